@@ -1,0 +1,14 @@
+// Command pollux makes any editor an IDE for Gemini CLI.
+package main
+
+import (
+	"os"
+
+	"github.com/pollux-companion/pollux/internal/cli"
+	"github.com/pollux-companion/pollux/internal/sandbox"
+)
+
+func main() {
+	sandbox.Reexec() // in a sandbox's first process it does not return
+	os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
