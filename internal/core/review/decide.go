@@ -1,0 +1,254 @@
+package review
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// shutWait is how long Shut waits for calls in progress, of the second that
+// the whole companion has (SPEC L-1).
+const shutWait = 200 * time.Millisecond
+
+// Edit records the text as the user has it now. ErrSettled when the diff is
+// not open, ErrTooBig when a bound forbids the text, which is then not recorded.
+func (r *Registry) Edit(id, content string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	d, err := r.editable(id, content)
+	if err == nil && content != d.text {
+		r.total -= d.size()
+		d.text = content
+		d.version++
+		r.total += d.size()
+		r.announce(d)
+		r.events = append(r.events, Event{Diff: d})
+	}
+	r.tellWatchers()
+	return err
+}
+
+// editable finds a diff whose text may become content. The caller holds mu.
+func (r *Registry) editable(id, content string) (*Diff, error) {
+	d, ok := r.byID[id]
+	switch {
+	case !ok:
+		return nil, ErrSettled
+	case int64(len(content)) > r.opt.MaxProposal:
+		return nil, fmt.Errorf("%w: %d bytes where %d are allowed", ErrTooBig, len(content), r.opt.MaxProposal)
+	case content != d.proposal.New && r.total-d.size()+int64(len(d.proposal.Old)+len(d.proposal.New)+len(content)) > r.opt.MaxTotal:
+		return nil, fmt.Errorf("%w: all open diffs together would exceed %d bytes", ErrTooBig, r.opt.MaxTotal)
+	}
+	return d, nil
+}
+
+// Accept settles with content, or with the latest text when content is nil.
+// ErrSettled when the diff is not open; ErrEmptied and ErrTooBig leave it open.
+func (r *Registry) Accept(id string, content *string) error {
+	return r.decide(id, func(d *Diff) (Outcome, error) {
+		final := d.text
+		if content != nil {
+			final = *content
+		}
+		if final == "" && d.proposal.New != "" {
+			return Outcome{}, ErrEmptied
+		}
+		if int64(len(final)) > r.opt.MaxProposal {
+			return Outcome{}, fmt.Errorf("%w: %d bytes where %d are allowed", ErrTooBig, len(final), r.opt.MaxProposal)
+		}
+		return Outcome{Kind: Accepted, Content: final}, nil
+	})
+}
+
+// Reject settles without content. ErrSettled when the diff is not open.
+func (r *Registry) Reject(id string) error {
+	return r.decide(id, func(*Diff) (Outcome, error) { return Outcome{Kind: Rejected}, nil })
+}
+
+// decide settles as choose says, which is called with mu held.
+func (r *Registry) decide(id string, choose func(*Diff) (Outcome, error)) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	d, ok := r.byID[id]
+	if !ok {
+		return ErrSettled
+	}
+	o, err := choose(d)
+	if err != nil {
+		return err
+	}
+	r.settle(d, o)
+	r.follow(d)
+	return nil
+}
+
+// Withdraw is the owner's taking back: it asks the view for the newest text,
+// settles Withdrawn (Owner.Settled is not called) and returns the outcome.
+// ErrNoDiff when there is none, also when the user was quicker. It takes no
+// longer than Options.ContentTimeout; when ctx ends sooner, it withdraws with
+// what is known.
+func (r *Registry) Withdraw(ctx context.Context, owner Owner, key string) (Outcome, error) {
+	r.mu.Lock()
+	d, ok := r.byKey[ownerKey{owner, key}]
+	shown := ok && d.shown
+	r.mu.Unlock()
+	if !ok {
+		return Outcome{}, ErrNoDiff
+	}
+	newest := (*string)(nil)
+	if shown {
+		newest = r.ask(ctx, d)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	o := Outcome{Kind: Withdrawn, Content: d.text}
+	if newest != nil {
+		o.Content = *newest
+	}
+	if !r.settle(d, o) {
+		return Outcome{}, ErrNoDiff
+	}
+	r.follow(d)
+	return *d.outcome, nil
+}
+
+// ask has the view say what the text is now; nil when it does not know, does
+// not answer in time, or the diff was settled meanwhile.
+func (r *Registry) ask(ctx context.Context, d *Diff) *string {
+	ctx, cancel := context.WithTimeout(ctx, r.opt.ContentTimeout)
+	defer cancel()
+	answer := make(chan *string, 1)
+	go func() {
+		var content string
+		var ok bool
+		guard("View.Content", func() { content, ok = r.opt.View.Content(ctx, d) })
+		if ok {
+			answer <- &content
+		} else {
+			answer <- nil
+		}
+	}()
+	select {
+	case content := <-answer:
+		return content
+	case <-d.end():
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// Leave withdraws every diff of an owner whose session has ended (SPEC F-9),
+// and forgets the rules for this owner. The owner first cancels the contexts
+// of its calls of Open: then none of them opens a diff afterwards.
+func (r *Registry) Leave(owner Owner) {
+	label := owner.Label()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.policy = slices.DeleteFunc(slices.Clone(r.policy), func(rule compiledRule) bool { return rule.Owner != "" && rule.Owner == label })
+	r.settleAll(func(d *Diff) (Outcome, bool) {
+		return Outcome{Kind: Withdrawn, Content: d.text}, d.owner == owner
+	})
+}
+
+// settleAll settles those diffs that choose gives an outcome, all before the
+// first of the calls that follow. The caller holds mu, which is released during these.
+func (r *Registry) settleAll(choose func(*Diff) (Outcome, bool)) {
+	var settled []*Diff
+	for _, d := range slices.Clone(r.diffs) {
+		if o, ok := choose(d); ok && r.settle(d, o) {
+			settled = append(settled, d)
+		}
+	}
+	for _, d := range settled {
+		r.follow(d)
+	}
+}
+
+// Get finds an open diff.
+func (r *Registry) Get(id string) (*Diff, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	d, ok := r.byID[id]
+	return d, ok
+}
+
+// Pending returns the open diffs, oldest first, those that are just being shown included.
+func (r *Registry) Pending() []*Diff {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.diffs)
+}
+
+// SetRule adds a rule, replacing one with the same Owner and Pattern; Ask
+// with an Owner or Pattern stays as an exception. Open diffs that the rule fits are
+// decided by it, except when their text was edited. (Only AcceptAll decides: a diff
+// that has been shown cannot be left to the terminal any more.) An unknown Mode is Ask.
+// At most 1,000 rules are kept, the latest ones.
+func (r *Registry) SetRule(rule Rule) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	policy, added := r.policy.set(rule)
+	r.policy = policy
+	r.settleAll(func(d *Diff) (Outcome, bool) {
+		path := d.proposal.Path
+		fits := added.fits(d.label, path) > 0 && policy.mode(d.label, path) == AcceptAll && d.text == d.proposal.New
+		return Outcome{Kind: Accepted, Content: d.text, Policy: true}, fits
+	})
+}
+
+// Rules returns the policy, in the order in which it was made.
+func (r *Registry) Rules() []Rule {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	rules := make([]Rule, len(r.policy))
+	for i, rule := range r.policy {
+		rules[i] = rule.Rule
+	}
+	return rules
+}
+
+// Watch calls f for each event, in order for each diff, with no lock held;
+// f must not block. After cancel returns f is not called again: it waits for
+// a call in progress, so it must be called neither from within f nor with a
+// lock held that f takes. Who wants to know all diffs watches first
+// and then asks for Pending; one of them may be announced again.
+func (r *Registry) Watch(f func(Event)) (cancel func()) { return r.watchers.Add(f) }
+
+// Shut rejects every open diff (SPEC L-1) and makes Open return ErrShut. It
+// returns when owners, views and watchers have been told, also of what others
+// settled just before, but waits no longer than 200 ms for calls on other
+// goroutines (and as long for itself when it is called from within such a call).
+// A diff whose agent has had no answer yet is withdrawn: its Open returns ErrShut.
+func (r *Registry) Shut() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.shut = true
+	r.settleAll(func(d *Diff) (Outcome, bool) {
+		if d.phase == opening {
+			return Outcome{Kind: Withdrawn, Content: d.text}, true
+		}
+		return Outcome{Kind: Rejected}, true
+	})
+	r.settleDown()
+}
+
+// settleDown waits for the calls in progress, with a deadline. The caller
+// holds mu, which is released while it waits.
+func (r *Registry) settleDown() {
+	deadline := time.NewTimer(shutWait)
+	defer deadline.Stop()
+	for over := false; r.calls > 0 && !over; {
+		if r.quiet == nil {
+			r.quiet = make(chan struct{})
+		}
+		quiet := r.quiet
+		r.unlocked(func() {
+			select {
+			case <-quiet:
+			case <-deadline.C:
+				over = true
+			}
+		})
+	}
+}

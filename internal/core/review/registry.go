@@ -1,0 +1,325 @@
+package review
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/core/notify"
+)
+
+// A Registry holds the open diffs of one companion. Its methods may be called
+// from any goroutine. Exactly one call settles a diff, the losers of a race
+// get ErrSettled.
+//
+// Goroutines: one for each call of View.Show (unless it is a PromptView) and
+// View.Content, so that a view that hangs delays nobody past the deadline; it ends when the call does.
+// Owners, View.Close and watchers are called on the goroutine of whoever
+// caused the call, with no lock held; watchers, so that they hear everything in
+// order, by whoever is telling them already.
+type Registry struct {
+	opt      Options
+	watchers notify.List[Event]
+
+	mu      sync.Mutex // guards all below and what Diff says
+	diffs   []*Diff    // not settled, oldest first
+	byID    map[string]*Diff
+	byKey   map[ownerKey]*Diff
+	owned   map[Owner]int // how many of diffs are whose; none is not in it
+	policy  policy
+	total   int64 // bytes of all diffs' texts
+	shut    bool
+	events  []Event // to be told to watchers
+	telling bool    // somebody is at it
+	// calls counts the calls that Shut waits for: of deliver, those to owners and
+	// views that a settling has caused, and the telling of watchers; quiet is
+	// closed when it falls to zero.
+	calls int
+	quiet chan struct{}
+}
+
+type ownerKey struct {
+	owner Owner
+	key   string
+}
+
+// errViewFailed: the view panicked.
+var errViewFailed = fmt.Errorf("%w: it failed; its log says why", ErrNoView)
+
+// New returns an empty registry.
+func New(o Options) *Registry {
+	return &Registry{opt: o.withDefaults(), byID: make(map[string]*Diff), byKey: make(map[ownerKey]*Diff), owned: make(map[Owner]int)}
+}
+
+// Open shows a proposal and returns when its view is open. A second proposal
+// of the same owner and key replaces the first, which ends Withdrawn without
+// Owner.Settled being called for it, whatever becomes of the second. A policy
+// may decide at once: AcceptAll settles after Open's caller was told (see
+// deliver) and shows nothing, Terminal makes Open return ErrDeclined.
+// deliver is called by Open just before it returns nil, with no lock held, and Owner.Settled
+// only after it has returned: an agent answers its request there, so that the answer always precedes the outcome.
+// ctx ends the opening, not the diff: the diff outlives it once deliver was called.
+// A diff that is withdrawn before that makes Open return ErrSettled.
+func (r *Registry) Open(ctx context.Context, owner Owner, p Proposal, deliver func(*Diff)) (*Diff, error) {
+	d := &Diff{
+		id: rand.Text(), owner: owner, label: owner.Label(), proposal: p, opened: time.Now(),
+		registry: r, text: p.New,
+	}
+	mode, err := r.register(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	if mode == Ask {
+		if err := r.show(ctx, d); err != nil && r.abandon(d) {
+			return nil, err
+		}
+	}
+	if err := r.answer(ctx, d); err != nil {
+		return nil, err
+	}
+	if deliver != nil {
+		guard("deliver", func() { deliver(d) })
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	defer r.callEnded() // begun by answer
+	d.phase = open
+	if mode == AcceptAll {
+		r.settle(d, Outcome{Kind: Accepted, Content: d.text, Policy: true})
+	}
+	r.follow(d)
+	return d, nil
+}
+
+// register enters d, unless a bound or the policy is against it, and settles
+// the diff that it replaces.
+func (r *Registry) register(ctx context.Context, d *Diff) (Mode, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := ownerKey{d.owner, d.proposal.Key}
+	if old, ok := r.byKey[key]; ok {
+		r.settle(old, Outcome{Kind: Withdrawn, Content: old.text})
+		defer r.follow(old)
+	}
+	mode := r.policy.mode(d.label, d.proposal.Path)
+	if err := r.admit(ctx, d, mode); err != nil {
+		return mode, err
+	}
+	r.enter(d, key)
+	return mode, nil
+}
+
+// enter makes d one of the open diffs. The caller holds mu.
+func (r *Registry) enter(d *Diff, key ownerKey) {
+	r.diffs = append(r.diffs, d)
+	r.byID[d.id], r.byKey[key] = d, d
+	r.owned[d.owner]++
+	r.total += d.size()
+}
+
+// admit says why d may not be opened. The caller holds mu. ctx is asked under
+// the lock: an owner's end cancels it and then calls Leave, so that no diff of
+// a session that has ended gets in afterwards.
+func (r *Registry) admit(ctx context.Context, d *Diff, mode Mode) error {
+	switch largest := max(len(d.proposal.Old), len(d.proposal.New)); {
+	case r.shut:
+		return ErrShut
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case mode == Terminal:
+		return ErrDeclined
+	case int64(largest) > r.opt.MaxProposal:
+		return fmt.Errorf("%w: %d bytes where %d are allowed", ErrTooBig, largest, r.opt.MaxProposal)
+	case r.owned[d.owner] >= r.opt.MaxPerOwner, r.total+d.size() > r.opt.MaxTotal:
+		return ErrTooMany
+	case mode == Ask && r.opt.View == nil:
+		return ErrNoView
+	}
+	return nil
+}
+
+// show has the view show d.
+func (r *Registry) show(ctx context.Context, d *Diff) error {
+	if prompt, ok := r.opt.View.(PromptView); ok {
+		return r.showOn(d, func() error { return prompt.ShowNow(d) })
+	}
+	return r.wait(ctx, d)
+}
+
+// showOn has the view show d on this goroutine.
+func (r *Registry) showOn(d *Diff, show func() error) error {
+	err := errViewFailed // when it panics
+	guard("View.Show", func() { err = show() })
+	if err == nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		d.shown = true
+		r.follow(d) // it may have been settled meanwhile
+	}
+	return err
+}
+
+// wait waits for a view that takes its time, its deadline, or the diff's end.
+func (r *Registry) wait(ctx context.Context, d *Diff) error {
+	ctx, cancel := context.WithTimeout(ctx, r.opt.ShowTimeout)
+	defer cancel()
+	result := make(chan error, 1)
+	go func() { result <- r.showOn(d, func() error { return r.opt.View.Show(ctx, d) }) }()
+	select {
+	case err := <-result:
+		return err
+	case <-d.end():
+		return nil
+	case <-ctx.Done():
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return fmt.Errorf("%w: it did not answer within %v", ErrNoView, r.opt.ShowTimeout)
+		}
+		return ctx.Err()
+	}
+}
+
+// abandon ends a diff that could not be shown; false when somebody was quicker.
+func (r *Registry) abandon(d *Diff) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	first := r.settle(d, Outcome{Kind: Withdrawn, Content: d.text})
+	r.follow(d)
+	return first
+}
+
+// answer passes from opening to answering, or says why there is nothing to
+// answer: only an outcome of the user's own is still worth an answer.
+func (r *Registry) answer(ctx context.Context, d *Diff) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if ctx.Err() != nil {
+		r.settle(d, Outcome{Kind: Withdrawn, Content: d.text})
+	}
+	var err error
+	switch {
+	case d.outcome != nil && d.outcome.Kind == Withdrawn && r.shut:
+		err = ErrShut
+	case d.outcome != nil && d.outcome.Kind == Withdrawn && ctx.Err() != nil:
+		err = ctx.Err()
+	case d.outcome != nil && d.outcome.Kind == Withdrawn:
+		err = fmt.Errorf("withdrawn while it was being shown: %w", ErrSettled)
+	default:
+		d.phase = answering
+		r.calls++
+		r.announce(d)
+	}
+	r.follow(d)
+	return err
+}
+
+// settle gives d its one outcome, and reports whether it was the one to do
+// so. It is the only place where that happens. The caller holds mu, and calls
+// follow next.
+func (r *Registry) settle(d *Diff, o Outcome) bool {
+	if d.outcome != nil {
+		return false
+	}
+	if o.Kind == Rejected {
+		o.Content = ""
+	}
+	o.Edited = o.Kind != Rejected && o.Content != d.proposal.New
+	r.total -= d.size()
+	d.outcome = &o
+	if d.settled != nil {
+		close(d.settled)
+	}
+	r.diffs = slices.DeleteFunc(r.diffs, func(other *Diff) bool { return other == d })
+	delete(r.byID, d.id)
+	delete(r.byKey, ownerKey{d.owner, d.proposal.Key})
+	if r.owned[d.owner]--; r.owned[d.owner] == 0 {
+		delete(r.owned, d.owner)
+	}
+	if o.Kind != Withdrawn {
+		r.announce(d) // decided before Show returned
+	}
+	if d.announced { // one that never opened needs no end
+		r.events = append(r.events, Event{Diff: d, Outcome: &o})
+	}
+	return true
+}
+
+// announce queues the event that d is open, once. The caller holds mu.
+func (r *Registry) announce(d *Diff) {
+	if !d.announced {
+		d.announced = true
+		r.events = append(r.events, Event{Diff: d})
+	}
+}
+
+// follow makes the calls that are due for d: each at most once, whoever gets
+// here first. Then it tells the watchers. The caller holds mu, which is
+// released during the calls.
+func (r *Registry) follow(d *Diff) {
+	tell := d.outcome != nil && d.outcome.Kind != Withdrawn && d.phase == open && !d.told
+	away := d.outcome != nil && d.shown && !d.closed
+	d.told, d.closed = d.told || tell, d.closed || away
+	if tell || away {
+		r.calls++
+		r.unlocked(func() {
+			if tell {
+				guard("Owner.Settled", func() { d.owner.Settled(d, *d.outcome) })
+			}
+			if away {
+				guard("View.Close", func() { r.opt.View.Close(d, *d.outcome) })
+			}
+		})
+		r.callEnded()
+	}
+	r.tellWatchers()
+}
+
+// callEnded counts down what Shut waits for. The caller holds mu.
+func (r *Registry) callEnded() {
+	r.calls--
+	if r.calls == 0 && r.quiet != nil {
+		close(r.quiet)
+		r.quiet = nil
+	}
+}
+
+// tellWatchers empties the queue of events, unless somebody is at it, who
+// will then also tell ours. The caller holds mu, which is released during the calls.
+func (r *Registry) tellWatchers() {
+	if r.telling || len(r.events) == 0 {
+		return
+	}
+	r.telling = true
+	r.calls++
+	for len(r.events) > 0 {
+		e := r.events[0]
+		r.events = r.events[1:]
+		r.unlocked(func() { r.watchers.Send(e) })
+	}
+	r.events = nil
+	r.telling = false
+	r.callEnded()
+}
+
+// unlocked calls f without the lock that the caller holds.
+func (r *Registry) unlocked(f func()) {
+	r.mu.Unlock()
+	defer r.mu.Lock()
+	f()
+}
+
+// guard calls f and survives its panic, which is somebody's mistake but must
+// neither end the user's process nor leave the registry half way.
+func guard(what string, f func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			slog.Error("a call panicked; please report this", "call", what, "panic", p, "stack", string(debug.Stack()))
+		}
+	}()
+	f()
+}

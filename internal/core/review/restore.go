@@ -1,0 +1,50 @@
+package review
+
+import (
+	"context"
+	"time"
+)
+
+// Restore enters a diff that a companion before this one had open, under its
+// old id, with the text as the user had edited it (SPEC L-3). Its agent was
+// answered then and waits for the outcome, so the diff is open at once and stays so whether a view
+// can show it now or not: it is shown aside, and View.Close is called for it
+// at its end in either case, as a view may have come upon it later. Bounds apply; ErrSettled
+// when the id or the owner's key is taken, or ErrShut.
+func (r *Registry) Restore(owner Owner, id, text string, opened time.Time, p Proposal) (*Diff, error) {
+	d := &Diff{
+		id: id, owner: owner, label: owner.Label(), proposal: p, opened: opened,
+		registry: r, text: text, phase: open,
+	}
+	if text != p.New {
+		d.version = 1
+	}
+	if err := r.reenter(d); err != nil {
+		return nil, err
+	}
+	go func() {
+		_ = r.show(context.Background(), d)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		d.shown = true
+		r.follow(d)
+	}()
+	return d, nil
+}
+
+// reenter is register for a diff that the policy has let through before.
+func (r *Registry) reenter(d *Diff) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := ownerKey{d.owner, d.proposal.Key}
+	if r.byID[d.id] != nil || r.byKey[key] != nil {
+		return ErrSettled
+	}
+	if err := r.admit(context.Background(), d, Ask); err != nil {
+		return err
+	}
+	r.enter(d, key)
+	r.announce(d)
+	r.tellWatchers()
+	return nil
+}

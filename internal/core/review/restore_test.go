@@ -1,0 +1,70 @@
+package review_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/core/review"
+)
+
+// restoreOwner and restoreView record what they are told.
+type restoreOwner struct{ told []review.Outcome }
+
+func (o *restoreOwner) Label() string                              { return "Gemini CLI #1" }
+func (o *restoreOwner) Settled(_ *review.Diff, out review.Outcome) { o.told = append(o.told, out) }
+
+type restoreView struct {
+	fail   error
+	closed int
+}
+
+func (v *restoreView) Show(context.Context, *review.Diff) error             { return v.fail }
+func (v *restoreView) Close(*review.Diff, review.Outcome)                   { v.closed++ }
+func (v *restoreView) Content(context.Context, *review.Diff) (string, bool) { return "", false }
+
+// SPEC L-3: the diff of an earlier life is open under its id with the user's
+// edits, is decided as any other, and is closed in views that found it later.
+func TestRestoreL3(t *testing.T) {
+	for _, fail := range []error{nil, review.ErrNoView} {
+		synctest.Test(t, func(t *testing.T) {
+			view, owner := &restoreView{fail: fail}, &restoreOwner{}
+			r := review.New(review.Options{View: view})
+			var events []review.Event
+			r.Watch(func(e review.Event) { events = append(events, e) })
+			opened := time.Now().Add(-time.Minute)
+			p := review.Proposal{Key: "/f", Path: "/f", Old: "a", New: "b"}
+			d, err := r.Restore(owner, "ID", "edited", opened, p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			text, version := d.Text()
+			if got, ok := r.Get("ID"); !ok || got != d || text != "edited" || version == 0 || !d.Opened().Equal(opened) || d.Proposal() != p {
+				t.Errorf("%v %v %q %d", got, ok, text, version)
+			}
+			if _, err := r.Restore(owner, "ID", "", opened, review.Proposal{Key: "/g"}); !errors.Is(err, review.ErrSettled) {
+				t.Errorf("its id again: %v", err)
+			}
+			if _, err := r.Restore(owner, "ID2", "", opened, p); !errors.Is(err, review.ErrSettled) {
+				t.Errorf("its key again: %v", err)
+			}
+			if err := r.Accept("ID", nil); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if len(owner.told) != 1 || owner.told[0].Content != "edited" || !owner.told[0].Edited {
+				t.Errorf("the owner heard %+v", owner.told)
+			}
+			if view.closed != 1 || len(events) != 2 || events[0].Outcome != nil || events[1].Outcome == nil {
+				t.Errorf("closed %d times, events %+v", view.closed, events)
+			}
+			r.Shut()
+			if _, err := r.Restore(owner, "ID3", "", opened, review.Proposal{}); !errors.Is(err, review.ErrShut) {
+				t.Errorf("after the end: %v", err)
+			}
+		})
+	}
+}

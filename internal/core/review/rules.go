@@ -1,0 +1,134 @@
+package review
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A Mode is what a policy does with a proposal (SPEC F-11).
+type Mode string
+
+const (
+	// Ask shows the diff and waits for the user.
+	Ask Mode = "ask"
+	// AcceptAll accepts without asking.
+	AcceptAll Mode = "accept"
+	// Terminal leaves the question to the agent's own terminal.
+	Terminal Mode = "terminal"
+)
+
+// A Rule is one line of the user's policy; the narrowest that fits decides,
+// of equals the latest. An exact path is narrower than a glob, that than none;
+// of two alike in that, the one for a single owner is narrower.
+type Rule struct {
+	Mode Mode `json:"mode"`
+	// Owner limits the rule to one session (by Label), Pattern to the paths
+	// that match it: an absolute path, or a glob with * ? ** over absolute paths
+	// (* and ? stop at separators, ** does not; "/a/**/b" matches "/a/b" too).
+	// Both empty: the default for everything.
+	Owner   string `json:"owner,omitempty"`
+	Pattern string `json:"pattern,omitempty"`
+}
+
+// maxRules bounds a policy; the oldest rules give way (SPEC A-4).
+const maxRules = 1000
+
+// A policy holds the rules in the order in which they were made.
+type policy []compiledRule
+
+type compiledRule struct {
+	Rule
+	glob *regexp.Regexp // nil without a pattern
+}
+
+// set adds r; see Registry.SetRule. A mode that is unknown asks.
+func (p policy) set(r Rule) (policy, compiledRule) {
+	if r.Mode != AcceptAll && r.Mode != Terminal {
+		r.Mode = Ask
+	}
+	c := compiledRule{Rule: r}
+	if r.Pattern != "" {
+		c.glob = compileGlob(r.Pattern)
+	}
+	p = slices.DeleteFunc(slices.Clone(p), func(o compiledRule) bool {
+		return o.Owner == r.Owner && o.Pattern == r.Pattern
+	})
+	if len(p) >= maxRules {
+		p = p[1:]
+	}
+	if c.Rule != (Rule{Mode: Ask}) { // which says nothing that no rule does not
+		p = append(p, c)
+	}
+	return p, c
+}
+
+// mode is what the policy wants for a path of an owner.
+func (p policy) mode(label, path string) Mode {
+	mode, narrowest := Ask, 0
+	for _, r := range p {
+		if n := r.fits(label, path); n > 0 && n >= narrowest {
+			mode, narrowest = r.Mode, n
+		}
+	}
+	return mode
+}
+
+// fits reports how narrowly the rule fits, 0 when it does not.
+func (r compiledRule) fits(label, path string) int {
+	n := 1
+	switch {
+	case r.Pattern == "":
+	case r.Pattern == path:
+		n += 4
+	case r.glob.MatchString(filepath.ToSlash(path)):
+		n += 2
+	default:
+		return 0
+	}
+	switch r.Owner {
+	case "":
+	case label:
+		n++
+	default:
+		return 0
+	}
+	return n
+}
+
+// compileGlob never fails: what is not * ? ** stands for itself. The regular
+// expression costs linear time whatever the pattern.
+func compileGlob(pattern string) *regexp.Regexp {
+	var b strings.Builder
+	b.WriteString(`(?s)\A`)
+	for rest := filepath.ToSlash(pattern); rest != ""; {
+		switch {
+		case strings.HasPrefix(rest, "**/"):
+			b.WriteString(`(?:.*/)?`)
+			rest = rest[3:]
+		case strings.HasPrefix(rest, "**"):
+			b.WriteString(`.*`)
+			rest = rest[2:]
+		case rest[0] == '*':
+			b.WriteString(`[^/]*`)
+			rest = rest[1:]
+		case rest[0] == '?':
+			b.WriteString(`[^/]`)
+			rest = rest[1:]
+		default:
+			n := strings.IndexAny(rest, "*?")
+			if n < 0 {
+				n = len(rest)
+			}
+			b.WriteString(regexp.QuoteMeta(strings.ToValidUTF8(rest[:n], "\ufffd")))
+			rest = rest[n:]
+		}
+	}
+	b.WriteString(`\z`)
+	glob, err := regexp.Compile(b.String())
+	if err != nil { // longer than a regular expression may be: no such path exists
+		return regexp.MustCompile(`\z\A.`)
+	}
+	return glob
+}

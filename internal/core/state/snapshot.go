@@ -1,0 +1,94 @@
+package state
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// A Position is a place in a document: 0-based line and 0-based character in
+// UTF-16 code units, as in LSP.
+type Position struct {
+	Line      int `json:"line"`
+	Character int `json:"character"`
+}
+
+// A Selection is a non-empty range of a document with the text in it.
+type Selection struct {
+	Start Position `json:"start"`
+	End   Position `json:"end"`
+	Text  string   `json:"text"`
+}
+
+// A Diagnostic is one finding of an editor's tools about a document.
+type Diagnostic struct {
+	Start, End Position
+	Severity   int // as in LSP: 1 error … 4 hint
+	Source     string
+	Message    string
+}
+
+// A File is one open document.
+type File struct {
+	Path string // absolute
+	// Focused is the time of its last focus, distinct for every file of a
+	// snapshot to the millisecond; the zero time for one never focused.
+	Focused time.Time
+	Dirty   bool // some window has unsaved changes of it
+}
+
+// A Snapshot is immutable once published: neither the store nor a subscriber
+// changes anything in it, as snapshots share what did not change.
+type Snapshot struct {
+	Roots   []string // absolute, in the editor's order
+	Trusted *bool    // nil: the editor has no notion of workspace trust (SPEC C-7)
+	Files   []File   // newest focus first; those never focused last, by path
+	// Active is the path of the focused document, then always Files[0].Path; "" when none is.
+	Active      string
+	Cursor      *Position   // in Active; nil when not known
+	Selections  []Selection // in Active, the primary one first
+	Diagnostics map[string][]Diagnostic
+}
+
+// equal says whether a subscriber could tell the two apart.
+func equal(a, b *Snapshot) bool {
+	return a.Active == b.Active && equalValues(a.Cursor, b.Cursor) && slices.Equal(a.Selections, b.Selections) &&
+		slices.Equal(a.Files, b.Files) && slices.Equal(a.Roots, b.Roots) && equalValues(a.Trusted, b.Trusted) &&
+		maps.EqualFunc(a.Diagnostics, b.Diagnostics, slices.Equal[[]Diagnostic])
+}
+
+func equalValues[T comparable](a, b *T) bool {
+	return a == b || a != nil && b != nil && *a == *b
+}
+
+// kept returns snap without what keep refuses. It asks once for each path and
+// copies nothing when everything stays.
+func kept(snap *Snapshot, keep func(string) bool) *Snapshot {
+	if keep == nil {
+		return snap
+	}
+	answers := make(map[string]bool, len(snap.Files)+len(snap.Diagnostics))
+	refused := func(path string) bool {
+		answer, known := answers[path]
+		if !known {
+			answer = keep(path)
+			answers[path] = answer
+		}
+		return !answer
+	}
+	out := *snap
+	if slices.ContainsFunc(snap.Files, func(f File) bool { return refused(f.Path) }) {
+		out.Files = slices.DeleteFunc(slices.Clone(snap.Files), func(f File) bool { return refused(f.Path) })
+	}
+	for path := range snap.Diagnostics {
+		if refused(path) {
+			out.Diagnostics = maps.Clone(snap.Diagnostics)
+			maps.DeleteFunc(out.Diagnostics, func(path string, _ []Diagnostic) bool { return refused(path) })
+			break
+		}
+	}
+	if out.Active != "" && refused(out.Active) {
+		out.Active, out.Cursor, out.Selections = "", nil, nil
+	}
+	return &out
+}

@@ -1,0 +1,345 @@
+// Package state holds what the user looks at: roots, trust, files, focus,
+// cursor, selection and diagnostics. It tells its subscribers, debounced, when
+// that changes, and knows neither editors nor agents.
+package state
+
+import (
+	"cmp"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/core/notify"
+)
+
+// Options configure a Store; the zero value and nil are valid.
+type Options struct {
+	// Debounce is the quiet time before a change is published (50 ms when
+	// 0), MaxDelay the longest that a change waits although others follow
+	// (200 ms when 0; SPEC C-2).
+	Debounce, MaxDelay time.Duration
+	// Keep says whether a path may be named to agents: it exists, lies in
+	// the workspace, is not ignored (SPEC C-6, C-8). It may do I/O: it is
+	// called once for each path at publication and by Snapshot, never under
+	// the store's lock, possibly from several goroutines. nil keeps all.
+	Keep func(path string) bool
+}
+
+func (o *Options) debounce() time.Duration {
+	if o == nil || o.Debounce == 0 {
+		return 50 * time.Millisecond
+	}
+	return o.Debounce
+}
+
+func (o *Options) maxDelay() time.Duration {
+	if o == nil || o.MaxDelay == 0 {
+		return 200 * time.Millisecond
+	}
+	return o.MaxDelay
+}
+
+func (o *Options) keep() func(string) bool {
+	if o == nil {
+		return nil
+	}
+	return o.Keep
+}
+
+// A Store is one companion's view of what its user looks at: the open files
+// of all windows together, and the active file, cursor and selections of the
+// window in front. Its methods may be called from any goroutine.
+//
+// Recording an event costs the same however many files are open (but for
+// lists in its own arguments); a publication is in proportion to the open files.
+//
+// Goroutines: one at the most, that of the timer. The first change arms it,
+// it calls the subscribers when the change is due (a later change only moves
+// the due time), and ends when nothing is left to publish. Shut stops it.
+type Store struct {
+	debounce, maxDelay time.Duration
+	keep               func(string) bool
+	subscribers        notify.List[*Snapshot]
+	published          *Snapshot // the timer's goroutine's own
+
+	mu      sync.Mutex // guards all below
+	windows map[string]*window
+	front   *window // nil as long as there is no window
+	fronts  int     // counts how often a window came to the front
+	// focused holds the last focus of the open files in Unix milliseconds, no
+	// two alike; the active file's is the largest, lastFocus.
+	focused   map[string]int64
+	lastFocus int64
+	active    string // front.active, as of the last call of changed
+	roots     []string
+	trusted   *bool
+	diags     map[string][]Diagnostic
+	shared    bool   // diags is part of a snapshot: copy before writing
+	files     []File // the snapshot's, part of those handed out; nil when out of date
+
+	armed         bool // the timer is set or its goroutine at work
+	shut          bool
+	timer         *time.Timer // nil before the first change
+	first, latest time.Time   // the changes that wait to be published; zero when none does
+}
+
+// New returns an empty Store.
+func New(o *Options) *Store {
+	return &Store{
+		debounce: o.debounce(), maxDelay: o.maxDelay(), keep: o.keep(),
+		published: &Snapshot{},
+		windows:   make(map[string]*window),
+		focused:   make(map[string]int64),
+	}
+}
+
+// SetRoots replaces the workspace's folders.
+func (s *Store) SetRoots(roots []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.roots = slices.Clone(roots)
+	s.changed()
+}
+
+// SetTrust records the editor's own workspace trust; nil when it has none.
+func (s *Store) SetTrust(trusted *bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.trusted = nil
+	if trusted != nil {
+		value := *trusted
+		s.trusted = &value
+	}
+	s.changed()
+}
+
+// Report takes what a window shows now. Windows are named by their editor
+// adapter. The first report of a window that has an active document, or of
+// the only window, brings it to the front.
+func (s *Store) Report(name string, r Report) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := s.window(name)
+	looks, lists := w.look(r), w.list(r)
+	comes := false
+	if looks || r.Front || s.front == nil {
+		comes = s.front != w
+		s.fronts++
+		s.front, w.fronted = w, s.fronts
+	}
+	if lists {
+		s.files = nil
+	}
+	if looks || lists || comes {
+		s.changed()
+	}
+}
+
+// window finds or makes the window of that name.
+func (s *Store) window(name string) *window {
+	w, ok := s.windows[name]
+	if !ok {
+		w = &window{open: make(paths), dirty: make(paths)}
+		s.windows[name] = w
+	}
+	return w
+}
+
+// Open and Close record single documents of a window, for editors that tell
+// them one by one. Opening does not give focus; Report does.
+func (s *Store) Open(window, path string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := s.window(window)
+	if _, ok := w.open[path]; ok || path == "" {
+		return
+	}
+	w.open[path] = struct{}{}
+	s.files = nil
+	s.changed()
+}
+
+// Close is the opposite of Open. Nothing is active in a window whose active
+// document is closed, until its next report.
+func (s *Store) Close(window, path string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w, ok := s.windows[window]
+	if !ok {
+		return
+	}
+	if _, ok := w.open[path]; !ok {
+		return
+	}
+	delete(w.open, path)
+	delete(w.dirty, path)
+	if w.active == path {
+		w.look(Report{})
+	}
+	s.files = nil
+	s.changed()
+}
+
+// Leave forgets a window: what only it had open is closed. When it was in
+// front, the window that was there before comes back.
+func (s *Store) Leave(window string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w, ok := s.windows[window]
+	if !ok {
+		return
+	}
+	delete(s.windows, window)
+	if s.front == w {
+		s.front = nil
+		for _, other := range s.windows {
+			if s.front == nil || other.fronted > s.front.fronted {
+				s.front = other
+			}
+		}
+	}
+	s.files = nil
+	s.changed()
+}
+
+// Rename moves a document, or every document below a folder, to a new path
+// in every window, keeping focus times.
+func (s *Store) Rename(from, to string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rename := func(path string) (string, bool) {
+		rest, ok := strings.CutPrefix(path, from)
+		ok = ok && from != "" && (rest == "" || os.IsPathSeparator(rest[0]) || os.IsPathSeparator(from[len(from)-1]))
+		return to + rest, ok
+	}
+	found := false
+	for _, w := range s.windows {
+		found = w.open.move(rename) || found
+		w.dirty.move(rename)
+		if path, ok := rename(w.active); ok {
+			w.active = path
+		}
+	}
+	focused := make(map[string]int64, len(s.focused))
+	for path, at := range s.focused {
+		if moved, ok := rename(path); ok {
+			path = moved
+		}
+		focused[path] = max(focused[path], at)
+	}
+	s.focused = focused
+	if path, ok := rename(s.active); ok {
+		s.active = path
+	}
+	diags := make(map[string][]Diagnostic, len(s.diags))
+	for path, ds := range s.diags {
+		if moved, ok := rename(path); ok {
+			path, found = moved, true
+		}
+		diags[path] = ds
+	}
+	s.diags, s.shared = diags, false
+	if found {
+		s.files = nil
+		s.changed()
+	}
+}
+
+// Touch asks for a publication although no report changed: a file appeared or
+// disappeared, ignore rules changed. Equal snapshots are still not published.
+func (s *Store) Touch() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.changed()
+}
+
+// SetDiagnostics replaces the diagnostics of a document; none when empty.
+func (s *Store) SetDiagnostics(path string, ds []Diagnostic) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if slices.Equal(s.diags[path], ds) {
+		return
+	}
+	if s.shared || s.diags == nil {
+		s.diags, s.shared = maps.Clone(s.diags), false
+	}
+	if s.diags == nil {
+		s.diags = make(map[string][]Diagnostic)
+	}
+	if len(ds) == 0 {
+		delete(s.diags, path)
+	} else {
+		s.diags[path] = slices.Clone(ds)
+	}
+	s.changed()
+}
+
+// Snapshot returns what is true now, without waiting for the debounce.
+func (s *Store) Snapshot() *Snapshot {
+	s.mu.Lock()
+	snap := s.collect()
+	s.mu.Unlock()
+	return kept(snap, s.keep)
+}
+
+// collect puts a snapshot together, before Keep is asked. The caller holds mu.
+func (s *Store) collect() *Snapshot {
+	snap := &Snapshot{Roots: s.roots, Trusted: s.trusted, Diagnostics: s.diags}
+	s.shared = true
+	if s.front != nil {
+		snap.Active, snap.Cursor, snap.Selections = s.front.active, s.front.cursor, s.front.selections
+	}
+	if s.files == nil {
+		s.files = s.merge()
+	}
+	snap.Files = s.files
+	return snap
+}
+
+// merge makes one list of the files of all windows, and forgets the focus of
+// those that no window has open. The caller holds mu.
+func (s *Store) merge() []File {
+	dirty := make(map[string]bool)
+	for _, w := range s.windows {
+		for path := range w.open {
+			_, unsaved := w.dirty[path]
+			dirty[path] = dirty[path] || unsaved
+		}
+	}
+	files := make([]File, 0, len(dirty))
+	for path, unsaved := range dirty {
+		f := File{Path: path, Dirty: unsaved}
+		if at, ok := s.focused[path]; ok {
+			f.Focused = time.UnixMilli(at)
+		}
+		files = append(files, f)
+	}
+	slices.SortFunc(files, func(a, b File) int {
+		return cmp.Or(b.Focused.Compare(a.Focused), strings.Compare(a.Path, b.Path))
+	})
+	maps.DeleteFunc(s.focused, func(path string, _ int64) bool { _, open := dirty[path]; return !open })
+	return files
+}
+
+// focus gives the newest focus time to the front window's document when it is
+// another one than before. The caller holds mu.
+func (s *Store) focus() {
+	active := ""
+	if s.front != nil {
+		active = s.front.active
+	}
+	if active == s.active {
+		return
+	}
+	s.active = active
+	if active != "" {
+		// Past the clock when it was set back, or several files had the same
+		// millisecond: agents drop the active file when it is not the newest.
+		s.lastFocus = max(time.Now().UnixMilli(), s.lastFocus+1)
+		s.focused[active] = s.lastFocus
+		s.files = nil
+	}
+}

@@ -1,0 +1,265 @@
+package history
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/safefile"
+)
+
+// An entry's file is named <settled, Unix ms>-<id>.entry, so that the names in
+// order are the history in order. It holds a line of JSON, the head, and after
+// it the texts as they are (JSON could not hold every byte). Names are unique
+// and files replaced in one step: several companions need no lock.
+const (
+	suffix = ".entry"
+	format = 1
+	// maxHead bounds the first line, in bytes; a path and a title are shorter.
+	maxHead = 1 << 20
+	// tempAge is when a half-written file is nobody's any more.
+	tempAge = time.Hour
+)
+
+// errDamaged: the file is not what was written.
+var errDamaged = errors.New("damaged entry")
+
+// A head is the first line of an entry's file.
+type head struct {
+	Format int `json:"format"`
+	Info
+	// Old, New and Final are the texts' lengths in bytes; Final is -1 when it is
+	// the same as New, and then not stored twice.
+	OldSize   int64  `json:"oldSize"`
+	NewSize   int64  `json:"newSize"`
+	FinalSize int64  `json:"finalSize"`
+	Check     string `json:"check"` // SHA-256 of the texts
+}
+
+// size is what an entry takes on disk, about.
+func (e Entry) size() int64 {
+	n := len(e.Old) + len(e.New)
+	if e.Final != e.New {
+		n += len(e.Final)
+	}
+	return int64(n + len(e.Path) + len(e.Title) + 500)
+}
+
+func encode(e Entry) ([]byte, error) {
+	e.Sum = sum(e.Final)
+	h := head{Format: format, Info: e.Info, OldSize: int64(len(e.Old)), NewSize: int64(len(e.New)), FinalSize: -1}
+	texts := []string{e.Old, e.New}
+	if e.Final != e.New {
+		h.FinalSize = int64(len(e.Final))
+		texts = append(texts, e.Final)
+	}
+	check := sha256.New()
+	for _, t := range texts {
+		io.WriteString(check, t)
+	}
+	h.Check = hex.EncodeToString(check.Sum(nil))
+	line, err := json.Marshal(h)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	b.Grow(len(line) + 1 + int(e.size()))
+	b.Write(line)
+	b.WriteByte('\n')
+	for _, t := range texts {
+		b.WriteString(t)
+	}
+	return b.Bytes(), nil
+}
+
+// decodeHead reads the head of a file of that size, and how long its line is.
+func decodeHead(r io.Reader, size int64) (head, int, error) {
+	line, err := bufio.NewReader(io.LimitReader(r, maxHead)).ReadBytes('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return head{}, 0, err
+	}
+	var h head
+	if err != nil || json.Unmarshal(line, &h) != nil {
+		return head{}, 0, errDamaged
+	}
+	if h.Format > format {
+		return head{}, 0, fmt.Errorf("written by a newer pollux")
+	}
+	left := size - int64(len(line))
+	for _, n := range []int64{h.OldSize, h.NewSize, max(h.FinalSize, 0)} {
+		if n < 0 || n > left {
+			return head{}, 0, errDamaged
+		}
+		left -= n
+	}
+	if left != 0 || h.Format < 1 || h.FinalSize < -1 {
+		return head{}, 0, errDamaged
+	}
+	return h, len(line), nil
+}
+
+func decode(data []byte) (Entry, error) {
+	h, n, err := decodeHead(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return Entry{}, err
+	}
+	texts := data[n:]
+	check := sha256.Sum256(texts)
+	if hex.EncodeToString(check[:]) != h.Check {
+		return Entry{}, errDamaged
+	}
+	e := Entry{Info: h.Info, Old: string(texts[:h.OldSize]), New: string(texts[h.OldSize : h.OldSize+h.NewSize])}
+	if e.Final = e.New; h.FinalSize >= 0 {
+		e.Final = string(texts[h.OldSize+h.NewSize:])
+	}
+	return e, nil
+}
+
+// readHead reads what List needs, without the texts.
+func readHead(path string) (head, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return head{}, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return head{}, err
+	}
+	if !info.Mode().IsRegular() {
+		return head{}, errDamaged
+	}
+	h, _, err := decodeHead(f, info.Size())
+	return h, err
+}
+
+func readEntry(path string) (Entry, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return Entry{}, err
+	}
+	return decode(data)
+}
+
+// save writes an entry's file.
+func (h *History) save(e Entry) error {
+	if e.size() > h.opt.MaxBytes {
+		return fmt.Errorf("it is larger than the whole history may be")
+	}
+	data, err := encode(e)
+	if err != nil {
+		return err
+	}
+	if err := safefile.PrivateDir(h.dir); err != nil { // another companion may have removed it when it was empty
+		return err
+	}
+	return safefile.Write(filepath.Join(h.dir, fmt.Sprintf("%013d-%s%s", e.Settled.UnixMilli(), e.ID, suffix)), data, nil)
+}
+
+// An entryFile is what a file's name says.
+type entryFile struct {
+	name    string
+	id      string
+	settled time.Time
+}
+
+// entryFiles lists a workspace's folder, oldest first; none when it is gone.
+func entryFiles(dir string) ([]entryFile, error) {
+	names, err := os.ReadDir(dir) // sorted by name
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var files []entryFile
+	for _, n := range names {
+		stamp, id, ok := strings.Cut(strings.TrimSuffix(n.Name(), suffix), "-")
+		ms, err := strconv.ParseInt(stamp, 10, 64)
+		if ok && err == nil && strings.HasSuffix(n.Name(), suffix) {
+			files = append(files, entryFile{n.Name(), id, time.UnixMilli(ms)})
+		}
+	}
+	return files, nil
+}
+
+// prune removes the oldest entries until the history is within its bounds.
+func (h *History) prune() {
+	pruneFolder(h.dir, h.opt.MaxEntries, h.opt.MaxBytes, h.opt.MaxAge)
+}
+
+func pruneFolder(dir string, entries int, bytes int64, age time.Duration) {
+	files, err := entryFiles(dir)
+	if err != nil {
+		slog.Warn("the history could not be pruned", "error", err)
+		return
+	}
+	for i, f := range slices.Backward(files) {
+		info, err := os.Lstat(filepath.Join(dir, f.name))
+		if err == nil {
+			bytes -= info.Size()
+		}
+		if len(files)-i > entries || bytes < 0 || time.Since(f.settled) > age {
+			if err := remove(filepath.Join(dir, f.name)); err != nil {
+				slog.Warn("an old entry of the history could not be removed", "error", err)
+			}
+		}
+	}
+}
+
+// pruneWorkspaces removes what is too old in every workspace's folder, what a
+// crash left half-written, and folders that are empty then.
+func pruneWorkspaces(dir string, age time.Duration) {
+	folders, err := os.ReadDir(dir)
+	if err != nil {
+		slog.Warn("the history could not be pruned", "error", err)
+		return
+	}
+	for _, folder := range folders {
+		path := filepath.Join(dir, folder.Name())
+		if !folder.IsDir() {
+			continue
+		}
+		pruneFolder(path, 1<<30, 1<<62, age)
+		left, _ := os.ReadDir(path)
+		for _, f := range left {
+			info, err := f.Info()
+			if err == nil && safefile.IsTemp(f.Name()) && time.Since(info.ModTime()) > tempAge {
+				_ = remove(filepath.Join(path, f.Name())) // the next start tries again
+			}
+		}
+		_ = os.Remove(path) // only when it is empty
+	}
+}
+
+// discard removes an entry that cannot be read because it is damaged, not one
+// that cannot be read for another reason.
+func (h *History) discard(name string, why error) {
+	if errors.Is(why, fs.ErrNotExist) {
+		return // pruned meanwhile
+	}
+	slog.Warn("an entry of the history is left out", "name", name, "error", why)
+	if errors.Is(why, errDamaged) {
+		if err := remove(filepath.Join(h.dir, name)); err != nil {
+			slog.Warn("a damaged entry of the history could not be removed", "error", err)
+		}
+	}
+}
+
+// remove is os.Remove, content when somebody was quicker.
+func remove(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,307 @@
+// Package history keeps what agents proposed and what became of it in a
+// bounded set of files, so that an accepted change can be looked at again and
+// undone (SPEC F-12). It writes no file of the user's: undoing is the caller's.
+package history
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/core/review"
+	"github.com/pollux-companion/pollux/internal/core/text"
+	"github.com/pollux-companion/pollux/internal/safefile"
+)
+
+// ErrNoEntry: there is no such entry, or not any more. It is an fs.ErrNotExist.
+var ErrNoEntry = fmt.Errorf("no such entry in the history, it may have grown too old: %w", fs.ErrNotExist)
+
+// An Info is what is known of an entry without its texts.
+type Info struct {
+	ID      string    `json:"id"` // the diff's
+	Path    string    `json:"path"`
+	Title   string    `json:"title"`
+	Owner   string    `json:"owner"` // the session's label
+	Opened  time.Time `json:"opened"`
+	Settled time.Time `json:"settled"`
+	// Outcome is Withdrawn also for a change that was accepted or refused in the agent's own terminal.
+	Outcome review.Kind `json:"outcome"`
+	Edited  bool        `json:"edited"` // by the user, before the outcome
+	Policy  bool        `json:"policy"` // a rule decided, not the user
+	IsNew   bool        `json:"isNew"`  // there was no file: to undo is to remove it
+	// Sum is of the final text without regard to line endings and byte order mark.
+	Sum string `json:"sum"`
+}
+
+// An Entry is one proposal and its outcome, with the texts byte for byte.
+type Entry struct {
+	Info
+	Old   string // "" when IsNew
+	New   string // the proposal
+	Final string // what was accepted or withdrawn; "" when rejected
+}
+
+// Undoable says whether the entry's change can be undone: it was not rejected,
+// and the file still holds its final text, but for line endings and byte order
+// mark (agents propose LF and write what the file had). current is the
+// file's text, nil when there is no file.
+func (i Info) Undoable(current *string) bool {
+	return current != nil && i.Outcome != review.Rejected && i.Sum == sum(*current)
+}
+
+// sum is Info.Sum of a text.
+func sum(s string) string {
+	h := sha256.Sum256([]byte(text.ToLF(s)))
+	return hex.EncodeToString(h[:])
+}
+
+// Options configure a History; nil means the zero value.
+type Options struct {
+	// Roots are the workspace's folders, absolute: each set of roots has a history of its own.
+	Roots []string
+	// Off keeps nothing new; what is there can still be read until it is too old.
+	Off bool
+	// MaxEntries is 100 when 0, MaxBytes 50 MB, MaxAge 7 days; the oldest go first.
+	MaxEntries int
+	MaxBytes   int64
+	MaxAge     time.Duration
+}
+
+func (o *Options) orDefault() Options {
+	v := Options{}
+	if o != nil {
+		v = *o
+	}
+	if v.MaxEntries == 0 {
+		v.MaxEntries = 100
+	}
+	if v.MaxBytes == 0 {
+		v.MaxBytes = 50_000_000
+	}
+	if v.MaxAge == 0 {
+		v.MaxAge = 7 * 24 * time.Hour
+	}
+	return v
+}
+
+// A History is one workspace's, for the life of one companion. Several
+// companions may use the same one at the same time. Its methods may be called
+// from any goroutine.
+//
+// Goroutines: one, started by Open, that writes what Follow has queued; Close
+// stops it.
+type History struct {
+	opt  Options
+	dir  string // of this workspace's entries
+	done chan struct{}
+	wake chan struct{} // a place for one: something was queued, or closed is set
+
+	mu     sync.Mutex // guards all below
+	queue  []Entry    // oldest first; bounded as the history is
+	closed bool
+	cancel []func() // ends what Follow began
+}
+
+// Open opens the history of a workspace below dir (a folder of the user's
+// state, made if missing), and removes what has grown too old, of other workspaces too.
+func Open(dir string, o *Options) (*History, error) {
+	h := &History{opt: o.orDefault(), done: make(chan struct{}), wake: make(chan struct{}, 1)}
+	h.dir = filepath.Join(dir, folder(h.opt.Roots))
+	if err := safefile.PrivateDir(dir); err != nil {
+		return nil, fmt.Errorf("opening the history: %w", err)
+	}
+	pruneWorkspaces(dir, h.opt.MaxAge)
+	if err := safefile.PrivateDir(h.dir); err != nil {
+		return nil, fmt.Errorf("opening the history: %w", err)
+	}
+	h.prune()
+	go h.write()
+	return h, nil
+}
+
+// folder names a workspace's folder: the same for the same roots in any order.
+func folder(roots []string) string {
+	sorted := slices.Sorted(slices.Values(roots))
+	h := sha256.Sum256([]byte(strings.Join(sorted, "\x00")))
+	return hex.EncodeToString(h[:8])
+}
+
+// Follow keeps every diff of r that is settled from now on, until Close. It
+// holds nobody up: the writing is done elsewhere.
+func (h *History) Follow(r *review.Registry) {
+	if h.opt.Off {
+		return
+	}
+	cancel := r.Watch(func(e review.Event) {
+		if e.Outcome != nil {
+			h.add(entryOf(e.Diff, *e.Outcome))
+		}
+	})
+	h.mu.Lock()
+	closed := h.closed
+	h.cancel = append(h.cancel, cancel)
+	h.mu.Unlock()
+	if closed {
+		cancel()
+	}
+}
+
+func entryOf(d *review.Diff, o review.Outcome) Entry {
+	p := d.Proposal()
+	return Entry{
+		Info: Info{
+			ID: d.ID(), Path: p.Path, Title: p.Title, Owner: d.Label(), Opened: d.Opened(), Settled: time.Now(),
+			Outcome: o.Kind, Edited: o.Edited, Policy: o.Policy, IsNew: p.IsNew,
+		},
+		Old: p.Old, New: p.New, Final: o.Content,
+	}
+}
+
+// add queues an entry. What more than a whole history waits is dropped, oldest
+// first: it would be pruned as soon as it were written.
+func (h *History) add(e Entry) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return
+	}
+	h.queue = append(h.queue, e)
+	total := int64(0)
+	for i := len(h.queue) - 1; i >= 0; i-- {
+		total += h.queue[i].size()
+		if total > h.opt.MaxBytes || len(h.queue)-i > h.opt.MaxEntries {
+			h.queue = slices.Delete(h.queue, 0, i+1)
+			break
+		}
+	}
+	h.signal()
+}
+
+func (h *History) signal() {
+	select {
+	case h.wake <- struct{}{}:
+	default:
+	}
+}
+
+// write is the goroutine: it empties the queue whenever it is woken, and ends
+// when the history is closed and the queue empty.
+func (h *History) write() {
+	defer close(h.done)
+	for range h.wake {
+		for {
+			h.mu.Lock()
+			if len(h.queue) == 0 {
+				closed := h.closed
+				h.mu.Unlock()
+				if closed {
+					return
+				}
+				break
+			}
+			e := h.queue[0]
+			h.queue[0] = Entry{}
+			h.queue = h.queue[1:]
+			h.mu.Unlock()
+			if err := h.save(e); err != nil {
+				slog.Warn("an entry of the history could not be written", "id", e.ID, "error", err)
+			}
+			h.prune()
+		}
+	}
+}
+
+// Close ends following and returns when everything is written, or with
+// ctx's error when that takes longer; what is not written then may be lost.
+func (h *History) Close(ctx context.Context) error {
+	h.mu.Lock()
+	cancel := h.cancel
+	h.cancel = nil
+	h.mu.Unlock()
+	for _, c := range cancel {
+		c() // waits for a call in progress, so everything is queued
+	}
+	h.mu.Lock()
+	h.closed = true
+	h.signal()
+	h.mu.Unlock()
+	select {
+	case <-h.done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("the history was not written in time: %w", ctx.Err())
+	}
+}
+
+// List returns what is kept, newest first. Entries that are damaged are left
+// out and removed. An entry appears some time after its diff was settled.
+func (h *History) List() ([]Info, error) {
+	files, err := entryFiles(h.dir)
+	if err != nil {
+		return nil, fmt.Errorf("reading the history: %w", err)
+	}
+	var list []Info
+	for _, f := range slices.Backward(files) {
+		head, err := readHead(filepath.Join(h.dir, f.name))
+		if err == nil && head.ID != f.id {
+			err = errDamaged
+		}
+		if err != nil {
+			h.discard(f.name, err)
+			continue
+		}
+		list = append(list, head.Info)
+	}
+	return list, nil
+}
+
+// Get returns one entry with its texts. ErrNoEntry when there is none.
+func (h *History) Get(id string) (Entry, error) {
+	files, err := entryFiles(h.dir)
+	if err != nil {
+		return Entry{}, fmt.Errorf("reading the history: %w", err)
+	}
+	i := slices.IndexFunc(files, func(f entryFile) bool { return f.id == id })
+	if i < 0 {
+		return Entry{}, ErrNoEntry
+	}
+	e, err := readEntry(filepath.Join(h.dir, files[i].name))
+	if err == nil && e.ID != id {
+		err = errDamaged
+	}
+	switch {
+	case err == nil:
+		return e, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return Entry{}, ErrNoEntry
+	case errors.Is(err, errDamaged):
+		h.discard(files[i].name, err)
+		return Entry{}, ErrNoEntry
+	default:
+		return Entry{}, fmt.Errorf("reading the history: %w", err)
+	}
+}
+
+// Clear removes all entries of this workspace.
+func (h *History) Clear() error {
+	h.mu.Lock()
+	h.queue = nil
+	h.mu.Unlock()
+	files, err := entryFiles(h.dir)
+	for _, f := range files {
+		err = errors.Join(err, remove(filepath.Join(h.dir, f.name)))
+	}
+	if err != nil {
+		return fmt.Errorf("clearing the history: %w", err)
+	}
+	return nil
+}
