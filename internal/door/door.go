@@ -1,0 +1,234 @@
+// Package door guards an HTTP listener on loopback: foreign Hosts, foreign
+// Origins and missing credentials are turned away on their headers alone,
+// and every size and wait of a peer has a bound (SPEC ).
+package door
+
+import (
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+)
+
+// The bounds that every listener shares (SPEC A-4; docs/limits.md).
+const (
+	// MaxHeader is the size of a request's headers in bytes.
+	MaxHeader = 32 << 10
+	// MaxBody is the size of a request's body in bytes (SPEC T-4).
+	MaxBody = 64 << 20
+	// HeaderTimeout is how long a connection may take over its headers.
+	HeaderTimeout = 10 * time.Second
+	// RequestTimeout is how long a request may take to arrive, its answer to
+	// leave, and how long a connection may idle in between.
+	RequestTimeout = 30 * time.Second
+	// MaxConns is the number of connections; the next is closed at once.
+	MaxConns = 8192
+	// MaxStrangers is the number of connections on which no request with a
+	// credential has passed the door yet; the next one ends the oldest of them.
+	// A door that asks for none knows strangers only.
+	MaxStrangers = 512
+)
+
+// Options configure a Door.
+type Options struct {
+	// Credential says whether the headers of a request carry what this
+	// listener asks for; nil asks for nothing. It must not read the body.
+	Credential func(*http.Request) bool
+	// Origins lists the Origins that are welcome beside the listener's own
+	// ("http://127.0.0.1:8080").
+	Origins []string
+	// TooLarge is the body of a 413, application/json; "" for none.
+	TooLarge string
+	// Log gets panics and refusals; nil discards.
+	Log *slog.Logger
+}
+
+// A Door is the guard of one HTTP server. Its methods may be called from any
+// goroutine; it owns none.
+type Door struct {
+	o     Options
+	conns conns
+
+	mu      sync.RWMutex
+	hosts   map[string]bool
+	origins map[string]bool
+}
+
+// New returns a door that admits no Host yet.
+func New(o Options) *Door {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	d := &Door{o: o, hosts: map[string]bool{}, origins: map[string]bool{}}
+	for _, origin := range o.Origins {
+		d.origins[strings.ToLower(origin)] = true
+	}
+	return d
+}
+
+// Admit makes the names of a listener's address welcome as Host and as
+// Origin: its own address, localhost when it is on loopback, and each of
+// extra with its port. An address that is not one of this machine's own
+// (0.0.0.0, ::) is refused (SPEC T-8).
+func (d *Door) Admit(addr net.Addr, extra ...string) error {
+	tcp, ok := addr.(*net.TCPAddr)
+	if !ok { // a listener of a test's own
+		return d.admit(addr.String())
+	}
+	if tcp.IP.IsUnspecified() {
+		return fmt.Errorf("refusing to serve on every interface (%s): name one address of this machine instead", addr)
+	}
+	hosts := append([]string{tcp.IP.String()}, extra...)
+	if tcp.IP.IsLoopback() {
+		hosts = append(hosts, "localhost")
+	}
+	for _, host := range hosts {
+		if err := d.admit(net.JoinHostPort(host, fmt.Sprint(tcp.Port))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *Door) admit(hostport string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	hostport = strings.ToLower(hostport)
+	d.hosts[hostport] = true
+	d.origins["http://"+hostport] = true
+	return nil
+}
+
+// Server returns an HTTP server with the door's bounds before next. Its
+// Serve may be called for several listeners.
+func (d *Door) Server(next http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           d.Handler(next),
+		ReadHeaderTimeout: HeaderTimeout,
+		ReadTimeout:       RequestTimeout,
+		WriteTimeout:      RequestTimeout,
+		IdleTimeout:       RequestTimeout,
+		MaxHeaderBytes:    MaxHeader - 4096, // net/http adds 4096 for slop
+		ConnState:         d.conns.state,
+		ConnContext:       d.conns.context,
+		ErrorLog:          slog.NewLogLogger(d.o.Log.Handler(), slog.LevelDebug),
+		// Else net/http answers "OPTIONS *" itself, past the door.
+		DisableGeneralOptionsHandler: true,
+	}
+}
+
+// Handler lets a request through to next, or answers it from its headers.
+func (d *Door) Handler(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if status := d.verdict(r); status != 0 {
+			d.refuse(w, r, status)
+			return
+		}
+		if d.o.Credential != nil { // where nothing is asked for, nothing has been proven
+			d.conns.prove(r.Context())
+		}
+		defer d.recover(w, r)
+		next.ServeHTTP(w, r)
+	})
+}
+
+// verdict is 0 for a welcome request, else the status of its refusal. The
+// body has not been touched.
+func (d *Door) verdict(r *http.Request) int {
+	if !d.welcome(r) {
+		return http.StatusForbidden
+	}
+	if d.o.Credential != nil && !d.o.Credential(r) {
+		return http.StatusUnauthorized
+	}
+	if r.ContentLength > MaxBody {
+		return http.StatusRequestEntityTooLarge
+	}
+	return 0
+}
+
+// welcome looks at Host and Origin (DNS rebinding, cross-site; SPEC A-3).
+func (d *Door) welcome(r *http.Request) bool {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if !d.hosts[r.Host] && !d.hosts[strings.ToLower(r.Host)] {
+		return false
+	}
+	for _, origin := range r.Header["Origin"] {
+		if !d.origins[strings.ToLower(origin)] {
+			return false
+		}
+	}
+	return true
+}
+
+// refuse answers a request from its headers.
+func (d *Door) refuse(w http.ResponseWriter, r *http.Request, status int) {
+	d.o.Log.Debug("refused", "status", status, "method", r.Method, "remote", r.RemoteAddr)
+	body := ""
+	if status == http.StatusRequestEntityTooLarge {
+		body = d.o.TooLarge
+	}
+	Refuse(w, status, body)
+}
+
+// outstanding is how long the rest of a refused body is waited for: long
+// enough for a small one that is on its way, so that the answer is not lost in a reset.
+const outstanding = 250 * time.Millisecond
+
+// Refuse answers a request whose body was not read, with a body of JSON or
+// none, and ends the connection. Without Connection: close net/http would wait
+// for the rest of a small body before the answer leaves, and without a
+// deadline after it: a hostile peer never sends it.
+func Refuse(w http.ResponseWriter, status int, body string) {
+	h := w.Header()
+	h["Connection"] = []string{"close"}
+	if status == http.StatusUnauthorized {
+		h["Www-Authenticate"] = []string{"Bearer"}
+	}
+	if body != "" {
+		h["Content-Type"] = []string{"application/json"}
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(outstanding))
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, body)
+}
+
+// recover keeps a panic of one request from ending the process, and says
+// where it was. What cannot happen is logged and survived.
+func (d *Door) recover(w http.ResponseWriter, r *http.Request) {
+	p := recover()
+	if p == nil || errors.Is(asError(p), http.ErrAbortHandler) {
+		return
+	}
+	d.o.Log.Error("a request panicked", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+	w.Header()["Connection"] = []string{"close"}
+	w.WriteHeader(http.StatusInternalServerError)
+}
+
+func asError(p any) error {
+	err, _ := p.(error)
+	return err
+}
+
+// Bearer is the credential "Authorization: Bearer <token>", compared in
+// constant time (SPEC ). An empty token lets nobody in.
+func Bearer(token string) func(*http.Request) bool {
+	want := []byte(token)
+	return func(r *http.Request) bool {
+		headers := r.Header["Authorization"]
+		if len(headers) != 1 {
+			return false
+		}
+		scheme, got, _ := strings.Cut(headers[0], " ")
+		return len(want) > 0 && strings.EqualFold(scheme, "Bearer") &&
+			subtle.ConstantTimeCompare([]byte(got), want) == 1
+	}
+}

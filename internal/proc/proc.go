@@ -1,0 +1,84 @@
+// Package proc answers questions about processes: does one live, is it still
+// the same, who started it, what is it called, which one holds the other end
+// of a connection, and when does the parent end.
+package proc
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+)
+
+// pollEvery bounds how late the end of a process is noticed where the system
+// does not tell (SPEC L-2 allows a second).
+const pollEvery = 250 * time.Millisecond
+
+// A Stamp tells two processes that had the same PID one after the other
+// apart. It is opaque, comparable, and means something on this machine until it restarts; 0 is unknown.
+type Stamp uint64
+
+// An Info is what is known about one process; zero fields are unknown.
+type Info struct {
+	PID    int
+	Parent int
+	// Name is the program's short name, as ps -o comm shows it, possibly cut by the system.
+	Name  string
+	Start Stamp
+}
+
+// Alive says whether a process with this PID exists, also one of another
+// user's. A process that has ended but was not waited for counts as alive.
+func Alive(pid int) bool { return pid > 0 && alive(pid) }
+
+// Lookup returns what is known about a process; ok is false when it does not
+// exist or the system does not say.
+func Lookup(pid int) (info Info, ok bool) {
+	if pid <= 0 {
+		return Info{}, false
+	}
+	return lookup(pid)
+}
+
+// Same says whether pid is alive and, as far as the system tells, the process that had start.
+func Same(pid int, start Stamp) bool {
+	if !Alive(pid) {
+		return false
+	}
+	info, ok := Lookup(pid)
+	return !ok || start == 0 || info.Start == 0 || info.Start == start
+}
+
+// Self is the Stamp of this process.
+func Self() Stamp {
+	info, _ := Lookup(os.Getpid())
+	return info.Start
+}
+
+// WaitParent returns nil as soon as (250 ms at the latest) the process that
+// started this one has ended, or ctx's error when ctx ends first. parent is its PID, taken by
+// os.Getppid when this program started, so that a parent that ended before the call is noticed.
+func WaitParent(ctx context.Context, parent int) error {
+	if os.Getppid() != parent {
+		return nil
+	}
+	if err := waitEvent(ctx, parent); !errors.Is(err, errNoEvents) {
+		return err
+	}
+	return poll(ctx, func() bool { return os.Getppid() != parent })
+}
+
+func poll(ctx context.Context, ended func() bool) error {
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for {
+		if ended() {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,273 @@
+package rpc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime/debug"
+	"strconv"
+	"sync"
+)
+
+// JSON-RPC's own error codes.
+const (
+	CodeParse         = -32700
+	CodeInvalid       = -32600
+	CodeNoMethod      = -32601
+	CodeInvalidParams = -32602
+	CodeInternal      = -32603
+)
+
+// An Error is the error object of JSON-RPC, in either direction.
+type Error struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+	Data    any    `json:"data,omitempty"`
+}
+
+// Error is the message for a person.
+func (e *Error) Error() string { return e.Message }
+
+// Errorf makes an Error.
+func Errorf(code int, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// ErrGone: the other side has gone before it answered.
+var ErrGone = errors.New("the other side has gone")
+
+// A Wire carries whole messages, such as a Channel with a Queue before it.
+type Wire interface {
+	// Recv returns the next message; any error ends the conversation. One goroutine calls it.
+	Recv() ([]byte, error)
+	// Send must not block for long. Any goroutine may call it.
+	Send(msg []byte) error
+}
+
+// An Answer is a result with something to do once it has been sent.
+type Answer struct {
+	Result any
+	After  func()
+}
+
+// PeerOptions configure a Peer.
+type PeerOptions struct {
+	// Handle answers a request or takes a notification (whose result is
+	// dropped); the result may be an Answer. An error that is no *Error becomes an internal one. ctx ends
+	// with the conversation.
+	Handle func(ctx context.Context, method string, params json.RawMessage) (any, error)
+	// Aside says which requests run on a goroutine of their own, at most
+	// MaxAside (8 when 0) at once; all else is handled in order. nil: all requests.
+	Aside    func(method string) bool
+	MaxAside int
+	Log      *slog.Logger // nil discards
+}
+
+// A Peer speaks JSON-RPC 2.0 over a Wire, both sides asking and answering,
+// without batches. It takes whatever arrives: a message that is none costs an
+// error answer, a handler that panics its message alone. Notifications are
+// handled in order on Run's goroutine, before anything that came after them.
+//
+// It is not creachadair/jrpc2, whose 1.3.6 dies of a malformed notification
+// at the end of a connection (see check), and refuses what real editors send:
+// "params":null.
+type Peer struct {
+	wire Wire
+	o    PeerOptions
+	done chan struct{} // closed when nothing is read any more
+
+	mu    sync.Mutex // guards what follows
+	calls map[string]chan incoming
+	count int
+}
+
+// An incoming is any of JSON-RPC's three kinds of message.
+type incoming struct {
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"`
+	Method  string          `json:"method"`
+	Params  json.RawMessage `json:"params"`
+	Result  json.RawMessage `json:"result"`
+	Error   *Error          `json:"error"`
+}
+
+type outgoing struct {
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id,omitempty"`
+	Method  string          `json:"method"`
+	Params  any             `json:"params,omitempty"`
+}
+
+// NewPeer returns a peer that may send at once and hears when it runs.
+func NewPeer(w Wire, o PeerOptions) *Peer {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.MaxAside == 0 {
+		o.MaxAside = 8
+	}
+	return &Peer{wire: w, o: o, done: make(chan struct{}), calls: map[string]chan incoming{}}
+}
+
+// Run reads until the wire ends, and returns when every request has been
+// handled: nil when it ended between two messages.
+func (p *Peer) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var aside sync.WaitGroup
+	places := make(chan struct{}, p.o.MaxAside)
+	var end error
+	for {
+		raw, err := p.wire.Recv()
+		if err != nil {
+			end = err
+			break
+		}
+		p.take(ctx, raw, &aside, places)
+	}
+	close(p.done)
+	cancel()
+	aside.Wait()
+	if errors.Is(end, io.EOF) {
+		return nil
+	}
+	return end
+}
+
+// take handles one message.
+func (p *Peer) take(ctx context.Context, raw []byte, aside *sync.WaitGroup, places chan struct{}) {
+	var m incoming
+	if err := json.Unmarshal(raw, &m); err != nil || m.Version != "2.0" {
+		code := CodeInvalid
+		if err != nil && !json.Valid(raw) {
+			code = CodeParse
+		}
+		p.reply(nil, nil, Errorf(code, "not a JSON-RPC 2.0 message"))
+		return
+	}
+	isRequest := len(m.ID) > 0 && string(m.ID) != "null"
+	switch {
+	case isRequest && m.ID[0] != '"' && m.ID[0] != '-' && (m.ID[0] < '0' || m.ID[0] > '9'):
+		p.reply(nil, nil, Errorf(CodeInvalid, "an id that is neither string nor number"))
+	case m.Method == "" && isRequest:
+		p.answered(m)
+	case m.Method == "":
+		if m.Error == nil { // an answer to nothing is never answered
+			p.reply(nil, nil, Errorf(CodeInvalid, "neither method nor id"))
+		}
+	case !isRequest:
+		_, _ = p.do(ctx, m) // JSON-RPC has no way to tell
+	case p.o.Aside != nil && !p.o.Aside(m.Method):
+		result, err := p.do(ctx, m)
+		p.reply(m.ID, result, err)
+	default:
+		places <- struct{}{}
+		aside.Go(func() {
+			result, err := p.do(ctx, m)
+			p.reply(m.ID, result, err)
+			<-places
+		})
+	}
+}
+
+// do handles one message. What a handler does wrong costs its message alone.
+func (p *Peer) do(ctx context.Context, m incoming) (result any, err *Error) {
+	defer func() {
+		if r := recover(); r != nil {
+			p.o.Log.Error("a request panicked", "method", m.Method, "panic", r, "stack", string(debug.Stack()))
+			err = Errorf(CodeInternal, "pollux failed at %s; its log says more", m.Method)
+		}
+	}()
+	result, failed := p.o.Handle(ctx, m.Method, m.Params)
+	if failed != nil && !errors.As(failed, &err) {
+		err = Errorf(CodeInternal, "%v", failed)
+	}
+	return result, err
+}
+
+func (p *Peer) reply(id json.RawMessage, result any, failed *Error) {
+	if id == nil {
+		id = json.RawMessage("null")
+	}
+	if failed != nil {
+		p.send(struct {
+			Version string          `json:"jsonrpc"`
+			ID      json.RawMessage `json:"id"`
+			Error   *Error          `json:"error"`
+		}{"2.0", id, failed})
+		return
+	}
+	answer, ok := result.(Answer)
+	if !ok {
+		answer.Result = result
+	}
+	p.send(struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Result  any             `json:"result"`
+	}{"2.0", id, answer.Result})
+	if answer.After != nil {
+		answer.After()
+	}
+}
+
+// Notify sends a notification; when the other side has gone there is nobody to tell.
+func (p *Peer) Notify(method string, params any) { p.send(outgoing{"2.0", nil, method, params}) }
+
+// Call makes a request and decodes its result into out, unless out is nil. It
+// waits until the other side answers or goes (ErrGone), or ctx ends.
+func (p *Peer) Call(ctx context.Context, method string, params, out any) error {
+	answer := make(chan incoming, 1)
+	p.mu.Lock()
+	p.count++
+	id := strconv.Itoa(p.count)
+	p.calls[id] = answer
+	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		delete(p.calls, id)
+		p.mu.Unlock()
+	}()
+	if !p.send(outgoing{"2.0", json.RawMessage(id), method, params}) {
+		return fmt.Errorf("%s: %w", method, ErrGone)
+	}
+	select {
+	case m := <-answer:
+		if m.Error != nil {
+			return m.Error
+		}
+		if out == nil {
+			return nil
+		}
+		if err := json.Unmarshal(m.Result, out); err != nil {
+			return fmt.Errorf("%s: an answer that is not as agreed: %w", method, err)
+		}
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%s: no answer in time: %w", method, ctx.Err())
+	case <-p.done:
+		return fmt.Errorf("%s: %w", method, ErrGone)
+	}
+}
+
+func (p *Peer) answered(m incoming) {
+	p.mu.Lock()
+	answer := p.calls[string(m.ID)]
+	delete(p.calls, string(m.ID))
+	p.mu.Unlock()
+	if answer != nil {
+		answer <- m
+	}
+}
+
+// send encodes a message. Only what this program makes is encoded, so that it cannot fail.
+func (p *Peer) send(m any) bool {
+	raw, err := json.Marshal(m)
+	if err != nil {
+		p.o.Log.Error("a message cannot be encoded", "err", err)
+		return false
+	}
+	return p.wire.Send(raw) == nil
+}

@@ -1,0 +1,154 @@
+package rpc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+)
+
+// pair connects two peers by pipes; b is the one under test.
+func pair(t *testing.T, o PeerOptions) (a *Peer, aq *Queue, ended chan error, hang func()) {
+	t.Helper()
+	r1, w1 := io.Pipe()
+	r2, w2 := io.Pipe()
+	aq = NewQueue(NewChannel(r2, w1, nil))
+	a = NewPeer(aq, PeerOptions{Handle: func(context.Context, string, json.RawMessage) (any, error) { return nil, nil }})
+	b := NewPeer(NewQueue(NewChannel(r1, w2, nil)), o)
+	ended = make(chan error, 1)
+	go func() { ended <- b.Run(t.Context()) }()
+	go func() { _ = a.Run(t.Context()) }()
+	hang = func() { w1.Close() }
+	t.Cleanup(func() { w1.Close(); w2.Close() })
+	return a, aq, ended, hang
+}
+
+func TestPeer(t *testing.T) {
+	after := make(chan bool, 1)
+	var order []string
+	a, q, ended, hang := pair(t, PeerOptions{
+		Aside: func(method string) bool { return method == "slow" },
+		Handle: func(ctx context.Context, method string, params json.RawMessage) (any, error) {
+			switch method {
+			case "echo":
+				return Answer{Result: params, After: func() { after <- true }}, nil
+			case "fail":
+				return nil, Errorf(-32001, "busy %d", 7)
+			case "odd":
+				return nil, errors.New("odd")
+			case "panic":
+				panic("x")
+			case "slow":
+				<-ctx.Done()
+				return nil, ctx.Err()
+			case "note":
+				order = append(order, string(params))
+				return nil, nil
+			case "notes":
+				return order, nil
+			}
+			return nil, Errorf(CodeNoMethod, "no %s", method)
+		},
+	})
+	ask := func(method string, params any) string {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		var out json.RawMessage
+		err := a.Call(ctx, method, params, &out)
+		var e *Error
+		switch {
+		case errors.As(err, &e):
+			return e.Message
+		case err != nil:
+			t.Fatal(err)
+		}
+		return string(out)
+	}
+	if got := ask("echo", map[string]int{"x": 1}); got != `{"x":1}` || !<-after {
+		t.Error(got)
+	}
+	for _, msg := range malformed { // none of them ends the conversation
+		if err := q.Send([]byte(msg)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 3 {
+		a.Notify("note", []int{i})
+	}
+	for method, want := range map[string]string{"fail": "busy 7", "odd": "odd", "panic": "pollux failed at panic; its log says more", "x": "no x", "notes": `["[0]","[1]","[2]"]`} {
+		if got := ask(method, nil); got != want {
+			t.Errorf("%s: %q, want %q", method, got, want)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if err := a.Call(ctx, "slow", nil, nil); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	if got := ask("notes", nil); got == "" { // slow runs aside
+		t.Error(got)
+	}
+	hang()
+	if err := <-ended; err != nil {
+		t.Errorf("a clean end is %v", err)
+	}
+}
+
+// Whoever asks when the other side has gone learns it.
+func TestPeerGone(t *testing.T) {
+	r, w := io.Pipe()
+	_, out := io.Pipe()
+	p := NewPeer(NewQueue(NewChannel(r, out, nil)), PeerOptions{})
+	failed := make(chan error, 1)
+	go func() { failed <- p.Call(t.Context(), "x", nil, nil) }()
+	time.AfterFunc(10*time.Millisecond, func() { w.CloseWithError(io.ErrUnexpectedEOF) })
+	if err := p.Run(t.Context()); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Error(err)
+	}
+	if err := <-failed; !errors.Is(err, ErrGone) {
+		t.Error(err)
+	}
+}
+
+// A side that reads nothing delays nobody, and memory stays bounded (SPEC A-4).
+func TestQueueIsBounded(t *testing.T) {
+	r, w := io.Pipe()
+	q := NewQueue(NewChannel(strings.NewReader(""), w, nil))
+	big := []byte(`"` + strings.Repeat("x", 10<<20) + `"`)
+	begun, sent := time.Now(), 0
+	var err error
+	for ; err == nil && sent < 100; sent++ {
+		err = q.Send(big)
+	}
+	if !errors.Is(err, ErrSlow) || sent > 9 || time.Since(begun) > time.Second {
+		t.Errorf("%d messages of 10 MiB, %v, %v", sent, err, time.Since(begun))
+	}
+	begun = time.Now()
+	q.Close(50 * time.Millisecond)
+	if took := time.Since(begun); took > time.Second {
+		t.Errorf("the end took %v", took)
+	}
+	if err := q.Send(big); !errors.Is(err, io.ErrClosedPipe) {
+		t.Error(err)
+	}
+	r.Close()
+}
+
+// What is queued is written before the end, in order.
+func TestQueueFlushes(t *testing.T) {
+	out := &sink{}
+	q := NewQueue(NewChannel(strings.NewReader(""), out, nil))
+	for _, m := range []string{"1", "2", "3"} {
+		if err := q.Send([]byte(m)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	q.Close(time.Second)
+	if out.String() != "1\n2\n3\n" {
+		t.Errorf("%q", out)
+	}
+}

@@ -1,0 +1,107 @@
+package rpc
+
+import (
+	"errors"
+	"io"
+	"sync"
+	"time"
+)
+
+// Bounds of a Queue (SPEC A-4).
+const (
+	maxQueued      = 4096     // messages
+	maxQueuedBytes = 64 << 20 // beside one message of any size
+)
+
+// ErrSlow: the other side does not read what it is sent.
+var ErrSlow = errors.New("the other side does not keep up")
+
+// A Queue is the Wire of a Channel whose other side may be busy: Send only
+// queues, so that an editor that shows a dialog delays nobody. What does not
+// fit any more is refused with ErrSlow; what is queued stays.
+//
+// Goroutine: the one that writes, from NewQueue until Close or a failed write.
+type Queue struct {
+	ch   *Channel
+	wake chan struct{} // one place: something is queued, or closed is set
+	done chan struct{} // closed when the writer has ended
+
+	mu     sync.Mutex // guards what follows
+	queue  [][]byte
+	bytes  int
+	closed bool
+}
+
+// NewQueue starts a queue before ch, which nobody else must use.
+func NewQueue(ch *Channel) *Queue {
+	q := &Queue{ch: ch, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	go q.write()
+	return q
+}
+
+// Recv returns the next message whatever it holds; see Channel.Next.
+func (q *Queue) Recv() ([]byte, error) { return q.ch.Next() }
+
+// Send queues one message, which the caller must not change any more.
+func (q *Queue) Send(msg []byte) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return io.ErrClosedPipe
+	}
+	if len(q.queue) >= maxQueued || len(q.queue) > 0 && q.bytes+len(msg) > maxQueuedBytes {
+		return ErrSlow
+	}
+	q.queue = append(q.queue, msg)
+	q.bytes += len(msg)
+	q.signal()
+	return nil
+}
+
+// Close writes what is queued, as far as the other side reads it within the
+// given time, and takes nothing more. The channel stays open.
+func (q *Queue) Close(within time.Duration) {
+	q.mu.Lock()
+	q.closed = true
+	q.signal()
+	q.mu.Unlock()
+	select {
+	case <-q.done:
+	case <-time.After(within):
+	}
+}
+
+func (q *Queue) signal() {
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (q *Queue) write() {
+	defer close(q.done)
+	for {
+		q.mu.Lock()
+		batch, closed := q.queue, q.closed
+		q.queue = nil
+		q.mu.Unlock()
+		for i, msg := range batch {
+			if q.ch.Send(msg) != nil {
+				q.mu.Lock()
+				q.closed = true
+				q.mu.Unlock()
+				return
+			}
+			batch[i] = nil // do not hold on to what is written
+			q.mu.Lock()
+			q.bytes -= len(msg)
+			q.mu.Unlock()
+		}
+		if closed && len(batch) == 0 {
+			return
+		}
+		if len(batch) == 0 {
+			<-q.wake
+		}
+	}
+}

@@ -1,0 +1,229 @@
+// Package rpc frames JSON-RPC messages on a byte stream, with a bound on
+// everything that the other side controls.
+//
+// Two framings are understood, as editors speak either: headers with a
+// Content-Length as in LSP, and one JSON value a line. The first byte of a
+// message decides which it is, and answers go out in the framing heard last.
+package rpc
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// Bounds that hold whatever Options say; sizes in bytes.
+const (
+	// MaxBody bounds one message (SPEC A-4).
+	MaxBody = 64 << 20
+	// maxHeader bounds the lines before a body, all together.
+	maxHeader = 8 << 10
+	// maxBlank bounds the white space between two messages.
+	maxBlank = 4 << 10
+	// writeTimeout bounds how long a peer may leave a message unread, where
+	// the stream has deadlines.
+	writeTimeout = 10 * time.Second
+)
+
+// ErrFraming marks bytes that are not a message in either framing, or one
+// beyond the bounds. The stream cannot be used after it.
+var ErrFraming = errors.New("not a JSON-RPC message")
+
+// A Framing is how messages are told apart on a stream.
+type Framing int32
+
+const (
+	// Lines: one JSON value a line, without line ends inside.
+	Lines Framing = iota
+	// Headers: Content-Length headers, as in LSP.
+	Headers
+)
+
+// Options configure a Channel; nil means the zero value.
+type Options struct {
+	// First is the framing of what is sent before anything was received.
+	First Framing
+	// MaxBody bounds a received message in bytes; 0 or more than the package's MaxBody means that.
+	MaxBody int
+}
+
+// A Channel carries whole messages. It is a channel.Channel of jrpc2: one
+// goroutine may send while another receives, and Close may be called by any.
+type Channel struct {
+	r       *bufio.Reader
+	w       io.WriteCloser
+	maxBody int
+	framing atomic.Int32
+	out     bytes.Buffer // Send's, so that a message is one write
+}
+
+// NewChannel frames messages over r and w. Close closes w, which for a
+// connection must end a Recv that waits.
+func NewChannel(r io.Reader, w io.WriteCloser, o *Options) *Channel {
+	c := &Channel{r: bufio.NewReader(r), w: w, maxBody: MaxBody}
+	if o != nil {
+		c.framing.Store(int32(o.First))
+		if o.MaxBody > 0 && o.MaxBody < MaxBody {
+			c.maxBody = o.MaxBody
+		}
+	}
+	return c
+}
+
+// Send writes one message, a single JSON value, and returns when it is written.
+func (c *Channel) Send(msg []byte) error {
+	c.out.Reset()
+	if Framing(c.framing.Load()) == Headers {
+		fmt.Fprintf(&c.out, "Content-Length: %d\r\n\r\n", len(msg))
+		c.out.Write(msg)
+	} else {
+		// A line end in JSON is white space: inside a string it is escaped.
+		c.out.Write(msg)
+		for i, b := range c.out.Bytes() {
+			if b == '\n' || b == '\r' {
+				c.out.Bytes()[i] = ' '
+			}
+		}
+		c.out.WriteByte('\n')
+	}
+	if d, ok := c.w.(interface{ SetWriteDeadline(time.Time) error }); ok {
+		_ = d.SetWriteDeadline(time.Now().Add(writeTimeout)) // files have none
+	}
+	_, err := c.w.Write(c.out.Bytes())
+	if c.out.Cap() > 1<<20 {
+		c.out = bytes.Buffer{} // do not hold on to the memory of one large message
+	}
+	return err
+}
+
+// Recv reads the next message, a JSON-RPC 2.0 one or a batch of them; io.EOF when
+// the stream has ended between two.
+func (c *Channel) Recv() ([]byte, error) {
+	msg, err := c.Next()
+	if err != nil {
+		return nil, err
+	}
+	if err := check(msg); err != nil {
+		return nil, err
+	}
+	return msg, nil
+}
+
+// Next reads the bytes of the next message, whatever they are.
+func (c *Channel) Next() ([]byte, error) {
+	first, err := c.skipBlank()
+	if err != nil {
+		return nil, err
+	}
+	if first == '{' || first == '[' {
+		c.framing.Store(int32(Lines))
+		return c.line()
+	}
+	if first != 'C' && first != 'c' { // Content-Length or Content-Type
+		return nil, fmt.Errorf("%w: it starts with the byte %q", ErrFraming, first)
+	}
+	c.framing.Store(int32(Headers))
+	n, err := c.header()
+	if err != nil {
+		return nil, unexpected(err)
+	}
+	return c.body(n)
+}
+
+// Close ends the stream.
+func (c *Channel) Close() error { return c.w.Close() }
+
+func (c *Channel) skipBlank() (byte, error) {
+	for range maxBlank {
+		b, err := c.r.ReadByte()
+		if err != nil {
+			return 0, err
+		}
+		switch b {
+		case ' ', '\t', '\r', '\n':
+			continue
+		}
+		return b, c.r.UnreadByte()
+	}
+	return 0, fmt.Errorf("%w: %d blanks", ErrFraming, maxBlank)
+}
+
+func (c *Channel) line() ([]byte, error) {
+	var msg []byte
+	for {
+		part, err := c.r.ReadSlice('\n')
+		if len(msg)+len(part) > c.maxBody {
+			return nil, fmt.Errorf("%w: more than %d bytes", ErrFraming, c.maxBody)
+		}
+		msg = append(msg, part...)
+		switch {
+		case err == nil:
+			return bytes.TrimRight(msg, "\r\n"), nil
+		case errors.Is(err, io.EOF):
+			return msg, nil // the last line may lack its end
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, err
+		}
+	}
+}
+
+// header reads the lines up to the empty one and returns the length they announce.
+func (c *Channel) header() (int, error) {
+	length, read := -1, 0
+	for {
+		line, err := c.r.ReadSlice('\n')
+		read += len(line)
+		if errors.Is(err, bufio.ErrBufferFull) || read > maxHeader {
+			return 0, fmt.Errorf("%w: headers of more than %d bytes", ErrFraming, read)
+		}
+		if err != nil {
+			return 0, err
+		}
+		text := strings.TrimRight(string(line), "\r\n")
+		if text == "" {
+			break
+		}
+		name, value, ok := strings.Cut(text, ":")
+		if !ok {
+			return 0, fmt.Errorf("%w: a header without a colon", ErrFraming)
+		}
+		if !strings.EqualFold(strings.TrimSpace(name), "Content-Length") {
+			continue
+		}
+		n, err := strconv.ParseUint(strings.TrimSpace(value), 10, 32)
+		if err != nil || length >= 0 && int(n) != length {
+			return 0, fmt.Errorf("%w: the length %.20q", ErrFraming, value)
+		}
+		length = int(n)
+	}
+	switch {
+	case length < 0:
+		return 0, fmt.Errorf("%w: no Content-Length", ErrFraming)
+	case length > c.maxBody:
+		return 0, fmt.Errorf("%w: %d bytes announced, at most %d are taken", ErrFraming, length, c.maxBody)
+	}
+	return length, nil
+}
+
+// body reads n bytes; memory grows with what arrives, not with what was announced.
+func (c *Channel) body(n int) ([]byte, error) {
+	var buf bytes.Buffer
+	buf.Grow(min(n, 64<<10))
+	if _, err := io.CopyN(&buf, c.r, int64(n)); err != nil {
+		return nil, unexpected(err)
+	}
+	return buf.Bytes(), nil
+}
+
+func unexpected(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

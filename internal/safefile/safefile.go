@@ -1,0 +1,200 @@
+// Package safefile replaces files atomically, keeps private folders private,
+// and reads small private files without trusting what lies at their path.
+package safefile
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Options say how Write replaces a file; nil means the zero value.
+type Options struct {
+	// Mode is the permission of a file that is new, or of every file
+	// without KeepMode; 0600 when 0. The umask does not apply.
+	Mode fs.FileMode
+	// KeepMode gives the new content the permissions of the file that it
+	// replaces and, as far as the system allows it, its owner and group.
+	KeepMode bool
+	// Volatile leaves out the flush to the disk: for files that mean nothing after
+	// the machine was switched off. Other processes still see old or new content, never half.
+	Volatile bool
+}
+
+func (o *Options) orDefault() Options {
+	v := Options{}
+	if o != nil {
+		v = *o
+	}
+	if v.Mode == 0 {
+		v.Mode = 0o600
+	}
+	return v
+}
+
+// tempPrefix starts the name of every temporary file of this package.
+const tempPrefix = ".pollux-tmp-"
+
+// IsTemp says whether name (the last element of a path) is that of a
+// half-written file of this package, which watchers and listings leave out.
+func IsTemp(name string) bool { return strings.HasPrefix(name, tempPrefix) }
+
+// Write replaces the file at path, or creates it, so that a reader sees
+// either the old content or all of data. The folder must exist. A symlink at path
+// is replaced, not followed: resolve it first where that is wanted. It is safe for concurrent use; the last one wins.
+func Write(path string, data []byte, o *Options) error {
+	root, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return fmt.Errorf("writing %q: %w", path, reason(err))
+	}
+	defer root.Close()
+	if err := writeAt(root, filepath.Base(path), data, o.orDefault()); err != nil {
+		return fmt.Errorf("writing %q: %w", path, reason(err))
+	}
+	return nil
+}
+
+// WriteIn is Write for a file at name, relative to root, that never leaves root:
+// a folder on the way that is a symlink out of it is refused, also when it
+// becomes one at this very moment.
+func WriteIn(root *os.Root, name string, data []byte, o *Options) error {
+	path := filepath.Join(root.Name(), name)
+	dir, err := root.OpenRoot(filepath.Dir(name))
+	if err != nil {
+		return fmt.Errorf("writing %q: %w", path, reason(err))
+	}
+	defer dir.Close()
+	if err := writeAt(dir, filepath.Base(name), data, o.orDefault()); err != nil {
+		return fmt.Errorf("writing %q: %w", path, reason(err))
+	}
+	return nil
+}
+
+// writeAt does the work inside one open folder, so that a folder that is
+// renamed or exchanged meanwhile cannot redirect any of its steps.
+func writeAt(dir *os.Root, base string, data []byte, o Options) (err error) {
+	mode := o.Mode.Perm()
+	old, statErr := dir.Lstat(base)
+	switch {
+	case statErr == nil && old.IsDir():
+		return fmt.Errorf("%q is a directory", base)
+	case statErr == nil && o.KeepMode && old.Mode().IsRegular():
+		mode = old.Mode().Perm()
+	default:
+		old = nil
+	}
+	temp := tempPrefix + rand.Text()
+	f, err := dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			f.Close() // a second Close is harmless
+			_ = dir.Remove(temp)
+		}
+	}()
+	if _, err = f.Write(data); err != nil {
+		return err
+	}
+	if old != nil {
+		keepOwner(f, old) // before the mode, which a change of owner may reset
+	}
+	if err = f.Chmod(mode); err != nil {
+		return err
+	}
+	if !o.Volatile {
+		if err = f.Sync(); err != nil {
+			return err
+		}
+	}
+	if err = f.Close(); err != nil {
+		return err
+	}
+	return dir.Rename(temp, base)
+}
+
+// ErrNotPrivate marks a file or folder that somebody else may have made or may change.
+var ErrNotPrivate = errors.New("not private")
+
+// notPrivate is an ErrNotPrivate that says which, why and what to do.
+type notPrivate struct{ text string }
+
+func (e *notPrivate) Error() string        { return e.text }
+func (e *notPrivate) Is(target error) bool { return target == ErrNotPrivate }
+
+// PrivateDir makes sure that path is a folder of the user's own in which nobody else
+// can create or exchange files. A missing one is created 0700 with its parents; one of the user's
+// own that others may write to is closed to them. It refuses a symlink and a folder of somebody else's (ErrNotPrivate).
+func PrivateDir(path string) error {
+	if err := os.Mkdir(path, 0o700); errors.Is(err, fs.ErrNotExist) {
+		if err := os.MkdirAll(path, 0o700); err != nil {
+			return fmt.Errorf("creating the folder %q: %w", path, reason(err))
+		}
+	} else if err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("creating the folder %q: %w", path, reason(err))
+	}
+	info, err := os.Lstat(path)
+	if err != nil {
+		return fmt.Errorf("looking at the folder %q: %w", path, reason(err))
+	}
+	switch {
+	case info.Mode()&fs.ModeSymlink != 0:
+		return &notPrivate{fmt.Sprintf("%q is a symbolic link, which somebody else may have put there; remove it (rm %q) and try again", path, path)}
+	case !info.IsDir():
+		return &notPrivate{fmt.Sprintf("%q is in the way: it is a file and must be a folder; remove it and try again", path)}
+	}
+	return checkOwnDir(path, info)
+}
+
+// ReadPrivate reads a file of the user's own of at most max bytes. It follows no symlink, waits for no
+// pipe, and refuses what is not a regular file of this user's (ErrNotPrivate).
+// A missing file is fs.ErrNotExist.
+func ReadPrivate(path string, max int64) ([]byte, error) {
+	f, err := openNoFollow(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading %q: %w", path, reason(err))
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("reading %q: %w", path, reason(err))
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &notPrivate{fmt.Sprintf("%q is not a regular file; remove it and try again", path)}
+	}
+	if who, own := owner(info); !own {
+		return nil, &notPrivate{fmt.Sprintf("%q belongs to %s, not to you; ask them to remove it", path, who)}
+	}
+	if info.Size() > max {
+		return nil, fmt.Errorf("reading %q: it has %d bytes, more than the %d that such a file may have", path, info.Size(), max)
+	}
+	// The size may have grown since; the limit holds anyway.
+	data, err := io.ReadAll(io.LimitReader(f, max+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading %q: %w", path, reason(err))
+	}
+	if int64(len(data)) > max {
+		return nil, fmt.Errorf("reading %q: it grew beyond %d bytes", path, max)
+	}
+	return data, nil
+}
+
+// reason strips the operation and path that the os package puts before the cause, since
+// every message here names the path that the user knows.
+func reason(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	var le *os.LinkError
+	if errors.As(err, &le) {
+		return le.Err
+	}
+	return err
+}

@@ -1,0 +1,55 @@
+package settings
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+)
+
+// Dirs are the folders of SPEC §11.3, absolute; none is created by asking for it.
+type Dirs struct {
+	Config string // the user's configuration; it may be shared between machines
+	State  string // resume records, consent, audit, history, log: private, this machine's
+	// Run lists the folders that may hold the sockets of running companions, the
+	// preferred one first. A companion uses the first that works, a client looks in all.
+	Run []string
+}
+
+// Folders finds the folders for this user and environment.
+func Folders() (Dirs, error) {
+	config, err := os.UserConfigDir()
+	if err != nil {
+		return Dirs{}, errors.New("no folder for the configuration: HOME is not set (nor XDG_CONFIG_HOME); set it and try again")
+	}
+	state, err := stateHome()
+	if err != nil {
+		return Dirs{}, err
+	}
+	state = filepath.Join(state, "pollux")
+	return Dirs{
+		Config: filepath.Join(config, "pollux"),
+		State:  state,
+		Run:    runDirs(state),
+	}, nil
+}
+
+// ConfigFile is the path of the user's configuration file.
+func (d Dirs) ConfigFile() string { return filepath.Join(d.Config, "config.json") }
+
+// LogFile is the path of the current log.
+func (d Dirs) LogFile() string { return filepath.Join(d.State, "pollux.log") }
+
+// home joins elem to the user's home folder.
+func home(elem ...string) (string, error) {
+	h, err := os.UserHomeDir()
+	if err != nil || !filepath.IsAbs(h) {
+		return "", errors.New("no folder for the state: HOME is not set to an absolute path; set it and try again")
+	}
+	return filepath.Join(append([]string{h}, elem...)...), nil
+}
+
+// absEnv is the value of a variable that holds an absolute path; others do not count, as XDG wants it.
+func absEnv(name string) (string, bool) {
+	v := os.Getenv(name)
+	return v, filepath.IsAbs(v)
+}

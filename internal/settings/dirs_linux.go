@@ -1,0 +1,35 @@
+package settings
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+func stateHome() (string, error) {
+	if dir, ok := absEnv("XDG_STATE_HOME"); ok {
+		return dir, nil
+	}
+	return home(".local", "state")
+}
+
+// runDirs: a terminal without XDG_RUNTIME_DIR (su, cron, some ssh) must still
+// find a companion that has it, so its usual place is listed too; the last resort is for state folders with long names.
+func runDirs(state string) []string {
+	uid := os.Getuid()
+	usual := fmt.Sprintf("/run/user/%d", uid)
+	var dirs []string
+	if dir, ok := absEnv("XDG_RUNTIME_DIR"); ok {
+		dirs = append(dirs, filepath.Join(dir, "pollux"))
+		if dir == usual {
+			usual = ""
+		}
+	}
+	dirs = append(dirs, filepath.Join(state, "run"), fmt.Sprintf("/tmp/pollux-%d", uid))
+	if usual != "" {
+		if _, err := os.Stat(usual); err == nil {
+			dirs = append(dirs, filepath.Join(usual, "pollux"))
+		}
+	}
+	return dirs
+}

@@ -1,0 +1,246 @@
+package settings
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tailscale/hujson"
+)
+
+// maxConfig bounds the configuration file, in bytes.
+const maxConfig = 1 << 20
+
+// A Problem is a place in the configuration file that does not mean what its author hoped.
+type Problem struct {
+	File         string
+	Line, Column int // 1-based; the column counts bytes
+	Text         string
+}
+
+func (p *Problem) Error() string {
+	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Text)
+}
+
+// Load reads the configuration file over the defaults; a missing file is no
+// error. Comments and trailing commas are allowed. A value that cannot be used is an error (a
+// *Problem); keys that pollux does not know are returned as warnings.
+func Load(path string) (Settings, []*Problem, error) {
+	s := Defaults()
+	data, err := readConfig(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil, nil
+	}
+	if err != nil {
+		return s, nil, err
+	}
+	return parse(path, data)
+}
+
+// readConfig follows links, which people use to keep their configuration
+// elsewhere, but does not wait for a pipe.
+func readConfig(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fs.ErrNotExist
+		}
+		return nil, unreadable(path, err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("the configuration %q is not a file; move it away or put a file there", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, unreadable(path, err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxConfig+1))
+	if err != nil {
+		return nil, unreadable(path, err)
+	}
+	if len(data) > maxConfig {
+		return nil, fmt.Errorf("the configuration %q has more than %d bytes; is it the right file?", path, maxConfig)
+	}
+	return data, nil
+}
+
+func unreadable(path string, err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err
+	}
+	return fmt.Errorf("the configuration %q cannot be read (%v); check its permissions, or move it away to use the defaults", path, err)
+}
+
+// A field is one key of the file: where it goes and what its value may be.
+type field struct {
+	key    string // dotted for one within an object
+	target any    // a pointer, for encoding/json
+	expect string // for a message: "true or false"
+	check  func() error
+}
+
+// fields lists every key, bound to the settings s.
+func fields(s *Settings, days *float64) []field {
+	const yesNo = "true or false"
+	return []field{
+		{"logLevel", &s.LogLevel, `"debug", "info", "warn" or "error"`, func() error { return oneOf(s.LogLevel, "debug", "info", "warn", "error") }},
+		{"openBrowser", &s.OpenBrowser, yesNo, nil},
+		{"resume", &s.Resume, yesNo, nil},
+		{"allowWriteFile", &s.AllowWriteFile, yesNo, nil},
+		{"legacyDiffClosed", &s.LegacyDiffClosed, yesNo, nil},
+		{"containerAddress", &s.ContainerAddress, `an IP address of this machine, such as "172.17.0.1"`, func() error { return CheckContainerAddress(s.ContainerAddress) }},
+		{"shareOutside", &s.ShareOutside, yesNo, nil},
+		{"ignore", &s.Ignore, `a list of patterns, such as ["secrets/", "*.pem"]`, nil},
+		{"diffMode", &s.DiffMode, `"ask", "accept" or "terminal"`, func() error { return oneOf(s.DiffMode, "ask", "accept", "terminal") }},
+		{"extensionIndex", &s.ExtensionIndex, "the path of an index file", nil},
+		{"history.enabled", &s.History.Enabled, yesNo, nil},
+		{"history.entries", &s.History.Entries, "a number from 1 to 10000", func() error { return within(float64(s.History.Entries), 1, 10000) }},
+		{"history.bytes", &s.History.Bytes, "a number of bytes from 1 to 10000000000", func() error { return within(float64(s.History.Bytes), 1, 1e10) }},
+		{"history.days", days, "a number of days above 0, at most 3650", func() error {
+			s.History.Age = time.Duration(*days * float64(24*time.Hour))
+			return within(*days, 1e-6, 3650)
+		}},
+	}
+}
+
+var errValue = errors.New("value not allowed")
+
+func oneOf(v string, allowed ...string) error {
+	if !slices.Contains(allowed, v) {
+		return errValue
+	}
+	return nil
+}
+
+func within(v, low, high float64) error {
+	if v < low || v > high {
+		return errValue
+	}
+	return nil
+}
+
+// CheckContainerAddress says whether a is an address that CLIs in containers may be served on
+// (SPEC T-8): one IP address of this machine, never all of them.
+func CheckContainerAddress(a string) error {
+	if a == "" {
+		return nil
+	}
+	ip, err := netip.ParseAddr(a)
+	if err != nil {
+		return fmt.Errorf("%q is not an IP address; name that of the container bridge, such as 172.17.0.1", a)
+	}
+	if ip.IsUnspecified() || ip.IsMulticast() || ip.Unmap().IsUnspecified() {
+		return fmt.Errorf("%q would open the companion to the whole network; name the address of the container bridge alone, such as 172.17.0.1", a)
+	}
+	return nil
+}
+
+// A reader walks one configuration file.
+type reader struct {
+	file     string
+	data     []byte
+	fields   []field
+	warnings []*Problem
+}
+
+func parse(file string, data []byte) (Settings, []*Problem, error) {
+	s, days := Defaults(), 0.0
+	r := &reader{file: file, data: data, fields: fields(&s, &days)}
+	root, err := hujson.Parse(data)
+	if err != nil {
+		return Defaults(), nil, r.syntax(err)
+	}
+	obj, ok := root.Value.(*hujson.Object)
+	if !ok {
+		return Defaults(), nil, r.at(root.StartOffset, `the file must be one object: { "key": value, … }`)
+	}
+	if err := r.object("", obj); err != nil {
+		return Defaults(), nil, err
+	}
+	return s, r.warnings, nil
+}
+
+func (r *reader) object(prefix string, obj *hujson.Object) error {
+	for i := range obj.Members {
+		m := &obj.Members[i]
+		name, _ := m.Name.Value.(hujson.Literal)
+		key := prefix + name.String()
+		if j := slices.IndexFunc(r.fields, func(f field) bool { return f.key == key }); j >= 0 {
+			if err := r.set(r.fields[j], &m.Value); err != nil {
+				return err
+			}
+			continue
+		}
+		inner, isObject := m.Value.Value.(*hujson.Object)
+		isPrefix := slices.ContainsFunc(r.fields, func(f field) bool { return strings.HasPrefix(f.key, key+".") })
+		switch {
+		case isPrefix && isObject:
+			if err := r.object(key+".", inner); err != nil {
+				return err
+			}
+		case isPrefix:
+			return r.at(m.Value.StartOffset, fmt.Sprintf("%q must be an object: { … }", key))
+		default:
+			r.warnings = append(r.warnings, r.at(m.Name.StartOffset, fmt.Sprintf("pollux does not know the key %q and ignores it%s", key, r.similar(key))))
+		}
+	}
+	return nil
+}
+
+func (r *reader) set(f field, v *hujson.Value) error {
+	std := v.Clone()
+	std.Standardize() // comments within a list
+	err := json.Unmarshal(std.Pack(), f.target)
+	if lit, ok := v.Value.(hujson.Literal); ok && lit.Kind() == 'n' {
+		err = errValue // encoding/json takes null for anything
+	}
+	if err == nil && f.check != nil {
+		err = f.check()
+	}
+	if err != nil {
+		return r.at(v.StartOffset, fmt.Sprintf("%q must be %s", f.key, f.expect))
+	}
+	return nil
+}
+
+// similar guesses which key was meant.
+func (r *reader) similar(key string) string {
+	for _, f := range r.fields {
+		if strings.EqualFold(f.key, key) || strings.EqualFold(last(f.key), last(key)) {
+			return fmt.Sprintf("; did you mean %q?", f.key)
+		}
+	}
+	return ""
+}
+
+func last(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
+
+// at makes a Problem of a byte offset.
+func (r *reader) at(offset int, text string) *Problem {
+	before := string(r.data[:min(offset, len(r.data))])
+	return &Problem{
+		File:   r.file,
+		Line:   strings.Count(before, "\n") + 1,
+		Column: len(before) - strings.LastIndexByte(before, '\n'),
+		Text:   text,
+	}
+}
+
+// syntax takes line and column out of hujson's message, which has them in front.
+func (r *reader) syntax(err error) error {
+	p := &Problem{File: r.file, Line: 1, Column: 1, Text: strings.TrimPrefix(err.Error(), "hujson: ")}
+	if n, _ := fmt.Sscanf(p.Text, "line %d, column %d: ", &p.Line, &p.Column); n == 2 {
+		_, p.Text, _ = strings.Cut(p.Text, ": ")
+	}
+	p.Text += "; correct it, or move the file away to use the defaults"
+	return p
+}

@@ -1,0 +1,56 @@
+// Package settings knows the user's configuration file and its defaults, the
+// folders that pollux keeps things in, and how it logs.
+package settings
+
+import (
+	"time"
+)
+
+// Settings is everything that a user can set once and for all; a command's flags come after it.
+type Settings struct {
+	// LogLevel is debug, info, warn or error.
+	LogLevel string
+	// OpenBrowser lets serve and run open the editor page.
+	OpenBrowser bool
+	// Resume lets a companion take over the port and token of one that ended less than ten minutes ago (SPEC A-1).
+	Resume bool
+	// AllowWriteFile serves POST /write-file (SPEC T-11).
+	AllowWriteFile bool
+	// LegacyDiffClosed also sends ide/diffClosed, for CLIs older than ide/diffRejected (SPEC §0).
+	LegacyDiffClosed bool
+	// ContainerAddress is an IP address of this machine that CLIs in containers reach; "" for none (SPEC T-8).
+	ContainerAddress string
+	// ShareOutside lets files outside the workspace be named to agents (SPEC C-8).
+	ShareOutside bool
+	// Ignore lists patterns, in .gitignore's form, of files that are never named nor quoted (SPEC C-8).
+	Ignore []string
+	// DiffMode is what happens to a proposal without a rule of the page's: ask, accept or terminal (SPEC F-11).
+	DiffMode string
+	History  History
+	// ExtensionIndex is the file that extensions search looks into; "" for none.
+	ExtensionIndex string
+}
+
+// History bounds what is kept of past proposals (SPEC F-12).
+type History struct {
+	Enabled bool
+	Entries int           // at most so many
+	Bytes   int64         // of text in all
+	Age     time.Duration // of the oldest
+}
+
+// Defaults are the settings of a user who set nothing: every default of the program, in one place.
+func Defaults() Settings {
+	return Settings{
+		LogLevel:    "info",
+		OpenBrowser: true,
+		Resume:      true,
+		DiffMode:    "ask",
+		History: History{
+			Enabled: true,
+			Entries: 100,
+			Bytes:   50 << 20,
+			Age:     7 * 24 * time.Hour,
+		},
+	}
+}

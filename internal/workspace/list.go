@@ -1,0 +1,172 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/safefile"
+)
+
+// listTimeout ends a listing, incomplete, whose patterns somebody has made to
+// cost time.
+const listTimeout = 3 * time.Second
+
+// A Kind says what an entry of a folder is.
+type Kind string
+
+// The kinds of entries. Link is a symlink that leads out of the workspace or
+// nowhere; others have the kind of what they lead to.
+const (
+	File   Kind = "file"
+	Folder Kind = "dir"
+	Link   Kind = "link"
+)
+
+// An Entry is one name in a folder.
+type Entry struct {
+	Name    string `json:"name"`
+	Path    string `json:"path"` // absolute: the folder as it was asked for, and Name
+	Kind    Kind   `json:"kind"`
+	Ignored bool   `json:"ignored,omitempty"`
+}
+
+// List returns what is in a folder: folders first, then in natural order
+// (file2 before file10). What is ignored is left out unless showIgnored is set;
+// .git, devices, FIFOs and sockets are always. truncated says that names are
+// missing: there are more than MaxEntries, or judging them took too long.
+func (w *Workspace) List(dir string, showIgnored bool) (entries []Entry, truncated bool, err error) {
+	p, err := w.open(dir, toRead)
+	if err != nil {
+		return nil, false, err
+	}
+	defer p.close()
+	names, truncated, err := p.folder()
+	if err != nil {
+		return nil, false, err
+	}
+	rules := w.ignores.at(p.root, p.path)
+	entries = make([]Entry, 0, len(names))
+	deadline := time.Now().Add(listTimeout)
+	for _, d := range names {
+		if time.Now().After(deadline) {
+			truncated = true
+			break
+		}
+		e := Entry{Name: d.Name(), Path: filepath.Join(dir, d.Name())}
+		var ok bool
+		if e.Kind, ok = w.kindOf(p.path, d); !ok || e.Name == ".git" || safefile.IsTemp(e.Name) {
+			continue
+		}
+		// A link to a folder is not a folder to git, as its patterns see it.
+		e.Ignored = rules.ignored(e.Name, d.IsDir())
+		if !e.Ignored || showIgnored {
+			entries = append(entries, e)
+		}
+	}
+	slices.SortFunc(entries, compareEntries)
+	return entries, truncated, nil
+}
+
+// folder reads the names of the place's folder, at most MaxEntries.
+func (p *place) folder() (names []fs.DirEntry, truncated bool, err error) {
+	before, err := p.dir.Lstat(p.base)
+	if err != nil {
+		return nil, false, fmt.Errorf("%q: %w", p.path, cause(err))
+	}
+	if !before.IsDir() {
+		return nil, false, fmt.Errorf("%q: %w", p.path, ErrNotFile)
+	}
+	f, err := p.dir.OpenFile(p.base, os.O_RDONLY|nonBlocking, 0)
+	if err != nil {
+		return nil, false, fmt.Errorf("%q: %w", p.path, cause(err))
+	}
+	defer f.Close()
+	names, err = f.ReadDir(MaxEntries + 1)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, false, fmt.Errorf("%q: %w", p.path, cause(err))
+	}
+	if len(names) > MaxEntries {
+		return names[:MaxEntries], true, nil
+	}
+	return names, false, nil
+}
+
+// kindOf tells what to show for an entry of the canonical folder dir; ok is
+// false for what an editor has no use for.
+func (w *Workspace) kindOf(dir string, d fs.DirEntry) (k Kind, ok bool) {
+	switch {
+	case d.IsDir():
+		return Folder, true
+	case d.Type().IsRegular():
+		return File, true
+	case d.Type()&fs.ModeSymlink == 0:
+		return "", false
+	}
+	path := filepath.Join(dir, d.Name())
+	fi, err := os.Stat(path)
+	switch {
+	case err != nil || !w.Contains(path):
+		return Link, true
+	case fi.IsDir():
+		return Folder, true
+	case fi.Mode().IsRegular():
+		return File, true
+	}
+	return "", false
+}
+
+func compareEntries(a, b Entry) int {
+	if (a.Kind == Folder) != (b.Kind == Folder) {
+		if a.Kind == Folder {
+			return -1
+		}
+		return 1
+	}
+	return natural(a.Name, b.Name)
+}
+
+// natural compares as a person does: without regard to case, and runs of
+// digits by their value; equal so, byte by byte.
+func natural(a, b string) int {
+	x, y := strings.ToLower(a), strings.ToLower(b)
+	for x != "" && y != "" {
+		if isDigit(x[0]) && isDigit(y[0]) {
+			var m, n string
+			m, x = digits(x)
+			n, y = digits(y)
+			if len(m) != len(n) {
+				return len(m) - len(n)
+			}
+			if c := strings.Compare(m, n); c != 0 {
+				return c
+			}
+			continue
+		}
+		if x[0] != y[0] {
+			return int(x[0]) - int(y[0])
+		}
+		x, y = x[1:], y[1:]
+	}
+	if c := len(x) - len(y); c != 0 {
+		return c
+	}
+	return strings.Compare(a, b)
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// digits splits s after its leading digits, which it returns without leading zeros.
+func digits(s string) (number, rest string) {
+	i := 0
+	for i < len(s) && isDigit(s[i]) {
+		i++
+	}
+	return strings.TrimLeft(s[:i], "0"), s[i:]
+}

@@ -1,0 +1,218 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// A location is a path within a root, before anything is opened.
+type location struct {
+	root  string   // canonical
+	names []string // components below the root; none for the root itself
+	path  string   // canonical: root and names joined
+}
+
+// locate resolves path, whose last components may not exist yet, to its place
+// in a root. What it says may be outdated at once; open checks it again.
+func (w *Workspace) locate(path string) (location, error) {
+	if err := checkPath(path); err != nil {
+		return location{}, err
+	}
+	real, err := realPath(filepath.Clean(path))
+	if err != nil {
+		return location{}, err
+	}
+	root, ok := w.rootOf(real)
+	if !ok {
+		return location{}, fmt.Errorf("%q: %w", path, ErrOutside)
+	}
+	rel := strings.Trim(real[len(root):], string(filepath.Separator))
+	l := location{root: root, path: real}
+	if rel != "" {
+		if !filepath.IsLocal(rel) {
+			return location{}, fmt.Errorf("%q: %w", path, ErrBadPath)
+		}
+		l.names = strings.Split(rel, string(filepath.Separator))
+	}
+	return l, nil
+}
+
+// checkPath refuses what no honest caller sends. A ".." is refused rather than
+// cleaned away: before a symlink it means something else to the system.
+func checkPath(path string) error {
+	names := strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == filepath.Separator })
+	switch {
+	case !filepath.IsAbs(path), strings.ContainsRune(path, 0), len(path) > MaxPath, len(names) > maxDepth:
+		return fmt.Errorf("%.200q: %w", path, ErrBadPath)
+	}
+	for _, n := range names {
+		if n == ".." || len(n) > 255 {
+			return fmt.Errorf("%.200q: %w", path, ErrBadPath)
+		}
+	}
+	return nil
+}
+
+// realPath follows the symlinks of the part of path that exists and appends
+// the rest. A link that leads nowhere is an error: what would be created
+// behind it cannot be judged.
+func realPath(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err == nil {
+		return real, nil
+	}
+	if !errors.As(err, new(*fs.PathError)) && !errors.Is(err, syscall.ENOTDIR) { // links that go round in circles
+		return "", fmt.Errorf("%q: %v: %w", path, err, ErrBadPath)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("%q: %w", path, err)
+	}
+	exists, rest := existingPart(path)
+	real, err = filepath.EvalSymlinks(exists)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("%q: a link that leads nowhere: %w", exists, ErrOutside)
+	}
+	if err != nil {
+		return "", fmt.Errorf("%q: %w", exists, err)
+	}
+	return filepath.Join(real, rest), nil
+}
+
+// existingPart splits a clean absolute path before its first component that is not there.
+func existingPart(path string) (exists, rest string) {
+	top := filepath.VolumeName(path) + string(filepath.Separator)
+	exists = top
+	names := strings.Split(strings.TrimPrefix(path, top), string(filepath.Separator))
+	for i, n := range names {
+		next := filepath.Join(exists, n)
+		if _, err := os.Lstat(next); err != nil {
+			return exists, filepath.Join(names[i:]...)
+		}
+		exists = next
+	}
+	return exists, ""
+}
+
+func (l location) protected() bool { return slices.ContainsFunc(l.names, protectedName) }
+
+// A place is a located path whose folder is held open, so that no exchange of
+// a name on the way there can lead an operation elsewhere.
+type place struct {
+	location
+	dir  *os.Root // the folder of base
+	base string   // the last component; "." for a root itself
+}
+
+func (p *place) close() { p.dir.Close() }
+
+// A purpose says what a place is opened for.
+type purpose int
+
+const (
+	toRead   purpose = iota
+	toWrite          // refuses protected names
+	toCreate         // as toWrite, and makes the folders that are missing on the way
+)
+
+// open locates path and descends to its folder component by component,
+// following no link: locate has resolved all that there are, so one that turns
+// up now was put there since.
+func (w *Workspace) open(path string, why purpose) (*place, error) {
+	l, err := w.locate(path)
+	if err != nil {
+		return nil, err
+	}
+	return l.open(why)
+}
+
+func (l location) open(why purpose) (*place, error) {
+	if why != toRead && l.protected() {
+		return nil, fmt.Errorf("%q: %w", l.path, ErrProtected)
+	}
+	dir, err := os.OpenRoot(l.root)
+	if err != nil {
+		return nil, err
+	}
+	p := &place{location: l, dir: dir, base: "."}
+	for i, name := range l.names {
+		if i == len(l.names)-1 {
+			p.base = name
+			break
+		}
+		next, err := descend(p.dir, name, why == toCreate)
+		p.dir.Close()
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", l.path, cause(err))
+		}
+		p.dir = next
+	}
+	return p, nil
+}
+
+// descend opens a folder of dir, and makes it first when create is set.
+func descend(dir *os.Root, name string, create bool) (*os.Root, error) {
+	if create {
+		if err := dir.Mkdir(name, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
+	}
+	before, err := dir.Lstat(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case before.Mode()&fs.ModeSymlink != 0:
+		return nil, ErrChanged
+	case !before.IsDir():
+		return nil, ErrNotFile
+	}
+	next, err := dir.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	after, err := next.Stat(".")
+	if err != nil || !os.SameFile(before, after) {
+		next.Close()
+		return nil, ErrChanged
+	}
+	return next, nil
+}
+
+// file opens the place for reading. It never waits: a FIFO is refused before
+// it is opened, and one that takes the file's place meanwhile is opened
+// without blocking and refused then.
+func (p *place) file() (*os.File, fs.FileInfo, error) {
+	before, err := p.dir.Lstat(p.base)
+	switch {
+	case err != nil:
+		return nil, nil, fmt.Errorf("%q: %w", p.path, cause(err))
+	case before.Mode()&fs.ModeSymlink != 0:
+		return nil, nil, fmt.Errorf("%q: %w", p.path, ErrChanged)
+	case !before.Mode().IsRegular():
+		return nil, nil, fmt.Errorf("%q: %w", p.path, ErrNotFile)
+	}
+	f, err := p.dir.OpenFile(p.base, os.O_RDONLY|nonBlocking, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%q: %w", p.path, cause(err))
+	}
+	after, err := f.Stat()
+	if err != nil || !os.SameFile(before, after) {
+		f.Close()
+		return nil, nil, fmt.Errorf("%q: %w", p.path, ErrChanged)
+	}
+	return f, after, nil
+}
+
+// cause strips the operation and relative name that os puts around an error.
+func cause(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}

@@ -1,0 +1,47 @@
+package workspace
+
+import (
+	"path/filepath"
+	"strings"
+	"unicode"
+)
+
+// protectedNames are the files and folders through which whoever writes them
+// later runs commands as the user: repositories' hooks and settings, editors'
+// tasks, agents' settings and servers, shell and container set-up.
+const protectedNames = " .git .gemini .vscode .idea .husky .envrc .mcp.json .claude .cursor .devcontainer "
+
+// Protected reports whether one of the components of a path relative to its
+// root is a name that is never written. It judges as the most forgiving file
+// system would: without regard to case, invisible characters, trailing dots
+// and blanks, streams ("x:y") or DOS short names, on every platform alike.
+func Protected(rel string) bool {
+	for _, name := range strings.FieldsFunc(filepath.ToSlash(rel), func(r rune) bool { return r == '/' }) {
+		if protectedName(name) {
+			return true
+		}
+	}
+	return false
+}
+
+func protectedName(name string) bool {
+	name = strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Cf, r) {
+			return -1
+		}
+		return r
+	}, name)
+	name, _, _ = strings.Cut(name, ":")
+	name = strings.TrimRight(name, ". ")
+	short, _, isShort := strings.Cut(name, "~")
+	for _, p := range strings.Fields(protectedNames) {
+		if strings.EqualFold(p, name) {
+			return true
+		}
+		plain := strings.ReplaceAll(p, ".", "")
+		if isShort && len(short) >= 2 && len(short) <= len(plain) && strings.EqualFold(plain[:len(short)], short) {
+			return true
+		}
+	}
+	return false
+}

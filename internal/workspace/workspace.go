@@ -1,0 +1,169 @@
+// Package workspace knows what lies in the folders that a user works in: it
+// resolves paths without leaving them, tells what is ignored or protected,
+// lists, finds, reads and saves files, and watches them change.
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// Bounds on what one call reads, returns or accepts.
+const (
+	// MaxFile is the size in bytes up to which Read and Save take a file.
+	MaxFile = 16 << 20
+	// MaxPath is the longest path in bytes, and maxDepth the most components it may have.
+	MaxPath  = 4096
+	maxDepth = 512
+	// MaxEntries is how many entries of one folder List returns.
+	MaxEntries = 5000
+	// MaxFound is how many files Find looks through, MaxQuery how long its query may be in bytes.
+	MaxFound = 50000
+	MaxQuery = 256
+)
+
+// Errors that callers react to, always wrapped with the path that they are
+// about. Beside them stand fs.ErrNotExist, fs.ErrExist and fs.ErrPermission.
+var (
+	// ErrBadPath: not an absolute path, or not one that could name a file.
+	ErrBadPath = errors.New("not a usable absolute path")
+	// ErrOutside: not in the workspace once its symlinks are followed.
+	ErrOutside = errors.New("outside the folders that pollux serves")
+	// ErrProtected: at or below a name that is never written (see Protected).
+	ErrProtected = errors.New("protected: pollux does not write there")
+	// ErrBinary: not text that an editor can hold exactly.
+	ErrBinary = errors.New("not a text file in UTF-8")
+	// ErrTooBig: larger than MaxFile.
+	ErrTooBig = errors.New("larger than 16 MiB")
+	// ErrNotFile: a folder, device, FIFO or socket where a file is needed, or a file where a folder is.
+	ErrNotFile = errors.New("not a regular file or folder of the kind needed")
+	// ErrNotEmpty: a folder with something in it.
+	ErrNotEmpty = errors.New("the folder is not empty")
+	// ErrChanged: the path was exchanged while it was being opened.
+	ErrChanged = errors.New("changed while it was being opened, try again")
+)
+
+// A ConflictError says that a file on disk is not what the caller took it for.
+type ConflictError struct {
+	Path string
+	// Version is that of the disk now, "" when the file is gone.
+	Version string
+}
+
+func (e *ConflictError) Error() string {
+	if e.Version == "" {
+		return fmt.Sprintf("%q is gone from the disk; save again to create it anew", e.Path)
+	}
+	return fmt.Sprintf("%q has changed on disk since it was read; compare before overwriting it", e.Path)
+}
+
+// Options configure a Workspace; the zero value and nil are valid.
+type Options struct {
+	// ShareOutside lets MayShare allow files that lie outside the roots (SPEC C-8).
+	ShareOutside bool
+	// NeverShare lists patterns of the user's, in .gitignore's syntax relative to each root, of what MayShare refuses.
+	NeverShare []string
+	// ExcludesFile is git's core.excludesFile, an absolute path; "" for none.
+	ExcludesFile string
+}
+
+// A Workspace is the set of folders that one companion serves. Its methods may
+// be called from any goroutine. It owns one goroutine at most, which builds the
+// index of Find and ends by itself.
+type Workspace struct {
+	options Options
+	roots   atomic.Pointer[[]string]
+	ignores ignoreCache
+	index   index
+	write   sync.Mutex // held while a file is replaced: of two saves from one version, one is a conflict
+}
+
+// New returns the workspace of these folders. Each must exist; it is kept
+// absolute and with its symlinks resolved, in the order given, once.
+func New(roots []string, o *Options) (*Workspace, error) {
+	w := &Workspace{}
+	if o != nil {
+		w.options = *o
+	}
+	w.ignores.init(w.options)
+	w.roots.Store(&[]string{})
+	if err := w.SetRoots(roots); err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// SetRoots replaces the folders; on an error they stay as they were.
+func (w *Workspace) SetRoots(roots []string) error {
+	real := make([]string, 0, len(roots))
+	for _, r := range roots {
+		c, err := canonicalFolder(r)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(real, func(have string) bool { return samePath(have, c) }) {
+			real = append(real, c)
+		}
+	}
+	w.roots.Store(&real)
+	w.index.drop()
+	return nil
+}
+
+// canonicalFolder makes path absolute and follows its symlinks to a folder.
+func canonicalFolder(path string) (string, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", fmt.Errorf("folder %q: %w", path, err)
+	}
+	real, err := filepath.EvalSymlinks(abs)
+	if err != nil {
+		return "", fmt.Errorf("folder %q: %w", path, err)
+	}
+	fi, err := os.Stat(real)
+	if err != nil {
+		return "", fmt.Errorf("folder %q: %w", path, err)
+	}
+	if !fi.IsDir() {
+		return "", fmt.Errorf("%q is not a folder: %w", path, ErrNotFile)
+	}
+	return real, nil
+}
+
+// Roots returns the folders, absolute and canonical; the caller must not change the slice.
+func (w *Workspace) Roots() []string { return *w.roots.Load() }
+
+// Contains reports whether path, absolute, lies in a root (or is one) once the
+// symlinks of its existing part are followed. The path itself need not exist.
+func (w *Workspace) Contains(path string) bool {
+	_, err := w.locate(path)
+	return err == nil
+}
+
+// rootOf finds the outermost root that holds the canonical path: of nested
+// roots it is the one that sees most of the path's names.
+func (w *Workspace) rootOf(real string) (root string, ok bool) {
+	for _, r := range w.Roots() {
+		if within(r, real) && (!ok || len(r) < len(root)) {
+			root, ok = r, true
+		}
+	}
+	return root, ok
+}
+
+// within reports whether path is dir or below it; both are clean and absolute.
+func within(dir, path string) bool {
+	if samePath(dir, path) {
+		return true
+	}
+	if !strings.HasSuffix(dir, string(filepath.Separator)) {
+		dir += string(filepath.Separator)
+	}
+	return len(path) > len(dir) && samePath(dir, path[:len(dir)])
+}
