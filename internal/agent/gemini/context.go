@@ -1,0 +1,70 @@
+package gemini
+
+import (
+	"bytes"
+	"unicode/utf8"
+
+	"github.com/pollux-companion/pollux/internal/agent/gemini/wire"
+	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/core/text"
+)
+
+const (
+	// maxFiles is how many open files a CLI is told of (SPEC C-3).
+	maxFiles = 10
+	// maxSelected is where a selection is cut, in UTF-16 units: a little above
+	// the 16,384 at which the CLI cuts and marks the cut, so that its mark shows (SPEC C-5).
+	maxSelected = 16384 + 64
+)
+
+// contextOf is the notification for a snapshot, in the CLI's terms: 1-based
+// positions, newest file first, one active at the most (SPEC C-1 … C-7).
+func contextOf(snap *state.Snapshot) []byte {
+	c := &wire.IdeContext{Trusted: snap.Trusted}
+	for _, f := range snap.Files {
+		if len(c.Files) == maxFiles {
+			break
+		}
+		if !utf8.ValidString(f.Path) {
+			continue // no JSON string can name it
+		}
+		file := wire.File{Path: f.Path}
+		if !f.Focused.IsZero() {
+			file.Timestamp = f.Focused.UnixMilli()
+		}
+		if f.Path == snap.Active {
+			activate(&file, snap)
+		}
+		c.Files = append(c.Files, file)
+	}
+	return wire.ContextUpdate(c)
+}
+
+func activate(f *wire.File, snap *state.Snapshot) {
+	f.Active = true
+	if snap.Cursor != nil {
+		f.Cursor = &wire.Cursor{Line: snap.Cursor.Line + 1, Character: snap.Cursor.Character + 1}
+	}
+	if len(snap.Selections) > 0 {
+		f.Selected = text.CutUTF16(snap.Selections[0].Text, maxSelected)
+	}
+}
+
+const framePrefix = "event: message\ndata: "
+
+// A frame is a notification as it goes out, made once for all sessions. It is immutable.
+type frame struct{ bytes []byte }
+
+func newFrame(json []byte) *frame {
+	b := make([]byte, 0, len(framePrefix)+len(json)+2)
+	b = append(append(b, framePrefix...), json...)
+	return &frame{bytes: append(b, "\n\n"...)}
+}
+
+// sse is the event of an event stream, without id.
+func (f *frame) sse() []byte { return f.bytes }
+
+// json is the message alone.
+func (f *frame) json() []byte { return f.bytes[len(framePrefix) : len(f.bytes)-2] }
+
+func (f *frame) equal(g *frame) bool { return bytes.Equal(f.bytes, g.bytes) }

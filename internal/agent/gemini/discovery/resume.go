@@ -1,0 +1,204 @@
+package discovery
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/proc"
+	"github.com/pollux-companion/pollux/internal/safefile"
+)
+
+// resumeWithin is how long after its end a companion can be taken over from (SPEC A-1).
+const resumeWithin = 10 * time.Minute
+
+// TouchEvery is how often a living companion touches its record (Resume.Touch), so that the time of a
+// crash is known to this precision.
+const TouchEvery = time.Minute
+
+// A Record is what the next companion of the same editor and workspace needs
+// so that running CLIs and pages do not notice the change (SPEC A-1, L-3).
+type Record struct {
+	Editor string   `json:"editor"` // IDE.Name
+	Roots  []string `json:"roots"`  // absolute and canonical
+	// PID and Start tell which process wrote it.
+	PID   int        `json:"pid"`
+	Start proc.Stamp `json:"start"`
+	// Port and Token are the agent's.
+	Port  int    `json:"port"`
+	Token string `json:"token"`
+	// SessionKey verifies session ids as the companion's own.
+	SessionKey []byte `json:"sessionKey"`
+	// PagePort and PageToken are the editor page's; 0 and "" without a page.
+	PagePort  int    `json:"pagePort,omitempty"`
+	PageToken string `json:"pageToken,omitempty"`
+}
+
+// maxRecord bounds a record, in bytes.
+const maxRecord = 256 << 10
+
+// A Resume is the place of one editor's and workspace's record. Its methods are for one goroutine at a time.
+// Whoever has claimed it may load and replace the record, and nobody else: of two
+// companions that start at once only one takes over.
+type Resume struct {
+	path   string
+	editor string
+	roots  []string
+	claim  *os.File // nil when not claimed
+}
+
+// NewResume names the record in the folder state (settings.Dirs.State).
+// Roots are compared as a set.
+func NewResume(state, editor string, roots []string) *Resume {
+	roots = slices.Sorted(slices.Values(roots))
+	sum := sha256.Sum256([]byte(editor + "\x00" + strings.Join(roots, "\x00")))
+	return &Resume{
+		path:   filepath.Join(state, "resume", hex.EncodeToString(sum[:16])+".json"),
+		editor: editor,
+		roots:  roots,
+	}
+}
+
+// ErrLive: the record belongs to a companion that runs.
+var ErrLive = errors.New("a companion of this workspace is running")
+
+// Claim makes the record this companion's, until Release or the end of the process, however that
+// comes. It does not wait: ErrLive says that another companion has it.
+func (r *Resume) Claim() error {
+	if err := r.makeFolders(); err != nil {
+		return err
+	}
+	for {
+		f, err := os.OpenFile(lockOf(r.path), os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return fmt.Errorf("no claim on the record of the last start: %w", err)
+		}
+		ok, err := safefile.TryLock(f)
+		if err == nil && !ok {
+			err = ErrLive
+		}
+		if err != nil {
+			f.Close()
+			return err
+		}
+		// Prune may have removed the file between the two steps.
+		mine, err := f.Stat()
+		there, err2 := os.Lstat(f.Name())
+		if err == nil && err2 == nil && os.SameFile(mine, there) {
+			r.claim = f
+			return nil
+		}
+		f.Close()
+	}
+}
+
+// Release gives the claim up, for the next start. It may be called at any time and again.
+func (r *Resume) Release() {
+	if r.claim != nil {
+		r.claim.Close()
+		r.claim = nil
+	}
+}
+
+// lockOf is the file that the claim on a record locks.
+func lockOf(record string) string { return strings.TrimSuffix(record, ".json") + ".lock" }
+
+// Load returns the record when it may be used: of a companion that ended less than ten minutes
+// ago. A nil record without an error means that there is none to use. The record must have been claimed.
+func (r *Resume) Load(now time.Time) (*Record, error) {
+	data, err := safefile.ReadPrivate(r.path, maxRecord)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var rec Record
+	if !decodes(data, &rec) || !r.fits(&rec) {
+		return nil, nil // an older version's, or damaged
+	}
+	info, err := os.Lstat(r.path)
+	if err != nil {
+		return nil, err
+	}
+	if age := now.Sub(info.ModTime()); age < -time.Minute || age >= resumeWithin {
+		return nil, nil
+	}
+	return &rec, nil
+}
+
+func decodes(data []byte, rec *Record) bool { return json.Unmarshal(data, rec) == nil }
+
+// fits says whether rec is whole, and this workspace's: the name is only a hash.
+func (r *Resume) fits(rec *Record) bool {
+	return rec.Editor == r.editor &&
+		slices.Equal(slices.Sorted(slices.Values(rec.Roots)), r.roots) &&
+		rec.Port > 0 && rec.Port < 65536 && rec.PagePort >= 0 && rec.PagePort < 65536 &&
+		len(rec.Token) >= 43 && // 256 bits in base64
+		len(rec.SessionKey) >= 32
+}
+
+// Save writes the record of this process, 0600 and atomically.
+func (r *Resume) Save(rec Record) error {
+	rec.Editor, rec.Roots = r.editor, r.roots
+	rec.PID, rec.Start = os.Getpid(), proc.Self()
+	data, err := json.Marshal(rec)
+	if err != nil {
+		return err
+	}
+	if err := r.makeFolders(); err != nil {
+		return err
+	}
+	return safefile.Write(r.path, data, &safefile.Options{Volatile: true})
+}
+
+func (r *Resume) makeFolders() error {
+	for _, dir := range []string{filepath.Dir(filepath.Dir(r.path)), filepath.Dir(r.path)} {
+		if err := safefile.PrivateDir(dir); err != nil {
+			return fmt.Errorf("no record for the next start: %w", err)
+		}
+	}
+	return nil
+}
+
+// Touch says that the writer still lives.
+func (r *Resume) Touch(now time.Time) error { return os.Chtimes(r.path, now, now) }
+
+// Prune removes the records of other workspaces that nobody can use any more.
+func (r *Resume) Prune(now time.Time) {
+	dir := filepath.Dir(r.path)
+	names, _ := readNames(dir)
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		if filepath.Ext(name) != ".json" || path == r.path {
+			continue
+		}
+		info, err := os.Lstat(path)
+		// Twice the time: a living companion's is touched every minute, and a machine may have slept.
+		if err == nil && info.Mode().IsRegular() && now.Sub(info.ModTime()) > 2*resumeWithin {
+			(&Resume{path: path}).remove()
+		}
+	}
+}
+
+// remove removes a record and all that belongs to it, unless its companion lives.
+func (r *Resume) remove() {
+	if r.Claim() != nil {
+		return
+	}
+	defer r.Release()
+	_ = os.Remove(r.path)
+	_ = os.RemoveAll(r.Journal())
+	_ = os.Remove(lockOf(r.path)) // while it is held: see Claim
+}
+
+// Journal is the folder, beside the record, for what else the next companion needs; it need not exist.
+func (r *Resume) Journal() string { return strings.TrimSuffix(r.path, ".json") + ".diffs" }
