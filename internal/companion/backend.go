@@ -1,0 +1,155 @@
+package companion
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/editor/web"
+)
+
+// An Info says where a companion can be found.
+type Info struct {
+	PID           int
+	Port          int
+	Roots         []string // absolute and canonical
+	DiscoveryFile string   // absolute
+	// Resumed says that the companion took over port and token of one that ended.
+	Resumed bool
+}
+
+// Info is what a person or a script needs to know after the start.
+func (c *Companion) Info() Info {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return Info{
+		PID:           c.o.PID,
+		Port:          c.file.Port,
+		Roots:         slices.Clone(c.file.Roots),
+		DiscoveryFile: c.place.Path(),
+		Resumed:       c.resumed,
+	}
+}
+
+// Connection is what a CLI needs to reach this companion.
+func (c *Companion) Connection() control.Connection {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return control.Connection{PID: c.o.PID, Port: c.file.Port, Token: c.file.Token, Roots: slices.Clone(c.file.Roots)}
+}
+
+// PageAddress is a fresh address of the editor page, good for one use within
+// five minutes. Just after the start it waits for the page's server, which learns its address in a goroutine of its own.
+func (c *Companion) PageAddress() (string, error) {
+	page, err := c.needPage()
+	if err != nil {
+		return "", err
+	}
+	for range 200 {
+		if address, err := page.PageURL(); err == nil || c.ctx.Err() != nil {
+			return address, err
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return page.PageURL()
+}
+
+// SetRoots replaces the workspace's folders, for CLIs that look from now on
+// (SPEC D-4) and for those that are connected. On an error they stay as they were.
+func (c *Companion) SetRoots(roots []string) error {
+	page := c.webPage()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := c.work.Roots()
+	if err := c.work.SetRoots(roots); err != nil {
+		return err
+	}
+	file := c.file
+	file.Roots = c.work.Roots()
+	if err := c.place.Put(&file); err != nil {
+		return errors.Join(err, c.work.SetRoots(before))
+	}
+	c.file = file
+	c.store.SetRoots(file.Roots)
+	if page != nil {
+		page.RootsChanged()
+	}
+	return nil
+}
+
+// Serving lists the companions that served one of this one's folders when it started, newest first.
+func (c *Companion) Serving() []control.Status {
+	var serving []control.Status
+	for _, o := range c.others {
+		if slices.ContainsFunc(c.work.Roots(), func(mine string) bool {
+			return slices.ContainsFunc(o.Roots, func(theirs string) bool { return control.Within(mine, theirs) })
+		}) {
+			serving = append(serving, o)
+		}
+	}
+	return serving
+}
+
+// backend shows the companion to the control channel.
+type backend struct{ c *Companion }
+
+func (b backend) Status() control.Status {
+	return control.Status{
+		PID:     b.c.o.PID,
+		Version: b.c.o.Version,
+		Editor:  b.c.o.IDE.Name,
+		Roots:   b.c.work.Roots(),
+		Started: b.c.started,
+	}
+}
+
+func (b backend) Connection() control.Connection { return b.c.Connection() }
+
+func (b backend) Sessions() []control.Session {
+	var list []control.Session
+	for _, s := range b.c.agent.Sessions() {
+		list = append(list, control.Session{ID: s.ID, Label: s.Label, Since: s.Since, Process: s.Process, PID: s.PID})
+	}
+	return list
+}
+
+func (b backend) Diffs() []control.Diff {
+	var diffs []control.Diff
+	for _, d := range b.c.reg.Pending() {
+		p := d.Proposal()
+		text, _ := d.Text()
+		diffs = append(diffs, control.Diff{
+			ID: d.ID(), Path: p.Path, IsNew: p.IsNew, Title: p.Title,
+			Owner: d.Label(), Opened: d.Opened(), Edited: text != p.New,
+		})
+	}
+	return diffs
+}
+
+func (b backend) Decide(d control.Decision) error {
+	if d.Accept {
+		return b.c.reg.Accept(d.ID, d.Content)
+	}
+	return b.c.reg.Reject(d.ID)
+}
+
+func (b backend) Open(ctx context.Context, l control.Location) error {
+	return b.c.open(ctx, l.Path, l.Position, l.TakeFocus)
+}
+
+func (b backend) Ask(ctx context.Context, q control.Question) (*string, error) {
+	choice, err := b.c.ask(ctx, web.Question{Title: q.Title, Message: q.Message, Choices: q.Choices})
+	if err != nil || choice == "" {
+		return nil, err
+	}
+	return &choice, nil
+}
+
+func (b backend) Context() *state.Snapshot { return b.c.store.Snapshot() }
+
+func (b backend) Page() (string, error) { return b.c.PageAddress() }
+
+var _ control.Backend = backend{}

@@ -1,0 +1,204 @@
+// Package companion is one running companion: it starts the parts in their
+// order, so that a CLI that finds it finds it whole, and stops them in
+// reverse within a second, with every open diff answered first (SPEC L-1 to L-3).
+package companion
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/agent/gemini"
+	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
+	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/core/review"
+	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/editor/lsp"
+	"github.com/pollux-companion/pollux/internal/editor/web"
+	"github.com/pollux-companion/pollux/internal/settings"
+	"github.com/pollux-companion/pollux/internal/workspace"
+)
+
+// stopWithin bounds Stop (SPEC L-1 allows a second for all of it).
+const stopWithin = 800 * time.Millisecond
+
+// stopAtLeast is what a part has when others have taken all of that.
+const stopAtLeast = 20 * time.Millisecond
+
+// claimWithin is how long a start waits for a companion of the same workspace that is stopping.
+const claimWithin = stopWithin + 400*time.Millisecond
+
+// Options configure a companion. Dirs and Roots are needed, the rest has defaults.
+type Options struct {
+	Dirs     settings.Dirs
+	Settings settings.Settings
+	// Roots are the workspace's folders; they are made absolute and canonical.
+	Roots []string
+	// IDE is how the companion introduces itself; pollux itself when zero.
+	IDE discovery.IDE
+	// PID is the editor's process, for the name of the discovery file
+	// (SPEC D-2); this process when 0.
+	PID int
+	// Version is pollux's own.
+	Version string
+	// Port is the agent's, when the user insists on one; 0 lets A-1 or the system choose.
+	Port int
+	// Editor is the process of an editor that shows the diffs. nil: the page does.
+	Editor *lsp.Server
+	// OpenPage opens an address of the page in the user's browser, where an
+	// editor cannot show what must be shown; nil where that is not wanted.
+	OpenPage func(address string) error
+	// Log gets what happens; nil discards.
+	Log *slog.Logger
+}
+
+func (o *Options) defaults() {
+	if o.IDE == (discovery.IDE{}) {
+		o.IDE = discovery.IDE{Name: "pollux", DisplayName: "Pollux"}
+	}
+	if o.PID == 0 {
+		o.PID = os.Getpid()
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+}
+
+// A Companion serves one workspace, from Start to Stop. Its methods may be
+// called from any goroutine. Goroutines of its own: one for each listener,
+// one that sweeps after the start, one that keeps the traces of life fresh;
+// all are ended by Stop, which awaits them.
+type Companion struct {
+	o       Options
+	started time.Time
+	work    *workspace.Workspace
+	store   *state.Store
+	reg     *review.Registry
+	agent   *gemini.Server
+	past    web.History       // nil when nothing is kept
+	resume  *discovery.Resume // nil when nothing is kept for a next start
+	record  discovery.Record  // what a next start may take over
+	resumed bool
+
+	others []control.Status // that ran before this one started, newest first
+
+	ctx     context.Context // ends when Stop begins
+	cancel  context.CancelFunc
+	tasks   sync.WaitGroup
+	failed  chan error // the first part that ended by itself
+	serving []func()   // the servers, each on its listener
+	undo    []step     // what Stop does, in the order of starting
+	once    sync.Once
+
+	pages      sync.Mutex  // guards the below; taken before mu
+	page       *web.Server // nil until it is needed, where there is an Editor
+	pageClosed bool
+	browser    time.Time // when it was last opened
+
+	mu    sync.Mutex // guards the below
+	place *discovery.Place
+	file  discovery.File
+}
+
+// A step of Stop gets what is left of the second.
+type step struct {
+	name string
+	f    func(ctx context.Context) error
+}
+
+// Start starts a companion whole, or leaves nothing behind and says why not.
+func Start(ctx context.Context, o Options) (*Companion, error) {
+	o.defaults()
+	c := &Companion{o: o, started: time.Now(), failed: make(chan error, 1)}
+	c.ctx, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	for _, start := range []func() error{
+		c.startWorkspace,
+		c.startCore,
+		c.startHistory,
+		c.startAgent,
+		c.startPage,
+		c.startJournal,
+		c.startServing,
+		c.startControl,
+		c.startDiscovery,
+	} {
+		err := ctx.Err()
+		if err == nil {
+			err = start()
+		}
+		if err != nil {
+			_ = c.Stop(ctx)
+			return nil, err
+		}
+	}
+	c.startUpkeep()
+	o.Log.Info("started", "port", c.file.Port, "roots", len(c.file.Roots), "took", time.Since(c.started))
+	return c, nil
+}
+
+// onStop registers what undoes a step that has been taken.
+func (c *Companion) onStop(name string, f func(context.Context) error) {
+	c.undo = append(c.undo, step{name, f})
+}
+
+// Stop rejects every open diff and lets its session hear of it, then stops the parts in
+// reverse. It returns within a second, also when ctx has ended long ago, and may be called again.
+func (c *Companion) Stop(ctx context.Context) error {
+	var errs []error
+	c.once.Do(func() {
+		begun := time.Now()
+		c.cancel()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
+		defer cancel()
+		if c.reg != nil {
+			c.reg.Shut() // before anything else: an undecided diff wedges its CLI
+		}
+		for i := len(c.undo) - 1; i >= 0; i-- {
+			errs = append(errs, c.stopPart(ctx, c.undo[i]))
+		}
+		errs = append(errs, c.stopPart(ctx, step{"goroutines", func(context.Context) error { c.tasks.Wait(); return nil }}))
+		c.o.Log.Info("stopped", "took", time.Since(begun))
+	})
+	return errors.Join(errs...)
+}
+
+// stopPart gives a step the time that is left, and a moment if none is. One
+// that hangs neither keeps the others from being taken nor the process.
+func (c *Companion) stopPart(ctx context.Context, s step) error {
+	done := make(chan error, 1)
+	go func() { done <- s.f(ctx) }()
+	var err error
+	select {
+	case err = <-done:
+	case <-ctx.Done():
+		select {
+		case err = <-done:
+		case <-time.After(stopAtLeast):
+			err = errors.New("it did not stop in time")
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	c.o.Log.Warn("stopping", "part", s.name, "err", err)
+	return fmt.Errorf("stopping the companion's %s: %w", s.name, err)
+}
+
+// Failed hands out the error of a part that ended by itself, after which the
+// companion should be stopped.
+func (c *Companion) Failed() <-chan error { return c.failed }
+
+// fail reports that a part has ended by itself.
+func (c *Companion) fail(err error) {
+	if err == nil || c.ctx.Err() != nil {
+		return
+	}
+	select {
+	case c.failed <- err:
+	default:
+	}
+}

@@ -1,0 +1,183 @@
+package companion
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/core/review"
+	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/editor/lsp"
+	"github.com/pollux-companion/pollux/internal/editor/web"
+)
+
+// showWithin is how long a diff may take to be shown where an editor is asked
+// first and the page then: the editor's five seconds, and some for the page.
+const showWithin = 8 * time.Second
+
+// browserEvery bounds how often the browser is opened for diffs that wait:
+// one page shows them all.
+const browserEvery = 20 * time.Second
+
+// errNoBrowser is why a diff cannot be shown where no page is open.
+var errNoBrowser = errors.New("no editor page is open and the browser could not be opened; run \"pollux page\" in a terminal and open the address that it prints")
+
+// attachEditor makes the editor's process part of this companion. The page is
+// only started when something needs it, unless pages of the companion before
+// this one may come back.
+func (c *Companion) attachEditor() error {
+	c.o.Editor.Attach(lsp.Core{Store: c.store, Registry: c.reg, Page: pageView{c}})
+	unwatch := c.agent.Watch(c.o.Editor.SessionsChanged)
+	c.onStop("sessions", func(context.Context) error { unwatch(); return nil })
+	c.onStop("page", c.stopPage)
+	if c.record.PagePort == 0 {
+		return nil
+	}
+	_, err := c.needPage()
+	return err
+}
+
+// stopPage ends the page if it was started, and lets none be started any more.
+func (c *Companion) stopPage(ctx context.Context) error {
+	c.pages.Lock()
+	page := c.page
+	c.pageClosed = true
+	c.pages.Unlock()
+	if page == nil {
+		return nil
+	}
+	return page.Shutdown(ctx)
+}
+
+// webPage is the page's server, nil as long as nothing needed it.
+func (c *Companion) webPage() *web.Server {
+	c.pages.Lock()
+	defer c.pages.Unlock()
+	return c.page
+}
+
+// needPage returns the page's server, started.
+func (c *Companion) needPage() (*web.Server, error) {
+	c.pages.Lock()
+	defer c.pages.Unlock()
+	if c.page != nil {
+		return c.page, nil
+	}
+	if c.pageClosed {
+		return nil, review.ErrShut
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ln, err := c.listenPage()
+	if err != nil {
+		return nil, err
+	}
+	page := c.newPage(c.record)
+	c.page = page
+	c.tasks.Go(func() { c.fail(page.Serve(ln)) })
+	unwatch := c.agent.Watch(page.SessionsChanged)
+	c.tasks.Go(func() { <-c.ctx.Done(); unwatch() })
+	c.record.PagePort, c.record.PageToken = ln.Addr().(*net.TCPAddr).Port, page.Token()
+	if c.resume != nil && c.place != nil { // else startDiscovery saves it
+		if err := c.resume.Save(c.record); err != nil {
+			c.o.Log.Warn("a restart will not find its pages again", "err", err)
+		}
+	}
+	return page, nil
+}
+
+// pageView is the page as the fallback of an editor.
+type pageView struct{ c *Companion }
+
+// Show shows a diff on the page, and opens the browser when nobody looks at one.
+func (v pageView) Show(ctx context.Context, d *review.Diff) error {
+	page, err := v.c.needPage()
+	if err != nil {
+		return err
+	}
+	if page.Pages() > 0 {
+		return page.Show(ctx, d)
+	}
+	return v.Bring(ctx) // the page finds the diff when it comes
+}
+
+// Tell shows a diff that the editor shows on the pages that are open as well.
+func (v pageView) Tell(ctx context.Context, d *review.Diff) {
+	if page := v.c.webPage(); page != nil && page.Pages() > 0 {
+		_ = page.Show(ctx, d)
+	}
+}
+
+// Bring opens the page in the browser, unless it was just now.
+func (v pageView) Bring(context.Context) error {
+	c := v.c
+	if _, err := c.needPage(); err != nil {
+		return err
+	}
+	if c.o.OpenPage == nil {
+		return errNoBrowser
+	}
+	c.pages.Lock()
+	just := time.Since(c.browser) < browserEvery
+	if !just {
+		c.browser = time.Now()
+	}
+	c.pages.Unlock()
+	if just {
+		return nil
+	}
+	address, err := c.PageAddress()
+	if err == nil {
+		err = c.o.OpenPage(address)
+	}
+	if err == nil {
+		return nil
+	}
+	c.o.Log.Warn("the browser was not opened", "err", err)
+	c.pages.Lock()
+	c.browser = time.Time{}
+	c.pages.Unlock()
+	return errNoBrowser
+}
+
+func (v pageView) Close(d *review.Diff, o review.Outcome) {
+	if page := v.c.webPage(); page != nil {
+		page.Close(d, o)
+	}
+}
+
+func (v pageView) Content(ctx context.Context, d *review.Diff) (string, bool) {
+	if page := v.c.webPage(); page != nil {
+		return page.Content(ctx, d)
+	}
+	return "", false
+}
+
+// open shows a file where the user is: in the editor, else on the page.
+func (c *Companion) open(ctx context.Context, path string, at *state.Position, takeFocus bool) error {
+	if c.o.Editor != nil && c.o.Editor.Full() {
+		return c.o.Editor.OpenDocument(ctx, path, at, takeFocus)
+	}
+	page, err := c.needPage()
+	if err != nil {
+		return err
+	}
+	return page.Open(path, at, takeFocus)
+}
+
+// ask puts a question to the user, likewise; "" when they made no choice.
+func (c *Companion) ask(ctx context.Context, q web.Question) (string, error) {
+	if c.o.Editor != nil && c.o.Editor.Full() {
+		return c.o.Editor.Ask(ctx, q.Title, q.Message, q.Choices)
+	}
+	page, err := c.needPage()
+	if err != nil {
+		return "", err
+	}
+	return page.Ask(ctx, q)
+}
+
+// Sessions lists the connected CLIs.
+func (c *Companion) Sessions() []control.Session { return backend{c}.Sessions() }

@@ -1,0 +1,87 @@
+package companion
+
+import (
+	"context"
+	"net"
+	"net/netip"
+
+	"github.com/pollux-companion/pollux/internal/agent/gemini"
+	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
+	"github.com/pollux-companion/pollux/internal/core/review"
+	"github.com/pollux-companion/pollux/internal/editor/web"
+	"github.com/pollux-companion/pollux/internal/proc"
+)
+
+// A server answers on listeners until it is shut down.
+type server interface {
+	// Serve returns nil after Shutdown.
+	Serve(net.Listener) error
+	Shutdown(context.Context) error
+}
+
+// containerHost is the name by which a CLI in a container calls its host (SPEC T-8).
+const containerHost = "host.docker.internal"
+
+func (c *Companion) newAgent(rec discovery.Record) *gemini.Server {
+	o := gemini.Options{
+		Store:            c.store,
+		Registry:         c.reg,
+		Token:            rec.Token,
+		Version:          c.o.Version,
+		SessionKey:       rec.SessionKey,
+		LegacyDiffClosed: c.o.Settings.LegacyDiffClosed,
+		Process:          processOf,
+		Log:              c.o.Log,
+	}
+	if c.o.Settings.ContainerAddress != "" {
+		o.ExtraHosts = []string{containerHost}
+	}
+	if c.o.Settings.AllowWriteFile {
+		o.WriteFile = c.work.WriteFile
+	}
+	return gemini.New(o)
+}
+
+// processOf names the process behind a connection.
+func processOf(client, server netip.AddrPort) (pid int, name string, ok bool) {
+	pid, ok = proc.Peer(client, server)
+	if !ok {
+		return 0, "", false
+	}
+	info, ok := proc.Lookup(pid)
+	return pid, info.Name, ok
+}
+
+func (c *Companion) newPage(rec discovery.Record) *web.Server {
+	return web.New(web.Options{
+		Registry:  c.reg,
+		Store:     c.store,
+		Workspace: c.work,
+		History:   c.past,
+		Sessions:  c.pageSessions,
+		Token:     rec.PageToken,
+		Name:      c.o.IDE.DisplayName,
+		Version:   c.o.Version,
+		PID:       c.o.PID,
+		AgentPort: rec.Port,
+		Log:       c.o.Log,
+	})
+}
+
+func (c *Companion) pageSessions() []web.Session {
+	var list []web.Session
+	for _, s := range c.agent.Sessions() {
+		list = append(list, web.Session{ID: s.ID, Label: s.Label, Since: s.Since, Process: s.Process, PID: s.PID})
+	}
+	return list
+}
+
+// lateView hands the registry's calls to the page, which is made after the registry that it shows.
+type lateView struct{ c *Companion }
+
+func (v lateView) Show(ctx context.Context, d *review.Diff) error { return v.c.page.Show(ctx, d) }
+func (v lateView) ShowNow(d *review.Diff) error                   { return v.c.page.ShowNow(d) }
+func (v lateView) Close(d *review.Diff, o review.Outcome)         { v.c.page.Close(d, o) }
+func (v lateView) Content(ctx context.Context, d *review.Diff) (string, bool) {
+	return v.c.page.Content(ctx, d)
+}

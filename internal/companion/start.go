@@ -1,0 +1,330 @@
+package companion
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
+	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/core/review"
+	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/proc"
+	"github.com/pollux-companion/pollux/internal/workspace"
+)
+
+func (c *Companion) startWorkspace() (err error) {
+	c.work, err = workspace.New(c.o.Roots, &workspace.Options{
+		ShareOutside: c.o.Settings.ShareOutside,
+		NeverShare:   c.o.Settings.Ignore,
+	})
+	if err != nil {
+		return err
+	}
+	// What cannot be said to a CLI is refused before anything runs.
+	if _, err := discovery.WorkspacePath(c.work.Roots()); err != nil {
+		return err
+	}
+	return discovery.Prepare(discovery.Dir())
+}
+
+func (c *Companion) startCore() error {
+	c.store = state.New(&state.Options{Keep: c.work.MayShare})
+	c.store.SetRoots(c.work.Roots())
+	c.onStop("state", func(context.Context) error { c.store.Shut(); return nil })
+	o := review.Options{View: lateView{c}}
+	if c.o.Editor != nil {
+		o.View, o.ShowTimeout = c.o.Editor, showWithin
+	}
+	c.reg = review.New(o)
+	if mode := review.Mode(c.o.Settings.DiffMode); mode != "" && mode != review.Ask {
+		c.reg.SetRule(review.Rule{Mode: mode})
+	}
+	return nil
+}
+
+// startAgent listens where the last companion of this workspace did, if it may (SPEC A-1).
+func (c *Companion) startAgent() error {
+	c.lookAround() // before this companion has a socket of its own
+	var old *discovery.Record
+	if c.o.Settings.Resume {
+		old = c.takeOver()
+	}
+	ln, resumed, err := c.listenAgent(old)
+	if err != nil {
+		return err
+	}
+	rec := freshRecord()
+	if resumed {
+		rec, c.resumed = *old, true
+		c.removeOf(old)
+	}
+	rec.Port = ln.Addr().(*net.TCPAddr).Port
+	c.file = discovery.File{Port: rec.Port, Roots: c.work.Roots(), Token: rec.Token, IDE: &c.o.IDE}
+	c.record = rec
+	c.agent = c.newAgent(rec)
+	c.attach(ln, c.agent)
+	if err := c.listenContainer(rec.Port); err != nil {
+		return err
+	}
+	c.onStop("agent", c.stopAgent)
+	return nil
+}
+
+// takeOver looks for what the last companion of this workspace left, nil when
+// there is none to take over from or another one runs.
+func (c *Companion) takeOver() *discovery.Record {
+	resume := discovery.NewResume(c.o.Dirs.State, c.o.IDE.Name, c.work.Roots())
+	if err := c.claim(resume); err != nil {
+		c.o.Log.Info("not resuming", "err", err)
+		return nil // the record is another one's
+	}
+	c.onStop("claim", func(context.Context) error { resume.Release(); return nil })
+	old, err := resume.Load(time.Now())
+	if err != nil {
+		c.o.Log.Info("not resuming", "err", err)
+		return nil // a record that cannot be trusted is not replaced either
+	}
+	c.resume = resume
+	if other := c.sharing(); other != nil {
+		c.o.Log.Info("not resuming: another companion serves this workspace", "other", other.PID)
+		return nil
+	}
+	return old
+}
+
+// claim waits for a companion that is just stopping: one that has the record and does not answer
+// any more. One that does answer keeps it.
+func (c *Companion) claim(resume *discovery.Resume) error {
+	deadline := time.Now().Add(claimWithin)
+	for {
+		err := resume.Claim()
+		if !errors.Is(err, discovery.ErrLive) || c.sharing() != nil || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-c.ctx.Done():
+			return c.ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+		c.lookAround() // it may also be one that was just starting
+	}
+}
+
+// sharing is a companion that serves this one's workspace too, nil when there is none.
+func (c *Companion) sharing() *control.Status {
+	for i := range c.others {
+		if sameSet(c.others[i].Roots, c.work.Roots()) {
+			return &c.others[i]
+		}
+	}
+	return nil
+}
+
+// lookAround finds the companions that run already.
+func (c *Companion) lookAround() {
+	c.others = nil
+	for _, client := range control.List(c.ctx, c.o.Dirs.Run) {
+		c.others = append(c.others, client.Status)
+		client.Close()
+	}
+}
+
+func sameSet(a, b []string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
+}
+
+// listenAgent opens the agent's port on loopback (SPEC T-2): the user's, else the old one, else any.
+func (c *Companion) listenAgent(old *discovery.Record) (ln net.Listener, resumed bool, err error) {
+	if old != nil && (c.o.Port == 0 || c.o.Port == old.Port) {
+		if ln, err := c.listen("127.0.0.1", old.Port); err == nil {
+			return ln, true, nil
+		}
+		c.o.Log.Info("not resuming: the old port is taken", "port", old.Port)
+	}
+	ln, err = c.listen("127.0.0.1", c.o.Port)
+	return ln, false, err
+}
+
+func (c *Companion) listen(host string, port int) (net.Listener, error) {
+	network := "tcp4"
+	if ip := net.ParseIP(host); ip != nil && ip.To4() == nil {
+		network = "tcp6"
+	}
+	var config net.ListenConfig
+	ln, err := config.Listen(c.ctx, network, net.JoinHostPort(host, strconv.Itoa(port)))
+	if err == nil {
+		return ln, nil
+	}
+	var errno syscall.Errno
+	reason := err
+	if errors.As(err, &errno) {
+		reason = errno
+	}
+	what := fmt.Sprintf("port %d", port)
+	if port == 0 {
+		what = "a port"
+	}
+	hint := "choose another with --port, or leave it out to take any that is free"
+	if errno == syscall.EADDRNOTAVAIL {
+		hint = "name an address that this machine has"
+	}
+	return nil, fmt.Errorf("%s cannot be opened on %s: %w; %s", what, host, reason, hint)
+}
+
+// listenContainer also serves CLIs in containers, on the same port of one more address (SPEC T-8).
+func (c *Companion) listenContainer(port int) error {
+	addr := c.o.Settings.ContainerAddress
+	if addr == "" {
+		return nil
+	}
+	ln, err := c.listen(addr, port)
+	if err != nil {
+		return fmt.Errorf("the companion cannot be reached from containers: %w", err)
+	}
+	c.attach(ln, c.agent)
+	return nil
+}
+
+// attach lets s serve ln once every part is there. Whoever connects before that waits in the
+// listener's queue.
+func (c *Companion) attach(ln net.Listener, s server) {
+	c.serving = append(c.serving, func() { c.fail(s.Serve(ln)) })
+	c.onStop("listener", func(context.Context) error { ln.Close(); return nil }) // again, unless Serve never ran
+}
+
+func (c *Companion) startServing() error {
+	for _, serve := range c.serving {
+		c.tasks.Go(serve)
+	}
+	return nil
+}
+
+func (c *Companion) startPage() error {
+	if c.o.Editor != nil {
+		return c.attachEditor()
+	}
+	ln, err := c.listenPage()
+	if err != nil {
+		return err
+	}
+	page := c.newPage(c.record)
+	c.page = page
+	c.record.PagePort = ln.Addr().(*net.TCPAddr).Port
+	c.record.PageToken = page.Token()
+	c.attach(ln, page)
+	c.onStop("page", page.Shutdown)
+	unwatch := c.agent.Watch(page.SessionsChanged)
+	c.onStop("sessions", func(context.Context) error { unwatch(); return nil })
+	return nil
+}
+
+// listenPage opens the page's port: that of the companion before this one, if it may.
+func (c *Companion) listenPage() (net.Listener, error) {
+	port := c.record.PagePort
+	ln, err := c.listen("127.0.0.1", port)
+	if err != nil && port != 0 {
+		c.record.PageToken = "" // whoever has the port now must not be sent it
+		ln, err = c.listen("127.0.0.1", 0)
+	}
+	return ln, err
+}
+
+// startControl is not worth failing for: without it pollux's other commands do not find this
+// companion, but the CLI and the page do.
+func (c *Companion) startControl() error {
+	s, err := control.Listen(c.o.Dirs.Run, backend{c}, c.o.Log)
+	if err != nil {
+		c.o.Log.Warn("other pollux commands cannot reach this companion", "err", err)
+		return nil
+	}
+	c.onStop("control", func(context.Context) error { s.Close(); return nil })
+	return nil
+}
+
+// startDiscovery comes last: who finds the file finds everything.
+func (c *Companion) startDiscovery() error {
+	c.mu.Lock() // an editor's page may be starting
+	defer c.mu.Unlock()
+	c.place = discovery.NewPlace(discovery.Dir(), c.o.PID, c.file.Port)
+	c.onStop("discovery", func(context.Context) error {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.place.Remove()
+	})
+	if c.resume != nil {
+		if err := c.resume.Save(c.record); err != nil {
+			c.o.Log.Warn("a restart will not resume", "err", err)
+			c.resume = nil
+		}
+	}
+	return c.place.Put(&c.file)
+}
+
+// removeOf removes the file of the companion that this one takes over from.
+func (c *Companion) removeOf(old *discovery.Record) {
+	if old.PID == os.Getpid() || proc.Same(old.PID, old.Start) {
+		return
+	}
+	_ = os.Remove(discovery.NewPlace(discovery.Dir(), old.PID, old.Port).Path())
+}
+
+// startUpkeep removes what the dead left, away from the start, and then shows every minute that this
+// companion lives: to the next one, and to programs that clean the temporary folder.
+func (c *Companion) startUpkeep() {
+	s := discovery.Sweeper{Dir: discovery.Dir(), Keep: c.place.Path(), OwnPort: c.file.Port}
+	c.tasks.Go(func() {
+		if removed := s.Sweep(c.ctx); len(removed) > 0 {
+			c.o.Log.Info("removed the files of companions that are gone", "files", removed)
+		}
+		if c.resume != nil {
+			c.resume.Prune(time.Now())
+		}
+	})
+	c.tasks.Go(func() {
+		tick := time.NewTicker(discovery.TouchEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-c.ctx.Done():
+				return
+			case now := <-tick.C:
+				c.touch(now)
+			}
+		}
+	})
+}
+
+func (c *Companion) touch(now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.resume != nil {
+		_ = c.resume.Touch(now)
+	}
+	if os.Chtimes(c.place.Path(), now, now) != nil && c.ctx.Err() == nil {
+		if err := c.place.Put(&c.file); err != nil {
+			c.o.Log.Warn("the discovery file is gone", "err", err)
+		}
+	}
+}
+
+func freshRecord() discovery.Record {
+	key := make([]byte, 32)
+	rand.Read(key) // it never fails
+	return discovery.Record{Token: newToken(), SessionKey: key}
+}
+
+// newToken makes a token of 256 random bits (SPEC A-1).
+func newToken() string {
+	b := make([]byte, 32)
+	rand.Read(b)
+	return base64.RawURLEncoding.EncodeToString(b)
+}

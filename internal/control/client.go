@@ -1,0 +1,216 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/creachadair/jrpc2"
+
+	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/rpc"
+	"github.com/pollux-companion/pollux/internal/safefile"
+)
+
+// socketSuffix ends the name of every socket.
+const socketSuffix = ".sock"
+
+// dialTimeout bounds how long a companion may take to say who it is. A stopped one
+// takes for ever and is passed over.
+const dialTimeout = 500 * time.Millisecond
+
+// settling is more than the longest time between a socket's creation and its owner's listening.
+const settling = 2 * time.Second
+
+// A Client talks to one companion, from Dial to Close. Its methods may be called from any goroutine.
+type Client struct {
+	Status Status // as it was when it was dialled
+	rpc    *jrpc2.Client
+}
+
+// Dial joins the companion behind a socket.
+func Dial(ctx context.Context, path string) (*Client, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "unix", path)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{rpc: jrpc2.NewClient(rpc.NewChannel(conn, conn, nil), nil)}
+	if err := c.call(ctx, methodStatus, empty{}, &c.Status); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// Close ends the connection.
+func (c *Client) Close() { _ = c.rpc.Close() }
+
+// call turns the companion's errors back into plain text for a person.
+func (c *Client) call(ctx context.Context, method string, params, result any) error {
+	err := c.rpc.CallResult(ctx, method, params, result)
+	var je *jrpc2.Error
+	if errors.As(err, &je) && je.Code == jrpc2.SystemError {
+		return errors.New(je.Message)
+	}
+	return err
+}
+
+// Sessions lists the connected CLIs.
+func (c *Client) Sessions(ctx context.Context) (v []Session, err error) {
+	return v, c.call(ctx, methodSessions, empty{}, &v)
+}
+
+// Diffs lists the open proposals, oldest first.
+func (c *Client) Diffs(ctx context.Context) (v []Diff, err error) {
+	return v, c.call(ctx, methodDiffs, empty{}, &v)
+}
+
+// Decide settles a proposal.
+func (c *Client) Decide(ctx context.Context, d Decision) error {
+	return c.call(ctx, methodDecide, decideParams{d, inAgent()}, &empty{})
+}
+
+// Open shows a file in the companion's editor.
+func (c *Client) Open(ctx context.Context, l Location) error {
+	return c.call(ctx, methodOpen, l, &empty{})
+}
+
+// Ask puts a question to the person in front of the editor; nil when no choice was made.
+func (c *Client) Ask(ctx context.Context, q Question) (*string, error) {
+	var v askReply
+	err := c.call(ctx, methodAsk, q, &v)
+	return v.Choice, err
+}
+
+// Context is what the user looks at.
+func (c *Client) Context(ctx context.Context) (v *state.Snapshot, err error) {
+	return v, c.call(ctx, methodContext, empty{}, &v)
+}
+
+// Page returns a fresh address of the editor page.
+func (c *Client) Page(ctx context.Context) (string, error) {
+	var v pageReply
+	err := c.call(ctx, methodPage, pageParams{inAgent()}, &v)
+	return v.Address, err
+}
+
+// Connection is what a CLI needs to reach the companion.
+func (c *Client) Connection(ctx context.Context) (v Connection, err error) {
+	return v, c.call(ctx, methodEnv, empty{}, &v)
+}
+
+// List joins every companion of this user's whose socket lies in dirs, newest
+// first, and removes the sockets that nobody listens on. The caller closes the clients.
+func List(ctx context.Context, dirs []string) []*Client {
+	var (
+		mu      sync.Mutex
+		clients []*Client
+		wait    sync.WaitGroup
+	)
+	for _, path := range sockets(dirs) {
+		wait.Go(func() {
+			c, err := Dial(ctx, path)
+			if errors.Is(err, errRefused) && settled(path) {
+				_ = os.Remove(path)
+			}
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			clients = append(clients, c)
+		})
+	}
+	wait.Wait()
+	slices.SortFunc(clients, func(a, b *Client) int {
+		if n := b.Status.Started.Compare(a.Status.Started); n != 0 {
+			return n
+		}
+		return b.Status.PID - a.Status.PID
+	})
+	return clients
+}
+
+// settled says that a socket has had its time: a fresh one refuses in the moment between
+// its creation and its owner's listening, and is not to be removed then.
+func settled(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && time.Since(info.ModTime()).Abs() > settling
+}
+
+// sockets lists the paths of all sockets in dirs, each once, and at most so many that
+// asking them all stays cheap.
+func sockets(dirs []string) []string {
+	var paths []string
+	for _, dir := range dirs {
+		if info, err := os.Lstat(dir); err != nil || !info.IsDir() || safefile.PrivateDir(dir) != nil {
+			continue // missing, or somebody else could have put sockets there
+		}
+		entries, _ := os.ReadDir(dir)
+		for _, e := range entries {
+			if strings.HasSuffix(e.Name(), socketSuffix) && !slices.Contains(paths, filepath.Join(dir, e.Name())) {
+				paths = append(paths, filepath.Join(dir, e.Name()))
+			}
+		}
+	}
+	return paths[:min(len(paths), 256)]
+}
+
+// ErrNone: no companion serves the folder. The text of the error says which run.
+var ErrNone = errors.New("no companion serves this folder")
+
+// Find joins the companion that serves folder (absolute and canonical): the one
+// whose root is nearest, then the newest (SPEC §11.6).
+func Find(ctx context.Context, dirs []string, folder string) (*Client, error) {
+	clients := List(ctx, dirs)
+	best, depth := -1, -1
+	for i, c := range clients { // newest first, so that only a nearer root wins
+		for _, root := range c.Status.Roots {
+			if Within(folder, root) && len(root) > depth {
+				best, depth = i, len(root)
+			}
+		}
+	}
+	for i, c := range clients {
+		if i != best {
+			c.Close()
+		}
+	}
+	if best >= 0 {
+		return clients[best], nil
+	}
+	var others strings.Builder
+	for _, c := range clients {
+		fmt.Fprintf(&others, "\n  process %d serves %s", c.Status.PID, quoted(c.Status.Roots))
+	}
+	if others.Len() > 0 {
+		return nil, fmt.Errorf("%w (%q); go to a folder that is served, or run: pollux serve%s", ErrNone, folder, others.String())
+	}
+	return nil, fmt.Errorf("%w (%q), and none runs; start one with: pollux serve", ErrNone, folder)
+}
+
+// quoted lists names, which may hold anything, for a person.
+func quoted(names []string) string {
+	list := make([]string, len(names))
+	for i, n := range names {
+		list[i] = strconv.Quote(n)
+	}
+	return strings.Join(list, ", ")
+}
+
+// Within says whether path is root or lies below it; both absolute and clean.
+func Within(path, root string) bool {
+	rel, err := filepath.Rel(root, path)
+	return err == nil && filepath.IsLocal(rel)
+}

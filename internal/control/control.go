@@ -1,0 +1,122 @@
+// Package control is the channel between pollux processes of one user:
+// JSON-RPC on a private unix socket, with checks of who is at the other end
+// (SPEC §11.1). It never runs through the agent's port or token, so that a
+// model's shell, which knows those, gains nothing here.
+package control
+
+import (
+	"context"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/core/state"
+)
+
+// The methods of the channel, each with one object as its parameters.
+const (
+	methodStatus   = "status"
+	methodSessions = "sessions"
+	methodDiffs    = "diffs"
+	methodDecide   = "decide"
+	methodOpen     = "open"
+	methodAsk      = "ask"
+	methodContext  = "context"
+	methodPage     = "page"
+	methodEnv      = "env"
+)
+
+// A Status says which companion this is.
+type Status struct {
+	PID     int       `json:"pid"`
+	Version string    `json:"version"`
+	Editor  string    `json:"editor"` // ideInfo's name
+	Roots   []string  `json:"roots"`  // absolute and canonical
+	Started time.Time `json:"started"`
+}
+
+// A Session is one connected CLI.
+type Session struct {
+	ID      int       `json:"id"`
+	Label   string    `json:"label"`
+	Since   time.Time `json:"since"`
+	Process string    `json:"process,omitempty"` // "" when not known
+	PID     int       `json:"pid,omitempty"`     // 0 when not known
+}
+
+// A Diff is one open proposal.
+type Diff struct {
+	ID     string    `json:"id"`
+	Path   string    `json:"path"` // absolute
+	IsNew  bool      `json:"isNew,omitempty"`
+	Title  string    `json:"title"`
+	Owner  string    `json:"owner"` // the session's label
+	Opened time.Time `json:"opened"`
+	Edited bool      `json:"edited,omitempty"`
+}
+
+// A Decision settles a diff. Content replaces the text as it stands when Accept is set and Content is not nil.
+type Decision struct {
+	ID      string  `json:"id"`
+	Accept  bool    `json:"accept"`
+	Content *string `json:"content,omitempty"`
+}
+
+// A Location is a file to show, and where.
+type Location struct {
+	Path      string          `json:"path"` // absolute
+	Position  *state.Position `json:"position,omitempty"`
+	TakeFocus bool            `json:"takeFocus,omitempty"`
+}
+
+// A Question is asked of the person in front of the editor.
+type Question struct {
+	Title   string   `json:"title"`
+	Message string   `json:"message"`
+	Choices []string `json:"choices"`
+}
+
+// A Connection is what a CLI needs to reach the companion.
+type Connection struct {
+	PID   int      `json:"pid"`
+	Port  int      `json:"port"`
+	Token string   `json:"token"`
+	Roots []string `json:"roots"`
+}
+
+// A Backend is the companion behind the channel. Calls come from several goroutines; a ctx ends
+// with the caller's connection.
+type Backend interface {
+	Status() Status
+	Connection() Connection
+	Sessions() []Session
+	Diffs() []Diff
+	Decide(Decision) error
+	// Open shows a file in the editor.
+	Open(context.Context, Location) error
+	// Ask returns the choice, or nil when the person made none.
+	Ask(context.Context, Question) (*string, error)
+	Context() *state.Snapshot
+	// Page returns a fresh address of the editor page, good for one use.
+	Page() (string, error)
+}
+
+// Clients say whether they run in an agent's shell, as far as they know; see ErrFromAgent.
+type (
+	decideParams struct {
+		Decision
+		InAgent bool `json:"inAgent,omitempty"`
+	}
+	pageParams struct {
+		InAgent bool `json:"inAgent,omitempty"`
+	}
+)
+
+type pageReply struct {
+	Address string `json:"address"`
+}
+
+type askReply struct {
+	Choice *string `json:"choice"`
+}
+
+// empty is the result of a method without one.
+type empty struct{}

@@ -1,0 +1,193 @@
+package control
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/creachadair/jrpc2"
+	"github.com/creachadair/jrpc2/handler"
+
+	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/rpc"
+	"github.com/pollux-companion/pollux/internal/safefile"
+)
+
+// Bounds on what a peer can make the companion hold (SPEC A-4).
+const (
+	maxPeers = 64       // connections at once
+	maxBody  = 40 << 20 // bytes of a message: a decision with a text of 16 MiB, escaped
+	// maxSocketPath is what every system takes: 104 bytes with the end on macOS, 108 on Linux.
+	maxSocketPath = 103
+)
+
+// A Server answers on one socket, from Listen to Close. Goroutines: one that
+// accepts, and for each connection those of its jrpc2 server; Close ends and awaits all.
+type Server struct {
+	backend Backend
+	log     *slog.Logger
+	ln      *net.UnixListener
+	done    sync.WaitGroup
+
+	mu     sync.Mutex // guards the below
+	conns  map[net.Conn]struct{}
+	closed bool
+}
+
+// Listen opens a socket in the first of dirs that can be made private and whose name is short enough, and serves b on it.
+func Listen(dirs []string, b Backend, log *slog.Logger) (*Server, error) {
+	var errs []error
+	for _, dir := range dirs {
+		ln, err := listenIn(dir)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		s := &Server{backend: b, log: log, ln: ln, conns: map[net.Conn]struct{}{}}
+		s.done.Go(s.accept)
+		return s, nil
+	}
+	return nil, fmt.Errorf("no place for the control socket: %w", errors.Join(errs...))
+}
+
+func listenIn(dir string) (*net.UnixListener, error) {
+	// The random part keeps two companions of one process, and a dead one with the same PID, apart.
+	path := filepath.Join(dir, strconv.Itoa(os.Getpid())+"-"+rand.Text()[:6]+socketSuffix)
+	if len(path) > maxSocketPath {
+		return nil, fmt.Errorf("the path %q is longer than the %d bytes that a socket's may have", path, maxSocketPath)
+	}
+	if err := safefile.PrivateDir(dir); err != nil {
+		return nil, err
+	}
+	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	// Nobody else can have come between: the folder is the user's alone,
+	// and the peer is checked at each connection besides.
+	if err := os.Chmod(path, 0o600); err != nil {
+		ln.Close()
+		return nil, err
+	}
+	return ln, nil
+}
+
+// Path is the socket's absolute path.
+func (s *Server) Path() string { return s.ln.Addr().String() }
+
+func (s *Server) accept() {
+	for {
+		conn, err := s.ln.AcceptUnix()
+		if err != nil {
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			s.log.Warn("the control socket did not accept", "err", err)
+			time.Sleep(50 * time.Millisecond) // out of descriptors, most likely
+			continue
+		}
+		pid, err := checkPeer(conn)
+		if err != nil {
+			s.log.Warn("a stranger at the control socket", "err", err)
+			conn.Close()
+			continue
+		}
+		if !s.add(conn) {
+			conn.Close()
+			continue
+		}
+		s.done.Go(func() {
+			defer s.drop(conn)
+			s.serve(conn, pid)
+		})
+	}
+}
+
+func (s *Server) add(conn net.Conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || len(s.conns) >= maxPeers {
+		return false
+	}
+	s.conns[conn] = struct{}{}
+	return true
+}
+
+func (s *Server) drop(conn net.Conn) {
+	conn.Close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.conns, conn)
+}
+
+func (s *Server) serve(conn net.Conn, pid int) {
+	ch := rpc.NewChannel(conn, conn, &rpc.Options{MaxBody: maxBody})
+	srv := jrpc2.NewServer(s.methods(pid), nil).Start(ch)
+	if err := srv.Wait(); err != nil {
+		s.log.Debug("a control connection ended", "err", err)
+	}
+}
+
+// Close ends every connection, removes the socket and waits for what runs.
+func (s *Server) Close() {
+	s.mu.Lock()
+	s.closed = true
+	for conn := range s.conns {
+		conn.Close()
+	}
+	s.mu.Unlock()
+	s.ln.Close() // removes the file as well
+	s.done.Wait()
+}
+
+// method adapts a typed function to a handler.
+func method[P, R any](f func(context.Context, P) (R, error)) jrpc2.Handler {
+	return func(ctx context.Context, req *jrpc2.Request) (any, error) {
+		var p P
+		if req.HasParams() {
+			if err := req.UnmarshalParams(&p); err != nil {
+				return nil, err
+			}
+		}
+		return f(ctx, p)
+	}
+}
+
+// methods are those of one connection, from the process pid.
+func (s *Server) methods(pid int) handler.Map {
+	b := s.backend
+	return handler.Map{
+		methodStatus:   method(func(context.Context, empty) (Status, error) { return b.Status(), nil }),
+		methodEnv:      method(func(context.Context, empty) (Connection, error) { return b.Connection(), nil }),
+		methodSessions: method(func(context.Context, empty) ([]Session, error) { return b.Sessions(), nil }),
+		methodDiffs:    method(func(context.Context, empty) ([]Diff, error) { return b.Diffs(), nil }),
+		methodContext:  method(func(context.Context, empty) (*state.Snapshot, error) { return b.Context(), nil }),
+		methodDecide: method(func(_ context.Context, d decideParams) (empty, error) {
+			if d.InAgent || fromAgent(pid, b.Sessions()) {
+				return empty{}, ErrFromAgent
+			}
+			return empty{}, b.Decide(d.Decision)
+		}),
+		methodOpen: method(func(ctx context.Context, l Location) (empty, error) { return empty{}, b.Open(ctx, l) }),
+		methodAsk: method(func(ctx context.Context, q Question) (askReply, error) {
+			choice, err := b.Ask(ctx, q)
+			return askReply{choice}, err
+		}),
+		methodPage: method(func(_ context.Context, p pageParams) (pageReply, error) {
+			sessions := b.Sessions()
+			if p.InAgent && len(sessions) > 0 || fromAgent(pid, sessions) {
+				return pageReply{}, ErrFromAgent
+			}
+			address, err := b.Page()
+			return pageReply{address}, err
+		}),
+	}
+}
