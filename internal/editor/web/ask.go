@@ -1,0 +1,64 @@
+package web
+
+import (
+	"context"
+	"slices"
+
+	"github.com/pollux-companion/pollux/internal/core/state"
+)
+
+// Open has a page show a file: the page that the user was last seen in. at is
+// where to go, nil for nowhere in particular; takeFocus asks for the keyboard.
+// It fails when no page is open.
+func (s *Server) Open(path string, at *state.Position, takeFocus bool) error {
+	p := s.frontPage()
+	if p == nil {
+		return errNoPage
+	}
+	p.notify("open", struct {
+		Path      string          `json:"path"`
+		Position  *state.Position `json:"position,omitempty"`
+		TakeFocus bool            `json:"takeFocus"`
+	}{path, at, takeFocus})
+	return nil
+}
+
+// A Question is put to the user.
+type Question struct {
+	Title, Message string
+	Choices        []string // the labels of the buttons, at least one
+}
+
+// Ask puts a question to the user, in the page where they were last seen, and
+// waits until they have answered or ctx ends. choice is one of the question's,
+// "" when the user sent it away. It fails when no page is open or it goes.
+func (s *Server) Ask(ctx context.Context, q Question) (choice string, err error) {
+	p := s.frontPage()
+	if p == nil {
+		return "", errNoPage
+	}
+	var out struct {
+		Choice *string `json:"choice"`
+	}
+	if err := p.call(ctx, "ask", map[string]any{"title": q.Title, "message": q.Message, "choices": q.Choices}, &out); err != nil {
+		return "", err
+	}
+	if out.Choice == nil || !slices.Contains(q.Choices, *out.Choice) {
+		return "", nil
+	}
+	return *out.Choice, nil
+}
+
+// frontPage is the page that the user was last seen in, or any other.
+func (s *Server) frontPage() *page {
+	pages := s.everyPage()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.front != nil && s.front.greeted {
+		return s.front
+	}
+	if len(pages) == 0 {
+		return nil
+	}
+	return pages[0]
+}

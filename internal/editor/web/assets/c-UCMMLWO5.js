@@ -1,0 +1,1 @@
+import{a,b,c,d,e}from"./c-H3N2ROSB.js";import"./c-UT3GLUVD.js";import"./c-NR4DNXOD.js";import"./c-3GHJLBOD.js";import"./c-V77QZQFJ.js";import"./c-QZHL3ZIC.js";export{e as autoCloseTags,d as html,a as htmlCompletionSource,b as htmlCompletionSourceWith,c as htmlLanguage};

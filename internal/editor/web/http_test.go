@@ -1,0 +1,224 @@
+package web_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/pollux-companion/pollux/internal/editor/web"
+	"github.com/pollux-companion/pollux/internal/editor/web/webtest"
+)
+
+// An answer is an HTTP response that has been read.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func get(t *testing.T, address string, change func(*http.Request)) answer {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if change != nil {
+		change(req)
+	}
+	rsp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rsp.Body.Close()
+	body, _ := io.ReadAll(rsp.Body)
+	return answer{rsp.StatusCode, rsp.Header, string(body)}
+}
+
+func (b *bench) origin() string {
+	u, _ := url.Parse(b.address())
+	return "http://" + u.Host
+}
+
+// SPEC §11.2: the page is public, and allowed nothing that it does not need.
+func TestIndex(t *testing.T) {
+	b := newBench(t)
+	nonces := map[string]bool{}
+	for range 2 {
+		rsp := get(t, b.origin()+"/", nil)
+		if rsp.status != http.StatusOK {
+			t.Fatal(rsp.status)
+		}
+		m := regexp.MustCompile(`<meta\s+name="csp-nonce"\s+content="([^"]+)"`).FindStringSubmatch(rsp.body)
+		if m == nil {
+			t.Fatal("no nonce in the page")
+		}
+		csp := rsp.header.Get("Content-Security-Policy")
+		for _, want := range []string{
+			"default-src 'none'", "script-src 'self';", "style-src 'self' 'nonce-" + m[1] + "'",
+			"connect-src 'self' ws://" + strings.TrimPrefix(b.origin(), "http://") + ";",
+			"base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
+		} {
+			if !strings.Contains(csp, want) {
+				t.Errorf("CSP lacks %q: %s", want, csp)
+			}
+		}
+		if strings.Contains(csp, "unsafe") {
+			t.Error(csp)
+		}
+		for name, want := range map[string]string{
+			"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
+			"Cross-Origin-Opener-Policy": "same-origin", "X-Frame-Options": "DENY", "Content-Type": "text/html; charset=utf-8",
+		} {
+			if got := rsp.header.Get(name); got != want {
+				t.Errorf("%s: %q, want %q", name, got, want)
+			}
+		}
+		nonces[m[1]] = true
+	}
+	if len(nonces) != 2 {
+		t.Error("a nonce was used twice")
+	}
+}
+
+// The page's own files are all served, with the type that nosniff demands.
+func TestAssetsServed(t *testing.T) {
+	b := newBench(t)
+	body := get(t, b.origin()+"/", nil).body
+	for _, m := range regexp.MustCompile(`(?:src|href)="/?(assets/[^"]+)"`).FindAllStringSubmatch(body, -1) {
+		rsp := get(t, b.origin()+"/"+m[1], nil)
+		if rsp.status != http.StatusOK || rsp.body == "" {
+			t.Errorf("%s: %d", m[1], rsp.status)
+		}
+		if strings.HasSuffix(m[1], ".js") && !strings.HasPrefix(rsp.header.Get("Content-Type"), "text/javascript") {
+			t.Errorf("%s is %s", m[1], rsp.header.Get("Content-Type"))
+		}
+		immutable := strings.Contains(rsp.header.Get("Cache-Control"), "immutable")
+		if named := regexp.MustCompile(`-[A-Za-z0-9_]{8,}\.`).MatchString(m[1]); named != immutable {
+			t.Errorf("%s: cached for ever: %v", m[1], immutable)
+		}
+	}
+	for _, bad := range []string{"/assets/", "/assets/../web.go", "/assets/%2e%2e/web.go", "/assets/index.html", "/nothing", "/session", "/assets/x"} {
+		if rsp := get(t, b.origin()+bad, nil); rsp.status == http.StatusOK {
+			t.Errorf("GET %s: %d", bad, rsp.status)
+		}
+	}
+}
+
+// SPEC A-3: another Host or Origin gets nothing, whatever it asks for.
+func TestForeign(t *testing.T) {
+	b := newBench(t)
+	for _, path := range []string{"/", "/session", "/ws", "/assets/x"} {
+		for name, change := range map[string]func(*http.Request){
+			"rebound host":     func(r *http.Request) { r.Host = "evil.example" },
+			"other port":       func(r *http.Request) { r.Host = "127.0.0.1:1" },
+			"no port":          func(r *http.Request) { r.Host = "127.0.0.1" },
+			"foreign origin":   func(r *http.Request) { r.Header.Set("Origin", "http://evil.example") },
+			"null origin":      func(r *http.Request) { r.Header.Set("Origin", "null") },
+			"port's neighbour": func(r *http.Request) { r.Header.Set("Origin", "http://127.0.0.1:1") },
+			"https origin":     func(r *http.Request) { r.Header.Set("Origin", strings.Replace(b.origin(), "http:", "https:", 1)) },
+		} {
+			if rsp := get(t, b.origin()+path, change); rsp.status != http.StatusForbidden {
+				t.Errorf("%s %s: %d", path, name, rsp.status)
+			}
+		}
+	}
+}
+
+func TestSession(t *testing.T) { // SPEC §11.2
+	b := newBench(t)
+	u, _ := url.Parse(b.address())
+	good := `{"code":"` + strings.TrimPrefix(u.Fragment, "code=") + `"}`
+	for _, tc := range []struct {
+		name, origin, body string
+		want               int
+	}{
+		{"no origin", "", good, http.StatusForbidden},
+		{"foreign origin", "http://evil.example", good, http.StatusForbidden},
+		{"no JSON", b.origin(), "code", http.StatusBadRequest},
+		{"wrong code", b.origin(), `{"code":"x"}`, http.StatusForbidden},
+		{"huge", b.origin(), `{"code":"` + strings.Repeat("x", 1<<20) + `"}`, http.StatusBadRequest},
+		{"good", b.origin(), good, http.StatusOK},
+		{"again", b.origin(), good, http.StatusForbidden},
+	} {
+		if got, body := webtest.Post(t, b.origin(), tc.origin, tc.body); got != tc.want {
+			t.Errorf("%s: %d %s, want %d", tc.name, got, body, tc.want)
+		}
+	}
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, b.origin()+"/session", strings.NewReader(good))
+	req.Header.Set("Origin", b.origin())
+	req.Header.Set("Content-Type", "text/plain") // what a form of another site may send without asking
+	rsp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rsp.Body.Close()
+	if rsp.StatusCode != http.StatusUnsupportedMediaType {
+		t.Errorf("text/plain: %s", rsp.Status)
+	}
+}
+
+func TestSocketCredentials(t *testing.T) { // SPEC §11.2, A-3
+	b := newBench(t)
+	origin, token := webtest.Login(t, b.address())
+	for _, bad := range []string{"", "x", token + "x", token[1:]} {
+		conn, _, err := webtest.Dial(origin, origin, bad)
+		if err != nil {
+			t.Fatalf("token %q: %v", bad, err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), webtest.Patience)
+		_, _, err = conn.Read(ctx)
+		cancel()
+		if got := websocket.CloseStatus(err); got != 4401 {
+			t.Errorf("token of %d characters: %v, want close code 4401", len(bad), err)
+		}
+	}
+	for _, foreign := range []string{"", "http://evil.example", "null"} {
+		conn, status, err := webtest.Dial(origin, foreign, token)
+		if err == nil {
+			conn.CloseNow()
+			t.Fatalf("Origin %q was let in", foreign)
+		}
+		if status != http.StatusForbidden {
+			t.Errorf("Origin %q: %v", foreign, err)
+		}
+	}
+	if b.server.Pages() != 0 {
+		t.Errorf("%d pages", b.server.Pages())
+	}
+}
+
+func TestTokenSurvives(t *testing.T) { // SPEC A-1: a resumed companion knows its pages
+	first := newBench(t)
+	_, token := webtest.Login(t, first.address())
+	if token != first.server.Token() {
+		t.Error("Token differs from what pages get")
+	}
+	second := newBench(t, func(o *web.Options) { o.Token = token })
+	p := webtest.Connect(t, second.origin(), token)
+	p.Call("ping", nil, nil)
+}
+
+// A dead or slow listener of a page's costs an honest one nothing (SPEC A-4).
+func TestHalfOpenSessions(t *testing.T) {
+	b := newBench(t)
+	origin, token := webtest.Login(t, b.address())
+	for range 100 {
+		conn, _, err := webtest.Dial(origin, origin, token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.CloseNow() })
+	}
+	b.eventually("the bound on pages", func() bool { return b.server.Pages() == 64 })
+	start := time.Now()
+	if rsp := get(t, origin+"/", nil); rsp.status != http.StatusOK || time.Since(start) > time.Second {
+		t.Errorf("%d after %v", rsp.status, time.Since(start))
+	}
+}

@@ -1,0 +1,189 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/pollux-companion/pollux/internal/core/review"
+)
+
+// statusDenied is the close code by which a page learns that its token is not
+// good here and that it need not try again.
+const statusDenied websocket.StatusCode = 4401
+
+// A page is one WebSocket of one browser tab, until it breaks; a reload or a
+// reconnection is another page that takes over its window.
+//
+// Goroutines: the HTTP handler's (serveSocket); the wire's writer;
+// the pinger; those of at most maxRunning requests. All end with the
+// connection, and serveSocket, which reads, returns when they have.
+type page struct {
+	peer
+	s    *Server
+	done chan struct{} // closed when the page has gone
+
+	// Guarded by s.mu:
+
+	greeted  bool
+	clientID string
+	window   string            // its name in state.Store
+	open     []string          // documents, as the page calls them
+	dirty    []string          // those of them with unsaved changes
+	known    map[string]string // versions that the page has been told, by path
+	dirs     []string          // folders that it has listed, the latest last
+	diffs    map[string]bool   // whose texts it has read; true when another page's edit was passed to it since its own last one
+	promised []*review.Diff    // told at hello, not compared with what is open since; see settleHello
+	settled  bool              // settleHello was done
+}
+
+// serveSocket runs one page.
+func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Origin") == "" { // a foreign one has been refused at the door
+		http.Error(w, "only the page itself may connect", http.StatusForbidden)
+		return
+	}
+	known := s.entry.knows(socketToken(r))
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
+		Subprotocols:       []string{"pollux.v1"},
+		InsecureSkipVerify: true, // the door has compared the Origin exactly
+	})
+	if err != nil {
+		return // Accept has answered
+	}
+	defer func() { _ = conn.CloseNow() }()
+	switch {
+	case !known:
+		s.refuse(conn, statusDenied, "unknown token; run: pollux page")
+		return
+	case conn.Subprotocol() != "pollux.v1":
+		s.refuse(conn, websocket.StatusProtocolError, "subprotocol pollux.v1 expected")
+		return
+	}
+	p := &page{s: s, done: make(chan struct{}), known: map[string]string{}, diffs: map[string]bool{}}
+	p.peer = peer{wire: newWire(conn), handle: p.method, log: s.log, calls: map[string]chan message{}}
+	if !s.join(p) {
+		s.refuse(conn, websocket.StatusTryAgainLater, "too many pages")
+		return
+	}
+	p.serve() //nolint:contextcheck // the request's context says nothing of a connection that was taken over
+}
+
+// refuse tells the peer why, if not too many others are being told.
+func (s *Server) refuse(conn *websocket.Conn, status websocket.StatusCode, reason string) {
+	select {
+	case s.refusals <- struct{}{}:
+		_ = conn.Close(status, reason)
+		<-s.refusals
+	default:
+	}
+}
+
+func (s *Server) join(p *page) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || len(s.pages) >= maxPages {
+		return false
+	}
+	s.counter++
+	p.window = fmt.Sprintf("page-%d", s.counter)
+	s.pages[p] = true
+	return true
+}
+
+// serve works until the connection ends.
+func (p *page) serve() {
+	defer close(p.done)
+	var others sync.WaitGroup
+	others.Go(p.wire.write)
+	others.Go(p.ping)
+	p.peer.run()
+	others.Wait()
+	p.s.leave(p)
+}
+
+// method answers one request or takes one notification.
+func (p *page) method(ctx context.Context, name string, params json.RawMessage) (any, error) {
+	h, ok := handlers(name)
+	if !ok {
+		return nil, failf(codeNoMethod, "unknown method %.100q", name)
+	}
+	return h(ctx, p, params)
+}
+
+// ping finds out that a peer has died without a word.
+func (p *page) ping() {
+	tick := time.NewTicker(pingEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-p.wire.ctx.Done():
+			return
+		case <-tick.C:
+		}
+		ctx, cancel := context.WithTimeout(p.wire.ctx, pingTimeout)
+		err := p.wire.conn.Ping(ctx)
+		cancel()
+		if err != nil {
+			p.wire.cancel()
+			return
+		}
+	}
+}
+
+// leave forgets a page. Its window stays a little, in case it comes back.
+func (s *Server) leave(p *page) {
+	s.mu.Lock()
+	delete(s.pages, p)
+	s.gone = time.Now()
+	if s.front == p {
+		s.front = nil
+	}
+	for id, by := range s.editor {
+		if by == p {
+			delete(s.editor, id)
+		}
+	}
+	window, client := p.window, p.clientID
+	now := client == "" || s.closed
+	if !now {
+		if before := s.leaving[client]; before != nil && before.timer.Stop() {
+			defer s.o.Store.Leave(before.window)
+		}
+		d := &departed{window: window}
+		d.timer = time.AfterFunc(s.grace, func() { s.depart(client, d) })
+		s.leaving[client] = d
+	}
+	s.mu.Unlock()
+	if now {
+		s.o.Store.Leave(window)
+	}
+	s.watchOpen()
+}
+
+// depart ends the grace of a window, unless its page is back.
+func (s *Server) depart(client string, d *departed) {
+	s.mu.Lock()
+	if s.leaving[client] != d {
+		s.mu.Unlock()
+		return
+	}
+	delete(s.leaving, client)
+	s.mu.Unlock()
+	s.o.Store.Leave(d.window)
+}
+
+// takeOver gives the page the window that it had before it was reloaded; s.mu is held.
+func (s *Server) takeOver(p *page, client string) {
+	p.clientID = client
+	if d := s.leaving[client]; d != nil {
+		d.timer.Stop()
+		delete(s.leaving, client)
+		p.window = d.window
+	}
+}

@@ -1,0 +1,234 @@
+// Package web serves pollux's own editor, a page in the browser: its listener,
+// its one-time codes and token, its assets and the WebSocket over which the
+// page feeds state.Store and shows the diffs of review.Registry.
+//
+// A page speaks JSON-RPC 2.0, one message a text frame. Positions are 0-based
+// in UTF-16 units, paths absolute, and texts have line feeds alone: the exact
+// bytes stay on this side (SPEC F-6).
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/core/review"
+	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/door"
+	"github.com/pollux-companion/pollux/internal/workspace"
+)
+
+// A Session is one connected agent, as the page lists it.
+type Session struct {
+	ID    int       // a number for people, from 1
+	Label string    // as review.Owner.Label
+	Since time.Time // of its start
+	// Process is the agent's command and PID its process, where they are known.
+	Process string
+	PID     int
+}
+
+// An Entry is one proposal of the past (SPEC F-12).
+type Entry struct {
+	ID, Path, Title, Owner string
+	At                     time.Time // of the outcome
+	Outcome                review.Kind
+	Edited                 bool // the user changed the proposal
+	Undoable               bool // accepted, and its texts are still kept
+}
+
+// Texts are those of an Entry, byte for byte.
+type Texts struct {
+	Old, New, Final string
+	IsNew           bool // there was no file before
+}
+
+// History is what the page needs of the kept proposals. Its methods may be
+// called from any goroutine.
+type History interface {
+	// List returns the entries, newest first.
+	List() ([]Entry, error)
+	// Read returns one entry; an error that wraps fs.ErrNotExist when it is not kept (any more).
+	Read(id string) (Entry, Texts, error)
+}
+
+// Options configure a Server.
+type Options struct {
+	Registry  *review.Registry     // required
+	Store     *state.Store         // required
+	Workspace *workspace.Workspace // required
+	History   History              // nil: none is kept
+	Sessions  func() []Session     // nil: none are known; called from any goroutine
+	// Token is the page's credential; a fresh one when "".
+	Token string
+	// Name and Version are the product's, PID the companion's process and
+	// AgentPort the port that agents connect to, all for the page to show.
+	Name, Version  string
+	PID, AgentPort int
+	Log            *slog.Logger // nil discards
+}
+
+// Bounds and times of a Server (SPEC A-4).
+const (
+	maxPages     = 64
+	maxMessage   = 64 << 20         // bytes of one message from a page
+	maxQueue     = 64 << 20         // bytes that wait for a slow page, beside one message of any size
+	maxQueued    = 4096             // messages that wait for a slow page
+	writeTimeout = 20 * time.Second // for one message
+	pingEvery    = 20 * time.Second
+	pingTimeout  = 10 * time.Second
+	// windowGrace is how long a page that has gone keeps its window, so that
+	// a reload does not make its files flicker in the agents' context.
+	windowGrace = 2 * time.Second
+	// absence is how long after the last page has gone a diff is still
+	// shown: to the page that is just reloading.
+	absence = 10 * time.Second
+)
+
+// A Server is the web editor of one companion, for its whole life. It is a
+// review.View. Its methods may be called from any goroutine.
+//
+// Goroutines: those of its HTTP server, which Serve's caller and Shutdown end;
+// those of each page (see page); its workspace.Watcher's, which Shutdown ends;
+// and for two seconds the timer of a page that has gone.
+type Server struct {
+	o     Options
+	log   *slog.Logger
+	door  *door.Door
+	http  *http.Server
+	entry *entry // codes and token
+	watch *workspace.Watcher
+
+	grace    time.Duration // windowGrace, but in tests
+	refusals chan struct{} // a place for each connection that is being told why it is refused
+
+	rewatch sync.Mutex // serialises telling watch what to watch
+	files   sync.Mutex // held while files are saved, and while pages are told of changes, so that a page never hears of its own
+	edits   sync.Mutex // held while an edit is recorded and passed on, so that all pages see one order
+
+	mu      sync.Mutex // guards what follows, and the fields of pages that say so
+	origin  string     // "http://127.0.0.1:PORT", "" before Serve
+	pages   map[*page]bool
+	gone    time.Time // when the last page went
+	front   *page     // that the user was last seen in
+	counter int       // of windows
+	leaving map[string]*departed
+	editor  map[string]*page // who edited a diff last, by its ID
+	closed  bool
+}
+
+// A departed window waits for its page to come back.
+type departed struct {
+	window string
+	timer  *time.Timer
+}
+
+var _ review.View = (*Server)(nil)
+
+// New returns a server that does not listen yet.
+func New(o Options) *Server {
+	s := &Server{
+		o: o, log: o.Log, entry: newEntry(o.Token), grace: windowGrace, refusals: make(chan struct{}, 16),
+		pages: map[*page]bool{}, leaving: map[string]*departed{}, editor: map[string]*page{},
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	s.door = door.New(door.Options{Log: s.log})
+	s.http = s.door.Server(s.routes())
+	s.watch = o.Workspace.Watch(s.changed, s.log)
+	return s
+}
+
+// Serve answers on l, which must be on loopback, until Shutdown; it returns
+// nil after that.
+func (s *Server) Serve(l net.Listener) error {
+	if err := s.door.Admit(l.Addr()); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.origin = "http://" + l.Addr().String()
+	s.mu.Unlock()
+	if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serving the page on %s: %w", l.Addr(), err)
+	}
+	return nil
+}
+
+// Token is the page's credential, for a resume record; it is never logged.
+func (s *Server) Token() string { return s.entry.token }
+
+// PageURL returns an address that opens the page once, within five minutes.
+func (s *Server) PageURL() (string, error) {
+	s.mu.Lock()
+	origin := s.origin
+	s.mu.Unlock()
+	if origin == "" {
+		return "", errors.New("the page is not being served yet")
+	}
+	return origin + "/#code=" + s.entry.newCode(time.Now()), nil
+}
+
+// Pages is the number of pages that are connected.
+func (s *Server) Pages() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.pages)
+}
+
+// Shutdown says goodbye to every page and closes them and the listener, at
+// the latest when ctx ends. Diffs are not touched: shut the registry first.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.mu.Lock()
+	s.closed = true
+	for id, d := range s.leaving {
+		d.timer.Stop()
+		delete(s.leaving, id)
+	}
+	pages := slices.Collect(maps.Keys(s.pages))
+	s.mu.Unlock()
+	for _, p := range pages {
+		p.notify("bye", map[string]string{"reason": "pollux is stopping"})
+		p.wire.finish("pollux is stopping")
+	}
+	for _, p := range pages {
+		select {
+		case <-p.done:
+		case <-ctx.Done():
+			p.wire.abort()
+		}
+	}
+	err := s.http.Shutdown(ctx)
+	if err != nil {
+		err = s.http.Close()
+	}
+	s.watch.Close()
+	return err
+}
+
+// everyPage returns the pages that have said hello.
+func (s *Server) everyPage() []*page {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var ps []*page
+	for p := range s.pages {
+		if p.greeted {
+			ps = append(ps, p)
+		}
+	}
+	return ps
+}
+
+// broadcast notifies every page that has said hello.
+func (s *Server) broadcast(method string, params any) {
+	for _, p := range s.everyPage() {
+		p.notify(method, params)
+	}
+}

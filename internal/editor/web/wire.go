@@ -1,0 +1,117 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+
+	"github.com/coder/websocket"
+)
+
+// errSlow ends the connection of a page that does not take what it is sent.
+var errSlow = errors.New("the page does not keep up")
+
+// A wire carries whole messages over one WebSocket. Send only queues,
+// so that a slow or dead page delays nobody; a page that lets the queue
+// overflow is dropped, and learns everything anew when it comes back.
+type wire struct {
+	conn   *websocket.Conn
+	ctx    context.Context // ends with the connection
+	cancel context.CancelFunc
+	wake   chan struct{} // something is queued, or the end has been asked for
+
+	mu     sync.Mutex // guards what follows
+	queue  [][]byte
+	bytes  int
+	last   bool   // nothing is queued any more; close when the queue is empty
+	reason string // for the peer, with last
+}
+
+func newWire(conn *websocket.Conn) *wire {
+	ctx, cancel := context.WithCancel(context.Background())
+	conn.SetReadLimit(maxMessage)
+	return &wire{conn: conn, ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1)}
+}
+
+// Send queues one message, which the caller must not change any more.
+func (w *wire) Send(msg []byte) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.last || w.ctx.Err() != nil {
+		return io.ErrClosedPipe
+	}
+	if len(w.queue) >= maxQueued || len(w.queue) > 0 && w.bytes+len(msg) > maxQueue {
+		w.cancel()
+		return errSlow
+	}
+	w.queue = append(w.queue, msg)
+	w.bytes += len(msg)
+	w.signal()
+	return nil
+}
+
+// Recv returns the next message; io.EOF when the connection has ended.
+func (w *wire) Recv() ([]byte, error) {
+	kind, msg, err := w.conn.Read(w.ctx)
+	if err != nil || kind != websocket.MessageText {
+		return nil, io.EOF
+	}
+	return msg, nil
+}
+
+// finish ends the connection when everything queued has been sent.
+func (w *wire) finish(reason string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.last, w.reason = true, reason
+	w.signal()
+}
+
+// abort ends the connection now.
+func (w *wire) abort() {
+	w.cancel()
+	_ = w.conn.CloseNow()
+}
+
+func (w *wire) signal() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// write sends what is queued until the connection ends; it is the wire's only
+// writer, and it closes the socket.
+func (w *wire) write() {
+	defer w.abort()
+	for {
+		w.mu.Lock()
+		batch, last, reason := w.queue, w.last, w.reason
+		w.queue = nil
+		w.mu.Unlock()
+		for _, msg := range batch {
+			ctx, cancel := context.WithTimeout(w.ctx, writeTimeout)
+			err := w.conn.Write(ctx, websocket.MessageText, msg)
+			cancel()
+			if err != nil {
+				return
+			}
+			w.mu.Lock()
+			w.bytes -= len(msg)
+			w.mu.Unlock()
+		}
+		if last {
+			_ = w.conn.Close(websocket.StatusGoingAway, reason)
+			return
+		}
+		if len(batch) > 0 {
+			continue
+		}
+		select {
+		case <-w.wake:
+		case <-w.ctx.Done():
+			return
+		}
+	}
+}

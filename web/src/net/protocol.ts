@@ -1,0 +1,204 @@
+/** The words of the page protocol: JSON-RPC 2.0 over a WebSocket. Positions are 0-based, characters are UTF-16 units, paths absolute, texts have LF line ends. */
+
+/** A place in a document, 0-based, `character` in UTF-16 units. */
+export interface Position {
+  line: number;
+  character: number;
+}
+
+/** A folder of the workspace. */
+export interface Root {
+  path: string;
+  name: string;
+}
+
+/** A connected CLI; `since` in Unix milliseconds. */
+export interface Session {
+  id: number | string;
+  label: string;
+  since: number;
+  process?: string;
+  pid?: number;
+}
+
+/** An open proposal, without its texts; `opened` in Unix milliseconds. */
+export interface DiffInfo {
+  id: string;
+  path: string;
+  filePath: string;
+  isNew: boolean;
+  title: string;
+  owner: string;
+  opened: number;
+  edited: boolean;
+}
+
+/** How the lines of a file end. */
+export type EOL = "lf" | "crlf" | "cr" | "mixed";
+
+/** An open proposal with its texts; `text` is `new` as it has been edited. */
+export interface DiffTexts extends DiffInfo {
+  old: string;
+  new: string;
+  text: string;
+  version: number;
+  eol?: EOL;
+  dirtyElsewhere?: boolean;
+}
+
+/** What a policy does with a proposal (SPEC F-11). */
+export type PolicyMode = "ask" | "accept" | "terminal";
+
+/** One line of the user's policy; neither owner nor pattern: for everything. */
+export interface Rule {
+  mode: PolicyMode;
+  owner?: string;
+  pattern?: string;
+}
+
+/** One entry of a folder. */
+export interface TreeEntry {
+  name: string;
+  path: string;
+  kind: "file" | "dir" | "link";
+  ignored?: boolean;
+}
+
+/** A file's text and the shape that the server restores on saving. */
+export interface FileContent {
+  path: string;
+  content: string;
+  version: string;
+  eol: EOL;
+  bom: boolean;
+  finalNewline: boolean;
+  readOnly: boolean;
+}
+
+/** How a proposal ended. */
+export type OutcomeName = "accepted" | "rejected" | "withdrawn";
+
+/** One line of the history (SPEC F-12); `at` in Unix milliseconds. */
+export interface HistoryEntry {
+  id: string;
+  path: string;
+  title: string;
+  owner: string;
+  at: number;
+  outcome: OutcomeName;
+  edited: boolean;
+  undoable: boolean;
+}
+
+/** One line of the history with its texts. */
+export interface HistoryTexts extends HistoryEntry {
+  old: string;
+  new: string;
+  final: string;
+}
+
+/** What this page shows: the answer to "where is the user?". */
+export interface ContextReport {
+  focused: boolean;
+  active: {
+    path: string;
+    cursor: Position;
+    selections: { start: Position; end: Position; text: string }[];
+  } | null;
+  open: string[];
+  dirty: string[];
+}
+
+/** What the companion tells at a greeting. */
+export interface Hello {
+  version: string;
+  pid: number;
+  name: string;
+  agent?: { port: number };
+  roots: Root[];
+  sessions: Session[];
+  diffs: DiffInfo[];
+  rules: Rule[];
+  platform: "linux" | "darwin" | "windows";
+}
+
+type Empty = Record<string, never>;
+
+/** Requests that the page makes: parameters and result by method. */
+export interface Requests {
+  hello: [{ clientId: string }, Hello];
+  ping: [Empty, Empty];
+  "tree/list": [{ path: string; showIgnored?: boolean }, { entries: TreeEntry[]; truncated: boolean }];
+  "tree/find": [{ query: string; limit: number }, { files: string[]; truncated: boolean }];
+  "file/read": [{ path: string }, FileContent];
+  "file/save": [{ path: string; content: string; baseVersion: string; force?: boolean }, { version: string }];
+  "file/create": [{ path: string; dir?: boolean }, Empty];
+  "file/rename": [{ from: string; to: string }, Empty];
+  "file/delete": [{ path: string; recursive?: boolean }, Empty];
+  /** `brief`: without the texts. */
+  "diff/read": [{ id: string; brief?: boolean }, DiffTexts];
+  "diff/accept": [{ id: string; text: string }, Empty];
+  "diff/reject": [{ id: string }, Empty];
+  "policy/set": [Rule, { rules: Rule[] }];
+  "history/list": [Empty, { entries: HistoryEntry[] }];
+  "history/read": [{ id: string }, HistoryTexts];
+  "history/undo": [{ id: string }, Empty];
+}
+
+/** Notifications that the page sends. */
+export interface Outgoing {
+  "context/update": ContextReport;
+  "diff/edit": { id: string; text: string; clientId: string };
+}
+
+/** Notifications that the page hears. */
+export interface Incoming {
+  "diff/opened": { diff: DiffInfo };
+  "diff/text": { id: string; text: string; version: number; clientId: string };
+  "diff/closed": { id: string; outcome: string; owner: string };
+  "file/changed": { path: string; version: string | null };
+  "tree/changed": { dirs: string[] };
+  "sessions/changed": { sessions: Session[] };
+  "rules/changed": { rules: Rule[] };
+  "roots/changed": { roots: Root[] };
+  open: { path: string; position?: Position; takeFocus: boolean };
+  bye: { reason: string };
+}
+
+/** A question that the companion asks the user. */
+export interface AskParams {
+  title: string;
+  message: string;
+  choices: string[];
+}
+
+/** Error codes that the page reacts to. */
+export const Code = {
+  notFound: -32010,
+  binary: -32011,
+  tooBig: -32012,
+  outside: -32013,
+  changedOnDisk: -32014,
+  notPermitted: -32015,
+  settled: -32020,
+  emptied: -32021,
+  methodNotFound: -32601,
+  /** Not on the wire: there is no connection now. */
+  offline: -1,
+} as const;
+
+/** An error of the companion's, with a message for a person. */
+export class RpcError extends Error {
+  constructor(
+    readonly code: number,
+    message: string,
+    readonly data?: unknown,
+  ) {
+    super(message);
+  }
+}
+
+/** The message of whatever was thrown. */
+export function messageOf(e: unknown): string {
+  return e instanceof Error ? e.message : String(e);
+}

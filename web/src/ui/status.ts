@@ -1,0 +1,85 @@
+import { languageOf } from "../editor/languages";
+import { hugeText } from "../editor/setup";
+import { positionAt } from "../editor/pane";
+import type { Doc } from "../files/documents";
+import type { ConnectionState } from "../net/connection";
+import type { Session } from "../net/protocol";
+import { announce } from "./announce";
+import { dialogFrame, modal } from "./dialogs";
+import { byId, h } from "./dom";
+
+const stateNames: Record<ConnectionState, string> = {
+  connecting: "Connecting…",
+  open: "Connected",
+  lost: "Reconnecting…",
+  denied: "Not connected",
+};
+
+const eols: Record<string, string> = { lf: "LF", crlf: "CRLF", cr: "CR", mixed: "Mixed line ends" };
+
+/** The status bar. */
+export class Status {
+  private sessions: Session[] = [];
+
+  constructor() {
+    byId("status-sessions").addEventListener("click", () => void this.showSessions());
+  }
+
+  /** Writes the connection's state. */
+  connection(state: ConnectionState): void {
+    const element = byId("status-connection");
+    element.dataset.state = state;
+    element.lastElementChild?.replaceChildren(stateNames[state]);
+  }
+
+  /** Writes how many CLIs are connected, and says so when that changes. */
+  setSessions(sessions: Session[] | null, quiet = false): void {
+    const before = this.sessions.length;
+    this.sessions = sessions ?? [];
+    const { length } = this.sessions;
+    byId("status-sessions").textContent = length === 0 ? "No CLI connected" : length === 1 ? (this.sessions[0]?.label ?? "1 CLI") : `${length} CLIs`;
+    if (!quiet && length !== before) announce(length > before ? "A CLI has connected" : "A CLI has left");
+  }
+
+  /** Writes what is known of the shown document. */
+  document(doc: Doc | null): void {
+    const write = (id: string, text: string) => {
+      const element = byId(id);
+      if (element.textContent !== text) element.textContent = text;
+    };
+    if (!doc) {
+      for (const id of ["status-position", "status-eol", "status-language"]) write(id, "");
+      return;
+    }
+    const { main, ranges } = doc.state.selection;
+    const { line, character } = positionAt(doc.state, main.head);
+    const chosen = ranges.reduce((n, r) => n + r.to - r.from, 0);
+    const several = ranges.length > 1 ? `${ranges.length} cursors` : `Ln ${line + 1}, Col ${character + 1}`;
+    write("status-position", chosen > 0 ? `${several} (${chosen} selected)` : several);
+    const text = doc.state.doc;
+    const noFinal = text.length > 0 && text.line(text.lines).length > 0;
+    write("status-eol", [eols[doc.eol] ?? doc.eol, doc.bom ? "BOM" : "", noFinal ? "no final newline" : "", doc.readOnly ? "read-only" : ""].filter(Boolean).join(" · "));
+    write("status-language", text.length > hugeText ? "Plain (large file)" : (languageOf(doc.path)?.name ?? "Plain text"));
+  }
+
+  /** Writes how many proposals wait. */
+  pending(count: number): void {
+    const element = byId("status-pending");
+    element.hidden = count === 0;
+    element.textContent = count === 1 ? "1 proposal waits" : `${count} proposals wait`;
+  }
+
+  private async showSessions(): Promise<void> {
+    const lines = this.sessions.map((s) => h("li", {}, h("span", { text: [s.label, s.process, s.pid ? `process ${s.pid}` : "", `since ${new Date(s.since).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })}`].filter(Boolean).join(" · ") })));
+    const close = h("button", { type: "button", class: "button", text: "Close", onclick: () => dialog.close() });
+    const dialog = dialogFrame(
+      "Connected CLIs",
+      "sessions-dialog",
+      lines.length > 0 ? h("ul", { class: "rules" }, ...lines) : h("p", { text: "None. Start gemini in a terminal in this folder; /ide enable switches its IDE mode on." }),
+      h("div", { class: "dialog-buttons" }, close),
+    );
+    const done = modal(dialog);
+    close.focus();
+    await done;
+  }
+}
