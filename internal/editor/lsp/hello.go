@@ -1,0 +1,291 @@
+package lsp
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/proc"
+	"github.com/pollux-companion/pollux/internal/rpc"
+)
+
+// Figures that editors are told.
+const (
+	throttleMs   = 50
+	maxSelection = 16384 + 512 // UTF-16 units; a little more than any agent takes (SPEC C-5)
+)
+
+// watchEvery is how often the editor's process is looked at (SPEC L-2: it may be noticed a second late).
+const watchEvery = 300 * time.Millisecond
+
+// An IDE is how an editor wants to be called (SPEC D-3).
+type IDE struct {
+	Name        string `json:"name"`
+	DisplayName string `json:"displayName"`
+}
+
+// Pollux is what a plugin of pollux's announces.
+type Pollux struct {
+	Version  int  `json:"version"`
+	Context  bool `json:"context"`  // it sends pollux/didChangeContext
+	OpenDiff bool `json:"openDiff"` // it shows diffs
+	Env      bool `json:"env"`      // it has terminals and takes pollux/didChangeEnv
+	IDE      IDE  `json:"ide"`
+	// IDEPid is the process that SPEC D-2 wants in the discovery file's name; 0 for the editor's.
+	IDEPid  int   `json:"idePid"`
+	Trusted *bool `json:"trusted"`
+	// OpenDiffs are the views that the editor still shows although pollux went away.
+	OpenDiffs list[openDiff] `json:"openDiffs"`
+}
+
+type openDiff struct {
+	ID      string          `json:"diffId"`
+	Path    string          `json:"filePath"`
+	Content json.RawMessage `json:"content"`
+}
+
+// Hello is what an editor said of itself.
+type Hello struct {
+	// IDE is never empty: an editor without a plugin is called by its client's name.
+	IDE IDE
+	// PID is the process of SPEC D-2, 0 when the editor named none.
+	PID int
+	// Roots are the folders, absolute; never none, each exists.
+	Roots []string
+	// Pollux is nil for an LSP client without a plugin of pollux's.
+	Pollux *Pollux
+
+	process  int  // the editor's own, 0 when not named
+	messages bool // window/showMessageRequest is understood
+}
+
+type initializeParams struct {
+	ProcessID  *int `json:"processId"`
+	ClientInfo struct {
+		Name    string `json:"name"`
+		Version string `json:"version"`
+	} `json:"clientInfo"`
+	Folders  list[folder] `json:"workspaceFolders"`
+	RootURI  string       `json:"rootUri"`
+	RootPath string       `json:"rootPath"`
+	Options  struct {
+		Pollux *Pollux `json:"pollux"`
+	} `json:"initializationOptions"`
+	Capabilities struct {
+		Window struct {
+			ShowMessage *json.RawMessage `json:"showMessage"`
+		} `json:"window"`
+		Experimental struct {
+			Pollux *Pollux `json:"pollux"`
+		} `json:"experimental"`
+	} `json:"capabilities"`
+}
+
+type folder struct {
+	URI  string `json:"uri"`
+	Name string `json:"name"`
+}
+
+// initialize starts the companion. Whatever is missing has a default, as no
+// client sends everything.
+func (s *Server) initialize(ctx context.Context, params json.RawMessage) (any, error) {
+	s.mu.Lock()
+	again := s.asked
+	s.asked = true
+	s.mu.Unlock()
+	if again {
+		return nil, rpc.Errorf(rpc.CodeInvalid, "initialize came twice")
+	}
+	var p initializeParams
+	if err := decode(params, &p); err != nil {
+		return nil, err
+	}
+	h := p.hello()
+	if h.Pollux != nil {
+		for _, d := range h.Pollux.OpenDiffs {
+			if content, err := exact(d.Content); err == nil {
+				s.announced[d.ID] = content
+			}
+		}
+	}
+	s.hello.Store(&h)
+	c, err := s.o.Start(ctx, h)
+	if err != nil {
+		s.log.Error("the companion cannot start", "err", err)
+		return nil, rpc.Errorf(rpc.CodeInternal, "pollux cannot start: %v", err)
+	}
+	if h.Pollux != nil {
+		s.core.Store.SetTrust(h.Pollux.Trusted)
+	}
+	s.mu.Lock()
+	s.companion, s.roots = c, h.Roots
+	s.mu.Unlock()
+	env, err := c.Env()
+	if err != nil {
+		return nil, rpc.Errorf(rpc.CodeInternal, "pollux cannot start: %v", err)
+	}
+	s.tasks.Go(func() { s.watchEditor(h.process) })
+	s.tasks.Go(s.tellStatus)
+	return rpc.Answer{Result: s.capabilities(&h, env), After: func() {
+		close(s.ready)
+		s.forgetUnknown()
+	}}, nil
+}
+
+func (p *initializeParams) hello() Hello {
+	h := Hello{Pollux: p.Options.Pollux, messages: p.Capabilities.Window.ShowMessage != nil}
+	if x := p.Capabilities.Experimental.Pollux; x != nil {
+		h.Pollux = merged(x, h.Pollux)
+	}
+	h.IDE = IDE{Name: "lsp", DisplayName: "Editor"}
+	if name := p.ClientInfo.Name; name != "" {
+		h.IDE = IDE{Name: slug(name), DisplayName: name}
+	}
+	if h.Pollux != nil && h.Pollux.IDE.Name != "" {
+		h.IDE = h.Pollux.IDE
+		if h.IDE.DisplayName == "" {
+			h.IDE.DisplayName = h.IDE.Name
+		}
+	}
+	if p.ProcessID != nil && *p.ProcessID > 1 {
+		h.process = *p.ProcessID
+	}
+	h.PID = h.process
+	if h.Pollux != nil && h.Pollux.IDEPid > 1 {
+		h.PID = h.Pollux.IDEPid
+	}
+	h.Roots = p.roots()
+	return h
+}
+
+// merged takes what either of the two places says.
+func merged(a, b *Pollux) *Pollux {
+	if b == nil {
+		return a
+	}
+	m := *b
+	m.Context, m.OpenDiff, m.Env = a.Context || b.Context, a.OpenDiff || b.OpenDiff, a.Env || b.Env
+	if m.IDE.Name == "" {
+		m.IDE = a.IDE
+	}
+	if m.IDEPid == 0 {
+		m.IDEPid = a.IDEPid
+	}
+	if m.Trusted == nil {
+		m.Trusted = a.Trusted
+	}
+	if len(m.OpenDiffs) == 0 {
+		m.OpenDiffs = a.OpenDiffs
+	}
+	return &m
+}
+
+// slug makes a name of ideInfo from a client's.
+func slug(name string) string {
+	var out []rune
+	for _, r := range name {
+		switch {
+		case r >= 'A' && r <= 'Z':
+			out = append(out, r+'a'-'A')
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			out = append(out, r)
+		case len(out) > 0 && out[len(out)-1] != '-':
+			out = append(out, '-')
+		}
+		if len(out) == 40 {
+			break
+		}
+	}
+	if len(out) == 0 {
+		return "lsp"
+	}
+	return string(out)
+}
+
+// roots are the folders that exist; where the client names none, the folder
+// that it started pollux in.
+func (p *initializeParams) roots() []string {
+	var roots []string
+	for _, f := range p.Folders {
+		roots = appendFolder(roots, f.URI)
+	}
+	if len(roots) == 0 {
+		roots = appendFolder(roots, p.RootURI)
+	}
+	if len(roots) == 0 && filepath.IsAbs(p.RootPath) && isFolder(p.RootPath) {
+		roots = append(roots, p.RootPath)
+	}
+	if len(roots) == 0 {
+		if dir, err := os.Getwd(); err == nil {
+			roots = append(roots, dir)
+		}
+	}
+	return roots
+}
+
+func appendFolder(roots []string, uri string) []string {
+	path, ok := pathOf(uri)
+	if !ok || slices.Contains(roots, path) || !isFolder(path) {
+		return roots
+	}
+	return append(roots, path)
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+type obj = map[string]any
+
+// capabilities is the answer to initialize. An editor in the full tier is
+// asked for as little as possible, a plain one for what tells where its user is.
+func (s *Server) capabilities(h *Hello, env map[string]string) any {
+	caps := obj{
+		"positionEncoding": "utf-16",
+		"textDocumentSync": obj{"openClose": true, "change": 0, "save": true},
+		"workspace": obj{
+			"workspaceFolders": obj{"supported": true, "changeNotifications": true},
+		},
+		"executeCommandProvider": obj{"commands": slices.Sorted(maps.Keys(commands()))},
+		"experimental": obj{"pollux": obj{
+			"version": 1, "throttleMs": throttleMs, "maxSelection": maxSelection, "env": env,
+		}},
+	}
+	if h.Pollux == nil || !h.Pollux.Context {
+		caps["textDocumentSync"] = obj{"openClose": true, "change": 1, "save": true}
+		caps["documentHighlightProvider"] = true
+		caps["codeActionProvider"] = true
+		caps["selectionRangeProvider"] = true
+	}
+	return obj{"capabilities": caps, "serverInfo": obj{"name": "pollux", "version": s.o.Version}}
+}
+
+// watchEditor ends the server when the editor's process does (SPEC L-2): its
+// end of the pipe may have been inherited by others.
+func (s *Server) watchEditor(pid int) {
+	if pid == 0 {
+		return
+	}
+	info, ok := proc.Lookup(pid)
+	if !ok {
+		return // another machine's or container's number
+	}
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-tick.C:
+			if !proc.Same(pid, info.Start) {
+				s.end(nil)
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,284 @@
+// Package lsp adapts editors that speak JSON-RPC over standard input and
+// output, in the shape of the Language Server Protocol: those with a plugin of
+// pollux's in full, every other LSP client as far as LSP goes.
+//
+// Positions are 0-based in UTF-16 units, documents are named by file: URIs,
+// and the text of a diff is whole, with its own line endings.
+package lsp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/core/review"
+	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/rpc"
+)
+
+// Times of a Server.
+const (
+	// openWithin is how long an editor has to open a diff before pollux shows it itself.
+	openWithin = 5 * time.Second
+	// statusEvery is how long a change of the status waits for others.
+	statusEvery = 100 * time.Millisecond
+	// flushWithin is how long the last messages have to be written at the end.
+	flushWithin = 300 * time.Millisecond
+	// stopWithin bounds the companion's stop; it has bounds of its own.
+	stopWithin = time.Second
+)
+
+// A Session is one connected CLI.
+type Session struct {
+	Name    string `json:"name"`              // as in review.Owner.Label
+	Version string `json:"version,omitempty"` // "" when not known
+}
+
+// An Info is what a person wants to know of the companion.
+type Info struct {
+	Version       string   `json:"version"`
+	Port          int      `json:"port"`
+	Roots         []string `json:"roots"`
+	DiscoveryFile string   `json:"discoveryFile"`
+	Resumed       bool     `json:"resumed"`
+	Log           string   `json:"log,omitempty"` // the log file's path
+}
+
+// A Companion is what an editor's process starts at its initialize.
+type Companion interface {
+	// Env is what the editor's terminals need (SPEC D-7).
+	Env() (map[string]string, error)
+	SetRoots(roots []string) error
+	Sessions() []Session
+	Info() Info
+	// Stop rejects the open diffs and ends everything within a second; it may be called again.
+	Stop(ctx context.Context) error
+}
+
+// A Page is pollux's own reviewer, for what the editor cannot show.
+type Page interface {
+	// Show also opens the page for the user where nobody looks at one.
+	review.View
+	// Tell shows a diff that the editor shows on pages that are open already.
+	Tell(ctx context.Context, d *review.Diff)
+	// Bring opens the page for the user.
+	Bring(ctx context.Context) error
+}
+
+// Core is what the companion gives the editor, before it serves anybody.
+type Core struct {
+	Store    *state.Store
+	Registry *review.Registry
+	Page     Page
+}
+
+// Options configure a Server.
+type Options struct {
+	// Start starts the companion of this process; it is called once at the
+	// most and calls Server.Attach before it returns.
+	Start func(ctx context.Context, h Hello) (Companion, error)
+	// Version is pollux's own.
+	Version string
+	Log     *slog.Logger // nil discards
+}
+
+// A Server is one editor process as pollux sees it, from its first byte to
+// its last: it feeds the store, and it is a review.View. Its methods may be
+// called from any goroutine.
+//
+// Goroutines: Serve's, which reads and handles everything in order; the
+// queue's writer, ended by Serve; the one that watches the editor's process
+// and the one that sends the status, both ended with Serve; and a short one
+// for each closeDiff and question that is under way.
+type Server struct {
+	o     Options
+	log   *slog.Logger
+	queue *rpc.Queue
+	peer  *rpc.Peer
+
+	ctx    context.Context // ends with Serve
+	cancel context.CancelFunc
+	tasks  sync.WaitGroup
+	ready  chan struct{} // closed when initialize has been answered: nothing is asked or told before
+	wake   chan struct{} // one place: the status may have changed
+	ended  chan error    // one place: why Serve ends before its input does
+
+	hello atomic.Pointer[Hello] // nil before initialize
+	core  Core                  // set by Attach, before hello is
+
+	mu        sync.Mutex // guards what follows
+	companion Companion  // nil before initialize, and after shutdown
+	asked     bool       // initialize came
+	down      bool       // shutdown came
+	views     map[string]*view
+	announced map[string]string // the text of views that the editor shows since before this process, by diff id
+	roots     []string
+	lastError string
+}
+
+var _ review.View = (*Server)(nil)
+
+// New returns a server that speaks over ch.
+func New(ch *rpc.Channel, o Options) *Server {
+	s := &Server{
+		o: o, log: o.Log, queue: rpc.NewQueue(ch), ready: make(chan struct{}), wake: make(chan struct{}, 1), ended: make(chan error, 1),
+		views: map[string]*view{}, announced: map[string]string{},
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.peer = rpc.NewPeer(s.queue, rpc.PeerOptions{
+		Handle: s.handle,
+		Aside:  func(method string) bool { return method == "workspace/executeCommand" },
+		Log:    s.log,
+	})
+	return s
+}
+
+// ErrExit: the editor said exit without shutdown, which LSP calls an error.
+var ErrExit = errors.New("the editor said exit before shutdown")
+
+// Serve reads until the editor says exit, closes its side, or its process
+// ends, or until ctx does; then it stops the companion. It returns nil for
+// every end that is the editor's right.
+func (s *Server) Serve(ctx context.Context) error {
+	read := make(chan error, 1)
+	go func() { read <- s.peer.Run(s.ctx) }()
+	var err error
+	select {
+	case err = <-read:
+		if err != nil {
+			s.log.Warn("the editor's side has ended", "err", err)
+		}
+	case err = <-s.ended:
+	case <-ctx.Done():
+	}
+	s.stop(ctx)
+	s.queue.Close(flushWithin)
+	s.cancel()
+	s.tasks.Wait()
+	return err
+}
+
+// stop stops the companion once.
+func (s *Server) stop(ctx context.Context) {
+	s.mu.Lock()
+	c := s.companion
+	s.companion = nil
+	s.mu.Unlock()
+	if c == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
+	defer cancel()
+	if err := c.Stop(ctx); err != nil {
+		s.log.Warn("the companion's stop", "err", err)
+	}
+}
+
+// end makes Serve return.
+func (s *Server) end(err error) {
+	select {
+	case s.ended <- err:
+	default:
+	}
+}
+
+// Attach gives the server what it feeds and shows. The companion calls it
+// once, before it serves anybody.
+func (s *Server) Attach(core Core) { s.core = core }
+
+// Full says that the editor speaks pollux's own methods.
+func (s *Server) Full() bool {
+	h := s.hello.Load()
+	return h != nil && h.Pollux != nil
+}
+
+// diffs says that the editor shows diffs itself.
+func (s *Server) diffs() bool {
+	h := s.hello.Load()
+	return h != nil && h.Pollux != nil && h.Pollux.OpenDiff
+}
+
+// handle takes every message of the editor's.
+func (s *Server) handle(ctx context.Context, method string, params json.RawMessage) (any, error) {
+	switch method {
+	case "initialize":
+		return s.initialize(ctx, params)
+	case "exit":
+		s.mu.Lock()
+		down := s.down
+		s.mu.Unlock()
+		if down {
+			s.end(nil)
+		} else {
+			s.end(ErrExit)
+		}
+		return nil, nil
+	case "shutdown":
+		s.mu.Lock()
+		s.down = true
+		s.mu.Unlock()
+		s.stop(ctx)
+		return nil, nil
+	}
+	s.mu.Lock()
+	ready := s.companion != nil
+	s.mu.Unlock()
+	if !ready {
+		if method == "$/cancelRequest" || method == "initialized" {
+			return nil, nil
+		}
+		return nil, rpc.Errorf(codeNotInitialized, "%s came before initialize or after shutdown", method)
+	}
+	if f, ok := methods()[method]; ok {
+		return f(s, params)
+	}
+	return nil, rpc.Errorf(rpc.CodeNoMethod, "pollux does not know %q", method)
+}
+
+// codeNotInitialized is LSP's.
+const codeNotInitialized = -32002
+
+// methods are those of an editor that is connected.
+func methods() map[string]func(*Server, json.RawMessage) (any, error) {
+	return map[string]func(*Server, json.RawMessage) (any, error){
+		"initialized":                         (*Server).nothing,
+		"$/cancelRequest":                     (*Server).nothing,
+		"$/setTrace":                          (*Server).nothing,
+		"workspace/didChangeConfiguration":    (*Server).nothing,
+		"pollux/didChangeContext":             (*Server).didChangeContext,
+		"pollux/didChangeTrust":               (*Server).didChangeTrust,
+		"pollux/didChangeDiagnostics":         (*Server).didChangeDiagnostics,
+		"pollux/didChangeDiff":                (*Server).didChangeDiff,
+		"pollux/diffResolved":                 (*Server).diffResolved,
+		"textDocument/didOpen":                (*Server).didOpen,
+		"textDocument/didChange":              (*Server).didTouch,
+		"textDocument/didSave":                (*Server).didTouch,
+		"textDocument/didClose":               (*Server).didClose,
+		"textDocument/hover":                  (*Server).position,
+		"textDocument/signatureHelp":          (*Server).position,
+		"textDocument/documentHighlight":      (*Server).positions,
+		"textDocument/selectionRange":         (*Server).positions,
+		"textDocument/inlayHint":              (*Server).positions,
+		"textDocument/codeAction":             (*Server).codeAction,
+		"workspace/didChangeWorkspaceFolders": (*Server).didChangeFolders,
+		"workspace/didRenameFiles":            (*Server).didRename,
+		"workspace/didDeleteFiles":            (*Server).didDelete,
+		"workspace/executeCommand":            (*Server).execute,
+		"workspace/didChangeWatchedFiles":     (*Server).nothing,
+		"window/workDoneProgress/cancel":      (*Server).nothing,
+		"textDocument/willSave":               (*Server).nothing,
+		"workspace/didCreateFiles":            (*Server).nothing,
+		"textDocument/didChangeVisibleRanges": (*Server).nothing,
+		"$/progress":                          (*Server).nothing,
+		"$/logTrace":                          (*Server).nothing,
+	}
+}
+
+func (s *Server) nothing(json.RawMessage) (any, error) { return nil, nil }

@@ -1,0 +1,316 @@
+package lsp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/core/review"
+	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/rpc"
+)
+
+// The kinds of window/showMessage.
+const (
+	messageError = 1
+	messageInfo  = 3
+)
+
+// errPlain is why an editor without a plugin cannot be asked.
+var errPlain = errors.New("this editor has no plugin of pollux's")
+
+// SessionsChanged says that an agent came or went.
+func (s *Server) SessionsChanged() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+type status struct {
+	Sessions []Session `json:"sessions"`
+	Pending  int       `json:"pendingDiffs"`
+}
+
+// tellStatus keeps the editor's status line right until the server ends.
+func (s *Server) tellStatus() {
+	if !s.Full() {
+		return
+	}
+	unwatch := s.core.Registry.Watch(func(review.Event) { s.SessionsChanged() })
+	defer unwatch()
+	select {
+	case <-s.ready:
+	case <-s.ctx.Done():
+		return
+	}
+	var last *status
+	for {
+		if now := s.status(); now != nil && !reflect.DeepEqual(now, last) {
+			s.peer.Notify("pollux/didChangeStatus", now)
+			last = now
+		}
+		select {
+		case <-s.wake:
+		case <-s.ctx.Done():
+			return
+		}
+		select {
+		case <-time.After(statusEvery):
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+func (s *Server) status() *status {
+	s.mu.Lock()
+	c := s.companion
+	s.mu.Unlock()
+	if c == nil {
+		return nil
+	}
+	now := &status{Sessions: c.Sessions(), Pending: len(s.core.Registry.Pending())}
+	if now.Sessions == nil {
+		now.Sessions = []Session{}
+	}
+	return now
+}
+
+// say shows a message in the editor, once it may be sent one.
+func (s *Server) say(kind int, format string, args ...any) {
+	select {
+	case <-s.ready:
+		s.peer.Notify("window/showMessage", obj{"type": kind, "message": "pollux: " + fmt.Sprintf(format, args...)})
+	default:
+	}
+}
+
+// complain says and remembers what went wrong.
+func (s *Server) complain(format string, args ...any) {
+	message := fmt.Sprintf(format, args...)
+	s.mu.Lock()
+	s.lastError = message
+	s.mu.Unlock()
+	s.log.Warn("told the user", "message", message)
+	s.say(messageError, "%s", message)
+}
+
+// OpenDocument has the editor show a file; at is where, nil for nowhere in
+// particular. It fails when the editor says so or does not answer in five seconds.
+func (s *Server) OpenDocument(ctx context.Context, path string, at *state.Position, takeFocus bool) error {
+	params := obj{"uri": uriOf(path), "takeFocus": takeFocus}
+	if at != nil {
+		params["selection"] = obj{"start": at, "end": at}
+	}
+	var out struct {
+		Opened *bool `json:"opened"`
+	}
+	ctx, cancel := context.WithTimeout(ctx, openWithin)
+	defer cancel()
+	if err := s.call(ctx, "pollux/openDocument", params, &out); err != nil {
+		return fmt.Errorf("the editor did not open %q: %w", path, err)
+	}
+	if out.Opened == nil || !*out.Opened {
+		return fmt.Errorf("the editor did not open %q", path)
+	}
+	return nil
+}
+
+// Ask puts a question to the user and waits until they have answered or ctx
+// ends; "" when they made no choice.
+func (s *Server) Ask(ctx context.Context, title, message string, choices []string) (string, error) {
+	var out struct {
+		Choice *string `json:"choice"`
+	}
+	if err := s.call(ctx, "pollux/ask", obj{"title": title, "message": message, "choices": choices}, &out); err != nil {
+		return "", fmt.Errorf("the editor did not ask: %w", err)
+	}
+	if out.Choice != nil {
+		for _, c := range choices {
+			if c == *out.Choice {
+				return c, nil
+			}
+		}
+	}
+	return "", nil
+}
+
+// call asks the editor, when it can be asked.
+func (s *Server) call(ctx context.Context, method string, params, out any) error {
+	if !s.Full() {
+		return errPlain
+	}
+	select {
+	case <-s.ready:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return s.peer.Call(ctx, method, params, out)
+}
+
+// A command is what a user or a plugin asks for by workspace/executeCommand.
+type command func(s *Server, arguments json.RawMessage) (any, error)
+
+func commands() map[string]command {
+	return map[string]command{
+		"pollux.status":    (*Server).statusCommand,
+		"pollux.review":    (*Server).reviewCommand,
+		"pollux.accept":    (*Server).acceptCommand,
+		"pollux.reject":    (*Server).rejectCommand,
+		"pollux.setPolicy": (*Server).policyCommand,
+	}
+}
+
+func (s *Server) execute(params json.RawMessage) (any, error) {
+	var p struct {
+		Command   string                `json:"command"`
+		Arguments list[json.RawMessage] `json:"arguments"`
+	}
+	if err := decode(params, &p); err != nil {
+		return nil, err
+	}
+	f, ok := commands()[p.Command]
+	if !ok {
+		return nil, rpc.Errorf(rpc.CodeInvalidParams, "there is no command %q", p.Command)
+	}
+	var arguments json.RawMessage
+	if len(p.Arguments) > 0 {
+		arguments = p.Arguments[0]
+	}
+	return f(s, arguments)
+}
+
+// pendingDiff is one line of pollux.status.
+type pendingDiff struct {
+	ID    string `json:"diffId"`
+	Path  string `json:"filePath"`
+	Title string `json:"title"`
+	Owner string `json:"session"`
+}
+
+func (s *Server) statusCommand(json.RawMessage) (any, error) {
+	s.mu.Lock()
+	c, lastError := s.companion, s.lastError
+	s.mu.Unlock()
+	if c == nil {
+		return nil, rpc.Errorf(codeNotInitialized, "the companion has stopped")
+	}
+	diffs := []pendingDiff{}
+	for _, d := range s.core.Registry.Pending() {
+		p := d.Proposal()
+		diffs = append(diffs, pendingDiff{d.ID(), p.Path, p.Title, d.Label()})
+	}
+	return struct {
+		Info
+		Sessions  []Session     `json:"sessions"`
+		Diffs     []pendingDiff `json:"diffs"`
+		Rules     []review.Rule `json:"rules"`
+		LastError string        `json:"lastError,omitempty"`
+	}{c.Info(), c.Sessions(), diffs, s.core.Registry.Rules(), lastError}, nil
+}
+
+func (s *Server) reviewCommand(json.RawMessage) (any, error) {
+	ctx, cancel := context.WithTimeout(s.ctx, openWithin)
+	defer cancel()
+	return nil, s.core.Page.Bring(ctx)
+}
+
+// chosen is the diff that a command is about: the one named, else the only one.
+func (s *Server) chosen(arguments json.RawMessage) (*review.Diff, error) {
+	var p struct {
+		ID string `json:"diffId"`
+	}
+	if err := decode(arguments, &p); err != nil {
+		return nil, err
+	}
+	pending := s.core.Registry.Pending()
+	if p.ID == "" && len(pending) == 1 {
+		return pending[0], nil
+	}
+	for _, d := range pending {
+		if d.ID() == p.ID {
+			return d, nil
+		}
+	}
+	switch {
+	case p.ID != "":
+		return nil, rpc.Errorf(rpc.CodeInvalidParams, "no diff %q is open; it may have been decided already", p.ID)
+	case len(pending) == 0:
+		return nil, rpc.Errorf(rpc.CodeInvalidParams, "no diff is open")
+	}
+	return nil, rpc.Errorf(rpc.CodeInvalidParams, "%d diffs are open; say which one by diffId (pollux.status lists them)", len(pending))
+}
+
+func (s *Server) acceptCommand(arguments json.RawMessage) (any, error) {
+	d, err := s.chosen(arguments)
+	if err != nil {
+		return nil, err
+	}
+	return obj{"diffId": d.ID(), "filePath": d.Proposal().Path}, s.core.Registry.Accept(d.ID(), nil)
+}
+
+func (s *Server) rejectCommand(arguments json.RawMessage) (any, error) {
+	d, err := s.chosen(arguments)
+	if err != nil {
+		return nil, err
+	}
+	return obj{"diffId": d.ID(), "filePath": d.Proposal().Path}, s.core.Registry.Reject(d.ID())
+}
+
+// policyCommand makes a rule (SPEC F-11): for the session or the file of a
+// diff, for a pattern, or, without a scope, for everything.
+func (s *Server) policyCommand(arguments json.RawMessage) (any, error) {
+	var p struct {
+		Policy  review.Mode `json:"policy"`
+		Scope   string      `json:"scope"`
+		Pattern string      `json:"pattern"`
+	}
+	if err := decode(arguments, &p); err != nil {
+		return nil, err
+	}
+	rule := review.Rule{Mode: p.Policy}
+	switch p.Policy {
+	case review.Ask, review.AcceptAll, review.Terminal:
+	default:
+		return nil, rpc.Errorf(rpc.CodeInvalidParams, "%q is not a policy; use ask, accept or terminal", p.Policy)
+	}
+	switch {
+	case p.Scope == "pattern" || p.Scope == "file" && p.Pattern != "":
+		if p.Pattern == "" {
+			return nil, rpc.Errorf(rpc.CodeInvalidParams, "the scope pattern needs a pattern")
+		}
+		rule.Pattern = p.Pattern
+	case p.Scope == "file":
+		d, err := s.chosen(arguments)
+		if err != nil {
+			return nil, err
+		}
+		rule.Pattern = d.Proposal().Path
+	case p.Scope == "session":
+		owner, err := s.session(arguments)
+		if err != nil {
+			return nil, err
+		}
+		rule.Owner = owner
+	case p.Scope != "":
+		return nil, rpc.Errorf(rpc.CodeInvalidParams, "%q is not a scope; use session, file or pattern", p.Scope)
+	}
+	s.core.Registry.SetRule(rule)
+	return obj{"rules": s.core.Registry.Rules()}, nil
+}
+
+// session is the label of a diff's session, or of the only one that is connected.
+func (s *Server) session(arguments json.RawMessage) (string, error) {
+	d, err := s.chosen(arguments)
+	if err == nil {
+		return d.Label(), nil
+	}
+	if st := s.status(); st != nil && len(st.Sessions) == 1 {
+		return st.Sessions[0].Name, nil
+	}
+	return "", err
+}

@@ -1,0 +1,8 @@
+//go:build unix
+
+package lsp
+
+// localPath makes a path of what a URI names.
+func localPath(host, path string) (string, bool) {
+	return path, host == "" && len(path) > 0 && path[0] == '/'
+}
