@@ -1,0 +1,4 @@
+package ide
+
+// system is what Machine.OS is here.
+const system = "windows"

@@ -1,0 +1,194 @@
+package ide
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/pollux-companion/pollux/plugins"
+)
+
+// A Machine is what decides where an editor looks for plugins.
+type Machine struct {
+	OS     string              // as runtime.GOOS
+	Home   string              // absolute
+	Getenv func(string) string // of the user's environment
+}
+
+// ErrUnknown: there is no such editor to equip.
+var ErrUnknown = errors.New("pollux has no plugin for it")
+
+// Editors are those that pollux has a plugin for, in the order of lists.
+func Editors() []string { return []string{"neovim", "vim", "emacs"} }
+
+// Programs are the commands by which an editor of Editors is found in PATH.
+func Programs(editor string) []string {
+	switch editor {
+	case "neovim":
+		return []string{"nvim"}
+	case "vim":
+		return []string{"vim", "vim.basic", "gvim", "mvim"}
+	case "emacs":
+		return []string{"emacs"}
+	}
+	return nil
+}
+
+// join is filepath.Join for the machine's platform.
+func (m Machine) join(parts ...string) string {
+	if m.OS == "windows" {
+		return strings.ReplaceAll(path.Join(strings.ReplaceAll(strings.Join(parts, "/"), `\`, "/")), "/", `\`)
+	}
+	return path.Join(parts...)
+}
+
+func (m Machine) exists(p string) bool {
+	_, err := os.Stat(p)
+	return err == nil
+}
+
+// Place is the folder that an editor's plugin is written into, absolute.
+func (m Machine) Place(editor string) (string, error) {
+	switch editor {
+	case "neovim":
+		return m.neovim(), nil
+	case "vim":
+		if m.OS == "windows" {
+			return m.join(m.Home, "vimfiles", "pack", "pollux", "start", "pollux"), nil
+		}
+		base := m.join(m.Home, ".vim")
+		config := m.join(m.config(), "vim") // Vim 9.1.327 and later, where there is no older place
+		if !m.exists(base) && !m.exists(m.join(m.Home, ".vimrc")) && m.exists(config) {
+			base = config
+		}
+		return m.join(base, "pack", "pollux", "start", "pollux"), nil
+	case "emacs":
+		return m.join(m.emacs(), "elpa", "pollux-"+emacsVersion), nil
+	}
+	return "", fmt.Errorf("%q: %w; it has: %s", editor, ErrUnknown, strings.Join(Editors(), ", "))
+}
+
+func (m Machine) config() string {
+	if dir := m.Getenv("XDG_CONFIG_HOME"); dir != "" {
+		return dir
+	}
+	return m.join(m.Home, ".config")
+}
+
+// neovim is the "site" folder: lazy.nvim keeps it, while it drops packages.
+func (m Machine) neovim() string {
+	app := m.Getenv("NVIM_APPNAME")
+	if app == "" {
+		app = "nvim"
+	}
+	data := m.Getenv("XDG_DATA_HOME")
+	switch {
+	case data != "" && m.OS == "windows":
+		app += "-data"
+	case data != "":
+	case m.OS == "windows":
+		app += "-data"
+		if data = m.Getenv("LOCALAPPDATA"); data == "" {
+			data = m.join(m.Home, "AppData", "Local")
+		}
+	default:
+		data = m.join(m.Home, ".local", "share")
+	}
+	return m.join(data, app, "site")
+}
+
+func (m Machine) emacs() string {
+	home := m.Home
+	if m.OS == "windows" {
+		if home = m.Getenv("HOME"); home == "" {
+			if home = m.Getenv("APPDATA"); home == "" {
+				home = m.join(m.Home, "AppData", "Roaming")
+			}
+		}
+	}
+	old := m.join(home, ".emacs.d")
+	config := m.join(m.config(), "emacs")
+	if !m.exists(old) && !m.exists(m.join(home, ".emacs")) && !m.exists(m.join(home, ".emacs.el")) && m.exists(config) {
+		return config
+	}
+	return old
+}
+
+// emacsVersion is the plugin's own, which package.el wants in the folder's name.
+const emacsVersion = "0.1.0"
+
+// Files are what belongs into Place, by slash-separated names below it:
+// the plugin, and which pollux it shall start (an absolute path).
+func Files(editor, command string) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	folder := map[string]string{"neovim": "nvim", "vim": "vim", "emacs": "emacs"}[editor]
+	if folder == "" {
+		return nil, fmt.Errorf("%q: %w", editor, ErrUnknown)
+	}
+	sub, err := fs.Sub(plugins.Files(), folder)
+	if err == nil {
+		err = fs.WalkDir(sub, ".", func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			data, err := fs.ReadFile(sub, name)
+			files[name] = data
+			return err
+		})
+	}
+	if err != nil {
+		return nil, err
+	}
+	command = filepath.Clean(command)
+	switch editor {
+	case "neovim":
+		files["lua/pollux/installed.lua"] = []byte("-- written by pollux install\nreturn { command = " + luaString(command) + " }\n")
+	case "vim":
+		files["autoload/pollux/installed.vim"] = []byte("\" written by pollux install\nfunction! pollux#installed#command() abort\n  return '" + strings.ReplaceAll(command, "'", "''") + "'\nendfunction\n")
+		files["doc/tags"] = helpTags(files["doc/pollux.txt"])
+	case "emacs":
+		delete(files, "README.md")
+		files["pollux-pkg.el"] = []byte(`(define-package "pollux" "` + emacsVersion + "\" \"Gemini CLI in this editor\" '((emacs \"27.1\")))\n")
+		files["pollux-autoloads.el"] = []byte(";;; pollux-autoloads.el --- written by pollux install  -*- lexical-binding: t; -*-\n" +
+			"(add-to-list 'load-path (directory-file-name (or (file-name-directory #$) (car load-path))))\n" +
+			"(autoload 'pollux-mode \"pollux\" nil t)\n(autoload 'pollux-run \"pollux\" nil t)\n(autoload 'pollux-review \"pollux\" nil t)\n" +
+			"(setq pollux-command " + lispString(command) + ")\n" +
+			"(add-hook 'emacs-startup-hook (lambda () (unless noninteractive (run-with-idle-timer 0.02 nil #'pollux-mode 1))))\n")
+	}
+	return files, nil
+}
+
+func luaString(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\x00", "").Replace(s) + `"`
+}
+
+func lispString(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
+}
+
+// helpTags is Vim's index of a help file, as :helptags writes it.
+func helpTags(help []byte) []byte {
+	tags := map[string]bool{}
+	for line := range strings.Lines(string(help)) {
+		for word := range strings.FieldsSeq(line) {
+			if len(word) > 2 && word[0] == '*' && word[len(word)-1] == '*' && !strings.Contains(word[1:len(word)-1], "*") {
+				tags[word[1:len(word)-1]] = true
+			}
+		}
+	}
+	var out strings.Builder
+	for _, tag := range sortedKeys(tags) {
+		fmt.Fprintf(&out, "%s\tpollux.txt\t/*%s*\n", tag, tag)
+	}
+	return []byte(out.String())
+}
+
+// Here is the machine that this program runs on.
+func Here() (Machine, error) {
+	home, err := os.UserHomeDir()
+	return Machine{OS: system, Home: home, Getenv: os.Getenv}, err
+}

@@ -1,0 +1,106 @@
+package ide
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+)
+
+// Extension is the companion for VS Code and its forks, which they install themselves.
+const Extension = "google.gemini-cli-vscode-ide-companion"
+
+// forks are VS Code and its forks by the name of their command.
+func forks() map[string]string {
+	return map[string]string{
+		"vscode": "code", "vscode-insiders": "code-insiders", "vscodium": "codium", "cursor": "cursor", "windsurf": "windsurf",
+		"positron": "positron", "trae": "trae", "antigravity": "agy", "code-server": "code-server",
+	}
+}
+
+// Forks are the names under which Fork takes VS Code and its forks.
+func Forks() []string { return sortedKeys(forks()) }
+
+// ErrNoCommand: an editor's own command is not where it usually is.
+var ErrNoCommand = errors.New("its command was not found")
+
+// Fork finds the command of VS Code or a fork, in PATH (find, as exec.LookPath
+// does) or in the usual places; ok is false when editor is none of Forks.
+func (m Machine) Fork(editor string, find func(string) (string, error)) (command string, ok bool, err error) {
+	name := forks()[editor]
+	if name == "" {
+		return "", false, nil
+	}
+	if path, err := find(name); err == nil {
+		return path, true, nil
+	}
+	for _, place := range m.forkPlaces(name) {
+		if m.exists(place) {
+			return place, true, nil
+		}
+	}
+	return "", true, fmt.Errorf("%s: %w (%s); open the editor, run \"Shell Command: Install '%s' command in PATH\" from its palette, and try again", editor, ErrNoCommand, name, name)
+}
+
+func (m Machine) forkPlaces(name string) []string {
+	app := map[string]string{
+		"code": "Visual Studio Code", "code-insiders": "Visual Studio Code - Insiders", "codium": "VSCodium", "cursor": "Cursor",
+		"windsurf": "Windsurf", "positron": "Positron", "trae": "Trae", "agy": "Antigravity",
+	}[name]
+	switch m.OS {
+	case "darwin":
+		inside := m.join(app+".app", "Contents", "Resources", "app", "bin", name)
+		return []string{m.join("/Applications", inside), m.join(m.Home, "Applications", inside)}
+	case "windows":
+		folder := map[string]string{"code": "Microsoft VS Code", "code-insiders": "Microsoft VS Code Insiders"}[name]
+		if folder == "" {
+			folder = app
+		}
+		return []string{
+			m.join(m.Getenv("LOCALAPPDATA"), "Programs", folder, "bin", name+".cmd"),
+			m.join(m.Getenv("ProgramFiles"), folder, "bin", name+".cmd"),
+		}
+	}
+	return []string{m.join("/usr/share", name, "bin", name), m.join("/snap/bin", name), m.join("/var/lib/flatpak/exports/bin", name), m.join(m.Home, ".local", "bin", name)}
+}
+
+// RunFork has an editor install (or remove) Extension.
+func RunFork(ctx context.Context, command string, remove bool) error {
+	args := []string{"--install-extension", Extension, "--force"}
+	if remove {
+		args = []string{"--uninstall-extension", Extension}
+	}
+	out, err := exec.CommandContext(ctx, command, args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s %s: %w: %s", command, strings.Join(args, " "), err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+// Snippet is what a user adds to the settings of an editor that pollux does
+// not write into, and where; ok is false for one that needs none.
+func Snippet(editor, command string) (where, text string, ok bool) {
+	quoted := lispString(command)
+	switch editor {
+	case "helix":
+		return "~/.config/helix/languages.toml", "[language-server.pollux]\ncommand = " + quoted + "\nargs = [\"lsp\"]\n\n" +
+			"# and for each language that you use, with its own servers first:\n[[language]]\nname = \"go\"\nlanguage-servers = [\"gopls\", \"pollux\"]\n", true
+	case "kate":
+		return "Settings, LSP Client, User Server Settings", "{\n  \"servers\": {\n    \"pollux\": {\n      \"command\": [" + quoted + ", \"lsp\"],\n      \"root\": \"%{Project:NativePath}\",\n      \"highlightingModeRegex\": \"^(Markdown|Normal)$\"\n    }\n  }\n}\n", true
+	case "zed":
+		return "an extension that names the server \"pollux\", and settings.json", "{\n  \"lsp\": {\"pollux\": {\"binary\": {\"path\": " + quoted + ", \"arguments\": [\"lsp\"]}}},\n  \"terminal\": {\"env\": {}}\n}\n", true
+	case "jetbrains":
+		return "the plugin LSP4IJ: Languages & Frameworks, Language Servers, +", "Name: pollux\nCommand: " + quoted + " lsp\nMappings: File name patterns, *\n", true
+	case "kakoune":
+		return "kak-lsp's configuration in kakrc", "hook -group pollux global BufSetOption filetype=.* %{\n  set-option -add buffer lsp_servers %{\n    [pollux]\n    root_globs = [\".git\"]\n    command = " + quoted + "\n    args = [\"lsp\"]\n  }\n}\n", true
+	case "sublime":
+		return "Preferences, Package Settings, LSP, Settings", "{\n  \"clients\": {\n    \"pollux\": {\"enabled\": true, \"command\": [" + quoted + ", \"lsp\"], \"selector\": \"source | text\"}\n  }\n}\n", true
+	}
+	return "", "", false
+}
+
+// Snippets are the editors that Snippet knows.
+func Snippets() []string {
+	return []string{"helix", "jetbrains", "kakoune", "kate", "sublime", "zed"}
+}

@@ -1,0 +1,205 @@
+-- The command :Pollux. See :help :Pollux
+local pollux = require('pollux')
+local config = require('pollux.config')
+local M = {}
+
+local api = vim.api
+
+local function fail(message)
+  vim.notify('[pollux] ' .. message, vim.log.levels.ERROR)
+end
+
+local function tell(result, err)
+  if err then
+    return fail(err.message)
+  end
+  return result
+end
+
+-- The diff that a command is about.
+local function chosen()
+  local diff = require('pollux.diff')
+  local d = diff.current() or diff.list()[1]
+  if not d then
+    fail('no diff is open')
+  end
+  return d
+end
+
+-- The terminal that :Pollux run opened last and that still runs.
+local function terminal()
+  for _, buf in ipairs(api.nvim_list_bufs()) do
+    local channel = vim.b[buf].pollux_cli and vim.bo[buf].channel or 0
+    if channel > 0 and vim.fn.jobwait({ channel }, 0)[1] == -1 then
+      return buf, channel
+    end
+  end
+end
+
+local commands = {}
+
+function commands.accept()
+  local d = chosen()
+  if d then
+    require('pollux.diff').accept(d)
+  end
+end
+
+function commands.reject()
+  local d = chosen()
+  if d then
+    require('pollux.diff').reject(d)
+  end
+end
+
+commands['accept-all'] = function(args)
+  local d = chosen()
+  if not d then
+    return
+  end
+  -- This one with its edits; the rule decides only what nobody edited.
+  pollux.execute('pollux.setPolicy', { policy = 'accept', scope = args[1] == 'file' and 'file' or 'session', diffId = d.id }, function(result, err)
+    if tell(result, err) then
+      require('pollux.diff').accept(d)
+    end
+  end)
+end
+
+function commands.policy(args)
+  local argument = { policy = args[1] or 'ask', scope = args[2], pattern = args[3] }
+  local d = require('pollux.diff').current()
+  argument.diffId = d and d.id
+  pollux.execute('pollux.setPolicy', argument, function(result, err)
+    if tell(result, err) then
+      vim.notify(('[pollux] %d rules'):format(#result.rules))
+    end
+  end)
+end
+
+function commands.review(args)
+  local diff = require('pollux.diff')
+  local d = args[1] and diff.list()[tonumber(args[1])] or not args[1] and chosen()
+  if d then
+    d.held = nil
+    diff.show(d)
+  elseif args[1] then
+    fail('there is no diff ' .. args[1])
+  end
+end
+
+function commands.page()
+  pollux.execute('pollux.review', nil, tell)
+end
+
+function commands.start()
+  pollux.start()
+end
+
+function commands.stop()
+  pollux.stop(1000)
+end
+
+function commands.restart()
+  pollux.stop(1000)
+  vim.defer_fn(pollux.start, 50)
+end
+
+function commands.status()
+  local state = pollux.state()
+  pollux.execute('pollux.status', nil, function(status, err)
+    local lines = { ('companion  %s'):format(state.status) }
+    if err then
+      lines[#lines + 1] = state.error or err.message
+    else
+      lines[1] = ('companion  %s, pollux %s, port %d%s'):format(state.status, status.version, status.port, status.resumed and ', resumed' or '')
+      lines[#lines + 1] = 'folders    ' .. table.concat(status.roots or {}, ', ')
+      for _, s in ipairs(status.sessions or {}) do
+        lines[#lines + 1] = 'session    ' .. s.name
+      end
+      for i, d in ipairs(status.diffs or {}) do
+        lines[#lines + 1] = ('diff %d     %s'):format(i, d.title)
+      end
+      if status.lastError or state.error then
+        lines[#lines + 1] = 'last error ' .. (status.lastError or state.error)
+      end
+    end
+    vim.notify(table.concat(lines, '\n'))
+  end)
+end
+
+function commands.log()
+  pollux.execute('pollux.status', nil, function(status, err)
+    if tell(status, err) then
+      vim.cmd('tabedit ' .. vim.fn.fnameescape(status.log))
+      vim.cmd('normal! G')
+    end
+  end)
+end
+
+function commands.run(args)
+  local cli = #args > 0 and args or config.get().cli
+  if type(cli) == 'string' then
+    cli = { cli }
+  end
+  if vim.fn.executable(cli[1]) == 0 then
+    return fail(('there is no command %q; install Gemini CLI: npm install -g @google/gemini-cli'):format(cli[1]))
+  end
+  vim.cmd(config.get().split)
+  vim.cmd('enew')
+  local ok, job = pcall(function()
+    if vim.fn.has('nvim-0.11') == 1 then
+      return vim.fn.jobstart(cli, { term = true })
+    end
+    return vim.fn.termopen(cli)
+  end)
+  if not ok or job <= 0 then
+    vim.cmd('bwipeout!')
+    return fail(('%s cannot be started'):format(cli[1]))
+  end
+  vim.b.pollux_cli = true
+  vim.cmd('startinsert')
+end
+
+function commands.send(_, command)
+  local path = require('pollux.context').file(api.nvim_get_current_buf())
+  if not path then
+    return fail('this buffer is no file on disk')
+  end
+  local buf, channel = terminal()
+  if not buf then
+    return fail('no CLI runs here; start one with :Pollux run')
+  end
+  local mention = '@' .. vim.fn.fnamemodify(path, ':.'):gsub('[%s\\]', '\\%0')
+  if command.range > 0 then
+    mention = ('%s lines %d-%d'):format(mention, command.line1, command.line2)
+  end
+  vim.fn.chansend(channel, mention .. ' ')
+end
+
+function M.run(command)
+  local args = vim.list_extend({}, command.fargs)
+  local name = table.remove(args, 1) or 'status'
+  if not commands[name] then
+    return fail(('there is no :Pollux %s; see :help :Pollux'):format(name))
+  end
+  commands[name](args, command)
+end
+
+function M.complete(lead, line)
+  local words = vim.split(line, '%s+')
+  local choices = {}
+  if #words <= 2 then
+    choices = vim.tbl_keys(commands)
+  elseif words[2] == 'accept-all' then
+    choices = { 'session', 'file' }
+  elseif words[2] == 'policy' then
+    choices = #words == 3 and { 'ask', 'accept', 'terminal' } or #words == 4 and { 'session', 'file', 'pattern' } or {}
+  end
+  choices = vim.tbl_filter(function(c)
+    return vim.startswith(c, lead)
+  end, choices)
+  table.sort(choices)
+  return choices
+end
+
+return M

@@ -1,0 +1,48 @@
+-- The settings, from vim.g.pollux and setup(); see :help pollux-settings
+local M = {}
+
+local defaults = {
+  command = nil, -- the pollux to run: a path, or a list with arguments; found by itself when nil
+  autostart = true, -- start with the editor
+  headless = false, -- also without a user interface
+  focus = 'idle', -- when a diff may take the focus: 'now', 'idle' or 'never'
+  idle = 1000, -- how long without a key is idle, in milliseconds
+  cli = 'gemini', -- what :Pollux run starts: a name, or a list with arguments
+  split = 'botright vsplit', -- where :Pollux run opens
+  notify = true, -- say that a diff waits
+}
+
+local own = {}
+
+--- Takes settings that go before vim.g.pollux.
+function M.set(options)
+  own = vim.tbl_extend('force', own, options or {})
+end
+
+--- Returns the settings as they are now.
+function M.get()
+  local global = type(vim.g.pollux) == 'table' and vim.g.pollux or {}
+  return vim.tbl_extend('force', defaults, global, own)
+end
+
+--- The argument list of the companion, or nil and what to do.
+function M.command()
+  local command = M.get().command
+  if type(command) == 'table' then
+    return command
+  end
+  if type(command) == 'string' and command ~= '' then
+    return { vim.fn.expand(command), 'lsp' }
+  end
+  -- `pollux install` writes which pollux it was.
+  local ok, installed = pcall(require, 'pollux.installed')
+  if ok and type(installed) == 'table' and vim.fn.executable(installed.command) == 1 then
+    return { installed.command, 'lsp' }
+  end
+  if vim.fn.executable('pollux') == 1 then
+    return { 'pollux', 'lsp' }
+  end
+  return nil, "there is no pollux in PATH; install it, or set vim.g.pollux = { command = '/path/to/pollux' }"
+end
+
+return M

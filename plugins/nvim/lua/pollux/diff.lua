@@ -1,0 +1,513 @@
+-- Diffs: proposals of the CLI's, one on show in a tab of its own, the others in a queue.
+local config = require('pollux.config')
+local context = require('pollux.context')
+local text = require('pollux.text')
+local M = {}
+
+local api, uv = vim.api, vim.uv or vim.loop
+
+local queue = {} -- in the order in which they came; see M.open for their fields
+local client -- set by M.connect
+local key = { at = 0, mode = 'n', tick = 0 } -- the last one typed: when, in which mode, on which text
+local waiter -- the timer that opens a diff when the user pauses
+
+local function say(message, level)
+  if config.get().notify or level then
+    vim.notify('[pollux] ' .. message, level or vim.log.levels.INFO)
+  end
+end
+
+local function now()
+  return uv.hrtime() / 1e6
+end
+
+-- Whether a write is the user's: typed as a command, or by a key that did nothing else. Saving
+-- by itself, after a change or a pause, must not accept.
+local function by_hand(d)
+  local age = now() - key.at
+  if key.mode:match('^c') then
+    return age < 2000
+  end
+  return key.mode:match('^n') and age < 200 and key.tick == api.nvim_buf_get_changedtick(d.right)
+end
+
+local function find(id)
+  for i, d in ipairs(queue) do
+    if d.id == id then
+      return d, i
+    end
+  end
+end
+
+--- The diffs that wait for a decision, oldest first.
+function M.list()
+  return queue
+end
+
+--- The diff on show, nil when there is none.
+function M.current()
+  local buf = api.nvim_get_current_buf()
+  for _, d in ipairs(queue) do
+    if d.right == buf or d.left == buf then
+      return d
+    end
+  end
+  for _, d in ipairs(queue) do
+    if d.tab and api.nvim_tabpage_is_valid(d.tab) then
+      return d
+    end
+  end
+end
+
+-- Reports go to the companion of the moment; one that comes back after a crash learns all by M.announce.
+local function notify(method, params)
+  if client then
+    client.notify(method, params)
+  end
+end
+
+--- The diffs as a companion that has come back wants to hear of them.
+function M.announce()
+  local all = {}
+  for _, d in ipairs(queue) do
+    all[#all + 1] = { diffId = d.id, filePath = d.path, content = M.content(d) }
+  end
+  return all
+end
+
+function M.connect(to)
+  client = to
+end
+
+--- The text of a proposal as it is now.
+function M.content(d)
+  if d.right and api.nvim_buf_is_valid(d.right) then
+    if api.nvim_buf_get_changedtick(d.right) == d.tick then
+      return d.new
+    end
+    return text.read(d.right)
+  end
+  return d.new
+end
+
+-- The name of the file's language, without starting anything that a language starts.
+local function syntax_of(path, buf)
+  local open = vim.fn.bufnr('^' .. vim.fn.escape(path, '\\*?[]{}^$.~') .. '$')
+  if open > 0 and vim.bo[open].filetype ~= '' then
+    return vim.bo[open].filetype
+  end
+  local ignored, found = vim.o.eventignore, ''
+  vim.o.eventignore = 'FileType,Syntax'
+  pcall(function()
+    if vim.fn.has('nvim-0.8') == 1 then
+      found = vim.filetype.match({ filename = path, buf = buf }) or ''
+    else
+      api.nvim_buf_call(buf, function()
+        api.nvim_exec_autocmds('BufRead', { group = 'filetypedetect', pattern = path })
+      end)
+      found = vim.bo[buf].filetype
+      vim.bo[buf].filetype = ''
+    end
+  end)
+  vim.o.eventignore = ignored
+  return found
+end
+
+local function scratch(d, side, content, kind)
+  local buf = api.nvim_create_buf(false, true)
+  pcall(api.nvim_buf_set_name, buf, ('pollux://%s/%s%s'):format(d.id, side, d.path:gsub('^([^/])', '/%1')))
+  local o = vim.bo[buf]
+  o.bufhidden, o.swapfile = 'hide', false
+  text.fill(buf, content)
+  o.buftype = kind
+  return buf
+end
+
+-- A throttled report of what the user edits.
+local function changed(d)
+  if d.reporting then
+    return
+  end
+  d.reporting = true
+  vim.defer_fn(function()
+    d.reporting = false
+    if find(d.id) and api.nvim_buf_is_valid(d.right) then
+      local content = M.content(d)
+      if text.valid(content) then
+        notify('pollux/didChangeDiff', { diffId = d.id, version = api.nvim_buf_get_changedtick(d.right), content = content })
+      end
+    end
+  end, 200)
+end
+
+local function buffers(d)
+  d.left = scratch(d, 'before', d.old, 'nofile')
+  vim.bo[d.left].modifiable = false
+  d.right = scratch(d, 'proposal', d.new, 'acwrite')
+  d.tick = api.nvim_buf_get_changedtick(d.right)
+  local language = syntax_of(d.path, d.right)
+  d.tick = api.nvim_buf_get_changedtick(d.right)
+  for _, buf in ipairs({ d.left, d.right }) do
+    vim.b[buf].pollux_diff = d.id
+    if language ~= '' then
+      vim.bo[buf].syntax = language
+    end
+  end
+  local group = api.nvim_create_augroup('pollux_diff_' .. d.id, {})
+  api.nvim_create_autocmd('BufWriteCmd', {
+    group = group,
+    buffer = d.right,
+    callback = function()
+      if not by_hand(d) then
+        say('not accepted, as nobody typed that; use :Pollux accept', vim.log.levels.WARN)
+        return
+      end
+      M.accept(d)
+    end,
+  })
+  for _, buf in ipairs({ d.left, d.right }) do
+    api.nvim_create_autocmd('QuitPre', {
+      group = group,
+      buffer = buf,
+      callback = function()
+        vim.bo[d.right].modified = false -- :q rejects whatever was edited
+        if buf == d.left then
+          vim.schedule(function()
+            M.reject(d)
+          end)
+        end
+      end,
+    })
+    api.nvim_create_autocmd('BufWipeout', {
+      group = group,
+      buffer = buf,
+      callback = function()
+        vim.schedule(function()
+          M.reject(d)
+        end)
+      end,
+    })
+    -- Nothing is ever modified here, so that no autosave writes it; these two must write all the same.
+    api.nvim_buf_set_keymap(buf, 'n', 'ZZ', '<Cmd>Pollux accept<CR>', { noremap = true, silent = true })
+    api.nvim_buf_call(buf, function()
+      vim.cmd([[cnoreabbrev <buffer> <expr> x getcmdtype() ==# ':' && getcmdline() ==# 'x' ? 'wq' : 'x']])
+    end)
+  end
+  api.nvim_create_autocmd('WinClosed', {
+    group = group,
+    callback = function(event)
+      if d.win and tonumber(event.match) == d.win and d.tab then
+        vim.schedule(function()
+          if #vim.fn.win_findbuf(d.right) == 0 then
+            M.reject(d)
+          end
+        end)
+      end
+    end,
+  })
+  api.nvim_buf_attach(d.right, false, {
+    on_lines = function()
+      if not find(d.id) then
+        return true
+      end
+      vim.bo[d.right].modified = false -- see ZZ
+      vim.schedule(function()
+        if find(d.id) and api.nvim_buf_is_valid(d.right) then
+          vim.bo[d.right].modified = false
+        end
+      end)
+      changed(d)
+    end,
+  })
+end
+
+-- What the user had before a diff took the screen.
+local function remember()
+  local origin = { tab = api.nvim_get_current_tabpage(), win = api.nvim_get_current_win(), mode = api.nvim_get_mode().mode, sizes = vim.fn.winrestcmd(), views = {} }
+  for _, win in ipairs(api.nvim_tabpage_list_wins(origin.tab)) do
+    origin.views[win] = api.nvim_win_call(win, vim.fn.winsaveview)
+  end
+  return origin
+end
+
+local function restore(origin)
+  if not origin or not api.nvim_tabpage_is_valid(origin.tab) then
+    return
+  end
+  api.nvim_set_current_tabpage(origin.tab)
+  if api.nvim_win_is_valid(origin.win) then
+    api.nvim_set_current_win(origin.win)
+  end
+  vim.cmd(origin.sizes) -- from Neovim itself: the tab line came and went
+  for win, view in pairs(origin.views) do
+    if api.nvim_win_is_valid(win) then
+      api.nvim_win_call(win, function()
+        vim.fn.winrestview(view)
+      end)
+    end
+  end
+  if origin.mode:sub(1, 1) == 't' and vim.bo.buftype == 'terminal' then
+    vim.cmd('startinsert')
+  end
+end
+
+--- Shows a diff now, and takes the focus.
+function M.show(d)
+  if d.tab and api.nvim_tabpage_is_valid(d.tab) and api.nvim_win_is_valid(d.win) then
+    api.nvim_set_current_win(d.win)
+    return
+  end
+  local origin = remember()
+  if origin.mode:match('^[iR]') then
+    vim.cmd('stopinsert')
+  end
+  if not d.right or not api.nvim_buf_is_valid(d.right) then
+    buffers(d)
+  end
+  local ignored = vim.o.eventignore
+  vim.cmd('tab sbuffer ' .. d.left)
+  d.tab, d.origin = api.nvim_get_current_tabpage(), origin
+  vim.cmd('diffthis')
+  vim.cmd('rightbelow vertical sbuffer ' .. d.right)
+  d.win = api.nvim_get_current_win()
+  vim.cmd('diffthis')
+  vim.cmd('wincmd =')
+  vim.o.eventignore = ignored
+  if d.new ~= d.old then
+    pcall(vim.cmd, 'silent! normal! gg]c')
+    if vim.fn.line('.') > 1 and vim.fn.diff_hlID(1, 1) > 0 then
+      vim.cmd('normal! gg')
+    end
+  end
+  local more = #queue > 1 and (', %d more wait'):format(#queue - 1) or ''
+  local kept = M.unsaved(d.path) and '; your unsaved changes of it are kept, and not in this diff' or ''
+  say(('%s: :w accepts, :q rejects%s%s'):format(d.title, more, kept), kept ~= '' and vim.log.levels.WARN or nil)
+end
+
+-- The buffer of a file when it has unsaved changes, else nil.
+function M.unsaved(path)
+  local buf = M.buffer(path)
+  return buf and vim.bo[buf].modified and buf or nil
+end
+
+--- The loaded buffer of a file, nil when there is none.
+function M.buffer(path)
+  local real = uv.fs_realpath(path) or path
+  for _, buf in ipairs(api.nvim_list_bufs()) do
+    if api.nvim_buf_is_loaded(buf) and vim.bo[buf].buftype == '' then
+      local name = api.nvim_buf_get_name(buf)
+      if name ~= '' and (name == path or (uv.fs_realpath(name) or name) == real) then
+        return buf
+      end
+    end
+  end
+end
+
+-- Takes the view away and puts the user back. Neovim forbids to close a window
+-- while it evaluates an expression (a status line, a remote one): then again, soon.
+local function hide(d, tries)
+  pcall(api.nvim_del_augroup_by_name, 'pollux_diff_' .. d.id)
+  local here = d.tab and api.nvim_tabpage_is_valid(d.tab) and api.nvim_get_current_tabpage() == d.tab
+  if d.tab and api.nvim_tabpage_is_valid(d.tab) then
+    local closed = true
+    for _, win in ipairs(api.nvim_tabpage_list_wins(d.tab)) do
+      local buf = api.nvim_win_get_buf(win)
+      -- Other windows in this tab are the user's own.
+      if (buf == d.left or buf == d.right) and (#api.nvim_list_tabpages() > 1 or #api.nvim_tabpage_list_wins(d.tab) > 1) then
+        closed = pcall(api.nvim_win_close, win, true) and closed
+      end
+    end
+    if not closed and (tries or 0) < 50 then
+      vim.defer_fn(function()
+        hide(d, (tries or 0) + 1)
+      end, 20)
+      return
+    end
+    here = here and not api.nvim_tabpage_is_valid(d.tab)
+  else
+    here = d.tab ~= nil -- the user has just closed it
+  end
+  for _, buf in ipairs({ d.left or -1, d.right or -1 }) do
+    if api.nvim_buf_is_valid(buf) then
+      pcall(api.nvim_buf_delete, buf, { force = true })
+    end
+  end
+  if here then
+    pcall(restore, d.origin)
+  end
+end
+
+-- Shows in the user's buffer what the CLI writes, as soon as it has.
+local function follow(path)
+  local function stamp()
+    local s = uv.fs_stat(path)
+    return s and ('%d.%d %d %d'):format(s.mtime.sec, s.mtime.nsec, s.size, s.ino) or ''
+  end
+  local before, tries, timer = stamp(), 0, uv.new_timer()
+  timer:start(0, 100, vim.schedule_wrap(function()
+    tries = tries + 1
+    local now = stamp()
+    if now ~= before or tries > 100 then
+      if not timer:is_closing() then
+        timer:close()
+      end
+    end
+    if now == before then
+      return
+    end
+    before = now
+    local buf = M.buffer(path)
+    if not buf then
+      context.touch(true)
+    elseif vim.bo[buf].modified then
+      say(vim.fn.fnamemodify(path, ':t') .. ' was written by the CLI; your unsaved changes are kept', vim.log.levels.WARN)
+    else
+      local auto = vim.bo[buf].autoread
+      vim.bo[buf].autoread = true
+      vim.cmd('silent! checktime ' .. buf)
+      vim.bo[buf].autoread = auto
+    end
+  end))
+end
+
+-- The one place where a diff ends; it is out of the queue before anything is closed.
+local function finish(d)
+  local _, i = find(d.id)
+  if not i then
+    return false
+  end
+  table.remove(queue, i)
+  hide(d)
+  vim.schedule(function()
+    M.pump()
+    context.touch(false)
+  end)
+  return true
+end
+
+--- Accepts a diff with its text as it is now.
+function M.accept(d)
+  local content = M.content(d)
+  if not text.valid(content) then
+    say('the proposal holds bytes that are not UTF-8; it cannot be accepted like this', vim.log.levels.ERROR)
+    return false
+  end
+  if content == '' and d.proposed ~= '' then
+    say('an emptied proposal cannot be accepted: the CLI would write its own text; reject it instead', vim.log.levels.ERROR)
+    return false
+  end
+  if not find(d.id) then
+    return false
+  end
+  notify('pollux/diffResolved', { diffId = d.id, outcome = 'accepted', content = content })
+  -- Not within the command that is closing the window.
+  vim.schedule(function()
+    if finish(d) then
+      follow(d.path)
+    end
+  end)
+  return true
+end
+
+--- Rejects a diff.
+function M.reject(d)
+  if find(d.id) then
+    notify('pollux/diffResolved', { diffId = d.id, outcome = 'rejected' })
+    finish(d)
+  end
+end
+
+-- Whether the user would not mind another tab now.
+local function idle()
+  local settings, mode = config.get(), api.nvim_get_mode()
+  if mode.blocking or vim.fn.getcmdwintype() ~= '' or mode.mode:match('^c') or mode.mode:match('^r') then
+    return false
+  end
+  if settings.focus == 'now' then
+    return true
+  end
+  return settings.focus ~= 'never' and now() - key.at >= settings.idle and mode.mode:match('^[nt]') ~= nil and not mode.mode:match('^no')
+end
+
+--- Opens the oldest diff when none is on show and the user pauses.
+function M.pump()
+  for _, d in ipairs(queue) do
+    if d.tab and api.nvim_tabpage_is_valid(d.tab) and #vim.fn.win_findbuf(d.right) > 0 then
+      return
+    end
+  end
+  local d = queue[1]
+  if not d or d.held then
+    return
+  end
+  if idle() then
+    local ok, err = pcall(M.show, d)
+    if not ok then
+      d.held = true
+      say('a diff cannot be shown: ' .. tostring(err) .. ' (try :Pollux review)', vim.log.levels.ERROR)
+    end
+    return
+  end
+  if config.get().focus == 'never' then
+    return
+  end
+  waiter = waiter or uv.new_timer()
+  if not waiter:is_active() then
+    waiter:start(100, 0, vim.schedule_wrap(M.pump))
+  end
+end
+
+--- pollux/openDiff
+function M.open(p, reply)
+  local known = find(p.diffId)
+  if known then
+    finish(known)
+  end
+  local d = {
+    id = p.diffId,
+    path = p.filePath,
+    title = p.title ~= '' and p.title or p.filePath,
+    old = p.oldText or '',
+    new = p.newText or '', -- what its buffer is filled with
+    proposed = p.newText or '',
+  }
+  queue[#queue + 1] = d
+  local modified = M.unsaved(d.path) ~= nil
+  reply({ opened = true, bufferModified = modified })
+  M.pump()
+  if not d.tab then
+    say(('%s waits: :Pollux review shows it'):format(d.title))
+  end
+end
+
+--- pollux/closeDiff
+function M.close(p, reply)
+  local d = find(p.diffId)
+  if not d then
+    return reply(nil, { code = -32602, message = 'no diff ' .. tostring(p.diffId) })
+  end
+  local content = M.content(d)
+  if not text.valid(content) then
+    content = d.new
+  end
+  reply({ content = content })
+  if finish(d) and p.outcome ~= 'rejected' then
+    follow(d.path) -- the CLI may write it
+  end
+end
+
+--- Ends every diff without a word: its companion has ended in good order, and rejected them.
+function M.clear()
+  for _, d in ipairs(vim.list_extend({}, queue)) do
+    finish(d)
+  end
+end
+
+function M.start()
+  M.space = M.space or api.nvim_create_namespace('pollux_keys')
+  vim.on_key(function()
+    key.at, key.mode, key.tick = now(), api.nvim_get_mode().mode, api.nvim_buf_get_changedtick(0)
+  end, M.space)
+end
+
+return M

@@ -1,0 +1,313 @@
+-- The plugin: one companion process for this editor. See :help pollux
+local config = require('pollux.config')
+local M = {}
+
+local api = vim.api
+local client -- of rpc.lua, nil without a companion
+local state = { status = 'stopped', failures = 0, sessions = {}, pending = 0, env = {} }
+local first_roots, roots -- told at the first start; told last
+local wanted = false -- it should run
+
+local function log(message, level)
+  state.error = message
+  vim.schedule(function()
+    vim.notify('[pollux] ' .. message, level or vim.log.levels.ERROR)
+  end)
+end
+
+--- Settings; see :help pollux-settings. Not needed where the defaults do.
+function M.setup(options)
+  config.set(options)
+end
+
+--- What is known of the companion: status, server (its version), sessions, pending, env, error.
+function M.state()
+  return state
+end
+
+-- Gives the terminals that are opened from now on what a CLI needs.
+local function equip(p)
+  for _, name in ipairs(p.unset or {}) do
+    vim.env[name] = nil
+    state.env[name] = nil
+  end
+  for name, value in pairs(p.set or {}) do
+    vim.env[name] = value
+    state.env[name] = value
+  end
+end
+
+local function redraw()
+  pcall(vim.cmd, 'redrawstatus!')
+  pcall(api.nvim_exec_autocmds, 'User', { pattern = 'PolluxStatus', modeline = false })
+end
+
+-- Shows a file where the user is, without taking a window that is no file's.
+local function open_document(p, reply)
+  local path = p.uri and vim.uri_to_fname(p.uri)
+  if not path then
+    return reply(nil, { code = -32602, message = 'no file' })
+  end
+  local buf = vim.fn.bufadd(path)
+  vim.bo[buf].buflisted = true
+  if p.takeFocus and api.nvim_get_mode().mode:match('^[nt]') and vim.fn.getcmdwintype() == '' then
+    local win = vim.fn.bufwinid(buf)
+    if win > 0 then
+      api.nvim_set_current_win(win)
+    elseif vim.bo.buftype ~= '' or not pcall(api.nvim_win_set_buf, 0, buf) then
+      vim.cmd('sbuffer ' .. buf)
+    end
+    if p.selection then
+      local row = math.min(p.selection.start.line + 1, api.nvim_buf_line_count(buf))
+      pcall(api.nvim_win_set_cursor, 0, { row, 0 })
+    end
+  else
+    vim.fn.bufload(buf)
+  end
+  reply({ opened = true })
+end
+
+local function ask(p, reply)
+  vim.ui.select(p.choices or {}, { prompt = ('%s: %s'):format(p.title or 'pollux', p.message or '') }, function(choice)
+    reply({ choice = choice or vim.NIL })
+  end)
+end
+
+local requests = {
+  ['pollux/openDiff'] = function(p, reply)
+    require('pollux.diff').open(p, reply)
+  end,
+  ['pollux/closeDiff'] = function(p, reply)
+    require('pollux.diff').close(p, reply)
+  end,
+  ['pollux/openDocument'] = open_document,
+  ['pollux/ask'] = ask,
+}
+
+local notifications = {
+  ['pollux/didChangeEnv'] = equip,
+  ['pollux/didChangeStatus'] = function(p)
+    state.sessions, state.pending = p.sessions or {}, p.pendingDiffs or 0
+    redraw()
+  end,
+  ['window/showMessage'] = function(p)
+    if p.type == 1 then
+      state.error = p.message
+    end
+    vim.notify(tostring(p.message), p.type == 1 and vim.log.levels.ERROR or vim.log.levels.INFO)
+  end,
+}
+
+local function uris(list)
+  local text = require('pollux.text')
+  return vim.tbl_map(function(dir)
+    return { uri = text.uri(dir), name = vim.fn.fnamemodify(dir, ':t') }
+  end, list)
+end
+
+-- Tells which folders came and went.
+local function folders()
+  if not client or state.status ~= 'running' then
+    return
+  end
+  local now = require('pollux.context').roots()
+  local function missing(from, list)
+    return vim.tbl_filter(function(dir)
+      return not vim.tbl_contains(list, dir)
+    end, from)
+  end
+  local added, removed = missing(now, roots), missing(roots, now)
+  if #added + #removed > 0 then
+    roots = now
+    client.notify('workspace/didChangeWorkspaceFolders', { event = { added = uris(added), removed = uris(removed) } })
+  end
+end
+
+local start_process
+
+local function ended(code)
+  local again = wanted and state.status ~= 'failed'
+  client = nil
+  require('pollux.context').stop()
+  require('pollux.diff').connect(nil)
+  state.status, state.sessions = wanted and 'waiting' or 'stopped', {}
+  redraw()
+  if not again then
+    return
+  end
+  -- The views stay: the companion that comes back hears of them.
+  state.failures = state.failures + 1
+  if state.failures == 4 then
+    log(('the companion keeps ending (code %d); :Pollux log shows why'):format(code))
+  end
+  vim.defer_fn(function()
+    if wanted and not client then
+      start_process()
+    end
+  end, math.min(30000, 200 * 2 ^ (state.failures - 1)))
+end
+
+local function initialized(result)
+  local experimental = vim.tbl_get(result, 'capabilities', 'experimental', 'pollux') or {}
+  state.status, state.error = 'running', nil
+  state.server = vim.tbl_get(result, 'serverInfo', 'version')
+  equip({ set = experimental.env })
+  client.notify('initialized', vim.empty_dict())
+  require('pollux.diff').connect(client)
+  require('pollux.context').start(function(message)
+    if client then
+      client.notify('pollux/didChangeContext', message)
+    end
+  end)
+  folders()
+  local mine = client
+  vim.defer_fn(function()
+    if client == mine then
+      state.failures = 0 -- it has lived
+    end
+  end, 5000)
+  redraw()
+end
+
+start_process = function()
+  local command, problem = config.command()
+  if not command then
+    state.status = 'failed'
+    return log(problem)
+  end
+  local diff, context = require('pollux.diff'), require('pollux.context')
+  -- A companion takes over from one of the same folders, so they stay those of the first start.
+  first_roots = first_roots or context.roots()
+  roots = first_roots
+  state.status = 'starting'
+  local reason
+  client, reason = require('pollux.rpc').start(command, {
+    request = function(method, params, reply)
+      local f = requests[method]
+      if not f then
+        return reply(nil, { code = -32601, message = 'the plugin does not know ' .. method })
+      end
+      local ok, err = pcall(f, params, reply)
+      if not ok then
+        state.error = tostring(err)
+        reply(nil, { code = -32603, message = tostring(err) })
+      end
+    end,
+    notification = function(method, params)
+      if notifications[method] then
+        notifications[method](params)
+      end
+    end,
+    exit = ended,
+  })
+  if not client then
+    state.status = 'failed'
+    return log(('%s cannot be started: %s'):format(command[1], reason))
+  end
+  diff.start()
+  client.call('initialize', {
+    processId = vim.fn.getpid(),
+    clientInfo = { name = 'Neovim', version = tostring(vim.version and ('%d.%d.%d'):format(vim.version().major, vim.version().minor, vim.version().patch) or '') },
+    workspaceFolders = uris(roots),
+    capabilities = { experimental = { pollux = { version = 1, context = true, openDiff = true, env = true } } },
+    initializationOptions = {
+      pollux = { version = 1, ide = { name = 'neovim', displayName = 'Neovim' }, idePid = vim.fn.getpid(), openDiffs = diff.announce() },
+    },
+  }, function(result, err)
+    if err then
+      state.status = 'failed'
+      return log(err.message)
+    end
+    initialized(result)
+  end)
+end
+
+--- Starts the companion; nothing when it runs.
+function M.start()
+  wanted = true
+  if client then
+    return
+  end
+  state.failures = 0
+  local group = api.nvim_create_augroup('pollux', {})
+  api.nvim_create_autocmd('VimLeavePre', {
+    group = group,
+    callback = function()
+      M.stop(1000)
+    end,
+  })
+  local pending = false
+  api.nvim_create_autocmd({ 'DirChanged', 'BufReadPost', 'BufFilePost', 'TabClosed', 'WinClosed', vim.fn.exists('##LspAttach') == 1 and 'LspAttach' or 'WinNew' }, {
+    group = group,
+    callback = function()
+      if not pending then
+        pending = true
+        vim.defer_fn(function()
+          pending = false
+          folders()
+        end, 100)
+      end
+    end,
+  })
+  start_process()
+end
+
+--- Stops the companion in good order; open diffs are rejected. Waits for it at most `wait` milliseconds.
+function M.stop(wait)
+  wanted = false
+  local mine = client
+  if not mine then
+    return
+  end
+  require('pollux.diff').connect(nil)
+  mine.call('shutdown', nil, nil)
+  mine.notify('exit', nil)
+  local job = mine.job
+  if wait and wait > 0 and job then
+    vim.fn.jobwait({ job }, wait)
+  end
+  for name in pairs(state.env) do
+    vim.env[name] = nil
+  end
+  state.env = {}
+  require('pollux.diff').clear()
+end
+
+--- Called when the editor is ready; starts what the settings say.
+function M.autostart()
+  local settings = config.get()
+  if not settings.autostart or client or wanted then
+    return
+  end
+  if #api.nvim_list_uis() == 0 and not settings.headless then
+    return
+  end
+  for _, name in ipairs(vim.fn.argv()) do
+    if vim.fn.fnamemodify(name, ':p'):match('[/\\]%.git[/\\]') then
+      return -- an editor for a commit message
+    end
+  end
+  if not config.command() then
+    return -- said by :Pollux start and :checkhealth, not at every start of the editor
+  end
+  M.start()
+end
+
+--- Runs a command of the companion's: callback(result, err).
+function M.execute(command, argument, callback)
+  if not client or state.status ~= 'running' then
+    return callback(nil, { message = 'the companion does not run; :Pollux start starts it' })
+  end
+  client.call('workspace/executeCommand', { command = command, arguments = argument and { argument } or {} }, callback)
+end
+
+--- A few characters for a status line: connected CLIs and waiting diffs.
+function M.statusline()
+  if state.status ~= 'running' then
+    return ''
+  end
+  local waiting = state.pending > 0 and (' ±%d'):format(state.pending) or ''
+  return ('Gemini %d%s'):format(#state.sessions, waiting)
+end
+
+return M

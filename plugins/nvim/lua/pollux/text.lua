@@ -1,0 +1,105 @@
+-- Texts as pollux has them, and buffers as Neovim has them.
+local M = {}
+
+local bom = '\239\187\191'
+
+--- The number of UTF-16 units in the first `byte` bytes of line.
+function M.utf16(line, byte)
+  local n = 0
+  for i = 1, math.min(byte, #line) do
+    local b = line:byte(i)
+    if b < 0x80 or b >= 0xC0 then
+      n = n + (b >= 0xF0 and 2 or 1)
+    end
+  end
+  return n
+end
+
+--- Fills a buffer so that M.read gives the same text back, byte for byte:
+--- byte order mark, line ends and a missing last one become its options.
+function M.fill(buf, text)
+  local o = vim.bo[buf]
+  local marked = text:sub(1, 3) == bom
+  if marked then
+    text = text:sub(4)
+  end
+  local final = text == '' or text:sub(-1) == '\n'
+  local body = (final and text ~= '') and text:sub(1, -2) or text
+  local lines = vim.split(body, '\n', { plain = true })
+  -- Only where every line ends in CR LF they are the format, else characters.
+  local dos = text:find('\r\n', 1, true) ~= nil
+  local last = final and #lines or #lines - 1
+  for i = 1, last do
+    if lines[i]:sub(-1) ~= '\r' then
+      dos = false
+      break
+    end
+  end
+  vim.b[buf].pollux_blank = final and text ~= '' and #lines == 1 and (lines[1] == '' or dos and lines[1] == '\r')
+  if dos then
+    for i = 1, last do
+      lines[i] = lines[i]:sub(1, -2)
+    end
+  end
+  local levels = o.undolevels
+  o.modifiable = true
+  o.undolevels = -1 -- the filling is nothing to undo
+  vim.api.nvim_buf_set_lines(buf, 0, -1, true, lines)
+  o.fileformat = dos and 'dos' or 'unix'
+  o.fixendofline = false
+  o.endofline = final
+  o.bomb = marked
+  o.undolevels = levels
+  o.modified = false
+end
+
+--- The text of a buffer as it would be written.
+function M.read(buf)
+  local o = vim.bo[buf]
+  local lines = vim.api.nvim_buf_get_lines(buf, 0, -1, true)
+  if #lines == 1 and lines[1] == '' and not vim.b[buf].pollux_blank then
+    return o.bomb and bom or '' -- one empty line is how a buffer shows no text
+  end
+  local eol = o.fileformat == 'dos' and '\r\n' or o.fileformat == 'mac' and '\r' or '\n'
+  return (o.bomb and bom or '') .. table.concat(lines, eol) .. (o.endofline and eol or '')
+end
+
+--- Whether s is UTF-8 throughout, as JSON must be.
+function M.valid(s)
+  local i, n = 1, #s
+  while i <= n do
+    local b = s:byte(i)
+    if b < 0x80 then
+      i = (s:find('[\128-\255]', i) or n + 1)
+    else
+      local size = b >= 0xF0 and 4 or b >= 0xE0 and 3 or 2
+      local low = ({ [0xE0] = 0xA0, [0xF0] = 0x90 })[b] or 0x80
+      local high = ({ [0xED] = 0x9F, [0xF4] = 0x8F })[b] or 0xBF
+      if b < 0xC2 or b > 0xF4 then
+        return false
+      end
+      for k = 1, size - 1 do
+        local c = s:byte(i + k)
+        if not c or c < low or c > high then
+          return false
+        end
+        low, high = 0x80, 0xBF
+      end
+      i = i + size
+    end
+  end
+  return true
+end
+
+--- Paths to file: URIs and back.
+function M.uri(path)
+  path = path:gsub('\\', vim.fn.has('win32') == 1 and '/' or '\\')
+  if path:sub(1, 1) ~= '/' then
+    path = '/' .. path
+  end
+  return 'file://' .. path:gsub('[^%w/._~:@$&+=,;!*()-]', function(c)
+    return ('%%%02X'):format(c:byte())
+  end)
+end
+
+return M

@@ -1,0 +1,14 @@
+// Package plugins holds pollux's plugins for editors, each in its editor's own
+// layout, as an installer writes them and as plugin managers find them.
+package plugins
+
+import (
+	"embed"
+	"io/fs"
+)
+
+//go:embed emacs nvim vim
+var files embed.FS
+
+// Files are the plugins, a folder for each editor: emacs, nvim, vim.
+func Files() fs.FS { return files }

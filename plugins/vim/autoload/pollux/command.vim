@@ -1,0 +1,168 @@
+" The command :Pollux. See :help :Pollux
+scriptencoding utf-8
+
+function! s:fail(message) abort
+  call pollux#diff#say(a:message, 'ErrorMsg')
+endfunction
+
+function! s:tell(result, error) abort
+  if !empty(a:error)
+    call s:fail(a:error.message)
+  endif
+  return empty(a:error)
+endfunction
+
+" The diff that a command is about, {} when there is none.
+function! s:chosen() abort
+  let l:d = pollux#diff#current()
+  if empty(l:d)
+    let l:d = get(pollux#diff#list(), 0, {})
+  endif
+  if empty(l:d)
+    call s:fail('no diff is open')
+  endif
+  return l:d
+endfunction
+
+function! s:accept(...) abort
+  let l:d = s:chosen()
+  if !empty(l:d)
+    call pollux#diff#accept(l:d)
+  endif
+endfunction
+
+function! s:reject(...) abort
+  let l:d = s:chosen()
+  if !empty(l:d)
+    call pollux#diff#reject(l:d)
+  endif
+endfunction
+
+function! s:accept_all(args, ...) abort
+  let l:d = s:chosen()
+  if !empty(l:d)
+    " This one with its edits; the rule decides only what nobody edited.
+    call pollux#execute('pollux.setPolicy', {'policy': 'accept', 'scope': get(a:args, 0, '') ==# 'file' ? 'file' : 'session', 'diffId': l:d.id},
+          \ {r, e -> s:tell(r, e) ? pollux#diff#accept(l:d) : 0})
+  endif
+endfunction
+
+function! s:policy(args, ...) abort
+  let l:argument = {'policy': get(a:args, 0, 'ask')}
+  for [l:i, l:name] in [[1, 'scope'], [2, 'pattern']]
+    if len(a:args) > l:i
+      let l:argument[l:name] = a:args[l:i]
+    endif
+  endfor
+  let l:d = pollux#diff#current()
+  if !empty(l:d)
+    let l:argument.diffId = l:d.id
+  endif
+  call pollux#execute('pollux.setPolicy', l:argument, {r, e -> s:tell(r, e) ? pollux#diff#say(len(r.rules) . ' rules', 'None') : 0})
+endfunction
+
+function! s:review(args, ...) abort
+  let l:d = empty(a:args) ? s:chosen() : get(pollux#diff#list(), str2nr(a:args[0]) - 1, {})
+  if !empty(l:d)
+    let l:d.held = 0
+    call pollux#diff#show(l:d)
+  elseif !empty(a:args)
+    call s:fail('there is no diff ' . a:args[0])
+  endif
+endfunction
+
+function! s:page(...) abort
+  call pollux#execute('pollux.review', {}, function('s:tell'))
+endfunction
+
+function! s:start(...) abort
+  call pollux#start()
+endfunction
+
+function! s:stop(...) abort
+  call pollux#stop(1000)
+endfunction
+
+function! s:restart(...) abort
+  call pollux#stop(1000)
+  call timer_start(100, {-> pollux#start()})
+endfunction
+
+function! s:status(...) abort
+  call pollux#execute('pollux.status', {}, function('s:show_status'))
+endfunction
+
+function! s:show_status(status, error) abort
+  let l:state = pollux#state()
+  if !empty(a:error)
+    echomsg 'companion ' l:state.status
+    echomsg empty(l:state.error) ? a:error.message : l:state.error
+    return
+  endif
+  echomsg printf('companion  %s, pollux %s, port %d%s', l:state.status, a:status.version, a:status.port, a:status.resumed ? ', resumed' : '')
+  echomsg 'folders    ' . join(a:status.roots, ', ')
+  for l:s in a:status.sessions
+    echomsg 'session    ' . l:s.name
+  endfor
+  for l:d in a:status.diffs
+    echomsg 'diff       ' . l:d.title
+  endfor
+  let l:last = get(a:status, 'lastError', l:state.error)
+  if !empty(l:last)
+    echomsg 'last error ' . l:last
+  endif
+endfunction
+
+function! s:log(...) abort
+  call pollux#execute('pollux.status', {}, {r, e -> s:tell(r, e) ? execute('tabedit ' . fnameescape(r.log)) : 0})
+endfunction
+
+function! s:run(args, ...) abort
+  let l:cli = empty(a:args) ? pollux#setting('cli') : a:args
+  let l:cli = type(l:cli) == v:t_list ? l:cli : [l:cli]
+  if !has('terminal')
+    return s:fail('this Vim has no terminal; start the CLI in another one')
+  elseif !executable(l:cli[0])
+    return s:fail('there is no command ' . l:cli[0] . '; install Gemini CLI: npm install -g @google/gemini-cli')
+  endif
+  execute pollux#setting('split') 'new'
+  call term_start(l:cli, {'curwin': 1, 'term_name': 'gemini'})
+  let b:pollux_cli = 1
+endfunction
+
+function! s:send(args, range, first, last) abort
+  let l:path = pollux#context#file(bufnr('%'))
+  if empty(l:path)
+    return s:fail('this buffer is no file on disk')
+  endif
+  for l:buf in has('terminal') ? term_list() : []
+    if getbufvar(l:buf, 'pollux_cli') && term_getstatus(l:buf) =~# 'running'
+      let l:mention = '@' . substitute(fnamemodify(l:path, ':.'), '[[:blank:]\\]', '\\&', 'g')
+      return term_sendkeys(l:buf, l:mention . (a:range > 0 ? printf(' lines %d-%d ', a:first, a:last) : ' '))
+    endif
+  endfor
+  call s:fail('no CLI runs here; start one with :Pollux run')
+endfunction
+
+let s:commands = {
+      \ 'accept': function('s:accept'), 'accept-all': function('s:accept_all'), 'reject': function('s:reject'), 'review': function('s:review'),
+      \ 'policy': function('s:policy'), 'page': function('s:page'), 'start': function('s:start'), 'stop': function('s:stop'),
+      \ 'restart': function('s:restart'), 'status': function('s:status'), 'log': function('s:log'), 'run': function('s:run'), 'send': function('s:send')}
+
+function! pollux#command#run(args, range, first, last) abort
+  let l:name = get(a:args, 0, 'status')
+  if !has_key(s:commands, l:name)
+    return s:fail('there is no :Pollux ' . l:name . '; see :help :Pollux')
+  endif
+  call s:commands[l:name](a:args[1:], a:range, a:first, a:last)
+endfunction
+
+function! pollux#command#complete(lead, line, position) abort
+  let l:words = split(strpart(a:line, 0, a:position), '\s\+', 1)
+  let l:choices = keys(s:commands)
+  if len(l:words) > 2
+    let l:choices = l:words[1] ==# 'accept-all' ? ['session', 'file']
+          \ : l:words[1] !=# 'policy' ? [] : len(l:words) == 3 ? ['ask', 'accept', 'terminal'] : ['session', 'file', 'pattern']
+  endif
+  return sort(filter(copy(l:choices), 'stridx(v:val, a:lead) == 0'))
+endfunction

@@ -1,0 +1,399 @@
+" Diffs: proposals of the CLI's, one on show in a tab page of its own, the others in a queue.
+
+let s:queue = [] " in the order in which they came; see pollux#diff#open() for their fields
+let s:moved = reltime()
+let s:waiter = -1
+let s:serial = 0
+
+augroup pollux_diff
+augroup END
+
+function! pollux#diff#say(message, ...) abort
+  if !pollux#setting('notify') && !a:0
+    return
+  endif
+  execute 'echohl' get(a:000, 0, 'None')
+  " A message that is too long would ask for a key.
+  echomsg strcharpart('[pollux] ' . a:message, 0, max([20, &columns - 14]))
+  echohl None
+endfunction
+
+function! s:find(id) abort
+  for l:d in s:queue
+    if l:d.id ==# a:id
+      return l:d
+    endif
+  endfor
+  return {}
+endfunction
+
+function! pollux#diff#list() abort
+  return s:queue
+endfunction
+
+" The diff on show, {} when there is none.
+function! pollux#diff#current() abort
+  for l:d in s:queue
+    if index(l:d.buffers, bufnr('%')) >= 0
+      return l:d
+    endif
+  endfor
+  for l:d in s:queue
+    if s:visible(l:d)
+      return l:d
+    endif
+  endfor
+  return {}
+endfunction
+
+function! s:visible(d) abort
+  return !empty(a:d.buffers) && !empty(win_findbuf(a:d.buffers[1]))
+endfunction
+
+" The text of a proposal as it is now.
+function! pollux#diff#content(d) abort
+  if empty(a:d.buffers) || !bufloaded(a:d.buffers[1]) || getbufvar(a:d.buffers[1], 'changedtick') == a:d.tick
+    return a:d.new
+  endif
+  return pollux#text#read(a:d.buffers[1])
+endfunction
+
+" The diffs as a companion that has come back wants to hear of them.
+function! pollux#diff#announce() abort
+  return map(copy(s:queue), '{"diffId": v:val.id, "filePath": v:val.path, "content": pollux#diff#content(v:val)}')
+endfunction
+
+" The name of the file's language, without starting anything that a language starts.
+function! s:syntax_of(path) abort
+  let l:open = pollux#diff#buffer(a:path)
+  if l:open > 0 && !empty(getbufvar(l:open, '&filetype'))
+    return getbufvar(l:open, '&filetype')
+  endif
+  if !exists('#filetypedetect#BufRead')
+    return ''
+  endif
+  let l:ignored = &eventignore
+  set eventignore=FileType,Syntax
+  try
+    execute 'doautocmd <nomodeline> filetypedetect BufRead' fnameescape(a:path)
+  catch
+  finally
+    let l:found = &filetype
+    setlocal filetype=
+    let &eventignore = l:ignored
+  endtry
+  return l:found
+endfunction
+
+" Makes the current, empty buffer one side of a diff.
+function! s:scratch(d, side, content) abort
+  setlocal buftype=nofile bufhidden=wipe noswapfile nobuflisted
+  execute 'silent keepalt file' fnameescape('pollux://' . a:d.number . '/' . a:side . (a:d.path[0] ==# '/' ? '' : '/') . a:d.path)
+  call pollux#text#fill(a:content)
+  let b:pollux_diff = a:d.id
+  nnoremap <buffer> <silent> ZZ :Pollux accept<CR>
+  cnoreabbrev <buffer> <expr> x getcmdtype() ==# ':' && getcmdline() ==# 'x' ? 'wq' : 'x'
+  return bufnr('%')
+endfunction
+
+function! s:remember() abort
+  let l:origin = {'win': win_getid(), 'sizes': winrestcmd(), 'views': {}, 'terminal': mode() ==# 't'}
+  if exists('*win_execute')
+    for l:win in range(1, winnr('$'))
+      let l:id = win_getid(l:win)
+      call win_execute(l:id, 'let l:origin.views[l:id] = winsaveview()')
+    endfor
+  endif
+  return l:origin
+endfunction
+
+function! s:restore(origin) abort
+  if !win_gotoid(a:origin.win)
+    return
+  endif
+  execute a:origin.sizes
+  for [l:id, l:view] in items(a:origin.views)
+    call win_execute(str2nr(l:id), 'call winrestview(l:view)')
+  endfor
+  if a:origin.terminal && &buftype ==# 'terminal' && mode() !=# 't'
+    call feedkeys('i', 'n')
+  endif
+endfunction
+
+" Shows a diff now, and takes the focus.
+function! pollux#diff#show(d) abort
+  if s:visible(a:d)
+    call win_gotoid(win_findbuf(a:d.buffers[1])[0])
+    return
+  endif
+  let a:d.origin = s:remember()
+  if mode() ==# 't'
+    call feedkeys("\<C-\>\<C-n>", 'nx')
+  elseif mode() =~# '^[iR]'
+    stopinsert
+  endif
+  tabnew
+  let l:left = s:scratch(a:d, 'before', a:d.old)
+  setlocal nomodifiable
+  rightbelow vnew
+  let l:right = s:scratch(a:d, 'proposal', a:d.new)
+  setlocal buftype=acwrite
+  let l:syntax = s:syntax_of(a:d.path)
+  setlocal nomodified
+  let a:d.tick = b:changedtick
+  let a:d.buffers = [l:left, l:right]
+  for l:buf in a:d.buffers
+    if !empty(l:syntax)
+      call setbufvar(l:buf, '&syntax', l:syntax)
+    endif
+    call win_gotoid(win_findbuf(l:buf)[0])
+    diffthis
+  endfor
+  wincmd =
+  augroup pollux_diff
+    execute printf('autocmd BufWriteCmd <buffer=%d> call s:written(%s)', l:right, string(a:d.id))
+    execute printf('autocmd BufWinLeave,BufWipeout <buffer=%d> call s:left(%s)', l:right, string(a:d.id))
+    execute printf('autocmd QuitPre <buffer=%d> call setbufvar(%d, "&modified", 0) | call s:left(%s, 1)', l:left, l:right, string(a:d.id))
+    execute printf('autocmd QuitPre <buffer=%d> setlocal nomodified', l:right)
+    execute printf('autocmd TextChanged,TextChangedI <buffer=%d> setlocal nomodified | call s:changed(%s)', l:right, string(a:d.id))
+  augroup END
+  let l:more = len(s:queue) > 1 ? printf(', %d more wait', len(s:queue) - 1) : ''
+  if pollux#diff#unsaved(a:d.path)
+    call pollux#diff#say(a:d.title . ': :w accepts, :q rejects' . l:more . '; your unsaved changes of it are kept, and not in this diff', 'WarningMsg')
+  else
+    call pollux#diff#say(a:d.title . ': :w accepts, :q rejects' . l:more)
+  endif
+endfunction
+
+" Saving by itself, in another autocommand, must not accept.
+function! s:written(id) abort
+  let l:stack = expand('<stack>')
+  if l:stack !=# '<stack>' && len(split(l:stack, 'Autocommands for', 1)) > 2
+    setlocal nomodified
+    return
+  endif
+  let l:d = s:find(a:id)
+  if !empty(l:d)
+    call pollux#diff#accept(l:d)
+  endif
+endfunction
+
+" The view has gone, or (with more) should.
+function! s:left(id, ...) abort
+  let l:now = a:0
+  call timer_start(0, {-> s:gone(a:id, l:now)})
+endfunction
+
+function! s:gone(id, now) abort
+  let l:d = s:find(a:id)
+  if !empty(l:d) && (a:now || !s:visible(l:d))
+    call pollux#diff#reject(l:d)
+  endif
+endfunction
+
+" A throttled report of what the user edits.
+function! s:changed(id) abort
+  let l:d = s:find(a:id)
+  if !empty(l:d) && !get(l:d, 'reporting')
+    let l:d.reporting = 1
+    call timer_start(200, {-> s:report(l:d)})
+  endif
+endfunction
+
+function! s:report(d) abort
+  let a:d.reporting = 0
+  if empty(s:find(a:d.id)) || !s:visible(a:d)
+    return
+  endif
+  let l:content = pollux#diff#content(a:d)
+  if pollux#text#valid(a:d.buffers[1], l:content)
+    call pollux#rpc#notify('pollux/didChangeDiff', {'diffId': a:d.id, 'version': getbufvar(a:d.buffers[1], 'changedtick'), 'content': l:content})
+  endif
+endfunction
+
+" The loaded buffer of a file, 0 when there is none.
+function! pollux#diff#buffer(path) abort
+  let l:real = resolve(a:path)
+  for l:buf in range(1, bufnr('$'))
+    if bufloaded(l:buf) && empty(getbufvar(l:buf, '&buftype')) && !empty(bufname(l:buf)) && resolve(fnamemodify(bufname(l:buf), ':p')) ==# l:real
+      return l:buf
+    endif
+  endfor
+  return 0
+endfunction
+
+" Whether a file has unsaved changes here.
+function! pollux#diff#unsaved(path) abort
+  let l:buf = pollux#diff#buffer(a:path)
+  return l:buf > 0 && getbufvar(l:buf, '&modified')
+endfunction
+
+" Takes the view away and puts the user back.
+function! s:hide(d) abort
+  let l:here = empty(a:d.buffers) ? 0 : index(a:d.buffers, bufnr('%')) >= 0 || !s:visible(a:d)
+  for l:buf in a:d.buffers
+    execute printf('autocmd! pollux_diff * <buffer=%d>', l:buf)
+    if bufexists(l:buf)
+      execute 'silent! bwipeout!' l:buf
+    endif
+  endfor
+  if l:here
+    call s:restore(a:d.origin)
+  endif
+endfunction
+
+" The one place where a diff ends; it is out of the queue before anything is
+" closed, and that happens when the command that ended it is over.
+function! s:finish(d) abort
+  let l:i = index(s:queue, a:d)
+  if l:i < 0
+    return 0
+  endif
+  call remove(s:queue, l:i)
+  call timer_start(0, {-> s:tidy(a:d)})
+  return 1
+endfunction
+
+function! s:tidy(d) abort
+  call s:hide(a:d)
+  call pollux#diff#pump()
+  call pollux#context#touch(0)
+endfunction
+
+" Accepts a diff with its text as it is now.
+function! pollux#diff#accept(d) abort
+  let l:content = pollux#diff#content(a:d)
+  if !empty(a:d.buffers) && l:content !=# a:d.new && !pollux#text#valid(a:d.buffers[1], l:content)
+    return pollux#diff#say('the proposal holds bytes that are not UTF-8; it cannot be accepted like this', 'ErrorMsg')
+  endif
+  if empty(l:content) && !empty(a:d.new)
+    return pollux#diff#say('an emptied proposal cannot be accepted: the CLI would write its own text; reject it instead', 'ErrorMsg')
+  endif
+  if s:finish(a:d)
+    call pollux#rpc#notify('pollux/diffResolved', {'diffId': a:d.id, 'outcome': 'accepted', 'content': l:content})
+    call s:follow(a:d.path)
+  endif
+endfunction
+
+function! pollux#diff#reject(d) abort
+  if s:finish(a:d)
+    call pollux#rpc#notify('pollux/diffResolved', {'diffId': a:d.id, 'outcome': 'rejected'})
+  endif
+endfunction
+
+" Shows in the user's buffer what the CLI writes, as soon as it has.
+function! s:follow(path) abort
+  let l:state = {'path': a:path, 'tries': 0, 'before': [getftime(a:path), getfsize(a:path)], 'told': 0}
+  call timer_start(150, function('s:look', [l:state]), {'repeat': 60})
+endfunction
+
+function! s:look(state, timer) abort
+  let l:buf = pollux#diff#buffer(a:state.path)
+  if l:buf == 0
+    return pollux#context#touch(1)
+  endif
+  if getbufvar(l:buf, '&modified')
+    if !a:state.told && [getftime(a:state.path), getfsize(a:state.path)] != a:state.before
+      let a:state.told = 1
+      call pollux#diff#say(fnamemodify(a:state.path, ':t') . ' was written by the CLI; your unsaved changes are kept', 'WarningMsg')
+    endif
+    return
+  endif
+  if mode() !~# '^[nt]'
+    return
+  endif
+  let l:auto = getbufvar(l:buf, '&autoread')
+  call setbufvar(l:buf, '&autoread', 1)
+  execute 'silent! checktime' l:buf
+  call setbufvar(l:buf, '&autoread', l:auto)
+endfunction
+
+" Whether the user would not mind another tab page now.
+function! s:idle() abort
+  let l:focus = pollux#setting('focus')
+  if l:focus ==# 'never' || mode(1) =~# '^[cr]' || exists('*getcmdwintype') && !empty(getcmdwintype())
+    return 0
+  endif
+  if l:focus ==# 'now'
+    return 1
+  endif
+  return mode(1) =~# '^[nt]' && mode(1) !~# '^no' && (!exists('*state') || empty(state('mo'))) && reltimefloat(reltime(s:moved)) * 1000 >= pollux#setting('idle')
+endfunction
+
+" Opens the oldest diff when none is on show and the user pauses.
+function! pollux#diff#pump(...) abort
+  if a:0
+    let s:waiter = -1
+  endif
+  if empty(s:queue) || !empty(filter(copy(s:queue), 's:visible(v:val)')) || get(s:queue[0], 'held')
+    return
+  endif
+  if s:idle()
+    try
+      call pollux#diff#show(s:queue[0])
+    catch
+      let s:queue[0].held = 1
+      call pollux#diff#say('a diff cannot be shown: ' . v:exception . ' (try :Pollux review)', 'ErrorMsg')
+    endtry
+  elseif pollux#setting('focus') !=# 'never' && s:waiter < 0
+    let s:waiter = timer_start(100, function('pollux#diff#pump'))
+  endif
+endfunction
+
+" pollux/openDiff
+function! pollux#diff#open(p, id) abort
+  if &encoding !=# 'utf-8'
+    return pollux#rpc#fail(a:id, -32002, 'Vim runs with encoding ' . &encoding . ', which cannot hold every text; set encoding=utf-8')
+  endif
+  let l:known = s:find(a:p.diffId)
+  if !empty(l:known)
+    call s:finish(l:known)
+  endif
+  let s:serial += 1
+  let l:d = {'id': a:p.diffId, 'number': s:serial, 'path': a:p.filePath, 'title': empty(a:p.title) ? a:p.filePath : a:p.title,
+        \ 'old': a:p.oldText, 'new': a:p.newText, 'buffers': [], 'tick': -1, 'origin': {}}
+  call add(s:queue, l:d)
+  call pollux#rpc#reply(a:id, {'opened': v:true, 'bufferModified': pollux#diff#unsaved(l:d.path) ? v:true : v:false})
+  call pollux#diff#pump()
+  if !s:visible(l:d)
+    call pollux#diff#say(l:d.title . ' waits: :Pollux review shows it')
+  endif
+endfunction
+
+" pollux/closeDiff
+function! pollux#diff#close(p, id) abort
+  let l:d = s:find(a:p.diffId)
+  if empty(l:d)
+    return pollux#rpc#fail(a:id, -32602, 'no diff ' . a:p.diffId)
+  endif
+  let l:content = pollux#diff#content(l:d)
+  if !empty(l:d.buffers) && l:content !=# l:d.new && !pollux#text#valid(l:d.buffers[1], l:content)
+    let l:content = l:d.new
+  endif
+  call pollux#rpc#reply(a:id, {'content': l:content})
+  if s:finish(l:d) && get(a:p, 'outcome', '') !=# 'rejected'
+    call s:follow(l:d.path) " the CLI may write it
+  endif
+endfunction
+
+" Ends every diff without a word: its companion has ended in good order, and rejected them.
+function! pollux#diff#clear() abort
+  for l:d in copy(s:queue)
+    call s:finish(l:d)
+  endfor
+endfunction
+
+function! s:moves() abort
+  let s:moved = reltime()
+endfunction
+
+function! pollux#diff#start() abort
+  augroup pollux_moves
+    autocmd!
+    for s:event in ['CursorMoved', 'CursorMovedI', 'TextChanged', 'TextChangedI', 'InsertEnter', 'InsertLeave', 'CmdlineEnter', 'CmdlineLeave', 'ModeChanged']
+      if exists('##' . s:event)
+        execute 'autocmd' s:event '* call s:moves()'
+      endif
+    endfor
+  augroup END
+endfunction

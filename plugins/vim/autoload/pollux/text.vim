@@ -1,0 +1,85 @@
+" Texts as pollux has them, and buffers as Vim has them.
+
+let s:bom = "\ufeff"
+
+" The number of UTF-16 units in the first {byte} bytes of {line}.
+function! pollux#text#utf16(line, byte) abort
+  let l:s = strpart(a:line, 0, a:byte)
+  if l:s !~# '[^\x01-\x7f]'
+    return strlen(l:s)
+  endif
+  let l:n = strchars(l:s)
+  if exists('*str2list') && l:s =~# "[\U10000-\U10ffff]"
+    for l:c in str2list(l:s)
+      let l:n += l:c > 0xffff
+    endfor
+  elseif l:s =~# "[\U10000-\U10ffff]"
+    let l:n += strchars(substitute(l:s, "[\x01-\uffff]", '', 'g'))
+  endif
+  return l:n
+endfunction
+
+" Fills the current buffer so that pollux#text#read() gives {text} back, byte
+" for byte: byte order mark, line ends and a missing last one become its options.
+function! pollux#text#fill(text) abort
+  let l:text = a:text
+  let l:marked = strpart(l:text, 0, 3) ==# s:bom
+  if l:marked
+    let l:text = strpart(l:text, 3)
+  endif
+  let l:final = empty(l:text) || l:text[-1:] ==# "\n"
+  let l:lines = split(l:text, "\n", 1)
+  if l:final && !empty(l:text)
+    call remove(l:lines, -1)
+  endif
+  " Only where every line ends in CR LF they are the format, else characters.
+  let l:ended = l:final ? l:lines : l:lines[:-2]
+  let l:dos = !empty(l:text) && !empty(l:ended) && match(l:ended, '\r\@<!$') < 0
+  let b:pollux_blank = l:final && !empty(l:text) && len(l:lines) == 1 && l:lines[0] =~# '^\r\=$'
+  if l:dos
+    let l:last = l:final ? [] : [l:lines[-1]]
+    let l:lines = map(copy(l:ended), 'v:val[:-2]') + l:last
+  endif
+  setlocal modifiable
+  let l:levels = &l:undolevels
+  setlocal undolevels=-1 " the filling is nothing to undo
+  silent keepjumps %delete _
+  call setline(1, l:lines)
+  let &l:undolevels = l:levels
+  let &l:fileformat = l:dos ? 'dos' : 'unix'
+  setlocal nofixendofline
+  let &l:endofline = l:final
+  let &l:bomb = l:marked
+  setlocal nomodified
+endfunction
+
+" The text of a buffer as it would be written.
+function! pollux#text#read(buf) abort
+  let l:lines = getbufline(a:buf, 1, '$')
+  let l:bom = getbufvar(a:buf, '&bomb') ? s:bom : ''
+  if l:lines ==# [''] && !getbufvar(a:buf, 'pollux_blank')
+    return l:bom " one empty line is how a buffer shows no text
+  endif
+  let l:format = getbufvar(a:buf, '&fileformat')
+  let l:eol = l:format ==# 'dos' ? "\r\n" : l:format ==# 'mac' ? "\r" : "\n"
+  return l:bom . join(l:lines, l:eol) . (getbufvar(a:buf, '&endofline') ? l:eol : '')
+endfunction
+
+" Whether JSON can carry {text}: it is UTF-8, and holds no NUL (which Vim keeps as a line feed).
+function! pollux#text#valid(buf, text) abort
+  return match(getbufline(a:buf, 1, '$'), "\n") < 0 && (a:text !~# '[^\x01-\x7f]' || json_decode(json_encode(a:text)) ==# a:text)
+endfunction
+
+function! pollux#text#uri(path) abort
+  let l:path = has('win32') ? tr(a:path, '\', '/') : a:path
+  let l:path = substitute(l:path, '[^A-Za-z0-9/._~:@$&+=,;!*()-]', '\=s:escape(submatch(0))', 'g')
+  return 'file://' . (l:path[0] ==# '/' ? '' : '/') . l:path
+endfunction
+
+function! s:escape(char) abort
+  let l:out = ''
+  for l:i in range(strlen(a:char))
+    let l:out .= printf('%%%02X', char2nr(a:char[l:i], 0) % 256)
+  endfor
+  return l:out
+endfunction
