@@ -1,0 +1,158 @@
+package manifest
+
+// decode fills a Manifest from whatever has the right kind; what has not was
+// reported and counts as absent. Rights are the exception to nothing here: a
+// level or host that is not understood grants nothing.
+func decode(root *node, data []byte) *Manifest {
+	m := &Manifest{
+		Name:          str(root.get("name")),
+		Version:       str(root.get("version")),
+		Description:   str(root.get("description")),
+		ContextFiles:  strs(root.get("contextFileName")),
+		ExcludeTools:  strs(root.get("excludeTools")),
+		PlanDirectory: str(root.get("plan").get("directory")),
+		MigratedTo:    str(root.get("migratedTo")),
+	}
+	if v := root.get("version"); v != nil && v.kind == kindNumber {
+		m.Version = v.text
+	}
+	raw := func(n *node) string { return string(data[n.start:n.end]) }
+	if servers := root.get("mcpServers"); servers != nil {
+		for _, s := range servers.members {
+			m.MCPServers = append(m.MCPServers, decodeServer(s.name, s.value, raw(s.value)))
+		}
+	}
+	each(root, "settings", func(n *node) {
+		m.Settings = append(m.Settings, Setting{str(n.get("name")), str(n.get("description")), str(n.get("envVar")), truth(n.get("sensitive"))})
+	})
+	each(root, "themes", func(n *node) { m.Themes = append(m.Themes, Theme{str(n.get("name")), raw(n)}) })
+	if p := root.get("permissions"); p != nil {
+		m.HasPermissions, m.Permissions = true, decodePermissions(p)
+	}
+	each(root, "tools", func(n *node) { m.Tools = append(m.Tools, decodeTool(n)) })
+	each(root, "docs", func(n *node) {
+		m.Docs = append(m.Docs, Doc{str(n.get("name")), str(n.get("description")), str(n.get("file"))})
+	})
+	each(root, "examples", func(n *node) {
+		m.Examples = append(m.Examples, Example{str(n.get("prompt")), str(n.get("tool_call"))})
+	})
+	m.Unknown = unknownFields(root, raw)
+	return m
+}
+
+func unknownFields(root *node, raw func(*node) string) map[string]string {
+	var out map[string]string
+	known := map[string]bool{}
+	for _, f := range table().fields {
+		known[f.name] = true
+	}
+	if root.kind != kindObject {
+		return nil
+	}
+	for _, m := range root.members {
+		if !known[m.name] {
+			if out == nil {
+				out = map[string]string{}
+			}
+			out[m.name] = raw(m.value)
+		}
+	}
+	return out
+}
+
+func decodeServer(name string, n *node, raw string) MCPServer {
+	s := MCPServer{
+		Name: name, JSON: raw, Description: str(n.get("description")), Command: str(n.get("command")),
+		Args: strs(n.get("args")), Cwd: str(n.get("cwd")), URL: str(n.get("httpUrl")),
+	}
+	if s.URL == "" {
+		s.URL = str(n.get("url"))
+	}
+	if s.URL == "" && s.Command == "" {
+		s.URL = str(n.get("tcp"))
+	}
+	s.Env, s.Headers, s.SignIn = textMap(n.get("env")), textMap(n.get("headers")), str(n.get("authProviderType"))
+	return s
+}
+
+// textMap is an object of texts; nil when n is none.
+func textMap(n *node) map[string]string {
+	if n == nil || n.kind != kindObject {
+		return nil
+	}
+	m := make(map[string]string, len(n.members))
+	for _, e := range n.members {
+		m[e.name] = str(e.value)
+	}
+	return m
+}
+
+func decodeTool(n *node) Tool {
+	t := Tool{
+		Name: str(n.get("name")), Description: str(n.get("description")),
+		Executable: str(n.get("executable")), Runtime: str(n.get("runtime")), Output: str(n.get("output")),
+	}
+	if n.get("output") == nil {
+		t.Output = "string"
+	}
+	each(n, "args", func(a *node) {
+		t.Args = append(t.Args, Arg{str(a.get("name")), str(a.get("type")), str(a.get("description"))})
+	})
+	return t
+}
+
+func decodePermissions(n *node) Permissions {
+	var p Permissions
+	files := n.get("filesystem")
+	p.Read, _ = ParseAccess(str(files.get("read")))
+	p.Write, _ = ParseAccess(str(files.get("write")))
+	hosts := n.get("network").get("allowedHosts")
+	if hosts == nil || hosts.kind != kindArray {
+		return p
+	}
+	for _, text := range strs(hosts) {
+		if h, err := ParseHost(text); err == nil {
+			p.Hosts = append(p.Hosts, h)
+		}
+	}
+	return p
+}
+
+func str(n *node) string {
+	if n == nil || n.kind != kindString {
+		return ""
+	}
+	return n.text
+}
+
+func truth(n *node) bool { return n != nil && n.kind == kindBool && n.text == "true" }
+
+// strs is a list of strings, or a string as a list of one.
+func strs(n *node) []string {
+	if n == nil {
+		return nil
+	}
+	if n.kind == kindString {
+		return []string{n.text}
+	}
+	var out []string
+	for _, i := range n.items {
+		if i.kind == kindString {
+			out = append(out, i.text)
+		}
+	}
+	return out
+}
+
+// each calls f for the objects of a list.
+func each(n *node, list string, f func(*node)) {
+	l := n.get(list)
+	if l == nil {
+		return
+	}
+	for _, item := range l.items {
+		if item.kind == kindObject {
+			f(item)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+)
+
+// hookCommands reads what hooks/hooks.json makes the CLI run, as lines such as
+// "SessionStart: node start.js". Who agrees to an extension agrees to these,
+// so that an update that exchanges one is seen. An unreadable file is a line, too.
+func (c *checker) hookCommands(path string) []string {
+	unreadable := func(why string) []string {
+		c.found = append(c.found, placed{at: len(c.data), Finding: Finding{
+			Severity: Warning, File: c.shown, Text: path,
+			Message: fmt.Sprintf("%q cannot be read: %s", path, why), Fix: "correct it, or remove it",
+		}})
+		return []string{"what they are could not be read"}
+	}
+	f, err := Open(c.folder.root, path)
+	if errors.Is(err, errOutside) {
+		c.outside(path)
+	}
+	if err != nil {
+		return unreadable(err.Error())
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
+	if err != nil || len(data) > maxBytes {
+		return unreadable("it is too big")
+	}
+	first := ""
+	root, complete := parse(data, func(at, _ int, message, _ string) {
+		if line, column := place(data, at); first == "" {
+			first = fmt.Sprintf("%d:%d: %s", line, column, message)
+		}
+	})
+	if !complete || first != "" {
+		return unreadable(first)
+	}
+	var out []string
+	hooks := root.get("hooks")
+	if hooks == nil {
+		return nil
+	}
+	for _, event := range hooks.members {
+		for _, group := range event.value.items {
+			for _, h := range items(group.get("hooks")) {
+				out = append(out, hookLine(event.name, group, h))
+			}
+		}
+	}
+	return out
+}
+
+func hookLine(event string, group, hook *node) string {
+	line := event
+	if m := str(group.get("matcher")); m != "" && m != "*" {
+		line += " of " + m
+	}
+	command := str(hook.get("command"))
+	if command == "" {
+		command = "a hook of type " + str(hook.get("type"))
+	}
+	return line + ": " + command
+}
+
+func items(n *node) []*node {
+	if n == nil {
+		return nil
+	}
+	return n.items
+}

@@ -1,0 +1,186 @@
+package manifest
+
+import (
+	"errors"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// schemes are those whose port is known; any other needs one written out.
+func schemePort(scheme string) int {
+	switch scheme {
+	case "https", "wss":
+		return 443
+	case "http", "ws":
+		return 80
+	}
+	return 0
+}
+
+// ParseHost reads an entry of allowedHosts (SPEC E-2): host (ports 443 and
+// 80), scheme://host[:port], or *.domain. Errors say what is wrong with it.
+func ParseHost(text string) (Host, error) {
+	h := Host{Text: text, Ports: []int{443, 80}}
+	rest := strings.ToLower(text)
+	if scheme, after, ok := strings.Cut(rest, "://"); ok {
+		if scheme == "" || strings.IndexFunc(scheme, func(r rune) bool { return r < 'a' || r > 'z' }) >= 0 {
+			return Host{}, errors.New("the scheme before :// may have letters only")
+		}
+		h.Scheme, rest = scheme, after
+		port := schemePort(scheme)
+		var err error
+		if rest, port, err = cutPort(rest, port); err != nil {
+			return Host{}, err
+		}
+		h.Ports = []int{port}
+	}
+	if strings.ContainsAny(rest, "/?#@%\\ \t\n") {
+		return Host{}, errors.New("an allowed host is a host, without path, user, query or blanks")
+	}
+	if strings.HasPrefix(rest, "*.") {
+		h.Wildcard, rest = true, rest[2:]
+	}
+	h.Name = strings.TrimSuffix(rest, ".")
+	return h, checkHostName(h)
+}
+
+// cutPort takes the port from host:port; without one it is the scheme's own.
+func cutPort(rest string, port int) (string, int, error) {
+	host, text, ok := rest, "", false
+	if i := strings.LastIndexByte(rest, ':'); i >= 0 && !strings.HasSuffix(rest, "]") {
+		host, text, ok = rest[:i], rest[i+1:], true
+	}
+	if !ok {
+		if port == 0 {
+			return "", 0, errors.New("this scheme has no port of its own, so the entry must name one")
+		}
+		return rest, port, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || n == 0 || text[0] == '+' {
+		return "", 0, errors.New("the port must be a number from 1 to 65535")
+	}
+	return host, int(n), nil
+}
+
+func checkHostName(h Host) error {
+	name := h.Name
+	if inner, ok := strings.CutPrefix(name, "["); ok {
+		addr, err := netip.ParseAddr(strings.TrimSuffix(inner, "]"))
+		if err != nil || !addr.Is6() || addr.Zone() != "" || !strings.HasSuffix(name, "]") || h.Wildcard {
+			return errors.New("this is not an IPv6 address in brackets")
+		}
+		return nil
+	}
+	switch {
+	case name == "" || name == "*":
+		return errors.New("an allowed host needs a name; there is no way to allow every host")
+	case strings.Contains(name, "*"):
+		return errors.New("a * can stand only for the first part of a name, as in *.example.com")
+	case strings.Contains(name, ":"):
+		return errors.New("a port needs its scheme before the host")
+	case len(name) > 253:
+		return errors.New("a host name has at most 253 characters")
+	}
+	labels := strings.Split(name, ".")
+	for _, l := range labels {
+		if err := checkLabel(l); err != nil {
+			return err
+		}
+	}
+	last := labels[len(labels)-1]
+	if last[0] >= '0' && last[0] <= '9' {
+		// 127.1, 0x7f.1 and 2130706433 are addresses to some programs and names to others.
+		if addr, err := netip.ParseAddr(name); err != nil || addr.String() != name || h.Wildcard {
+			return errors.New("this is not an IPv4 address in its usual form")
+		}
+	}
+	if h.Wildcard && len(labels) < 2 {
+		return errors.New("a wildcard this wide would allow a whole top-level domain")
+	}
+	return nil
+}
+
+func checkLabel(l string) error {
+	if l == "" || len(l) > 63 || l[0] == '-' || l[len(l)-1] == '-' {
+		return errors.New("the parts of a host name have 1 to 63 characters and no dash at either end")
+	}
+	for _, r := range l {
+		if r > 127 {
+			return errors.New("a host name is written in ASCII, others in their xn-- form, so that look-alikes are seen")
+		}
+		if (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '_' {
+			return errors.New("a host name may have only letters, digits, dashes and dots")
+		}
+	}
+	return nil
+}
+
+// hostFix guesses what a rejected entry should have been.
+func hostFix(text string) string {
+	scheme, rest, ok := strings.Cut(text, "://")
+	if !ok {
+		rest, scheme = text, "https"
+	}
+	if i := strings.IndexAny(rest, "/?#"); i > 0 {
+		rest = rest[:i]
+	}
+	guess := scheme + "://" + rest
+	if h, err := ParseHost(guess); err == nil && guess != text {
+		return "write " + strconv.Quote(h.Text)
+	}
+	return "write host, scheme://host[:port] or *.domain"
+}
+
+// String is the entry as a person reads it, with its ports when they are unusual.
+func (h Host) String() string {
+	s := h.Name
+	if h.Wildcard {
+		s = "every host below " + s
+	}
+	var more []string
+	switch {
+	case h.Scheme == "":
+	case len(h.Ports) == 1 && h.Ports[0] == schemePort(h.Scheme):
+		more = append(more, h.Scheme+" only")
+	default:
+		more = append(more, h.Scheme, "port "+strconv.Itoa(h.Ports[0]))
+	}
+	if h.Local() {
+		more = append(more, "your own machine or network")
+	}
+	if len(more) > 0 {
+		s += " (" + strings.Join(more, ", ") + ")"
+	}
+	return s
+}
+
+// Local says whether the entry names this machine or an address that the
+// internet cannot reach.
+func (h Host) Local() bool {
+	if h.Name == "localhost" || strings.HasSuffix(h.Name, ".localhost") || strings.HasSuffix(h.Name, ".local") || strings.HasSuffix(h.Name, ".internal") {
+		return true
+	}
+	addr, err := netip.ParseAddr(strings.Trim(h.Name, "[]"))
+	addr = addr.Unmap()
+	return err == nil && (addr.IsLoopback() || addr.IsPrivate() || addr.IsLinkLocalUnicast() || addr.IsUnspecified() || addr.IsMulticast())
+}
+
+// Covers says whether everything that other allows, h allows too.
+func (h Host) Covers(other Host) bool {
+	if h.Scheme != "" && h.Scheme != other.Scheme {
+		return false
+	}
+	for _, p := range other.Ports {
+		if !slices.Contains(h.Ports, p) {
+			return false
+		}
+	}
+	if !h.Wildcard {
+		return !other.Wildcard && h.Name == other.Name
+	}
+	// *.a.b covers x.a.b and *.x.a.b, and itself; not a.b.
+	return strings.HasSuffix(other.Name, "."+h.Name) || other.Wildcard && other.Name == h.Name
+}

@@ -1,0 +1,197 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// semver is the form of https://semver.org with the leading v that the CLI tolerates.
+var semver = regexp.MustCompile(`^v?(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
+
+// whole judges what concerns several fields.
+func (c *checker) whole(n *node) {
+	lists := []struct{ list, field, what string }{
+		{"tools", "name", "tool"}, {"docs", "name", "document"}, {"settings", "envVar", "variable"}, {"themes", "name", "theme"},
+	}
+	for _, l := range lists {
+		if list := n.get(l.list); list != nil {
+			c.inField(l.list, func() { c.unique(list, l.field, l.what) })
+		}
+	}
+	tools := n.get("tools")
+	if tools != nil && len(tools.items) > 0 && n.get("permissions") == nil {
+		c.inField("tools", func() {
+			c.say(Note, tools.start, tools.start, "there is no \"permissions\" block, so the tools may touch no files of the user's and no network", "")
+		})
+	}
+	if d := n.get("description"); (d == nil || d.text == "") && (tools != nil || n.get("docs") != nil) {
+		c.say(Note, n.start, n.start, "there is no description; the model learns from it when to use the extension", `add "description": "…"`)
+	}
+}
+
+func (c *checker) name(n *node) {
+	switch {
+	case !nameForm.MatchString(n.text): // reported by the shape
+	case strings.HasPrefix(n.text, "-"):
+		c.about(Warning, n, "the name begins with a dash, so commands take it for an option", "begin it with a letter")
+	case reserved(n.text):
+		c.about(Error, n, fmt.Sprintf("Windows reserves the name %q", n.text), "choose another")
+	case n.text != strings.ToLower(n.text):
+		c.about(Warning, n, "the name has capital letters; on some disks it is the same as one without", fmt.Sprintf("write %q", strings.ToLower(n.text)))
+	}
+}
+
+func (c *checker) version(n *node) {
+	if n.text == "" {
+		c.about(Error, n, "the version is empty, and Gemini CLI does not load the extension", `write "1.0.0"`)
+	} else if !semver.MatchString(n.text) {
+		c.about(Warning, n, fmt.Sprintf("the version %q is no semantic version, so nothing can tell which of two is newer", n.text), "write it like 1.0.0")
+	}
+}
+
+func (c *checker) filesystem(n *node) {
+	read, write := n.get("read"), n.get("write")
+	if write == nil || write.kind != kindString {
+		return
+	}
+	w, err := ParseAccess(write.text)
+	r := None
+	if read != nil && read.kind == kindString {
+		var bad error
+		if r, bad = ParseAccess(read.text); bad != nil {
+			return
+		}
+	}
+	if err == nil && w > r {
+		c.inField("write", func() {
+			c.about(Warning, write, "who may change files may read them: this grants reading as well", fmt.Sprintf(`write "read": %q too, so that it can be seen`, w))
+		})
+	}
+}
+
+func (c *checker) host(n *node) {
+	h, err := ParseHost(n.text)
+	if err != nil {
+		c.about(Error, n, err.Error(), hostFix(n.text))
+		return
+	}
+	if h.Local() {
+		c.about(Note, n, fmt.Sprintf("%q is this machine or its own network: the extension can reach services that the internet cannot", n.text), "")
+	}
+}
+
+func (c *checker) argName(n *node) {
+	if n.text == "wait_for_previous" {
+		c.about(Error, n, `Gemini CLI adds an argument "wait_for_previous" to every tool for itself`, "choose another name")
+	}
+}
+
+// toolCall judges an example against the tools: its name and argument names.
+func (c *checker) toolCall(n *node) {
+	name, rest, ok := strings.Cut(strings.TrimSpace(n.text), "(")
+	if !ok || !strings.HasSuffix(rest, ")") {
+		c.about(Warning, n, "this is no call that the model could make", `write it like lintFile(file="src/index.js")`)
+		return
+	}
+	var known []string
+	if tools := c.root.get("tools"); tools != nil && tools.kind == kindArray {
+		for _, t := range tools.items {
+			if tn := t.get("name"); tn != nil && tn.kind == kindString {
+				known = append(known, tn.text)
+			}
+		}
+	}
+	if !slices.Contains(known, strings.TrimSpace(name)) {
+		fix := "name one of the tools"
+		if near, ok := nearest(name, known); ok {
+			fix = fmt.Sprintf("did you mean %q?", near)
+		}
+		c.about(Warning, n, fmt.Sprintf("the extension has no tool %q", name), fix)
+	}
+}
+
+func (c *checker) trust(n *node) {
+	if n.text == "true" {
+		c.about(Warning, n, "an extension cannot make its server trusted; Gemini CLI ignores this", "remove it")
+	}
+}
+
+func (c *checker) server(n *node) {
+	name := strings.TrimPrefix(c.path[len(c.path)-1], ".")
+	if strings.Contains(name, "_") {
+		c.about(Warning, n, fmt.Sprintf("the server's name %q has an underscore, at which Gemini CLI's policies cut it", name), "use dashes")
+	}
+	c.serverPaths(n)
+	for _, f := range []string{"command", "url", "httpUrl", "tcp"} {
+		if n.get(f) != nil {
+			return
+		}
+	}
+	c.about(Error, n, fmt.Sprintf("the server %q can be neither started nor reached", name), `add "command", or "httpUrl"`)
+}
+
+// serverPaths judges the files of the extension that a server's command line
+// names by ${extensionPath}: they run with all the user's rights.
+func (c *checker) serverPaths(n *node) {
+	words := []*node{n.get("command"), n.get("cwd")}
+	if args := n.get("args"); args != nil {
+		words = append(words, args.items...)
+	}
+	for _, w := range words {
+		rest, ours := strings.CutPrefix(str(w), "${extensionPath}")
+		rest = strings.TrimPrefix(strings.NewReplacer("${/}", "/", "${pathSeparator}", "/").Replace(rest), "/")
+		if !ours || rest == "" || strings.Contains(rest, "$") {
+			continue
+		}
+		err := CheckPath(rest)
+		if err == nil && c.folder != nil {
+			_, _, err = c.folder.resolve(rest)
+		}
+		switch {
+		case err == nil:
+		case errors.Is(err, fs.ErrNotExist):
+			c.about(Warning, w, fmt.Sprintf("there is no %q in the extension", rest), "build or add it, or correct the path")
+		default:
+			c.about(Error, w, fmt.Sprintf("%q cannot be used: %v", rest, err), "name a file inside the extension")
+		}
+	}
+}
+
+// variable warns of settings that would change how programs start rather
+// than what they know.
+func (c *checker) variable(n *node) {
+	name := strings.ToUpper(n.text)
+	switch {
+	case slices.Contains([]string{"PATH", "HOME", "SHELL", "IFS", "ENV", "BASH_ENV", "NODE_OPTIONS", "PERL5OPT", "RUBYOPT"}, name),
+		strings.HasPrefix(name, "LD_"), strings.HasPrefix(name, "DYLD_"), strings.HasPrefix(name, "PYTHON"), strings.HasPrefix(name, "GIT_"):
+		c.about(Error, n, fmt.Sprintf("%s decides how other programs start; a setting may not", n.text), "choose a variable of the extension's own")
+	case strings.HasPrefix(name, "GEMINI_CLI_"):
+		c.about(Warning, n, fmt.Sprintf("%s belongs to Gemini CLI", n.text), "choose a variable of the extension's own")
+	}
+}
+
+// ErrName marks a name that an extension cannot have.
+var ErrName = errors.New("not a name for an extension")
+
+// CheckName says what is wrong with the name of an extension, and nil when
+// nothing is. Gemini CLI takes the same letters; reserved names and a dash in front are ours to refuse.
+func CheckName(name string) error {
+	var why string
+	switch {
+	case !nameForm.MatchString(name):
+		why = "it may have only " + nameHint
+	case len(name) > maxName:
+		why = fmt.Sprintf("it may have at most %d characters", maxName)
+	case reserved(name):
+		why = "Windows reserves it"
+	case name[0] == '-':
+		why = "commands would take it for an option"
+	default:
+		return nil
+	}
+	return fmt.Errorf("%q is %w: %s", name, ErrName, why)
+}

@@ -1,0 +1,256 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Parse reads data, the content of the manifest that findings call file. It
+// looks at no other file. The manifest is never nil; with an Error among the
+// findings it holds what could be understood, so that a broken extension can
+// still be named, described and removed.
+func Parse(file string, data []byte) (*Manifest, Findings) {
+	c := &checker{shown: file, data: data}
+	return c.manifest(), c.findings()
+}
+
+// manifest reads, judges and decodes the text.
+func (c *checker) manifest() *Manifest {
+	if len(c.data) > maxBytes {
+		c.say(Error, 0, 0, fmt.Sprintf("the manifest has more than %d bytes", maxBytes), "move what is long into files")
+		return &Manifest{}
+	}
+	root, complete := parse(c.data, func(start, end int, message, fix string) { c.say(Error, start, end, message, fix) })
+	c.root, c.half = root, !complete
+	c.duplicates(root)
+	if complete || root.kind == kindObject {
+		c.value(root, table())
+	}
+	return decode(root, c.data)
+}
+
+// Load reads the manifest in dir and judges it together with the files there.
+// The error is for what keeps it from being read at all (none there:
+// fs.ErrNotExist); what is wrong with it is among the findings. The manifest is nil only with an error.
+func Load(dir string) (*Manifest, Findings, error) {
+	root, err := OpenFolder(dir)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the extension folder %q cannot be opened: %w", dir, cause(err))
+	}
+	defer root.Close()
+	c := &checker{shown: filepath.Join(dir, FileName), folder: newFolder(root)}
+	f, err := Open(root, FileName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, &noManifest{dir}
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("the manifest in %q cannot be read: %w", dir, err)
+	}
+	defer f.Close()
+	if c.data, err = io.ReadAll(io.LimitReader(f, maxBytes+1)); err != nil {
+		return nil, nil, fmt.Errorf("the manifest in %q cannot be read: %w", dir, cause(err))
+	}
+	m := c.manifest()
+	m.Found = c.conventions(m)
+	return m, c.findings(), nil
+}
+
+// OpenFolder is [os.OpenRoot] for a path that others chose: what is no folder is
+// refused instead of opened, since opening a pipe waits for a writer that never comes.
+func OpenFolder(dir string) (*os.Root, error) {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, &fs.PathError{Op: "open", Path: dir, Err: errNoFolder}
+	}
+	return os.OpenRoot(dir)
+}
+
+var errNoFolder = errors.New("it is not a folder")
+
+// noManifest says that a folder holds no manifest.
+type noManifest struct{ dir string }
+
+func (e *noManifest) Error() string {
+	return fmt.Sprintf("%q is no extension: it has no %s", e.dir, FileName)
+}
+func (e *noManifest) Is(target error) bool { return target == fs.ErrNotExist }
+
+// fileUse is what a manifest names a file for.
+type fileUse int
+
+const (
+	useText    fileUse = iota // a path somewhere else: only its form is judged
+	useRun                    // a tool's program
+	useRead                   // a document
+	useContext                // part of the first prompt; the CLI passes over a missing one
+)
+
+// file judges a path in the manifest, and the file itself where there is a folder to look in.
+func (c *checker) file(n *node, use fileUse) {
+	err := CheckPath(n.text)
+	switch {
+	case err != nil && use == useText:
+		c.about(Error, n, err.Error(), "name a folder below the workspace, such as plans")
+	case err != nil:
+		c.about(Error, n, err.Error(), "name a file inside the extension, such as tools/lint.py")
+	}
+	if err != nil || use == useText {
+		return
+	}
+	if !IsContent(n.text) {
+		c.about(Error, n, fmt.Sprintf("%q is not part of the extension's content, so nobody could tell when it changes", n.text), "put the file elsewhere in the extension")
+		return
+	}
+	if use == useContext && strings.Contains(n.text, "..") {
+		c.about(Warning, n, "Gemini CLI leaves out context files with .. in the name", "rename the file")
+	}
+	if c.folder == nil {
+		return
+	}
+	_, err = c.folder.file(n.text)
+	var gone *missing
+	switch {
+	case err == nil:
+	case errors.As(err, &gone):
+		fix := "create it, or correct the path"
+		if gone.near != "" {
+			fix = fmt.Sprintf("did you mean %q? The spelling must be the same", gone.near)
+		}
+		severity := Error
+		if use == useContext {
+			severity = Warning
+		}
+		c.about(severity, n, fmt.Sprintf("there is no file %q in the extension", n.text), fix)
+	default:
+		c.about(Error, n, fmt.Sprintf("%q cannot be used: %v", n.text, err), "put a regular file there")
+	}
+}
+
+// conventions finds what the CLI takes from the folder without being told.
+// Names count in any case: on some disks the CLI finds them so.
+func (c *checker) conventions(m *Manifest) Found {
+	var found Found
+	found.ContextFiles = c.contextFiles(m)
+	c.walk(c.byName(".", "commands"), "", 0, func(rel string) {
+		if name, ok := cutSuffixFold(rel, ".toml"); ok {
+			found.Commands = append(found.Commands, "/"+strings.ReplaceAll(name, "/", ":"))
+		}
+	})
+	if skills := c.byName(".", "skills"); skills != "" {
+		for _, name := range c.names(skills) {
+			if c.byName(path.Join(skills, name), "SKILL.md") != "" {
+				found.Skills = append(found.Skills, name)
+			}
+		}
+	}
+	for _, name := range c.names(c.byName(".", "agents")) {
+		if stem, ok := cutSuffixFold(name, ".md"); ok {
+			found.Agents = append(found.Agents, stem)
+		}
+	}
+	for _, name := range c.names(c.byName(".", "policies")) {
+		if strings.HasSuffix(strings.ToLower(name), ".toml") {
+			found.Policies = append(found.Policies, name)
+		}
+	}
+	if hooks := c.byName(".", "hooks"); hooks != "" {
+		if file := c.byName(hooks, "hooks.json"); file != "" {
+			found.Hooks, found.HookCommands = true, c.hookCommands(file)
+		}
+	}
+	slices.Sort(found.Commands)
+	slices.Sort(found.Skills)
+	return found
+}
+
+func (c *checker) contextFiles(m *Manifest) []string {
+	names := m.ContextFiles
+	if c.root.get("contextFileName") == nil {
+		names = []string{"GEMINI.md"}
+	}
+	var out []string
+	for _, n := range names {
+		if _, err := c.folder.file(n); err == nil {
+			out = append(out, n)
+		} else if errors.Is(err, errOutside) && len(m.ContextFiles) == 0 {
+			c.outside(n)
+		}
+	}
+	return out
+}
+
+// outside reports a link that Gemini CLI would follow.
+func (c *checker) outside(name string) {
+	c.found = append(c.found, placed{at: len(c.data), Finding: Finding{
+		Severity: Error, File: c.shown, Text: name,
+		Message: fmt.Sprintf("%q leads out of the extension by a symbolic link, which Gemini CLI follows", name), Fix: "put the file itself there",
+	}})
+}
+
+// byName is the path of the entry of dir with this name, in whatever case; empty when there is none.
+func (c *checker) byName(dir, name string) string {
+	for _, e := range c.names(dir) {
+		if strings.EqualFold(e, name) {
+			return path.Join(dir, e)
+		}
+	}
+	return ""
+}
+
+// names lists a directory, links to directories included, sorted; empty when it is none.
+func (c *checker) names(dir string) []string {
+	if dir == "" {
+		return nil
+	}
+	real, mode, err := c.folder.resolve(dir)
+	if errors.Is(err, errOutside) {
+		c.outside(dir)
+	}
+	if err != nil || !mode.IsDir() {
+		return nil
+	}
+	entries, err := c.folder.list(real)
+	if err != nil {
+		return nil
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	slices.Sort(names)
+	return names
+}
+
+// walk calls f with the files below dir, relative to it, a few levels deep.
+func (c *checker) walk(dir, rel string, depth int, f func(rel string)) {
+	if dir == "" || depth > 8 {
+		return
+	}
+	for _, name := range c.names(dir) {
+		next := path.Join(dir, name)
+		if _, mode, err := c.folder.resolve(next); err == nil && mode.IsDir() {
+			c.walk(next, path.Join(rel, name), depth+1, f)
+		} else {
+			f(path.Join(rel, name))
+		}
+	}
+}
+
+func cutSuffixFold(s, suffix string) (string, bool) {
+	if len(s) <= len(suffix) || !strings.EqualFold(s[len(s)-len(suffix):], suffix) {
+		return s, false
+	}
+	return s[:len(s)-len(suffix)], true
+}
+
+func isEOF(err error) bool { return errors.Is(err, io.EOF) }

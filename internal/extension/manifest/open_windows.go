@@ -1,0 +1,4 @@
+package manifest
+
+// openFlags adds nothing: opening does not wait here.
+const openFlags = 0

@@ -1,0 +1,267 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"unicode/utf8"
+)
+
+// Bounds of a path that an extension names or holds.
+const (
+	maxPathBytes = 1024
+	maxPathDepth = 32
+	maxLinks     = 16      // symlinks on the way to one file
+	maxEntries   = 100_000 // in one folder
+)
+
+// CheckPath says what is wrong with a path that a manifest or an archive
+// names, and nil when nothing is: it must be relative with forward slashes,
+// without "..", drives, control characters, or what some system reads as
+// another name (blanks and dots at the end, streams, devices). It looks at no file.
+func CheckPath(p string) error {
+	switch {
+	case p == "":
+		return errors.New("the path is empty")
+	case len(p) > maxPathBytes:
+		return fmt.Errorf("the path has %d bytes and may have %d", len(p), maxPathBytes)
+	case !utf8.ValidString(p):
+		return errors.New("the path is not UTF-8")
+	case strings.ContainsRune(p, '\\'):
+		return errors.New("the path has a backslash; write /")
+	case p[0] == '/':
+		return errors.New("the path is absolute; write it relative to the extension")
+	case p[0] == '~' && (len(p) == 1 || p[1] == '/'):
+		return errors.New("~ is not replaced here; write the path relative to the extension")
+	}
+	parts := strings.Split(strings.TrimPrefix(p, "./"), "/")
+	if len(parts) > maxPathDepth {
+		return fmt.Errorf("the path is more than %d folders deep", maxPathDepth)
+	}
+	for _, part := range parts {
+		if err := checkPart(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkPart(part string) error {
+	switch {
+	case part == "..":
+		return errors.New(`the path leaves the extension by ".."`)
+	case part == "" || part == ".":
+		return errors.New(`the path has an empty part or "."`)
+	case strings.ContainsRune(part, ':'):
+		return errors.New("the path has a colon: to Windows a drive or a hidden stream")
+	case strings.TrimRight(part, ". ") != part:
+		return errors.New("a part of the path ends with a dot or blank, which Windows leaves out")
+	case reserved(part):
+		return fmt.Errorf("the name %q is reserved by Windows", part)
+	}
+	if i := strings.IndexFunc(part, func(r rune) bool { return r == '\n' || r == '\t' || hidden(r) }); i >= 0 {
+		r, _ := utf8.DecodeRuneInString(part[i:])
+		return fmt.Errorf("the path holds the invisible character U+%04X", r)
+	}
+	return nil
+}
+
+// reserved says whether Windows opens a device under this name, whatever its ending.
+func reserved(name string) bool {
+	stem, _, _ := strings.Cut(strings.ToLower(name), ".")
+	switch stem = strings.TrimRight(stem, " "); stem {
+	case "con", "prn", "aux", "nul", "conin$", "conout$":
+		return true
+	}
+	rest, com := strings.CutPrefix(stem, "com")
+	if !com {
+		var lpt bool
+		if rest, lpt = strings.CutPrefix(stem, "lpt"); !lpt {
+			return false
+		}
+	}
+	return utf8.RuneCountInString(rest) == 1 && strings.Contains("0123456789¹²³", rest)
+}
+
+// caches are folders and files that programs and desktops write beside an
+// extension's own. They are written in lower case.
+const caches = " __pycache__ .pytest_cache .mypy_cache .ruff_cache .ds_store thumbs.db desktop.ini "
+
+// IsContent says whether the file or folder at p (relative, forward slashes)
+// belongs to an extension's content. What does not (.git, install metadata,
+// the user's .env, caches) is not hashed (SPEC S-2); therefore an install does
+// not take it from a source, but for .git, and a manifest cannot name it. Case
+// makes no difference, since on some disks it makes none.
+func IsContent(p string) bool {
+	for i, part := range strings.Split(p, "/") {
+		part = strings.ToLower(part)
+		switch {
+		case part == ".git", strings.Contains(caches, " "+part+" ") && part != "":
+			return false
+		case i == 0 && (part == ".env" || part == InstallFileName):
+			return false
+		}
+	}
+	return true
+}
+
+// errOutside marks a link that leads out of the extension.
+var errOutside = errors.New("it leads out of the extension by a symbolic link")
+
+// Open opens the file that an extension names for reading. It stays in root
+// even when a folder on the way becomes a symlink at this moment; links that
+// stay inside are followed. Refused are whatever CheckPath and IsContent
+// refuse, devices, pipes, and a spelling that differs from the disk's.
+// Missing files are fs.ErrNotExist.
+func Open(root *os.Root, name string) (*os.File, error) {
+	real, err := newFolder(root).file(name)
+	if err != nil {
+		return nil, fmt.Errorf("%q: %w", name, err)
+	}
+	f, err := root.OpenFile(real, os.O_RDONLY|openFlags, 0)
+	if err != nil {
+		return nil, fmt.Errorf("%q: %w", name, cause(err))
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		f.Close()
+		return nil, fmt.Errorf("%q is not a regular file", name)
+	}
+	return f, nil
+}
+
+// cause is what went wrong without the operation and path that os puts before it.
+func cause(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}
+
+// folder answers questions about one extension's files by listing each
+// directory once: names come from the disk in their true spelling, also where
+// the file system would accept another. It is not safe for concurrent use.
+type folder struct {
+	root  *os.Root
+	lists map[string][]fs.DirEntry
+}
+
+func newFolder(root *os.Root) *folder {
+	return &folder{root: root, lists: map[string][]fs.DirEntry{}}
+}
+
+// list is the entries of a directory; dir is relative, "." for the root.
+func (f *folder) list(dir string) ([]fs.DirEntry, error) {
+	if l, ok := f.lists[dir]; ok {
+		return l, nil
+	}
+	d, err := f.root.Open(dir)
+	if err != nil {
+		return nil, cause(err)
+	}
+	defer d.Close()
+	l, err := d.ReadDir(maxEntries)
+	if err != nil && len(l) == 0 && !isEOF(err) {
+		return nil, cause(err)
+	}
+	if len(l) == maxEntries {
+		return nil, fmt.Errorf("the folder %q holds too many files", dir)
+	}
+	f.lists[dir] = l
+	return l, nil
+}
+
+// missing says that a name is not there, and which one nearly is.
+type missing struct{ near string }
+
+func (e *missing) Error() string        { return "there is no such file" }
+func (e *missing) Is(target error) bool { return target == fs.ErrNotExist }
+
+// file resolves the name of a regular file.
+func (f *folder) file(name string) (real string, err error) {
+	if err := CheckPath(name); err != nil {
+		return "", err
+	}
+	real, mode, err := f.resolve(name)
+	switch {
+	case err != nil:
+		return "", err
+	case mode.IsDir():
+		return "", errors.New("it is a folder and must be a file")
+	case !mode.IsRegular():
+		return "", errors.New("it is a device, pipe or socket and must be a file")
+	case !IsContent(name) || !IsContent(real):
+		return "", errors.New("it lies in a part of the folder that is not the extension's content")
+	}
+	return real, nil
+}
+
+// resolve follows name part by part, links included, without leaving the root.
+func (f *folder) resolve(name string) (real string, mode fs.FileMode, err error) {
+	pending := strings.Split(name, "/")
+	at, links := ".", 0
+	mode = fs.ModeDir
+	for len(pending) > 0 {
+		part := pending[0]
+		pending = pending[1:]
+		switch {
+		case part == "" || part == ".":
+			continue
+		case part == ".." && at == ".":
+			return "", 0, errOutside
+		case part == "..":
+			at, mode = path.Dir(at), fs.ModeDir
+			continue
+		case !mode.IsDir():
+			return "", 0, &missing{}
+		}
+		entry, err := f.entry(at, part)
+		if gone := (*missing)(nil); errors.As(err, &gone) && gone.near != "" {
+			gone.near = path.Join(append([]string{gone.near}, pending...)...)
+		}
+		if err != nil {
+			return "", 0, err
+		}
+		next := path.Join(at, part)
+		if entry.Type()&fs.ModeSymlink == 0 {
+			at, mode = next, entry.Type()
+			continue
+		}
+		if links++; links > maxLinks {
+			return "", 0, errors.New("it is behind too many symbolic links")
+		}
+		target, err := f.root.Readlink(next)
+		if err != nil {
+			return "", 0, cause(err)
+		}
+		target = strings.ReplaceAll(target, string(os.PathSeparator), "/")
+		if strings.HasPrefix(target, "/") || strings.ContainsAny(target, ":\\") {
+			return "", 0, errOutside
+		}
+		pending = append(strings.Split(target, "/"), pending...)
+	}
+	return at, mode, nil
+}
+
+// entry finds a name in a directory in exactly this spelling.
+func (f *folder) entry(dir, name string) (fs.DirEntry, error) {
+	l, err := f.list(dir)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range l {
+		if e.Name() == name {
+			return e, nil
+		}
+		names = append(names, e.Name())
+	}
+	near, _ := nearest(name, names)
+	if near != "" {
+		near = path.Join(dir, near)
+	}
+	return nil, &missing{near: near}
+}

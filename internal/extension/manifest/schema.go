@@ -1,0 +1,170 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+)
+
+// SchemaID names the published schema of the manifest.
+const SchemaID = "https://github.com/pollux-companion/pollux/blob/main/docs/schemas/gemini-extension.schema.json"
+
+// Schema is the JSON Schema (draft 7, which editors understand best) of the
+// manifest, made from the same table by which manifests are checked. What a
+// schema cannot say (files, hosts, names that must differ) only Parse and Load
+// judge: they accept nothing that the schema refuses, but for a version that
+// is a number and odd values in mcpServers, which Gemini CLI takes.
+func Schema() []byte {
+	s := schemaOf(table())
+	s.Schema, s.ID, s.Title = "http://json-schema.org/draft-07/schema#", SchemaID, "Gemini CLI extension manifest"
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	_ = e.Encode(s) // strings and numbers into memory
+	return out.Bytes()
+}
+
+// jsonSchema holds the keywords that are used, in the order that they are written.
+type jsonSchema struct {
+	Schema      string        `json:"$schema,omitempty"`
+	ID          string        `json:"$id,omitempty"`
+	Title       string        `json:"title,omitempty"`
+	Description string        `json:"description,omitempty"`
+	AnyOf       []*jsonSchema `json:"anyOf,omitempty"`
+	Type        string        `json:"type,omitempty"`
+	Enum        []string      `json:"enum,omitempty"`
+	Pattern     string        `json:"pattern,omitempty"`
+	MinLength   int           `json:"minLength,omitempty"`
+	MaxLength   int           `json:"maxLength,omitempty"`
+	Items       *jsonSchema   `json:"items,omitempty"`
+	MaxItems    int           `json:"maxItems,omitempty"`
+	Required    []string      `json:"required,omitempty"`
+	Properties  properties    `json:"properties,omitempty"`
+	Additional  any           `json:"additionalProperties,omitempty"`
+	MaxProps    int           `json:"maxProperties,omitempty"`
+}
+
+// properties is an object whose members keep the order of the table.
+type properties []property
+
+type property struct {
+	name   string
+	schema *jsonSchema
+}
+
+// MarshalJSON writes the members in their order.
+func (ps properties) MarshalJSON() ([]byte, error) {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	for i, p := range ps {
+		out.WriteByte("{,"[min(i, 1)])
+		if err := e.Encode(p.name); err != nil {
+			return nil, err
+		}
+		out.WriteByte(':')
+		if err := e.Encode(p.schema); err != nil {
+			return nil, err
+		}
+	}
+	out.WriteByte('}')
+	return out.Bytes(), nil
+}
+
+func schemaOf(s *shape) *jsonSchema {
+	if s.orList {
+		one := s.item()
+		list := &jsonSchema{Type: "array", MaxItems: s.max, Items: schemaOf(one)}
+		list.Items.Description = ""
+		single := schemaOf(one)
+		single.Description = ""
+		return &jsonSchema{Description: s.doc, AnyOf: []*jsonSchema{single, list}}
+	}
+	out := &jsonSchema{Description: s.doc}
+	switch s.kind {
+	case kindString:
+		out.Type, out.Enum, out.MaxLength = "string", s.enum, s.max
+		if s.pattern != nil {
+			out.Pattern = s.pattern.String()
+		}
+		if len(s.enum) > 0 {
+			out.MaxLength = 0
+		}
+	case kindBool:
+		out.Type = "boolean"
+	case kindNumber:
+		out.Type = "number"
+	case kindArray:
+		out.Type, out.MaxItems, out.Items = "array", s.max, schemaOf(s.items)
+	case kindObject:
+		out.Type, out.MaxProps = "object", s.max
+		if s.values != nil {
+			out.Additional = schemaOf(s.values)
+		}
+		if s.strict {
+			out.Additional = false
+		}
+		for _, f := range s.fields {
+			out.Properties = append(out.Properties, property{f.name, schemaOf(f.shape)})
+			if f.required {
+				out.Required = append(out.Required, f.name)
+			}
+		}
+	}
+	return out
+}
+
+// Reference is the table of fields for the documentation, as Markdown: one
+// row a field, with its path, type, whether it is required, and what it means.
+func Reference() string {
+	var b strings.Builder
+	b.WriteString("| field | type | |\n| --- | --- | --- |\n")
+	reference(&b, "", table())
+	return b.String()
+}
+
+func reference(b *strings.Builder, prefix string, s *shape) {
+	for _, f := range s.fields {
+		path := prefix + f.name
+		kind, below := typeWord(f.shape)
+		required := ""
+		if f.required {
+			required = "**required** "
+		}
+		b.WriteString("| `" + path + "` | " + kind + " | " + required + f.shape.doc + " |\n")
+		if below != nil {
+			reference(b, path+below.suffix, below.shape)
+		}
+	}
+}
+
+type nested struct {
+	suffix string
+	shape  *shape
+}
+
+// typeWord is the type of a field for a person, and where its own fields stand.
+func typeWord(s *shape) (string, *nested) {
+	switch {
+	case s.orList:
+		return "string or list", nil
+	case len(s.enum) > 0:
+		return "`" + strings.Join(s.enum, "` `") + "`", nil
+	case s.kind == kindArray && s.items.kind == kindObject:
+		return "list of objects", &nested{"[].", s.items}
+	case s.kind == kindArray:
+		return "list of strings", nil
+	case s.kind == kindObject && s.values != nil && s.values.kind == kindObject:
+		return "object of objects", &nested{".NAME.", s.values}
+	case s.kind == kindObject && s.values != nil:
+		return "object of strings", nil
+	case s.kind == kindObject:
+		return "object", &nested{".", s}
+	case s.kind == kindBool:
+		return "true or false", nil
+	case s.kind == kindNumber:
+		return "number", nil
+	}
+	return "string", nil
+}

@@ -1,0 +1,107 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/jsonschema-go/jsonschema"
+	"golang.org/x/tools/txtar"
+)
+
+const docs = "../../../docs/"
+
+// The published schema and the field table of the documentation are those of the table of shapes.
+func TestPublished(t *testing.T) {
+	for file, want := range map[string]string{
+		docs + "schemas/gemini-extension.schema.json": string(Schema()),
+		docs + "extensions-manifest.md":               page(t, Reference()),
+	} {
+		if *update {
+			if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatalf("%v; go test ./internal/extension/manifest -update writes it", err)
+		}
+		if diff := cmp.Diff(want, string(got)); diff != "" {
+			t.Errorf("%s is not what the code says; go test ./internal/extension/manifest -update rewrites it\n%s", file, diff)
+		}
+	}
+}
+
+// page is the manual's page with this table between its two marks.
+func page(t *testing.T, table string) string {
+	t.Helper()
+	const start, end = "<!-- fields: written by go test ./internal/extension/manifest -update -->\n", "<!-- end of fields -->"
+	data, err := os.ReadFile(docs + "extensions-manifest.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(data), start)
+	_, after, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatal("the page has no marks for its table")
+	}
+	return before + start + table + end + after
+}
+
+// Another reader of JSON Schema takes the schema, and agrees with the checks:
+// what the schema refuses, Load refuses too; what is clean for Load is clean for the schema.
+func TestSchemaAgrees(t *testing.T) {
+	var s jsonschema.Schema
+	if err := json.Unmarshal(Schema(), &s); err != nil {
+		t.Fatal(err)
+	}
+	resolved, err := s.Resolve(&jsonschema.ResolveOptions{ValidateDefaults: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused, clean := 0, 0
+	try := func(name string, data []byte) {
+		var v any
+		if json.Unmarshal(data, &v) != nil {
+			return
+		}
+		_, found := Parse(name, data)
+		err := resolved.Validate(v)
+		numeric := strings.Contains(string(data), `"version": 2`) || strings.Contains(string(data), `"PORT": 3000`)
+		if err != nil && found.Err() == nil && !numeric {
+			t.Errorf("%s: the schema alone refuses it: %v", name, err)
+		}
+		if err != nil {
+			refused++
+		} else if found.Err() == nil {
+			clean++
+		}
+	}
+	archives, _ := filepath.Glob("testdata/findings/*.txtar")
+	for _, a := range archives {
+		archive, err := txtar.ParseFile(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		try(a, bytes.TrimSpace(archive.Files[0].Data))
+	}
+	examples, _ := filepath.Glob("../../../examples/*/" + FileName)
+	templates, _ := filepath.Glob("../scaffold/templates/*/" + FileName)
+	if len(examples) < 2 || len(templates) < 10 {
+		t.Fatalf("%d examples, %d templates", len(examples), len(templates))
+	}
+	for _, f := range append(examples, templates...) {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		try(f, bytes.ReplaceAll(data, []byte("EXTENSION_NAME"), []byte("a")))
+	}
+	if refused < 6 || clean < len(examples)+len(templates) {
+		t.Errorf("the schema refused %d and both took %d", refused, clean)
+	}
+}

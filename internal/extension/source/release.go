@@ -1,0 +1,192 @@
+package source
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// release is what GitHub tells of one release.
+type release struct {
+	Tag     string  `json:"tag_name"`
+	Tarball string  `json:"tarball_url"`
+	Zipball string  `json:"zipball_url"`
+	Assets  []asset `json:"assets"`
+}
+
+type asset struct {
+	Name string `json:"name"`
+	URL  string `json:"url"`
+}
+
+// errNoRelease means that the repository publishes none (of that tag): git then fetches it.
+var errNoRelease = errors.New("no release")
+
+// github asks the releases API as the CLI does.
+type github struct {
+	base   string // of the API, without a slash at the end
+	token  string // of the user's, "" for none; sent to base's host only
+	client *http.Client
+
+	progress io.Writer // of long downloads, nil for none
+}
+
+func newGitHub(o *Options) *github {
+	base := o.GitHubAPI
+	if base == "" {
+		base = os.Getenv("GITHUB_API_URL")
+	}
+	if base == "" {
+		base = "https://api.github.com"
+	}
+	token := os.Getenv("GITHUB_TOKEN")
+	if token == "" {
+		token = os.Getenv("GH_TOKEN")
+	}
+	return &github{base: strings.TrimSuffix(base, "/"), token: token, client: &http.Client{Timeout: 10 * time.Minute, CheckRedirect: noDowngrade}, progress: o.Progress}
+}
+
+// noDowngrade follows redirects, but none out of https: neither the token nor the file goes over an open line.
+func noDowngrade(req *http.Request, via []*http.Request) error {
+	if len(via) >= 10 {
+		return errors.New("too many redirects")
+	}
+	if from := via[len(via)-1].URL; from.Scheme == "https" && req.URL.Scheme != "https" {
+		return fmt.Errorf("%s redirects to %q, which is not an https address", from.Host, req.URL.Redacted())
+	}
+	return nil
+}
+
+// get fetches an address of at most limit bytes into w.
+func (g *github) get(ctx context.Context, address, accept string, w io.Writer, limit int64) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("User-Agent", "pollux")
+	req.Header.Set("Accept", accept)
+	if base, err := url.Parse(g.base); err == nil && g.token != "" && req.URL.Host == base.Host {
+		req.Header.Set("Authorization", "Bearer "+g.token) // net/http drops it on the way to another host
+	}
+	res, err := g.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	switch {
+	case res.StatusCode == http.StatusNotFound:
+		return errNoRelease
+	case res.StatusCode == http.StatusForbidden || res.StatusCode == http.StatusTooManyRequests:
+		return fmt.Errorf("%s answers %s (a limit on requests without a token: set GITHUB_TOKEN)", req.URL.Host, res.Status)
+	case res.StatusCode != http.StatusOK:
+		return fmt.Errorf("%s answers %s", req.URL.Host, res.Status)
+	}
+	body := &counter{r: io.LimitReader(res.Body, limit+1), progress: g.progress}
+	n, err := io.Copy(w, body)
+	if err != nil {
+		return err
+	}
+	if n > limit {
+		return refuse(path.Base(req.URL.Path), "has more than %d MiB", limit>>20)
+	}
+	return nil
+}
+
+// find asks for the release of tag, or for the newest one.
+func (g *github) find(ctx context.Context, repo, tag string, pre bool) (release, error) {
+	base := g.base + "/repos/" + repo + "/releases"
+	var one release
+	if tag != "" {
+		return one, g.json(ctx, base+"/tags/"+url.PathEscape(tag), &one)
+	}
+	if !pre {
+		if err := g.json(ctx, base+"/latest", &one); err == nil || !errors.Is(err, errNoRelease) {
+			return one, err
+		}
+	}
+	var list []release
+	if err := g.json(ctx, base+"?per_page=1", &list); err != nil {
+		return one, err
+	}
+	if len(list) == 0 {
+		return one, errNoRelease
+	}
+	return list[0], nil
+}
+
+func (g *github) json(ctx context.Context, address string, into any) error {
+	var text strings.Builder
+	if err := g.get(ctx, address, "application/vnd.github+json", &text, 8<<20); err != nil {
+		return err
+	}
+	if err := json.Unmarshal([]byte(text.String()), into); err != nil {
+		return fmt.Errorf("%s does not answer in the form of GitHub's API: %w", address, err)
+	}
+	return nil
+}
+
+// choose picks what to download by the CLI's rule: the asset of this platform
+// and architecture, of this platform, the only one if it is for all, else the sources.
+func (r release) choose(platform, arch string) (address, accept string, err error) {
+	const octets = "application/octet-stream"
+	for _, prefix := range []string{platform + "." + arch + ".", platform + "."} {
+		for _, a := range r.Assets {
+			if strings.HasPrefix(strings.ToLower(a.Name), prefix) {
+				return a.URL, octets, nil
+			}
+		}
+	}
+	if len(r.Assets) == 1 {
+		name := strings.ToLower(r.Assets[0].Name)
+		if !strings.Contains(name, "darwin") && !strings.Contains(name, "linux") && !strings.Contains(name, "win32") {
+			return r.Assets[0].URL, octets, nil
+		}
+	}
+	for _, ball := range []string{r.Tarball, r.Zipball} {
+		if ball != "" {
+			return ball, "application/vnd.github+json", nil
+		}
+	}
+	return "", "", fmt.Errorf("the release %q has nothing to download for %s %s", r.Tag, platform, arch)
+}
+
+// nodeArch is the name of this architecture in Node, which release files are named by.
+func nodeArch() string {
+	switch runtime.GOARCH {
+	case "amd64":
+		return "x64"
+	case "386":
+		return "ia32"
+	}
+	return runtime.GOARCH
+}
+
+// download fetches the chosen file of r into the file at dest.
+func (g *github) download(ctx context.Context, r release, dest string, limit int64) error {
+	address, accept, err := r.choose(nodePlatform, nodeArch())
+	if err != nil {
+		return err
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "https" && !strings.HasPrefix(g.base, "http://") {
+		return fmt.Errorf("the release %q is to be downloaded from %q, which is not an https address", r.Tag, address)
+	}
+	f, err := os.OpenFile(dest, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := g.get(ctx, address, accept, f, limit); err != nil {
+		return fmt.Errorf("downloading %q: %w", address, err)
+	}
+	return f.Close()
+}

@@ -1,0 +1,193 @@
+package source
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// hub is a stand-in for GitHub's API, on loopback.
+type hub struct {
+	*httptest.Server
+	mu    sync.Mutex
+	files map[string]string // path?query → body; "302 PATH" redirects
+	auth  []string          // the Authorization of each request
+}
+
+func newHub(t *testing.T) *hub {
+	t.Helper()
+	h := &hub{files: map[string]string{}}
+	h.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.auth = append(h.auth, r.Header.Get("Authorization"))
+		body, ok := h.files[r.URL.RequestURI()]
+		if to, redirect := strings.CutPrefix(body, "302 "); redirect {
+			http.Redirect(w, r, to, http.StatusFound)
+			return
+		}
+		if code := 0; strings.HasPrefix(body, "status ") {
+			fmt.Sscanf(body, "status %d", &code)
+			w.WriteHeader(code)
+			return
+		}
+		if !ok {
+			http.NotFound(w, r)
+			return
+		}
+		fmt.Fprint(w, body)
+	}))
+	t.Cleanup(h.Close)
+	t.Setenv("GITHUB_API_URL", h.URL)
+	t.Setenv("GITHUB_TOKEN", "t0ken")
+	t.Setenv("GIT_TERMINAL_PROMPT", "0")
+	return h
+}
+
+func (h *hub) serve(path, body string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.files[path] = body
+}
+
+func content(t *testing.T, file string) string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	must(t, err)
+	return string(data)
+}
+
+// TestChoose: which file of a release is taken is the CLI's rule.
+func TestChoose(t *testing.T) {
+	a := func(names ...string) (r release) {
+		for _, n := range names {
+			r.Assets = append(r.Assets, asset{Name: n, URL: n})
+		}
+		r.Tarball = "tarball"
+		return r
+	}
+	for _, c := range []struct {
+		r    release
+		want string
+	}{
+		{a("darwin.arm64.x.tar.gz", "linux.x64.x.tar.gz", "linux.x.tar.gz"), "linux.x64.x.tar.gz"},
+		{a("linux.arm64.x.tar.gz", "Linux.x.tar.gz"), "linux.arm64.x.tar.gz"}, // the platform's prefix alone decides, in order
+		{a("win32.x.zip", "Linux.X64.x.zip"), "Linux.X64.x.zip"},
+		{a("x.tar.gz"), "x.tar.gz"},
+		{a("x-linux.tar.gz"), "tarball"},
+		{a("x.tar.gz", "y.tar.gz"), "tarball"},
+		{a(), "tarball"},
+		{release{Zipball: "zipball"}, "zipball"},
+	} {
+		got, _, err := c.r.choose("linux", "x64")
+		if err != nil || got != c.want {
+			t.Errorf("%v: %q, %v; want %q", c.r.Assets, got, err, c.want)
+		}
+	}
+	if _, _, err := (release{Tag: "v1"}).choose("linux", "x64"); err == nil {
+		t.Error("a release without files was taken")
+	}
+}
+
+// TestRelease (SPEC M-2): the newest release, one tag, a pre-release, the
+// sources of one, and the token only for the API's own host.
+func TestRelease(t *testing.T) {
+	h := newHub(t)
+	packed := content(t, tarOf(t, entry{name: "owner-repo-abc/gemini-extension.json", content: manifestText}))
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "" {
+			t.Error("the token went to another host")
+		}
+		fmt.Fprint(w, packed)
+	}))
+	defer elsewhere.Close()
+	release := func(tag string) string {
+		return fmt.Sprintf(`{"tag_name":%q,"tarball_url":"%s/%s.tar.gz","assets":[]}`, tag, h.URL, tag)
+	}
+	h.serve("/repos/owner/repo/releases/latest", release("v2"))
+	h.serve("/repos/owner/repo/releases/tags/v1", release("v1"))
+	h.serve("/repos/owner/repo/releases?per_page=1", "["+release("v3-beta")+"]")
+	for _, tag := range []string{"v1", "v2", "v3-beta"} {
+		h.serve("/"+tag+".tar.gz", "302 "+strings.Replace(elsewhere.URL, "127.0.0.1", "localhost", 1)+"/file")
+	}
+	for want, w := range map[string]Wish{"v2": {}, "v1": {Ref: "v1"}, "v3-beta": {PreRelease: true}} {
+		got, err := fetch(t, "owner/repo", w, nil)
+		if err != nil || got.Tag != want || got.Source.Kind != Release || got.Commit != "" {
+			t.Errorf("%+v: %+v, %v", w, got, err)
+			continue
+		}
+		if text := content(t, filepath.Join(got.Dir, "gemini-extension.json")); text != manifestText {
+			t.Errorf("%+v: %s", w, text)
+		}
+		if now, err := Newest(t.Context(), got.Source, nil); err != nil || now != want {
+			t.Errorf("newest of %+v: %q, %v", w, now, err)
+		}
+	}
+	for _, auth := range h.auth {
+		if auth != "Bearer t0ken" {
+			t.Errorf("the API was asked with %q", auth)
+		}
+	}
+}
+
+// TestReleaseProgress: a long download is told of, a short one is not.
+func TestReleaseProgress(t *testing.T) {
+	h := newHub(t)
+	noise := make([]byte, 3<<20)
+	rand.Read(noise)
+	h.serve("/repos/owner/repo/releases/latest", `{"tag_name":"v1","tarball_url":"`+h.URL+`/x"}`)
+	for content1, want := range map[string]string{"short": "", string(noise): "\rreceived 1 MiB\rreceived 2 MiB\rreceived 3 MiB\n"} {
+		h.serve("/x", content(t, tarOf(t, entry{name: "gemini-extension.json", content: manifestText}, entry{name: "data", content: content1})))
+		var told strings.Builder
+		if _, err := fetch(t, "owner/repo", Wish{}, &Options{Progress: &told}); err != nil || told.String() != want {
+			t.Errorf("%d bytes: told %q, %v", len(content1), told.String(), err)
+		}
+	}
+}
+
+// TestReleaseOrRepository: without a release, or when the API fails, git fetches the
+// repository, and the user is told of a failure; a hostile release is refused and not replaced.
+func TestReleaseOrRepository(t *testing.T) {
+	h := newHub(t)
+	needGit(t, "")
+	dir, _, second := repository(t)
+	needGit(t, "[url \"file://"+dir+"\"]\ninsteadOf = https://github.com/owner/repo\n")
+	t.Setenv("GIT_ALLOW_PROTOCOL", "file")
+	var told []string
+	o := &Options{Warn: func(s string) { told = append(told, s) }}
+	got, err := fetch(t, "owner/repo", Wish{}, o)
+	if err != nil || got.Commit != second || got.Source.Kind != Git || len(told) > 0 {
+		t.Errorf("without a release: %+v, %v, told %q", got, err, told)
+	}
+	h.serve("/repos/owner/repo/releases/latest", "status 403")
+	got, err = fetch(t, "owner/repo", Wish{}, o)
+	if err != nil || got.Commit != second || len(told) != 1 || !strings.Contains(told[0], "GITHUB_TOKEN") {
+		t.Errorf("with a failing API: %+v, %v, told %q", got, err, told)
+	}
+	h.serve("/repos/owner/repo/releases/latest", `{"tag_name":"v1","tarball_url":"`+h.URL+`/evil"}`)
+	h.serve("/evil", content(t, tarOf(t, entry{name: "../evil", content: "x"})))
+	if got, err := fetch(t, "owner/repo", Wish{}, o); !errors.Is(err, ErrRefused) {
+		t.Errorf("a hostile release: %+v, %v", got, err)
+	}
+}
+
+// TestDowngrade: a redirect out of https is not followed.
+func TestDowngrade(t *testing.T) {
+	plain := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the open line was used") }))
+	defer plain.Close()
+	secure := httptest.NewTLSServer(http.RedirectHandler(plain.URL, http.StatusFound))
+	defer secure.Close()
+	hub := newGitHub(&Options{GitHubAPI: secure.URL})
+	hub.client.Transport = secure.Client().Transport
+	if err := hub.get(t.Context(), secure.URL, "*/*", io.Discard, 1); err == nil || !strings.Contains(err.Error(), "not an https address") {
+		t.Errorf("error %v", err)
+	}
+}

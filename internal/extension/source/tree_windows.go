@@ -1,0 +1,4 @@
+package source
+
+// nonBlock: files do not block here.
+const nonBlock = 0

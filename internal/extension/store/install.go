@@ -1,0 +1,339 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/extension/source"
+	"github.com/pollux-companion/pollux/internal/safefile"
+)
+
+// Plan is an install or update that has been fetched and checked, and changes
+// nothing until Apply. Close it in any case.
+type Plan struct {
+	Manifest *manifest.Manifest
+	Findings manifest.Findings // never with an Error
+	Fetched  source.Fetched
+	Metadata Metadata
+	// Hash is that of the content; "" for a link.
+	Hash string
+	// Old is the installed extension that an update replaces; nil for an install.
+	Old *Extension
+	// UpToDate says that an update would change nothing.
+	UpToDate bool
+
+	store *Store
+	stage *stage
+	tree  *manifest.Tree
+}
+
+// PlanOptions say how a plan is made; nil means the zero value.
+type PlanOptions struct {
+	AutoUpdate bool // recorded for the CLI, which updates such extensions by itself
+	Fetch      *source.Options
+}
+
+// PlanInstall fetches a source and checks everything that can be checked
+// before the user is asked.
+func (s *Store) PlanInstall(ctx context.Context, src source.Source, opts *PlanOptions) (*Plan, error) {
+	p, err := s.plan(ctx, src, opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.checkFree(p.Manifest.Name); err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// checkFree refuses a name that is taken: by an extension, in any capitals
+// (some file systems see no difference), or by a folder.
+func (s *Store) checkFree(name string) error {
+	entries, err := os.ReadDir(s.Dir())
+	if err != nil && exists(s.Dir()) {
+		return err
+	}
+	for _, e := range entries {
+		if strings.EqualFold(e.Name(), name) {
+			return fmt.Errorf("%w: %q; update it (pollux extensions update %s) or uninstall it first", ErrExists, e.Name(), e.Name())
+		}
+	}
+	all, err := s.List()
+	if err != nil {
+		return err
+	}
+	for _, x := range all {
+		if strings.EqualFold(x.Name, name) {
+			return fmt.Errorf("%w: %q in the folder %q; uninstall it first (pollux extensions uninstall %s)", ErrExists, x.Name, x.Folder, x.Folder)
+		}
+	}
+	return nil
+}
+
+// plan fetches into a stage and checks the result.
+func (s *Store) plan(ctx context.Context, src source.Source, opts *PlanOptions) (_ *Plan, err error) {
+	o := PlanOptions{}
+	if opts != nil {
+		o = *opts
+	}
+	if err := s.checkSource(src); err != nil {
+		return nil, err
+	}
+	var st *stage
+	if err := s.locked(ctx, func() (err error) { st, err = s.newStage(); return err }); err != nil {
+		return nil, err
+	}
+	p := &Plan{store: s, stage: st}
+	defer func() {
+		if err != nil {
+			p.Close()
+		}
+	}()
+	if err := s.fault("fetch"); err != nil {
+		return nil, err
+	}
+	if p.Fetched, err = source.Fetch(ctx, src, st.dir, o.Fetch); err != nil {
+		return nil, err
+	}
+	if err = s.fault("fetched"); err != nil {
+		return nil, err
+	}
+	p.Metadata = metadataFor(p.Fetched, o.AutoUpdate)
+	if err = s.readPolicy().check(&p.Metadata, s.workDir); err != nil {
+		return nil, err
+	}
+	p.Manifest, p.Findings, err = manifest.Load(p.Fetched.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s is no extension: it has no %s at its top; if it lies in a folder of it, name that with --path", src, manifest.FileName)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s is no extension: %w", src, readable(err, p.Fetched.Dir))
+	}
+	if err = p.Findings.Err(); err != nil {
+		return nil, fmt.Errorf("the extension is not valid: %w", readable(err, p.Fetched.Dir))
+	}
+	return p, p.prepare()
+}
+
+// readable takes the staging folder's path out of a message.
+func readable(err error, dir string) error {
+	text := strings.ReplaceAll(err.Error(), dir+string(filepath.Separator), "")
+	if text == err.Error() {
+		return err
+	}
+	return &shortened{text, err}
+}
+
+// shortened is an error with a text of its own.
+type shortened struct {
+	text string
+	err  error
+}
+
+func (e *shortened) Error() string { return e.text }
+func (e *shortened) Unwrap() error { return e.err }
+
+// checkSource applies the rules that need no fetching.
+func (s *Store) checkSource(src source.Source) error {
+	m := metadataFor(source.Fetched{Source: src}, false)
+	if err := s.readPolicy().check(&m, s.workDir); err != nil {
+		return err
+	}
+	if src.Kind == source.Local && s.TrustOf(src.Location) == Distrusted {
+		return fmt.Errorf("%w: Gemini CLI's trusted folders say not to trust %q; change that with /permissions in Gemini CLI", ErrPolicy, src.Location)
+	}
+	return nil
+}
+
+// prepare makes the stage's folder "new" what the extensions folder will get.
+func (p *Plan) prepare() error {
+	fresh := p.stage.path("new")
+	if p.Fetched.Source.Kind == source.Link {
+		if err := os.Mkdir(fresh, 0o755); err != nil {
+			return err
+		}
+	} else {
+		var err error
+		if p.tree, err = manifest.ReadTree(p.Fetched.Dir); err != nil {
+			return readable(err, p.Fetched.Dir)
+		}
+		p.Hash = p.tree.Hash()
+		if err := os.Rename(p.Fetched.Dir, fresh); err != nil {
+			return err
+		}
+		p.Fetched.Dir = fresh
+	}
+	return p.Metadata.write(fresh)
+}
+
+// Close removes what was fetched. After Apply nothing of it is left anyway.
+func (p *Plan) Close() {
+	if p != nil && p.stage != nil {
+		p.stage.close()
+	}
+}
+
+// Apply places the plan: all of it or, with an error, nothing.
+func (p *Plan) Apply(ctx context.Context) error {
+	s := p.store
+	c := &change{
+		Op: "install", Name: p.Manifest.Name, Base: p.Manifest.Name, Stage: p.stage.dir, Hash: p.Hash, tree: p.tree,
+		Record: &Record{
+			Name: p.Manifest.Name, Version: p.Manifest.Version, Fetched: p.Fetched, Metadata: p.Metadata,
+			Hash: p.Hash, Installed: s.now().UTC().Truncate(1e9),
+		},
+	}
+	if err := s.fault("prepared"); err != nil {
+		return err
+	}
+	return s.locked(ctx, func() error {
+		if p.Old == nil {
+			if err := s.checkFree(c.Name); err != nil {
+				return err
+			}
+			return s.do(c)
+		}
+		now, err := s.Get(p.Old.Folder)
+		if err != nil {
+			return err
+		}
+		if now.Manifest.Version != p.Old.Manifest.Version || now.Commit() != p.Old.Commit() {
+			return fmt.Errorf("%q was changed by another program meanwhile; try again", p.Old.Name)
+		}
+		c.Op, c.Base = "update", filepath.Base(p.Old.Folder)
+		if err := s.carrySettings(p.Old.Folder, c.fresh()); err != nil {
+			return err
+		}
+		return s.do(c)
+	})
+}
+
+// carrySettings copies the user's values, which no source brings. A link is not followed: its
+// author could have made it lead to any file of the user's.
+func (s *Store) carrySettings(from, to string) error {
+	data, err := readOwnEnv(filepath.Join(from, ".env"))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case errors.Is(err, safefile.ErrNotPrivate):
+		s.warn(fmt.Sprintf("the settings in %q are not carried over: %v", from, err))
+		return nil
+	case err != nil:
+		return fmt.Errorf("the settings in %q cannot be carried over: %w", from, err)
+	}
+	return os.WriteFile(filepath.Join(to, ".env"), data, 0o600)
+}
+
+// PlanUpdate fetches what an installed extension would be updated to. Where
+// the source can tell cheaply that nothing is new, nothing is fetched and the plan is UpToDate.
+func (s *Store) PlanUpdate(ctx context.Context, x *Extension, opts *PlanOptions) (*Plan, error) {
+	o := PlanOptions{}
+	if opts != nil {
+		o = *opts
+	}
+	src, moved, err := s.updateSource(ctx, x, o.Fetch)
+	if err != nil {
+		return nil, err
+	}
+	same := &Plan{Old: x, UpToDate: true, Manifest: x.Manifest}
+	o.AutoUpdate = o.AutoUpdate || x.Metadata.AutoUpdate
+	have := x.Metadata.ReleaseTag
+	if src.Kind == source.Git {
+		have = x.Commit()
+	}
+	if !moved && have != "" && x.Problem == "" {
+		newest, err := source.Newest(ctx, src, o.Fetch)
+		if err != nil {
+			return nil, err
+		}
+		if newest == have || src.Kind == source.Git && strings.HasPrefix(have, newest) && len(newest) >= 7 {
+			return same, nil
+		}
+	}
+	p, err := s.plan(ctx, src, &o)
+	if err != nil {
+		return nil, err
+	}
+	p.Old = x
+	if p.Manifest.Name != x.Name {
+		defer p.Close()
+		return nil, fmt.Errorf("the source of %q now holds an extension called %q; install that one and uninstall %q", x.Name, p.Manifest.Name, x.Name)
+	}
+	if hash, err := manifest.HashTree(x.Dir); err == nil && hash == p.Hash && *x.Metadata == p.Metadata && p.Fetched.Commit == x.Commit() {
+		p.Close()
+		return same, nil
+	}
+	return p, nil
+}
+
+// updateSource is where an update comes from: the recorded source, or the one
+// that the extension says it moved to, if that answers.
+func (s *Store) updateSource(ctx context.Context, x *Extension, o *source.Options) (src source.Source, moved bool, err error) {
+	if src, err = x.Source(); err != nil {
+		return src, false, err
+	}
+	if src.Kind == source.Link {
+		return src, false, errLinked
+	}
+	to := x.Manifest.MigratedTo
+	if to == "" || to == x.Metadata.Source {
+		return src, false, nil
+	}
+	next, err := source.Parse(to, s.workDir, source.Wish{Ref: src.Ref, PreRelease: src.PreRelease})
+	if err != nil || next.Kind != source.Git {
+		s.warn(fmt.Sprintf("%s says that it has moved to %q, which is no repository; its old source is used", x.Name, manifest.Printable(to)))
+		return src, false, nil //nolint:nilerr // told, and not in the way of an update
+	}
+	if _, err := source.Newest(ctx, next, o); err != nil {
+		s.warn(fmt.Sprintf("%s says that it has moved to %q, which cannot be reached (%v); its old source is used", x.Name, manifest.Printable(to), err))
+		return src, false, nil
+	}
+	return next, true, nil
+}
+
+// errLinked marks an update of a folder under development.
+var errLinked = errors.New("it is linked: it is always what its folder holds")
+
+// IsLinked says whether an update failed only because there is nothing to update.
+func IsLinked(err error) bool { return errors.Is(err, errLinked) }
+
+// Uninstall removes an extension, broken ones and links included (of a link
+// never the folder that it points to).
+func (s *Store) Uninstall(ctx context.Context, x *Extension) error {
+	return s.locked(ctx, func() error {
+		if !exists(x.Folder) {
+			return &NotFoundError{Name: x.Name}
+		}
+		st, err := s.newStage()
+		if err != nil {
+			return err
+		}
+		defer st.close()
+		all, err := s.List()
+		if err != nil {
+			return err
+		}
+		shared := slices.ContainsFunc(all, func(y *Extension) bool { return y.Name == x.Name && y.Folder != x.Folder })
+		return s.do(&change{Op: "uninstall", Name: x.Name, Base: filepath.Base(x.Folder), Stage: st.dir, Shared: shared})
+	})
+}
+
+// SetEnabled switches an extension on or off for the user or the working folder.
+func (s *Store) SetEnabled(ctx context.Context, name string, scope Scope, on bool) error {
+	return s.locked(ctx, func() error {
+		rules, err := s.readEnablement()
+		if err != nil {
+			return err
+		}
+		rules.change(name, scope, on, s.home, s.workDir)
+		return rules.write()
+	})
+}

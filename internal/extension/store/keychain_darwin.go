@@ -1,0 +1,63 @@
+package store
+
+import (
+	"encoding/hex"
+	"os/exec"
+	"strings"
+)
+
+// systemKeychain is the login keychain, through the system's own security program.
+func (s *Store) systemKeychain() keychain {
+	path, err := exec.LookPath("security")
+	if err != nil {
+		return nil
+	}
+	if _, _, err := runKeychain("", path, "default-keychain"); err != nil {
+		return nil
+	}
+	return security(path)
+}
+
+// security is the path of the system's program.
+type security string
+
+func (k security) place() string { return "the login keychain" }
+
+func (k security) get(service, account string) (string, error) {
+	_, said, err := runKeychain("", string(k), "find-generic-password", "-s", service, "-a", account, "-g")
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(said) {
+		if secret, found := strings.CutPrefix(strings.TrimRight(line, "\n"), "password: "); found {
+			return unquoted(secret)
+		}
+	}
+	return "", nil
+}
+
+// unquoted reads what -g prints: text in quotes, or with a byte beyond ASCII the
+// bytes in hex before it. (-w prints either without a mark.)
+func unquoted(printed string) (string, error) {
+	if digits, isHex := strings.CutPrefix(printed, "0x"); isHex {
+		digits, _, _ = strings.Cut(digits, " ")
+		raw, err := hex.DecodeString(digits)
+		return string(raw), err
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(printed, `"`), `"`), nil
+}
+
+// set hands the command over on stdin: an argument would show the secret to every process.
+func (k security) set(service, account, secret string) error {
+	quote := func(s string) string {
+		return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
+	}
+	line := "add-generic-password -U -s " + quote(service) + " -a " + quote(account) + " -w " + quote(secret) + "\n"
+	_, _, err := runKeychain(line, string(k), "-i")
+	return err
+}
+
+func (k security) remove(service, account string) error {
+	_, _, err := runKeychain("", string(k), "delete-generic-password", "-s", service, "-a", account)
+	return err
+}

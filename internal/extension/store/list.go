@@ -1,0 +1,266 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/extension/source"
+)
+
+// Extension is one installed extension as it lies on the disk at the moment of asking.
+type Extension struct {
+	// Name is the manifest's; the folder's where the manifest says none.
+	Name string
+	// Folder is absolute, in the extensions folder; Dir is where the content lies: the
+	// same, but for a link.
+	Folder, Dir string
+	// Manifest is never nil; with a Problem it holds what could be read.
+	Manifest *manifest.Manifest
+	Findings manifest.Findings
+	// Metadata is nil where none were written, which the CLI takes for "cannot be updated".
+	Metadata *Metadata
+	// Record is nil where pollux did not install it.
+	Record *Record
+	// EnabledUser and EnabledHere say whether it is on in the home folder and in the working folder.
+	EnabledUser, EnabledHere bool
+	// Problem says why it does not load, with what to do; "" when it does.
+	Problem string
+}
+
+// ID is the extension's id in the CLI, which names its place in the keychain.
+func (x *Extension) ID() string { return x.Metadata.id(x.Name) }
+
+// Linked says whether it is a folder under development.
+func (x *Extension) Linked() bool {
+	return x.Metadata != nil && x.Metadata.Type == string(source.Link)
+}
+
+// InstalledBy names the program that put it there.
+func (x *Extension) InstalledBy() string {
+	switch {
+	case x.Metadata == nil:
+		return "hand (it has no install metadata)"
+	case x.foreign():
+		return "Gemini CLI"
+	}
+	return "pollux"
+}
+
+// Commit is the commit that is installed, "" where that is not known.
+func (x *Extension) Commit() string {
+	if x.Record != nil && !x.foreign() {
+		return x.Record.Fetched.Commit
+	}
+	return source.HeadCommit(x.Folder)
+}
+
+// Source is where it is updated from.
+func (x *Extension) Source() (source.Source, error) {
+	if x.Metadata == nil {
+		return source.Source{}, fmt.Errorf("%q has no record of where it came from; uninstall it and install it from its source", x.Name)
+	}
+	if x.Record != nil && x.Record.Metadata == *x.Metadata {
+		return x.Record.Fetched.Source, nil
+	}
+	return source.FromMetadata(x.Metadata.Type, x.Metadata.Source, x.Metadata.Ref, x.Metadata.AllowPreRelease)
+}
+
+// List reads every extension, broken ones included, sorted by name. The error
+// is for what keeps the folder from being read; a missing folder is an empty list.
+func (s *Store) List() ([]*Extension, error) {
+	s.recoverIfIdle()
+	entries, err := os.ReadDir(s.Dir())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the extensions: %w", err)
+	}
+	rules, err := s.readEnablement()
+	if err != nil {
+		s.warn(err.Error() + "; until then every extension counts as enabled")
+		rules = &enablement{}
+	}
+	policy := s.readPolicy()
+	all := make([]*Extension, len(entries))
+	var wg sync.WaitGroup
+	var next atomic.Int64
+	for range min(runtime.GOMAXPROCS(0), len(entries)) { // reading manifests is what takes the time
+		wg.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(entries)); i = next.Add(1) - 1 {
+				all[i] = s.read(entries[i], rules, policy)
+			}
+		})
+	}
+	wg.Wait()
+	all = slices.DeleteFunc(all, func(x *Extension) bool { return x == nil })
+	slices.SortFunc(all, func(a, b *Extension) int {
+		if c := strings.Compare(a.Name, b.Name); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Folder, b.Folder)
+	})
+	markTwins(all)
+	return all, nil
+}
+
+// markTwins finds manifest names that two folders have: the CLI then starts not at all.
+func markTwins(all []*Extension) {
+	for i := 1; i < len(all); i++ {
+		if a, b := all[i-1], all[i]; a.Name == b.Name {
+			for _, x := range []*Extension{a, b} {
+				x.Problem = fmt.Sprintf("two folders hold an extension of this name, which keeps Gemini CLI from starting: %s and %s; remove one of them (pollux extensions uninstall takes a folder's path too)", a.Folder, b.Folder)
+			}
+		}
+	}
+}
+
+// read reads the extension in one folder; nil for what the CLI does not take for one.
+func (s *Store) read(entry fs.DirEntry, rules *enablement, p *policy) *Extension {
+	base := entry.Name()
+	x := &Extension{Name: base, Folder: filepath.Join(s.Dir(), base)}
+	if !entry.IsDir() { // a link to a folder counts
+		if info, err := os.Stat(x.Folder); err != nil || !info.IsDir() {
+			return nil
+		}
+	}
+	var err error
+	x.Dir = x.Folder
+	x.Metadata = readMetadata(x.Folder)
+	if x.Linked() {
+		x.Dir = x.Metadata.Source
+	}
+	x.Manifest, x.Findings, err = manifest.Load(x.Dir)
+	switch {
+	case err != nil && x.Linked():
+		x.Problem = fmt.Sprintf("the linked folder %q cannot be read (%v); bring it back, or uninstall %s", x.Dir, plain(err), base)
+	case errors.Is(err, fs.ErrNotExist):
+		x.Problem = fmt.Sprintf("%q holds no %s; uninstall %s", x.Folder, manifest.FileName, base)
+	case err != nil:
+		x.Problem = plain(err).Error()
+	case x.Findings.Err() != nil:
+		x.Problem = x.Findings.Err().Error()
+	}
+	if x.Manifest == nil {
+		x.Manifest = &manifest.Manifest{}
+	}
+	if validName(x.Manifest.Name) {
+		x.Name = x.Manifest.Name
+	}
+	if x.Problem == "" {
+		if err := p.check(x.Metadata, s.workDir); err != nil {
+			x.Problem = err.Error()
+		}
+	}
+	x.Record = s.readRecord(x.Name)
+	x.EnabledUser, x.EnabledHere = rules.enabled(x.Name, s.home), rules.enabled(x.Name, s.workDir)
+	return x
+}
+
+// plain strips the operation and path that the os package puts in front of a cause.
+func plain(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}
+
+// validName says whether the CLI accepts name: letters, digits and dashes.
+func validName(name string) bool {
+	return name != "" && len(name) <= 200 && !strings.ContainsFunc(name, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-')
+	})
+}
+
+// Get finds one extension by its name (any capitals, as the CLI has it), its folder's path or its
+// source. Unknown ones are a *NotFoundError.
+func (s *Store) Get(name string) (*Extension, error) {
+	all, err := s.List()
+	if err != nil {
+		return nil, err
+	}
+	return Find(all, name)
+}
+
+// Find is Get in a list that has been read.
+func Find(all []*Extension, name string) (*Extension, error) {
+	same := []func(*Extension) bool{
+		func(x *Extension) bool { return x.Name == name && x.Name == filepath.Base(x.Folder) },
+		func(x *Extension) bool { return x.Name == name },
+		func(x *Extension) bool { return strings.EqualFold(x.Name, name) },
+		func(x *Extension) bool { return strings.EqualFold(filepath.Base(x.Folder), name) },
+		func(x *Extension) bool { return x.Folder == name || x.Folder == filepath.Clean(name) },
+		func(x *Extension) bool { return x.Metadata != nil && strings.EqualFold(x.Metadata.Source, name) },
+	}
+	for _, is := range same {
+		if i := slices.IndexFunc(all, is); i >= 0 {
+			return all[i], nil
+		}
+	}
+	names := make([]string, len(all))
+	for i, x := range all {
+		names[i] = x.Name
+	}
+	return nil, &NotFoundError{Name: name, Nearest: Nearest(name, names)}
+}
+
+// Nearest are the up to three names that somebody who typed name may have
+// meant, the nearest first.
+func Nearest(name string, names []string) []string {
+	type near struct {
+		name string
+		d    int
+	}
+	var all []near
+	limit := max(2, len(name)/3)
+	low := strings.ToLower(name)
+	for _, n := range names {
+		d := distance(low, strings.ToLower(n))
+		if len(low) >= 3 && strings.Contains(strings.ToLower(n), low) {
+			d = min(d, 1)
+		}
+		if d <= limit {
+			all = append(all, near{n, d})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b near) int { return a.d - b.d })
+	var out []string
+	for _, n := range all[:min(3, len(all))] {
+		out = append(out, n.name)
+	}
+	return out
+}
+
+// distance is the number of letters to add, drop or change that lead from a to b.
+func distance(a, b string) int {
+	if len(a) > 200 || len(b) > 200 {
+		return 200
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		diagonal := row[0]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := diagonal
+			if a[i-1] != b[j-1] {
+				cost++
+			}
+			diagonal = row[j]
+			row[j] = min(cost, row[j]+1, row[j-1]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,199 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/safefile"
+)
+
+// lockWait is how long a change waits for another pollux to finish its own; a
+// change holds the lock for renames and small files only, never while it fetches or asks.
+const lockWait = 30 * time.Second
+
+// ErrBusy marks a change that another process of pollux kept from happening.
+var ErrBusy = errors.New("another pollux is changing the extensions")
+
+// lock takes the store's lock, finishes or undoes what a dead process left,
+// and returns the function that gives the lock back.
+func (s *Store) lock(ctx context.Context) (func(), error) {
+	if err := safefile.PrivateDir(s.own()); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(s.own("lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("locking the extensions: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, lockWait)
+	defer cancel()
+	for {
+		ok, err := safefile.TryLock(f)
+		if err != nil {
+			f.Close()
+			return nil, fmt.Errorf("locking the extensions (%s): %w", f.Name(), err)
+		}
+		if ok {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			defer f.Close()
+			return nil, fmt.Errorf("%w (process %s); try again when it has finished", ErrBusy, holder(f))
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	if err := f.Truncate(0); err == nil {
+		_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())), 0) // for the message above only
+	}
+	if err := s.recover(); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return func() { f.Close() }, nil
+}
+
+func holder(f *os.File) string {
+	buf := make([]byte, 20)
+	n, _ := f.ReadAt(buf, 0)
+	if pid := strings.TrimSpace(string(buf[:n])); pid != "" {
+		return pid
+	}
+	return "unknown"
+}
+
+// recoverIfIdle is for readers: it cleans up after a dead process if there is
+// something to clean and nobody is at work.
+func (s *Store) recoverIfIdle() {
+	if !exists(s.journalFile()) {
+		return
+	}
+	f, err := os.OpenFile(s.own("lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	if ok, err := safefile.TryLock(f); err != nil || !ok {
+		return
+	}
+	if err := s.recover(); err != nil {
+		s.warn(err.Error())
+	}
+}
+
+// A stage is a folder in which one change is prepared. A lock file in it tells
+// a later pollux whether its maker still lives.
+type stage struct {
+	dir  string
+	lock *os.File
+}
+
+// newStage makes one; close removes it. The store's lock is held, or another pollux
+// could sweep it before its own lock is taken.
+func (s *Store) newStage() (*stage, error) {
+	if err := os.MkdirAll(s.Dir(), 0o755); err != nil {
+		return nil, fmt.Errorf("the folder of the extensions cannot be made: %w", err)
+	}
+	base := s.stagingDir()
+	if err := safefile.PrivateDir(filepath.Dir(base)); err != nil && base == s.own("staging") {
+		return nil, err
+	}
+	if err := safefile.PrivateDir(base); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(base, "")
+	if err != nil {
+		return nil, fmt.Errorf("preparing in %q: %w", base, plain(err))
+	}
+	st := &stage{dir: dir}
+	st.lock, err = os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		_, err = safefile.TryLock(st.lock)
+	}
+	if err != nil {
+		st.close()
+		return nil, fmt.Errorf("preparing in %q: %w", base, err)
+	}
+	return st, nil
+}
+
+func (st *stage) path(elem string) string { return filepath.Join(st.dir, elem) }
+
+func (st *stage) close() {
+	if st.lock != nil {
+		st.lock.Close()
+	}
+	removeAll(st.dir)
+}
+
+// removeAll is os.RemoveAll also for folders that their maker left read-only.
+func removeAll(dir string) {
+	if os.RemoveAll(dir) == nil {
+		return
+	}
+	_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if d != nil && d.IsDir() {
+			_ = os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	_ = os.RemoveAll(dir)
+}
+
+// sweep removes what dead processes left: stages and half-written files. The lock of the store is held.
+func (s *Store) sweep() {
+	s.sweepFiles()
+	entries, err := os.ReadDir(s.stagingDir())
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		dir := filepath.Join(s.stagingDir(), e.Name())
+		f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR, 0)
+		if err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				removeAll(dir) // the rest of a removal that was interrupted
+			}
+			continue
+		}
+		ok, err := safefile.TryLock(f)
+		f.Close() // before the removal: Windows removes no open file
+		if err == nil && ok {
+			removeAll(dir)
+		}
+	}
+}
+
+// sweepFiles removes half-written files. Where only holders of the lock write, none is in use; in .gemini itself
+// other parts of pollux may be at work, so only old ones go there.
+func (s *Store) sweepFiles() {
+	dirs := []string{s.own(), s.own("records"), s.Dir()}
+	if entries, err := os.ReadDir(s.Dir()); err == nil {
+		for _, e := range entries {
+			if e.IsDir() {
+				dirs = append(dirs, s.folder(e.Name()))
+			}
+		}
+	}
+	for _, dir := range append(dirs, s.gemini) {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			if !safefile.IsTemp(e.Name()) || e.IsDir() {
+				continue
+			}
+			info, err := e.Info()
+			if err == nil && (dir != s.gemini || s.now().Sub(info.ModTime()) > time.Minute) {
+				_ = os.Remove(filepath.Join(dir, e.Name())) // the next one tries again
+			}
+		}
+	}
+}

@@ -1,0 +1,241 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestEnablement: rules are read as the CLI reads them: the last that matches
+// decides, and a * stands for everything below.
+func TestEnablement(t *testing.T) {
+	for _, c := range []struct {
+		rules []string
+		at    string
+		want  bool
+	}{
+		{nil, "/a", true},
+		{[]string{"!/home/u/*"}, "/home/u", false},
+		{[]string{"!/home/u/*"}, "/home/u/ws", false},
+		{[]string{"!/home/u/*"}, "/home/user2", true},
+		{[]string{"!/home/u/"}, "/home/u", false},
+		{[]string{"!/home/u/"}, "/home/u/ws", true},
+		{[]string{"!/home/u/*", "/home/u/ws/*"}, "/home/u/ws/deep", true},
+		{[]string{"/home/u/ws/*", "!/home/u/*"}, "/home/u/ws", false},
+		{[]string{"!/*"}, "/srv/x", false},
+		{[]string{"!/*", "/home/u/*"}, "/home/u", true},
+		{[]string{"!/home/*/ws/"}, "/home/u/ws", false},
+		{[]string{"!/a.b/*"}, "/aXb", true},
+		{[]string{"!/a(b/*"}, "/a(b", false},
+		{[]string{"!/C:/Users/u/*"}, `C:\Users\u\ws`, false},
+	} {
+		e := &enablement{rules: map[string][]string{"x": c.rules}}
+		if got := e.enabled("x", c.at); got != c.want {
+			t.Errorf("%q at %s: %v", c.rules, c.at, got)
+		}
+	}
+}
+
+// TestChangeRules: what enable and disable leave in the file.
+func TestChangeRules(t *testing.T) {
+	const home, ws = "/home/u", "/srv/ws"
+	type step struct {
+		scope Scope
+		on    bool
+	}
+	for _, c := range []struct {
+		before []string
+		steps  []step
+		want   []string
+	}{
+		{nil, []step{{User, true}}, []string{"/home/u/*"}},
+		{nil, []step{{User, false}}, []string{"!/*", "!/home/u/*"}},
+		{nil, []step{{User, false}, {User, true}}, []string{"/home/u/*"}},
+		{[]string{"!/*", "/home/u/*"}, []step{{User, true}}, []string{"/home/u/*"}}, // the CLI's enable after our disable
+		{nil, []step{{Workspace, false}}, []string{"!/srv/ws/*"}},
+		{[]string{"/home/u/*"}, []step{{Workspace, false}, {Workspace, true}}, []string{"/home/u/*", "/srv/ws/*"}},
+		{[]string{"!/srv/ws/deep/*", "!/srv/other/*"}, []step{{Workspace, true}}, []string{"!/srv/other/*", "/srv/ws/*"}},
+		{[]string{"!/srv/ws/*"}, []step{{User, true}}, []string{"!/srv/ws/*", "/home/u/*"}},
+		{[]string{"!/srv/ws/"}, []step{{Workspace, true}}, []string{"/srv/ws/*"}},
+		{[]string{"!/srv/ws/*"}, []step{{User, false}}, []string{"!/*", "!/home/u/*"}},
+	} {
+		e := &enablement{rules: map[string][]string{}}
+		e.set("x", c.before)
+		for _, s := range c.steps {
+			e.change("x", s.scope, s.on, home, ws)
+			at := home
+			if s.scope == Workspace {
+				at = ws
+			}
+			if got := e.enabled("x", at); got != s.on {
+				t.Errorf("%q after %+v: %v", c.before, s, got)
+			}
+		}
+		if diff := cmp.Diff(c.want, e.rules["x"]); diff != "" {
+			t.Errorf("%q, %+v: %s", c.before, c.steps, diff)
+		}
+	}
+}
+
+// TestEnablementFile: the file keeps its order, its other extensions and what this version does not know; a broken
+// one is never overwritten, and uninstalling and listing go on without it.
+func TestEnablementFile(t *testing.T) {
+	s := newStore(t)
+	const text = `{
+  "zeta": {
+    "later": {"a": [1]},
+    "overrides": ["!/srv/*"]
+  },
+  "alpha": {"overrides": []}
+}`
+	write(t, s.enablementFile(), text)
+	must(t, s.SetEnabled(context.Background(), "beta", User, true))
+	var got map[string]map[string]any
+	must(t, json.Unmarshal([]byte(read(t, s.enablementFile())), &got))
+	want := map[string]map[string]any{
+		"zeta":  {"later": map[string]any{"a": []any{1.0}}, "overrides": []any{"!/srv/*"}},
+		"alpha": {"overrides": []any{}}, "beta": {"overrides": []any{s.home + "/*"}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	raw := read(t, s.enablementFile())
+	if !(strings.Index(raw, "zeta") < strings.Index(raw, "alpha") && strings.Index(raw, "alpha") < strings.Index(raw, "beta")) {
+		t.Errorf("the order changed:\n%s", raw)
+	}
+	must(t, perform(s, "install", extension(t, t.TempDir(), "1")))
+	for _, broken := range []string{`{`, `[]`, `{"x":{}}`, `{"x":{"overrides":"all"}}`, `{"x":{"overrides":[1]}}`, `null`} {
+		write(t, s.enablementFile(), broken)
+		if err := s.SetEnabled(context.Background(), "x", User, false); err == nil || !strings.Contains(err.Error(), "repair it") {
+			t.Errorf("%s: %v", broken, err)
+		}
+		told := 0
+		s.warn = func(string) { told++ }
+		if all, err := s.List(); err != nil || len(all) != 1 || !all[0].EnabledHere || told != 1 {
+			t.Errorf("%s: listed %v, %v, told %d times", broken, all, err, told)
+		}
+		if read(t, s.enablementFile()) != broken {
+			t.Errorf("%s was overwritten", broken)
+		}
+	}
+	must(t, perform(s, "uninstall", ""))
+	if left := whole(t, s); left != "" || read(t, s.enablementFile()) != "null" {
+		t.Errorf("after uninstalling: %q", left)
+	}
+}
+
+// TestEnablementLink: a link that the user made of the file stays one.
+func TestEnablementLink(t *testing.T) {
+	s := newStore(t)
+	real := filepath.Join(t.TempDir(), "dotfiles.json")
+	write(t, real, `{}`)
+	must(t, os.MkdirAll(s.Dir(), 0o700))
+	if err := os.Symlink(real, s.enablementFile()); err != nil {
+		t.Skip(err)
+	}
+	must(t, s.SetEnabled(context.Background(), "x", User, false))
+	if info, err := os.Lstat(s.enablementFile()); err != nil || info.Mode()&os.ModeSymlink == 0 || !strings.Contains(read(t, real), "!/*") {
+		t.Errorf("%v, %v, %s", info, err, read(t, real))
+	}
+}
+
+// TestPolicy: the CLI's settings forbid what they forbid there; a workspace can only forbid more.
+func TestPolicy(t *testing.T) {
+	local, git := Metadata{Source: "/srv/ext", Type: "local"}, Metadata{Source: "https://example.com/org/ext", Type: "git"}
+	system := filepath.Join(t.TempDir(), "settings.json")
+	t.Setenv("GEMINI_CLI_SYSTEM_SETTINGS_PATH", system)
+	for _, c := range []struct {
+		user, workspace, system string
+		local, git              bool
+	}{
+		{"", "", "", true, true},
+		{`{"security":{"blockGitExtensions":true}}`, "", "", true, false},
+		{`{"security":{"blockGitExtensions":true}}`, `{"security":{"blockGitExtensions":false}}`, "", true, false},
+		{"", `{"security":{"blockGitExtensions":true}}`, "", true, false},
+		{`{"security":{"blockGitExtensions":false}}`, "", `{"security":{"blockGitExtensions":true}}`, true, false},
+		{`{"security":{"blockGitExtensions":true}}`, "", `{"security":{"blockGitExtensions":false}}`, true, true},
+		{`{"security":{"allowedExtensions":["^/srv/"]}}`, "", "", true, false},
+		{`{"security":{"allowedExtensions":["^https://example\\.com/org/"]}}`, "", "", false, true},
+		{`{"security":{"allowedExtensions":["^/srv/"]}}`, `{"security":{"allowedExtensions":[".*"]}}`, "", true, false},
+		{`{"security":{"allowedExtensions":[".*"]}}`, `{"security":{"allowedExtensions":["example"]}}`, "", false, true},
+		{`{"security":{"allowedExtensions":["("]}}`, "", "", false, false},
+		{`{"security":{"allowedExtensions":["(?=x)"]}}`, "", "", false, false},
+		{`{"security":{"blockGitExtensions":true,"allowedExtensions":["example"]}}`, "", "", false, true}, // the list overrides the block, as in the CLI
+		{`{"security":{"allowedExtensions":[]}}`, "", "", true, true},
+		{"", "", `{"admin":{"extensions":{"enabled":false}}}`, false, false},
+		{"// a comment\n{\"security\":{\"blockGitExtensions\":true,},}", "", "", true, false},
+		{`{broken`, "", "", false, false},
+		{"", `{broken`, "", true, true},
+	} {
+		s := newStore(t)
+		s.workDir = t.TempDir()
+		for file, text := range map[string]string{
+			filepath.Join(s.gemini, "settings.json"): c.user, filepath.Join(s.workDir, ".gemini", "settings.json"): c.workspace, system: c.system,
+		} {
+			_ = os.Remove(file)
+			if text != "" {
+				write(t, file, text)
+			}
+		}
+		p := s.readPolicy()
+		for _, m := range []struct {
+			meta Metadata
+			want bool
+		}{{local, c.local}, {git, c.git}} {
+			if err := p.check(&m.meta, s.workDir); (err == nil) != m.want {
+				t.Errorf("%+v: %s: %v, want allowed %v", c, m.meta.Source, err, m.want)
+			}
+		}
+		if err := p.check(nil, s.workDir); err == nil && strings.Contains(c.user, `allowedExtensions":["`) {
+			t.Errorf("%+v: an extension without metadata passed", c)
+		}
+	}
+}
+
+// TestPolicyAtInstall: forbidden sources are not even fetched, and an installed one is listed with the reason.
+func TestPolicyAtInstall(t *testing.T) {
+	s := newStore(t)
+	src := extension(t, t.TempDir(), "1")
+	must(t, perform(s, "install", src))
+	write(t, filepath.Join(s.gemini, "settings.json"), `{"security":{"allowedExtensions":["^/nowhere/"]}}`)
+	x, err := s.Get("x")
+	must(t, err)
+	if !strings.Contains(x.Problem, "allowedExtensions") {
+		t.Errorf("problem %q", x.Problem)
+	}
+	must(t, s.Uninstall(context.Background(), x)) // removing is always possible
+	if err := perform(s, "install", src); err == nil || !strings.Contains(err.Error(), "allowedExtensions") {
+		t.Errorf("error %v", err)
+	}
+	write(t, filepath.Join(s.gemini, "settings.json"), `{}`)
+	write(t, filepath.Join(s.gemini, "trustedFolders.json"), `{"`+filepath.ToSlash(src)+`":"DO_NOT_TRUST"}`)
+	if err := perform(s, "install", src); err == nil || !strings.Contains(err.Error(), "trusted folders") {
+		t.Errorf("a distrusted source: %v", err)
+	}
+}
+
+// TestTrust: the longest rule counts, and the CLI's variables come first.
+func TestTrust(t *testing.T) {
+	s := newStore(t)
+	write(t, filepath.Join(s.gemini, "trustedFolders.json"), `{
+		"/srv": "TRUST_FOLDER", "/srv/bad": "DO_NOT_TRUST", "/opt/child": "TRUST_PARENT", // comments are allowed
+	}`)
+	for dir, want := range map[string]Trust{"/srv": Trusted, "/srv/a": Trusted, "/srv/bad/x": Distrusted, "/opt": Trusted, "/opt/other": Trusted, "/srvx": Unknown} {
+		if got := s.TrustOf(dir); got != want {
+			t.Errorf("%s: %v, want %v", dir, got, want)
+		}
+	}
+	write(t, filepath.Join(s.gemini, "settings.json"), `{"security":{"folderTrust":{"enabled":false}}}`)
+	if s.TrustOf("/elsewhere") != Trusted {
+		t.Error("with folder trust off everything is trusted")
+	}
+	t.Setenv("GEMINI_CLI_TRUST_WORKSPACE", "false")
+	if s.TrustOf("/srv") != Distrusted {
+		t.Error("GEMINI_CLI_TRUST_WORKSPACE=false")
+	}
+}

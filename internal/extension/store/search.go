@@ -1,0 +1,129 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Entry is one extension of an index.
+type Entry struct {
+	Name        string   `json:"name"`
+	Description string   `json:"description,omitempty"`
+	Version     string   `json:"version,omitempty"`
+	Source      string   `json:"source"` // what install takes
+	Keywords    []string `json:"keywords,omitempty"`
+}
+
+// gallery is an entry as the CLI's own gallery publishes it.
+type gallery struct {
+	Name        string `json:"extensionName"`
+	Description string `json:"extensionDescription"`
+	About       string `json:"repoDescription"`
+	Version     string `json:"extensionVersion"`
+	URL         string `json:"url"`
+}
+
+// ReadIndex reads an index file: a list, or an object with a list "extensions",
+// of entries in pollux's form ({name, description, version, source, keywords}) or in that of the CLI's
+// gallery. Entries without a name or a source are left out.
+func ReadIndex(file string) ([]Entry, error) {
+	data, err := readSmall(file)
+	if err != nil {
+		return nil, fmt.Errorf("the index %q cannot be read: %w", file, plain(err))
+	}
+	var list []json.RawMessage
+	if err := json.Unmarshal(data, &list); err != nil {
+		var object struct {
+			Extensions []json.RawMessage `json:"extensions"`
+		}
+		if json.Unmarshal(data, &object) != nil || object.Extensions == nil {
+			return nil, &brokenFile{file, "it is neither a list of extensions nor an object with one", "name an index file"}
+		}
+		list = object.Extensions
+	}
+	var all []Entry
+	for _, raw := range list {
+		var e Entry
+		if err := json.Unmarshal(raw, &e); err != nil || e.Name == "" || e.Source == "" {
+			var g gallery
+			if json.Unmarshal(raw, &g) != nil || g.Name == "" || g.URL == "" {
+				continue
+			}
+			e = Entry{Name: g.Name, Description: g.Description, Version: g.Version, Source: g.URL}
+			if e.Description == "" {
+				e.Description = g.About
+			}
+		}
+		all = append(all, e)
+	}
+	if len(all) == 0 && len(list) > 0 {
+		return nil, errors.New("the index " + file + " holds no entry with a name and a source")
+	}
+	return all, nil
+}
+
+// Search returns the entries in which every word occurs, best first: in the
+// name, then in the keywords, then in the description. Capitals do not matter.
+func Search(all []Entry, words []string) []Entry {
+	type hit struct {
+		Entry
+		score int
+	}
+	var hits []hit
+	for _, e := range all {
+		score := 0
+		for _, w := range words {
+			n := e.score(strings.ToLower(w))
+			if n == 0 {
+				score = 0
+				break
+			}
+			score += n
+		}
+		if score > 0 || len(words) == 0 {
+			hits = append(hits, hit{e, score})
+		}
+	}
+	slices.SortStableFunc(hits, func(a, b hit) int {
+		if a.score != b.score {
+			return b.score - a.score
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	out := make([]Entry, len(hits))
+	for i, h := range hits {
+		out[i] = h.Entry
+	}
+	return out
+}
+
+// score says how well a word in lower case fits; 0 for not at all.
+func (e Entry) score(word string) int {
+	name := strings.ToLower(e.Name)
+	split := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	switch {
+	case name == word:
+		return 16
+	case slices.Contains(strings.FieldsFunc(name, split), word):
+		return 8
+	case strings.Contains(name, word):
+		return 6
+	}
+	for _, k := range e.Keywords {
+		if strings.EqualFold(k, word) {
+			return 5
+		}
+	}
+	description := strings.ToLower(e.Description)
+	switch {
+	case slices.Contains(strings.FieldsFunc(description, split), word):
+		return 3
+	case strings.Contains(description, word):
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,6 @@
+package store
+
+import "golang.org/x/sys/unix"
+
+// swap exchanges two folders in one step, so that no moment has neither.
+func swap(a, b string) error { return unix.RenamexNp(a, b, unix.RENAME_SWAP) }

@@ -1,0 +1,11 @@
+package store
+
+import "os"
+
+// systemSettings is where the machine's administrator sets the CLI's rules.
+func systemSettings() string {
+	if p := os.Getenv("GEMINI_CLI_SYSTEM_SETTINGS_PATH"); p != "" {
+		return p
+	}
+	return `C:\ProgramData\gemini-cli\settings.json`
+}
