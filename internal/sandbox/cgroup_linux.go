@@ -1,0 +1,128 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// cgroupPrefix begins the names of the groups that runs make; the number of
+// the pollux process and of the run follow.
+const cgroupPrefix = "pollux-sandbox-"
+
+// A leaf is the control group of one run; nil is none.
+type leaf struct{ dir string }
+
+// cgroupParent finds a group of version 2 in which this user may make groups
+// that count memory and processes: one above this process's own, as systemd
+// delegates to each user. "" when there is none.
+func cgroupParent() string {
+	data, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return ""
+	}
+	own := ""
+	for line := range strings.Lines(string(data)) {
+		if rest, ok := strings.CutPrefix(line, "0::"); ok {
+			own = strings.TrimSpace(rest)
+		}
+	}
+	var fs unix.Statfs_t
+	if own == "" || unix.Statfs("/sys/fs/cgroup", &fs) != nil || fs.Type != unix.CGROUP2_SUPER_MAGIC {
+		return ""
+	}
+	for dir := filepath.Dir(own); ; dir = filepath.Dir(dir) {
+		path := filepath.Join("/sys/fs/cgroup", dir)
+		active, err := os.ReadFile(filepath.Join(path, "cgroup.subtree_control"))
+		fields := strings.Fields(string(active))
+		if err == nil && slices.Contains(fields, "memory") && slices.Contains(fields, "pids") && unix.Access(path, unix.W_OK) == nil && unix.Access(filepath.Join(path, "cgroup.procs"), unix.W_OK) == nil {
+			return path
+		}
+		if len(dir) <= 1 {
+			return ""
+		}
+	}
+}
+
+// makeLeaf makes the group of a run in parent. It takes away the groups of
+// runs whose pollux was killed.
+func makeLeaf(parent string, l Limits) (*leaf, error) {
+	sweepLeaves(parent)
+	dir, err := os.MkdirTemp(parent, fmt.Sprintf("%s%d-", cgroupPrefix, os.Getpid()))
+	if err != nil {
+		return nil, err
+	}
+	g := &leaf{dir: dir}
+	for name, value := range map[string]string{
+		"memory.max":      strconv.FormatInt(l.Memory+32*mib, 10), // and the first process, which is pollux's
+		"memory.swap.max": "0", "memory.oom.group": "1", "pids.max": strconv.Itoa(l.Processes + 16),
+	} {
+		err := os.WriteFile(filepath.Join(dir, name), []byte(value), 0)
+		if err != nil && !(name == "memory.swap.max" && errors.Is(err, os.ErrNotExist)) { // a kernel without swap
+			g.remove()
+			return nil, err
+		}
+	}
+	return g, nil
+}
+
+// start starts a command in the group, so that no moment of it is uncounted.
+func (g *leaf) start(cmd *exec.Cmd) error {
+	dir, err := os.Open(g.dir)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(dir.Fd())
+	return cmd.Start()
+}
+
+// exceeded says whether the kernel ended processes of the group for memory.
+func (g *leaf) exceeded() bool {
+	if g == nil {
+		return false
+	}
+	data, err := os.ReadFile(filepath.Join(g.dir, "memory.events"))
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(data)) {
+		if n, ok := strings.CutPrefix(strings.TrimSpace(line), "oom_kill "); ok && n != "0" {
+			return true
+		}
+	}
+	return false
+}
+
+// remove takes the group away. Its processes are dead, and the kernel may
+// need a moment to notice.
+func (g *leaf) remove() {
+	if g == nil {
+		return
+	}
+	for range 50 {
+		if err := unix.Rmdir(g.dir); err != unix.EBUSY {
+			return
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+// sweepLeaves removes the empty groups of pollux processes that are gone.
+func sweepLeaves(parent string) {
+	dirs, _ := filepath.Glob(filepath.Join(parent, cgroupPrefix+"*")) // a constant pattern is never bad
+	for _, dir := range dirs {
+		number, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), cgroupPrefix), "-")
+		if pid, err := strconv.Atoi(number); err == nil && unix.Kill(pid, 0) == unix.ESRCH {
+			_ = unix.Rmdir(dir) // one that is still in use stays
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"os"
+)
+
+// A Report says what this machine can enforce.
+type Report struct {
+	// Enforced says that every policy can be enforced with every layer.
+	Enforced bool `json:"enforced"`
+	// Reduced says that Options.AllowReduced would make a few policies possible.
+	Reduced bool    `json:"reduced"`
+	Layers  []Layer `json:"layers"`
+	Summary string  `json:"summary"` // a sentence
+	// Fixes are commands or sentences that help, the best first.
+	Fixes []string `json:"fixes"`
+}
+
+// A Layer is one of the mechanisms.
+type Layer struct {
+	Name    string `json:"name"`
+	Present bool   `json:"present"`
+	Detail  string `json:"detail"`
+}
+
+// Check finds out what this machine can enforce, by doing it: a setting that
+// looks right proves nothing.
+func (s *Sandbox) Check(ctx context.Context) Report {
+	r := s.report(ctx)
+	if r.Fixes == nil {
+		r.Fixes = []string{}
+	}
+	return r
+}
+
+// AppArmorProfile is the profile that lets this program, and no other, make
+// user namespaces where the system forbids them to programs without one
+// (Ubuntu from 23.10 on).
+func AppArmorProfile() string {
+	return fmt.Sprintf(`# Lets pollux make user namespaces, which its sandbox is built of.
+# Save as /etc/apparmor.d/pollux and load it: apparmor_parser -r /etc/apparmor.d/pollux
+abi <abi/4.0>,
+include <tunables/global>
+
+profile pollux %q flags=(unconfined) {
+  userns,
+
+  include if exists <local/pollux>
+}
+`, self())
+}
+
+// self is this program's own file.
+func self() string {
+	path, err := os.Executable()
+	if err != nil {
+		return "/nonexistent" // a system that does not tell; nothing of it can be protected
+	}
+	return canonical(path)
+}

@@ -1,0 +1,114 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// report is Check on Linux.
+func (s *Sandbox) report(ctx context.Context) Report {
+	var uts unix.Utsname
+	release := "unknown"
+	if unix.Uname(&uts) == nil {
+		release = unix.ByteSliceToString(uts.Release[:])
+	}
+	_, err := s.attempt(ctx, false)
+	setup := (*SetupError)(nil)
+	phase := ""
+	if errors.As(err, &setup) {
+		phase = setup.Phase
+	}
+	abi := landlockVersion()
+	r := Report{Enforced: err == nil, Layers: []Layer{
+		{"kernel", kernelAtLeast(5, 12), "Linux " + release + "; at least 5.12"},
+		{"namespaces", phase != "userns" && phase != "mounts", "user, mount, process, network, IPC, host name and cgroup, with a root of the sandbox's own"},
+		{"network", phase == "", "a loopback interface of its own; allowed hosts through pollux alone"},
+		{"Landlock", abi >= 1, landlockDetail(abi)},
+		{"seccomp", phase != "seccomp", "about 100 system calls refused"},
+		{"self-check", phase != "check", "what must fail is tried before each command"},
+		{"process limit", kernelAtLeast(6, 14), "for all processes together since Linux 6.14; before, only for users other than root"},
+		{"cgroup", cgroupParent() != "", cgroupDetail()},
+	}}
+	if err == nil {
+		r.Summary = "Every policy can be enforced on this machine."
+		return r
+	}
+	r.Layers[1].Detail += ": " + err.Error()
+	if _, err := s.attempt(ctx, true); err == nil {
+		r.Reduced = true
+	}
+	r.Summary = "No policy can be enforced on this machine: commands are refused."
+	if r.Reduced {
+		r.Summary = "Only with --reduced, and only without writing, hosts, home and full, can commands be run on this machine; others are refused."
+	}
+	if setup != nil && setup.Fix != "" {
+		r.Fixes = append(r.Fixes, setup.Fix)
+	}
+	return r
+}
+
+// attempt builds a sandbox around a program that does nothing.
+func (s *Sandbox) attempt(ctx context.Context, reduced bool) (*Result, error) {
+	c := Command{Args: []string{"true"}}
+	c.Limits = c.Limits.filled()
+	return s.runOnce(ctx, Policy{}, c, reduced)
+}
+
+func landlockDetail(abi int) string {
+	switch {
+	case abi == 0:
+		return "the kernel has none; the namespaces hold without it"
+	case abi < 6:
+		return fmt.Sprintf("version %d; from 6 on it keeps signals in as well", abi)
+	}
+	return fmt.Sprintf("version %d: files, devices, TCP, signals, abstract sockets", abi)
+}
+
+func cgroupDetail() string {
+	if dir := cgroupParent(); dir != "" {
+		return "memory and processes are limited by the kernel, below " + dir
+	}
+	return "none is delegated to this user; memory is watched by pollux instead, which sees an excess some milliseconds late"
+}
+
+// namespaceCause says what a refusal of user namespaces means.
+func namespaceCause(errno syscall.Errno) string {
+	switch errno {
+	case unix.ENOSPC, unix.EUSERS:
+		return "this user may make no user namespaces (user.max_user_namespaces)"
+	case unix.EPERM, unix.EACCES:
+		return "the system forbids user namespaces to this program"
+	case unix.EINVAL, unix.ENOSYS:
+		return "the kernel has no user namespaces, or is older than 5.12"
+	}
+	return errno.Error()
+}
+
+// namespaceFix is what helps, by what is seen of the reason.
+func namespaceFix() string {
+	switch {
+	case sysctl("user/max_user_namespaces") == "0":
+		return "allow user namespaces: sudo sysctl user.max_user_namespaces=15000"
+	case sysctl("kernel/unprivileged_userns_clone") == "0":
+		return "allow user namespaces: sudo sysctl kernel.unprivileged_userns_clone=1"
+	case sysctl("kernel/apparmor_restrict_unprivileged_userns") == "1":
+		return "allow them to pollux: pollux sandbox check --apparmor | sudo tee /etc/apparmor.d/pollux && sudo apparmor_parser -r /etc/apparmor.d/pollux"
+	case exists("/.dockerenv") || exists("/run/.containerenv"):
+		return "this is a container: start it with --security-opt seccomp=unconfined --security-opt systempaths=unconfined --security-opt apparmor=unconfined, or run pollux outside"
+	}
+	return "run \"pollux sandbox check\" where namespaces are allowed, or ask whoever looks after this machine to allow user namespaces"
+}
+
+func sysctl(name string) string {
+	data, err := os.ReadFile("/proc/sys/" + name)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(data))
+}

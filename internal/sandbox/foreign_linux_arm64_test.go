@@ -1,0 +1,4 @@
+package sandbox
+
+// foreignCall has nothing to try where the processor knows one way only.
+func foreignCall() error { return errHeld }

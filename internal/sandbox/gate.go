@@ -1,0 +1,295 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/extension/manifest"
+)
+
+const (
+	// maxConnections is how many connections a command may have at once; the
+	// next ones wait.
+	maxConnections = 64
+	// dialTimeout bounds resolving and connecting.
+	dialTimeout = 15 * time.Second
+	// firstBytes bounds how long a connection may wait before it says anything
+	// that is looked at.
+	firstBytes = 15 * time.Second
+	// maxNames bounds the names that a command can have addresses for.
+	maxNames = 4096
+)
+
+// A gate is the only way out of a sandbox: it accepts what the command sends
+// through the proxy and the transparent entrance, and connects to the allowed
+// hosts on its behalf.
+//
+// Goroutines: one for each listener and one for each connection (two while it
+// is relayed); close ends and awaits them.
+type gate struct {
+	hosts []manifest.Host
+	dial  func(ctx context.Context, network, hostPort string) (net.Conn, error)
+	event func(Denial)
+	log   *slog.Logger
+	key   string // what the proxy demands as password, "" for nothing
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+	slots  chan struct{}
+
+	mu      sync.Mutex // guards what follows
+	closed  bool       // nothing new begins
+	names   map[netip.Addr]string
+	addrs   map[string]netip.Addr
+	denials []Denial
+}
+
+func newGate(ctx context.Context, p Policy, o *Options) *gate {
+	g := &gate{hosts: p.Hosts, dial: o.Dial, event: o.Event, log: o.Log, slots: make(chan struct{}, maxConnections),
+		names: map[netip.Addr]string{}, addrs: map[string]netip.Addr{}}
+	if g.dial == nil {
+		g.dial = g.dialPublic
+	}
+	g.ctx, g.cancel = context.WithCancel(ctx)
+	return g
+}
+
+// close ends every connection and returns what was refused.
+func (g *gate) close() []Denial {
+	g.cancel()
+	g.mu.Lock()
+	g.closed = true
+	g.mu.Unlock()
+	g.wg.Wait()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.denials)
+}
+
+// serve handles the connections of a listener, until the gate closes.
+func (g *gate) serve(l net.Listener, handle func(net.Conn)) {
+	context.AfterFunc(g.ctx, func() { l.Close() })
+	g.wg.Go(func() {
+		defer l.Close()
+		for {
+			select {
+			case g.slots <- struct{}{}:
+			case <-g.ctx.Done():
+				return
+			}
+			conn, err := l.Accept()
+			if err != nil {
+				<-g.slots
+				if g.ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+					return
+				}
+				time.Sleep(10 * time.Millisecond) // out of descriptors, most likely
+				continue
+			}
+			stop := context.AfterFunc(g.ctx, func() { conn.Close() })
+			g.wg.Go(func() {
+				defer func() { stop(); conn.Close(); <-g.slots }()
+				handle(conn)
+			})
+		}
+	})
+}
+
+// begin counts one more thing that close waits for; false when it is too late.
+func (g *gate) begin() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.closed {
+		g.wg.Add(1)
+	}
+	return !g.closed
+}
+
+// A contact is a host and port that the policy allows.
+type contact struct {
+	name string // a name in lower case without a final dot, or an address
+	port int
+	tls  bool // nothing but TLS for this name may go there
+}
+
+func (c contact) hostPort() string { return net.JoinHostPort(c.name, strconv.Itoa(c.port)) }
+
+// contact finds what the policy allows of a name and port. plain says that
+// the command is about to speak HTTP without TLS.
+func (g *gate) contact(name string, port int, plain bool) (contact, bool) {
+	c := contact{name: name, port: port, tls: true}
+	found := false
+	for _, h := range g.hosts {
+		if !matches(h, name) || !slices.Contains(h.Ports, port) {
+			continue
+		}
+		encrypted := h.Scheme == "https" || h.Scheme == "wss" || h.Scheme == "" && port == 443
+		if plain && encrypted {
+			continue
+		}
+		found = true
+		c.tls = c.tls && encrypted
+	}
+	return c, found
+}
+
+// matches says whether an entry of the policy means a name; both are in lower case.
+func matches(h manifest.Host, name string) bool {
+	if h.Wildcard {
+		return strings.HasSuffix(name, "."+h.Name) && len(name) > len(h.Name)+1
+	}
+	return strings.Trim(h.Name, "[]") == name
+}
+
+// knows says whether the policy allows a name at any port.
+func (g *gate) knows(name string) bool {
+	return slices.ContainsFunc(g.hosts, func(h manifest.Host) bool { return matches(h, name) })
+}
+
+// hostName reads a host as a program named it: in lower case, without the
+// final dot, and an address in its one usual form. What only some programs
+// take for an address (127.1, 0x7f.0.0.1, 2130706433) is none, and no name.
+func hostName(text string) (string, bool) {
+	name := strings.TrimSuffix(strings.ToLower(text), ".")
+	if addr, err := netip.ParseAddr(strings.Trim(name, "[]")); err == nil {
+		return addr.Unmap().String(), addr.Zone() == ""
+	}
+	if name == "" || len(name) > 253 {
+		return "", false
+	}
+	labels := strings.Split(name, ".")
+	for _, l := range labels {
+		if l == "" || len(l) > 63 || strings.Trim(l, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
+			return "", false
+		}
+	}
+	last := labels[len(labels)-1]
+	return name, last[0] < '0' || last[0] > '9'
+}
+
+// splitHostPort reads "host:port" with a port from 1 to 65535.
+func splitHostPort(text string) (name string, port int, ok bool) {
+	host, number, err := net.SplitHostPort(text)
+	if err != nil {
+		return "", 0, false
+	}
+	n, err := strconv.ParseUint(number, 10, 16)
+	if err != nil || n == 0 || number[0] == '+' {
+		return "", 0, false
+	}
+	name, ok = hostName(host)
+	return name, int(n), ok
+}
+
+// dialPublic connects to an allowed host. Whatever its name resolves to, now
+// or a moment later, the address is looked at when it is used: one that the
+// internet cannot reach is refused, unless the policy names it literally.
+func (g *gate) dialPublic(ctx context.Context, network, hostPort string) (net.Conn, error) {
+	name, _, ok := splitHostPort(hostPort)
+	if !ok {
+		return nil, fmt.Errorf("%q is no host and port", hostPort)
+	}
+	_, literalErr := netip.ParseAddr(name)
+	d := net.Dialer{Timeout: dialTimeout, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
+		to, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return err
+		}
+		if literalErr == nil || name == "localhost" && to.Addr().IsLoopback() || public(to.Addr()) {
+			return nil
+		}
+		return &privateError{name: name, addr: to.Addr()}
+	}}
+	return d.DialContext(ctx, network, hostPort)
+}
+
+// A privateError refuses a name that leads into the user's own network.
+type privateError struct {
+	name string
+	addr netip.Addr
+}
+
+func (e *privateError) Error() string {
+	return fmt.Sprintf("the name %s leads to %s, which is not an address of the public internet", e.name, e.addr)
+}
+
+// public says whether an address is one of the public internet: everything
+// that is set aside for anything else is not (RFC 6890 and its successors).
+func public(addr netip.Addr) bool {
+	addr = addr.Unmap()
+	if !addr.IsGlobalUnicast() || addr.IsPrivate() || addr.Zone() != "" {
+		return false
+	}
+	for _, p := range notPublic() {
+		if p.Contains(addr) {
+			return false
+		}
+	}
+	return true
+}
+
+// notPublic is what netip does not tell already; the last ones hold addresses
+// of version 4, which may be anything.
+var notPublic = sync.OnceValue(func() []netip.Prefix {
+	var all []netip.Prefix
+	for _, text := range []string{
+		"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
+		"::/96", "100::/64", "2001:db8::/32", "3fff::/20", "5f00::/16", "fec0::/10", "64:ff9b::/96", "64:ff9b:1::/48", "2001::/23", "2002::/16",
+	} {
+		all = append(all, netip.MustParsePrefix(text))
+	}
+	return all
+})
+
+// deny notes a refusal; the first of its kind is told at once.
+func (g *gate) deny(host string, port int, why string) {
+	d := Denial{Host: manifest.Printable(cut(host, 255)), Port: port, Why: manifest.Printable(cut(why, 300)), Count: 1}
+	g.mu.Lock()
+	for i, old := range g.denials {
+		if old.Host == d.Host && old.Port == d.Port && old.Why == d.Why {
+			g.denials[i].Count++
+			g.mu.Unlock()
+			return
+		}
+	}
+	room := len(g.denials) < maxDenials
+	if room {
+		g.denials = append(g.denials, d)
+	}
+	g.mu.Unlock()
+	if room && g.event != nil {
+		g.event(d)
+	}
+}
+
+func cut(s string, n int) string {
+	if len(s) > n {
+		return s[:n]
+	}
+	return s
+}
+
+// whyNot is the reason for the usual refusal.
+const whyNot = "the policy does not allow it"
+
+// connect dials an allowed contact, and notes it when its address is refused.
+func (g *gate) connect(ctx context.Context, c contact) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	conn, err := g.dial(ctx, "tcp", c.hostPort())
+	if private := (*privateError)(nil); errors.As(err, &private) {
+		g.deny(c.name, c.port, private.Error())
+	}
+	return conn, err
+}

@@ -1,0 +1,235 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/workspace"
+)
+
+// A place is a home folder with a workspace, secrets and start-up files.
+type place struct {
+	s                     *Sandbox
+	root, home, workspace string
+}
+
+func newPlace(t *testing.T) *place {
+	t.Helper()
+	root := canonical(t.TempDir())
+	p := &place{root: root, home: root + "/home", workspace: root + "/home/work"}
+	for _, path := range []string{"home/.ssh/id", "home/.npmrc", "home/.bashrc", "home/notes", "home/.config/gh/hosts.yml", "home/.local/bin/tool",
+		"home/work/code", "home/work/.git/config", "home/work/.envrc", "outside/file"} {
+		path = filepath.Join(root, path)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("content of "+filepath.Base(path)), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.s = New(&Options{Home: p.home})
+	return p
+}
+
+// can asks a shell inside what it can read and write, of a list of paths.
+func (p *place) can(t *testing.T, policy Policy, paths ...string) (read, write []string) {
+	t.Helper()
+	script := `for p; do if grep -q content "$p" 2>/dev/null; then echo "r $p"; fi; if (echo x >>"$p") 2>/dev/null; then echo "w $p"; fi; done; exit 0`
+	var full []string
+	for _, path := range paths {
+		full = append(full, filepath.Join(p.root, path))
+	}
+	r := runIn(t, p.s, policy, Command{Args: append([]string{"sh", "-c", script, "sh"}, full...), Workspace: p.workspace})
+	for line := range strings.Lines(string(r.Stdout)) {
+		kind, path, _ := strings.Cut(strings.TrimSpace(line), " ")
+		path = strings.TrimPrefix(path, p.root+"/")
+		if kind == "r" {
+			read = append(read, path)
+		} else if _, err := os.Stat(filepath.Join(p.root, path)); err == nil {
+			data, _ := os.ReadFile(filepath.Join(p.root, path))
+			if strings.HasSuffix(string(data), "x\n") { // else it was the private home's
+				write = append(write, path)
+			}
+		}
+	}
+	return read, write
+}
+
+// TestLevels: what each pair of levels lets be read and written (SPEC E-2).
+func TestLevels(t *testing.T) {
+	const code, git, envrc, notes, bashrc, tool, outside = "home/work/code", "home/work/.git/config", "home/work/.envrc", "home/notes", "home/.bashrc", "home/.local/bin/tool", "outside/file"
+	secrets := []string{"home/.ssh/id", "home/.npmrc", "home/.config/gh/hosts.yml"}
+	all := append([]string{code, git, envrc, notes, bashrc, tool, outside}, secrets...)
+	inWorkspace, inHome := []string{code, git, envrc}, []string{code, git, envrc, notes, bashrc, tool}
+	everything := append(slices.Clone(inHome), outside)
+	for _, test := range []struct {
+		read, write manifest.Access
+		reads       []string
+		writes      []string
+	}{
+		{manifest.None, manifest.None, nil, nil},
+		{manifest.Workspace, manifest.None, inWorkspace, nil},
+		{manifest.Home, manifest.None, inHome, nil},
+		{manifest.None, manifest.Workspace, inWorkspace, []string{code}},
+		{manifest.Home, manifest.Workspace, inHome, []string{code}},
+		{manifest.None, manifest.Home, inHome, []string{code, notes}},
+	} {
+		t.Run(test.read.String()+"-"+test.write.String(), func(t *testing.T) {
+			p := newPlace(t)
+			read, write := p.can(t, Policy{Read: test.read, Write: test.write}, all...)
+			if !slices.Equal(read, test.reads) {
+				t.Errorf("reads %q, want %q", read, test.reads)
+			}
+			if !slices.Equal(write, test.writes) {
+				t.Errorf("writes %q, want %q", write, test.writes)
+			}
+		})
+	}
+	t.Run("full", func(t *testing.T) {
+		// The temporary folder is private at every level, so the place must lie
+		// elsewhere; /tmp is not the only one that tests run in.
+		if tmp := os.TempDir(); within(tmp, "/tmp") || within(tmp, "/var/tmp") {
+			dir, err := os.MkdirTemp("/var/lib", "pollux-test-")
+			if err != nil {
+				t.Skip("needs a folder outside /tmp and /var/tmp:", err)
+			}
+			t.Cleanup(func() { os.RemoveAll(dir) })
+			t.Setenv("TMPDIR", dir)
+		}
+		for write, writes := range map[manifest.Access][]string{manifest.None: nil, manifest.Workspace: {code}, manifest.Home: {code, notes}, manifest.Full: {code, notes, outside}} {
+			p := newPlace(t)
+			read, write := p.can(t, Policy{Read: manifest.Full, Write: write}, all...)
+			if !slices.Equal(read, everything) {
+				t.Errorf("reads %q, want %q", read, everything)
+			}
+			if !slices.Equal(write, writes) {
+				t.Errorf("writes %q, want %q", write, writes)
+			}
+		}
+	})
+}
+
+// TestQuarantine: what cannot be protected while it does not exist is moved
+// aside when the command has made it, and links are put back (SPEC E-2).
+func TestQuarantine(t *testing.T) {
+	p := newPlace(t)
+	ws := p.workspace
+	if err := errors.Join(os.Symlink("code", filepath.Join(ws, ".mcp.json"))); err != nil {
+		t.Fatal(err)
+	}
+	r := runIn(t, p.s, Policy{Write: manifest.Workspace}, Command{Workspace: ws, Args: []string{"sh", "-c", `
+		mkdir .vscode && echo '{}' >.vscode/tasks.json; rm .mcp.json; echo evil >.mcp.json; ln -s /tmp .idea
+		mv .git git 2>/dev/null && echo moved; rm -rf .git 2>/dev/null && echo removed; mkdir ok; true`}})
+	if r.Code != 0 || len(r.Stdout) != 0 {
+		t.Errorf("%d %s%s", r.Code, r.Stdout, r.Stderr)
+	}
+	for name, gone := range map[string]bool{".vscode": true, ".idea": true, ".git/config": false, ".mcp.json": false, "ok": false} {
+		if _, err := os.Lstat(filepath.Join(ws, name)); (err != nil) != gone {
+			t.Errorf("%s: gone should be %v (%v)", name, gone, err)
+		}
+	}
+	if to, err := os.Readlink(filepath.Join(ws, ".mcp.json")); err != nil || to != "code" {
+		t.Errorf("the link was not put back: %q, %v", to, err)
+	}
+	if len(r.Quarantined) != 3 {
+		t.Errorf("%+v", r.Quarantined)
+	}
+	for _, q := range r.Quarantined {
+		if _, err := os.Lstat(q.Moved); err != nil || q.Err != "" {
+			t.Errorf("%+v: %v", q, err)
+		}
+	}
+}
+
+// TestMovesAroundProtection: the folder above a protected one stays where it
+// is, and secret stores that are made are moved aside.
+func TestMovesAroundProtection(t *testing.T) {
+	p := newPlace(t)
+	for _, dir := range []string{".config/autostart", ".local/share/systemd"} {
+		if err := os.MkdirAll(filepath.Join(p.home, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := runIn(t, p.s, Policy{Write: manifest.Home}, Command{Args: []string{"sh", "-c", `cd "$HOME"
+		for d in .config .config/autostart .local .local/bin .local/share; do mv $d $d.old 2>/dev/null && echo moved $d; done
+		mkdir .aws && echo evil >.aws/credentials; echo evil >.ssh/authorized_keys || true; echo x >.config/own; true`}})
+	if len(r.Stdout) > 0 || r.Code != 0 {
+		t.Errorf("%d %s", r.Code, r.Stdout)
+	}
+	if _, err := os.Lstat(filepath.Join(p.home, ".config/own")); err != nil {
+		t.Error("the folder above cannot be written to:", err)
+	}
+	for _, name := range []string{".aws", ".ssh/authorized_keys"} {
+		if _, err := os.Lstat(filepath.Join(p.home, name)); err == nil {
+			t.Errorf("%s was made", name)
+		}
+	}
+}
+
+// TestProtectedNamesAgree: what stays read-only in a workspace is what pollux
+// keeps its own hands off.
+func TestProtectedNamesAgree(t *testing.T) {
+	for _, name := range protectedNames() {
+		if !workspace.Protected(name) {
+			t.Errorf("%s is not protected elsewhere", name)
+		}
+	}
+	source, err := os.ReadFile("../workspace/protected.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(source), `const protectedNames = "`)
+	list, _, _ = strings.Cut(list, `"`)
+	if got := strings.Fields(list); !slices.Equal(got, protectedNames()) {
+		t.Errorf("%q, elsewhere %q", protectedNames(), got)
+	}
+}
+
+// TestCopies: the command sees the files that were given, not what lies there (SPEC S-2).
+func TestCopies(t *testing.T) {
+	p := newPlace(t)
+	dir := filepath.Join(p.home, ".gemini", "extensions", "x")
+	if err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(dir+"/run.sh", []byte("echo swapped"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	for _, level := range []manifest.Access{manifest.None, manifest.Workspace, manifest.Home, manifest.Full} {
+		c := Command{Args: []string{"sh", dir + "/run.sh"}, Workspace: p.workspace,
+			Copies: []Copy{{Dir: dir, Files: []CopyFile{{Name: "run.sh", Data: []byte("echo checked $(cat $(dirname $0)/lib/data); echo x > $0 || exit 0"), Executable: true}, {Name: "lib/data", Data: []byte("data")}}}}}
+		r := runIn(t, p.s, Policy{Read: level}, c)
+		if string(r.Stdout) != "checked data\n" || r.Code != 0 {
+			t.Errorf("%v: %d %q %s", level, r.Code, r.Stdout, r.Stderr)
+		}
+	}
+}
+
+// TestRefusedPolicies: what has no meaning is refused before anything runs.
+func TestRefusedPolicies(t *testing.T) {
+	p := newPlace(t)
+	file := filepath.Join(p.home, "notes")
+	for name, test := range map[string]struct {
+		p Policy
+		c Command
+		w error
+	}{
+		"no command":           {Policy{}, Command{}, ErrPolicy},
+		"no workspace":         {Policy{Read: manifest.Workspace}, Command{Args: []string{"true"}}, ErrPolicy},
+		"home as workspace":    {Policy{Read: manifest.Workspace}, Command{Args: []string{"true"}, Workspace: p.home}, ErrPolicy},
+		"above home":           {Policy{Write: manifest.Workspace}, Command{Args: []string{"true"}, Workspace: p.root}, ErrPolicy},
+		"root as workspace":    {Policy{Write: manifest.Workspace}, Command{Args: []string{"true"}, Workspace: "/"}, ErrPolicy},
+		"file as workspace":    {Policy{Read: manifest.Workspace}, Command{Args: []string{"true"}, Workspace: file}, ErrPolicy},
+		"missing workspace":    {Policy{Read: manifest.Workspace}, Command{Args: []string{"true"}, Workspace: "/no/such"}, ErrPolicy},
+		"workspace of secrets": {Policy{Read: manifest.Workspace}, Command{Args: []string{"true"}, Workspace: filepath.Join(p.home, ".ssh")}, ErrPolicy},
+		"relative":             {Policy{Read: manifest.Workspace}, Command{Args: []string{"true"}, Workspace: "x"}, ErrPolicy},
+		"needs home":           {Policy{}, Command{Args: []string{"true"}, ReadOnly: []string{p.home}}, ErrCommand},
+		"no such program":      {Policy{}, Command{Args: []string{"no-such-program"}}, ErrCommand},
+		"copy leads out":       {Policy{}, Command{Args: []string{"true"}, Copies: []Copy{{Dir: "/opt/x", Files: []CopyFile{{Name: "../y"}}}}}, ErrPolicy},
+		"negative limit":       {Policy{}, Command{Args: []string{"true"}, Limits: Limits{Time: -1}}, ErrPolicy},
+	} {
+		if _, err := p.s.Run(context.Background(), test.p, test.c); !errors.Is(err, test.w) {
+			t.Errorf("%s: %v, want %v", name, err, test.w)
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// setupTimeout is what building a sandbox may take; it takes milliseconds,
+// and seconds only on a machine that has nothing left.
+const setupTimeout = 30 * time.Second
+
+// A hearing is what the parent learnt from the stage.
+type hearing struct {
+	failed error  // the sandbox was not set up, or the command not started
+	phase  string // the last that is known
+	began  bool   // the command was started
+	ended  bool
+	status uint32
+	memory int64
+	closer []func()
+}
+
+func (h *hearing) close() {
+	for _, f := range h.closer {
+		f()
+	}
+}
+
+// socketPair makes the connection to the stage.
+func socketPair() (*net.UnixConn, *os.File, error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	ours, theirs := os.NewFile(uintptr(fds[0]), "control"), os.NewFile(uintptr(fds[1]), "control")
+	defer ours.Close()
+	conn, err := net.FileConn(ours)
+	if err != nil {
+		theirs.Close()
+		return nil, nil, err
+	}
+	return conn.(*net.UnixConn), theirs, nil
+}
+
+// listen hands over the setup, and follows the stage to its end.
+func (r *run) listen(ctx context.Context, conn *net.UnixConn) (h hearing) {
+	slow := time.AfterFunc(setupTimeout, func() {
+		r.kill(&SetupError{Phase: "start", Cause: fmt.Sprintf("it took more than %v", setupTimeout), Fix: "try again when the machine has less to do"})
+	})
+	h.closer = append(h.closer, func() { slow.Stop() })
+	if err := sendMessage(conn, r.setup); err != nil {
+		h.phase = "start" // it did not live; the process's end says more
+	}
+	for {
+		var rep report
+		if err := receiveMessage(conn, &rep); err != nil {
+			if !errors.Is(err, io.EOF) && ctx.Err() == nil {
+				h.failed = &SetupError{Phase: "start", Cause: err.Error()}
+				r.kill(h.failed)
+			}
+			return h
+		}
+		switch {
+		case rep.Phase != "":
+			h.failed = stageError(rep, r.setup.Path)
+		case rep.Ready:
+			h.phase = "system"
+			if err := r.ready(ctx, conn, &h); err != nil {
+				h.failed = &SetupError{Phase: "network", Cause: err.Error()}
+				r.kill(h.failed)
+				return h
+			}
+		case rep.Started:
+			h.began = true
+			slow.Stop()
+			begun, timer := time.Now(), r.setTimer()
+			h.closer = append(h.closer, func() { timer.Stop(); r.result.Elapsed = time.Since(begun) })
+		case rep.Ended:
+			h.ended, h.status, h.memory = true, rep.Status, rep.Memory
+		}
+	}
+}
+
+// ready takes the descriptors that come with the report: the sandbox's /proc,
+// and its listeners.
+func (r *run) ready(ctx context.Context, conn *net.UnixConn, h *hearing) error {
+	oob := make([]byte, unix.CmsgSpace(4*(maxPorts+4)))
+	_, n, flags, _, err := conn.ReadMsgUnix(make([]byte, 1), oob)
+	if err != nil {
+		return err
+	}
+	messages, err := unix.ParseSocketControlMessage(oob[:n])
+	if err != nil || len(messages) != 1 || flags&unix.MSG_CTRUNC != 0 {
+		return fmt.Errorf("the listeners did not arrive (%w)", err)
+	}
+	fds, err := unix.ParseUnixRights(&messages[0])
+	if err != nil {
+		return err
+	}
+	files := make([]*os.File, len(fds))
+	for i, fd := range fds {
+		unix.CloseOnExec(fd)
+		files[i] = os.NewFile(uintptr(fd), "listener")
+	}
+	h.closer = append(h.closer, r.watchMemory(ctx, files[0]))
+	if r.setup.Net == nil {
+		return nil
+	}
+	g, err := openGate(ctx, r.policy, &r.s.o, files[1:])
+	if err != nil {
+		return err
+	}
+	h.closer = append(h.closer, func() { r.result.Denials = g.close() })
+	return nil
+}
+
+// stageError is the error of a step inside.
+func stageError(rep report, path string) error {
+	e := &SetupError{Phase: rep.Phase, Cause: rep.Cause}
+	errno := syscall.Errno(rep.Errno)
+	switch {
+	case rep.Phase == phaseCommand:
+		e.Cause = fmt.Sprintf("%q: %s", path, rep.Cause)
+		if errno == unix.ENOENT {
+			e.Cause += ", as seen from inside"
+		}
+	case errno == unix.ENOSYS:
+		e.Fix = "the kernel is too old: Linux 5.12 or newer is needed"
+	case errno == unix.EPERM || errno == unix.EACCES:
+		e.Fix = namespaceFix()
+	}
+	return e
+}
+
+func sendMessage(w io.Writer, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(binary.LittleEndian.AppendUint32(nil, uint32(len(data))), data...))
+	return err
+}
+
+// receiveMessage reads a message of the stage, which are all short.
+func receiveMessage(r io.Reader, v any) error {
+	head := make([]byte, 4)
+	if _, err := io.ReadFull(r, head); err != nil {
+		return err
+	}
+	n := binary.LittleEndian.Uint32(head)
+	if n > 64*kib {
+		return fmt.Errorf("a message of %d bytes", n)
+	}
+	data := make([]byte, n)
+	if _, err := io.ReadFull(r, data); err != nil {
+		return err
+	}
+	return json.Unmarshal(data, v)
+}

@@ -1,0 +1,349 @@
+package sandbox
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pollux-companion/pollux/internal/extension/manifest"
+)
+
+// The private folders; one memory serves them all.
+const (
+	scratchTmp  = "tmp"
+	scratchHome = "home"
+)
+
+// A layout is the making of a setup's mounts: at most one for each target.
+type layout struct {
+	root    root
+	mounts  map[string]mount
+	watched []watched
+}
+
+func (l *layout) add(all ...mount) {
+	for _, m := range all {
+		l.mounts[m.Target] = m
+	}
+}
+
+// bind shows what exists at a canonical path; what does not is left out.
+func (l *layout) bind(path string, write bool) {
+	if exists(path) {
+		l.add(mount{Show: showBind, Source: path, Target: path, Write: write})
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// over finds the mount that a path lies in, itself or the nearest above it;
+// false when that is the root.
+func (l *layout) over(path string) (mount, bool) {
+	for ; len(path) > 1; path = filepath.Dir(path) { // neither "/" nor "."
+		if m, ok := l.mounts[path]; ok && m.Show != showDir && m.Show != showLink {
+			return m, true
+		}
+	}
+	return mount{}, false
+}
+
+// visible says whether the host's own file at path would be seen.
+func (l *layout) visible(path string) bool {
+	m, ok := l.over(path)
+	return !ok && l.root.Host || ok && m.Show == showBind
+}
+
+// layout decides what a command under p sees, from the policy, the folders and
+// what exists; see docs/sandbox.md for the table.
+func (s *Sandbox) layout(p Policy, c Command, prog *program) (*layout, error) {
+	l := &layout{mounts: map[string]mount{}}
+	workspace, err := s.workspace(p, c)
+	if err != nil {
+		return nil, err
+	}
+	read := p.EffectiveRead()
+	if read == manifest.Full {
+		l.root = root{Host: true, Write: p.Write == manifest.Full}
+		for _, dir := range []string{"/sys", "/boot", "/run"} {
+			l.bind(dir, false)
+		}
+	} else {
+		l.system()
+	}
+	l.private()
+	switch {
+	case s.home == "" || s.home == "/":
+		l.add(mount{Show: showScratch, Source: scratchHome, Target: s.homeInside()})
+	case read >= manifest.Home:
+		l.bind(s.home, p.Write >= manifest.Home)
+	default:
+		l.add(mount{Show: showScratch, Source: scratchHome, Target: s.home})
+	}
+	if workspace != "" && read >= manifest.Workspace {
+		l.bind(workspace, p.Write >= manifest.Workspace)
+	}
+	for _, path := range slices.Concat(prog.readOnly, c.ReadOnly) {
+		if err := l.readOnly(canonical(path), s.home); err != nil {
+			return nil, err
+		}
+	}
+	if p.Write >= manifest.Home {
+		// A secret store that is not there yet would open a door when made.
+		l.protect(s.home, slices.Concat(protectedHome(), secretStores()))
+		l.protect(selfDir(), []string{filepath.Base(self())})
+	}
+	if p.Write >= manifest.Workspace && workspace != "" {
+		l.protect(workspace, protectedNames())
+	}
+	if err := l.mask(s.secrets(), workspace); err != nil {
+		return nil, err
+	}
+	for _, copied := range c.Copies {
+		l.add(mount{Show: showCopy, Target: canonical(copied.Dir), Files: copied.Files})
+	}
+	return l, l.places()
+}
+
+// system shows what programs need in order to start.
+func (l *layout) system() {
+	for _, dir := range []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store", "/opt/homebrew", "/home/linuxbrew/.linuxbrew"} {
+		if info, err := os.Lstat(dir); err == nil && info.IsDir() {
+			l.bind(dir, false)
+		}
+	}
+	// /bin → usr/bin, and what a distribution did likewise (/home → var/home).
+	entries, _ := os.ReadDir("/") // unreadable: then none is a link that we know of
+	for _, e := range entries {
+		if to, err := os.Readlink("/" + e.Name()); err == nil {
+			l.add(mount{Show: showLink, Source: to, Target: "/" + e.Name()})
+		}
+	}
+	for _, name := range []string{"ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ld-musl-x86_64.path", "alternatives", "ssl/certs", "ssl/cert.pem", "ssl/openssl.cnf", "pki/ca-trust", "pki/tls/certs", "pki/tls/cert.pem", "pki/tls/openssl.cnf", "ca-certificates", "ca-certificates.conf",
+		"crypto-policies", "localtime", "timezone", "mime.types", "os-release", "protocols", "services", "gai.conf", "shells", "terminfo", "debian_version"} {
+		target := "/etc/" + name
+		if source, err := filepath.EvalSymlinks(target); err == nil {
+			l.add(mount{Show: showBind, Source: source, Target: target})
+		}
+	}
+}
+
+// private adds what every sandbox has of its own.
+func (l *layout) private() {
+	l.add(mount{Show: showDev, Target: "/dev"})
+	for _, name := range deviceNames() {
+		l.add(mount{Show: showDevice, Source: "/dev/" + name, Target: "/dev/" + name})
+	}
+	for _, target := range []string{"/tmp", "/var/tmp"} {
+		if info, err := os.Lstat(target); err == nil && !info.IsDir() && l.root.Host {
+			continue // a link to the other
+		}
+		l.add(mount{Show: showScratch, Source: scratchTmp, Target: target})
+	}
+	l.add(mount{Show: showScratch, Source: scratchTmp, Target: "/dev/shm"})
+	l.add(mount{Show: showDir, Target: "/proc"})
+}
+
+func deviceNames() []string { return []string{"null", "zero", "full", "random", "urandom"} }
+
+// readOnly shows a folder or file that the command needs, unless that would
+// show the home folder through the back door.
+func (l *layout) readOnly(path, home string) error {
+	if path == "/" || home != "" && within(home, path) {
+		return fmt.Errorf("%w: the program needs the folder %q, which holds your whole home folder", ErrCommand, path)
+	}
+	if !exists(path) {
+		return fmt.Errorf("%w: there is no %q", ErrCommand, path)
+	}
+	if m, ok := l.over(path); ok && m.Show == showBind && !m.Write && path != m.Target {
+		return nil // seen already
+	}
+	l.bind(path, false)
+	return nil
+}
+
+// protect makes names in a folder read-only, and remembers those that cannot
+// be: what is missing, and links, which can be replaced.
+func (l *layout) protect(dir string, names []string) {
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		if real := canonical(filepath.Dir(path)); real != filepath.Dir(path) {
+			path = filepath.Join(real, filepath.Base(path))
+		}
+		if m, ok := l.over(path); ok && !m.Write || !ok && !l.root.Write {
+			continue
+		}
+		info, err := os.Lstat(path)
+		switch {
+		case err != nil:
+			l.watched = append(l.watched, watched{path: path})
+		case info.Mode()&os.ModeSymlink != 0:
+			to, err := os.Readlink(path)
+			if err != nil {
+				continue // gone meanwhile
+			}
+			l.watched = append(l.watched, watched{path: path, link: to})
+			if real, err := filepath.EvalSymlinks(path); err == nil && l.visible(real) {
+				l.bind(real, false)
+			}
+		default:
+			l.bind(path, false)
+			l.pin(filepath.Dir(path))
+		}
+	}
+}
+
+// pin keeps the folders above a protected path where they are: a mount point
+// cannot be moved, and what lies below it could otherwise be made anew.
+func (l *layout) pin(dir string) {
+	for {
+		m, ok := l.over(dir)
+		if !ok || m.Target == dir || !m.Write {
+			return
+		}
+		l.bind(dir, true)
+		dir = filepath.Dir(dir)
+	}
+}
+
+// secrets lists what is masked, wherever it can be seen: a workspace can hold
+// another user's home folder, or a part of the system.
+func (s *Sandbox) secrets() []string {
+	others, _ := filepath.Glob("/home/*") // a constant pattern is never bad
+	homes := append(others, "/root", s.home)
+	all := append(slices.Clone(s.o.Masked), "/run/user", "/run/secrets", "/run/credentials", "/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d",
+		"/etc/ssh", "/etc/NetworkManager/system-connections", "/etc/wireguard", "/etc/krb5.keytab", "/var/lib/sss/secrets", "/etc/ssl/private", "/etc/pki/tls/private")
+	slices.Sort(homes)
+	for _, home := range slices.Compact(homes) {
+		if home == "" || home == "/" {
+			continue
+		}
+		for _, name := range secretStores() {
+			all = append(all, filepath.Join(home, name))
+		}
+	}
+	return all
+}
+
+// mask covers what exists of the secrets and can be seen. A workspace inside
+// a secret store is none.
+func (l *layout) mask(paths []string, workspace string) error {
+	for _, path := range paths {
+		if !exists(path) {
+			continue
+		}
+		path = canonical(path)
+		info, err := os.Lstat(path)
+		if err != nil || !l.visible(path) {
+			continue
+		}
+		if workspace != "" && within(workspace, path) {
+			return policyError("the workspace %q lies in %q, where secrets are kept", workspace, path)
+		}
+		show := showVoid
+		if info.IsDir() {
+			show = showNothing
+		}
+		l.add(mount{Show: show, Target: path})
+	}
+	return nil
+}
+
+// places sees to it that every mount has a place to be put on: in folders of
+// memory that are read-only it is made with them; in a folder of the host's it
+// must be there.
+func (l *layout) places() error {
+	for _, target := range l.targets() {
+		m := l.mounts[target]
+		if m.Show == showLink && (l.root.Host || l.below(target)) {
+			delete(l.mounts, target) // something real is shown there
+			continue
+		}
+		above, ok := l.over(filepath.Dir(target))
+		if !ok && !l.root.Host || ok && above.Show == showScratch {
+			continue
+		}
+		switch above.Show {
+		case showNothing, showCopy, showDev:
+			rel, _ := filepath.Rel(above.Target, target) // below it, by what over found
+			file := CopyFile{Name: rel}
+			if m.isDir() {
+				file.Name += "/"
+			}
+			above.Files = append(slices.Clip(above.Files), file)
+			l.mounts[above.Target] = above
+		default:
+			if !exists(target) && m.Show != showDir {
+				return fmt.Errorf("%w: there is no %q to show anything at", ErrPolicy, target)
+			}
+		}
+	}
+	return nil
+}
+
+// below says whether something is mounted beneath target.
+func (l *layout) below(target string) bool {
+	for other := range l.mounts {
+		if other != target && within(other, target) {
+			return true
+		}
+	}
+	return false
+}
+
+// isDir says whether a mount is a folder.
+func (m mount) isDir() bool {
+	switch m.Show {
+	case showVoid, showFile, showDevice:
+		return false
+	case showBind:
+		info, err := os.Stat(m.Source)
+		return err == nil && info.IsDir()
+	}
+	return true
+}
+
+// targets lists all targets, parents first.
+func (l *layout) targets() []string {
+	return slices.SortedFunc(maps.Keys(l.mounts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(strings.Count(a, "/"), strings.Count(b, "/")), cmp.Compare(a, b))
+	})
+}
+
+// sorted lists all mounts, parents first.
+func (l *layout) sorted() []mount {
+	var all []mount
+	for _, target := range l.targets() {
+		all = append(all, l.mounts[target])
+	}
+	return all
+}
+
+// homeInside is the home folder as the command sees it.
+func (s *Sandbox) homeInside() string {
+	if s.home == "" || s.home == "/" {
+		return "/home/user"
+	}
+	return s.home
+}
+
+func selfDir() string { return filepath.Dir(self()) }
+
+// canary chooses files of the host that must be out of reach.
+func (l *layout) canary() []string {
+	for _, path := range []string{"/sys", "/boot", "/srv", "/mnt", "/media", "/var/log", "/var/lib", "/root", "/home"} {
+		if !exists(path) || l.visible(path) || l.below(path) {
+			continue
+		}
+		if _, covered := l.over(path); !covered {
+			return []string{path}
+		}
+	}
+	return nil
+}

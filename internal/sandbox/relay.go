@@ -1,0 +1,121 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"time"
+)
+
+// transparent serves a connection whose program thinks that it reached the
+// host itself: the address that it dialled tells which host it means.
+func (g *gate) transparent(conn net.Conn) {
+	local, err := netip.ParseAddrPort(conn.LocalAddr().String())
+	if err != nil {
+		return
+	}
+	addr, port := local.Addr().Unmap(), int(local.Port())
+	names := []string{addr.String()}
+	if addr == netip.AddrFrom4([4]byte{127, 0, 0, 1}) {
+		names = append(names, "localhost")
+	}
+	g.mu.Lock()
+	if name := g.names[addr]; name != "" {
+		names = []string{name}
+	}
+	g.mu.Unlock()
+	for _, name := range names {
+		if c, ok := g.contact(name, port, false); ok {
+			if out, err := g.connect(g.ctx, c); err == nil { // otherwise closing says it
+				g.relay(conn, out, c)
+			}
+			return
+		}
+	}
+	g.deny(names[0], port, whyNot)
+}
+
+// relay passes bytes on between the command and an allowed host, and closes
+// the host's side.
+func (g *gate) relay(conn, out net.Conn, c contact) {
+	defer out.Close()
+	defer closeWith(g.ctx, out)()
+	var first []byte
+	if c.tls {
+		var ok bool
+		if first, ok = g.helloFor(conn, c); !ok {
+			return
+		}
+	}
+	if _, err := out.Write(first); err != nil {
+		return
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		pipe(out, conn)
+	}()
+	pipe(conn, out)
+	<-done
+}
+
+// pipe copies until the end of one side, and passes that end on. An error of
+// one direction ends the other too.
+func pipe(to, from net.Conn) {
+	if _, err := io.Copy(to, from); err != nil {
+		to.Close()
+		from.Close()
+		return
+	}
+	if half, ok := to.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite() // closed already
+		return
+	}
+	to.Close()
+}
+
+// errSeen ends a handshake once its first message has been read.
+var errSeen = errors.New("seen")
+
+// helloFor reads the first message of TLS, which must name the host or none.
+// It returns the bytes read, which are still the host's to answer.
+func (g *gate) helloFor(conn net.Conn, c contact) ([]byte, bool) {
+	_ = conn.SetReadDeadline(time.Now().Add(firstBytes)) // a connection of ours has deadlines
+	defer func() { _ = conn.SetReadDeadline(time.Time{}) }()
+	recorded := &recorder{Conn: conn}
+	name, seen := "", false
+	err := tls.Server(recorded, &tls.Config{GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		name, seen = hello.ServerName, true
+		return nil, errSeen
+	}}).HandshakeContext(context.Background())
+	switch asked, ok := hostName(name); {
+	case !seen:
+		if recorded.read.Len() > 0 {
+			g.deny(c.name, c.port, "only TLS is allowed there")
+		}
+		g.log.Debug("no TLS", "err", err)
+		return nil, false
+	case name != "" && (!ok || asked != c.name):
+		g.deny(name, c.port, "the connection was to "+c.name)
+		return nil, false
+	}
+	return recorded.read.Bytes(), true
+}
+
+// A recorder keeps what is read, and says nothing.
+type recorder struct {
+	net.Conn
+	read bytes.Buffer
+}
+
+func (r *recorder) Read(p []byte) (int, error) {
+	n, err := r.Conn.Read(p)
+	r.read.Write(p[:n])
+	return n, err
+}
+
+func (r *recorder) Write(p []byte) (int, error) { return len(p), nil }

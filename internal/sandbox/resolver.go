@@ -1,0 +1,117 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
+)
+
+// servePackets answers questions for names that come by UDP.
+func (g *gate) servePackets(conn net.PacketConn) {
+	context.AfterFunc(g.ctx, func() { conn.Close() })
+	g.wg.Go(func() {
+		defer conn.Close()
+		buf := make([]byte, 4*kib)
+		for {
+			n, from, err := conn.ReadFrom(buf)
+			if errors.Is(err, net.ErrClosed) || g.ctx.Err() != nil {
+				return
+			}
+			if err != nil {
+				continue
+			}
+			if answer := g.resolve(buf[:n]); answer != nil {
+				_, _ = conn.WriteTo(answer, from) // a lost answer is asked for again
+			}
+		}
+	})
+}
+
+// serveNames answers questions that come by TCP, a length before each.
+func (g *gate) serveNames(conn net.Conn) {
+	for {
+		_ = conn.SetDeadline(time.Now().Add(firstBytes)) // a connection of ours has deadlines
+		head := make([]byte, 2)
+		if _, err := io.ReadFull(conn, head); err != nil {
+			return
+		}
+		question := make([]byte, binary.BigEndian.Uint16(head))
+		if _, err := io.ReadFull(conn, question); err != nil {
+			return
+		}
+		answer := g.resolve(question)
+		if answer == nil {
+			return
+		}
+		if _, err := conn.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(answer))), answer...)); err != nil {
+			return
+		}
+	}
+}
+
+// resolve answers one DNS message; nil for what is none. Allowed names have an
+// address of the sandbox's own, at which the transparent entrance waits; no
+// question leaves the machine, so that names carry nothing out.
+func (g *gate) resolve(message []byte) []byte {
+	var p dnsmessage.Parser
+	head, err := p.Start(message)
+	if err != nil || head.Response {
+		return nil
+	}
+	q, err := p.Question()
+	if err != nil {
+		return nil
+	}
+	name, ok := hostName(q.Name.String())
+	reply := dnsmessage.Header{ID: head.ID, Response: true, OpCode: head.OpCode, RecursionDesired: head.RecursionDesired, RecursionAvailable: true}
+	allowed := ok && g.knows(name)
+	if !allowed {
+		reply.RCode = dnsmessage.RCodeNameError
+		if !strings.HasSuffix(name, ".arpa") {
+			g.deny(or(name, q.Name.String()), 0, whyNot)
+		}
+	}
+	b := dnsmessage.NewBuilder(nil, reply)
+	if b.StartQuestions() != nil || b.Question(q) != nil || b.StartAnswers() != nil {
+		return nil
+	}
+	if allowed && q.Type == dnsmessage.TypeA && q.Class == dnsmessage.ClassINET {
+		if addr, ok := g.address(name); ok {
+			if b.AResource(dnsmessage.ResourceHeader{Name: q.Name, Class: q.Class, TTL: 60}, dnsmessage.AResource{A: addr.As4()}) != nil {
+				return nil
+			}
+		}
+	}
+	answer, err := b.Finish()
+	if err != nil {
+		return nil
+	}
+	return answer
+}
+
+// address gives a name its address, always the same within a run: 127.1.0.1
+// and on. There are more of them than any program asks for.
+func (g *gate) address(name string) (netip.Addr, bool) {
+	if name == "localhost" {
+		return netip.AddrFrom4([4]byte{127, 0, 0, 1}), true
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if addr, ok := g.addrs[name]; ok {
+		return addr, true
+	}
+	n := len(g.addrs) + 1
+	if n > maxNames {
+		return netip.Addr{}, false
+	}
+	addr := netip.AddrFrom4([4]byte{127, 1, byte(n >> 8), byte(n)})
+	g.addrs[name], g.names[addr] = addr, name
+	return addr, true
+}

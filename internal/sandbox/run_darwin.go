@@ -1,0 +1,175 @@
+package sandbox
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pollux-companion/pollux/internal/extension/manifest"
+)
+
+// seatbeltProgram applies a profile to itself and becomes the command.
+const seatbeltProgram = "/usr/bin/sandbox-exec"
+
+// Reexec is the first call of every main that uses this package. On macOS,
+// where no second start of it is needed, it does nothing.
+func Reexec() {}
+
+// A run is one command from its start to its end.
+type run struct {
+	s       *Sandbox
+	p       Policy
+	c       Command
+	private string // the command's temporary folder
+	result  *Result
+}
+
+// run is Run on macOS: a profile, a private folder, and a session of the
+// command's own that is ended as a whole.
+func (s *Sandbox) run(ctx context.Context, p Policy, c Command) (*Result, error) {
+	if _, err := os.Stat(seatbeltProgram); err != nil {
+		return nil, &UnsupportedError{Feature: "Seatbelt", Cause: err.Error(), Fix: "use a macOS that has " + seatbeltProgram}
+	}
+	if len(c.Copies) > 0 {
+		return nil, &UnsupportedError{Feature: "files that exist inside alone", Cause: "Seatbelt shows the host's own files", Fix: "give the folder as ReadOnly"}
+	}
+	private, err := os.MkdirTemp("", "pollux-sandbox-")
+	if err != nil {
+		return nil, &SetupError{Phase: "start", Cause: err.Error()}
+	}
+	defer os.RemoveAll(private)
+	r := &run{s: s, p: p, c: c, private: canonical(private), result: &Result{Assurance: Full}}
+	prog, err := s.find(ctx, c.Args[0], or(c.Dir, or(c.Workspace, "/")))
+	if err != nil {
+		return nil, err
+	}
+	workspace, err := s.workspace(p, c)
+	if err != nil {
+		return nil, err
+	}
+	b := seatbeltFor(p, s.home, workspace, r.private, append(prog.readOnly, c.ReadOnly...), s.o.Masked)
+	if len(p.Hosts) > 0 {
+		g, port, err := openProxy(ctx, p, &s.o)
+		if err != nil {
+			return nil, &SetupError{Phase: "network", Cause: err.Error()}
+		}
+		defer func() { r.result.Denials = g.close() }()
+		b.proxy = port
+		c.Env = append(proxyVariables("http://pollux:"+g.key+"@127.0.0.1:"+strconv.Itoa(port)), c.Env...)
+	}
+	err = r.start(ctx, b, prog, workspace, c.Env)
+	return r.result, err
+}
+
+// openProxy listens on loopback, where any program of this machine could
+// come: it demands a password that only the command is given.
+func openProxy(ctx context.Context, p Policy, o *Options) (*gate, int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, 0, err
+	}
+	g := newGate(ctx, p, o)
+	g.key = rand.Text()
+	g.serveProxy(l)
+	return g, l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// limitScript sets what macOS counts for each process, and becomes the command.
+const limitScript = `ulimit -c 0; ulimit -t "$1"; ulimit -f "$2"; ulimit -n "$3"; shift 3; exec "$@"`
+
+// start runs the command and waits for it.
+func (r *run) start(ctx context.Context, b seatbelt, prog *program, workspace string, env []string) error {
+	text, parameters, err := b.profile()
+	if err != nil {
+		return err
+	}
+	args := []string{"-p", text}
+	for _, v := range parameters {
+		args = append(args, "-D", v)
+	}
+	l := r.c.Limits
+	args = append(args, "/bin/sh", "-c", limitScript, "sh", strconv.Itoa(int((l.CPU+time.Second-1)/time.Second)), strconv.FormatInt(l.FileSize/512, 10), strconv.Itoa(l.Files), prog.path)
+	ctx, kill := context.WithCancelCause(ctx)
+	defer kill(nil)
+	st, err := newStreams(&r.c, kill)
+	if err != nil {
+		return &SetupError{Phase: "start", Cause: err.Error()}
+	}
+	defer st.close()
+	cmd := exec.CommandContext(ctx, seatbeltProgram, append(args, r.c.Args[1:]...)...)
+	cmd.Dir = or(workspace, r.private)
+	cmd.Env = append([]string{"PATH=" + strings.Join(append(prog.pathDirs, "/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin"), ":"),
+		"HOME=" + r.homeInside(), "TMPDIR=" + r.private, "LANG=" + or(os.Getenv("LANG"), "C.UTF-8"), "TERM=dumb", "SHELL=/bin/sh"}, env...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = st.stdin, st.stdout, st.stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.Cancel = func() error { return unix.Kill(-cmd.Process.Pid, unix.SIGKILL) }
+	begun := time.Now()
+	timer := time.AfterFunc(l.Time, func() { kill(&LimitError{Kind: limitTime, Limit: int64(l.Time)}) })
+	defer timer.Stop()
+	err = cmd.Start()
+	st.closeTheirs()
+	if err != nil {
+		return &SetupError{Phase: phaseCommand, Cause: err.Error()}
+	}
+	st.begin()
+	waitErr := cmd.Wait()
+	_ = unix.Kill(-cmd.Process.Pid, unix.SIGKILL) // what it left in its group, if anything
+	st.wait(r.result)
+	r.result.Elapsed = time.Since(begun)
+	return r.judge(ctx, cmd, waitErr)
+}
+
+// homeInside is the home folder where it may be read, else a private one.
+func (r *run) homeInside() string {
+	if r.p.EffectiveRead() >= manifest.Home {
+		return r.s.home
+	}
+	return r.private
+}
+
+// judge says what became of the command.
+func (r *run) judge(ctx context.Context, cmd *exec.Cmd, waitErr error) error {
+	if limit := (*LimitError)(nil); errors.As(context.Cause(ctx), &limit) {
+		r.result.Limit, r.result.Code = limit, 137
+		return nil
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if cmd.ProcessState == nil {
+		return &SetupError{Phase: "start", Cause: fmt.Sprint(waitErr)}
+	}
+	status, _ := cmd.ProcessState.Sys().(syscall.WaitStatus)
+	r.result.Code = status.ExitStatus()
+	if status.Signaled() {
+		r.result.Signal = int(status.Signal())
+		r.result.Code = 128 + r.result.Signal
+	}
+	return nil
+}
+
+// report is Check on macOS.
+func (s *Sandbox) report(ctx context.Context) Report {
+	r, err := s.Run(ctx, Policy{}, Command{Args: []string{"/usr/bin/true"}})
+	works := err == nil && r.Code == 0
+	report := Report{Enforced: works, Layers: []Layer{
+		{"Seatbelt", works, "files, sockets and other processes, by " + seatbeltProgram},
+		{"process limit", false, "macOS counts no processes or memory of a group; time, output, files and processor time are limited"},
+		{"whole tree", false, "a process that makes two sessions of its own can outlive its command"},
+	}, Summary: "Every policy can be enforced on this machine, but for the limits above."}
+	if !works {
+		report.Summary = fmt.Sprintf("No policy can be enforced on this machine: %v", err)
+	}
+	return report
+}

@@ -1,0 +1,285 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pollux-companion/pollux/internal/extension/manifest"
+)
+
+// run is Run on Linux. Where the namespaces are not to be had it may go the
+// lower way, when that was allowed and keeps what the policy promises.
+func (s *Sandbox) run(ctx context.Context, p Policy, c Command) (*Result, error) {
+	r, err := s.runOnce(ctx, p, c, false)
+	setup := (*SetupError)(nil)
+	if !s.o.AllowReduced || !errors.As(err, &setup) || !slices.Contains([]string{"userns", "mounts", "network"}, setup.Phase) {
+		return r, err
+	}
+	if p.EffectiveRead() > manifest.Workspace || p.Write > manifest.None || len(p.Hosts) > 0 || len(c.Copies) > 0 {
+		return nil, fmt.Errorf("%w; the reduced sandbox cannot stand in: it knows neither hosts, nor writing, nor reading beyond the workspace", err)
+	}
+	return s.runOnce(ctx, p, c, true)
+}
+
+// runOnce runs a command in one of the two ways.
+func (s *Sandbox) runOnce(ctx context.Context, p Policy, c Command, reduced bool) (*Result, error) {
+	setup, watched, err := s.plan(ctx, p, c)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{s: s, c: c, setup: setup, policy: p, result: &Result{Assurance: Full}}
+	if reduced {
+		private, err := reduce(setup)
+		if err != nil {
+			return nil, &SetupError{Phase: "start", Cause: err.Error()}
+		}
+		defer os.RemoveAll(private)
+		r.result.Assurance = Reduced
+	}
+	err = r.do(ctx)
+	r.result.Quarantined = quarantine(watched)
+	if err != nil {
+		return nil, err
+	}
+	return r.result, nil
+}
+
+// plan turns a policy and a command into the setup of the stage.
+func (s *Sandbox) plan(ctx context.Context, p Policy, c Command) (*setup, []watched, error) {
+	prog, err := s.find(ctx, c.Args[0], or(c.Dir, or(c.Workspace, "/")))
+	if err != nil {
+		return nil, nil, err
+	}
+	l, err := s.layout(p, c, prog)
+	if err != nil {
+		return nil, nil, err
+	}
+	set := &setup{Version: setupVersion, Root: l.root, Path: prog.path, Args: c.Args, Limits: c.Limits, Canary: l.canary()}
+	if set.Net, err = network(p); err != nil {
+		return nil, nil, err
+	}
+	l.files(s, set.Net != nil)
+	set.Mounts = l.sorted()
+	set.Env = s.environment(p, c, prog, set.Net)
+	set.Dir = "/tmp"
+	for _, dir := range []string{c.Workspace, c.Dir} { // the last that can be seen
+		if dir := canonical(dir); filepath.IsAbs(dir) && l.visible(dir) && exists(dir) {
+			set.Dir = dir
+		}
+	}
+	return set, l.watched, nil
+}
+
+// files adds the few files of /etc that tell who and where one is.
+func (l *layout) files(s *Sandbox, network bool) {
+	resolver, hosts := "# no network\n", "127.0.0.1 localhost sandbox\n"
+	if network {
+		resolver = "nameserver 127.0.0.1\noptions timeout:5 attempts:1\n"
+	}
+	all := map[string]string{"resolv.conf": resolver, "hosts": hosts, "nsswitch.conf": "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nservices: files\nprotocols: files\n"}
+	if !l.root.Host {
+		name, uid, gid := user(), os.Getuid(), os.Getgid()
+		all["passwd"] = fmt.Sprintf("%s:x:%d:%d::%s:/bin/sh\n", name, uid, gid, s.homeInside())
+		all["group"] = fmt.Sprintf("%s:x:%d:\n", name, gid)
+	}
+	for file, data := range all {
+		target := "/etc/" + file
+		if l.root.Host {
+			if target = canonical(target); !exists(target) {
+				continue
+			}
+		}
+		l.add(mount{Show: showFile, Target: target, Data: data})
+	}
+}
+
+func user() string {
+	if os.Getuid() == 0 {
+		return "root"
+	}
+	return "user"
+}
+
+// environment is the whole of what the command gets.
+func (s *Sandbox) environment(p Policy, c Command, prog *program, network *netSetup) []string {
+	dirs := slices.Clone(prog.pathDirs)
+	if p.EffectiveRead() >= manifest.Home {
+		dirs = append(dirs, filepath.SplitList(os.Getenv("PATH"))...)
+	}
+	dirs = append(dirs, "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+	var path []string
+	for _, d := range dirs {
+		if filepath.IsAbs(d) && !slices.Contains(path, d) {
+			path = append(path, d)
+		}
+	}
+	env := []string{"PATH=" + strings.Join(path, ":"), "HOME=" + s.homeInside(), "TMPDIR=/tmp", "USER=" + user(), "LOGNAME=" + user(), "SHELL=/bin/sh",
+		"LANG=" + or(os.Getenv("LANG"), "C.UTF-8"), "TERM=" + or(os.Getenv("TERM"), "dumb")}
+	if v := os.Getenv("LC_ALL"); v != "" {
+		env = append(env, "LC_ALL="+v)
+	}
+	if network != nil {
+		env = append(env, proxyVariables("http://127.0.0.1:"+strconv.Itoa(network.Proxy))...)
+	}
+	return append(env, c.Env...)
+}
+
+// A run is one command from its start to its end.
+//
+// Goroutines: the caller's, which holds one thread, waits for the stage's
+// process and starts the others; listen, which reads the stage's reports;
+// one for each stream of the command; watch, which samples memory; and the
+// gate's, where there are hosts. All are gone when do returns.
+type run struct {
+	s      *Sandbox
+	c      Command
+	policy Policy
+	setup  *setup
+	result *Result
+
+	kill  context.CancelCauseFunc // ends the stage's process, for a reason
+	stage *exec.Cmd
+}
+
+// do starts the stage, hands it the setup and waits for the end.
+func (r *run) do(ctx context.Context) error {
+	ctx, r.kill = context.WithCancelCause(ctx)
+	defer r.kill(nil)
+	// The death signal is tied to the thread that starts the process.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	ours, theirs, err := socketPair()
+	if err != nil {
+		return &SetupError{Phase: "start", Cause: err.Error()}
+	}
+	defer ours.Close()
+	streams, err := newStreams(&r.c, r.kill)
+	if err != nil {
+		theirs.Close()
+		return &SetupError{Phase: "start", Cause: err.Error()}
+	}
+	defer streams.close()
+	leaf, err := r.startStage(ctx, ours, theirs, streams)
+	theirs.Close()
+	streams.closeTheirs()
+	if err != nil {
+		return startError(err)
+	}
+	defer leaf.remove()
+	streams.begin()
+	heard := make(chan hearing, 1)
+	go func() { heard <- r.listen(ctx, ours) }()
+	waitErr := r.stage.Wait()
+	h := <-heard // the other end is closed now
+	h.close()
+	streams.wait(r.result)
+	if leaf.exceeded() {
+		r.kill(&LimitError{Kind: limitMemory, Limit: r.c.Limits.Memory})
+	}
+	return r.judge(ctx, h, waitErr)
+}
+
+// startStage starts the stage's process, in a control group of its own where
+// this user has one to make it in. A group that cannot be entered is done
+// without: memory is watched all the same.
+func (r *run) startStage(ctx context.Context, ours *net.UnixConn, theirs *os.File, st *streams) (*leaf, error) {
+	for _, parent := range []string{cgroupParent(), ""} {
+		r.stage = stageCommand(ctx, r.setup.Reduced, theirs, st)
+		if r.setup.Reduced {
+			r.stage.Cancel = ours.CloseWrite // it ends what it supervises, then itself
+			r.stage.WaitDelay = 5 * time.Second
+		}
+		if parent == "" {
+			break
+		}
+		leaf, err := makeLeaf(parent, r.c.Limits)
+		if err == nil {
+			if err = leaf.start(r.stage); err == nil {
+				return leaf, nil
+			}
+			leaf.remove()
+		}
+		r.s.o.Log.Warn("no control group for the sandbox", "err", err)
+	}
+	return nil, r.stage.Start()
+}
+
+// stageCommand prepares this program's second start.
+func stageCommand(ctx context.Context, reduced bool, control *os.File, st *streams) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "/proc/self/exe")
+	cmd.Args = []string{stageName}
+	cmd.Env = []string{"GOMAXPROCS=2", "GOGC=off", "GOTRACEBACK=none", "GORACE=" + os.Getenv("GORACE")}
+	cmd.Dir = "/"
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = st.stdin, st.stdout, st.stderr
+	cmd.ExtraFiles = []*os.File{control}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if reduced {
+		return cmd // it hears of our death, and has to clean up
+	}
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET |
+		syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
+	cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
+	cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
+	// A user who is not mapped to 0 loses capabilities at execve, but for these.
+	cmd.SysProcAttr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_SETPCAP, unix.CAP_SYS_RESOURCE, unix.CAP_DAC_OVERRIDE}
+	return cmd
+}
+
+// judge says what became of the command.
+func (r *run) judge(ctx context.Context, h hearing, waitErr error) error {
+	limit := (*LimitError)(nil)
+	cause := context.Cause(ctx)
+	switch {
+	case h.failed != nil:
+		return h.failed
+	case errors.As(cause, &limit):
+		r.result.Limit, r.result.Code = limit, 137
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case !h.ended && h.began: // somebody short of memory chose it
+		r.result.Signal, r.result.Code = int(unix.SIGKILL), 128+int(unix.SIGKILL)
+		return nil
+	case !h.ended:
+		return &SetupError{Phase: or(h.phase, "start"), Cause: fmt.Sprintf("the first process inside ended unexpectedly (%v)", waitErr)}
+	}
+	status := unix.WaitStatus(h.status)
+	r.result.Code = status.ExitStatus()
+	if status.Signaled() {
+		r.result.Signal = int(status.Signal())
+		r.result.Code = 128 + r.result.Signal
+	}
+	r.result.Memory = max(r.result.Memory, h.memory)
+	return nil
+}
+
+// startError says why the stage did not start; the usual reason is a machine
+// that grants no user namespaces.
+func startError(err error) error {
+	e := &SetupError{Phase: "userns", Cause: err.Error()}
+	if errno := syscall.Errno(0); errors.As(err, &errno) {
+		e.Cause = namespaceCause(errno)
+		e.Fix = namespaceFix()
+	}
+	return e
+}
+
+// setTimer ends the command when its time is up.
+func (r *run) setTimer() *time.Timer {
+	limit := r.c.Limits.Time
+	return time.AfterFunc(limit, func() { r.kill(&LimitError{Kind: limitTime, Limit: int64(limit)}) })
+}

@@ -1,0 +1,26 @@
+package sandbox
+
+import "context"
+
+// Reexec does nothing on Windows.
+func Reexec() {}
+
+// run refuses: what Windows offers to programs without an administrator's
+// help limits what may be written, not what may be read or contacted, so that
+// it would keep no policy's promise.
+func (s *Sandbox) run(context.Context, Policy, Command) (*Result, error) {
+	return nil, windowsError()
+}
+
+func windowsError() error {
+	return &UnsupportedError{
+		Feature: "namespaces or Seatbelt",
+		Cause:   "Windows can keep a program of the user's from writing, but neither from reading files nor from the network, without an administrator's help",
+		Fix:     "use pollux in WSL2, where the Linux sandbox works",
+	}
+}
+
+func (s *Sandbox) report(ctx context.Context) Report {
+	_, err := s.run(ctx, Policy{}, Command{})
+	return Report{Summary: "No policy can be enforced on this machine: " + err.Error()}
+}

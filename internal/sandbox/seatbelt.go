@@ -1,0 +1,135 @@
+package sandbox
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pollux-companion/pollux/internal/extension/manifest"
+)
+
+// A seatbelt is what a macOS profile is made from. Paths are absolute,
+// canonical and slash-separated, whatever system makes the profile.
+type seatbelt struct {
+	read, write []string // with everything below
+	files       []string // single files to read
+	secrets     []string // neither, with everything below
+	protected   []string // not written, moved or removed, with everything below
+	proxy       int      // the one port of this machine that may be contacted; 0 for none
+}
+
+// maxLiteral is the longest string that Seatbelt takes, in bytes.
+const maxLiteral = 1024
+
+// systemReads are what programs need in order to start on macOS.
+func systemReads() []string {
+	return []string{"/usr", "/bin", "/sbin", "/System", "/Library/Apple", "/Library/Developer", "/Library/Frameworks", "/Library/Preferences/Logging",
+		"/opt/homebrew", "/private/etc/ssl", "/private/var/db/dyld", "/private/var/db/timezone", "/Applications/Xcode.app/Contents/Developer"}
+}
+
+func systemFiles() []string {
+	return []string{"/private/etc/localtime", "/private/etc/passwd", "/private/etc/group", "/private/etc/hosts", "/private/etc/protocols", "/private/etc/services", "/private/etc/shells",
+		"/dev/random", "/dev/urandom", "/dev/zero", "/dev/null", "/dev/dtracehelper", "/dev/autofs_nowait"}
+}
+
+// profile writes the rules, and the values of their parameters as NAME=VALUE:
+// no path is ever part of the program text, in which a quote could end it.
+// Later rules win, so what is denied stands last.
+func (b seatbelt) profile() (text string, parameters []string, err error) {
+	var w strings.Builder
+	param := func(value string) string {
+		name := "P" + strconv.Itoa(len(parameters))
+		parameters = append(parameters, name+"="+value)
+		return `(param "` + name + `")`
+	}
+	rule := func(action, kind string, paths []string) {
+		for _, p := range paths {
+			fmt.Fprintf(&w, "(%s (%s %s))\n", action, kind, param(p))
+		}
+	}
+	for _, p := range slices.Concat(b.read, b.write, b.files, b.secrets, b.protected) {
+		if !path.IsAbs(p) || path.Clean(p) != p || strings.ContainsRune(p, 0) || len(p) > maxLiteral {
+			return "", nil, policyError("the path %q cannot stand in a profile", p)
+		}
+	}
+	w.WriteString(`(version 1)
+(deny default)
+(import "system.sb")
+(allow process-exec process-fork)
+(allow signal process-info* (target same-sandbox))
+(allow sysctl-read)
+(allow ipc-posix-sem)
+(allow mach-lookup (global-name "com.apple.system.opendirectoryd.libinfo") (global-name "com.apple.logd"))
+(allow file-read-metadata (literal "/"))
+(allow file-write-data (literal "/dev/null") (literal "/dev/zero"))
+(allow file-read* file-write-data (subpath "/dev/fd"))
+`)
+	rule("allow file-read*", "subpath", slices.Concat(systemReads(), b.read))
+	rule("allow file-read*", "literal", slices.Concat(systemFiles(), b.files))
+	rule("allow file-read* file-write*", "subpath", b.write)
+	rule("allow file-read-metadata", "literal", ancestors(slices.Concat(systemReads(), systemFiles(), b.read, b.write, b.files)))
+	rule("deny file-read* file-write*", "subpath", b.secrets)
+	rule("deny file-write*", "subpath", b.protected)
+	// A folder that could be moved would take what is denied in it along.
+	rule("deny file-write-unlink", "literal", ancestors(slices.Concat(b.secrets, b.protected)))
+	w.WriteString("(deny file-write-setugid)\n")
+	if b.proxy != 0 {
+		fmt.Fprintf(&w, "(allow network-outbound (remote ip \"localhost:%d\"))\n", b.proxy)
+		w.WriteString("(allow mach-lookup (global-name \"com.apple.trustd.agent\"))\n")
+	}
+	return w.String(), parameters, nil
+}
+
+// ancestors lists the folders above paths, each once, without the root.
+func ancestors(paths []string) []string {
+	var all []string
+	for _, p := range paths {
+		for dir := path.Dir(p); dir != "/" && dir != "."; dir = path.Dir(dir) {
+			all = append(all, dir)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// seatbeltFor is the profile of a policy: the levels as on Linux.
+func seatbeltFor(p Policy, home, workspace, private string, readOnly, masked []string) seatbelt {
+	b := seatbelt{read: slices.Clone(readOnly), write: []string{private}}
+	add := func(level manifest.Access, dir string) {
+		switch {
+		case dir == "":
+		case p.Write >= level:
+			b.write = append(b.write, dir)
+		case p.EffectiveRead() >= level:
+			b.read = append(b.read, dir)
+		}
+	}
+	add(manifest.Workspace, workspace)
+	add(manifest.Home, home)
+	add(manifest.Full, "/")
+	if p.Write >= manifest.Workspace && workspace != "" {
+		for _, name := range protectedNames() {
+			b.protected = append(b.protected, path.Join(workspace, name))
+		}
+	}
+	if p.Write >= manifest.Home && home != "" {
+		for _, name := range protectedHome() {
+			b.protected = append(b.protected, path.Join(home, name))
+		}
+	}
+	if p.Write == manifest.Full {
+		b.protected = append(b.protected, "/System", "/private/var/run", "/Library/LaunchAgents", "/Library/LaunchDaemons")
+	}
+	b.secrets = slices.Clone(masked)
+	if home != "" {
+		for _, name := range secretStores() {
+			b.secrets = append(b.secrets, path.Join(home, name))
+		}
+	}
+	if p.EffectiveRead() == manifest.Full {
+		b.secrets = append(b.secrets, "/Library/Keychains", "/private/var/db/dslocal", "/private/etc/master.passwd", "/private/etc/sudoers", "/private/etc/ssh")
+	}
+	return b
+}

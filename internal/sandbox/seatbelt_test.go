@@ -1,0 +1,108 @@
+package sandbox
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pollux-companion/pollux/internal/extension/manifest"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// TestSeatbelt: the profile of each pair of levels, with and without hosts and
+// with paths that would break a profile if they stood in it (SPEC S-1, E-2).
+func TestSeatbelt(t *testing.T) {
+	for _, read := range []manifest.Access{manifest.None, manifest.Workspace, manifest.Home, manifest.Full} {
+		for _, write := range []manifest.Access{manifest.None, manifest.Workspace, manifest.Home, manifest.Full} {
+			for _, proxy := range []int{0, 49152} {
+				b := seatbeltFor(Policy{Read: read, Write: write}, "/Users/u", `/Users/u/it's "odd" \ (deny) ü`+"\n", "/private/var/folders/x", []string{"/Users/u/.ext"}, nil)
+				b.proxy = proxy
+				text, parameters, err := b.profile()
+				if err != nil {
+					t.Fatal(err)
+				}
+				name := fmt.Sprintf("%v-%v-%d", read, write, proxy)
+				checkSeatbelt(t, name, text, parameters)
+				golden(t, name+".sb", text+"\n"+strings.Join(parameters, "\n")+"\n")
+			}
+		}
+	}
+}
+
+// golden compares with a file of testdata/seatbelt; -update writes it.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	if !slices.Contains([]string{"none-none-0.sb", "workspace-none-49152.sb", "none-workspace-0.sb", "home-home-0.sb", "full-full-49152.sb"}, name) {
+		return // the others differ from these in nothing new
+	}
+	file := filepath.Join("testdata", "seatbelt", name)
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil || string(want) != got {
+		t.Errorf("%s is not what the code makes (%v); run: go test ./internal/sandbox -run TestSeatbelt -update", file, err)
+	}
+}
+
+// checkSeatbelt reads a profile: balanced, nothing foreign in it, every
+// parameter defined and used, no permission after a denial of files.
+func checkSeatbelt(t *testing.T, name, text string, parameters []string) {
+	t.Helper()
+	depth, denied := 0, false
+	for line := range strings.Lines(text) {
+		depth += strings.Count(line, "(") - strings.Count(line, ")")
+		if depth != 0 {
+			t.Errorf("%s: not balanced: %s", name, line)
+		}
+		denied = denied || strings.HasPrefix(line, "(deny file")
+		if denied && strings.HasPrefix(line, "(allow file") {
+			t.Errorf("%s: allowed after a denial: %s", name, line)
+		}
+	}
+	if strings.Contains(text, "odd") || strings.Contains(text, "/Users") {
+		t.Errorf("%s: a path is part of the program", name)
+	}
+	for i := range parameters {
+		if strings.Count(text, fmt.Sprintf(`(param "P%d")`, i)) != 1 {
+			t.Errorf("%s: P%d is not used once", name, i)
+		}
+	}
+	if strings.Count(text, "(param ") != len(parameters) {
+		t.Errorf("%s: parameters without a value", name)
+	}
+	if strings.Contains(text, "network-outbound") != strings.HasSuffix(name, "-49152") {
+		t.Errorf("%s: the network", name)
+	}
+	for i, v := range parameters {
+		_, dir, _ := strings.Cut(v, "=")
+		for _, kind := range []string{"file-read*", "file-read* file-write*"} {
+			if strings.HasPrefix(name, "none-none") && (dir == "/" || dir == "/Users/u") && strings.Contains(text, fmt.Sprintf(`(allow %s (subpath (param "P%d")))`, kind, i)) {
+				t.Errorf("%s: %q is outside of the policy", name, dir)
+			}
+		}
+	}
+}
+
+// TestSeatbeltRefusesPaths: what cannot be said in a profile is refused.
+func TestSeatbeltRefusesPaths(t *testing.T) {
+	for _, bad := range []string{"relative", "/a/../b", "/a/", "/a\x00b", "/" + strings.Repeat("x", maxLiteral), ""} {
+		if _, _, err := (seatbelt{read: []string{bad}}).profile(); err == nil {
+			t.Errorf("%.20q is accepted", bad)
+		}
+	}
+	if got := ancestors([]string{"/a/b/c", "/a/d"}); !slices.Equal(got, []string{"/a", "/a/b"}) || path.Dir("/a") != "/" {
+		t.Error(got)
+	}
+}

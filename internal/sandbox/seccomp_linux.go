@@ -1,0 +1,169 @@
+package sandbox
+
+import (
+	"fmt"
+	"slices"
+	"unsafe"
+
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// A rule of the filter: what a system call answers, always or when its
+// arguments are such.
+type rule struct {
+	calls  []uintptr
+	answer uint32
+	when   []argument // all of them must hold; none: whatever the arguments
+}
+
+// An argument is a test of the low 32 bits of one argument. The kernel takes
+// ints from a register's low half, so the high one must not be looked at: with
+// it set, a comparison of 64 bits would see another value than the kernel does
+// (flatpak CVE-2019-10063 had that shape). One of anyBit, unlike, like is set.
+type argument struct {
+	index  int
+	anyBit uint32   // one of these bits is set
+	mask   uint32   // bits that are cleared before the comparisons below
+	unlike []uint32 // it is none of these
+	like   []uint32 // it is one of these
+}
+
+const (
+	eperm  = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
+	enosys = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
+	eacces = unix.SECCOMP_RET_ERRNO | uint32(unix.EACCES)
+)
+
+const (
+	newNamespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
+		unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWTIME
+	makesFile = unix.O_CREAT | (unix.O_TMPFILE &^ unix.O_DIRECTORY) // without these the mode is not looked at, and may be anything
+	setIDs    = unix.S_ISUID | unix.S_ISGID
+
+	// The offsets of struct seccomp_data.
+	dataNumber, dataArch, dataArgs = 0, 4, 16
+)
+
+// rules is the filter of every sandbox: what namespaces do not cover, and what
+// would take them apart. network allows internet sockets, reduced forbids as
+// well what Landlock does not see.
+func rules(network, reduced bool) []rule {
+	all := []rule{
+		// Namespaces, mounts and what changes the machine.
+		{calls: []uintptr{unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT,
+			unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,
+			unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_REBOOT, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME, unix.SYS_ACCT, unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD,
+			unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD, unix.SYS_VHANGUP, unix.SYS_SYSLOG,
+			unix.SYS_CLOCK_SETTIME, unix.SYS_CLOCK_ADJTIME, unix.SYS_SETTIMEOFDAY, unix.SYS_ADJTIMEX, unix.SYS_NFSSERVCTL}, answer: eperm},
+		// Other processes, and parts of the kernel that had many holes.
+		{calls: []uintptr{unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PROCESS_MADVISE, unix.SYS_PIDFD_GETFD, unix.SYS_KCMP,
+			unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL,
+			unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_NAME_TO_HANDLE_AT, unix.SYS_FANOTIFY_INIT, unix.SYS_FANOTIFY_MARK, unix.SYS_LOOKUP_DCOOKIE,
+			unix.SYS_MOVE_PAGES, unix.SYS_MIGRATE_PAGES}, answer: eperm},
+		// Filters cannot look behind pointers. Libraries fall back to the older calls.
+		{calls: []uintptr{unix.SYS_CLONE3, unix.SYS_OPENAT2, unix.SYS_FCHMODAT2, unix.SYS_MEMFD_CREATE, unix.SYS_MEMFD_SECRET,
+			unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER}, answer: enosys},
+		{calls: []uintptr{unix.SYS_CLONE}, answer: eperm, when: []argument{{index: 0, anyBit: newNamespaces}}},
+		// Typing into the user's terminal, or changing its line discipline.
+		{calls: []uintptr{unix.SYS_IOCTL}, answer: eperm, when: []argument{{index: 1, like: []uint32{unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSETD, unix.TIOCCONS}}}},
+		{calls: []uintptr{unix.SYS_PERSONALITY}, answer: eperm, when: []argument{{index: 0, unlike: []uint32{0, 0xffffffff}}}},
+		// A file that takes on its owner's rights would outlive the sandbox.
+		{calls: []uintptr{unix.SYS_FCHMOD}, answer: eperm, when: []argument{{index: 1, anyBit: setIDs}}},
+		{calls: []uintptr{unix.SYS_FCHMODAT, unix.SYS_MKNODAT}, answer: eperm, when: []argument{{index: 2, anyBit: setIDs}}},
+		{calls: []uintptr{unix.SYS_OPENAT}, answer: eperm, when: []argument{{index: 2, anyBit: makesFile}, {index: 3, anyBit: setIDs}}},
+		{calls: []uintptr{unix.SYS_SOCKETPAIR}, answer: eacces, when: []argument{{index: 0, unlike: []uint32{unix.AF_UNIX}}}},
+	}
+	if network {
+		all = append(all,
+			rule{calls: []uintptr{unix.SYS_SOCKET}, answer: eacces, when: []argument{{index: 0, unlike: []uint32{unix.AF_INET, unix.AF_INET6}}}},
+			rule{calls: []uintptr{unix.SYS_SOCKET}, answer: eacces, when: []argument{{index: 1, mask: unix.SOCK_NONBLOCK | unix.SOCK_CLOEXEC, unlike: []uint32{unix.SOCK_STREAM, unix.SOCK_DGRAM}}}},
+			rule{calls: []uintptr{unix.SYS_SOCKET}, answer: eacces, when: []argument{{index: 2, unlike: []uint32{0, unix.IPPROTO_TCP, unix.IPPROTO_UDP}}}})
+	} else {
+		all = append(all, rule{calls: []uintptr{unix.SYS_SOCKET}, answer: eacces})
+	}
+	if reduced {
+		all = append(all, rule{calls: append([]uintptr{unix.SYS_FCHMOD, unix.SYS_FCHMODAT, unix.SYS_FCHOWN, unix.SYS_FCHOWNAT, unix.SYS_UTIMENSAT,
+			unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_FSETXATTR, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_FREMOVEXATTR,
+			unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SEMGET, unix.SYS_MSGGET}, oldReduced()...), answer: eperm})
+	}
+	return append(all, oldRules()...)
+}
+
+// assemble makes the filter: first the architecture, on which the numbers
+// depend, then a flat list of rules. Other architectures' calls (i386 by int
+// 0x80, x32) end the process: their numbers would pass every test below.
+func assemble(rules []rule) ([]bpf.RawInstruction, error) {
+	code := []bpf.Instruction{
+		bpf.LoadAbsolute{Off: dataArch, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: auditArch, SkipTrue: 1},
+		bpf.RetConstant{Val: unix.SECCOMP_RET_KILL_PROCESS},
+		bpf.LoadAbsolute{Off: dataNumber, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: 0x40000000, SkipFalse: 1}, // x32
+		bpf.RetConstant{Val: unix.SECCOMP_RET_KILL_PROCESS},
+	}
+	for _, r := range rules {
+		for _, call := range r.calls {
+			body := r.body()
+			if len(body) > 255 {
+				return nil, fmt.Errorf("a rule of %d instructions", len(body))
+			}
+			code = append(code, bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(call), SkipFalse: uint8(len(body))})
+			code = append(code, body...)
+		}
+	}
+	return bpf.Assemble(append(code, bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW}))
+}
+
+// body is what follows when the number fits; it leaves the number loaded when
+// the rule does not hold.
+func (r rule) body() []bpf.Instruction {
+	if r.when == nil {
+		return []bpf.Instruction{bpf.RetConstant{Val: r.answer}}
+	}
+	code := []bpf.Instruction{bpf.RetConstant{Val: r.answer}, bpf.LoadAbsolute{Off: dataNumber, Size: 4}}
+	for _, a := range slices.Backward(r.when) {
+		code = append(a.test(len(code)-1), code...)
+	}
+	return code
+}
+
+// test falls through when it holds, and otherwise skips the given number of
+// instructions after it.
+func (a argument) test(otherwise int) []bpf.Instruction {
+	code := []bpf.Instruction{bpf.LoadAbsolute{Off: uint32(dataArgs + 8*a.index + lowHalf), Size: 4}}
+	if a.anyBit != 0 {
+		return append(code, bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: a.anyBit, SkipFalse: uint8(otherwise)})
+	}
+	if a.mask != 0 {
+		code = append(code, bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: ^a.mask})
+	}
+	for i, v := range a.unlike {
+		code = append(code, bpf.JumpIf{Cond: bpf.JumpEqual, Val: v, SkipTrue: uint8(len(a.unlike) - 1 - i + otherwise)})
+	}
+	for i, v := range a.like {
+		code = append(code, bpf.JumpIf{Cond: bpf.JumpEqual, Val: v, SkipTrue: uint8(len(a.like) - i)})
+	}
+	if a.like != nil {
+		code = append(code, bpf.Jump{Skip: uint32(otherwise)})
+	}
+	return code
+}
+
+// install gives the filter to every thread of this process, and with it
+// no_new_privs: whatever they start keeps both.
+func install(filter []bpf.RawInstruction) error {
+	program := make([]unix.SockFilter, len(filter))
+	for i, ins := range filter {
+		program[i] = unix.SockFilter{Code: ins.Op, Jt: ins.Jt, Jf: ins.Jf, K: ins.K}
+	}
+	prog := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
+	thread, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&prog)))
+	if errno != 0 {
+		return errno
+	}
+	if thread != 0 {
+		return fmt.Errorf("thread %d could not be given the filter", thread)
+	}
+	return nil
+}

@@ -1,0 +1,130 @@
+package sandbox
+
+import (
+	"encoding/binary"
+	"slices"
+	"testing"
+
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// judge runs the filter in a machine of its own on one call. The machine
+// reads its packet's words big end first, the kernel's are the host's.
+func judge(t *testing.T, filter []bpf.Instruction, arch uint32, number uintptr, args ...uint64) uint32 {
+	t.Helper()
+	vm, err := bpf.NewVM(filter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	packet := binary.BigEndian.AppendUint32(nil, uint32(number))
+	packet = binary.BigEndian.AppendUint32(packet, arch)
+	packet = append(packet, make([]byte, 8)...) // the instruction's address
+	for i := range 6 {
+		var v uint64
+		if i < len(args) {
+			v = args[i]
+		}
+		packet = binary.BigEndian.AppendUint32(packet, uint32(v)) // the low half first, as in memory
+		packet = binary.BigEndian.AppendUint32(packet, uint32(v>>32))
+	}
+	answer, err := vm.Run(packet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return uint32(answer)
+}
+
+func filterFor(t *testing.T, network, reduced bool) []bpf.Instruction {
+	t.Helper()
+	raw, err := assemble(rules(network, reduced))
+	if err != nil {
+		t.Fatal(err)
+	}
+	filter, ok := bpf.Disassemble(raw)
+	if !ok {
+		t.Fatal("the filter cannot be read back")
+	}
+	return filter
+}
+
+// TestFilter: the filter of each kind of sandbox, call by call.
+func TestFilter(t *testing.T) {
+	const allow, kill = unix.SECCOMP_RET_ALLOW, unix.SECCOMP_RET_KILL_PROCESS
+	closed, network, reduced := filterFor(t, false, false), filterFor(t, true, false), filterFor(t, false, true)
+	for _, test := range []struct {
+		name   string
+		filter []bpf.Instruction
+		number uintptr
+		args   []uint64
+		want   uint32
+	}{
+		{"read", closed, unix.SYS_READ, nil, allow},
+		{"mount", closed, unix.SYS_MOUNT, nil, eperm},
+		{"clone3", closed, unix.SYS_CLONE3, nil, enosys},
+		{"clone of a thread", closed, unix.SYS_CLONE, []uint64{unix.CLONE_VM | unix.CLONE_THREAD}, allow},
+		{"clone of a user namespace", closed, unix.SYS_CLONE, []uint64{unix.CLONE_NEWUSER | unix.CLONE_VM}, eperm},
+		{"clone with a high half", closed, unix.SYS_CLONE, []uint64{1<<40 | unix.CLONE_NEWNET}, eperm},
+		{"socket", closed, unix.SYS_SOCKET, []uint64{unix.AF_UNIX, unix.SOCK_STREAM}, eacces},
+		{"socket with hosts", network, unix.SYS_SOCKET, []uint64{unix.AF_INET, unix.SOCK_STREAM | unix.SOCK_CLOEXEC, 0}, allow},
+		{"socket by UDP", network, unix.SYS_SOCKET, []uint64{unix.AF_INET6, unix.SOCK_DGRAM | unix.SOCK_NONBLOCK, unix.IPPROTO_UDP}, allow},
+		{"socket of unix", network, unix.SYS_SOCKET, []uint64{unix.AF_UNIX, unix.SOCK_STREAM, 0}, eacces},
+		{"socket of unix, high half", network, unix.SYS_SOCKET, []uint64{unix.AF_UNIX | 1<<32, unix.SOCK_STREAM, 0}, eacces},
+		{"socket of the internet, high half", network, unix.SYS_SOCKET, []uint64{unix.AF_INET | 1<<32, unix.SOCK_STREAM, 0}, allow}, // it is one
+		{"raw socket", network, unix.SYS_SOCKET, []uint64{unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP}, eacces},
+		{"ICMP by datagrams", network, unix.SYS_SOCKET, []uint64{unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_ICMP}, eacces},
+		{"multipath", network, unix.SYS_SOCKET, []uint64{unix.AF_INET, unix.SOCK_STREAM, 262}, eacces},
+		{"socket pair", closed, unix.SYS_SOCKETPAIR, []uint64{unix.AF_UNIX, unix.SOCK_STREAM}, allow},
+		{"socket pair of TIPC", closed, unix.SYS_SOCKETPAIR, []uint64{unix.AF_TIPC, unix.SOCK_STREAM}, eacces},
+		{"typing", closed, unix.SYS_IOCTL, []uint64{0, unix.TIOCSTI}, eperm},
+		{"typing, high half", closed, unix.SYS_IOCTL, []uint64{0, unix.TIOCSTI | 1<<33}, eperm},
+		{"the console", closed, unix.SYS_IOCTL, []uint64{0, unix.TIOCCONS}, eperm},
+		{"the window's size", closed, unix.SYS_IOCTL, []uint64{0, unix.TIOCGWINSZ}, allow},
+		{"the usual personality", closed, unix.SYS_PERSONALITY, []uint64{0xffffffff}, allow},
+		{"no randomisation", closed, unix.SYS_PERSONALITY, []uint64{0x0040000}, eperm},
+		{"chmod", closed, unix.SYS_FCHMODAT, []uint64{0, 0, 0o755}, allow},
+		{"chmod to set-uid", closed, unix.SYS_FCHMODAT, []uint64{0, 0, 0o4755}, eperm},
+		{"fchmod to set-gid", closed, unix.SYS_FCHMOD, []uint64{0, 0o2755}, eperm},
+		{"open to read, garbage as mode", closed, unix.SYS_OPENAT, []uint64{0, 0, unix.O_RDONLY, 0o6000}, allow},
+		{"open to create", closed, unix.SYS_OPENAT, []uint64{0, 0, unix.O_CREAT | unix.O_WRONLY, 0o600}, allow},
+		{"open to create set-uid", closed, unix.SYS_OPENAT, []uint64{0, 0, unix.O_CREAT | unix.O_WRONLY, 0o4600}, eperm},
+		{"a nameless file, set-uid", closed, unix.SYS_OPENAT, []uint64{0, 0, unix.O_TMPFILE | unix.O_WRONLY, 0o4600}, eperm},
+		{"x32", closed, unix.SYS_READ | 0x40000000, nil, kill},
+		{"chmod reduced", reduced, unix.SYS_FCHMODAT, []uint64{0, 0, 0o755}, eperm},
+		{"times reduced", reduced, unix.SYS_UTIMENSAT, nil, eperm},
+		{"open reduced", reduced, unix.SYS_OPENAT, []uint64{0, 0, unix.O_RDONLY}, allow},
+	} {
+		if got := judge(t, test.filter, auditArch, test.number, test.args...); got != test.want {
+			t.Errorf("%s: %#x, want %#x", test.name, got, test.want)
+		}
+	}
+	for _, arch := range []uint32{unix.AUDIT_ARCH_I386, unix.AUDIT_ARCH_ARM, 0} {
+		if got := judge(t, closed, arch, unix.SYS_READ); got != kill {
+			t.Errorf("architecture %#x: %#x", arch, got)
+		}
+	}
+}
+
+// TestFilterRules: each rule without conditions answers as it says, and no
+// call has two answers of that kind.
+func TestFilterRules(t *testing.T) {
+	filter := filterFor(t, true, true)
+	var seen []uintptr
+	for _, r := range rules(true, true) {
+		for _, call := range r.calls {
+			if r.when != nil {
+				continue
+			}
+			if got := judge(t, filter, auditArch, call); got != r.answer {
+				t.Errorf("call %d: %#x, want %#x", call, got, r.answer)
+			}
+			if slices.Contains(seen, call) {
+				t.Errorf("call %d stands twice", call)
+			}
+			seen = append(seen, call)
+		}
+	}
+	if len(seen) < 60 {
+		t.Errorf("only %d calls are refused", len(seen))
+	}
+}

@@ -1,0 +1,39 @@
+//go:build unix
+
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/pollux-companion/pollux/internal/extension/manifest"
+)
+
+// workspace is the canonical folder of the level "workspace". Where that would
+// be the whole home folder, or more, the level has no meaning (SPEC E-2).
+func (s *Sandbox) workspace(p Policy, c Command) (string, error) {
+	if c.Workspace == "" {
+		if p.Read == manifest.Workspace || p.Write == manifest.Workspace {
+			return "", policyError("the level \"workspace\" needs a workspace folder")
+		}
+		return "", nil
+	}
+	dir, err := filepath.EvalSymlinks(c.Workspace)
+	if err == nil {
+		var info os.FileInfo
+		if info, err = os.Stat(dir); err == nil && !info.IsDir() {
+			err = fmt.Errorf("%q is not a folder", dir)
+		}
+	}
+	if err != nil {
+		return "", fmt.Errorf("%w: the workspace: %w", ErrPolicy, err)
+	}
+	if dir != "/" && (s.home == "" || !within(s.home, dir)) {
+		return dir, nil
+	}
+	if p.Read == manifest.Workspace || p.Write == manifest.Workspace {
+		return "", policyError("the folder %q is no workspace: it holds your whole home folder; work in a folder of the project's own", dir)
+	}
+	return "", nil
+}
