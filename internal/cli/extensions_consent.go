@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/extension/source"
+	"github.com/pollux-companion/pollux/internal/extension/store"
+)
+
+// origin says where a plan comes from.
+func origin(p *store.Plan) []string {
+	f := p.Fetched
+	lines := []string{"from " + f.Source.String()}
+	switch {
+	case f.Tag != "":
+		lines = append(lines, "release "+f.Tag)
+	case f.Commit != "":
+		lines = append(lines, "commit "+f.Commit)
+	}
+	if f.Source.Kind == source.Link {
+		return append(lines, "linked: whatever that folder holds is used, also after it changes")
+	}
+	return append(lines, "content "+p.Hash)
+}
+
+// show prints what a plan would do, on stderr: it is a question's text, not a result.
+func (a *app) show(p *store.Plan) {
+	p.Manifest.Description = strings.TrimSpace(p.Manifest.Description)
+	line := func(s string) { fmt.Fprintln(a.stderr, manifest.Printable(s)) }
+	head := p.Manifest.Name + " " + p.Manifest.Version
+	if p.Old != nil && p.Old.Manifest.Version != p.Manifest.Version {
+		head = fmt.Sprintf("%s %s → %s", p.Manifest.Name, p.Old.Manifest.Version, p.Manifest.Version)
+	}
+	fmt.Fprintln(a.stderr, paint(a.stderr, bold, manifest.Printable(head)))
+	if p.Manifest.Description != "" {
+		line("  " + p.Manifest.Description)
+	}
+	for _, l := range origin(p) {
+		line("  " + l)
+	}
+	for _, f := range p.Findings {
+		if f.Severity == manifest.Warning {
+			f.File = filepath.Base(f.File)
+			line("  " + f.String())
+		}
+	}
+	now := extensionWords(p.Manifest)
+	if p.Old == nil {
+		for _, section := range now {
+			line("  " + section.Title + ":")
+			for _, l := range section.Lines {
+				line("    " + l)
+			}
+		}
+		return
+	}
+	old := extensionWords(p.Old.Manifest)
+	added, removed := news(old, now), news(now, old)
+	if len(added)+len(removed) == 0 {
+		line("  What it may do stays as it was.")
+	}
+	for _, part := range []struct {
+		title, sign string
+		lines       []string
+	}{{"New", "+", added}, {"No longer", "-", removed}} {
+		if len(part.lines) > 0 {
+			line("  " + part.title + ":")
+		}
+		for _, l := range part.lines {
+			line("    " + part.sign + " " + l)
+		}
+	}
+}
+
+// news lists what one version says and another does not, each line with its
+// title. Lines count within their own section only: a document cannot be
+// worded so that a hook of the next version passes for it.
+func news(than, of []wordSection) []string {
+	var out []string
+	for _, s := range of {
+		var known []string
+		for _, t := range than {
+			if t.Kind == s.Kind {
+				known = t.Lines
+			}
+		}
+		for _, l := range s.Lines {
+			if !slices.Contains(known, l) {
+				out = append(out, s.Title+": "+strings.TrimSpace(l))
+			}
+		}
+	}
+	return out
+}
+
+// asksAnew says whether an update may do anything that the installed version may not.
+func asksAnew(p *store.Plan) bool {
+	if p.Old == nil || p.Old.Metadata == nil || p.Old.Metadata.Source != p.Metadata.Source ||
+		!p.Old.Manifest.Permissions.Covers(p.Manifest.Permissions) {
+		return true
+	}
+	may := slices.DeleteFunc(extensionWords(p.Manifest), func(s wordSection) bool { return s.Harmless })
+	return len(news(extensionWords(p.Old.Manifest), may)) > 0
+}

@@ -1,0 +1,167 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/extension/source"
+	"github.com/pollux-companion/pollux/internal/extension/store"
+)
+
+// installFlags are the flags of install; link and update share some.
+type installFlags struct {
+	wish       source.Wish
+	autoUpdate bool
+	yes        bool
+	dryRun     bool
+}
+
+func (f *installFlags) consent(cmd *cobra.Command) {
+	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "agree beforehand to what the extension may do")
+	cmd.Flags().BoolVar(&f.yes, "consent", false, "the same, under Gemini CLI's name")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "fetch, check and show everything, and change nothing")
+	_ = cmd.Flags().MarkHidden("consent")
+}
+
+func (a *app) extensionsInstallCommand() *cobra.Command {
+	var f installFlags
+	cmd := &cobra.Command{
+		Use:   "install SOURCE",
+		Short: "Install an extension after showing what it may do",
+		Long: `Fetches an extension, checks it, shows what it is, where it comes from and what
+it may do, and places it when you agree. SOURCE is one of
+
+  owner/repo, github:owner/repo       the newest release on GitHub, else the repository
+  https://…, ssh://…, git@host:path   a git repository, with your own credentials
+  gitlab:group/repo, file:///path     likewise
+  https://github.com/o/r/tree/REF/DIR a folder of a repository (or --path DIR)
+  ./folder                            a copy of a folder (link follows it instead)
+  file.zip, file.tar.gz               an archive, as export writes it`,
+		Example: `  pollux extensions install owner/repo --ref v1.2.0
+  pollux extensions install ./my-extension --yes
+  pollux extensions install git@example.com:team/tools.git --path extensions/lint`,
+		Args: oneArg("SOURCE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return extensionError(a.install(cmd, args[0], &f))
+		},
+	}
+	cmd.Flags().StringVar(&f.wish.Ref, "ref", "", "a branch, tag or commit of a repository")
+	cmd.Flags().StringVar(&f.wish.Subdir, "path", "", "the extension's folder inside the source")
+	cmd.Flags().BoolVar(&f.autoUpdate, "auto-update", false, "let Gemini CLI update it by itself")
+	cmd.Flags().BoolVar(&f.wish.PreRelease, "pre-release", false, "take the newest release even when it is marked as not ready")
+	f.consent(cmd)
+	return cmd
+}
+
+// oneArg wants exactly one argument and names it when it is missing.
+func oneArg(name string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return usageError{fmt.Errorf("%s takes one %s, not %d; see %s --help", cmd.CommandPath(), name, len(args), cmd.CommandPath())}
+		}
+		return nil
+	}
+}
+
+func (a *app) install(cmd *cobra.Command, text string, f *installFlags) error {
+	dir, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	src, err := source.Parse(text, dir, f.wish)
+	if err != nil {
+		return err
+	}
+	return a.installSource(cmd, src, f)
+}
+
+func (a *app) installSource(cmd *cobra.Command, src source.Source, f *installFlags) error {
+	if !f.yes && !f.dryRun && a.terminalIn() == nil {
+		return usageError{errUnattended} // at once, not after minutes of fetching
+	}
+	s, err := a.store()
+	if err != nil {
+		return err
+	}
+	ctx, stop := cancellable(cmd)
+	defer stop()
+	if src.Kind == source.Git {
+		fmt.Fprintf(a.stderr, "fetching %s …\n", manifest.Printable(src.String()))
+	}
+	p, err := s.PlanInstall(ctx, src, &store.PlanOptions{AutoUpdate: f.autoUpdate, Fetch: a.fetchOptions()})
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	a.show(p)
+	if f.dryRun {
+		a.say("%s %s would be installed; nothing was changed", p.Manifest.Name, p.Manifest.Version)
+		return nil
+	}
+	if !f.yes {
+		yes, err := a.ask(ctx, "Install it?")
+		if err != nil {
+			return err
+		}
+		if !yes {
+			return noError{fmt.Errorf("%s was not installed", p.Manifest.Name)}
+		}
+	}
+	if err := p.Apply(ctx); err != nil {
+		return err
+	}
+	verb := "installed"
+	if src.Kind == source.Link {
+		verb = "linked"
+	}
+	a.say("%s %s %s", verb, p.Manifest.Name, p.Manifest.Version)
+	a.hintSettings(ctx, s, p.Manifest.Name)
+	return nil
+}
+
+// hintSettings says which settings still lack a value.
+func (a *app) hintSettings(_ context.Context, s *store.Store, name string) {
+	x, err := s.Get(name)
+	if err != nil || len(x.Manifest.Settings) == 0 {
+		return
+	}
+	values, err := s.Values(x)
+	if err != nil {
+		a.note(err.Error())
+		return
+	}
+	for _, v := range values {
+		if !v.Set {
+			a.note(fmt.Sprintf("the setting %q has no value yet; give it one with: pollux extensions config %s %s -", v.Setting.Name, name, v.Setting.EnvVar))
+		}
+	}
+}
+
+func (a *app) extensionsLinkCommand() *cobra.Command {
+	var f installFlags
+	cmd := &cobra.Command{
+		Use:   "link PATH",
+		Short: "Install a folder under development, which stays where it is",
+		Long: `Installs an extension as a link: its folder stays where it is, and every
+change in it is in force at once. Uninstalling removes the link only.`,
+		Example: `  pollux extensions link .`,
+		Args:    oneArg("PATH"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path, err := here(args[0])
+			if err != nil {
+				return err
+			}
+			if info, err := os.Stat(path); err != nil || !info.IsDir() {
+				return usageError{fmt.Errorf("%q is not a folder; link takes the extension's folder", args[0])}
+			}
+			return extensionError(a.installSource(cmd, source.Source{Kind: source.Link, Location: filepath.Clean(path)}, &f))
+		},
+	}
+	f.consent(cmd)
+	return cmd
+}

@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/extension/scaffold"
+)
+
+func (a *app) extensionsNewCommand() *cobra.Command {
+	var template, name string
+	var list []string
+	width := 0
+	for _, t := range scaffold.Templates() {
+		width = max(width, len(t.Name))
+	}
+	for _, t := range scaffold.Templates() {
+		list = append(list, fmt.Sprintf("  %-*s  %s", width, t.Name, t.Summary))
+	}
+	cmd := &cobra.Command{
+		Use:   "new PATH",
+		Short: "Begin an extension from a template",
+		Long: `Writes the first files of an extension into PATH, a folder that does not exist
+yet or is empty. They are valid and run as they are.
+
+Templates:
+` + strings.Join(list, "\n"),
+		Example: `  pollux extensions new ./my-extension
+  pollux extensions new ./my-server --template mcp-server`,
+		Args: oneArg("PATH"),
+		RunE: func(_ *cobra.Command, args []string) error { return a.newExtension(args[0], template, name) },
+	}
+	cmd.Flags().StringVar(&template, "template", scaffold.Default, "the `TEMPLATE` to begin with")
+	cmd.Flags().StringVar(&name, "name", "", "the extension's `NAME` (default: the last part of PATH)")
+	_ = cmd.RegisterFlagCompletionFunc("template", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		var names []string
+		for _, t := range scaffold.Templates() {
+			names = append(names, t.Name)
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	})
+	return cmd
+}
+
+func (a *app) newExtension(path, template, name string) error {
+	written, err := scaffold.New(path, template, name)
+	for _, f := range written {
+		fmt.Fprintln(a.stdout, filepath.Join(path, filepath.FromSlash(f)))
+	}
+	if errors.Is(err, scaffold.ErrTemplate) || errors.Is(err, manifest.ErrName) {
+		return usageError{err}
+	}
+	if err == nil {
+		fmt.Fprintf(a.stderr, "Try it: pollux extensions link %s\n", path)
+	}
+	return err
+}
+
+func (a *app) extensionsSchemaCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON Schema of gemini-extension.json",
+		Long: `Prints the JSON Schema of gemini-extension.json, by which editors complete and
+check manifests. It says what a schema can say; validate says the rest.`,
+		Example: `  pollux extensions schema > gemini-extension.schema.json`,
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := a.stdout.Write(manifest.Schema())
+			return err
+		},
+	}
+}

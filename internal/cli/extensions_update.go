@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pollux-companion/pollux/internal/extension/store"
+)
+
+func (a *app) extensionsUpdateCommand() *cobra.Command {
+	var f installFlags
+	var all, check bool
+	cmd := &cobra.Command{
+		Use:   "update [NAME…]",
+		Short: "Update extensions; one that fails keeps its old version",
+		Long: `Fetches what is new, shows what changes and replaces the old version in one
+step. It asks again only when the new version may do more than the old one.
+An update that fails leaves the old version as it was, and the exit code says so:
+0 done or up to date, 1 updates are there (--check) or you said no, 3 failed.`,
+		Example: `  pollux extensions update --all --check
+  pollux extensions update code-analyzer --yes`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if all == (len(args) > 0) {
+				return usageError{errors.New("name the extensions to update, or use --all")}
+			}
+			return a.update(cmd, args, check, &f)
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "update every extension")
+	cmd.Flags().BoolVar(&check, "check", false, "only say which ones have an update")
+	f.consent(cmd)
+	return cmd
+}
+
+// worst is the exit code of several answers: a failure outweighs a no.
+type worst struct{ code int }
+
+func (w *worst) add(code int) { w.code = max(w.code, code) }
+
+func (w *worst) err() error {
+	if w.code == exitDone {
+		return nil
+	}
+	return exitError(w.code)
+}
+
+func (a *app) update(cmd *cobra.Command, names []string, check bool, f *installFlags) error {
+	s, err := a.store()
+	if err != nil {
+		return err
+	}
+	list, err := s.List()
+	if err != nil {
+		return err
+	}
+	ctx, stop := cancellable(cmd)
+	defer stop()
+	var result worst
+	chosen := list
+	if len(names) > 0 {
+		if chosen = a.choose(list, names, &result); len(chosen) == 0 {
+			return result.err()
+		}
+	}
+	if len(chosen) == 0 {
+		a.say("no extensions are installed")
+	}
+	for _, x := range chosen {
+		err := a.updateOne(ctx, s, x, check, len(names) == 0, f, &result)
+		if ctx.Err() != nil {
+			return context.Canceled
+		}
+		if err != nil {
+			result.add(a.report(fmt.Errorf("%s: %w", x.Name, err)))
+		}
+	}
+	return result.err()
+}
+
+// choose finds the named extensions; unknown names are told and counted as a no.
+func (a *app) choose(list []*store.Extension, names []string, result *worst) []*store.Extension {
+	var chosen []*store.Extension
+	for _, n := range names {
+		x, err := store.Find(list, n)
+		if err != nil {
+			result.add(a.report(extensionError(err)))
+			continue
+		}
+		chosen = append(chosen, x)
+	}
+	return chosen
+}
+
+func (a *app) updateOne(ctx context.Context, s *store.Store, x *store.Extension, check, all bool, f *installFlags, result *worst) error {
+	p, err := s.PlanUpdate(ctx, x, &store.PlanOptions{Fetch: a.fetchOptions()})
+	switch {
+	case store.IsLinked(err):
+		a.say("%s is linked: it is always what its folder holds", x.Name)
+		return nil
+	case err != nil && all && x.Metadata == nil:
+		a.say("%s cannot be updated: nothing is recorded of its source", x.Name)
+		return nil
+	case err != nil:
+		return err
+	}
+	defer p.Close()
+	if p.UpToDate {
+		a.say("%s %s is up to date", x.Name, x.Manifest.Version)
+		return nil
+	}
+	if check {
+		a.say("%s has an update: %s → %s", x.Name, x.Manifest.Version, p.Manifest.Version)
+		result.add(exitNo)
+		return nil
+	}
+	a.show(p)
+	a.noteEdits(s, x)
+	if f.dryRun {
+		a.say("%s would be updated: %s → %s; nothing was changed", x.Name, x.Manifest.Version, p.Manifest.Version)
+		return nil
+	}
+	if !f.yes && asksAnew(p) {
+		yes, err := a.ask(ctx, "Update it?")
+		if err != nil {
+			return err
+		}
+		if !yes {
+			result.add(exitNo)
+			a.say("%s stays at %s", x.Name, x.Manifest.Version)
+			return nil
+		}
+	}
+	if err := p.Apply(ctx); err != nil {
+		return fmt.Errorf("%w; version %s stays installed", err, x.Manifest.Version)
+	}
+	a.say("updated %s: %s → %s", x.Name, x.Manifest.Version, p.Manifest.Version)
+	return nil
+}
+
+// noteEdits says which files of the installed copy were changed by hand, since an
+// update replaces them.
+func (a *app) noteEdits(s *store.Store, x *store.Extension) {
+	v, err := s.Verify(x.Name)
+	if err != nil || v.Recorded == "" || v.ByOther || v.Same() {
+		return
+	}
+	files := slices.Concat(v.Changed, v.Added, v.Removed)
+	text := strings.Join(files[:min(5, len(files))], ", ")
+	if len(files) > 5 {
+		text += fmt.Sprintf(" and %d more", len(files)-5)
+	}
+	a.note(fmt.Sprintf("%s was changed since it was installed (%s); the update replaces that", x.Name, text))
+}

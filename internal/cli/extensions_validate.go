@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pollux-companion/pollux/internal/extension/manifest"
+)
+
+func (a *app) extensionsValidateCommand() *cobra.Command {
+	var asJSON, strict bool
+	cmd := &cobra.Command{
+		Use:   "validate [PATH]",
+		Short: "Check an extension's manifest and the files that it names",
+		Long: `Checks the extension in PATH (or the current folder): the manifest's text and
+every field, and that the files it names are there and inside the extension.
+Everything that is wrong is said at once, with file, line, column and the fix.
+
+The exit code is 0 without errors, 1 with errors (with --strict: or warnings).`,
+		Example: `  pollux extensions validate
+  pollux extensions validate ./my-extension --json`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error { return a.validate(dirOf(args), asJSON, strict) },
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object instead")
+	cmd.Flags().BoolVar(&strict, "strict", false, "take warnings for errors")
+	return cmd
+}
+
+// validateReport is what validate --json prints.
+type validateReport struct {
+	Path     string            `json:"path"`
+	Name     string            `json:"name" jsonschema:"the extension's name, empty when it could not be read"`
+	Version  string            `json:"version"`
+	Valid    bool              `json:"valid" jsonschema:"whether there are no errors"`
+	Errors   int               `json:"errors"`
+	Warnings int               `json:"warnings"`
+	Notes    int               `json:"notes"`
+	Findings manifest.Findings `json:"findings"`
+}
+
+func (a *app) validate(path string, asJSON, strict bool) error {
+	dir := path
+	if filepath.Base(path) == manifest.FileName {
+		dir = filepath.Dir(path)
+	}
+	if info, err := os.Stat(dir); err != nil {
+		return fmt.Errorf("no extension at %q: %w", path, cause(err))
+	} else if !info.IsDir() {
+		return usageError{fmt.Errorf("%q is a file; name the extension's folder", path)}
+	}
+	m, found, err := manifest.Load(dir)
+	if err != nil {
+		m, found = &manifest.Manifest{}, manifest.Findings{unreadable(dir, err)}
+	}
+	r := validateReport{
+		Path: dir, Name: m.Name, Version: m.Version, Findings: found,
+		Errors: found.Count(manifest.Error), Warnings: found.Count(manifest.Warning), Notes: found.Count(manifest.Note),
+	}
+	r.Valid = r.Errors == 0
+	if r.Findings == nil {
+		r.Findings = manifest.Findings{}
+	}
+	if asJSON {
+		err = a.writeJSON(r)
+	} else {
+		err = a.printReport(r)
+	}
+	if err == nil && (!r.Valid || strict && r.Warnings > 0) {
+		return exitError(exitNo)
+	}
+	return err
+}
+
+// unreadable is the finding for a manifest that Load could not read at all.
+func unreadable(dir string, err error) manifest.Finding {
+	f := manifest.Finding{Severity: manifest.Error, File: filepath.Join(dir, manifest.FileName), Message: err.Error()}
+	if errors.Is(err, fs.ErrNotExist) {
+		f.Message, f.Fix = "there is no manifest", `create it with {"name": "…", "version": "1.0.0"}, or see pollux extensions new`
+	}
+	return f
+}
+
+func (a *app) printReport(r validateReport) error {
+	for _, f := range r.Findings {
+		fmt.Fprintln(a.stdout, f)
+	}
+	name := manifest.Printable(r.Name)
+	if name == "" {
+		name = r.Path
+	}
+	if r.Valid && r.Warnings == 0 {
+		_, err := fmt.Fprintf(a.stdout, "%s %s is valid\n", name, manifest.Printable(r.Version))
+		return err
+	}
+	word := "is valid"
+	if !r.Valid {
+		word = "is not valid"
+	}
+	_, err := fmt.Fprintf(a.stdout, "%s %s: %s, %s\n", name, word, count(r.Errors, "error"), count(r.Warnings, "warning"))
+	return err
+}
+
+// count is "1 error", "2 errors".
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

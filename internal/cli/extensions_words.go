@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/pollux-companion/pollux/internal/extension/manifest"
+)
+
+// noError marks an answer that is no rather than a failure (exit code 1).
+type noError struct{ error }
+
+func (e noError) Unwrap() error { return e.error }
+
+// writeJSON prints v for programs: indented, and nothing escaped for HTML. What
+// a terminal would obey or a reader not see is escaped, which JSON reads back as the same.
+func (a *app) writeJSON(v any) error {
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := io.WriteString(a.stdout, manifest.EscapeJSON(text.String()))
+	return err
+}
+
+// wordSection is one thing that an extension brings, told to a person; nothing
+// in it can reach the terminal as a control sequence.
+type wordSection struct {
+	Kind  string // the same in every version
+	Title string
+	Lines []string
+	// Harmless is what an update may change without a question: it gives no
+	// right, or is judged elsewhere (permissions).
+	Harmless bool
+}
+
+// extensionWords says what an extension brings and may do, the rights of its
+// tools first, then what runs with the user's own rights. Sections without content are left out,
+// but for the permissions: what is denied is said, too.
+func extensionWords(m *manifest.Manifest) []wordSection {
+	rights := wordSection{Kind: "permissions", Title: "Permissions", Lines: m.Permissions.Sentences(), Harmless: true}
+	if len(m.Tools) == 0 && !m.HasPermissions {
+		rights.Lines = []string{"It has no tools, and nothing is granted."}
+		if len(m.MCPServers) > 0 || m.Found.Hooks {
+			rights.Lines = []string{"It has no tools that permissions could bind. What Gemini CLI runs of it, servers and hooks, has all your rights."}
+		}
+	}
+	all := []wordSection{rights}
+	add := func(title string, lines []string) {
+		if len(lines) > 0 {
+			all = append(all, wordSection{Kind: title, Title: title, Lines: lines})
+		}
+	}
+	harmless := func(title string, lines []string) {
+		if len(lines) > 0 {
+			all = append(all, wordSection{Kind: title, Title: title, Lines: lines, Harmless: true})
+		}
+	}
+	add("Tools", toolWords(m))
+	add("MCP servers (Gemini CLI starts them by itself, outside any sandbox, with all your rights)", serverWords(m))
+	if m.Found.Hooks {
+		all = append(all, wordSection{
+			Kind: "hooks", Title: "Hooks (Gemini CLI runs them by itself, outside any sandbox, with all your rights)", Lines: printable(m.Found.HookCommands)})
+	}
+	add("Context files (sent with every session's first prompt)", printable(m.Found.ContextFiles))
+	add("Core tools that it switches off", printable(m.ExcludeTools))
+	harmless("Documents", docWords(m))
+	harmless("Examples", exampleWords(m))
+	add("Slash commands", printable(m.Found.Commands))
+	add("Skills", printable(m.Found.Skills))
+	add("Sub-agents", printable(m.Found.Agents))
+	add("Policies (an extension's can only ask or deny)", printable(m.Found.Policies))
+	add("Settings that it asks for", settingWords(m))
+	var themes []string
+	for _, t := range m.Themes {
+		themes = append(themes, manifest.Printable(t.Name))
+	}
+	harmless("Themes", themes)
+	if m.MigratedTo != "" {
+		harmless("Moved to", []string{manifest.Printable(m.MigratedTo)})
+	}
+	return all
+}
+
+func toolWords(m *manifest.Manifest) []string {
+	var lines []string
+	for _, t := range m.Tools {
+		lines = append(lines,
+			manifest.Printable(t.Signature()),
+			"    "+manifest.Printable(t.Description),
+			fmt.Sprintf("    runs %s with %s, answers %s", manifest.Printable(t.Executable), manifest.Printable(t.Runtime), answerWord(t.Output)))
+	}
+	return lines
+}
+
+func answerWord(output string) string {
+	if output == "json" {
+		return "JSON"
+	}
+	return "text"
+}
+
+func serverWords(m *manifest.Manifest) []string {
+	var lines []string
+	for _, s := range m.MCPServers {
+		what := strings.TrimSpace(s.Command + " " + strings.Join(s.Args, " "))
+		if s.URL != "" && s.Command != "" {
+			what = s.URL + " (another machine), and not its command " + what // so the CLI chooses
+		} else if s.URL != "" {
+			what = s.URL + " (another machine)"
+		}
+		line := s.Name + ": " + what
+		if len(s.Headers) > 0 {
+			line += ", sending it " + strings.Join(valueWords(s.Headers), ", ")
+		}
+		if s.SignIn != "" {
+			line += ", signing in as you (" + s.SignIn + ")"
+		}
+		if s.Cwd != "" {
+			line += ", in " + s.Cwd
+		}
+		if len(s.Env) > 0 {
+			line += ", with " + strings.Join(valueWords(s.Env), ", ")
+		}
+		lines = append(lines, manifest.Printable(line))
+	}
+	return lines
+}
+
+// valueWords shows values, since a variable such as NODE_OPTIONS runs code as
+// much as an argument does, and a header such as X: $API_KEY hands out a variable of the user's; but none
+// that looks like a secret of its own.
+func valueWords(values map[string]string) []string {
+	var words []string
+	for _, n := range slices.Sorted(maps.Keys(values)) {
+		value := values[n]
+		for _, secret := range []string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "KEY", "AUTH", "CREDENTIAL", "COOKIE"} {
+			if strings.Contains(strings.ToUpper(n), secret) && !strings.Contains(value, "$") {
+				value = "***"
+			}
+		}
+		words = append(words, n+"="+value)
+	}
+	return words
+}
+
+func docWords(m *manifest.Manifest) []string {
+	var lines []string
+	for _, d := range m.Docs {
+		lines = append(lines, manifest.Printable(fmt.Sprintf("%s: %s (%s)", d.Name, d.Description, d.File)))
+	}
+	return lines
+}
+
+func exampleWords(m *manifest.Manifest) []string {
+	var lines []string
+	for _, e := range m.Examples {
+		lines = append(lines, manifest.Printable(e.Prompt+" → "+e.ToolCall))
+	}
+	return lines
+}
+
+func settingWords(m *manifest.Manifest) []string {
+	var lines []string
+	for _, s := range m.Settings {
+		line := fmt.Sprintf("%s: %s (%s)", s.Name, s.Description, s.EnvVar)
+		if s.Sensitive {
+			line += ", a secret"
+		}
+		lines = append(lines, manifest.Printable(line))
+	}
+	return lines
+}
+
+func printable(texts []string) []string {
+	var out []string
+	for _, t := range texts {
+		out = append(out, manifest.Printable(t))
+	}
+	return out
+}

@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The help of each command, with an example; go test -update rewrites the files.
+func TestHelp(t *testing.T) {
+	names := []string{"", "serve", "run", "env", "page", "lsp", "install", "uninstall", "detect", "version", "completion", "sandbox", "sandbox check", "extensions"}
+	for _, name := range []string{"install", "link", "uninstall", "update", "list", "describe", "enable", "disable", "config", "search", "export", "new", "validate", "schema"} {
+		names = append(names, "extensions "+name)
+	}
+	for _, name := range names {
+		file := filepath.Join("testdata", "help", strings.ReplaceAll(name, " ", "-")+".txt")
+		if name == "" {
+			file = filepath.Join("testdata", "help", "pollux.txt")
+		}
+		var out, errs bytes.Buffer
+		if code := Main(append(strings.Fields(name), "--help"), nil, &out, &errs); code != 0 || errs.Len() > 0 {
+			t.Errorf("%s: exit code %d, %s", name, code, &errs)
+		}
+		if *update {
+			if err := os.WriteFile(file, out.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Errorf("%v; run: go test ./internal/cli -update", err)
+		}
+		if diff := cmp.Diff(string(want), out.String()); diff != "" {
+			t.Errorf("pollux %s --help differs from %s; run: go test ./internal/cli -update\n%s", name, file, diff)
+		}
+		for line := range strings.Lines(out.String()) {
+			if len([]rune(strings.TrimRight(line, "\n"))) > 120 {
+				t.Errorf("pollux %s --help has a line of %d characters: %s", name, len(line), line)
+			}
+		}
+	}
+}
+
+// Without a command pollux says what it can do.
+func TestNoCommand(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	var out, errs bytes.Buffer
+	if code := Main(nil, nil, &out, &errs); code != 0 || !strings.Contains(out.String(), "pollux serve") {
+		t.Errorf("exit code %d: %s%s", code, &out, &errs)
+	}
+}
+
+// Every shell's completion is written, and a terminal's colours are not.
+func TestCompletion(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		var out, errs bytes.Buffer
+		if code := Main([]string{"completion", shell}, nil, &out, &errs); code != 0 || !strings.Contains(out.String(), "pollux") {
+			t.Errorf("%s: exit code %d, %s", shell, code, &errs)
+		}
+	}
+}
+
+func TestPaint(t *testing.T) {
+	var b bytes.Buffer
+	if got := paint(&b, red, "x"); got != "x" {
+		t.Errorf("%q for a buffer", got)
+	}
+	f, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if got := paint(f, red, "x"); got != "x" {
+		t.Errorf("%q for a file", got)
+	}
+}

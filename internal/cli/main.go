@@ -1,0 +1,186 @@
+// Package cli is the command line: each command parses its flags, calls one
+// function of a package below, prints, and chooses the exit code of SPEC §11.5.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/extension/store"
+	"github.com/pollux-companion/pollux/internal/settings"
+)
+
+// The exit codes of SPEC §11.5; run passes its command's own through.
+const (
+	exitDone      = 0
+	exitNo        = 1 // the answer is no: nothing is served here
+	exitUsage     = 2
+	exitFailed    = 3
+	exitCancelled = 130
+)
+
+// Main runs the command line in args (without the program's name) and returns the exit code.
+func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	root := a.root()
+	root.SetArgs(append([]string{}, args...)) // nil would mean os.Args
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	addHelp(root) // after SetOut, which the command for completion takes over when it is made
+	err := root.ExecuteContext(context.Background())
+	if a.closeLog != nil {
+		a.closeLog()
+	}
+	return a.report(err)
+}
+
+// An app is one run of the command line.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+
+	logLevel string // --log-level
+	verbose  bool   // -v
+
+	started  bool // the arguments were understood
+	dirs     settings.Dirs
+	settings settings.Settings
+	log      *slog.Logger
+	closeLog func()
+}
+
+// usageError marks what the user typed wrong.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// exitError is the exit code of a command that run ran; it has been told already.
+type exitError int
+
+func (e exitError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// report prints an error and turns it into an exit code.
+func (a *app) report(err error) int {
+	if err == nil {
+		return exitDone
+	}
+	if code := exitError(0); errors.As(err, &code) {
+		return int(code)
+	}
+	fmt.Fprintf(a.stderr, "%s %v\n", paint(a.stderr, red, "pollux:"), err)
+	switch {
+	case !a.started || errors.As(err, &usageError{}):
+		return exitUsage
+	case errors.As(err, &sandboxError{}):
+		return exitSandbox
+	case errors.Is(err, control.ErrNone), errors.As(err, &noError{}), errors.As(err, new(*store.NotFoundError)):
+		return exitNo
+	case errors.Is(err, context.Canceled):
+		return exitCancelled
+	}
+	return exitFailed
+}
+
+func (a *app) root() *cobra.Command {
+	// cobra's own --version takes a template, with which the linker has to keep
+	// every exported method of every type: a fifth of the program.
+	asked := false
+	root := &cobra.Command{
+		Use:   "pollux",
+		Short: "Make any editor an IDE for Gemini CLI",
+		Long: `pollux makes any editor a first-class IDE for Gemini CLI: the CLI knows which
+files you have open, where your cursor is and what you have selected, and shows
+its changes as diffs that you can edit, accept or reject.`,
+		Example: `  pollux serve              a companion for this folder, with its editor page
+  pollux run                the same around gemini, in this terminal
+  pollux help COMMAND       more about a command, with examples`,
+		Args:              knownCommand,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.prepare(cmd) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if asked {
+				return a.printVersion(cmd, args)
+			}
+			return cmd.Help()
+		},
+	}
+	root.Flags().BoolVar(&asked, "version", false, "print the version")
+	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
+	root.PersistentFlags().StringVar(&a.logLevel, "log-level", "", "the lowest `LEVEL` that is logged: debug, info, warn or error")
+	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false, "show the log on standard error as well")
+	root.AddCommand(a.serveCommand(), a.runCommand(), a.envCommand(), a.pageCommand(), a.lspCommand(), a.installCommand(), a.uninstallCommand(), a.detectCommand(), a.extensionsCommand(), a.sandboxCommand(), a.versionCommand())
+	return root
+}
+
+// prepare finds the folders, reads the settings and opens the log, before any command.
+func (a *app) prepare(cmd *cobra.Command) (err error) {
+	a.started = true
+	if worksAlways(cmd) {
+		return nil
+	}
+	if a.dirs, err = settings.Folders(); err != nil {
+		return err
+	}
+	set, warnings, err := settings.Load(a.dirs.ConfigFile())
+	if err != nil {
+		return err
+	}
+	for _, w := range warnings {
+		fmt.Fprintf(a.stderr, "pollux: %v\n", w)
+	}
+	a.settings = set
+	word := set.LogLevel
+	if a.logLevel != "" {
+		word = a.logLevel
+	}
+	level, err := settings.Level(word)
+	if err != nil {
+		return usageError{err}
+	}
+	var also io.Writer
+	if a.verbose {
+		also = a.stderr
+	}
+	log, closer := settings.OpenLog(a.dirs, level, also)
+	a.log, a.closeLog = log, func() { _ = closer.Close() }
+	return nil
+}
+
+// here is a folder of the user's, by default the current one, absolute and canonical.
+func here(dir string) (string, error) {
+	if dir == "" { // an unset variable of a script's, most likely; it does not mean the current folder
+		return "", usageError{errors.New(`"" is no folder; name the folder of your project`)}
+	}
+	path, err := filepath.Abs(dir)
+	if err != nil {
+		return "", usageError{fmt.Errorf("the current folder is gone (%w); go to another one", cause(err))}
+	}
+	path, err = filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", usageError{fmt.Errorf("no folder %q: %w", dir, cause(err))}
+	}
+	return path, nil
+}
+
+// cause drops the operation and path that the os package puts in front.
+func cause(err error) error {
+	var pe *os.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	var se *os.SyscallError
+	if errors.As(err, &se) {
+		return se.Err
+	}
+	return err
+}

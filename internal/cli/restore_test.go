@@ -1,0 +1,145 @@
+//go:build unix
+
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/coder/websocket"
+
+	"github.com/pollux-companion/pollux/internal/control"
+)
+
+// openPage enters the editor page with its one-time code, as a browser does, and says hello.
+func openPage(t *testing.T, l *live) *websocket.Conn {
+	t.Helper()
+	origin, code, _ := strings.Cut(l.Page, "/#code=")
+	req, _ := http.NewRequest(http.MethodPost, origin+"/session", strings.NewReader(`{"code":"`+code+`"}`))
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Origin", origin)
+	entry, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer entry.Body.Close()
+	var session struct{ Token string }
+	if err := json.NewDecoder(entry.Body).Decode(&session); err != nil || session.Token == "" {
+		t.Fatalf("%s: %v", entry.Status, err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	conn, resp, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(origin, "http")+"/ws", &websocket.DialOptions{
+		Subprotocols: []string{"pollux.v1", "token." + session.Token},
+		HTTPHeader:   http.Header{"Origin": {origin}},
+	})
+	if resp != nil && resp.Body != nil {
+		resp.Body.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.CloseNow() })
+	say(t, conn, `{"jsonrpc":"2.0","id":1,"method":"hello","params":{"clientId":"c"}}`)
+	if _, data, err := conn.Read(ctx); err != nil || !strings.Contains(string(data), `"result"`) {
+		t.Fatalf("hello: %s, %v", data, err)
+	}
+	return conn
+}
+
+func say(t *testing.T, conn *websocket.Conn, text string) {
+	t.Helper()
+	if err := conn.Write(t.Context(), websocket.MessageText, []byte(text)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// control joins the channel of the companion.
+func (w *world) control() *control.Client {
+	w.t.Helper()
+	c, err := control.Find(w.t.Context(), []string{filepath.Join(w.root, "r", "pollux")}, w.project)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(c.Close)
+	return c
+}
+
+// SPEC L-3: a diff that was open and edited when the companion was killed is
+// there again afterwards, and its outcome reaches the session that waits for it.
+func TestOpenDiffSurvivesKillL3(t *testing.T) {
+	w := newWorld(t)
+	first := w.serve()
+	page := openPage(t, first)
+	cli := newCLI(t, first)
+	path := filepath.Join(w.project, "new.txt")
+	cli.call(fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"openDiff","arguments":{"filePath":%q,"newContent":"proposed\n"}}}`, path))
+	diffs, err := w.control().Diffs(t.Context())
+	if err != nil || len(diffs) != 1 || diffs[0].Path != path {
+		t.Fatalf("%+v, %v", diffs, err)
+	}
+	id := diffs[0].ID
+	say(t, page, fmt.Sprintf(`{"jsonrpc":"2.0","method":"diff/edit","params":{"id":%q,"text":"proposed and edited\n","clientId":"c"}}`, id))
+	eventually(t, "the edit in the journal", func() bool {
+		files, _ := filepath.Glob(filepath.Join(w.state, "pollux", "resume", "*.diffs", "*.json"))
+		if len(files) != 1 {
+			return false
+		}
+		info, err := os.Stat(files[0])
+		data, err2 := os.ReadFile(files[0])
+		return err == nil && err2 == nil && info.Mode().Perm() == 0o600 && strings.Contains(string(data), "proposed and edited")
+	})
+	first.signal(syscall.SIGKILL)
+
+	second := w.serve()
+	cli.companion(second)
+	stream := cli.stream()
+	control := w.control()
+	diffs, err = control.Diffs(t.Context())
+	if err != nil || len(diffs) != 1 || diffs[0].ID != id || !diffs[0].Edited || diffs[0].Path != path {
+		t.Fatalf("after the restart: %+v, %v", diffs, err)
+	}
+	if err := control.Decide(t.Context(), decisionOf(id)); err != nil {
+		t.Fatal(err)
+	}
+	got := expect(t, stream, "ide/diffAccepted")
+	if last := got[strings.LastIndex(got, "data:"):]; !strings.Contains(last, `proposed and edited\n`) || !strings.Contains(last, path) {
+		t.Errorf("the session heard %s", last)
+	}
+	eventually(t, "an empty journal", func() bool {
+		files, _ := filepath.Glob(filepath.Join(w.state, "pollux", "resume", "*.diffs", "*"))
+		return len(files) == 0
+	})
+	second.signal(syscall.SIGTERM)
+	if exists(path) {
+		t.Error("the companion wrote the file (SPEC F-8)")
+	}
+}
+
+// SPEC L-1: an orderly stop rejects what is open, delivers that, and leaves nothing to restore.
+func TestOpenDiffIsRejectedAtStopL1(t *testing.T) {
+	w := newWorld(t)
+	first := w.serve()
+	openPage(t, first)
+	cli := newCLI(t, first)
+	stream := cli.stream()
+	cli.call(fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"openDiff","arguments":{"filePath":%q,"newContent":"x"}}}`, filepath.Join(w.project, "f")))
+	first.signal(syscall.SIGTERM)
+	expect(t, stream, "ide/diffRejected")
+	if left, _ := filepath.Glob(filepath.Join(w.state, "pollux", "resume", "*.diffs", "*")); len(left) > 0 {
+		t.Errorf("left to restore: %v", left)
+	}
+	second := w.serve()
+	if diffs, err := w.control().Diffs(t.Context()); err != nil || len(diffs) != 0 || !second.Resumed {
+		t.Errorf("%+v, %v", diffs, err)
+	}
+}
+
+func decisionOf(id string) control.Decision { return control.Decision{ID: id, Accept: true} }

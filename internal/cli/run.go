@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
+	"github.com/pollux-companion/pollux/internal/companion"
+	"github.com/pollux-companion/pollux/internal/control"
+)
+
+func (a *app) runCommand() *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use:   "run [-- COMMAND ARGS…]",
+		Short: "Run gemini, or another command, with a companion around it",
+		Long: `Starts a companion for the current folder, runs a command in this terminal with
+the variables by which Gemini CLI finds exactly this companion, and stops with
+it. The terminal and the exit code are the command's own, and signals reach it.`,
+		Example: `  pollux run                              runs gemini
+  pollux run -- gemini --model gemini-3   with arguments
+  pollux run --no-open -- bash            a shell in which every gemini is connected`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o, err := a.options(&f, nil)
+			if err != nil {
+				return err
+			}
+			return a.run(cmd.Context(), o, &f, args)
+		},
+	}
+	cmd.Flags().SetInterspersed(false) // the command's own flags are not ours
+	f.add(cmd)
+	return cmd
+}
+
+// run starts a companion and the command, in that order, and waits for the command.
+func (a *app) run(ctx context.Context, o companion.Options, f *serveFlags, args []string) error {
+	if len(args) == 0 {
+		args = []string{"gemini"}
+	}
+	path, err := lookCommand(args[0])
+	if err != nil {
+		return err // before anything has been started
+	}
+	sigs := catchSignals()
+	defer sigs.stop()
+	a.noteState()
+	c, err := companion.Start(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Stop(ctx) }()
+	a.noteOthers(c)
+	child := exec.CommandContext(ctx, path, args[1:]...)
+	child.Args[0] = args[0]
+	child.Stdin, child.Stdout, child.Stderr = a.stdin, a.stdout, a.stderr
+	vars, err := variables(c.Connection())
+	if err != nil {
+		return err
+	}
+	child.Env = os.Environ()
+	for _, v := range vars {
+		child.Env = append(child.Env, v.Name+"="+v.Value) // the last one counts
+	}
+	if err := child.Start(); err != nil {
+		return fmt.Errorf("%q cannot be started: %w", args[0], cause(err))
+	}
+	defer a.openPage(ctx, c, f)()
+	return a.await(c, child, sigs)
+}
+
+// await passes signals to the command until it ends. A companion that fails
+// meanwhile is reported and does not end the command, which may hold unsaved work.
+func (a *app) await(c *companion.Companion, child *exec.Cmd, sigs *signals) error {
+	ended := make(chan error, 1)
+	go func() { ended <- child.Wait() }()
+	failed := c.Failed()
+	for {
+		select {
+		case sig := <-sigs.end:
+			sigs.pass(child.Process, sig)
+		case err := <-failed:
+			fmt.Fprintf(a.stderr, "pollux: the companion has stopped working: %v\n", err)
+			failed = nil
+		case err := <-ended:
+			var exit *exec.ExitError
+			if err != nil && !errors.As(err, &exit) {
+				return fmt.Errorf("waiting for %q: %w", child.Args[0], err)
+			}
+			if code := exitCodeOf(child.ProcessState); code != 0 {
+				return exitError(code)
+			}
+			return nil
+		}
+	}
+}
+
+// lookCommand finds a command as a shell would.
+func lookCommand(name string) (string, error) {
+	path, err := exec.LookPath(name)
+	if err == nil {
+		return path, nil
+	}
+	hint := "name one that is installed: pollux run -- COMMAND"
+	if name == "gemini" {
+		hint = "install it (npm install -g @google/gemini-cli), or name another: pollux run -- COMMAND"
+	}
+	if strings.ContainsRune(name, os.PathSeparator) {
+		return "", fmt.Errorf("%q cannot be run (%w); %s", name, cause(errors.Unwrap(err)), hint)
+	}
+	return "", fmt.Errorf("no such command: %q; %s", name, hint)
+}
+
+// variables are those of SPEC D-7 for a CLI in this terminal.
+func variables(conn control.Connection) ([]discovery.Variable, error) {
+	f := &discovery.File{Port: conn.Port, Roots: conn.Roots, Token: conn.Token}
+	return discovery.Env(f, conn.PID, discovery.InContainer(), os.Getenv)
+}

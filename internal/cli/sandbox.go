@@ -1,0 +1,242 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/sandbox"
+)
+
+// exitSandbox is the exit code when the sandbox could not be set up, or this
+// machine cannot enforce the policy (SPEC §11.5).
+const exitSandbox = 125
+
+// sandboxFlags is what the user allows a command.
+type sandboxFlags struct {
+	read, write, workspace string
+	hosts                  []string
+	time                   time.Duration
+	memory, output         string
+	json, reduced          bool
+}
+
+func (a *app) sandboxCommand() *cobra.Command {
+	var f sandboxFlags
+	cmd := &cobra.Command{
+		Use:   "sandbox [flags] -- COMMAND ARGS…",
+		Short: "Run a command with nothing but the rights that you name",
+		Long: `Runs a command in a sandbox that the operating system enforces. Without flags
+it may read nothing of yours, change nothing and contact nobody; it has the
+system's programs, its own interpreter, and private temporary folders.
+
+LEVEL is none, workspace (the folder of --workspace), home or full. Secret
+stores, such as .ssh and the like, are out of reach at every level. HOST is
+host (ports 443 and 80), scheme://host[:port] or *.domain.
+
+The exit code is the command's own; 125 when the sandbox could not be set up,
+137 when a limit ended the command.`,
+		Example: `  pollux sandbox -- python3 -c 'print(6*7)'
+  pollux sandbox --read workspace -- npm test
+  pollux sandbox --write workspace --allow-host registry.example.com -- make
+  pollux sandbox check        what this machine can enforce`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("no command to run; write it after --, as in: pollux sandbox -- true")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return a.sandbox(cmd, &f, args) },
+	}
+	flags := cmd.Flags()
+	flags.SetInterspersed(false) // the command's own flags are not ours
+	flags.StringVar(&f.read, "read", "none", "what it may read: a `LEVEL`")
+	flags.StringVar(&f.write, "write", "none", "what it may change, and read: a `LEVEL`")
+	flags.StringArrayVar(&f.hosts, "allow-host", nil, "a `HOST` that it may contact; may be repeated")
+	flags.StringVar(&f.workspace, "workspace", "", "the `DIR` that the level workspace means (default: the current folder)")
+	flags.DurationVar(&f.time, "time", time.Minute, "how long it may take, as in 90s or 5m")
+	flags.StringVar(&f.memory, "memory", "1G", "how much memory all its processes may hold, a `SIZE` as in 512M or 2G")
+	flags.StringVar(&f.output, "output", "10M", "how much it may write to its outputs, a `SIZE`")
+	flags.BoolVar(&f.json, "json", false, "print one JSON object at the end, with the outputs in it")
+	flags.BoolVar(&f.reduced, "reduced", false, "where full isolation is not to be had, accept less for policies that it still keeps")
+	cmd.AddCommand(a.sandboxCheckCommand())
+	return cmd
+}
+
+// policy reads the flags.
+func (f *sandboxFlags) policy() (p sandbox.Policy, err error) {
+	if p.Read, err = manifest.ParseAccess(f.read); err != nil {
+		return p, usageError{fmt.Errorf("--read: %w", err)}
+	}
+	if p.Write, err = manifest.ParseAccess(f.write); err != nil {
+		return p, usageError{fmt.Errorf("--write: %w", err)}
+	}
+	for _, text := range f.hosts {
+		h, err := manifest.ParseHost(text)
+		if err != nil {
+			return p, usageError{fmt.Errorf("--allow-host %q: %w", text, err)}
+		}
+		p.Hosts = append(p.Hosts, h)
+	}
+	return p, nil
+}
+
+// sizeOf reads a number of bytes, with K, M or G for powers of 1024.
+func sizeOf(flag, text string) (int64, error) {
+	number, factor := strings.ToUpper(strings.TrimSpace(text)), int64(1)
+	number = strings.TrimSuffix(strings.TrimSuffix(number, "B"), "I")
+	for i, unit := range []string{"K", "M", "G"} {
+		if rest, ok := strings.CutSuffix(number, unit); ok {
+			number, factor = rest, 1<<(10*(i+1))
+			break
+		}
+	}
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || n <= 0 || n > (1<<62)/factor {
+		return 0, usageError{fmt.Errorf("--%s %q: write a size such as 512M or 2G", flag, text)}
+	}
+	return n * factor, nil
+}
+
+// command is what the flags and arguments ask for.
+func (f *sandboxFlags) command(args []string) (c sandbox.Command, err error) {
+	c.Args = args
+	if f.time <= 0 {
+		return c, usageError{fmt.Errorf("--time %v: write a duration such as 90s or 5m", f.time)}
+	}
+	c.Limits.Time = f.time
+	if c.Limits.Memory, err = sizeOf("memory", f.memory); err != nil {
+		return c, err
+	}
+	if c.Limits.Output, err = sizeOf("output", f.output); err != nil {
+		return c, err
+	}
+	if c.Dir, err = here("."); err != nil {
+		return c, err
+	}
+	c.Workspace = c.Dir
+	if f.workspace != "" {
+		c.Workspace, err = here(f.workspace)
+	}
+	return c, err
+}
+
+func (a *app) newSandbox(reduced bool) *sandbox.Sandbox {
+	return sandbox.New(&sandbox.Options{
+		Cache:        filepath.Join(a.dirs.State, "sandbox"),
+		Masked:       append([]string{a.dirs.State, a.dirs.Config}, a.dirs.Run...),
+		AllowReduced: reduced,
+		Log:          a.log,
+	})
+}
+
+func (a *app) sandbox(cmd *cobra.Command, f *sandboxFlags, args []string) error {
+	p, err := f.policy()
+	if err != nil {
+		return err
+	}
+	c, err := f.command(args)
+	if err != nil {
+		return err
+	}
+	c.Stdin = a.stdin
+	if !f.json {
+		c.Stdout, c.Stderr = a.stdout, a.stderr
+	}
+	if os.Geteuid() == 0 {
+		fmt.Fprintln(a.stderr, "pollux: warning: you are root; a mistake in the sandbox or in the kernel costs more than as an ordinary user")
+	}
+	ctx, stop := interrupted(cmd.Context())
+	defer stop()
+	r, err := a.newSandbox(f.reduced).Run(ctx, p, c)
+	if err != nil {
+		if errors.Is(err, sandbox.ErrPolicy) {
+			return usageError{err}
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return sandboxError{err}
+	}
+	return a.sandboxResult(f, r)
+}
+
+// sandboxError marks that the command was not run; the exit code is 125.
+type sandboxError struct{ error }
+
+func (e sandboxError) Unwrap() error { return e.error }
+
+// sandboxJSON is what --json prints.
+type sandboxJSON struct {
+	ExitCode     int                  `json:"exitCode"`
+	Signal       int                  `json:"signal,omitempty"`
+	Limit        string               `json:"limit,omitempty"` // time, memory or output
+	Stdout       string               `json:"stdout"`
+	Stderr       string               `json:"stderr"`
+	Denials      []sandbox.Denial     `json:"denials"`
+	Quarantined  []sandbox.Quarantine `json:"quarantined"`
+	Milliseconds int64                `json:"milliseconds"`
+	MemoryBytes  int64                `json:"memoryBytes"`
+	Assurance    sandbox.Assurance    `json:"assurance"`
+}
+
+// sandboxResult tells how a command ended, and passes its exit code on.
+func (a *app) sandboxResult(f *sandboxFlags, r *sandbox.Result) error {
+	if f.json {
+		out := sandboxJSON{ExitCode: r.Code, Signal: r.Signal, Stdout: string(r.Stdout), Stderr: string(r.Stderr), Denials: r.Denials, Quarantined: r.Quarantined,
+			Milliseconds: r.Elapsed.Milliseconds(), MemoryBytes: r.Memory, Assurance: r.Assurance}
+		if r.Limit != nil {
+			out.Limit = r.Limit.Kind
+		}
+		out.Denials = append([]sandbox.Denial{}, out.Denials...)
+		out.Quarantined = append([]sandbox.Quarantine{}, out.Quarantined...)
+		if err := json.NewEncoder(a.stdout).Encode(out); err != nil {
+			return err
+		}
+	}
+	for _, d := range r.Denials {
+		at := d.Host
+		if d.Port != 0 {
+			at += ":" + strconv.Itoa(d.Port)
+		}
+		fmt.Fprintf(a.stderr, "pollux: refused: %s (%s)\n", at, d.Why)
+	}
+	for _, q := range r.Quarantined {
+		switch {
+		case q.Moved != "":
+			fmt.Fprintf(a.stderr, "pollux: the command made %q, a name through which others run commands as you; it lies at %q now\n", q.Path, q.Moved)
+		default:
+			fmt.Fprintf(a.stderr, "pollux: the command touched %q: %s\n", q.Path, q.Err)
+		}
+	}
+	if r.Limit != nil {
+		fmt.Fprintf(a.stderr, "pollux: %v\n", r.Limit)
+	}
+	if r.Code != 0 {
+		return exitError(r.Code)
+	}
+	return nil
+}
+
+// interrupted ends its context when pollux is asked to end.
+func interrupted(ctx context.Context) (context.Context, func()) {
+	sigs := catchSignals()
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-sigs.end:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(); sigs.stop() }
+}

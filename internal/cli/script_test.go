@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestScript runs testdata/script: what a user types and what comes back.
+func TestScript(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:           "testdata/script",
+		UpdateScripts: *update,
+		Setup: func(env *testscript.Env) error {
+			// A folder of our own: the names below testscript's are too long for a socket.
+			root, err := os.MkdirTemp("", "px")
+			if err != nil {
+				return err
+			}
+			env.Defer(func() { os.RemoveAll(root) })
+			for _, name := range []string{"HOME", "TMPDIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR"} {
+				dir := filepath.Join(root, strings.ToLower(name))
+				if err := os.Mkdir(dir, 0o700); err != nil {
+					return err
+				}
+				env.Setenv(name, dir)
+			}
+			env.Setenv("NO_COLOR", "")
+			env.Setenv("GORACE", "atexit_sleep_ms=0")
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"exitcode": exitCode,
+			"nothing":  nothingLeft,
+			"readonly": readOnly,
+			"foreign":  foreign,
+		},
+	})
+}
+
+// exitCode runs a command and wants this exit code: exitcode 2 pollux serve x
+func exitCode(ts *testscript.TestScript, neg bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	if err != nil || neg {
+		ts.Fatalf("usage: exitcode CODE COMMAND ARGS…")
+	}
+	code := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		code, err = strconv.Atoi(strings.TrimPrefix(err.Error(), "exit status "))
+		if err != nil {
+			ts.Fatalf("%v", err)
+		}
+	}
+	if code != want {
+		ts.Fatalf("exit code %d, want %d", code, want)
+	}
+}
+
+// nothingLeft fails when a companion left a file, socket or temporary file: nothing left
+func nothingLeft(ts *testscript.TestScript, neg bool, args []string) {
+	for _, pattern := range []string{"$TMPDIR/gemini/ide/*", "$TMPDIR/*.sock", "$XDG_RUNTIME_DIR/pollux/*", "$XDG_STATE_HOME/pollux/run/*", "$XDG_STATE_HOME/pollux/open/*"} {
+		left, _ := filepath.Glob(os.Expand(pattern, ts.Getenv))
+		if len(left) > 0 {
+			ts.Fatalf("left behind: %v", left)
+		}
+	}
+}
+
+// readOnly points TMPDIR at a folder in which nobody can create anything, not even root.
+func readOnly(ts *testscript.TestScript, neg bool, args []string) {
+	if _, err := os.Stat("/sys/kernel"); err == nil {
+		ts.Setenv("TMPDIR", "/sys")
+		return
+	}
+	dir := ts.MkAbs("readonly")
+	ts.Check(os.Mkdir(dir, 0o500))
+	ts.Setenv("TMPDIR", dir)
+}
+
+// foreign points TMPDIR at a folder whose gemini belongs to somebody else.
+func foreign(ts *testscript.TestScript, neg bool, args []string) {
+	dir := filepath.Join(ts.Getenv("TMPDIR"), "gemini")
+	ts.Check(os.Mkdir(dir, 0o755))
+	if os.Chown(dir, 12345, -1) == nil {
+		return
+	}
+	// Not root: a link would be refused for being one, so the test is that of links.
+	ts.Check(os.Remove(dir))
+	ts.Check(os.Symlink("/", dir))
+}

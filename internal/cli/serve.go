@@ -1,0 +1,245 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pollux-companion/pollux/internal/companion"
+	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/proc"
+	"github.com/pollux-companion/pollux/internal/safefile"
+	"github.com/pollux-companion/pollux/internal/settings"
+)
+
+// serveFlags are those that serve and run share.
+type serveFlags struct {
+	noOpen         bool
+	allowWriteFile bool
+	container      string
+	port           int
+}
+
+func (f *serveFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.BoolVar(&f.noOpen, "no-open", false, "do not open the editor page in the browser")
+	flags.BoolVar(&f.allowWriteFile, "allow-write-file", false, "let agents write files of the workspace by POST /write-file")
+	flags.StringVar(&f.container, "container", "", "also serve CLIs in containers, on this `ADDRESS` of the machine's (such as 172.17.0.1)")
+	flags.IntVar(&f.port, "port", 0, "listen on this `PORT` instead of one that the system chooses")
+}
+
+// options merges the flags over the settings.
+func (a *app) options(f *serveFlags, roots []string) (companion.Options, error) {
+	set := a.settings
+	set.AllowWriteFile = set.AllowWriteFile || f.allowWriteFile
+	if f.container != "" {
+		set.ContainerAddress = f.container
+	}
+	if err := settings.CheckContainerAddress(set.ContainerAddress); err != nil {
+		return companion.Options{}, usageError{err}
+	}
+	if f.port < 0 || f.port > 65535 {
+		return companion.Options{}, usageError{fmt.Errorf("%d is not a port; use one from 1 to 65535, or leave --port out", f.port)}
+	}
+	if len(roots) == 0 {
+		roots = []string{"."}
+	}
+	for i, root := range roots {
+		path, err := here(root)
+		if err != nil {
+			return companion.Options{}, err
+		}
+		if err := checkRoot(root, path); err != nil {
+			return companion.Options{}, err
+		}
+		roots[i] = path
+	}
+	return companion.Options{
+		Dirs:     a.dirs,
+		Settings: set,
+		Roots:    roots,
+		Version:  version(),
+		Port:     f.port,
+		Log:      a.log,
+	}, nil
+}
+
+// checkRoot refuses what is no folder, and a folder that would look empty. name is what the user called it.
+func checkRoot(name, path string) error {
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return usageError{fmt.Errorf("%q is not a folder; name the folder of your project", name)}
+	}
+	dir, err := os.Open(path)
+	if err == nil {
+		_, err = dir.Readdirnames(1)
+		dir.Close()
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("the folder %q cannot be read (%w); check its permissions, or name another", path, cause(err))
+	}
+	return nil
+}
+
+func (a *app) serveCommand() *cobra.Command {
+	var f serveFlags
+	var asJSON, withParent bool
+	cmd := &cobra.Command{
+		Use:   "serve [DIR…]",
+		Short: "Start a companion for these folders, with its editor page",
+		Long: `Starts a companion for the current folder, or for the folders given, and its
+editor page in the browser. A Gemini CLI that is started in one of the folders
+connects by itself. Ctrl-C stops the companion; a start within ten minutes
+takes over from it, so that running CLIs stay connected.
+
+A folder may be served more than once: each companion has a port and a page of
+its own, and says which others there are.`,
+		Example: `  pollux serve                        the current folder
+  pollux serve ~/app ~/lib            two folders, as one workspace
+  pollux serve --no-open --json       for scripts: one line when it is ready`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o, err := a.options(&f, args)
+			if err != nil {
+				return err
+			}
+			return a.serve(cmd.Context(), o, &f, asJSON, withParent)
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one line of JSON when the companion is ready, and nothing else")
+	cmd.Flags().BoolVar(&withParent, "with-parent", false, "stop when the process that started pollux ends")
+	return cmd
+}
+
+// serve runs a companion until a signal, its parent's end or its own failure.
+func (a *app) serve(ctx context.Context, o companion.Options, f *serveFlags, asJSON, withParent bool) error {
+	parent := os.Getppid()
+	sigs := catchSignals()
+	defer sigs.stop()
+	a.noteState()
+	c, err := companion.Start(ctx, o)
+	if err != nil {
+		return err
+	}
+	a.noteOthers(c)
+	if asJSON {
+		err = a.printReady(c)
+	} else {
+		err = a.printServing(c)
+	}
+	defer a.openPage(ctx, c, f)()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	orphaned := make(chan struct{})
+	if withParent {
+		go func() {
+			if proc.WaitParent(ctx, parent) == nil {
+				close(orphaned)
+			}
+		}()
+	}
+	if err == nil {
+		select {
+		case <-sigs.end:
+		case <-orphaned:
+		case err = <-c.Failed():
+		}
+	}
+	// Further signals are swallowed: Stop takes a second at the most, and what it leaves
+	// undone lies there for the next start.
+	if stopErr := c.Stop(ctx); err == nil {
+		err = stopErr
+	}
+	return err
+}
+
+// noteState warns, before it matters, of what is promised and will not be kept. A companion without it is
+// better than none.
+func (a *app) noteState() {
+	if err := safefile.PrivateDir(a.dirs.State); err != nil {
+		fmt.Fprintf(a.stderr, "pollux: there will be no log, no history, and no resuming after a restart: %v\n", err)
+	}
+}
+
+// noteOthers says who serves the same folder; nothing is joined (SPEC §11.6).
+func (a *app) noteOthers(c *companion.Companion) {
+	others := c.Serving()
+	for _, o := range others {
+		fmt.Fprintf(a.stderr, "pollux: process %d already serves %s\n", o.PID, folders(o.Roots))
+	}
+	if len(others) > 0 {
+		fmt.Fprintln(a.stderr, "pollux: this is one more companion, with a port and a page of its own. A CLI that is started here takes the newest, or the one that `pollux env` gave its terminal. To use the one before alone, stop this one and run: pollux page")
+	}
+}
+
+// folders lists folders for a person. A folder's name may hold what commands a terminal.
+func folders(paths []string) string { return manifest.Printable(strings.Join(paths, ", ")) }
+
+func (a *app) printServing(c *companion.Companion) error {
+	info := c.Info()
+	address, err := c.PageAddress()
+	if err != nil {
+		return err
+	}
+	out := a.stdout
+	fmt.Fprintf(out, "%s %s\n", paint(out, bold, "Pollux serves"), paint(out, bold, folders(info.Roots)))
+	fmt.Fprintf(out, "  editor page   %s\n", address)
+	fmt.Fprintf(out, "                (good once; `pollux page` prints a fresh address)\n")
+	fmt.Fprintf(out, "  Gemini CLI    start gemini in this folder, in any terminal: it connects by itself\n")
+	fmt.Fprintf(out, "                where it does not:  %s\n", evalHint(shellHere()))
+	fmt.Fprintf(out, "  listening on  127.0.0.1:%d\n", info.Port)
+	if info.Resumed {
+		fmt.Fprintf(out, "  resumed       CLIs of the companion before this one stay connected\n")
+	}
+	if path, ok := elsewhere(); ok {
+		fmt.Fprintf(out, "  not in PATH   where it says pollux, say %s\n", path)
+	}
+	fmt.Fprintf(out, "Ctrl-C stops it.\n")
+	return nil // a closed standard output is no reason to stop
+}
+
+// elsewhere is the path of this program where a shell would not find it by its name: started by go run,
+// or from the folder that it was built in.
+func elsewhere() (path string, ok bool) {
+	if _, err := exec.LookPath("pollux"); err == nil {
+		return "", false
+	}
+	path, err := os.Executable()
+	return manifest.Printable(path), err == nil
+}
+
+// ready is the line of serve --json.
+type ready struct {
+	PID           int      `json:"pid"`
+	Port          int      `json:"port"`
+	Workspace     []string `json:"workspace"`
+	DiscoveryFile string   `json:"discoveryFile"`
+	Page          string   `json:"page"`
+	Resumed       bool     `json:"resumed"`
+	AlsoServedBy  []int    `json:"alsoServedBy"`
+}
+
+func (a *app) printReady(c *companion.Companion) error {
+	info := c.Info()
+	address, err := c.PageAddress()
+	if err != nil {
+		return err
+	}
+	r := ready{
+		PID: info.PID, Port: info.Port, Workspace: info.Roots, DiscoveryFile: info.DiscoveryFile,
+		Page: address, Resumed: info.Resumed, AlsoServedBy: []int{},
+	}
+	for _, o := range c.Serving() {
+		r.AlsoServedBy = append(r.AlsoServedBy, o.PID)
+	}
+	return json.NewEncoder(a.stdout).Encode(r)
+}

@@ -1,0 +1,6 @@
+//go:build unix
+
+package cli
+
+// defaultShell is what people have where nothing says otherwise.
+const defaultShell = "sh"

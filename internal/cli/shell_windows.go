@@ -1,0 +1,4 @@
+package cli
+
+// defaultShell is what people have where nothing says otherwise.
+const defaultShell = "powershell"

@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"flag"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/pollux-companion/pollux/internal/sandbox"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// TestMain puts a pollux, which is this binary, into PATH.
+func TestMain(m *testing.M) {
+	sandbox.Reexec()
+	testscript.Main(m, map[string]func(){
+		"pollux": func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+	})
+}
+
+// patience is how long a test waits for what must happen; a second is what the
+// product has (SPEC L-1, L-2).
+const patience = 20 * time.Second
+
+// A world is a user of a test's: home, temporary folder, a project.
+type world struct {
+	t          *testing.T
+	root       string
+	project    string
+	tmp, state string
+	env        []string
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	// Children inherit a hangup that is ignored (nohup go test), but not one that is caught.
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	t.Cleanup(func() { signal.Stop(hangup) })
+	root, err := os.MkdirTemp("", "px") // short, for the socket in it
+	if err == nil {
+		root, err = filepath.EvalSymlinks(root)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(root) })
+	w := &world{t: t, root: root}
+	for name, dir := range map[string]*string{"p": &w.project, "t": &w.tmp, "s": &w.state} {
+		*dir = filepath.Join(root, name)
+		if err := os.Mkdir(*dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.env = append(os.Environ(), "HOME="+root, "TMPDIR="+w.tmp, "TMP=", "TEMP=", "XDG_STATE_HOME="+w.state, "XDG_CONFIG_HOME="+root+"/c",
+		"XDG_RUNTIME_DIR="+root+"/r", "DISPLAY=", "WAYLAND_DISPLAY=", "SHELL=/bin/sh", "GORACE=atexit_sleep_ms=0")
+	return w
+}
+
+// ide is the folder of the discovery files.
+func (w *world) ide() string { return filepath.Join(w.tmp, "gemini", "ide") }
+
+// files lists the discovery files.
+func (w *world) files() []string {
+	names, err := filepath.Glob(filepath.Join(w.ide(), "*"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return names
+}
+
+// leftovers lists what must not outlive a companion: discovery files, sockets, redirect files.
+func (w *world) leftovers() []string {
+	left := w.files()
+	filepath.WalkDir(w.root, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && (strings.HasSuffix(path, ".sock") || strings.HasSuffix(path, ".html") || strings.Contains(path, ".pollux-tmp")) {
+			left = append(left, path)
+		}
+		return nil
+	})
+	return left
+}
+
+// command prepares a pollux in the project.
+func (w *world) command(args ...string) *exec.Cmd {
+	cmd := exec.Command("pollux", args...)
+	cmd.Dir, cmd.Env = w.project, w.env
+	return cmd
+}
+
+// A live companion is a process of its own.
+type live struct {
+	ready
+	t      *testing.T
+	cmd    *exec.Cmd
+	stderr *strings.Builder
+	ended  chan struct{} // closed when it has been waited for
+}
+
+// serve starts a companion and waits until it is ready.
+func (w *world) serve(args ...string) *live {
+	w.t.Helper()
+	return w.start(w.command(append([]string{"serve", "--no-open", "--json"}, args...)...))
+}
+
+func (w *world) start(cmd *exec.Cmd) *live {
+	w.t.Helper()
+	l := &live{t: w.t, cmd: cmd, stderr: &strings.Builder{}, ended: make(chan struct{})}
+	cmd.Stderr = l.stderr
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	timer := time.AfterFunc(patience, func() { cmd.Process.Kill() })
+	line, err := bufio.NewReader(out).ReadBytes('\n')
+	timer.Stop()
+	if err == nil {
+		err = json.Unmarshal(line, &l.ready)
+	}
+	go func() { cmd.Wait(); close(l.ended) }()
+	w.t.Cleanup(func() { cmd.Process.Kill(); <-l.ended })
+	if err != nil {
+		cmd.Process.Kill()
+		<-l.ended
+		w.t.Fatalf("no companion: %v\n%s", err, l.stderr)
+	}
+	return l
+}
+
+// signal sends a signal and waits for the end, which must come within a second.
+func (l *live) signal(sig syscall.Signal) {
+	l.t.Helper()
+	begun := time.Now()
+	if err := l.cmd.Process.Signal(sig); err != nil {
+		l.t.Fatal(err)
+	}
+	l.wait(begun)
+}
+
+func (l *live) wait(begun time.Time) {
+	l.t.Helper()
+	select {
+	case <-l.ended:
+	case <-time.After(patience):
+		l.t.Fatal("it does not end")
+	}
+	if took := time.Since(begun); took > time.Second {
+		l.t.Errorf("it took %v to end", took)
+	}
+}
+
+// eventually polls for what another process does.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("it never came: %s", what)
+		}
+	}
+}
+
+func exists(path string) bool { _, err := os.Lstat(path); return !errors.Is(err, fs.ErrNotExist) }
+
+// token reads the discovery file of a companion.
+func (l *live) token() string {
+	l.t.Helper()
+	data, err := os.ReadFile(l.DiscoveryFile)
+	var f struct{ AuthToken string }
+	if err == nil {
+		err = json.Unmarshal(data, &f)
+	}
+	if err != nil || len(f.AuthToken) < 43 {
+		l.t.Fatalf("no token in %s: %v", data, err)
+	}
+	return f.AuthToken
+}
