@@ -1,0 +1,82 @@
+package e2e
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pollux-companion/pollux/e2e/browser"
+)
+
+// TestContextReachesTheModel: the CLI finds the companion by itself (D-1 to
+// D-4), /ide status lists the files newest first (C-3), and the model is sent
+// the active file, cursor and selection, and later only what changed (C-1 to C-6).
+func TestContextReachesTheModel(t *testing.T) {
+	needCLI(t)
+	b := newBench(t, map[string]string{
+		"one.txt": "line 1\nline 2\nline 3\nline 4\n", "two.txt": "zwei 🎈 ballons\n", "three.txt": "three\n",
+		"secret.txt": "not for the model\n", ".geminiignore": "secret.txt\n",
+	})
+	d := b.desk(b.serve())
+	d.open("two.txt")
+	d.open("secret.txt")
+	d.open("one.txt")
+	d.cursor(3, 5, 4)
+
+	s := b.gemini("")
+	status := connected(s)
+	order(t, status, "one.txt (active)", "two.txt")
+	if strings.Contains(status, "secret.txt") {
+		t.Errorf("a file of .geminiignore is named:\n%s", status)
+	}
+	s.Wait("2 open files", second(20))
+
+	ctx := s.Ask("tell me what I look at").Context()
+	if ctx == nil || ctx.ActiveFile == nil || ctx.ActiveFile.Path != b.path("one.txt") {
+		t.Fatalf("the model sees %+v", ctx)
+	}
+	// The selection runs from 3:5 to 3:7 and over the line's end, the cursor stands behind it.
+	if a := ctx.ActiveFile; a.SelectedText == nil || *a.SelectedText != " 3\nl" || a.Cursor == nil || a.Cursor.Line != 4 || a.Cursor.Character != 2 {
+		t.Errorf("active file: %+v, cursor %+v, selection %v", a, a.Cursor, deref(a.SelectedText))
+	}
+	if !slices.Equal(ctx.OtherOpenFiles, []string{b.path("two.txt")}) {
+		t.Errorf("other files: %q", ctx.OtherOpenFiles)
+	}
+
+	// Nothing changed: nothing is said again.
+	if again := s.Ask("and now").Context(); again != nil {
+		t.Errorf("an unchanged context was sent again: %+v", again)
+	}
+
+	// A move within the file, with the selection dropped. A balloon is two UTF-16 units (C-4).
+	d.cursor(2, 3, 0)
+	settle(d)
+	moved := s.Ask("the cursor moved").Context()
+	if moved == nil || moved.Changes == nil || moved.Changes.CursorMoved == nil ||
+		moved.Changes.CursorMoved.Cursor.Line != 2 || moved.Changes.CursorMoved.Cursor.Character != 3 {
+		t.Fatalf("changes: %+v", moved)
+	}
+	if sel := moved.Changes.SelectionChanged; sel == nil || sel.SelectedText == nil || *sel.SelectedText != "" {
+		t.Errorf("the dropped selection: %+v", sel)
+	}
+
+	d.open("three.txt")
+	d.Click(d.tab("two.txt"))
+	d.shows("two.txt")
+	d.cursor(1, 7, 0)
+	d.Click(d.tab("one.txt") + " " + browser.ID("tab-close"))
+	d.Gone(d.tab("one.txt"))
+	settle(d)
+	last := s.Ask("other files").Context()
+	if last == nil || last.Changes == nil {
+		t.Fatalf("changes: %+v", last)
+	}
+	c := last.Changes
+	if !slices.Equal(c.FilesOpened, []string{b.path("three.txt")}) || !slices.Equal(c.FilesClosed, []string{b.path("one.txt")}) {
+		t.Errorf("opened %q, closed %q", c.FilesOpened, c.FilesClosed)
+	}
+	if a := c.ActiveFileChanged; a == nil || a.Path != b.path("two.txt") || a.Cursor == nil || a.Cursor.Character != 8 {
+		t.Errorf("the active file is now %+v", a)
+	}
+	order(t, connected(s), "two.txt (active)", "three.txt")
+}

@@ -1,0 +1,270 @@
+// Package editors drives the real Neovim, Vim and Emacs with pollux's plugins
+// in a real terminal, by the keys that a user types.
+package editors
+
+import (
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pollux-companion/pollux/e2e/agent"
+	"github.com/pollux-companion/pollux/e2e/terminal"
+	"github.com/pollux-companion/pollux/internal/peers"
+)
+
+// patience is for what a loaded machine may take; soon is what the product has.
+const patience = 20 * time.Second
+
+// binary is the pollux under test.
+func binary() string { return filepath.Join(os.Getenv("POLLUX_TEST_BIN"), "pollux") }
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "pollux-bin-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 3
+	}
+	defer os.RemoveAll(dir)
+	root, err := peers.Root()
+	if err == nil {
+		err = os.Setenv("POLLUX_TEST_BIN", dir)
+	}
+	if err == nil {
+		build := exec.Command("go", "build", "-o", binary(), "./cmd/pollux")
+		build.Dir, build.Stderr = root, os.Stderr
+		err = build.Run()
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "pollux does not build: %v\n", err)
+		return 1
+	}
+	return m.Run()
+}
+
+// A flavour is one editor: how it is started and asked, and the keys that a user has.
+type flavour struct {
+	name, display string // as in ideInfo
+	// start returns the arguments that open files with the plugin, without anything of the machine's user.
+	start func(t *testing.T, b *bench, files []string) []string
+	// eval asks the editor for the value of an expression in its own language.
+	eval func(b *bench, expr string) string
+	// ask runs a command of pollux's and returns its result, "" as long as there is none.
+	ask func(b *bench, command string) string
+	env []string
+}
+
+// A bench is one editor in a terminal, in a project of its own.
+type bench struct {
+	*testing.T
+	f       flavour
+	tm      *terminal.Terminal
+	root    string // short, holds everything
+	project string
+	env     []string
+}
+
+// newBench makes a user with a project that holds files.
+func newBench(t *testing.T, f flavour, files map[string]string) *bench {
+	t.Helper()
+	root, err := os.MkdirTemp("", "pxe")
+	if err == nil {
+		root, err = filepath.EvalSymlinks(root)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(root) })
+	b := &bench{T: t, f: f, root: root, project: filepath.Join(root, "p")}
+	for _, dir := range []string{"p", "t", "s", "c", "d", "r"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, content := range files {
+		b.write(name, content)
+	}
+	b.env = append([]string{
+		"HOME=" + root, "TMPDIR=" + root + "/t", "XDG_STATE_HOME=" + root + "/s", "XDG_CONFIG_HOME=" + root + "/c", "XDG_DATA_HOME=" + root + "/d",
+		"XDG_RUNTIME_DIR=" + root + "/r", "XDG_CACHE_HOME=" + root + "/s", "LANG=C.UTF-8", "TERM=screen-256color", "SHELL=/bin/sh", "DISPLAY=", "WAYLAND_DISPLAY=",
+		"PATH=" + filepath.Dir(binary()) + ":" + os.Getenv("PATH"),
+	}, f.env...)
+	return b
+}
+
+func (b *bench) write(name, content string) {
+	b.Helper()
+	path := filepath.Join(b.project, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		b.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func (b *bench) path(name string) string { return filepath.Join(b.project, name) }
+
+// open starts the editor with files and waits for its companion.
+func (b *bench) open(files ...string) {
+	b.Helper()
+	b.tm = terminal.Start(b, terminal.Options{Dir: b.project, Env: b.env, Args: b.f.start(b.T, b, files)})
+	b.file()
+}
+
+// files lists the discovery files.
+func (b *bench) files() []string {
+	names, err := filepath.Glob(filepath.Join(b.root, "t", "gemini", "ide", "gemini-ide-server-*.json"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return names
+}
+
+// file waits for the one discovery file.
+func (b *bench) file() string {
+	b.Helper()
+	var names []string
+	b.until("a discovery file", func() bool { names = b.files(); return len(names) == 1 })
+	return names[0]
+}
+
+// pid and port are those in the discovery file's name.
+func (b *bench) pid() int  { return b.number(3) }
+func (b *bench) port() int { return b.number(4) }
+
+func (b *bench) number(i int) int {
+	b.Helper()
+	parts := strings.Split(strings.TrimSuffix(filepath.Base(b.file()), ".json"), "-")
+	n, err := strconv.Atoi(parts[i])
+	if err != nil {
+		b.Fatal(err)
+	}
+	return n
+}
+
+// connect opens a session as a CLI does.
+func (b *bench) connect() *agent.Agent {
+	b.Helper()
+	return agent.Connect(b, b.file())
+}
+
+func (b *bench) until(what string, ok func() bool) {
+	b.Helper()
+	for end := time.Now().Add(patience); !ok(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			b.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// eval asks the editor.
+func (b *bench) eval(expr string) string { b.Helper(); return b.f.eval(b, expr) }
+
+// is waits until an expression has a value.
+func (b *bench) is(expr, want string) {
+	b.Helper()
+	got := ""
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if got = b.eval(expr); got == want {
+			return
+		}
+	}
+	b.Fatalf("%s is %q, want %q", expr, got, want)
+}
+
+// ask runs one of pollux's commands through the plugin.
+func (b *bench) ask(command string) string { b.Helper(); return b.f.ask(b, command) }
+
+// stamp changes when the discovery file is written anew.
+func (b *bench) stamp() string {
+	for _, file := range b.files() {
+		if info, err := os.Stat(file); err == nil {
+			return fmt.Sprint(info.ModTime().UnixNano())
+		}
+	}
+	return ""
+}
+
+// history says whether a text stands in what pollux keeps of past proposals.
+func (b *bench) history(text string) bool {
+	found := false
+	_ = filepath.WalkDir(filepath.Join(b.root, "s", "pollux", "history"), func(path string, _ fs.DirEntry, err error) error {
+		if data, readErr := os.ReadFile(path); err == nil && readErr == nil && strings.Contains(string(data), text) {
+			found = true
+		}
+		return nil
+	})
+	return found
+}
+
+// keys types by tmux's names; text types as it is.
+func (b *bench) keys(keys ...string) { b.Helper(); b.tm.Keys(keys...) }
+func (b *bench) text(s string)       { b.Helper(); b.tm.Type(s) }
+
+// ex types a command of Vim's, and waits until it has been carried out.
+func (b *bench) ex(command string) { b.Helper(); b.text(":" + command); b.keys("Enter") }
+
+// companion is the PID of the pollux that serves the editor.
+func (b *bench) companion() int {
+	b.Helper()
+	out, _ := exec.Command("pgrep", "-P", strconv.Itoa(b.pid()), "-x", "pollux").Output()
+	n, err := strconv.Atoi(strings.TrimSpace(string(out)))
+	if err != nil {
+		b.Fatalf("no pollux below the editor: %s", out)
+	}
+	return n
+}
+
+func (b *bench) kill(pid int, sig syscall.Signal) {
+	b.Helper()
+	process, err := os.FindProcess(pid)
+	if err == nil {
+		err = process.Signal(sig)
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// active is the active file's name, cursor and selection in a context, as one line.
+func active(files []agent.File) string {
+	for _, f := range files {
+		if !f.IsActive {
+			continue
+		}
+		s := filepath.Base(f.Path)
+		if f.Cursor != nil {
+			s += fmt.Sprintf(" %d:%d", f.Cursor.Line, f.Cursor.Character)
+		}
+		if f.SelectedText != "" {
+			s += fmt.Sprintf(" %q", f.SelectedText)
+		}
+		return s
+	}
+	return "none"
+}
+
+// sees waits until the CLI's context has this active line.
+func (b *bench) sees(a *agent.Agent, want string) {
+	b.Helper()
+	last := ""
+	defer func() {
+		if b.Failed() {
+			b.Logf("the last context was %s", last)
+		}
+	}()
+	a.Context(want, func(files []agent.File) bool { last = active(files); return last == want })
+}

@@ -1,0 +1,449 @@
+package editors
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// vimSuite is what Neovim and Vim have in common: the keys.
+func vimSuite(t *testing.T, f flavour) {
+	for name, test := range map[string]func(*testing.T, flavour){
+		"discovery": vimDiscovery, "context": vimContext, "selection": vimSelection, "accept": vimAccept, "edited": vimEdited,
+		"reject": vimReject, "exact": vimExact, "queue": vimQueue, "terminal side": vimCloseDiff, "unsaved": vimUnsaved,
+		"layout": vimLayout, "companion dies": vimCompanionDies, "editor dies": vimEditorDies, "quit": vimQuit, "autosave": vimAutosave, "focus": vimFocus,
+		"environment": vimEnvironment, "folders": vimFolders, "new file": vimNewFile,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, f) })
+	}
+}
+
+const sample = "package a\n\n\thällo wörld 😀 x\nfourth line\nlast\n"
+
+// D-2, D-3: the editor's own process and name, without any configuration.
+func vimDiscovery(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a.go": sample})
+	b.open("a.go")
+	data, err := os.ReadFile(b.file())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		WorkspacePath string
+		IDEInfo       struct{ Name, DisplayName string }
+	}
+	if err := json.Unmarshal(data, &file); err != nil || file.WorkspacePath != b.project || file.IDEInfo.Name != f.name || file.IDEInfo.DisplayName != f.display {
+		t.Errorf("%s, %v", data, err)
+	}
+	b.is("getpid()", strings.TrimSpace(b.eval("0+"+itoa(b.pid()))))
+}
+
+// C-1 … C-6: what is focused, exactly, and nothing stale.
+func vimContext(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a.go": sample, "b.txt": "b\n", ".git/COMMIT_EDITMSG": "m\n"})
+	b.open("a.go")
+	a := b.connect()
+	b.sees(a, "a.go 1:1")
+	b.text("3G$")
+	b.sees(a, "a.go 3:17") // tab, 5 + 1 + 5 + 1 letters, the emoji is two units, a blank
+	b.text("Fw")
+	b.sees(a, "a.go 3:8")
+	b.ex("split b.txt")
+	b.sees(a, "b.txt 1:1")
+	b.ex("help")
+	b.sees(a, "none")
+	b.ex("q")
+	b.sees(a, "b.txt 1:1")
+	b.ex("enew")
+	b.sees(a, "none")
+	b.ex("e .git/COMMIT_EDITMSG")
+	b.sees(a, "none")
+	b.ex("tabnew a.go")
+	b.sees(a, "a.go 1:1")
+	b.ex("saveas c.go")
+	b.sees(a, "c.go 1:1")
+	b.ex("cd " + b.root)
+	b.ex("bwipeout!")
+	for _, file := range a.Context("a context without c.go", func(files []agentFile) bool { return !strings.Contains(names(files), "c.go") }) {
+		if strings.Contains(file.Path, "COMMIT") {
+			t.Errorf("%+v", file)
+		}
+	}
+}
+
+// C-4, C-5: every kind of selection, gone when it is gone.
+func vimSelection(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a.go": sample})
+	b.open("a.go")
+	a := b.connect()
+	b.text("3G0wviw")
+	b.sees(a, `a.go 3:6 "hällo"`)
+	b.text("w") // extends to the next word's first letter
+	b.sees(a, `a.go 3:8 "hällo w"`)
+	b.keys("Escape")
+	b.sees(a, `a.go 3:8 "hällo w"`) // until the cursor moves
+	b.text("j")
+	b.sees(a, "a.go 4:11")
+	b.text("Vk")
+	b.sees(a, `a.go 3:8 "\thällo wörld 😀 x\nfourth line\n"`)
+	b.keys("Escape")
+	b.text("4G0v$")
+	b.sees(a, `a.go 4:12 "fourth line\n"`)
+	b.keys("Escape")
+	b.text("gg3Gf😀v")
+	b.sees(a, `a.go 3:14 "😀"`)
+	b.keys("Escape")
+	b.text("4G0")
+	b.keys("C-v")
+	b.text("jl")
+	b.sees(a, `a.go 5:2 "fo\nla"`)
+	b.text("$")
+	b.sees(a, `a.go 5:5 "fourth line\nlast"`)
+	b.keys("Escape")
+	b.text("dd0")
+	b.sees(a, "a.go 4:1")
+}
+
+// F-2 … F-5, F-8: a proposal on show, accepted as it is.
+func vimAccept(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a.go": sample})
+	b.open("a.go")
+	a := b.connect()
+	b.sees(a, "a.go 1:1")
+	proposed := strings.ReplaceAll(sample, "fourth", "4th")
+	a.OpenDiff(b.path("a.go"), proposed)
+	b.is("tabpagenr('$') . &diff . winnr('$')", "212")
+	b.is("&syntax", "go")
+	b.sees(a, "none")
+	b.ex("w")
+	if o := a.Outcome(); o.Method != "ide/diffAccepted" || o.Content != proposed || o.FilePath != b.path("a.go") {
+		t.Errorf("%+v", o)
+	}
+	b.is("tabpagenr('$') . &diff", "10")
+	b.sees(a, "a.go 1:1")
+	if data, _ := os.ReadFile(b.path("a.go")); string(data) != sample {
+		t.Errorf("the plugin wrote the file: %q", data)
+	}
+	b.write("a.go", proposed) // as the CLI does
+	b.is("getline(4)", "4th line")
+	b.text("u")
+	b.is("getline(4)", "fourth line") // with its undo history
+	a.Quiet()
+}
+
+// F-6, F-5: edited by hand and by diff commands.
+func vimEdited(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a.go": "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n"})
+	b.open("a.go")
+	a := b.connect()
+	a.OpenDiff(b.path("a.go"), "ONE\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nNINE\n")
+	b.is("&diff . getline(1)", "1ONE")
+	b.text("ggdo") // that hunk as it was
+	b.is("getline(1)", "one")
+	b.text("Gohand 😀")
+	b.keys("Escape")
+	b.ex("wq")
+	if o := a.Outcome(); o.Method != "ide/diffAccepted" || o.Content != "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nNINE\nhand 😀\n" {
+		t.Errorf("%+v", o)
+	}
+	b.is("tabpagenr('$')", "1")
+	for _, keys := range []string{":Pollux accept\n", "ZZ", ":x\n"} {
+		a.OpenDiff(b.path("a.go"), "ONE\n")
+		b.is("&diff . getline(1)", "1ONE")
+		b.text("Aedited")
+		b.keys("Escape")
+		b.text(keys)
+		if o := a.Outcome(); o.Content != "ONEedited\n" {
+			t.Errorf("%q: %+v", keys, o)
+		}
+		b.is("tabpagenr('$')", "1")
+	}
+}
+
+// F-3: every way to say no, also after an edit.
+func vimReject(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a.go": sample})
+	b.open("a.go")
+	a := b.connect()
+	for _, keys := range []string{":q\n", ":Pollux reject\n", ":tabclose\n", "ZQ", ":q!\n", ":close\n", ":bwipeout!\n"} {
+		a.OpenDiff(b.path("a.go"), "other\n")
+		b.is("&diff . getline(1)", "1other")
+		if keys == ":q\n" {
+			b.text("Aedited")
+			b.keys("Escape")
+		}
+		b.text(keys)
+		if o := a.Outcome(); o.Method != "ide/diffRejected" {
+			t.Errorf("%q: %+v", keys, o)
+		}
+		b.is("tabpagenr('$') . winnr('$') . expand('%:t') . len(getbufinfo())", "11a.go1")
+	}
+	a.Quiet()
+}
+
+// F-6: byte for byte in every shape.
+func vimExact(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a.txt": "old\r\nlines\r\n"})
+	b.open()
+	a := b.connect()
+	for _, text := range []string{
+		"dos\r\nlines\r\n", "no end", "dos\r\nno end", "mixed\r\nlines\n", "\ufeffmarked\n", "mac\rlines\r", "\n", "\n\n\n", "tab\t nbsp\u00a0 e\u0301 👩‍👩‍👧 日本\n",
+		"control \x01\x1b\x7f\n", "\r\n", "a\rb\r\n", "long " + strings.Repeat("x", 100_000) + "\n", strings.Repeat("line of many\n", 20_000),
+	} {
+		a.OpenDiff(b.path("a.txt"), text)
+		b.is("&diff", "1")
+		b.ex("w")
+		if o := a.Outcome(); o.Content != text {
+			t.Errorf("%.40q became %.40q (%d, %d bytes)", text, o.Content, len(text), len(o.Content))
+		}
+		b.is("tabpagenr('$')", "1")
+	}
+	a.OpenDiff(b.path("a.txt"), "dos\r\nlines\r\n")
+	b.is("&diff . &ff", "1dos")
+	b.text("onew")
+	b.keys("Escape")
+	b.ex("w")
+	if o := a.Outcome(); o.Content != "dos\r\nnew\r\nlines\r\n" {
+		t.Errorf("%q", o.Content)
+	}
+	b.is("tabpagenr('$')", "1")
+	a.OpenDiff(b.path("a.txt"), "text\n")
+	b.is("&diff", "1")
+	b.text("dd")
+	b.ex("w")
+	b.tm.Wait("emptied", patience)
+	b.keys("Enter")
+	b.text("u")
+	b.ex("w")
+	if o := a.Outcome(); o.Content != "text\n" {
+		t.Errorf("%q", o.Content)
+	}
+}
+
+// F-7: several wait, one is on show; F-11: accept all of this session.
+func vimQueue(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a": "a\n", "b": "b\n", "c": "c\n", "d": "d\n"})
+	b.open("a")
+	a := b.connect()
+	for _, name := range []string{"a", "b", "c", "d"} {
+		a.OpenDiff(b.path(name), "new "+name+"\n")
+	}
+	b.is("&diff . getline(1)", "1new a")
+	b.is("tabpagenr('$')", "2")
+	b.ex("w")
+	if o := a.Outcome(); o.Content != "new a\n" {
+		t.Errorf("%+v", o)
+	}
+	b.is("&diff . getline(1)", "1new b")
+	b.ex("q")
+	if o := a.Outcome(); o.Method != "ide/diffRejected" || o.FilePath != b.path("b") {
+		t.Errorf("%+v", o)
+	}
+	b.is("&diff . getline(1)", "1new c")
+	b.ex("Pollux accept-all")
+	got := a.Outcome().Content + a.Outcome().Content
+	if got != "new c\nnew d\n" && got != "new d\nnew c\n" {
+		t.Errorf("%q", got)
+	}
+	b.is("tabpagenr('$') . &diff", "10")
+	a.OpenDiff(b.path("b"), "again\n") // by the rule, without a view
+	if o := a.Outcome(); o.Content != "again\n" {
+		t.Errorf("%+v", o)
+	}
+}
+
+// F-4: the CLI takes it back with the text as edited, also one that waits in the queue.
+func vimCloseDiff(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a": "a\n", "b": "b\n"})
+	b.open("a")
+	a := b.connect()
+	a.OpenDiff(b.path("a"), "new a\n")
+	a.OpenDiff(b.path("b"), "new b\n")
+	b.is("&diff . getline(1)", "1new a")
+	b.text("Aedited")
+	b.keys("Escape")
+	b.is("getline(1)", "new aedited")
+	if got := a.CloseDiff(b.path("b")); got != `{"finalContent":"new b\n"}` {
+		t.Error(got)
+	}
+	if got := a.CloseDiff(b.path("a")); got != `{"content":"new aedited\n"}` {
+		t.Error(got)
+	}
+	b.is("tabpagenr('$') . &diff . expand('%')", "10a")
+	a.Quiet()
+}
+
+// F-8: unsaved changes are announced and kept.
+func vimUnsaved(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a": "a\n"})
+	b.open("a")
+	a := b.connect()
+	b.text("ounsaved")
+	b.keys("Escape")
+	a.OpenDiff(b.path("a"), "new\n")
+	b.tm.Wait("your unsaved changes of it are kept", patience)
+	b.is("&diff", "1")
+	b.keys("Enter")
+	b.ex("w")
+	if o := a.Outcome(); o.Content != "new\n" {
+		t.Errorf("%+v", o)
+	}
+	b.is("tabpagenr('$')", "1")
+	b.write("a", "new\n")
+	b.tm.Wait("your unsaved changes are kept", patience)
+	b.keys("Enter")
+	b.is("join(getline(1, '$'), '|') . &modified", "a|unsaved1")
+}
+
+// The user's windows come back exactly.
+func vimLayout(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a": strings.Repeat("line\n", 200), "b": "b\n"})
+	b.open("a", "b")
+	a := b.connect()
+	b.ex("set hidden | split | vsplit | resize 7 | b 2 | wincmd p")
+	b.text("100Gzt3lyl")
+	b.ex("let g:before = winrestcmd() . string(winsaveview()) . expand('#') . winnr() . getreg('0') . mode()")
+	for _, decision := range []string{"w", "q"} {
+		a.OpenDiff(b.path("b"), "new\n")
+		b.is("&diff", "1")
+		b.ex(decision)
+		a.Outcome()
+		b.is("tabpagenr('$') . &diff", "10")
+		b.is("g:before ==# winrestcmd() . string(winsaveview()) . expand('#') . winnr() . getreg('0') . mode()", "1")
+	}
+}
+
+// L-3: the companion is killed with an edited diff on show; it comes back on
+// the same port, and the decision reaches the same session.
+func vimCompanionDies(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a": "a\n"})
+	b.open("a")
+	a := b.connect()
+	a.OpenDiff(b.path("a"), "new\n")
+	b.is("&diff", "1")
+	b.text("Aedited")
+	b.keys("Escape")
+	time.Sleep(500 * time.Millisecond) // the journal of diffs is written a quarter of a second after the opening
+	port, old := b.port(), b.stamp()
+	b.kill(b.companion(), syscall.SIGKILL)
+	b.until("another companion", func() bool { return len(b.files()) == 1 && b.stamp() != old && serves(b.file()) })
+	if got := b.port(); got != port {
+		t.Errorf("port %d became %d", port, got)
+	}
+	b.is("&diff . getline(1)", "1newedited")
+	b.until("the restored diff", func() bool { return strings.Contains(b.ask("pollux.status"), `"filePath"`) })
+	b.ex("w")
+	b.is("tabpagenr('$')", "1")
+	b.until("the outcome", func() bool { return b.history("newedited") })
+	b.sees(b.connect(), "a 1:1") // it serves others too
+}
+
+// L-2: the editor is killed; the companion and its file are gone within a second.
+func vimEditorDies(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a": "a\n"})
+	b.open("a")
+	a := b.connect()
+	a.OpenDiff(b.path("a"), "new\n")
+	b.is("&diff", "1")
+	companion := b.companion()
+	b.kill(b.pid(), syscall.SIGKILL)
+	begun := time.Now()
+	b.until("the end of the companion", func() bool { return len(b.files()) == 0 && !alive(companion) })
+	if took := time.Since(begun); took > time.Second {
+		log, _ := os.ReadFile(b.root + "/s/pollux/pollux.log")
+		t.Errorf("took %v\n%s", took, log)
+	}
+	if o := a.Outcome(); o.Method != "ide/diffRejected" {
+		t.Errorf("%+v", o)
+	}
+}
+
+// L-1: leaving the editor rejects what is open.
+func vimQuit(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a": "a\n"})
+	b.open("a")
+	a := b.connect()
+	a.OpenDiff(b.path("a"), "new\n")
+	b.is("&diff", "1")
+	b.ex("qa!")
+	if o := a.Outcome(); o.Method != "ide/diffRejected" {
+		t.Errorf("%+v", o)
+	}
+	b.until("the end", func() bool { return len(b.files()) == 0 })
+}
+
+// Saving by itself never accepts.
+func vimAutosave(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a": "a\n"})
+	b.open("a")
+	a := b.connect()
+	b.ex("set autowriteall | autocmd TextChanged,TextChangedI,CursorHold * nested silent! wall")
+	a.OpenDiff(b.path("a"), "new\n")
+	b.is("&diff", "1")
+	b.text("Aedited")
+	b.keys("Escape")
+	b.text("jk")
+	time.Sleep(500 * time.Millisecond)
+	a.Quiet()
+	b.is("&diff . getline(1)", "1newedited")
+	b.ex("q")
+	if o := a.Outcome(); o.Method != "ide/diffRejected" {
+		t.Errorf("%+v", o)
+	}
+}
+
+// No focus is taken from somebody who types.
+func vimFocus(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a": "a\n"})
+	b.open("a")
+	a := b.connect()
+	b.text("itypi")
+	b.is("mode()", "i")
+	a.OpenDiff(b.path("a"), "new\n")
+	time.Sleep(400 * time.Millisecond)
+	b.text("ng ")
+	time.Sleep(400 * time.Millisecond)
+	b.is("getline(1) . mode() . tabpagenr('$')", "typing ai1")
+	b.keys("Escape")
+	b.is("&diff . getline(1) . mode()", "1newn")
+}
+
+// D-7: terminals of the editor's know their companion.
+func vimEnvironment(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a": "a\n"})
+	b.open("a")
+	b.is("$GEMINI_CLI_IDE_SERVER_PORT . ' ' . $GEMINI_CLI_IDE_PID . ' ' . $GEMINI_CLI_IDE_WORKSPACE_PATH . ' ' . (len($GEMINI_CLI_IDE_AUTH_TOKEN) > 40)",
+		itoa(b.port())+" "+itoa(b.pid())+" "+b.project+" 1")
+	b.is("split(system('echo $GEMINI_CLI_IDE_SERVER_PORT'), '\\n')[0]", itoa(b.port()))
+}
+
+// D-4: folders that come later.
+func vimFolders(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a": "a\n", "../q/.git/config": "", "../q/sub/x": "x\n"})
+	b.open("a")
+	b.ex("split ../q/sub/x")
+	b.is("$GEMINI_CLI_IDE_WORKSPACE_PATH", b.project+":"+b.root+"/q")
+	a := b.connect()
+	b.sees(a, "x 1:1")
+	b.ex("q")
+	b.ex("lcd " + b.root + "/s")
+	b.until("the folder", func() bool { return strings.Contains(b.eval("$GEMINI_CLI_IDE_WORKSPACE_PATH"), b.root+"/s") })
+}
+
+// F-5: a file that is not there yet.
+func vimNewFile(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a": "a\n"})
+	b.open("a")
+	a := b.connect()
+	a.OpenDiff(b.path("dir/new file.py"), "print('😀')\n")
+	b.is("&diff . &syntax", "1python")
+	b.text("Goimport os")
+	b.keys("Escape")
+	b.ex("w")
+	if o := a.Outcome(); o.Content != "print('😀')\nimport os\n" {
+		t.Errorf("%+v", o)
+	}
+}

@@ -1,0 +1,196 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/peers"
+)
+
+// A spawned is one process that was started for a measurement: pollux serve, or the floor.
+type spawned struct {
+	b     *testing.B
+	cmd   *exec.Cmd
+	start time.Time
+	file  string // the discovery file
+	Port  int
+	Token string `json:"authToken"`
+}
+
+// spawn starts a program with a home of its own and returns when its discovery file is whole.
+func spawn(b *testing.B, program string, args ...string) *spawned {
+	b.Helper()
+	home := b.TempDir()
+	config := filepath.Join(home, ".config", "pollux", "config.json")
+	project := filepath.Join(home, "project")
+	for _, dir := range []string{filepath.Dir(config), project} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			b.Fatal(err)
+		}
+	}
+	// Nobody looks at a page here, so the diff is accepted by rule.
+	if err := os.WriteFile(config, []byte(`{"diffMode": "accept"}`), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	s := &spawned{b: b, cmd: exec.Command(program, args...)}
+	s.cmd.Dir = project
+	s.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + home, "XDG_RUNTIME_DIR=" + home}
+	s.cmd.Stderr = os.Stderr
+	s.start = time.Now()
+	if err := s.cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	dir := filepath.Join(home, "gemini", "ide")
+	for deadline := s.start.Add(10 * time.Second); ; time.Sleep(100 * time.Microsecond) {
+		if files, _ := filepath.Glob(filepath.Join(dir, "*.json")); len(files) == 1 {
+			s.file = files[0]
+			if data, err := os.ReadFile(s.file); err == nil && json.Unmarshal(data, s) == nil {
+				return s
+			}
+		}
+		if time.Now().After(deadline) {
+			b.Fatal("no discovery file in 10 s")
+		}
+	}
+}
+
+func (s *spawned) stop() {
+	_ = s.cmd.Process.Signal(syscall.SIGTERM)
+	_ = s.cmd.Wait()
+}
+
+// openDiff does what a CLI does until its first diff is answered.
+func (s *spawned) openDiff(client *http.Client) {
+	s.b.Helper()
+	session := ""
+	for _, body := range []string{
+		`{"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}},"jsonrpc":"2.0","id":0}`,
+		`{"method":"notifications/initialized","jsonrpc":"2.0"}`,
+		`{"method":"tools/call","params":{"name":"openDiff","arguments":{"filePath":"/nowhere/x.go","newContent":"package x\n"}},"jsonrpc":"2.0","id":1}`,
+	} {
+		r, err := http.NewRequest(http.MethodPost, fmt.Sprintf("http://127.0.0.1:%d/mcp", s.Port), strings.NewReader(body))
+		if err != nil {
+			s.b.Fatal(err)
+		}
+		r.Header = http.Header{"Authorization": {"Bearer " + s.Token}, "Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
+		if session != "" {
+			r.Header.Set("Mcp-Session-Id", session)
+		}
+		res, err := client.Do(r)
+		if err != nil {
+			s.b.Fatal(err)
+		}
+		answer, err := io.ReadAll(res.Body)
+		_ = res.Body.Close()
+		if err != nil || res.StatusCode >= 300 || bytes.Contains(answer, []byte(`"isError"`)) {
+			s.b.Fatalf("%s %s, %v", res.Status, answer, err)
+		}
+		if id := res.Header.Get("Mcp-Session-Id"); id != "" {
+			session = id
+		}
+	}
+}
+
+// smaps is a line of the process's memory, in MB.
+func (s *spawned) smaps(line string) float64 {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", s.cmd.Process.Pid))
+	if err != nil {
+		s.b.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(data), "\n"+line+":")
+	kb, _ := strconv.Atoi(strings.Fields(rest)[0])
+	return float64(kb) / 1024
+}
+
+// cpu is the CPU time so far, in the clock ticks of 10 ms that the system counts.
+func (s *spawned) cpu() int {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
+	if err != nil {
+		s.b.Fatal(err)
+	}
+	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+2:]))
+	user, _ := strconv.Atoi(fields[11])
+	system, _ := strconv.Atoi(fields[12])
+	return user + system
+}
+
+// targets builds pollux as it is released, and the floor, and returns how to start each.
+func targets(b *testing.B) [2]func() *spawned {
+	b.Helper()
+	root, err := peers.Root()
+	if err != nil {
+		b.Fatal(err)
+	}
+	dir := b.TempDir()
+	build := exec.Command("go", "build", "-o", dir+"/", "./cmd/pollux", "./e2e/floor")
+	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		b.Fatalf("%v\n%s", err, out)
+	}
+	return [2]func() *spawned{
+		func() *spawned { return spawn(b, filepath.Join(dir, "pollux"), "serve", "--no-open") },
+		func() *spawned { return spawn(b, filepath.Join(dir, "floor")) },
+	}
+}
+
+func median(times []time.Duration) float64 {
+	slices.Sort(times)
+	return float64(times[len(times)/2].Microseconds()) / 1000
+}
+
+// L-1, D-1: from the start of the process until its discovery file is there, and until the
+// first openDiff is answered. Budget: 1.3× the floor.
+func BenchmarkSpawn(b *testing.B) {
+	both := targets(b)
+	var found, answered [2][]time.Duration
+	for b.Loop() {
+		for i, spawn := range both {
+			s := spawn()
+			found[i] = append(found[i], time.Since(s.start))
+			client := &http.Client{Transport: &http.Transport{}}
+			s.openDiff(client)
+			answered[i] = append(answered[i], time.Since(s.start))
+			client.CloseIdleConnections()
+			s.stop()
+		}
+	}
+	for what, times := range map[string][2][]time.Duration{"discovery": found, "openDiff": answered} {
+		ours, floor := median(times[0]), median(times[1])
+		b.ReportMetric(ours, what+"-ms")
+		b.ReportMetric(floor, what+"-floor-ms")
+		b.ReportMetric(ours/floor, what+"-×floor")
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+// A-4: the memory of a companion that nobody has called, and its CPU in 20 s. Budgets: 10 MB, none.
+// RSS counts the pages of the program's file that are mapped, which the system takes
+// back when it needs them; what it cannot take back is anonymous.
+func BenchmarkIdle(b *testing.B) {
+	both := targets(b)
+	for b.Loop() {
+		for i, name := range []string{"", "floor-"} {
+			s := both[i]()
+			time.Sleep(2 * time.Second)
+			before := s.cpu()
+			b.ReportMetric(s.smaps("Rss"), name+"RSS-MB")
+			b.ReportMetric(s.smaps("Anonymous"), name+"anonymous-MB")
+			time.Sleep(20 * time.Second)
+			b.ReportMetric(float64(10*(s.cpu()-before)), name+"cpu-ms/20s")
+			s.stop()
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+}

@@ -1,0 +1,138 @@
+// Package terminal drives a program in a real terminal: a tmux server of the
+// test's own, keys in, screen out.
+package terminal
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/peers"
+)
+
+// Options say what to run. Env is the whole environment of the program.
+type Options struct {
+	Dir  string
+	Env  []string
+	Args []string
+}
+
+// A Terminal is one program in one tmux server. The server ends with the
+// test, and nothing else's. It is for one goroutine at a time.
+type Terminal struct {
+	t      testing.TB
+	tmux   string
+	socket string
+}
+
+// Start runs a program in a terminal of 160 columns and 50 rows.
+func Start(t testing.TB, o Options) *Terminal {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "pollux-tty-") // t.TempDir is too long a path for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	tm := &Terminal{t: t, tmux: peers.Need(t, peers.Tmux), socket: filepath.Join(dir, "s")}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the terminal shows:\n%s", tm.Screen())
+		}
+		tm.run("kill-server")
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	config := filepath.Join(dir, "conf")
+	if err := os.WriteFile(config, []byte("set -g remain-on-exit on\nset -g history-limit 5000\nset -g status off\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"-u", "-S", tm.socket, "-f", config, "new-session", "-d", "-x", "160", "-y", "50", "-c", o.Dir}
+	cmd := exec.Command(tm.tmux, append(append(args, "--"), o.Args...)...)
+	cmd.Env = o.Env
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("tmux: %v: %s", err, out)
+	}
+	return tm
+}
+
+// run gives tmux one command. Its failure is the caller's to see: a server
+// that is gone has an empty screen.
+func (tm *Terminal) run(args ...string) string {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, tm.tmux, append([]string{"-S", tm.socket}, args...)...).Output()
+	if err != nil {
+		return ""
+	}
+	return string(out)
+}
+
+// Type sends text as it is, Keys sends tmux's names of keys ("Enter", "Escape", "C-c").
+func (tm *Terminal) Type(text string) { tm.run("send-keys", "-l", "--", text) }
+
+// Keys sends keys by their tmux names.
+func (tm *Terminal) Keys(keys ...string) { tm.run(append([]string{"send-keys"}, keys...)...) }
+
+// Screen is what a person sees now; wrapped lines are joined.
+func (tm *Terminal) Screen() string { return tm.run("capture-pane", "-p", "-J") }
+
+// All is the screen with everything that has scrolled out of it.
+func (tm *Terminal) All() string { return tm.run("capture-pane", "-p", "-J", "-S", "-") }
+
+// PID is the program's process id.
+func (tm *Terminal) PID() int {
+	pid, err := strconv.Atoi(strings.TrimSpace(tm.run("display-message", "-p", "#{pane_pid}")))
+	if err != nil {
+		return 0
+	}
+	return pid
+}
+
+// Until polls until done, and fails the test with what and the screen (by
+// the clean-up) when that takes longer than timeout.
+func (tm *Terminal) Until(what string, timeout time.Duration, done func(screen string) bool) string {
+	tm.t.Helper()
+	for deadline := time.Now().Add(timeout); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		if screen := tm.Screen(); done(screen) {
+			return screen
+		}
+	}
+	tm.t.Fatalf("after %s the terminal still does not show %s", timeout, what)
+	return ""
+}
+
+// Wait waits until text stands on the screen.
+func (tm *Terminal) Wait(text string, timeout time.Duration) string {
+	tm.t.Helper()
+	return tm.Until(strconv.Quote(text), timeout, func(screen string) bool { return strings.Contains(screen, text) })
+}
+
+// Exit waits for the program's end and returns its exit code.
+func (tm *Terminal) Exit(timeout time.Duration) int {
+	tm.t.Helper()
+	dead := regexp.MustCompile(`^(\d+) 1 (\d*)`)
+	code := -1
+	tm.Until("the program's end", timeout, func(string) bool {
+		m := dead.FindStringSubmatch(tm.run("display-message", "-p", "#{pid} #{pane_dead} #{pane_dead_status}"))
+		if m == nil {
+			return false
+		}
+		if m[2] == "" { // tmux 3.3 misses the signal of a child's end at times: it is told again
+			server, err := strconv.Atoi(m[1])
+			if err == nil {
+				err = exec.Command("kill", "-CHLD", strconv.Itoa(server)).Run()
+			}
+			return err != nil
+		}
+		n, err := strconv.Atoi(m[2])
+		code = n
+		return err == nil
+	})
+	return code
+}

@@ -1,0 +1,29 @@
+package terminal
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestTerminal: what is typed arrives, what is printed is seen, and the exit
+// code is the program's, every time.
+func TestTerminal(t *testing.T) {
+	for range 5 {
+		tm := Start(t, Options{Dir: t.TempDir(), Env: []string{"PATH=" + os.Getenv("PATH"), "TERM=xterm", "GREETING=häl-lo"},
+			Args: []string{"sh", "-c", `echo "$GREETING"; read line; echo "got $line"; exit 7`}})
+		tm.Wait("häl-lo", 10*time.Second)
+		if tm.PID() == 0 {
+			t.Error("no process id")
+		}
+		tm.Type("wörd -x")
+		tm.Keys("Enter")
+		if code := tm.Exit(10 * time.Second); code != 7 {
+			t.Errorf("exit code %d, want 7", code)
+		}
+		if all := tm.All(); !strings.Contains(all, "got wörd -x") {
+			t.Errorf("the screen shows %q", all)
+		}
+	}
+}

@@ -1,0 +1,183 @@
+package peers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// minNode is the first major version of Node that runs every peer: the
+// conformance suite uses fs.globSync.
+const minNode = 22
+
+// findPackage finds a program of an npm package: installed below e2e/peers,
+// or globally as command ("" when the package has none of use). The version
+// must be the pinned one: what another version does proves nothing here.
+func findPackage(root, name, script, command string) (Finding, error) {
+	want, err := pinned(filepath.Join(root, "e2e", "peers", "package.json"), name)
+	if err != nil {
+		return Finding{}, err
+	}
+	dirs := []string{filepath.Join(root, "e2e", "peers", "node_modules", filepath.FromSlash(name))}
+	if path, err := exec.LookPath(command); command != "" && err == nil {
+		if target, err := filepath.EvalSymlinks(path); err == nil {
+			dirs = append(dirs, filepath.Dir(filepath.Dir(target)))
+		}
+	}
+	err = fmt.Errorf("%s %s is not installed", name, want)
+	for _, dir := range dirs {
+		have, readErr := packageVersion(dir)
+		if readErr != nil {
+			continue
+		}
+		if have == want {
+			return Finding{Path: filepath.Join(dir, filepath.FromSlash(script)), Version: have}, nil
+		}
+		err = fmt.Errorf("%s is version %s, the tests are written for %s", dir, have, want)
+	}
+	return Finding{}, err
+}
+
+// pinned reads a dependency's exact version from a package.json.
+func pinned(file, name string) (string, error) {
+	var manifest struct {
+		Dependencies    map[string]string `json:"dependencies"`
+		DevDependencies map[string]string `json:"devDependencies"`
+	}
+	if err := readJSON(file, &manifest); err != nil {
+		return "", err
+	}
+	for _, list := range []map[string]string{manifest.Dependencies, manifest.DevDependencies} {
+		if v := list[name]; v != "" {
+			return v, nil
+		}
+	}
+	return "", fmt.Errorf("%s pins no version of %s", file, name)
+}
+
+// packageVersion reads the version of the package installed in dir.
+func packageVersion(dir string) (string, error) {
+	var manifest struct {
+		Version string `json:"version"`
+	}
+	err := readJSON(filepath.Join(dir, "package.json"), &manifest)
+	return manifest.Version, err
+}
+
+func readJSON(file string, into any) error {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return nil
+}
+
+// findNode takes the machine's Node when it is new enough, else the pinned
+// one below e2e/peers/node.
+func findNode(root string) (Finding, error) {
+	own, err := findProgram("--version", []string{"node", "nodejs"}, nil)
+	if err == nil && major(own.Version) >= minNode {
+		return own, nil
+	}
+	reason := fmt.Errorf("no Node of version %d or newer", minNode)
+	if err == nil {
+		reason = fmt.Errorf("%s is version %s, too old: %d is needed", own.Path, own.Version, minNode)
+	}
+	matches, err := filepath.Glob(filepath.Join(root, "e2e", "peers", "node", "node_modules", "node-*", "bin", "node"))
+	if err != nil {
+		return Finding{}, err
+	}
+	for _, path := range matches {
+		if v, err := versionOf(path, "--version"); err == nil && major(v) >= minNode {
+			return Finding{Path: path, Version: v}, nil
+		}
+	}
+	return Finding{}, reason
+}
+
+// major reads the first number of "v22.23.3"; 0 when there is none.
+func major(version string) int {
+	first, _, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
+	n, err := strconv.Atoi(first)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// findEsbuild takes the executable itself, not npm's wrapper of JavaScript,
+// so that it needs no Node.
+func findEsbuild(root string) (Finding, error) {
+	web := filepath.Join(root, "web")
+	want, err := pinned(filepath.Join(web, "package.json"), "esbuild")
+	if err != nil {
+		return Finding{}, err
+	}
+	for _, pattern := range []string{"*/bin/esbuild", "*/esbuild.exe"} {
+		matches, err := filepath.Glob(filepath.Join(web, "node_modules", "@esbuild", filepath.FromSlash(pattern)))
+		if err != nil {
+			return Finding{}, err
+		}
+		for _, path := range matches {
+			if have, err := versionOf(path, "--version"); err == nil && have == want {
+				return Finding{Path: path, Version: have}, nil
+			}
+		}
+	}
+	return Finding{}, fmt.Errorf("esbuild %s is not installed", want)
+}
+
+func chromiumNames() []string {
+	return []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"}
+}
+
+// chromiumPlaces are where installers of each platform put it, outside PATH.
+func chromiumPlaces() []string {
+	return []string{
+		"/usr/lib/chromium/chromium",
+		"/snap/bin/chromium",
+		"/Applications/Chromium.app/Contents/MacOS/Chromium",
+		"/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+		filepath.Join(os.Getenv("ProgramFiles"), `Google\Chrome\Application\chrome.exe`),
+	}
+}
+
+// findProgram finds an ordinary program and asks it for its version.
+func findProgram(flag string, names, places []string) (Finding, error) {
+	path, err := lookPath(names, places)
+	if err != nil {
+		return Finding{}, err
+	}
+	version, err := versionOf(path, flag)
+	if err != nil {
+		return Finding{}, fmt.Errorf("%s does not run: %w", path, err)
+	}
+	return Finding{Path: path, Version: version}, nil
+}
+
+// versionOf runs path with flag and returns the word that starts with a
+// digit or a v and a digit.
+func versionOf(path, flag string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, path, flag).Output()
+	if err != nil {
+		return "", err
+	}
+	for word := range strings.FieldsSeq(string(out)) {
+		if digits := strings.TrimPrefix(word, "v"); digits[:min(1, len(digits))] >= "0" && digits[:min(1, len(digits))] <= "9" {
+			return word, nil
+		}
+	}
+	return "", errors.New("it names no version")
+}

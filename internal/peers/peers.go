@@ -1,0 +1,193 @@
+// Package peers finds the real programs that pollux is tested with, and says
+// how to get those that are missing. Production code never imports it.
+package peers
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// RequireEnv is the environment variable that forbids skips: with the value
+// "1" a missing peer fails its tests.
+const RequireEnv = "POLLUX_REQUIRE_PEERS"
+
+// A Peer names one real program.
+type Peer string
+
+// The programs that tests ask for.
+const (
+	// Gemini is the published Gemini CLI, in the version that e2e/peers/package.json pins.
+	Gemini Peer = "Gemini CLI"
+	// Node runs Gemini and Conformance; at least minNode.
+	Node Peer = "Node"
+	// Chromium is Chromium or Chrome.
+	Chromium Peer = "Chromium"
+	// Tmux is the terminal that the CLI is driven in.
+	Tmux Peer = "tmux"
+	// Bubblewrap is what the sandbox is measured against.
+	Bubblewrap Peer = "bubblewrap"
+	// Conformance is MCP's own conformance suite, in the pinned version.
+	Conformance Peer = "MCP conformance suite"
+	// Esbuild bundles the editor page, in the version that web/package.json pins.
+	Esbuild Peer = "esbuild"
+	// Neovim, Vim and Emacs are the editors that plugins are for.
+	Neovim Peer = "Neovim"
+	Vim    Peer = "Vim"
+	Emacs  Peer = "Emacs"
+)
+
+// All lists every peer, in the order of reports.
+func All() []Peer {
+	return []Peer{Node, Gemini, Conformance, Esbuild, Chromium, Tmux, Neovim, Vim, Emacs, Bubblewrap}
+}
+
+// Install is a command or sentence that says how to get p on this machine.
+func (p Peer) Install() string {
+	switch p {
+	case Gemini, Conformance:
+		return "npm ci --prefix e2e/peers"
+	case Node:
+		return "npm ci --prefix e2e/peers/node"
+	case Esbuild:
+		return "npm ci --prefix web"
+	case Chromium:
+		return "apt-get install chromium (or install Chrome)"
+	case Bubblewrap:
+		return "apt-get install bubblewrap (Linux only)"
+	case Tmux:
+		return "apt-get install tmux (or brew install tmux)"
+	case Neovim:
+		return "apt-get install neovim (or brew install neovim)"
+	case Vim:
+		return "apt-get install vim (or brew install vim)"
+	case Emacs:
+		return "apt-get install emacs-nox (or brew install emacs)"
+	}
+	return "nobody knows how"
+}
+
+// Need returns the absolute path of p's program. Without it the test is
+// skipped, or fails when RequireEnv is "1". Gemini and Conformance are
+// JavaScript: start them with Command.
+func Need(t testing.TB, p Peer) string {
+	t.Helper()
+	found, err := find(p)
+	if err == nil {
+		return found.Path
+	}
+	message := fmt.Sprintf("%s: %v; get it with: %s", p, err, p.Install())
+	if Required() {
+		t.Fatalf("%s (%s=1 forbids leaving the test out)", message, RequireEnv)
+	}
+	t.Skip(message)
+	return ""
+}
+
+// Command returns the argument list that starts p with args, with the right
+// Node before a program of JavaScript. Missing programs end the test as Need says.
+func Command(t testing.TB, p Peer, args ...string) []string {
+	t.Helper()
+	path := Need(t, p)
+	if p == Gemini || p == Conformance {
+		return append([]string{Need(t, Node), path}, args...)
+	}
+	return append([]string{path}, args...)
+}
+
+// Required says whether missing peers are failures in this run.
+func Required() bool { return os.Getenv(RequireEnv) == "1" }
+
+// A Finding is one line of Report.
+type Finding struct {
+	Peer Peer
+	// Path is absolute; "" when the program was not found.
+	Path string
+	// Version is as the program or its package says it; "" when not found.
+	Version string
+	// Err says why it was not found, nil otherwise.
+	Err error
+}
+
+// Report looks for every peer.
+func Report() []Finding {
+	var all []Finding
+	for _, p := range All() {
+		f, err := find(p)
+		f.Err = err
+		all = append(all, f)
+	}
+	return all
+}
+
+// find looks for one peer. Its error says what is missing, not how to get it.
+func find(p Peer) (Finding, error) {
+	root, err := Root()
+	if err != nil {
+		return Finding{Peer: p}, err
+	}
+	var f Finding
+	switch p {
+	case Gemini:
+		f, err = findPackage(root, "@google/gemini-cli", "bundle/gemini.js", "gemini")
+	case Conformance:
+		f, err = findPackage(root, "@modelcontextprotocol/conformance", "dist/index.js", "")
+	case Node:
+		f, err = findNode(root)
+	case Esbuild:
+		f, err = findEsbuild(root)
+	case Chromium:
+		f, err = findProgram("--version", chromiumNames(), chromiumPlaces())
+	case Bubblewrap:
+		f, err = findProgram("--version", []string{"bwrap"}, nil)
+	case Tmux:
+		f, err = findProgram("-V", []string{"tmux"}, nil)
+	case Neovim:
+		f, err = findProgram("--version", []string{"nvim"}, nil)
+	case Vim:
+		f, err = findProgram("--version", []string{"vim.basic", "vim.nox", "vim"}, nil)
+	case Emacs:
+		f, err = findProgram("--version", []string{"emacs"}, nil)
+	default:
+		err = fmt.Errorf("no such peer %q", string(p))
+	}
+	f.Peer = p
+	return f, err
+}
+
+// Root is the absolute path of the repository that holds the working folder.
+func Root() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if err == nil && strings.HasPrefix(string(mod), "module github.com/pollux-companion/pollux\n") {
+			return dir, nil
+		}
+		if filepath.Dir(dir) == dir {
+			return "", errors.New("the working folder is not inside pollux's repository")
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// lookPath finds the first of names in PATH, or the first of places that exists.
+func lookPath(names, places []string) (string, error) {
+	for _, name := range names {
+		if path, err := exec.LookPath(name); err == nil {
+			return filepath.Abs(path)
+		}
+	}
+	for _, place := range places {
+		if info, err := os.Stat(place); err == nil && info.Mode().IsRegular() {
+			return place, nil
+		}
+	}
+	return "", fmt.Errorf("no %s in PATH", strings.Join(names, ", "))
+}
