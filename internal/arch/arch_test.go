@@ -1,0 +1,172 @@
+package arch
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pollux-companion/pollux/internal/peers"
+)
+
+var update = flag.Bool("update", false, "rewrite the table of ARCHITECTURE.md")
+
+// TestArchitecture holds the tree to its rules, each in a subtest.
+func TestArchitecture(t *testing.T) {
+	root, err := peers.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := Load(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(tree.Packages) < 10 {
+		t.Fatalf("only %d packages found below %s", len(tree.Packages), root)
+	}
+	for name, rule := range rules() {
+		t.Run(name, func(t *testing.T) {
+			for _, finding := range rule(tree) {
+				t.Error(finding)
+			}
+		})
+	}
+	t.Run("arrows", func(t *testing.T) { arrows(t, tree, filepath.Join(root, "ARCHITECTURE.md")) })
+}
+
+func rules() map[string]func(*Tree) []string {
+	return map[string]func(*Tree) []string{
+		"sentences": Sentences, "sizes": Sizes, "inits": Inits, "names": Names, "docs": Docs,
+		"platforms": Platforms, "variables": Variables, "logs": Logs, "pure": Pure,
+	}
+}
+
+// arrows checks the imports against the page's table, and the table against the code.
+func arrows(t *testing.T, tree *Tree, file string) {
+	page, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	layers, err := Layers(string(page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, finding := range Arrows(tree, layers) {
+		t.Error(finding)
+	}
+	want, err := Page(string(page), tree, layers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want == string(page) {
+		return
+	}
+	if !*update {
+		t.Error("the table of ARCHITECTURE.md is not what the code says; run: go test ./internal/arch -update")
+		return
+	}
+	if err := os.WriteFile(file, []byte(want), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestRulesFindWhatTheyForbid: each rule fails on a tree that breaks it and
+// on nothing else in it.
+func TestRulesFindWhatTheyForbid(t *testing.T) {
+	root := t.TempDir()
+	for name, content := range map[string]string{
+		"good/good.go":                    "// Package good is as it should be.\npackage good\n\nimport \"errors\"\n\n// ErrX is documented.\nvar ErrX = errors.New(\"x\")\n\nvar table = []int{1}\n\n// First reads.\nfunc First() int { return table[0] }\n",
+		"good/good_linux.go":              "package good\n\nimport \"runtime\"\n\nconst os = runtime.GOOS\n",
+		"sentences/x.go":                  "package sentences\n",
+		"sizes/x.go":                      "// Package sizes is long.\npackage sizes\n\nfunc f() {\n" + strings.Repeat("\tprint()\n", 99) + "}\n",
+		"sizes/y.go":                      "package sizes\n" + strings.Repeat("\n", 600),
+		"inits/x.go":                      "// Package inits starts by itself.\npackage inits\n\nfunc init() {}\n",
+		"util/x.go":                       "// Package util says nothing.\npackage util\n",
+		"docs/x.go":                       "// Package docs is silent.\npackage docs\n\nfunc F() {}\n\ntype T struct{}\n\nfunc (T) M() {}\n\nconst C = 1\n",
+		"platforms/x.go":                  "// Package platforms asks.\npackage platforms\n\nimport \"runtime\"\n\nconst os = runtime.GOOS\n",
+		"variables/x.go":                  "// Package variables changes.\npackage variables\n\nvar n int\n\nvar table = map[int]int{}\n\n// Exported can be changed by anybody.\nvar Exported = []int{1}\n\nfunc f() { table[1] = 2 }\n",
+		"logs/x.go":                       "// Package logs prints.\npackage logs\n\nimport _ \"log\"\n",
+		"internal/core/x.go":              "// Package core reads files.\npackage core\n\nimport \"os\"\n\nvar _ = os.IsPathSeparator\n\nvar _ = os.Stat\n",
+		"other/go.mod":                    "module other\n",
+		"other/util/x.go":                 "package util\n",
+		"testdata/util/x.go":              "package util\n",
+		"node_modules/a/util/x.go":        "package util\n",
+		filepath.Join("e2e", "x_test.go"): "// Package e2e only tests.\npackage e2e\n\nimport _ \"testing\"\n",
+	} {
+		file := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tree, err := Load(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][]string{
+		"sentences": {"sentences:"}, "sizes": {"sizes/x.go:4", "sizes/y.go:"}, "inits": {"inits/x.go:4"}, "names": {"util:"},
+		"docs":      {"docs/x.go:4", "docs/x.go:6", "docs/x.go:8", "docs/x.go:10"},
+		"platforms": {"platforms/x.go:6"}, "variables": {"variables/x.go:4", "variables/x.go:6", "variables/x.go:9"},
+		"logs": {"logs/x.go:4"}, "pure": {"internal/core/x.go:8"},
+	}
+	for name, rule := range rules() {
+		got := rule(tree)
+		if len(got) != len(want[name]) {
+			t.Errorf("%s finds %q, want %q", name, got, want[name])
+			continue
+		}
+		for i, finding := range got {
+			if !strings.HasPrefix(finding, want[name][i]) {
+				t.Errorf("%s finds %q, want %q…", name, finding, want[name][i])
+			}
+		}
+	}
+}
+
+// TestArrowsFindEveryDirection: up, sideways, into the tests' tools, a
+// package without a row, a row without a package.
+func TestArrowsFindEveryDirection(t *testing.T) {
+	root := t.TempDir()
+	for dir, imports := range map[string]string{
+		"top": "bottom", "left": "right", "right": "", "bottom": "top", "new": "", "tooled": "internal/peers", "internal/peers": "",
+	} {
+		source := "// Package x is one of several | kinds. More.\npackage x\n"
+		if imports != "" {
+			source += "\nimport _ \"" + Module + "/" + imports + "\"\n"
+		}
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, dir, "x.go"), []byte(source), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	page := "# x\n" + tableStart + "\n| 1 | `top` |\n| 2 | `left` |\n| 2 | `right` |\n| 3 | `bottom` |\n| 1 | `tooled` |\n| 9 | `internal/peers` |\n| 4 | `gone` |\n" + tableEnd + "\nrest\n"
+	layers, err := Layers(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := Load(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := Arrows(tree, layers)
+	want := []string{"bottom (layer 3): imports top", "gone:", "left (layer 2): imports right", "new:", "tooled:"}
+	if !slices.EqualFunc(got, want, strings.HasPrefix) {
+		t.Errorf("found %q, want %q", got, want)
+	}
+	written, err := Page(page, tree, layers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if row := "| 1 | `top` | is one of several \\| kinds | `bottom` |\n"; !strings.Contains(written, row) || !strings.HasSuffix(written, tableEnd+"\nrest\n") {
+		t.Errorf("no row %q in\n%s", row, written)
+	}
+	if _, err := Layers("no table"); err == nil {
+		t.Error("a page without a table passes")
+	}
+}

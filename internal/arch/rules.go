@@ -1,0 +1,251 @@
+package arch
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"path"
+	"slices"
+	"strings"
+)
+
+// The house's measures, in lines.
+const (
+	maxFunction = 100
+	maxFile     = 600
+)
+
+// Sentences finds packages without a doc comment that says what they are.
+func Sentences(t *Tree) []string {
+	var all []string
+	for _, p := range t.Packages {
+		if p.Sentence() == "" {
+			all = append(all, fmt.Sprintf("%s: no file says in its doc comment what package %s is (\"Package %s …\", or \"Command …\")", p.Dir, p.Name, p.Name))
+		}
+	}
+	return all
+}
+
+// Sizes finds functions and files that are too long.
+func Sizes(t *Tree) []string {
+	var all []string
+	t.each(func(f File) {
+		if f.Generated {
+			return
+		}
+		if f.Lines > maxFile {
+			all = append(all, fmt.Sprintf("%s: %d lines, %d at most", f.Path, f.Lines, maxFile))
+		}
+		for _, d := range f.AST.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			if n := t.line(fn.End()) - t.line(fn.Pos()) + 1; n > maxFunction {
+				all = append(all, fmt.Sprintf("%s: %s has %d lines, %d at most", t.at(f, fn.Pos()), fn.Name.Name, n, maxFunction))
+			}
+		}
+	})
+	return all
+}
+
+// Inits finds functions named init: what starts by itself cannot be tested without it.
+func Inits(t *Tree) []string {
+	var all []string
+	t.each(func(f File) {
+		for _, d := range f.AST.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
+				all = append(all, t.at(f, fn.Pos())+": an init; call a function where the thing is needed")
+			}
+		}
+	})
+	return all
+}
+
+// Names finds packages whose name says nothing.
+func Names(t *Tree) []string {
+	var all []string
+	for _, p := range t.Packages {
+		for _, name := range []string{p.Name, path.Base(p.Dir)} {
+			if slices.Contains([]string{"util", "utils", "common", "helper", "helpers", "misc", "shared", "base", "lib"}, name) {
+				all = append(all, fmt.Sprintf("%s: %q says nothing; name the package after what it gives", p.Dir, name))
+				break
+			}
+		}
+	}
+	return all
+}
+
+// platforms are the file name suffixes that mean one platform or family.
+func platforms() []string {
+	return []string{"linux", "darwin", "windows", "unix", "bsd", "freebsd", "other", "posix"}
+}
+
+// Platforms finds questions for the platform in files that are for all of them.
+func Platforms(t *Tree) []string {
+	var all []string
+	t.each(func(f File) {
+		name := strings.TrimSuffix(path.Base(f.Path), ".go")
+		if f.Test || slices.ContainsFunc(platforms(), func(s string) bool { return strings.HasSuffix(name, "_"+s) }) {
+			return
+		}
+		ast.Inspect(f.AST, func(n ast.Node) bool {
+			if sel, ok := n.(*ast.SelectorExpr); ok && sel.Sel.Name == "GOOS" && isName(sel.X, "runtime") {
+				all = append(all, t.at(f, sel.Pos())+": runtime.GOOS; put what differs into files named by platform")
+			}
+			return true
+		})
+	})
+	return all
+}
+
+// Logs finds loggers that are not log/slog, and testing in production code.
+func Logs(t *Tree) []string {
+	var all []string
+	t.each(func(f File) {
+		if f.Test || Workshop(path.Dir(f.Path)) {
+			return
+		}
+		for _, spec := range f.AST.Imports {
+			if name := strings.Trim(spec.Path.Value, `"`); name == "log" || name == "testing" {
+				all = append(all, fmt.Sprintf("%s: imports %s in production code", t.at(f, spec.Pos()), name))
+			}
+		}
+	})
+	return all
+}
+
+// Workshop says that a folder is part of the tests' own tools, which no
+// production code may import: also packages like net/http/httptest.
+func Workshop(dir string) bool {
+	return dir == "e2e" || strings.HasPrefix(dir, "e2e/") || strings.HasSuffix(path.Base(dir), "test") ||
+		slices.Contains([]string{"internal/peers", "internal/check", "internal/arch"}, dir)
+}
+
+// Pure finds input and output in the waist. The clock is allowed:
+// testing/synctest makes it virtual. Of os and path/filepath only what looks
+// at the text of a path is.
+func Pure(t *Tree) []string {
+	var all []string
+	t.each(func(f File) {
+		if f.Test || !strings.HasPrefix(f.Path, "internal/core/") {
+			return
+		}
+		for _, spec := range f.AST.Imports {
+			name := strings.Trim(spec.Path.Value, `"`)
+			for _, bad := range []string{"net", "io/fs", "os/exec", "os/signal", "syscall", "embed"} {
+				if name == bad || strings.HasPrefix(name, bad+"/") {
+					all = append(all, fmt.Sprintf("%s: the waist imports %s; it does no I/O", t.at(f, spec.Pos()), name))
+				}
+			}
+		}
+		ast.Inspect(f.AST, func(n ast.Node) bool {
+			if sel, ok := n.(*ast.SelectorExpr); ok && touches(sel) {
+				all = append(all, fmt.Sprintf("%s: the waist uses %s; it does no I/O", t.at(f, sel.Pos()), sel.Sel.Name))
+			}
+			return true
+		})
+	})
+	return all
+}
+
+// touches says whether a selector is one of os or path/filepath that asks the system.
+func touches(sel *ast.SelectorExpr) bool {
+	switch name := sel.Sel.Name; {
+	case isName(sel.X, "os"):
+		return !slices.Contains([]string{"IsPathSeparator", "PathSeparator", "PathListSeparator"}, name)
+	case isName(sel.X, "filepath"):
+		return slices.Contains([]string{"Abs", "EvalSymlinks", "Glob", "Walk", "WalkDir"}, name)
+	}
+	return false
+}
+
+// Docs finds exported names without a comment: top-level names and methods of exported types.
+func Docs(t *Tree) []string {
+	var all []string
+	t.each(func(f File) {
+		if f.Test || f.Generated {
+			return
+		}
+		for _, d := range f.AST.Decls {
+			for _, name := range undocumented(d) {
+				all = append(all, fmt.Sprintf("%s: %s is exported and not documented", t.at(f, name.Pos()), name.Name))
+			}
+		}
+	})
+	return all
+}
+
+func undocumented(d ast.Decl) []*ast.Ident {
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		if d.Name.IsExported() && receiverExported(d) && !wellKnown(d) && d.Doc.Text() == "" {
+			return []*ast.Ident{d.Name}
+		}
+	case *ast.GenDecl:
+		var all []*ast.Ident
+		for _, spec := range d.Specs {
+			all = append(all, undocumentedSpec(d, spec)...)
+		}
+		return all
+	}
+	return nil
+}
+
+func undocumentedSpec(d *ast.GenDecl, spec ast.Spec) []*ast.Ident {
+	switch spec := spec.(type) {
+	case *ast.TypeSpec:
+		if spec.Name.IsExported() && spec.Doc.Text()+d.Doc.Text() == "" {
+			return []*ast.Ident{spec.Name}
+		}
+	case *ast.ValueSpec:
+		if spec.Doc.Text()+spec.Comment.Text()+d.Doc.Text() != "" {
+			return nil
+		}
+		return slices.DeleteFunc(slices.Clone(spec.Names), func(n *ast.Ident) bool { return !n.IsExported() })
+	}
+	return nil
+}
+
+func receiverExported(d *ast.FuncDecl) bool {
+	if d.Recv == nil {
+		return true
+	}
+	e := d.Recv.List[0].Type
+	for {
+		switch x := e.(type) {
+		case *ast.StarExpr:
+			e = x.X
+		case *ast.IndexExpr:
+			e = x.X
+		case *ast.IndexListExpr:
+			e = x.X
+		case *ast.Ident:
+			return x.IsExported()
+		default:
+			return false
+		}
+	}
+}
+
+// wellKnown methods mean what the standard library says.
+func wellKnown(d *ast.FuncDecl) bool {
+	return d.Recv != nil && slices.Contains([]string{"Error", "String", "Unwrap", "Read", "Write", "ServeHTTP"}, d.Name.Name)
+}
+
+func isName(e ast.Expr, name string) bool {
+	id, ok := e.(*ast.Ident)
+	return ok && id.Name == name
+}
+
+func (t *Tree) each(do func(File)) {
+	for _, p := range t.Packages {
+		for _, f := range p.Files {
+			do(f)
+		}
+	}
+}
+
+func (t *Tree) line(pos token.Pos) int { return t.Fset.Position(pos).Line }
+
+func (t *Tree) at(f File, pos token.Pos) string { return fmt.Sprintf("%s:%d", f.Path, t.line(pos)) }

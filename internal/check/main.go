@@ -1,0 +1,126 @@
+// Command check is the README's test command: it says which real programs it
+// found, runs go test, shows what failed, lists what was left out and why,
+// and ends with the plain line "N passed, N failed, N skipped".
+package main
+
+import (
+	"bufio"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/peers"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// config is what the command line asks for.
+type config struct {
+	require  bool
+	race     bool
+	short    bool
+	timeout  time.Duration
+	packages []string
+}
+
+func parse(args []string, stderr io.Writer) (config, error) {
+	var c config
+	flags := flag.NewFlagSet("check", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.BoolVar(&c.require, "require-peers", peers.Required(), "a test that is left out is a failure (or "+peers.RequireEnv+"=1)")
+	flags.BoolVar(&c.race, "race", false, "run with the race detector")
+	flags.BoolVar(&c.short, "short", false, "pass -short to go test")
+	flags.DurationVar(&c.timeout, "timeout", 15*time.Minute, "how long one package may take")
+	flags.Usage = func() {
+		fmt.Fprintln(stderr, "usage: go run ./internal/check [flags] [packages]   (default ./...)")
+		flags.PrintDefaults()
+	}
+	if err := flags.Parse(args); err != nil {
+		return config{}, err
+	}
+	c.packages = flags.Args()
+	if len(c.packages) == 0 {
+		c.packages = []string{"./..."}
+	}
+	return c, nil
+}
+
+// run returns 0 when all passed, 1 when not, 2 for wrong usage and 3 when go
+// test could not be run at all.
+func run(args []string, stdout, stderr io.Writer) int {
+	c, err := parse(args, stderr)
+	if err != nil {
+		return 2
+	}
+	root, err := peers.Root()
+	if err != nil {
+		fmt.Fprintf(stderr, "check: %v; change to a clone of pollux first\n", err)
+		return 3
+	}
+	showPeers(stdout, peers.Report())
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	started := time.Now()
+	t := newTally(stdout)
+	if err := test(ctx, c, root, t, stderr); err != nil {
+		fmt.Fprintf(stderr, "check: go test could not be run: %v\n", err)
+		return 3
+	}
+	fmt.Fprintf(stdout, "\nin %s\n", time.Since(started).Round(100*time.Millisecond))
+	return t.finish(c.require)
+}
+
+func showPeers(w io.Writer, report []peers.Finding) {
+	fmt.Fprintln(w, "Real programs:")
+	for _, f := range report {
+		if f.Err != nil {
+			fmt.Fprintf(w, "  – %s: %v; get it with: %s\n", f.Peer, f.Err, f.Peer.Install())
+			continue
+		}
+		fmt.Fprintf(w, "  ✓ %s %s (%s)\n", f.Peer, f.Version, f.Path)
+	}
+	fmt.Fprintln(w)
+}
+
+// test runs go test and feeds its events to t. Failing tests are no error:
+// t knows them.
+func test(ctx context.Context, c config, root string, t *tally, stderr io.Writer) error {
+	args := []string{"test", "-json", "-timeout", c.timeout.String()}
+	if c.race {
+		args = append(args, "-race")
+	}
+	if c.short {
+		args = append(args, "-short")
+	}
+	cmd := exec.CommandContext(ctx, "go", append(args, c.packages...)...)
+	cmd.Dir, cmd.Stderr = root, stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
+	if c.require {
+		cmd.Env = append(os.Environ(), peers.RequireEnv+"=1")
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	lines := bufio.NewReader(out)
+	for {
+		line, err := lines.ReadBytes('\n')
+		t.line(line)
+		if err != nil {
+			break
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		t.exited(err)
+	}
+	return nil
+}
