@@ -123,6 +123,42 @@ func TestOpenDiffSurvivesKillL3(t *testing.T) {
 	}
 }
 
+// SPEC T-6, L-3: an outcome that was decided while the CLI's stream was down is not lost by
+// a kill -9 of the companion, even twice, and comes once.
+func TestUnsentOutcomeSurvivesKillT6(t *testing.T) {
+	w := newWorld(t)
+	l := w.serve()
+	openPage(t, l)
+	cli := newCLI(t, l)
+	path := filepath.Join(w.project, "f")
+	cli.call(fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"openDiff","arguments":{"filePath":%q,"newContent":"x"}}}`, path))
+	channel := w.control()
+	diffs, err := channel.Diffs(t.Context())
+	if err != nil || len(diffs) != 1 {
+		t.Fatalf("%+v, %v", diffs, err)
+	}
+	if err := channel.Decide(t.Context(), decisionOf(diffs[0].ID)); err != nil {
+		t.Fatal(err)
+	}
+	kept := func() []string {
+		files, _ := filepath.Glob(filepath.Join(w.state, "pollux", "resume", "*.diffs", "unheard"))
+		return files
+	}
+	eventually(t, "the outcome on disk", func() bool { return len(kept()) == 1 })
+	for range 2 {
+		l.signal(syscall.SIGKILL)
+		l = w.serve()
+		if diffs, err := w.control().Diffs(t.Context()); err != nil || len(diffs) != 0 {
+			t.Fatalf("decided, and open again: %+v, %v", diffs, err)
+		}
+	}
+	cli.companion(l)
+	if got := expect(t, cli.stream(), "ide/diffAccepted"); strings.Count(got, "ide/diffAccepted") != 1 {
+		t.Errorf("heard %s", got)
+	}
+	eventually(t, "nothing left to bring", func() bool { return len(kept()) == 0 })
+}
+
 // SPEC L-1: an orderly stop rejects what is open, delivers that, and leaves nothing to restore.
 func TestOpenDiffIsRejectedAtStopL1(t *testing.T) {
 	w := newWorld(t)

@@ -81,6 +81,7 @@ type Companion struct {
 	agent   *gemini.Server
 	past    web.History       // nil when nothing is kept
 	resume  *discovery.Resume // nil when nothing is kept for a next start
+	journal *journal          // nil without resume
 	record  discovery.Record  // what a next start may take over
 	resumed bool
 

@@ -23,8 +23,8 @@ const (
 	editsEvery = time.Second
 	// maxPage bounds one diff on disk, in bytes: three texts of 16 MiB, escaped.
 	maxPage = 128 << 20
-	// unheardFile is in the journal's folder after an orderly stop, when a
-	// CLI whose stream was down has not heard of its outcomes.
+	// unheardFile is in the journal's folder while a CLI whose stream is down
+	// has not heard of its outcomes.
 	unheardFile = "unheard"
 )
 
@@ -44,22 +44,29 @@ type journalPage struct {
 }
 
 // A journal keeps the open diffs of one registry in a folder, a private file
-// each, from follow to close. Goroutine: the one that writes, started by
+// each, from follow to close, and in one more file the outcomes that wait for
+// a CLI whose stream is down. A diff's file goes only after its outcome has
+// been sent or is in that other file, so that a crash at any time loses neither. Goroutine: the one that writes, started by
 // follow and awaited by close.
 type journal struct {
-	dir    string
-	cancel context.CancelFunc
-	wake   chan struct{} // one place: there is something to write
-	done   chan struct{} // closed when the writer has ended
+	dir     string
+	unheard func() []gemini.Unheard // what waits; set before follow
+	cancel  context.CancelFunc
+	wake    chan struct{} // one place: there is something to write
+	done    chan struct{} // closed when the writer has ended
 
 	mu      sync.Mutex              // guards the below
 	changes map[string]*review.Diff // by id; nil for one that was settled
 	known   map[string]bool         // the ids that have a file
+	waiting bool                    // what unheard says may have changed
+	kept    bool                    // there is an unheardFile
 }
 
-func newJournal(dir string) *journal {
+// newJournal makes the journal of a folder; unheard is gemini.Server's method.
+func newJournal(dir string, unheard func() []gemini.Unheard) *journal {
 	return &journal{
 		dir:     dir,
+		unheard: unheard,
 		wake:    make(chan struct{}, 1),
 		done:    make(chan struct{}),
 		changes: map[string]*review.Diff{},
@@ -87,6 +94,18 @@ func (j *journal) note(e review.Event) {
 		delete(j.changes, id) // it was never written
 	}
 	j.mu.Unlock()
+	j.poke()
+}
+
+// noteWaiting is gemini.Options.Waiting.
+func (j *journal) noteWaiting() {
+	j.mu.Lock()
+	j.waiting = true
+	j.mu.Unlock()
+	j.poke()
+}
+
+func (j *journal) poke() {
 	select {
 	case j.wake <- struct{}{}:
 	default:
@@ -124,7 +143,7 @@ func (j *journal) write(ctx context.Context) {
 func (j *journal) delay() time.Duration {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if len(j.changes) == 0 {
+	if len(j.changes) == 0 || j.waiting {
 		return 0
 	}
 	delay := editsEvery
@@ -150,7 +169,12 @@ func (j *journal) flush() {
 			delete(j.known, id)
 		}
 	}
+	waiting := j.waiting
+	j.waiting = false
 	j.mu.Unlock()
+	if waiting {
+		j.keepWaiting()
+	}
 	for id, d := range changes {
 		if d == nil {
 			_ = os.Remove(j.path(id))
@@ -158,6 +182,29 @@ func (j *journal) flush() {
 			_ = j.save(d) // the next change tries again; without the file a crash rejects the diff, no more
 		}
 	}
+}
+
+// keepWaiting writes down what waits for streams that are down, or that nothing does any more.
+func (j *journal) keepWaiting() {
+	unheard := j.unheard()
+	if len(unheard) > 0 {
+		j.kept = true
+		_ = saveUnheard(j.dir, unheard) // the next change tries again
+	} else if j.kept {
+		j.kept = false
+		_ = os.Remove(filepath.Join(j.dir, unheardFile))
+	}
+}
+
+func saveUnheard(dir string, unheard []gemini.Unheard) error {
+	data, err := json.Marshal(unheard)
+	if err != nil {
+		return err
+	}
+	if err := safefile.PrivateDir(dir); err != nil {
+		return err
+	}
+	return safefile.Write(filepath.Join(dir, unheardFile), data, &safefile.Options{Volatile: true})
 }
 
 func (j *journal) save(d *review.Diff) error {
@@ -213,17 +260,20 @@ func (j *journal) read() []journalPage {
 // startJournal brings back the diffs of the companion before this one when it resumes, and
 // writes down those that are open from now on.
 func (c *Companion) startJournal() error {
-	if c.resume == nil {
+	j := c.journal
+	if j == nil {
 		return nil // nobody will resume this one
 	}
-	j := newJournal(c.resume.Journal())
+	if c.resumed {
+		c.bringUnheard(j)
+	} else {
+		_ = os.RemoveAll(j.dir) // of one that nobody can take over any more
+	}
 	j.follow(c.reg)
 	c.onStop("journal", func(context.Context) error { j.close(); return nil })
 	if !c.resumed {
-		_ = os.RemoveAll(j.dir) // of one that nobody can take over any more
 		return nil
 	}
-	c.bringUnheard(j.dir)
 	for _, p := range j.read() {
 		if err := c.restore(p); err != nil {
 			c.o.Log.Info("a diff of the companion before this one is not restored", "err", err)
@@ -244,21 +294,13 @@ func (c *Companion) stopAgent(ctx context.Context) error {
 	if c.resume == nil || len(unheard) == 0 {
 		return err
 	}
-	dir := c.resume.Journal()
-	data, failed := json.Marshal(unheard)
-	if failed == nil {
-		failed = safefile.PrivateDir(dir)
-	}
-	if failed == nil {
-		failed = safefile.Write(filepath.Join(dir, unheardFile), data, &safefile.Options{Volatile: true})
-	}
-	return errors.Join(err, failed)
+	return errors.Join(err, saveUnheard(c.resume.Journal(), unheard))
 }
 
-// bringUnheard hands the outcomes that the last companion could not deliver to this one's agent.
-func (c *Companion) bringUnheard(dir string) {
-	path := filepath.Join(dir, unheardFile)
-	data, err := safefile.ReadPrivate(path, maxPage)
+// bringUnheard hands the outcomes that the last companion could not deliver to
+// this one's agent. The file stays until they are on their way.
+func (c *Companion) bringUnheard(j *journal) {
+	data, err := safefile.ReadPrivate(filepath.Join(j.dir, unheardFile), maxPage)
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}
@@ -274,5 +316,6 @@ func (c *Companion) bringUnheard(dir string) {
 			c.o.Log.Info("outcomes for a session that is not known", "outcomes", len(u.Outcomes))
 		}
 	}
-	_ = os.Remove(path)
+	j.kept = true
+	j.noteWaiting()
 }

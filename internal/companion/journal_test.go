@@ -33,7 +33,7 @@ func TestJournalSparesDisk(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "j")
 	synctest.Test(t, func(t *testing.T) {
 		reg := review.New(review.Options{View: view{}})
-		j := newJournal(dir)
+		j := newJournal(dir, nil)
 		j.follow(reg)
 		for range 100 {
 			d, err := reg.Open(t.Context(), &stranger{}, review.Proposal{Key: "k", Path: "/f"}, nil)
@@ -58,7 +58,7 @@ func TestJournalSparesDisk(t *testing.T) {
 // What does not belong there, or is damaged, is removed and not restored.
 func TestJournalReadsOdd(t *testing.T) {
 	dir := t.TempDir()
-	j := newJournal(dir)
+	j := newJournal(dir, nil)
 	for name, text := range map[string]string{
 		"good.json":  `{"id":"good","session":"s","text":"t"}`,
 		"other.json": `{"id":"../other"}`,
@@ -77,7 +77,7 @@ func TestJournalReadsOdd(t *testing.T) {
 	if left, _ := os.ReadDir(dir); len(left) != 1 {
 		t.Errorf("left: %v", left)
 	}
-	if pages := newJournal(filepath.Join(dir, "none")).read(); pages != nil {
+	if pages := newJournal(filepath.Join(dir, "none"), nil).read(); pages != nil {
 		t.Errorf("%v out of nothing", pages)
 	}
 }
@@ -120,8 +120,14 @@ func TestUnheardOutcomes(t *testing.T) {
 	_, stream := ask(second, "GET", "")
 	for in := bufio.NewScanner(stream); in.Scan(); {
 		if strings.Contains(in.Text(), "ide/diffAccepted") {
-			if left, _ := filepath.Glob(filepath.Join(o.Dirs.State, "resume", "*.diffs", "*")); len(left) > 0 {
-				t.Errorf("left: %v", left)
+			for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+				left, _ := filepath.Glob(filepath.Join(o.Dirs.State, "resume", "*.diffs", "*"))
+				if len(left) == 0 {
+					break
+				}
+				if time.Now().After(deadline) {
+					t.Fatalf("left: %v", left)
+				}
 			}
 			return
 		}

@@ -39,6 +39,10 @@ func (c *Companion) newAgent(rec discovery.Record) *gemini.Server {
 	if c.o.Settings.AllowWriteFile {
 		o.WriteFile = c.work.WriteFile
 	}
+	if c.resume != nil {
+		c.journal = newJournal(c.resume.Journal(), func() []gemini.Unheard { return c.agent.Unheard() })
+		o.Waiting = c.journal.noteWaiting
+	}
 	return gemini.New(o)
 }
 

@@ -74,6 +74,9 @@ type Options struct {
 	// Process finds the process at the other end of a connection; nil, or
 	// ok false, when that cannot be known. It may take milliseconds.
 	Process func(client, server netip.AddrPort) (pid int, name string, ok bool)
+	// Waiting is called when what Unheard says may have changed, with locks
+	// held: it must return at once and call nothing of the Server. May be nil.
+	Waiting func()
 	// KeepAlive is the longest silence of a stream (25 s when 0; SPEC T-5).
 	KeepAlive time.Duration
 	// Grace is how long a session lives with neither stream nor request (30 s when 0; SPEC T-3).

@@ -33,6 +33,7 @@ func (s *session) tellOutcome(d *review.Diff, is review.Outcome, json []byte) {
 	s.seq++
 	s.outcomes = append(s.outcomes, &outcome{path: path, is: is, seq: s.seq, frame: newFrame(json)})
 	s.kick()
+	s.noteWaiting()
 }
 
 // tellContext hands over the newest context; one that was not sent yet is dropped.
@@ -71,6 +72,7 @@ func (s *session) forget(path string) (accepted review.Outcome, ok bool) {
 		}
 		return o.path == path
 	})
+	s.noteWaiting()
 	return accepted, ok
 }
 
@@ -165,6 +167,7 @@ func (s *session) attach(st *stream, head []byte, lastEventID string) bool {
 	}
 	st.finish = s.server.closing.Load()
 	st.kick()
+	s.noteWaiting()
 	s.mu.Unlock()
 	if oldest != nil {
 		oldest.close()
@@ -182,6 +185,7 @@ func (s *session) detach(st *stream) {
 		s.quiet = time.Now()
 		s.kick() // what waits goes to the one that is left
 	}
+	s.noteWaiting()
 }
 
 // finishStreams lets every stream send what waits and then end cleanly.

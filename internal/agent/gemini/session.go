@@ -37,6 +37,7 @@ type session struct {
 	calls    []*call              // openDiffs in work; end cancels them
 	streams  []*stream            // oldest first; the last one hears of everything
 	outcomes []*outcome           // not confirmed, in order
+	waits    bool                 // some of them were unheard when noteWaiting last looked
 	closed   map[string]time.Time // when the CLI last took back the diff of a path
 	seq      uint64               // of the newest outcome
 	life     string               // the server's, or an earlier one's: what seq counts in
@@ -193,6 +194,7 @@ func (s *session) end() {
 	}
 	streams := s.streams
 	s.streams, s.outcomes = nil, nil
+	s.noteWaiting()
 	s.mu.Unlock()
 
 	s.grace.Stop()

@@ -123,6 +123,7 @@ func (st *stream) drain() {
 	st.busy = false
 	over := st.finish
 	st.clean = over && st.ended
+	s.noteWaiting()
 	s.mu.Unlock()
 	if over {
 		st.close()

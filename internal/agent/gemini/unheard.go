@@ -2,13 +2,14 @@ package gemini
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/pollux-companion/pollux/internal/core/review"
 )
 
-// Unheard is what one session's CLI had not been sent when the server shut
-// down, because its stream was down just then. The companion that comes back brings it
-// (SPEC T-6, L-1): without its outcomes the CLI would wait for good.
+// Unheard is what one session's CLI has not been sent, because its stream is
+// down just now. A companion that comes back after this one has ended or
+// crashed brings it (SPEC T-6, L-1): without its outcomes the CLI would wait for good.
 type Unheard struct {
 	Session string `json:"session"` // SessionID of the session
 	// Life and Seq go on counting the session's event ids where they were, so
@@ -29,11 +30,21 @@ type UnheardResult struct {
 	Content  string          `json:"content,omitempty"`
 }
 
-// Unheard is, after Shutdown, what is to be handed to Bring of the next server.
+// Unheard is what waits now for streams that are down, and after Shutdown what
+// was still waiting then: what is to be handed to Bring of the next server.
+// Options.Waiting says when it may have changed.
 func (s *Server) Unheard() []Unheard {
+	var all []Unheard
+	for _, sess := range s.live() {
+		sess.mu.Lock()
+		if u := sess.waiting(); len(u.Outcomes) > 0 {
+			all = append(all, u)
+		}
+		sess.mu.Unlock()
+	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.unheard
+	return append(all, s.unheard...)
 }
 
 // Bring adopts a session of an earlier life with what it has not heard; false
@@ -45,7 +56,7 @@ func (s *Server) Bring(u Unheard) bool {
 	}
 	sess.mu.Lock()
 	defer sess.mu.Unlock()
-	sess.life, sess.seq = u.Life, u.Seq
+	sess.life, sess.seq, sess.waits = u.Life, u.Seq, true
 	for _, r := range u.Outcomes {
 		is := review.Outcome{Kind: review.Rejected}
 		if r.Accepted {
@@ -56,17 +67,40 @@ func (s *Server) Bring(u Unheard) bool {
 	return true
 }
 
-// keepUnheard notes, at the end of Shutdown, what the session's streams did not take.
-func (s *session) keepUnheard() {
-	s.mu.Lock()
+// unheard says whether the streams have not taken the outcome whole. The caller
+// holds the session's mu.
+func (o *outcome) unheard() bool {
+	return o.via == nil || o.via.ended && !o.via.clean
+}
+
+// waiting is what the session's streams did not take. The caller holds s.mu.
+func (s *session) waiting() Unheard {
 	u := Unheard{Session: s.id, Life: s.life, Seq: s.seq}
 	for _, o := range s.outcomes {
-		if o.via == nil || !o.via.clean {
+		if o.unheard() {
 			u.Outcomes = append(u.Outcomes, UnheardResult{
 				Seq: o.seq, Path: o.path, Message: o.frame.json(), Accepted: o.is.Kind == review.Accepted, Content: o.is.Content,
 			})
 		}
 	}
+	return u
+}
+
+// noteWaiting tells Options.Waiting when an outcome has begun to wait for a
+// stream, or those that waited may not any more. The caller holds s.mu.
+func (s *session) noteWaiting() {
+	waits := slices.ContainsFunc(s.outcomes, (*outcome).unheard)
+	if (waits || s.waits) && s.server.o.Waiting != nil {
+		s.server.o.Waiting()
+	}
+	s.waits = waits
+}
+
+// keepUnheard notes, at the end of Shutdown, what the session's streams did not take.
+func (s *session) keepUnheard() {
+	s.mu.Lock()
+	u := s.waiting()
+	s.outcomes = nil
 	s.mu.Unlock()
 	if len(u.Outcomes) == 0 {
 		return

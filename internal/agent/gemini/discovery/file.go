@@ -127,14 +127,14 @@ func SplitWorkspace(s string) []string {
 	}
 	parts := strings.Split(s, listSeparator)
 	for i, p := range parts {
-		parts[i] = decodePercent(p)
+		parts[i] = DecodePercent(p)
 	}
 	return parts
 }
 
-// decodePercent undoes percent-encoding as JavaScript's decodeURIComponent
-// does, where a malformed sequence leaves all as it was.
-func decodePercent(s string) string {
+// DecodePercent undoes percent-encoding as JavaScript's decodeURIComponent
+// does, where a malformed sequence leaves all as it was: the CLI does it to every path.
+func DecodePercent(s string) string {
 	if !strings.Contains(s, "%") {
 		return s
 	}

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// TempDir is what Node's os.tmpdir() gives in this environment, made absolute: an empty
-// variable counts as unset, and one slash at the end goes.
-func TempDir() string {
+// TempDirOf is what Node's os.tmpdir() gives in an environment: an empty
+// variable counts as unset, and one slash at the end goes. It may be relative.
+func TempDirOf(getenv func(string) string) string {
 	dir := "/tmp"
 	for _, name := range []string{"TMPDIR", "TMP", "TEMP"} {
-		if v := os.Getenv(name); v != "" {
+		if v := getenv(name); v != "" {
 			dir = v
 			break
 		}
@@ -21,6 +21,12 @@ func TempDir() string {
 	if len(dir) > 1 {
 		dir = strings.TrimSuffix(dir, "/")
 	}
+	return dir
+}
+
+// TempDir is TempDirOf this environment, made absolute.
+func TempDir() string {
+	dir := TempDirOf(os.Getenv)
 	if abs, err := filepath.Abs(dir); err == nil {
 		return abs
 	}

@@ -5,12 +5,15 @@ import (
 	"strings"
 )
 
-// TempDir is what Node's os.tmpdir() gives in this environment: an empty
+// TempDir is TempDirOf this environment.
+func TempDir() string { return TempDirOf(os.Getenv) }
+
+// TempDirOf is what Node's os.tmpdir() gives in an environment: an empty
 // variable counts as unset, and a backslash at the end goes unless a drive stands before it.
-func TempDir() string {
+func TempDirOf(getenv func(string) string) string {
 	first := func(names ...string) string {
 		for _, name := range names {
-			if v := os.Getenv(name); v != "" {
+			if v := getenv(name); v != "" {
 				return v
 			}
 		}
