@@ -1,0 +1,40 @@
+package proc
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// commandLine reads /proc/PID/cmdline. A process without one (a kernel thread,
+// a zombie) is shown by its name in brackets, as ps does.
+func commandLine(pid int) (string, bool) {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+	if err != nil {
+		return "", false
+	}
+	if line := strings.TrimSpace(joinWords(data)); line != "" {
+		return line, true
+	}
+	info, ok := lookup(pid)
+	return "[" + info.Name + "]", ok
+}
+
+// joinWords turns the kernel's NUL-terminated words into one line.
+func joinWords(data []byte) string {
+	return string(bytes.ReplaceAll(bytes.TrimRight(data, "\x00"), []byte{0}, []byte{' '}))
+}
+
+func environ(pid int) ([]string, string, bool) {
+	folder := "/proc/" + strconv.Itoa(pid)
+	data, err := os.ReadFile(folder + "/environ")
+	if err != nil {
+		return nil, "", false
+	}
+	dir, err := os.Readlink(folder + "/cwd")
+	if err != nil {
+		return nil, "", false
+	}
+	return strings.Split(strings.TrimRight(string(data), "\x00"), "\x00"), dir, true
+}

@@ -1,0 +1,46 @@
+package proc
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestCommand(t *testing.T) {
+	t.Parallel()
+	line, ok := Command(os.Getpid())
+	if !ok || !strings.HasPrefix(line, os.Args[0]) {
+		t.Errorf("Command of this process: %q, %v; want %q first", line, ok, os.Args[0])
+	}
+	if line, ok := Command(2); ok && os.Getuid() == 0 && line == "" {
+		t.Error("a process without a command line has no name either")
+	}
+	for _, pid := range []int{0, -1, 1 << 30} {
+		if line, ok := Command(pid); ok {
+			t.Errorf("process %d: %q", pid, line)
+		}
+	}
+	if got := joinWords([]byte("bash\x00-c\x00a b\x00")); got != "bash -c a b" {
+		t.Errorf("words: %q", got)
+	}
+}
+
+func TestEnviron(t *testing.T) {
+	t.Parallel()
+	cmd := start(t, "sleep")
+	env, dir, ok := Environ(cmd.Process.Pid)
+	here, err := os.Getwd()
+	if err != nil || !ok || dir != here {
+		t.Errorf("dir %q, want %q (%v, %v)", dir, here, ok, err)
+	}
+	found := false
+	for _, e := range env {
+		found = found || e == "PROC_TEST=sleep"
+	}
+	if !found {
+		t.Errorf("the environment lacks what it was given: %d entries", len(env))
+	}
+	if _, _, ok := Environ(0); ok {
+		t.Error("no process has an environment")
+	}
+}
