@@ -54,24 +54,30 @@ func cgroupParent() string {
 
 // makeLeaf makes the group of a run in parent. It takes away the groups of
 // runs whose pollux was killed.
-func makeLeaf(parent string, l Limits) (*leaf, error) {
+func makeLeaf(parent string) (*leaf, error) {
 	sweepLeaves(parent)
 	dir, err := os.MkdirTemp(parent, fmt.Sprintf("%s%d-", cgroupPrefix, os.Getpid()))
 	if err != nil {
 		return nil, err
 	}
-	g := &leaf{dir: dir}
+	return &leaf{dir: dir}, nil
+}
+
+// limit makes the kernel keep the limits that are counted for a group.
+func (g *leaf) limit(l Limits) error {
+	if g == nil {
+		return nil
+	}
 	for name, value := range map[string]string{
 		"memory.max":      strconv.FormatInt(l.Memory+32*mib, 10), // and the first process, which is pollux's
 		"memory.swap.max": "0", "memory.oom.group": "1", "pids.max": strconv.Itoa(l.Processes + 16),
 	} {
-		err := os.WriteFile(filepath.Join(dir, name), []byte(value), 0)
+		err := os.WriteFile(filepath.Join(g.dir, name), []byte(value), 0)
 		if err != nil && !(name == "memory.swap.max" && errors.Is(err, os.ErrNotExist)) { // a kernel without swap
-			g.remove()
-			return nil, err
+			return err
 		}
 	}
-	return g, nil
+	return nil
 }
 
 // start starts a command in the group, so that no moment of it is uncounted.

@@ -19,8 +19,11 @@ func TestLeaf(t *testing.T) {
 	if err := errors.Join(os.Mkdir(stale, 0o700), os.Mkdir(ours, 0o700), os.Mkdir(foreign, 0o700)); err != nil {
 		t.Fatal(err)
 	}
-	g, err := makeLeaf(parent, Limits{Memory: 100 * mib, Processes: 400})
+	g, err := makeLeaf(parent)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.limit(Limits{Memory: 100 * mib, Processes: 400}); err != nil {
 		t.Fatal(err)
 	}
 	for dir, there := range map[string]bool{stale: false, ours: true, foreign: true, g.dir: true} {

@@ -227,6 +227,9 @@ func killed(t *testing.T, kind string) {
 
 // runVictim is a pollux that is about to be killed.
 func runVictim(mark string) int {
+	if mark == "pool" {
+		return runPoolVictim()
+	}
 	s := New(nil)
 	c := Command{Args: append(daemon(mark), "sleep", mark), Stdout: os.Stdout}
 	c.Limits = c.Limits.filled()

@@ -36,29 +36,17 @@ func (h *hearing) close() {
 	}
 }
 
-// socketPair makes the connection to the stage.
-func socketPair() (*net.UnixConn, *os.File, error) {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	ours, theirs := os.NewFile(uintptr(fds[0]), "control"), os.NewFile(uintptr(fds[1]), "control")
-	defer ours.Close()
-	conn, err := net.FileConn(ours)
-	if err != nil {
-		theirs.Close()
-		return nil, nil, err
-	}
-	return conn.(*net.UnixConn), theirs, nil
-}
-
 // listen hands over the setup, and follows the stage to its end.
-func (r *run) listen(ctx context.Context, conn *net.UnixConn) (h hearing) {
+func (r *run) listen(ctx context.Context, st *streams) (h hearing) {
+	conn := r.stage.conn
 	slow := time.AfterFunc(setupTimeout, func() {
 		r.kill(&SetupError{Phase: "start", Cause: fmt.Sprintf("it took more than %v", setupTimeout), Fix: "try again when the machine has less to do"})
 	})
 	h.closer = append(h.closer, func() { slow.Stop() })
-	if err := sendMessage(conn, r.setup); err != nil {
+	err := r.stage.give(r.setup, st.stdin, st.stdout, st.stderr)
+	st.closeTheirs()
+	st.begin()
+	if err != nil {
 		h.phase = "start" // it did not live; the process's end says more
 	}
 	for {
@@ -82,6 +70,7 @@ func (r *run) listen(ctx context.Context, conn *net.UnixConn) (h hearing) {
 			}
 		case rep.Started:
 			h.began = true
+			r.stage.begun()
 			slow.Stop()
 			begun, timer := time.Now(), r.setTimer()
 			h.closer = append(h.closer, func() { timer.Stop(); r.result.Elapsed = time.Since(begun) })
@@ -140,15 +129,6 @@ func stageError(rep report, path string) error {
 		e.Fix = namespaceFix()
 	}
 	return e
-}
-
-func sendMessage(w io.Writer, v any) error {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(binary.LittleEndian.AppendUint32(nil, uint32(len(data))), data...))
-	return err
 }
 
 // receiveMessage reads a message of the stage, which are all short.

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -151,92 +149,40 @@ type run struct {
 	result *Result
 
 	kill  context.CancelCauseFunc // ends the stage's process, for a reason
-	stage *exec.Cmd
+	stage *stageProcess
 }
 
-// do starts the stage, hands it the setup and waits for the end.
+// do finds the stage's process, hands it the setup and waits for the end.
 func (r *run) do(ctx context.Context) error {
 	ctx, r.kill = context.WithCancelCause(ctx)
 	defer r.kill(nil)
 	// The death signal is tied to the thread that starts the process.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	ours, theirs, err := socketPair()
-	if err != nil {
-		return &SetupError{Phase: "start", Cause: err.Error()}
-	}
-	defer ours.Close()
 	streams, err := newStreams(&r.c, r.kill)
 	if err != nil {
-		theirs.Close()
 		return &SetupError{Phase: "start", Cause: err.Error()}
 	}
 	defer streams.close()
-	leaf, err := r.startStage(ctx, ours, theirs, streams)
-	theirs.Close()
-	streams.closeTheirs()
+	r.stage, err = r.s.stageFor(r.setup.Reduced, r.c.Limits)
 	if err != nil {
+		streams.closeTheirs()
 		return startError(err)
 	}
-	defer leaf.remove()
-	streams.begin()
+	defer r.stage.begun()
+	defer r.stage.leaf.remove()
+	defer r.stage.conn.Close()
+	defer context.AfterFunc(ctx, r.stage.end)()
 	heard := make(chan hearing, 1)
-	go func() { heard <- r.listen(ctx, ours) }()
-	waitErr := r.stage.Wait()
+	go func() { heard <- r.listen(ctx, streams) }()
+	waitErr := r.stage.cmd.Wait()
 	h := <-heard // the other end is closed now
 	h.close()
 	streams.wait(r.result)
-	if leaf.exceeded() {
+	if r.stage.leaf.exceeded() {
 		r.kill(&LimitError{Kind: limitMemory, Limit: r.c.Limits.Memory})
 	}
 	return r.judge(ctx, h, waitErr)
-}
-
-// startStage starts the stage's process, in a control group of its own where
-// this user has one to make it in. A group that cannot be entered is done
-// without: memory is watched all the same.
-func (r *run) startStage(ctx context.Context, ours *net.UnixConn, theirs *os.File, st *streams) (*leaf, error) {
-	for _, parent := range []string{cgroupParent(), ""} {
-		r.stage = stageCommand(ctx, r.setup.Reduced, theirs, st)
-		if r.setup.Reduced {
-			r.stage.Cancel = ours.CloseWrite // it ends what it supervises, then itself
-			r.stage.WaitDelay = 5 * time.Second
-		}
-		if parent == "" {
-			break
-		}
-		leaf, err := makeLeaf(parent, r.c.Limits)
-		if err == nil {
-			if err = leaf.start(r.stage); err == nil {
-				return leaf, nil
-			}
-			leaf.remove()
-		}
-		r.s.o.Log.Warn("no control group for the sandbox", "err", err)
-	}
-	return nil, r.stage.Start()
-}
-
-// stageCommand prepares this program's second start.
-func stageCommand(ctx context.Context, reduced bool, control *os.File, st *streams) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, "/proc/self/exe")
-	cmd.Args = []string{stageName}
-	cmd.Env = []string{"GOMAXPROCS=2", "GOGC=off", "GOTRACEBACK=none", "GORACE=" + os.Getenv("GORACE")}
-	cmd.Dir = "/"
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = st.stdin, st.stdout, st.stderr
-	cmd.ExtraFiles = []*os.File{control}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if reduced {
-		return cmd // it hears of our death, and has to clean up
-	}
-	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
-	cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET |
-		syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
-	cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
-	cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
-	// A user who is not mapped to 0 loses capabilities at execve, but for these.
-	cmd.SysProcAttr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_SETPCAP, unix.CAP_SYS_RESOURCE, unix.CAP_DAC_OVERRIDE}
-	return cmd
 }
 
 // judge says what became of the command.

@@ -140,6 +140,8 @@ type Options struct {
 	// Allow Reduced where Full is not to be had, for policies whose every
 	// promise it keeps.
 	AllowReduced bool
+	// Pool, where it is not nil, has processes ready for runs.
+	Pool *Pool
 	// Event is told of each refused contact as it happens; it may be called
 	// from several goroutines at once.
 	Event func(Denial)

@@ -72,9 +72,10 @@ type netSetup struct {
 	Addrs []string // IPv4 addresses that policy names literally
 }
 
-// A report is what the stage says: once that the listeners are coming, or
-// what failed, then how the command ended.
+// A report is what the stage says: that it waits, once that the listeners are
+// coming, or what failed, then how the command ended.
 type report struct {
+	Hello   bool   `json:",omitempty"` // waits for the setup
 	Ready   bool   `json:",omitempty"`
 	Started bool   `json:",omitempty"`
 	Phase   string `json:",omitempty"` // of what failed
@@ -105,10 +106,10 @@ func writeMessage(fd int, v any) error {
 	return nil
 }
 
-// readMessage is the other side of writeMessage.
-func readMessage(fd int, v any) error {
+// readMessage reads a message whose first byte, or more, was read already.
+func readMessage(fd int, first []byte, v any) error {
 	head := make([]byte, 4)
-	if err := readFull(fd, head); err != nil {
+	if err := readFull(fd, head[copy(head, first):]); err != nil {
 		return err
 	}
 	n := binary.LittleEndian.Uint32(head)

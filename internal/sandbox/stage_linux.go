@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"runtime"
 	"sync"
@@ -53,7 +52,14 @@ func stage() int {
 	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return fail("limits", err)
 	}
-	if err := readMessage(controlFD, &s.setup); err != nil {
+	if err := writeMessage(controlFD, report{Hello: true}); err != nil {
+		return exitSetup
+	}
+	first, err := takeStdio()
+	if err != nil {
+		return fail("start", err)
+	}
+	if err := readMessage(controlFD, first, &s.setup); err != nil {
 		return fail("start", err)
 	}
 	if s.Version != setupVersion {
@@ -108,9 +114,7 @@ func fail(phase string, err error) int {
 	if errno := syscall.Errno(0); errors.As(err, &errno) {
 		r.Errno = int(errno)
 	}
-	if writeMessage(controlFD, r) != nil {
-		fmt.Fprintf(os.Stderr, "pollux: %s: %v\n", phase, err)
-	}
+	_ = writeMessage(controlFD, r) // nobody is left to hear, at worst
 	return exitSetup
 }
 

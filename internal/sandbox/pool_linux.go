@@ -1,0 +1,108 @@
+package sandbox
+
+import (
+	"crypto/sha256"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// A pool is a Pool on Linux.
+//
+// Goroutines: keep, which starts the processes, from open to close.
+type pool struct {
+	ready chan *stageProcess // those that wait
+	want  chan struct{}      // one token for each that may be started
+	quit  chan struct{}
+	once  sync.Once
+	done  chan struct{} // keep has ended
+}
+
+// poolRetry is the pause after a process could not be started: the machine is
+// short of something, or grants no namespaces at all.
+const poolRetry = 30 * time.Second
+
+func (p *pool) open(n int) {
+	p.ready, p.want = make(chan *stageProcess, n), make(chan struct{}, n)
+	p.quit, p.done = make(chan struct{}), make(chan struct{})
+	for range n {
+		p.want <- struct{}{}
+	}
+	go p.keep()
+}
+
+// keep starts a process for each token.
+func (p *pool) keep() {
+	defer close(p.done)
+	// The processes die with the thread that started them.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	for {
+		select {
+		case <-p.quit:
+			return
+		case <-p.want:
+		}
+		st, err := startStage(false, cgroupParent())
+		if err == nil {
+			if err = st.awaitHello(); err != nil {
+				st.discard()
+			}
+		}
+		if err != nil {
+			p.want <- struct{}{}
+			select {
+			case <-p.quit:
+				return
+			case <-time.After(poolRetry):
+			}
+			continue
+		}
+		st.mounts = mountTable()
+		p.ready <- st // never full: there are as many tokens as places
+	}
+}
+
+// take hands out a process that waits; nil when there is none. The next one is
+// started once its user calls begun, so that the two do not share a processor.
+func (p *pool) take() *stageProcess {
+	for {
+		select {
+		case st := <-p.ready:
+			st.begun = sync.OnceFunc(func() { p.want <- struct{}{} })
+			// It saw the machine's mounts when it was started. It is told of later
+			// ones in most set-ups, but not in all.
+			if st.alive() && st.mounts == mountTable() {
+				return st
+			}
+			st.discard()
+			st.begun()
+		default:
+			return nil
+		}
+	}
+}
+
+func (p *pool) close() {
+	p.once.Do(func() { close(p.quit) })
+	<-p.done
+	for {
+		select {
+		case st := <-p.ready:
+			st.discard()
+		default:
+			return
+		}
+	}
+}
+
+// mountTable identifies what is mounted where; zero when that is not known,
+// which equals nothing.
+func mountTable() [sha256.Size]byte {
+	data, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return sha256.Sum256([]byte(time.Now().String()))
+	}
+	return sha256.Sum256(data)
+}

@@ -1,0 +1,214 @@
+package sandbox
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A stageProcess is this program's second start: a process inside namespaces
+// of its own, or without any for the reduced sandbox, which waits for a setup.
+// It serves one run.
+type stageProcess struct {
+	cmd     *exec.Cmd
+	conn    *net.UnixConn // to it; nobody else has this end
+	leaf    *leaf         // its control group, nil for none
+	reduced bool
+	mounts  [32]byte // of a Pool: what was mounted when it was started
+	begun   func()   // of a Pool: the next one may be started
+}
+
+// startStage starts the process, in a control group of its own below parent
+// unless that is "". It dies with this thread, and when conn is closed.
+func startStage(reduced bool, parent string) (*stageProcess, error) {
+	ours, theirs, err := socketPair()
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close()
+	st := &stageProcess{cmd: stageCommand(reduced, theirs), conn: ours, reduced: reduced, begun: func() {}}
+	if parent == "" {
+		err = st.cmd.Start()
+	} else if st.leaf, err = makeLeaf(parent); err == nil {
+		err = st.leaf.start(st.cmd)
+	}
+	if err != nil {
+		st.leaf.remove()
+		ours.Close()
+		return nil, err
+	}
+	return st, nil
+}
+
+// stageCommand prepares this program's second start. It is given the
+// command's streams later.
+func stageCommand(reduced bool, control *os.File) *exec.Cmd {
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Args = []string{stageName}
+	cmd.Env = []string{"GOMAXPROCS=2", "GOGC=off", "GOTRACEBACK=none", "GORACE=" + os.Getenv("GORACE")}
+	cmd.Dir = "/"
+	cmd.ExtraFiles = []*os.File{control}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if reduced {
+		return cmd // it hears of our death, and has to clean up
+	}
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET |
+		syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
+	cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
+	cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
+	// A user who is not mapped to 0 loses capabilities at execve, but for these.
+	cmd.SysProcAttr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_SETPCAP, unix.CAP_SYS_RESOURCE, unix.CAP_DAC_OVERRIDE}
+	return cmd
+}
+
+// stageFor finds the process for a run: one that waits, or a new one. A
+// control group that cannot be used is done without: memory is watched all
+// the same.
+func (s *Sandbox) stageFor(reduced bool, l Limits) (*stageProcess, error) {
+	if s.o.Pool != nil && !reduced {
+		if st := s.o.Pool.take(); st != nil {
+			err := st.leaf.limit(l)
+			if err == nil {
+				return st, nil
+			}
+			s.o.Log.Warn("no control group for the sandbox", "err", err)
+			st.discard()
+			st.begun()
+		}
+	}
+	if parent := cgroupParent(); parent != "" {
+		st, err := startStage(reduced, parent)
+		if err == nil {
+			if err = st.leaf.limit(l); err == nil {
+				return st, nil
+			}
+			st.discard()
+		}
+		s.o.Log.Warn("no control group for the sandbox", "err", err)
+	}
+	return startStage(reduced, "")
+}
+
+// end makes the process end, and with it all others of its sandbox. The
+// reduced one ends what it supervises first, and is given time for that.
+func (st *stageProcess) end() {
+	if st.reduced {
+		_ = st.conn.CloseWrite() // gone already, at worst
+		time.AfterFunc(5*time.Second, func() { _ = st.cmd.Process.Kill() })
+		return
+	}
+	_ = st.cmd.Process.Kill() // as above
+}
+
+// discard ends a process that was not used, and waits for it.
+func (st *stageProcess) discard() {
+	st.end()
+	_ = st.cmd.Wait() // killed, so never nil
+	st.conn.Close()
+	st.leaf.remove()
+}
+
+// awaitHello returns when the process waits for its setup.
+func (st *stageProcess) awaitHello() error {
+	if err := st.conn.SetReadDeadline(time.Now().Add(setupTimeout)); err != nil {
+		return err
+	}
+	var rep report
+	if err := receiveMessage(st.conn, &rep); err != nil {
+		return err
+	}
+	if !rep.Hello {
+		return fmt.Errorf("the first process inside says %q: %s", rep.Phase, rep.Cause)
+	}
+	return st.conn.SetReadDeadline(time.Time{})
+}
+
+// alive says whether the process still waits: it has not closed its end.
+func (st *stageProcess) alive() bool {
+	raw, err := st.conn.SyscallConn()
+	if err != nil {
+		return false
+	}
+	waits := false
+	err = raw.Control(func(fd uintptr) {
+		_, _, err := unix.Recvfrom(int(fd), make([]byte, 1), unix.MSG_PEEK|unix.MSG_DONTWAIT)
+		waits = errors.Is(err, unix.EAGAIN)
+	})
+	return err == nil && waits
+}
+
+// socketPair makes the connection to the stage.
+func socketPair() (*net.UnixConn, *os.File, error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	ours, theirs := os.NewFile(uintptr(fds[0]), "control"), os.NewFile(uintptr(fds[1]), "control")
+	defer ours.Close()
+	conn, err := net.FileConn(ours)
+	if err != nil {
+		theirs.Close()
+		return nil, nil, err
+	}
+	return conn.(*net.UnixConn), theirs, nil
+}
+
+// give sends the process the command's streams and the setup, which come
+// together: the first byte carries the descriptors.
+func (st *stageProcess) give(set *setup, stdio ...*os.File) error {
+	data, err := json.Marshal(set)
+	if err != nil {
+		return err
+	}
+	var fds []int
+	for _, f := range stdio {
+		fds = append(fds, int(f.Fd()))
+	}
+	data = append(binary.LittleEndian.AppendUint32(nil, uint32(len(data))), data...)
+	n, _, err := st.conn.WriteMsgUnix(data[:1], unix.UnixRights(fds...), nil)
+	if err != nil || n != 1 {
+		return errors.Join(err, unix.EPIPE)
+	}
+	_, err = st.conn.Write(data[1:])
+	return err
+}
+
+// takeStdio is the other side of give's first byte: the streams become this
+// process's own. It returns that byte.
+func takeStdio() ([]byte, error) {
+	first, oob := make([]byte, 1), make([]byte, unix.CmsgSpace(3*4))
+	got, err := ignoringEINTR(func() ([2]int, error) {
+		n, oobn, _, _, err := unix.Recvmsg(controlFD, first, oob, unix.MSG_CMSG_CLOEXEC)
+		return [2]int{n, oobn}, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if got[0] == 0 {
+		return nil, unix.EPIPE // the parent is gone, or has no use for us
+	}
+	messages, err := unix.ParseSocketControlMessage(oob[:got[1]])
+	if err != nil || len(messages) != 1 {
+		return nil, fmt.Errorf("the streams did not arrive (%w)", err)
+	}
+	fds, err := unix.ParseUnixRights(&messages[0])
+	if err != nil || len(fds) != 3 {
+		return nil, fmt.Errorf("%d streams arrived (%w)", len(fds), err)
+	}
+	for to, fd := range fds {
+		if err := unix.Dup3(fd, to, 0); err != nil {
+			return nil, err
+		}
+		unix.Close(fd)
+	}
+	return first, nil
+}
