@@ -20,8 +20,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/peers"
 )
 
-// patience is for what a loaded machine may take; soon is what the product has.
-const patience = 20 * time.Second
+// patience is for what a loaded machine may take.
+const patience = 60 * time.Second
 
 // binary is the pollux under test.
 func binary() string { return filepath.Join(os.Getenv("POLLUX_TEST_BIN"), "pollux") }
@@ -60,7 +60,14 @@ type flavour struct {
 	// start returns the arguments that open files with the plugin, without anything of the machine's user.
 	start func(t *testing.T, b *bench, files []string) []string
 	// eval asks the editor for the value of an expression in its own language.
+	// An editor that does not answer yields what no test expects, after a while.
 	eval func(b *bench, expr string) string
+	// running and yes are an expression and its value once the plugin has a companion.
+	running, yes string
+	// messages is an expression for all that the editor has told its user.
+	messages string
+	// later starts a clock of the editor's, and is an expression that is "1" when ms have passed by it.
+	later func(b *bench, ms int) string
 	// ask runs a command of pollux's and returns its result, "" as long as there is none.
 	ask func(b *bench, command string) string
 	env []string
@@ -117,11 +124,27 @@ func (b *bench) write(name, content string) {
 
 func (b *bench) path(name string) string { return filepath.Join(b.project, name) }
 
-// open starts the editor with files and waits for its companion.
+// open starts the editor with files and waits for its companion, and until
+// the plugin knows of it: then it listens to keys.
 func (b *bench) open(files ...string) {
 	b.Helper()
 	b.tm = terminal.Start(b, terminal.Options{Dir: b.project, Env: b.env, Args: b.f.start(b.T, b, files)})
+	b.Cleanup(b.diagnose)
 	b.file()
+	b.is(b.f.running, b.f.yes)
+}
+
+// diagnose shows, of a test that has failed, what its screen does not.
+func (b *bench) diagnose() {
+	if !b.Failed() {
+		return
+	}
+	log, err := os.ReadFile(filepath.Join(b.root, "s", "pollux", "pollux.log"))
+	if len(log) > 8000 {
+		log = log[len(log)-8000:]
+	}
+	b.Logf("the end of pollux's log (%v):\n%s", err, log)
+	b.Logf("the editor's messages:\n%s", b.f.eval(b, b.f.messages))
 }
 
 // files lists the discovery files.
@@ -185,6 +208,26 @@ func (b *bench) is(expr, want string) {
 	b.Fatalf("%s is %q, want %q", expr, got, want)
 }
 
+// says waits until the editor has told its user a text: it stands in the
+// messages, also when the next one has taken its place on the screen.
+func (b *bench) says(text string) {
+	b.Helper()
+	got := ""
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if got = b.eval(b.f.messages); strings.Contains(got, text) {
+			return
+		}
+	}
+	b.Fatalf("the editor never says %q", text)
+}
+
+// pause waits until so much time has passed by the editor's own clock: all
+// that the editor would have done within it is done.
+func (b *bench) pause(ms int) {
+	b.Helper()
+	b.is(b.f.later(b, ms), "1")
+}
+
 // ask runs one of pollux's commands through the plugin.
 func (b *bench) ask(command string) string { b.Helper(); return b.f.ask(b, command) }
 
@@ -198,10 +241,14 @@ func (b *bench) stamp() string {
 	return ""
 }
 
-// history says whether a text stands in what pollux keeps of past proposals.
-func (b *bench) history(text string) bool {
+// history says whether a text stands in what pollux keeps of past proposals,
+// journal whether in what it keeps of open ones.
+func (b *bench) history(text string) bool { return b.keeps("history", text) }
+func (b *bench) journal(text string) bool { return b.keeps("resume", text) }
+
+func (b *bench) keeps(dir, text string) bool {
 	found := false
-	_ = filepath.WalkDir(filepath.Join(b.root, "s", "pollux", "history"), func(path string, _ fs.DirEntry, err error) error {
+	_ = filepath.WalkDir(filepath.Join(b.root, "s", "pollux", dir), func(path string, _ fs.DirEntry, err error) error {
 		if data, readErr := os.ReadFile(path); err == nil && readErr == nil && strings.Contains(string(data), text) {
 			found = true
 		}
@@ -214,8 +261,12 @@ func (b *bench) history(text string) bool {
 func (b *bench) keys(keys ...string) { b.Helper(); b.tm.Keys(keys...) }
 func (b *bench) text(s string)       { b.Helper(); b.tm.Type(s) }
 
-// ex types a command of Vim's, and waits until it has been carried out.
+// ex types a command of Vim's.
 func (b *bench) ex(command string) { b.Helper(); b.text(":" + command); b.keys("Enter") }
+
+// escape leads Vim back to its normal mode. What follows is not typed at once
+// after the key, which would be another one.
+func (b *bench) escape() { b.Helper(); b.keys("Escape"); b.is("mode()", "n") }
 
 // companion is the PID of the pollux that serves the editor.
 func (b *bench) companion() int {

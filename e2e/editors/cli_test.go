@@ -25,9 +25,9 @@ type hands struct {
 
 func vimHands() hands {
 	return hands{
-		open:    func(b *bench) { b.text("2G") },
+		open:    func(b *bench) { b.text("2G"); b.is("line('.')", "2") },
 		visible: func(b *bench) bool { return b.eval("&diff . winnr()") == "12" },
-		edit:    func(b *bench) { b.text("gg"); b.text("Aedited"); b.keys("Escape") },
+		edit:    func(b *bench) { b.text("ggAedited"); b.escape() },
 		accept:  func(b *bench) { b.ex("w") },
 		reject:  func(b *bench) { b.ex("q") },
 		calm:    func(b *bench) { b.is("&diff . tabpagenr('$')", "01") },
@@ -38,7 +38,7 @@ func vimHands() hands {
 
 func emacsHands() hands {
 	return hands{
-		open:    func(b *bench) { b.keys("C-n") },
+		open:    func(b *bench) { b.keys("C-n"); b.is("(line-number-at-pos)", "2") },
 		visible: func(b *bench) bool { return b.eval(windows) == "(3 a.txt <proposal>)" },
 		edit:    func(b *bench) { b.keys("C-e"); b.text("edited") },
 		accept:  func(b *bench) { b.keys("C-c", "C-c") },

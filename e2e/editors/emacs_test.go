@@ -1,6 +1,7 @@
 package editors
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -31,8 +32,16 @@ func emacs(t *testing.T) flavour {
 			lisp := fmt.Sprintf(`(progn (require 'server) (setq inhibit-startup-screen t server-socket-dir %q server-name "s" pollux-idle 0.1 make-backup-files nil auto-save-default nil ring-bell-function 'ignore) (server-start) (pollux-mode 1))`, b.root+"/r")
 			return append([]string{program, "-Q", "-nw", "-L", filepath.Join(root, "plugins", "emacs"), "-l", "pollux", "--eval", lisp}, files...)
 		},
+		running: "(if pollux--ready 1 0)", yes: "1",
+		messages: `(with-current-buffer "*Messages*" (buffer-string))`,
+		later: func(b *bench, ms int) string {
+			b.eval(fmt.Sprintf("(progn (defvar bench-later) (setq bench-later 0) (run-at-time %d.%03d nil (lambda () (setq bench-later 1))))", ms/1000, ms%1000))
+			return "bench-later"
+		},
 		eval: func(b *bench, expr string) string {
-			cmd := exec.Command(client, "--socket-name", b.root+"/r/s", "--eval", "(with-current-buffer (window-buffer (selected-window)) (format \"%s\" "+expr+"))")
+			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+			defer cancel()
+			cmd := exec.CommandContext(ctx, client, "--socket-name", b.root+"/r/s", "--eval", "(with-current-buffer (window-buffer (selected-window)) (format \"%s\" "+expr+"))")
 			cmd.Env = b.env
 			out, err := cmd.CombinedOutput()
 			var s string
@@ -255,13 +264,15 @@ func emacsUnsaved(t *testing.T, f flavour) {
 	b.open("a.go")
 	a := b.connect()
 	b.text("unsaved")
+	b.is("(list (buffer-substring 1 9) (buffer-modified-p))", "(unsaveda t)")
 	a.OpenDiff(b.path("a.go"), "new\n")
-	b.tm.Wait("your unsaved changes of it are kept", patience)
+	b.is(windows, "(3 a.go <proposal>)")
+	b.says("your unsaved changes of it are kept")
 	b.keys("C-c", "C-c")
 	a.Outcome()
 	b.is(windows, "(1 a.go)")
 	b.write("a.go", "new, and longer\n")
-	b.tm.Wait("your unsaved changes are kept", patience)
+	b.says("your unsaved changes are kept")
 	b.is(`(with-current-buffer "a.go" (list (buffer-substring 1 9) (buffer-modified-p)))`, "(unsaveda t)")
 }
 
@@ -273,7 +284,8 @@ func emacsCompanionDies(t *testing.T, f flavour) {
 	b.is(windows, "(3 a.go <proposal>)")
 	b.keys("C-e")
 	b.text("edited")
-	time.Sleep(500 * time.Millisecond) // the journal of diffs is written a quarter of a second after the opening
+	b.is(shown, "newedited")
+	b.until("the journal", func() bool { return b.journal("new") })
 	port, old := b.port(), b.stamp()
 	b.kill(b.companion(), syscall.SIGKILL)
 	b.until("another companion", func() bool { return len(b.files()) == 1 && b.stamp() != old && serves(b.file()) })
@@ -325,7 +337,7 @@ func emacsFocus(t *testing.T, f flavour) {
 	b.keys("M-x")
 	b.is("(if (active-minibuffer-window) 1 0)", "1")
 	a.OpenDiff(b.path("a"), "new\n")
-	time.Sleep(500 * time.Millisecond)
+	b.pause(500)
 	b.is("(length (window-list nil 'no-minibuffer))", "1")
 	b.keys("C-g")
 	b.is(windows, "(3 a <proposal>)")

@@ -1,10 +1,12 @@
 package editors
 
 import (
+	"context"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pollux-companion/pollux/internal/peers"
 )
@@ -24,8 +26,13 @@ func neovim(t *testing.T) flavour {
 				"--cmd", "let g:pollux = {'idle': 100} | set shortmess+=I",
 			}, files...)
 		},
+		running: `luaeval("require('pollux').state().status")`, yes: "running",
+		messages: "execute('messages')", later: vimLater,
 		eval: func(b *bench, expr string) string {
-			out, _ := exec.Command(program, "--server", filepath.Join(b.root, "n"), "--remote-expr", expr).CombinedOutput()
+			// It waits as long as a question stands on the screen.
+			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+			defer cancel()
+			out, _ := exec.CommandContext(ctx, program, "--server", filepath.Join(b.root, "n"), "--remote-expr", expr).CombinedOutput()
 			return strings.TrimRight(string(out), "\n")
 		},
 		ask: func(b *bench, command string) string {

@@ -21,6 +21,13 @@ func vimSuite(t *testing.T, f flavour) {
 	}
 }
 
+// vimLater starts a timer: those that were due before it have gone off when it does.
+func vimLater(b *bench, ms int) string {
+	b.eval("extend(g:, {'later': 0})")
+	b.eval("timer_start(" + itoa(ms) + ", {-> extend(g:, {'later': 1})})")
+	return "g:later"
+}
+
 const sample = "package a\n\n\thällo wörld 😀 x\nfourth line\nlast\n"
 
 // D-2, D-3: the editor's own process and name, without any configuration.
@@ -83,26 +90,26 @@ func vimSelection(t *testing.T, f flavour) {
 	b.sees(a, `a.go 3:6 "hällo"`)
 	b.text("w") // extends to the next word's first letter
 	b.sees(a, `a.go 3:8 "hällo w"`)
-	b.keys("Escape")
+	b.escape()
 	b.sees(a, `a.go 3:8 "hällo w"`) // until the cursor moves
 	b.text("j")
 	b.sees(a, "a.go 4:11")
 	b.text("Vk")
 	b.sees(a, `a.go 3:8 "\thällo wörld 😀 x\nfourth line\n"`)
-	b.keys("Escape")
+	b.escape()
 	b.text("4G0v$")
 	b.sees(a, `a.go 4:12 "fourth line\n"`)
-	b.keys("Escape")
+	b.escape()
 	b.text("gg3Gf😀v")
 	b.sees(a, `a.go 3:14 "😀"`)
-	b.keys("Escape")
+	b.escape()
 	b.text("4G0")
 	b.keys("C-v")
 	b.text("jl")
 	b.sees(a, `a.go 5:2 "fo\nla"`)
 	b.text("$")
 	b.sees(a, `a.go 5:5 "fourth line\nlast"`)
-	b.keys("Escape")
+	b.escape()
 	b.text("dd0")
 	b.sees(a, "a.go 4:1")
 }
@@ -144,7 +151,7 @@ func vimEdited(t *testing.T, f flavour) {
 	b.text("ggdo") // that hunk as it was
 	b.is("getline(1)", "one")
 	b.text("Gohand 😀")
-	b.keys("Escape")
+	b.escape()
 	b.ex("wq")
 	if o := a.Outcome(); o.Method != "ide/diffAccepted" || o.Content != "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nNINE\nhand 😀\n" {
 		t.Errorf("%+v", o)
@@ -154,7 +161,7 @@ func vimEdited(t *testing.T, f flavour) {
 		a.OpenDiff(b.path("a.go"), "ONE\n")
 		b.is("&diff . getline(1)", "1ONE")
 		b.text("Aedited")
-		b.keys("Escape")
+		b.escape()
 		b.text(keys)
 		if o := a.Outcome(); o.Content != "ONEedited\n" {
 			t.Errorf("%q: %+v", keys, o)
@@ -173,7 +180,7 @@ func vimReject(t *testing.T, f flavour) {
 		b.is("&diff . getline(1)", "1other")
 		if keys == ":q\n" {
 			b.text("Aedited")
-			b.keys("Escape")
+			b.escape()
 		}
 		b.text(keys)
 		if o := a.Outcome(); o.Method != "ide/diffRejected" {
@@ -204,7 +211,7 @@ func vimExact(t *testing.T, f flavour) {
 	a.OpenDiff(b.path("a.txt"), "dos\r\nlines\r\n")
 	b.is("&diff . &ff", "1dos")
 	b.text("onew")
-	b.keys("Escape")
+	b.escape()
 	b.ex("w")
 	if o := a.Outcome(); o.Content != "dos\r\nnew\r\nlines\r\n" {
 		t.Errorf("%q", o.Content)
@@ -214,9 +221,9 @@ func vimExact(t *testing.T, f flavour) {
 	b.is("&diff", "1")
 	b.text("dd")
 	b.ex("w")
-	b.tm.Wait("emptied", patience)
-	b.keys("Enter")
+	b.says("emptied")
 	b.text("u")
+	b.is("getline(1)", "text")
 	b.ex("w")
 	if o := a.Outcome(); o.Content != "text\n" {
 		t.Errorf("%q", o.Content)
@@ -264,7 +271,7 @@ func vimCloseDiff(t *testing.T, f flavour) {
 	a.OpenDiff(b.path("b"), "new b\n")
 	b.is("&diff . getline(1)", "1new a")
 	b.text("Aedited")
-	b.keys("Escape")
+	b.escape()
 	b.is("getline(1)", "new aedited")
 	if got := a.CloseDiff(b.path("b")); got != `{"finalContent":"new b\n"}` {
 		t.Error(got)
@@ -282,19 +289,19 @@ func vimUnsaved(t *testing.T, f flavour) {
 	b.open("a")
 	a := b.connect()
 	b.text("ounsaved")
-	b.keys("Escape")
+	b.escape()
+	b.is("join(getline(1, '$'), '|') . &modified", "a|unsaved1")
 	a.OpenDiff(b.path("a"), "new\n")
-	b.tm.Wait("your unsaved changes of it are kept", patience)
-	b.is("&diff", "1")
-	b.keys("Enter")
+	b.is("&diff . getline(1)", "1new")
+	b.says("your unsaved changes of it are kept")
+	b.tm.Wait("without your unsaved changes", patience) // below the proposal, as long as it is on show
 	b.ex("w")
 	if o := a.Outcome(); o.Content != "new\n" {
 		t.Errorf("%+v", o)
 	}
 	b.is("tabpagenr('$')", "1")
 	b.write("a", "new\n")
-	b.tm.Wait("your unsaved changes are kept", patience)
-	b.keys("Enter")
+	b.says("your unsaved changes are kept")
 	b.is("join(getline(1, '$'), '|') . &modified", "a|unsaved1")
 }
 
@@ -306,6 +313,7 @@ func vimLayout(t *testing.T, f flavour) {
 	b.ex("set hidden | split | vsplit | resize 7 | b 2 | wincmd p")
 	b.text("100Gzt3lyl")
 	b.ex("let g:before = winrestcmd() . string(winsaveview()) . expand('#') . winnr() . getreg('0') . mode()")
+	b.is("exists('g:before')", "1")
 	for _, decision := range []string{"w", "q"} {
 		a.OpenDiff(b.path("b"), "new\n")
 		b.is("&diff", "1")
@@ -325,8 +333,8 @@ func vimCompanionDies(t *testing.T, f flavour) {
 	a.OpenDiff(b.path("a"), "new\n")
 	b.is("&diff", "1")
 	b.text("Aedited")
-	b.keys("Escape")
-	time.Sleep(500 * time.Millisecond) // the journal of diffs is written a quarter of a second after the opening
+	b.escape()
+	b.until("the journal", func() bool { return b.journal("new") })
 	port, old := b.port(), b.stamp()
 	b.kill(b.companion(), syscall.SIGKILL)
 	b.until("another companion", func() bool { return len(b.files()) == 1 && b.stamp() != old && serves(b.file()) })
@@ -381,12 +389,13 @@ func vimAutosave(t *testing.T, f flavour) {
 	b.open("a")
 	a := b.connect()
 	b.ex("set autowriteall | autocmd TextChanged,TextChangedI,CursorHold * nested silent! wall")
+	b.is("&autowriteall", "1")
 	a.OpenDiff(b.path("a"), "new\n")
 	b.is("&diff", "1")
 	b.text("Aedited")
-	b.keys("Escape")
+	b.escape()
 	b.text("jk")
-	time.Sleep(500 * time.Millisecond)
+	b.pause(500)
 	a.Quiet()
 	b.is("&diff . getline(1)", "1newedited")
 	b.ex("q")
@@ -403,11 +412,12 @@ func vimFocus(t *testing.T, f flavour) {
 	b.text("itypi")
 	b.is("mode()", "i")
 	a.OpenDiff(b.path("a"), "new\n")
-	time.Sleep(400 * time.Millisecond)
+	b.pause(400)
+	b.is("tabpagenr('$')", "1")
 	b.text("ng ")
-	time.Sleep(400 * time.Millisecond)
+	b.pause(400)
 	b.is("getline(1) . mode() . tabpagenr('$')", "typing ai1")
-	b.keys("Escape")
+	b.escape()
 	b.is("&diff . getline(1) . mode()", "1newn")
 }
 
@@ -441,7 +451,7 @@ func vimNewFile(t *testing.T, f flavour) {
 	a.OpenDiff(b.path("dir/new file.py"), "print('😀')\n")
 	b.is("&diff . &syntax", "1python")
 	b.text("Goimport os")
-	b.keys("Escape")
+	b.escape()
 	b.ex("w")
 	if o := a.Outcome(); o.Content != "print('😀')\nimport os\n" {
 		t.Errorf("%+v", o)

@@ -1,9 +1,12 @@
 package editors
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,8 +20,7 @@ filetype plugin indent on
 syntax on
 let g:pollux = {'idle': 100}
 function! s:answer(timer)
-  let l:ask = $HOME . '/ask'
-  if filereadable(l:ask)
+  for l:ask in glob($HOME . '/ask-*[0-9]', 1, 1)
     let l:expr = join(readfile(l:ask), "\n")
     call delete(l:ask)
     try
@@ -27,8 +29,8 @@ function! s:answer(timer)
       let l:value = v:exception
     endtry
     call writefile(split(type(l:value) == v:t_string ? l:value : string(l:value), "\n", 1), $HOME . '/answer.part')
-    call rename($HOME . '/answer.part', $HOME . '/answer')
-  endif
+    call rename($HOME . '/answer.part', substitute(l:ask, 'ask-', 'answer-', ''))
+  endfor
 endfunction
 call timer_start(15, function('s:answer'), {'repeat': -1})
 `
@@ -40,6 +42,7 @@ func vim(t *testing.T) flavour {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var asked atomic.Int64
 	return flavour{
 		name: "vim", display: "Vim",
 		start: func(t *testing.T, b *bench, files []string) []string {
@@ -49,25 +52,21 @@ func vim(t *testing.T) flavour {
 			}
 			return append([]string{program, "-u", rc, "-i", "NONE", "-n"}, files...)
 		},
+		running: "pollux#state().status", yes: "running",
+		messages: "execute('messages')", later: vimLater,
 		eval: func(b *bench, expr string) string {
 			b.Helper()
-			answer := filepath.Join(b.root, "answer")
-			if err := os.WriteFile(filepath.Join(b.root, "ask.part"), []byte(expr), 0o600); err != nil {
+			n := strconv.FormatInt(asked.Add(1), 10)
+			ask, answer := filepath.Join(b.root, "ask-"+n), filepath.Join(b.root, "answer-"+n)
+			if err := errors.Join(os.WriteFile(ask+".part", []byte(expr), 0o600), os.Rename(ask+".part", ask)); err != nil {
 				b.Fatal(err)
 			}
-			if err := os.Rename(filepath.Join(b.root, "ask.part"), filepath.Join(b.root, "ask")); err != nil {
-				b.Fatal(err)
-			}
-			for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+			for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 				if data, err := os.ReadFile(answer); err == nil {
-					if err := os.Remove(answer); err != nil {
-						b.Fatal(err)
-					}
 					return strings.TrimRight(string(data), "\n")
 				}
 			}
-			b.Fatalf("Vim does not answer %s", expr)
-			return ""
+			return "no answer to " + expr
 		},
 		ask: func(b *bench, command string) string {
 			b.eval("pollux#execute('" + command + "', {}, {r, e -> extend(g:, {'answer': json_encode(r)})})")

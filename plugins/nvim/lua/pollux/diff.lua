@@ -11,9 +11,15 @@ local client -- set by M.connect
 local key = { at = 0, mode = 'n', tick = 0 } -- the last one typed: when, in which mode, on which text
 local waiter -- the timer that opens a diff when the user pauses
 
+-- Later, on a screen that is drawn: a redraw would take the message away, and
+-- an error within a command, or a message that is too long, would ask for a key.
 local function say(message, level)
   if config.get().notify or level then
-    vim.notify('[pollux] ' .. message, level or vim.log.levels.INFO)
+    vim.schedule(function()
+      pcall(vim.cmd, 'redraw')
+      local line = vim.fn.strcharpart('[pollux] ' .. message, 0, math.max(20, vim.o.columns - 14))
+      vim.notify(line, level or vim.log.levels.INFO)
+    end)
   end
 end
 
@@ -251,6 +257,12 @@ local function restore(origin)
   end
 end
 
+-- Says below a window what it shows, for as long as it does.
+local function label(win, side, d, more)
+  local name = vim.fn.fnamemodify(d.path, ':t'):gsub('%%', '%%%%')
+  vim.wo[win].statusline = (' %s%%<: %s%s %%=%%l:%%c '):format(side, name, more or '')
+end
+
 --- Shows a diff now, and takes the focus.
 function M.show(d)
   if d.tab and api.nvim_tabpage_is_valid(d.tab) and api.nvim_win_is_valid(d.win) then
@@ -273,6 +285,9 @@ function M.show(d)
   vim.cmd('diffthis')
   vim.cmd('wincmd =')
   vim.o.eventignore = ignored
+  local unsaved = M.unsaved(d.path)
+  label(vim.fn.bufwinid(d.left), 'before', d)
+  label(d.win, 'proposal', d, unsaved and ', without your unsaved changes')
   if d.new ~= d.old then
     pcall(vim.cmd, 'silent! normal! gg]c')
     if vim.fn.line('.') > 1 and vim.fn.diff_hlID(1, 1) > 0 then
@@ -280,8 +295,8 @@ function M.show(d)
     end
   end
   local more = #queue > 1 and (', %d more wait'):format(#queue - 1) or ''
-  local kept = M.unsaved(d.path) and '; your unsaved changes of it are kept, and not in this diff' or ''
-  say(('%s: :w accepts, :q rejects%s%s'):format(d.title, more, kept), kept ~= '' and vim.log.levels.WARN or nil)
+  local kept = unsaved and 'your unsaved changes of it are kept, and not in this diff; ' or ''
+  say(('%s: %s:w accepts, :q rejects%s'):format(d.title, kept, more), unsaved and vim.log.levels.WARN or nil)
 end
 
 -- The buffer of a file when it has unsaved changes, else nil.
@@ -338,15 +353,17 @@ local function hide(d, tries)
 end
 
 -- Shows in the user's buffer what the CLI writes, as soon as it has.
-local function follow(path)
-  local function stamp()
-    local s = uv.fs_stat(path)
-    return s and ('%d.%d %d %d'):format(s.mtime.sec, s.mtime.nsec, s.size, s.ino) or ''
-  end
-  local before, tries, timer = stamp(), 0, uv.new_timer()
+local function stamp(path)
+  local s = uv.fs_stat(path)
+  return s and ('%d.%d %d %d'):format(s.mtime.sec, s.mtime.nsec, s.size, s.ino) or ''
+end
+
+-- `before` is the file's stamp from before the CLI heard of the decision.
+local function follow(path, before)
+  local tries, timer = 0, uv.new_timer()
   timer:start(0, 100, vim.schedule_wrap(function()
     tries = tries + 1
-    local now = stamp()
+    local now = stamp(path)
     if now ~= before or tries > 100 then
       if not timer:is_closing() then
         timer:close()
@@ -399,11 +416,12 @@ function M.accept(d)
   if not find(d.id) then
     return false
   end
+  local before = stamp(d.path)
   notify('pollux/diffResolved', { diffId = d.id, outcome = 'accepted', content = content })
   -- Not within the command that is closing the window.
   vim.schedule(function()
     if finish(d) then
-      follow(d.path)
+      follow(d.path, before)
     end
   end)
   return true
@@ -490,9 +508,10 @@ function M.close(p, reply)
   if not text.valid(content) then
     content = d.new
   end
+  local before = stamp(d.path)
   reply({ content = content })
   if finish(d) and p.outcome ~= 'rejected' then
-    follow(d.path) -- the CLI may write it
+    follow(d.path, before) -- the CLI may write it
   end
 end
 

@@ -157,12 +157,22 @@ function! pollux#diff#show(d) abort
     execute printf('autocmd QuitPre <buffer=%d> setlocal nomodified', l:right)
     execute printf('autocmd TextChanged,TextChangedI <buffer=%d> setlocal nomodified | call s:changed(%s)', l:right, string(a:d.id))
   augroup END
-  let l:more = len(s:queue) > 1 ? printf(', %d more wait', len(s:queue) - 1) : ''
-  if pollux#diff#unsaved(a:d.path)
-    call pollux#diff#say(a:d.title . ': :w accepts, :q rejects' . l:more . '; your unsaved changes of it are kept, and not in this diff', 'WarningMsg')
+  let l:unsaved = pollux#diff#unsaved(a:d.path)
+  call s:label(l:left, 'before', a:d, '')
+  call s:label(l:right, 'proposal', a:d, l:unsaved ? ', without your unsaved changes' : '')
+  let l:keys = ':w accepts, :q rejects' . (len(s:queue) > 1 ? printf(', %d more wait', len(s:queue) - 1) : '')
+  redraw " or that which is due takes the message away
+  if l:unsaved
+    call pollux#diff#say(a:d.title . ': your unsaved changes of it are kept, and not in this diff; ' . l:keys, 'WarningMsg')
   else
-    call pollux#diff#say(a:d.title . ': :w accepts, :q rejects' . l:more)
+    call pollux#diff#say(a:d.title . ': ' . l:keys)
   endif
+endfunction
+
+" Says below a window what it shows, for as long as it does.
+function! s:label(buf, side, d, more) abort
+  let l:name = substitute(fnamemodify(a:d.path, ':t'), '%', '%%', 'g')
+  call setwinvar(bufwinnr(a:buf), '&statusline', ' ' . a:side . '%<: ' . l:name . a:more . ' %=%l:%c ')
 endfunction
 
 " Saving by itself, in another autocommand, must not accept.
@@ -269,9 +279,10 @@ function! pollux#diff#accept(d) abort
   if empty(l:content) && !empty(a:d.new)
     return pollux#diff#say('an emptied proposal cannot be accepted: the CLI would write its own text; reject it instead', 'ErrorMsg')
   endif
+  let l:before = s:stamp(a:d.path)
   if s:finish(a:d)
     call pollux#rpc#notify('pollux/diffResolved', {'diffId': a:d.id, 'outcome': 'accepted', 'content': l:content})
-    call s:follow(a:d.path)
+    call s:follow(a:d.path, l:before)
   endif
 endfunction
 
@@ -281,10 +292,15 @@ function! pollux#diff#reject(d) abort
   endif
 endfunction
 
-" Shows in the user's buffer what the CLI writes, as soon as it has.
-function! s:follow(path) abort
-  let l:state = {'path': a:path, 'tries': 0, 'before': [getftime(a:path), getfsize(a:path)], 'told': 0}
+" Shows in the user's buffer what the CLI writes, as soon as it has. {before}
+" is the file's s:stamp() from before the CLI heard of the decision.
+function! s:follow(path, before) abort
+  let l:state = {'path': a:path, 'before': a:before, 'told': 0}
   call timer_start(150, function('s:look', [l:state]), {'repeat': 60})
+endfunction
+
+function! s:stamp(path) abort
+  return [getftime(a:path), getfsize(a:path)]
 endfunction
 
 function! s:look(state, timer) abort
@@ -293,8 +309,9 @@ function! s:look(state, timer) abort
     return pollux#context#touch(1)
   endif
   if getbufvar(l:buf, '&modified')
-    if !a:state.told && [getftime(a:state.path), getfsize(a:state.path)] != a:state.before
+    if !a:state.told && s:stamp(a:state.path) != a:state.before
       let a:state.told = 1
+      redraw
       call pollux#diff#say(fnamemodify(a:state.path, ':t') . ' was written by the CLI; your unsaved changes are kept', 'WarningMsg')
     endif
     return
@@ -370,9 +387,10 @@ function! pollux#diff#close(p, id) abort
   if !empty(l:d.buffers) && l:content !=# l:d.new && !pollux#text#valid(l:d.buffers[1], l:content)
     let l:content = l:d.new
   endif
+  let l:before = s:stamp(l:d.path)
   call pollux#rpc#reply(a:id, {'content': l:content})
   if s:finish(l:d) && get(a:p, 'outcome', '') !=# 'rejected'
-    call s:follow(l:d.path) " the CLI may write it
+    call s:follow(l:d.path, l:before) " the CLI may write it
   endif
 endfunction
 
