@@ -1,0 +1,151 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Query chooses entries; the zero value chooses all.
+type Query struct {
+	Extension string    // of this extension alone, in any capitals
+	Since     time.Time // not older than this
+}
+
+func (q Query) matches(e Entry) bool {
+	return (q.Extension == "" || strings.EqualFold(q.Extension, e.Extension)) && !e.Time.Before(q.Since)
+}
+
+// followEvery is how late Follow may be.
+const followEvery = 200 * time.Millisecond
+
+// Read returns the entries that q chooses, in the order in which they were
+// written. Lines that are none (cut short by a full disk) are passed over. A
+// missing log is empty.
+func (l *Log) Read(q Query) ([]Entry, error) {
+	var all []Entry
+	files, err := l.open()
+	defer closeAll(files)
+	for _, file := range files {
+		if err == nil {
+			err = file.drain(q, func(e Entry) error { all = append(all, e); return nil })
+		}
+	}
+	return all, err
+}
+
+// Follow gives f the entries that q chooses, those of the past first and then
+// each that comes, until ctx ends or f fails. The end of ctx is no error.
+func (l *Log) Follow(ctx context.Context, q Query, f func(Entry) error) error {
+	files, err := l.open()
+	defer func() { closeAll(files) }()
+	tick := time.NewTicker(followEvery)
+	defer tick.Stop()
+	for err == nil {
+		for i, file := range files {
+			if err = file.drain(q, f); err != nil {
+				return err
+			}
+			if i < len(files)-1 {
+				file.Close()
+			}
+		}
+		files = files[max(0, len(files)-1):] // what was written to an older one has been read
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		files, err = l.next(files)
+	}
+	return err
+}
+
+// next adds the files that have come since the last one of files was opened.
+func (l *Log) next(files []*reader) ([]*reader, error) {
+	newer, err := l.open()
+	if err != nil || len(files) == 0 {
+		return newer, err
+	}
+	i := slices.IndexFunc(newer, func(r *reader) bool { return os.SameFile(r.info, files[0].info) })
+	closeAll(newer[:i+1]) // -1: more was set aside than is kept, and all of it is new
+	return append(files, newer[i+1:]...), nil
+}
+
+// open opens every file of the log, the oldest first. They are opened newest
+// first: one that is set aside meanwhile is then met twice, and not missed.
+func (l *Log) open() (files []*reader, err error) {
+	defer func() { slices.Reverse(files) }()
+	for n := range maxOld + 1 {
+		path := l.Path()
+		if n > 0 {
+			path = l.old(n)
+		}
+		file, err := openLog(path, os.O_RDONLY)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return files, fmt.Errorf("the audit log %q cannot be read: %w", path, cause(err))
+		}
+		info, err := file.Stat()
+		if err != nil || !info.Mode().IsRegular() || slices.ContainsFunc(files, func(r *reader) bool { return os.SameFile(info, r.info) }) {
+			file.Close()
+			continue
+		}
+		files = append(files, &reader{File: file, info: info})
+	}
+	return files, nil
+}
+
+func closeAll(files []*reader) {
+	for _, f := range files {
+		f.Close()
+	}
+}
+
+// A reader reads the lines of one file as far as they are complete.
+type reader struct {
+	*os.File
+	info os.FileInfo
+	half []byte // the beginning of a line
+}
+
+// drain gives f what has come since the last call.
+func (r *reader) drain(q Query, f func(Entry) error) error {
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := r.Read(buf)
+		r.half = append(r.half, buf[:n]...)
+		for {
+			line, rest, complete := bytes.Cut(r.half, []byte("\n"))
+			if !complete {
+				break
+			}
+			r.half = rest
+			var e Entry
+			if json.Unmarshal(line, &e) == nil && e.Event != "" && q.matches(e) {
+				if err := f(e); err != nil {
+					return err
+				}
+			}
+		}
+		if len(r.half) > 4*maxLine {
+			r.half = r.half[:0] // no line of ours
+		}
+		if errors.Is(err, io.EOF) || n == 0 && err == nil {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("the audit log %q cannot be read: %w", r.Name(), cause(err))
+		}
+	}
+}

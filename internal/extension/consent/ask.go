@@ -1,0 +1,115 @@
+package consent
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/control"
+)
+
+// editorWait is how long a question stands in an editor before the run is
+// given up: longer than a cup of coffee takes, shorter than Gemini CLI waits for a tool (ten minutes).
+const editorWait = 9 * time.Minute
+
+// A Terminal asks on a terminal that the user sits at. Make sure of that first
+// ; it reads whatever In gives.
+type Terminal struct {
+	In  io.Reader
+	Out io.Writer
+}
+
+// Ask prints the question and reads one letter or word with Enter after it.
+// Anything else, and the end of input, is no answer.
+func (t *Terminal) Ask(ctx context.Context, q Question) (Answer, error) {
+	fmt.Fprintln(t.Out, q.Title())
+	for _, line := range q.Lines() {
+		fmt.Fprintln(t.Out, "  "+line)
+	}
+	var keys []string
+	for _, c := range q.Choices() {
+		keys = append(keys, fmt.Sprintf("[%s] %s", c.Key, c.Label))
+	}
+	fmt.Fprintf(t.Out, "%s; Enter: not now: ", strings.Join(keys, "  "))
+	line, err := readLine(ctx, t.In)
+	if err != nil && !errors.Is(err, io.EOF) {
+		fmt.Fprintln(t.Out)
+		return "", err
+	}
+	return q.AnswerOf(line), nil
+}
+
+// readLine reads one line, or ends with ctx; the read itself then ends with the process.
+func readLine(ctx context.Context, in io.Reader) (string, error) {
+	type result struct {
+		line string
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		line, err := bufio.NewReader(io.LimitReader(in, 1<<16)).ReadString('\n')
+		done <- result{line, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	case r := <-done:
+		return r.line, r.err
+	}
+}
+
+// An Editor asks in the editor of the companion that serves Folder: a dialog
+// of its own, which no model's shell can answer (SPEC §11.1).
+type Editor struct {
+	Dirs   []string // the folders of sockets, as control.Find takes them
+	Folder string   // absolute and canonical
+}
+
+// Ask puts the question to the person in front of the editor. Without a
+// companion, or without a page or editor that can ask, it is ErrNobody.
+func (e *Editor) Ask(ctx context.Context, q Question) (Answer, error) {
+	c, err := control.Find(ctx, e.Dirs, e.Folder)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrNobody, err)
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(ctx, editorWait)
+	defer cancel()
+	var labels []string
+	for _, choice := range q.Choices() {
+		labels = append(labels, choice.Label)
+	}
+	choice, err := c.Ask(ctx, control.Question{Title: q.Title(), Message: strings.Join(q.Lines(), "\n"), Choices: labels})
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return "", fmt.Errorf("%w: the question stood in the editor for %v without an answer", ErrNobody, editorWait)
+	case ctx.Err() != nil:
+		return "", context.Cause(ctx)
+	case err != nil:
+		return "", fmt.Errorf("%w: %w", ErrNobody, err)
+	case choice == nil:
+		return "", nil
+	}
+	return q.AnswerOf(*choice), nil
+}
+
+// First asks the askers in turn until one can reach the person.
+func First(askers ...Asker) Asker { return first(askers) }
+
+type first []Asker
+
+func (f first) Ask(ctx context.Context, q Question) (Answer, error) {
+	err := ErrNobody
+	for _, a := range f {
+		answer, e := a.Ask(ctx, q)
+		if !errors.Is(e, ErrNobody) {
+			return answer, e
+		}
+		err = e
+	}
+	return "", err
+}

@@ -1,0 +1,118 @@
+// Package consent keeps what the user has agreed to: which extension's tools
+// may run, for which content, and with which permissions (SPEC S-2). It also
+// words the question, and asks it.
+package consent
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/extension/store"
+)
+
+// A Subject is what a user agrees to: an extension from a source, its content,
+// and what its tools may do.
+type Subject struct {
+	Extension string `json:"extension"`
+	// Source is where it came from, in a form of this package's own that is the same for the same source.
+	Source  string `json:"source"`
+	Version string `json:"version"`
+	Commit  string `json:"commit,omitempty"` // "" when not known
+	// Content is the hash of its content (manifest.Tree.ConsentHash); "" for one that is linked, whose
+	// content may change.
+	Content     string               `json:"content,omitempty"`
+	Permissions manifest.Permissions `json:"permissions"`
+}
+
+// Linked says that the extension is a folder under development: it is agreed
+// to once for each link, whatever its content becomes.
+func (s Subject) Linked() bool { return s.Content == "" }
+
+// About is the subject of an installed extension whose content, with the
+// manifest m, has the given consent hash. m must be of that very content.
+func About(x *store.Extension, m *manifest.Manifest, content string) Subject {
+	s := Subject{Extension: x.Name, Version: m.Version, Commit: x.Commit(), Content: content, Permissions: m.Permissions, Source: "unrecorded"}
+	switch src, err := x.Source(); {
+	case x.Linked():
+		s.Source, s.Content, s.Commit = "link "+x.Dir, "", ""
+	case err == nil:
+		s.Source = string(src.Kind) + " " + src.Location
+		if src.Subdir != "" {
+			s.Source += " folder " + src.Subdir
+		}
+	}
+	return s
+}
+
+// Of is About for an extension as it lies on the disk.
+func Of(x *store.Extension) (Subject, error) {
+	if x.Linked() {
+		return About(x, x.Manifest, ""), nil
+	}
+	tree, err := manifest.ReadTree(x.Dir)
+	if err != nil {
+		return Subject{}, err
+	}
+	return About(x, x.Manifest, tree.ConsentHash()), nil
+}
+
+// An Answer is what the user said.
+type Answer string
+
+// The answers; the zero value is none.
+const (
+	Once   Answer = "once"   // this run, and ask again
+	Always Answer = "always" // every tool of this content, with these permissions or fewer
+	Never  Answer = "never"  // no tool of this extension from this source, whatever its content becomes
+)
+
+// A Record is an answer that was kept.
+type Record struct {
+	Subject
+	Answer Answer    `json:"answer"` // Always or Never
+	Time   time.Time `json:"time"`   // UTC
+	Via    string    `json:"via"`    // how it was given: terminal, editor, command
+}
+
+// A Status is what the records say about a subject.
+type Status string
+
+// The statuses.
+const (
+	NotAsked Status = "none"    // nothing was kept about this extension from this source
+	Allowed  Status = "allowed" // its tools may run
+	Changed  Status = "changed" // it was allowed, and its content is another now
+	Wider    Status = "wider"   // it was allowed, and may do more now
+	Denied   Status = "never"   // its tools may not run
+)
+
+// A Verdict is a Status with what it rests on.
+type Verdict struct {
+	Status Status
+	Record *Record         // what was kept; nil for NotAsked
+	Change manifest.Change // of permissions since Record, for Wider and Changed
+}
+
+// Words says a verdict to a person, in half a sentence.
+func (v Verdict) Words() string {
+	day := ""
+	if v.Record != nil {
+		day = v.Record.Time.Local().Format("2006-01-02 15:04")
+	}
+	switch v.Status {
+	case Allowed:
+		if v.Record.Linked() {
+			return "given on " + day + " for this link, whatever its content becomes"
+		}
+		return "given on " + day + " for this content"
+	case Changed:
+		return "given on " + day + " for other content; pollux asks again before the next run"
+	case Wider:
+		return "given on " + day + " for less than it may do now; pollux asks again before the next run (" + strings.Join(v.Change.Wider, " ") + ")"
+	case Denied:
+		return fmt.Sprintf("refused on %s for good; pollux extensions consent revoke %s has pollux ask again", day, v.Record.Extension)
+	}
+	return "not given yet; pollux asks before a tool's first run"
+}

@@ -1,0 +1,150 @@
+package consent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pollux-companion/pollux/internal/extension/manifest"
+)
+
+// ErrNobody says that nobody can be asked. What it wraps, if anything, is why.
+var ErrNobody = errors.New("nobody can be asked")
+
+// An Asker puts a question to the person who uses this machine, and to no
+// model. It returns "" when they sent the question away, and ErrNobody when
+// they cannot be reached. Its methods may be called from several goroutines.
+type Asker interface {
+	Ask(ctx context.Context, q Question) (Answer, error)
+}
+
+// A Question is whether the tools of an extension may run.
+type Question struct {
+	Subject
+	Verdict     Verdict // why it is asked
+	Description string  // the extension's, as its author wrote it
+	// Tool is the tool that is to run; its zero value when none is.
+	Tool manifest.Tool
+	// Workspace is the folder that the level "workspace" means now; "" when there is none.
+	Workspace string
+	// By says who wants to run it; "" for the user.
+	By string
+}
+
+// Title is the question in one line, safe for a terminal.
+func (q Question) Title() string {
+	if q.Tool.Name == "" {
+		return manifest.Printable(fmt.Sprintf("May tools of the extension %q run?", q.Extension))
+	}
+	return manifest.Printable(fmt.Sprintf("May the tool %q of the extension %q run?", q.Tool.Name, q.Extension))
+}
+
+// Lines is what the user has to know for an answer, in plain language, each
+// line safe for a terminal.
+func (q Question) Lines() []string {
+	var lines []string
+	add := func(format string, args ...any) {
+		lines = append(lines, manifest.Printable(fmt.Sprintf(format, args...)))
+	}
+	head := q.Extension + " " + q.Version
+	if q.Commit != "" {
+		head += ", commit " + q.Commit[:min(12, len(q.Commit))]
+	}
+	add("%s", head)
+	if text := strings.Join(strings.Fields(q.Description), " "); text != "" {
+		add("  Its author says: %s", shorten(text, 200))
+	}
+	add("  From: %s", q.Source)
+	if q.Tool.Name != "" {
+		add("  Tool: %s, which runs %s with %s", q.Tool.Signature(), q.Tool.Executable, q.Tool.Runtime)
+	}
+	if q.By != "" {
+		add("  Asked for by: %s", q.By)
+	}
+	switch q.Verdict.Status {
+	case Changed:
+		add("You have allowed it before; its content has changed since.")
+	case Wider:
+		add("You have allowed it before; it may do more now than you agreed to.")
+	}
+	for _, s := range q.Verdict.Change.Wider {
+		add("  New: %s", s)
+	}
+	add("What the sandbox lets its tools do:")
+	for _, s := range Sentences(q.Permissions) {
+		add("  %s", s)
+	}
+	if max(q.Permissions.Read, q.Permissions.Write) == manifest.Workspace && q.Workspace != "" {
+		add("  The workspace is %s now.", q.Workspace)
+	}
+	if q.Linked() {
+		add("It is linked to a folder under development: your answer holds for whatever that folder contains later.")
+	}
+	return lines
+}
+
+// Sentences says permissions in plain language, one right a sentence. What
+// reaches programs of this computer, which trust it, is a sentence of its own.
+func Sentences(p manifest.Permissions) []string {
+	var near, far []string
+	for _, h := range p.Hosts {
+		if h.Local() {
+			near = append(near, h.String())
+		} else {
+			far = append(far, h.String())
+		}
+	}
+	lines := p.Sentences()[:2]
+	switch {
+	case len(far) > 0:
+		lines = append(lines, "Its tools may contact "+strings.Join(far, ", ")+", and nothing else on the internet.")
+	case len(near) > 0:
+		lines = append(lines, "Its tools may contact nothing on the internet.")
+	default:
+		lines = append(lines, "Its tools may not use the network.")
+	}
+	if len(near) > 0 {
+		lines = append(lines, "Its tools may contact programs and devices that the internet does not reach and that may trust this computer: "+strings.Join(near, ", ")+".")
+	}
+	return lines
+}
+
+// A Choice is an answer and the words of its button.
+type Choice struct {
+	Answer Answer
+	Label  string
+	Key    string // what is typed for it in a terminal
+}
+
+// Choices are the possible answers, the one that gives the least for good last.
+func (q Question) Choices() []Choice {
+	always := "Allow always for this content"
+	if q.Linked() {
+		always = "Allow always for this link"
+	}
+	return []Choice{{Once, "Allow once", "o"}, {Always, always, "a"}, {Never, "Never", "n"}}
+}
+
+// AnswerOf is the answer whose label or key is text, "" when there is none.
+func (q Question) AnswerOf(text string) Answer {
+	text = strings.TrimSpace(text)
+	choices := q.Choices()
+	i := slices.IndexFunc(choices, func(c Choice) bool {
+		return strings.EqualFold(text, c.Label) || strings.EqualFold(text, c.Key) || strings.EqualFold(text, string(c.Answer))
+	})
+	if i < 0 {
+		return ""
+	}
+	return choices[i].Answer
+}
+
+// shorten cuts text at n characters.
+func shorten(text string, n int) string {
+	r := []rune(text)
+	if len(r) <= n {
+		return text
+	}
+	return strings.TrimSpace(string(r[:n-1])) + "…"
+}

@@ -1,0 +1,212 @@
+package consent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/safefile"
+)
+
+// ErrDamaged marks a file of answers that cannot be understood. Nothing is
+// allowed as long as it lies there.
+var ErrDamaged = errors.New("the answers that were kept cannot be read")
+
+// Bounds of the file: nobody answers so often.
+const (
+	maxFile    = 8 << 20
+	maxRecords = 2000
+)
+
+// lockWait is how long a change waits for another process's.
+const lockWait = 10 * time.Second
+
+// A Store keeps answers in one file of the state folder. It has no state
+// beside paths: any number of processes and goroutines may use it at once.
+type Store struct {
+	dir string
+	now func() time.Time
+}
+
+// Open names the store in the state folder dir; it creates nothing yet.
+func Open(dir string) *Store { return &Store{dir: dir, now: time.Now} }
+
+// Path is the file of the answers.
+func (s *Store) Path() string { return filepath.Join(s.dir, "consent.json") }
+
+// content is the file.
+type content struct {
+	Version int      `json:"version"`
+	Records []Record `json:"records"` // oldest first
+}
+
+// version is that of the file's form.
+const version = 1
+
+// List returns every record, the oldest first. A file that cannot be
+// understood is ErrDamaged, and allows nothing.
+func (s *Store) List() ([]Record, error) {
+	if _, err := os.Lstat(s.dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err := safefile.PrivateDir(s.dir); err != nil {
+		return nil, s.damaged(err)
+	}
+	data, err := safefile.ReadPrivate(s.Path(), maxFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, s.damaged(err)
+	}
+	var c content
+	dec := json.NewDecoder(strings.NewReader(string(data)))
+	dec.DisallowUnknownFields() // what is not understood might narrow what was allowed
+	if err := dec.Decode(&c); err != nil {
+		return nil, s.damaged(err)
+	}
+	if dec.More() || c.Version != version {
+		return nil, s.damaged(fmt.Errorf("it is not of a form that this version of pollux knows"))
+	}
+	for _, r := range c.Records {
+		if r.Extension == "" || r.Source == "" || r.Answer != Always && r.Answer != Never {
+			return nil, s.damaged(errors.New("it holds a record that pollux did not write"))
+		}
+	}
+	return c.Records, nil
+}
+
+func (s *Store) damaged(err error) error {
+	return fmt.Errorf("%w, so that nothing is allowed: %q: %w; look at the file, or forget all answers with: pollux extensions consent revoke --all", ErrDamaged, s.Path(), err)
+}
+
+// Lookup says what was kept about a subject.
+func (s *Store) Lookup(subject Subject) (Verdict, error) {
+	records, err := s.List()
+	if err != nil {
+		return Verdict{}, err
+	}
+	return judge(subject, records), nil
+}
+
+// judge is the rule of SPEC S-2. A refusal outweighs everything; then the
+// newest record of the same content decides.
+func judge(subject Subject, records []Record) Verdict {
+	var latest, same *Record
+	for i := range records {
+		r := &records[i]
+		switch {
+		case !strings.EqualFold(r.Extension, subject.Extension) || r.Source != subject.Source:
+		case r.Answer == Never:
+			return Verdict{Status: Denied, Record: r}
+		default:
+			latest = r
+			if r.Content == subject.Content {
+				same = r
+			}
+		}
+	}
+	switch {
+	case latest == nil:
+		return Verdict{Status: NotAsked}
+	case same == nil:
+		return Verdict{Status: Changed, Record: latest, Change: subject.Permissions.Compare(latest.Permissions)}
+	case !same.Permissions.Covers(subject.Permissions):
+		return Verdict{Status: Wider, Record: same, Change: subject.Permissions.Compare(same.Permissions)}
+	}
+	return Verdict{Status: Allowed, Record: same}
+}
+
+// Grant keeps an answer, Always or Never, in place of those about the same
+// extension, source and content. Once is nothing to keep, and an error. Whoever calls it has
+// asked the user, and made sure that no model's shell is at it.
+func (s *Store) Grant(ctx context.Context, subject Subject, answer Answer, via string) error {
+	if answer != Always && answer != Never {
+		return fmt.Errorf("%q is no answer to be kept", answer)
+	}
+	return s.change(ctx, func(records []Record) []Record {
+		records = slices.DeleteFunc(records, func(r Record) bool {
+			return strings.EqualFold(r.Extension, subject.Extension) && r.Source == subject.Source && (r.Content == subject.Content || r.Answer == Never)
+		})
+		records = append(records, Record{Subject: subject, Answer: answer, Time: s.now().UTC().Truncate(time.Second), Via: via})
+		return records[max(0, len(records)-maxRecords):]
+	})
+}
+
+// Revoke forgets every answer about an extension, from any source, and says how many there were.
+func (s *Store) Revoke(ctx context.Context, extension string) (n int, err error) {
+	err = s.change(ctx, func(records []Record) []Record {
+		kept := slices.DeleteFunc(slices.Clone(records), func(r Record) bool { return strings.EqualFold(r.Extension, extension) })
+		n = len(records) - len(kept)
+		return kept
+	})
+	return n, err
+}
+
+// RevokeAll forgets every answer, also where they cannot be read.
+func (s *Store) RevokeAll(ctx context.Context) error {
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return s.write(nil)
+}
+
+// change replaces the records under the lock.
+func (s *Store) change(ctx context.Context, f func([]Record) []Record) error {
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	records, err := s.List()
+	if err != nil {
+		return err
+	}
+	return s.write(f(records))
+}
+
+func (s *Store) write(records []Record) error {
+	data, err := json.MarshalIndent(content{version, append([]Record{}, records...)}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return safefile.Write(s.Path(), append(data, '\n'), nil)
+}
+
+// lock waits for the store's lock, which ends with the process that has it.
+func (s *Store) lock(ctx context.Context) (func(), error) {
+	if err := safefile.PrivateDir(s.dir); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(filepath.Join(s.dir, "consent.lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("the answers cannot be changed: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, lockWait)
+	defer cancel()
+	for {
+		ok, err := safefile.TryLock(f)
+		if err == nil && ok {
+			return func() { f.Close() }, nil
+		}
+		if err == nil {
+			select {
+			case <-ctx.Done():
+				err = errors.New("another pollux is changing them; try again")
+			case <-time.After(5 * time.Millisecond):
+				continue
+			}
+		}
+		f.Close()
+		return nil, fmt.Errorf("the answers cannot be changed: %w", err)
+	}
+}

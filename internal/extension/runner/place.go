@@ -1,0 +1,88 @@
+package runner
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pollux-companion/pollux/internal/extension/manifest"
+)
+
+// place finds the tool's workspace and working folder (SPEC E-2). Where the
+// workspace would be the home folder, one above it or the root, it is none,
+// and permissions that mean it are refused.
+func place(q Request, p manifest.Permissions) (workspace, dir string, err error) {
+	means := p.Read == manifest.Workspace || p.Write == manifest.Workspace
+	refuse := func(format string, args ...any) (string, string, error) {
+		return "", "", &RefusedError{Why: BecausePlace, Extension: q.Extension, Tool: q.Tool, Text: fmt.Sprintf(format, args...)}
+	}
+	if !filepath.IsAbs(q.WorkDir) {
+		return refuse("the working folder %q is not absolute", q.WorkDir)
+	}
+	dir, err = filepath.EvalSymlinks(q.WorkDir)
+	if err != nil {
+		return refuse("the working folder %q is gone; go to another one", q.WorkDir)
+	}
+	workspace = nearestRoot(dir, q.Roots)
+	home, err := os.UserHomeDir()
+	if err == nil {
+		if real, err := filepath.EvalSymlinks(home); err == nil {
+			home = real
+		}
+	}
+	if filepath.Dir(workspace) != workspace && (err != nil || !within(home, workspace)) {
+		return workspace, workspace, nil
+	}
+	if means {
+		return refuse("tools of %q work in a workspace, and the folder %q is none: it holds your whole home folder or more; go to a folder of the project's own", q.Extension, workspace)
+	}
+	return "", dir, nil
+}
+
+// nearestRoot is the deepest root that holds dir, or dir itself.
+func nearestRoot(dir string, roots []string) string {
+	best := ""
+	for _, root := range roots {
+		if real, err := filepath.EvalSymlinks(root); err == nil && filepath.IsAbs(real) && within(dir, real) && len(real) > len(best) {
+			best = real
+		}
+	}
+	if best == "" {
+		return dir
+	}
+	return best
+}
+
+// within says whether path is dir or lies below it; both canonical.
+func within(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// ownVariables are those that the sandbox sets, which no setting replaces.
+func ownVariables() []string {
+	return []string{"PATH", "HOME", "TMPDIR", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TERM",
+		"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "PYTHONDONTWRITEBYTECODE"}
+}
+
+// environment is what a tool gets beyond the sandbox's own variables: the
+// settings that its extension declares, and nothing of the user's otherwise.
+func (r *Runner) environment(p *plan) ([]string, error) {
+	env := []string{"PYTHONDONTWRITEBYTECODE=1"} // what was not hashed is neither written nor read
+	for _, s := range p.content.manifest.Settings {
+		if slices.Contains(ownVariables(), strings.ToUpper(s.EnvVar)) || strings.ContainsAny(s.EnvVar, "=\x00") || s.EnvVar == "" {
+			r.o.Log.Warn("a setting would replace a variable of the sandbox's", "extension", p.x.Name, "variable", s.EnvVar)
+			continue
+		}
+		value, ok, err := r.o.Store.Secret(p.x, s)
+		if err != nil {
+			return nil, fmt.Errorf("the setting %q of %q cannot be read: %w", s.Name, p.x.Name, err)
+		}
+		if ok && !strings.ContainsRune(value, 0) {
+			env = append(env, s.EnvVar+"="+value)
+		}
+	}
+	return env, nil
+}

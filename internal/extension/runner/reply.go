@@ -1,0 +1,134 @@
+package runner
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/pollux-companion/pollux/internal/extension/store"
+	"github.com/pollux-companion/pollux/internal/sandbox"
+)
+
+// maxStderr is how much of a tool's standard error a model gets: its end.
+const maxStderr = 4000
+
+// Reply puts what Run returned into one text for a model, of at most max
+// bytes; failed says that it tells of a failure. A good answer is given as it
+// came (JSON byte for byte), with nothing around it. Everything else says what
+// went wrong, whose business it is, and what to try next.
+func Reply(result *Result, err error, max int) (text string, failed bool) {
+	switch {
+	case err == nil && result != nil:
+		return answer(result, max), false
+	case result != nil:
+		return failure(result, err, max), true
+	}
+	text = err.Error()
+	var refused *RefusedError
+	var arguments *ArgumentError
+	switch {
+	case errors.As(err, &arguments):
+		text += "\nCorrect the arguments and call the tool again."
+	case errors.As(err, new(*UnknownToolError)), errors.As(err, new(*store.NotFoundError)):
+	case errors.As(err, &refused) && refused.Why == BecauseConsent:
+		text += "\nThis is the user's decision. Tell them; do not try to get the same result another way."
+	case errors.Is(err, sandbox.ErrUnsupported), errors.Is(err, sandbox.ErrSetup), errors.Is(err, sandbox.ErrPolicy), errors.Is(err, sandbox.ErrCommand):
+		text = "The tool was not run: " + text + "\nCalling it again will not help; tell the user."
+	}
+	return clip(text, max), true
+}
+
+// answer is the text of a tool that did well.
+func answer(r *Result, max int) string {
+	if r.JSON != nil {
+		if len(r.JSON) <= max {
+			return string(r.JSON)
+		}
+		return clip(fmt.Sprintf("The answer has %d bytes, more than the %d that fit; it begins and ends like this:\n%s", len(r.JSON), max, r.JSON), max)
+	}
+	text := r.Text
+	if r.NotJSON != "" {
+		text = fmt.Sprintf("The tool should answer JSON, but %s. It printed:\n%s", r.NotJSON, text)
+	}
+	if strings.TrimSpace(text) == "" {
+		text = "The tool ended well and printed nothing."
+	}
+	return clip(text+hints(r), max)
+}
+
+// failure is the text of a tool that did not do well.
+func failure(r *Result, err error, max int) string {
+	var b strings.Builder
+	b.WriteString(sentence(err.Error()))
+	if r.Limit != nil {
+		switch r.Limit.Kind {
+		case "time":
+			b.WriteString("\nAsk it for less at a time.")
+		case "output":
+			b.WriteString("\nAsk it for less, or for a part.")
+		}
+	}
+	b.WriteString(hints(r))
+	if text := strings.TrimSpace(r.Stderr); text != "" {
+		fmt.Fprintf(&b, "\nIts standard error:\n%s", tail(text, maxStderr))
+	}
+	if text := strings.TrimSpace(r.Text); text != "" {
+		fmt.Fprintf(&b, "\nIt had printed:\n%s", text)
+	}
+	return clip(b.String(), max)
+}
+
+// hints says what the sandbox kept the tool from, which explains many failures.
+func hints(r *Result) string {
+	var b strings.Builder
+	for i, d := range r.Denials {
+		if i == 5 {
+			fmt.Fprintf(&b, "\n%d more contacts were refused.", len(r.Denials)-i)
+			break
+		}
+		fmt.Fprintf(&b, "\nThe sandbox refused it a contact with %s: %s.", d.Host, strings.TrimSuffix(d.Why, "."))
+	}
+	for _, q := range r.Quarantined {
+		fmt.Fprintf(&b, "\nIt touched the protected name %q, which was undone.", q.Path)
+	}
+	return b.String()
+}
+
+func sentence(text string) string {
+	if text == "" {
+		return text
+	}
+	return strings.ToUpper(text[:1]) + text[1:] + "."
+}
+
+// tail is the end of a text, from a line's beginning where there is one.
+func tail(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	text = text[len(text)-n:]
+	if _, rest, ok := strings.Cut(text, "\n"); ok {
+		text = rest
+	}
+	return "…\n" + strings.ToValidUTF8(text, "")
+}
+
+// clip shortens a text to n bytes: its first quarter and its end, with a note
+// of what is missing between.
+func clip(text string, n int) string {
+	if n <= 0 || len(text) <= n {
+		return text
+	}
+	note := fmt.Sprintf("\n… %d bytes left out …\n", len(text)-n)
+	room := max(0, n-len(note)-16)
+	head, end := room/4, len(text)-(room-room/4)
+	for head > 0 && !utf8.RuneStart(text[head]) {
+		head--
+	}
+	for end < len(text) && !utf8.RuneStart(text[end]) {
+		end++
+	}
+	out := text[:head] + note + text[end:]
+	return out[:min(len(out), n)]
+}

@@ -1,0 +1,159 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"net"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/pollux-companion/pollux/internal/extension/audit"
+	"github.com/pollux-companion/pollux/internal/sandbox"
+)
+
+// The runtimes of a manifest.
+const (
+	runtimeNode   = "node"
+	runtimePython = "python"
+	runtimeShell  = "shell"
+)
+
+// program is what runs a runtime's scripts, as it is looked up in PATH.
+func program(runtime string) string {
+	switch runtime {
+	case runtimeNode:
+		return "node"
+	case runtimePython:
+		return "python3"
+	}
+	return "sh"
+}
+
+// merge puts the fields of a that are set before those of b.
+func merge(a, b sandbox.Limits) sandbox.Limits {
+	pick := func(a *int64, b int64) {
+		if *a == 0 {
+			*a = b
+		}
+	}
+	if a.Time == 0 {
+		a.Time = b.Time
+	}
+	if a.CPU == 0 {
+		a.CPU = b.CPU
+	}
+	if a.Processes == 0 {
+		a.Processes = b.Processes
+	}
+	if a.Files == 0 {
+		a.Files = b.Files
+	}
+	pick(&a.Memory, b.Memory)
+	pick(&a.Scratch, b.Scratch)
+	pick(&a.FileSize, b.FileSize)
+	pick(&a.Output, b.Output)
+	return a
+}
+
+// command is what the sandbox is given.
+func (p *plan) command() sandbox.Command {
+	script := filepath.Join(p.content.dir, filepath.FromSlash(p.tool.Executable))
+	return sandbox.Command{
+		Args:      append([]string{program(p.tool.Runtime), script}, p.args...),
+		Dir:       p.dir,
+		Workspace: p.workspace,
+		Env:       p.env,
+		Copies:    []sandbox.Copy{{Dir: p.content.dir, Files: p.content.files}},
+		Limits:    p.limits,
+	}
+}
+
+// run runs the plan's tool in its sandbox.
+func (r *Runner) run(ctx context.Context, p *plan) (*Result, error) {
+	if p.q.Unsafe {
+		return r.runUnsafe(ctx, p)
+	}
+	raw, err := r.o.Sandbox.Run(ctx, p.subject.Permissions, p.command())
+	if err != nil {
+		return nil, err
+	}
+	return p.result(raw), nil
+}
+
+// result puts a command's end into the terms of tools.
+func (p *plan) result(raw *sandbox.Result) *Result {
+	result := &Result{
+		Extension: p.x.Name, Version: p.subject.Version, Tool: p.tool.Name,
+		Text: strings.ToValidUTF8(string(raw.Stdout), "\uFFFD"), Stderr: strings.ToValidUTF8(string(raw.Stderr), "\uFFFD"), Stdout: raw.Stdout,
+		Code: raw.Code, Signal: raw.Signal, Limit: raw.Limit, Denials: raw.Denials, Quarantined: raw.Quarantined,
+		Elapsed: raw.Elapsed, Memory: raw.Memory, Assurance: string(raw.Assurance), Workspace: p.workspace,
+	}
+	if p.tool.Output == "json" {
+		result.JSON, result.NotJSON = oneValue(raw.Stdout, raw.Limit != nil)
+	}
+	return result
+}
+
+// entry is what the audit log gets about a plan.
+func (p *plan) entry(event audit.Event, id string) audit.Entry {
+	e := audit.Entry{Event: event, Run: id, By: p.by, Extension: p.q.Extension, Tool: p.q.Tool, Args: p.names, Workspace: p.workspace}
+	if p.x != nil {
+		e.Extension = p.x.Name
+	}
+	if p.subject.Extension != "" {
+		e.Version, e.Content, e.Policy = p.subject.Version, p.subject.Content, PolicyHash(p.subject.Permissions)
+		if p.subject.Linked() {
+			e.Content = "link"
+		}
+	}
+	return e
+}
+
+// refused records that nothing was run.
+func (r *Runner) refused(p *plan, q Request, err error) {
+	e := p.entry(audit.Refused, "")
+	e.Why = err.Error()
+	if wrong := (*ArgumentError)(nil); errors.As(err, &wrong) {
+		e.Why = "the arguments do not fit" // names of a model's invention are no names
+	}
+	if err := r.o.Audit.Append(e); err != nil {
+		r.o.Log.Error("a refusal was not recorded", "extension", q.Extension, "err", err)
+	}
+}
+
+// note records an answer.
+func (r *Runner) note(p *plan, why string) {
+	e := p.entry(audit.Consent, "")
+	e.Args, e.Why = nil, why
+	if err := r.o.Audit.Append(e); err != nil {
+		r.o.Log.Error("an answer was not recorded", "extension", p.x.Name, "err", err)
+	}
+}
+
+// record writes how a run ended, and what was denied to it.
+func (r *Runner) record(p *plan, id string, result *Result, runErr error) error {
+	e := p.entry(audit.Ended, id)
+	var all error
+	switch {
+	case result != nil:
+		e.Milliseconds, e.Exit, e.Signal, e.Assurance = result.Elapsed.Milliseconds(), &result.Code, result.Signal, result.Assurance
+		e.Stdout, e.Stderr = int64(len(result.Stdout)), int64(len(result.Stderr))
+		if result.Limit != nil {
+			e.Limit = result.Limit.Kind
+		}
+		for _, d := range result.Denials {
+			host := p.entry(audit.Host, id)
+			host.Args, host.Target, host.Count, host.Why = nil, d.Host, d.Count, d.Why
+			if d.Port != 0 {
+				host.Target = net.JoinHostPort(d.Host, strconv.Itoa(d.Port))
+			}
+			all = errors.Join(all, r.o.Audit.Append(host))
+		}
+	case errors.Is(runErr, context.Canceled), errors.Is(runErr, context.DeadlineExceeded):
+		e.Why = "it was cancelled"
+	default:
+		e.Event, e.Why = audit.Refused, runErr.Error()
+	}
+	return errors.Join(all, r.o.Audit.Append(e))
+}

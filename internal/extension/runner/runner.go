@@ -1,0 +1,308 @@
+// Package runner runs one tool of one extension as a model would: it reads the
+// extension once, asks for consent to exactly what it read, runs exactly that
+// in the sandbox that its permissions describe, records it, and says what came
+// of it in a form that helps the caller correct itself (SPEC X-1, S-1 to S-3).
+package runner
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/extension/audit"
+	"github.com/pollux-companion/pollux/internal/extension/consent"
+	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/extension/store"
+	"github.com/pollux-companion/pollux/internal/sandbox"
+)
+
+// Options of New. Store, Consent, Audit and Sandbox are required.
+type Options struct {
+	// Store finds the extensions.
+	Store *store.Store
+	// Consent keeps what the user agreed to.
+	Consent *consent.Store
+	// Asker asks where nothing was kept; nil asks nobody, and what was not agreed to is refused.
+	Asker consent.Asker
+	// Audit records runs and refusals. Where it cannot be written nothing is run.
+	Audit *audit.Log
+	// Sandbox runs the tools.
+	Sandbox *sandbox.Sandbox
+	// Limits of a run; fields that are 0 have the sandbox's defaults.
+	Limits sandbox.Limits
+	// By names who asks, for the audit log and the question: "" is the user.
+	By string
+	// Log gets what is of use to somebody who looks for a fault; never arguments or output. nil for nobody.
+	Log *slog.Logger
+}
+
+// A Runner runs tools. Its methods may be used from several goroutines; each
+// call reads the disk anew.
+type Runner struct{ o Options }
+
+// New makes a Runner.
+func New(o Options) *Runner {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Runner{o: o}
+}
+
+// A Request is one call of a tool.
+type Request struct {
+	Extension, Tool string
+	// Args are the arguments as one JSON object; nil or empty is none.
+	Args json.RawMessage
+	// TextArgs are arguments as somebody typed them, read by their declared
+	// types: text for a string, JSON for a list. They are added to Args.
+	TextArgs []TextArg
+	// WorkDir is the folder that the caller works in, absolute.
+	WorkDir string
+	// Roots are the folders that are known as workspaces, absolute; the nearest
+	// one that holds WorkDir is the tool's workspace, else WorkDir is (SPEC E-2).
+	Roots []string
+	// Limits that are not 0 come before those of the Options.
+	Limits sandbox.Limits
+	// Agreed says that the user agreed to this one run beforehand.
+	Agreed bool
+	// Unsafe runs the tool without any sandbox, as the user said in so many words. Consent is needed all the same.
+	Unsafe bool
+}
+
+// A TextArg is an argument as it was typed.
+type TextArg struct{ Name, Value string }
+
+// A Result is what came of a tool that was run.
+type Result struct {
+	Extension, Version, Tool string
+	// JSON is the answer of a tool that answers JSON: one value, exactly as it
+	// was printed. nil when it is none; then NotJSON says why, and Text has what came.
+	JSON    json.RawMessage
+	NotJSON string
+	// Text is what the tool printed, as valid UTF-8.
+	Text string
+	// Stderr is what it wrote to standard error, as valid UTF-8.
+	Stderr string
+	// Stdout is what it printed, byte for byte.
+	Stdout []byte
+	// Code is the exit code: the tool's own, 128+n when signal n ended it, 137 when a limit did.
+	Code   int
+	Signal int
+	// Limit is the limit that ended it; nil for none. The output is then cut off.
+	Limit       *sandbox.LimitError
+	Denials     []sandbox.Denial     // contacts that were refused
+	Quarantined []sandbox.Quarantine // what it made under protected names
+	Elapsed     time.Duration
+	Memory      int64  // the most that one process held, in bytes
+	Assurance   string // full or reduced; none when it ran without a sandbox
+	Workspace   string // where it ran; "" when it had none
+}
+
+// Run runs one tool and waits for it. The error says why it was not run
+// (UnknownToolError, ArgumentError, store.NotFoundError, RefusedError,
+// sandbox errors), or what became of it: a *FailedError when it ended other
+// than well, and then the Result is there, too. Nothing of the tool is left
+// when Run returns.
+func (r *Runner) Run(ctx context.Context, q Request) (*Result, error) {
+	p, err := r.prepare(q)
+	if err == nil {
+		err = r.agree(ctx, p)
+	}
+	if err != nil {
+		r.refused(p, q, err)
+		return nil, err
+	}
+	id := rand.Text()[:13]
+	if err := r.o.Audit.Append(p.entry(audit.Started, id)); err != nil {
+		return nil, err
+	}
+	result, err := r.run(ctx, p)
+	if err := r.record(p, id, result, err); err != nil {
+		r.o.Log.Error("a run was not recorded", "extension", q.Extension, "tool", q.Tool, "err", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return result, result.failure()
+}
+
+// A plan is a request that was understood, with the extension's content as it was read.
+type plan struct {
+	q         Request
+	by        string
+	x         *store.Extension
+	content   *snapshot
+	tool      manifest.Tool
+	subject   consent.Subject
+	args      []string // of the command line, after the script
+	names     []string // of the arguments
+	workspace string
+	dir       string
+	limits    sandbox.Limits
+	env       []string
+}
+
+// prepare finds and checks everything that can be known before the user is
+// asked. It returns what it knows also with an error.
+func (r *Runner) prepare(q Request) (*plan, error) {
+	p, err := r.read(q)
+	if err != nil {
+		return p, err
+	}
+	m := p.content.manifest
+	tool, ok := m.Tool(q.Tool)
+	if !ok {
+		return p, unknownTool(m, q.Tool)
+	}
+	p.tool = tool
+	if p.args, p.names, err = arguments(tool, q.Args, q.TextArgs); err != nil {
+		return p, err
+	}
+	if p.workspace, p.dir, err = place(q, m.Permissions); err != nil {
+		return p, err
+	}
+	p.env, err = r.environment(p)
+	return p, err
+}
+
+// read finds the extension and reads its content.
+func (r *Runner) read(q Request) (*plan, error) {
+	p := &plan{q: q, by: r.o.By, limits: merge(q.Limits, r.o.Limits)}
+	x, err := r.o.Store.Get(q.Extension)
+	if err != nil {
+		return p, err
+	}
+	p.x = x
+	if err := usable(x); err != nil {
+		return p, err
+	}
+	if p.content, err = take(x.Dir); err != nil {
+		return p, fmt.Errorf("the extension %q cannot be read: %w", x.Name, err)
+	}
+	m := p.content.manifest
+	if m.Name != x.Name {
+		return p, fmt.Errorf("the extension %q was replaced by %q this moment; try again", x.Name, manifest.Printable(m.Name))
+	}
+	p.subject = consent.About(x, m, p.content.tree.ConsentHash())
+	return p, nil
+}
+
+// usable refuses what is installed and must not run.
+func usable(x *store.Extension) error {
+	switch {
+	case x.Problem != "":
+		return &RefusedError{Why: BecauseBroken, Extension: x.Name, Text: fmt.Sprintf("the extension %q does not load: %s", x.Name, x.Problem)}
+	case !x.EnabledHere:
+		return &RefusedError{Why: BecauseDisabled, Extension: x.Name, Text: fmt.Sprintf("the extension %q is disabled here; enable it with: pollux extensions enable %s", x.Name, x.Name)}
+	}
+	return nil
+}
+
+// Tools lists the tools that may be called here, with their extensions: of
+// extensions that load and are enabled, whether or not consent was given.
+func (r *Runner) Tools() ([]*store.Extension, error) {
+	list, err := r.o.Store.List()
+	return slices.DeleteFunc(list, func(x *store.Extension) bool { return usable(x) != nil || len(x.Manifest.Tools) == 0 }), err
+}
+
+// Agree makes sure, without running anything, that the user has agreed to an
+// extension's tools, and asks them where that is needed. The Tool and arguments of q may be empty.
+func (r *Runner) Agree(ctx context.Context, q Request) error {
+	p, err := r.read(q)
+	if err == nil {
+		p.tool, _ = p.content.manifest.Tool(q.Tool)         // only for the question's wording
+		p.workspace, _, _ = place(q, p.subject.Permissions) // likewise
+		err = r.agree(ctx, p)
+	}
+	if err != nil {
+		r.refused(p, q, err)
+	}
+	return err
+}
+
+// Consented says whether the user has agreed to the tools of an extension as
+// it lies there now. It asks nobody; what cannot be known is no.
+func (r *Runner) Consented(x *store.Extension) (bool, error) {
+	subject, err := consent.Of(x)
+	if err != nil {
+		return false, err
+	}
+	v, err := r.o.Consent.Lookup(subject)
+	return err == nil && v.Status == consent.Allowed, err
+}
+
+// agree makes sure that the user has agreed to the plan.
+func (r *Runner) agree(ctx context.Context, p *plan) error {
+	verdict, err := r.o.Consent.Lookup(p.subject)
+	if err != nil {
+		return &RefusedError{Why: BecauseConsent, Extension: p.x.Name, Text: err.Error(), Err: err}
+	}
+	switch {
+	case verdict.Status == consent.Allowed:
+		return nil
+	case verdict.Status == consent.Denied:
+		return p.refuse(fmt.Sprintf("you have refused for good to run tools of %q; pollux extensions consent revoke %s has pollux ask again", p.x.Name, p.x.Name), nil)
+	case p.q.Agreed:
+		return nil
+	case r.o.Asker == nil:
+		return p.refuse(needed(p), consent.ErrNobody)
+	}
+	answer, err := r.o.Asker.Ask(ctx, p.question(verdict))
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		return p.refuse(fmt.Sprintf("%s (%v)", needed(p), err), err)
+	}
+	return r.settle(ctx, p, answer)
+}
+
+// settle keeps an answer, and is nil when the tool may run.
+func (r *Runner) settle(ctx context.Context, p *plan, answer consent.Answer) error {
+	switch answer {
+	case consent.Once:
+		return nil
+	case consent.Always:
+		if err := r.o.Consent.Grant(ctx, p.subject, answer, "question"); err != nil {
+			return err
+		}
+		r.note(p, "allowed for this content")
+		return nil
+	case consent.Never:
+		if err := r.o.Consent.Grant(ctx, p.subject, answer, "question"); err != nil {
+			r.o.Log.Error("a refusal was not kept", "extension", p.x.Name, "err", err)
+		}
+		r.note(p, "refused for good")
+		return p.refuse(fmt.Sprintf("you have refused for good to run tools of %q", p.x.Name), nil)
+	}
+	return p.refuse(fmt.Sprintf("you did not agree to run tools of %q", p.x.Name), nil)
+}
+
+// needed says what would allow the run.
+func needed(p *plan) string {
+	return fmt.Sprintf("the user has not agreed that tools of %q may run; the user, not a model, allows it with: pollux extensions consent grant %s", p.x.Name, p.x.Name)
+}
+
+func (p *plan) refuse(text string, err error) error {
+	return &RefusedError{Why: BecauseConsent, Extension: p.x.Name, Tool: p.tool.Name, Text: text, Err: err}
+}
+
+func (p *plan) question(v consent.Verdict) consent.Question {
+	return consent.Question{Subject: p.subject, Verdict: v, Description: p.content.manifest.Description, Tool: p.tool, Workspace: p.workspace, By: p.by}
+}
+
+// PolicyHash names a set of permissions in the audit log.
+func PolicyHash(p manifest.Permissions) string {
+	data, err := json.Marshal(p)
+	if err != nil {
+		return "" // every value of the type can be written
+	}
+	sum := sha256.Sum256(data)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
