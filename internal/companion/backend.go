@@ -118,12 +118,17 @@ func (b backend) Sessions() []control.Session {
 
 func (b backend) Diffs() []control.Diff {
 	var diffs []control.Diff
+	unsaved := map[string]bool{}
+	for _, f := range b.c.store.Snapshot().Files {
+		unsaved[f.Path] = f.Dirty
+	}
 	for _, d := range b.c.reg.Pending() {
 		p := d.Proposal()
-		text, _ := d.Text()
+		text, version := d.Text()
 		diffs = append(diffs, control.Diff{
 			ID: d.ID(), Path: p.Path, IsNew: p.IsNew, Title: p.Title,
 			Owner: d.Label(), Opened: d.Opened(), Edited: text != p.New,
+			Version: version, Unsaved: unsaved[p.Path],
 		})
 	}
 	return diffs

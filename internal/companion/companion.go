@@ -19,6 +19,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/editor/lsp"
 	"github.com/pollux-companion/pollux/internal/editor/web"
+	"github.com/pollux-companion/pollux/internal/history"
 	"github.com/pollux-companion/pollux/internal/settings"
 	"github.com/pollux-companion/pollux/internal/workspace"
 )
@@ -80,6 +81,7 @@ type Companion struct {
 	reg     *review.Registry
 	agent   *gemini.Server
 	past    web.History       // nil when nothing is kept
+	kept    *history.History  // likewise
 	resume  *discovery.Resume // nil when nothing is kept for a next start
 	journal *journal          // nil without resume
 	record  discovery.Record  // what a next start may take over
@@ -94,6 +96,8 @@ type Companion struct {
 	serving []func()   // the servers, each on its listener
 	undo    []step     // what Stop does, in the order of starting
 	once    sync.Once
+
+	reviewers reviewers
 
 	pages      sync.Mutex  // guards the below; taken before mu
 	page       *web.Server // nil until it is needed, where there is an Editor

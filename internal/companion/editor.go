@@ -100,6 +100,9 @@ func (v pageView) Show(ctx context.Context, d *review.Diff) error {
 	if page.Pages() > 0 {
 		return page.Show(ctx, d)
 	}
+	if v.c.reviewers.looking() {
+		return nil
+	}
 	return v.Bring(ctx) // the page finds the diff when it comes
 }
 

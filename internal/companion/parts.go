@@ -80,12 +80,19 @@ func (c *Companion) pageSessions() []web.Session {
 	return list
 }
 
-// lateView hands the registry's calls to the page, which is made after the registry that it shows.
+// lateView hands the registry's calls to the page, which is made after the registry that it shows. A diff that
+// no page shows is shown all the same where a reviewer is attached.
 type lateView struct{ c *Companion }
 
-func (v lateView) Show(ctx context.Context, d *review.Diff) error { return v.c.page.Show(ctx, d) }
-func (v lateView) ShowNow(d *review.Diff) error                   { return v.c.page.ShowNow(d) }
-func (v lateView) Close(d *review.Diff, o review.Outcome)         { v.c.page.Close(d, o) }
+func (v lateView) Show(_ context.Context, d *review.Diff) error { return v.ShowNow(d) }
+func (v lateView) ShowNow(d *review.Diff) error {
+	err := v.c.page.ShowNow(d)
+	if err != nil && v.c.reviewers.looking() {
+		return nil
+	}
+	return err
+}
+func (v lateView) Close(d *review.Diff, o review.Outcome) { v.c.page.Close(d, o) }
 func (v lateView) Content(ctx context.Context, d *review.Diff) (string, bool) {
 	return v.c.page.Content(ctx, d)
 }

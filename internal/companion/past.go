@@ -18,6 +18,7 @@ func (c *Companion) startHistory() error {
 		MaxEntries: o.Entries,
 		MaxBytes:   o.Bytes,
 		MaxAge:     o.Age,
+		Changed:    c.pastChanged,
 	})
 	if err != nil {
 		c.o.Log.Warn("past proposals are not kept", "err", err)
@@ -25,7 +26,7 @@ func (c *Companion) startHistory() error {
 	}
 	h.Follow(c.reg)
 	c.onStop("history", h.Close)
-	c.past = past{h}
+	c.past, c.kept = past{h}, h
 	return nil
 }
 

@@ -45,6 +45,7 @@ func (c *Companion) startCore() error {
 		o.View, o.ShowTimeout = c.o.Editor, showWithin
 	}
 	c.reg = review.New(o)
+	c.followReviews()
 	if mode := review.Mode(c.o.Settings.DiffMode); mode != "" && mode != review.Ask {
 		c.reg.SetRule(review.Rule{Mode: mode})
 	}

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/creachadair/jrpc2"
@@ -34,18 +34,19 @@ const settling = 2 * time.Second
 type Client struct {
 	Status Status // as it was when it was dialled
 	rpc    *jrpc2.Client
+	opened atomic.Pointer[func()] // of Propose
 }
 
 // Dial joins the companion behind a socket.
 func Dial(ctx context.Context, path string) (*Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, "unix", path)
+	conn, err := dial(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{rpc: jrpc2.NewClient(rpc.NewChannel(conn, conn, nil), nil)}
+	c := &Client{}
+	c.rpc = jrpc2.NewClient(rpc.NewChannel(conn, conn, nil), &jrpc2.ClientOptions{OnNotify: c.notified})
 	if err := c.call(ctx, methodStatus, empty{}, &c.Status); err != nil {
 		c.Close()
 		return nil, err
@@ -78,7 +79,11 @@ func (c *Client) Diffs(ctx context.Context) (v []Diff, err error) {
 
 // Decide settles a proposal.
 func (c *Client) Decide(ctx context.Context, d Decision) error {
-	return c.call(ctx, methodDecide, decideParams{d, inAgent()}, &empty{})
+	p := decideParams{ID: d.ID, Accept: d.Accept, InAgent: inAgent()}
+	if d.Content != nil {
+		p.Content, p.HasText = []byte(*d.Content), true
+	}
+	return c.call(ctx, methodDecide, p, &empty{})
 }
 
 // Open shows a file in the companion's editor.

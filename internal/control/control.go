@@ -22,7 +22,24 @@ const (
 	methodContext  = "context"
 	methodPage     = "page"
 	methodEnv      = "env"
+	methodTold     = "told"    // the context as CLIs are told it
+	methodPropose  = "propose" // pollux diff
+
+	// Those of a reviewer.
+	methodAttach  = "attach"
+	methodWatch   = "watch"
+	methodTexts   = "texts"
+	methodText    = "text"
+	methodEdit    = "edit"
+	methodRule    = "rule"
+	methodHistory = "history"
+	methodEntry   = "entry"
+	methodUndo    = "undo"
 )
+
+// noteOpened tells who proposes that the proposal is open now. It is the only message from the companion's side
+// that is no answer.
+const noteOpened = "opened"
 
 // A Status says which companion this is.
 type Status struct {
@@ -51,6 +68,10 @@ type Diff struct {
 	Owner  string    `json:"owner"` // the session's label
 	Opened time.Time `json:"opened"`
 	Edited bool      `json:"edited,omitempty"`
+	// Version grows with each edit.
+	Version int `json:"version,omitempty"`
+	// Unsaved says that an editor has unsaved changes of the file (SPEC F-8).
+	Unsaved bool `json:"unsaved,omitempty"`
 }
 
 // A Decision settles a diff. Content replaces the text as it stands when Accept is set and Content is not nil.
@@ -95,15 +116,25 @@ type Backend interface {
 	// Ask returns the choice, or nil when the person made none.
 	Ask(context.Context, Question) (*string, error)
 	Context() *state.Snapshot
+	// Told returns the parameters of ide/contextUpdate as CLIs get them, as soon as they are not seen, or
+	// when ctx ends.
+	Told(ctx context.Context, seen string) (params string)
 	// Page returns a fresh address of the editor page, good for one use.
 	Page() (string, error)
+	// Propose shows a proposal and waits for its outcome; opened is called in between. When ctx ends
+	// it takes the proposal back.
+	Propose(ctx context.Context, p Proposal, opened func()) (Answer, error)
+	Reviewing
 }
 
 // Clients say whether they run in an agent's shell, as far as they know; see ErrFromAgent.
 type (
 	decideParams struct {
-		Decision
-		InAgent bool `json:"inAgent,omitempty"`
+		ID      string `json:"id"`
+		Accept  bool   `json:"accept"`
+		Content []byte `json:"content,omitempty"` // bytes: JSON makes six of a "<"
+		HasText bool   `json:"hasText,omitempty"`
+		InAgent bool   `json:"inAgent,omitempty"`
 	}
 	pageParams struct {
 		InAgent bool `json:"inAgent,omitempty"`

@@ -18,6 +18,7 @@ import (
 
 // fake is a companion of a test's.
 type fake struct {
+	*reviewed
 	status  Status
 	agent   int // the process of its only session
 	decided []Decision
@@ -71,7 +72,7 @@ func listen(t *testing.T, dirs []string, b Backend) *Server {
 // SPEC §11.1: each method, there and back.
 func TestMethods(t *testing.T) {
 	dirs := []string{shortDir(t)}
-	f := &fake{status: Status{PID: 1, Version: "v", Editor: "pollux", Roots: []string{"/r"}, Started: time.Unix(5, 0).UTC()}}
+	f := &fake{reviewed: newReviewed(), status: Status{PID: 1, Version: "v", Editor: "pollux", Roots: []string{"/r"}, Started: time.Unix(5, 0).UTC()}}
 	s := listen(t, dirs, f)
 	ctx := t.Context()
 	c, err := Dial(ctx, s.Path())
@@ -267,7 +268,7 @@ func TestAbuse(t *testing.T) {
 // SPEC §11.1: a model's shell cannot approve its own changes, but may ask the rest.
 func TestFromAgent(t *testing.T) {
 	dirs := []string{shortDir(t)}
-	f := &fake{status: Status{Roots: []string{"/r"}}}
+	f := &fake{reviewed: newReviewed(), status: Status{Roots: []string{"/r"}}}
 	s := listen(t, dirs, f)
 	c, err := Dial(t.Context(), s.Path())
 	if err != nil {

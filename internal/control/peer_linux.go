@@ -14,7 +14,11 @@ const errRefused = syscall.ECONNREFUSED
 
 // checkPeer refuses processes of other users; root may do anything anyway.
 // pid is the process at the other end, 0 when the system does not say.
-func checkPeer(conn *net.UnixConn) (pid int, err error) {
+func checkPeer(c net.Conn) (pid int, err error) {
+	conn, ok := c.(*net.UnixConn)
+	if !ok {
+		return 0, fmt.Errorf("not a unix socket: %T", c)
+	}
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return 0, err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -24,7 +25,8 @@ import (
 // Bounds on what a peer can make the companion hold (SPEC A-4).
 const (
 	maxPeers = 64       // connections at once
-	maxBody  = 40 << 20 // bytes of a message: a decision with a text of 16 MiB, escaped
+	maxBody  = 48 << 20 // bytes of a message: a proposal with two texts of 16 MiB, in base64
+	maxCalls = 8        // at once on a connection; some wait for the user
 	// maxSocketPath is what every system takes: 104 bytes with the end on macOS, 108 on Linux.
 	maxSocketPath = 103
 )
@@ -34,7 +36,7 @@ const (
 type Server struct {
 	backend Backend
 	log     *slog.Logger
-	ln      *net.UnixListener
+	ln      net.Listener
 	done    sync.WaitGroup
 
 	mu     sync.Mutex // guards the below
@@ -58,7 +60,7 @@ func Listen(dirs []string, b Backend, log *slog.Logger) (*Server, error) {
 	return nil, fmt.Errorf("no place for the control socket: %w", errors.Join(errs...))
 }
 
-func listenIn(dir string) (*net.UnixListener, error) {
+func listenIn(dir string) (net.Listener, error) {
 	// The random part keeps two companions of one process, and a dead one with the same PID, apart.
 	path := filepath.Join(dir, strconv.Itoa(os.Getpid())+"-"+rand.Text()[:6]+socketSuffix)
 	if len(path) > maxSocketPath {
@@ -67,17 +69,7 @@ func listenIn(dir string) (*net.UnixListener, error) {
 	if err := safefile.PrivateDir(dir); err != nil {
 		return nil, err
 	}
-	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		return nil, err
-	}
-	// Nobody else can have come between: the folder is the user's alone,
-	// and the peer is checked at each connection besides.
-	if err := os.Chmod(path, 0o600); err != nil {
-		ln.Close()
-		return nil, err
-	}
-	return ln, nil
+	return listenAt(path)
 }
 
 // Path is the socket's absolute path.
@@ -85,7 +77,7 @@ func (s *Server) Path() string { return s.ln.Addr().String() }
 
 func (s *Server) accept() {
 	for {
-		conn, err := s.ln.AcceptUnix()
+		conn, err := s.ln.Accept()
 		if err != nil {
 			if errors.Is(err, net.ErrClosed) {
 				return
@@ -130,7 +122,9 @@ func (s *Server) drop(conn net.Conn) {
 
 func (s *Server) serve(conn net.Conn, pid int) {
 	ch := rpc.NewChannel(conn, conn, &rpc.Options{MaxBody: maxBody})
-	srv := jrpc2.NewServer(s.methods(pid), nil).Start(ch)
+	p := &peer{b: s.backend, pid: pid, attached: make(chan func(), 1)}
+	defer p.end()
+	srv := jrpc2.NewServer(p.methods(), &jrpc2.ServerOptions{AllowPush: true, Concurrency: maxCalls}).Start(ch)
 	if err := srv.Wait(); err != nil {
 		s.log.Debug("a control connection ended", "err", err)
 	}
@@ -161,33 +155,40 @@ func method[P, R any](f func(context.Context, P) (R, error)) jrpc2.Handler {
 	}
 }
 
-// methods are those of one connection, from the process pid.
-func (s *Server) methods(pid int) handler.Map {
-	b := s.backend
-	return handler.Map{
+// methods are those of one connection.
+func (p *peer) methods() handler.Map {
+	b := p.b
+	all := handler.Map{
 		methodStatus:   method(func(context.Context, empty) (Status, error) { return b.Status(), nil }),
 		methodEnv:      method(func(context.Context, empty) (Connection, error) { return b.Connection(), nil }),
 		methodSessions: method(func(context.Context, empty) ([]Session, error) { return b.Sessions(), nil }),
 		methodDiffs:    method(func(context.Context, empty) ([]Diff, error) { return b.Diffs(), nil }),
 		methodContext:  method(func(context.Context, empty) (*state.Snapshot, error) { return b.Context(), nil }),
 		methodDecide: method(func(_ context.Context, d decideParams) (empty, error) {
-			if d.InAgent || fromAgent(pid, b.Sessions()) {
-				return empty{}, ErrFromAgent
+			if err := p.trusted(d.InAgent); err != nil {
+				return empty{}, err
 			}
-			return empty{}, b.Decide(d.Decision)
+			decision := Decision{ID: d.ID, Accept: d.Accept}
+			if d.HasText {
+				text := string(d.Content)
+				decision.Content = &text
+			}
+			return empty{}, b.Decide(decision)
 		}),
 		methodOpen: method(func(ctx context.Context, l Location) (empty, error) { return empty{}, b.Open(ctx, l) }),
 		methodAsk: method(func(ctx context.Context, q Question) (askReply, error) {
 			choice, err := b.Ask(ctx, q)
 			return askReply{choice}, err
 		}),
-		methodPage: method(func(_ context.Context, p pageParams) (pageReply, error) {
+		methodPage: method(func(_ context.Context, in pageParams) (pageReply, error) {
 			sessions := b.Sessions()
-			if p.InAgent && len(sessions) > 0 || fromAgent(pid, sessions) {
+			if in.InAgent && len(sessions) > 0 || fromAgent(p.pid, sessions) {
 				return pageReply{}, ErrFromAgent
 			}
 			address, err := b.Page()
 			return pageReply{address}, err
 		}),
 	}
+	maps.Copy(all, p.reviewing())
+	return all
 }

@@ -74,6 +74,8 @@ type Options struct {
 	MaxEntries int
 	MaxBytes   int64
 	MaxAge     time.Duration
+	// Changed is called, if not nil, when an entry has been written: on the history's own goroutine, and not after Close.
+	Changed func()
 }
 
 func (o *Options) orDefault() Options {
@@ -216,6 +218,9 @@ func (h *History) write() {
 				slog.Warn("an entry of the history could not be written", "id", e.ID, "error", err)
 			}
 			h.prune()
+			if h.opt.Changed != nil {
+				h.opt.Changed()
+			}
 		}
 	}
 }

@@ -40,6 +40,12 @@ func contextOf(snap *state.Snapshot) []byte {
 	return wire.ContextUpdate(c)
 }
 
+// ContextParams are the parameters of the ide/contextUpdate that a session gets for a snapshot, as JSON.
+func ContextParams(snap *state.Snapshot) string {
+	_, params, _ := bytes.Cut(contextOf(snap), []byte(`"params":`))
+	return string(bytes.TrimSuffix(params, []byte("}")))
+}
+
 func activate(f *wire.File, snap *state.Snapshot) {
 	f.Active = true
 	if snap.Cursor != nil {

@@ -230,6 +230,27 @@ func diffEdit(_ context.Context, p *page, in struct {
 	return empty{}, nil
 }
 
+// TextChanged tells the pages that show a diff of an edit that was made elsewhere.
+func (s *Server) TextChanged(d *review.Diff) {
+	s.edits.Lock()
+	defer s.edits.Unlock()
+	now, version := d.Text()
+	note := diffNote{ID: d.ID(), Text: text.ToLF(now), Version: version}
+	s.mu.Lock()
+	delete(s.editor, d.ID())
+	var shown []*page
+	for p := range s.pages {
+		if _, shows := p.diffs[d.ID()]; shows {
+			p.diffs[d.ID()] = true
+			shown = append(shown, p)
+		}
+	}
+	s.mu.Unlock()
+	if len(shown) > 0 {
+		s.passOn(note, shown, nil, false)
+	}
+}
+
 // passOn encodes the text once for all pages.
 func (s *Server) passOn(note diffNote, others []*page, own *page, crossed bool) {
 	raw, err := json.Marshal(note)

@@ -239,6 +239,14 @@ func (s *Server) RootsChanged() {
 	s.broadcast("roots/changed", map[string]any{"roots": s.rootList()})
 }
 
+// RulesChanged tells the pages that a rule was made elsewhere.
+func (s *Server) RulesChanged() {
+	s.broadcast("rules/changed", map[string]any{"rules": s.ruleList()})
+}
+
+// HistoryChanged tells the pages that a proposal has become part of the history.
+func (s *Server) HistoryChanged() { s.broadcast("history/changed", empty{}) }
+
 func policySet(_ context.Context, p *page, rule review.Rule) (any, error) {
 	switch rule.Mode {
 	case review.Ask, review.AcceptAll, review.Terminal:

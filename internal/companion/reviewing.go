@@ -1,0 +1,294 @@
+package companion
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/pollux-companion/pollux/internal/agent/gemini"
+	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/core/review"
+	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/core/text"
+)
+
+// maxEnded is how many outcomes a reviewer that looks seldom can still be told.
+const maxEnded = 32
+
+// errNoHistory: the history is switched off or its folder cannot be used.
+var errNoHistory = errors.New("no history is kept; the log says why, or the setting history.enabled is off")
+
+// reviewers are the processes that look at this companion's diffs beside its own editor, and what wakes them. The
+// zero value is ready. Its methods may be called from any goroutine.
+type reviewers struct {
+	mu       sync.Mutex // guards the below
+	attached int
+	version  uint64        // of what watchers see; the first is 1
+	changed  chan struct{} // closed when version grows; nil until somebody waits
+	rules    []review.Rule // as Watch saw them last
+	ended    []control.Ended
+	past     uint64
+	snap     *state.Snapshot // the newest that was published, nil before the first
+	numbers  int             // of proposers
+}
+
+// wait is a channel that is closed at the next change. The caller holds mu.
+func (r *reviewers) wait() <-chan struct{} {
+	if r.changed == nil {
+		r.changed = make(chan struct{})
+	}
+	return r.changed
+}
+
+// touch changes something and wakes who waits for it.
+func (r *reviewers) touch(change func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change()
+	r.version++
+	if r.changed != nil {
+		close(r.changed)
+		r.changed = nil
+	}
+}
+
+// note takes what happens to diffs.
+func (r *reviewers) note(e review.Event) {
+	r.touch(func() {
+		if e.Outcome == nil {
+			return
+		}
+		r.ended = append(r.ended, control.Ended{ID: e.Diff.ID(), Outcome: e.Outcome.Kind.String(), Policy: e.Outcome.Policy})
+		r.ended = r.ended[max(0, len(r.ended)-maxEnded):]
+	})
+}
+
+// looking says whether somebody is attached.
+func (r *reviewers) looking() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.attached > 0
+}
+
+// followReviews keeps reviewers up to date until Stop.
+func (c *Companion) followReviews() {
+	cancels := []func(){
+		c.reg.Watch(c.reviewers.note),
+		c.store.Subscribe(func(snap *state.Snapshot) {
+			c.reviewers.touch(func() { c.reviewers.snap = snap })
+		}),
+	}
+	c.onStop("reviewers", func(context.Context) error {
+		for _, cancel := range cancels {
+			cancel()
+		}
+		return nil
+	})
+}
+
+// pastChanged tells everybody who shows the history that it has a new entry.
+func (c *Companion) pastChanged() {
+	c.reviewers.touch(func() { c.reviewers.past++ })
+	if page := c.webPage(); page != nil {
+		page.HistoryChanged()
+	}
+}
+
+// Attach is part of control.Reviewing.
+func (b backend) Attach() (detach func()) {
+	r := &b.c.reviewers
+	r.touch(func() { r.attached++ })
+	return sync.OnceFunc(func() { r.touch(func() { r.attached-- }) })
+}
+
+// Watch is part of control.Reviewing.
+func (b backend) Watch(ctx context.Context, seen uint64) control.Queue {
+	r := &b.c.reviewers
+	for {
+		rules := b.c.reg.Rules()
+		r.mu.Lock()
+		if !slices.Equal(rules, r.rules) { // nobody says when the page makes one
+			r.rules = rules
+			r.version++
+		}
+		version, changed := r.version+1, r.wait() // never 0, which has seen nothing
+		past, ended := r.past, slices.Clone(r.ended)
+		r.mu.Unlock()
+		if version != seen || ctx.Err() != nil {
+			return control.Queue{
+				Version: version, Diffs: b.Diffs(), Rules: rules, Sessions: len(b.c.agent.Sessions()),
+				Past: past, Ended: ended,
+			}
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// Told is part of control.Backend.
+func (b backend) Told(ctx context.Context, seen string) string {
+	r := &b.c.reviewers
+	for {
+		r.mu.Lock()
+		snap, changed := r.snap, r.wait()
+		r.mu.Unlock()
+		if snap == nil {
+			snap = &state.Snapshot{}
+		}
+		told := gemini.ContextParams(snap)
+		if told != seen || ctx.Err() != nil {
+			return told
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// Texts is part of control.Reviewing.
+func (b backend) Texts(id string) (control.Texts, error) {
+	d, ok := b.c.reg.Get(id)
+	if !ok {
+		return control.Texts{}, review.ErrSettled
+	}
+	p := d.Proposal()
+	return control.Texts{Old: p.Old, IsNew: p.IsNew, New: p.New}, nil
+}
+
+// Text is part of control.Reviewing.
+func (b backend) Text(id string) (content string, version int, err error) {
+	d, ok := b.c.reg.Get(id)
+	if !ok {
+		return "", 0, review.ErrSettled
+	}
+	content, version = d.Text()
+	return content, version, nil
+}
+
+// Edit is part of control.Reviewing. Other views hear of it.
+func (b backend) Edit(id, content string) error {
+	d, ok := b.c.reg.Get(id)
+	if !ok {
+		return review.ErrSettled
+	}
+	if err := b.c.reg.Edit(id, content); err != nil {
+		return err
+	}
+	if page := b.c.webPage(); page != nil {
+		page.TextChanged(d)
+	}
+	return nil
+}
+
+// SetRule is part of control.Reviewing.
+func (b backend) SetRule(rule review.Rule) {
+	b.c.reg.SetRule(rule)
+	if page := b.c.webPage(); page != nil {
+		page.RulesChanged()
+	}
+}
+
+// History is part of control.Reviewing.
+func (b backend) History() ([]control.Entry, error) {
+	if b.c.kept == nil {
+		return nil, errNoHistory
+	}
+	infos, err := b.c.kept.List()
+	entries := make([]control.Entry, len(infos))
+	for i, info := range infos {
+		entries[i] = control.Entry{
+			ID: info.ID, Path: info.Path, Owner: info.Owner, At: info.Settled, Outcome: info.Outcome.String(),
+			Edited: info.Edited, Policy: info.Policy, Undoable: info.Outcome != review.Rejected,
+		}
+	}
+	return entries, err
+}
+
+// Entry is part of control.Reviewing.
+func (b backend) Entry(id string) (control.Texts, error) {
+	if b.c.kept == nil {
+		return control.Texts{}, errNoHistory
+	}
+	e, err := b.c.kept.Get(id)
+	return control.Texts{Old: e.Old, IsNew: e.IsNew, New: e.New, Final: e.Final}, err
+}
+
+// Undo is part of control.Reviewing.
+func (b backend) Undo(id string) error {
+	if b.c.kept == nil {
+		return errNoHistory
+	}
+	e, err := b.c.kept.Get(id)
+	if err != nil {
+		return err
+	}
+	if e.Outcome == review.Rejected {
+		return errors.New("a rejected change was never written; there is nothing to undo")
+	}
+	return b.c.work.Restore(e.Path, e.Final, e.Old, e.IsNew)
+}
+
+// A proposer is the owner of one proposal of `pollux diff`.
+type proposer struct {
+	label   string
+	outcome chan review.Outcome // has a place for it
+}
+
+// Label implements review.Owner.
+func (p *proposer) Label() string { return p.label }
+
+// Settled implements review.Owner.
+func (p *proposer) Settled(_ *review.Diff, o review.Outcome) { p.outcome <- o }
+
+// errStopped: the outcome is the companion's end and not the user's word.
+var errStopped = errors.New("the companion has stopped before you decided; start it again and ask again")
+
+// Propose is part of control.Backend.
+func (b backend) Propose(ctx context.Context, in control.Proposal, opened func()) (control.Answer, error) {
+	if err := checkProposal(in); err != nil {
+		return control.Answer{}, err
+	}
+	c := b.c
+	owner := &proposer{outcome: make(chan review.Outcome, 1)}
+	c.reviewers.touch(func() {
+		c.reviewers.numbers++
+		owner.label = "pollux diff #" + strconv.Itoa(c.reviewers.numbers)
+	})
+	ctx, cancel := context.WithCancel(ctx)
+	defer c.reg.Leave(owner)
+	defer cancel() // before Leave, as it wants
+	_, err := c.reg.Open(ctx, owner, review.Proposal{
+		Key: in.Path, Path: in.Path, Old: in.Old, IsNew: in.IsNew, New: in.New,
+		Title: filepath.Base(in.Path) + " – " + owner.label,
+	}, func(*review.Diff) { opened() })
+	if err != nil {
+		return control.Answer{}, err
+	}
+	select {
+	case o := <-owner.outcome:
+		if o.Kind != review.Accepted && c.ctx.Err() != nil {
+			return control.Answer{}, errStopped
+		}
+		return control.Answer{Accepted: o.Kind == review.Accepted, Content: o.Content, Edited: o.Edited}, nil
+	case <-ctx.Done():
+		return control.Answer{}, ctx.Err()
+	}
+}
+
+// checkProposal refuses what no editor can show (SPEC F-2); sizes are the registry's business.
+func checkProposal(p control.Proposal) error {
+	switch {
+	case !filepath.IsAbs(p.Path):
+		return &fs.PathError{Op: "propose", Path: p.Path, Err: errors.New("not an absolute path")}
+	case text.IsBinary([]byte(p.Old)), text.IsBinary([]byte(p.New)):
+		return &fs.PathError{Op: "propose", Path: p.Path, Err: errors.New("not text in UTF-8")}
+	}
+	return nil
+}

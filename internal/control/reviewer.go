@@ -1,0 +1,209 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/creachadair/jrpc2"
+	"github.com/creachadair/jrpc2/handler"
+
+	"github.com/pollux-companion/pollux/internal/core/review"
+)
+
+// pollWithin is how long the companion keeps a question whose answer has not changed. A rule that was
+// made on the page is seen after that at the latest.
+const pollWithin = 2 * time.Second
+
+// errMode: a rule with a word that is none.
+var errMode = errors.New("mode must be ask, accept or terminal")
+
+// A peer is one connection, from the process pid, for as long as it lasts.
+type peer struct {
+	b   Backend
+	pid int
+	// attached has a place for one: the way to detach, once the peer is attached.
+	attached chan func()
+}
+
+// trusted is nil where the peer is not, as far as can be known, a model's shell.
+func (p *peer) trusted(inAgent bool) error {
+	if inAgent || fromAgent(p.pid, p.b.Sessions()) {
+		return ErrFromAgent
+	}
+	return nil
+}
+
+// end takes back what the connection stood for.
+func (p *peer) end() {
+	select {
+	case detach := <-p.attached:
+		detach()
+	default:
+	}
+}
+
+// reviewing are the methods of a reviewer and of a proposer.
+func (p *peer) reviewing() handler.Map {
+	b := p.b
+	return handler.Map{
+		methodAttach: method(func(_ context.Context, a agentParams) (empty, error) { return empty{}, p.attach(a.InAgent) }),
+		methodWatch: method(func(ctx context.Context, w watchParams) (Queue, error) {
+			ctx, cancel := context.WithTimeout(ctx, pollWithin)
+			defer cancel()
+			return b.Watch(ctx, w.Seen), nil
+		}),
+		methodTold: method(func(ctx context.Context, t toldParams) (toldReply, error) {
+			ctx, cancel := context.WithTimeout(ctx, pollWithin)
+			defer cancel()
+			return toldReply{b.Told(ctx, t.Seen)}, nil
+		}),
+		methodTexts: method(func(_ context.Context, id idParams) (textsReply, error) {
+			t, err := b.Texts(id.ID)
+			return t.wire(), err
+		}),
+		methodText: method(func(_ context.Context, id idParams) (textReply, error) {
+			text, version, err := b.Text(id.ID)
+			return textReply{[]byte(text), version}, err
+		}),
+		methodEdit: method(func(_ context.Context, e editParams) (empty, error) {
+			if err := p.trusted(e.InAgent); err != nil {
+				return empty{}, err
+			}
+			return empty{}, b.Edit(e.ID, string(e.Text))
+		}),
+		methodRule: method(func(_ context.Context, r ruleParams) (empty, error) { return empty{}, p.rule(r) }),
+		methodHistory: method(func(context.Context, empty) ([]Entry, error) {
+			return b.History()
+		}),
+		methodEntry: method(func(_ context.Context, id idParams) (textsReply, error) {
+			t, err := b.Entry(id.ID)
+			return t.wire(), err
+		}),
+		methodUndo: method(func(_ context.Context, id idParams) (empty, error) {
+			if err := p.trusted(id.InAgent); err != nil {
+				return empty{}, err
+			}
+			return empty{}, b.Undo(id.ID)
+		}),
+		methodPropose: method(p.propose),
+	}
+}
+
+func (p *peer) attach(inAgent bool) error {
+	if err := p.trusted(inAgent); err != nil {
+		return err
+	}
+	detach := p.b.Attach()
+	select {
+	case p.attached <- detach:
+	default:
+		detach() // it was already
+	}
+	return nil
+}
+
+func (p *peer) rule(r ruleParams) error {
+	if err := p.trusted(r.InAgent); err != nil {
+		return err
+	}
+	switch r.Rule.Mode {
+	case review.Ask, review.AcceptAll, review.Terminal:
+	default:
+		return errMode
+	}
+	p.b.SetRule(r.Rule)
+	return nil
+}
+
+// propose waits for the user as long as the connection lasts. To propose is everybody's right: a model's
+// shell that does so asks the user, and cannot answer for them.
+func (p *peer) propose(ctx context.Context, in proposeParams) (answerReply, error) {
+	server := jrpc2.ServerFromContext(ctx)
+	a, err := p.b.Propose(ctx, Proposal{in.Path, string(in.Old), in.IsNew, string(in.New)}, func() {
+		_ = server.Notify(ctx, noteOpened, nil)
+	})
+	return answerReply{a.Accepted, []byte(a.Content), a.Edited}, err
+}
+
+// Attach makes this connection one that looks at diffs, until Close: the companion then
+// takes a diff for shown although no editor shows it.
+func (c *Client) Attach(ctx context.Context) error {
+	return c.call(ctx, methodAttach, agentParams{inAgent()}, &empty{})
+}
+
+// Watch returns the queue when it is another than the one of version seen, or after a few seconds; at once for 0.
+func (c *Client) Watch(ctx context.Context, seen uint64) (q Queue, err error) {
+	return q, c.call(ctx, methodWatch, watchParams{seen}, &q)
+}
+
+// Texts returns what a diff was opened with.
+func (c *Client) Texts(ctx context.Context, id string) (Texts, error) {
+	var r textsReply
+	err := c.call(ctx, methodTexts, idParams{ID: id}, &r)
+	return r.texts(), err
+}
+
+// Text returns a diff's text as it is edited now.
+func (c *Client) Text(ctx context.Context, id string) (text string, version int, err error) {
+	var r textReply
+	err = c.call(ctx, methodText, idParams{ID: id}, &r)
+	return string(r.Text), r.Version, err
+}
+
+// Edit records a diff's text as the user has it now.
+func (c *Client) Edit(ctx context.Context, id, text string) error {
+	return c.call(ctx, methodEdit, editParams{id, []byte(text), inAgent()}, &empty{})
+}
+
+// SetRule adds a rule to the policy.
+func (c *Client) SetRule(ctx context.Context, r Rule) error {
+	return c.call(ctx, methodRule, ruleParams{r, inAgent()}, &empty{})
+}
+
+// History lists past proposals, newest first.
+func (c *Client) History(ctx context.Context) (list []Entry, err error) {
+	return list, c.call(ctx, methodHistory, empty{}, &list)
+}
+
+// Entry returns the texts of a past proposal.
+func (c *Client) Entry(ctx context.Context, id string) (Texts, error) {
+	var r textsReply
+	err := c.call(ctx, methodEntry, idParams{ID: id}, &r)
+	return r.texts(), err
+}
+
+// Undo takes an accepted change back.
+func (c *Client) Undo(ctx context.Context, id string) error {
+	return c.call(ctx, methodUndo, idParams{id, inAgent()}, &empty{})
+}
+
+// Propose shows a proposal in the companion's editor and waits for its outcome. opened, if not nil, is
+// called when it is visible. When ctx ends or the client is closed, the proposal is taken back. There is one at a time.
+func (c *Client) Propose(ctx context.Context, p Proposal, opened func()) (Answer, error) {
+	c.opened.Store(&opened)
+	defer c.opened.Store(nil)
+	var r answerReply
+	err := c.call(ctx, methodPropose, proposeParams{p.Path, []byte(p.Old), p.IsNew, []byte(p.New)}, &r)
+	if ctx.Err() != nil {
+		c.Close() // which takes it back
+		return Answer{}, ctx.Err()
+	}
+	return Answer{r.Accepted, string(r.Content), r.Edited}, err
+}
+
+// Told returns the parameters of ide/contextUpdate as CLIs get them (JSON), when they are not seen, or after a
+// few seconds; at once when seen is "".
+func (c *Client) Told(ctx context.Context, seen string) (json.RawMessage, error) {
+	var r toldReply
+	err := c.call(ctx, methodTold, toldParams{seen}, &r)
+	return json.RawMessage(r.Params), err
+}
+
+// notified takes what the companion says without being asked.
+func (c *Client) notified(req *jrpc2.Request) {
+	if f := c.opened.Load(); req.Method() == noteOpened && f != nil && *f != nil {
+		(*f)()
+	}
+}

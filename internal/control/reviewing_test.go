@@ -1,0 +1,238 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pollux-companion/pollux/internal/core/review"
+)
+
+// reviewed is the part of the fake companion that reviewers see. Its channels let a test see what waits.
+type reviewed struct {
+	queue    Queue
+	attached chan int // +1 and -1
+	edits    []string
+	rules    []Rule
+	undone   []string
+	proposed chan Proposal
+	answer   chan Answer
+	gone     chan struct{} // closed when a proposer has gone
+	texts    Texts
+}
+
+func newReviewed() *reviewed {
+	return &reviewed{
+		attached: make(chan int, 8), proposed: make(chan Proposal, 1), answer: make(chan Answer), gone: make(chan struct{}),
+	}
+}
+
+func (f *reviewed) Attach() func() {
+	f.attached <- 1
+	return func() { f.attached <- -1 }
+}
+
+func (f *reviewed) Watch(ctx context.Context, seen uint64) Queue {
+	if seen == f.queue.Version {
+		<-ctx.Done()
+	}
+	return f.queue
+}
+func (f *reviewed) Texts(string) (Texts, error)      { return f.texts, nil }
+func (f *reviewed) Text(string) (string, int, error) { return f.texts.Final, 7, nil }
+func (f *reviewed) Edit(id, text string) error       { f.edits = append(f.edits, id+": "+text); return nil }
+func (f *reviewed) SetRule(r Rule)                   { f.rules = append(f.rules, r) }
+func (f *reviewed) History() ([]Entry, error) {
+	return []Entry{{ID: "h", Path: "/p", Outcome: "accepted"}}, nil
+}
+func (f *reviewed) Entry(string) (Texts, error)         { return f.texts, nil }
+func (f *reviewed) Undo(id string) error                { f.undone = append(f.undone, id); return nil }
+func (f *reviewed) Told(context.Context, string) string { return `{"workspaceState":{}}` }
+
+func (f *reviewed) Propose(ctx context.Context, p Proposal, opened func()) (Answer, error) {
+	opened()
+	f.proposed <- p
+	select {
+	case a := <-f.answer:
+		return a, nil
+	case <-ctx.Done():
+		close(f.gone)
+		return Answer{}, ctx.Err()
+	}
+}
+
+// joined is a client of a companion of the test's own.
+func joined(t *testing.T, f *fake) *Client {
+	t.Helper()
+	s := listen(t, []string{shortDir(t)}, f)
+	c, err := Dial(t.Context(), s.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// within fails the test when nothing comes.
+func within[T any](t *testing.T, what string, c <-chan T) (v T) {
+	t.Helper()
+	select {
+	case v = <-c:
+	case <-time.After(20 * time.Second):
+		t.Fatalf("%s did not come", what)
+	}
+	return v
+}
+
+// SPEC §11.1: what a reviewer asks, there and back, with every byte of the texts (F-6).
+func TestReviewing(t *testing.T) {
+	odd := "\ufeffa\r\nb\rc\x00\x1b[31m<&>\u2028 ä\n"
+	f := &fake{reviewed: newReviewed()}
+	f.texts = Texts{Old: odd, New: odd + "x", Final: odd + "y"}
+	f.queue = Queue{
+		Version: 3, Diffs: []Diff{{ID: "d", Version: 2, Unsaved: true}}, Rules: []Rule{{Mode: review.AcceptAll, Pattern: "/a"}},
+		Sessions: 2, Past: 4, Ended: []Ended{{ID: "e", Outcome: "accepted"}},
+	}
+	c, ctx := joined(t, f), t.Context()
+	check := func(what string, want, got any, err error) {
+		t.Helper()
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v %s", what, err, diff)
+		}
+	}
+	queue, err := c.Watch(ctx, 0)
+	check("watch", f.queue, queue, err)
+	texts, err := c.Texts(ctx, "d")
+	check("texts", f.texts, texts, err)
+	text, version, err := c.Text(ctx, "d")
+	check("text", f.texts.Final, text, err)
+	check("its version", 7, version, nil)
+	check("edit", nil, nil, c.Edit(ctx, "d", odd))
+	check("edited", []string{"d: " + odd}, f.edits, nil)
+	rule := Rule{Mode: review.Terminal, Owner: "o", Pattern: "/p/**"}
+	check("rule", nil, nil, c.SetRule(ctx, rule))
+	check("rules", []Rule{rule}, f.rules, nil)
+	if err := c.SetRule(ctx, Rule{Mode: "yes"}); err == nil || err.Error() != errMode.Error() {
+		t.Errorf("a rule of no mode: %v", err)
+	}
+	list, err := c.History(ctx)
+	check("history", []Entry{{ID: "h", Path: "/p", Outcome: "accepted"}}, list, err)
+	f.texts.Final = f.texts.New
+	texts, err = c.Entry(ctx, "h")
+	check("entry", f.texts, texts, err)
+	check("undo", nil, nil, c.Undo(ctx, "h"))
+	check("undone", []string{"h"}, f.undone, nil)
+	check("decide", nil, nil, c.Decide(ctx, Decision{ID: "d", Accept: true, Content: &odd}))
+	check("decided", []Decision{{ID: "d", Accept: true, Content: &odd}}, f.decided, nil)
+	told, err := c.Told(ctx, "")
+	check("told", `{"workspaceState":{}}`, string(told), err)
+}
+
+// Two texts of the largest size fit through, whatever JSON would make of their bytes.
+func TestLargestTexts(t *testing.T) {
+	t.Parallel()
+	big := strings.Repeat("<\x01", 8<<20) // 16 MiB, and 96 MiB as JSON strings
+	f := &fake{reviewed: newReviewed()}
+	c := joined(t, f)
+	go func() { p := <-f.proposed; f.answer <- Answer{Accepted: p.Old == big && p.New == big} }()
+	if a, err := c.Propose(t.Context(), Proposal{Path: "/p", Old: big, New: big}, nil); err != nil || !a.Accepted {
+		t.Errorf("propose: %v, %v", err, a.Accepted)
+	}
+}
+
+// A reviewer that goes, however, does not count as looking any more.
+func TestAttach(t *testing.T) {
+	f := &fake{reviewed: newReviewed()}
+	c := joined(t, f)
+	for range 2 { // the second one changes nothing
+		if err := c.Attach(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.Close()
+	sum := 0
+	for range 4 {
+		sum += within(t, "the reviewer's going", f.attached)
+	}
+	if sum != 0 {
+		t.Errorf("%d are still attached", sum)
+	}
+}
+
+// A proposal lives as long as who made it (issue: cancellation and a dying client withdraw the diff).
+func TestProposeWithdrawn(t *testing.T) {
+	for name, end := range map[string]func(*Client, context.CancelFunc){
+		"cancelled": func(_ *Client, cancel context.CancelFunc) { cancel() },
+		"dead":      func(c *Client, _ context.CancelFunc) { c.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &fake{reviewed: newReviewed()}
+			c := joined(t, f)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			opened, ended := make(chan struct{}, 1), make(chan error, 1)
+			go func() {
+				_, err := c.Propose(ctx, Proposal{Path: "/p", New: "x"}, func() { opened <- struct{}{} })
+				ended <- err
+			}()
+			within(t, "the view", opened)
+			end(c, cancel)
+			within(t, "the withdrawal", f.gone)
+			if err := within(t, "the end", ended); err == nil {
+				t.Error("a proposal without an outcome has no error")
+			}
+		})
+	}
+}
+
+// A model's shell may ask, and look, but decides nothing: neither by its parents nor by its environment.
+func TestAgentDecidesNothing(t *testing.T) {
+	for name, set := range map[string]func(*testing.T, *fake){
+		"below the agent":    func(_ *testing.T, f *fake) { f.agent = os.Getpid() },
+		"in the CLI's shell": func(t *testing.T, _ *fake) { t.Setenv("GEMINI_CLI", "1") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &fake{reviewed: newReviewed()}
+			set(t, f)
+			c, ctx := joined(t, f), t.Context()
+			for what, err := range map[string]error{
+				"attach": c.Attach(ctx), "edit": c.Edit(ctx, "d", "x"), "rule": c.SetRule(ctx, Rule{Mode: review.AcceptAll}),
+				"undo": c.Undo(ctx, "h"), "decide": c.Decide(ctx, Decision{ID: "d", Accept: true}),
+			} {
+				if err == nil || err.Error() != ErrFromAgent.Error() {
+					t.Errorf("%s: %v", what, err)
+				}
+			}
+			if len(f.edits)+len(f.rules)+len(f.undone)+len(f.decided)+len(f.attached) > 0 {
+				t.Error("something was done all the same")
+			}
+			go func() { <-f.proposed; f.answer <- Answer{} }()
+			if _, err := c.Propose(ctx, Proposal{Path: "/p"}, nil); err != nil {
+				t.Errorf("propose: %v", err)
+			}
+		})
+	}
+}
+
+// A question that waits does not keep others from being answered, and ends by itself.
+func TestWatchWaits(t *testing.T) {
+	t.Parallel()
+	f := &fake{reviewed: newReviewed()}
+	f.queue.Version = 5
+	c := joined(t, f)
+	ended := make(chan error, 1)
+	go func() { _, err := c.Watch(t.Context(), 5); ended <- err }()
+	for range 20 {
+		if _, err := c.Sessions(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := within(t, "the watch's end", ended); err != nil && !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
