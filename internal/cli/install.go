@@ -16,7 +16,6 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/ide"
 	"github.com/pollux-companion/pollux/internal/proc"
-	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
 // equipFlags are those of install and uninstall.
@@ -79,38 +78,13 @@ func (a *app) installer(dryRun bool) (*ide.Installer, error) {
 	return i, err
 }
 
-// lasting is the absolute path of this pollux, for plugins to start. One that
-// was built for this run only is copied to a place of the user's first (SPEC §11.4).
-func (a *app) lasting(dryRun bool) (string, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return "", err
-	}
-	if !strings.Contains(filepath.ToSlash(self), "/go-build") {
-		return self, nil
-	}
-	dir := filepath.Join(a.dirs.State, "bin")
-	path := filepath.Join(dir, filepath.Base(self))
-	if dryRun {
-		return path, nil
-	}
-	data, err := os.ReadFile(self)
-	if err != nil {
-		return "", err
-	}
-	for _, d := range []string{a.dirs.State, dir} {
-		if err := safefile.PrivateDir(d); err != nil {
-			return "", err
-		}
-	}
-	fmt.Fprintf(a.stderr, "pollux: this is a temporary build; the plugins start a copy of it, %s\n", path)
-	return path, safefile.Write(path, data, &safefile.Options{Mode: 0o700})
-}
-
 func (a *app) equip(ctx context.Context, f *equipFlags, args []string) error {
 	i, err := a.installer(f.dryRun || f.list)
 	if err != nil {
 		return err
+	}
+	if self, err := os.Executable(); f.dryRun && err == nil && temporary(self) {
+		fmt.Fprintf(a.stderr, "pollux: this is a temporary build; what is installed would start a copy of it, %s\n", i.Command)
 	}
 	states, err := i.States(exec.LookPath)
 	if err != nil {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -38,6 +39,7 @@ func TestScript(t *testing.T) {
 			"nothing":  nothingLeft,
 			"readonly": readOnly,
 			"foreign":  foreign,
+			"copyself": copySelf,
 		},
 	})
 }
@@ -91,4 +93,13 @@ func foreign(ts *testscript.TestScript, neg bool, args []string) {
 	// Not root: a link would be refused for being one, so the test is that of links.
 	ts.Check(os.Remove(dir))
 	ts.Check(os.Symlink("/", dir))
+}
+
+// copySelf puts a copy of pollux at a path: copyself go-build1/exe/pollux
+func copySelf(ts *testscript.TestScript, neg bool, args []string) {
+	path, err := exec.LookPath("pollux")
+	ts.Check(err)
+	data, err := os.ReadFile(path)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), data, 0o755))
 }

@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+
+	"github.com/pollux-companion/pollux/internal/safefile"
+)
+
+// lasting is the absolute path of this pollux, for plugins, bridge and relay to
+// start. One that was built for this run only is copied to a place of the user's first (SPEC §11.4).
+func (a *app) lasting(dryRun bool) (string, error) {
+	self, err := os.Executable()
+	if err != nil || !temporary(self) {
+		return self, err
+	}
+	dir := filepath.Join(a.dirs.State, "bin")
+	path := filepath.Join(dir, filepath.Base(self))
+	if dryRun {
+		return path, nil
+	}
+	data, err := os.ReadFile(self)
+	if err != nil {
+		return "", err
+	}
+	for _, d := range []string{a.dirs.State, dir} {
+		if err := safefile.PrivateDir(d); err != nil {
+			return "", err
+		}
+	}
+	fmt.Fprintf(a.stderr, "pollux: this is a temporary build; what is installed starts a copy of it, %s\n", path)
+	if there, err := os.ReadFile(path); err == nil && bytes.Equal(there, data) {
+		return path, nil
+	}
+	return path, safefile.Write(path, data, &safefile.Options{Mode: 0o700})
+}
+
+// temporary says whether go run or go test built the program at path: in its
+// working folder, or in its cache, where the folder has the program's hash for a name.
+func temporary(path string) bool {
+	return regexp.MustCompile(`/go-build|/[0-9a-f]{64}-d/[^/]*$`).MatchString(filepath.ToSlash(path))
+}

@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// setupFlags are those of setup.
+type setupFlags struct {
+	only                  string
+	undo, dryRun, jsonOut bool
+}
+
+// A setupPart is one of the things that setup sets up. do and undo change
+// nothing when f.dryRun is set, and report what they would do.
+type setupPart struct {
+	name     string
+	do, undo func(context.Context, setupFlags) (setupReport, error)
+}
+
+// A setupReport says what became of a part.
+type setupReport struct {
+	Part   string   `json:"part"`
+	Action string   `json:"action"` // changed, kept (nothing was to be done), undone, removed, or left (the user changed it since)
+	Path   string   `json:"path"`   // the file or folder that it is about
+	Keys   []string `json:"keys,omitempty"`
+	Text   string   `json:"text"` // what that means, for people
+}
+
+func (a *app) setupCommand() *cobra.Command {
+	var f setupFlags
+	cmd := &cobra.Command{
+		Use:   "setup",
+		Short: "Switch IDE mode on in Gemini CLI",
+		Long: `Switches IDE mode on in Gemini CLI's own settings (ide.enabled and
+ide.hasSeenNudge in .gemini/settings.json), so that every CLI looks for a
+companion by itself. Comments, order and everything else in that file stay.
+
+Twice changes nothing. --undo takes back exactly what setup changed, as long as
+it is still so.`,
+		Example: `  pollux setup
+  pollux setup --dry-run    what would be changed
+  pollux setup --undo       as it was before`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.setup(cmd.Context(), f) },
+	}
+	cmd.Flags().StringVar(&f.only, "only", "", "set up this `PART` alone: "+strings.Join(setupNames(a.setupParts()), ", "))
+	cmd.Flags().BoolVar(&f.undo, "undo", false, "take back what setup changed")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "only show what would be done")
+	cmd.Flags().BoolVar(&f.jsonOut, "json", false, "print JSON")
+	return cmd
+}
+
+// setupParts are the parts in their order; undo goes the other way.
+func (a *app) setupParts() []setupPart {
+	return []setupPart{{"ide", a.setupIDE, a.undoIDE}}
+}
+
+func setupNames(parts []setupPart) (names []string) {
+	for _, p := range parts {
+		names = append(names, p.name)
+	}
+	return names
+}
+
+// errNothingSetUp: there is nothing to undo.
+var errNothingSetUp = errors.New("setup has changed nothing that could be taken back")
+
+func (a *app) setup(ctx context.Context, f setupFlags) error {
+	parts := a.setupParts()
+	if f.only != "" {
+		i := slices.Index(setupNames(parts), f.only)
+		if i < 0 {
+			return usageError{fmt.Errorf("--only %s: setup has these parts: %s", f.only, strings.Join(setupNames(parts), ", "))}
+		}
+		parts = parts[i : i+1]
+	}
+	if f.undo {
+		slices.Reverse(parts)
+	}
+	reports, errs := []setupReport{}, []error(nil)
+	for _, p := range parts {
+		run := p.do
+		if f.undo {
+			run = p.undo
+		}
+		r, err := run(ctx, f)
+		if errors.Is(err, errNothingSetUp) {
+			continue
+		}
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		r.Part = p.name
+		reports = append(reports, r)
+		if !f.jsonOut {
+			fmt.Fprintln(a.stdout, r.Text)
+		}
+	}
+	if f.jsonOut {
+		errs = append(errs, json.NewEncoder(a.stdout).Encode(reports))
+	} else if f.dryRun && len(reports) > 0 {
+		fmt.Fprintln(a.stdout, "nothing was changed (--dry-run)")
+	}
+	if f.undo && len(reports) == 0 && errors.Join(errs...) == nil {
+		return noError{errNothingSetUp}
+	}
+	return errors.Join(errs...)
+}

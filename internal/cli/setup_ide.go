@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pollux-companion/pollux/internal/agent/gemini/clisettings"
+	"github.com/pollux-companion/pollux/internal/safefile"
+)
+
+// setupRecord is what setup changed in settings, the oldest change first.
+type setupRecord struct {
+	Settings []clisettings.Change `json:"settings"`
+}
+
+// maxSetupRecord bounds the file of it, in bytes.
+const maxSetupRecord = 1 << 20
+
+func (a *app) setupFile() string { return filepath.Join(a.dirs.State, "setup.json") }
+
+func (a *app) loadSetup() (setupRecord, error) {
+	var r setupRecord
+	data, err := safefile.ReadPrivate(a.setupFile(), maxSetupRecord)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &r)
+	}
+	if err != nil {
+		return r, fmt.Errorf("%s, where setup keeps what it changed: %w; move it away and try again", a.setupFile(), err)
+	}
+	return r, nil
+}
+
+func (a *app) saveSetup(r setupRecord) error {
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err == nil {
+		err = safefile.PrivateDir(a.dirs.State)
+	}
+	if err != nil {
+		return err
+	}
+	return safefile.Write(a.setupFile(), append(data, '\n'), nil)
+}
+
+// setupIDE switches IDE mode on in the CLI's settings.
+func (a *app) setupIDE(_ context.Context, f setupFlags) (setupReport, error) {
+	path, err := clisettings.Path()
+	if err != nil {
+		return setupReport{}, err
+	}
+	record, err := a.loadSetup()
+	if err != nil {
+		return setupReport{}, err
+	}
+	change, err := clisettings.Set(path, []string{clisettings.Enabled, clisettings.HasSeenNudge}, &clisettings.Options{DryRun: f.dryRun})
+	if err != nil {
+		return setupReport{}, err
+	}
+	if len(change.Values) == 0 {
+		return setupReport{Action: "kept", Path: path, Text: "ide: IDE mode is on already in " + path}, nil
+	}
+	r := setupReport{Action: "changed", Path: path}
+	for _, v := range change.Values {
+		r.Keys = append(r.Keys, v.Key)
+	}
+	r.Text = fmt.Sprintf("ide: %s %s true in %s", strings.Join(r.Keys, " and "), map[bool]string{false: "is now", true: "are now"}[len(r.Keys) > 1], path)
+	if f.dryRun {
+		r.Text = fmt.Sprintf("ide: %s would be set to true in %s", strings.Join(r.Keys, " and "), path)
+		return r, nil
+	}
+	r.Text += "; a CLI that runs already needs /ide enable"
+	record.Settings = append(record.Settings, change)
+	if err := a.saveSetup(record); err != nil { // without it nothing could be undone
+		_, undone := clisettings.Undo(change, nil)
+		return setupReport{}, errors.Join(err, undone)
+	}
+	return r, nil
+}
+
+// undoIDE takes the changes back, the newest first.
+func (a *app) undoIDE(_ context.Context, f setupFlags) (setupReport, error) {
+	record, err := a.loadSetup()
+	if err != nil {
+		return setupReport{}, err
+	}
+	if len(record.Settings) == 0 {
+		return setupReport{}, errNothingSetUp
+	}
+	r := setupReport{Path: record.Settings[len(record.Settings)-1].Path}
+	changed, undone := 0, 0
+	for i, c := range slices.Backward(record.Settings) {
+		keys, err := clisettings.Undo(c, &clisettings.Options{DryRun: f.dryRun})
+		if err != nil {
+			return setupReport{}, err
+		}
+		changed, undone = changed+len(c.Values), undone+len(keys)
+		r.Keys = append(r.Keys, keys...)
+		if record.Settings = record.Settings[:i]; f.dryRun {
+			continue
+		}
+		if err := a.saveSetup(record); err != nil {
+			return setupReport{}, err
+		}
+	}
+	slices.Sort(r.Keys)
+	r.Keys = slices.Compact(r.Keys)
+	word := "is"
+	switch {
+	case f.dryRun:
+		word = "would be"
+	case len(r.Keys) > 1:
+		word = "are"
+	}
+	switch undone {
+	case changed:
+		r.Action, r.Text = "undone", fmt.Sprintf("ide: %s %s as before in %s", strings.Join(r.Keys, " and "), word, r.Path)
+	case 0:
+		r.Action, r.Text = "left", "ide: "+r.Path+" was changed since and stays as it is"
+	default:
+		r.Action, r.Text = "undone", fmt.Sprintf("ide: %s %s as before in %s; the rest was changed since and stays", strings.Join(r.Keys, " and "), word, r.Path)
+	}
+	return r, nil
+}
