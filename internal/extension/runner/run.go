@@ -56,15 +56,14 @@ func merge(a, b sandbox.Limits) sandbox.Limits {
 	return a
 }
 
-// command is what the sandbox is given.
-func (p *plan) command() sandbox.Command {
-	script := filepath.Join(p.content.dir, filepath.FromSlash(p.tool.Executable))
+// command is what the sandbox is given, with the extension's content at dir.
+func (p *plan) command(dir string) sandbox.Command {
+	script := filepath.Join(dir, filepath.FromSlash(p.tool.Executable))
 	return sandbox.Command{
 		Args:      append([]string{program(p.tool.Runtime), script}, p.args...),
 		Dir:       p.dir,
 		Workspace: p.workspace,
 		Env:       p.env,
-		Copies:    []sandbox.Copy{{Dir: p.content.dir, Files: p.content.files}},
 		Limits:    p.limits,
 	}
 }
@@ -74,20 +73,42 @@ func (r *Runner) run(ctx context.Context, p *plan) (*Result, error) {
 	if p.q.Unsafe {
 		return r.runUnsafe(ctx, p)
 	}
-	raw, err := r.o.Sandbox.Run(ctx, p.subject.Permissions, p.command())
+	raw, err := r.sandboxed(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	return p.result(raw), nil
+	return p.result(raw, string(raw.Assurance)), nil
+}
+
+// sandboxed gives the sandbox the files that were read. Where they are too
+// large for that, or the sandbox of this machine has no files of its own, it shows it an unpacked copy.
+func (r *Runner) sandboxed(ctx context.Context, p *plan) (*sandbox.Result, error) {
+	if len(p.content.large) == 0 && p.content.size <= maxHeld {
+		c := p.command(p.content.dir)
+		c.Copies = []sandbox.Copy{{Dir: p.content.dir, Files: p.content.files}}
+		result, err := r.o.Sandbox.Run(ctx, p.subject.Permissions, c)
+		notRun := errors.Is(err, sandbox.ErrSetup) || errors.Is(err, sandbox.ErrUnsupported)
+		if !notRun || errors.Is(err, sandbox.ErrCommand) {
+			return result, err
+		}
+	}
+	u, err := p.content.unpack()
+	if err != nil {
+		return nil, err
+	}
+	defer u.close()
+	c := p.command(u.dir())
+	c.ReadOnly = []string{u.dir()}
+	return r.o.Sandbox.Run(ctx, p.subject.Permissions, c)
 }
 
 // result puts a command's end into the terms of tools.
-func (p *plan) result(raw *sandbox.Result) *Result {
+func (p *plan) result(raw *sandbox.Result, assurance string) *Result {
 	result := &Result{
 		Extension: p.x.Name, Version: p.subject.Version, Tool: p.tool.Name,
 		Text: strings.ToValidUTF8(string(raw.Stdout), "\uFFFD"), Stderr: strings.ToValidUTF8(string(raw.Stderr), "\uFFFD"), Stdout: raw.Stdout,
 		Code: raw.Code, Signal: raw.Signal, Limit: raw.Limit, Denials: raw.Denials, Quarantined: raw.Quarantined,
-		Elapsed: raw.Elapsed, Memory: raw.Memory, Assurance: string(raw.Assurance), Workspace: p.workspace,
+		Elapsed: raw.Elapsed, Memory: raw.Memory, Assurance: assurance, Workspace: p.workspace,
 	}
 	if p.tool.Output == "json" {
 		result.JSON, result.NotJSON = oneValue(raw.Stdout, raw.Limit != nil)

@@ -4,8 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -15,9 +15,9 @@ import (
 	"github.com/pollux-companion/pollux/internal/sandbox"
 )
 
-// maxContent bounds the content of an extension whose tools are run: all of it is
-// held in memory, so that what was hashed is what runs.
-const maxContent = 16 << 20
+// maxHeld bounds what is held in memory and given to the sandbox as it is.
+// Larger extensions are unpacked for each run.
+const maxHeld = 15 << 20
 
 // maxAliases bounds the files that links add.
 const maxAliases = 20_000
@@ -29,6 +29,9 @@ type snapshot struct {
 	tree     *manifest.Tree
 	manifest *manifest.Manifest
 	files    []sandbox.CopyFile // links are the files that they lead to
+	// large has the files whose Data is not held, by their names in files.
+	large map[string]manifest.FileSum
+	size  int64 // of all files
 }
 
 // errMoved says that somebody is writing to the extension.
@@ -44,19 +47,12 @@ func take(dir string) (*snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	var size int64
-	for _, f := range tree.Files {
-		size += f.Size
-	}
-	if size > maxContent {
-		return nil, fmt.Errorf("it has %d MiB, and tools of extensions up to %d MiB can be run; leave out what they do not need", size>>20, maxContent>>20)
-	}
 	root, err := manifest.OpenFolder(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	s := &snapshot{dir: dir, tree: tree}
+	s := &snapshot{dir: dir, tree: tree, large: map[string]manifest.FileSum{}}
 	links := map[string]string{}
 	for _, f := range tree.Files {
 		if f.Mode == manifest.ModeLink {
@@ -67,16 +63,13 @@ func take(dir string) (*snapshot, error) {
 			links[f.Path] = filepath.ToSlash(target)
 			continue
 		}
-		file, err := manifest.Open(root, f.Path)
-		if err != nil {
-			return nil, errMoved
+		copied := sandbox.CopyFile{Name: f.Path, Executable: f.Mode == manifest.ModeExec}
+		if s.size += f.Size; s.size > maxHeld && f.Path != manifest.FileName {
+			s.large[f.Path] = f
+		} else if copied.Data, err = s.read(root, f); err != nil {
+			return nil, err
 		}
-		data, err := io.ReadAll(io.LimitReader(file, f.Size+1))
-		file.Close()
-		if err != nil || sum(data) != f.Hash {
-			return nil, errMoved
-		}
-		s.files = append(s.files, sandbox.CopyFile{Name: f.Path, Data: data, Executable: f.Mode == manifest.ModeExec})
+		s.files = append(s.files, copied)
 	}
 	s.follow(links)
 	data, ok := s.file(manifest.FileName)
@@ -88,6 +81,20 @@ func take(dir string) (*snapshot, error) {
 		return nil, found.Err()
 	}
 	return s, nil
+}
+
+// read reads one file that must be what was hashed.
+func (s *snapshot) read(root *os.Root, f manifest.FileSum) ([]byte, error) {
+	file, err := root.OpenFile(filepath.FromSlash(f.Path), os.O_RDONLY|openFlags, 0)
+	if err != nil {
+		return nil, errMoved
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, f.Size+1))
+	if err != nil || sum(data) != f.Hash {
+		return nil, errMoved
+	}
+	return data, nil // not nil, which means: not held
 }
 
 func sum(data []byte) string {
@@ -118,11 +125,16 @@ func (s *snapshot) follow(links map[string]string) {
 			if f.Name != to && !below || len(s.files) > maxAliases {
 				continue
 			}
-			f.Name = path.Join(from, rest)
-			if !below {
-				f.Name = from
+			alias := f
+			alias.Name = from
+			if below {
+				alias.Name = path.Join(from, rest)
 			}
-			s.files = append(s.files, f)
+			if f.Data == nil {
+				s.large[alias.Name] = s.large[f.Name]
+			}
+			s.size += int64(len(f.Data))
+			s.files = append(s.files, alias)
 		}
 	}
 	slices.SortFunc(s.files, func(a, b sandbox.CopyFile) int { return strings.Compare(a.Name, b.Name) })

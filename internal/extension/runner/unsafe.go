@@ -1,11 +1,99 @@
 package runner
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/sandbox"
 )
 
-// runUnsafe runs the plan's tool with all rights of the user.
-func (r *Runner) runUnsafe(context.Context, *plan) (*Result, error) {
-	return nil, errors.New("not yet")
+// Unsandboxed is the Assurance of a run that nothing kept from anything.
+const Unsandboxed = "none"
+
+// The limits of a run without a sandbox: those of the sandbox that can be kept there.
+const (
+	unsafeTime   = time.Minute
+	unsafeOutput = 10 << 20
+)
+
+// runUnsafe runs the plan's tool with all rights of the user, as they said in
+// so many words (--unsafe-no-sandbox). What was hashed is what runs all the
+// same; time and output are limited, memory and processes are not.
+func (r *Runner) runUnsafe(ctx context.Context, p *plan) (*Result, error) {
+	u, err := p.content.unpack()
+	if err != nil {
+		return nil, err
+	}
+	defer u.close()
+	c := p.command(u.dir())
+	path, err := exec.LookPath(c.Args[0])
+	if err != nil {
+		return nil, fmt.Errorf("%w: no program %q is found", sandbox.ErrCommand, c.Args[0])
+	}
+	limits := merge(p.limits, sandbox.Limits{Time: unsafeTime, Output: unsafeOutput})
+	ctx, kill := context.WithCancelCause(ctx)
+	defer kill(nil)
+	defer time.AfterFunc(limits.Time, func() { kill(&sandbox.LimitError{Kind: "time", Limit: int64(limits.Time)}) }).Stop()
+	out := &meter{kill: kill}
+	out.left.Store(limits.Output)
+	errs := &meter{kill: kill, shared: &out.left}
+	out.shared, out.limit, errs.limit = &out.left, limits.Output, limits.Output
+	cmd := exec.CommandContext(ctx, path, c.Args[1:]...) //nolint:gosec // this is what it is for
+	cmd.Dir, cmd.Stdout, cmd.Stderr = c.Dir, out, errs
+	cmd.Env = append(plainEnvironment(path), c.Env...)
+	cmd.WaitDelay = time.Second
+	ownGroup(cmd)
+	begun := time.Now()
+	waitErr := cmd.Run()
+	endGroup(cmd)
+	raw := &sandbox.Result{Stdout: out.buf.Bytes(), Stderr: errs.buf.Bytes(), Elapsed: time.Since(begun)}
+	if limit := (*sandbox.LimitError)(nil); errors.As(context.Cause(ctx), &limit) {
+		raw.Limit, raw.Code = limit, 137
+		return p.result(raw, Unsandboxed), nil
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if cmd.ProcessState == nil {
+		return nil, fmt.Errorf("%w: %w", sandbox.ErrCommand, waitErr)
+	}
+	raw.Code, raw.Signal = ending(cmd.ProcessState)
+	return p.result(raw, Unsandboxed), nil
+}
+
+// plainEnvironment is as little as the sandbox gives: no token of the user's.
+func plainEnvironment(program string) []string {
+	env := []string{"PATH=" + filepath.Dir(program) + string(os.PathListSeparator) + os.Getenv("PATH")}
+	for _, name := range []string{"HOME", "TMPDIR", "LANG", "LC_ALL", "TERM", "USER", "LOGNAME", "SystemRoot", "USERPROFILE", "TEMP", "TMP"} {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
+}
+
+// A meter collects output until the bytes that it shares with another are used up.
+type meter struct {
+	buf    bytes.Buffer
+	left   atomic.Int64
+	shared *atomic.Int64
+	limit  int64
+	kill   context.CancelCauseFunc
+}
+
+func (m *meter) Write(data []byte) (int, error) {
+	before := m.shared.Add(int64(-len(data))) + int64(len(data))
+	if int64(len(data)) > before {
+		m.kill(&sandbox.LimitError{Kind: "output", Limit: m.limit})
+		m.buf.Write(data[:max(before, 0)])
+		return len(data), nil
+	}
+	return m.buf.Write(data)
 }

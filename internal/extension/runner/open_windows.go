@@ -1,0 +1,4 @@
+package runner
+
+// openFlags: Windows has no pipes in folders.
+const openFlags = 0
