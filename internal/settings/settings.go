@@ -29,6 +29,17 @@ type Settings struct {
 	History  History
 	// ExtensionIndex is the file that extensions search looks into; "" for none.
 	ExtensionIndex string
+	Tools          Tools
+}
+
+// Tools bounds each run of an extension's tool (SPEC X-1); a tool may be given less by a flag, and more.
+type Tools struct {
+	Seconds   int   // by the clock
+	Memory    int64 // bytes, of all its processes together
+	Output    int64 // bytes, of both its streams together
+	Processes int   // at once
+	// Reduced lets a tool run where the machine offers less than full isolation, when its permissions are kept all the same.
+	Reduced bool
 }
 
 // History bounds what is kept of past proposals (SPEC F-12).
@@ -52,5 +63,6 @@ func Defaults() Settings {
 			Bytes:   50 << 20,
 			Age:     7 * 24 * time.Hour,
 		},
+		Tools: Tools{Seconds: 60, Memory: 1 << 30, Output: 10 << 20, Processes: 512},
 	}
 }

@@ -25,6 +25,7 @@ func TestLoadAll(t *testing.T) {
 		LogLevel: "debug", OpenBrowser: false, Resume: false, AllowWriteFile: true, LegacyDiffClosed: true,
 		ContainerAddress: "172.17.0.1", ShareOutside: true, Ignore: []string{"secrets/", "*.pem"}, DiffMode: "terminal",
 		History: History{Enabled: false, Entries: 5, Bytes: 1000, Age: 36 * time.Hour}, ExtensionIndex: "/srv/extensions.json",
+		Tools: Tools{Seconds: 5, Memory: 32 << 20, Output: 2048, Processes: 400, Reduced: true},
 	}
 	got, warnings, err := Load("testdata/all.json")
 	if err != nil || len(warnings) > 0 {
@@ -56,6 +57,8 @@ func TestProblems(t *testing.T) {
 		`{"ignore": "x"}`:                     `"ignore" must be a list of patterns`,
 		`{"ignore": [1]}`:                     `"ignore" must be a list of patterns`,
 		`{"diffMode": "yolo"}`:                `"diffMode" must be`,
+		`{"tools": {"seconds": 0}}`:           `c.json:1:23: "tools.seconds" must be a number of seconds from 1 to 86400`,
+		`{"tools": {"processes": 5}}`:         `"tools.processes" must be a number from 301`,
 		`{"history": 5}`:                      `c.json:1:13: "history" must be an object`,
 		`{"history": {"entries": 0}}`:         `c.json:1:25: "history.entries" must be a number from 1 to 10000`,
 		`{"history": {"entries": 1.5}}`:       `"history.entries" must be a number`,
