@@ -1,6 +1,7 @@
 package control
 
 import (
+	"context"
 	"errors"
 	"os"
 	"slices"
@@ -35,3 +36,19 @@ func fromAgent(pid int, sessions []Session) bool {
 
 // inAgent says whether this process runs in Gemini CLI's shell tool, which marks its environment.
 func inAgent() bool { return os.Getenv("GEMINI_CLI") == "1" }
+
+// InAgent says whether this process runs in an agent's own shell: as its environment says, or because
+// the CLI of a session of one of the companions whose sockets lie in dirs is among its ancestors. What is only
+// the user's to answer must not be asked on such a terminal, nor be answered by a flag there.
+func InAgent(ctx context.Context, dirs []string) bool {
+	if inAgent() {
+		return true
+	}
+	in := false
+	for _, c := range List(ctx, dirs) {
+		sessions, err := c.Sessions(ctx)
+		in = in || err == nil && fromAgent(os.Getpid(), sessions)
+		c.Close()
+	}
+	return in
+}
