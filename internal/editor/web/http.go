@@ -11,6 +11,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -21,10 +22,10 @@ import (
 var assets embed.FS
 
 // hashed is how the build names a file that never changes under its name.
-var hashed = regexp.MustCompile(`-[A-Za-z0-9_]{8,}\.[a-z0-9]+$`)
+var hashed = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`-[A-Za-z0-9_]{8,}\.[a-z0-9]+$`) })
 
 // nonceTag is the tag of index.html that hands the page its nonce for styles.
-var nonceTag = regexp.MustCompile(`(<meta\s+name="csp-nonce"\s+content=")[^"]*(")`)
+var nonceTag = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(<meta\s+name="csp-nonce"\s+content=")[^"]*(")`) })
 
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
@@ -55,7 +56,7 @@ func (s *Server) serveIndex(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	nonce := rand.Text()
-	page = nonceTag.ReplaceAll(page, []byte("${1}"+nonce+"${2}"))
+	page = nonceTag().ReplaceAll(page, []byte("${1}"+nonce+"${2}"))
 	h := w.Header()
 	// 'self' does not cover ws: in every browser.
 	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-"+nonce+"'; "+
@@ -78,7 +79,7 @@ func serveAsset(w http.ResponseWriter, r *http.Request) {
 	}
 	h := w.Header()
 	h.Set("Content-Type", contentType(name))
-	if hashed.MatchString(name) {
+	if hashed().MatchString(name) {
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	}
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))

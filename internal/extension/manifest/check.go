@@ -143,7 +143,7 @@ func (c *checker) str(n *node, s *shape) {
 		}
 		c.about(Error, n, fmt.Sprintf("%s cannot be %q", c.what(), n.text), "write "+choices)
 	}
-	if s.pattern != nil && !s.pattern.MatchString(n.text) {
+	if s.pattern != nil && !s.pattern().MatchString(n.text) {
 		c.about(Error, n, fmt.Sprintf("%s may have only %s", c.what(), s.hint), "rename it")
 	}
 	if count := utf8.RuneCountInString(n.text); s.max > 0 && count > s.max {

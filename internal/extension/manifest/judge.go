@@ -7,10 +7,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // semver is the form of https://semver.org with the leading v that the CLI tolerates.
-var semver = regexp.MustCompile(`^v?(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
+var semver = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^v?(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
+})
 
 // whole judges what concerns several fields.
 func (c *checker) whole(n *node) {
@@ -35,7 +38,7 @@ func (c *checker) whole(n *node) {
 
 func (c *checker) name(n *node) {
 	switch {
-	case !nameForm.MatchString(n.text): // reported by the shape
+	case !nameForm().MatchString(n.text): // reported by the shape
 	case strings.HasPrefix(n.text, "-"):
 		c.about(Warning, n, "the name begins with a dash, so commands take it for an option", "begin it with a letter")
 	case reserved(n.text):
@@ -48,7 +51,7 @@ func (c *checker) name(n *node) {
 func (c *checker) version(n *node) {
 	if n.text == "" {
 		c.about(Error, n, "the version is empty, and Gemini CLI does not load the extension", `write "1.0.0"`)
-	} else if !semver.MatchString(n.text) {
+	} else if !semver().MatchString(n.text) {
 		c.about(Warning, n, fmt.Sprintf("the version %q is no semantic version, so nothing can tell which of two is newer", n.text), "write it like 1.0.0")
 	}
 }
@@ -182,7 +185,7 @@ var ErrName = errors.New("not a name for an extension")
 func CheckName(name string) error {
 	var why string
 	switch {
-	case !nameForm.MatchString(name):
+	case !nameForm().MatchString(name):
 		why = "it may have only " + nameHint
 	case len(name) > maxName:
 		why = fmt.Sprintf("it may have at most %d characters", maxName)

@@ -86,7 +86,7 @@ func schemaOf(s *shape) *jsonSchema {
 	case kindString:
 		out.Type, out.Enum, out.MaxLength = "string", s.enum, s.max
 		if s.pattern != nil {
-			out.Pattern = s.pattern.String()
+			out.Pattern = s.pattern().String()
 		}
 		if len(s.enum) > 0 {
 			out.MaxLength = 0

@@ -14,9 +14,9 @@ type shape struct {
 	soft    bool // another kind is odd, but nothing is misread by it
 	doc     string
 	enum    []string
-	pattern *regexp.Regexp
-	hint    string // what pattern asks for, in words
-	max     int    // characters of a string, entries of a list or object; 0: the bounds of the parser alone
+	pattern func() *regexp.Regexp // compiled when first needed
+	hint    string                // what pattern asks for, in words
+	max     int                   // characters of a string, entries of a list or object; 0: the bounds of the parser alone
 	fields  []field
 	strict  bool   // an unknown field is an error: it may be a right misspelt
 	free    bool   // unknown fields are none of our business
@@ -37,10 +37,10 @@ type field struct {
 // mcp_pollux_<tool> in the CLI, whose names end at 63 characters (SPEC P-3); an
 // argument's is a flag on a command line, so it cannot begin with a dash.
 var (
-	nameForm     = regexp.MustCompile(`^[a-zA-Z0-9-]+$`)
-	toolForm     = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_-]*$`)
-	docForm      = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]*$`)
-	variableForm = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
+	nameForm     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9-]+$`) })
+	toolForm     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_-]*$`) })
+	docForm      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]*$`) })
+	variableForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`) })
 )
 
 const (

@@ -100,7 +100,7 @@ func isDir(path string) bool {
 // fetchRemote takes a release where GitHub has one, as the CLI does, and the repository otherwise.
 func fetchRemote(ctx context.Context, got *Fetched, work, tree string, o *Options) error {
 	s := &got.Source
-	if s.GitHub != "" && s.Subdir == "" && !hexCommit.MatchString(s.Ref) {
+	if s.GitHub != "" && s.Subdir == "" && !hexCommit().MatchString(s.Ref) {
 		err := fetchRelease(ctx, got, work, tree, o)
 		if err == nil || errors.Is(err, ErrRefused) || ctx.Err() != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -166,7 +167,7 @@ func notThere(err error) bool {
 		strings.Contains(g.said, "not our ref") || strings.Contains(g.said, "unadvertised object"))
 }
 
-var hexCommit = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
+var hexCommit = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{7,64}$`) })
 
 // clone fetches the one commit that ref names into dir, which exists and is
 // empty, checks out its folder sub ("" for all of it), and returns the commit's id.
@@ -189,7 +190,7 @@ func (g *git) clone(ctx context.Context, url, ref, sub, dir string, l Limits) (s
 		// A web server that only hands out files cannot leave the history out.
 		_, err = g.fetch(bounded, dir, "--", "origin", want)
 	}
-	if err != nil && notThere(err) && hexCommit.MatchString(ref) {
+	if err != nil && notThere(err) && hexCommit().MatchString(ref) {
 		// A shortened commit, or a server that hands out no single commits: fetch what it has and look there.
 		_, err = g.fetch(bounded, dir, "--tags", "--", "origin", "+refs/heads/*:refs/remotes/origin/*")
 		at = ref
@@ -234,7 +235,7 @@ func refError(err error, url, ref string) error {
 // remote asks the server which commit ref names now. A full commit id is
 // returned as it is: it can never move.
 func (g *git) remote(ctx context.Context, url, ref string) (string, error) {
-	if len(ref) >= 40 && hexCommit.MatchString(ref) {
+	if len(ref) >= 40 && hexCommit().MatchString(ref) {
 		return ref, nil
 	}
 	want := ref
@@ -253,7 +254,7 @@ func (g *git) remote(ctx context.Context, url, ref string) (string, error) {
 		}
 	}
 	if id == "" {
-		if hexCommit.MatchString(ref) {
+		if hexCommit().MatchString(ref) {
 			return ref, nil
 		}
 		return "", fmt.Errorf("%w: %q no longer has a branch or tag %q; list them with: git ls-remote %s", ErrNotFound, url, ref, url)
@@ -337,7 +338,7 @@ func HeadCommit(dir string) string {
 		return ""
 	}
 	id := strings.TrimSpace(string(data))
-	if !hexCommit.MatchString(id) {
+	if !hexCommit().MatchString(id) {
 		return ""
 	}
 	return id

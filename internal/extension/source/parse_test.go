@@ -132,7 +132,7 @@ func FuzzParse(f *testing.F) {
 				t.Errorf("%q: %+v", text, s)
 			}
 		}
-		if !gitScheme.MatchString(s.Location) && !scpForm.MatchString(s.Location) {
+		if !gitScheme().MatchString(s.Location) && !scpForm().MatchString(s.Location) {
 			t.Errorf("%q gives git the address %q", text, s.Location)
 		}
 		if strings.ContainsAny(s.Ref, ":+*?[ ") || !filepath.IsLocal(s.Subdir) && s.Subdir != "" {

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // A Kind is the way in which a source is fetched. Its values are those of the
@@ -65,9 +66,13 @@ type Wish struct {
 }
 
 var (
-	shorthand = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9_.][A-Za-z0-9_.-]*$`)
-	scpForm   = regexp.MustCompile(`^([A-Za-z0-9_][A-Za-z0-9_.-]*)@([A-Za-z0-9][A-Za-z0-9.-]*):(.+)$`)
-	gitScheme = regexp.MustCompile(`^(https?|ssh|git\+ssh|sso|git|file)://`)
+	shorthand = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9_.][A-Za-z0-9_.-]*$`)
+	})
+	scpForm = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^([A-Za-z0-9_][A-Za-z0-9_.-]*)@([A-Za-z0-9][A-Za-z0-9.-]*):(.+)$`)
+	})
+	gitScheme = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(https?|ssh|git\+ssh|sso|git|file)://`) })
 )
 
 // Parse reads what the user typed. A path that exists wins over owner/repo;
@@ -139,7 +144,7 @@ func (k Kind) noun() string {
 
 func parse(text, dir string) (Source, error) {
 	switch {
-	case strings.HasPrefix(text, "file://"), gitScheme.MatchString(text):
+	case strings.HasPrefix(text, "file://"), gitScheme().MatchString(text):
 		return parseURL(text)
 	case strings.HasPrefix(text, "github:"):
 		return hosted("github.com", strings.TrimPrefix(text, "github:"), text)
@@ -152,14 +157,14 @@ func parse(text, dir string) (Source, error) {
 	if strings.Contains(text, "::") {
 		return Source{}, usagef("%q asks git for a helper program (NAME::…), which could run anything; give the https or ssh address", text)
 	}
-	if m := scpForm.FindStringSubmatch(text); m != nil {
+	if m := scpForm().FindStringSubmatch(text); m != nil {
 		s := Source{Kind: Git, Location: text}
 		if strings.EqualFold(m[2], "github.com") {
 			s.GitHub = ownerRepo(m[3])
 		}
 		return s, nil
 	}
-	if shorthand.MatchString(text) {
+	if shorthand().MatchString(text) {
 		return hosted("github.com", text, text)
 	}
 	return Source{}, fmt.Errorf("%w: there is no file or folder %q, and it is no address of a repository either (https://…, git@host:…, owner/repo)", ErrNotFound, text)
