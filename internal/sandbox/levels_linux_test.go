@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -141,6 +142,61 @@ func TestQuarantine(t *testing.T) {
 		if _, err := os.Lstat(q.Moved); err != nil || q.Err != "" {
 			t.Errorf("%+v: %v", q, err)
 		}
+	}
+}
+
+// TestNestedProtection: below the top of a workspace too, what runs commands
+// as the user is not written to, wherever it is moved, and what is new of the
+// kind is moved aside; packages may come with editors' settings (SPEC E-2).
+func TestNestedProtection(t *testing.T) {
+	p := newPlace(t)
+	ws := p.workspace
+	for _, name := range []string{"lib/sub/.git/config", "lib/.envrc", "tools/hooks/pre-commit", "node_modules/x/.vscode/tasks.json", "node_modules/y/.git/config"} {
+		path := filepath.Join(ws, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("content"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(ws, ".git", "config"), []byte("[core]\n\thookspath = tools/hooks\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := runIn(t, p.s, Policy{Write: manifest.Workspace}, Command{Workspace: ws, Args: []string{"sh", "-c", `
+		for f in lib/sub/.git/config lib/.envrc tools/hooks/pre-commit tools/hooks/new node_modules/y/.git/config; do (echo x >$f) 2>/dev/null && echo "wrote $f"; done
+		for f in lib/sub/.git lib/.envrc tools/hooks tools; do mv $f $f.old 2>/dev/null && echo "moved $f"; done
+		(echo x >node_modules/x/.vscode/tasks.json) && mkdir -p node_modules/z/.idea
+		mv lib lib2 && mkdir -p lib/sub/.git && echo evil >lib/sub/.git/config
+		mkdir -p new/deep/.git && ln -s /tmp new/.Vscode && mkdir node_modules/z/.git; true`}})
+	if r.Code != 0 || len(r.Stdout) != 0 {
+		t.Errorf("%d %s%s", r.Code, r.Stdout, r.Stderr)
+	}
+	var moved []string
+	for _, q := range r.Quarantined {
+		moved = append(moved, strings.TrimPrefix(q.Path, ws+"/"))
+		if _, err := os.Lstat(q.Moved); err != nil || q.Err != "" {
+			t.Errorf("%+v: %v", q, err)
+		}
+	}
+	if want := []string{"lib/sub/.git", "new/.Vscode", "new/deep/.git", "node_modules/z/.git"}; !slices.Equal(moved, want) {
+		t.Errorf("moved aside: %q, want %q", moved, want)
+	}
+	if data, err := os.ReadFile(filepath.Join(ws, "lib2/sub/.git/config")); err != nil || string(data) != "content" {
+		t.Errorf("what was protected is now %q, %v", data, err)
+	}
+}
+
+// TestNestedIsBounded: a workspace with more files than are looked at says so.
+func TestNestedIsBounded(t *testing.T) {
+	root := tree(t.TempDir())
+	for i := range 4 {
+		if err := os.MkdirAll(fmt.Sprintf("%s/w/%d/.git", root, i), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if found, all := root.nested("/w", 4); all || len(found) > 3 {
+		t.Errorf("%v %v", found, all)
+	}
+	if found, all := root.nested("/w", 8); !all || len(found) != 4 {
+		t.Errorf("%v %v", found, all)
 	}
 }
 

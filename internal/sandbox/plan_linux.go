@@ -20,9 +20,11 @@ const (
 
 // A layout is the making of a setup's mounts: at most one for each target.
 type layout struct {
+	tree
 	root    root
 	mounts  map[string]mount
-	watched []watched
+	watched watch
+	notes   map[string]string // why a mount is there, by its target
 }
 
 func (l *layout) add(all ...mount) {
@@ -31,17 +33,23 @@ func (l *layout) add(all ...mount) {
 	}
 }
 
+// note says why a mount is there, for who reads the plan.
+func (l *layout) note(target, why string) { l.notes[target] = why }
+
+const (
+	noteProtected = "protected"
+	notePinned    = "cannot be moved"
+)
+
 // bind shows what exists at a canonical path; what does not is left out.
 func (l *layout) bind(path string, write bool) {
-	if exists(path) {
+	if l.exists(path) {
 		l.add(mount{Show: showBind, Source: path, Target: path, Write: write})
 	}
 }
 
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
-}
+// exists says whether this machine has a path.
+func exists(path string) bool { return tree("").exists(path) }
 
 // over finds the mount that a path lies in, itself or the nearest above it;
 // false when that is the root.
@@ -63,7 +71,7 @@ func (l *layout) visible(path string) bool {
 // layout decides what a command under p sees, from the policy, the folders and
 // what exists; see docs/sandbox.md for the table.
 func (s *Sandbox) layout(p Policy, c Command, prog *program) (*layout, error) {
-	l := &layout{mounts: map[string]mount{}}
+	l := &layout{tree: s.tree, mounts: map[string]mount{}, notes: map[string]string{}}
 	workspace, err := s.workspace(p, c)
 	if err != nil {
 		return nil, err
@@ -90,23 +98,27 @@ func (s *Sandbox) layout(p Policy, c Command, prog *program) (*layout, error) {
 		l.bind(workspace, p.Write >= manifest.Workspace)
 	}
 	for _, path := range slices.Concat(prog.readOnly, c.ReadOnly) {
-		if err := l.readOnly(canonical(path), s.home); err != nil {
+		if err := l.readOnly(l.canonical(path), s.home); err != nil {
 			return nil, err
 		}
 	}
 	if p.Write >= manifest.Home {
 		// A secret store that is not there yet would open a door when made.
 		l.protect(s.home, slices.Concat(protectedHome(), secretStores()))
-		l.protect(selfDir(), []string{filepath.Base(self())})
+		l.protect(filepath.Dir(s.self), []string{filepath.Base(s.self)})
 	}
 	if p.Write >= manifest.Workspace && workspace != "" {
 		l.protect(workspace, protectedNames())
+		if hooks := l.hooks(workspace); hooks != "" {
+			l.protect(filepath.Dir(hooks), []string{filepath.Base(hooks)})
+		}
+		l.protectNested(workspace)
 	}
 	if err := l.mask(s.secrets(), workspace); err != nil {
 		return nil, err
 	}
 	for _, copied := range c.Copies {
-		l.add(mount{Show: showCopy, Target: canonical(copied.Dir), Files: copied.Files})
+		l.add(mount{Show: showCopy, Target: l.canonical(copied.Dir), Files: copied.Files})
 	}
 	return l, l.places()
 }
@@ -114,21 +126,20 @@ func (s *Sandbox) layout(p Policy, c Command, prog *program) (*layout, error) {
 // system shows what programs need in order to start.
 func (l *layout) system() {
 	for _, dir := range []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store", "/opt/homebrew", "/home/linuxbrew/.linuxbrew"} {
-		if info, err := os.Lstat(dir); err == nil && info.IsDir() {
+		if l.isDir(dir) {
 			l.bind(dir, false)
 		}
 	}
 	// /bin → usr/bin, and what a distribution did likewise (/home → var/home).
-	entries, _ := os.ReadDir("/") // unreadable: then none is a link that we know of
-	for _, e := range entries {
-		if to, err := os.Readlink("/" + e.Name()); err == nil {
-			l.add(mount{Show: showLink, Source: to, Target: "/" + e.Name()})
+	for _, name := range l.list("/") {
+		if to, err := l.readlink("/" + name); err == nil {
+			l.add(mount{Show: showLink, Source: to, Target: "/" + name})
 		}
 	}
 	for _, name := range []string{"ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ld-musl-x86_64.path", "alternatives", "ssl/certs", "ssl/cert.pem", "ssl/openssl.cnf", "pki/ca-trust", "pki/tls/certs", "pki/tls/cert.pem", "pki/tls/openssl.cnf", "ca-certificates", "ca-certificates.conf",
 		"crypto-policies", "localtime", "timezone", "mime.types", "os-release", "protocols", "services", "gai.conf", "shells", "terminfo", "debian_version"} {
 		target := "/etc/" + name
-		if source, err := filepath.EvalSymlinks(target); err == nil {
+		if source, err := l.evalSymlinks(target); err == nil {
 			l.add(mount{Show: showBind, Source: source, Target: target})
 		}
 	}
@@ -141,8 +152,8 @@ func (l *layout) private() {
 		l.add(mount{Show: showDevice, Source: "/dev/" + name, Target: "/dev/" + name})
 	}
 	for _, target := range []string{"/tmp", "/var/tmp"} {
-		if info, err := os.Lstat(target); err == nil && !info.IsDir() && l.root.Host {
-			continue // a link to the other
+		if l.root.Host {
+			target = l.canonical(target) // a link to somewhere else: that is what must not be seen
 		}
 		l.add(mount{Show: showScratch, Source: scratchTmp, Target: target})
 	}
@@ -158,7 +169,7 @@ func (l *layout) readOnly(path, home string) error {
 	if path == "/" || home != "" && within(home, path) {
 		return fmt.Errorf("%w: the program needs the folder %q, which holds your whole home folder", ErrCommand, path)
 	}
-	if !exists(path) {
+	if !l.exists(path) {
 		return fmt.Errorf("%w: there is no %q", ErrCommand, path)
 	}
 	if m, ok := l.over(path); ok && m.Show == showBind && !m.Write && path != m.Target {
@@ -173,27 +184,29 @@ func (l *layout) readOnly(path, home string) error {
 func (l *layout) protect(dir string, names []string) {
 	for _, name := range names {
 		path := filepath.Join(dir, name)
-		if real := canonical(filepath.Dir(path)); real != filepath.Dir(path) {
+		if real := l.canonical(filepath.Dir(path)); real != filepath.Dir(path) {
 			path = filepath.Join(real, filepath.Base(path))
 		}
 		if m, ok := l.over(path); ok && !m.Write || !ok && !l.root.Write {
 			continue
 		}
-		info, err := os.Lstat(path)
+		info, err := l.lstat(path)
 		switch {
 		case err != nil:
-			l.watched = append(l.watched, watched{path: path})
+			l.watched.paths = append(l.watched.paths, watched{path: path})
 		case info.Mode()&os.ModeSymlink != 0:
-			to, err := os.Readlink(path)
+			to, err := l.readlink(path)
 			if err != nil {
 				continue // gone meanwhile
 			}
-			l.watched = append(l.watched, watched{path: path, link: to})
-			if real, err := filepath.EvalSymlinks(path); err == nil && l.visible(real) {
+			l.watched.paths = append(l.watched.paths, watched{path: path, link: to})
+			if real, err := l.evalSymlinks(path); err == nil && l.visible(real) {
 				l.bind(real, false)
+				l.note(real, noteProtected)
 			}
 		default:
 			l.bind(path, false)
+			l.note(path, noteProtected)
 			l.pin(filepath.Dir(path))
 		}
 	}
@@ -208,6 +221,7 @@ func (l *layout) pin(dir string) {
 			return
 		}
 		l.bind(dir, true)
+		l.note(dir, notePinned)
 		dir = filepath.Dir(dir)
 	}
 }
@@ -215,8 +229,10 @@ func (l *layout) pin(dir string) {
 // secrets lists what is masked, wherever it can be seen: a workspace can hold
 // another user's home folder, or a part of the system.
 func (s *Sandbox) secrets() []string {
-	others, _ := filepath.Glob("/home/*") // a constant pattern is never bad
-	homes := append(others, "/root", s.home)
+	homes := []string{"/root", s.home}
+	for _, name := range s.tree.list("/home") {
+		homes = append(homes, "/home/"+name)
+	}
 	all := append(slices.Clone(s.o.Masked), "/run/user", "/run/secrets", "/run/credentials", "/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d",
 		"/etc/ssh", "/etc/NetworkManager/system-connections", "/etc/wireguard", "/etc/krb5.keytab", "/var/lib/sss/secrets", "/etc/ssl/private", "/etc/pki/tls/private")
 	slices.Sort(homes)
@@ -235,11 +251,11 @@ func (s *Sandbox) secrets() []string {
 // a secret store is none.
 func (l *layout) mask(paths []string, workspace string) error {
 	for _, path := range paths {
-		if !exists(path) {
+		if !l.exists(path) {
 			continue
 		}
-		path = canonical(path)
-		info, err := os.Lstat(path)
+		path = l.canonical(path)
+		info, err := l.lstat(path)
 		if err != nil || !l.visible(path) {
 			continue
 		}
@@ -273,13 +289,13 @@ func (l *layout) places() error {
 		case showNothing, showCopy, showDev:
 			rel, _ := filepath.Rel(above.Target, target) // below it, by what over found
 			file := CopyFile{Name: rel}
-			if m.isDir() {
+			if l.shows(m) {
 				file.Name += "/"
 			}
 			above.Files = append(slices.Clip(above.Files), file)
 			l.mounts[above.Target] = above
 		default:
-			if !exists(target) && m.Show != showDir {
+			if !l.exists(target) && m.Show != showDir {
 				return fmt.Errorf("%w: there is no %q to show anything at", ErrPolicy, target)
 			}
 		}
@@ -297,14 +313,13 @@ func (l *layout) below(target string) bool {
 	return false
 }
 
-// isDir says whether a mount is a folder.
-func (m mount) isDir() bool {
+// shows says whether a mount is a folder.
+func (l *layout) shows(m mount) bool {
 	switch m.Show {
 	case showVoid, showFile, showDevice:
 		return false
 	case showBind:
-		info, err := os.Stat(m.Source)
-		return err == nil && info.IsDir()
+		return l.isDir(m.Source)
 	}
 	return true
 }
@@ -333,12 +348,10 @@ func (s *Sandbox) homeInside() string {
 	return s.home
 }
 
-func selfDir() string { return filepath.Dir(self()) }
-
 // canary chooses files of the host that must be out of reach.
 func (l *layout) canary() []string {
 	for _, path := range []string{"/sys", "/boot", "/srv", "/mnt", "/media", "/var/log", "/var/lib", "/root", "/home"} {
-		if !exists(path) || l.visible(path) || l.below(path) {
+		if !l.exists(path) || l.visible(path) || l.below(path) {
 			continue
 		}
 		if _, covered := l.over(path); !covered {

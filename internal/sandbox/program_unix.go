@@ -98,28 +98,11 @@ func lookup(name, dir string) (string, error) {
 
 // addLinks records the symbolic links on the way to path, and returns its end.
 func (p *program) addLinks(path string) (string, error) {
-	done, rest := "/", path
-	for range 1000 {
-		rest = strings.TrimLeft(rest, "/")
-		if rest == "" {
-			return done, nil
-		}
-		name, after, _ := strings.Cut(rest, "/")
-		next := filepath.Join(done, name)
-		to, err := os.Readlink(next)
-		if err != nil { // no link; Join has dealt with dots
-			done, rest = next, after
-			continue
-		}
-		if !filepath.IsAbs(to) {
-			p.links[next] = to
-			to = filepath.Join(done, to)
-		} else {
-			p.links[next] = to
-		}
-		done, rest = "/", to+"/"+after
+	end, err := tree("").follow(path, func(link, to string) { p.links[link] = to })
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrCommand, err)
 	}
-	return "", fmt.Errorf("%w: the symbolic links of %q lead in a circle", ErrCommand, path)
+	return end, nil
 }
 
 // belongings is the least that has to be seen of a program: its own file, or

@@ -3,10 +3,21 @@ package sandbox
 import (
 	"fmt"
 	"os"
+	"slices"
 )
 
-// A watched path could not be protected while the command ran, because
-// nothing was there to protect, or a link that can be replaced.
+// A watch is what could not be protected while a command ran.
+type watch struct {
+	paths []watched
+	// Below the top of a workspace everything of a protected name is watched:
+	// root is the workspace, "" for none, and known is what was there before.
+	root     string
+	known    map[inode]bool
+	complete bool // known is all that there was
+}
+
+// A watched path could not be protected because nothing was there to protect,
+// or a link that can be replaced.
 type watched struct {
 	path string
 	link string // where it led before; "" for what was not there
@@ -14,20 +25,41 @@ type watched struct {
 
 // quarantine renames what was made under watched names, after the command's
 // last process is gone, so that nothing takes it for the user's own.
-func quarantine(all []watched) []Quarantine {
+func (w watch) quarantine() []Quarantine {
 	var found []Quarantine
-	for _, w := range all {
-		if _, err := os.Lstat(w.path); err != nil {
-			if w.link != "" && os.Symlink(w.link, w.path) == nil {
-				found = append(found, Quarantine{Path: w.path, Err: "it was removed, and has been put back"})
+	for _, p := range w.paths {
+		if _, err := os.Lstat(p.path); err != nil {
+			if p.link != "" && os.Symlink(p.link, p.path) == nil {
+				found = append(found, Quarantine{Path: p.path, Err: "it was removed, and has been put back"})
 			}
 			continue
 		}
-		to, err := os.Readlink(w.path)
-		if w.link != "" && err == nil && to == w.link {
+		to, err := os.Readlink(p.path)
+		if p.link != "" && err == nil && to == p.link {
 			continue
 		}
-		found = append(found, w.move())
+		found = append(found, p.move())
+	}
+	return append(found, w.below()...)
+}
+
+// below is quarantine for what lies below the top of the workspace. What was
+// there before could not be written to, wherever it is now.
+func (w watch) below() []Quarantine {
+	if w.root == "" || !w.complete {
+		return nil
+	}
+	var made []string
+	now, _ := tree("").nested(w.root, 2*maxEntries)
+	for path, id := range now {
+		if !w.known[id] {
+			made = append(made, path)
+		}
+	}
+	slices.Sort(made)
+	var found []Quarantine
+	for _, path := range made {
+		found = append(found, watched{path: path}.move())
 	}
 	return found
 }

@@ -48,7 +48,7 @@ func (s *Sandbox) runOnce(ctx context.Context, p Policy, c Command, reduced bool
 		r.result.Assurance = Reduced
 	}
 	err = r.do(ctx)
-	r.result.Quarantined = quarantine(watched)
+	r.result.Quarantined = watched.quarantine()
 	if err != nil {
 		return nil, err
 	}
@@ -56,11 +56,20 @@ func (s *Sandbox) runOnce(ctx context.Context, p Policy, c Command, reduced bool
 }
 
 // plan turns a policy and a command into the setup of the stage.
-func (s *Sandbox) plan(ctx context.Context, p Policy, c Command) (*setup, []watched, error) {
+func (s *Sandbox) plan(ctx context.Context, p Policy, c Command) (*setup, watch, error) {
 	prog, err := s.find(ctx, c.Args[0], or(c.Dir, or(c.Workspace, "/")))
 	if err != nil {
-		return nil, nil, err
+		return nil, watch{}, err
 	}
+	set, l, err := s.planFor(p, c, prog)
+	if err != nil {
+		return nil, watch{}, err
+	}
+	return set, l.watched, nil
+}
+
+// planFor is plan for a program that was found.
+func (s *Sandbox) planFor(p Policy, c Command, prog *program) (*setup, *layout, error) {
 	l, err := s.layout(p, c, prog)
 	if err != nil {
 		return nil, nil, err
@@ -74,11 +83,14 @@ func (s *Sandbox) plan(ctx context.Context, p Policy, c Command) (*setup, []watc
 	set.Env = s.environment(p, c, prog, set.Net)
 	set.Dir = "/tmp"
 	for _, dir := range []string{c.Workspace, c.Dir} { // the last that can be seen
-		if dir := canonical(dir); filepath.IsAbs(dir) && l.visible(dir) && exists(dir) {
+		if !filepath.IsAbs(dir) {
+			continue // none was named
+		}
+		if dir := l.canonical(dir); l.visible(dir) && l.exists(dir) {
 			set.Dir = dir
 		}
 	}
-	return set, l.watched, nil
+	return set, l, nil
 }
 
 // files adds the few files of /etc that tell who and where one is.
@@ -96,7 +108,7 @@ func (l *layout) files(s *Sandbox, network bool) {
 	for file, data := range all {
 		target := "/etc/" + file
 		if l.root.Host {
-			if target = canonical(target); !exists(target) {
+			if target = l.canonical(target); !l.exists(target) {
 				continue
 			}
 		}

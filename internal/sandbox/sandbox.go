@@ -158,11 +158,13 @@ type Options struct {
 type Sandbox struct {
 	o    Options
 	home string // absolute, canonical; "" when there is none
+	self string // this program's own file
+	tree tree   // what plans are made for
 }
 
 // New makes a Sandbox.
 func New(o *Options) *Sandbox {
-	s := &Sandbox{}
+	s := &Sandbox{self: self()}
 	if o != nil {
 		s.o = *o
 	}

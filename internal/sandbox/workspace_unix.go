@@ -4,8 +4,6 @@ package sandbox
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 )
@@ -19,10 +17,9 @@ func (s *Sandbox) workspace(p Policy, c Command) (string, error) {
 		}
 		return "", nil
 	}
-	dir, err := filepath.EvalSymlinks(c.Workspace)
+	dir, err := s.tree.evalSymlinks(c.Workspace)
 	if err == nil {
-		var info os.FileInfo
-		if info, err = os.Stat(dir); err == nil && !info.IsDir() {
+		if !s.tree.isDir(dir) {
 			err = fmt.Errorf("%q is not a folder", dir)
 		}
 	}

@@ -1,0 +1,168 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Plan is what Run would let a command do on this machine, worked out
+// without running it.
+type Plan struct {
+	// Program is what would run; Args are its arguments, without its name.
+	Program string   `json:"program"`
+	Args    []string `json:"args"`
+	// Dir is the working folder.
+	Dir string `json:"dir"`
+	// Elsewhere is the access to everything that Paths do not name: AccessNone,
+	// AccessRead or AccessWrite.
+	Elsewhere Access `json:"elsewhere"`
+	// Paths are in the order in which String writes them.
+	Paths []PlanPath `json:"paths"`
+	// Hosts are the entries of the policy; empty means no network at all.
+	Hosts []string `json:"hosts"`
+	// Environment holds names only: values can be secrets.
+	Environment []string   `json:"environment"`
+	Limits      PlanLimits `json:"limits"`
+	// Notes are sentences about what the plan cannot promise.
+	Notes []string `json:"notes"`
+}
+
+// Access is what a command may do at a path.
+type Access string
+
+// The kinds of access, in the order in which plans list them.
+const (
+	AccessWrite   Access = "write"   // read and changed
+	AccessRead    Access = "read"    // only read
+	AccessPrivate Access = "private" // written to, in memory of the command's own
+	AccessGiven   Access = "given"   // made for the command, read-only; the host's is not seen
+	AccessHidden  Access = "hidden"  // empty, whatever the host has there
+	AccessDevice  Access = "device"
+	AccessLink    Access = "link"    // a symbolic link
+	AccessWatched Access = "watched" // what the command makes there is moved aside after it
+	AccessNone    Access = "none"
+)
+
+// A PlanPath is one path of a Plan and everything below it, but for what
+// another path says.
+type PlanPath struct {
+	Access Access `json:"access"`
+	Path   string `json:"path"`
+	// Detail is the end of a link, or where something comes from or why.
+	Detail string `json:"detail,omitempty"`
+}
+
+// PlanLimits are Limits with the defaults filled in.
+type PlanLimits struct {
+	Seconds    float64 `json:"seconds"`
+	CPUSeconds float64 `json:"cpuSeconds"`
+	Memory     int64   `json:"memoryBytes"`
+	Scratch    int64   `json:"scratchBytes"`
+	FileSize   int64   `json:"fileBytes"`
+	Output     int64   `json:"outputBytes"`
+	Processes  int     `json:"processes"`
+	Files      int     `json:"files"`
+}
+
+// Explain says what Run would let c do under p, or why it would refuse. It
+// asks interpreters where they live, as Run does, and runs nothing else. It
+// does not find out whether this machine can enforce the plan: Check does.
+func (s *Sandbox) Explain(ctx context.Context, p Policy, c Command) (*Plan, error) {
+	return s.explained(p, c, func(c Command) (*Plan, error) { return s.explain(ctx, p, c) })
+}
+
+// explained is Explain around what is the platform's own.
+func (s *Sandbox) explained(p Policy, c Command, explain func(Command) (*Plan, error)) (*Plan, error) {
+	c.Limits = c.Limits.filled()
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	plan, err := explain(c)
+	if err != nil {
+		return nil, err
+	}
+	plan.Args = append([]string{}, c.Args[1:]...)
+	plan.Hosts, plan.Notes = []string{}, append([]string{}, plan.Notes...)
+	for _, h := range p.Hosts {
+		plan.Hosts = append(plan.Hosts, h.String())
+	}
+	l := c.Limits
+	plan.Limits = PlanLimits{Seconds: l.Time.Seconds(), CPUSeconds: l.CPU.Seconds(), Memory: l.Memory, Scratch: l.Scratch, FileSize: l.FileSize, Output: l.Output, Processes: l.Processes, Files: l.Files}
+	order := []Access{AccessWrite, AccessRead, AccessPrivate, AccessGiven, AccessHidden, AccessDevice, AccessLink, AccessWatched}
+	slices.SortFunc(plan.Paths, func(a, b PlanPath) int {
+		if a.Access != b.Access {
+			return slices.Index(order, a.Access) - slices.Index(order, b.Access)
+		}
+		return strings.Compare(a.Path, b.Path)
+	})
+	return plan, nil
+}
+
+// String is the plan for people to read, some lines long.
+func (p *Plan) String() string {
+	var w strings.Builder
+	line := func(name, text string) { fmt.Fprintf(&w, "%-9s%s\n", name, text) }
+	line("runs", strings.Join(append([]string{p.Program}, quoted(p.Args)...), " "))
+	line("in", p.Dir)
+	line("contacts", or(strings.Join(p.Hosts, ", "), "nobody"))
+	line("knows", strings.Join(p.Environment, " "))
+	l := p.Limits
+	line("has", fmt.Sprintf("%v, %v of processor time, %s of memory, %d processes, %s of output, %s for private files, %d open files, %s for a file",
+		time.Duration(l.Seconds*float64(time.Second)), time.Duration(l.CPUSeconds*float64(time.Second)), size(l.Memory), l.Processes, size(l.Output), size(l.Scratch), l.Files, size(l.FileSize)))
+	w.WriteString(p.paths())
+	for _, n := range p.Notes {
+		line("note", n)
+	}
+	return w.String()
+}
+
+// paths writes a line for each path, or for three and more that lie in one
+// folder and have nothing of their own to say.
+func (p *Plan) paths() string {
+	var w strings.Builder
+	if p.Elsewhere != AccessNone {
+		fmt.Fprintf(&w, "%-9s/  and all below, but for what follows\n", p.Elsewhere)
+	}
+	for i := 0; i < len(p.Paths); {
+		first := p.Paths[i]
+		dir, names := path.Dir(first.Path), []string{}
+		for _, o := range p.Paths[i:] {
+			if o.Access != first.Access || path.Dir(o.Path) != dir || o.Detail != first.Detail {
+				break
+			}
+			names = append(names, path.Base(o.Path))
+		}
+		if len(names) < 3 {
+			names = names[:1]
+		}
+		text := first.Path
+		if len(names) > 1 {
+			text = strings.TrimSuffix(dir, "/") + "/{" + strings.Join(names, " ") + "}"
+		}
+		if first.Detail != "" {
+			text += "  " + first.Detail
+		}
+		fmt.Fprintf(&w, "%-9s%s\n", first.Access, text)
+		i += len(names)
+	}
+	if p.Elsewhere == AccessNone {
+		w.WriteString("nothing  else\n")
+	}
+	return w.String()
+}
+
+// quoted makes arguments one line, and shows where each ends.
+func quoted(args []string) []string {
+	var all []string
+	for _, a := range args {
+		if a == "" || strings.ContainsFunc(a, func(r rune) bool { return r <= ' ' || r == '"' || r == '\'' || r == '\\' || r >= 0x7f }) {
+			a = fmt.Sprintf("%q", a)
+		}
+		all = append(all, a)
+	}
+	return all
+}

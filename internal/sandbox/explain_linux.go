@@ -1,0 +1,91 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// explain is Explain on Linux: the setup, in words.
+func (s *Sandbox) explain(ctx context.Context, p Policy, c Command) (*Plan, error) {
+	prog, err := s.find(ctx, c.Args[0], or(c.Dir, or(c.Workspace, "/")))
+	if err != nil {
+		return nil, err
+	}
+	return s.describe(p, c, prog)
+}
+
+// describe is explain for a program that was found.
+func (s *Sandbox) describe(p Policy, c Command, prog *program) (*Plan, error) {
+	set, l, err := s.planFor(p, c, prog)
+	if err != nil {
+		return nil, err
+	}
+	plan := &Plan{Program: set.Path, Dir: set.Dir, Elsewhere: AccessNone}
+	if set.Root.Host {
+		plan.Elsewhere = AccessRead
+	}
+	if set.Root.Write {
+		plan.Elsewhere = AccessWrite
+	}
+	for _, m := range set.Mounts {
+		if m.Show != showDir && m.Show != showDev {
+			plan.Paths = append(plan.Paths, PlanPath{m.access(), m.Target, or(m.detail(), l.notes[m.Target])})
+		}
+	}
+	plan.Paths = append(plan.Paths, PlanPath{AccessGiven, "/proc", "of its own processes, read-only"})
+	for _, w := range l.watched.paths {
+		detail := ""
+		if w.link != "" {
+			detail = "a link, put back if it is changed"
+		}
+		plan.Paths = append(plan.Paths, PlanPath{AccessWatched, w.path, detail})
+	}
+	if w := l.watched; w.root != "" {
+		plan.Paths = append(plan.Paths, PlanPath{AccessWatched, w.root + "/**/", strings.Join(protectedNames(), " ")})
+		if !w.complete {
+			plan.Notes = append(plan.Notes, fmt.Sprintf("%s holds more than %d files: of protected names below its top only the nearest are protected, and new ones are not moved aside", w.root, maxEntries))
+		}
+	}
+	for _, v := range set.Env {
+		name, _, _ := strings.Cut(v, "=")
+		plan.Environment = append(plan.Environment, name)
+	}
+	return plan, nil
+}
+
+// access is a mount in a plan's terms.
+func (m mount) access() Access {
+	switch m.Show {
+	case showScratch:
+		return AccessPrivate
+	case showDevice:
+		return AccessDevice
+	case showLink:
+		return AccessLink
+	case showNothing, showVoid:
+		return AccessHidden
+	case showFile, showCopy:
+		return AccessGiven
+	}
+	if m.Write {
+		return AccessWrite
+	}
+	return AccessRead
+}
+
+// detail is what else there is to say of a mount.
+func (m mount) detail() string {
+	switch m.Show {
+	case showLink:
+		return "→ " + m.Source
+	case showCopy:
+		return "as it was checked, files: " + strconv.Itoa(len(m.Files))
+	case showBind:
+		if m.Source != m.Target {
+			return "from " + m.Source
+		}
+	}
+	return ""
+}

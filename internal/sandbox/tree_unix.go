@@ -1,0 +1,85 @@
+//go:build unix
+
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// A tree is the file system that a plan is made for: "" is this machine's, and
+// a folder stands for another machine's in tests. Paths are absolute in it.
+type tree string
+
+func (t tree) exists(path string) bool {
+	_, err := t.lstat(path)
+	return err == nil
+}
+
+func (t tree) lstat(path string) (os.FileInfo, error) { return os.Lstat(string(t) + path) }
+
+func (t tree) readlink(path string) (string, error) { return os.Readlink(string(t) + path) }
+
+// isDir says whether a path, whose links were followed, is a folder.
+func (t tree) isDir(path string) bool {
+	info, err := t.lstat(path)
+	return err == nil && info.IsDir()
+}
+
+// list names what is in a folder; nothing for one that cannot be read.
+func (t tree) list(path string) []string {
+	entries, _ := os.ReadDir(string(t) + path) // unreadable: then nothing in it is known to us
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// canonical follows the symbolic links of a path; one that does not exist
+// stays as it is.
+func (t tree) canonical(path string) string {
+	if real, err := t.evalSymlinks(path); err == nil {
+		return real
+	}
+	return filepath.Clean(path)
+}
+
+// evalSymlinks is filepath.EvalSymlinks within the tree.
+func (t tree) evalSymlinks(path string) (string, error) {
+	if t == "" {
+		return filepath.EvalSymlinks(path)
+	}
+	real, err := t.follow(path, func(string, string) {})
+	if err == nil {
+		_, err = t.lstat(real)
+	}
+	return real, err
+}
+
+// follow walks a path to its end, and calls link for each symbolic link on
+// the way and what is written in it.
+func (t tree) follow(path string, link func(path, to string)) (string, error) {
+	done, rest := "/", path
+	for range 1000 {
+		rest = strings.TrimLeft(rest, "/")
+		if rest == "" {
+			return done, nil
+		}
+		name, after, _ := strings.Cut(rest, "/")
+		next := filepath.Join(done, name)
+		to, err := t.readlink(next)
+		if err != nil { // no link; Join has dealt with dots
+			done, rest = next, after
+			continue
+		}
+		link(next, to)
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(done, to)
+		}
+		done, rest = "/", to+"/"+after
+	}
+	return "", fmt.Errorf("the symbolic links of %q lead in a circle", path)
+}
