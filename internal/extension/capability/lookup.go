@@ -1,0 +1,120 @@
+package capability
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/pollux-companion/pollux/internal/extension/store"
+)
+
+// An UnknownError says that nothing of a name is offered.
+type UnknownError struct {
+	Kind    string // tool, document or extension
+	Name    string // as it was asked for
+	Nearest []string
+}
+
+// Error names what was meant, perhaps, and how to see all.
+func (e *UnknownError) Error() string {
+	text := fmt.Sprintf("there is no %s %q", e.Kind, short(e.Name))
+	if len(e.Nearest) > 0 {
+		return text + "; did you mean " + strings.Join(e.Nearest, " or ") + "?"
+	}
+	return text + "; " + Describe + "() lists all that there are"
+}
+
+// An AmbiguousError says that several extensions offer something of a name.
+type AmbiguousError struct {
+	Kind, Name string
+	Choices    []string // the qualified names
+}
+
+// Error names the choices.
+func (e *AmbiguousError) Error() string {
+	return fmt.Sprintf("several extensions have a %s %q; write %s", e.Kind, e.Name, strings.Join(e.Choices, " or "))
+}
+
+// short keeps foreign text from filling an error.
+func short(s string) string {
+	if r := []rune(s); len(r) > 80 {
+		return string(r[:79]) + "…"
+	}
+	return s
+}
+
+// Tool finds a tool by its own name where only one offered extension has it,
+// by extension.tool, or by its callable name. The error is an *UnknownError or an *AmbiguousError.
+func (s *Set) Tool(name string) (Tool, error) {
+	all := make([]entry[Tool], len(s.tools))
+	for i, t := range s.tools {
+		all[i] = entry[Tool]{t, t.Name, t.Qualified(), t.Callable}
+	}
+	return find("tool", name, all)
+}
+
+// Doc finds a document by its own name where only one offered extension has it,
+// by extension.document, or by its address. The error is an *UnknownError or an *AmbiguousError.
+func (s *Set) Doc(name string) (Doc, error) {
+	all := make([]entry[Doc], len(s.docs))
+	for i, d := range s.docs {
+		all[i] = entry[Doc]{d, d.Name, d.Qualified(), d.URI()}
+	}
+	return find("document", name, all)
+}
+
+// Extension finds an offered extension by its name, in any capitals.
+func (s *Set) Extension(name string) (*Extension, error) {
+	names := make([]string, len(s.extensions))
+	for i, x := range s.extensions {
+		if strings.EqualFold(x.Name, name) {
+			return x, nil
+		}
+		names[i] = x.Name
+	}
+	return nil, &UnknownError{"extension", name, store.Nearest(name, names)}
+}
+
+// entry is a thing with the names that it goes by.
+type entry[T any] struct {
+	thing                T
+	name, qualified, own string
+}
+
+func find[T any](kind, name string, all []entry[T]) (T, error) {
+	var found []entry[T]
+	var names, qualified []string
+	for _, e := range all {
+		if e.qualified == name || e.own == name && e.name != name {
+			return e.thing, nil
+		}
+		if e.name == name {
+			found = append(found, e)
+			qualified = append(qualified, e.qualified)
+		}
+		if strings.Contains(name, ".") {
+			names = append(names, e.qualified)
+		} else {
+			names = append(names, e.name)
+		}
+	}
+	if len(found) == 1 {
+		return found[0].thing, nil
+	}
+	var none T
+	if len(found) > 1 {
+		return none, &AmbiguousError{kind, name, qualified}
+	}
+	return none, &UnknownError{kind, name, unique(store.Nearest(name, names))}
+}
+
+func unique(all []string) []string {
+	var out []string
+	seen := map[string]bool{}
+	for _, s := range all {
+		if !seen[s] {
+			seen[s] = true
+			out = append(out, s)
+		}
+	}
+	return out
+}

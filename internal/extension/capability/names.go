@@ -1,0 +1,69 @@
+package capability
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+)
+
+// MaxName is the longest name of a tool, in characters: Gemini CLI knows it as
+// mcp_pollux_<name> and cuts what is longer than 63 (SPEC P-3).
+const MaxName = 52
+
+// ReadDoc and Describe are pollux's own tools, which every model gets
+// beside those of extensions; no extension's tool may go by their names.
+const (
+	ReadDoc  = "read_doc"
+	Describe = "describe_extension"
+)
+
+// names knows which names several extensions share.
+type names struct {
+	tools, docs map[string]int
+}
+
+func newNames(all []Candidate) *names {
+	n := &names{tools: map[string]int{ReadDoc: 1, Describe: 1}, docs: map[string]int{}}
+	for _, c := range all {
+		for _, t := range c.Tools {
+			n.tools[strings.ToLower(t.Name)]++
+		}
+		for _, d := range c.Docs {
+			n.docs[strings.ToLower(d.Name)]++
+		}
+	}
+	return n
+}
+
+// tool is the callable name of a tool. A name that begins with mcp_ is never
+// used bare: Gemini CLI would take it for the tool of another server.
+func (n *names) tool(extension, tool string) string {
+	if n.tools[strings.ToLower(tool)] <= 1 && len(tool) <= MaxName && !strings.HasPrefix(strings.ToLower(tool), "mcp_") {
+		return tool
+	}
+	name := extension + "_" + tool
+	if strings.HasPrefix(strings.ToLower(name), "mcp_") || name[0] == '-' {
+		name = "ext_" + name
+	}
+	_, taken := n.tools[strings.ToLower(name)]
+	if len(name) <= MaxName && !taken && !strings.Contains(tool, "_") {
+		return name
+	}
+	// Cut, or not unique by itself (a_b of c is b_c of a): the hash makes it so.
+	for salt := 0; ; salt++ {
+		sum := sha256.Sum256(fmt.Appendf(nil, "%s.%s.%d", extension, tool, salt))
+		mark := "_" + hex.EncodeToString(sum[:6])
+		marked := name[:min(len(name), MaxName-len(mark))] + mark
+		if _, taken := n.tools[strings.ToLower(marked)]; !taken {
+			return marked
+		}
+	}
+}
+
+func (n *names) doc(extension, doc string) string {
+	if n.docs[strings.ToLower(doc)] <= 1 && !strings.Contains(doc, ".") {
+		return doc
+	}
+	return extension + "." + doc
+}
