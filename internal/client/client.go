@@ -1,0 +1,356 @@
+// Package client is Gemini CLI's half of the contract: it finds a companion as
+// the CLI does, joins it, understands what it says, and keeps its promises and
+// its habits (SPEC §8). What it decides is what the published CLI decides:
+// a test gives both the same folders, environments and messages.
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/agent/gemini/wire"
+)
+
+// Version is the release of the CLI that this package behaves as.
+const Version = "0.61.0"
+
+// requestLimit is how long the CLI waits for the answer to a tool call.
+const requestLimit = 10 * time.Minute
+
+// A State is what "/ide status" shows with a lamp.
+type State string
+
+// The states of a connection.
+const (
+	Disconnected State = "disconnected"
+	Connecting   State = "connecting"
+	Connected    State = "connected"
+)
+
+// A Status is a state and, when there is something to say, why.
+type Status struct {
+	State   State
+	Details string
+}
+
+// Options of a Client; nil and every zero field mean the default.
+type Options struct {
+	// Version is what the client says of itself; Version by default.
+	Version string
+	// OnContext is called with each new context, nil when it is cleared. It must not call the client.
+	OnContext func(*Context)
+	// OnStatus is called at each change of the status. It must not call the client.
+	OnStatus func(Status)
+	// Transport replaces the network in tests. The default never uses a proxy, as the CLI does not for its editor.
+	Transport http.RoundTripper
+	// Log gets what the CLI would write to its debug log; nil discards it.
+	Log *slog.Logger
+}
+
+// A Client is one CLI. Its methods may be called from any goroutine.
+// Goroutines: those of its session; Close ends and awaits them.
+type Client struct {
+	world *World
+	opts  Options
+
+	diffs chan struct{} // holds one token: one diff at a time (SPEC K-3)
+
+	mu      sync.Mutex // guards the below
+	status  Status
+	session session
+	tools   []string
+	context *Context
+	pending map[string]chan Outcome // the diffs that wait, by path as sent
+	choice  *Choice
+}
+
+// A session is one MCP session over some transport.
+type session interface {
+	request(ctx context.Context, method string, params any) (result []byte, err error)
+	close()
+	// leave tells the companion that the session is over, which the CLI itself never does.
+	leave(ctx context.Context)
+}
+
+// New returns a client in a world (nil: this process's own) that is not connected.
+func New(w *World, o *Options) *Client {
+	c := &Client{
+		world: w.orHere(), diffs: make(chan struct{}, 1),
+		pending: map[string]chan Outcome{},
+		status:  Status{Disconnected, "IDE integration is currently disabled. To enable it, run /ide enable."},
+	}
+	if o != nil {
+		c.opts = *o
+	}
+	if c.opts.Version == "" {
+		c.opts.Version = Version
+	}
+	if c.opts.Log == nil {
+		c.opts.Log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// A ConnectError says why the CLI is not connected, in its own words.
+type ConnectError struct{ Details string }
+
+func (e *ConnectError) Error() string { return e.Details }
+
+// Connect does what "/ide enable" does: choose one discovery file, check the
+// workspace, try the file's port, the file's command, then the environment's
+// (SPEC K-1). The error is a *ConnectError with the sentence that the CLI would show.
+func (c *Client) Connect(ctx context.Context) error {
+	choice := Choose(c.world)
+	c.mu.Lock()
+	c.choice = choice
+	c.mu.Unlock()
+	if choice.Fault != nil {
+		return c.refuse(choice.Fault.Error())
+	}
+	if choice.IDE == nil {
+		return c.refuse(msgUnsupported)
+	}
+	c.setStatus(Connecting, "")
+	if err := choice.Workspace(c.world); err != nil {
+		return c.refuse(err.Error())
+	}
+	for _, way := range choice.Ways(c.world) {
+		if err := c.join(ctx, way); err == nil {
+			return nil
+		} else {
+			c.opts.Log.Debug("a way to the companion failed", "way", way.String(), "err", err)
+		}
+		if ctx.Err() != nil {
+			return c.refuse(ctx.Err().Error())
+		}
+	}
+	return c.refuse(fmt.Sprintf(msgFailed, " in "+choice.IDE.DisplayName))
+}
+
+func (c *Client) refuse(details string) error {
+	c.setStatus(Disconnected, details)
+	return &ConnectError{details}
+}
+
+// Join connects to a companion without looking for it.
+func (c *Client) Join(ctx context.Context, way Way) error {
+	c.setStatus(Connecting, "")
+	if err := c.join(ctx, way); err != nil {
+		c.setStatus(Disconnected, err.Error())
+		return err
+	}
+	return nil
+}
+
+func (c *Client) join(ctx context.Context, way Way) error {
+	s, err := open(ctx, way, c)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	old := c.session
+	c.session = s
+	c.mu.Unlock()
+	if old != nil {
+		old.close()
+	}
+	names, err := listTools(ctx, s)
+	if err != nil {
+		c.opts.Log.Debug("no tools", "err", err) // the CLI connects all the same, for context alone
+	}
+	c.mu.Lock()
+	c.tools = names
+	c.mu.Unlock()
+	c.setStatus(Connected, "")
+	return nil
+}
+
+func listTools(ctx context.Context, s session) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, defaultLimit)
+	defer cancel()
+	data, err := s.request(ctx, wire.MethodToolsList, struct{}{})
+	if err != nil {
+		return nil, err
+	}
+	return parseTools(data)
+}
+
+// Choice is how the last Connect chose; nil before.
+func (c *Client) Choice() *Choice {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.choice
+}
+
+// Status is the state of the connection.
+func (c *Client) Status() Status {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.status
+}
+
+// Tools are the names that the companion listed, none before.
+func (c *Client) Tools() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.tools)
+}
+
+// Diffing says whether the CLI would show changes in the editor: connected, and both tools listed (SPEC F-1).
+func (c *Client) Diffing() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.diffing()
+}
+
+func (c *Client) diffing() bool {
+	return c.session != nil && c.status.State == Connected &&
+		slices.Contains(c.tools, wire.ToolOpenDiff) && slices.Contains(c.tools, wire.ToolCloseDiff)
+}
+
+// Context is the newest context, normalised (SPEC K-2); nil when there is none. It must not be changed.
+func (c *Client) Context() *Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.context
+}
+
+// setStatus follows the CLI: what disconnects first gives the reason, and without a connection there is no context.
+func (c *Client) setStatus(state State, details string) {
+	c.mu.Lock()
+	changed := state != Disconnected || c.status.State != Disconnected
+	if changed {
+		c.status = Status{state, details}
+	}
+	status := c.status
+	cleared := state == Disconnected && c.context != nil
+	if cleared {
+		c.context = nil
+	}
+	c.mu.Unlock()
+	if changed && c.opts.OnStatus != nil {
+		c.opts.OnStatus(status)
+	}
+	if cleared && c.opts.OnContext != nil {
+		c.opts.OnContext(nil)
+	}
+}
+
+// lost is what any fault of a session does, for good: nothing but a new Connect brings the state back.
+func (c *Client) lost(err error) {
+	c.setStatus(Disconnected, msgLost+"\n"+err.Error())
+}
+
+// ended: the other side closed the session.
+func (c *Client) ended() { c.setStatus(Disconnected, msgClosed) }
+
+// notified takes one notification; an error of its form is a fault of the session.
+func (c *Client) notified(method string, params []byte) error {
+	switch method {
+	case wire.NotifyContext:
+		ctx, err := ParseContext(params)
+		if err != nil {
+			return fmt.Errorf("Uncaught error in notification handler: %w", err)
+		}
+		c.mu.Lock()
+		c.context = ctx
+		c.mu.Unlock()
+		if c.opts.OnContext != nil {
+			c.opts.OnContext(ctx)
+		}
+	case wire.NotifyAccepted, wire.NotifyRejected, wire.NotifyClosed:
+		path, out, err := parseOutcome(method, params)
+		if err != nil {
+			return fmt.Errorf("Uncaught error in notification handler: %w", err)
+		}
+		c.settle(path, out)
+	}
+	return nil
+}
+
+// settle gives a waiting diff its outcome; one that nobody waits for is passed over.
+func (c *Client) settle(path string, out Outcome) bool {
+	c.mu.Lock()
+	waiting, ok := c.pending[path]
+	delete(c.pending, path)
+	c.mu.Unlock()
+	if ok {
+		waiting <- out
+	}
+	return ok
+}
+
+// Close ends the client as the end of the CLI does: it closes each open diff,
+// then drops the connection. The session is not deleted; see Leave.
+func (c *Client) Close() {
+	c.mu.Lock()
+	paths := make([]string, 0, len(c.pending))
+	for path := range c.pending {
+		paths = append(paths, path)
+	}
+	s := c.session
+	c.mu.Unlock()
+	slices.Sort(paths)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	for _, path := range paths {
+		_, _ = c.closeDiff(ctx, path, false)
+	}
+	c.setStatus(Disconnected, "IDE integration disabled. To enable it again, run /ide enable.")
+	if s != nil {
+		s.close()
+	}
+}
+
+// Leave deletes the session and then closes, so that the companion need not wait for 30 s to
+// know that it is over. The CLI does not do it; a visitor like pollux doctor should.
+func (c *Client) Leave(ctx context.Context) {
+	c.mu.Lock()
+	s := c.session
+	c.mu.Unlock()
+	if s != nil {
+		s.leave(ctx)
+	}
+	c.Close()
+}
+
+// ErrNotConnected: there is no session to open a diff in.
+var ErrNotConnected = errors.New("IDE client is not connected.") //nolint:revive,staticcheck // the CLI's own words
+
+// The sentences of the CLI that a user sees; pollux doctor --explain looks them up.
+const (
+	msgFailed      = "Failed to connect to IDE companion extension%s. Please ensure the extension is running. To install the extension, run /ide install."
+	msgNoFolder    = "To use this feature, please open a workspace folder in your IDE and try again."
+	msgMismatch    = "Directory mismatch. Gemini CLI is running in a different location than the open workspace in the IDE. Please run the CLI from one of the following directories: "
+	msgUnsupported = "IDE integration is not supported in your current environment. To use this feature, run Gemini CLI in one of these supported IDEs: Antigravity, VS Code, or VS Code forks."
+	msgLost        = "IDE connection error. The connection was lost unexpectedly. Please try reconnecting by running /ide enable"
+	msgClosed      = "IDE connection closed. To reconnect, run /ide enable."
+)
+
+// A Way is one way to reach a companion: a port, or a command.
+type Way struct {
+	Host    string // "127.0.0.1", or another for a CLI in a container
+	Port    int
+	Token   string // "" sends none
+	Command string // a program that speaks over its standard input and output, when Port is 0
+	Args    []string
+	Dir     string   // the command's working folder, "" for this process's
+	Env     []string // the command's environment; nil leaves what the CLI leaves
+	// From says where it was found: "the discovery file", "the environment".
+	From string
+}
+
+// String names the way without its token.
+func (w Way) String() string {
+	if w.Port != 0 {
+		return "http://" + w.Host + ":" + strconv.Itoa(w.Port) + "/mcp"
+	}
+	return w.Command
+}

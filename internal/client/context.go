@@ -1,0 +1,371 @@
+package client
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf16"
+
+	"github.com/pollux-companion/pollux/internal/agent/gemini/wire"
+)
+
+// The CLI's bounds on a context (SPEC K-2).
+const (
+	maxFiles     = 10
+	maxSelection = 16384 // UTF-16 units
+	truncated    = "... [TRUNCATED]"
+)
+
+// A Context is what the CLI holds of an ide/contextUpdate: checked and normalised.
+type Context struct {
+	Workspace *Workspace `json:"workspaceState,omitempty"`
+}
+
+// A Workspace is the state of one editor.
+type Workspace struct {
+	// Files are newest first, at most 10; nil when the message had none.
+	Files []File `json:"openFiles,omitzero"`
+	// Trusted is nil where the editor does not say.
+	Trusted *bool `json:"isTrusted,omitempty"`
+}
+
+// A File is one open file.
+type File struct {
+	Path string `json:"path"`
+	// Timestamp is the last focus in Unix milliseconds.
+	Timestamp float64 `json:"timestamp"`
+	// Active is nil when the message had no isActive and nothing was concluded.
+	Active *bool   `json:"isActive,omitempty"`
+	Cursor *Cursor `json:"cursor,omitempty"`
+	// Selected is nil when there is no selection, "" when it was given as empty.
+	Selected *string `json:"selectedText,omitempty"`
+}
+
+// A Cursor is a position; line and character (UTF-16) are 1-based.
+type Cursor struct {
+	Line      float64 `json:"line"`
+	Character float64 `json:"character"`
+}
+
+// IsActive says whether the CLI takes the file for the active one.
+func (f *File) IsActive() bool { return f.Active != nil && *f.Active }
+
+// ParseContext checks the params of ide/contextUpdate as the CLI does and
+// normalises them (SPEC K-2). After an error the CLI is disconnected.
+func ParseContext(params []byte) (*Context, error) {
+	v, err := parseJSON(params)
+	if err != nil {
+		return nil, err
+	}
+	c, err := decodeContext(v)
+	if err == nil {
+		c.normalise()
+	}
+	return c, err
+}
+
+func decodeContext(v any) (*Context, error) {
+	c := &Context{}
+	m, err := object(v, "params")
+	if err != nil {
+		return nil, err
+	}
+	state, given := m["workspaceState"]
+	if !given {
+		return c, nil
+	}
+	if m, err = object(state, "workspaceState"); err != nil {
+		return nil, err
+	}
+	c.Workspace = &Workspace{}
+	if c.Workspace.Trusted, err = optional[bool](m, "isTrusted"); err != nil {
+		return nil, err
+	}
+	list, given := m["openFiles"]
+	if !given {
+		return c, nil
+	}
+	files, ok := list.([]any)
+	if !ok {
+		return nil, errors.New("openFiles is not a list")
+	}
+	c.Workspace.Files = make([]File, len(files))
+	for i, f := range files {
+		if err := c.Workspace.Files[i].decode(f); err != nil {
+			return nil, fmt.Errorf("openFiles[%d]: %w", i, err)
+		}
+	}
+	return c, nil
+}
+
+func (f *File) decode(v any) error {
+	m, err := object(v, "it")
+	if err != nil {
+		return err
+	}
+	path, err := optional[string](m, "path")
+	if err == nil && path == nil {
+		err = errors.New("path is missing")
+	}
+	if err != nil {
+		return err
+	}
+	f.Path = *path
+	if f.Timestamp, err = number(m, "timestamp"); err != nil {
+		return err
+	}
+	if f.Active, err = optional[bool](m, "isActive"); err != nil {
+		return err
+	}
+	if f.Selected, err = optional[string](m, "selectedText"); err != nil {
+		return err
+	}
+	cursor, given := m["cursor"]
+	if !given {
+		return nil
+	}
+	if m, err = object(cursor, "cursor"); err != nil {
+		return err
+	}
+	f.Cursor = &Cursor{}
+	if f.Cursor.Line, err = number(m, "line"); err != nil {
+		return err
+	}
+	f.Cursor.Character, err = number(m, "character")
+	return err
+}
+
+func object(v any, name string) (map[string]any, error) {
+	m, ok := v.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("%s is not an object", name)
+	}
+	return m, nil
+}
+
+// optional reads a member that may be missing but not null.
+func optional[T any](m map[string]any, name string) (*T, error) {
+	v, given := m[name]
+	if !given {
+		return nil, nil
+	}
+	t, ok := v.(T)
+	if !ok {
+		return nil, fmt.Errorf("%s is %s, not a %T", name, shortJSON(v), t)
+	}
+	return &t, nil
+}
+
+func number(m map[string]any, name string) (float64, error) {
+	n, ok := m[name].(json.Number)
+	if !ok {
+		return 0, fmt.Errorf("%s is %s, not a number", name, shortJSON(m[name]))
+	}
+	f, err := n.Float64()
+	if err != nil {
+		return 0, fmt.Errorf("%s is %s, which is no finite number", name, n)
+	}
+	return f, nil
+}
+
+func shortJSON(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil || len(b) > 40 {
+		return "something else"
+	}
+	return string(b)
+}
+
+// normalise: newest first, only the newest may be active, the others lose
+// cursor and selection, a long selection is cut and marked, ten files are kept.
+func (c *Context) normalise() {
+	if c.Workspace == nil || len(c.Workspace.Files) == 0 {
+		return
+	}
+	files := c.Workspace.Files
+	slices.SortStableFunc(files, func(a, b File) int {
+		switch {
+		case a.Timestamp > b.Timestamp:
+			return -1
+		case a.Timestamp < b.Timestamp:
+			return 1
+		}
+		return 0
+	})
+	active := files[0].IsActive()
+	for i := range files {
+		if i == 0 && active {
+			continue
+		}
+		files[i].Active, files[i].Cursor, files[i].Selected = new(bool), nil, nil
+	}
+	if text := files[0].Selected; active && text != nil {
+		if cut, was := cutUnits(*text, maxSelection); was {
+			cut += truncated
+			files[0].Selected = &cut
+		}
+	}
+	c.Workspace.Files = files[:min(len(files), maxFiles)]
+}
+
+// cutUnits is JavaScript's substring(0, n): half of a character that it leaves becomes U+FFFD.
+func cutUnits(s string, n int) (string, bool) {
+	if len(s) <= n {
+		return s, false
+	}
+	units := 0
+	for i, r := range s {
+		size := utf16.RuneLen(r)
+		if units+size > n {
+			if units < n {
+				return s[:i] + "\uFFFD", true
+			}
+			return s[:i], true
+		}
+		units += size
+	}
+	return s, false
+}
+
+// An Outcome is what became of a diff.
+type Outcome struct {
+	Accepted bool
+	// Content is the text to write, when it was accepted with one; nil leaves the
+	// proposal as it was, or says that it was not accepted.
+	Content *string
+}
+
+// parseOutcome checks ide/diffAccepted, ide/diffRejected and ide/diffClosed; the last counts as a rejection.
+func parseOutcome(method string, params []byte) (path string, out Outcome, err error) {
+	v, err := parseJSON(params)
+	if err != nil {
+		return "", out, err
+	}
+	m, err := object(v, "params")
+	if err != nil {
+		return "", out, err
+	}
+	p, err := optional[string](m, "filePath")
+	if err == nil && p == nil {
+		err = errors.New("filePath is missing")
+	}
+	if err != nil {
+		return "", out, err
+	}
+	content, err := optional[string](m, "content")
+	switch {
+	case method == wire.NotifyRejected: // its content, if any, is not looked at
+		return *p, out, nil
+	case err != nil:
+		return "", out, err
+	case method == wire.NotifyClosed:
+		return *p, out, nil
+	case content == nil:
+		return "", out, errors.New("content is missing")
+	}
+	return *p, Outcome{true, content}, nil
+}
+
+// A toolResult is the result of tools/call as far as the CLI looks at it.
+type toolResult struct {
+	isError bool
+	text    string // the first text block's, "" for none
+}
+
+func parseResult(data []byte) (r toolResult, err error) {
+	v, err := parseJSON(data)
+	if err != nil {
+		return r, err
+	}
+	m, err := object(v, "result")
+	if err != nil {
+		return r, err
+	}
+	isError, err := optional[bool](m, "isError")
+	if err != nil {
+		return r, err
+	}
+	r.isError = isError != nil && *isError
+	list, given := m["content"]
+	if !given {
+		return r, nil
+	}
+	blocks, ok := list.([]any)
+	if !ok {
+		return r, errors.New("content is not a list")
+	}
+	found := false
+	for i, b := range blocks {
+		m, err := object(b, "a block")
+		if err != nil {
+			return r, fmt.Errorf("content[%d]: %w", i, err)
+		}
+		if m["type"] != "text" {
+			continue
+		}
+		text, ok := m["text"].(string)
+		if !ok {
+			return r, fmt.Errorf("content[%d] has no text", i)
+		}
+		if !found {
+			r.text, found = text, true
+		}
+	}
+	return r, nil
+}
+
+// editedContent reads the text of closeDiff's answer: the user's text when it is JSON
+// with a string "content", else nothing (SPEC F-4).
+func editedContent(text string) *string {
+	v, err := parseJSON([]byte(text))
+	m, ok := v.(map[string]any)
+	content, isText := m["content"].(string)
+	if err != nil || !ok || !isText {
+		return nil
+	}
+	return &content
+}
+
+// parseTools reads the names out of the answer to tools/list; one tool that is malformed costs all.
+func parseTools(data []byte) ([]string, error) {
+	v, err := parseJSON(data)
+	if err != nil {
+		return nil, err
+	}
+	m, err := object(v, "result")
+	if err != nil {
+		return nil, err
+	}
+	list, ok := m["tools"].([]any)
+	if !ok {
+		return nil, errors.New("tools is not a list")
+	}
+	var names []string
+	for i, t := range list {
+		m, err := object(t, "a tool")
+		if err != nil {
+			return nil, fmt.Errorf("tools[%d]: %w", i, err)
+		}
+		name, ok := m["name"].(string)
+		schema, _ := m["inputSchema"].(map[string]any)
+		if !ok || schema["type"] != "object" {
+			return nil, fmt.Errorf("tools[%d] has no name, or no inputSchema of type object", i)
+		}
+		names = append(names, name)
+	}
+	return names, nil
+}
+
+// encode writes JSON as JavaScript does: without escapes for < and >.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return []byte(strings.TrimSuffix(b.String(), "\n")), nil
+}

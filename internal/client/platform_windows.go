@@ -1,0 +1,21 @@
+package client
+
+import (
+	"os"
+	"strings"
+)
+
+// alive is what the CLI assumes on Windows: every process lives.
+func alive(pid int) bool { return pid > 0 }
+
+func onWindows() *bool {
+	yes := true
+	return &yes
+}
+
+func sameName(a, b string) bool { return strings.EqualFold(a, b) }
+
+// foldPath is how the CLI compares folders.
+func foldPath(path string) string { return path }
+
+func ownerOf(os.FileInfo) (uid int, known bool) { return 0, false }

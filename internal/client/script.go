@@ -1,0 +1,84 @@
+package client
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+)
+
+func asPathError(err error, into **os.PathError) bool { return errors.As(err, into) }
+
+// truthy is what JavaScript takes for true of a value out of JSON.
+func truthy(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return false
+	case bool:
+		return v
+	case string:
+		return v != ""
+	case json.Number:
+		f, err := v.Float64()
+		return err != nil || f != 0
+	}
+	return true
+}
+
+// scriptText is what JavaScript's String() makes of a value out of JSON.
+func scriptText(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return strconv.FormatBool(v)
+	case string:
+		return v
+	case json.Number:
+		f, err := v.Float64()
+		if err != nil {
+			return string(v)
+		}
+		return numberText(f)
+	case []any:
+		parts := make([]string, len(v))
+		for i, e := range v {
+			if e != nil {
+				parts[i] = scriptText(e)
+			}
+		}
+		return strings.Join(parts, ",")
+	}
+	return "[object Object]"
+}
+
+func numberText(f float64) string {
+	switch abs := math.Abs(f); {
+	case f == 0:
+		return "0"
+	case math.IsInf(f, 1):
+		return "Infinity"
+	case math.IsInf(f, -1):
+		return "-Infinity"
+	case abs >= 1e21 || abs < 1e-6:
+		return strings.Replace(strconv.FormatFloat(f, 'e', -1, 64), "e-0", "e-", 1)
+	}
+	return strconv.FormatFloat(f, 'f', -1, 64)
+}
+
+// parsePort is what the CLI makes of a port by JavaScript's parseInt; 0 when it is of no use.
+func parsePort(s string) int {
+	s = strings.TrimLeft(s, " \t\n\v\f\r\u00a0\ufeff\u2028\u2029")
+	s = strings.TrimPrefix(s, "+")
+	end := 0
+	for end < len(s) && s[end] >= '0' && s[end] <= '9' {
+		end++
+	}
+	n, err := strconv.Atoi(s[:end])
+	if err != nil || n <= 0 || n > 65535 {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,19 @@
+package client
+
+import "strings"
+
+// stdioNames are the variables that the CLI leaves a companion of standard input and output.
+func stdioNames() []string {
+	return []string{
+		"APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATH", "PROCESSOR_ARCHITECTURE",
+		"SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "USERNAME", "USERPROFILE", "PROGRAMFILES",
+	}
+}
+
+// nonblock keeps the opening of a pipe from hanging.
+const nonblock = 0
+
+// fileURLPath turns /C:/x into C:\x.
+func fileURLPath(path string) string {
+	return strings.TrimPrefix(path, `\`)
+}

@@ -1,0 +1,147 @@
+package client
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
+	"github.com/pollux-companion/pollux/internal/proc"
+)
+
+// A World is what a CLI sees of the machine that it runs on. Its zero fields
+// mean this process's own; a nil *World is this process's own in all.
+type World struct {
+	// Environ is the environment as NAME=value; nil is this process's.
+	Environ []string
+	// Dir is the working folder, absolute.
+	Dir string
+	// Temp is what os.tmpdir() gives there.
+	Temp string
+	// PID is the CLI's own process.
+	PID int
+	// UID is the CLI's user, as a pointer since 0 is one; nil is this process's. It means nothing on Windows.
+	UID *int
+	// Process tells of a process; nil asks the system.
+	Process func(pid int) (Process, bool)
+	// Alive says whether a process exists; nil asks the system.
+	Alive func(pid int) bool
+	// Container says whether the CLI takes itself to be in one; nil looks at the system.
+	Container func() bool
+	// Windows applies the rules that the CLI has there for PIDs; by default where this is Windows.
+	Windows *bool
+}
+
+// A Process is what the CLI learns about one.
+type Process struct {
+	Parent  int
+	Command string // the whole command line
+}
+
+// orHere fills the zero fields.
+func (w *World) orHere() *World {
+	var full World
+	if w != nil {
+		full = *w
+	}
+	if full.Temp == "" {
+		full.Temp = tempDir(full.Environ, full.Dir)
+	}
+	if full.Dir == "" {
+		full.Dir, _ = os.Getwd()
+	}
+	if full.Environ == nil {
+		full.Environ = os.Environ()
+	}
+	if full.PID == 0 {
+		full.PID = os.Getpid()
+	}
+	if full.UID == nil {
+		uid := os.Getuid()
+		full.UID = &uid
+	}
+	if full.Process == nil {
+		full.Process = systemProcess
+	}
+	if full.Alive == nil {
+		full.Alive = alive
+	}
+	if full.Container == nil {
+		full.Container = discovery.InContainer
+	}
+	if full.Windows == nil {
+		full.Windows = onWindows()
+	}
+	return &full
+}
+
+func systemProcess(pid int) (Process, bool) {
+	info, ok := proc.Lookup(pid)
+	if !ok {
+		return Process{}, false
+	}
+	command, _ := proc.Command(pid)
+	return Process{Parent: info.Parent, Command: command}, true
+}
+
+// tempDir is what os.tmpdir() gives with an environment; nil is this process's.
+func tempDir(environ []string, dir string) string {
+	if environ == nil {
+		return discovery.TempDir()
+	}
+	temp := discovery.TempDirOf(func(name string) string {
+		value, _ := lookup(environ, name)
+		return value
+	})
+	if !filepath.IsAbs(temp) && dir != "" {
+		temp = filepath.Join(dir, temp)
+	}
+	return temp
+}
+
+// Lookup is the value of a variable; ok is false when it is not set, which the CLI tells from empty.
+func (w *World) Lookup(name string) (value string, ok bool) {
+	if w == nil || w.Environ == nil {
+		return os.LookupEnv(name)
+	}
+	return lookup(w.Environ, name)
+}
+
+func lookup(environ []string, name string) (string, bool) {
+	for _, e := range environ {
+		if key, value, found := strings.Cut(e, "="); found && sameName(key, name) {
+			return value, true
+		}
+	}
+	return "", false
+}
+
+// Getenv is the value of a variable, "" when it is not set.
+func (w *World) Getenv(name string) string {
+	value, _ := w.Lookup(name)
+	return value
+}
+
+// Folder is where the discovery files of that world lie; it need not exist.
+func (w *World) Folder() string { return filepath.Join(w.orHere().Temp, "gemini", "ide") }
+
+// Host is the address that the CLI dials for its editor (SPEC T-8).
+func (w *World) Host() string {
+	w = w.orHere()
+	if w.Container() && w.Getenv("SSH_CONNECTION") == "" &&
+		w.Getenv("VSCODE_REMOTE_CONTAINERS_SESSION") == "" && w.Getenv("REMOTE_CONTAINERS") == "" {
+		return "host.docker.internal"
+	}
+	return "127.0.0.1"
+}
+
+// OfProcess is the world of a running process of this user's, as far as the
+// system tells: its environment when it was started, its folder, its place in the tree. ok is false where it does not.
+func OfProcess(pid int) (w *World, ok bool) {
+	env, dir, ok := proc.Environ(pid)
+	if !ok {
+		return nil, false
+	}
+	w = &World{Environ: env, Dir: dir, PID: pid}
+	return w.orHere(), true
+}
