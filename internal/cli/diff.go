@@ -1,0 +1,225 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pollux-companion/pollux/internal/control"
+)
+
+// diffFlags are those of diff.
+type diffFlags struct {
+	from, as, out string
+	write, json   bool
+}
+
+func (a *app) diffCommand() *cobra.Command {
+	var f diffFlags
+	cmd := &cobra.Command{
+		Use:   "diff FILE",
+		Short: "Ask about a change in the editor, and wait for the answer",
+		Long: `Shows a proposal for FILE as a diff in the editor that is connected to this folder
+(the page, Neovim, Vim, Emacs, pollux review), and waits until you have accepted
+or rejected it there; you can edit it before. The proposed text comes from
+standard input or from another file. FILE need not exist.
+
+Exit code 0: accepted, and the final text is on standard output, unless --write
+or -o says where it goes. 1: rejected, nothing is printed or written. 130: taken
+back by Ctrl-C, which closes the view.`,
+		Example: `  sed s/old/new/ a.txt | pollux diff a.txt --write      ask, then change the file
+  pollux diff a.txt --from a.new -o merged.txt          the result goes elsewhere
+  gofmt main.go | pollux diff main.go > /dev/null && echo yes
+  pollux diff "$LOCAL" --from "$REMOTE" --as "$MERGED" -o "$REMOTE"      git difftool`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.write && f.out != "" {
+				return usageError{errors.New("--write and -o both say where the text goes; use one of them")}
+			}
+			return a.diff(cmd.Context(), args[0], f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.from, "from", "-", "take the proposed text from this `FILE`; - is standard input")
+	flags.BoolVar(&f.write, "write", false, "write the accepted text into FILE, in one step")
+	flags.StringVarP(&f.out, "output", "o", "", "write the accepted text into this `FILE` instead")
+	flags.StringVar(&f.as, "as", "", "the `FILE` that the change is about, where FILE is a copy of it")
+	flags.BoolVar(&f.json, "json", false, "print the outcome as one JSON object, the text in it")
+	return cmd
+}
+
+// A change is one question of diff.
+type change struct {
+	path     string // as it is shown; absolute
+	file     string // FILE, absolute
+	proposal control.Proposal
+}
+
+func (a *app) diff(ctx context.Context, file string, f diffFlags) error {
+	ch, err := a.changeOf(file, f)
+	if err != nil {
+		return err
+	}
+	p := ch.proposal
+	if p.Old == p.New && !p.IsNew {
+		fmt.Fprintf(a.stderr, "pollux: %q holds the proposed text already; there is nothing to decide\n", file)
+		return a.accepted(ch, f, control.Answer{Accepted: true, Content: p.New})
+	}
+	c, err := a.findFor(ctx, ch.path)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	answer, err := a.propose(ctx, c, ch)
+	switch {
+	case err != nil:
+		return err
+	case !answer.Accepted:
+		if f.json {
+			err = a.printAnswer(ch, answer, false)
+		}
+		return errors.Join(err, exitError(exitNo))
+	}
+	return a.accepted(ch, f, answer)
+}
+
+// changeOf reads both texts, before anybody is asked.
+func (a *app) changeOf(file string, f diffFlags) (*change, error) {
+	if file == "" {
+		return nil, usageError{errors.New(`"" is no file; name the file that the change is about`)}
+	}
+	ch := &change{}
+	var err error
+	if ch.file, err = filepath.Abs(file); err == nil {
+		ch.path, err = filepath.Abs(f.as)
+	}
+	if err != nil {
+		return nil, usageError{fmt.Errorf("the current folder is gone (%w); go to another one", cause(err))}
+	}
+	if f.as == "" {
+		ch.path = ch.file
+	}
+	old, exists, err := readTextFile(file)
+	if err != nil {
+		return nil, err
+	}
+	proposed, err := a.proposedText(f.from)
+	if err != nil {
+		return nil, err
+	}
+	ch.proposal = control.Proposal{Path: ch.path, Old: old, IsNew: !exists, New: proposed}
+	return ch, nil
+}
+
+func (a *app) proposedText(from string) (string, error) {
+	if from != "-" {
+		content, exists, err := readTextFile(from)
+		if err == nil && !exists && from != os.DevNull {
+			err = fmt.Errorf("there is no file %q; name the one that holds the proposed text", from)
+		}
+		return content, err
+	}
+	if f, ok := a.stdin.(*os.File); a.stdin == nil || ok && isTerminal(f) {
+		return "", usageError{errors.New("the proposed text is missing: pipe it in, or name its file with --from")}
+	}
+	return readText(a.stdin, "standard input")
+}
+
+// propose asks and waits. Ctrl-C takes the question back.
+func (a *app) propose(ctx context.Context, c *control.Client, ch *change) (control.Answer, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	sigs := catchSignals()
+	defer sigs.stop()
+	go func() {
+		select {
+		case <-sigs.end:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	answer, err := c.Propose(ctx, ch.proposal, func() {
+		if f, ok := a.stderr.(*os.File); ok && isTerminal(f) {
+			fmt.Fprintf(f, "%q waits for your decision in %s (Ctrl-C takes it back)\n", filepath.Base(ch.path), c.Status.Editor)
+		}
+	})
+	switch {
+	case ctx.Err() != nil:
+		return answer, ctx.Err()
+	case err != nil:
+		return answer, fmt.Errorf("no answer about %q: %w", ch.path, err)
+	}
+	return answer, nil
+}
+
+// accepted puts the final text where it is wanted.
+func (a *app) accepted(ch *change, f diffFlags, answer control.Answer) error {
+	var err error
+	switch {
+	case f.write:
+		err = ch.write(answer.Content)
+	case f.out != "":
+		err = replaceFile(f.out, answer.Content)
+	case !f.json:
+		_, err = io.WriteString(a.stdout, answer.Content)
+	}
+	if err == nil && f.json {
+		err = a.printAnswer(ch, answer, f.write || f.out != "")
+	}
+	return err
+}
+
+// write changes FILE, unless it has changed while the user was deciding.
+func (ch *change) write(content string) error {
+	now, exists, err := readTextFile(ch.file)
+	if err != nil {
+		return err
+	}
+	if now != ch.proposal.Old || exists == ch.proposal.IsNew {
+		return fmt.Errorf("%q has changed while you were deciding; nothing was written, ask again", ch.file)
+	}
+	if exists && now == content {
+		return nil
+	}
+	return replaceFile(ch.file, content)
+}
+
+// printAnswer prints the outcome for a program; the text is left out when it was written somewhere.
+func (a *app) printAnswer(ch *change, answer control.Answer, written bool) error {
+	out := struct {
+		Path     string  `json:"path"`
+		Accepted bool    `json:"accepted"`
+		Edited   bool    `json:"edited"`
+		Content  *string `json:"content,omitempty"`
+	}{Path: ch.path, Accepted: answer.Accepted, Edited: answer.Edited}
+	if answer.Accepted && !written {
+		out.Content = &answer.Content
+	}
+	enc := json.NewEncoder(a.stdout)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(out)
+}
+
+// findFor joins the companion that serves a file, which need not exist: the one of its folder, else that of the current one.
+func (a *app) findFor(ctx context.Context, path string) (*control.Client, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			if c, err := control.Find(ctx, a.dirs.Run, real); err == nil {
+				return c, nil
+			}
+			break
+		}
+		if dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	return a.find(ctx, ".")
+}

@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pollux-companion/pollux/internal/control"
+	editorstate "github.com/pollux-companion/pollux/internal/core/state"
+)
+
+func (a *app) openCommand() *cobra.Command {
+	var keepFocus bool
+	cmd := &cobra.Command{
+		Use:   "open FILE[:LINE[:COLUMN]]",
+		Short: "Show a place in the connected editor",
+		Long: `Shows a file in the editor that is connected to this folder (the page, Neovim, Vim,
+Emacs), and the place in it that compilers and grep print behind its name: line
+and column, both counted from 1, the column in UTF-16 units as editors count.`,
+		Example: `  pollux open main.go:42
+  pollux open src/app.ts:10:5
+  pollux open --keep-focus README.md`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.open(cmd.Context(), args[0], !keepFocus)
+		},
+	}
+	cmd.Flags().BoolVar(&keepFocus, "keep-focus", false, "do not take the keyboard to the editor")
+	return cmd
+}
+
+func (a *app) open(ctx context.Context, what string, takeFocus bool) error {
+	name, at, err := parsePlace(what)
+	if err != nil {
+		return err
+	}
+	path, err := filepath.Abs(name)
+	if err != nil {
+		return usageError{fmt.Errorf("the current folder is gone (%w); go to another one", cause(err))}
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%q cannot be opened: %w", name, cause(err))
+	case info.IsDir():
+		return fmt.Errorf("%q is a folder; name a file in it", name)
+	}
+	if path, err = filepath.EvalSymlinks(path); err != nil {
+		return fmt.Errorf("%q cannot be opened: %w", name, cause(err))
+	}
+	c, err := a.findFor(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	return c.Open(ctx, control.Location{Path: path, Position: at, TakeFocus: takeFocus})
+}
+
+// parsePlace takes FILE, FILE:LINE or FILE:LINE:COLUMN apart; a file that has such a name is meant itself.
+func parsePlace(what string) (name string, at *editorstate.Position, err error) {
+	if what == "" {
+		return "", nil, usageError{errors.New(`"" is no file; name the file to open`)}
+	}
+	if _, err := os.Lstat(what); err == nil {
+		return what, nil, nil
+	}
+	name, last, ok := cutNumber(strings.TrimSuffix(what, ":"))
+	if !ok {
+		return what, nil, nil
+	}
+	at = &editorstate.Position{Line: last - 1}
+	if rest, line, ok := cutNumber(name); ok {
+		if _, err := os.Lstat(name); err != nil {
+			name, at.Line, at.Character = rest, line-1, last-1
+		}
+	}
+	if at.Line < 0 || at.Character < 0 {
+		return "", nil, usageError{fmt.Errorf("%q: lines and columns are counted from 1", what)}
+	}
+	return name, at, nil
+}
+
+// cutNumber takes a number behind a colon off the end.
+func cutNumber(s string) (rest string, n int, ok bool) {
+	i := strings.LastIndexByte(s, ':')
+	if i <= 0 {
+		return s, 0, false
+	}
+	n, err := strconv.Atoi(s[i+1:])
+	return s[:i], n, err == nil && n >= 0 && n <= 1<<31-1
+}
