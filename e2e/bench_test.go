@@ -23,6 +23,7 @@ import (
 	"github.com/pollux-companion/pollux/e2e/browser"
 	"github.com/pollux-companion/pollux/e2e/cli"
 	"github.com/pollux-companion/pollux/e2e/model"
+	"github.com/pollux-companion/pollux/internal/pace"
 	"github.com/pollux-companion/pollux/internal/peers"
 )
 
@@ -219,18 +220,18 @@ func (b *bench) serve(args ...string) *companion {
 // end sends a signal and waits; the process may have ended already.
 func (c *companion) end(sig syscall.Signal) time.Duration {
 	c.b.t.Helper()
-	started := time.Now()
+	watch := pace.Start(c.b.t)
 	if err := c.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		c.b.t.Error(err)
 	}
 	select {
 	case <-c.ended:
-	case <-time.After(10 * time.Second):
+	case <-time.After(30 * time.Second):
 		c.b.t.Errorf("pollux does not end after signal %v", sig)
 		_ = c.cmd.Process.Kill()
 		<-c.ended
 	}
-	return time.Since(started)
+	return watch.Took()
 }
 
 // log is what pollux wrote to its log.

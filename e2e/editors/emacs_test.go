@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pollux-companion/pollux/internal/pace"
 	"github.com/pollux-companion/pollux/internal/peers"
 )
 
@@ -307,9 +308,9 @@ func emacsEditorDies(t *testing.T, f flavour) {
 	b.is(windows, "(3 a <proposal>)")
 	companion := b.companion()
 	b.kill(b.pid(), syscall.SIGKILL)
-	begun := time.Now()
+	watch := pace.Start(t)
 	b.until("the end of the companion", func() bool { return len(b.files()) == 0 && !alive(companion) })
-	if took := time.Since(begun); took > time.Second {
+	if took := watch.Took(); took > time.Second {
 		t.Errorf("took %v", took)
 	}
 	if o := a.Outcome(); o.Method != "ide/diffRejected" {

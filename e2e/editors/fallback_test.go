@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/editor/web/webtest"
+	"github.com/pollux-companion/pollux/internal/pace"
 	"github.com/pollux-companion/pollux/internal/rpc"
 )
 
@@ -117,10 +118,10 @@ func TestPlainClient(t *testing.T) {
 			t.Errorf("%+v", o)
 		}
 		in.Close() // without shutdown
-		begun := time.Now()
+		watch := pace.Start(t)
 		_, _ = io.Copy(io.Discard, out)
 		_ = cmd.Wait()
-		if took := time.Since(begun); took > time.Second || len(b.files()) != 0 {
+		if took := watch.Took(); took > time.Second || len(b.files()) != 0 {
 			t.Errorf("the end took %v and left %v", took, b.files())
 		}
 	}

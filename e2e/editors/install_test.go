@@ -17,7 +17,9 @@ func TestInstalled(t *testing.T) {
 	}{
 		"neovim": {neovim(t), func(b *bench) []string { return []string{"nvim", "--listen", b.root + "/n", "a"} }},
 		"vim":    {vim(t), func(*bench) []string { return []string{"vim", "a"} }},
-		"emacs":  {emacs(t), func(*bench) []string { return []string{"emacs", "-nw", "a"} }},
+		"emacs": {emacs(t), func(b *bench) []string {
+			return []string{"emacs", "-nw", "--eval", `(progn (require 'server) (setq server-socket-dir "` + b.root + `/r" server-name "s") (server-start))`, "a"}
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, e.flavour, map[string]string{"a": "a\n"})

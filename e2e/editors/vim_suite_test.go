@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/pollux-companion/pollux/internal/pace"
 )
 
 // vimSuite is what Neovim and Vim have in common: the keys.
@@ -358,9 +360,9 @@ func vimEditorDies(t *testing.T, f flavour) {
 	b.is("&diff", "1")
 	companion := b.companion()
 	b.kill(b.pid(), syscall.SIGKILL)
-	begun := time.Now()
+	watch := pace.Start(t)
 	b.until("the end of the companion", func() bool { return len(b.files()) == 0 && !alive(companion) })
-	if took := time.Since(begun); took > time.Second {
+	if took := watch.Took(); took > time.Second {
 		log, _ := os.ReadFile(b.root + "/s/pollux/pollux.log")
 		t.Errorf("took %v\n%s", took, log)
 	}

@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/pollux-companion/pollux/internal/pace"
 )
 
 // A session is a CLI's, on the wire.
@@ -138,9 +140,9 @@ func TestParentDeathL2(t *testing.T) {
 	eventually(t, "its line", func() bool { data, _ := os.ReadFile(out); return len(data) > 0 })
 	cmd.Process.Kill()
 	cmd.Wait()
-	begun := time.Now()
+	watch := pace.Start(t)
 	eventually(t, "the end", func() bool { return len(w.leftovers()) == 0 })
-	if took := time.Since(begun); took > time.Second {
+	if took := watch.Took(); took > time.Second {
 		t.Errorf("it took %v", took)
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/pollux-companion/pollux/internal/pace"
 	"github.com/pollux-companion/pollux/internal/sandbox"
 )
 
@@ -32,7 +33,7 @@ func TestMain(m *testing.M) {
 
 // patience is how long a test waits for what must happen; a second is what the
 // product has (SPEC L-1, L-2).
-const patience = 20 * time.Second
+const patience = 30 * time.Second
 
 // A world is a user of a test's: home, temporary folder, a project.
 type world struct {
@@ -145,21 +146,22 @@ func (w *world) start(cmd *exec.Cmd) *live {
 // signal sends a signal and waits for the end, which must come within a second.
 func (l *live) signal(sig syscall.Signal) {
 	l.t.Helper()
-	begun := time.Now()
+	watch := pace.Start(l.t)
 	if err := l.cmd.Process.Signal(sig); err != nil {
 		l.t.Fatal(err)
 	}
-	l.wait(begun)
+	l.wait(watch)
 }
 
-func (l *live) wait(begun time.Time) {
+// wait waits for the end, which must come within a second of the watch's start.
+func (l *live) wait(watch *pace.Watch) {
 	l.t.Helper()
 	select {
 	case <-l.ended:
 	case <-time.After(patience):
 		l.t.Fatal("it does not end")
 	}
-	if took := time.Since(begun); took > time.Second {
+	if took := watch.Took(); took > time.Second {
 		l.t.Errorf("it took %v to end", took)
 	}
 }

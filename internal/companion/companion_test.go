@@ -15,6 +15,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
 	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/pace"
 	"github.com/pollux-companion/pollux/internal/safefile"
 	"github.com/pollux-companion/pollux/internal/settings"
 )
@@ -113,13 +114,13 @@ func TestStartAndStop(t *testing.T) {
 	if err := other.Open(t.Context(), control.Location{Path: a}); err == nil {
 		t.Error("a file was opened in no editor")
 	}
-	begun := time.Now()
+	watch := pace.Start(t)
 	for range 2 {
 		if err := c.Stop(t.Context()); err != nil {
 			t.Error(err)
 		}
 	}
-	if took := time.Since(begun); took > time.Second {
+	if took := watch.Took(); took > time.Second {
 		t.Errorf("it took %v to stop", took)
 	}
 	nothingLeft(t, o)
@@ -312,9 +313,9 @@ func TestStopIsBoundedL1(t *testing.T) {
 	hang := make(chan struct{})
 	defer close(hang)
 	c.onStop("hanging", func(context.Context) error { <-hang; return nil })
-	begun := time.Now()
+	watch := pace.Start(t)
 	err := c.Stop(t.Context())
-	if took := time.Since(begun); took > 1100*time.Millisecond || err == nil || !strings.Contains(err.Error(), "hanging") {
+	if took := watch.Took(); took > 1100*time.Millisecond || err == nil || !strings.Contains(err.Error(), "hanging") {
 		t.Errorf("after %v: %v", took, err)
 	}
 	nothingLeft(t, o)

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/pollux-companion/pollux/internal/pace"
 )
 
 // TestMain lets this binary be the processes that the tests ask about.
@@ -92,19 +94,19 @@ func TestWaitParent(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Close()
-	r.SetReadDeadline(time.Now().Add(20 * time.Second))
+	r.SetReadDeadline(time.Now().Add(30 * time.Second))
 	buf := make([]byte, 6)
 	if _, err := r.Read(buf); err != nil || string(buf) != "ready\n" {
 		t.Fatalf("%q, %v", buf, err)
 	}
 	in.Close()
 	cmd.Wait()
-	ended := time.Now()
+	watch := pace.Start(t)
 	n, err := r.Read(buf)
 	if err != nil || string(buf[:n]) != "gone\n" {
 		t.Fatalf("%q, %v", buf[:n], err)
 	}
-	if took := time.Since(ended); took > time.Second {
+	if took := watch.Took(); took > time.Second {
 		t.Errorf("noticed after %v", took)
 	}
 }

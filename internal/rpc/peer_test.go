@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pollux-companion/pollux/internal/pace"
 )
 
 // pair connects two peers by pipes; b is the one under test.
@@ -119,17 +121,17 @@ func TestQueueIsBounded(t *testing.T) {
 	r, w := io.Pipe()
 	q := NewQueue(NewChannel(strings.NewReader(""), w, nil))
 	big := []byte(`"` + strings.Repeat("x", 10<<20) + `"`)
-	begun, sent := time.Now(), 0
+	watch, sent := pace.Start(t), 0
 	var err error
 	for ; err == nil && sent < 100; sent++ {
 		err = q.Send(big)
 	}
-	if !errors.Is(err, ErrSlow) || sent > 9 || time.Since(begun) > time.Second {
-		t.Errorf("%d messages of 10 MiB, %v, %v", sent, err, time.Since(begun))
+	if !errors.Is(err, ErrSlow) || sent > 9 || watch.Took() > time.Second {
+		t.Errorf("%d messages of 10 MiB, %v, %v", sent, err, watch.Took())
 	}
-	begun = time.Now()
+	begun := watch.Took()
 	q.Close(50 * time.Millisecond)
-	if took := time.Since(begun); took > time.Second {
+	if took := watch.Took() - begun; took > time.Second {
 		t.Errorf("the end took %v", took)
 	}
 	if err := q.Send(big); !errors.Is(err, io.ErrClosedPipe) {

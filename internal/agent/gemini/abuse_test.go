@@ -10,10 +10,12 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/pollux-companion/pollux/internal/pace"
 )
 
 // honest opens and closes a diff, as long as the abuse lasts, and returns the longest it took.
-func honest(b *bench, stop <-chan struct{}) time.Duration {
+func honest(b *bench, watch *pace.Watch, stop <-chan struct{}) time.Duration {
 	c := b.connect()
 	longest := time.Duration(0)
 	for i := 0; ; i++ {
@@ -23,9 +25,9 @@ func honest(b *bench, stop <-chan struct{}) time.Duration {
 		default:
 		}
 		path := fmt.Sprintf("%s/honest%d", b.dir, i)
-		start := time.Now()
+		begun := watch.Took()
 		c.mustOpen(path, "x")
-		longest = max(longest, time.Since(start))
+		longest = max(longest, watch.Took()-begun)
 		c.closeDiff(path)
 		time.Sleep(5 * time.Millisecond)
 	}
@@ -39,9 +41,10 @@ func during(t *testing.T, abuse func(b *bench)) {
 	before, heap := runtime.NumGoroutine(), heapNow()
 	stop := make(chan struct{})
 	longest := make(chan time.Duration)
+	watch := pace.Start(t)
 	go func() {
 		defer close(longest) // also when a failure ends it early
-		longest <- honest(b, stop)
+		longest <- honest(b, watch, stop)
 	}()
 	abuse(b)
 	close(stop)
@@ -83,7 +86,7 @@ func TestAbuseHalfOpen(t *testing.T) {
 				fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: %s\r\n", b.addr)
 			}
 		}
-		_ = conns[0].SetReadDeadline(time.Now().Add(5 * time.Second))
+		_ = conns[0].SetReadDeadline(time.Now().Add(patience))
 		if _, err := conns[0].Read(make([]byte, 1)); err == nil || strings.Contains(err.Error(), "timeout") {
 			t.Errorf("the oldest stranger is still there: %v", err)
 		}
@@ -121,7 +124,7 @@ func TestAbuseHugeBodies(t *testing.T) {
 					break // refused meanwhile
 				}
 			}
-			_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+			_ = conn.SetReadDeadline(time.Now().Add(patience))
 			answer, _ := io.ReadAll(conn)
 			if len(answer) > 0 && !bytes.Contains(answer, []byte(test.want)) {
 				t.Errorf("%+v: %.60q", test, answer)
@@ -149,7 +152,7 @@ func TestAbuseStrangers(t *testing.T) {
 			conn := b.dial()
 			fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nOrigin: %s\r\nContent-Length: %d\r\n\r\n", host, token, origin, len(junk))
 			answer := make([]byte, 64)
-			_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+			_ = conn.SetDeadline(time.Now().Add(patience))
 			n, err := conn.Read(answer) // before any of the body
 			if err != nil || !bytes.Contains(answer[:n], []byte(want)) {
 				t.Errorf("answer %q, %v; want%s", answer[:n], err, want)

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -49,7 +51,10 @@ func TestContract(t *testing.T) {
 }
 
 // A user plays the editor steps of the vectors.
-type user struct{ *bench }
+type user struct {
+	*bench
+	told atomic.Pointer[state.Snapshot] // the newest context that the sessions have heard
+}
 
 func newUser(t *testing.T, settings map[string]string) *user {
 	var u user
@@ -75,6 +80,7 @@ func newUser(t *testing.T, settings map[string]string) *user {
 		}
 	})
 	u.dir = dir
+	t.Cleanup(u.store.Subscribe(func(s *state.Snapshot) { u.told.Store(s) })) // after the server, and so called after it
 	return &u
 }
 
@@ -102,7 +108,10 @@ func (u *user) act(line string) error {
 	case do.Touch:
 		u.store.Touch()
 	case do.Settle:
-		time.Sleep(120 * time.Millisecond) // past the debounce
+		eventually(u.t, "the newest context is out", func() bool {
+			last := u.told.Load()
+			return last != nil && reflect.DeepEqual(*last, *u.store.Snapshot())
+		})
 	case do.Trust != nil:
 		var trusted *bool
 		_ = json.Unmarshal(do.Trust, &trusted)

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/coder/websocket"
 )
@@ -20,7 +19,7 @@ type socketCLI struct {
 
 func (b *bench) socket(t *testing.T, header ...string) *socketCLI {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	h := http.Header{"Authorization": {"Bearer " + testToken}}
 	for i := 0; i < len(header); i += 2 {
@@ -123,7 +122,7 @@ func TestWebSocketShutdown(t *testing.T) {
 	s.expect(`"result"`)
 	go func() {
 		b.registry.Shut()
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		_ = b.server.Shutdown(ctx)
 	}()

@@ -14,7 +14,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/rpc"
 )
 
-const patience = 10 * time.Second
+const patience = 30 * time.Second
 
 type obj = map[string]any
 

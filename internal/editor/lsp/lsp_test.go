@@ -19,6 +19,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/core/text"
 	"github.com/pollux-companion/pollux/internal/editor/lsp"
+	"github.com/pollux-companion/pollux/internal/pace"
 	"github.com/pollux-companion/pollux/internal/rpc"
 )
 
@@ -552,12 +553,12 @@ func TestEnds(t *testing.T) {
 		if _, err := e.open(owner, proposal("/p/a")); err != nil {
 			t.Fatal(err)
 		}
-		begun := time.Now()
+		watch := pace.Start(t)
 		tt.end(e)
 		select {
 		case err := <-e.served:
-			if !errors.Is(err, tt.want) || e.comp.stopped != 1 || time.Since(begun) > time.Second {
-				t.Errorf("%s: %v after %v, stopped %d times", name, err, time.Since(begun), e.comp.stopped)
+			if !errors.Is(err, tt.want) || e.comp.stopped != 1 || watch.Took() > time.Second {
+				t.Errorf("%s: %v after %v, stopped %d times", name, err, watch.Took(), e.comp.stopped)
 			}
 		case <-time.After(patience):
 			t.Fatalf("%s: it goes on", name)
@@ -576,11 +577,11 @@ func TestEditorDies(t *testing.T) {
 	e.initialize(obj{"processId": child.Process.Pid})
 	_ = child.Process.Kill()
 	_ = child.Wait()
-	begun := time.Now()
+	watch := pace.Start(t)
 	select {
 	case err := <-e.served:
-		if err != nil || time.Since(begun) > time.Second {
-			t.Errorf("%v after %v", err, time.Since(begun))
+		if err != nil || watch.Took() > time.Second {
+			t.Errorf("%v after %v", err, watch.Took())
 		}
 	case <-time.After(patience):
 		t.Fatal("it goes on")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/editor/web/webtest"
+	"github.com/pollux-companion/pollux/internal/pace"
 )
 
 type diffTexts struct {
@@ -178,10 +179,10 @@ func TestWithdrawFlushes(t *testing.T) {
 			typing.Notify("diff/edit", obj{"id": d.ID(), "text": "sent\n"})
 			typing.Call("ping", nil, nil)
 		}
-		start := time.Now()
+		watch := pace.Start(t)
 		o, err := b.registry.Withdraw(context.Background(), b.owner, path)
-		if err != nil || o.Content != want || !o.Edited || time.Since(start) > atMost {
-			t.Errorf("%+v %v after %v, want %q", o, err, time.Since(start), want)
+		if err != nil || o.Content != want || !o.Edited || watch.Took() > atMost {
+			t.Errorf("%+v %v after %v, want %q", o, err, watch.Took(), want)
 		}
 		var closed struct{ Outcome string }
 		typing.Expect("diff/closed", &closed)
@@ -197,10 +198,10 @@ func TestWithdrawFlushes(t *testing.T) {
 	d := b.propose(path, "a\r\n", "b\r\n")
 	typing.Call("diff/read", obj{"id": d.ID()}, nil)
 	silent.Call("diff/read", obj{"id": d.ID()}, nil)
-	start := time.Now()
+	watch := pace.Start(t)
 	o, err := b.registry.Withdraw(context.Background(), b.owner, path)
-	if err != nil || o.Content != "typed\r\n" || time.Since(start) > 600*time.Millisecond {
-		t.Errorf("%+v %v after %v", o, err, time.Since(start))
+	if err != nil || o.Content != "typed\r\n" || watch.Took() > 600*time.Millisecond {
+		t.Errorf("%+v %v after %v", o, err, watch.Took())
 	}
 }
 
@@ -209,7 +210,7 @@ func TestBigDiff(t *testing.T) { // SPEC F-5, F-6: 5 MB there and back
 	p := b.page("a")
 	old := strings.Repeat("the quick brown fox <jumps> over & the \"lazy\" dog ä😀\r\n", 5<<20/58)
 	proposal := "first\r\n" + old
-	start := time.Now()
+	watch := pace.Start(t)
 	d := b.propose(filepath.Join(b.root, "f"), old, proposal)
 	p.Expect("diff/opened", nil)
 	var texts diffTexts
@@ -222,7 +223,7 @@ func TestBigDiff(t *testing.T) { // SPEC F-5, F-6: 5 MB there and back
 	if o := b.owner.outcome(t); o.Content != proposal+"last" {
 		t.Error("the agent gets another text")
 	}
-	t.Logf("%v for %d bytes", time.Since(start), len(proposal))
+	t.Logf("%v for %d bytes", watch.Took(), len(proposal))
 }
 
 // A page that takes nothing delays neither the agent nor other pages, and is dropped.
@@ -257,10 +258,10 @@ func TestSlowPage(t *testing.T) { // SPEC A-4
 		if err := b.server.Open(long, nil, false); err != nil { // to the page in front, the slow one
 			t.Fatal(err)
 		}
-		start := time.Now()
+		watch := pace.Start(t)
 		p.Notify("diff/edit", obj{"id": d.ID(), "text": strings.Repeat("z", i)})
 		p.Call("ping", nil, nil)
-		slowest = max(slowest, time.Since(start))
+		slowest = max(slowest, watch.Took())
 	}
 	if slowest > 10*time.Second { // half of what writing to it may take
 		t.Errorf("an edit took %v beside a slow page", slowest)

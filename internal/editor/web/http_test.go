@@ -14,6 +14,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/editor/web"
 	"github.com/pollux-companion/pollux/internal/editor/web/webtest"
+	"github.com/pollux-companion/pollux/internal/pace"
 )
 
 // An answer is an HTTP response that has been read.
@@ -217,8 +218,8 @@ func TestHalfOpenSessions(t *testing.T) {
 		t.Cleanup(func() { conn.CloseNow() })
 	}
 	b.eventually("the bound on pages", func() bool { return b.server.Pages() == 64 })
-	start := time.Now()
-	if rsp := get(t, origin+"/", nil); rsp.status != http.StatusOK || time.Since(start) > time.Second {
-		t.Errorf("%d after %v", rsp.status, time.Since(start))
+	watch := pace.Start(t)
+	if rsp := get(t, origin+"/", nil); rsp.status != http.StatusOK || watch.Took() > time.Second {
+		t.Errorf("%d after %v", rsp.status, watch.Took())
 	}
 }

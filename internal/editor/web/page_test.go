@@ -12,6 +12,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/editor/web"
 	"github.com/pollux-companion/pollux/internal/editor/web/webtest"
+	"github.com/pollux-companion/pollux/internal/pace"
 )
 
 func position(line, character int) obj { return obj{"line": line, "character": character} }
@@ -115,6 +116,7 @@ func TestContextOfTwoPages(t *testing.T) { // SPEC C-2, C-4
 // A reload within the grace keeps the window: its files never leave the context.
 func TestReload(t *testing.T) {
 	b := newBench(t)
+	b.server.SetGrace(time.Hour)
 	f := b.write("f", "")
 	p := b.page("a")
 	p.Notify("context/update", obj{"focused": true, "active": obj{"path": f}, "open": []string{f}, "dirty": []string{}})
@@ -127,12 +129,30 @@ func TestReload(t *testing.T) {
 		}
 		p = b.page("a")
 	}
-	time.Sleep(800 * time.Millisecond) // the graces of the earlier ones are over
-	if s := b.store.Snapshot(); s.Active != f {
-		t.Error("an old grace has closed the window of the page that is back")
-	}
 	p.Notify("context/update", obj{"focused": true, "active": nil, "open": []string{}, "dirty": []string{}})
 	b.eventually("it is the same window", func() bool { return len(b.store.Snapshot().Files) == 0 })
+}
+
+// The grace of an earlier leave does not close the window of the page that is back.
+func TestReloadOldGrace(t *testing.T) {
+	b := newBench(t)
+	b.server.SetGrace(50 * time.Millisecond)
+	f, g := b.write("f", ""), b.write("g", "")
+	open := func(p *webtest.Page, path string) {
+		p.Notify("context/update", obj{"focused": true, "active": obj{"path": path}, "open": []string{path}, "dirty": []string{}})
+		p.Call("ping", nil, nil)
+	}
+	p := b.page("a")
+	for range 3 {
+		p.Leave()
+		b.eventually("gone", func() bool { return b.server.Pages() == 0 })
+		p = b.page("a")
+		open(p, f)
+	}
+	other := b.page("b")
+	open(other, g)
+	other.Leave() // its grace ends after the earlier ones
+	b.eventually("the other window's end", func() bool { return reflect.DeepEqual(paths(b.store.Snapshot()), []string{"f"}) })
 }
 
 func TestAsk(t *testing.T) {
@@ -177,13 +197,13 @@ func TestGoodbye(t *testing.T) { // SPEC L-1
 	b := newBench(t)
 	one, two := b.page("one"), b.page("two")
 	b.connect() // has not said hello
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), webtest.Patience)
 	defer cancel()
-	start := time.Now()
+	watch := pace.Start(t)
 	if err := b.server.Shutdown(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if d := time.Since(start); d > 500*time.Millisecond {
+	if d := watch.Took(); d > 500*time.Millisecond {
 		t.Errorf("Shutdown took %v", d)
 	}
 	for _, p := range []*webtest.Page{one, two} {
@@ -207,9 +227,9 @@ func TestGoodbyeToTheDead(t *testing.T) { // SPEC L-1
 	b.eventually("it is there", func() bool { return b.server.Pages() == 1 })
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	start := time.Now()
+	watch := pace.Start(t)
 	_ = b.server.Shutdown(ctx)
-	if d := time.Since(start); d > 900*time.Millisecond {
+	if d := watch.Took(); d > 900*time.Millisecond {
 		t.Errorf("Shutdown took %v", d)
 	}
 }

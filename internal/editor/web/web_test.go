@@ -66,7 +66,7 @@ func newBenchOf(t *testing.T, bounds review.Options, change ...func(*web.Options
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), webtest.Patience)
 		defer cancel()
 		registry.Shut()
 		if err := server.Shutdown(ctx); err != nil {

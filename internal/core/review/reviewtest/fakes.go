@@ -14,7 +14,7 @@ import (
 )
 
 // patience is how long an Expect waits for what goes on beside the test.
-const patience = 5 * time.Second
+const patience = 30 * time.Second
 
 // A View is an editor that shows everything and remembers it. Its zero value
 // is ready; the functions change what it does, and are set before its use.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/core/review"
+	"github.com/pollux-companion/pollux/internal/pace"
 )
 
 // A Subject is a view under test, with an editor attached that can show diffs.
@@ -162,7 +163,7 @@ func shut(t *testing.T, b *bench) {
 // that the view does not show any more.
 func endsQuickly(t *testing.T, b *bench) {
 	d := b.owner.Propose(t, b.r, "/w/a", "old", "new")
-	start := time.Now()
+	watch := pace.Start(t)
 	if err := b.r.Reject(d.ID()); err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +173,7 @@ func endsQuickly(t *testing.T, b *bench) {
 	if text, ok := b.View.Content(ctx, d); ok && text != "new" {
 		t.Errorf("a closed diff has the text %q", text)
 	}
-	if d := time.Since(start); d > 2*time.Second {
+	if d := watch.Took(); d > 2*time.Second {
 		t.Errorf("that took %v", d)
 	}
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // Patience is how long an expectation waits before the test fails.
-const Patience = 5 * time.Second
+const Patience = 30 * time.Second
 
 // A Note is one notification that the page has heard.
 type Note struct {

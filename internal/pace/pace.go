@@ -1,0 +1,45 @@
+// Package pace measures in tests how long something takes, without the time
+// in which the machine was too busy to let anybody run.
+package pace
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+const tick = 5 * time.Millisecond
+
+// A Watch is a clock that goes only as well as the test itself is let run:
+// on a quiet machine it shows the time, on one that stands still for two
+// seconds it stands still with it. So a limit of the product's, such as a
+// second, can be held up against it anywhere. Its methods may be called from
+// any goroutine.
+type Watch struct{ ticks atomic.Int64 }
+
+// Start starts a watch, which goes until the test ends.
+func Start(t testing.TB) *Watch {
+	w := &Watch{}
+	end, ended := make(chan struct{}), make(chan struct{})
+	ticker := time.NewTicker(tick)
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-ticker.C: // those that nobody could take in time are dropped
+				w.ticks.Add(1)
+			case <-end:
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		ticker.Stop()
+		close(end)
+		<-ended
+	})
+	return w
+}
+
+// Took returns the time since Start, at most.
+func (w *Watch) Took() time.Duration { return time.Duration(w.ticks.Load()) * tick }
