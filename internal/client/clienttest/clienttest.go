@@ -1,0 +1,127 @@
+// Package clienttest is a companion inside the test's own process, for tests
+// of whatever speaks to one: the real server for CLIs with its discovery file,
+// and in place of an editor what the test decides.
+package clienttest
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/agent/gemini"
+	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
+	"github.com/pollux-companion/pollux/internal/core/review"
+	"github.com/pollux-companion/pollux/internal/core/state"
+)
+
+// Options of a Companion; zero fields mean the default.
+type Options struct {
+	// Base is a folder of the test's own, absolute and canonical: the temp folder of
+	// the CLIs, with the workspace "app" in it.
+	Base string
+	// PID is for the discovery file; this process by default.
+	PID int
+	// Port insists on one, Token likewise.
+	Port  int
+	Token string
+	// NoFile writes no discovery file.
+	NoFile bool
+	// File changes the discovery file before it is written.
+	File func(*discovery.File)
+	// Change changes the server's options.
+	Change func(*gemini.Options)
+}
+
+// A Companion runs from Start to Stop.
+type Companion struct {
+	Store    *state.Store
+	Registry *review.Registry
+	Addr     string // host:port
+	Port     int
+	Token    string
+	Base     string
+	Root     string // Base/app
+	File     string // the discovery file's path
+
+	server *gemini.Server
+	place  *discovery.Place
+	served chan error
+}
+
+// DefaultToken is what a Companion has unless its options say otherwise.
+const DefaultToken = "a-token-of-the-tests-that-is-as-long-as-a-real-one"
+
+// Start starts a companion whose editor shows every diff and decides none.
+func Start(o Options) (*Companion, error) {
+	c := &Companion{Base: o.Base, Root: filepath.Join(o.Base, "app"), Token: o.Token, served: make(chan error, 1)}
+	if c.Token == "" {
+		c.Token = DefaultToken
+	}
+	if o.PID == 0 {
+		o.PID = os.Getpid()
+	}
+	if err := os.MkdirAll(c.Root, 0o700); err != nil {
+		return nil, err
+	}
+	l, err := net.Listen("tcp4", "127.0.0.1:"+strconv.Itoa(o.Port))
+	if err != nil {
+		return nil, err
+	}
+	c.Addr, c.Port = l.Addr().String(), l.Addr().(*net.TCPAddr).Port
+	c.Store = state.New(nil)
+	c.Registry = review.New(review.Options{View: everything{}})
+	so := gemini.Options{Store: c.Store, Registry: c.Registry, Token: c.Token, Version: "test", Log: slog.New(slog.DiscardHandler)}
+	if o.Change != nil {
+		o.Change(&so)
+	}
+	c.server = gemini.New(so)
+	go func() { c.served <- c.server.Serve(l) }()
+	if o.NoFile {
+		return c, nil
+	}
+	c.place = discovery.NewPlace(filepath.Join(o.Base, "gemini", "ide"), o.PID, c.Port)
+	c.File = c.place.Path()
+	file := discovery.File{Port: c.Port, Roots: []string{c.Root}, Token: c.Token, IDE: &discovery.IDE{Name: "test", DisplayName: "Test Editor"}}
+	if o.File != nil {
+		o.File(&file)
+	}
+	return c, c.place.Put(&file)
+}
+
+// Stop ends it in order, as companions do: open diffs are rejected first.
+func (c *Companion) Stop() error {
+	c.Registry.Shut()
+	var errs []error
+	if c.place != nil {
+		errs = append(errs, c.place.Remove())
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	errs = append(errs, c.server.Shutdown(ctx))
+	c.Store.Shut()
+	return errors.Join(append(errs, <-c.served)...)
+}
+
+// AcceptAll lets the user accept every proposal from now on.
+func (c *Companion) AcceptAll() { c.Registry.SetRule(review.Rule{Mode: review.AcceptAll}) }
+
+// Open reports files as open, the first one active with its cursor at its start.
+func (c *Companion) Open(paths ...string) {
+	if len(paths) == 0 {
+		return
+	}
+	r := state.Report{Active: paths[0], Cursor: &state.Position{}, Front: true, Open: paths}
+	c.Store.Report("window", r)
+}
+
+// everything is a review.View that shows every diff.
+type everything struct{}
+
+func (everything) Show(context.Context, *review.Diff) error             { return nil }
+func (everything) Close(*review.Diff, review.Outcome)                   {}
+func (everything) Content(context.Context, *review.Diff) (string, bool) { return "", false }
