@@ -27,6 +27,9 @@ import (
 // stopWithin bounds Stop (SPEC L-1 allows a second for all of it).
 const stopWithin = 800 * time.Millisecond
 
+// upkeepAfter is how long after its start a companion looks for what the dead left.
+const upkeepAfter = 300 * time.Millisecond
+
 // stopAtLeast is what a part has when others have taken all of that.
 const stopAtLeast = 20 * time.Millisecond
 

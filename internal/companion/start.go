@@ -278,11 +278,16 @@ func (c *Companion) removeOf(old *discovery.Record) {
 	_ = os.Remove(discovery.NewPlace(discovery.Dir(), old.PID, old.Port).Path())
 }
 
-// startUpkeep removes what the dead left, away from the start, and then shows every minute that this
+// startUpkeep removes what the dead left, when the first CLI has had its answers, and then shows every minute that this
 // companion lives: to the next one, and to programs that clean the temporary folder.
 func (c *Companion) startUpkeep() {
 	s := discovery.Sweeper{Dir: discovery.Dir(), Keep: c.place.Path(), OwnPort: c.file.Port}
 	c.tasks.Go(func() {
+		select {
+		case <-c.ctx.Done():
+			return
+		case <-time.After(upkeepAfter):
+		}
 		if removed := s.Sweep(c.ctx); len(removed) > 0 {
 			c.o.Log.Info("removed the files of companions that are gone", "files", removed)
 		}

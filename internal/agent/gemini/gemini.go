@@ -47,6 +47,8 @@ const (
 	pieceSize    = 256 << 10
 	// deletedIDs is how many ids of deleted sessions are remembered.
 	deletedIDs = 1024
+	// askAfter is how long after its initialize a session's process is looked for.
+	askAfter = 100 * time.Millisecond
 	// lastRequests is how long Shutdown waits for requests in work.
 	lastRequests = 200 * time.Millisecond
 )

@@ -226,8 +226,14 @@ func (s *session) introduce(r *http.Request, client, version, protocol string) {
 	go s.findProcess(peer, local)
 }
 
-// findProcess costs milliseconds of looking through the system, so one at a time.
+// findProcess costs milliseconds of looking through the system, so one at a
+// time, and not while the CLI waits for its first answers.
 func (s *session) findProcess(peer, local netip.AddrPort) {
+	select {
+	case <-time.After(askAfter):
+	case <-s.gone:
+		return
+	}
 	select {
 	case s.server.asking <- struct{}{}:
 	case <-s.gone:
