@@ -154,8 +154,7 @@ func Files(editor, command string) (map[string][]byte, error) {
 		delete(files, "README.md")
 		files["pollux-pkg.el"] = []byte(`(define-package "pollux" "` + emacsVersion + "\" \"Gemini CLI in this editor\" '((emacs \"27.1\")))\n")
 		files["pollux-autoloads.el"] = []byte(";;; pollux-autoloads.el --- written by pollux install  -*- lexical-binding: t; -*-\n" +
-			"(add-to-list 'load-path (directory-file-name (or (file-name-directory #$) (car load-path))))\n" +
-			"(autoload 'pollux-mode \"pollux\" nil t)\n(autoload 'pollux-run \"pollux\" nil t)\n(autoload 'pollux-review \"pollux\" nil t)\n" +
+			"(add-to-list 'load-path (directory-file-name (or (file-name-directory #$) (car load-path))))\n" + autoloads(files) +
 			"(setq pollux-command " + lispString(command) + ")\n" +
 			"(add-hook 'emacs-startup-hook (lambda () (unless noninteractive (run-with-idle-timer 0.02 nil #'pollux-mode 1))))\n")
 	}
@@ -168,6 +167,22 @@ func luaString(s string) string {
 
 func lispString(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
+}
+
+// autoloads are the forms of the Emacs functions that are marked with an
+// autoload cookie, as package.el would write them.
+func autoloads(files map[string][]byte) string {
+	var out strings.Builder
+	for _, name := range sortedKeys(files) {
+		lines := strings.Split(string(files[name]), "\n")
+		for i, line := range lines[:len(lines)-1] {
+			words := strings.Fields(lines[i+1])
+			if feature, isLisp := strings.CutSuffix(name, ".el"); isLisp && line == ";;;###autoload" && len(words) > 1 {
+				fmt.Fprintf(&out, "(autoload '%s \"%s\" nil t)\n", words[1], feature)
+			}
+		}
+	}
+	return out.String()
 }
 
 // helpTags is Vim's index of a help file, as :helptags writes it.

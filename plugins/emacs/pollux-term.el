@@ -1,0 +1,166 @@
+;;; pollux-term.el --- The CLI in a terminal of Emacs's  -*- lexical-binding: t; -*-
+
+;; Author: the pollux authors
+;; URL: https://github.com/pollux-companion/pollux
+;; SPDX-License-Identifier: Apache-2.0
+
+;;; Commentary:
+
+;; `pollux-run' starts the CLI in term, ansi-term, eshell, vterm or eat;
+;; `pollux-send' types a mention of what you look at into it.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'subr-x)
+(require 'pollux-rpc)
+(require 'pollux-context)
+
+(declare-function eat-make "ext:eat")
+(declare-function eat-term-send-string "ext:eat")
+(declare-function eshell "eshell")
+(declare-function eshell-send-input "esh-mode")
+(declare-function term-char-mode "term")
+(declare-function term-mode "term")
+(declare-function term-set-escape-char "term")
+(declare-function vterm "ext:vterm")
+(declare-function vterm-send-string "ext:vterm")
+(defvar eat-terminal)
+(defvar eshell-buffer-name)
+(defvar eshell-visual-commands)
+(defvar term-escape-char)
+(defvar vterm-buffer-name)
+(defvar vterm-shell)
+
+(defcustom pollux-cli-arguments nil
+  "The CLI's arguments."
+  :type '(repeat string)
+  :group 'pollux)
+
+(defcustom pollux-terminal 'auto
+  "The terminal that `pollux-run' starts the CLI in.
+With `auto' it is vterm or eat where they have been loaded, else term.  A
+function is called in the project's folder with the name of a buffer, the
+program and its arguments as a list, and returns the buffer."
+  :type '(choice (const auto) (const term) (const ansi-term) (const eshell)
+                 (const vterm) (const eat) function)
+  :group 'pollux)
+
+(defvar pollux--environment nil "The variables that terminals need, as NAME=VALUE.")
+
+(defun pollux--term (name program arguments)
+  "Run PROGRAM with ARGUMENTS in a term buffer called NAME."
+  (require 'term)
+  (let ((buffer (apply #'make-term (string-trim name "\\*" "\\*") program nil arguments)))
+    (with-current-buffer buffer
+      (term-mode)
+      (term-char-mode)
+      (when (eq pollux-terminal 'ansi-term)
+        (let (term-escape-char) ; C-c stays one too, as in `ansi-term'
+          (term-set-escape-char ?\C-x))))
+    buffer))
+
+(defun pollux--vterm (name program arguments)
+  "Run PROGRAM with ARGUMENTS in vterm, in a buffer called NAME."
+  (require 'vterm)
+  (let ((vterm-shell (mapconcat #'shell-quote-argument (cons program arguments) " "))
+        (vterm-buffer-name name))
+    (save-window-excursion (vterm) (current-buffer))))
+
+(defun pollux--eat (name program arguments)
+  "Run PROGRAM with ARGUMENTS in eat, in a buffer called NAME."
+  (require 'eat)
+  (apply #'eat-make (string-trim name "\\*" "\\*") program nil arguments))
+
+(defun pollux--eshell (name program arguments)
+  "Type PROGRAM with ARGUMENTS into an eshell buffer called NAME."
+  (require 'eshell)
+  (require 'em-term)
+  (let ((eshell-buffer-name name) (command (file-name-nondirectory program)))
+    (save-window-excursion
+      (eshell)
+      (setq-local eshell-visual-commands (cons command eshell-visual-commands))
+      (goto-char (point-max))
+      (insert (mapconcat #'shell-quote-argument (cons program arguments) " "))
+      (eshell-send-input)
+      ;; A program that fills the screen is in a term buffer of its own.
+      (current-buffer))))
+
+(defun pollux--terminal-function ()
+  "Return the function that starts a terminal."
+  (pcase pollux-terminal
+    ('auto (cond ((featurep 'vterm) #'pollux--vterm) ((featurep 'eat) #'pollux--eat) (t #'pollux--term)))
+    ((or 'term 'ansi-term) #'pollux--term)
+    ('vterm #'pollux--vterm)
+    ('eat #'pollux--eat)
+    ('eshell #'pollux--eshell)
+    ((pred functionp) pollux-terminal)
+    (_ (user-error "The value of pollux-terminal is no terminal: %S" pollux-terminal))))
+
+(defun pollux--terminals ()
+  "Return the buffers in which the CLI runs, the latest used first."
+  (cl-remove-if-not (lambda (buffer)
+                      (and (get-buffer-process buffer) (pollux--terminal-of-cli-p buffer)))
+                    (buffer-list)))
+
+(defun pollux--run-folder ()
+  "Return the folder that the CLI belongs into."
+  (file-name-as-directory
+   (expand-file-name (or (and (buffer-file-name) (ignore-errors (funcall pollux-roots-function)))
+                         (pollux--cached-root default-directory)
+                         default-directory))))
+
+(defun pollux--run (another)
+  "Return a buffer with the CLI of this project, a new one with ANOTHER."
+  (unless (executable-find pollux-cli)
+    (user-error "There is no program %s; install Gemini CLI: npm install -g @google/gemini-cli" pollux-cli))
+  (let* ((default-directory (pollux--run-folder))
+         (name (format "*gemini: %s*" (file-name-nondirectory (directory-file-name default-directory))))
+         (there (cl-find-if (lambda (buffer)
+                              (file-equal-p (buffer-local-value 'default-directory buffer) default-directory))
+                            (pollux--terminals)))
+         ;; Where direnv and the like have an environment of their own in this buffer.
+         (process-environment (append pollux--environment process-environment)))
+    (if (and there (not another))
+        there
+      (let ((buffer (funcall (pollux--terminal-function)
+                             (if (get-buffer-process name) (generate-new-buffer-name name) name)
+                             pollux-cli pollux-cli-arguments)))
+        (with-current-buffer buffer
+          (setq pollux-cli-buffer t))
+        buffer))))
+
+(defun pollux--mention (path terminal)
+  "Return what mentions PATH, and the region's lines, to the CLI in TERMINAL."
+  (let ((name (file-relative-name path (buffer-local-value 'default-directory terminal))))
+    (concat "@" (replace-regexp-in-string "[][[:blank:]\\\\(){};|*?$`'\"#&<>!~]" "\\\\\\&"
+                                          (if (string-prefix-p "../" name) path name))
+            (when (use-region-p)
+              (let ((first (line-number-at-pos (region-beginning) t))
+                    (last (line-number-at-pos (max (region-beginning) (1- (region-end))) t)))
+                (if (= first last) (format " line %d" first) (format " lines %d-%d" first last))))
+            " ")))
+
+(defun pollux--type (terminal text)
+  "Type TEXT into TERMINAL."
+  (with-current-buffer terminal
+    (cond ((derived-mode-p 'vterm-mode) (vterm-send-string text))
+          ((derived-mode-p 'eat-mode) (eat-term-send-string eat-terminal text))
+          (t (process-send-string (get-buffer-process terminal) text)))))
+
+;;;###autoload
+(defun pollux-send ()
+  "Type a mention of this file, with the region's lines, into the CLI's terminal."
+  (interactive)
+  (let* ((path (or (pollux--file (current-buffer)) (user-error "This buffer is no file on disk")))
+         (all (or (pollux--terminals) (user-error "No CLI runs here; start one with M-x pollux-run")))
+         (terminal (or (cl-find-if (lambda (buffer)
+                                     (file-in-directory-p path (buffer-local-value 'default-directory buffer)))
+                                   all)
+                       (car all)))
+         (mention (pollux--mention path terminal)))
+    (pollux--type terminal mention)
+    (message "[pollux] typed %sinto %s" mention (buffer-name terminal))))
+
+(provide 'pollux-term)
+;;; pollux-term.el ends here
