@@ -1,0 +1,262 @@
+// Package doctor says why Gemini CLI does not connect: it replays the CLI's
+// own search for a companion step by step, tries the one that the CLI would
+// take, and explains each finding with the command that mends it.
+package doctor
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
+	"github.com/pollux-companion/pollux/internal/client"
+	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/proc"
+	"github.com/pollux-companion/pollux/internal/safefile"
+)
+
+// A Health is how a companion is.
+type Health string
+
+// The states of health.
+const (
+	Healthy    Health = "ok"
+	Dead       Health = "dead"          // nobody listens at its port any more
+	Stranger   Health = "stranger"      // somebody else listens there, who does not know its token
+	Silent     Health = "no answer"     // it took longer than the limit
+	Unreadable Health = "unreadable"    // the file is no use to a CLI
+	Relay      Health = "relay"         // a command that a CLI starts; nothing to try
+	Unlisted   Health = "unlisted"      // it runs, without a discovery file that a CLI of this shell sees
+	limit             = 2 * time.Second // for one question to a companion
+)
+
+// A Companion is one of this user's on this machine, or what is left of it.
+type Companion struct {
+	Editor    string    `json:"editor"`              // as it introduces itself, "" when it does not
+	PID       int       `json:"pid"`                 // the editor's process, from the file's name
+	Port      int       `json:"port,omitempty"`      // 0 when not known
+	Workspace []string  `json:"workspace"`           // absolute
+	Sessions  *int      `json:"sessions"`            // connected CLIs; null when it does not tell
+	Diffs     *int      `json:"diffs"`               // open ones; null when it does not tell
+	Since     time.Time `json:"since,omitzero"`      // its start, or the file's time
+	Health    Health    `json:"health"`              //
+	Note      string    `json:"note,omitempty"`      // what that means, where it is not plain
+	File      string    `json:"file,omitempty"`      // its discovery file, "" for none
+	Version   string    `json:"version,omitempty"`   // of pollux's own
+	Here      bool      `json:"here"`                // it serves the folder that was asked for
+	Elsewhere bool      `json:"elsewhere,omitempty"` // its file lies in another temp folder than this shell's
+}
+
+// Survey finds every companion of this user's: those of pollux by the control
+// channel, all by the discovery files in folders (the first one is this shell's). here
+// is the folder that Companion.Here is about. It waits for slow ones together, for two seconds.
+func Survey(ctx context.Context, run, folders []string, here string) []Companion {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	clients := control.List(ctx, run)
+	type result struct {
+		i int
+		c Companion
+	}
+	var files []Companion
+	for i, folder := range folders {
+		for _, c := range readFolder(folder) {
+			c.Elsewhere = i > 0
+			files = append(files, c)
+		}
+	}
+	results := make(chan result, len(files))
+	for i := range files {
+		go func() {
+			c := files[i]
+			c.try(ctx)
+			results <- result{i, c}
+		}()
+	}
+	for range files {
+		r := <-results
+		files[r.i] = r.c
+	}
+	for _, c := range clients {
+		files = merge(ctx, files, c)
+		c.Close()
+	}
+	for i := range files {
+		files[i].Here = slices.ContainsFunc(files[i].Workspace, func(root string) bool { return control.Within(here, root) })
+	}
+	slices.SortStableFunc(files, func(a, b Companion) int {
+		for _, pair := range [][2]bool{{a.Here, b.Here}, {a.alive(), b.alive()}} {
+			if pair[0] != pair[1] {
+				if pair[0] {
+					return -1
+				}
+				return 1
+			}
+		}
+		return b.Since.Compare(a.Since)
+	})
+	return files
+}
+
+func (c *Companion) alive() bool {
+	return c.Health == Healthy || c.Health == Unlisted || c.Health == Relay
+}
+
+// readFolder makes a Companion of every discovery file, also of those that are no use.
+func readFolder(folder string) []Companion {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil
+	}
+	var all []Companion
+	for _, e := range entries {
+		pid, port, ok := discovery.ParseName(e.Name())
+		if !ok {
+			continue
+		}
+		c := Companion{PID: pid, Port: port, File: filepath.Join(folder, e.Name()), Workspace: []string{}}
+		if info, err := e.Info(); err == nil {
+			c.Since = info.ModTime()
+		}
+		data, err := safefile.ReadPrivate(c.File, 1<<20)
+		if err != nil {
+			if errors.Is(err, safefile.ErrNotPrivate) && strings.Contains(err.Error(), "belongs to") {
+				continue // another user's companion
+			}
+			c.Health, c.Note = Unreadable, err.Error()
+			all = append(all, c)
+			continue
+		}
+		f, err := discovery.Parse(data)
+		if err != nil {
+			c.Health, c.Note = Unreadable, err.Error()
+			all = append(all, c)
+			continue
+		}
+		c.fill(f)
+		all = append(all, c)
+	}
+	return all
+}
+
+func (c *Companion) fill(f *discovery.File) {
+	if f.IDE != nil {
+		c.Editor = f.IDE.DisplayName
+	}
+	c.Port = f.Port
+	if f.Roots != nil {
+		c.Workspace = f.Roots
+	}
+	if f.Stdio != nil && f.Port == 0 {
+		c.Health, c.Note = Relay, "a CLI starts "+f.Stdio.Command
+	}
+}
+
+// try asks the port of a file whether somebody listens who knows the token.
+func (c *Companion) try(ctx context.Context) {
+	if c.Health != "" {
+		return
+	}
+	data, err := safefile.ReadPrivate(c.File, 1<<20)
+	if err != nil {
+		c.Health, c.Note = Dead, "the file has gone meanwhile"
+		return
+	}
+	f, err := discovery.Parse(data)
+	if err != nil {
+		c.Health, c.Note = Unreadable, err.Error()
+		return
+	}
+	token := f.Token
+	if !proc.Alive(c.PID) {
+		token = "" // whoever listens there now has no claim to it
+	}
+	c.Health, c.Note = knock(ctx, "127.0.0.1", c.Port, token)
+	if token == "" && f.Token != "" && c.Health == Healthy {
+		c.Health, c.Note = Stranger, fmt.Sprintf("process %d has ended, and something else listens at its port", c.PID)
+	}
+	if c.Health == Dead && !proc.Alive(c.PID) {
+		c.Note = fmt.Sprintf("process %d has ended and left the file behind", c.PID)
+	}
+}
+
+// knock asks without opening a session.
+func knock(ctx context.Context, host string, port int, token string) (Health, string) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(host, fmt.Sprint(port)))
+	switch {
+	case ctx.Err() != nil:
+		return Silent, fmt.Sprintf("port %d does not answer within %v", port, limit)
+	case err != nil:
+		return Dead, fmt.Sprintf("nobody listens at port %d", port)
+	}
+	defer conn.Close()
+	if token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return Healthy, ""
+	}
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
+	fmt.Fprintf(conn, "GET /mcp HTTP/1.1\r\nHost: %s:%d\r\nAuthorization: Bearer %s\r\nAccept: text/event-stream\r\nConnection: close\r\n\r\n", host, port, token)
+	line, err := bufio.NewReaderSize(conn, 256).ReadSlice('\n')
+	fields := strings.Fields(string(line))
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return Silent, fmt.Sprintf("something listens at port %d and does not answer within %v", port, limit)
+	case err != nil, len(fields) < 2, !strings.HasPrefix(fields[0], "HTTP/"):
+		return Stranger, fmt.Sprintf("what listens at port %d does not speak HTTP", port)
+	case fields[1] == "401":
+		return Stranger, fmt.Sprintf("what listens at port %d does not know the file's token", port)
+	}
+	return Healthy, ""
+}
+
+// merge adds what pollux's own companion tells about itself.
+func merge(ctx context.Context, files []Companion, c *control.Client) []Companion {
+	own, err := c.Connection(ctx)
+	at := slices.IndexFunc(files, func(f Companion) bool { return f.Port == own.Port && f.Port != 0 && f.Health == Healthy })
+	if at < 0 {
+		at = len(files)
+		files = append(files, Companion{
+			Editor: c.Status.Editor, PID: c.Status.PID, Port: own.Port, Workspace: c.Status.Roots, Health: Unlisted,
+			Note: "its discovery file lies in another temp folder, or is gone",
+		})
+	}
+	f := &files[at]
+	if err != nil {
+		f.Health, f.Note = Silent, "the control channel says: "+err.Error()
+	}
+	f.Version, f.Since = c.Status.Version, c.Status.Started
+	if sessions, err := c.Sessions(ctx); err == nil {
+		n := len(sessions)
+		f.Sessions = &n
+	}
+	if diffs, err := c.Diffs(ctx); err == nil {
+		n := len(diffs)
+		f.Diffs = &n
+	}
+	return files
+}
+
+// Folders are the discovery folders to look into: this shell's first, and with
+// all those of other temp folders that programs of this user's commonly have.
+func Folders(all bool) []string {
+	own := (*client.World)(nil).Folder()
+	folders := []string{own}
+	if !all {
+		return folders
+	}
+	for _, temp := range commonTemps() {
+		matches, _ := filepath.Glob(filepath.Join(temp, "gemini", "ide"))
+		for _, m := range matches {
+			if !slices.Contains(folders, m) {
+				folders = append(folders, m)
+			}
+		}
+	}
+	return folders
+}
