@@ -63,7 +63,7 @@ const phaseCommand = "command"
 
 // A LimitError says which limit ended a command.
 type LimitError struct {
-	Kind  string // time, memory or output
+	Kind  string // time, memory, output or traffic
 	Limit int64  // nanoseconds for time, bytes otherwise
 }
 
@@ -74,13 +74,17 @@ func (e *LimitError) Error() string {
 	case limitMemory:
 		return fmt.Sprintf("it was ended when it held more than %s of memory, its limit", size(e.Limit))
 	}
+	if e.Kind == limitTraffic {
+		return fmt.Sprintf("it was ended when it had exchanged more than %s with its hosts, its limit", size(e.Limit))
+	}
 	return fmt.Sprintf("it was ended when it had written more than %s of output, its limit", size(e.Limit))
 }
 
 const (
-	limitTime   = "time"
-	limitMemory = "memory"
-	limitOutput = "output"
+	limitTime    = "time"
+	limitMemory  = "memory"
+	limitOutput  = "output"
+	limitTraffic = "traffic"
 )
 
 // size writes bytes as a person does.

@@ -64,6 +64,7 @@ type PlanLimits struct {
 	Scratch    int64   `json:"scratchBytes"`
 	FileSize   int64   `json:"fileBytes"`
 	Output     int64   `json:"outputBytes"`
+	Traffic    int64   `json:"trafficBytes"`
 	Processes  int     `json:"processes"`
 	Files      int     `json:"files"`
 }
@@ -91,7 +92,7 @@ func (s *Sandbox) explained(p Policy, c Command, explain func(Command) (*Plan, e
 		plan.Hosts = append(plan.Hosts, h.String())
 	}
 	l := c.Limits
-	plan.Limits = PlanLimits{Seconds: l.Time.Seconds(), CPUSeconds: l.CPU.Seconds(), Memory: l.Memory, Scratch: l.Scratch, FileSize: l.FileSize, Output: l.Output, Processes: l.Processes, Files: l.Files}
+	plan.Limits = PlanLimits{Seconds: l.Time.Seconds(), CPUSeconds: l.CPU.Seconds(), Memory: l.Memory, Scratch: l.Scratch, FileSize: l.FileSize, Output: l.Output, Traffic: l.Traffic, Processes: l.Processes, Files: l.Files}
 	order := []Access{AccessWrite, AccessRead, AccessPrivate, AccessGiven, AccessHidden, AccessDevice, AccessLink, AccessWatched}
 	slices.SortFunc(plan.Paths, func(a, b PlanPath) int {
 		if a.Access != b.Access {

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -42,6 +43,8 @@ type gate struct {
 	event func(Denial)
 	log   *slog.Logger
 	key   string // what the proxy demands as password, "" for nothing
+	over  func() // called when left is used up; nil for no limit
+	left  atomic.Int64
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -291,5 +294,8 @@ func (g *gate) connect(ctx context.Context, c contact) (net.Conn, error) {
 	if private := (*privateError)(nil); errors.As(err, &private) {
 		g.deny(c.name, c.port, private.Error())
 	}
-	return conn, err
+	if err != nil {
+		return nil, err
+	}
+	return &meteredConn{Conn: conn, g: g}, nil
 }

@@ -157,6 +157,61 @@ func TestHosts(t *testing.T) {
 	}
 }
 
+// TestRawAddresses: contacts to addresses are refused at every port and in
+// both versions, and told of with the address; those through the proxy too
+// (SPEC E-2, S-3).
+func TestRawAddresses(t *testing.T) {
+	python := need(t, "python3")
+	var mu sync.Mutex
+	var told []Denial
+	s := New(&Options{Cache: t.TempDir(), Event: func(d Denial) { mu.Lock(); told = append(told, d); mu.Unlock() },
+		Dial: func(_ context.Context, _, hostPort string) (net.Conn, error) { return nil, errors.New("no internet: " + hostPort) }})
+	script := `
+import socket, urllib.request
+for host, port, kind in [("93.184.216.34", 443, 1), ("93.184.216.34", 8080, 1), ("169.254.169.254", 80, 1), ("10.0.0.1", 22, 1), ("8.8.8.8", 53, 2), ("2606:4700::1111", 443, 1), ("2606:4700::1111", 853, 1), ("example.com", 8443, 1), ("127.0.0.1", 9999, 1)]:
+    family, _, _, _, address = socket.getaddrinfo(host, port, type=kind)[0]
+    s = socket.socket(family, kind)
+    s.settimeout(5)
+    try:
+        s.connect(address)
+        s.send(b"hello\r\n\r\n")
+        if kind == 1 and s.recv(1): print("reached", host, port)
+    except OSError: pass
+    s.close()
+try: urllib.request.urlopen("http://93.184.216.35/")
+except OSError: pass
+`
+	r := runIn(t, s, Policy{Hosts: hosts(t, "example.com")}, Command{Args: []string{python, "-c", script}})
+	if r.Code != 0 || len(r.Stdout) > 0 {
+		t.Errorf("%d %s%s", r.Code, r.Stdout, r.Stderr)
+	}
+	var got []string
+	for _, d := range r.Denials {
+		got = append(got, fmt.Sprintf("%s %d", d.Host, d.Port))
+	}
+	slices.Sort(got)
+	want := []string{"10.0.0.1 22", "169.254.169.254 80", "2606:4700::1111 443", "2606:4700::1111 853", "8.8.8.8 53", "93.184.216.34 443", "93.184.216.34 8080", "93.184.216.35 80", "example.com 8443"}
+	if !slices.Equal(got, want) {
+		t.Errorf("denied: %q\nwant %q", got, want)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(told) != len(r.Denials) {
+		t.Errorf("%d events, %d denials", len(told), len(r.Denials))
+	}
+}
+
+// TestTraffic: what all connections carry is bounded, through both entrances.
+func TestTraffic(t *testing.T) {
+	w := newWeb(t)
+	for _, noProxy := range []string{"", "*"} {
+		r := runIn(t, w.s, Policy{Hosts: hosts(t, "example.com")}, Command{Args: []string{need(t, "curl"), "-sS", "-o", "/dev/null", "--noproxy", noProxy, "http://example.com/big"}, Limits: Limits{Traffic: mib}})
+		if r.Code != 137 || r.Limit == nil || r.Limit.Kind != limitTraffic || !strings.Contains(r.Limit.Error(), "1 MiB") {
+			t.Errorf("noproxy %q: %d %v %s", noProxy, r.Code, r.Limit, r.Stderr)
+		}
+	}
+}
+
 // TestHostsEscapes: the ways out of the network, with a host allowed.
 func TestHostsEscapes(t *testing.T) {
 	p := newPrey(t)

@@ -83,7 +83,7 @@ func (r *run) listen(ctx context.Context, st *streams) (h hearing) {
 // ready takes the descriptors that come with the report: the sandbox's /proc,
 // and its listeners.
 func (r *run) ready(ctx context.Context, conn *net.UnixConn, h *hearing) error {
-	oob := make([]byte, unix.CmsgSpace(4*(maxPorts+4)))
+	oob := make([]byte, unix.CmsgSpace(4*(maxPorts+5)))
 	_, n, flags, _, err := conn.ReadMsgUnix(make([]byte, 1), oob)
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func (r *run) ready(ctx context.Context, conn *net.UnixConn, h *hearing) error {
 	if r.setup.Net == nil {
 		return nil
 	}
-	g, err := openGate(ctx, r.policy, &r.s.o, files[1:])
+	g, err := r.openGate(ctx, files[1:])
 	if err != nil {
 		return err
 	}

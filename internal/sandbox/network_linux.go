@@ -1,60 +1,76 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
-	"net/netip"
 
 	"golang.org/x/sys/unix"
 )
 
 // openNetwork raises the loopback interface, which is the only one, and makes
-// the listeners at which the parent waits: DNS (UDP, TCP), the proxy, and one
-// for each port of the policy, in this order.
+// the listeners at which the parent waits: DNS (UDP, TCP), the proxy, one for
+// each port of the policy, and the tap, in this order.
 func (s *stager) openNetwork() error {
 	if s.Net == nil {
 		return nil
 	}
-	if err := raiseLoopback(s.Net.Addrs); err != nil {
+	if err := raiseLoopback(); err != nil {
 		return fmt.Errorf("loopback: %w", err)
 	}
-	loopback, anywhere := [4]byte{127, 0, 0, 1}, [4]byte{}
-	if err := s.listen(unix.SOCK_DGRAM, loopback, 53); err != nil {
+	if err := routeEverything(); err != nil {
+		return fmt.Errorf("routes: %w", err)
+	}
+	loopback := &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}, Port: dnsPort}
+	if err := s.listen(unix.AF_INET, unix.SOCK_DGRAM, loopback); err != nil {
 		return err
 	}
-	if err := s.listen(unix.SOCK_STREAM, loopback, 53); err != nil {
+	if err := s.listen(unix.AF_INET, unix.SOCK_STREAM, loopback); err != nil {
 		return err
 	}
-	if err := s.listen(unix.SOCK_STREAM, loopback, s.Net.Proxy); err != nil {
+	if err := s.listen(unix.AF_INET, unix.SOCK_STREAM, &unix.SockaddrInet4{Addr: loopback.Addr, Port: s.Net.Proxy}); err != nil {
 		return err
 	}
 	for _, port := range s.Net.Ports {
-		if err := s.listen(unix.SOCK_STREAM, anywhere, port); err != nil {
-			return err
+		err := s.listen(unix.AF_INET6, unix.SOCK_STREAM, &unix.SockaddrInet6{Port: port}) // both versions
+		if errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EADDRNOTAVAIL) {
+			err = s.listen(unix.AF_INET, unix.SOCK_STREAM, &unix.SockaddrInet4{Port: port})
+		}
+		if err != nil {
+			return fmt.Errorf("port %d: %w", port, err)
 		}
 	}
+	tap, err := openTap()
+	if err != nil {
+		return fmt.Errorf("tap: %w", err)
+	}
+	s.listeners = append(s.listeners, tap)
 	return nil
 }
 
-func (s *stager) listen(kind int, addr [4]byte, port int) error {
-	fd, err := unix.Socket(unix.AF_INET, kind|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+func (s *stager) listen(family, kind int, at unix.Sockaddr) error {
+	fd, err := unix.Socket(family, kind|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return err
 	}
-	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: addr, Port: port}); err != nil {
-		return fmt.Errorf("port %d: %w", port, err)
+	if family == unix.AF_INET6 {
+		err = unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0)
 	}
-	if kind == unix.SOCK_STREAM {
-		if err := unix.Listen(fd, 128); err != nil {
-			return fmt.Errorf("port %d: %w", port, err)
-		}
+	if err == nil {
+		err = unix.Bind(fd, at)
+	}
+	if err == nil && kind == unix.SOCK_STREAM {
+		err = unix.Listen(fd, 128)
+	}
+	if err != nil {
+		unix.Close(fd)
+		return err
 	}
 	s.listeners = append(s.listeners, fd)
 	return nil
 }
 
-// raiseLoopback brings lo up and gives it the addresses that the policy names
-// literally, so that connections to them end here too.
-func raiseLoopback(addrs []string) error {
+// raiseLoopback brings lo up.
+func raiseLoopback() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -65,25 +81,5 @@ func raiseLoopback(addrs []string) error {
 		return err
 	}
 	lo.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
-	if err := unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo); err != nil {
-		return err
-	}
-	for i, text := range addrs {
-		addr, err := netip.ParseAddr(text)
-		if err != nil {
-			return err
-		}
-		alias, err := unix.NewIfreq(fmt.Sprintf("lo:%d", i))
-		if err != nil {
-			return err
-		}
-		b := addr.As4()
-		if err := alias.SetInet4Addr(b[:]); err != nil {
-			return err
-		}
-		if err := unix.IoctlIfreq(fd, unix.SIOCSIFADDR, alias); err != nil {
-			return fmt.Errorf("%s: %w", addr, err)
-		}
-	}
-	return nil
+	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo)
 }

@@ -313,9 +313,15 @@ func networkProbes() []probe {
 		}, forNobody},
 		{"the metadata service", func() error {
 			conn, err := net.DialTimeout("tcp", "169.254.169.254:80", 300*time.Millisecond)
-			if err == nil {
-				conn.Close()
+			if err != nil {
+				return err
 			}
+			defer conn.Close()
+			_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+			if _, err := conn.Write([]byte("GET / HTTP/1.0\r\n\r\n")); err != nil {
+				return err
+			}
+			_, err = conn.Read(make([]byte, 1)) // who accepts and says nothing is not it
 			return err
 		}, forNobody},
 		{"a question to the host's resolver", func() error {

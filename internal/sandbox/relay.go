@@ -20,7 +20,7 @@ func (g *gate) transparent(conn net.Conn) {
 	}
 	addr, port := local.Addr().Unmap(), int(local.Port())
 	names := []string{addr.String()}
-	if addr == netip.AddrFrom4([4]byte{127, 0, 0, 1}) {
+	if addr == netip.AddrFrom4([4]byte{127, 0, 0, 1}) || addr == netip.IPv6Loopback() {
 		names = append(names, "localhost")
 	}
 	g.mu.Lock()
@@ -30,13 +30,23 @@ func (g *gate) transparent(conn net.Conn) {
 	g.mu.Unlock()
 	for _, name := range names {
 		if c, ok := g.contact(name, port, false); ok {
-			if out, err := g.connect(g.ctx, c); err == nil { // otherwise closing says it
+			if out, err := g.connect(g.ctx, c); err == nil {
 				g.relay(conn, out, c)
+			} else {
+				reset(conn)
 			}
 			return
 		}
 	}
+	reset(conn)
 	g.deny(names[0], port, whyNot)
+}
+
+// reset makes closing a connection look like what it is, a failure.
+func reset(conn net.Conn) {
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // then it looks like an early end
+	}
 }
 
 // relay passes bytes on between the command and an allowed host, and closes

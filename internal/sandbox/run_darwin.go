@@ -32,6 +32,7 @@ type run struct {
 	p       Policy
 	c       Command
 	private string // the command's temporary folder
+	gate    *gate  // nil without hosts
 	result  *Result
 }
 
@@ -64,6 +65,7 @@ func (s *Sandbox) run(ctx context.Context, p Policy, c Command) (*Result, error)
 		if err != nil {
 			return nil, &SetupError{Phase: "network", Cause: err.Error()}
 		}
+		r.gate = g
 		defer func() { r.result.Denials = g.close() }()
 		b.proxy = port
 		c.Env = append(proxyVariables("http://pollux:"+g.key+"@127.0.0.1:"+strconv.Itoa(port)), c.Env...)
@@ -102,6 +104,9 @@ func (r *run) start(ctx context.Context, b seatbelt, prog *program, workspace st
 	args = append(args, "/bin/sh", "-c", limitScript, "sh", strconv.Itoa(int((l.CPU+time.Second-1)/time.Second)), strconv.FormatInt(l.FileSize/512, 10), strconv.Itoa(l.Files), prog.path)
 	ctx, kill := context.WithCancelCause(ctx)
 	defer kill(nil)
+	if r.gate != nil {
+		r.gate.limit(l.Traffic, kill)
+	}
 	st, err := newStreams(&r.c, kill)
 	if err != nil {
 		return &SetupError{Phase: "start", Cause: err.Error()}

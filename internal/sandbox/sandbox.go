@@ -42,6 +42,8 @@ type Limits struct {
 	// Output is how much it may write to its standard output and standard
 	// error together, in bytes; 10 MiB.
 	Output int64
+	// Traffic is how much it may exchange with its hosts, either way, in bytes; 1 GiB.
+	Traffic int64
 	// Processes is how many processes and threads it may have at once; 512,
 	// and at least 301, which is the least that Linux lets itself be told.
 	Processes int
@@ -63,6 +65,7 @@ func (l Limits) filled() Limits {
 	l.Scratch = or(l.Scratch, 256*mib)
 	l.FileSize = or(l.FileSize, gib)
 	l.Output = or(l.Output, 10*mib)
+	l.Traffic = or(l.Traffic, gib)
 	l.Processes = max(or(l.Processes, 512), 301)
 	l.Files = or(l.Files, 1024)
 	return l
@@ -256,7 +259,7 @@ func (c Command) check() error {
 			return policyError("the path %q is not absolute", path)
 		}
 	}
-	if l := c.Limits; min(int64(l.Time), int64(l.CPU), l.Memory, l.Scratch, l.FileSize, l.Output, int64(l.Processes), int64(l.Files)) < 0 {
+	if l := c.Limits; min(int64(l.Time), int64(l.CPU), l.Memory, l.Scratch, l.FileSize, l.Output, l.Traffic, int64(l.Processes), int64(l.Files)) < 0 {
 		return policyError("a limit is negative")
 	}
 	var size int

@@ -150,13 +150,19 @@ func (a argument) test(otherwise int) []bpf.Instruction {
 	return code
 }
 
-// install gives the filter to every thread of this process, and with it
-// no_new_privs: whatever they start keeps both.
-func install(filter []bpf.RawInstruction) error {
+// sockFilter is a program in the kernel's form.
+func sockFilter(filter []bpf.RawInstruction) []unix.SockFilter {
 	program := make([]unix.SockFilter, len(filter))
 	for i, ins := range filter {
 		program[i] = unix.SockFilter{Code: ins.Op, Jt: ins.Jt, Jf: ins.Jf, K: ins.K}
 	}
+	return program
+}
+
+// install gives the filter to every thread of this process, and with it
+// no_new_privs: whatever they start keeps both.
+func install(filter []bpf.RawInstruction) error {
+	program := sockFilter(filter)
 	prog := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
 	thread, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&prog)))
 	if errno != 0 {

@@ -67,9 +67,8 @@ type mount struct {
 // A netSetup is what listens inside, in its network namespace; the listeners
 // are handed out.
 type netSetup struct {
-	Proxy int      // the port of the HTTP proxy on 127.0.0.1
-	Ports []int    // the ports of the transparent entrance, on every address
-	Addrs []string // IPv4 addresses that policy names literally
+	Proxy int   // the port of the HTTP proxy on 127.0.0.1
+	Ports []int // the ports of the transparent entrance, on every address
 }
 
 // A report is what the stage says: that it waits, once that the listeners are

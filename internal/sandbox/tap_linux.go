@@ -1,0 +1,73 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/binary"
+	"net/netip"
+	"os"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// serveTap notes the contacts that nobody of ours would hear of: those to
+// addresses and ports at which nothing listens. ports are the transparent
+// entrance's, which tells of its own.
+func (g *gate) serveTap(tap *os.File, ports []int) {
+	context.AfterFunc(g.ctx, func() { tap.Close() })
+	g.wg.Go(func() {
+		defer tap.Close()
+		packet := make([]byte, tapLength)
+		for {
+			n, err := tap.Read(packet)
+			if err != nil {
+				return // closed, with the gate
+			}
+			to, protocol, ok := destination(packet[:n])
+			switch {
+			case !ok || protocol == unix.IPPROTO_TCP && slices.Contains(ports, int(to.Port())):
+			case protocol == unix.IPPROTO_UDP && !to.Addr().IsLoopback():
+				g.deny(to.Addr().String(), int(to.Port()), "UDP does not leave the sandbox")
+			default:
+				g.denyAddress(to)
+			}
+		}
+	})
+}
+
+// denyAddress notes a contact to an address, by the name that the command
+// knows it by. What happens on the sandbox's own loopback is nobody's business.
+func (g *gate) denyAddress(to netip.AddrPort) {
+	g.mu.Lock()
+	name := g.names[to.Addr()]
+	g.mu.Unlock()
+	if name != "" || !to.Addr().IsLoopback() {
+		g.deny(or(name, to.Addr().String()), int(to.Port()), whyNot)
+	}
+}
+
+// destination reads where a packet goes, from its two headers.
+func destination(p []byte) (to netip.AddrPort, protocol uint8, ok bool) {
+	if len(p) < 20 {
+		return to, 0, false
+	}
+	var addr netip.Addr
+	var header int
+	switch p[0] >> 4 {
+	case 4:
+		addr, _ = netip.AddrFromSlice(p[16:20])
+		protocol, header = p[9], int(p[0]&15)*4
+	case 6:
+		if len(p) < 40 {
+			return to, 0, false
+		}
+		addr, _ = netip.AddrFromSlice(p[24:40])
+		protocol, header = p[6], 40
+	default:
+		return to, 0, false
+	}
+	if header < 20 || len(p) < header+4 || protocol != unix.IPPROTO_TCP && protocol != unix.IPPROTO_UDP {
+		return to, 0, false
+	}
+	return netip.AddrPortFrom(addr.Unmap(), binary.BigEndian.Uint16(p[header+2:])), protocol, true
+}
