@@ -38,6 +38,7 @@ is interrupted or fails leaves an extension half-installed.`,
 		a.extensionsInstallCommand(), a.extensionsLinkCommand(), a.extensionsUninstallCommand(), a.extensionsUpdateCommand(),
 		a.extensionsListCommand(), a.extensionsDescribeCommand(), a.extensionsEnableCommand(true), a.extensionsEnableCommand(false),
 		a.extensionsConfigCommand(), a.extensionsSearchCommand(), a.extensionsExportCommand(),
+		a.extensionsRunCommand(), a.extensionsConsentCommand(), a.extensionsAuditCommand(),
 		a.extensionsNewCommand(), a.extensionsValidateCommand(), a.extensionsSchemaCommand(),
 	)
 	return cmd

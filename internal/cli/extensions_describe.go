@@ -58,7 +58,9 @@ func (a *app) describe(name string, asJSON, verify bool) error {
 		if err != nil {
 			return err
 		}
-		if r, m = describeInstalled(x), x.Manifest; verify {
+		r, m = describeInstalled(x), x.Manifest
+		r.Consent = a.consentOf(x)
+		if verify {
 			v, err := s.Verify(x.Name)
 			if err == nil {
 				r.Verification = &v
@@ -204,7 +206,7 @@ func (r describeReport) facts() [][2]string {
 	}
 	add("Installed by", by)
 	add("Enabled", r.Enabled.words())
-	add("Consent", r.Consent.words())
+	add("Consent", r.Consent.words)
 	add("ID", r.ID)
 	return lines
 }

@@ -121,6 +121,7 @@ func (a *app) uninstall(cmd *cobra.Command, names []string, all bool) error {
 			continue
 		}
 		a.say("uninstalled %s", x.Name)
+		a.forgetConsent(cmd.Context(), x.Name)
 	}
 	return result.err()
 }

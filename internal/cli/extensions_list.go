@@ -29,6 +29,8 @@ type extensionJSON struct {
 	Tools       []string    `json:"tools,omitempty"` // signatures
 	Docs        []string    `json:"docs,omitempty"`
 	Problem     string      `json:"problem,omitempty"` // why it does not load
+	// Consent is whether its tools may run; absent when it has none.
+	Consent *consentReport `json:"consent,omitempty"`
 }
 
 type sourceJSON struct {
@@ -67,7 +69,7 @@ not load, with the reason. The exit code is 0 also when one does not load.`,
 				return err
 			}
 			if asJSON {
-				return a.writeJSON(map[string][]extensionJSON{"extensions": each(list, toJSON)})
+				return a.writeJSON(map[string][]extensionJSON{"extensions": each(list, a.withConsent)})
 			}
 			return a.list(list, all)
 		},
@@ -100,6 +102,16 @@ func toJSON(x *store.Extension) extensionJSON {
 	return j
 }
 
+// withConsent is toJSON with what the user agreed to, for which the content is read.
+func (a *app) withConsent(x *store.Extension) extensionJSON {
+	j := toJSON(x)
+	if len(x.Manifest.Tools) > 0 {
+		c := a.consentOf(x)
+		j.Consent = &c
+	}
+	return j
+}
+
 // state is an extension's state in one word.
 func state(x *store.Extension) string {
 	switch {
@@ -125,7 +137,7 @@ func (a *app) list(list []*store.Extension, all bool) error {
 		}
 		fmt.Fprintln(w, line)
 		if all {
-			for _, line := range more(x) {
+			for _, line := range more(a.withConsent(x)) {
 				fmt.Fprintln(w, manifest.Printable(line)) // without a tab it belongs to no column
 			}
 		}
@@ -142,8 +154,7 @@ func (a *app) list(list []*store.Extension, all bool) error {
 }
 
 // more is what --all adds to an extension's line.
-func more(x *store.Extension) []string {
-	j := toJSON(x)
+func more(j extensionJSON) []string {
 	var lines []string
 	if j.Source != nil {
 		text := fmt.Sprintf("  source: %s (%s)", j.Source.Location, j.Source.Type)
@@ -159,6 +170,9 @@ func more(x *store.Extension) []string {
 		if part[1] != "" {
 			lines = append(lines, "  "+part[0]+": "+part[1])
 		}
+	}
+	if j.Consent != nil {
+		lines = append(lines, "  consent: "+j.Consent.words)
 	}
 	return lines
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pollux-companion/pollux/internal/extension/consent"
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/store"
 )
@@ -75,13 +76,6 @@ func (e *enabledReport) words() string {
 	return "no"
 }
 
-// consentReport says whether the user has agreed to its tools being run.
-type consentReport struct {
-	State string `json:"state" jsonschema:"none: not asked yet"`
-}
-
-func (consentReport) words() string { return "not given yet; pollux asks before a tool's first run" }
-
 type toolReport struct {
 	Name        string      `json:"name"`
 	Signature   string      `json:"signature" jsonschema:"such as lintFile(file: string)"`
@@ -130,7 +124,7 @@ type settingReport struct {
 func newDescribeReport(m *manifest.Manifest, found manifest.Findings) describeReport {
 	r := describeReport{
 		Name: m.Name, Version: m.Version, Description: m.Description, MigratedTo: m.MigratedTo,
-		Consent:     consentReport{State: "none"},
+		Consent:     newConsentReport(consent.Verdict{Status: consent.NotAsked}),
 		Permissions: m.Permissions, PermissionsInWords: m.Permissions.Sentences(),
 		Hooks: m.Found.Hooks, HookCommands: all(m.Found.HookCommands), ContextFiles: all(m.Found.ContextFiles), ExcludeTools: all(m.ExcludeTools),
 		Commands: all(m.Found.Commands), Skills: all(m.Found.Skills), Agents: all(m.Found.Agents), Policies: all(m.Found.Policies),

@@ -7,11 +7,13 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/pollux-companion/pollux/internal/extension/audit"
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/store"
 )
@@ -29,7 +31,11 @@ func outputs() map[string]reflect.Type {
 	type config struct {
 		Settings []valueJSON `json:"settings"`
 	}
+	type consents struct {
+		Consents []consentJSON `json:"consents"`
+	}
 	return map[string]reflect.Type{
+		"run": reflect.TypeFor[runReport](), "explain": reflect.TypeFor[explainReport](), "consent": reflect.TypeFor[consents](), "audit": reflect.TypeFor[audit.Entry](),
 		"list": reflect.TypeFor[list](), "search": reflect.TypeFor[search](), "config": reflect.TypeFor[config](),
 		"describe": reflect.TypeFor[describeReport](), "validate": reflect.TypeFor[validateReport](),
 	}
@@ -43,6 +49,8 @@ func outputSchema(command string) (*jsonschema.Schema, error) {
 		return nil, err
 	}
 	s, err := jsonschema.ForType(outputs()[command], &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[json.RawMessage]():      {},
+		reflect.TypeFor[time.Time]():            {Type: "string", Format: "date-time"},
 		reflect.TypeFor[manifest.Severity]():    words("note", "warning", "error"),
 		reflect.TypeFor[manifest.Permissions](): manifestSchema.Properties["permissions"],
 	}})

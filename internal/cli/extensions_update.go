@@ -139,6 +139,7 @@ func (a *app) updateOne(ctx context.Context, s *store.Store, x *store.Extension,
 		return fmt.Errorf("%w; version %s stays installed", err, x.Manifest.Version)
 	}
 	a.say("updated %s: %s → %s", x.Name, x.Manifest.Version, p.Manifest.Version)
+	a.noteConsent(s, x.Name)
 	return nil
 }
 

@@ -1,0 +1,336 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/extension/audit"
+	"github.com/pollux-companion/pollux/internal/extension/consent"
+	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/extension/store"
+)
+
+// consentReport says whether the user has agreed to an extension's tools being run.
+type consentReport struct {
+	State string   `json:"state" jsonschema:"none: not asked yet; allowed; changed: allowed for other content; wider: allowed for less than it may do now; never: refused for good; unneeded: it has no tools; unknown: the answers cannot be read, so that nothing is allowed"`
+	Since string   `json:"since,omitempty" jsonschema:"when that was answered: RFC 3339, UTC"`
+	New   []string `json:"new,omitempty" jsonschema:"what it may do now beyond what was agreed to"`
+	words string
+}
+
+func newConsentReport(v consent.Verdict) consentReport {
+	r := consentReport{State: string(v.Status), New: v.Change.Wider, words: v.Words()}
+	if v.Record != nil {
+		r.Since = v.Record.Time.Format(time.RFC3339)
+	}
+	return r
+}
+
+// consentOf is what was agreed to about an installed extension.
+func (a *app) consentOf(x *store.Extension) consentReport {
+	if len(x.Manifest.Tools) == 0 {
+		return consentReport{State: "unneeded", words: "not needed: it has no tools"}
+	}
+	subject, err := consent.Of(x)
+	var v consent.Verdict
+	if err == nil {
+		v, err = a.consent().Lookup(subject)
+	}
+	if err != nil {
+		return consentReport{State: "unknown", words: err.Error()}
+	}
+	return newConsentReport(v)
+}
+
+// forgetConsent drops the answers about an extension that is no more.
+func (a *app) forgetConsent(ctx context.Context, name string) {
+	if n, err := a.consent().Revoke(ctx, name); err != nil {
+		a.note(fmt.Sprintf("what was answered about %s is still kept: %v", name, err))
+	} else if n > 0 {
+		a.recordAnswer(name, "forgotten: the extension was uninstalled")
+	}
+}
+
+// noteConsent says after an update whether the user is asked anew.
+func (a *app) noteConsent(s *store.Store, name string) {
+	x, err := s.Get(name)
+	if err != nil {
+		return // the update is done; list says what is wrong with it
+	}
+	if c := a.consentOf(x); c.State == string(consent.Changed) || c.State == string(consent.Wider) {
+		a.note(name + ": its content changed; pollux asks again before one of its tools runs")
+	}
+}
+
+// recordAnswer writes an answer to the audit log.
+func (a *app) recordAnswer(extension, why string) {
+	if err := a.audit().Append(audit.Entry{Event: audit.Consent, Extension: extension, Why: why}); err != nil {
+		a.note(err.Error())
+	}
+}
+
+func (a *app) extensionsConsentCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "consent",
+		Short: "See and change which extensions' tools may run",
+		Long: `Before a tool of an extension runs for the first time you are asked. These
+commands show what you answered, answer beforehand, and take answers back. An
+answer holds for the content that you saw: when a file of the extension changes,
+or it may do more, you are asked again.
+
+A model's shell can only look.`,
+		Example: `  pollux extensions consent list
+  pollux extensions consent grant code-analyzer
+  pollux extensions consent revoke code-analyzer`,
+		Args: knownCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(a.consentListCommand(), a.consentGrantCommand(), a.consentRevokeCommand())
+	return cmd
+}
+
+// consentJSON is one answer of `consent list --json`.
+type consentJSON struct {
+	Extension   string               `json:"extension"`
+	Source      string               `json:"source"`
+	Version     string               `json:"version"`
+	Commit      string               `json:"commit,omitempty"`
+	Content     string               `json:"content,omitempty" jsonschema:"the hash that it holds for; absent for a link"`
+	Linked      bool                 `json:"linked,omitempty"`
+	Permissions manifest.Permissions `json:"permissions"`
+	Answer      string               `json:"answer" jsonschema:"always or never"`
+	Time        string               `json:"time" jsonschema:"RFC 3339, UTC"`
+	Via         string               `json:"via" jsonschema:"how it was given: question or command"`
+	InForce     bool                 `json:"inForce" jsonschema:"whether it is what decides about the extension as it is installed now"`
+}
+
+func (a *app) consentListCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List what you answered",
+		Example: `  pollux extensions consent list --json`,
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			records, err := a.consent().List()
+			if err != nil {
+				return err
+			}
+			list := []consentJSON{}
+			s, err := a.store()
+			if err != nil {
+				return err
+			}
+			installed, err := s.List()
+			if err != nil {
+				return err
+			}
+			for _, r := range records {
+				list = append(list, a.consentJSON(r, installed))
+			}
+			if asJSON {
+				return a.writeJSON(map[string][]consentJSON{"consents": list})
+			}
+			a.printConsents(list)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object (its form: docs/schemas)")
+	return cmd
+}
+
+func (a *app) consentJSON(r consent.Record, installed []*store.Extension) consentJSON {
+	j := consentJSON{
+		Extension: r.Extension, Source: r.Source, Version: r.Version, Commit: r.Commit, Content: r.Content, Linked: r.Linked(),
+		Permissions: r.Permissions, Answer: string(r.Answer), Time: r.Time.Format(time.RFC3339), Via: r.Via,
+	}
+	if x, err := store.Find(installed, r.Extension); err == nil {
+		if subject, err := consent.Of(x); err == nil {
+			v, err := a.consent().Lookup(subject)
+			j.InForce = err == nil && (v.Status == consent.Allowed || v.Status == consent.Denied) && v.Record.Content == r.Content && v.Record.Answer == r.Answer && v.Record.Source == r.Source
+		}
+	}
+	return j
+}
+
+func (a *app) printConsents(list []consentJSON) {
+	if len(list) == 0 {
+		a.say("nothing was answered yet")
+	}
+	for _, j := range list {
+		word, state := "allowed", ""
+		if j.Answer == string(consent.Never) {
+			word = "refused for good"
+		}
+		if !j.InForce {
+			state = " (not what is installed now)"
+		}
+		at := j.Time
+		if t, err := time.Parse(time.RFC3339, j.Time); err == nil {
+			at = t.Local().Format("2006-01-02 15:04")
+		}
+		a.say("%s %s: %s on %s%s", j.Extension, j.Version, word, at, state)
+		a.say("  from %s", j.Source)
+		for _, s := range consent.Sentences(j.Permissions) {
+			a.say("  %s", s)
+		}
+	}
+}
+
+func (a *app) consentGrantCommand() *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "grant EXT",
+		Short: "Allow an extension's tools to run, as they are now",
+		Long: `Shows what the sandbox lets the extension's tools do and, when you agree, keeps
+that for this content: no question comes when one of them runs. It is for your
+own terminal: a model's shell is refused.`,
+		Example: `  pollux extensions consent grant code-analyzer
+  pollux extensions consent grant code-analyzer --yes      in a script of yours`,
+		Args: oneArg("EXT"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.grant(cmd, args[0], yes) },
+	}
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "agree without being asked")
+	return cmd
+}
+
+// guardAgent refuses what is only the user's to do.
+func (a *app) guardAgent(ctx context.Context, what string) error {
+	if control.InAgent(ctx, a.dirs.Run) {
+		return noError{fmt.Errorf("%s is for the user, and this is an agent's shell; run it in a terminal of your own", what)}
+	}
+	return nil
+}
+
+func (a *app) grant(cmd *cobra.Command, name string, yes bool) error {
+	ctx, stop := cancellable(cmd)
+	defer stop()
+	if err := a.guardAgent(ctx, "consent grant"); err != nil {
+		return err
+	}
+	s, err := a.store()
+	if err != nil {
+		return err
+	}
+	x, err := s.Get(name)
+	if err != nil {
+		return err
+	}
+	if len(x.Manifest.Tools) == 0 {
+		return noError{fmt.Errorf("%q has no tools, so that there is nothing to allow", x.Name)}
+	}
+	if x.Problem != "" {
+		return noError{fmt.Errorf("%q does not load, so that its tools cannot run: %s", x.Name, x.Problem)}
+	}
+	subject, err := consent.Of(x)
+	if err != nil {
+		return err
+	}
+	v, err := a.consent().Lookup(subject)
+	if err != nil {
+		return err
+	}
+	if v.Status == consent.Allowed {
+		a.say("%s %s is allowed already", x.Name, subject.Version)
+		return nil
+	}
+	if !yes {
+		q := consent.Question{Subject: subject, Verdict: v, Description: x.Manifest.Description}
+		for _, line := range q.Lines() {
+			fmt.Fprintln(a.stderr, line)
+		}
+		agreed, err := a.ask(ctx, "Allow its tools to run, always for this content?")
+		if err != nil {
+			return err
+		}
+		if !agreed {
+			return noError{fmt.Errorf("%s was not allowed", x.Name)}
+		}
+	}
+	if err := a.consent().Grant(ctx, subject, consent.Always, "command"); err != nil {
+		return err
+	}
+	a.recordAnswer(x.Name, "allowed for this content")
+	a.say("tools of %s %s may run now", x.Name, subject.Version)
+	return nil
+}
+
+func (a *app) consentRevokeCommand() *cobra.Command {
+	var everything, never bool
+	cmd := &cobra.Command{
+		Use:   "revoke EXT",
+		Short: "Take back what you answered about an extension",
+		Long: `Forgets every answer about an extension, also that its tools may never run:
+you are asked at the next run. With --never its tools never run instead, whatever
+its content becomes, and you are not asked.`,
+		Example: `  pollux extensions consent revoke code-analyzer
+  pollux extensions consent revoke code-analyzer --never
+  pollux extensions consent revoke --all`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if everything == (len(args) > 0) || len(args) > 1 || everything && never {
+				return usageError{errors.New("name one extension, or use --all")}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.revoke(cmd.Context(), strings.Join(args, ""), everything, never)
+		},
+	}
+	cmd.Flags().BoolVar(&everything, "all", false, "forget every answer, also where they cannot be read")
+	cmd.Flags().BoolVar(&never, "never", false, "have its tools never run")
+	return cmd
+}
+
+func (a *app) revoke(ctx context.Context, name string, everything, never bool) error {
+	if err := a.guardAgent(ctx, "consent revoke"); err != nil {
+		return err
+	}
+	if everything {
+		if err := a.consent().RevokeAll(ctx); err != nil {
+			return err
+		}
+		a.recordAnswer("*", "every answer was forgotten")
+		a.say("every answer was forgotten")
+		return nil
+	}
+	if never {
+		return a.refuseForGood(ctx, name)
+	}
+	n, err := a.consent().Revoke(ctx, name)
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return noError{fmt.Errorf("nothing was answered about %q; see: pollux extensions consent list", manifest.Printable(name))}
+	}
+	a.recordAnswer(name, "forgotten")
+	a.say("what you answered about %s was forgotten; pollux asks again before one of its tools runs", name)
+	return nil
+}
+
+func (a *app) refuseForGood(ctx context.Context, name string) error {
+	s, err := a.store()
+	if err != nil {
+		return err
+	}
+	x, err := s.Get(name)
+	if err != nil {
+		return err
+	}
+	subject, err := consent.Of(x)
+	if err == nil {
+		err = a.consent().Grant(ctx, subject, consent.Never, "command")
+	}
+	if err != nil {
+		return err
+	}
+	a.recordAnswer(x.Name, "refused for good")
+	a.say("tools of %s never run now; pollux extensions consent revoke %s has pollux ask again", x.Name, x.Name)
+	return nil
+}

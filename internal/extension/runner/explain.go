@@ -1,0 +1,64 @@
+package runner
+
+import (
+	"context"
+
+	"github.com/pollux-companion/pollux/internal/extension/consent"
+	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/sandbox"
+)
+
+// An Explanation is what Run would do, without doing it.
+type Explanation struct {
+	Subject consent.Subject
+	Verdict consent.Verdict
+	Tool    manifest.Tool
+	// Workspace is the tool's; "" when it has none.
+	Workspace string
+	// Command is the command line, the runtime's program first.
+	Command []string
+	// Plan is what the sandbox would let it do.
+	Plan *sandbox.Plan
+	// NotArguments says what is wrong with the arguments; they need not be
+	// complete for an explanation. nil when nothing is.
+	NotArguments error
+}
+
+// Explain works out what Run would do. It asks nobody, runs nothing of the
+// extension's and records nothing.
+func (r *Runner) Explain(ctx context.Context, q Request) (*Explanation, error) {
+	p, err := r.read(q)
+	if err != nil {
+		return nil, err
+	}
+	e := &Explanation{Subject: p.subject}
+	if e.Verdict, err = r.o.Consent.Lookup(p.subject); err != nil {
+		return nil, err
+	}
+	m := p.content.manifest
+	tool, ok := m.Tool(q.Tool)
+	if !ok {
+		return nil, unknownTool(m, q.Tool)
+	}
+	p.tool, e.Tool = tool, tool
+	p.args, p.names, e.NotArguments = arguments(tool, q.Args, q.TextArgs)
+	if p.workspace, p.dir, err = place(q, m.Permissions); err != nil {
+		return nil, err
+	}
+	if p.env, err = r.environment(p); err != nil {
+		return nil, err
+	}
+	c := p.command(p.content.dir)
+	c.Copies = []sandbox.Copy{{Dir: p.content.dir, Files: p.content.held()}}
+	e.Workspace, e.Command = p.workspace, c.Args
+	e.Plan, err = r.o.Sandbox.Explain(ctx, m.Permissions, c)
+	return e, err
+}
+
+// held are the files whose content is in memory.
+func (s *snapshot) held() []sandbox.CopyFile {
+	if s.size > maxHeld || len(s.large) > 0 {
+		return nil // an explanation needs none
+	}
+	return s.files
+}
