@@ -23,11 +23,11 @@ const exitSandbox = 125
 
 // sandboxFlags is what the user allows a command.
 type sandboxFlags struct {
-	read, write, workspace string
-	hosts                  []string
-	time                   time.Duration
-	memory, output         string
-	json, reduced          bool
+	read, write, workspace  string
+	hosts                   []string
+	time                    time.Duration
+	memory, output, traffic string
+	json, reduced, explain  bool
 }
 
 func (a *app) sandboxCommand() *cobra.Command {
@@ -48,7 +48,8 @@ The exit code is the command's own; 125 when the sandbox could not be set up,
 		Example: `  pollux sandbox -- python3 -c 'print(6*7)'
   pollux sandbox --read workspace -- npm test
   pollux sandbox --write workspace --allow-host registry.example.com -- make
-  pollux sandbox check        what this machine can enforce`,
+  pollux sandbox --explain --write workspace -- make    what it would be shown
+  pollux sandbox check                                  what this machine can enforce`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return errors.New("no command to run; write it after --, as in: pollux sandbox -- true")
@@ -63,10 +64,12 @@ The exit code is the command's own; 125 when the sandbox could not be set up,
 	flags.StringVar(&f.write, "write", "none", "what it may change, and read: a `LEVEL`")
 	flags.StringArrayVar(&f.hosts, "allow-host", nil, "a `HOST` that it may contact; may be repeated")
 	flags.StringVar(&f.workspace, "workspace", "", "the `DIR` that the level workspace means (default: the current folder)")
-	flags.DurationVar(&f.time, "time", time.Minute, "how long it may take, as in 90s or 5m")
+	flags.DurationVar(&f.time, "time", time.Minute, "how long it may take, a `DURATION` as in 90s or 5m")
 	flags.StringVar(&f.memory, "memory", "1G", "how much memory all its processes may hold, a `SIZE` as in 512M or 2G")
 	flags.StringVar(&f.output, "output", "10M", "how much it may write to its outputs, a `SIZE`")
+	flags.StringVar(&f.traffic, "traffic", "1G", "how much it may exchange with its hosts, either way, a `SIZE`")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object at the end, with the outputs in it")
+	flags.BoolVar(&f.explain, "explain", false, "say what it could read, change and contact, and run nothing; with --json as an object")
 	flags.BoolVar(&f.reduced, "reduced", false, "where full isolation is not to be had, accept less for policies that it still keeps")
 	cmd.AddCommand(a.sandboxCheckCommand())
 	return cmd
@@ -120,6 +123,9 @@ func (f *sandboxFlags) command(args []string) (c sandbox.Command, err error) {
 	if c.Limits.Output, err = sizeOf("output", f.output); err != nil {
 		return c, err
 	}
+	if c.Limits.Traffic, err = sizeOf("traffic", f.traffic); err != nil {
+		return c, err
+	}
 	if c.Dir, err = here("."); err != nil {
 		return c, err
 	}
@@ -148,6 +154,9 @@ func (a *app) sandbox(cmd *cobra.Command, f *sandboxFlags, args []string) error 
 	if err != nil {
 		return err
 	}
+	if f.explain {
+		return a.explainSandbox(cmd.Context(), f, p, c)
+	}
 	c.Stdin = a.stdin
 	if !f.json {
 		c.Stdout, c.Stderr = a.stdout, a.stderr
@@ -158,16 +167,35 @@ func (a *app) sandbox(cmd *cobra.Command, f *sandboxFlags, args []string) error 
 	ctx, stop := interrupted(cmd.Context())
 	defer stop()
 	r, err := a.newSandbox(f.reduced).Run(ctx, p, c)
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
 	if err != nil {
-		if errors.Is(err, sandbox.ErrPolicy) {
-			return usageError{err}
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return sandboxError{err}
+		return refusal(err)
 	}
 	return a.sandboxResult(f, r)
+}
+
+// refusal is the error of a command that was not run: the user's mistake, or
+// the machine's lack.
+func refusal(err error) error {
+	if errors.Is(err, sandbox.ErrPolicy) {
+		return usageError{err}
+	}
+	return sandboxError{err}
+}
+
+// explainSandbox prints what a command could do, without running it.
+func (a *app) explainSandbox(ctx context.Context, f *sandboxFlags, p sandbox.Policy, c sandbox.Command) error {
+	plan, err := a.newSandbox(f.reduced).Explain(ctx, p, c)
+	if err != nil {
+		return refusal(err)
+	}
+	if f.json {
+		return a.writeJSON(plan)
+	}
+	_, err = fmt.Fprint(a.stdout, plan)
+	return err
 }
 
 // sandboxError marks that the command was not run; the exit code is 125.
@@ -179,7 +207,7 @@ func (e sandboxError) Unwrap() error { return e.error }
 type sandboxJSON struct {
 	ExitCode     int                  `json:"exitCode"`
 	Signal       int                  `json:"signal,omitempty"`
-	Limit        string               `json:"limit,omitempty"` // time, memory or output
+	Limit        string               `json:"limit,omitempty"` // time, memory, output or traffic
 	Stdout       string               `json:"stdout"`
 	Stderr       string               `json:"stderr"`
 	Denials      []sandbox.Denial     `json:"denials"`
