@@ -139,7 +139,7 @@ func (e *editor) Env() (map[string]string, error) {
 func (e *editor) Sessions() []lsp.Session {
 	var list []lsp.Session
 	for _, s := range e.Companion.Sessions() {
-		list = append(list, lsp.Session{Name: s.Label})
+		list = append(list, lsp.Session{Name: s.Label, Version: s.Version})
 	}
 	return list
 }

@@ -55,6 +55,7 @@ type Session struct {
 	ID      int       `json:"id"`
 	Label   string    `json:"label"`
 	Since   time.Time `json:"since"`
+	Version string    `json:"version,omitempty"` // of the CLI, as it says; "" when it says none
 	Process string    `json:"process,omitempty"` // "" when not known
 	PID     int       `json:"pid,omitempty"`     // 0 when not known
 }

@@ -63,7 +63,10 @@ type PeerOptions struct {
 	// MaxAside (8 when 0) at once; all else is handled in order. nil: all requests.
 	Aside    func(method string) bool
 	MaxAside int
-	Log      *slog.Logger // nil discards
+	// Cancel is the notification {"id": …} by which the other side hears that
+	// a Call has ended without its answer, such as "$/cancelRequest"; "" for none.
+	Cancel string
+	Log    *slog.Logger // nil discards
 }
 
 // A Peer speaks JSON-RPC 2.0 over a Wire, both sides asking and answering,
@@ -246,6 +249,11 @@ func (p *Peer) Call(ctx context.Context, method string, params, out any) error {
 		}
 		return nil
 	case <-ctx.Done():
+		if p.o.Cancel != "" {
+			p.Notify(p.o.Cancel, struct {
+				ID json.RawMessage `json:"id"`
+			}{json.RawMessage(id)})
+		}
 		return fmt.Errorf("%s: no answer in time: %w", method, ctx.Err())
 	case <-p.done:
 		return fmt.Errorf("%s: %w", method, ErrGone)

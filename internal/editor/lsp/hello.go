@@ -128,8 +128,12 @@ func (s *Server) initialize(ctx context.Context, params json.RawMessage) (any, e
 	if err != nil {
 		return nil, rpc.Errorf(rpc.CodeInternal, "pollux cannot start: %v", err)
 	}
-	s.tasks.Go(func() { s.watchEditor(h.process) })
+	// Looked up before the answer: an editor that ends right after it must be missed.
+	if editor, ok := proc.Lookup(h.process); ok { // else another machine's or container's number
+		s.tasks.Go(func() { s.watchEditor(editor) })
+	}
 	s.tasks.Go(s.tellStatus)
+	s.tasks.Go(s.lookForFiles)
 	return rpc.Answer{Result: s.capabilities(&h, env), After: func() {
 		close(s.ready)
 		s.forgetUnknown()
@@ -265,16 +269,26 @@ func (s *Server) capabilities(h *Hello, env map[string]string) any {
 	return obj{"capabilities": caps, "serverInfo": obj{"name": "pollux", "version": s.o.Version}}
 }
 
+// lookForFiles has the context told anew when a file disappears or comes
+// back without an event of the editor's.
+func (s *Server) lookForFiles() {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-tick.C:
+			if len(s.status().sessions()) > 0 {
+				s.core.Store.Touch()
+			}
+		}
+	}
+}
+
 // watchEditor ends the server when the editor's process does (SPEC L-2): its
 // end of the pipe may have been inherited by others.
-func (s *Server) watchEditor(pid int) {
-	if pid == 0 {
-		return
-	}
-	info, ok := proc.Lookup(pid)
-	if !ok {
-		return // another machine's or container's number
-	}
+func (s *Server) watchEditor(editor proc.Info) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	for {
@@ -282,7 +296,7 @@ func (s *Server) watchEditor(pid int) {
 		case <-s.ctx.Done():
 			return
 		case <-tick.C:
-			if !proc.Same(pid, info.Start) {
+			if !proc.Same(editor.PID, editor.Start) {
 				s.end(nil)
 				return
 			}

@@ -26,6 +26,8 @@ const (
 	openWithin = 5 * time.Second
 	// statusEvery is how long a change of the status waits for others.
 	statusEvery = 100 * time.Millisecond
+	// lookEvery is how often files are looked for that others may have removed (SPEC C-6).
+	lookEvery = 2 * time.Second
 	// flushWithin is how long the last messages have to be written at the end.
 	flushWithin = 300 * time.Millisecond
 	// stopWithin bounds the companion's stop; it has bounds of its own.
@@ -34,8 +36,8 @@ const (
 
 // A Session is one connected CLI.
 type Session struct {
-	Name    string `json:"name"`              // as in review.Owner.Label
-	Version string `json:"version,omitempty"` // "" when not known
+	Name    string `json:"name"`    // as in review.Owner.Label
+	Version string `json:"version"` // the CLI's own; "" when it said none
 }
 
 // An Info is what a person wants to know of the companion.
@@ -91,9 +93,9 @@ type Options struct {
 // called from any goroutine.
 //
 // Goroutines: Serve's, which reads and handles everything in order; the
-// queue's writer, ended by Serve; the one that watches the editor's process
-// and the one that sends the status, both ended with Serve; and a short one
-// for each closeDiff and question that is under way.
+// queue's writer, ended by Serve; the one that watches the editor's process,
+// the one that sends the status and the one that looks for files, all ended
+// with Serve; and a short one for each closeDiff and question that is under way.
 type Server struct {
 	o     Options
 	log   *slog.Logger
@@ -135,6 +137,7 @@ func New(ch *rpc.Channel, o Options) *Server {
 	s.peer = rpc.NewPeer(s.queue, rpc.PeerOptions{
 		Handle: s.handle,
 		Aside:  func(method string) bool { return method == "workspace/executeCommand" },
+		Cancel: "$/cancelRequest",
 		Log:    s.log,
 	})
 	return s

@@ -66,6 +66,14 @@ func (s *Server) tellStatus() {
 	}
 }
 
+// sessions are those of a status, none of nil.
+func (st *status) sessions() []Session {
+	if st == nil {
+		return nil
+	}
+	return st.Sessions
+}
+
 func (s *Server) status() *status {
 	s.mu.Lock()
 	c := s.companion
@@ -121,7 +129,7 @@ func (s *Server) OpenDocument(ctx context.Context, path string, at *state.Positi
 }
 
 // Ask puts a question to the user and waits until they have answered or ctx
-// ends; "" when they made no choice.
+// ends, when the editor is told to take it away; "" when they made no choice.
 func (s *Server) Ask(ctx context.Context, title, message string, choices []string) (string, error) {
 	var out struct {
 		Choice *string `json:"choice"`
