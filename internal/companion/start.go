@@ -294,6 +294,7 @@ func (c *Companion) startUpkeep() {
 		if c.resume != nil {
 			c.resume.Prune(time.Now())
 		}
+		_ = proc.DropCode() // it costs memory, no more
 	})
 	c.tasks.Go(func() {
 		tick := time.NewTicker(discovery.TouchEvery)
