@@ -71,6 +71,7 @@ type Set struct {
 	tools      []Tool
 	docs       []Doc
 	waiting    []string
+	unagreed   []Tool
 }
 
 // New makes a set of the candidates that are enabled and agreed to, those wanted in this workspace first, then
@@ -96,6 +97,9 @@ func New(candidates []Candidate) *Set {
 			continue
 		case !c.Agreed:
 			s.waiting = append(s.waiting, c.Name)
+			for _, t := range c.Tools {
+				s.unagreed = append(s.unagreed, Tool{t, &c.Extension, n.tool(c.Name, t.Name)})
+			}
 			continue
 		}
 		x := &c.Extension

@@ -42,6 +42,13 @@ func short(s string) string {
 	return s
 }
 
+// WaitingTool finds, by the names of Tool, a tool that waits for the user's consent. It may be called, which asks the user,
+// but nothing of it may be told before that.
+func (s *Set) WaitingTool(name string) (Tool, bool) {
+	t, err := (&Set{tools: s.unagreed}).Tool(name)
+	return t, err == nil
+}
+
 // Tool finds a tool by its own name where only one offered extension has it,
 // by extension.tool, or by its callable name. The error is an *UnknownError or an *AmbiguousError.
 func (s *Set) Tool(name string) (Tool, error) {

@@ -30,3 +30,6 @@ func delimited(tag, attributes, text string) string {
 func attribute(s string) string {
 	return strings.ReplaceAll(Line(s, 200), `"`, "'")
 }
+
+// IsDocument says whether text is what Document made, or begins with it. No foreign text that went through Data does.
+func IsDocument(text string) bool { return strings.HasPrefix(text, "<"+docTag+" ") }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/pollux-companion/pollux/internal/extension/manifest"
 )
 
 // Line makes foreign text one line that can stand in a prompt as what it is,
@@ -72,13 +74,16 @@ func reservedTags() []string {
 // prompt: it stays as it is, but that the < of tags that mean something to whoever reads prompts becomes &lt;,
 // and that characters which nobody sees are left out.
 func Data(text string) string {
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	text = strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || shown(r) || r == '\ufe0f' { // the last makes emoji of symbols
-			return r
-		}
-		return -1
-	}, text)
+	return withoutTags(Visible(text), "&lt;")
+}
+
+// DataJSON is Data for a JSON text: what is harmful is escaped, so that it still means the same.
+func DataJSON(text string) string {
+	return withoutTags(manifest.EscapeJSON(text), `\u003c`)
+}
+
+// withoutTags replaces the < of reserved tags.
+func withoutTags(text, instead string) string {
 	if !strings.Contains(text, "<") {
 		return text
 	}
@@ -92,7 +97,7 @@ func Data(text string) string {
 		}
 		b.WriteString(text[:i])
 		if isTag(text[i+1:], tags) {
-			b.WriteString("&lt;")
+			b.WriteString(instead)
 		} else {
 			b.WriteByte('<')
 		}
@@ -131,4 +136,14 @@ func Tokens(text string) int {
 		}
 	}
 	return (ascii+3)/4 + other
+}
+
+// Visible is foreign text of many lines without the characters that nobody sees or that a terminal obeys.
+func Visible(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || shown(r) || r == '\ufe0f' { // the last makes emoji of symbols
+			return r
+		}
+		return -1
+	}, strings.ToValidUTF8(text, "\uFFFD"))
 }

@@ -47,6 +47,8 @@ func (x *Extension) Linked() bool {
 // InstalledBy names the program that put it there.
 func (x *Extension) InstalledBy() string {
 	switch {
+	case x.Bridge():
+		return "pollux (its bridge)"
 	case x.Metadata == nil:
 		return "hand (it has no install metadata)"
 	case x.foreign():

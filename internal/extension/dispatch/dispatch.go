@@ -1,0 +1,252 @@
+// Package dispatch answers what a model asks of extensions: it runs their
+// tools, reads their documents and describes them, each as one text that tells the model what it needs to go on.
+// Nothing of an extension is told before the user agreed to it (SPEC P-3).
+package dispatch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/pollux-companion/pollux/internal/extension/capability"
+	"github.com/pollux-companion/pollux/internal/extension/prompt"
+	"github.com/pollux-companion/pollux/internal/extension/runner"
+	"github.com/pollux-companion/pollux/internal/extension/store"
+)
+
+// PageBytes is the most that one reply holds of a long text. With what is said around it, it
+// stays below the 40,000 characters from which Gemini CLI cuts a result (SPEC P-4).
+const PageBytes = 36_000
+
+// maxOutput is the most of a tool's answer that is kept for later pages, in bytes.
+const maxOutput = 4 << 20
+
+// Options of New. Store, Runner and WorkDir are required.
+type Options struct {
+	Store  *store.Store
+	Runner *runner.Runner
+	// WorkDir is the folder that tools are called from, absolute.
+	WorkDir string
+	// Roots tells the known workspaces, absolute, at each call; nil for none.
+	Roots func(context.Context) []string
+	// Used says when a tool of each extension ran last, by the extension's name; nil for never.
+	Used func() map[string]time.Time
+	// ForUser says that the user asks, not a model: documents and descriptions are then given without consent.
+	ForUser bool
+}
+
+// A Dispatcher answers for one place. Its methods may be called from several goroutines.
+type Dispatcher struct {
+	o Options
+
+	mu    sync.Mutex // guards what follows
+	set   *capability.Set
+	shelf shelf
+}
+
+// New makes one that offers nothing until Refresh.
+func New(o Options) *Dispatcher {
+	if o.Roots == nil {
+		o.Roots = func(context.Context) []string { return nil }
+	}
+	if o.Used == nil {
+		o.Used = func() map[string]time.Time { return nil }
+	}
+	return &Dispatcher{o: o, set: capability.New(nil)}
+}
+
+// Set is what was offered when Refresh looked last.
+func (d *Dispatcher) Set() *capability.Set {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.set
+}
+
+// Refresh looks at the disk for what is offered now. With an error the last set stays.
+func (d *Dispatcher) Refresh() (*capability.Set, error) {
+	all, err := d.o.Store.List()
+	if err != nil {
+		return d.Set(), err
+	}
+	agreed := d.agreed(all)
+	set := capability.New(capability.Installed(all, func(x *store.Extension) bool { return agreed[x] }, d.o.Used()))
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.set = set
+	return set, nil
+}
+
+// agreed finds the extensions that the user agreed to. It reads every file of
+// each, so several are read at once.
+func (d *Dispatcher) agreed(all []*store.Extension) map[*store.Extension]bool {
+	var (
+		mu   sync.Mutex
+		wait sync.WaitGroup
+		next = make(chan *store.Extension)
+		out  = map[*store.Extension]bool{}
+	)
+	for range min(runtime.GOMAXPROCS(0), len(all)) {
+		wait.Go(func() {
+			for x := range next {
+				if d.o.ForUser || d.consented(x) {
+					mu.Lock()
+					out[x] = true
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	for _, x := range all {
+		if x.Problem == "" && x.EnabledHere && len(x.Manifest.Tools)+len(x.Manifest.Docs) > 0 && x.Name != capability.Bridge {
+			next <- x
+		}
+	}
+	close(next)
+	wait.Wait()
+	return out
+}
+
+// consented asks the runner; what cannot be known is no.
+func (d *Dispatcher) consented(x *store.Extension) bool {
+	ok, err := d.o.Runner.Consented(x)
+	return ok && err == nil
+}
+
+// A Reply is what goes back to a model.
+type Reply struct {
+	// Name is what answered, as the model may call it.
+	Name string
+	// Text is for the model. It holds no tag that means something in a prompt, but for those around a document.
+	Text string
+	// Failed says that Text tells why there is no answer.
+	Failed bool
+	// Refused says that it failed because the user has not agreed, or refused.
+	Refused bool
+}
+
+func failed(name string, err error) Reply {
+	return Reply{Name: name, Text: prompt.Data(err.Error()), Failed: true}
+}
+
+// Call calls a tool by any of its names, pollux's own tools among them. args is one JSON object or nil.
+// The end of ctx ends the tool with everything that it started.
+func (d *Dispatcher) Call(ctx context.Context, name string, args json.RawMessage) Reply {
+	switch name {
+	case capability.ReadDoc, capability.Bridge + "." + capability.ReadDoc:
+		return d.readDocCall(args)
+	case capability.Describe, capability.Bridge + "." + capability.Describe:
+		return d.describeCall(args)
+	}
+	tool, err := d.Set().Tool(name)
+	if unknown := new(capability.UnknownError); errors.As(err, &unknown) {
+		// It may have been installed or allowed a moment ago, or wait for the user, who is then asked.
+		if set, again := d.Refresh(); again == nil {
+			if tool, err = set.Tool(name); err != nil {
+				if waiting, ok := set.WaitingTool(name); ok {
+					tool, err = waiting, nil
+				}
+			}
+		}
+	}
+	if err != nil {
+		return failed(name, err)
+	}
+	return d.CallTool(ctx, tool, args)
+}
+
+// CallTool calls a tool of a set.
+func (d *Dispatcher) CallTool(ctx context.Context, tool capability.Tool, args json.RawMessage) Reply {
+	result, err := d.o.Runner.Run(ctx, runner.Request{
+		Extension: tool.Extension.Name, Tool: tool.Name, Args: args, WorkDir: d.o.WorkDir, Roots: d.o.Roots(ctx),
+	})
+	r := Reply{Name: tool.Callable}
+	r.Text, r.Failed = runner.Reply(result, err, maxOutput)
+	var refused *runner.RefusedError
+	r.Refused = errors.As(err, &refused) && refused.Why == runner.BecauseConsent
+	if json.Valid([]byte(r.Text)) {
+		r.Text = prompt.DataJSON(r.Text)
+	} else {
+		r.Text = prompt.Data(r.Text)
+	}
+	r.Text = d.firstPage(r.Text)
+	return r
+}
+
+// firstPage cuts a long text and says how to get the rest, which is kept for a while.
+func (d *Dispatcher) firstPage(text string) string {
+	if len(text) <= PageBytes {
+		return text
+	}
+	d.mu.Lock()
+	name := d.shelf.put(text)
+	d.mu.Unlock()
+	return page(name, text, 0)
+}
+
+// page is the part of a text that begins at offset, and how to get what follows.
+func page(name, text string, offset int) string {
+	offset = max(0, min(offset, len(text)))
+	for offset < len(text) && !utf8.RuneStart(text[offset]) {
+		offset++
+	}
+	end := min(offset+PageBytes, len(text))
+	for end < len(text) && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	if end < len(text) { // at the end of a line where that is near
+		if i := strings.LastIndexByte(text[offset:end], '\n'); i > PageBytes*3/4 {
+			end = offset + i + 1
+		}
+	}
+	part := text[offset:end]
+	if end == len(text) {
+		return part
+	}
+	return fmt.Sprintf("%s\n[bytes %d to %d of %d; go on with %s(name=%q, offset=%d)]", part, offset, end, len(text), capability.ReadDoc, name, end)
+}
+
+// A shelf keeps the last long results.
+type shelf struct {
+	next  int
+	texts []shelved
+}
+
+type shelved struct{ name, text string }
+
+// maxShelved is how many long results are kept, maxShelvedBytes how much of them.
+const (
+	maxShelved      = 16
+	maxShelvedBytes = 16 << 20
+)
+
+// resultPrefix begins the names of results, which no document's name can.
+const resultPrefix = "result:"
+
+func (s *shelf) put(text string) string {
+	s.next++
+	name := fmt.Sprintf("%s%d", resultPrefix, s.next)
+	s.texts = append(s.texts, shelved{name, text})
+	total := 0
+	for i := len(s.texts) - 1; i >= 0; i-- {
+		if total += len(s.texts[i].text); len(s.texts)-i > maxShelved || total > maxShelvedBytes {
+			s.texts = append([]shelved(nil), s.texts[i+1:]...)
+			break
+		}
+	}
+	return name
+}
+
+func (s *shelf) get(name string) (string, bool) {
+	for _, t := range s.texts {
+		if t.name == name {
+			return t.text, true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,152 @@
+package dispatch
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/pollux-companion/pollux/internal/extension/capability"
+	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/extension/prompt"
+	"github.com/pollux-companion/pollux/internal/extension/store"
+)
+
+// maxDoc is the largest document that is read, in bytes.
+const maxDoc = 8 << 20
+
+// readDocArgs are the arguments of capability.ReadDoc.
+type readDocArgs struct {
+	Name   string `json:"name"`
+	Offset int    `json:"offset"`
+}
+
+func (d *Dispatcher) readDocCall(args json.RawMessage) Reply {
+	var a readDocArgs
+	if err := strictly(args, &a); err != nil || a.Name == "" {
+		return failed(capability.ReadDoc, fmt.Errorf("%s takes name, the name of a document, and perhaps offset, a number of bytes", capability.ReadDoc))
+	}
+	return d.Read(a.Name, a.Offset)
+}
+
+// strictly decodes one object without unknown fields.
+func strictly(args json.RawMessage, into any) error {
+	if len(args) == 0 {
+		return nil
+	}
+	dec := json.NewDecoder(strings.NewReader(string(args)))
+	dec.DisallowUnknownFields()
+	return dec.Decode(into)
+}
+
+// Read gives a document, or what is left of a long result, from offset (in bytes) on.
+func (d *Dispatcher) Read(name string, offset int) Reply {
+	name = strings.TrimSpace(name)
+	if strings.HasPrefix(name, resultPrefix) {
+		d.mu.Lock()
+		text, ok := d.shelf.get(name)
+		d.mu.Unlock()
+		if !ok {
+			return failed(name, fmt.Errorf("the result %q is not kept any more; call the tool again", prompt.Line(name, 40)))
+		}
+		return Reply{Name: name, Text: page(name, text, offset)}
+	}
+	doc, err := d.Set().Doc(name)
+	if unknown := new(capability.UnknownError); errors.As(err, &unknown) {
+		if set, again := d.Refresh(); again == nil {
+			doc, err = set.Doc(name)
+		}
+	}
+	if err != nil {
+		return failed(name, err)
+	}
+	return d.ReadDoc(doc, offset)
+}
+
+// ReadDoc gives a document of a set, delimited, from offset (in bytes) on.
+func (d *Dispatcher) ReadDoc(doc capability.Doc, offset int) Reply {
+	text, refused, err := d.content(doc.Extension, doc.File)
+	if err != nil {
+		r := failed(doc.Readable, fmt.Errorf("the document %q cannot be read: %w", doc.Readable, err))
+		r.Refused = refused
+		return r
+	}
+	return Reply{Name: doc.Readable, Text: prompt.Document(doc.Readable, page(doc.Readable, prompt.Data(text), offset))}
+}
+
+// content reads a file of an extension, once more making sure that the user agreed to what lies there now.
+func (d *Dispatcher) content(x *capability.Extension, file string) (text string, refused bool, err error) {
+	if x.Installed != nil && !d.o.ForUser {
+		now, err := d.o.Store.Get(x.Installed.Folder)
+		if err != nil {
+			return "", false, err
+		}
+		if !now.EnabledHere || now.Problem != "" {
+			return "", true, fmt.Errorf("the extension %q was disabled or broken meanwhile", x.Name)
+		}
+		if !d.consented(now) {
+			return "", true, fmt.Errorf("the extension %q has changed, and the user has not agreed to what it is now; they do with: pollux extensions consent grant %s", x.Name, x.Name)
+		}
+	}
+	data, err := readFile(x.Dir, file)
+	return string(data), false, err
+}
+
+// readFile reads a file that a manifest names; it stays in the extension, whatever links there are.
+func readFile(dir, name string) ([]byte, error) {
+	root, err := manifest.OpenFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	f, err := manifest.Open(root, name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxDoc+1))
+	if err == nil && len(data) > maxDoc {
+		err = fmt.Errorf("it has more than %d bytes", maxDoc)
+	}
+	return data, err
+}
+
+// Find gives an installed extension's document to the user, as it lies there: unabridged and without delimiters.
+func Find(s *store.Store, extension, doc string) ([]byte, error) {
+	x, err := s.Get(extension)
+	if err != nil {
+		return nil, err
+	}
+	found, ok := x.Manifest.Doc(doc)
+	if !ok {
+		var names []string
+		for _, d := range x.Manifest.Docs {
+			names = append(names, d.Name)
+		}
+		return nil, &NoDocError{Extension: x.Name, Doc: doc, Nearest: store.Nearest(doc, names), Known: names}
+	}
+	data, err := readFile(x.Dir, found.File)
+	if err != nil {
+		return nil, fmt.Errorf("the document %q of %q cannot be read: %w", doc, x.Name, err)
+	}
+	return data, nil
+}
+
+// A NoDocError says that an extension has no document of a name.
+type NoDocError struct {
+	Extension, Doc string
+	Nearest, Known []string
+}
+
+// Error names the nearest documents, or all.
+func (e *NoDocError) Error() string {
+	text := fmt.Sprintf("the extension %q has no document %q", e.Extension, manifest.Printable(e.Doc))
+	switch {
+	case len(e.Nearest) > 0:
+		return text + "; did you mean " + strings.Join(e.Nearest, " or ") + "?"
+	case len(e.Known) == 0:
+		return text + "; it has no documents at all"
+	}
+	return text + "; it has " + strings.Join(e.Known, ", ")
+}

@@ -1,0 +1,200 @@
+// Package host serves extensions to an MCP client over standard input and
+// output: one tool for each tool of an extension, documents as resources, and descriptions on demand (SPEC P-3,
+// P-4). It outlives whatever an extension does.
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/pollux-companion/pollux/internal/extension/capability"
+	"github.com/pollux-companion/pollux/internal/extension/dispatch"
+)
+
+// Options of Serve. Dispatcher is required.
+type Options struct {
+	Dispatcher *dispatch.Dispatcher
+	// Version is pollux's.
+	Version string
+	// Instructions make what the client tells its model at the start from what is offered then; nil tells nothing.
+	Instructions func(*capability.Set) string
+	// Prompts offers the extensions' examples as prompts, which are commands of the user's in most clients.
+	Prompts bool
+	// Watch lists files and folders whose change may change what is offered, given what is offered now; nil watches nothing.
+	Watch func(*capability.Set) []string
+	// Changed is told after each look at the disk what is offered now; it may be nil.
+	Changed func(*capability.Set)
+	// Extend adds tools of another kind before the client is served; it may be nil.
+	Extend func(*mcp.Server)
+	// Log gets what is of use to somebody who looks for a fault; nil for nobody.
+	Log *slog.Logger
+}
+
+// maxParallel is how many tools run at once; further calls wait for one to end.
+const maxParallel = 16
+
+// A host is one server for one client. Serve owns its goroutines: the SDK's, which end with the
+// connection, those of calls, which end with their tools, and one that watches the disk.
+type host struct {
+	o      Options
+	server *mcp.Server
+	slots  chan struct{}
+	alive  context.Context // ends with the connection
+	lists  atomic.Int64    // how often the client listed the tools
+
+	mu        sync.Mutex // guards what follows, and the features of server
+	tools     map[string]string
+	resources map[string]string
+	prompts   map[string]string
+}
+
+// Serve serves one client until it goes away or ctx ends. It writes nothing but messages of the
+// protocol to out. The error is nil when the client has gone in good order.
+func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	alive, end := context.WithCancel(ctx)
+	defer end()
+	h := &host{
+		o: o, alive: alive, slots: make(chan struct{}, maxParallel),
+		tools: map[string]string{}, resources: map[string]string{}, prompts: map[string]string{},
+	}
+	set, err := o.Dispatcher.Refresh()
+	if err != nil {
+		o.Log.Error("the extensions cannot be read", "err", err) // the client still gets a server that says so when asked
+	}
+	h.server = newServer(o, set)
+	h.server.AddReceivingMiddleware(h.observe)
+	h.addOwn()
+	h.sync(set)
+	if o.Extend != nil {
+		o.Extend(h.server)
+	}
+	if o.Changed != nil {
+		o.Changed(set)
+	}
+	var watching sync.WaitGroup
+	if o.Watch != nil {
+		watching.Go(func() { h.watch(alive) })
+	}
+	err = h.server.Run(alive, &transport{in: in, out: out, ended: end})
+	end()
+	watching.Wait()
+	if errors.Is(err, context.Canceled) || errors.Is(err, io.EOF) || errors.Is(err, mcp.ErrConnectionClosed) {
+		err = nil
+	}
+	return err
+}
+
+func newServer(o Options, set *capability.Set) *mcp.Server {
+	caps := &mcp.ServerCapabilities{
+		Tools:     &mcp.ToolCapabilities{ListChanged: true},
+		Resources: &mcp.ResourceCapabilities{ListChanged: true},
+	}
+	if o.Prompts {
+		caps.Prompts = &mcp.PromptCapabilities{ListChanged: true}
+	}
+	instructions := ""
+	if o.Instructions != nil {
+		instructions = o.Instructions(set)
+	}
+	return mcp.NewServer(&mcp.Implementation{Name: capability.Bridge, Title: "pollux: extensions", Version: o.Version}, &mcp.ServerOptions{
+		Instructions: instructions, Capabilities: caps, Logger: o.Log,
+		PageSize: 1 << 20, // Gemini CLI reads the first page only
+	})
+}
+
+// observe counts the client's lists, so that settle knows when it has seen a change.
+func (h *host) observe(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		result, err := next(ctx, method, req)
+		if method == "tools/list" {
+			h.lists.Add(1)
+		}
+		return result, err
+	}
+}
+
+// refresh looks at the disk and offers what it finds; it says whether tools changed.
+func (h *host) refresh() bool {
+	set, err := h.o.Dispatcher.Refresh()
+	if err != nil {
+		h.o.Log.Error("the extensions cannot be read", "err", err)
+		return false
+	}
+	changed := h.sync(set)
+	if h.o.Changed != nil {
+		h.o.Changed(set)
+	}
+	return changed
+}
+
+// How long an answer waits for a client to take notice of changed tools: Gemini CLI declares a tool in
+// its next request only if it has listed it some time before the answer.
+const (
+	listWait  = time.Second
+	listPause = 150 * time.Millisecond
+)
+
+// settle waits, for a short time at most, until the client has listed the tools again, which it
+// had listed before times before the change.
+func (h *host) settle(ctx context.Context, before int64) {
+	deadline := time.NewTimer(listWait)
+	defer deadline.Stop()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for h.lists.Load() == before {
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+	select {
+	case <-time.After(listPause):
+	case <-ctx.Done():
+	}
+}
+
+// guard runs f with everything that a call needs: its end with the connection, a slot,
+// the session for questions. A panic becomes an answer.
+func (h *host) guard(ctx context.Context, req *mcp.CallToolRequest, f func(context.Context) dispatch.Reply) (result *mcp.CallToolResult, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			h.o.Log.Error("a call panicked", "tool", req.Params.Name, "panic", r, "stack", string(debug.Stack()))
+			result, err = answer(dispatch.Reply{Failed: true, Text: fmt.Sprintf("pollux made a mistake in %q: %v; the tools go on working", req.Params.Name, r)}), nil
+		}
+	}()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(h.alive, cancel)()
+	select {
+	case h.slots <- struct{}{}:
+		defer func() { <-h.slots }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	reply := f(withSession(ctx, req.Session))
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx) // nobody hears it
+	}
+	return answer(reply), nil
+}
+
+// answer is a reply as exactly one block of text.
+func answer(r dispatch.Reply) *mcp.CallToolResult {
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: strings.TrimRight(r.Text, "\n")}}, IsError: r.Failed}
+}

@@ -1,0 +1,134 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+const (
+	// watchQuiet is how long there must be no further change before the disk is looked at, and watchLatest
+	// how long that may be put off.
+	watchQuiet  = 100 * time.Millisecond
+	watchLatest = time.Second
+	// watchPoll is how often files are compared, for what the system does not tell.
+	watchPoll = 2 * time.Second
+)
+
+// watch looks at the disk again whenever something changed there, until ctx ends. The system's events make
+// that quick; a comparison of times and sizes now and then makes it sure.
+func (h *host) watch(ctx context.Context) {
+	w := &watcher{}
+	if fs, err := fsnotify.NewWatcher(); err == nil {
+		w.events = fs.Events
+		w.fs = fs
+		defer fs.Close()
+	} else {
+		h.o.Log.Warn("the system reports no changes; they are noticed later", "err", err)
+	}
+	paths := h.o.Watch(h.o.Dispatcher.Set())
+	w.follow(paths)
+	poll := time.NewTicker(watchPoll)
+	defer poll.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case e, ok := <-w.events:
+			if !ok {
+				w.events = nil
+				continue
+			}
+			if !w.concerns(e.Name, paths) || !w.quiet(ctx) {
+				continue
+			}
+		case <-poll.C:
+			if fingerprint(paths) == w.seen {
+				continue
+			}
+		}
+		h.refresh()
+		paths = h.o.Watch(h.o.Dispatcher.Set())
+		w.follow(paths)
+	}
+}
+
+// watcher is for watch's goroutine alone.
+type watcher struct {
+	fs       *fsnotify.Watcher // nil where the system reports nothing
+	events   <-chan fsnotify.Event
+	followed []string
+	seen     string
+}
+
+// follow has the system report changes of the paths, or of the folders that they are in.
+func (w *watcher) follow(paths []string) {
+	w.seen = fingerprint(paths)
+	if w.fs == nil {
+		return
+	}
+	var dirs []string
+	for _, p := range paths {
+		dir := p
+		if info, err := os.Stat(p); err != nil || !info.IsDir() {
+			dir = filepath.Dir(p)
+		}
+		if !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	for _, dir := range w.followed {
+		if !slices.Contains(dirs, dir) {
+			_ = w.fs.Remove(dir) // it may be gone
+		}
+	}
+	for _, dir := range dirs {
+		_ = w.fs.Add(dir) // the comparison stands in where that fails
+	}
+	w.followed = dirs
+}
+
+// concerns says whether an event is about one of the paths or something right in it.
+func (w *watcher) concerns(name string, paths []string) bool {
+	return slices.ContainsFunc(paths, func(p string) bool { return name == p || filepath.Dir(name) == p })
+}
+
+// quiet waits until the events pause; false when ctx has ended.
+func (w *watcher) quiet(ctx context.Context) bool {
+	latest := time.NewTimer(watchLatest)
+	defer latest.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-latest.C:
+			return true
+		case <-time.After(watchQuiet):
+			return true
+		case _, ok := <-w.events:
+			if !ok {
+				w.events = nil
+			}
+		}
+	}
+}
+
+// fingerprint is different when one of the paths has changed.
+func fingerprint(paths []string) string {
+	var b strings.Builder
+	for _, p := range paths {
+		info, err := os.Stat(p)
+		if err != nil {
+			b.WriteString("-\n")
+			continue
+		}
+		fmt.Fprintf(&b, "%d %d %v\n", info.Size(), info.ModTime().UnixNano(), info.Mode())
+	}
+	return b.String()
+}

@@ -1,0 +1,126 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/extension/source"
+	"github.com/pollux-companion/pollux/internal/safefile"
+)
+
+// BridgeName is the name of the extension by which Gemini CLI starts pollux (SPEC P-3).
+const BridgeName = "pollux"
+
+// Bridge says whether it is the one that PlaceBridge wrote: its source is its own folder, so
+// that an update by the CLI finds nothing to do.
+func (x *Extension) Bridge() bool {
+	return filepath.Base(x.Folder) == BridgeName && x.Metadata.bridges(x.Folder)
+}
+
+// bridges says whether they are the metadata of a bridge in a folder.
+func (m *Metadata) bridges(folder string) bool {
+	return m != nil && m.Type == string(source.Local) && m.Source == folder
+}
+
+// PlaceBridge writes the bridge: an extension of these files, by their names, the manifest among them. An existing
+// bridge gets the files that differ, each replaced whole. It says whether anything changed. An extension of
+// somebody else's under that name is ErrExists.
+func (s *Store) PlaceBridge(ctx context.Context, files map[string][]byte) (changed bool, err error) {
+	folder := s.folder(BridgeName)
+	meta := Metadata{Source: folder, Type: string(source.Local)}
+	if err := s.readPolicy().check(&meta, s.workDir); err != nil {
+		return false, err
+	}
+	files = maps.Clone(files)
+	files[manifest.InstallFileName] = indented(meta)
+	err = s.locked(ctx, func() error {
+		if there := readMetadata(folder); there.bridges(folder) {
+			changed, err = writeChanged(folder, files)
+			return err
+		}
+		changed = true
+		return s.newBridge(folder, files)
+	})
+	return changed && err == nil, err
+}
+
+// newBridge makes the folder in one step. The lock is held.
+func (s *Store) newBridge(folder string, files map[string][]byte) error {
+	if err := s.checkFree(BridgeName); err != nil {
+		return fmt.Errorf("there is an extension called %q that is not pollux's bridge: %w", BridgeName, err)
+	}
+	st, err := s.newStage()
+	if err != nil {
+		return err
+	}
+	defer st.close()
+	fresh := st.path("new")
+	if err := os.Mkdir(fresh, 0o755); err != nil {
+		return err
+	}
+	if _, err := writeChanged(fresh, files); err != nil {
+		return err
+	}
+	if err := os.Rename(fresh, folder); err != nil {
+		return fmt.Errorf("placing %q: %w", folder, plainLink(err))
+	}
+	return syncDir(s.Dir())
+}
+
+// writeChanged writes the files whose content differs, the manifest last: what it names is there by then.
+func writeChanged(dir string, files map[string][]byte) (changed bool, err error) {
+	names := slices.Sorted(maps.Keys(files))
+	slices.SortStableFunc(names, func(a, b string) int {
+		switch {
+		case a == manifest.FileName:
+			return 1
+		case b == manifest.FileName:
+			return -1
+		}
+		return 0
+	})
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		old, err := readSmall(path)
+		if err == nil && bytes.Equal(old, files[name]) {
+			continue
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return changed, err
+		}
+		if err := safefile.Write(path, files[name], &safefile.Options{Mode: 0o644}); err != nil {
+			return changed, err
+		}
+		changed = true
+	}
+	return changed, nil
+}
+
+// RemoveBridge removes the bridge with its rules and records; false when there is none.
+func (s *Store) RemoveBridge(ctx context.Context) (bool, error) {
+	x, err := s.Get(s.folder(BridgeName))
+	if errors.As(err, new(*NotFoundError)) || err == nil && !x.Bridge() {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, s.Uninstall(ctx, x)
+}
+
+// ReadBridge gives a file of the bridge; fs.ErrNotExist when there is no bridge or no such file.
+func (s *Store) ReadBridge(name string) ([]byte, error) {
+	folder := s.folder(BridgeName)
+	if !readMetadata(folder).bridges(folder) {
+		return nil, fs.ErrNotExist
+	}
+	return readSmall(filepath.Join(folder, name))
+}
