@@ -39,8 +39,11 @@ is interrupted or fails leaves an extension half-installed.`,
 		a.extensionsListCommand(), a.extensionsDescribeCommand(), a.extensionsEnableCommand(true), a.extensionsEnableCommand(false),
 		a.extensionsConfigCommand(), a.extensionsSearchCommand(), a.extensionsExportCommand(),
 		a.extensionsRunCommand(), a.extensionsConsentCommand(), a.extensionsAuditCommand(),
+		a.extensionsPromptCommand(), a.extensionsReadCommand(), a.extensionsCallCommand(), a.extensionsRespondCommand(),
+		a.extensionsServeCommand(), a.extensionsBridgeCommand(),
 		a.extensionsNewCommand(), a.extensionsValidateCommand(), a.extensionsSchemaCommand(),
 	)
+	a.keepBridge(cmd, "install", "link", "uninstall", "update", "enable", "disable", "grant", "revoke")
 	return cmd
 }
 

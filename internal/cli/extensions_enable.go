@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"github.com/pollux-companion/pollux/internal/extension/bridge"
 	"github.com/pollux-companion/pollux/internal/extension/store"
 )
 
@@ -116,7 +118,15 @@ func (a *app) uninstall(cmd *cobra.Command, names []string, all bool) error {
 		a.say("no extensions are installed")
 	}
 	for _, x := range chosen {
-		if err := s.Uninstall(cmd.Context(), x); err != nil {
+		if x.Bridge() && all {
+			a.say("%s stays: it is pollux's bridge to Gemini CLI; remove it with: pollux extensions bridge remove", x.Name)
+			continue
+		}
+		remove := s.Uninstall
+		if x.Bridge() { // with what belongs to it
+			remove = func(ctx context.Context, _ *store.Extension) error { _, err := bridge.Remove(ctx, s); return err }
+		}
+		if err := remove(cmd.Context(), x); err != nil {
 			result.add(a.report(extensionError(fmt.Errorf("%s: %w", x.Name, err))))
 			continue
 		}

@@ -97,6 +97,10 @@ func (a *app) choose(list []*store.Extension, names []string, result *worst) []*
 }
 
 func (a *app) updateOne(ctx context.Context, s *store.Store, x *store.Extension, check, all bool, f *installFlags, result *worst) error {
+	if x.Bridge() {
+		a.say("%s is pollux's bridge to Gemini CLI, and keeps itself up to date", x.Name)
+		return nil
+	}
 	p, err := s.PlanUpdate(ctx, x, &store.PlanOptions{Fetch: a.fetchOptions()})
 	switch {
 	case store.IsLinked(err):

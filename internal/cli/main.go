@@ -15,6 +15,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/extension/store"
+	"github.com/pollux-companion/pollux/internal/sandbox"
 	"github.com/pollux-companion/pollux/internal/settings"
 )
 
@@ -56,6 +57,8 @@ type app struct {
 	settings settings.Settings
 	log      *slog.Logger
 	closeLog func()
+
+	pool *sandbox.Pool // of a command that runs many tools; nil for the others
 }
 
 // usageError marks what the user typed wrong.
@@ -118,7 +121,7 @@ its changes as diffs that you can edit, accept or reject.`,
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	root.PersistentFlags().StringVar(&a.logLevel, "log-level", "", "the lowest `LEVEL` that is logged: debug, info, warn or error")
 	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false, "show the log on standard error as well")
-	root.AddCommand(a.serveCommand(), a.runCommand(), a.envCommand(), a.statusCommand(), a.contextCommand(), a.diffCommand(), a.openCommand(), a.pageCommand(), a.lspCommand(), a.installCommand(), a.uninstallCommand(), a.setupCommand(), a.detectCommand(), a.extensionsCommand(), a.sandboxCommand(), a.versionCommand())
+	root.AddCommand(a.serveCommand(), a.runCommand(), a.envCommand(), a.statusCommand(), a.doctorCommand(), a.contextCommand(), a.diffCommand(), a.openCommand(), a.reviewCommand(), a.pageCommand(), a.lspCommand(), a.installCommand(), a.uninstallCommand(), a.setupCommand(), a.detectCommand(), a.extensionsCommand(), a.sandboxCommand(), a.versionCommand())
 	return root
 }
 

@@ -142,6 +142,7 @@ func (a *app) newSandbox(reduced bool) *sandbox.Sandbox {
 		Masked:       append([]string{a.dirs.State, a.dirs.Config}, a.dirs.Run...),
 		AllowReduced: reduced,
 		Log:          a.log,
+		Pool:         a.pool,
 	})
 }
 

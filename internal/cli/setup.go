@@ -59,7 +59,7 @@ it is still so.`,
 
 // setupParts are the parts in their order; undo goes the other way.
 func (a *app) setupParts() []setupPart {
-	return []setupPart{{"ide", a.setupIDE, a.undoIDE}}
+	return []setupPart{{"ide", a.setupIDE, a.undoIDE}, {"bridge", a.setupBridge, a.undoBridge}}
 }
 
 func setupNames(parts []setupPart) (names []string) {

@@ -1,0 +1,283 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pollux-companion/pollux/internal/extension/bridge"
+	"github.com/pollux-companion/pollux/internal/extension/store"
+)
+
+func (a *app) extensionsBridgeCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "bridge",
+		Short: "Make today's Gemini CLI use the extensions' tools and documents",
+		Long: `Gemini CLI itself knows nothing of the tools and documents of extensions. The
+bridge is one small extension that pollux writes into the CLI's folder: the next
+gemini session knows by it what there is, and calls it through pollux, in the
+sandbox. Only extensions that you agreed to are told of.`,
+		Example: `  pollux extensions bridge install
+  pollux extensions bridge status
+  pollux extensions bridge remove`,
+		Args: knownCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(a.bridgeInstallCommand(), a.bridgeRemoveCommand(), a.bridgeStatusCommand())
+	return cmd
+}
+
+func (a *app) bridgeInstallCommand() *cobra.Command {
+	var headless, noHeadless, dryRun bool
+	cmd := &cobra.Command{
+		Use:   "install",
+		Short: "Write the bridge, or bring it up to date",
+		Long: `Writes the bridge into Gemini CLI's extensions folder. It is kept current by
+itself from then on; installing it again does no harm.
+
+In a terminal Gemini CLI asks you before it calls a tool. Without one (gemini -p)
+it hides such tools from the model. --headless changes that, and only that: it
+writes a rule for the CLI's policies by which sessions without a terminal may call
+EVERY tool that pollux offers, now and later, WITHOUT asking. pollux still offers
+only tools of extensions that you agreed to, and each runs in its sandbox.`,
+		Example: `  pollux extensions bridge install
+  pollux extensions bridge install --headless
+  pollux extensions bridge install --no-headless`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if headless && noHeadless {
+				return usageError{errors.New("--headless and --no-headless exclude each other")}
+			}
+			var choice *bool
+			if headless || noHeadless {
+				choice = &headless
+			}
+			text, _, err := a.installBridge(cmd.Context(), choice, dryRun)
+			if err == nil {
+				a.say("%s", text)
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&headless, "headless", false, "let gemini -p call every offered tool without asking")
+	cmd.Flags().BoolVar(&noHeadless, "no-headless", false, "take that back")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would be done")
+	return cmd
+}
+
+func (a *app) bridgeRemoveCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "remove",
+		Short:   "Take the bridge away without a trace",
+		Long:    `Removes the bridge from Gemini CLI's extensions folder, with the rule of --headless.`,
+		Example: `  pollux extensions bridge remove`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			removed, err := a.removeBridge(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if !removed {
+				return noError{errors.New("there is no bridge")}
+			}
+			a.say("the bridge is gone")
+			return nil
+		},
+	}
+}
+
+func (a *app) bridgeStatusCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "status",
+		Short:   "Say whether the bridge is there and works",
+		Long:    `Says where the bridge is, what it starts, and what it takes of each session. The exit code is 1 when it is not there or does not work.`,
+		Example: `  pollux extensions bridge status --json`,
+		Args:    cobra.NoArgs,
+		RunE:    func(*cobra.Command, []string) error { return a.bridgeStatus(asJSON) },
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object instead")
+	return cmd
+}
+
+func (a *app) bridgeStatus(asJSON bool) error {
+	s, err := a.store()
+	if err != nil {
+		return err
+	}
+	st, err := bridge.Look(s)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		if err := a.writeJSON(st); err != nil {
+			return err
+		}
+	} else if st.Installed {
+		a.say("installed in %s", st.Folder)
+		a.say("starts %s", st.Command)
+		a.say("takes about %d tokens of each session", st.Tokens)
+		if st.Headless {
+			a.say("sessions without a terminal may call every offered tool without asking, by %s", st.Policy)
+		} else {
+			a.say("sessions without a terminal have no tools of it (bridge install --headless changes that)")
+		}
+	}
+	switch {
+	case !st.Installed && !asJSON:
+		return noError{errors.New("there is no bridge; write it with: pollux extensions bridge install")}
+	case st.Missing && !asJSON:
+		return noError{fmt.Errorf("%q is not there any more; write the bridge anew with: pollux extensions bridge install", st.Command)}
+	case !st.Enabled && !asJSON:
+		return noError{errors.New("it is disabled here; enable it with: pollux extensions enable pollux")}
+	case !st.Installed, st.Missing, !st.Enabled:
+		return exitError(exitNo)
+	}
+	return nil
+}
+
+// homeStore is the store as it looks from the home folder: what holds for every session.
+func (a *app) homeStore() (*store.Store, error) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return nil, err
+	}
+	return store.Open(&store.Options{WorkDir: home, Warn: a.note})
+}
+
+// installBridge writes the bridge and says so; changed is false when it was there. headless nil leaves that as it is.
+func (a *app) installBridge(ctx context.Context, headless *bool, dryRun bool) (text string, changed bool, err error) {
+	s, err := a.store()
+	if err != nil {
+		return "", false, err
+	}
+	before, err := bridge.Look(s)
+	if err != nil {
+		a.note(err.Error())
+	}
+	if dryRun {
+		if before.Installed {
+			return "the bridge is there already, in " + before.Folder, false, nil
+		}
+		return "the bridge to Gemini CLI would be written to " + before.Folder, true, nil
+	}
+	command, err := a.lasting(false)
+	if err != nil {
+		return "", false, err
+	}
+	set, err := a.userSet()
+	if err != nil {
+		return "", false, err
+	}
+	b := &bridge.Bridge{Store: s, Command: command, Version: version()}
+	if changed, err = b.Install(ctx, set); err != nil {
+		return "", false, extensionError(err)
+	}
+	text = "the bridge to Gemini CLI is up to date, in " + before.Folder
+	if !before.Installed {
+		text = fmt.Sprintf("wrote the bridge to Gemini CLI to %s; the next gemini session knows %s", before.Folder, plural(len(set.Extensions()), "extension"))
+	}
+	if n := len(set.Waiting()); n > 0 {
+		text += fmt.Sprintf(" (%s for your consent: pollux extensions consent)", waits(n))
+	}
+	if headless == nil {
+		return text, changed, nil
+	}
+	allowed, err := bridge.Headless(s, *headless)
+	if *headless && err == nil {
+		text += "; sessions without a terminal may now call every tool that pollux offers without asking"
+	} else if allowed {
+		text += "; sessions without a terminal have no tools any more"
+	}
+	return text, changed || allowed, err
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}
+
+func waits(n int) string {
+	if n == 1 {
+		return "1 more waits"
+	}
+	return fmt.Sprintf("%d more wait", n)
+}
+
+func (a *app) removeBridge(ctx context.Context) (bool, error) {
+	s, err := a.store()
+	if err != nil {
+		return false, err
+	}
+	return bridge.Remove(ctx, s)
+}
+
+// updateBridge brings the summary of an installed bridge up to date.
+func (a *app) updateBridge(ctx context.Context) error {
+	s, err := a.store()
+	if err != nil || !bridge.Installed(s) {
+		return err
+	}
+	set, err := a.userSet()
+	if err != nil {
+		return err
+	}
+	_, err = bridge.Refresh(ctx, s, set)
+	return err
+}
+
+// keepBridge has the bridge brought up to date after the commands of these names, whatever became of them.
+func (a *app) keepBridge(cmd *cobra.Command, names ...string) {
+	for _, sub := range cmd.Commands() {
+		a.keepBridge(sub, names...)
+		if run := sub.RunE; slices.Contains(names, sub.Name()) && sub.Parent().Name() != "bridge" {
+			sub.RunE = func(cmd *cobra.Command, args []string) error {
+				err := run(cmd, args)
+				a.refreshBridge(cmd.Context())
+				return err
+			}
+		}
+	}
+}
+
+// setupBridge is setup's part of the bridge, undoBridge takes it back.
+func (a *app) setupBridge(ctx context.Context, f setupFlags) (setupReport, error) {
+	text, changed, err := a.installBridge(ctx, nil, f.dryRun)
+	r := setupReport{Action: "kept", Text: text}
+	if changed {
+		r.Action = "changed"
+	}
+	return a.atBridge(r), err
+}
+
+func (a *app) undoBridge(ctx context.Context, f setupFlags) (setupReport, error) {
+	s, err := a.store()
+	if err != nil {
+		return setupReport{}, err
+	}
+	st, err := bridge.Look(s)
+	if err == nil && !st.Installed && !st.Headless {
+		return setupReport{}, errNothingSetUp
+	}
+	if !f.dryRun {
+		if _, err := a.removeBridge(ctx); err != nil {
+			return setupReport{}, err
+		}
+	}
+	return a.atBridge(setupReport{Action: "removed", Text: "the bridge to Gemini CLI is taken away"}), nil
+}
+
+// atBridge adds where the bridge is.
+func (a *app) atBridge(r setupReport) setupReport {
+	if s, err := a.store(); err == nil {
+		r.Path = filepath.Join(s.Dir(), store.BridgeName)
+	}
+	return r
+}

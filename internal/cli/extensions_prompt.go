@@ -1,0 +1,174 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pollux-companion/pollux/internal/extension/audit"
+	"github.com/pollux-companion/pollux/internal/extension/capability"
+	"github.com/pollux-companion/pollux/internal/extension/consent"
+	"github.com/pollux-companion/pollux/internal/extension/dispatch"
+	"github.com/pollux-companion/pollux/internal/extension/prompt"
+)
+
+// recently is how far back the log is read for which extensions are in use.
+const recently = 90 * 24 * time.Hour
+
+// dispatcher makes what answers calls from the current folder. by says who calls, "" for the user, to whom
+// also what waits for consent is told.
+func (a *app) dispatcher(by string, asker consent.Asker) (*dispatch.Dispatcher, error) {
+	s, err := a.store()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := here(".")
+	if err != nil {
+		return nil, err
+	}
+	r, err := a.runner(by, asker)
+	if err != nil {
+		return nil, err
+	}
+	return dispatch.New(dispatch.Options{
+		Store: s, Runner: r, WorkDir: dir, Roots: a.knownRoots, ForUser: by == "", Used: a.lastUsed,
+	}), nil
+}
+
+// lastUsed is when a tool of each extension ran last.
+func (a *app) lastUsed() map[string]time.Time {
+	entries, err := a.audit().Read(audit.Query{Since: time.Now().Add(-recently)})
+	if err != nil {
+		a.log.Warn("the log of runs cannot be read", "err", err)
+	}
+	used := map[string]time.Time{}
+	for _, e := range entries {
+		if e.Event == audit.Started && e.Time.After(used[e.Extension]) {
+			used[e.Extension] = e.Time
+		}
+	}
+	return used
+}
+
+func (a *app) extensionsPromptCommand() *cobra.Command {
+	var format string
+	var budget int
+	cmd := &cobra.Command{
+		Use:   "prompt",
+		Short: "Print what a model should know of the extensions at the start of a session",
+		Long: `Prints a summary of the extensions that are enabled in this folder and that you
+agreed to: names, descriptions, tool signatures and names of documents, and how
+a model calls them. Put it into the first prompt of any model, and give what
+the model writes to pollux extensions respond.
+
+With --budget it takes at most so many tokens (estimated: a quarter of the ASCII
+characters, and one for each other character). What was used last, or is
+enabled for this folder alone, keeps the most; what is left out is counted.`,
+		Example: `  pollux extensions prompt
+  pollux extensions prompt --budget 500
+  pollux extensions prompt --format json`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return a.prompt(format, budget) },
+	}
+	cmd.Flags().StringVar(&format, "format", "markdown", "markdown, or json for programs")
+	cmd.Flags().IntVar(&budget, "budget", 0, "the most `TOKENS` that it may take (default: no bound)")
+	return cmd
+}
+
+func (a *app) prompt(format string, budget int) error {
+	if format != "markdown" && format != "json" {
+		return usageError{fmt.Errorf("--format is markdown or json, not %q", format)}
+	}
+	if budget < 0 {
+		return usageError{fmt.Errorf("--budget is a number of tokens, not %d", budget)}
+	}
+	d, err := a.dispatcher("a model", nil) // nobody is asked, and nothing told that waits
+	if err != nil {
+		return err
+	}
+	set, err := d.Refresh()
+	if err != nil {
+		return err
+	}
+	s := prompt.Summarize(set, &prompt.SummaryOptions{Budget: budget})
+	if budget > 0 && s.Tokens > budget {
+		return usageError{fmt.Errorf("--budget %d is too small: the frame alone takes %d tokens", budget, s.Tokens)}
+	}
+	if names := set.Waiting(); len(names) > 0 {
+		a.note(fmt.Sprintf("not told, because you have not agreed to them yet: %s; allow one with: pollux extensions consent grant %s", strings.Join(names, ", "), names[0]))
+	}
+	if format == "json" {
+		return a.writeJSON(s.JSON(set))
+	}
+	_, err = fmt.Fprint(a.stdout, s.Text)
+	return err
+}
+
+func (a *app) extensionsReadCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "read EXT DOC",
+		Short:   "Print a document of an extension",
+		Long:    `Prints a document that an extension brings for models, as it lies in its file.`,
+		Example: `  pollux extensions read code-analyzer linter-rules`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return usageError{fmt.Errorf("%s takes EXT and DOC, not %d words; see: %s --help", cmd.CommandPath(), len(args), cmd.CommandPath())}
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error { return a.readDoc(args[0], args[1]) },
+	}
+}
+
+func (a *app) readDoc(extension, doc string) error {
+	s, err := a.store()
+	if err != nil {
+		return err
+	}
+	data, err := dispatch.Find(s, extension, doc)
+	if errors.As(err, new(*dispatch.NoDocError)) {
+		return noError{err}
+	}
+	if err != nil {
+		return extensionError(err)
+	}
+	if f, ok := a.stdout.(*os.File); ok && isTerminal(f) {
+		data = []byte(terminalText(string(data)))
+	}
+	_, err = a.stdout.Write(data)
+	return err
+}
+
+// terminalText is foreign text of many lines without what a terminal would obey.
+func terminalText(text string) string {
+	text = prompt.Visible(text)
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	return text
+}
+
+// refreshBridge brings the bridge up to date, if there is one, after extensions changed.
+func (a *app) refreshBridge(ctx context.Context) {
+	if err := a.updateBridge(ctx); err != nil {
+		a.note(fmt.Sprintf("the bridge to Gemini CLI was not brought up to date (%v); do it with: pollux extensions bridge install", err))
+	}
+}
+
+// userSet is what is offered wherever no rule of a workspace says otherwise.
+func (a *app) userSet() (*capability.Set, error) {
+	s, err := a.homeStore()
+	if err != nil {
+		return nil, err
+	}
+	r, err := a.runner("a model", nil)
+	if err != nil {
+		return nil, err
+	}
+	return dispatch.New(dispatch.Options{Store: s, Runner: r, Used: a.lastUsed}).Refresh()
+}

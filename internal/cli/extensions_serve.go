@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pollux-companion/pollux/internal/extension/capability"
+	"github.com/pollux-companion/pollux/internal/extension/consent"
+	"github.com/pollux-companion/pollux/internal/extension/host"
+	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/extension/prompt"
+	"github.com/pollux-companion/pollux/internal/sandbox"
+)
+
+func (a *app) extensionsServeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "serve",
+		Short: "Serve the extensions to Gemini CLI over stdio (the bridge starts it)",
+		Long: `Serves the tools and documents of the extensions that are enabled in this folder
+and that you agreed to, as an MCP server on standard input and output. The
+bridge has Gemini CLI start it; other MCP clients want pollux mcp.
+
+It notices when extensions are installed, changed, allowed or removed, tells the
+client, and brings the bridge's summary up to date.`,
+		Example: `  pollux extensions serve`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.serveExtensions(cmd.Context(), "Gemini CLI", &consent.Editor{Dirs: a.dirs.Run}, host.Options{Instructions: bridgeInstructions})
+		},
+	}
+}
+
+// bridgeInstructions are short: the summary stands in the bridge's context file.
+func bridgeInstructions(set *capability.Set) string {
+	return "Tools and documents of extensions, each tool in a sandbox of its own. " + capability.Describe + "() lists them all, also those that the extension context does not name."
+}
+
+// serveExtensions serves one client on standard input and output. o may be filled in part; in asks the user.
+func (a *app) serveExtensions(ctx context.Context, by string, in *consent.Editor, o host.Options) error {
+	out := a.stdout
+	if a.stdout == os.Stdout {
+		os.Stdout = os.Stderr // nothing else may reach the client
+	}
+	dir, err := here(".")
+	if err != nil {
+		return err
+	}
+	in.Folder = dir
+	ctx, stop := interrupted(ctx)
+	defer stop()
+	a.pool = sandbox.NewPool(1)
+	defer a.pool.Close()
+	d, err := a.dispatcher(by, consent.First(host.Elicitor{}, in))
+	if err != nil {
+		return err
+	}
+	keeper := newBridgeKeeper(a)
+	defer keeper.close()
+	o.Dispatcher, o.Version, o.Log = d, version(), a.log
+	o.Watch = a.watched
+	o.Changed = keeper.changed
+	return host.Serve(ctx, a.stdin, out, o)
+}
+
+// watched lists what changes when extensions, or what the user agreed to, do.
+func (a *app) watched(*capability.Set) []string {
+	s, err := a.store()
+	if err != nil {
+		return nil
+	}
+	paths := []string{filepath.Dir(s.Dir()), s.Dir(), filepath.Join(s.Dir(), "extension-enablement.json"), a.consent().Path()}
+	all, err := s.List()
+	if err != nil {
+		return paths
+	}
+	for _, x := range all {
+		if x.Bridge() {
+			continue
+		}
+		paths = append(paths, x.Folder, filepath.Join(x.Dir, manifest.FileName))
+	}
+	return paths
+}
+
+// bridgeKeeper brings the bridge up to date beside a server. It owns one goroutine, which close ends.
+type bridgeKeeper struct {
+	wake chan struct{}
+	end  context.CancelFunc
+	done chan struct{}
+}
+
+func newBridgeKeeper(a *app) *bridgeKeeper {
+	ctx, end := context.WithCancel(context.Background())
+	k := &bridgeKeeper{wake: make(chan struct{}, 1), end: end, done: make(chan struct{})}
+	go func() {
+		defer close(k.done)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-k.wake:
+			}
+			select { // the handshake comes first
+			case <-ctx.Done():
+				return
+			case <-time.After(300 * time.Millisecond):
+			}
+			if err := a.updateBridge(ctx); err != nil && ctx.Err() == nil {
+				a.log.Warn("the bridge was not brought up to date", "err", err)
+			}
+		}
+	}()
+	return k
+}
+
+func (k *bridgeKeeper) changed(*capability.Set) {
+	select {
+	case k.wake <- struct{}{}:
+	default: // it is about to look anyway
+	}
+}
+
+func (k *bridgeKeeper) close() {
+	k.end()
+	<-k.done
+}
+
+// mcpInstructions are the whole summary: other clients have no context file.
+func mcpInstructions(budget int) func(*capability.Set) string {
+	return func(set *capability.Set) string {
+		return prompt.Summarize(set, &prompt.SummaryOptions{Style: prompt.MCP, Budget: budget}).Text
+	}
+}
