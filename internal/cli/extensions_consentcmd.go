@@ -241,7 +241,7 @@ func (a *app) grant(cmd *cobra.Command, name string, yes bool) error {
 		return nil
 	}
 	if !yes {
-		q := consent.Question{Subject: subject, Verdict: v, Description: x.Manifest.Description}
+		q := consent.NewQuestion(subject, v, x.Manifest, manifest.Tool{}, "", "")
 		for _, line := range q.Lines() {
 			fmt.Fprintln(a.stderr, line)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -27,10 +28,21 @@ type Question struct {
 	Description string  // the extension's, as its author wrote it
 	// Tool is the tool that is to run; its zero value when none is.
 	Tool manifest.Tool
+	// Tools are the names of all its tools: an answer for good covers them.
+	Tools []string
 	// Workspace is the folder that the level "workspace" means now; "" when there is none.
 	Workspace string
 	// By says who wants to run it; "" for the user.
 	By string
+}
+
+// NewQuestion words a question about an extension whose manifest is m.
+func NewQuestion(subject Subject, v Verdict, m *manifest.Manifest, tool manifest.Tool, workspace, by string) Question {
+	q := Question{Subject: subject, Verdict: v, Description: m.Description, Tool: tool, Workspace: workspace, By: by}
+	for _, t := range m.Tools {
+		q.Tools = append(q.Tools, t.Name)
+	}
+	return q
 }
 
 // Title is the question in one line, safe for a terminal.
@@ -79,6 +91,9 @@ func (q Question) Lines() []string {
 	if max(q.Permissions.Read, q.Permissions.Write) == manifest.Workspace && q.Workspace != "" {
 		add("  The workspace is %s now.", q.Workspace)
 	}
+	if len(q.Tools) > 1 {
+		add("To allow always, or never, covers all of its %d tools: %s", len(q.Tools), shorten(strings.Join(q.Tools, ", "), 400))
+	}
 	if q.Linked() {
 		add("It is linked to a folder under development: your answer holds for whatever that folder contains later.")
 	}
@@ -86,29 +101,43 @@ func (q Question) Lines() []string {
 }
 
 // Sentences says permissions in plain language, one right a sentence. What
-// reaches programs of this computer, which trust it, is a sentence of its own.
+// reaches this computer's own programs, or devices in its network, is a sentence of
+// its own: they often trust whoever can contact them.
 func Sentences(p manifest.Permissions) []string {
-	var near, far []string
+	var here, near, far []string
 	for _, h := range p.Hosts {
-		if h.Local() {
-			near = append(near, h.String())
-		} else {
-			far = append(far, h.String())
+		text := strings.NewReplacer(", your own machine or network)", ")", " (your own machine or network)", "").Replace(h.String())
+		switch {
+		case !h.Local():
+			far = append(far, text)
+		case loopback(h.Name):
+			here = append(here, text)
+		default:
+			near = append(near, text)
 		}
 	}
 	lines := p.Sentences()[:2]
 	switch {
 	case len(far) > 0:
 		lines = append(lines, "Its tools may contact "+strings.Join(far, ", ")+", and nothing else on the internet.")
-	case len(near) > 0:
+	case len(p.Hosts) > 0:
 		lines = append(lines, "Its tools may contact nothing on the internet.")
 	default:
 		lines = append(lines, "Its tools may not use the network.")
 	}
+	if len(here) > 0 {
+		lines = append(lines, "Its tools may contact programs that run on this computer, and may trust whoever does: "+strings.Join(here, ", ")+".")
+	}
 	if len(near) > 0 {
-		lines = append(lines, "Its tools may contact programs and devices that the internet does not reach and that may trust this computer: "+strings.Join(near, ", ")+".")
+		lines = append(lines, "Its tools may contact devices of your own network: "+strings.Join(near, ", ")+".")
 	}
 	return lines
+}
+
+// loopback says whether a host is this computer itself.
+func loopback(name string) bool {
+	addr, err := netip.ParseAddr(strings.Trim(name, "[]"))
+	return name == "localhost" || strings.HasSuffix(name, ".localhost") || err == nil && addr.Unmap().IsLoopback()
 }
 
 // A Choice is an answer and the words of its button.

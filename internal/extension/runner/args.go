@@ -82,7 +82,7 @@ func (e *ArgumentError) put(tool manifest.Tool, values map[string]string, name s
 		return
 	}
 	value, err := convert(tool.Args[i].Type)
-	got := ""
+	var got string
 	_, twice := values[name]
 	switch {
 	case err != nil:

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pollux-companion/pollux/internal/extension/audit"
+	"github.com/pollux-companion/pollux/internal/extension/consent"
 	"github.com/pollux-companion/pollux/internal/sandbox"
 )
 
@@ -134,13 +135,30 @@ func (p *plan) entry(event audit.Event, id string) audit.Entry {
 // refused records that nothing was run.
 func (r *Runner) refused(p *plan, q Request, err error) {
 	e := p.entry(audit.Refused, "")
-	e.Why = err.Error()
-	if wrong := (*ArgumentError)(nil); errors.As(err, &wrong) {
-		e.Why = "the arguments do not fit" // names of a model's invention are no names
-	}
+	e.Why = reason(err)
 	if err := r.o.Audit.Append(e); err != nil {
 		r.o.Log.Error("a refusal was not recorded", "extension", q.Extension, "err", err)
 	}
+}
+
+// reason is an error as the log has it: without what helps the one who asked.
+func reason(err error) string {
+	var refused *RefusedError
+	switch {
+	case errors.As(err, new(*ArgumentError)):
+		return "the arguments do not fit" // names of a model's invention are no names
+	case errors.As(err, &refused) && refused.Why == BecauseConsent:
+		switch {
+		case errors.Is(err, consent.ErrDamaged):
+			return "consent: the answers that were kept cannot be read"
+		case errors.Is(err, consent.ErrNobody):
+			return "consent: nobody could be asked"
+		case errors.Is(err, errDenied):
+			return "consent: refused for good"
+		}
+		return "consent: not given"
+	}
+	return err.Error()
 }
 
 // note records an answer.

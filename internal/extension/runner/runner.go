@@ -10,6 +10,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -247,7 +248,7 @@ func (r *Runner) agree(ctx context.Context, p *plan) error {
 	case verdict.Status == consent.Allowed:
 		return nil
 	case verdict.Status == consent.Denied:
-		return p.refuse(fmt.Sprintf("you have refused for good to run tools of %q; pollux extensions consent revoke %s has pollux ask again", p.x.Name, p.x.Name), nil)
+		return p.refuse(fmt.Sprintf("the user has refused for good to run tools of %q; pollux extensions consent revoke %s has pollux ask again", p.x.Name, p.x.Name), errDenied)
 	case p.q.Agreed:
 		return nil
 	case r.o.Asker == nil:
@@ -279,10 +280,13 @@ func (r *Runner) settle(ctx context.Context, p *plan, answer consent.Answer) err
 			r.o.Log.Error("a refusal was not kept", "extension", p.x.Name, "err", err)
 		}
 		r.note(p, "refused for good")
-		return p.refuse(fmt.Sprintf("you have refused for good to run tools of %q", p.x.Name), nil)
+		return p.refuse(fmt.Sprintf("the user has refused for good to run tools of %q", p.x.Name), errDenied)
 	}
-	return p.refuse(fmt.Sprintf("you did not agree to run tools of %q", p.x.Name), nil)
+	return p.refuse(fmt.Sprintf("the user did not agree to run tools of %q", p.x.Name), nil)
 }
+
+// errDenied is in a RefusedError when the user has said never.
+var errDenied = errors.New("refused for good")
 
 // needed says what would allow the run.
 func needed(p *plan) string {
@@ -294,7 +298,7 @@ func (p *plan) refuse(text string, err error) error {
 }
 
 func (p *plan) question(v consent.Verdict) consent.Question {
-	return consent.Question{Subject: p.subject, Verdict: v, Description: p.content.manifest.Description, Tool: p.tool, Workspace: p.workspace, By: p.by}
+	return consent.NewQuestion(p.subject, v, p.content.manifest, p.tool, p.workspace, p.by)
 }
 
 // PolicyHash names a set of permissions in the audit log.
