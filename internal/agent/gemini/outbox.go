@@ -183,6 +183,11 @@ func (s *session) detach(st *stream) {
 	if i := slices.Index(s.streams, st); i >= 0 {
 		s.streams = slices.Delete(s.streams, i, i+1)
 		s.quiet = time.Now()
+		for _, o := range s.outcomes {
+			if o.via == st && !st.clean { // as in resume, when the next stream was there before this one's end was seen
+				o.via = nil
+			}
+		}
 		s.kick() // what waits goes to the one that is left
 	}
 	s.noteWaiting()
