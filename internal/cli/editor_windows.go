@@ -1,0 +1,4 @@
+package cli
+
+// defaultEditor is what edits where no variable names an editor.
+const defaultEditor = "notepad"

@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/editor/tui"
+)
+
+func (a *app) reviewCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "review [DIR]",
+		Short: "Review proposed changes in this terminal",
+		Long: `Shows the proposals that wait in the companion of the current folder (or of DIR) as
+diffs in this terminal: to accept, to reject, to take hunk by hunk, to edit in
+$VISUAL or $EDITOR. It works beside the page or an editor: what is decided there
+disappears here. Where neither is open, it is the editor that shows diffs. It
+waits for a companion when there is none, and for its return when it ends.
+
+Press ? in it for the keys.`,
+		Example: `  pollux review                 in a second terminal, or over ssh
+  pollux run --review           a companion, the CLI and the reviewer in one terminal
+  NO_COLOR=1 pollux review ~/app`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.review(cmd.Context(), dirOf(args))
+		},
+	}
+}
+
+func (a *app) review(ctx context.Context, dir string) error {
+	folder, err := here(dir)
+	if err != nil {
+		return err
+	}
+	in, _ := a.stdin.(*os.File)
+	out, _ := a.stdout.(*os.File)
+	if in == nil || out == nil || !isTerminal(in) || !isTerminal(out) {
+		return usageError{errors.New("review needs a terminal on standard input and output; to ask from a script, see: pollux diff --help")}
+	}
+	return tui.Run(ctx, a.reviewer(folder))
+}
+
+// reviewer are the options of a reviewer of the companion that serves folder.
+func (a *app) reviewer(folder string) tui.Options {
+	return tui.Options{
+		Join: func(ctx context.Context) (tui.Companion, error) {
+			ctx, cancel := context.WithTimeout(ctx, askTimeout)
+			defer cancel()
+			c, err := control.Find(ctx, a.dirs.Run, folder)
+			if err != nil {
+				return nil, err // not a nil client in an interface
+			}
+			return c, nil
+		},
+		Folder:  folder,
+		Editor:  userEditor(),
+		NoColor: os.Getenv("NO_COLOR") != "",
+		Env:     os.Environ(),
+	}
+}
+
+// userEditor is the user's editor as other programs of the terminal choose it.
+func userEditor() string {
+	for _, name := range []string{"VISUAL", "EDITOR"} {
+		if editor := os.Getenv(name); editor != "" {
+			return editor
+		}
+	}
+	return defaultEditor
+}

@@ -1,0 +1,228 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/core/text"
+)
+
+// askWithin bounds a question to the companion.
+const askWithin = 20 * time.Second
+
+// What comes back.
+type (
+	loadedMsg struct {
+		id, path string
+		texts    control.Texts
+		text     string
+		version  int
+		err      error
+	}
+	textMsg struct {
+		id      string
+		text    string
+		version int
+		err     error
+	}
+	sentMsg struct {
+		id  string
+		err error
+	}
+	decidedMsg struct {
+		id   string
+		what string
+		err  error
+	}
+	ruleMsg struct {
+		what string
+		err  error
+	}
+	pastMsg struct {
+		entries []control.Entry
+		err     error
+	}
+	entryMsg struct {
+		entry control.Entry
+		texts control.Texts
+		err   error
+	}
+	undoneMsg struct {
+		name string
+		err  error
+	}
+	editedMsg struct {
+		id   string
+		file string
+		text string // as it was before
+		err  error
+	}
+)
+
+// ask makes a command of a question; nothing is asked while there is no companion.
+func (m *model) ask(f func(context.Context, Companion) tea.Msg) tea.Cmd {
+	c := m.companion
+	if c == nil {
+		return nil
+	}
+	return func() tea.Msg {
+		ctx, cancel := context.WithTimeout(context.Background(), askWithin)
+		defer cancel()
+		return f(ctx, c)
+	}
+}
+
+// load reads the texts of a diff.
+func (m *model) load(id, path string) tea.Cmd {
+	return m.ask(func(ctx context.Context, c Companion) tea.Msg {
+		msg := loadedMsg{id: id, path: path}
+		if msg.texts, msg.err = c.Texts(ctx, id); msg.err == nil {
+			msg.text, msg.version, msg.err = c.Text(ctx, id)
+		}
+		return msg
+	})
+}
+
+// reload reads what has become of a diff elsewhere.
+func (m *model) reload(id string) tea.Cmd {
+	return m.ask(func(ctx context.Context, c Companion) tea.Msg {
+		text, version, err := c.Text(ctx, id)
+		return textMsg{id, text, version, err}
+	})
+}
+
+// send tells the companion of our text of a diff, one at a time.
+func (m *model) send(id string, d *document) tea.Cmd {
+	if d.waiting || d.known == d.change.text() {
+		return nil
+	}
+	d.waiting = true
+	d.known = d.change.text()
+	content := d.content()
+	return m.ask(func(ctx context.Context, c Companion) tea.Msg { return sentMsg{id, c.Edit(ctx, id, content)} })
+}
+
+// decide settles a diff with exactly the text that is shown.
+func (m *model) decide(id, name string, accept bool) tea.Cmd {
+	decision := control.Decision{ID: id, Accept: accept}
+	what := "rejected " + name
+	if accept {
+		what = "accepted " + name
+		content := m.docs[id].content()
+		decision.Content = &content
+	}
+	m.deciding[id] = what
+	return m.ask(func(ctx context.Context, c Companion) tea.Msg { return decidedMsg{id, what, c.Decide(ctx, decision)} })
+}
+
+func (m *model) setRule(r control.Rule, what string) tea.Cmd {
+	return m.ask(func(ctx context.Context, c Companion) tea.Msg { return ruleMsg{what, c.SetRule(ctx, r)} })
+}
+
+func (m *model) loadPast() tea.Cmd {
+	return m.ask(func(ctx context.Context, c Companion) tea.Msg {
+		entries, err := c.History(ctx)
+		return pastMsg{entries, err}
+	})
+}
+
+func (m *model) loadEntry(e control.Entry) tea.Cmd {
+	return m.ask(func(ctx context.Context, c Companion) tea.Msg {
+		texts, err := c.Entry(ctx, e.ID)
+		return entryMsg{e, texts, err}
+	})
+}
+
+func (m *model) undo(e control.Entry) tea.Cmd {
+	name := m.name(e.Path)
+	return m.ask(func(ctx context.Context, c Companion) tea.Msg { return undoneMsg{name, c.Undo(ctx, e.ID)} })
+}
+
+// edit hands the text of a diff to the user's editor, in a private file that ends as the real one does.
+func (m *model) edit(id, path string, d *document) tea.Cmd {
+	if m.o.Editor == "" {
+		m.complain("no editor is known; set EDITOR (for example EDITOR=vi) and start again")
+		return nil
+	}
+	content := d.content()
+	file, err := writePrivate(path, content)
+	if err != nil {
+		m.complain("the text cannot be edited: " + err.Error())
+		return nil
+	}
+	cmd := editorCommand(m.o.Editor, file)
+	cmd.Env = m.o.Env
+	return tea.ExecProcess(cmd, func(err error) tea.Msg { return editedMsg{id, file, content, err} })
+}
+
+// writePrivate makes a folder of the user's own with the text in it.
+func writePrivate(path, content string) (file string, err error) {
+	dir, err := os.MkdirTemp("", "pollux-edit-") // 0700
+	if err != nil {
+		return "", err
+	}
+	file = filepath.Join(dir, safeName(filepath.Base(path)))
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		return "", errors.Join(err, os.RemoveAll(dir))
+	}
+	return file, nil
+}
+
+// safeName is a file's name without what an editor or a shell would take for something else.
+func safeName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || strings.ContainsRune(`/\:*?"<>|`, r) {
+			return '_'
+		}
+		return r
+	}, name)
+	name = strings.TrimLeft(name, "-+.")
+	if name == "" || len(name) > 200 {
+		return "text" + filepath.Ext(name)[:min(len(filepath.Ext(name)), 10)]
+	}
+	return name
+}
+
+// maxEdited bounds what an editor may leave, in bytes.
+const maxEdited = 16 << 20
+
+// takeEdited reads what the editor left and removes it.
+func takeEdited(msg editedMsg) (string, error) {
+	defer func() { _ = os.RemoveAll(filepath.Dir(msg.file)) }()
+	if msg.err != nil {
+		return "", errors.New("the editor failed, and your edit was not taken: " + msg.err.Error())
+	}
+	info, err := os.Stat(msg.file)
+	if err == nil && info.Size() > maxEdited {
+		err = errors.New("the edited text is too big")
+	}
+	var data []byte
+	if err == nil {
+		data, err = os.ReadFile(msg.file)
+	}
+	switch {
+	case err != nil:
+		return "", err
+	case text.IsBinary(data):
+		return "", errors.New("what the editor wrote is not text in UTF-8, and was not taken")
+	}
+	return keepEnd(msg.text, string(data)), nil
+}
+
+// keepEnd drops the last line's end where an editor has added it by itself (SPEC F-6).
+func keepEnd(before, after string) string {
+	if before == "" || text.ShapeOf(before).FinalNewline {
+		return after
+	}
+	if cut := strings.TrimSuffix(strings.TrimSuffix(after, "\n"), "\r"); !text.ShapeOf(cut).FinalNewline {
+		return cut
+	}
+	return after
+}

@@ -1,0 +1,114 @@
+package tui
+
+import (
+	"image/color"
+
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
+)
+
+// A tone is the part that a row plays.
+type tone int
+
+const (
+	toneSame tone = iota
+	toneRemoved
+	toneAdded
+	toneReverted // a line of the proposal that the user does not want
+	toneDim
+)
+
+// A look is everything that decides how a character is drawn.
+type look struct {
+	tone  tone
+	class class
+	word  bool // changed within its line
+	mark  bool // stands for what cannot be seen
+}
+
+// A theme turns looks into the terminal's codes. Without colours it says the same by bold, faint, underlined and reversed.
+type theme struct {
+	colours bool
+	dark    bool
+}
+
+func newTheme(dark, noColour bool) theme { return theme{!noColour, dark} }
+
+// pick chooses by the terminal's background.
+func (t theme) pick(dark, light string) color.Color {
+	return lipgloss.LightDark(t.dark)(lipgloss.Color(light), lipgloss.Color(dark))
+}
+
+// style is the terminal's code for a look.
+func (t theme) style(l look) ansi.Style {
+	var s ansi.Style
+	switch {
+	case l.mark:
+		return s.Reverse(true)
+	case !t.colours:
+		return t.colourless(l)
+	}
+	switch l.tone {
+	case toneRemoved:
+		s = s.BackgroundColor(t.pick("#3c1618", "#ffebe9"))
+		if l.word {
+			s = s.BackgroundColor(t.pick("#8b2a2f", "#ffb3ad")).Bold()
+		}
+	case toneAdded:
+		s = s.BackgroundColor(t.pick("#0f3320", "#dafbe1"))
+		if l.word {
+			s = s.BackgroundColor(t.pick("#1d6b3c", "#94e0a5")).Bold()
+		}
+	case toneReverted:
+		return s.Faint().Strikethrough(true)
+	case toneDim:
+		return s.Faint()
+	}
+	switch l.class {
+	case comment:
+		s = s.ForegroundColor(t.pick("#8b949e", "#57606a"))
+	case literal:
+		s = s.ForegroundColor(t.pick("#a5d6ff", "#0a3069"))
+	case number:
+		s = s.ForegroundColor(t.pick("#79c0ff", "#0550ae"))
+	case keyword:
+		s = s.ForegroundColor(t.pick("#ff9e94", "#a40e26"))
+	}
+	return s
+}
+
+func (t theme) colourless(l look) ansi.Style {
+	var s ansi.Style
+	if l.word {
+		s = s.Underline(true)
+	}
+	switch l.tone {
+	case toneRemoved, toneAdded:
+		s = s.Bold()
+	case toneReverted, toneDim:
+		s = s.Faint()
+	}
+	return s
+}
+
+// bar is the first line.
+func (t theme) bar() ansi.Style { return ansi.Style{}.Reverse(true) }
+
+// button is a key in the last line.
+func (t theme) button() ansi.Style { return ansi.Style{}.Bold() }
+
+// bad is a message about what went wrong.
+func (t theme) bad() ansi.Style {
+	if !t.colours {
+		return ansi.Style{}.Bold()
+	}
+	return ansi.Style{}.Bold().ForegroundColor(t.pick("#ff7b72", "#cf222e"))
+}
+
+// paint writes text in a style, and nothing around text without one.
+func paint(s ansi.Style, text string) string {
+	if len(s) == 0 || text == "" {
+		return text
+	}
+	return s.String() + text + ansi.ResetStyle
+}

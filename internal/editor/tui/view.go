@@ -1,0 +1,223 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/pollux-companion/pollux/internal/control"
+)
+
+// maxListed is how many proposals are listed above the diff.
+const maxListed = 5
+
+// frame draws everything.
+func (m *model) frame() *frame {
+	f := &frame{w: max(m.w, 1), h: max(m.h, 1)}
+	if m.w == 0 || m.h == 0 {
+		return f // the terminal's size is not known yet
+	}
+	m.drawHead(f)
+	switch {
+	case m.dialog != nil && m.dialog.whole():
+		m.dialog.draw(m, f)
+		f.fill(f.h - 1)
+		m.drawKeys(f, m.dialog.keys())
+		return f
+	case m.past != nil:
+		m.drawPast(f)
+	case len(m.queue.Diffs) == 0:
+		m.drawEmpty(f)
+	default:
+		m.drawQueue(f)
+		m.drawTitle(f)
+		m.drawBody(f)
+	}
+	f.fill(f.h - 2)
+	m.drawNotice(f)
+	m.drawKeys(f, m.keysShown())
+	return f
+}
+
+// listed is how many rows the list of proposals takes.
+func (m *model) listed() int {
+	n := len(m.queue.Diffs)
+	if m.past != nil {
+		return min(max(1, len(m.past.entries)), max(1, min(8, m.h/4)))
+	}
+	if n < 2 {
+		return 0
+	}
+	return min(n, maxListed, max(0, m.h/4))
+}
+
+// bodyHeight is how many rows the diff has: the rest beside head, list, title, notice and keys.
+func (m *model) bodyHeight() int { return max(1, m.h-4-m.listed()) }
+
+func (m *model) drawHead(f *frame) {
+	left := " pollux review"
+	if m.o.Folder != "" {
+		left += "  " + plain(m.o.Folder, max(10, f.w/2))
+	}
+	var right []string
+	switch n := len(m.queue.Diffs); {
+	case m.companion == nil:
+		right = append(right, "not connected")
+	case n == 1:
+		right = append(right, "1 waits")
+	case n > 1:
+		right = append(right, fmt.Sprintf("%d wait", n))
+	}
+	switch n := m.queue.Sessions; {
+	case m.companion == nil:
+	case n == 1:
+		right = append(right, "1 CLI")
+	default:
+		right = append(right, fmt.Sprintf("%d CLIs", n))
+	}
+	if n := len(m.queue.Rules); n > 0 {
+		right = append(right, fmt.Sprintf("%d in force", n)+map[bool]string{true: " rule", false: " rules"}[n == 1])
+	}
+	f.add(paint(m.theme.bar(), between(left, strings.Join(right, " · ")+" ", f.w)))
+}
+
+func (m *model) drawEmpty(f *frame) {
+	lines := []string{"Nothing waits for you.", "", "What Gemini CLI, or pollux diff, wants to change comes up here."}
+	switch {
+	case m.companion == nil && m.problem != "":
+		lines = append([]string{"No companion is connected; looking for one.", ""}, wrap(plain(m.problem, 1000), f.w-4)...)
+	case m.companion == nil || !m.come:
+		lines = []string{"Connecting…"}
+	}
+	f.fill(1 + max(0, (f.h-3-len(lines))/2))
+	for _, l := range lines {
+		w := ansi.StringWidth(l)
+		f.add(strings.Repeat(" ", max(0, (f.w-w)/2)) + l)
+	}
+}
+
+// wrap breaks harmless text at blanks.
+func wrap(text string, width int) []string {
+	return strings.Split(ansi.Wrap(text, max(10, width), ""), "\n")
+}
+
+// drawQueue lists the proposals around the current one.
+func (m *model) drawQueue(f *frame) {
+	n := m.listed()
+	for i, d := range window(m.queue.Diffs, m.index(), n) {
+		_ = i
+		mark, style := "  ", ansi.Style{}
+		if d.ID == m.current {
+			mark, style = "▸ ", m.theme.button()
+		}
+		f.zone(zone{from: 0, to: f.w, diff: d.ID})
+		f.add(paint(style, between(mark+plain(m.name(d.Path), max(10, f.w-30)), m.about(d)+" ", f.w)))
+	}
+}
+
+// window is the part of a list that shows item i in n rows.
+func window[T any](list []T, i, n int) []T {
+	from := max(0, min(i-n/2, len(list)-n))
+	return list[from:min(len(list), from+n)]
+}
+
+// about says of a proposal what is not its name.
+func (m *model) about(d control.Diff) string {
+	parts := []string{plain(d.Owner, 24)}
+	if d.Edited {
+		parts = append(parts, "edited")
+	}
+	return strings.Join(parts, " · ")
+}
+
+// drawTitle says what the diff is.
+func (m *model) drawTitle(f *frame) {
+	d := m.diff()
+	right := []string{}
+	if doc := m.doc(); doc != nil {
+		right = append(right, describe(doc, m.hunk)...)
+	}
+	if d.Unsaved {
+		right = append(right, "unsaved in your editor")
+	}
+	if d.IsNew {
+		right = append([]string{"new file"}, right...)
+	}
+	left := " " + plain(m.name(d.Path), max(8, f.w-8))
+	if m.listed() == 0 {
+		left += "  " + plain(d.Owner, 24)
+	}
+	f.add(paint(m.theme.button(), between(left, strings.Join(right, " · ")+" ", f.w)))
+}
+
+// describe says of a change how large it is and where the user is in it.
+func describe(doc *document, hunk int) []string {
+	added, removed := doc.change.count()
+	parts := []string{fmt.Sprintf("+%d −%d", added, removed)}
+	switch n := len(doc.change.hunks); {
+	case n == 0:
+		parts = append(parts, "no difference")
+	default:
+		at := fmt.Sprintf("hunk %d/%d", hunk+1, n)
+		if hunk < n && doc.change.hunks[hunk].reverted {
+			at += " reverted"
+		}
+		parts = append(parts, at)
+	}
+	if e := doc.endings(); e != "" {
+		parts = append(parts, e)
+	}
+	if doc.edited {
+		parts = append(parts, "edited")
+	}
+	return parts
+}
+
+func (m *model) drawNotice(f *frame) {
+	text := plain(m.notice.text, max(0, f.w-2))
+	if m.dialog != nil {
+		f.add(paint(m.theme.button(), " "+plain(m.dialog.question(), f.w-2)))
+		return
+	}
+	if m.notice.bad {
+		f.add(" " + paint(m.theme.bad(), text))
+		return
+	}
+	f.add(" " + text)
+}
+
+// A button is a key with what it does.
+type button struct{ key, does string }
+
+func (m *model) keysShown() []button {
+	switch {
+	case m.dialog != nil:
+		return m.dialog.keys()
+	case m.past != nil:
+		return []button{{"u", "undo this change"}, {"↑↓", "another"}, {"n", "next hunk"}, {"esc", "back"}, {"?", "help"}}
+	case len(m.queue.Diffs) == 0:
+		return []button{{"A", "policy"}, {"h", "history"}, {"?", "help"}, {"q", "quit"}}
+	}
+	keys := []button{{"a", "accept"}, {"r", "reject"}, {"x", "hunk"}, {"e", "edit"}, {"A", "policy"}, {"h", "history"}, {"?", "help"}, {"q", "quit"}}
+	if len(m.queue.Diffs) > 1 {
+		keys = append(keys[:4], append([]button{{"tab", "next"}}, keys[4:]...)...)
+	}
+	return keys
+}
+
+// drawKeys draws the keys that matter now as buttons.
+func (m *model) drawKeys(f *frame, keys []button) {
+	var b strings.Builder
+	at := 0
+	for _, k := range keys {
+		w := 1 + ansi.StringWidth(k.key) + 1 + ansi.StringWidth(k.does) + 1
+		if at+w > f.w {
+			break
+		}
+		f.zone(zone{from: at, to: at + w, key: k.key})
+		b.WriteString(" " + paint(m.theme.button(), k.key) + " " + k.does + " ")
+		at += w
+	}
+	f.add(b.String())
+}
