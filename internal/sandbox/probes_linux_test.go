@@ -74,7 +74,7 @@ func dial(network string) func() error {
 }
 
 func probes() []probe {
-	return slices.Concat(fileProbes(), processProbes(), kernelProbes(), networkProbes())
+	return slices.Concat(fileProbes(), processProbes(), kernelProbes(), networkProbes(), moreProbes())
 }
 
 func fileProbes() []probe {
