@@ -62,7 +62,7 @@ type flavour struct {
 	// eval asks the editor for the value of an expression in its own language.
 	// An editor that does not answer yields what no test expects, after a while.
 	eval func(b *bench, expr string) string
-	// running and yes are an expression and its value once the plugin has a companion.
+	// running and yes are an expression and its value once the plugin has a companion; "" where nothing can be asked.
 	running, yes string
 	// messages is an expression for all that the editor has told its user.
 	messages string
@@ -132,7 +132,9 @@ func (b *bench) open(files ...string) {
 	b.Cleanup(b.diagnose)
 	b.file()
 	if b.f.running != "" {
+		if b.f.running != "" {
 		b.is(b.f.running, b.f.yes)
+	}
 	}
 }
 
@@ -146,7 +148,9 @@ func (b *bench) diagnose() {
 		log = log[len(log)-8000:]
 	}
 	b.Logf("the end of pollux's log (%v):\n%s", err, log)
-	b.Logf("the editor's messages:\n%s", b.f.eval(b, b.f.messages))
+	if b.f.running != "" {
+		b.Logf("the editor's messages:\n%s", b.f.eval(b, b.f.messages))
+	}
 }
 
 // files lists the discovery files.
