@@ -84,7 +84,7 @@ func New(w *World, o *Options) *Client {
 	c := &Client{
 		world: w.orHere(), diffs: make(chan struct{}, 1),
 		pending: map[string]chan Outcome{},
-		status:  Status{Disconnected, "IDE integration is currently disabled. To enable it, run /ide enable."},
+		status:  Status{Disconnected, msgDisabled},
 	}
 	if o != nil {
 		c.opts = *o
@@ -331,6 +331,7 @@ const (
 	msgMismatch    = "Directory mismatch. Gemini CLI is running in a different location than the open workspace in the IDE. Please run the CLI from one of the following directories: "
 	msgUnsupported = "IDE integration is not supported in your current environment. To use this feature, run Gemini CLI in one of these supported IDEs: Antigravity, VS Code, or VS Code forks."
 	msgLost        = "IDE connection error. The connection was lost unexpectedly. Please try reconnecting by running /ide enable"
+	msgDisabled    = "IDE integration is currently disabled. To enable it, run /ide enable."
 	msgClosed      = "IDE connection closed. To reconnect, run /ide enable."
 )
 
@@ -354,3 +355,18 @@ func (w Way) String() string {
 	}
 	return w.Command
 }
+
+// Unsupported is the sentence of a CLI that finds neither a companion that introduces itself nor a terminal that it knows.
+func Unsupported() string { return msgUnsupported }
+
+// Failed is the sentence of a CLI for which no way of a choice led to a companion.
+func Failed(c *Choice) string {
+	name := ""
+	if c.IDE != nil {
+		name = " in " + c.IDE.DisplayName
+	}
+	return fmt.Sprintf(msgFailed, name)
+}
+
+// Disabled is the sentence of a CLI whose IDE mode is off.
+func Disabled() string { return msgDisabled }

@@ -145,3 +145,6 @@ func OfProcess(pid int) (w *World, ok bool) {
 	w = &World{Environ: env, Dir: dir, PID: pid}
 	return w.orHere(), true
 }
+
+// Complete returns a world with every zero field filled with this process's own.
+func Complete(w *World) *World { return w.orHere() }

@@ -21,3 +21,6 @@ func commonTemps() []string {
 	}
 	return temps
 }
+
+// tempNames are the variables that decide about the temp folder, in their order.
+func tempNames() []string { return []string{"TMPDIR", "TMP", "TEMP"} }

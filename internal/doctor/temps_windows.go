@@ -13,3 +13,6 @@ func commonTemps() []string {
 	}
 	return temps
 }
+
+// tempNames are the variables that decide about the temp folder, in their order.
+func tempNames() []string { return []string{"TEMP", "TMP"} }

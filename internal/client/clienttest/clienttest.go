@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/agent/gemini"
@@ -51,6 +52,8 @@ type Companion struct {
 	server *gemini.Server
 	place  *discovery.Place
 	served chan error
+	once   sync.Once
+	err    error // of Stop
 }
 
 // DefaultToken is what a Companion has unless its options say otherwise.
@@ -93,8 +96,13 @@ func Start(o Options) (*Companion, error) {
 	return c, c.place.Put(&file)
 }
 
-// Stop ends it in order, as companions do: open diffs are rejected first.
+// Stop ends it in order, as companions do: open diffs are rejected first. It may be called again.
 func (c *Companion) Stop() error {
+	c.once.Do(func() { c.err = c.stop() })
+	return c.err
+}
+
+func (c *Companion) stop() error {
 	c.Registry.Shut()
 	var errs []error
 	if c.place != nil {
@@ -110,13 +118,26 @@ func (c *Companion) Stop() error {
 // AcceptAll lets the user accept every proposal from now on.
 func (c *Companion) AcceptAll() { c.Registry.SetRule(review.Rule{Mode: review.AcceptAll}) }
 
-// Open reports files as open, the first one active with its cursor at its start.
+// Open reports files as open, the first one active with its cursor at its start, and waits until that is published.
 func (c *Companion) Open(paths ...string) {
 	if len(paths) == 0 {
 		return
 	}
-	r := state.Report{Active: paths[0], Cursor: &state.Position{}, Front: true, Open: paths}
-	c.Store.Report("window", r)
+	published := make(chan struct{}, 1)
+	cancel := c.Store.Subscribe(func(snap *state.Snapshot) {
+		if snap.Active == paths[0] {
+			select {
+			case published <- struct{}{}:
+			default:
+			}
+		}
+	})
+	defer cancel()
+	c.Store.Report("window", state.Report{Active: paths[0], Cursor: &state.Position{}, Front: true, Open: paths})
+	select {
+	case <-published:
+	case <-time.After(20 * time.Second):
+	}
 }
 
 // everything is a review.View that shows every diff.

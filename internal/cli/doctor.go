@@ -1,0 +1,204 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pollux-companion/pollux/internal/agent/gemini/clisettings"
+	"github.com/pollux-companion/pollux/internal/client"
+	"github.com/pollux-companion/pollux/internal/doctor"
+	"github.com/pollux-companion/pollux/internal/extension/manifest"
+)
+
+// textWidth is what lines of prose are folded at.
+const textWidth = 78
+
+type doctorFlags struct {
+	fix, json bool
+	dir       string
+	pid       int
+	explain   string
+}
+
+func (a *app) doctorCommand() *cobra.Command {
+	var f doctorFlags
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Say why Gemini CLI does not connect, and how to mend it",
+		Long: `Does what a Gemini CLI would do that is started in this shell and folder, step by
+step: which process it takes for its editor's, in which temp folder it looks,
+which discovery files it sees in which order, which one it takes and why not the
+others; whether the folder lies in the workspace; whether the companion answers,
+takes the token, offers diffs and sends a context; whether IDE mode is on. Each
+finding says what is the matter, why it matters, and what to type.
+
+It joins the companion for a moment and leaves it as it was. The exit code is 0
+only when the CLI would connect, with context and diffs.`,
+		Example: `  pollux doctor
+  pollux doctor --fix              remove dead files, switch IDE mode on
+  pollux doctor --pid 4711         as that process sees it: a shell, or the CLI itself (Linux)
+  pollux doctor --explain "Directory mismatch"`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("explain") {
+				return a.explain(f.explain, f.json)
+			}
+			return a.doctor(cmd.Context(), f)
+		},
+	}
+	cmd.Flags().BoolVar(&f.fix, "fix", false, "do what is safe: remove dead files, switch IDE mode on; then look again")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print a JSON object instead")
+	cmd.Flags().StringVar(&f.dir, "cwd", "", "as if gemini were started in this `DIR`")
+	cmd.Flags().IntVar(&f.pid, "pid", 0, "with the environment and folder of the process `PID`")
+	cmd.Flags().StringVar(&f.explain, "explain", "", "explain a `TEXT` that the CLI has shown, and look at nothing")
+	return cmd
+}
+
+func (a *app) doctor(ctx context.Context, f doctorFlags) error {
+	o, err := a.doctorOptions(f)
+	if err != nil {
+		return err
+	}
+	r := doctor.Examine(ctx, o)
+	var done []string
+	if f.fix {
+		if done, err = doctor.Repair(ctx, o, r); err != nil {
+			return err
+		}
+		if len(done) > 0 {
+			r = doctor.Examine(ctx, o)
+		}
+	}
+	if f.json {
+		err = a.writeJSON(struct {
+			*doctor.Report
+			Done []string `json:"done,omitempty"`
+		}{r, done})
+	} else {
+		for _, line := range done {
+			fmt.Fprintln(a.stdout, line)
+		}
+		a.printFindings(r)
+	}
+	if err == nil && !r.Connects {
+		err = exitError(exitNo)
+	}
+	return err
+}
+
+func (a *app) doctorOptions(f doctorFlags) (doctor.Options, error) {
+	w := &client.World{}
+	if f.pid != 0 {
+		of, ok := client.OfProcess(f.pid)
+		if !ok {
+			return doctor.Options{}, fmt.Errorf("nothing can be learned of process %d: it has ended, is another user's, or this is not Linux; run pollux doctor in its terminal instead", f.pid)
+		}
+		w = of
+	}
+	if f.dir != "" {
+		dir, err := filepath.Abs(f.dir)
+		if err == nil {
+			_, err = here(dir)
+		}
+		if err != nil {
+			return doctor.Options{}, usageError{fmt.Errorf("--cwd: %w", err)}
+		}
+		w.Dir = dir
+	}
+	settings, err := clisettings.Path()
+	if err != nil {
+		return doctor.Options{}, err
+	}
+	return doctor.Options{World: w, Run: a.dirs.Run, Settings: settings, Others: doctor.Folders(true)[1:]}, nil
+}
+
+func (a *app) printFindings(r *doctor.Report) {
+	out := a.stdout
+	for _, f := range r.Findings {
+		mark := "  ok     "
+		switch f.Level {
+		case doctor.Note:
+			mark = "  note   "
+		case doctor.Warning:
+			mark = "  WARN   "
+		case doctor.Fault:
+			mark = paint(out, red, "  FAULT  ")
+		}
+		fmt.Fprint(out, mark)
+		fold(out, f.What, 9, 9)
+		for _, d := range f.Details {
+			fold(out, "- "+d, 9, 11)
+		}
+		if f.Why != "" {
+			fold(out, "why it matters: "+f.Why, 9, 11)
+		}
+		if f.Mend != "" {
+			command, comment, _ := strings.Cut(manifest.Printable(f.Mend), "   (")
+			fmt.Fprintf(out, "%*s%s\n", 9, "", paint(out, bold, "mend: "+command))
+			if comment != "" {
+				fold(out, "("+comment, 11, 11)
+			}
+		}
+	}
+	fmt.Fprintln(out)
+	if r.Connects {
+		fold(out, fmt.Sprintf("A Gemini CLI that is started in %s connects. It says: %s", r.Dir, r.Says), 0, 0)
+		return
+	}
+	fmt.Fprintln(out, paint(out, bold, "A Gemini CLI that is started here does not connect with context and diffs."))
+	if r.Says != "" {
+		fold(out, "It says: "+r.Says, 0, 0)
+	}
+}
+
+// fold writes a paragraph that wraps at words. first says how far the first line is indented
+// already or has to be, rest the others. A word may hold anything: it is made printable.
+func fold(w io.Writer, text string, first, rest int) {
+	text = manifest.Printable(text)
+	column := first
+	if strings.HasPrefix(text, "- ") || strings.HasPrefix(text, "(") || first != rest {
+		fmt.Fprint(w, strings.Repeat(" ", first))
+	}
+	for i, word := range strings.Fields(text) {
+		width := len([]rune(word))
+		if i > 0 {
+			if column+1+width > textWidth {
+				fmt.Fprint(w, "\n"+strings.Repeat(" ", rest))
+				column = rest
+			} else {
+				fmt.Fprint(w, " ")
+				column++
+			}
+		}
+		fmt.Fprint(w, word)
+		column += width
+	}
+	fmt.Fprintln(w)
+}
+
+func (a *app) explain(text string, asJSON bool) error {
+	e, ok := doctor.Explain(text)
+	if !ok {
+		known := make([]string, 0, 16)
+		for _, e := range doctor.Explanations() {
+			known = append(known, "  "+e.Says)
+		}
+		return noError{errors.New("no sentence of the CLI's is known that holds this; these are known:\n" + strings.Join(known, "\n"))}
+	}
+	if asJSON {
+		return a.writeJSON(e)
+	}
+	fmt.Fprintln(a.stdout, paint(a.stdout, bold, e.Says))
+	fold(a.stdout, e.Means, 0, 0)
+	for _, c := range e.Causes {
+		fold(a.stdout, "- "+c, 2, 4)
+	}
+	fmt.Fprintln(a.stdout, "next: "+e.Next)
+	return nil
+}

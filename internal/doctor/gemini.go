@@ -1,0 +1,143 @@
+package doctor
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pollux-companion/pollux/internal/agent/gemini/clisettings"
+	"github.com/pollux-companion/pollux/internal/client"
+)
+
+// mode: whether the CLI looks for a companion at all.
+func (x *examination) mode() {
+	if x.o.Settings == "" {
+		return
+	}
+	const why = "without it the CLI does not look for an editor"
+	ide, err := clisettings.Read(x.o.Settings)
+	if err != nil {
+		x.add(Finding{ID: "mode", Level: Fault, What: "the CLI's settings cannot be read: " + err.Error(), Why: why, Mend: "mend " + quote(x.o.Settings)})
+		return
+	}
+	own := filepath.Join(x.w.Dir, ".gemini", "settings.json")
+	if own != x.o.Settings {
+		here, err := clisettings.Read(own)
+		switch {
+		case err != nil:
+			x.add(Finding{ID: "mode", Level: Warning, What: "the folder's own settings cannot be read: " + err.Error(), Why: "the CLI reads them too", Mend: "mend " + quote(own)})
+		case here.Enabled != nil:
+			ide.Enabled = here.Enabled
+			if !*here.Enabled {
+				x.r.Says = client.Disabled()
+				x.add(Finding{ID: "mode", Level: Fault, What: own + " switches IDE mode off", Why: "the folder's settings outrank yours", Mend: `set "ide": {"enabled": true} in ` + quote(own)})
+				return
+			}
+		}
+	}
+	if !ide.On() {
+		x.r.Says = client.Disabled()
+		x.add(Finding{ID: "mode", Level: Fault, What: "IDE mode is off in " + x.o.Settings, Why: why, Mend: "pollux setup   (or /ide enable in the CLI)", fix: fixMode})
+		return
+	}
+	x.ok("mode", "IDE mode is on")
+}
+
+// A limitation is what a release of the CLI brought, and what older ones lack.
+type limitation struct {
+	major, minor int
+	lacks        string
+}
+
+func limitations() []limitation {
+	return []limitation{
+		{0, 3, "it knows no companion that is a command (pollux relay)"},
+		{0, 27, "in a container it dials host.docker.internal even over ssh"},
+		{0, 31, "it finds an editor only by the process that it computes, not by the workspace, and knows no GEMINI_CLI_IDE_PID"},
+	}
+}
+
+// version: which CLI this shell would start, and what that one cannot do.
+func (x *examination) version() {
+	path, version := x.cli()
+	if path == "" {
+		x.add(Finding{ID: "version", Level: Note, What: "gemini is not in PATH", Why: "what follows holds for release 0.61.0", Mend: "npm install -g @google/gemini-cli"})
+		return
+	}
+	major, minor, ok := release(version)
+	if !ok {
+		x.add(Finding{ID: "version", Level: Note, What: "gemini is " + path + ", of an unknown release"})
+		return
+	}
+	f := Finding{ID: "version", Level: OK, What: "gemini is release " + version, Details: []string{path}}
+	var lacks []string
+	for _, l := range limitations() {
+		if major == l.major && minor < l.minor {
+			lacks = append(lacks, l.lacks)
+		}
+	}
+	if len(lacks) > 0 {
+		f.Level, f.Why, f.Mend = Warning, strings.Join(lacks, "; "), "npm install -g @google/gemini-cli@latest"
+		c := x.r.choice
+		if major == 0 && minor < 31 && c.Taken >= 0 && !c.Candidates[c.Taken].Own {
+			f.Level = Fault
+			f.What += fmt.Sprintf(", which takes only a file of process %d, and there is none", c.Editor.PID)
+		}
+	}
+	x.add(f)
+}
+
+// cli finds gemini in the world's PATH, and its release beside the script, without starting it.
+func (x *examination) cli() (path, version string) {
+	for _, dir := range filepath.SplitList(x.w.Getenv("PATH")) {
+		for _, name := range []string{"gemini", "gemini.cmd"} {
+			candidate := filepath.Join(dir, name)
+			if info, err := os.Stat(candidate); err != nil || info.IsDir() {
+				continue
+			}
+			return candidate, versionBeside(candidate)
+		}
+	}
+	return "", ""
+}
+
+func versionBeside(script string) string {
+	target := real(script)
+	dirs := []string{filepath.Dir(target)}
+	for range 3 {
+		dirs = append(dirs, filepath.Dir(dirs[len(dirs)-1]))
+	}
+	dirs = append(dirs, filepath.Join(filepath.Dir(script), "node_modules", "@google", "gemini-cli"))
+	for _, dir := range dirs {
+		data, err := os.ReadFile(filepath.Join(dir, "package.json"))
+		var m struct{ Name, Version string }
+		if err == nil && json.Unmarshal(data, &m) == nil && m.Name == "@google/gemini-cli" {
+			return m.Version
+		}
+	}
+	return ""
+}
+
+func release(version string) (major, minor int, ok bool) {
+	parts := strings.SplitN(version, ".", 3)
+	if len(parts) < 2 {
+		return 0, 0, false
+	}
+	major, err := strconv.Atoi(parts[0])
+	minor, err2 := strconv.Atoi(parts[1])
+	return major, minor, err == nil && err2 == nil
+}
+
+// fixes are the kinds of repair that the findings ask for.
+func (r *Report) fixes() (all []fix) {
+	for _, f := range r.Findings {
+		if f.fix != fixNone && !slices.Contains(all, f.fix) {
+			all = append(all, f.fix)
+		}
+	}
+	return all
+}

@@ -1,0 +1,138 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/pollux-companion/pollux/internal/agent/gemini/clisettings"
+	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
+)
+
+// Repair does what is safe of what a report asks for, and says what it did, a
+// line each: it removes files whose companion is surely gone (SPEC D-6), and
+// switches IDE mode on in the CLI's settings.
+func Repair(ctx context.Context, o Options, r *Report) (done []string, err error) {
+	var errs []error
+	for _, f := range r.fixes() {
+		switch f {
+		case fixSweep:
+			s := discovery.Sweeper{Dir: r.choice.Folder}
+			for _, path := range s.Sweep(ctx) {
+				done = append(done, "removed "+path+", whose companion has gone")
+			}
+		case fixMode:
+			c, err := clisettings.Set(o.Settings, []string{clisettings.Enabled, clisettings.HasSeenNudge}, nil)
+			if err != nil {
+				errs = append(errs, err)
+			} else if len(c.Values) > 0 {
+				done = append(done, "switched IDE mode on in "+o.Settings)
+			}
+		}
+	}
+	return done, errors.Join(errs...)
+}
+
+// An Explanation is about one sentence of the CLI.
+type Explanation struct {
+	Says   string   `json:"says"`   // the sentence, or its beginning
+	Means  string   `json:"means"`  // what has happened
+	Causes []string `json:"causes"` // the likely ones first
+	Next   string   `json:"next"`   // what to do
+}
+
+// Explain looks up a sentence of the CLI's, or a part of it of at least eight characters.
+func Explain(text string) (Explanation, bool) {
+	text = squeeze(text)
+	if len(text) < 8 {
+		return Explanation{}, false
+	}
+	for _, e := range explanations() {
+		if says := squeeze(e.Says); strings.Contains(says, text) || strings.Contains(text, says) || strings.Contains(text, says[:min(len(says), 40)]) {
+			return e, true
+		}
+	}
+	return Explanation{}, false
+}
+
+// squeeze makes texts comparable: capitals, blanks and line ends do not count.
+func squeeze(s string) string { return strings.ToLower(strings.Join(strings.Fields(s), " ")) }
+
+// Explanations are all sentences that Explain knows, for help and completion.
+func Explanations() []Explanation { return explanations() }
+
+func explanations() []Explanation {
+	const doctor = "pollux doctor   in the same terminal and folder says which it is"
+	return []Explanation{
+		{
+			"Failed to connect to IDE companion extension",
+			"The CLI found no companion, or the one that it chose did not answer.",
+			[]string{
+				"no companion runs: pollux serve, or start the editor with its plugin",
+				"the one discovery file that it takes is of a companion that has gone; it tries no other: pollux doctor --fix",
+				"the terminal has another TMPDIR than the editor (tmux, nix-shell, ssh)",
+				"the file belongs to another user (sudo)",
+				"in a container the CLI looks outside it: export REMOTE_CONTAINERS=1",
+				"a proxy stands between, with old CLIs: export NO_PROXY=127.0.0.1",
+			}, doctor,
+		},
+		{
+			"Directory mismatch. Gemini CLI is running in a different location than the open workspace in the IDE",
+			"A companion was found, but the folder that the CLI was started in is not inside the folders that the editor has open.",
+			[]string{
+				"gemini was started above the project, or in another one: cd into one of the folders that it names",
+				"the editor has another folder open: open this one too, or run pollux serve here",
+				"the path holds a colon or a percent sign and the companion does not encode it",
+			}, doctor,
+		},
+		{
+			"IDE integration is not supported in your current environment",
+			"At its start the CLI found neither a discovery file that introduces an editor nor a terminal that it knows. It asks only once.",
+			[]string{
+				"the companion was started after the CLI: quit gemini and start it again",
+				"the companion's file has no ideInfo: update it, or export TERM_PROGRAM=vscode",
+				"tmux and the like have replaced TERM_PROGRAM",
+			}, doctor,
+		},
+		{
+			"IDE connection error. The connection was lost unexpectedly",
+			"The CLI was connected, and then something went wrong with the connection. It does not come back by itself: diffs stay off until /ide enable.",
+			[]string{
+				"the companion or its editor has ended or crashed: start it again, then /ide enable",
+				"the companion said nothing for five minutes, which Node takes for a dead connection",
+				"the companion sent a context that the CLI does not understand",
+				"/ide enable within three seconds of a loss falls back once: try again",
+			}, "/ide enable in the CLI; when it happens again: pollux conform",
+		},
+		{
+			"IDE connection closed. To reconnect, run /ide enable",
+			"The companion that the CLI had started as a command (stdio) has ended.",
+			[]string{"the relay was ended or could not start: pollux setup --relay writes its file anew"}, "/ide enable in the CLI",
+		},
+		{
+			"To use this feature, please open a workspace folder in your IDE and try again",
+			"The companion says that the editor has no folder open.",
+			[]string{"a single file was opened: open its folder"}, doctor,
+		},
+		{
+			"IDE integration is currently disabled. To enable it, run /ide enable",
+			"IDE mode is off in the CLI's settings.",
+			[]string{"it was never switched on, or switched off by /ide disable"}, "pollux setup   (for good), or /ide enable",
+		},
+		{
+			"Workspace trust has changed due to a change in the IDE connection",
+			"The editor says something else about the trust of this folder than the CLI's own record, and the editor wins. A restart does not help, as both say the same again.",
+			[]string{"trust the folder in the CLI: /permissions, or in ~/.gemini/trustedFolders.json", "trust it in the editor", "use a companion that does not speak of trust, as pollux does not without an editor's word"}, "make the two agree",
+		},
+		{
+			"MCP error -32001: Request timed out",
+			"The companion has not answered within ten minutes (an answer to closeDiff, most often).",
+			[]string{"two CLIs in one window of an editor whose companion mixes up their answers", "the companion hangs: restart the editor"}, "quit the CLI and start it again: the lock of its diffs is not given back",
+		},
+		{
+			"SSE stream disconnected: TypeError: terminated",
+			"The stream of the companion's messages was cut: it ended or crashed.",
+			[]string{"the companion or its editor has ended: start it again, then /ide enable"}, "/ide enable in the CLI",
+		},
+	}
+}
