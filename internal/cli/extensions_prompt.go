@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -17,8 +20,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/prompt"
 )
 
-// recently is how far back the log is read for which extensions are in use.
-const recently = 90 * 24 * time.Hour
+// recently is how much of the end of the log of runs is read for which extensions are in use, in bytes.
+const recently = 256 << 10
 
 // dispatcher makes what answers calls from the current folder. by says who calls, "" for the user, to whom
 // also what waits for consent is told.
@@ -42,13 +45,24 @@ func (a *app) dispatcher(by string, asker consent.Asker) (*dispatch.Dispatcher, 
 
 // lastUsed is when a tool of each extension ran last.
 func (a *app) lastUsed() map[string]time.Time {
-	entries, err := a.audit().Read(audit.Query{Since: time.Now().Add(-recently)})
-	if err != nil {
-		a.log.Warn("the log of runs cannot be read", "err", err)
-	}
 	used := map[string]time.Time{}
-	for _, e := range entries {
-		if e.Event == audit.Started && e.Time.After(used[e.Extension]) {
+	f, err := os.Open(a.audit().Path())
+	if err != nil {
+		return used // nothing has run yet, or it is of no interest
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.Size() > recently {
+		_, _ = f.Seek(-recently, io.SeekEnd) // the first line may then be half of one
+	}
+	lines := bufio.NewScanner(io.LimitReader(f, recently))
+	lines.Buffer(nil, recently)
+	for lines.Scan() {
+		var e struct {
+			Time      time.Time
+			Event     audit.Event
+			Extension string
+		}
+		if json.Unmarshal(lines.Bytes(), &e) == nil && e.Event == audit.Started {
 			used[e.Extension] = e.Time
 		}
 	}

@@ -96,6 +96,15 @@ func (s *Store) Lookup(subject Subject) (Verdict, error) {
 	return judge(subject, records), nil
 }
 
+// Reader reads the answers once, for verdicts about many subjects.
+func (s *Store) Reader() (func(Subject) Verdict, error) {
+	records, err := s.List()
+	if err != nil {
+		return nil, err
+	}
+	return func(subject Subject) Verdict { return judge(subject, records) }, nil
+}
+
 // judge is the rule of SPEC S-2. A refusal outweighs everything; then the
 // newest record of the same content decides.
 func judge(subject Subject, records []Record) Verdict {

@@ -91,10 +91,11 @@ func (d *Dispatcher) agreed(all []*store.Extension) map[*store.Extension]bool {
 		next = make(chan *store.Extension)
 		out  = map[*store.Extension]bool{}
 	)
+	consented := d.o.Runner.ConsentedNow()
 	for range min(runtime.GOMAXPROCS(0), len(all)) {
 		wait.Go(func() {
 			for x := range next {
-				if d.o.ForUser || d.consented(x) {
+				if d.o.ForUser || consented(x) {
 					mu.Lock()
 					out[x] = true
 					mu.Unlock()

@@ -238,6 +238,19 @@ func (r *Runner) Consented(x *store.Extension) (bool, error) {
 	return err == nil && v.Status == consent.Allowed, err
 }
 
+// ConsentedNow is Consented for many extensions: the answers are read once,
+// now. The function may be used from several goroutines.
+func (r *Runner) ConsentedNow() func(*store.Extension) bool {
+	verdict, err := r.o.Consent.Reader()
+	return func(x *store.Extension) bool {
+		if err != nil {
+			return false
+		}
+		subject, err := consent.Of(x)
+		return err == nil && verdict(subject).Status == consent.Allowed
+	}
+}
+
 // agree makes sure that the user has agreed to the plan.
 func (r *Runner) agree(ctx context.Context, p *plan) error {
 	verdict, err := r.o.Consent.Lookup(p.subject)
