@@ -7,8 +7,10 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"testing"
 
 	"github.com/pollux-companion/pollux/e2e/agent"
+	"github.com/pollux-companion/pollux/internal/peers"
 )
 
 type agentFile = agent.File
@@ -46,4 +48,14 @@ func alive(pid int) bool {
 	}
 	_, rest, _ := strings.Cut(string(data), ") ")
 	return !strings.HasPrefix(rest, "Z")
+}
+
+// repository is the root of pollux's sources.
+func repository(t *testing.T) string {
+	t.Helper()
+	root, err := peers.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return root
 }

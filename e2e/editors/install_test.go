@@ -8,48 +8,76 @@ import (
 	"testing"
 )
 
+// pollux runs the pollux under test as the bench's user.
+func (b *bench) pollux(args ...string) string {
+	b.Helper()
+	cmd := exec.Command(binary(), args...)
+	cmd.Env, cmd.Dir = b.env, b.project
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		b.Fatalf("%v: %s", err, out)
+	}
+	return string(out)
+}
+
+// bare starts an editor as its user does: the plugin is only where it was
+// installed. What lets the test ask is the user's own.
+func bare(f flavour, program string) flavour {
+	start := map[string]func(b *bench) []string{
+		"neovim": func(b *bench) []string { return []string{program, "--listen", b.root + "/n"} },
+		"vim": func(b *bench) []string {
+			b.write("../.vimrc", vimrc)
+			return []string{program}
+		},
+		"emacs": func(b *bench) []string {
+			b.write("../.emacs.d/init.el", "(require 'server)\n(setq inhibit-startup-screen t server-socket-dir \""+b.root+"/r\" server-name \"s\")\n(server-start)\n")
+			return []string{program, "-nw"}
+		},
+	}[f.name]
+	f.start = func(_ *testing.T, b *bench, files []string) []string { return append(start(b), files...) }
+	if f.name == "emacs" {
+		f.running = "(if (bound-and-true-p pollux--ready) 1 0)"
+	}
+	return f
+}
+
+// hidePollux takes the pollux under test out of PATH.
+func (b *bench) hidePollux() {
+	for i, v := range b.env {
+		b.env[i] = strings.ReplaceAll(v, filepath.Dir(binary())+":", "")
+	}
+}
+
 // What install writes is what the real editor finds, without any line in the
 // user's own files; uninstall leaves nothing.
 func TestInstalled(t *testing.T) {
-	for name, e := range map[string]struct {
-		flavour flavour
-		args    func(b *bench) []string // start the editor as a user does
-	}{
-		"neovim": {neovim(t), func(b *bench) []string { return []string{"nvim", "--listen", b.root + "/n", "a"} }},
-		"vim":    {vim(t), func(*bench) []string { return []string{"vim", "a"} }},
-		"emacs":  {emacs(t), func(*bench) []string { return []string{"emacs", "-nw", "a"} }},
-	} {
+	t.Parallel()
+	for name, f := range map[string]flavour{"neovim": bare(neovim(t), "nvim"), "vim": bare(vim(t), "vim"), "emacs": bare(emacs(t), "emacs")} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, e.flavour, map[string]string{"a": "a\n"})
-			pollux := func(args ...string) string {
-				t.Helper()
-				cmd := exec.Command(binary(), args...)
-				cmd.Env, cmd.Dir = b.env, b.project
-				out, err := cmd.CombinedOutput()
-				if err != nil {
-					t.Fatalf("%v: %s", err, out)
+			b := newBench(t, f, map[string]string{"a": "a\n"})
+			if name == "vim" { // as people keep their dotfiles
+				b.write("../dotfiles/vim/keep", "")
+				if err := os.Symlink("dotfiles/vim", filepath.Join(b.root, ".vim")); err != nil {
+					t.Fatal(err)
 				}
-				return string(out)
 			}
-			if out := pollux("install", name); !strings.Contains(out, name+": ") {
+			if out := b.pollux("install", name); !strings.Contains(out, name+": ") {
 				t.Error(out)
 			}
-			if out := pollux("install", "--list"); !strings.Contains(out, "equipped by") {
+			if out := b.pollux("install", "--list"); !strings.Contains(out, "equipped by") {
 				t.Error(out)
 			}
-			// Not by the PATH: the plugin knows which pollux it was.
-			hidden := make([]string, 0, len(b.env))
-			for _, v := range b.env {
-				hidden = append(hidden, strings.ReplaceAll(v, filepath.Dir(binary())+":", ""))
-			}
-			b.env = hidden
-			b.f.start = func(*testing.T, *bench, []string) []string { return e.args(b) }
-			b.f.running = "" // as a user starts them, nobody can ask them
+			b.hidePollux() // the plugin knows which pollux it was
 			b.open("a")
 			if data, err := os.ReadFile(b.file()); err != nil || !strings.Contains(string(data), `"name":"`+name+`"`) {
 				t.Errorf("%s, %v", data, err)
 			}
-			if out := pollux("uninstall", name); strings.Contains(out, "leave ") {
+			if name != "emacs" {
+				b.ex("help pollux-settings")
+				b.is("expand('%:t') . (getline('.') =~ 'pollux-settings')", "pollux.txt1")
+				b.is("&buftype", "help")
+			}
+			if out := b.pollux("uninstall", name); strings.Contains(out, "leave ") {
 				t.Error(out)
 			}
 			_ = filepath.WalkDir(b.root, func(path string, d os.DirEntry, err error) error {
@@ -58,6 +86,44 @@ func TestInstalled(t *testing.T) {
 				}
 				return nil
 			})
+		})
+	}
+}
+
+// The folders of the repository are plugins as managers take them: each of
+// these loads one as the manager of that name does.
+func TestManagers(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name    string
+		flavour flavour
+		rc      string // of the user's, with ROOT for the repository
+		file    string // its name below the home
+	}{
+		{"lazy.nvim", neovim(t), "vim.go.loadplugins = false\nvim.api.nvim_create_autocmd('UIEnter', { once = true, callback = function()\n" +
+			"  local p = { dir = 'ROOT' }\n  vim.opt.rtp:append(p.dir .. '/plugins/nvim') vim.cmd('runtime plugin/pollux.lua')\nend })\n", "c/nvim/init.lua"},
+		{"packer", neovim(t), "vim.opt.rtp:append('ROOT/plugins/nvim')\n", "c/nvim/init.lua"},
+		{"vim-plug in Neovim", neovim(t), "set rtp^=ROOT/plugins/nvim\n", "c/nvim/init.vim"},
+		{"vim-plug", vim(t), vimrc + "set rtp^=ROOT/plugins/vim\n", ".vimrc"},
+		{"packages", vim(t), vimrc, ".vimrc"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			program := map[string]string{"neovim": "nvim", "vim": "vim"}[tt.flavour.name]
+			b := newBench(t, bare(tt.flavour, program), map[string]string{"a": "a\n"})
+			start := b.f.start
+			b.f.start = func(t *testing.T, b *bench, files []string) []string {
+				args := start(t, b, files)
+				b.write("../"+tt.file, strings.ReplaceAll(tt.rc, "ROOT", repository(t)))
+				return args
+			}
+			if tt.name == "packages" {
+				b.write("../.vim/pack/x/start/keep", "")
+				if err := os.Symlink(filepath.Join(repository(t), "plugins", "vim"), filepath.Join(b.root, ".vim/pack/x/start/pollux")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			b.open("a")
+			b.sees(b.connect(), "a 1:1")
 		})
 	}
 }

@@ -168,7 +168,7 @@ func TestUsersFilesStay(t *testing.T) {
 	if _, err := i.Install("neovim"); err != nil {
 		t.Fatal(err)
 	}
-	changed := filepath.Join(place, "doc", "pollux.txt")
+	changed := filepath.Join(place, "pollux", "doc", "pollux.txt")
 	write(t, changed, "my notes")
 	if _, err := i.Install("neovim"); err == nil || !strings.Contains(err.Error(), "was changed") {
 		t.Error(err)

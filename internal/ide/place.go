@@ -146,7 +146,7 @@ func Files(editor, command string) (map[string][]byte, error) {
 	command = filepath.Clean(command)
 	switch editor {
 	case "neovim":
-		files["lua/pollux/installed.lua"] = []byte("-- written by pollux install\nreturn { command = " + luaString(command) + " }\n")
+		files = neovimFiles(files, command)
 	case "vim":
 		files["autoload/pollux/installed.vim"] = []byte("\" written by pollux install\nfunction! pollux#installed#command() abort\n  return '" + strings.ReplaceAll(command, "'", "''") + "'\nendfunction\n")
 		files["doc/tags"] = helpTags(files["doc/pollux.txt"])
@@ -159,6 +159,21 @@ func Files(editor, command string) (map[string][]byte, error) {
 			"(add-hook 'emacs-startup-hook (lambda () (unless noninteractive (run-with-idle-timer 0.02 nil #'pollux-mode 1))))\n")
 	}
 	return files, nil
+}
+
+// neovimFiles puts the plugin into a folder of its own, as the folder "doc" of
+// the place is shared by all, and one line beside it that Neovim finds.
+func neovimFiles(plugin map[string][]byte, command string) map[string][]byte {
+	files := map[string][]byte{
+		"plugin/pollux.lua": []byte("-- written by pollux install\nlocal place = vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p:h:h')\n" +
+			"vim.opt.runtimepath:append(place .. '/pollux')\nvim.cmd('source ' .. vim.fn.fnameescape(place .. '/pollux/plugin/pollux.lua'))\n"),
+		"pollux/lua/pollux/installed.lua": []byte("-- written by pollux install\nreturn { command = " + luaString(command) + " }\n"),
+		"pollux/doc/tags":                 helpTags(plugin["doc/pollux.txt"]),
+	}
+	for name, data := range plugin {
+		files["pollux/"+name] = data
+	}
+	return files
 }
 
 func luaString(s string) string {
