@@ -132,9 +132,7 @@ func (b *bench) open(files ...string) {
 	b.Cleanup(b.diagnose)
 	b.file()
 	if b.f.running != "" {
-		if b.f.running != "" {
 		b.is(b.f.running, b.f.yes)
-	}
 	}
 }
 
