@@ -86,6 +86,8 @@ func namespaceCause(errno syscall.Errno) string {
 		return "the system forbids user namespaces to this program"
 	case unix.EINVAL, unix.ENOSYS:
 		return "the kernel has no user namespaces, or is older than 5.12"
+	case unix.EAGAIN, unix.ENOMEM:
+		return "no process could be started: the machine, or this user, is at a limit"
 	}
 	return errno.Error()
 }
@@ -103,6 +105,47 @@ func namespaceFix() string {
 		return "this is a container: start it with --security-opt seccomp=unconfined --security-opt systempaths=unconfined --security-opt apparmor=unconfined, or run pollux outside"
 	}
 	return "run \"pollux sandbox check\" where namespaces are allowed, or ask whoever looks after this machine to allow user namespaces"
+}
+
+// remedy is what helps when a step inside failed, for a reason that is 0 when
+// it is not one of the system's.
+func remedy(phase string, errno syscall.Errno) string {
+	refused := errno == unix.EPERM || errno == unix.EACCES
+	switch {
+	case errno == unix.ENOSYS:
+		return "the kernel is too old, or a filter of a container hides its calls: Linux 5.12 or newer is needed"
+	case phase == phaseCommand && errno == unix.ENOENT:
+		return "the program, or the interpreter that its first line names, is not seen from inside: \"pollux sandbox --explain\" shows what is"
+	case phase == phaseCommand && refused:
+		return "the file is not executable, or lies where the policy shows nothing"
+	case phase == phaseCommand:
+		return "\"pollux sandbox --explain\" shows what the command would see"
+	case phase == "mounts" && refused && maskedProc():
+		return "parts of /proc are covered here, as in a container, and then Linux lets nobody have a /proc of their own: start the container with --security-opt systempaths=unconfined, or run pollux outside"
+	case refused:
+		return namespaceFix()
+	case phase == "mounts" && (errno == unix.ENOENT || errno == unix.ELOOP):
+		return "it was changed while the sandbox was built: try again"
+	case phase == "check":
+		return "this kernel reports a protection that does not hold: update it, and do not run the command without a sandbox"
+	case errno == unix.ENOMEM || errno == unix.EAGAIN || errno == unix.EMFILE || errno == unix.ENFILE || errno == unix.ENOSPC:
+		return "the machine is short of something: try again when it has less to do"
+	}
+	return "try again; \"pollux sandbox check\" says what this machine can enforce"
+}
+
+// maskedProc says whether something is mounted in /proc, as containers do.
+func maskedProc() bool {
+	data, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(data)) {
+		if fields := strings.Fields(line); len(fields) > 4 && strings.HasPrefix(fields[4], "/proc/") && fields[4] != "/proc/sys/fs/binfmt_misc" {
+			return true
+		}
+	}
+	return false
 }
 
 func sysctl(name string) string {

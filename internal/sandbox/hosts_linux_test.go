@@ -165,7 +165,9 @@ func TestRawAddresses(t *testing.T) {
 	var mu sync.Mutex
 	var told []Denial
 	s := New(&Options{Cache: t.TempDir(), Event: func(d Denial) { mu.Lock(); told = append(told, d); mu.Unlock() },
-		Dial: func(_ context.Context, _, hostPort string) (net.Conn, error) { return nil, errors.New("no internet: " + hostPort) }})
+		Dial: func(_ context.Context, _, hostPort string) (net.Conn, error) {
+			return nil, errors.New("no internet: " + hostPort)
+		}})
 	script := `
 import socket, urllib.request
 for host, port, kind in [("93.184.216.34", 443, 1), ("93.184.216.34", 8080, 1), ("169.254.169.254", 80, 1), ("10.0.0.1", 22, 1), ("8.8.8.8", 53, 2), ("2606:4700::1111", 443, 1), ("2606:4700::1111", 853, 1), ("example.com", 8443, 1), ("127.0.0.1", 9999, 1)]:

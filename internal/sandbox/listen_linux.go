@@ -53,7 +53,7 @@ func (r *run) listen(ctx context.Context, st *streams) (h hearing) {
 		var rep report
 		if err := receiveMessage(conn, &rep); err != nil {
 			if !errors.Is(err, io.EOF) && ctx.Err() == nil {
-				h.failed = &SetupError{Phase: "start", Cause: err.Error()}
+				h.failed = &SetupError{Phase: "start", Cause: err.Error(), Fix: remedy("start", 0)}
 				r.kill(h.failed)
 			}
 			return h
@@ -64,7 +64,7 @@ func (r *run) listen(ctx context.Context, st *streams) (h hearing) {
 		case rep.Ready:
 			h.phase = "system"
 			if err := r.ready(ctx, conn, &h); err != nil {
-				h.failed = &SetupError{Phase: "network", Cause: err.Error()}
+				h.failed = &SetupError{Phase: "network", Cause: err.Error(), Fix: remedy("network", 0)}
 				r.kill(h.failed)
 				return h
 			}
@@ -116,18 +116,10 @@ func (r *run) ready(ctx context.Context, conn *net.UnixConn, h *hearing) error {
 // stageError is the error of a step inside.
 func stageError(rep report, path string) error {
 	e := &SetupError{Phase: rep.Phase, Cause: rep.Cause}
-	errno := syscall.Errno(rep.Errno)
-	switch {
-	case rep.Phase == phaseCommand:
+	if rep.Phase == phaseCommand {
 		e.Cause = fmt.Sprintf("%q: %s", path, rep.Cause)
-		if errno == unix.ENOENT {
-			e.Cause += ", as seen from inside"
-		}
-	case errno == unix.ENOSYS:
-		e.Fix = "the kernel is too old: Linux 5.12 or newer is needed"
-	case errno == unix.EPERM || errno == unix.EACCES:
-		e.Fix = namespaceFix()
 	}
+	e.Fix = remedy(rep.Phase, syscall.Errno(rep.Errno))
 	return e
 }
 

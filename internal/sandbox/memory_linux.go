@@ -31,7 +31,7 @@ func (r *run) watchMemory(ctx context.Context, proc *os.File) func() {
 		defer timer.Stop()
 		root, err := os.OpenRoot("/proc/self/fd/" + strconv.Itoa(int(proc.Fd())))
 		if err != nil {
-			r.kill(&SetupError{Phase: "limits", Cause: "memory cannot be watched: " + err.Error()})
+			r.kill(&SetupError{Phase: "limits", Cause: "memory cannot be watched: " + err.Error(), Fix: remedy("limits", 0)})
 			return
 		}
 		defer root.Close()

@@ -16,7 +16,11 @@ func runNested(how string) int {
 	if how == "hosts" {
 		p.Hosts = hosts(&testing.T{}, "example.com")
 	}
-	r, err := New(&Options{AllowReduced: how != "strict"}).Run(context.Background(), p, Command{Args: []string{"echo", "ran"}})
+	if err := beContainer(how); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	r, err := New(&Options{AllowReduced: how == "reduced" || how == "hosts"}).Run(context.Background(), p, Command{Args: []string{"echo", "ran"}})
 	setup := (*SetupError)(nil)
 	if errors.As(err, &setup) {
 		fmt.Printf("phase %s fix %v: %v\n", setup.Phase, setup.Fix != "", err)

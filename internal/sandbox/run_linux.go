@@ -42,7 +42,7 @@ func (s *Sandbox) runOnce(ctx context.Context, p Policy, c Command, reduced bool
 	if reduced {
 		private, err := reduce(setup)
 		if err != nil {
-			return nil, &SetupError{Phase: "start", Cause: err.Error()}
+			return nil, &SetupError{Phase: "start", Cause: err.Error(), Fix: remedy("start", 0)}
 		}
 		defer os.RemoveAll(private)
 		r.result.Assurance = Reduced
@@ -173,7 +173,7 @@ func (r *run) do(ctx context.Context) error {
 	defer runtime.UnlockOSThread()
 	streams, err := newStreams(&r.c, r.kill)
 	if err != nil {
-		return &SetupError{Phase: "start", Cause: err.Error()}
+		return &SetupError{Phase: "start", Cause: err.Error(), Fix: remedy("start", 0)}
 	}
 	defer streams.close()
 	r.stage, err = r.s.stageFor(r.setup.Reduced, r.c.Limits)
@@ -213,7 +213,7 @@ func (r *run) judge(ctx context.Context, h hearing, waitErr error) error {
 		r.result.Signal, r.result.Code = int(unix.SIGKILL), 128+int(unix.SIGKILL)
 		return nil
 	case !h.ended:
-		return &SetupError{Phase: or(h.phase, "start"), Cause: fmt.Sprintf("the first process inside ended unexpectedly (%v)", waitErr)}
+		return &SetupError{Phase: or(h.phase, "start"), Cause: fmt.Sprintf("the first process inside ended unexpectedly (%v)", waitErr), Fix: remedy("start", 0)}
 	}
 	status := unix.WaitStatus(h.status)
 	r.result.Code = status.ExitStatus()
@@ -232,6 +232,9 @@ func startError(err error) error {
 	if errno := syscall.Errno(0); errors.As(err, &errno) {
 		e.Cause = namespaceCause(errno)
 		e.Fix = namespaceFix()
+		if errno == unix.EAGAIN || errno == unix.ENOMEM || errno == unix.EMFILE || errno == unix.ENFILE {
+			e.Phase, e.Fix = "start", remedy("start", errno)
+		}
 	}
 	return e
 }

@@ -31,6 +31,8 @@ type setup struct {
 	Dir     string
 	Limits  Limits
 	Canary  []string // paths of the host that must not be there
+	// Fail is the step that fails after all it does, for tests of what is left then.
+	Fail string `json:",omitempty"`
 }
 
 // A root is what lies under all mounts.

@@ -74,7 +74,11 @@ func stage() int {
 
 func (s *stager) run() int {
 	for _, step := range s.steps() {
-		if err := step.do(); err != nil {
+		err := step.do()
+		if err == nil && step.phase == s.Fail {
+			err = errors.New("it was made to fail")
+		}
+		if err != nil {
 			return fail(step.phase, err)
 		}
 	}
@@ -98,7 +102,7 @@ func (s *stager) steps() []step {
 	return []step{
 		{"mounts", s.buildRoot},
 		{"network", s.openNetwork},
-		{"ready", s.ready},
+		{"network", s.ready},
 		{"system", s.system},
 		{"limits", s.limit},
 		{"privileges", s.dropPrivileges},

@@ -1,0 +1,142 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pollux-companion/pollux/internal/extension/manifest"
+)
+
+// runSetup runs a command whose setup was edited, as Run would.
+func runSetup(s *Sandbox, p Policy, c Command, edit func(*setup)) (*Result, error) {
+	c.Limits = c.Limits.filled()
+	set, _, err := s.plan(context.Background(), p, c)
+	if err != nil {
+		return nil, err
+	}
+	edit(set)
+	r := &run{s: s, c: c, setup: set, policy: p, result: &Result{Assurance: Full}}
+	return r.result, r.do(context.Background())
+}
+
+// TestEveryStepFails: whichever step fails, the command is not run, the error
+// says the step, the reason and what to do, and nothing is left (SPEC S-1).
+func TestEveryStepFails(t *testing.T) {
+	runIn(t, New(nil), Policy{}, Command{Args: []string{"true"}})
+	place := newPlace(t)
+	before := strings.Join(leftovers(t), "\n")
+	pooled := New(&Options{Home: place.home, Pool: newPool(t)})
+	mark := filepath.Join(place.workspace, "ran")
+	c := Command{Args: []string{"touch", mark}, Workspace: place.workspace}
+	policy := Policy{Write: manifest.Workspace, Hosts: hosts(t, "example.com")}
+	var phases []string
+	for _, step := range new(stager).steps() {
+		if !slices.Contains(phases, step.phase) {
+			phases = append(phases, step.phase)
+		}
+	}
+	for _, phase := range phases {
+		for _, s := range []*Sandbox{place.s, pooled} {
+			_, err := runSetup(s, policy, c, func(set *setup) { set.Fail = phase })
+			setup := (*SetupError)(nil)
+			if !errors.As(err, &setup) || !errors.Is(err, ErrSetup) || setup.Phase != phase || setup.Cause == "" || setup.Fix == "" {
+				t.Errorf("%s: %#v", phase, err)
+			}
+		}
+	}
+	if exists(mark) {
+		t.Error("the command was run")
+	}
+	pooled.o.Pool.Close()
+	if left := children(); len(left) > 0 {
+		t.Errorf("processes are left: %v", left)
+	}
+	if after := strings.Join(leftovers(t), "\n"); after != before {
+		t.Errorf("before:\n%s\nafter:\n%s", before, after)
+	}
+}
+
+// TestRealFailures: what can really go wrong in a step, and what is said of it.
+func TestRealFailures(t *testing.T) {
+	runIn(t, New(nil), Policy{}, Command{Args: []string{"true"}})
+	for name, test := range map[string]struct {
+		edit       func(*setup)
+		phase, fix string
+		is         error
+	}{
+		"a source that has gone": {func(s *setup) { s.Mounts = append(s.Mounts, mount{Show: showBind, Source: "/no/such", Target: "/x"}) }, "mounts", "try again", ErrSetup},
+		"a source that became a link": {func(s *setup) {
+			s.Mounts = append(s.Mounts, mount{Show: showBind, Source: "/proc/self/cwd", Target: "/x"})
+		}, "mounts", "try again", ErrSetup},
+		"a port that is taken":       {func(s *setup) { s.Net = &netSetup{Proxy: 3128, Ports: []int{3128}} }, "network", "try again", ErrSetup},
+		"a layer that does not hold": {func(s *setup) { s.Canary = []string{"/usr"} }, "check", "update it", ErrSetup},
+		"a program that is not seen": {func(s *setup) { s.Path = "/no/such" }, phaseCommand, "--explain", ErrCommand},
+		"a program that is none":     {func(s *setup) { s.Path = "/etc/passwd" }, phaseCommand, "not executable", ErrCommand},
+		"another version of pollux":  {func(s *setup) { s.Version = 0 }, "start", "try again", ErrSetup},
+	} {
+		_, err := runSetup(New(nil), Policy{}, Command{Args: []string{"true"}}, test.edit)
+		setup := (*SetupError)(nil)
+		if !errors.As(err, &setup) || !errors.Is(err, test.is) || setup.Phase != test.phase || !strings.Contains(setup.Fix, test.fix) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestRemedies: every step and every reason has one.
+func TestRemedies(t *testing.T) {
+	for _, phase := range []string{"start", "mounts", "network", "system", "limits", "privileges", "landlock", "seccomp", "check", phaseCommand} {
+		for errno := range syscall.Errno(134) {
+			if remedy(phase, errno) == "" {
+				t.Errorf("%s, %v: none", phase, errno)
+			}
+		}
+	}
+}
+
+// TestInContainers: in namespaces that are like a container's, pollux refuses
+// with the reason, and the remedy for that reason.
+func TestInContainers(t *testing.T) {
+	runIn(t, New(nil), Policy{}, Command{Args: []string{"true"}})
+	for how, want := range map[string][]string{
+		"no-namespaces": {"phase userns", "user.max_user_namespaces"},
+		"masked-proc":   {"phase mounts", "systempaths=unconfined"},
+	} {
+		cmd := exec.Command("/proc/self/exe", "-nested", how)
+		cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID,
+			UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}, GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}}
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Errorf("%s: %v %s", how, err, out)
+		}
+		for _, text := range want {
+			if !strings.Contains(string(out), text) {
+				t.Errorf("%s: %s", how, out)
+			}
+		}
+		if strings.Contains(string(out), "ran") {
+			t.Errorf("%s: the command was run", how)
+		}
+	}
+}
+
+// beContainer makes the namespaces that this process was started in like a
+// container's.
+func beContainer(how string) error {
+	switch how {
+	case "no-namespaces":
+		return os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0)
+	case "masked-proc":
+		return errors.Join(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""), unix.Mount("proc", "/proc", "proc", 0, ""), unix.Mount("/dev/null", "/proc/keys", "", unix.MS_BIND, ""))
+	}
+	return nil
+}
