@@ -48,6 +48,9 @@ type Options struct {
 	OnContext func(*Context)
 	// OnStatus is called at each change of the status. It must not call the client.
 	OnStatus func(Status)
+	// OnFault is called with each fault of a session, also with one that comes so early that the CLI
+	// forgets it again when it has connected. It must not call the client.
+	OnFault func(error)
 	// Transport replaces the network in tests. The default never uses a proxy, as the CLI does not for its editor.
 	Transport http.RoundTripper
 	// Log gets what the CLI would write to its debug log; nil discards it.
@@ -246,6 +249,16 @@ func (c *Client) setStatus(state State, details string) {
 // lost is what any fault of a session does, for good: nothing but a new Connect brings the state back.
 func (c *Client) lost(err error) {
 	c.setStatus(Disconnected, msgLost+"\n"+err.Error())
+}
+
+// faulted tells of a fault, and is disconnected by it when the session stands.
+func (c *Client) faulted(err error, standing bool) {
+	if c.opts.OnFault != nil {
+		c.opts.OnFault(err)
+	}
+	if standing {
+		c.lost(err)
+	}
 }
 
 // ended: the other side closed the session.

@@ -113,9 +113,7 @@ func (s *httpSession) fault(err error) {
 	s.mu.Lock()
 	standing := s.standing
 	s.mu.Unlock()
-	if standing {
-		s.owner.lost(err)
-	}
+	s.owner.faulted(err, standing)
 }
 
 // spawn runs f in a goroutine that close awaits, or not at all after that.

@@ -126,9 +126,7 @@ func (s *stdioSession) stands() bool {
 }
 
 func (s *stdioSession) fault(err error) {
-	if s.stands() {
-		s.owner.lost(err)
-	}
+	s.owner.faulted(err, s.stands())
 }
 
 func (s *stdioSession) close() {

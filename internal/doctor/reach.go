@@ -82,7 +82,13 @@ func (x *examination) try(ctx context.Context, way client.Way, more bool) bool {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	heard := make(chan *client.Context, 8)
-	c := client.New(x.w, &client.Options{OnContext: func(ide *client.Context) {
+	faults := make(chan error, 1)
+	c := client.New(x.w, &client.Options{OnFault: func(err error) {
+		select {
+		case faults <- err:
+		default:
+		}
+	}, OnContext: func(ide *client.Context) {
 		select {
 		case heard <- ide:
 		default:
@@ -98,17 +104,20 @@ func (x *examination) try(ctx context.Context, way client.Way, more bool) bool {
 		x.r.Says = "Connected to " + x.r.choice.IDE.DisplayName
 	}
 	x.tools(c)
+	f := Finding{ID: "context", Level: Fault, Why: "the model would not know what you look at", Mend: "restart the companion; pollux conform says what it does wrong"}
 	select {
 	case ide := <-heard:
-		x.ok("context", "the first context has come: "+describe(ide))
-	case <-time.After(firstContext):
-		f := Finding{ID: "context", Level: Fault, What: "no context has come within " + firstContext.String(),
-			Why: "the model would not know what you look at", Mend: "restart the companion; pollux conform says what it does wrong"}
-		if s := c.Status(); s.State != client.Connected {
-			f.What, f.Details = "the CLI would be disconnected at once", strings.Split(s.Details, "\n")
+		if ide != nil {
+			x.ok("context", "the first context has come: "+describe(ide))
+			return true
 		}
-		x.add(f)
+		f.What = "the CLI would be disconnected at once: " + c.Status().Details
+	case err := <-faults:
+		f.What = "the CLI would be disconnected at once: " + err.Error()
+	case <-time.After(firstContext):
+		f.What = "no context has come within " + firstContext.String()
 	}
+	x.add(f)
 	return true
 }
 
