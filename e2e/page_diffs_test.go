@@ -191,7 +191,7 @@ func TestNobodyLooks(t *testing.T) {
 	a.OpenDiff(b.path("a.txt"), "new\n")
 	d.proposal("a.txt")
 	d.rewrite("edited\n")
-	settle(d)
+	b.journal("edited")
 	d.Go("about:blank")
 	e := b.anotherDesk()
 	e.proposal("a.txt")
@@ -239,4 +239,53 @@ func TestPolicy(t *testing.T) {
 	d.proposal("b.txt")
 	d.Click(browser.ID("reject"))
 	expect(t, a, agent.Outcome{Method: rejected, FilePath: b.path("b.txt")})
+}
+
+// TestPolicyByPattern: a rule for the paths that fit a pattern decides what
+// is proposed for them, and nothing else (F-11).
+func TestPolicyByPattern(t *testing.T) {
+	b, _, d, a := newDesk(t, map[string]string{"a.txt": "old\n", "docs/b.md": "old\n", "docs/deep/c.md": "old\n"})
+	a.OpenDiff(b.path("docs/b.md"), "new\n")
+	d.proposal("docs/b.md")
+	d.Click(browser.ID("policy"))
+	d.Click(browser.ID("policy-accept-pattern"))
+	d.Wait(browser.ID("prompt-input"))
+	d.Press("Control+a")
+	d.Type(b.path("docs/**/*.md"))
+	d.Press("Enter")
+	expect(t, a, agent.Outcome{Method: accepted, FilePath: b.path("docs/b.md"), Content: "new\n"})
+	a.OpenDiff(b.path("docs/deep/c.md"), "new\n")
+	expect(t, a, agent.Outcome{Method: accepted, FilePath: b.path("docs/deep/c.md"), Content: "new\n"})
+	a.OpenDiff(b.path("a.txt"), "new\n")
+	d.proposal("a.txt")
+	d.Click(browser.ID("policy"))
+	d.Click(browser.ID("policy-accept-file"))
+	expect(t, a, agent.Outcome{Method: accepted, FilePath: b.path("a.txt"), Content: "new\n"})
+	d.noProposal()
+	d.WaitText(browser.ID("status-policy"), "2 rules")
+}
+
+// TestPolicyTerminal: proposals that are left to the terminal are refused
+// with a word of why, until the rule is taken back (F-11).
+func TestPolicyTerminal(t *testing.T) {
+	b, _, d, a := newDesk(t, map[string]string{"a.txt": "old\n", "b.txt": "old\n"})
+	a.OpenDiff(b.path("a.txt"), "new\n")
+	d.proposal("a.txt")
+	d.Click(browser.ID("policy"))
+	d.Click(browser.ID("policy-terminal-session"))
+	d.WaitText(browser.ID("status-policy"), "1 rule")
+	if why := a.Refused(b.path("b.txt"), "new\n"); !strings.Contains(why, "terminal") {
+		t.Errorf("the CLI is told %q", why)
+	}
+	d.proposal("a.txt") // it was on show before the rule, and stays decidable
+	d.Click(browser.ID("reject"))
+	expect(t, a, agent.Outcome{Method: rejected, FilePath: b.path("a.txt")})
+	d.noProposal()
+	d.Click(browser.ID("status-policy"))
+	d.Click(browser.ID("rule-remove"))
+	d.Click(browser.ID("rules-close"))
+	a.OpenDiff(b.path("b.txt"), "new\n")
+	d.proposal("b.txt")
+	d.Press("Control+Enter")
+	expect(t, a, agent.Outcome{Method: accepted, FilePath: b.path("b.txt"), Content: "new\n"})
 }

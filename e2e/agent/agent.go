@@ -95,6 +95,17 @@ func (a *Agent) OpenDiff(path, content string) {
 	}
 }
 
+// Refused proposes a text for a file, fails the test when that is shown, and
+// returns what the CLI is told instead.
+func (a *Agent) Refused(path, content string) string {
+	a.t.Helper()
+	answer := a.tool("openDiff", map[string]any{"filePath": path, "newContent": content})
+	if !answer.IsError {
+		a.t.Fatalf("openDiff %s was not refused", path)
+	}
+	return answer.text()
+}
+
 // CloseDiff takes a proposal back and returns the answer's text.
 func (a *Agent) CloseDiff(path string) string {
 	a.t.Helper()
