@@ -135,7 +135,7 @@ func (i *Installer) Install(editor string) (Report, error) {
 		if err != nil {
 			maps.Copy(now.Files, old.Files)
 			records[editor] = now // so that uninstall knows what there is
-			return report, errors.Join(fmt.Errorf("the plugin cannot be written: %w", err), i.save(records))
+			return report, errors.Join(fmt.Errorf("the plugin cannot be written: %w; make that folder yours and writable, then install again", err), i.save(records))
 		}
 	}
 	for _, path := range sortedKeys(old.Files) { // of an older version
