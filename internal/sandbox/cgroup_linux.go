@@ -39,8 +39,14 @@ func cgroupParent() string {
 	if own == "" || unix.Statfs("/sys/fs/cgroup", &fs) != nil || fs.Type != unix.CGROUP2_SUPER_MAGIC {
 		return ""
 	}
+	return delegated("/sys/fs/cgroup", own)
+}
+
+// delegated finds the nearest group above own, below the folder root, in which
+// this user may make groups.
+func delegated(root, own string) string {
 	for dir := filepath.Dir(own); ; dir = filepath.Dir(dir) {
-		path := filepath.Join("/sys/fs/cgroup", dir)
+		path := filepath.Join(root, dir)
 		active, err := os.ReadFile(filepath.Join(path, "cgroup.subtree_control"))
 		fields := strings.Fields(string(active))
 		if err == nil && slices.Contains(fields, "memory") && slices.Contains(fields, "pids") && unix.Access(path, unix.W_OK) == nil && unix.Access(filepath.Join(path, "cgroup.procs"), unix.W_OK) == nil {
@@ -108,11 +114,16 @@ func (g *leaf) exceeded() bool {
 	return false
 }
 
-// remove takes the group away. Its processes are dead, and the kernel may
-// need a moment to notice.
+// remove takes the group away, and what is left in it. Its processes are dead
+// already, but for orphans of the reduced sandbox; the kernel may need a
+// moment to notice.
 func (g *leaf) remove() {
 	if g == nil {
 		return
+	}
+	if f, err := os.OpenFile(filepath.Join(g.dir, "cgroup.kill"), os.O_WRONLY, 0); err == nil { // since Linux 5.14
+		_, _ = f.WriteString("1") // what it would end is ended elsewhere too
+		f.Close()
 	}
 	for range 50 {
 		if err := unix.Rmdir(g.dir); err != unix.EBUSY {

@@ -4,7 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -48,6 +52,100 @@ func TestLeaf(t *testing.T) {
 	none.remove()
 	if none.exceeded() {
 		t.Error("no group is exceeded")
+	}
+}
+
+// TestDelegated: the nearest group above this process's own that counts memory
+// and processes and lets this user make groups.
+func TestDelegated(t *testing.T) {
+	root := t.TempDir()
+	for dir, active := range map[string]string{"": "cpu memory pids", "user.slice": "memory pids", "user.slice/user-1.slice/user@1.service": "cpu memory pids", "user.slice/user-1.slice/user@1.service/app.slice": "cpu", "user.slice/user-1.slice/user@1.service/app.slice/x.scope": "memory pids"} {
+		path := filepath.Join(root, dir)
+		if err := errors.Join(os.MkdirAll(path, 0o700), os.WriteFile(filepath.Join(path, "cgroup.subtree_control"), []byte(active+"\n"), 0o600), os.WriteFile(filepath.Join(path, "cgroup.procs"), nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for own, want := range map[string]string{
+		"/user.slice/user-1.slice/user@1.service/app.slice/x.scope": "/user.slice/user-1.slice/user@1.service", // app.slice counts no memory
+		"/user.slice/user-1.slice/session-2.scope":                  "/user.slice",
+		"/init.scope": "",
+	} {
+		if got := delegated(root, own); got != filepath.Join(root, want) {
+			t.Errorf("%s: %q, want %q", own, got, filepath.Join(root, want))
+		}
+	}
+	if err := os.WriteFile(filepath.Join(root, "cgroup.subtree_control"), []byte("hugetlb\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := delegated(root, "/init.scope"); got != "" {
+		t.Errorf("without controllers: %q", got)
+	}
+}
+
+// TestGroupThatIsNone: a group that cannot be used is done without, and
+// leaves nothing.
+func TestGroupThatIsNone(t *testing.T) {
+	parent := t.TempDir()
+	s := New(nil)
+	s.groups = func() string { return parent }
+	if r := runIn(t, s, Policy{}, Command{Args: []string{"echo", "ran"}}); string(r.Stdout) != "ran\n" {
+		t.Errorf("%+v", r)
+	}
+	if left, err := os.ReadDir(parent); err != nil || len(left) > 0 {
+		t.Errorf("left over: %v %v", left, err)
+	}
+}
+
+// TestLeafInTheKernel: where this user may make groups of version 2, a run's
+// first process is born in its own, what stays in it is ended with it, and it
+// is gone afterwards. What such a machine counts is TestGroup's to see.
+func TestLeafInTheKernel(t *testing.T) {
+	runIn(t, New(nil), Policy{}, Command{Args: []string{"true"}})
+	parent := ""
+	mounts, err := os.ReadFile("/proc/self/mounts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(mounts)) {
+		if f := strings.Fields(line); len(f) > 2 && f[2] == "cgroup2" {
+			if parent, err = os.MkdirTemp(f[1], "pollux-test-"); err == nil {
+				break
+			}
+		}
+	}
+	if parent == "" || err != nil {
+		t.Logf("this user may make no groups here (%v); the other tests stand in", err)
+		return
+	}
+	t.Cleanup(func() {
+		if err := os.Remove(parent); err != nil {
+			t.Error(err)
+		}
+	})
+	g, err := makeLeaf(parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stray := exec.Command("sleep", "1000")
+	stray.SysProcAttr = &syscall.SysProcAttr{}
+	if err := g.start(stray); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(g.dir, "cgroup.procs"))
+	if err != nil || strings.TrimSpace(string(data)) != strconv.Itoa(stray.Process.Pid) {
+		t.Errorf("the group holds %q, %v; not %d", data, err, stray.Process.Pid)
+	}
+	go func() { _ = stray.Wait() }()
+	g.remove()
+	if exists(g.dir) {
+		t.Error("the group is still there")
+	}
+	s := New(nil)
+	s.groups = func() string { return parent }
+	seen := runIn(t, s, Policy{}, Command{Args: []string{"cat", "/proc/self/cgroup"}})
+	t.Logf("a command sees its group as %q", seen.Stdout)
+	if left, _ := filepath.Glob(filepath.Join(parent, cgroupPrefix+"*")); len(left) > 0 {
+		t.Errorf("left over: %q", left)
 	}
 }
 

@@ -163,6 +163,9 @@ type Sandbox struct {
 	home string // absolute, canonical; "" when there is none
 	self string // this program's own file
 	tree tree   // what plans are made for
+	// groups names the control group in which runs make theirs, "" for none.
+	// For tests; nil looks for one.
+	groups func() string
 }
 
 // New makes a Sandbox.

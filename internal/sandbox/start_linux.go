@@ -85,7 +85,11 @@ func (s *Sandbox) stageFor(reduced bool, l Limits) (*stageProcess, error) {
 			st.begun()
 		}
 	}
-	if parent := cgroupParent(); parent != "" {
+	find := cgroupParent
+	if s.groups != nil {
+		find = s.groups
+	}
+	if parent := find(); parent != "" {
 		st, err := startStage(reduced, parent)
 		if err == nil {
 			if err = st.leaf.limit(l); err == nil {
