@@ -17,30 +17,43 @@ import (
 
 func (a *app) runCommand() *cobra.Command {
 	var f serveFlags
+	var review string
 	cmd := &cobra.Command{
 		Use:   "run [-- COMMAND ARGS…]",
 		Short: "Run gemini, or another command, with a companion around it",
 		Long: `Starts a companion for the current folder, runs a command in this terminal with
 the variables by which Gemini CLI finds exactly this companion, and stops with
-it. The terminal and the exit code are the command's own, and signals reach it.`,
+it. The terminal and the exit code are the command's own, and signals reach it.
+
+With --review proposals are reviewed in this terminal instead of in the browser:
+inside tmux in a pane beside the command, elsewhere on the command's own screen,
+which the reviewer takes when a proposal comes and gives back when none is left.
+There q puts off what waits, and Ctrl-] calls the reviewer at any time.`,
 		Example: `  pollux run                              runs gemini
   pollux run -- gemini --model gemini-3   with arguments
-  pollux run --no-open -- bash            a shell in which every gemini is connected`,
+  pollux run --no-open -- bash            a shell in which every gemini is connected
+  pollux run --review                     proposals come up in this terminal`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := a.options(&f, nil)
 			if err != nil {
 				return err
 			}
-			return a.run(cmd.Context(), o, &f, args)
+			if review, err = a.reviewMode(review); err != nil {
+				return err
+			}
+			f.noOpen = f.noOpen || review != reviewNot
+			return a.run(cmd.Context(), o, &f, args, review)
 		},
 	}
 	cmd.Flags().SetInterspersed(false) // the command's own flags are not ours
 	f.add(cmd)
+	cmd.Flags().StringVar(&review, "review", reviewNot, "review proposals in this terminal: auto, `split` (tmux) or screen")
+	cmd.Flags().Lookup("review").NoOptDefVal = reviewAuto
 	return cmd
 }
 
 // run starts a companion and the command, in that order, and waits for the command.
-func (a *app) run(ctx context.Context, o companion.Options, f *serveFlags, args []string) error {
+func (a *app) run(ctx context.Context, o companion.Options, f *serveFlags, args []string, review string) error {
 	if len(args) == 0 {
 		args = []string{"gemini"}
 	}
@@ -68,11 +81,36 @@ func (a *app) run(ctx context.Context, o companion.Options, f *serveFlags, args 
 	for _, v := range vars {
 		child.Env = append(child.Env, v.Name+"="+v.Value) // the last one counts
 	}
-	if err := child.Start(); err != nil {
-		return fmt.Errorf("%q cannot be started: %w", args[0], cause(err))
+	stop, err := a.startChild(ctx, c, child, review)
+	if err != nil {
+		return err
 	}
+	defer stop()
 	defer a.openPage(ctx, c, f)()
 	return a.await(c, child, sigs)
+}
+
+// startChild starts run's command, and the reviewer beside it or behind it. What it returns is called after
+// the command's end.
+func (a *app) startChild(ctx context.Context, c *companion.Companion, child *exec.Cmd, review string) (stop func(), err error) {
+	if review == reviewScreen {
+		s, err := a.startShared(ctx, c, child)
+		if err != nil {
+			return nil, err
+		}
+		return s.close, nil
+	}
+	stop = func() {}
+	if review == reviewSplit {
+		if stop, err = a.splitReview(ctx, c.Info().Roots[0]); err != nil {
+			return nil, err
+		}
+	}
+	if err := child.Start(); err != nil {
+		stop()
+		return nil, fmt.Errorf("%q cannot be started: %w", child.Args[0], cause(err))
+	}
+	return stop, nil
 }
 
 // await passes signals to the command until it ends. A companion that fails

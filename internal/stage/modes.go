@@ -1,0 +1,168 @@
+package stage
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxSequence bounds an escape sequence that is remembered, in bytes; longer ones pass unread.
+const maxSequence = 64
+
+// restored are the private modes of a terminal that a program sets and that
+// another one on the same terminal changes: cursor keys, cursor, mouse, focus, paste, the alternate screen.
+func restored(mode int) bool {
+	switch mode {
+	case 1, 25, 9, 1000, 1002, 1003, 1004, 1005, 1006, 1015, 1016, 2004, altScreen:
+		return true
+	}
+	return false
+}
+
+const (
+	altScreen    = 1049
+	synchronized = 2026
+)
+
+// Modes follow what a program writes to a terminal, to know in which modes it
+// has put it, and whether it is in the middle of something. The zero value is a terminal as it starts.
+type Modes struct {
+	state    parseState
+	sequence []byte
+	set      map[int]bool
+}
+
+type parseState int
+
+const (
+	ground   parseState = iota
+	escape              // after ESC
+	control             // in CSI
+	text                // in OSC, DCS, APC, PM, SOS: up to ST or BEL
+	textEnds            // there, after ESC
+)
+
+// Write reads what the program wrote. It never fails.
+func (m *Modes) Write(p []byte) (int, error) {
+	for _, b := range p {
+		m.byte(b)
+	}
+	return len(p), nil
+}
+
+func (m *Modes) byte(b byte) {
+	switch m.state {
+	case ground:
+		if b == 0x1b {
+			m.state = escape
+		}
+	case escape:
+		m.escaped(b)
+	case control:
+		switch {
+		case b >= 0x40 && b <= 0x7e:
+			m.controlled(b)
+			m.state = ground
+		case b == 0x1b:
+			m.state = escape
+		case b == 0x18 || b == 0x1a:
+			m.state = ground
+		case len(m.sequence) <= maxSequence:
+			m.sequence = append(m.sequence, b)
+		}
+	case text:
+		switch b {
+		case 0x07, 0x18, 0x1a:
+			m.state = ground
+		case 0x1b:
+			m.state = textEnds
+		}
+	case textEnds:
+		m.state = ground
+		if b != '\\' {
+			m.escaped(b)
+		}
+	}
+}
+
+func (m *Modes) escaped(b byte) {
+	switch {
+	case b == '[':
+		m.state, m.sequence = control, m.sequence[:0]
+	case strings.IndexByte("]P_^X", b) >= 0:
+		m.state = text
+	case b == 0x1b, b >= 0x20 && b <= 0x2f: // still in it
+		m.state = escape
+	case b == 'c': // everything back to the start
+		m.state, m.set = ground, nil
+	default:
+		m.state = ground
+	}
+}
+
+// controlled takes a whole CSI sequence with its last byte.
+func (m *Modes) controlled(final byte) {
+	params, private := strings.CutPrefix(string(m.sequence), "?")
+	if !private || final != 'h' && final != 'l' || len(m.sequence) > maxSequence {
+		return
+	}
+	for word := range strings.SplitSeq(params, ";") {
+		mode, err := strconv.Atoi(word)
+		if err != nil {
+			continue
+		}
+		if mode == 47 || mode == 1047 {
+			mode = altScreen
+		}
+		if restored(mode) || mode == synchronized {
+			if m.set == nil {
+				m.set = map[int]bool{}
+			}
+			m.set[mode] = final == 'h'
+		}
+	}
+}
+
+// Quiet says that the program is in the middle of nothing: no half sequence, no picture that is being built.
+func (m *Modes) Quiet() bool { return m.state == ground && !m.set[synchronized] }
+
+// Alternate says that the program shows itself on the alternate screen.
+func (m *Modes) Alternate() bool { return m.set[altScreen] }
+
+// Clear is what puts the terminal into its modes at the start, the alternate screen excepted.
+func (m *Modes) Clear() string { return m.write(true) }
+
+// Restore is what puts the terminal into the program's modes again.
+func (m *Modes) Restore() string { return m.write(false) }
+
+func (m *Modes) write(atStart bool) string {
+	var b strings.Builder
+	modes := make([]int, 0, len(m.set))
+	for mode := range m.set {
+		modes = append(modes, mode)
+	}
+	slices.SortFunc(modes, func(a, b int) int { // the alternate screen first: others may belong to it
+		switch {
+		case a == altScreen:
+			return -1
+		case b == altScreen:
+			return 1
+		}
+		return a - b
+	})
+	for _, mode := range modes {
+		on := m.set[mode]
+		if atStart {
+			on = mode == 25 // only the cursor is there at the start
+		}
+		if mode == synchronized || atStart && mode == altScreen {
+			continue
+		}
+		final := byte('l')
+		if on {
+			final = 'h'
+		}
+		b.WriteString("\x1b[?" + strconv.Itoa(mode) + string(final))
+	}
+	return b.String()
+}
