@@ -15,7 +15,7 @@ func (s *Server) Open(path string, at *state.Position, takeFocus bool) error {
 	if p == nil {
 		return errNoPage
 	}
-	p.notify("open", struct {
+	p.Notify("open", struct {
 		Path      string          `json:"path"`
 		Position  *state.Position `json:"position,omitempty"`
 		TakeFocus bool            `json:"takeFocus"`
@@ -40,7 +40,7 @@ func (s *Server) Ask(ctx context.Context, q Question) (choice string, err error)
 	var out struct {
 		Choice *string `json:"choice"`
 	}
-	if err := p.call(ctx, "ask", map[string]any{"title": q.Title, "message": q.Message, "choices": q.Choices}, &out); err != nil {
+	if err := p.Call(ctx, "ask", map[string]any{"title": q.Title, "message": q.Message, "choices": q.Choices}, &out); err != nil {
 		return "", err
 	}
 	if out.Choice == nil || !slices.Contains(q.Choices, *out.Choice) {

@@ -59,7 +59,7 @@ func (s *Server) ShowNow(d *review.Diff) error {
 	}
 	note := map[string]any{"diff": infoOf(d)}
 	for _, p := range pages {
-		p.notify("diff/opened", note)
+		p.Notify("diff/opened", note)
 	}
 	return nil
 }
@@ -114,7 +114,7 @@ func (p *page) flush(ctx context.Context, id string) *string {
 	var out struct {
 		Text *string `json:"text"`
 	}
-	if p.call(ctx, "diff/flush", idParams{id}, &out) != nil {
+	if p.Call(ctx, "diff/flush", idParams{id}, &out) != nil {
 		return nil
 	}
 	return out.Text
@@ -134,12 +134,12 @@ func (s *Server) settleHello(p *page) {
 	pending := s.o.Registry.Pending()
 	for _, d := range promised {
 		if !slices.Contains(pending, d) {
-			p.notify("diff/closed", map[string]string{"id": d.ID(), "outcome": "withdrawn", "owner": d.Label()})
+			p.Notify("diff/closed", map[string]string{"id": d.ID(), "outcome": "withdrawn", "owner": d.Label()})
 		}
 	}
 	for _, d := range pending {
 		if !slices.Contains(promised, d) {
-			p.notify("diff/opened", map[string]any{"diff": infoOf(d)})
+			p.Notify("diff/opened", map[string]any{"diff": infoOf(d)})
 		}
 	}
 }
@@ -258,11 +258,11 @@ func (s *Server) passOn(note diffNote, others []*page, own *page, crossed bool) 
 		return // cannot happen: strings and numbers
 	}
 	for _, other := range others {
-		other.notify("diff/text", json.RawMessage(raw))
+		other.Notify("diff/text", json.RawMessage(raw))
 	}
 	if crossed {
 		note.ClientID = ""
-		own.notify("diff/text", note)
+		own.Notify("diff/text", note)
 	}
 }
 

@@ -259,7 +259,7 @@ func (s *Server) changed(c workspace.Change) {
 		mine := slices.DeleteFunc(slices.Clone(c.Dirs), func(d string) bool { return !slices.Contains(p.dirs, d) })
 		s.mu.Unlock()
 		if len(mine) > 0 {
-			p.notify("tree/changed", map[string]any{"dirs": mine})
+			p.Notify("tree/changed", map[string]any{"dirs": mine})
 		}
 	}
 	s.files.Lock()
@@ -280,7 +280,7 @@ func (s *Server) tellVersions(paths []string, pages []*page) {
 			s.mu.Unlock()
 			if tell {
 				p.knows(path, version)
-				p.notify("file/changed", map[string]any{"path": path, "version": orNull(version)})
+				p.Notify("file/changed", map[string]any{"path": path, "version": orNull(version)})
 			}
 		}
 	}

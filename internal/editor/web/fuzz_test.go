@@ -3,12 +3,14 @@ package web
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/rpc"
 	"github.com/pollux-companion/pollux/internal/workspace"
 )
 
@@ -57,14 +59,15 @@ func FuzzMethods(f *testing.F) { // SPEC A-4, C-1
 		defer s.watch.Close()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		p := &page{s: s, known: map[string]string{}, diffs: map[string]bool{}, window: "w", greeted: true}
-		p.peer = peer{wire: &wire{ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1)}, handle: p.method, log: s.log}
+		wire := &wire{ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1)}
+		p := &page{Peer: rpc.NewPeer(wire, rpc.PeerOptions{}), wire: wire, s: s, known: map[string]string{}, diffs: map[string]bool{}, window: "w", greeted: true}
 		s.pages[p] = true
 
 		params = strings.NewReplacer("ROOT", root, "DIFF", d.ID()).Replace(params)
-		result, failed := p.do(message{Method: method, Params: json.RawMessage(params)})
-		if failed != nil && (failed.Message == "" || strings.HasPrefix(failed.Message, "pollux failed")) {
-			t.Errorf("%s %s: %+v", method, params, failed)
+		result, err := p.method(ctx, method, json.RawMessage(params))
+		var failed *rpc.Error
+		if err != nil && (!errors.As(err, &failed) || failed.Message == "") {
+			t.Errorf("%s %s: %+v", method, params, err)
 		}
 		if _, err := json.Marshal(result); err != nil {
 			t.Errorf("%s %s: %v", method, params, err)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/core/review"
+	"github.com/pollux-companion/pollux/internal/rpc"
 	"github.com/pollux-companion/pollux/internal/workspace"
 )
 
@@ -40,7 +41,7 @@ func on[P any](f func(context.Context, *page, P) (any, error)) handler {
 		var params P
 		if len(raw) > 0 {
 			if err := json.Unmarshal(raw, &params); err != nil {
-				return nil, failf(codeInvalidParams, "wrong parameters: %s", err)
+				return nil, rpc.Errorf(rpc.CodeInvalidParams, "wrong parameters: %s", err)
 			}
 		}
 		return f(ctx, p, params)
@@ -96,25 +97,25 @@ func handlers(name string) (h handler, ok bool) {
 }
 
 // invalid is the error of parameters that no honest page sends.
-func invalid(what string) error { return failf(codeInvalidParams, "%s", what) }
+func invalid(what string) error { return rpc.Errorf(rpc.CodeInvalidParams, "%s", what) }
 
 // wireError gives an error the code that the page reacts to. The message is
 // for a person.
-func wireError(err error) *rpcError {
-	var e *rpcError
+func wireError(err error) *rpc.Error {
+	var e *rpc.Error
 	if errors.As(err, &e) {
 		return e
 	}
 	var conflict *workspace.ConflictError
 	if errors.As(err, &conflict) {
-		return &rpcError{codeConflict, err.Error(), map[string]any{"version": orNull(conflict.Version)}}
+		return &rpc.Error{Code: codeConflict, Message: err.Error(), Data: map[string]any{"version": orNull(conflict.Version)}}
 	}
-	code := codeInternal
+	code := rpc.CodeInternal
 	for _, known := range []struct {
 		err  error
 		code int
 	}{
-		{workspace.ErrBadPath, codeInvalidParams},
+		{workspace.ErrBadPath, rpc.CodeInvalidParams},
 		{workspace.ErrOutside, codeOutside},
 		{workspace.ErrProtected, codeOutside},
 		{workspace.ErrBinary, codeBinary},
@@ -134,7 +135,7 @@ func wireError(err error) *rpcError {
 			break
 		}
 	}
-	return failf(code, "%s", err)
+	return rpc.Errorf(code, "%s", err)
 }
 
 // orNull is how a version that is not there goes over the wire.
@@ -260,7 +261,7 @@ func policySet(_ context.Context, p *page, rule review.Rule) (any, error) {
 	rules := map[string]any{"rules": p.s.ruleList()}
 	for _, other := range p.s.everyPage() {
 		if other != p {
-			other.notify("rules/changed", rules)
+			other.Notify("rules/changed", rules)
 		}
 	}
 	return rules, nil

@@ -11,7 +11,12 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/pollux-companion/pollux/internal/core/review"
+	"github.com/pollux-companion/pollux/internal/rpc"
 )
+
+// maxRunning is how many requests of one page run at once; further ones are
+// not read from its socket before one has ended.
+const maxRunning = 8
 
 // statusDenied is the close code by which a page learns that its token is not
 // good here and that it need not try again.
@@ -24,8 +29,9 @@ const statusDenied websocket.StatusCode = 4401
 // the pinger; those of at most maxRunning requests. All end with the
 // connection, and serveSocket, which reads, returns when they have.
 type page struct {
-	peer
+	*rpc.Peer
 	s    *Server
+	wire *wire
 	done chan struct{} // closed when the page has gone
 
 	// Guarded by s.mu:
@@ -65,8 +71,8 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
 		s.refuse(conn, websocket.StatusProtocolError, "subprotocol pollux.v1 expected")
 		return
 	}
-	p := &page{s: s, done: make(chan struct{}), known: map[string]string{}, diffs: map[string]bool{}}
-	p.peer = peer{wire: newWire(conn), handle: p.method, log: s.log, calls: map[string]chan message{}}
+	p := &page{s: s, wire: newWire(conn), done: make(chan struct{}), known: map[string]string{}, diffs: map[string]bool{}}
+	p.Peer = rpc.NewPeer(p.wire, rpc.PeerOptions{Handle: p.method, MaxAside: maxRunning, Log: s.log})
 	if !s.join(p) {
 		s.refuse(conn, websocket.StatusTryAgainLater, "too many pages")
 		return
@@ -102,7 +108,8 @@ func (p *page) serve() {
 	var others sync.WaitGroup
 	others.Go(p.wire.write)
 	others.Go(p.ping)
-	p.peer.run()
+	_ = p.Run(p.wire.ctx) // however it ends, it has ended
+	p.wire.cancel()
 	others.Wait()
 	p.s.leave(p)
 }
@@ -111,9 +118,15 @@ func (p *page) serve() {
 func (p *page) method(ctx context.Context, name string, params json.RawMessage) (any, error) {
 	h, ok := handlers(name)
 	if !ok {
-		return nil, failf(codeNoMethod, "unknown method %.100q", name)
+		return nil, rpc.Errorf(rpc.CodeNoMethod, "unknown method %.100q", name)
 	}
-	return h(ctx, p, params)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	result, err := h(ctx, p, params)
+	if err != nil {
+		return nil, wireError(err)
+	}
+	return result, nil
 }
 
 // ping finds out that a peer has died without a word.

@@ -195,7 +195,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	pages := slices.Collect(maps.Keys(s.pages))
 	s.mu.Unlock()
 	for _, p := range pages {
-		p.notify("bye", map[string]string{"reason": "pollux is stopping"})
+		p.Notify("bye", map[string]string{"reason": "pollux is stopping"})
 		p.wire.finish("pollux is stopping")
 	}
 	for _, p := range pages {
@@ -229,6 +229,6 @@ func (s *Server) everyPage() []*page {
 // broadcast notifies every page that has said hello.
 func (s *Server) broadcast(method string, params any) {
 	for _, p := range s.everyPage() {
-		p.notify(method, params)
+		p.Notify(method, params)
 	}
 }
