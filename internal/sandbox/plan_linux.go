@@ -102,6 +102,12 @@ func (s *Sandbox) layout(p Policy, c Command, prog *program) (*layout, error) {
 			return nil, err
 		}
 	}
+	for link, to := range prog.links {
+		// The way to the program, where it is not seen anyway.
+		if _, taken := l.mounts[link]; !taken && !l.visible(link) {
+			l.add(mount{Show: showLink, Source: to, Target: link})
+		}
+	}
 	if p.Write >= manifest.Home {
 		// A secret store that is not there yet would open a door when made.
 		l.protect(s.home, slices.Concat(protectedHome(), secretStores()))

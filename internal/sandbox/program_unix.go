@@ -109,6 +109,9 @@ func (p *program) addLinks(path string) (string, error) {
 // the folder that holds it with its libraries where that is known to be one.
 func belongings(real string) string {
 	bin := filepath.Dir(real)
+	if prefix, _, ok := strings.Cut(real, "/Cellar/"); ok && prefix != "" {
+		return prefix // Homebrew's packages lean on each other
+	}
 	for _, mark := range []string{"/versions/", "/installs/", "/toolchains/", "/opt/"} {
 		if strings.Contains(real, mark) && filepath.Base(bin) == "bin" {
 			return filepath.Dir(bin)
@@ -167,6 +170,9 @@ func (s *Sandbox) interpreter(ctx context.Context, p *program, path string, pyth
 		real, err := p.addLinks(dir)
 		if err != nil {
 			return err
+		}
+		if prefix, _, ok := strings.Cut(real, "/Cellar/"); ok && prefix != "" {
+			real = prefix
 		}
 		p.readOnly = append(p.readOnly, real)
 	}
