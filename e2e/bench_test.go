@@ -149,7 +149,7 @@ func (b *bench) read(name string) string {
 func (b *bench) holds(name, content string) {
 	b.t.Helper()
 	var last string
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(30 * time.Millisecond) {
+	for deadline := time.Now().Add(second(60)); time.Now().Before(deadline); time.Sleep(30 * time.Millisecond) {
 		data, err := os.ReadFile(b.path(name))
 		if last = string(data); err == nil && last == content {
 			return
@@ -211,8 +211,8 @@ func (b *bench) serve(args ...string) *companion {
 		if err := json.Unmarshal([]byte(text), c); err != nil {
 			b.t.Fatalf("pollux serve says %q: %v", text, err)
 		}
-	case <-time.After(15 * time.Second):
-		b.t.Fatal("pollux serve is not ready after 15 s")
+	case <-time.After(second(60)):
+		b.t.Fatal("pollux serve is not ready")
 	}
 	return c
 }
@@ -226,7 +226,7 @@ func (c *companion) end(sig syscall.Signal) time.Duration {
 	}
 	select {
 	case <-c.ended:
-	case <-time.After(30 * time.Second):
+	case <-time.After(second(60)):
 		c.b.t.Errorf("pollux does not end after signal %v", sig)
 		_ = c.cmd.Process.Kill()
 		<-c.ended
@@ -255,7 +255,7 @@ func (b *bench) log() string {
 // pollux runs the binary in the project and returns what it prints.
 func (b *bench) pollux(args ...string) string {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(b.t.Context(), second(60))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, shared.pollux, args...)
 	cmd.Dir, cmd.Env, cmd.Stderr = b.dir, b.home.Env(), os.Stderr
@@ -387,7 +387,7 @@ func (d *desk) noProposal() {
 func (d *desk) history() {
 	d.b.t.Helper()
 	d.Click(browser.ID("open-history"))
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(second(60)); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		if d.Has(browser.ID("history-item")) {
 			return
 		}

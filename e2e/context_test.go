@@ -29,7 +29,7 @@ func TestContextReachesTheModel(t *testing.T) {
 	if strings.Contains(status, "secret.txt") {
 		t.Errorf("a file of .geminiignore is named:\n%s", status)
 	}
-	s.Wait("2 open files", second(20))
+	s.Wait("2 open files", second(60))
 
 	ctx := s.Ask("tell me what I look at").Context()
 	if ctx == nil || ctx.ActiveFile == nil || ctx.ActiveFile.Path != b.path("one.txt") {
@@ -50,7 +50,9 @@ func TestContextReachesTheModel(t *testing.T) {
 
 	// A move within the file, with the selection dropped. A balloon is two UTF-16 units (C-4).
 	d.cursor(2, 3, 0)
-	settle(d)
+	b.told("the cursor", func(context string) bool {
+		return strings.Contains(context, `"cursor":{"line":2,"character":3}`) && !strings.Contains(context, "selectedText")
+	})
 	moved := s.Ask("the cursor moved").Context()
 	if moved == nil || moved.Changes == nil || moved.Changes.CursorMoved == nil ||
 		moved.Changes.CursorMoved.Cursor.Line != 2 || moved.Changes.CursorMoved.Cursor.Character != 3 {
@@ -66,7 +68,9 @@ func TestContextReachesTheModel(t *testing.T) {
 	d.cursor(1, 7, 0)
 	d.Click(d.tab("one.txt") + " " + browser.ID("tab-close"))
 	d.Gone(d.tab("one.txt"))
-	settle(d)
+	b.told("the closed file", func(context string) bool {
+		return !strings.Contains(context, b.path("one.txt")) && strings.Contains(context, `"cursor":{"line":1,"character":8}`)
+	})
 	last := s.Ask("other files").Context()
 	if last == nil || last.Changes == nil {
 		t.Fatalf("changes: %+v", last)

@@ -50,7 +50,7 @@ func TestDecisions(t *testing.T) {
 	b.step("reject", func() {
 		propose("now something unwanted", model.WriteFile("a.txt", "bad\n"), "a.txt")
 		d.Click(browser.ID("reject"))
-		s.Wait("Request cancelled", second(20))
+		s.Wait("Request cancelled", second(60))
 		d.noProposal()
 		if got := b.read("a.txt"); got != "one\n2\ndrei 🎈\n" {
 			t.Errorf("a rejected change was written: %q", got)
@@ -62,7 +62,7 @@ func TestDecisions(t *testing.T) {
 	b.step("accept in the terminal after edits in the page", func() {
 		from := propose("write a new file", model.WriteFile("sub/new.txt", "proposed\n"), "new.txt")
 		d.rewrite("edited in the page\n")
-		settle(d)
+		b.journal("edited in the page")
 		s.Keys("Enter") // "Allow once" is chosen
 		b.holds("sub/new.txt", "edited in the page\n")
 		if r := result(t, s, from); !strings.Contains(r.Response.Output, "edited in the page") {
@@ -82,7 +82,7 @@ func TestDecisions(t *testing.T) {
 	b.step("reject in the terminal", func() {
 		propose("and something else unwanted", model.WriteFile("b.txt", "gone\n"), "b.txt")
 		s.Keys("Escape")
-		s.Until("the refusal", second(20), func(screen string) bool {
+		s.Until("the refusal", second(60), func(screen string) bool {
 			return strings.Count(s.All(), "Request cancelled") >= 2
 		})
 		d.noProposal()
@@ -141,12 +141,11 @@ func TestTexts(t *testing.T) {
 		d.Press("Backspace")
 		d.WaitText(browser.ID("diff-notice"), "empt")
 		d.Press("Control+Enter")
-		settle(d)
 		if !d.Has(browser.ID("diff-new")) {
 			t.Error("the emptied proposal is gone")
 		}
 		d.Click(browser.ID("reject"))
-		s.Wait("Request cancelled", second(20))
+		s.Wait("Request cancelled", second(60))
 		if got := b.read("none.txt"); got != "still no newline" {
 			t.Errorf("the file holds %q", got)
 		}

@@ -34,7 +34,7 @@ func TestCrash(t *testing.T) {
 	s.Question()
 	d.proposal("a.txt")
 	d.rewrite("new and edited\n")
-	settle(d)
+	b.journal("new and edited")
 
 	d.Expect("WebSocket")
 	d.Expect("net::ERR_")
@@ -56,7 +56,7 @@ func TestCrash(t *testing.T) {
 	result(t, s, from)
 
 	d.open("b.txt")
-	settle(d)
+	b.told("the other file", func(context string) bool { return strings.Contains(context, b.path("b.txt")) })
 	order(t, connected(s), "b.txt (active)", "a.txt")
 	s.Ask("and once more", model.WriteFile("b.txt", "after the crash\n"))
 	d.proposal("b.txt")
@@ -86,7 +86,7 @@ func TestRestart(t *testing.T) {
 	if _, err := os.Stat(c.DiscoveryFile); !os.IsNotExist(err) {
 		t.Errorf("the discovery file is still there: %v", err)
 	}
-	s.Wait("Request cancelled", second(20))
+	s.Wait("Request cancelled", second(60))
 	if got := b.read("a.txt"); got != "old\n" {
 		t.Errorf("a proposal that nobody accepted was written: %q", got)
 	}
@@ -188,7 +188,7 @@ func TestRun(t *testing.T) {
 		"$GEMINI_CLI_IDE_SERVER_PORT" "$GEMINI_CLI_IDE_WORKSPACE_PATH" "$GEMINI_CLI_IDE_AUTH_TOKEN" "$GEMINI_CLI_IDE_PID" "$REMOTE_CONTAINERS" > env.json
 		exit 7`
 	tm := terminal.Start(t, terminal.Options{Dir: b.dir, Env: b.home.Env(), Args: []string{shared.pollux, "run", "--no-open", "--", "sh", "-c", script}})
-	if code := tm.Exit(second(30)); code != 7 {
+	if code := tm.Exit(second(60)); code != 7 {
 		t.Errorf("exit code %d, the command's was 7", code)
 	}
 	var env struct{ Port, Path, Token, PID, Container string }
@@ -219,7 +219,7 @@ func TestRun(t *testing.T) {
 	d.Expect("WebSocket")
 	s.Idle()
 	s.Command("/quit", "Agent powering down")
-	if code := s.Exit(second(20)); code != 0 {
+	if code := s.Exit(second(60)); code != 0 {
 		t.Errorf("exit code %d after /quit", code)
 	}
 	if files, _ := filepath.Glob(filepath.Join(b.home.Tmp, "gemini", "ide", "*.json")); len(files) > 0 {

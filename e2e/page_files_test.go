@@ -79,7 +79,7 @@ func TestEditing(t *testing.T) {
 	d.cursor(1, 8, 0)
 	d.Type(" draft")
 	d.Wait(d.tab("docs/guide.md") + ".dirty")
-	settle(d)
+	d.drafted("draft")
 	d.Go("about:blank")
 	d.Go(c.origin() + "/") // the tab has its token
 	d.online()
@@ -198,7 +198,7 @@ func TestUnknownPage(t *testing.T) {
 	d.cursor(1, 1, 0)
 	d.Type("draft ")
 	d.Wait(d.tab("a.txt") + ".dirty")
-	settle(d)
+	d.drafted("draft")
 	browser.Eval[bool](d.Page, `(sessionStorage.setItem("pollux.token", "another"), true)`)
 	d.Go("about:blank")
 	d.Go(c.origin() + "/")

@@ -1,6 +1,10 @@
 package e2e
 
 import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -8,11 +12,38 @@ import (
 
 func second(n int) time.Duration { return time.Duration(n) * time.Second }
 
-// settle waits out the page's throttle and the companion's debounce (C-2:
-// at most 200 ms late), for tests that ask the CLI what it knows.
-func settle(d *desk) {
+// told waits until the companion has told the CLIs a context that fits: JSON
+// as in ide/contextUpdate, in which paths stand as they are.
+func (b *bench) told(what string, fits func(context string) bool) {
+	b.t.Helper()
+	b.until("the CLIs are told "+what, func() bool { return fits(b.pollux("context", "--raw")) })
+}
+
+// journal waits until a text stands in what survives a kill -9 of the companion.
+func (b *bench) journal(text string) {
+	b.t.Helper()
+	b.until("the journal holds "+text, func() bool {
+		files, err := filepath.Glob(filepath.Join(b.home.Dir, ".local", "state", "pollux", "resume", "*.diffs", "*"))
+		return err == nil && slices.ContainsFunc(files, func(file string) bool {
+			data, err := os.ReadFile(file)
+			return err == nil && strings.Contains(string(data), text)
+		})
+	})
+}
+
+// drafted waits until the page has put a text away for its next life.
+func (d *desk) drafted(text string) {
 	d.b.t.Helper()
-	time.Sleep(400 * time.Millisecond)
+	d.Until("the draft is kept", `JSON.parse(sessionStorage.getItem("pollux.desk") ?? '{"drafts":[]}').drafts.some(d => d.text.includes(`+strconv.Quote(text)+`))`)
+}
+
+func (b *bench) until(what string, ok func() bool) {
+	b.t.Helper()
+	for deadline := time.Now().Add(second(60)); !ok(); time.Sleep(30 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			b.t.Fatalf("it never comes to this: %s", what)
+		}
+	}
 }
 
 // step names a part of a test that leads one session through many things.

@@ -19,6 +19,9 @@ import (
 	"time"
 )
 
+// patience is for what a loaded machine may take.
+const patience = 60 * time.Second
+
 // An Outcome is what the companion said of a diff.
 type Outcome struct {
 	// Method is "ide/diffAccepted" or "ide/diffRejected".
@@ -118,8 +121,8 @@ func (a *Agent) Outcome() Outcome {
 	select {
 	case o := <-a.outcomes:
 		return o
-	case <-time.After(20 * time.Second):
-		a.t.Fatal("no outcome within 20 s")
+	case <-time.After(patience):
+		a.t.Fatal("no outcome")
 		return Outcome{}
 	}
 }
@@ -137,7 +140,7 @@ func (a *Agent) Quiet() {
 // Context waits until the newest context fits and returns its files.
 func (a *Agent) Context(what string, fits func([]File) bool) []File {
 	a.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		a.mu.Lock()
 		files := a.files
 		a.mu.Unlock()
@@ -195,7 +198,7 @@ func (a *Agent) send(message any) []byte {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	r := a.request(ctx, http.MethodPost, data)
 	defer r.Body.Close()

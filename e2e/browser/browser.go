@@ -63,7 +63,7 @@ func (b *Browser) Stop() {
 }
 
 // timeout bounds every wait of a page on a busy machine.
-const timeout = 20 * time.Second
+const timeout = 60 * time.Second
 
 // A Page is one tab. It closes with its test, which fails if the tab's
 // console has seen an error that Expect has not announced.

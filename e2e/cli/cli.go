@@ -16,8 +16,14 @@ import (
 
 // Deadlines on a machine that is busy with other tests.
 const (
-	startTimeout = 90 * time.Second
-	waitTimeout  = 40 * time.Second
+	startTimeout = 150 * time.Second
+	waitTimeout  = 90 * time.Second
+)
+
+// What the CLI shows in an empty input box, and what it asks before a change.
+const (
+	empty    = "Type your message"
+	question = "Apply this change?"
 )
 
 // A Home is what a user's machine is to pollux and the CLI: home folder,
@@ -119,7 +125,7 @@ func Attach(t testing.TB, m *model.Server, tm *terminal.Terminal) *Session {
 // Ready waits for the CLI's prompt.
 func (s *Session) Ready() {
 	s.t.Helper()
-	s.Wait("Type your message", startTimeout)
+	s.Wait(empty, startTimeout)
 }
 
 // Command types a line that the CLI answers itself ("/ide status") and waits
@@ -183,7 +189,7 @@ func (s *Session) Ask(prompt string, turns ...model.Turn) *model.Request {
 func (s *Session) Idle() {
 	s.t.Helper()
 	s.Until("an end of the work", waitTimeout, func(screen string) bool {
-		return strings.Contains(screen, "Type your message") && !strings.Contains(screen, "esc to cancel")
+		return strings.Contains(screen, empty) && !strings.Contains(screen, "esc to cancel")
 	})
 }
 
@@ -206,8 +212,12 @@ func (s *Session) enter(line string, done func() bool) {
 	})
 }
 
-// typed says whether line stands in the CLI's input box.
+// typed says whether line stands in the CLI's input box: what was sent stands
+// above it, and an empty box says so.
 func typed(screen, line string) bool {
+	if strings.Contains(screen, empty) || strings.Contains(screen, question) {
+		return false
+	}
 	for l := range strings.Lines(screen) {
 		if l = strings.TrimSpace(l); strings.HasSuffix(strings.TrimRight(l, " │|"), line) && strings.ContainsAny(l, ">*!") {
 			return true
@@ -219,7 +229,7 @@ func typed(screen, line string) bool {
 // Question waits for the CLI's question about a proposed change.
 func (s *Session) Question() {
 	s.t.Helper()
-	s.Wait("Apply this change?", waitTimeout)
+	s.Wait(question, waitTimeout)
 }
 
 // Results waits for the request that brings the model the results of its calls.
