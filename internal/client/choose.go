@@ -50,6 +50,7 @@ type Candidate struct {
 	Config *Config
 	// Mismatch says why the workspace does not fit; nil when it does.
 	Mismatch error
+	checked  bool // the workspace was looked at
 }
 
 // Choose does what the CLI does with the discovery files of a world (SPEC K-1).
@@ -90,6 +91,7 @@ func (c *Choice) choose(w *World) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", cand.Name, err)
 		}
+		cand.checked = true
 		if cand.Mismatch == nil {
 			fits = append(fits, i)
 		}

@@ -153,7 +153,7 @@ func (c *Client) Join(ctx context.Context, way Way) error {
 }
 
 func (c *Client) join(ctx context.Context, way Way) error {
-	s, err := open(ctx, way, c)
+	s, err := open(ctx, way, c.opts.Version, c.opts.Transport, c)
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ const (
 type httpSession struct {
 	url, token string
 	client     *http.Client
-	owner      *Client
+	owner      owner
 	ctx        context.Context //nolint:containedctx // the life of the session
 	cancel     context.CancelFunc
 	streams    sync.WaitGroup
@@ -60,21 +60,30 @@ func direct() *http.Transport {
 	}
 }
 
-// open starts a session by one way.
-func open(ctx context.Context, way Way, owner *Client) (session, error) {
+// An owner hears what comes of a session.
+type owner interface {
+	// notified takes a notification; its error is a fault of the session.
+	notified(method string, params []byte) error
+	// faulted: something went wrong. Before the session stands the CLI forgets it again.
+	faulted(err error, standing bool)
+	// ended: the other side has closed the session.
+	ended()
+}
+
+// open starts a session by one way, under the name of a release.
+func open(ctx context.Context, way Way, version string, transport http.RoundTripper, o owner) (session, error) {
 	if way.Port == 0 {
-		return openStdio(ctx, way, owner)
+		return openStdio(ctx, way, version, o)
 	}
-	transport := owner.opts.Transport
 	if transport == nil {
 		transport = direct()
 	}
 	s := &httpSession{
-		url: way.String(), token: way.Token, owner: owner, retry: -1,
+		url: way.String(), token: way.Token, owner: o, retry: -1,
 		client: &http.Client{Transport: transport},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	if err := s.start(ctx, owner.opts.Version); err != nil {
+	if err := s.start(ctx, version); err != nil {
 		s.close()
 		return nil, err
 	}
@@ -219,6 +228,12 @@ func (s *httpSession) exchange(ctx context.Context, message []byte) error {
 	return s.answer(res)
 }
 
+// A MessageError is a fault of one message; the connection itself goes on.
+type MessageError struct{ Err error }
+
+func (e *MessageError) Error() string { return e.Err.Error() }
+func (e *MessageError) Unwrap() error { return e.Err }
+
 // A StatusError is an answer with a status that is none of success.
 type StatusError struct {
 	Status  int
@@ -275,7 +290,7 @@ func (s *httpSession) event(e sseEvent) {
 	}
 	m, err := parseMessage(e.data)
 	if err != nil {
-		s.fault(err)
+		s.fault(&MessageError{err})
 		return
 	}
 	s.take(m)
@@ -297,7 +312,7 @@ func take(m incoming, ready bool, b *book, notified func(string, []byte) error, 
 	switch m.kind {
 	case isResponse:
 		if err := b.answered(m); err != nil {
-			fault(err)
+			fault(&MessageError{err})
 		}
 	case isNotification:
 		if !ready {
@@ -308,7 +323,7 @@ func take(m incoming, ready bool, b *book, notified func(string, []byte) error, 
 			params = []byte("null") // which no notification of the editor's may have
 		}
 		if err := notified(m.method, params); err != nil {
-			fault(err)
+			fault(&MessageError{err})
 		}
 	case isRequest:
 		data, _ := encode(replyTo(m))

@@ -21,7 +21,7 @@ const stopWait = 2 * time.Second
 // A stdioSession is one MCP session with a program that was started for it.
 // Goroutines: one reads the program's output; close ends the program and awaits it.
 type stdioSession struct {
-	owner *Client
+	owner owner
 	cmd   *exec.Cmd
 	in    io.WriteCloser
 	done  chan struct{} // closed when the output has ended
@@ -32,12 +32,12 @@ type stdioSession struct {
 	closed bool
 }
 
-func openStdio(ctx context.Context, way Way, owner *Client) (session, error) {
+func openStdio(ctx context.Context, way Way, version string, o owner) (session, error) {
 	cmd := exec.Command(way.Command, way.Args...) //nolint:noctx // it outlives the call that starts it
 	cmd.Dir, cmd.Stderr = way.Dir, os.Stderr
 	cmd.Env = way.Env
 	if cmd.Env == nil {
-		cmd.Env = stdioEnv(owner.world)
+		cmd.Env = stdioEnv((*World)(nil).orHere())
 	}
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -50,9 +50,9 @@ func openStdio(ctx context.Context, way Way, owner *Client) (session, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	s := &stdioSession{owner: owner, cmd: cmd, in: in, done: make(chan struct{})}
+	s := &stdioSession{owner: o, cmd: cmd, in: in, done: make(chan struct{})}
 	go s.read(out)
-	if err := s.start(ctx, owner.opts.Version); err != nil {
+	if err := s.start(ctx, version); err != nil {
 		s.close()
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func (s *stdioSession) read(out io.Reader) {
 		}
 		m, err := parseMessage(line)
 		if err != nil {
-			s.fault(err)
+			s.fault(&MessageError{err})
 			continue
 		}
 		s.mu.Lock()

@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"errors"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pollux-companion/pollux/internal/client"
+	"github.com/pollux-companion/pollux/internal/relay"
+)
+
+func (a *app) relayCommand() *cobra.Command {
+	var temp string
+	cmd := &cobra.Command{
+		Use:   "relay",
+		Short: "Connect a CLI that started it to whatever editor serves its folder",
+		Long: `A CLI starts it as its companion and speaks to it over standard input and output.
+It finds the editor that serves the CLI's folder, passes everything on, and when
+the editor is restarted, finds it again and shows it the changes that are still
+undecided. The CLI stays connected all the time, and hears of nothing but what
+you really decided. While there is no editor, the CLI asks in the terminal.
+
+pollux setup --relay lets every Gemini CLI start it that finds no editor of its
+own; pollux setup --no-relay takes that back. It is not for a terminal.`,
+		Example: `  pollux setup --relay
+  GEMINI_CLI_IDE_SERVER_STDIO_COMMAND=pollux GEMINI_CLI_IDE_SERVER_STDIO_ARGS='["relay"]' gemini`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			w := &client.World{}
+			if temp != "" {
+				if !filepath.IsAbs(temp) {
+					return usageError{errors.New("--tmp must be an absolute path")}
+				}
+				w.Temp = filepath.Clean(temp)
+			}
+			return relay.Run(cmd.Context(), relay.Options{In: a.stdin, Out: a.stdout, World: w, Version: version(), Log: a.log})
+		},
+	}
+	cmd.Flags().StringVar(&temp, "tmp", "", "look for editors with this temp folder (`DIR`): a CLI does not pass its own on")
+	return cmd
+}

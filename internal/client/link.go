@@ -1,0 +1,105 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"sync"
+)
+
+// LinkOptions say what a Link tells.
+type LinkOptions struct {
+	// Notified is called with each notification, one after the other. It must return soon.
+	Notified func(method string, params json.RawMessage)
+	// Broken is called, perhaps more than once, when the connection has failed in a way that disconnects the CLI.
+	Broken func(error)
+	// Transport replaces the network in tests.
+	Transport http.RoundTripper
+}
+
+// A Link is one session with a companion whose messages are passed on as they
+// are, for who stands between a CLI and a companion. Its methods may be called
+// from any goroutine. Goroutines: those of its session, which Close awaits.
+type Link struct {
+	o LinkOptions
+	s session
+
+	mu    sync.Mutex // guards early
+	early error      // a fault before Dial has returned
+}
+
+// Dial opens a session by one way.
+func Dial(ctx context.Context, way Way, o LinkOptions) (*Link, error) {
+	l := &Link{o: o}
+	s, err := open(ctx, way, Version, o.Transport, l)
+	if err != nil {
+		return nil, err
+	}
+	l.s = s
+	l.mu.Lock()
+	early := l.early
+	l.mu.Unlock()
+	if early != nil {
+		s.close()
+		return nil, early
+	}
+	return l, nil
+}
+
+// Call sends a request and returns its result, for as long as ctx lasts. The error is a *RemoteError when the companion says so.
+func (l *Link) Call(ctx context.Context, method string, params any) (json.RawMessage, error) {
+	return l.s.request(ctx, method, params)
+}
+
+// Close drops the connection. The companion keeps the session for a while.
+func (l *Link) Close() { l.s.close() }
+
+// Leave deletes the session, which ends its diffs, and closes.
+func (l *Link) Leave(ctx context.Context) {
+	l.s.leave(ctx)
+	l.s.close()
+}
+
+func (l *Link) notified(method string, params []byte) error {
+	if l.o.Notified != nil {
+		l.o.Notified(method, params)
+	}
+	return nil
+}
+
+// faulted passes faults of single messages over: they are the CLI's to judge, if it gets them at all.
+func (l *Link) faulted(err error, standing bool) {
+	var one *MessageError
+	if errors.As(err, &one) {
+		return
+	}
+	if !standing {
+		l.mu.Lock()
+		l.early = err
+		l.mu.Unlock()
+		return
+	}
+	if l.o.Broken != nil {
+		l.o.Broken(err)
+	}
+}
+
+func (l *Link) ended() {
+	if l.o.Broken != nil {
+		l.o.Broken(ErrNotConnected)
+	}
+}
+
+// Way is the way to one candidate by its port, also one that is not taken; ok
+// is false when its workspace does not hold the folder or it names no port.
+func (c *Choice) Way(i int, w *World) (way Way, ok bool) {
+	cand := c.Candidates[i]
+	text, given := cand.Config.Port()
+	port := parsePort(text)
+	if cand.Config == nil || !cand.checked || cand.Mismatch != nil || !given || port == 0 {
+		return Way{}, false
+	}
+	token, _ := cand.Config.Token()
+	return Way{Host: w.orHere().Host(), Port: port, Token: token, From: cand.Name}, true
+}

@@ -1,0 +1,72 @@
+package relay
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
+	"github.com/pollux-companion/pollux/internal/safefile"
+)
+
+// An Installed is the relay's discovery file, as it is or would be.
+type Installed struct {
+	Path    string `json:"path"`
+	Changed bool   `json:"changed"` // something was done
+}
+
+// Install writes the discovery file with which every CLI of this user that
+// finds no editor of its own starts program as its relay (SPEC K-4). program is
+// absolute and stays where it is. With dryRun nothing is written.
+func Install(program string, dryRun bool) (Installed, error) {
+	if !filepath.IsAbs(program) {
+		return Installed{}, fmt.Errorf("the program %q of the relay is not an absolute path", program)
+	}
+	in := Installed{Path: filepath.Join(discovery.Dir(), discovery.RelayFile)}
+	temp := discovery.TempDir()
+	file := discovery.File{
+		Roots: []string{everything(temp)},
+		IDE:   &discovery.IDE{Name: "pollux", DisplayName: "Pollux"},
+		Stdio: &discovery.Stdio{Command: program, Args: []string{"relay", "--tmp", temp}},
+	}
+	want, err := file.Encode()
+	if err != nil {
+		return in, err
+	}
+	have, err := safefile.ReadPrivate(in.Path, 1<<20)
+	if err == nil && string(have) == string(want) {
+		return in, nil
+	}
+	in.Changed = true
+	if dryRun {
+		return in, nil
+	}
+	return in, discovery.NewPlace(discovery.Dir(), 1, 0).Put(&file)
+}
+
+// Remove removes the relay's discovery file, unless it is not a relay's. With dryRun nothing is removed.
+func Remove(dryRun bool) (Installed, error) {
+	in := Installed{Path: filepath.Join(discovery.Dir(), discovery.RelayFile)}
+	data, err := safefile.ReadPrivate(in.Path, 1<<20)
+	if errors.Is(err, fs.ErrNotExist) {
+		return in, nil
+	}
+	if err != nil {
+		return in, err
+	}
+	if f, err := discovery.Parse(data); err != nil || f.Stdio == nil {
+		return in, fmt.Errorf("%s is not a relay's file; look at it and remove it by hand", in.Path)
+	}
+	in.Changed = true
+	if dryRun {
+		return in, nil
+	}
+	return in, os.Remove(in.Path)
+}
+
+// everything is the folder that holds all others.
+func everything(temp string) string {
+	return filepath.VolumeName(temp) + string(filepath.Separator)
+}
