@@ -1,0 +1,137 @@
+package extensions
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pollux-companion/pollux/e2e/cli"
+	"github.com/pollux-companion/pollux/e2e/model"
+	"github.com/pollux-companion/pollux/internal/peers"
+)
+
+// bridged is a house whose CLI uses the example extension through the bridge.
+func bridged(t *testing.T) *house {
+	h := newHouse(t)
+	root, err := peers.Root()
+	must(t, err)
+	h.us("install", filepath.Join(root, "examples", "code-analyzer"), "--yes")
+	h.us("consent", "grant", "code-analyzer", "--yes")
+	h.us("bridge", "install")
+	write(t, filepath.Join(h.ws, "src", "index.js"), "var a = 1\n")
+	return h
+}
+
+// ask runs one prompt without a terminal against a scripted model.
+func (h *house) ask(m *model.Server, prompt string, turns ...model.Turn) {
+	h.t.Helper()
+	m.Script(prompt, turns...)
+	if _, all, code := h.run(append(h.gemini, "-p", prompt), "", cli.Variables(m)...); code != 0 {
+		h.t.Fatalf("gemini -p %q: exit code %d\n%s", prompt, code, all)
+	}
+}
+
+// call is a turn that calls one tool.
+func call(name string, args map[string]any) model.Turn {
+	return model.Turn{Calls: []model.Call{{Name: name, Args: args}}}
+}
+
+// everything is all that a request tells the model.
+func everything(t testing.TB, r *model.Request) string {
+	t.Helper()
+	data, err := json.Marshal(r.Body)
+	must(t, err)
+	return string(data)
+}
+
+// declared says whether a request declares a function.
+func declared(r *model.Request, name string) bool {
+	for _, tool := range r.Body.Tools {
+		if strings.Contains(string(tool), `"name":"`+name+`"`) {
+			return true
+		}
+	}
+	return false
+}
+
+// result waits for the result of the only call in a request.
+func result(t testing.TB, m *model.Server, from int, name string) string {
+	t.Helper()
+	r := m.Wait(t, from, 60*time.Second, func(r *model.Request) bool {
+		all := r.Results()
+		return len(all) > 0 && all[len(all)-1].Name == name
+	})
+	all := r.Results()
+	last := all[len(all)-1]
+	return last.Response.Output + last.Response.Error
+}
+
+// SPEC P-1, P-3, issue of gemini -p: the summary is in the first prompt, the documents and scripts are not; the tools
+// are there by the explicit opt-in only, run in the sandbox, and their results are in the next request.
+func TestHeadless(t *testing.T) {
+	h := bridged(t)
+	m := model.Start(t)
+	h.ask(m, "first")
+	first := m.Wait(t, 0, 10*time.Second, nil)
+	text := everything(t, first)
+	for _, want := range []string{"**code-analyzer**: An extension for analyzing and linting code files.", "mcp_pollux_lintFile(file: string)", "linter-rules"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the first prompt does not have %q", want)
+		}
+	}
+	for _, secret := range []string{"Lines over 120 characters are not seen", "import argparse"} {
+		if strings.Contains(text, secret) {
+			t.Errorf("the first prompt has %q", secret)
+		}
+	}
+	if declared(first, "mcp_pollux_lintFile") {
+		t.Error("a session without a terminal has the tools without anybody's leave")
+	}
+
+	h.us("bridge", "install", "--headless")
+	n := len(m.Requests())
+	h.ask(m, "second",
+		call("mcp_pollux_lintFile", map[string]any{"file": "src/index.js", "wait_for_previous": true}),
+		call("read_mcp_resource", map[string]any{"uri": "ext://code-analyzer/docs/linter-rules"}),
+		call("mcp_pollux_describe_extension", map[string]any{"name": "lintFile", "script": true}),
+		call("mcp_pollux_lintFile", map[string]any{"file": "/etc/shadow"}))
+	if r := m.Wait(t, n, 10*time.Second, nil); !declared(r, "mcp_pollux_lintFile") || !declared(r, "mcp_pollux_read_doc") {
+		t.Error("with the opt-in the tools are not declared")
+	}
+	if got := result(t, m, n, "mcp_pollux_lintFile"); !strings.Contains(got, `"rule": "no-var"`) {
+		t.Errorf("the tool's result: %s", got)
+	}
+	if got := result(t, m, n, "read_mcp_resource"); !strings.Contains(got, `<extension_doc name="linter-rules">`) || !strings.Contains(got, "Lines over 120 characters are not seen") {
+		t.Errorf("the document: %s", got)
+	}
+	if got := result(t, m, n, "mcp_pollux_describe_extension"); !strings.Contains(got, "The path to the file to lint.") || !strings.Contains(got, "import argparse") || !strings.Contains(got, "may contact") {
+		t.Errorf("the description: %s", got)
+	}
+	all := m.Requests()
+	last := all[len(all)-1].Results()
+	if got := last[len(last)-1].Response; !strings.Contains(got.Error+got.Output, "cannot lint /etc/shadow") {
+		t.Errorf("outside the workspace: %+v", got)
+	}
+
+	h.us("bridge", "install", "--no-headless")
+	n = len(m.Requests())
+	h.ask(m, "third")
+	if declared(m.Wait(t, n, 10*time.Second, nil), "mcp_pollux_lintFile") {
+		t.Error("the opt-in was taken back, and the tools are still there")
+	}
+	h.us("bridge", "remove")
+	if _, err := os.Stat(filepath.Join(h.home.Dir, ".gemini", "extensions", "pollux")); err == nil {
+		t.Error("the bridge is left")
+	}
+	if _, err := os.Stat(filepath.Join(h.home.Dir, ".gemini", "policies")); err == nil {
+		t.Error("the rule's folder is left")
+	}
+	n = len(m.Requests())
+	h.ask(m, "fourth")
+	if strings.Contains(everything(t, m.Wait(t, n, 10*time.Second, nil)), "code-analyzer") {
+		t.Error("without the bridge the model still knows")
+	}
+}
