@@ -15,6 +15,7 @@ import (
 type setupFlags struct {
 	only                  string
 	undo, dryRun, jsonOut bool
+	relay, noRelay        bool
 }
 
 // A setupPart is one of the things that setup sets up. do and undo change
@@ -52,6 +53,8 @@ it is still so.`,
 	}
 	cmd.Flags().StringVar(&f.only, "only", "", "set up this `PART` alone: "+strings.Join(setupNames(a.setupParts()), ", "))
 	cmd.Flags().BoolVar(&f.undo, "undo", false, "take back what setup changed")
+	cmd.Flags().BoolVar(&f.relay, "relay", false, "let a CLI that finds no editor of its own start pollux relay")
+	cmd.Flags().BoolVar(&f.noRelay, "no-relay", false, "take that back")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "only show what would be done")
 	cmd.Flags().BoolVar(&f.jsonOut, "json", false, "print JSON")
 	return cmd
@@ -59,7 +62,7 @@ it is still so.`,
 
 // setupParts are the parts in their order; undo goes the other way.
 func (a *app) setupParts() []setupPart {
-	return []setupPart{{"ide", a.setupIDE, a.undoIDE}, {"bridge", a.setupBridge, a.undoBridge}}
+	return []setupPart{{"ide", a.setupIDE, a.undoIDE}, {"bridge", a.setupBridge, a.undoBridge}, {"relay", a.setupRelay, a.undoRelay}}
 }
 
 func setupNames(parts []setupPart) (names []string) {
