@@ -61,13 +61,13 @@ func Start(t testing.TB, o Options) *Terminal {
 	return tm
 }
 
-// run gives tmux one command. Its failure is the caller's to see: a server
-// that is gone has an empty screen.
+// run gives tmux one command. A server that is gone has an empty screen.
 func (tm *Terminal) run(args ...string) string {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, tm.tmux, append([]string{"-S", tm.socket}, args...)...).Output()
 	if err != nil {
+		tm.t.Logf("tmux %q: %v", args, err) // for a failure that may come of it
 		return ""
 	}
 	return string(out)

@@ -13,7 +13,7 @@ func TestTerminal(t *testing.T) {
 	for range 5 {
 		tm := Start(t, Options{Dir: t.TempDir(), Env: []string{"PATH=" + os.Getenv("PATH"), "TERM=xterm", "GREETING=häl-lo"},
 			Args: []string{"sh", "-c", `echo "$GREETING"; read line; echo "got $line"; exit 7`}})
-		tm.Wait("häl-lo", 10*time.Second)
+		tm.Wait("häl-lo", time.Minute)
 		if tm.PID() == 0 {
 			t.Error("no process id")
 		}

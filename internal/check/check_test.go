@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -94,6 +95,24 @@ func TestBrokenPackagesFail(t *testing.T) {
 	code, out = play(false, `go: some trouble before any test`)
 	if code != 0 || !strings.Contains(out, "some trouble") {
 		t.Errorf("lines that are no JSON must be shown: exit %d:\n%s", code, out)
+	}
+}
+
+// TestBatches: whole programs come last, one package at a time.
+func TestBatches(t *testing.T) {
+	root, err := peers.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const module = "github.com/pollux-companion/pollux/"
+	for want, packages := range map[string][]string{
+		"[{[" + module + "internal/check] false} {[" + module + "e2e " + module + "e2e/terminal] true}]": {"./e2e", "./internal/check", "./e2e/terminal"},
+		"[{[" + module + "e2e/model] true}]": {"./e2e/model"},
+		"[{[./none ./e2e] false}]":           {"./none", "./e2e"},
+	} {
+		if got := fmt.Sprint(batches(t.Context(), config{packages: packages}, root)); got != want {
+			t.Errorf("%q: %s, want %s", packages, got, want)
+		}
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/peers"
@@ -67,9 +69,14 @@ func run(args []string, stdout, stderr io.Writer) int {
 	defer stop()
 	started := time.Now()
 	t := newTally(stdout)
-	if err := test(ctx, c, root, t, stderr); err != nil {
-		fmt.Fprintf(stderr, "check: go test could not be run: %v\n", err)
-		return 3
+	for _, b := range batches(ctx, c, root) {
+		if ctx.Err() != nil {
+			break // interrupted
+		}
+		if err := test(ctx, c, b, root, t, stderr); err != nil {
+			fmt.Fprintf(stderr, "check: go test could not be run: %v\n", err)
+			return 3
+		}
 	}
 	fmt.Fprintf(stdout, "\nin %s\n", time.Since(started).Round(100*time.Millisecond))
 	return t.finish(c.require)
@@ -87,17 +94,47 @@ func showPeers(w io.Writer, report []peers.Finding) {
 	fmt.Fprintln(w)
 }
 
+// A batch is what one go test runs.
+type batch struct {
+	packages []string
+	single   bool // one package after the other
+}
+
+// batches are what is to be tested: the tests of whole programs, below e2e,
+// come last and one package after the other, since each wants the machine for
+// itself. Names that go list does not know are left to go test to complain of.
+func batches(ctx context.Context, c config, root string) []batch {
+	list := exec.CommandContext(ctx, "go", append([]string{"list"}, c.packages...)...)
+	list.Dir = root
+	out, err := list.Output()
+	if err != nil {
+		return []batch{{packages: c.packages}}
+	}
+	var parts, whole []string
+	for name := range strings.FieldsSeq(string(out)) {
+		if strings.Contains(name+"/", "/e2e/") {
+			whole = append(whole, name)
+		} else {
+			parts = append(parts, name)
+		}
+	}
+	return slices.DeleteFunc([]batch{{packages: parts}, {packages: whole, single: true}}, func(b batch) bool { return len(b.packages) == 0 })
+}
+
 // test runs go test and feeds its events to t. Failing tests are no error:
 // t knows them.
-func test(ctx context.Context, c config, root string, t *tally, stderr io.Writer) error {
+func test(ctx context.Context, c config, b batch, root string, t *tally, stderr io.Writer) error {
 	args := []string{"test", "-json", "-timeout", c.timeout.String()}
+	if b.single {
+		args = append(args, "-p", "1")
+	}
 	if c.race {
 		args = append(args, "-race")
 	}
 	if c.short {
 		args = append(args, "-short")
 	}
-	cmd := exec.CommandContext(ctx, "go", append(args, c.packages...)...)
+	cmd := exec.CommandContext(ctx, "go", append(args, b.packages...)...)
 	cmd.Dir, cmd.Stderr = root, stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
