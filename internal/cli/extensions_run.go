@@ -16,6 +16,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/extension/audit"
 	"github.com/pollux-companion/pollux/internal/extension/consent"
+	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/runner"
 	"github.com/pollux-companion/pollux/internal/sandbox"
 )
@@ -315,8 +316,9 @@ func (a *app) askUser(ctx context.Context, q consent.Question) (consent.Answer, 
 	if err != nil {
 		return "", err
 	}
-	fmt.Fprintln(a.stderr, "pollux: asking you in the editor that this folder is served to")
-	return (&consent.Editor{Dirs: a.dirs.Run, Folder: folder}).Ask(ctx, q)
+	return (&consent.Editor{Dirs: a.dirs.Run, Folder: folder, Asking: func(editor string) {
+		fmt.Fprintf(a.stderr, "pollux: you are asked in your editor (%s) whether this may run\n", manifest.Printable(editor))
+	}}).Ask(ctx, q)
 }
 
 // terminalErr says that the user sees what is written to standard error.

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -120,15 +121,22 @@ func conforms(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 2 || neg {
 		ts.Fatalf("usage: conforms COMMAND FILE")
 	}
-	s, err := outputSchema(args[0])
+	command, lines := strings.CutSuffix(args[0], "-line") // one object a line
+	s, err := outputSchema(command)
 	ts.Check(err)
 	resolved, err := s.Resolve(nil)
 	ts.Check(err)
-	var v any
-	if err := json.Unmarshal([]byte(ts.ReadFile(args[1])), &v); err != nil {
-		ts.Fatalf("%s is no JSON: %v", args[1], err)
+	texts := []string{ts.ReadFile(args[1])}
+	if lines {
+		texts = strings.Split(strings.TrimSpace(texts[0]), "\n")
 	}
-	if err := resolved.Validate(v); err != nil {
-		ts.Fatalf("%s: %v", args[1], err)
+	for _, text := range texts {
+		var v any
+		if err := json.Unmarshal([]byte(text), &v); err != nil {
+			ts.Fatalf("%s is no JSON: %v", args[1], err)
+		}
+		if err := resolved.Validate(v); err != nil {
+			ts.Fatalf("%s: %v", args[1], err)
+		}
 	}
 }

@@ -67,6 +67,8 @@ func readLine(ctx context.Context, in io.Reader) (string, error) {
 type Editor struct {
 	Dirs   []string // the folders of sockets, as control.Find takes them
 	Folder string   // absolute and canonical
+	// Asking is told, when the question is about to be put, which editor it is put in; nil for nobody.
+	Asking func(editor string)
 }
 
 // Ask puts the question to the person in front of the editor. Without a
@@ -79,6 +81,9 @@ func (e *Editor) Ask(ctx context.Context, q Question) (Answer, error) {
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(ctx, editorWait)
 	defer cancel()
+	if e.Asking != nil {
+		e.Asking(c.Status.Editor)
+	}
 	var labels []string
 	for _, choice := range q.Choices() {
 		labels = append(labels, choice.Label)

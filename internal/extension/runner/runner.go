@@ -272,7 +272,7 @@ func (r *Runner) agree(ctx context.Context, p *plan) error {
 		return context.Cause(ctx)
 	}
 	if err != nil {
-		return p.refuse(fmt.Sprintf("%s (%v)", needed(p), err), err)
+		return p.refuse(fmt.Sprintf("%s\nWhy you were not asked: %v", needed(p), err), err)
 	}
 	return r.settle(ctx, p, answer)
 }
@@ -303,7 +303,7 @@ var errDenied = errors.New("refused for good")
 
 // needed says what would allow the run.
 func needed(p *plan) string {
-	return fmt.Sprintf("the user has not agreed that tools of %q may run; the user, not a model, allows it with: pollux extensions consent grant %s", p.x.Name, p.x.Name)
+	return fmt.Sprintf("tools of %q may not run yet: nobody has agreed to that. To allow them, type in a terminal of your own (not a model's): pollux extensions consent grant %s", p.x.Name, p.x.Name)
 }
 
 func (p *plan) refuse(text string, err error) error {
