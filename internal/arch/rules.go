@@ -119,7 +119,7 @@ func Logs(t *Tree) []string {
 // production code may import: also packages like net/http/httptest.
 func Workshop(dir string) bool {
 	return dir == "e2e" || strings.HasPrefix(dir, "e2e/") || strings.HasSuffix(path.Base(dir), "test") ||
-		slices.Contains([]string{"internal/peers", "internal/check", "internal/arch"}, dir)
+		slices.Contains([]string{"internal/peers", "internal/pace", "internal/check", "internal/arch"}, dir)
 }
 
 // Pure finds input and output in the waist. The clock is allowed:
