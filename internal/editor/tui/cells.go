@@ -88,7 +88,7 @@ func visible(cluster string, at int) []cell {
 			// of no width and no meaning but for emoji
 		case hidden(r):
 			cells = append(cells, markCell(fmt.Sprintf("‹%X›", r), at+i))
-		case unicode.In(r, unicode.Mn, unicode.Me) && last >= 0 && !cells[last].mark:
+		case unicode.In(r, unicode.Mn, unicode.Me) && last >= 0 && (marks > maxMarks || !cells[last].mark):
 			if marks++; marks <= maxMarks {
 				cells[last].text += cluster[i : i+size]
 			} else if marks == maxMarks+1 {

@@ -148,7 +148,7 @@ func (c *change) rows(o rowOptions) []row {
 
 // between lays out n lines that are the same, folded but for some after a hunk and before the next.
 func (c *change) between(rows []row, o rowOptions, old, new, n int, after, before bool) []row {
-	if n > 0 && new+n == len(c.new) && c.new[new+n-1] == "" {
+	if n > 0 && !before && c.new[new+n-1] == "" {
 		n-- // what is behind the last line feed is no line
 	}
 	head, tail := 0, 0

@@ -76,8 +76,11 @@ func (m *model) drawHead(f *frame) {
 	default:
 		right = append(right, fmt.Sprintf("%d CLIs", n))
 	}
-	if n := len(m.queue.Rules); n > 0 {
-		right = append(right, fmt.Sprintf("%d in force", n)+map[bool]string{true: " rule", false: " rules"}[n == 1])
+	switch n := len(m.queue.Rules); {
+	case n == 1:
+		right = append(right, "1 rule in force")
+	case n > 1:
+		right = append(right, fmt.Sprintf("%d rules in force", n))
 	}
 	f.add(paint(m.theme.bar(), between(left, strings.Join(right, " · ")+" ", f.w)))
 }
@@ -105,8 +108,7 @@ func wrap(text string, width int) []string {
 // drawQueue lists the proposals around the current one.
 func (m *model) drawQueue(f *frame) {
 	n := m.listed()
-	for i, d := range window(m.queue.Diffs, m.index(), n) {
-		_ = i
+	for _, d := range window(m.queue.Diffs, m.index(), n) {
 		mark, style := "  ", ansi.Style{}
 		if d.ID == m.current {
 			mark, style = "▸ ", m.theme.button()
@@ -199,11 +201,10 @@ func (m *model) keysShown() []button {
 	case len(m.queue.Diffs) == 0:
 		return []button{{"A", "policy"}, {"h", "history"}, {"?", "help"}, {"q", "quit"}}
 	}
-	keys := []button{{"a", "accept"}, {"r", "reject"}, {"x", "hunk"}, {"e", "edit"}, {"A", "policy"}, {"h", "history"}, {"?", "help"}, {"q", "quit"}}
-	if len(m.queue.Diffs) > 1 {
-		keys = append(keys[:4], append([]button{{"tab", "next"}}, keys[4:]...)...)
+	if len(m.queue.Diffs) > 1 { // what does not fit is left out at the end
+		return []button{{"a", "accept"}, {"r", "reject"}, {"x", "hunk"}, {"e", "edit"}, {"tab", "next"}, {"A", "policy"}, {"?", "help"}, {"q", "quit"}, {"h", "history"}}
 	}
-	return keys
+	return []button{{"a", "accept"}, {"r", "reject"}, {"x", "hunk"}, {"e", "edit"}, {"A", "policy"}, {"h", "history"}, {"?", "help"}, {"q", "quit"}}
 }
 
 // drawKeys draws the keys that matter now as buttons.

@@ -1,0 +1,312 @@
+package tui
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/core/review"
+)
+
+// decision is the only one that was made.
+func (b *bench) decision() control.Decision {
+	b.t.Helper()
+	if len(b.f.decided) != 1 {
+		b.t.Fatalf("%d decisions", len(b.f.decided))
+	}
+	return b.f.decided[0]
+}
+
+// SPEC F-6: accepted unedited is byte for byte what was proposed.
+func TestAccept(t *testing.T) {
+	const proposed = "\ufeffone\r\ntwo\nthree"
+	b := newBench(t, 80, 24)
+	b.propose("1", "/w/proj/a.txt", "one\r\n", proposed)
+	b.sync()
+	b.press("a")
+	if d := b.decision(); !d.Accept || d.ID != "1" || *d.Content != proposed {
+		t.Errorf("%+v %q", d, *d.Content)
+	}
+	b.end("1", "accepted")
+	b.wants("accepted a.txt")
+	b.wants("Nothing waits")
+}
+
+// Hunks: each can be left out; the companion is told at once, and what is accepted is what is shown, with the
+// line ends of the proposal.
+func TestHunks(t *testing.T) {
+	b := newBench(t, 80, 24)
+	b.propose("1", "/w/proj/a.txt", "a\r\nb\r\nc\r\nd\r\n", "A\r\nb\r\nC\r\nd\r\n")
+	b.sync()
+	b.press("n", "x")
+	if want := []string{"A\r\nb\r\nc\r\nd\r\n"}; !cmp.Equal(want, b.f.edits) {
+		t.Errorf("edits %q", b.f.edits)
+	}
+	b.wants("hunk 2/2 reverted")
+	b.wants("CRLF")
+	b.press("x", "X")
+	b.wants("hunk 2/2 reverted")
+	b.press("X", "x", "a")
+	if d := b.decision(); *d.Content != "A\r\nb\r\nc\r\nd\r\n" {
+		t.Errorf("accepted %q", *d.Content)
+	}
+}
+
+// A rejection that loses edits asks; yes and no are what they say.
+func TestReject(t *testing.T) {
+	b := newBench(t, 80, 24)
+	example(b)
+	b.press("x", "r")
+	b.wants("lose your edits?")
+	b.press("n")
+	if len(b.f.decided) > 0 {
+		t.Fatal("no means yes")
+	}
+	b.press("r", "q", "r", "y")
+	if d := b.decision(); d.Accept || d.Content != nil {
+		t.Errorf("%+v", d)
+	}
+	plain := newBench(t, 80, 24)
+	example(plain)
+	plain.press("r")
+	if d := plain.decision(); d.Accept {
+		t.Errorf("%+v", d)
+	}
+}
+
+// SPEC F-8: unsaved changes in an editor's buffer are pointed out before accepting.
+func TestUnsaved(t *testing.T) {
+	b := newBench(t, 80, 24)
+	b.propose("1", "/w/proj/a.txt", "a\n", "b\n").Unsaved = true
+	b.sync()
+	b.wants("unsaved in your editor")
+	b.press("a")
+	b.wants("has unsaved changes in your editor. Accept all the same?")
+	b.press("y")
+	b.decision()
+}
+
+// What is decided elsewhere disappears here, with a word about it, and takes its question along.
+func TestElsewhere(t *testing.T) {
+	b := newBench(t, 80, 24)
+	example(b)
+	b.propose("2", "/w/proj/b.txt", "old\n", "new\n")
+	b.sync()
+	b.press("x", "r")
+	b.end("1", "withdrawn")
+	b.wants("src/main.go was withdrawn elsewhere")
+	b.wants("b.txt")
+	if b.m.dialog != nil {
+		t.Error("the question stays")
+	}
+	// An edit made elsewhere is shown.
+	b.f.now["2"] = "new, edited on the page\n"
+	b.f.queue.Diffs[0].Version = 3
+	b.f.queue.Diffs[0].Edited = true
+	b.f.edits = append(b.f.edits, "", "") // the fake's version
+	b.sync()
+	b.wants("edited on the page")
+	b.press("a")
+	if d := b.decision(); *d.Content != "new, edited on the page\n" {
+		t.Errorf("%q", *d.Content)
+	}
+}
+
+// A key that was meant for the proposal before does not decide the one that has just come up.
+func TestStartled(t *testing.T) {
+	b := newBench(t, 80, 24)
+	example(b)
+	b.propose("2", "/w/proj/b.txt", "old\n", "new\n")
+	b.sync()
+	b.end("1", "accepted")
+	b.clock = b.clock.Add(-900 * time.Millisecond) // a tenth of a second after it came
+	b.perform(b.m.press("a", "a"))
+	if len(b.f.decided) > 0 {
+		t.Fatal("a proposal that nobody saw is accepted")
+	}
+	b.wants("only just come up")
+	b.press("a")
+	b.decision()
+	// Nor does a second press decide twice.
+	b.press("a", "r")
+	b.decision()
+}
+
+// What cannot be done is said, and the proposal stays.
+func TestRefused(t *testing.T) {
+	b := newBench(t, 80, 24)
+	example(b)
+	b.f.fail = errors.New("an emptied proposal cannot be accepted")
+	b.press("a")
+	b.wants("an emptied proposal cannot be accepted")
+	b.f.fail = nil
+	b.press("a")
+	b.decision()
+}
+
+// Edits that follow one another arrive in order, one at a time, the last one last.
+func TestOneEditAtATime(t *testing.T) {
+	b := newBench(t, 80, 24)
+	example(b)
+	first := b.m.pressDiff("x") // is on its way
+	if first == nil {
+		t.Fatal("nothing is sent")
+	}
+	b.m.hunk = 1
+	if cmd := b.m.pressDiff("x"); cmd != nil {
+		t.Error("a second edit is sent before the first has arrived")
+	}
+	b.f.queue.Diffs[0].Version = 1 // somebody tells of the first one meanwhile
+	b.sync()
+	b.perform(first)
+	if len(b.f.edits) != 2 || b.f.edits[1] != b.m.docs["1"].change.text() {
+		t.Errorf("%d edits", len(b.f.edits))
+	}
+	b.wants("hunk 2/3 reverted")
+}
+
+// SPEC F-11: rules for a session, a file, a pattern, everything; accept or leave to the terminal; and away again.
+func TestPolicy(t *testing.T) {
+	b := newBench(t, 80, 24)
+	example(b)
+	b.press("A", "enter")
+	b.press("A", "tab", "down", "enter")
+	b.press("A", "down", "down", "e", "ctrl+u", "/", "w", "/", "*", "backspace", "x", "enter", "enter")
+	b.press("A", "down", "down", "down", "enter")
+	want := []control.Rule{
+		{Mode: review.AcceptAll, Owner: "Gemini CLI #1"}, {Mode: review.Terminal, Pattern: "/w/proj/src/main.go"},
+		{Mode: review.AcceptAll, Pattern: "/w/x"}, {Mode: review.AcceptAll},
+	}
+	if diff := cmp.Diff(want, b.f.rules); diff != "" {
+		t.Error(diff)
+	}
+	b.f.queue.Rules = want[:1]
+	b.sync()
+	b.wants("1 rule in force")
+	b.press("A", "down", "down", "down", "down", "enter")
+	if got := b.f.rules[4]; got != (control.Rule{Mode: review.Ask, Owner: "Gemini CLI #1"}) {
+		t.Errorf("removed: %+v", got)
+	}
+}
+
+// SPEC F-12: an accepted change can be looked at and undone, a rejected one not.
+func TestHistory(t *testing.T) {
+	b := newBench(t, 80, 24)
+	history(b)
+	b.wants(`+     name := "moon"`)
+	b.press("u")
+	b.wants("the text back that it had before?")
+	b.press("n", "u", "y")
+	if !cmp.Equal(b.f.undone, []string{"1"}) {
+		t.Errorf("undone: %v", b.f.undone)
+	}
+	b.wants("src/main.go has its earlier text again")
+	b.press("down")
+	b.wants("+ lose")
+	b.press("u")
+	b.wants("nothing to undo")
+	// A fresh entry comes by itself, and what is looked at stays.
+	b.f.entries = append([]control.Entry{{ID: "9", Path: "/w/proj/fresh.txt", Owner: "Gemini CLI #1", At: b.clock, Outcome: "accepted"}}, b.f.entries...)
+	b.f.queue.Past++
+	b.sync()
+	b.wants("fresh.txt")
+	b.wants("▸ b.txt")
+	b.press("up", "up", "esc")
+	b.wants("Nothing waits")
+}
+
+// The companion goes and comes back: what it says then counts.
+func TestLost(t *testing.T) {
+	b := newBench(t, 80, 24)
+	example(b)
+	b.press("x", "r")
+	b.tell(lostMsg{errors.New("it is gone")})
+	b.wants("it is gone")
+	b.press("y", "a", "x", "A", "esc")
+	if len(b.f.decided) > 0 {
+		t.Error("decided without a companion")
+	}
+	b.tell(joinedMsg{b.f})
+	b.sync()
+	b.wants("src/main.go")
+	b.tell(fatalMsg{control.ErrFromAgent})
+	if !b.quit || b.m.fatal == nil {
+		t.Error("a model's shell may stay")
+	}
+}
+
+// As a guest on a command's screen it leaves when nothing waits.
+func TestUntilDone(t *testing.T) {
+	b := newBench(t, 80, 24)
+	b.m.o.UntilDone = true
+	example(b)
+	if b.quit {
+		t.Fatal("it leaves while something waits")
+	}
+	b.end("1", "accepted")
+	if !b.quit {
+		t.Error("it stays though nothing waits")
+	}
+}
+
+// $EDITOR: the text goes out as it is, comes back, and the last line's end is nobody's change.
+func TestEditor(t *testing.T) {
+	for _, tt := range []struct{ proposed, left, want string }{
+		{"new\n", "new and mine\n", "new and mine\n"},
+		{"new", "mine\n", "mine"},
+		{"a\r\nnew\r\n", "a\r\nmine\r\n", "a\r\nmine\r\n"},
+		{"a\r\nnew\r\n", "a\nmine\n", "a\r\nmine\r\n"},
+	} {
+		b := newBench(t, 80, 24)
+		b.propose("1", "/w/proj/a b'.go", "old\n", tt.proposed)
+		b.sync()
+		file, err := writePrivate("/w/proj/a b'.go", tt.proposed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info, _ := os.Stat(filepath.Dir(file)); info.Mode().Perm() != 0o700 || filepath.Base(file) != "a b'.go" {
+			t.Errorf("%s %v", file, info.Mode())
+		}
+		if err := os.WriteFile(file, []byte(tt.left), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		b.tell(editedMsg{id: "1", file: file, text: tt.proposed})
+		if len(b.f.edits) != 1 || b.f.edits[0] != tt.want {
+			t.Errorf("%q left as %q is sent as %q", tt.proposed, tt.left, b.f.edits)
+		}
+		if _, err := os.Stat(filepath.Dir(file)); err == nil {
+			t.Error("the text stays behind on disk")
+		}
+		b.press("a")
+		if d := b.decision(); *d.Content != tt.want {
+			t.Errorf("accepted %q", *d.Content)
+		}
+	}
+	b := newBench(t, 80, 24)
+	example(b)
+	for _, left := range []string{"\x00", "\xff"} {
+		file, _ := writePrivate("x", left)
+		b.tell(editedMsg{id: "1", file: file, text: "y"})
+		b.wants("not text in UTF-8")
+	}
+	b.m.o.Editor = ""
+	b.press("e")
+	b.wants("set EDITOR")
+}
+
+func TestSafeName(t *testing.T) {
+	for in, want := range map[string]string{
+		"a.go": "a.go", "-rf": "rf", "+cmd": "cmd", "a\x1bb\n.c": "a_b_.c", "..": "text", "a:b?c": "a_b_c",
+		strings.Repeat("x", 300) + ".go": "text.go",
+	} {
+		if got := safeName(in); got != want {
+			t.Errorf("%q becomes %q, want %q", in, got, want)
+		}
+	}
+}

@@ -1,0 +1,171 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/core/review"
+)
+
+// sizes are those at which the screens are kept.
+func sizes() map[string][2]int { return map[string][2]int{"80x24": {80, 24}, "160x50": {160, 50}} }
+
+// The screens, at either size.
+func TestScreens(t *testing.T) {
+	for name, size := range sizes() {
+		for what, show := range map[string]func(*bench){
+			"empty": func(b *bench) { b.sync() },
+			"diff":  func(b *bench) { example(b) },
+			"hunk":  func(b *bench) { example(b); b.press("n", "x") },
+			"all":   func(b *bench) { example(b); b.press("f") },
+			"help":  func(b *bench) { example(b); b.press("?") },
+			"policy": func(b *bench) {
+				example(b)
+				b.f.queue.Rules = []control.Rule{{Mode: review.AcceptAll, Pattern: "/w/proj/gen/**"}}
+				b.sync()
+				b.press("A", "down", "down", "e", "x")
+			},
+			"reject":  func(b *bench) { example(b); b.press("x", "r") },
+			"hostile": hostile,
+			"history": history,
+			"queue": func(b *bench) {
+				example(b)
+				b.propose("2", "/w/proj/docs/readme.md", "", "# New\n\ntext without an end")
+				b.propose("3", "/elsewhere/dos.txt", "one\r\ntwo\r\n", "one\r\n2\r\n").Unsaved = true
+				b.sync()
+				b.press("tab", "tab")
+			},
+			"newfile": func(b *bench) { b.propose("1", "/w/proj/docs/readme.md", "", "# New\n\ntext without an end"); b.sync() },
+			"lost": func(b *bench) {
+				example(b)
+				b.tell(lostMsg{fmt.Errorf("no companion serves this folder (%q), and none runs; start one with: pollux serve", "/w/proj")})
+			},
+		} {
+			t.Run(name+"/"+what, func(t *testing.T) {
+				b := newBench(t, size[0], size[1])
+				show(b)
+				b.golden(name + "/" + what)
+			})
+		}
+	}
+}
+
+func example(b *bench) {
+	b.propose("1", "/w/proj/src/main.go", exampleOld, exampleNew())
+	b.sync()
+}
+
+// hostile is a proposal that attacks the terminal, the eye and the layout.
+func hostile(b *bench) {
+	old := "plain\n\tindented\n世界 wide\nend"
+	b.propose("1", "/w/proj/\x1b]0;owned\x07evil\u202egnp.go", old, strings.Join([]string{
+		"plain \x1b[2J\x1b[31mred", "\tif admin { // \u202e } \u2066", "世界 wide 👩\u200d👧 e\u0301 \u200bzero",
+		strings.Repeat("long ", 60), "z" + strings.Repeat("\u0310", 30) + "algo", "bell\x07 and \u009b31m", "end\n",
+	}, "\n"))
+	b.f.queue.Diffs[0].Owner = "Gemini\x1b[5m CLI"
+	b.sync()
+}
+
+func history(b *bench) {
+	at := b.clock.Add(-time.Hour)
+	b.f.entries = []control.Entry{
+		{ID: "1", Path: "/w/proj/src/main.go", Owner: "Gemini CLI #1", At: at, Outcome: "accepted", Edited: true, Undoable: true},
+		{ID: "2", Path: "/w/proj/b.txt", Owner: "pollux diff #2", At: at.Add(-48 * time.Hour), Outcome: "rejected"},
+		{ID: "3", Path: "/w/proj/c.txt", Owner: "Gemini CLI #1", At: at.Add(-72 * time.Hour), Outcome: "accepted", Policy: true, Undoable: true},
+	}
+	b.f.texts["1"] = control.Texts{Old: exampleOld, New: "x", Final: exampleNew()}
+	b.f.texts["2"] = control.Texts{Old: "keep\n", New: "lose\n"}
+	b.sync()
+	b.press("h")
+}
+
+// No size is too small to be drawn, and none draws outside of it; nor does a terminal's code of a peer's get through.
+func TestEverySize(t *testing.T) {
+	for w := 1; w <= 200; w += 7 {
+		for _, h := range []int{1, 2, 3, 4, 5, 8, 24, 60} {
+			for what, show := range map[string]func(*bench){
+				"diff": example, "hostile": hostile, "history": history, "empty": func(b *bench) { b.sync() },
+				"policy": func(b *bench) { example(b); b.press("A") }, "help": func(b *bench) { example(b); b.press("?") },
+			} {
+				b := newBench(t, w, h)
+				show(b)
+				if s := b.screen(); strings.ContainsAny(s, "\x1b\x07\u202e\u009b") {
+					t.Fatalf("%s at %d×%d: a code gets through: %q", what, w, h, s)
+				}
+				b.press("G", "right", "right")
+				b.screen()
+			}
+		}
+	}
+}
+
+// A change of the size keeps the current hunk in view.
+func TestResize(t *testing.T) {
+	b := newBench(t, 160, 50)
+	example(b)
+	b.press("n", "n")
+	b.tell(tea.WindowSizeMsg{Width: 80, Height: 12})
+	b.wants(`"the end"`)
+	b.tell(tea.WindowSizeMsg{Width: 160, Height: 50})
+	b.wants("│")
+}
+
+// NO_COLOR: nothing but attributes is sent, and the words that changed can still be told.
+func TestNoColor(t *testing.T) {
+	for _, none := range []bool{false, true} {
+		b := newBench(t, 80, 24)
+		b.m.o.NoColor = none
+		b.tell(tea.BackgroundColorMsg{})
+		example(b)
+		s := b.m.frame().String()
+		if got := strings.Contains(s, ";2;") || strings.Contains(s, "38;") || strings.Contains(s, "48;"); got == none {
+			t.Errorf("NO_COLOR %v: colours %v", none, got)
+		}
+		if none && !strings.Contains(s, "\x1b[4;1m") && !strings.Contains(s, "\x1b[1;4m") {
+			t.Errorf("changed words are not marked: %q", s)
+		}
+	}
+}
+
+// What one key does stands in the last row, and a click there does the same; the wheel scrolls.
+func TestMouse(t *testing.T) {
+	b := newBench(t, 80, 24)
+	example(b)
+	b.propose("2", "/w/proj/b.txt", "old\n", "new\n")
+	b.sync()
+	b.click(5, 2) // the second of the list
+	if b.m.current != "2" {
+		t.Errorf("a click on a proposal does not choose it: %s", b.m.current)
+	}
+	b.click(5, 1)
+	b.press("n", "n")
+	found := false
+	for y, row := range strings.Split(b.screen(), "\n") {
+		if strings.Contains(row, "the end") {
+			found = true
+			b.click(20, y)
+			if b.m.hunk != 2 {
+				t.Errorf("a click into hunk 3 chooses %d", b.m.hunk+1)
+			}
+			b.click(0, y)
+		}
+	}
+	if len(b.f.edits) != 1 || !found {
+		t.Errorf("a click on the bar before a hunk does not take it out: %d edits", len(b.f.edits))
+	}
+	b.press("g")
+	b.tell(tea.MouseWheelMsg{Button: tea.MouseWheelDown})
+	if b.m.top == 0 {
+		t.Error("the wheel does not scroll")
+	}
+	keys := strings.Split(b.screen(), "\n")[23]
+	b.click(strings.Index(keys, "accept"), 23)
+	if len(b.f.decided) != 1 || !b.f.decided[0].Accept {
+		t.Errorf("a click on accept: %+v", b.f.decided)
+	}
+}
