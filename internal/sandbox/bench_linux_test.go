@@ -1,10 +1,16 @@
 package sandbox
 
 import (
+	"bufio"
+	"fmt"
+	"io"
 	"net/http"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,57 +18,131 @@ import (
 	"github.com/pollux-companion/pollux/internal/peers"
 )
 
+// A way is one manner of starting a program.
+type way struct {
+	name  string
+	ready func() // is waited for before the clock starts; nil for nothing
+	run   func()
+}
+
 // BenchmarkStart measures what a sandbox costs: the same programs plainly, in
-// ours with and without hosts, and in bubblewrap with the like mounts. The
-// ways take turns, so that what else the machine does meets all of them; each
-// reports its median.
+// ours (started for the run, and kept ready; with hosts and without), in ours
+// as a command, in bubblewrap with the like mounts, and in Anthropic's
+// sandbox-runtime where POLLUX_BENCH_SRT names the folder it is installed in.
+// The ways take turns, so that what else the machine does meets all of them;
+// each reports its median, and that as a multiple of bubblewrap's.
 func BenchmarkStart(b *testing.B) {
-	s := New(&Options{Cache: b.TempDir()})
 	bwrap := []string{peers.Need(b, peers.Bubblewrap), "--ro-bind", "/usr", "/usr", "--symlink", "usr/bin", "/bin", "--symlink", "usr/lib", "/lib", "--symlink", "usr/lib64", "/lib64",
 		"--ro-bind", "/etc/ld.so.cache", "/etc/ld.so.cache", "--ro-bind", "/etc/ssl", "/etc/ssl", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--unshare-all", "--die-with-parent", "--new-session"}
+	binary := filepath.Join(b.TempDir(), "pollux")
+	build := exec.Command("go", "build", "-o", binary, "../../cmd/pollux")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		b.Fatalf("%v %s", err, out)
+	}
 	for name, args := range map[string][]string{"true": {"/usr/bin/true"}, "python": {"/usr/bin/python3", "-I", "-c", "pass"}} {
 		b.Run(name, func(b *testing.B) {
 			need(b, args[0])
-			plain := func() {
-				if err := exec.Command(args[0], args[1:]...).Run(); err != nil {
-					b.Fatal(err)
+			program := func(prefix ...string) func() {
+				all := append(prefix, args...)
+				return func() {
+					if out, err := exec.Command(all[0], all[1:]...).CombinedOutput(); err != nil {
+						b.Fatalf("%v %s", err, out)
+					}
 				}
 			}
-			other := func() {
-				if out, err := exec.Command(bwrap[0], append(slices.Clone(bwrap[1:]), args...)...).CombinedOutput(); err != nil {
-					b.Fatalf("%v %s", err, out)
-				}
-			}
-			ours := func(p Policy) func() {
+			ours := func(s *Sandbox, p Policy) func() {
 				return func() {
 					if r := runIn(b, s, p, Command{Args: args}); r.Code != 0 {
 						b.Fatalf("%+v", r)
 					}
 				}
 			}
-			compare(b, map[string]func(){"plain": plain, "bwrap": other, "pollux": ours(Policy{}), "pollux+host": ours(Policy{Hosts: hosts(b, "example.com")}), "pollux+home": ours(Policy{Read: manifest.Home})})
+			pool := newPool(b)
+			fresh, ready := New(&Options{Cache: b.TempDir()}), New(&Options{Cache: b.TempDir(), Pool: pool})
+			host, await := Policy{Hosts: hosts(b, "example.com")}, func() { pool.wait(b) }
+			ways := []way{
+				{"plain", nil, program()}, {"bwrap", nil, program(bwrap...)},
+				{"fresh", nil, ours(fresh, Policy{})}, {"fresh+host", nil, ours(fresh, host)}, {"fresh+home", nil, ours(fresh, Policy{Read: manifest.Home})},
+				{"ready", await, ours(ready, Policy{})}, {"ready+host", await, ours(ready, host)},
+				{"command", nil, program(binary, "sandbox", "--")}, {"command+host", nil, program(binary, "sandbox", "--allow-host", "example.com", "--")},
+			}
+			compare(b, append(ways, srtWays(b, args)...))
 		})
 	}
 }
 
+// srtWays are sandbox-runtime in a running node and as a command.
+func srtWays(b *testing.B, args []string) []way {
+	dir := os.Getenv("POLLUX_BENCH_SRT")
+	if dir == "" {
+		return nil
+	}
+	module := filepath.Join(dir, "node_modules", "@anthropic-ai", "sandbox-runtime", "dist", "index.js")
+	var ways []way
+	for _, hosts := range []string{"none", "hosts"} {
+		cmd := exec.Command("node", "testdata/srt.mjs", module, hosts, strings.Join(args, " "))
+		cmd.Dir, _ = os.Getwd()
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			b.Fatal(err)
+		}
+		out, err := cmd.StdoutPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { in.Close(); _ = cmd.Wait() })
+		lines := bufio.NewReader(out)
+		ask := func(question, want string) {
+			_, _ = io.WriteString(in, question)
+			if line, err := lines.ReadString('\n'); err != nil || line != want {
+				b.Fatalf("sandbox-runtime: %q %v", line, err)
+			}
+		}
+		ask("", "ready\n")
+		ways = append(ways, way{"srt+" + hosts, nil, func() { ask("\n", "0\n") }})
+	}
+	return append(ways, way{"srt-command", nil, func() {
+		if out, err := exec.Command(filepath.Join(dir, "node_modules", ".bin", "srt"), args...).CombinedOutput(); err != nil {
+			b.Fatalf("%v %s", err, out)
+		}
+	}})
+}
+
 // compare times each way b.N times, in turns, and reports medians in ms.
-func compare(b *testing.B, ways map[string]func()) {
-	times := map[string][]time.Duration{}
+func compare(b *testing.B, ways []way) {
+	times := make([][]time.Duration, len(ways))
 	for b.Loop() {
-		for name, way := range ways {
+		for i, w := range ways {
+			if w.ready != nil {
+				w.ready()
+			}
 			begun := time.Now()
-			way()
-			times[name] = append(times[name], time.Since(begun))
+			w.run()
+			times[i] = append(times[i], time.Since(begun))
 		}
 	}
-	for name, all := range times {
-		slices.Sort(all)
-		b.ReportMetric(float64(all[len(all)/2].Microseconds())/1000, name+"-ms")
+	median := func(i int) float64 {
+		slices.Sort(times[i])
+		return float64(times[i][len(times[i])/2].Microseconds()) / 1000
 	}
+	for i, w := range ways {
+		b.ReportMetric(median(i), w.name+"-ms")
+		b.ReportMetric(median(i)/median(1), w.name+"/"+ways[1].name)
+	}
+	var table strings.Builder
+	for i, w := range ways {
+		fmt.Fprintf(&table, "%-14s median %7.2f ms, least %7.2f, %5.2f × bwrap, %+7.2f ms over plain\n", w.name, median(i), float64(times[i][0].Microseconds())/1000, median(i)/median(1), median(i)-median(0))
+	}
+	b.Log("\n" + table.String())
 }
 
 // BenchmarkEntrances measures both ways through the gate: a request, and what
-// a large download carries in a second.
+// a large download carries in a second; and the same from outside, for what
+// the network costs without.
 func BenchmarkEntrances(b *testing.B) {
 	w := newWeb(b)
 	curl := need(b, "curl")
@@ -72,22 +152,25 @@ func BenchmarkEntrances(b *testing.B) {
 			if entrance == "transparent" {
 				env = append(slices.Clone(env), "http_proxy=", "ALL_PROXY=", "all_proxy=")
 			}
-			for b.Loop() {
+			var speeds, seconds []float64
+			ask := func(format, url string) float64 {
 				r := runIn(b, w.s, Policy{Read: manifest.Workspace, Hosts: hosts(b, "example.com")},
-					Command{Args: []string{curl, "-sS", "-o", "/dev/null", "-w", "%{speed_download} %{http_code}", "http://example.com/big"}, Workspace: w.workspace, Env: env})
-				speed, err := strconv.ParseFloat(string(r.Stdout[:max(0, len(r.Stdout)-4)]), 64)
-				if r.Code != 0 || err != nil || string(r.Stdout[len(r.Stdout)-3:]) != strconv.Itoa(http.StatusOK) {
+					Command{Args: []string{curl, "-sS", "-o", "/dev/null", "-w", format + " %{http_code}", url}, Workspace: w.workspace, Env: env})
+				number, code, _ := strings.Cut(string(r.Stdout), " ")
+				value, err := strconv.ParseFloat(number, 64)
+				if r.Code != 0 || err != nil || code != strconv.Itoa(http.StatusOK) {
 					b.Fatalf("%+v %v", r, err)
 				}
-				b.ReportMetric(speed/mib, "MiB/s")
-				r = runIn(b, w.s, Policy{Read: manifest.Workspace, Hosts: hosts(b, "example.com")},
-					Command{Args: []string{curl, "-sS", "-o", "/dev/null", "-w", "%{time_total}", "http://example.com/"}, Workspace: w.workspace, Env: env})
-				seconds, err := strconv.ParseFloat(string(r.Stdout), 64)
-				if err != nil {
-					b.Fatal(err)
-				}
-				b.ReportMetric(seconds*1000, "ms/request")
+				return value
 			}
+			for b.Loop() {
+				speeds = append(speeds, ask("%{speed_download}", "http://example.com/big"))
+				seconds = append(seconds, ask("%{time_total}", "http://example.com/"))
+			}
+			slices.Sort(speeds)
+			slices.Sort(seconds)
+			b.ReportMetric(speeds[len(speeds)/2]/mib, "MiB/s")
+			b.ReportMetric(seconds[len(seconds)/2]*1000, "ms/request")
 		})
 	}
 }

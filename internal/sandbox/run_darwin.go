@@ -8,7 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
-
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -42,15 +42,17 @@ func (s *Sandbox) run(ctx context.Context, p Policy, c Command) (*Result, error)
 	if _, err := os.Stat(seatbeltProgram); err != nil {
 		return nil, &UnsupportedError{Feature: "Seatbelt", Cause: err.Error(), Fix: "use a macOS that has " + seatbeltProgram}
 	}
-	if len(c.Copies) > 0 {
-		return nil, &UnsupportedError{Feature: "files that exist inside alone", Cause: "Seatbelt shows the host's own files", Fix: "give the folder as ReadOnly"}
-	}
 	private, err := os.MkdirTemp("", "pollux-sandbox-")
 	if err != nil {
 		return nil, &SetupError{Phase: "start", Cause: err.Error()}
 	}
 	defer os.RemoveAll(private)
-	r := &run{s: s, p: p, c: c, private: canonical(private), result: &Result{Assurance: Full}}
+	private = canonical(private)
+	c, copies, err := putCopies(c, private)
+	if err != nil {
+		return nil, &SetupError{Phase: "mounts", Cause: err.Error()}
+	}
+	r := &run{s: s, p: p, c: c, private: private, result: &Result{Assurance: Full}}
 	prog, err := s.find(ctx, c.Args[0], or(c.Dir, or(c.Workspace, "/")))
 	if err != nil {
 		return nil, err
@@ -59,7 +61,13 @@ func (s *Sandbox) run(ctx context.Context, p Policy, c Command) (*Result, error)
 	if err != nil {
 		return nil, err
 	}
+	if len(p.Hosts) > 0 {
+		if err := s.checkNode(ctx, prog); err != nil {
+			return nil, err
+		}
+	}
 	b := seatbeltFor(p, s.home, workspace, r.private, append(prog.readOnly, c.ReadOnly...), s.o.Masked)
+	b.protected = append(b.protected, copies...)
 	if len(p.Hosts) > 0 {
 		g, port, err := openProxy(ctx, p, &s.o)
 		if err != nil {
@@ -72,6 +80,22 @@ func (s *Sandbox) run(ctx context.Context, p Policy, c Command) (*Result, error)
 	}
 	err = r.start(ctx, b, prog, workspace, c.Env)
 	return r.result, err
+}
+
+// checkNode refuses a Node that could not reach any host.
+func (s *Sandbox) checkNode(ctx context.Context, prog *program) error {
+	if !nodeName.MatchString(filepath.Base(prog.path)) {
+		return nil
+	}
+	out, err := s.ask(ctx, prog.path, prog.path, "-p", "process.versions.node")
+	if err != nil {
+		return err
+	}
+	version := strings.TrimSpace(string(out))
+	if honoursProxy(version) {
+		return nil
+	}
+	return &UnsupportedError{Feature: "a Node that goes through a proxy", Cause: fmt.Sprintf("%s is Node %s", prog.path, version), Fix: "use Node 22.21 or newer, or 24"}
 }
 
 // openProxy listens on loopback, where any program of this machine could

@@ -16,7 +16,9 @@ type seatbelt struct {
 	read, write []string // with everything below
 	files       []string // single files to read
 	secrets     []string // neither, with everything below
+	given       []string // read all the same, with everything below, where it lies in one of those
 	protected   []string // not written, moved or removed, with everything below
+	nested      string   // below it, protected names are not written at any depth; "" for none
 	proxy       int      // the one port of this machine that may be contacted; 0 for none
 }
 
@@ -49,7 +51,7 @@ func (b seatbelt) profile() (text string, parameters []string, err error) {
 			fmt.Fprintf(&w, "(%s (%s %s))\n", action, kind, param(p))
 		}
 	}
-	for _, p := range slices.Concat(b.read, b.write, b.files, b.secrets, b.protected) {
+	for _, p := range slices.Concat(b.read, b.write, b.files, b.secrets, b.given, b.protected, []string{or(b.nested, "/")}) {
 		if !path.IsAbs(p) || path.Clean(p) != p || strings.ContainsRune(p, 0) || len(p) > maxLiteral {
 			return "", nil, policyError("the path %q cannot stand in a profile", p)
 		}
@@ -62,7 +64,7 @@ func (b seatbelt) profile() (text string, parameters []string, err error) {
 (allow sysctl-read)
 (allow ipc-posix-sem)
 (allow mach-lookup (global-name "com.apple.system.opendirectoryd.libinfo") (global-name "com.apple.logd"))
-(allow file-read-metadata (literal "/"))
+(allow file-read-metadata (literal "/") (literal "/tmp") (literal "/var") (literal "/etc"))
 (allow file-write-data (literal "/dev/null") (literal "/dev/zero"))
 (allow file-read* file-write-data (subpath "/dev/fd"))
 `)
@@ -71,7 +73,17 @@ func (b seatbelt) profile() (text string, parameters []string, err error) {
 	rule("allow file-read* file-write*", "subpath", b.write)
 	rule("allow file-read-metadata", "literal", ancestors(slices.Concat(systemReads(), systemFiles(), b.read, b.write, b.files)))
 	rule("deny file-read* file-write*", "subpath", b.secrets)
+	rule("allow file-read*", "subpath", b.given)
 	rule("deny file-write*", "subpath", b.protected)
+	if b.nested != "" {
+		// Packages come with editors' settings; a repository in one is git's all the same.
+		fmt.Fprintf(&w, "(deny file-write* (require-all (subpath %s) (regex #\"/%s(/|$)\")))\n", param(b.nested), anyCase(".git"))
+		var names []string
+		for _, name := range protectedNames() {
+			names = append(names, anyCase(name))
+		}
+		fmt.Fprintf(&w, "(deny file-write* (require-all (subpath %s) (regex #\"/(%s)(/|$)\") (require-not (regex #\"/node_modules/\"))))\n", param(b.nested), strings.Join(names, "|"))
+	}
 	// A folder that could be moved would take what is denied in it along.
 	rule("deny file-write-unlink", "literal", ancestors(slices.Concat(b.secrets, b.protected)))
 	w.WriteString("(deny file-write-setugid)\n")
@@ -80,6 +92,31 @@ func (b seatbelt) profile() (text string, parameters []string, err error) {
 		w.WriteString("(allow mach-lookup (global-name \"com.apple.trustd.agent\"))\n")
 	}
 	return w.String(), parameters, nil
+}
+
+// anyCase is a regular expression for a protected name, however it is spelled:
+// the usual file systems of macOS take .GIT for .git.
+func anyCase(name string) string {
+	var w strings.Builder
+	for _, r := range name {
+		if upper := strings.ToUpper(string(r)); upper != string(r) {
+			w.WriteString("[" + string(r) + upper + "]")
+		} else {
+			w.WriteString("[" + string(r) + "]") // a dot is one
+		}
+	}
+	return w.String()
+}
+
+// honoursProxy says whether a Node of a version goes through the proxy that
+// its environment names; older ones know no other way out than the one that
+// Seatbelt forbids.
+func honoursProxy(version string) bool {
+	var major, minor int
+	if _, err := fmt.Sscanf(version, "%d.%d.", &major, &minor); err != nil {
+		return false
+	}
+	return major > 22 && major != 23 || major == 22 && minor >= 21
 }
 
 // ancestors lists the folders above paths, each once, without the root.
@@ -113,6 +150,7 @@ func seatbeltFor(p Policy, home, workspace, private string, readOnly, masked []s
 		for _, name := range protectedNames() {
 			b.protected = append(b.protected, path.Join(workspace, name))
 		}
+		b.nested = workspace
 	}
 	if p.Write >= manifest.Home && home != "" {
 		for _, name := range protectedHome() {
@@ -126,6 +164,11 @@ func seatbeltFor(p Policy, home, workspace, private string, readOnly, masked []s
 	if home != "" {
 		for _, name := range secretStores() {
 			b.secrets = append(b.secrets, path.Join(home, name))
+		}
+	}
+	for _, dir := range readOnly {
+		if slices.ContainsFunc(b.secrets, func(secret string) bool { return strings.HasPrefix(dir, secret+"/") }) {
+			b.given = append(b.given, dir)
 		}
 	}
 	if p.EffectiveRead() == manifest.Full {

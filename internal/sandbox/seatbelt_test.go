@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -21,7 +22,7 @@ func TestSeatbelt(t *testing.T) {
 	for _, read := range []manifest.Access{manifest.None, manifest.Workspace, manifest.Home, manifest.Full} {
 		for _, write := range []manifest.Access{manifest.None, manifest.Workspace, manifest.Home, manifest.Full} {
 			for _, proxy := range []int{0, 49152} {
-				b := seatbeltFor(Policy{Read: read, Write: write}, "/Users/u", `/Users/u/it's "odd" \ (deny) ü`+"\n", "/private/var/folders/x", []string{"/Users/u/.ext"}, nil)
+				b := seatbeltFor(Policy{Read: read, Write: write}, "/Users/u", `/Users/u/it's "odd" \ (deny) ü`+"\n", "/private/var/folders/x", []string{"/Users/u/.ext", "/Users/u/.gemini/extensions/x"}, nil)
 				b.proxy = proxy
 				text, parameters, err := b.profile()
 				if err != nil {
@@ -61,13 +62,24 @@ func golden(t *testing.T, name, got string) {
 func checkSeatbelt(t *testing.T, name, text string, parameters []string) {
 	t.Helper()
 	depth, denied := 0, false
+	// What was given lies in a secret store, and is read all the same.
+	given := slices.IndexFunc(parameters, func(v string) bool { return strings.HasSuffix(v, "=/Users/u/.gemini/extensions/x") })
+	again := ""
+	for i := given + 1; i < len(parameters); i++ { // the second of its kind
+		if strings.HasSuffix(parameters[i], "=/Users/u/.gemini/extensions/x") {
+			again = fmt.Sprintf("(allow file-read* (subpath (param \"P%d\")))\n", i)
+		}
+	}
+	if again == "" {
+		t.Errorf("%s: what was given cannot be read", name)
+	}
 	for line := range strings.Lines(text) {
 		depth += strings.Count(line, "(") - strings.Count(line, ")")
 		if depth != 0 {
 			t.Errorf("%s: not balanced: %s", name, line)
 		}
 		denied = denied || strings.HasPrefix(line, "(deny file")
-		if denied && strings.HasPrefix(line, "(allow file") {
+		if denied && strings.HasPrefix(line, "(allow file") && line != again {
 			t.Errorf("%s: allowed after a denial: %s", name, line)
 		}
 	}
@@ -91,6 +103,26 @@ func checkSeatbelt(t *testing.T, name, text string, parameters []string) {
 			if strings.HasPrefix(name, "none-none") && (dir == "/" || dir == "/Users/u") && strings.Contains(text, fmt.Sprintf(`(allow %s (subpath (param "P%d")))`, kind, i)) {
 				t.Errorf("%s: %q is outside of the policy", name, dir)
 			}
+		}
+	}
+}
+
+// TestNodeAndProxies: which versions of Node reach hosts on macOS.
+func TestNodeAndProxies(t *testing.T) {
+	for version, want := range map[string]bool{"20.20.2": false, "22.20.0": false, "22.21.0": true, "23.11.0": false, "24.0.0": true, "26.1.0": true, "": false, "x": false} {
+		if honoursProxy(version) != want {
+			t.Errorf("%q: %v", version, !want)
+		}
+	}
+}
+
+// TestAnyCase: protected names are recognised however they are spelled, and
+// nothing else is.
+func TestAnyCase(t *testing.T) {
+	all := regexp.MustCompile("/(" + anyCase(".git") + "|" + anyCase(".mcp.json") + ")(/|$)")
+	for path, want := range map[string]bool{"/w/.git": true, "/w/a/.GiT/hooks": true, "/w/xgit": false, "/w/.github": false, "/w/.gitignore": false, "/w/.MCP.JSON": true, "/w/.mcpxjson": false} {
+		if all.MatchString(path) != want {
+			t.Errorf("%s: %v", path, !want)
 		}
 	}
 }
