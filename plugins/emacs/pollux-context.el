@@ -42,6 +42,7 @@ It is called in a buffer that visits a file; nil stands for none."
   "The largest selection that is told, in UTF-16 units.")
 
 (defvar pollux--last nil "The context that was told last.")
+(defvar pollux--last-file nil "The last one with a file.")
 (defvar pollux--timer nil "The timer of the next context, nil when none is due.")
 (defvar pollux--files nil "The open files as URIs; t when they must be looked for.")
 (defvar pollux--roots nil "The folders that were told last.")
@@ -166,15 +167,15 @@ It is called in a buffer that visits a file; nil stands for none."
   "Return non-nil when the file from before stays the active one in BUFFER."
   (or (minibufferp buffer) (pollux--terminal-of-cli-p buffer)))
 
-(defun pollux--kept ()
-  "Return the last context, as far as its file is still open."
-  (let* ((uri (plist-get (plist-get pollux--last :textDocument) :uri))
+(defun pollux--kept (context)
+  "Return CONTEXT, as far as its file is still open."
+  (let* ((uri (plist-get (plist-get context :textDocument) :uri))
          (open (pollux--open-files))
          (still (or (not uri) (and (cl-find uri open :test #'equal)
                                    (file-regular-p (pollux--path uri))))))
-    (and pollux--last
+    (and context
          (if still
-             (plist-put (copy-sequence pollux--last) :openDocuments open)
+             (plist-put (copy-sequence context) :openDocuments open)
            (list :textDocument nil :openDocuments open)))))
 
 (defun pollux--context (&optional first)
@@ -190,7 +191,7 @@ in before: a companion that has just started knows of none."
             stays (pollux--stays-p buffer)))
     (let ((path (pollux--file buffer)))
       (cond
-       (stays (pollux--kept))
+       (stays (pollux--kept (if (minibufferp buffer) pollux--last pollux--last-file)))
        ((not path) (list :textDocument nil :openDocuments (pollux--open-files)))
        (t
         (with-current-buffer buffer
@@ -206,6 +207,8 @@ in before: a companion that has just started knows of none."
   (setq pollux--timer nil)
   (when pollux--ready
     (when-let ((context (pollux--context first)))
+      (when (plist-get context :textDocument)
+        (setq pollux--last-file context))
       (unless (equal context pollux--last)
         (setq pollux--last context)
         (pollux--notify "pollux/didChangeContext" context)))))

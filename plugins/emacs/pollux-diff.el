@@ -27,6 +27,8 @@
 (defvar ediff-keep-variants)
 (defvar ediff-make-buffers-readonly-at-startup)
 (defvar ediff-quit-hook)
+(defvar ediff-registry-buffer)
+(defvar ediff-session-registry)
 (defvar ediff-split-window-function)
 (defvar ediff-window-setup-function)
 
@@ -83,7 +85,7 @@ At once, when you pause (see `pollux-idle'), or never: then
   left right control             ; buffers, nil while it waits
   shape                          ; of the proposal, see `pollux--fill'
   tick                           ; of the right buffer when nobody had edited it
-  windows                        ; the window configuration before
+  windows                        ; the window configuration before, and the buffers shown before
   held                           ; it waits for `pollux-review'
   timer)                         ; of the next report of an edit
 
@@ -235,7 +237,7 @@ Only where every line ends in CR LF are they left out."
   "Show DIFF now, in Ediff."
   (require 'ediff)
   (pollux--note-terminals)
-  (setf (pollux--diff-windows diff) (current-window-configuration)
+  (setf (pollux--diff-windows diff) (pollux--windows)
         (pollux--diff-held diff) nil)
   (let ((left (pollux--side diff "before" (pollux--diff-old diff)))
         (right (pollux--side diff "proposal" (pollux--text diff))))
@@ -260,7 +262,7 @@ Only where every line ends in CR LF are they left out."
          (dolist (buffer (list (car left) (car right)))
            (with-current-buffer buffer (setq pollux--id nil))
            (kill-buffer buffer))
-         (set-window-configuration (pollux--diff-windows diff))
+         (pollux--restore (pollux--diff-windows diff))
          (signal (car err) (cdr err)))))
     (select-window (get-buffer-window (car right)))
     (run-hooks 'pollux-diff-hook)
@@ -287,33 +289,57 @@ Only where every line ends in CR LF are they left out."
         (setq pollux--at-output (and (markerp (process-mark process))
                                      (equal (marker-position (process-mark process)) (window-point window))))))))
 
+(defun pollux--windows ()
+  "Return the windows of this frame as they are, for `pollux--restore'."
+  (cons (current-window-configuration)
+        (mapcar (lambda (window)
+                  (list window (window-prev-buffers window) (window-next-buffers window)))
+                (window-list nil 'no-minibuffer))))
+
+(defun pollux--frame-of (windows)
+  "Return the frame of WINDOWS, nil when it has been closed."
+  (let ((frame (and windows (window-configuration-frame (car windows)))))
+    (and (frame-live-p frame) frame)))
+
 (defun pollux--restore (windows)
-  "Put WINDOWS, a window configuration, back.
+  "Put WINDOWS, as `pollux--windows' returned them, back.
 Terminals go on where their output has come to since."
-  (set-window-configuration windows)
-  (dolist (window (window-list (window-configuration-frame windows) 'no-minibuffer))
+  (set-window-configuration (car windows))
+  (pcase-dolist (`(,window ,before ,after) (cdr windows))
+    (when (window-live-p window)
+      (set-window-prev-buffers window (cl-remove-if-not #'buffer-live-p before :key #'car))
+      (set-window-next-buffers window (cl-remove-if-not #'buffer-live-p after))))
+  (dolist (window (window-list (pollux--frame-of windows) 'no-minibuffer))
     (let ((process (get-buffer-process (window-buffer window))))
       (when (and process (buffer-local-value 'pollux--at-output (window-buffer window)))
         (set-window-point window (process-mark process))))))
 
 (defun pollux--quit-ediff (control)
-  "End the Ediff session of CONTROL, without the user's own hooks for it."
+  "End the Ediff session of CONTROL, without the user's own hooks for it.
+Ediff itself gives up half-way when one of the sides has been killed."
   (when (buffer-live-p control)
-    (with-current-buffer control
-      (remove-hook 'kill-buffer-hook #'pollux--killed t)
-      (let ((inhibit-message t) (ediff-keep-variants t) (ediff-grab-mouse nil)
-            (ediff-cleanup-hook nil) (ediff-quit-hook '(ediff-cleanup-mess)))
-        (ignore-errors (ediff-really-quit nil))))))
+    (let ((rest (mapcar (lambda (variable) (buffer-local-value variable control))
+                        '(ediff-diff-buffer ediff-custom-diff-buffer ediff-fine-diff-buffer
+                          ediff-tmp-buffer ediff-error-buffer ediff-msg-buffer))))
+      (with-current-buffer control
+        (remove-hook 'kill-buffer-hook #'pollux--killed t)
+        (let ((inhibit-message t) (ediff-keep-variants t) (ediff-grab-mouse nil)
+              (ediff-cleanup-hook nil) (ediff-quit-hook '(ediff-cleanup-mess)))
+          (ignore-errors (ediff-really-quit nil))))
+      (dolist (buffer rest)
+        (when (buffer-live-p buffer) (kill-buffer buffer)))))
+  (setq ediff-session-registry (delq control ediff-session-registry))
+  (when (and (not ediff-session-registry) (buffer-live-p ediff-registry-buffer))
+    (kill-buffer ediff-registry-buffer)))
 
 (defun pollux--hide (diff)
   "Take the view of DIFF away and put the user back."
   (let* ((buffers (pollux--buffers diff))
          (before (pollux--diff-windows diff))
-         (frame (and before (window-configuration-frame before)))
-         (here (and (frame-live-p frame)
-                    (cl-some (lambda (buffer) (get-buffer-window buffer frame)) buffers)))
+         (frame (pollux--frame-of before))
+         (here (and frame (cl-some (lambda (buffer) (get-buffer-window buffer frame)) buffers)))
          (selected (selected-frame))
-         (now (current-window-configuration)))
+         (now (pollux--windows)))
     (pollux--quit-ediff (pollux--diff-control diff))
     (dolist (buffer buffers)
       (when (buffer-live-p buffer)
@@ -339,7 +365,7 @@ Terminals go on where their output has come to since."
   "Keep the diffs that FRAME shows when it is closed."
   (dolist (diff pollux--diffs)
     (when (and (pollux--visible-p diff)
-               (eq frame (window-configuration-frame (pollux--diff-windows diff))))
+               (eq frame (pollux--frame-of (pollux--diff-windows diff))))
       (pollux--put-back diff)
       (run-at-time 0 nil #'pollux--pump))))
 

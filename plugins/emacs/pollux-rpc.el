@@ -190,19 +190,21 @@ ENDED is called without arguments when it has ended, unless
 
 (defun pollux--disconnect ()
   "Stop the companion in good order, within a second."
-  (when (pollux--live-p)
-    (let ((process pollux--process) done)
+  (let ((process pollux--process) (end (+ (float-time) 1)))
+    (when (pollux--live-p)
       (ignore-errors
-        (pollux--call "shutdown" nil (lambda (_) (setq done t)) #'ignore)
-        (with-timeout (1 nil)
-          (while (not (or done (not (process-live-p process))))
-            (accept-process-output process 0.05)))
-        (pollux--notify "exit" nil))
+        (pollux--call "shutdown" nil (lambda (_) (pollux--notify "exit" nil)) #'ignore)
+        (while (and (process-live-p process) (< (float-time) end))
+          (accept-process-output nil 0.02)))
       (setq pollux--process nil)
-      (with-timeout (1 (delete-process process))
-        (while (process-live-p process)
-          (accept-process-output process 0.01)))))
-  (setq pollux--process nil pollux--ready nil))
+      (delete-process process))
+    (setq pollux--process nil pollux--ready nil)))
+
+(defun pollux--hang-up ()
+  "Let the companion know that Emacs ends; it does the rest by itself.
+This may run within a signal's handler, where nothing must be waited for."
+  (when (pollux--live-p)
+    (ignore-errors (process-send-eof pollux--process))))
 
 (provide 'pollux-rpc)
 ;;; pollux-rpc.el ends here

@@ -310,7 +310,7 @@ With a prefix argument ANOTHER, start one more.  See `pollux-terminal'."
     (buffer-list-update-hook . pollux--forget-files)
     (delete-frame-functions . pollux--frame-goes)
     (after-delete-frame-functions . pollux--touch)
-    (kill-emacs-hook . pollux--stop))
+    (kill-emacs-hook . pollux--hang-up))
   "What the mode listens to.")
 
 (defvar pollux--idle-timer nil "The timer that looks at files which others may have removed.")
