@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/pollux-companion/pollux/e2e/agent"
+	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/editor/web/webtest"
 )
 
@@ -130,4 +132,24 @@ func TestRunAsksInTheEditor(t *testing.T) {
 		t.Errorf("exit code %d, asked %q\n%s", code, questions(), out)
 	}
 	page.Leave()
+}
+
+// TestConsentFromAgent: whatever descends from a CLI that is connected is a
+// model's shell, also where it hides its mark; it can answer nothing (SPEC §11.1).
+func TestConsentFromAgent(t *testing.T) {
+	w := toolWorld(t)
+	l := w.serve()
+	agent.Connect(t, l.DiscoveryFile) // this process is a CLI now, and starts the commands
+	eventually(t, "the companion knows the CLI's process", func() bool {
+		return control.InAgent(t.Context(), []string{filepath.Join(w.root, "r", "pollux")})
+	})
+	for _, args := range [][]string{{"consent", "grant", "x", "--yes"}, {"consent", "revoke", "--all"}, {"run", "x", "t", "--yes"}, {"run", "x", "t", "--unsafe-no-sandbox"}} {
+		out, err := w.command(append([]string{"ext"}, args...)...).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "agent's shell") {
+			t.Errorf("%q: %v %s", args, err, out)
+		}
+	}
+	if out, code := dialogue(t, w, []string{"ext", "run", "x", "t"}); code != exitNo || strings.Contains(out, "not now") || !strings.Contains(out, "no editor page is open") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
 }
