@@ -160,6 +160,7 @@ export interface Incoming {
   "tree/changed": { dirs: string[] };
   "sessions/changed": { sessions: Session[] };
   "rules/changed": { rules: Rule[] };
+  "history/changed": Empty;
   "roots/changed": { roots: Root[] };
   open: { path: string; position?: Position; takeFocus: boolean };
   bye: { reason: string };

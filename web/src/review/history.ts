@@ -29,6 +29,9 @@ export class HistoryPanel {
       h("div", { class: "history-side" }, h("div", { class: "side-head" }, h("h2", { text: "History" }), refresh), this.list),
       h("div", { class: "history-main" }, this.head, this.labels, this.body),
     );
+    connection.on("history/changed", () => {
+      if (element.checkVisibility()) void this.refresh();
+    });
     new ResizeObserver(() => this.fit()).observe(this.body);
     bindDiffKeys(this.body, { next: () => this.view?.go(1), previous: () => this.view?.go(-1) });
   }
@@ -44,11 +47,14 @@ export class HistoryPanel {
   }
 
   private draw(entries: HistoryEntry[]): void {
+    const active = document.activeElement;
+    const focused = active instanceof HTMLElement && this.list.contains(active) ? active.dataset.id : undefined;
     if (entries.length === 0) {
       this.list.replaceChildren(h("li", { class: "empty", text: "No proposals yet." }));
     } else {
       this.list.replaceChildren(...entries.map((e) => this.line(e)));
     }
+    if (focused !== undefined) this.list.querySelector<HTMLElement>(`[data-id="${CSS.escape(focused)}"]`)?.focus();
     if (!this.view) this.head.replaceChildren(h("p", { class: "dim", text: entries.length > 0 ? "Choose a proposal to look at it again." : "Proposals and what became of them are kept here." }));
   }
 
