@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"golang.org/x/net/bpf"
@@ -27,8 +28,12 @@ func routeEverything() error {
 	if err := addRoute(fd, unix.AF_INET); err != nil {
 		return err
 	}
-	if err := addRoute(fd, unix.AF_INET6); err != nil && err != unix.EOPNOTSUPP && err != unix.EAFNOSUPPORT && err != unix.EACCES && err != unix.EINVAL {
-		return fmt.Errorf("version 6: %w", err) // otherwise the kernel has none, or it is switched off
+	switch err := addRoute(fd, unix.AF_INET6); {
+	case err == nil:
+	case errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.EAFNOSUPPORT), errors.Is(err, unix.EACCES), errors.Is(err, unix.EINVAL):
+		// The kernel has no version 6, or it is switched off.
+	default:
+		return fmt.Errorf("version 6: %w", err)
 	}
 	return nil
 }

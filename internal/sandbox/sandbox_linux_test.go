@@ -3,6 +3,9 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,6 +53,48 @@ func TestInterpretersStart(t *testing.T) {
 					t.Errorf("exit code %d\n%s%s", r.Code, r.Stdout, r.Stderr)
 				}
 			})
+		}
+	}
+}
+
+// TestRealWork: a small linter over a project, in each runtime and at each
+// level: it finds the project where it may read it, and nothing where it may
+// not (SPEC S-1, E-2, X-1).
+func TestRealWork(t *testing.T) {
+	s := New(&Options{Cache: t.TempDir()})
+	project, extension := t.TempDir(), t.TempDir()
+	for name, text := range map[string]string{
+		filepath.Join(project, "good.txt"):   "one\ntwo\n",
+		filepath.Join(project, "bad.txt"):    "one \ntwo\n",
+		filepath.Join(project, "sub", "bad"): "\tx\t\n",
+		filepath.Join(extension, "lint.py"): `import os, sys, json
+found = [[os.path.relpath(os.path.join(d, f), sys.argv[1]), n] for d, _, fs in os.walk(sys.argv[1]) for f in fs for n, l in enumerate(open(os.path.join(d, f)), 1) if l.rstrip("\n") != l.rstrip()]
+print(json.dumps(sorted(found), separators=(",", ":")))
+`,
+		filepath.Join(extension, "lint.js"): `const fs = require('fs'), path = require('path'), root = process.argv[2], found = []
+const walk = d => { for (const e of fs.readdirSync(d, {withFileTypes: true})) { const p = path.join(d, e.name); if (e.isDirectory()) walk(p); else fs.readFileSync(p, 'utf8').split('\n').forEach((l, i) => { if (l !== l.trimEnd()) found.push([path.relative(root, p), i + 1]) }) } }
+try { walk(root) } catch (e) { if (e.code !== 'ENOENT') throw e }
+console.log(JSON.stringify(found.sort()))
+`,
+		filepath.Join(extension, "lint.sh"): `cd "$1" 2>/dev/null || { echo '[]'; exit; }
+grep -rn "$(printf '[ \t]')\$" . | sed 's|^\./\([^:]*\):\([0-9]*\):.*|["\1",\2]|' | sort | paste -sd, | sed 's/.*/[&]/'
+`,
+	} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for script, runtime := range map[string]string{"lint.py": "python3", "lint.js": "node", "lint.sh": "sh"} {
+		need(t, runtime)
+		for _, level := range []manifest.Access{manifest.None, manifest.Workspace, manifest.Home, manifest.Full} {
+			want := `[["bad.txt",1],["sub/bad",1]]`
+			if level == manifest.None {
+				want = "[]"
+			}
+			r := runIn(t, s, Policy{Read: level}, Command{Args: []string{runtime, filepath.Join(extension, script), project}, Workspace: project, ReadOnly: []string{extension}})
+			if got := strings.TrimSpace(string(r.Stdout)); r.Code != 0 || got != want {
+				t.Errorf("%s at %v: %d %q, want %q %s", script, level, r.Code, got, want, r.Stderr)
+			}
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -51,7 +52,9 @@ func startStage(reduced bool, parent string) (*stageProcess, error) {
 // stageCommand prepares this program's second start. It is given the
 // command's streams later.
 func stageCommand(reduced bool, control *os.File) *exec.Cmd {
-	cmd := exec.Command("/proc/self/exe")
+	// No context: the process may wait for a run that is not known yet, and is
+	// ended by end.
+	cmd := exec.CommandContext(context.Background(), "/proc/self/exe")
 	cmd.Args = []string{stageName}
 	cmd.Env = []string{"GOMAXPROCS=2", "GOGC=off", "GOTRACEBACK=none", "GORACE=" + os.Getenv("GORACE")}
 	cmd.Dir = "/"
