@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -12,8 +13,11 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/text"
 )
 
-// errNoPage is why a diff cannot be shown.
+// errNoPage is why nothing can be shown.
 var errNoPage = errors.New("no editor page is open; run \"pollux page\" in a terminal and open the address that it prints")
+
+// errNoView is the same where there is another way out.
+var errNoView = fmt.Errorf("%w, or run \"pollux review\" and decide there", errNoPage)
 
 type diffInfo struct {
 	ID       string `json:"id"`
@@ -55,7 +59,7 @@ func (s *Server) ShowNow(d *review.Diff) error {
 	closed := s.closed
 	s.mu.Unlock()
 	if closed || absent {
-		return errNoPage
+		return errNoView
 	}
 	note := map[string]any{"diff": infoOf(d)}
 	for _, p := range pages {
