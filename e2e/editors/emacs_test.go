@@ -329,6 +329,9 @@ func emacsQuit(t *testing.T, f flavour) {
 		t.Errorf("%+v", o)
 	}
 	b.until("the end", func() bool { return len(b.files()) == 0 })
+	if code := b.tm.Exit(patience); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
 }
 
 func emacsFocus(t *testing.T, f flavour) {

@@ -383,6 +383,9 @@ func vimQuit(t *testing.T, f flavour) {
 		t.Errorf("%+v", o)
 	}
 	b.until("the end", func() bool { return len(b.files()) == 0 })
+	if code := b.tm.Exit(patience); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
 }
 
 // Saving by itself never accepts.

@@ -43,7 +43,9 @@ func Start(t testing.TB, o Options) *Terminal {
 		if t.Failed() {
 			t.Logf("the terminal shows:\n%s", tm.Screen())
 		}
+		program := tm.PID()
 		tm.run("kill-server")
+		outlive(program)
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
 		}
@@ -59,6 +61,21 @@ func Start(t testing.TB, o Options) *Terminal {
 		t.Fatalf("tmux: %v: %s", err, out)
 	}
 	return tm
+}
+
+// outlive ends a program that does not end with its terminal: an editor may
+// hang there, and would do so for ever.
+func outlive(pid int) {
+	for deadline := time.Now().Add(5 * time.Second); pid > 0; time.Sleep(20 * time.Millisecond) {
+		stat, _ := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output()
+		if state := strings.TrimSpace(string(stat)); state == "" || state[0] == 'Z' {
+			return
+		}
+		if process, err := os.FindProcess(pid); err == nil && time.Now().After(deadline) {
+			_ = process.Kill()
+			return
+		}
+	}
 }
 
 // run gives tmux one command. A server that is gone has an empty screen.
