@@ -50,7 +50,7 @@ func auditQuery(args []string, since string, now time.Time) (q audit.Query, err 
 	}
 	if days, ok := strings.CutSuffix(since, "d"); ok {
 		if n, err := strconv.ParseUint(days, 10, 16); err == nil {
-			q.Since = now.Add(-time.Duration(n) * 24 * time.Hour) //nolint:gosec // 16 bits
+			q.Since = now.Add(-time.Duration(n) * 24 * time.Hour)
 			return q, nil
 		}
 	}
