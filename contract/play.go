@@ -23,6 +23,8 @@ type Target struct {
 	Dir   string // a folder of its workspace, for {{dir}}
 	// Editor does what one line of an editor step says; nil where nobody plays the user.
 	Editor func(line string) error
+	// Opened hears of every session that is opened; nil where nobody wants to end it.
+	Opened func(session string)
 }
 
 const (
@@ -186,6 +188,9 @@ func (p *player) request(text string) (string, error) {
 	if id := res.Header.Get("Mcp-Session-Id"); id != "" {
 		if p.first == "" {
 			p.first = id
+		}
+		if p.session != id && p.target.Opened != nil {
+			p.target.Opened(id)
 		}
 		p.session = id
 	}

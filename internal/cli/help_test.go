@@ -12,8 +12,8 @@ import (
 
 // The help of each command, with an example; go test -update rewrites the files.
 func TestHelp(t *testing.T) {
-	names := []string{"", "serve", "run", "env", "status", "doctor", "relay", "context", "diff", "open", "review", "page", "lsp", "install", "uninstall", "setup", "detect", "version", "completion", "sandbox", "sandbox check", "extensions"}
-	for _, name := range []string{"install", "link", "uninstall", "update", "list", "describe", "enable", "disable", "config", "search", "export", "new", "validate", "schema", "run", "consent", "consent list", "consent grant", "consent revoke", "audit"} {
+	names := []string{"", "serve", "run", "env", "status", "doctor", "conform", "relay", "context", "diff", "open", "review", "page", "lsp", "install", "uninstall", "setup", "detect", "version", "completion", "sandbox", "sandbox check", "extensions", "mcp"}
+	for _, name := range []string{"install", "link", "uninstall", "update", "list", "describe", "enable", "disable", "config", "search", "export", "new", "validate", "schema", "run", "consent", "consent list", "consent grant", "consent revoke", "audit", "prompt", "read", "call", "respond", "serve", "bridge", "bridge install", "bridge remove", "bridge status"} {
 		names = append(names, "extensions "+name)
 	}
 	for _, name := range names {

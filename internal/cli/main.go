@@ -121,7 +121,7 @@ its changes as diffs that you can edit, accept or reject.`,
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	root.PersistentFlags().StringVar(&a.logLevel, "log-level", "", "the lowest `LEVEL` that is logged: debug, info, warn or error")
 	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false, "show the log on standard error as well")
-	root.AddCommand(a.serveCommand(), a.runCommand(), a.envCommand(), a.statusCommand(), a.doctorCommand(), a.contextCommand(), a.diffCommand(), a.openCommand(), a.reviewCommand(), a.pageCommand(), a.relayCommand(), a.lspCommand(), a.installCommand(), a.uninstallCommand(), a.setupCommand(), a.detectCommand(), a.extensionsCommand(), a.mcpCommand(), a.sandboxCommand(), a.versionCommand())
+	root.AddCommand(a.serveCommand(), a.runCommand(), a.envCommand(), a.statusCommand(), a.doctorCommand(), a.conformCommand(), a.contextCommand(), a.diffCommand(), a.openCommand(), a.reviewCommand(), a.pageCommand(), a.relayCommand(), a.lspCommand(), a.installCommand(), a.uninstallCommand(), a.setupCommand(), a.detectCommand(), a.extensionsCommand(), a.mcpCommand(), a.sandboxCommand(), a.versionCommand())
 	return root
 }
 

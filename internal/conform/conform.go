@@ -1,0 +1,237 @@
+// Package conform tries any companion against the contract with Gemini CLI:
+// the vectors of package contract step by step, and probes of what a vector
+// cannot say, each a named check with its number in the specification and what
+// was seen. What needs somebody in front of the editor is done by a driver, or said to be left out.
+package conform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pollux-companion/pollux/contract"
+)
+
+// A Result is what a check came to.
+type Result string
+
+// The results.
+const (
+	Pass Result = "pass"
+	Fail Result = "fail"
+	Skip Result = "skip" // it needs a person, a driver, or a setting
+)
+
+// A Check is one requirement that was tried.
+type Check struct {
+	// Name is stable: the vector, its step and the part of it ("F-4a/response 3/body"), or the probe's ("T-2/loopback only").
+	Name   string `json:"name"`
+	Number string `json:"number"` // "F-4"
+	About  string `json:"about"`  // what is required
+	Result Result `json:"result"`
+	// Evidence is what was seen where it failed, and what is missing where it was left out.
+	Evidence string `json:"evidence,omitempty"`
+}
+
+// A Target is the companion to try.
+type Target struct {
+	Addr  string // host:port of its listener for CLIs
+	Token string
+	// Dir is a folder of its workspace; a folder of conform's own is made in it, and removed.
+	Dir string
+	// File is its discovery file, "" where it is not to be looked at.
+	File string
+	// Driver plays the user, nil for nobody.
+	Driver Driver
+	// With names settings that the companion was started with: writeFile, extraHost, legacyDiffClosed.
+	With []string
+	// Silence is how long a stream may be silent (SPEC T-5: 60 s), and Grace how long a session that is left
+	// alone may live (SPEC T-3: 30 s); 0 leaves these slow checks out.
+	Silence, Grace time.Duration
+	// Wait is how long the answer to a request may take, 5 s when 0.
+	Wait time.Duration
+	// Command is the companion's process, nil when conform has not started it.
+	Command *Process
+	// Only runs the checks whose name begins with it; "" runs all.
+	Only string
+}
+
+// A run is one Run.
+type run struct {
+	t    Target
+	ctx  context.Context //nolint:containedctx // of the run
+	dir  string          // conform's own folder in the workspace
+	http *http.Client
+	each func(Check)
+	all  []Check
+	open []string // sessions to end
+	// refuses is why the companion shows no diffs at the moment, "" when it does.
+	refuses string
+}
+
+// Run tries everything and returns all checks, which each (may be nil) hears of as they are made.
+func Run(ctx context.Context, t Target, each func(Check)) ([]Check, error) {
+	if t.Wait == 0 {
+		t.Wait = 5 * time.Second
+	}
+	dir, err := os.MkdirTemp(t.Dir, "pollux-conform-")
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("no folder in the companion's workspace: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	r := &run{t: t, ctx: ctx, dir: dir, each: each, http: &http.Client{
+		Transport:     &http.Transport{DialContext: (&net.Dialer{Timeout: 3 * time.Second}).DialContext, DisableCompression: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+	defer r.http.CloseIdleConnections()
+	if err := r.alive(); err != nil {
+		return nil, err
+	}
+	archives, err := contract.All()
+	if err != nil {
+		return nil, err
+	}
+	r.look()
+	for _, a := range archives {
+		if ctx.Err() == nil && r.wanted(a.Name) {
+			r.archive(a)
+			r.end()
+		}
+	}
+	for _, p := range probes() {
+		if ctx.Err() == nil && r.wanted(p.name) {
+			r.probe(p)
+			r.end()
+		}
+	}
+	return r.all, ctx.Err()
+}
+
+// alive says why there is nothing to try.
+func (r *run) alive() error {
+	conn, err := net.DialTimeout("tcp", r.t.Addr, 3*time.Second)
+	if err != nil {
+		return fmt.Errorf("nobody listens at %s: %w", r.t.Addr, err)
+	}
+	return conn.Close()
+}
+
+// look finds out whether the companion shows diffs at the moment: one without an editor refuses them, rightly.
+func (r *run) look() {
+	l, _, err := r.link()
+	if err != nil {
+		return // what is wrong comes out by the checks
+	}
+	defer r.leave(l)
+	var refused *refusedError
+	if err := r.openDiff(l, filepath.Join(r.dir, "look.txt"), "x"); errors.As(err, &refused) {
+		r.refuses = refused.why
+	}
+}
+
+func (r *run) wanted(name string) bool { return strings.HasPrefix(name, r.t.Only) }
+
+func (r *run) note(c Check) {
+	if c.Number == "" {
+		c.Number = number(c.Name)
+	}
+	r.all = append(r.all, c)
+	if r.each != nil {
+		r.each(c)
+	}
+}
+
+// number is the specification's, out of a name: "F-4" of "F-4a/response 3".
+func number(name string) string {
+	name, _, _ = strings.Cut(name, "/")
+	return strings.TrimRight(name, "abcdefghijklmnopqrstuvwxyz")
+}
+
+// end deletes the sessions of a check, and with them their diffs.
+func (r *run) end() {
+	for _, id := range r.open {
+		ctx, cancel := context.WithTimeout(r.ctx, 2*time.Second)
+		req, err := http.NewRequestWithContext(ctx, http.MethodDelete, "http://"+r.t.Addr+"/mcp", nil)
+		if err == nil {
+			req.Header.Set("Authorization", "Bearer "+r.t.Token)
+			req.Header.Set("Mcp-Session-Id", id)
+			if res, err := r.http.Do(req); err == nil {
+				res.Body.Close()
+			}
+		}
+		cancel()
+	}
+	r.open = nil
+}
+
+// archive plays one vector.
+func (r *run) archive(a *contract.Archive) {
+	if why := r.unplayable(a); why != "" {
+		r.leaveOut(a, why)
+		return
+	}
+	target := contract.Target{Addr: r.t.Addr, Token: r.t.Token, Dir: r.dir, Opened: func(id string) { r.open = append(r.open, id) }}
+	if r.t.Driver != nil {
+		target.Editor = r.drive
+		if err := r.t.Driver.Do(r.ctx, `{"reset":true}`); err != nil && !errors.Is(err, ErrUnsupported) {
+			r.leaveOut(a, "the driver could not reset the editor: "+err.Error())
+			return
+		}
+	}
+	got, err := contract.Play(a, target)
+	switch {
+	case errors.Is(err, ErrUnsupported):
+		r.leaveOut(a, "the driver cannot: "+err.Error())
+	case err != nil:
+		r.note(Check{Name: a.Name + "/play", About: a.About, Result: Fail, Evidence: err.Error()})
+	default:
+		for i, step := range a.Steps {
+			r.compare(a, step, got[i])
+		}
+	}
+}
+
+// unplayable says why a vector cannot be played here, "" when it can.
+func (r *run) unplayable(a *contract.Archive) string {
+	if a.Player != "internal/agent/gemini" {
+		return "it is not seen on the wire; the probes of " + a.Number() + " look at what can be seen of it"
+	}
+	for name := range a.Settings {
+		if name != "connect" && name != "stream" && !slices.Contains(r.t.With, name) {
+			return "it needs a companion with the setting " + name + " (--with " + name + ")"
+		}
+	}
+	if r.refuses != "" {
+		for _, s := range a.Steps {
+			if s.Kind == "response" && strings.Contains(s.Text, `"result":{"content":[]}`) {
+				return noDiffs
+			}
+		}
+	}
+	if a.NeedsEditor() && r.t.Driver == nil {
+		return "it needs a driver, or a person in front of the editor"
+	}
+	return ""
+}
+
+// noDiffs is why what needs an open diff is left out; one probe fails and says the companion's reason.
+const noDiffs = "the companion shows no diffs at the moment: open its editor"
+
+// leaveOut names the checks of a vector that is not played.
+func (r *run) leaveOut(a *contract.Archive, why string) {
+	for _, s := range a.Steps {
+		if s.Kind == "response" || s.Kind == "events" || s.Kind == "see" {
+			r.note(Check{Name: a.Name + "/" + s.File, About: a.About, Result: Skip, Evidence: why})
+		}
+	}
+}

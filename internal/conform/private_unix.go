@@ -1,0 +1,24 @@
+//go:build unix
+
+package conform
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// private says what others than the user may do with a file.
+func private(path string, others os.FileMode) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	if info.Mode().Perm()&others != 0 {
+		return fmt.Errorf("its mode is %04o", info.Mode().Perm())
+	}
+	return nil
+}
+
+// interrupt asks a process to end.
+func interrupt(p *os.Process) error { return p.Signal(syscall.SIGTERM) }

@@ -1,0 +1,612 @@
+package conform
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/agent/gemini/wire"
+	"github.com/pollux-companion/pollux/internal/client"
+)
+
+// A probe is a check that no vector can make.
+type probe struct {
+	name, about string
+	try         func(r *run) error // nil passes, a *skipped leaves it out
+}
+
+// A skipped says why a probe was not made.
+type skipped struct{ why string }
+
+func (s *skipped) Error() string { return s.why }
+
+func skip(format string, args ...any) error { return &skipped{fmt.Sprintf(format, args...)} }
+
+func (r *run) probe(p probe) {
+	c := Check{Name: p.name, About: p.about, Result: Pass}
+	if err := p.try(r); err != nil {
+		c.Result, c.Evidence = Fail, clip(err.Error())
+		var s *skipped
+		var refused *refusedError
+		switch {
+		case errors.As(err, &s), errors.Is(err, ErrUnsupported):
+			c.Result = Skip
+		case errors.As(err, &refused) && r.refuses != "" && p.name != showsDiff:
+			c.Result, c.Evidence = Skip, noDiffs
+		}
+	}
+	r.note(c)
+}
+
+// showsDiff is the probe that fails when the companion refuses diffs.
+const showsDiff = "F-2/shows a diff"
+
+func probes() []probe {
+	return append(append(wireProbes(), fileProbes()...), lifeProbes()...)
+}
+
+func wireProbes() []probe {
+	return []probe{
+		{"T-2/loopback only", "nobody outside this machine reaches the listener", (*run).loopback},
+		{"T-1/no session without initialize", "a request of no session is refused, and opens none", (*run).noSession},
+		{"T-5/initialized gets 202", "or the CLI opens no stream at all", (*run).initialized},
+		{"T-5/keep-alive", "a stream says something before the CLI takes it for dead", (*run).keepAlive},
+		{"T-7/first context", "the first context comes without an event in the editor, and the CLI understands it", (*run).firstContext},
+		{"T-3/answers of two sessions", "each session gets its own answers, also the older one", (*run).twoSessions},
+		{"T-3/dead sessions end", "a session that nobody uses is freed", (*run).deadSession},
+		{"F-1/both tools", "openDiff and closeDiff are offered, or the CLI shows no diffs", (*run).bothTools},
+		{showsDiff, "a proposal is shown, or there is nothing to decide", (*run).answersAtOnce},
+		{"F-2/answers at once", "openDiff answers when the view is open, not when it is decided", (*run).answersAtOnce},
+		{"F-2/writes nothing", "a proposal leaves no file behind", (*run).writesNothing},
+		{"F-4/text that is JSON", "a proposal that looks like an answer does not replace the file", (*run).hijack},
+		{"F-4/unedited", "an unedited text does not stand under \"content\", or the model is told that the user changed it", (*run).unedited},
+		{"F-4/large text", "an answer of five megabytes arrives whole", (*run).large},
+		{"F-4/no such diff", "closeDiff of no diff answers, with isError", (*run).noDiff},
+		{"F-7/several diffs", "two files of one session are open at once, and closed each by itself", (*run).severalDiffs},
+		{"F-8/does not write", "the companion does not write the file on acceptance: the CLI does, and fails when it is written", (*run).doesNotWrite},
+		{"F-3/closed view", "closing the view by hand rejects, or the CLI waits for ever", (*run).closedView},
+		{"C-6/no file has the focus", "a settings page or terminal in front leaves no file active", (*run).noFile},
+	}
+}
+
+// link joins the companion; heard gets its notifications.
+func (r *run) link() (l *client.Link, heard chan event, err error) {
+	heard = make(chan event, 256)
+	host, port, err := net.SplitHostPort(r.t.Addr)
+	if err != nil {
+		return nil, nil, err
+	}
+	n := 0
+	if _, err := fmt.Sscan(port, &n); err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithTimeout(r.ctx, r.t.Wait)
+	defer cancel()
+	l, err = client.Dial(ctx, client.Way{Host: host, Port: n, Token: r.t.Token}, client.LinkOptions{Notified: func(method string, params json.RawMessage) {
+		select {
+		case heard <- event{method, params}:
+		default:
+		}
+	}})
+	if err != nil {
+		err = fmt.Errorf("no session: %w", err)
+	}
+	return l, heard, err
+}
+
+func (r *run) leave(l *client.Link) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), 2*time.Second)
+	defer cancel()
+	l.Leave(ctx)
+}
+
+func (r *run) tool(l *client.Link, name string, args map[string]any) (map[string]any, error) {
+	ctx, cancel := context.WithTimeout(r.ctx, r.t.Wait)
+	defer cancel()
+	data, err := l.Call(ctx, wire.MethodToolsCall, map[string]any{"name": name, "arguments": args})
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil, fmt.Errorf("%s is not answered within %v", name, r.t.Wait)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	var m map[string]any
+	return m, json.Unmarshal(data, &m)
+}
+
+func (r *run) openDiff(l *client.Link, path, content string) error {
+	m, err := r.tool(l, wire.ToolOpenDiff, map[string]any{"filePath": path, "newContent": content})
+	if err == nil && m["isError"] == true {
+		text, _ := firstText(m)
+		err = &refusedError{text}
+	}
+	return err
+}
+
+// A refusedError is the companion's reason for showing no diff.
+type refusedError struct{ why string }
+
+func (e *refusedError) Error() string { return "openDiff is refused: " + e.why }
+
+// closeDiff returns what stands under content (edited says whether it does) and under finalContent.
+func (r *run) closeDiff(l *client.Link, path string) (content string, edited bool, final string, err error) {
+	m, err := r.tool(l, wire.ToolCloseDiff, map[string]any{"filePath": path, "suppressNotification": true})
+	if err != nil {
+		return "", false, "", err
+	}
+	text, ok := firstText(m)
+	var v map[string]any
+	if !ok || m["isError"] == true || json.Unmarshal([]byte(text), &v) != nil {
+		return "", false, "", fmt.Errorf("closeDiff does not answer with JSON: %s", text)
+	}
+	content, edited = v["content"].(string)
+	final, _ = v["finalContent"].(string)
+	return content, edited, final, nil
+}
+
+func (r *run) loopback() error {
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return err
+	}
+	_, port, _ := net.SplitHostPort(r.t.Addr)
+	tried := 0
+	for _, a := range all {
+		n, ok := a.(*net.IPNet)
+		if !ok || n.IP.IsLoopback() || n.IP.IsLinkLocalUnicast() {
+			continue
+		}
+		tried++
+		conn, err := net.DialTimeout("tcp", net.JoinHostPort(n.IP.String(), port), time.Second)
+		if err == nil {
+			conn.Close()
+			return fmt.Errorf("it listens at %s too", n.IP)
+		}
+	}
+	if tried == 0 {
+		return skip("this machine has no other address than loopback")
+	}
+	return nil
+}
+
+func (r *run) post(ctx context.Context, session, body string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+r.t.Addr+"/mcp", strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Authorization", "Bearer "+r.t.Token)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	if session != "" {
+		req.Header.Set("Mcp-Session-Id", session)
+	}
+	return r.http.Do(req)
+}
+
+func (r *run) noSession() error {
+	ctx, cancel := context.WithTimeout(r.ctx, r.t.Wait)
+	defer cancel()
+	res, err := r.post(ctx, "", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"closeDiff","arguments":{"filePath":"/x"}}}`)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if id := res.Header.Get("Mcp-Session-Id"); id != "" {
+		r.open = append(r.open, id)
+		return errors.New("a request that is not initialize gets a session")
+	}
+	if res.StatusCode < 400 {
+		return fmt.Errorf("it is answered with %s", res.Status)
+	}
+	return nil
+}
+
+const initializeBody = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"streamable-http-client","version":"0.61.0"}}}`
+
+// rawSession opens a session without a stream and returns its id and the status of initialized.
+func (r *run) rawSession() (id string, status int, err error) {
+	ctx, cancel := context.WithTimeout(r.ctx, r.t.Wait)
+	defer cancel()
+	res, err := r.post(ctx, "", initializeBody)
+	if err != nil {
+		return "", 0, err
+	}
+	res.Body.Close()
+	id = res.Header.Get("Mcp-Session-Id")
+	r.open = append(r.open, id)
+	res, err = r.post(ctx, id, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	if err != nil {
+		return id, 0, err
+	}
+	res.Body.Close()
+	return id, res.StatusCode, nil
+}
+
+func (r *run) initialized() error {
+	_, status, err := r.rawSession()
+	if err == nil && status != http.StatusAccepted {
+		err = fmt.Errorf("it gets %d", status)
+	}
+	return err
+}
+
+func (r *run) keepAlive() error {
+	if r.t.Silence == 0 {
+		return skip("it takes a minute: --slow")
+	}
+	id, _, err := r.rawSession()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(r.ctx)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.t.Addr+"/mcp", nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+r.t.Token)
+	req.Header.Set("Accept", "text/event-stream")
+	req.Header.Set("Mcp-Session-Id", id)
+	res, err := r.http.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	bytes := make(chan struct{}, 64)
+	go func() {
+		buf := make([]byte, 4096)
+		for {
+			if n, err := res.Body.Read(buf); err != nil || n == 0 {
+				return
+			}
+			select {
+			case bytes <- struct{}{}:
+			default:
+			}
+		}
+	}()
+	// What comes at once is the greeting; a sign of life comes later, in a silence.
+	if err := r.pause(min(r.t.Silence/4, time.Second)); err != nil {
+		return err
+	}
+	for len(bytes) > 0 {
+		<-bytes
+	}
+	timer := time.NewTimer(r.t.Silence)
+	defer timer.Stop()
+	select {
+	case <-bytes:
+		return nil
+	case <-timer.C:
+		return fmt.Errorf("the stream says nothing for %v", r.t.Silence)
+	case <-r.ctx.Done():
+		return r.ctx.Err()
+	}
+}
+
+// next waits for a notification of one of the methods.
+func (r *run) next(heard chan event, methods ...string) (event, error) {
+	timer := time.NewTimer(r.t.Wait)
+	defer timer.Stop()
+	for {
+		select {
+		case e := <-heard:
+			for _, m := range methods {
+				if e.method == m {
+					return e, nil
+				}
+			}
+		case <-timer.C:
+			return event{}, fmt.Errorf("no %s within %v", strings.Join(methods, " or "), r.t.Wait)
+		case <-r.ctx.Done():
+			return event{}, r.ctx.Err()
+		}
+	}
+}
+
+func (r *run) firstContext() error {
+	l, heard, err := r.link()
+	if err != nil {
+		return err
+	}
+	defer r.leave(l)
+	e, err := r.next(heard, wire.NotifyContext)
+	if err == nil {
+		_, err = client.ParseContext(e.params)
+	}
+	return err
+}
+
+func (r *run) twoSessions() error {
+	first, _, err := r.link()
+	if err != nil {
+		return err
+	}
+	defer r.leave(first)
+	if err := r.openDiff(first, filepath.Join(r.dir, "first"), "1"); err != nil {
+		return err
+	}
+	second, _, err := r.link()
+	if err != nil {
+		return err
+	}
+	defer r.leave(second)
+	if err := r.openDiff(second, filepath.Join(r.dir, "second"), "2"); err != nil {
+		return err
+	}
+	for _, one := range []struct {
+		l    *client.Link
+		name string
+		text string
+	}{{first, "first", "1"}, {second, "second", "2"}} {
+		content, _, final, err := r.closeDiff(one.l, filepath.Join(r.dir, one.name))
+		if err != nil {
+			return fmt.Errorf("the %s session: %w", one.name, err)
+		}
+		if content != one.text && final != one.text {
+			return fmt.Errorf("the %s session gets another text", one.name)
+		}
+	}
+	return nil
+}
+
+func (r *run) deadSession() error {
+	if r.t.Grace == 0 {
+		return skip("it takes half a minute: --slow")
+	}
+	id, _, err := r.rawSession()
+	if err != nil {
+		return err
+	}
+	if err := r.pause(r.t.Grace + r.t.Grace/4); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(r.ctx, r.t.Wait)
+	defer cancel()
+	res, err := r.post(ctx, id, `{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+	if err != nil {
+		return err
+	}
+	res.Body.Close()
+	if res.StatusCode != http.StatusNotFound {
+		return fmt.Errorf("after %v without a stream or a request it is still there (%s)", r.t.Grace, res.Status)
+	}
+	return nil
+}
+
+func (r *run) bothTools() error {
+	l, _, err := r.link()
+	if err != nil {
+		return err
+	}
+	defer r.leave(l)
+	ctx, cancel := context.WithTimeout(r.ctx, r.t.Wait)
+	defer cancel()
+	data, err := l.Call(ctx, wire.MethodToolsList, struct{}{})
+	if err != nil {
+		return err
+	}
+	var m map[string]any
+	_ = json.Unmarshal(data, &m)
+	want := []any{map[string]any{"name": wire.ToolOpenDiff}, map[string]any{"name": wire.ToolCloseDiff}}
+	if ok, why := sameTools(want, m["tools"]); !ok {
+		return errors.New(why)
+	}
+	return nil
+}
+
+func (r *run) answersAtOnce() error {
+	return r.with("x", func(*client.Link, chan event, string) error { return nil })
+}
+
+// with opens a diff in a session of its own for f.
+func (r *run) with(content string, f func(l *client.Link, heard chan event, path string) error) error {
+	l, heard, err := r.link()
+	if err != nil {
+		return err
+	}
+	defer r.leave(l)
+	path := filepath.Join(r.dir, "proposal.txt")
+	if err := r.openDiff(l, path, content); err != nil {
+		return err
+	}
+	return f(l, heard, path)
+}
+
+func (r *run) writesNothing() error {
+	return r.with("x", func(l *client.Link, _ chan event, path string) error {
+		if _, _, _, err := r.closeDiff(l, path); err != nil {
+			return err
+		}
+		if left, _ := os.ReadDir(r.dir); len(left) > 0 {
+			return fmt.Errorf("%s has appeared", left[0].Name())
+		}
+		return nil
+	})
+}
+
+func (r *run) hijack() error {
+	const text = `{"content":"another text"}`
+	return r.with(text, func(l *client.Link, _ chan event, path string) error {
+		m, err := r.tool(l, wire.ToolCloseDiff, map[string]any{"filePath": path, "suppressNotification": true})
+		if err != nil {
+			return err
+		}
+		answer, _ := firstText(m)
+		var v map[string]any
+		_ = json.Unmarshal([]byte(answer), &v)
+		if v["content"] == "another text" {
+			return errors.New("the CLI would write what stands in the proposal under \"content\"")
+		}
+		return nil
+	})
+}
+
+func (r *run) unedited() error {
+	return r.with("text\n", func(l *client.Link, _ chan event, path string) error {
+		_, edited, final, err := r.closeDiff(l, path)
+		switch {
+		case err != nil:
+			return err
+		case edited:
+			return errors.New("an unedited text stands under \"content\"")
+		case final != "text\n":
+			return fmt.Errorf("finalContent is %q", final)
+		}
+		return nil
+	})
+}
+
+func (r *run) large() error {
+	text := strings.Repeat("a line of a large file, é😀\n", 5<<20/32)
+	return r.with(text, func(l *client.Link, _ chan event, path string) error {
+		content, edited, final, err := r.closeDiff(l, path)
+		if err != nil {
+			return err
+		}
+		if final != text && (!edited || content != text) {
+			return fmt.Errorf("%d bytes were proposed, %d come back", len(text), max(len(final), len(content)))
+		}
+		return nil
+	})
+}
+
+func (r *run) noDiff() error {
+	l, _, err := r.link()
+	if err != nil {
+		return err
+	}
+	defer r.leave(l)
+	m, err := r.tool(l, wire.ToolCloseDiff, map[string]any{"filePath": filepath.Join(r.dir, "never opened")})
+	if err == nil && m["isError"] != true {
+		err = errors.New("isError is not set")
+	}
+	return err
+}
+
+func (r *run) severalDiffs() error {
+	return r.with("1", func(l *client.Link, _ chan event, path string) error {
+		other := path + ".other"
+		if err := r.openDiff(l, other, "2"); err != nil {
+			return err
+		}
+		for name, text := range map[string]string{path: "1", other: "2"} {
+			content, _, final, err := r.closeDiff(l, name)
+			if err != nil {
+				return err
+			}
+			if content != text && final != text {
+				return fmt.Errorf("%s has another text", filepath.Base(name))
+			}
+		}
+		return nil
+	})
+}
+
+func (r *run) driven(lines ...string) error {
+	if r.t.Driver == nil {
+		return skip("it needs a driver, or a person in front of the editor")
+	}
+	for _, line := range lines {
+		if err := r.t.Driver.Do(r.ctx, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) doesNotWrite() error {
+	if err := r.driven(`{"reset":true}`); err != nil {
+		return err
+	}
+	return r.with("accepted\n", func(_ *client.Link, heard chan event, path string) error {
+		if err := r.driven(`{"accept":null}`); err != nil {
+			return err
+		}
+		if _, err := r.next(heard, wire.NotifyAccepted); err != nil {
+			return err
+		}
+		if err := r.pause(settle); err != nil {
+			return err
+		}
+		if data, err := os.ReadFile(path); err == nil {
+			_ = os.Remove(path)
+			return fmt.Errorf("it has written %d bytes", len(data))
+		}
+		return nil
+	})
+}
+
+func (r *run) closedView() error {
+	if err := r.driven(`{"reset":true}`); err != nil {
+		return err
+	}
+	return r.with("x\n", func(_ *client.Link, heard chan event, _ string) error {
+		if err := r.driven(`{"close":true}`); err != nil {
+			return err
+		}
+		_, err := r.next(heard, wire.NotifyRejected)
+		return err
+	})
+}
+
+func (r *run) noFile() error {
+	if err := r.driven(`{"reset":true}`); err != nil {
+		return err
+	}
+	path := filepath.Join(r.dir, "focus.txt")
+	if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+		return err
+	}
+	defer os.Remove(path)
+	quoted, _ := json.Marshal(path)
+	l, heard, err := r.link()
+	if err != nil {
+		return err
+	}
+	defer r.leave(l)
+	if err := r.driven(fmt.Sprintf(`{"report":{"Active":%s,"Front":true}}`, quoted)); err != nil {
+		return err
+	}
+	if err := r.comesTo(heard, func(c *client.Context) bool { return active(c) == path }); err != nil {
+		return fmt.Errorf("the file is never active: %w", err)
+	}
+	if err := r.driven(`{"report":{"Active":"","Front":true}}`); err != nil {
+		return err
+	}
+	if err := r.comesTo(heard, func(c *client.Context) bool { return active(c) == "" }); err != nil {
+		return fmt.Errorf("the file stays active: %w", err)
+	}
+	return nil
+}
+
+func active(c *client.Context) string {
+	if c.Workspace == nil || len(c.Workspace.Files) == 0 || !c.Workspace.Files[0].IsActive() {
+		return ""
+	}
+	return c.Workspace.Files[0].Path
+}
+
+// comesTo waits for a context that fits.
+func (r *run) comesTo(heard chan event, fits func(*client.Context) bool) error {
+	for {
+		e, err := r.next(heard, wire.NotifyContext)
+		if err != nil {
+			return err
+		}
+		c, err := client.ParseContext(e.params)
+		if err != nil {
+			return err
+		}
+		if fits(c) {
+			return nil
+		}
+	}
+}

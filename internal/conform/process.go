@@ -1,0 +1,185 @@
+package conform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
+	"github.com/pollux-companion/pollux/internal/agent/gemini/wire"
+)
+
+// startWait is how long a companion has to write its discovery file.
+const startWait = 30 * time.Second
+
+// A Process is a companion that conform has started, from Start to End.
+type Process struct {
+	cmd   *exec.Cmd
+	base  string // the temp folder, with the workspace in it
+	stale string // a file that a crash has left, before the start
+	done  chan struct{}
+	err   error // of the process; read after done
+}
+
+// Start runs a companion in a workspace of conform's own, with a temp folder of
+// conform's own, waits for its discovery file, and returns what to try. Its output goes to
+// output; its standard input stays open until End.
+func Start(ctx context.Context, args []string, output io.Writer) (Target, error) {
+	base, err := os.MkdirTemp("", "px")
+	if err == nil {
+		base, err = filepath.EvalSymlinks(base)
+	}
+	if err != nil {
+		return Target{}, err
+	}
+	p := &Process{base: base, done: make(chan struct{})}
+	root, folder := filepath.Join(base, "app"), filepath.Join(base, "gemini", "ide")
+	for _, dir := range []string{root, folder} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return Target{}, errors.Join(err, os.RemoveAll(base))
+		}
+	}
+	p.stale = filepath.Join(folder, discovery.FileName(4_190_000, 9))
+	if err := os.WriteFile(p.stale, []byte(`{"port":9,"workspacePath":"/","authToken":"t","ideInfo":{"name":"x","displayName":"X"}}`), 0o600); err != nil {
+		return Target{}, errors.Join(err, os.RemoveAll(base))
+	}
+	p.cmd = exec.Command(args[0], args[1:]...) //nolint:gosec,noctx // it is what the user asks for; End ends it
+	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = root, output, output
+	p.cmd.Env = append(os.Environ(), "TMPDIR="+base, "TMP="+base, "TEMP="+base)
+	p.cmd.WaitDelay = time.Second
+	if _, err := p.cmd.StdinPipe(); err != nil {
+		return Target{}, errors.Join(err, os.RemoveAll(base))
+	}
+	if err := p.cmd.Start(); err != nil {
+		return Target{}, errors.Join(fmt.Errorf("the companion does not start: %w", err), os.RemoveAll(base))
+	}
+	go func() {
+		p.err = p.cmd.Wait()
+		close(p.done)
+	}()
+	t, err := p.find(ctx, folder, root)
+	if err != nil {
+		p.End()
+	}
+	return t, err
+}
+
+// find waits for the discovery file.
+func (p *Process) find(ctx context.Context, folder, root string) (Target, error) {
+	timer := time.NewTimer(startWait)
+	defer timer.Stop()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		entries, err := discovery.List(folder)
+		if err != nil {
+			return Target{}, err
+		}
+		for _, e := range entries {
+			if e.Path != p.stale && e.File.Port != 0 {
+				return Target{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(e.File.Port)), Token: e.File.Token, Dir: root, File: e.Path, Command: p}, nil
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-p.done:
+			return Target{}, fmt.Errorf("the companion has ended without a discovery file (%v)", p.err)
+		case <-timer.C:
+			return Target{}, fmt.Errorf("the companion has written no discovery file in %s within %v; it must use TMPDIR", folder, startWait)
+		case <-ctx.Done():
+			return Target{}, ctx.Err()
+		}
+	}
+}
+
+// End ends the companion, by force if need be, and removes its folders.
+func (p *Process) End() {
+	_ = interrupt(p.cmd.Process)
+	select {
+	case <-p.done:
+	case <-time.After(5 * time.Second):
+		_ = p.cmd.Process.Kill()
+		<-p.done
+	}
+	_ = os.RemoveAll(p.base)
+}
+
+func lifeProbes() []probe {
+	return []probe{
+		{"D-6/files of the dead", "a file that a crash left is removed by the next start", (*run).swept},
+		{"L-1/open diffs are rejected", "an undecided diff wedges the CLI: the end rejects it first", (*run).stopped},
+		{"L-1/the end", "it ends when it is asked to, soon", (*run).ended},
+		{"D-5/file removed", "the discovery file goes with the companion", (*run).removed},
+	}
+}
+
+func (r *run) started() error {
+	if r.t.Command == nil {
+		return skip("only of a companion that conform starts itself: conform -- COMMAND")
+	}
+	return nil
+}
+
+func (r *run) swept() error {
+	if err := r.started(); err != nil {
+		return err
+	}
+	if _, err := os.Stat(r.t.Command.stale); err == nil {
+		return fmt.Errorf("%s is still there", filepath.Base(r.t.Command.stale))
+	}
+	return nil
+}
+
+func (r *run) stopped() error {
+	if err := r.started(); err != nil {
+		return err
+	}
+	l, heard, err := r.link()
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	if _, err := r.next(heard, wire.NotifyContext); err != nil { // the stream stands
+		return err
+	}
+	if err := r.openDiff(l, filepath.Join(r.dir, "open at the end"), "x"); err != nil {
+		return err
+	}
+	if err := interrupt(r.t.Command.cmd.Process); err != nil {
+		return err
+	}
+	_, err = r.next(heard, wire.NotifyRejected)
+	return err
+}
+
+func (r *run) ended() error {
+	if err := r.started(); err != nil {
+		return err
+	}
+	_ = interrupt(r.t.Command.cmd.Process)
+	select {
+	case <-r.t.Command.done:
+		return nil
+	case <-time.After(r.t.Wait):
+		return fmt.Errorf("it still runs after %v", r.t.Wait)
+	case <-r.ctx.Done():
+		return r.ctx.Err()
+	}
+}
+
+func (r *run) removed() error {
+	if err := r.started(); err != nil {
+		return err
+	}
+	if _, err := os.Stat(r.t.File); err == nil {
+		return errors.New("it is still there")
+	}
+	return nil
+}
