@@ -5,6 +5,7 @@ package cli
 import (
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -36,7 +37,12 @@ func dialogue(t *testing.T, w *world, args []string, prompts ...[2]string) (stri
 			}
 		}
 		if p[0] == "Key: " { // the echo is switched off right after the prompt
-			time.Sleep(100 * time.Millisecond)
+			eventually(t, "the end of the echo", func() bool {
+				stty := exec.Command("stty", "-a")
+				stty.Stdin = tty
+				state, err := stty.Output()
+				return err == nil && strings.Contains(string(state), "-echo ")
+			})
 		}
 		io.WriteString(tty, p[1])
 	}

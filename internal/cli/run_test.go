@@ -97,7 +97,10 @@ func TestRunInTerminal(t *testing.T) {
 		t.Error("Ctrl-C stopped the companion")
 	}
 	syscall.Kill(-cmd.Process.Pid, syscall.SIGSTOP) // Ctrl-Z; SIGTSTP is ignored in an orphaned group
-	time.Sleep(20 * time.Millisecond)
+	var status syscall.WaitStatus
+	if _, err := syscall.Wait4(cmd.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
+		t.Fatalf("it does not stop: %v, %v", status, err)
+	}
 	syscall.Kill(-cmd.Process.Pid, syscall.SIGCONT)
 	cmd.Process.Signal(syscall.SIGTERM)
 	rest := expect(t, r, "got TERM")
