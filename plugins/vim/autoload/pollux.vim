@@ -1,7 +1,7 @@
 " The plugin: one companion process for this editor. See :help pollux
 scriptencoding utf-8
 
-let s:defaults = {'command': '', 'autostart': 1, 'focus': 'idle', 'idle': 1000, 'cli': 'gemini', 'split': 'botright vertical', 'notify': 1}
+let s:defaults = {'command': '', 'autostart': 1, 'focus': 'idle', 'idle': 1000, 'cli': 'gemini', 'split': 'botright vertical', 'notify': 1, 'mappings': {}}
 let s:state = {'status': 'stopped', 'failures': 0, 'sessions': [], 'pending': 0, 'env': {}, 'error': ''}
 let s:wanted = 0
 let s:first_roots = []
@@ -9,6 +9,11 @@ let s:roots = []
 
 function! pollux#setting(name) abort
   return get(get(g:, 'pollux', {}), a:name, s:defaults[a:name])
+endfunction
+
+" The keys in a diff by what they do, '' for none: :q and ZQ reject without a mapping.
+function! pollux#mappings() abort
+  return extend({'accept': 'ZZ', 'reject': '', 'accept_all': '', 'next': ''}, pollux#setting('mappings'))
 endfunction
 
 " What is known of the companion: status, server, sessions, pending, env, error.

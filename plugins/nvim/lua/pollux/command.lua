@@ -78,10 +78,17 @@ end
 
 function commands.review(args)
   local diff = require('pollux.diff')
-  local d = args[1] and diff.list()[tonumber(args[1])] or not args[1] and chosen()
+  local d = not args[1] and chosen()
+  if args[1] == 'next' then
+    d = diff.following()
+  elseif args[1] then
+    d = diff.list()[tonumber(args[1])]
+  end
   if d then
     d.held = nil
     diff.show(d)
+  elseif args[1] == 'next' then
+    fail('no other diff waits')
   elseif args[1] then
     fail('there is no diff ' .. args[1])
   end
@@ -96,12 +103,12 @@ function commands.start()
 end
 
 function commands.stop()
-  pollux.stop(1000)
+  pollux.stop()
 end
 
 function commands.restart()
-  pollux.stop(1000)
-  vim.defer_fn(pollux.start, 50)
+  pollux.stop()
+  pollux.start()
 end
 
 function commands.status()
@@ -192,6 +199,8 @@ function M.complete(lead, line)
     choices = vim.tbl_keys(commands)
   elseif words[2] == 'accept-all' then
     choices = { 'session', 'file' }
+  elseif words[2] == 'review' then
+    choices = { 'next' }
   elseif words[2] == 'policy' then
     choices = #words == 3 and { 'ask', 'accept', 'terminal' } or #words == 4 and { 'session', 'file', 'pattern' } or {}
   end

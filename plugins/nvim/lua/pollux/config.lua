@@ -10,6 +10,15 @@ local defaults = {
   cli = 'gemini', -- what :Pollux run starts: a name, or a list with arguments
   split = 'botright vsplit', -- where :Pollux run opens
   notify = true, -- say that a diff waits
+  mappings = {}, -- keys in the windows of a diff, see M.mappings
+}
+
+-- What keys in a diff do; a value of false takes one away.
+local mappings = {
+  accept = 'ZZ',
+  reject = false, -- :q and ZQ do it without a mapping
+  accept_all = false,
+  next = false, -- the next of those that wait
 }
 
 local own = {}
@@ -23,6 +32,12 @@ end
 function M.get()
   local global = type(vim.g.pollux) == 'table' and vim.g.pollux or {}
   return vim.tbl_extend('force', defaults, global, own)
+end
+
+--- The keys in a diff by what they do, false for none.
+function M.mappings()
+  local own_mappings = M.get().mappings
+  return vim.tbl_extend('force', mappings, type(own_mappings) == 'table' and own_mappings or {})
 end
 
 --- The argument list of the companion, or nil and what to do.

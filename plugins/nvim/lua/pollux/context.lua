@@ -323,8 +323,8 @@ function M.roots()
       end
     end
   end
-  local clients = vim.lsp.get_clients or vim.lsp.get_active_clients
-  for _, client in ipairs(package.loaded['vim.lsp'] and clients() or {}) do
+  local lsp = package.loaded['vim.lsp'] -- which vim.lsp would load
+  for _, client in ipairs(lsp and (lsp.get_clients or lsp.get_active_clients)() or {}) do
     for _, folder in ipairs(client.workspace_folders or {}) do
       add(folder.uri and vim.uri_to_fname(folder.uri))
     end

@@ -65,6 +65,17 @@ function M.current()
   end
 end
 
+--- The diff behind the one on show, nil when no other waits.
+function M.following()
+  local here = M.current()
+  for i, d in ipairs(queue) do
+    if d == here then
+      return queue[i + 1] or i > 1 and queue[1] or nil
+    end
+  end
+  return queue[1]
+end
+
 -- Reports go to the companion of the moment; one that comes back after a crash learns all by M.announce.
 local function notify(method, params)
   if client then
@@ -146,6 +157,21 @@ local function changed(d)
   end, 200)
 end
 
+-- What the keys of config.mappings() stand for.
+local commands = {
+  accept = '<Cmd>Pollux accept<CR>',
+  reject = '<Cmd>Pollux reject<CR>',
+  accept_all = '<Cmd>Pollux accept-all<CR>',
+  next = '<Cmd>Pollux review next<CR>',
+}
+
+-- The colours, each a group that a colour scheme or the user may set.
+local function colours()
+  for group, default in pairs({ PolluxLabel = 'StatusLine', PolluxAdd = 'DiffAdd', PolluxChange = 'DiffChange', PolluxDelete = 'DiffDelete', PolluxText = 'DiffText' }) do
+    vim.cmd(('highlight default link %s %s'):format(group, default))
+  end
+end
+
 local function buffers(d)
   d.left = scratch(d, 'before', d.old, 'nofile')
   vim.bo[d.left].modifiable = false
@@ -193,8 +219,12 @@ local function buffers(d)
         end)
       end,
     })
-    -- Nothing is ever modified here, so that no autosave writes it; these two must write all the same.
-    api.nvim_buf_set_keymap(buf, 'n', 'ZZ', '<Cmd>Pollux accept<CR>', { noremap = true, silent = true })
+    for what, keys in pairs(config.mappings()) do
+      if commands[what] and keys then
+        api.nvim_buf_set_keymap(buf, 'n', keys, commands[what], { noremap = true, silent = true })
+      end
+    end
+    -- Nothing is ever modified here, so that no autosave writes it; :x must write all the same.
     api.nvim_buf_call(buf, function()
       vim.cmd([[cnoreabbrev <buffer> <expr> x getcmdtype() ==# ':' && getcmdline() ==# 'x' ? 'wq' : 'x']])
     end)
@@ -260,7 +290,8 @@ end
 -- Says below a window what it shows, for as long as it does.
 local function label(win, side, d, more)
   local name = vim.fn.fnamemodify(d.path, ':t'):gsub('%%', '%%%%')
-  vim.wo[win].statusline = (' %s%%<: %s%s %%=%%l:%%c '):format(side, name, more or '')
+  vim.wo[win].statusline = ('%%#PolluxLabel# %s%%<: %s%s %%=%%l:%%c '):format(side, name, more or '')
+  vim.wo[win].winhighlight = 'DiffAdd:PolluxAdd,DiffChange:PolluxChange,DiffDelete:PolluxDelete,DiffText:PolluxText'
 end
 
 --- Shows a diff now, and takes the focus.
@@ -286,6 +317,7 @@ function M.show(d)
   vim.cmd('wincmd =')
   vim.o.eventignore = ignored
   local unsaved = M.unsaved(d.path)
+  colours()
   label(vim.fn.bufwinid(d.left), 'before', d)
   label(d.win, 'proposal', d, unsaved and ', without your unsaved changes')
   if d.new ~= d.old then

@@ -222,7 +222,7 @@ start_process = function()
   end)
 end
 
---- Starts the companion; nothing when it runs.
+--- Starts the companion; nothing when it runs. One that is just ending is started anew when it has.
 function M.start()
   wanted = true
   if client then
@@ -232,9 +232,7 @@ function M.start()
   local group = api.nvim_create_augroup('pollux', {})
   api.nvim_create_autocmd('VimLeavePre', {
     group = group,
-    callback = function()
-      M.stop(1000)
-    end,
+    callback = M.stop,
   })
   local pending = false
   api.nvim_create_autocmd({ 'DirChanged', 'BufReadPost', 'BufFilePost', 'TabClosed', 'WinClosed', vim.fn.exists('##LspAttach') == 1 and 'LspAttach' or 'WinNew' }, {
@@ -252,8 +250,9 @@ function M.start()
   start_process()
 end
 
---- Stops the companion in good order; open diffs are rejected. Waits for it at most `wait` milliseconds.
-function M.stop(wait)
+--- Stops the companion in good order; open diffs are rejected. It does not wait: a signal that came
+--- meanwhile would leave Neovim hanging, and one that ends waits for its children by itself.
+function M.stop()
   wanted = false
   local mine = client
   if not mine then
@@ -262,10 +261,6 @@ function M.stop(wait)
   require('pollux.diff').connect(nil)
   mine.call('shutdown', nil, nil)
   mine.notify('exit', nil)
-  local job = mine.job
-  if wait and wait > 0 and job then
-    vim.fn.jobwait({ job }, wait)
-  end
   for name in pairs(state.env) do
     vim.env[name] = nil
   end

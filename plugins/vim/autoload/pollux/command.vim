@@ -62,12 +62,19 @@ function! s:policy(args, ...) abort
 endfunction
 
 function! s:review(args, ...) abort
-  let l:d = empty(a:args) ? s:chosen() : get(pollux#diff#list(), str2nr(a:args[0]) - 1, {})
+  if empty(a:args)
+    let l:d = s:chosen()
+  elseif a:args[0] ==# 'next'
+    let l:d = pollux#diff#following()
+  else
+    let l:n = str2nr(a:args[0])
+    let l:d = l:n > 0 ? get(pollux#diff#list(), l:n - 1, {}) : {}
+  endif
   if !empty(l:d)
     let l:d.held = 0
     call pollux#diff#show(l:d)
   elseif !empty(a:args)
-    call s:fail('there is no diff ' . a:args[0])
+    call s:fail(a:args[0] ==# 'next' ? 'no other diff waits' : 'there is no diff ' . a:args[0])
   endif
 endfunction
 
@@ -161,7 +168,7 @@ function! pollux#command#complete(lead, line, position) abort
   let l:words = split(strpart(a:line, 0, a:position), '\s\+', 1)
   let l:choices = keys(s:commands)
   if len(l:words) > 2
-    let l:choices = l:words[1] ==# 'accept-all' ? ['session', 'file']
+    let l:choices = l:words[1] ==# 'accept-all' ? ['session', 'file'] : l:words[1] ==# 'review' ? ['next']
           \ : l:words[1] !=# 'policy' ? [] : len(l:words) == 3 ? ['ask', 'accept', 'terminal'] : ['session', 'file', 'pattern']
   endif
   return sort(filter(copy(l:choices), 'stridx(v:val, a:lead) == 0'))

@@ -5,6 +5,9 @@ let s:moved = reltime()
 let s:waiter = -1
 let s:serial = 0
 
+" What the keys of pollux#mappings() stand for.
+let s:commands = {'accept': 'accept', 'reject': 'reject', 'accept_all': 'accept-all', 'next': 'review next'}
+
 augroup pollux_diff
 augroup END
 
@@ -44,6 +47,12 @@ function! pollux#diff#current() abort
     endif
   endfor
   return {}
+endfunction
+
+" The diff behind the one on show, {} when no other waits.
+function! pollux#diff#following() abort
+  let l:i = index(s:queue, pollux#diff#current())
+  return get(s:queue, l:i + 1, l:i > 0 ? s:queue[0] : {})
 endfunction
 
 function! s:visible(d) abort
@@ -91,7 +100,11 @@ function! s:scratch(d, side, content) abort
   execute 'silent keepalt file' fnameescape('pollux://' . a:d.number . '/' . a:side . (a:d.path[0] ==# '/' ? '' : '/') . a:d.path)
   call pollux#text#fill(a:content)
   let b:pollux_diff = a:d.id
-  nnoremap <buffer> <silent> ZZ :Pollux accept<CR>
+  for [l:what, l:keys] in items(pollux#mappings())
+    if has_key(s:commands, l:what) && !empty(l:keys)
+      execute 'nnoremap <buffer> <silent>' l:keys ':Pollux' s:commands[l:what] . '<CR>'
+    endif
+  endfor
   cnoreabbrev <buffer> <expr> x getcmdtype() ==# ':' && getcmdline() ==# 'x' ? 'wq' : 'x'
   return bufnr('%')
 endfunction
@@ -171,8 +184,9 @@ endfunction
 
 " Says below a window what it shows, for as long as it does.
 function! s:label(buf, side, d, more) abort
+  highlight default link PolluxLabel StatusLine
   let l:name = substitute(fnamemodify(a:d.path, ':t'), '%', '%%', 'g')
-  call setwinvar(bufwinnr(a:buf), '&statusline', ' ' . a:side . '%<: ' . l:name . a:more . ' %=%l:%c ')
+  call setwinvar(bufwinnr(a:buf), '&statusline', '%#PolluxLabel# ' . a:side . '%<: ' . l:name . a:more . ' %=%l:%c ')
 endfunction
 
 " Saving by itself, in another autocommand, must not accept.
