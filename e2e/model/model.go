@@ -55,12 +55,13 @@ type Server struct {
 	scripts  map[string][]Turn // by prompt, those that have not begun
 	script   []Turn            // what is left of the one that has
 	requests []*Request
+	tokens   int           // of each prompt, as the API reports them
 	changed  chan struct{} // closed and replaced at each new request
 }
 
 // Start serves until the test ends.
 func Start(t testing.TB) *Server {
-	s := &Server{scripts: map[string][]Turn{}, changed: make(chan struct{})}
+	s := &Server{scripts: map[string][]Turn{}, tokens: 10, changed: make(chan struct{})}
 	s.http = httptest.NewServer(s)
 	t.Cleanup(s.http.Close)
 	return s
@@ -74,6 +75,14 @@ func (s *Server) Script(prompt string, turns ...Turn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.scripts[prompt] = turns
+}
+
+// Report says how many tokens the API reports for each prompt from now on, which the CLI
+// believes when it judges whether a conversation is long; 10 at first.
+func (s *Server) Report(tokens int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tokens = tokens
 }
 
 // Requests returns the requests of turns so far, side requests left out, oldest first.
@@ -131,7 +140,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	req.Side = len(req.Body.Tools) == 0
-	answer := response(s.answer(req))
+	answer := response(s.answer(req), s.reported())
 	if method != "streamGenerateContent" {
 		writeJSON(w, answer)
 		return
@@ -166,8 +175,14 @@ func (s *Server) answer(req *Request) Turn {
 	return turn
 }
 
+func (s *Server) reported() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tokens
+}
+
 // response puts a turn into the API's form.
-func response(turn Turn) map[string]any {
+func response(turn Turn, tokens int) map[string]any {
 	var parts []any
 	if turn.Text != "" {
 		parts = append(parts, map[string]any{"text": turn.Text})
@@ -180,7 +195,7 @@ func response(turn Turn) map[string]any {
 			"content":      map[string]any{"role": "model", "parts": parts},
 			"finishReason": "STOP", "index": 0,
 		}},
-		"usageMetadata": map[string]any{"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15},
+		"usageMetadata": map[string]any{"promptTokenCount": tokens, "candidatesTokenCount": 5, "totalTokenCount": tokens + 5},
 		"modelVersion":  "scripted",
 	}
 }

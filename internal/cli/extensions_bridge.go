@@ -96,7 +96,8 @@ func (a *app) bridgeStatusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "status",
 		Short:   "Say whether the bridge is there and works",
-		Long:    `Says where the bridge is, what it starts, and what it takes of each session. The exit code is 1 when it is not there or does not work.`,
+		Long:    `Says where the bridge is, what it starts, and what it takes of each session.
+The exit code is 1 when it is not there or does not work.`,
 		Example: `  pollux extensions bridge status --json`,
 		Args:    cobra.NoArgs,
 		RunE:    func(*cobra.Command, []string) error { return a.bridgeStatus(asJSON) },
