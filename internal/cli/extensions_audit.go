@@ -88,6 +88,12 @@ func (a *app) showAudit(ctx context.Context, q audit.Query, asJSON, follow bool)
 	}
 	if !asJSON {
 		entries = withoutEnded(entries)
+		show = func(e audit.Entry) error {
+			if e.Event == audit.Started {
+				e.Event, e.Why = audit.Consent, "started, and has not ended: it still runs, or pollux was killed"
+			}
+			return a.auditLine(e)
+		}
 		if len(entries) == 0 {
 			a.say("nothing is recorded")
 		}
@@ -128,7 +134,7 @@ func (a *app) auditLine(e audit.Entry) error {
 func auditWords(e audit.Entry) string {
 	switch e.Event {
 	case audit.Started:
-		return "started (it still runs, or pollux was killed)"
+		return "started"
 	case audit.Host:
 		return fmt.Sprintf("refused to contact %s: %s (%d×)", e.Target, e.Why, e.Count)
 	case audit.Refused:

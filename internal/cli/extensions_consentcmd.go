@@ -32,16 +32,25 @@ func newConsentReport(v consent.Verdict) consentReport {
 	return r
 }
 
+// short is the report in a column's words; nothing for an extension without tools.
+func (c *consentReport) short() string {
+	switch {
+	case c == nil:
+		return ""
+	case c.State == string(consent.Allowed):
+		return ", tools allowed"
+	case c.State == string(consent.Denied), c.State == "unknown":
+		return ", tools refused"
+	}
+	return ", tools ask first"
+}
+
 // consentOf is what was agreed to about an installed extension.
 func (a *app) consentOf(x *store.Extension) consentReport {
 	if len(x.Manifest.Tools) == 0 {
 		return consentReport{State: "unneeded", words: "not needed: it has no tools"}
 	}
-	subject, err := consent.Of(x)
-	var v consent.Verdict
-	if err == nil {
-		v, err = a.consent().Lookup(subject)
-	}
+	v, err := a.consent().State(x)
 	if err != nil {
 		return consentReport{State: "unknown", words: err.Error()}
 	}

@@ -29,7 +29,7 @@ type extensionJSON struct {
 	Tools       []string    `json:"tools,omitempty"` // signatures
 	Docs        []string    `json:"docs,omitempty"`
 	Problem     string      `json:"problem,omitempty"` // why it does not load
-	// Consent is whether its tools may run; absent when it has none.
+	// Consent is whether its tools may run; absent when it has none, or does not load.
 	Consent *consentReport `json:"consent,omitempty"`
 }
 
@@ -105,7 +105,7 @@ func toJSON(x *store.Extension) extensionJSON {
 // withConsent is toJSON with what the user agreed to, for which the content is read.
 func (a *app) withConsent(x *store.Extension) extensionJSON {
 	j := toJSON(x)
-	if len(x.Manifest.Tools) > 0 {
+	if len(x.Manifest.Tools) > 0 && x.Problem == "" {
 		c := a.consentOf(x)
 		j.Consent = &c
 	}
@@ -131,13 +131,14 @@ func (a *app) list(list []*store.Extension, all bool) error {
 	out := bufio.NewWriter(a.stdout)
 	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
 	for _, x := range list {
-		line := manifest.Printable(x.Name) + "\t" + cmp.Or(manifest.Printable(x.Manifest.Version), "–") + "\t" + state(x)
+		j := a.withConsent(x)
+		line := manifest.Printable(x.Name) + "\t" + cmp.Or(manifest.Printable(x.Manifest.Version), "–") + "\t" + state(x) + j.Consent.short()
 		if description, _, _ := strings.Cut(x.Manifest.Description, "\n"); description != "" {
 			line += "\t" + shorten(manifest.Printable(description), 60)
 		}
 		fmt.Fprintln(w, line)
 		if all {
-			for _, line := range more(a.withConsent(x)) {
+			for _, line := range more(j) {
 				fmt.Fprintln(w, manifest.Printable(line)) // without a tab it belongs to no column
 			}
 		}

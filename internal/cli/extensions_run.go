@@ -251,7 +251,8 @@ func (a *app) runTool(cmd *cobra.Command, f *toolFlags) error {
 	}
 	result, err := r.Run(ctx, q)
 	if ctx.Err() != nil {
-		return context.Canceled
+		fmt.Fprintln(a.stderr, "pollux: interrupted; nothing of the tool is left")
+		return exitError(exitCancelled)
 	}
 	if f.json {
 		if jsonErr := a.writeJSON(newRunReport(result, err)); jsonErr != nil {

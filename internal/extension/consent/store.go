@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pollux-companion/pollux/internal/extension/store"
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
@@ -103,6 +104,23 @@ func (s *Store) Reader() (func(Subject) Verdict, error) {
 		return nil, err
 	}
 	return func(subject Subject) Verdict { return judge(subject, records) }, nil
+}
+
+// State is Lookup for an extension as it lies on the disk. Its content is read
+// only where something was kept about it.
+func (s *Store) State(x *store.Extension) (Verdict, error) {
+	records, err := s.List()
+	if err != nil {
+		return Verdict{}, err
+	}
+	if !slices.ContainsFunc(records, func(r Record) bool { return strings.EqualFold(r.Extension, x.Name) }) {
+		return Verdict{Status: NotAsked}, nil
+	}
+	subject, err := Of(x)
+	if err != nil {
+		return Verdict{}, err
+	}
+	return judge(subject, records), nil
 }
 
 // judge is the rule of SPEC S-2. A refusal outweighs everything; then the

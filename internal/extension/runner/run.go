@@ -145,6 +145,8 @@ func (r *Runner) refused(p *plan, q Request, err error) {
 func reason(err error) string {
 	var refused *RefusedError
 	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return "it was cancelled"
 	case errors.As(err, new(*ArgumentError)):
 		return "the arguments do not fit" // names of a model's invention are no names
 	case errors.As(err, &refused) && refused.Why == BecauseConsent:

@@ -230,11 +230,7 @@ func (r *Runner) Agree(ctx context.Context, q Request) error {
 // Consented says whether the user has agreed to the tools of an extension as
 // it lies there now. It asks nobody; what cannot be known is no.
 func (r *Runner) Consented(x *store.Extension) (bool, error) {
-	subject, err := consent.Of(x)
-	if err != nil {
-		return false, err
-	}
-	v, err := r.o.Consent.Lookup(subject)
+	v, err := r.o.Consent.State(x)
 	return err == nil && v.Status == consent.Allowed, err
 }
 
