@@ -44,7 +44,7 @@ func (p *pool) keep() {
 			return
 		case <-p.want:
 		}
-		st, err := startStage(false, cgroupParent())
+		st, err := startStage(false, cgroupParent(), waitVariable+"=1")
 		if err == nil {
 			if err = st.awaitHello(); err != nil {
 				st.discard()

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"runtime"
@@ -13,6 +14,8 @@ import (
 const (
 	stageName = "pollux-sandbox" // argv[0] of the stage
 	controlFD = 3                // its end of the connection to the parent
+	// waitVariable is set for a stage that may have to wait for its setup.
+	waitVariable = "POLLUX_SANDBOX_WAITS"
 
 	// exitSetup is the stage's exit code when the sandbox could not be set up.
 	exitSetup = 125
@@ -52,6 +55,9 @@ func stage() int {
 	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return fail("limits", err)
 	}
+	if os.Getenv(waitVariable) != "" {
+		s.warmUp()
+	}
 	if err := writeMessage(controlFD, report{Hello: true}); err != nil {
 		return exitSetup
 	}
@@ -70,6 +76,22 @@ func stage() int {
 		s.parentGone() // or it is about to do the same
 	}
 	return code
+}
+
+// warmUp does what is slow the first time in a process, and the same for every
+// policy: the code is read in, the tables of types are made.
+func (s *stager) warmUp() {
+	sample := setup{Mounts: []mount{{Show: showBind, Target: "/x", Files: []CopyFile{{Name: "x", Data: []byte("x")}}}}, Net: &netSetup{Ports: []int{1}}, Args: []string{"x"}}
+	if data, err := json.Marshal(&sample); err == nil {
+		_ = json.Unmarshal(data, new(setup)) // made a moment ago
+	}
+	_, _ = assemble(rules(true, false)) // done again, and checked, when it counts
+	if fs, err := unix.Fsopen("tmpfs", unix.FSOPEN_CLOEXEC); err == nil {
+		unix.Close(fs)
+	}
+	_ = landlockHandled(landlockVersion(), false)
+	_ = kernelAtLeast(6, 14)
+	spareThreads(4)
 }
 
 func (s *stager) run() int {

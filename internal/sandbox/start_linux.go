@@ -28,14 +28,16 @@ type stageProcess struct {
 }
 
 // startStage starts the process, in a control group of its own below parent
-// unless that is "". It dies with this thread, and when conn is closed.
-func startStage(reduced bool, parent string) (*stageProcess, error) {
+// unless that is "". It dies with this thread, and when conn is closed. More
+// is added to its environment.
+func startStage(reduced bool, parent string, more ...string) (*stageProcess, error) {
 	ours, theirs, err := socketPair()
 	if err != nil {
 		return nil, err
 	}
 	defer theirs.Close()
 	st := &stageProcess{cmd: stageCommand(reduced, theirs), conn: ours, reduced: reduced, begun: func() {}}
+	st.cmd.Env = append(st.cmd.Env, more...)
 	if parent == "" {
 		err = st.cmd.Start()
 	} else if st.leaf, err = makeLeaf(parent); err == nil {

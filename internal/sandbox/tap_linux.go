@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,14 +15,16 @@ import (
 // addresses and ports at which nothing listens. ports are the transparent
 // entrance's, which tells of its own.
 func (g *gate) serveTap(tap *os.File, ports []int) {
-	context.AfterFunc(g.ctx, func() { tap.Close() })
+	context.AfterFunc(g.ctx, func() { _ = tap.SetReadDeadline(time.Now()) }) // a socket has deadlines
 	g.wg.Go(func() {
-		defer tap.Close()
+		// The kernel takes some ten milliseconds to close this kind of socket,
+		// and nobody needs to wait for that.
+		defer func() { go tap.Close() }()
 		packet := make([]byte, tapLength)
 		for {
 			n, err := tap.Read(packet)
 			if err != nil {
-				return // closed, with the gate
+				return // the gate closes
 			}
 			to, protocol, ok := destination(packet[:n])
 			switch {
