@@ -74,6 +74,7 @@ type run struct {
 	open []string // sessions to end
 	// refuses is why the companion shows no diffs at the moment, "" when it does.
 	refuses string
+	moved   bool // the driver has done something since the last reset
 }
 
 // Run tries everything and returns all checks, which each (may be nil) hears of as they are made.
@@ -157,7 +158,7 @@ func number(name string) string {
 	return strings.TrimRight(name, "abcdefghijklmnopqrstuvwxyz")
 }
 
-// end deletes the sessions of a check, and with them their diffs.
+// end deletes the sessions of a check, with them their diffs, and its files.
 func (r *run) end() {
 	for _, id := range r.open {
 		ctx, cancel := context.WithTimeout(r.ctx, 2*time.Second)
@@ -172,6 +173,10 @@ func (r *run) end() {
 		cancel()
 	}
 	r.open = nil
+	left, _ := os.ReadDir(r.dir)
+	for _, e := range left {
+		_ = os.RemoveAll(filepath.Join(r.dir, e.Name()))
+	}
 }
 
 // archive plays one vector.
@@ -181,7 +186,8 @@ func (r *run) archive(a *contract.Archive) {
 		return
 	}
 	target := contract.Target{Addr: r.t.Addr, Token: r.t.Token, Dir: r.dir, Opened: func(id string) { r.open = append(r.open, id) }}
-	if r.t.Driver != nil {
+	if r.t.Driver != nil && (r.moved || a.NeedsEditor()) {
+		r.moved = a.NeedsEditor()
 		target.Editor = r.drive
 		if err := r.t.Driver.Do(r.ctx, `{"reset":true}`); err != nil && !errors.Is(err, ErrUnsupported) {
 			r.leaveOut(a, "the driver could not reset the editor: "+err.Error())

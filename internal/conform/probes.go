@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -365,20 +366,36 @@ func (r *run) deadSession() error {
 	if err != nil {
 		return err
 	}
+	path, _ := json.Marshal(filepath.Join(r.dir, "left.txt"))
+	const call = `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":{"filePath":%s,"newContent":"x"}}}`
+	if _, err := r.ask(id, fmt.Sprintf(call, 1, wire.ToolOpenDiff, path)); err != nil {
+		return err
+	}
 	if err := r.pause(r.t.Grace + r.t.Grace/4); err != nil {
 		return err
 	}
+	// The session itself may be known again by its id; what it had open must be gone.
+	answer, err := r.ask(id, fmt.Sprintf(call, 2, wire.ToolCloseDiff, path))
+	if err == nil && !strings.Contains(answer, `"isError":true`) {
+		err = fmt.Errorf("after %v without a stream or a request its diff is still open", r.t.Grace)
+	}
+	return err
+}
+
+// ask posts a request of a session and returns the answer; a session that is gone counts as isError.
+func (r *run) ask(session, body string) (string, error) {
 	ctx, cancel := context.WithTimeout(r.ctx, r.t.Wait)
 	defer cancel()
-	res, err := r.post(ctx, id, `{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+	res, err := r.post(ctx, session, body)
 	if err != nil {
-		return err
+		return "", err
 	}
-	res.Body.Close()
-	if res.StatusCode != http.StatusNotFound {
-		return fmt.Errorf("after %v without a stream or a request it is still there (%s)", r.t.Grace, res.Status)
+	defer res.Body.Close()
+	if res.StatusCode == http.StatusNotFound {
+		return `"isError":true`, nil
 	}
-	return nil
+	data, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
+	return strings.ReplaceAll(string(data), " ", ""), err
 }
 
 func (r *run) bothTools() error {

@@ -18,6 +18,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/workspace"
 )
 
 // Options of a Companion; zero fields mean the default.
@@ -76,7 +77,11 @@ func Start(o Options) (*Companion, error) {
 		return nil, err
 	}
 	c.Addr, c.Port = l.Addr().String(), l.Addr().(*net.TCPAddr).Port
-	c.Store = state.New(nil)
+	work, err := workspace.New([]string{c.Root}, nil)
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	c.Store = state.New(&state.Options{Keep: work.MayShare})
 	c.Registry = review.New(review.Options{View: everything{}})
 	so := gemini.Options{Store: c.Store, Registry: c.Registry, Token: c.Token, Version: "test", Log: slog.New(slog.DiscardHandler)}
 	if o.Change != nil {
