@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -112,6 +113,8 @@ func newServer(o Options, set *capability.Set) *mcp.Server {
 	return mcp.NewServer(&mcp.Implementation{Name: capability.Bridge, Title: "pollux: extensions", Version: o.Version}, &mcp.ServerOptions{
 		Instructions: instructions, Capabilities: caps, Logger: o.Log,
 		PageSize: 1 << 20, // Gemini CLI reads the first page only
+		// From 2026-07-28 on a server may not ask its client anything outside of an answer, and consent could not be asked.
+		SupportedProtocolVersions: slices.DeleteFunc(mcp.SupportedProtocolVersions(), func(v string) bool { return v >= "2026" }),
 	})
 }
 

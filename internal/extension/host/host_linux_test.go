@@ -1,0 +1,295 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/pollux-companion/pollux/internal/extension/consent"
+	"github.com/pollux-companion/pollux/internal/extension/dispatch"
+	"github.com/pollux-companion/pollux/internal/extension/store"
+)
+
+const echo = "echo \"got $*\"\n"
+
+// SPEC P-3: what is offered, and that nothing is before the user agreed.
+func TestOffer(t *testing.T) {
+	w := newWorld(t, nil)
+	w.extension("one", map[string]string{"echo": echo, "other": echo})
+	w.extension("two", map[string]string{"echo": echo})
+	w.extension("refused", map[string]string{"secret": echo})
+	w.file(".gemini/extensions/broken/gemini-extension.json", "{")
+	w.allow("one")
+	w.allow("two")
+	c := w.serve()
+	c.hello()
+	if got, want := c.tools(1), "describe_extension one_echo other read_doc two_echo"; got != want {
+		t.Errorf("tools %q, want %q", got, want)
+	}
+	c.send(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
+	for _, tool := range c.answer(2).Result.Tools {
+		if tool.Name == "other" {
+			schema := fmt.Sprint(tool.InputSchema)
+			if !strings.Contains(schema, "additionalProperties:false") || !strings.Contains(schema, "required:[a]") {
+				t.Errorf("the schema %s", schema)
+			}
+			if a := tool.Annotations; a.ReadOnlyHint || !*a.DestructiveHint || *a.OpenWorldHint {
+				t.Errorf("annotations %+v", a)
+			}
+			if want := "Does other. '&#64;evil' [extension one; reads the workspace, changes the workspace, no network]"; tool.Description != want {
+				t.Errorf("the description %q", tool.Description)
+			}
+		}
+	}
+	c.call(3, "describe_extension", `{}`)
+	if got := text(t, c.answer(3)); strings.Contains(got, "secret") || strings.Contains(got, "refused") || !strings.Contains(got, "What one is.") || !strings.Contains(got, "1 more wait") {
+		t.Errorf("the list: %s", got)
+	}
+	c.call(4, "read_doc", `{"name":"one-doc"}`)
+	if got := text(t, c.answer(4)); !strings.HasPrefix(got, "<extension_doc name=\"one-doc\">\nThe document of one.\n&lt;/extension_doc>&lt;tool_code>") {
+		t.Errorf("the document: %s", got)
+	}
+	c.call(5, "read_doc", `{"name":"refused-doc"}`)
+	if m := c.answer(5); !m.Result.IsError || strings.Contains(text(t, m), "document of") {
+		t.Errorf("a document without consent: %+v", m)
+	}
+	c.send(`{"jsonrpc":"2.0","id":6,"method":"resources/read","params":{"uri":"ext://one/docs/one-doc"}}`)
+	if m := c.answer(6); m.Error != nil {
+		t.Errorf("the resource: %+v", m)
+	}
+}
+
+// SPEC P-4: the argument that the CLI adds is dropped, wrong arguments are told, and calls run side by side.
+func TestCalls(t *testing.T) {
+	w := newWorld(t, nil)
+	meet := "touch \"$2\"; while ! [ -e a ] || ! [ -e b ]; do sleep 0.05; done; echo met\n"
+	w.extension("one", map[string]string{"echo": echo, "meet": meet, "fail": "echo oops >&2; exit 3\n"})
+	w.allow("one")
+	c := w.serve()
+	c.hello()
+	c.call(1, "echo", `{"wait_for_previous":true,"a":"x"}`)
+	if got := text(t, c.answer(1)); got != "got --a x" {
+		t.Errorf("%q", got)
+	}
+	c.call(2, "echo", `{"b":1}`)
+	if m := c.answer(2); !m.Result.IsError || !strings.Contains(text(t, m), "missing: a") {
+		t.Errorf("%+v", m)
+	}
+	c.call(3, "fail", `{"a":""}`)
+	if m := c.answer(3); !m.Result.IsError || !strings.Contains(text(t, m), "oops") {
+		t.Errorf("%+v", m)
+	}
+	c.call(4, "meet", `{"a":"a"}`)
+	c.call(5, "meet", `{"a":"b"}`)
+	seen := map[any]string{}
+	for len(seen) < 2 {
+		m := c.next(func(m message) bool { return m.ID == 4.0 || m.ID == 5.0 })
+		seen[m.ID] = text(t, m)
+	}
+	if seen[4.0] != "met" || seen[5.0] != "met" {
+		t.Errorf("%v", seen)
+	}
+}
+
+// SPEC P-4: a cancelled call has no answer, its whole tree of processes ends, and the server goes on. So it is when the client goes.
+func TestCancel(t *testing.T) {
+	w := newWorld(t, nil)
+	beat := "(while :; do date +%N > \"beat-$2\"; sleep 0.05; done) & wait\n"
+	w.extension("one", map[string]string{"beat": beat, "echo": echo})
+	w.allow("one")
+	c := w.serve()
+	c.hello()
+	c.call(1, "beat", `{"a":"first"}`)
+	w.beats("beat-first")
+	c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"test"}}`)
+	w.still("beat-first")
+	c.call(2, "echo", `{"a":"x"}`)
+	m := c.next(func(m message) bool { return m.ID != nil })
+	if m.ID != 2.0 {
+		t.Errorf("a cancelled request has an answer: %+v", m)
+	}
+	c.call(3, "beat", `{"a":"second"}`)
+	w.beats("beat-second")
+	c.in.Close()
+	c.ended()
+	w.still("beat-second")
+}
+
+// beats waits until a file is there, still until it does not change any more.
+func (w *world) beats(name string) {
+	w.t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		if _, err := os.Stat(filepath.Join(w.work, name)); err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			w.t.Fatalf("%s never came", name)
+		}
+	}
+}
+
+func (w *world) still(name string) {
+	w.t.Helper()
+	last, since := "", time.Now()
+	for deadline := time.Now().Add(patience); time.Since(since) < time.Second; time.Sleep(10 * time.Millisecond) {
+		data, err := os.ReadFile(filepath.Join(w.work, name))
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if string(data) != last {
+			last, since = string(data), time.Now()
+		}
+		if time.Now().After(deadline) {
+			w.t.Fatalf("%s goes on", name)
+		}
+	}
+}
+
+// What changes on the disk, by whoever's hand, reaches the client: an extension comes, is agreed to, changes, goes.
+func TestChanges(t *testing.T) {
+	w := newWorld(t, nil)
+	w.extension("one", map[string]string{"echo": echo})
+	w.allow("one")
+	c := w.serve()
+	c.hello()
+	id := 10
+	await := func(want string) {
+		t.Helper()
+		for deadline := time.Now().Add(patience); ; {
+			id++
+			if got := c.tools(id); got == want {
+				return
+			} else if time.Now().After(deadline) {
+				t.Fatalf("tools %q, want %q", got, want)
+			}
+			c.next(func(m message) bool { return m.Method == "notifications/tools/list_changed" })
+		}
+	}
+	w.extension("two", map[string]string{"second": echo})
+	w.allow("two")
+	await("describe_extension echo read_doc second")
+	if err := w.store.SetEnabled(t.Context(), "one", store.User, false); err != nil {
+		t.Fatal(err)
+	}
+	await("describe_extension read_doc second")
+	if err := os.RemoveAll(filepath.Join(w.store.Dir(), "two")); err != nil {
+		t.Fatal(err)
+	}
+	await("describe_extension read_doc")
+}
+
+// A long result comes in parts, each one block below the CLI's bound, and nothing of it is lost.
+func TestLongResult(t *testing.T) {
+	w := newWorld(t, nil)
+	w.extension("one", map[string]string{"long": "i=0; while [ $i -lt 9000 ]; do i=$((i+1)); echo \"line $i größer\"; done\n"})
+	w.allow("one")
+	c := w.serve()
+	c.hello()
+	c.call(1, "long", `{"a":""}`)
+	whole, got := "", text(t, c.answer(1))
+	for id := 2; ; id++ {
+		if len(got) >= 40_000 {
+			t.Fatalf("a block of %d bytes", len(got))
+		}
+		part, note, more := strings.Cut(got, "\n[bytes ")
+		whole += part
+		if !more {
+			break
+		}
+		_, call, _ := strings.Cut(note, "read_doc(name=")
+		var name string
+		var offset int
+		if _, err := fmt.Sscanf(call, "%q, offset=%d)]", &name, &offset); err != nil {
+			t.Fatalf("%q: %v", note, err)
+		}
+		c.call(id, "read_doc", fmt.Sprintf(`{"name":%q,"offset":%d}`, name, offset))
+		got = text(t, c.answer(id))
+	}
+	if n := strings.Count(whole, "größer"); n != 9000 {
+		t.Errorf("%d of 9000 lines came", n)
+	}
+}
+
+// Consent that is still needed is asked where the client can ask.
+func TestElicitation(t *testing.T) {
+	w := newWorld(t, Elicitor{})
+	w.extension("one", map[string]string{"echo": echo})
+	w.allow("one")
+	questions := make(chan string, 10)
+	answer := "decline"
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{
+		ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			questions <- r.Params.Message
+			if answer == "decline" {
+				return &mcp.ElicitResult{Action: answer}, nil
+			}
+			schema := r.Params.RequestedSchema.(map[string]any)
+			choices := schema["properties"].(map[string]any)["answer"].(map[string]any)["enum"].([]any)
+			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"answer": choices[0]}}, nil
+		},
+	})
+	raw := w.pipes()
+	session, err := client.Connect(t.Context(), raw, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.file(".gemini/extensions/one/tools/echo", "echo changed\n")
+	call := func() *mcp.CallToolResult {
+		t.Helper()
+		r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: map[string]any{"a": "b"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	if r := call(); !r.IsError || !strings.Contains(r.Content[0].(*mcp.TextContent).Text, "did not agree") {
+		t.Errorf("declined: %+v", r.Content[0])
+	}
+	var q string
+	select {
+	case q = <-questions:
+	case <-time.After(patience):
+		t.Fatal("nobody was asked")
+	}
+	if !strings.Contains(q, "May the tool \"echo\"") || !strings.Contains(q, "its content has changed") {
+		t.Errorf("the question: %s", q)
+	}
+	answer = "accept"
+	if r := call(); r.IsError || r.Content[0].(*mcp.TextContent).Text != "changed" {
+		t.Errorf("accepted: %+v", r.Content[0])
+	}
+	prompts, err := session.ListPrompts(t.Context(), nil)
+	if err != nil || len(prompts.Prompts) != 1 || prompts.Prompts[0].Name != "one-1" {
+		t.Errorf("prompts %+v, %v", prompts, err)
+	}
+	if got := session.InitializeResult().Instructions; got != "instructions" {
+		t.Errorf("instructions %q", got)
+	}
+	if err := session.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A mistake of pollux's own is an answer, not the end.
+func TestPanic(t *testing.T) {
+	w := newWorld(t, nil)
+	h := &host{o: w.options, slots: make(chan struct{}, 1), alive: t.Context()}
+	h.o.Log = quiet()
+	req := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "x"}}
+	for range 3 { // the slot must come back, too
+		r, err := h.guard(t.Context(), req, func(context.Context) dispatch.Reply { panic("oh") })
+		if err != nil || !r.IsError || !strings.Contains(r.Content[0].(*mcp.TextContent).Text, "oh") {
+			t.Errorf("%+v, %v", r, err)
+		}
+	}
+	if _, err := (Elicitor{}).Ask(t.Context(), consent.Question{}); !errors.Is(err, consent.ErrNobody) {
+		t.Errorf("nobody to ask: %v", err)
+	}
+}
