@@ -73,18 +73,24 @@ program and its arguments as a list, and returns the buffer."
   (apply #'eat-make (string-trim name "\\*" "\\*") program nil arguments))
 
 (defun pollux--eshell (name program arguments)
-  "Type PROGRAM with ARGUMENTS into an eshell buffer called NAME."
+  "Run PROGRAM with ARGUMENTS from eshell, in a buffer called NAME.
+A program that fills the screen gets a term buffer from eshell."
   (require 'eshell)
   (require 'em-term)
-  (let ((eshell-buffer-name name) (command (file-name-nondirectory program)))
+  (let ((eshell-buffer-name (generate-new-buffer-name "*eshell: gemini*")) (before (buffer-list)))
     (save-window-excursion
       (eshell)
-      (setq-local eshell-visual-commands (cons command eshell-visual-commands))
+      (setq-local eshell-visual-commands (cons (file-name-nondirectory program) eshell-visual-commands))
       (goto-char (point-max))
       (insert (mapconcat #'shell-quote-argument (cons program arguments) " "))
       (eshell-send-input)
-      ;; A program that fills the screen is in a term buffer of its own.
-      (current-buffer))))
+      (with-current-buffer (or (cl-find-if (lambda (buffer)
+                                             (and (not (memq buffer before))
+                                                  (eq (buffer-local-value 'major-mode buffer) 'term-mode)))
+                                           (buffer-list))
+                               (error "Eshell did not start %s" program))
+        (rename-buffer name t)
+        (current-buffer)))))
 
 (defun pollux--terminal-function ()
   "Return the function that starts a terminal."

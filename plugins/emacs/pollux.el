@@ -205,9 +205,9 @@ Whatever buffer or binding has an environment of its own at the moment."
   (unless pollux-mode
     (pollux-mode 1))
   (pollux--start-wanted)
-  (with-timeout (3 nil)
-    (while (and pollux--process (not pollux--ready))
-      (accept-process-output pollux--process 0.05))))
+  (let ((end (+ (float-time) 3)))
+    (while (and pollux--process (not pollux--ready) (< (float-time) end))
+      (accept-process-output nil 0.05))))
 
 ;;;###autoload
 (defun pollux-run (&optional another)

@@ -1,0 +1,197 @@
+package editors
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/control"
+)
+
+func TestEmacsCommands(t *testing.T) {
+	emacsSuite(t, map[string]func(*testing.T, flavour){
+		"term": emacsTerm("term"), "ansi-term": emacsTerm("ansi-term"), "eshell": emacsTerm("eshell"), "send": emacsSend,
+		"status": emacsStatus, "questions": emacsQuestions, "open": emacsOpenDocument,
+	})
+}
+
+// fakeCLI stands where the CLI would: it shows its environment and what is typed.
+const fakeCLI = "echo \"port $GEMINI_CLI_IDE_SERVER_PORT $GEMINI_CLI_IDE_PID\"\nwhile read -r line; do echo \"got $line\"; done\n"
+
+// M-x pollux-run, in each terminal that Emacs brings: with the variables of
+// SPEC D-7, in the project's folder, once for each project.
+func emacsTerm(kind string) func(*testing.T, flavour) {
+	return func(t *testing.T, f flavour) {
+		b := newBench(t, f.with("(setq pollux-terminal '"+kind+")"), map[string]string{".git/HEAD": "", "sub/a.go": "a\n"})
+		b.script("gemini", fakeCLI)
+		b.open("sub/a.go")
+		b.mx("pollux-run")
+		const any = `(mapconcat (lambda (b) (if (string-match-p "gemini" (buffer-name b)) (with-current-buffer b (buffer-string)) "")) (buffer-list) "\n")`
+		b.until("the CLI with its variables", func() bool { return strings.Contains(b.eval(any), "port "+itoa(b.port())+" "+itoa(b.pid())) })
+		b.is(`(if (get-buffer "*gemini: p*") (buffer-local-value 'default-directory (get-buffer "*gemini: p*")) "none")`, b.project+"/")
+		count := b.eval(`(length (process-list))`)
+		b.soon(`(delete-other-windows) (switch-to-buffer "a.go")`)
+		b.is("(buffer-name)", "a.go")
+		b.mx("pollux-run") // shows it again
+		b.until("the terminal", func() bool { return strings.Contains(b.eval("(buffer-name)"), "gemini") })
+		if got := b.eval(`(length (process-list))`); got != count {
+			t.Errorf("%s processes became %s", count, got)
+		}
+	}
+}
+
+// M-x pollux-send types a mention of the file and the region's lines.
+func emacsSend(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a file.go": "one\ntwo\nthree\n"})
+	b.script("gemini", fakeCLI)
+	b.open("a file.go")
+	b.mx("pollux-send")
+	b.says("No CLI runs here; start one with M-x pollux-run")
+	b.mx("pollux-run")
+	const screen = `(with-current-buffer "*gemini: p*" (buffer-substring-no-properties (point-min) (point-max)))`
+	b.until("the CLI", func() bool { return strings.Contains(b.eval(screen), "port ") })
+	b.soon(`(delete-other-windows) (switch-to-buffer "a file.go")`)
+	b.is("(buffer-name)", "a file.go")
+	b.keys("C-n", "C-@", "C-n", "C-n")
+	b.is("(use-region-p)", "t")
+	b.mx("pollux-send")
+	b.until("the mention", func() bool { return strings.Contains(b.eval(screen), `@a\ file.go lines 2-3 `) })
+	b.says(`typed @a\ file.go lines 2-3 into *gemini: p*`)
+}
+
+// M-x pollux-status and M-x pollux-log, and the mode line.
+func emacsStatus(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a.go": "a\n"})
+	b.open("a.go")
+	a := b.connect()
+	b.is("(substring-no-properties (pollux-mode-line))", " Pollux:1")
+	a.OpenDiff(b.path("a.go"), "new\n")
+	b.is("(substring-no-properties (pollux-mode-line))", " Pollux:1±1")
+	b.is(windows, "(3 a.go <proposal>)")
+	b.mx("pollux-status")
+	const report = `(if (get-buffer "*pollux*") (with-current-buffer "*pollux*" (buffer-string)) "")`
+	for _, want := range []string{"on port " + itoa(b.port()), "Gemini CLI #1 0.61.0", b.path("a.go") + " (Gemini CLI #1)", b.project, filepath.Base(b.file()), "pollux.log", "Last error   none"} {
+		b.until(want, func() bool { return strings.Contains(b.eval(report), want) })
+	}
+	b.mx("pollux-log")
+	b.until("the log", func() bool {
+		return strings.Contains(b.eval(`(if (get-buffer "pollux.log") (with-current-buffer "pollux.log" (buffer-string)) "")`), "session opened")
+	})
+	b.mx("pollux-mode") // off
+	b.is("(substring-no-properties (pollux-mode-line))", " Pollux:-")
+	if o := a.Outcome(); o.Method != "ide/diffRejected" {
+		t.Errorf("%+v", o)
+	}
+	b.is(buffers, "0")
+	b.is(`(or (getenv "GEMINI_CLI_IDE_SERVER_PORT") "unset")`, "unset")
+	b.until("the end of the companion", func() bool { return len(b.files()) == 0 })
+	b.mx("pollux-status")
+	b.until("a status that says so", func() bool { return strings.Contains(b.eval(report), "it does not run") })
+}
+
+// companionOf joins the control channel of the bench's companion.
+func (b *bench) control() *control.Client {
+	b.Helper()
+	var client *control.Client
+	b.until("the control channel", func() bool {
+		_ = filepath.WalkDir(b.root, func(path string, d os.DirEntry, err error) error {
+			if err == nil && client == nil && strings.HasSuffix(path, ".sock") {
+				client, _ = control.Dial(b.Context(), path)
+			}
+			return nil
+		})
+		return client != nil
+	})
+	b.Cleanup(client.Close)
+	return client
+}
+
+// EDITOR-PROTOCOL, pollux/ask: a question of several lines can be read, is
+// answered by a digit, a button or not at all, and waits for who types.
+func emacsQuestions(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a.go": "a\n"})
+	b.open("a.go")
+	client := b.control()
+	message := "The extension \"demo\" wants to run.\n\nIt may:\n  - read the workspace\n  - reach example.com\n\x1b[31mand nothing else"
+	ask := func() chan *string {
+		answer := make(chan *string, 1)
+		go func() {
+			choice, err := client.Ask(b.Context(), control.Question{Title: "Consent", Message: message, Choices: []string{"Allow once", "Allow always", "Deny"}})
+			if err != nil {
+				b.Errorf("ask: %v", err)
+			}
+			answer <- choice
+		}()
+		return answer
+	}
+	choice := func(answer chan *string) string {
+		b.Helper()
+		select {
+		case c := <-answer:
+			if c == nil {
+				return "nothing"
+			}
+			return *c
+		case <-time.After(patience):
+			b.Fatal("no answer")
+			return ""
+		}
+	}
+	const question = `(if (get-buffer "*pollux question*") (with-current-buffer "*pollux question*" (buffer-string)) "")`
+	for want, keys := range map[string][]string{
+		"Allow once": {"1"}, "Allow always": {"Tab", "Tab", "Enter"}, "Deny": {"3"}, "nothing": {"q"},
+	} {
+		answer := ask()
+		b.is("(buffer-name)", "*pollux question*")
+		if got := b.eval(question); !strings.Contains(got, "- read the workspace") || !strings.Contains(got, "3  Deny") {
+			t.Errorf("%q", got)
+		}
+		b.keys(keys...)
+		if got := choice(answer); got != want {
+			t.Errorf("%v: %q, want %q", keys, got, want)
+		}
+		b.is("(list (length (window-list)) (buffer-name))", "(1 a.go)")
+	}
+	answer := ask()
+	b.is("(buffer-name)", "*pollux question*")
+	b.keys("C-x", "k", "Enter") // killed
+	if got := choice(answer); got != "nothing" {
+		t.Errorf("%q", got)
+	}
+	b.keys("M-x") // somebody types
+	b.is("(if (active-minibuffer-window) 1 0)", "1")
+	answer = ask()
+	b.says("a question waits: Consent")
+	b.pause(1000)
+	b.is("(if (active-minibuffer-window) 1 0)", "1")
+	b.keys("C-g")
+	b.is("(buffer-name)", "*pollux question*")
+	b.text("2")
+	if got := choice(answer); got != "Allow always" {
+		t.Errorf("%q", got)
+	}
+	ctx, cancel := context.WithCancel(b.Context()) // answered elsewhere
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		_, _ = client.Ask(ctx, control.Question{Title: "Consent", Message: "m", Choices: []string{"Yes"}})
+	}()
+	b.is("(buffer-name)", "*pollux question*")
+	cancel()
+	<-gone
+	client.Close()
+	b.is("(list (length (window-list)) (buffer-name) (length pollux--questions))", "(1 a.go 0)")
+}
+
+// EDITOR-PROTOCOL, pollux/openDocument: at the place, counted in UTF-16.
+func emacsOpenDocument(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a.go": "a\n", "dir/ü x%.txt": "one\ntwo 😀 here\n"})
+	b.open("a.go")
+	a := b.connect()
+	b.soon(`(pollux--open-document (list :uri "file://` + b.project + `/dir/%C3%BC%20x%25.txt" :takeFocus t :selection '(:start (:line 1 :character 7))) #'ignore)`)
+	b.sees(a, "ü x%.txt 2:8")
+	b.is("(char-to-string (char-after (window-point)))", "h")
+}
