@@ -21,6 +21,8 @@ type Options struct {
 	Dir  string
 	Env  []string
 	Args []string
+	// Columns and Rows are 160 and 50 when 0.
+	Columns, Rows int
 }
 
 // A Terminal is one program in one tmux server. The server ends with the
@@ -29,11 +31,15 @@ type Terminal struct {
 	t      testing.TB
 	tmux   string
 	socket string
+	pane   string // tmux's name of it; "" is the only one
 }
 
-// Start runs a program in a terminal of 160 columns and 50 rows.
+// Start runs a program in a terminal.
 func Start(t testing.TB, o Options) *Terminal {
 	t.Helper()
+	if o.Columns == 0 {
+		o.Columns, o.Rows = 160, 50
+	}
 	dir, err := os.MkdirTemp("", "pollux-tty-") // t.TempDir is too long a path for a socket
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +60,7 @@ func Start(t testing.TB, o Options) *Terminal {
 	if err := os.WriteFile(config, []byte("set -g remain-on-exit on\nset -g history-limit 5000\nset -g status off\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"-u", "-S", tm.socket, "-f", config, "new-session", "-d", "-x", "160", "-y", "50", "-c", o.Dir}
+	args := []string{"-u", "-S", tm.socket, "-f", config, "new-session", "-d", "-x", strconv.Itoa(o.Columns), "-y", strconv.Itoa(o.Rows), "-c", o.Dir}
 	cmd := exec.Command(tm.tmux, append(append(args, "--"), o.Args...)...)
 	cmd.Env = o.Env
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -90,17 +96,37 @@ func (tm *Terminal) run(args ...string) string {
 	return string(out)
 }
 
+// Pane is another pane of the same terminal, counted from 0.
+func (tm *Terminal) Pane(i int) *Terminal {
+	other := *tm
+	other.pane = ":0." + strconv.Itoa(i)
+	return &other
+}
+
+// at tells a command which pane is meant.
+func (tm *Terminal) at(command ...string) []string {
+	if tm.pane == "" {
+		return command
+	}
+	return append(command, "-t", tm.pane)
+}
+
 // Type sends text as it is, Keys sends tmux's names of keys ("Enter", "Escape", "C-c").
-func (tm *Terminal) Type(text string) { tm.run("send-keys", "-l", "--", text) }
+func (tm *Terminal) Type(text string) { tm.run(append(tm.at("send-keys"), "-l", "--", text)...) }
 
 // Keys sends keys by their tmux names.
-func (tm *Terminal) Keys(keys ...string) { tm.run(append([]string{"send-keys"}, keys...)...) }
+func (tm *Terminal) Keys(keys ...string) { tm.run(append(tm.at("send-keys"), keys...)...) }
+
+// Resize gives the terminal another size.
+func (tm *Terminal) Resize(columns, rows int) {
+	tm.run("resize-window", "-x", strconv.Itoa(columns), "-y", strconv.Itoa(rows))
+}
 
 // Screen is what a person sees now; wrapped lines are joined.
-func (tm *Terminal) Screen() string { return tm.run("capture-pane", "-p", "-J") }
+func (tm *Terminal) Screen() string { return tm.run(tm.at("capture-pane", "-p", "-J")...) }
 
 // All is the screen with everything that has scrolled out of it.
-func (tm *Terminal) All() string { return tm.run("capture-pane", "-p", "-J", "-S", "-") }
+func (tm *Terminal) All() string { return tm.run(tm.at("capture-pane", "-p", "-J", "-S", "-")...) }
 
 // PID is the program's process id.
 func (tm *Terminal) PID() int {

@@ -1,0 +1,258 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pollux-companion/pollux/e2e/agent"
+	"github.com/pollux-companion/pollux/e2e/cli"
+	"github.com/pollux-companion/pollux/e2e/model"
+	"github.com/pollux-companion/pollux/e2e/terminal"
+	"github.com/pollux-companion/pollux/internal/peers"
+)
+
+// reviewer starts pollux review in a terminal and waits until it counts as somebody who looks.
+func (b *bench) reviewer(columns, rows int, env ...string) *terminal.Terminal {
+	b.t.Helper()
+	tm := terminal.Start(b.t, terminal.Options{
+		Dir: b.dir, Env: b.home.Env(env...), Args: []string{shared.pollux, "review"}, Columns: columns, Rows: rows,
+	})
+	tm.Wait("Nothing waits for you.", second(60))
+	return tm
+}
+
+// settled waits until the screen holds what it should and has stood still for a moment, and normalises it.
+func settled(t *testing.T, tm *terminal.Terminal, dir string, holds ...string) string {
+	t.Helper()
+	blanks := regexp.MustCompile(` {2,}`)
+	last, since := "", time.Now()
+	screen := tm.Until(strings.Join(holds, ", "), second(60), func(screen string) bool {
+		if screen != last {
+			last, since = screen, time.Now()
+		}
+		for _, h := range holds {
+			if !strings.Contains(screen, h) {
+				return false
+			}
+		}
+		return time.Since(since) > 300*time.Millisecond
+	})
+	var b strings.Builder
+	for l := range strings.Lines(screen) {
+		if strings.Contains(l, dir) { // whose length differs
+			l = blanks.ReplaceAllString(strings.ReplaceAll(l, dir, "DIR"), "  ")
+		}
+		b.WriteString(strings.TrimRight(l, " \n") + "\n")
+	}
+	return b.String()
+}
+
+func goldenScreen(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", "review", name+".txt")
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v; run with -update", err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
+}
+
+const greeter = `package main
+
+import "fmt"
+
+// main greets the 世界.
+func main() {
+	name := "world"
+	fmt.Println("hello", name)
+	for i := range 10 {
+		fmt.Println(i)
+	}
+	fmt.Println("one")
+	fmt.Println("two")
+	fmt.Println("three")
+	fmt.Println("four")
+	fmt.Println("five")
+	fmt.Println("six")
+	fmt.Println("end")
+}
+`
+
+// TestReviewScreens: the reviewer as it stands in a real terminal, without any other view of the companion (F-5, F-11, F-12).
+func TestReviewScreens(t *testing.T) {
+	for name, size := range map[string][2]int{"80x24": {80, 24}, "160x50": {160, 50}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			peers.Need(t, peers.Tmux)
+			b := newBench(t, map[string]string{"src/main.go": greeter, "dos.txt": "one\r\ntwo\r\n"})
+			a := agent.Connect(t, b.serve().DiscoveryFile)
+			tm := b.reviewer(size[0], size[1])
+			step := func(screen string, holds ...string) {
+				t.Helper()
+				goldenScreen(t, name+"/"+screen, settled(t, tm, b.dir, holds...))
+			}
+			step("empty", "1 CLI")
+			proposed := strings.NewReplacer("world", "moon", "\tfmt.Println(\"two\")\n", "", "\"end\"", "\"the end\"").Replace(greeter)
+			a.OpenDiff(b.path("src/main.go"), proposed)
+			step("diff", "+2 −3 · hunk 1/3")
+			tm.Keys("n", "x")
+			step("hunk", "hunk 2/3 reverted")
+			tm.Keys("?")
+			step("help", "accept what is shown")
+			tm.Keys("q")
+			a.OpenDiff(b.path("dos.txt"), "one\r\n2\r\n\x1b[31mred\u202e\r\n")
+			step("queue", "dos.txt", "2 wait")
+			tm.Keys("Tab")
+			step("hostile", "CRLF", "hunk 1/1")
+			tm.Keys("A")
+			step("policy", "Policy")
+			tm.Keys("q")
+			tm.Wait("hunk 1/1", second(60))
+			// A change of the size and back leaves nothing behind.
+			tm.Resize(size[0]-17, size[1]-5)
+			tm.Resize(size[0], size[1])
+			step("hostile", "CRLF", "hunk 1/1")
+			tm.Keys("r")
+			if o := a.Outcome(); o.Method != "ide/diffRejected" || o.FilePath != b.path("dos.txt") {
+				t.Errorf("%+v", o)
+			}
+			tm.Wait("hunk 1/3 · edited", second(60))
+			b.press(tm, "a", "Nothing waits")
+			if o := a.Outcome(); o.Content != strings.NewReplacer("world", "moon", "\"end\"", "\"the end\"").Replace(greeter) {
+				t.Errorf("%+v", o)
+			}
+			tm.Keys("q")
+			if code := tm.Exit(second(60)); code != 0 {
+				t.Errorf("exit code %d", code)
+			}
+		})
+	}
+}
+
+// press presses a key until the screen shows a text: the first press may come too early to be meant.
+func (b *bench) press(tm *terminal.Terminal, key, shows string) {
+	b.t.Helper()
+	pressed := time.Time{}
+	tm.Until(shows, second(60), func(screen string) bool {
+		if strings.Contains(screen, shows) {
+			return true
+		}
+		if time.Since(pressed) > 2*time.Second {
+			tm.Keys(key)
+			pressed = time.Now()
+		}
+		return false
+	})
+}
+
+// TestReviewCLI: the real CLI's changes, decided in the reviewer, with the history's undo; and what is decided in the CLI
+// is gone here (F-3, F-10, F-12).
+func TestReviewCLI(t *testing.T) {
+	needCLI(t)
+	b := newBench(t, map[string]string{"a.txt": "one\ntwo\n"})
+	b.serve()
+	tm := b.reviewer(120, 40)
+	s := b.gemini("")
+	connected(s)
+
+	from := len(s.Model.Requests())
+	s.Ask("change the second line", model.WriteFile("a.txt", "one\n2\n"))
+	tm.Wait("+1 −1 · hunk 1/1", second(60))
+	b.press(tm, "a", "Nothing waits")
+	b.holds("a.txt", "one\n2\n")
+	result(t, s, from)
+
+	s.Ask("change it again", model.WriteFile("a.txt", "one\n3\n"))
+	s.Question()
+	tm.Wait("+1 −1 · hunk 1/1", second(60))
+	s.Keys("Enter") // once, in the terminal
+	b.holds("a.txt", "one\n3\n")
+	tm.Wait("Nothing waits", second(60))
+
+	tm.Keys("h")
+	tm.Wait("before and after", second(60))
+	tm.Wait("+1 −1 · hunk 1/1", second(60))
+	tm.Keys("u")
+	tm.Wait("the text back that it had before?", second(60))
+	tm.Keys("y")
+	b.holds("a.txt", "one\n2\n")
+}
+
+// TestReviewEditor: $EDITOR on the proposal, in the same terminal (F-6).
+func TestReviewEditor(t *testing.T) {
+	peers.Need(t, peers.Tmux)
+	t.Parallel()
+	b := newBench(t, map[string]string{"a.txt": "one\n"})
+	a := agent.Connect(t, b.serve().DiscoveryFile)
+	b.write("editor", "#!/bin/sh\ntest -t 0 && test -t 1 && sed -i s/two/zwei/ \"$2\"\n")
+	if err := os.Chmod(b.path("editor"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	tm := b.reviewer(80, 24, "EDITOR="+b.path("editor")+" --wait")
+	a.OpenDiff(b.path("a.txt"), "one\ntwo")
+	tm.Wait("+1 −0", second(60))
+	b.press(tm, "e", "zwei")
+	b.press(tm, "a", "Nothing waits")
+	if o := a.Outcome(); o.Content != "one\nzwei" {
+		t.Errorf("%+v", o)
+	}
+}
+
+// TestRunReview: command and reviewer share a terminal, by turns and in two panes.
+func TestRunReview(t *testing.T) {
+	t.Run("screen", func(t *testing.T) {
+		needCLI(t)
+		b := newBench(t, map[string]string{"a.txt": "one\ntwo\n"})
+		m := model.Start(t)
+		tm := terminal.Start(t, terminal.Options{
+			Dir: b.dir, Env: b.home.Env(cli.Variables(m)...),
+			Args: append([]string{shared.pollux, "run", "--review=screen", "--"}, peers.Command(t, peers.Gemini)...),
+		})
+		s := cli.Attach(t, m, tm)
+		s.Ready()
+		connected(s)
+		s.Ask("change the second line", model.WriteFile("a.txt", "one\n2\n"))
+		tm.Wait("+1 −1 · hunk 1/1", second(60))
+		b.press(tm, "a", "Type your message")
+		b.holds("a.txt", "one\n2\n")
+		s.Idle()
+		tm.Keys("C-]")
+		tm.Wait("Nothing waits for you.", second(60))
+		b.press(tm, "q", "Type your message")
+		s.Ask("and once more", model.WriteFile("a.txt", "one\n3\n"))
+		tm.Wait("+1 −1 · hunk 1/1", second(60))
+		b.press(tm, "q", "Apply this change?") // put off
+		s.Keys("Enter")
+		b.holds("a.txt", "one\n3\n")
+	})
+	t.Run("split", func(t *testing.T) {
+		peers.Need(t, peers.Tmux)
+		t.Parallel()
+		b := newBench(t, map[string]string{"a.txt": "one\n"})
+		tm := terminal.Start(t, terminal.Options{
+			Dir: b.dir, Env: b.home.Env(), Args: []string{shared.pollux, "run", "--review", "--", "sh", "-c", "read line; exit 7"},
+		})
+		reviewer := tm.Pane(1)
+		reviewer.Wait("Nothing waits for you.", second(60))
+		tm.Keys("Enter")
+		if code := tm.Exit(second(60)); code != 7 {
+			t.Errorf("exit code %d", code)
+		}
+	})
+}
