@@ -24,6 +24,7 @@ import (
 // TestConsent: asked once, kept, asked again for another content and for
 // wider rights, not for narrower ones; what was refused does not run (SPEC S-2).
 func TestConsent(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	ask := &asker{answer: always}
 	w.options.Asker = ask
@@ -73,6 +74,7 @@ func TestConsent(t *testing.T) {
 
 // TestOnce: a yes for one run is not kept, nor is a question that was sent away.
 func TestOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	ask := &asker{answer: func(consent.Question) (consent.Answer, error) { return consent.Once, nil }}
 	w.options.Asker = ask
@@ -93,7 +95,7 @@ func TestOnce(t *testing.T) {
 	}
 	q := w.request("x", "")
 	q.Agreed = true
-	if _, err := New(w.options).Run(t.Context(), q); err != nil {
+	if _, err := w.do(q); err != nil {
 		t.Error(err)
 	}
 	if _, err := w.run("x", ""); !errors.Is(err, consent.ErrNobody) {
@@ -103,6 +105,7 @@ func TestOnce(t *testing.T) {
 
 // TestLinked: a folder under development asks once, and runs what it holds.
 func TestLinked(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	ask := &asker{answer: always}
 	w.options.Asker = ask
@@ -124,6 +127,7 @@ func TestLinked(t *testing.T) {
 // TestSwap: what was shown to the user is what runs, also when the script is
 // exchanged while they think (SPEC S-2).
 func TestSwap(t *testing.T) {
+	t.Parallel()
 	for _, answer := range []consent.Answer{consent.Once, consent.Always} {
 		w := newWorld(t)
 		w.extension("x", "python", `print('"good"')`, manifest.Permissions{Read: manifest.Home}, nil)
@@ -148,6 +152,7 @@ func TestSwap(t *testing.T) {
 // TestSwapWhileReading: files that change all the time while runs go on never
 // bring another content to run than the one that was agreed to.
 func TestSwapWhileReading(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.extension("x", "shell", `echo '"good"'`, manifest.Permissions{}, nil)
 	w.allow("x")
@@ -176,7 +181,7 @@ func TestSwapWhileReading(t *testing.T) {
 			t.Errorf("%d good and %d refused: nothing was proven", good, refused)
 			break
 		}
-		r, err := New(w.options).Run(t.Context(), w.request("x", ""))
+		r, err := w.do(w.request("x", ""))
 		switch {
 		case err != nil:
 			refused++
@@ -193,6 +198,7 @@ func TestSwapWhileReading(t *testing.T) {
 // TestPycache: compiled code that was not hashed is not read, and none is
 // left behind; outside it would be run.
 func TestPycache(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	dir := w.extension("x", "python", "import helper\nprint(helper.word)", manifest.Permissions{}, nil)
 	w.file(".gemini/extensions/x/tools/helper.py", `word = '"good"'`)
@@ -233,7 +239,7 @@ func TestLarge(t *testing.T) {
 	for _, unsafe := range []bool{false, true} {
 		q := w.request("x", "")
 		q.Unsafe = unsafe
-		r, err := New(w.options).Run(t.Context(), q)
+		r, err := w.do(q)
 		if err != nil || string(r.JSON) != strconv.Itoa(20<<20) {
 			t.Errorf("unsafe %v: %+v %v", unsafe, r, err)
 		}
@@ -266,7 +272,7 @@ func TestLimits(t *testing.T) {
 			w.allow("x")
 			q := w.request("x", "")
 			q.Limits, q.Unsafe = test.limits, test.unsafe
-			r, err := New(w.options).Run(t.Context(), q)
+			r, err := w.do(q)
 			var failed *FailedError
 			if !errors.As(err, &failed) || r == nil || r.Limit == nil || r.Code != 137 || !strings.HasPrefix(r.Text, "begun\n") {
 				t.Fatalf("%+v %v", r, err)
@@ -281,6 +287,7 @@ func TestLimits(t *testing.T) {
 
 // TestEndings: exit codes and signals come back as they were.
 func TestEndings(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, unsafe := range []bool{false, true} {
 		for script, want := range map[string][2]int{"exit 7": {7, 0}, "kill -SEGV $$": {139, 11}} {
@@ -288,7 +295,7 @@ func TestEndings(t *testing.T) {
 			w.allow("x")
 			q := w.request("x", "")
 			q.Unsafe = unsafe
-			r, err := New(w.options).Run(t.Context(), q)
+			r, err := w.do(q)
 			if !errors.As(err, new(*FailedError)) || r.Code != want[0] || r.Signal != want[1] || r.Stderr != "told\n" {
 				t.Errorf("%s, unsafe %v: %+v %v", script, unsafe, r, err)
 			}
@@ -328,7 +335,7 @@ echo ready >"$4"; exec sleep "$2"`, manifest.Permissions{Write: manifest.Workspa
 		mark, args := begin()
 		q := w.request("x", args)
 		q.Limits.Time = 500 * time.Millisecond
-		if r, err := New(w.options).Run(t.Context(), q); err == nil || r == nil {
+		if r, err := w.do(q); err == nil || r == nil {
 			t.Errorf("%+v %v", r, err)
 		}
 		gone(mark)
@@ -464,7 +471,7 @@ func TestStages(t *testing.T) {
 			w.extension("x", "shell", "echo ran >"+mark, manifest.Permissions{Write: manifest.Workspace}, nil)
 			q := w.request("x", "")
 			test.spoil(t, w, &q)
-			r, err := New(w.options).Run(t.Context(), q)
+			r, err := w.do(q)
 			if err == nil || r != nil || !strings.Contains(err.Error(), test.want) {
 				t.Fatalf("%+v, %v; want %q", r, err, test.want)
 			}

@@ -131,6 +131,7 @@ func wasWritten(t *testing.T, path string) bool {
 // TestLint: the plan's lint tool on a real project, this one's page, says what
 // it says without a sandbox.
 func TestLint(t *testing.T) {
+	t.Parallel()
 	root := repository(t)
 	w := newWorld(t)
 	if err := os.CopyFS(filepath.Join(w.root, ".gemini/extensions/code-analyzer"), os.DirFS(filepath.Join(root, "examples/code-analyzer"))); err != nil {
@@ -148,7 +149,7 @@ func TestLint(t *testing.T) {
 		name, _ := filepath.Rel(w.workspace, file)
 		q := w.request("code-analyzer", "")
 		q.Tool, q.TextArgs = "lintFile", []TextArg{{"file", name}}
-		r, err := New(w.options).Run(t.Context(), q)
+		r, err := w.do(q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,6 +180,7 @@ func repository(t *testing.T) string {
 // TestHosts: a tool reaches the host that it declares, with a setting of the
 // user's, and no other; the other stands in the log by name (SPEC S-3).
 func TestHosts(t *testing.T) {
+	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(rw, `{"host": %q}`, r.Host)
 	}))
@@ -241,6 +243,7 @@ func TestEnvironment(t *testing.T) {
 
 // TestParallel: sixteen at once, each with its own answer.
 func TestParallel(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.extension("p", "shell", `sleep 0.05; printf '{"n": %s}' "$2"`, manifest.Permissions{}, nil, "n:integer")
 	w.allow("p")

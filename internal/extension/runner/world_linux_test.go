@@ -29,6 +29,9 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv("RUNNER_VICTIM"); dir != "" {
 		os.Exit(victim(dir))
 	}
+	if how := os.Getenv("RUNNER_NESTED"); how != "" {
+		os.Exit(nested(how))
+	}
 	os.Exit(inHome(m))
 }
 
@@ -137,17 +140,28 @@ func (w *world) request(name, args string) Request {
 	return Request{Extension: name, Tool: "t", Args: json.RawMessage(args), WorkDir: w.workspace}
 }
 
-// run runs the tool t of an extension. On a machine that grants no namespaces
-// the test is left out, unless peers are required.
+// run runs the tool t of an extension.
 func (w *world) run(name, args string) (*Result, error) {
 	w.t.Helper()
-	r, err := New(w.options).Run(w.t.Context(), w.request(name, args))
+	return w.do(w.request(name, args))
+}
+
+// do is run for any request.
+func (w *world) do(q Request) (*Result, error) {
+	w.t.Helper()
+	r, err := New(w.options).Run(w.t.Context(), q)
+	w.possible(err)
+	return r, err
+}
+
+// possible leaves a test out on a machine that grants no namespaces, unless peers are required.
+func (w *world) possible(err error) {
+	w.t.Helper()
 	if errors.Is(err, sandbox.ErrSetup) && !peers.Required() {
 		if report := w.options.Sandbox.Check(w.t.Context()); !report.Enforced {
 			w.t.Skip(report.Summary, report.Fixes)
 		}
 	}
-	return r, err
 }
 
 // must is run for a tool that ends well.
