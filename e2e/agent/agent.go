@@ -1,22 +1,18 @@
-// Package agent is a small, honest stand-in for a CLI at the companion's
-// agent port, for tests of the editor page that need proposals and no
-// terminal. What it sends and expects is what the published CLI does; tests
-// of the CLI itself use that.
+// Package agent is a CLI at the companion's agent port for tests that need
+// proposals and no terminal: pollux's own client, which is held against the
+// published CLI's code, with words for tests around it.
 package agent
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
-	"io"
-	"net/http"
 	"os"
-	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
+	"github.com/pollux-companion/pollux/internal/client"
 )
 
 // patience is for what a loaded machine may take.
@@ -32,23 +28,19 @@ type Outcome struct {
 
 // A File is one open file of the context.
 type File struct {
-	Path         string `json:"path"`
-	IsActive     bool   `json:"isActive"`
-	SelectedText string `json:"selectedText"`
-	Cursor       *struct {
-		Line      int `json:"line"`
-		Character int `json:"character"`
-	} `json:"cursor"`
+	Path         string
+	IsActive     bool
+	SelectedText string
+	Cursor       *struct{ Line, Character int }
 }
 
 // An Agent is one MCP session. Its methods may be called from any goroutine.
 type Agent struct {
-	t                   testing.TB
-	address, token, sid string
-	outcomes            chan Outcome
+	t        testing.TB
+	link     *client.Link
+	outcomes chan Outcome
 
 	mu    sync.Mutex // guards what follows
-	id    int
 	files []File
 }
 
@@ -59,38 +51,22 @@ func Connect(t testing.TB, discoveryFile string) *Agent {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var found struct {
-		Port      int
-		AuthToken string
-	}
-	if err := json.Unmarshal(data, &found); err != nil {
+	found, err := discovery.Parse(data)
+	if err != nil {
 		t.Fatal(err)
 	}
-	a := &Agent{
-		t: t, token: found.AuthToken, outcomes: make(chan Outcome, 64),
-		address: fmt.Sprintf("http://127.0.0.1:%d/mcp", found.Port),
+	a := &Agent{t: t, outcomes: make(chan Outcome, 64)}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	a.link, err = client.Dial(ctx, client.Way{Host: "127.0.0.1", Port: found.Port, Token: found.Token}, client.LinkOptions{Notified: a.heard})
+	if err != nil {
+		t.Fatal(err)
 	}
-	a.call("initialize", map[string]any{
-		"protocolVersion": "2025-06-18", "capabilities": map[string]any{},
-		"clientInfo": map[string]any{"name": "streamable-http-client", "version": "0.61.0"},
-	})
-	a.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"})
-	ctx, cancel := context.WithCancel(context.Background())
-	stream := a.request(ctx, http.MethodGet, nil)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		a.listen(stream.Body)
-	}()
-	t.Cleanup(func() {
-		cancel()
-		stream.Body.Close()
-		<-done
-	})
+	t.Cleanup(a.link.Close)
 	return a
 }
 
-// OpenDiff proposes a text for a file and fails the test when that is refused.
+// OpenDiff proposes a text for a file and fails the test when that is refused. It does not wait for the outcome.
 func (a *Agent) OpenDiff(path, content string) {
 	a.t.Helper()
 	if answer := a.tool("openDiff", map[string]any{"filePath": path, "newContent": content}); answer.IsError {
@@ -122,7 +98,7 @@ func (a *Agent) Outcome() Outcome {
 	case o := <-a.outcomes:
 		return o
 	case <-time.After(patience):
-		a.t.Fatal("no outcome")
+		a.t.Fatalf("no outcome within %v", patience)
 		return Outcome{}
 	}
 }
@@ -168,106 +144,38 @@ func (r toolResult) text() string {
 
 func (a *Agent) tool(name string, args map[string]any) (r toolResult) {
 	a.t.Helper()
-	if err := json.Unmarshal(a.call("tools/call", map[string]any{"name": name, "arguments": args}), &r); err != nil {
-		a.t.Fatal(err)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	data, err := a.link.Call(ctx, "tools/call", map[string]any{"name": name, "arguments": args})
+	if err == nil {
+		err = json.Unmarshal(data, &r)
+	}
+	if err != nil {
+		a.t.Fatalf("%s: %v", name, err)
 	}
 	return r
 }
 
-// call sends a request and returns its result; a JSON-RPC error fails the test.
-func (a *Agent) call(method string, params any) json.RawMessage {
-	a.t.Helper()
-	a.mu.Lock()
-	a.id++
-	id := a.id
-	a.mu.Unlock()
-	body := a.send(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params})
-	if i := bytes.Index(body, []byte("data: ")); i >= 0 && !bytes.HasPrefix(body, []byte("{")) {
-		body, _, _ = bytes.Cut(body[i+len("data: "):], []byte("\n"))
-	}
-	var answer struct{ Result, Error json.RawMessage }
-	if err := json.Unmarshal(body, &answer); err != nil || answer.Error != nil {
-		a.t.Fatalf("%s: %v, answer %.300s", method, err, body)
-	}
-	return answer.Result
-}
-
-func (a *Agent) send(message any) []byte {
-	a.t.Helper()
-	data, err := json.Marshal(message)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	r := a.request(ctx, http.MethodPost, data)
-	defer r.Body.Close()
-	if sid := r.Header.Get("Mcp-Session-Id"); sid != "" {
-		a.sid = sid
-	}
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	return body
-}
-
-func (a *Agent) request(ctx context.Context, method string, body []byte) *http.Response {
-	a.t.Helper()
-	r, err := http.NewRequestWithContext(ctx, method, a.address, bytes.NewReader(body))
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	r.Header.Set("Authorization", "Bearer "+a.token)
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Accept", "application/json, text/event-stream")
-	r.Header.Set("MCP-Protocol-Version", "2025-06-18")
-	if a.sid != "" {
-		r.Header.Set("Mcp-Session-Id", a.sid)
-	}
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	if answer.StatusCode >= 300 {
-		text, _ := io.ReadAll(answer.Body)
-		a.t.Fatalf("%s: %s %s", method, answer.Status, text)
-	}
-	return answer
-}
-
-// listen reads the event stream until it ends.
-func (a *Agent) listen(stream io.Reader) {
-	lines := bufio.NewReader(stream)
-	for {
-		line, err := lines.ReadString('\n')
-		if data, ok := strings.CutPrefix(line, "data: "); ok {
-			a.heard([]byte(data))
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-func (a *Agent) heard(data []byte) {
-	var m struct {
-		Method string
-		Params struct {
-			FilePath, Content string
-			WorkspaceState    struct{ OpenFiles []File }
-		}
-	}
-	if err := json.Unmarshal(data, &m); err != nil {
-		a.t.Errorf("the stream says %q: %v", data, err)
-		return
-	}
-	switch m.Method {
+// heard takes a notification, held to the form that the CLI asks for.
+func (a *Agent) heard(method string, params json.RawMessage) {
+	switch method {
 	case "ide/diffAccepted", "ide/diffRejected":
-		a.outcomes <- Outcome{m.Method, m.Params.FilePath, m.Params.Content}
+		o := Outcome{Method: method}
+		if err := json.Unmarshal(params, &o); err != nil {
+			a.t.Errorf("%s says %s: %v", method, params, err)
+		}
+		a.outcomes <- o
 	case "ide/contextUpdate":
+		if _, err := client.ParseContext(params); err != nil {
+			a.t.Errorf("the CLI would disconnect over %s: %v", params, err)
+		}
+		// As it was sent: what the CLI drops of it is the companion's to leave out.
+		var p struct{ WorkspaceState struct{ OpenFiles []File } }
+		if err := json.Unmarshal(params, &p); err != nil {
+			a.t.Errorf("the context is %s: %v", params, err)
+		}
 		a.mu.Lock()
-		a.files = m.Params.WorkspaceState.OpenFiles
+		a.files = p.WorkspaceState.OpenFiles
 		a.mu.Unlock()
 	}
 }
