@@ -270,3 +270,12 @@ func (w *world) pipes() mcp.Transport {
 }
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+func (w *world) read(name string) string {
+	w.t.Helper()
+	data, err := os.ReadFile(filepath.Join(w.root, name))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return string(data)
+}
