@@ -172,7 +172,7 @@ func (a *app) sandbox(cmd *cobra.Command, f *sandboxFlags, args []string) error 
 		return ctx.Err()
 	}
 	if err != nil {
-		return refusal(err)
+		return a.sandboxRefused(f, err)
 	}
 	return a.sandboxResult(f, r)
 }
@@ -184,6 +184,31 @@ func refusal(err error) error {
 		return usageError{err}
 	}
 	return sandboxError{err}
+}
+
+// refusalJSON is what --json prints instead when the command was not run.
+type refusalJSON struct {
+	Error string `json:"error"`
+	Phase string `json:"phase,omitempty"` // the step that failed
+	Fix   string `json:"fix,omitempty"`   // what to do
+}
+
+// sandboxRefused tells that a command was not run.
+func (a *app) sandboxRefused(f *sandboxFlags, err error) error {
+	if f.json {
+		out := refusalJSON{Error: err.Error()}
+		setup, unsupported := (*sandbox.SetupError)(nil), (*sandbox.UnsupportedError)(nil)
+		switch {
+		case errors.As(err, &setup):
+			out.Phase, out.Fix = setup.Phase, setup.Fix
+		case errors.As(err, &unsupported):
+			out.Fix = unsupported.Fix
+		}
+		if err := json.NewEncoder(a.stdout).Encode(out); err != nil {
+			return err
+		}
+	}
+	return refusal(err)
 }
 
 // explainSandbox prints what a command could do, without running it.
@@ -208,7 +233,7 @@ func (e sandboxError) Unwrap() error { return e.error }
 type sandboxJSON struct {
 	ExitCode     int                  `json:"exitCode"`
 	Signal       int                  `json:"signal,omitempty"`
-	Limit        string               `json:"limit,omitempty"` // time, memory, output or traffic
+	Limit        string               `json:"limit,omitempty"` // time, processor, memory, output, traffic or file
 	Stdout       string               `json:"stdout"`
 	Stderr       string               `json:"stderr"`
 	Denials      []sandbox.Denial     `json:"denials"`
@@ -247,8 +272,11 @@ func (a *app) sandboxResult(f *sandboxFlags, r *sandbox.Result) error {
 			fmt.Fprintf(a.stderr, "pollux: the command touched %q: %s\n", q.Path, q.Err)
 		}
 	}
-	if r.Limit != nil {
+	switch {
+	case r.Limit != nil:
 		fmt.Fprintf(a.stderr, "pollux: %v\n", r.Limit)
+	case r.Signal != 0:
+		fmt.Fprintf(a.stderr, "pollux: the command was ended by signal %d\n", r.Signal)
 	}
 	if r.Code != 0 {
 		return exitError(r.Code)

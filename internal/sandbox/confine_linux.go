@@ -73,8 +73,11 @@ func (s *stager) limit() error {
 		if s.Reduced && l.what == unix.RLIMIT_NPROC {
 			continue // it would count all of the user's processes
 		}
-		value := min(l.value, now.Max)
-		if err := unix.Prlimit(0, l.what, &unix.Rlimit{Cur: value, Max: value}, nil); err != nil {
+		value, most := min(l.value, now.Max), min(l.value, now.Max)
+		if l.what == unix.RLIMIT_CPU {
+			most = min(value+1, now.Max) // a signal that says why comes first, and a second later the one that cannot be ignored
+		}
+		if err := unix.Prlimit(0, l.what, &unix.Rlimit{Cur: value, Max: most}, nil); err != nil {
 			return fmt.Errorf("limit %d: %w", l.what, err)
 		}
 	}

@@ -63,28 +63,33 @@ const phaseCommand = "command"
 
 // A LimitError says which limit ended a command.
 type LimitError struct {
-	Kind  string // time, memory, output or traffic
-	Limit int64  // nanoseconds for time, bytes otherwise
+	Kind  string // time, processor, memory, output, traffic or file
+	Limit int64  // nanoseconds for time and processor, bytes otherwise
 }
 
 func (e *LimitError) Error() string {
 	switch e.Kind {
 	case limitTime:
 		return fmt.Sprintf("it was ended after %v, its limit of time", time.Duration(e.Limit))
+	case limitCPU:
+		return fmt.Sprintf("it was ended when it had used %v of processor time, its limit", time.Duration(e.Limit))
+	case limitFile:
+		return fmt.Sprintf("it was ended when it wrote a file larger than %s, its limit", size(e.Limit))
+	case limitTraffic:
+		return fmt.Sprintf("it was ended when it had exchanged more than %s with its hosts, its limit", size(e.Limit))
 	case limitMemory:
 		return fmt.Sprintf("it was ended when it held more than %s of memory, its limit", size(e.Limit))
-	}
-	if e.Kind == limitTraffic {
-		return fmt.Sprintf("it was ended when it had exchanged more than %s with its hosts, its limit", size(e.Limit))
 	}
 	return fmt.Sprintf("it was ended when it had written more than %s of output, its limit", size(e.Limit))
 }
 
 const (
 	limitTime    = "time"
+	limitCPU     = "processor"
 	limitMemory  = "memory"
 	limitOutput  = "output"
 	limitTraffic = "traffic"
+	limitFile    = "file"
 )
 
 // size writes bytes as a person does.

@@ -27,6 +27,7 @@ type hearing struct {
 	ended  bool
 	status uint32
 	memory int64
+	cpu    int64 // nanoseconds
 	closer []func()
 }
 
@@ -75,7 +76,7 @@ func (r *run) listen(ctx context.Context, st *streams) (h hearing) {
 			begun, timer := time.Now(), r.setTimer()
 			h.closer = append(h.closer, func() { timer.Stop(); r.result.Elapsed = time.Since(begun) })
 		case rep.Ended:
-			h.ended, h.status, h.memory = true, rep.Status, rep.Memory
+			h.ended, h.status, h.memory, h.cpu = true, rep.Status, rep.Memory, rep.CPU
 		}
 	}
 }

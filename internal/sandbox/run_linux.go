@@ -222,6 +222,24 @@ func (r *run) judge(ctx context.Context, h hearing, waitErr error) error {
 		r.result.Code = 128 + r.result.Signal
 	}
 	r.result.Memory = max(r.result.Memory, h.memory)
+	if r.result.Limit = r.kernelLimit(h.cpu); r.result.Limit != nil {
+		r.result.Code = 137
+	}
+	return nil
+}
+
+// kernelLimit is the limit that the kernel kept by a signal, as far as that
+// can be told: a shell passes on what happened to its last command.
+func (r *run) kernelLimit(cpu int64) *LimitError {
+	l := r.c.Limits
+	signal := or(r.result.Signal, max(r.result.Code-128, 0))
+	used := cpu >= int64(l.CPU)/4 // the kernel decides by ticks, which on a busy machine hit the wrong one
+	switch {
+	case r.result.Signal == int(unix.SIGXCPU), used && (signal == int(unix.SIGXCPU) || signal == int(unix.SIGKILL)):
+		return &LimitError{Kind: limitCPU, Limit: int64(l.CPU)}
+	case r.result.Signal == int(unix.SIGXFSZ):
+		return &LimitError{Kind: limitFile, Limit: l.FileSize}
+	}
 	return nil
 }
 

@@ -85,6 +85,7 @@ type report struct {
 	Ended   bool   `json:",omitempty"`
 	Status  uint32 `json:",omitempty"` // as wait(2) has it
 	Memory  int64  `json:",omitempty"` // bytes
+	CPU     int64  `json:",omitempty"` // nanoseconds, of the command and all that it waited for
 }
 
 // writeMessage sends v with its length before it.

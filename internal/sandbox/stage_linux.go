@@ -189,7 +189,7 @@ func (s *stager) runCommand() int {
 		if s.Reduced {
 			freely(killDescendants)
 		}
-		if err := writeMessage(controlFD, report{Ended: true, Status: uint32(status), Memory: usage.Maxrss * kib}); err != nil {
+		if err := writeMessage(controlFD, report{Ended: true, Status: uint32(status), Memory: usage.Maxrss * kib, CPU: usage.Utime.Nano() + usage.Stime.Nano()}); err != nil {
 			return exitSetup
 		}
 		return 0
