@@ -124,6 +124,33 @@ func TestLinked(t *testing.T) {
 	}
 }
 
+// TestWorkspaceIsExtension: who works on an extension runs its tool there: the
+// tool sees and changes the files of the workspace, also of a folder in it.
+func TestWorkspaceIsExtension(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	dir := w.extension("x", "shell", `cat input && echo new >output && [ -d .git ]`, manifest.Permissions{Write: manifest.Workspace}, nil)
+	work := filepath.Join(w.root, "dev")
+	if err := os.Rename(dir, work); err != nil {
+		t.Fatal(err)
+	}
+	w.file(".gemini/extensions/x/.gemini-extension-install.json", `{"source":`+strconv.Quote(work)+`,"type":"link"}`)
+	w.allow("x")
+	for _, dir := range []string{"dev", "dev/sub"} {
+		w.file(dir+"/input", "input of "+dir)
+		w.file(dir+"/.git/HEAD", "x")
+		q := w.request("x", "")
+		q.WorkDir = filepath.Join(w.root, dir)
+		r, err := w.do(q)
+		if err != nil || r.Text != "input of "+dir {
+			t.Errorf("%s: %+v %v", dir, r, err)
+		}
+		if _, err := os.Stat(filepath.Join(q.WorkDir, "output")); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestSwap: what was shown to the user is what runs, also when the script is
 // exchanged while they think (SPEC S-2).
 func TestSwap(t *testing.T) {

@@ -82,9 +82,11 @@ func (r *Runner) run(ctx context.Context, p *plan) (*Result, error) {
 }
 
 // sandboxed gives the sandbox the files that were read. Where they are too
-// large for that, or the sandbox of this machine has no files of its own, it shows it an unpacked copy.
+// large for that, would hide the workspace (whose author works on the extension
+// there), or the sandbox of this machine has no files of its own, it shows it an unpacked copy.
 func (r *Runner) sandboxed(ctx context.Context, p *plan) (*sandbox.Result, error) {
-	if len(p.content.large) == 0 && p.content.size <= maxHeld {
+	hides := p.workspace != "" && within(p.workspace, p.content.dir)
+	if len(p.content.large) == 0 && p.content.size <= maxHeld && !hides {
 		c := p.command(p.content.dir)
 		c.Copies = []sandbox.Copy{{Dir: p.content.dir, Files: p.content.files}}
 		result, err := r.o.Sandbox.Run(ctx, p.subject.Permissions, c)
