@@ -384,39 +384,42 @@ local function hide(d, tries)
   end
 end
 
--- Shows in the user's buffer what the CLI writes, as soon as it has.
+-- What changes when a file is written.
 local function stamp(path)
   local s = uv.fs_stat(path)
   return s and ('%d.%d %d %d'):format(s.mtime.sec, s.mtime.nsec, s.size, s.ino) or ''
 end
 
+-- Shows in the user's buffer what stands in the file, and says what it cannot show.
+local function refresh(path)
+  local buf = M.buffer(path)
+  if not buf then
+    context.touch(true)
+  elseif vim.bo[buf].modified then
+    say(vim.fn.fnamemodify(path, ':t') .. ' was written by the CLI; your unsaved changes are kept', vim.log.levels.WARN)
+  else
+    local auto = vim.bo[buf].autoread
+    vim.bo[buf].autoread = true
+    vim.cmd('silent! checktime ' .. buf)
+    vim.bo[buf].autoread = auto
+  end
+end
+
 -- `before` is the file's stamp from before the CLI heard of the decision.
 local function follow(path, before)
   local tries, timer = 0, uv.new_timer()
-  timer:start(0, 100, vim.schedule_wrap(function()
+  local function look()
     tries = tries + 1
-    local now = stamp(path)
-    if now ~= before or tries > 100 then
-      if not timer:is_closing() then
-        timer:close()
-      end
+    local written = stamp(path) ~= before
+    if (written or tries > 100) and not timer:is_closing() then
+      timer:close()
     end
-    if now == before then
-      return
+    if written then
+      before = stamp(path)
+      refresh(path)
     end
-    before = now
-    local buf = M.buffer(path)
-    if not buf then
-      context.touch(true)
-    elseif vim.bo[buf].modified then
-      say(vim.fn.fnamemodify(path, ':t') .. ' was written by the CLI; your unsaved changes are kept', vim.log.levels.WARN)
-    else
-      local auto = vim.bo[buf].autoread
-      vim.bo[buf].autoread = true
-      vim.cmd('silent! checktime ' .. buf)
-      vim.bo[buf].autoread = auto
-    end
-  end))
+  end
+  timer:start(0, 100, vim.schedule_wrap(look))
 end
 
 -- The one place where a diff ends; it is out of the queue before anything is closed.

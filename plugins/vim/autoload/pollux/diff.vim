@@ -310,7 +310,7 @@ endfunction
 " is the file's s:stamp() from before the CLI heard of the decision.
 function! s:follow(path, before) abort
   let l:state = {'path': a:path, 'before': a:before, 'told': 0}
-  call timer_start(150, function('s:look', [l:state]), {'repeat': 60})
+  call timer_start(150, function('s:look', [l:state]), {'repeat': 200})
 endfunction
 
 function! s:stamp(path) abort
