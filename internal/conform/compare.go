@@ -32,7 +32,7 @@ func (r *run) compare(a *contract.Archive, want, got contract.Step) {
 			r.verdict(name+"/body", a.About, ok, w.body, why+": "+g.body)
 		}
 	case "events":
-		ok, why := sameEvents(parseEvents(want.Text), parseEvents(got.Text))
+		ok, why := sameEvents(parseEvents(want.Text), parseEvents(got.Text), r.t.Driver != nil)
 		r.verdict(name, a.About, ok, want.Text, why+": "+got.Text)
 		if strings.Contains(want.Text, "id: ") && a.Number() == "T-6" {
 			r.verdict(name+"/ids", a.About, strings.Contains(got.Text, "id: "), "outcomes that carry ids", got.Text)
@@ -241,8 +241,9 @@ func parseEvents(text string) (all []event) {
 }
 
 // sameEvents: the same outcomes in the same order, exact in what they say; of
-// contexts the last one, as the CLI understands it.
-func sameEvents(want, got []event) (bool, string) {
+// contexts the last one, as the CLI understands it, and where nobody has put the editor into the
+// state of the vector, only that the CLI understands it.
+func sameEvents(want, got []event, files bool) (bool, string) {
 	wo, wc := split(want)
 	other, gc := split(got)
 	if len(wo) != len(other) {
@@ -270,6 +271,9 @@ func sameEvents(want, got []event) (bool, string) {
 	g, err := client.ParseContext(gc.params)
 	if err != nil {
 		return false, "the CLI would disconnect: " + err.Error()
+	}
+	if !files {
+		return true, ""
 	}
 	return sameContext(w, g)
 }
