@@ -185,7 +185,7 @@ func unifiedRows(rows []row, i int, h hunk) []row {
 }
 
 func sideRows(rows []row, i int, h hunk) []row {
-	for l := 0; l < max(h.oldTo-h.oldFrom, h.newTo-h.newFrom); l++ {
+	for l := range max(h.oldTo-h.oldFrom, h.newTo-h.newFrom) {
 		r := row{kind: paired, old: h.oldFrom + l, new: h.newFrom + l, hunk: i}
 		switch {
 		case r.old >= h.oldTo:

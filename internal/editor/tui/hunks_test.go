@@ -128,7 +128,7 @@ func checkRows(t *testing.T, c *change) {
 				new += n
 			}
 		}
-		rest := lines(c.new)[new:]
+		rest := c.new[new:]
 		if len(rest) > 1 || len(rest) == 1 && rest[0] != "" {
 			t.Fatalf("lines %q are in no row", rest)
 		}

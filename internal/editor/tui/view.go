@@ -157,10 +157,9 @@ func (m *model) drawTitle(f *frame) {
 func describe(doc *document, hunk int) []string {
 	added, removed := doc.change.count()
 	parts := []string{fmt.Sprintf("+%d −%d", added, removed)}
-	switch n := len(doc.change.hunks); {
-	case n == 0:
+	if n := len(doc.change.hunks); n == 0 {
 		parts = append(parts, "no difference")
-	default:
+	} else {
 		at := fmt.Sprintf("hunk %d/%d", hunk+1, n)
 		if hunk < n && doc.change.hunks[hunk].reverted {
 			at += " reverted"

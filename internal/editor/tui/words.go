@@ -20,8 +20,8 @@ type span struct{ from, to int }
 // changedWords compares two lines word by word and returns what differs in each. Both are nil
 // where the lines have so little in common that marks would say nothing.
 func changedWords(a, b string) (inA, inB []span) {
-	lo, hi := commonPrefix(a, b), 0
-	hi = commonSuffix(a[lo:], b[lo:])
+	lo := commonPrefix(a, b)
+	hi := commonSuffix(a[lo:], b[lo:])
 	midA, midB := a[lo:len(a)-hi], b[lo:len(b)-hi]
 	var wordsA, wordsB []string
 	if len(midA) <= maxWordLine && len(midB) <= maxWordLine {
