@@ -1,0 +1,6 @@
+-- Neovim's plugin is what is Lua here: LuaJIT, and the editor's own table.
+std = 'luajit'
+read_globals = { vim = { other_fields = true, fields = { b = { read_only = false, other_fields = true }, bo = { read_only = false, other_fields = true },
+  env = { read_only = false, other_fields = true }, g = { read_only = false, other_fields = true }, o = { read_only = false, other_fields = true },
+  wo = { read_only = false, other_fields = true } } } }
+max_line_length = 180
