@@ -23,7 +23,7 @@ type Peer string
 const (
 	// Gemini is the published Gemini CLI, in the version that e2e/peers/package.json pins.
 	Gemini Peer = "Gemini CLI"
-	// Node runs Gemini and Conformance; at least minNode.
+	// Node runs Gemini, Conformance and Inspector; at least minNode.
 	Node Peer = "Node"
 	// Chromium is Chromium or Chrome.
 	Chromium Peer = "Chromium"
@@ -33,6 +33,8 @@ const (
 	Bubblewrap Peer = "bubblewrap"
 	// Conformance is MCP's own conformance suite, in the pinned version.
 	Conformance Peer = "MCP conformance suite"
+	// Inspector is the command line of MCP's own inspector, in the pinned version.
+	Inspector Peer = "MCP inspector"
 	// Esbuild bundles the editor page, in the version that web/package.json pins.
 	Esbuild Peer = "esbuild"
 	// Neovim, Vim and Emacs are the editors that plugins are for.
@@ -43,13 +45,13 @@ const (
 
 // All lists every peer, in the order of reports.
 func All() []Peer {
-	return []Peer{Node, Gemini, Conformance, Esbuild, Chromium, Tmux, Neovim, Vim, Emacs, Bubblewrap}
+	return []Peer{Node, Gemini, Conformance, Inspector, Esbuild, Chromium, Tmux, Neovim, Vim, Emacs, Bubblewrap}
 }
 
 // Install is a command or sentence that says how to get p on this machine.
 func (p Peer) Install() string {
 	switch p {
-	case Gemini, Conformance:
+	case Gemini, Conformance, Inspector:
 		return "npm ci --prefix e2e/peers"
 	case Node:
 		return "npm ci --prefix e2e/peers/node"
@@ -72,7 +74,7 @@ func (p Peer) Install() string {
 }
 
 // Need returns the absolute path of p's program. Without it the test is
-// skipped, or fails when RequireEnv is "1". Gemini and Conformance are
+// skipped, or fails when RequireEnv is "1". Gemini, Conformance and Inspector are
 // JavaScript: start them with Command.
 func Need(t testing.TB, p Peer) string {
 	t.Helper()
@@ -93,7 +95,7 @@ func Need(t testing.TB, p Peer) string {
 func Command(t testing.TB, p Peer, args ...string) []string {
 	t.Helper()
 	path := Need(t, p)
-	if p == Gemini || p == Conformance {
+	if p == Gemini || p == Conformance || p == Inspector {
 		return append([]string{Need(t, Node), path}, args...)
 	}
 	return append([]string{path}, args...)
@@ -136,6 +138,8 @@ func find(p Peer) (Finding, error) {
 		f, err = findPackage(root, "@google/gemini-cli", "bundle/gemini.js", "gemini")
 	case Conformance:
 		f, err = findPackage(root, "@modelcontextprotocol/conformance", "dist/index.js", "")
+	case Inspector:
+		f, err = findPackage(root, "@modelcontextprotocol/inspector-cli", "build/index.js", "")
 	case Node:
 		f, err = findNode(root)
 	case Esbuild:
