@@ -91,7 +91,7 @@ func replaceFile(path, content string) error {
 
 // createFile writes a file that does not exist, with the mode that the system gives new ones.
 func createFile(path, content string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666) //nolint:gosec // the user's own file, with the rights that their umask leaves
 	if err != nil {
 		return fmt.Errorf("%q cannot be written: %w", path, cause(err))
 	}

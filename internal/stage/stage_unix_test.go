@@ -94,7 +94,7 @@ func TestTake(t *testing.T) {
 	s.typed("one\n")
 	s.wait("got one")
 	err := st.Take(func() error {
-		s.wait("\x1b[?2004l") // the modes are those of the start
+		s.wait("\x1b[?2004l")                                        // the modes are those of the start
 		if _, err := st.pty.WriteString("meanwhile\n"); err != nil { // as if typed before
 			t.Error(err)
 		}
