@@ -76,7 +76,7 @@ func (a *app) printStatus(found []doctor.Companion) {
 		if c.Here {
 			mark = "*"
 		}
-		fmt.Fprintf(w, "%s %s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", mark, folders([]string{cmp.Or(c.Editor, "-")}), c.PID, number(&c.Port),
+		fmt.Fprintf(w, "%s %s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", mark, folders([]string{cmp.Or(c.Editor, "-")}), c.PID, port(c.Port),
 			number(c.Sessions), number(c.Diffs), age(c.Since), string(c.Health), shortFolders(c.Workspace))
 	}
 	w.Flush()
@@ -93,6 +93,14 @@ func number(n *int) string {
 		return "-"
 	}
 	return strconv.Itoa(*n)
+}
+
+// port shows a port; a relay has none.
+func port(n int) string {
+	if n == 0 {
+		return "-"
+	}
+	return strconv.Itoa(n)
 }
 
 // age is how long ago something was, in its largest unit.

@@ -117,6 +117,10 @@ func (x *examination) try(ctx context.Context, way client.Way, more bool) bool {
 	case <-time.After(firstContext):
 		f.What = "no context has come within " + firstContext.String()
 	}
+	if way.Command != "" {
+		f.What, f.Why = "the relay runs, and no editor serves this folder", "the CLI is connected, and asks in the terminal until an editor comes"
+		f.Mend = "pollux serve   (or start your editor with its plugin)"
+	}
 	x.add(f)
 	return true
 }
