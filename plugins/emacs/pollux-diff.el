@@ -146,16 +146,19 @@ Only where every line ends in CR LF are they left out."
   "Report the text as it is edited, every 200 ms at the most."
   (when-let ((diff (pollux--find pollux--id)))
     (unless (pollux--diff-timer diff)
-      (setf (pollux--diff-timer diff)
-            (run-at-time 0.2 nil
-                         (lambda ()
-                           (setf (pollux--diff-timer diff) nil)
-                           (when (and (memq diff pollux--diffs) (pollux--visible-p diff))
-                             (ignore-errors
-                               (pollux--notify "pollux/didChangeDiff"
-                                               (list :diffId (pollux--diff-id diff)
-                                                     :version (buffer-chars-modified-tick (pollux--diff-right diff))
-                                                     :content (pollux--text diff)))))))))))
+      (setf (pollux--diff-timer diff) (run-at-time 0.2 nil #'pollux--report-edit diff)))))
+
+(defun pollux--report-edit (diff)
+  "Report the text of DIFF as it is now."
+  (when (timerp (pollux--diff-timer diff))
+    (cancel-timer (pollux--diff-timer diff)))
+  (setf (pollux--diff-timer diff) nil)
+  (when (and (memq diff pollux--diffs) (pollux--visible-p diff))
+    (ignore-errors
+      (pollux--notify "pollux/didChangeDiff"
+                      (list :diffId (pollux--diff-id diff)
+                            :version (buffer-chars-modified-tick (pollux--diff-right diff))
+                            :content (pollux--text diff))))))
 
 ;;;; The view
 
@@ -426,10 +429,9 @@ Return nil when it had ended before."
   "The longest line that is shown, in characters: Emacs is slow with such.")
 
 (defun pollux--check (params)
-  "Refuse the proposal of PARAMS when it cannot be shown here."
+  "Refuse the proposal of PARAMS when it cannot be shown here.
+An encoding is no reason: whatever the locale is, a buffer holds all of Unicode."
   (cl-flet ((refuse (code message) (signal 'pollux-refused (list code message))))
-    (unless (default-value 'enable-multibyte-characters)
-      (refuse -32002 "this Emacs has single-byte buffers, which cannot hold every text"))
     (unless (pollux--screen-p)
       (refuse -32001 "busy: Emacs has no frame; open one with emacsclient -c or -t"))
     (require 'ediff)
@@ -442,12 +444,15 @@ Return nil when it had ended before."
 
 (defun pollux--long-line-p (text)
   "Return non-nil when TEXT has a line longer than `pollux--max-line'."
-  (let ((start 0) end long)
-    (while (and (not long) start)
-      (setq end (string-match "\n" text start)
-            long (> (- (or end (length text)) start) pollux--max-line)
-            start (and end (1+ end))))
-    long))
+  (with-temp-buffer
+    (insert text)
+    (goto-char (point-min))
+    (let (long)
+      (while (not (or long (eobp)))
+        (let ((start (point)))
+          (forward-line)
+          (setq long (> (- (point) start) pollux--max-line))))
+      long)))
 
 (defun pollux--open-diff (params answer)
   "Take the proposal of PARAMS into the queue, and tell ANSWER."
@@ -532,6 +537,8 @@ THEN is called when that is done."
 With a prefix argument FILE, all that follow for its file."
   (interactive "P")
   (let ((diff (pollux--chosen)))
+    (when (pollux--diff-timer diff)
+      (pollux--report-edit diff)) ; so that the rule leaves it alone
     (pollux--rule "accept" (if file "file" "session") nil diff
                   ;; This one with its edits; the rule decides only what nobody edited.
                   (lambda ()

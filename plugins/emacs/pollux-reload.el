@@ -25,11 +25,14 @@ What is the same on both sides stays with its markers, overlays and folds."
       (setq coding last-coding-system-used)
       (let ((source (current-buffer)))
         (with-current-buffer buffer
-          (let ((buffer-file-name nil) ; else it would be locked
+          (let ((group (prepare-change-group))
+                (buffer-file-name nil) ; else it would be locked
                 (inhibit-read-only t))
+            (undo-boundary)
             (save-restriction
               (widen)
-              (replace-buffer-contents source 0.5))))))
+              (replace-buffer-contents source 0.5))
+            (undo-amalgamate-change-group group)))))
     (when coding (setq buffer-file-coding-system coding))
     (set-buffer-modified-p nil)
     (set-visited-file-modtime)))
