@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -242,6 +243,19 @@ func TestConcurrentWriters(t *testing.T) {
 	}
 	if records, err = s.List(); err != nil || len(records) != n-1 {
 		t.Error(len(records), err)
+	}
+}
+
+// TestBounded: too many answers cost the oldest yes, and no never.
+func TestBounded(t *testing.T) {
+	var records []Record
+	for i := range maxRecords + 2 {
+		records = append(records, Record{Subject: Subject{Version: strconv.Itoa(i)}, Answer: Always})
+	}
+	records[0].Answer = Never
+	records = bounded(records)
+	if len(records) != maxRecords || records[0].Answer != Never || records[1].Version != "3" {
+		t.Errorf("%d, %+v", len(records), records[:2])
 	}
 }
 

@@ -163,8 +163,17 @@ func (s *Store) Grant(ctx context.Context, subject Subject, answer Answer, via s
 			return strings.EqualFold(r.Extension, subject.Extension) && r.Source == subject.Source && (r.Content == subject.Content || r.Answer == Never)
 		})
 		records = append(records, Record{Subject: subject, Answer: answer, Time: s.now().UTC().Truncate(time.Second), Via: via})
-		return records[max(0, len(records)-maxRecords):]
+		return bounded(records)
 	})
+}
+
+// bounded drops the oldest records beyond what is kept, a yes before a never.
+func bounded(records []Record) []Record {
+	for len(records) > maxRecords {
+		i := max(0, slices.IndexFunc(records, func(r Record) bool { return r.Answer == Always }))
+		records = slices.Delete(records, i, i+1)
+	}
+	return records
 }
 
 // Revoke forgets every answer about an extension, from any source, and says how many there were.
