@@ -335,7 +335,7 @@ func (c *Client) Leave(ctx context.Context) {
 }
 
 // ErrNotConnected: there is no session to open a diff in.
-var ErrNotConnected = errors.New("IDE client is not connected.") //nolint:revive,staticcheck // the CLI's own words
+var ErrNotConnected = errors.New("IDE client is not connected.")
 
 // The sentences of the CLI that a user sees; pollux doctor --explain looks them up.
 const (

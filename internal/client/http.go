@@ -158,7 +158,7 @@ func parseInitialize(data []byte) (string, error) {
 	}
 	version, _ := m["protocolVersion"].(string)
 	if !slices.Contains(protocols(), version) {
-		return "", fmt.Errorf("Server's protocol version is not supported: %s", version) //nolint:staticcheck // the CLI's words
+		return "", fmt.Errorf("Server's protocol version is not supported: %s", version)
 	}
 	return version, nil
 }
@@ -263,7 +263,7 @@ func (s *httpSession) answer(res *http.Response) error {
 		}
 		return s.batch(data)
 	}
-	return fmt.Errorf("Streamable HTTP error: Unexpected content type: %s", kind) //nolint:staticcheck // the CLI's words
+	return fmt.Errorf("Streamable HTTP error: Unexpected content type: %s", kind)
 }
 
 // batch takes one message or a list of them.
@@ -367,7 +367,7 @@ func (s *httpSession) stream(lastID string, attempt int) {
 		}
 		first = false
 		if attempt >= maxRetries {
-			s.fault(fmt.Errorf("Maximum reconnection attempts (%d) exceeded.", maxRetries)) //nolint:staticcheck,revive // the CLI's words
+			s.fault(fmt.Errorf("Maximum reconnection attempts (%d) exceeded.", maxRetries))
 			return
 		}
 		if !s.pause(attempt) {
@@ -451,7 +451,7 @@ func (s *httpSession) close() {
 	s.closed, s.standing = true, false
 	s.mu.Unlock()
 	s.cancel()
-	s.book.end(errors.New("Connection closed")) //nolint:staticcheck // the CLI's words
+	s.book.end(errors.New("Connection closed"))
 	s.streams.Wait()
 	s.client.CloseIdleConnections()
 }

@@ -160,7 +160,7 @@ func (b *book) answered(m incoming) error {
 	defer b.mu.Unlock()
 	answer, ok := b.waiting[int(f)]
 	if err != nil || !ok || f != math.Trunc(f) {
-		return fmt.Errorf("Received a response for an unknown message ID: %s", m.id) //nolint:staticcheck // the CLI's words
+		return fmt.Errorf("Received a response for an unknown message ID: %s", m.id)
 	}
 	delete(b.waiting, int(f))
 	answer <- m

@@ -52,7 +52,7 @@ func within(parent, child string) bool {
 // exist the part that does.
 func realPath(cwd, path string) (string, error) {
 	if strings.ContainsRune(path, 0) {
-		return "", fmt.Errorf("Invalid path: %s", strings.ReplaceAll(path, "\x00", `\0`)) //nolint:staticcheck // the CLI's words
+		return "", fmt.Errorf("Invalid path: %s", strings.ReplaceAll(path, "\x00", `\0`))
 	}
 	path = discovery.DecodePercent(fileURL(path))
 	if !filepath.IsAbs(path) {
@@ -79,7 +79,7 @@ func fileURL(path string) string {
 // resolve follows links as far as there is something.
 func resolve(path string, visited []string) (string, error) {
 	if slices.Contains(visited, path) {
-		return "", fmt.Errorf("Infinite recursion detected in robustRealpath: %s", path) //nolint:staticcheck // the CLI's words
+		return "", fmt.Errorf("Infinite recursion detected in robustRealpath: %s", path)
 	}
 	visited = append(visited, path)
 	real, err := filepath.EvalSymlinks(path)

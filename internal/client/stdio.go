@@ -86,7 +86,7 @@ func (s *stdioSession) send(_ context.Context, message []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return errors.New("Not connected") //nolint:staticcheck // the CLI's words
+		return errors.New("Not connected")
 	}
 	_, err := s.in.Write(append(message, '\n'))
 	return err
@@ -99,7 +99,7 @@ func (s *stdioSession) read(out io.Reader) {
 	for {
 		line, err := readLine(in, maxAnswer)
 		if err != nil {
-			s.book.end(errors.New("Connection closed")) //nolint:staticcheck // the CLI's words
+			s.book.end(errors.New("Connection closed"))
 			if s.stands() {
 				s.owner.ended()
 			}

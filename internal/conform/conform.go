@@ -120,7 +120,7 @@ func Run(ctx context.Context, t Target, each func(Check)) ([]Check, error) {
 
 // alive says why there is nothing to try.
 func (r *run) alive() error {
-	conn, err := net.DialTimeout("tcp", r.t.Addr, 3*time.Second)
+	conn, err := (&net.Dialer{Timeout: 3 * time.Second}).DialContext(r.ctx, "tcp", r.t.Addr)
 	if err != nil {
 		return fmt.Errorf("nobody listens at %s: %w", r.t.Addr, err)
 	}

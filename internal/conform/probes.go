@@ -165,7 +165,7 @@ func (r *run) loopback() error {
 			continue
 		}
 		tried++
-		conn, err := net.DialTimeout("tcp", net.JoinHostPort(n.IP.String(), port), time.Second)
+		conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(r.ctx, "tcp", net.JoinHostPort(n.IP.String(), port))
 		if err == nil {
 			conn.Close()
 			return fmt.Errorf("it listens at %s too", n.IP)
@@ -255,7 +255,7 @@ func (r *run) keepAlive() error {
 	req.Header.Set("Authorization", "Bearer "+r.t.Token)
 	req.Header.Set("Accept", "text/event-stream")
 	req.Header.Set("Mcp-Session-Id", id)
-	res, err := r.http.Do(req)
+	res, err := r.http.Do(req) //nolint:bodyclose // it is, below
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ func Start(ctx context.Context, args []string, output io.Writer) (Target, error)
 	if err := os.WriteFile(p.stale, []byte(`{"port":9,"workspacePath":"/","authToken":"t","ideInfo":{"name":"x","displayName":"X"}}`), 0o600); err != nil {
 		return Target{}, errors.Join(err, os.RemoveAll(base))
 	}
-	p.cmd = exec.Command(args[0], args[1:]...) //nolint:gosec,noctx // it is what the user asks for; End ends it
+	p.cmd = exec.Command(args[0], args[1:]...) //nolint:noctx // End ends it
 	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = root, output, output
 	p.cmd.Env = append(os.Environ(), "TMPDIR="+base, "TMP="+base, "TEMP="+base)
 	p.cmd.WaitDelay = time.Second
