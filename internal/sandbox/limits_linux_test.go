@@ -45,6 +45,7 @@ func TestLimits(t *testing.T) {
 		"signal":           {"kill -TERM $$", Limits{}, "", 143, ""},
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
+			t.Parallel()
 			begun := time.Now()
 			r := runIn(t, New(nil), Policy{}, Command{Args: []string{"sh", "-c", test.script}, Limits: test.limits})
 			kind := ""
