@@ -93,10 +93,13 @@ func (f *toolFlags) parse(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if err != nil {
-		return usageError{fmt.Errorf("%w; an argument of the tool's with the name of a flag of pollux's is written --arg NAME=VALUE; see: %s --help", err, cmd.CommandPath())}
+		return usageError{fmt.Errorf("%w; an argument of the tool's is written --NAME VALUE, and one with the name of a flag of pollux's --arg NAME=VALUE; see: %s --help", err, cmd.CommandPath())}
 	}
 	if help, _ := flags.GetBool("help"); help {
 		return pflag.ErrHelp
+	}
+	if flags.Changed("workspace") && f.workspace == "" {
+		return usageError{errors.New("--workspace: \"\" is no folder")}
 	}
 	if len(plain) != 2 {
 		return usageError{fmt.Errorf("%s takes EXT and TOOL, and the tool's arguments as --NAME VALUE, not %d words; see: %s --help", cmd.CommandPath(), len(plain), cmd.CommandPath())}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math/big"
 	"regexp"
 	"slices"
@@ -131,7 +132,7 @@ func members(object json.RawMessage) (all []jsonMember, err error) {
 	dec := json.NewDecoder(bytes.NewReader(object))
 	start, err := dec.Token()
 	if err != nil {
-		return nil, fmt.Errorf("they are no JSON: %w", err)
+		return nil, notJSON(err)
 	}
 	if start != json.Delim('{') {
 		return nil, errors.New(`they must be one JSON object, such as {"name": "value"}`)
@@ -139,17 +140,17 @@ func members(object json.RawMessage) (all []jsonMember, err error) {
 	for dec.More() {
 		name, err := dec.Token()
 		if err != nil {
-			return nil, fmt.Errorf("they are no JSON: %w", err)
+			return nil, notJSON(err)
 		}
 		m := jsonMember{}
 		m.name, _ = name.(string) // the decoder lets nothing else stand there
 		if err := dec.Decode(&m.value); err != nil {
-			return nil, fmt.Errorf("they are no JSON: %w", err)
+			return nil, notJSON(err)
 		}
 		all = append(all, m)
 	}
 	if _, err := dec.Token(); err != nil {
-		return nil, fmt.Errorf("they are no JSON: %w", err)
+		return nil, notJSON(err)
 	}
 	if dec.More() {
 		return nil, errors.New("something follows the JSON object")
@@ -179,6 +180,13 @@ func fromJSON(value json.RawMessage, kind string) (string, error) {
 		return "", errors.New(map[byte]string{'{': "an object", '[': "a list"}[value[0]])
 	}
 	return fromText(string(value), kind) // a number, true or false
+}
+
+func notJSON(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("they are no JSON: the text ends before the object does")
+	}
+	return fmt.Errorf("they are no JSON: %w", err)
 }
 
 var numberForm = sync.OnceValue(func() *regexp.Regexp {

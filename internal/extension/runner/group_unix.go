@@ -9,8 +9,9 @@ import (
 )
 
 // ownGroup gives a program a process group of its own, which ends with it.
+// Where the system can do that, the program ends with the thread that starts it.
 func ownGroup(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = endWithUs(&syscall.SysProcAttr{Setpgid: true})
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }
 

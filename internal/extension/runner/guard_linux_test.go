@@ -401,17 +401,18 @@ echo ready >"$4"; exec sleep "$2"`, manifest.Permissions{Write: manifest.Workspa
 		}
 	})
 	t.Run("killed without a sandbox", func(t *testing.T) {
-		w.extension("y", "shell", `echo ready >"$2"; exec sleep 1000`, manifest.Permissions{}, nil, "ready:string")
+		w.extension("y", "shell", `echo ready >"$2"; exec sleep "$4"`, manifest.Permissions{}, nil, "ready:string", "mark:string")
 		w.allow("y")
-		w.file("work/ready", "")
+		mark, args := begin()
 		cmd := exec.Command("/proc/self/exe")
-		cmd.Env = append(os.Environ(), "RUNNER_VICTIM="+w.root, "RUNNER_VICTIM_EXT=y", "RUNNER_VICTIM_UNSAFE=1", fmt.Sprintf(`RUNNER_VICTIM_ARGS={"ready": %q}`, ready))
+		cmd.Env = append(os.Environ(), "RUNNER_VICTIM="+w.root, "RUNNER_VICTIM_EXT=y", "RUNNER_VICTIM_UNSAFE=1", "RUNNER_VICTIM_ARGS="+args)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
 		begun()
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
+		gone(mark)
 		left, _ := filepath.Glob(filepath.Join(tmp, unpackPrefix+"*"))
 		if len(left) != 1 {
 			t.Fatalf("nothing is proven: %q", left)

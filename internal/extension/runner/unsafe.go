@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -50,6 +51,8 @@ func (r *Runner) runUnsafe(ctx context.Context, p *plan) (*Result, error) {
 	cmd.Env = append(plainEnvironment(path), c.Env...)
 	cmd.WaitDelay = time.Second
 	ownGroup(cmd)
+	runtime.LockOSThread() // until the program has ended; see ownGroup
+	defer runtime.UnlockOSThread()
 	begun := time.Now()
 	waitErr := cmd.Run()
 	endGroup(cmd)

@@ -1,0 +1,6 @@
+package runner
+
+import "syscall"
+
+// endWithUs: macOS has no signal for a parent's death.
+func endWithUs(attr *syscall.SysProcAttr) *syscall.SysProcAttr { return attr }
