@@ -184,6 +184,9 @@ func (b backend) Edit(id, content string) error {
 	if page := b.c.webPage(); page != nil {
 		page.TextChanged(d)
 	}
+	if editor := b.c.o.Editor; editor != nil {
+		editor.TextChanged(d)
+	}
 	return nil
 }
 

@@ -33,7 +33,7 @@ func (s *Server) Show(ctx context.Context, d *review.Diff) error {
 		return nil
 	}
 	if v.editor {
-		err := s.openDiff(ctx, d)
+		err := s.openDiff(ctx, d, true)
 		if err == nil {
 			s.core.Page.Tell(ctx, d)
 			return nil
@@ -64,8 +64,8 @@ func (s *Server) showAside(ctx context.Context, v *view) error {
 	return nil
 }
 
-// openDiff has the editor show d with the text as it is now.
-func (s *Server) openDiff(ctx context.Context, d *review.Diff) error {
+// openDiff has the editor show d with the text as it is now; one that it shows already is replaced.
+func (s *Server) openDiff(ctx context.Context, d *review.Diff, takeFocus bool) error {
 	ctx, cancel := context.WithTimeout(ctx, openWithin)
 	defer cancel()
 	select {
@@ -81,7 +81,7 @@ func (s *Server) openDiff(ctx context.Context, d *review.Diff) error {
 	}
 	err := s.peer.Call(ctx, "pollux/openDiff", obj{
 		"diffId": d.ID(), "filePath": p.Path, "uri": uriOf(p.Path), "isNewFile": p.IsNew,
-		"oldText": p.Old, "newText": text, "title": p.Title, "takeFocus": true,
+		"oldText": p.Old, "newText": text, "title": p.Title, "takeFocus": takeFocus,
 	}, &out)
 	switch {
 	case err != nil:
@@ -90,6 +90,28 @@ func (s *Server) openDiff(ctx context.Context, d *review.Diff) error {
 		return errors.New("the editor did not say that it opened the diff")
 	}
 	return nil
+}
+
+// TextChanged shows a diff anew that the editor shows and whose text was edited elsewhere: else the editor would
+// answer for it with the text that it has.
+func (s *Server) TextChanged(d *review.Diff) {
+	s.mu.Lock()
+	v := s.views[d.ID()]
+	shows := v != nil && v.editor
+	if shows {
+		v.version = 0 // the new view's count begins anew
+	}
+	s.mu.Unlock()
+	if !shows {
+		return
+	}
+	s.tasks.Go(func() {
+		ctx, cancel := context.WithTimeout(s.ctx, openWithin)
+		defer cancel()
+		if err := s.openDiff(ctx, d, false); err != nil {
+			s.log.Info("the editor does not take an edit made elsewhere", "err", err)
+		}
+	})
 }
 
 // Close implements review.View.
@@ -247,7 +269,7 @@ func (s *Server) again(v *view, reason error) {
 	s.tasks.Go(func() {
 		ctx, cancel := context.WithTimeout(s.ctx, 2*openWithin)
 		defer cancel()
-		err := s.openDiff(ctx, v.diff)
+		err := s.openDiff(ctx, v.diff, true)
 		if err != nil {
 			err = s.showAside(ctx, v)
 		}
