@@ -27,10 +27,29 @@ func (b *bench) reviewer(columns, rows int, env ...string) *terminal.Terminal {
 	return tm
 }
 
-// settled waits until the screen holds what it should and has stood still for a moment, and normalises it.
-func settled(t *testing.T, tm *terminal.Terminal, dir string, holds ...string) string {
-	t.Helper()
-	blanks := regexp.MustCompile(` {2,}`)
+// shows waits until the screen is the golden one. With -update it waits until the screen has stood still, holding
+// what is said, and keeps it.
+func (b *bench) shows(tm *terminal.Terminal, name string, holds ...string) {
+	b.t.Helper()
+	file := filepath.Join("testdata", "review", name+".txt")
+	if *update {
+		b.keepScreen(tm, file, holds)
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		b.t.Fatalf("%v; run with -update", err)
+	}
+	got := ""
+	for deadline := time.Now().Add(second(60)); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		if got = b.normalScreen(tm.Screen()); got == string(want) {
+			return
+		}
+	}
+	b.t.Fatalf("%s (-want +got):\n%s", file, cmp.Diff(string(want), got))
+}
+
+func (b *bench) keepScreen(tm *terminal.Terminal, file string, holds []string) {
+	b.t.Helper()
 	last, since := "", time.Now()
 	screen := tm.Until(strings.Join(holds, ", "), second(60), func(screen string) bool {
 		if screen != last {
@@ -41,36 +60,27 @@ func settled(t *testing.T, tm *terminal.Terminal, dir string, holds ...string) s
 				return false
 			}
 		}
-		return time.Since(since) > 300*time.Millisecond
+		return time.Since(since) > time.Second
 	})
-	var b strings.Builder
-	for l := range strings.Lines(screen) {
-		if strings.Contains(l, dir) { // whose length differs
-			l = blanks.ReplaceAllString(strings.ReplaceAll(l, dir, "DIR"), "  ")
-		}
-		b.WriteString(strings.TrimRight(l, " \n") + "\n")
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		b.t.Fatal(err)
 	}
-	return b.String()
+	if err := os.WriteFile(file, []byte(b.normalScreen(screen)), 0o644); err != nil {
+		b.t.Fatal(err)
+	}
 }
 
-func goldenScreen(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", "review", name+".txt")
-	if *update {
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
+// normalScreen is a screen without what is another one each time: the name of the folder, and with it the blanks of its line.
+func (b *bench) normalScreen(screen string) string {
+	blanks := regexp.MustCompile(` {2,}`)
+	var out strings.Builder
+	for l := range strings.Lines(screen) {
+		if strings.Contains(l, b.dir) {
+			l = blanks.ReplaceAllString(strings.ReplaceAll(l, b.dir, "DIR"), "  ")
 		}
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		out.WriteString(strings.TrimRight(l, " \n") + "\n")
 	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatalf("%v; run with -update", err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
-	}
+	return out.String()
 }
 
 const greeter = `package main
@@ -105,7 +115,7 @@ func TestReviewScreens(t *testing.T) {
 			tm := b.reviewer(size[0], size[1])
 			step := func(screen string, holds ...string) {
 				t.Helper()
-				goldenScreen(t, name+"/"+screen, settled(t, tm, b.dir, holds...))
+				b.shows(tm, name+"/"+screen, holds...)
 			}
 			step("empty", "1 CLI")
 			proposed := strings.NewReplacer("world", "moon", "\tfmt.Println(\"two\")\n", "", "\"end\"", "\"the end\"").Replace(greeter)
