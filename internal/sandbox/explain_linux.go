@@ -44,7 +44,7 @@ func (s *Sandbox) describe(p Policy, c Command, prog *program) (*Plan, error) {
 	}
 	if w := l.watched; w.root != "" {
 		plan.Paths = append(plan.Paths, PlanPath{AccessWatched, w.root + "/**/", strings.Join(protectedNames(), " ")})
-		if !w.complete {
+		if !w.census.whole {
 			plan.Notes = append(plan.Notes, fmt.Sprintf("%s holds more than %d files: of protected names below its top only the nearest are protected, and new ones are not moved aside", w.root, maxEntries))
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/workspace"
@@ -151,7 +152,7 @@ func TestQuarantine(t *testing.T) {
 func TestNestedProtection(t *testing.T) {
 	p := newPlace(t)
 	ws := p.workspace
-	for _, name := range []string{"lib/sub/.git/config", "lib/.envrc", "tools/hooks/pre-commit", "node_modules/x/.vscode/tasks.json", "node_modules/y/.git/config"} {
+	for _, name := range []string{"lib/sub/.git/config", "lib/.envrc", "tools/hooks/pre-commit", "node_modules/x/.vscode/tasks.json"} {
 		path := filepath.Join(ws, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("content"), 0o600)); err != nil {
 			t.Fatal(err)
@@ -161,11 +162,11 @@ func TestNestedProtection(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := runIn(t, p.s, Policy{Write: manifest.Workspace}, Command{Workspace: ws, Args: []string{"sh", "-c", `
-		for f in lib/sub/.git/config lib/.envrc tools/hooks/pre-commit tools/hooks/new node_modules/y/.git/config; do (echo x >$f) 2>/dev/null && echo "wrote $f"; done
+		for f in lib/sub/.git/config lib/.envrc tools/hooks/pre-commit tools/hooks/new; do (echo x >$f) 2>/dev/null && echo "wrote $f"; done
 		for f in lib/sub/.git lib/.envrc tools/hooks tools; do mv $f $f.old 2>/dev/null && echo "moved $f"; done
 		(echo x >node_modules/x/.vscode/tasks.json) && mkdir -p node_modules/z/.idea
 		mv lib lib2 && mkdir -p lib/sub/.git && echo evil >lib/sub/.git/config
-		mkdir -p new/deep/.git && ln -s /tmp new/.Vscode && mkdir node_modules/z/.git; true`}})
+		mkdir -p new/deep/.git && ln -s /tmp new/.Vscode && mkdir node_modules/z/.git; touch -d 2001-01-01 new new/deep lib lib/sub .; true`}})
 	if r.Code != 0 || len(r.Stdout) != 0 {
 		t.Errorf("%d %s%s", r.Code, r.Stdout, r.Stderr)
 	}
@@ -176,7 +177,7 @@ func TestNestedProtection(t *testing.T) {
 			t.Errorf("%+v: %v", q, err)
 		}
 	}
-	if want := []string{"lib/sub/.git", "new/.Vscode", "new/deep/.git", "node_modules/z/.git"}; !slices.Equal(moved, want) {
+	if want := []string{"lib/sub/.git", "new/.Vscode", "new/deep/.git"}; !slices.Equal(moved, want) {
 		t.Errorf("moved aside: %q, want %q", moved, want)
 	}
 	if data, err := os.ReadFile(filepath.Join(ws, "lib2/sub/.git/config")); err != nil || string(data) != "content" {
@@ -192,11 +193,30 @@ func TestNestedIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if found, all := root.nested("/w", 4); all || len(found) > 3 {
-		t.Errorf("%v %v", found, all)
+	if c := root.nested("/w", 5); c.whole || len(c.found) > 3 {
+		t.Errorf("%+v", c)
 	}
-	if found, all := root.nested("/w", 8); !all || len(found) != 4 {
-		t.Errorf("%v %v", found, all)
+	if c := root.nested("/w", 8); !c.whole || len(c.found) != 4 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestRecount: only folders that changed since are looked at again, and new
+// ones with all that is in them.
+func TestRecount(t *testing.T) {
+	root := tree(t.TempDir())
+	if err := os.MkdirAll(string(root)+"/w/old/deep", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	before := root.nested("/w", maxEntries)
+	if err := errors.Join(os.MkdirAll(string(root)+"/w/old/deep/.git", 0o700), os.MkdirAll(string(root)+"/w/new/x/.envrc", 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	if found := root.recount(before, "/w", time.Now().Add(-time.Hour)); len(found) != 2 {
+		t.Errorf("%v", found)
+	}
+	if found := root.recount(before, "/w", time.Now().Add(time.Hour)); len(found) != 0 {
+		t.Errorf("%v", found)
 	}
 }
 

@@ -4,16 +4,18 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"time"
 )
 
 // A watch is what could not be protected while a command ran.
 type watch struct {
 	paths []watched
 	// Below the top of a workspace everything of a protected name is watched:
-	// root is the workspace, "" for none, and known is what was there before.
-	root     string
-	known    map[inode]bool
-	complete bool // known is all that there was
+	// root is the workspace, "" for none; census is what was there before, and
+	// since is when.
+	root   string
+	census *census
+	since  time.Time
 }
 
 // A watched path could not be protected because nothing was there to protect,
@@ -46,13 +48,16 @@ func (w watch) quarantine() []Quarantine {
 // below is quarantine for what lies below the top of the workspace. What was
 // there before could not be written to, wherever it is now.
 func (w watch) below() []Quarantine {
-	if w.root == "" || !w.complete {
+	if w.root == "" || !w.census.whole {
 		return nil
 	}
+	known := map[inode]bool{}
+	for _, id := range w.census.found {
+		known[id] = true
+	}
 	var made []string
-	now, _ := tree("").nested(w.root, 2*maxEntries)
-	for path, id := range now {
-		if !w.known[id] {
+	for path, id := range tree("").recount(w.census, w.root, w.since) {
+		if !known[id] {
 			made = append(made, path)
 		}
 	}
