@@ -94,9 +94,9 @@ func (a *app) bridgeRemoveCommand() *cobra.Command {
 func (a *app) bridgeStatusCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:     "status",
-		Short:   "Say whether the bridge is there and works",
-		Long:    `Says where the bridge is, what it starts, and what it takes of each session.
+		Use:   "status",
+		Short: "Say whether the bridge is there and works",
+		Long: `Says where the bridge is, what it starts, and what it takes of each session.
 The exit code is 1 when it is not there or does not work.`,
 		Example: `  pollux extensions bridge status --json`,
 		Args:    cobra.NoArgs,

@@ -73,8 +73,10 @@ func (c *comp) SetRoots(roots []string) error {
 	c.roots = roots
 	return nil
 }
-func (c *comp) Sessions() []lsp.Session { return []lsp.Session{{Name: "Gemini CLI #1", Version: "0.61.0"}} }
-func (c *comp) Info() lsp.Info          { return lsp.Info{Version: "test", Port: 1} }
+func (c *comp) Sessions() []lsp.Session {
+	return []lsp.Session{{Name: "Gemini CLI #1", Version: "0.61.0"}}
+}
+func (c *comp) Info() lsp.Info { return lsp.Info{Version: "test", Port: 1} }
 func (c *comp) Stop(context.Context) error {
 	c.mu.Lock()
 	c.stopped++
