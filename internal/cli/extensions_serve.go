@@ -52,11 +52,21 @@ func (a *app) serveExtensions(ctx context.Context, by string, in *consent.Editor
 	in.Folder = dir
 	ctx, stop := interrupted(ctx)
 	defer stop()
-	a.pool = sandbox.NewPool(1)
-	defer a.pool.Close()
-	d, err := a.dispatcher(by, consent.First(host.Elicitor{}, in))
+	asker := consent.First(host.Elicitor{}, in)
+	d, err := a.dispatcher(by, asker)
 	if err != nil {
 		return err
+	}
+	defer func() {
+		if a.pool != nil {
+			a.pool.Close()
+		}
+	}()
+	o.Ready = func() {
+		a.pool = sandbox.NewPool(1)
+		if r, err := a.runner(by, asker); err == nil {
+			d.UseRunner(r)
+		}
 	}
 	keeper := newBridgeKeeper(a)
 	defer keeper.close()

@@ -45,9 +45,10 @@ type Options struct {
 type Dispatcher struct {
 	o Options
 
-	mu    sync.Mutex // guards what follows
-	set   *capability.Set
-	shelf shelf
+	mu     sync.Mutex // guards what follows
+	set    *capability.Set
+	shelf  shelf
+	runner *runner.Runner
 }
 
 // New makes one that offers nothing until Refresh.
@@ -58,7 +59,20 @@ func New(o Options) *Dispatcher {
 	if o.Used == nil {
 		o.Used = func() map[string]time.Time { return nil }
 	}
-	return &Dispatcher{o: o, set: capability.New(nil)}
+	return &Dispatcher{o: o, set: capability.New(nil), runner: o.Runner}
+}
+
+// UseRunner has tools that are called from now on run by r.
+func (d *Dispatcher) UseRunner(r *runner.Runner) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.runner = r
+}
+
+func (d *Dispatcher) tools() *runner.Runner {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.runner
 }
 
 // Set is what was offered when Refresh looked last.
@@ -91,7 +105,7 @@ func (d *Dispatcher) agreed(all []*store.Extension) map[*store.Extension]bool {
 		next = make(chan *store.Extension)
 		out  = map[*store.Extension]bool{}
 	)
-	consented := d.o.Runner.ConsentedNow()
+	consented := d.tools().ConsentedNow()
 	for range min(runtime.GOMAXPROCS(0), len(all)) {
 		wait.Go(func() {
 			for x := range next {
@@ -115,7 +129,7 @@ func (d *Dispatcher) agreed(all []*store.Extension) map[*store.Extension]bool {
 
 // consented asks the runner; what cannot be known is no.
 func (d *Dispatcher) consented(x *store.Extension) bool {
-	ok, err := d.o.Runner.Consented(x)
+	ok, err := d.tools().Consented(x)
 	return ok && err == nil
 }
 
@@ -163,7 +177,7 @@ func (d *Dispatcher) Call(ctx context.Context, name string, args json.RawMessage
 
 // CallTool calls a tool of a set.
 func (d *Dispatcher) CallTool(ctx context.Context, tool capability.Tool, args json.RawMessage) Reply {
-	result, err := d.o.Runner.Run(ctx, runner.Request{
+	result, err := d.tools().Run(ctx, runner.Request{
 		Extension: tool.Extension.Name, Tool: tool.Name, Args: args, WorkDir: d.o.WorkDir, Roots: d.o.Roots(ctx),
 	})
 	r := Reply{Name: tool.Callable}

@@ -35,6 +35,8 @@ type Options struct {
 	Watch func(*capability.Set) []string
 	// Changed is told after each look at the disk what is offered now; it may be nil.
 	Changed func(*capability.Set)
+	// Ready is called once after the handshake, for what would only slow it down; it may be nil.
+	Ready func()
 	// Extend adds tools of another kind before the client is served; it may be nil.
 	Extend func(*mcp.Server)
 	// Log gets what is of use to somebody who looks for a fault; nil for nobody.
@@ -86,9 +88,14 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 		o.Changed(set)
 	}
 	var watching sync.WaitGroup
-	if o.Watch != nil {
-		watching.Go(func() { h.watch(alive) })
-	}
+	watching.Go(func() {
+		if h.settled(alive) && o.Ready != nil { // the handshake comes first
+			o.Ready()
+		}
+		if o.Watch != nil {
+			h.watch(alive)
+		}
+	})
 	err = h.server.Run(alive, &transport{in: in, out: out, ended: end})
 	end()
 	watching.Wait()

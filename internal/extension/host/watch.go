@@ -34,6 +34,7 @@ func (h *host) watch(ctx context.Context) {
 	}
 	paths := h.o.Watch(h.o.Dispatcher.Set())
 	w.follow(paths)
+	h.refresh() // what has changed meanwhile
 	poll := time.NewTicker(watchPoll)
 	defer poll.Stop()
 	for {
@@ -57,6 +58,27 @@ func (h *host) watch(ctx context.Context) {
 		paths = h.o.Watch(h.o.Dispatcher.Set())
 		w.follow(paths)
 	}
+}
+
+// handshakeWait is how long a client may take to list the tools before the watching begins without that.
+const handshakeWait = 2 * time.Second
+
+// settled waits until the client has listed the tools; false when ctx has ended.
+func (h *host) settled(ctx context.Context) bool {
+	late := time.NewTimer(handshakeWait)
+	defer late.Stop()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for h.lists.Load() == 0 {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-late.C:
+			return true
+		case <-tick.C:
+		}
+	}
+	return true
 }
 
 // watcher is for watch's goroutine alone.
