@@ -2,6 +2,7 @@ package consent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -311,4 +312,39 @@ func TestOf(t *testing.T) {
 	if err != nil || !link.Linked() || link.Source != "link "+dir {
 		t.Errorf("%+v %v", link, err)
 	}
+}
+
+// FuzzAnswers: what is understood of a file is what pollux could have written;
+// everything else allows nothing.
+func FuzzAnswers(f *testing.F) {
+	subject := Subject{Extension: "x", Source: "git a", Content: "sha256:1"}
+	good, err := json.Marshal(content{version, []Record{{Subject: subject, Answer: Always}}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, seed := range []string{string(good), "{}", "[]", "", string(good) + "]", strings.Replace(string(good), "always", "Always", 1)} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		records, err := parse(data)
+		if err != nil {
+			if records != nil {
+				t.Fatal("records with an error")
+			}
+			return
+		}
+		again, err := json.Marshal(content{version, records})
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := parse(again)
+		if err != nil || len(back) != len(records) {
+			t.Fatal(err)
+		}
+		for _, s := range []Subject{subject, {Extension: "x", Source: "git a"}} {
+			if a, b := judge(s, records), judge(s, back); a.Status != b.Status {
+				t.Fatalf("%q, and %q when written again", a.Status, b.Status)
+			}
+		}
+	})
 }

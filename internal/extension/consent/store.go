@@ -1,10 +1,12 @@
 package consent
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -67,18 +69,27 @@ func (s *Store) List() ([]Record, error) {
 	if err != nil {
 		return nil, s.damaged(err)
 	}
-	var c content
-	dec := json.NewDecoder(strings.NewReader(string(data)))
-	dec.DisallowUnknownFields() // what is not understood might narrow what was allowed
-	if err := dec.Decode(&c); err != nil {
+	records, err := parse(data)
+	if err != nil {
 		return nil, s.damaged(err)
 	}
-	if dec.More() || c.Version != version {
-		return nil, s.damaged(fmt.Errorf("it is not of a form that this version of pollux knows"))
+	return records, nil
+}
+
+// parse reads the file, all of it or nothing.
+func parse(data []byte) ([]Record, error) {
+	var c content
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields() // what is not understood might narrow what was allowed
+	if err := dec.Decode(&c); err != nil {
+		return nil, err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) || c.Version != version {
+		return nil, errors.New("it is not of a form that this version of pollux knows")
 	}
 	for _, r := range c.Records {
 		if r.Extension == "" || r.Source == "" || r.Answer != Always && r.Answer != Never {
-			return nil, s.damaged(errors.New("it holds a record that pollux did not write"))
+			return nil, errors.New("it holds a record that pollux did not write")
 		}
 	}
 	return c.Records, nil

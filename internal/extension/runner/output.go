@@ -13,7 +13,7 @@ import (
 // byte: big numbers and the order of members too. When it is none, why says so in
 // a way that helps whoever wrote the tool.
 func oneValue(out []byte, cut bool) (value json.RawMessage, why string) {
-	out = bytes.TrimSpace(out)
+	out = bytes.TrimRight(out, " \t\r\n") // places in messages count from the beginning
 	dec := json.NewDecoder(bytes.NewReader(out))
 	err := dec.Decode(&value)
 	switch {

@@ -1,7 +1,9 @@
 package runner
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -95,3 +97,20 @@ func TestReply(t *testing.T) {
 }
 
 func max0(n int) int { return max(0, n) }
+
+// FuzzOneValue: a value is what was printed, byte for byte, and valid; or
+// there is a reason.
+func FuzzOneValue(f *testing.F) {
+	for _, seed := range []string{"{}", "0\f", "[1,2", "1 2", "\"\xff\"", " null\n", "{\"a\":1e999}", "-", "\x00"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, out []byte) {
+		value, why := oneValue(out, false)
+		if (value == nil) == (why == "") {
+			t.Fatalf("%q: %q %q", out, value, why)
+		}
+		if value != nil && (!json.Valid(value) || !utf8.Valid(value) || !bytes.Equal(value, bytes.Trim(out, " \t\r\n"))) {
+			t.Fatalf("%q: %q", out, value)
+		}
+	})
+}
