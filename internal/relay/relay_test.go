@@ -159,6 +159,13 @@ func startCLI(t *testing.T, base string) *cli {
 	return c
 }
 
+// ready waits until the relay has joined the editor: what is proposed before waits for two seconds only.
+func (c *cli) ready() *cli {
+	c.t.Helper()
+	c.until("the editor's context", func() bool { return c.seen() > 0 })
+	return c
+}
+
 func (c *cli) seen() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -228,7 +235,7 @@ func TestEditorKilled(t *testing.T) {
 	t.Parallel()
 	base := newBase(t)
 	first := startEditor(t, base)
-	c := startCLI(t, base)
+	c := startCLI(t, base).ready()
 	done := c.propose("/x/a.txt", "new")
 	first.do("diff")
 	first.kill()
@@ -251,8 +258,7 @@ func TestEditorStopped(t *testing.T) {
 	t.Parallel()
 	base := newBase(t)
 	first := startEditor(t, base)
-	c := startCLI(t, base)
-	c.until("the context of the first editor", func() bool { return c.seen() > 0 })
+	c := startCLI(t, base).ready()
 	n := c.seen()
 	done := c.propose("/x/a.txt", "new")
 	first.do("diff")
@@ -300,7 +306,7 @@ func TestAnswerInTheTerminal(t *testing.T) {
 	t.Parallel()
 	base := newBase(t)
 	e := startEditor(t, base)
-	c := startCLI(t, base)
+	c := startCLI(t, base).ready()
 	done := c.propose("/x/a.txt", "new")
 	e.do("diff")
 	e.kill()
@@ -320,7 +326,7 @@ func TestEnd(t *testing.T) {
 	t.Parallel()
 	base := newBase(t)
 	e := startEditor(t, base)
-	c := startCLI(t, base)
+	c := startCLI(t, base).ready()
 	done := c.propose("/x/a.txt", "new")
 	e.do("diff")
 	c.Close()
