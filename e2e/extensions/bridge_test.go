@@ -60,7 +60,7 @@ func declared(r *model.Request, name string) bool {
 // result waits for the result of the only call in a request.
 func result(t testing.TB, m *model.Server, from int, name string) string {
 	t.Helper()
-	r := m.Wait(t, from, 60*time.Second, func(r *model.Request) bool {
+	r := m.Wait(t, from, 2*time.Minute, func(r *model.Request) bool {
 		all := r.Results()
 		return len(all) > 0 && all[len(all)-1].Name == name
 	})
@@ -75,7 +75,7 @@ func TestHeadless(t *testing.T) {
 	h := bridged(t)
 	m := model.Start(t)
 	h.ask(m, "first")
-	first := m.Wait(t, 0, 10*time.Second, nil)
+	first := m.Wait(t, 0, 2*time.Minute, nil)
 	text := everything(t, first)
 	for _, want := range []string{"**code-analyzer**: An extension for analyzing and linting code files.", "mcp_pollux_lintFile(file: string)", "linter-rules"} {
 		if !strings.Contains(text, want) {
@@ -98,7 +98,7 @@ func TestHeadless(t *testing.T) {
 		call("read_mcp_resource", map[string]any{"uri": "ext://code-analyzer/docs/linter-rules"}),
 		call("mcp_pollux_describe_extension", map[string]any{"name": "lintFile", "script": true}),
 		call("mcp_pollux_lintFile", map[string]any{"file": "/etc/shadow"}))
-	if r := m.Wait(t, n, 10*time.Second, nil); !declared(r, "mcp_pollux_lintFile") || !declared(r, "mcp_pollux_read_doc") {
+	if r := m.Wait(t, n, 2*time.Minute, nil); !declared(r, "mcp_pollux_lintFile") || !declared(r, "mcp_pollux_read_doc") {
 		t.Error("with the opt-in the tools are not declared")
 	}
 	if got := result(t, m, n, "mcp_pollux_lintFile"); !strings.Contains(got, `"rule": "no-var"`) {
@@ -119,7 +119,7 @@ func TestHeadless(t *testing.T) {
 	h.us("bridge", "install", "--no-headless")
 	n = len(m.Requests())
 	h.ask(m, "third")
-	if declared(m.Wait(t, n, 10*time.Second, nil), "mcp_pollux_lintFile") {
+	if declared(m.Wait(t, n, 2*time.Minute, nil), "mcp_pollux_lintFile") {
 		t.Error("the opt-in was taken back, and the tools are still there")
 	}
 	h.us("bridge", "remove")
@@ -131,7 +131,7 @@ func TestHeadless(t *testing.T) {
 	}
 	n = len(m.Requests())
 	h.ask(m, "fourth")
-	if strings.Contains(everything(t, m.Wait(t, n, 10*time.Second, nil)), "code-analyzer") {
+	if strings.Contains(everything(t, m.Wait(t, n, 2*time.Minute, nil)), "code-analyzer") {
 		t.Error("without the bridge the model still knows")
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,18 +29,46 @@ type house struct {
 	gemini []string
 }
 
+// TestMain builds the pollux under test, once.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "pollux-bin-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 3
+	}
+	defer os.RemoveAll(dir)
+	root, err := peers.Root()
+	if err == nil {
+		err = os.Setenv("POLLUX_TEST_BIN", dir)
+	}
+	if err == nil {
+		build := exec.Command("go", "build", "-o", filepath.Join(dir, "pollux"), "./cmd/pollux")
+		build.Dir, build.Stderr = root, os.Stderr
+		err = build.Run()
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "pollux does not build: %v\n", err)
+		return 1
+	}
+	return m.Run()
+}
+
+// newHouse makes one. Tests with houses run side by side: the CLI takes
+// seconds to start, on one processor.
 func newHouse(t testing.TB) *house {
 	t.Helper()
-	h := &house{t: t, gemini: peers.Command(t, peers.Gemini), home: cli.NewHome(t), ws: t.TempDir()}
-	root, err := peers.Root()
-	must(t, err)
-	h.pollux = filepath.Join(t.TempDir(), "pollux")
-	build := exec.Command("go", "build", "-o", h.pollux, "./cmd/pollux")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	if t, ok := t.(*testing.T); ok {
+		t.Parallel()
 	}
-	return h
+	return &house{
+		t: t, gemini: peers.Command(t, peers.Gemini), home: cli.NewHome(t), ws: t.TempDir(),
+		pollux: filepath.Join(os.Getenv("POLLUX_TEST_BIN"), "pollux"),
+	}
 }
 
 func must(t testing.TB, err error) {
@@ -51,7 +81,7 @@ func must(t testing.TB, err error) {
 // run runs a program in the house and returns what it prints and its exit code. It never hangs: stdin is empty.
 func (h *house) run(args []string, stdin string, env ...string) (stdout, both string, code int) {
 	h.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 90*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Dir = h.ws

@@ -52,7 +52,7 @@ func TestTheManualsWalk(t *testing.T) {
 	if got := result(t, m, 0, "mcp_pollux_lintFile"); !strings.Contains(got, `"rule": "no-var"`) {
 		t.Errorf("in the session: %s", got)
 	}
-	if first := everything(t, m.Wait(t, 0, 10*time.Second, nil)); strings.Contains(first, "visible in the whole function") || strings.Contains(first, "import argparse") {
+	if first := everything(t, m.Wait(t, 0, 2*time.Minute, nil)); strings.Contains(first, "visible in the whole function") || strings.Contains(first, "import argparse") {
 		t.Error("the first prompt holds the document or the script")
 	}
 }
