@@ -407,3 +407,14 @@ func TestEditedContent(t *testing.T) {
 		}
 	}
 }
+
+// JSON is written as JavaScript writes it.
+func TestEncode(t *testing.T) {
+	for text, want := range map[string]string{
+		"a<b>&\u2028\u2029": `"a<b>&` + "\u2028\u2029" + `"`, `\u2028`: `"\\u2028"`, "\\\u2028\\": `"\\` + "\u2028" + `\\"`, "\x01\"\n": `"\u0001\"\n"`,
+	} {
+		if got, err := encode(text); err != nil || string(got) != want {
+			t.Errorf("%q: %s, %v, want %s", text, got, err, want)
+		}
+	}
+}

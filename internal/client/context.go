@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"unicode/utf16"
 
 	"github.com/pollux-companion/pollux/internal/agent/gemini/wire"
@@ -359,7 +358,7 @@ func parseTools(data []byte) ([]string, error) {
 	return names, nil
 }
 
-// encode writes JSON as JavaScript does: without escapes for < and >.
+// encode writes JSON as JavaScript does: without escapes for < and >, nor for U+2028 and U+2029.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -367,5 +366,28 @@ func encode(v any) ([]byte, error) {
 	if err := enc.Encode(v); err != nil {
 		return nil, err
 	}
-	return []byte(strings.TrimSuffix(b.String(), "\n")), nil
+	return plainSeparators(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
+}
+
+// plainSeparators undoes the escapes of U+2028 and U+2029, of which encoding/json makes one more than JSON needs.
+func plainSeparators(data []byte) []byte {
+	if !bytes.Contains(data, []byte(`\u202`)) {
+		return data
+	}
+	out := make([]byte, 0, len(data))
+	for i := 0; i < len(data); i++ {
+		if data[i] != '\\' || i+1 == len(data) {
+			out = append(out, data[i])
+			continue
+		}
+		switch rest := data[i:]; {
+		case bytes.HasPrefix(rest, []byte(`\u2028`)):
+			out, i = append(out, "\u2028"...), i+5
+		case bytes.HasPrefix(rest, []byte(`\u2029`)):
+			out, i = append(out, "\u2029"...), i+5
+		default: // an escape: its second character is part of it
+			out, i = append(out, data[i], data[i+1]), i+1
+		}
+	}
+	return out
 }

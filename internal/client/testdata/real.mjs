@@ -10,7 +10,7 @@ import { createInterface } from 'node:readline';
 const bundle = process.argv[2];
 const names = ['getConnectionConfigFromFile', 'validateWorkspacePath', 'getIdeProcessInfo', 'detectIde',
   'IdeContextStore', 'IdeContextNotificationSchema', 'JSONRPCMessageSchema', 'getIdeServerHost', 'getStdioConfigFromEnv',
-  'IdeDiffAcceptedNotificationSchema', 'IdeDiffRejectedNotificationSchema', 'IdeDiffClosedNotificationSchema'];
+  'IdeClient', 'IdeDiffAcceptedNotificationSchema', 'IdeDiffRejectedNotificationSchema', 'IdeDiffClosedNotificationSchema'];
 const core = readdirSync(bundle).filter((f) => f.startsWith('core-'))
   .map((f) => /from "\.\/(chunk-[A-Z0-9]+\.js)"/.exec(readFileSync(join(bundle, f), 'utf8'))?.[1]);
 let chunk;
@@ -71,13 +71,29 @@ function settle(c) {
   return { path: parsed.params.filePath, content: parsed.params.content ?? null };
 }
 
+// live is a whole session: connect, a diff that the editor accepts, one that the terminal does.
+async function live(c) {
+  world(c);
+  const cl = await real.real_IdeClient.getInstance();
+  await cl.connect();
+  const first = await cl.openDiff(c.paths[0], c.content);
+  const waiting = cl.openDiff(c.paths[1], c.content);
+  while (!cl.diffResponses.has(c.paths[1])) await new Promise((r) => setTimeout(r, 5));
+  await cl.resolveDiffFromCli(c.paths[1], 'accepted');
+  const second = await waiting;
+  const answer = { status: cl.getConnectionStatus().status, diffing: cl.isDiffingEnabled(), first, second };
+  await cl.disconnect();
+  return answer;
+}
+
 for await (const line of createInterface({ input: process.stdin })) {
   const c = JSON.parse(line);
   let answer;
   try {
-    answer = await { choose, hear, settle }[c.do](c);
+    answer = await { choose, hear, settle, live }[c.do](c);
   } catch (e) {
     answer = { fault: String(e?.message ?? e).slice(0, 200) };
   }
   process.stdout.write(JSON.stringify(answer) + '\n');
 }
+process.exit(0);
