@@ -103,6 +103,40 @@ func TestOnce(t *testing.T) {
 	}
 }
 
+// TestAskedOneByOne: several calls at once put one question, whose answer for
+// good is everybody's; who waits for their turn can be cancelled.
+func TestAskedOneByOne(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.extension("x", "shell", `echo 1`, manifest.Permissions{}, nil)
+	stands, answer := make(chan struct{}), make(chan struct{})
+	ask := &asker{answer: func(consent.Question) (consent.Answer, error) {
+		close(stands) // a second question panics
+		<-answer
+		return consent.Always, nil
+	}}
+	w.options.Asker = ask
+	r := New(w.options)
+	done := make(chan error, 4)
+	for range 4 {
+		go func() { _, err := r.Run(t.Context(), w.request("x", "")); done <- err }()
+	}
+	<-stands
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := r.Run(ctx, w.request("x", "")); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	close(answer)
+	for range 4 {
+		err := <-done
+		w.possible(err)
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestLinked: a folder under development asks once, and runs what it holds.
 func TestLinked(t *testing.T) {
 	t.Parallel()

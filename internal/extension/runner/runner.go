@@ -45,14 +45,19 @@ type Options struct {
 
 // A Runner runs tools. Its methods may be used from several goroutines; each
 // call reads the disk anew.
-type Runner struct{ o Options }
+type Runner struct {
+	o Options
+	// asking holds a token while a question stands: several calls at once ask
+	// one after the other, and what was answered to one is not asked for the next.
+	asking chan struct{}
+}
 
 // New makes a Runner.
 func New(o Options) *Runner {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Runner{o: o}
+	return &Runner{o: o, asking: make(chan struct{}, 1)}
 }
 
 // A Request is one call of a tool.
@@ -249,19 +254,22 @@ func (r *Runner) ConsentedNow() func(*store.Extension) bool {
 
 // agree makes sure that the user has agreed to the plan.
 func (r *Runner) agree(ctx context.Context, p *plan) error {
-	verdict, err := r.o.Consent.Lookup(p.subject)
-	if err != nil {
-		return &RefusedError{Why: BecauseConsent, Extension: p.x.Name, Text: err.Error(), Err: err}
+	_, agreed, err := r.agreed(p)
+	if agreed || err != nil {
+		return err
 	}
-	switch {
-	case verdict.Status == consent.Allowed:
-		return nil
-	case verdict.Status == consent.Denied:
-		return p.refuse(fmt.Sprintf("the user has refused for good to run tools of %q; pollux extensions consent revoke %s has pollux ask again", p.x.Name, p.x.Name), errDenied)
-	case p.q.Agreed:
-		return nil
-	case r.o.Asker == nil:
+	if r.o.Asker == nil {
 		return p.refuse(needed(p), consent.ErrNobody)
+	}
+	select {
+	case r.asking <- struct{}{}:
+		defer func() { <-r.asking }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	verdict, agreed, err := r.agreed(p) // meanwhile another call may have asked
+	if agreed || err != nil {
+		return err
 	}
 	answer, err := r.o.Asker.Ask(ctx, p.question(verdict))
 	if ctx.Err() != nil {
@@ -271,6 +279,19 @@ func (r *Runner) agree(ctx context.Context, p *plan) error {
 		return p.refuse(fmt.Sprintf("%s\nWhy you were not asked: %v", needed(p), err), err)
 	}
 	return r.settle(ctx, p, answer)
+}
+
+// agreed says whether the plan may run by what was kept, or was agreed to
+// beforehand; the error is a refusal.
+func (r *Runner) agreed(p *plan) (consent.Verdict, bool, error) {
+	verdict, err := r.o.Consent.Lookup(p.subject)
+	if err != nil {
+		return verdict, false, p.refuse(err.Error(), err)
+	}
+	if verdict.Status == consent.Denied {
+		return verdict, false, p.refuse(fmt.Sprintf("the user has refused for good to run tools of %q; pollux extensions consent revoke %s has pollux ask again", p.x.Name, p.x.Name), errDenied)
+	}
+	return verdict, verdict.Status == consent.Allowed || p.q.Agreed, nil
 }
 
 // settle keeps an answer, and is nil when the tool may run.
