@@ -14,7 +14,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/rpc"
 )
 
-const patience = 30 * time.Second
+const patience = 2 * time.Minute // 64 MiB under the race detector, on a busy machine
 
 type obj = map[string]any
 
