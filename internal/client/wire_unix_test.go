@@ -83,6 +83,12 @@ func (rec *recorder) keep(r *http.Request, body []byte) {
 	rec.seen = append(rec.seen, line+"\n"+string(body))
 }
 
+func (rec *recorder) has(part string) bool {
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	return slices.ContainsFunc(rec.seen, func(r string) bool { return strings.Contains(r, part) })
+}
+
 // requests are what came, but for when the stream was opened, which is a race of the CLI's own.
 func (rec *recorder) requests() []string {
 	rec.mu.Lock()
@@ -115,11 +121,12 @@ func TestTheSameOnTheWire(t *testing.T) {
 	base := must(filepath.EvalSymlinks(t.TempDir()))
 	var seen [2][]string
 	var results [2]liveResult
+	ours := &recorder{stream: make(chan string, 4)}
 	for i, run := range []func(liveCase) liveResult{
 		func(c liveCase) (r liveResult) { node.ask(c, &r); return r },
-		func(c liveCase) liveResult { return liveOurs(t, c) },
+		func(c liveCase) liveResult { return liveOurs(t, c, func() bool { return ours.has(`/w/second","newContent`) }) },
 	} {
-		rec := &recorder{stream: make(chan string, 4)}
+		rec := []*recorder{{stream: make(chan string, 4)}, ours}[i]
 		s := httptest.NewServer(rec)
 		tmp := filepath.Join(base, fmt.Sprint(i))
 		ide := filepath.Join(tmp, "gemini", "ide")
@@ -150,7 +157,8 @@ func TestTheSameOnTheWire(t *testing.T) {
 	}
 }
 
-func liveOurs(t *testing.T, c liveCase) (r liveResult) {
+// opened says that the second diff has been asked for: its answer to the terminal must not overtake it.
+func liveOurs(t *testing.T, c liveCase, opened func() bool) (r liveResult) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -173,13 +181,7 @@ func liveOurs(t *testing.T, c liveCase) (r liveResult) {
 	r.First = take(cl.OpenDiff(ctx, c.Paths[0], c.Content))
 	done := make(chan struct{ Status, Content string }, 1)
 	go func() { done <- take(cl.OpenDiff(ctx, c.Paths[1], c.Content)) }()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		cl.mu.Lock()
-		_, waits := cl.pending[c.Paths[1]]
-		cl.mu.Unlock()
-		if waits {
-			break
-		}
+	for deadline := time.Now().Add(30 * time.Second); !opened(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("no second diff")
 		}

@@ -78,7 +78,7 @@ async function live(c) {
   await cl.connect();
   const first = await cl.openDiff(c.paths[0], c.content);
   const waiting = cl.openDiff(c.paths[1], c.content);
-  while (!cl.diffResponses.has(c.paths[1])) await new Promise((r) => setTimeout(r, 5));
+  while (!cl.diffResponses.has(c.paths[1]) || cl.client._responseHandlers.size > 0) await new Promise((r) => setTimeout(r, 5));
   await cl.resolveDiffFromCli(c.paths[1], 'accepted');
   const second = await waiting;
   const answer = { status: cl.getConnectionStatus().status, diffing: cl.isDiffingEnabled(), first, second };
