@@ -152,6 +152,30 @@ func chromiumPlaces() []string {
 	}
 }
 
+// findEglot takes the library of Debian's package, else the one that is part
+// of Emacs.
+func findEglot() (Finding, error) {
+	packages, err := filepath.Glob("/usr/share/emacs/site-lisp/elpa-src/eglot-*/eglot.el")
+	if err != nil {
+		return Finding{}, err
+	}
+	if len(packages) > 0 {
+		path := packages[len(packages)-1]
+		return Finding{Path: path, Version: strings.TrimPrefix(filepath.Base(filepath.Dir(path)), "eglot-")}, nil
+	}
+	emacs, err := findProgram("--version", []string{"emacs"}, nil)
+	if err != nil {
+		return Finding{}, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, emacs.Path, "-Q", "--batch", "--eval", `(princ (or (locate-library "eglot") ""))`).Output()
+	if err != nil || !filepath.IsAbs(string(out)) {
+		return Finding{}, fmt.Errorf("Emacs %s has no eglot", emacs.Version) //nolint:staticcheck // a name
+	}
+	return Finding{Path: string(out), Version: emacs.Version}, nil
+}
+
 // findProgram finds an ordinary program and asks it for its version.
 func findProgram(flag string, names, places []string) (Finding, error) {
 	path, err := lookPath(names, places)

@@ -41,11 +41,13 @@ const (
 	Neovim Peer = "Neovim"
 	Vim    Peer = "Vim"
 	Emacs  Peer = "Emacs"
+	// Eglot is Emacs's LSP client, a package of its own before Emacs 29.
+	Eglot Peer = "eglot"
 )
 
 // All lists every peer, in the order of reports.
 func All() []Peer {
-	return []Peer{Node, Gemini, Conformance, Inspector, Esbuild, Chromium, Tmux, Neovim, Vim, Emacs, Bubblewrap}
+	return []Peer{Node, Gemini, Conformance, Inspector, Esbuild, Chromium, Tmux, Neovim, Vim, Emacs, Eglot, Bubblewrap}
 }
 
 // Install is a command or sentence that says how to get p on this machine.
@@ -69,6 +71,8 @@ func (p Peer) Install() string {
 		return "apt-get install vim (or brew install vim)"
 	case Emacs:
 		return "apt-get install emacs-nox (or brew install emacs)"
+	case Eglot:
+		return "apt-get install elpa-eglot (part of Emacs 29 and newer)"
 	}
 	return "nobody knows how"
 }
@@ -156,6 +160,8 @@ func find(p Peer) (Finding, error) {
 		f, err = findProgram("--version", []string{"vim.basic", "vim.nox", "vim"}, nil)
 	case Emacs:
 		f, err = findProgram("--version", []string{"emacs"}, nil)
+	case Eglot:
+		f, err = findEglot()
 	default:
 		err = fmt.Errorf("no such peer %q", string(p))
 	}

@@ -265,6 +265,7 @@ func (s *Server) capabilities(h *Hello, env map[string]string) any {
 		caps["documentHighlightProvider"] = true
 		caps["codeActionProvider"] = true
 		caps["selectionRangeProvider"] = true
+		caps["signatureHelpProvider"] = obj{} // without triggers; eglot asks whenever the user pauses
 	}
 	return obj{"capabilities": caps, "serverInfo": obj{"name": "pollux", "version": s.o.Version}}
 }
