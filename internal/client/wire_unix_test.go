@@ -114,17 +114,17 @@ type liveResult struct {
 	First, Second struct{ Status, Content string }
 }
 
-// A whole session of the published CLI's own client and of this one, to the byte of what a companion sees of it.
-func TestTheSameOnTheWire(t *testing.T) {
-	t.Parallel()
-	node := startReal(t)
+// sameOnTheWire has a whole session of the published CLI's own client and one of this one, and compares to the byte what a companion sees of them.
+func sameOnTheWire(t *testing.T, node *realCLI) {
 	base := must(filepath.EvalSymlinks(t.TempDir()))
 	var seen [2][]string
 	var results [2]liveResult
 	ours := &recorder{stream: make(chan string, 4)}
 	for i, run := range []func(liveCase) liveResult{
 		func(c liveCase) (r liveResult) { node.ask(c, &r); return r },
-		func(c liveCase) liveResult { return liveOurs(t, c, func() bool { return ours.has(`/w/second","newContent`) }) },
+		func(c liveCase) liveResult {
+			return liveOurs(t, c, func() bool { return ours.has(`/w/second","newContent`) })
+		},
 	} {
 		rec := []*recorder{{stream: make(chan string, 4)}, ours}[i]
 		s := httptest.NewServer(rec)
