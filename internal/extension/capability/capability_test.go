@@ -91,7 +91,7 @@ func TestLookup(t *testing.T) {
 		"quux":     `there is no tool "quux"; describe_extension() lists all that there are`,
 	} {
 		tool, err := set.Tool(name)
-		got := tool.Name
+		var got string
 		if err != nil {
 			got = err.Error()
 		} else {

@@ -132,7 +132,7 @@ func TestCalls(t *testing.T) {
 		`x(a=[1 2])`:                              `line 1, column 8: expected "," or "]", found "2"`,
 		`x() y()`:                                 `line 1, column 5: expected the end: one call in a block, found "y("`,
 	} {
-		got := ""
+		var got string
 		if c, err := ParseCall(text); err != nil {
 			got = err.Error()
 		} else {
