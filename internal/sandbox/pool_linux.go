@@ -65,7 +65,7 @@ func (p *pool) keep() {
 }
 
 // take hands out a process that waits; nil when there is none. The next one is
-// started once its user calls begun, so that the two do not share a processor.
+// started once its user calls begun.
 func (p *pool) take() *stageProcess {
 	for {
 		select {
