@@ -20,16 +20,18 @@ func TestPictures(t *testing.T) {
 		"\tfmt.Println(\"hello\", name)\n", "\tif name == \"\" {\n\t\tname = \"you\"\n\t}\n\tfmt.Printf(\"hello, %s\\n\", name)\n").Replace(before)
 	for name, e := range map[string]struct {
 		flavour flavour
+		columns string // an expression
 		shown   func(b *bench)
 	}{
-		"neovim": {neovim(t), func(b *bench) { b.is("&diff . winnr()", "12") }},
-		"vim":    {vim(t), func(b *bench) { b.is("&diff . winnr()", "12") }},
-		"emacs":  {emacs(t), func(b *bench) { b.is(windows, "(3 greet.go <proposal>)") }},
+		"neovim": {neovim(t), "&columns", func(b *bench) { b.is("&diff . winnr()", "12") }},
+		"vim":    {vim(t), "&columns", func(b *bench) { b.is("&diff . winnr()", "12") }},
+		"emacs":  {emacs(t), "(frame-width)", func(b *bench) { b.is(windows, "(3 greet.go <proposal>)") }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, e.flavour, map[string]string{"greet.go": before})
 			b.open("greet.go")
 			b.tm.Resize(118, 22)
+			b.is(e.columns, "118")
 			a := b.connect()
 			a.OpenDiff(b.path("greet.go"), after)
 			e.shown(b)
