@@ -55,16 +55,48 @@ func startReal(t *testing.T) *realCLI {
 
 func (r *realCLI) ask(question, answer any) {
 	r.t.Helper()
-	if err := r.in.Encode(question); err != nil {
+	r.askAll([]any{question}, func(_ int, line []byte) {
+		if err := json.Unmarshal(line, answer); err != nil {
+			r.t.Fatalf("%s: %v", line, err)
+		}
+	})
+}
+
+// askAll asks all at once, which saves a change between two processes for each.
+func (r *realCLI) askAll(questions []any, each func(i int, line []byte)) {
+	r.t.Helper()
+	sent := make(chan error, 1)
+	go func() {
+		for _, q := range questions {
+			if err := r.in.Encode(q); err != nil {
+				sent <- err
+				return
+			}
+		}
+		sent <- nil
+	}()
+	for i := range questions {
+		line, err := r.out.ReadBytes('\n')
+		if err != nil {
+			r.t.Fatalf("Node has ended: %v", err)
+		}
+		each(i, line)
+	}
+	if err := <-sent; err != nil {
 		r.t.Fatal(err)
 	}
-	line, err := r.out.ReadBytes('\n')
-	if err != nil {
-		r.t.Fatalf("Node has ended: %v", err)
-	}
-	if err := json.Unmarshal(line, answer); err != nil {
-		r.t.Fatalf("%s: %v", line, err)
-	}
+}
+
+// answers asks all and decodes the answers.
+func answers[A any](r *realCLI, questions []any) []A {
+	r.t.Helper()
+	all := make([]A, len(questions))
+	r.askAll(questions, func(i int, line []byte) {
+		if err := json.Unmarshal(line, &all[i]); err != nil {
+			r.t.Fatalf("%s: %v", line, err)
+		}
+	})
+	return all
 }
 
 // The numbers of cases. The seed is fixed: a failure can be looked at again.
@@ -82,10 +114,19 @@ func TestAsTheRealCLI(t *testing.T) {
 	g := &generator{t: t, r: rand.New(rand.NewPCG(seed, seed)), base: must(filepath.EvalSymlinks(t.TempDir()))}
 	g.folders()
 	tally := map[string]int{}
+	var cases, messages, ends []any
 	for n := range choices {
-		c := g.choice(n, real.pid)
-		var want chosen
-		real.ask(c, &want)
+		cases = append(cases, g.choice(n, real.pid))
+	}
+	for range contexts {
+		messages = append(messages, messageCase{Do: "hear", Message: g.contextMessage()})
+	}
+	for range outcomes {
+		ends = append(ends, messageCase{Do: "settle", Message: g.outcomeMessage()})
+	}
+	for n, want := range answers[chosen](real, cases) {
+		c := cases[n].(choiceCase)
+		tally[want.kind()]++
 		got := ours(c)
 		if want.Fault != "" && got.Fault != "" {
 			want.Fault, got.Fault = "yes", "yes" // the words are the platform's
@@ -93,21 +134,16 @@ func TestAsTheRealCLI(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("case %d (-real +ours):\n%s\n%s", n, diff, g.show(c))
 		}
-		tally[want.kind()]++
 	}
-	for n := range contexts {
-		c := messageCase{Do: "hear", Message: g.contextMessage()}
-		var want heard
-		real.ask(c, &want)
+	for n, want := range answers[heard](real, messages) {
+		c := messages[n].(messageCase)
 		if got := hear(c.Message); (got.Fault == "") != (want.Fault == "") || !cmp.Equal(want.Context, got.Context) {
 			t.Errorf("context %d: %s\nreal %+v\nours %+v", n, c.Message, want, got)
 		}
 		tally["context, fault: "+strconv.FormatBool(want.Fault != "")]++
 	}
-	for n := range outcomes {
-		c := messageCase{Do: "settle", Message: g.outcomeMessage()}
-		var want settled
-		real.ask(c, &want)
+	for n, want := range answers[settled](real, ends) {
+		c := ends[n].(messageCase)
 		if got := settle(c.Message); (got.Fault == "") != (want.Fault == "") || got.Path != want.Path || !cmp.Equal(got.Content, want.Content) {
 			t.Errorf("outcome %d: %s\nreal %+v\nours %+v", n, c.Message, want, got)
 		}
