@@ -38,14 +38,19 @@ func (a *app) setupCommand() *cobra.Command {
 	var f setupFlags
 	cmd := &cobra.Command{
 		Use:   "setup",
-		Short: "Switch IDE mode on in Gemini CLI",
-		Long: `Switches IDE mode on in Gemini CLI's own settings (ide.enabled and
-ide.hasSeenNudge in .gemini/settings.json), so that every CLI looks for a
-companion by itself. Comments, order and everything else in that file stay.
+		Short: "Prepare Gemini CLI: IDE mode, and the bridge to extensions",
+		Long: `Prepares Gemini CLI for pollux, in these parts:
+
+  ide      switches IDE mode on in the CLI's own settings (ide.enabled and
+           ide.hasSeenNudge in .gemini/settings.json), so that every CLI looks
+           for a companion by itself; comments, order and the rest stay
+  bridge   writes the extension by which the CLI uses what your extensions offer
+  relay    with --relay only: a CLI that finds no editor starts pollux relay
 
 Twice changes nothing. --undo takes back exactly what setup changed, as long as
 it is still so.`,
 		Example: `  pollux setup
+  pollux setup --only ide
   pollux setup --dry-run    what would be changed
   pollux setup --undo       as it was before`,
 		Args: cobra.NoArgs,
