@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/control"
@@ -9,6 +10,9 @@ import (
 
 // rejoinEvery is how often a companion is looked for.
 const rejoinEvery = time.Second
+
+// errGone: the connection has ended, in whatever words.
+var errGone = errors.New("the companion has ended")
 
 // What the companion says by itself.
 type (
@@ -58,7 +62,7 @@ func (f *feed) follow(ctx context.Context) error {
 	for seen := uint64(0); ; {
 		q, err := watch(ctx, c, seen)
 		if err != nil {
-			return err
+			return errGone
 		}
 		if q.Version != seen {
 			f.send(queueMsg{q})

@@ -48,7 +48,7 @@ func compare(a, b lines) []hunk {
 		hiA, hiB = hiA-1, hiB-1
 	}
 	var hunks []hunk
-	for _, d := range lcs.DiffLines(a[lo:hiA], b[lo:hiB]) {
+	for _, d := range compareLines(a[lo:hiA], b[lo:hiB]) {
 		h := hunk{oldFrom: lo + d.Start, oldTo: lo + d.End, newFrom: lo + d.ReplStart, newTo: lo + d.ReplEnd}
 		if n := len(hunks); n > 0 && hunks[n-1].oldTo == h.oldFrom && hunks[n-1].newTo == h.newFrom {
 			hunks[n-1].oldTo, hunks[n-1].newTo = h.oldTo, h.newTo
@@ -57,6 +57,77 @@ func compare(a, b lines) []hunk {
 		hunks = append(hunks, h)
 	}
 	return hunks
+}
+
+// anchoredFrom is how many lines are compared piece by piece, between those that both have exactly
+// once: the comparison gives up the search for the smallest difference after some hundred changes.
+const anchoredFrom = 2000
+
+// compareLines finds where two texts differ.
+func compareLines(a, b lines) []lcs.Diff {
+	if len(a)+len(b) < anchoredFrom {
+		return lcs.DiffLines(a, b)
+	}
+	var diffs []lcs.Diff
+	atA, atB := 0, 0
+	for _, x := range append(anchors(a, b), [2]int{len(a), len(b)}) {
+		for _, d := range lcs.DiffLines(a[atA:x[0]], b[atB:x[1]]) {
+			diffs = append(diffs, lcs.Diff{Start: atA + d.Start, End: atA + d.End, ReplStart: atB + d.ReplStart, ReplEnd: atB + d.ReplEnd})
+		}
+		atA, atB = x[0]+1, x[1]+1
+	}
+	return diffs
+}
+
+// anchors are the places of lines that both texts have exactly once, as many as come in the same order in both.
+func anchors(a, b lines) [][2]int {
+	type seen struct{ inA, inB, a, b int }
+	places := make(map[string]*seen, len(a))
+	for i, l := range a {
+		if p := places[l]; p != nil {
+			p.inA++
+		} else {
+			places[l] = &seen{inA: 1, a: i}
+		}
+	}
+	for i, l := range b {
+		if p := places[l]; p != nil {
+			p.inB++
+			p.b = i
+		}
+	}
+	var pairs [][2]int
+	for _, l := range a {
+		if p := places[l]; p.inA == 1 && p.inB == 1 {
+			pairs = append(pairs, [2]int{p.a, p.b})
+		}
+	}
+	return longestRising(pairs)
+}
+
+// longestRising drops the fewest pairs so that the second numbers rise as the first ones do.
+func longestRising(pairs [][2]int) [][2]int {
+	before := make([]int, len(pairs)) // the pair that comes before one, -1 for none
+	var ends []int                    // the pair with which a row of some length ends lowest
+	for i, p := range pairs {
+		n, _ := slices.BinarySearchFunc(ends, p[1], func(e, second int) int { return pairs[e][1] - second })
+		before[i] = -1
+		if n > 0 {
+			before[i] = ends[n-1]
+		}
+		if n == len(ends) {
+			ends = append(ends, i)
+		} else {
+			ends[n] = i
+		}
+	}
+	rising := make([][2]int, len(ends))
+	if len(ends) > 0 {
+		for i, n := ends[len(ends)-1], len(ends)-1; n >= 0; i, n = before[i], n-1 {
+			rising[n] = pairs[i]
+		}
+	}
+	return rising
 }
 
 // text is what the file would hold: the proposal but for the reverted hunks.

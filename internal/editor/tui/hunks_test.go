@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -132,6 +133,53 @@ func checkRows(t *testing.T, c *change) {
 		if len(rest) > 1 || len(rest) == 1 && rest[0] != "" {
 			t.Fatalf("lines %q are in no row", rest)
 		}
+	}
+}
+
+// Many small changes in a large file stay many small hunks.
+func TestManyHunks(t *testing.T) {
+	var old, proposed lines
+	for i := range 50000 {
+		old = append(old, fmt.Sprintf("line %d", i))
+		switch {
+		case i%500 == 3:
+			proposed = append(proposed, fmt.Sprintf("changed %d", i))
+		case i%500 == 200:
+		case i%500 == 300:
+			proposed = append(proposed, old[i], "added", "")
+		default:
+			proposed = append(proposed, old[i])
+		}
+	}
+	c := newChange(strings.Join(old, "\n"), false, strings.Join(proposed, "\n"))
+	if added, removed := c.count(); len(c.hunks) != 300 || added != 300 || removed != 200 {
+		t.Errorf("%d hunks, +%d −%d", len(c.hunks), added, removed)
+	}
+	if c.text() != strings.Join(proposed, "\n") {
+		t.Error("taken whole it is not the proposal")
+	}
+	for i := range c.hunks {
+		c.hunks[i].reverted = true
+	}
+	if c.text() != strings.Join(old, "\n") {
+		t.Error("reverted whole it is not the file")
+	}
+	checkRows(t, c)
+	// The same for texts of lines that come often, in another order.
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 20 {
+		a, b := words(r, 20000), words(r, 20000)
+		c := newChange(a, false, b)
+		if c.text() != b {
+			t.Fatal("taken whole it is not the proposal")
+		}
+		for i := range c.hunks {
+			c.hunks[i].reverted = true
+		}
+		if c.text() != a {
+			t.Fatal("reverted whole it is not the file")
+		}
+		checkRows(t, c)
 	}
 }
 
