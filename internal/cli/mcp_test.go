@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/control"
+)
+
+// An mcpClient is a client of pollux mcp, message by message.
+type mcpClient struct {
+	t     *testing.T
+	in    io.WriteCloser
+	lines *bufio.Reader
+	id    int
+}
+
+// mcp starts pollux mcp in the project and does the handshake.
+func (w *world) mcp(args ...string) *mcpClient {
+	w.t.Helper()
+	cmd := w.command(append([]string{"mcp"}, args...)...)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	timer := time.AfterFunc(2*patience, func() { cmd.Process.Kill() })
+	w.t.Cleanup(func() {
+		in.Close()
+		if err := cmd.Wait(); err != nil {
+			w.t.Errorf("pollux mcp ended with %v", err)
+		}
+		timer.Stop()
+	})
+	c := &mcpClient{t: w.t, in: in, lines: bufio.NewReader(out)}
+	c.send("initialize", map[string]any{"protocolVersion": "2025-06-18", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "t", "version": "1"}})
+	c.answer()
+	fmt.Fprintln(in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	return c
+}
+
+func (c *mcpClient) send(method string, params any) {
+	c.t.Helper()
+	c.id++
+	data, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": c.id, "method": method, "params": params})
+	if err == nil {
+		_, err = c.in.Write(append(data, '\n'))
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// answer is the texts of the answer to what was sent last; those of an error begin with "error: ".
+func (c *mcpClient) answer() []string {
+	c.t.Helper()
+	for {
+		line, err := c.lines.ReadBytes('\n')
+		var m struct {
+			ID     int
+			Result struct {
+				IsError bool
+				Content []struct{ Text string }
+			}
+		}
+		if err == nil {
+			err = json.Unmarshal(line, &m)
+		}
+		if err != nil {
+			c.t.Fatalf("%q: %v", line, err)
+		}
+		if m.ID != c.id {
+			continue
+		}
+		var texts []string
+		for _, b := range m.Result.Content {
+			if m.Result.IsError {
+				b.Text = "error: " + b.Text
+			}
+			texts = append(texts, b.Text)
+		}
+		return texts
+	}
+}
+
+func (c *mcpClient) call(tool string, args map[string]any) []string {
+	c.t.Helper()
+	c.send("tools/call", map[string]any{"name": tool, "arguments": args})
+	return c.answer()
+}
+
+// The editor's tools, for any MCP client: what a companion knows, and a diff that waits for the user.
+func TestMCPForTheEditor(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.mcp("--ide")
+	if got := c.call("getOpenEditors", nil); len(got) != 1 || !strings.HasPrefix(got[0], "error: no companion serves this folder") {
+		t.Errorf("without a companion: %q", got)
+	}
+	w.serve()
+	file := filepath.Join(w.project, "a b.txt")
+	if err := os.WriteFile(file, []byte("old\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for tool, want := range map[string]string{
+		"getOpenEditors": `{"tabs":[]}`, "getDiagnostics": `[]`,
+		"getCurrentSelection": `{"success":false,"message":"No file is looked at in the editor.","text":""}`,
+		"getWorkspaceFolders": fmt.Sprintf(`{"folders":[{"name":"p","path":%q,"uri":"file://%s"}],"rootPath":%q,"success":true}`, w.project, w.project, w.project),
+	} {
+		if got := c.call(tool, nil); len(got) != 1 || got[0] != want {
+			t.Errorf("%s: %q, want %s", tool, got, want)
+		}
+	}
+	if got := c.call("getDiagnostics", map[string]any{"file": "x"}); !strings.Contains(got[0], `unknown field`) {
+		t.Errorf("an argument that is none: %q", got)
+	}
+	if got := c.call("openFile", map[string]any{"filePath": "/etc/passwd"}); !strings.Contains(got[0], "outside") {
+		t.Errorf("a file elsewhere: %q", got)
+	}
+	diff := map[string]any{"old_file_path": file, "new_file_path": file, "new_file_contents": "new\n", "tab_name": "tab"}
+	if got := c.call("openDiff", diff); !strings.HasPrefix(got[0], "error: no editor page is open") {
+		t.Errorf("nobody looks at diffs: %q", got)
+	}
+	reviewer := w.reviewer()
+	decide := func(c *mcpClient, d control.Decision) []string {
+		t.Helper()
+		c.send("tools/call", map[string]any{"name": "openDiff", "arguments": diff})
+		var open []control.Diff
+		var err error
+		eventually(t, "a proposal", func() bool { open, err = reviewer.Diffs(t.Context()); return err != nil || len(open) > 0 })
+		if err == nil {
+			d.ID = open[0].ID
+			err = reviewer.Decide(t.Context(), d)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		return c.answer()
+	}
+	if got := decide(c, control.Decision{}); len(got) != 2 || got[0] != "DIFF_REJECTED" || got[1] != "tab" {
+		t.Errorf("rejected: %q", got)
+	}
+	if got := decide(c, control.Decision{Accept: true}); len(got) != 2 || got[0] != "FILE_SAVED" || got[1] != "new\n" {
+		t.Errorf("accepted: %q", got)
+	}
+	if data, _ := os.ReadFile(file); string(data) != "old\n" {
+		t.Errorf("the file was written: %q", data)
+	}
+	writer := w.mcp("--ide-write")
+	edited := "edited\n"
+	if got := decide(writer, control.Decision{Accept: true, Content: &edited}); len(got) != 2 || got[1] != edited {
+		t.Errorf("edited: %q", got)
+	}
+	if data, _ := os.ReadFile(file); string(data) != edited {
+		t.Errorf("with --ide-write the file holds %q", data)
+	}
+	diff["new_file_path"] = filepath.Join(w.project, ".git", "config")
+	if got := decide(writer, control.Decision{Accept: true}); !strings.Contains(got[0], "error: ") {
+		t.Errorf("a protected file: %q", got)
+	}
+}
+
+// reviewer joins the project's companion as one that looks at diffs, until the test ends.
+func (w *world) reviewer() *control.Client {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	c, err := control.Find(ctx, []string{filepath.Join(w.root, "r", "pollux"), filepath.Join(w.state, "pollux", "run")}, w.project)
+	if err == nil {
+		w.t.Cleanup(c.Close)
+		err = c.Attach(ctx)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return c
+}
