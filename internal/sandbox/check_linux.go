@@ -9,6 +9,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pollux-companion/pollux/internal/extension/manifest"
 )
 
 // report is Check on Linux.
@@ -18,7 +20,7 @@ func (s *Sandbox) report(ctx context.Context) Report {
 	if unix.Uname(&uts) == nil {
 		release = unix.ByteSliceToString(uts.Release[:])
 	}
-	_, err := s.attempt(ctx, false)
+	_, err := s.attempt(ctx, Policy{Hosts: []manifest.Host{{Text: "https://host.invalid", Scheme: "https", Name: "host.invalid", Ports: []int{443}}}}, false)
 	setup := (*SetupError)(nil)
 	phase := ""
 	if errors.As(err, &setup) {
@@ -39,12 +41,20 @@ func (s *Sandbox) report(ctx context.Context) Report {
 		r.Summary = "Every policy can be enforced on this machine."
 		return r
 	}
-	r.Layers[1].Detail += ": " + err.Error()
-	if _, err := s.attempt(ctx, true); err == nil {
+	at := 1
+	if phase == "network" {
+		at = 2
+	}
+	r.Layers[at].Detail += ": " + err.Error()
+	if _, err := s.attempt(ctx, Policy{}, true); err == nil {
 		r.Reduced = true
 	}
 	r.Summary = "No policy can be enforced on this machine: commands are refused."
-	if r.Reduced {
+	_, without := s.attempt(ctx, Policy{}, false)
+	switch {
+	case without == nil:
+		r.Summary = "Only policies without hosts can be enforced on this machine; others are refused."
+	case r.Reduced:
 		r.Summary = "Only with --reduced, and only without writing, hosts, home and full, can commands be run on this machine; others are refused."
 	}
 	if setup != nil && setup.Fix != "" {
@@ -54,10 +64,10 @@ func (s *Sandbox) report(ctx context.Context) Report {
 }
 
 // attempt builds a sandbox around a program that does nothing.
-func (s *Sandbox) attempt(ctx context.Context, reduced bool) (*Result, error) {
+func (s *Sandbox) attempt(ctx context.Context, p Policy, reduced bool) (*Result, error) {
 	c := Command{Args: []string{"true"}}
 	c.Limits = c.Limits.filled()
-	return s.runOnce(ctx, Policy{}, c, reduced)
+	return s.runOnce(ctx, p, c, reduced)
 }
 
 func landlockDetail(abi int) string {
