@@ -1,0 +1,29 @@
+package client
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// A running process's world: its environment, its folder, its place in the tree.
+func TestOfProcess(t *testing.T) {
+	dir := must(filepath.EvalSymlinks(t.TempDir()))
+	cmd := exec.Command("sleep", "60")
+	cmd.Dir, cmd.Env = dir, []string{"TMPDIR=" + dir + "/tmp", "TERM_PROGRAM=vscode"}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	w, ok := OfProcess(cmd.Process.Pid)
+	if !ok || w.Dir != dir || w.Folder() != dir+"/tmp/gemini/ide" || w.Getenv("TERM_PROGRAM") != "vscode" || w.PID != cmd.Process.Pid {
+		t.Errorf("%+v, %v", w, ok)
+	}
+	if c := Choose(w); c.IDE == nil || c.IDE.Name != "vscodefork" && c.IDE.Name != "vscode" || c.Taken != -1 {
+		t.Errorf("%+v", c)
+	}
+	if _, ok := OfProcess(os.Getpid() + 1<<22); ok {
+		t.Error("no process has a world")
+	}
+}
