@@ -203,7 +203,7 @@ func (b *bench) eval(expr string) string { b.Helper(); return b.f.eval(b, expr) 
 // is waits until an expression has a value.
 func (b *bench) is(expr, want string) {
 	b.Helper()
-	got := ""
+	var got string
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if got = b.eval(expr); got == want {
 			return
@@ -216,13 +216,13 @@ func (b *bench) is(expr, want string) {
 // messages, also when the next one has taken its place on the screen.
 func (b *bench) says(text string) {
 	b.Helper()
-	got := ""
+	var got string
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if got = b.eval(b.f.messages); strings.Contains(got, text) {
 			return
 		}
 	}
-	b.Fatalf("the editor never says %q", text)
+	b.Fatalf("the editor never says %q, but:\n%s", text, got)
 }
 
 // pause waits until so much time has passed by the editor's own clock: all

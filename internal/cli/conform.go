@@ -91,7 +91,7 @@ func (a *app) conform(ctx context.Context, f conformFlags, args []string) error 
 	if f.slow {
 		t.Silence, t.Grace = time.Minute, 30*time.Second
 	}
-	stop, err := a.conformDriver(&t, f.driver)
+	stop, err := a.conformDriver(ctx, &t, f.driver)
 	if err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func (a *app) conformTarget(ctx context.Context, f conformFlags, args []string) 
 func local(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
 // conformDriver starts the driver, if there is one; stop ends it.
-func (a *app) conformDriver(t *conform.Target, command string) (stop func(), err error) {
+func (a *app) conformDriver(ctx context.Context, t *conform.Target, command string) (stop func(), err error) {
 	switch command {
 	case "":
 		return func() {}, nil
@@ -182,7 +182,7 @@ func (a *app) conformDriver(t *conform.Target, command string) (stop func(), err
 	if len(words) == 0 {
 		return nil, usageError{errors.New("--driver names no command")}
 	}
-	cmd := exec.Command(words[0], words[1:]...)
+	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Dir, cmd.Stderr = t.Dir, a.stderr
 	if !filepath.IsAbs(words[0]) && strings.ContainsRune(words[0], filepath.Separator) {
 		if cmd.Path, err = filepath.Abs(words[0]); err != nil {
