@@ -278,37 +278,6 @@ func TestWithdraw(t *testing.T) {
 	}
 }
 
-// An edit made in another view reaches the editor, without its focus, and the editor's next one counts again (F-4, F-10).
-func TestEditedElsewhere(t *testing.T) {
-	e := full(t)
-	owner := &reviewtest.Owner{Name: "a"}
-	d, err := e.open(owner, proposal("/p/a"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	e.peer.Notify("pollux/didChangeDiff", obj{"diffId": d.ID(), "version": 9, "content": "in the editor\n"})
-	e.settle()
-	if err := e.reg.Edit(d.ID(), "elsewhere\n"); err != nil {
-		t.Fatal(err)
-	}
-	e.server.TextChanged(d)
-	e.until("the edit", func() bool { e.mu.Lock(); defer e.mu.Unlock(); return e.texts[d.ID()] == "elsewhere\n" })
-	e.mu.Lock()
-	last := e.got[len(e.got)-1]
-	e.mu.Unlock()
-	if last.Method != "pollux/openDiff" || !strings.Contains(string(last.Params), `"takeFocus":false`) {
-		t.Errorf("%s %s", last.Method, last.Params)
-	}
-	e.peer.Notify("pollux/didChangeDiff", obj{"diffId": d.ID(), "version": 1, "content": "and again\n"})
-	e.settle()
-	if text, _ := d.Text(); text != "and again\n" {
-		t.Errorf("the editor's next edit is lost: %q", text)
-	}
-	if o, err := e.reg.Withdraw(t.Context(), owner, "/p/a"); err != nil || o.Content != "elsewhere\n" {
-		t.Errorf("%+v, %v", o, err) // what the fake editor holds
-	}
-}
-
 // L-3: what the editor still shows after a crash is not opened again, and its
 // text counts; what no agent waits for any more is closed.
 func TestAnnounced(t *testing.T) {

@@ -141,11 +141,11 @@ func TestManyHunks(t *testing.T) {
 	var old, proposed lines
 	for i := range 50000 {
 		old = append(old, fmt.Sprintf("line %d", i))
-		switch {
-		case i%500 == 3:
+		switch i % 500 {
+		case 3:
 			proposed = append(proposed, fmt.Sprintf("changed %d", i))
-		case i%500 == 200:
-		case i%500 == 300:
+		case 200:
+		case 300:
 			proposed = append(proposed, old[i], "added", "")
 		default:
 			proposed = append(proposed, old[i])
