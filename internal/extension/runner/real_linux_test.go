@@ -278,6 +278,9 @@ func TestParallel(t *testing.T) {
 // TestAsOrdinaryUser repeats, when it is root who tests, everything that runs
 // tools as somebody who is not: other checks of the kernel's are in force then.
 func TestAsOrdinaryUser(t *testing.T) {
+	if raced {
+		t.Skip("the same code as root's has been looked at; who runs it makes no race")
+	}
 	if os.Getuid() != 0 {
 		t.Skip("this is an ordinary user's run already")
 	}
