@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/pollux-companion/pollux/contract"
@@ -224,6 +225,12 @@ type event struct {
 	params json.RawMessage
 }
 
+func (e event) path() string {
+	var p struct{ FilePath string }
+	_ = json.Unmarshal(e.params, &p)
+	return p.FilePath
+}
+
 func parseEvents(text string) (all []event) {
 	for line := range strings.Lines(strings.ReplaceAll(text, "{{ms}}", "1700000000000")) {
 		data, ok := strings.CutPrefix(strings.TrimSpace(line), "data: ")
@@ -240,7 +247,7 @@ func parseEvents(text string) (all []event) {
 	return all
 }
 
-// sameEvents: the same outcomes in the same order, exact in what they say; of
+// sameEvents: the same outcomes, those of one file in the same order, exact in what they say; of
 // contexts the last one, as the CLI understands it, and where nobody has put the editor into the
 // state of the vector, only that the CLI understands it.
 func sameEvents(want, got []event, files bool) (bool, string) {
@@ -286,6 +293,8 @@ func split(events []event) (outcomes []event, context *event) {
 			outcomes = append(outcomes, e)
 		}
 	}
+	// Two files may be decided in any order: a quick user's decision can overtake the answer that opened the view.
+	slices.SortStableFunc(outcomes, func(a, b event) int { return strings.Compare(a.path(), b.path()) })
 	return outcomes, context
 }
 
