@@ -171,7 +171,7 @@ func findEglot() (Finding, error) {
 	defer cancel()
 	out, err := exec.CommandContext(ctx, emacs.Path, "-Q", "--batch", "--eval", `(princ (or (locate-library "eglot") ""))`).Output()
 	if err != nil || !filepath.IsAbs(string(out)) {
-		return Finding{}, fmt.Errorf("Emacs %s has no eglot", emacs.Version) //nolint:staticcheck // a name
+		return Finding{}, fmt.Errorf("Emacs %s has no eglot", emacs.Version)
 	}
 	return Finding{Path: string(out), Version: emacs.Version}, nil
 }
