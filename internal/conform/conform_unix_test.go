@@ -113,10 +113,11 @@ func quick(o *gemini.Options) {
 	o.KeepAlive, o.Grace = 700*time.Millisecond, 300*time.Millisecond
 }
 
-// The companion itself passes everything, and hundreds of checks are made.
+// The companion itself passes everything. (With a driver: e2e, on the page.)
 func TestGood(t *testing.T) {
 	t.Parallel()
 	_, target := start(t, clienttest.Options{Token: strings.Repeat("Zx-9", 11), Change: quick})
+	target.Driver = nil
 	target.Silence, target.Grace = 10*time.Second, time.Second
 	all, err := Run(t.Context(), target, nil)
 	if err != nil {
@@ -134,7 +135,7 @@ func TestGood(t *testing.T) {
 		names[c.Name] = true
 	}
 	t.Logf("%d checks: %v", len(all), tally)
-	if tally[Pass] < 200 {
+	if tally[Pass] < 150 {
 		t.Errorf("only %v", tally)
 	}
 	if left, _ := os.ReadDir(target.Dir); len(left) > 0 {
