@@ -32,7 +32,9 @@ func (t *Terminal) Ask(ctx context.Context, q Question) (Answer, error) {
 	}
 	var keys []string
 	for _, c := range q.Choices() {
-		keys = append(keys, fmt.Sprintf("[%s] %s", c.Key, c.Label))
+		if c.Key != "" {
+			keys = append(keys, fmt.Sprintf("[%s] %s", c.Key, c.Label))
+		}
 	}
 	fmt.Fprintf(t.Out, "%s; Enter: not now: ", strings.Join(keys, "  "))
 	line, err := readLine(ctx, t.In)

@@ -144,16 +144,17 @@ func loopback(name string) bool {
 type Choice struct {
 	Answer Answer
 	Label  string
-	Key    string // what is typed for it in a terminal
+	Key    string // what is typed for it in a terminal; "" for Enter alone
 }
 
-// Choices are the possible answers, the one that gives the least for good last.
+// Choices are the possible answers. The last one, which editors put the focus
+// on, is what a key that was meant for something else may press: it keeps nothing.
 func (q Question) Choices() []Choice {
 	always := "Allow always for this content"
 	if q.Linked() {
 		always = "Allow always for this link"
 	}
-	return []Choice{{Once, "Allow once", "o"}, {Always, always, "a"}, {Never, "Never", "n"}}
+	return []Choice{{Once, "Allow once", "o"}, {Always, always, "a"}, {Never, "Never", "n"}, {"", "Not now", ""}}
 }
 
 // AnswerOf is the answer whose label or key is text, "" when there is none.

@@ -144,14 +144,14 @@ func TestEditor(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
-	for i, want := range []Answer{Once, Always, Never} {
+	for i, want := range []Answer{Once, Always, Never, ""} {
 		b.answer = func(q control.Question) (*string, error) { return &q.Choices[i], nil }
 		got, err := editor.Ask(t.Context(), q)
 		if err != nil || got != want {
 			t.Errorf("%q, %v; want %q", got, err, want)
 		}
 		asked := <-b.asked
-		if asked.Title != q.Title() || asked.Message != strings.Join(q.Lines(), "\n") || len(asked.Choices) != 3 {
+		if asked.Title != q.Title() || asked.Message != strings.Join(q.Lines(), "\n") || len(asked.Choices) != 4 {
 			t.Errorf("%+v", asked)
 		}
 	}
