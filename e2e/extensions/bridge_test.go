@@ -91,6 +91,10 @@ func TestHeadless(t *testing.T) {
 		t.Error("a session without a terminal has the tools without anybody's leave")
 	}
 
+	if x := h.theyList()["pollux"]; !x.IsActive || len(x.ContextFiles) != 1 {
+		t.Errorf("the CLI lists the bridge as %+v", x)
+	}
+	h.them("update", "--all") // finds nothing to do
 	h.us("bridge", "install", "--headless")
 	n := len(m.Requests())
 	h.ask(m, "second",
