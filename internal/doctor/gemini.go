@@ -65,12 +65,12 @@ func limitations() []limitation {
 func (x *examination) version() {
 	path, version := x.cli()
 	if path == "" {
-		x.add(Finding{ID: "version", Level: Note, What: "gemini is not in PATH", Why: "what follows holds for release 0.61.0", Mend: "npm install -g @google/gemini-cli"})
+		x.add(Finding{ID: "version", Level: Note, What: "gemini is not in PATH", Why: "what is said here holds for release 0.61.0", Mend: "npm install -g @google/gemini-cli"})
 		return
 	}
 	major, minor, ok := release(version)
 	if !ok {
-		x.add(Finding{ID: "version", Level: Note, What: "gemini is " + path + ", of an unknown release"})
+		x.add(Finding{ID: "version", Level: Note, What: "gemini is " + path + ", of an unknown release", Why: "what is said here holds for release 0.61.0"})
 		return
 	}
 	f := Finding{ID: "version", Level: OK, What: "gemini is release " + version, Details: []string{path}}
