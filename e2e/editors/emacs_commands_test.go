@@ -167,7 +167,7 @@ func emacsQuestions(t *testing.T, f flavour) {
 	b.says("a question waits: Consent")
 	b.pause(1000)
 	b.is("(if (active-minibuffer-window) 1 0)", "1")
-	b.keys("C-g")
+	b.quit()
 	b.is("(buffer-name)", "*pollux question*")
 	b.text("2")
 	if got := choice(answer); got != "Allow always" {

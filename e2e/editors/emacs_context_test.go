@@ -153,13 +153,13 @@ func emacsNarrowed(t *testing.T, f flavour) {
 	b.sees(a, `a.go 3:8 "thr😀ee"`)
 	b.keys("C-x", "n", "n")
 	b.is("(buffer-narrowed-p)", "t")
-	b.keys("C-g") // which throws away what is typed after it too soon
+	b.quit() // which throws away what is typed after it too soon
 	b.sees(a, "a.go 3:8")
 	b.keys("C-a", "C-f")
 	b.sees(a, "a.go 3:2")
 	b.keys("C-@", "C-e")
 	b.sees(a, `a.go 3:8 "hr😀ee"`)
-	b.keys("C-g")
+	b.quit()
 	b.sees(a, "a.go 3:8")
 	b.keys("C-x", "4", "c") // an indirect buffer beside it
 	b.is("(list (buffer-name) (buffer-narrowed-p))", "(a.go<2> t)")
@@ -184,11 +184,11 @@ func emacsRegions(t *testing.T, f flavour) {
 	a := b.connect()
 	b.keys("C-x", "h") // the whole buffer
 	b.sees(a, `a.go 1:1 "one two\nthree\n\tfour\n"`)
-	b.keys("C-g")
+	b.quit()
 	b.sees(a, "a.go 1:1")
 	b.keys("C-@", "M-f", "C-x", "C-x") // from the other end
 	b.sees(a, `a.go 1:1 "one"`)
-	b.keys("C-g")
+	b.quit()
 	b.sees(a, "a.go 1:1")
 	b.mx("transient-mark-mode")
 	b.is("transient-mark-mode", "nil")
@@ -196,7 +196,7 @@ func emacsRegions(t *testing.T, f flavour) {
 	b.sees(a, "a.go 1:4") // a mark alone selects nothing then
 	b.keys("C-@", "C-@", "M-f")
 	b.sees(a, `a.go 1:8 " two"`) // but for one command more
-	b.keys("C-g")
+	b.quit()
 	b.is("(if mark-active 1 0)", "0")
 	b.mx("transient-mark-mode")
 	b.is("transient-mark-mode", "t")
@@ -204,7 +204,7 @@ func emacsRegions(t *testing.T, f flavour) {
 	b.keys("C-a", "C-@", "C-n", "C-x", "Space", "C-f", "C-f")
 	b.is("rectangle-mark-mode", "t")
 	b.sees(a, `a.go 2:3 "on\nth"`)
-	b.keys("C-g")
+	b.quit()
 	b.sees(a, "a.go 2:3")
 	b.keys("C-@", "C-f")
 	b.sees(a, `a.go 2:4 "r"`)
