@@ -113,7 +113,36 @@ func (s *Store) RemoveBridge(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return true, s.Uninstall(ctx, x)
+	if err := s.Uninstall(ctx, x); err != nil {
+		return true, err
+	}
+	s.tidy()
+	return true, nil
+}
+
+// tidy removes the folders that a bridge needed and nothing needs any more: those that are empty but for the lock,
+// which is removed while it is held, so that lock notices.
+func (s *Store) tidy() {
+	if os.Remove(s.Dir()) != nil {
+		return // other extensions, or somebody else's files
+	}
+	for _, dir := range []string{s.own("staging"), s.own("records")} {
+		_ = os.Remove(dir)
+	}
+	if entries, err := os.ReadDir(s.own()); err != nil || len(entries) != 1 || entries[0].Name() != "lock" {
+		return
+	}
+	f, err := os.OpenFile(s.own("lock"), os.O_RDWR, 0o600)
+	if err != nil {
+		return
+	}
+	ok, err := safefile.TryLock(f)
+	if err == nil && ok {
+		_ = os.Remove(f.Name()) // not on Windows, where an open file stays
+	}
+	f.Close()
+	_ = os.Remove(s.own())
+	_ = os.Remove(s.gemini)
 }
 
 // ReadBridge gives a file of the bridge; fs.ErrNotExist when there is no bridge or no such file.

@@ -39,8 +39,12 @@ func (s *Store) lock(ctx context.Context) (func(), error) {
 			f.Close()
 			return nil, fmt.Errorf("locking the extensions (%s): %w", f.Name(), err)
 		}
-		if ok {
+		if ok && s.isLock(f) {
 			break
+		}
+		if ok { // tidy removed it while this one waited
+			f.Close()
+			return s.lock(ctx)
 		}
 		select {
 		case <-ctx.Done():
@@ -57,6 +61,16 @@ func (s *Store) lock(ctx context.Context) (func(), error) {
 		return nil, err
 	}
 	return func() { f.Close() }, nil
+}
+
+// isLock says whether f is still what lies at the lock's path.
+func (s *Store) isLock(f *os.File) bool {
+	mine, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Stat(s.own("lock"))
+	return err == nil && os.SameFile(mine, there)
 }
 
 func holder(f *os.File) string {
