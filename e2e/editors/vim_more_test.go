@@ -537,9 +537,13 @@ func vimHangup(t *testing.T, f flavour) {
 		b.is("&diff", "1")
 		pid, companion := b.pid(), b.companion()
 		b.text(leaving)
+		process, err := os.FindProcess(pid)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for range 3 { // as a terminal, a session and a service manager do, one after the other
-			_ = syscall.Kill(pid, syscall.SIGHUP)
-			_ = syscall.Kill(pid, syscall.SIGTERM)
+			_ = process.Signal(syscall.SIGHUP)
+			_ = process.Signal(syscall.SIGTERM)
 		}
 		b.until("the end of both", func() bool { return !alive(pid) && !alive(companion) && len(b.files()) == 0 })
 		if o := a.Outcome(); o.Method != "ide/diffRejected" {
