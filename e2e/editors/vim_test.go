@@ -19,6 +19,7 @@ set nocompatible encoding=utf-8 shortmess+=I ttimeoutlen=20 nomore
 filetype plugin indent on
 syntax on
 let g:pollux = {'idle': 100}
+let g:netrw_dirhistmax = 0
 function! s:answer(timer)
   for l:ask in glob($HOME . '/ask-*[0-9]', 1, 1)
     let l:expr = join(readfile(l:ask), "\n")
