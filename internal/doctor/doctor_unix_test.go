@@ -378,6 +378,16 @@ func TestExplain(t *testing.T) {
 			t.Errorf("%q: %+v, %v", text, e, ok)
 		}
 	}
+	for text, says := range map[string]string{
+		"Disconnected": "🔴 Disconnected", "🔴 Disconnected": "🔴 Disconnected", "SSE stream disconnected": "SSE stream",
+		"Please ensure the extension is running.": "Failed to connect", "Please try reconnecting by running /ide enable": "IDE connection error",
+		"Please run the CLI from one of the following directories: /x":                "Directory mismatch",
+		"To use this feature, run Gemini CLI in one of these supported IDEs: VS Code": "IDE integration is not supported",
+	} {
+		if e, _ := Explain(text); !strings.HasPrefix(e.Says, says) {
+			t.Errorf("%q is explained as %q, not as %q", text, e.Says, says)
+		}
+	}
 	for _, text := range []string{"", "connect", "the weather is fine"} {
 		if e, ok := Explain(text); ok {
 			t.Errorf("%q is explained: %+v", text, e)

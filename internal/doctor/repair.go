@@ -47,12 +47,27 @@ func Explain(text string) (Explanation, bool) {
 	if len(text) < 8 {
 		return Explanation{}, false
 	}
+	for rest, begins := range rests() {
+		if strings.Contains(rest, text) || strings.Contains(text, rest) {
+			text = squeeze(begins)
+		}
+	}
 	for _, e := range explanations() {
 		if says := squeeze(e.Says); strings.Contains(says, text) || strings.Contains(text, says) || strings.Contains(text, says[:min(len(says), 40)]) {
 			return e, true
 		}
 	}
 	return Explanation{}, false
+}
+
+// rests are how sentences end, which a screen may show on a line of its own, and how they begin.
+func rests() map[string]string {
+	return map[string]string{
+		"please ensure the extension is running":                             "Failed to connect to IDE",
+		"please run the cli from one of the following directories":           "Directory mismatch",
+		"to use this feature, run gemini cli in one of these supported ides": "IDE integration is not supported",
+		"please try reconnecting by running /ide enable":                     "IDE connection error",
+	}
 }
 
 // squeeze makes texts comparable: capitals, blanks and line ends do not count.
@@ -128,6 +143,14 @@ func explanations() []Explanation {
 			"MCP error -32001: Request timed out",
 			"The companion has not answered within ten minutes (an answer to closeDiff, most often).",
 			[]string{"two CLIs in one window of an editor whose companion mixes up their answers", "the companion hangs: restart the editor"}, "quit the CLI and start it again: the lock of its diffs is not given back",
+		},
+		{
+			"🔴 Disconnected",
+			"The CLI has no companion. What stands behind the word says why, and can be looked up here as well.",
+			[]string{
+				"nothing was found, or the companion has gone: start it (pollux serve, or the editor), then /ide enable",
+				"IDE mode is off: pollux setup",
+			}, doctor,
 		},
 		{
 			"SSE stream disconnected: TypeError: terminated",
