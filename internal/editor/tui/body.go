@@ -130,6 +130,8 @@ func (p *painter) text(r row, i int, old bool, t tone, w int) string {
 	text := from[i]
 	var end string // what the text does not show
 	switch {
+	case len(from) == 1 && text == "":
+		return p.ended("the file is empty", t, w)
 	case i == len(from)-1 && text == "":
 		return p.ended("⏎ a line end at the end", t, w)
 	case i == len(from)-1:

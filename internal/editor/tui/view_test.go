@@ -60,6 +60,17 @@ func example(b *bench) {
 	b.sync()
 }
 
+// An empty text has no line end to show.
+func TestEmptyFile(t *testing.T) {
+	b := newBench(t, 80, 24)
+	b.propose("1", "/w/proj/empty.txt", "", "")
+	b.f.queue.Diffs[0].IsNew = true
+	b.sync()
+	if s := b.screen(); strings.Contains(s, "line end") || !strings.Contains(s, "the file is empty") {
+		t.Error(s)
+	}
+}
+
 // hostile is a proposal that attacks the terminal, the eye and the layout.
 func hostile(b *bench) {
 	old := "plain\n\tindented\n世界 wide\nend"
