@@ -51,6 +51,11 @@ func Start(ctx context.Context, args []string, output io.Writer) (Target, error)
 		return Target{}, errors.Join(err, os.RemoveAll(base))
 	}
 	p.cmd = exec.Command(args[0], args[1:]...) //nolint:noctx // End ends it
+	if filepath.Base(args[0]) != args[0] {     // a path means what it means where the user is, not in the workspace
+		if p.cmd.Path, err = filepath.Abs(args[0]); err != nil {
+			return Target{}, errors.Join(err, os.RemoveAll(base))
+		}
+	}
 	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = root, output, output
 	p.cmd.Env = append(os.Environ(), "TMPDIR="+base, "TMP="+base, "TEMP="+base)
 	p.cmd.WaitDelay = time.Second

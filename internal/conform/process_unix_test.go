@@ -1,0 +1,21 @@
+//go:build unix
+
+package conform
+
+import (
+	"io"
+	"os"
+	"strings"
+	"testing"
+)
+
+// A companion is started by the path that it has for the user, whose folder is not the workspace.
+func TestStartRelative(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("companion", []byte("#!/bin/sh\nexit 7\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Start(t.Context(), []string{"./companion"}, io.Discard); err == nil || !strings.Contains(err.Error(), "exit status 7") {
+		t.Errorf("%v", err)
+	}
+}
