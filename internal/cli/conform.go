@@ -55,6 +55,9 @@ The exit code is 0 when no check has failed.`,
   pollux conform --driver ./drive-my-editor --junit -- my-companion >report.xml`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.json && f.junit {
+				return usageError{errors.New("--json and --junit are two forms of the report; use one of them")}
+			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			return a.conform(ctx, f, args)
@@ -64,7 +67,7 @@ The exit code is 0 when no check has failed.`,
 	flags.IntVar(&f.pid, "pid", 0, "the companion whose discovery file names the process `PID`")
 	flags.IntVar(&f.port, "port", 0, "the companion that listens on this `PORT`")
 	flags.StringVar(&f.tokenFile, "token-file", "", "read its token from `FILE`, or from standard input when it is -")
-	flags.StringVar(&f.dir, "dir", ".", "a folder of its workspace, with --port")
+	flags.StringVar(&f.dir, "dir", ".", "a folder `DIR` of its workspace, with --port")
 	flags.StringVar(&f.driver, "driver", "", "`COMMAND` that plays the user; - is whoever reads standard output and answers on standard input")
 	flags.StringSliceVar(&f.with, "with", nil, "`SETTINGS` that the companion was started with: writeFile, extraHost, legacyDiffClosed")
 	flags.BoolVar(&f.slow, "slow", false, "also the checks that take up to a minute")

@@ -105,6 +105,13 @@ func (a *app) changeOf(file string, f diffFlags) (*change, error) {
 	if f.as == "" {
 		ch.path = ch.file
 	}
+	target := f.out
+	if f.write {
+		target = ch.file
+	}
+	if err = placeFor(target); err != nil {
+		return nil, err
+	}
 	old, exists, err := readTextFile(file)
 	if err != nil {
 		return nil, err

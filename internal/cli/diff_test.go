@@ -236,6 +236,9 @@ func TestDiffRefuses(t *testing.T) {
 		{[]string{"a.txt", "--from", "big"}, 3, "larger than 16 MiB"},
 		{[]string{"a.txt", "--from", "none"}, 3, "there is no file"},
 		{[]string{"a.txt", "--write", "-o", "b"}, 2, "use one of them"},
+		{[]string{"a.txt", "-o", "none/b"}, 3, "there is no folder \"none\""},
+		{[]string{"none/a.txt", "--write"}, 3, "there is no folder"},
+		{[]string{"a.txt", "-o", "."}, 3, "is a folder; name a file in it"},
 		{[]string{""}, 2, "is no file"},
 		{nil, 2, "accepts 1 arg"},
 	} {

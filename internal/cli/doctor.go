@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -48,6 +49,16 @@ only when the CLI would connect, with context and diffs.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("explain") {
 				return a.explain(f.explain, f.json)
+			}
+			var err error
+			switch {
+			case f.dir == "" && cmd.Flags().Changed("cwd"):
+				_, err = here("")
+			case f.dir == "" && f.pid == 0:
+				_, err = here(".")
+			}
+			if err != nil {
+				return err
 			}
 			return a.doctor(cmd.Context(), f)
 		},
@@ -105,6 +116,9 @@ func (a *app) doctorOptions(f doctorFlags) (doctor.Options, error) {
 		dir, err := filepath.Abs(f.dir)
 		if err == nil {
 			_, err = here(dir)
+		}
+		if info, serr := os.Stat(dir); err == nil && serr == nil && !info.IsDir() {
+			err = fmt.Errorf("%q is not a folder; name the one that gemini is started in", f.dir)
 		}
 		if err != nil {
 			return doctor.Options{}, usageError{fmt.Errorf("--cwd: %w", err)}

@@ -2,8 +2,12 @@ package cli
 
 import (
 	"fmt"
+	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // addHelp makes the commands that cobra brings behave as the others: what is no command is wrong usage, and not
@@ -24,9 +28,35 @@ func addHelp(root *cobra.Command) {
 			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		}
 	}
+	completeFiles(root)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w; see: %s --help", err, cmd.CommandPath())}
 	})
+}
+
+// completeFiles lets the shell offer what an argument or a flag asks for by the word FILE or DIR.
+func completeFiles(cmd *cobra.Command) {
+	kind := func(usage string) (complete cobra.CompletionFunc, ok bool) {
+		for word, directive := range map[string]cobra.ShellCompDirective{"FILE": cobra.ShellCompDirectiveDefault, "DIR": cobra.ShellCompDirectiveFilterDirs} {
+			if slices.Contains(strings.FieldsFunc(usage, func(r rune) bool { return !unicode.IsUpper(r) }), word) {
+				return cobra.FixedCompletions(nil, directive), true
+			}
+		}
+		return nil, false
+	}
+	_, args, _ := strings.Cut(cmd.Use, " ")
+	if complete, ok := kind(args); ok && cmd.ValidArgsFunction == nil && !strings.Contains(args, "--") {
+		cmd.ValidArgsFunction = complete
+	}
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		name, _ := pflag.UnquoteUsage(f)
+		if complete, ok := kind(name); ok {
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, complete)
+		}
+	})
+	for _, sub := range cmd.Commands() {
+		completeFiles(sub)
+	}
 }
 
 // worksAlways says that a command needs neither a home nor a configuration: who has broken his must get help

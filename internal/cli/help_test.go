@@ -64,6 +64,20 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
+// The shell offers files and folders where they are asked for, and there alone.
+func TestCompleteFiles(t *testing.T) {
+	for line, want := range map[string]string{
+		"diff|": ":0", "diff|a|--from|": ":0", "diff|--as|": ":0", "diff|-o|": ":0", "open|": ":0", "review|": ":16", "context|": ":16",
+		"doctor|--cwd|": ":16", "conform|--token-file|": ":0", "conform|--dir|": ":16", "relay|--tmp|": ":16", "status|": ":4", "doctor|--pid|": ":4",
+	} {
+		var out, errs bytes.Buffer
+		Main(append([]string{"__complete"}, strings.Split(line, "|")...), nil, &out, &errs)
+		if got := strings.TrimSpace(out.String()); got != want {
+			t.Errorf("%s: %q, want %q; %s", line, got, want, &errs)
+		}
+	}
+}
+
 func TestPaint(t *testing.T) {
 	var b bytes.Buffer
 	if got := paint(&b, red, "x"); got != "x" {

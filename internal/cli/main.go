@@ -79,7 +79,11 @@ func (a *app) report(err error) int {
 	if code := exitError(0); errors.As(err, &code) {
 		return int(code)
 	}
-	fmt.Fprintf(a.stderr, "%s %v\n", paint(a.stderr, red, "pollux:"), err)
+	says := err.Error()
+	if says == context.Canceled.Error() {
+		says = "cancelled"
+	}
+	fmt.Fprintf(a.stderr, "%s %s\n", paint(a.stderr, red, "pollux:"), says)
 	switch {
 	case !a.started || errors.As(err, &usageError{}):
 		return exitUsage

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -27,6 +28,9 @@ own; pollux setup --no-relay takes that back. It is not for a terminal.`,
   GEMINI_CLI_IDE_SERVER_STDIO_COMMAND=pollux GEMINI_CLI_IDE_SERVER_STDIO_ARGS='["relay"]' gemini`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f, ok := a.stdin.(*os.File); ok && isTerminal(f) {
+				return usageError{errors.New("relay is not for a terminal: a CLI starts it and speaks to it; see: pollux relay --help")}
+			}
 			w := &client.World{}
 			if temp != "" {
 				if !filepath.IsAbs(temp) {

@@ -47,7 +47,7 @@ There q puts off what waits, and Ctrl-] calls the reviewer at any time.`,
 	}
 	cmd.Flags().SetInterspersed(false) // the command's own flags are not ours
 	f.add(cmd)
-	cmd.Flags().StringVar(&review, "review", reviewNot, "review proposals in this terminal: auto, `split` (tmux) or screen")
+	cmd.Flags().StringVar(&review, "review", reviewNot, "review proposals in this terminal; the `MODE` is auto, split (tmux) or screen")
 	cmd.Flags().Lookup("review").NoOptDefVal = reviewAuto
 	return cmd
 }

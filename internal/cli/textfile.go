@@ -61,6 +61,21 @@ func tooBig(name string) error {
 	return fmt.Errorf("%q is larger than %d MiB, more than an editor is asked to show; split it", name, maxText>>20)
 }
 
+// placeFor says, before anybody is asked for a text, why a file could not take it: it is a folder, or in none.
+// Rights are left to the writing.
+func placeFor(path string) error {
+	if path == "" {
+		return nil
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return fmt.Errorf("%q is a folder; name a file in it", path)
+	}
+	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
+		return fmt.Errorf("%q cannot be written: there is no folder %q; make it first", path, filepath.Dir(path))
+	}
+	return nil
+}
+
 // replaceFile gives a file a text in one step, with the mode that it has. It writes through a link, and
 // into what is no regular file (a device) without replacing it.
 func replaceFile(path, content string) error {
