@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -30,8 +32,32 @@ func addHelp(root *cobra.Command) {
 	}
 	completeFiles(root)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		says, _, _ := strings.Cut(err.Error(), ": strconv.")
+		switch {
+		case errors.Is(err, strconv.ErrSyntax):
+			err = errors.New(says + ": it is not a number")
+		case errors.Is(err, strconv.ErrRange):
+			err = errors.New(says + ": no number is that large")
+		}
 		return usageError{fmt.Errorf("%w; see: %s --help", err, cmd.CommandPath())}
 	})
+	pointToHelp(root)
+}
+
+// pointToHelp ends what a command says of its arguments with the place where they are told.
+func pointToHelp(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			err := check(cmd, args)
+			if err != nil && !strings.Contains(err.Error(), "see: ") && !strings.HasSuffix(err.Error(), "?") {
+				err = fmt.Errorf("%w; see: %s --help", err, cmd.CommandPath())
+			}
+			return err
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		pointToHelp(sub)
+	}
 }
 
 // completeFiles lets the shell offer what an argument or a flag asks for by the word FILE or DIR.
