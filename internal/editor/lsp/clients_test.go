@@ -218,3 +218,15 @@ func TestStorm(t *testing.T) {
 		t.Errorf("%q at %v, %d files", snap.Active, snap.Cursor, len(snap.Files))
 	}
 }
+
+// Where there is nothing, the lists are empty, and not null: plugins go through them.
+func TestStatusOfNothing(t *testing.T) {
+	e := full(t)
+	e.comp.alone = true
+	got := string(e.ask("workspace/executeCommand", obj{"command": "pollux.status"}))
+	for _, want := range []string{`"roots":[]`, `"sessions":[]`, `"diffs":[]`, `"rules":[]`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s is not in %s", want, got)
+		}
+	}
+}

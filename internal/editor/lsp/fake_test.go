@@ -53,6 +53,7 @@ type comp struct {
 	mu      sync.Mutex
 	roots   []string
 	stopped int
+	alone   bool // no agent is connected
 	stop    func()
 }
 
@@ -74,6 +75,9 @@ func (c *comp) SetRoots(roots []string) error {
 	return nil
 }
 func (c *comp) Sessions() []lsp.Session {
+	if c.alone {
+		return nil
+	}
 	return []lsp.Session{{Name: "Gemini CLI #1", Version: "0.61.0"}}
 }
 func (c *comp) Info() lsp.Info { return lsp.Info{Version: "test", Port: 1} }

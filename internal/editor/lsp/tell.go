@@ -207,7 +207,10 @@ func (s *Server) statusCommand(json.RawMessage) (any, error) {
 	if c == nil {
 		return nil, rpc.Errorf(codeNotInitialized, "the companion has stopped")
 	}
-	diffs := []pendingDiff{}
+	// Empty lists, never null: an editor goes through them.
+	info, diffs := c.Info(), []pendingDiff{}
+	info.Roots = append([]string{}, info.Roots...)
+	sessions, rules := append([]Session{}, c.Sessions()...), append([]review.Rule{}, s.core.Registry.Rules()...)
 	for _, d := range s.core.Registry.Pending() {
 		p := d.Proposal()
 		diffs = append(diffs, pendingDiff{d.ID(), p.Path, p.Title, d.Label()})
@@ -218,7 +221,7 @@ func (s *Server) statusCommand(json.RawMessage) (any, error) {
 		Diffs     []pendingDiff `json:"diffs"`
 		Rules     []review.Rule `json:"rules"`
 		LastError string        `json:"lastError,omitempty"`
-	}{c.Info(), c.Sessions(), diffs, s.core.Registry.Rules(), lastError}, nil
+	}{info, sessions, diffs, rules, lastError}, nil
 }
 
 func (s *Server) reviewCommand(json.RawMessage) (any, error) {
