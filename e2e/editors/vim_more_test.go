@@ -303,6 +303,8 @@ func vimCommands(t *testing.T, f flavour) {
 	if f.name == "neovim" { // which asks for a key behind several lines
 		b.tm.Wait("Press ENTER", patience)
 		b.keys("Enter")
+	} else { // which would show the last line alone
+		b.tm.Wait("companion  running", patience)
 	}
 	b.says("port " + itoa(b.port()))
 	b.says("folders    " + b.project)

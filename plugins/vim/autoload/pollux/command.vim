@@ -102,21 +102,24 @@ endfunction
 function! s:show_status(status, error) abort
   let l:state = pollux#state()
   if !empty(a:error)
-    echomsg 'companion ' l:state.status
-    echomsg empty(l:state.error) ? a:error.message : l:state.error
-    return
+    return s:show(['companion  ' . l:state.status, empty(l:state.error) ? a:error.message : l:state.error])
   endif
-  echomsg printf('companion  %s, pollux %s, port %d%s', l:state.status, a:status.version, a:status.port, a:status.resumed ? ', resumed' : '')
-  echomsg 'folders    ' . join(a:status.roots, ', ')
-  for l:s in a:status.sessions
-    echomsg 'session    ' . l:s.name
-  endfor
-  for l:d in a:status.diffs
-    echomsg 'diff       ' . l:d.title
-  endfor
+  let l:lines = [printf('companion  %s, pollux %s, port %d%s', l:state.status, a:status.version, a:status.port, a:status.resumed ? ', resumed' : ''),
+        \ 'folders    ' . join(a:status.roots, ', ')]
+  call extend(l:lines, map(copy(a:status.sessions), '"session    " . v:val.name'))
+  call extend(l:lines, map(copy(a:status.diffs), '"diff       " . v:val.title'))
   let l:last = get(a:status, 'lastError', l:state.error)
-  if !empty(l:last)
-    echomsg 'last error ' . l:last
+  call s:show(l:lines + (empty(l:last) ? [] : ['last error ' . l:last]))
+endfunction
+
+" Says several lines. Out of a callback each takes the place of the one
+" before, and so they stand in a popup as well, where Vim has them.
+function! s:show(lines) abort
+  for l:line in a:lines
+    echomsg l:line
+  endfor
+  if exists('*popup_create')
+    call popup_create(a:lines, {'pos': 'botleft', 'line': &lines - &cmdheight - 1, 'col': 1, 'time': 10000, 'moved': 'any', 'border': [], 'padding': [0, 1, 0, 1]})
   endif
 endfunction
 
