@@ -1,8 +1,11 @@
 package host
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"sync"
 
@@ -16,7 +19,8 @@ const maxMessage = 16 << 20
 // transport is the SDK's over in and out, changed where Gemini CLI
 // needs it (SPEC P-4): the argument wait_for_previous, which the CLI adds to every call for itself, is
 // dropped before anybody sees it, and a request that was cancelled gets no answer, which the CLI would take for an
-// error of the connection. ended is called once when the client has gone.
+// error of the connection. A line that is no message is answered with an error, where the SDK would end the server.
+// ended is called once when the client has gone.
 type transport struct {
 	in    io.Reader
 	out   io.Writer
@@ -25,7 +29,9 @@ type transport struct {
 
 // Connect implements [mcp.Transport].
 func (t *transport) Connect(ctx context.Context) (mcp.Connection, error) {
-	inner := &mcp.IOTransport{Reader: io.NopCloser(t.in), Writer: keepOpen{t.out}, MaxLineLength: maxMessage}
+	out := &oneByOne{w: t.out}
+	in := io.NopCloser(&messages{in: bufio.NewReader(t.in), out: out})
+	inner := &mcp.IOTransport{Reader: in, Writer: keepOpen{out}, MaxLineLength: maxMessage}
 	c, err := inner.Connect(ctx)
 	if err != nil {
 		return nil, err
@@ -37,6 +43,88 @@ func (t *transport) Connect(ctx context.Context) (mcp.Connection, error) {
 type keepOpen struct{ io.Writer }
 
 func (keepOpen) Close() error { return nil }
+
+// oneByOne is a writer for several goroutines.
+type oneByOne struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (o *oneByOne) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.w.Write(p)
+}
+
+// messages reads the lines of in that are messages, and answers the others on out.
+type messages struct {
+	in   *bufio.Reader
+	out  io.Writer
+	rest []byte // of the line that is being read
+	old  bool   // the client asked for a version of the protocol that has batches
+}
+
+// Read implements [io.Reader].
+func (m *messages) Read(p []byte) (int, error) {
+	for len(m.rest) == 0 {
+		var line []byte
+		long := false
+		more := true
+		for more {
+			part, err := m.in.ReadSlice('\n')
+			if more = err == bufio.ErrBufferFull; err != nil && !more && len(line)+len(part) == 0 {
+				return 0, err
+			}
+			if long = long || len(line)+len(part) > maxMessage; !long {
+				line = append(line, part...)
+			} else {
+				line = line[:min(1, len(line))]
+			}
+		}
+		line = bytes.TrimSpace(line)
+		switch {
+		case long:
+			m.refuse(-32600, "the message is longer than 16 MiB")
+		case len(line) == 0:
+		case !json.Valid(line):
+			m.refuse(-32700, "a line is not JSON; each message is one line")
+		case !m.takes(line):
+			m.refuse(-32600, "a line is no JSON-RPC 2.0 message")
+		default:
+			m.rest = append(line, '\n')
+		}
+	}
+	n := copy(p, m.rest)
+	m.rest = m.rest[n:]
+	return n, nil
+}
+
+// refuse answers a line whose sender cannot be told which request it was.
+func (m *messages) refuse(code int, why string) {
+	_, _ = fmt.Fprintf(m.out, `{"jsonrpc":"2.0","id":null,"error":{"code":%d,"message":%q}}`+"\n", code, why)
+}
+
+// takes says whether the SDK takes a line, as a message or, in a protocol that has them, as a batch of some.
+func (m *messages) takes(line []byte) bool {
+	var batch []json.RawMessage
+	if line[0] != '[' {
+		batch = append(batch, line)
+	} else if !m.old || json.Unmarshal(line, &batch) != nil || len(batch) == 0 {
+		return false
+	}
+	for _, one := range batch {
+		message, err := jsonrpc.DecodeMessage(one)
+		if err != nil {
+			return false
+		}
+		if r, ok := message.(*jsonrpc.Request); ok && r.Method == "initialize" {
+			var params struct{ ProtocolVersion string }
+			_ = json.Unmarshal(r.Params, &params)
+			m.old = params.ProtocolVersion == "2025-03-26" || params.ProtocolVersion == "2024-11-05"
+		}
+	}
+	return true
+}
 
 // conn is one connection of a transport.
 type conn struct {
