@@ -90,6 +90,12 @@ func lookup(name, dir string) (string, error) {
 	if err == nil {
 		path, err = filepath.Abs(path)
 	}
+	if info, found := os.Stat(name); err != nil && found == nil && filepath.IsAbs(name) {
+		if info.IsDir() {
+			return "", fmt.Errorf("%w: %q is a folder, not a program", ErrCommand, name)
+		}
+		return "", fmt.Errorf("%w: %q is not executable; make it so with chmod +x, or write the program that reads it before it", ErrCommand, name)
+	}
 	if err != nil {
 		return "", fmt.Errorf("%w: no program %q is found", ErrCommand, name)
 	}
