@@ -254,7 +254,14 @@ func (a *app) grant(cmd *cobra.Command, name string, yes bool) error {
 		for _, line := range q.Lines() {
 			fmt.Fprintln(a.stderr, line)
 		}
-		agreed, err := a.ask(ctx, "Allow its tools to run, always for this content?")
+		question := "Allow its tools to run, always for this content?"
+		if subject.Linked() {
+			question = "Allow its tools to run, always for this link?"
+		}
+		agreed, err := a.ask(ctx, question)
+		if errors.Is(err, errUnattended) { // what it would allow is shown by now; there is no --dry-run
+			return usageError{errors.New("this needs an answer, and there is no terminal to ask on; add --yes to agree to what is shown above")}
+		}
 		if err != nil {
 			return err
 		}

@@ -48,6 +48,9 @@ Templates:
 }
 
 func (a *app) newExtension(path, template, name string) error {
+	if path == "" {
+		return usageError{errors.New("PATH is empty; name the folder for the new extension")}
+	}
 	written, err := scaffold.New(path, template, name)
 	for _, f := range written {
 		fmt.Fprintln(a.stdout, filepath.Join(path, filepath.FromSlash(f)))

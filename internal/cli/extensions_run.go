@@ -101,6 +101,9 @@ func (f *toolFlags) parse(cmd *cobra.Command, args []string) error {
 	if flags.Changed("workspace") && f.workspace == "" {
 		return usageError{errors.New("--workspace: \"\" is no folder")}
 	}
+	if flags.Changed("time") && f.time <= 0 {
+		return usageError{fmt.Errorf("--time %v: write a duration such as 90s or 5m", f.time)}
+	}
 	if len(plain) != 2 {
 		return usageError{fmt.Errorf("%s takes EXT and TOOL, and the tool's arguments as --NAME VALUE, not %d words; see: %s --help", cmd.CommandPath(), len(plain), cmd.CommandPath())}
 	}
