@@ -16,10 +16,13 @@ end, {
   end,
 })
 
--- Everything else is loaded after the first screen.
+-- Everything else is loaded after the first screen, if it is there: a file that
+-- the user has changed stays when the others are uninstalled.
 local function later()
   vim.defer_fn(function()
-    require('pollux').autostart()
+    if #vim.api.nvim_get_runtime_file('lua/pollux/init.lua', false) > 0 then
+      require('pollux').autostart()
+    end
   end, 20)
 end
 
