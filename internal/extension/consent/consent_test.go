@@ -99,7 +99,7 @@ func TestRule(t *testing.T) {
 // TestLink: one yes for a link, whatever its content; wider rights ask again.
 func TestLink(t *testing.T) {
 	s := newStore(t)
-	link := Subject{Extension: "x", Source: "link /work/x", Version: "1"}
+	link := Subject{Extension: "x", Source: "link /src/x", Version: "1"}
 	if err := s.Grant(t.Context(), link, Always, "test"); err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestLink(t *testing.T) {
 	if v, err := s.Lookup(link); err != nil || v.Status != Wider {
 		t.Error(v, err)
 	}
-	link.Source = "link /work/other"
+	link.Source = "link /src/other"
 	if v, err := s.Lookup(link); err != nil || v.Status != NotAsked {
 		t.Error(v, err)
 	}

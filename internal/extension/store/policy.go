@@ -135,7 +135,7 @@ func (p *policy) check(m *Metadata, workDir string) error {
 }
 
 // checkAllowed matches a source against every list. The CLI matches what the address
-// becomes when it is taken for a path (/work/https:/host/…), on which a pattern that starts with ^https can
+// becomes when it is taken for a path (/folder/https:/host/…), on which a pattern that starts with ^https can
 // never match; both readings count here.
 func (p *policy) checkAllowed(location, workDir string) error {
 	asPath := location
