@@ -125,12 +125,19 @@ func newServer(o Options, set *capability.Set) *mcp.Server {
 	})
 }
 
-// observe counts the client's lists, so that settle knows when it has seen a change.
+// observe counts the client's lists, so that settle knows when it has seen a change. A call
+// of a tool that is not offered is answered as the dispatcher does for a model's text: with the names
+// that are near, or with the question for a consent that is missing.
 func (h *host) observe(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		result, err := next(ctx, method, req)
 		if method == "tools/list" {
 			h.lists.Add(1)
+		}
+		if call, ok := req.(*mcp.CallToolRequest); ok && err != nil && strings.Contains(err.Error(), "unknown tool") {
+			return h.guard(ctx, call, func(ctx context.Context) dispatch.Reply {
+				return h.o.Dispatcher.Call(ctx, call.Params.Name, call.Params.Arguments)
+			})
 		}
 		return result, err
 	}

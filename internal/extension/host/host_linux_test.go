@@ -64,6 +64,16 @@ func TestOffer(t *testing.T) {
 	if m := c.answer(6); m.Error != nil {
 		t.Errorf("the resource: %+v", m)
 	}
+	for i, of := range []struct{ tool, want string }{
+		{"otehr", "did you mean other?"},
+		{"echo", "one.echo or two.echo"}, // its name is taken twice
+		{"secret", "consent grant refused"},
+	} {
+		c.call(7+i, of.tool, `{"a":"x"}`)
+		if m := c.answer(7 + i); !m.Result.IsError || !strings.Contains(text(t, m), of.want) {
+			t.Errorf("a call of %s, which is not offered: %+v", of.tool, m)
+		}
+	}
 }
 
 // SPEC P-4: the argument that the CLI adds is dropped, wrong arguments are told, and calls run side by side.

@@ -72,7 +72,7 @@ func (m *messages) Read(p []byte) (int, error) {
 		more := true
 		for more {
 			part, err := m.in.ReadSlice('\n')
-			if more = err == bufio.ErrBufferFull; err != nil && !more && len(line)+len(part) == 0 {
+			if more = errors.Is(err, bufio.ErrBufferFull); err != nil && !more && len(line)+len(part) == 0 {
 				return 0, err
 			}
 			if long = long || len(line)+len(part) > maxMessage; !long {

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -41,7 +42,7 @@ func TestLinesThatAreNoMessages(t *testing.T) {
 			if c.code == "" && out.Len() != 0 || !strings.Contains(out.String(), c.code) || strings.Count(out.String(), "\n") > 1 {
 				t.Errorf("answered %q, not one %s", out.String(), c.code)
 			}
-			if _, err = conn.Read(context.Background()); err != io.EOF {
+			if _, err = conn.Read(context.Background()); !errors.Is(err, io.EOF) {
 				t.Errorf("at the end: %v", err)
 			}
 		})
