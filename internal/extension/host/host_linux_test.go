@@ -65,7 +65,7 @@ func TestOffer(t *testing.T) {
 		t.Errorf("the resource: %+v", m)
 	}
 	for i, of := range []struct{ tool, want string }{
-		{"otehr", "did you mean other?"},
+		{"others", "did you mean other?"},
 		{"echo", "one.echo or two.echo"}, // its name is taken twice
 		{"secret", "consent grant refused"},
 	} {
