@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // A running process's world: its environment, its folder, its place in the tree.
@@ -17,6 +18,10 @@ func TestOfProcess(t *testing.T) {
 	}
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
 	w, ok := OfProcess(cmd.Process.Pid)
+	// Start returns a moment before the system shows the new program's environment.
+	for end := time.Now().Add(30 * time.Second); (!ok || w.Getenv("TERM_PROGRAM") == "") && time.Now().Before(end); time.Sleep(time.Millisecond) {
+		w, ok = OfProcess(cmd.Process.Pid)
+	}
 	if !ok || w.Dir != dir || w.Folder() != dir+"/tmp/gemini/ide" || w.Getenv("TERM_PROGRAM") != "vscode" || w.PID != cmd.Process.Pid {
 		t.Errorf("%+v, %v", w, ok)
 	}

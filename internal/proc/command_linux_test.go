@@ -4,6 +4,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestCommand(t *testing.T) {
@@ -29,6 +30,10 @@ func TestEnviron(t *testing.T) {
 	t.Parallel()
 	cmd := start(t, "sleep")
 	env, dir, ok := Environ(cmd.Process.Pid)
+	// Start returns a moment before the system shows the new program's environment.
+	for end := time.Now().Add(30 * time.Second); (!ok || len(env) == 0) && time.Now().Before(end); time.Sleep(time.Millisecond) {
+		env, dir, ok = Environ(cmd.Process.Pid)
+	}
 	here, err := os.Getwd()
 	if err != nil || !ok || dir != here {
 		t.Errorf("dir %q, want %q (%v, %v)", dir, here, ok, err)
