@@ -36,5 +36,5 @@ func environ(pid int) ([]string, string, bool) {
 	if err != nil {
 		return nil, "", false
 	}
-	return strings.Split(strings.TrimRight(string(data), "\x00"), "\x00"), dir, true
+	return strings.FieldsFunc(string(data), func(r rune) bool { return r == 0 }), dir, true
 }
