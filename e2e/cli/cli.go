@@ -5,6 +5,7 @@ package cli
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -199,10 +200,16 @@ func (s *Session) enter(line string, done func() bool) {
 	s.t.Helper()
 	s.Type(line)
 	s.Until("the typed "+line, waitTimeout, func(screen string) bool { return strings.Contains(screen, line) })
-	pressed := time.Time{}
+	pressed, asked := time.Time{}, len(s.Model.Requests())
 	s.Until("an answer to "+line, waitTimeout, func(screen string) bool {
 		if done() {
 			return true
+		}
+		if strings.HasPrefix(line, "/") && s.sent(line, &asked) { // it had not started yet, and took the command for a prompt
+			s.Idle()
+			s.Type(line)
+			pressed = time.Time{}
+			return false
 		}
 		if time.Since(pressed) > 1500*time.Millisecond && typed(screen, line) {
 			s.Keys("Enter")
@@ -210,6 +217,14 @@ func (s *Session) enter(line string, done func() bool) {
 		}
 		return false
 	})
+}
+
+// sent says whether line has gone to the model since the first n requests, and counts on.
+func (s *Session) sent(line string, n *int) bool {
+	all := s.Model.Requests()
+	found := slices.ContainsFunc(all[*n:], func(r *model.Request) bool { return r.Prompt() == line })
+	*n = len(all)
+	return found
 }
 
 // typed says whether line stands in the CLI's input box: what was sent stands

@@ -22,11 +22,8 @@ func TestEditedElsewhere(t *testing.T) {
 	}
 	e.server.TextChanged(d)
 	e.until("the edit", func() bool { e.mu.Lock(); defer e.mu.Unlock(); return e.texts[d.ID()] == "elsewhere\n" })
-	e.mu.Lock()
-	last := e.got[len(e.got)-1]
-	e.mu.Unlock()
-	if last.Method != "pollux/openDiff" || !strings.Contains(string(last.Params), `"takeFocus":false`) {
-		t.Errorf("%s %s", last.Method, last.Params)
+	if last := e.last("pollux/openDiff"); !strings.Contains(string(last), `"takeFocus":false`) {
+		t.Errorf("%s", last)
 	}
 	e.peer.Notify("pollux/didChangeDiff", obj{"diffId": d.ID(), "version": 1, "content": "and again\n"})
 	e.settle()

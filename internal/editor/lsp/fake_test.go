@@ -243,6 +243,18 @@ func (e *editor) shown(n int) {
 	e.until("the number of views", func() bool { e.mu.Lock(); defer e.mu.Unlock(); return len(e.texts) == n })
 }
 
+// last is the parameters of the latest call of a method, which has come.
+func (e *editor) last(method string) (params json.RawMessage) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, c := range e.got {
+		if c.Method == method {
+			params = c.Params
+		}
+	}
+	return params
+}
+
 // heard waits for the first call of a method and returns its parameters.
 func (e *editor) heard(method string) json.RawMessage {
 	e.t.Helper()

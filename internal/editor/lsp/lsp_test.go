@@ -141,9 +141,7 @@ func TestExact(t *testing.T) {
 			t.Fatal(err)
 		}
 		var p struct{ URI, FilePath, OldText, NewText string }
-		e.mu.Lock()
-		_ = json.Unmarshal(e.got[len(e.got)-1].Params, &p)
-		e.mu.Unlock()
+		_ = json.Unmarshal(e.last("pollux/openDiff"), &p)
 		if i == 0 && (p.URI != "file:///p/%C3%BC%25x%20y.go" || p.FilePath != "/p/ü%x y.go") {
 			t.Errorf("%q %q", p.URI, p.FilePath)
 		}
