@@ -222,7 +222,9 @@ func TestStorm(t *testing.T) {
 // Where there is nothing, the lists are empty, and not null: plugins go through them.
 func TestStatusOfNothing(t *testing.T) {
 	e := full(t)
+	e.comp.mu.Lock()
 	e.comp.alone = true
+	e.comp.mu.Unlock()
 	got := string(e.ask("workspace/executeCommand", obj{"command": "pollux.status"}))
 	for _, want := range []string{`"roots":[]`, `"sessions":[]`, `"diffs":[]`, `"rules":[]`} {
 		if !strings.Contains(got, want) {

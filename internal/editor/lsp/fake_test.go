@@ -75,6 +75,8 @@ func (c *comp) SetRoots(roots []string) error {
 	return nil
 }
 func (c *comp) Sessions() []lsp.Session {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.alone {
 		return nil
 	}

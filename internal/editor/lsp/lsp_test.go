@@ -235,7 +235,9 @@ func TestNoAnswer(t *testing.T) {
 	})
 	e.hello(nil)
 	e.on("pollux/openDiff", func(json.RawMessage) (any, error) { <-hang; return obj{"opened": true}, nil })
+	e.page.mu.Lock()
 	e.page.err = nil
+	e.page.mu.Unlock()
 	begun, watch := time.Now(), pace.Start(t)
 	d, err := e.open(&reviewtest.Owner{Name: "a"}, proposal("/p/a"))
 	if took := time.Since(begun); err != nil || !e.page.shows(d.ID()) || took < 5*time.Second || watch.Took() > 6*time.Second {
