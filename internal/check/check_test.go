@@ -106,9 +106,9 @@ func TestBatches(t *testing.T) {
 	}
 	const module = "github.com/pollux-companion/pollux/"
 	for want, packages := range map[string][]string{
-		"[{[" + module + "internal/check] false} {[" + module + "e2e " + module + "e2e/terminal] true}]": {"./e2e", "./internal/check", "./e2e/terminal"},
-		"[{[" + module + "e2e/model] true}]": {"./e2e/model"},
-		"[{[./none ./e2e] false}]":           {"./none", "./e2e"},
+		"[{[" + module + "internal/check] false } {[" + module + "e2e " + module + "e2e/terminal] true }]": {"./e2e", "./internal/check", "./e2e/terminal"},
+		"[{[" + module + "e2e/model] true }]": {"./e2e/model"},
+		"[{[./none ./e2e] false }]":           {"./none", "./e2e"},
 	} {
 		if got := fmt.Sprint(batches(t.Context(), config{packages: packages}, root)); got != want {
 			t.Errorf("%q: %s, want %s", packages, got, want)
@@ -150,5 +150,46 @@ func TestLeft(t *testing.T) { t.Skip("no such program") }
 		if code := run(c.args, &out, &problems); code != c.code || !strings.HasSuffix(out.String(), c.last) {
 			t.Errorf("check %q: exit %d, want %d\n%s%s", c.args, code, c.code, &out, &problems)
 		}
+	}
+}
+
+// TestAgain: a test that fails once and passes alone is reported and does
+// not fail the run; one that fails again does, and so does one that raced,
+// one that panicked, and more failures than were allowed for.
+func TestAgain(t *testing.T) {
+	once := "package a\nimport (\"os\"; \"testing\")\nfunc TestOnce(t *testing.T) { t.Run(\"in\", func(t *testing.T) {\n" +
+		"\tif os.Mkdir(os.Getenv(\"MARK\"), 0o700) == nil { %s }\n}) }\nfunc TestGood(t *testing.T) {}\n"
+	for _, c := range []struct {
+		name, file string
+		args       []string
+		code       int
+		last       string
+	}{
+		{"once", fmt.Sprintf(once, `t.Error("not yet")`), []string{"-again", "1"}, 0, "\n2 passed, 0 failed, 0 skipped\n"},
+		{"not allowed", fmt.Sprintf(once, `t.Error("not yet")`), nil, 1, "\n1 passed, 1 failed, 0 skipped\n"},
+		{"always", "package a\nimport \"testing\"\nfunc TestBad(t *testing.T) { t.Error(\"never\") }\n", []string{"-again", "1"}, 1, "\n0 passed, 1 failed, 0 skipped\n"},
+		{"raced", fmt.Sprintf(once, `t.Error("WARNING: DATA RACE")`), []string{"-again", "1"}, 1, "\n1 passed, 1 failed, 0 skipped\n"},
+		{"panicked", fmt.Sprintf(once, `panic("ouch")`), []string{"-again", "1"}, 1, " failed, 0 skipped\n"},
+		{"two", fmt.Sprintf(once, `t.Error("not yet")`) + "func TestBad(t *testing.T) { t.Error(\"never\") }\n", []string{"-again", "1"}, 1, "\n1 passed, 2 failed, 0 skipped\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			root := t.TempDir()
+			for file, content := range map[string]string{"go.mod": "module github.com/pollux-companion/pollux\n\ngo 1.26\n", "a_test.go": c.file} {
+				if err := os.WriteFile(filepath.Join(root, file), []byte(content), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			t.Chdir(root)
+			t.Setenv(peers.RequireEnv, "")
+			t.Setenv("MARK", filepath.Join(root, "mark"))
+			var out, problems bytes.Buffer
+			code := run(c.args, &out, &problems)
+			if code != c.code || !strings.HasSuffix(out.String(), c.last) {
+				t.Errorf("exit %d, want %d\n%s%s", code, c.code, &out, &problems)
+			}
+			if unsteady := strings.Contains(out.String(), "\nUnsteady: these failed at first, as shown above, and passed alone:\n  github.com/pollux-companion/pollux TestOnce\n"); unsteady != (c.code == 0) {
+				t.Errorf("unsteady %v\n%s", unsteady, &out)
+			}
+		})
 	}
 }

@@ -26,6 +26,7 @@ type config struct {
 	require  bool
 	race     bool
 	short    bool
+	again    int
 	timeout  time.Duration
 	packages []string
 }
@@ -37,6 +38,7 @@ func parse(args []string, stderr io.Writer) (config, error) {
 	flags.BoolVar(&c.require, "require-peers", peers.Required(), "a test that is left out is a failure (or "+peers.RequireEnv+"=1)")
 	flags.BoolVar(&c.race, "race", false, "run with the race detector")
 	flags.BoolVar(&c.short, "short", false, "pass -short to go test")
+	flags.IntVar(&c.again, "again", 0, "run up to this many failed tests once more, alone, and report them as unsteady if they pass then; never one that raced or died")
 	flags.DurationVar(&c.timeout, "timeout", 15*time.Minute, "how long one package may take")
 	flags.Usage = func() {
 		fmt.Fprintln(stderr, "usage: go run ./internal/check [flags] [packages]   (default ./...)")
@@ -78,6 +80,10 @@ func run(args []string, stdout, stderr io.Writer) int {
 			return 3
 		}
 	}
+	if err := again(ctx, c, root, t, stderr); err != nil {
+		fmt.Fprintf(stderr, "check: go test could not be run again: %v\n", err)
+		return 3
+	}
 	fmt.Fprintf(stdout, "\nin %s\n", time.Since(started).Round(100*time.Millisecond))
 	return t.finish(c.require)
 }
@@ -97,7 +103,8 @@ func showPeers(w io.Writer, report []peers.Finding) {
 // A batch is what one go test runs.
 type batch struct {
 	packages []string
-	single   bool // one package after the other
+	single   bool   // one package after the other
+	tests    string // a pattern of go test -run; empty is all
 }
 
 // batches are what is to be tested: the tests of whole programs, below e2e,
@@ -133,6 +140,9 @@ func test(ctx context.Context, c config, b batch, root string, t *tally, stderr 
 	}
 	if c.short {
 		args = append(args, "-short")
+	}
+	if b.tests != "" {
+		args = append(args, "-count=1", "-run", b.tests)
 	}
 	cmd := exec.CommandContext(ctx, "go", append(args, b.packages...)...)
 	cmd.Dir, cmd.Stderr = root, stderr

@@ -24,14 +24,16 @@ type name struct{ pkg, test string }
 
 // A tally counts the results of one go test. It is used by one goroutine.
 type tally struct {
-	w       io.Writer
-	output  map[name][]string // what each unfinished test or package has printed
-	build   map[string][]string
-	parents map[name]bool // tests with subtests: only leaves are counted
-	results map[name]string
-	skips   []skip
-	broken  []string // packages that failed as a whole
-	exit    error
+	w        io.Writer
+	output   map[name][]string // what each unfinished test or package has printed
+	build    map[string][]string
+	parents  map[name]bool // tests with subtests: only leaves are counted
+	results  map[name]string
+	skips    []skip
+	broken   []string // packages that failed as a whole
+	grave    []name   // failed tests that raced or died
+	unsteady []name   // tests that failed, and passed when they ran alone
+	exit     error
 }
 
 type skip struct {
@@ -93,6 +95,9 @@ func (t *tally) testEnded(n name, action string) {
 	switch action {
 	case "fail":
 		t.show(n)
+		if slices.ContainsFunc(t.output[n], isGrave) {
+			t.grave = append(t.grave, n)
+		}
 	case "skip":
 		t.skips = append(t.skips, skip{n, reason(t.output[n])})
 	}
@@ -133,6 +138,13 @@ func (t *tally) packageEnded(e event) {
 	delete(t.output, n)
 }
 
+// isGrave says whether a line tells of a race, or of the end of the program
+// and of every test that it had yet to run.
+func isGrave(output string) bool {
+	return strings.Contains(output, "DATA RACE") || strings.Contains(output, "race detected") ||
+		strings.HasPrefix(output, "panic: ") || strings.HasPrefix(output, "fatal error: ")
+}
+
 func (t *tally) unfinished(pkg string) []name {
 	var all []name
 	for n, result := range t.results {
@@ -162,6 +174,12 @@ func (t *tally) finish(require bool) int {
 		fmt.Fprintln(t.w, "\nLeft out:")
 		for _, s := range t.skips {
 			fmt.Fprintf(t.w, "  %s %s: %s\n", s.pkg, s.test, s.why)
+		}
+	}
+	if len(t.unsteady) > 0 {
+		fmt.Fprintln(t.w, "\nUnsteady: these failed at first, as shown above, and passed alone:")
+		for _, n := range t.unsteady {
+			fmt.Fprintf(t.w, "  %s %s\n", n.pkg, n.test)
 		}
 	}
 	counts := map[string]int{}
