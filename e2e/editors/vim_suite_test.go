@@ -3,6 +3,7 @@ package editors
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -371,14 +372,27 @@ func vimEditorDies(t *testing.T, f flavour) {
 	}
 }
 
-// L-1: leaving the editor rejects what is open.
+// L-1: leaving the editor rejects what is open; a pollux diff hears that
+// nobody decided (SPEC §11.5: 3).
 func vimQuit(t *testing.T, f flavour) {
 	b := newBench(t, f, map[string]string{"a": "a\n"})
 	b.open("a")
 	a := b.connect()
 	a.OpenDiff(b.path("a"), "new\n")
 	b.is("&diff", "1")
+	asked := exec.Command(binary(), "diff", "a", "--from", os.DevNull)
+	asked.Env, asked.Dir = b.env, b.project
+	var said strings.Builder
+	asked.Stderr = &said
+	if err := asked.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = asked.Process.Kill() }()
+	b.until("the second diff", func() bool { return strings.Contains(b.ask("pollux.status"), "pollux diff #1") })
 	b.ex("qa!")
+	if err := asked.Wait(); asked.ProcessState.ExitCode() != 3 || !strings.Contains(said.String(), "has stopped before it answered") {
+		t.Errorf("pollux diff: %v: %s", err, &said)
+	}
 	if o := a.Outcome(); o.Method != "ide/diffRejected" {
 		t.Errorf("%+v", o)
 	}

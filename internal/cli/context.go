@@ -64,7 +64,7 @@ func (a *app) context(ctx context.Context, dir string, f contextFlags) error {
 		switch {
 		case ctx.Err() != nil && f.watch:
 			return nil // Ctrl-C is how one ends it
-		case err != nil && seen != "":
+		case err != nil && seen != "" && !errors.Is(err, control.ErrStopped):
 			return fmt.Errorf("the companion has gone (%w); start it again, and this command with it", err)
 		case err != nil:
 			return err

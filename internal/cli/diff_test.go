@@ -211,6 +211,34 @@ func TestDiff(t *testing.T) {
 	w.holds("a.txt", proposed)
 }
 
+// SPEC §11.5: a companion that goes away, however it does, has answered
+// nothing, and nobody has cancelled anything.
+func TestDiffWithoutItsCompanion(t *testing.T) {
+	for _, end := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGKILL} {
+		w := newWorld(t)
+		l := w.serve()
+		d := w.decider()
+		w.write("a.txt", "a\n", 0o600)
+		watch := w.ask("", "sh", "-c", "exec pollux context --watch --raw > told")
+		eventually(t, "the context", func() bool {
+			told, err := os.ReadFile(filepath.Join(w.project, "told"))
+			return err == nil && len(told) > 0
+		})
+		q := w.ask("b\n", "pollux", "diff", "a.txt", "--write")
+		d.waiting()
+		if err := l.cmd.Process.Signal(end); err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range []*question{q, watch} {
+			q.wants(3, "")
+			if !strings.Contains(q.errs.String(), "the companion has stopped before it answered; open its editor again") {
+				t.Errorf("%v, %v: %s", end, q.cmd.Args, &q.errs)
+			}
+		}
+		w.holds("a.txt", "a\n")
+	}
+}
+
 // SPEC F-2: what no editor can show, and wrong usage.
 func TestDiffRefuses(t *testing.T) {
 	w := newWorld(t)

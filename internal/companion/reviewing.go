@@ -250,9 +250,6 @@ func (p *proposer) Label() string { return p.label }
 // Settled implements review.Owner.
 func (p *proposer) Settled(_ *review.Diff, o review.Outcome) { p.outcome <- o }
 
-// errStopped: the outcome is the companion's end and not the user's word.
-var errStopped = errors.New("the companion has stopped before you decided; start it again and ask again")
-
 // Propose is part of control.Backend.
 func (b backend) Propose(ctx context.Context, in control.Proposal, opened func()) (control.Answer, error) {
 	if err := checkProposal(in); err != nil {
@@ -277,7 +274,7 @@ func (b backend) Propose(ctx context.Context, in control.Proposal, opened func()
 	select {
 	case o := <-owner.outcome:
 		if o.Kind != review.Accepted && c.ctx.Err() != nil {
-			return control.Answer{}, errStopped
+			return control.Answer{}, control.ErrStopped // that is not the user's word
 		}
 		return control.Answer{Accepted: o.Kind == review.Accepted, Content: o.Content, Edited: o.Edited}, nil
 	case <-ctx.Done():

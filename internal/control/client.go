@@ -57,12 +57,20 @@ func Dial(ctx context.Context, path string) (*Client, error) {
 // Close ends the connection.
 func (c *Client) Close() { _ = c.rpc.Close() }
 
-// call turns the companion's errors back into plain text for a person.
+// ErrStopped: the companion ended, in good order or not, before it answered.
+var ErrStopped = errors.New("the companion has stopped before it answered; open its editor again, or run pollux serve, and ask again")
+
+// call turns the companion's errors back into plain text for a person. A
+// connection that ends cancels its calls; that is not the caller's doing.
 func (c *Client) call(ctx context.Context, method string, params, result any) error {
 	err := c.rpc.CallResult(ctx, method, params, result)
 	var je *jrpc2.Error
-	if errors.As(err, &je) && je.Code == jrpc2.SystemError {
+	switch {
+	case err == nil || ctx.Err() != nil:
+	case errors.As(err, &je) && je.Code == jrpc2.SystemError && je.Message != ErrStopped.Error():
 		return errors.New(je.Message)
+	case je != nil && je.Code == jrpc2.SystemError, c.rpc.IsStopped(), errors.Is(err, context.Canceled):
+		return ErrStopped
 	}
 	return err
 }
