@@ -18,7 +18,7 @@ func vimSuite(t *testing.T, f flavour) {
 		"discovery": vimDiscovery, "context": vimContext, "selection": vimSelection, "accept": vimAccept, "edited": vimEdited,
 		"reject": vimReject, "exact": vimExact, "queue": vimQueue, "terminal side": vimCloseDiff, "unsaved": vimUnsaved,
 		"layout": vimLayout, "companion dies": vimCompanionDies, "editor dies": vimEditorDies, "quit": vimQuit, "autosave": vimAutosave, "focus": vimFocus,
-		"environment": vimEnvironment, "folders": vimFolders, "new file": vimNewFile,
+		"environment": vimEnvironment, "folders": vimFolders, "new file": vimNewFile, "first change": vimFirstChange,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, f) })
 	}
@@ -474,5 +474,42 @@ func vimNewFile(t *testing.T, f flavour) {
 	b.ex("w")
 	if o := a.Outcome(); o.Content != "print('😀')\nimport os\n" {
 		t.Errorf("%+v", o)
+	}
+}
+
+// F-5: a diff opens at its first change, wherever that is.
+func vimFirstChange(t *testing.T, f flavour) {
+	lines := func(from, to int) string {
+		var s strings.Builder
+		for i := from; i <= to; i++ {
+			s.WriteString("line " + itoa(i) + "\n")
+		}
+		return s.String()
+	}
+	b := newBench(t, f, map[string]string{"a": lines(1, 300)})
+	b.open("a")
+	a := b.connect()
+	for what, tt := range map[string]struct{ proposed, want string }{
+		"line 1":           {"one\n" + lines(2, 200) + "x\n" + lines(202, 300), "1"},
+		"new first lines":  {"a\nb\n" + lines(1, 300), "1"},
+		"no first lines":   {lines(3, 199) + "x\n" + lines(201, 300), "1"},
+		"far below":        {lines(1, 199) + "x\n" + lines(201, 300), "200"},
+		"added at the end": {lines(1, 300) + "x\n", "301"},
+		"cut at the end":   {lines(1, 250), "250"},
+		"all":              {"x\n", "1"},
+		"nothing":          {"", "1"},
+	} {
+		a.OpenDiff(b.path("a"), tt.proposed)
+		b.is("&diff . winnr()", "12")
+		if got := b.eval("line('.')"); got != tt.want {
+			t.Errorf("%s: the cursor is in line %s, want %s", what, got, tt.want)
+		}
+		if what == "no first lines" { // what is gone stands above, in sight
+			b.is("winsaveview().topfill", "2")
+		}
+		b.is("line('w0') <= line('.') && line('.') <= line('w$')", "1")
+		b.ex("q")
+		a.Outcome()
+		b.is("tabpagenr('$') . &diff", "10")
 	}
 }

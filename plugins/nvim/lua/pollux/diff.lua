@@ -294,6 +294,16 @@ local function label(win, side, d, more)
   vim.wo[win].winhighlight = 'DiffAdd:PolluxAdd,DiffChange:PolluxChange,DiffDelete:PolluxDelete,DiffText:PolluxText'
 end
 
+-- Puts the cursor on the first change, which "]c" leaves when it is on the first line or above it.
+local function first_change()
+  vim.cmd('normal! gg')
+  if vim.fn.diff_filler(1) > 0 then
+    vim.fn.winrestview({ topline = 1, topfill = vim.fn.diff_filler(1) })
+  elseif vim.fn.diff_hlID(1, 1) == 0 then
+    vim.cmd('silent! normal! ]c')
+  end
+end
+
 --- Shows a diff now, and takes the focus.
 function M.show(d)
   if d.tab and api.nvim_tabpage_is_valid(d.tab) and api.nvim_win_is_valid(d.win) then
@@ -320,12 +330,7 @@ function M.show(d)
   colours()
   label(vim.fn.bufwinid(d.left), 'before', d)
   label(d.win, 'proposal', d, unsaved and ', without your unsaved changes')
-  if d.new ~= d.old then
-    pcall(vim.cmd, 'silent! normal! gg]c')
-    if vim.fn.line('.') > 1 and vim.fn.diff_hlID(1, 1) > 0 then
-      vim.cmd('normal! gg')
-    end
-  end
+  first_change()
   local more = #queue > 1 and (', %d more wait'):format(#queue - 1) or ''
   local kept = unsaved and 'your unsaved changes of it are kept, and not in this diff; ' or ''
   say(('%s: %s:w accepts, :q rejects%s'):format(d.title, kept, more), unsaved and vim.log.levels.WARN or nil)

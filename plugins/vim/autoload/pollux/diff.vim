@@ -173,12 +173,23 @@ function! pollux#diff#show(d) abort
   let l:unsaved = pollux#diff#unsaved(a:d.path)
   call s:label(l:left, 'before', a:d, '')
   call s:label(l:right, 'proposal', a:d, l:unsaved ? ', without your unsaved changes' : '')
+  call s:first_change()
   let l:keys = ':w accepts, :q rejects' . (len(s:queue) > 1 ? printf(', %d more wait', len(s:queue) - 1) : '')
   redraw " or that which is due takes the message away
   if l:unsaved
     call pollux#diff#say(a:d.title . ': your unsaved changes of it are kept, and not in this diff; ' . l:keys, 'WarningMsg')
   else
     call pollux#diff#say(a:d.title . ': ' . l:keys)
+  endif
+endfunction
+
+" Puts the cursor on the first change, which "]c" leaves when it is on the first line or above it.
+function! s:first_change() abort
+  normal! gg
+  if diff_filler(1) > 0
+    call winrestview({'topline': 1, 'topfill': diff_filler(1)})
+  elseif diff_hlID(1, 1) == 0
+    silent! normal! ]c
   endif
 endfunction
 
