@@ -161,7 +161,7 @@ func (l *live) wait(watch *pace.Watch) {
 	case <-time.After(patience):
 		l.t.Fatal("it does not end")
 	}
-	if took := watch.Took(); took > time.Second {
+	if took := watch.Took(); took > pace.Slack*time.Second {
 		l.t.Errorf("it took %v to end", took)
 	}
 }

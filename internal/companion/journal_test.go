@@ -91,7 +91,7 @@ func TestUnheardOutcomes(t *testing.T) {
 	session := ""
 	ask := func(c *Companion, method, body string) (http.Header, io.Reader) {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		t.Cleanup(cancel)
 		r, err := http.NewRequestWithContext(ctx, method, fmt.Sprintf("http://127.0.0.1:%d/mcp", c.Info().Port), strings.NewReader(body))
 		if err != nil {
@@ -120,7 +120,7 @@ func TestUnheardOutcomes(t *testing.T) {
 	_, stream := ask(second, "GET", "")
 	for in := bufio.NewScanner(stream); in.Scan(); {
 		if strings.Contains(in.Text(), "ide/diffAccepted") {
-			for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+			for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 				left, _ := filepath.Glob(filepath.Join(o.Dirs.State, "resume", "*.diffs", "*"))
 				if len(left) == 0 {
 					break

@@ -35,7 +35,7 @@ func start(t *testing.T, dir string, o *Options) *History {
 // finish closes h and thereby waits for what it has to write.
 func finish(t *testing.T, h *History) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := h.Close(ctx); err != nil {
 		t.Error(err)

@@ -10,6 +10,10 @@ import (
 
 const tick = 5 * time.Millisecond
 
+// Slack is how many times its own limit the product may take in a test: what
+// lets the test run on a busy machine need not let the product run.
+const Slack = 4
+
 // A Watch is a clock that goes only as well as the test itself is let run:
 // on a quiet machine it shows the time, on one that stands still for two
 // seconds it stands still with it. So a limit of the product's, such as a

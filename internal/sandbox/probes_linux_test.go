@@ -59,12 +59,12 @@ func socketOf(family, kind, protocol int) func() error {
 
 func dial(network string) func() error {
 	return func() error {
-		conn, err := net.DialTimeout(network, env(strings.ToUpper(network)), time.Second)
+		conn, err := net.DialTimeout(network, env(strings.ToUpper(network)), 10*time.Second)
 		if err != nil {
 			return err
 		}
 		defer conn.Close()
-		_ = conn.SetDeadline(time.Now().Add(time.Second))
+		_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
 		if _, err := conn.Write([]byte("hello")); err != nil {
 			return err
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // testTime bounds a run of a test's.
-const testTime = 20 * time.Second
+const testTime = time.Minute
 
 // runIn runs a command under a policy and fails the test when it could not be
 // run. On a machine that grants no namespaces it is left out, unless peers are required.

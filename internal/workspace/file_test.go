@@ -256,7 +256,7 @@ func TestFind(t *testing.T) {
 	if err := b.Create(b.path("zebra"), false); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(5 * time.Second); ; {
+	for end := time.Now().Add(30 * time.Second); ; {
 		if got, _ := find("zebra", 1); len(got) == 1 {
 			break
 		}

@@ -28,7 +28,7 @@ func (l *listener) take(c Change) {
 // expect waits for a change of file or dir ("" for either: not asked) and forgets the rest.
 func (l *listener) expect(what, file, dir string) {
 	l.t.Helper()
-	for end := time.Now().Add(8 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		l.mu.Lock()
 		ok := (file == "" || slices.Contains(l.files, file)) && (dir == "" || slices.Contains(l.dirs, dir))
 		if ok {

@@ -242,7 +242,7 @@ func TestShutdown(t *testing.T) {
 	if err := b.server.Shutdown(ctx); err != nil {
 		t.Error(err)
 	}
-	if took := watch.Took(); took > 900*time.Millisecond {
+	if took := watch.Took(); took > pace.Slack*900*time.Millisecond {
 		t.Errorf("took %v", took)
 	}
 	if e := l.next(); e.method != "ide/diffRejected" {
@@ -272,7 +272,7 @@ func TestSlowSession(t *testing.T) {
 	quick.mustOpen(b.dir+"/b", "y")
 	for !strings.Contains(l.next().data, `"line":200,`) { // those before it may be left out
 	}
-	if took := watch.Took(); took > 2*time.Second {
+	if took := watch.Took(); took > pace.Slack*2*time.Second {
 		t.Errorf("the quick CLI waited %v", took)
 	}
 	conn.Close()

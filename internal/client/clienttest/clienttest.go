@@ -113,7 +113,7 @@ func (c *Companion) stop() error {
 	if c.place != nil {
 		errs = append(errs, c.place.Remove())
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	errs = append(errs, c.server.Shutdown(ctx))
 	c.Store.Shut()

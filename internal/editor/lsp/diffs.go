@@ -66,7 +66,7 @@ func (s *Server) showAside(ctx context.Context, v *view) error {
 
 // openDiff has the editor show d with the text as it is now; one that it shows already is replaced.
 func (s *Server) openDiff(ctx context.Context, d *review.Diff, takeFocus bool) error {
-	ctx, cancel := context.WithTimeout(ctx, openWithin)
+	ctx, cancel := context.WithTimeout(ctx, s.o.OpenWithin)
 	defer cancel()
 	select {
 	case <-s.ready:
@@ -106,7 +106,7 @@ func (s *Server) TextChanged(d *review.Diff) {
 		return
 	}
 	s.tasks.Go(func() {
-		ctx, cancel := context.WithTimeout(s.ctx, openWithin)
+		ctx, cancel := context.WithTimeout(s.ctx, s.o.OpenWithin)
 		defer cancel()
 		if err := s.openDiff(ctx, d, false); err != nil {
 			s.log.Info("the editor does not take an edit made elsewhere", "err", err)
@@ -164,7 +164,7 @@ func (s *Server) drop(id string) *view {
 // closeDiff takes a view of the editor's away, aside; what it answers is not of interest.
 func (s *Server) closeDiff(id, outcome string) {
 	s.tasks.Go(func() {
-		ctx, cancel := context.WithTimeout(s.ctx, openWithin)
+		ctx, cancel := context.WithTimeout(s.ctx, s.o.OpenWithin)
 		defer cancel()
 		params := obj{"diffId": id}
 		if outcome != "" {
@@ -267,7 +267,7 @@ func (s *Server) again(v *view, reason error) {
 	s.views[v.diff.ID()] = v
 	s.mu.Unlock()
 	s.tasks.Go(func() {
-		ctx, cancel := context.WithTimeout(s.ctx, 2*openWithin)
+		ctx, cancel := context.WithTimeout(s.ctx, 2*s.o.OpenWithin)
 		defer cancel()
 		err := s.openDiff(ctx, v.diff, true)
 		if err != nil {

@@ -127,11 +127,17 @@ func (p *page) shows(id string) bool { p.mu.Lock(); defer p.mu.Unlock(); return 
 // start connects a fake editor; reg is nil for one of its own, and nothing is said yet.
 func start(t *testing.T, framing rpc.Framing, own func(view review.View) *review.Registry) *editor {
 	t.Helper()
+	return startWithin(t, patience, framing, own)
+}
+
+// startWithin starts one that has so long to open a diff, 0 for what editors have.
+func startWithin(t *testing.T, within time.Duration, framing rpc.Framing, own func(view review.View) *review.Registry) *editor {
+	t.Helper()
 	toServer, in := io.Pipe()
 	fromServer, out := io.Pipe()
 	e := &editor{t: t, in: in, store: state.New(nil), page: &page{err: context.DeadlineExceeded, shown: map[string]bool{}}, served: make(chan error, 1),
 		answer: map[string]func(json.RawMessage) (any, error){}, texts: map[string]string{}, told: make(chan struct{}, 1)}
-	e.server = lsp.New(rpc.NewChannel(toServer, out, nil), lsp.Options{Version: "1.2.3", Start: func(_ context.Context, h lsp.Hello) (lsp.Companion, error) {
+	e.server = lsp.New(rpc.NewChannel(toServer, out, nil), lsp.Options{Version: "1.2.3", OpenWithin: within, Start: func(_ context.Context, h lsp.Hello) (lsp.Companion, error) {
 		e.reg = own(e.server)
 		e.comp = &comp{roots: h.Roots, stop: e.reg.Shut}
 		e.server.Attach(lsp.Core{Store: e.store, Registry: e.reg, Page: e.page})
@@ -152,7 +158,9 @@ func start(t *testing.T, framing rpc.Framing, own func(view review.View) *review
 	return e
 }
 
-func newRegistry(view review.View) *review.Registry { return review.New(review.Options{View: view}) }
+func newRegistry(view review.View) *review.Registry {
+	return review.New(review.Options{View: view, ShowTimeout: patience, ContentTimeout: patience})
+}
 
 // full starts one with a plugin and says hello.
 func full(t *testing.T) *editor {

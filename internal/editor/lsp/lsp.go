@@ -22,7 +22,7 @@ import (
 
 // Times of a Server.
 const (
-	// openWithin is how long an editor has to open a diff before pollux shows it itself.
+	// openWithin is the default of Options.OpenWithin.
 	openWithin = 5 * time.Second
 	// statusEvery is how long a change of the status waits for others.
 	statusEvery = 100 * time.Millisecond
@@ -86,6 +86,9 @@ type Options struct {
 	// Version is pollux's own.
 	Version string
 	Log     *slog.Logger // nil discards
+	// OpenWithin is how long an editor has to open a diff before pollux shows
+	// it itself, and to open a document; 0 is 5 s.
+	OpenWithin time.Duration
 }
 
 // A Server is one editor process as pollux sees it, from its first byte to
@@ -132,6 +135,9 @@ func New(ch *rpc.Channel, o Options) *Server {
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.o.OpenWithin == 0 {
+		s.o.OpenWithin = openWithin
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.peer = rpc.NewPeer(s.queue, rpc.PeerOptions{

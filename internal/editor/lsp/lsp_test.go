@@ -230,8 +230,8 @@ func TestNoAnswer(t *testing.T) {
 	}
 	t.Parallel()
 	hang := make(chan struct{})
-	e := start(t, rpc.Lines, func(v review.View) *review.Registry {
-		return review.New(review.Options{View: v, ShowTimeout: 8 * time.Second})
+	e := startWithin(t, 0, rpc.Lines, func(v review.View) *review.Registry {
+		return review.New(review.Options{View: v, ShowTimeout: pace.Slack * 8 * time.Second})
 	})
 	e.hello(nil)
 	e.on("pollux/openDiff", func(json.RawMessage) (any, error) { <-hang; return obj{"opened": true}, nil })
@@ -240,7 +240,7 @@ func TestNoAnswer(t *testing.T) {
 	e.page.mu.Unlock()
 	begun, watch := time.Now(), pace.Start(t)
 	d, err := e.open(&reviewtest.Owner{Name: "a"}, proposal("/p/a"))
-	if took := time.Since(begun); err != nil || !e.page.shows(d.ID()) || took < 5*time.Second || watch.Took() > 6*time.Second {
+	if took := time.Since(begun); err != nil || !e.page.shows(d.ID()) || took < 5*time.Second || watch.Took() > pace.Slack*6*time.Second {
 		t.Errorf("%v after %v", err, took)
 	}
 	e.heard("pollux/closeDiff")
@@ -557,7 +557,7 @@ func TestEnds(t *testing.T) {
 		tt.end(e)
 		select {
 		case err := <-e.served:
-			if !errors.Is(err, tt.want) || e.comp.stopped != 1 || watch.Took() > time.Second {
+			if !errors.Is(err, tt.want) || e.comp.stopped != 1 || watch.Took() > pace.Slack*time.Second {
 				t.Errorf("%s: %v after %v, stopped %d times", name, err, watch.Took(), e.comp.stopped)
 			}
 		case <-time.After(patience):
@@ -580,7 +580,7 @@ func TestEditorDies(t *testing.T) {
 	watch := pace.Start(t)
 	select {
 	case err := <-e.served:
-		if err != nil || watch.Took() > time.Second {
+		if err != nil || watch.Took() > pace.Slack*time.Second {
 			t.Errorf("%v after %v", err, watch.Took())
 		}
 	case <-time.After(patience):

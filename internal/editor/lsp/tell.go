@@ -117,7 +117,7 @@ func (s *Server) OpenDocument(ctx context.Context, path string, at *state.Positi
 	var out struct {
 		Opened *bool `json:"opened"`
 	}
-	ctx, cancel := context.WithTimeout(ctx, openWithin)
+	ctx, cancel := context.WithTimeout(ctx, s.o.OpenWithin)
 	defer cancel()
 	if err := s.call(ctx, "pollux/openDocument", params, &out); err != nil {
 		return fmt.Errorf("the editor did not open %q: %w", path, err)
@@ -225,7 +225,7 @@ func (s *Server) statusCommand(json.RawMessage) (any, error) {
 }
 
 func (s *Server) reviewCommand(json.RawMessage) (any, error) {
-	ctx, cancel := context.WithTimeout(s.ctx, openWithin)
+	ctx, cancel := context.WithTimeout(s.ctx, s.o.OpenWithin)
 	defer cancel()
 	return nil, s.core.Page.Bring(ctx)
 }

@@ -161,7 +161,8 @@ func TestEditBeforeAccept(t *testing.T) {
 // SPEC F-4: the last keystrokes before a decision in the terminal count, and
 // a page that does not answer costs no more than the deadline.
 func TestWithdrawFlushes(t *testing.T) {
-	b := newBench(t)
+	const deadline = 3 * time.Second // of which a silent page costs four fifths
+	b := newBenchOf(t, review.Options{ContentTimeout: deadline})
 	silent, typing := b.page("silent"), b.page("typing")
 	late := "typed\n"
 	typing.Flush = func(string) *string { return &late }
@@ -190,8 +191,8 @@ func TestWithdrawFlushes(t *testing.T) {
 			t.Errorf("%+v", closed)
 		}
 	}
-	withdraw("typed\r\n", 300*time.Millisecond) // silent has not read the diff: it is not asked
-	withdraw("sent\r\n", 300*time.Millisecond)
+	withdraw("typed\r\n", deadline/2) // silent has not read the diff: it is not asked
+	withdraw("sent\r\n", deadline/2)
 
 	typing.Flush = func(string) *string { return &late }
 	path := filepath.Join(b.root, "g")
@@ -200,7 +201,7 @@ func TestWithdrawFlushes(t *testing.T) {
 	silent.Call("diff/read", obj{"id": d.ID()}, nil)
 	watch := pace.Start(t)
 	o, err := b.registry.Withdraw(context.Background(), b.owner, path)
-	if err != nil || o.Content != "typed\r\n" || watch.Took() > 600*time.Millisecond {
+	if err != nil || o.Content != "typed\r\n" || watch.Took() > 2*deadline {
 		t.Errorf("%+v %v after %v", o, err, watch.Took())
 	}
 }

@@ -203,7 +203,7 @@ func TestGoodbye(t *testing.T) { // SPEC L-1
 	if err := b.server.Shutdown(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if d := watch.Took(); d > 500*time.Millisecond {
+	if d := watch.Took(); d > pace.Slack*500*time.Millisecond {
 		t.Errorf("Shutdown took %v", d)
 	}
 	for _, p := range []*webtest.Page{one, two} {
@@ -229,7 +229,7 @@ func TestGoodbyeToTheDead(t *testing.T) { // SPEC L-1
 	defer cancel()
 	watch := pace.Start(t)
 	_ = b.server.Shutdown(ctx)
-	if d := watch.Took(); d > 900*time.Millisecond {
+	if d := watch.Took(); d > pace.Slack*600*time.Millisecond {
 		t.Errorf("Shutdown took %v", d)
 	}
 }

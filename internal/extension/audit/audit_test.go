@@ -203,7 +203,7 @@ func TestFollow(t *testing.T) {
 	for i := range 30 {
 		add(i)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	seen := make(chan int64, 1000)
 	done := make(chan error, 1)

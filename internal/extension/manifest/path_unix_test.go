@@ -46,7 +46,7 @@ func TestSpecialFiles(t *testing.T) {
 	}()
 	select {
 	case <-done:
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("it waits for a writer")
 	}
 }

@@ -165,7 +165,7 @@ func TestGitBomb(t *testing.T) {
 	}
 	run(t, dir, "update-ref", "refs/heads/bomb", run(t, dir, "commit-tree", id, "-m", "bomb"))
 	start := time.Now()
-	if _, err := fetch(t, "file://"+dir, Wish{Ref: "bomb"}, nil); !errors.Is(err, ErrRefused) || time.Since(start) > 30*time.Second {
+	if _, err := fetch(t, "file://"+dir, Wish{Ref: "bomb"}, nil); !errors.Is(err, ErrRefused) || time.Since(start) > 2*time.Minute {
 		t.Errorf("after %v: %v", time.Since(start), err)
 	}
 }
@@ -324,7 +324,7 @@ func TestGitHangs(t *testing.T) {
 	must(t, err)
 	start := time.Now()
 	_, err = Fetch(ctx, s, t.TempDir(), nil)
-	if !errors.Is(err, context.Canceled) || time.Since(start) > 10*time.Second {
+	if !errors.Is(err, context.Canceled) || time.Since(start) > time.Minute {
 		t.Errorf("after %v: %v", time.Since(start), err)
 	}
 }
