@@ -43,7 +43,7 @@ It joins the companion for a moment and leaves it as it was. The exit code is 0
 only when the CLI would connect, with context and diffs.`,
 		Example: `  pollux doctor
   pollux doctor --fix              remove dead files, switch IDE mode on
-  pollux doctor --pid 4711         as that process sees it: a shell, or the CLI itself (Linux)
+  pollux doctor --pid 4711         as that process sees it: a shell, or the CLI itself
   pollux doctor --explain "Directory mismatch"`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -104,13 +104,12 @@ func (a *app) doctor(ctx context.Context, f doctorFlags) error {
 }
 
 func (a *app) doctorOptions(f doctorFlags) (doctor.Options, error) {
-	w := &client.World{}
+	w, lacks := &client.World{}, []string(nil)
 	if f.pid != 0 {
-		of, ok := client.OfProcess(f.pid)
-		if !ok {
-			return doctor.Options{}, fmt.Errorf("nothing can be learned of process %d: it has ended, is another user's, or this is not Linux; run pollux doctor in its terminal instead", f.pid)
+		var err error
+		if w, lacks, err = client.OfProcess(f.pid); err != nil {
+			return doctor.Options{}, err
 		}
-		w = of
 	}
 	if f.dir != "" {
 		dir, err := filepath.Abs(f.dir)
@@ -125,11 +124,11 @@ func (a *app) doctorOptions(f doctorFlags) (doctor.Options, error) {
 		}
 		w.Dir = dir
 	}
-	settings, err := clisettings.Path()
+	settings, err := clisettings.PathIn(w.Getenv)
 	if err != nil {
 		return doctor.Options{}, err
 	}
-	return doctor.Options{World: w, Run: a.dirs.Run, Settings: settings, Others: doctor.Folders(true)[1:]}, nil
+	return doctor.Options{World: w, PID: f.pid, Lacks: lacks, Run: a.dirs.Run, Settings: settings, Others: doctor.Folders(true)[1:]}, nil
 }
 
 func (a *app) printFindings(r *doctor.Report) {
@@ -153,11 +152,10 @@ func (a *app) printFindings(r *doctor.Report) {
 			fold(out, "why it matters: "+f.Why, 9, 11)
 		}
 		if f.Mend != "" {
-			command, comment, _ := strings.Cut(manifest.Printable(f.Mend), "   (")
-			fmt.Fprintf(out, "%*s%s\n", 9, "", paint(out, bold, "mend: "+command))
-			if comment != "" {
-				fold(out, "("+comment, 11, 11)
-			}
+			fmt.Fprintf(out, "%*s%s\n", 9, "", paint(out, bold, "mend: "+manifest.Printable(f.Mend)))
+		}
+		if f.Remark != "" {
+			fold(out, "("+f.Remark+")", 11, 11)
 		}
 	}
 	fmt.Fprintln(out)

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -135,15 +136,35 @@ func (w *World) Host() string {
 	return "127.0.0.1"
 }
 
-// OfProcess is the world of a running process of this user's, as far as the
-// system tells: its environment when it was started, its folder, its place in the tree. ok is false where it does not.
-func OfProcess(pid int) (w *World, ok bool) {
-	env, dir, ok := proc.Environ(pid)
-	if !ok {
-		return nil, false
+// OfProcess is the world of a running process of this user's: its environment
+// when it was started, its folder, its place in the tree. What the system does not tell of it is this
+// process's own instead, and lacks says so, a sentence each. The error means that there is no such process.
+func OfProcess(pid int) (w *World, lacks []string, err error) {
+	if pid <= 0 || !proc.Alive(pid) {
+		return nil, nil, fmt.Errorf("there is no process %d", pid)
 	}
-	w = &World{Environ: env, Dir: dir, PID: pid}
-	return w.orHere(), true
+	env, envErr := proc.Environ(pid)
+	dir, dirErr := proc.Dir(pid)
+	w, lacks = ofProcess(pid, env, envErr, dir, dirErr)
+	return w, lacks, nil
+}
+
+func ofProcess(pid int, env []string, envErr error, dir string, dirErr error) (w *World, lacks []string) {
+	w = &World{PID: pid}
+	if envErr == nil {
+		w.Environ = env
+		if w.Environ == nil {
+			w.Environ = []string{}
+		}
+	} else {
+		lacks = append(lacks, fmt.Sprintf("its environment is not to be had (%v): this shell's stands for it", envErr))
+	}
+	if dirErr == nil {
+		w.Dir = dir
+	} else {
+		lacks = append(lacks, fmt.Sprintf("its folder is not to be had (%v): this shell's stands for it", dirErr))
+	}
+	return w.orHere(), lacks
 }
 
 // Complete returns a world with every zero field filled with this process's own.

@@ -17,18 +17,18 @@ func TestOfProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
-	w, ok := OfProcess(cmd.Process.Pid)
+	w, lacks, err := OfProcess(cmd.Process.Pid)
 	// Start returns a moment before the system shows the new program's environment.
-	for end := time.Now().Add(30 * time.Second); (!ok || w.Getenv("TERM_PROGRAM") == "") && time.Now().Before(end); time.Sleep(time.Millisecond) {
-		w, ok = OfProcess(cmd.Process.Pid)
+	for end := time.Now().Add(30 * time.Second); (err != nil || w.Getenv("TERM_PROGRAM") == "") && time.Now().Before(end); time.Sleep(time.Millisecond) {
+		w, lacks, err = OfProcess(cmd.Process.Pid)
 	}
-	if !ok || w.Dir != dir || w.Folder() != dir+"/tmp/gemini/ide" || w.Getenv("TERM_PROGRAM") != "vscode" || w.PID != cmd.Process.Pid {
-		t.Errorf("%+v, %v", w, ok)
+	if err != nil || len(lacks) > 0 || w.Dir != dir || w.Folder() != dir+"/tmp/gemini/ide" || w.Getenv("TERM_PROGRAM") != "vscode" || w.PID != cmd.Process.Pid {
+		t.Errorf("%+v, %q, %v", w, lacks, err)
 	}
 	if c := Choose(w); c.IDE == nil || c.IDE.Name != "vscodefork" && c.IDE.Name != "vscode" || c.Taken != -1 {
 		t.Errorf("%+v", c)
 	}
-	if _, ok := OfProcess(os.Getpid() + 1<<22); ok {
+	if _, _, err := OfProcess(os.Getpid() + 1<<22); err == nil {
 		t.Error("no process has a world")
 	}
 }

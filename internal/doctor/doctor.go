@@ -25,9 +25,12 @@ type Finding struct {
 	ID    string `json:"id"` // a short name that stays: "port", "token", "workspace"
 	Level Level  `json:"level"`
 	What  string `json:"what"`
-	// Why says why it matters, Mend what to type about it; both are "" where all is well.
-	Why  string `json:"why,omitempty"`
+	// Why says why it matters; "" where all is well.
+	Why string `json:"why,omitempty"`
+	// Mend is the command that mends it, as it is typed into this shell, and nothing else; "" where no command does.
 	Mend string `json:"mend,omitempty"`
+	// Remark is what else there is to be said about mending it, for a person.
+	Remark string `json:"remark,omitempty"`
 	// Details are the steps behind it, a line each.
 	Details []string `json:"details,omitempty"`
 	// fix says that Repair can do it.
@@ -59,6 +62,9 @@ type Options struct {
 	World *client.World
 	// Run are the folders of control sockets, to see companions that have no file here.
 	Run []string
+	// PID is the process whose world it is, 0 for this one's, and Lacks what could not be learned of it, a sentence each.
+	PID   int
+	Lacks []string
 	// Settings is the CLI's settings file; "" leaves IDE mode out.
 	Settings string
 	// Others are discovery folders of other temp folders, for those who look in the wrong one.
@@ -78,6 +84,7 @@ type examination struct {
 func Examine(ctx context.Context, o Options) *Report {
 	x := &examination{o: o, w: client.Complete(o.World)}
 	x.r = &Report{Dir: x.w.Dir, choice: client.Choose(x.w)}
+	x.seen()
 	x.process()
 	x.temp()
 	x.files(ctx)

@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -34,6 +35,8 @@ type patient struct {
 	uid      *int
 	inside   bool // a container
 	others   []string
+	pid      int // of another process, whose world it is
+	lacks    []string
 }
 
 func newPatient(t *testing.T, change func(*clienttest.Options)) *patient {
@@ -80,7 +83,7 @@ func (p *patient) options() Options {
 	for name, value := range p.env {
 		w.Environ = append(w.Environ, name+"="+value)
 	}
-	return Options{World: w, Settings: p.settings, Others: p.others}
+	return Options{World: w, PID: p.pid, Lacks: p.lacks, Settings: p.settings, Others: p.others}
 }
 
 func (p *patient) examine() *Report { return Examine(p.t.Context(), p.options()) }
@@ -129,6 +132,7 @@ func TestHealthy(t *testing.T) {
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	root := os.Getuid() == 0
+	commands := regexp.MustCompile(`^(pollux (serve|setup|doctor --fix|conform --pid \d+)|export \w+=\S+|unset [A-Z_ ]+|(sudo )?rm \S+|npm install -g \S+)$`)
 	for name, test := range map[string]struct {
 		make            func(*patient)
 		id              string
@@ -151,14 +155,14 @@ func TestFaults(t *testing.T) {
 				return
 			}
 			_ = os.Chown(p.c.File, 12345, -1)
-		}, "files", Warning, "1 discovery file", "as the user that runs gemini", "not supported", false},
+		}, "files", Warning, "1 discovery file", "sudo rm ", "not supported", false},
 		"symlinked folder": {func(p *patient) {
 			_ = os.Symlink("app", filepath.Join(p.base, "link"))
 			p.dir = filepath.Join(p.base, "link")
 		}, "workspace", OK, "lies in the workspace", "", "Connected", true},
 		"cwd outside":    {func(p *patient) { p.dir = p.base }, "workspace", Fault, "is not in the editor's workspace", "pollux serve", "Directory mismatch", false},
-		"no folder open": {func(p *patient) { p.file(func(m map[string]any) { m["workspacePath"] = "" }) }, "workspace", Fault, "no folder open", "open ", "open a workspace folder", false},
-		"wrong token":    {func(p *patient) { p.file(func(m map[string]any) { m["authToken"] = "wrong" }) }, "token", Fault, "does not know the file's token", "start the companion again", "Failed to connect", false},
+		"no folder open": {func(p *patient) { p.file(func(m map[string]any) { m["workspacePath"] = "" }) }, "workspace", Fault, "no folder open", "", "open a workspace folder", false},
+		"wrong token":    {func(p *patient) { p.file(func(m map[string]any) { m["authToken"] = "wrong" }) }, "token", Fault, "does not know the file's token", "--fix", "Failed to connect", false},
 		"no token":       {func(p *patient) { p.file(func(m map[string]any) { delete(m, "authToken") }) }, "handshake", Fault, "401", "", "Failed to connect", false},
 		"other tmpdir": {func(p *patient) {
 			p.env["TMPDIR"] = filepath.Join(p.base, "other")
@@ -174,13 +178,33 @@ func TestFaults(t *testing.T) {
 		"container":            {func(p *patient) { p.inside = true }, "port", Fault, "host.docker.internal", "REMOTE_CONTAINERS=1", "Failed to connect", false},
 		"container over ssh":   {func(p *patient) { p.inside = true; p.env["SSH_CONNECTION"] = "1" }, "host", OK, "127.0.0.1", "", "Connected", true},
 		"IDE mode off":         {func(p *patient) { p.write(p.settings, "{}") }, "mode", Fault, "IDE mode is off", "pollux setup", "disabled", false},
-		"settings broken":      {func(p *patient) { p.write(p.settings, "{") }, "mode", Fault, "cannot be read", "mend", "", false},
+		"settings broken":      {func(p *patient) { p.write(p.settings, "{") }, "mode", Fault, "cannot be read", "", "", false},
 		"off in the folder": {func(p *patient) {
 			p.write(filepath.Join(p.dir, ".gemini", "settings.json"), `{"ide":{"enabled":false}}`)
-		}, "mode", Fault, "switches IDE mode off", "enabled", "disabled", false},
-		"a file that breaks the CLI": {func(p *patient) { p.left(1, 5, 7) }, "choice", Fault, "makes the CLI itself fail", "rm ", "", false},
-		"no JSON":                    {func(p *patient) { p.write(p.c.File, "{") }, "files", OK, "1 discovery file", "", "not supported", false},
-		"no tools":                   {func(p *patient) { p.replace(`{"tools":[]}`, "") }, "tools", Fault, "no tools", "update", "Connected", false},
+		}, "mode", Fault, "switches IDE mode off", "", "disabled", false},
+		"the folder's settings broken": {func(p *patient) {
+			p.write(filepath.Join(p.dir, ".gemini", "settings.json"), `{"ide":`)
+		}, "mode", Fault, "the folder's own settings cannot be read", "", "", false},
+		"a file that breaks the CLI": {func(p *patient) { p.left(1, freePort(p.t), 7) }, "choice", Fault, "makes the CLI itself fail", "pollux doctor --fix", "", false},
+		"a workspace that is a circle of links": {func(p *patient) {
+			_ = os.Symlink("two", filepath.Join(p.base, "one"))
+			_ = os.Symlink("one", filepath.Join(p.base, "two"))
+			p.left(4_190_000, freePort(p.t), filepath.Join(p.base, "one"))
+		}, "choice", Fault, "makes the CLI itself fail", "pollux doctor --fix", "", false},
+		"a workspace with a zero byte":         {func(p *patient) { p.left(4_190_000, freePort(p.t), "/a%00b") }, "choice", Fault, "makes the CLI itself fail", "pollux doctor --fix", "", false},
+		"a zero byte, and its companion lives": {func(p *patient) { p.file(func(m map[string]any) { m["workspacePath"] = "/a%00b" }) }, "choice", Fault, "makes the CLI itself fail", "rm ", "", false},
+		"temp folder that nobody used":         {func(p *patient) { p.env["TMPDIR"] = filepath.Join(p.base, "none") }, "temp", Note, "does not exist", "", "not supported", false},
+		"fits not":                             {func(p *patient) { p.dir = p.base }, "choice", Note, "only to say that it does not fit", "", "Directory mismatch", false},
+		"a command that is none":               {func(p *patient) { p.command(filepath.Join(p.base, "none")) }, "handshake", Fault, "does not take the CLI in", "", "Failed to connect", false},
+		"a command that knows no MCP":          {func(p *patient) { p.command("/bin/cat") }, "handshake", Fault, "does not take the CLI in", "", "Failed to connect", false},
+		"Host refused":                         {func(p *patient) { p.forbid() }, "handshake", Fault, "(403)", "", "Failed to connect", false},
+		"only one tool":                        {func(p *patient) { p.replace(`{"tools":[{"name":"openDiff","inputSchema":{"type":"object"}}]}`, "") }, "tools", Fault, "only openDiff", "", "Connected", false},
+		"nothing known of the process": {func(p *patient) {
+			p.pid, p.lacks = os.Getpid(), []string{"its environment is not to be had (why): this shell's stands for it"}
+		}, "seen", Warning, "not everything can be learned", "", "Connected", true},
+		"another process": {func(p *patient) { p.pid = os.Getpid() }, "seen", OK, "as process", "", "Connected", true},
+		"no JSON":         {func(p *patient) { p.write(p.c.File, "{") }, "files", OK, "1 discovery file", "", "not supported", false},
+		"no tools":        {func(p *patient) { p.replace(`{"tools":[]}`, "") }, "tools", Fault, "no tools", "", "Connected", false},
 		"a context that does not parse": {func(p *patient) {
 			p.replace("", `{"jsonrpc":"2.0","method":"ide/contextUpdate","params":{"workspaceState":{"openFiles":[{"path":"/x"}]}}}`)
 		}, "context", Fault, "disconnected at once", "conform", "Connected", false},
@@ -211,8 +235,13 @@ func TestFaults(t *testing.T) {
 			if f.Level != test.level || !strings.Contains(f.What, test.what) || !strings.Contains(f.Mend, test.mend) {
 				t.Errorf("%+v", f)
 			}
-			if f.Level != OK && f.Why == "" {
-				t.Errorf("it does not say why: %+v", f)
+			for _, f := range r.Findings {
+				if f.Level != OK && (f.Why == "" && f.ID != "choice" || f.Level == Fault && f.Mend+f.Remark == "") {
+					t.Errorf("it does not say why, or what to do: %+v", f)
+				}
+				if f.Mend != "" && !commands.MatchString(f.Mend) {
+					t.Errorf("%s: %q is no command", f.ID, f.Mend)
+				}
 			}
 			if r.Connects != test.connects || !strings.Contains(r.Says, test.cli) {
 				t.Errorf("connects %v, says %q: %+v", r.Connects, r.Says, r.Findings)
@@ -259,6 +288,21 @@ func (p *patient) listen(serve func(net.Conn)) {
 		}
 	}()
 	p.file(func(m map[string]any) { m["port"] = l.Addr().(*net.TCPAddr).Port })
+}
+
+// command puts a command in the place of the port.
+func (p *patient) command(name string) {
+	p.file(func(m map[string]any) {
+		delete(m, "port")
+		m["stdio"] = map[string]any{"command": name}
+	})
+}
+
+// forbid puts something behind the file that refuses the name by which it is called.
+func (p *patient) forbid() {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
+	p.t.Cleanup(s.Close)
+	p.file(func(m map[string]any) { m["port"] = s.Listener.Addr().(*net.TCPAddr).Port })
 }
 
 // replace puts a companion behind the file that answers tools/list or greets as given.
@@ -323,6 +367,30 @@ func TestRepair(t *testing.T) {
 	}
 	if data, _ := os.ReadFile(p.settings); !strings.Contains(string(data), "// mine") {
 		t.Errorf("the user's comment is gone: %s", data)
+	}
+	if _, err := os.Stat(p.c.File); err != nil {
+		t.Errorf("the living one's file: %v", err)
+	}
+}
+
+// A file that breaks every CLI's search goes when its companion has gone, and stays when it lives.
+func TestRepairOfWhatBreaks(t *testing.T) {
+	t.Parallel()
+	for name, workspace := range map[string]any{"a number": 7, "a zero byte": "/a%00b"} {
+		p := newPatient(t, nil)
+		p.left(4_190_000, freePort(t), workspace)
+		done, err := Repair(t.Context(), p.options(), p.examine())
+		if err != nil || len(done) != 1 {
+			t.Errorf("%s: %q, %v", name, done, err)
+		}
+		if r := p.examine(); !r.Connects {
+			t.Errorf("%s, after the repair: %+v", name, r.Findings)
+		}
+	}
+	p := newPatient(t, nil)
+	p.file(func(m map[string]any) { m["workspacePath"] = "/a%00b" })
+	if done, err := Repair(t.Context(), p.options(), p.examine()); err != nil || len(done) != 0 {
+		t.Errorf("%q, %v", done, err)
 	}
 	if _, err := os.Stat(p.c.File); err != nil {
 		t.Errorf("the living one's file: %v", err)

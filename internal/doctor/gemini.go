@@ -21,7 +21,7 @@ func (x *examination) mode() {
 	const why = "without it the CLI does not look for an editor"
 	ide, err := clisettings.Read(x.o.Settings)
 	if err != nil {
-		x.add(Finding{ID: "mode", Level: Fault, What: "the CLI's settings cannot be read: " + err.Error(), Why: why, Mend: "mend " + quote(x.o.Settings)})
+		x.add(broken("the CLI's settings cannot be read: " + err.Error()))
 		return
 	}
 	own := filepath.Join(x.w.Dir, ".gemini", "settings.json")
@@ -29,22 +29,28 @@ func (x *examination) mode() {
 		here, err := clisettings.Read(own)
 		switch {
 		case err != nil:
-			x.add(Finding{ID: "mode", Level: Warning, What: "the folder's own settings cannot be read: " + err.Error(), Why: "the CLI reads them too", Mend: "mend " + quote(own)})
+			x.add(broken("the folder's own settings cannot be read: " + err.Error()))
+			return
 		case here.Enabled != nil:
 			ide.Enabled = here.Enabled
 			if !*here.Enabled {
 				x.r.Says = client.Disabled()
-				x.add(Finding{ID: "mode", Level: Fault, What: own + " switches IDE mode off", Why: "the folder's settings outrank yours", Mend: `set "ide": {"enabled": true} in ` + quote(own)})
+				x.add(Finding{ID: "mode", Level: Fault, What: own + " switches IDE mode off", Why: "the folder's settings outrank yours", Remark: `set "ide": {"enabled": true} in it, or take "ide" out`})
 				return
 			}
 		}
 	}
 	if !ide.On() {
 		x.r.Says = client.Disabled()
-		x.add(Finding{ID: "mode", Level: Fault, What: "IDE mode is off in " + x.o.Settings, Why: why, Mend: "pollux setup   (or /ide enable in the CLI)", fix: fixMode})
+		x.add(Finding{ID: "mode", Level: Fault, What: "IDE mode is off in " + x.o.Settings, Why: why, Mend: "pollux setup", Remark: "or /ide enable in the CLI", fix: fixMode})
 		return
 	}
 	x.ok("mode", "IDE mode is on")
+}
+
+// broken is about a settings file with which the CLI does not start at all.
+func broken(what string) Finding {
+	return Finding{ID: "mode", Level: Fault, What: what, Why: "with such a file the CLI does not start at all", Remark: "mend it at the place that is named"}
 }
 
 // A limitation is what a release of the CLI brought, and what older ones lack.

@@ -19,7 +19,7 @@ func (x *examination) host() {
 	if host != "127.0.0.1" {
 		f.What = "it takes itself to be in a container, and dials " + host
 		f.Level, f.Why = Note, "that is the machine around the container; an editor in the same container is not there"
-		f.Mend = "export REMOTE_CONTAINERS=1   (when the editor runs in the container too)"
+		f.Mend, f.Remark = "export REMOTE_CONTAINERS=1", "when the editor runs in the container too"
 	}
 	x.add(f)
 }
@@ -57,7 +57,7 @@ func (x *examination) reach(ctx context.Context) {
 	}
 	ways := x.r.choice.Ways(x.w)
 	if len(ways) == 0 {
-		x.add(Finding{ID: "port", Level: Fault, What: x.taken() + " names neither a port nor a command", Why: "there is nothing to connect to", Mend: "start the companion again"})
+		x.add(Finding{ID: "port", Level: Fault, What: x.taken() + " names neither a port nor a command", Why: "there is nothing to connect to", Remark: "start the companion again"})
 		return
 	}
 	for i, way := range ways {
@@ -96,7 +96,7 @@ func (x *examination) try(ctx context.Context, way client.Way, more bool) bool {
 	}})
 	defer c.Leave(context.WithoutCancel(ctx))
 	if err := c.Join(ctx, way); err != nil {
-		x.add(refusal(way, level, err))
+		x.add(x.refusal(way, level, err))
 		return false
 	}
 	x.ok("handshake", fmt.Sprintf("the companion speaks MCP (%s)", way))
@@ -104,7 +104,7 @@ func (x *examination) try(ctx context.Context, way client.Way, more bool) bool {
 		x.r.Says = "Connected to " + x.r.choice.IDE.DisplayName
 	}
 	x.tools(c)
-	f := Finding{ID: "context", Level: Fault, Why: "the model would not know what you look at", Mend: "restart the companion; pollux conform says what it does wrong"}
+	f := Finding{ID: "context", Level: Fault, Why: "the model would not know what you look at", Mend: x.conform(way), Remark: "start the companion again; the command says what it does wrong"}
 	select {
 	case ide := <-heard:
 		if ide != nil {
@@ -119,7 +119,7 @@ func (x *examination) try(ctx context.Context, way client.Way, more bool) bool {
 	}
 	if way.Command != "" {
 		f.What, f.Why = "the relay runs, and no editor serves this folder", "the CLI is connected, and asks in the terminal until an editor comes"
-		f.Mend = "pollux serve   (or start your editor with its plugin)"
+		f.Mend, f.Remark = "pollux serve", "or start your editor with its plugin"
 	}
 	x.add(f)
 	return true
@@ -145,34 +145,34 @@ func (x *examination) open(ctx context.Context, way client.Way, level Level) boo
 		return true
 	case Stranger:
 		x.add(Finding{ID: "token", Level: level, What: note, Why: fmt.Sprintf("%s was left behind by a companion that has gone, or has been changed", where),
-			Mend: "pollux doctor --fix, then start the companion again", fix: fixSweep})
+			Mend: "pollux doctor --fix", Remark: "then start the companion again", fix: fixSweep})
 		return false
 	}
 	f := Finding{ID: "port", Level: level, What: note, Why: fmt.Sprintf("%s names it; the CLI tries no other file", where),
-		Mend: "pollux doctor --fix, then start the companion again", fix: fixSweep}
+		Mend: "pollux doctor --fix", Remark: "then start the companion again", fix: fixSweep}
 	if way.Host != "127.0.0.1" {
 		f.What = fmt.Sprintf("nobody answers at %s:%d", way.Host, way.Port)
 		f.Why = "the CLI takes itself to be in a container, and looks for the editor outside"
-		f.Mend, f.fix = "export REMOTE_CONTAINERS=1   (or, for an editor outside: pollux serve --container ADDRESS)", fixNone
+		f.Mend, f.Remark, f.fix = "export REMOTE_CONTAINERS=1", "or, for an editor outside, there: pollux serve --container ADDRESS", fixNone
 		if local, _ := knock(ctx, "127.0.0.1", way.Port, way.Token); local == Healthy {
 			f.Details = []string{fmt.Sprintf("the companion listens at 127.0.0.1:%d, in this container", way.Port)}
 		}
 	}
 	if way.From == "GEMINI_CLI_IDE_SERVER_PORT" {
-		f.Mend, f.fix = "unset GEMINI_CLI_IDE_SERVER_PORT GEMINI_CLI_IDE_WORKSPACE_PATH GEMINI_CLI_IDE_AUTH_TOKEN GEMINI_CLI_IDE_PID", fixNone
+		f.Mend, f.Remark, f.fix = "unset GEMINI_CLI_IDE_SERVER_PORT GEMINI_CLI_IDE_WORKSPACE_PATH GEMINI_CLI_IDE_AUTH_TOKEN GEMINI_CLI_IDE_PID", "", fixNone
 		f.Why = "the variables of this terminal are those of a companion that has gone"
 	}
 	x.add(f)
 	return false
 }
 
-func refusal(way client.Way, level Level, err error) Finding {
+func (x *examination) refusal(way client.Way, level Level, err error) Finding {
 	f := Finding{ID: "handshake", Level: level, What: fmt.Sprintf("%s does not take the CLI in: %v", way, err),
-		Why: "the CLI gives up at that", Mend: "restart the companion; pollux conform says what it does wrong"}
+		Why: "the CLI gives up at that", Mend: x.conform(way), Remark: "start the companion again; the command says what it does wrong"}
 	var status *client.StatusError
 	if errors.As(err, &status) && status.Status == 403 {
 		f.What = fmt.Sprintf("the companion refuses the name %s (403)", way.Host)
-		f.Why, f.Mend = "it serves its own machine alone", "pollux serve --container ADDRESS"
+		f.Why, f.Mend, f.Remark = "it serves its own machine alone", "", "start it there by: pollux serve --container ADDRESS"
 	}
 	return f
 }
@@ -188,7 +188,16 @@ func (x *examination) tools(c *client.Client) {
 	if len(names) > 0 {
 		what = "the companion offers only " + strings.Join(names, ", ")
 	}
-	x.add(Finding{ID: "tools", Level: Fault, What: what, Why: "without openDiff and closeDiff the CLI shows no changes in the editor", Mend: "update the companion"})
+	x.add(Finding{ID: "tools", Level: Fault, What: what, Why: "without openDiff and closeDiff the CLI shows no changes in the editor", Remark: "update the companion"})
+}
+
+// conform is the command that tries the companion behind a way against the contract, "" for one that it cannot name.
+func (x *examination) conform(way client.Way) string {
+	c := x.r.choice
+	if way.Port == 0 || way.From != "the discovery file" || c.Taken < 0 {
+		return ""
+	}
+	return fmt.Sprintf("pollux conform --pid %.0f", c.Candidates[c.Taken].PID)
 }
 
 func describe(ide *client.Context) string {

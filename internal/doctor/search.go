@@ -6,10 +6,28 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
 	"github.com/pollux-companion/pollux/internal/client"
+	"github.com/pollux-companion/pollux/internal/proc"
 )
+
+// seen: what is known of the process whose world this is, where it is another one's.
+func (x *examination) seen() {
+	if x.o.PID == 0 {
+		return
+	}
+	command, _ := proc.Command(x.o.PID)
+	f := Finding{ID: "seen", Level: OK, What: fmt.Sprintf("this is as process %d sees it (%s), in %s", x.o.PID, clip(command, 40), x.w.Dir), Details: x.o.Lacks}
+	if len(x.o.Lacks) > 0 {
+		f.Level, f.What = Warning, fmt.Sprintf("not everything can be learned of process %d (%s)", x.o.PID, clip(command, 40))
+		f.Why = "what follows holds for a gemini that is started in this shell; the process itself may see something else"
+		f.Remark = "run pollux doctor in the terminal of that process"
+	}
+	x.add(f)
+}
 
 // process: which process the CLI takes for its editor's.
 func (x *examination) process() {
@@ -60,23 +78,38 @@ func (x *examination) files(ctx context.Context) {
 		if cand.UID >= 0 {
 			foreign = append(foreign, cand.Name)
 		}
-		if text, ok := cand.Config.Port(); ok && cand.Config != nil {
-			if health, _ := knock(ctx, "127.0.0.1", atoi(text), ""); health == Dead {
-				line += "; nobody listens at its port"
-				dead = append(dead, cand.Name)
-			}
+		if x.dead(ctx, cand) {
+			line += "; nobody listens at its port"
+			dead = append(dead, cand.Name)
 		}
 		f.Details = append(f.Details, line)
 	}
-	switch {
-	case len(foreign) > 0:
-		f.Level, f.Why = Warning, "the CLI passes over the files of other users: "+strings.Join(foreign, ", ")
-		f.Mend = "start the companion as the user that runs gemini, not by sudo; remove the other file: sudo rm " + quote(x.path(foreign[0]))
-	case len(dead) > 0:
+	if len(dead) > 0 {
 		f.Level, f.Why = Warning, "a file that was left behind may be taken instead of a living one: the CLI tries one file only"
 		f.Mend, f.fix = "pollux doctor --fix", fixSweep
 	}
+	if len(foreign) > 0 {
+		f.Level, f.Why = Warning, "the CLI passes over the files of other users: "+strings.Join(foreign, ", ")
+		f.Mend = "sudo rm " + quote(x.path(foreign[0]))
+		f.Remark = "start the companion as the user that runs gemini, not by sudo"
+	}
 	x.add(f)
+}
+
+// dead says that nobody listens where a file points, as far as it is this user's and says so. Of one that cannot be
+// understood the port in its name counts.
+func (x *examination) dead(ctx context.Context, cand client.Candidate) bool {
+	port := 0
+	if text, ok := cand.Config.Port(); ok {
+		port = atoi(text)
+	} else if cand.Config == nil && cand.UID < 0 {
+		_, port, _ = discovery.ParseName(cand.Name)
+	}
+	if port == 0 {
+		return false
+	}
+	health, _ := knock(ctx, "127.0.0.1", port, "")
+	return health == Dead
 }
 
 // verdict says of one file what the CLI makes of it.
@@ -106,9 +139,7 @@ func (x *examination) choice(ctx context.Context) {
 	c := x.r.choice
 	if c.Fault != nil {
 		x.r.Says = c.Fault.Error()
-		x.add(Finding{ID: "choice", Level: Fault, What: "a file makes the CLI itself fail: " + c.Fault.Error(),
-			Why:  "the CLI reads every file before it chooses, and gives up at this one",
-			Mend: "remove the file that is named above: rm " + quote(x.path(strings.SplitN(c.Fault.Error(), ":", 2)[0]))})
+		x.add(x.breaks(ctx))
 		return
 	}
 	if c.Taken >= 0 && c.Candidates[c.Taken].Mismatch == nil {
@@ -124,20 +155,40 @@ func (x *examination) choice(ctx context.Context) {
 			continue
 		}
 		f := Finding{ID: "choice", Level: Fault, What: fmt.Sprintf("a companion of this folder runs (process %d), but its file is not where the CLI looks", other.PID),
-			Why: "the editor and this terminal have different temp folders (tmux, nix-shell, ssh, sudo)", Mend: "export TMPDIR=…   (as the editor has it), or start the editor anew from this terminal"}
+			Why: "the editor and this terminal have different temp folders (tmux, nix-shell, ssh, sudo)", Remark: "export the TMPDIR that the editor has, or start the editor anew from this terminal"}
 		if other.File != "" {
 			f.Details = []string{"it is " + other.File}
-			f.Mend = "export TMPDIR=" + quote(filepath.Dir(filepath.Dir(filepath.Dir(other.File))))
+			f.Mend, f.Remark = "export "+tempNames()[0]+"="+quote(filepath.Dir(filepath.Dir(filepath.Dir(other.File)))), "or start the editor anew from this terminal"
 		}
 		x.add(f)
 		return
 	}
 	if c.Taken < 0 {
 		x.add(Finding{ID: "choice", Level: Fault, What: "no companion can be found", Why: "no file that the CLI may read is there",
-			Mend: "pollux serve   (or start your editor with its plugin: pollux install)"})
+			Mend: "pollux serve", Remark: "or start your editor with its plugin, which pollux install gives it"})
 		return
 	}
 	x.add(Finding{ID: "choice", Level: Note, What: "it takes " + x.taken() + ", only to say that it does not fit"})
+}
+
+// breaks: a file that makes the CLI throw while it looks for its editor, for every folder.
+func (x *examination) breaks(ctx context.Context) Finding {
+	c := x.r.choice
+	f := Finding{ID: "choice", Level: Fault, What: "a file makes the CLI itself fail: " + c.Fault.Error(),
+		Why: "the CLI reads every file before it chooses, and gives up at this one: no CLI of yours with this temp folder finds an editor"}
+	name, _, _ := strings.Cut(c.Fault.Error(), ":")
+	i := slices.IndexFunc(c.Candidates, func(cand client.Candidate) bool { return cand.Name == name })
+	if i < 0 {
+		return f
+	}
+	if x.dead(ctx, c.Candidates[i]) {
+		f.Mend, f.fix = "pollux doctor --fix", fixSweep
+		f.Remark = "nobody listens at its port, so that it can go"
+		return f
+	}
+	f.Mend = "rm " + quote(x.path(name))
+	f.Remark = fmt.Sprintf("its companion runs (process %.0f): close the folder in that editor, and let it write the file anew", c.Candidates[i].PID)
+	return f
 }
 
 // workspace: whether the folder lies in the workspace, by real paths.
@@ -158,11 +209,11 @@ func (x *examination) workspace() {
 	}
 	x.r.Says = err.Error()
 	f := Finding{ID: "workspace", Level: Fault, What: fmt.Sprintf("%s is not in the editor's workspace", dir),
-		Why: "the CLI joins only an editor that has its folder open", Mend: "pollux serve   (in this folder), or open the folder in the editor, or start gemini in one that it has open", Details: details}
+		Why: "the CLI joins only an editor that has its folder open", Mend: "pollux serve", Remark: "that serves this folder; or open it in the editor, or start gemini in one that it has open", Details: details}
 	path, given, _ := c.Config.Workspace()
 	switch {
 	case given && path == "":
-		f.What, f.Mend = "the editor has no folder open", "open "+quote(dir)+" in the editor"
+		f.What, f.Mend, f.Remark = "the editor has no folder open", "", "open "+dir+" in the editor"
 	case given:
 		for part := range strings.SplitSeq(path, string(os.PathListSeparator)) {
 			f.Details = append(f.Details, "the workspace has "+part)
@@ -193,9 +244,9 @@ func (x *examination) support() {
 	}
 	f := Finding{ID: "support", Level: Fault, What: fmt.Sprintf("the CLI says that IDE mode is not supported here (TERM_PROGRAM is %q)", x.w.Getenv("TERM_PROGRAM")),
 		Why:  "without ideInfo in the file it wants a terminal that it knows; it asks once, at its start",
-		Mend: "update the companion: its file has no ideInfo; until then: export TERM_PROGRAM=vscode"}
+		Mend: "export TERM_PROGRAM=vscode", Remark: "until the companion is updated: its file has no ideInfo"}
 	if c.Taken < 0 {
-		f.Why, f.Mend = "no companion is found, and the terminal is none that it knows; it asks once, at its start", "start the companion first, then gemini"
+		f.Why, f.Mend, f.Remark = "no companion is found, and the terminal is none that it knows; it asks once, at its start", "", "start the companion first, then gemini"
 	}
 	x.r.Says = client.Unsupported()
 	x.add(f)

@@ -1,40 +1,54 @@
 package proc
 
 import (
-	"bytes"
-	"encoding/binary"
+	"fmt"
 	"strings"
+	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// commandLine reads kern.procargs2: a count, the program's path, NULs, then so
-// many words. Of another user's process the system tells the name alone.
+// commandLine reads kern.procargs2. Of another user's process the system tells the name alone.
 func commandLine(pid int) (string, bool) {
 	data, err := unix.SysctlRaw("kern.procargs2", pid)
 	if err == nil {
-		if line, ok := parseArgs(data); ok {
-			return line, true
+		if words, _, ok := parseArgs2(data); ok {
+			return strings.TrimSpace(strings.Join(words, " ")), true
 		}
 	}
 	info, ok := lookup(pid)
 	return info.Name, ok
 }
 
-func parseArgs(data []byte) (string, bool) {
-	if len(data) < 4 {
-		return "", false
+func environ(pid int) ([]string, error) {
+	data, err := unix.SysctlRaw("kern.procargs2", pid)
+	if err != nil {
+		return nil, err
 	}
-	count := int(binary.NativeEndian.Uint32(data))
-	_, rest, ok := bytes.Cut(data[4:], []byte{0})
-	if !ok {
-		return "", false
+	_, env, ok := parseArgs2(data)
+	if !ok || len(env) == 0 {
+		return nil, fmt.Errorf("%w: macOS hides it for its own programs, such as /bin/zsh", errHidden)
 	}
-	words := bytes.Split(bytes.TrimLeft(rest, "\x00"), []byte{0})
-	if count < 1 || count > len(words) {
-		return "", false
-	}
-	return strings.TrimSpace(string(bytes.Join(words[:count], []byte{' '}))), true
+	return env, nil
 }
 
-func environ(int) ([]string, string, bool) { return nil, "", false }
+// Numbers of <sys/proc_info.h>.
+const (
+	procInfoCallPIDInfo  = 2
+	procPIDVnodePathInfo = 9
+)
+
+func workingDir(pid int) (string, error) {
+	buf := make([]byte, pathInfoSize)
+	n, _, errno := syscall.Syscall6(unix.SYS_PROC_INFO, procInfoCallPIDInfo, uintptr(pid), procPIDVnodePathInfo, 0,
+		uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)))
+	if errno != 0 {
+		return "", errno
+	}
+	dir, ok := parsePathInfo(buf[:min(int(n), len(buf))])
+	if !ok {
+		return "", errHidden
+	}
+	return dir, nil
+}

@@ -2,6 +2,7 @@ package proc
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"strconv"
 	"strings"
@@ -26,15 +27,24 @@ func joinWords(data []byte) string {
 	return string(bytes.ReplaceAll(bytes.TrimRight(data, "\x00"), []byte{0}, []byte{' '}))
 }
 
-func environ(pid int) ([]string, string, bool) {
-	folder := "/proc/" + strconv.Itoa(pid)
-	data, err := os.ReadFile(folder + "/environ")
+func environ(pid int) ([]string, error) {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err != nil {
-		return nil, "", false
+		return nil, reason(err)
 	}
-	dir, err := os.Readlink(folder + "/cwd")
-	if err != nil {
-		return nil, "", false
+	return strings.FieldsFunc(string(data), func(r rune) bool { return r == 0 }), nil
+}
+
+func workingDir(pid int) (string, error) {
+	dir, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/cwd")
+	return dir, reason(err)
+}
+
+// reason is an error without the path below /proc, which means nothing to a user.
+func reason(err error) error {
+	var pe *os.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
 	}
-	return strings.FieldsFunc(string(data), func(r rune) bool { return r == 0 }), dir, true
+	return err
 }

@@ -29,14 +29,17 @@ func TestCommand(t *testing.T) {
 func TestEnviron(t *testing.T) {
 	t.Parallel()
 	cmd := start(t, "sleep")
-	env, dir, ok := Environ(cmd.Process.Pid)
+	env, err := Environ(cmd.Process.Pid)
 	// Start returns a moment before the system shows the new program's environment.
-	for end := time.Now().Add(30 * time.Second); (!ok || len(env) == 0) && time.Now().Before(end); time.Sleep(time.Millisecond) {
-		env, dir, ok = Environ(cmd.Process.Pid)
+	for end := time.Now().Add(30 * time.Second); (err != nil || len(env) == 0) && time.Now().Before(end); time.Sleep(time.Millisecond) {
+		env, err = Environ(cmd.Process.Pid)
 	}
-	here, err := os.Getwd()
-	if err != nil || !ok || dir != here {
-		t.Errorf("dir %q, want %q (%v, %v)", dir, here, ok, err)
+	if err != nil {
+		t.Error(err)
+	}
+	here, _ := os.Getwd()
+	if dir, err := Dir(cmd.Process.Pid); err != nil || dir != here {
+		t.Errorf("dir %q, want %q (%v)", dir, here, err)
 	}
 	found := false
 	for _, e := range env {
@@ -45,7 +48,12 @@ func TestEnviron(t *testing.T) {
 	if !found {
 		t.Errorf("the environment lacks what it was given: %d entries", len(env))
 	}
-	if _, _, ok := Environ(0); ok {
-		t.Error("no process has an environment")
+	for _, pid := range []int{0, -1, 1 << 30} {
+		if _, err := Environ(pid); err == nil {
+			t.Error("no process has an environment")
+		}
+		if _, err := Dir(pid); err == nil {
+			t.Error("no process has a folder")
+		}
 	}
 }

@@ -36,13 +36,16 @@ func (p *Problem) Error() string {
 
 // Path is the file of this user, absolute: below GEMINI_CLI_HOME where that is
 // set, else below the home folder. It need not exist.
-func Path() (string, error) {
-	home := os.Getenv("GEMINI_CLI_HOME")
+func Path() (string, error) { return PathIn(os.Getenv) }
+
+// PathIn is Path with the variables of another process, which getenv knows.
+func PathIn(getenv func(string) string) (string, error) {
+	home := getenv("GEMINI_CLI_HOME")
 	if home == "" {
-		var err error
-		if home, err = os.UserHomeDir(); err != nil {
-			return "", errors.New("there is no home folder: HOME is not set (nor GEMINI_CLI_HOME); set it and try again")
-		}
+		home = getenv(homeVariable)
+	}
+	if home == "" {
+		return "", errors.New("there is no home folder: " + homeVariable + " is not set (nor GEMINI_CLI_HOME); set it and try again")
 	}
 	home, err := filepath.Abs(home)
 	return filepath.Join(home, ".gemini", "settings.json"), err

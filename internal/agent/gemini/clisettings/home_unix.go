@@ -1,0 +1,6 @@
+//go:build unix
+
+package clisettings
+
+// homeVariable names the home folder.
+const homeVariable = "HOME"

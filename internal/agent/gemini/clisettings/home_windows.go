@@ -1,0 +1,4 @@
+package clisettings
+
+// homeVariable names the home folder.
+const homeVariable = "USERPROFILE"
