@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pollux-companion/pollux/internal/extension/consent"
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/source"
 	"github.com/pollux-companion/pollux/internal/extension/store"
@@ -113,32 +113,13 @@ func (a *app) ask(ctx context.Context, question string) (bool, error) {
 		return false, usageError{errUnattended}
 	}
 	fmt.Fprintf(a.stderr, "%s [y/N]: ", question)
-	answer, err := readLine(ctx, in)
+	answer, err := consent.ReadLine(ctx, in)
 	if err != nil && !errors.Is(err, io.EOF) {
 		fmt.Fprintln(a.stderr)
 		return false, err
 	}
 	answer = strings.ToLower(strings.TrimSpace(answer))
 	return answer == "y" || answer == "yes", nil
-}
-
-// readLine reads one line, or ends with ctx; the read itself then ends with the process.
-func readLine(ctx context.Context, in io.Reader) (string, error) {
-	type result struct {
-		line string
-		err  error
-	}
-	done := make(chan result, 1)
-	go func() {
-		line, err := bufio.NewReader(io.LimitReader(in, 1<<20)).ReadString('\n')
-		done <- result{line, err}
-	}()
-	select {
-	case <-ctx.Done():
-		return "", context.Cause(ctx)
-	case r := <-done:
-		return r.line, r.err
-	}
 }
 
 // fetchOptions are how sources are fetched for this terminal.

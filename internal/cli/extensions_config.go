@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/pollux-companion/pollux/internal/extension/consent"
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/store"
 )
@@ -127,7 +128,7 @@ func (a *app) settingValue(ctx context.Context, s manifest.Setting, arg string) 
 	}
 	in := a.terminalIn()
 	if in == nil {
-		line, err := readLine(ctx, a.stdin)
+		line, err := consent.ReadLine(ctx, a.stdin)
 		if line = strings.TrimRight(line, "\r\n"); line == "" && err != nil {
 			return "", fmt.Errorf("no value on standard input: %w", err)
 		}
@@ -135,7 +136,7 @@ func (a *app) settingValue(ctx context.Context, s manifest.Setting, arg string) 
 	}
 	fmt.Fprintf(a.stderr, "%s: ", manifest.Printable(s.Name))
 	if !s.Sensitive {
-		line, err := readLine(ctx, in)
+		line, err := consent.ReadLine(ctx, in)
 		return strings.TrimRight(line, "\r\n"), err
 	}
 	return readSecret(ctx, in, a.stderr)

@@ -4,9 +4,14 @@ package control
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"os"
+	"syscall"
 )
+
+// errRefused is what a socket gives that nobody listens on.
+const errRefused = syscall.ECONNREFUSED
 
 // listenAt opens a unix socket at path, for this user alone.
 func listenAt(path string) (net.Listener, error) {
@@ -26,4 +31,29 @@ func listenAt(path string) (net.Listener, error) {
 func dial(ctx context.Context, path string) (net.Conn, error) {
 	var d net.Dialer
 	return d.DialContext(ctx, "unix", path)
+}
+
+// checkPeer refuses processes of other users; root may do anything anyway.
+// pid is the process at the other end, 0 when the system does not say.
+func checkPeer(c net.Conn) (pid int, err error) {
+	conn, ok := c.(*net.UnixConn)
+	if !ok {
+		return 0, fmt.Errorf("not a unix socket: %T", c)
+	}
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var uid uint32
+	var unknown error
+	if err := raw.Control(func(fd uintptr) { pid, uid, unknown = credentialsOf(int(fd)) }); err != nil {
+		return 0, err
+	}
+	if unknown != nil {
+		return 0, unknown
+	}
+	if int(uid) != os.Geteuid() && uid != 0 {
+		return 0, fmt.Errorf("process %d of user %d", pid, uid)
+	}
+	return pid, nil
 }

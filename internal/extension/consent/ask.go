@@ -37,7 +37,7 @@ func (t *Terminal) Ask(ctx context.Context, q Question) (Answer, error) {
 		}
 	}
 	fmt.Fprintf(t.Out, "%s; Enter: not now: ", strings.Join(keys, "  "))
-	line, err := readLine(ctx, t.In)
+	line, err := ReadLine(ctx, t.In)
 	if err != nil && !errors.Is(err, io.EOF) {
 		fmt.Fprintln(t.Out)
 		return "", err
@@ -45,15 +45,16 @@ func (t *Terminal) Ask(ctx context.Context, q Question) (Answer, error) {
 	return q.AnswerOf(line), nil
 }
 
-// readLine reads one line, or ends with ctx; the read itself then ends with the process.
-func readLine(ctx context.Context, in io.Reader) (string, error) {
+// ReadLine reads what a person types, one line of at most 1 MiB with its end,
+// or ends with ctx and its cause; the read itself then ends with the process.
+func ReadLine(ctx context.Context, in io.Reader) (string, error) {
 	type result struct {
 		line string
 		err  error
 	}
 	done := make(chan result, 1)
 	go func() {
-		line, err := bufio.NewReader(io.LimitReader(in, 1<<16)).ReadString('\n')
+		line, err := bufio.NewReader(io.LimitReader(in, 1<<20)).ReadString('\n')
 		done <- result{line, err}
 	}()
 	select {
