@@ -15,6 +15,7 @@ import (
 	"github.com/pollux-companion/pollux/e2e/cli"
 	"github.com/pollux-companion/pollux/e2e/model"
 	"github.com/pollux-companion/pollux/e2e/terminal"
+	"github.com/pollux-companion/pollux/internal/pace"
 	"github.com/pollux-companion/pollux/internal/peers"
 )
 
@@ -80,7 +81,7 @@ func TestRestart(t *testing.T) {
 
 	d.Expect("WebSocket")
 	d.Expect("net::ERR_")
-	if took := c.end(syscall.SIGTERM); took > 1500*time.Millisecond {
+	if took := c.end(syscall.SIGTERM); took > pace.Slack*time.Second {
 		t.Errorf("stopping took %s, a second is allowed", took)
 	}
 	if _, err := os.Stat(c.DiscoveryFile); !os.IsNotExist(err) {

@@ -73,7 +73,7 @@ func NewHome(t testing.TB) Home {
 // removeAll tries for a while: a CLI that was just killed may still be writing.
 func removeAll(dir string) error {
 	var err error
-	for range 40 {
+	for range 400 {
 		if err = os.RemoveAll(dir); err == nil {
 			return nil
 		}
@@ -198,22 +198,45 @@ func (s *Session) Idle() {
 // CLI swallows it, or takes it for a pasted line end.
 func (s *Session) enter(line string, done func() bool) {
 	s.t.Helper()
-	s.Type(line)
-	s.Until("the typed "+line, waitTimeout, func(screen string) bool { return strings.Contains(screen, line) })
-	pressed, asked := time.Time{}, len(s.Model.Requests())
+	s.write(line)
+	pressed, written, asked := time.Time{}, time.Now(), len(s.Model.Requests())
 	s.Until("an answer to "+line, waitTimeout, func(screen string) bool {
 		if done() {
 			return true
 		}
 		if strings.HasPrefix(line, "/") && s.sent(line, &asked) { // it had not started yet, and took the command for a prompt
 			s.Idle()
-			s.Type(line)
+			s.write(line)
 			pressed = time.Time{}
+			return false
+		}
+		if pressed.IsZero() && strings.Contains(screen, empty) && time.Since(written) > waitTimeout/6 { // it was not listening yet
+			s.write(line)
+			written = time.Now()
 			return false
 		}
 		if time.Since(pressed) > 1500*time.Millisecond && typed(screen, line) {
 			s.Keys("Enter")
 			pressed = time.Now()
+		}
+		return false
+	})
+}
+
+// write types a line into the input box. What is typed while the CLI is not
+// listening yet may be lost, in whole or in part: then it is typed anew.
+func (s *Session) write(line string) {
+	s.t.Helper()
+	s.Type(line)
+	at := time.Now()
+	s.Until("the typed "+line, waitTimeout, func(screen string) bool {
+		if strings.Contains(screen, line) {
+			return true
+		}
+		if time.Since(at) > waitTimeout/6 {
+			s.Keys("C-u") // empties the line
+			s.Type(line)
+			at = time.Now()
 		}
 		return false
 	})

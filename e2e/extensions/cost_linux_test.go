@@ -68,7 +68,7 @@ func TestTokens(t *testing.T) {
 	first := func(name string) int {
 		n := len(m.Requests())
 		h.ask(m, name)
-		return prompt.Tokens(everything(t, m.Wait(t, n, 10*time.Second, nil)))
+		return prompt.Tokens(everything(t, m.Wait(t, n, patience, nil)))
 	}
 	base := first("none")
 	have := 0

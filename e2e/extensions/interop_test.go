@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/pollux-companion/pollux/e2e/cli"
 	"github.com/pollux-companion/pollux/e2e/model"
@@ -91,7 +90,7 @@ func (h *house) session() string {
 	if code != 0 {
 		h.t.Fatalf("a session: exit code %d\n%s", code, all)
 	}
-	r := m.Wait(h.t, 0, 10*time.Second, nil)
+	r := m.Wait(h.t, 0, patience, nil)
 	text, err := json.Marshal(r.Body)
 	must(h.t, err)
 	return string(text)

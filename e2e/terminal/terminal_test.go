@@ -19,7 +19,7 @@ func TestTerminal(t *testing.T) {
 		}
 		tm.Type("wörd -x")
 		tm.Keys("Enter")
-		if code := tm.Exit(10 * time.Second); code != 7 {
+		if code := tm.Exit(time.Minute); code != 7 {
 			t.Errorf("exit code %d, want 7", code)
 		}
 		if all := tm.All(); !strings.Contains(all, "got wörd -x") {
