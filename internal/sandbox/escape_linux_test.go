@@ -200,7 +200,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(os.WriteFile(filepath.Join(dir, "sandbox.test"), binary, 0o755), os.Chmod(dir, 0o755),
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "sandbox.test"), binary, 0o755), os.Chmod(filepath.Join(dir, "sandbox.test"), 0o755), os.Chmod(dir, 0o755),
 		os.Mkdir(filepath.Join(dir, "home"), 0o700), os.Chown(filepath.Join(dir, "home"), uid, uid)); err != nil {
 		t.Fatal(err)
 	}

@@ -311,8 +311,8 @@ func TestParallel(t *testing.T) {
 	for i := range 40 {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
-			r := runIn(t, s, Policy{}, Command{Args: []string{"sh", "-c", "echo $0 >/tmp/x; ls /tmp; cat /tmp/x; ls -d /proc/[0-9]* | wc -l", fmt.Sprint(i)}})
-			if want := fmt.Sprintf("x\n%d\n", i); !strings.HasPrefix(string(r.Stdout), want) || r.Code != 0 {
+			r := runIn(t, s, Policy{}, Command{Args: []string{"sh", "-c", "echo $0 >/tmp/x$0; echo /tmp/x*; cat /tmp/x$0; ls -d /proc/[0-9]* | wc -l", fmt.Sprint(i)}})
+			if want := fmt.Sprintf("/tmp/x%d\n%d\n", i, i); !strings.HasPrefix(string(r.Stdout), want) || r.Code != 0 {
 				t.Errorf("%d %q %s", r.Code, r.Stdout, r.Stderr)
 			}
 		})

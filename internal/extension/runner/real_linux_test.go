@@ -102,6 +102,18 @@ func TestLevels(t *testing.T) {
 	}
 }
 
+// readable lets everybody read a tree and run what can be run in it, whatever the umask was.
+func readable(dir string) error {
+	return filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		info, err2 := d.Info()
+		if err = errors.Join(err, err2); err != nil || d.Type()&os.ModeSymlink != 0 {
+			return err
+		}
+		own := info.Mode().Perm() & 0o500
+		return os.Chmod(path, info.Mode().Perm()|own>>3|own>>6)
+	})
+}
+
 // outsideFile is a file that lies in no home folder and no temporary one,
 // which everybody may read and that holds the word "content".
 func outsideFile(t *testing.T) string {
@@ -298,7 +310,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 	for _, part := range []string{"examples/code-analyzer", "web/src"} {
 		err = errors.Join(err, os.CopyFS(filepath.Join(dir, "repository", part), os.DirFS(filepath.Join(repository(t), part))))
 	}
-	if err := errors.Join(err, os.WriteFile(filepath.Join(dir, "runner.test"), binary, 0o755), os.Mkdir(home, 0o700), os.Chown(home, uid, uid)); err != nil {
+	if err := errors.Join(err, os.WriteFile(filepath.Join(dir, "runner.test"), binary, 0o755), readable(dir), os.Mkdir(home, 0o700), os.Chown(home, uid, uid)); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(filepath.Join(dir, "runner.test"), "-test.run=^(TestLevels|TestLint|TestHosts|TestParallel|TestSwap|TestSwapWhileReading|TestNothingSurvives|TestLimits|TestPycache|TestLarge)$", "-test.timeout=200s")

@@ -16,7 +16,7 @@ var both = []string{Enabled, HasSeenNudge} //nolint:gochecknoglobals // what set
 func settings(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "settings.json")
-	if err := os.WriteFile(path, []byte(text), 0o640); err != nil {
+	if err := errors.Join(os.WriteFile(path, []byte(text), 0o600), os.Chmod(path, 0o640)); err != nil { // whatever the umask
 		t.Fatal(err)
 	}
 	return path
