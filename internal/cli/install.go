@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pollux-companion/pollux/internal/extension/store"
 	"github.com/pollux-companion/pollux/internal/ide"
 	"github.com/pollux-companion/pollux/internal/proc"
 )
@@ -33,7 +34,9 @@ of your own files: neovim, vim and emacs. VS Code and its forks install their
 companion themselves. For other editors it prints what to add to their settings.
 
 A file that is in the way, or that you changed since, is named and left alone.
-Without an editor it shows which ones are on this machine.`,
+Without an editor it shows which ones are on this machine, the version of each,
+and which pollux equipped it: --json calls the editor's own "version", and the
+plugin's "installed".`,
 		Example: `  pollux install                    what there is
   pollux install neovim emacs       these two
   pollux install --all --dry-run    what would be written for every editor that is here`,
@@ -41,7 +44,7 @@ Without an editor it shows which ones are on this machine.`,
 		ValidArgsFunction: completeEditors,
 	}
 	cmd.Flags().BoolVar(&f.all, "all", false, "every editor that pollux has a plugin for and that is on this machine")
-	cmd.Flags().BoolVar(&f.list, "list", false, "show the editors, and which of them are equipped")
+	cmd.Flags().BoolVar(&f.list, "list", false, "show the editors, their versions, and which of them are equipped")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "only show what would be done")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print JSON")
 	return cmd
@@ -53,7 +56,7 @@ func (a *app) uninstallCommand() *cobra.Command {
 		Use:   "uninstall EDITOR…",
 		Short: "Remove what install wrote",
 		Long: `Removes exactly the files that install wrote. A file that you changed since is
-kept and named.`,
+kept and named, each time.`,
 		Example:           `  pollux uninstall neovim`,
 		Args:              cobra.MinimumNArgs(1),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.unequip(cmd.Context(), &f, args) },
@@ -78,36 +81,63 @@ func (a *app) installer(dryRun bool) (*ide.Installer, error) {
 	return i, err
 }
 
-func (a *app) equip(ctx context.Context, f *equipFlags, args []string) error {
-	i, err := a.installer(f.dryRun || f.list)
+// editors turns what the user typed into names; a word that is none keeps everything from being done.
+func editors(words []string) ([]string, error) {
+	known := slices.Concat(ide.Editors(), ide.Forks(), ide.Snippets())
+	var names []string
+	for _, word := range words {
+		name := strings.ToLower(word)
+		if !slices.Contains(known, name) {
+			name = ide.Alias(word)
+		}
+		if name == "" {
+			hint := ""
+			if near := store.Nearest(word, known); len(near) > 0 {
+				hint = " (did you mean " + strings.Join(near, " or ") + "?)"
+			}
+			return nil, usageError{fmt.Errorf("%q is no editor that pollux knows%s; it knows %s; of VS Code's family %s; and what to add by hand to %s",
+				word, hint, strings.Join(ide.Editors(), ", "), strings.Join(ide.Forks(), ", "), strings.Join(ide.Snippets(), ", "))}
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+func (a *app) equip(ctx context.Context, f *equipFlags, words []string) error {
+	args, err := editors(words)
+	if err != nil {
+		return err
+	}
+	i, err := a.installer(f.dryRun || f.list || len(args) == 0 && !f.all)
 	if err != nil {
 		return err
 	}
 	if self, err := os.Executable(); f.dryRun && err == nil && temporary(self) {
 		fmt.Fprintf(a.stderr, "pollux: this is a temporary build; what is installed would start a copy of it, %s\n", i.Command)
 	}
-	states, err := i.States(exec.LookPath)
+	states, err := i.States(ctx, exec.LookPath)
 	if err != nil {
 		return err
 	}
-	if f.all {
-		for _, s := range states {
-			if s.Program != "" && !slices.Contains(args, s.Editor) {
-				args = append(args, s.Editor)
-			}
+	if f.list || len(args) == 0 && !f.all {
+		return a.printStates(append(states, i.Machine.ForkStates(ctx, exec.LookPath)...), f.asJSON)
+	}
+	for _, s := range states {
+		if f.all && s.Program != "" && !slices.Contains(args, s.Editor) {
+			args = append(args, s.Editor)
+		}
+		if s.Problem != "" && slices.Contains(args, s.Editor) {
+			fmt.Fprintf(a.stderr, "pollux: %s is %s %s, but %s\n", s.Program, s.Editor, s.Version, s.Problem)
 		}
 	}
-	if f.list || len(args) == 0 {
-		return a.printStates(states, f.asJSON)
+	if len(args) == 0 {
+		return noError{fmt.Errorf("none of %s is in PATH; name the one to equip all the same", strings.Join(ide.Editors(), ", "))}
 	}
 	return a.each(args, f, func(editor string) (ide.Report, error) {
-		if _, text, ok := ide.Snippet(editor, i.Command); ok {
-			where, _, _ := ide.Snippet(editor, i.Command)
-			fmt.Fprintf(a.stderr, "pollux does not write into the settings of %s. Add this to %s:\n\n", editor, where)
-			if !f.asJSON {
-				fmt.Fprint(a.stdout, text)
-			}
-			return ide.Report{Editor: editor, Changes: []ide.Change{}}, nil
+		if where, text, ok := ide.Snippet(editor, i.Command); ok {
+			return ide.Report{Editor: editor, Place: where, Changes: []ide.Change{}, Snippet: text}, nil
 		}
 		if command, ok, err := i.Machine.Fork(editor, exec.LookPath); ok {
 			return a.fork(ctx, editor, command, f, false, err)
@@ -116,17 +146,28 @@ func (a *app) equip(ctx context.Context, f *equipFlags, args []string) error {
 	})
 }
 
-func (a *app) unequip(ctx context.Context, f *equipFlags, args []string) error {
+func (a *app) unequip(ctx context.Context, f *equipFlags, words []string) error {
+	args, err := editors(words)
+	if err != nil {
+		return err
+	}
 	i, err := a.installer(true) // nothing is to be started
 	if err != nil {
 		return err
 	}
 	i.DryRun = f.dryRun
 	return a.each(args, f, func(editor string) (ide.Report, error) {
+		if where, _, ok := ide.Snippet(editor, i.Command); ok {
+			return ide.Report{Editor: editor}, noError{fmt.Errorf("pollux wrote nothing for %s; take out what you added to %s", editor, where)}
+		}
 		if command, ok, err := i.Machine.Fork(editor, exec.LookPath); ok {
 			return a.fork(ctx, editor, command, f, true, err)
 		}
-		return i.Uninstall(editor)
+		r, err := i.Uninstall(editor)
+		if left := r.Left(); err == nil && len(left) > 0 && len(left) == len(r.Changes) {
+			err = noError{fmt.Errorf("%s: nothing was removed: you changed what is left of the plugin since pollux wrote it, so it is kept; remove it yourself if you do not need it:\n  rm '%s'", editor, strings.Join(left, "' '"))}
+		}
+		return r, err
 	})
 }
 
@@ -149,17 +190,15 @@ func (a *app) each(editors []string, f *equipFlags, do func(string) (ide.Report,
 	for _, editor := range editors {
 		r, err := do(editor)
 		switch {
-		case errors.Is(err, ide.ErrUnknown):
-			errs = append(errs, usageError{err})
 		case errors.Is(err, ide.ErrNotInstalled):
 			errs = append(errs, noError{err})
 		case err != nil:
 			errs = append(errs, err)
-		default:
+		case !f.asJSON:
+			a.printEquipped(r, f.dryRun)
+		}
+		if err == nil || len(r.Changes) > 0 {
 			reports = append(reports, r)
-			if !f.asJSON {
-				a.printEquipped(r, f.dryRun)
-			}
 		}
 	}
 	if f.asJSON {
@@ -169,10 +208,15 @@ func (a *app) each(editors []string, f *equipFlags, do func(string) (ide.Report,
 }
 
 func (a *app) printEquipped(r ide.Report, dry bool) {
+	if r.Snippet != "" {
+		fmt.Fprintf(a.stderr, "pollux does not write into the settings of %s. Add this to %s:\n\n", r.Editor, r.Place)
+		fmt.Fprint(a.stdout, r.Snippet)
+		return
+	}
 	counts := map[string]int{}
 	for _, c := range r.Changes {
 		counts[c.Action]++
-		if dry || c.Action == "leave" {
+		if dry {
 			fmt.Fprintf(a.stdout, "  %-6s %s\n", c.Action, c.Path)
 		}
 	}
@@ -180,8 +224,24 @@ func (a *app) printEquipped(r ide.Report, dry bool) {
 	if dry {
 		would = "would be "
 	}
-	fmt.Fprintf(a.stdout, "%s: %d %swritten, %d %sremoved, %d as they were, %d left because they were changed (%s)\n",
-		r.Editor, counts["write"], would, counts["remove"], would, counts["keep"], counts["leave"], r.Place)
+	var says []string
+	for _, of := range []struct{ action, says string }{
+		{"write", would + "written"}, {"remove", would + "removed"}, {"keep", "as they were"}, {"leave", would + "kept, as you changed them"},
+	} {
+		if n := counts[of.action]; n > 0 {
+			says = append(says, fmt.Sprintf("%d %s", n, of.says))
+		}
+	}
+	if len(says) == 0 {
+		says = []string{"nothing was left of it"}
+	}
+	if slices.Contains(ide.Forks(), r.Editor) {
+		says[0] = ide.Extension + strings.Replace(strings.TrimPrefix(says[0], "1"), "written", "installed", 1)
+	}
+	fmt.Fprintf(a.stdout, "%s: %s (%s)\n", r.Editor, strings.Join(says, ", "), r.Place)
+	for _, path := range r.Left() {
+		fmt.Fprintf(a.stdout, "  kept: %s was changed since pollux wrote it; remove it yourself if you do not need it\n", path)
+	}
 }
 
 func (a *app) printStates(states []ide.State, asJSON bool) error {
@@ -190,16 +250,11 @@ func (a *app) printStates(states []ide.State, asJSON bool) error {
 	}
 	w := tabwriter.NewWriter(a.stdout, 0, 4, 2, ' ', 0)
 	for _, s := range states {
-		state := "not equipped: pollux install " + s.Editor
-		switch {
-		case s.Installed != "" && len(s.Changed) > 0:
-			state = fmt.Sprintf("equipped by %s, %d files changed since", s.Installed, len(s.Changed))
-		case s.Installed != "":
-			state = "equipped by " + s.Installed
-		case s.Program == "":
-			state = "not on this machine"
+		version := s.Version
+		if version == "" && s.Program != "" {
+			version = "?"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", s.Editor, state, s.Program)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", s.Editor, version, stateOf(s), s.Program)
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -208,16 +263,44 @@ func (a *app) printStates(states []ide.State, asJSON bool) error {
 	return nil
 }
 
+// stateOf says in words whether an editor is equipped.
+func stateOf(s ide.State) string {
+	var says string
+	switch {
+	case s.Installed != "" && slices.Contains(ide.Forks(), s.Editor):
+		return "equipped with its own companion " + s.Installed
+	case s.Installed != "":
+		says = "equipped by pollux " + s.Installed
+	case s.Program == "":
+		says = "not on this machine"
+	default:
+		says = "not equipped: pollux install " + s.Editor
+	}
+	if n := len(s.Changed); n > 0 {
+		says += fmt.Sprintf(", %d of its files changed since", n)
+	}
+	if n := len(s.Kept); n > 0 {
+		says += fmt.Sprintf(", %d that you changed kept", n)
+	}
+	if s.Problem != "" {
+		says += "; " + s.Problem
+	}
+	return says
+}
+
 func (a *app) detectCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "detect",
 		Short: "Say which IDE this terminal belongs to, and why",
 		Long: `Says which IDE this terminal belongs to, from its variables and the processes
-above it. A companion's discovery file outranks that for Gemini CLI.`,
-		Example: `  pollux detect --json`,
-		Args:    cobra.NoArgs,
-		RunE:    func(*cobra.Command, []string) error { return a.detect(asJSON) },
+above it. A companion's discovery file outranks that for Gemini CLI.
+
+Exit code 1: nothing tells. --json then prints an empty "name", and why.`,
+		Example: `  pollux detect
+  pollux detect --json    {"name":"neovim","displayName":"Neovim","why":"the variable NVIM"}`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return a.detect(asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
@@ -226,10 +309,16 @@ above it. A companion's discovery file outranks that for Gemini CLI.`,
 func (a *app) detect(asJSON bool) error {
 	f, ok := ide.Detect(os.Getenv, above())
 	if !ok {
-		return noError{errors.New("nothing tells which IDE this terminal belongs to; a CLI started here still finds a companion by its folder")}
+		f.Why = "nothing tells which IDE this terminal belongs to; a CLI started here still finds a companion by its folder"
 	}
-	if asJSON {
-		return json.NewEncoder(a.stdout).Encode(f)
+	switch {
+	case asJSON:
+		if err := json.NewEncoder(a.stdout).Encode(f); err != nil || ok {
+			return err
+		}
+		return exitError(exitNo)
+	case !ok:
+		return noError{errors.New(f.Why)}
 	}
 	_, err := fmt.Fprintf(a.stdout, "%s (%s): %s\n", f.DisplayName, f.Name, f.Why)
 	return err

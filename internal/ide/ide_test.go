@@ -129,7 +129,7 @@ func TestInstallTwiceAndUninstall(t *testing.T) {
 		if _, err := i.Install(editor); err != nil {
 			t.Fatal(err)
 		}
-		states, err := i.States(func(string) (string, error) { return "", fs.ErrNotExist })
+		states, err := i.States(t.Context(), func(string) (string, error) { return "", fs.ErrNotExist })
 		if err != nil {
 			t.Fatal(err)
 		}

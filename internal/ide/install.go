@@ -3,6 +3,7 @@ package ide
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -13,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
@@ -28,25 +30,43 @@ type Change struct {
 // A Report says what was done, or would be.
 type Report struct {
 	Editor  string   `json:"editor"`
-	Place   string   `json:"place"`
+	Place   string   `json:"place"` // a folder, a program, or, with Snippet, settings in words
 	Changes []Change `json:"changes"`
+	Snippet string   `json:"snippet,omitempty"` // what the user has to add to Place
+}
+
+// Left are the files that stay because the user changed them.
+func (r Report) Left() (paths []string) {
+	for _, c := range r.Changes {
+		if c.Action == "leave" {
+			paths = append(paths, c.Path)
+		}
+	}
+	return paths
 }
 
 // A State is what is known of one editor.
 type State struct {
 	Editor    string   `json:"editor"`
 	Program   string   `json:"program,omitempty"`   // of the editor, absolute; "" when it is not on this machine
-	Installed string   `json:"installed,omitempty"` // the version of pollux that wrote the plugin; "" for none
+	Version   string   `json:"version,omitempty"`   // of the editor, by its own word; "" when it does not say
+	Problem   string   `json:"problem,omitempty"`   // why the plugin cannot run in it; "" when nothing is known
+	Installed string   `json:"installed,omitempty"` // the version of pollux that wrote the plugin, or of a fork's companion; "" for none
 	Changed   []string `json:"changed,omitempty"`   // files of the plugin that are not what was written
+	Kept      []string `json:"kept,omitempty"`      // what Uninstall left, as the user had changed it
 }
 
-// record is what an installation wrote.
+// record is what an installation wrote; without Files, what Uninstall left.
 type record struct {
 	Version string            `json:"version"` // pollux's own
 	Place   string            `json:"place"`
-	Files   map[string]string `json:"files"` // SHA-256 by path
-	Dirs    []string          `json:"dirs"`  // that did not exist before, outermost first
+	Files   map[string]string `json:"files"`          // SHA-256 by path
+	Kept    map[string]string `json:"kept,omitempty"` // the same of files that the user changed and no version needs
+	Dirs    []string          `json:"dirs"`           // that did not exist before, outermost first
 }
+
+// ours is the hash of what was written at path, "" when nothing was.
+func (r record) ours(path string) string { return cmp.Or(r.Files[path], r.Kept[path]) }
 
 // An Installer writes plugins and remembers what it wrote.
 type Installer struct {
@@ -112,39 +132,72 @@ func (i *Installer) Install(editor string) (Report, error) {
 	}
 	old := records[editor]
 	report := Report{Editor: editor, Place: place}
+	now := record{Version: i.Version, Place: place, Files: map[string]string{}, Kept: map[string]string{}, Dirs: old.Dirs}
 	for _, name := range sortedKeys(files) {
 		path := filepath.Join(place, filepath.FromSlash(name))
-		action, err := i.plan(path, files[name], old.Files[path])
+		action, err := i.plan(path, files[name], old.ours(path))
 		if err != nil {
 			return Report{Editor: editor, Place: place}, err
 		}
+		now.Files[path] = hash(files[name])
 		report.Changes = append(report.Changes, Change{action, path})
 	}
-	if i.DryRun {
-		return report, nil
+	older := maps.Clone(old.Kept)
+	if older == nil {
+		older = map[string]string{}
 	}
-	now := record{Version: i.Version, Place: place, Files: map[string]string{}, Dirs: old.Dirs}
+	maps.Copy(older, old.Files)
+	maps.DeleteFunc(older, func(path, _ string) bool { return now.Files[path] != "" })
+	removals, kept, err := removeOurs(older, true)
+	if err != nil || i.DryRun {
+		report.Changes = append(report.Changes, removals...)
+		return report, err
+	}
+	now.Kept = kept
+	records[editor] = now
+	if err := i.put(place, files, records, editor); err != nil {
+		return Report{Editor: editor, Place: place}, err
+	}
+	removals, _, err = removeOurs(older, false)
+	report.Changes = append(report.Changes, removals...)
+	return report, err
+}
+
+// put writes the files and then the records, all or nothing.
+func (i *Installer) put(place string, files map[string][]byte, records map[string]record, editor string) (err error) {
+	var undo []func()
+	defer func() {
+		if err != nil {
+			for _, f := range slices.Backward(undo) {
+				f()
+			}
+			err = fmt.Errorf("the plugin cannot be written: %w; nothing was changed: make that folder yours and writable, then install again", err)
+		}
+	}()
+	now := records[editor]
 	for _, name := range sortedKeys(files) {
 		path := filepath.Join(place, filepath.FromSlash(name))
 		made, err := makeDirs(filepath.Dir(path))
 		now.Dirs = append(now.Dirs, made...)
-		if err == nil {
-			now.Files[path] = hash(files[name])
-			err = put(path, files[name])
-		}
+		undo = append(undo, func() { removeDirs(made) })
 		if err != nil {
-			maps.Copy(now.Files, old.Files)
-			records[editor] = now // so that uninstall knows what there is
-			return report, errors.Join(fmt.Errorf("the plugin cannot be written: %w; make that folder yours and writable, then install again", err), i.save(records))
+			return err
 		}
-	}
-	for _, path := range sortedKeys(old.Files) { // of an older version
-		if _, still := now.Files[path]; !still {
-			report.Changes = append(report.Changes, removeOurs(path, old.Files[path], false))
+		before, err := os.ReadFile(path)
+		switch {
+		case err == nil && bytes.Equal(before, files[name]):
+			continue
+		case err == nil:
+			undo = append(undo, func() { _ = safefile.Write(path, before, nil) })
+		default:
+			undo = append(undo, func() { _ = os.Remove(path) })
+		}
+		if err := safefile.Write(path, files[name], &safefile.Options{Mode: 0o644}); err != nil {
+			return err
 		}
 	}
 	records[editor] = now
-	return report, i.save(records)
+	return i.save(records)
 }
 
 // plan says what becomes of one file, or why nothing may.
@@ -173,13 +226,6 @@ func (i *Installer) plan(path string, content []byte, recorded string) (string, 
 	return "", fmt.Errorf("%s exists and was not written by pollux; move it away, then install again", path)
 }
 
-func put(path string, content []byte) error {
-	if there, err := os.ReadFile(path); err == nil && bytes.Equal(there, content) {
-		return nil
-	}
-	return safefile.Write(path, content, &safefile.Options{Mode: 0o644})
-}
-
 // makeDirs makes dir and returns which folders did not exist, outermost first.
 func makeDirs(dir string) (made []string, err error) {
 	for d := dir; ; d = filepath.Dir(d) {
@@ -191,23 +237,50 @@ func makeDirs(dir string) (made []string, err error) {
 	return made, os.MkdirAll(dir, 0o755) //nolint:gosec // an editor's own folders, as the editor makes them
 }
 
-// removeOurs removes a file that is what was written; one that the user changed stays.
-func removeOurs(path, recorded string, dry bool) Change {
-	there, err := os.ReadFile(path)
-	if info, lerr := os.Lstat(path); err != nil || lerr != nil || !info.Mode().IsRegular() || hash(there) != recorded {
-		return Change{"leave", path}
+// removeDirs removes the folders that are empty.
+func removeDirs(dirs []string) {
+	for _, dir := range slices.Backward(slices.Sorted(slices.Values(dirs))) {
+		_ = os.Remove(dir) // not when something is in it
 	}
-	if !dry && os.Remove(path) != nil {
-		return Change{"leave", path}
+}
+
+// removeOurs removes the files that are what was written; those that the user
+// changed stay, and are returned in kept. What is gone is not mentioned.
+func removeOurs(files map[string]string, dry bool) (changes []Change, kept map[string]string, err error) {
+	kept = map[string]string{}
+	for _, path := range sortedKeys(files) {
+		info, err := os.Lstat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		there := []byte(nil)
+		if err == nil && info.Mode().IsRegular() {
+			there, err = os.ReadFile(path)
+		}
+		if err != nil {
+			return changes, kept, err
+		}
+		if !info.Mode().IsRegular() || hash(there) != files[path] {
+			kept[path] = files[path]
+			changes = append(changes, Change{"leave", path})
+			continue
+		}
+		if !dry {
+			if err := os.Remove(path); err != nil {
+				return changes, kept, err
+			}
+		}
+		changes = append(changes, Change{"remove", path})
 	}
-	return Change{"remove", path}
+	return changes, kept, nil
 }
 
 // ErrNotInstalled: there is nothing to remove.
 var ErrNotInstalled = errors.New("it was not installed by pollux")
 
 // Uninstall removes exactly what Install wrote, except files that the user
-// changed, which the report names with "leave".
+// changed, which the report names with "leave", this time and whenever it is
+// asked again as long as they are there.
 func (i *Installer) Uninstall(editor string) (Report, error) {
 	records, err := i.load()
 	if err != nil {
@@ -217,48 +290,64 @@ func (i *Installer) Uninstall(editor string) (Report, error) {
 	if !ok {
 		return Report{Editor: editor}, fmt.Errorf("%s: %w", editor, ErrNotInstalled)
 	}
+	files := maps.Clone(old.Files)
+	if files == nil {
+		files = map[string]string{}
+	}
+	maps.Copy(files, old.Kept)
 	report := Report{Editor: editor, Place: old.Place}
-	for _, path := range sortedKeys(old.Files) {
-		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-			continue
+	var kept map[string]string
+	report.Changes, kept, err = removeOurs(files, i.DryRun)
+	if err != nil {
+		return report, fmt.Errorf("%s cannot be removed: %w; make its folder yours and writable, then uninstall again", editor, err)
+	}
+	gone := len(old.Files) == 0 && len(report.Changes) == 0 // the user has removed the rest
+	if !i.DryRun {
+		removeDirs(old.Dirs)
+		delete(records, editor)
+		if len(kept) > 0 {
+			records[editor] = record{Version: old.Version, Place: old.Place, Kept: kept, Dirs: old.Dirs}
 		}
-		report.Changes = append(report.Changes, removeOurs(path, old.Files[path], i.DryRun))
+		err = i.save(records)
 	}
-	if i.DryRun {
-		return report, nil
+	if gone && err == nil {
+		err = fmt.Errorf("%s: %w", editor, ErrNotInstalled)
 	}
-	for _, dir := range slices.Backward(slices.Sorted(slices.Values(old.Dirs))) {
-		_ = os.Remove(dir) // not when something else is in it
-	}
-	delete(records, editor)
-	return report, i.save(records)
+	return report, err
 }
 
-// States says of every editor whether it is here and has the plugin; find
-// finds a program in PATH, as exec.LookPath does.
-func (i *Installer) States(find func(string) (string, error)) ([]State, error) {
+// States says of every editor whether it is here, which version it is, and
+// whether it has the plugin; find finds a program in PATH, as exec.LookPath
+// does. Editors are asked at the same time, each for a few seconds at most.
+func (i *Installer) States(ctx context.Context, find func(string) (string, error)) ([]State, error) {
 	records, err := i.load()
 	if err != nil {
 		return nil, err
 	}
-	var all []State
-	for _, editor := range Editors() {
-		s := State{Editor: editor}
+	all := make([]State, len(Editors()))
+	var wait sync.WaitGroup
+	for n, editor := range Editors() {
+		s := &all[n]
+		s.Editor = editor
 		for _, program := range Programs(editor) {
 			if path, err := find(program); err == nil {
 				s.Program = path
+				wait.Go(func() { s.Version, s.Problem = ask(ctx, editor, path) })
 				break
 			}
 		}
-		if r, ok := records[editor]; ok {
-			s.Installed = r.Version
-			for _, path := range sortedKeys(r.Files) {
-				if there, err := os.ReadFile(path); err != nil || hash(there) != r.Files[path] {
-					s.Changed = append(s.Changed, path)
-				}
+		r := records[editor]
+		s.Kept = sortedKeys(r.Kept)
+		if len(r.Files) == 0 {
+			continue
+		}
+		s.Installed = r.Version
+		for _, path := range sortedKeys(r.Files) {
+			if there, err := os.ReadFile(path); err != nil || hash(there) != r.Files[path] {
+				s.Changed = append(s.Changed, path)
 			}
 		}
-		all = append(all, s)
 	}
+	wait.Wait()
 	return all, nil
 }

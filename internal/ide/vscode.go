@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+	"time"
 )
 
 // Extension is the companion for VS Code and its forks, which they install themselves.
@@ -65,17 +66,35 @@ func (m Machine) forkPlaces(name string) []string {
 	return []string{m.join("/usr/share", name, "bin", name), m.join("/snap/bin", name), m.join("/var/lib/flatpak/exports/bin", name), m.join(m.Home, ".local", "bin", name)}
 }
 
+// installWithin bounds how long an editor may take to fetch an extension.
+const installWithin = 5 * time.Minute
+
 // RunFork has an editor install (or remove) Extension.
 func RunFork(ctx context.Context, command string, remove bool) error {
+	ctx, cancel := context.WithTimeout(ctx, installWithin)
+	defer cancel()
 	args := []string{"--install-extension", Extension, "--force"}
 	if remove {
 		args = []string{"--uninstall-extension", Extension}
 	}
-	out, err := exec.CommandContext(ctx, command, args...).CombinedOutput()
+	cmd := exec.CommandContext(ctx, command, args...)
+	cmd.WaitDelay = time.Second
+	ownGroup(cmd)
+	out, err := cmd.CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("%s %s: %w: %s", command, strings.Join(args, " "), err, strings.TrimSpace(string(out)))
+		return fmt.Errorf("%s %s: %w: %s", command, strings.Join(args, " "), errors.Join(err, ctx.Err()), lastWords(out))
 	}
 	return nil
+}
+
+// lastWords are the end of what a program has printed, without what a terminal would obey.
+func lastWords(out []byte) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\n' && r != '\t' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+			return -1
+		}
+		return r
+	}, strings.TrimSpace(strings.ToValidUTF8(string(out[max(0, len(out)-2000):]), "")))
 }
 
 // Snippet is what a user adds to the settings of an editor that pollux does

@@ -1,0 +1,135 @@
+package ide
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Bounds on what a program that calls itself an editor can do when it is
+// asked for its version.
+const (
+	versionWithin = 5 * time.Second
+	maxVersion    = 64 << 10 // bytes of output
+)
+
+// output runs a program without input, and returns the beginning of what it
+// prints, also when it fails or takes too long; then nothing of it is left running.
+func output(ctx context.Context, program string, args ...string) string {
+	ctx, cancel := context.WithTimeout(ctx, versionWithin)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, args...)
+	var out beginning
+	cmd.Stdout = &out
+	cmd.WaitDelay = 200 * time.Millisecond // for what it started and left behind
+	ownGroup(cmd)
+	_ = cmd.Run()
+	if cmd.Process != nil {
+		_ = cmd.Cancel()
+	}
+	return string(out)
+}
+
+// beginning keeps the first maxVersion bytes; its writer hears that there is no place for more.
+type beginning []byte
+
+var errFull = errors.New("enough")
+
+func (b *beginning) Write(p []byte) (int, error) {
+	n := min(len(p), maxVersion-len(*b))
+	*b = append(*b, p[:n]...)
+	if n < len(p) {
+		return n, errFull
+	}
+	return n, nil
+}
+
+// ask has an editor of Editors say its version, and why the plugin cannot run in it.
+func ask(ctx context.Context, editor, program string) (version, problem string) {
+	out := output(ctx, program, "--version")
+	version = versionIn(out)
+	if editor == "vim" && version != "" {
+		if patch := regexp.MustCompile(`Included patches: 1-(\d{1,6})`).FindStringSubmatch(out); patch != nil {
+			version += "." + patch[1]
+		}
+		if regexp.MustCompile(`(^|\s)-job(\s|$)`).MatchString(out) {
+			return version, "it is built without +job; install a fuller Vim"
+		}
+	}
+	if least := map[string]string{"neovim": "0.7", "vim": "8.0", "emacs": "27.1"}[editor]; version != "" && older(version, least) {
+		problem = "the plugin needs " + least + " or newer"
+	}
+	return version, problem
+}
+
+// versionIn is the first number with a point in what a program says of
+// itself: digits, letters, points and signs alone, at most 40 of them.
+func versionIn(out string) string {
+	v := regexp.MustCompile(`\d{1,6}(\.\d{1,9}){1,3}([-+~][0-9A-Za-z.+~-]{1,24})?`).FindString(out)
+	return v[:min(len(v), 40)]
+}
+
+// older compares two versions by their first two numbers.
+func older(version, than string) bool {
+	a, b := strings.SplitN(version, ".", 3), strings.SplitN(than, ".", 3)
+	for i := range 2 {
+		x, _ := strconv.Atoi(regexp.MustCompile(`^\d*`).FindString(a[i]))
+		y, _ := strconv.Atoi(b[i])
+		if x != y {
+			return x < y
+		}
+	}
+	return false
+}
+
+// ForkStates says the same as States of VS Code and of those of its forks that
+// are on this machine; Installed is the version of Extension in it.
+func (m Machine) ForkStates(ctx context.Context, find func(string) (string, error)) []State {
+	var all []State
+	for _, editor := range Forks() {
+		if command, _, err := m.Fork(editor, find); err == nil {
+			all = append(all, State{Editor: editor, Program: command})
+		}
+	}
+	var wait sync.WaitGroup
+	for n := range all {
+		s := &all[n]
+		wait.Go(func() { s.Version = versionIn(output(ctx, s.Program, "--version")) })
+		wait.Go(func() {
+			for line := range strings.Lines(output(ctx, s.Program, "--list-extensions", "--show-versions")) {
+				if name, version, ok := strings.Cut(strings.TrimSpace(line), "@"); ok && strings.EqualFold(name, Extension) {
+					s.Installed = versionIn(version)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	return all
+}
+
+// Alias is the name among Editors, Forks and Snippets of what people call an
+// editor as well, such as its command; "" where there is none.
+func Alias(word string) string {
+	word = strings.ToLower(word)
+	for _, editor := range Editors() {
+		for _, program := range Programs(editor) {
+			if word == program {
+				return editor
+			}
+		}
+	}
+	for editor, command := range forks() {
+		if word == command {
+			return editor
+		}
+	}
+	return map[string]string{
+		"hx": "helix", "kak": "kakoune", "kak-lsp": "kakoune", "subl": "sublime", "sublimetext": "sublime", "zeditor": "zed",
+		"idea": "jetbrains", "intellij": "jetbrains", "pycharm": "jetbrains", "webstorm": "jetbrains", "goland": "jetbrains", "clion": "jetbrains", "rider": "jetbrains",
+	}[word]
+}
