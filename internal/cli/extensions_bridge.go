@@ -152,6 +152,7 @@ func (a *app) homeStore() (*store.Store, error) {
 }
 
 // installBridge writes the bridge and says so; changed is false when it was there. headless nil leaves that as it is.
+// What cannot be done whole is not begun.
 func (a *app) installBridge(ctx context.Context, headless *bool, dryRun bool) (text string, changed bool, err error) {
 	s, err := a.store()
 	if err != nil {
@@ -161,11 +162,15 @@ func (a *app) installBridge(ctx context.Context, headless *bool, dryRun bool) (t
 	if err != nil {
 		a.note(err.Error())
 	}
-	if dryRun {
-		if before.Installed {
-			return "the bridge is there already, in " + before.Folder, false, nil
+	allow := headless != nil && *headless
+	if allow {
+		if err := bridge.CanHeadless(s); err != nil {
+			return "", false, err
 		}
-		return "the bridge to Gemini CLI would be written to " + before.Folder, true, nil
+	}
+	if dryRun {
+		text, changed = bridgePlan(before, headless)
+		return text, changed, nil
 	}
 	command, err := a.lasting(false)
 	if err != nil {
@@ -175,8 +180,18 @@ func (a *app) installBridge(ctx context.Context, headless *bool, dryRun bool) (t
 	if err != nil {
 		return "", false, err
 	}
+	rule := false
+	if headless != nil {
+		if rule, err = bridge.Headless(s, *headless); err != nil {
+			return "", false, err
+		}
+	}
 	b := &bridge.Bridge{Store: s, Command: command, Version: version()}
 	if changed, err = b.Install(ctx, set); err != nil {
+		if rule {
+			_, back := bridge.Headless(s, !*headless)
+			err = errors.Join(err, back)
+		}
 		return "", false, extensionError(err)
 	}
 	text = "the bridge to Gemini CLI is up to date, in " + before.Folder
@@ -186,16 +201,27 @@ func (a *app) installBridge(ctx context.Context, headless *bool, dryRun bool) (t
 	if n := len(set.Waiting()); n > 0 {
 		text += fmt.Sprintf(" (%s for your consent: pollux extensions consent)", waits(n))
 	}
-	if headless == nil {
-		return text, changed, nil
-	}
-	allowed, err := bridge.Headless(s, *headless)
-	if *headless && err == nil {
+	if allow {
 		text += "; sessions without a terminal may now call every tool that pollux offers without asking"
-	} else if allowed {
+	} else if rule {
 		text += "; sessions without a terminal have no tools any more"
 	}
-	return text, changed || allowed, err
+	return text, changed || rule, nil
+}
+
+// bridgePlan says what installBridge would do.
+func bridgePlan(before bridge.State, headless *bool) (text string, changed bool) {
+	text, changed = "the bridge is there already, in "+before.Folder, false
+	if !before.Installed {
+		text, changed = "the bridge to Gemini CLI would be written to "+before.Folder, true
+	}
+	switch {
+	case headless == nil || *headless == before.Headless:
+		return text, changed
+	case *headless:
+		return text + "; sessions without a terminal could then call every tool that pollux offers without asking, by " + before.Policy, true
+	}
+	return text + "; sessions without a terminal would have no tools any more", true
 }
 
 func plural(n int, word string) string {

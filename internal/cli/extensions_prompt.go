@@ -124,22 +124,33 @@ func (a *app) prompt(format string, budget int) error {
 }
 
 func (a *app) extensionsReadCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "read EXT DOC",
-		Short:   "Print a document of an extension",
-		Long:    `Prints a document that an extension brings for models, as it lies in its file.`,
-		Example: `  pollux extensions read code-analyzer linter-rules`,
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "read EXT DOC",
+		Short: "Print a document of an extension",
+		Long:  `Prints a document that an extension brings for models, as it lies in its file.`,
+		Example: `  pollux extensions read code-analyzer linter-rules
+  pollux extensions read code-analyzer linter-rules --json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
 				return usageError{fmt.Errorf("%s takes EXT and DOC, not %d words; see: %s --help", cmd.CommandPath(), len(args), cmd.CommandPath())}
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error { return a.readDoc(args[0], args[1]) },
+		RunE: func(_ *cobra.Command, args []string) error { return a.readDoc(args[0], args[1], asJSON) },
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object instead")
+	return cmd
 }
 
-func (a *app) readDoc(extension, doc string) error {
+// readReport is the JSON form of read.
+type readReport struct {
+	Extension string `json:"extension"`
+	Doc       string `json:"doc"`
+	Text      string `json:"text"` // the whole document; what is no UTF-8 in it is U+FFFD
+}
+
+func (a *app) readDoc(extension, doc string, asJSON bool) error {
 	s, err := a.store()
 	if err != nil {
 		return err
@@ -150,6 +161,9 @@ func (a *app) readDoc(extension, doc string) error {
 	}
 	if err != nil {
 		return extensionError(err)
+	}
+	if asJSON {
+		return a.writeJSON(readReport{extension, doc, string(data)})
 	}
 	if f, ok := a.stdout.(*os.File); ok && isTerminal(f) {
 		data = []byte(terminalText(string(data)))

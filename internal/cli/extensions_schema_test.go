@@ -15,7 +15,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/pollux-companion/pollux/internal/extension/audit"
+	"github.com/pollux-companion/pollux/internal/extension/bridge"
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/extension/prompt"
 	"github.com/pollux-companion/pollux/internal/extension/store"
 )
 
@@ -38,6 +40,8 @@ func outputs() map[string]reflect.Type {
 	return map[string]reflect.Type{
 		"run": reflect.TypeFor[runReport](), "explain": reflect.TypeFor[explainReport](), "consent": reflect.TypeFor[consents](), "audit": reflect.TypeFor[audit.Entry](),
 		"list": reflect.TypeFor[list](), "search": reflect.TypeFor[search](), "config": reflect.TypeFor[config](),
+		"prompt": reflect.TypeFor[prompt.JSON](), "read": reflect.TypeFor[readReport](), "call": reflect.TypeFor[callReport](), "respond": reflect.TypeFor[respondReport](),
+		"bridge-status": reflect.TypeFor[bridge.State](),
 		"describe": reflect.TypeFor[describeReport](), "validate": reflect.TypeFor[validateReport](),
 	}
 }
@@ -65,6 +69,12 @@ func outputSchema(command string) (*jsonschema.Schema, error) {
 		}
 	})
 	s.Title = "pollux extensions " + command + " --json"
+	switch command {
+	case "prompt":
+		s.Title = "pollux extensions prompt --format json"
+	case "bridge-status":
+		s.Title = "pollux extensions bridge status --json"
+	}
 	return s, nil
 }
 

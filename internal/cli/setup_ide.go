@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -39,7 +40,16 @@ func (a *app) loadSetup() (setupRecord, error) {
 	return r, nil
 }
 
+// saveSetup keeps what could be undone; when that is nothing, nothing stays.
 func (a *app) saveSetup(r setupRecord) error {
+	if len(r.Settings) == 0 {
+		err := os.Remove(a.setupFile())
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		_ = os.Remove(a.dirs.State) // only when it is empty
+		return err
+	}
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err == nil {
 		err = safefile.PrivateDir(a.dirs.State)

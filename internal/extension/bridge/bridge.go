@@ -205,25 +205,32 @@ func ourPolicy(path string) bool {
 	return err == nil && string(data) == policy
 }
 
+// CanHeadless says whether Headless may write its rule: not over a file that is the user's own.
+func CanHeadless(s *store.Store) error {
+	path := policyFile(s)
+	if _, err := os.Lstat(path); err == nil && !ourPolicy(path) {
+		return fmt.Errorf("%q is not as pollux wrote it; remove it and try again, or write the rule yourself", path)
+	}
+	return nil
+}
+
 // Headless allows or forbids the tools in sessions without a terminal; it says whether anything changed.
 func Headless(s *store.Store, on bool) (bool, error) {
 	path := policyFile(s)
 	_, err := os.Lstat(path)
-	there := err == nil
+	there, ours := err == nil, ourPolicy(path)
 	switch {
-	case there == on && (!there || ourPolicy(path)):
+	case on && ours || !on && (!there || !ours): // another file is the user's own
 		return false, nil
-	case there && !ourPolicy(path):
-		if !on {
-			return false, nil // the user's own
-		}
-		return false, fmt.Errorf("%q is not as pollux wrote it; remove it and try again, or write the rule yourself", path)
 	case !on:
 		if err := os.Remove(path); err != nil {
 			return false, err
 		}
 		_ = os.Remove(filepath.Dir(path)) // only when it is empty
 		return true, nil
+	}
+	if err := CanHeadless(s); err != nil {
+		return false, err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return false, err

@@ -158,8 +158,8 @@ func members(object json.RawMessage) (all []jsonMember, err error) {
 	return all, nil
 }
 
-// fromJSON converts a value to what the program gets. What means the same is
-// accepted in other clothes (a number in quotes), since models differ in that.
+// fromJSON converts a value to what the program gets. It is as strict as the schema that a model is given: a number is no
+// text, and a text is no number. What was wrong is said so that the next try is right.
 func fromJSON(value json.RawMessage, kind string) (string, error) {
 	value = bytes.TrimSpace(value)
 	switch value[0] {
@@ -168,7 +168,13 @@ func fromJSON(value json.RawMessage, kind string) (string, error) {
 		if err := json.Unmarshal(value, &text); err != nil {
 			return "", errors.New("not a JSON text")
 		}
-		return fromText(text, kind)
+		if kind == "string" {
+			return text, nil
+		}
+		if _, err := fromText(text, kind); err == nil {
+			return "", errors.New("a text; write it without quotes")
+		}
+		return "", errors.New("a text")
 	case 'n':
 		return "", errors.New("null")
 	case '{', '[':
@@ -178,6 +184,9 @@ func fromJSON(value json.RawMessage, kind string) (string, error) {
 			return out.String(), err
 		}
 		return "", errors.New(map[byte]string{'{': "an object", '[': "a list"}[value[0]])
+	}
+	if kind == "string" {
+		return "", fmt.Errorf("%s; write it in quotes", described(string(value)))
 	}
 	return fromText(string(value), kind) // a number, true or false
 }
