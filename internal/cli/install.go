@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -83,17 +84,14 @@ func (a *app) installer(dryRun bool) (*ide.Installer, error) {
 
 // editors turns what the user typed into names; a word that is none keeps everything from being done.
 func editors(words []string) ([]string, error) {
-	known := slices.Concat(ide.Editors(), ide.Forks(), ide.Snippets())
+	known := ide.Aliases()
 	var names []string
 	for _, word := range words {
-		name := strings.ToLower(word)
-		if !slices.Contains(known, name) {
-			name = ide.Alias(word)
-		}
+		name := known[strings.ToLower(word)]
 		if name == "" {
 			hint := ""
-			if near := store.Nearest(word, known); len(near) > 0 {
-				hint = " (did you mean " + strings.Join(near, " or ") + "?)"
+			if near := store.Nearest(word, slices.Sorted(maps.Keys(known))); len(near) > 0 {
+				hint = " (did you mean " + known[near[0]] + "?)"
 			}
 			return nil, usageError{fmt.Errorf("%q is no editor that pollux knows%s; it knows %s; of VS Code's family %s; and what to add by hand to %s",
 				word, hint, strings.Join(ide.Editors(), ", "), strings.Join(ide.Forks(), ", "), strings.Join(ide.Snippets(), ", "))}

@@ -30,6 +30,9 @@ func TestScript(t *testing.T) {
 				}
 				env.Setenv(name, dir)
 			}
+			if program, err := exec.LookPath("pollux"); err == nil {
+				env.Setenv("POLLUX", program)
+			}
 			env.Setenv("NO_COLOR", "")
 			env.Setenv("GORACE", "atexit_sleep_ms=0")
 			return nil

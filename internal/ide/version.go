@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -112,24 +113,23 @@ func (m Machine) ForkStates(ctx context.Context, find func(string) (string, erro
 	return all
 }
 
-// Alias is the name among Editors, Forks and Snippets of what people call an
-// editor as well, such as its command; "" where there is none.
-func Alias(word string) string {
-	word = strings.ToLower(word)
+// Aliases are what people call editors as well, such as their commands, in
+// lower case, with the names among Editors, Forks and Snippets.
+func Aliases() map[string]string {
+	all := map[string]string{
+		"hx": "helix", "kak": "kakoune", "kak-lsp": "kakoune", "subl": "sublime", "sublimetext": "sublime", "zeditor": "zed",
+		"idea": "jetbrains", "intellij": "jetbrains", "pycharm": "jetbrains", "webstorm": "jetbrains", "goland": "jetbrains", "clion": "jetbrains", "rider": "jetbrains",
+	}
 	for _, editor := range Editors() {
 		for _, program := range Programs(editor) {
-			if word == program {
-				return editor
-			}
+			all[program] = editor
 		}
 	}
 	for editor, command := range forks() {
-		if word == command {
-			return editor
-		}
+		all[command] = editor
 	}
-	return map[string]string{
-		"hx": "helix", "kak": "kakoune", "kak-lsp": "kakoune", "subl": "sublime", "sublimetext": "sublime", "zeditor": "zed",
-		"idea": "jetbrains", "intellij": "jetbrains", "pycharm": "jetbrains", "webstorm": "jetbrains", "goland": "jetbrains", "clion": "jetbrains", "rider": "jetbrains",
-	}[word]
+	for _, name := range slices.Concat(Editors(), Forks(), Snippets()) {
+		all[name] = name
+	}
+	return all
 }

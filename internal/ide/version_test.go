@@ -109,10 +109,10 @@ func TestForkStates(t *testing.T) {
 }
 
 // What people call an editor leads to one that there is.
-func TestAlias(t *testing.T) {
+func TestAliases(t *testing.T) {
 	t.Parallel()
-	for word, want := range map[string]string{"nvim": "neovim", "NVIM": "neovim", "code": "vscode", "codium": "vscodium", "hx": "helix", "goland": "jetbrains", "gvim": "vim", "ed": "", "": ""} {
-		if got := Alias(word); got != want {
+	for word, want := range map[string]string{"nvim": "neovim", "neovim": "neovim", "code": "vscode", "codium": "vscodium", "hx": "helix", "goland": "jetbrains", "gvim": "vim", "ed": "", "": ""} {
+		if got := Aliases()[word]; got != want {
 			t.Errorf("%q: %q, want %q", word, got, want)
 		}
 	}
