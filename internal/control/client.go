@@ -24,8 +24,8 @@ import (
 const socketSuffix = ".sock"
 
 // dialTimeout bounds how long a companion may take to say who it is. A stopped one
-// takes for ever and is passed over.
-const dialTimeout = 500 * time.Millisecond
+// takes for ever and is passed over; one on a busy machine must not be.
+const dialTimeout = 2 * time.Second
 
 // settling is more than the longest time between a socket's creation and its owner's listening.
 const settling = 2 * time.Second

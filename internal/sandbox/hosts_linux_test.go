@@ -111,7 +111,7 @@ func TestHosts(t *testing.T) {
 		name string
 		args []string
 	}{
-		{"curl", []string{"curl", "-sSfL", "--max-time", "10"}},
+		{"curl", []string{"curl", "-sSfL", "--max-time", "60"}},
 		{"python3", []string{"python3", "-c", python}},
 		{"node", []string{"node", "-e", node}},
 	} {
@@ -173,7 +173,7 @@ import socket, urllib.request
 for host, port, kind in [("93.184.216.34", 443, 1), ("93.184.216.34", 8080, 1), ("169.254.169.254", 80, 1), ("10.0.0.1", 22, 1), ("8.8.8.8", 53, 2), ("2606:4700::1111", 443, 1), ("2606:4700::1111", 853, 1), ("example.com", 8443, 1), ("127.0.0.1", 9999, 1)]:
     family, _, _, _, address = socket.getaddrinfo(host, port, type=kind)[0]
     s = socket.socket(family, kind)
-    s.settimeout(5)
+    s.settimeout(30)
     try:
         s.connect(address)
         s.send(b"hello\r\n\r\n")

@@ -117,7 +117,9 @@ func (u *user) act(line string) error {
 		_ = json.Unmarshal(do.Trust, &trusted)
 		u.store.SetTrust(trusted)
 	case do.Refuse != nil:
+		u.editor.mu.Lock()
 		u.editor.refuse = errors.New(*do.Refuse)
+		u.editor.mu.Unlock()
 	case do.Policy != nil:
 		u.registry.SetRule(review.Rule{Mode: review.Mode(*do.Policy)})
 	case do.Views != nil:

@@ -353,7 +353,9 @@ func TestStreamsOfASession(t *testing.T) {
 // T-1: a call that the CLI cancels, or whose connection it drops, opens no diff.
 func TestCancelledCall(t *testing.T) {
 	b := newBench(t, nil)
+	b.editor.mu.Lock()
 	b.editor.hang = true
+	b.editor.mu.Unlock()
 	c := b.connect()
 	answer := make(chan string, 1)
 	go func() { answer <- c.open(b.dir+"/a", "x") }()
