@@ -38,8 +38,8 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// wirePlayer plays the archives that name nobody.
-const wirePlayer = "internal/agent/gemini"
+// Wire is the player of the archives that name nobody: those that can be played against any companion.
+const Wire = "internal/agent/gemini"
 
 //go:embed *.txtar
 var archives embed.FS
@@ -113,7 +113,7 @@ func Parse(name string, data []byte) (*Archive, error) {
 	file := txtar.Parse(data)
 	about, player, named := strings.Cut(strings.TrimSpace(string(file.Comment)), "\nplayed by: ")
 	if !named {
-		player = wirePlayer
+		player = Wire
 	}
 	a := &Archive{Name: name, About: about, Player: player, Settings: map[string]string{}}
 	if a.About == "" {

@@ -252,7 +252,13 @@ var (
 
 // tidy puts names in place of what differs from run to run.
 func (p *player) tidy(s string) string {
-	pairs := []string{p.target.Dir, "{{dir}}", p.target.Addr, "{{host}}", p.target.Token, "{{token}}"}
+	pairs := []string{p.target.Dir, "{{dir}}", p.target.Addr, "{{host}}"}
+	switch token := p.target.Token; {
+	case len(token) >= 8:
+		pairs = append(pairs, token, "{{token}}")
+	case token != "": // it is a part of words; it is meant only where one belongs
+		pairs = append(pairs, "Bearer "+token, "Bearer {{token}}", `"`+token+`"`, `"{{token}}"`)
+	}
 	if p.session != "" {
 		pairs = append(pairs, p.session, "{{session}}", p.first, "{{first}}")
 	}

@@ -14,6 +14,9 @@ type LinkOptions struct {
 	Notified func(method string, params json.RawMessage)
 	// Broken is called, perhaps more than once, when the connection has failed in a way that disconnects the CLI.
 	Broken func(error)
+	// Strange is called with each message that is none (no JSON, empty data, an answer to nothing): the CLI disconnects
+	// for it, unless it comes before it has connected. nil passes it over.
+	Strange func(error)
 	// Transport replaces the network in tests.
 	Transport http.RoundTripper
 }
@@ -68,10 +71,13 @@ func (l *Link) notified(method string, params []byte) error {
 	return nil
 }
 
-// faulted passes faults of single messages over: they are the CLI's to judge, if it gets them at all.
+// faulted takes faults of single messages for no fault of the link: they are the CLI's to judge, if it gets them at all.
 func (l *Link) faulted(err error, standing bool) {
 	var one *MessageError
 	if errors.As(err, &one) {
+		if l.o.Strange != nil {
+			l.o.Strange(err)
+		}
 		return
 	}
 	if !standing {

@@ -104,6 +104,9 @@ func Run(ctx context.Context, t Target, each func(Check)) ([]Check, error) {
 	}
 	r.look()
 	for _, a := range archives {
+		if a.Player != contract.Wire {
+			continue // it is about the inside of a companion of this repository
+		}
 		if ctx.Err() == nil && r.wanted(a.Name) {
 			r.archive(a)
 			r.end()
@@ -142,9 +145,16 @@ func (r *run) look() {
 
 func (r *run) wanted(name string) bool { return strings.HasPrefix(name, r.t.Only) }
 
+// shortToken is the length, in bytes, below which a token is not looked for in other text: as any word it stands
+// there by chance.
+const shortToken = 8
+
 func (r *run) note(c Check) {
 	if c.Number == "" {
 		c.Number = number(c.Name)
+	}
+	if len(r.t.Token) >= shortToken {
+		c.Evidence = strings.ReplaceAll(c.Evidence, r.t.Token, "{{token}}")
 	}
 	r.all = append(r.all, c)
 	if r.each != nil {
@@ -209,9 +219,6 @@ func (r *run) archive(a *contract.Archive) {
 
 // unplayable says why a vector cannot be played here, "" when it can.
 func (r *run) unplayable(a *contract.Archive) string {
-	if a.Player != "internal/agent/gemini" {
-		return "it is not seen on the wire; the probes of " + a.Number() + " look at what can be seen of it"
-	}
 	for name := range a.Settings {
 		if name != "connect" && name != "stream" && !slices.Contains(r.t.With, name) {
 			return "it needs a companion with the setting " + name + " (--with " + name + ")"

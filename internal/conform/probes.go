@@ -8,8 +8,8 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -50,7 +50,7 @@ func (r *run) probe(p probe) {
 const showsDiff = "F-2/shows a diff"
 
 func probes() []probe {
-	return append(append(wireProbes(), fileProbes()...), lifeProbes()...)
+	return slices.Concat(wireProbes(), textProbes(), userProbes(), safetyProbes(), fileProbes(), lifeProbes())
 }
 
 func wireProbes() []probe {
@@ -63,19 +63,11 @@ func wireProbes() []probe {
 		{"T-3/answers of two sessions", "each session gets its own answers, also the older one", (*run).twoSessions},
 		{"T-3/dead sessions end", "a session that nobody uses is freed", (*run).deadSession},
 		{"F-1/both tools", "openDiff and closeDiff are offered, or the CLI shows no diffs", (*run).bothTools},
-		{showsDiff, "a proposal is shown, or there is nothing to decide", (*run).answersAtOnce},
-		{"F-2/answers at once", "openDiff answers when the view is open, not when it is decided", (*run).answersAtOnce},
-		{"F-2/writes nothing", "a proposal leaves no file behind", (*run).writesNothing},
-		{"F-4/text that is JSON", "a proposal that looks like an answer does not replace the file", (*run).hijack},
-		{"F-4/unedited", "an unedited text does not stand under \"content\", or the model is told that the user changed it", (*run).unedited},
-		{"F-4/large text", "an answer of five megabytes arrives whole", (*run).large},
-		{"F-4/no such diff", "closeDiff of no diff answers, with isError", (*run).noDiff},
-		{"F-7/several diffs", "two files of one session are open at once, and closed each by itself", (*run).severalDiffs},
-		{"F-8/does not write", "the companion does not write the file on acceptance: the CLI does, and fails when it is written", (*run).doesNotWrite},
-		{"F-3/closed view", "closing the view by hand rejects, or the CLI waits for ever", (*run).closedView},
-		{"C-6/no file has the focus", "a settings page or terminal in front leaves no file active", (*run).noFile},
 	}
 }
+
+// broken is what heard gets when something has come that disconnects the CLI; its parameters are the reason.
+const broken = "broken"
 
 // link joins the companion; heard gets its notifications.
 func (r *run) link() (l *client.Link, heard chan event, err error) {
@@ -90,12 +82,17 @@ func (r *run) link() (l *client.Link, heard chan event, err error) {
 	}
 	ctx, cancel := context.WithTimeout(r.ctx, r.t.Wait)
 	defer cancel()
-	l, err = client.Dial(ctx, client.Way{Host: host, Port: n, Token: r.t.Token}, client.LinkOptions{Notified: func(method string, params json.RawMessage) {
+	hear := func(method string, params json.RawMessage) {
 		select {
 		case heard <- event{method, params}:
 		default:
 		}
-	}})
+	}
+	l, err = client.Dial(ctx, client.Way{Host: host, Port: n, Token: r.t.Token}, client.LinkOptions{
+		Notified: hear,
+		Broken:   func(err error) { hear(broken, json.RawMessage(err.Error())) },
+		Strange:  func(err error) { hear(broken, json.RawMessage(err.Error())) },
+	})
 	if err != nil {
 		err = fmt.Errorf("no session: %w", err)
 	}
@@ -299,10 +296,11 @@ func (r *run) next(heard chan event, methods ...string) (event, error) {
 	for {
 		select {
 		case e := <-heard:
-			for _, m := range methods {
-				if e.method == m {
-					return e, nil
-				}
+			if slices.Contains(methods, e.method) {
+				return e, nil
+			}
+			if e.method == broken {
+				return event{}, fmt.Errorf("the CLI would disconnect: %s", e.params)
 			}
 		case <-timer.C:
 			return event{}, fmt.Errorf("no %s within %v", strings.Join(methods, " or "), r.t.Wait)
@@ -417,112 +415,4 @@ func (r *run) bothTools() error {
 		return errors.New(why)
 	}
 	return nil
-}
-
-func (r *run) answersAtOnce() error {
-	return r.with("x", func(*client.Link, chan event, string) error { return nil })
-}
-
-// with opens a diff in a session of its own for f.
-func (r *run) with(content string, f func(l *client.Link, heard chan event, path string) error) error {
-	l, heard, err := r.link()
-	if err != nil {
-		return err
-	}
-	defer r.leave(l)
-	path := filepath.Join(r.dir, "proposal.txt")
-	if err := r.openDiff(l, path, content); err != nil {
-		return err
-	}
-	return f(l, heard, path)
-}
-
-func (r *run) writesNothing() error {
-	return r.with("x", func(l *client.Link, _ chan event, path string) error {
-		if _, _, _, err := r.closeDiff(l, path); err != nil {
-			return err
-		}
-		if left, _ := os.ReadDir(r.dir); len(left) > 0 {
-			return fmt.Errorf("%s has appeared", left[0].Name())
-		}
-		return nil
-	})
-}
-
-func (r *run) hijack() error {
-	const text = `{"content":"another text"}`
-	return r.with(text, func(l *client.Link, _ chan event, path string) error {
-		m, err := r.tool(l, wire.ToolCloseDiff, map[string]any{"filePath": path, "suppressNotification": true})
-		if err != nil {
-			return err
-		}
-		answer, _ := firstText(m)
-		var v map[string]any
-		_ = json.Unmarshal([]byte(answer), &v)
-		if v["content"] == "another text" {
-			return errors.New("the CLI would write what stands in the proposal under \"content\"")
-		}
-		return nil
-	})
-}
-
-func (r *run) unedited() error {
-	return r.with("text\n", func(l *client.Link, _ chan event, path string) error {
-		_, edited, final, err := r.closeDiff(l, path)
-		switch {
-		case err != nil:
-			return err
-		case edited:
-			return errors.New("an unedited text stands under \"content\"")
-		case final != "text\n":
-			return fmt.Errorf("finalContent is %q", final)
-		}
-		return nil
-	})
-}
-
-func (r *run) large() error {
-	text := strings.Repeat("a line of a large file, é😀\n", 5<<20/32)
-	return r.with(text, func(l *client.Link, _ chan event, path string) error {
-		content, edited, final, err := r.closeDiff(l, path)
-		if err != nil {
-			return err
-		}
-		if final != text && (!edited || content != text) {
-			return fmt.Errorf("%d bytes were proposed, %d come back", len(text), max(len(final), len(content)))
-		}
-		return nil
-	})
-}
-
-func (r *run) noDiff() error {
-	l, _, err := r.link()
-	if err != nil {
-		return err
-	}
-	defer r.leave(l)
-	m, err := r.tool(l, wire.ToolCloseDiff, map[string]any{"filePath": filepath.Join(r.dir, "never opened")})
-	if err == nil && m["isError"] != true {
-		err = errors.New("isError is not set")
-	}
-	return err
-}
-
-func (r *run) severalDiffs() error {
-	return r.with("1", func(l *client.Link, _ chan event, path string) error {
-		other := path + ".other"
-		if err := r.openDiff(l, other, "2"); err != nil {
-			return err
-		}
-		for name, text := range map[string]string{path: "1", other: "2"} {
-			content, _, final, err := r.closeDiff(l, name)
-			if err != nil {
-				return err
-			}
-			if content != text && final != text {
-				return fmt.Errorf("%s has another text", filepath.Base(name))
-			}
-		}
-		return nil
-	})
 }

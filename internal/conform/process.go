@@ -14,6 +14,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
 	"github.com/pollux-companion/pollux/internal/agent/gemini/wire"
+	"github.com/pollux-companion/pollux/internal/client"
 )
 
 // startWait is how long a companion has to write its discovery file.
@@ -24,8 +25,12 @@ type Process struct {
 	cmd   *exec.Cmd
 	base  string // the temp folder, with the workspace in it
 	stale string // a file that a crash has left, before the start
+	said  *recording
 	done  chan struct{}
 	err   error // of the process; read after done
+	// asked is when it was asked to end, with held, a CLI that stays; zero before.
+	asked time.Time
+	held  *client.Link
 }
 
 // Start runs a companion in a workspace of conform's own, with a temp folder of
@@ -39,7 +44,7 @@ func Start(ctx context.Context, args []string, output io.Writer) (Target, error)
 	if err != nil {
 		return Target{}, err
 	}
-	p := &Process{base: base, done: make(chan struct{})}
+	p := &Process{base: base, said: &recording{to: output}, done: make(chan struct{})}
 	root, folder := filepath.Join(base, "app"), filepath.Join(base, "gemini", "ide")
 	for _, dir := range []string{root, folder} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -56,7 +61,7 @@ func Start(ctx context.Context, args []string, output io.Writer) (Target, error)
 			return Target{}, errors.Join(err, os.RemoveAll(base))
 		}
 	}
-	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = root, output, output
+	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = root, p.said, p.said
 	p.cmd.Env = append(os.Environ(), "TMPDIR="+base, "TMP="+base, "TEMP="+base)
 	p.cmd.WaitDelay = time.Second
 	if _, err := p.cmd.StdinPipe(); err != nil {
@@ -106,6 +111,9 @@ func (p *Process) find(ctx context.Context, folder, root string) (Target, error)
 
 // End ends the companion, by force if need be, and removes its folders.
 func (p *Process) End() {
+	if p.held != nil {
+		defer p.held.Close()
+	}
 	_ = interrupt(p.cmd.Process)
 	select {
 	case <-p.done:
@@ -120,7 +128,7 @@ func lifeProbes() []probe {
 	return []probe{
 		{"D-6/files of the dead", "a file that a crash left is removed by the next start", (*run).swept},
 		{"L-1/open diffs are rejected", "an undecided diff wedges the CLI: the end rejects it first", (*run).stopped},
-		{"L-1/the end", "it ends when it is asked to, soon", (*run).ended},
+		{"L-1/the end", "it ends when it is asked to, within a second, though a CLI holds its stream", (*run).ended},
 		{"D-5/file removed", "the discovery file goes with the companion", (*run).removed},
 	}
 }
@@ -142,38 +150,53 @@ func (r *run) swept() error {
 	return nil
 }
 
+// askToEnd asks the companion to end, once, while a CLI holds its stream.
+func (r *run) askToEnd() (heard chan event, err error) {
+	p := r.t.Command
+	if !p.asked.IsZero() {
+		return nil, nil
+	}
+	if p.held, heard, err = r.link(); err != nil {
+		return nil, err
+	}
+	if _, err := r.next(heard, wire.NotifyContext); err != nil { // the stream stands
+		return nil, err
+	}
+	opened := r.openDiff(p.held, filepath.Join(r.dir, "open at the end"), "x")
+	p.asked = time.Now()
+	return heard, errors.Join(opened, interrupt(p.cmd.Process))
+}
+
 func (r *run) stopped() error {
 	if err := r.started(); err != nil {
 		return err
 	}
-	l, heard, err := r.link()
-	if err != nil {
-		return err
+	heard, err := r.askToEnd()
+	if err == nil && heard != nil {
+		_, err = r.next(heard, wire.NotifyRejected)
 	}
-	defer l.Close()
-	if _, err := r.next(heard, wire.NotifyContext); err != nil { // the stream stands
-		return err
-	}
-	if err := r.openDiff(l, filepath.Join(r.dir, "open at the end"), "x"); err != nil {
-		return err
-	}
-	if err := interrupt(r.t.Command.cmd.Process); err != nil {
-		return err
-	}
-	_, err = r.next(heard, wire.NotifyRejected)
 	return err
 }
+
+// endWithin is how long a companion may take to end. The specification has one second; the others are a busy machine's.
+const endWithin = 3 * time.Second
 
 func (r *run) ended() error {
 	if err := r.started(); err != nil {
 		return err
 	}
-	_ = interrupt(r.t.Command.cmd.Process)
+	p := r.t.Command
+	var refused *refusedError
+	if _, err := r.askToEnd(); err != nil && !errors.As(err, &refused) {
+		return err
+	}
+	timer := time.NewTimer(time.Until(p.asked.Add(endWithin)))
+	defer timer.Stop()
 	select {
-	case <-r.t.Command.done:
+	case <-p.done:
 		return nil
-	case <-time.After(r.t.Wait):
-		return fmt.Errorf("it still runs after %v", r.t.Wait)
+	case <-timer.C:
+		return fmt.Errorf("it still runs after %v, with a CLI that holds its stream", endWithin)
 	case <-r.ctx.Done():
 		return r.ctx.Err()
 	}
@@ -183,8 +206,19 @@ func (r *run) removed() error {
 	if err := r.started(); err != nil {
 		return err
 	}
-	if _, err := os.Stat(r.t.File); err == nil {
-		return errors.New("it is still there")
+	var refused *refusedError
+	if _, err := r.askToEnd(); err != nil && !errors.As(err, &refused) {
+		return err
 	}
-	return nil
+	for end := r.t.Command.asked.Add(endWithin); ; {
+		if _, err := os.Stat(r.t.File); err != nil {
+			return nil
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("it is still there %v after the companion was asked to end", endWithin)
+		}
+		if err := r.pause(20 * time.Millisecond); err != nil {
+			return err
+		}
+	}
 }

@@ -1,0 +1,119 @@
+//go:build unix
+
+package conform
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/client/clienttest"
+	"github.com/pollux-companion/pollux/internal/core/review"
+	"github.com/pollux-companion/pollux/internal/core/state"
+)
+
+// A hand plays the user on a companion of this process. It is for one goroutine.
+type hand struct {
+	c *clienttest.Companion
+	// change lets a test spoil what the user does: it returns true when it did the line itself.
+	change func(h *hand, line string) bool
+	// trusts says that the editor has a trust of its own.
+	trusts bool
+	// buffers are the editor's own texts of files.
+	buffers map[string]string
+}
+
+// handLine is one line of the driver's protocol.
+type handLine struct {
+	Reset, Reject, Touch, Close bool
+	Report                      *state.Report
+	Accept, Trust               json.RawMessage
+	Edit, Policy                *string
+	Type, Save, Holds           *handText
+}
+
+type handText struct{ Path, Content string }
+
+func (h *hand) Do(_ context.Context, line string) error {
+	if h.change != nil && h.change(h, line) {
+		return nil
+	}
+	var do handLine
+	if err := json.Unmarshal([]byte(line), &do); err != nil {
+		return err
+	}
+	switch {
+	case do.Reset:
+		h.reset()
+		return nil
+	case do.Report != nil:
+		h.c.Store.Report("window", *do.Report)
+		return nil
+	case do.Touch:
+		h.c.Store.Touch()
+		return nil
+	case do.Policy != nil:
+		h.c.Registry.SetRule(review.Rule{Mode: review.Mode(*do.Policy)})
+		return nil
+	case do.Trust != nil && h.trusts:
+		var trusted *bool
+		err := json.Unmarshal(do.Trust, &trusted)
+		h.c.Store.SetTrust(trusted)
+		return err
+	case do.Type != nil, do.Save != nil, do.Holds != nil:
+		return h.buffer(do)
+	}
+	return h.decide(do)
+}
+
+func (h *hand) reset() {
+	for _, d := range h.c.Registry.Pending() {
+		_ = h.c.Registry.Reject(d.ID())
+	}
+	h.c.Store.Leave("window")
+	h.c.Store.SetTrust(nil)
+	h.c.Registry.SetRule(review.Rule{Mode: review.Ask})
+	h.buffers = map[string]string{}
+	time.Sleep(80 * time.Millisecond) // past the debounce: what was open is told before the next session begins
+}
+
+// buffer is about the editor's own text of a file.
+func (h *hand) buffer(do handLine) error {
+	switch {
+	case do.Type != nil:
+		h.buffers[do.Type.Path] = do.Type.Content
+	case do.Save != nil:
+		h.buffers[do.Save.Path] = do.Save.Content
+		return os.WriteFile(do.Save.Path, []byte(do.Save.Content), 0o600)
+	case h.buffers[do.Holds.Path] != do.Holds.Content:
+		return fmt.Errorf("the editor's text is %q", h.buffers[do.Holds.Path])
+	}
+	return nil
+}
+
+func (h *hand) decide(do handLine) error {
+	pending := h.c.Registry.Pending()
+	if len(pending) == 0 {
+		if do.Reject || do.Accept != nil || do.Edit != nil || do.Close {
+			return errors.New("no diff is open")
+		}
+		return ErrUnsupported
+	}
+	id := pending[0].ID()
+	switch {
+	case do.Reject, do.Close:
+		return h.c.Registry.Reject(id)
+	case do.Edit != nil:
+		return h.c.Registry.Edit(id, *do.Edit)
+	case do.Accept != nil:
+		var content *string
+		if err := json.Unmarshal(do.Accept, &content); err != nil {
+			return err
+		}
+		return h.c.Registry.Accept(id, content)
+	}
+	return ErrUnsupported
+}
