@@ -58,6 +58,11 @@ The exit code is 0 when no check has failed.`,
 			if f.json && f.junit {
 				return usageError{errors.New("--json and --junit are two forms of the report; use one of them")}
 			}
+			for _, name := range f.with { // before anything is started
+				if known := []string{"writeFile", "extraHost", "legacyDiffClosed"}; !slices.Contains(known, name) {
+					return usageError{fmt.Errorf("--with knows no setting %q; it knows %s", name, strings.Join(known, ", "))}
+				}
+			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			return a.conform(ctx, f, args)

@@ -2,20 +2,24 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"os/signal"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pollux-companion/pollux/internal/agent/gemini/told"
+	"github.com/pollux-companion/pollux/internal/client"
 	"github.com/pollux-companion/pollux/internal/control"
 )
 
 // contextFlags choose the form in which context prints.
 type contextFlags struct {
 	watch, json, raw bool
+	since            string
 }
 
 func (a *app) contextCommand() *cobra.Command {
@@ -23,22 +27,29 @@ func (a *app) contextCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "context [DIR]",
 		Short: "Show what the CLI would tell its model about your editor",
-		Long: `Shows, word by word, what a Gemini CLI that is connected to the companion of the
-current folder (or of DIR) would tell its model with the next prompt: the open
-files, and where the cursor is in the one that has the focus and what is
-selected there.
+		Long: `Shows, word by word, what a Gemini CLI that is started in the current folder (or in
+DIR) would tell its model with the next prompt: the open files, and where the
+cursor is in the one that has the focus and what is selected there. Where
+several companions serve the folder it is the one that the CLI takes, by the
+CLI's own rule and also if it is not pollux's; pollux status marks it by a star.
 
 With --watch it goes on: after the whole context come the changes, as the CLI
 tells them with later prompts, until Ctrl-C. (The CLI tells them only when you
-send a prompt, and several changes as one.)`,
+send a prompt, and several changes as one: so does --since.)
+
+The exit code is 1 when the CLI would not connect.`,
 		Example: `  pollux context                  the text that goes into the prompt
   pollux context --watch          and then what changes
   pollux context --json           only the object in it, one line
-  pollux context --raw            what the companion sends: the parameters of ide/contextUpdate`,
+  pollux context --raw            what the companion sends: the parameters of ide/contextUpdate
+  pollux context --raw >then; …; pollux context --since then     what has changed since`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.json && f.raw {
 				return usageError{errors.New("--json and --raw are two forms of the same; use one of them")}
+			}
+			if f.raw && f.since != "" {
+				return usageError{errors.New("--since is about what the CLI tells, --raw about what it is sent; use one of them")}
 			}
 			return a.context(cmd.Context(), dirOf(args), f)
 		},
@@ -46,18 +57,26 @@ send a prompt, and several changes as one.)`,
 	cmd.Flags().BoolVarP(&f.watch, "watch", "w", false, "go on with the changes")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON objects without the sentences around them, one a line")
 	cmd.Flags().BoolVar(&f.raw, "raw", false, "print what the companion sends, one object a line")
+	cmd.Flags().StringVar(&f.since, "since", "", "tell only what has changed since this `FILE` was written by --raw")
 	return cmd
 }
 
 func (a *app) context(ctx context.Context, dir string, f contextFlags) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	c, err := a.find(ctx, dir)
+	p := teller{a: a, f: f}
+	if f.since != "" {
+		before, err := readContext(f.since)
+		if err != nil {
+			return err
+		}
+		p.last = &before
+	}
+	c, err := a.chosen(ctx, dir)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	p := teller{a: a, f: f}
 	seen := ""
 	for {
 		params, err := toldWithin(ctx, c, seen)
@@ -81,11 +100,73 @@ func (a *app) context(ctx context.Context, dir string, f contextFlags) error {
 	}
 }
 
-// toldWithin asks once, and does not wait for a companion that is stopped.
-func toldWithin(ctx context.Context, c *control.Client, seen string) ([]byte, error) {
+// readContext reads what --raw has printed.
+func readContext(file string) (told.Context, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return told.Context{}, fmt.Errorf("%q cannot be read: %w", file, cause(err))
+	}
+	c, err := told.Parse(data)
+	if err != nil {
+		return c, fmt.Errorf("%q does not hold what pollux context --raw prints: %w", file, err)
+	}
+	return c, nil
+}
+
+// A contextSource tells contexts as a companion sends them.
+type contextSource interface {
+	Told(ctx context.Context, seen string) (json.RawMessage, error)
+	Close()
+}
+
+// chosen joins the companion that a CLI takes which is started in dir (SPEC K-1): by the control channel when it is
+// pollux's own, else as a CLI.
+func (a *app) chosen(ctx context.Context, dir string) (contextSource, error) {
+	folder, err := here(dir)
+	if err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	return c.Told(ctx, seen)
+	w := client.Complete(&client.World{Dir: folder})
+	choice := client.Choose(w)
+	if err := choice.Refusal(w); err != nil {
+		c, none := control.Find(ctx, a.dirs.Run, folder)
+		if none != nil {
+			return nil, none
+		}
+		defer c.Close()
+		return nil, noError{fmt.Errorf("a companion serves %q (process %d), but a CLI that is started here does not connect to it; it says: %w; see: pollux doctor", folder, c.Status.PID, err)}
+	}
+	ways := choice.Ways(w)
+	var own *control.Client
+	for _, c := range control.List(ctx, a.dirs.Run) {
+		conn, err := c.Connection(ctx)
+		if own == nil && err == nil && len(ways) > 0 && conn.Port == ways[0].Port {
+			own = c
+			continue
+		}
+		c.Close()
+	}
+	if own != nil {
+		return own, nil
+	}
+	l, err := client.Listen(ctx, ways)
+	if err != nil {
+		return nil, noError{fmt.Errorf("the companion that the CLI takes does not let it in: %w; see: pollux doctor", err)}
+	}
+	return l, nil
+}
+
+// toldWithin asks once, and does not wait for a companion that is stopped.
+func toldWithin(ctx context.Context, c contextSource, seen string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	params, err := c.Told(ctx, seen)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("the companion has not said within %v what the user looks at; see: pollux doctor", askTimeout)
+	}
+	return params, err
 }
 
 // A teller prints one context after the other.

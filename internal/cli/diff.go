@@ -31,8 +31,13 @@ or rejected it there; you can edit it before. The proposed text comes from
 standard input or from another file. FILE need not exist.
 
 Exit code 0: accepted, and the final text is on standard output, unless --write
-or -o says where it goes. 1: rejected, nothing is printed or written. 130: taken
-back by Ctrl-C, which closes the view.`,
+or -o says where it goes. 1: rejected, nothing is printed or written. 3: nobody
+could be asked, or the text could not be written; an accepted text is then kept
+in a file beside FILE, which the message names. 130: taken back by Ctrl-C, which
+closes the view.
+
+Of several companions that serve FILE it asks in the one whose folder is nearest,
+then the newest.`,
 		Example: `  sed s/old/new/ a.txt | pollux diff a.txt --write      ask, then change the file
   pollux diff a.txt --from a.new -o merged.txt          the result goes elsewhere
   gofmt main.go | pollux diff main.go > /dev/null && echo yes
@@ -168,6 +173,7 @@ func (a *app) propose(ctx context.Context, c *control.Client, ch *change) (contr
 // accepted puts the final text where it is wanted.
 func (a *app) accepted(ch *change, f diffFlags, answer control.Answer) error {
 	var err error
+	written := true
 	switch {
 	case f.write:
 		err = ch.write(answer.Content)
@@ -175,11 +181,43 @@ func (a *app) accepted(ch *change, f diffFlags, answer control.Answer) error {
 		err = replaceFile(f.out, answer.Content)
 	case !f.json:
 		_, err = io.WriteString(a.stdout, answer.Content)
+		return err
+	default:
+		written = false
 	}
-	if err == nil && f.json {
-		err = a.printAnswer(ch, answer, f.write || f.out != "")
+	if err != nil {
+		written = false
+		err = a.keep(ch, f, answer.Content, err)
+	}
+	if f.json {
+		err = errors.Join(err, a.printAnswer(ch, answer, written))
 	}
 	return err
+}
+
+// keep puts an accepted text that could not be written into a new file beside the one that it was for: the user's edits
+// are in it. Where that cannot be either, it goes to standard output. The error that it returns says where it is.
+func (a *app) keep(ch *change, f diffFlags, content string, why error) error {
+	target := ch.file
+	if f.out != "" {
+		target = f.out
+	}
+	for _, dir := range []string{filepath.Dir(target), os.TempDir()} {
+		file, err := os.CreateTemp(dir, filepath.Base(target)+".accepted-*")
+		if err != nil {
+			continue
+		}
+		_, err = file.WriteString(content)
+		if err = errors.Join(err, file.Close()); err == nil {
+			return fmt.Errorf("%w; what you accepted is in %q", why, file.Name())
+		}
+		_ = os.Remove(file.Name())
+	}
+	if f.json {
+		return why // the text is in the object
+	}
+	_, err := io.WriteString(a.stdout, content)
+	return errors.Join(why, err)
 }
 
 // write changes FILE, unless it has changed while the user was deciding.
@@ -189,7 +227,7 @@ func (ch *change) write(content string) error {
 		return err
 	}
 	if now != ch.proposal.Old || exists == ch.proposal.IsNew {
-		return fmt.Errorf("%q has changed while you were deciding; nothing was written, ask again", ch.file)
+		return fmt.Errorf("%q has changed while you were deciding and is left as it is; ask again, or with -o FILE for another file", ch.file)
 	}
 	if exists && now == content {
 		return nil
@@ -213,7 +251,8 @@ func (a *app) printAnswer(ch *change, answer control.Answer, written bool) error
 	return enc.Encode(out)
 }
 
-// findFor joins the companion that serves a file, which need not exist: the one of its folder, else that of the current one.
+// findFor joins the companion that serves a file, which need not exist: the one of its folder, else that of the current
+// one; the nearest root counts, for it is the user who is asked. That there is none is no answer of theirs (SPEC §11.5).
 func (a *app) findFor(ctx context.Context, path string) (*control.Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -228,5 +267,9 @@ func (a *app) findFor(ctx context.Context, path string) (*control.Client, error)
 			break
 		}
 	}
-	return a.find(ctx, ".")
+	c, err := a.find(ctx, ".")
+	if errors.Is(err, control.ErrNone) {
+		err = errors.New(err.Error())
+	}
+	return c, err
 }

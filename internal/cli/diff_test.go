@@ -5,6 +5,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -196,9 +197,7 @@ func TestDiff(t *testing.T) {
 	d.decide(true, nil)
 	q.wants(3, "")
 	w.holds("sub.txt", "theirs\n")
-	if !strings.Contains(q.errs.String(), "has changed while you were deciding") {
-		t.Errorf("%s", &q.errs)
-	}
+	w.kept(q, "sub.txt", "has changed while you were deciding", "mine\n")
 	for end, want := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 130, syscall.SIGKILL: -1} {
 		q := w.ask("x", "pollux", "diff", "a.txt", "--write")
 		d.waiting()
@@ -209,6 +208,75 @@ func TestDiff(t *testing.T) {
 		d.nothing()
 	}
 	w.holds("a.txt", proposed)
+}
+
+// kept: the accepted text that could not be written is in the one file that the message names, the user's alone.
+func (w *world) kept(q *question, name, why, want string) {
+	w.t.Helper()
+	files, _ := filepath.Glob(filepath.Join(w.project, name+".accepted-*"))
+	if len(files) != 1 || !strings.Contains(q.errs.String(), why) || !strings.Contains(q.errs.String(), files[0]) {
+		w.t.Fatalf("%q: %s", files, &q.errs)
+	}
+	data, err := os.ReadFile(files[0])
+	if info, _ := os.Stat(files[0]); err != nil || string(data) != want || info.Mode().Perm() != 0o600 {
+		w.t.Errorf("%q, %v, %v", data, err, info.Mode())
+	}
+}
+
+// Whatever comes between, an accepted text is not lost: a file that has changed, one that has gone, one that has come, a
+// folder that has gone.
+func TestDiffKeeps(t *testing.T) {
+	w := newWorld(t)
+	w.serve()
+	d := w.decider()
+	edited := "edited\n"
+	for name, change := range map[string]func(path string) error{
+		"gone.txt":    os.Remove,
+		"changed.txt": func(path string) error { return os.WriteFile(path, []byte("theirs\n"), 0o600) },
+		"new.txt":     func(path string) error { return os.WriteFile(path, []byte("theirs\n"), 0o600) },
+		"folder.txt": func(path string) error {
+			return errors.Join(os.Remove(path), os.Mkdir(path, 0o700))
+		},
+	} {
+		if name != "new.txt" {
+			w.write(name, "old\n", 0o600)
+		}
+		q := w.ask("proposed\n", "pollux", "diff", name, "--write", "--json")
+		d.waiting()
+		if err := change(filepath.Join(w.project, name)); err != nil {
+			t.Fatal(err)
+		}
+		d.decide(true, &edited)
+		if code := q.code(); code != 3 {
+			t.Errorf("%s: exit code %d", name, code)
+		}
+		var outcome struct {
+			Accepted bool
+			Content  *string
+		}
+		if err := json.Unmarshal(q.out.Bytes(), &outcome); err != nil || !outcome.Accepted || outcome.Content == nil || *outcome.Content != edited {
+			t.Errorf("%s: %s, %v", name, &q.out, err)
+		}
+		w.kept(q, name, filepath.Join(w.project, name), edited)
+	}
+
+	// -o, whose folder has gone meanwhile: elsewhere, by name.
+	out := filepath.Join(w.project, "out")
+	if err := os.Mkdir(out, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	w.write("a.txt", "old\n", 0o600)
+	q := w.ask("proposed\n", "pollux", "diff", "a.txt", "-o", "out/a.txt")
+	d.waiting()
+	if err := os.Remove(out); err != nil {
+		t.Fatal(err)
+	}
+	d.decide(true, &edited)
+	q.wants(3, "")
+	files, _ := filepath.Glob(filepath.Join(w.tmp, "a.txt.accepted-*"))
+	if len(files) != 1 || !strings.Contains(q.errs.String(), files[0]) {
+		t.Errorf("%q: %s", files, &q.errs)
+	}
 }
 
 // SPEC §11.5: a companion that goes away, however it does, has answered
@@ -254,7 +322,7 @@ func TestDiffRefuses(t *testing.T) {
 		code  int
 		error string
 	}{
-		{[]string{"a.txt"}, 1, "no companion serves this folder"},
+		{[]string{"a.txt"}, 3, "no companion serves this folder"},
 		{[]string{"."}, 3, "is a folder; name a file in it"},
 		{[]string{"binary"}, 3, "not text in UTF-8"},
 		{[]string{"latin1"}, 3, "not text in UTF-8"},
@@ -382,6 +450,12 @@ func TestOpenAndContext(t *testing.T) {
 	if code := q.code(); code != 3 || !strings.Contains(q.errs.String(), "no editor page is open") {
 		t.Errorf("exit code %d, %s", code, &q.errs)
 	}
+	d := w.decider()
+	q = w.ask("", "pollux", "open", "a.txt")
+	if code := q.code(); code != 3 || !strings.Contains(q.errs.String(), "only pollux review looks here") {
+		t.Errorf("with a reviewer: exit code %d, %s", code, &q.errs)
+	}
+	d.c.Close()
 	page := webtest.Open(t, l.Page, "p")
 	for what, want := range map[string]string{
 		"a.txt:2:3": `{"line":1,"character":2}`, "a.txt:2": `{"line":1,"character":0}`, "a.txt:2:": `{"line":1,"character":0}`,

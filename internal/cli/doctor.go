@@ -68,6 +68,9 @@ only when the CLI would connect, with context and diffs.`,
 	cmd.Flags().StringVar(&f.dir, "cwd", "", "as if gemini were started in this `DIR`")
 	cmd.Flags().IntVar(&f.pid, "pid", 0, "with the environment and folder of the process `PID`")
 	cmd.Flags().StringVar(&f.explain, "explain", "", "explain a `TEXT` that the CLI has shown, and look at nothing")
+	_ = cmd.RegisterFlagCompletionFunc("explain", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return sentences(), cobra.ShellCompDirectiveNoFileComp
+	})
 	return cmd
 }
 
@@ -194,14 +197,19 @@ func fold(w io.Writer, text string, first, rest int) {
 	fmt.Fprintln(w)
 }
 
+// sentences are those that doctor explains.
+func sentences() []string {
+	var known []string
+	for _, e := range doctor.Explanations() {
+		known = append(known, e.Says)
+	}
+	return known
+}
+
 func (a *app) explain(text string, asJSON bool) error {
 	e, ok := doctor.Explain(text)
 	if !ok {
-		known := make([]string, 0, 16)
-		for _, e := range doctor.Explanations() {
-			known = append(known, "  "+e.Says)
-		}
-		return noError{errors.New("no sentence of the CLI's is known that holds this; these are known:\n" + strings.Join(known, "\n"))}
+		return noError{errors.New("no sentence of the CLI's is known that holds this; these are known:\n  " + strings.Join(sentences(), "\n  "))}
 	}
 	if asJSON {
 		return a.writeJSON(e)

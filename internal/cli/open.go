@@ -22,7 +22,11 @@ func (a *app) openCommand() *cobra.Command {
 		Short: "Show a place in the connected editor",
 		Long: `Shows a file in the editor that is connected to this folder (the page, Neovim, Vim,
 Emacs), and the place in it that compilers and grep print behind its name: line
-and column, both counted from 1, the column in UTF-16 units as editors count.`,
+and column, both counted from 1, the column in UTF-16 units as editors count. Of
+several companions it is the one whose folder is nearest to the file, then the
+newest.
+
+The exit code is 3 when no editor can show it; pollux review shows proposals alone.`,
 		Example: `  pollux open main.go:42
   pollux open src/app.ts:10:5
   pollux open --keep-focus README.md`,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pollux-companion/pollux/internal/client"
 	"github.com/pollux-companion/pollux/internal/doctor"
 )
 
@@ -24,7 +25,8 @@ func (a *app) statusCommand() *cobra.Command {
 process, port and workspace, how many CLIs are connected and diffs open (of
 pollux's own), its age and its health. A discovery file that was left behind is
 marked dead; the next companion that starts removes it, and pollux doctor --fix.
-A star marks those that serve the current folder.
+A star marks the one that a Gemini CLI would take that is started here, in this
+shell, by the CLI's own rule; pollux doctor says why it is that one.
 
 The exit code is 1 when none is alive.`,
 		Example: `  pollux status
@@ -44,6 +46,7 @@ func (a *app) status(ctx context.Context, all, asJSON bool) error {
 		return err
 	}
 	found := doctor.Survey(ctx, a.dirs.Run, doctor.Folders(all), dir)
+	doctor.Mark(found, &client.World{Dir: dir})
 	living := 0
 	for _, c := range found {
 		if c.Health == doctor.Healthy || c.Health == doctor.Unlisted {
@@ -73,7 +76,7 @@ func (a *app) printStatus(found []doctor.Companion) {
 	fmt.Fprintln(w, "  EDITOR\tPID\tPORT\tCLIS\tDIFFS\tAGE\tHEALTH\tWORKSPACE")
 	for _, c := range found {
 		mark := " "
-		if c.Here {
+		if c.Taken {
 			mark = "*"
 		}
 		fmt.Fprintf(w, "%s %s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", mark, folders([]string{cmp.Or(c.Editor, "-")}), c.PID, port(c.Port),

@@ -114,14 +114,10 @@ func (c *Client) Connect(ctx context.Context) error {
 	c.mu.Lock()
 	c.choice = choice
 	c.mu.Unlock()
-	if choice.Fault != nil {
-		return c.refuse(choice.Fault.Error())
+	if choice.Fault == nil && choice.IDE != nil {
+		c.setStatus(Connecting, "")
 	}
-	if choice.IDE == nil {
-		return c.refuse(msgUnsupported)
-	}
-	c.setStatus(Connecting, "")
-	if err := choice.Workspace(c.world); err != nil {
+	if err := choice.Refusal(c.world); err != nil {
 		return c.refuse(err.Error())
 	}
 	for _, way := range choice.Ways(c.world) {

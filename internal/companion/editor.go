@@ -3,6 +3,7 @@ package companion
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"time"
 
@@ -167,7 +168,11 @@ func (c *Companion) open(ctx context.Context, path string, at *state.Position, t
 	if err != nil {
 		return err
 	}
-	return page.Open(path, at, takeFocus)
+	err = page.Open(path, at, takeFocus)
+	if err != nil && c.reviewers.looking() {
+		err = fmt.Errorf("only pollux review looks here, which shows proposals and no other places: %w", err)
+	}
+	return err
 }
 
 // ask puts a question to the user, likewise; "" when they made no choice.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -128,18 +129,20 @@ func TestHealthy(t *testing.T) {
 	}
 }
 
-// Every fault, made for real: the finding, its level, a part of what it says, a part of how it is mended.
-func TestFaults(t *testing.T) {
-	t.Parallel()
+// A fault is made for real: the finding that names it, its level, a part of what it says and of the command that mends
+// it, a part of what the CLI says, and whether that connects.
+type fault struct {
+	make            func(*patient)
+	id              string
+	level           Level
+	what, mend, cli string // parts
+	connects        bool
+}
+
+// faults are those of the search: files, folders, users, variables.
+func faults() map[string]fault {
 	root := os.Getuid() == 0
-	commands := regexp.MustCompile(`^(pollux (serve|setup|doctor --fix|conform --pid \d+)|export \w+=\S+|unset [A-Z_ ]+|(sudo )?rm \S+|npm install -g \S+)$`)
-	for name, test := range map[string]struct {
-		make            func(*patient)
-		id              string
-		level           Level
-		what, mend, cli string // parts
-		connects        bool
-	}{
+	return map[string]fault{
 		"nothing runs":         {func(p *patient) { _ = p.c.Stop() }, "choice", Fault, "no companion can be found", "pollux serve", "not supported", false},
 		"dead port":            {func(p *patient) { _ = p.c.Stop(); p.left(4_190_000, p.c.Port, p.dir) }, "port", Fault, "nobody listens", "--fix", "Failed to connect", false},
 		"dead port, PID alive": {func(p *patient) { _ = p.c.Stop(); p.left(os.Getpid(), p.c.Port, p.dir) }, "port", Fault, "nobody listens", "--fix", "Failed to connect", false},
@@ -177,8 +180,14 @@ func TestFaults(t *testing.T) {
 		"proxy with exception": {func(p *patient) { p.env["http_proxy"] = "http://proxy:3128"; p.env["NO_PROXY"] = "127.0.0.1" }, "proxy", OK, "leaves 127.0.0.1 out", "", "Connected", true},
 		"container":            {func(p *patient) { p.inside = true }, "port", Fault, "host.docker.internal", "REMOTE_CONTAINERS=1", "Failed to connect", false},
 		"container over ssh":   {func(p *patient) { p.inside = true; p.env["SSH_CONNECTION"] = "1" }, "host", OK, "127.0.0.1", "", "Connected", true},
-		"IDE mode off":         {func(p *patient) { p.write(p.settings, "{}") }, "mode", Fault, "IDE mode is off", "pollux setup", "disabled", false},
-		"settings broken":      {func(p *patient) { p.write(p.settings, "{") }, "mode", Fault, "cannot be read", "", "", false},
+	}
+}
+
+// faultsOfCLI are those of its settings and its release, and files that break it.
+func faultsOfCLI() map[string]fault {
+	return map[string]fault{
+		"IDE mode off":    {func(p *patient) { p.write(p.settings, "{}") }, "mode", Fault, "IDE mode is off", "pollux setup", "disabled", false},
+		"settings broken": {func(p *patient) { p.write(p.settings, "{") }, "mode", Fault, "cannot be read", "", "", false},
 		"off in the folder": {func(p *patient) {
 			p.write(filepath.Join(p.dir, ".gemini", "settings.json"), `{"ide":{"enabled":false}}`)
 		}, "mode", Fault, "switches IDE mode off", "", "disabled", false},
@@ -204,7 +213,13 @@ func TestFaults(t *testing.T) {
 		}, "seen", Warning, "not everything can be learned", "", "Connected", true},
 		"another process": {func(p *patient) { p.pid = os.Getpid() }, "seen", OK, "as process", "", "Connected", true},
 		"no JSON":         {func(p *patient) { p.write(p.c.File, "{") }, "files", OK, "1 discovery file", "", "not supported", false},
-		"no tools":        {func(p *patient) { p.replace(`{"tools":[]}`, "") }, "tools", Fault, "no tools", "", "Connected", false},
+	}
+}
+
+// faultsOfCompanions are those of what stands behind a file.
+func faultsOfCompanions() map[string]fault {
+	return map[string]fault{
+		"no tools": {func(p *patient) { p.replace(`{"tools":[]}`, "") }, "tools", Fault, "no tools", "", "Connected", false},
 		"a context that does not parse": {func(p *patient) {
 			p.replace("", `{"jsonrpc":"2.0","method":"ide/contextUpdate","params":{"workspaceState":{"openFiles":[{"path":"/x"}]}}}`)
 		}, "context", Fault, "disconnected at once", "conform", "Connected", false},
@@ -222,7 +237,16 @@ func TestFaults(t *testing.T) {
 		"rather old CLI":           {func(p *patient) { p.cli("0.2.0"); p.env["GEMINI_CLI_IDE_PID"] = strconv.Itoa(os.Getpid()) }, "version", Warning, "0.2.0", "latest", "Connected", true},
 		"no CLI":                   {func(p *patient) { p.env["PATH"] = "" }, "version", Note, "not in PATH", "npm install", "Connected", true},
 		"neither port nor command": {func(p *patient) { p.file(func(m map[string]any) { delete(m, "port") }) }, "port", Fault, "neither a port nor a command", "", "", false},
-	} {
+	}
+}
+
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	commands := regexp.MustCompile(`^(pollux (serve|setup|doctor --fix|conform --pid \d+)|export \w+=\S+|unset [A-Z_ ]+|(sudo )?rm \S+|npm install -g \S+)$`)
+	all := faults()
+	maps.Copy(all, faultsOfCLI())
+	maps.Copy(all, faultsOfCompanions())
+	for name, test := range all {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newPatient(t, nil)

@@ -51,6 +51,7 @@ type Companion struct {
 	File      string    `json:"file,omitempty"`      // its discovery file, "" for none
 	Version   string    `json:"version,omitempty"`   // of pollux's own
 	Here      bool      `json:"here"`                // it serves the folder that was asked for
+	Taken     bool      `json:"taken"`               // it is the one that a CLI would take; set by Mark
 	Elsewhere bool      `json:"elsewhere,omitempty"` // its file lies in another temp folder than this shell's
 }
 
@@ -103,6 +104,29 @@ func Survey(ctx context.Context, run, folders []string, here string) []Companion
 		return b.Since.Compare(a.Since)
 	})
 	return files
+}
+
+// Mark notes which of those that Survey found a CLI of a world would take (SPEC K-1), alive or not, and puts it
+// first. It is one at the most: none when the CLI would not try to connect.
+func Mark(found []Companion, w *client.World) {
+	w = client.Complete(w)
+	choice := client.Choose(w)
+	if choice.Refusal(w) != nil {
+		return
+	}
+	taken := func(c Companion) bool { return false }
+	if ways := choice.Ways(w); choice.Taken >= 0 {
+		file := filepath.Join(choice.Folder, choice.Candidates[choice.Taken].Name)
+		taken = func(c Companion) bool { return c.File == file }
+	} else if len(ways) > 0 && ways[0].Port != 0 {
+		taken = func(c Companion) bool { return c.Port == ways[0].Port }
+	}
+	if i := slices.IndexFunc(found, taken); i >= 0 {
+		c := found[i]
+		c.Taken = true
+		copy(found[1:i+1], found[:i])
+		found[0] = c
+	}
 }
 
 func (c *Companion) alive() bool {

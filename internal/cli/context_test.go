@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/pollux-companion/pollux/internal/client/clienttest"
+	"github.com/pollux-companion/pollux/internal/editor/web/webtest"
+)
+
+// in runs a pollux in a folder and returns its output and exit code.
+func (w *world) in(dir string, env []string, args ...string) (string, int) {
+	w.t.Helper()
+	cmd := w.command(args...)
+	cmd.Dir, cmd.Env = dir, append(slices.Clip(w.env), env...)
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	out, _ := cmd.Output()
+	if errs.Len() > 0 {
+		w.t.Logf("pollux %v: %s", args, &errs)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+// SPEC K-1: where a folder and one in it are both served, whatever speaks of the CLI goes by the CLI's rule, which is
+// not the nearest; what asks the user takes the nearest.
+func TestNested(t *testing.T) {
+	w := newWorld(t)
+	sub := filepath.Join(w.project, "sub")
+	if err := os.Mkdir(sub, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	w.write("sub/a.txt", "a\n", 0o600)
+	outer, inner := w.write("outer.txt", "o\n", 0o600), filepath.Join(sub, "a.txt")
+	served := []*live{w.serve(), w.serve(sub)}
+	pages := []*webtest.Page{webtest.Open(t, served[0].Page, "outer"), webtest.Open(t, served[1].Page, "inner")}
+	pids := []int{served[0].cmd.Process.Pid, served[1].cmd.Process.Pid}
+	files := []string{outer, inner}
+	for i, page := range pages {
+		w.looks(page, sub, []string{"SSH_CONNECTION=a b c d", "GEMINI_CLI_IDE_PID=" + strconv.Itoa(pids[i])}, files[i])
+	}
+	larger := 0
+	if pids[1] > pids[0] {
+		larger = 1
+	}
+	for i := range served {
+		for _, env := range [][]string{{"GEMINI_CLI_IDE_PID=" + strconv.Itoa(pids[i])}, {"GEMINI_CLI_IDE_SERVER_PORT=" + strconv.Itoa(served[i].Port)}, {"GEMINI_CLI_IDE_PID="}} {
+			want := i
+			if env[0] == "GEMINI_CLI_IDE_PID=" {
+				want = larger
+			}
+			env = append(env, "SSH_CONNECTION=a b c d") // nor in a container
+			var all []struct {
+				Port        int
+				Here, Taken bool
+			}
+			out, _ := w.in(sub, env, "status", "--json")
+			if err := json.Unmarshal([]byte(out), &all); err != nil || len(all) != 2 {
+				t.Fatalf("%s: %v", out, err)
+			}
+			if !all[0].Here || !all[1].Here || !all[0].Taken || all[1].Taken || all[0].Port != served[want].Port {
+				t.Errorf("%v: status %+v, want port %d taken", env, all, served[want].Port)
+			}
+			if out, _ := w.in(sub, env, "status"); strings.Count(out, "\n* ") != 1 {
+				t.Errorf("%v: the star of status:\n%s", env, out)
+			}
+			if out, _ := w.in(sub, env, "doctor"); !strings.Contains(out, "it takes gemini-ide-server-"+strconv.Itoa(pids[want])+"-") {
+				t.Errorf("%v: doctor:\n%s", env, out)
+			}
+			if out, _ := w.in(sub, env, "context", "--json"); !strings.Contains(out, strconv.Quote(files[want])) {
+				t.Errorf("%v: context %s, want %s", env, out, files[want])
+			}
+		}
+	}
+	// open asks the person: the nearest.
+	w.ask("", "sh", "-c", "cd sub && exec pollux open a.txt").wants(0, "")
+	var note struct{ Path string }
+	pages[1].Expect("open", &note)
+	if note.Path != inner {
+		t.Errorf("%+v", note)
+	}
+}
+
+// looks lets a page say that its user looks at a file, and waits until the companion tells it, which of the two says.
+func (w *world) looks(page *webtest.Page, dir string, env []string, file string) {
+	w.t.Helper()
+	page.Notify("context/update", map[string]any{"open": []string{file}, "active": map[string]any{"path": file, "cursor": map[string]int{"line": 0, "character": 0}}, "dirty": []string{}, "focused": true})
+	eventually(w.t, file+" in the context", func() bool {
+		out, _ := w.in(dir, env, "context", "--raw")
+		return strings.Contains(out, strconv.Quote(file))
+	})
+}
+
+// A companion that is not pollux's is joined as a CLI does; one that the CLI does not find, or that has nothing to say, is said so.
+func TestContextOfOthers(t *testing.T) {
+	w := newWorld(t)
+	quiet := []string{"SSH_CONNECTION=a b c d"}
+	other, err := clienttest.Start(clienttest.Options{Base: w.tmp})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = other.Stop() }()
+	file := filepath.Join(other.Root, "x.txt")
+	if err := os.WriteFile(file, []byte("x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	other.Open(file)
+	out, code := w.in(other.Root, quiet, "context")
+	if want := "Here is the user's editor context as a JSON object. This is for your information only.\n```json\n{\n  \"activeFile\": {\n    \"path\": \"" + file; code != 0 || !strings.HasPrefix(out, want) {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	before, _ := w.in(other.Root, quiet, "context", "--raw")
+	w.write("before", before, 0o600)
+	second := filepath.Join(other.Root, "y.txt")
+	if err := os.WriteFile(second, []byte("y\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	other.Open(second, file)
+	out, code = w.in(other.Root, quiet, "context", "--json", "--since", filepath.Join(w.project, "before"))
+	if want := `{"changes":{"filesOpened":["` + second + `"],"activeFileChanged":{"path":"` + second + `","cursor":{"line":1,"character":1}}}}` + "\n"; code != 0 || out != want {
+		t.Errorf("exit code %d: %s, want %s", code, out, want)
+	}
+	if out, code := w.in(other.Root, quiet, "context", "--json", "--since", "/dev/null"); code != exitFailed {
+		t.Errorf("what is no context: exit code %d, %s", code, out)
+	}
+	if n := len(other.Registry.Pending()); n != 0 {
+		t.Errorf("%d diffs", n)
+	}
+
+	// In another temp folder the CLI finds nothing, though pollux does.
+	w.serve()
+	for _, env := range [][]string{{"TMPDIR=" + w.root}, {"GEMINI_CLI_IDE_WORKSPACE_PATH=/elsewhere", "TMPDIR=" + w.root, "TERM_PROGRAM=vscode"}} {
+		if out, code := w.in(w.project, env, "context"); code != exitNo || out != "" {
+			t.Errorf("%v: exit code %d, %s", env, code, out)
+		}
+		var all []struct{ Taken bool }
+		out, _ := w.in(w.project, env, "status", "--json", "--all")
+		if err := json.Unmarshal([]byte(out), &all); err != nil || len(all) == 0 || all[0].Taken {
+			t.Errorf("%v: %s", env, out)
+		}
+	}
+}
