@@ -1,16 +1,21 @@
 package e2e
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/pollux-companion/pollux/e2e/browser"
+	"github.com/pollux-companion/pollux/e2e/model"
 )
 
 // TestContextReachesTheModel: the CLI finds the companion by itself (D-1 to
 // D-4), /ide status lists the files newest first (C-3), and the model is sent
-// the active file, cursor and selection, and later only what changed (C-1 to C-6).
+// the active file, cursor and selection, and later only what changed (C-1 to
+// C-6). What pollux context prints for the same moment is that, to the byte.
 func TestContextReachesTheModel(t *testing.T) {
 	needCLI(t)
 	b := newBench(t, map[string]string{
@@ -31,7 +36,9 @@ func TestContextReachesTheModel(t *testing.T) {
 	}
 	s.Wait("2 open files", second(60))
 
-	ctx := s.Ask("tell me what I look at").Context()
+	first := s.Ask("tell me what I look at")
+	before := b.saidBoth(first, "")
+	ctx := first.Context()
 	if ctx == nil || ctx.ActiveFile == nil || ctx.ActiveFile.Path != b.path("one.txt") {
 		t.Fatalf("the model sees %+v", ctx)
 	}
@@ -44,16 +51,20 @@ func TestContextReachesTheModel(t *testing.T) {
 	}
 
 	// Nothing changed: nothing is said again.
-	if again := s.Ask("and now").Context(); again != nil {
+	unchanged := s.Ask("and now")
+	if again := unchanged.Context(); again != nil {
 		t.Errorf("an unchanged context was sent again: %+v", again)
 	}
+	before = b.saidBoth(unchanged, before)
 
 	// A move within the file, with the selection dropped. A balloon is two UTF-16 units (C-4).
 	d.cursor(2, 3, 0)
 	b.told("the cursor", func(context string) bool {
 		return strings.Contains(context, `"cursor":{"line":2,"character":3}`) && !strings.Contains(context, "selectedText")
 	})
-	moved := s.Ask("the cursor moved").Context()
+	changed := s.Ask("the cursor moved")
+	before = b.saidBoth(changed, before)
+	moved := changed.Context()
 	if moved == nil || moved.Changes == nil || moved.Changes.CursorMoved == nil ||
 		moved.Changes.CursorMoved.Cursor.Line != 2 || moved.Changes.CursorMoved.Cursor.Character != 3 {
 		t.Fatalf("changes: %+v", moved)
@@ -71,7 +82,9 @@ func TestContextReachesTheModel(t *testing.T) {
 	b.told("the closed file", func(context string) bool {
 		return !strings.Contains(context, b.path("one.txt")) && strings.Contains(context, `"cursor":{"line":1,"character":8}`)
 	})
-	last := s.Ask("other files").Context()
+	others := s.Ask("other files")
+	b.saidBoth(others, before)
+	last := others.Context()
 	if last == nil || last.Changes == nil {
 		t.Fatalf("changes: %+v", last)
 	}
@@ -83,4 +96,22 @@ func TestContextReachesTheModel(t *testing.T) {
 		t.Errorf("the active file is now %+v", a)
 	}
 	order(t, connected(s), "two.txt (active)", "three.txt")
+}
+
+// saidBoth compares what a request tells of the editor with what pollux context prints: the whole, or the changes since
+// an earlier call, whose result is before. It returns the file by which the next call knows this moment.
+func (b *bench) saidBoth(r *model.Request, before string) string {
+	b.t.Helper()
+	args := []string{"context"}
+	if before != "" {
+		args = append(args, "--since", before)
+	}
+	if got, want := strings.TrimSuffix(b.pollux(args...), "\n"), r.ContextText(); got != want {
+		b.t.Errorf("the model is told:\n%s\npollux %s says:\n%s", want, strings.Join(args, " "), got)
+	}
+	file := filepath.Join(b.home.Dir, "context-"+strconv.FormatInt(r.At.UnixNano(), 36))
+	if err := os.WriteFile(file, []byte(b.pollux("context", "--raw")), 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+	return file
 }

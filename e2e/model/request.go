@@ -103,19 +103,25 @@ func (r *Request) Context() *EditorContext {
 }
 
 func contextIn(c Content) *EditorContext {
-	for _, p := range slices.Backward(c.Parts) {
-		if !strings.Contains(p.Text, "user's editor context") {
-			continue
-		}
-		_, rest, ok := strings.Cut(p.Text, "```json\n")
-		body, _, ok2 := strings.Cut(rest, "\n```")
-		var e EditorContext
-		if !ok || !ok2 || json.Unmarshal([]byte(body), &e) != nil {
-			return nil
-		}
-		return &e
+	_, rest, ok := strings.Cut(contextText(c), "```json\n")
+	body, _, ok2 := strings.Cut(rest, "\n```")
+	var e EditorContext
+	if !ok || !ok2 || json.Unmarshal([]byte(body), &e) != nil {
+		return nil
 	}
-	return nil
+	return &e
+}
+
+// ContextText is the part of the last message that carries the editor context, word by word; "" when none does.
+func (r *Request) ContextText() string { return contextText(r.last()) }
+
+func contextText(c Content) string {
+	for _, p := range slices.Backward(c.Parts) {
+		if strings.Contains(p.Text, "user's editor context") {
+			return p.Text
+		}
+	}
+	return ""
 }
 
 func (r *Request) last() Content {

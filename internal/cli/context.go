@@ -174,6 +174,7 @@ type teller struct {
 	a    *app
 	f    contextFlags
 	last *told.Context // nil before the first
+	gap  string        // between what is printed
 }
 
 func (p *teller) print(params []byte) error {
@@ -197,10 +198,9 @@ func (p *teller) print(params []byte) error {
 	case p.f.json && (ok || first):
 		_, err = fmt.Fprintf(p.a.stdout, "%s\n", told.JSON(object, ""))
 	case p.f.json:
-	case ok && first:
-		_, err = fmt.Fprintf(p.a.stdout, "%s\n", words)
 	case ok:
-		_, err = fmt.Fprintf(p.a.stdout, "\n%s\n", words)
+		_, err = fmt.Fprintf(p.a.stdout, "%s%s\n", p.gap, words)
+		p.gap = "\n"
 	case first:
 		fmt.Fprintln(p.a.stderr, "pollux: no file is open in the editor; the CLI would say nothing")
 	}
