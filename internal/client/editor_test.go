@@ -57,18 +57,18 @@ const (
 730 720 node.exe`
 )
 
-func recorded(t *testing.T, text string) func(int) (Process, bool) {
+func tree(t *testing.T, text string) func(int) (Process, bool) {
 	t.Helper()
-	tree := map[int]Process{}
+	all := map[int]Process{}
 	for line := range strings.Lines(strings.TrimSpace(text)) {
 		var pid, parent int
 		if _, err := fmt.Sscan(line, &pid, &parent); err != nil {
 			t.Fatal(line, err)
 		}
 		words := strings.SplitN(strings.TrimSpace(line), " ", 3)
-		tree[pid] = Process{parent, words[2]}
+		all[pid] = Process{parent, words[2]}
 	}
-	return func(pid int) (Process, bool) { p, ok := tree[pid]; return p, ok }
+	return func(pid int) (Process, bool) { p, ok := all[pid]; return p, ok }
 }
 
 // SPEC D-2: which process of a tree the CLI takes for its editor's.
@@ -96,7 +96,7 @@ func TestFindEditor(t *testing.T) {
 		"Windows, the variable":   {treeWindows, 730, 1, "600", 600},
 	} {
 		windows := test.windows == 1
-		w := &World{PID: test.from, Process: recorded(t, test.tree), Windows: &windows, Dir: "/", Environ: []string{"GEMINI_CLI_IDE_PID=" + test.env}}
+		w := &World{PID: test.from, Process: tree(t, test.tree), Windows: &windows, Dir: "/", Environ: []string{"GEMINI_CLI_IDE_PID=" + test.env}}
 		got := FindEditor(w)
 		if got.PID != test.want {
 			t.Errorf("%s: %d, want %d: %+v", name, got.PID, test.want, got.Steps)

@@ -5,6 +5,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -114,51 +115,84 @@ type liveResult struct {
 	First, Second struct{ Status, Content string }
 }
 
-// sameOnTheWire has a whole session of the published CLI's own client and one of this one, and compares to the byte what a companion sees of them.
-func sameOnTheWire(t *testing.T, node *realCLI) {
+var update = flag.Bool("update", false, "record a session of the published CLI anew")
+
+// recording is a session of the published CLI: what a companion saw of it, request by request.
+const recording = "testdata/session.txt"
+
+// record gives a client a companion that records, and returns what that saw.
+func record(t *testing.T, run func(liveCase, *recorder) liveResult) (seen string, result liveResult) {
+	t.Helper()
 	base := must(filepath.EvalSymlinks(t.TempDir()))
-	var seen [2][]string
-	var results [2]liveResult
-	ours := &recorder{stream: make(chan string, 4)}
-	for i, run := range []func(liveCase) liveResult{
-		func(c liveCase) (r liveResult) { node.ask(c, &r); return r },
-		func(c liveCase) liveResult {
-			return liveOurs(t, c, func() bool { return ours.has(`/w/second","newContent`) })
-		},
-	} {
-		rec := []*recorder{{stream: make(chan string, 4)}, ours}[i]
-		s := httptest.NewServer(rec)
-		tmp := filepath.Join(base, fmt.Sprint(i))
-		ide := filepath.Join(tmp, "gemini", "ide")
-		if err := os.MkdirAll(ide, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		port := s.Listener.Addr().(*net.TCPAddr).Port
-		file := fmt.Sprintf(`{"port":%d,"workspacePath":%q,"authToken":"the-token","ideInfo":{"name":"x","displayName":"X"}}`, port, base)
-		if err := os.WriteFile(filepath.Join(ide, fmt.Sprintf("gemini-ide-server-%d-%d.json", os.Getpid(), port)), []byte(file), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		results[i] = run(liveCase{
-			Do: "live", Dir: base, Content: "<b>é😀\u2028\n", Paths: []string{"/w/first", "/w/second"},
-			Env: map[string]string{"TMPDIR": tmp, "SSH_CONNECTION": "1"},
-		})
-		seen[i] = rec.requests()
-		s.CloseClientConnections()
-		s.Close()
+	rec := &recorder{stream: make(chan string, 4)}
+	s := httptest.NewServer(rec)
+	defer s.Close()
+	defer s.CloseClientConnections()
+	ide := filepath.Join(base, "gemini", "ide")
+	if err := os.MkdirAll(ide, 0o700); err != nil {
+		t.Fatal(err)
 	}
-	if diff := cmp.Diff(results[0], results[1]); diff != "" {
+	port := s.Listener.Addr().(*net.TCPAddr).Port
+	file := fmt.Sprintf(`{"port":%d,"workspacePath":%q,"authToken":"the-token","ideInfo":{"name":"x","displayName":"X"}}`, port, base)
+	if err := os.WriteFile(filepath.Join(ide, fmt.Sprintf("gemini-ide-server-%d-%d.json", os.Getpid(), port)), []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	result = run(liveCase{
+		Do: "live", Dir: base, Content: "<b>é😀\u2028\n", Paths: []string{"/w/first", "/w/second"},
+		Env: map[string]string{"TMPDIR": base, "SSH_CONNECTION": "1"},
+	}, rec)
+	if result.First.Content != "accepted" || result.Second.Content != "edited" || result.Status != "connected" || !result.Diffing {
+		t.Errorf("what came of it: %+v", result)
+	}
+	return strings.Join(rec.requests(), "\n\n") + "\n", result
+}
+
+// sameOnTheWire has a whole session of the published CLI's own client, and compares to the byte what a companion sees of it with
+// the recording, and what comes of it with what comes of ours.
+func sameOnTheWire(t *testing.T, node *realCLI) {
+	seen, result := record(t, func(c liveCase, _ *recorder) (r liveResult) { node.ask(c, &r); return r })
+	if *update {
+		if err := os.WriteFile(recording, []byte(seen), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(recorded(t), seen); diff != "" {
+		t.Errorf("the published CLI is not as it was recorded (-recorded +real); record it anew: go test ./internal/client -run TestAsTheRealCLI -update\n%s", diff)
+	}
+	_, ours := record(t, func(c liveCase, rec *recorder) liveResult { return liveOurs(t, c, rec) })
+	if diff := cmp.Diff(result, ours); diff != "" {
 		t.Errorf("what came of it (-real +ours):\n%s", diff)
-	}
-	if diff := cmp.Diff(seen[0], seen[1]); diff != "" {
-		t.Errorf("what was sent (-real +ours):\n%s", diff)
-	}
-	if len(seen[0]) < 7 || results[0].First.Content != "accepted" || results[0].Second.Content != "edited" {
-		t.Errorf("the real one did not do what the test is about: %+v, %q", results[0], seen[0])
 	}
 }
 
-// opened says that the second diff has been asked for: its answer to the terminal must not overtake it.
-func liveOurs(t *testing.T, c liveCase, opened func() bool) (r liveResult) {
+func recorded(t *testing.T) string {
+	t.Helper()
+	data, err := os.ReadFile(recording)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// SPEC K-1, K-3: what this client, the CLI of pollux's own tests, sends is what the published CLI was recorded to send, header
+// by header and byte for byte. TestAsTheRealCLI holds the recording to the real one.
+func TestAsRecorded(t *testing.T) {
+	t.Parallel()
+	seen, _ := record(t, func(c liveCase, rec *recorder) liveResult { return liveOurs(t, c, rec) })
+	want := recorded(t)
+	if diff := cmp.Diff(want, seen); diff != "" {
+		t.Errorf("what was sent (-recorded +ours):\n%s", diff)
+	}
+	for _, method := range []string{"initialize", "notifications/initialized", "tools/list", "openDiff", "closeDiff"} {
+		if !strings.Contains(want, `"`+method+`"`) {
+			t.Errorf("the recording has no %s", method)
+		}
+	}
+}
+
+// liveOurs does with this client what real.mjs does with the published one. The second diff's answer in the terminal must
+// not overtake its opening.
+func liveOurs(t *testing.T, c liveCase, rec *recorder) (r liveResult) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -181,7 +215,7 @@ func liveOurs(t *testing.T, c liveCase, opened func() bool) (r liveResult) {
 	r.First = take(cl.OpenDiff(ctx, c.Paths[0], c.Content))
 	done := make(chan struct{ Status, Content string }, 1)
 	go func() { done <- take(cl.OpenDiff(ctx, c.Paths[1], c.Content)) }()
-	for deadline := time.Now().Add(30 * time.Second); !opened(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); !rec.has(`/w/second","newContent`); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("no second diff")
 		}
