@@ -6,6 +6,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"sync"
 	"testing"
@@ -55,10 +56,17 @@ func Connect(t testing.TB, discoveryFile string) *Agent {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return Dial(t, found.Port, found.Token)
+}
+
+// Dial opens a session with a stream at a port.
+func Dial(t testing.TB, port int, token string) *Agent {
+	t.Helper()
 	a := &Agent{t: t, outcomes: make(chan Outcome, 64)}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	a.link, err = client.Dial(ctx, client.Way{Host: "127.0.0.1", Port: found.Port, Token: found.Token}, client.LinkOptions{Notified: a.heard})
+	var err error
+	a.link, err = client.Dial(ctx, client.Way{Host: "127.0.0.1", Port: port, Token: token}, client.LinkOptions{Notified: a.heard})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,6 +97,44 @@ func (a *Agent) Refused(path, content string) string {
 func (a *Agent) CloseDiff(path string) string {
 	a.t.Helper()
 	return a.tool("closeDiff", map[string]any{"filePath": path, "suppressNotification": true}).text()
+}
+
+// Tools are the names of the tools that are offered, in order.
+func (a *Agent) Tools() []string {
+	a.t.Helper()
+	var list struct{ Tools []struct{ Name string } }
+	a.call(a.t.Context(), "tools/list", struct{}{}, &list)
+	names := make([]string, len(list.Tools))
+	for i, tool := range list.Tools {
+		names[i] = tool.Name
+	}
+	return names
+}
+
+// NotOpen fails the test unless there is no diff of that file to close.
+func (a *Agent) NotOpen(path string) {
+	a.t.Helper()
+	if answer := a.tool("closeDiff", map[string]any{"filePath": path, "suppressNotification": true}); !answer.IsError {
+		a.t.Errorf("closeDiff %s: %s", path, answer.text())
+	}
+}
+
+// Cancelled proposes a text and takes the question back, as the CLI's library does, when ready says so. The diff was not yet
+// shown then.
+func (a *Agent) Cancelled(path, content string, ready func()) {
+	a.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := a.link.Call(ctx, "tools/call", map[string]any{"name": "openDiff", "arguments": map[string]any{"filePath": path, "newContent": content}})
+		ended <- err
+	}()
+	ready()
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		a.t.Errorf("openDiff %s: %v", path, err)
+	}
 }
 
 // Outcome waits for the next one.
@@ -146,14 +192,19 @@ func (a *Agent) tool(name string, args map[string]any) (r toolResult) {
 	a.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	data, err := a.link.Call(ctx, "tools/call", map[string]any{"name": name, "arguments": args})
+	a.call(ctx, "tools/call", map[string]any{"name": name, "arguments": args}, &r)
+	return r
+}
+
+func (a *Agent) call(ctx context.Context, method string, params, result any) {
+	a.t.Helper()
+	data, err := a.link.Call(ctx, method, params)
 	if err == nil {
-		err = json.Unmarshal(data, &r)
+		err = json.Unmarshal(data, result)
 	}
 	if err != nil {
-		a.t.Fatalf("%s: %v", name, err)
+		a.t.Fatalf("%s: %v", method, err)
 	}
-	return r
 }
 
 // heard takes a notification, held to the form that the CLI asks for.

@@ -12,11 +12,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/pollux-companion/pollux/e2e/agent"
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/state"
 )
@@ -120,7 +122,31 @@ func (b *bench) file(name, content string) string {
 	return path
 }
 
-// A cli speaks to the server as Gemini CLI does, over plain HTTP.
+// agent is a CLI at the bench: pollux's own client, which is held against the published CLI's code.
+func (b *bench) agent() *agent.Agent {
+	b.t.Helper()
+	_, text, _ := strings.Cut(b.addr, ":")
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return agent.Dial(b.t, port, testToken)
+}
+
+// pending is the open diff of a path.
+func (b *bench) pending(path string) *review.Diff {
+	b.t.Helper()
+	for _, d := range slices.Backward(b.registry.Pending()) {
+		if d.Proposal().Key == path {
+			return d
+		}
+	}
+	b.t.Fatalf("%s is not open", path)
+	return nil
+}
+
+// A cli is for what no CLI does in good order, and for what stands in headers and lines: requests by hand, over plain
+// HTTP, with streams that end when the test says so. What a CLI does is agent's.
 type cli struct {
 	b       *bench
 	client  *http.Client
@@ -225,13 +251,7 @@ func (c *cli) mustOpen(path, content string) *review.Diff {
 	if got := c.open(path, content); !strings.Contains(got, `"result":{"content":[]}`) {
 		c.b.t.Fatalf("openDiff: %s", got)
 	}
-	for _, d := range slices.Backward(c.b.registry.Pending()) {
-		if d.Proposal().Key == path {
-			return d
-		}
-	}
-	c.b.t.Fatalf("%s is not open", path)
-	return nil
+	return c.b.pending(path)
 }
 
 // An event is one message of a stream.

@@ -7,10 +7,13 @@ import (
 	"errors"
 	"net"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/pollux-companion/pollux/e2e/agent"
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/pace"
@@ -21,31 +24,39 @@ func TestOneCLI(t *testing.T) {
 	b := newBench(t, nil)
 	path := b.file("a.txt", "old\n")
 	b.store.Report("w", state.Report{Active: path, Cursor: &state.Position{Line: 3, Character: 4}, Open: []string{path}, Front: true})
-	c := b.connect()
-	l := c.listen()
-	if got := c.post(`{"method":"tools/list","jsonrpc":"2.0","id":1}`).body; !json.Valid([]byte(got)) || !strings.Contains(got, "closeDiff") {
-		t.Fatalf("tools/list: %s", got)
+	c := b.agent()
+	if tools := c.Tools(); !slices.Equal(tools, []string{"openDiff", "closeDiff"}) {
+		t.Errorf("tools %q", tools)
 	}
-	e := l.next()
-	if !strings.Contains(e.data, `"cursor":{"line":4,"character":5}`) {
-		t.Fatalf("context: %s", e.data)
-	}
-	d := c.mustOpen(path, "new\n")
-	if err := b.registry.Accept(d.ID(), nil); err != nil {
+	c.Context("the cursor", func(files []agent.File) bool {
+		return len(files) == 1 && files[0].Path == path && files[0].IsActive && files[0].Cursor != nil && *files[0].Cursor == struct{ Line, Character int }{4, 5}
+	})
+	c.OpenDiff(path, "new\n")
+	if err := b.registry.Accept(b.pending(path).ID(), nil); err != nil {
 		t.Fatal(err)
 	}
-	e = l.next()
-	if e.method != "ide/diffAccepted" || !strings.Contains(e.data, `"content":"new\n"`) {
-		t.Fatalf("outcome: %+v", e)
+	if o := c.Outcome(); o != (agent.Outcome{Method: "ide/diffAccepted", FilePath: path, Content: "new\n"}) {
+		t.Errorf("outcome: %+v", o)
 	}
-	if got := c.closeDiff(path); !strings.Contains(got, `"isError":true`) {
-		t.Fatalf("closeDiff of a decided diff: %s", got)
+	c.NotOpen(path)
+	c.OpenDiff(path, "newer\n")
+	if got := c.CloseDiff(path); got != `{"finalContent":"newer\n"}` {
+		t.Errorf("closeDiff: %s", got)
 	}
-	c.mustOpen(path, "newer\n")
-	if got := c.closeDiff(path); !strings.Contains(got, `{\"finalContent\":\"newer\\n\"}`) {
-		t.Fatalf("closeDiff: %s", got)
+	b.nothingButThis(c) // no outcome follows a closeDiff
+}
+
+// nothingButThis: the next outcome that a CLI hears is that of a diff which it opens now.
+func (b *bench) nothingButThis(c *agent.Agent) {
+	b.t.Helper()
+	path := filepath.Join(b.dir, "the next one")
+	c.OpenDiff(path, "x")
+	if err := b.registry.Reject(b.pending(path).ID()); err != nil {
+		b.t.Fatal(err)
 	}
-	l.silent(100 * time.Millisecond)
+	if o := c.Outcome(); o.Method != "ide/diffRejected" || o.FilePath != path {
+		b.t.Errorf("an outcome before that of the next diff: %+v", o)
+	}
 }
 
 // T-6: an outcome waits for a stream, and is neither lost nor sent twice.
@@ -86,21 +97,23 @@ func TestOutcomesSurviveStreams(t *testing.T) {
 // T-3, F-7: two CLIs at once each get their own answers and outcomes.
 func TestTwoCLIs(t *testing.T) {
 	b := newBench(t, nil)
-	one, two := b.connect(), b.connect()
-	l1, l2 := one.listen(), two.listen()
+	one, two := b.agent(), b.agent()
 	path := b.dir + "/same.txt"
-	d1, d2 := one.mustOpen(path, "1"), two.mustOpen(path, "2")
+	one.OpenDiff(path, "1")
+	d1 := b.pending(path)
+	two.OpenDiff(path, "2")
+	d2 := b.pending(path)
 	if d1.Owner().Label() != "Gemini CLI #1" || d2.Owner().Label() != "Gemini CLI #2" {
 		t.Errorf("labels %q, %q", d1.Owner().Label(), d2.Owner().Label())
 	}
 	_ = b.registry.Accept(d2.ID(), nil)
-	if e := l2.next(); e.method != "ide/diffAccepted" || !strings.Contains(e.data, `"content":"2"`) {
-		t.Errorf("second: %+v", e)
+	if o := two.Outcome(); o.Method != "ide/diffAccepted" || o.Content != "2" {
+		t.Errorf("second: %+v", o)
 	}
-	if got := one.closeDiff(path); !strings.Contains(got, `{\"finalContent\":\"1\"}`) {
+	if got := one.CloseDiff(path); got != `{"finalContent":"1"}` {
 		t.Errorf("first: %s", got)
 	}
-	l1.silent(50 * time.Millisecond)
+	b.nothingButThis(one)
 	infos := b.server.Sessions()
 	if len(infos) != 2 || infos[1].ID != 2 || infos[0].Client != "streamable-http-client" || infos[0].Version != "0.61.0" {
 		t.Errorf("sessions %+v", infos)
@@ -353,14 +366,21 @@ func TestStreamsOfASession(t *testing.T) {
 // T-1: a call that the CLI cancels, or whose connection it drops, opens no diff.
 func TestCancelledCall(t *testing.T) {
 	b := newBench(t, nil)
-	b.editor.mu.Lock()
 	b.editor.hang = true
-	b.editor.mu.Unlock()
-	c := b.connect()
+	c := b.agent()
+	path := b.dir + "/a"
+	c.Cancelled(path, "x", func() {
+		eventually(t, "it is being shown", func() bool { return len(b.registry.Pending()) == 1 })
+	})
+	eventually(t, "it is gone", func() bool { return len(b.registry.Pending()) == 0 })
+	c.NotOpen(path)
+
+	// And by the message alone, whose call is answered then.
+	raw := b.connect()
 	answer := make(chan string, 1)
-	go func() { answer <- c.open(b.dir+"/a", "x") }()
+	go func() { answer <- raw.open(path, "x") }()
 	eventually(t, "it is being shown", func() bool { return len(b.registry.Pending()) == 1 })
-	if res := b.cliOf(c).post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`); res.status != 202 {
+	if res := b.cliOf(raw).post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`); res.status != 202 {
 		t.Errorf("cancelled: %d", res.status)
 	}
 	if got := <-answer; !strings.Contains(got, `"isError":true`) || len(b.registry.Pending()) != 0 {
@@ -385,7 +405,7 @@ func TestOldFiles(t *testing.T) {
 			return nil
 		}
 	})
-	c := b.connect()
+	c := b.agent()
 	big := b.file("big", "")
 	if err := os.Truncate(big, MaxOld+1); err != nil {
 		t.Fatal(err)
@@ -395,12 +415,13 @@ func TestOldFiles(t *testing.T) {
 		big:                      "larger than 16 MiB",
 		b.dir + "/forbidden":     "outside the workspace",
 	} {
-		if got := c.open(path, "x"); !strings.Contains(got, want) || !strings.Contains(got, `"isError":true`) {
+		if got := c.Refused(path, "x"); !strings.Contains(got, want) {
 			t.Errorf("%s: %s", path, got)
 		}
 	}
-	d := c.mustOpen(b.file("crlf", "\ufeffa\r\n"), "x")
-	if p := d.Proposal(); p.Old != "\ufeffa\r\n" || p.IsNew {
+	crlf := b.file("crlf", "\ufeffa\r\n")
+	c.OpenDiff(crlf, "x")
+	if p := b.pending(crlf).Proposal(); p.Old != "\ufeffa\r\n" || p.IsNew {
 		t.Errorf("old text %q", p.Old)
 	}
 }
