@@ -20,6 +20,7 @@
 // port of {{host}}, {{short}} the token without its last byte and {{1000 x}} a
 // thousand times x. With the setting "connect: yes" the session is opened
 // beforehand, with "stream: yes" its stream as well, up to the first context.
+// "without: writeFile" wants a companion that has not that setting.
 //
 // What cannot be seen on the wire is played by the tests of another package,
 // which the archive's last line before its files names: "played by: internal/history".

@@ -220,6 +220,12 @@ func (r *run) archive(a *contract.Archive) {
 // unplayable says why a vector cannot be played here, "" when it can.
 func (r *run) unplayable(a *contract.Archive) string {
 	for name := range a.Settings {
+		if name == "without" {
+			if slices.Contains(r.t.With, a.Settings[name]) {
+				return "it needs a companion without the setting " + a.Settings[name]
+			}
+			continue
+		}
 		if name != "connect" && name != "stream" && !slices.Contains(r.t.With, name) {
 			return "it needs a companion with the setting " + name + " (--with " + name + ")"
 		}
