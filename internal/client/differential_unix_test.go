@@ -149,6 +149,7 @@ func TestAsTheRealCLI(t *testing.T) {
 		}
 		tally["outcome, fault: "+strconv.FormatBool(want.Fault != "")]++
 	}
+	t.Run("trees", func(t *testing.T) { sameInTrees(t, real) })
 	t.Run("wire", func(t *testing.T) { sameOnTheWire(t, real) })
 	t.Logf("%d choices, %d contexts, %d outcomes: %v", choices, contexts, outcomes, tally)
 	for _, kind := range []string{"none", "fits", "mismatch", "fault", "unsupported", "context, fault: true", "context, fault: false"} {

@@ -6,6 +6,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { createInterface } from 'node:readline';
+import os from 'node:os';
 
 const bundle = process.argv[2];
 const names = ['getConnectionConfigFromFile', 'validateWorkspacePath', 'getIdeProcessInfo', 'detectIde',
@@ -71,6 +72,20 @@ function settle(c) {
   return { path: parsed.params.filePath, content: parsed.params.content ?? null };
 }
 
+// climb computes the editor's process in a recorded tree, which stand-ins for ps and powershell in PATH tell.
+async function climb(c) {
+  world(c);
+  const { pid } = process, { platform } = os;
+  Object.defineProperty(process, 'pid', { value: c.pid, configurable: true });
+  if (c.windows) os.platform = () => 'win32';
+  try {
+    return await real.real_getIdeProcessInfo();
+  } finally {
+    os.platform = platform;
+    Object.defineProperty(process, 'pid', { value: pid, configurable: true });
+  }
+}
+
 // live is a whole session: connect, a diff that the editor accepts, one that the terminal does.
 async function live(c) {
   world(c);
@@ -90,7 +105,7 @@ for await (const line of createInterface({ input: process.stdin })) {
   const c = JSON.parse(line);
   let answer;
   try {
-    answer = await { choose, hear, settle, live }[c.do](c);
+    answer = await { choose, hear, settle, climb, live }[c.do](c);
   } catch (e) {
     answer = { fault: String(e?.message ?? e).slice(0, 200) };
   }
