@@ -6,13 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
 	"github.com/pollux-companion/pollux/internal/conform"
 	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/editor/web/webtest"
+	"github.com/pollux-companion/pollux/internal/proc"
 )
 
 // A pageDriver plays the user on the editor page's side of its protocol.
@@ -115,7 +120,33 @@ func TestPageConforms(t *testing.T) {
 		}
 	}
 	t.Logf("%d checks: %v", len(all), tally)
-	if tally[conform.Pass] < 200 {
+	if tally[conform.Pass] < 300 {
 		t.Errorf("only %v", tally)
 	}
+}
+
+// Whoever reads the report may stop: the companion that was started ends all the same, and its folder goes.
+func TestConformPiped(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, map[string]string{"companion": "#!/bin/sh\necho $$ >\"$MARK\"\nexec \"$@\"\n"})
+	if err := os.Chmod(b.path("companion"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	mark := b.path("pid")
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", `"$@" | head -n 1`, "sh",
+		shared.pollux, "conform", "--all", "--", b.path("companion"), shared.pollux, "serve", "--no-open")
+	cmd.Dir, cmd.Env = b.dir, b.home.Env("MARK="+mark)
+	out, err := cmd.Output()
+	if err != nil || strings.Count(string(out), "\n") != 1 {
+		t.Fatalf("%v %q", err, out)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(b.read("pid")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.until("the end of the companion", func() bool { return !proc.Alive(pid) })
+	b.until("the end of its folder", func() bool {
+		left, err := filepath.Glob(filepath.Join(b.home.Tmp, "px*"))
+		return err == nil && len(left) == 0
+	})
 }

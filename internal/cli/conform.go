@@ -11,12 +11,10 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -63,7 +61,7 @@ The exit code is 0 when no check has failed.`,
 					return usageError{fmt.Errorf("--with knows no setting %q; it knows %s", name, strings.Join(known, ", "))}
 				}
 			}
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			ctx, stop := untilSignal(cmd.Context())
 			defer stop()
 			return a.conform(ctx, f, args)
 		},
@@ -81,6 +79,22 @@ The exit code is 0 when no check has failed.`,
 	flags.BoolVar(&f.json, "json", false, "print a JSON list instead")
 	flags.BoolVar(&f.junit, "junit", false, "print a JUnit report instead")
 	return cmd
+}
+
+// untilSignal ends the context with the first signal that asks pollux to end, or when nobody reads its output any more:
+// the companion that was started must not stay behind.
+func untilSignal(ctx context.Context) (_ context.Context, stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	sigs := catchSignals()
+	go func() {
+		defer cancel()
+		select {
+		case <-sigs.end:
+		case <-sigs.pipe:
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(); sigs.stop() }
 }
 
 func (a *app) conform(ctx context.Context, f conformFlags, args []string) error {
@@ -251,8 +265,7 @@ func printSummary(out io.Writer, all []conform.Check) {
 			}
 		}
 		if c.Result == conform.Skip {
-			reason, _, _ := strings.Cut(c.Evidence, "; the probes")
-			why[reason]++
+			why[c.Evidence]++
 		}
 	}
 	fmt.Fprintf(out, "\n  %-18s %7s %7s %9s\n", "chapter", "passed", "failed", "left out")

@@ -7,7 +7,10 @@ import (
 )
 
 // signals are those that ask pollux to end: Ctrl-C, Ctrl-Break, and the end of the console.
-type signals struct{ end chan os.Signal }
+type signals struct {
+	end  chan os.Signal
+	pipe chan os.Signal // never gets one
+}
 
 func catchSignals() *signals {
 	s := &signals{end: make(chan os.Signal, 4)}
