@@ -236,7 +236,7 @@ func vimFocusNever(t *testing.T, f flavour) {
 	a := b.connect()
 	b.setting("focus", "'never'")
 	a.OpenDiff(b.path("a"), "new\n")
-	b.says("waits: :Pollux review shows it")
+	b.says("waits, :Pollux review shows it")
 	b.pause(500)
 	b.is("tabpagenr('$') . &diff", "10")
 	a.OpenDiff(b.path("b"), "two\n")
@@ -248,6 +248,9 @@ func vimFocusNever(t *testing.T, f flavour) {
 	if o := a.Outcome(); o.Content != "new\n" {
 		t.Errorf("%+v", o)
 	}
+	b.is("tabpagenr('$') . &diff . getline(1)", "21two")
+	b.ex("tabfirst")
+	b.is("tabpagenr() . &diff", "10")
 	b.ex("Pollux reject") // the other one, wherever the focus is
 	if o := a.Outcome(); o.Method != "ide/diffRejected" {
 		t.Errorf("%+v", o)
@@ -289,6 +292,10 @@ func vimPolicies(t *testing.T, f flavour) {
 	a.Refused(b.path("b"), "x\n")
 	b.ex("Pollux policy bogus session")
 	b.says("bogus")
+	b.ex("Pollux policy")
+	b.says("terminal  " + b.project + "/b")
+	b.says("accept    " + b.project + "/d/*.go")
+	b.says(":Pollux policy ask|accept|terminal [session|file|pattern GLOB]")
 }
 
 // The commands that say and show.
@@ -300,12 +307,8 @@ func vimCommands(t *testing.T, f flavour) {
 	a.OpenDiff(b.path("a"), "new\n")
 	b.is("&diff", "1")
 	b.ex("Pollux status")
-	if f.name == "neovim" { // which asks for a key behind several lines
-		b.tm.Wait("Press ENTER", patience)
-		b.keys("Enter")
-	} else { // which would show the last line alone
-		b.tm.Wait("companion  running", patience)
-	}
+	b.says("companion  running")
+	b.is("mode(1)", "n") // no key is asked for
 	b.says("port " + itoa(b.port()))
 	b.says("folders    " + b.project)
 	b.says("session    ")
@@ -324,7 +327,8 @@ func vimCommands(t *testing.T, f flavour) {
 	b.ex("Pollux page")
 	b.page()
 	b.ex("Pollux nothing")
-	b.says("there is no :Pollux nothing; see :help :Pollux")
+	b.says("no :Pollux nothing; see :help :Pollux")
+	b.is("mode(1)", "n")
 	b.ex("Pollux accept")
 	b.says("no diff is open")
 	b.is("getcompletion('Pollux re', 'cmdline') == ['reject', 'restart', 'review']", "1")

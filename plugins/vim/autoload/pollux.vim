@@ -39,7 +39,7 @@ endfunction
 
 function! s:complain(message) abort
   let s:state.error = a:message
-  call pollux#diff#say(a:message, 'ErrorMsg')
+  call pollux#say#fail(a:message)
 endfunction
 
 " Sets a variable of the environment, or removes it without a value.
@@ -123,7 +123,7 @@ function! s:notification(method, params) abort
     if a:params.type == 1
       let s:state.error = a:params.message
     endif
-    call pollux#diff#say(a:params.message, a:params.type == 1 ? 'ErrorMsg' : 'None')
+    call pollux#say#say(a:params.message, a:params.type == 1 ? 'ErrorMsg' : 'None')
   endif
 endfunction
 

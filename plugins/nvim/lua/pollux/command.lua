@@ -5,9 +5,8 @@ local M = {}
 
 local api = vim.api
 
-local function fail(message)
-  vim.notify('[pollux] ' .. message, vim.log.levels.ERROR)
-end
+local say = require('pollux.say')
+local fail = say.fail
 
 local function tell(result, err)
   if err then
@@ -65,13 +64,35 @@ commands['accept-all'] = function(args)
   end)
 end
 
+-- The rules in words, the newest first: it decides.
+local function rules(list)
+  local lines = {}
+  for i = #list, 1, -1 do
+    local r = list[i]
+    lines[#lines + 1] = ('%-8s  %s'):format(r.mode, r.pattern ~= nil and r.pattern ~= '' and r.pattern or r.owner ~= nil and r.owner ~= '' and r.owner or 'everything')
+  end
+  if #lines == 0 then
+    lines = { 'ask       everything' }
+  end
+  return lines
+end
+
 function commands.policy(args)
-  local argument = { policy = args[1] or 'ask', scope = args[2], pattern = args[3] }
+  if not args[1] then
+    return pollux.execute('pollux.status', nil, function(status, err)
+      if tell(status, err) then
+        local lines = rules(status.rules or {})
+        lines[#lines + 1] = ':Pollux policy ask|accept|terminal [session|file|pattern GLOB]'
+        say.lines(table.concat(lines, '\n'))
+      end
+    end)
+  end
+  local argument = { policy = args[1], scope = args[2], pattern = args[3] }
   local d = require('pollux.diff').current()
   argument.diffId = d and d.id
   pollux.execute('pollux.setPolicy', argument, function(result, err)
     if tell(result, err) then
-      vim.notify(('[pollux] %d rules'):format(#result.rules))
+      say.say(('%d %s; :Pollux policy lists them'):format(#result.rules, #result.rules == 1 and 'rule' or 'rules'))
     end
   end)
 end
@@ -130,7 +151,7 @@ function commands.status()
         lines[#lines + 1] = 'last error ' .. (status.lastError or state.error)
       end
     end
-    vim.notify(table.concat(lines, '\n'))
+    say.lines(table.concat(lines, '\n'))
   end)
 end
 
@@ -187,7 +208,7 @@ function M.run(command)
   local args = vim.list_extend({}, command.fargs)
   local name = table.remove(args, 1) or 'status'
   if not commands[name] then
-    return fail(('there is no :Pollux %s; see :help :Pollux'):format(name))
+    return fail(('no :Pollux %s; see :help :Pollux'):format(name))
   end
   commands[name](args, command)
 end

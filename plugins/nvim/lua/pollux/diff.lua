@@ -1,6 +1,7 @@
 -- Diffs: proposals of the CLI's, one on show in a tab of its own, the others in a queue.
 local config = require('pollux.config')
 local context = require('pollux.context')
+local say = require('pollux.say')
 local text = require('pollux.text')
 local M = {}
 
@@ -10,18 +11,6 @@ local queue = {} -- in the order in which they came; see M.open for their fields
 local client -- set by M.connect
 local key = { at = 0, mode = 'n', tick = 0 } -- the last one typed: when, in which mode, on which text
 local waiter -- the timer that opens a diff when the user pauses
-
--- Later, on a screen that is drawn: a redraw would take the message away, and
--- an error within a command, or a message that is too long, would ask for a key.
-local function say(message, level)
-  if config.get().notify or level then
-    vim.schedule(function()
-      pcall(vim.cmd, 'redraw')
-      local line = vim.fn.strcharpart('[pollux] ' .. message, 0, math.max(20, vim.o.columns - 14))
-      vim.notify(line, level or vim.log.levels.INFO)
-    end)
-  end
-end
 
 local function now()
   return uv.hrtime() / 1e6
@@ -191,7 +180,7 @@ local function buffers(d)
     buffer = d.right,
     callback = function()
       if not by_hand(d) then
-        say('not accepted, as nobody typed that; use :Pollux accept', vim.log.levels.WARN)
+        say.say('not accepted, as nobody typed that; use :Pollux accept', vim.log.levels.WARN)
         return
       end
       M.accept(d)
@@ -331,9 +320,12 @@ function M.show(d)
   label(vim.fn.bufwinid(d.left), 'before', d)
   label(d.win, 'proposal', d, unsaved and ', without your unsaved changes')
   first_change()
-  local more = #queue > 1 and (', %d more wait'):format(#queue - 1) or ''
-  local kept = unsaved and 'your unsaved changes of it are kept, and not in this diff; ' or ''
-  say(('%s: %s:w accepts, :q rejects%s'):format(d.title, kept, more), unsaved and vim.log.levels.WARN or nil)
+  local keys = ':w accepts, :q rejects' .. (#queue > 1 and (', %d more wait'):format(#queue - 1) or '')
+  if unsaved then
+    say.say(d.title .. ': your unsaved changes of it are kept, and not in this diff; ' .. keys, vim.log.levels.WARN)
+  elseif config.get().notify then
+    say.brief(d.title, keys)
+  end
 end
 
 -- The buffer of a file when it has unsaved changes, else nil.
@@ -363,9 +355,9 @@ local function hide(d, tries)
   if d.tab and api.nvim_tabpage_is_valid(d.tab) then
     local closed = true
     for _, win in ipairs(api.nvim_tabpage_list_wins(d.tab)) do
-      local buf = api.nvim_win_get_buf(win)
+      local buf = api.nvim_win_is_valid(win) and api.nvim_win_get_buf(win) -- it may have gone with the one before
       -- Other windows in this tab are the user's own.
-      if (buf == d.left or buf == d.right) and (#api.nvim_list_tabpages() > 1 or #api.nvim_tabpage_list_wins(d.tab) > 1) then
+      if buf and (buf == d.left or buf == d.right) and (#api.nvim_list_tabpages() > 1 or #api.nvim_tabpage_list_wins(d.tab) > 1) then
         closed = pcall(api.nvim_win_close, win, true) and closed
       end
     end
@@ -401,7 +393,7 @@ local function refresh(path)
   if not buf then
     context.touch(true)
   elseif vim.bo[buf].modified then
-    say(vim.fn.fnamemodify(path, ':t') .. ' was written by the CLI; your unsaved changes are kept', vim.log.levels.WARN)
+    say.say(vim.fn.fnamemodify(path, ':t') .. ' has been written; your unsaved changes are kept', vim.log.levels.WARN)
   else
     local auto = vim.bo[buf].autoread
     vim.bo[buf].autoread = true
@@ -446,11 +438,11 @@ end
 function M.accept(d)
   local content = M.content(d)
   if not text.valid(content) then
-    say('the proposal holds bytes that are not UTF-8; it cannot be accepted like this', vim.log.levels.ERROR)
+    say.fail('the proposal holds bytes that are not UTF-8; it cannot be accepted like this')
     return false
   end
   if content == '' and d.proposed ~= '' then
-    say('an emptied proposal cannot be accepted: the CLI would write its own text; reject it instead', vim.log.levels.ERROR)
+    say.fail('an emptied proposal cannot be accepted: the CLI would write its own text; reject it instead')
     return false
   end
   if not find(d.id) then
@@ -502,7 +494,7 @@ function M.pump()
     local ok, err = pcall(M.show, d)
     if not ok then
       d.held = true
-      say('a diff cannot be shown: ' .. tostring(err) .. ' (try :Pollux review)', vim.log.levels.ERROR)
+      say.fail('a diff cannot be shown: ' .. tostring(err) .. ' (try :Pollux review)')
     end
     return
   end
@@ -533,8 +525,8 @@ function M.open(p, reply)
   local modified = M.unsaved(d.path) ~= nil
   reply({ opened = true, bufferModified = modified })
   M.pump()
-  if not d.tab then
-    say(('%s waits: :Pollux review shows it'):format(d.title))
+  if not d.tab and config.get().notify then
+    say.brief(d.title, 'waits, :Pollux review shows it')
   end
 end
 

@@ -8,11 +8,9 @@ local state = { status = 'stopped', failures = 0, sessions = {}, pending = 0, en
 local first_roots, roots -- told at the first start; told last
 local wanted = false -- it should run
 
-local function log(message, level)
+local function log(message)
   state.error = message
-  vim.schedule(function()
-    vim.notify('[pollux] ' .. message, level or vim.log.levels.ERROR)
-  end)
+  require('pollux.say').fail(message)
 end
 
 --- Settings; see :help pollux-settings. Not needed where the defaults do.
@@ -94,7 +92,7 @@ local notifications = {
     if p.type == 1 then
       state.error = p.message
     end
-    vim.notify(tostring(p.message), p.type == 1 and vim.log.levels.ERROR or vim.log.levels.INFO)
+    require('pollux.say').say(tostring(p.message), p.type == 1 and vim.log.levels.ERROR or nil)
   end,
 }
 

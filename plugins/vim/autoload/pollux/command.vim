@@ -2,7 +2,7 @@
 scriptencoding utf-8
 
 function! s:fail(message) abort
-  call pollux#diff#say(a:message, 'ErrorMsg')
+  call pollux#say#fail(a:message)
 endfunction
 
 function! s:tell(result, error) abort
@@ -47,8 +47,18 @@ function! s:accept_all(args, ...) abort
   endif
 endfunction
 
+" The rules in words, the newest first: it decides.
+function! s:rules(list) abort
+  let l:lines = map(reverse(copy(a:list)), {_, r -> printf('%-8s  %s', r.mode, !empty(get(r, 'pattern', '')) ? r.pattern : !empty(get(r, 'owner', '')) ? r.owner : 'everything')})
+  return empty(l:lines) ? ['ask       everything'] : l:lines
+endfunction
+
 function! s:policy(args, ...) abort
-  let l:argument = {'policy': get(a:args, 0, 'ask')}
+  if empty(a:args)
+    return pollux#execute('pollux.status', {}, {r, e -> s:tell(r, e)
+          \ ? pollux#say#lines(join(s:rules(r.rules) + [':Pollux policy ask|accept|terminal [session|file|pattern GLOB]'], "\n")) : 0})
+  endif
+  let l:argument = {'policy': a:args[0]}
   for [l:i, l:name] in [[1, 'scope'], [2, 'pattern']]
     if len(a:args) > l:i
       let l:argument[l:name] = a:args[l:i]
@@ -58,7 +68,7 @@ function! s:policy(args, ...) abort
   if !empty(l:d)
     let l:argument.diffId = l:d.id
   endif
-  call pollux#execute('pollux.setPolicy', l:argument, {r, e -> s:tell(r, e) ? pollux#diff#say(len(r.rules) . ' rules', 'None') : 0})
+  call pollux#execute('pollux.setPolicy', l:argument, {r, e -> s:tell(r, e) ? pollux#say#say(len(r.rules) . (len(r.rules) == 1 ? ' rule' : ' rules') . '; :Pollux policy lists them') : 0})
 endfunction
 
 function! s:review(args, ...) abort
@@ -102,25 +112,14 @@ endfunction
 function! s:show_status(status, error) abort
   let l:state = pollux#state()
   if !empty(a:error)
-    return s:show(['companion  ' . l:state.status, empty(l:state.error) ? a:error.message : l:state.error])
+    return pollux#say#lines('companion  ' . l:state.status . "\n" . (empty(l:state.error) ? a:error.message : l:state.error))
   endif
   let l:lines = [printf('companion  %s, pollux %s, port %d%s', l:state.status, a:status.version, a:status.port, a:status.resumed ? ', resumed' : ''),
         \ 'folders    ' . join(a:status.roots, ', ')]
   call extend(l:lines, map(copy(a:status.sessions), '"session    " . v:val.name'))
   call extend(l:lines, map(copy(a:status.diffs), '"diff       " . v:val.title'))
   let l:last = get(a:status, 'lastError', l:state.error)
-  call s:show(l:lines + (empty(l:last) ? [] : ['last error ' . l:last]))
-endfunction
-
-" Says several lines. Out of a callback each takes the place of the one
-" before, and so they stand in a popup as well, where Vim has them.
-function! s:show(lines) abort
-  for l:line in a:lines
-    echomsg l:line
-  endfor
-  if exists('*popup_create')
-    call popup_create(a:lines, {'pos': 'botleft', 'line': &lines - &cmdheight - 1, 'col': 1, 'time': 10000, 'moved': 'any', 'border': [], 'padding': [0, 1, 0, 1]})
-  endif
+  call pollux#say#lines(join(l:lines + (empty(l:last) ? [] : ['last error ' . l:last]), "\n"))
 endfunction
 
 function! s:log(...) abort
@@ -162,7 +161,7 @@ let s:commands = {
 function! pollux#command#run(args, range, first, last) abort
   let l:name = get(a:args, 0, 'status')
   if !has_key(s:commands, l:name)
-    return s:fail('there is no :Pollux ' . l:name . '; see :help :Pollux')
+    return s:fail('no :Pollux ' . l:name . '; see :help :Pollux')
   endif
   call s:commands[l:name](a:args[1:], a:range, a:first, a:last)
 endfunction

@@ -11,16 +11,6 @@ let s:commands = {'accept': 'accept', 'reject': 'reject', 'accept_all': 'accept-
 augroup pollux_diff
 augroup END
 
-function! pollux#diff#say(message, ...) abort
-  if !pollux#setting('notify') && !a:0
-    return
-  endif
-  execute 'echohl' get(a:000, 0, 'None')
-  " A message that is too long would ask for a key.
-  echomsg strcharpart('[pollux] ' . a:message, 0, max([20, &columns - 14]))
-  echohl None
-endfunction
-
 function! s:find(id) abort
   for l:d in s:queue
     if l:d.id ==# a:id
@@ -175,11 +165,10 @@ function! pollux#diff#show(d) abort
   call s:label(l:right, 'proposal', a:d, l:unsaved ? ', without your unsaved changes' : '')
   call s:first_change()
   let l:keys = ':w accepts, :q rejects' . (len(s:queue) > 1 ? printf(', %d more wait', len(s:queue) - 1) : '')
-  redraw " or that which is due takes the message away
   if l:unsaved
-    call pollux#diff#say(a:d.title . ': your unsaved changes of it are kept, and not in this diff; ' . l:keys, 'WarningMsg')
-  else
-    call pollux#diff#say(a:d.title . ': ' . l:keys)
+    call pollux#say#say(a:d.title . ': your unsaved changes of it are kept, and not in this diff; ' . l:keys, 'WarningMsg')
+  elseif pollux#setting('notify')
+    call pollux#say#brief(a:d.title, l:keys)
   endif
 endfunction
 
@@ -299,10 +288,10 @@ endfunction
 function! pollux#diff#accept(d) abort
   let l:content = pollux#diff#content(a:d)
   if !empty(a:d.buffers) && l:content !=# a:d.new && !pollux#text#valid(a:d.buffers[1], l:content)
-    return pollux#diff#say('the proposal holds bytes that are not UTF-8; it cannot be accepted like this', 'ErrorMsg')
+    return pollux#say#fail('the proposal holds bytes that are not UTF-8; it cannot be accepted like this')
   endif
   if empty(l:content) && !empty(a:d.new)
-    return pollux#diff#say('an emptied proposal cannot be accepted: the CLI would write its own text; reject it instead', 'ErrorMsg')
+    return pollux#say#fail('an emptied proposal cannot be accepted: the CLI would write its own text; reject it instead')
   endif
   let l:before = s:stamp(a:d.path)
   if s:finish(a:d)
@@ -336,8 +325,7 @@ function! s:look(state, timer) abort
   if getbufvar(l:buf, '&modified')
     if !a:state.told && s:stamp(a:state.path) != a:state.before
       let a:state.told = 1
-      redraw
-      call pollux#diff#say(fnamemodify(a:state.path, ':t') . ' was written by the CLI; your unsaved changes are kept', 'WarningMsg')
+      call pollux#say#say(fnamemodify(a:state.path, ':t') . ' has been written; your unsaved changes are kept', 'WarningMsg')
     endif
     return
   endif
@@ -375,7 +363,7 @@ function! pollux#diff#pump(...) abort
       call pollux#diff#show(s:queue[0])
     catch
       let s:queue[0].held = 1
-      call pollux#diff#say('a diff cannot be shown: ' . v:exception . ' (try :Pollux review)', 'ErrorMsg')
+      call pollux#say#fail('a diff cannot be shown: ' . v:exception . ' (try :Pollux review)')
     endtry
   elseif pollux#setting('focus') !=# 'never' && s:waiter < 0
     let s:waiter = timer_start(100, function('pollux#diff#pump'))
@@ -397,8 +385,8 @@ function! pollux#diff#open(p, id) abort
   call add(s:queue, l:d)
   call pollux#rpc#reply(a:id, {'opened': v:true, 'bufferModified': pollux#diff#unsaved(l:d.path) ? v:true : v:false})
   call pollux#diff#pump()
-  if !s:visible(l:d)
-    call pollux#diff#say(l:d.title . ' waits: :Pollux review shows it')
+  if !s:visible(l:d) && pollux#setting('notify')
+    call pollux#say#brief(l:d.title, 'waits, :Pollux review shows it')
   endif
 endfunction
 
