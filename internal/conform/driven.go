@@ -153,7 +153,8 @@ func (r *run) savesFile() error {
 	if err != nil {
 		return err
 	}
-	if err := r.driven(line("type", path, "old\n")); err != nil {
+	quoted, _ := json.Marshal(path)
+	if err := r.driven(fmt.Sprintf(`{"report":{"Active":%s,"Cursor":{"line":0,"character":0},"Front":true}}`, quoted)); err != nil {
 		return err
 	}
 	l, heard, err := r.link()
