@@ -46,7 +46,7 @@ func newPatient(t *testing.T, change func(*clienttest.Options)) *patient {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &patient{t: t, base: base, dir: filepath.Join(base, "app"), settings: filepath.Join(base, "settings.json"), env: map[string]string{"TMPDIR": base}}
+	p := &patient{t: t, base: base, dir: filepath.Join(base, "app"), settings: filepath.Join(base, "settings.json"), env: map[string]string{"TMPDIR": base, "GEMINI_CLI_SYSTEM_SETTINGS_PATH": filepath.Join(base, "etc", "settings.json")}}
 	p.write(p.settings, `{"ide": {"enabled": true}}`)
 	p.cli("0.61.0")
 	o := clienttest.Options{Base: base}
@@ -191,9 +191,18 @@ func faultsOfCLI() map[string]fault {
 		"off in the folder": {func(p *patient) {
 			p.write(filepath.Join(p.dir, ".gemini", "settings.json"), `{"ide":{"enabled":false}}`)
 		}, "mode", Fault, "switches IDE mode off", "", "disabled", false},
+		"off on the machine":   rootsAlone(func(p *patient, file string) { p.write(file, `{"ide":{"enabled":false}}`) }, "for everybody on this machine", "disabled"),
+		"the machine's broken": rootsAlone(func(p *patient, file string) { p.write(file, `{`) }, "cannot be read", ""),
+		"on by the machine": {func(p *patient) {
+			p.write(p.env["GEMINI_CLI_SYSTEM_SETTINGS_PATH"], `{"ide":{"enabled":true}}`)
+			if os.Getuid() != 0 { // it is passed over then
+				return
+			}
+			p.write(p.settings, `{"ide":{"enabled":false}}`)
+		}, "mode", OK, "IDE mode is on", "", "Connected", true},
 		"the folder's settings broken": {func(p *patient) {
 			p.write(filepath.Join(p.dir, ".gemini", "settings.json"), `{"ide":`)
-		}, "mode", Fault, "the folder's own settings cannot be read", "", "", false},
+		}, "mode", Fault, ".gemini/settings.json cannot be read", "", "", false},
 		"a file that breaks the CLI": {func(p *patient) { p.left(1, freePort(p.t), 7) }, "choice", Fault, "makes the CLI itself fail", "pollux doctor --fix", "", false},
 		"a workspace that is a circle of links": {func(p *patient) {
 			_ = os.Symlink("two", filepath.Join(p.base, "one"))
@@ -214,6 +223,15 @@ func faultsOfCLI() map[string]fault {
 		"another process": {func(p *patient) { p.pid = os.Getpid() }, "seen", OK, "as process", "", "Connected", true},
 		"no JSON":         {func(p *patient) { p.write(p.c.File, "{") }, "files", OK, "1 discovery file", "", "not supported", false},
 	}
+}
+
+// rootsAlone is a fault of the settings of the machine, which count when they are root's, as a test's are that runs as root.
+func rootsAlone(write func(p *patient, file string), what, says string) fault {
+	f := fault{func(p *patient) { write(p, p.env["GEMINI_CLI_SYSTEM_SETTINGS_PATH"]) }, "mode", Fault, what, "", says, false}
+	if os.Getuid() != 0 {
+		f.level, f.what, f.cli, f.connects = OK, "IDE mode is on", "Connected", true
+	}
+	return f
 }
 
 // faultsOfCompanions are those of what stands behind a file.

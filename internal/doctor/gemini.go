@@ -18,39 +18,51 @@ func (x *examination) mode() {
 	if x.o.Settings == "" {
 		return
 	}
-	const why = "without it the CLI does not look for an editor"
-	ide, err := clisettings.Read(x.o.Settings)
-	if err != nil {
-		x.add(broken("the CLI's settings cannot be read: " + err.Error()))
-		return
-	}
+	defaults, system := clisettings.System(x.w.Getenv)
 	own := filepath.Join(x.w.Dir, ".gemini", "settings.json")
-	if own != x.o.Settings {
-		here, err := clisettings.Read(own)
-		switch {
-		case err != nil:
-			x.add(broken("the folder's own settings cannot be read: " + err.Error()))
+	if own == x.o.Settings {
+		own = "" // the home folder's are the user's
+	}
+	on, by := false, ""
+	for _, file := range []string{defaults, x.o.Settings, own, system} { // each outranks those before it
+		ide, err := clisettings.IDE{}, error(nil)
+		if file != "" {
+			ide, err = clisettings.Read(file)
+		}
+		if err != nil {
+			x.add(broken(file, x.o.Settings, err))
 			return
-		case here.Enabled != nil:
-			ide.Enabled = here.Enabled
-			if !*here.Enabled {
-				x.r.Says = client.Disabled()
-				x.add(Finding{ID: "mode", Level: Fault, What: own + " switches IDE mode off", Why: "the folder's settings outrank yours", Remark: `set "ide": {"enabled": true} in it, or take "ide" out`})
-				return
-			}
+		}
+		if ide.Enabled != nil {
+			on, by = *ide.Enabled, file
 		}
 	}
-	if !ide.On() {
-		x.r.Says = client.Disabled()
-		x.add(Finding{ID: "mode", Level: Fault, What: "IDE mode is off in " + x.o.Settings, Why: why, Mend: "pollux setup", Remark: "or /ide enable in the CLI", fix: fixMode})
+	if on {
+		x.ok("mode", "IDE mode is on", "by "+by)
 		return
 	}
-	x.ok("mode", "IDE mode is on")
+	x.r.Says = client.Disabled()
+	f := Finding{ID: "mode", Level: Fault, What: "IDE mode is off in " + x.o.Settings, Why: "without it the CLI does not look for an editor",
+		Mend: "pollux setup", Remark: "or /ide enable in the CLI", fix: fixMode}
+	switch by {
+	case "", x.o.Settings, defaults:
+	case own:
+		f = Finding{ID: "mode", Level: Fault, What: own + " switches IDE mode off", Why: "the folder's settings outrank yours",
+			Remark: `set "ide": {"enabled": true} in it, or take "ide" out`}
+	default:
+		f = Finding{ID: "mode", Level: Fault, What: by + " switches IDE mode off for everybody on this machine", Why: "it outranks every other settings file",
+			Remark: "ask who looks after this machine"}
+	}
+	x.add(f)
 }
 
 // broken is about a settings file with which the CLI does not start at all.
-func broken(what string) Finding {
-	return Finding{ID: "mode", Level: Fault, What: what, Why: "with such a file the CLI does not start at all", Remark: "mend it at the place that is named"}
+func broken(file, users string, err error) Finding {
+	what := "the settings " + file + " cannot be read: "
+	if file == users {
+		what = "the CLI's settings cannot be read: "
+	}
+	return Finding{ID: "mode", Level: Fault, What: what + err.Error(), Why: "with such a file the CLI does not start at all", Remark: "mend it at the place that is named"}
 }
 
 // A limitation is what a release of the CLI brought, and what older ones lack.

@@ -51,6 +51,26 @@ func PathIn(getenv func(string) string) (string, error) {
 	return filepath.Join(home, ".gemini", "settings.json"), err
 }
 
+// System are the files of this machine's own: defaults, which every other file outranks, and system, which outranks every
+// other. Each is "" where it is missing, or where the CLI passes it over since somebody else than root could have written it.
+func System(getenv func(string) string) (defaults, system string) {
+	system = getenv("GEMINI_CLI_SYSTEM_SETTINGS_PATH")
+	if system == "" {
+		system = systemSettings
+	}
+	defaults = getenv("GEMINI_CLI_SYSTEM_DEFAULTS_PATH")
+	if defaults == "" {
+		defaults = filepath.Join(filepath.Dir(system), "system-defaults.json")
+	}
+	if !rootsOwn(defaults) {
+		defaults = ""
+	}
+	if !rootsOwn(system) {
+		system = ""
+	}
+	return defaults, system
+}
+
 // IDE is what the settings say about IDE mode; nil is not said, which the CLI takes for false.
 type IDE struct {
 	Enabled, HasSeenNudge *bool
