@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pollux-companion/pollux/internal/peers"
 )
 
 // pollux runs the pollux under test as the bench's user.
@@ -90,24 +92,34 @@ func TestInstalled(t *testing.T) {
 	}
 }
 
-// The folders of the repository are plugins as managers take them: each of
-// these loads one as the manager of that name does.
+// The folders of the repository are plugins as managers take them: pathogen
+// and the editors' own packages themselves; the others by what they do with
+// the settings that the documentation gives them.
 func TestManagers(t *testing.T) {
 	t.Parallel()
+	pathogen := peers.Need(t, peers.Pathogen)
 	for _, tt := range []struct {
 		name    string
 		flavour flavour
 		rc      string // of the user's, with ROOT for the repository
 		file    string // its name below the home
+		copy    string // a place below the home for a copy of the plugin
 	}{
 		{"lazy.nvim", neovim(t), "vim.go.loadplugins = false\nvim.api.nvim_create_autocmd('UIEnter', { once = true, callback = function()\n" +
-			"  local p = { dir = 'ROOT' }\n  vim.opt.rtp:append(p.dir .. '/plugins/nvim') vim.cmd('runtime plugin/pollux.lua')\nend })\n", "c/nvim/init.lua"},
-		{"packer", neovim(t), "vim.opt.rtp:append('ROOT/plugins/nvim')\n", "c/nvim/init.lua"},
-		{"vim-plug in Neovim", neovim(t), "set rtp^=ROOT/plugins/nvim\n", "c/nvim/init.vim"},
-		{"vim-plug", vim(t), vimrc + "set rtp^=ROOT/plugins/vim\n", ".vimrc"},
-		{"packages", vim(t), vimrc, ".vimrc"},
+			"  local p = { dir = 'ROOT' }\n  vim.opt.rtp:append(p.dir .. '/plugins/nvim') vim.cmd('runtime plugin/pollux.lua')\nend })\n", "c/nvim/init.lua", ""},
+		{"packer", neovim(t), "vim.opt.rtp:append('ROOT/plugins/nvim')\n", "c/nvim/init.lua", ""},
+		{"vim-plug in Neovim", neovim(t), "set rtp^=ROOT/plugins/nvim\n", "c/nvim/init.vim", ""},
+		{"vim-plug", vim(t), vimrc + "set rtp^=ROOT/plugins/vim\n", ".vimrc", ""},
+		{"pathogen", vim(t), vimrc + "source " + pathogen + "\nexecute pathogen#infect()\n", ".vimrc", ".vim/bundle/pollux"},
+		{"packages", vim(t), vimrc, ".vimrc", ".vim/pack/x/start/pollux"},
+		{"packages in Neovim", neovim(t), "\n", "c/nvim/init.vim", "d/nvim/site/pack/x/start/pollux"},
+		{"packadd", vim(t), vimrc + "packadd! pollux\n", ".vimrc", ".vim/pack/x/opt/pollux"},
+		{"packadd in Neovim", neovim(t), "vim.cmd('packadd! pollux')\n", "c/nvim/init.lua", "d/nvim/site/pack/x/opt/pollux"},
+		{"packadd, late", vim(t), vimrc + "autocmd VimEnter * call timer_start(50, {-> execute('packadd pollux')})\n", ".vimrc", ".vim/pack/x/opt/pollux"},
+		{"packadd in Neovim, late", neovim(t), "vim.defer_fn(function() vim.cmd('packadd pollux') end, 200)\n", "c/nvim/init.lua", "d/nvim/site/pack/x/opt/pollux"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			program := map[string]string{"neovim": "nvim", "vim": "vim"}[tt.flavour.name]
 			b := newBench(t, bare(tt.flavour, program), map[string]string{"a": "a\n"})
 			start := b.f.start
@@ -116,14 +128,17 @@ func TestManagers(t *testing.T) {
 				b.write("../"+tt.file, strings.ReplaceAll(tt.rc, "ROOT", repository(t)))
 				return args
 			}
-			if tt.name == "packages" {
-				b.write("../.vim/pack/x/start/keep", "")
-				if err := os.Symlink(filepath.Join(repository(t), "plugins", "vim"), filepath.Join(b.root, ".vim/pack/x/start/pollux")); err != nil {
+			if tt.copy != "" {
+				if err := os.CopyFS(filepath.Join(b.root, tt.copy), os.DirFS(filepath.Join(repository(t), "plugins", program))); err != nil {
 					t.Fatal(err)
 				}
 			}
 			b.open("a")
 			b.sees(b.connect(), "a 1:1")
+			if tt.copy != "" { // a copy, in which the editor may write
+				b.ex("silent! helptags ALL | help :Pollux")
+				b.is("&buftype . expand('%:t')", "helppollux.txt")
+			}
 		})
 	}
 }

@@ -205,3 +205,15 @@ func versionOf(path, flag string) (string, error) {
 	}
 	return "", errors.New("it names no version")
 }
+
+// findPathogen finds Debian's package of it.
+func findPathogen() (Finding, error) {
+	const path = "/usr/share/vim-pathogen/autoload/pathogen.vim"
+	source, err := os.ReadFile(path)
+	if err != nil {
+		return Finding{}, errors.New("no pathogen.vim in /usr/share/vim-pathogen")
+	}
+	_, version, _ := strings.Cut(string(source), "Version:")
+	version, _, _ = strings.Cut(version, "\n")
+	return Finding{Path: path, Version: strings.TrimSpace(version)}, nil
+}

@@ -43,11 +43,13 @@ const (
 	Emacs  Peer = "Emacs"
 	// Eglot is Emacs's LSP client, a package of its own before Emacs 29.
 	Eglot Peer = "eglot"
+	// Pathogen is a plugin manager of Vim's.
+	Pathogen Peer = "vim-pathogen"
 )
 
 // All lists every peer, in the order of reports.
 func All() []Peer {
-	return []Peer{Node, Gemini, Conformance, Inspector, Esbuild, Chromium, Tmux, Neovim, Vim, Emacs, Eglot, Bubblewrap}
+	return []Peer{Node, Gemini, Conformance, Inspector, Esbuild, Chromium, Tmux, Neovim, Vim, Emacs, Eglot, Pathogen, Bubblewrap}
 }
 
 // Install is a command or sentence that says how to get p on this machine.
@@ -73,6 +75,8 @@ func (p Peer) Install() string {
 		return "apt-get install emacs-nox (or brew install emacs)"
 	case Eglot:
 		return "apt-get install elpa-eglot (part of Emacs 29 and newer)"
+	case Pathogen:
+		return "apt-get install vim-pathogen"
 	}
 	return "nobody knows how"
 }
@@ -162,6 +166,8 @@ func find(p Peer) (Finding, error) {
 		f, err = findProgram("--version", []string{"emacs"}, nil)
 	case Eglot:
 		f, err = findEglot()
+	case Pathogen:
+		f, err = findPathogen()
 	default:
 		err = fmt.Errorf("no such peer %q", string(p))
 	}
