@@ -27,24 +27,23 @@ func (b *bench) chromium() *browser.Page {
 	return br.Open(b, address)
 }
 
-// plainTier is what a client without a plugin has: a diff on the page, taken
-// and refused there by clicks, and by the client's own commands.
+// plainTier is what a client without a plugin has: a diff of the file that
+// its cursor is in, on the page, taken and refused there by clicks, and by the
+// client's own commands.
 func plainTier(b *bench, display, cursor string, command func(name string)) {
 	b.Helper()
-	data, err := os.ReadFile(b.file())
-	if err != nil || !strings.Contains(string(data), `"displayName":"`+display+`"`) {
-		b.Errorf("%s, %v", data, err)
-	}
+	b.called(display)
 	a := b.connect()
 	b.sees(a, cursor)
-	a.OpenDiff(b.path("a.txt"), "new\n")
+	file, _, _ := strings.Cut(cursor, " ")
+	a.OpenDiff(b.path(file), "new\n")
 	p := b.chromium()
 	p.WaitText(browser.ID("diff-new"), "new")
 	p.Click(browser.ID("accept"))
 	if o := a.Outcome(); o.Method != "ide/diffAccepted" || o.Content != "new\n" {
 		b.Errorf("%+v", o)
 	}
-	a.OpenDiff(b.path("a.txt"), "bad\n")
+	a.OpenDiff(b.path(file), "bad\n")
 	p.WaitText(browser.ID("diff-new"), "bad")
 	p.Click(browser.ID("reject"))
 	if o := a.Outcome(); o.Method != "ide/diffRejected" {
@@ -53,19 +52,46 @@ func plainTier(b *bench, display, cursor string, command func(name string)) {
 	if command == nil {
 		return
 	}
-	a.OpenDiff(b.path("a.txt"), "by command\n")
+	a.OpenDiff(b.path(file), "by command\n")
 	p.WaitText(browser.ID("diff-new"), "by command")
 	command("pollux.accept")
 	if o := a.Outcome(); o.Content != "by command\n" {
 		b.Errorf("%+v", o)
 	}
-	a.OpenDiff(b.path("a.txt"), "by command, not\n")
+	a.OpenDiff(b.path(file), "by command, not\n")
 	p.WaitText(browser.ID("diff-new"), "not")
 	command("pollux.reject")
 	if o := a.Outcome(); o.Method != "ide/diffRejected" {
 		b.Errorf("%+v", o)
 	}
 	a.Quiet()
+}
+
+// called checks what the CLI is told as the editor's name, a pattern.
+func (b *bench) called(display string) {
+	b.Helper()
+	data, err := os.ReadFile(b.file())
+	if err != nil || !regexp.MustCompile(`"displayName":"(`+display+`)"`).Match(data) {
+		b.Errorf("%s, %v", data, err)
+	}
+}
+
+// recipe is the configuration that the documentation gives for a client: the
+// first block of code below its name.
+func recipe(t *testing.T, client string) string {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join(repository(t), "docs", "editors", "lsp.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, named := strings.Cut(string(page), "\n**"+client+"**")
+	_, rest, opened := strings.Cut(rest, "\n```")
+	_, rest, ok := strings.Cut(rest, "\n")
+	text, _, closed := strings.Cut(rest, "\n```\n")
+	if !named || !opened || !ok || !closed {
+		t.Fatalf("docs/editors/lsp.md has no recipe for %s", client)
+	}
+	return text + "\n"
 }
 
 // eglot, without a plugin: it asks where point is when the user pauses.
@@ -76,13 +102,13 @@ func TestEglot(t *testing.T) {
 	f := emacs(t)
 	program := peers.Need(t, peers.Emacs)
 	f.running, f.yes = `(if (and (featurep 'eglot) (eglot-current-server)) 1 0)`, "1"
-	f.start = func(_ *testing.T, b *bench, files []string) []string {
+	f.start = func(t *testing.T, b *bench, files []string) []string {
 		lisp := fmt.Sprintf(`(progn (require 'server) (setq inhibit-startup-screen t server-socket-dir %q server-name "s" make-backup-files nil auto-save-default nil)
-		  (dolist (dir (file-expand-wildcards (concat (file-name-directory (directory-file-name (file-name-directory %q))) "*")))
-		    (when (file-expand-wildcards (concat dir "/*.el")) (add-to-list 'load-path dir)))
-		  (server-start) (require 'eglot) (setq eldoc-idle-delay 0.1 eglot-send-changes-idle-time 0.1)
-		  (add-to-list 'eglot-server-programs '(text-mode . ("pollux" "lsp")))
-		  (add-hook 'text-mode-hook #'eglot-ensure))`, b.root+"/r", eglot)
+		  (unless (locate-library "eglot") ; a part of Emacs since 29
+		    (dolist (dir (file-expand-wildcards (concat (file-name-directory (directory-file-name (file-name-directory %q))) "*")))
+		      (when (file-expand-wildcards (concat dir "/*.el")) (add-to-list 'load-path dir))))
+		  (setq eldoc-idle-delay 0.1 eglot-send-changes-idle-time 0.1)
+		  %s (autoload 'eglot-ensure "eglot") (server-start))`, b.root+"/r", eglot, recipe(t, "eglot"))
 		return append([]string{program, "-Q", "-nw", "--eval", lisp}, files...)
 	}
 	b := newBench(t, f, map[string]string{"a.txt": "one\ntwo 😀 x\n"})
@@ -90,46 +116,100 @@ func TestEglot(t *testing.T) {
 	b.open("a.txt")
 	b.keys("C-n", "C-e")
 	b.is("(line-number-at-pos)", "2")
-	plainTier(b, "Editor", "a.txt 2:9", func(name string) {
+	plainTier(b, "Editor|Eglot", "a.txt 2:9", func(name string) {
 		b.eval(`(progn (eglot-execute-command (eglot-current-server) "` + name + `" []) 1)`)
 	})
 	b.keys("C-x", "C-c") // eglot says nothing at its end
 	b.until("the end", func() bool { return len(b.files()) == 0 })
 }
 
-// Neovim's built-in client, without a plugin.
-func TestNeovimClient(t *testing.T) {
-	t.Parallel()
-	peers.Need(t, peers.Chromium)
+// neovimClient is Neovim's built-in client by the recipe of the documentation,
+// without a plugin, and asking where the cursor is when the user pauses.
+func neovimClient(t *testing.T) flavour {
 	f := neovim(t)
-	f.running, f.yes = `luaeval('#vim.lsp.get_active_clients()')`, "1"
+	f.running, f.yes = `luaeval('#(vim.lsp.get_clients or vim.lsp.get_active_clients)()')`, "1"
 	program := peers.Need(t, peers.Neovim)
 	f.start = func(t *testing.T, b *bench, files []string) []string {
-		config := b.root + "/lsp.lua"
-		const lua = `
-local id
-vim.api.nvim_create_autocmd('BufReadPost', { callback = function(event)
-  id = id or vim.lsp.start_client({ name = 'pollux', cmd = { 'pollux', 'lsp' }, root_dir = vim.loop.cwd(),
-    workspace_folders = { { uri = vim.uri_from_fname(vim.loop.cwd()), name = 'p' } } })
-  vim.lsp.buf_attach_client(event.buf, id)
+		b.write("../lsp.lua", recipe(t, "Neovim's own client")+`
+vim.api.nvim_create_autocmd('CursorHold', { callback = function()
+  if #(vim.lsp.get_clients or vim.lsp.get_active_clients)() > 0 then vim.lsp.buf.document_highlight() end
 end })
-vim.api.nvim_create_autocmd('CursorHold', { callback = function() vim.lsp.buf.document_highlight() end })
 vim.o.updatetime = 100
-`
-		if err := os.WriteFile(config, []byte(lua), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return append([]string{program, "--clean", "-n", "-i", "NONE", "--listen", filepath.Join(b.root, "n"), "--cmd", "luafile " + config, "--cmd", "set shortmess+=I"}, files...)
+`)
+		return append([]string{program, "--clean", "-n", "-i", "NONE", "--listen", b.root + "/n", "--cmd", "luafile " + b.root + "/lsp.lua", "--cmd", "set shortmess+=I"}, files...)
 	}
-	b := newBench(t, f, map[string]string{"a.txt": "one\ntwo 😀 x\n"})
-	b.browse()
-	b.open("a.txt")
-	b.text("2G$")
-	// It also asks in the editor, by showMessageRequest; nobody waits for the answer.
-	plainTier(b, "Neovim", "a.txt 2:8", nil)
+	return f
+}
+
+// leave ends Neovim, and what of its client's questions is still open before it.
+func (b *bench) leave() {
+	b.Helper()
 	b.until("the end of Neovim and its server", func() bool {
 		b.keys("Enter") // leaves a question without a choice
 		b.text(":qa!\n")
 		return len(b.files()) == 0
 	})
+}
+
+// Neovim's built-in client, without a plugin.
+func TestNeovimClient(t *testing.T) {
+	t.Parallel()
+	peers.Need(t, peers.Chromium)
+	b := newBench(t, neovimClient(t), map[string]string{"a.txt": "one\ntwo 😀 x and more\n"})
+	b.browse()
+	b.open("a.txt")
+	b.text("2Gfx") // not at the line's end, where Neovim 0.10 counts bytes
+	// It also asks in the editor, by showMessageRequest; nobody waits for the answer.
+	plainTier(b, "Neovim", "a.txt 2:8", nil)
+	b.leave()
+}
+
+// window/showMessageRequest in a client that has it: a question in the editor
+// decides as the page does, and holds up nobody who decides elsewhere.
+func TestNeovimQuestion(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, neovimClient(t), map[string]string{"a.txt": "one\n", "b.txt": "b\n"})
+	b.browse()
+	b.open("a.txt")
+	a := b.connect()
+	b.sees(a, "a.txt 1:1")
+	question := func(file string) {
+		t.Helper()
+		b.tm.Until("the question about "+file, patience, func(screen string) bool {
+			if before := screen; strings.Contains(screen, "\nPress ENTER or type command to continue") {
+				b.keys("Enter") // once: the next one would answer the question
+				screen = b.tm.Until("anything else", patience, func(screen string) bool { return screen != before })
+			}
+			screen = strings.TrimRight(screen, " \n")
+			i := strings.LastIndex(screen, ": take this change?")
+			return strings.HasSuffix(screen, "cancels):") && i > 0 && strings.HasSuffix(screen[:i], file+" – Gemini CLI #1")
+		})
+	}
+	a.OpenDiff(b.path("a.txt"), "new\n")
+	question("a.txt")
+	b.text("1\n")
+	if o := a.Outcome(); o.Method != "ide/diffAccepted" || o.Content != "new\n" {
+		t.Errorf("%+v", o)
+	}
+	a.OpenDiff(b.path("b.txt"), "new b\n")
+	question("b.txt")
+	b.text("2\n")
+	if o := a.Outcome(); o.Method != "ide/diffRejected" || o.FilePath != b.path("b.txt") {
+		t.Errorf("%+v", o)
+	}
+	a.OpenDiff(b.path("a.txt"), "never answered\n")
+	question("a.txt")
+	b.acceptOn(b.page())
+	if o := a.Outcome(); o.Content != "never answered\n" {
+		t.Errorf("%+v", o)
+	}
+	b.text("2\n") // too late
+	a.OpenDiff(b.path("b.txt"), "after that\n")
+	question("b.txt")
+	b.text("1\n")
+	if o := a.Outcome(); o.Content != "after that\n" {
+		t.Errorf("%+v", o)
+	}
+	a.Quiet()
+	b.leave()
 }

@@ -174,8 +174,8 @@ func TestBigMessages(t *testing.T) {
 			go func() { _, _ = io.WriteString(e.in, tt.tooBig) }() // the server hangs up in the middle
 			select {
 			case err := <-e.served:
-				if err == nil || e.comp.stopped != 1 {
-					t.Errorf("%v, stopped %d times", err, e.comp.stopped)
+				if stopped := e.comp.stops(); err == nil || stopped != 1 {
+					t.Errorf("%v, stopped %d times", err, stopped)
 				}
 			case <-time.After(patience):
 				t.Fatal("it goes on")

@@ -104,6 +104,15 @@ type span struct {
 	End   state.Position `json:"end"`
 }
 
+// cursor is where a selection ends. Without one, an editor whose selections
+// always hold a character, of one or two units, sends that under its cursor: wide.
+func (r *span) cursor(wide bool) *state.Position {
+	if n := r.End.Character - r.Start.Character; wide && r.Start.Line == r.End.Line && n > 0 && n <= 2 {
+		return &r.Start
+	}
+	return &r.End
+}
+
 // textParams are those of every textDocument method.
 type textParams struct {
 	Document  document             `json:"textDocument"`
@@ -167,7 +176,7 @@ func (s *Server) position(params json.RawMessage) (any, error) {
 		at = &p.Positions[0]
 	}
 	if at == nil && p.Range != nil {
-		at = &p.Range.End
+		at = p.Range.cursor(s.hello.Load().wide)
 	}
 	s.look(path, at)
 	return nil, nil

@@ -21,7 +21,7 @@ func TestEditedElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.server.TextChanged(d)
-	e.until("the edit", func() bool { e.mu.Lock(); defer e.mu.Unlock(); return e.texts[d.ID()] == "elsewhere\n" })
+	e.until("the edit", func() bool { return e.text(d.ID()) == "elsewhere\n" })
 	if last := e.last("pollux/openDiff"); !strings.Contains(string(last), `"takeFocus":false`) {
 		t.Errorf("%s", last)
 	}

@@ -33,10 +33,10 @@ type editor struct {
 	in     io.WriteCloser // closes the server's input
 	raw    *rpc.Queue
 	store  *state.Store
-	reg    *review.Registry
 	page   *page
-	comp   *comp
 	served chan error
+	reg    *review.Registry // this and comp are made while initialize is answered, and only read after that
+	comp   *comp
 
 	attached func(*review.Registry) // called when the companion starts, nil for nothing
 
@@ -50,11 +50,12 @@ type editor struct {
 
 // A comp is a companion that only remembers.
 type comp struct {
-	mu      sync.Mutex
+	stop func()
+
+	mu      sync.Mutex // guards what follows
 	roots   []string
 	stopped int
 	alone   bool // no agent is connected
-	stop    func()
 }
 
 func (c *comp) Env() (map[string]string, error) {
@@ -91,9 +92,12 @@ func (c *comp) Stop(context.Context) error {
 	return nil
 }
 
+// stops is how often it was stopped.
+func (c *comp) stops() int { c.mu.Lock(); defer c.mu.Unlock(); return c.stopped }
+
 // A page is one that nobody looks at unless err is nil.
 type page struct {
-	mu     sync.Mutex
+	mu     sync.Mutex // guards what follows
 	err    error
 	shown  map[string]bool
 	bring  int
@@ -246,6 +250,9 @@ func (e *editor) on(method string, f func(json.RawMessage) (any, error)) {
 	defer e.mu.Unlock()
 	e.answer[method] = f
 }
+
+// text is what the editor holds of a diff, "" for one that it does not show.
+func (e *editor) text(id string) string { e.mu.Lock(); defer e.mu.Unlock(); return e.texts[id] }
 
 // shown waits until the editor has n diffs on show.
 func (e *editor) shown(n int) {

@@ -61,6 +61,7 @@ type Hello struct {
 
 	process  int  // the editor's own, 0 when not named
 	messages bool // window/showMessageRequest is understood
+	wide     bool // the character under the cursor is always selected
 }
 
 type initializeParams struct {
@@ -148,6 +149,7 @@ func (p *initializeParams) hello() Hello {
 	h.IDE = IDE{Name: "lsp", DisplayName: "Editor"}
 	if name := p.ClientInfo.Name; name != "" {
 		h.IDE = IDE{Name: slug(name), DisplayName: name}
+		h.wide = h.IDE.Name == "helix" || h.IDE.Name == "kak-lsp" || h.IDE.Name == "kakoune-lsp"
 	}
 	if h.Pollux != nil && h.Pollux.IDE.Name != "" {
 		h.IDE = h.Pollux.IDE

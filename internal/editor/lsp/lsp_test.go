@@ -28,7 +28,7 @@ func TestViewSuite(t *testing.T) {
 	reviewtest.Suite(t, func(t *testing.T, r *review.Registry) reviewtest.Subject {
 		e := start(t, rpc.Lines, func(review.View) *review.Registry { return r })
 		e.hello(nil)
-		now := func(d *review.Diff) string { e.mu.Lock(); defer e.mu.Unlock(); return e.texts[d.ID()] }
+		now := func(d *review.Diff) string { return e.text(d.ID()) }
 		forget := func(d *review.Diff) { e.mu.Lock(); defer e.mu.Unlock(); delete(e.texts, d.ID()) }
 		version := 0
 		return reviewtest.Subject{
@@ -145,7 +145,7 @@ func TestExact(t *testing.T) {
 		if i == 0 && (p.URI != "file:///p/%C3%BC%25x%20y.go" || p.FilePath != "/p/ü%x y.go") {
 			t.Errorf("%q %q", p.URI, p.FilePath)
 		}
-		if got := e.texts[d.ID()]; got != content {
+		if got := e.text(d.ID()); got != content {
 			t.Errorf("%d: the editor got %.40q", i, got)
 		}
 		edited := content + "edited 😀"
@@ -290,7 +290,9 @@ func TestAnnounced(t *testing.T) {
 		}
 		owner.Deliver(d)
 	}
+	e.mu.Lock()
 	e.texts["kept"], e.texts["gone"] = "the newest edit", "x"
+	e.mu.Unlock()
 	e.hello(obj{"openDiffs": []obj{{"diffId": "kept", "filePath": "/p/a", "content": "the newest edit"}, {"diffId": "gone", "filePath": "/p/b", "content": "x"}}})
 	e.shown(1)
 	e.until("the text", func() bool {
@@ -379,6 +381,27 @@ func TestPlainTier(t *testing.T) {
 	e.settle()
 	if snap := e.store.Snapshot(); snap.Active != "" {
 		t.Errorf("%+v", snap)
+	}
+}
+
+// Helix's range is never empty: one character of it is its cursor.
+func TestWideCursor(t *testing.T) {
+	for client, want := range map[string]int{"helix": 4, "Kate": 6} {
+		e := start(t, rpc.Headers, newRegistry)
+		e.initialize(obj{"clientInfo": obj{"name": client}})
+		ask := func(from, to int) int {
+			e.ask("textDocument/codeAction", obj{"textDocument": obj{"uri": "file:///p/a"}, "range": obj{"start": obj{"line": 1, "character": from}, "end": obj{"line": 1, "character": to}}})
+			return e.store.Snapshot().Cursor.Character
+		}
+		if got := ask(4, 6); got != want { // an emoji
+			t.Errorf("%s: %d", client, got)
+		}
+		if got := ask(4, 9); got != 9 {
+			t.Errorf("%s, with a selection: %d", client, got)
+		}
+		if got := ask(4, 4); got != 4 {
+			t.Errorf("%s, empty: %d", client, got)
+		}
 	}
 }
 
@@ -557,8 +580,8 @@ func TestEnds(t *testing.T) {
 		tt.end(e)
 		select {
 		case err := <-e.served:
-			if !errors.Is(err, tt.want) || e.comp.stopped != 1 || watch.Took() > pace.Slack*time.Second {
-				t.Errorf("%s: %v after %v, stopped %d times", name, err, watch.Took(), e.comp.stopped)
+			if took, stopped := watch.Took(), e.comp.stops(); !errors.Is(err, tt.want) || stopped != 1 || took > pace.Slack*time.Second {
+				t.Errorf("%s: %v after %v, stopped %d times", name, err, took, stopped)
 			}
 		case <-time.After(patience):
 			t.Fatalf("%s: it goes on", name)
