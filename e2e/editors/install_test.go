@@ -1,6 +1,8 @@
 package editors
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -90,6 +92,73 @@ func TestInstalled(t *testing.T) {
 			})
 		})
 	}
+}
+
+// On a home that is mounted read-only nothing is half-written, and each
+// command says what could not be and what to do; what needs no writing works.
+func TestReadOnlyHome(t *testing.T) {
+	t.Parallel()
+	bwrap := peers.Need(t, peers.Bubblewrap)
+	b := newBench(t, flavour{}, map[string]string{"a": "a\n"})
+	readOnly := func(wantCode int, wantError string, args ...string) string {
+		t.Helper()
+		before := snapshot(t, b.root)
+		cmd := exec.Command(bwrap, append([]string{"--dev-bind", "/", "/", "--ro-bind", b.root, b.root, "--chdir", b.project, binary()}, args...)...)
+		var out, errs strings.Builder
+		cmd.Env, cmd.Stdout, cmd.Stderr = b.env, &out, &errs
+		if err := cmd.Run(); cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != wantCode {
+			t.Errorf("%v: %v, want exit code %d\n%s%s", args, err, wantCode, &out, &errs)
+		}
+		if wantError == "" && errs.Len() > 0 || !strings.Contains(errs.String(), wantError) || wantError != "" && !strings.Contains(errs.String(), "read-only file system") {
+			t.Errorf("%v says %q", args, &errs)
+		}
+		if after := snapshot(t, b.root); after != before {
+			t.Errorf("%v changed\n%s\nto\n%s", args, before, after)
+		}
+		return out.String()
+	}
+	const again = "make that folder yours and writable, "
+	readOnly(3, again+"then install again", "install", "neovim", "vim", "emacs")
+	readOnly(3, "ide: ", "setup", "--only", "ide")
+	readOnly(3, again+"and run setup again", "setup")
+	readOnly(1, "", "detect", "--json")
+	if out := readOnly(0, "", "install", "--list"); !strings.Contains(out, "not equipped: pollux install neovim") {
+		t.Error(out)
+	}
+	readOnly(0, "", "install", "--dry-run", "neovim")
+	b.pollux("install", "neovim", "vim", "emacs")
+	b.pollux("setup")
+	readOnly(0, "", "install", "neovim") // nothing is to be written
+	readOnly(3, "make its folder yours and writable, then uninstall again", "uninstall", "neovim", "vim", "emacs")
+	readOnly(3, again+"and run setup again", "setup", "--undo")
+	readOnly(0, "", "setup", "--only", "ide")
+	b.pollux("uninstall", "neovim", "vim", "emacs")
+	b.pollux("setup", "--undo")
+}
+
+// snapshot lists all below dir: names, modes, links and contents.
+func snapshot(t *testing.T, dir string) string {
+	t.Helper()
+	var out strings.Builder
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		data := []byte(nil)
+		if info.Mode().IsRegular() {
+			data, err = os.ReadFile(path)
+		}
+		fmt.Fprintf(&out, "%s %v %x\n", path, info.Mode(), sha256.Sum256(data))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
 }
 
 // The folders of the repository are plugins as managers take them: pathogen

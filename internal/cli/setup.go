@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 )
@@ -103,7 +105,7 @@ func (a *app) setup(ctx context.Context, f setupFlags) error {
 			continue
 		}
 		if err != nil {
-			errs = append(errs, err)
+			errs = append(errs, notWritable(p.name, err))
 			continue
 		}
 		r.Part = p.name
@@ -121,4 +123,12 @@ func (a *app) setup(ctx context.Context, f setupFlags) error {
 		return noError{errNothingSetUp}
 	}
 	return errors.Join(errs...)
+}
+
+// notWritable says of an error of a part, where it is one of rights, what to do.
+func notWritable(part string, err error) error {
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		return fmt.Errorf("%s: %w; nothing was changed: make that folder yours and writable, and run setup again", part, err)
+	}
+	return fmt.Errorf("%s: %w", part, err)
 }

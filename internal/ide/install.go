@@ -68,6 +68,11 @@ type record struct {
 // ours is the hash of what was written at path, "" when nothing was.
 func (r record) ours(path string) string { return cmp.Or(r.Files[path], r.Kept[path]) }
 
+// says is whether two records are about the same files of one version.
+func (r record) says(other record) bool {
+	return r.Version == other.Version && r.Place == other.Place && maps.Equal(r.Files, other.Files) && maps.Equal(r.Kept, other.Kept)
+}
+
 // An Installer writes plugins and remembers what it wrote.
 type Installer struct {
 	Machine Machine
@@ -154,6 +159,9 @@ func (i *Installer) Install(editor string) (Report, error) {
 		return report, err
 	}
 	now.Kept = kept
+	if old.says(now) && len(removals) == 0 && !slices.ContainsFunc(report.Changes, func(c Change) bool { return c.Action != "keep" }) {
+		return report, nil // also where nothing could be written
+	}
 	records[editor] = now
 	if err := i.put(place, files, records, editor); err != nil {
 		return Report{Editor: editor, Place: place}, err
