@@ -121,8 +121,15 @@ func TestHealthy(t *testing.T) {
 			t.Errorf("%s: %s: %s", f.ID, f.Level, f.What)
 		}
 	}
-	if f, _ := r.Find("context"); !strings.Contains(f.What, "a.go") {
-		t.Errorf("the context is not told: %q", f.What)
+	for id, want := range map[string]string{
+		"process": "taken for the editor", "temp": filepath.Join(p.base, "gemini", "ide") + " (TMPDIR)",
+		"files": fmt.Sprintf("only those of user %d count", os.Getuid()), "choice": filepath.Base(p.c.File), "workspace": "the workspace has " + p.dir,
+		"support": `"Test Editor", as its file says`, "host": "127.0.0.1", "proxy": "no proxy", "port": fmt.Sprint(p.c.Port), "token": "accepted",
+		"handshake": "speaks MCP", "tools": "openDiff and closeDiff", "context": "a.go", "mode": p.settings, "version": "does not come back by itself",
+	} {
+		if f, ok := r.Find(id); !ok || !strings.Contains(f.What+"\n"+strings.Join(f.Details, "\n"), want) {
+			t.Errorf("%s: %+v, want %q", id, f, want)
+		}
 	}
 	if n := len(p.c.Registry.Pending()); n != 0 {
 		t.Errorf("%d diffs were left open", n)

@@ -79,6 +79,14 @@ func limitations() []limitation {
 	}
 }
 
+// always is what no release can do.
+func always() []string {
+	return []string{
+		"a lost connection does not come back by itself: /ide enable, or pollux setup --relay beforehand",
+		`"Allow for this session" counts once while a diff is open in the editor: let the editor accept all of a session`,
+	}
+}
+
 // version: which CLI this shell would start, and what that one cannot do.
 func (x *examination) version() {
 	path, version := x.cli()
@@ -91,7 +99,7 @@ func (x *examination) version() {
 		x.add(Finding{ID: "version", Level: Note, What: "gemini is " + path + ", of an unknown release", Why: "what is said here holds for release 0.61.0"})
 		return
 	}
-	f := Finding{ID: "version", Level: OK, What: "gemini is release " + version, Details: []string{path}}
+	f := Finding{ID: "version", Level: OK, What: "gemini is release " + version, Details: append([]string{path}, always()...)}
 	var lacks []string
 	for _, l := range limitations() {
 		if major == l.major && minor < l.minor {

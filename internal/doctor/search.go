@@ -72,6 +72,9 @@ func (x *examination) files(ctx context.Context) {
 		return
 	}
 	f := Finding{ID: "files", Level: OK, What: fmt.Sprintf("it sees %s, in this order", plural(len(c.Candidates), "discovery file", "discovery files"))}
+	if uid := *x.w.UID; uid >= 0 { // there is none on Windows
+		f.Details = append(f.Details, fmt.Sprintf("only those of user %d count, who is you", uid))
+	}
 	var dead, foreign []string
 	for i, cand := range c.Candidates {
 		line := cand.Name + ": " + x.verdict(i)
@@ -202,6 +205,16 @@ func (x *examination) workspace() {
 	if r := real(dir); r != dir {
 		details = append(details, fmt.Sprintf("%s is %s, once links are followed", dir, r))
 	}
+	path, given, _ := c.Config.Workspace()
+	if path != "" {
+		for part := range strings.SplitSeq(path, string(os.PathListSeparator)) {
+			line := "the workspace has " + part
+			if r := real(part); r != part {
+				line += ", which is " + r
+			}
+			details = append(details, line)
+		}
+	}
 	err := c.Workspace(x.w)
 	if err == nil {
 		x.ok("workspace", "the folder lies in the workspace", details...)
@@ -210,15 +223,10 @@ func (x *examination) workspace() {
 	x.r.Says = err.Error()
 	f := Finding{ID: "workspace", Level: Fault, What: fmt.Sprintf("%s is not in the editor's workspace", dir),
 		Why: "the CLI joins only an editor that has its folder open", Mend: "pollux serve", Remark: "that serves this folder; or open it in the editor, or start gemini in one that it has open", Details: details}
-	path, given, _ := c.Config.Workspace()
 	switch {
 	case given && path == "":
 		f.What, f.Mend, f.Remark = "the editor has no folder open", "", "open "+dir+" in the editor"
-	case given:
-		for part := range strings.SplitSeq(path, string(os.PathListSeparator)) {
-			f.Details = append(f.Details, "the workspace has "+part)
-		}
-	default:
+	case !given:
 		f.What = "nothing says which folder the editor has open"
 	}
 	x.add(f)
