@@ -219,6 +219,27 @@ func TestStorm(t *testing.T) {
 	}
 }
 
+// Helix's range is never empty: one character of it is its cursor.
+func TestWideCursor(t *testing.T) {
+	for client, want := range map[string]int{"helix": 4, "Kate": 6} {
+		e := start(t, rpc.Headers, newRegistry)
+		e.initialize(obj{"clientInfo": obj{"name": client}})
+		ask := func(from, to int) int {
+			e.ask("textDocument/codeAction", obj{"textDocument": obj{"uri": "file:///p/a"}, "range": obj{"start": obj{"line": 1, "character": from}, "end": obj{"line": 1, "character": to}}})
+			return e.store.Snapshot().Cursor.Character
+		}
+		if got := ask(4, 6); got != want { // an emoji
+			t.Errorf("%s: %d", client, got)
+		}
+		if got := ask(4, 9); got != 9 {
+			t.Errorf("%s, with a selection: %d", client, got)
+		}
+		if got := ask(4, 4); got != 4 {
+			t.Errorf("%s, empty: %d", client, got)
+		}
+	}
+}
+
 // Where there is nothing, the lists are empty, and not null: plugins go through them.
 func TestStatusOfNothing(t *testing.T) {
 	e := full(t)

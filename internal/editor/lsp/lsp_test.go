@@ -384,27 +384,6 @@ func TestPlainTier(t *testing.T) {
 	}
 }
 
-// Helix's range is never empty: one character of it is its cursor.
-func TestWideCursor(t *testing.T) {
-	for client, want := range map[string]int{"helix": 4, "Kate": 6} {
-		e := start(t, rpc.Headers, newRegistry)
-		e.initialize(obj{"clientInfo": obj{"name": client}})
-		ask := func(from, to int) int {
-			e.ask("textDocument/codeAction", obj{"textDocument": obj{"uri": "file:///p/a"}, "range": obj{"start": obj{"line": 1, "character": from}, "end": obj{"line": 1, "character": to}}})
-			return e.store.Snapshot().Cursor.Character
-		}
-		if got := ask(4, 6); got != want { // an emoji
-			t.Errorf("%s: %d", client, got)
-		}
-		if got := ask(4, 9); got != 9 {
-			t.Errorf("%s, with a selection: %d", client, got)
-		}
-		if got := ask(4, 4); got != 4 {
-			t.Errorf("%s, empty: %d", client, got)
-		}
-	}
-}
-
 // Diffs of a plain client: on the page, decidable by commands, code actions and a question.
 func TestPlainDiffs(t *testing.T) {
 	e := start(t, rpc.Headers, newRegistry)
