@@ -123,7 +123,7 @@ func TestHealthy(t *testing.T) {
 	}
 	for id, want := range map[string]string{
 		"process": "taken for the editor", "temp": filepath.Join(p.base, "gemini", "ide") + " (TMPDIR)",
-		"files": fmt.Sprintf("only those of user %d count", os.Getuid()), "choice": filepath.Base(p.c.File), "workspace": "the workspace has " + p.dir,
+		"files": fmt.Sprintf("only files of your own (user %d) count", os.Getuid()), "choice": filepath.Base(p.c.File), "workspace": "the workspace has " + p.dir,
 		"support": `"Test Editor", as its file says`, "host": "127.0.0.1", "proxy": "no proxy", "port": fmt.Sprint(p.c.Port), "token": "accepted",
 		"handshake": "speaks MCP", "tools": "openDiff and closeDiff", "context": "a.go", "mode": p.settings, "version": "does not come back by itself",
 	} {

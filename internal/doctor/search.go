@@ -73,7 +73,7 @@ func (x *examination) files(ctx context.Context) {
 	}
 	f := Finding{ID: "files", Level: OK, What: fmt.Sprintf("it sees %s, in this order", plural(len(c.Candidates), "discovery file", "discovery files"))}
 	if uid := *x.w.UID; uid >= 0 { // there is none on Windows
-		f.Details = append(f.Details, fmt.Sprintf("only those of user %d count, who is you", uid))
+		f.Details = append(f.Details, fmt.Sprintf("only files of your own (user %d) count", uid))
 	}
 	var dead, foreign []string
 	for i, cand := range c.Candidates {
