@@ -224,6 +224,29 @@ func TestReviewEditor(t *testing.T) {
 	}
 }
 
+// TestReviewDisk: a file that changes while its proposal waits is pointed out, and what came is kept (F-8).
+func TestReviewDisk(t *testing.T) {
+	peers.Need(t, peers.Tmux)
+	t.Parallel()
+	const rest = "two\nthree\nfour\nfive\nsix\nseven\neight\n"
+	b := newBench(t, map[string]string{"a.txt": "one\n" + rest + "nine\n"})
+	a := agent.Connect(t, b.serve().DiscoveryFile)
+	tm := b.reviewer(80, 24)
+	a.OpenDiff(b.path("a.txt"), "one\n"+rest+"NINE\n")
+	tm.Wait("+1 −1 · hunk 1/1", second(60))
+	b.write("a.txt", "ONE\n"+rest+"nine\n")
+	tm.Wait("hunk 1/1 · changed on disk", second(60))
+	b.press(tm, "a", "Accept all the same?")
+	tm.Keys("c")
+	tm.Wait("+2 −2 · hunk 1/2", second(60))
+	tm.Keys("x")
+	tm.Wait("hunk 1/2 reverted", second(60))
+	b.press(tm, "a", "Nothing waits")
+	if o := a.Outcome(); o.Content != "ONE\n"+rest+"NINE\n" {
+		t.Errorf("%+v", o)
+	}
+}
+
 // TestRunReview: command and reviewer share a terminal, by turns and in two panes.
 func TestRunReview(t *testing.T) {
 	t.Run("screen", func(t *testing.T) {

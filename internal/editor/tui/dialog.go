@@ -21,7 +21,7 @@ type dialog interface {
 	whole() bool
 	draw(m *model, f *frame)
 	question() string
-	keys() []button
+	buttons(m *model) []button
 }
 
 // A confirm is a question with yes and no.
@@ -46,7 +46,7 @@ func (c *confirm) about() string                { return c.id }
 func (c *confirm) whole() bool                  { return false }
 func (c *confirm) draw(*model, *frame)          {}
 func (c *confirm) question() string             { return c.text }
-func (c *confirm) keys() []button               { return []button{{"y", "yes"}, {"n", "no"}} }
+func (c *confirm) buttons(*model) []button      { return []button{{"y", "yes"}, {"n", "no"}} }
 
 // A scope is one choice of the policy: which proposals a rule is for.
 type scope struct {
@@ -178,7 +178,7 @@ func (p *policy) make(m *model) tea.Cmd {
 func (p *policy) about() string    { return p.id }
 func (p *policy) whole() bool      { return true }
 func (p *policy) question() string { return "" }
-func (p *policy) keys() []button {
+func (p *policy) buttons(*model) []button {
 	if p.editing {
 		return []button{{"enter", "done"}, {"ctrl+u", "empty it"}}
 	}
@@ -230,7 +230,7 @@ type help struct{ top int }
 func (h *help) key(m *model, key, _ string) tea.Cmd {
 	switch key {
 	case "down", "j", "pgdown", "space":
-		h.top = min(h.top+1, max(0, len(helpLines())-(m.h-4)))
+		h.top = min(h.top+1, h.last(m))
 	case "up", "k", "pgup":
 		h.top = max(0, h.top-1)
 	default:
@@ -242,7 +242,20 @@ func (h *help) paste(*model, string) tea.Cmd { return nil }
 func (h *help) about() string                { return "" }
 func (h *help) whole() bool                  { return true }
 func (h *help) question() string             { return "" }
-func (h *help) keys() []button               { return []button{{"esc", "back"}, {"↓", "more"}} }
+func (h *help) buttons(m *model) []button {
+	keys := []button{{"esc", "back"}}
+	if h.top < h.last(m) {
+		keys = append(keys, button{"↓", "more"})
+	}
+	if h.top > 0 {
+		keys = append(keys, button{"↑", "before"})
+	}
+	return keys
+}
+
+// last is the first line that can be at the top.
+func (h *help) last(m *model) int { return max(0, len(helpLines())-max(0, m.h-4)) }
+
 func (h *help) draw(_ *model, f *frame) {
 	lines := helpLines()
 	box(f, lines[min(h.top, len(lines)):])
@@ -255,6 +268,7 @@ func helpLines() []string {
 		"x           take the current hunk out, or back in;  X all of them",
 		"e           edit the proposal in $VISUAL or $EDITOR",
 		"A           policy: accept without asking, or leave to the terminal",
+		"c           compare with the file as it is now, if it has changed",
 		"h           history of proposals; there u undoes an accepted one",
 		"",
 		"n N         next and previous hunk (also ] [)",

@@ -7,7 +7,9 @@ import (
 
 // A document is one proposal as it is being looked at: its change, and what has been computed to show it.
 type document struct {
+	path    string
 	texts   control.Texts
+	disk    disk
 	change  *change
 	version int
 	// known is the text that the companion has, with line feeds; what the change says is sent when it differs.
@@ -24,7 +26,7 @@ type document struct {
 
 // newDocument takes the texts of a proposal, and what has become of it.
 func newDocument(path string, t control.Texts, now string, version int) *document {
-	d := &document{texts: t, version: version, lang: languageOf(path)}
+	d := &document{path: path, texts: t, version: version, lang: languageOf(path)}
 	d.take(text.ToLF(now))
 	// Hunks that are gone from the proposal are still its hunks.
 	if proposal := text.ToLF(t.New); proposal != d.known {

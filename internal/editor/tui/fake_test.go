@@ -96,6 +96,8 @@ type bench struct {
 	// clock is the time; quit says that the reviewer wants to end.
 	clock time.Time
 	quit  bool
+	// disk holds the files that are not as the proposals say; each look sees another stamp.
+	disk map[string]diskFile
 }
 
 const exampleOld = `package main
@@ -128,8 +130,11 @@ func exampleNew() string {
 
 func newBench(t *testing.T, w, h int) *bench {
 	f := &fakeCompanion{texts: map[string]control.Texts{}, now: map[string]string{}}
-	b := &bench{t: t, f: f, clock: time.Date(2026, 11, 21, 12, 0, 0, 0, time.Local)}
-	b.m = newModel(Options{Folder: "/w/proj", Editor: "vi"})
+	b := &bench{t: t, f: f, clock: time.Date(2026, 11, 21, 12, 0, 0, 0, time.Local), disk: map[string]diskFile{}}
+	b.m = newModel(Options{Folder: "/w/proj", Editor: "vi", readFile: func(path, _ string) (diskFile, bool) {
+		now, ok := b.disk[path]
+		return now, !ok
+	}})
 	b.m.now = func() time.Time { return b.clock }
 	b.tell(tea.WindowSizeMsg{Width: w, Height: h})
 	b.tell(joinedMsg{f})

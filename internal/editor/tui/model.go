@@ -71,9 +71,9 @@ type program struct{ m *model }
 // Init implements tea.Model.
 func (p program) Init() tea.Cmd {
 	if p.m.o.NoColor {
-		return nil
+		return tick()
 	}
-	return tea.RequestBackgroundColor
+	return tea.Batch(tea.RequestBackgroundColor, tick())
 }
 
 // Update implements tea.Model.
@@ -94,6 +94,15 @@ func (m *model) diff() *control.Diff {
 		return &m.queue.Diffs[i]
 	}
 	return nil
+}
+
+// byID is the diff of an id, nil when it does not wait.
+func (m *model) byID(id string) *control.Diff {
+	i := slices.IndexFunc(m.queue.Diffs, func(d control.Diff) bool { return d.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return &m.queue.Diffs[i]
 }
 
 func (m *model) index() int {

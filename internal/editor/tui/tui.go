@@ -50,6 +50,9 @@ type Options struct {
 	Env []string
 	// UntilDone ends the reviewer when nothing waits any more, as one that has only taken the screen for a while.
 	UntilDone bool
+
+	// readFile replaces the disk in tests.
+	readFile func(path, known string) (now diskFile, same bool)
 }
 
 // Run shows the reviewer until the user leaves it, or ctx ends. It returns an error when the terminal fails, or when

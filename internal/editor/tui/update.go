@@ -51,6 +51,7 @@ func (m *model) heard(msg tea.Msg) tea.Cmd {
 		return m.take(msg.queue)
 	case loadedMsg:
 		m.loaded(msg)
+		return m.look(false)
 	case textMsg:
 		m.textCame(msg)
 	case sentMsg:
@@ -65,6 +66,10 @@ func (m *model) heard(msg tea.Msg) tea.Cmd {
 		}
 	case editedMsg:
 		return m.editedInEditor(msg)
+	case tickMsg:
+		return tea.Batch(m.look(false), tick())
+	case diskMsg:
+		return m.looked(msg)
 	case pastMsg, entryMsg, undoneMsg:
 		return m.heardPast(msg)
 	}

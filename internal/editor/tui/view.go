@@ -23,7 +23,7 @@ func (m *model) frame() *frame {
 	case m.dialog != nil && m.dialog.whole():
 		m.dialog.draw(m, f)
 		f.fill(f.h - 1)
-		m.drawKeys(f, m.dialog.keys())
+		m.drawKeys(f, m.dialog.buttons(m))
 		return f
 	case m.past != nil:
 		m.drawPast(f)
@@ -143,6 +143,9 @@ func (m *model) drawTitle(f *frame) {
 	if d.Unsaved {
 		right = append(right, "unsaved in your editor")
 	}
+	if doc := m.doc(); doc != nil && doc.disk.changed {
+		right = append(right, "changed on disk")
+	}
 	if d.IsNew {
 		right = append([]string{"new file"}, right...)
 	}
@@ -194,16 +197,30 @@ type button struct{ key, does string }
 func (m *model) keysShown() []button {
 	switch {
 	case m.dialog != nil:
-		return m.dialog.keys()
+		return m.dialog.buttons(m)
 	case m.past != nil:
 		return []button{{"u", "undo this change"}, {"↑↓", "another"}, {"n", "next hunk"}, {"esc", "back"}, {"?", "help"}}
 	case len(m.queue.Diffs) == 0:
 		return []button{{"A", "policy"}, {"h", "history"}, {"?", "help"}, {"q", "quit"}}
 	}
+	if doc := m.doc(); doc != nil && doc.disk.changed {
+		return []button{{"c", "compare with the disk"}, {"a", "accept"}, {"r", "reject"}, {"x", "hunk"}, {"e", "edit"}, {"?", "help"}, {"q", "quit"}}
+	}
 	if len(m.queue.Diffs) > 1 { // what does not fit is left out at the end
 		return []button{{"a", "accept"}, {"r", "reject"}, {"x", "hunk"}, {"e", "edit"}, {"tab", "next"}, {"A", "policy"}, {"?", "help"}, {"q", "quit"}, {"h", "history"}}
 	}
 	return []button{{"a", "accept"}, {"r", "reject"}, {"x", "hunk"}, {"e", "edit"}, {"A", "policy"}, {"h", "history"}, {"?", "help"}, {"q", "quit"}}
+}
+
+// pressed is the key that a click on a button presses.
+func pressed(key string) string {
+	switch key {
+	case "↓":
+		return "down"
+	case "↑":
+		return "up"
+	}
+	return key
 }
 
 // drawKeys draws the keys that matter now as buttons.
@@ -215,7 +232,7 @@ func (m *model) drawKeys(f *frame, keys []button) {
 		if at+w > f.w {
 			break
 		}
-		f.zone(zone{from: at, to: at + w, key: k.key})
+		f.zone(zone{from: at, to: at + w, key: pressed(k.key)})
 		b.WriteString(" " + paint(m.theme.button(), k.key) + " " + k.does + " ")
 		at += w
 	}

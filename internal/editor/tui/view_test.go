@@ -30,9 +30,12 @@ func TestScreens(t *testing.T) {
 				b.sync()
 				b.press("A", "down", "down", "e", "x")
 			},
-			"reject":  func(b *bench) { example(b); b.press("x", "r") },
-			"hostile": hostile,
-			"history": history,
+			"disk":      changedOnDisk,
+			"overwrite": func(b *bench) { changedOnDisk(b); b.press("a") },
+			"compared":  func(b *bench) { changedOnDisk(b); b.press("c") },
+			"reject":    func(b *bench) { example(b); b.press("x", "r") },
+			"hostile":   hostile,
+			"history":   history,
 			"queue": func(b *bench) {
 				example(b)
 				b.propose("2", "/w/proj/docs/readme.md", "", "# New\n\ntext without an end")
@@ -53,6 +56,31 @@ func TestScreens(t *testing.T) {
 			})
 		}
 	}
+}
+
+func changedOnDisk(b *bench) {
+	example(b)
+	b.disk["/w/proj/src/main.go"] = diskFile{stamp: "2", exists: true, text: strings.Replace(exampleOld, "hello", "goodbye", 1)}
+	b.look()
+}
+
+// The help says that there is more where there is, and its buttons do what they say.
+func TestHelpScrolls(t *testing.T) {
+	b := newBench(t, 80, 12)
+	example(b)
+	b.press("?")
+	b.wants("↓ more")
+	x := strings.Index(strings.Split(b.screen(), "\n")[11], "↓")
+	for range helpLines() {
+		b.click(x, 11)
+	}
+	b.wants("The mouse scrolls")
+	b.wants("↑ before")
+	if strings.Contains(b.screen(), "↓ more") {
+		t.Error("there is no more")
+	}
+	b.press("up")
+	b.wants("↓ more")
 }
 
 func example(b *bench) {
