@@ -50,9 +50,12 @@ func TestRelay(t *testing.T) {
 
 	c := b.serve()
 	page := webtest.Open(t, c.Page, "relay")
+	status := ""
+	t.Cleanup(func() { t.Logf("the last status: %s", status) })
 	eventually(t, "the relay at the editor", func() bool {
 		var all []struct{ Port, Sessions int }
-		_ = json.Unmarshal([]byte(b.pollux("status", "--json")), &all)
+		status = b.pollux("status", "--json")
+		_ = json.Unmarshal([]byte(status), &all)
 		return len(all) > 0 && all[0].Port == c.Port && all[0].Sessions == 1
 	})
 	from := len(s.Model.Requests())

@@ -57,11 +57,12 @@ type Companion struct {
 
 // Survey finds every companion of this user's: those of pollux by the control
 // channel, all by the discovery files in folders (the first one is this shell's). here
-// is the folder that Companion.Here is about. It waits for slow ones together, for two seconds.
+// is the folder that Companion.Here is about. It waits for slow ones together, for two seconds
+// at each of the three questions: who is there, what listens at a file's port, what it tells of itself.
 func Survey(ctx context.Context, run, folders []string, here string) []Companion {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
 	clients := control.List(ctx, run)
+	probing, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	type result struct {
 		i int
 		c Companion
@@ -77,7 +78,7 @@ func Survey(ctx context.Context, run, folders []string, here string) []Companion
 	for i := range files {
 		go func() {
 			c := files[i]
-			c.try(ctx)
+			c.try(probing)
 			results <- result{i, c}
 		}()
 	}
@@ -85,8 +86,10 @@ func Survey(ctx context.Context, run, folders []string, here string) []Companion
 		r := <-results
 		files[r.i] = r.c
 	}
+	asking, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	for _, c := range clients {
-		files = merge(ctx, files, c)
+		files = merge(asking, files, c)
 		c.Close()
 	}
 	for i := range files {
