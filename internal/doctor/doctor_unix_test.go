@@ -481,37 +481,6 @@ func TestDoesNotDisturb(t *testing.T) {
 	}
 }
 
-// Each sentence of the CLI that its user can see is known, whole and in part.
-func TestExplain(t *testing.T) {
-	t.Parallel()
-	for _, text := range []string{
-		"Failed to connect to IDE companion extension in VS Code. Please ensure the extension is running. To install the extension, run /ide install.",
-		"🔴 Disconnected: Directory mismatch. Gemini CLI is running in a different location than the open workspace in the IDE. Please run the CLI from one of the following directories: /x",
-		"Directory mismatch", "directory   MISMATCH", "not supported in your current environment", "connection was lost unexpectedly",
-		"To use this feature, please open a workspace folder in your IDE and try again.", client.Unsupported(), client.Disabled(),
-		"IDE connection closed. To reconnect, run /ide enable.", "Request timed out", "TypeError: terminated", "Workspace trust has changed",
-	} {
-		if e, ok := Explain(text); !ok || e.Means == "" || e.Next == "" || len(e.Causes) == 0 {
-			t.Errorf("%q: %+v, %v", text, e, ok)
-		}
-	}
-	for text, says := range map[string]string{
-		"Disconnected": "🔴 Disconnected", "🔴 Disconnected": "🔴 Disconnected", "SSE stream disconnected": "SSE stream",
-		"Please ensure the extension is running.": "Failed to connect", "Please try reconnecting by running /ide enable": "IDE connection error",
-		"Please run the CLI from one of the following directories: /x":                "Directory mismatch",
-		"To use this feature, run Gemini CLI in one of these supported IDEs: VS Code": "IDE integration is not supported",
-	} {
-		if e, _ := Explain(text); !strings.HasPrefix(e.Says, says) {
-			t.Errorf("%q is explained as %q, not as %q", text, e.Says, says)
-		}
-	}
-	for _, text := range []string{"", "connect", "the weather is fine"} {
-		if e, ok := Explain(text); ok {
-			t.Errorf("%q is explained: %+v", text, e)
-		}
-	}
-}
-
 // What status shows: the living, the dead, the strange, and not what is another user's.
 func TestSurvey(t *testing.T) {
 	t.Parallel()

@@ -135,6 +135,31 @@ func explanations() []Explanation {
 			[]string{"it was never switched on, or switched off by /ide disable"}, "pollux setup   (for good), or /ide enable",
 		},
 		{
+			"IDE integration disabled. To enable it again, run /ide enable",
+			"/ide disable was typed, in this CLI or in an earlier one: it is kept in the settings.",
+			[]string{"it was meant so; the CLI then asks in the terminal and knows nothing of the editor"}, "/ide enable, or pollux setup",
+		},
+		{
+			"No installer is available for",
+			"/ide install, which the question at the start leads to, knows VS Code's family alone. Another editor needs no extension of theirs, but a companion.",
+			[]string{"the editor has no companion yet: pollux install, or pollux serve for the page in the browser"}, "pollux install   and then /ide enable",
+		},
+		{
+			"Failed to automatically enable IDE integration. To fix this, run the CLI in a new terminal window",
+			"/ide install has installed the extension, and the editor had not started it when the CLI looked.",
+			[]string{"the editor has to be started again, or its terminal"}, doctor,
+		},
+		{
+			"Uncaught error in notification handler",
+			"The companion sent something that the CLI does not understand, and counts as disconnected since then.",
+			[]string{"an open file without a timestamp, a selection that is null: a fault of the companion's"}, "/ide enable in the CLI; pollux conform says what the companion does wrong",
+		},
+		{
+			"Maximum reconnection attempts (2) exceeded",
+			"The companion has gone, and was not back within three seconds.",
+			[]string{"the companion or its editor has ended: start it again, then /ide enable"}, "/ide enable in the CLI; pollux setup --relay for the next time",
+		},
+		{
 			"Workspace trust has changed due to a change in the IDE connection",
 			"The editor says something else about the trust of this folder than the CLI's own record, and the editor wins. A restart does not help, as both say the same again.",
 			[]string{"trust the folder in the CLI: /permissions, or in ~/.gemini/trustedFolders.json", "trust it in the editor", "use a companion that does not speak of trust, as pollux does not without an editor's word"}, "make the two agree",
