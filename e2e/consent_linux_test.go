@@ -2,11 +2,16 @@ package e2e
 
 import (
 	"bytes"
+	"encoding/json"
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pollux-companion/pollux/e2e/browser"
+	"github.com/pollux-companion/pollux/e2e/cli"
+	"github.com/pollux-companion/pollux/e2e/model"
+	"github.com/pollux-companion/pollux/internal/peers"
 )
 
 // TestConsentOnThePage: the question about a tool stands on the page, in
@@ -51,5 +56,69 @@ func TestConsentOnThePage(t *testing.T) {
 	}
 	if out := b.pollux("extensions", "run", "x", "t"); out != "text\n" {
 		t.Errorf("asked again: %s", out)
+	}
+}
+
+// TestConsentInASession: the published CLI's model learns that an extension waits for consent and nothing else of it; it has the
+// user asked, on the page; with their answer the tool is declared in the very next request, runs in the sandbox, and its result is
+// in the one after that (SPEC P-3, P-4, S-2).
+func TestConsentInASession(t *testing.T) {
+	gemini := peers.Command(t, peers.Gemini)
+	b := newBench(t, map[string]string{"a.txt": "what is in the file\n", "x/t.sh": "cat a.txt",
+		"x/gemini-extension.json": `{"name":"file-teller","version":"1.0.0","description":"Tells a file.","permissions":{"filesystem":{"read":"workspace"}},
+			"tools":[{"name":"tellFile","description":"d","executable":"t.sh","runtime":"shell"}]}`})
+	d := b.desk(b.serve())
+	b.pollux("extensions", "install", b.path("x"), "--yes")
+	b.pollux("extensions", "bridge", "install", "--headless")
+	m := model.Start(t)
+	const asks, tells = "mcp_pollux_request_consent", "mcp_pollux_tellFile"
+	m.Script("tell me the file",
+		model.Turn{Calls: []model.Call{{Name: asks, Args: map[string]any{}}}}, model.Turn{Calls: []model.Call{{Name: tells, Args: map[string]any{}}}}, model.Text("There."))
+	session := exec.CommandContext(t.Context(), gemini[0], append(gemini[1:], "-p", "tell me the file")...)
+	session.Dir, session.Env = b.dir, b.home.Env(cli.Variables(m)...)
+	var out bytes.Buffer
+	session.Stdout, session.Stderr = &out, &out
+	if err := session.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- session.Wait() }()
+	d.Wait(browser.ID("choice-Allow always for this content"))
+	if text := d.Text(browser.ID("ask-dialog")); !strings.Contains(text, `May tools of the extension "file-teller" run?`) || strings.Contains(text, "Allow once") {
+		t.Errorf("the page asks:\n%s", text)
+	}
+	d.Click(browser.ID("choice-Allow always for this content"))
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out.String())
+		}
+	case <-time.After(second(120)):
+		_ = session.Process.Kill()
+		t.Fatal("the session does not end")
+	}
+	var first, after, last string
+	for _, r := range m.Requests() {
+		data, err := json.Marshal(r.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == "" {
+			first = string(data)
+		}
+		if got := r.Results(); len(got) > 0 && got[len(got)-1].Name == asks {
+			after = string(data)
+		} else if len(got) > 0 && got[len(got)-1].Name == tells {
+			last = got[len(got)-1].Response.Output
+		}
+	}
+	if !strings.Contains(first, "1 installed extension waits for the user's consent") || !strings.Contains(first, `"`+asks+`"`) || strings.Contains(first, "file-teller") || strings.Contains(first, "tellFile") {
+		t.Errorf("the first request: %.5000s", first)
+	}
+	if !strings.Contains(after, `"name":"`+tells+`"`) {
+		t.Errorf("with the user's answer the tool is not declared: %.5000s", after)
+	}
+	if !strings.Contains(last, "what is in the file") {
+		t.Errorf("the tool's result: %q", last)
 	}
 }

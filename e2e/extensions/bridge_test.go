@@ -139,3 +139,48 @@ func TestHeadless(t *testing.T) {
 		t.Error("without the bridge the model still knows")
 	}
 }
+
+// SPEC P-3: the summary is that of the workspace. What is on here alone is in the first prompt here and nowhere else, what is off
+// here is said to be; in a folder for which there is no summary yet the server's own words say it, and from the second session on
+// the context does.
+func TestWorkspaces(t *testing.T) {
+	h := bridged(t)
+	h.us("bridge", "install", "--headless")
+	h.us("install", h.slow(t.TempDir()), "--yes")
+	h.us("consent", "grant", "slow", "--yes")
+	h.us("disable", "slow")
+	here := h.ws
+	h.us("enable", "slow", "--scope", "workspace")
+	h.us("disable", "code-analyzer", "--scope", "workspace")
+	m := model.Start(t)
+	first := func(dir, prompt string) *model.Request {
+		t.Helper()
+		must(t, os.MkdirAll(dir, 0o755))
+		h.ws = dir
+		n := len(m.Requests())
+		h.ask(m, prompt)
+		return m.Wait(t, n, 2*time.Minute, nil)
+	}
+	const own, off = "**slow**: Takes its time.", "Switched off in this workspace, with all functions and docs: code-analyzer."
+	r := first(here, "in the workspace")
+	if text := everything(t, r); strings.Count(text, own) != 1 || strings.Count(text, off) != 1 || !declared(r, "mcp_pollux_count") || declared(r, "mcp_pollux_lintFile") {
+		t.Errorf("in the workspace: %.6000s", text)
+	}
+	r = first(t.TempDir(), "elsewhere")
+	if text := everything(t, r); strings.Contains(text, "slow") || strings.Contains(text, off) || !strings.Contains(text, "mcp_pollux_lintFile(file: string)") || declared(r, "mcp_pollux_count") {
+		t.Errorf("elsewhere: %.6000s", text)
+	}
+	below := filepath.Join(here, "deep", "below")
+	for _, session := range []string{"first", "second"} {
+		text := everything(t, first(below, session+" below"))
+		_, context, _ := strings.Cut(text, `\u003cextension_context`)
+		context, _, _ = strings.Cut(context, `\u003c/extension_context`)
+		if !strings.Contains(text, own) || strings.Contains(context, own) != (session == "second") {
+			t.Errorf("the %s session below: %.6000s", session, text)
+		}
+		poll(t, "the summary of the folder below", func() bool {
+			data, err := os.ReadFile(filepath.Join(h.home.Dir, ".gemini", "extensions", "pollux", "workspaces", below, "SUMMARY.md"))
+			return err == nil && strings.Contains(string(data), own) && strings.Contains(string(data), off)
+		})
+	}
+}

@@ -176,7 +176,7 @@ func (a *app) installBridge(ctx context.Context, headless *bool, dryRun bool) (t
 	if err != nil {
 		return "", false, err
 	}
-	set, err := a.userSet()
+	offer, err := a.offer()
 	if err != nil {
 		return "", false, err
 	}
@@ -187,7 +187,7 @@ func (a *app) installBridge(ctx context.Context, headless *bool, dryRun bool) (t
 		}
 	}
 	b := &bridge.Bridge{Store: s, Command: command, Version: version()}
-	if changed, err = b.Install(ctx, set); err != nil {
+	if changed, err = b.Install(ctx, offer); err != nil {
 		if rule {
 			_, back := bridge.Headless(s, !*headless)
 			err = errors.Join(err, back)
@@ -196,10 +196,10 @@ func (a *app) installBridge(ctx context.Context, headless *bool, dryRun bool) (t
 	}
 	text = "the bridge to Gemini CLI is up to date, in " + before.Folder
 	if !before.Installed {
-		text = fmt.Sprintf("wrote the bridge to Gemini CLI to %s; the next gemini session knows %s", before.Folder, plural(len(set.Extensions()), "extension"))
+		text = fmt.Sprintf("wrote the bridge to Gemini CLI to %s; the next gemini session knows %s", before.Folder, plural(len(offer.Everywhere.Extensions()), "extension"))
 	}
-	if n := len(set.Waiting()); n > 0 {
-		text += fmt.Sprintf(" (%s for your consent: pollux extensions consent)", waits(n))
+	if n := len(offer.Everywhere.Waiting()); n > 0 {
+		text += fmt.Sprintf(" (%s for your consent: pollux extensions consent grant NAME)", waits(n))
 	}
 	if allow {
 		text += "; sessions without a terminal may now call every tool that pollux offers without asking"
@@ -252,11 +252,11 @@ func (a *app) updateBridge(ctx context.Context) error {
 	if err != nil || !bridge.Installed(s) {
 		return err
 	}
-	set, err := a.userSet()
+	offer, err := a.offer()
 	if err != nil {
 		return err
 	}
-	_, err = bridge.Refresh(ctx, s, set)
+	_, err = bridge.Refresh(ctx, s, offer)
 	return err
 }
 

@@ -18,7 +18,7 @@ import (
 
 // consentReport says whether the user has agreed to an extension's tools being run.
 type consentReport struct {
-	State string   `json:"state" jsonschema:"none: not asked yet; allowed; changed: allowed for other content; wider: allowed for less than it may do now; never: refused for good; unneeded: it has no tools; unknown: the answers cannot be read, so that nothing is allowed"`
+	State string   `json:"state" jsonschema:"none: not asked yet; allowed; changed: allowed for other content; wider: allowed for less than it may do now; never: refused for good; unneeded: it has no tools and no documents; unknown: the answers cannot be read, so that nothing is allowed"`
 	Since string   `json:"since,omitempty" jsonschema:"when that was answered: RFC 3339, UTC"`
 	New   []string `json:"new,omitempty" jsonschema:"what it may do now beyond what was agreed to"`
 	words string
@@ -47,8 +47,8 @@ func (c *consentReport) short() string {
 
 // consentOf is what was agreed to about an installed extension.
 func (a *app) consentOf(x *store.Extension) consentReport {
-	if len(x.Manifest.Tools) == 0 {
-		return consentReport{State: "unneeded", words: "not needed: it has no tools"}
+	if len(x.Manifest.Tools)+len(x.Manifest.Docs) == 0 {
+		return consentReport{State: "unneeded", words: "not needed: it has no tools and no documents"}
 	}
 	v, err := a.consent().State(x)
 	if err != nil {
@@ -231,8 +231,8 @@ func (a *app) grant(cmd *cobra.Command, name string, yes bool) error {
 	if err != nil {
 		return err
 	}
-	if len(x.Manifest.Tools) == 0 {
-		return noError{fmt.Errorf("%q has no tools, so that there is nothing to allow", x.Name)}
+	if len(x.Manifest.Tools)+len(x.Manifest.Docs) == 0 {
+		return noError{fmt.Errorf("%q has no tools and no documents, so that there is nothing to allow", x.Name)}
 	}
 	if x.Problem != "" {
 		return noError{fmt.Errorf("%q does not load, so that its tools cannot run: %s", x.Name, x.Problem)}

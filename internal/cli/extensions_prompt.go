@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pollux-companion/pollux/internal/extension/audit"
-	"github.com/pollux-companion/pollux/internal/extension/capability"
+	"github.com/pollux-companion/pollux/internal/extension/bridge"
 	"github.com/pollux-companion/pollux/internal/extension/consent"
 	"github.com/pollux-companion/pollux/internal/extension/dispatch"
 	"github.com/pollux-companion/pollux/internal/extension/prompt"
@@ -188,15 +188,22 @@ func (a *app) refreshBridge(ctx context.Context) {
 	}
 }
 
-// userSet is what is offered wherever no rule of a workspace says otherwise.
-func (a *app) userSet() (*capability.Set, error) {
+// offer is what the bridge tells of: what is offered wherever no rule of a workspace says otherwise, and in the workspaces for
+// which one does, the working folder among them.
+func (a *app) offer() (bridge.Offer, error) {
 	s, err := a.homeStore()
 	if err != nil {
-		return nil, err
+		return bridge.Offer{}, err
 	}
 	r, err := a.runner("a model", nil)
 	if err != nil {
-		return nil, err
+		return bridge.Offer{}, err
 	}
-	return dispatch.New(dispatch.Options{Store: s, Runner: r, Used: a.lastUsed}).Refresh()
+	var dirs []string
+	if dir, err := here("."); err == nil {
+		dirs = append(dirs, dir)
+	}
+	d := dispatch.New(dispatch.Options{Store: s, Runner: r, Used: a.lastUsed})
+	everywhere, in, err := d.Survey(append(dirs, bridge.Places(s)...)...)
+	return bridge.Offer{Everywhere: everywhere, In: in}, err
 }

@@ -42,7 +42,7 @@ func outputs() map[string]reflect.Type {
 		"list": reflect.TypeFor[list](), "search": reflect.TypeFor[search](), "config": reflect.TypeFor[config](),
 		"prompt": reflect.TypeFor[prompt.JSON](), "read": reflect.TypeFor[readReport](), "call": reflect.TypeFor[callReport](), "respond": reflect.TypeFor[respondReport](),
 		"bridge-status": reflect.TypeFor[bridge.State](),
-		"describe": reflect.TypeFor[describeReport](), "validate": reflect.TypeFor[validateReport](),
+		"describe":      reflect.TypeFor[describeReport](), "validate": reflect.TypeFor[validateReport](),
 	}
 }
 

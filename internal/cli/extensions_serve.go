@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pollux-companion/pollux/internal/extension/bridge"
 	"github.com/pollux-companion/pollux/internal/extension/capability"
 	"github.com/pollux-companion/pollux/internal/extension/consent"
 	"github.com/pollux-companion/pollux/internal/extension/host"
@@ -29,7 +30,9 @@ client, and brings the bridge's summary up to date.`,
 		Example: `  pollux extensions serve`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.serveExtensions(cmd.Context(), "Gemini CLI", &consent.Editor{Dirs: a.dirs.Run}, host.Options{Instructions: bridgeInstructions})
+			return a.serveExtensions(cmd.Context(), "Gemini CLI", &consent.Editor{Dirs: a.dirs.Run}, host.Options{
+				Instructions: bridgeInstructions, News: newsSince(prompt.Gemini, a.bridgeText),
+			})
 		},
 	}
 }
@@ -37,6 +40,30 @@ client, and brings the bridge's summary up to date.`,
 // bridgeInstructions are short: the summary stands in the bridge's context file.
 func bridgeInstructions(set *capability.Set) string {
 	return "Tools and documents of extensions, each tool in a sandbox of its own. " + capability.Describe + "() lists them all, also those that the extension context does not name."
+}
+
+// newsSince tells what a client has not been told of when its session began; told gives the text that it was told then.
+func newsSince(style prompt.Style, told func(*capability.Set) string) func(*capability.Set) string {
+	var known *prompt.Told
+	return func(set *capability.Set) string {
+		if known == nil {
+			known = prompt.NewTold(set, told(set), style)
+		}
+		return known.News(set, style)
+	}
+}
+
+// bridgeText is what Gemini CLI reads of the bridge's context files in this folder.
+func (a *app) bridgeText(*capability.Set) string {
+	s, err := a.store()
+	if err != nil {
+		return ""
+	}
+	dir, err := here(".")
+	if err != nil {
+		return ""
+	}
+	return bridge.Told(s, dir)
 }
 
 // serveExtensions serves one client on standard input and output. o may be filled in part; in asks the user.

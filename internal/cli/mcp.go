@@ -7,6 +7,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/bridge"
 	"github.com/pollux-companion/pollux/internal/extension/consent"
 	"github.com/pollux-companion/pollux/internal/extension/host"
+	"github.com/pollux-companion/pollux/internal/extension/prompt"
 	"github.com/pollux-companion/pollux/internal/idetools"
 )
 
@@ -31,7 +32,7 @@ Gemini CLI wants the bridge instead: pollux extensions bridge install.`,
   {"mcpServers": {"pollux": {"command": "pollux", "args": ["mcp", "--ide"]}}}`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o := host.Options{Instructions: mcpInstructions(budget), Prompts: true}
+			o := host.Options{Instructions: mcpInstructions(budget), News: newsSince(prompt.MCP, mcpInstructions(budget)), Prompts: true}
 			if ide || write {
 				dir, err := here(".")
 				if err != nil {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,8 +24,76 @@ import (
 // contextFile is the bridge's context file, which stands in every first prompt and survives compression.
 const contextFile = "SUMMARY.md"
 
-// Budget is how many tokens the summary may take of every session, as prompt.Tokens counts them.
-const Budget = 2000
+// placeFile is the context file for one workspace, whose path the CLI puts into the name. It is there only for workspaces
+// that offer something else than the rest.
+const (
+	places    = "workspaces"
+	placeEnd  = "/SUMMARY.md"
+	placeFile = places + "${workspacePath}" + placeEnd
+)
+
+// Budget is how many tokens the summary may take of every session, as prompt.Tokens counts them, and
+// PlaceBudget how many what a workspace adds to it.
+const (
+	Budget      = 2000
+	PlaceBudget = 1000
+)
+
+// An Offer is what the summaries tell of.
+type Offer struct {
+	// Everywhere is what is offered where no rule of a workspace says otherwise.
+	Everywhere *capability.Set
+	// In is what is offered in each of some folders, by their absolute paths; nil where that is the same.
+	In map[string]*capability.Set
+}
+
+// files are the context files for an offer; those that are not needed are nil.
+func (o Offer) files() map[string][]byte {
+	files := map[string][]byte{contextFile: []byte(Context(o.Everywhere))}
+	for dir, set := range o.In {
+		name, ok := placeOf(dir)
+		if !ok {
+			continue
+		}
+		files[name] = nil
+		if set == nil {
+			continue
+		}
+		if text := prompt.Addition(o.Everywhere, set, prompt.Gemini, PlaceBudget); text != "" {
+			files[name] = []byte(text)
+		}
+	}
+	return files
+}
+
+// placeOf is the context file of a workspace; false where the CLI would not read it.
+func placeOf(dir string) (string, bool) {
+	name := places + filepath.ToSlash(dir) + placeEnd
+	decoded, err := url.PathUnescape(name)
+	ok := strings.HasPrefix(dir, "/") && len(dir) < 2000 && !strings.Contains(name, "..") && (err != nil || !strings.Contains(decoded, ".."))
+	return name, ok
+}
+
+// Places are the folders whose workspaces have a summary of their own.
+func Places(s *store.Store) []string {
+	var dirs []string
+	for _, name := range s.BridgeFiles(places) {
+		if dir, ok := strings.CutSuffix(strings.TrimPrefix(name, places), placeEnd); ok && dir != "" {
+			dirs = append(dirs, filepath.FromSlash(dir))
+		}
+	}
+	return dirs
+}
+
+// Told is what the CLI tells a model in a workspace, as the files are now; "" without a bridge.
+func Told(s *store.Store, dir string) string {
+	text, _ := s.ReadBridge(contextFile)
+	if name, ok := placeOf(dir); ok {
+		more, _ := s.ReadBridge(name)
+		text = append(text, more...)
+	}
+	return string(text)
+}
 
 // timeout is how long the CLI waits for a call, in milliseconds: longer than pollux waits for the
 // user's consent and for the tool together, so that the CLI never gives up first.
@@ -60,7 +129,7 @@ type entry struct {
 	Name        string            `json:"name"`
 	Version     string            `json:"version"`
 	Description string            `json:"description"`
-	Context     string            `json:"contextFileName"`
+	Context     []string          `json:"contextFileName"`
 	Servers     map[string]server `json:"mcpServers"`
 }
 
@@ -71,8 +140,8 @@ type server struct {
 	Description string   `json:"description"`
 }
 
-// Install writes the bridge for a set, or brings it up to date; it says whether anything changed.
-func (b *Bridge) Install(ctx context.Context, set *capability.Set) (bool, error) {
+// Install writes the bridge for an offer, or brings it up to date; it says whether anything changed.
+func (b *Bridge) Install(ctx context.Context, o Offer) (bool, error) {
 	if !filepath.IsAbs(b.Command) {
 		return false, fmt.Errorf("the bridge needs the absolute path of pollux, not %q", b.Command)
 	}
@@ -80,7 +149,7 @@ func (b *Bridge) Install(ctx context.Context, set *capability.Set) (bool, error)
 		return false, fmt.Errorf("gemini takes the $ in %q for a variable; put pollux elsewhere and try again", b.Command)
 	}
 	data, err := encode(entry{
-		Name: store.BridgeName, Version: version(b.Version), Context: contextFile,
+		Name: store.BridgeName, Version: version(b.Version), Context: []string{contextFile, placeFile},
 		Description: "Written by pollux: offers the tools and documents of extensions that you agreed to, each in a sandbox. pollux extensions bridge remove takes it away.",
 		Servers: map[string]server{capability.Bridge: {
 			Command: b.Command, Args: []string{"extensions", "serve"}, Timeout: timeout, Description: "Extensions in a sandbox",
@@ -89,7 +158,9 @@ func (b *Bridge) Install(ctx context.Context, set *capability.Set) (bool, error)
 	if err != nil {
 		return false, err
 	}
-	return b.Store.PlaceBridge(ctx, map[string][]byte{manifest.FileName: data, contextFile: []byte(Context(set))})
+	files := o.files()
+	files[manifest.FileName] = data
+	return b.Store.PlaceBridge(ctx, files)
 }
 
 // encode is JSON as people write it.
@@ -111,30 +182,30 @@ func version(v string) string {
 	return v
 }
 
-// Context is the context file for a set.
+// Context is the context file that every session has, for what is offered everywhere.
 func Context(set *capability.Set) string {
 	text := prompt.Summarize(set, &prompt.SummaryOptions{Style: prompt.Gemini, Budget: Budget}).Text
 	if text == "" {
-		text = "No extensions are offered at the moment; an MCP server of that purpose, " + capability.Bridge + ", is there and will list them when there are some.\n"
+		text = "No extensions are offered everywhere at the moment; an MCP server of that purpose, " + capability.Bridge + ", is there and lists them when there are some.\n"
 	}
 	return text
 }
 
-// Refresh brings the summary of an installed bridge up to date; false when there is none, or nothing to do.
-func Refresh(ctx context.Context, s *store.Store, set *capability.Set) (bool, error) {
-	now, err := s.ReadBridge(contextFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		if _, err := s.ReadBridge(manifest.FileName); err != nil {
-			return false, nil // no bridge
-		}
-	} else if err != nil {
-		return false, err
-	}
-	text := []byte(Context(set))
-	if bytes.Equal(now, text) && err == nil {
+// Refresh brings the summaries of an installed bridge up to date; false when there is none, or nothing to do.
+func Refresh(ctx context.Context, s *store.Store, o Offer) (bool, error) {
+	if !Installed(s) {
 		return false, nil
 	}
-	return s.PlaceBridge(ctx, map[string][]byte{contextFile: text})
+	files := o.files()
+	for name, text := range files {
+		if now, err := s.ReadBridge(name); err == nil && text != nil && bytes.Equal(now, text) || errors.Is(err, fs.ErrNotExist) && text == nil {
+			delete(files, name)
+		}
+	}
+	if len(files) == 0 {
+		return false, nil
+	}
+	return s.PlaceBridge(ctx, files)
 }
 
 // Installed says whether there is a bridge; it costs next to nothing.

@@ -61,8 +61,8 @@ type Candidate struct {
 	Extension
 	// Enabled says that it is on in this workspace and loads without errors.
 	Enabled bool
-	// Agreed says that the user consented to it as it lies there now.
-	Agreed bool
+	// Agreed says that the user consented to it as it lies there now, Refused that they never will.
+	Agreed, Refused bool
 }
 
 // A Set is what is offered in one place at one moment. It is read-only and safe for concurrent use.
@@ -70,7 +70,7 @@ type Set struct {
 	extensions []*Extension
 	tools      []Tool
 	docs       []Doc
-	waiting    []string
+	waiting    []*Extension
 	unagreed   []Tool
 }
 
@@ -96,7 +96,9 @@ func New(candidates []Candidate) *Set {
 		case !c.Enabled || len(c.Tools)+len(c.Docs) == 0:
 			continue
 		case !c.Agreed:
-			s.waiting = append(s.waiting, c.Name)
+			if !c.Refused {
+				s.waiting = append(s.waiting, &c.Extension)
+			}
 			for _, t := range c.Tools {
 				s.unagreed = append(s.unagreed, Tool{t, &c.Extension, n.tool(c.Name, t.Name)})
 			}
@@ -111,7 +113,7 @@ func New(candidates []Candidate) *Set {
 			s.docs = append(s.docs, Doc{d, x, n.doc(x.Name, d.Name)})
 		}
 	}
-	slices.Sort(s.waiting)
+	slices.SortFunc(s.waiting, func(a, b *Extension) int { return strings.Compare(a.Name, b.Name) })
 	return s
 }
 
@@ -126,7 +128,23 @@ func (s *Set) Docs() []Doc { return s.docs }
 
 // Waiting names the extensions that would be offered if the user agreed to
 // them. Their names are their authors' words: for the user's eyes, not for a model's.
-func (s *Set) Waiting() []string { return s.waiting }
+func (s *Set) Waiting() []string {
+	names := make([]string, len(s.waiting))
+	for i, x := range s.waiting {
+		names[i] = x.Name
+	}
+	return names
+}
+
+// Only is the part of the set that keep is true of, under the same names.
+func (s *Set) Only(keep func(*Extension) bool) *Set {
+	return &Set{
+		extensions: filter(s.extensions, keep), waiting: filter(s.waiting, keep),
+		tools:    filter(s.tools, func(t Tool) bool { return keep(t.Extension) }),
+		docs:     filter(s.docs, func(d Doc) bool { return keep(d.Extension) }),
+		unagreed: filter(s.unagreed, func(t Tool) bool { return keep(t.Extension) }),
+	}
+}
 
 // ToolsOf are the tools of one extension.
 func (s *Set) ToolsOf(x *Extension) []Tool {

@@ -3,25 +3,40 @@ package capability
 import (
 	"time"
 
+	"github.com/pollux-companion/pollux/internal/extension/consent"
 	"github.com/pollux-companion/pollux/internal/extension/store"
 )
 
-// Installed makes candidates of a store's extensions. agreed says whether the
-// user consented to one as it lies there; used is when each ran last, by name, and may be nil. The bridge is left out.
-func Installed(all []*store.Extension, agreed func(*store.Extension) bool, used map[string]time.Time) []Candidate {
+// Installed makes candidates of a store's extensions, as they are on in the store's working folder. answer is what the user
+// said about one as it lies there; used is when each ran last, by name, and may be nil. The bridge is left out.
+func Installed(all []*store.Extension, answer func(*store.Extension) consent.Status, used map[string]time.Time) []Candidate {
+	return installed(all, func(x *store.Extension) bool { return x.EnabledHere }, answer, used)
+}
+
+// InstalledIn is Installed for another folder, absolute. What the settings of that folder forbid it does not know.
+func InstalledIn(dir string, all []*store.Extension, answer func(*store.Extension) consent.Status, used map[string]time.Time) []Candidate {
+	return installed(all, func(x *store.Extension) bool { return x.EnabledIn(dir) }, answer, used)
+}
+
+func installed(all []*store.Extension, on func(*store.Extension) bool, answer func(*store.Extension) consent.Status, used map[string]time.Time) []Candidate {
 	var out []Candidate
 	for _, x := range all {
 		if x.Name == Bridge {
 			continue
 		}
-		usable := x.Problem == "" && x.EnabledHere
+		here := on(x)
+		usable := x.Problem == "" && here
+		said := consent.NotAsked
+		if usable && len(x.Manifest.Tools)+len(x.Manifest.Docs) > 0 {
+			said = answer(x)
+		}
 		out = append(out, Candidate{
 			Extension: Extension{
 				Manifest: x.Manifest, Dir: x.Dir, Installed: x,
-				Local: x.EnabledHere && !x.EnabledUser, Used: used[x.Name],
+				Local: here && !x.EnabledUser, Used: used[x.Name],
 			},
 			Enabled: usable,
-			Agreed:  usable && len(x.Manifest.Tools)+len(x.Manifest.Docs) > 0 && agreed(x),
+			Agreed:  said == consent.Allowed, Refused: said == consent.Denied,
 		})
 	}
 	return out

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -11,12 +12,27 @@ import (
 // mcp_pollux_<name> and cuts what is longer than 63 (SPEC P-3).
 const MaxName = 52
 
-// ReadDoc and Describe are pollux's own tools, which every model gets
-// beside those of extensions; no extension's tool may go by their names.
+// pollux's own tools, which a model gets beside those of extensions; no extension's tool may go by their names.
 const (
 	ReadDoc  = "read_doc"
 	Describe = "describe_extension"
+	// AskUser has the user asked about the extensions that wait for consent.
+	AskUser = "request_consent"
 )
+
+// reserved are all names that no extension's tool goes by: pollux's own, and those of the editor's tools, which
+// an MCP client may get from the same server.
+func reserved() []string {
+	return []string{
+		ReadDoc, Describe, AskUser, "checkDocumentDirty", "getCurrentSelection", "getDiagnostics", "getLatestSelection",
+		"getOpenEditors", "getWorkspaceFolders", "openDiff", "openFile",
+	}
+}
+
+// Reserved says whether no extension's tool may go by a name.
+func Reserved(name string) bool {
+	return slices.ContainsFunc(reserved(), func(r string) bool { return strings.EqualFold(r, name) })
+}
 
 // names knows which names several extensions share.
 type names struct {
@@ -24,7 +40,10 @@ type names struct {
 }
 
 func newNames(all []Candidate) *names {
-	n := &names{tools: map[string]int{ReadDoc: 1, Describe: 1}, docs: map[string]int{}}
+	n := &names{tools: map[string]int{}, docs: map[string]int{}}
+	for _, name := range reserved() {
+		n.tools[strings.ToLower(name)] = 1
+	}
 	for _, c := range all {
 		for _, t := range c.Tools {
 			n.tools[strings.ToLower(t.Name)]++

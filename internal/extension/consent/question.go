@@ -30,6 +30,8 @@ type Question struct {
 	Tool manifest.Tool
 	// Tools are the names of all its tools: an answer for good covers them.
 	Tools []string
+	// DocsOnly says that it has no tools at all: what is asked for is reading its documents.
+	DocsOnly bool
 	// Workspace is the folder that the level "workspace" means now; "" when there is none.
 	Workspace string
 	// By says who wants to run it; "" for the user.
@@ -39,6 +41,7 @@ type Question struct {
 // NewQuestion words a question about an extension whose manifest is m.
 func NewQuestion(subject Subject, v Verdict, m *manifest.Manifest, tool manifest.Tool, workspace, by string) Question {
 	q := Question{Subject: subject, Verdict: v, Description: m.Description, Tool: tool, Workspace: workspace, By: by}
+	q.DocsOnly = len(m.Tools) == 0
 	for _, t := range m.Tools {
 		q.Tools = append(q.Tools, t.Name)
 	}
@@ -47,6 +50,9 @@ func NewQuestion(subject Subject, v Verdict, m *manifest.Manifest, tool manifest
 
 // Title is the question in one line, safe for a terminal.
 func (q Question) Title() string {
+	if q.DocsOnly {
+		return manifest.Printable(fmt.Sprintf("May models use the documents of the extension %q?", q.Extension))
+	}
 	if q.Tool.Name == "" {
 		return manifest.Printable(fmt.Sprintf("May tools of the extension %q run?", q.Extension))
 	}
@@ -84,9 +90,11 @@ func (q Question) Lines() []string {
 	for _, s := range q.Verdict.Change.Wider {
 		add("  New: %s", s)
 	}
-	add("What the sandbox lets its tools do:")
-	for _, s := range Sentences(q.Permissions) {
-		add("  %s", s)
+	if !q.DocsOnly {
+		add("What the sandbox lets its tools do:")
+		for _, s := range Sentences(q.Permissions) {
+			add("  %s", s)
+		}
 	}
 	if max(q.Permissions.Read, q.Permissions.Write) == manifest.Workspace && q.Workspace != "" {
 		add("  The workspace is %s now.", q.Workspace)
@@ -154,7 +162,11 @@ func (q Question) Choices() []Choice {
 	if q.Linked() {
 		always = "Allow always for this link"
 	}
-	return []Choice{{Once, "Allow once", "o"}, {Always, always, "a"}, {Never, "Never", "n"}, {"", "Not now", ""}}
+	choices := []Choice{{Once, "Allow once", "o"}, {Always, always, "a"}, {Never, "Never", "n"}, {"", "Not now", ""}}
+	if q.Tool.Name == "" {
+		return choices[1:] // there is nothing that could be done once
+	}
+	return choices
 }
 
 // AnswerOf is the answer whose label or key is text, "" when there is none.

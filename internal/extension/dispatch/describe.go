@@ -63,7 +63,7 @@ func listing(set *capability.Set) string {
 	if len(set.Extensions()) == 0 {
 		text := "No extension is offered here."
 		if n := len(set.Waiting()); n > 0 {
-			text += fmt.Sprintf(" %d installed wait for the user's consent; the user gives it in a terminal with: pollux extensions consent", n)
+			text += fmt.Sprintf(" %d installed wait for the user's consent; %s() asks them", n, capability.AskUser)
 		}
 		return text
 	}
@@ -78,7 +78,7 @@ func listing(set *capability.Set) string {
 		}
 	}
 	if n := len(set.Waiting()); n > 0 {
-		fmt.Fprintf(&b, "%d more wait for the user's consent; the user gives it in a terminal with: pollux extensions consent\n", n)
+		fmt.Fprintf(&b, "%d more wait for the user's consent; %s() asks them\n", n, capability.AskUser)
 	}
 	return b.String()
 }

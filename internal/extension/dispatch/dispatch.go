@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/pollux-companion/pollux/internal/extension/capability"
+	"github.com/pollux-companion/pollux/internal/extension/consent"
 	"github.com/pollux-companion/pollux/internal/extension/prompt"
 	"github.com/pollux-companion/pollux/internal/extension/runner"
 	"github.com/pollux-companion/pollux/internal/extension/store"
@@ -49,6 +50,7 @@ type Dispatcher struct {
 	set    *capability.Set
 	shelf  shelf
 	runner *runner.Runner
+	later  map[string]bool // extensions about which the user answered "not now"
 }
 
 // New makes one that offers nothing until Refresh.
@@ -59,7 +61,7 @@ func New(o Options) *Dispatcher {
 	if o.Used == nil {
 		o.Used = func() map[string]time.Time { return nil }
 	}
-	return &Dispatcher{o: o, set: capability.New(nil), runner: o.Runner}
+	return &Dispatcher{o: o, set: capability.New(nil), runner: o.Runner, later: map[string]bool{}}
 }
 
 // UseRunner has tools that are called from now on run by r.
@@ -88,43 +90,45 @@ func (d *Dispatcher) Refresh() (*capability.Set, error) {
 	if err != nil {
 		return d.Set(), err
 	}
-	agreed := d.agreed(all)
-	set := capability.New(capability.Installed(all, func(x *store.Extension) bool { return agreed[x] }, d.o.Used()))
+	answers := d.answers(all, func(x *store.Extension) bool { return x.EnabledHere })
+	set := capability.New(capability.Installed(all, answers, d.o.Used()))
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.set = set
 	return set, nil
 }
 
-// agreed finds the extensions that the user agreed to. It reads every file of
+// answers are what the user said about the extensions that are wanted. It reads every file of
 // each, so several are read at once.
-func (d *Dispatcher) agreed(all []*store.Extension) map[*store.Extension]bool {
+func (d *Dispatcher) answers(all []*store.Extension, wanted func(*store.Extension) bool) func(*store.Extension) consent.Status {
 	var (
 		mu   sync.Mutex
 		wait sync.WaitGroup
 		next = make(chan *store.Extension)
-		out  = map[*store.Extension]bool{}
+		out  = map[*store.Extension]consent.Status{}
 	)
-	consented := d.tools().ConsentedNow()
+	answer := d.tools().AnswersNow()
+	if d.o.ForUser {
+		answer = func(*store.Extension) consent.Status { return consent.Allowed }
+	}
 	for range min(runtime.GOMAXPROCS(0), len(all)) {
 		wait.Go(func() {
 			for x := range next {
-				if d.o.ForUser || consented(x) {
-					mu.Lock()
-					out[x] = true
-					mu.Unlock()
-				}
+				said := answer(x)
+				mu.Lock()
+				out[x] = said
+				mu.Unlock()
 			}
 		})
 	}
 	for _, x := range all {
-		if x.Problem == "" && x.EnabledHere && len(x.Manifest.Tools)+len(x.Manifest.Docs) > 0 && x.Name != capability.Bridge {
+		if x.Problem == "" && len(x.Manifest.Tools)+len(x.Manifest.Docs) > 0 && x.Name != capability.Bridge && wanted(x) {
 			next <- x
 		}
 	}
 	close(next)
 	wait.Wait()
-	return out
+	return func(x *store.Extension) consent.Status { return out[x] }
 }
 
 // consented asks the runner; what cannot be known is no.
@@ -157,6 +161,8 @@ func (d *Dispatcher) Call(ctx context.Context, name string, args json.RawMessage
 		return d.readDocCall(args)
 	case capability.Describe, capability.Bridge + "." + capability.Describe:
 		return d.describeCall(args)
+	case capability.AskUser, capability.Bridge + "." + capability.AskUser:
+		return d.askUser(ctx, args)
 	}
 	tool, err := d.Set().Tool(name)
 	if unknown := new(capability.UnknownError); errors.As(err, &unknown) {

@@ -29,6 +29,9 @@ type Options struct {
 	Version string
 	// Instructions make what the client tells its model at the start from what is offered then; nil tells nothing.
 	Instructions func(*capability.Set) string
+	// News tells what is offered beyond what the client has been told at its start, as text for the model: it stands in the
+	// instructions and, kept current, in the description of pollux's own tool. Its calls never overlap; it may be nil.
+	News func(*capability.Set) string
 	// Prompts offers the extensions' examples as prompts, which are commands of the user's in most clients.
 	Prompts bool
 	// Watch lists files and folders whose change may change what is offered, given what is offered now; nil watches nothing.
@@ -56,6 +59,7 @@ type host struct {
 	lists  atomic.Int64    // how often the client listed the tools
 
 	mu        sync.Mutex // guards what follows, and the features of server
+	own       map[string]string
 	tools     map[string]string
 	resources map[string]string
 	prompts   map[string]string
@@ -71,7 +75,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	defer end()
 	h := &host{
 		o: o, alive: alive, slots: make(chan struct{}, maxParallel),
-		tools: map[string]string{}, resources: map[string]string{}, prompts: map[string]string{},
+		own: map[string]string{}, tools: map[string]string{}, resources: map[string]string{}, prompts: map[string]string{},
 	}
 	set, err := o.Dispatcher.Refresh()
 	if err != nil {
@@ -79,7 +83,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	}
 	h.server = newServer(o, set)
 	h.server.AddReceivingMiddleware(h.observe)
-	h.addOwn()
+	h.addReads()
 	h.sync(set)
 	if o.Extend != nil {
 		o.Extend(h.server)
@@ -116,6 +120,9 @@ func newServer(o Options, set *capability.Set) *mcp.Server {
 	instructions := ""
 	if o.Instructions != nil {
 		instructions = o.Instructions(set)
+	}
+	if o.News != nil {
+		instructions += o.News(set)
 	}
 	return mcp.NewServer(&mcp.Implementation{Name: capability.Bridge, Title: "pollux: extensions", Version: o.Version}, &mcp.ServerOptions{
 		Instructions: instructions, Capabilities: caps, Logger: o.Log,

@@ -30,7 +30,7 @@ func TestOffer(t *testing.T) {
 	w.allow("two")
 	c := w.serve()
 	c.hello()
-	if got, want := c.tools(1), "describe_extension one_echo other read_doc two_echo"; got != want {
+	if got, want := c.tools(1), "describe_extension one_echo other read_doc request_consent two_echo"; got != want {
 		t.Errorf("tools %q, want %q", got, want)
 	}
 	c.send(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)

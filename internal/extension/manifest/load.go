@@ -114,7 +114,7 @@ func (c *checker) file(n *node, use fileUse) {
 	if use == useContext && strings.Contains(n.text, "..") {
 		c.about(Warning, n, "Gemini CLI leaves out context files with .. in the name", "rename the file")
 	}
-	if c.folder == nil {
+	if c.folder == nil || use == useContext && strings.Contains(n.text, "${workspacePath}") { // which file it is the CLI's working folder says
 		return
 	}
 	_, err = c.folder.file(n.text)

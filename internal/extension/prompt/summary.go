@@ -43,6 +43,8 @@ type SummaryOptions struct {
 	Style Style
 	// Budget is the most tokens that it may take, as Tokens counts them; 0 is no bound.
 	Budget int
+
+	bare bool // the entries alone
 }
 
 // A Summary is what a model is told of all extensions at the start of a session (SPEC P-1).
@@ -76,14 +78,12 @@ func Summarize(set *capability.Set, o *SummaryOptions) Summary {
 	}
 	s := Summary{}
 	for _, x := range set.Extensions() {
-		e := entry{x: x, tools: set.ToolsOf(x), docs: set.DocsOf(x), level: leftOut}
-		for level := range levels {
-			e.text[level] = e.write(level, opts.Style)
-		}
-		s.entries = append(s.entries, e)
+		s.entries = append(s.entries, entryOf(set, x, opts.Style))
 	}
 	if len(s.entries) == 0 {
-		s.Text = waitingLine(set, opts.Style)
+		if !opts.bare {
+			s.Text = waitingLine(set, opts.Style)
+		}
 		s.Tokens = Tokens(s.Text)
 		return s
 	}
@@ -96,9 +96,17 @@ func Summarize(set *capability.Set, o *SummaryOptions) Summary {
 			s.Shortened = append(s.Shortened, e.x.Name)
 		}
 	}
-	s.Text = s.assemble(set, opts.Style)
+	s.Text = s.assemble(set, opts)
 	s.Tokens = Tokens(s.Text)
 	return s
+}
+
+func entryOf(set *capability.Set, x *capability.Extension, style Style) entry {
+	e := entry{x: x, tools: set.ToolsOf(x), docs: set.DocsOf(x), level: leftOut}
+	for level := range levels {
+		e.text[level] = e.write(level, style)
+	}
+	return e
 }
 
 // share gives each extension its level. Up to half of the budget goes to naming as many
@@ -111,7 +119,10 @@ func (s *Summary) share(set *capability.Set, o SummaryOptions) {
 		return
 	}
 	// Counted with the longest tail that there can be.
-	left := o.Budget - Tokens(frame(o.Style)) - Tokens(moreLine(len(s.entries), len(s.entries), o.Style)) - Tokens(waitingLine(set, o.Style)) - 1
+	left := o.Budget - Tokens(moreLine(len(s.entries), len(s.entries), o.Style)) - 1
+	if !o.bare {
+		left -= Tokens(frame(o.Style)) + Tokens(waitingLine(set, o.Style))
+	}
 	names := left / 2
 	cost := func(i, level int) int {
 		if level == leftOut {
@@ -139,9 +150,11 @@ func (s *Summary) share(set *capability.Set, o SummaryOptions) {
 }
 
 // assemble puts the parts together.
-func (s *Summary) assemble(set *capability.Set, style Style) string {
+func (s *Summary) assemble(set *capability.Set, o SummaryOptions) string {
 	var b strings.Builder
-	b.WriteString(head)
+	if !o.bare {
+		b.WriteString(head)
+	}
 	short, out := 0, 0
 	for _, e := range s.entries {
 		b.WriteString(e.text[e.level])
@@ -152,9 +165,11 @@ func (s *Summary) assemble(set *capability.Set, style Style) string {
 			short++
 		}
 	}
-	b.WriteString(moreLine(short, out, style))
-	b.WriteString(foot(style))
-	b.WriteString(waitingLine(set, style))
+	b.WriteString(moreLine(short, out, o.Style))
+	if !o.bare {
+		b.WriteString(foot(o.Style))
+		b.WriteString(waitingLine(set, o.Style))
+	}
 	return b.String()
 }
 
@@ -168,7 +183,7 @@ func foot(style Style) string {
 	describe, read := command(capability.Describe, style), command(capability.ReadDoc, style)
 	switch style {
 	case Gemini:
-		return fmt.Sprintf("\nThese tools are functions of yours: call them by these names. To read a doc, call `%s(name)` or read_mcp_resource. For what a tool does, its arguments, permissions, examples and script, call `%s(name)`.\n", read, describe) + trust
+		return fmt.Sprintf("\nThese tools are functions of yours: call them by these names. To read a doc, call `%s(name)` or read_mcp_resource. For what a tool does, its arguments, permissions, examples and script, call `%s(name)`. In a session without a terminal these functions are missing until the user types: pollux extensions bridge install --headless\n", read, describe) + trust
 	case MCP:
 		return fmt.Sprintf("\nThese are tools of this server: call them by these names. To read a doc, call `%s(name)` or read the resource. For what a tool does, its arguments, permissions, examples and script, call `%s(name)`.\n", read, describe) + trust
 	}
@@ -188,6 +203,9 @@ func command(name string, style Style) string {
 // GeminiName is the name by which Gemini CLI knows a tool of pollux's server.
 func GeminiName(callable string) string { return "mcp_" + capability.Bridge + "_" + callable }
 
+// moreWords are in a summary that leaves extensions out.
+const moreWords = " more extensions that are not shown here"
+
 // moreLine says what is not shown, and how to see it; "" when all is.
 func moreLine(short, out int, style Style) string {
 	describe := command(capability.Describe, style) + "()"
@@ -196,7 +214,7 @@ func moreLine(short, out int, style Style) string {
 	}
 	switch {
 	case out > 0:
-		return fmt.Sprintf("- … and %d more extensions that are not shown here: %s lists everything.\n", out, describe)
+		return fmt.Sprintf("- … and %d%s: %s lists everything.\n", out, moreWords, describe)
 	case short > 0:
 		return fmt.Sprintf("- Not everything is shown: %s lists it.\n", describe)
 	}
@@ -213,7 +231,11 @@ func waitingLine(set *capability.Set, style Style) string {
 	if n > 1 {
 		subject, verb = fmt.Sprintf("%d installed extensions", n), "wait"
 	}
-	return fmt.Sprintf("\n%s %s for the user's consent and cannot be used yet; the user gives it in a terminal with: pollux extensions consent\n", subject, verb)
+	ask := "`" + command(capability.AskUser, style) + "()`"
+	if style == Blocks {
+		ask = "<tool_code>" + capability.AskUser + "()</tool_code>"
+	}
+	return fmt.Sprintf("\n%s %s for the user's consent and cannot be used yet. When the user wants what no tool of yours does, %s asks them; in a terminal they agree with: pollux extensions consent grant NAME\n", subject, verb, ask)
 }
 
 // write is the entry's lines at a level.
@@ -237,20 +259,20 @@ func (e *entry) write(level int, style Style) string {
 	}
 	fmt.Fprintf(&b, "- **%s**: %s\n", name, description)
 	if len(e.tools) > 0 {
-		b.WriteString("  - **Tools**: " + list(e.tools, func(t capability.Tool) string { return signature(t, level, style) }))
+		b.WriteString("  - **Tools**: " + words(e.tools, func(t capability.Tool) string { return signature(t, level, style) }))
 	}
 	if len(e.docs) > 0 {
-		b.WriteString("  - **Docs**: " + list(e.docs, func(d capability.Doc) string { return d.Readable }))
+		b.WriteString("  - **Docs**: " + words(e.docs, func(d capability.Doc) string { return d.Readable }))
 	}
 	return b.String()
 }
 
-func list[T any](all []T, word func(T) string) string {
-	words := make([]string, len(all))
+func words[T any](all []T, word func(T) string) string {
+	out := make([]string, len(all))
 	for i, v := range all {
-		words[i] = "`" + Line(word(v), 0) + "`"
+		out[i] = "`" + Line(word(v), 0) + "`"
 	}
-	return strings.Join(words, ", ") + "\n"
+	return strings.Join(out, ", ") + "\n"
 }
 
 // signature is a tool as it is called; at level brief without its arguments.

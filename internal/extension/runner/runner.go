@@ -239,16 +239,19 @@ func (r *Runner) Consented(x *store.Extension) (bool, error) {
 	return err == nil && v.Status == consent.Allowed, err
 }
 
-// ConsentedNow is Consented for many extensions: the answers are read once,
-// now. The function may be used from several goroutines.
-func (r *Runner) ConsentedNow() func(*store.Extension) bool {
+// AnswersNow tells of many extensions what the user has answered: the answers are read once, now. What cannot be
+// known is not asked. The function may be used from several goroutines.
+func (r *Runner) AnswersNow() func(*store.Extension) consent.Status {
 	verdict, err := r.o.Consent.Reader()
-	return func(x *store.Extension) bool {
+	return func(x *store.Extension) consent.Status {
 		if err != nil {
-			return false
+			return consent.NotAsked
 		}
 		subject, err := consent.Of(x)
-		return err == nil && verdict(subject).Status == consent.Allowed
+		if err != nil {
+			return consent.NotAsked
+		}
+		return verdict(subject).Status
 	}
 }
 

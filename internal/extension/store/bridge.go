@@ -30,8 +30,8 @@ func (m *Metadata) bridges(folder string) bool {
 	return m != nil && m.Type == string(source.Local) && m.Source == folder
 }
 
-// PlaceBridge writes the bridge: an extension of these files, by their names, the manifest among them. An existing
-// bridge gets the files that differ, each replaced whole. It says whether anything changed. An extension of
+// PlaceBridge writes the bridge: an extension of these files, by their names (with slashes), the manifest among them. An existing
+// bridge gets the files that differ, each replaced whole, and loses those that are nil. It says whether anything changed. An extension of
 // somebody else's under that name is ErrExists.
 func (s *Store) PlaceBridge(ctx context.Context, files map[string][]byte) (changed bool, err error) {
 	folder := s.folder(BridgeName)
@@ -88,7 +88,15 @@ func writeChanged(dir string, files map[string][]byte) (changed bool, err error)
 		return 0
 	})
 	for _, name := range names {
-		path := filepath.Join(dir, name)
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if files[name] == nil {
+			gone, err := removeUpTo(dir, path)
+			if err != nil {
+				return changed, err
+			}
+			changed = changed || gone
+			continue
+		}
 		old, err := readSmall(path)
 		if err == nil && bytes.Equal(old, files[name]) {
 			continue
@@ -96,12 +104,49 @@ func writeChanged(dir string, files map[string][]byte) (changed bool, err error)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return changed, err
 		}
-		if err := safefile.Write(path, files[name], &safefile.Options{Mode: 0o644}); err != nil {
+		err = os.MkdirAll(filepath.Dir(path), 0o755)
+		if err == nil {
+			err = safefile.Write(path, files[name], &safefile.Options{Mode: 0o644})
+		}
+		if err != nil {
 			return changed, err
 		}
 		changed = true
 	}
 	return changed, nil
+}
+
+// removeUpTo removes a file below dir, and the folders above it that are empty then; it says whether there was one.
+func removeUpTo(dir, path string) (bool, error) {
+	err := os.Remove(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	for above := filepath.Dir(path); above != dir && os.Remove(above) == nil; {
+		above = filepath.Dir(above)
+	}
+	return true, nil
+}
+
+// BridgeFiles are the names, with slashes, of the bridge's files below one of its folders, in order.
+func (s *Store) BridgeFiles(below string) []string {
+	folder := s.folder(BridgeName)
+	if !readMetadata(folder).bridges(folder) {
+		return nil
+	}
+	var names []string
+	_ = filepath.WalkDir(filepath.Join(folder, below), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			if rel, err := filepath.Rel(folder, path); err == nil {
+				names = append(names, filepath.ToSlash(rel))
+			}
+		}
+		return nil // what cannot be read is not there
+	})
+	return names
 }
 
 // RemoveBridge removes the bridge with its rules and records; false when there is none.
@@ -151,5 +196,5 @@ func (s *Store) ReadBridge(name string) ([]byte, error) {
 	if !readMetadata(folder).bridges(folder) {
 		return nil, fs.ErrNotExist
 	}
-	return readSmall(filepath.Join(folder, name))
+	return readSmall(filepath.Join(folder, filepath.FromSlash(name)))
 }

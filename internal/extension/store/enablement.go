@@ -28,6 +28,7 @@ const (
 // which the last that matches a folder decides. What this package does not know in it stays as it is.
 type enablement struct {
 	path  string
+	home  string
 	names []string // in the file's order
 	rules map[string][]string
 	rest  map[string]map[string]json.RawMessage // other keys of an entry
@@ -46,7 +47,7 @@ func (s *Store) enablementFile() string { return filepath.Join(s.Dir(), "extensi
 // for empty and overwrites every rule in it, which is not repeated here.
 func (s *Store) readEnablement() (*enablement, error) {
 	e := &enablement{
-		path:  s.enablementFile(),
+		path: s.enablementFile(), home: s.home,
 		rules: map[string][]string{}, rest: map[string]map[string]json.RawMessage{},
 	}
 	data, err := readSmall(e.path)
@@ -107,6 +108,18 @@ func (e *enablement) enabled(name, at string) bool {
 	return on
 }
 
+// places are the folders that rules about the extension name, but for the home folder and the root.
+func (e *enablement) places(name string) []string {
+	var out []string
+	for _, text := range e.rules[name] {
+		dir := filepath.Clean(filepath.FromSlash(parseRule(text).base))
+		if filepath.IsAbs(dir) && dir != filepath.Clean(e.home) && filepath.Dir(dir) != dir {
+			out = append(out, dir)
+		}
+	}
+	return out
+}
+
 // enable adds the CLI's rule for a folder and everything below it, and drops the
 // rules that it overrides.
 func (e *enablement) enable(name, at string, on bool) {
@@ -128,7 +141,7 @@ const everywhere = "!/*"
 
 // change makes the rules say that name is on, or off, in a scope.
 func (e *enablement) change(name string, scope Scope, on bool, home, workDir string) {
-	if on || scope == User {
+	if scope == User {
 		var kept []string
 		for _, r := range e.rules[name] {
 			if r != everywhere {

@@ -34,7 +34,16 @@ type Extension struct {
 	EnabledUser, EnabledHere bool
 	// Problem says why it does not load, with what to do; "" when it does.
 	Problem string
+
+	rules *enablement // as they were when it was read
 }
+
+// EnabledIn says whether it is on in a folder, which is absolute.
+func (x *Extension) EnabledIn(dir string) bool { return x.rules.enabled(x.Name, dir) }
+
+// Places are the folders, absolute, below which a rule about it begins to hold, those of the whole system and of the home
+// folder left out.
+func (x *Extension) Places() []string { return x.rules.places(x.Name) }
 
 // ID is the extension's id in the CLI, which names its place in the keychain.
 func (x *Extension) ID() string { return x.Metadata.id(x.Name) }
@@ -90,7 +99,7 @@ func (s *Store) List() ([]*Extension, error) {
 	rules, err := s.readEnablement()
 	if err != nil {
 		s.warn(err.Error() + "; until then every extension counts as enabled")
-		rules = &enablement{}
+		rules = &enablement{home: s.home}
 	}
 	policy := s.readPolicy()
 	all := make([]*Extension, len(entries))
@@ -164,7 +173,7 @@ func (s *Store) read(entry fs.DirEntry, rules *enablement, p *policy) *Extension
 		}
 	}
 	x.Record = s.readRecord(x.Name)
-	x.EnabledUser, x.EnabledHere = rules.enabled(x.Name, s.home), rules.enabled(x.Name, s.workDir)
+	x.EnabledUser, x.EnabledHere, x.rules = rules.enabled(x.Name, s.home), rules.enabled(x.Name, s.workDir), rules
 	return x
 }
 

@@ -1,0 +1,51 @@
+package dispatch
+
+import (
+	"os"
+
+	"github.com/pollux-companion/pollux/internal/extension/capability"
+	"github.com/pollux-companion/pollux/internal/extension/store"
+)
+
+// maxPlaces is how many folders Survey looks at.
+const maxPlaces = 64
+
+// Survey tells what is offered in the store's working folder, and in others where that is something else: in those of dirs, which
+// come first, and in those that rules about extensions name. A folder where it is the same, or that is gone, has nil.
+func (d *Dispatcher) Survey(dirs ...string) (*capability.Set, map[string]*capability.Set, error) {
+	all, err := d.o.Store.List()
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, x := range all {
+		dirs = append(dirs, x.Places()...)
+	}
+	in, places := map[string]*capability.Set{}, []string{}
+	wanted := map[*store.Extension]bool{}
+	for _, x := range all {
+		wanted[x] = x.EnabledHere
+	}
+	for _, dir := range dirs {
+		if _, seen := in[dir]; seen {
+			continue
+		}
+		in[dir] = nil
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() || len(places) == maxPlaces {
+			continue
+		}
+		other := false
+		for _, x := range all {
+			on := x.EnabledIn(dir)
+			wanted[x] = wanted[x] || on
+			other = other || on != x.EnabledHere
+		}
+		if other {
+			places = append(places, dir)
+		}
+	}
+	answers, used := d.answers(all, func(x *store.Extension) bool { return wanted[x] }), d.o.Used()
+	for _, dir := range places {
+		in[dir] = capability.New(capability.InstalledIn(dir, all, answers, used))
+	}
+	return capability.New(capability.Installed(all, answers, used)), in, nil
+}

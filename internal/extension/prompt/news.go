@@ -1,0 +1,111 @@
+package prompt
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pollux-companion/pollux/internal/extension/capability"
+)
+
+// Entries is the part of a summary that lists the extensions, in at most budget tokens, without what is said before and after
+// it; "" for an empty set.
+func Entries(set *capability.Set, style Style, budget int) string {
+	return Summarize(set, &SummaryOptions{Style: style, Budget: budget, bare: true}).Text
+}
+
+// Addition is what a workspace adds to a summary of base: what is there in set alone, and what is not there; "" where the
+// two offer the same. A model reads it behind the summary of base.
+func Addition(base, set *capability.Set, style Style, budget int) string {
+	known := map[string]bool{}
+	for _, name := range slices.Concat(names(base), base.Waiting()) {
+		known[name] = true
+	}
+	own := set.Only(func(x *capability.Extension) bool { return !known[x.Name] })
+	if len(names(base)) == 0 && len(names(own)) > 0 {
+		return Summarize(own, &SummaryOptions{Style: style, Budget: budget}).Text
+	}
+	var b strings.Builder
+	if text := Entries(own, style, budget); text != "" {
+		b.WriteString("In this workspace you have these extensions as well:\n\n" + text)
+	}
+	if gone := without(names(base), names(set)); len(gone) > 0 {
+		fmt.Fprintf(&b, "Switched off in this workspace, with all functions and docs: %s.\n", list(gone))
+	}
+	b.WriteString(waitingLine(own, style))
+	return b.String()
+}
+
+// A Told is what a client has been told of extensions when its session began. It is read-only.
+type Told struct {
+	entries map[string]string // what was told of each extension that is offered, in full, by name
+	names   []string          // of all extensions that the text names
+}
+
+// NewTold compares what is offered at the beginning of a session with the text that the client has.
+func NewTold(set *capability.Set, text string, style Style) *Told {
+	t := &Told{entries: map[string]string{}}
+	for line := range strings.Lines(text) {
+		if rest, ok := strings.CutPrefix(line, "- **"); ok {
+			name, _, _ := strings.Cut(rest, "**")
+			t.names = append(t.names, Line(name, 0))
+		}
+	}
+	counted := strings.Contains(text, moreWords)
+	for _, x := range set.Extensions() {
+		e := entryOf(set, x, style)
+		for _, shown := range e.text[:leftOut] {
+			if counted || strings.Contains(text, shown) {
+				t.entries[x.Name] = e.text[full]
+			}
+		}
+	}
+	return t
+}
+
+// newsBudget is the most that news take of each request, in tokens.
+const newsBudget = 600
+
+// News is what a set offers beyond what was told, and what was told and is not there any more; "" when that is nothing.
+func (t *Told) News(set *capability.Set, style Style) string {
+	fresh := set.Only(func(x *capability.Extension) bool { return t.entries[x.Name] != entryOf(set, x, style).text[full] })
+	gone := without(t.names, names(set))
+	for name := range t.entries {
+		if !slices.Contains(names(set), name) && !slices.Contains(gone, name) {
+			gone = append(gone, name)
+		}
+	}
+	slices.Sort(gone)
+	var b strings.Builder
+	if text := Entries(fresh, style, newsBudget); text != "" {
+		b.WriteString("\n\nThese extensions are here as well, or have changed since the session began:\n" + text)
+	}
+	if len(gone) > 0 {
+		fmt.Fprintf(&b, "\nNot here, or not any more: %s.", list(gone))
+	}
+	return b.String()
+}
+
+// names are the names of the extensions that are offered.
+func names(set *capability.Set) []string {
+	var out []string
+	for _, x := range set.Extensions() {
+		out = append(out, x.Name)
+	}
+	return out
+}
+
+// without are the names in all that are not in some.
+func without(all, some []string) []string {
+	return slices.DeleteFunc(slices.Clone(all), func(name string) bool { return slices.Contains(some, name) })
+}
+
+// maxListed is how many names are written down one by one.
+const maxListed = 20
+
+func list(names []string) string {
+	if n := len(names); n > maxListed {
+		return strings.Join(names[:maxListed], ", ") + fmt.Sprintf(" and %d more", n-maxListed)
+	}
+	return strings.Join(names, ", ")
+}
