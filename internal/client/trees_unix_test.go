@@ -30,7 +30,7 @@ type climbCase struct {
 func sameInTrees(t *testing.T, real *realCLI) {
 	dir := t.TempDir()
 	for name, script := range map[string]string{"ps": fakePS, "powershell": fakePowerShell} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o700); err != nil { //nolint:gosec // it is run
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}

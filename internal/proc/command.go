@@ -20,7 +20,7 @@ var errHidden = errors.New("the system does not show it")
 // the system's own programs on macOS, one that has ended.
 func Environ(pid int) ([]string, error) {
 	if pid <= 0 {
-		return nil, errors.ErrUnsupported
+		return nil, errHidden
 	}
 	return environ(pid)
 }
@@ -29,7 +29,7 @@ func Environ(pid int) ([]string, error) {
 // why the system does not tell.
 func Dir(pid int) (string, error) {
 	if pid <= 0 {
-		return "", errors.ErrUnsupported
+		return "", errHidden
 	}
 	return workingDir(pid)
 }
