@@ -6,6 +6,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // vimMore is what Neovim and Vim have in common beyond a first look: windows,
@@ -207,9 +208,11 @@ func vimComesBack(t *testing.T, f flavour) {
 		b.ex(decision)
 		a.Outcome()
 		b.is("tabpagenr('$') . &diff", "20")
-		b.pause(100)
-		if after := b.eval(state); after != b.eval("g:before") {
-			t.Errorf("%s:\n%s\nbecame\n%s", decision, b.eval("g:before"), after)
+		before, after := b.eval("g:before"), ""
+		for end := time.Now().Add(patience); after != before; after = b.eval(state) {
+			if time.Now().After(end) {
+				t.Fatalf("%s:\n%s\nbecame\n%s", decision, before, after)
+			}
 		}
 	}
 }
@@ -551,7 +554,9 @@ func vimHangup(t *testing.T, f flavour) {
 			_ = process.Signal(syscall.SIGHUP)
 			_ = process.Signal(syscall.SIGTERM)
 		}
-		b.until("the end of both", func() bool { return !alive(pid) && !alive(companion) && len(b.files()) == 0 })
+		b.until("the editor's end", func() bool { return !alive(pid) })
+		b.until("the companion's end", func() bool { return !alive(companion) })
+		b.until("the end of its file", func() bool { return len(b.files()) == 0 })
 		if o := a.Outcome(); o.Method != "ide/diffRejected" {
 			t.Errorf("%+v", o)
 		}
