@@ -157,6 +157,7 @@ function! s:context() abort
   else
     let s:kept = {}
   endif
+  let l:message.raw = has_key(l:message, 'selection') && pollux#text#raw(l:message.selection.text)
   return l:message
 endfunction
 
@@ -185,7 +186,7 @@ function! s:flush(...) abort
   let l:key = json_encode(l:message)
   if l:key !=# s:last
     let [s:last, s:latest] = [l:key, l:message]
-    call pollux#rpc#notify('pollux/didChangeContext', l:message)
+    call pollux#rpc#notify('pollux/didChangeContext', filter(copy(l:message), 'v:key !=# "raw"'), get(l:message, 'raw'))
   endif
 endfunction
 

@@ -372,9 +372,6 @@ endfunction
 
 " pollux/openDiff
 function! pollux#diff#open(p, id) abort
-  if &encoding !=# 'utf-8'
-    return pollux#rpc#fail(a:id, -32002, 'Vim runs with encoding ' . &encoding . ', which cannot hold every text; set encoding=utf-8')
-  endif
   let l:known = s:find(a:p.diffId)
   if !empty(l:known)
     call s:finish(l:known)

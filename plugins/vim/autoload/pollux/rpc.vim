@@ -52,6 +52,9 @@ function! s:receive(channel, line) abort
     " Vim's strings end at a NUL.
     if l:m.method ==# 'pollux/openDiff' && stridx(a:line, '\u0000') >= 0
       return pollux#rpc#fail(l:m.id, -32002, 'Vim cannot hold a NUL exactly')
+    elseif l:m.method ==# 'pollux/openDiff' && &encoding !=# 'utf-8'
+          \ && substitute(a:line, '"title":"\%(\\.\|[^"\\]\)*"', '', '') =~# '[^\x01-\x7f]\|\\u\%(00[0-7]\x\)\@!'
+      return pollux#rpc#fail(l:m.id, -32002, 'Vim runs with encoding ' . &encoding . ', which cannot hold this text; set encoding=utf-8')
     endif
     try
       call s:on.request(l:m.method, get(l:m, 'params', {}), l:m.id)
@@ -65,33 +68,35 @@ function! s:receive(channel, line) abort
   endif
 endfunction
 
-function! s:send(message) abort
+" With {raw} the strings are bytes of UTF-8, whatever 'encoding' makes of them.
+function! s:send(message, raw) abort
   if s:job is v:null
     return
   endif
   let a:message.jsonrpc = '2.0'
   try
-    call ch_sendraw(s:job, json_encode(a:message) . "\n")
+    let l:line = json_encode(a:message)
+    call ch_sendraw(s:job, (a:raw ? iconv(l:line, 'utf-8', &encoding) : l:line) . "\n")
   catch
     " It has ended; its exit is told.
   endtry
 endfunction
 
-function! pollux#rpc#notify(method, params) abort
-  call s:send({'method': a:method, 'params': a:params})
+function! pollux#rpc#notify(method, params, ...) abort
+  call s:send({'method': a:method, 'params': a:params}, get(a:000, 0))
 endfunction
 
 function! pollux#rpc#reply(id, result) abort
-  call s:send({'id': a:id, 'result': a:result})
+  call s:send({'id': a:id, 'result': a:result}, 0)
 endfunction
 
 function! pollux#rpc#fail(id, code, message) abort
-  call s:send({'id': a:id, 'error': {'code': a:code, 'message': a:message}})
+  call s:send({'id': a:id, 'error': {'code': a:code, 'message': a:message}}, 0)
 endfunction
 
 " {callback} gets (result, error) when the answer comes, or never.
 function! pollux#rpc#call(method, params, callback) abort
   let s:count += 1
   let s:calls[s:count] = a:callback
-  call s:send({'id': s:count, 'method': a:method, 'params': a:params})
+  call s:send({'id': s:count, 'method': a:method, 'params': a:params}, 0)
 endfunction

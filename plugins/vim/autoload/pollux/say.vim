@@ -65,6 +65,6 @@ endfunction
 " Tells in one line about something with a name, of which it may leave out a part.
 function! pollux#say#brief(name, message) abort
   let l:room = s:width() - len('[pollux] : ') - strdisplaywidth(a:message)
-  let l:name = strdisplaywidth(a:name) > l:room ? strcharpart(a:name, 0, max([8, l:room - 1])) . '…' : a:name
+  let l:name = strdisplaywidth(a:name) > l:room ? strcharpart(a:name, 0, max([8, l:room - 1])) . (&encoding ==# 'utf-8' ? '…' : '~') : a:name
   call pollux#say#say(l:name . ': ' . a:message)
 endfunction

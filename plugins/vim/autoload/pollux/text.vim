@@ -2,8 +2,20 @@
 
 let s:bom = "\ufeff"
 
-" The number of UTF-16 units in the first {byte} bytes of {line}.
+" Whether the current buffer holds {text} as the bytes of UTF-8 that its file
+" has, while Vim takes each of them for a character (LANG=C).
+function! pollux#text#raw(text) abort
+  return &encoding !=# 'utf-8' && (empty(&fileencoding) || &fileencoding ==# &encoding)
+        \ && a:text =~# "[\x80-\xff]" && a:text =~# "^\\%([\x01-\x7f]\\|[\xc2-\xdf][\x80-\xbf]\\|[\xe0-\xef][\x80-\xbf]\\{2}\\|[\xf0-\xf4][\x80-\xbf]\\{3}\\)*$"
+endfunction
+
+" The number of UTF-16 units in the first {byte} bytes of {line}, of the current buffer.
 function! pollux#text#utf16(line, byte) abort
+  if pollux#text#raw(a:line)
+    let l:start = matchend(strpart(a:line, 0, a:byte + 1), "^.*[^\x80-\xbf]") - 1 " not within a character
+    let l:s = strpart(a:line, 0, a:byte < strlen(a:line) ? l:start : a:byte)
+    return strlen(substitute(l:s, "[\x80-\xbf]", '', 'g')) + strlen(substitute(l:s, "[^\xf0-\xf4]", '', 'g'))
+  endif
   let l:s = strpart(a:line, 0, a:byte)
   if l:s !~# '[^\x01-\x7f]'
     return strlen(l:s)
