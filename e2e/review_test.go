@@ -4,7 +4,9 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -245,6 +247,46 @@ func TestReviewDisk(t *testing.T) {
 	if o := a.Outcome(); o.Content != "ONE\n"+rest+"NINE\n" {
 		t.Errorf("%+v", o)
 	}
+}
+
+// TestReviewGivesTheTerminalBack: stopped by Ctrl-Z, taken up again, and ended by a signal, the reviewer leaves the
+// terminal as it was.
+func TestReviewGivesTheTerminalBack(t *testing.T) {
+	peers.Need(t, peers.Tmux)
+	t.Parallel()
+	b := newBench(t, nil)
+	b.serve()
+	const script = `stty -g >before; set -m
+sh -c 'echo $$ >pid.part; mv pid.part pid; exec "$0" review' "$0"
+stty -g >stopped.part; mv stopped.part stopped; read line
+fg >/dev/null
+stty -g >after.part; mv after.part after; read line`
+	tm := terminal.Start(t, terminal.Options{Dir: b.dir, Env: b.home.Env(), Args: []string{"sh", "-c", script, shared.pollux}})
+	tm.Wait("Nothing waits for you.", second(60))
+	left := func(name string) {
+		t.Helper()
+		b.until("the file "+name, func() bool { _, err := os.Stat(b.path(name)); return err == nil })
+		if b.read(name) != b.read("before") {
+			t.Errorf("%s: the terminal is %s, it was %s", name, b.read(name), b.read("before"))
+		}
+		b.until("the end of the reviewer's screen", func() bool { return !strings.Contains(tm.Screen(), "Nothing waits") })
+	}
+	tm.Keys("C-z")
+	left("stopped")
+	tm.Keys("Enter")
+	tm.Wait("Nothing waits for you.", second(60))
+	pid, err := strconv.Atoi(strings.TrimSpace(b.read("pid")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	reviewer, err := os.FindProcess(pid)
+	if err == nil {
+		err = reviewer.Signal(syscall.SIGTERM)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	left("after")
 }
 
 // TestRunReview: command and reviewer share a terminal, by turns and in two panes.

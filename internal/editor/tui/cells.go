@@ -177,6 +177,14 @@ func layOut(text string, skip, width int) line {
 	}
 }
 
+// columnOf is the column at which a byte of a text stands.
+func columnOf(text string, at int) int {
+	c := cutter{s: text}
+	for c.at < at && c.next() != nil {
+	}
+	return c.col
+}
+
 // plain is foreign text made harmless, at most width columns, with "…" where it is cut.
 func plain(text string, width int) string {
 	l := layOut(text, 0, width)

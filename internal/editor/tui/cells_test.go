@@ -155,3 +155,20 @@ func FuzzLex(f *testing.F) {
 		}
 	})
 }
+
+// What differs far to the right is shown, and the next hunk at the left again.
+func TestAside(t *testing.T) {
+	for _, side := range []int{80, 160} {
+		b := newBench(t, side, 24)
+		long := strings.Repeat("世 ", 400)
+		b.propose("1", "/w/proj/a.txt", long+"before end\nsame\nsame\nx old\n", long+"after end\nsame\nsame\nx new\n")
+		b.sync()
+		b.wants("after end")
+		b.press("n")
+		b.wants("x new")
+		b.press("N")
+		b.wants("after end")
+		b.press("0")
+		b.wants("世 世")
+	}
+}

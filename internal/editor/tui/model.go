@@ -133,6 +133,7 @@ func (m *model) choose(id string, byUser bool) {
 func (m *model) home() {
 	m.top, m.left, m.hunk = 0, 0, 0
 	m.show(0)
+	m.aside()
 }
 
 // side says whether diffs are side by side now.
@@ -194,6 +195,32 @@ func (m *model) goHunk(by int) {
 	}
 	m.hunk = max(0, min(m.hunk+by, len(d.change.hunks)-1))
 	m.show(m.hunk)
+	m.aside()
+}
+
+// aside scrolls sideways when all that differs in the first line of the current hunk lies outside of the window.
+func (m *model) aside() {
+	d := m.doc()
+	if d == nil || m.hunk >= len(d.change.hunks) {
+		return
+	}
+	h := d.change.hunks[m.hunk]
+	if h.oldFrom >= h.oldTo || h.newFrom >= h.newTo {
+		return
+	}
+	_, words := changedWords(d.change.old[h.oldFrom], d.change.new[h.newFrom])
+	m.left = 0
+	if len(words) == 0 {
+		return
+	}
+	room := m.w
+	if m.side() {
+		room /= 2
+	}
+	room -= 16 // numbers, marks, and a little of the word itself
+	if at := columnOf(d.change.new[h.newFrom], words[0].from); room > 0 && at > room {
+		m.left = at - room/2
+	}
 }
 
 // follow makes the hunk current that is in view, after scrolling.
