@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pollux-companion/pollux/e2e/terminal"
 	"github.com/pollux-companion/pollux/internal/pace"
 )
 
@@ -18,7 +19,7 @@ func vimSuite(t *testing.T, f flavour) {
 		"discovery": vimDiscovery, "context": vimContext, "selection": vimSelection, "accept": vimAccept, "edited": vimEdited,
 		"reject": vimReject, "exact": vimExact, "queue": vimQueue, "terminal side": vimCloseDiff, "unsaved": vimUnsaved,
 		"layout": vimLayout, "companion dies": vimCompanionDies, "editor dies": vimEditorDies, "quit": vimQuit, "autosave": vimAutosave, "focus": vimFocus,
-		"environment": vimEnvironment, "folders": vimFolders, "new file": vimNewFile, "first change": vimFirstChange,
+		"environment": vimEnvironment, "folders": vimFolders, "new file": vimNewFile, "first change": vimFirstChange, "commit": vimCommit,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, f) })
 	}
@@ -511,4 +512,18 @@ func vimFirstChange(t *testing.T, f flavour) {
 		a.Outcome()
 		b.is("tabpagenr('$') . &diff", "10")
 	}
+}
+
+// An editor for a commit message has no companion, and nothing to complain of.
+func vimCommit(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{".git/COMMIT_EDITMSG": "m\n"})
+	b.tm = terminal.Start(b, terminal.Options{Dir: b.project, Env: b.env, Args: f.start(t, b, []string{".git/COMMIT_EDITMSG"})})
+	b.Cleanup(b.diagnose)
+	b.is("expand('%:t') . mode(1)", "COMMIT_EDITMSGn")
+	b.pause(500)
+	b.is("mode(1)", "n")
+	if says := b.eval(f.messages); strings.Contains(says, "Error") || strings.Contains(says, "E1") || len(b.files()) != 0 {
+		t.Errorf("it says %s, and there are %v", says, b.files())
+	}
+	b.is(f.running, "stopped")
 }

@@ -252,7 +252,7 @@ function! pollux#autostart() abort
   endif
   for l:name in argv()
     if fnamemodify(l:name, ':p') =~# '[/\\]\.git[/\\]'
-      return " an editor for a commit message
+      return 0 " an editor for a commit message
     endif
   endfor
   call pollux#start()
