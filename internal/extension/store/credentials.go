@@ -13,6 +13,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"golang.org/x/crypto/scrypt"
 
@@ -44,7 +45,13 @@ func (s *Store) keychain() keychain {
 
 // fileKeychain is the CLI's gemini-credentials.json. Its key derives from the
 // machine's and the user's names, so it hides secrets from a glance and a backup, not from a program of this user's.
-type fileKeychain struct{ path string }
+type fileKeychain struct {
+	path string
+
+	once   sync.Once // the key costs a tenth of a second of work
+	key    []byte
+	keyErr error
+}
 
 func (k *fileKeychain) place() string { return "Gemini CLI's encrypted file " + k.path }
 
@@ -82,8 +89,21 @@ func (k *fileKeychain) remove(service, account string) error {
 	return k.write(all)
 }
 
-// aead derives the CLI's key and its cipher, with an iv of size bytes.
+// aead is the CLI's cipher with its key and an iv of size bytes.
 func (k *fileKeychain) aead(size int) (cipher.AEAD, error) {
+	k.once.Do(func() { k.key, k.keyErr = deriveKey() })
+	if k.keyErr != nil {
+		return nil, k.keyErr
+	}
+	block, err := aes.NewCipher(k.key)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCMWithNonceSize(block, size)
+}
+
+// deriveKey derives the CLI's key from this machine's and user's names.
+func deriveKey() ([]byte, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, err
@@ -95,15 +115,7 @@ func (k *fileKeychain) aead(size int) (cipher.AEAD, error) {
 			name = name[i+1:]
 		}
 	}
-	key, err := scrypt.Key([]byte("gemini-cli-oauth"), []byte(host+"-"+name+"-gemini-cli"), 16384, 8, 1, 32)
-	if err != nil {
-		return nil, err
-	}
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		return nil, err
-	}
-	return cipher.NewGCMWithNonceSize(block, size)
+	return scrypt.Key([]byte("gemini-cli-oauth"), []byte(host+"-"+name+"-gemini-cli"), 16384, 8, 1, 32)
 }
 
 func (k *fileKeychain) read() (credentials, error) {
