@@ -148,8 +148,12 @@ func test(ctx context.Context, c config, b batch, root string, t *tally, stderr 
 	cmd.Dir, cmd.Stderr = root, stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
+	cmd.Env = os.Environ()
 	if c.require {
-		cmd.Env = append(os.Environ(), peers.RequireEnv+"=1")
+		cmd.Env = append(cmd.Env, peers.RequireEnv+"=1")
+	}
+	if c.race && os.Getenv("GORACE") == "" {
+		cmd.Env = append(cmd.Env, "GORACE=atexit_sleep_ms=0") // a second for each of thousands of processes
 	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
