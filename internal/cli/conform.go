@@ -296,6 +296,7 @@ type junitCase struct {
 	Name    string     `xml:"name,attr"`
 	Failure *junitText `xml:"failure,omitempty"`
 	Skipped *junitText `xml:"skipped,omitempty"`
+	Seen    string     `xml:"system-out,omitempty"`
 }
 
 type junitText struct {
@@ -316,6 +317,7 @@ func writeJUnit(out io.Writer, all []conform.Check) error {
 			suite.Skipped++
 			jc.Skipped = text
 		case conform.Pass:
+			jc.Seen = text.Text
 		}
 		suite.Cases = append(suite.Cases, jc)
 	}

@@ -42,7 +42,7 @@ func (r *run) compare(a *contract.Archive, want, got contract.Step) {
 }
 
 func (r *run) verdict(name, about string, ok bool, want, got string) {
-	c := Check{Name: name, About: about, Result: Pass}
+	c := Check{Name: name, About: about, Result: Pass, Evidence: "saw " + short(strings.TrimPrefix(got, ": "))}
 	if !ok {
 		c.Result, c.Evidence = Fail, "wanted "+clip(want)+"\nsaw "+clip(got)
 	}
@@ -54,6 +54,18 @@ func clip(s string) string {
 	s = strings.TrimSpace(s)
 	if r := []rune(s); len(r) > 600 {
 		return string(r[:600]) + "…"
+	}
+	if s == "" {
+		return "nothing"
+	}
+	return s
+}
+
+// short is enough to know again what was seen.
+func short(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if r := []rune(s); len(r) > 200 {
+		return string(r[:200]) + "…"
 	}
 	if s == "" {
 		return "nothing"

@@ -36,7 +36,8 @@ type Check struct {
 	Number string `json:"number"` // "F-4"
 	About  string `json:"about"`  // what is required
 	Result Result `json:"result"`
-	// Evidence is what was seen where it failed, and what is missing where it was left out.
+	// Evidence is what was seen, with what was wanted where it failed, and what is missing where it was left out. A
+	// probe that passes has none.
 	Evidence string `json:"evidence,omitempty"`
 }
 
