@@ -143,16 +143,13 @@ func TestNews(t *testing.T) {
 	}
 	await := func(wants ...string) {
 		t.Helper()
-		for {
+		c.await(strings.Join(wants, ", "), func() bool {
 			got, ok := described(), true
 			for _, want := range wants {
 				ok = ok && strings.Contains(got, want) && (want != "" || got == "")
 			}
-			if ok {
-				return
-			}
-			c.next(func(m message) bool { return m.Method == "notifications/tools/list_changed" })
-		}
+			return ok
+		})
 	}
 	if got := described(); got != "" {
 		t.Errorf("news at the start: %q", got)

@@ -172,15 +172,7 @@ func TestChanges(t *testing.T) {
 	id := 10
 	await := func(want string) {
 		t.Helper()
-		for deadline := time.Now().Add(patience); ; {
-			id++
-			if got := c.tools(id); got == want {
-				return
-			} else if time.Now().After(deadline) {
-				t.Fatalf("tools %q, want %q", got, want)
-			}
-			c.next(func(m message) bool { return m.Method == "notifications/tools/list_changed" })
-		}
+		c.await(want, func() bool { id++; return c.tools(id) == want })
 	}
 	w.extension("two", map[string]string{"second": echo})
 	w.allow("two")

@@ -125,6 +125,9 @@ type client struct {
 	in    io.WriteCloser
 	lines chan string
 	done  chan error
+
+	// changes counts the notices, among the messages read so far, that the tools have changed.
+	changes int
 }
 
 // serve serves the world to a client until the test ends.
@@ -200,6 +203,9 @@ func (c *client) next(fits func(message) bool) message {
 			if err := json.Unmarshal([]byte(line), &m); err != nil || m.JSONRPC != "2.0" {
 				c.t.Fatalf("this is no message: %q (%v)", line, err)
 			}
+			if m.Method == "notifications/tools/list_changed" {
+				c.changes++
+			}
 			if fits(m) {
 				return m
 			}
@@ -232,6 +238,16 @@ func (c *client) tools(id int) string {
 		names = append(names, tool.Name)
 	}
 	return strings.Join(names, " ")
+}
+
+// await asks until ok, which must come about, and with a notice that the tools have changed.
+func (c *client) await(what string, ok func() bool) {
+	c.t.Helper()
+	for before, deadline := c.changes, time.Now().Add(patience); !ok() || c.changes == before; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			c.t.Fatalf("%s: it does not come about, or without a notice (%d)", what, c.changes-before)
+		}
+	}
 }
 
 // call asks for a tool and does not wait.
