@@ -476,6 +476,18 @@ func vimNewFile(t *testing.T, f flavour) {
 	if o := a.Outcome(); o.Content != "print('😀')\nimport os\n" {
 		t.Errorf("%+v", o)
 	}
+	b.is("&diff . tabpagenr('$')", "01")
+	// Also one whose buffer is open already: it shows the text, and nobody is asked whether it may.
+	b.ex("split later.txt | wincmd w")
+	a.OpenDiff(b.path("later.txt"), "here\n")
+	b.is("&diff . getline(1)", "1here")
+	b.ex("w")
+	a.Outcome()
+	b.is("&diff . tabpagenr('$')", "01")
+	b.write("later.txt", "here\n")
+	b.is("join(getbufline('later.txt', 1, '$'), '|') . getbufvar('later.txt', '&modified')", "here0")
+	b.ex("wincmd w | checktime")
+	b.is("mode(1) . expand('%') . getline(1)", "nlater.txthere")
 }
 
 // F-5: a diff opens at its first change, wherever that is.

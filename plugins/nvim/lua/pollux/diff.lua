@@ -387,13 +387,17 @@ local function stamp(path)
   return s and ('%d.%d %d %d'):format(s.mtime.sec, s.mtime.nsec, s.size, s.ino) or ''
 end
 
--- Shows in the user's buffer what stands in the file, and says what it cannot show.
-local function refresh(path)
+-- Shows in the user's buffer what stands in the file, which may be new, and says what it cannot show.
+local function refresh(path, new)
   local buf = M.buffer(path)
   if not buf then
     context.touch(true)
   elseif vim.bo[buf].modified then
     say.say(vim.fn.fnamemodify(path, ':t') .. ' has been written; your unsaved changes are kept', vim.log.levels.WARN)
+  elseif new then -- checktime would ask
+    api.nvim_buf_call(buf, function()
+      vim.cmd('silent! edit')
+    end)
   else
     local auto = vim.bo[buf].autoread
     vim.bo[buf].autoread = true
@@ -412,8 +416,9 @@ local function follow(path, before)
       timer:close()
     end
     if written then
+      local new = before == ''
       before = stamp(path)
-      refresh(path)
+      refresh(path, new)
     end
   end
   timer:start(0, 100, vim.schedule_wrap(look))

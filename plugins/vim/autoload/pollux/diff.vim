@@ -332,6 +332,14 @@ function! s:look(state, timer) abort
   if mode() !~# '^[nt]'
     return
   endif
+  if a:state.before[0] < 0 && s:stamp(a:state.path)[0] >= 0 " a new file, of which checktime would ask
+    let l:windows = win_findbuf(l:buf)
+    if !empty(l:windows) && exists('*win_execute')
+      call win_execute(l:windows[0], 'silent! edit')
+      let a:state.before = s:stamp(a:state.path)
+    endif
+    return
+  endif
   let l:auto = getbufvar(l:buf, '&autoread')
   call setbufvar(l:buf, '&autoread', 1)
   execute 'silent! checktime' l:buf
