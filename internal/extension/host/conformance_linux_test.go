@@ -18,7 +18,7 @@ import (
 )
 
 // gateway lets a client that speaks HTTP reach a server that speaks stdio: it carries lines, and changes nothing in them. What
-// the server says unasked is dropped.
+// the server asks while a tool is called goes to the caller of the tool; what else it says unasked is dropped.
 type gateway struct {
 	w *world
 
@@ -33,15 +33,23 @@ type relay struct {
 
 	mu      sync.Mutex
 	waiting map[string]chan string
+	calling chan string // gets what the server asks; nil when no tool is called
 }
 
 // carry gives each answer to the request that waits for it.
 func (r *relay) carry() {
 	for line := range r.lines {
-		var m struct{ ID json.RawMessage }
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
 		_ = json.Unmarshal([]byte(line), &m)
 		r.mu.Lock()
-		if c := r.waiting[string(m.ID)]; c != nil {
+		if m.Method != "" {
+			if m.ID != nil && r.calling != nil {
+				r.calling <- line
+			}
+		} else if c := r.waiting[string(m.ID)]; c != nil {
 			c <- line
 			delete(r.waiting, string(m.ID))
 		}
@@ -80,10 +88,13 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, "no such session", http.StatusNotFound)
 		return
 	}
-	answer := make(chan string, 1)
+	answer, asked := make(chan string, 1), make(chan string, 10)
 	r.mu.Lock()
-	if m.ID != nil {
+	if m.ID != nil && m.Method != "" {
 		r.waiting[string(m.ID)] = answer
+	}
+	if m.Method == "tools/call" {
+		r.calling = asked
 	}
 	r.mu.Unlock()
 	var line bytes.Buffer
@@ -93,8 +104,12 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	r.send("%s", line.String())
 	w.Header().Set("Mcp-Session-Id", id)
-	if m.ID == nil {
+	if m.ID == nil || m.Method == "" {
 		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	if m.Method == "tools/call" {
+		stream(req.Context(), w, asked, answer)
 		return
 	}
 	select {
@@ -105,11 +120,31 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
+// stream carries what the server asks, and at last its answer, as events.
+func stream(ctx context.Context, w http.ResponseWriter, asked, answer <-chan string) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	for {
+		text, last := "", false
+		select {
+		case text = <-asked:
+		case text = <-answer:
+			last = true
+		case <-ctx.Done():
+			return
+		}
+		io.WriteString(w, "event: message\ndata: "+strings.TrimSpace(text)+"\n\n")
+		if w.(http.Flusher).Flush(); last {
+			return
+		}
+	}
+}
+
 // MCP's own suite, as far as it applies: the suite speaks HTTP, so a gateway of the test's carries its
-// messages; those of its tools that are plain are tools of an extension here.
+// messages; those of its tools that are plain are tools of an extension here. The suite's client can ask its user, and is
+// asked about a tool that nobody has agreed to.
 func TestConformance(t *testing.T) {
 	peers.Need(t, peers.Conformance)
-	w := newWorld(t, nil)
+	w := newWorld(t, Elicitor{})
 	w.extension("suite", map[string]string{
 		"test_simple_text":    "echo This is a simple text response for testing.\n",
 		"test_error_handling": "echo This tool intentionally returns an error for testing >&2; exit 1\n",
@@ -117,10 +152,12 @@ func TestConformance(t *testing.T) {
 	manifest := w.read(".gemini/extensions/suite/gemini-extension.json")
 	w.file(".gemini/extensions/suite/gemini-extension.json", regexp.MustCompile(`"args":\[[^\]]*\],`).ReplaceAllString(manifest, ""))
 	w.allow("suite")
+	w.extension("asking", map[string]string{"test_elicitation": "echo it ran\n"})
+	w.file(".gemini/extensions/asking/gemini-extension.json", strings.Replace(w.read(".gemini/extensions/asking/gemini-extension.json"), `"name":"a"`, `"name":"message"`, 1))
 	g := &gateway{w: w, clients: map[string]*relay{}}
 	server := httptest.NewServer(g)
 	defer server.Close()
-	for _, scenario := range []string{"server-initialize", "ping", "tools-list", "tools-call-simple-text", "tools-call-error", "resources-list", "prompts-list"} {
+	for _, scenario := range []string{"server-initialize", "ping", "tools-list", "tools-call-simple-text", "tools-call-error", "tools-call-elicitation", "resources-list", "prompts-list"} {
 		t.Run(scenario, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
