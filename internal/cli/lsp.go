@@ -37,6 +37,8 @@ func (a *app) lsp(ctx context.Context) error {
 	defer sigs.stop()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	widen(a.stdin)
+	widen(a.stdout)
 	e := &editor{app: a, ctx: ctx}
 	e.server = lsp.New(rpc.NewChannel(a.stdin, output{a.stdout}, nil), lsp.Options{Start: e.start, Version: version(), Log: a.log})
 	go func() {

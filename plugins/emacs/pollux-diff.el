@@ -155,10 +155,11 @@ Only where every line ends in CR LF are they left out."
   (setf (pollux--diff-timer diff) nil)
   (when (and (memq diff pollux--diffs) (pollux--visible-p diff))
     (ignore-errors
-      (pollux--notify "pollux/didChangeDiff"
-                      (list :diffId (pollux--diff-id diff)
-                            :version (buffer-chars-modified-tick (pollux--diff-right diff))
-                            :content (pollux--text diff))))))
+      (pollux--at-once
+        (pollux--notify "pollux/didChangeDiff"
+                        (list :diffId (pollux--diff-id diff)
+                              :version (buffer-chars-modified-tick (pollux--diff-right diff))
+                              :content (pollux--text diff)))))))
 
 ;;;; The view
 
@@ -259,7 +260,8 @@ Only where every line ends in CR LF are they left out."
           (progn
             (pollux--leave-side-window)
             (setf (pollux--diff-control diff)
-                  (ediff-buffers (car left) (car right) (list (pollux--panel diff)))))
+                  (pollux--at-once
+                    (ediff-buffers (car left) (car right) (list (pollux--panel diff))))))
         (error
          (setf (pollux--diff-right diff) nil (pollux--diff-left diff) nil)
          (dolist (buffer (list (car left) (car right)))
@@ -448,10 +450,10 @@ An encoding is no reason: whatever the locale is, a buffer holds all of Unicode.
     (insert text)
     (goto-char (point-min))
     (let (long)
-      (while (not (or long (eobp)))
+      (while (and (not long) (> (- (point-max) (point)) pollux--max-line))
         (let ((start (point)))
-          (forward-line)
-          (setq long (> (- (point) start) pollux--max-line))))
+          (forward-char pollux--max-line)
+          (if (search-backward "\n" start t) (forward-char) (setq long t))))
       long)))
 
 (defun pollux--open-diff (params answer)
@@ -508,7 +510,7 @@ An encoding is no reason: whatever the locale is, a buffer holds all of Unicode.
      ((and (string-empty-p text) (not (string-empty-p (pollux--diff-new diff))))
       (user-error "An emptied proposal cannot be accepted: the CLI would write its own text; reject it instead"))
      (t
-      (pollux--resolve diff "accepted" text)
+      (pollux--at-once (pollux--resolve diff "accepted" text))
       (pollux--follow (pollux--diff-path diff))))))
 
 ;;;###autoload

@@ -53,6 +53,15 @@ notification takes the parameters and nil.")
   (setq pollux--error (apply #'format format args))
   (message "[pollux] %s" pollux--error))
 
+;;;; Large texts
+
+(defmacro pollux--at-once (&rest body)
+  "Run BODY, which may handle megabytes, with garbage collected rarely.
+Else most of the time would go into that."
+  (declare (indent 0) (debug t))
+  `(let ((gc-cons-threshold (max gc-cons-threshold (* 128 1024 1024))))
+     ,@body))
+
 ;;;; JSON
 
 (defconst pollux--native
@@ -155,25 +164,40 @@ default of ELSE tells it to the user."
         (pollux-refused (pollux--refuse id (nth 1 err) (nth 2 err)))
         (error (pollux--refuse id -32603 (error-message-string err))))))))
 
+(defvar pollux--whole nil "Non-nil when there is a whole line among the chunks.")
+(defvar pollux--draining nil "Non-nil while `pollux--filter' itself reads on.")
+
 (defun pollux--filter (process chunk)
-  "Take the CHUNK of PROCESS's output."
+  "Take the CHUNK of PROCESS's output.
+What else there is of a large message is read at once: Emacs before 30 would
+come here for each 4096 bytes of it."
   (push chunk pollux--chunks)
   (when (string-match-p "\n" chunk)
-    (let ((lines (split-string (apply #'concat (nreverse pollux--chunks)) "\n")))
-      (setq pollux--chunks (last lines))
-      (dolist (line (butlast lines))
-        (when (eq process pollux--process)
-          (with-demoted-errors "[pollux] %S"
-            (unless (string-empty-p line)
-              (pollux--take (pollux--decode line)))))))))
+    (setq pollux--whole t))
+  (unless (or pollux--draining pollux--whole (< (length chunk) 1024))
+    (let ((pollux--draining t)
+          (read-process-output-max (max read-process-output-max (* 1024 1024))))
+      (while (and (not pollux--whole) (accept-process-output process 0 nil 1)))))
+  (when (and pollux--whole (not pollux--draining))
+    (setq pollux--whole nil)
+    (pollux--at-once
+      (let ((lines (split-string (apply #'concat (nreverse pollux--chunks)) "\n")))
+        (setq pollux--chunks (last lines))
+        (dolist (line (butlast lines))
+          (when (eq process pollux--process)
+            (with-demoted-errors "[pollux] %S"
+              (unless (string-empty-p line)
+                (pollux--take (pollux--decode line))))))))))
 
 (defun pollux--connect (command ended)
   "Start COMMAND, a list, as the companion.
 ENDED is called without arguments when it has ended, unless
 `pollux--disconnect' came before."
-  (setq pollux--calls nil pollux--asked nil pollux--chunks nil
+  (setq pollux--calls nil pollux--asked nil pollux--chunks nil pollux--whole nil
         pollux--process
-        (let ((default-directory (if (file-accessible-directory-p default-directory)
+        (let ((process-adaptive-read-buffering nil) ; which waits for more between the parts of a large message
+              (read-process-output-max (max read-process-output-max (* 1024 1024)))
+              (default-directory (if (file-accessible-directory-p default-directory)
                                      default-directory
                                    temporary-file-directory)))
           (make-process :name "pollux" :command command
