@@ -39,7 +39,8 @@ func (a *app) conformCommand() *cobra.Command {
 		Long: `Tries a companion against the contract as a test suite of hundreds of named
 checks, each with its number in the specification and, where it fails, what was
 seen. The companion is a running one (by its process, or by port and token), or
-COMMAND, which is started in a workspace of its own and ended at the end.
+COMMAND, which is started in a workspace of its own and ended at the end; what
+it prints is shown with --verbose, or when it does not come up.
 
 It opens diffs in the editor while it runs, and closes them again. What needs
 somebody in front of the editor is done by a driver: a program that reads one
@@ -47,8 +48,7 @@ JSON object a line and answers each (see docs/conform.md). Without one those
 checks are left out, and said so.
 
 The exit code is 0 when no check has failed.`,
-		Example: `  pollux conform -- pollux serve --no-open
-  pollux conform --pid 4711 --slow           with the checks that take a minute
+		Example: `  pollux conform --pid 4711 --slow           with the checks that take a minute
   pollux conform --port 41234 --token-file -  <token.txt
   pollux conform --driver ./drive-my-editor --junit -- my-companion >report.xml`,
 		Args: cobra.ArbitraryArgs,
@@ -118,12 +118,16 @@ func (a *app) conform(ctx context.Context, f conformFlags, args []string) error 
 		return err
 	}
 	defer stop()
+	p := &progress{out: a.stderr, on: !f.allVisible}
 	each := func(c conform.Check) {
+		p.clear()
 		if !f.json && !f.junit && (f.allVisible || c.Result == conform.Fail) {
 			printCheck(report, c)
 		}
+		p.show(c)
 	}
 	all, err := conform.Run(ctx, t, each)
+	p.clear()
 	if err != nil {
 		return err
 	}
@@ -148,6 +152,33 @@ func (a *app) conform(ctx context.Context, f conformFlags, args []string) error 
 	return err
 }
 
+// A progress is the line at the bottom of a terminal that says how far it has come; elsewhere there is none.
+type progress struct {
+	out    io.Writer
+	on     bool
+	n, bad int
+	shown  bool
+}
+
+func (p *progress) show(c conform.Check) {
+	if p.n++; c.Result == conform.Fail {
+		p.bad++
+	}
+	if f, ok := p.out.(*os.File); !ok || !p.on || !isTerminal(f) || os.Getenv("TERM") == "dumb" {
+		return
+	}
+	name, _, _ := strings.Cut(c.Name, "/")
+	fmt.Fprintf(p.out, "  %d checks, %d failed, at %s", p.n, p.bad, name)
+	p.shown = true
+}
+
+func (p *progress) clear() {
+	if p.shown {
+		fmt.Fprint(p.out, "\r\x1b[K")
+		p.shown = false
+	}
+}
+
 func (a *app) conformTarget(ctx context.Context, f conformFlags, args []string) (conform.Target, error) {
 	ways := 0
 	for _, given := range []bool{f.pid != 0, f.port != 0, len(args) > 0} {
@@ -159,7 +190,11 @@ func (a *app) conformTarget(ctx context.Context, f conformFlags, args []string) 
 		return conform.Target{}, usageError{errors.New("name one companion: --pid PID, --port PORT with --token-file, or -- COMMAND…; pollux status lists those that run")}
 	}
 	if len(args) > 0 {
-		return conform.Start(ctx, args, a.stderr)
+		output := io.Discard
+		if a.verbose {
+			output = a.stderr
+		}
+		return conform.Start(ctx, args, output)
 	}
 	dir, err := here(f.dir)
 	if err != nil {
@@ -237,8 +272,8 @@ func printCheck(out io.Writer, c conform.Check) {
 	fmt.Fprintln(out, mark+c.Name)
 	if c.Result != conform.Pass {
 		fold(out, "- "+c.About, 8, 10)
-		for line := range strings.Lines(c.Evidence) {
-			fold(out, "- "+strings.TrimSpace(line), 8, 10)
+		for line := range strings.Lines(c.Evidence) { // a companion's words: none that a terminal obeys
+			fold(out, "- "+manifest.Printable(strings.TrimSpace(line)), 8, 10)
 		}
 	}
 }

@@ -77,6 +77,9 @@ func Start(ctx context.Context, args []string, output io.Writer) (Target, error)
 	t, err := p.find(ctx, folder, root)
 	if err != nil {
 		p.End()
+		if said := p.said.tail(); said != "" && ctx.Err() == nil {
+			err = fmt.Errorf("%w; it has said %q", err, said)
+		}
 	}
 	return t, err
 }
@@ -100,7 +103,11 @@ func (p *Process) find(ctx context.Context, folder, root string) (Target, error)
 		select {
 		case <-tick.C:
 		case <-p.done:
-			return Target{}, fmt.Errorf("the companion has ended without a discovery file (%v)", p.err)
+			why := "by itself"
+			if p.err != nil {
+				why = p.err.Error()
+			}
+			return Target{}, fmt.Errorf("the companion has ended without a discovery file (%s)", why)
 		case <-timer.C:
 			return Target{}, fmt.Errorf("the companion has written no discovery file in %s within %v; it must use TMPDIR", folder, startWait)
 		case <-ctx.Done():

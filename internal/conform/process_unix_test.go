@@ -12,10 +12,10 @@ import (
 // A companion is started by the path that it has for the user, whose folder is not the workspace.
 func TestStartRelative(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("companion", []byte("#!/bin/sh\nexit 7\n"), 0o700); err != nil {
+	if err := os.WriteFile("companion", []byte("#!/bin/sh\necho no such editor >&2; exit 7\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Start(t.Context(), []string{"./companion"}, io.Discard); err == nil || !strings.Contains(err.Error(), "exit status 7") {
+	if _, err := Start(t.Context(), []string{"./companion"}, io.Discard); err == nil || !strings.Contains(err.Error(), "exit status 7") || !strings.Contains(err.Error(), "no such editor") {
 		t.Errorf("%v", err)
 	}
 }

@@ -213,3 +213,11 @@ func (w *recording) holds(text string) bool {
 	defer w.mu.Unlock()
 	return len(text) >= shortToken && bytes.Contains(w.last, []byte(text))
 }
+
+// tail is the end of what was printed, as much as an error message bears.
+func (w *recording) tail() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	last := bytes.TrimSpace(w.last)
+	return strings.ToValidUTF8(string(last[max(0, len(last)-400):]), "")
+}
