@@ -5,7 +5,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -72,13 +71,8 @@ func TestExplainsTheRealOnes(t *testing.T) {
 			break
 		}
 	}
-	says := regexp.MustCompile("(?:\"disconnected\" /\\* Disconnected \\*/,\\s*|text: |error: )[`\"]([^`\"]*\\b(?:IDE|installer)\\b[^`\"]*)")
 	found := 0
-	for _, m := range says.FindAllStringSubmatch(code.String(), -1) {
-		text := regexp.MustCompile(`\$\{[^}]*\}.*`).ReplaceAllString(m[1], "")
-		if strings.HasPrefix(text, "Installing IDE") || len(text) < 20 {
-			continue
-		}
+	for _, text := range sentencesIn(code.String()) {
 		found++
 		if _, ok := Explain(text); !ok {
 			t.Errorf("%q is not explained", text)
@@ -94,4 +88,30 @@ func TestExplainsTheRealOnes(t *testing.T) {
 			t.Errorf("the CLI does not say %q", e.Says)
 		}
 	}
+}
+
+// sentencesIn finds what the CLI's code says of its editor: behind a state, or as the text of a command's answer, up to what it
+// fills in.
+func sentencesIn(code string) []string {
+	var all []string
+	for _, before := range []string{`"disconnected" /* Disconnected */,`, "text: ", "error: "} {
+		for rest := code; ; {
+			_, after, ok := strings.Cut(rest, before)
+			if !ok {
+				break
+			}
+			rest = after
+			after = strings.TrimLeft(after[:min(len(after), 400)], " \n")
+			if after == "" || !strings.ContainsAny(after[:1], "`\"") {
+				continue
+			}
+			text, _, ok := strings.Cut(after[1:], after[:1])
+			text, _, _ = strings.Cut(text, "${")
+			about := strings.Contains(text, "IDE") || strings.Contains(text, "installer")
+			if ok && about && len(text) >= 20 && !strings.HasPrefix(text, "Installing IDE") {
+				all = append(all, text)
+			}
+		}
+	}
+	return all
 }
