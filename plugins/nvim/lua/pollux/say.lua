@@ -82,7 +82,8 @@ function M.lines(message, level)
   level = level or vim.log.levels.INFO
   -- Later, on a screen that is drawn: a redraw would take the message away, and
   -- an error within a command would ask for a key.
-  vim.schedule(function()
+  local settled = api.nvim_get_mode().mode:match('^n') -- the end of another mode clears its line
+  vim.defer_fn(function()
     if own() then
       return vim.notify(message, level)
     end
@@ -95,7 +96,7 @@ function M.lines(message, level)
     if #lines > 1 then
       show(lines)
     end
-  end)
+  end, settled and 0 or 100)
 end
 
 --- Tells a message.
