@@ -151,8 +151,7 @@ func traps(sprung string) []string {
 		"a$(touch $(printf '" + octal + "'))", // a shell's, between double quotes too
 		"a';touch $(printf '" + octal + "');'",
 		"a`touch $(printf \"" + octal + "\")`",
-		"a|" + ex,        // Vim's
-		"a`=" + ex + "`", // and what it expands
+		"a|" + ex, // Vim's
 		"a\n" + ex,
 	}
 }

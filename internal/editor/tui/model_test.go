@@ -2,6 +2,7 @@ package tui
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -238,6 +239,74 @@ func TestLost(t *testing.T) {
 	b.tell(fatalMsg{control.ErrFromAgent})
 	if !b.quit || b.m.fatal == nil {
 		t.Error("a model's shell may stay")
+	}
+}
+
+// What is said on several lines stands on several lines.
+func TestProblemOfSeveralLines(t *testing.T) {
+	b := newBench(t, 80, 24)
+	b.tell(lostMsg{errors.New("no companion serves this folder; others run:\n  process 1 serves /a\n  process 2 serves /b")})
+	b.wants("process 1 serves /a\n")
+	b.wants("process 2 serves /b\n")
+	if s := b.screen(); strings.Contains(s, "␊") {
+		t.Error(s)
+	}
+}
+
+// Fifty proposals: each can be reached, the list stays small, and each decision leads on to the next.
+func TestFifty(t *testing.T) {
+	b := newBench(t, 80, 24)
+	for i := range 50 {
+		b.propose(fmt.Sprint(i), fmt.Sprintf("/w/proj/f%02d.txt", i), "old\n", fmt.Sprintf("new %d\n", i))
+	}
+	b.sync()
+	b.wants("50 wait")
+	for i := range 50 {
+		b.wants(fmt.Sprintf("▸ f%02d.txt", i))
+		b.wants(fmt.Sprintf("+ new %d", i))
+		b.press("tab")
+	}
+	b.wants("▸ f00.txt")
+	b.press("shift+tab", "7")
+	b.wants("▸ f06.txt")
+	for i := 6; i < 50; i++ {
+		b.press("a")
+		if got := b.f.decided[len(b.f.decided)-1].ID; got != fmt.Sprint(i) {
+			t.Fatalf("%s was accepted, not %d", got, i)
+		}
+		b.end(fmt.Sprint(i), "accepted")
+	}
+	b.wants("6 wait")
+	b.wants("▸ f05.txt")
+}
+
+// A file of five megabytes with a hundred changes, and one that is a single line: shown, taken apart, given back whole.
+func TestBig(t *testing.T) {
+	b := newBench(t, 160, 50)
+	lines := make([]string, 100_000)
+	for i := range lines {
+		lines[i] = fmt.Sprintf("%06d %s", i, strings.Repeat("x", 42))
+	}
+	old := strings.Join(lines, "\n")
+	for i := 0; i < len(lines); i += 1000 {
+		lines[i] = "changed"
+	}
+	b.propose("1", "/w/proj/big.txt", old, strings.Join(lines, "\n"))
+	b.sync()
+	b.wants("+100 −100 · hunk 1/100")
+	b.press("G", "g", "n", "x", "a")
+	lines[1000] = strings.Split(old, "\n")[1000]
+	if got := *b.decision().Content; got != strings.Join(lines, "\n") {
+		t.Errorf("%d bytes are accepted, %d were meant", len(got), len(strings.Join(lines, "\n")))
+	}
+	one := newBench(t, 80, 24)
+	long := strings.Repeat("é", 200_000)
+	one.propose("1", "/w/proj/long.txt", long+" one end", long+" two end")
+	one.sync()
+	one.wants("two end")
+	one.press("right", "0", "a")
+	if got := *one.decision().Content; got != long+" two end" {
+		t.Errorf("%d bytes are accepted", len(got))
 	}
 }
 

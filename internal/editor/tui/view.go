@@ -89,7 +89,10 @@ func (m *model) drawEmpty(f *frame) {
 	lines := []string{"Nothing waits for you.", "", "What Gemini CLI, or pollux diff, wants to change comes up here."}
 	switch {
 	case m.companion == nil && m.problem != "":
-		lines = append([]string{"No companion is connected; looking for one.", ""}, wrap(plain(m.problem, 1000), f.w-4)...)
+		lines = []string{"No companion is connected; looking for one.", ""}
+		for l := range strings.SplitSeq(m.problem, "\n") {
+			lines = append(lines, wrap(plain(strings.TrimRight(l, "\r"), 1000), f.w-4)...)
+		}
 	case m.companion == nil || !m.come:
 		lines = []string{"Connecting…"}
 	}
