@@ -1,7 +1,9 @@
 package host
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"strings"
@@ -67,4 +69,46 @@ func TestBatches(t *testing.T) {
 	if strings.Count(out.String(), "-32600") != 1 {
 		t.Errorf("answered %q", out.String())
 	}
+}
+
+// FuzzMessages: whatever a client sends, it hears nothing but messages, and a call has no argument of the CLI's own.
+func FuzzMessages(f *testing.F) {
+	for _, seed := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"wait_for_previous":true,"a":"b"}}}`,
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, `[{"jsonrpc":"2.0","id":1,"method":"ping"}]`,
+		`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-03-26"}}` + "\n" + `[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":1,"method":"ping"}]`,
+		"{}\n[]\nnull\n\"\n\x00\n", `{"jsonrpc":"2.0","id":{},"method":"x","params":[]}`, `{"jsonrpc":"2.0","id":1,"result":{}}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var out bytes.Buffer
+		ended := make(chan struct{})
+		c, err := (&transport{in: bytes.NewReader(data), out: &out, ended: func() { close(ended) }}).Connect(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for {
+			m, err := c.Read(t.Context())
+			if err != nil {
+				break
+			}
+			r, ok := m.(*jsonrpc.Request)
+			if !ok || r.Method != "tools/call" {
+				continue
+			}
+			var p, args map[string]json.RawMessage
+			if json.Unmarshal(r.Params, &p) == nil && json.Unmarshal(p["arguments"], &args) == nil && args["wait_for_previous"] != nil {
+				t.Fatalf("%s", r.Params)
+			}
+		}
+		<-ended
+		_ = c.Close()
+		for line := range strings.Lines(out.String()) {
+			var m struct{ JSONRPC string }
+			if json.Unmarshal([]byte(line), &m) != nil || m.JSONRPC != "2.0" {
+				t.Fatalf("%q", line)
+			}
+		}
+	})
 }
