@@ -113,12 +113,20 @@ func TestUnheardOutcomes(t *testing.T) {
 	session = header.Get("Mcp-Session-Id")
 	path, _ := json.Marshal(filepath.Join(dir, "a"))
 	ask(first, "POST", fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"openDiff","arguments":{"filePath":%s,"newContent":"x"}}}`, path))
+	// The rule accepts a moment after the answer; what the stop finds open it rejects.
+	for deadline := time.Now().Add(within); len(first.reg.Pending()) > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the proposal is not accepted")
+		}
+	}
 	if err := first.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	second := start(t, o)
 	_, stream := ask(second, "GET", "")
+	heard := ""
 	for in := bufio.NewScanner(stream); in.Scan(); {
+		heard += in.Text() + "\n"
 		if strings.Contains(in.Text(), "ide/diffAccepted") {
 			for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 				left, _ := filepath.Glob(filepath.Join(o.Dirs.State, "resume", "*.diffs", "*"))
@@ -132,5 +140,5 @@ func TestUnheardOutcomes(t *testing.T) {
 			return
 		}
 	}
-	t.Error("the outcome is lost")
+	t.Errorf("the outcome is lost; resumed: %v; heard:\n%s", second.Info().Resumed, heard)
 }
