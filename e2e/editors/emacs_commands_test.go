@@ -3,18 +3,21 @@ package editors
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/peers"
 )
 
 func TestEmacsCommands(t *testing.T) {
 	emacsSuite(t, map[string]func(*testing.T, flavour){
 		"term": emacsTerm("term"), "ansi-term": emacsTerm("ansi-term"), "eshell": emacsTerm("eshell"), "send": emacsSend,
 		"status": emacsStatus, "questions": emacsQuestions, "open": emacsOpenDocument,
+		"page": emacsPage, "next": emacsNext, "restart": emacsRestart, "manual": emacsManual,
 	})
 }
 
@@ -194,4 +197,113 @@ func emacsOpenDocument(t *testing.T, f flavour) {
 	b.soon(`(pollux--open-document (list :uri "file://` + b.project + `/dir/%C3%BC%20x%25.txt" :takeFocus t :selection '(:start (:line 1 :character 7))) #'ignore)`)
 	b.sees(a, "ü x%.txt 2:8")
 	b.is("(char-to-string (char-after (window-point)))", "h")
+}
+
+// M-x pollux-page: the diff that waits here is on the page too.
+func emacsPage(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a.go": "a\n"})
+	b.browse()
+	b.open("a.go")
+	a := b.connect()
+	a.OpenDiff(b.path("a.go"), "new\n")
+	b.is(windows, "(3 a.go <proposal>)")
+	b.mx("pollux-page")
+	b.acceptOn(b.page())
+	if o := a.Outcome(); o.Content != "new\n" {
+		t.Errorf("%+v", o)
+	}
+	b.is(windows, "(1 a.go)")
+}
+
+// M-x pollux-next: the one on show waits meanwhile, with its edits.
+func emacsNext(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a": "a\n", "b": "b\n"})
+	b.open("a")
+	a := b.connect()
+	b.mx("pollux-next")
+	b.says("No other diff waits")
+	a.OpenDiff(b.path("a"), "new a\n")
+	a.OpenDiff(b.path("b"), "new b\n")
+	b.is(windows, "(3 a <proposal>)")
+	b.text("edited ")
+	b.is("(buffer-string)", "edited new a\n")
+	b.mx("pollux-next")
+	b.is(windows, "(3 b <proposal>)")
+	b.mx("pollux-next")
+	b.is("(list (buffer-name) (buffer-string))", "(a <proposal> edited new a\n)")
+	b.mx("pollux-next")
+	b.is(windows, "(3 b <proposal>)")
+	b.keys("C-c", "C-k")
+	if o := a.Outcome(); o.FilePath != b.path("b") || o.Method != "ide/diffRejected" {
+		t.Errorf("%+v", o)
+	}
+	b.is(windows, "(3 a <proposal>)")
+	b.keys("C-c", "C-c")
+	if o := a.Outcome(); o.Content != "edited new a\n" {
+		t.Errorf("%+v", o)
+	}
+	b.is(windows, "(1 a)")
+}
+
+// M-x pollux-restart: another companion, and what was open is rejected.
+func emacsRestart(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a": "a\n"})
+	b.open("a")
+	a := b.connect()
+	a.OpenDiff(b.path("a"), "new\n")
+	b.is(windows, "(3 a <proposal>)")
+	old := b.companion()
+	b.mx("pollux-restart")
+	if o := a.Outcome(); o.Method != "ide/diffRejected" {
+		t.Errorf("%+v", o)
+	}
+	b.is("(if (and pollux--ready (not (= (process-id pollux--process) "+itoa(old)+"))) 1 0)", "1")
+	b.is(windows, "(1 a)")
+	b.sees(b.connect(), "a 1:1")
+}
+
+// The manual is found where pollux install puts it, by name and in Info's
+// list of manuals, and says what its source says.
+func emacsManual(t *testing.T, f flavour) {
+	b := newBench(t, bare(f, peers.Need(t, peers.Emacs)), map[string]string{"a": "a\n"})
+	b.pollux("install", "emacs")
+	b.open("a")
+	const node = `(if (get-buffer "*info*") (with-current-buffer "*info*" (list Info-current-node (if (save-excursion (goto-char (point-min)) (search-forward "Gemini CLI knows what you look at" nil t)) 1 0))) "none")`
+	b.keys("M-:")
+	b.text(`(info "pollux")` + "\r")
+	b.is(node, "(Top 0)")
+	b.keys("C-x", "k", "Enter")
+	b.is(node, "none")
+	b.keys("C-h", "i")
+	b.is(node, "(Top 1)")
+	b.text("mpollux\r")
+	b.is(node, "(Top 0)")
+
+	makeinfo, err := exec.LookPath("makeinfo")
+	if err != nil {
+		if peers.Required() {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	dir := filepath.Join(repository(t), "plugins", "emacs")
+	made := filepath.Join(t.TempDir(), "pollux.info")
+	cmd := exec.Command(makeinfo, "--no-split", "-o", made, filepath.Join(dir, "pollux.texi"))
+	cmd.Env = append(os.Environ(), "LC_ALL=C.UTF-8")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	// read leaves out which makeinfo it was, in the first line, and the table that counts it.
+	read := func(file string) string {
+		data, err := os.ReadFile(file)
+		_, text, _ := strings.Cut(string(data), "\n")
+		text, _, ok := strings.Cut(text, "\x1f\nTag Table")
+		if err != nil || !ok {
+			t.Errorf("%s: %v", file, err)
+		}
+		return text
+	}
+	if read(made) != read(filepath.Join(dir, "info", "pollux.info")) {
+		t.Error("the manual is not what its source makes: cd plugins/emacs && LC_ALL=C.UTF-8 makeinfo --no-split -o info/pollux.info pollux.texi")
+	}
 }

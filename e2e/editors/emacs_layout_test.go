@@ -45,6 +45,7 @@ func TestEmacsWindows(t *testing.T) {
 	emacsSuite(t, map[string]func(*testing.T, flavour){
 		"frames": emacsFrames, "daemon": emacsDaemon, "layout": emacsLayout, "side window": emacsSideWindow, "terminal": emacsTerminalFollows,
 		"now": emacsNow, "never": emacsNever, "ediff": emacsEdiff, "hidden": emacsHidden,
+		"panel": emacsPanel,
 	})
 }
 
@@ -311,4 +312,46 @@ func emacsHidden(t *testing.T, f flavour) {
 	}
 	b.is("(list (length (window-list)) (buffer-name))", "(1 b)")
 	b.is(buffers, "0")
+}
+
+// Who decides in the control panel is in that of the next diff, where the same
+// key decides again; who decides in the proposal is in the next proposal.
+func emacsPanel(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a": "a\n", "b": "b\n", "c": "c\n", "d": "d\n"})
+	b.open("a")
+	a := b.connect()
+	const panel = `(list (if (string-match-p "Ediff Control" (buffer-name)) 1 0) (let ((d (seq-find #'pollux--visible-p pollux--diffs))) (if d (file-name-nondirectory (pollux--diff-path d)) "none")))`
+	for _, name := range []string{"a", "b", "c", "d"} {
+		a.OpenDiff(b.path(name), "new "+name+"\n")
+	}
+	b.is(panel, "(0 a)")
+	b.keys("C-x", "o")
+	b.is(panel, "(1 a)")
+	for _, name := range []string{"a", "b"} {
+		b.is(panel, "(1 "+name+")")
+		b.text("q")
+		if o := a.Outcome(); o.Method != "ide/diffRejected" || o.FilePath != b.path(name) {
+			t.Errorf("%+v", o)
+		}
+	}
+	b.is(panel, "(1 c)")
+	b.keys("C-x", "o", "C-x", "o") // over the other side
+	b.is("(buffer-name)", "c <proposal>")
+	b.keys("C-c", "C-c")
+	if o := a.Outcome(); o.Content != "new c\n" {
+		t.Errorf("%+v", o)
+	}
+	b.is(panel, "(0 d)")
+	b.is(windows, "(3 d <proposal>)")
+	b.eval("(setq pollux-select 'panel)")
+	b.keys("C-c", "C-c")
+	a.Outcome()
+	b.is("(length (window-list))", "1")
+	a.OpenDiff(b.path("a"), "again\n")
+	b.is(panel, "(1 a)")
+	b.text("q")
+	if o := a.Outcome(); o.Method != "ide/diffRejected" {
+		t.Errorf("%+v", o)
+	}
+	b.is("(list (length (window-list)) (buffer-name))", "(1 a)")
 }

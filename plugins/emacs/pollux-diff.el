@@ -44,6 +44,13 @@ At once, when you pause (see `pollux-idle'), or never: then
   :type 'number
   :group 'pollux)
 
+(defcustom pollux-select 'proposal
+  "Which window of a diff is selected when it comes up.
+After a decision in Ediff's control panel it is the panel all the same, so
+that one who goes through several diffs by Ediff's keys stays with them."
+  :type '(choice (const :tag "the proposal" proposal) (const :tag "Ediff's control panel" panel))
+  :group 'pollux)
+
 (defcustom pollux-diff-hook nil
   "Run in the proposal's buffer when a diff is on show."
   :type 'hook
@@ -90,6 +97,7 @@ At once, when you pause (see `pollux-idle'), or never: then
   timer)                         ; of the next report of an edit
 
 (defvar pollux--diffs nil "The diffs that wait for a decision, oldest first.")
+(defvar pollux--from-panel nil "Non-nil when the queue's last decision was made in a control panel.")
 (defvar pollux--waiter nil "The timer that opens a diff when the user pauses.")
 (defvar-local pollux--id nil "The diff that a buffer belongs to.")
 
@@ -271,6 +279,8 @@ Only where every line ends in CR LF are they left out."
          (signal (car err) (cdr err)))))
     (select-window (get-buffer-window (car right)))
     (run-hooks 'pollux-diff-hook)
+    (when (or pollux--from-panel (eq pollux-select 'panel))
+      (select-window (or (get-buffer-window (pollux--diff-control diff)) (selected-window))))
     (message "[pollux] %s: %s accepts, %s rejects%s%s" (pollux--diff-title diff)
              (substitute-command-keys "\\<pollux-diff-mode-map>\\[pollux-accept]")
              (substitute-command-keys "\\<pollux-diff-mode-map>\\[pollux-reject]")
@@ -409,7 +419,9 @@ A daemon's first one has no terminal."
   "End DIFF: it is out of the queue before anything is closed.
 Return nil when it had ended before."
   (when (memq diff pollux--diffs)
-    (setq pollux--diffs (delq diff pollux--diffs))
+    (setq pollux--diffs (delq diff pollux--diffs)
+          pollux--from-panel (and pollux--diffs (pollux--visible-p diff)
+                                  (eq (window-buffer) (pollux--diff-control diff))))
     (when (pollux--diff-right diff)
       (run-at-time 0 nil (lambda ()
                            (pollux--hide diff)
@@ -583,6 +595,18 @@ slashes, `**' does not."
       (with-current-buffer control (ediff-recenter 'no-rehighlight))
       (when-let ((window (get-buffer-window (pollux--diff-right diff))))
         (select-window window))))))
+
+;;;###autoload
+(defun pollux-next ()
+  "Show the next diff that waits; the one on show, with its edits, waits instead."
+  (interactive)
+  (let* ((now (cl-find-if #'pollux--visible-p pollux--diffs))
+         (next (or (cadr (memq now pollux--diffs)) (car pollux--diffs))))
+    (when (or (not next) (eq next now))
+      (user-error "No other diff waits"))
+    (when now
+      (pollux--put-back now))
+    (pollux--show next)))
 
 (provide 'pollux-diff)
 ;;; pollux-diff.el ends here

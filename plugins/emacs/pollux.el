@@ -20,7 +20,7 @@
 ;; In a diff: C-c C-c accepts what stands on the right, C-c C-k rejects, and so
 ;; do q in Ediff's control panel and killing the buffer.
 ;;
-;; The manual is (info "(pollux)").
+;; The manual is M-: (info "pollux"), or C-h i.
 
 ;;; Code:
 
@@ -43,7 +43,9 @@
     (define-key map "A" #'pollux-accept-all)
     (define-key map "k" #'pollux-reject)
     (define-key map "l" #'pollux-log)
+    (define-key map "n" #'pollux-next)
     (define-key map "p" #'pollux-set-policy)
+    (define-key map "P" #'pollux-page)
     (define-key map "q" #'pollux-answer)
     (define-key map "r" #'pollux-run)
     (define-key map "s" #'pollux-send)
@@ -282,6 +284,24 @@ With a prefix argument ANOTHER, start one more.  See `pollux-terminal'."
                             (goto-char (point-max))
                             (display-buffer (current-buffer))))))))))
 
+;;;###autoload
+(defun pollux-page ()
+  "Open pollux's editor page in the browser, with all diffs that wait."
+  (interactive)
+  (pollux--check-ready)
+  (pollux--call "workspace/executeCommand" '(:command "pollux.review")
+                (lambda (_) (message "[pollux] its page is open in the browser"))))
+
+;;;###autoload
+(defun pollux-restart ()
+  "Start the companion anew; diffs that are open are rejected."
+  (interactive)
+  (if (not pollux-mode)
+      (pollux-mode 1)
+    (pollux--stop)
+    (setq pollux--failures 0)
+    (pollux--start)))
+
 ;;;; The mode
 
 (defvar pollux--mode-line-map
@@ -335,6 +355,16 @@ With a prefix argument ANOTHER, start one more.  See `pollux-terminal'."
     (unless pollux--process
       ;; After the first screen.
       (run-with-idle-timer 0.02 nil #'pollux--start-wanted))))
+
+;;;; The manual
+
+(defvar Info-additional-directory-list)
+
+(let ((info (expand-file-name "info" (file-name-directory (or load-file-name buffer-file-name "")))))
+  (when (file-exists-p (expand-file-name "pollux.info" info))
+    ;; Before info.el has been loaded, which keeps what is there.
+    (setq Info-additional-directory-list
+          (cons info (remove info (bound-and-true-p Info-additional-directory-list))))))
 
 (provide 'pollux)
 ;;; pollux.el ends here
