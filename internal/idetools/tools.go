@@ -7,10 +7,12 @@ package idetools
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
 	"path/filepath"
+	"reflect"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -126,10 +128,18 @@ func decode(args json.RawMessage, into any) error {
 	}
 	d := json.NewDecoder(strings.NewReader(string(args)))
 	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		return fmt.Errorf("these arguments do not fit: %w", err)
+	err := d.Decode(into)
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &wrong) && wrong.Field == "":
+		return errors.New("these arguments do not fit: they must be one JSON object")
+	case errors.As(err, &wrong):
+		want := map[reflect.Kind]string{reflect.String: "a string", reflect.Int: "a whole number", reflect.Bool: "true or false"}[wrong.Type.Kind()]
+		return fmt.Errorf("these arguments do not fit: %s must be %s, and is a %s", wrong.Field, want, wrong.Value)
 	}
-	return nil
+	return fmt.Errorf("these arguments do not fit: %s", strings.TrimPrefix(err.Error(), "json: "))
 }
 
 // uriOf is a path as the file URI that editors use.

@@ -33,7 +33,7 @@ func Addition(base, set *capability.Set, style Style, budget int) string {
 		fmt.Fprintf(&b, "Switched off in this workspace, with all functions and docs: %s.\n", list(gone))
 	}
 	b.WriteString(waitingLine(own, style))
-	return b.String()
+	return strings.TrimLeft(b.String(), "\n")
 }
 
 // A Told is what a client has been told of extensions when its session began. It is read-only.

@@ -82,7 +82,7 @@ func Summarize(set *capability.Set, o *SummaryOptions) Summary {
 	}
 	if len(s.entries) == 0 {
 		if !opts.bare {
-			s.Text = waitingLine(set, opts.Style)
+			s.Text = strings.TrimLeft(waitingLine(set, opts.Style), "\n")
 		}
 		s.Tokens = Tokens(s.Text)
 		return s
