@@ -16,7 +16,7 @@ func vimMore(t *testing.T, f flavour) {
 		"tabs": vimTabs, "browsers": vimBrowsers, "outside": vimOutside, "blocks": vimBlocks, "working folders": vimWorkingFolders,
 		"everything comes back": vimComesBack, "focus now": vimFocusNow, "focus never": vimFocusNever, "policies": vimPolicies,
 		"commands": vimCommands, "cli": vimCLI, "keys and colours": vimKeys, "big": vimBig, "invalid": vimInvalid, "busy": vimBusy,
-		"save settings": vimSaveSettings, "hangup": vimHangup, "editor again": vimEditorAgain, "new": vimOpenDocument,
+		"save settings": vimSaveSettings, "long words": vimLongWords, "hangup": vimHangup, "editor again": vimEditorAgain, "new": vimOpenDocument,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, f) })
 	}
@@ -591,5 +591,31 @@ func vimOpenDocument(t *testing.T, f flavour) {
 			t.Errorf("%+v", o)
 		}
 		b.is("tabpagenr('$')", "1")
+	}
+}
+
+// What is too long for a line is told whole, asks for no key, and is in
+// nobody's way: every way out of the diff below it works.
+func vimLongWords(t *testing.T, f flavour) {
+	name := strings.TrimSpace(strings.Repeat("long ", 20))
+	b := newBench(t, f, map[string]string{name: "a\n"})
+	b.open(name)
+	a := b.connect()
+	b.sees(a, name+" 1:1")
+	b.text("ounsaved")
+	b.escape()
+	b.is("getline(2) . &modified", "unsaved1")
+	for _, keys := range []string{"ZQ", ":q\n", ":tabclose\n", ":close\n"} {
+		b.ex("messages clear")
+		a.OpenDiff(b.path(name), "new\n")
+		b.is("&diff . getline(1)", "1new")
+		b.says("your unsaved changes")
+		b.says(":q rejects")
+		b.is("mode(1)", "n")
+		b.text(keys)
+		if o := a.Outcome(); o.Method != "ide/diffRejected" {
+			t.Errorf("%q: %+v", keys, o)
+		}
+		b.is("&diff . tabpagenr('$') . winnr('$') . getline(2)", "011unsaved")
 	}
 }

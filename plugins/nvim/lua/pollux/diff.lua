@@ -320,7 +320,7 @@ function M.show(d)
   label(vim.fn.bufwinid(d.left), 'before', d)
   label(d.win, 'proposal', d, unsaved and ', without your unsaved changes')
   first_change()
-  local keys = ':w accepts, :q rejects' .. (#queue > 1 and (', %d more wait'):format(#queue - 1) or '')
+  local keys = ':w accepts, :q rejects' .. (#queue > 1 and (', %d more %s'):format(#queue - 1, #queue == 2 and 'waits' or 'wait') or '')
   if unsaved then
     say.say(d.title .. ': your unsaved changes of it are kept, and not in this diff; ' .. keys, vim.log.levels.WARN)
   elseif config.get().notify then

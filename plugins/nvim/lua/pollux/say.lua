@@ -2,7 +2,8 @@
 local M = {}
 
 local api = vim.api
-local shown -- the window of M.show
+local keys = api.nvim_create_namespace('pollux_said')
+local shown -- the window of show
 
 -- How many cells a message may take on its line.
 local function room()
@@ -28,13 +29,14 @@ local function wrap(message, width)
 end
 
 local function close()
+  vim.on_key(nil, keys)
   if shown and api.nvim_win_is_valid(shown) then
     pcall(api.nvim_win_close, shown, true)
   end
   shown = nil
 end
 
--- Shows lines above the command line until the user does something, ten seconds at most.
+-- Shows lines above the command line until the next key, ten seconds at most.
 local function show(lines)
   local width = 1
   for _, line in ipairs(lines) do
@@ -65,11 +67,7 @@ local function show(lines)
       close()
     end
   end, 10000)
-  api.nvim_create_autocmd({ 'CursorMoved', 'CursorMovedI', 'InsertEnter', 'TextChanged', 'TextChangedI', 'WinEnter', 'TabEnter' }, {
-    group = api.nvim_create_augroup('pollux_said', {}),
-    once = true,
-    callback = close,
-  })
+  vim.on_key(close, keys) -- before what the key does: an editor does not leave with a window of ours
 end
 
 -- A user's own vim.notify knows what to do with a message of any length.
@@ -94,6 +92,7 @@ function M.lines(message, level)
       vim.notify(line, level)
     end
     if #lines > 1 then
+      vim.cmd("redraw | echo ''") -- the last line alone says little
       show(lines)
     end
   end, settled and 0 or 100)

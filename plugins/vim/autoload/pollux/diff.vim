@@ -164,7 +164,7 @@ function! pollux#diff#show(d) abort
   call s:label(l:left, 'before', a:d, '')
   call s:label(l:right, 'proposal', a:d, l:unsaved ? ', without your unsaved changes' : '')
   call s:first_change()
-  let l:keys = ':w accepts, :q rejects' . (len(s:queue) > 1 ? printf(', %d more wait', len(s:queue) - 1) : '')
+  let l:keys = ':w accepts, :q rejects' . (len(s:queue) > 1 ? printf(len(s:queue) > 2 ? ', %d more wait' : ', %d more waits', len(s:queue) - 1) : '')
   if l:unsaved
     call pollux#say#say(a:d.title . ': your unsaved changes of it are kept, and not in this diff; ' . l:keys, 'WarningMsg')
   elseif pollux#setting('notify')

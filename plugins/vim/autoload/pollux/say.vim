@@ -47,7 +47,9 @@ function! s:tell(lines, group, timer) abort
     return
   endif
   call popup_close(s:popup)
-  if len(a:lines) > 1 " each took the place of the one before
+  if len(a:lines) > 1 " each took the place of the one before, and the last alone says little
+    redraw
+    echo ''
     let s:popup = popup_create(a:lines, {'pos': 'botleft', 'line': &lines - &cmdheight - 1, 'col': 1, 'time': 10000, 'moved': 'any', 'border': [], 'padding': [0, 1, 0, 1]})
   endif
 endfunction
