@@ -1,0 +1,137 @@
+package editors
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The commands that say and show.
+func vimCommands(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a": "a\n"})
+	b.browse()
+	b.open("a")
+	a := b.connect()
+	a.OpenDiff(b.path("a"), "new\n")
+	b.is("&diff", "1")
+	b.ex("Pollux status")
+	b.says("companion  running")
+	b.is("mode(1)", "n") // no key is asked for
+	b.says("port " + itoa(b.port()))
+	b.says("folders    " + b.project)
+	b.says("session    ")
+	b.is("&diff", "1")
+	line := map[string]string{"neovim": `luaeval("require('pollux').statusline()")`, "vim": "pollux#statusline()"}[f.name]
+	b.is(line, "Gemini 1 ±1")
+	b.ex("q")
+	a.Outcome()
+	b.is("tabpagenr('$')", "1")
+	b.is(line, "Gemini 1")
+	b.ex("Pollux log")
+	b.is("expand('%:t')", "pollux.log")
+	b.is("tabpagenr('$')", "2")
+	b.ex("tabclose")
+	b.is("tabpagenr('$')", "1")
+	b.ex("Pollux page")
+	b.page()
+	b.ex("Pollux nothing")
+	b.says("no :Pollux nothing; see :help :Pollux")
+	b.is("mode(1)", "n")
+	b.ex("Pollux accept")
+	b.says("no diff is open")
+	b.is("getcompletion('Pollux re', 'cmdline') == ['reject', 'restart', 'review']", "1")
+	port := b.port()
+	b.ex("Pollux stop")
+	b.until("the end", func() bool { return len(b.files()) == 0 })
+	b.is("exists('$GEMINI_CLI_IDE_AUTH_TOKEN') && $GEMINI_CLI_IDE_AUTH_TOKEN !=# ''", "0")
+	b.is(line, "")
+	b.ex("Pollux start")
+	b.is(b.f.running, b.f.yes)
+	b.is("$GEMINI_CLI_IDE_SERVER_PORT", itoa(port)) // it takes over from itself
+	b.ex("Pollux restart")
+	b.is(line, "Gemini 0")
+}
+
+// fakeCLI is a stand-in for Gemini CLI in the user's PATH: it keeps what is typed.
+func (b *bench) fakeCLI() {
+	b.write("../bin/gemini", "#!/bin/sh\necho \"$GEMINI_CLI_IDE_SERVER_PORT\" > \"$HOME/cli-port\"\nstty -icanon -echo\nexec cat > \"$HOME/typed\"\n")
+	if err := os.Chmod(filepath.Join(b.root, "bin", "gemini"), 0o700); err != nil {
+		b.Fatal(err)
+	}
+	b.env = append(b.env, "PATH="+filepath.Join(b.root, "bin")+":"+filepath.Dir(binary())+":"+os.Getenv("PATH"))
+}
+
+// :Pollux run and send; C-6: the selection stays while the user is in the CLI's terminal.
+func vimCLI(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a b.go": sample, "c": "c\n"})
+	b.fakeCLI()
+	b.open("a b.go")
+	a := b.connect()
+	b.sees(a, "a b.go 1:1")
+	b.ex("Pollux send")
+	b.says("no CLI runs here; start one with :Pollux run")
+	b.text("3G0wviw")
+	b.sees(a, `a b.go 3:6 "hällo"`)
+	b.escape()
+	b.ex("Pollux run")
+	b.is("&buftype", "terminal")
+	b.until("the CLI's variable", func() bool {
+		data, _ := os.ReadFile(filepath.Join(b.root, "cli-port"))
+		return strings.TrimSpace(string(data)) == itoa(b.port())
+	})
+	b.pause(300)
+	b.sees(b.connect(), `a b.go 3:6 "hällo"`)
+	leave := func() {
+		if f.name == "neovim" {
+			b.keys("C-\\", "C-n")
+			b.is("mode(1)", "nt")
+			b.text(":wincmd p\r")
+			return
+		}
+		b.keys("C-w", "p")
+	}
+	leave()
+	b.is("expand('%')", "a b.go")
+	b.ex("2,4Pollux send")
+	typed := func(want string) {
+		t.Helper()
+		b.until(want, func() bool {
+			data, _ := os.ReadFile(filepath.Join(b.root, "typed"))
+			return string(data) == want
+		})
+	}
+	typed(`@a\ b.go lines 2-4 `)
+	b.ex("Pollux send")
+	typed(`@a\ b.go lines 2-4 @a\ b.go `)
+	// Another terminal is no CLI's: nothing stale is active there.
+	b.ex(map[string]string{"neovim": "split | terminal sh", "vim": "terminal sh"}[f.name])
+	b.is("&buftype", "terminal")
+	b.sees(b.connect(), "none")
+}
+
+// What is too long for a line is told whole, asks for no key, and is in
+// nobody's way: every way out of the diff below it works.
+func vimLongWords(t *testing.T, f flavour) {
+	name := strings.TrimSpace(strings.Repeat("long ", 20))
+	b := newBench(t, f, map[string]string{name: "a\n"})
+	b.open(name)
+	a := b.connect()
+	b.sees(a, name+" 1:1")
+	b.text("ounsaved")
+	b.escape()
+	b.is("getline(2) . &modified", "unsaved1")
+	for _, keys := range []string{"ZQ", ":q\n", ":tabclose\n", ":close\n"} {
+		b.ex("messages clear")
+		a.OpenDiff(b.path(name), "new\n")
+		b.is("&diff . getline(1)", "1new")
+		b.says("your unsaved changes")
+		b.says(":q rejects")
+		b.is("mode(1)", "n")
+		b.text(keys)
+		if o := a.Outcome(); o.Method != "ide/diffRejected" {
+			t.Errorf("%q: %+v", keys, o)
+		}
+		b.is("&diff . tabpagenr('$') . winnr('$') . getline(2)", "011unsaved")
+	}
+}
