@@ -170,7 +170,7 @@ func emacsLayout(t *testing.T, f flavour) {
 	  (split-window-right 50) (split-window-below 8) (other-window 1) (switch-to-buffer "b.el") (goto-char 400) (set-window-start nil 200) (push-mark 20 t)
 	  (set-register ?r "text") (point-to-register ?p) (kill-new "killed")
 	  (with-current-buffer "b.el" (require 'hideshow) (hs-minor-mode 1) (save-excursion (goto-char 13) (hs-hide-block)))
-	  (with-current-buffer "a.org" (require 'outline) (outline-minor-mode 1) (outline-flag-region 18 29 t))
+	  (with-current-buffer "a.org" (require 'outline) (outline-minor-mode 1) (save-excursion (goto-char 12) (outline-hide-subtree)))
 	  (other-window 1) (scroll-left 1))`)
 	b.pause(300)
 	b.eval("(setq bench-before (bench-layout))")
