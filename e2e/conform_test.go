@@ -127,7 +127,7 @@ func TestPageConforms(t *testing.T) {
 		t.Fatal(err)
 	}
 	all, err := conform.Run(t.Context(), conform.Target{
-		Addr: fmt.Sprintf("127.0.0.1:%d", c.Port), Token: f.Token, Dir: b.dir, File: c.DiscoveryFile, Wait: second(20), With: []string{"writeFile", "extraHost"},
+		Addr: fmt.Sprintf("127.0.0.1:%d", c.Port), Token: f.Token, Dir: b.dir, File: c.DiscoveryFile, Wait: second(20), With: []string{"writeFile", "extraHost", "nul"},
 		Driver: &pageDriver{page: webtest.Open(t, c.Page, "conform")},
 	}, nil)
 	if err != nil {

@@ -190,6 +190,11 @@ func (b *bench) connect() *agent.Agent {
 
 func (b *bench) until(what string, ok func() bool) {
 	b.Helper()
+	b.untilWithin(patience, what, ok)
+}
+
+func (b *bench) untilWithin(patience time.Duration, what string, ok func() bool) {
+	b.Helper()
 	for end := time.Now().Add(patience); !ok(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			b.Fatalf("waited in vain for %s", what)

@@ -3,6 +3,7 @@ package editors
 import (
 	"bytes"
 	"encoding/json"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -14,19 +15,50 @@ import (
 // settingsOf switches on what only some users want, so that it is tried too.
 const settingsOf = `{"allowWriteFile": true, "containerAddress": "127.0.0.9"}`
 
+// TestVimConforms: a real Vim with pollux's plugin in a terminal tries itself: nothing fails.
+func TestVimConforms(t *testing.T) {
+	b := newBench(t, vim(t), map[string]string{"a.txt": "a\n"})
+	b.write("../c/pollux/config.json", settingsOf)
+	b.open("a.txt")
+	report := filepath.Join(b.root, "report")
+	b.eval("execute('source " + filepath.Join(repository(t), "contract", "drivers", "vim.vim") + "')")
+	b.eval("ConformStart(['" + binary() + "', 'conform', '--json', '--with', 'writeFile,extraHost'], {s -> writefile(g:conform_report, '" + report + "')})")
+	t.Parallel() // it goes on by itself, while others run
+	var text []byte
+	b.untilWithin(4*patience, "the report", func() bool {
+		text, _ = os.ReadFile(report)
+		return json.Valid(text) && len(text) > 0
+	})
+	if tally := counted(t, text); tally[conform.Pass] < 350 || tally[conform.Skip] > 20 {
+		t.Errorf("only %v", tally)
+	}
+}
+
 // conformed runs pollux conform with a driver against an editor, and counts what it came to.
 func conformed(t *testing.T, b *bench, driver string, command ...string) map[conform.Result]int {
 	t.Helper()
 	b.write("../c/pollux/config.json", settingsOf)
-	args := append([]string{"conform", "--json", "--with", "writeFile,extraHost", "--driver", driver, "--"}, command...)
+	args := append([]string{"conform", "--json", "--with", "writeFile,extraHost,nul", "--driver", driver, "--"}, command...)
 	cmd := exec.CommandContext(t.Context(), binary(), args...)
 	cmd.Dir, cmd.Env = b.project, b.env
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
-	err := cmd.Run()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Parallel() // it goes on by itself, while others run
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("%v\n%s", err, &said)
+	}
+	return counted(t, out.Bytes())
+}
+
+// counted judges a report.
+func counted(t *testing.T, report []byte) map[conform.Result]int {
+	t.Helper()
 	var all []conform.Check
-	if json.Unmarshal(out.Bytes(), &all) != nil {
-		t.Fatalf("%v\n%s\n%s", err, &out, &said)
+	if err := json.Unmarshal(report, &all); err != nil {
+		t.Fatalf("%v\n%s", err, report)
 	}
 	tally := map[conform.Result]int{}
 	for _, c := range all {
@@ -39,9 +71,6 @@ func conformed(t *testing.T, b *bench, driver string, command ...string) map[con
 		case conform.Pass:
 		}
 	}
-	if err != nil {
-		t.Errorf("%v\n%s", err, &said)
-	}
 	t.Logf("%d checks: %v", len(all), tally)
 	return tally
 }
@@ -49,7 +78,6 @@ func conformed(t *testing.T, b *bench, driver string, command ...string) map[con
 // A real Neovim with pollux's plugin, driven by its own calls, against the whole contract: nothing fails, and hardly
 // anything is left out (a trust that Neovim has not, settings that exclude others, what takes a minute).
 func TestNeovimConforms(t *testing.T) {
-	t.Parallel()
 	program, root := peers.Need(t, peers.Neovim), repository(t)
 	b := newBench(t, neovim(t), nil)
 	b.env = append(b.env, "POLLUX_DRIVE="+filepath.Join(b.root, "n"))

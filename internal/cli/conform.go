@@ -57,7 +57,7 @@ The exit code is 0 when no check has failed.`,
 				return usageError{errors.New("--json and --junit are two forms of the report; use one of them")}
 			}
 			for _, name := range f.with { // before anything is started
-				if known := []string{"writeFile", "extraHost", "legacyDiffClosed"}; !slices.Contains(known, name) {
+				if known := []string{"writeFile", "extraHost", "legacyDiffClosed", "nul"}; !slices.Contains(known, name) {
 					return usageError{fmt.Errorf("--with knows no setting %q; it knows %s", name, strings.Join(known, ", "))}
 				}
 			}
@@ -72,7 +72,7 @@ The exit code is 0 when no check has failed.`,
 	flags.StringVar(&f.tokenFile, "token-file", "", "read its token from `FILE`, or from standard input when it is -")
 	flags.StringVar(&f.dir, "dir", ".", "a folder `DIR` of its workspace, with --port")
 	flags.StringVar(&f.driver, "driver", "", "`COMMAND` that plays the user; - is whoever reads standard output and answers on standard input")
-	flags.StringSliceVar(&f.with, "with", nil, "`SETTINGS` that the companion was started with: writeFile, extraHost, legacyDiffClosed")
+	flags.StringSliceVar(&f.with, "with", nil, "`SETTINGS` that the companion has: writeFile, extraHost, legacyDiffClosed, nul")
 	flags.BoolVar(&f.slow, "slow", false, "also the checks that take up to a minute")
 	flags.StringVar(&f.only, "only", "", "only checks whose name begins with `NAME`, such as F-4")
 	flags.BoolVarP(&f.allVisible, "all", "a", false, "list every check, not only those that failed")

@@ -51,7 +51,8 @@ type Target struct {
 	File string
 	// Driver plays the user, nil for nobody.
 	Driver Driver
-	// With names settings that the companion was started with: writeFile, extraHost, legacyDiffClosed.
+	// With names what the companion was started with or its editor can: writeFile, extraHost, legacyDiffClosed, and nul,
+	// a byte of zero within text.
 	With []string
 	// Silence is how long a stream may be silent (SPEC T-5: 60 s), and Grace how long a session that is left
 	// alone may live (SPEC T-3: 30 s); 0 leaves these slow checks out.
@@ -75,7 +76,7 @@ type run struct {
 	open []string // sessions to end
 	// refuses is why the companion shows no diffs at the moment, "" when it does.
 	refuses string
-	moved   bool // the driver has done something since the last reset
+	moved   bool // the driver has done something since the last reset, or the user before the start
 }
 
 // Run tries everything and returns all checks, which each (may be nil) hears of as they are made.
@@ -91,7 +92,7 @@ func Run(ctx context.Context, t Target, each func(Check)) ([]Check, error) {
 		return nil, fmt.Errorf("no folder in the companion's workspace: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	r := &run{t: t, ctx: ctx, dir: dir, each: each, http: &http.Client{
+	r := &run{t: t, ctx: ctx, dir: dir, each: each, moved: t.Driver != nil, http: &http.Client{
 		Transport:     &http.Transport{DialContext: (&net.Dialer{Timeout: 3 * time.Second}).DialContext, DisableCompression: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
