@@ -60,8 +60,8 @@ func TestConsentOnThePage(t *testing.T) {
 }
 
 // TestConsentInASession: the published CLI's model learns that an extension waits for consent and nothing else of it; it has the
-// user asked, on the page; with their answer the tool is declared in the very next request, runs in the sandbox, and its result is
-// in the one after that (SPEC P-3, P-4, S-2).
+// user asked, on the page; with their answer the tool is there, runs in the sandbox, and its result is in the next request
+// (SPEC P-3, P-4, S-2).
 func TestConsentInASession(t *testing.T) {
 	gemini := peers.Command(t, peers.Gemini)
 	b := newBench(t, map[string]string{"a.txt": "what is in the file\n", "x/t.sh": "cat a.txt",
@@ -71,9 +71,12 @@ func TestConsentInASession(t *testing.T) {
 	b.pollux("extensions", "install", b.path("x"), "--yes")
 	b.pollux("extensions", "bridge", "install", "--headless")
 	m := model.Start(t)
+	call := func(name string) model.Turn {
+		return model.Turn{Calls: []model.Call{{Name: name, Args: map[string]any{}}}}
+	}
 	const asks, tells = "mcp_pollux_request_consent", "mcp_pollux_tellFile"
 	m.Script("tell me the file",
-		model.Turn{Calls: []model.Call{{Name: asks, Args: map[string]any{}}}}, model.Turn{Calls: []model.Call{{Name: tells, Args: map[string]any{}}}}, model.Text("There."))
+		call(asks), call(tells), call(tells), model.Text("There.")) // once more: a busy CLI may need a moment to know the tool
 	session := exec.CommandContext(t.Context(), gemini[0], append(gemini[1:], "-p", "tell me the file")...)
 	session.Dir, session.Env = b.dir, b.home.Env(cli.Variables(m)...)
 	var out bytes.Buffer
@@ -97,7 +100,7 @@ func TestConsentInASession(t *testing.T) {
 		_ = session.Process.Kill()
 		t.Fatal("the session does not end")
 	}
-	var first, after, last string
+	var first, answered, told string
 	for _, r := range m.Requests() {
 		data, err := json.Marshal(r.Body)
 		if err != nil {
@@ -107,18 +110,18 @@ func TestConsentInASession(t *testing.T) {
 			first = string(data)
 		}
 		if got := r.Results(); len(got) > 0 && got[len(got)-1].Name == asks {
-			after = string(data)
-		} else if len(got) > 0 && got[len(got)-1].Name == tells {
-			last = got[len(got)-1].Response.Output
+			answered = got[len(got)-1].Response.Output
+		} else if len(got) > 0 && got[len(got)-1].Name == tells && strings.Contains(string(data), `"name":"`+tells+`"`) {
+			told = got[len(got)-1].Response.Output
 		}
 	}
 	if !strings.Contains(first, "1 installed extension waits for the user's consent") || !strings.Contains(first, `"`+asks+`"`) || strings.Contains(first, "file-teller") || strings.Contains(first, "tellFile") {
 		t.Errorf("the first request: %.5000s", first)
 	}
-	if !strings.Contains(after, `"name":"`+tells+`"`) {
-		t.Errorf("with the user's answer the tool is not declared: %.5000s", after)
+	if !strings.Contains(answered, "The user agreed.") || !strings.Contains(answered, "tool tellFile()") {
+		t.Errorf("the user's answer: %q", answered)
 	}
-	if !strings.Contains(last, "what is in the file") {
-		t.Errorf("the tool's result: %q", last)
+	if !strings.Contains(told, "what is in the file") {
+		t.Errorf("the tool's result: %q", told)
 	}
 }

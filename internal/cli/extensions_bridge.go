@@ -260,16 +260,21 @@ func (a *app) updateBridge(ctx context.Context) error {
 	return err
 }
 
-// keepBridge has the bridge brought up to date after the commands of these names, whatever became of them.
+// keepBridge has the bridge brought up to date after the commands of these names, whatever became of them, and after any command
+// in which the user answered a question of consent for good.
 func (a *app) keepBridge(cmd *cobra.Command, names ...string) {
 	for _, sub := range cmd.Commands() {
 		a.keepBridge(sub, names...)
-		if run := sub.RunE; slices.Contains(names, sub.Name()) && sub.Parent().Name() != "bridge" {
-			sub.RunE = func(cmd *cobra.Command, args []string) error {
-				err := run(cmd, args)
+		run, always := sub.RunE, slices.Contains(names, sub.Name())
+		if run == nil || sub.Parent().Name() == "bridge" {
+			continue
+		}
+		sub.RunE = func(cmd *cobra.Command, args []string) error {
+			err := run(cmd, args)
+			if always || a.answered.Load() {
 				a.refreshBridge(cmd.Context())
-				return err
 			}
+			return err
 		}
 	}
 }

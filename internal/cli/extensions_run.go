@@ -307,7 +307,15 @@ func toolError(err error) error {
 
 // asker finds, when a question comes up, who can answer it: the person at this
 // terminal, unless it is one that a model types on, or else in the editor.
-func (a *app) asker() consent.Asker { return askerFunc(a.askUser) }
+func (a *app) asker() consent.Asker {
+	return askerFunc(func(ctx context.Context, q consent.Question) (consent.Answer, error) {
+		answer, err := a.askUser(ctx, q)
+		if answer == consent.Always || answer == consent.Never {
+			a.answered.Store(true)
+		}
+		return answer, err
+	})
+}
 
 type askerFunc func(context.Context, consent.Question) (consent.Answer, error)
 

@@ -72,6 +72,24 @@ func TestRunAsksInTheTerminal(t *testing.T) {
 	}
 }
 
+// TestAnswerReachesTheBridge: what the user allowed for good by the way is in the next session's summary.
+func TestAnswerReachesTheBridge(t *testing.T) {
+	t.Parallel()
+	w := toolWorld(t)
+	if out, err := w.command("ext", "bridge", "install").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, answer := range []string{"o\n", "a\n"} {
+		if shown, code := dialogue(t, w, []string{"ext", "call", "t()"}, [2]string{"Enter: not now: ", answer}); code != exitNo {
+			t.Errorf("%q: exit code %d\n%s", answer, code, shown)
+		}
+		data, err := os.ReadFile(filepath.Join(w.root, ".gemini", "extensions", "pollux", "SUMMARY.md"))
+		if err != nil || strings.Contains(string(data), "mcp_pollux_t()") != (answer == "a\n") {
+			t.Errorf("%q: %v\n%s", answer, err, data)
+		}
+	}
+}
+
 // TestRunAsksInTheEditor: without a terminal of the user's the question comes up in
 // the editor that serves the folder, and so it does for a model's terminal, on which
 // nobody could tell who types.

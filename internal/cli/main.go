@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -57,6 +58,8 @@ type app struct {
 	settings settings.Settings
 	log      *slog.Logger
 	closeLog func()
+
+	answered atomic.Bool // a question of consent was answered for good
 
 	pool *sandbox.Pool // of a command that runs many tools; nil for the others
 }

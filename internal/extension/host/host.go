@@ -57,6 +57,8 @@ type host struct {
 	slots  chan struct{}
 	alive  context.Context // ends with the connection
 	lists  atomic.Int64    // how often the client listed the tools
+	edits  atomic.Int64    // how often the tools changed
+	edited atomic.Int64    // lists when they changed last
 
 	mu        sync.Mutex // guards what follows, and the features of server
 	own       map[string]string
@@ -150,35 +152,33 @@ func (h *host) observe(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// refresh looks at the disk and offers what it finds; it says whether tools changed.
-func (h *host) refresh() bool {
+// refresh looks at the disk and offers what it finds.
+func (h *host) refresh() {
 	set, err := h.o.Dispatcher.Refresh()
 	if err != nil {
 		h.o.Log.Error("the extensions cannot be read", "err", err)
-		return false
+		return
 	}
-	changed := h.sync(set)
+	h.sync(set)
 	if h.o.Changed != nil {
 		h.o.Changed(set)
 	}
-	return changed
 }
 
 // How long an answer waits for a client to take notice of changed tools: Gemini CLI declares a tool in
 // its next request only if it has listed it some time before the answer.
 const (
-	listWait  = time.Second
-	listPause = 150 * time.Millisecond
+	listWait  = 3 * time.Second
+	listPause = 300 * time.Millisecond
 )
 
-// settle waits, for a short time at most, until the client has listed the tools again, which it
-// had listed before times before the change.
-func (h *host) settle(ctx context.Context, before int64) {
+// settle waits, for a short time at most, until the client has listed the tools again after their last change.
+func (h *host) settle(ctx context.Context) {
 	deadline := time.NewTimer(listWait)
 	defer deadline.Stop()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for h.lists.Load() == before {
+	for h.lists.Load() == h.edited.Load() {
 		select {
 		case <-tick.C:
 		case <-deadline.C:

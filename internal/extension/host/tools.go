@@ -162,9 +162,14 @@ func (h *host) syncOwn(set *capability.Set) bool {
 func (h *host) answerOwn(name string) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return h.guard(ctx, req, func(ctx context.Context) dispatch.Reply {
+			before := h.edits.Load()
 			reply := h.o.Dispatcher.Call(ctx, name, req.Params.Arguments)
-			if before := h.lists.Load(); name != capability.ReadDoc && h.refresh() {
-				h.settle(ctx, before)
+			if name == capability.ReadDoc {
+				return reply
+			}
+			h.refresh()
+			if h.edits.Load() != before { // by this call, or by who watches the disk
+				h.settle(ctx)
 			}
 			return reply
 		})
@@ -172,10 +177,11 @@ func (h *host) answerOwn(name string) mcp.ToolHandler {
 }
 
 // sync makes the server offer exactly what the set holds, and tells the client
-// of what changed. It says whether tools did.
-func (h *host) sync(set *capability.Set) bool {
+// of what changed.
+func (h *host) sync(set *capability.Set) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	lists := h.lists.Load() // a list that comes from now on may know of the change
 	tools, changed := map[string]string{}, false
 	for _, t := range set.Tools() {
 		tool := &mcp.Tool{Name: t.Callable, Description: description(t), InputSchema: inputSchema(t.Tool), Annotations: annotations(t)}
@@ -195,7 +201,10 @@ func (h *host) sync(set *capability.Set) bool {
 	if h.o.Prompts {
 		h.syncPrompts(set)
 	}
-	return changed
+	if changed {
+		h.edited.Store(lists)
+		h.edits.Add(1)
+	}
 }
 
 // mark is what has changed when it has.
