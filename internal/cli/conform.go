@@ -136,9 +136,7 @@ func (a *app) conform(ctx context.Context, f conformFlags, args []string) error 
 	}
 	switch {
 	case f.json:
-		out := *a
-		out.stdout = report
-		err = out.writeJSON(all)
+		err = (&app{stdout: report}).writeJSON(all)
 	case f.junit:
 		err = writeJUnit(report, all)
 	default:
