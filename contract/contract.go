@@ -22,6 +22,8 @@
 // beforehand, with "stream: yes" its stream as well, up to the first context.
 // "without: writeFile" wants a companion that has not that setting.
 //
+// The folder drivers holds programs that play the user in front of real editors, for `pollux conform`.
+//
 // What cannot be seen on the wire is played by the tests of another package,
 // which the archive's last line before its files names: "played by: internal/history".
 package contract

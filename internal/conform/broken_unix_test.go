@@ -25,6 +25,8 @@ type proxy struct {
 	// event changes an event with data, "" swallows it.
 	event   func(r *http.Request, event string) string
 	address string // to listen at
+	// upgrades opens a WebSocket for whoever asks.
+	upgrades bool
 
 	mu      sync.Mutex // guards all below
 	latest  string     // session
@@ -73,13 +75,23 @@ func local(l net.Listener) string { return fmt.Sprintf("127.0.0.1:%d", l.Addr().
 
 func (p *proxy) handler(l net.Listener, backend string) http.Handler {
 	address, to := local(l), &url.URL{Scheme: "http", Host: backend}
-	return &httputil.ReverseProxy{FlushInterval: -1, Transport: p.trip(), Rewrite: func(r *httputil.ProxyRequest) {
+	through := &httputil.ReverseProxy{FlushInterval: -1, Transport: p.trip(), Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(to)
 		r.Out.Host = r.In.Host
 		if r.In.Host == address {
 			r.Out.Host = backend // its own name
 		}
 	}, ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }, ErrorLog: log.New(io.Discard, "", 0)}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !p.upgrades || r.Header.Get("Upgrade") != "websocket" {
+			through.ServeHTTP(w, r)
+			return
+		}
+		if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
+			_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+			conn.Close()
+		}
+	})
 }
 
 type tripper func(*http.Request) (*http.Response, error)

@@ -73,6 +73,7 @@ func wireFaults() map[string]fault {
 				return &http.Response{StatusCode: http.StatusNoContent, Header: http.Header{"Access-Control-Allow-Origin": {"*"}}, Body: http.NoBody}
 			}
 		}},
+		"a WebSocket for every page": {caught: "A-3/no WebSocket for pages", proxy: func(p *proxy) { p.upgrades = true }},
 		"code is run for whoever asks": {caught: "F-1/no tool that runs code", proxy: func(p *proxy) {
 			p.body = func(_ *http.Request, asked, answered []byte) []byte {
 				if !bytes.Contains(asked, []byte("tools/list")) {

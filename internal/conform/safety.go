@@ -23,6 +23,7 @@ func safetyProbes() []probe {
 	return []probe{
 		{"F-1/no tool that runs code", "the port is for diffs: whoever reaches it must not be able to run anything", (*run).noCode},
 		{"A-3/no permission for pages", "a page in a browser is refused also when it asks beforehand (OPTIONS), and no answer permits it to read", (*run).preflight},
+		{"A-3/no WebSocket for pages", "browsers let any page open a WebSocket to any port: who asks from a page, or without the token, gets none", (*run).webSocket},
 		{"F-2/a path is only a path", "a name with the signs of a shell or of Ex commands runs nothing", (*run).trapPath},
 		{"A-1/token not printed", "what a companion prints ends up in logs and scroll-backs", (*run).tokenPrinted},
 		{"A-1/token not in arguments", "everybody on the machine may list the arguments of processes", (*run).tokenInArguments},
@@ -105,6 +106,39 @@ func (r *run) preflight() error {
 		}
 		if res.StatusCode < 400 {
 			return fmt.Errorf("%s of another site's page, without the token, is answered with %s", method, res.Status)
+		}
+	}
+	return nil
+}
+
+// webSocket asks for one as a page of another site does, which cannot send a token but in the subprotocol.
+func (r *run) webSocket() error {
+	for _, path := range []string{"/", "/mcp", "/stream", "/ws"} {
+		for _, origin := range []string{"https://page.example", ""} {
+			ctx, cancel := context.WithTimeout(r.ctx, r.t.Wait)
+			defer cancel()
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.t.Addr+path, nil)
+			if err != nil {
+				return err
+			}
+			for name, value := range map[string]string{
+				"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
+				"Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Protocol": "mcp",
+			} {
+				req.Header.Set(name, value)
+			}
+			if origin != "" { // with the token, as if the page had found it
+				req.Header.Set("Origin", origin)
+				req.Header.Set("Authorization", "Bearer "+r.t.Token)
+			}
+			res, err := r.http.Do(req)
+			if err != nil {
+				return err
+			}
+			res.Body.Close()
+			if res.StatusCode < 400 {
+				return fmt.Errorf("GET %s with Upgrade: websocket and Origin %q is answered with %s", path, origin, res.Status)
+			}
 		}
 	}
 	return nil
