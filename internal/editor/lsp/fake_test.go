@@ -55,7 +55,8 @@ type comp struct {
 	mu      sync.Mutex // guards what follows
 	roots   []string
 	stopped int
-	alone   bool // no agent is connected
+	alone   bool          // no agent is connected
+	hold    chan struct{} // until it is closed, a stop does not end; nil for at once
 }
 
 func (c *comp) Env() (map[string]string, error) {
@@ -87,7 +88,11 @@ func (c *comp) Info() lsp.Info { return lsp.Info{Version: "test", Port: 1} }
 func (c *comp) Stop(context.Context) error {
 	c.mu.Lock()
 	c.stopped++
+	hold := c.hold
 	c.mu.Unlock()
+	if hold != nil {
+		<-hold
+	}
 	c.stop()
 	return nil
 }

@@ -114,10 +114,31 @@ func (s *Server) initialize(ctx context.Context, params json.RawMessage) (any, e
 		}
 	}
 	s.hello.Store(&h)
-	c, err := s.o.Start(ctx, h)
+	c, err := s.start(ctx, h)
 	if err != nil {
 		s.log.Error("the companion cannot start", "err", err)
 		return nil, rpc.Errorf(rpc.CodeInternal, "pollux cannot start: %v", err)
+	}
+	env, err := c.Env()
+	if err != nil {
+		return nil, rpc.Errorf(rpc.CodeInternal, "pollux cannot start: %v", err)
+	}
+	return rpc.Answer{Result: s.capabilities(&h, env), After: func() {
+		close(s.ready)
+		s.forgetUnknown()
+	}}, nil
+}
+
+// start starts the companion, unless the server has ended meanwhile.
+func (s *Server) start(ctx context.Context, h Hello) (Companion, error) {
+	s.life.Lock()
+	defer s.life.Unlock()
+	if s.over {
+		return nil, context.Canceled
+	}
+	c, err := s.o.Start(ctx, h)
+	if err != nil {
+		return nil, err
 	}
 	if h.Pollux != nil {
 		s.core.Store.SetTrust(h.Pollux.Trusted)
@@ -125,20 +146,13 @@ func (s *Server) initialize(ctx context.Context, params json.RawMessage) (any, e
 	s.mu.Lock()
 	s.companion, s.roots = c, h.Roots
 	s.mu.Unlock()
-	env, err := c.Env()
-	if err != nil {
-		return nil, rpc.Errorf(rpc.CodeInternal, "pollux cannot start: %v", err)
-	}
 	// Looked up before the answer: an editor that ends right after it must be missed.
 	if editor, ok := proc.Lookup(h.process); ok { // else another machine's or container's number
 		s.tasks.Go(func() { s.watchEditor(editor) })
 	}
 	s.tasks.Go(s.tellStatus)
 	s.tasks.Go(s.lookForFiles)
-	return rpc.Answer{Result: s.capabilities(&h, env), After: func() {
-		close(s.ready)
-		s.forgetUnknown()
-	}}, nil
+	return c, nil
 }
 
 func (p *initializeParams) hello() Hello {

@@ -115,6 +115,9 @@ type Server struct {
 	hello atomic.Pointer[Hello] // nil before initialize
 	core  Core                  // set by Attach, before hello is
 
+	life sync.Mutex // held while the companion starts or stops, so that who comes meanwhile finds it whole or gone
+	over bool       // Serve ends, nothing is started any more; guarded by life
+
 	mu        sync.Mutex // guards what follows
 	companion Companion  // nil before initialize, and after shutdown
 	asked     bool       // initialize came
@@ -167,15 +170,18 @@ func (s *Server) Serve(ctx context.Context) error {
 	case err = <-s.ended:
 	case <-ctx.Done():
 	}
-	s.stop(ctx)
+	s.stop(ctx, true)
 	s.queue.Close(flushWithin)
 	s.cancel()
 	s.tasks.Wait()
 	return err
 }
 
-// stop stops the companion once.
-func (s *Server) stop(ctx context.Context) {
+// stop stops the companion once, and for good when it is over; it returns when the companion has stopped, by whomever.
+func (s *Server) stop(ctx context.Context, over bool) {
+	s.life.Lock()
+	defer s.life.Unlock()
+	s.over = s.over || over
 	s.mu.Lock()
 	c := s.companion
 	s.companion = nil
@@ -233,7 +239,7 @@ func (s *Server) handle(ctx context.Context, method string, params json.RawMessa
 		s.mu.Lock()
 		s.down = true
 		s.mu.Unlock()
-		s.stop(ctx)
+		s.stop(ctx, false)
 		return nil, nil
 	}
 	s.mu.Lock()

@@ -569,6 +569,33 @@ func TestEnds(t *testing.T) {
 	}
 }
 
+// L-1, D-5: an editor that dies while it waits for the answer to shutdown does not cut the stop short.
+func TestDiesInShutdown(t *testing.T) {
+	child := exec.Command("sleep", "600")
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	e := start(t, rpc.Lines, newRegistry)
+	e.initialize(obj{"processId": child.Process.Pid})
+	hold := make(chan struct{})
+	e.comp.mu.Lock()
+	e.comp.hold = hold
+	e.comp.mu.Unlock()
+	go func() { _, _ = e.try("shutdown", nil) }()
+	e.until("the stop", func() bool { return e.comp.stops() == 1 })
+	_ = child.Process.Kill()
+	_ = child.Wait()
+	select {
+	case err := <-e.served:
+		t.Errorf("it ends in the middle of the stop: %v", err)
+	case <-time.After(time.Second): // it has looked at the process thrice
+		close(hold)
+		if err := <-e.served; err != nil || e.comp.stops() != 1 {
+			t.Errorf("%v, stopped %d times", err, e.comp.stops())
+		}
+	}
+}
+
 // L-2: an editor whose process ends without closing its side is noticed.
 func TestEditorDies(t *testing.T) {
 	child := exec.Command("sleep", "60")

@@ -35,7 +35,7 @@ func Suite(t *testing.T, open func(t *testing.T, r *review.Registry) Subject) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			later := &laterView{}
-			r := review.New(review.Options{View: later})
+			r := review.New(review.Options{View: later, ShowTimeout: patience, ContentTimeout: patience})
 			b := &bench{Subject: open(t, r), r: r, owner: &Owner{Name: "Gemini CLI #1"}}
 			later.View = b.View
 			t.Cleanup(r.Shut)
