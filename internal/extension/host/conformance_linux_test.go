@@ -124,7 +124,8 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 func stream(ctx context.Context, w http.ResponseWriter, asked, answer <-chan string) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	for {
-		text, last := "", false
+		var text string
+		last := false
 		select {
 		case text = <-asked:
 		case text = <-answer:
