@@ -19,7 +19,7 @@ func vimSuite(t *testing.T, f flavour) {
 		"discovery": vimDiscovery, "context": vimContext, "selection": vimSelection, "accept": vimAccept, "edited": vimEdited,
 		"reject": vimReject, "exact": vimExact, "queue": vimQueue, "terminal side": vimCloseDiff, "unsaved": vimUnsaved,
 		"layout": vimLayout, "companion dies": vimCompanionDies, "editor dies": vimEditorDies, "quit": vimQuit, "autosave": vimAutosave, "focus": vimFocus,
-		"environment": vimEnvironment, "folders": vimFolders, "new file": vimNewFile, "first change": vimFirstChange, "commit": vimCommit,
+		"environment": vimEnvironment, "folders": vimFolders, "new file": vimNewFile, "first change": vimFirstChange, "commit": vimCommit, "half-written": vimHalfWritten,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, f) })
 	}
@@ -538,4 +538,20 @@ func vimCommit(t *testing.T, f flavour) {
 		t.Errorf("it says %s, and there are %v", says, b.files())
 	}
 	b.is(f.running, "stopped")
+}
+
+// A file that the CLI has emptied and not filled yet is not the last word.
+func vimHalfWritten(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a": "one\ntwo\n"})
+	b.open("a")
+	a := b.connect()
+	a.OpenDiff(b.path("a"), "one\n2\n")
+	b.is("&diff . getline(2)", "12")
+	b.ex("w")
+	a.Outcome()
+	b.is("&diff . tabpagenr('$')", "01")
+	b.write("a", "")
+	b.is("line('$') . getline(1)", "1")
+	b.write("a", "one\n2\n")
+	b.is("join(getline(1, '$'), '|') . mode(1)", "one|2n")
 }

@@ -406,19 +406,20 @@ local function refresh(path, new)
   end
 end
 
--- `before` is the file's stamp from before the CLI heard of the decision.
+-- `before` is the file's stamp from before the CLI heard of the decision. It may be seen
+-- half-written, so that the watch goes on for ten seconds after each change.
 local function follow(path, before)
-  local tries, timer = 0, uv.new_timer()
+  local left, timer = 100, uv.new_timer()
   local function look()
-    tries = tries + 1
-    local written = stamp(path) ~= before
-    if (written or tries > 100) and not timer:is_closing() then
-      timer:close()
-    end
-    if written then
+    local current = stamp(path)
+    if current ~= before then
       local new = before == ''
-      before = stamp(path)
+      before, left = current, 100
       refresh(path, new)
+    end
+    left = left - 1
+    if left <= 0 and not timer:is_closing() then
+      timer:close()
     end
   end
   timer:start(0, 100, vim.schedule_wrap(look))
