@@ -23,6 +23,8 @@ type Target struct {
 	Dir   string // a folder of its workspace, for {{dir}}
 	// Editor does what one line of an editor step says; nil where nobody plays the user.
 	Editor func(line string) error
+	// Patience is how long what must come may take, 5 s when less.
+	Patience time.Duration
 	// Opened hears of every session that is opened; nil where nobody wants to end it.
 	Opened func(session string)
 }
@@ -35,6 +37,7 @@ const (
 // Play runs a vector and returns its steps with what really came in place of
 // what is expected. The vector holds when they are equal to a.Steps.
 func Play(a *Archive, target Target) ([]Step, error) {
+	target.Patience = max(target.Patience, patience)
 	p := &player{target: target}
 	defer p.close()
 	if a.Settings["connect"] != "" || a.Settings["stream"] != "" {
@@ -167,13 +170,13 @@ func (p *player) raw(text string) []byte {
 // request sends a request on a connection of its own. The answer of a stream is
 // its head alone; the stream goes on.
 func (p *player) request(text string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), p.target.Patience)
 	defer cancel()
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", p.target.Addr)
 	if err != nil {
 		return "", err
 	}
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(p.target.Patience))
 	if _, err := conn.Write(p.raw(text)); err != nil {
 		_ = conn.Close()
 		return "", err
@@ -270,7 +273,7 @@ func (p *player) tidy(s string) string {
 // events waits for n events of the stream, and then whether another one comes.
 func (p *player) events(n int) string {
 	var b strings.Builder
-	wait := patience
+	wait := p.target.Patience
 	if n == 0 {
 		wait = silence
 	}

@@ -59,6 +59,8 @@ type Target struct {
 	Silence, Grace time.Duration
 	// Wait is how long the answer to a request may take, 5 s when 0.
 	Wait time.Duration
+	// End is how long the companion may take to end, 3 s when 0: the second that SPEC L-1 gives it, and a busy machine's.
+	End time.Duration
 	// Command is the companion's process, nil when conform has not started it.
 	Command *Process
 	// Only runs the checks whose name begins with it; "" runs all.
@@ -83,6 +85,9 @@ type run struct {
 func Run(ctx context.Context, t Target, each func(Check)) ([]Check, error) {
 	if t.Wait == 0 {
 		t.Wait = 5 * time.Second
+	}
+	if t.End == 0 {
+		t.End = endWithin
 	}
 	dir, err := os.MkdirTemp(t.Dir, "pollux-conform-")
 	if err == nil {
@@ -197,7 +202,7 @@ func (r *run) archive(a *contract.Archive) {
 		r.leaveOut(a, why)
 		return
 	}
-	target := contract.Target{Addr: r.t.Addr, Token: r.t.Token, Dir: r.dir, Opened: func(id string) { r.open = append(r.open, id) }}
+	target := contract.Target{Addr: r.t.Addr, Token: r.t.Token, Dir: r.dir, Patience: r.t.Wait, Opened: func(id string) { r.open = append(r.open, id) }}
 	if r.t.Driver != nil && (r.moved || a.NeedsEditor()) {
 		r.moved = a.NeedsEditor()
 		target.Editor = r.drive

@@ -47,7 +47,7 @@ func TestGood(t *testing.T) {
 	t.Parallel()
 	_, target := start(t, clienttest.Options{Token: strings.Repeat("Zx-9", 11)})
 	target.Driver = nil
-	target.Wait = 20 * time.Second
+	target.Wait = 60 * time.Second
 	all, err := Run(t.Context(), target, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -77,6 +77,7 @@ func TestLeftOut(t *testing.T) {
 	t.Parallel()
 	c, target := start(t, clienttest.Options{Token: strings.Repeat("Zx-9", 11)})
 	target.Driver = nil
+	target.Wait = 60 * time.Second
 	c.Registry.SetRule(review.Rule{Mode: review.Terminal})
 	all, err := Run(t.Context(), target, nil)
 	if err != nil {

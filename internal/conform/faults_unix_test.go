@@ -270,7 +270,7 @@ func tryGood(t *testing.T, name string) {
 	}
 	c, target := start(t, o)
 	target.Driver = &hand{c: c, buffers: map[string]string{}, trusts: strings.HasPrefix(name, "C-7a")}
-	target.Silence, target.Grace, target.Wait = 10*time.Second, time.Second, 20*time.Second
+	target.Silence, target.Grace, target.Wait = 10*time.Second, time.Second, 60*time.Second
 	target.Only = strings.TrimRight(name, "/")
 	all, err := Run(t.Context(), target, nil)
 	if err != nil {

@@ -283,24 +283,24 @@ func TestFifty(t *testing.T) {
 // A file of five megabytes with a hundred changes, and one that is a single line: shown, taken apart, given back whole.
 func TestBig(t *testing.T) {
 	b := newBench(t, 160, 50)
-	lines := make([]string, 100_000)
+	lines := make([]string, 10_000)
 	for i := range lines {
-		lines[i] = fmt.Sprintf("%06d %s", i, strings.Repeat("x", 42))
+		lines[i] = fmt.Sprintf("%06d %s", i, strings.Repeat("x", 493))
 	}
 	old := strings.Join(lines, "\n")
-	for i := 0; i < len(lines); i += 1000 {
+	for i := 0; i < len(lines); i += 100 {
 		lines[i] = "changed"
 	}
 	b.propose("1", "/w/proj/big.txt", old, strings.Join(lines, "\n"))
 	b.sync()
 	b.wants("+100 −100 · hunk 1/100")
 	b.press("G", "g", "n", "x", "a")
-	lines[1000] = strings.Split(old, "\n")[1000]
+	lines[100] = strings.Split(old, "\n")[100]
 	if got := *b.decision().Content; got != strings.Join(lines, "\n") {
 		t.Errorf("%d bytes are accepted, %d were meant", len(got), len(strings.Join(lines, "\n")))
 	}
 	one := newBench(t, 80, 24)
-	long := strings.Repeat("é", 200_000)
+	long := strings.Repeat("é", 50_000)
 	one.propose("1", "/w/proj/long.txt", long+" one end", long+" two end")
 	one.sync()
 	one.wants("two end")
