@@ -69,7 +69,7 @@ func result(t testing.TB, m *model.Server, from int, name string) string {
 	return last.Response.Output + last.Response.Error
 }
 
-// SPEC P-1, P-3, issue of gemini -p: the summary is in the first prompt, the documents and scripts are not; the tools
+// SPEC P-1, P-3, with gemini -p: the summary is in the first prompt, the documents and scripts are not; the tools
 // are there by the explicit opt-in only, run in the sandbox, and their results are in the next request.
 func TestHeadless(t *testing.T) {
 	h := bridged(t)
