@@ -145,6 +145,13 @@ local function reset()
   return problem
 end
 
+-- Shows a diff; there is no room for it before the last one's windows are closed, which happens by and by.
+local function show(d)
+  vim.wait(5000, function()
+    return (pcall(diff.show, d))
+  end, 50)
+end
+
 -- Decides the oldest diff; by returns false where that is refused.
 local function decide(by, content)
   vim.wait(5000, function()
@@ -154,8 +161,8 @@ local function decide(by, content)
   if not d then
     return 'no diff is open'
   end
-  diff.show(d)
   if content then
+    show(d)
     fill(d.right, content)
   end
   if by and (by(d) == false or not decided(n)) then
@@ -201,7 +208,8 @@ local function run(d)
   elseif d.reject then
     return decide(diff.reject)
   elseif d.close then
-    return decide(function()
+    return decide(function(open)
+      show(open)
       vim.cmd('tabclose')
     end)
   elseif d.edit then
