@@ -254,10 +254,14 @@ func (a *app) grant(cmd *cobra.Command, name string, yes bool) error {
 		for _, line := range q.Lines() {
 			fmt.Fprintln(a.stderr, line)
 		}
-		question := "Allow its tools to run, always for this content?"
-		if subject.Linked() {
-			question = "Allow its tools to run, always for this link?"
+		what, scope := "its tools to run", "content"
+		if q.DocsOnly {
+			what = "models to read its documents"
 		}
+		if subject.Linked() {
+			scope = "link"
+		}
+		question := fmt.Sprintf("Allow %s, always for this %s?", what, scope)
 		agreed, err := a.ask(ctx, question)
 		if errors.Is(err, errUnattended) { // what it would allow is shown by now; there is no --dry-run
 			return usageError{errors.New("this needs an answer, and there is no terminal to ask on; add --yes to agree to what is shown above")}
@@ -273,6 +277,10 @@ func (a *app) grant(cmd *cobra.Command, name string, yes bool) error {
 		return err
 	}
 	a.recordAnswer(x.Name, "allowed for this content")
+	if len(x.Manifest.Tools) == 0 {
+		a.say("models may read the documents of %s %s now", x.Name, subject.Version)
+		return nil
+	}
 	a.say("tools of %s %s may run now", x.Name, subject.Version)
 	return nil
 }
