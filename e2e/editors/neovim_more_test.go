@@ -44,7 +44,7 @@ func neovimHealth(t *testing.T, f flavour) {
 	b.is("search('1 CLIs\\? \\(is\\|are\\) connected', 'nw') > 0", "1")
 	b.ex("bwipeout!")
 	b.ex("Pollux stop")
-	b.until("the end", func() bool { return len(b.files()) == 0 })
+	b.is(b.f.running, "stopped")
 	b.ex("checkhealth pollux")
 	b.is("search('the companion is stopped', 'nw') > 0", "1")
 }

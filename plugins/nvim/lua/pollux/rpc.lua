@@ -33,6 +33,7 @@ function M.start(command, on)
   end
 
   local ok, job = pcall(vim.fn.jobstart, command, {
+    detach = true, -- it ends by itself, and a Neovim that gets signals while it waits for children hangs
     on_stdout = function(_, data)
       -- A message ends where the list has its next item.
       parts[#parts + 1] = data[1]
