@@ -45,7 +45,7 @@ func TestEmacsWindows(t *testing.T) {
 	emacsSuite(t, map[string]func(*testing.T, flavour){
 		"frames": emacsFrames, "daemon": emacsDaemon, "layout": emacsLayout, "side window": emacsSideWindow, "terminal": emacsTerminalFollows,
 		"now": emacsNow, "never": emacsNever, "ediff": emacsEdiff, "hidden": emacsHidden,
-		"panel": emacsPanel,
+		"panel": emacsPanel, "first change": emacsFirstChange,
 	})
 }
 
@@ -269,8 +269,7 @@ func emacsEdiff(t *testing.T, f flavour) {
 	b.is(windows, "(3 a.go <proposal>)")
 	b.keys("C-x", "o")
 	b.is(`(if (string-match-p "Ediff" (buffer-name)) 1 0)`, "1")
-	b.text("n") // the first change
-	b.text("a") // as it was
+	b.text("a") // the first change, as it was
 	b.is(`(with-current-buffer "a.go <proposal>" (string-match-p "one" (buffer-string)))`, "0")
 	b.text("n")
 	b.keys("C-c", "C-c")
@@ -354,4 +353,22 @@ func emacsPanel(t *testing.T, f flavour) {
 		t.Errorf("%+v", o)
 	}
 	b.is("(list (length (window-list)) (buffer-name))", "(1 a)")
+}
+
+// A diff of a long file comes up with its first change in sight, and point on it.
+func emacsFirstChange(t *testing.T, f flavour) {
+	old := strings.Repeat("line\n", 400)
+	b := newBench(t, f, map[string]string{"a.go": old + "old\n" + old})
+	b.open("a.go")
+	a := b.connect()
+	a.OpenDiff(b.path("a.go"), old+"new\n"+old)
+	b.is("(list (buffer-name) (line-number-at-pos))", "(a.go <proposal> 401)")
+	for _, side := range []string{"before", "proposal"} {
+		b.is(`(let ((w (get-buffer-window "a.go <`+side+`>"))) (with-current-buffer (window-buffer w) (if (pos-visible-in-window-p (save-excursion (goto-char (point-min)) (forward-line 400) (point)) w) 1 0)))`, "1")
+	}
+	b.text("the ")
+	b.keys("C-c", "C-c")
+	if o := a.Outcome(); o.Content != old+"the new\n"+old {
+		t.Errorf("%q", strings.ReplaceAll(o.Content, "line\n", ""))
+	}
 }

@@ -19,6 +19,8 @@
 (require 'pollux-reload)
 
 (declare-function ediff-really-quit "ediff-util")
+(declare-function ediff-get-diff-posn "ediff-util")
+(declare-function ediff-next-difference "ediff-util")
 (declare-function ediff-recenter "ediff-util")
 (declare-function ediff-setup-windows-plain "ediff-wind")
 (defvar ediff-cleanup-hook)
@@ -26,6 +28,7 @@
 (defvar ediff-grab-mouse)
 (defvar ediff-keep-variants)
 (defvar ediff-make-buffers-readonly-at-startup)
+(defvar ediff-number-of-differences)
 (defvar ediff-quit-hook)
 (defvar ediff-registry-buffer)
 (defvar ediff-session-registry)
@@ -278,6 +281,7 @@ Only where every line ends in CR LF are they left out."
          (pollux--restore (pollux--diff-windows diff))
          (signal (car err) (cdr err)))))
     (select-window (get-buffer-window (car right)))
+    (pollux--first-change diff)
     (run-hooks 'pollux-diff-hook)
     (when (or pollux--from-panel (eq pollux-select 'panel))
       (select-window (or (get-buffer-window (pollux--diff-control diff)) (selected-window))))
@@ -287,6 +291,19 @@ Only where every line ends in CR LF are they left out."
              (if (cdr pollux--diffs) (format ", %d more wait" (1- (length pollux--diffs))) "")
              (if (pollux--unsaved (pollux--diff-path diff))
                  "; your unsaved changes of it are kept, and not in this diff" ""))))
+
+(defun pollux--first-change (diff)
+  "Go to the first change of DIFF, in both sides and in Ediff's count."
+  (let* ((control (pollux--diff-control diff))
+         (window (get-buffer-window control))
+         (inhibit-message t))
+    (when (and window (> (buffer-local-value 'ediff-number-of-differences control) 0))
+      (with-demoted-errors "[pollux] %S"
+        (with-selected-window window ; where Ediff looks for its buffers
+          (ediff-next-difference))
+        ;; It may have set up its windows anew.
+        (select-window (or (get-buffer-window (pollux--diff-right diff)) (selected-window)))
+        (goto-char (ediff-get-diff-posn 'B 'beg nil control))))))
 
 (defun pollux--buffers (diff)
   "Return the live buffers of the view of DIFF."
