@@ -498,13 +498,17 @@ function M.pump()
   end
   if idle() then
     local ok, err = pcall(M.show, d)
-    if not ok then
+    if ok then
+      return
+    end
+    d.failed = (d.failed or 0) + 1
+    -- E36: the tab of the last diff is still closing
+    if d.failed > 20 or not tostring(err):match('E36:') then
       d.held = true
       say.fail('a diff cannot be shown: ' .. tostring(err) .. ' (try :Pollux review)')
+      return
     end
-    return
-  end
-  if config.get().focus == 'never' then
+  elseif config.get().focus == 'never' then
     return
   end
   waiter = waiter or uv.new_timer()
