@@ -123,7 +123,8 @@ func (a *app) watched(*capability.Set) []string {
 	return paths
 }
 
-// bridgeKeeper brings the bridge up to date beside a server. It owns one goroutine, which close ends.
+// bridgeKeeper brings the bridge up to date beside a server, at its end at the latest: sessions may be shorter than a moment.
+// It owns one goroutine, which close ends.
 type bridgeKeeper struct {
 	wake chan struct{}
 	end  context.CancelFunc
@@ -138,20 +139,31 @@ func newBridgeKeeper(a *app) *bridgeKeeper {
 		for {
 			select {
 			case <-ctx.Done():
+				select {
+				case <-k.wake:
+					a.bridgeNow()
+				default:
+				}
 				return
 			case <-k.wake:
 			}
 			select { // the handshake comes first
 			case <-ctx.Done():
-				return
 			case <-time.After(300 * time.Millisecond):
 			}
-			if err := a.updateBridge(ctx); err != nil && ctx.Err() == nil {
-				a.log.Warn("the bridge was not brought up to date", "err", err)
-			}
+			a.bridgeNow()
 		}
 	}()
 	return k
+}
+
+// bridgeNow brings the bridge up to date, in a second at the most.
+func (a *app) bridgeNow() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if err := a.updateBridge(ctx); err != nil {
+		a.log.Warn("the bridge was not brought up to date", "err", err)
+	}
 }
 
 func (k *bridgeKeeper) changed(*capability.Set) {
