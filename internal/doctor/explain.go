@@ -10,9 +10,10 @@ type Explanation struct {
 	Next   string   `json:"next"`   // what to do
 }
 
-// Explain looks up a sentence of the CLI's, or a part of it of at least eight characters.
+// Explain looks up a sentence of the CLI's, or a part of it of at least eight characters. Quotation marks around it,
+// and dots for what is left out at either end, are not part of it.
 func Explain(text string) (Explanation, bool) {
-	text = squeeze(text)
+	text = strings.Trim(squeeze(text), " .…\"'`“”")
 	if len(text) < 8 {
 		return Explanation{}, false
 	}

@@ -22,6 +22,7 @@ func TestExplain(t *testing.T) {
 		"Directory mismatch", "directory   MISMATCH", "not supported in your current environment", "connection was lost unexpectedly",
 		"To use this feature, please open a workspace folder in your IDE and try again.", client.Unsupported(), client.Disabled(),
 		"IDE connection closed. To reconnect, run /ide enable.", "Request timed out", "TypeError: terminated", "Workspace trust has changed",
+		"Failed to connect…", "Failed to connect...", "“Directory mismatch…”", "…not supported in your current environment…", "'connection was lost…'",
 	} {
 		if e, ok := Explain(text); !ok || e.Means == "" || e.Next == "" || len(e.Causes) == 0 {
 			t.Errorf("%q: %+v, %v", text, e, ok)
@@ -37,7 +38,7 @@ func TestExplain(t *testing.T) {
 			t.Errorf("%q is explained as %q, not as %q", text, e.Says, says)
 		}
 	}
-	for _, text := range []string{"", "connect", "the weather is fine"} {
+	for _, text := range []string{"", "connect", "…connect…", "........", "the weather is fine"} {
 		if e, ok := Explain(text); ok {
 			t.Errorf("%q is explained: %+v", text, e)
 		}
