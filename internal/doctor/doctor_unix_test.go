@@ -193,11 +193,8 @@ func faults() map[string]fault {
 // faultsOfCLI are those of its settings and its release, and files that break it.
 func faultsOfCLI() map[string]fault {
 	return map[string]fault{
-		"IDE mode off":    {func(p *patient) { p.write(p.settings, "{}") }, "mode", Fault, "IDE mode is off", "pollux setup", "disabled", false},
-		"settings broken": {func(p *patient) { p.write(p.settings, "{") }, "mode", Fault, "cannot be read", "", "", false},
-		"off in the folder": {func(p *patient) {
-			p.write(filepath.Join(p.dir, ".gemini", "settings.json"), `{"ide":{"enabled":false}}`)
-		}, "mode", Fault, "switches IDE mode off", "", "disabled", false},
+		"IDE mode off":         {func(p *patient) { p.write(p.settings, "{}") }, "mode", Fault, "IDE mode is off", "pollux setup", "disabled", false},
+		"settings broken":      {func(p *patient) { p.write(p.settings, "{") }, "mode", Fault, "cannot be read", "", "", false},
 		"off on the machine":   rootsAlone(func(p *patient, file string) { p.write(file, `{"ide":{"enabled":false}}`) }, "for everybody on this machine", "disabled"),
 		"the machine's broken": rootsAlone(func(p *patient, file string) { p.write(file, `{`) }, "cannot be read", ""),
 		"on by the machine": {func(p *patient) {
@@ -229,6 +226,33 @@ func faultsOfCLI() map[string]fault {
 		}, "seen", Warning, "not everything can be learned", "", "Connected", true},
 		"another process": {func(p *patient) { p.pid = os.Getpid() }, "seen", OK, "as process", "", "Connected", true},
 		"no JSON":         {func(p *patient) { p.write(p.c.File, "{") }, "files", OK, "1 discovery file", "", "not supported", false},
+	}
+}
+
+// faultsOfFolders are those of the settings of a folder, which count where the CLI trusts it.
+func faultsOfFolders() map[string]fault {
+	says := func(ide, trust string) func(*patient) {
+		return func(p *patient) {
+			p.write(filepath.Join(p.dir, ".gemini", "settings.json"), ide)
+			p.write(filepath.Join(p.base, "trustedFolders.json"), fmt.Sprintf(`{%q: %q} // the CLI's`, p.dir, trust))
+		}
+	}
+	const off, on = `{"ide":{"enabled":false}}`, `{"ide":{"enabled":true}}`
+	alone := func(change func(*patient)) func(*patient) {
+		return func(p *patient) { p.write(p.settings, "{}"); change(p) }
+	}
+	unasked := func(p *patient) {
+		p.write(filepath.Join(p.dir, ".gemini", "settings.json"), on)
+		p.write(p.settings, `{"security":{"folderTrust":{"enabled":false}}}`)
+	}
+	return map[string]fault{
+		"off in the folder":                      {says(off, "TRUST_FOLDER"), "mode", Fault, "switches IDE mode off", "", "disabled", false},
+		"off in a folder that may be trusted":    {says(off, ""), "mode", Warning, "goes off once", "", "Connected", true},
+		"off in a folder that is not trusted":    {says(off, "DO_NOT_TRUST"), "mode", OK, "IDE mode is on", "", "Connected", true},
+		"on in the folder alone":                 {alone(says(on, "TRUST_FOLDER")), "mode", OK, "IDE mode is on", "", "Connected", true},
+		"on in the folder, which is distrusted":  {alone(says(on, "DO_NOT_TRUST")), "mode", Fault, "does not trust this folder", "pollux setup", "disabled", false},
+		"on in the folder, which may be trusted": {alone(says(on, "")), "mode", Fault, "does not trust this folder", "pollux setup", "disabled", false},
+		"on in the folder, and trust is off":     {unasked, "mode", OK, "IDE mode is on", "", "Connected", true},
 	}
 }
 
@@ -270,6 +294,7 @@ func TestFaults(t *testing.T) {
 	commands := regexp.MustCompile(`^(pollux (serve|setup|doctor --fix|conform --pid \d+)|export \w+=\S+|unset [A-Z_ ]+|(sudo )?rm \S+|npm install -g \S+)$`)
 	all := faults()
 	maps.Copy(all, faultsOfCLI())
+	maps.Copy(all, faultsOfFolders())
 	maps.Copy(all, faultsOfCompanions())
 	for name, test := range all {
 		t.Run(name, func(t *testing.T) {

@@ -23,19 +23,32 @@ func (x *examination) mode() {
 	if own == x.o.Settings {
 		own = "" // the home folder's are the user's
 	}
-	on, by := false, ""
-	for _, file := range []string{defaults, x.o.Settings, own, system} { // each outranks those before it
+	on, by, trust := false, "", clisettings.TrustOf(x.w.Getenv, defaults, x.o.Settings, system, x.w.Dir)
+	var passed *bool // what the folder's settings would have said
+	// Each outranks those before it.
+	for _, file := range []string{defaults, x.o.Settings, own, system} {
 		ide, err := clisettings.IDE{}, error(nil)
 		if file != "" {
 			ide, err = clisettings.Read(file)
 		}
-		if err != nil {
+		switch {
+		case err != nil:
 			x.add(broken(file, x.o.Settings, err))
 			return
-		}
-		if ide.Enabled != nil {
+		case ide.Enabled == nil:
+		case file == own && trust != clisettings.Trusted:
+			passed = ide.Enabled
+		default:
 			on, by = *ide.Enabled, file
 		}
+	}
+	if by == system && system != "" {
+		passed = nil
+	}
+	if on && passed != nil && !*passed && trust == clisettings.Undecided {
+		x.add(Finding{ID: "mode", Level: Warning, What: "IDE mode is on, and goes off once the CLI trusts this folder", Why: own + " switches it off, and counts from then on",
+			Remark: `set "ide": {"enabled": true} in it, or take "ide" out`})
+		return
 	}
 	if on {
 		x.ok("mode", "IDE mode is on", "by "+by)
@@ -46,6 +59,10 @@ func (x *examination) mode() {
 		Mend: "pollux setup", Remark: "or /ide enable in the CLI", fix: fixMode}
 	switch by {
 	case "", x.o.Settings, defaults:
+		if passed != nil && *passed {
+			f.What = own + " switches IDE mode on, and is passed over: the CLI does not trust this folder"
+			f.Remark = "that is for every folder; or trust this one in the CLI: /permissions"
+		}
 	case own:
 		f = Finding{ID: "mode", Level: Fault, What: own + " switches IDE mode off", Why: "the folder's settings outrank yours",
 			Remark: `set "ide": {"enabled": true} in it, or take "ide" out`}
