@@ -3,6 +3,7 @@ package prompt
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // A Kind is what a block asks for.
@@ -57,8 +58,9 @@ type Scanner struct {
 	quoteLine  bool   // this line stands in a block quotation
 	fenceChar  byte   // of the fence that is open; 0 for none
 	fenceLen   int    // its length
+	fenceAt    int    // how far from the margin its end may stand
 	span       int    // backticks that opened the code span; 0 for none
-	quoted     bool   // between double quotation marks
+	quoted     uint8  // the kinds of quotation marks that are open
 	region     string // the tag that ends the part that is being skipped; "" for none
 	regionWhy  string
 	regionSoft bool // a blank line ends it, too
@@ -152,8 +154,8 @@ func (s *Scanner) lineStart() bool {
 		if !whole {
 			return false
 		}
-		if s.closesFence(rest) {
-			s.fenceChar = 0
+		if width <= s.fenceAt && s.closesFence(rest) {
+			s.fenceChar, s.blank = 0, true // what follows begins a paragraph, or indented code
 			s.endLine(min(len(line)+1, len(s.buf)))
 			return true
 		}
@@ -168,7 +170,7 @@ func (s *Scanner) lineStart() bool {
 			}
 			if char == '~' || !strings.Contains(item[n:], "`") {
 				s.paragraph()
-				s.fenceChar, s.fenceLen = char, n
+				s.fenceChar, s.fenceLen, s.fenceAt = char, n, max(3, width+len(rest)-len(item))
 				s.blank, s.quoteLine = false, false
 				s.bol = false
 				return true
@@ -178,13 +180,13 @@ func (s *Scanner) lineStart() bool {
 		s.quoteLine = strings.HasPrefix(item, ">") || s.quoteLine
 		s.indented = width >= 4 && s.blank
 	}
-	s.blank = s.blank && s.indented
+	s.blank = s.blank && s.indented || rest[0] == '#' // no paragraph goes on behind a heading
 	s.bol = false
 	return true
 }
 
 // paragraph forgets what cannot reach beyond one.
-func (s *Scanner) paragraph() { s.span, s.quoted = 0, false }
+func (s *Scanner) paragraph() { s.span, s.quoted = 0, 0 }
 
 // mayGrow says that a line which is not complete may begin with a fence or
 // marker that more text would show.
@@ -296,7 +298,7 @@ func (s *Scanner) skipRegion() bool {
 
 // inline consumes ordinary text up to the next character that means something.
 func (s *Scanner) inline() bool {
-	i := strings.IndexAny(s.buf, "\n`\\\"“”„«»<")
+	i := strings.IndexAny(s.buf, "\n`\\<"+quotationMarks)
 	if i < 0 {
 		i = len(s.buf)
 		if !s.final { // the beginning of a character may end it
@@ -328,18 +330,31 @@ func (s *Scanner) inline() bool {
 	case '<':
 		return s.tag()
 	default:
+		mark, n := utf8.DecodeRuneInString(s.buf)
 		if s.span == 0 {
-			s.quoted = !s.quoted
+			s.quoted ^= quotation(mark)
 		}
-		for n := range s.buf { // one character
-			if n > 0 {
-				s.take(n)
-				return true
-			}
-		}
-		s.take(len(s.buf))
+		s.take(n)
 	}
 	return true
+}
+
+// quotationMarks are the double ones.
+const quotationMarks = "\"“”„«»「」『』"
+
+// quotation is the kind of a quotation mark, a bit. Each kind is open or not for itself: a quotation may stand in another.
+func quotation(mark rune) uint8 {
+	switch mark {
+	case '"':
+		return 1
+	case '“', '”', '„':
+		return 2
+	case '«', '»':
+		return 4
+	case '「', '」':
+		return 8
+	}
+	return 16
 }
 
 // backticks opens or closes a code span.
@@ -389,8 +404,10 @@ func (s *Scanner) tag() bool {
 			s.region, s.regionWhy = "-->", "in a comment"
 		}
 		for tag, why := range regions() {
-			if rest, ok := strings.CutPrefix(s.buf[1:], tag); ok && (rest == "" || strings.ContainsAny(rest[:1], "> \n\t")) {
-				s.region, s.regionWhy, s.regionSoft = "</"+tag+">", why, tag == "code" || tag == "q"
+			end := min(1+len(tag), len(s.buf))
+			name, rest := s.buf[1:end], s.buf[end:]
+			if strings.EqualFold(name, tag) && (rest == "" || strings.ContainsAny(rest[:1], "> \n\t")) {
+				s.region, s.regionWhy, s.regionSoft = "</"+name+">", why, tag == "code" || tag == "q"
 			}
 		}
 	}
@@ -405,7 +422,7 @@ func (s *Scanner) inert() string {
 		return "in code"
 	case s.indented:
 		return "in an indented code block"
-	case s.quoted, s.last == '\'':
+	case s.quoted != 0, s.last == '\'':
 		return "in a quotation"
 	}
 	return ""
