@@ -53,7 +53,7 @@ func (a *app) call(cmd *cobra.Command, text string, asJSON bool) error {
 	}
 	ctx, stop := interrupted(cmd.Context())
 	defer stop()
-	d, err := a.dispatcher("", a.asker())
+	d, err := a.dispatcher("", a.asker(), true)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ type blockReport struct {
 func (a *app) respond(cmd *cobra.Command, asJSON bool) error {
 	ctx, stop := interrupted(cmd.Context())
 	defer stop()
-	d, err := a.dispatcher("a model", a.asker())
+	d, err := a.dispatcher("a model", a.asker(), true)
 	if err != nil {
 		return err
 	}

@@ -24,8 +24,8 @@ import (
 const recently = 256 << 10
 
 // dispatcher makes what answers calls from the current folder. by says who calls, "" for the user, to whom
-// also what waits for consent is told.
-func (a *app) dispatcher(by string, asker consent.Asker) (*dispatch.Dispatcher, error) {
+// also what waits for consent is told; ends says that this process does not answer the caller's next call.
+func (a *app) dispatcher(by string, asker consent.Asker, ends bool) (*dispatch.Dispatcher, error) {
 	s, err := a.store()
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func (a *app) dispatcher(by string, asker consent.Asker) (*dispatch.Dispatcher, 
 		return nil, err
 	}
 	return dispatch.New(dispatch.Options{
-		Store: s, Runner: r, WorkDir: dir, Roots: a.knownRoots, ForUser: by == "", Used: a.lastUsed,
+		Store: s, Runner: r, WorkDir: dir, Roots: a.knownRoots, ForUser: by == "", Used: a.lastUsed, Ends: ends,
 	}), nil
 }
 
@@ -101,7 +101,7 @@ func (a *app) prompt(format string, budget int) error {
 	if budget < 0 {
 		return usageError{fmt.Errorf("--budget is a number of tokens, not %d", budget)}
 	}
-	d, err := a.dispatcher("a model", nil) // nobody is asked, and nothing told that waits
+	d, err := a.dispatcher("a model", nil, true) // nobody is asked, and nothing told that waits
 	if err != nil {
 		return err
 	}

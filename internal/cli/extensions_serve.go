@@ -80,7 +80,7 @@ func (a *app) serveExtensions(ctx context.Context, by string, in *consent.Editor
 	ctx, stop := interrupted(ctx)
 	defer stop()
 	asker := consent.First(host.Elicitor{}, in)
-	d, err := a.dispatcher(by, asker)
+	d, err := a.dispatcher(by, asker, false)
 	if err != nil {
 		return err
 	}

@@ -40,6 +40,8 @@ type Options struct {
 	Used func() map[string]time.Time
 	// ForUser says that the user asks, not a model: documents and descriptions are then given without consent.
 	ForUser bool
+	// Ends says that whoever asks for more of a long result will ask another process: none is kept, and a model is not told otherwise.
+	Ends bool
 }
 
 // A Dispatcher answers for one place. Its methods may be called from several goroutines.
@@ -204,6 +206,10 @@ func (d *Dispatcher) firstPage(text string) string {
 	if len(text) <= PageBytes {
 		return text
 	}
+	if d.o.Ends {
+		part, end := cutPage(text, 0)
+		return fmt.Sprintf("%s\n[bytes 0 to %d of %d; the rest is not kept: ask for less at a time]", part, end, len(text))
+	}
 	d.mu.Lock()
 	name := d.shelf.put(text)
 	d.mu.Unlock()
@@ -216,7 +222,16 @@ func page(name, text string, offset int) string {
 	for offset < len(text) && !utf8.RuneStart(text[offset]) {
 		offset++
 	}
-	end := min(offset+PageBytes, len(text))
+	part, end := cutPage(text, offset)
+	if end == len(text) {
+		return part
+	}
+	return fmt.Sprintf("%s\n[bytes %d to %d of %d; go on with %s(name=%q, offset=%d)]", part, offset, end, len(text), capability.ReadDoc, name, end)
+}
+
+// cutPage is one page of a text, and where it ends.
+func cutPage(text string, offset int) (part string, end int) {
+	end = min(offset+PageBytes, len(text))
 	for end < len(text) && !utf8.RuneStart(text[end]) {
 		end--
 	}
@@ -225,11 +240,7 @@ func page(name, text string, offset int) string {
 			end = offset + i + 1
 		}
 	}
-	part := text[offset:end]
-	if end == len(text) {
-		return part
-	}
-	return fmt.Sprintf("%s\n[bytes %d to %d of %d; go on with %s(name=%q, offset=%d)]", part, offset, end, len(text), capability.ReadDoc, name, end)
+	return text[offset:end], end
 }
 
 // A shelf keeps the last long results.
