@@ -57,7 +57,7 @@ The exit code is 0 when no check has failed.`,
 				return usageError{errors.New("--json and --junit are two forms of the report; use one of them")}
 			}
 			for _, name := range f.with { // before anything is started
-				if known := []string{"writeFile", "extraHost", "legacyDiffClosed", "nul"}; !slices.Contains(known, name) {
+				if known := conform.Settings(); !slices.Contains(known, name) {
 					return usageError{fmt.Errorf("--with knows no setting %q; it knows %s", name, strings.Join(known, ", "))}
 				}
 			}

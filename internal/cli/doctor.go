@@ -52,6 +52,8 @@ only when the CLI would connect, with context and diffs.`,
 			}
 			var err error
 			switch {
+			case f.pid == 0 && cmd.Flags().Changed("pid"):
+				return usageError{errors.New("--pid: there is no process 0; name a shell, or the CLI itself")}
 			case f.dir == "" && cmd.Flags().Changed("cwd"):
 				_, err = here("")
 			case f.dir == "" && f.pid == 0:

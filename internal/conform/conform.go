@@ -67,6 +67,9 @@ type Target struct {
 	Only string
 }
 
+// Settings are what Target.With may name.
+func Settings() []string { return []string{"writeFile", "extraHost", "legacyDiffClosed", "nul"} }
+
 // A run is one Run.
 type run struct {
 	t    Target
@@ -232,6 +235,9 @@ func (r *run) unplayable(a *contract.Archive) string {
 				return "it needs a companion without the setting " + a.Settings[name]
 			}
 			continue
+		}
+		if name == "grace" {
+			return "it needs a companion whose sessions end sooner than a user's do, after " + a.Settings[name]
 		}
 		if name != "connect" && name != "stream" && !slices.Contains(r.t.With, name) {
 			return "it needs a companion with the setting " + name + " (--with " + name + ")"

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -62,6 +63,9 @@ func TestGood(t *testing.T) {
 			t.Errorf("twice, or not whole: %+v", c)
 		}
 		names[c.Name] = true
+		if _, name, ok := strings.Cut(c.Evidence, "--with "); ok && c.Result == Skip && !slices.Contains(Settings(), strings.TrimRight(name, ")")) {
+			t.Errorf("%s: no such setting can be named: %s", c.Name, c.Evidence)
+		}
 	}
 	t.Logf("%d checks: %v", len(all), tally)
 	if tally[Pass] < 150 {
