@@ -147,3 +147,26 @@ func TestContextOfOthers(t *testing.T) {
 		}
 	}
 }
+
+// A terminal with another temp folder than the editor's is told which one to take.
+func TestDoctorOtherTemp(t *testing.T) {
+	w := newWorld(t)
+	w.serve()
+	other := filepath.Join(w.root, "other")
+	out, code := w.in(w.project, []string{"TMPDIR=" + other}, "doctor", "--json")
+	var report struct {
+		Findings []struct{ ID, Level, Mend string }
+	}
+	if err := json.Unmarshal([]byte(out), &report); err != nil {
+		t.Fatal(err)
+	}
+	mend := ""
+	for _, f := range report.Findings {
+		if f.ID == "choice" && f.Level == "fault" {
+			mend = f.Mend
+		}
+	}
+	if want := "export TMPDIR=" + w.tmp; mend != want || code != exitNo {
+		t.Errorf("%q, want %q; exit code %d", mend, want, code)
+	}
+}

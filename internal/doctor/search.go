@@ -157,6 +157,9 @@ func (x *examination) choice(ctx context.Context) {
 		if !other.Here || other.Health != Healthy && other.Health != Unlisted || other.File != "" && filepath.Dir(other.File) == c.Folder {
 			continue
 		}
+		if other.File == "" {
+			other.File = fileOf(other)
+		}
 		f := Finding{ID: "choice", Level: Fault, What: fmt.Sprintf("a companion of this folder runs (process %d), but its file is not where the CLI looks", other.PID),
 			Why: "the editor and this terminal have different temp folders (tmux, nix-shell, ssh, sudo)", Remark: "export the TMPDIR that the editor has, or start the editor anew from this terminal"}
 		if other.File != "" {
@@ -172,6 +175,20 @@ func (x *examination) choice(ctx context.Context) {
 		return
 	}
 	x.add(Finding{ID: "choice", Level: Note, What: "it takes " + x.taken() + ", only to say that it does not fit"})
+}
+
+// fileOf is the discovery file of a companion in the temp folder that its process was started with, "" where it is not there or
+// the system does not tell.
+func fileOf(c Companion) string {
+	w, lacks, err := client.OfProcess(c.PID)
+	if err != nil || len(lacks) > 0 {
+		return ""
+	}
+	file := filepath.Join(w.Folder(), discovery.FileName(c.PID, c.Port))
+	if _, err := os.Stat(file); err != nil {
+		return ""
+	}
+	return file
 }
 
 // breaks: a file that makes the CLI throw while it looks for its editor, for every folder.
