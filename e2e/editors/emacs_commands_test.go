@@ -48,21 +48,21 @@ func emacsTerm(kind string) func(*testing.T, flavour) {
 
 // M-x pollux-send types a mention of the file and the region's lines.
 func emacsSend(t *testing.T, f flavour) {
-	b := newBench(t, f, map[string]string{"a file.go": "one\ntwo\nthree\n"})
+	b := newBench(t, f, map[string]string{"a, file.go": "one\ntwo\nthree\n"})
 	b.script("gemini", fakeCLI)
-	b.open("a file.go")
+	b.open("a, file.go")
 	b.mx("pollux-send")
 	b.says("No CLI runs here; start one with M-x pollux-run")
 	b.mx("pollux-run")
 	const screen = `(with-current-buffer "*gemini: p*" (buffer-substring-no-properties (point-min) (point-max)))`
 	b.until("the CLI", func() bool { return strings.Contains(b.eval(screen), "port ") })
-	b.soon(`(delete-other-windows) (switch-to-buffer "a file.go")`)
-	b.is("(buffer-name)", "a file.go")
+	b.soon(`(delete-other-windows) (switch-to-buffer "a, file.go")`)
+	b.is("(buffer-name)", "a, file.go")
 	b.keys("C-n", "C-@", "C-n", "C-n")
 	b.is("(use-region-p)", "t")
 	b.mx("pollux-send")
-	b.until("the mention", func() bool { return strings.Contains(b.eval(screen), `@a\ file.go lines 2-3 `) })
-	b.says(`typed @a\ file.go lines 2-3 into *gemini: p*`)
+	b.until("the mention", func() bool { return strings.Contains(b.eval(screen), `@a\,\ file.go lines 2-3 `) })
+	b.says(`typed @a\,\ file.go lines 2-3 into *gemini: p*`)
 }
 
 // M-x pollux-status and M-x pollux-log, and the mode line.

@@ -64,7 +64,7 @@ func (b *bench) fakeCLI() {
 
 // :Pollux run and send; C-6: the selection stays while the user is in the CLI's terminal.
 func vimCLI(t *testing.T, f flavour) {
-	b := newBench(t, f, map[string]string{"a b.go": sample, "c": "c\n"})
+	b := newBench(t, f, map[string]string{"a b.go": sample, "(g)/[id], {x}.go": "c\n"})
 	b.fakeCLI()
 	b.open("a b.go")
 	a := b.connect()
@@ -104,6 +104,13 @@ func vimCLI(t *testing.T, f flavour) {
 	typed(`@a\ b.go lines 2-4 `)
 	b.ex("Pollux send")
 	typed(`@a\ b.go lines 2-4 @a\ b.go `)
+	// Nothing in a name ends the mention, and it is below the CLI's folder wherever this window is.
+	b.ex(`lcd \(g\)`)
+	b.is("fnamemodify(getcwd(), ':t')", "(g)")
+	b.ex(`execute 'edit' fnameescape('[id], {x}.go')`)
+	b.is("expand('%:t')", "[id], {x}.go")
+	b.ex("Pollux send")
+	typed(`@a\ b.go lines 2-4 @a\ b.go @\(g\)/\[id\]\,\ \{x\}.go `)
 	// Another terminal is no CLI's: nothing stale is active there.
 	b.ex(map[string]string{"neovim": "split | terminal sh", "vim": "terminal sh"}[f.name])
 	b.is("&buftype", "terminal")

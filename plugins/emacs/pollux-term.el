@@ -139,7 +139,7 @@ A program that fills the screen gets a term buffer from eshell."
 (defun pollux--mention (path terminal)
   "Return what mentions PATH, and the region's lines, to the CLI in TERMINAL."
   (let ((name (file-relative-name path (buffer-local-value 'default-directory terminal))))
-    (concat "@" (replace-regexp-in-string "[][[:blank:]\\\\(){};|*?$`'\"#&<>!~]" "\\\\\\&"
+    (concat "@" (replace-regexp-in-string "[][[:blank:]\\\\(){},;|*?$`'\"#&<>!~]" "\\\\\\&"
                                           (if (string-prefix-p "../" name) path name))
             (when (use-region-p)
               (let ((first (line-number-at-pos (region-beginning) t))

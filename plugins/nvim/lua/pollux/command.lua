@@ -185,7 +185,17 @@ function commands.run(args)
     return fail(('%s cannot be started'):format(cli[1]))
   end
   vim.b.pollux_cli = true
+  vim.b.pollux_folder = vim.fn.getcwd()
   vim.cmd('startinsert')
+end
+
+-- What the CLI takes for a file: its name below the CLI's own folder, whatever
+-- this window's is, with a backslash before what would end it.
+local function mention_of(path, folder)
+  if folder ~= nil and vim.startswith(path, folder) and path:find('^[/\\]', #folder + 1) then
+    path = path:sub(#folder + 2)
+  end
+  return '@' .. path:gsub('[%s\\()%[%]{},;!?"]', '\\%0')
 end
 
 function commands.send(_, command)
@@ -197,7 +207,7 @@ function commands.send(_, command)
   if not buf then
     return fail('no CLI runs here; start one with :Pollux run')
   end
-  local mention = '@' .. vim.fn.fnamemodify(path, ':.'):gsub('[%s\\]', '\\%0')
+  local mention = mention_of(path, vim.b[buf].pollux_folder)
   if command.range > 0 then
     mention = ('%s lines %d-%d'):format(mention, command.line1, command.line2)
   end

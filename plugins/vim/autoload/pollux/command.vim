@@ -137,6 +137,14 @@ function! s:run(args, ...) abort
   execute pollux#setting('split') 'new'
   call term_start(l:cli, {'curwin': 1, 'term_name': 'gemini'})
   let b:pollux_cli = 1
+  let b:pollux_folder = getcwd()
+endfunction
+
+" What the CLI takes for a file: its name below the CLI's own folder, whatever
+" this window's is, with a backslash before what would end it.
+function! s:mention(path, folder) abort
+  let l:name = stridx(a:path, a:folder) == 0 && a:path[strlen(a:folder)] =~# '[/\\]' ? a:path[strlen(a:folder) + 1 :] : a:path
+  return '@' . substitute(l:name, '[[:blank:]\\(){},;!?"[\]]', '\\&', 'g')
 endfunction
 
 function! s:send(args, range, first, last) abort
@@ -146,7 +154,7 @@ function! s:send(args, range, first, last) abort
   endif
   for l:buf in has('terminal') ? term_list() : []
     if getbufvar(l:buf, 'pollux_cli') && term_getstatus(l:buf) =~# 'running'
-      let l:mention = '@' . substitute(fnamemodify(l:path, ':.'), '[[:blank:]\\]', '\\&', 'g')
+      let l:mention = s:mention(l:path, getbufvar(l:buf, 'pollux_folder'))
       return term_sendkeys(l:buf, l:mention . (a:range > 0 ? printf(' lines %d-%d ', a:first, a:last) : ' '))
     endif
   endfor
