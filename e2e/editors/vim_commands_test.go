@@ -5,6 +5,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/control"
 )
 
 // The commands that say and show.
@@ -141,4 +144,49 @@ func vimLongWords(t *testing.T, f flavour) {
 		}
 		b.is("&diff . tabpagenr('$') . winnr('$') . getline(2)", "011unsaved")
 	}
+}
+
+// A question waits for a pause, so that nobody who types answers it.
+func vimQuestion(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a": "a\n"})
+	b.open("a")
+	one, other := b.control(), b.control()
+	b.text("i")
+	b.is("mode()", "i")
+	ask := func(client *control.Client, message string) chan string {
+		answer := make(chan string, 1)
+		go func() {
+			choice, _ := client.Ask(b.Context(), control.Question{Title: "Consent", Message: message, Choices: []string{"Yes", "No"}})
+			if choice == nil {
+				choice = new(string)
+			}
+			answer <- *choice
+		}()
+		return answer
+	}
+	gone := ask(one, "taken back")
+	answer := ask(other, "may it run?")
+	b.text("yes 1 ")
+	b.is("getline(1)", "yes 1 a")
+	b.pause(400)
+	one.Close()
+	<-gone
+	b.pause(1000)
+	b.text("y")
+	b.is("getline(1) . mode()", "yes 1 yai")
+	b.keys("Escape")
+	b.until("the question", func() bool { return strings.Contains(b.tm.Screen(), "may it run?") })
+	if strings.Contains(b.tm.Screen(), "taken back") {
+		t.Error(b.tm.Screen())
+	}
+	b.text(map[string]string{"neovim": "2\r", "vim": "n"}[f.name])
+	select {
+	case got := <-answer:
+		if got != "No" {
+			t.Errorf("%q", got)
+		}
+	case <-time.After(patience):
+		t.Fatal("no answer")
+	}
+	b.is("mode(1) . getline(1)", "nyes 1 ya")
 }

@@ -16,7 +16,7 @@ func vimMore(t *testing.T, f flavour) {
 		"tabs": vimTabs, "browsers": vimBrowsers, "outside": vimOutside, "blocks": vimBlocks, "working folders": vimWorkingFolders,
 		"everything comes back": vimComesBack, "focus now": vimFocusNow, "focus never": vimFocusNever, "policies": vimPolicies,
 		"commands": vimCommands, "cli": vimCLI, "keys and colours": vimKeys, "big": vimBig, "invalid": vimInvalid, "busy": vimBusy,
-		"save settings": vimSaveSettings, "long words": vimLongWords, "hangup": vimHangup, "editor again": vimEditorAgain, "new": vimOpenDocument,
+		"save settings": vimSaveSettings, "long words": vimLongWords, "hangup": vimHangup, "editor again": vimEditorAgain, "new": vimOpenDocument, "question": vimQuestion,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, f) })
 	}

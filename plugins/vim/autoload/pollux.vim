@@ -6,6 +6,7 @@ let s:state = {'status': 'stopped', 'failures': 0, 'sessions': [], 'pending': 0,
 let s:wanted = 0
 let s:first_roots = []
 let s:roots = []
+let s:questions = {} " the requests that wait for an answer
 
 function! pollux#setting(name) abort
   return get(get(g:, 'pollux', {}), a:name, s:defaults[a:name])
@@ -92,7 +93,14 @@ function! s:open_document(p, id) abort
   call pollux#rpc#reply(a:id, {'opened': v:true})
 endfunction
 
+" A question comes when the user pauses: nobody who types shall answer it by accident.
 function! s:ask(p, id) abort
+  if !has_key(s:questions, a:id)
+    return 0 " taken back
+  elseif !pollux#diff#paused()
+    return timer_start(100, {-> s:ask(a:p, a:id)})
+  endif
+  call remove(s:questions, a:id)
   let l:labels = map(copy(a:p.choices), 'substitute(v:val, "[&\n]", " ", "g")')
   let l:n = confirm(a:p.title . "\n" . a:p.message, join(l:labels, "\n"), 0)
   call pollux#rpc#reply(a:id, {'choice': l:n > 0 ? a:p.choices[l:n - 1] : v:null})
@@ -106,6 +114,7 @@ function! s:request(method, params, id) abort
   elseif a:method ==# 'pollux/openDocument'
     call s:open_document(a:params, a:id)
   elseif a:method ==# 'pollux/ask'
+    let s:questions[a:id] = 1
     call timer_start(0, {-> s:ask(a:params, a:id)})
   else
     call pollux#rpc#fail(a:id, -32601, 'the plugin does not know ' . a:method)
@@ -115,6 +124,8 @@ endfunction
 function! s:notification(method, params) abort
   if a:method ==# 'pollux/didChangeEnv'
     call s:equip(a:params)
+  elseif a:method ==# '$/cancelRequest'
+    silent! unlet s:questions[a:params.id]
   elseif a:method ==# 'pollux/didChangeStatus'
     let s:state.sessions = a:params.sessions
     let s:state.pending = a:params.pendingDiffs
@@ -147,6 +158,7 @@ endfunction
 
 function! s:ended(code) abort
   call pollux#context#stop()
+  let s:questions = {}
   let l:again = s:wanted && s:state.status !=# 'failed'
   let s:state.status = s:wanted ? 'waiting' : 'stopped'
   let s:state.sessions = []

@@ -473,16 +473,21 @@ function M.reject(d)
   end
 end
 
+-- Whether nothing on the screen waits for a key of the user's.
+local function free(mode)
+  return not (mode.blocking or vim.fn.getcmdwintype() ~= '' or mode.mode:match('^c') or mode.mode:match('^r'))
+end
+
+--- Whether the user pauses.
+function M.paused()
+  local mode = api.nvim_get_mode()
+  return free(mode) and now() - key.at >= config.get().idle and mode.mode:match('^[nt]') ~= nil and not mode.mode:match('^no')
+end
+
 -- Whether the user would not mind another tab now.
 local function idle()
-  local settings, mode = config.get(), api.nvim_get_mode()
-  if mode.blocking or vim.fn.getcmdwintype() ~= '' or mode.mode:match('^c') or mode.mode:match('^r') then
-    return false
-  end
-  if settings.focus == 'now' then
-    return true
-  end
-  return settings.focus ~= 'never' and now() - key.at >= settings.idle and mode.mode:match('^[nt]') ~= nil and not mode.mode:match('^no')
+  local focus = config.get().focus
+  return focus == 'now' and free(api.nvim_get_mode()) or focus ~= 'never' and M.paused()
 end
 
 --- Opens the oldest diff when none is on show and the user pauses.

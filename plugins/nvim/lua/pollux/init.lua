@@ -65,7 +65,17 @@ local function open_document(p, reply)
   reply({ opened = true })
 end
 
-local function ask(p, reply)
+-- A question comes when the user pauses: nobody who types shall answer it by accident.
+local function ask(p, reply, open)
+  if not open() then
+    return -- taken back
+  end
+  if not require('pollux.diff').paused() then
+    vim.defer_fn(function()
+      ask(p, reply, open)
+    end, 100)
+    return
+  end
   vim.ui.select(p.choices or {}, { prompt = ('%s: %s'):format(p.title or 'pollux', p.message or '') }, function(choice)
     reply({ choice = choice or vim.NIL })
   end)
@@ -180,12 +190,12 @@ start_process = function()
   state.status = 'starting'
   local reason
   client, reason = require('pollux.rpc').start(command, {
-    request = function(method, params, reply)
+    request = function(method, params, reply, open)
       local f = requests[method]
       if not f then
         return reply(nil, { code = -32601, message = 'the plugin does not know ' .. method })
       end
-      local ok, err = pcall(f, params, reply)
+      local ok, err = pcall(f, params, reply, open)
       if not ok then
         state.error = tostring(err)
         reply(nil, { code = -32603, message = tostring(err) })

@@ -1,12 +1,13 @@
 -- JSON-RPC 2.0 with a child process, one message a line.
 local M = {}
 
---- Starts command. on.request(method, params, reply) answers by calling
---- reply(result) or reply(nil, {code, message}); on.notification(method,
---- params); on.exit(code). Returns a client, or nil and the reason.
+--- Starts command. on.request(method, params, reply, open) answers by calling
+--- reply(result) or reply(nil, {code, message}), open() says whether it is still
+--- waited for; on.notification(method, params); on.exit(code). Returns a client,
+--- or nil and the reason.
 function M.start(command, on)
   local client = { calls = {}, count = 0 }
-  local parts = {}
+  local parts, waiting = {}, {}
 
   local function receive(line)
     local ok, m = pcall(vim.json.decode, line, { luanil = { object = true } })
@@ -15,12 +16,17 @@ function M.start(command, on)
     end
     if m.method and m.id ~= nil then
       local answered = false
+      waiting[m.id] = true
       on.request(m.method, m.params or {}, function(result, err)
         if not answered then
-          answered = true
+          answered, waiting[m.id] = true, nil
           client.send({ jsonrpc = '2.0', id = m.id, result = not err and (result or vim.NIL) or nil, error = err })
         end
+      end, function()
+        return waiting[m.id] ~= nil
       end)
+    elseif m.method == '$/cancelRequest' then
+      waiting[(m.params or {}).id or ''] = nil
     elseif m.method then
       on.notification(m.method, m.params or {})
     elseif m.id ~= nil then
@@ -46,7 +52,7 @@ function M.start(command, on)
       end
     end,
     on_exit = function(_, code)
-      client.job = nil
+      client.job, waiting = nil, {}
       on.exit(code)
     end,
   })

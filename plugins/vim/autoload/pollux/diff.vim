@@ -346,16 +346,20 @@ function! s:look(state, timer) abort
   call setbufvar(l:buf, '&autoread', l:auto)
 endfunction
 
+" Whether nothing on the screen waits for a key of the user's.
+function! s:free() abort
+  return mode(1) !~# '^[cr]' && (!exists('*getcmdwintype') || empty(getcmdwintype()))
+endfunction
+
 " Whether the user would not mind another tab page now.
 function! s:idle() abort
   let l:focus = pollux#setting('focus')
-  if l:focus ==# 'never' || mode(1) =~# '^[cr]' || exists('*getcmdwintype') && !empty(getcmdwintype())
-    return 0
-  endif
-  if l:focus ==# 'now'
-    return 1
-  endif
-  return mode(1) =~# '^[nt]' && mode(1) !~# '^no' && (!exists('*state') || empty(state('mo'))) && reltimefloat(reltime(s:moved)) * 1000 >= pollux#setting('idle')
+  return l:focus ==# 'now' ? s:free() : l:focus !=# 'never' && pollux#diff#paused()
+endfunction
+
+" Whether the user pauses.
+function! pollux#diff#paused() abort
+  return s:free() && mode(1) =~# '^[nt]' && mode(1) !~# '^no' && (!exists('*state') || empty(state('mo'))) && reltimefloat(reltime(s:moved)) * 1000 >= pollux#setting('idle')
 endfunction
 
 " Opens the oldest diff when none is on show and the user pauses.
