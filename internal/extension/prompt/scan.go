@@ -70,6 +70,7 @@ type Scanner struct {
 	at       int    // how far its content has been looked at
 	quote    string // the quotes of the text that is open there; "" for none
 	fallback int    // where its first closing tag stands, in a text or not; 0 for none
+	unclosed int    // how far the whole text has no closing tag of a call behind the block's opening one
 }
 
 // NewScanner begins a text.
@@ -434,6 +435,13 @@ func (s *Scanner) block() bool {
 		return s.readDoc()
 	}
 	const closing = "</tool_code>"
+	if near, known := s.closing(closing); !known {
+		return false
+	} else if !near && len(s.buf)-s.body > maxToolCode {
+		return s.giveUp(fmt.Sprintf("%s within %d bytes", closing, maxToolCode))
+	} else if !near {
+		return s.giveUp(closing)
+	}
 	for s.at < len(s.buf) {
 		if s.at-s.body > maxToolCode {
 			return s.giveUp(fmt.Sprintf("%s within %d bytes", closing, maxToolCode))
@@ -456,6 +464,18 @@ func (s *Scanner) block() bool {
 		return false
 	}
 	return s.giveUp(closing)
+}
+
+// closing says whether the open block may have its closing tag within bounds, as far as that is known. Each byte of a text is
+// looked at once for it, however many blocks are opened there and never closed.
+func (s *Scanner) closing(tag string) (near, known bool) {
+	from := max(s.body, s.unclosed-s.base)
+	if i := strings.Index(s.buf[from:], tag); i >= 0 {
+		s.unclosed = s.base + from + i
+		return from+i-s.body <= maxToolCode, true
+	}
+	s.unclosed = s.base + max(from, len(s.buf)-len(tag)+1)
+	return false, s.final || len(s.buf)-s.body > maxToolCode+len(tag)
 }
 
 // content moves over one step of a call: it knows texts, in which a closing tag is none.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -185,6 +186,22 @@ func TestStreaming(t *testing.T) {
 	}
 	if rest := s.Close(); len(rest) != 0 {
 		t.Errorf("left: %v", rest)
+	}
+}
+
+// A model that writes one opening tag after another, as models that have lost their way do, costs the time that its text takes to
+// read, whole or in pieces; it was minutes.
+func TestOpeningTagsWithoutEnd(t *testing.T) {
+	const n, tag = 60_000, "<tool_code>"
+	begun := time.Now()
+	whole := Parse(strings.Repeat(tag, n))
+	s, pieces := NewScanner(), 0
+	for range n / 100 {
+		pieces += len(s.Feed(strings.Repeat(tag, 100)))
+	}
+	pieces += len(s.Close())
+	if took := time.Since(begun); len(whole) != n || pieces != n || took > 30*time.Second {
+		t.Errorf("%d and %d blocks, want %d, in %v", len(whole), pieces, n, took)
 	}
 }
 
