@@ -150,6 +150,9 @@ func (x *examination) open(ctx context.Context, way client.Way, level Level) boo
 	}
 	f := Finding{ID: "port", Level: level, What: note, Why: fmt.Sprintf("%s names it; the CLI tries no other file", where),
 		Mend: "pollux doctor --fix", Remark: "then start the companion again", fix: fixSweep}
+	if health == Silent { // nobody knows that it has gone: its file stays
+		f.Mend, f.Remark, f.fix = "", "it hangs, or is stopped (Ctrl-Z): take it up again (fg), or end it and start it again", fixNone
+	}
 	if way.Host != "127.0.0.1" {
 		f.What = fmt.Sprintf("nobody answers at %s:%d", way.Host, way.Port)
 		f.Why = "the CLI takes itself to be in a container, and looks for the editor outside"

@@ -160,13 +160,7 @@ func (x *examination) choice(ctx context.Context) {
 		if other.File == "" {
 			other.File = fileOf(other)
 		}
-		f := Finding{ID: "choice", Level: Fault, What: fmt.Sprintf("a companion of this folder runs (process %d), but its file is not where the CLI looks", other.PID),
-			Why: "the editor and this terminal have different temp folders (tmux, nix-shell, ssh, sudo)", Remark: "export the TMPDIR that the editor has, or start the editor anew from this terminal"}
-		if other.File != "" {
-			f.Details = []string{"it is " + other.File}
-			f.Mend, f.Remark = "export "+tempNames()[0]+"="+quote(filepath.Dir(filepath.Dir(filepath.Dir(other.File)))), "or start the editor anew from this terminal"
-		}
-		x.add(f)
+		x.add(elsewhere(other, c.Folder))
 		return
 	}
 	if c.Taken < 0 {
@@ -177,18 +171,30 @@ func (x *examination) choice(ctx context.Context) {
 	x.add(Finding{ID: "choice", Level: Note, What: "it takes " + x.taken() + ", only to say that it does not fit"})
 }
 
-// fileOf is the discovery file of a companion in the temp folder that its process was started with, "" where it is not there or
+// elsewhere is about a companion of this folder whose file the CLI, which looks in folder, does not see.
+func elsewhere(other Companion, folder string) Finding {
+	f := Finding{ID: "choice", Level: Fault, What: fmt.Sprintf("a companion of this folder runs (process %d), but its file is not where the CLI looks", other.PID),
+		Why: "the editor and this terminal have different temp folders (tmux, nix-shell, ssh, sudo)", Remark: "export the TMPDIR that the editor has, or start the editor anew from this terminal"}
+	_, err := os.Stat(other.File)
+	switch {
+	case filepath.Dir(other.File) == folder:
+		f.What = fmt.Sprintf("a companion of this folder runs (process %d), but its file has gone, or is another user's", other.PID)
+		f.Why, f.Remark = "the CLI finds an editor by such a file of its own user's alone", "a file that has gone is written anew within a minute; else start the editor anew from this terminal"
+	case err == nil:
+		f.Details = []string{"it is " + other.File}
+		f.Mend, f.Remark = "export "+tempNames()[0]+"="+quote(filepath.Dir(filepath.Dir(filepath.Dir(other.File)))), "or start the editor anew from this terminal"
+	}
+	return f
+}
+
+// fileOf is where the discovery file of a companion belongs, in the temp folder that its process was started with; "" where
 // the system does not tell.
 func fileOf(c Companion) string {
 	w, lacks, err := client.OfProcess(c.PID)
 	if err != nil || len(lacks) > 0 {
 		return ""
 	}
-	file := filepath.Join(w.Folder(), discovery.FileName(c.PID, c.Port))
-	if _, err := os.Stat(file); err != nil {
-		return ""
-	}
-	return file
+	return filepath.Join(w.Folder(), discovery.FileName(c.PID, c.Port))
 }
 
 // breaks: a file that makes the CLI throw while it looks for its editor, for every folder.
