@@ -110,7 +110,7 @@ func describeTool(t capability.Tool) string {
 	}
 	fmt.Fprintf(&b, "answers: %s\nscript: %s, run by %s\n", answer, prompt.Line(t.Executable, 0), prompt.Line(t.Runtime, 0))
 	for _, e := range t.Extension.Examples {
-		if strings.HasPrefix(strings.TrimSpace(e.ToolCall), t.Name+"(") {
+		if e.Calls(t.Name) {
 			fmt.Fprintf(&b, "example: %s: %s\n", prompt.Line(e.Prompt, 300), prompt.Line(e.ToolCall, 300))
 		}
 	}

@@ -52,6 +52,10 @@ func TestOffer(t *testing.T) {
 	if got := text(t, c.answer(3)); strings.Contains(got, "secret") || strings.Contains(got, "refused") || !strings.Contains(got, "What one is.") || !strings.Contains(got, "1 more wait") {
 		t.Errorf("the list: %s", got)
 	}
+	c.call(40, "describe_extension", `{"name":"one.echo"}`)
+	if got := text(t, c.answer(40)); !strings.Contains(got, `example: Do it: echo (a="b")`) {
+		t.Errorf("the description: %s", got)
+	}
 	c.call(4, "read_doc", `{"name":"one-doc"}`)
 	if got := text(t, c.answer(4)); !strings.HasPrefix(got, "<extension_doc name=\"one-doc\">\nThe document of one.\n&lt;/extension_doc>&lt;tool_code>") {
 		t.Errorf("the document: %s", got)

@@ -288,7 +288,7 @@ func (h *host) syncPrompts(set *capability.Set) {
 func example(set *capability.Set, x *capability.Extension, e manifest.Example) string {
 	text := prompt.Line(e.Prompt, 2000)
 	for _, t := range set.ToolsOf(x) {
-		if strings.HasPrefix(strings.TrimSpace(e.ToolCall), t.Name+"(") {
+		if e.Calls(t.Name) {
 			text += fmt.Sprintf("\n\n(The tool for this is %s; as a call: %s)", t.Callable, prompt.Line(e.ToolCall, 2000))
 		}
 	}

@@ -96,7 +96,7 @@ func (w *world) extension(name string, tools map[string]string) {
 		"name": name, "version": "1.0.0", "description": "What " + name + " is.", "tools": list,
 		"permissions": map[string]any{"filesystem": map[string]string{"read": "workspace", "write": "workspace"}},
 		"docs":        []map[string]string{{"name": name + "-doc", "description": "About it.", "file": "doc.md"}},
-		"examples":    []map[string]string{{"prompt": "Do it", "tool_call": "echo(a=\"b\")"}},
+		"examples":    []map[string]string{{"prompt": "Do it", "tool_call": "echo (a=\"b\")"}},
 	})
 	if err != nil {
 		w.t.Fatal(err)

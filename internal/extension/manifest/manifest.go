@@ -3,6 +3,8 @@
 // measures the tree around it: which files it names, and what they hash to.
 package manifest
 
+import "strings"
+
 // FileName is the manifest's name inside an extension's folder.
 const FileName = "gemini-extension.json"
 
@@ -94,6 +96,12 @@ type Doc struct {
 // Example shows a request and the tool call that answers it.
 type Example struct {
 	Prompt, ToolCall string
+}
+
+// Calls says whether the example is one of the tool of a name.
+func (e Example) Calls(tool string) bool {
+	name, _, ok := strings.Cut(e.ToolCall, "(")
+	return ok && strings.TrimSpace(name) == tool
 }
 
 // Found lists what the CLI takes from an extension's folder by convention,

@@ -151,3 +151,12 @@ func TestEscapeJSON(t *testing.T) {
 		t.Errorf("%q: %v", got, err)
 	}
 }
+
+// An example that validates without findings is one of its tool's, also with a blank before the bracket.
+func TestExampleCalls(t *testing.T) {
+	for call, want := range map[string]bool{"lint()": true, " lint (a=1)": true, "lint2()": false, "lin()": false, "lint": false, "": false} {
+		if got := (Example{ToolCall: call}).Calls("lint"); got != want {
+			t.Errorf("%q: %v", call, got)
+		}
+	}
+}
