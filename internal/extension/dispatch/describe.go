@@ -33,7 +33,11 @@ func (d *Dispatcher) Describe(name string, script bool) Reply {
 		return failed(capability.Describe, err)
 	}
 	if name == "" {
-		return Reply{Name: capability.Describe, Text: d.firstPage(listing(set))}
+		text := listing(set)
+		if d.o.Ends && len(text) > PageBytes { // there is no second page
+			text = nameList(set)
+		}
+		return Reply{Name: capability.Describe, Text: d.firstPage(text)}
 	}
 	if tool, err := set.Tool(name); err == nil {
 		text := describeTool(tool) + "\n" + describeRights(tool.Extension)
@@ -76,6 +80,26 @@ func listing(set *capability.Set) string {
 		for _, doc := range set.DocsOf(x) {
 			fmt.Fprintf(&b, "  doc %s: %s\n", doc.Readable, prompt.Line(doc.Description, 200))
 		}
+	}
+	if n := len(set.Waiting()); n > 0 {
+		fmt.Fprintf(&b, "%d more wait for the user's consent; %s() asks them\n", n, capability.AskUser)
+	}
+	return b.String()
+}
+
+// nameList is listing without descriptions and arguments.
+func nameList(set *capability.Set) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "The names alone, because there is much; %s(name=\"…\") tells the rest of each.\n", capability.Describe)
+	for _, x := range set.Extensions() {
+		b.WriteString(x.Name)
+		for _, t := range set.ToolsOf(x) {
+			b.WriteString("; tool " + t.Callable)
+		}
+		for _, doc := range set.DocsOf(x) {
+			b.WriteString("; doc " + doc.Readable)
+		}
+		b.WriteByte('\n')
 	}
 	if n := len(set.Waiting()); n > 0 {
 		fmt.Fprintf(&b, "%d more wait for the user's consent; %s() asks them\n", n, capability.AskUser)
