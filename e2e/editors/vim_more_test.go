@@ -2,6 +2,7 @@ package editors
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -17,6 +18,7 @@ func vimMore(t *testing.T, f flavour) {
 		"everything comes back": vimComesBack, "focus now": vimFocusNow, "focus never": vimFocusNever, "policies": vimPolicies,
 		"commands": vimCommands, "cli": vimCLI, "keys and colours": vimKeys, "big": vimBig, "invalid": vimInvalid, "busy": vimBusy,
 		"save settings": vimSaveSettings, "long words": vimLongWords, "hangup": vimHangup, "editor again": vimEditorAgain, "new": vimOpenDocument, "question": vimQuestion,
+		"open": vimOpenPlace,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, f) })
 	}
@@ -488,5 +490,20 @@ func vimOpenDocument(t *testing.T, f flavour) {
 			t.Errorf("%+v", o)
 		}
 		b.is("tabpagenr('$')", "1")
+	}
+}
+
+// EDITOR-PROTOCOL, pollux/openDocument: pollux open shows the place, counted in UTF-16.
+func vimOpenPlace(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a": "a\n", "dir/b.txt": "one\nzwei 😀é here\n"})
+	b.open("a")
+	b.connect()
+	for place, stands := range map[string]string{"dir/b.txt:2:10": "2here", "dir/b.txt:1:3": "1e", "dir/b.txt:2:1": "2zwei 😀é here", "dir/b.txt:2:8": "2é here", "dir/b.txt:9:99": "2e"} {
+		cmd := exec.CommandContext(t.Context(), binary(), "open", place)
+		cmd.Dir, cmd.Env = b.project, b.env
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		b.is("expand('%:t') . line('.') . strpart(getline('.'), col('.') - 1)", "b.txt"+stands)
 	}
 }

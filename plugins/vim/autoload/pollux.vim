@@ -85,7 +85,8 @@ function! s:open_document(p, id) abort
   if get(a:p, 'takeFocus') && mode() =~# '^[nt]'
     execute (empty(&buftype) && (!&modified || &hidden) ? 'edit' : 'split') fnameescape(l:path)
     if has_key(a:p, 'selection')
-      call cursor(a:p.selection.start.line + 1, 1)
+      let l:line = min([a:p.selection.start.line + 1, line('$')])
+      call cursor(l:line, pollux#text#byte(getline(l:line), get(a:p.selection.start, 'character', 0)) + 1)
     endif
   else
     execute 'badd' fnameescape(l:path)

@@ -57,7 +57,8 @@ local function open_document(p, reply)
     end
     if p.selection then
       local row = math.min(p.selection.start.line + 1, api.nvim_buf_line_count(buf))
-      pcall(api.nvim_win_set_cursor, 0, { row, 0 })
+      local line = api.nvim_buf_get_lines(buf, row - 1, row, false)[1] or ''
+      pcall(api.nvim_win_set_cursor, 0, { row, require('pollux.text').byte(line, p.selection.start.character or 0) })
     end
   else
     vim.fn.bufload(buf)

@@ -15,6 +15,21 @@ function M.utf16(line, byte)
   return n
 end
 
+--- The byte (from 0) of line that stands behind so many UTF-16 units; its end where it has fewer.
+function M.byte(line, units)
+  local n = 0
+  for i = 1, #line do
+    local b = line:byte(i)
+    if b < 0x80 or b >= 0xC0 then
+      if n >= units then
+        return i - 1
+      end
+      n = n + (b >= 0xF0 and 2 or 1)
+    end
+  end
+  return #line
+end
+
 --- Fills a buffer so that M.read gives the same text back, byte for byte:
 --- byte order mark, line ends and a missing last one become its options.
 function M.fill(buf, text)

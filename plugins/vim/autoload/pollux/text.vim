@@ -31,6 +31,20 @@ function! pollux#text#utf16(line, byte) abort
   return l:n
 endfunction
 
+" The byte (from 0) of {line} that stands behind so many UTF-16 units; its end where it has fewer.
+function! pollux#text#byte(line, units) abort
+  let l:n = 0
+  let l:byte = 0
+  for l:char in split(strpart(a:line, 0, 4 * a:units), '\zs')
+    if l:n >= a:units
+      break
+    endif
+    let l:n += pollux#text#utf16(l:char, strlen(l:char))
+    let l:byte += strlen(l:char)
+  endfor
+  return l:byte
+endfunction
+
 " Fills the current buffer so that pollux#text#read() gives {text} back, byte
 " for byte: byte order mark, line ends and a missing last one become its options.
 function! pollux#text#fill(text) abort
