@@ -80,7 +80,7 @@ func checkHostName(h Host) error {
 	case strings.Contains(name, "*"):
 		return errors.New("a * can stand only for the first part of a name, as in *.example.com")
 	case strings.Contains(name, ":"):
-		return errors.New("a port needs its scheme before the host")
+		return errors.New("a port needs its scheme before the host, as in https://example.com:8443")
 	case len(name) > 253:
 		return errors.New("a host name has at most 253 characters")
 	}
