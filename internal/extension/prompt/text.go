@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -61,66 +62,89 @@ func harmless(r rune) string {
 }
 
 // reservedTags are the tags by which pollux, Gemini CLI and chat templates
-// tell the parts of a prompt apart. Foreign text must not hold one.
-func reservedTags() []string {
+// tell the parts of a prompt apart. Foreign text must not hold one: nothing that begins with one of the names, and none of the
+// words of every day.
+func reservedTags() (names, words []string) {
 	return []string{
 		"tool_code", "read_doc", resultTag, docTag, "untrusted_context", "extension_context", "project_context", "hook_context",
-		"global_context", "loaded_context", "system", "user", "assistant", "model", "tool_call", "tool_response", "function_calls", "function_results",
-		"function_call", "invoke", "antml", "|", "start_of_turn", "end_of_turn", "s>",
-	}
+		"global_context", "loaded_context", "tool_call", "tool_response", "function_call", "function_results", "antml", "|",
+		"start_of_turn", "end_of_turn", "s>",
+	}, []string{"system", "user", "assistant", "model", "invoke"}
 }
 
 // Data makes foreign text of many lines safe to stand between delimiters in a
 // prompt: it stays as it is, but that the < of tags that mean something to whoever reads prompts becomes &lt;,
 // and that characters which nobody sees are left out.
 func Data(text string) string {
-	return withoutTags(Visible(text), "&lt;")
+	return withoutTags(Visible(text), harmless)
 }
 
 // DataJSON is Data for a JSON text: what is harmful is escaped, so that it still means the same.
 func DataJSON(text string) string {
-	return withoutTags(manifest.EscapeJSON(text), `\u003c`)
+	return withoutTags(manifest.EscapeJSON(text), func(r rune) string { return fmt.Sprintf(`\u%04x`, r) })
 }
 
-// withoutTags replaces the < of reserved tags.
-func withoutTags(text, instead string) string {
-	if !strings.Contains(text, "<") {
+// withoutTags replaces the < of reserved tags, of any width.
+func withoutTags(text string, instead func(rune) string) string {
+	const opening = "<\uFF1C\uFE64"
+	if !strings.ContainsAny(text, opening) {
 		return text
 	}
-	tags := reservedTags()
+	names, words := reservedTags()
 	var b strings.Builder
 	for {
-		i := strings.IndexByte(text, '<')
+		i := strings.IndexAny(text, opening)
 		if i < 0 {
 			b.WriteString(text)
 			return b.String()
 		}
 		b.WriteString(text[:i])
-		if isTag(text[i+1:], tags) {
-			b.WriteString(instead)
+		r, n := utf8.DecodeRuneInString(text[i:])
+		text = text[i+n:]
+		if isTag(text, names, words) {
+			b.WriteString(instead(r))
 		} else {
-			b.WriteByte('<')
+			b.WriteRune(r)
 		}
-		text = text[i+1:]
 	}
 }
 
-// isTag says whether rest, what follows a <, begins with one of the tags, opening or closing, in any capitals and with blanks.
-func isTag(rest string, tags []string) bool {
-	rest = strings.TrimLeft(rest, " \t\r\n/\\")
-	for _, tag := range tags {
-		if len(rest) < len(tag) || !strings.EqualFold(rest[:len(tag)], tag) {
-			continue
-		}
-		if tag == "|" || tag == "s>" || len(rest) == len(tag) {
-			return true
-		}
-		next, _ := utf8.DecodeRuneInString(rest[len(tag):])
-		if !unicode.IsLetter(next) && !unicode.IsDigit(next) {
+// isTag says whether rest, what follows a <, begins with one of the names, or with one of the words and nothing else.
+func isTag(rest string, names, words []string) bool {
+	tag := tagName(rest)
+	for _, name := range names {
+		if strings.HasPrefix(tag, name) {
 			return true
 		}
 	}
+	for _, word := range words {
+		if after, ok := strings.CutPrefix(tag, word); ok {
+			next, _ := utf8.DecodeRuneInString(after)
+			return !unicode.IsLetter(next) && !unicode.IsDigit(next)
+		}
+	}
 	return false
+}
+
+// tagName is what follows a < as somebody may read it who takes it for a tag, opening or closing: its first characters, small and
+// of plain width, without blanks before them and without marks. It is long enough for every reserved tag.
+func tagName(rest string) string {
+	var b strings.Builder
+	for _, r := range rest {
+		if r >= '\uFF01' && r <= '\uFF5E' {
+			r += '!' - '\uFF01'
+		}
+		switch {
+		case unicode.In(r, unicode.M, unicode.Cf):
+		case b.Len() == 0 && (unicode.IsSpace(r) || r == '/' || r == '\\'):
+		default:
+			b.WriteRune(unicode.ToLower(unicode.ToUpper(r)))
+		}
+		if b.Len() > 24 {
+			break
+		}
+	}
+	return b.String()
 }
 
 // Tokens estimates how many tokens a model counts for text: a quarter of its
