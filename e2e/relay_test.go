@@ -108,6 +108,10 @@ func TestDoctorAgrees(t *testing.T) {
 	needCLI(t)
 	b := newBench(t, map[string]string{"a.txt": "old\n"})
 	c := b.serve()
+	if r, code := b.diagnose(); r.Connects || code != 1 || r.Says != "Connected to Pollux" {
+		t.Errorf("nobody would show a diff: %+v, exit code %d", r, code)
+	}
+	webtest.Open(t, c.Page, "doctor")
 	if r, code := b.diagnose(); !r.Connects || code != 0 || r.Says != "Connected to Pollux" {
 		t.Errorf("%+v, exit code %d", r, code)
 	}

@@ -148,6 +148,37 @@ func TestContextOfOthers(t *testing.T) {
 	}
 }
 
+// doctor is content only where a diff would be shown: a CLI that is connected has none without a page or an editor.
+func TestDoctorWithoutViews(t *testing.T) {
+	w := newWorld(t)
+	if out, code := w.in(w.project, nil, "setup", "--only", "ide"); code != 0 {
+		t.Fatalf("exit code %d: %s", code, out)
+	}
+	l := w.serve()
+	examine := func() (views finding, code int) {
+		t.Helper()
+		out, code := w.in(w.project, []string{"SSH_CONNECTION=a b c d", "GEMINI_CLI_IDE_PID="}, "doctor", "--json")
+		var report struct{ Findings []finding }
+		if err := json.Unmarshal([]byte(out), &report); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		i := slices.IndexFunc(report.Findings, func(f finding) bool { return f.ID == "views" })
+		if i < 0 {
+			t.Fatalf("no such finding: %s", out)
+		}
+		return report.Findings[i], code
+	}
+	if f, code := examine(); code != exitNo || f.Level != "fault" || f.Mend != "pollux page" {
+		t.Errorf("nobody looks: %+v, exit code %d", f, code)
+	}
+	webtest.Open(t, l.Page, "views")
+	if f, code := examine(); code != 0 || f.Level != "ok" || !strings.Contains(f.What, "on an open page") {
+		t.Errorf("a page is open: %+v, exit code %d", f, code)
+	}
+}
+
+type finding struct{ ID, Level, What, Mend string }
+
 // A terminal with another temp folder than the editor's is told which one to take; where it is only the file that has gone,
 // it is told so.
 func TestDoctorOtherTemp(t *testing.T) {

@@ -103,7 +103,21 @@ func (b backend) Status() control.Status {
 		Editor:  b.c.o.IDE.Name,
 		Roots:   b.c.work.Roots(),
 		Started: b.c.started,
+		Views:   b.views(),
 	}
+}
+
+// views are what lateView and pageView would find.
+func (b backend) views() *control.Views {
+	v := &control.Views{Reviewer: b.c.reviewers.looking()}
+	if page := b.c.webPage(); page != nil {
+		v.Page = page.Shows()
+	}
+	if editor := b.c.o.Editor; editor != nil {
+		v.Editor = editor.Shows()
+		v.Browser = b.c.o.OpenPage != nil && b.c.o.Settings.OpenBrowser
+	}
+	return v
 }
 
 func (b backend) Connection() control.Connection { return b.c.Connection() }

@@ -109,8 +109,14 @@ func TestReviewerAlone(t *testing.T) {
 	if err := await(t, "a refusal", propose(t, asker, p).failed); !strings.Contains(err.Error(), "no editor page is open") {
 		t.Errorf("with nobody to look: %v", err)
 	}
+	if v := asker.Status.Views; v == nil || v.Any() {
+		t.Errorf("with nobody to look, diffs are said to be shown: %+v", v)
+	}
 	if err := reviewer.Attach(ctx); err != nil {
 		t.Fatal(err)
+	}
+	if v := join(t, o, a).Status.Views; v == nil || *v != (control.Views{Reviewer: true}) {
+		t.Errorf("a reviewer is attached: %+v", v)
 	}
 	q := propose(t, asker, p)
 	q.open(t)

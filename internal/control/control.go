@@ -48,7 +48,20 @@ type Status struct {
 	Editor  string    `json:"editor"` // ideInfo's name
 	Roots   []string  `json:"roots"`  // absolute and canonical
 	Started time.Time `json:"started"`
+	// Views are what would show a diff at this moment; nil from a companion that does not tell.
+	Views *Views `json:"views,omitempty"`
 }
+
+// Views says who would show a diff. With none of them it is refused, and the agent asks in its own terminal (SPEC F-2).
+type Views struct {
+	Editor   bool `json:"editor"`   // the companion's own editor shows diffs, or asks about them
+	Page     bool `json:"page"`     // an editor page is open, or reloading
+	Reviewer bool `json:"reviewer"` // a pollux review is attached
+	Browser  bool `json:"browser"`  // the companion opens a page in the browser, as far as that succeeds
+}
+
+// Any says whether a diff would be tried to be shown.
+func (v Views) Any() bool { return v != Views{} }
 
 // A Session is one connected CLI.
 type Session struct {

@@ -62,6 +62,7 @@ func (x *examination) reach(ctx context.Context) {
 	}
 	for i, way := range ways {
 		if x.try(ctx, way, i < len(ways)-1) {
+			x.views(ctx, way)
 			return
 		}
 	}

@@ -256,3 +256,29 @@ func TestStatusOfNothing(t *testing.T) {
 		}
 	}
 }
+
+// Who asks whether a diff would be seen hears it of each kind of editor: one that shows diffs, one that is asked about
+// them, and one that can do neither.
+func TestShows(t *testing.T) {
+	for name, test := range map[string]struct {
+		hello obj
+		want  bool
+	}{
+		"shows diffs":        {obj{"initializationOptions": obj{"pollux": obj{"version": 1, "openDiff": true}}}, true},
+		"a plugin without":   {obj{"initializationOptions": obj{"pollux": obj{"version": 1}}}, false},
+		"is asked":           {obj{"capabilities": obj{"window": obj{"showMessage": obj{}}}}, true},
+		"can do neither":     {obj{}, false},
+		"a plugin's message": {obj{"capabilities": obj{"window": obj{"showMessage": obj{}}}, "initializationOptions": obj{"pollux": obj{"version": 1}}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := start(t, rpc.Headers, newRegistry)
+			if e.server.Shows() {
+				t.Error("it shows diffs before it has said who it is")
+			}
+			e.initialize(test.hello)
+			if got := e.server.Shows(); got != test.want {
+				t.Errorf("%v, want %v", got, test.want)
+			}
+		})
+	}
+}

@@ -214,6 +214,12 @@ func (s *Server) Full() bool {
 	return h != nil && h.Pollux != nil
 }
 
+// Shows says whether the user sees a diff in the editor: as a view of its own, or as a question about it.
+func (s *Server) Shows() bool {
+	h := s.hello.Load()
+	return s.diffs() || h != nil && h.Pollux == nil && h.messages
+}
+
 // diffs says that the editor shows diffs itself.
 func (s *Server) diffs() bool {
 	h := s.hello.Load()

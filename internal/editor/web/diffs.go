@@ -46,6 +46,14 @@ func outcomeName(k review.Kind) string {
 	return "withdrawn"
 }
 
+// Shows says whether ShowNow would show a diff now.
+func (s *Server) Shows() bool {
+	pages := s.everyPage()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.closed && (len(pages) > 0 || !s.gone.IsZero() && time.Since(s.gone) <= absence)
+}
+
 // Show is ShowNow.
 func (s *Server) Show(_ context.Context, d *review.Diff) error { return s.ShowNow(d) }
 
@@ -53,16 +61,11 @@ func (s *Server) Show(_ context.Context, d *review.Diff) error { return s.ShowNo
 // fails when there is no page, except shortly after the last one went: that
 // one is probably reloading, and finds the diff when it is back.
 func (s *Server) ShowNow(d *review.Diff) error {
-	pages := s.everyPage()
-	s.mu.Lock()
-	absent := len(pages) == 0 && (s.gone.IsZero() || time.Since(s.gone) > absence)
-	closed := s.closed
-	s.mu.Unlock()
-	if closed || absent {
+	if !s.Shows() {
 		return errNoView
 	}
 	note := map[string]any{"diff": infoOf(d)}
-	for _, p := range pages {
+	for _, p := range s.everyPage() {
 		p.Notify("diff/opened", note)
 	}
 	return nil
