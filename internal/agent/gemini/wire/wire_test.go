@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -140,10 +141,14 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"params":{"arguments":{"filePath":1}},"jsonrpc":"2.0","id":"x","method":"tools/call"}`))
 	f.Add([]byte(`[{"jsonrpc":"2.0","method":"notifications/initialized"}]`))
 	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"result":{}}`))
+	f.Add([]byte(`{"jsonrpc":"2.0","id":1e999,"method":"x"}`))
+	f.Add([]byte(`{"a":"` + strings.Repeat("]", MaxDepth) + `","b":` + strings.Repeat("[", MaxDepth) + strings.Repeat("]", MaxDepth) + `}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		valid := json.Valid(body) && utf8.Valid(body)
 		var want map[string]any
-		isObject := valid && json.Unmarshal(body, &want) == nil && want != nil
+		numbers := json.NewDecoder(bytes.NewReader(body))
+		numbers.UseNumber() // which may be larger than a float64
+		isObject := valid && numbers.Decode(&want) == nil && want != nil
 		m, err := Decode([]byte(string(body))) // a copy: Decode unescapes in place
 		if !valid {
 			if !errors.Is(err, ErrSyntax) {
@@ -194,19 +199,23 @@ func compareCall(t *testing.T, c Call, params any) {
 	}
 }
 
-// depth counts nesting outside strings.
+// depth counts nesting outside strings, of valid JSON.
 func depth(body []byte) int {
 	deepest, now := 0, 0
-	for _, c := range body {
-		switch c {
-		case '{', '[':
+	for d := json.NewDecoder(bytes.NewReader(body)); ; {
+		d.UseNumber()
+		token, err := d.Token()
+		if err != nil {
+			return deepest
+		}
+		switch token {
+		case json.Delim('{'), json.Delim('['):
 			now++
 			deepest = max(deepest, now)
-		case '}', ']':
+		case json.Delim('}'), json.Delim(']'):
 			now--
 		}
 	}
-	return deepest
 }
 
 // FuzzContext: whatever a context holds, the CLI can parse it (SPEC C-1).
