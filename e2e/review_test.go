@@ -226,6 +226,36 @@ func TestReviewEditor(t *testing.T) {
 	}
 }
 
+// TestReviewEditorOutlivesCompanion: what the user writes in $EDITOR while the companion crashes and comes back is the
+// proposal's text then, and goes to the agent that proposed it (L-3).
+func TestReviewEditorOutlivesCompanion(t *testing.T) {
+	peers.Need(t, peers.Tmux)
+	t.Parallel()
+	b := newBench(t, map[string]string{"a.txt": "one\n"})
+	c := b.serve()
+	a := agent.Connect(t, c.DiscoveryFile)
+	b.write("editor", "#!/bin/sh\necho > started\nwhile test ! -e leave; do sleep 0.1; done\necho mine > \"$1\"\n")
+	if err := os.Chmod(b.path("editor"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	tm := b.reviewer(80, 24, "EDITOR="+b.path("editor"))
+	a.OpenDiff(b.path("a.txt"), "two\n")
+	tm.Wait("+1 −1", second(60))
+	tm.Keys("e")
+	b.until("the editor runs", func() bool { _, err := os.Stat(b.path("started")); return err == nil })
+	b.journal("two")
+	c.end(syscall.SIGKILL)
+	if again := b.serve(); !again.Resumed {
+		t.Fatal("it has not taken over")
+	}
+	b.write("leave", "")
+	tm.Wait("+ mine", second(60))
+	b.press(tm, "a", "Nothing waits")
+	if o := a.Outcome(); o.Method != "ide/diffAccepted" || o.Content != "mine\n" {
+		t.Errorf("%+v", o)
+	}
+}
+
 // TestReviewDisk: a file that changes while its proposal waits is pointed out, and what came is kept (F-8).
 func TestReviewDisk(t *testing.T) {
 	peers.Need(t, peers.Tmux)

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -42,7 +43,9 @@ func (a *app) review(ctx context.Context, dir string) error {
 	if in == nil || out == nil || !isTerminal(in) || !isTerminal(out) {
 		return usageError{errors.New("review needs a terminal on standard input and output; to ask from a script, see: pollux diff --help")}
 	}
-	return tui.Run(ctx, a.reviewer(folder))
+	o := a.reviewer(folder)
+	o.Kept = func(sentence string) { fmt.Fprintf(a.stderr, "pollux: %s\n", sentence) }
+	return tui.Run(ctx, o)
 }
 
 // reviewer are the options of a reviewer of the companion that serves folder.

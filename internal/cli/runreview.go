@@ -114,6 +114,7 @@ type sharedScreen struct {
 	folder string
 	cancel context.CancelFunc
 	done   chan struct{}
+	kept   []string // told at the end: of edits that were not taken; written by watch, read when it has ended
 }
 
 // startShared starts the command on a terminal of its own, and the reviewer behind it.
@@ -138,6 +139,9 @@ func (s *sharedScreen) close() {
 	s.cancel()
 	<-s.done
 	s.stage.Close()
+	for _, sentence := range s.kept { // while the command ran, the screen was its own
+		fmt.Fprintf(s.a.stderr, "pollux: %s\n", sentence)
+	}
 }
 
 // watch takes the screen whenever a proposal waits that the user has not put off, or the user asks for it.
@@ -166,6 +170,7 @@ func (s *sharedScreen) watch(ctx context.Context, pid int) {
 		o := s.a.reviewer(s.folder)
 		o.UntilDone = !called
 		o.Join = func(ctx context.Context) (tui.Companion, error) { return s.dial(ctx, pid) }
+		o.Kept = func(sentence string) { s.kept = append(s.kept, sentence) }
 		if err := s.stage.Take(func() error { return tui.Run(ctx, o) }); err != nil {
 			s.a.log.Warn("the reviewer", "err", err)
 		}

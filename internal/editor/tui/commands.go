@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,8 +34,10 @@ type (
 		err     error
 	}
 	sentMsg struct {
-		id  string
-		err error
+		to   Companion
+		id   string
+		text string // with line feeds
+		err  error
 	}
 	decidedMsg struct {
 		id   string
@@ -60,7 +63,8 @@ type (
 	}
 	editedMsg struct {
 		id   string
-		file string
+		path string // of the proposal
+		file string // what the editor has written, in a folder of its own
 		text string // as it was before
 		err  error
 	}
@@ -105,8 +109,8 @@ func (m *model) send(id string, d *document) tea.Cmd {
 	}
 	d.waiting = true
 	d.known = d.change.text()
-	content := d.content()
-	return m.ask(func(ctx context.Context, c Companion) tea.Msg { return sentMsg{id, c.Edit(ctx, id, content)} })
+	lf, content := d.known, d.content()
+	return m.ask(func(ctx context.Context, c Companion) tea.Msg { return sentMsg{c, id, lf, c.Edit(ctx, id, content)} })
 }
 
 // decide settles a diff with exactly the text that is shown.
@@ -159,7 +163,7 @@ func (m *model) edit(id, path string, d *document) tea.Cmd {
 	}
 	cmd := editorCommand(m.o.Editor, file)
 	cmd.Env = m.o.Env
-	return tea.ExecProcess(cmd, func(err error) tea.Msg { return editedMsg{id, file, content, err} })
+	return tea.ExecProcess(cmd, func(err error) tea.Msg { return editedMsg{id, path, file, content, err} })
 }
 
 // writePrivate makes a folder of the user's own with the text in it.
@@ -193,15 +197,19 @@ func safeName(name string) string {
 // maxEdited bounds what an editor may leave, in bytes.
 const maxEdited = 16 << 20
 
-// takeEdited reads what the editor left and removes it.
-func takeEdited(msg editedMsg) (string, error) {
-	defer func() { _ = os.RemoveAll(filepath.Dir(msg.file)) }()
+// takeEdited reads what the editor left, and removes it where that is nothing of the user's own.
+func takeEdited(msg editedMsg) (content string, err error) {
+	defer func() {
+		if err == nil && content == msg.text || msg.err != nil {
+			_ = os.RemoveAll(filepath.Dir(msg.file))
+		}
+	}()
 	if msg.err != nil {
 		return "", errors.New("the editor failed, and your edit was not taken: " + msg.err.Error())
 	}
 	info, err := os.Stat(msg.file)
 	if err == nil && info.Size() > maxEdited {
-		err = errors.New("the edited text is too big")
+		err = fmt.Errorf("the edited text is too big, and was not taken; it stays in %s", msg.file)
 	}
 	var data []byte
 	if err == nil {
@@ -211,7 +219,7 @@ func takeEdited(msg editedMsg) (string, error) {
 	case err != nil:
 		return "", err
 	case text.IsBinary(data):
-		return "", errors.New("what the editor wrote is not text in UTF-8, and was not taken")
+		return "", fmt.Errorf("what the editor wrote is not text in UTF-8, and was not taken; it stays in %s", msg.file)
 	}
 	return keepEnd(msg.text, string(data)), nil
 }

@@ -22,6 +22,7 @@ type document struct {
 	newLex  lexed
 	edited  bool // its text is not the proposal any more
 	waiting bool // an edit of ours is on its way
+	refused bool // our last edit was not taken, and what stands instead is being read
 }
 
 // newDocument takes the texts of a proposal, and what has become of it.

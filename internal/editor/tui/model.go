@@ -42,6 +42,7 @@ type model struct {
 	since    time.Time // when current came up by itself; zero when the user chose it
 	docs     map[string]*document
 	deciding map[string]string // what we have asked for, by diff
+	kept     map[string]kept   // edits that the companion does not have yet, by diff
 
 	top, left int // of the diff, in rows and columns
 	hunk      int // the current one
@@ -61,7 +62,7 @@ type notice struct {
 
 func newModel(o Options) *model {
 	return &model{
-		o: o, now: time.Now, theme: newTheme(true, o.NoColor), docs: map[string]*document{}, deciding: map[string]string{},
+		o: o, now: time.Now, theme: newTheme(true, o.NoColor), docs: map[string]*document{}, deciding: map[string]string{}, kept: map[string]kept{},
 	}
 }
 

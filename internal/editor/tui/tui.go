@@ -50,6 +50,9 @@ type Options struct {
 	Env []string
 	// UntilDone ends the reviewer when nothing waits any more, as one that has only taken the screen for a while.
 	UntilDone bool
+	// Kept is told, a sentence each, of edits that no companion has taken, and where they are kept. It is called when
+	// the reviewer has left the screen; nil tells nobody.
+	Kept func(sentence string)
 
 	// readFile replaces the disk in tests.
 	readFile func(path, known string) (now diskFile, same bool)
@@ -80,8 +83,15 @@ func Run(ctx context.Context, o Options) error {
 	final, err := p.Run()
 	cancel()
 	<-done
-	if last, ok := final.(program); ok && last.m.fatal != nil {
-		return last.m.fatal
+	if last, ok := final.(program); ok {
+		for _, sentence := range last.m.leftovers() {
+			if o.Kept != nil {
+				o.Kept(sentence)
+			}
+		}
+		if last.m.fatal != nil {
+			return last.m.fatal
+		}
 	}
 	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil || errors.Is(err, tea.ErrInterrupted) {
 		return nil

@@ -50,8 +50,7 @@ func (m *model) heard(msg tea.Msg) tea.Cmd {
 	case queueMsg:
 		return m.take(msg.queue)
 	case loadedMsg:
-		m.loaded(msg)
-		return m.look(false)
+		return tea.Batch(m.loaded(msg), m.look(false))
 	case textMsg:
 		m.textCame(msg)
 	case sentMsg:
@@ -156,7 +155,7 @@ func (m *model) fetch() tea.Cmd {
 	return nil
 }
 
-func (m *model) loaded(msg loadedMsg) {
+func (m *model) loaded(msg loadedMsg) tea.Cmd {
 	switch {
 	case !contains(m.queue, msg.id):
 	case msg.err != nil:
@@ -166,7 +165,9 @@ func (m *model) loaded(msg loadedMsg) {
 		if msg.id == m.current && m.past == nil {
 			m.home()
 		}
+		return m.apply(msg.id)
 	}
+	return nil
 }
 
 // textCame takes an edit that was made elsewhere.
@@ -175,7 +176,8 @@ func (m *model) textCame(msg textMsg) {
 	if d == nil || msg.err != nil || d.waiting || msg.version < d.version {
 		return
 	}
-	d.version = msg.version
+	refused := d.refused
+	d.version, d.refused = msg.version, false
 	lf := text.ToLF(msg.text)
 	if lf == d.change.text() {
 		d.known = lf
@@ -183,21 +185,26 @@ func (m *model) textCame(msg textMsg) {
 	}
 	d.take(lf)
 	if msg.id == m.current && m.past == nil {
-		m.say("the proposal was edited elsewhere")
+		if !refused {
+			m.say("the proposal was edited elsewhere")
+		}
 		m.goHunk(0)
 	}
 }
 
 // sent goes on with what has changed while an edit was on its way.
 func (m *model) sent(msg sentMsg) tea.Cmd {
+	if msg.err == nil {
+		m.arrived(msg.id, msg.text)
+	}
 	d := m.docs[msg.id]
-	if d == nil {
+	if d == nil || msg.to != m.companion { // its words are about what has been loaded anew since
 		return nil
 	}
 	d.waiting = false
 	if msg.err != nil {
-		d.known = "" // it is not what we think
-		m.complain(msg.err.Error())
+		d.known, d.refused = "", true // it is not what we think
+		m.complain(msg.err.Error() + m.whereKept(msg.id))
 		return m.reload(msg.id)
 	}
 	if cmd := m.send(msg.id, d); cmd != nil {
@@ -208,34 +215,10 @@ func (m *model) sent(msg sentMsg) tea.Cmd {
 
 func (m *model) decided(msg decidedMsg) {
 	if msg.err == nil {
+		m.drop(msg.id) // it went with the decision, or was rejected with the rest
 		m.say(msg.what)
 		return
 	}
 	delete(m.deciding, msg.id)
 	m.complain(msg.err.Error())
-}
-
-// editedInEditor takes the text that the user's editor left.
-func (m *model) editedInEditor(msg editedMsg) tea.Cmd {
-	content, err := takeEdited(msg)
-	d := m.docs[msg.id]
-	switch {
-	case err != nil:
-		m.complain(err.Error())
-		return nil
-	case d == nil:
-		m.complain("the proposal was decided elsewhere while you were editing; your edit is lost")
-		return nil
-	case content == msg.text:
-		m.say("nothing was changed")
-		return nil
-	}
-	lf := text.ToLF(content)
-	known := d.known
-	d.take(lf)
-	d.known = known // until it is sent
-	m.hunk = min(m.hunk, max(0, len(d.change.hunks)-1))
-	m.show(m.hunk)
-	m.say("your edit is part of the proposal now")
-	return m.send(msg.id, d)
 }
