@@ -98,7 +98,7 @@ endfunction
 function! s:ask(p, id) abort
   if !has_key(s:questions, a:id)
     return 0 " taken back
-  elseif !pollux#diff#paused()
+  elseif !pollux#pause#now()
     return timer_start(100, {-> s:ask(a:p, a:id)})
   endif
   call remove(s:questions, a:id)
@@ -208,7 +208,7 @@ function! s:start_process() abort
     let s:state.status = 'failed'
     return s:complain(l:command[0] . ' cannot be started: ' . l:problem)
   endif
-  call pollux#diff#start()
+  call pollux#pause#start()
   call pollux#rpc#call('initialize', {
         \ 'processId': getpid(), 'clientInfo': {'name': 'Vim', 'version': printf('%d.%d', v:version / 100, v:version % 100)},
         \ 'workspaceFolders': s:uris(s:roots),

@@ -1,7 +1,6 @@
 " Diffs: proposals of the CLI's, one on show in a tab page of its own, the others in a queue.
 
 let s:queue = [] " in the order in which they came; see pollux#diff#open() for their fields
-let s:moved = reltime()
 let s:waiter = -1
 let s:serial = 0
 
@@ -346,20 +345,10 @@ function! s:look(state, timer) abort
   call setbufvar(l:buf, '&autoread', l:auto)
 endfunction
 
-" Whether nothing on the screen waits for a key of the user's.
-function! s:free() abort
-  return mode(1) !~# '^[cr]' && (!exists('*getcmdwintype') || empty(getcmdwintype()))
-endfunction
-
 " Whether the user would not mind another tab page now.
 function! s:idle() abort
   let l:focus = pollux#setting('focus')
-  return l:focus ==# 'now' ? s:free() : l:focus !=# 'never' && pollux#diff#paused()
-endfunction
-
-" Whether the user pauses.
-function! pollux#diff#paused() abort
-  return s:free() && mode(1) =~# '^[nt]' && mode(1) !~# '^no' && (!exists('*state') || empty(state('mo'))) && reltimefloat(reltime(s:moved)) * 1000 >= pollux#setting('idle')
+  return l:focus ==# 'now' ? pollux#pause#free() : l:focus !=# 'never' && pollux#pause#now()
 endfunction
 
 " Opens the oldest diff when none is on show and the user pauses.
@@ -421,19 +410,4 @@ function! pollux#diff#clear() abort
   for l:d in copy(s:queue)
     call s:finish(l:d)
   endfor
-endfunction
-
-function! s:moves() abort
-  let s:moved = reltime()
-endfunction
-
-function! pollux#diff#start() abort
-  augroup pollux_moves
-    autocmd!
-    for s:event in ['CursorMoved', 'CursorMovedI', 'TextChanged', 'TextChangedI', 'InsertEnter', 'InsertLeave', 'CmdlineEnter', 'CmdlineLeave', 'ModeChanged']
-      if exists('##' . s:event)
-        execute 'autocmd' s:event '* call s:moves()'
-      endif
-    endfor
-  augroup END
 endfunction
