@@ -115,7 +115,7 @@ func cut(name string) string {
 	return name
 }
 
-// claim takes a path and the folders above it, and refuses a second one that
+// claim takes a path and the folders above it, which count as entries too, and refuses a second one that
 // is the same on a system that ignores case.
 func (u *unpacker) claim(name string, dir bool) error {
 	for p := name; p != "."; p = path.Dir(p) {
@@ -129,6 +129,11 @@ func (u *unpacker) claim(name string, dir bool) error {
 				mark += "/"
 			}
 			u.seen[folded] = mark
+			if p != name { // a folder that no entry has named
+				if err := u.m.entry(p); err != nil {
+					return err
+				}
+			}
 		case old == p+"/" && isDir: // a folder may be named again
 		case strings.TrimSuffix(old, "/") == p:
 			return refuse(name, "is in the archive twice")

@@ -7,6 +7,7 @@ import (
 	"compress/gzip"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -213,6 +214,12 @@ func TestUnpackBounds(t *testing.T) {
 			}
 		}
 	}
+	deep := []entry{{name: "a/b/c/d/e/f", content: "x"}, {name: "1/2/3/4/5/6/7", content: "x"}}
+	for _, file := range []string{zipOf(t, deep...), tarOf(t, deep...)} {
+		if err := Unpack(file, t.TempDir(), &Limits{Files: 12, Depth: 9, FileSize: 9, Total: 9, Archive: 1 << 20, Ratio: 9}); !errors.Is(err, ErrRefused) {
+			t.Errorf("13 entries, 11 of them folders that only the names of others tell of: %v", err)
+		}
+	}
 	data, err := os.ReadFile(zipOf(t, many...))
 	must(t, err)
 	for cut := 1; cut < len(data); cut += len(data)/50 + 1 {
@@ -222,7 +229,8 @@ func TestUnpackBounds(t *testing.T) {
 	}
 }
 
-// FuzzUnpack: any bytes are unpacked or refused, and nothing lies outside or leads there.
+// FuzzUnpack: any bytes are unpacked or refused, and nothing lies outside or leads there. Bytes that do not begin as an archive are
+// the inside of a .tar.gz.
 func FuzzUnpack(f *testing.F) {
 	for _, file := range []string{
 		zipOf(f, entry{name: "a/b", content: "x"}, entry{name: "l", link: "a"}),
@@ -232,10 +240,30 @@ func FuzzUnpack(f *testing.F) {
 		must(f, err)
 		f.Add(data)
 	}
+	for _, file := range []string{
+		tarOf(f, entry{name: "a/b", content: "x"}, entry{name: "l", link: "a"}, entry{name: "a/c/", mode: fs.ModeDir}),
+		tarOf(f, entry{name: "1/2/3/4/5/6/7/8/9", content: "x"}, entry{name: "A/2/3/4/5/6/7/8/9", link: "../../x"}, entry{name: "b/2/3/4/5/6/7/8/9/0", content: "x"}),
+	} {
+		packed, err := os.Open(file)
+		must(f, err)
+		unpacked, err := gzip.NewReader(packed)
+		must(f, err)
+		data, err := io.ReadAll(unpacked)
+		must(f, errors.Join(err, packed.Close()))
+		f.Add(data)
+	}
 	small := Limits{Files: 50, Depth: 9, FileSize: 1 << 16, Total: 1 << 16, Archive: 1 << 20, Ratio: 100}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		base := t.TempDir()
 		file, to := filepath.Join(base, "in"), filepath.Join(base, "to")
+		if !bytes.HasPrefix(data, []byte("PK")) && !bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
+			var packed bytes.Buffer
+			w, err := gzip.NewWriterLevel(&packed, gzip.NoCompression)
+			must(t, err)
+			_, err = w.Write(data)
+			must(t, errors.Join(err, w.Close()))
+			data = packed.Bytes()
+		}
 		must(t, os.WriteFile(file, data, 0o600))
 		must(t, os.Mkdir(to, 0o700))
 		err := Unpack(file, to, &small)
