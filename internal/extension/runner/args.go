@@ -218,8 +218,10 @@ func fromText(text, kind string) (string, error) {
 			return text, nil
 		}
 	case "integer":
-		if n, ok := new(big.Rat).SetString(text); numberForm().MatchString(text) && ok && n.IsInt() {
-			return n.Num().String(), nil
+		if numberForm().MatchString(text) { // which bounds the exponent
+			if n, ok := new(big.Rat).SetString(text); ok && n.IsInt() {
+				return n.Num().String(), nil
+			}
 		}
 	case "array", "object":
 		if first := text[:min(1, len(text))]; json.Valid([]byte(text)) && (first == "[") == (kind == "array") && (first == "{") == (kind == "object") {
