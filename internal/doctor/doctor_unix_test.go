@@ -235,7 +235,9 @@ func faultsOfFolders() map[string]fault {
 	says := func(ide, trust string) func(*patient) {
 		return func(p *patient) {
 			p.write(filepath.Join(p.dir, ".gemini", "settings.json"), ide)
-			p.write(filepath.Join(p.base, "trustedFolders.json"), fmt.Sprintf(`{%q: %q} // the CLI's`, p.dir, trust))
+			if trust != "" { // else nobody has said
+				p.write(filepath.Join(p.base, "trustedFolders.json"), fmt.Sprintf(`{%q: %q} // the CLI's`, p.dir, trust))
+			}
 		}
 	}
 	const off, on = `{"ide":{"enabled":false}}`, `{"ide":{"enabled":true}}`
@@ -253,7 +255,10 @@ func faultsOfFolders() map[string]fault {
 		"on in the folder alone":                 {alone(says(on, "TRUST_FOLDER")), "mode", OK, "IDE mode is on", "", "Connected", true},
 		"on in the folder, which is distrusted":  {alone(says(on, "DO_NOT_TRUST")), "mode", Fault, "does not trust this folder", "pollux setup", "disabled", false},
 		"on in the folder, which may be trusted": {alone(says(on, "")), "mode", Fault, "does not trust this folder", "pollux setup", "disabled", false},
-		"on in the folder, and trust is off":     {unasked, "mode", OK, "IDE mode is on", "", "Connected", true},
+		"trusted folders that are broken": {func(p *patient) {
+			p.write(filepath.Join(p.base, "trustedFolders.json"), `{"/x": "TRUST_ALL"}`)
+		}, "mode", Fault, "TRUST_ALL", "", "", false},
+		"on in the folder, and trust is off": {unasked, "mode", OK, "IDE mode is on", "", "Connected", true},
 	}
 }
 

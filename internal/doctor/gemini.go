@@ -23,7 +23,8 @@ func (x *examination) mode() {
 	if own == x.o.Settings {
 		own = "" // the home folder's are the user's
 	}
-	on, by, trust := false, "", clisettings.TrustOf(x.w.Getenv, defaults, x.o.Settings, system, x.w.Dir)
+	on, by := false, ""
+	trust, trustErr := clisettings.TrustOf(x.w.Getenv, defaults, x.o.Settings, system, x.w.Dir)
 	var passed *bool // what the folder's settings would have said
 	// Each outranks those before it.
 	for _, file := range []string{defaults, x.o.Settings, own, system} {
@@ -41,6 +42,10 @@ func (x *examination) mode() {
 		default:
 			on, by = *ide.Enabled, file
 		}
+	}
+	if trustErr != nil {
+		x.add(Finding{ID: "mode", Level: Fault, What: trustErr.Error(), Why: "with such a file the CLI does not start at all", Remark: "mend it at the place that is named"})
+		return
 	}
 	if by == system && system != "" {
 		passed = nil

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pollux-companion/pollux/internal/agent/gemini/clisettings"
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/source"
 	"github.com/pollux-companion/pollux/internal/safefile"
@@ -147,7 +148,7 @@ func (s *Store) checkSource(src source.Source) error {
 	if err := s.readPolicy().check(&m, s.workDir); err != nil {
 		return err
 	}
-	if src.Kind == source.Local && s.TrustOf(src.Location) == Distrusted {
+	if src.Kind == source.Local && s.TrustOf(src.Location) == clisettings.Distrusted {
 		return fmt.Errorf("%w: Gemini CLI's trusted folders say not to trust %q; change that with /permissions in Gemini CLI", ErrPolicy, src.Location)
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tailscale/hujson"
 
+	"github.com/pollux-companion/pollux/internal/agent/gemini/clisettings"
 	"github.com/pollux-companion/pollux/internal/extension/source"
 )
 
@@ -159,58 +160,12 @@ func (p *policy) checkAllowed(location, workDir string) error {
 	return nil
 }
 
-// A Trust is what the CLI's trusted folders say of a folder.
-type Trust int
-
-// The levels of trust.
-const (
-	Unknown Trust = iota // nobody has said
-	Trusted
-	Distrusted
-)
-
-// TrustOf asks the CLI's trusted folders, with its variables and its rule: the
-// longest entry that holds the folder counts.
-func (s *Store) TrustOf(dir string) Trust {
-	if os.Getenv("GEMINI_RESTRICTED_MODE") == "true" || os.Getenv("GEMINI_CLI_TRUST_WORKSPACE") == "false" {
-		return Distrusted
-	}
-	if os.Getenv("GEMINI_CLI_TRUST_WORKSPACE") == "true" || !s.readPolicy().trustOn {
-		return Trusted
-	}
-	file := os.Getenv("GEMINI_CLI_TRUSTED_FOLDERS_PATH")
-	if file == "" {
-		file = filepath.Join(s.gemini, "trustedFolders.json")
-	}
-	data, err := readSmall(file)
+// TrustOf asks the CLI's trusted folders, by the CLI's own rule. Where they cannot be read nobody has said anything, and
+// the user is told.
+func (s *Store) TrustOf(dir string) clisettings.Trust {
+	trust, err := clisettings.FolderTrust(os.Getenv, s.readPolicy().trustOn, filepath.Join(s.gemini, "trustedFolders.json"), dir)
 	if err != nil {
-		return Unknown
-	}
-	rules := map[string]string{}
-	if data, err = hujson.Standardize(data); err != nil || json.Unmarshal(data, &rules) != nil {
-		s.warn((&brokenFile{file, "it is not a JSON object of folders", "repair it; until then no folder counts as trusted"}).Error())
-		return Unknown
-	}
-	return longest(rules, evaluated(dir))
-}
-
-func longest(rules map[string]string, dir string) Trust {
-	best, trust := -1, Unknown
-	for rule, level := range rules {
-		at := rule
-		if level == "TRUST_PARENT" {
-			at = filepath.Dir(rule)
-		}
-		rel, err := filepath.Rel(evaluated(at), dir)
-		if err != nil || !filepath.IsLocal(rel) || len(rule) <= best {
-			continue
-		}
-		switch best = len(rule); level {
-		case "TRUST_FOLDER", "TRUST_PARENT":
-			trust = Trusted
-		default:
-			trust = Distrusted
-		}
+		s.warn(err.Error() + "; until then no folder counts as trusted")
 	}
 	return trust
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/pollux-companion/pollux/internal/agent/gemini/clisettings"
 )
 
 // TestEnablement: rules are read as the CLI reads them: the last that matches
@@ -223,19 +225,35 @@ func TestPolicyAtInstall(t *testing.T) {
 func TestTrust(t *testing.T) {
 	s := newStore(t)
 	write(t, filepath.Join(s.gemini, "trustedFolders.json"), `{
-		"/srv": "TRUST_FOLDER", "/srv/bad": "DO_NOT_TRUST", "/opt/child": "TRUST_PARENT", // comments are allowed
+		"/srv": "TRUST_FOLDER", "/srv/bad": "DO_NOT_TRUST", "/opt/child": "TRUST_PARENT" // comments are allowed
 	}`)
-	for dir, want := range map[string]Trust{"/srv": Trusted, "/srv/a": Trusted, "/srv/bad/x": Distrusted, "/opt": Trusted, "/opt/other": Trusted, "/srvx": Unknown} {
+	for dir, want := range map[string]clisettings.Trust{
+		"/srv": clisettings.Trusted, "/srv/a": clisettings.Trusted, "/srv/bad/x": clisettings.Distrusted,
+		"/opt": clisettings.Trusted, "/opt/other": clisettings.Trusted, "/srvx": clisettings.Undecided,
+	} {
 		if got := s.TrustOf(dir); got != want {
 			t.Errorf("%s: %v, want %v", dir, got, want)
 		}
 	}
 	write(t, filepath.Join(s.gemini, "settings.json"), `{"security":{"folderTrust":{"enabled":false}}}`)
-	if s.TrustOf("/elsewhere") != Trusted {
+	if s.TrustOf("/elsewhere") != clisettings.Trusted {
 		t.Error("with folder trust off everything is trusted")
 	}
 	t.Setenv("GEMINI_CLI_TRUST_WORKSPACE", "false")
-	if s.TrustOf("/srv") != Distrusted {
+	if s.TrustOf("/srv") != clisettings.Distrusted {
 		t.Error("GEMINI_CLI_TRUST_WORKSPACE=false")
+	}
+}
+
+// TestTrustBroken: trusted folders that the CLI would not start with trust nobody, and the user hears of them.
+func TestTrustBroken(t *testing.T) {
+	for name, text := range map[string]string{"no JSON": `{"/srv":`, "a list": `[]`, "null": `{"/srv": null}`, "a level that is none": `{"/srv": "TRUST_FOLDER", "/x": "TRUST_ALL"}`} {
+		s := newStore(t)
+		told := ""
+		s.warn = func(text string) { told = text }
+		write(t, filepath.Join(s.gemini, "trustedFolders.json"), text)
+		if got := s.TrustOf("/srv"); got != clisettings.Undecided || !strings.Contains(told, "trustedFolders.json") {
+			t.Errorf("%s: %v, told %q", name, got, told)
+		}
 	}
 }

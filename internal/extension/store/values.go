@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pollux-companion/pollux/internal/agent/gemini/clisettings"
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
@@ -32,7 +33,7 @@ func (s *Store) Values(x *Extension) ([]Value, error) {
 	for _, setting := range x.Manifest.Settings {
 		v := Value{Setting: setting}
 		for _, scope := range []Scope{Workspace, User} {
-			if scope == Workspace && (s.workDir == s.home || s.TrustOf(s.workDir) != Trusted) {
+			if scope == Workspace && (s.workDir == s.home || s.TrustOf(s.workDir) != clisettings.Trusted) {
 				continue
 			}
 			text, set, place, err := s.value(x, setting, scope)
@@ -56,7 +57,7 @@ func (s *Store) Values(x *Extension) ([]Value, error) {
 // program that runs the extension's tools; "" and false when there is none.
 func (s *Store) Secret(x *Extension, setting manifest.Setting) (string, bool, error) {
 	for _, scope := range []Scope{Workspace, User} {
-		if scope == Workspace && (s.workDir == s.home || s.TrustOf(s.workDir) != Trusted) {
+		if scope == Workspace && (s.workDir == s.home || s.TrustOf(s.workDir) != clisettings.Trusted) {
 			continue
 		}
 		text, set, _, err := s.value(x, setting, scope)
@@ -105,7 +106,7 @@ func (s *Store) SetValue(ctx context.Context, x *Extension, setting manifest.Set
 		if s.workDir == s.home {
 			return "", errors.New("the home folder is no workspace; leave out --scope")
 		}
-		if s.TrustOf(s.workDir) != Trusted {
+		if s.TrustOf(s.workDir) != clisettings.Trusted {
 			return "", fmt.Errorf("%w: the folder %q is not trusted, and Gemini CLI reads no settings there; trust it with /permissions in Gemini CLI", ErrPolicy, s.workDir)
 		}
 	}

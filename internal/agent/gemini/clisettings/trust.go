@@ -2,6 +2,7 @@ package clisettings
 
 import (
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 )
 
@@ -17,14 +18,8 @@ const (
 )
 
 // TrustOf is what a CLI with these variables makes of dir. user are its user's settings, defaults and system the
-// machine's, as System gives them.
-func TrustOf(getenv func(string) string, defaults, user, system, dir string) Trust {
-	switch {
-	case getenv("GEMINI_RESTRICTED_MODE") == "true", getenv("GEMINI_CLI_TRUST_WORKSPACE") == "false":
-		return Distrusted
-	case getenv("GEMINI_CLI_TRUST_WORKSPACE") == "true":
-		return Trusted
-	}
+// machine's, as System gives them. With an error, which is FolderTrust's, it is Undecided.
+func TrustOf(getenv func(string) string, defaults, user, system, dir string) (Trust, error) {
 	asks := true
 	for _, file := range []string{defaults, user, system} { // each outranks those before it
 		var s struct {
@@ -34,43 +29,69 @@ func TrustOf(getenv func(string) string, defaults, user, system, dir string) Tru
 				} `json:"folderTrust"`
 			} `json:"security"`
 		}
-		if file != "" && decode(file, &s) && s.Security.FolderTrust.Enabled != nil {
+		if file != "" && decode(file, &s) == nil && s.Security.FolderTrust.Enabled != nil {
 			asks = *s.Security.FolderTrust.Enabled
 		}
 	}
-	if !asks {
-		return Trusted
+	return FolderTrust(getenv, asks, filepath.Join(filepath.Dir(user), "trustedFolders.json"), dir)
+}
+
+// FolderTrust is the CLI's rule itself: its variables first; then asks, which says whether its settings have it ask at
+// all; then the longest entry that holds dir in its trusted folders, which are in file unless a variable names another.
+// An error is about that file: a CLI that has to read it does not start then.
+func FolderTrust(getenv func(string) string, asks bool, file, dir string) (Trust, error) {
+	switch {
+	case getenv("GEMINI_RESTRICTED_MODE") == "true", getenv("GEMINI_CLI_TRUST_WORKSPACE") == "false":
+		return Distrusted, nil
+	case getenv("GEMINI_CLI_TRUST_WORKSPACE") == "true", !asks:
+		return Trusted, nil
 	}
-	file := getenv("GEMINI_CLI_TRUSTED_FOLDERS_PATH")
-	if file == "" {
-		file = filepath.Join(filepath.Dir(user), "trustedFolders.json")
+	if other := getenv("GEMINI_CLI_TRUSTED_FOLDERS_PATH"); other != "" {
+		file = other
 	}
-	rules := map[string]string{}
-	if !decode(file, &rules) {
-		return Undecided
+	rules := map[string]level{}
+	if err := decode(file, &rules); err != nil {
+		return Undecided, fmt.Errorf("the trusted folders in %q cannot be used: %w", file, err)
 	}
-	return longest(rules, linked(dir))
+	return longest(rules, linked(dir)), nil
+}
+
+// A level is what one entry of the trusted folders says.
+type level string
+
+// The levels; the CLI takes no other.
+const (
+	trustFolder level = "TRUST_FOLDER"
+	trustParent level = "TRUST_PARENT"
+	doNotTrust  level = "DO_NOT_TRUST"
+)
+
+// UnmarshalJSON refuses what the CLI refuses, null included.
+func (l *level) UnmarshalJSON(data []byte) error {
+	for _, known := range []level{trustFolder, trustParent, doNotTrust} {
+		if string(data) == `"`+string(known)+`"` {
+			*l = known
+			return nil
+		}
+	}
+	return fmt.Errorf("%.40s is no level of trust; write %q, %q or %q", data, trustFolder, trustParent, doNotTrust)
 }
 
 // longest takes the longest rule that holds the folder.
-func longest(rules map[string]string, dir string) Trust {
+func longest(rules map[string]level, dir string) Trust {
 	best, trust := -1, Undecided
-	for rule, level := range rules {
+	for rule, says := range rules {
 		at := rule
-		if level == "TRUST_PARENT" {
+		if says == trustParent {
 			at = filepath.Dir(rule)
 		}
 		rel, err := filepath.Rel(linked(at), dir)
 		if err != nil || !filepath.IsLocal(rel) || len(rule) <= best {
 			continue
 		}
-		switch best = len(rule); level {
-		case "TRUST_FOLDER", "TRUST_PARENT":
-			trust = Trusted
-		case "DO_NOT_TRUST":
+		best, trust = len(rule), Trusted
+		if says == doNotTrust {
 			trust = Distrusted
-		default:
-			trust = Undecided
 		}
 	}
 	return trust
@@ -84,8 +105,11 @@ func linked(path string) string {
 	return path
 }
 
-// decode reads a file of the CLI's into v; false where there is none, or none that the CLI understands.
-func decode(path string, v any) bool {
+// decode reads a file of the CLI's into v, as the CLI reads it; one that is missing leaves v as it is.
+func decode(path string, v any) error {
 	f, err := open(path)
-	return err == nil && !f.missing && json.Unmarshal(plain(f.data), v) == nil
+	if err != nil || f.missing {
+		return err
+	}
+	return json.Unmarshal(plain(f.data), v)
 }

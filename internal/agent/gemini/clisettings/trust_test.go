@@ -25,6 +25,7 @@ func TestTrustOf(t *testing.T) {
 		rules        map[string]string // by path below base
 		env          map[string]string
 		want         Trust
+		fails        bool
 	}{
 		"nothing said":       {want: Undecided},
 		"this folder":        {rules: map[string]string{"w/app": "TRUST_FOLDER"}, want: Trusted},
@@ -38,6 +39,8 @@ func TestTrustOf(t *testing.T) {
 		"restricted":         {user: asksNot, env: map[string]string{"GEMINI_RESTRICTED_MODE": "true"}, want: Distrusted},
 		"trusted for now":    {rules: map[string]string{"w/app": "DO_NOT_TRUST"}, env: map[string]string{"GEMINI_CLI_TRUST_WORKSPACE": "true"}, want: Trusted},
 		"broken settings":    {user: "{", want: Undecided},
+		"no level":           {rules: map[string]string{"w/app": "TRUST_FOLDER", "else": "TRUST_ALL"}, want: Undecided, fails: true},
+		"no level, unasked":  {user: asksNot, rules: map[string]string{"else": "TRUST_ALL"}, want: Trusted},
 	} {
 		home, err := os.MkdirTemp(base, "home")
 		if err != nil {
@@ -64,8 +67,8 @@ func TestTrustOf(t *testing.T) {
 			}
 		}
 		getenv := func(name string) string { return test.env[name] }
-		if got := TrustOf(getenv, "", user, system, dir); got != test.want {
-			t.Errorf("%s: %v, want %v", name, got, test.want)
+		if got, err := TrustOf(getenv, "", user, system, dir); got != test.want || (err != nil) != test.fails {
+			t.Errorf("%s: %v, %v, want %v", name, got, err, test.want)
 		}
 	}
 }
