@@ -53,3 +53,35 @@ func TestVimTerminal(t *testing.T) {
 		})
 	}
 }
+
+// C-6: a CLI that was started by hand in :terminal has the file that the user
+// was in, as soon as it is there; the shell before it, and other programs, have none.
+func TestVimTerminalCLI(t *testing.T) {
+	t.Parallel()
+	for _, f := range []flavour{neovim(t), vim(t)} {
+		t.Run(f.display, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, f, map[string]string{"a": "one\ntwo\n", "../bin/gemini": "#!/bin/sh\necho here > \"$HOME/cli\"\nread -r line\nrm \"$HOME/cli\"\n"})
+			if err := os.Chmod(b.path("../bin/gemini"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			b.open("a")
+			a := b.connect()
+			b.text("2Gll")
+			b.sees(a, "a 2:3")
+			b.ex(map[string]string{"neovim": "split | terminal", "vim": "terminal"}[f.name])
+			if f.name == "neovim" {
+				b.text("i")
+			}
+			b.is("mode()", "t")
+			b.sees(a, "none")
+			b.text("exec 2>&1; ../bin/gemini\r")
+			b.until("the CLI", func() bool { _, err := os.Stat(b.path("../cli")); return err == nil })
+			b.sees(b.connect(), "a 2:3") // another session, as the CLI's own
+			b.text("\rsleep 60\r")
+			b.until("the CLI's end", func() bool { _, err := os.Stat(b.path("../cli")); return err != nil })
+			b.pause(1200)
+			b.sees(b.connect(), "none")
+		})
+	}
+}

@@ -131,6 +131,7 @@ function! s:notification(method, params) abort
     let s:state.sessions = a:params.sessions
     let s:state.pending = a:params.pendingDiffs
     call s:redraw()
+    call pollux#context#touch(1) " it may be a CLI in this terminal that has come
   elseif a:method ==# 'window/showMessage'
     if a:params.type == 1
       let s:state.error = a:params.message

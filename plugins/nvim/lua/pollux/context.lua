@@ -39,6 +39,16 @@ local function open_files()
   return files
 end
 
+-- What a process was started with; where no file says so, a node is taken for the CLI.
+local function arguments(pid)
+  local file = io.open(('/proc/%d/cmdline'):format(pid))
+  local all = file and file:read('*a') or 'gemini'
+  if file then
+    file:close()
+  end
+  return all
+end
+
 --- Whether a terminal is the CLI's own: the file that the user was in stays active there.
 function M.is_cli(buf)
   if vim.bo[buf].buftype ~= 'terminal' then
@@ -56,7 +66,7 @@ function M.is_cli(buf)
     end
     pid = children[#children]
     local found, proc = pcall(api.nvim_get_proc, pid)
-    if found and proc and (proc.name == 'node' or tostring(proc.name):match('gemini')) then
+    if found and proc and (tostring(proc.name):match('gemini') or proc.name == 'node' and arguments(pid):match('gemini')) then
       return true
     end
   end
@@ -179,11 +189,24 @@ local function selection(buf, mode)
   return charwise(buf, a, b)
 end
 
+local latest -- the last message, also of a companion that has gone
+local with_file -- the last one that has an active file
+
+-- What to say in the CLI's own terminal: the last file again where it was
+-- another's before, such as the shell's that the CLI was started from.
+local function stays()
+  if latest and latest.textDocument == vim.NIL and with_file and vim.tbl_contains(open_files(), with_file.textDocument.uri) then
+    return vim.tbl_extend('force', with_file, { openDocuments = open_files() })
+  end
+end
+
 -- The message for now, or nil when there is nothing to say.
 local function context()
   local buf, mode = api.nvim_get_current_buf(), api.nvim_get_mode().mode:sub(1, 1)
-  if mode == 'c' or vim.fn.getcmdwintype() ~= '' or M.is_cli(buf) then
+  if mode == 'c' or vim.fn.getcmdwintype() ~= '' then
     return nil -- the user comes back
+  elseif M.is_cli(buf) then
+    return stays()
   end
   local path = not vim.wo.previewwindow and M.file(buf) or nil
   if not path then
@@ -220,8 +243,6 @@ local function behind()
   end
 end
 
-local latest -- the last message, also of a companion that has gone
-
 local function flush(first)
   local message = send and (context() or first == true and (latest or behind()))
   if not message then
@@ -230,6 +251,7 @@ local function flush(first)
   local ok, key = pcall(vim.json.encode, message)
   if ok and key ~= last then
     last, latest = key, message
+    with_file = message.textDocument ~= vim.NIL and message or with_file
     send(message)
   end
 end

@@ -98,6 +98,7 @@ local notifications = {
   ['pollux/didChangeStatus'] = function(p)
     state.sessions, state.pending = p.sessions or {}, p.pendingDiffs or 0
     redraw()
+    require('pollux.context').touch(false) -- it may be a CLI in this terminal that has come
   end,
   ['window/showMessage'] = function(p)
     if p.type == 1 then

@@ -7,6 +7,8 @@ let s:last = ''
 let s:files = v:null
 let s:kept = {}
 let s:latest = {} " the last message, also of a companion that has gone
+let s:with_file = {} " the last one that has an active file
+let s:looked = {} " whether the CLI runs in a terminal, by its buffer
 let s:visual = ['v', 'V', "\<C-v>", 's', 'S', "\<C-s>"]
 
 " The file that a buffer edits, '' when it is none of the user's.
@@ -37,12 +39,23 @@ function! s:open_files() abort
   return s:files
 endfunction
 
+" Whether the CLI runs in the foreground of a terminal, started by hand there.
+function! s:runs_cli(buf) abort
+  if mode() ==# 't' && !has_key(s:looked, a:buf) && executable('ps')
+    let l:cli = pollux#setting('cli')
+    let l:name = escape(fnamemodify(type(l:cli) == v:t_list ? l:cli[0] : l:cli, ':t'), '\')
+    let l:processes = systemlist('ps -o stat= -o args= -t ' . shellescape(term_gettty(a:buf)))
+    let s:looked[a:buf] = match(l:processes, '\C\V\^\S\*+\S\*\s\.\*\[ /]' . l:name . '\%(\[ .]\|\$\)') >= 0
+  endif
+  return get(s:looked, a:buf)
+endfunction
+
 " Whether a terminal is the CLI's own: the file that the user was in stays active there.
 function! pollux#context#is_cli(buf) abort
   if getbufvar(a:buf, '&buftype') !=# 'terminal'
     return 0
   endif
-  return getbufvar(a:buf, 'pollux_cli', 0) || bufname(a:buf) =~? 'gemini' || term_gettitle(a:buf) =~? 'gemini'
+  return getbufvar(a:buf, 'pollux_cli', 0) || bufname(a:buf) =~? 'gemini' || term_gettitle(a:buf) =~? 'gemini' || s:runs_cli(a:buf)
 endfunction
 
 function! s:position(row, bytes) abort
@@ -133,11 +146,22 @@ function! s:selection(mode) abort
   return s:charwise(l:a, l:b)
 endfunction
 
+" What to say in the CLI's own terminal: the last file again where it was
+" another's before, such as the shell's that the CLI was started from.
+function! s:stays() abort
+  if get(s:latest, 'textDocument', 0) isnot v:null || index(s:open_files(), get(get(s:with_file, 'textDocument', {}), 'uri', '')) < 0
+    return {}
+  endif
+  return extend(copy(s:with_file), {'openDocuments': s:open_files()})
+endfunction
+
 " The message for now, {} when there is nothing to say.
 function! s:context() abort
   let [l:buf, l:mode] = [bufnr('%'), mode()]
-  if l:mode[0] ==# 'c' || exists('*getcmdwintype') && !empty(getcmdwintype()) || pollux#context#is_cli(l:buf)
+  if l:mode[0] ==# 'c' || exists('*getcmdwintype') && !empty(getcmdwintype())
     return {} " the user comes back
+  elseif pollux#context#is_cli(l:buf)
+    return s:stays()
   endif
   let l:path = &previewwindow ? '' : pollux#context#file(l:buf)
   if empty(l:path)
@@ -186,14 +210,18 @@ function! s:flush(...) abort
   let l:key = json_encode(l:message)
   if l:key !=# s:last
     let [s:last, s:latest] = [l:key, l:message]
+    if l:message.textDocument isnot v:null
+      let s:with_file = l:message
+    endif
     call pollux#rpc#notify('pollux/didChangeContext', filter(copy(l:message), 'v:key !=# "raw"'), get(l:message, 'raw'))
   endif
 endfunction
 
-" Says what there is to say, 50 ms after the first of several events.
+" Says what there is to say, 50 ms after the first of several events. With
+" {lists} files or processes may have come or gone.
 function! pollux#context#touch(lists) abort
   if a:lists
-    let s:files = v:null
+    let [s:files, s:looked] = [v:null, {}]
   endif
   if s:on && s:timer < 0
     let s:timer = timer_start(50, function('s:flush'))
