@@ -60,7 +60,7 @@ func (p *proxy) tellAll(event string) {
 // start listens before a companion and returns the address.
 func (p *proxy) start(t *testing.T, backend string) string {
 	t.Helper()
-	l, err := net.Listen("tcp4", p.address)
+	l, err := net.Listen("tcp", p.address)
 	if err != nil {
 		t.Fatal(err)
 	}

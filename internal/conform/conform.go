@@ -65,6 +65,9 @@ type Target struct {
 	Command *Process
 	// Only runs the checks whose name begins with it; "" runs all.
 	Only string
+
+	// reachable replaces this machine's addresses in tests.
+	reachable func() ([]net.IP, error)
 }
 
 // Settings are what Target.With may name.

@@ -47,8 +47,7 @@ func (h *hand) Do(_ context.Context, line string) error {
 	}
 	switch {
 	case do.Reset:
-		h.reset()
-		return nil
+		return h.reset()
 	case do.Report != nil:
 		h.c.Store.Report("window", *do.Report)
 		return nil
@@ -69,7 +68,8 @@ func (h *hand) Do(_ context.Context, line string) error {
 	return h.decide(do)
 }
 
-func (h *hand) reset() {
+// reset returns when what was open has been told: else the next session began with it.
+func (h *hand) reset() error {
 	for _, d := range h.c.Registry.Pending() {
 		_ = h.c.Registry.Reject(d.ID())
 	}
@@ -77,8 +77,16 @@ func (h *hand) reset() {
 	h.c.Store.SetTrust(nil)
 	h.c.Registry.SetRule(review.Rule{Mode: review.Ask})
 	h.buffers = map[string]string{}
-	time.Sleep(80 * time.Millisecond) // past the debounce: what was open is told before the next session begins
+	for deadline := time.Now().Add(patience); h.c.Store.Waiting(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			return errors.New("the store does not publish")
+		}
+	}
+	return nil
 }
+
+// patience is how long a test waits for what must happen on a busy machine.
+const patience = 60 * time.Second
 
 // buffer is about the editor's own text of a file.
 func (h *hand) buffer(do handLine) error {

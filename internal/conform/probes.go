@@ -150,28 +150,43 @@ func (r *run) closeDiff(l *client.Link, path string) (content string, edited boo
 }
 
 func (r *run) loopback() error {
-	all, err := net.InterfaceAddrs()
+	find := r.t.reachable
+	if find == nil {
+		find = reachable
+	}
+	addresses, err := find()
 	if err != nil {
 		return err
 	}
 	_, port, _ := net.SplitHostPort(r.t.Addr)
-	tried := 0
-	for _, a := range all {
-		n, ok := a.(*net.IPNet)
-		if !ok || n.IP.IsLoopback() || n.IP.IsLinkLocalUnicast() {
-			continue
-		}
-		tried++
-		conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(r.ctx, "tcp", net.JoinHostPort(n.IP.String(), port))
+	for _, ip := range addresses {
+		conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(r.ctx, "tcp", net.JoinHostPort(ip.String(), port))
 		if err == nil {
 			conn.Close()
-			return fmt.Errorf("it listens at %s too", n.IP)
+			return fmt.Errorf("it listens at %s too", ip)
 		}
 	}
-	if tried == 0 {
+	if len(addresses) == 0 {
 		return skip("this machine has no other address than loopback")
 	}
 	return nil
+}
+
+// reachable are the addresses at which others reach this machine.
+func reachable() ([]net.IP, error) {
+	all, err := net.InterfaceAddrs()
+	return others(all), err
+}
+
+// others are those of a machine's addresses that are not its own alone.
+func others(all []net.Addr) []net.IP {
+	var ips []net.IP
+	for _, a := range all {
+		if n, ok := a.(*net.IPNet); ok && !n.IP.IsLoopback() && !n.IP.IsLinkLocalUnicast() {
+			ips = append(ips, n.IP)
+		}
+	}
+	return ips
 }
 
 func (r *run) post(ctx context.Context, session, body string) (*http.Response, error) {
@@ -396,22 +411,34 @@ func (r *run) ask(session, body string) (string, error) {
 	return strings.ReplaceAll(string(data), " ", ""), err
 }
 
-func (r *run) bothTools() error {
+// tools reads the list of tools in one session, on its first page as the CLI does, into v, and leaves the session open.
+func (r *run) tools(v any) (*client.Link, error) {
 	l, _, err := r.link()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(r.ctx, r.t.Wait)
+	defer cancel()
+	data, err := l.Call(ctx, wire.MethodToolsList, struct{}{})
+	if err == nil {
+		err = json.Unmarshal(data, v)
+	}
+	if err != nil {
+		r.leave(l)
+		return nil, fmt.Errorf("tools/list: %w", err)
+	}
+	return l, nil
+}
+
+func (r *run) bothTools() error {
+	var list struct{ Tools any }
+	l, err := r.tools(&list)
 	if err != nil {
 		return err
 	}
 	defer r.leave(l)
-	ctx, cancel := context.WithTimeout(r.ctx, r.t.Wait)
-	defer cancel()
-	data, err := l.Call(ctx, wire.MethodToolsList, struct{}{})
-	if err != nil {
-		return err
-	}
-	var m map[string]any
-	_ = json.Unmarshal(data, &m)
 	want := []any{map[string]any{"name": wire.ToolOpenDiff}, map[string]any{"name": wire.ToolCloseDiff}}
-	if ok, why := sameTools(want, m["tools"]); !ok {
+	if ok, why := sameTools(want, list.Tools); !ok {
 		return errors.New(why)
 	}
 	return nil

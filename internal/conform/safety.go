@@ -37,17 +37,6 @@ var runsCode = sync.OnceValue(func() *regexp.Regexp {
 
 // noCode looks at the tools that are offered, and calls those that others have without saying so.
 func (r *run) noCode() error {
-	l, _, err := r.link()
-	if err != nil {
-		return err
-	}
-	defer r.leave(l)
-	ctx, cancel := context.WithTimeout(r.ctx, r.t.Wait)
-	defer cancel()
-	data, err := l.Call(ctx, wire.MethodToolsList, struct{}{})
-	if err != nil {
-		return err
-	}
 	var list struct {
 		Tools []struct {
 			Name        string
@@ -56,9 +45,11 @@ func (r *run) noCode() error {
 			}
 		}
 	}
-	if err := json.Unmarshal(data, &list); err != nil {
+	l, err := r.tools(&list)
+	if err != nil {
 		return err
 	}
+	defer r.leave(l)
 	for _, t := range list.Tools {
 		if t.Name == wire.ToolOpenDiff || t.Name == wire.ToolCloseDiff {
 			continue

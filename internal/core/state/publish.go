@@ -21,6 +21,13 @@ func (s *Store) Shut() {
 	s.subscribers.Close()
 }
 
+// Waiting says whether a change has not been published yet, or subscribers are just being told of one.
+func (s *Store) Waiting() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.armed && !s.shut
+}
+
 // changed notes that there is something to publish. The caller holds mu.
 func (s *Store) changed() {
 	s.focus()

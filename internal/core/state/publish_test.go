@@ -256,3 +256,32 @@ func TestConcurrentUse(t *testing.T) {
 	wg.Wait()
 	s.Shut()
 }
+
+// Waiting is about what subscribers have not heard yet, and nothing else.
+func TestWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(nil)
+		var heard atomic.Bool
+		defer s.Subscribe(func(*Snapshot) { heard.Store(true) })()
+		if s.Waiting() {
+			t.Error("nothing has changed")
+		}
+		s.Open("w", "/a")
+		for range 3 {
+			if !s.Waiting() || heard.Load() {
+				t.Fatal("a change has been told before its time, or forgotten")
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if s.Waiting() || !heard.Load() {
+			t.Errorf("waiting %v, heard %v", s.Waiting(), heard.Load())
+		}
+		s.Open("w", "/b")
+		s.Shut()
+		if s.Waiting() {
+			t.Error("it is never told any more, and waited for")
+		}
+	})
+}
