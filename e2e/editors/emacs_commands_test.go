@@ -76,7 +76,7 @@ func emacsStatus(t *testing.T, f flavour) {
 	b.is(windows, "(3 a.go <proposal>)")
 	b.mx("pollux-status")
 	const report = `(if (get-buffer "*pollux*") (with-current-buffer "*pollux*" (buffer-string)) "")`
-	for _, want := range []string{"on port " + itoa(b.port()), "Gemini CLI #1 0.61.0", b.path("a.go") + " (Gemini CLI #1)", b.project, filepath.Base(b.file()), "pollux.log", "Last error   none"} {
+	for _, want := range []string{"on port " + itoa(b.port()), "Gemini CLI #1 0.61.0", "1 " + b.path("a.go") + " (Gemini CLI #1)", b.project, filepath.Base(b.file()), "pollux.log", "Last error   none"} {
 		b.until(want, func() bool { return strings.Contains(b.eval(report), want) })
 	}
 	b.mx("pollux-log")
@@ -215,7 +215,7 @@ func emacsPage(t *testing.T, f flavour) {
 	b.is(windows, "(1 a.go)")
 }
 
-// M-x pollux-next: the one on show waits meanwhile, with its edits.
+// M-x pollux-next and M-x pollux-review: the one on show waits meanwhile, with its edits.
 func emacsNext(t *testing.T, f flavour) {
 	b := newBench(t, f, map[string]string{"a": "a\n", "b": "b\n"})
 	b.open("a")
@@ -231,8 +231,12 @@ func emacsNext(t *testing.T, f flavour) {
 	b.is(windows, "(3 b <proposal>)")
 	b.mx("pollux-next")
 	b.is("(list (buffer-name) (buffer-string))", "(a <proposal> edited new a\n)")
-	b.mx("pollux-next")
+	b.keys("M-2") // by its number in M-x pollux-status
+	b.mx("pollux-review")
 	b.is(windows, "(3 b <proposal>)")
+	b.keys("M-3")
+	b.mx("pollux-review")
+	b.says("There is no diff 3")
 	b.keys("C-c", "C-k")
 	if o := a.Outcome(); o.FilePath != b.path("b") || o.Method != "ide/diffRejected" {
 		t.Errorf("%+v", o)

@@ -66,7 +66,10 @@ func TestVimLatin1(t *testing.T) {
 	b.open("a")
 	a := b.connect()
 	a.OpenDiff(b.path("a"), "emoji 😀\n")
-	b.acceptOn(b.page())
+	page := b.page()
+	b.ex("Pollux status")
+	b.says("on the page (:Pollux page)") // and in no queue of Vim's
+	b.acceptOn(page)
 	if o := a.Outcome(); o.Content != "emoji 😀\n" {
 		t.Errorf("%+v", o)
 	}

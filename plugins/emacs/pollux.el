@@ -224,6 +224,12 @@ With a prefix argument ANOTHER, start one more.  See `pollux-terminal'."
   (concat (plist-get session :name)
           (if-let ((version (plist-get session :version))) (concat " " version) "")))
 
+(defun pollux--diff-line (pending)
+  "Return what PENDING, a diff in the result of pollux.status, is about."
+  (let ((n (cl-position (plist-get pending :diffId) pollux--diffs :key #'pollux--diff-id :test #'equal)))
+    (format "%s %s (%s)%s" (if n (1+ n) "-") (plist-get pending :filePath) (plist-get pending :session)
+            (if n "" ", on the page: M-x pollux-page"))))
+
 (defun pollux--report (status)
   "Insert STATUS, the result of pollux.status, for a person to read."
   (cl-flet ((line (label value) (insert (format "%-12s %s\n" label value)))
@@ -234,8 +240,7 @@ With a prefix argument ANOTHER, start one more.  See `pollux-terminal'."
     (each "Folders" (append (plist-get status :roots) nil))
     (line "Discovery" (plist-get status :discoveryFile))
     (each "CLIs" (mapcar #'pollux--session-name (plist-get status :sessions)))
-    (each "Diffs" (mapcar (lambda (diff) (format "%s (%s)" (plist-get diff :filePath) (plist-get diff :session)))
-                          (plist-get status :diffs)))
+    (each "Diffs" (mapcar #'pollux--diff-line (plist-get status :diffs)))
     (each "Policy" (mapcar (lambda (rule)
                              (string-trim (format "%s %s %s" (plist-get rule :mode) (or (plist-get rule :owner) "")
                                                   (or (plist-get rule :pattern) ""))))

@@ -144,8 +144,12 @@ function commands.status()
       for _, s in ipairs(status.sessions or {}) do
         lines[#lines + 1] = 'session    ' .. s.name
       end
-      for i, d in ipairs(status.diffs or {}) do
-        lines[#lines + 1] = ('diff %d     %s'):format(i, d.title)
+      local mine = {} -- the numbers of :Pollux review
+      for i, d in ipairs(require('pollux.diff').list()) do
+        mine[d.id] = i
+      end
+      for _, d in ipairs(status.diffs or {}) do
+        lines[#lines + 1] = ('diff %-5s %s%s'):format(mine[d.diffId] or '-', d.title, mine[d.diffId] and '' or ', on the page (:Pollux page)')
       end
       if status.lastError or state.error then
         lines[#lines + 1] = 'last error ' .. (status.lastError or state.error)

@@ -117,7 +117,11 @@ function! s:show_status(status, error) abort
   let l:lines = [printf('companion  %s, pollux %s, port %d%s', l:state.status, a:status.version, a:status.port, a:status.resumed ? ', resumed' : ''),
         \ 'folders    ' . join(a:status.roots, ', ')]
   call extend(l:lines, map(copy(a:status.sessions), '"session    " . v:val.name'))
-  call extend(l:lines, map(copy(a:status.diffs), '"diff       " . v:val.title'))
+  let l:mine = map(copy(pollux#diff#list()), 'v:val.id') " the numbers of :Pollux review
+  for l:d in a:status.diffs
+    let l:n = index(l:mine, l:d.diffId) + 1
+    call add(l:lines, printf('diff %-5s %s', l:n > 0 ? l:n : '-', l:d.title . (l:n > 0 ? '' : ', on the page (:Pollux page)')))
+  endfor
   let l:last = get(a:status, 'lastError', l:state.error)
   call pollux#say#lines(join(l:lines + (empty(l:last) ? [] : ['last error ' . l:last]), "\n"))
 endfunction
