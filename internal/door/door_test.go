@@ -33,6 +33,26 @@ func serve(t *testing.T, o Options, h http.HandlerFunc) (*Door, string) {
 	return d, l.Addr().String()
 }
 
+// servePipes is serve without descriptors, for more connections than a
+// process may have, with what makes them.
+func servePipes(t *testing.T, o Options, h http.HandlerFunc) (*Door, func() net.Conn) {
+	t.Helper()
+	l := &pipes{make(chan net.Conn), make(chan struct{})}
+	d := New(o)
+	if err := d.Admit(l.Addr()); err != nil {
+		t.Fatal(err)
+	}
+	s := d.Server(h)
+	go func() { _ = s.Serve(l) }()
+	t.Cleanup(func() { _ = s.Close() })
+	return d, func() net.Conn {
+		client, server := net.Pipe()
+		l.conns <- server
+		t.Cleanup(func() { client.Close() })
+		return client
+	}
+}
+
 // exchange sends raw bytes and returns what comes until the other side closes.
 func exchange(t *testing.T, addr, request string) string {
 	t.Helper()
@@ -165,15 +185,8 @@ func TestPanic(t *testing.T) {
 // of those who have not proven themselves the oldest goes; a proven
 // connection stays, however long it is silent.
 func TestStrangers(t *testing.T) {
-	d, addr := serve(t, Options{Credential: func(*http.Request) bool { return true }}, func(http.ResponseWriter, *http.Request) {})
-	dial := func() net.Conn {
-		conn, err := net.Dial("tcp", addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { conn.Close() })
-		return conn
-	}
+	d, dial := servePipes(t, Options{Credential: func(*http.Request) bool { return true }}, func(http.ResponseWriter, *http.Request) {})
+	addr := pipeAddr{}.String()
 	known := dial()
 	_, _ = io.WriteString(known, "GET / HTTP/1.1\r\nHost: "+addr+"\r\n\r\n")
 	answer := make([]byte, 512)
@@ -202,14 +215,10 @@ func TestStrangers(t *testing.T) {
 // a door that asks for no credential holds few connections, however many requests are
 // made on them: anybody on the machine can make those.
 func TestOpenDoorIsBounded(t *testing.T) {
-	d, addr := serve(t, Options{}, func(http.ResponseWriter, *http.Request) {})
+	d, dial := servePipes(t, Options{}, func(http.ResponseWriter, *http.Request) {})
 	for range MaxStrangers + 20 {
-		conn, err := net.Dial("tcp", addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-		_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: "+addr+"\r\n\r\n")
+		conn := dial()
+		_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: "+pipeAddr{}.String()+"\r\n\r\n")
 		if _, err := conn.Read(make([]byte, 512)); err != nil {
 			t.Fatal(err)
 		}

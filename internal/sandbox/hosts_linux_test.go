@@ -159,7 +159,8 @@ func TestHosts(t *testing.T) {
 
 // TestRawAddresses: contacts to addresses are refused at every port and in
 // both versions, and told of with the address; those through the proxy too
-// (SPEC E-2, S-3).
+// (SPEC E-2, S-3). Where the kernel has no version 6 there is nothing to tell
+// of in it.
 func TestRawAddresses(t *testing.T) {
 	python := need(t, "python3")
 	var mu sync.Mutex
@@ -170,11 +171,13 @@ func TestRawAddresses(t *testing.T) {
 		}})
 	script := `
 import socket, urllib.request
+try: socket.socket(socket.AF_INET6).bind(("::1", 0))
+except OSError: print("no version 6", end="")
 for host, port, kind in [("93.184.216.34", 443, 1), ("93.184.216.34", 8080, 1), ("169.254.169.254", 80, 1), ("10.0.0.1", 22, 1), ("8.8.8.8", 53, 2), ("2606:4700::1111", 443, 1), ("2606:4700::1111", 853, 1), ("example.com", 8443, 1), ("127.0.0.1", 9999, 1)]:
     family, _, _, _, address = socket.getaddrinfo(host, port, type=kind)[0]
-    s = socket.socket(family, kind)
-    s.settimeout(30)
     try:
+        s = socket.socket(family, kind)
+        s.settimeout(30)
         s.connect(address)
         s.send(b"hello\r\n\r\n")
         if kind == 1 and s.recv(1): print("reached", host, port)
@@ -184,6 +187,11 @@ try: urllib.request.urlopen("http://93.184.216.35/")
 except OSError: pass
 `
 	r := runIn(t, s, Policy{Hosts: hosts(t, "example.com")}, Command{Args: []string{python, "-c", script}})
+	want := []string{"10.0.0.1 22", "169.254.169.254 80", "2606:4700::1111 443", "2606:4700::1111 853", "8.8.8.8 53", "93.184.216.34 443", "93.184.216.34 8080", "93.184.216.35 80", "example.com 8443"}
+	if string(r.Stdout) == "no version 6" {
+		t.Log("no version 6 on this machine: version 4 alone")
+		r.Stdout, want = nil, slices.Delete(want, 2, 4)
+	}
 	if r.Code != 0 || len(r.Stdout) > 0 {
 		t.Errorf("%d %s%s", r.Code, r.Stdout, r.Stderr)
 	}
@@ -192,7 +200,6 @@ except OSError: pass
 		got = append(got, fmt.Sprintf("%s %d", d.Host, d.Port))
 	}
 	slices.Sort(got)
-	want := []string{"10.0.0.1 22", "169.254.169.254 80", "2606:4700::1111 443", "2606:4700::1111 853", "8.8.8.8 53", "93.184.216.34 443", "93.184.216.34 8080", "93.184.216.35 80", "example.com 8443"}
 	if !slices.Equal(got, want) {
 		t.Errorf("denied: %q\nwant %q", got, want)
 	}
