@@ -24,16 +24,22 @@ func TestEmacsCommands(t *testing.T) {
 // fakeCLI stands where the CLI would: it shows its environment and what is typed.
 const fakeCLI = "echo \"port $GEMINI_CLI_IDE_SERVER_PORT $GEMINI_CLI_IDE_PID\"\nwhile read -r line; do echo \"got $line\"; done\n"
 
+// drawing is how the CLI draws, which term by itself gets wrong: a line is
+// erased from behind, titles are set, columns are gone to. It makes "drywn anew".
+const drawing = `printf 'what was there\033[2K\033[Gdrawn \033]0;a ti'; sleep 0.1; printf 'tle\007anew\033[3Gy\n'` + "\n"
+
 // M-x pollux-run, in each terminal that Emacs brings: with the variables of
-// SPEC D-7, in the project's folder, once for each project.
+// SPEC D-7, in the project's folder, once for each project, and drawn as it should be.
 func emacsTerm(kind string) func(*testing.T, flavour) {
 	return func(t *testing.T, f flavour) {
 		b := newBench(t, f.with("(setq pollux-terminal '"+kind+")"), map[string]string{".git/HEAD": "", "sub/a.go": "a\n"})
-		b.script("gemini", fakeCLI)
+		b.script("gemini", drawing+fakeCLI)
 		b.open("sub/a.go")
 		b.mx("pollux-run")
 		const any = `(mapconcat (lambda (b) (if (string-match-p "gemini" (buffer-name b)) (with-current-buffer b (buffer-string)) "")) (buffer-list) "\n")`
 		b.until("the CLI with its variables", func() bool { return strings.Contains(b.eval(any), "port "+itoa(b.port())+" "+itoa(b.pid())) })
+		const first = `(with-current-buffer "*gemini: p*" (string-trim-right (buffer-substring-no-properties (point-min) (save-excursion (goto-char (point-min)) (line-end-position)))))`
+		b.is(first, "drywn anew")
 		b.is(`(if (get-buffer "*gemini: p*") (buffer-local-value 'default-directory (get-buffer "*gemini: p*")) "none")`, b.project+"/")
 		count := b.eval(`(length (process-list))`)
 		b.soon(`(delete-other-windows) (switch-to-buffer "a.go")`)

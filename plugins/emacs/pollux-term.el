@@ -21,6 +21,7 @@
 (declare-function eshell "eshell")
 (declare-function eshell-send-input "esh-mode")
 (declare-function term-char-mode "term")
+(declare-function term-emulate-terminal "term")
 (declare-function term-mode "term")
 (declare-function term-set-escape-char "term")
 (declare-function vterm "ext:vterm")
@@ -48,6 +49,28 @@ program and its arguments as a list, and returns the buffer."
 
 (defvar pollux--environment nil "The variables that terminals need, as NAME=VALUE.")
 
+(defconst pollux--term-amiss
+  (concat "\e\\[2K"                                        ; erase the line: done from the cursor on
+          "\\|\e\\[\\([0-9]+\\)G"                          ; go to a column: goes to the next one
+          "\\|\e\\][^\a\e]*\\(?:\a\\|\e\\\\\\)"              ; a title: taken for text
+          "\\|\\(?2:\e\\(?:\\[[0-9]*\\|\\][^\a\e]\\{0,999\\}\e?\\)?\\)\\'") ; what is not complete yet
+  "What term does wrong; the CLI draws its screen by it.")
+
+(defun pollux--term-filter (process output)
+  "Hand OUTPUT of PROCESS to term, with other words for what term does wrong."
+  (let ((rest ""))
+    (setq output (replace-regexp-in-string
+                  pollux--term-amiss
+                  (lambda (found)
+                    (cond ((match-string 2 found) (setq rest found) "")
+                          ((match-string 1 found)
+                           (format "\e[%dG" (max 0 (1- (string-to-number (match-string 1 found))))))
+                          ((string-prefix-p "\e[" found) "\e[1K\e[K")
+                          (t "")))
+                  (concat (process-get process 'pollux-rest) output) t t))
+    (process-put process 'pollux-rest rest)
+    (term-emulate-terminal process output)))
+
 (defun pollux--term (name program arguments)
   "Run PROGRAM with ARGUMENTS in a term buffer called NAME."
   (require 'term)
@@ -58,6 +81,7 @@ program and its arguments as a list, and returns the buffer."
       (when (eq pollux-terminal 'ansi-term)
         (let (term-escape-char) ; C-c stays one too, as in `ansi-term'
           (term-set-escape-char ?\C-x))))
+    (set-process-filter (get-buffer-process buffer) #'pollux--term-filter)
     buffer))
 
 (defun pollux--vterm (name program arguments)
@@ -90,6 +114,7 @@ A program that fills the screen gets a term buffer from eshell."
                                            (buffer-list))
                                (error "Eshell did not start %s" program))
         (rename-buffer name t)
+        (set-process-filter (get-buffer-process (current-buffer)) #'pollux--term-filter)
         (current-buffer)))))
 
 (defun pollux--terminal-function ()

@@ -214,10 +214,17 @@ Whatever buffer or binding has an environment of its own at the moment."
 ;;;###autoload
 (defun pollux-run (&optional another)
   "Show the project's Gemini CLI in a terminal of Emacs's; start it if needed.
-With a prefix argument ANOTHER, start one more.  See `pollux-terminal'."
+With a prefix argument ANOTHER, start one more.  See `pollux-terminal'.
+While a diff is on show the CLI takes the place of its left side."
   (interactive "P")
   (pollux--wait)
-  (pop-to-buffer (pollux--run another)))
+  (let* ((buffer (pollux--run another))
+         (diff (cl-find-if #'pollux--visible-p pollux--diffs))
+         (side (and diff (not (get-buffer-window buffer)) (get-buffer-window (pollux--diff-left diff)))))
+    (if side
+        (set-window-buffer (select-window side) buffer)
+      (pop-to-buffer buffer))
+    (set-buffer buffer)))
 
 (defun pollux--session-name (session)
   "Return SESSION's name and version."
