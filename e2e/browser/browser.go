@@ -40,6 +40,7 @@ func Start(t testing.TB) *Browser {
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("mute-audio", true), chromedp.WindowSize(1280, 800),
 		chromedp.Env("HOME="+dir),
+		chromedp.WSURLReadTimeout(2*timeout), // the first start reads 300 MB from a cold disk
 	)
 	allocator, stopAllocator := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, stop := chromedp.NewContext(allocator)
