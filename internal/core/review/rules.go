@@ -82,7 +82,7 @@ func (r compiledRule) fits(label, path string) int {
 	case r.Pattern == "":
 	case r.Pattern == path:
 		n += 4
-	case r.glob.MatchString(filepath.ToSlash(path)):
+	case len(path) <= maxGlob && r.glob.MatchString(filepath.ToSlash(path)):
 		n += 2
 	default:
 		return 0
@@ -97,9 +97,14 @@ func (r compiledRule) fits(label, path string) int {
 	return n
 }
 
-// compileGlob never fails: what is not * ? ** stands for itself. The regular
-// expression costs linear time whatever the pattern.
+// maxGlob bounds patterns, and the paths that they are held against, in bytes: no path is longer, and the time grows with both.
+const maxGlob = 4096
+
+// compileGlob never fails: what is not * ? ** stands for itself. A pattern that is too long fits nothing.
 func compileGlob(pattern string) *regexp.Regexp {
+	if len(pattern) > maxGlob {
+		pattern = "\x00"
+	}
 	var b strings.Builder
 	b.WriteString(`(?s)\A`)
 	for rest := filepath.ToSlash(pattern); rest != ""; {
@@ -126,9 +131,5 @@ func compileGlob(pattern string) *regexp.Regexp {
 		}
 	}
 	b.WriteString(`\z`)
-	glob, err := regexp.Compile(b.String())
-	if err != nil { // longer than a regular expression may be: no such path exists
-		return regexp.MustCompile(`\z\A.`)
-	}
-	return glob
+	return regexp.MustCompile(b.String())
 }

@@ -89,8 +89,9 @@ func FuzzGlob(f *testing.F) {
 	f.Add("/a/**/*.g?", "/a/b/c.go")
 	f.Add("\xff(", "\xff(")
 	f.Fuzz(func(t *testing.T, pattern, path string) {
-		compileGlob(pattern).MatchString(path) // never fails, whatever it is
 		var p policy
+		_, c := p.set(Rule{Mode: AcceptAll, Pattern: pattern})
+		c.fits("", path) // never fails, whatever it is
 		p, _ = p.set(Rule{Mode: AcceptAll, Pattern: path})
 		if path != "" && p.mode("", path) != AcceptAll {
 			t.Errorf("%q as a pattern does not fit itself", path)
