@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 )
@@ -129,8 +130,8 @@ func (p *player) fill(s string) string {
 	s = strings.NewReplacer("{{host}}", p.target.Addr, "{{port}}", port, "{{token}}", p.target.Token,
 		"{{short}}", p.target.Token[:max(0, len(p.target.Token)-1)], "{{session}}", p.session, "{{first}}", p.first,
 		"{{dir}}", p.target.Dir, "{{event}}", p.event, "{{empty}}", "").Replace(s)
-	return times.ReplaceAllStringFunc(s, func(m string) string {
-		parts := times.FindStringSubmatch(m)
+	return times().ReplaceAllStringFunc(s, func(m string) string {
+		parts := times().FindStringSubmatch(m)
 		n, _ := strconv.Atoi(parts[1])
 		return strings.Repeat(parts[2], n)
 	})
@@ -248,9 +249,9 @@ func (p *player) answer(res *http.Response, body []byte) string {
 }
 
 var (
-	stamp  = regexp.MustCompile(`"timestamp":[0-9]{13}\b`)
-	lifeID = regexp.MustCompile(`(?m)^id: [A-Z0-9]{8}-`)
-	times  = regexp.MustCompile(`\{\{([0-9]{1,6}) ([^{}]+)\}\}`)
+	stamp  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`"timestamp":[0-9]{13}\b`) })
+	lifeID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^id: [A-Z0-9]{8}-`) })
+	times  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{\{([0-9]{1,6}) ([^{}]+)\}\}`) })
 )
 
 // tidy puts names in place of what differs from run to run.
@@ -266,8 +267,8 @@ func (p *player) tidy(s string) string {
 		pairs = append(pairs, p.session, "{{session}}", p.first, "{{first}}")
 	}
 	s = strings.NewReplacer(pairs...).Replace(s)
-	s = stamp.ReplaceAllString(s, `"timestamp":{{ms}}`)
-	return shorten(lifeID.ReplaceAllString(s, "id: {{life}}-"))
+	s = stamp().ReplaceAllString(s, `"timestamp":{{ms}}`)
+	return shorten(lifeID().ReplaceAllString(s, "id: {{life}}-"))
 }
 
 // events waits for n events of the stream, and then whether another one comes.

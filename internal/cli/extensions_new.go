@@ -14,22 +14,11 @@ import (
 
 func (a *app) extensionsNewCommand() *cobra.Command {
 	var template, name string
-	var list []string
-	width := 0
-	for _, t := range scaffold.Templates() {
-		width = max(width, len(t.Name))
-	}
-	for _, t := range scaffold.Templates() {
-		list = append(list, fmt.Sprintf("  %-*s  %s", width, t.Name, t.Summary))
-	}
 	cmd := &cobra.Command{
 		Use:   "new PATH",
 		Short: "Begin an extension from a template",
 		Long: `Writes the first files of an extension into PATH, a folder that does not exist
-yet or is empty. They are valid and run as they are.
-
-Templates:
-` + strings.Join(list, "\n"),
+yet or is empty. They are valid and run as they are.`,
 		Example: `  pollux extensions new ./my-extension
   pollux extensions new ./my-server --template mcp-server`,
 		Args: oneArg("PATH"),
@@ -37,6 +26,10 @@ Templates:
 	}
 	cmd.Flags().StringVar(&template, "template", scaffold.Default, "the `TEMPLATE` to begin with")
 	cmd.Flags().StringVar(&name, "name", "", "the extension's `NAME` (default: the last part of PATH)")
+	cmd.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		cmd.Long += "\n\nTemplates:\n" + templateList()
+		cmd.Parent().HelpFunc()(cmd, args)
+	})
 	_ = cmd.RegisterFlagCompletionFunc("template", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		var names []string
 		for _, t := range scaffold.Templates() {
@@ -45,6 +38,20 @@ Templates:
 		return names, cobra.ShellCompDirectiveNoFileComp
 	})
 	return cmd
+}
+
+// templateList is the templates with their summaries, a line each.
+func templateList() string {
+	var lines []string
+	templates := scaffold.Templates()
+	width := 0
+	for _, t := range templates {
+		width = max(width, len(t.Name))
+	}
+	for _, t := range templates {
+		lines = append(lines, fmt.Sprintf("  %-*s  %s", width, t.Name, t.Summary))
+	}
+	return strings.Join(lines, "\n")
 }
 
 func (a *app) newExtension(path, template, name string) error {

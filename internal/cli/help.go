@@ -30,7 +30,6 @@ func addHelp(root *cobra.Command) {
 			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		}
 	}
-	completeFiles(root)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		says, _, _ := strings.Cut(err.Error(), ": strconv.")
 		switch {

@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -26,10 +27,11 @@ type program struct {
 	pathDirs []string          // folders that must be in PATH
 }
 
-var (
-	pythonName = regexp.MustCompile(`^python(\d+(\.\d+)*)?$`)
-	nodeName   = regexp.MustCompile(`^node(js)?$`)
-)
+// pythonName matches the names under which Python is installed.
+var pythonName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^python(\d+(\.\d+)*)?$`) })
+
+// isNode says whether name is one under which Node is installed.
+func isNode(name string) bool { return name == "node" || name == "nodejs" }
 
 // askTimeout is what an interpreter may take to say where it lives; version
 // managers' shims are shell scripts that take a third of a second.
@@ -65,7 +67,7 @@ func (s *Sandbox) follow(ctx context.Context, p *program, name, dir string, dept
 		return err
 	}
 	base := filepath.Base(path)
-	if python := pythonName.MatchString(base); python || nodeName.MatchString(base) {
+	if python := pythonName().MatchString(base); python || isNode(base) {
 		if err := s.interpreter(ctx, p, path, python, depth); err != nil {
 			return err
 		}

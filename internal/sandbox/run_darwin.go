@@ -84,7 +84,7 @@ func (s *Sandbox) run(ctx context.Context, p Policy, c Command) (*Result, error)
 
 // checkNode refuses a Node that could not reach any host.
 func (s *Sandbox) checkNode(ctx context.Context, prog *program) error {
-	if !nodeName.MatchString(filepath.Base(prog.path)) {
+	if !isNode(filepath.Base(prog.path)) {
 		return nil
 	}
 	out, err := s.ask(ctx, prog.path, prog.path, "-p", "process.versions.node")

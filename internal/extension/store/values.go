@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/pollux-companion/pollux/internal/agent/gemini/clisettings"
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
@@ -98,7 +99,7 @@ func (s *Store) envFile(x *Extension, scope Scope) string {
 	return filepath.Join(s.folder(x.Name), ".env")
 }
 
-var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var envName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`) })
 
 // SetValue sets a setting, or removes it for a nil text, and says where.
 func (s *Store) SetValue(ctx context.Context, x *Extension, setting manifest.Setting, scope Scope, text *string) (place string, err error) {
@@ -110,7 +111,7 @@ func (s *Store) SetValue(ctx context.Context, x *Extension, setting manifest.Set
 			return "", fmt.Errorf("%w: the folder %q is not trusted, and Gemini CLI reads no settings there; trust it with /permissions in Gemini CLI", ErrPolicy, s.workDir)
 		}
 	}
-	if !envName.MatchString(setting.EnvVar) {
+	if !envName().MatchString(setting.EnvVar) {
 		return "", fmt.Errorf("the setting %q names the environment variable %q, which cannot exist; its author must change it", setting.Name, setting.EnvVar)
 	}
 	if text != nil && strings.ContainsAny(*text, "\n\r\x00") {
