@@ -120,6 +120,24 @@ func vimCLI(t *testing.T, f flavour) {
 	b.sees(b.connect(), "none")
 }
 
+// Who moves and goes to the CLI at once, as by a mapping, has moved all the same.
+func vimHaste(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a.go": sample})
+	b.fakeCLI()
+	b.open("a.go")
+	a := b.connect()
+	b.sees(a, "a.go 1:1")
+	b.text("3G0w:Pollux run\r")
+	b.is("&buftype", "terminal")
+	b.sees(a, "a.go 3:2")
+	leave := map[string][]string{"neovim": {"C-\\", "C-n", "C-w", "p"}, "vim": {"C-w", "p"}}[f.name]
+	b.keys(leave...)
+	b.is("expand('%')", "a.go")
+	b.text("gg0\x17p") // and back
+	b.is("&buftype", "terminal")
+	b.sees(a, "a.go 1:1")
+}
+
 // What is too long for a line is told whole, asks for no key, and is in
 // nobody's way: every way out of the diff below it works.
 func vimLongWords(t *testing.T, f flavour) {

@@ -16,7 +16,7 @@ func vimMore(t *testing.T, f flavour) {
 	for name, test := range map[string]func(*testing.T, flavour){
 		"tabs": vimTabs, "browsers": vimBrowsers, "outside": vimOutside, "blocks": vimBlocks, "working folders": vimWorkingFolders,
 		"everything comes back": vimComesBack, "focus now": vimFocusNow, "focus never": vimFocusNever, "policies": vimPolicies,
-		"commands": vimCommands, "cli": vimCLI, "keys and colours": vimKeys, "big": vimBig, "invalid": vimInvalid, "busy": vimBusy,
+		"commands": vimCommands, "cli": vimCLI, "haste": vimHaste, "keys and colours": vimKeys, "big": vimBig, "invalid": vimInvalid, "busy": vimBusy,
 		"save settings": vimSaveSettings, "long words": vimLongWords, "hangup": vimHangup, "editor again": vimEditorAgain, "new": vimOpenDocument, "question": vimQuestion,
 		"open": vimOpenPlace,
 	} {

@@ -218,6 +218,7 @@ With a prefix argument ANOTHER, start one more.  See `pollux-terminal'.
 While a diff is on show the CLI takes the place of its left side."
   (interactive "P")
   (pollux--wait)
+  (pollux--tell) ; where the user is, as that is what the CLI will hear of
   (let* ((buffer (pollux--run another))
          (diff (cl-find-if #'pollux--visible-p pollux--diffs))
          (side (and diff (not (get-buffer-window buffer)) (get-buffer-window (pollux--diff-left diff)))))

@@ -191,6 +191,7 @@ end
 
 local latest -- the last message, also of a companion that has gone
 local with_file -- the last one that has an active file
+local left -- the window that was left before what happened in it was told
 
 -- What to say in the CLI's own terminal: the last file again where it was
 -- another's before, such as the shell's that the CLI was started from.
@@ -200,13 +201,22 @@ local function stays()
   end
 end
 
+local context
+
+-- The context of a window that the user came from into the CLI's terminal.
+local function behind(win)
+  if win and win > 0 and api.nvim_win_is_valid(win) and M.file(api.nvim_win_get_buf(win)) then
+    return api.nvim_win_call(win, context)
+  end
+end
+
 -- The message for now, or nil when there is nothing to say.
-local function context()
+function context()
   local buf, mode = api.nvim_get_current_buf(), api.nvim_get_mode().mode:sub(1, 1)
   if mode == 'c' or vim.fn.getcmdwintype() ~= '' then
     return nil -- the user comes back
   elseif M.is_cli(buf) then
-    return stays()
+    return behind(left) or stays()
   end
   local path = not vim.wo.previewwindow and M.file(buf) or nil
   if not path then
@@ -235,16 +245,9 @@ local function context()
   return message
 end
 
--- The context of the window that the user came from into the CLI's terminal.
-local function behind()
-  local previous = vim.fn.win_getid(vim.fn.winnr('#'))
-  if previous > 0 and M.file(api.nvim_win_get_buf(previous)) then
-    return api.nvim_win_call(previous, context)
-  end
-end
-
 local function flush(first)
-  local message = send and (context() or first == true and (latest or behind()))
+  local message = send and (context() or first == true and (latest or behind(vim.fn.win_getid(vim.fn.winnr('#')))))
+  left = nil
   if not message then
     return
   end
@@ -276,6 +279,14 @@ function M.start(to)
     group = group,
     callback = function()
       M.touch(false)
+    end,
+  })
+  api.nvim_create_autocmd('WinLeave', {
+    group = group,
+    callback = function()
+      if timer:is_active() and M.file(api.nvim_get_current_buf()) then
+        left = api.nvim_get_current_win()
+      end
     end,
   })
   api.nvim_create_autocmd({ 'BufEnter', 'BufAdd', 'BufDelete', 'BufUnload', 'BufWipeout', 'BufFilePost', 'BufReadPost', 'BufWritePost', 'FileChangedShellPost' }, {

@@ -8,6 +8,7 @@ let s:files = v:null
 let s:kept = {}
 let s:latest = {} " the last message, also of a companion that has gone
 let s:with_file = {} " the last one that has an active file
+let s:left = 0 " the window that was left before what happened in it was told
 let s:looked = {} " whether the CLI runs in a terminal, by its buffer
 let s:visual = ['v', 'V', "\<C-v>", 's', 'S', "\<C-s>"]
 
@@ -161,7 +162,8 @@ function! s:context() abort
   if l:mode[0] ==# 'c' || exists('*getcmdwintype') && !empty(getcmdwintype())
     return {} " the user comes back
   elseif pollux#context#is_cli(l:buf)
-    return s:stays()
+    let l:message = s:behind(s:left)
+    return empty(l:message) ? s:stays() : l:message
   endif
   let l:path = &previewwindow ? '' : pollux#context#file(l:buf)
   if empty(l:path)
@@ -185,12 +187,11 @@ function! s:context() abort
   return l:message
 endfunction
 
-" The context of the window that the user came from into the CLI's terminal.
-function! s:behind() abort
-  let l:id = win_getid(winnr('#'))
+" The context of a window that the user came from into the CLI's terminal.
+function! s:behind(id) abort
   let l:message = {}
-  if exists('*win_execute') && l:id > 0 && !empty(pollux#context#file(winbufnr(l:id)))
-    call win_execute(l:id, 'let l:message = s:context()')
+  if exists('*win_execute') && a:id > 0 && !empty(pollux#context#file(winbufnr(a:id)))
+    call win_execute(a:id, 'let l:message = s:context()')
   endif
   return l:message
 endfunction
@@ -202,8 +203,9 @@ function! s:flush(...) abort
   endif
   let l:message = s:context()
   if empty(l:message) && a:0 && type(a:1) == v:t_string " the first one of a companion
-    let l:message = empty(s:latest) ? s:behind() : s:latest
+    let l:message = empty(s:latest) ? s:behind(win_getid(winnr('#'))) : s:latest
   endif
+  let s:left = 0
   if empty(l:message)
     return
   endif
@@ -237,6 +239,7 @@ function! pollux#context#start() abort
         execute 'autocmd' s:event '* call pollux#context#touch(0)'
       endif
     endfor
+    autocmd WinLeave * if s:timer >= 0 && !empty(pollux#context#file(bufnr('%'))) | let s:left = win_getid() | endif
     autocmd BufEnter,BufAdd,BufDelete,BufUnload,BufWipeout,BufFilePost,BufReadPost,BufWritePost,FileChangedShellPost * call pollux#context#touch(1)
   augroup END
   call s:flush('first')
