@@ -161,6 +161,7 @@ func (c *Companion) listen(host string, port int) (net.Listener, error) {
 		network = "tcp6"
 	}
 	var config net.ListenConfig
+	config.SetMultipathTCP(false) // there is one path to here
 	ln, err := config.Listen(c.ctx, network, net.JoinHostPort(host, strconv.Itoa(port)))
 	if err == nil {
 		return ln, nil
