@@ -540,11 +540,13 @@ func vimCommit(t *testing.T, f flavour) {
 	b.is(f.running, "stopped")
 }
 
-// A file that the CLI has emptied and not filled yet is not the last word.
+// A file that the CLI has emptied and not filled yet is not the last word; and
+// what it writes is shown whatever 'autoread' is, which stays as it was.
 func vimHalfWritten(t *testing.T, f flavour) {
 	b := newBench(t, f, map[string]string{"a": "one\ntwo\n"})
 	b.open("a")
 	a := b.connect()
+	own := b.eval("string(&l:autoread)") // none
 	a.OpenDiff(b.path("a"), "one\n2\n")
 	b.is("&diff . getline(2)", "12")
 	b.ex("w")
@@ -554,4 +556,14 @@ func vimHalfWritten(t *testing.T, f flavour) {
 	b.is("line('$') . getline(1)", "1")
 	b.write("a", "one\n2\n")
 	b.is("join(getline(1, '$'), '|') . mode(1)", "one|2n")
+	b.is("string(&l:autoread)", own)
+	b.ex("setlocal noautoread")
+	b.is("&l:autoread", "0")
+	a.OpenDiff(b.path("a"), "1\n")
+	b.is("&diff . getline(1)", "11")
+	b.ex("w")
+	a.Outcome()
+	b.is("&diff . tabpagenr('$')", "01")
+	b.write("a", "1\n")
+	b.is("join(getline(1, '$'), '|') . &l:autoread", "10")
 }

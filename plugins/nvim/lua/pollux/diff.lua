@@ -399,10 +399,14 @@ local function refresh(path, new)
       vim.cmd('silent! edit')
     end)
   else
-    local auto = vim.bo[buf].autoread
+    local own = vim.fn.getbufvar(buf, '&l:autoread') -- of the user's for this buffer, if it is 0 or 1
     vim.bo[buf].autoread = true
     vim.cmd('silent! checktime ' .. buf)
-    vim.bo[buf].autoread = auto
+    if own == 0 then
+      vim.bo[buf].autoread = false
+    elseif own ~= 1 then
+      vim.bo[buf].autoread = nil
+    end
   end
 end
 

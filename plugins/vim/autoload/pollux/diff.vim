@@ -339,10 +339,10 @@ function! s:look(state, timer) abort
     endif
     return
   endif
-  let l:auto = getbufvar(l:buf, '&autoread')
+  let l:own = getbufvar(l:buf, '&l:autoread') " -1 where the user has none for this buffer
   call setbufvar(l:buf, '&autoread', 1)
   execute 'silent! checktime' l:buf
-  call setbufvar(l:buf, '&autoread', l:auto)
+  call setbufvar(l:buf, '&autoread', l:own)
 endfunction
 
 " Whether the user would not mind another tab page now.
