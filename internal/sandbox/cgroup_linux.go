@@ -78,7 +78,7 @@ func (g *leaf) limit(l Limits) error {
 		"memory.max":      strconv.FormatInt(l.Memory+32*mib, 10), // and the first process, which is pollux's
 		"memory.swap.max": "0", "memory.oom.group": "1", "pids.max": strconv.Itoa(l.Processes + 16),
 	} {
-		err := os.WriteFile(filepath.Join(g.dir, name), []byte(value), 0)
+		err := os.WriteFile(filepath.Join(g.dir, name), []byte(value), 0o600)
 		if err != nil && !(name == "memory.swap.max" && errors.Is(err, os.ErrNotExist)) { // a kernel without swap
 			return err
 		}
