@@ -229,6 +229,9 @@ func FuzzWriteFile(f *testing.F) { // SPEC T-11, A-4
 	if err != nil {
 		f.Fatal(err)
 	}
+	long := strings.Repeat(strings.Repeat("l", 200)+"/", 20)
+	f.Add(long[:4095-len(root)-1])
+	f.Add(long[:4096-len(root)-1])
 	f.Fuzz(func(t *testing.T, name string) {
 		path := root + "/" + name
 		err := w.WriteFile(path, []byte("x"))

@@ -18,8 +18,8 @@ import (
 const (
 	// MaxFile is the size in bytes up to which Read and Save take a file.
 	MaxFile = 16 << 20
-	// MaxPath is the longest path in bytes, and maxDepth the most components it may have.
-	MaxPath  = 4096
+	// MaxPath is the longest path in bytes that Linux opens, and maxDepth the most components it may have.
+	MaxPath  = 4095
 	maxDepth = 512
 	// MaxEntries is how many entries of one folder List returns.
 	MaxEntries = 5000
