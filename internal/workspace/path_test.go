@@ -229,7 +229,7 @@ func FuzzWriteFile(f *testing.F) { // SPEC T-11, A-4
 	if err != nil {
 		f.Fatal(err)
 	}
-	long := strings.Repeat(strings.Repeat("l", 200)+"/", 20)
+	long := strings.Repeat(strings.Repeat("l", 200)+"/", 21)
 	f.Add(long[:4095-len(root)-1])
 	f.Add(long[:4096-len(root)-1])
 	f.Fuzz(func(t *testing.T, name string) {
