@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // schemes are those whose port is known; any other needs one written out.
@@ -23,6 +24,9 @@ func schemePort(scheme string) int {
 // 80), scheme://host[:port], or *.domain. Errors say what is wrong with it.
 func ParseHost(text string) (Host, error) {
 	h := Host{Text: text, Ports: []int{443, 80}}
+	if strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII }) { // some have small letters in ASCII
+		return Host{}, errors.New("a host name is written in ASCII, others in their xn-- form, so that look-alikes are seen")
+	}
 	rest := strings.ToLower(text)
 	if scheme, after, ok := strings.Cut(rest, "://"); ok {
 		if scheme == "" || strings.IndexFunc(scheme, func(r rune) bool { return r < 'a' || r > 'z' }) >= 0 {
@@ -108,9 +112,6 @@ func checkLabel(l string) error {
 		return errors.New("the parts of a host name have 1 to 63 characters and no dash at either end")
 	}
 	for _, r := range l {
-		if r > 127 {
-			return errors.New("a host name is written in ASCII, others in their xn-- form, so that look-alikes are seen")
-		}
 		if (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '_' {
 			return errors.New("a host name may have only letters, digits, dashes and dots")
 		}

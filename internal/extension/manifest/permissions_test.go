@@ -90,7 +90,7 @@ func TestPermissionsJSON(t *testing.T) {
 
 // FuzzHost: what passes names one host or the hosts below one, and covers itself (SPEC E-2).
 func FuzzHost(f *testing.F) {
-	for _, s := range []string{"example.com", "*.example.com", "https://example.com:8443", "http://[::1]", "127.0.0.1", "*", "a..b", "https://a@b", "x://y:1", "a.", "[fe80::1%25eth0]"} {
+	for _, s := range []string{"example.com", "*.example.com", "https://example.com:8443", "http://[::1]", "127.0.0.1", "*", "a..b", "https://a@b", "x://y:1", "a.", "[fe80::1%25eth0]", "\u212a.org", "\u0130.org"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -100,6 +100,9 @@ func FuzzHost(f *testing.F) {
 		}
 		if h.Name == "" || strings.ContainsAny(h.Name, "*/@?#% \t\n\\") || h.Name != strings.ToLower(h.Name) || len(h.Ports) == 0 || slices.Min(h.Ports) < 1 || slices.Max(h.Ports) > 65535 {
 			t.Errorf("%q became %+v", s, h)
+		}
+		if strings.ContainsFunc(s, func(r rune) bool { return r > 127 }) {
+			t.Errorf("%q became %+v, which looks like it", s, h)
 		}
 		if !h.Covers(h) {
 			t.Errorf("%q does not cover itself", s)
