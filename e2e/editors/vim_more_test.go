@@ -18,7 +18,7 @@ func vimMore(t *testing.T, f flavour) {
 		"everything comes back": vimComesBack, "focus now": vimFocusNow, "focus never": vimFocusNever, "policies": vimPolicies,
 		"commands": vimCommands, "cli": vimCLI, "haste": vimHaste, "keys and colours": vimKeys, "big": vimBig, "invalid": vimInvalid, "busy": vimBusy,
 		"save settings": vimSaveSettings, "long words": vimLongWords, "hangup": vimHangup, "editor again": vimEditorAgain, "new": vimOpenDocument, "question": vimQuestion,
-		"open": vimOpenPlace,
+		"open": vimOpenPlace, "no tab page": vimNoTab, "no room": vimNoRoom,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, f) })
 	}
@@ -509,4 +509,56 @@ func vimOpenPlace(t *testing.T, f flavour) {
 		}
 		b.is("expand('%:t') . line('.') . strpart(getline('.'), col('.') - 1)", "b.txt"+stands)
 	}
+}
+
+// A diff that gets no tab page now, because a tab page of before is closing or
+// an autocommand goes elsewhere (E36 where a split has no room either), comes
+// as soon as it gets one, and touches no window of the user's.
+func vimNoTab(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a": "a\n", "b": "b\n"})
+	b.open("a", "b")
+	a := b.connect()
+	b.ex("set hidden | tabnew b | tabprevious")
+	const user = "tabpagenr('$') . winnr('$') . getline(1) . &buftype . &diff . getbufline('a', 1)[0] . getbufline('b', 1)[0]"
+	for _, room := range []string{"set winminheight& winheight&", "set winheight=40 winminheight=40"} {
+		b.ex(room + " | let g:stuck = 5")
+		b.is("g:stuck . "+user, "521a0ab")
+		b.ex("autocmd TabLeave * if g:stuck > 0 | let g:stuck -= 1 | tabnext | endif")
+		b.is("exists('#TabLeave')", "1")
+		a.OpenDiff(b.path("a"), "new\n")
+		b.is("g:stuck . &diff . getline(1) . winnr('$') . tabpagenr('$')", "01new23")
+		b.ex("autocmd! TabLeave")
+		b.ex("w")
+		if o := a.Outcome(); o.Content != "new\n" {
+			t.Errorf("%+v", o)
+		}
+		b.is(user, "21a0ab")
+	}
+}
+
+// A diff that has no room for two windows says so, leaves everything as it
+// was, and comes when the user asks for it with room.
+func vimNoRoom(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a": "a\n"})
+	b.open("a")
+	a := b.connect()
+	b.ex("set winwidth=150 winminwidth=150")
+	b.is("&winminwidth", "150")
+	a.OpenDiff(b.path("a"), "new\n")
+	b.says("a diff cannot be shown: ")
+	b.says("E36: Not enough room (try :Pollux review)")
+	b.is("tabpagenr('$') . winnr('$') . getline(1) . &diff . &buftype", "11a0")
+	b.ex("Pollux review")
+	b.says("the diff cannot be shown: ")
+	b.is("tabpagenr('$') . winnr('$') . getline(1) . &diff . &buftype", "11a0")
+	b.ex("set winminwidth& winwidth&")
+	b.ex("Pollux review")
+	b.is("&diff . getline(1) . winnr('$')", "1new2")
+	b.text("Aer")
+	b.escape()
+	b.ex("w")
+	if o := a.Outcome(); o.Content != "newer\n" {
+		t.Errorf("%+v", o)
+	}
+	b.is("tabpagenr('$') . winnr('$') . getline(1) . &diff", "11a0")
 }

@@ -107,7 +107,10 @@ function commands.review(args)
   end
   if d then
     d.held = nil
-    diff.show(d)
+    local problem = diff.show(d)
+    if problem then
+      fail('the diff cannot be shown: ' .. problem)
+    end
   elseif args[1] == 'next' then
     fail('no other diff waits')
   elseif args[1] then

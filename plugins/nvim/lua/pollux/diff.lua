@@ -293,35 +293,53 @@ local function first_change()
   end
 end
 
---- Shows a diff now, and takes the focus.
-function M.show(d)
-  if d.tab and api.nvim_tabpage_is_valid(d.tab) and api.nvim_win_is_valid(d.win) then
-    api.nvim_set_current_win(d.win)
-    return
+local no_tab = 'Neovim opens no tab page now'
+
+-- Opens the tab page of a diff.
+local function view(d)
+  local tabs = #api.nvim_list_tabpages()
+  -- While the tab page of the last one closes, or when an autocommand goes elsewhere,
+  -- it splits a window of the user's instead, or finds no room for that (E36).
+  local ok, err = pcall(vim.cmd, 'tab sbuffer ' .. d.left)
+  if #api.nvim_list_tabpages() == tabs then
+    error(no_tab .. (ok and '' or ': ' .. tostring(err)), 0)
   end
-  local origin = remember()
-  if origin.mode:match('^[iR]') then
-    vim.cmd('stopinsert')
-  end
-  if not d.right or not api.nvim_buf_is_valid(d.right) then
-    buffers(d)
-  end
-  local ignored = vim.o.eventignore
-  vim.cmd('tab sbuffer ' .. d.left)
-  d.tab, d.origin = api.nvim_get_current_tabpage(), origin
+  d.tab = api.nvim_get_current_tabpage()
   vim.cmd('diffthis')
   vim.cmd('rightbelow vertical sbuffer ' .. d.right)
   d.win = api.nvim_get_current_win()
   vim.cmd('diffthis')
   vim.cmd('wincmd =')
-  vim.o.eventignore = ignored
-  local unsaved = M.unsaved(d.path)
   colours()
   label(vim.fn.bufwinid(d.left), 'before', d)
-  label(d.win, 'proposal', d, unsaved and ', without your unsaved changes')
+  label(d.win, 'proposal', d, M.unsaved(d.path) and ', without your unsaved changes')
   first_change()
+end
+
+--- Shows a diff now, and takes the focus. Returns the reason why not, nil when it is on show.
+function M.show(d)
+  if d.tab and api.nvim_tabpage_is_valid(d.tab) and d.win and api.nvim_win_is_valid(d.win) then
+    api.nvim_set_current_win(d.win)
+    return
+  end
+  d.origin = remember()
+  if d.origin.mode:match('^[iR]') then
+    vim.cmd('stopinsert')
+  end
+  if not d.right or not api.nvim_buf_is_valid(d.right) then
+    buffers(d)
+  end
+  local ok, problem = pcall(view, d)
+  if not ok then
+    d.tab = nil -- so that no window's end rejects
+    for _, win in ipairs(vim.list_extend(vim.fn.win_findbuf(d.right), vim.fn.win_findbuf(d.left))) do
+      pcall(api.nvim_win_close, win, true)
+    end
+    restore(d.origin)
+    return tostring(problem)
+  end
   local keys = ':w accepts, :q rejects' .. (#queue > 1 and (', %d more %s'):format(#queue - 1, #queue == 2 and 'waits' or 'wait') or '')
-  if unsaved then
+  if M.unsaved(d.path) then
     say.say(d.title .. ': your unsaved changes of it are kept, and not in this diff; ' .. keys, vim.log.levels.WARN)
   elseif config.get().notify then
     say.brief(d.title, keys)
@@ -506,15 +524,14 @@ function M.pump()
     return
   end
   if idle() then
-    local ok, err = pcall(M.show, d)
-    if ok then
+    local problem = M.show(d)
+    if not problem then
       return
     end
     d.failed = (d.failed or 0) + 1
-    -- E36: the tab of the last diff is still closing
-    if d.failed > 20 or not tostring(err):match('E36:') then
+    if d.failed > 20 or not vim.startswith(problem, no_tab) then
       d.held = true
-      say.fail('a diff cannot be shown: ' .. tostring(err) .. ' (try :Pollux review)')
+      say.fail('a diff cannot be shown: ' .. problem .. ' (try :Pollux review)')
       return
     end
   elseif config.get().focus == 'never' then

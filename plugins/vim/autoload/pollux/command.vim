@@ -82,7 +82,10 @@ function! s:review(args, ...) abort
   endif
   if !empty(l:d)
     let l:d.held = 0
-    call pollux#diff#show(l:d)
+    let l:problem = pollux#diff#show(l:d)
+    if !empty(l:problem)
+      call s:fail('the diff cannot be shown: ' . l:problem)
+    endif
   elseif !empty(a:args)
     call s:fail(a:args[0] ==# 'next' ? 'no other diff waits' : 'there is no diff ' . a:args[0])
   endif

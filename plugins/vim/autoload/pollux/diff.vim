@@ -2,6 +2,7 @@
 
 let s:queue = [] " in the order in which they came; see pollux#diff#open() for their fields
 let s:waiter = -1
+let s:no_tab = 'Vim opens no tab page now'
 let s:serial = 0
 
 " What the keys of pollux#mappings() stand for.
@@ -122,11 +123,11 @@ function! s:restore(origin) abort
   endif
 endfunction
 
-" Shows a diff now, and takes the focus.
+" Shows a diff now, and takes the focus. Returns the reason why not, '' when it is on show.
 function! pollux#diff#show(d) abort
   if s:visible(a:d)
     call win_gotoid(win_findbuf(a:d.buffers[1])[0])
-    return
+    return ''
   endif
   let a:d.origin = s:remember()
   if mode() ==# 't'
@@ -134,10 +135,38 @@ function! pollux#diff#show(d) abort
   elseif mode() =~# '^[iR]'
     stopinsert
   endif
+  let l:made = []
+  try
+    call s:view(a:d, l:made)
+  catch
+    let a:d.buffers = []
+    for l:buf in l:made
+      execute 'silent! bwipeout!' l:buf
+    endfor
+    call s:restore(a:d.origin)
+    return v:exception
+  endtry
+  let l:keys = ':w accepts, :q rejects' . (len(s:queue) > 1 ? printf(len(s:queue) > 2 ? ', %d more wait' : ', %d more waits', len(s:queue) - 1) : '')
+  if pollux#diff#unsaved(a:d.path)
+    call pollux#say#say(a:d.title . ': your unsaved changes of it are kept, and not in this diff; ' . l:keys, 'WarningMsg')
+  elseif pollux#setting('notify')
+    call pollux#say#brief(a:d.title, l:keys)
+  endif
+  return ''
+endfunction
+
+" Opens the tab page of a diff; {made} gets its buffers.
+function! s:view(d, made) abort
+  let l:tabs = tabpagenr('$')
   tabnew
+  if tabpagenr('$') == l:tabs " as when an autocommand goes elsewhere: this buffer is the user's
+    throw s:no_tab
+  endif
+  call add(a:made, bufnr('%'))
   let l:left = s:scratch(a:d, 'before', a:d.old)
   setlocal nomodifiable
   rightbelow vnew
+  call add(a:made, bufnr('%'))
   let l:right = s:scratch(a:d, 'proposal', a:d.new)
   setlocal buftype=acwrite
   let l:syntax = s:syntax_of(a:d.path)
@@ -159,16 +188,9 @@ function! pollux#diff#show(d) abort
     execute printf('autocmd QuitPre <buffer=%d> setlocal nomodified', l:right)
     execute printf('autocmd TextChanged,TextChangedI <buffer=%d> setlocal nomodified | call s:changed(%s)', l:right, string(a:d.id))
   augroup END
-  let l:unsaved = pollux#diff#unsaved(a:d.path)
   call s:label(l:left, 'before', a:d, '')
-  call s:label(l:right, 'proposal', a:d, l:unsaved ? ', without your unsaved changes' : '')
+  call s:label(l:right, 'proposal', a:d, pollux#diff#unsaved(a:d.path) ? ', without your unsaved changes' : '')
   call s:first_change()
-  let l:keys = ':w accepts, :q rejects' . (len(s:queue) > 1 ? printf(len(s:queue) > 2 ? ', %d more wait' : ', %d more waits', len(s:queue) - 1) : '')
-  if l:unsaved
-    call pollux#say#say(a:d.title . ': your unsaved changes of it are kept, and not in this diff; ' . l:keys, 'WarningMsg')
-  elseif pollux#setting('notify')
-    call pollux#say#brief(a:d.title, l:keys)
-  endif
 endfunction
 
 " Puts the cursor on the first change, which "]c" leaves when it is on the first line or above it.
@@ -360,13 +382,19 @@ function! pollux#diff#pump(...) abort
     return
   endif
   if s:idle()
-    try
-      call pollux#diff#show(s:queue[0])
-    catch
-      let s:queue[0].held = 1
-      call pollux#say#fail('a diff cannot be shown: ' . v:exception . ' (try :Pollux review)')
-    endtry
-  elseif pollux#setting('focus') !=# 'never' && s:waiter < 0
+    let l:d = s:queue[0]
+    let l:problem = pollux#diff#show(l:d)
+    let l:d.failed = get(l:d, 'failed') + 1
+    if empty(l:problem)
+      return
+    elseif l:problem !=# s:no_tab || l:d.failed > 20
+      let l:d.held = 1
+      return pollux#say#fail('a diff cannot be shown: ' . l:problem . ' (try :Pollux review)')
+    endif
+  elseif pollux#setting('focus') ==# 'never'
+    return
+  endif
+  if s:waiter < 0
     let s:waiter = timer_start(100, function('pollux#diff#pump'))
   endif
 endfunction
