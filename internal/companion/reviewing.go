@@ -27,9 +27,10 @@ var errNoHistory = errors.New("no history is kept; the log says why, or the sett
 type reviewers struct {
 	mu       sync.Mutex // guards the below
 	attached int
-	version  uint64        // of what watchers see; the first is 1
-	changed  chan struct{} // closed when version grows; nil until somebody waits
-	rules    []review.Rule // as Watch saw them last
+	version  uint64         // of what watchers see; the first is 1
+	changed  chan struct{}  // closed when version grows; nil until somebody waits
+	rules    []review.Rule  // as Watch saw them last
+	open     []*review.Diff // whose outcome note has not heard
 	ended    []control.Ended
 	past     uint64
 	snap     *state.Snapshot // the newest that was published, nil before the first
@@ -60,11 +61,17 @@ func (r *reviewers) touch(change func()) {
 func (r *reviewers) note(e review.Event) {
 	r.touch(func() {
 		if e.Outcome == nil {
+			r.open = append(r.open, e.Diff)
 			return
 		}
-		r.ended = append(r.ended, control.Ended{ID: e.Diff.ID(), Outcome: e.Outcome.Kind.String(), Policy: e.Outcome.Policy})
+		r.open = slices.DeleteFunc(r.open, func(d *review.Diff) bool { return d == e.Diff })
+		r.ended = append(r.ended, ended(e.Diff, *e.Outcome))
 		r.ended = r.ended[max(0, len(r.ended)-maxEnded):]
 	})
+}
+
+func ended(d *review.Diff, o review.Outcome) control.Ended {
+	return control.Ended{ID: d.ID(), Outcome: o.Kind.String(), Policy: o.Policy}
 }
 
 // looking says whether somebody is attached.
@@ -116,12 +123,19 @@ func (b backend) Watch(ctx context.Context, seen uint64) control.Queue {
 			r.version++
 		}
 		version, changed := r.version+1, r.wait() // never 0, which has seen nothing
-		past, ended := r.past, slices.Clone(r.ended)
+		past, open, outcomes := r.past, slices.Clone(r.open), slices.Clone(r.ended)
 		r.mu.Unlock()
 		if version != seen || ctx.Err() != nil {
+			diffs := b.Diffs()
+			for _, d := range open { // what is not among them has its outcome, though note may hear of it later
+				there := slices.ContainsFunc(diffs, func(other control.Diff) bool { return other.ID == d.ID() })
+				if o, decided := d.Outcome(); decided && !there {
+					outcomes = append(outcomes, ended(d, o))
+				}
+			}
 			return control.Queue{
-				Version: version, Diffs: b.Diffs(), Rules: rules, Sessions: len(b.c.agent.Sessions()),
-				Past: past, Ended: ended,
+				Version: version, Diffs: diffs, Rules: rules, Sessions: len(b.c.agent.Sessions()),
+				Past: past, Ended: outcomes,
 			}
 		}
 		select {

@@ -57,6 +57,16 @@ func (d *Diff) Text() (content string, version int) {
 	return d.text, d.version
 }
 
+// Outcome is how the diff was decided; false while it is open.
+func (d *Diff) Outcome() (Outcome, bool) {
+	d.registry.mu.Lock()
+	defer d.registry.mu.Unlock()
+	if d.outcome == nil {
+		return Outcome{}, false
+	}
+	return *d.outcome, true
+}
+
 // end is closed when the diff is settled. The caller does not hold registry.mu.
 func (d *Diff) end() <-chan struct{} {
 	d.registry.mu.Lock()
