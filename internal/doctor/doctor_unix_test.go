@@ -298,7 +298,7 @@ func faultsOfCompanions() map[string]fault {
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	unmended := map[string]bool{"never answers": true} // its process may live: nothing is swept
-	commands := regexp.MustCompile(`^(pollux (serve|setup|doctor --fix|conform --pid \d+)|export \w+=\S+|unset [A-Z_ ]+|(sudo )?rm \S+|npm install -g \S+)$`)
+	commands := regexp.MustCompile(`^(pollux (serve|setup|doctor --fix|conform --pid \d+)|export \w+=(\S+|'[^']+')|unset [A-Z_ ]+|(sudo )?rm (\S+|'[^']+')|npm install -g \S+)$`)
 	all := faults()
 	maps.Copy(all, faultsOfCLI())
 	maps.Copy(all, faultsOfFolders())
