@@ -16,6 +16,7 @@ import (
 	"github.com/pollux-companion/pollux/e2e/cli"
 	"github.com/pollux-companion/pollux/e2e/model"
 	"github.com/pollux-companion/pollux/e2e/terminal"
+	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/peers"
 )
 
@@ -31,6 +32,7 @@ type seat struct {
 	h    hands
 	own  bool
 	m    *model.Server
+	ctl  *control.Client    // of the companion
 	keys *terminal.Terminal // takes what is typed for the CLI
 }
 
@@ -55,6 +57,7 @@ func TestCLI(t *testing.T) {
 				s.m.Script(prompt, writes("ONE"), writes("TWO"), writes("THREE"), writes("FOUR"))
 				s.m.Script(secondPrompt, writes("FIVE"))
 				s.open("a.txt")
+				s.ctl = s.control()
 				s.h.cursor(s.bench)
 				s.knowsCursor()
 				s.start(name)
@@ -102,9 +105,8 @@ func (s *seat) start(name string) {
 // connects waits until the companion has the CLI's one session.
 func (s *seat) connects() {
 	s.Helper()
-	client := s.control()
 	s.untilWithin(cliPatience, "the CLI's session", func() bool {
-		all, err := client.Sessions(s.Context())
+		all, err := s.ctl.Sessions(s.Context())
 		if err != nil {
 			s.Fatal(err)
 		}
@@ -134,7 +136,7 @@ func (s *seat) decide() {
 
 	s.shows("THREE")
 	s.seek()
-	s.press("Enter", func() bool { return s.told("THREE") != "" }) // "allow once"
+	s.press("Enter", 3) // "allow once"
 	s.hears("THREE", false)
 	s.holds("THREE")
 
@@ -147,7 +149,7 @@ func (s *seat) decide() {
 	s.say(secondPrompt) // the CLI goes on, and in its own terminal has the keys again
 	s.shows("FIVE")
 	s.seek()
-	s.press(s.refusal(), func() bool { return slices.Contains(s.log().refused, "FIVE\ntwo\n") })
+	s.press(s.refusal(), 5)
 	s.cancelled("FIVE")
 	s.calm()
 	s.holds("THREE")
@@ -218,16 +220,16 @@ func (s *seat) hears(line string, editor bool) {
 	}
 }
 
-// press types a key for the CLI until it has done its work: it may not have
-// been listening yet.
-func (s *seat) press(key string, done func() bool) {
+// press types a key with which the CLI decides the diff on show, the n-th. It
+// may not have been listening yet; then it is typed again.
+func (s *seat) press(key string, n int) {
 	s.Helper()
 	var pressed time.Time
 	s.untilWithin(cliPatience, "what "+key+" does in the CLI", func() bool {
-		if done() {
+		if len(s.outcomes()) == n {
 			return true
 		}
-		if time.Since(pressed) > 8*time.Second {
+		if time.Since(pressed) > 10*time.Second {
 			s.keys.Keys(key)
 			pressed = time.Now()
 		}
@@ -271,28 +273,33 @@ func (s *seat) cancelled(line string) {
 	}
 }
 
-// settled waits until pollux has kept these outcomes, oldest first.
+// outcomes are those that pollux keeps, oldest first.
+func (s *seat) outcomes() (all []string) {
+	s.Helper()
+	entries, err := s.ctl.History(s.Context())
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, entry := range slices.Backward(entries) {
+		if entry.Edited {
+			entry.Outcome += ", edited"
+		}
+		all = append(all, entry.Outcome)
+	}
+	return all
+}
+
+// settled waits for these outcomes.
 func (s *seat) settled(want ...string) {
 	s.Helper()
-	client := s.control()
 	var got []string
 	defer func() {
 		if s.Failed() {
-			s.Logf("the history has %q", got)
+			s.Logf("the outcomes are %q", got)
 		}
 	}()
 	s.until("the outcomes "+strings.Join(want, "; "), func() bool {
-		all, err := client.History(s.Context())
-		if err != nil {
-			s.Fatal(err)
-		}
-		got = nil
-		for _, entry := range slices.Backward(all) {
-			if entry.Edited {
-				entry.Outcome += ", edited"
-			}
-			got = append(got, entry.Outcome)
-		}
+		got = s.outcomes()
 		return slices.Equal(got, want)
 	})
 }
@@ -300,9 +307,8 @@ func (s *seat) settled(want ...string) {
 // knowsCursor waits until the editor has told where the cursor is.
 func (s *seat) knowsCursor() {
 	s.Helper()
-	client := s.control()
 	s.until("the cursor in pollux", func() bool {
-		now, err := client.Context(s.Context())
+		now, err := s.ctl.Context(s.Context())
 		if err != nil {
 			s.Fatal(err)
 		}
