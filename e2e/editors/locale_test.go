@@ -2,6 +2,7 @@ package editors
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -87,6 +88,16 @@ func TestVimBytes(t *testing.T) {
 	b.text("3G0lv$h")
 	b.sees(a, `ünï.go 3:17 "hällo wörld 😀 x"`)
 	b.escape()
+	for place, stands := range map[string]string{"ünï.go:3:4": "3, 5", "ünï.go:3:3": "3, 3", "ünï.go:3:14": "3, 16", "ünï.go:3:17": "3, 21", "ünï.go:3:99": "3, 21", "latin:1:4": "1, 4", "latin:1:7": "1, 7"} {
+		cmd := exec.Command(binary(), "open", place)
+		cmd.Dir, cmd.Env = b.project, b.env
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		b.is("expand('%:t') . ' ' . line('.') . ', ' . col('.')", place[:strings.Index(place, ":")]+" "+stands)
+	}
+	b.ex("e ünï.go")
+	b.is("expand('%:t')", "ünï.go")
 	b.ex("e latin")
 	b.text("$")
 	b.sees(a, "latin 1:7") // what is no UTF-8 has a character for each byte

@@ -35,11 +35,12 @@ endfunction
 function! pollux#text#byte(line, units) abort
   let l:n = 0
   let l:byte = 0
-  for l:char in split(strpart(a:line, 0, 4 * a:units), '\zs')
+  let l:raw = pollux#text#raw(a:line)
+  for l:char in split(strpart(a:line, 0, 4 * a:units), l:raw ? "[\x80-\xbf]\\@!" : '\zs')
     if l:n >= a:units
       break
     endif
-    let l:n += pollux#text#utf16(l:char, strlen(l:char))
+    let l:n += l:raw ? 1 + (l:char =~# "^[\xf0-\xf4]") : pollux#text#utf16(l:char, strlen(l:char))
     let l:byte += strlen(l:char)
   endfor
   return l:byte
