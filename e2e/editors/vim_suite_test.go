@@ -373,33 +373,47 @@ func vimEditorDies(t *testing.T, f flavour) {
 	}
 }
 
-// L-1: leaving the editor rejects what is open; a pollux diff hears that
-// nobody decided (SPEC §11.5: 3).
+// L-1, F-3: leaving the editor rejects what is open, whatever else it writes;
+// a pollux diff hears that nobody decided (SPEC §11.5: 3).
 func vimQuit(t *testing.T, f flavour) {
-	b := newBench(t, f, map[string]string{"a": "a\n"})
-	b.open("a")
-	a := b.connect()
-	a.OpenDiff(b.path("a"), "new\n")
-	b.is("&diff", "1")
-	asked := exec.Command(binary(), "diff", "a", "--from", os.DevNull)
-	asked.Env, asked.Dir = b.env, b.project
-	var said strings.Builder
-	asked.Stderr = &said
-	if err := asked.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = asked.Process.Kill() }()
-	b.until("the second diff", func() bool { return strings.Contains(b.ask("pollux.status"), "pollux diff #1") })
-	b.ex("qa!")
-	if err := asked.Wait(); asked.ProcessState.ExitCode() != 3 || !strings.Contains(said.String(), "has stopped before it answered") {
-		t.Errorf("pollux diff: %v: %s", err, &said)
-	}
-	if o := a.Outcome(); o.Method != "ide/diffRejected" {
-		t.Errorf("%+v", o)
-	}
-	b.until("the end", func() bool { return len(b.files()) == 0 })
-	if code := b.tm.Exit(patience); code != 0 {
-		t.Errorf("exit code %d", code)
+	for _, leave := range []string{"qa!", "wqa", "xa"} {
+		b := newBench(t, f, map[string]string{"a": "a\n", "b": "b\n"})
+		b.open("b")
+		a := b.connect()
+		b.text("Amine")
+		b.escape()
+		b.is("getline(1)", "bmine")
+		a.OpenDiff(b.path("a"), "new\n")
+		b.is("&diff . getline(1)", "1new")
+		b.text("Aedited")
+		b.escape()
+		asked := exec.Command(binary(), "diff", "a", "--from", os.DevNull)
+		asked.Env, asked.Dir = b.env, b.project
+		var said strings.Builder
+		asked.Stderr = &said
+		if err := asked.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = asked.Process.Kill() }()
+		b.until("the second diff", func() bool { return strings.Contains(b.ask("pollux.status"), "pollux diff #1") })
+		b.ex(leave)
+		if err := asked.Wait(); asked.ProcessState.ExitCode() != 3 || !strings.Contains(said.String(), "has stopped before it answered") {
+			t.Errorf("%s: pollux diff: %v: %s", leave, err, &said)
+		}
+		if o := a.Outcome(); o.Method != "ide/diffRejected" {
+			t.Errorf("%s: %+v", leave, o)
+		}
+		b.until("the end", func() bool { return len(b.files()) == 0 })
+		if code := b.tm.Exit(patience); code != 0 {
+			t.Errorf("%s: exit code %d", leave, code)
+		}
+		written := map[string]string{"qa!": "b\n"}[leave]
+		if written == "" {
+			written = "bmine\n"
+		}
+		if data, err := os.ReadFile(b.path("b")); string(data) != written {
+			t.Errorf("%s: b holds %q, %v", leave, data, err)
+		}
 	}
 }
 
