@@ -55,7 +55,8 @@ func TestVimTerminal(t *testing.T) {
 }
 
 // C-6: a CLI that was started by hand in :terminal has the file that the user
-// was in, as soon as it is there; the shell before it, and other programs, have none.
+// was in, as soon as it is there, and gets what :Pollux send types; the shell
+// before it, and other programs, have none.
 func TestVimTerminalCLI(t *testing.T) {
 	t.Parallel()
 	for _, f := range []flavour{neovim(t), vim(t)} {
@@ -78,6 +79,22 @@ func TestVimTerminalCLI(t *testing.T) {
 			b.text("exec 2>&1; ../bin/gemini\r")
 			b.until("the CLI", func() bool { _, err := os.Stat(b.path("../cli")); return err == nil })
 			b.sees(b.connect(), "a 2:3") // another session, as the CLI's own
+			if f.name == "neovim" {
+				b.keys("C-\\", "C-n")
+				b.is("mode(1)", "nt")
+				b.text(":wincmd p\r")
+			} else {
+				b.keys("C-w", "p")
+			}
+			b.is("expand('%')", "a")
+			b.ex("1,2Pollux send")
+			b.tm.Wait("@"+b.path("a")+" lines 1-2", patience) // nobody knows that CLI's folder
+			b.keys("C-w", "p")
+			b.is("&buftype", "terminal")
+			if f.name == "neovim" {
+				b.text("i")
+			}
+			b.is("mode()", "t")
 			b.text("\rsleep 60\r")
 			b.until("the CLI's end", func() bool { _, err := os.Stat(b.path("../cli")); return err != nil })
 			b.pause(1200)

@@ -25,14 +25,20 @@ local function chosen()
   return d
 end
 
--- The terminal that :Pollux run opened last and that still runs.
+-- The terminal that the CLI runs in and its channel, that of :Pollux run first.
 local function terminal()
+  local found
   for _, buf in ipairs(api.nvim_list_bufs()) do
-    local channel = vim.b[buf].pollux_cli and vim.bo[buf].channel or 0
+    local channel = vim.bo[buf].buftype == 'terminal' and vim.bo[buf].channel or 0
     if channel > 0 and vim.fn.jobwait({ channel }, 0)[1] == -1 then
-      return buf, channel
+      if vim.b[buf].pollux_cli then
+        return buf, channel
+      elseif not found and require('pollux.context').is_cli(buf) then
+        found = { buf, channel }
+      end
     end
   end
+  return unpack(found or {})
 end
 
 local commands = {}

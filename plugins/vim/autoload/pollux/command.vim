@@ -130,7 +130,7 @@ function! s:show_status(status, error) abort
 endfunction
 
 function! s:log(...) abort
-  call pollux#execute('pollux.status', {}, {r, e -> s:tell(r, e) ? execute('tabedit ' . fnameescape(r.log)) : 0})
+  call pollux#execute('pollux.status', {}, {r, e -> s:tell(r, e) ? execute('tabedit + ' . fnameescape(r.log)) : 0})
 endfunction
 
 function! s:run(args, ...) abort
@@ -150,22 +150,30 @@ endfunction
 " What the CLI takes for a file: its name below the CLI's own folder, whatever
 " this window's is, with a backslash before what would end it.
 function! s:mention(path, folder) abort
-  let l:name = stridx(a:path, a:folder) == 0 && a:path[strlen(a:folder)] =~# '[/\\]' ? a:path[strlen(a:folder) + 1 :] : a:path
-  return '@' . substitute(l:name, '[[:blank:]\\(){},;!?"[\]]', '\\&', 'g')
+  let l:below = !empty(a:folder) && stridx(a:path, a:folder) == 0 && a:path[strlen(a:folder)] =~# '[/\\]'
+  return '@' . substitute(l:below ? a:path[strlen(a:folder) + 1 :] : a:path, '[[:blank:]\\(){},;!?"[\]]', '\\&', 'g')
+endfunction
+
+" The terminal that the CLI runs in, that of :Pollux run first; 0 for none.
+function! s:terminal() abort
+  let l:running = filter(has('terminal') ? term_list() : [], 'term_getstatus(v:val) =~# "running"')
+  let l:own = filter(copy(l:running), 'getbufvar(v:val, "pollux_cli")')
+  if empty(l:own)
+    call pollux#context#touch(1) " it may have come since
+    let l:own = filter(l:running, 'pollux#context#is_cli(v:val)')
+  endif
+  return get(l:own, 0)
 endfunction
 
 function! s:send(args, range, first, last) abort
-  let l:path = pollux#context#file(bufnr('%'))
+  let [l:path, l:buf] = [pollux#context#file(bufnr('%')), s:terminal()]
   if empty(l:path)
     return s:fail('this buffer is no file on disk')
+  elseif !l:buf
+    return s:fail('no CLI runs here; start one with :Pollux run')
   endif
-  for l:buf in has('terminal') ? term_list() : []
-    if getbufvar(l:buf, 'pollux_cli') && term_getstatus(l:buf) =~# 'running'
-      let l:mention = s:mention(l:path, getbufvar(l:buf, 'pollux_folder'))
-      return term_sendkeys(l:buf, l:mention . (a:range > 0 ? printf(' lines %d-%d ', a:first, a:last) : ' '))
-    endif
-  endfor
-  call s:fail('no CLI runs here; start one with :Pollux run')
+  let l:mention = s:mention(l:path, getbufvar(l:buf, 'pollux_folder'))
+  call term_sendkeys(l:buf, l:mention . (a:range > 0 ? printf(' lines %d-%d ', a:first, a:last) : ' '))
 endfunction
 
 let s:commands = {

@@ -42,7 +42,7 @@ endfunction
 
 " Whether the CLI runs in the foreground of a terminal, started by hand there.
 function! s:runs_cli(buf) abort
-  if mode() ==# 't' && !has_key(s:looked, a:buf) && executable('ps')
+  if !has_key(s:looked, a:buf) && executable('ps')
     let l:cli = pollux#setting('cli')
     let l:name = escape(fnamemodify(type(l:cli) == v:t_list ? l:cli[0] : l:cli, ':t'), '\')
     let l:processes = systemlist('ps -o stat= -o args= -t ' . shellescape(term_gettty(a:buf)))
