@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -159,6 +160,11 @@ func newBridgeKeeper(a *app) *bridgeKeeper {
 
 // bridgeNow brings the bridge up to date, in a second at the most.
 func (a *app) bridgeNow() {
+	defer func() {
+		if r := recover(); r != nil { // the server is more than its bridge
+			a.log.Error("bringing the bridge up to date panicked", "panic", r, "stack", string(debug.Stack()))
+		}
+	}()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if err := a.updateBridge(ctx); err != nil {

@@ -31,8 +31,8 @@ type Change struct {
 // A Watcher tells about changes of the files and folders that somebody looks
 // at. It watches folders, so that a file that is replaced by renaming another
 // over it, as careful programs do, is noticed; what the system cannot watch is
-// looked at every two seconds. It owns one goroutine, which calls the callback
-// and ends with Close.
+// looked at every two seconds. It owns two goroutines, one of which calls the callback;
+// both end with Close.
 type Watcher struct {
 	changed   func(Change)
 	log       *slog.Logger
@@ -178,7 +178,10 @@ func (t *Watcher) run() {
 		poll   <-chan time.Time
 	)
 	if t.notify != nil {
-		events, errs = t.notify.Events, t.notify.Errors
+		events, errs = t.notify.Events, make(chan error, 1)
+		var passing sync.WaitGroup
+		passing.Go(func() { pass(t.notify.Errors, errs) })
+		defer passing.Wait()
 	}
 	for {
 		select {
@@ -196,11 +199,7 @@ func (t *Watcher) run() {
 				since = time.Now()
 			}
 			quiet = time.After(max(0, min(settle, settleMax-time.Since(since))))
-		case err, ok := <-errs:
-			if !ok {
-				errs = nil
-				continue
-			}
+		case err := <-errs:
 			t.log.Debug("watching files", "err", err)
 			for d := range t.look(true) { // events were lost: everything may have changed
 				dirs[d] = true
@@ -216,6 +215,17 @@ func (t *Watcher) run() {
 			t.tell(t.look(false))
 		case <-t.wake:
 			poll = t.nextPoll()
+		}
+	}
+}
+
+// pass passes on errors until they end; one that nobody has taken stands for all that follow. The library waits for
+// somebody to take an error with the lock held that note and Set need, so it must not wait for them.
+func pass(from <-chan error, to chan<- error) {
+	for err := range from {
+		select {
+		case to <- err:
+		default:
 		}
 	}
 }

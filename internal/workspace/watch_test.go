@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -133,4 +134,48 @@ func TestWatchPolls(t *testing.T) {
 	l.expect("a polled file", path, "")
 	b.put("d/g", "")
 	l.expect("a polled folder", "", b.path("d"))
+}
+
+// Folders that are moved away and deleted at once are errors of the library's, for which it holds its lock: who watches must
+// not wait for that lock before the errors are taken, or nothing is noticed any more.
+func TestWatchMovedAndDeleted(t *testing.T) {
+	b := newBox(t, nil)
+	keep := b.put("keep/f", "one")
+	root, out := b.path("d"), t.TempDir()
+	var dirs []string
+	for i := range 60 {
+		dir := filepath.Join(root, strconv.Itoa(i))
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		dirs = append(dirs, dir)
+	}
+	l := &listener{t: t}
+	busy, begun := make(chan struct{}), make(chan struct{})
+	first := sync.OnceFunc(func() { close(begun); <-busy })
+	w := b.Watch(func(c Change) { first(); l.take(c) }, nil)
+	defer w.Close()
+	w.Set([]string{keep}, append(dirs, root))
+	b.put("keep/f", "two")
+	<-begun
+	for _, dir := range dirs {
+		away := filepath.Join(out, filepath.Base(dir))
+		if err := os.Rename(dir, away); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(away); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(busy) // all of that waits to be told
+	l.expect("the first change", keep, "")
+	done := make(chan struct{})
+	go func() { defer close(done); w.Set([]string{keep}, []string{root}) }()
+	select {
+	case <-done:
+	case <-time.After(30 * time.Second):
+		t.Fatal("watching other folders hangs")
+	}
+	b.put("keep/f", "three")
+	l.expect("a later change", keep, "")
 }

@@ -60,6 +60,8 @@ type host struct {
 	edits  atomic.Int64    // how often the tools changed
 	edited atomic.Int64    // lists when they changed last
 
+	looking sync.Mutex // held while the disk is read and what it holds is offered; before mu
+
 	mu        sync.Mutex // guards what follows, and the features of server
 	own       map[string]string
 	tools     map[string]string
@@ -79,14 +81,16 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 		o: o, alive: alive, slots: make(chan struct{}, maxParallel),
 		own: map[string]string{}, tools: map[string]string{}, resources: map[string]string{}, prompts: map[string]string{},
 	}
-	set, err := o.Dispatcher.Refresh()
-	if err != nil {
-		o.Log.Error("the extensions cannot be read", "err", err) // the client still gets a server that says so when asked
-	}
+	h.survive("reading the extensions", func() {
+		if _, err := o.Dispatcher.Refresh(); err != nil {
+			o.Log.Error("the extensions cannot be read", "err", err) // the client still gets a server that says so when asked
+		}
+	})
+	set := o.Dispatcher.Set()
 	h.server = newServer(o, set)
 	h.server.AddReceivingMiddleware(h.observe)
 	h.addReads()
-	h.sync(set)
+	h.survive("offering the extensions", func() { h.sync(set) })
 	if o.Extend != nil {
 		o.Extend(h.server)
 	}
@@ -96,13 +100,13 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		if h.settled(alive) && o.Ready != nil { // the handshake comes first
-			o.Ready()
+			h.survive("getting ready", o.Ready)
 		}
 		if o.Watch != nil {
 			h.watch(alive)
 		}
 	})
-	err = h.server.Run(alive, &transport{in: in, out: out, ended: end})
+	err := h.server.Run(alive, &transport{in: in, out: out, ended: end})
 	end()
 	watching.Wait()
 	if errors.Is(err, context.Canceled) || errors.Is(err, io.EOF) || errors.Is(err, mcp.ErrConnectionClosed) {
@@ -152,8 +156,20 @@ func (h *host) observe(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// refresh looks at the disk and offers what it finds.
+// survive does what belongs to no call: a panic in it is logged, and ends nothing.
+func (h *host) survive(what string, f func()) {
+	defer func() {
+		if r := recover(); r != nil {
+			h.o.Log.Error(what+" panicked", "panic", r, "stack", string(debug.Stack()))
+		}
+	}()
+	f()
+}
+
+// refresh looks at the disk and offers what it finds. Looks do not overlap: the one that read first might offer last.
 func (h *host) refresh() {
+	h.looking.Lock()
+	defer h.looking.Unlock()
 	set, err := h.o.Dispatcher.Refresh()
 	if err != nil {
 		h.o.Log.Error("the extensions cannot be read", "err", err)

@@ -3,10 +3,12 @@ package host
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -24,17 +26,9 @@ const (
 // watch looks at the disk again whenever something changed there, until ctx ends. The system's events make
 // that quick; a comparison of times and sizes now and then makes it sure.
 func (h *host) watch(ctx context.Context) {
-	w := &watcher{}
-	if fs, err := fsnotify.NewWatcher(); err == nil {
-		w.events = fs.Events
-		w.fs = fs
-		defer fs.Close()
-	} else {
-		h.o.Log.Warn("the system reports no changes; they are noticed later", "err", err)
-	}
-	paths := h.o.Watch(h.o.Dispatcher.Set())
-	w.follow(paths)
-	h.refresh() // what has changed meanwhile
+	w := newWatcher(h.o.Log)
+	defer w.close()
+	paths := h.look(w, nil) // what has changed meanwhile
 	poll := time.NewTicker(watchPoll)
 	defer poll.Stop()
 	for {
@@ -54,10 +48,33 @@ func (h *host) watch(ctx context.Context) {
 				continue
 			}
 		}
-		h.refresh()
-		paths = h.o.Watch(h.o.Dispatcher.Set())
-		w.follow(paths)
+		paths = h.look(w, paths)
 	}
+}
+
+// look looks at the disk, and returns the paths that are followed from now on. A mistake of pollux's in it leaves things as
+// they are until the next change.
+func (h *host) look(w *watcher, paths []string) (followed []string) {
+	followed, w.seen = paths, "?" // which is never so: the next comparison looks again
+	h.survive("looking at the extensions", func() { followed = h.lookNow(w) })
+	return followed
+}
+
+func (h *host) lookNow(w *watcher) []string {
+	// They are followed before they are read: what changes in between is seen by the next look.
+	followed := h.o.Watch(h.o.Dispatcher.Set())
+	for range 3 {
+		w.follow(followed)
+		h.refresh()
+		next := h.o.Watch(h.o.Dispatcher.Set())
+		if slices.Equal(next, followed) {
+			return followed
+		}
+		followed = next
+	}
+	w.follow(followed)
+	w.seen = "?" // they keep changing
+	return followed
 }
 
 // handshakeWait is how long a client may take to list the tools before the watching begins without that.
@@ -81,12 +98,37 @@ func (h *host) settled(ctx context.Context) bool {
 	return true
 }
 
-// watcher is for watch's goroutine alone.
+// watcher is for watch's goroutine alone. It owns one, which takes the library's errors, and ends with close.
 type watcher struct {
 	fs       *fsnotify.Watcher // nil where the system reports nothing
 	events   <-chan fsnotify.Event
+	drained  sync.WaitGroup
 	followed []string
 	seen     string
+}
+
+func newWatcher(log *slog.Logger) *watcher {
+	w := &watcher{}
+	fs, err := fsnotify.NewWatcher()
+	if err != nil {
+		log.Warn("the system reports no changes; they are noticed later", "err", err)
+		return w
+	}
+	w.fs, w.events = fs, fs.Events
+	// The library waits for somebody to take an error with the lock held that follow needs.
+	w.drained.Go(func() {
+		for err := range fs.Errors {
+			log.Debug("watching the extensions", "err", err)
+		}
+	})
+	return w
+}
+
+func (w *watcher) close() {
+	if w.fs != nil {
+		w.fs.Close()
+	}
+	w.drained.Wait()
 }
 
 // follow has the system report changes of the paths, or of the folders that they are in.

@@ -108,7 +108,7 @@ func (s *Store) List() ([]*Extension, error) {
 	for range min(runtime.GOMAXPROCS(0), len(entries)) { // reading manifests is what takes the time
 		wg.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(entries)); i = next.Add(1) - 1 {
-				all[i] = s.read(entries[i], rules, policy)
+				all[i] = s.readOne(entries[i], rules, policy)
 			}
 		})
 	}
@@ -133,6 +133,20 @@ func markTwins(all []*Extension) {
 			}
 		}
 	}
+}
+
+// readOne is read; a mistake of pollux's in it makes that extension a broken one, and leaves the others alone.
+func (s *Store) readOne(entry fs.DirEntry, rules *enablement, p *policy) (x *Extension) {
+	defer func() {
+		if r := recover(); r != nil {
+			x = &Extension{
+				Name: entry.Name(), Folder: filepath.Join(s.Dir(), entry.Name()), Manifest: &manifest.Manifest{}, rules: rules,
+				Problem: fmt.Sprintf("pollux made a mistake in reading it (%v); please report it", r),
+			}
+			x.Dir = x.Folder
+		}
+	}()
+	return s.read(entry, rules, p)
 }
 
 // read reads the extension in one folder; nil for what the CLI does not take for one.

@@ -354,3 +354,21 @@ func TestSearch(t *testing.T) {
 		}
 	}
 }
+
+// A mistake of pollux's in reading one extension makes that one broken, and hides no other.
+func TestListSurvivesPanics(t *testing.T) {
+	s := newStore(t)
+	must(t, perform(s, "install", extension(t, t.TempDir(), "1")))
+	entries, err := os.ReadDir(s.Dir())
+	must(t, err)
+	for _, e := range entries {
+		if e.Name() != "x" {
+			continue
+		}
+		if x := s.readOne(e, nil, nil); x == nil || !strings.Contains(x.Problem, "mistake") || x.Manifest == nil || x.Name != "x" {
+			t.Errorf("%+v", x)
+		}
+		return
+	}
+	t.Fatal("it is not installed")
+}

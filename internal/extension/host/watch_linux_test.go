@@ -1,0 +1,93 @@
+package host
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/extension/capability"
+)
+
+// A mistake of pollux's beside the calls is logged and survived: the server goes on, and goes on noticing.
+func TestWatchSurvivesPanics(t *testing.T) {
+	w := newWorld(t, nil)
+	w.extension("one", map[string]string{"echo": echo})
+	w.allow("one")
+	var looks atomic.Int32
+	watch := w.options.Watch
+	w.options.Watch = func(set *capability.Set) []string {
+		if looks.Add(1) <= 2 {
+			panic("the watcher")
+		}
+		return watch(set)
+	}
+	ready := make(chan struct{})
+	w.options.Ready = func() { close(ready); panic("ready") }
+	c := w.serve()
+	c.hello()
+	if got := c.tools(1); got != "describe_extension echo read_doc" {
+		t.Fatal(got)
+	}
+	<-ready
+	w.extension("late", map[string]string{"second": echo})
+	w.allow("late")
+	id := 1
+	c.await("the extension that came later", func() bool { id++; return strings.Contains(c.tools(id), "second") })
+	id++
+	c.call(id, "second", `{"a":"x"}`)
+	if got := text(t, c.answer(id)); got != "got --a x" {
+		t.Error(got)
+	}
+	if looks.Load() <= 2 {
+		t.Error("nothing has panicked")
+	}
+}
+
+// Folders that are moved away and deleted at once, as an update does, are an error of the library's each, which it holds
+// its lock for: nobody may wait for that lock before the error is taken.
+func TestWatchMovedAndDeleted(t *testing.T) {
+	root := t.TempDir()
+	var paths []string
+	for i := range 20 {
+		path := filepath.Join(root, fmt.Sprint("x", i))
+		if err := os.Mkdir(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, path)
+	}
+	out := t.TempDir()
+	w := newWatcher(quiet())
+	defer w.close()
+	w.follow(paths)
+	for _, path := range paths {
+		away := filepath.Join(out, filepath.Base(path))
+		if err := os.Rename(path, away); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(away); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for late := time.After(patience); ; {
+		select {
+		case e := <-w.events:
+			if e.Name != paths[len(paths)-1] {
+				continue
+			}
+		case <-late:
+			t.Fatal("the system's events have stopped")
+		}
+		break
+	}
+	done := make(chan struct{})
+	go func() { defer close(done); w.follow([]string{root}) }()
+	select {
+	case <-done:
+	case <-time.After(patience):
+		t.Fatal("following other paths hangs")
+	}
+}
