@@ -45,7 +45,7 @@ const settings = `{
 // NewHome makes one. Its paths are short, for sockets below them.
 func NewHome(t testing.TB) Home {
 	t.Helper()
-	base, err := os.MkdirTemp("", "pollux-home-")
+	base, err := os.MkdirTemp("/tmp", "pollux-home-")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func Start(t testing.TB, o Options) *Terminal {
 	if o.Columns == 0 {
 		o.Columns, o.Rows = 160, 50
 	}
-	dir, err := os.MkdirTemp("", "pollux-tty-") // t.TempDir is too long a path for a socket
+	dir, err := os.MkdirTemp("/tmp", "pollux-tty-") // t.TempDir, and below any TMPDIR, may be too long a path for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
