@@ -4,10 +4,12 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/pollux-companion/pollux/internal/control"
 )
 
-// Who types into a shell in :terminal keeps every key; the diff comes when
-// they pause, whatever the terminal's program says meanwhile.
+// Who types into a shell in :terminal keeps every key, also when a question
+// waits; the diff comes when they pause, whatever the terminal's program says meanwhile.
 func TestVimTerminal(t *testing.T) {
 	t.Parallel()
 	for _, f := range []flavour{neovim(t), vim(t)} {
@@ -24,6 +26,7 @@ func TestVimTerminal(t *testing.T) {
 			}
 			b.is("mode()", "t")
 			const keys = "keys of mine"
+			asks := b.control()
 			b.text("stty -icanon; dd bs=1 count=" + itoa(len(keys)) + " of=typed\r")
 			b.until("the shell's program", func() bool { _, err := os.Stat(b.path("typed")); return err == nil })
 			b.pause(10200) // nobody has typed for a while
@@ -31,12 +34,16 @@ func TestVimTerminal(t *testing.T) {
 				b.text(string(key))
 				b.until("the key "+string(key), func() bool { data, _ := os.ReadFile(b.path("typed")); return string(data) == keys[:i+1] })
 				if i == 0 {
+					go func() {
+						_, _ = asks.Ask(b.Context(), control.Question{Title: "Consent", Message: "may it run?", Choices: []string{"Yes", "No"}})
+					}()
 					a.OpenDiff(b.path("a"), "new\n")
 				}
 				if got := b.eval("tabpagenr('$') . mode()"); got != "1t" {
 					t.Fatalf("after %q tab pages and mode are %s", keys[:i+1], got)
 				}
 			}
+			asks.Close()                                 // the question is taken back
 			b.eval("extend(g:pollux, {'idle': 300})")    // what is typed goes to the shell
 			b.is("&diff . getline(1) . mode()", "1newn") // now they pause
 			b.ex("q")
