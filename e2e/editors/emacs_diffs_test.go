@@ -8,7 +8,7 @@ import (
 func TestEmacsDiffs(t *testing.T) {
 	emacsSuite(t, map[string]func(*testing.T, flavour){
 		"pattern": emacsPattern, "file": emacsFilePolicy, "announced": emacsAnnounced, "locale C": emacsLocaleC, "latin-1": emacsLatin1,
-		"big": emacsBig, "long line": emacsLongLine, "autosave": emacsAutosave, "reload": emacsReload,
+		"big": emacsBig, "long line": emacsLongLine, "autosave": emacsAutosave, "reload": emacsReload, "half written": emacsHalfWritten,
 	})
 }
 
@@ -41,6 +41,20 @@ func emacsPattern(t *testing.T, f flavour) {
 	b.says("ask: " + b.project + "/*.go")
 	a.OpenDiff(b.path("a.go"), "newer a\n")
 	b.is(windows, "(3 a.go <proposal>)")
+}
+
+// F-8: what the CLI has written only in part when Emacs reads it is shown whole in the end.
+func emacsHalfWritten(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a.go": "a\n"})
+	b.open("a.go")
+	a := b.connect()
+	a.OpenDiff(b.path("a.go"), "first\nsecond\n")
+	b.is(windows, "(3 a.go <proposal>)")
+	b.is(`(progn (defun rest (&rest _) (advice-remove 'insert-file-contents #'rest) (write-region "second\n" nil "`+b.path("a.go")+`" t 'quiet)) (advice-add 'insert-file-contents :after #'rest) 1)`, "1")
+	b.keys("C-c", "C-c")
+	a.Outcome()
+	b.write("a.go", "first\n") // the rest comes when Emacs has just read it
+	b.is(`(with-current-buffer "a.go" (buffer-string))`, "first\nsecond\n")
 }
 
 // F-11, for one file, with a prefix argument; and the CLI's own terminal for everything.

@@ -19,6 +19,7 @@
   "Replace the current buffer by FILE, for `revert-buffer'.
 What is the same on both sides stays with its markers, overlays and folds."
   (let ((buffer (current-buffer)) coding)
+    (set-visited-file-modtime) ; before it is read: it may be half written
     (with-temp-buffer
       (let ((coding-system-for-read (car-safe (buffer-local-value 'buffer-file-coding-system-explicit buffer))))
         (insert-file-contents file))
@@ -34,8 +35,7 @@ What is the same on both sides stays with its markers, overlays and folds."
               (replace-buffer-contents source 0.5))
             (undo-amalgamate-change-group group)))))
     (when coding (setq buffer-file-coding-system coding))
-    (set-buffer-modified-p nil)
-    (set-visited-file-modtime)))
+    (set-buffer-modified-p nil)))
 
 (defun pollux--reload (buffer)
   "Show in BUFFER, which has no unsaved changes, what is on disk now."
