@@ -67,6 +67,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return 3
 	}
 	showPeers(stdout, peers.Report())
+	if dir := os.Getenv("TMPDIR"); len(dir) > longTemp {
+		fmt.Fprintf(stdout, "The temporary folder %s leaves no room for the names of sockets: the tests use /tmp.\n\n", dir)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	started := time.Now()
@@ -128,6 +131,10 @@ func batches(ctx context.Context, c config, root string) []batch {
 	return slices.DeleteFunc([]batch{{packages: parts}, {packages: whole, single: true}}, func(b batch) bool { return len(b.packages) == 0 })
 }
 
+// longTemp is how long the name of the temporary folder may be: a socket's is
+// at most 104 bytes long, and the tests have theirs some folders below.
+const longTemp = 60
+
 // test runs go test and feeds its events to t. Failing tests are no error:
 // t knows them.
 func test(ctx context.Context, c config, b batch, root string, t *tally, stderr io.Writer) error {
@@ -149,6 +156,9 @@ func test(ctx context.Context, c config, b batch, root string, t *tally, stderr 
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
 	cmd.Env = os.Environ()
+	if len(os.Getenv("TMPDIR")) > longTemp {
+		cmd.Env = append(cmd.Env, "TMPDIR=/tmp")
+	}
 	if c.require {
 		cmd.Env = append(cmd.Env, peers.RequireEnv+"=1")
 	}
