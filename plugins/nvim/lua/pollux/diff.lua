@@ -428,15 +428,18 @@ local function refresh(path, new)
   end
 end
 
--- `before` is the file's stamp from before the CLI heard of the decision. It may be seen
--- half-written, so that the watch goes on for ten seconds after each change.
+-- `before` is the file's stamp from before the CLI heard of the decision. The watch goes on for
+-- ten seconds after each change. What has changed just now may be half-written, and what follows
+-- may have the same time, by which Neovim would take it for the same: it is read at the next look.
 local function follow(path, before)
-  local left, timer = 100, uv.new_timer()
+  local seen, left, timer = before, 200, uv.new_timer()
   local function look()
     local current = stamp(path)
-    if current ~= before then
+    if current ~= seen then
+      seen, left = current, 200
+    elseif current ~= before then
       local new = before == ''
-      before, left = current, 100
+      before = current
       refresh(path, new)
     end
     left = left - 1
@@ -444,7 +447,7 @@ local function follow(path, before)
       timer:close()
     end
   end
-  timer:start(0, 100, vim.schedule_wrap(look))
+  timer:start(0, 50, vim.schedule_wrap(look))
 end
 
 -- The one place where a diff ends; it is out of the queue before anything is closed.
@@ -500,10 +503,10 @@ local function free(mode)
   return not (mode.blocking or vim.fn.getcmdwintype() ~= '' or mode.mode:match('^c') or mode.mode:match('^r'))
 end
 
---- Whether the user pauses.
+--- Whether the user pauses, and records nothing.
 function M.paused()
   local mode = api.nvim_get_mode()
-  return free(mode) and now() - key.at >= config.get().idle and mode.mode:match('^[nt]') ~= nil and not mode.mode:match('^no')
+  return free(mode) and vim.fn.reg_recording() == '' and now() - key.at >= config.get().idle and mode.mode:match('^[nt]') ~= nil and not mode.mode:match('^no')
 end
 
 -- Whether the user would not mind another tab now.

@@ -330,8 +330,8 @@ endfunction
 " Shows in the user's buffer what the CLI writes, as soon as it has. {before}
 " is the file's s:stamp() from before the CLI heard of the decision.
 function! s:follow(path, before) abort
-  let l:state = {'path': a:path, 'before': a:before, 'told': 0}
-  call timer_start(150, function('s:look', [l:state]), {'repeat': 200})
+  let l:state = {'path': a:path, 'before': a:before, 'seen': a:before, 'told': 0}
+  call timer_start(100, function('s:look', [l:state]), {'repeat': 300})
 endfunction
 
 function! s:stamp(path) abort
@@ -350,14 +350,18 @@ function! s:look(state, timer) abort
     endif
     return
   endif
-  if mode() !~# '^[nt]'
+  let l:now = s:stamp(a:state.path)
+  if l:now != a:state.seen " it may be half written, and Vim knows what follows by its time alone
+    let a:state.seen = l:now
+    return
+  elseif mode() !~# '^[nt]'
     return
   endif
-  if a:state.before[0] < 0 && s:stamp(a:state.path)[0] >= 0 " a new file, of which checktime would ask
+  if a:state.before[0] < 0 && l:now[0] >= 0 " a new file, of which checktime would ask
     let l:windows = win_findbuf(l:buf)
     if !empty(l:windows) && exists('*win_execute')
       call win_execute(l:windows[0], 'silent! edit')
-      let a:state.before = s:stamp(a:state.path)
+      let a:state.before = l:now
     endif
     return
   endif
