@@ -59,13 +59,19 @@ func emacs(t *testing.T) flavour {
 // test's, the key interrupts that and is gone.
 func (b *bench) quit() {
 	b.Helper()
+	b.pressUntil("C-g", "the end of region and minibuffer", func() bool { return b.eval("(if (or mark-active (active-minibuffer-window)) 1 0)") == "0" })
+}
+
+// pressUntil types a key, and again every two seconds, until ok.
+func (b *bench) pressUntil(key, what string, ok func() bool) {
+	b.Helper()
 	pressed := time.Time{}
-	b.until("the end of region and minibuffer", func() bool {
+	b.until(what, func() bool {
 		if time.Since(pressed) > 2*time.Second {
-			b.keys("C-g")
+			b.keys(key)
 			pressed = time.Now()
 		}
-		return b.eval("(if (or mark-active (active-minibuffer-window)) 1 0)") == "0"
+		return ok()
 	})
 }
 
@@ -360,6 +366,36 @@ func emacsFocus(t *testing.T, f flavour) {
 	b.is("(length (window-list nil 'no-minibuffer))", "1")
 	b.quit()
 	b.is(windows, "(3 a <proposal>)")
+	b.keys("C-c", "C-k")
+	a.Outcome()
+	b.is(windows, "(1 a)")
+	// Nor between the keys of a sequence, behind a prefix argument, while
+	// searching, recording or being asked by a command.
+	for _, amid := range []struct {
+		keys       []string
+		taken, end string // an expression, which is t, and a key
+	}{
+		{[]string{"C-x"}, "(equal (this-command-keys-vector) [24])", "C-g"},
+		{[]string{"C-u"}, "(equal prefix-arg '(4))", "C-g"},
+		{[]string{"C-s"}, "(and isearch-mode t)", "C-g"},
+		{[]string{"F3"}, "defining-kbd-macro", "F4"},
+		{[]string{"M-%", "a", "Enter", "b", "Enter"}, "(eq this-command 'query-replace)", "q"},
+	} {
+		b.keys(amid.keys...)
+		b.is(amid.taken, "t")
+		a.OpenDiff(b.path("a"), "new\n")
+		b.pause(500)
+		b.is("(length (window-list nil 'no-minibuffer))", "1")
+		if amid.end == "C-g" {
+			b.pressUntil("C-g", amid.taken+" no more", func() bool { return b.eval(amid.taken) != "t" })
+		} else {
+			b.keys(amid.end)
+		}
+		b.is(windows, "(3 a <proposal>)")
+		b.keys("C-c", "C-k")
+		a.Outcome()
+		b.is(windows, "(1 a)")
+	}
 }
 
 // D-4: one Emacs, several projects.

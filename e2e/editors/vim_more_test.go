@@ -381,7 +381,8 @@ func vimInvalid(t *testing.T, f flavour) {
 	b.is("&diff . tabpagenr('$')", "01")
 }
 
-// A diff waits while Vim is in its command-line window, at a question or in an operator.
+// A diff waits while Vim is in its command-line window, at a question, in an
+// operator or a recording, or before the command that a count or a register is for.
 func vimBusy(t *testing.T, f flavour) {
 	b := newBench(t, f, map[string]string{"a": "a\n"})
 	b.open("a")
@@ -405,6 +406,34 @@ func vimBusy(t *testing.T, f flavour) {
 	b.is("&diff . getline(1)", "1newer")
 	b.ex("q")
 	a.Outcome()
+	b.is("tabpagenr('$')", "1")
+	begun := map[string]string{"qa": "q", "d": "Escape"}
+	if f.name == "vim" { // a Neovim that waits for more takes no proposal
+		begun["3"], begun["\"a"], begun["f"] = "Escape", "Escape", "Escape"
+	}
+	for keys, end := range begun {
+		b.text(keys)
+		b.is(amid(keys), "1")
+		a.OpenDiff(b.path("a"), "newest\n")
+		b.pause(400)
+		b.is("tabpagenr('$')", "1")
+		b.keys(end)
+		b.is("&diff . getline(1)", "1newest")
+		b.ex("q")
+		a.Outcome()
+		b.is("tabpagenr('$')", "1")
+	}
+}
+
+// amid is an expression that says whether the keys have been taken for the beginning of a command.
+func amid(keys string) string {
+	switch keys {
+	case "qa":
+		return "reg_recording() ==# 'a'"
+	case "d":
+		return "mode(1) ==# 'no'"
+	}
+	return "stridx(state(), 'S') >= 0"
 }
 
 // Under every setting of saving the user's own unsaved text stays, and only :w by hand accepts.

@@ -168,15 +168,26 @@ Only where every line ends in CR LF are they left out."
 A daemon's first one has no terminal."
   (not (equal (terminal-name) "initial_terminal")))
 
+(defun pollux--pause-p ()
+  "Return non-nil when the user pauses between two commands.
+Not within a key sequence, whose rest would be another command in a diff, not
+before the command that a prefix argument is for, and not while searching or
+recording a keyboard macro."
+  (when-let ((idle (current-idle-time)))
+    (and (>= (float-time idle) pollux-idle)
+         (= (length (this-command-keys-vector)) 0)
+         (not (or prefix-arg isearch-mode defining-kbd-macro executing-kbd-macro)))))
+
 (defun pollux--idle-p ()
-  "Return non-nil when the user would not mind a view on the screen now."
+  "Return non-nil when the user would not mind a view on the screen now.
+Never while a command, such as `query-replace', reads an answer."
   (and (pollux--screen-p)
        (not (active-minibuffer-window))
        (= (recursion-depth) 0)
+       (not this-command)
        (pcase pollux-focus
          ('now t)
-         ('idle (when-let ((idle (current-idle-time)))
-                  (>= (float-time idle) pollux-idle))))))
+         ('idle (pollux--pause-p)))))
 
 (defun pollux--pump ()
   "Show the oldest diff when none is on show and the user pauses."

@@ -28,9 +28,15 @@ function! s:hear(window, key) abort
   return 0
 endfunction
 
+" Whether a command has begun: half of a mapping, an operator, a count, a
+" register's name, a character that f or a script waits for, or a recording.
+function! s:amid() abort
+  return mode(1) !~# '^[nt]' || mode(1) =~# '^no' || exists('*state') && !empty(state('moS')) || exists('*reg_recording') && !empty(reg_recording())
+endfunction
+
 " Whether the user pauses. Who asks asks again and again until it is so.
 function! pollux#pause#now() abort
-  if !pollux#pause#free() || mode(1) !~# '^[nt]' || mode(1) =~# '^no' || exists('*state') && !empty(state('mo'))
+  if !pollux#pause#free() || s:amid()
     return 0
   elseif mode() ==# 't'
     call s:listen()
