@@ -295,6 +295,9 @@ func (c *Companion) startUpkeep() {
 		if c.resume != nil {
 			c.resume.Prune(time.Now())
 		}
+		if c.kept != nil {
+			c.kept.Prune()
+		}
 		_ = proc.DropCode() // it costs memory, no more
 	})
 	c.tasks.Go(func() {

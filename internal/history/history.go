@@ -113,21 +113,23 @@ type History struct {
 	cancel []func() // ends what Follow began
 }
 
-// Open opens the history of a workspace below dir (a folder of the user's
-// state, made if missing), and removes what has grown too old, of other workspaces too.
+// Open opens the history of a workspace below dir, a folder of the user's
+// state, which is made if missing.
 func Open(dir string, o *Options) (*History, error) {
 	h := &History{opt: o.orDefault(), done: make(chan struct{}), wake: make(chan struct{}, 1)}
 	h.dir = filepath.Join(dir, folder(h.opt.Roots))
 	if err := safefile.PrivateDir(dir); err != nil {
 		return nil, fmt.Errorf("opening the history: %w", err)
 	}
-	pruneWorkspaces(dir, h.opt.MaxAge)
-	if err := safefile.PrivateDir(h.dir); err != nil {
-		return nil, fmt.Errorf("opening the history: %w", err)
-	}
-	h.prune()
 	go h.write()
 	return h, nil
+}
+
+// Prune removes what has grown too old, of other workspaces too, and what is
+// more than the options allow.
+func (h *History) Prune() {
+	pruneWorkspaces(filepath.Dir(h.dir), h.opt.MaxAge)
+	h.prune()
 }
 
 // folder names a workspace's folder: the same for the same roots in any order.

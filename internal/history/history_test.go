@@ -21,7 +21,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/review/reviewtest"
 )
 
-// start opens a history that is closed with the test.
+// start opens a history, and has it pruned as a companion does; it is closed with the test.
 func start(t *testing.T, dir string, o *Options) *History {
 	t.Helper()
 	h, err := Open(dir, o)
@@ -29,6 +29,7 @@ func start(t *testing.T, dir string, o *Options) *History {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { finish(t, h) })
+	h.Prune()
 	return h
 }
 
@@ -244,6 +245,9 @@ func TestDamage(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h := start(t, t.TempDir(), nil)
+			if err := os.Mkdir(h.dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
 			name := filepath.Join(h.dir, fmt.Sprintf("%013d-BAD.entry", time.Now().UnixMilli()))
 			if err := os.WriteFile(name, tt.data, 0o600); err != nil {
 				t.Fatal(err)
