@@ -67,8 +67,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return 3
 	}
 	showPeers(stdout, peers.Report())
-	if dir := os.Getenv("TMPDIR"); len(dir) > longTemp {
-		fmt.Fprintf(stdout, "The temporary folder %s leaves no room for the names of sockets: the tests use /tmp.\n\n", dir)
+	if dir := os.Getenv("TMPDIR"); unfit(dir) {
+		fmt.Fprintf(stdout, "The name of the temporary folder %q is too long for sockets below it, or has a blank: the tests use /tmp.\n\n", dir)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -131,9 +131,10 @@ func batches(ctx context.Context, c config, root string) []batch {
 	return slices.DeleteFunc([]batch{{packages: parts}, {packages: whole, single: true}}, func(b batch) bool { return len(b.packages) == 0 })
 }
 
-// longTemp is how long the name of the temporary folder may be: a socket's is
-// at most 104 bytes long, and the tests have theirs some folders below.
-const longTemp = 60
+// unfit says that a temporary folder is not for the tests: a socket's name is
+// at most 104 bytes long, and they have theirs some folders below; and their
+// smaller scripts quote no names.
+func unfit(dir string) bool { return len(dir) > 60 || strings.ContainsAny(dir, " \t\n") }
 
 // test runs go test and feeds its events to t. Failing tests are no error:
 // t knows them.
@@ -156,7 +157,7 @@ func test(ctx context.Context, c config, b batch, root string, t *tally, stderr 
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
 	cmd.Env = os.Environ()
-	if len(os.Getenv("TMPDIR")) > longTemp {
+	if unfit(os.Getenv("TMPDIR")) {
 		cmd.Env = append(cmd.Env, "TMPDIR=/tmp")
 	}
 	if c.require {
