@@ -53,7 +53,8 @@ func spawn(b *testing.B, program string, args ...string) *spawned {
 		b.Fatal(err)
 	}
 	dir := filepath.Join(home, "gemini", "ide")
-	for deadline := s.start.Add(10 * time.Second); ; time.Sleep(100 * time.Microsecond) {
+	moment := syscall.NsecToTimespec(50_000) // time.Sleep takes a millisecond at the least
+	for deadline := s.start.Add(10 * time.Second); ; _ = syscall.Nanosleep(&moment, nil) {
 		if files, _ := filepath.Glob(filepath.Join(dir, "*.json")); len(files) == 1 {
 			s.file = files[0]
 			if data, err := os.ReadFile(s.file); err == nil && json.Unmarshal(data, s) == nil {
