@@ -22,6 +22,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/pollux-companion/pollux/internal/extension/audit"
 	"github.com/pollux-companion/pollux/internal/extension/consent"
@@ -220,13 +221,16 @@ func (h *Host) Respond(ctx context.Context, text string) (Response, error) {
 	if _, err := h.dispatcher.Refresh(); err != nil {
 		return out, err
 	}
+	var reply strings.Builder
 	for _, b := range prompt.Parse(text) {
 		o := h.dispatcher.Respond(ctx, b)
 		if ctx.Err() != nil {
+			out.Reply = reply.String()
 			return out, context.Cause(ctx)
 		}
 		out.Outcomes = append(out.Outcomes, Outcome{blockOf(b), o.Status, o.Text})
-		out.Reply += o.Reply
+		reply.WriteString(o.Reply)
 	}
+	out.Reply = reply.String()
 	return out, nil
 }

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/pollux-companion/pollux/internal/extension/dispatch"
 	"github.com/pollux-companion/pollux/internal/extension/prompt"
 )
 
@@ -142,15 +142,17 @@ func (a *app) respond(cmd *cobra.Command, asJSON bool) error {
 	if _, err := d.Refresh(); err != nil {
 		return err
 	}
-	report := respondReport{Blocks: []blockReport{}}
+	report, replies := respondReport{Blocks: []blockReport{}}, strings.Builder{}
 	do := func(blocks []prompt.Block) error {
 		for _, b := range blocks {
 			o := d.Respond(ctx, b)
 			if ctx.Err() != nil {
 				return context.Canceled
 			}
-			report.add(o)
-			if !asJSON {
+			if asJSON {
+				report.Blocks = append(report.Blocks, blockReport{string(b.Kind), b.Start, b.End, o.Name, o.Status, o.Text})
+				replies.WriteString(o.Reply)
+			} else {
 				if _, err := fmt.Fprint(a.stdout, o.Reply); err != nil {
 					return err
 				}
@@ -166,14 +168,10 @@ func (a *app) respond(cmd *cobra.Command, asJSON bool) error {
 		return err
 	}
 	if asJSON {
+		report.Reply = replies.String()
 		return a.writeJSON(report)
 	}
 	return nil
-}
-
-func (r *respondReport) add(o dispatch.Outcome) {
-	r.Blocks = append(r.Blocks, blockReport{string(o.Block.Kind), o.Block.Start, o.Block.End, o.Name, o.Status, o.Text})
-	r.Reply += o.Reply
 }
 
 // feed gives f what comes, as it comes, until the end of it or of ctx; a read then ends with the process.

@@ -45,11 +45,13 @@ func Parse(text string) []Block {
 // A Scanner finds blocks in a text that arrives in pieces. However the text is cut, the
 // blocks are the same; each is returned as soon as it is complete. It is for one goroutine.
 type Scanner struct {
-	buf          string // what has not been consumed
-	base         int    // offset of buf in the whole text
-	line, column int    // of buf's first byte
-	last         byte   // the byte before buf
-	final        bool   // nothing follows buf
+	buf          string          // what has not been consumed
+	more         strings.Builder // what follows it, and was not looked at
+	wake, sleep  string          // what the last step waits for, see needs and needsNot; "" for anything
+	base         int             // offset of buf in the whole text
+	line, column int             // of buf's first byte
+	last         byte            // the byte before buf
+	final        bool            // nothing follows buf
 	found        []Block
 
 	bol        bool   // at the beginning of a line
@@ -78,8 +80,32 @@ func NewScanner() *Scanner { return &Scanner{line: 1, column: 1, bol: true, blan
 
 // Feed takes the next piece and returns the blocks that it completes.
 func (s *Scanner) Feed(piece string) []Block {
-	s.buf += piece
+	s.more.WriteString(piece)
+	if s.sleeps(piece) && s.more.Len() < max(len(s.buf), minSleep) {
+		return nil
+	}
 	return s.run()
+}
+
+// minSleep is how much text is put aside, in bytes, however little there is already.
+const minSleep = 4 << 10
+
+// sleeps says that a piece cannot end what the last step waits for. It is put aside then, so that a long line or block that comes
+// in small pieces is not copied with each of them.
+func (s *Scanner) sleeps(piece string) bool {
+	return s.wake != "" && !strings.ContainsAny(piece, s.wake) || s.sleep != "" && strings.Trim(piece, s.sleep) == ""
+}
+
+// needs says what a step waits for that returns false: one of these characters.
+func (s *Scanner) needs(wake string) bool {
+	s.wake = wake
+	return false
+}
+
+// needsNot says the same: any character but these.
+func (s *Scanner) needsNot(sleep string) bool {
+	s.sleep = sleep
+	return false
 }
 
 // Close ends the text and returns what was still open. The scanner is not used after it.
@@ -89,6 +115,9 @@ func (s *Scanner) Close() []Block {
 }
 
 func (s *Scanner) run() []Block {
+	s.buf += s.more.String()
+	s.more.Reset()
+	s.wake, s.sleep = "", ""
 	for s.buf != "" && s.step() {
 	}
 	found := s.found
@@ -137,7 +166,7 @@ func (s *Scanner) lineStart() bool {
 	rest := strings.TrimLeft(line, " \t\r")
 	if rest == "" {
 		if !whole {
-			return false
+			return s.needsNot(" \t\r")
 		}
 		s.paragraph()
 		if s.regionSoft {
@@ -148,12 +177,12 @@ func (s *Scanner) lineStart() bool {
 		return true
 	}
 	if !whole && mayGrow(rest) {
-		return false
+		return s.needsNot(marks)
 	}
 	width := indentation(line)
 	if s.fenceChar != 0 {
 		if !whole {
-			return false
+			return s.needs("\n")
 		}
 		if width <= s.fenceAt && s.closesFence(rest) {
 			s.fenceChar, s.blank = 0, true // what follows begins a paragraph, or indented code
@@ -167,7 +196,7 @@ func (s *Scanner) lineStart() bool {
 		item := afterMarkers(rest)
 		if char, n := fence(item); n > 0 {
 			if !whole && char == '`' {
-				return false
+				return s.needs("\n")
 			}
 			if char == '~' || !strings.Contains(item[n:], "`") {
 				s.paragraph()
@@ -192,8 +221,11 @@ func (s *Scanner) paragraph() { s.span, s.quoted = 0, 0 }
 // mayGrow says that a line which is not complete may begin with a fence or
 // marker that more text would show.
 func mayGrow(rest string) bool {
-	return strings.Trim(rest, "`~>-*+.)0123456789 \t") == ""
+	return strings.Trim(rest, marks) == ""
 }
+
+// marks are what fences and markers consist of.
+const marks = "`~>-*+.)0123456789 \t"
 
 // indentation is the width of the blanks at the beginning, a tab being 4.
 func indentation(line string) int {
@@ -250,7 +282,7 @@ func (s *Scanner) inertLine(why string) bool {
 	end := strings.IndexByte(s.buf, '\n')
 	if end < 0 {
 		if !s.final {
-			return false
+			return s.needs("\n")
 		}
 		end = len(s.buf) - 1
 	}
@@ -283,7 +315,7 @@ func (s *Scanner) skipRegion() bool {
 	if end >= 0 {
 		line = s.buf[:end+1]
 	} else if !s.final {
-		return false
+		return s.needs("\n")
 	}
 	i := strings.Index(line, s.region)
 	if i < 0 {
@@ -362,7 +394,7 @@ func quotation(mark rune) uint8 {
 func (s *Scanner) backticks() bool {
 	n := len(s.buf) - len(strings.TrimLeft(s.buf, "`"))
 	if n == len(s.buf) && !s.final {
-		return false
+		return s.needsNot("`")
 	}
 	switch s.span {
 	case 0:
@@ -436,7 +468,7 @@ func (s *Scanner) block() bool {
 	}
 	const closing = "</tool_code>"
 	if near, known := s.closing(closing); !known {
-		return false
+		return s.needs(">")
 	} else if !near && len(s.buf)-s.body > maxToolCode {
 		return s.giveUp(fmt.Sprintf("%s within %d bytes", closing, maxToolCode))
 	} else if !near {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -203,6 +204,41 @@ func TestOpeningTagsWithoutEnd(t *testing.T) {
 	pieces += len(s.Close())
 	if took := time.Since(begun); len(whole) != n || pieces != n || took > 30*time.Second {
 		t.Errorf("%d and %d blocks, want %d, in %v", len(whole), pieces, n, took)
+	}
+}
+
+// What a model writes costs memory in proportion to its length, in however small pieces it comes: long lines of code, of a
+// quotation, of a result, of blanks, of marks, and the content of a block that never ends.
+func TestPiecesAreLinear(t *testing.T) {
+	for name, text := range map[string]struct{ head, more string }{
+		"a fence":     {"```\n", "x"},
+		"a quotation": {"> ", "x"},
+		"a result":    {"<tool_result>", "x"},
+		"a comment":   {"<!-- ", "x"},
+		"blanks":      {"\n", " "},
+		"marks":       {"\n", "-"},
+		"backticks":   {"a", "`"},
+		"plain":       {"", "x"},
+		"a call":      {"<tool_code>x(a=\"", "x"},
+		"calls":       {"", "<tool_code>x(a=\"1\")</tool_code>\n"},
+	} {
+		cost := func(size int) float64 {
+			piece := strings.Repeat(text.more, 64/len(text.more)+1)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			s := NewScanner()
+			s.Feed(text.head)
+			for fed := 0; fed < size; fed += len(piece) {
+				s.Feed(piece)
+			}
+			s.Close()
+			runtime.ReadMemStats(&after)
+			return float64(after.TotalAlloc - before.TotalAlloc)
+		}
+		const size = 256 << 10
+		if one, eight := cost(size), cost(8*size); eight > 24*one+1<<20 {
+			t.Errorf("%s: %.0f bytes for %d, %.0f for eight times that: %.1f times", name, one, size, eight, eight/one)
+		}
 	}
 }
 
