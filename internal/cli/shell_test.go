@@ -124,17 +124,18 @@ func FuzzAssignOthers(f *testing.F) {
 	for _, v := range nasty {
 		f.Add(v)
 	}
+	f.Add("\xe2'\x80\x98") // the bytes of a quote, with another one between
 	fish, _ := assigner("fish")
 	powershell, _ := assigner("powershell")
 	f.Fuzz(func(t *testing.T, value string) {
 		line, _ := fish("N", value)
 		inner := strings.TrimSuffix(strings.TrimPrefix(line, "set -gx N '"), "'")
-		if got := strings.NewReplacer(`\\`, `\`, `\'`, `'`).Replace(inner); got != value || strings.ContainsRune(strings.NewReplacer(`\\`, ``, `\'`, ``).Replace(inner), '\'') {
+		if got := strings.NewReplacer(`\\`, `\`, `\'`, `'`).Replace(inner); got != value || strings.ContainsRune(strings.NewReplacer(`\\`, `x`, `\'`, `x`).Replace(inner), '\'') {
 			t.Errorf("fish: %q became %q by %s", value, got, line)
 		}
 		line, _ = powershell("N", value)
 		inner = strings.TrimSuffix(strings.TrimPrefix(line, "$env:N = '"), "'")
-		pairs := strings.NewReplacer("''", "", "‘‘", "", "’’", "", "‚‚", "", "‛‛", "")
+		pairs := strings.NewReplacer("''", "x", "‘‘", "x", "’’", "x", "‚‚", "x", "‛‛", "x") // what stands on both sides stays apart
 		if strings.ContainsAny(pairs.Replace(inner), "'‘’‚‛") {
 			t.Errorf("powershell: %q is not closed in %s", value, line)
 		}
