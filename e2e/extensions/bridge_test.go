@@ -184,3 +184,32 @@ func TestWorkspaces(t *testing.T) {
 		})
 	}
 }
+
+// P-4: a document that is longer than a result may be is read to its end where its resources are all that there is: the first
+// part names the second, which the CLI knows.
+func TestHeadlessLongDocument(t *testing.T) {
+	h := newHouse(t)
+	dir := filepath.Join(t.TempDir(), "long")
+	release(t, dir, "1", "word")
+	write(t, filepath.Join(dir, "doc.md"), strings.Repeat("A line of the document.\n", 2000)+"The last line.\n")
+	h.us("install", dir, "--yes")
+	h.us("consent", "grant", "late", "--yes")
+	h.us("bridge", "install")
+	m := model.Start(t)
+	const first, second = "ext://late/docs/word-doc", "ext://late/docs/word-doc?part=2"
+	h.ask(m, "read", call("read_mcp_resource", map[string]any{"uri": first}), call("read_mcp_resource", map[string]any{"uri": second}))
+	var got []string
+	for _, r := range m.Requests() {
+		for _, one := range r.Results() {
+			got = append(got, one.Response.Output+one.Response.Error)
+		}
+	}
+	if len(got) != 2 || !strings.Contains(got[0], "go on with the resource "+second+"]") || strings.Contains(got[0], "read_doc") || !strings.Contains(got[1], "The last line.") {
+		t.Errorf("%.200q", got)
+	}
+	for _, part := range got {
+		if len(part) >= 40_000 {
+			t.Errorf("a part of %d bytes", len(part))
+		}
+	}
+}

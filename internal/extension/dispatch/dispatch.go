@@ -226,8 +226,13 @@ func (d *Dispatcher) firstPage(text string) string {
 	return page(name, text, 0)
 }
 
-// page is the part of a text that begins at offset, and how to get what follows.
+// page is the part of a text that begins at offset, and how to get what follows by capability.ReadDoc.
 func page(name, text string, offset int) string {
+	return pageBy(text, offset, func(end int) string { return fmt.Sprintf("%s(name=%q, offset=%d)", capability.ReadDoc, name, end) })
+}
+
+// pageBy is the same where another way leads to what follows, from the byte end on.
+func pageBy(text string, offset int, next func(end int) string) string {
 	offset = max(0, min(offset, len(text)))
 	for offset < len(text) && !utf8.RuneStart(text[offset]) {
 		offset++
@@ -236,7 +241,7 @@ func page(name, text string, offset int) string {
 	if end == len(text) {
 		return part
 	}
-	return fmt.Sprintf("%s\n[bytes %d to %d of %d; go on with %s(name=%q, offset=%d)]", part, offset, end, len(text), capability.ReadDoc, name, end)
+	return fmt.Sprintf("%s\n[bytes %d to %d of %d; go on with %s]", part, offset, end, len(text), next(end))
 }
 
 // cutPage is one page of a text, and where it ends.

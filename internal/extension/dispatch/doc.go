@@ -66,13 +66,57 @@ func (d *Dispatcher) Read(name string, offset int) Reply {
 
 // ReadDoc gives a document of a set, delimited, from offset (in bytes) on.
 func (d *Dispatcher) ReadDoc(doc capability.Doc, offset int) Reply {
+	return d.readDoc(doc, func(text string) string { return page(doc.Readable, text, offset) })
+}
+
+// readDoc gives what pick takes of a document's text.
+func (d *Dispatcher) readDoc(doc capability.Doc, pick func(text string) string) Reply {
 	text, refused, err := d.content(doc.Extension, doc.File)
 	if err != nil {
 		r := failed(doc.Readable, fmt.Errorf("the document %q cannot be read: %w", doc.Readable, err))
 		r.Refused = refused
 		return r
 	}
-	return Reply{Name: doc.Readable, Text: prompt.Document(doc.Readable, page(doc.Readable, prompt.Data(text), offset))}
+	return Reply{Name: doc.Readable, Text: prompt.Document(doc.Readable, pick(prompt.Data(text)))}
+}
+
+// ReadPart gives one part of a document, 1 being the first, to a client that has MCP's resources and perhaps nothing else: what
+// it says of the next part is that one's address.
+func (d *Dispatcher) ReadPart(doc capability.Doc, part int) Reply {
+	return d.readDoc(doc, func(text string) string {
+		offset := 0
+		for i := 1; i < part && offset < len(text); i++ {
+			_, offset = cutPage(text, offset)
+		}
+		return pageBy(text, offset, func(int) string { return "the resource " + PartURI(doc, part+1) })
+	})
+}
+
+// PartURI is the address of a part of a document, which is the document's own for the first.
+func PartURI(doc capability.Doc, part int) string {
+	if part <= 1 {
+		return doc.URI()
+	}
+	return fmt.Sprintf("%s?part=%d", doc.URI(), part)
+}
+
+// certainlyShort is what the text of a document has one part up to, in bytes, whatever of it has to be written in a longer way.
+const certainlyShort = PageBytes / 8
+
+// Parts is how many parts a document has. One that cannot be read has one, which says why.
+func (d *Dispatcher) Parts(doc capability.Doc) int {
+	data, err := readFile(doc.Extension.Dir, doc.File, certainlyShort)
+	if err != nil || len(data) < certainlyShort {
+		return 1
+	}
+	if data, err = readWhole(doc.Extension.Dir, doc.File); err != nil {
+		return 1
+	}
+	text, n := prompt.Data(string(data)), 1
+	for _, at := cutPage(text, 0); at < len(text); n++ {
+		_, at = cutPage(text, at)
+	}
+	return n
 }
 
 // content reads a file of an extension, once more making sure that the user agreed to what lies there now.
@@ -89,12 +133,21 @@ func (d *Dispatcher) content(x *capability.Extension, file string) (text string,
 			return "", true, fmt.Errorf("the extension %q has changed, and the user has not agreed to what it is now; they do with: pollux extensions consent grant %s", x.Name, x.Name)
 		}
 	}
-	data, err := readFile(x.Dir, file)
+	data, err := readWhole(x.Dir, file)
 	return string(data), false, err
 }
 
-// readFile reads a file that a manifest names; it stays in the extension, whatever links there are.
-func readFile(dir, name string) ([]byte, error) {
+// readWhole reads a file that a manifest names, if it is not too long.
+func readWhole(dir, name string) ([]byte, error) {
+	data, err := readFile(dir, name, maxDoc+1)
+	if err == nil && len(data) > maxDoc {
+		err = fmt.Errorf("it has more than %d bytes", maxDoc)
+	}
+	return data, err
+}
+
+// readFile reads at most so many bytes of a file that a manifest names; it stays in the extension, whatever links there are.
+func readFile(dir, name string, atMost int64) ([]byte, error) {
 	root, err := manifest.OpenFolder(dir)
 	if err != nil {
 		return nil, err
@@ -105,11 +158,7 @@ func readFile(dir, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxDoc+1))
-	if err == nil && len(data) > maxDoc {
-		err = fmt.Errorf("it has more than %d bytes", maxDoc)
-	}
-	return data, err
+	return io.ReadAll(io.LimitReader(f, atMost))
 }
 
 // Find gives an installed extension's document to the user, as it lies there: unabridged and without delimiters.
@@ -126,7 +175,7 @@ func Find(s *store.Store, extension, doc string) ([]byte, error) {
 		}
 		return nil, &NoDocError{Extension: x.Name, Doc: doc, Nearest: store.Nearest(doc, names), Known: names}
 	}
-	data, err := readFile(x.Dir, found.File)
+	data, err := readWhole(x.Dir, found.File)
 	if err != nil {
 		return nil, fmt.Errorf("the document %q of %q cannot be read: %w", doc, x.Name, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/extension/consent"
 	"github.com/pollux-companion/pollux/internal/extension/dispatch"
+	"github.com/pollux-companion/pollux/internal/extension/prompt"
 	"github.com/pollux-companion/pollux/internal/extension/store"
 )
 
@@ -297,5 +299,52 @@ func TestPanic(t *testing.T) {
 	}
 	if _, err := (Elicitor{}).Ask(t.Context(), consent.Question{}); !errors.Is(err, consent.ErrNobody) {
 		t.Errorf("nobody to ask: %v", err)
+	}
+}
+
+// P-4: what is too long for one result is offered in parts as resources, each of which names the next; together they are the
+// whole document.
+func TestLongDocument(t *testing.T) {
+	w := newWorld(t, nil)
+	w.extension("one", map[string]string{"echo": echo})
+	var whole strings.Builder
+	for i := range 9000 {
+		fmt.Fprintf(&whole, "line %d, <b>ä\n", i)
+	}
+	w.file(".gemini/extensions/one/doc.md", whole.String())
+	w.allow("one")
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), w.pipes(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	list, err := session.ListResources(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := map[string]string{}
+	for _, r := range list.Resources {
+		listed[r.URI] = r.Name
+	}
+	hint := regexp.MustCompile(`\n\[bytes \d+ to \d+ of \d+; go on with the resource (\S+)\]`)
+	got, uri, parts := "", "ext://one/docs/one-doc", 0
+	for uri != "" {
+		parts++
+		if listed[uri] != fmt.Sprintf("one-doc (part %d of %d)", parts, len(listed)) {
+			t.Fatalf("%s is listed as %q", uri, listed[uri])
+		}
+		r, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
+		if err != nil || len(r.Contents) != 1 || r.Contents[0].URI != uri || len(r.Contents[0].Text) >= 40_000 {
+			t.Fatalf("%s: %v", uri, err)
+		}
+		text := strings.TrimSuffix(strings.TrimPrefix(r.Contents[0].Text, "<extension_doc name=\"one-doc\">\n"), "</extension_doc>\n")
+		uri = ""
+		if m := hint.FindStringSubmatchIndex(text); m != nil {
+			uri, text = text[m[2]:m[3]], text[:m[0]]
+		}
+		got += text
+	}
+	if want := prompt.Data(whole.String()); parts < 4 || parts != len(listed) || strings.TrimSpace(got) != strings.TrimSpace(want) {
+		t.Errorf("%d parts of %d listed; %d bytes, want %d", parts, len(listed), len(got), len(want))
 	}
 }

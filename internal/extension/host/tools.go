@@ -233,10 +233,15 @@ func (h *host) run(t capability.Tool) mcp.ToolHandler {
 func (h *host) syncDocs(set *capability.Set) {
 	docs := map[string]string{}
 	for _, d := range set.Docs() {
-		r := &mcp.Resource{URI: d.URI(), Name: d.Readable, Description: prompt.Line(d.Description, 300), MIMEType: "text/plain"}
-		docs[r.URI] = mark(r, "")
-		if h.resources[r.URI] != docs[r.URI] {
-			h.server.AddResource(r, h.read(d))
+		for part, parts := 1, h.o.Dispatcher.Parts(d); part <= parts; part++ {
+			r := &mcp.Resource{URI: dispatch.PartURI(d, part), Name: d.Readable, Description: prompt.Line(d.Description, 300), MIMEType: "text/plain"}
+			if parts > 1 {
+				r.Name = fmt.Sprintf("%s (part %d of %d)", d.Readable, part, parts)
+			}
+			docs[r.URI] = mark(r, "")
+			if h.resources[r.URI] != docs[r.URI] {
+				h.server.AddResource(r, h.read(d, part))
+			}
 		}
 	}
 	if gone := missing(h.resources, docs); len(gone) > 0 {
@@ -245,7 +250,7 @@ func (h *host) syncDocs(set *capability.Set) {
 	h.resources = docs
 }
 
-func (h *host) read(d capability.Doc) mcp.ResourceHandler {
+func (h *host) read(d capability.Doc, part int) mcp.ResourceHandler {
 	return func(_ context.Context, _ *mcp.ReadResourceRequest) (result *mcp.ReadResourceResult, err error) {
 		defer func() {
 			if r := recover(); r != nil {
@@ -253,11 +258,11 @@ func (h *host) read(d capability.Doc) mcp.ResourceHandler {
 				err = fmt.Errorf("pollux made a mistake in reading %q", d.Readable)
 			}
 		}()
-		reply := h.o.Dispatcher.ReadDoc(d, 0)
+		reply := h.o.Dispatcher.ReadPart(d, part)
 		if reply.Failed {
 			return nil, errors.New(reply.Text)
 		}
-		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: d.URI(), MIMEType: "text/plain", Text: reply.Text}}}, nil
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: dispatch.PartURI(d, part), MIMEType: "text/plain", Text: reply.Text}}}, nil
 	}
 }
 
