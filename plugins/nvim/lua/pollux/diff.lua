@@ -1,6 +1,7 @@
 -- Diffs: proposals of the CLI's, one on show in a tab of its own, the others in a queue.
 local config = require('pollux.config')
 local context = require('pollux.context')
+local reload = require('pollux.reload')
 local say = require('pollux.say')
 local text = require('pollux.text')
 local M = {}
@@ -39,6 +40,11 @@ function M.list()
   return queue
 end
 
+-- Whether a window of its tab page shows a proposal.
+local function visible(d)
+  return d.tab and api.nvim_tabpage_is_valid(d.tab) and #vim.fn.win_findbuf(d.right) > 0
+end
+
 --- The diff on show, nil when there is none.
 function M.current()
   local buf = api.nvim_get_current_buf()
@@ -48,7 +54,7 @@ function M.current()
     end
   end
   for _, d in ipairs(queue) do
-    if d.tab and api.nvim_tabpage_is_valid(d.tab) then
+    if visible(d) then
       return d
     end
   end
@@ -161,6 +167,60 @@ local function colours()
   end
 end
 
+-- Hears of every edit of a proposal, also after it has been read anew.
+local function listen(d)
+  if d.listening then
+    return
+  end
+  d.listening = api.nvim_buf_attach(d.right, false, {
+    on_detach = function()
+      d.listening = false
+    end,
+    on_lines = function()
+      if not find(d.id) then
+        return true
+      end
+      vim.bo[d.right].modified = false -- see ZZ
+      vim.schedule(function()
+        if find(d.id) and api.nvim_buf_is_valid(d.right) then
+          vim.bo[d.right].modified = false
+        end
+      end)
+      changed(d)
+    end,
+  })
+end
+
+-- Writes the proposal as it is now into another file, which decides nothing.
+local function copy(d, path)
+  path = vim.fn.fnamemodify(path, ':p')
+  if uv.fs_stat(path) and vim.v.cmdbang == 0 then
+    return say.fail(path .. ' exists (add ! to write it)')
+  end
+  local ok, err = pcall(vim.fn.writefile, vim.split(M.content(d), '\n', { plain = true }), path, 'b')
+  if not ok then
+    return say.fail(tostring(err))
+  end
+  say.say(path .. ' holds a copy; the proposal still waits for your decision')
+  vim.schedule(function() -- after :saveas
+    if api.nvim_buf_is_valid(d.right) then
+      pcall(api.nvim_buf_set_name, d.right, d.name)
+    end
+  end)
+end
+
+-- Shows a side as it was proposed, for :edit!
+local function again(d, buf)
+  text.fill(buf, buf == d.right and d.new or d.old)
+  if buf == d.right then
+    d.tick = api.nvim_buf_get_changedtick(buf)
+    listen(d)
+    changed(d)
+  else
+    vim.bo[buf].modifiable = false
+  end
+end
+
 local function buffers(d)
   d.left = scratch(d, 'before', d.old, 'nofile')
   vim.bo[d.left].modifiable = false
@@ -178,15 +238,25 @@ local function buffers(d)
   api.nvim_create_autocmd('BufWriteCmd', {
     group = group,
     buffer = d.right,
-    callback = function()
-      if not by_hand(d) then
+    callback = function(event)
+      if not vim.startswith(event.match, 'pollux://') then
+        copy(d, event.match)
+      elseif by_hand(d) then
+        M.accept(d)
+      else
         say.say('not accepted, as nobody typed that; use :Pollux accept', vim.log.levels.WARN)
-        return
       end
-      M.accept(d)
     end,
   })
+  d.name = api.nvim_buf_get_name(d.right)
   for _, buf in ipairs({ d.left, d.right }) do
+    api.nvim_create_autocmd('BufReadCmd', {
+      group = group,
+      buffer = buf,
+      callback = function()
+        again(d, buf)
+      end,
+    })
     api.nvim_create_autocmd('QuitPre', {
       group = group,
       buffer = buf,
@@ -213,9 +283,11 @@ local function buffers(d)
         api.nvim_buf_set_keymap(buf, 'n', keys, commands[what], { noremap = true, silent = true })
       end
     end
-    -- Nothing is ever modified here, so that no autosave writes it; :x must write all the same.
+    -- Nothing is ever modified here, so that no autosave writes it; these must write all the same.
     api.nvim_buf_call(buf, function()
-      vim.cmd([[cnoreabbrev <buffer> <expr> x getcmdtype() ==# ':' && getcmdline() ==# 'x' ? 'wq' : 'x']])
+      for short, long in pairs({ x = 'wq', xi = 'wq', xit = 'wq', exi = 'wq', exit = 'wq', up = 'w', update = 'w' }) do
+        vim.cmd(([[cnoreabbrev <buffer> <expr> %s getcmdtype() ==# ':' && getcmdline() ==# '%s' ? '%s' : '%s']]):format(short, short, long, short))
+      end
     end)
   end
   api.nvim_create_autocmd('WinClosed', {
@@ -230,20 +302,7 @@ local function buffers(d)
       end
     end,
   })
-  api.nvim_buf_attach(d.right, false, {
-    on_lines = function()
-      if not find(d.id) then
-        return true
-      end
-      vim.bo[d.right].modified = false -- see ZZ
-      vim.schedule(function()
-        if find(d.id) and api.nvim_buf_is_valid(d.right) then
-          vim.bo[d.right].modified = false
-        end
-      end)
-      changed(d)
-    end,
-  })
+  listen(d)
 end
 
 -- What the user had before a diff took the screen.
@@ -312,14 +371,14 @@ local function view(d)
   vim.cmd('wincmd =')
   colours()
   label(vim.fn.bufwinid(d.left), 'before', d)
-  label(d.win, 'proposal', d, M.unsaved(d.path) and ', without your unsaved changes')
+  label(d.win, 'proposal', d, reload.unsaved(d.path) and ', without your unsaved changes')
   first_change()
 end
 
 --- Shows a diff now, and takes the focus. Returns the reason why not, nil when it is on show.
 function M.show(d)
-  if d.tab and api.nvim_tabpage_is_valid(d.tab) and d.win and api.nvim_win_is_valid(d.win) then
-    api.nvim_set_current_win(d.win)
+  if visible(d) then
+    api.nvim_set_current_win(vim.fn.win_findbuf(d.right)[1])
     return
   end
   d.origin = remember()
@@ -329,39 +388,24 @@ function M.show(d)
   if not d.right or not api.nvim_buf_is_valid(d.right) then
     buffers(d)
   end
-  local ok, problem = pcall(view, d)
-  if not ok then
+  local function close()
     d.tab = nil -- so that no window's end rejects
     for _, win in ipairs(vim.list_extend(vim.fn.win_findbuf(d.right), vim.fn.win_findbuf(d.left))) do
       pcall(api.nvim_win_close, win, true)
     end
+  end
+  close() -- what :edit in the proposal's window has left
+  local ok, problem = pcall(view, d)
+  if not ok then
+    close()
     restore(d.origin)
     return tostring(problem)
   end
   local keys = ':w accepts, :q rejects' .. (#queue > 1 and (', %d more %s'):format(#queue - 1, #queue == 2 and 'waits' or 'wait') or '')
-  if M.unsaved(d.path) then
+  if reload.unsaved(d.path) then
     say.say(d.title .. ': your unsaved changes of it are kept, and not in this diff; ' .. keys, vim.log.levels.WARN)
   elseif config.get().notify then
     say.brief(d.title, keys)
-  end
-end
-
--- The buffer of a file when it has unsaved changes, else nil.
-function M.unsaved(path)
-  local buf = M.buffer(path)
-  return buf and vim.bo[buf].modified and buf or nil
-end
-
---- The loaded buffer of a file, nil when there is none.
-function M.buffer(path)
-  local real = uv.fs_realpath(path) or path
-  for _, buf in ipairs(api.nvim_list_bufs()) do
-    if api.nvim_buf_is_loaded(buf) and vim.bo[buf].buftype == '' then
-      local name = api.nvim_buf_get_name(buf)
-      if name ~= '' and (name == path or (uv.fs_realpath(name) or name) == real) then
-        return buf
-      end
-    end
   end
 end
 
@@ -399,57 +443,6 @@ local function hide(d, tries)
   end
 end
 
--- What changes when a file is written.
-local function stamp(path)
-  local s = uv.fs_stat(path)
-  return s and ('%d.%d %d %d'):format(s.mtime.sec, s.mtime.nsec, s.size, s.ino) or ''
-end
-
--- Shows in the user's buffer what stands in the file, which may be new, and says what it cannot show.
-local function refresh(path, new)
-  local buf = M.buffer(path)
-  if not buf then
-    context.touch(true)
-  elseif vim.bo[buf].modified then
-    say.say(vim.fn.fnamemodify(path, ':t') .. ' has been written; your unsaved changes are kept', vim.log.levels.WARN)
-  elseif new then -- checktime would ask
-    api.nvim_buf_call(buf, function()
-      vim.cmd('silent! edit')
-    end)
-  else
-    local own = vim.fn.getbufvar(buf, '&l:autoread') -- of the user's for this buffer, if it is 0 or 1
-    vim.bo[buf].autoread = true
-    vim.cmd('silent! checktime ' .. buf)
-    if own == 0 then
-      vim.bo[buf].autoread = false
-    elseif own ~= 1 then
-      vim.bo[buf].autoread = nil
-    end
-  end
-end
-
--- `before` is the file's stamp from before the CLI heard of the decision. The watch goes on for
--- ten seconds after each change. What has changed just now may be half-written, and what follows
--- may have the same time, by which Neovim would take it for the same: it is read at the next look.
-local function follow(path, before)
-  local seen, left, timer = before, 200, uv.new_timer()
-  local function look()
-    local current = stamp(path)
-    if current ~= seen then
-      seen, left = current, 200
-    elseif current ~= before then
-      local new = before == ''
-      before = current
-      refresh(path, new)
-    end
-    left = left - 1
-    if left <= 0 and not timer:is_closing() then
-      timer:close()
-    end
-  end
-  timer:start(0, 50, vim.schedule_wrap(look))
-end
-
 -- The one place where a diff ends; it is out of the queue before anything is closed.
 local function finish(d)
   local _, i = find(d.id)
@@ -479,12 +472,12 @@ function M.accept(d)
   if not find(d.id) then
     return false
   end
-  local before = stamp(d.path)
+  local before = reload.stamp(d.path)
   notify('pollux/diffResolved', { diffId = d.id, outcome = 'accepted', content = content })
   -- Not within the command that is closing the window.
   vim.schedule(function()
     if finish(d) then
-      follow(d.path, before)
+      reload.follow(d.path, before)
     end
   end)
   return true
@@ -518,7 +511,7 @@ end
 --- Opens the oldest diff when none is on show and the user pauses.
 function M.pump()
   for _, d in ipairs(queue) do
-    if d.tab and api.nvim_tabpage_is_valid(d.tab) and #vim.fn.win_findbuf(d.right) > 0 then
+    if visible(d) then
       return
     end
   end
@@ -561,7 +554,7 @@ function M.open(p, reply)
     proposed = p.newText or '',
   }
   queue[#queue + 1] = d
-  local modified = M.unsaved(d.path) ~= nil
+  local modified = reload.unsaved(d.path) ~= nil
   reply({ opened = true, bufferModified = modified })
   M.pump()
   if not d.tab and config.get().notify then
@@ -579,10 +572,10 @@ function M.close(p, reply)
   if not text.valid(content) then
     content = d.new
   end
-  local before = stamp(d.path)
+  local before = reload.stamp(d.path)
   reply({ content = content })
   if finish(d) and p.outcome ~= 'rejected' then
-    follow(d.path, before) -- the CLI may write it
+    reload.follow(d.path, before) -- the CLI may write it
   end
 end
 

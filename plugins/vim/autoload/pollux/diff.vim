@@ -6,6 +6,7 @@ let s:no_tab = 'Vim opens no tab page now'
 let s:serial = 0
 
 " What the keys of pollux#mappings() stand for.
+let s:writing = {'x': 'wq', 'xi': 'wq', 'xit': 'wq', 'exi': 'wq', 'exit': 'wq', 'up': 'w', 'update': 'w'}
 let s:commands = {'accept': 'accept', 'reject': 'reject', 'accept_all': 'accept-all', 'next': 'review next'}
 
 augroup pollux_diff
@@ -84,10 +85,14 @@ function! s:syntax_of(path) abort
   return l:found
 endfunction
 
+function! s:title(d, side) abort
+  return 'pollux://' . a:d.number . '/' . a:side . (a:d.path[0] ==# '/' ? '' : '/') . a:d.path
+endfunction
+
 " Makes the current, empty buffer one side of a diff.
 function! s:scratch(d, side, content) abort
   setlocal buftype=nofile bufhidden=wipe noswapfile nobuflisted
-  execute 'silent keepalt file' fnameescape('pollux://' . a:d.number . '/' . a:side . (a:d.path[0] ==# '/' ? '' : '/') . a:d.path)
+  execute 'silent keepalt file' fnameescape(s:title(a:d, a:side))
   call pollux#text#fill(a:content)
   let b:pollux_diff = a:d.id
   for [l:what, l:keys] in items(pollux#mappings())
@@ -95,7 +100,10 @@ function! s:scratch(d, side, content) abort
       execute 'nnoremap <buffer> <silent>' l:keys ':Pollux' s:commands[l:what] . '<CR>'
     endif
   endfor
-  cnoreabbrev <buffer> <expr> x getcmdtype() ==# ':' && getcmdline() ==# 'x' ? 'wq' : 'x'
+  " Nothing is ever modified here, so that no autosave writes it; these must write all the same.
+  for [l:short, l:long] in items(s:writing)
+    execute printf('cnoreabbrev <buffer> <expr> %s getcmdtype() ==# ":" && getcmdline() ==# "%s" ? "%s" : "%s"', l:short, l:short, l:long, l:short)
+  endfor
   return bufnr('%')
 endfunction
 
@@ -187,6 +195,7 @@ function! s:view(d, made) abort
     execute printf('autocmd QuitPre <buffer=%d> call setbufvar(%d, "&modified", 0) | call s:left(%s, 1)', l:left, l:right, string(a:d.id))
     execute printf('autocmd QuitPre <buffer=%d> setlocal nomodified', l:right)
     execute printf('autocmd TextChanged,TextChangedI <buffer=%d> setlocal nomodified | call s:changed(%s)', l:right, string(a:d.id))
+    execute printf('autocmd BufReadCmd <buffer=%d>,<buffer=%d> call s:again(%s)', l:left, l:right, string(a:d.id))
   augroup END
   call s:label(l:left, 'before', a:d, '')
   call s:label(l:right, 'proposal', a:d, pollux#diff#unsaved(a:d.path) ? ', without your unsaved changes' : '')
@@ -218,8 +227,42 @@ function! s:written(id) abort
     return
   endif
   let l:d = s:find(a:id)
-  if !empty(l:d)
+  if !empty(l:d) && expand('<afile>') =~# '^pollux://'
     call pollux#diff#accept(l:d)
+  elseif !empty(l:d)
+    call s:copy(l:d, fnamemodify(expand('<afile>'), ':p'))
+  endif
+endfunction
+
+" Writes the proposal as it is now into another file, which decides nothing.
+function! s:copy(d, path) abort
+  if !empty(getftype(a:path)) && !v:cmdbang
+    return pollux#say#fail(a:path . ' exists (add ! to write it)')
+  elseif writefile(split(pollux#diff#content(a:d), "\n", 1), a:path, 'b') == 0
+    call pollux#say#say(a:path . ' holds a copy; the proposal still waits for your decision')
+    call timer_start(0, {-> s:name(a:d)})
+  endif
+endfunction
+
+" Gives a proposal its own name again, after :saveas.
+function! s:name(d) abort
+  if s:visible(a:d) && bufname(a:d.buffers[1]) !~# '^pollux://'
+    call win_execute(win_findbuf(a:d.buffers[1])[0], 'silent keepalt file ' . fnameescape(s:title(a:d, 'proposal')))
+  endif
+endfunction
+
+" Shows a side as it was proposed, for :edit!
+function! s:again(id) abort
+  let l:d = s:find(a:id)
+  if empty(l:d) || index(l:d.buffers, bufnr('%')) < 0
+    return
+  endif
+  let l:right = bufnr('%') == l:d.buffers[1]
+  call pollux#text#fill(l:right ? l:d.new : l:d.old)
+  let &l:modifiable = l:right
+  if l:right
+    let l:d.tick = b:changedtick
+    call s:changed(a:id)
   endif
 endfunction
 
@@ -366,8 +409,11 @@ function! s:look(state, timer) abort
     return
   endif
   let l:own = getbufvar(l:buf, '&l:autoread') " -1 where the user has none for this buffer
+  let l:undo = &undoreload
+  set undoreload=-1 " however long it is
   call setbufvar(l:buf, '&autoread', 1)
   execute 'silent! checktime' l:buf
+  let &undoreload = l:undo
   call setbufvar(l:buf, '&autoread', l:own)
 endfunction
 

@@ -1,0 +1,155 @@
+package editors
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// What Vim's own commands for files do to a proposal: none decides it but those
+// that are said to.
+func TestVimWays(t *testing.T) {
+	t.Parallel()
+	for _, f := range []flavour{neovim(t), vim(t)} {
+		for name, test := range map[string]func(*testing.T, flavour){"copy": vimCopy, "read again": vimReadAgain, "saving": vimSaving, "long undo": vimLongUndo, "edit": vimEditOther} {
+			t.Run(f.display+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				test(t, f)
+			})
+		}
+	}
+}
+
+// :w PATH and :saveas PATH write a copy there, and decide nothing.
+func vimCopy(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a": "a\n", "there": "mine\n"})
+	b.open("a")
+	a := b.connect()
+	a.OpenDiff(b.path("a"), "new\r\nlines\r\n")
+	b.is("&diff . getline(1)", "1new")
+	b.text("Aer")
+	b.escape()
+	copied := func(name, want string) {
+		t.Helper()
+		b.until(name, func() bool { data, _ := os.ReadFile(b.path(name)); return string(data) == want })
+		b.is("&diff . tabpagenr('$') . winnr() . bufname('%')[:8] . &modified", "122pollux://0")
+	}
+	b.ex("w copy")
+	copied("copy", "newer\r\nlines\r\n")
+	b.ex("w there")
+	b.says("(add ! to ")
+	copied("there", "mine\n")
+	b.ex("w! there")
+	copied("there", "newer\r\nlines\r\n")
+	b.ex("saveas named")
+	copied("named", "newer\r\nlines\r\n")
+	a.Quiet()
+	b.text("A still")
+	b.escape()
+	b.ex("w")
+	if o := a.Outcome(); o.Content != "newer still\r\nlines\r\n" {
+		t.Errorf("%+v", o)
+	}
+	b.is("&diff . tabpagenr('$') . expand('%')", "01a")
+	if data, err := os.ReadFile(b.path("named")); string(data) != "newer\r\nlines\r\n" {
+		t.Errorf("%q, %v", data, err)
+	}
+}
+
+// :e! shows what was proposed once more, on either side, with its colours.
+func vimReadAgain(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a.go": "package a\n"})
+	b.open("a.go")
+	a := b.connect()
+	a.OpenDiff(b.path("a.go"), "package b\r\n")
+	const right = "getline(1) . &fileformat . &syntax . &diff . &modified . &modifiable . winnr()"
+	b.is(right, "package bdosgo1012")
+	b.text("Acdef")
+	b.escape()
+	b.is(right, "package bcdefdosgo1012")
+	b.ex("e!")
+	b.is(right, "package bdosgo1012")
+	b.keys("C-w", "p")
+	b.ex("e!")
+	b.is(right, "package aunixgo1001")
+	b.keys("C-w", "p")
+	a.Quiet()
+	b.text("Ay")
+	b.escape()
+	b.until("the edit", func() bool { return b.journal("package by") })
+	if got := a.CloseDiff(b.path("a.go")); got != `{"content":"package by\r\n"}` {
+		t.Error(got)
+	}
+	b.is("&diff . tabpagenr('$') . expand('%')", "01a.go")
+}
+
+// The other names of :x and :w do the same, typed as they are.
+func vimSaving(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a": "a\n"})
+	b.open("a")
+	a := b.connect()
+	for _, command := range []string{"xit", "x!", "exit", "update", "up"} {
+		a.OpenDiff(b.path("a"), "new\n")
+		b.is("&diff . getline(1)", "1new")
+		b.text("Aer")
+		b.escape()
+		b.ex(command)
+		if o := a.Outcome(); o.Content != "newer\n" {
+			t.Errorf("%s: %+v", command, o)
+		}
+		b.is("&diff . tabpagenr('$')", "01")
+	}
+}
+
+// What the CLI writes into a long file can be undone, and the user's own changes before it.
+func vimLongUndo(t *testing.T, f flavour) {
+	text := strings.Repeat("line\n", 20_000)
+	b := newBench(t, f, map[string]string{"a": text})
+	b.open("a")
+	a := b.connect()
+	reload := b.eval("&undoreload")
+	b.text("xu\x12") // a change, taken back and made again
+	b.ex("w")
+	b.is("getline(1) . &modified", "ine0")
+	a.OpenDiff(b.path("a"), "new\n"+text)
+	b.is("&diff . getline(1)", "1new")
+	b.ex("w")
+	a.Outcome()
+	b.is("&diff . tabpagenr('$')", "01")
+	b.write("a", "new\n"+text)
+	b.is("getline(1)", "new")
+	b.text("u")
+	b.is("getline(1)", "ine")
+	b.text("u")
+	b.is("getline(1)", "line")
+	b.is("&undoreload", reload)
+}
+
+// :edit in the proposal's window: in Neovim the proposal waits, and :Pollux
+// review shows it again beside its file; in Vim it is rejected.
+func vimEditOther(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a": "a\n", "b": "b\n"})
+	b.open("a")
+	a := b.connect()
+	a.OpenDiff(b.path("a"), "new\n")
+	b.is("&diff . getline(1)", "1new")
+	b.text("Aer")
+	b.escape()
+	b.ex("e " + b.path("b"))
+	if f.name == "vim" {
+		if o := a.Outcome(); o.Method != "ide/diffRejected" {
+			t.Errorf("%+v", o)
+		}
+		b.is("getline(1) . &diff", "b0")
+		return
+	}
+	b.is("getline(1)", "b")
+	b.ex("Pollux review")
+	b.is("getline(1) . &diff . winnr('$') . tabpagenr('$')", "newer123")
+	b.is("getbufline(winbufnr(1), 1)[0]", "a")
+	b.ex("w")
+	if o := a.Outcome(); o.Content != "newer\n" {
+		t.Errorf("%+v", o)
+	}
+	b.is("tabpagenr('$') . winnr('$') . getline(1)", "21b")
+}
