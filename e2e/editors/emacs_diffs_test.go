@@ -1,6 +1,7 @@
 package editors
 
 import (
+	"os"
 	"strings"
 	"testing"
 )
@@ -8,7 +9,7 @@ import (
 func TestEmacsDiffs(t *testing.T) {
 	emacsSuite(t, map[string]func(*testing.T, flavour){
 		"pattern": emacsPattern, "file": emacsFilePolicy, "announced": emacsAnnounced, "locale C": emacsLocaleC, "latin-1": emacsLatin1,
-		"big": emacsBig, "long line": emacsLongLine, "autosave": emacsAutosave, "reload": emacsReload, "half written": emacsHalfWritten,
+		"big": emacsBig, "long line": emacsLongLine, "autosave": emacsAutosave, "reload": emacsReload, "half written": emacsHalfWritten, "copy": emacsCopy,
 	})
 }
 
@@ -218,4 +219,40 @@ func emacsReload(t *testing.T, f flavour) {
 	b.is(`(list (line-number-at-pos) (save-excursion (goto-char bench-mark) (buffer-substring (line-beginning-position) (point))))`, "(101 line 120)")
 	b.keys("C-_")
 	b.is(`(with-current-buffer "a.go" (list (if (string-match-p "THREE" (buffer-string)) 1 0) (if (string-match-p "CHANGED" (buffer-string)) 1 0)))`, "(0 0)")
+}
+
+// C-x C-w in a diff writes a copy, which decides nothing; a buffer that gets a
+// file's name and mode after all belongs to its diff still.
+func emacsCopy(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a.go": "a\n", "there": "mine\n"})
+	b.open("a.go")
+	a := b.connect()
+	a.OpenDiff(b.path("a.go"), "new\r\n")
+	b.is(windows, "(3 a.go <proposal>)")
+	b.keys("C-e")
+	b.text("er ü")
+	b.is(shown, "newer ü")
+	for _, name := range []string{"copy", "there"} {
+		b.keys("C-x", "C-w")
+		b.is("(if (active-minibuffer-window) 1 0)", "1")
+		b.text(name + "\r")
+		if name == "there" {
+			b.is("(if (active-minibuffer-window) 1 0)", "1") // whether to overwrite it
+			b.text("y")
+		}
+		b.until(name, func() bool { data, _ := os.ReadFile(b.path(name)); return string(data) == "newer ü\r\n" })
+		b.is(windows, "(3 a.go <proposal>)")
+	}
+	a.Quiet()
+	b.mx("set-visited-file-name")
+	b.text("named.el\r")
+	b.is("(list (buffer-name) (and (string-match-p \"named.el\" (or buffer-file-name \"\")) t))", "(named.el t)")
+	b.mx("emacs-lisp-mode")
+	b.is("(list (eq major-mode 'emacs-lisp-mode) (and pollux--id t))", "(t t)")
+	b.mx("pollux-accept")
+	if o := a.Outcome(); o.Content != "newer ü\r\n" {
+		t.Errorf("%+v", o)
+	}
+	b.is(windows, "(1 a.go)")
+	b.is(buffers, "0")
 }

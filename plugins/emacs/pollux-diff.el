@@ -22,6 +22,7 @@
 (autoload 'pollux--hide "pollux-ediff")
 (autoload 'pollux--put-back "pollux-ediff")
 (autoload 'pollux--select "pollux-ediff")
+(autoload 'pollux-write-copy "pollux-ediff" nil t)
 (declare-function pollux--frame-of "pollux-ediff")
 
 (defcustom pollux-focus 'idle
@@ -65,6 +66,7 @@ that one who goes through several diffs by Ediff's keys stays with them."
     (define-key map (kbd "C-c C-c") #'pollux-accept)
     (define-key map (kbd "C-c C-k") #'pollux-reject)
     (define-key map [remap save-buffer] #'pollux-accept)
+    (define-key map [remap write-file] #'pollux-write-copy)
     map)
   "The keys in both sides of a diff.")
 
@@ -92,6 +94,7 @@ that one who goes through several diffs by Ediff's keys stays with them."
 (defvar pollux--from-panel nil "Non-nil when the queue's last decision was made in a control panel.")
 (defvar pollux--waiter nil "The timer that opens a diff when the user pauses.")
 (defvar-local pollux--id nil "The diff that a buffer belongs to.")
+(put 'pollux--id 'permanent-local t) ; whatever mode it is given
 
 (defun pollux--find (id)
   "Return the diff with ID."

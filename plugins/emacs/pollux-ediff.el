@@ -48,6 +48,17 @@
   (when-let ((diff (pollux--find pollux--id)))
     (pollux--resolve diff "rejected")))
 
+(put 'pollux--killed 'permanent-local-hook t)
+
+(defun pollux-write-copy (file)
+  "Write this side of a diff as it is now into FILE, which decides nothing."
+  (interactive "FWrite a copy to file: ")
+  (let ((diff (or (pollux--find pollux--id) (user-error "This is no diff")))
+        (coding-system-for-write 'utf-8-unix))
+    (write-region (if (eq (current-buffer) (pollux--diff-right diff)) (pollux--text diff) (pollux--diff-old diff))
+                  nil file nil 'no-message nil t)
+    (message "[pollux] %s holds a copy; the proposal still waits for your decision" file)))
+
 (defun pollux--saved ()
   "Accept when the user saved by hand; what saves by itself does nothing."
   (when (memq this-command '(save-buffer evil-write evil-save-and-close evil-save-modified-and-close))
