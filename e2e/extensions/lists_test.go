@@ -151,18 +151,8 @@ func (h *house) listenTS(args ...string) *news {
 		<-read
 		_ = cmd.Wait()
 	})
-	await(h.t, "the first lists of the TypeScript SDK's client", func() bool { return n.names("tools") != nil && n.names("resources") != nil })
+	poll(h.t, "the first lists of the TypeScript SDK's client", func() bool { return n.names("tools") != nil && n.names("resources") != nil })
 	return n
-}
-
-// await polls for what another process does.
-func await(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !ok(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("it never came: %s", what)
-		}
-	}
 }
 
 // release writes a release of the extension "late": its tool, document and example are called after the word.
@@ -230,7 +220,7 @@ func TestListsChange(t *testing.T) {
 						t.Logf("%s, %s, %s: %d notices, last %q", name, kind, step.what, notices, names)
 					}
 				})
-				await(t, strings.Join([]string{name, kind, step.what}, ", "), func() bool {
+				poll(t, strings.Join([]string{name, kind, step.what}, ", "), func() bool {
 					if notices = c.heard(kind) - before[name+kind]; notices == 0 {
 						return false
 					}

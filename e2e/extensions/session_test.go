@@ -44,7 +44,7 @@ func allowed(t *testing.T, s *cli.Session, prompt string, turn model.Turn) {
 }
 
 // poll waits for what another process does.
-func poll(t *testing.T, what string, ok func() bool) {
+func poll(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !ok(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -125,4 +125,28 @@ func TestSession(t *testing.T) {
 		must(t, err)
 		return string(before) == string(after)
 	})
+}
+
+// SPEC P-3 at a terminal: the context file of the bridge is the summary of the session's own folder (its name holds the
+// CLI's variable for that), in the first request and once, in two folders side by side.
+func TestSessionsOfWorkspaces(t *testing.T) {
+	h := bridged(t)
+	h.us("install", h.slow(t.TempDir()), "--yes")
+	h.us("consent", "grant", "slow", "--yes")
+	h.us("disable", "slow")
+	h.us("enable", "slow", "--scope", "workspace")
+	h.us("disable", "code-analyzer", "--scope", "workspace")
+	const own, off, other = "**slow**: Takes its time.", "Switched off in this workspace, with all functions and docs: code-analyzer.", "mcp_pollux_lintFile(file: string)"
+	context := func(dir string) string {
+		t.Helper()
+		_, context, _ := strings.Cut(everything(t, cli.Start(t, h.home, dir).Ask("first")), `\u003cextension_context`)
+		context, _, _ = strings.Cut(context, `\u003c/extension_context`)
+		return context
+	}
+	if text := context(h.ws); strings.Count(text, own) != 1 || strings.Count(text, off) != 1 {
+		t.Errorf("in the workspace: %.4000s", text)
+	}
+	if text := context(t.TempDir()); strings.Contains(text, "slow") || strings.Contains(text, off) || strings.Count(text, other) != 1 {
+		t.Errorf("elsewhere: %.4000s", text)
+	}
 }
