@@ -30,8 +30,9 @@ endfunction
 
 " Whether a command has begun: half of a mapping, an operator, a count, a
 " register's name, a character that f or a script waits for, or a recording.
+" In a terminal Vim is never "safe" (S) again once a key has been typed there.
 function! s:amid() abort
-  return mode(1) !~# '^[nt]' || mode(1) =~# '^no' || exists('*state') && !empty(state('moS')) || exists('*reg_recording') && !empty(reg_recording())
+  return mode(1) !~# '^[nt]' || mode(1) =~# '^no' || exists('*state') && !empty(state(mode() ==# 't' ? 'mo' : 'moS')) || exists('*reg_recording') && !empty(reg_recording())
 endfunction
 
 " Whether the user pauses. Who asks asks again and again until it is so.
