@@ -85,6 +85,10 @@ func echoes(t *testing.T, socket string) []string {
 	var env []string
 	for name, where := range map[string][2]string{"TCP": {"tcp", "127.0.0.1:0"}, "TCP6": {"tcp6", "[::1]:0"}, "UNIX": {"unix", fmt.Sprintf("@pollux-test-%d", os.Getpid())}, "": {"unix", socket}} {
 		l, err := net.Listen(where[0], where[1])
+		if err != nil && name == "TCP6" {
+			t.Logf("no version 6 on this machine: %v", err)
+			continue
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,10 +146,12 @@ func TestEscapes(t *testing.T) {
 		t.Fatal(err)
 	}
 	pooled := New(&Options{Home: p.home, Pool: newPool(t)})
+	six := slices.ContainsFunc(p.env, func(v string) bool { return strings.HasPrefix(v, "PROBE_TCP6=") })
 	for _, probe := range probes() {
 		t.Run(strings.ReplaceAll(probe.name, " ", "-"), func(t *testing.T) {
 			t.Parallel()
-			if probe.outside == forAll || probe.outside == forRoot && os.Getuid() == 0 {
+			works := probe.outside == forAll || probe.outside == forRoot && os.Getuid() == 0
+			if works && (six || probe.name != "the same by IPv6" && probe.name != "raw packets of version 6") {
 				if code := p.outside(t, probe.name); code != probeOut {
 					t.Errorf("without a sandbox it ends with %d: the probe proves nothing", code)
 				}
@@ -204,7 +210,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 		os.Mkdir(filepath.Join(dir, "home"), 0o700), os.Chown(filepath.Join(dir, "home"), uid, uid)); err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"-test.run=^(TestEscapes|TestLevels|TestLimits|TestNothingSurvives|TestHosts|TestQuarantine|TestReduced|TestWithoutNamespaces|TestMovesAroundProtection|TestSwap|TestParallel|TestPool.*|TestNestedProtection|TestRawAddresses|TestEveryStepFails|TestInContainers)$", "-test.timeout=400s"}
+	args := []string{"-test.run=^(TestEscapes|TestLevels|TestLimits|TestNothingSurvives|TestHosts|TestQuarantine|TestReduced|TestWithoutNamespaces|TestMovesAroundProtection|TestSwap|TestParallel|TestPool.*|TestNestedProtection|TestRawAddresses|TestEveryStepFails|TestInContainers)$", "-test.timeout=800s"}
 	if testing.Verbose() {
 		args = append(args, "-test.v")
 	}
