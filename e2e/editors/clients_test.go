@@ -172,6 +172,7 @@ func TestNeovimQuestion(t *testing.T) {
 	b.browse()
 	b.open("a.txt")
 	a := b.connect()
+	b.text("0") // CursorHold comes once behind a key, and may have come before there was a client
 	b.sees(a, "a.txt 1:1")
 	question := func(file string) {
 		t.Helper()
