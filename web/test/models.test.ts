@@ -4,7 +4,7 @@ import { baseName, dirName, displayPath, isBelow, joinPath } from "../src/core/p
 import { indentationOf } from "../src/editor/setup";
 import { languageOf } from "../src/editor/languages";
 import { TreeModel, treeKey, typeAhead } from "../src/files/treemodel";
-import { activeRules, ruleSentence } from "../src/review/policy";
+import { activeRules, exactly, ruleSentence } from "../src/review/policy";
 
 test("paths of either platform come apart and together", () => {
   assert.equal(baseName("/a/b.txt"), "b.txt");
@@ -70,6 +70,7 @@ test("an ask rule shows only as an exception from a wider one (F-11)", () => {
   const both = [{ mode: "terminal" as const }, { mode: "ask" as const, owner: "Gemini CLI #1" }];
   assert.equal(activeRules(both).length, 2);
   assert.equal(ruleSentence({ mode: "accept", owner: "Gemini CLI #2" }), "Accept without asking: from Gemini CLI #2");
+  assert.equal(exactly("/w/a*b?[c].go"), "/w/a[*]b[?][c].go");
 });
 
 test("indentation is taken from the text", () => {

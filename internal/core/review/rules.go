@@ -26,10 +26,15 @@ type Rule struct {
 	Mode Mode `json:"mode"`
 	// Owner limits the rule to one session (by Label), Pattern to the paths
 	// that match it: an absolute path, or a glob with * ? ** over absolute paths
-	// (* and ? stop at separators, ** does not; "/a/**/b" matches "/a/b" too).
+	// (* and ? stop at separators, ** does not; "/a/**/b" matches "/a/b" too; [*] and [?] are the characters themselves).
 	// Both empty: the default for everything.
 	Owner   string `json:"owner,omitempty"`
 	Pattern string `json:"pattern,omitempty"`
+}
+
+// FilePattern is the pattern that fits exactly one path, whatever characters it has.
+func FilePattern(path string) string {
+	return strings.NewReplacer("*", "[*]", "?", "[?]").Replace(path)
 }
 
 // maxRules bounds a policy; the oldest rules give way (SPEC A-4).
@@ -41,6 +46,8 @@ type policy []compiledRule
 type compiledRule struct {
 	Rule
 	glob *regexp.Regexp // nil without a pattern
+	// exact is the path that FilePattern made the pattern of, "" for any other pattern.
+	exact string
 }
 
 // set adds r; see Registry.SetRule. A mode that is unknown asks.
@@ -51,6 +58,9 @@ func (p policy) set(r Rule) (policy, compiledRule) {
 	c := compiledRule{Rule: r}
 	if r.Pattern != "" {
 		c.glob = compileGlob(r.Pattern)
+		if path := strings.NewReplacer("[*]", "*", "[?]", "?").Replace(r.Pattern); FilePattern(path) == r.Pattern {
+			c.exact = path
+		}
 	}
 	p = slices.DeleteFunc(slices.Clone(p), func(o compiledRule) bool {
 		return o.Owner == r.Owner && o.Pattern == r.Pattern
@@ -80,7 +90,7 @@ func (r compiledRule) fits(label, path string) int {
 	n := 1
 	switch {
 	case r.Pattern == "":
-	case r.Pattern == path:
+	case r.Pattern == path, r.exact == path && r.exact != "":
 		n += 4
 	case len(path) <= maxGlob && r.glob.MatchString(filepath.ToSlash(path)):
 		n += 2
@@ -115,6 +125,9 @@ func compileGlob(pattern string) *regexp.Regexp {
 		case strings.HasPrefix(rest, "**"):
 			b.WriteString(`.*`)
 			rest = rest[2:]
+		case strings.HasPrefix(rest, "[*]"), strings.HasPrefix(rest, "[?]"):
+			b.WriteString(`\` + rest[1:2])
+			rest = rest[3:]
 		case rest[0] == '*':
 			b.WriteString(`[^/]*`)
 			rest = rest[1:]
@@ -122,8 +135,8 @@ func compileGlob(pattern string) *regexp.Regexp {
 			b.WriteString(`[^/]`)
 			rest = rest[1:]
 		default:
-			n := strings.IndexAny(rest, "*?")
-			if n < 0 {
+			n := strings.IndexAny(rest[1:], "*?[") + 1
+			if n == 0 {
 				n = len(rest)
 			}
 			b.WriteString(regexp.QuoteMeta(strings.ToValidUTF8(rest[:n], "\ufffd")))

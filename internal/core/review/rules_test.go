@@ -2,6 +2,7 @@ package review
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -28,6 +29,14 @@ func TestGlob(t *testing.T) {
 		{"/a/[b]", "/a/b", false},
 		{"/a/[b]", "/a/[b]", true},
 		{"/a/{b,c}", "/a/b", false},
+		{"/a/[*]", "/a/*", true},
+		{"/a/[*]", "/a/b", false},
+		{"/a/[*]", "/a/[*]", false},
+		{"/a/[[*]]", "/a/[*]", true},
+		{"/a/[?].go", "/a/?.go", true},
+		{"/a/[?].go", "/a/x.go", false},
+		{"/a/[", "/a/[", true},
+		{"/a/[**]", "/a/[b/c]", true},
 		{"/a/**", "/a/b\nc", true},
 		{"/a", "/a\n", false},
 		{"/a", "x/a", false},
@@ -64,6 +73,10 @@ func TestPolicy(t *testing.T) {
 		{[]Rule{all, {Mode: Ask}}, "1", "/w/a", Ask},
 		{[]Rule{all, {Mode: "nonsense"}}, "1", "/w/a", Ask},
 		{[]Rule{{AcceptAll, "", "/w/[x]*"}}, "1", "/w/[x]y", AcceptAll},
+		{[]Rule{{AcceptAll, "", FilePattern("/w/a*")}}, "1", "/w/a*", AcceptAll},
+		{[]Rule{{AcceptAll, "", FilePattern("/w/a*")}}, "1", "/w/ab", Ask},
+		{[]Rule{{AcceptAll, "", FilePattern("/w/a?")}}, "1", "/w/ab", Ask},
+		{[]Rule{{AcceptAll, "", FilePattern("/w/a*")}, {Ask, "", "/w/*"}}, "1", "/w/a*", AcceptAll}, // the narrower one
 	} {
 		var p policy
 		for _, r := range tt.rules {
@@ -95,6 +108,13 @@ func FuzzGlob(f *testing.F) {
 		p, _ = p.set(Rule{Mode: AcceptAll, Pattern: path})
 		if path != "" && p.mode("", path) != AcceptAll {
 			t.Errorf("%q as a pattern does not fit itself", path)
+		}
+		p, _ = policy(nil).set(Rule{Mode: AcceptAll, Pattern: FilePattern(path)})
+		if path != "" && p.mode("", path) != AcceptAll {
+			t.Errorf("the pattern of the file %q does not fit it", path)
+		}
+		if path != "" && pattern != path && p.mode("", pattern) != Ask && strings.ToValidUTF8(pattern, "\ufffd") != strings.ToValidUTF8(path, "\ufffd") {
+			t.Errorf("the pattern of the file %q fits %q too", path, pattern)
 		}
 	})
 }

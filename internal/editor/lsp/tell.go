@@ -300,7 +300,7 @@ func (s *Server) policyCommand(arguments json.RawMessage) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		rule.Pattern = d.Proposal().Path
+		rule.Pattern = review.FilePattern(d.Proposal().Path)
 	case p.Scope == "session":
 		owner, err := s.session(arguments)
 		if err != nil {

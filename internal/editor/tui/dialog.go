@@ -71,14 +71,14 @@ func (m *model) newPolicy() *policy {
 	p := &policy{accept: true}
 	if d := m.diff(); d != nil {
 		p.id = d.ID
-		dir := filepath.ToSlash(filepath.Dir(d.Path))
+		dir := review.FilePattern(filepath.ToSlash(filepath.Dir(d.Path)))
 		p.pattern = dir + "/**"
 		if ext := filepath.Ext(d.Path); ext != "" {
-			p.pattern = dir + "/**/*" + ext
+			p.pattern = dir + "/**/*" + review.FilePattern(ext)
 		}
 		p.scopes = append(p.scopes,
 			scope{label: "from " + d.Owner, rule: control.Rule{Owner: d.Owner}},
-			scope{label: "of the file " + m.name(d.Path), rule: control.Rule{Pattern: d.Path}},
+			scope{label: "of the file " + m.name(d.Path), rule: control.Rule{Pattern: review.FilePattern(d.Path)}},
 			scope{edit: true},
 		)
 	}

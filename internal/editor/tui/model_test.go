@@ -196,6 +196,19 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
+// SPEC F-11: a rule for one file is for that file, also where its name looks like a pattern.
+func TestPolicyOfOddFile(t *testing.T) {
+	b := newBench(t, 80, 24)
+	b.propose("1", "/w/proj/a*/b?.t*", "old\n", "new\n")
+	b.sync()
+	b.press("A", "down", "enter")
+	b.press("A", "down", "down", "enter")
+	want := []control.Rule{{Mode: review.AcceptAll, Pattern: "/w/proj/a[*]/b[?].t[*]"}, {Mode: review.AcceptAll, Pattern: "/w/proj/a[*]/**/*.t[*]"}}
+	if diff := cmp.Diff(want, b.f.rules); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // SPEC F-12: an accepted change can be looked at and undone, a rejected one not.
 func TestHistory(t *testing.T) {
 	b := newBench(t, 80, 24)

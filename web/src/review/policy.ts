@@ -13,6 +13,11 @@ const modes: Record<Rule["mode"], string> = {
   terminal: "Leave to the terminal",
 };
 
+/** The pattern that fits one path alone, whatever characters it has. */
+export function exactly(path: string): string {
+  return path.replace(/[*?]/g, "[$&]");
+}
+
 /** A rule as a sentence. */
 export function ruleSentence(rule: Rule): string {
   const what = [rule.owner ? `from ${rule.owner}` : "", rule.pattern ? `for ${rule.pattern}` : ""].filter(Boolean).join(", ");
@@ -53,7 +58,7 @@ export class Policy {
     const items: MenuItem[] = [
       { label: "From now on, without asking" },
       { label: `Accept everything from ${owner}`, run: add({ mode: "accept", owner }), testid: "policy-accept-session" },
-      { label: `Accept every change of ${name}`, run: add({ mode: "accept", pattern: path }), testid: "policy-accept-file" },
+      { label: `Accept every change of ${name}`, run: add({ mode: "accept", pattern: exactly(path) }), testid: "policy-accept-file" },
       { label: "Accept changes by a pattern…", run: () => void this.addPattern(path), testid: "policy-accept-pattern" },
       { label: "In the terminal instead" },
       { label: `Leave ${owner} to its terminal`, run: add({ mode: "terminal", owner }), testid: "policy-terminal-session" },
@@ -65,7 +70,7 @@ export class Policy {
   }
 
   private async addPattern(path: string): Promise<void> {
-    const pattern = await prompt("Accept changes by a pattern", "Paths, with * ? and ** for any depth", joinPath(joinPath(dirName(path), "**"), "*"));
+    const pattern = await prompt("Accept changes by a pattern", "Paths, with * ? and ** for any depth", joinPath(joinPath(exactly(dirName(path)), "**"), "*"));
     if (pattern) await this.add({ mode: "accept", pattern });
   }
 
