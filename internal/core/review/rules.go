@@ -90,7 +90,7 @@ func (r compiledRule) fits(label, path string) int {
 	n := 1
 	switch {
 	case r.Pattern == "":
-	case r.Pattern == path, r.exact == path && r.exact != "":
+	case r.exact == path && r.exact != "", r.exact == "" && r.Pattern == path:
 		n += 4
 	case len(path) <= maxGlob && r.glob.MatchString(filepath.ToSlash(path)):
 		n += 2

@@ -76,6 +76,9 @@ func TestPolicy(t *testing.T) {
 		{[]Rule{{AcceptAll, "", FilePattern("/w/a*")}}, "1", "/w/a*", AcceptAll},
 		{[]Rule{{AcceptAll, "", FilePattern("/w/a*")}}, "1", "/w/ab", Ask},
 		{[]Rule{{AcceptAll, "", FilePattern("/w/a?")}}, "1", "/w/ab", Ask},
+		{[]Rule{{AcceptAll, "", FilePattern("/w/a?")}}, "1", "/w/a[?]", Ask},
+		{[]Rule{{AcceptAll, "", FilePattern("/w/a[?]")}}, "1", "/w/a[?]", AcceptAll},
+		{[]Rule{{AcceptAll, "", FilePattern("/w/a[?]")}}, "1", "/w/a?", Ask},
 		{[]Rule{{AcceptAll, "", FilePattern("/w/a*")}, {Ask, "", "/w/*"}}, "1", "/w/a*", AcceptAll}, // the narrower one
 	} {
 		var p policy
@@ -101,12 +104,16 @@ func TestPolicyIsBounded(t *testing.T) {
 func FuzzGlob(f *testing.F) {
 	f.Add("/a/**/*.g?", "/a/b/c.go")
 	f.Add("\xff(", "\xff(")
+	f.Add("/a[*]", "/a*")
+	f.Add("/a*", "/a[*]")
+	f.Add("/a[[*]]", "/a[*]")
 	f.Fuzz(func(t *testing.T, pattern, path string) {
 		var p policy
 		_, c := p.set(Rule{Mode: AcceptAll, Pattern: pattern})
 		c.fits("", path) // never fails, whatever it is
 		p, _ = p.set(Rule{Mode: AcceptAll, Pattern: path})
-		if path != "" && p.mode("", path) != AcceptAll {
+		quotes := strings.Contains(path, "[*]") || strings.Contains(path, "[?]")
+		if path != "" && !quotes && p.mode("", path) != AcceptAll {
 			t.Errorf("%q as a pattern does not fit itself", path)
 		}
 		p, _ = policy(nil).set(Rule{Mode: AcceptAll, Pattern: FilePattern(path)})
