@@ -48,6 +48,7 @@
     (define-key map "P" #'pollux-page)
     (define-key map "q" #'pollux-answer)
     (define-key map "r" #'pollux-run)
+    (define-key map "R" #'pollux-restart)
     (define-key map "s" #'pollux-send)
     (define-key map "v" #'pollux-review)
     (define-key map "?" #'pollux-status)
