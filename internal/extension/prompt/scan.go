@@ -62,7 +62,8 @@ type Scanner struct {
 	fenceLen   int    // its length
 	fenceAt    int    // how far from the margin its end may stand
 	span       int    // backticks that opened the code span; 0 for none
-	quoted     uint8  // the kinds of quotation marks that are open
+	quoted     uint8  // the kinds of quotation marks that are open, but for straight ones
+	marks      int    // straight double quotation marks that are open, one in another
 	region     string // the tag that ends the part that is being skipped; "" for none
 	regionWhy  string
 	regionSoft bool // a blank line ends it, too
@@ -216,7 +217,7 @@ func (s *Scanner) lineStart() bool {
 }
 
 // paragraph forgets what cannot reach beyond one.
-func (s *Scanner) paragraph() { s.span, s.quoted = 0, 0 }
+func (s *Scanner) paragraph() { s.span, s.quoted, s.marks = 0, 0, 0 }
 
 // mayGrow says that a line which is not complete may begin with a fence or
 // marker that more text would show.
@@ -362,6 +363,8 @@ func (s *Scanner) inline() bool {
 		s.take(n)
 	case '<':
 		return s.tag()
+	case '"':
+		return s.straight()
 	default:
 		mark, n := utf8.DecodeRuneInString(s.buf)
 		if s.span == 0 {
@@ -372,14 +375,31 @@ func (s *Scanner) inline() bool {
 	return true
 }
 
+// straight takes a mark that opens and closes alike. Within a quotation it opens another where it can only do that: behind a
+// blank or bracket, and right before a word or tag.
+func (s *Scanner) straight() bool {
+	if len(s.buf) < 2 && !s.final {
+		return false
+	}
+	behind := s.last == 0 || strings.IndexByte(" \t\r\n([{\"", s.last) >= 0
+	before := len(s.buf) > 1 && strings.IndexByte(" \t\r\n)]}\",.;:!?", s.buf[1]) < 0
+	switch {
+	case s.span > 0:
+	case s.marks == 0 || behind && before:
+		s.marks++
+	default:
+		s.marks--
+	}
+	s.take(1)
+	return true
+}
+
 // quotationMarks are the double ones.
 const quotationMarks = "\"“”„«»「」『』"
 
-// quotation is the kind of a quotation mark, a bit. Each kind is open or not for itself: a quotation may stand in another.
+// quotation is the kind of a quotation mark that is not straight, a bit. Each kind is open or not for itself: a quotation may stand in another.
 func quotation(mark rune) uint8 {
 	switch mark {
-	case '"':
-		return 1
 	case '“', '”', '„':
 		return 2
 	case '«', '»':
@@ -455,7 +475,7 @@ func (s *Scanner) inert() string {
 		return "in code"
 	case s.indented:
 		return "in an indented code block"
-	case s.quoted != 0, s.last == '\'':
+	case s.quoted != 0, s.marks > 0, s.last == '\'':
 		return "in a quotation"
 	}
 	return ""
