@@ -109,7 +109,7 @@ func TestEglot(t *testing.T) {
 		      (when (file-expand-wildcards (concat dir "/*.el")) (add-to-list 'load-path dir))))
 		  (setq eldoc-idle-delay 0.1 eglot-send-changes-idle-time 0.1)
 		  %s (autoload 'eglot-ensure "eglot") (server-start))`, b.root+"/r", eglot, recipe(t, "eglot"))
-		return append([]string{program, "-Q", "-nw", "--eval", lisp}, files...)
+		return append([]string{program, "-Q", "-nw", "--eval", interpreted, "--eval", lisp}, files...)
 	}
 	b := newBench(t, f, map[string]string{"a.txt": "one\ntwo 😀 x\n"})
 	b.browse()

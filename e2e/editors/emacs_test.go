@@ -16,6 +16,10 @@ import (
 	"github.com/pollux-companion/pollux/internal/peers"
 )
 
+// interpreted keeps Emacs from compiling to machine code what it loads, which
+// in a new home it does for minutes, on a processor of its own.
+const interpreted = "(setq native-comp-deferred-compilation nil native-comp-jit-compilation nil)"
+
 func emacs(t *testing.T) flavour {
 	t.Helper()
 	program := peers.Need(t, peers.Emacs)
@@ -31,7 +35,7 @@ func emacs(t *testing.T) flavour {
 		name: "emacs", display: "Emacs",
 		start: func(_ *testing.T, b *bench, files []string) []string {
 			lisp := fmt.Sprintf(`(progn (require 'server) (setq inhibit-startup-screen t server-socket-dir %q server-name "s" pollux-idle 0.1 make-backup-files nil auto-save-default nil ring-bell-function 'ignore) (server-start) (pollux-mode 1))`, b.root+"/r")
-			return append([]string{program, "-Q", "-nw", "-L", filepath.Join(root, "plugins", "emacs"), "-l", "pollux", "--eval", lisp}, files...)
+			return append([]string{program, "-Q", "-nw", "--eval", interpreted, "-L", filepath.Join(root, "plugins", "emacs"), "-l", "pollux", "--eval", lisp}, files...)
 		},
 		running: "(if pollux--ready 1 0)", yes: "1",
 		messages: `(with-current-buffer "*Messages*" (buffer-string))`,
