@@ -11,7 +11,7 @@ import (
 func TestVimWays(t *testing.T) {
 	t.Parallel()
 	for _, f := range []flavour{neovim(t), vim(t)} {
-		for name, test := range map[string]func(*testing.T, flavour){"copy": vimCopy, "read again": vimReadAgain, "saving": vimSaving, "long undo": vimLongUndo, "edit": vimEditOther} {
+		for name, test := range map[string]func(*testing.T, flavour){"copy": vimCopy, "read again": vimReadAgain, "saving": vimSaving, "long undo": vimLongUndo, "edit": vimEditOther, "without a diff": vimUnseen} {
 			t.Run(f.display+"/"+name, func(t *testing.T) {
 				t.Parallel()
 				test(t, f)
@@ -152,4 +152,29 @@ func vimEditOther(t *testing.T, f flavour) {
 		t.Errorf("%+v", o)
 	}
 	b.is("tabpagenr('$') . winnr('$') . getline(1)", "21b")
+}
+
+// F-8, F-11: what the CLI writes by a rule, without a diff, is shown as well;
+// what others write outside the project is not pollux's to show.
+func vimUnseen(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a": "a\n", "b": "b\n", "../outside": "old\n"})
+	b.open("a")
+	a := b.connect()
+	b.ex("set noautoread hidden | e ../outside | b 1")
+	b.is("expand('%:t') . bufloaded(bufnr('outside'))", "a1")
+	b.ex("Pollux policy accept pattern " + b.project + "/*")
+	b.says("1 rule")
+	for _, text := range []string{"one\n", "two, and longer\n"} {
+		a.OpenDiff(b.path("a"), text)
+		if o := a.Outcome(); o.Content != text {
+			t.Errorf("%+v", o)
+		}
+		b.write("../outside", text)
+		b.write("a", text)
+		b.is("join(getline(1, '$'), '|')", strings.TrimSpace(text))
+	}
+	b.pause(2200)
+	b.is("getbufline(bufnr('outside'), 1)[0] . mode(1)", "oldn")
+	b.text("u")
+	b.is("getline(1)", "one")
 }

@@ -30,6 +30,21 @@ function M.stamp(path)
   return s and ('%d.%d %d %d'):format(s.mtime.sec, s.mtime.nsec, s.size, s.ino) or ''
 end
 
+-- Shows what stands in a buffer's file, whatever 'autoread' is and however long it is.
+local function reread(buf)
+  local own = vim.fn.getbufvar(buf, '&l:autoread') -- of the user's for this buffer, if it is 0 or 1
+  local undo = vim.o.undoreload
+  vim.o.undoreload = -1
+  vim.bo[buf].autoread = true
+  vim.cmd('silent! checktime ' .. buf)
+  vim.o.undoreload = undo
+  if own == 0 then
+    vim.bo[buf].autoread = false
+  elseif own ~= 1 then
+    vim.bo[buf].autoread = nil
+  end
+end
+
 -- Shows in the user's buffer what stands in the file, which may be new, and says what it cannot show.
 local function refresh(path, new)
   local buf = M.buffer(path)
@@ -42,17 +57,7 @@ local function refresh(path, new)
       vim.cmd('silent! edit')
     end)
   else
-    local own = vim.fn.getbufvar(buf, '&l:autoread') -- of the user's for this buffer, if it is 0 or 1
-    local undo = vim.o.undoreload
-    vim.o.undoreload = -1 -- however long it is
-    vim.bo[buf].autoread = true
-    vim.cmd('silent! checktime ' .. buf)
-    vim.o.undoreload = undo
-    if own == 0 then
-      vim.bo[buf].autoread = false
-    elseif own ~= 1 then
-      vim.bo[buf].autoread = nil
-    end
+    reread(buf)
   end
 end
 
@@ -76,6 +81,45 @@ function M.follow(path, before)
     end
   end
   timer:start(0, 50, vim.schedule_wrap(look))
+end
+
+-- Whether a file lies in one of the project's folders.
+local function within(path)
+  local real = uv.fs_realpath(path) or path
+  for _, root in ipairs(context.roots()) do
+    if root == '/' or vim.startswith(real, root .. '/') then
+      return true
+    end
+  end
+  return false
+end
+
+local watcher -- the timer of watch
+local seen, shown = {}, {} -- of a buffer's file: its last stamp, and that of what the buffer shows
+
+local function look()
+  for _, buf in ipairs(api.nvim_list_bufs()) do
+    local path = api.nvim_buf_is_loaded(buf) and not vim.bo[buf].modified and context.file(buf)
+    if path then
+      local now = M.stamp(path)
+      local settled = now == seen[buf] -- what has just changed may be half written
+      seen[buf], shown[buf] = now, shown[buf] or now
+      if settled and now ~= shown[buf] then
+        shown[buf] = now
+        if within(path) then
+          reread(buf)
+        end
+      end
+    end
+  end
+end
+
+--- From now on shows what the CLI writes without a diff.
+function M.watch()
+  if not watcher then
+    watcher = uv.new_timer()
+    watcher:start(0, 1000, vim.schedule_wrap(look))
+  end
 end
 
 return M

@@ -41,6 +41,7 @@ endfunction
 function! s:accept_all(args, ...) abort
   let l:d = s:chosen()
   if !empty(l:d)
+    call pollux#diff#watch()
     " This one with its edits; the rule decides only what nobody edited.
     call pollux#execute('pollux.setPolicy', {'policy': 'accept', 'scope': get(a:args, 0, '') ==# 'file' ? 'file' : 'session', 'diffId': l:d.id},
           \ {r, e -> s:tell(r, e) ? pollux#diff#accept(l:d) : 0})
@@ -58,6 +59,7 @@ function! s:policy(args, ...) abort
     return pollux#execute('pollux.status', {}, {r, e -> s:tell(r, e)
           \ ? pollux#say#lines(join(s:rules(r.rules) + [':Pollux policy ask|accept|terminal [session|file|pattern GLOB]'], "\n")) : 0})
   endif
+  call pollux#diff#watch()
   let l:argument = {'policy': a:args[0]}
   for [l:i, l:name] in [[1, 'scope'], [2, 'pattern']]
     if len(a:args) > l:i

@@ -307,3 +307,9 @@ function! pollux#context#roots() abort
   endfor
   return l:all
 endfunction
+
+" Whether a file lies in one of the project's folders.
+function! pollux#context#within(path) abort
+  let l:real = resolve(a:path)
+  return !empty(filter(pollux#context#roots(), 's:within(l:real, v:val)'))
+endfunction

@@ -2,6 +2,8 @@
 
 let s:queue = [] " in the order in which they came; see pollux#diff#open() for their fields
 let s:waiter = -1
+let s:watcher = -1 " the timer of pollux#diff#watch()
+let s:stamps = {} " of a buffer's file: as seen last, as shown
 let s:no_tab = 'Vim opens no tab page now'
 let s:serial = 0
 
@@ -408,13 +410,47 @@ function! s:look(state, timer) abort
     endif
     return
   endif
-  let l:own = getbufvar(l:buf, '&l:autoread') " -1 where the user has none for this buffer
+  call s:reread(l:buf)
+endfunction
+
+" Shows what stands in a buffer's file, whatever 'autoread' is and however long it is.
+function! s:reread(buf) abort
+  let l:own = getbufvar(a:buf, '&l:autoread') " -1 where the user has none for this buffer
   let l:undo = &undoreload
-  set undoreload=-1 " however long it is
-  call setbufvar(l:buf, '&autoread', 1)
-  execute 'silent! checktime' l:buf
+  set undoreload=-1
+  call setbufvar(a:buf, '&autoread', 1)
+  execute 'silent! checktime' a:buf
   let &undoreload = l:undo
-  call setbufvar(l:buf, '&autoread', l:own)
+  call setbufvar(a:buf, '&autoread', l:own)
+endfunction
+
+" From now on shows what the CLI writes without a diff.
+function! pollux#diff#watch() abort
+  if s:watcher < 0
+    let s:watcher = timer_start(1000, function('s:watch'), {'repeat': -1})
+    call s:watch(s:watcher)
+  endif
+endfunction
+
+function! s:watch(timer) abort
+  if mode() !~# '^[nt]'
+    return
+  endif
+  for l:buf in range(1, bufnr('$'))
+    let l:path = bufloaded(l:buf) && !getbufvar(l:buf, '&modified') ? pollux#context#file(l:buf) : ''
+    if empty(l:path)
+      continue
+    endif
+    let l:now = s:stamp(l:path)
+    let l:known = get(s:stamps, l:buf, [l:now, l:now])
+    let s:stamps[l:buf] = [l:now, l:known[1]] " what has just changed may be half written
+    if l:now == l:known[0] && l:now != l:known[1]
+      let s:stamps[l:buf] = [l:now, l:now]
+      if pollux#context#within(l:path)
+        call s:reread(l:buf)
+      endif
+    endif
+  endfor
 endfunction
 
 " Whether the user would not mind another tab page now.
