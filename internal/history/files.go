@@ -163,10 +163,16 @@ func (h *History) save(e Entry) error {
 	if err != nil {
 		return err
 	}
-	if err := safefile.PrivateDir(h.dir); err != nil { // another companion may have removed it when it was empty
-		return err
+	file := filepath.Join(h.dir, fmt.Sprintf("%013d-%s%s", e.Settled.UnixMilli(), e.ID, suffix))
+	for range 3 { // a Prune, also another companion's, may remove the folder while it is empty
+		if err = safefile.PrivateDir(h.dir); err == nil {
+			err = safefile.Write(file, data, nil)
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
 	}
-	return safefile.Write(filepath.Join(h.dir, fmt.Sprintf("%013d-%s%s", e.Settled.UnixMilli(), e.ID, suffix)), data, nil)
+	return err
 }
 
 // An entryFile is what a file's name says.
