@@ -9,7 +9,7 @@ import (
 func TestEmacsDiffs(t *testing.T) {
 	emacsSuite(t, map[string]func(*testing.T, flavour){
 		"pattern": emacsPattern, "file": emacsFilePolicy, "announced": emacsAnnounced, "locale C": emacsLocaleC, "latin-1": emacsLatin1,
-		"big": emacsBig, "long line": emacsLongLine, "autosave": emacsAutosave, "reload": emacsReload, "half written": emacsHalfWritten, "copy": emacsCopy,
+		"big": emacsBig, "long line": emacsLongLine, "autosave": emacsAutosave, "reload": emacsReload, "half written": emacsHalfWritten, "copy": emacsCopy, "gone": emacsGone,
 	})
 }
 
@@ -255,4 +255,20 @@ func emacsCopy(t *testing.T, f flavour) {
 	}
 	b.is(windows, "(1 a.go)")
 	b.is(buffers, "0")
+}
+
+// The edits of a proposal whose CLI nobody can reach any more are kept.
+func emacsGone(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a.go": "a\n"})
+	b.open("a.go")
+	a := b.connect()
+	a.OpenDiff(b.path("a.go"), "new\n")
+	b.is(windows, "(3 a.go <proposal>)")
+	b.keys("C-e")
+	b.text("er ü")
+	b.is(shown, "newer ü")
+	b.forgetful()
+	b.is(windows, "(1 a.go)")
+	b.says("what you made of it is kept in buffer a.go <edited>")
+	b.is(`(with-current-buffer "a.go <edited>" (buffer-string))`, "newer ü\n")
 }

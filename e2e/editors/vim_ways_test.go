@@ -2,7 +2,9 @@ package editors
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -11,7 +13,7 @@ import (
 func TestVimWays(t *testing.T) {
 	t.Parallel()
 	for _, f := range []flavour{neovim(t), vim(t)} {
-		for name, test := range map[string]func(*testing.T, flavour){"copy": vimCopy, "read again": vimReadAgain, "saving": vimSaving, "long undo": vimLongUndo, "edit": vimEditOther, "without a diff": vimUnseen} {
+		for name, test := range map[string]func(*testing.T, flavour){"copy": vimCopy, "read again": vimReadAgain, "saving": vimSaving, "long undo": vimLongUndo, "edit": vimEditOther, "without a diff": vimUnseen, "gone": vimGone} {
 			t.Run(f.display+"/"+name, func(t *testing.T) {
 				t.Parallel()
 				test(t, f)
@@ -177,4 +179,34 @@ func vimUnseen(t *testing.T, f flavour) {
 	b.is("getbufline(bufnr('outside'), 1)[0] . mode(1)", "oldn")
 	b.text("u")
 	b.is("getline(1)", "one")
+}
+
+// The edits of a proposal whose CLI nobody can reach any more are kept.
+func vimGone(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a": "a\n"})
+	b.open("a")
+	a := b.connect()
+	a.OpenDiff(b.path("a"), "new\n")
+	b.is("&diff . getline(1)", "1new")
+	b.text("Aer ü")
+	b.escape()
+	b.is("getline(1)", "newer ü")
+	b.forgetful()
+	b.is("&diff . tabpagenr('$') . expand('%')", "01a")
+	b.says("nobody waits for this proposal any more; what you made of it is kept")
+	b.ex("sbuffer edited")
+	b.is("getline(1) . &buftype", "newer ünofile")
+}
+
+// forgetful kills the companion and what it would remember by.
+func (b *bench) forgetful() {
+	b.Helper()
+	b.until("the journal", func() bool { return b.journal("new") })
+	old := b.stamp()
+	b.kill(b.companion(), syscall.SIGSTOP)
+	if err := os.RemoveAll(filepath.Join(b.root, "s", "pollux", "resume")); err != nil {
+		b.Fatal(err)
+	}
+	b.kill(b.companion(), syscall.SIGKILL)
+	b.until("another companion", func() bool { return len(b.files()) == 1 && b.stamp() != old && serves(b.file()) })
 }

@@ -253,6 +253,14 @@ Return nil when it had ended before."
                            (message "[pollux] %s waits: M-x pollux-review shows it" (pollux--diff-title diff)))))
     (funcall answer (list :opened t :bufferModified (if (pollux--unsaved (pollux--diff-path diff)) t :json-false)))))
 
+(defun pollux--keep (diff text)
+  "Keep TEXT, the user's of DIFF, that nobody waits for any more.
+Its CLI or its companion has gone."
+  (with-current-buffer (generate-new-buffer (format "%s <edited>" (file-name-nondirectory (pollux--diff-path diff))))
+    (insert text)
+    (message "[pollux] %s: nobody waits for this proposal any more; what you made of it is kept in buffer %s"
+             (pollux--diff-title diff) (buffer-name))))
+
 (defun pollux--close-diff (params answer)
   "Take back the diff of PARAMS and tell ANSWER its text."
   (let ((diff (or (pollux--find (plist-get params :diffId))
@@ -261,6 +269,8 @@ Return nil when it had ended before."
     (setq text (pollux--text diff))
     (unless (pollux--exact-p text)
       (setq text (pollux--diff-new diff)))
+    (when (and (equal (plist-get params :outcome) "withdrawn") (not (equal text (pollux--diff-new diff))))
+      (pollux--keep diff text))
     (pollux--finish diff)
     (unless (equal (plist-get params :outcome) "rejected")
       (pollux--follow (pollux--diff-path diff)))

@@ -574,6 +574,9 @@ function M.close(p, reply)
   end
   local before = reload.stamp(d.path)
   reply({ content = content })
+  if p.outcome == 'withdrawn' and content ~= d.proposed then
+    reload.keep(d, content)
+  end
   if finish(d) and p.outcome ~= 'rejected' then
     reload.follow(d.path, before) -- the CLI may write it
   end

@@ -122,4 +122,12 @@ function M.watch()
   end
 end
 
+--- Keeps what the user made of a proposal that nobody waits for any more, as its CLI or its companion has gone.
+function M.keep(d, content)
+  local buf = api.nvim_create_buf(true, true)
+  pcall(api.nvim_buf_set_name, buf, ('pollux://%s/edited/%s'):format(d.id, vim.fn.fnamemodify(d.path, ':t')))
+  api.nvim_buf_set_lines(buf, 0, -1, true, vim.split(content, '\n', { plain = true }))
+  say.say(('%s: nobody waits for this proposal any more; what you made of it is kept, :sbuffer %d shows it'):format(d.title, buf), vim.log.levels.WARN)
+end
+
 return M

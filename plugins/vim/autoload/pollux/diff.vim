@@ -182,7 +182,7 @@ function! s:view(d, made) abort
   let l:syntax = s:syntax_of(a:d.path)
   setlocal nomodified
   let a:d.tick = b:changedtick
-  let a:d.buffers = [l:left, l:right]
+  let [a:d.buffers, a:d.win] = [[l:left, l:right], win_getid()]
   for l:buf in a:d.buffers
     if !empty(l:syntax)
       call setbufvar(l:buf, '&syntax', l:syntax)
@@ -320,7 +320,8 @@ endfunction
 
 " Takes the view away and puts the user back.
 function! s:hide(d) abort
-  let l:here = empty(a:d.buffers) ? 0 : index(a:d.buffers, bufnr('%')) >= 0 || !s:visible(a:d)
+  " Not when the user has opened something else in its window.
+  let l:here = empty(a:d.buffers) ? 0 : index(a:d.buffers, bufnr('%')) >= 0 || !s:visible(a:d) && win_id2tabwin(a:d.win) ==# [0, 0]
   for l:buf in a:d.buffers
     execute printf('autocmd! pollux_diff * <buffer=%d>', l:buf)
     if bufexists(l:buf)
@@ -502,6 +503,20 @@ function! pollux#diff#open(p, id) abort
   endif
 endfunction
 
+" Keeps what the user made of a proposal that nobody waits for any more, as its
+" CLI or its companion has gone.
+function! s:keep(d, content) abort
+  if !exists('*bufadd')
+    return
+  endif
+  let l:buf = bufadd('pollux://' . a:d.number . '/edited/' . fnamemodify(a:d.path, ':t'))
+  call bufload(l:buf)
+  call setbufvar(l:buf, '&buftype', 'nofile')
+  call setbufvar(l:buf, '&buflisted', 1)
+  call setbufline(l:buf, 1, split(a:content, "\n", 1))
+  call pollux#say#say(printf('%s: nobody waits for this proposal any more; what you made of it is kept, :sbuffer %d shows it', a:d.title, l:buf), 'WarningMsg')
+endfunction
+
 " pollux/closeDiff
 function! pollux#diff#close(p, id) abort
   let l:d = s:find(a:p.diffId)
@@ -514,6 +529,9 @@ function! pollux#diff#close(p, id) abort
   endif
   let l:before = s:stamp(l:d.path)
   call pollux#rpc#reply(a:id, {'content': l:content})
+  if get(a:p, 'outcome', '') ==# 'withdrawn' && l:content !=# l:d.new
+    call s:keep(l:d, l:content)
+  endif
   if s:finish(l:d) && get(a:p, 'outcome', '') !=# 'rejected'
     call s:follow(l:d.path, l:before) " the CLI may write it
   endif
