@@ -266,8 +266,11 @@ func (c *Companion) startJournal() error {
 	}
 	if c.resumed {
 		c.bringUnheard(j)
-	} else {
-		_ = os.RemoveAll(j.dir) // of one that nobody can take over any more
+	} else { // of one that nobody can take over any more
+		for _, p := range j.read() {
+			c.keepLost(p)
+		}
+		_ = os.RemoveAll(j.dir)
 	}
 	j.follow(c.reg)
 	c.onStop("journal", func(context.Context) error { j.close(); return nil })
@@ -277,6 +280,7 @@ func (c *Companion) startJournal() error {
 	for _, p := range j.read() {
 		if err := c.restore(p); err != nil {
 			c.o.Log.Info("a diff of the companion before this one is not restored", "err", err)
+			c.keepLost(p)
 			_ = os.Remove(j.path(p.ID))
 			continue
 		}

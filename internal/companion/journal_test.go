@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
 	"github.com/pollux-companion/pollux/internal/core/review"
 )
 
@@ -141,4 +142,28 @@ func TestUnheardOutcomes(t *testing.T) {
 		}
 	}
 	t.Errorf("the outcome is lost; resumed: %v; heard:\n%s", second.Info().Resumed, heard)
+}
+
+// SPEC L-3, F-12: an edited diff that no companion may take over any more is a past proposal, with the edits.
+func TestLostDiffIsKept(t *testing.T) {
+	o, dir, _ := options(t)
+	journal := discovery.NewResume(o.Dirs.State, "pollux", []string{dir}).Journal()
+	if err := os.MkdirAll(journal, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	page, err := json.Marshal(journalPage{Session: "s", ID: "lost", Key: "k", Path: filepath.Join(dir, "f"), Title: "f", Opened: time.Now(), Old: "old", New: "new", Text: "mine"})
+	if err == nil {
+		err = os.WriteFile(filepath.Join(journal, "lost.json"), page, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := start(t, o) // there is no record that it could resume
+	if err := first.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	e, err := start(t, o).kept.Get("lost")
+	if err != nil || e.Final != "mine" || e.Old != "old" || e.New != "new" || !e.Edited || e.Outcome != review.Withdrawn {
+		t.Errorf("%+v, %v", e, err)
+	}
 }

@@ -170,6 +170,14 @@ func entryOf(d *review.Diff, o review.Outcome) Entry {
 	}
 }
 
+// Keep adds an entry that was settled where Follow could not see it: with the
+// end of another process. It holds nobody up either.
+func (h *History) Keep(e Entry) {
+	if !h.opt.Off {
+		h.add(e)
+	}
+}
+
 // add queues an entry. What more than a whole history waits is dropped, oldest
 // first: it would be pruned as soon as it were written.
 func (h *History) add(e Entry) {

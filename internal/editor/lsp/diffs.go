@@ -178,15 +178,32 @@ func (s *Server) closeDiff(id, outcome string) {
 	})
 }
 
+// StillShown is the text of a view that the editor has shown since before this process, by its diff's
+// id; not ok once the diff is open again, or known to be none.
+func (s *Server) StillShown(id string) (text string, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text, ok = s.announced[id]
+	return text, ok
+}
+
 // forgetUnknown closes views that the editor kept from before a crash and
-// whose agent cannot be told any more.
+// whose agent cannot be told any more, and says so: the user may have been writing there.
 func (s *Server) forgetUnknown() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for id := range s.announced {
-		if _, open := s.core.Registry.Get(id); !open {
-			delete(s.announced, id)
-			s.closeDiff(id, review.Withdrawn.String())
+	hello := s.hello.Load()
+	if hello.Pollux == nil {
+		return
+	}
+	for _, d := range hello.Pollux.OpenDiffs {
+		if _, shown := s.announced[d.ID]; !shown {
+			continue
+		}
+		if _, open := s.core.Registry.Get(d.ID); !open {
+			delete(s.announced, d.ID)
+			s.closeDiff(d.ID, review.Withdrawn.String())
+			s.say(messageInfo, "the session that proposed the change of %s cannot be reached any more; look for the proposal in the history (h in pollux review)", d.Path)
 		}
 	}
 }

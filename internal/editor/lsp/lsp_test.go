@@ -302,6 +302,23 @@ func TestAnnounced(t *testing.T) {
 		now, _ := d.Text()
 		return now == "the newest edit"
 	})
+	said := func() (messages []string) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		for _, c := range e.got {
+			if c.Method == "window/showMessage" {
+				messages = append(messages, string(c.Params))
+			}
+		}
+		return messages
+	}
+	e.until("a word about the one that is gone", func() bool { return len(said()) > 0 })
+	if m := said(); len(m) != 1 || !strings.Contains(m[0], "/p/b") || !strings.Contains(m[0], "history") {
+		t.Errorf("said: %q", m)
+	}
+	if text, ok := e.server.StillShown("gone"); ok {
+		t.Errorf("%q is still shown", text)
+	}
 	e.mu.Lock()
 	for _, c := range e.got {
 		if c.Method == "pollux/openDiff" {
