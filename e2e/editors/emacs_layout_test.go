@@ -43,7 +43,7 @@ func (b *bench) frame(dir string, args ...string) *terminal.Terminal {
 
 func TestEmacsWindows(t *testing.T) {
 	emacsSuite(t, map[string]func(*testing.T, flavour){
-		"frames": emacsFrames, "daemon": emacsDaemon, "layout": emacsLayout, "side window": emacsSideWindow, "terminal": emacsTerminalFollows,
+		"frames": emacsFrames, "daemon": emacsDaemon, "layout": emacsLayout, "side window": emacsSideWindow, "tab bar": emacsTabBar, "terminal": emacsTerminalFollows,
 		"now": emacsNow, "never": emacsNever, "ediff": emacsEdiff, "hidden": emacsHidden,
 		"panel": emacsPanel, "first change": emacsFirstChange,
 	})
@@ -207,6 +207,32 @@ func emacsSideWindow(t *testing.T, f flavour) {
 	b.keys("C-c", "C-c")
 	a.Outcome()
 	b.is("(list (length (window-list)) (buffer-name) (window-parameter nil 'window-side))", "(2 *side* left)")
+}
+
+// A diff that is decided from another tab of the tab bar gives its own tab's windows back.
+func emacsTabBar(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a.go": "a\n", "b": "b\n"})
+	b.open("a.go")
+	a := b.connect()
+	b.keys("C-x", "t", "2")
+	b.is("(length (frame-parameter nil 'tabs))", "2")
+	b.keys("C-x", "2")
+	b.soon(`(switch-to-buffer (find-file-noselect "b"))`)
+	const layout = "(list (mapcar (lambda (w) (list (buffer-name (window-buffer w)) (window-edges w))) (window-list)) (buffer-name))"
+	b.is("(list (length (window-list)) (buffer-name))", "(2 b)")
+	before := b.eval(layout)
+	a.OpenDiff(b.path("a.go"), "new\n")
+	b.is(windows, "(3 a.go <proposal>)")
+	b.keys("C-x", "t", "o")
+	b.is("(list (length (window-list)) (buffer-name))", "(1 a.go)")
+	b.mx("pollux-reject")
+	if o := a.Outcome(); o.Method != "ide/diffRejected" {
+		t.Errorf("%+v", o)
+	}
+	b.is(buffers, "0")
+	b.is("(list (length (window-list)) (buffer-name))", "(1 a.go)")
+	b.keys("C-x", "t", "o")
+	b.is(layout, before)
 }
 
 // A terminal beside a diff goes on where its output has come to.

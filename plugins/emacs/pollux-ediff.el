@@ -230,6 +230,14 @@ Ediff itself gives up half-way when one of the sides has been killed."
   (when (and (not ediff-session-registry) (buffer-live-p ediff-registry-buffer))
     (kill-buffer ediff-registry-buffer)))
 
+(defun pollux--mend-tab (diff)
+  "Give the tab that shows DIFF, and is not selected, its windows back."
+  (let* ((before (pollux--diff-windows diff)) (frame (pollux--frame-of before))
+         (name (buffer-name (pollux--diff-right diff))))
+    (dolist (tab (and frame name (frame-parameter frame 'tabs)))
+      (when (and (assq 'wc tab) (member name (flatten-tree (alist-get 'ws tab))))
+        (setcdr (assq 'wc tab) (car before))))))
+
 (defun pollux--hide (diff)
   "Take the view of DIFF away and put the user back."
   (let* ((buffers (pollux--buffers diff))
@@ -238,6 +246,8 @@ Ediff itself gives up half-way when one of the sides has been killed."
          (here (and frame (cl-some (lambda (buffer) (get-buffer-window buffer frame)) buffers)))
          (selected (selected-frame))
          (now (pollux--windows)))
+    (unless here
+      (pollux--mend-tab diff))
     (pollux--quit-ediff (pollux--diff-control diff))
     (dolist (buffer buffers)
       (when (buffer-live-p buffer)
