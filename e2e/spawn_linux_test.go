@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -149,18 +150,22 @@ func targets(b *testing.B) [2]func() *spawned {
 	}
 }
 
-// installed writes a program anew, as an installer does. The linker leaves it to the system in small
-// pieces, which take longer to map until the file has been read from the disk again.
+// installed writes a program anew, in pieces of the size in which the system reads it from a disk. The linker
+// leaves it in smaller ones, which take longer to map; in larger ones more is mapped than is needed.
 func installed(b *testing.B, program string) {
 	b.Helper()
 	data, err := os.ReadFile(program)
-	if err == nil {
-		err = os.Remove(program)
-	}
-	if err == nil {
-		err = os.WriteFile(program, data, 0o755)
-	}
 	if err != nil {
+		b.Fatal(err)
+	}
+	_ = os.Remove(program) // else Create says what is wrong
+	file, err := os.Create(program)
+	for piece := range slices.Chunk(data, 128<<10) {
+		if err == nil {
+			_, err = file.Write(piece)
+		}
+	}
+	if err = errors.Join(err, file.Chmod(0o755), file.Close()); err != nil {
 		b.Fatal(err)
 	}
 }
