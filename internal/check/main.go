@@ -39,7 +39,7 @@ func parse(args []string, stderr io.Writer) (config, error) {
 	flags.BoolVar(&c.race, "race", false, "run with the race detector")
 	flags.BoolVar(&c.short, "short", false, "pass -short to go test")
 	flags.IntVar(&c.again, "again", 0, "run up to this many failed tests once more, alone, and report them as unsteady if they pass then; never one that raced or died")
-	flags.DurationVar(&c.timeout, "timeout", 30*time.Minute, "how long one package may take")
+	flags.DurationVar(&c.timeout, "timeout", 15*time.Minute, "how long one package may take")
 	flags.Usage = func() {
 		fmt.Fprintln(stderr, "usage: go run ./internal/check [flags] [packages]   (default ./...)")
 		flags.PrintDefaults()
