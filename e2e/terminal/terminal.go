@@ -156,7 +156,8 @@ func (tm *Terminal) Wait(text string, timeout time.Duration) string {
 	return tm.Until(strconv.Quote(text), timeout, func(screen string) bool { return strings.Contains(screen, text) })
 }
 
-// Exit waits for the program's end and returns its exit code.
+// Exit waits for the program's end and returns its exit code. What the program printed just before may never
+// be seen: tmux closes the terminal of a program that has ended, read or not. Wait for it before.
 func (tm *Terminal) Exit(timeout time.Duration) int {
 	tm.t.Helper()
 	dead := regexp.MustCompile(`^(\d+) 1 (\d*)`)
