@@ -227,3 +227,18 @@ func TestRun(t *testing.T) {
 		t.Errorf("left behind: %v", fmt.Sprint(files))
 	}
 }
+
+// TestTypedByAPerson: a server on standard input tells a person at a terminal what it waits for, and Ctrl-C ends it.
+func TestTypedByAPerson(t *testing.T) {
+	peers.Need(t, peers.Tmux)
+	t.Parallel()
+	for command, whose := range map[string]string{"lsp": "an editor", "mcp": "an MCP client"} {
+		b := newBench(t, nil)
+		tm := terminal.Start(t, terminal.Options{Dir: b.dir, Env: b.home.Env(), Args: []string{shared.pollux, command}})
+		tm.Wait("it waits for messages of "+whose, second(60))
+		tm.Keys("C-c")
+		if code := tm.Exit(second(60)); code != 130 && code != 0 {
+			t.Errorf("%s: exit code %d", command, code)
+		}
+	}
+}

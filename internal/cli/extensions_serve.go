@@ -80,6 +80,7 @@ func (a *app) serveExtensions(ctx context.Context, by string, in *consent.Editor
 	in.Folder = dir
 	ctx, stop := interrupted(ctx)
 	defer stop()
+	a.tellWhoTyped(by)
 	asker := consent.First(host.Elicitor{}, in)
 	d, err := a.dispatcher(by, asker, false)
 	if err != nil {

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"sync"
@@ -37,6 +38,7 @@ func (a *app) lsp(ctx context.Context) error {
 	defer sigs.stop()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	a.tellWhoTyped("an editor")
 	widen(a.stdin)
 	widen(a.stdout)
 	e := &editor{app: a, ctx: ctx}
@@ -54,6 +56,13 @@ func (a *app) lsp(ctx context.Context) error {
 		return exitError(exitNo)
 	}
 	return err
+}
+
+// tellWhoTyped says to a person at a terminal what a server on standard input waits for: a program's messages.
+func (a *app) tellWhoTyped(whose string) {
+	if f, ok := a.stdin.(*os.File); ok && isTerminal(f) {
+		fmt.Fprintf(a.stderr, "pollux: this is for programs; it waits for messages of %s on standard input. Ctrl-C ends it.\n", whose)
+	}
 }
 
 // output is standard output, which is never closed.
