@@ -179,7 +179,9 @@ recording a keyboard macro."
   (when-let ((idle (current-idle-time)))
     (and (>= (float-time idle) pollux-idle)
          (= (length (this-command-keys-vector)) 0)
-         (not (or prefix-arg isearch-mode defining-kbd-macro executing-kbd-macro)))))
+         (not (or prefix-arg defining-kbd-macro executing-kbd-macro
+                  ;; Timers and filters may run in another buffer than the user's.
+                  (buffer-local-value 'isearch-mode (window-buffer)))))))
 
 (defun pollux--idle-p ()
   "Return non-nil when the user would not mind a view on the screen now.
