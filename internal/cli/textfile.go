@@ -34,7 +34,7 @@ func readTextFile(path string) (content string, exists bool, err error) {
 	case info.Size() > maxText:
 		return "", false, tooBig(path)
 	}
-	f, err := os.Open(path)
+	f, _, err := safefile.OpenRegular(path)
 	if err != nil {
 		return "", false, fmt.Errorf("%q cannot be read: %w", path, cause(err))
 	}

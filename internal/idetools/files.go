@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/safefile"
 	"github.com/pollux-companion/pollux/internal/workspace"
 )
 
@@ -89,14 +89,10 @@ func outside(path string, c *control.Client) error {
 
 // read reads a text file; one that is missing is fs.ErrNotExist.
 func read(path string) (string, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", err
+	data, _, err := safefile.ReadRegular(path, maxFile)
+	if errors.Is(err, safefile.ErrNotRegular) || errors.Is(err, safefile.ErrTooBig) {
+		return "", fmt.Errorf("%q is no file of at most %d bytes: %w", path, maxFile, err)
 	}
-	if !info.Mode().IsRegular() || info.Size() > maxFile {
-		return "", fmt.Errorf("%q is no file of at most %d bytes", path, maxFile)
-	}
-	data, err := os.ReadFile(path)
 	if err == nil && !utf8.Valid(data) {
 		err = fmt.Errorf("%q is no text in UTF-8", path)
 	}

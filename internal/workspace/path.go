@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
 // A location is a path within a root, before anything is opened.
@@ -204,6 +206,10 @@ func (p *place) file() (*os.File, fs.FileInfo, error) {
 	if err != nil || !os.SameFile(before, after) {
 		f.Close()
 		return nil, nil, fmt.Errorf("%q: %w", p.path, ErrChanged)
+	}
+	if err := safefile.OnDisk(f); err != nil { // a build's root in the workspace may have its /proc mounted
+		f.Close()
+		return nil, nil, fmt.Errorf("%q: %v: %w", p.path, err, ErrNotFile)
 	}
 	return f, after, nil
 }

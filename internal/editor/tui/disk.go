@@ -11,6 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/pollux-companion/pollux/internal/core/text"
+	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
 // lookEvery is how often the current proposal's file is looked at.
@@ -88,7 +89,7 @@ func readDisk(path, known string) (now diskFile, same bool) {
 	case info.Size() > maxEdited:
 		now.problem = "it is too big to be shown"
 	default:
-		data, err := os.ReadFile(path)
+		data, _, err := safefile.ReadRegular(path, maxEdited)
 		switch {
 		case err != nil:
 			now.problem = "it cannot be read"
