@@ -36,6 +36,42 @@ func TestArchitecture(t *testing.T) {
 	t.Run("arrows", func(t *testing.T) { arrows(t, tree, filepath.Join(root, "ARCHITECTURE.md")) })
 }
 
+// TestCitations: every number of the contract that a comment cites stands in docs/spec, and one that does not is found.
+func TestCitations(t *testing.T) {
+	root, err := peers.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	missing, err := Citations(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, finding := range missing {
+		t.Error(finding)
+	}
+	const spec = "SP" + "EC" // so that this file cites nothing
+	small := t.TempDir()
+	for name, content := range map[string]string{
+		"docs/spec/a.md": "# Page\n\n- **A-1** A rule, like A-3.\n- **§11.2 The page.** Text.\n\n## §8 K: a part\n",
+		"a.go":           "package a\n\n// A is " + spec + " A-1, and " + spec + " §8, §11.2 and A-2.\n// " + spec + " A-3\n",
+		"b.lua":          "-- " + spec + " B-1/A-1\n",
+		"c.md":           spec + " Z-9\n",
+	} {
+		file := filepath.Join(small, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	missing, err = Citations(small)
+	want := []string{"a.go:3: " + spec + " A-2", "a.go:4: " + spec + " A-3", "b.lua:1: " + spec + " B-1"}
+	if err != nil || !slices.EqualFunc(missing, want, strings.HasPrefix) {
+		t.Errorf("%q, %v; want %q", missing, err, want)
+	}
+}
+
 func rules() map[string]func(*Tree) []string {
 	return map[string]func(*Tree) []string{
 		"sentences": Sentences, "sizes": Sizes, "inits": Inits, "names": Names, "docs": Docs,

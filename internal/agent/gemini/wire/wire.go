@@ -5,7 +5,7 @@ package wire
 
 import "errors"
 
-// Methods and notifications (SPEC §1, §4, §5).
+// Methods and notifications (docs/spec/gemini.md, T, C; docs/spec/companion.md, F).
 const (
 	MethodInitialize = "initialize"
 	MethodPing       = "ping"
