@@ -87,6 +87,9 @@ func (a *app) printStatus(found []doctor.Companion) {
 		if c.Note != "" {
 			fmt.Fprintf(a.stdout, "  %d: %s\n", c.PID, folders([]string{c.Note}))
 		}
+		for _, t := range c.Troubles {
+			fmt.Fprintf(a.stdout, "  %d: %s; %s (%s)\n", c.PID, folders([]string{t.What}), t.Why, folders([]string{t.Do}))
+		}
 	}
 }
 

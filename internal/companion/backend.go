@@ -104,6 +104,8 @@ func (b backend) Status() control.Status {
 		Roots:   b.c.work.Roots(),
 		Started: b.c.started,
 		Views:   b.views(),
+
+		Troubles: b.c.troubles(),
 	}
 }
 

@@ -77,7 +77,7 @@ func (c *Companion) needPage() (*web.Server, error) {
 	}
 	page := c.newPage(c.record)
 	c.page = page
-	c.tasks.Go(func() { c.fail(page.Serve(ln)) })
+	c.tasks.Go(func() { c.fail(page.Serve(c.guard(ln))) })
 	unwatch := c.agent.Watch(page.SessionsChanged)
 	c.tasks.Go(func() { <-c.ctx.Done(); unwatch() })
 	c.record.PagePort, c.record.PageToken = ln.Addr().(*net.TCPAddr).Port, page.Token()

@@ -17,6 +17,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/door"
 	"github.com/pollux-companion/pollux/internal/proc"
 	"github.com/pollux-companion/pollux/internal/workspace"
 )
@@ -72,7 +73,7 @@ func (c *Companion) startAgent() error {
 	c.file = discovery.File{Port: rec.Port, Roots: c.work.Roots(), Token: rec.Token, IDE: &c.o.IDE}
 	c.record = rec
 	c.agent = c.newAgent(rec)
-	c.attach(ln, c.agent)
+	c.attach(c.guard(ln), c.agent)
 	if err := c.listenContainer(rec.Port); err != nil {
 		return err
 	}
@@ -196,6 +197,14 @@ func (c *Companion) listenContainer(port int) error {
 	return nil
 }
 
+// guard keeps other users off a listener on loopback (SPEC A-5).
+func (c *Companion) guard(ln net.Listener) net.Listener {
+	if c.o.Settings.AdmitOtherUsers {
+		return ln
+	}
+	return door.OwnUser(ln, c.o.Log)
+}
+
 // attach lets s serve ln once every part is there. Whoever connects before that waits in the
 // listener's queue.
 func (c *Companion) attach(ln net.Listener, s server) {
@@ -222,7 +231,7 @@ func (c *Companion) startPage() error {
 	c.page = page
 	c.record.PagePort = ln.Addr().(*net.TCPAddr).Port
 	c.record.PageToken = page.Token()
-	c.attach(ln, page)
+	c.attach(c.guard(ln), page)
 	c.onStop("page", page.Shutdown)
 	unwatch := c.agent.Watch(page.SessionsChanged)
 	c.onStop("sessions", func(context.Context) error { unwatch(); return nil })

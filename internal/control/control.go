@@ -50,6 +50,16 @@ type Status struct {
 	Started time.Time `json:"started"`
 	// Views are what would show a diff at this moment; nil from a companion that does not tell.
 	Views *Views `json:"views,omitempty"`
+	// Troubles are what this companion does without.
+	Troubles []Trouble `json:"troubles,omitempty"`
+}
+
+// A Trouble is something that a companion does without, for a person.
+type Trouble struct {
+	ID   string `json:"id"`   // a short name that stays: "users", "folder"
+	What string `json:"what"` // what does not hold, and the reason
+	Why  string `json:"why"`  // it matters
+	Do   string `json:"do"`   // what helps
 }
 
 // Views says who would show a diff. With none of them it is refused, and the agent asks in its own terminal (SPEC F-2).

@@ -28,9 +28,18 @@ func listenAt(path string) (net.Listener, error) {
 	return ln, nil
 }
 
+// dial joins the socket at path, and refuses one that another user's process listens on.
 func dial(ctx context.Context, path string) (net.Conn, error) {
 	var d net.Dialer
-	return d.DialContext(ctx, "unix", path)
+	conn, err := d.DialContext(ctx, "unix", path)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := checkPeer(conn); err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("%q is served by %w", path, err)
+	}
+	return conn, nil
 }
 
 // checkPeer refuses processes of other users; root may do anything anyway.

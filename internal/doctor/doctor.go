@@ -94,6 +94,7 @@ func Examine(ctx context.Context, o Options) *Report {
 	x.host()
 	x.proxy()
 	x.reach(ctx)
+	x.troubles(ctx)
 	x.mode()
 	x.version()
 	x.r.Connects = !slices.ContainsFunc(x.r.Findings, func(f Finding) bool { return f.Level == Fault })

@@ -53,6 +53,8 @@ type Companion struct {
 	Here      bool      `json:"here"`                // it serves the folder that was asked for
 	Taken     bool      `json:"taken"`               // it is the one that a CLI would take; set by Mark
 	Elsewhere bool      `json:"elsewhere,omitempty"` // its file lies in another temp folder than this shell's
+	// Troubles are what pollux's own does without.
+	Troubles []control.Trouble `json:"troubles,omitempty"`
 }
 
 // Survey finds every companion of this user's: those of pollux by the control
@@ -257,7 +259,7 @@ func merge(ctx context.Context, files []Companion, c *control.Client) []Companio
 	if err != nil {
 		f.Health, f.Note = Silent, "the control channel says: "+err.Error()
 	}
-	f.Version, f.Since = c.Status.Version, c.Status.Started
+	f.Version, f.Since, f.Troubles = c.Status.Version, c.Status.Started, c.Status.Troubles
 	if sessions, err := c.Sessions(ctx); err == nil {
 		n := len(sessions)
 		f.Sessions = &n

@@ -20,9 +20,13 @@ type teller struct {
 	connection control.Connection
 	views      *control.Views
 	rules      []control.Rule
+	roots      []string
+	troubles   []control.Trouble
 }
 
-func (b *teller) Status() control.Status         { return control.Status{PID: os.Getpid(), Views: b.views} }
+func (b *teller) Status() control.Status {
+	return control.Status{PID: os.Getpid(), Views: b.views, Roots: b.roots, Troubles: b.troubles}
+}
 func (b *teller) Connection() control.Connection { return b.connection }
 func (b *teller) Sessions() []control.Session    { return nil }
 func (b *teller) Watch(context.Context, uint64) control.Queue {
@@ -92,5 +96,22 @@ func TestViewsOfAnother(t *testing.T) {
 	p.command("/bin/cat")
 	if f, ok := p.examine().Find("views"); ok {
 		t.Errorf("it speaks no MCP, and: %+v", f)
+	}
+}
+
+// SPEC A-5: what a companion of this folder does without is said, with what helps; another folder's says nothing here.
+func TestTroubles(t *testing.T) {
+	t.Parallel()
+	p := newPatient(t, nil)
+	users := control.Trouble{ID: "users", What: "users are not told apart", Why: "somebody gets in", Do: "run it elsewhere"}
+	p.tell(&teller{roots: []string{p.examine().Dir}, troubles: []control.Trouble{users}})
+	p.tell(&teller{roots: []string{t.TempDir()}, troubles: []control.Trouble{{ID: "folder", What: "not here"}}})
+	r := p.examine()
+	f, ok := r.Find("users")
+	if !ok || f.Level != Warning || !strings.Contains(f.What, users.What) || f.Why != users.Why || f.Remark != users.Do || !r.Connects {
+		t.Errorf("%+v", f)
+	}
+	if f, ok := r.Find("folder"); ok {
+		t.Errorf("another folder's: %+v", f)
 	}
 }

@@ -1,94 +1,207 @@
 package proc
 
 import (
-	"bufio"
 	"encoding/binary"
-	"encoding/hex"
+	"errors"
 	"fmt"
-	"io"
+	"net"
 	"net/netip"
 	"os"
-	"strconv"
 	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-func peer(client, server netip.AddrPort) (int, bool) {
-	table := "/proc/net/tcp"
-	if client.Addr().Is6() {
-		table = "/proc/net/tcp6"
+// sockDiag is the kernel's answer to questions about one socket (man 7 sock_diag). It is asked over one
+// netlink socket that lives as long as the process.
+type sockDiag struct {
+	mu  sync.Mutex // guards what follows
+	fd  int
+	seq uint32
+}
+
+// ends finds ends by netlink, and the processes that hold them.
+type ends struct {
+	diag *sockDiag // nil where netlink has no answers, and /proc/net/tcp is read instead
+	held heldSockets
+}
+
+func openEnds() (*ends, error) {
+	if err := knowsUsers(os.Geteuid(), "/proc"); err != nil {
+		return nil, err
 	}
-	f, err := os.Open(table)
+	d, err := openDiag()
 	if err != nil {
-		return 0, false
+		return &ends{}, nil
 	}
-	defer f.Close()
-	inode, ok := findSocket(f, client, server, os.Getuid())
+	if tryEnds(d.find) != nil {
+		unix.Close(d.fd)
+		return &ends{}, nil
+	}
+	return &ends{diag: d}, nil
+}
+
+// knowsUsers fails where users have no numbers of their own: in a namespace that maps neither this user nor others.
+func knowsUsers(uid int, proc string) error {
+	overflow, err := os.ReadFile(proc + "/sys/kernel/overflowuid")
+	if err != nil || strings.TrimSpace(string(overflow)) != fmt.Sprint(uid) {
+		return nil
+	}
+	mapped, err := os.ReadFile(proc + "/self/uid_map")
+	if err == nil && strings.Join(strings.Fields(string(mapped)), " ") == "0 0 4294967295" {
+		return nil
+	}
+	return fmt.Errorf("in this namespace other users have the number %d too, as this one", uid)
+}
+
+// find finds the end that is bound to local and connected to remote.
+func (a *ends) find(local, remote netip.AddrPort) (end, error) {
+	if a.diag != nil {
+		e, err := a.diag.find(local, remote)
+		if err == nil || errors.Is(err, errNoEnd) {
+			return e, err
+		}
+	}
+	return findInTables("/proc/self/net", local, remote)
+}
+
+// holder finds the process with a descriptor of a socket; of several (a parent and a child that inherited it) the
+// one with the lowest PID.
+func (a *ends) holder(inode uint64) (pid int, ok bool) { return a.held.find(inode, lookAtSockets) }
+
+func openDiag() (*sockDiag, error) {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
+	if err != nil {
+		return nil, err
+	}
+	// The answer is there when the question has been sent; should it ever not be, nobody hangs.
+	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 1}); err != nil {
+		unix.Close(fd)
+		return nil, err
+	}
+	return &sockDiag{fd: fd}, nil
+}
+
+const (
+	diagAsk   = 16 + 56 // struct nlmsghdr and inet_diag_req_v2
+	diagReply = 16 + 72 // struct nlmsghdr and inet_diag_msg
+)
+
+// find asks for the socket that is bound to local and connected to remote.
+func (d *sockDiag) find(local, remote netip.AddrPort) (end, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.seq++
+	var ask [diagAsk]byte
+	askDiag(&ask, d.seq, local, remote)
+	if err := retry(func() error { return unix.Sendto(d.fd, ask[:], 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}) }); err != nil {
+		return end{}, err
+	}
+	var answer [1024]byte
+	for deadline := time.Now().Add(time.Second); time.Now().Before(deadline); {
+		n := 0
+		err := retry(func() (err error) { n, _, err = unix.Recvfrom(d.fd, answer[:], 0); return err })
+		if err != nil {
+			return end{}, err
+		}
+		if e, answers, err := readDiag(answer[:n], d.seq, local, remote); answers {
+			return e, err
+		}
+	}
+	return end{}, os.ErrDeadlineExceeded
+}
+
+func retry(f func() error) error {
+	for {
+		if err := f(); err != unix.EINTR {
+			return err
+		}
+	}
+}
+
+func askDiag(b *[diagAsk]byte, seq uint32, local, remote netip.AddrPort) {
+	binary.NativeEndian.PutUint32(b[0:], diagAsk)
+	binary.NativeEndian.PutUint16(b[4:], unix.SOCK_DIAG_BY_FAMILY)
+	binary.NativeEndian.PutUint16(b[6:], unix.NLM_F_REQUEST)
+	binary.NativeEndian.PutUint32(b[8:], seq)
+	b[16], b[17] = unix.AF_INET, unix.IPPROTO_TCP
+	if local.Addr().Is6() {
+		b[16] = unix.AF_INET6
+	}
+	binary.NativeEndian.PutUint32(b[20:], ^uint32(0)) // states: any
+	binary.BigEndian.PutUint16(b[24:], local.Port())
+	binary.BigEndian.PutUint16(b[26:], remote.Port())
+	copy(b[28:44], local.Addr().AsSlice())
+	copy(b[44:60], remote.Addr().AsSlice())
+	// The interface is 0; the cookie is none.
+	binary.NativeEndian.PutUint64(b[64:], ^uint64(0))
+}
+
+// readDiag reads one message; answers is false for what belongs to another question.
+func readDiag(b []byte, seq uint32, local, remote netip.AddrPort) (e end, answers bool, err error) {
+	if len(b) < 20 || binary.NativeEndian.Uint32(b[8:]) != seq {
+		return end{}, false, nil
+	}
+	if binary.NativeEndian.Uint16(b[4:]) == unix.NLMSG_ERROR {
+		errno := syscall.Errno(-int32(binary.NativeEndian.Uint32(b[16:])))
+		if errno == unix.ENOENT {
+			return end{}, true, errNoEnd
+		}
+		return end{}, true, fmt.Errorf("netlink: %w", errno)
+	}
+	if binary.NativeEndian.Uint16(b[4:]) != unix.SOCK_DIAG_BY_FAMILY || len(b) < diagReply {
+		return end{}, true, errors.New("netlink: an answer of another form")
+	}
+	// Without a connection of these ports the kernel answers with a listener.
+	if binary.BigEndian.Uint16(b[20:]) != local.Port() || binary.BigEndian.Uint16(b[22:]) != remote.Port() {
+		return end{}, true, errNoEnd
+	}
+	e, err = endOf(b[17], binary.NativeEndian.Uint32(b[80:]), uint64(binary.NativeEndian.Uint32(b[84:])))
+	return e, true, err
+}
+
+// endOf makes an end of what the kernel says of a socket. One that no process holds any more has lost its user
+// (it says root) and its inode; a state before the connection's beginning belongs to a newer one.
+func endOf(state byte, uid uint32, inode uint64) (end, error) {
+	switch state {
+	case tcpEstablished, tcpFinWait1, tcpFinWait2, tcpCloseWait, tcpLastAck, tcpClosing:
+	default:
+		return end{}, errNoEnd
+	}
+	if inode == 0 {
+		return end{}, errNoEnd
+	}
+	return end{mine: int64(uid) == int64(os.Geteuid()), root: uid == 0, who: fmt.Sprint("user ", uid), inode: inode}, nil
+}
+
+// The states of a TCP socket (include/net/tcp_states.h).
+const (
+	tcpEstablished = 1
+	tcpFinWait1    = 4
+	tcpFinWait2    = 5
+	tcpClose       = 7
+	tcpCloseWait   = 8
+	tcpLastAck     = 9
+	tcpClosing     = 11
+)
+
+// stillUp says whether our own end is connected. As long as it is, no other connection has its addresses.
+func stillUp(conn net.Conn) bool {
+	sc, ok := conn.(syscall.Conn)
 	if !ok {
-		return 0, false
+		return false
 	}
-	return socketHolder("socket:[" + inode + "]")
-}
-
-// findSocket looks in a table of /proc/net/tcp's form for the socket of this
-// uid that is bound to local and connected to remote.
-func findSocket(r io.Reader, local, remote netip.AddrPort, uid int) (inode string, ok bool) {
-	wantLocal, wantRemote, wantUID := kernelAddr(local), kernelAddr(remote), strconv.Itoa(uid)
-	lines := bufio.NewScanner(r)
-	for lines.Scan() {
-		// sl local rem st tx:rx tr:when retrnsmt uid timeout inode
-		fields := strings.Fields(lines.Text())
-		if len(fields) >= 10 && fields[1] == wantLocal && fields[2] == wantRemote {
-			return fields[9], fields[7] == wantUID && fields[9] != "0"
-		}
-	}
-	return "", false
-}
-
-// kernelAddr is an address as the kernel's tables show it: 32-bit words in the machine's byte order, in hex.
-func kernelAddr(a netip.AddrPort) string {
-	b := a.Addr().AsSlice()
-	for i := 0; i < len(b); i += 4 {
-		binary.BigEndian.PutUint32(b[i:], binary.NativeEndian.Uint32(b[i:]))
-	}
-	return fmt.Sprintf("%s:%04X", strings.ToUpper(hex.EncodeToString(b)), a.Port())
-}
-
-// socketHolder finds the process with an open descriptor of that name; of several (a
-// parent and a child that inherited it) the oldest PID.
-func socketHolder(name string) (int, bool) {
-	procs, err := os.Open("/proc")
+	raw, err := sc.SyscallConn()
 	if err != nil {
-		return 0, false
+		return false
 	}
-	defer procs.Close()
-	names, err := procs.Readdirnames(-1)
-	if err != nil {
-		return 0, false
-	}
-	best := 0
-	for _, n := range names {
-		pid, err := strconv.Atoi(n)
-		if err != nil || best != 0 && pid > best {
-			continue
-		}
-		if holds(n, name) {
-			best = pid
-		}
-	}
-	return best, best != 0
-}
-
-func holds(pid, name string) bool {
-	dir, err := os.Open("/proc/" + pid + "/fd")
-	if err != nil {
-		return false // another user's, or gone
-	}
-	defer dir.Close()
-	fds, _ := dir.Readdirnames(4096)
-	for _, fd := range fds {
-		if target, err := os.Readlink("/proc/" + pid + "/fd/" + fd); err == nil && target == name {
-			return true
-		}
-	}
-	return false
+	up := false
+	err = raw.Control(func(fd uintptr) {
+		info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+		up = err == nil && info.State != tcpClose
+	})
+	return err == nil && up
 }

@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"os"
 	"strconv"
-	"strings"
 	"testing"
 )
 
@@ -51,20 +50,6 @@ func TestPeer(t *testing.T) {
 	}
 	if _, ok := Peer(netip.MustParseAddrPort("10.0.0.1:5"), netip.MustParseAddrPort("127.0.0.1:6")); ok {
 		t.Error("an address of another machine has a process")
-	}
-}
-
-func TestFindSocketOfOthers(t *testing.T) {
-	local, remote := netip.MustParseAddrPort("127.0.0.1:4660"), netip.MustParseAddrPort("127.0.0.1:80")
-	table := "  sl  local_address rem_address   st\n   0: " + kernelAddr(local) + " " + kernelAddr(remote) + " 01 0:0 0:0 0  1000 0 777 1\n"
-	if !strings.Contains(table, ":1234 ") {
-		t.Errorf("the port is not in hex: %s", table)
-	}
-	if inode, ok := findSocket(strings.NewReader(table), local, remote, 1000); !ok || inode != "777" {
-		t.Errorf("own: %q, %v", inode, ok)
-	}
-	if _, ok := findSocket(strings.NewReader(table), local, remote, 1001); ok {
-		t.Error("another user's socket was found")
 	}
 }
 

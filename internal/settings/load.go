@@ -98,6 +98,7 @@ func fields(s *Settings, days *float64) []field {
 		{"allowWriteFile", &s.AllowWriteFile, yesNo, nil},
 		{"legacyDiffClosed", &s.LegacyDiffClosed, yesNo, nil},
 		{"containerAddress", &s.ContainerAddress, `an IP address of this machine, such as "172.17.0.1"`, func() error { return CheckContainerAddress(s.ContainerAddress) }},
+		{"admitOtherUsers", &s.AdmitOtherUsers, yesNo, nil},
 		{"shareOutside", &s.ShareOutside, yesNo, nil},
 		{"ignore", &s.Ignore, `a list of patterns, such as ["secrets/", "*.pem"]`, nil},
 		{"diffMode", &s.DiffMode, `"ask", "accept" or "terminal"`, func() error { return oneOf(s.DiffMode, "ask", "accept", "terminal") }},

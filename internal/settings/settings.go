@@ -20,6 +20,8 @@ type Settings struct {
 	LegacyDiffClosed bool
 	// ContainerAddress is an IP address of this machine that CLIs in containers reach; "" for none (SPEC T-8).
 	ContainerAddress string
+	// AdmitOtherUsers lets other users of the machine connect who have a token (SPEC A-5).
+	AdmitOtherUsers bool
 	// ShareOutside lets files outside the workspace be named to agents (SPEC C-8).
 	ShareOutside bool
 	// Ignore lists patterns, in .gitignore's form, of files that are never named nor quoted (SPEC C-8).

@@ -1,0 +1,34 @@
+package companion
+
+import (
+	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/proc"
+)
+
+// troubles are what status and doctor say of this companion.
+func (c *Companion) troubles() []control.Trouble {
+	var all []control.Trouble
+	if t := c.usersTrouble(proc.TellsPeers()); t != nil {
+		all = append(all, *t)
+	}
+	return all
+}
+
+// usersTrouble says that other users are not kept out by who they are (SPEC A-5); untold is proc.TellsPeers'.
+func (c *Companion) usersTrouble(untold error) *control.Trouble {
+	t := control.Trouble{
+		ID:  "users",
+		Why: "another user of this machine who learns a token gets in",
+	}
+	switch {
+	case c.o.Settings.AdmitOtherUsers:
+		t.What = "other users of this machine are let in with a token, as the setting admitOtherUsers says"
+		t.Do = "take admitOtherUsers out of pollux/config.json, unless a proxy or WSL needs it"
+	case untold != nil:
+		t.What = "connections of other users are not told apart: " + untold.Error()
+		t.Do = "on a machine that you share, run pollux where netlink or /proc/net/tcp can be read"
+	default:
+		return nil
+	}
+	return &t
+}

@@ -1,0 +1,32 @@
+package proc
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// ends finds ends in the system's table.
+type ends struct{}
+
+func openEnds() (*ends, error) { return &ends{}, nil }
+
+func (*ends) find(local, remote netip.AddrPort) (end, error) {
+	table, err := unix.SysctlRaw("net.inet.tcp.pcblist_n")
+	if err != nil {
+		return end{}, err
+	}
+	p, ok := findPCB(table, local, remote)
+	if !ok || p.state < pcbEstablished || p.state > pcbFinWait2 {
+		return end{}, errNoEnd
+	}
+	return end{mine: int64(p.uid) == int64(os.Geteuid()), root: p.uid == 0, who: fmt.Sprint("user ", p.uid), pid: p.pid}, nil
+}
+
+// holder is not asked: find has told the process.
+func (*ends) holder(uint64) (int, bool) { return 0, false }
+
+func stillUp(net.Conn) bool { return true }

@@ -1,0 +1,319 @@
+package proc
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pollux-companion/pollux/internal/usertest"
+)
+
+// finders are the ways to find an end: each must say the same.
+func finders(t testing.TB) map[string]func(local, remote netip.AddrPort) (end, error) {
+	t.Helper()
+	d, err := openDiag()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(d.fd) })
+	return map[string]func(local, remote netip.AddrPort) (end, error){
+		"netlink": d.find,
+		"tables":  func(l, r netip.AddrPort) (end, error) { return findInTables("/proc/self/net", l, r) },
+	}
+}
+
+// A wire is a connection, both ends in this process.
+type wire struct{ client, server *net.TCPConn }
+
+func (w wire) close() { w.client.Close(); w.server.Close() }
+
+func listen(t testing.TB) *net.TCPListener {
+	t.Helper()
+	ln, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ln.Close() })
+	return ln.(*net.TCPListener)
+}
+
+func connect(t testing.TB, ln *net.TCPListener, dial func() (net.Conn, error)) wire {
+	t.Helper()
+	client, err := dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := ln.AcceptTCP()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := wire{client.(*net.TCPConn), server}
+	t.Cleanup(w.close)
+	return w
+}
+
+func dialer(ln net.Listener) func() (net.Conn, error) {
+	return func() (net.Conn, error) { return net.Dial("tcp4", ln.Addr().String()) }
+}
+
+// mapped dials IPv4 from a socket for IPv6.
+func mapped(t testing.TB, ln net.Listener) func() (net.Conn, error) {
+	return func() (net.Conn, error) {
+		fd, err := unix.Socket(unix.AF_INET6, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			t.Logf("no IPv6 here: %v", err)
+			return dialer(ln)()
+		}
+		addr := &unix.SockaddrInet6{Port: ln.Addr().(*net.TCPAddr).Port, Addr: netip.MustParseAddr("::ffff:127.0.0.1").As16()}
+		if err := unix.Connect(fd, addr); err != nil {
+			return nil, err
+		}
+		f := os.NewFile(uintptr(fd), "mapped")
+		defer f.Close()
+		return net.FileConn(f)
+	}
+}
+
+// SPEC A-5: who is let in, by netlink and by the tables alike.
+func TestCheckPeerA5(t *testing.T) {
+	if err := TellsPeers(); err != nil {
+		t.Fatal(err)
+	}
+	ln := listen(t)
+	for name, find := range finders(t) {
+		t.Run(name, func(t *testing.T) {
+			check := func(what string, w wire, want error) {
+				t.Helper()
+				if err := checkPeer(w.server, find); !errors.Is(err, want) {
+					t.Errorf("%s: %v, want %v", what, err, want)
+				}
+			}
+			check("own", connect(t, ln, dialer(ln)), nil)
+			check("own, IPv6-mapped", connect(t, ln, mapped(t, ln)), nil)
+			half := connect(t, ln, dialer(ln))
+			half.client.CloseWrite()
+			check("own, half closed", half, nil)
+
+			var conn net.Conn
+			var err error
+			if !usertest.Do(t, func() { conn, err = dialer(ln)() }) {
+				return
+			}
+			other := connect(t, ln, func() (net.Conn, error) { return conn, err })
+			check("another user's", other, ErrForeign)
+			other.client.CloseWrite()
+			check("another user's, half closed", other, ErrForeign)
+			usertest.Do(t, func() { conn, err = mapped(t, ln)() })
+			other = connect(t, ln, func() (net.Conn, error) { return conn, err })
+			check("another user's, IPv6-mapped", other, ErrForeign)
+		})
+	}
+}
+
+// SPEC A-5: a socket that its process has closed belongs to nobody, though the kernel says root; what it sent
+// before is not read.
+func TestGonePeerA5(t *testing.T) {
+	ln := listen(t)
+	for name, find := range finders(t) {
+		for how, leave := range map[string]func(*net.TCPConn){
+			"closed":                                func(c *net.TCPConn) { c.Close() },
+			"reset":                                 func(c *net.TCPConn) { c.SetLinger(0); c.Close() },
+			"closed with data that nobody has read": func(c *net.TCPConn) { io.WriteString(c, "GET"); c.Close() },
+		} {
+			w := connect(t, ln, dialer(ln))
+			leave(w.client)
+			waitFor(t, func() bool { return !errors.Is(checkPeer(w.server, find), nil) })
+			if err := checkPeer(w.server, find); !errors.Is(err, ErrForeign) {
+				t.Errorf("%s, %s: %v", name, how, err)
+			}
+		}
+	}
+}
+
+func waitFor(t *testing.T, f func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !f(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it did not happen")
+		}
+	}
+}
+
+// SPEC A-5: a stranger's connection does not become this user's when this user's next one gets its addresses.
+func TestReusedAddressesA5(t *testing.T) {
+	ln := listen(t)
+	first := connect(t, ln, dialer(ln))
+	from := first.client.LocalAddr().(*net.TCPAddr)
+	io.WriteString(first.client, "a stranger's")
+	first.client.SetLinger(0)
+	first.client.Close() // a reset: the addresses are free at once, and its bytes still there
+	again := net.Dialer{LocalAddr: from}
+	second := connect(t, ln, func() (net.Conn, error) { return again.Dial("tcp4", ln.Addr().String()) })
+	for name, find := range finders(t) {
+		if err := checkPeer(first.server, find); !errors.Is(err, ErrForeign) {
+			t.Errorf("%s: the first connection: %v", name, err)
+		}
+		if err := checkPeer(second.server, find); err != nil {
+			t.Errorf("%s: the second: %v", name, err)
+		}
+	}
+}
+
+// SPEC A-5: without a connection, a listener at the client's port is not taken for it.
+func TestListenerIsNoPeerA5(t *testing.T) {
+	ln, other := listen(t), listen(t)
+	local, _ := addrPort(other.Addr())
+	remote, _ := addrPort(ln.Addr())
+	for name, find := range finders(t) {
+		if e, err := find(local, remote); !errors.Is(err, errNoEnd) {
+			t.Errorf("%s: %+v, %v", name, e, err)
+		}
+	}
+}
+
+// A kernel without the table, and one whose table does not show this process, tell nothing.
+func TestUntold(t *testing.T) {
+	empty := t.TempDir()
+	for _, name := range []string{"tcp", "tcp6"} {
+		os.WriteFile(filepath.Join(empty, name), []byte("sl local\n"), 0o600)
+	}
+	for what, dir := range map[string]string{"no table": filepath.Join(empty, "none"), "another namespace's": empty} {
+		err := tryEnds(func(l, r netip.AddrPort) (end, error) { return findInTables(dir, l, r) })
+		if !errors.Is(err, ErrUntold) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for what, tt := range map[string]struct {
+		uid     int
+		mapped  string
+		unknown bool
+	}{
+		"the first namespace":         {65534, "         0          0 4294967295\n", false},
+		"a namespace that maps us":    {1000, "1000 1000 1\n", false},
+		"a namespace without a map":   {65534, "", true},
+		"one that maps others":        {65534, "0 1000 1\n", true},
+		"this user, without a number": {65534, "1 1 65533\n", true},
+	} {
+		proc := t.TempDir()
+		os.MkdirAll(filepath.Join(proc, "sys/kernel"), 0o700)
+		os.MkdirAll(filepath.Join(proc, "self"), 0o700)
+		os.WriteFile(filepath.Join(proc, "sys/kernel/overflowuid"), []byte("65534\n"), 0o600)
+		os.WriteFile(filepath.Join(proc, "self/uid_map"), []byte(tt.mapped), 0o600)
+		if err := knowsUsers(tt.uid, proc); (err != nil) != tt.unknown {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// Tables and answers that are cut, odd or another question's are no end, and no panic.
+func TestOddTables(t *testing.T) {
+	local, remote := netip.MustParseAddrPort("127.0.0.1:4660"), netip.MustParseAddrPort("127.0.0.1:80")
+	a, b := kernelAddr(local.Addr().AsSlice(), local.Port()), kernelAddr(remote.Addr().AsSlice(), remote.Port())
+	if !strings.HasSuffix(a, ":1234") {
+		t.Errorf("the port is not in hex: %s", a)
+	}
+	line := "   0: " + a + " " + b + " 01 0:0 0:0 0  %s 0 %s 1\n"
+	for uid, inode := range map[string]string{fmt.Sprint(os.Geteuid()): "777", "4000000000": "5"} {
+		e, err := findInTable(strings.NewReader(fmt.Sprintf(line, uid, inode)), a, b)
+		if err != nil || fmt.Sprint(e.inode) != inode || e.mine != (inode == "777") {
+			t.Errorf("%s: %+v, %v", uid, e, err)
+		}
+	}
+	for _, odd := range []string{"", line[:30], fmt.Sprintf(line, "x", "7"), fmt.Sprintf(line, "0", "0"),
+		strings.Replace(fmt.Sprintf(line, "0", "7"), " 01 ", " 0A ", 1), strings.Replace(fmt.Sprintf(line, "0", "7"), " 01 ", " 06 ", 1), strings.Repeat("x", 1<<20)} {
+		if e, err := findInTable(strings.NewReader(odd), a, b); err == nil {
+			t.Errorf("%.60q: %+v", odd, e)
+		}
+	}
+}
+
+func FuzzReadDiag(f *testing.F) {
+	local, remote := netip.MustParseAddrPort("127.0.0.1:4660"), netip.MustParseAddrPort("127.0.0.1:80")
+	var ask [diagAsk]byte
+	askDiag(&ask, 7, local, remote)
+	f.Add(ask[:])
+	f.Add(append(ask[:], make([]byte, 40)...))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if e, answers, err := readDiag(b, 7, local, remote); answers && err == nil && e.inode == 0 {
+			t.Errorf("%+v", e)
+		}
+	})
+}
+
+// One look at the processes serves everybody who asks for one of the sockets that it saw.
+func TestOneLookForAll(t *testing.T) {
+	ln := listen(t)
+	var inodes []uint64
+	for range 50 {
+		w := connect(t, ln, dialer(ln))
+		local, _ := addrPort(w.client.LocalAddr())
+		remote, _ := addrPort(w.client.RemoteAddr())
+		e, err := (&ends{}).find(local, remote)
+		if err != nil {
+			t.Fatal(err)
+		}
+		inodes = append(inodes, e.inode)
+	}
+	looks := 0
+	var h heldSockets
+	for _, inode := range inodes {
+		pid, ok := h.find(inode, func() map[uint64]socketHolder { looks++; return lookAtSockets() })
+		if !ok || pid != os.Getpid() {
+			t.Fatalf("%d, %v", pid, ok)
+		}
+	}
+	if looks != 1 {
+		t.Errorf("%d looks for %d sockets", looks, len(inodes))
+	}
+	// What a look says is checked: descriptors and PIDs are used again.
+	h.known[1] = socketHolder{os.Getpid(), 0}
+	if pid, ok := h.find(1, func() map[uint64]socketHolder { looks++; return nil }); ok || looks != 2 {
+		t.Errorf("socket 1 is held by %d after %d looks", pid, looks)
+	}
+}
+
+// BenchmarkCheckPeer says what SPEC A-5 adds to an accepted connection (0.1 ms at most), and how much that is of it.
+func BenchmarkCheckPeer(b *testing.B) {
+	for _, others := range []int{0, 2000} {
+		ln := listen(b)
+		for range others {
+			connect(b, ln, dialer(ln))
+		}
+		for name, find := range finders(b) {
+			b.Run(fmt.Sprintf("%s/%d", name, others), func(b *testing.B) {
+				var accepting, checking time.Duration
+				for b.Loop() {
+					begun := time.Now()
+					client, err := net.Dial("tcp4", ln.Addr().String())
+					if err != nil {
+						b.Fatal(err)
+					}
+					server, err := ln.Accept()
+					if err != nil {
+						b.Fatal(err)
+					}
+					accepted := time.Now()
+					if err := checkPeer(server, find); err != nil {
+						b.Fatal(err)
+					}
+					checking += time.Since(accepted)
+					accepting += accepted.Sub(begun)
+					client.(*net.TCPConn).SetLinger(0)
+					client.Close()
+					server.Close()
+				}
+				b.ReportMetric(float64(checking.Microseconds())/float64(b.N), "check-µs")
+				b.ReportMetric(float64(checking)/float64(accepting), "ratio")
+			})
+		}
+	}
+}

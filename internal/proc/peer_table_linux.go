@@ -1,0 +1,81 @@
+package proc
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// findInTables is find for kernels that netlink does not ask: it reads tables as long as there are connections.
+func findInTables(dir string, local, remote netip.AddrPort) (end, error) {
+	tables := []struct {
+		name string
+		addr func(netip.Addr) []byte
+	}{
+		{"tcp", netip.Addr.AsSlice},
+		// A socket for IPv6 that speaks IPv4 stands there with mapped addresses.
+		{"tcp6", func(a netip.Addr) []byte { b := a.As16(); return b[:] }},
+	}
+	if local.Addr().Is6() {
+		tables = tables[1:]
+	}
+	found := error(errNoEnd)
+	for i, table := range tables {
+		f, err := os.Open(filepath.Join(dir, table.name))
+		if err != nil {
+			if i == 0 {
+				return end{}, err
+			}
+			break // a system without IPv6
+		}
+		e, err := findInTable(f, kernelAddr(table.addr(local.Addr()), local.Port()), kernelAddr(table.addr(remote.Addr()), remote.Port()))
+		f.Close()
+		if err == nil {
+			return e, nil
+		}
+		found = err
+	}
+	return end{}, found
+}
+
+// findInTable looks in a table of /proc/net/tcp's form for a socket.
+func findInTable(r io.Reader, local, remote string) (end, error) {
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		// sl local rem st tx:rx tr:when retrnsmt uid timeout inode
+		line := lines.Text()
+		if !strings.Contains(line, local) {
+			continue
+		}
+		fields := strings.Fields(line)
+		if len(fields) < 10 || fields[1] != local || fields[2] != remote {
+			continue
+		}
+		state, err := strconv.ParseUint(fields[3], 16, 8)
+		uid, err2 := strconv.ParseUint(fields[7], 10, 32)
+		inode, err3 := strconv.ParseUint(fields[9], 10, 64)
+		if err != nil || err2 != nil || err3 != nil {
+			return end{}, errNoEnd
+		}
+		return endOf(byte(state), uint32(uid), inode)
+	}
+	if err := lines.Err(); err != nil {
+		return end{}, err
+	}
+	return end{}, errNoEnd
+}
+
+// kernelAddr is an address as the kernel's tables show it: 32-bit words in the machine's byte order, in hex.
+func kernelAddr(b []byte, port uint16) string {
+	for i := 0; i < len(b); i += 4 {
+		binary.BigEndian.PutUint32(b[i:], binary.NativeEndian.Uint32(b[i:]))
+	}
+	return fmt.Sprintf("%s:%04X", strings.ToUpper(hex.EncodeToString(b)), port)
+}
