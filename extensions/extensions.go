@@ -105,7 +105,7 @@ func Open(o *Options) (*Host, error) {
 	r := runner.New(runner.Options{
 		Store: s, Consent: consent.Open(opts.State), Audit: audit.Open(opts.State), Asker: asker(opts.Ask), By: opts.Name, Log: opts.Log,
 		Sandbox: sandbox.New(&sandbox.Options{
-			Cache: filepath.Join(opts.State, "sandbox"), Masked: append([]string{opts.State, dirs.State, dirs.Config}, dirs.Run...),
+			Masked:       append([]string{opts.State, dirs.State, dirs.Config}, dirs.Run...),
 			AllowReduced: set.Tools.Reduced, Log: opts.Log,
 		}),
 	})

@@ -184,7 +184,7 @@ type explainReport struct {
 
 // explainTool prints the policy in force, and runs nothing.
 func (a *app) explainTool(ctx context.Context, r *runner.Runner, q runner.Request, asJSON bool) error {
-	e, err := r.Explain(ctx, q)
+	e, err := r.Explain(q)
 	if err != nil {
 		return toolError(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -138,7 +137,6 @@ func (f *sandboxFlags) command(args []string) (c sandbox.Command, err error) {
 
 func (a *app) newSandbox(reduced bool) *sandbox.Sandbox {
 	return sandbox.New(&sandbox.Options{
-		Cache:        filepath.Join(a.dirs.State, "sandbox"),
 		Masked:       append([]string{a.dirs.State, a.dirs.Config}, a.dirs.Run...),
 		AllowReduced: reduced,
 		Log:          a.log,
@@ -213,7 +211,7 @@ func (a *app) sandboxRefused(f *sandboxFlags, err error) error {
 
 // explainSandbox prints what a command could do, without running it.
 func (a *app) explainSandbox(ctx context.Context, f *sandboxFlags, p sandbox.Policy, c sandbox.Command) error {
-	plan, err := a.newSandbox(f.reduced).Explain(ctx, p, c)
+	plan, err := a.newSandbox(f.reduced).Explain(p, c)
 	if err != nil {
 		return refusal(err)
 	}

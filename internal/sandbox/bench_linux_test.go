@@ -59,7 +59,7 @@ func BenchmarkStart(b *testing.B) {
 				}
 			}
 			pool := newPool(b)
-			fresh, ready := New(&Options{Cache: b.TempDir()}), New(&Options{Cache: b.TempDir(), Pool: pool})
+			fresh, ready := New(nil), New(&Options{Pool: pool})
 			host, await := Policy{Hosts: hosts(b, "example.com")}, func() { pool.wait(b) }
 			ways := []way{
 				{"plain", nil, program()}, {"bwrap", nil, program(bwrap...)},

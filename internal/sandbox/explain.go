@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"context"
 	"fmt"
 	"path"
 	"slices"
@@ -70,10 +69,10 @@ type PlanLimits struct {
 }
 
 // Explain says what Run would let c do under p, or why it would refuse. It
-// asks interpreters where they live, as Run does, and runs nothing else. It
-// does not find out whether this machine can enforce the plan: Check does.
-func (s *Sandbox) Explain(ctx context.Context, p Policy, c Command) (*Plan, error) {
-	return s.explained(p, c, func(c Command) (*Plan, error) { return s.explain(ctx, p, c) })
+// runs nothing. It does not find out whether this machine can enforce the plan:
+// Check does.
+func (s *Sandbox) Explain(p Policy, c Command) (*Plan, error) {
+	return s.explained(p, c, func(c Command) (*Plan, error) { return s.explain(p, c) })
 }
 
 // explained is Explain around what is the platform's own.

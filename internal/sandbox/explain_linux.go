@@ -1,15 +1,14 @@
 package sandbox
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
 )
 
 // explain is Explain on Linux: the setup, in words.
-func (s *Sandbox) explain(ctx context.Context, p Policy, c Command) (*Plan, error) {
-	prog, err := s.find(ctx, c.Args[0], or(c.Dir, or(c.Workspace, "/")))
+func (s *Sandbox) explain(p Policy, c Command) (*Plan, error) {
+	prog, err := s.find(c)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -136,7 +135,7 @@ func compareGolden(t *testing.T, file, got string) {
 func TestExplain(t *testing.T) {
 	p := newPlace(t)
 	c := Command{Args: []string{"sh", "-c", "echo x"}, Workspace: p.workspace, Env: []string{"SECRET=hush"}}
-	plan, err := p.s.Explain(context.Background(), Policy{Write: manifest.Workspace, Hosts: hosts(t, "example.com")}, c)
+	plan, err := p.s.Explain(Policy{Write: manifest.Workspace, Hosts: hosts(t, "example.com")}, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +153,7 @@ func TestExplain(t *testing.T) {
 			t.Errorf("%s is not %s: %+v", path, want, plan.Paths)
 		}
 	}
-	if _, err := p.s.Explain(context.Background(), Policy{}, Command{Args: []string{"no-such-program"}}); err == nil {
+	if _, err := p.s.Explain(Policy{}, Command{Args: []string{"no-such-program"}}); err == nil {
 		t.Error("what cannot be run is explained")
 	}
 }

@@ -19,7 +19,7 @@ import (
 // runSetup runs a command whose setup was edited, as Run would.
 func runSetup(s *Sandbox, p Policy, c Command, edit func(*setup)) (*Result, error) {
 	c.Limits = c.Limits.filled()
-	set, _, err := s.plan(context.Background(), p, c)
+	set, _, err := s.plan(p, c)
 	if err != nil {
 		return nil, err
 	}

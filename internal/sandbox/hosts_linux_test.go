@@ -64,7 +64,7 @@ func newWeb(t testing.TB) *web {
 		t.Fatal(err)
 	}
 	w.env = []string{"SSL_CERT_FILE=" + ca, "CURL_CA_BUNDLE=" + ca, "NODE_EXTRA_CA_CERTS=" + ca, "GIT_SSL_CAINFO=" + ca}
-	w.s = New(&Options{Cache: t.TempDir(), Dial: func(ctx context.Context, _, hostPort string) (net.Conn, error) {
+	w.s = New(&Options{Dial: func(ctx context.Context, _, hostPort string) (net.Conn, error) {
 		w.mu.Lock()
 		w.dialled = append(w.dialled, hostPort)
 		w.mu.Unlock()
@@ -165,7 +165,7 @@ func TestRawAddresses(t *testing.T) {
 	python := need(t, "python3")
 	var mu sync.Mutex
 	var told []Denial
-	s := New(&Options{Cache: t.TempDir(), Event: func(d Denial) { mu.Lock(); told = append(told, d); mu.Unlock() },
+	s := New(&Options{Event: func(d Denial) { mu.Lock(); told = append(told, d); mu.Unlock() },
 		Dial: func(_ context.Context, _, hostPort string) (net.Conn, error) {
 			return nil, errors.New("no internet: " + hostPort)
 		}})

@@ -48,9 +48,6 @@ func (l *layout) bind(path string, write bool) {
 	}
 }
 
-// exists says whether this machine has a path.
-func exists(path string) bool { return tree("").exists(path) }
-
 // over finds the mount that a path lies in, itself or the nearest above it;
 // false when that is the root.
 func (l *layout) over(path string) (mount, bool) {
@@ -129,9 +126,14 @@ func (s *Sandbox) layout(p Policy, c Command, prog *program) (*layout, error) {
 	return l, l.places()
 }
 
+// systemFolders are those that every sandbox shows, where they exist.
+func systemFolders() []string {
+	return []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store", "/opt/homebrew", "/home/linuxbrew/.linuxbrew"}
+}
+
 // system shows what programs need in order to start.
 func (l *layout) system() {
-	for _, dir := range []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store", "/opt/homebrew", "/home/linuxbrew/.linuxbrew"} {
+	for _, dir := range systemFolders() {
 		if l.isDir(dir) {
 			l.bind(dir, false)
 		}

@@ -4,11 +4,9 @@ package sandbox
 
 import (
 	"bytes"
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,8 +14,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
+
+	"golang.org/x/sys/unix"
 )
+
+// Nothing here runs a program: whoever can write to a workspace could have put
+// it there. Where a program lives is read from links, folders and the files
+// that say so, and what they say shows no more than an installation.
 
 // A program is a command that was found, and what it needs to be seen with.
 type program struct {
@@ -25,6 +28,7 @@ type program struct {
 	readOnly []string          // files and folders that it needs, canonical
 	links    map[string]string // symbolic links on the way to it: path → what is written in it
 	pathDirs []string          // folders that must be in PATH
+	guarded  []string          // canonical folders that none of readOnly may hold: the home folder, the workspace
 }
 
 // pythonName matches the names under which Python is installed.
@@ -33,75 +37,117 @@ var pythonName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompil
 // isNode says whether name is one under which Node is installed.
 func isNode(name string) bool { return name == "node" || name == "nodejs" }
 
-// askTimeout is what an interpreter may take to say where it lives; version
-// managers' shims are shell scripts that take a third of a second.
-const askTimeout = 20 * time.Second
-
 // within says whether path is dir or lies below it; both canonical.
 func within(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// find looks a program up as the user's shell would, and follows it to what
-// really runs: past version managers' shims, past "#!" lines.
-func (s *Sandbox) find(ctx context.Context, name, dir string) (*program, error) {
+// find looks the program of c up as the user's shell would, and follows it to
+// what really runs: past version managers' shims, past "#!" lines.
+func (s *Sandbox) find(c Command) (*program, error) {
 	p := &program{links: map[string]string{}}
-	return p, s.follow(ctx, p, name, dir, 0)
+	for _, dir := range []string{s.home, c.Workspace} {
+		if dir != "" {
+			p.guarded = append(p.guarded, canonical(dir))
+		}
+	}
+	dir := or(c.Dir, or(c.Workspace, "/"))
+	if err := p.follow(c.Args[0], dir, dir, 0); err != nil {
+		return nil, err
+	}
+	all := p.readOnly
+	p.readOnly = slices.DeleteFunc(slices.Clone(all), func(path string) bool {
+		return slices.ContainsFunc(all, func(other string) bool { return path != other && within(path, other) })
+	})
+	return p, nil
 }
 
-func (s *Sandbox) follow(ctx context.Context, p *program, name, dir string, depth int) error {
+// follow adds the program called name, which is looked for from the folder
+// dir; versions are chosen by the files of the folder project.
+func (p *program) follow(name, dir, project string, depth int) error {
 	path, err := lookup(name, dir)
 	if err != nil {
 		return err
 	}
-	if path, err = s.passShim(ctx, path); err != nil {
+	if path, err = passShim(path, project); err != nil {
 		return err
-	}
-	if depth == 0 {
-		p.path = path
-	} else {
-		p.pathDirs = append(p.pathDirs, filepath.Dir(path))
 	}
 	real, err := p.addLinks(path)
 	if err != nil {
 		return err
 	}
 	base := filepath.Base(path)
-	if python := pythonName().MatchString(base); python || isNode(base) {
-		if err := s.interpreter(ctx, p, path, python, depth); err != nil {
-			return err
-		}
-		return nil
+	switch {
+	case pythonName().MatchString(base):
+		err = p.python(path, real)
+	case isNode(base) && isNode(filepath.Base(real)):
+		path = real // as Node does itself
+		p.node(real)
 	}
-	p.readOnly = append(p.readOnly, belongings(real))
+	if err != nil {
+		return err
+	}
+	if depth == 0 {
+		p.path = path
+	}
+	if depth > 0 || pythonName().MatchString(base) || isNode(base) {
+		p.pathDirs = append(p.pathDirs, filepath.Dir(path))
+	}
+	p.belongings(real)
 	if depth > 4 {
 		return fmt.Errorf("%w: the \"#!\" lines from %q on lead too far", ErrCommand, name)
 	}
 	if next := hashbang(real); next != "" {
-		return s.follow(ctx, p, next, "/", depth+1)
+		return p.follow(next, "/", project, depth+1)
 	}
 	return nil
 }
 
-// lookup finds a program's absolute path.
+// lookup finds a program's absolute path. Folders of PATH that are not
+// absolute are passed over: what lies there depends on where one stands.
 func lookup(name, dir string) (string, error) {
-	if strings.Contains(name, "/") && !filepath.IsAbs(name) {
-		name = filepath.Join(dir, name)
-	}
-	path, err := exec.LookPath(name)
-	if err == nil {
-		path, err = filepath.Abs(path)
-	}
-	if info, found := os.Stat(name); err != nil && found == nil && filepath.IsAbs(name) {
-		if info.IsDir() {
-			return "", fmt.Errorf("%w: %q is a folder, not a program", ErrCommand, name)
+	if !strings.Contains(name, "/") {
+		if path, ok := inPath(name, ""); ok {
+			return path, nil
 		}
-		return "", fmt.Errorf("%w: %q is not executable; make it so with chmod +x, or write the program that reads it before it", ErrCommand, name)
-	}
-	if err != nil {
 		return "", fmt.Errorf("%w: no program %q is found", ErrCommand, name)
 	}
-	return path, nil
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(dir, name)
+	}
+	name = filepath.Clean(name)
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("%w: no program %q is found", ErrCommand, name)
+	case info.IsDir():
+		return "", fmt.Errorf("%w: %q is a folder, not a program", ErrCommand, name)
+	case !info.Mode().IsRegular():
+		return "", fmt.Errorf("%w: %q is not a file", ErrCommand, name)
+	case !executable(name):
+		return "", fmt.Errorf("%w: %q is not executable; make it so with chmod +x, or write the program that reads it before it", ErrCommand, name)
+	}
+	return name, nil
+}
+
+// inPath finds a program in the absolute folders of PATH, but for one folder.
+func inPath(name, but string) (string, bool) {
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		if path := filepath.Join(dir, name); filepath.IsAbs(dir) && filepath.Clean(dir) != but && executable(path) {
+			return path, true
+		}
+	}
+	return "", false
+}
+
+// executable says whether path is a file that the user may run.
+func executable(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	_, err = exec.LookPath(path) // with a slash in it nothing is searched
+	return err == nil
 }
 
 // addLinks records the symbolic links on the way to path, and returns its end.
@@ -113,167 +159,65 @@ func (p *program) addLinks(path string) (string, error) {
 	return end, nil
 }
 
-// belongings is the least that has to be seen of a program: its own file, or
-// the folder that holds it with its libraries where that is known to be one.
-func belongings(real string) string {
-	bin := filepath.Dir(real)
-	if prefix, _, ok := strings.Cut(real, "/Cellar/"); ok && prefix != "" {
-		return prefix // Homebrew's packages lean on each other
-	}
-	for _, mark := range []string{"/versions/", "/installs/", "/toolchains/", "/opt/"} {
-		if strings.Contains(real, mark) && filepath.Base(bin) == "bin" {
-			return filepath.Dir(bin)
-		}
-	}
-	return real
-}
-
-// passShim asks a version manager what its shim would run.
-func (s *Sandbox) passShim(ctx context.Context, path string) (string, error) {
-	dir := filepath.Dir(path)
-	if filepath.Base(dir) != "shims" {
-		return path, nil
-	}
-	manager := strings.TrimPrefix(filepath.Base(filepath.Dir(dir)), ".")
-	if !slices.Contains([]string{"pyenv", "rbenv", "nodenv", "goenv", "asdf", "mise"}, manager) {
-		return path, nil
-	}
-	program, err := exec.LookPath(manager)
-	if err != nil {
-		program = filepath.Join(filepath.Dir(dir), "bin", manager)
-	}
-	out, err := s.ask(ctx, path, program, "which", filepath.Base(path))
-	if err != nil {
-		return "", err
-	}
-	real := strings.TrimSpace(string(out))
-	if !filepath.IsAbs(real) {
-		return "", fmt.Errorf("%w: %s says that %q is %q", ErrCommand, manager, path, real)
-	}
-	return real, nil
-}
-
-// interpreter adds what a Python or Node installation consists of, as it says itself.
-func (s *Sandbox) interpreter(ctx context.Context, p *program, path string, python bool, depth int) error {
-	if real := canonical(path); within(path, "/usr") && within(real, "/usr") || within(path, "/bin") && within(real, "/usr") {
-		return nil // the system's own, which every sandbox shows
-	}
-	args := []string{"-p", "JSON.stringify([process.execPath, require('path').dirname(require('path').dirname(process.execPath))])"}
-	if python {
-		args = []string{"-I", "-c", "import sys, json; print(json.dumps([sys.executable, sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix]))"}
-	}
-	out, err := s.ask(ctx, path, path, args...)
-	if err != nil {
-		return err
-	}
-	var answer []string
-	if err := json.Unmarshal(out, &answer); err != nil || len(answer) < 2 || slices.ContainsFunc(answer, func(a string) bool { return !filepath.IsAbs(a) }) {
-		return fmt.Errorf("%w: asked where it lives, %q answers %q", ErrCommand, path, out)
-	}
-	if depth == 0 {
-		p.path = answer[0]
-	}
-	p.pathDirs = append(p.pathDirs, filepath.Dir(answer[0]))
-	for _, dir := range append(answer[1:], answer[0]) {
-		real, err := p.addLinks(dir)
-		if err != nil {
-			return err
-		}
-		if prefix, _, ok := strings.Cut(real, "/Cellar/"); ok && prefix != "" {
-			real = prefix
-		}
-		p.readOnly = append(p.readOnly, real)
-	}
-	return nil
-}
-
 // hashbang is the program that runs a script: what its first line names, or
 // the one that env would look up. "" when it is none.
 func hashbang(path string) string {
-	f, err := os.Open(path)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	head := make([]byte, 256)
-	n, _ := f.Read(head) // nothing to read is no script
-	line, _, _ := bytes.Cut(head[:n], []byte("\n"))
+	head, err := readHead(path, 256)
+	line, _, _ := bytes.Cut(head, []byte("\n"))
 	rest, ok := bytes.CutPrefix(line, []byte("#!"))
 	words := strings.Fields(string(rest))
-	if !ok || len(words) == 0 {
+	if err != nil || !ok || len(words) == 0 {
 		return ""
 	}
 	if filepath.Base(words[0]) == "env" {
-		for _, w := range words[1:] {
-			if !strings.HasPrefix(w, "-") && !strings.Contains(w, "=") {
-				return w
-			}
-		}
-		return ""
+		return envProgram(words[1:])
 	}
 	return words[0]
 }
 
-// ask runs a program of the user's, outside, and remembers its answer for as
-// long as about stays the same file and the version managers' choices are as
-// they were.
-func (s *Sandbox) ask(ctx context.Context, about, program string, args ...string) ([]byte, error) {
-	file := s.answerFile(about, program, args)
-	if file != "" {
-		if data, err := os.ReadFile(file); err == nil {
-			return data, nil
+// envProgram is the program that env runs, given its arguments.
+func envProgram(words []string) string {
+	for i := 0; i < len(words); i++ {
+		w := words[i]
+		switch {
+		case w == "-u" || w == "--unset" || w == "-C" || w == "--chdir" || w == "-P":
+			i++ // its argument
+		case w == "-S" || w == "--split-string":
+		case strings.HasPrefix(w, "--split-string="):
+			return envProgram(append([]string{strings.TrimPrefix(w, "--split-string=")}, words[i+1:]...))
+		case strings.HasPrefix(w, "-") && strings.Contains(w, "S") && w[1] != '-' && !strings.HasPrefix(w, "-u") && !strings.HasPrefix(w, "-C"):
+			if _, after, _ := strings.Cut(w, "S"); after != "" {
+				return envProgram(append([]string{after}, words[i+1:]...))
+			}
+		case !strings.HasPrefix(w, "-") && !strings.Contains(w, "="):
+			return strings.Trim(w, `"'`)
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Dir = "/"
-	cmd.WaitDelay = time.Second
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("%w: %q could not be asked where it lives: %w", ErrCommand, program, err)
-	}
-	if file != "" {
-		if err := keep(file, out); err != nil {
-			s.o.Log.Warn("an interpreter's answer could not be kept", "err", err)
-		}
-	}
-	return out, nil
+	return ""
 }
 
-// answerFile names the file for an answer by everything that it depends on.
-func (s *Sandbox) answerFile(about, program string, args []string) string {
-	if s.o.Cache == "" {
-		return ""
+// errNoFile marks what is no file of a reasonable size.
+var errNoFile = errors.New("not a file that can be read")
+
+// readHead reads the first max bytes of a file, and waits for nobody: what
+// lies at path may be anything.
+func readHead(path string, max int64) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	if err != nil {
+		return nil, err
 	}
-	h := sha256.New()
-	fmt.Fprintln(h, "1", about, program, args, os.Getenv("PYENV_VERSION"), os.Getenv("PYENV_ROOT"), os.Getenv("ASDF_DIR"), os.Getenv("VIRTUAL_ENV"))
-	for _, path := range []string{about, canonical(about), filepath.Join(s.home, ".pyenv/version"), filepath.Join(s.home, ".tool-versions"), filepath.Join(s.home, ".config/mise/config.toml"), "/.tool-versions"} {
-		if info, err := os.Stat(path); err == nil {
-			fmt.Fprintln(h, path, info.Size(), info.ModTime().UnixNano())
-		}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(err, errNoFile)
 	}
-	return filepath.Join(s.o.Cache, "interpreter-"+hex.EncodeToString(h.Sum(nil)[:12]))
+	return io.ReadAll(io.LimitReader(f, max))
 }
 
-// keep writes a private file in one step.
-func keep(file string, data []byte) error {
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return err
+// readSmall reads a file that says something about programs, of at most 64 KiB.
+func readSmall(path string) (string, error) {
+	data, err := readHead(path, 64*kib+1)
+	if err == nil && len(data) > 64*kib {
+		err = errNoFile
 	}
-	f, err := os.CreateTemp(filepath.Dir(file), ".new-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), file)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name()) // the first error is the one that counts
-	}
-	return err
+	return string(data), err
 }

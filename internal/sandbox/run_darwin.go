@@ -22,6 +22,9 @@ import (
 // seatbeltProgram applies a profile to itself and becomes the command.
 const seatbeltProgram = "/usr/bin/sandbox-exec"
 
+// systemFolders are those that every sandbox shows.
+func systemFolders() []string { return systemReads() }
+
 // Reexec is the first call of every main that uses this package. On macOS,
 // where no second start of it is needed, it does nothing.
 func Reexec() {}
@@ -53,7 +56,7 @@ func (s *Sandbox) run(ctx context.Context, p Policy, c Command) (*Result, error)
 		return nil, &SetupError{Phase: "mounts", Cause: err.Error()}
 	}
 	r := &run{s: s, p: p, c: c, private: private, result: &Result{Assurance: Full}}
-	prog, err := s.find(ctx, c.Args[0], or(c.Dir, or(c.Workspace, "/")))
+	prog, err := s.find(c)
 	if err != nil {
 		return nil, err
 	}
@@ -87,16 +90,28 @@ func (s *Sandbox) checkNode(ctx context.Context, prog *program) error {
 	if !isNode(filepath.Base(prog.path)) {
 		return nil
 	}
-	out, err := s.ask(ctx, prog.path, prog.path, "-p", "process.versions.node")
-	if err != nil {
+	version, err := s.nodeVersion(ctx, prog.path)
+	if err != nil || honoursProxy(version) {
 		return err
-	}
-	version := strings.TrimSpace(string(out))
-	if honoursProxy(version) {
-		return nil
 	}
 	return &UnsupportedError{Feature: "a Node that goes through a proxy", Cause: fmt.Sprintf("%s is Node %s", prog.path, version), Fix: "use Node 22.21 or newer, or 24"}
 }
+
+// nodeVersion is the version of a Node: what its headers say, or what it
+// answers in a sandbox without rights.
+func (s *Sandbox) nodeVersion(ctx context.Context, path string) (string, error) {
+	if version := headerVersion(path); version != "" {
+		return version, nil
+	}
+	r, err := s.Run(ctx, Policy{}, Command{Args: []string{path, "-p", "process.versions.node"}, Limits: Limits{Time: askTimeout, Output: kib}})
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimSpace(string(r.Stdout)), nil
+}
+
+// askTimeout is what a Node may take to say its version.
+const askTimeout = 20 * time.Second
 
 // openProxy listens on loopback, where any program of this machine could
 // come: it demands a password that only the command is given.

@@ -34,7 +34,7 @@ func (s *Sandbox) run(ctx context.Context, p Policy, c Command) (*Result, error)
 
 // runOnce runs a command in one of the two ways.
 func (s *Sandbox) runOnce(ctx context.Context, p Policy, c Command, reduced bool) (*Result, error) {
-	setup, watched, err := s.plan(ctx, p, c)
+	setup, watched, err := s.plan(p, c)
 	if err != nil {
 		return nil, err
 	}
@@ -56,8 +56,8 @@ func (s *Sandbox) runOnce(ctx context.Context, p Policy, c Command, reduced bool
 }
 
 // plan turns a policy and a command into the setup of the stage.
-func (s *Sandbox) plan(ctx context.Context, p Policy, c Command) (*setup, watch, error) {
-	prog, err := s.find(ctx, c.Args[0], or(c.Dir, or(c.Workspace, "/")))
+func (s *Sandbox) plan(p Policy, c Command) (*setup, watch, error) {
+	prog, err := s.find(c)
 	if err != nil {
 		return nil, watch{}, err
 	}
@@ -75,6 +75,10 @@ func (s *Sandbox) planFor(p Policy, c Command, prog *program) (*setup, *layout, 
 		return nil, nil, err
 	}
 	set := &setup{Version: setupVersion, Root: l.root, Path: prog.path, Args: c.Args, Limits: c.Limits, Canary: l.canary()}
+	if name := c.Args[0]; strings.Contains(name, "/") && !filepath.IsAbs(name) {
+		// Some programs look for themselves there, and the folder that it starts in may not be seen.
+		set.Args = append([]string{prog.path}, c.Args[1:]...)
+	}
 	if set.Net, err = network(p); err != nil {
 		return nil, nil, err
 	}

@@ -135,9 +135,6 @@ const (
 type Options struct {
 	// Home is the user's home folder; by default what os.UserHomeDir says.
 	Home string
-	// Cache is a private folder in which answers of interpreters are kept;
-	// without one they are asked each time.
-	Cache string
 	// Masked lists more files and folders that no policy lets be read.
 	Masked []string
 	// Allow Reduced where Full is not to be had, for policies whose every

@@ -38,7 +38,7 @@ func runIn(t testing.TB, s *Sandbox, p Policy, c Command) *Result {
 // TestInterpretersStart: at every level, with what each can do on its own
 // (SPEC S-1, E-2).
 func TestInterpretersStart(t *testing.T) {
-	s := New(&Options{Cache: t.TempDir()})
+	s := New(nil)
 	workspace := t.TempDir()
 	for _, level := range []manifest.Access{manifest.None, manifest.Workspace, manifest.Home, manifest.Full} {
 		for _, args := range [][]string{
@@ -61,7 +61,7 @@ func TestInterpretersStart(t *testing.T) {
 // level: it finds the project where it may read it, and nothing where it may
 // not (SPEC S-1, E-2, X-1).
 func TestRealWork(t *testing.T) {
-	s := New(&Options{Cache: t.TempDir()})
+	s := New(nil)
 	project, extension := t.TempDir(), t.TempDir()
 	for name, text := range map[string]string{
 		filepath.Join(project, "good.txt"):   "one\ntwo\n",

@@ -18,6 +18,9 @@ func (t tree) exists(path string) bool {
 	return err == nil
 }
 
+// exists says whether this machine has a path.
+func exists(path string) bool { return tree("").exists(path) }
+
 func (t tree) lstat(path string) (os.FileInfo, error) { return os.Lstat(string(t) + path) }
 
 func (t tree) readlink(path string) (string, error) { return os.Readlink(string(t) + path) }

@@ -61,7 +61,7 @@ func newWorld(t testing.TB, asker consent.Asker) *world {
 	w.consent = consent.Open(filepath.Join(root, "state"))
 	r := runner.New(runner.Options{
 		Store: w.store, Consent: w.consent, Audit: audit.Open(filepath.Join(root, "state")), Asker: asker, By: "test",
-		Sandbox: sandbox.New(&sandbox.Options{Home: root, Cache: filepath.Join(root, "cache")}), Limits: sandbox.Limits{Time: patience},
+		Sandbox: sandbox.New(&sandbox.Options{Home: root}), Limits: sandbox.Limits{Time: patience},
 	})
 	w.options = Options{
 		Dispatcher: dispatch.New(dispatch.Options{Store: w.store, Runner: r, WorkDir: w.work}), Version: "1.2.3", Prompts: true,

@@ -1,8 +1,6 @@
 package runner
 
 import (
-	"context"
-
 	"github.com/pollux-companion/pollux/internal/extension/consent"
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/sandbox"
@@ -26,7 +24,7 @@ type Explanation struct {
 
 // Explain works out what Run would do. It asks nobody, runs nothing of the
 // extension's and records nothing.
-func (r *Runner) Explain(ctx context.Context, q Request) (*Explanation, error) {
+func (r *Runner) Explain(q Request) (*Explanation, error) {
 	p, err := r.read(q)
 	if err != nil {
 		return nil, err
@@ -51,7 +49,7 @@ func (r *Runner) Explain(ctx context.Context, q Request) (*Explanation, error) {
 	c := p.command(p.content.dir)
 	c.Copies = []sandbox.Copy{{Dir: p.content.dir, Files: p.content.held()}}
 	e.Workspace, e.Command = p.workspace, c.Args
-	e.Plan, err = r.o.Sandbox.Explain(ctx, m.Permissions, c)
+	e.Plan, err = r.o.Sandbox.Explain(m.Permissions, c)
 	return e, err
 }
 

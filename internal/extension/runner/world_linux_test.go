@@ -80,7 +80,7 @@ func worldAt(t testing.TB, root string) *world {
 	w.consent, w.audit = consent.Open(filepath.Join(root, "state")), audit.Open(filepath.Join(root, "state"))
 	w.options = Options{
 		Store: w.store, Consent: w.consent, Audit: w.audit, Limits: sandbox.Limits{Time: testTime},
-		Sandbox: sandbox.New(&sandbox.Options{Home: root, Cache: filepath.Join(os.TempDir(), "runner-answers")}),
+		Sandbox: sandbox.New(&sandbox.Options{Home: root}),
 	}
 	return w
 }

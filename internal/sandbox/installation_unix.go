@@ -1,0 +1,202 @@
+//go:build unix
+
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// holds says whether dir is, or holds, a folder that no program shows.
+func (p *program) holds(dir string) bool {
+	return dir == "/" || slices.ContainsFunc(p.guarded, func(g string) bool { return within(g, dir) })
+}
+
+// alwaysShown says whether every sandbox shows a path.
+func alwaysShown(path string) bool {
+	return slices.ContainsFunc(systemFolders(), func(dir string) bool { return within(path, dir) })
+}
+
+// belongings adds the least that has to be seen of a program: its own file, or
+// the folder that holds it with its libraries where that is known to be one.
+func (p *program) belongings(real string) {
+	p.readOnly = append(p.readOnly, real)
+	bin := filepath.Dir(real)
+	prefix := filepath.Dir(bin)
+	if base := filepath.Base(bin); (base == "bin" || base == "sbin") && (managed(prefix) || strings.Contains(prefix, cellar)) {
+		p.installation(prefix)
+	}
+}
+
+// cellar is where Homebrew keeps its packages, below its own folder.
+const cellar = "/Cellar/"
+
+// managed says whether a folder lies where a version manager, or a person who
+// keeps to the custom, puts one installation beside another.
+func managed(prefix string) bool {
+	marks := []string{"versions", "Versions", "node-versions", "installs", "toolchains", "candidates", "image", "envs", "venvs", "uv", "opt"}
+	for range 3 {
+		prefix = filepath.Dir(prefix)
+		if slices.Contains(marks, filepath.Base(prefix)) {
+			return true
+		}
+	}
+	return false
+}
+
+// installation adds what a program that is installed below a canonical folder
+// consists of. A folder that holds more than installations is never shown as a whole.
+func (p *program) installation(prefix string) {
+	brew, rest, inBrew := strings.Cut(prefix, cellar)
+	switch {
+	case alwaysShown(prefix):
+	case inBrew && brew != "" && !p.holds(brew): // packages lean on each other
+		p.parts(brew, "Cellar", "opt", "bin", "lib", "share", "Frameworks", "etc")
+	case inBrew && strings.Contains(rest, "/") && !p.holds(prefix), managed(prefix) && !p.holds(prefix):
+		p.readOnly = append(p.readOnly, prefix)
+	case exists(filepath.Join(prefix, "conda-meta")):
+		p.parts(prefix, "bin", "lib", "libexec", "include", "share", "ssl", "etc", "conda-meta", "pkgs")
+	default:
+		p.parts(prefix, "bin", "lib", "lib64", "include")
+	}
+}
+
+// parts adds those of the names in an installation's folder that lie in it.
+func (p *program) parts(prefix string, names ...string) {
+	for _, name := range names {
+		path := filepath.Join(prefix, name)
+		if !exists(path) {
+			continue
+		}
+		if real := canonical(path); within(real, prefix) && real != prefix && !p.holds(real) {
+			_, _ = p.addLinks(path) // it was followed a moment ago
+			p.readOnly = append(p.readOnly, real)
+		}
+	}
+}
+
+// python adds the installation of a Python: that which its own file lies in,
+// and that which a virtual environment names.
+func (p *program) python(path, real string) error {
+	p.standardLibrary(filepath.Dir(real))
+	env, home := virtualEnvironment(path)
+	if env == "" {
+		return nil
+	}
+	config := filepath.Join(env, "pyvenv.cfg")
+	if !filepath.IsAbs(home) || !p.standardLibrary(canonical(home)) {
+		return fmt.Errorf("%w: %q says home = %q, where no Python is installed; make the environment anew with python3 -m venv %q", ErrCommand, config, home, env)
+	}
+	if _, err := p.addLinks(home); err != nil {
+		return err
+	}
+	real, err := p.addLinks(env)
+	if err != nil {
+		return err
+	}
+	if !alwaysShown(real) {
+		p.parts(real, "pyvenv.cfg", "bin", "lib", "lib64", "include", "share", "etc")
+	}
+	return nil
+}
+
+// virtualEnvironment reads pyvenv.cfg beside a Python or above it, as Python
+// does: the environment's folder, and where the Python that it was made with
+// lies. env is "" where there is none.
+func virtualEnvironment(path string) (env, home string) {
+	for _, dir := range []string{filepath.Dir(path), filepath.Dir(filepath.Dir(path))} {
+		text, err := readSmall(filepath.Join(dir, "pyvenv.cfg"))
+		if err != nil {
+			continue
+		}
+		if home, ok := venvHome(text); ok {
+			return dir, home
+		}
+	}
+	return "", ""
+}
+
+// venvHome is what pyvenv.cfg says under "home"; false where it says nothing.
+func venvHome(text string) (string, bool) {
+	for line := range strings.Lines(text) {
+		key, value, ok := strings.Cut(line, "=")
+		if ok && strings.EqualFold(strings.TrimSpace(key), "home") {
+			return strings.TrimSpace(value), true
+		}
+	}
+	return "", false
+}
+
+// standardLibrary adds the installation of the Python in a canonical folder:
+// the nearest above it that has the standard library. Where there is none it
+// says false, and adds nothing.
+func (p *program) standardLibrary(bin string) bool {
+	if alwaysShown(bin) {
+		return true
+	}
+	prefix := bin
+	for range 2 {
+		if hasStandardLibrary(prefix) {
+			p.installation(prefix)
+			return true
+		}
+		prefix = filepath.Dir(prefix)
+	}
+	return false
+}
+
+// hasStandardLibrary says whether the standard library of a Python lies in a
+// canonical folder, and not behind links that lead out of it.
+func hasStandardLibrary(prefix string) bool {
+	for _, name := range []string{"lib", "lib64"} {
+		lib := filepath.Join(prefix, name)
+		entries, _ := os.ReadDir(lib) // unreadable: then no Python could use it
+		for _, e := range entries {
+			if !strings.HasPrefix(e.Name(), "python") && !strings.HasPrefix(e.Name(), "pypy") && !strings.HasPrefix(e.Name(), "graalpy") {
+				continue
+			}
+			if real, err := filepath.EvalSymlinks(filepath.Join(lib, e.Name(), "os.py")); err == nil && within(real, prefix) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// headerVersion is what the headers of a Node say of its version; "" where
+// there are none.
+func headerVersion(path string) string {
+	text, err := readSmall(filepath.Join(filepath.Dir(filepath.Dir(canonical(path))), "include/node/node_version.h"))
+	if err != nil {
+		return ""
+	}
+	numbers := map[string]string{}
+	for line := range strings.Lines(text) {
+		if words := strings.Fields(line); len(words) == 3 && words[0] == "#define" {
+			numbers[words[1]] = words[2]
+		}
+	}
+	version := numbers["NODE_MAJOR_VERSION"] + "." + numbers["NODE_MINOR_VERSION"] + "." + numbers["NODE_PATCH_VERSION"]
+	if strings.Trim(version, "0123456789.") != "" || strings.Contains("."+version+".", "..") {
+		return ""
+	}
+	return version
+}
+
+// node adds the installation of a Node, where it has more than its own file.
+func (p *program) node(real string) {
+	bin := filepath.Dir(real)
+	prefix := filepath.Dir(bin)
+	if filepath.Base(bin) != "bin" {
+		return
+	}
+	for _, name := range []string{"lib/node_modules", "include/node"} {
+		if inside, err := filepath.EvalSymlinks(filepath.Join(prefix, name)); err == nil && within(inside, prefix) {
+			p.installation(prefix)
+			return
+		}
+	}
+}
