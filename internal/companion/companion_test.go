@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
 	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/pace"
 	"github.com/pollux-companion/pollux/internal/safefile"
 	"github.com/pollux-companion/pollux/internal/settings"
@@ -319,4 +321,37 @@ func TestStopIsBoundedL1(t *testing.T) {
 		t.Errorf("after %v: %v", took, err)
 	}
 	nothingLeft(t, o)
+}
+
+// A folder whose ignore file cannot be followed is not shared, and status and log say so.
+func TestWithheldC8(t *testing.T) {
+	o, a, _ := options(t)
+	var log strings.Builder
+	o.Log = slog.New(slog.NewTextHandler(&log, nil))
+	c := start(t, o)
+	file, secret := filepath.Join(a, "f"), filepath.Join(a, "secret")
+	for path, content := range map[string]string{file: "", secret: "", filepath.Join(a, ".geminiignore"): strings.Repeat("x\n", 10000) + "secret\n"} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.store.Report("test", state.Report{Active: file, Open: []string{file, secret}})
+	c.store.Shut() // one judges alone
+	if snap := (backend{c}).Context(); len(snap.Files) > 0 || snap.Active != "" {
+		t.Errorf("shared: %+v", snap)
+	}
+	client, err := control.Find(t.Context(), o.Dirs.Run, a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if told := client.Status.Troubles; len(told) != 1 || told[0].ID != "sharing" || !strings.Contains(told[0].What, "more than 10,000 patterns") {
+		t.Errorf("status: %q", told)
+	}
+	if err := c.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if n := strings.Count(log.String(), "a folder is not shared"); n != 1 {
+		t.Errorf("said %d times:\n%s", n, &log)
+	}
 }

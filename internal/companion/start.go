@@ -26,6 +26,7 @@ func (c *Companion) startWorkspace() (err error) {
 	c.work, err = workspace.New(c.o.Roots, &workspace.Options{
 		ShareOutside: c.o.Settings.ShareOutside,
 		NeverShare:   c.o.Settings.Ignore,
+		Withholds:    c.withholds,
 	})
 	if err != nil {
 		return err
@@ -37,8 +38,16 @@ func (c *Companion) startWorkspace() (err error) {
 	return discovery.Prepare(discovery.Dir())
 }
 
+// withholds tells of a folder that is not shared although it is open (SPEC C-8).
+func (c *Companion) withholds(w workspace.Withheld) {
+	c.o.Log.Warn("a folder is not shared", "folder", w.Folder, "file", w.File, "problem", w.Problem)
+	if c.o.Editor != nil {
+		c.o.Editor.Complain(w.String())
+	}
+}
+
 func (c *Companion) startCore() error {
-	c.store = state.New(&state.Options{Keep: c.work.MayShare})
+	c.store = state.New(&state.Options{Keep: c.work.Sharing})
 	c.store.SetRoots(c.work.Roots())
 	c.onStop("state", func(context.Context) error { c.store.Shut(); return nil })
 	o := review.Options{View: lateView{c}}

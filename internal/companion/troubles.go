@@ -11,6 +11,13 @@ func (c *Companion) troubles() []control.Trouble {
 	if t := c.usersTrouble(proc.TellsPeers()); t != nil {
 		all = append(all, *t)
 	}
+	for _, w := range c.work.Withheld() { // SPEC C-8
+		all = append(all, control.Trouble{
+			ID: "sharing", What: w.String(),
+			Why: "what the file should hide there is not known, so the model hears of no file of that folder",
+			Do:  "mend the file; it is read again at once",
+		})
+	}
 	return all
 }
 

@@ -154,7 +154,7 @@ func (b *builder) walk(root, dir string, r rules, depth int) {
 			return
 		}
 		switch {
-		case name == ".git" || safefile.IsTemp(name) || r.ignored(name, d.IsDir()):
+		case name == ".git" || safefile.IsTemp(name) || r.git(name, d.IsDir()):
 		case d.IsDir():
 			b.walk(root, path, b.ws.ignores.enter(r, path, name), depth+1)
 		case d.Type().IsRegular() && len(b.files) < MaxFound:

@@ -1,68 +1,210 @@
 package workspace
 
 import (
-	"io"
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/pollux-companion/pollux/internal/core/text"
+	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
+// Bounds on what is remembered of ignore files; beyond them everything is forgotten and read anew.
+const (
+	maxIgnoreFiles = 4096
+	maxIgnoreBytes = 8 << 20
+)
+
+// Bounds on the steps of matching: for all that one context names, which takes a few milliseconds, and for one entry
+// of a listing.
+const (
+	contextEffort = 1 << 20
+	contextBytes  = maxIgnoreFile // that are read and parsed anew
+	entryEffort   = 1 << 20
+)
+
+// stampGrain is how coarse a file system's times may be: a file that was written this shortly before it was read
+// may have been written again without a trace.
+const stampGrain = 2 * time.Second
+
 // An ignoreCache knows the patterns of the workspace's ignore files and reads
-// one again when its time or size has changed.
+// one again when it may have changed.
 type ignoreCache struct {
-	excludes string    // core.excludesFile
-	never    []pattern // the user's own list
+	excludes string      // core.excludesFile
+	never    *ignoreFile // the user's own list
 
 	mu    sync.Mutex // guards what follows
-	files map[string]ignoreFile
+	files map[string]*ignoreFile
+	bytes int64 // that were read for them
 }
 
-// An ignoreFile is what was read from one file, and what told that it was current.
+// An ignoreFile is what was read from one file. It is immutable but for costly.
 type ignoreFile struct {
-	modified time.Time
-	size     int64
+	path    string
+	info    fs.FileInfo // what told that it is current; nil when nothing does
+	settled bool        // it had been still for a while when it was read
+	// problem is why the patterns are not all that the file's author wanted, as the rest of a
+	// sentence that begins with the path; "" when they are. What such a file should hide is not known.
+	problem  string
 	patterns []pattern
+	// literal finds the patterns without wildcards: by their name, or behind a slash by their path from the
+	// file's folder. wild are the others. Both hold indexes of patterns, in their order.
+	literal map[string][]int
+	wild    []int
 }
-
-// maxIgnoreFiles bounds the cache; beyond it everything is forgotten and read anew.
-const maxIgnoreFiles = 4096
 
 func (c *ignoreCache) init(o Options) {
 	c.excludes = o.ExcludesFile
-	c.never = parsePatterns([]byte(strings.Join(o.NeverShare, "\n")), foldCase)
-	c.files = make(map[string]ignoreFile)
+	c.never = &ignoreFile{path: "the setting ignore"}
+	for _, line := range o.NeverShare { // each on its own: the bound on patterns is for what others write
+		c.never.patterns = append(c.never.patterns, parsePatterns([]byte(line), foldCase)...)
+	}
+	c.never.sort()
+	c.files = make(map[string]*ignoreFile)
 }
 
-// load returns the patterns of a file, none when it is not there or not a regular file.
-func (c *ignoreCache) load(path string) []pattern {
+// load returns what a file says, nil when it is not there. Reading and parsing are part of e's effort.
+func (c *ignoreCache) load(path string, e *effort) *ignoreFile {
 	if path == "" {
 		return nil
 	}
-	fi, err := os.Stat(path)
-	if err != nil || !fi.Mode().IsRegular() {
+	fi, err := os.Lstat(path)
+	if err == nil && fi.Mode()&fs.ModeSymlink != 0 {
+		if fi, err = os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return &ignoreFile{path: path, problem: "is a link that leads nowhere"}
+		}
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil
+	case err != nil:
+		return &ignoreFile{path: path, problem: "cannot be read: " + cause(err).Error()}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	have, ok := c.files[path]
-	if ok && have.modified.Equal(fi.ModTime()) && have.size == fi.Size() {
-		return have.patterns
+	if ok && have.settled && have.info.ModTime().Equal(fi.ModTime()) && have.info.Size() == fi.Size() && os.SameFile(have.info, fi) {
+		return have
 	}
-	if len(c.files) >= maxIgnoreFiles {
+	if fi.Mode().IsRegular() && fi.Size() <= maxIgnoreFile && !e.read(fi.Size()) {
+		return &ignoreFile{path: path, problem: tooMuch}
+	}
+	read := readIgnoreFile(path)
+	if read.info == nil {
+		return read
+	}
+	if ok {
+		c.bytes -= have.info.Size()
+	}
+	if c.bytes += read.info.Size(); len(c.files) >= maxIgnoreFiles || c.bytes > maxIgnoreBytes {
 		clear(c.files)
+		c.bytes = read.info.Size()
 	}
-	have = ignoreFile{modified: fi.ModTime(), size: fi.Size()}
-	if f, err := os.OpenFile(path, os.O_RDONLY|nonBlocking, 0); err == nil {
-		defer f.Close()
-		if now, err := f.Stat(); err == nil && now.Mode().IsRegular() {
-			data, _ := io.ReadAll(io.LimitReader(f, maxIgnoreFile))
-			have.patterns = parsePatterns(data, foldCase)
+	c.files[path] = read
+	return read
+}
+
+// tooCostly is the problem of files whose patterns take more steps than there are for them.
+const tooCostly = "has patterns that take too long to try; remove some of those with wildcards"
+
+// tooMuch is the problem of files that could not be read along with the others of one moment.
+const tooMuch = "is one of so many ignore files that they cannot be read at once; shorten them"
+
+// blame makes a file one that has a problem, until it changes.
+func (c *ignoreCache) blame(f *ignoreFile, problem string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.files[f.path] == f {
+		blamed := *f
+		blamed.problem, blamed.settled = problem, true
+		c.files[f.path] = &blamed
+	}
+}
+
+// readIgnoreFile reads a file that is there. The result has no info when another try may end otherwise.
+func readIgnoreFile(path string) *ignoreFile {
+	f := &ignoreFile{path: path}
+	begun := time.Now()
+	data, info, err := safefile.ReadRegular(path, maxIgnoreFile)
+	switch {
+	case errors.Is(err, safefile.ErrTooBig):
+		f.problem = "is larger than 1 MiB; shorten it"
+		return f
+	case errors.Is(err, safefile.ErrNotRegular), errors.Is(err, safefile.ErrChanging):
+		f.problem = err.Error()
+		return f
+	case err != nil:
+		f.problem = "cannot be read: " + err.Error()
+		return f
+	}
+	f.info, f.settled = info, begun.Sub(info.ModTime()) > stampGrain
+	if text.IsBinary(data) {
+		f.problem = "is not text in UTF-8; save it as UTF-8"
+		return f
+	}
+	f.patterns = parsePatterns(data, foldCase)
+	longest := 0
+	for line := range bytes.Lines(data) {
+		if line[0] != '#' {
+			longest = max(longest, len(line))
 		}
 	}
-	c.files[path] = have
-	return have.patterns
+	switch {
+	case longest > maxPattern:
+		f.problem = fmt.Sprintf("has a line of %d bytes, longer than any path; shorten it", longest)
+	case len(f.patterns) > maxPatterns:
+		f.problem, f.patterns = "has more than 10,000 patterns; shorten it", f.patterns[:maxPatterns]
+	}
+	f.sort()
+	return f
+}
+
+// sort fills literal and wild.
+func (f *ignoreFile) sort() {
+	f.literal = make(map[string][]int)
+	for i, p := range f.patterns {
+		if slices.ContainsFunc(p.segments, func(s segment) bool { return s.glob != nil || s.anyDepth }) {
+			f.wild = append(f.wild, i)
+			continue
+		}
+		key := p.segments[0].literal
+		if p.anchored {
+			key = ""
+			for _, s := range p.segments {
+				key += "/" + s.literal
+			}
+		}
+		f.literal[key] = append(f.literal[key], i)
+	}
+}
+
+// last finds the strongest pattern that fits a name, given by the names that lead to it from the file's folder: the last one.
+func (f *ignoreFile) last(names []string, isDir bool, e *effort) (p *pattern, ok bool) {
+	best := -1
+	for _, key := range [2]string{names[len(names)-1], "/" + strings.Join(names, "/")} {
+		fits := f.literal[key]
+		for i := len(fits) - 1; i >= 0 && fits[i] > best && e.spend(1); i-- {
+			if isDir || !f.patterns[fits[i]].dirOnly {
+				best = fits[i]
+			}
+		}
+	}
+	for i := len(f.wild) - 1; i >= 0 && f.wild[i] > best && e.spend(1); i-- {
+		if f.patterns[f.wild[i]].matches(names, isDir, e) {
+			best = f.wild[i]
+		}
+	}
+	if best < 0 {
+		return nil, false
+	}
+	return &f.patterns[best], true
 }
 
 // rules are the patterns that hold in one folder, the strongest last: each
@@ -74,52 +216,64 @@ type rules struct {
 }
 
 type level struct {
-	depth    int // how many of the names lead to the folder of the file
-	patterns []pattern
+	depth int // how many of the names lead to the folder of the file
+	file  *ignoreFile
 }
 
-// ignored tells about a name in the folder.
-func (r rules) ignored(name string, isDir bool) bool {
-	if r.all {
-		return true
+// with adds a file to the rules of a folder; nil adds nothing.
+func (r rules) with(f *ignoreFile) rules {
+	if f != nil {
+		r.levels = append(r.levels[:len(r.levels):len(r.levels)], level{len(r.names), f})
 	}
+	return r
+}
+
+// in returns the same rules one folder further down, without a file of its own.
+func (r rules) in(name string) rules {
 	if foldCase {
 		name = lowerASCII(name)
 	}
-	names := append(r.names[:len(r.names):len(r.names)], name)
+	r.names = append(r.names[:len(r.names):len(r.names)], name)
+	return r
+}
+
+// ignored tells about a name in the folder. Whoever sets a bound looks at e afterwards.
+func (r rules) ignored(name string, isDir bool, e *effort) bool {
+	if r.all {
+		return true
+	}
+	names := r.in(name).names
 	for i := len(r.levels) - 1; i >= 0; i-- {
 		l := r.levels[i]
-		for j := len(l.patterns) - 1; j >= 0; j-- {
-			if p := &l.patterns[j]; p.matches(names[l.depth:], isDir) {
-				return !p.negated
-			}
+		if p, ok := l.file.last(names[l.depth:], isDir, e); ok {
+			return !p.negated
 		}
 	}
 	return false
 }
 
+// git says what git would about a name in the folder. Patterns that take too long are passed over: what is shown
+// in a list is no secret.
+func (r rules) git(name string, isDir bool) bool {
+	return r.ignored(name, isDir, &effort{left: entryEffort})
+}
+
 // enter returns the rules of a folder in the one of r. dir is its absolute path.
 func (c *ignoreCache) enter(r rules, dir, name string) rules {
-	all := r.ignored(name, true)
+	all := r.git(name, true)
 	if !all && isRepository(dir) {
 		return c.top(dir) // a repository in a repository goes by its own rules
 	}
-	if foldCase {
-		name = lowerASCII(name)
-	}
-	in := rules{all: all, names: append(r.names[:len(r.names):len(r.names)], name)}
-	in.levels = append(r.levels[:len(r.levels):len(r.levels)],
-		level{len(in.names), c.load(filepath.Join(dir, ".gitignore"))})
+	in := r.in(name).with(c.load(filepath.Join(dir, ".gitignore"), nil))
+	in.all = all
 	return in
 }
 
 // top returns the rules of the uppermost folder of a repository, or of a root that is in none.
 func (c *ignoreCache) top(dir string) rules {
-	return rules{levels: []level{
-		{0, c.load(c.excludes)},
-		{0, c.load(filepath.Join(dir, ".git", "info", "exclude"))},
-		{0, c.load(filepath.Join(dir, ".gitignore"))},
-	}}
+	return rules{}.with(c.load(c.excludes, nil)).
+		with(c.load(filepath.Join(dir, ".git", "info", "exclude"), nil)).
+		with(c.load(filepath.Join(dir, ".gitignore"), nil))
 }
 
 // at returns the rules of a canonical folder at or below root. They begin at
@@ -168,48 +322,5 @@ func (w *Workspace) Ignored(path string) bool {
 	}
 	fi, err := os.Lstat(l.path)
 	dir := filepath.Dir(l.path)
-	return w.ignores.at(l.root, dir).ignored(filepath.Base(l.path), err == nil && fi.IsDir())
-}
-
-// MayShare reports whether agents may hear of a file (SPEC C-6, C-8): it is a
-// regular file, it lies in the workspace or the settings allow others, and
-// neither a .geminiignore on its way nor the user's own list names it or a
-// folder above it, under the name given or under the one behind its symlinks.
-func (w *Workspace) MayShare(path string) bool {
-	if checkPath(path) != nil {
-		return false
-	}
-	fi, err := os.Stat(path)
-	if err != nil || !fi.Mode().IsRegular() {
-		return false
-	}
-	l, err := w.locate(path)
-	if err != nil {
-		return w.options.ShareOutside && !w.hidden(filepath.VolumeName(path)+string(filepath.Separator), path)
-	}
-	if w.hidden(l.root, l.path) {
-		return false
-	}
-	given, ok := w.rootOf(filepath.Clean(path))
-	return !ok || !w.hidden(given, filepath.Clean(path))
-}
-
-// hidden goes from root down to path and asks the .geminiignore of each folder
-// and the user's list.
-func (w *Workspace) hidden(root, path string) bool {
-	names := strings.Split(strings.Trim(path[len(root):], string(filepath.Separator)), string(filepath.Separator))
-	r := rules{levels: []level{{0, w.ignores.never}}}
-	dir := root
-	for i, name := range names {
-		r.levels = append(r.levels, level{len(r.names), w.ignores.load(filepath.Join(dir, ".geminiignore"))})
-		if r.ignored(name, i < len(names)-1) {
-			return true
-		}
-		dir = filepath.Join(dir, name)
-		if foldCase {
-			name = lowerASCII(name)
-		}
-		r.names = append(r.names, name)
-	}
-	return false
+	return w.ignores.at(l.root, dir).git(filepath.Base(l.path), err == nil && fi.IsDir())
 }

@@ -32,7 +32,7 @@ func TestPatterns(t *testing.T) { // gitignore(5)
 		{strings.Repeat("**/", 30) + "b", strings.Repeat("a/", 60) + "a", false, false},
 	} {
 		ps := parsePatterns([]byte(tc.pattern+"\n"), false)
-		got := len(ps) == 1 && ps[0].matches(strings.Split(tc.path, "/"), tc.dir)
+		got := len(ps) == 1 && ps[0].matches(strings.Split(tc.path, "/"), tc.dir, nil)
 		if got != tc.want {
 			t.Errorf("pattern %q, path %.40q: %v", tc.pattern, tc.path, got)
 		}
@@ -253,8 +253,8 @@ func FuzzPatterns(f *testing.F) { // SPEC A-4
 	f.Fuzz(func(t *testing.T, patterns, path string) {
 		names := strings.Split(path, "/")
 		for _, p := range parsePatterns([]byte(patterns), true) {
-			p.matches(names, true)
-			if p.dirOnly && p.matches(names, false) {
+			p.matches(names, true, nil)
+			if p.dirOnly && p.matches(names, false, nil) {
 				t.Error("a file fits a pattern for folders")
 			}
 		}

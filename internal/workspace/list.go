@@ -65,7 +65,7 @@ func (w *Workspace) List(dir string, showIgnored bool) (entries []Entry, truncat
 			continue
 		}
 		// A link to a folder is not a folder to git, as its patterns see it.
-		e.Ignored = rules.ignored(e.Name, d.IsDir())
+		e.Ignored = rules.git(e.Name, d.IsDir())
 		if !e.Ignored || showIgnored {
 			entries = append(entries, e)
 		}

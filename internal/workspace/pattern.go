@@ -2,14 +2,43 @@ package workspace
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 )
 
-// Bounds on the files that hold patterns, so that a hostile one costs little.
+// Bounds on the files that hold patterns. A file beyond them is not whole: see ignoreFile.problem.
 const (
 	maxIgnoreFile = 1 << 20 // bytes
 	maxPatterns   = 10000
+	maxPattern    = 2 * (MaxPath + 1) // bytes: room for the longest path with every byte escaped
 )
+
+// An effort bounds what patterns may cost: it is spent step by step, and when nothing is left no pattern fits any
+// more. nil has no end.
+type effort struct {
+	left  int   // steps
+	bytes int64 // of ignore files that may yet be read
+}
+
+// spend takes steps and says whether there were enough.
+func (e *effort) spend(steps int) bool {
+	if e == nil {
+		return true
+	}
+	e.left -= steps
+	return e.left >= 0
+}
+
+// read takes bytes likewise.
+func (e *effort) read(bytes int64) bool {
+	if e == nil {
+		return true
+	}
+	e.bytes -= bytes
+	return e.bytes >= 0
+}
+
+func (e *effort) exhausted() bool { return e != nil && e.left < 0 }
 
 // A pattern is one line of a .gitignore, as gitignore(5) defines it and git
 // itself matches it: byte by byte, so a "?" is one byte. (An oddity of git's is
@@ -25,26 +54,63 @@ type pattern struct {
 
 // A segment is what stands between two slashes of a pattern.
 type segment struct {
-	anyDepth bool // "**": any number of names
-	tokens   []token
+	anyDepth bool   // "**": any number of names
+	literal  string // the one name that fits, unless there is a glob
+	glob     *glob
 }
 
-// A token matches one byte, or with star any number of them.
+// A glob is a segment with wildcards.
+type glob struct {
+	tokens []token
+	sets   []byteSet // that tokens refer to
+}
+
+// A token matches one byte, or as a star any number of them.
 type token struct {
-	star bool
-	any  bool // "?"
-	b    byte
-	set  *[256]bool
+	kind tokenKind
+	b    byte   // of one
+	set  uint16 // of oneOf: an index of sets
 }
 
-// parsePatterns reads the lines of an ignore file.
+type tokenKind uint8
+
+const (
+	one   tokenKind = iota // one byte
+	any1                   // "?"
+	oneOf                  // a bracket expression
+	star
+)
+
+// A byteSet holds bytes, a bit each.
+type byteSet [4]uint64
+
+// add puts the bytes from lo to hi into the set; none when hi is smaller.
+func (s *byteSet) add(lo, hi byte) {
+	for w := int(lo >> 6); lo <= hi && w <= int(hi>>6); w++ {
+		bits := ^uint64(0)
+		if w == int(lo>>6) {
+			bits &= ^uint64(0) << (lo & 63)
+		}
+		if w == int(hi>>6) {
+			bits &= ^uint64(0) >> (63 - hi&63)
+		}
+		s[w] |= bits
+	}
+}
+
+func (s *byteSet) has(b byte) bool { return s[b>>6]>>(b&63)&1 == 1 }
+
+// parsePatterns reads the lines of an ignore file, one pattern more than there may be at the most.
 func parsePatterns(data []byte, fold bool) []pattern {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	var ps []pattern
 	for line := range bytes.Lines(data) {
 		s := strings.TrimSuffix(string(line), "\n")
 		s = strings.TrimSuffix(s, "\r")
-		if p, ok := parsePattern(trimBlanks(s), fold); ok && len(ps) < maxPatterns {
+		if len(s) > maxPattern || len(ps) > maxPatterns {
+			continue
+		}
+		if p, ok := parsePattern(trimBlanks(s), fold); ok {
 			ps = append(ps, p)
 		}
 	}
@@ -90,31 +156,49 @@ func parsePattern(s string, fold bool) (p pattern, ok bool) {
 
 func parseSegments(s string) ([]segment, bool) {
 	var segs []segment
-	cur := segment{}
+	var tokens []token
+	var sets []byteSet
+	wild := false
 	start := 0 // of the segment, in s
 	flush := func(end int) {
-		if raw := s[start:end]; len(raw) >= 2 && strings.Trim(raw, "*") == "" {
-			cur = segment{anyDepth: true}
+		var seg segment
+		switch raw := s[start:end]; {
+		case len(raw) >= 2 && strings.Trim(raw, "*") == "":
+			seg = segment{anyDepth: true}
+		case wild:
+			seg.glob = &glob{slices.Clone(tokens), slices.Clone(sets)}
+		default:
+			name := make([]byte, len(tokens))
+			for i, t := range tokens {
+				name[i] = t.b
+			}
+			seg.literal = string(name)
 		}
-		segs = append(segs, cur)
-		cur, start = segment{}, end+1
+		if n := len(segs); !seg.anyDepth || n == 0 || !segs[n-1].anyDepth { // two of them say no more than one
+			segs = append(segs, seg)
+		}
+		tokens, sets, wild, start = tokens[:0], sets[:0], false, end+1
 	}
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; c {
 		case '/':
 			flush(i)
 		case '*':
-			if n := len(cur.tokens); n == 0 || !cur.tokens[n-1].star {
-				cur.tokens = append(cur.tokens, token{star: true})
+			if n := len(tokens); n == 0 || tokens[n-1].kind != star {
+				tokens = append(tokens, token{kind: star})
 			}
+			wild = true
 		case '?':
-			cur.tokens = append(cur.tokens, token{any: true})
+			tokens = append(tokens, token{kind: any1})
+			wild = true
 		case '[':
 			set, n := parseSet(s[i+1:])
 			if n < 0 {
 				return nil, false
 			}
-			cur.tokens = append(cur.tokens, token{set: set})
+			tokens = append(tokens, token{kind: oneOf, set: uint16(len(sets))}) // maxPattern keeps it small
+			sets = append(sets, set)
+			wild = true
 			i += n
 		case '\\':
 			if i++; i == len(s) {
@@ -124,75 +208,77 @@ func parseSegments(s string) ([]segment, bool) {
 				flush(i)
 				continue
 			}
-			cur.tokens = append(cur.tokens, token{b: s[i]})
+			tokens = append(tokens, token{b: s[i]})
 		default:
-			cur.tokens = append(cur.tokens, token{b: c})
+			tokens = append(tokens, token{b: c})
 		}
 	}
 	flush(len(s))
-	return segs, true
+	return slices.Clip(segs), true
 }
 
 // parseSet reads a bracket expression behind its "[" and returns how many
 // bytes it took, -1 when it has no end or names an unknown class.
-func parseSet(s string) (set *[256]bool, n int) {
-	set = new([256]bool)
+func parseSet(s string) (set byteSet, n int) {
 	i := 0
 	negated := false
 	if i < len(s) && (s[i] == '!' || s[i] == '^') {
 		negated = true
 		i++
 	}
-	prev := -1 // the byte that a "-" would start a range from
+	prev := -1    // the byte that a "-" would start a range from
+	closing := -1 // where the next "]" is, as far as that is known
 	for first := true; ; first = false {
 		if i >= len(s) {
-			return nil, -1
+			return set, -1
 		}
 		c := s[i]
 		switch {
 		case c == ']' && !first:
-			finishSet(set, negated)
+			finishSet(&set, negated)
 			return set, i + 1
 		case c == '-' && prev >= 0 && i+1 < len(s) && s[i+1] != ']':
 			i++
 			hi := s[i]
 			if hi == '\\' {
 				if i++; i >= len(s) {
-					return nil, -1
+					return set, -1
 				}
 				hi = s[i]
 			}
-			for b := prev; b <= int(hi); b++ {
-				set[b] = true
-			}
+			set.add(byte(prev), hi)
 			prev = -1
 		case c == '[' && i+1 < len(s) && s[i+1] == ':':
-			end := strings.IndexByte(s[i+2:], ']')
-			if end < 0 {
-				return nil, -1
+			if closing < i+2 { // looked for once, however many classes begin before it
+				next := strings.IndexByte(s[i+2:], ']')
+				if next < 0 {
+					return set, -1
+				}
+				closing = i + 2 + next
 			}
+			end := closing - (i + 2)
 			if end == 0 || s[i+2+end-1] != ':' { // no class after all: a "[" as any other byte
-				set['['] = true
+				set.add('[', '[')
 				prev = '['
 				break
 			}
-			in, ok := class(s[i+2 : i+2+end-1])
+			ranges, ok := classes[s[i+2:i+2+end-1]]
 			if !ok {
-				return nil, -1
+				return set, -1
 			}
-			for b := range set {
-				set[b] = set[b] || in(byte(b))
+			for ; ranges != ""; ranges = ranges[2:] {
+				set.add(ranges[0], ranges[1])
 			}
 			i += 2 + end
 			prev = -1
 		default:
 			if c == '\\' {
 				if i++; i >= len(s) {
-					return nil, -1
+					return set, -1
 				}
 				c = s[i]
 			}
-			set[c] = true
+			set.add(c, c)
 			prev = int(c)
 		}
 		i++
@@ -200,78 +286,50 @@ func parseSet(s string) (set *[256]bool, n int) {
 }
 
 // finishSet applies the negation; no set matches a slash.
-func finishSet(set *[256]bool, negated bool) {
+func finishSet(set *byteSet, negated bool) {
 	if negated {
-		for b := range set {
-			set[b] = !set[b]
+		for w := range set {
+			set[w] = ^set[w]
 		}
 	}
-	set['/'] = false
+	set['/'>>6] &^= 1 << ('/' & 63)
 }
 
-// class returns the members of a POSIX character class, in ASCII.
-func class(name string) (in func(byte) bool, ok bool) {
-	lower := func(b byte) bool { return 'a' <= b && b <= 'z' }
-	upper := func(b byte) bool { return 'A' <= b && b <= 'Z' }
-	digit := func(b byte) bool { return '0' <= b && b <= '9' }
-	alnum := func(b byte) bool { return lower(b) || upper(b) || digit(b) }
-	graph := func(b byte) bool { return '!' <= b && b <= '~' }
-	switch name {
-	case "alnum":
-		return alnum, true
-	case "alpha":
-		return func(b byte) bool { return lower(b) || upper(b) }, true
-	case "blank":
-		return func(b byte) bool { return b == ' ' || b == '\t' }, true
-	case "cntrl":
-		return func(b byte) bool { return b < ' ' || b == 127 }, true
-	case "digit":
-		return digit, true
-	case "graph":
-		return graph, true
-	case "lower":
-		return lower, true
-	case "print":
-		return func(b byte) bool { return graph(b) || b == ' ' }, true
-	case "punct":
-		return func(b byte) bool { return graph(b) && !alnum(b) }, true
-	case "space":
-		return func(b byte) bool { return b == ' ' || '\t' <= b && b <= '\r' }, true
-	case "upper":
-		return upper, true
-	case "xdigit":
-		return func(b byte) bool { return digit(b) || 'a' <= b|0x20 && b|0x20 <= 'f' }, true
-	}
-	return nil, false
+// classes are POSIX's, in ASCII: the first and last byte of each range.
+var classes = map[string]string{
+	"alnum": "09AZaz", "alpha": "AZaz", "blank": "\t\t  ", "cntrl": "\x00\x1f\x7f\x7f", "digit": "09", "graph": "!~",
+	"lower": "az", "print": " ~", "punct": "!/:@[`{~", "space": "\t\r  ", "upper": "AZ", "xdigit": "09AFaf",
 }
 
 // matches tells whether the pattern fits a path given by its names relative to
 // the folder of the pattern's file.
-func (p *pattern) matches(names []string, isDir bool) bool {
+func (p *pattern) matches(names []string, isDir bool, e *effort) bool {
 	if p.dirOnly && !isDir || len(names) == 0 {
 		return false
 	}
 	if !p.anchored {
 		seg := p.segments[0]
-		return seg.anyDepth || matchTokens(seg.tokens, names[len(names)-1])
+		return seg.anyDepth || seg.matches(names[len(names)-1], e)
 	}
-	return matchSegments(p.segments, names)
+	return matchSegments(p.segments, names, e)
 }
 
 // matchSegments goes back only to the last "**", which is enough: what an
 // earlier one could take, the later one can take too.
-func matchSegments(segs []segment, names []string) bool {
+func matchSegments(segs []segment, names []string, e *effort) bool {
 	i, j := 0, 0
 	backSeg, backName := -1, 0
 	for j < len(names) {
 		switch {
+		case !e.spend(1):
+			return false
 		case i < len(segs) && segs[i].anyDepth:
 			if i == len(segs)-1 {
 				return true // at the end: everything inside, and something is left
 			}
 			backSeg, backName = i, j
 			i++
-		case i < len(segs) && matchTokens(segs[i].tokens, names[j]):
+		case i < len(segs) && segs[i].matches(names[j], e):
 			i++
 			j++
 		case backSeg >= 0:
@@ -284,16 +342,26 @@ func matchSegments(segs []segment, names []string) bool {
 	return i == len(segs)
 }
 
-// matchTokens goes back only to the last star, for the same reason.
-func matchTokens(tokens []token, name string) bool {
+func (s *segment) matches(name string, e *effort) bool {
+	if s.glob != nil {
+		return s.glob.matches(name, e)
+	}
+	return !s.anyDepth && s.literal == name && e.spend(1)
+}
+
+// matches goes back only to the last star, for the same reason.
+func (g *glob) matches(name string, e *effort) bool {
+	tokens := g.tokens
 	i, j := 0, 0
 	backToken, backByte := -1, 0
 	for j < len(name) {
 		switch {
-		case i < len(tokens) && tokens[i].star:
+		case !e.spend(1):
+			return false
+		case i < len(tokens) && tokens[i].kind == star:
 			backToken, backByte = i, j
 			i++
-		case i < len(tokens) && tokens[i].matches(name[j]):
+		case i < len(tokens) && tokens[i].matches(name[j], g.sets):
 			i++
 			j++
 		case backToken >= 0:
@@ -303,18 +371,18 @@ func matchTokens(tokens []token, name string) bool {
 			return false
 		}
 	}
-	for i < len(tokens) && tokens[i].star {
+	for i < len(tokens) && tokens[i].kind == star {
 		i++
 	}
 	return i == len(tokens)
 }
 
-func (t token) matches(b byte) bool {
-	switch {
-	case t.any:
+func (t token) matches(b byte, sets []byteSet) bool {
+	switch t.kind {
+	case any1:
 		return true
-	case t.set != nil:
-		return t.set[b]
+	case oneOf:
+		return sets[t.set].has(b)
 	}
 	return t.b == b
 }

@@ -71,17 +71,21 @@ type Options struct {
 	NeverShare []string
 	// ExcludesFile is git's core.excludesFile, an absolute path; "" for none.
 	ExcludesFile string
+	// Withholds is told when a folder is found whose .geminiignore cannot be followed, once for each problem; nil is
+	// not. It is called from whoever calls MayShare and must not block.
+	Withholds func(Withheld)
 }
 
 // A Workspace is the set of folders that one companion serves. Its methods may
 // be called from any goroutine. It owns one goroutine at most, which builds the
 // index of Find and ends by itself.
 type Workspace struct {
-	options Options
-	roots   atomic.Pointer[[]string]
-	ignores ignoreCache
-	index   index
-	write   sync.Mutex // held while a file is replaced: of two saves from one version, one is a conflict
+	options  Options
+	roots    atomic.Pointer[[]string]
+	ignores  ignoreCache
+	withheld withholding
+	index    index
+	write    sync.Mutex // held while a file is replaced: of two saves from one version, one is a conflict
 }
 
 // New returns the workspace of these folders. Each must exist; it is kept

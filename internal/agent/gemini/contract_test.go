@@ -67,7 +67,7 @@ func newUser(t *testing.T, settings map[string]string) *user {
 		t.Fatal(err)
 	}
 	u.bench = newBench(t, func(o *Options) {
-		o.Store = state.New(&state.Options{Keep: w.MayShare})
+		o.Store = state.New(&state.Options{Keep: w.Sharing})
 		o.LegacyDiffClosed = settings["legacyDiffClosed"] != ""
 		if name := settings["extraHost"]; name != "" {
 			o.ExtraHosts = []string{name}

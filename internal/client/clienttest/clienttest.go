@@ -81,7 +81,7 @@ func Start(o Options) (*Companion, error) {
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	c.Store = state.New(&state.Options{Keep: work.MayShare})
+	c.Store = state.New(&state.Options{Keep: work.Sharing})
 	c.Registry = review.New(review.Options{View: everything{}})
 	so := gemini.Options{Store: c.Store, Registry: c.Registry, Token: c.Token, Version: "test", Log: slog.New(slog.DiscardHandler)}
 	if o.Change != nil {

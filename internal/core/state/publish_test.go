@@ -121,7 +121,7 @@ func TestKeep(t *testing.T) {
 	refused := map[string]bool{"/secret": true}
 	asked := map[string]int{}
 	keep := func(path string) bool { asked[path]++; return !refused[path] }
-	inTime(t, &Options{Keep: keep}, func(t *testing.T, s *Store, l *log) {
+	inTime(t, &Options{Keep: each(keep)}, func(t *testing.T, s *Store, l *log) {
 		s.Report("w", Report{Active: "/a", Open: []string{"/a", "/b", "/secret"}})
 		s.Report("w", Report{Active: "/secret", Cursor: at(1, 1), Selections: []Selection{{Text: "pass"}}})
 		s.SetDiagnostics("/secret", []Diagnostic{{Message: "pass"}})
@@ -156,7 +156,7 @@ func TestSlowKeep(t *testing.T) {
 		running.Add(-1)
 		return true
 	}
-	inTime(t, &Options{Keep: keep}, func(t *testing.T, s *Store, l *log) {
+	inTime(t, &Options{Keep: each(keep)}, func(t *testing.T, s *Store, l *log) {
 		for i := range 30 {
 			before := time.Now()
 			s.Report("w", Report{Active: "/a", Cursor: at(i, 0)})
@@ -224,7 +224,7 @@ func TestShut(t *testing.T) {
 
 // Everything at once, for the race detector; every snapshot obeys the rules.
 func TestConcurrentUse(t *testing.T) {
-	s := New(&Options{Debounce: ms, MaxDelay: 2 * ms, Keep: func(p string) bool { return p != "/3" }})
+	s := New(&Options{Debounce: ms, MaxDelay: 2 * ms, Keep: each(func(p string) bool { return p != "/3" })})
 	s.Subscribe(func(snap *Snapshot) { check(t, snap) })
 	var wg sync.WaitGroup
 	for i := range 4 {

@@ -61,12 +61,13 @@ func equalValues[T comparable](a, b *T) bool {
 	return a == b || a != nil && b != nil && *a == *b
 }
 
-// kept returns snap without what keep refuses. It asks once for each path and
+// kept returns snap without what judge's function refuses. It asks once for each path and
 // copies nothing when everything stays.
-func kept(snap *Snapshot, keep func(string) bool) *Snapshot {
-	if keep == nil {
+func kept(snap *Snapshot, judge func() func(string) bool) *Snapshot {
+	if judge == nil {
 		return snap
 	}
+	keep := judge()
 	answers := make(map[string]bool, len(snap.Files)+len(snap.Diagnostics))
 	refused := func(path string) bool {
 		answer, known := answers[path]

@@ -22,10 +22,10 @@ type Options struct {
 	// (200 ms when 0; SPEC C-2).
 	Debounce, MaxDelay time.Duration
 	// Keep says whether a path may be named to agents: it exists, lies in
-	// the workspace, is not ignored (SPEC C-6, C-8). It may do I/O: it is
-	// called once for each path at publication and by Snapshot, never under
-	// the store's lock, possibly from several goroutines. nil keeps all.
-	Keep func(path string) bool
+	// the workspace, is not ignored (SPEC C-6, C-8). It may do I/O: each
+	// publication and each Snapshot calls Keep once, and what that returns once for each path, never under
+	// the store's lock, possibly in several goroutines at a time. nil keeps all.
+	Keep func() (keep func(path string) bool)
 }
 
 func (o *Options) debounce() time.Duration {
@@ -42,7 +42,7 @@ func (o *Options) maxDelay() time.Duration {
 	return o.MaxDelay
 }
 
-func (o *Options) keep() func(string) bool {
+func (o *Options) keep() func() func(string) bool {
 	if o == nil {
 		return nil
 	}
@@ -61,7 +61,7 @@ func (o *Options) keep() func(string) bool {
 // the due time), and ends when nothing is left to publish. Shut stops it.
 type Store struct {
 	debounce, maxDelay time.Duration
-	keep               func(string) bool
+	keep               func() func(string) bool
 	subscribers        notify.List[*Snapshot]
 	published          *Snapshot // the timer's goroutine's own
 

@@ -252,7 +252,7 @@ func BenchmarkPublishFocus(b *testing.B) {
 
 // benchStore has that many files open and never publishes by itself.
 func benchStore(files int) (*Store, Report) {
-	s := New(&Options{Debounce: time.Hour, MaxDelay: time.Hour, Keep: func(string) bool { return true }})
+	s := New(&Options{Debounce: time.Hour, MaxDelay: time.Hour, Keep: each(func(string) bool { return true })})
 	for i := range files {
 		s.Open("w", "/"+strings.Repeat("x", i%7)+string(rune('0'+i%10))+strings.Repeat("y", i/10))
 	}

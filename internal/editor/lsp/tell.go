@@ -107,6 +107,9 @@ func (s *Server) complain(format string, args ...any) {
 	s.say(messageError, "%s", message)
 }
 
+// Complain shows the user what is wrong, and keeps it for pollux.status.
+func (s *Server) Complain(message string) { s.complain("%s", message) }
+
 // OpenDocument has the editor show a file; at is where, nil for nowhere in
 // particular. It fails when the editor says so or does not answer in five seconds.
 func (s *Server) OpenDocument(ctx context.Context, path string, at *state.Position, takeFocus bool) error {

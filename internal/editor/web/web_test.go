@@ -45,7 +45,7 @@ func newBenchOf(t *testing.T, bounds review.Options, change ...func(*web.Options
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := state.New(&state.Options{Keep: ws.MayShare})
+	store := state.New(&state.Options{Keep: ws.Sharing})
 	view := &lateView{}
 	bounds.View = view
 	registry := review.New(bounds)

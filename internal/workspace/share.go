@@ -1,0 +1,193 @@
+package workspace
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"unicode/utf8"
+)
+
+// A Withheld folder is one of which nothing is shared, because its .geminiignore cannot be followed: what it should
+// hide is not known.
+type Withheld struct {
+	Folder  string // absolute
+	File    string // the .geminiignore, absolute
+	Problem string // the rest of a sentence that begins with File
+}
+
+func (w Withheld) String() string {
+	return fmt.Sprintf("nothing in %q is shared with agents: %q %s", w.Folder, w.File, w.Problem)
+}
+
+// withholding remembers which folders are withheld.
+type withholding struct {
+	mu    sync.Mutex // guards what follows
+	files map[string]string
+}
+
+// note takes what was found out about a file and says whether it is news. "" is no problem.
+func (h *withholding) note(file, problem string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	was, known := h.files[file]
+	switch {
+	case problem == "" && known:
+		delete(h.files, file)
+	case problem != "" && (known || len(h.files) < maxIgnoreFiles):
+		if h.files == nil {
+			h.files = make(map[string]string)
+		}
+		h.files[file] = problem
+	}
+	return problem != "" && problem != was
+}
+
+// Withheld lists the folders in which something was looked at since the start and whose .geminiignore still
+// cannot be followed.
+func (w *Workspace) Withheld() []Withheld {
+	w.withheld.mu.Lock()
+	files := make([]string, 0, len(w.withheld.files))
+	for file := range w.withheld.files {
+		files = append(files, file)
+	}
+	w.withheld.mu.Unlock()
+	e := &effort{left: contextEffort, bytes: contextBytes}
+	var list []Withheld
+	for _, file := range files {
+		f := w.ignores.load(file, e)
+		if f == nil {
+			f = &ignoreFile{path: file}
+		}
+		w.withheld.note(file, f.problem)
+		if f.problem != "" {
+			list = append(list, Withheld{Folder: filepath.Dir(file), File: file, Problem: f.problem})
+		}
+	}
+	slices.SortFunc(list, func(a, b Withheld) int { return cmp.Compare(a.File, b.File) })
+	return list
+}
+
+// MayShare reports whether agents may hear of a file (SPEC C-6, C-8): it is a
+// regular file, it lies in the workspace or the settings allow others, and
+// neither a .geminiignore on its way nor the user's own list names it or a
+// folder above it, under the name given or under the one behind its symlinks.
+// A folder whose .geminiignore cannot be followed whole is withheld with everything in it.
+func (w *Workspace) MayShare(path string) bool { return w.Sharing()(path) }
+
+// Sharing returns a MayShare for the files of one moment. Together they cost little more than one: ignore files are
+// looked at once, and patterns that take too long are given up, which withholds their folder. The function is not safe for concurrent use.
+func (w *Workspace) Sharing() (mayShare func(path string) bool) {
+	s := &sharing{w: w, effort: effort{left: contextEffort, bytes: contextBytes}, folders: make(map[folderKey]*sharedFolder), spent: make(map[*ignoreFile]int)}
+	return s.may
+}
+
+// A sharing is one call of Sharing.
+type sharing struct {
+	w       *Workspace
+	effort  effort
+	folders map[folderKey]*sharedFolder
+	spent   map[*ignoreFile]int // steps
+}
+
+type folderKey struct{ root, dir string }
+
+// A sharedFolder is a folder on the way to a file.
+type sharedFolder struct {
+	rules  rules
+	hidden bool // and so is everything in it
+}
+
+func (s *sharing) may(path string) bool {
+	if s.effort.exhausted() || checkPath(path) != nil || !utf8.ValidString(path) { // JSON would name another file
+		return false
+	}
+	fi, err := os.Stat(path)
+	if err != nil || !fi.Mode().IsRegular() {
+		return false
+	}
+	l, err := s.w.locate(path)
+	if err != nil {
+		return s.w.options.ShareOutside && !s.hidden(filepath.VolumeName(path)+string(filepath.Separator), filepath.Clean(path), false)
+	}
+	if s.hidden(l.root, l.path, false) {
+		return false
+	}
+	given, ok := s.w.rootOf(filepath.Clean(path))
+	return !ok || !s.hidden(given, filepath.Clean(path), false)
+}
+
+// hidden asks for a path below root the .geminiignore of each folder on its way and the user's list.
+func (s *sharing) hidden(root, path string, isDir bool) bool {
+	f := s.folder(root, filepath.Dir(path))
+	if f.hidden {
+		return true
+	}
+	hidden := false
+	names := f.rules.in(filepath.Base(path)).names
+	for i := len(f.rules.levels) - 1; i >= 0; i-- {
+		l := f.rules.levels[i]
+		before, e := s.effort.left, &s.effort
+		if l.file == s.w.ignores.never {
+			e = nil // the user's own list may cost what it costs
+		}
+		p, ok := l.file.last(names[l.depth:], isDir, e)
+		s.spent[l.file] += before - s.effort.left
+		if s.effort.exhausted() {
+			s.giveUp()
+			return true
+		}
+		if ok {
+			hidden = !p.negated
+			break
+		}
+	}
+	return hidden
+}
+
+// folder returns root or a folder below it, with what holds in it.
+func (s *sharing) folder(root, dir string) *sharedFolder {
+	key := folderKey{root, dir}
+	if f := s.folders[key]; f != nil {
+		return f
+	}
+	f := &sharedFolder{rules: rules{levels: []level{{0, s.w.ignores.never}}}}
+	if len(dir) > len(root) {
+		f.hidden = s.hidden(root, dir, true)
+		f.rules = s.folder(root, filepath.Dir(dir)).rules.in(filepath.Base(dir))
+	}
+	if !f.hidden {
+		path := filepath.Join(dir, ".geminiignore")
+		file := s.w.ignores.load(path, &s.effort)
+		if file != nil && file.problem != "" {
+			f.hidden = true
+			s.withhold(file, file.problem)
+		} else {
+			s.w.withheld.note(path, "")
+		}
+		f.rules = f.rules.with(file)
+	}
+	s.folders[key] = f
+	return f
+}
+
+// giveUp withholds the folder of the file whose patterns took the most steps. Nothing that has not been judged yet
+// is shared in this moment.
+func (s *sharing) giveUp() {
+	var most *ignoreFile
+	for f, steps := range s.spent {
+		if most == nil || steps > s.spent[most] {
+			most = f
+		}
+	}
+	s.w.ignores.blame(most, tooCostly)
+	s.withhold(most, tooCostly)
+}
+
+func (s *sharing) withhold(f *ignoreFile, problem string) {
+	if s.w.withheld.note(f.path, problem) && s.w.options.Withholds != nil {
+		s.w.options.Withholds(Withheld{Folder: filepath.Dir(f.path), File: f.path, Problem: problem})
+	}
+}
