@@ -3,7 +3,10 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -69,12 +72,16 @@ func TestConsentInASession(t *testing.T) {
 			"tools":[{"name":"tellFile","description":"d","executable":"t.sh","runtime":"shell"}]}`})
 	d := b.desk(b.serve())
 	b.pollux("extensions", "install", b.path("x"), "--yes")
+	own := filepath.Join(b.home.Dir, ".gemini", "pollux")
+	if err := errors.Join(os.MkdirAll(own, 0o700), os.WriteFile(filepath.Join(own, "bridge.json"), []byte(`{"server": "pollux-tester"}`), 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	b.pollux("extensions", "bridge", "install", "--headless")
 	m := model.Start(t)
 	call := func(name string) model.Turn {
 		return model.Turn{Calls: []model.Call{{Name: name, Args: map[string]any{}}}}
 	}
-	const asks, tells = "mcp_pollux_request_consent", "mcp_pollux_tellFile"
+	const asks, tells = "mcp_pollux-tester_request_consent", "mcp_pollux-tester_tellFile"
 	m.Script("tell me the file",
 		call(asks), call(tells), call(tells), model.Text("There.")) // once more: a busy CLI may need a moment to know the tool
 	session := exec.CommandContext(t.Context(), gemini[0], append(gemini[1:], "-p", "tell me the file")...)

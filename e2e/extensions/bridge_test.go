@@ -20,9 +20,18 @@ func bridged(t *testing.T) *house {
 	must(t, err)
 	h.us("install", filepath.Join(root, "examples", "code-analyzer"), "--yes")
 	h.us("consent", "grant", "code-analyzer", "--yes")
+	h.named()
 	h.us("bridge", "install")
 	write(t, filepath.Join(h.ws, "src", "index.js"), "var a = 1\n")
 	return h
+}
+
+// named gives the bridge's server the name of this user's, pollux-tester, before the bridge is there: scripts of a model name its tools.
+func (h *house) named() {
+	h.t.Helper()
+	own := filepath.Join(h.home.Dir, ".gemini", "pollux")
+	must(h.t, os.MkdirAll(own, 0o700))
+	write(h.t, filepath.Join(own, "bridge.json"), `{"server": "pollux-tester"}`)
 }
 
 // ask runs one prompt without a terminal against a scripted model.
@@ -77,7 +86,7 @@ func TestHeadless(t *testing.T) {
 	h.ask(m, "first")
 	first := m.Wait(t, 0, 2*time.Minute, nil)
 	text := everything(t, first)
-	for _, want := range []string{"**code-analyzer**: An extension for analyzing and linting code files.", "mcp_pollux_lintFile(file: string)", "linter-rules"} {
+	for _, want := range []string{"**code-analyzer**: An extension for analyzing and linting code files.", "mcp_pollux-tester_lintFile(file: string)", "linter-rules"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the first prompt does not have %q", want)
 		}
@@ -87,7 +96,7 @@ func TestHeadless(t *testing.T) {
 			t.Errorf("the first prompt has %q", secret)
 		}
 	}
-	if declared(first, "mcp_pollux_lintFile") {
+	if declared(first, "mcp_pollux-tester_lintFile") {
 		t.Error("a session without a terminal has the tools without anybody's leave")
 	}
 
@@ -98,20 +107,20 @@ func TestHeadless(t *testing.T) {
 	h.us("bridge", "install", "--headless")
 	n := len(m.Requests())
 	h.ask(m, "second",
-		call("mcp_pollux_lintFile", map[string]any{"file": "src/index.js", "wait_for_previous": true}),
+		call("mcp_pollux-tester_lintFile", map[string]any{"file": "src/index.js", "wait_for_previous": true}),
 		call("read_mcp_resource", map[string]any{"uri": "ext://code-analyzer/docs/linter-rules"}),
-		call("mcp_pollux_describe_extension", map[string]any{"name": "lintFile", "script": true}),
-		call("mcp_pollux_lintFile", map[string]any{"file": "/etc/shadow"}))
-	if r := m.Wait(t, n, 2*time.Minute, nil); !declared(r, "mcp_pollux_lintFile") || !declared(r, "mcp_pollux_read_doc") {
+		call("mcp_pollux-tester_describe_extension", map[string]any{"name": "lintFile", "script": true}),
+		call("mcp_pollux-tester_lintFile", map[string]any{"file": "/etc/shadow"}))
+	if r := m.Wait(t, n, 2*time.Minute, nil); !declared(r, "mcp_pollux-tester_lintFile") || !declared(r, "mcp_pollux-tester_read_doc") {
 		t.Error("with the opt-in the tools are not declared")
 	}
-	if got := result(t, m, n, "mcp_pollux_lintFile"); !strings.Contains(got, `"rule": "no-var"`) {
+	if got := result(t, m, n, "mcp_pollux-tester_lintFile"); !strings.Contains(got, `"rule": "no-var"`) {
 		t.Errorf("the tool's result: %s", got)
 	}
 	if got := result(t, m, n, "read_mcp_resource"); !strings.Contains(got, `<extension_doc name="linter-rules">`) || !strings.Contains(got, "Lines over 120 characters are not seen") {
 		t.Errorf("the document: %s", got)
 	}
-	if got := result(t, m, n, "mcp_pollux_describe_extension"); !strings.Contains(got, "The path to the file to lint.") || !strings.Contains(got, "import argparse") || !strings.Contains(got, "may contact") {
+	if got := result(t, m, n, "mcp_pollux-tester_describe_extension"); !strings.Contains(got, "The path to the file to lint.") || !strings.Contains(got, "import argparse") || !strings.Contains(got, "may contact") {
 		t.Errorf("the description: %s", got)
 	}
 	all := m.Requests()
@@ -123,7 +132,7 @@ func TestHeadless(t *testing.T) {
 	h.us("bridge", "install", "--no-headless")
 	n = len(m.Requests())
 	h.ask(m, "third")
-	if declared(m.Wait(t, n, 2*time.Minute, nil), "mcp_pollux_lintFile") {
+	if declared(m.Wait(t, n, 2*time.Minute, nil), "mcp_pollux-tester_lintFile") {
 		t.Error("the opt-in was taken back, and the tools are still there")
 	}
 	h.us("bridge", "remove")
@@ -163,11 +172,11 @@ func TestWorkspaces(t *testing.T) {
 	}
 	const own, off = "**slow**: Takes its time.", "Switched off in this workspace, with all functions and docs: code-analyzer."
 	r := first(here, "in the workspace")
-	if text := everything(t, r); strings.Count(text, own) != 1 || strings.Count(text, off) != 1 || !declared(r, "mcp_pollux_count") || declared(r, "mcp_pollux_lintFile") {
+	if text := everything(t, r); strings.Count(text, own) != 1 || strings.Count(text, off) != 1 || !declared(r, "mcp_pollux-tester_count") || declared(r, "mcp_pollux-tester_lintFile") {
 		t.Errorf("in the workspace: %.6000s", text)
 	}
 	r = first(t.TempDir(), "elsewhere")
-	if text := everything(t, r); strings.Contains(text, "slow") || strings.Contains(text, off) || !strings.Contains(text, "mcp_pollux_lintFile(file: string)") || declared(r, "mcp_pollux_count") {
+	if text := everything(t, r); strings.Contains(text, "slow") || strings.Contains(text, off) || !strings.Contains(text, "mcp_pollux-tester_lintFile(file: string)") || declared(r, "mcp_pollux-tester_count") {
 		t.Errorf("elsewhere: %.6000s", text)
 	}
 	below := filepath.Join(here, "deep", "below")

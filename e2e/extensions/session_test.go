@@ -59,32 +59,32 @@ func TestSession(t *testing.T) {
 	h := bridged(t)
 	s := cli.Start(t, h.home, h.ws)
 	first := s.Ask("first")
-	if text := everything(t, first); !strings.Contains(text, "mcp_pollux_lintFile(file: string)") || strings.Contains(text, "Lines over 120 characters") || strings.Contains(text, "import argparse") {
+	if text := everything(t, first); !strings.Contains(text, "mcp_pollux-tester_lintFile(file: string)") || strings.Contains(text, "Lines over 120 characters") || strings.Contains(text, "import argparse") {
 		t.Errorf("the first prompt: %.3000s", text)
 	}
 
 	// The tools may come a moment after the first prompt: the CLI does not wait for servers.
-	for i := 0; !declared(s.Ask(fmt.Sprintf("ready %d", i)), "mcp_pollux_lintFile"); i++ {
+	for i := 0; !declared(s.Ask(fmt.Sprintf("ready %d", i)), "mcp_pollux-tester_lintFile"); i++ {
 		if i == 10 {
 			t.Fatal("the tools are never declared")
 		}
 	}
 	n := len(s.Model.Requests())
-	allowed(t, s, "lint it", call("mcp_pollux_lintFile", map[string]any{"file": "src/index.js"}))
-	if got := result(t, s.Model, n, "mcp_pollux_lintFile"); !strings.Contains(got, `"rule": "no-var"`) {
+	allowed(t, s, "lint it", call("mcp_pollux-tester_lintFile", map[string]any{"file": "src/index.js"}))
+	if got := result(t, s.Model, n, "mcp_pollux-tester_lintFile"); !strings.Contains(got, `"rule": "no-var"`) {
 		t.Errorf("the result: %s", got)
 	}
 
 	h.us("install", h.slow(t.TempDir()), "--yes")
 	h.us("consent", "grant", "slow", "--yes")
-	for i := 0; !declared(s.Ask(fmt.Sprintf("now %d", i)), "mcp_pollux_count"); i++ {
+	for i := 0; !declared(s.Ask(fmt.Sprintf("now %d", i)), "mcp_pollux-tester_count"); i++ {
 		if i == 10 {
 			t.Fatal("the tool of an extension that was installed in the session is never declared")
 		}
 	}
 
 	beat := filepath.Join(h.ws, "beat")
-	allowed(t, s, "count please", call("mcp_pollux_count", map[string]any{}))
+	allowed(t, s, "count please", call("mcp_pollux-tester_count", map[string]any{}))
 	poll(t, "the tool's first beat", func() bool { _, err := os.Stat(beat); return err == nil })
 	s.Keys("Escape")
 	s.Wait("Request cancelled", patience)
@@ -97,8 +97,8 @@ func TestSession(t *testing.T) {
 	script := filepath.Join(h.home.Dir, ".gemini", "extensions", "code-analyzer", "tools", "lint.py")
 	write(t, script, "print('{\"changed\": true}')\n")
 	n = len(s.Model.Requests())
-	allowed(t, s, "lint it again", call("mcp_pollux_lintFile", map[string]any{"file": "src/index.js"}))
-	if got := result(t, s.Model, n, "mcp_pollux_lintFile"); strings.Contains(got, "changed\\\": true") || !strings.Contains(got, "pollux extensions consent grant code-analyzer") {
+	allowed(t, s, "lint it again", call("mcp_pollux-tester_lintFile", map[string]any{"file": "src/index.js"}))
+	if got := result(t, s.Model, n, "mcp_pollux-tester_lintFile"); strings.Contains(got, "changed\\\": true") || !strings.Contains(got, "pollux extensions consent grant code-analyzer") {
 		t.Errorf("a tool whose content changed since the user agreed: %s", got)
 	}
 	h.us("consent", "grant", "code-analyzer", "--yes") // it is the test's own change
@@ -108,7 +108,7 @@ func TestSession(t *testing.T) {
 	s.Idle()
 	s.Command("/compress", "Chat history compressed from")
 	s.Idle()
-	if text := everything(t, s.Ask("after")); !strings.Contains(text, "mcp_pollux_lintFile(file: string)") || !strings.Contains(text, "**slow**: Takes its time.") {
+	if text := everything(t, s.Ask("after")); !strings.Contains(text, "mcp_pollux-tester_lintFile(file: string)") || !strings.Contains(text, "**slow**: Takes its time.") {
 		t.Errorf("after /compress: %.3000s", text)
 	}
 
@@ -136,7 +136,7 @@ func TestSessionsOfWorkspaces(t *testing.T) {
 	h.us("disable", "slow")
 	h.us("enable", "slow", "--scope", "workspace")
 	h.us("disable", "code-analyzer", "--scope", "workspace")
-	const own, off, other = "**slow**: Takes its time.", "Switched off in this workspace, with all functions and docs: code-analyzer.", "mcp_pollux_lintFile(file: string)"
+	const own, off, other = "**slow**: Takes its time.", "Switched off in this workspace, with all functions and docs: code-analyzer.", "mcp_pollux-tester_lintFile(file: string)"
 	context := func(dir string) string {
 		t.Helper()
 		_, context, _ := strings.Cut(everything(t, cli.Start(t, h.home, dir).Ask("first")), `\u003cextension_context`)

@@ -25,12 +25,13 @@ func TestTheManualsWalk(t *testing.T) {
 		t.Fatal("the page has no such section")
 	}
 	h := newHouse(t)
+	h.named()
 	bin := t.TempDir()
 	must(t, os.Symlink(h.pollux, filepath.Join(bin, "pollux")))
 	write(t, filepath.Join(bin, "gemini"), "#!/bin/sh\nexec '"+strings.Join(h.gemini, "' '")+"' \"$@\"\n")
 	must(t, os.Chmod(filepath.Join(bin, "gemini"), 0o700))
 	m := model.Start(t)
-	m.Script("Lint the file src/index.js", call("mcp_pollux_lintFile", map[string]any{"file": "src/index.js"}), model.Text("There is a var."))
+	m.Script("Lint the file src/index.js", call("mcp_pollux-tester_lintFile", map[string]any{"file": "src/index.js"}), model.Text("There is a var."))
 	said, blocks := "", 0
 	for _, block := range regexp.MustCompile("(?s)```(\\w*)\n(.*?)```").FindAllStringSubmatch(section, -1) {
 		blocks++
@@ -49,7 +50,7 @@ func TestTheManualsWalk(t *testing.T) {
 	if blocks < 8 || !strings.Contains(said, "There is a var.") {
 		t.Errorf("%d blocks; gemini says %q", blocks, said)
 	}
-	if got := result(t, m, 0, "mcp_pollux_lintFile"); !strings.Contains(got, `"rule": "no-var"`) {
+	if got := result(t, m, 0, "mcp_pollux-tester_lintFile"); !strings.Contains(got, `"rule": "no-var"`) {
 		t.Errorf("in the session: %s", got)
 	}
 	if first := everything(t, m.Wait(t, 0, 2*time.Minute, nil)); strings.Contains(first, "visible in the whole function") || strings.Contains(first, "import argparse") {

@@ -14,7 +14,9 @@ import (
 	"github.com/pollux-companion/pollux/internal/agent/gemini/clisettings"
 	"github.com/pollux-companion/pollux/internal/client"
 	"github.com/pollux-companion/pollux/internal/doctor"
+	"github.com/pollux-companion/pollux/internal/extension/bridge"
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/extension/store"
 )
 
 // textWidth is what lines of prose are folded at.
@@ -81,14 +83,14 @@ func (a *app) doctor(ctx context.Context, f doctorFlags) error {
 	if err != nil {
 		return err
 	}
-	r := doctor.Examine(ctx, o)
+	r := a.examine(ctx, o)
 	var done []string
 	if f.fix {
 		if done, err = doctor.Repair(ctx, o, r); err != nil {
 			return err
 		}
 		if len(done) > 0 {
-			r = doctor.Examine(ctx, o)
+			r = a.examine(ctx, o)
 		}
 	}
 	if f.json {
@@ -106,6 +108,43 @@ func (a *app) doctor(ctx context.Context, f doctorFlags) error {
 		err = exitError(exitNo)
 	}
 	return err
+}
+
+// examine is doctor's examination, with the bridge.
+func (a *app) examine(ctx context.Context, o doctor.Options) *doctor.Report {
+	r := doctor.Examine(ctx, o)
+	r.Findings = append(r.Findings, bridgeFindings(o.Settings, r.Dir)...)
+	return r
+}
+
+// bridgeFindings say how the bridge to extensions stands beside a CLI's settings, for one that is started in dir.
+func bridgeFindings(settings, dir string) []doctor.Finding {
+	s, err := store.Open(&store.Options{Home: filepath.Dir(filepath.Dir(settings)), WorkDir: dir})
+	if err != nil {
+		return nil
+	}
+	st, err := bridge.Look(s)
+	if err != nil {
+		return []doctor.Finding{{ID: "bridge", Level: doctor.Warning, What: "the bridge to extensions cannot be looked at: " + err.Error()}}
+	}
+	var out []doctor.Finding
+	for _, t := range st.Troubles {
+		f := doctor.Finding{ID: "bridge", Level: doctor.Warning, What: t.What, Why: "the model has no tools of your extensions here, or not pollux's"}
+		switch {
+		case t.Kind == "missing" && !st.Installed:
+			f.Level, f.Why = doctor.Note, "Gemini CLI knows the tools and documents of extensions by it alone"
+		case !t.Stops:
+			f.Why = "it can be taken for pollux, whose tools run in a sandbox"
+		}
+		if f.Remark = t.Mend; t.Command() {
+			f.Mend, f.Remark = t.Mend, ""
+		}
+		out = append(out, f)
+	}
+	if st.Installed && len(out) == 0 {
+		out = append(out, doctor.Finding{ID: "bridge", Level: doctor.OK, What: "the bridge to extensions is there, as the MCP server " + st.Server})
+	}
+	return out
 }
 
 func (a *app) doctorOptions(f doctorFlags) (doctor.Options, error) {

@@ -97,7 +97,9 @@ func (a *app) bridgeStatusCommand() *cobra.Command {
 		Use:   "status",
 		Short: "Say whether the bridge is there and works",
 		Long: `Says where the bridge is, what it starts, and what it takes of each session.
-The exit code is 1 when it is not there or does not work.`,
+Names what keeps it from working, with the command that helps: another server in
+its place, settings that block it, a binary that has gone; and what passes for
+pollux and is not. The exit code is 1 when it is not there or does not work.`,
 		Example: `  pollux extensions bridge status --json`,
 		Args:    cobra.NoArgs,
 		RunE:    func(*cobra.Command, []string) error { return a.bridgeStatus(asJSON) },
@@ -122,6 +124,7 @@ func (a *app) bridgeStatus(asJSON bool) error {
 	} else if st.Installed {
 		a.say("installed in %s", st.Folder)
 		a.say("starts %s", st.Command)
+		a.say("is the MCP server %s to Gemini CLI", st.Server)
 		a.say("takes about %d tokens of each session", st.Tokens)
 		if st.Headless {
 			a.say("sessions without a terminal may call every offered tool without asking, by %s", st.Policy)
@@ -129,18 +132,19 @@ func (a *app) bridgeStatus(asJSON bool) error {
 			a.say("sessions without a terminal have no tools of it (bridge install --headless changes that)")
 		}
 	}
-	switch {
-	case !st.Installed && !asJSON:
-		return noError{errors.New("there is no bridge; write it with: pollux extensions bridge install")}
-	case st.Missing && !asJSON:
-		return noError{fmt.Errorf("%q is not there any more; write the bridge anew with: pollux extensions bridge install", st.Command)}
-	case !st.Enabled && !asJSON:
-		return noError{errors.New("it is disabled here; enable it with: pollux extensions enable pollux")}
-	case !st.Installed, st.Missing, !st.Enabled:
+	if !asJSON {
+		for _, t := range st.Troubles {
+			a.note(troubleText(t))
+		}
+	}
+	if !st.Works() {
 		return exitError(exitNo)
 	}
 	return nil
 }
+
+// troubleText is a trouble as one line.
+func troubleText(t bridge.Trouble) string { return t.What + "; " + t.Mend }
 
 // homeStore is the store as it looks from the home folder: what holds for every session.
 func (a *app) homeStore() (*store.Store, error) {
@@ -182,14 +186,14 @@ func (a *app) installBridge(ctx context.Context, headless *bool, dryRun bool) (t
 	}
 	rule := false
 	if headless != nil {
-		if rule, err = bridge.Headless(s, *headless); err != nil {
+		if rule, err = bridge.Headless(ctx, s, *headless); err != nil {
 			return "", false, err
 		}
 	}
 	b := &bridge.Bridge{Store: s, Command: command, Version: version()}
 	if changed, err = b.Install(ctx, offer); err != nil {
 		if rule {
-			_, back := bridge.Headless(s, !*headless)
+			_, back := bridge.Headless(ctx, s, !*headless)
 			err = errors.Join(err, back)
 		}
 		return "", false, extensionError(err)

@@ -84,7 +84,7 @@ func TestAnswerReachesTheBridge(t *testing.T) {
 			t.Errorf("%q: exit code %d\n%s", answer, code, shown)
 		}
 		data, err := os.ReadFile(filepath.Join(w.root, ".gemini", "extensions", "pollux", "SUMMARY.md"))
-		if err != nil || strings.Contains(string(data), "mcp_pollux_t()") != (answer == "a\n") {
+		if err != nil || strings.Contains(string(data), "_t()") != (answer == "a\n") {
 			t.Errorf("%q: %v\n%s", answer, err, data)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,7 +20,8 @@ import (
 )
 
 func (a *app) extensionsServeCommand() *cobra.Command {
-	return &cobra.Command{
+	var as string
+	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the extensions to Gemini CLI over stdio (the bridge starts it)",
 		Long: `Serves the tools and documents of the extensions that are enabled in this folder
@@ -31,11 +33,47 @@ client, and brings the bridge's summary up to date.`,
 		Example: `  pollux extensions serve`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			news := newsSince(prompt.Gemini(as), a.bridgeText)
 			return a.serveExtensions(cmd.Context(), "Gemini CLI", &consent.Editor{Dirs: a.dirs.Run}, host.Options{
-				Instructions: bridgeInstructions, News: newsSince(prompt.Gemini, a.bridgeText),
+				Instructions: bridgeInstructions,
+				News:         func(set *capability.Set) string { return news(set) + a.troubleNews() },
 			})
 		},
 	}
+	cmd.Flags().StringVar(&as, "as", bridge.Legacy, "the `NAME` by which Gemini CLI knows this server")
+	return cmd
+}
+
+// troubleNews tells a model that something is wrong with the bridge. It names nothing: names are the words of others.
+func (a *app) troubleNews() string {
+	st := a.noteTroubles()
+	if !st.Installed || len(st.Troubles) == 0 {
+		return ""
+	}
+	return "\n\nSomething passes for pollux on this machine, or keeps it from working. Tell the user to type: pollux extensions bridge status"
+}
+
+// noteTroubles tells whoever reads a server's standard error what is wrong with the bridge, each thing once.
+func (a *app) noteTroubles() bridge.State {
+	s, err := a.store()
+	if err != nil {
+		return bridge.State{}
+	}
+	st, err := bridge.Look(s)
+	if err != nil {
+		a.log.Warn("the bridge cannot be looked at", "err", err)
+		return bridge.State{}
+	}
+	if !st.Installed && os.Getenv("GEMINI_CLI") == "" {
+		st.Troubles = slices.DeleteFunc(st.Troubles, func(t bridge.Trouble) bool { return t.Kind == "missing" }) // nobody misses it
+	}
+	for _, t := range st.Troubles {
+		if _, told := a.troubles.LoadOrStore(t.What, true); !told {
+			a.log.Warn("the bridge: " + troubleText(t))
+			a.note(troubleText(t))
+		}
+	}
+	return st
 }
 
 // bridgeInstructions are short: the summary stands in the bridge's context file.
@@ -188,6 +226,6 @@ func (k *bridgeKeeper) close() {
 // mcpInstructions are the whole summary: other clients have no context file.
 func mcpInstructions(budget int) func(*capability.Set) string {
 	return func(set *capability.Set) string {
-		return prompt.Summarize(set, &prompt.SummaryOptions{Style: prompt.MCP, Budget: budget}).Text
+		return prompt.Summarize(set, &prompt.SummaryOptions{Style: prompt.MCP(), Budget: budget}).Text
 	}
 }

@@ -54,7 +54,11 @@ func (a *app) validate(path string, asJSON, strict bool) error {
 	} else if !info.IsDir() {
 		return usageError{fmt.Errorf("%q is a file; name the extension's folder", path)}
 	}
-	m, found, err := manifest.Load(dir)
+	load := manifest.Load
+	if s, err := a.store(); err == nil && s.IsBridge(dir) {
+		load = manifest.LoadOwn
+	}
+	m, found, err := load(dir)
 	if err != nil {
 		m, found = &manifest.Manifest{}, manifest.Findings{unreadable(dir, err)}
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/spf13/cobra"
@@ -64,6 +65,8 @@ type app struct {
 	closeLog func()
 
 	answered atomic.Bool // a question of consent was answered for good
+
+	troubles sync.Map // what noteTroubles has told
 
 	pool *sandbox.Pool // of a command that runs many tools; nil for the others
 }

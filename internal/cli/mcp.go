@@ -32,7 +32,7 @@ Gemini CLI wants the bridge instead: pollux extensions bridge install.`,
   {"mcpServers": {"pollux": {"command": "pollux", "args": ["mcp", "--ide"]}}}`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o := host.Options{Instructions: mcpInstructions(budget), News: newsSince(prompt.MCP, mcpInstructions(budget)), Prompts: true}
+			o := host.Options{Instructions: mcpInstructions(budget), News: newsSince(prompt.MCP(), mcpInstructions(budget)), Prompts: true}
 			if ide || write {
 				dir, err := here(".")
 				if err != nil {
@@ -42,6 +42,7 @@ Gemini CLI wants the bridge instead: pollux extensions bridge install.`,
 					idetools.Add(s, idetools.Options{Dirs: a.dirs.Run, Folder: dir, Write: write})
 				}
 			}
+			a.noteTroubles()
 			return a.serveExtensions(cmd.Context(), "an MCP client", &consent.Editor{Dirs: a.dirs.Run}, o)
 		},
 	}

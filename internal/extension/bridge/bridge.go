@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -18,7 +17,6 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/prompt"
 	"github.com/pollux-companion/pollux/internal/extension/store"
-	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
 // contextFile is the bridge's context file, which stands in every first prompt and survives compression.
@@ -47,9 +45,9 @@ type Offer struct {
 	In map[string]*capability.Set
 }
 
-// files are the context files for an offer; those that are not needed are nil.
-func (o Offer) files() map[string][]byte {
-	files := map[string][]byte{contextFile: []byte(Context(o.Everywhere))}
+// files are the context files for an offer by a server; those that are not needed are nil.
+func (o Offer) files(server string) map[string][]byte {
+	files := map[string][]byte{contextFile: []byte(Context(server, o.Everywhere))}
 	for dir, set := range o.In {
 		name, ok := placeOf(dir)
 		if !ok {
@@ -59,7 +57,7 @@ func (o Offer) files() map[string][]byte {
 		if set == nil {
 			continue
 		}
-		if text := prompt.Addition(o.Everywhere, set, prompt.Gemini, PlaceBudget); text != "" {
+		if text := prompt.Addition(o.Everywhere, set, prompt.Gemini(server), PlaceBudget); text != "" {
 			files[name] = []byte(text)
 		}
 	}
@@ -108,22 +106,6 @@ type Bridge struct {
 	Version string
 }
 
-// State is how the bridge stands.
-type State struct {
-	Installed bool   `json:"installed"`
-	Folder    string `json:"folder"`            // where it is, or would be
-	Command   string `json:"command,omitempty"` // what the CLI starts; "" when not installed
-	// Missing says that Command is not there.
-	Missing bool `json:"missing,omitempty"`
-	// Enabled says that the CLI loads it in the working folder.
-	Enabled bool `json:"enabled"`
-	// Headless says that sessions without a terminal may use the tools, too, by Policy.
-	Headless bool   `json:"headless"`
-	Policy   string `json:"policy"` // the file that allows it, or would
-	// Tokens is what the summary takes of each session, estimated.
-	Tokens int `json:"tokens,omitempty"`
-}
-
 // entry is the bridge's manifest.
 type entry struct {
 	Name        string            `json:"name"`
@@ -148,19 +130,33 @@ func (b *Bridge) Install(ctx context.Context, o Offer) (bool, error) {
 	if strings.Contains(b.Command, "$") {
 		return false, fmt.Errorf("gemini takes the $ in %q for a variable; put pollux elsewhere and try again", b.Command)
 	}
-	data, err := encode(entry{
-		Name: store.BridgeName, Version: version(b.Version), Context: []string{contextFile, placeFile},
-		Description: "Written by pollux: offers the tools and documents of extensions that you agreed to, each in a sandbox. pollux extensions bridge remove takes it away.",
-		Servers: map[string]server{capability.Bridge: {
-			Command: b.Command, Args: []string{"extensions", "serve"}, Timeout: timeout, Description: "Extensions in a sandbox",
-		}},
-	})
+	name, err := b.Store.NameBridge(ctx)
 	if err != nil {
 		return false, err
 	}
-	files := o.files()
+	data, err := b.manifest(name)
+	if err != nil {
+		return false, err
+	}
+	files := o.files(name)
 	files[manifest.FileName] = data
-	return b.Store.PlaceBridge(ctx, files)
+	moved, err := renewRule(b.Store, name) // first: until then it allows whatever goes by the old name
+	if err != nil {
+		return false, err
+	}
+	changed, err := b.Store.PlaceBridge(ctx, files)
+	return changed || moved, err
+}
+
+// manifest is the bridge's manifest with a server of that name.
+func (b *Bridge) manifest(name string) ([]byte, error) {
+	return encode(entry{
+		Name: store.BridgeName, Version: version(b.Version), Context: []string{contextFile, placeFile},
+		Description: "Written by pollux: offers the tools and documents of extensions that you agreed to, each in a sandbox. pollux extensions bridge remove takes it away.",
+		Servers: map[string]server{name: {
+			Command: b.Command, Args: []string{"extensions", "serve", "--as", name}, Timeout: timeout, Description: "Extensions in a sandbox",
+		}},
+	})
 }
 
 // encode is JSON as people write it.
@@ -182,21 +178,25 @@ func version(v string) string {
 	return v
 }
 
-// Context is the context file that every session has, for what is offered everywhere.
-func Context(set *capability.Set) string {
-	text := prompt.Summarize(set, &prompt.SummaryOptions{Style: prompt.Gemini, Budget: Budget}).Text
+// Context is the context file that every session has, for what is offered everywhere by a server of that name.
+func Context(server string, set *capability.Set) string {
+	text := prompt.Summarize(set, &prompt.SummaryOptions{Style: prompt.Gemini(server), Budget: Budget}).Text
 	if text == "" {
-		text = "No extensions are offered everywhere at the moment; an MCP server of that purpose, " + capability.Bridge + ", is there and lists them when there are some.\n"
+		text = "No extensions are offered everywhere at the moment; an MCP server of that purpose, " + server + ", is there and lists them when there are some.\n"
 	}
 	return text
 }
 
-// Refresh brings the summaries of an installed bridge up to date; false when there is none, or nothing to do.
+// Refresh brings the summaries of an installed bridge up to date; false when there is none, or nothing to do. A bridge whose server still
+// goes by Legacy gets a name of its own, and everything that the user allowed goes on to hold.
 func Refresh(ctx context.Context, s *store.Store, o Offer) (bool, error) {
 	if !Installed(s) {
 		return false, nil
 	}
-	files := o.files()
+	if s.BridgeServer() == "" {
+		return renew(ctx, s, o)
+	}
+	files := o.files(s.BridgeServer())
 	for name, text := range files {
 		if now, err := s.ReadBridge(name); err == nil && text != nil && bytes.Equal(now, text) || errors.Is(err, fs.ErrNotExist) && text == nil {
 			delete(files, name)
@@ -208,103 +208,42 @@ func Refresh(ctx context.Context, s *store.Store, o Offer) (bool, error) {
 	return s.PlaceBridge(ctx, files)
 }
 
+// renew writes the bridge anew as it starts now.
+func renew(ctx context.Context, s *store.Store, o Offer) (bool, error) {
+	data, err := s.ReadBridge(manifest.FileName)
+	if err != nil {
+		return false, err
+	}
+	var e entry
+	if err := json.Unmarshal(data, &e); err != nil {
+		return false, err
+	}
+	b := &Bridge{Store: s, Command: e.only().Command, Version: e.Version}
+	return b.Install(ctx, o)
+}
+
+// only is the server of a manifest with one; else the zero value.
+func (e *entry) only() server {
+	for _, s := range e.Servers {
+		if len(e.Servers) == 1 {
+			return s
+		}
+	}
+	return server{}
+}
+
 // Installed says whether there is a bridge; it costs next to nothing.
 func Installed(s *store.Store) bool {
 	_, err := s.ReadBridge(manifest.FileName)
 	return err == nil
 }
 
-// Look says how the bridge stands.
-func Look(s *store.Store) (State, error) {
-	st := State{Folder: filepath.Join(s.Dir(), store.BridgeName), Policy: policyFile(s)}
-	st.Headless = ourPolicy(st.Policy)
-	data, err := s.ReadBridge(manifest.FileName)
-	if errors.Is(err, fs.ErrNotExist) {
-		return st, nil
-	}
-	if err != nil {
-		return st, err
-	}
-	var e entry
-	if err := json.Unmarshal(data, &e); err != nil {
-		return st, fmt.Errorf("the bridge's manifest in %q is damaged (%w); write it anew with: pollux extensions bridge install", st.Folder, err)
-	}
-	st.Installed, st.Command = true, e.Servers[capability.Bridge].Command
-	_, err = os.Stat(st.Command)
-	st.Missing = err != nil
-	if x, err := s.Get(st.Folder); err == nil {
-		st.Enabled = x.EnabledHere
-	}
-	if text, err := s.ReadBridge(contextFile); err == nil {
-		st.Tokens = prompt.Tokens(string(text))
-	}
-	return st, nil
-}
-
 // Remove takes the bridge away with everything that belongs to it; false when there is none.
 func Remove(ctx context.Context, s *store.Store) (bool, error) {
-	policy, err := Headless(s, false)
+	policy, err := Headless(ctx, s, false)
 	if err != nil {
 		return false, err
 	}
 	removed, err := s.RemoveBridge(ctx)
 	return removed || policy, err
-}
-
-// policyFile is the user's rule for the CLI's policy engine.
-func policyFile(s *store.Store) string {
-	return filepath.Join(filepath.Dir(s.Dir()), "policies", "pollux.toml")
-}
-
-// policy lets sessions without a terminal call pollux's tools; the CLI asks on a terminal as before. Without it the CLI
-// hides the tools of every MCP server from a model that nobody watches.
-const policy = `# Written by pollux extensions bridge install --headless; --no-headless removes it.
-# Gemini CLI without a terminal (gemini -p) may call every tool that pollux
-# offers without asking. pollux itself offers only tools of extensions that you
-# agreed to, and runs each in a sandbox with its declared permissions.
-[[rule]]
-mcpName = "pollux"
-toolName = "*"
-decision = "allow"
-priority = 100
-interactive = false
-`
-
-// ourPolicy says whether the file is the one that Headless wrote.
-func ourPolicy(path string) bool {
-	data, err := os.ReadFile(path)
-	return err == nil && string(data) == policy
-}
-
-// CanHeadless says whether Headless may write its rule: not over a file that is the user's own.
-func CanHeadless(s *store.Store) error {
-	path := policyFile(s)
-	if _, err := os.Lstat(path); err == nil && !ourPolicy(path) {
-		return fmt.Errorf("%q is not as pollux wrote it; remove it and try again, or write the rule yourself", path)
-	}
-	return nil
-}
-
-// Headless allows or forbids the tools in sessions without a terminal; it says whether anything changed.
-func Headless(s *store.Store, on bool) (bool, error) {
-	path := policyFile(s)
-	_, err := os.Lstat(path)
-	there, ours := err == nil, ourPolicy(path)
-	switch {
-	case on && ours || !on && (!there || !ours): // another file is the user's own
-		return false, nil
-	case !on:
-		if err := os.Remove(path); err != nil {
-			return false, err
-		}
-		_ = os.Remove(filepath.Dir(path)) // only when it is empty
-		return true, nil
-	}
-	if err := CanHeadless(s); err != nil {
-		return false, err
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return false, err
-	}
-	return true, safefile.Write(path, []byte(policy), nil)
 }

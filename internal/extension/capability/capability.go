@@ -13,8 +13,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/store"
 )
 
-// Bridge is the name of the extension that pollux itself writes for Gemini CLI,
-// and of the MCP server in it (SPEC P-3). It offers nothing of its own here.
+// Bridge is the name of the extension that pollux itself writes for Gemini CLI (SPEC P-3). It offers nothing of its own here.
 const Bridge = "pollux"
 
 // An Extension is one that is offered. It is read-only.

@@ -9,8 +9,8 @@ import (
 )
 
 // MaxName is the longest name of a tool, in characters: Gemini CLI knows it as
-// mcp_pollux_<name> and cuts what is longer than 63 (SPEC P-3).
-const MaxName = 52
+// mcp_pollux-abcdef_<name> and cuts what is longer than 63 (SPEC P-3).
+const MaxName = 45
 
 // pollux's own tools, which a model gets beside those of extensions; no extension's tool may go by their names.
 const (

@@ -121,9 +121,9 @@ func TestNews(t *testing.T) {
 	var told *prompt.Told
 	w.options.News = func(set *capability.Set) string {
 		if told == nil {
-			told = prompt.NewTold(set, prompt.Summarize(set, &prompt.SummaryOptions{Style: prompt.Gemini}).Text, prompt.Gemini)
+			told = prompt.NewTold(set, prompt.Summarize(set, &prompt.SummaryOptions{Style: prompt.Gemini("pollux")}).Text, prompt.Gemini("pollux"))
 		}
-		return told.News(set, prompt.Gemini)
+		return told.News(set, prompt.Gemini("pollux"))
 	}
 	c := w.serve()
 	c.hello()

@@ -21,6 +21,7 @@ type checker struct {
 	root   *node
 	half   bool    // the text ends early: what is missing may only be unread
 	folder *folder // nil: only the text is judged
+	own    bool    // the extension is pollux's own: it may have pollux's name
 	found  []placed
 	more   int      // findings beyond maxFindings
 	worst  Severity // of those

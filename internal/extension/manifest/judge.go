@@ -41,6 +41,8 @@ func (c *checker) name(n *node) {
 	case !nameForm().MatchString(n.text): // reported by the shape
 	case strings.HasPrefix(n.text, "-"):
 		c.about(Warning, n, "the name begins with a dash, so commands take it for an option", "begin it with a letter")
+	case Passes(n.text) && !c.own:
+		c.about(Error, n, passing("extension", n.text), "choose another")
 	case reserved(n.text):
 		c.about(Error, n, fmt.Sprintf("Windows reserves the name %q", n.text), "choose another")
 	case n.text != strings.ToLower(n.text):
@@ -125,6 +127,9 @@ func (c *checker) trust(n *node) {
 
 func (c *checker) server(n *node) {
 	name := strings.TrimPrefix(c.path[len(c.path)-1], ".")
+	if Passes(name) && !c.own {
+		c.about(Error, n, passing("server", name), "choose another name")
+	}
 	if strings.Contains(name, "_") {
 		c.about(Warning, n, fmt.Sprintf("the server's name %q has an underscore, at which Gemini CLI's policies cut it", name), "use dashes")
 	}
@@ -191,6 +196,8 @@ func CheckName(name string) error {
 		why = fmt.Sprintf("it may have at most %d characters", maxName)
 	case reserved(name):
 		why = "Windows reserves it"
+	case Passes(name):
+		why = "it is reserved for pollux itself"
 	case name[0] == '-':
 		why = "commands would take it for an option"
 	default:

@@ -39,13 +39,18 @@ func (c *checker) manifest() *Manifest {
 // Load reads the manifest in dir and judges it together with the files there.
 // The error is for what keeps it from being read at all (none there:
 // fs.ErrNotExist); what is wrong with it is among the findings. The manifest is nil only with an error.
-func Load(dir string) (*Manifest, Findings, error) {
+func Load(dir string) (*Manifest, Findings, error) { return load(dir, false) }
+
+// LoadOwn is Load for the extension that pollux itself writes, which alone may have the names that Passes is true of.
+func LoadOwn(dir string) (*Manifest, Findings, error) { return load(dir, true) }
+
+func load(dir string, own bool) (*Manifest, Findings, error) {
 	root, err := OpenFolder(dir)
 	if err != nil {
 		return nil, nil, fmt.Errorf("the extension folder %q cannot be opened: %w", dir, cause(err))
 	}
 	defer root.Close()
-	c := &checker{shown: filepath.Join(dir, FileName), folder: newFolder(root)}
+	c := &checker{shown: filepath.Join(dir, FileName), folder: newFolder(root), own: own}
 	f, err := Open(root, FileName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, &noManifest{dir}

@@ -26,7 +26,7 @@ func TestAddition(t *testing.T) {
 		"waits here":     {setOf(one), setOf(one, waits), []string{"1 installed extension waits"}, "vil"},
 		"waits anywhere": {setOf(one, waits), setOf(one, waits), nil, ""},
 	} {
-		got := Addition(test.base, test.here, Gemini, 1000)
+		got := Addition(test.base, test.here, Gemini("pollux"), 1000)
 		for _, want := range test.want {
 			if !strings.Contains(got, want) {
 				t.Errorf("%s: %q is missing in\n%s", name, want, got)
@@ -46,22 +46,22 @@ func TestTold(t *testing.T) {
 	}
 	set := setOf(many...)
 	for _, budget := range []int{0, 3000, 600} {
-		told := NewTold(set, Summarize(set, &SummaryOptions{Style: Gemini, Budget: budget}).Text, Gemini)
-		if news := told.News(set, Gemini); news != "" {
+		told := NewTold(set, Summarize(set, &SummaryOptions{Style: Gemini("pollux"), Budget: budget}).Text, Gemini("pollux"))
+		if news := told.News(set, Gemini("pollux")); news != "" {
 			t.Errorf("budget %d: %s", budget, news)
 		}
 		more := setOf(append(many[1:], candidate("new", "It is new.", 1, 0))...)
-		if news := told.News(more, Gemini); strings.Count(news, "\n- **") != 1 || !strings.Contains(news, "- **new**: It is new.") || !strings.HasSuffix(news, "\nNot here, or not any more: ext00.") {
+		if news := told.News(more, Gemini("pollux")); strings.Count(news, "\n- **") != 1 || !strings.Contains(news, "- **new**: It is new.") || !strings.HasSuffix(news, "\nNot here, or not any more: ext00.") {
 			t.Errorf("budget %d: %s", budget, news)
 		}
 	}
-	stale := NewTold(set, "- **gone**: x\n- **`<evil>@**\n", Gemini)
-	news := stale.News(set, Gemini)
+	stale := NewTold(set, "- **gone**: x\n- **`<evil>@**\n", Gemini("pollux"))
+	news := stale.News(set, Gemini("pollux"))
 	if Tokens(news) > newsBudget+80 || !strings.Contains(news, "more extensions that are not shown here") || !strings.Contains(news, "any more: '&lt;evil&gt;&#64;, gone.") {
 		t.Errorf("%d tokens: %s", Tokens(news), news)
 	}
 	changed := candidate("ext00", "Now this.", 1, 0)
-	if news := NewTold(set, Summarize(set, &SummaryOptions{Style: Gemini}).Text, Gemini).News(setOf(append(many[1:], changed)...), Gemini); !strings.Contains(news, "- **ext00**: Now this.") || strings.Contains(news, "any more") {
+	if news := NewTold(set, Summarize(set, &SummaryOptions{Style: Gemini("pollux")}).Text, Gemini("pollux")).News(setOf(append(many[1:], changed)...), Gemini("pollux")); !strings.Contains(news, "- **ext00**: Now this.") || strings.Contains(news, "any more") {
 		t.Errorf("changed: %s", news)
 	}
 }

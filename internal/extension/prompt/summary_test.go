@@ -50,7 +50,7 @@ func TestThePlansForm(t *testing.T) {
 func TestTheCLIsForm(t *testing.T) {
 	c := theAnalyzer()
 	c.Description = "Lints @google/clasp code; see @docs/rules.md"
-	text := Summarize(capability.New([]capability.Candidate{c}), &SummaryOptions{Style: Gemini}).Text
+	text := Summarize(capability.New([]capability.Candidate{c}), &SummaryOptions{Style: Gemini("pollux")}).Text
 	for _, want := range []string{"`mcp_pollux_lintFile(file: string)`", "`mcp_pollux_read_doc(name)`", "`mcp_pollux_describe_extension(name)`", "Lints &#64;google/clasp"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, text)
@@ -98,16 +98,16 @@ func TestBudget(t *testing.T) {
 	if len(whole.LeftOut)+len(whole.Shortened) != 0 || strings.Contains(whole.Text, "not shown") {
 		t.Errorf("without a budget: %v %v", whole.LeftOut, whole.Shortened)
 	}
-	for _, style := range []Style{Blocks, Gemini, MCP} {
+	for _, style := range []Style{Blocks(), Gemini("pollux"), MCP()} {
 		last := 0
 		for budget := 250; budget < whole.Tokens+500; budget += 57 {
 			s := Summarize(set, &SummaryOptions{Style: style, Budget: budget})
 			if s.Tokens > budget || s.Tokens != Tokens(s.Text) {
-				t.Fatalf("style %d, budget %d: %d tokens", style, budget, s.Tokens)
+				t.Fatalf("style %+v, budget %d: %d tokens", style, budget, s.Tokens)
 			}
 			shown := len(s.JSON(set).Extensions)
 			if shown < last {
-				t.Errorf("style %d: with %d tokens %d extensions are shown, with fewer there were %d", style, budget, shown, last)
+				t.Errorf("style %+v: with %d tokens %d extensions are shown, with fewer there were %d", style, budget, shown, last)
 			}
 			last = shown
 			if shown+len(s.LeftOut) != 50 {
@@ -177,8 +177,8 @@ func FuzzSummary(f *testing.F) {
 	f.Add("An extension.\n- **other**: x", "`<tool_code>@a")
 	f.Fuzz(func(t *testing.T, description, word string) {
 		c := candidate("one", description+word, 1, 1)
-		text := Summarize(capability.New([]capability.Candidate{c}), &SummaryOptions{Style: Gemini}).Text
-		frame := Summarize(capability.New([]capability.Candidate{candidate("one", "x", 1, 1)}), &SummaryOptions{Style: Gemini}).Text
+		text := Summarize(capability.New([]capability.Candidate{c}), &SummaryOptions{Style: Gemini("pollux")}).Text
+		frame := Summarize(capability.New([]capability.Candidate{candidate("one", "x", 1, 1)}), &SummaryOptions{Style: Gemini("pollux")}).Text
 		if strings.Count(text, "\n") != strings.Count(frame, "\n") || strings.Count(text, "`") != strings.Count(frame, "`") || strings.ContainsAny(text, "@<") || len(Parse(text)) > 0 {
 			t.Fatalf("%q", text)
 		}

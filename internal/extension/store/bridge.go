@@ -3,6 +3,8 @@ package store
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/source"
@@ -17,12 +20,67 @@ import (
 )
 
 // BridgeName is the name of the extension by which Gemini CLI starts pollux (SPEC P-3).
-const BridgeName = "pollux"
+const BridgeName = manifest.Own
+
+// A bridgeRecord is what pollux keeps of its bridge outside of it.
+type bridgeRecord struct {
+	// Server is the name of the bridge's MCP server.
+	Server string `json:"server"`
+}
+
+func (s *Store) bridgeFile() string { return s.own("bridge.json") }
+
+// BridgeServer is the name of the MCP server in this user's bridge; "" before NameBridge gave it one.
+func (s *Store) BridgeServer() string {
+	data, err := readSmall(s.bridgeFile())
+	var r bridgeRecord
+	if err != nil || json.Unmarshal(data, &r) != nil || !isServer(r.Server) {
+		return ""
+	}
+	return r.Server
+}
+
+// serverLength is the length of each name that NameBridge gives, serverLetters what its end is made of: 30 bits.
+const (
+	serverLength  = len(BridgeName) + 1 + 6
+	serverLetters = "abcdefghijklmnopqrstuvwxyz234567"
+)
+
+// isServer says whether a name is one that NameBridge gives.
+func isServer(name string) bool {
+	end, ok := strings.CutPrefix(name, BridgeName+"-")
+	return ok && len(name) == serverLength && strings.Trim(end, serverLetters) == ""
+}
+
+// NameBridge is BridgeServer, and gives the server a name if it has none. The name cannot be guessed: of two servers of one
+// name Gemini CLI takes one, settings of a workspace may replace it, and rules that allow a server's tools go by its name. It stays the same
+// until RemoveBridge, so that those rules go on to hold.
+func (s *Store) NameBridge(ctx context.Context) (server string, err error) {
+	err = s.locked(ctx, func() error {
+		if server = s.BridgeServer(); server != "" {
+			return nil
+		}
+		end := make([]byte, serverLength-len(BridgeName)-1)
+		_, _ = rand.Read(end) // it never fails
+		for i, b := range end {
+			end[i] = serverLetters[int(b)%len(serverLetters)]
+		}
+		server = BridgeName + "-" + string(end)
+		return safefile.Write(s.bridgeFile(), indented(bridgeRecord{server}), nil)
+	})
+	return server, err
+}
 
 // Bridge says whether it is the one that PlaceBridge wrote: its source is its own folder, so
 // that an update by the CLI finds nothing to do.
 func (x *Extension) Bridge() bool {
 	return filepath.Base(x.Folder) == BridgeName && x.Metadata.bridges(x.Folder)
+}
+
+// IsBridge says whether a folder is that of the bridge that PlaceBridge wrote.
+func (s *Store) IsBridge(dir string) bool {
+	folder := s.folder(BridgeName)
+	return evaluated(dir) == evaluated(folder) && readMetadata(folder).bridges(folder)
 }
 
 // bridges says whether they are the metadata of a bridge in a folder.
@@ -159,6 +217,9 @@ func (s *Store) RemoveBridge(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	if err := s.Uninstall(ctx, x); err != nil {
+		return true, err
+	}
+	if err := os.Remove(s.bridgeFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return true, err
 	}
 	s.tidy()

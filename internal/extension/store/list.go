@@ -164,7 +164,11 @@ func (s *Store) read(entry fs.DirEntry, rules *enablement, p *policy) *Extension
 	if x.Linked() {
 		x.Dir = x.Metadata.Source
 	}
-	x.Manifest, x.Findings, err = manifest.Load(x.Dir)
+	load := manifest.Load
+	if x.Bridge() {
+		load = manifest.LoadOwn
+	}
+	x.Manifest, x.Findings, err = load(x.Dir)
 	switch {
 	case err != nil && x.Linked():
 		x.Problem = fmt.Sprintf("the linked folder %q cannot be read (%v); bring it back, or uninstall %s", x.Dir, plain(err), base)

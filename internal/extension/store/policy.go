@@ -160,6 +160,16 @@ func (p *policy) checkAllowed(location, workDir string) error {
 	return nil
 }
 
+// Servers is what the CLI's settings say about MCP servers in the working folder, and whether the CLI trusts that folder; the
+// folder's own settings count only then.
+func (s *Store) Servers() (clisettings.Servers, clisettings.Trust) {
+	trust, workspace := s.TrustOf(s.workDir), ""
+	if trust == clisettings.Trusted {
+		workspace = s.workDir
+	}
+	return clisettings.ReadServers(os.Getenv, filepath.Join(s.gemini, "settings.json"), workspace), trust
+}
+
 // TrustOf asks the CLI's trusted folders, by the CLI's own rule. Where they cannot be read nobody has said anything, and
 // the user is told.
 func (s *Store) TrustOf(dir string) clisettings.Trust {
