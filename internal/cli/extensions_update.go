@@ -19,7 +19,8 @@ func (a *app) extensionsUpdateCommand() *cobra.Command {
 		Use:   "update [NAME…]",
 		Short: "Update extensions; one that fails keeps its old version",
 		Long: `Fetches what is new, shows what changes and replaces the old version in one
-step. It asks again only when the new version may do more than the old one.
+step. It asks again only when the new version may do more than the old one, is older,
+or comes from another source. A release is updated by releases alone.
 An update that fails leaves the old version as it was, and the exit code says so:
 0 done or up to date, 1 updates are there (--check) or you said no, 3 failed.`,
 		Example: `  pollux extensions update --all --check
@@ -110,7 +111,7 @@ func (a *app) updateOne(ctx context.Context, s *store.Store, x *store.Extension,
 		a.say("%s cannot be updated: nothing is recorded of its source", x.Name)
 		return nil
 	case err != nil:
-		return err
+		return fmt.Errorf("%w; version %s stays installed", err, x.Manifest.Version)
 	}
 	defer p.Close()
 	if p.UpToDate {
@@ -118,14 +119,20 @@ func (a *app) updateOne(ctx context.Context, s *store.Store, x *store.Extension,
 		return nil
 	}
 	if check {
-		a.say("%s has an update: %s → %s", x.Name, x.Manifest.Version, p.Manifest.Version)
+		a.say("%s has an update: %s → %s%s", x.Name, x.Manifest.Version, p.Manifest.Version, ageWords(p))
 		result.add(exitNo)
 		return nil
 	}
 	a.show(p)
 	a.noteEdits(s, x)
+	if p.Older {
+		a.note(fmt.Sprintf("%s: %s is older than the installed %s", x.Name, p.Manifest.Version, x.Manifest.Version))
+	}
+	if p.Moved {
+		a.note(fmt.Sprintf("%s: it came from %s and would come from %s from now on", x.Name, x.Metadata.Source, p.Fetched.Source))
+	}
 	if f.dryRun {
-		a.say("%s would be updated: %s → %s; nothing was changed", x.Name, x.Manifest.Version, p.Manifest.Version)
+		a.say("%s would be updated: %s → %s%s; nothing was changed", x.Name, x.Manifest.Version, p.Manifest.Version, ageWords(p))
 		return nil
 	}
 	if !f.yes && asksAnew(p) {
@@ -142,9 +149,17 @@ func (a *app) updateOne(ctx context.Context, s *store.Store, x *store.Extension,
 	if err := p.Apply(ctx); err != nil {
 		return fmt.Errorf("%w; version %s stays installed", err, x.Manifest.Version)
 	}
-	a.say("updated %s: %s → %s", x.Name, x.Manifest.Version, p.Manifest.Version)
+	a.say("updated %s: %s → %s%s", x.Name, x.Manifest.Version, p.Manifest.Version, ageWords(p))
 	a.noteConsent(s, x.Name)
 	return nil
+}
+
+// ageWords says that an update leads to an older version, else nothing.
+func ageWords(p *store.Plan) string {
+	if p.Older {
+		return " (an older version)"
+	}
+	return ""
 }
 
 // noteEdits says which files of the installed copy were changed by hand, since an

@@ -23,6 +23,9 @@ type Options struct {
 	Interactive bool
 	// GitHubAPI is the base address of the releases API; "" takes GITHUB_API_URL, else GitHub's.
 	GitHubAPI string
+	// Keep fetches in the way that the source's Kind says, as updates do: a release is never replaced by the repository, nor
+	// the repository by a release. Without it a repository is taken for its newest release, where it has one.
+	Keep bool
 	// Warn is told what the user should know though it stops nothing; nil for nobody.
 	Warn func(string)
 }
@@ -97,22 +100,22 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// fetchRemote takes a release where GitHub has one, as the CLI does, and the repository otherwise.
+// fetchRemote takes a release where GitHub has one, as the CLI does, and the repository otherwise. A release that is there and
+// cannot be had whole is an error: the repository may hold what nobody released.
 func fetchRemote(ctx context.Context, got *Fetched, work, tree string, o *Options) error {
 	s := &got.Source
-	if s.GitHub != "" && s.Subdir == "" && !hexCommit().MatchString(s.Ref) {
-		err := fetchRelease(ctx, got, work, tree, o)
-		if err == nil || errors.Is(err, ErrRefused) || ctx.Err() != nil {
+	if s.Kind == Release || !o.Keep && s.GitHub != "" && s.Subdir == "" && !hexCommit().MatchString(s.Ref) {
+		hub := newGitHub(o)
+		rel, err := hub.find(ctx, s.GitHub, s.Ref, s.PreRelease)
+		switch {
+		case err == nil:
+			return fetchRelease(ctx, got, hub, rel, work, tree, o)
+		case ctx.Err() != nil:
 			return err
-		}
-		if !errors.Is(err, errNoRelease) {
-			o.Warn(fmt.Sprintf("no release could be taken (%v); fetching the repository with git instead", err))
-		}
-		if err := os.RemoveAll(tree); err != nil {
-			return err
-		}
-		if err := os.Mkdir(tree, 0o755); err != nil {
-			return err
+		case s.Kind == Release:
+			return gone(*s, err)
+		case !errors.Is(err, errNoRelease):
+			o.Warn(fmt.Sprintf("nobody could say whether there is a release (%v); fetching the repository with git instead, from which updates will come as well", err))
 		}
 	}
 	g, err := newGit(*s, o)
@@ -152,23 +155,43 @@ func inside(tree, sub string) error {
 	return nil
 }
 
-func fetchRelease(ctx context.Context, got *Fetched, work, tree string, o *Options) error {
-	s := &got.Source
-	hub := newGitHub(o)
-	rel, err := hub.find(ctx, s.GitHub, s.Ref, s.PreRelease)
-	if err != nil {
-		return err
+// gone says of a source that is a release that the release cannot be found.
+func gone(s Source, err error) error {
+	if errors.Is(err, errNoRelease) {
+		return fmt.Errorf("%w: %s has no release any more; to follow the repository instead, uninstall the extension and install it with --ref BRANCH", ErrNotFound, s)
 	}
+	return err
+}
+
+// errDamaged marks a download that is not what was published.
+var errDamaged = errors.New("the download is damaged")
+
+func fetchRelease(ctx context.Context, got *Fetched, hub *github, rel release, work, tree string, o *Options) error {
 	packed := filepath.Join(work, "release")
 	limits := o.Limits.orDefault()
 	if err := hub.download(ctx, rel, packed, limits.Archive); err != nil {
-		return err
+		return fmt.Errorf("the release %q of %s cannot be fetched: %w; try again later, or name a branch with --ref to take the repository", rel.Tag, got.Source.GitHub, err)
 	}
-	if err := Unpack(packed, tree, o.Limits); err != nil {
+	err := Unpack(packed, tree, o.Limits)
+	switch {
+	case errors.Is(err, ErrRefused):
 		return err
+	case err != nil:
+		return fmt.Errorf("the release %q of %s cannot be used: %w (%v); try again later", rel.Tag, got.Source.GitHub, errDamaged, bare(err))
 	}
-	s.Kind, got.Tag = Release, rel.Tag
+	got.Source.Kind, got.Tag = Release, rel.Tag
 	got.Dir, err = top(tree, "")
+	return err
+}
+
+// bare is an error of Unpack without the path of its working folder.
+func bare(err error) error {
+	if errors.Is(err, ErrUsage) {
+		return errors.New("it is neither a .zip nor a .tar.gz archive")
+	}
+	if inner := errors.Unwrap(err); inner != nil {
+		return inner
+	}
 	return err
 }
 
@@ -223,10 +246,10 @@ func Newest(ctx context.Context, s Source, opts *Options) (string, error) {
 	switch s.Kind {
 	case Release:
 		rel, err := newGitHub(o).find(ctx, s.GitHub, s.Ref, s.PreRelease)
-		if errors.Is(err, errNoRelease) {
-			return "", fmt.Errorf("%w: %s has no release any more", ErrNotFound, s.Location)
+		if err != nil {
+			return "", gone(s, err)
 		}
-		return rel.Tag, err
+		return rel.Tag, nil
 	case Git:
 		g, err := newGit(s, o)
 		if err != nil {

@@ -2,6 +2,8 @@ package source
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,6 +28,8 @@ type release struct {
 type asset struct {
 	Name string `json:"name"`
 	URL  string `json:"url"`
+	// Digest is "sha256:" and the hash of the file in hexadecimal, where GitHub tells it.
+	Digest string `json:"digest"`
 }
 
 // errNoRelease means that the repository publishes none (of that tag): git then fetches it.
@@ -185,8 +189,15 @@ func (g *github) download(ctx context.Context, r release, dest string, limit int
 		return err
 	}
 	defer f.Close()
-	if err := g.get(ctx, address, accept, f, limit); err != nil {
+	sum := sha256.New()
+	if err := g.get(ctx, address, accept, io.MultiWriter(f, sum), limit); err != nil {
 		return fmt.Errorf("downloading %q: %w", address, err)
+	}
+	for _, a := range r.Assets {
+		want, told := strings.CutPrefix(a.Digest, "sha256:")
+		if a.URL == address && told && !strings.EqualFold(want, hex.EncodeToString(sum.Sum(nil))) {
+			return fmt.Errorf("%w: %q is not the file that GitHub has the hash of", errDamaged, a.Name)
+		}
 	}
 	return f.Close()
 }

@@ -191,3 +191,50 @@ func TestDowngrade(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// A release that is there and does not arrive whole is an error, at an install and at an update: never the repository, which may
+// hold what nobody released (SPEC M-2). An updated release stays a release, an updated repository a repository.
+func TestReleaseBroken(t *testing.T) {
+	h := newHub(t)
+	needGit(t, "")
+	dir, _, second := repository(t)
+	needGit(t, "[url \"file://"+dir+"\"]\ninsteadOf = https://github.com/owner/repo\n")
+	t.Setenv("GIT_ALLOW_PROTOCOL", "file")
+	whole := content(t, tarOf(t, entry{name: "gemini-extension.json", content: manifestText}))
+	rel := func(file string) string {
+		return `{"tag_name":"v1","tarball_url":"` + h.URL + "/x" + `","assets":[{"name":"ext.tar.gz","url":"` + h.URL + `/file","digest":"` + file + `"}]}`
+	}
+	const latest = "/repos/owner/repo/releases/latest"
+	for name, test := range map[string]struct{ latest, file, says string }{
+		"cut off":             {rel(""), whole[:len(whole)/2], "the download is damaged"},
+		"empty":               {rel(""), "", "the download is damaged"},
+		"a page in its place": {rel(""), "<html>Sign in</html>", "neither a .zip nor a .tar.gz"},
+		"it fails":            {rel(""), "status 500", "500"},
+		"it is not there":     {rel(""), "status 404", `the release "v1" of owner/repo cannot be fetched`},
+		"another file":        {rel("sha256:" + strings.Repeat("0", 64)), whole, "is not the file that GitHub has the hash of"},
+		"nothing to fetch":    {`{"tag_name":"v1"}`, whole, "nothing to download"},
+	} {
+		h.serve(latest, test.latest)
+		h.serve("/file", test.file)
+		for kind, keep := range map[Kind]bool{Git: false, Release: true} {
+			got, err := Fetch(t.Context(), Source{Kind: kind, Location: "https://github.com/owner/repo", GitHub: "owner/repo"}, t.TempDir(), &Options{Keep: keep})
+			if err == nil || errors.Is(err, ErrUsage) || errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), os.TempDir()) {
+				t.Errorf("%s, %s: %+v, %v", name, kind, got.Source, err)
+			}
+		}
+	}
+	for name, answer := range map[string]string{"no release any more": "status 404", "a failing API": "status 403"} {
+		h.serve(latest, answer)
+		if got, err := Fetch(t.Context(), Source{Kind: Release, Location: "https://github.com/owner/repo", GitHub: "owner/repo"}, t.TempDir(), &Options{Keep: true}); err == nil {
+			t.Errorf("%s: %+v", name, got.Source)
+		}
+	}
+	h.serve(latest, rel(""))
+	h.serve("/file", whole)
+	for kind, commit := range map[Kind]string{Git: second, Release: ""} {
+		got, err := Fetch(t.Context(), Source{Kind: kind, Location: "https://github.com/owner/repo", GitHub: "owner/repo"}, t.TempDir(), &Options{Keep: true})
+		if err != nil || got.Source.Kind != kind || got.Commit != commit {
+			t.Errorf("%s became %+v, %v", kind, got, err)
+		}
+	}
+}

@@ -29,6 +29,9 @@ type Plan struct {
 	Old *Extension
 	// UpToDate says that an update would change nothing.
 	UpToDate bool
+	// Older says that an update would replace the extension by an older version, and Moved that it comes from another
+	// source than the installed one.
+	Older, Moved bool
 
 	store *Store
 	stage *stage
@@ -244,6 +247,14 @@ func (s *Store) PlanUpdate(ctx context.Context, x *Extension, opts *PlanOptions)
 	if err != nil {
 		return nil, err
 	}
+	if !moved { // a source stays what the user chose
+		kept := source.Options{}
+		if o.Fetch != nil {
+			kept = *o.Fetch
+		}
+		kept.Keep = true
+		o.Fetch = &kept
+	}
 	same := &Plan{Old: x, UpToDate: true, Manifest: x.Manifest}
 	o.AutoUpdate = o.AutoUpdate || x.Metadata.AutoUpdate
 	have := x.Metadata.ReleaseTag
@@ -264,6 +275,8 @@ func (s *Store) PlanUpdate(ctx context.Context, x *Extension, opts *PlanOptions)
 		return nil, err
 	}
 	p.Old = x
+	order, known := manifest.CompareVersions(p.Manifest.Version, x.Manifest.Version)
+	p.Older, p.Moved = known && order < 0, p.Metadata.Source != x.Metadata.Source || p.Metadata.Type != x.Metadata.Type
 	if p.Manifest.Name != x.Name {
 		defer p.Close()
 		return nil, fmt.Errorf("the source of %q now holds an extension called %q; install that one and uninstall %q", x.Name, p.Manifest.Name, x.Name)
