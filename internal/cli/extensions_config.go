@@ -128,11 +128,7 @@ func (a *app) settingValue(ctx context.Context, s manifest.Setting, arg string) 
 	}
 	in := a.terminalIn()
 	if in == nil {
-		line, err := consent.ReadLine(ctx, a.stdin)
-		if line = strings.TrimRight(line, "\r\n"); line == "" && err != nil {
-			return "", fmt.Errorf("no value on standard input: %w", err)
-		}
-		return line, nil
+		return pipedValue(ctx, a.stdin)
 	}
 	fmt.Fprintf(a.stderr, "%s: ", manifest.Printable(s.Name))
 	if !s.Sensitive {
@@ -140,6 +136,32 @@ func (a *app) settingValue(ctx context.Context, s manifest.Setting, arg string) 
 		return strings.TrimRight(line, "\r\n"), err
 	}
 	return readSecret(ctx, in, a.stderr)
+}
+
+// pipedValue is all that is piped in, without the line break at its end.
+func pipedValue(ctx context.Context, in io.Reader) (string, error) {
+	type result struct {
+		data []byte
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		data, err := io.ReadAll(io.LimitReader(in, store.MaxValue+3)) // with a line break, and one byte to see that there is more
+		done <- result{data, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return "", context.Cause(ctx) // the read ends with the process
+	case r := <-done:
+		text := strings.TrimSuffix(strings.TrimSuffix(string(r.data), "\n"), "\r")
+		switch {
+		case r.err != nil:
+			return "", fmt.Errorf("reading the value from standard input: %w", r.err)
+		case text == "":
+			return "", errors.New("no value on standard input; pipe one in, or remove the setting with --unset")
+		}
+		return text, nil
+	}
 }
 
 // readSecret reads a line that the terminal does not show. Ctrl-C ends it

@@ -2,6 +2,7 @@ package store
 
 import (
 	"encoding/hex"
+	"errors"
 	"os/exec"
 	"strings"
 )
@@ -49,6 +50,9 @@ func unquoted(printed string) (string, error) {
 
 // set hands the command over on stdin: an argument would show the secret to every process.
 func (k security) set(service, account, secret string) error {
+	if strings.ContainsAny(secret, "\r\n") { // the rest would be taken for a command
+		return errors.New("the value has a line break, which cannot be handed to the login keychain; set GEMINI_FORCE_FILE_STORAGE=true for Gemini CLI and pollux alike, and try again")
+	}
 	quote := func(s string) string {
 		return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 	}

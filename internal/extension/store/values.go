@@ -114,11 +114,10 @@ func (s *Store) SetValue(ctx context.Context, x *Extension, setting manifest.Set
 	if !envName().MatchString(setting.EnvVar) {
 		return "", fmt.Errorf("the setting %q names the environment variable %q, which cannot exist; its author must change it", setting.Name, setting.EnvVar)
 	}
-	if text != nil && strings.ContainsAny(*text, "\n\r\x00") {
-		return "", errors.New("the value has a line break, which a setting cannot hold")
-	}
-	if text != nil && !setting.Sensitive && strings.Contains(*text, "'") && strings.Contains(*text, `"`) && strings.Contains(*text, "`") {
-		return "", errors.New("the value has all three kinds of quotes, of which the file can hold two")
+	if text != nil {
+		if err := checkValue(setting, *text); err != nil {
+			return "", err
+		}
 	}
 	err = s.locked(ctx, func() error {
 		if setting.Sensitive {
@@ -133,6 +132,26 @@ func (s *Store) SetValue(ctx context.Context, x *Extension, setting manifest.Set
 		return s.writeValue(x, setting, scope, text)
 	})
 	return place, err
+}
+
+// MaxValue is the longest value of a setting, in bytes. A program gets it as an environment variable, of which Linux takes 128 KiB.
+const MaxValue = 64 << 10
+
+// checkValue refuses a value that would not come back as it is.
+func checkValue(setting manifest.Setting, text string) error {
+	switch {
+	case len(text) > MaxValue:
+		return fmt.Errorf("the value has more than %d KiB, which a setting cannot hold; give the path of a file instead", MaxValue>>10)
+	case strings.ContainsRune(text, 0):
+		return errors.New("the value has a NUL byte, which an environment variable cannot hold")
+	case setting.Sensitive: // the keychain holds line breaks, too: keys have them
+		return nil
+	case strings.ContainsAny(text, "\n\r"):
+		return errors.New("the value has a line break, which only a sensitive setting can hold; nothing was set")
+	case strings.Contains(text, "'") && strings.Contains(text, `"`) && strings.Contains(text, "`"):
+		return errors.New("the value has all three kinds of quotes, of which the file can hold two")
+	}
+	return nil
 }
 
 // writeValue changes one line of an .env. In the workspace's file everything else stays byte
