@@ -99,7 +99,7 @@ func news(than, of []wordSection) []string {
 
 // asksAnew says whether an update may do anything that the installed version may not.
 func asksAnew(p *store.Plan) bool {
-	if p.Old == nil || p.Old.Metadata == nil || p.Moved || p.Older ||
+	if p.Old == nil || p.Old.Metadata == nil || p.Old.Metadata.Source != p.Metadata.Source || p.Moved || p.Older ||
 		!p.Old.Manifest.Permissions.Covers(p.Manifest.Permissions) {
 		return true
 	}
