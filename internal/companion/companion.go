@@ -20,6 +20,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/editor/lsp"
 	"github.com/pollux-companion/pollux/internal/editor/web"
 	"github.com/pollux-companion/pollux/internal/history"
+	"github.com/pollux-companion/pollux/internal/journal"
 	"github.com/pollux-companion/pollux/internal/settings"
 	"github.com/pollux-companion/pollux/internal/workspace"
 )
@@ -77,18 +78,19 @@ func (o *Options) defaults() {
 // one that sweeps after the start, one that keeps the traces of life fresh;
 // all are ended by Stop, which awaits them.
 type Companion struct {
-	o       Options
-	started time.Time
-	work    *workspace.Workspace
-	store   *state.Store
-	reg     *review.Registry
-	agent   *gemini.Server
-	past    web.History       // nil when nothing is kept
-	kept    *history.History  // likewise
-	resume  *discovery.Resume // nil when nothing is kept for a next start
-	journal *journal          // nil without resume
-	record  discovery.Record  // what a next start may take over
-	resumed bool
+	o        Options
+	started  time.Time
+	work     *workspace.Workspace
+	store    *state.Store
+	reg      *review.Registry
+	agent    *gemini.Server
+	past     web.History       // nil when nothing is kept
+	kept     *history.History  // likewise
+	resume   *discovery.Resume // nil when nothing is kept for a next start
+	journal  *journal.Journal  // nil without resume
+	restored chan struct{}     // closed when what it held is open again
+	record   discovery.Record  // what a next start may take over
+	resumed  bool
 
 	others []control.Status // that ran before this one started, newest first
 

@@ -7,15 +7,14 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
 	"github.com/pollux-companion/pollux/internal/core/review"
+	"github.com/pollux-companion/pollux/internal/journal"
 )
 
 type view struct{}
@@ -28,60 +27,6 @@ type stranger struct{}
 
 func (*stranger) Label() string                        { return "somebody" }
 func (*stranger) Settled(*review.Diff, review.Outcome) {}
-
-// Diffs that are decided at once never touch the disk, and those of owners that could not be found again neither.
-func TestJournalSparesDisk(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "j")
-	synctest.Test(t, func(t *testing.T) {
-		reg := review.New(review.Options{View: view{}})
-		j := newJournal(dir, nil)
-		j.follow(reg)
-		for range 100 {
-			d, err := reg.Open(t.Context(), &stranger{}, review.Proposal{Key: "k", Path: "/f"}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(newAfter / 2)
-			reg.Reject(d.ID())
-		}
-		if _, err := reg.Open(t.Context(), &stranger{}, review.Proposal{Key: "k", Path: "/f"}, nil); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(2 * editsEvery)
-		if _, err := os.Stat(dir); err == nil {
-			t.Error("something was written")
-		}
-		reg.Shut()
-		j.close()
-	})
-}
-
-// What does not belong there, or is damaged, is removed and not restored.
-func TestJournalReadsOdd(t *testing.T) {
-	dir := t.TempDir()
-	j := newJournal(dir, nil)
-	for name, text := range map[string]string{
-		"good.json":  `{"id":"good","session":"s","text":"t"}`,
-		"other.json": `{"id":"../other"}`,
-		"cut.json":   `{"id":"cut`,
-		"x.tmp":      ``,
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	os.Symlink(filepath.Join(dir, "good.json"), filepath.Join(dir, "link.json"))
-	pages := j.read()
-	if len(pages) != 1 || pages[0].ID != "good" || pages[0].Text != "t" {
-		t.Errorf("%+v", pages)
-	}
-	if left, _ := os.ReadDir(dir); len(left) != 1 {
-		t.Errorf("left: %v", left)
-	}
-	if pages := newJournal(filepath.Join(dir, "none"), nil).read(); pages != nil {
-		t.Errorf("%v out of nothing", pages)
-	}
-}
 
 // SPEC T-6, L-1: a CLI whose stream is down while the companion stops in good order hears of
 // its outcomes from the one that comes back.
@@ -129,14 +74,11 @@ func TestUnheardOutcomes(t *testing.T) {
 	for in := bufio.NewScanner(stream); in.Scan(); {
 		heard += in.Text() + "\n"
 		if strings.Contains(in.Text(), "ide/diffAccepted") {
-			for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-				left, _ := filepath.Glob(filepath.Join(o.Dirs.State, "resume", "*.diffs", "*"))
-				if len(left) == 0 {
-					break
-				}
-				if time.Now().After(deadline) {
-					t.Fatalf("left: %v", left)
-				}
+			if err := second.Stop(t.Context()); err != nil { // the stream has taken it
+				t.Fatal(err)
+			}
+			if left, _ := filepath.Glob(filepath.Join(o.Dirs.State, "resume", "*.diffs", "*")); len(left) > 0 {
+				t.Fatalf("left: %v", left)
 			}
 			return
 		}
@@ -147,22 +89,24 @@ func TestUnheardOutcomes(t *testing.T) {
 // SPEC L-3, F-12: an edited diff that no companion may take over any more is a past proposal, with the edits.
 func TestLostDiffIsKept(t *testing.T) {
 	o, dir, _ := options(t)
-	journal := discovery.NewResume(o.Dirs.State, "pollux", []string{dir}).Journal()
-	if err := os.MkdirAll(journal, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	page, err := json.Marshal(journalPage{Session: "s", ID: "lost", Key: "k", Path: filepath.Join(dir, "f"), Title: "f", Opened: time.Now(), Old: "old", New: "new", Text: "mine"})
-	if err == nil {
-		err = os.WriteFile(filepath.Join(journal, "lost.json"), page, 0o600)
-	}
+	lost := journal.Open(discovery.NewResume(o.Dirs.State, "pollux", []string{dir}).Journal(), func(err error) { t.Error(err) })
+	reg := review.New(review.Options{View: view{}})
+	d, err := reg.Open(t.Context(), &stranger{}, review.Proposal{Key: "k", Path: filepath.Join(dir, "f"), Title: "f", Old: "old", New: "new"}, func(d *review.Diff) {
+		lost.Opened("s", d)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	lost.Follow(reg)
+	if err := reg.Edit(d.ID(), "mine"); err != nil {
+		t.Fatal(err)
+	}
+	lost.Close()         // as if by a kill: its diffs are open
 	first := start(t, o) // there is no record that it could resume
 	if err := first.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	e, err := start(t, o).kept.Get("lost")
+	e, err := start(t, o).kept.Get(d.ID())
 	if err != nil || e.Final != "mine" || e.Old != "old" || e.New != "new" || !e.Edited || e.Outcome != review.Withdrawn {
 		t.Errorf("%+v, %v", e, err)
 	}

@@ -40,8 +40,8 @@ func (c *Companion) newAgent(rec discovery.Record) *gemini.Server {
 		o.WriteFile = c.work.WriteFile
 	}
 	if c.resume != nil {
-		c.journal = newJournal(c.resume.Journal(), func() []gemini.Unheard { return c.agent.Unheard() })
-		o.Waiting = c.journal.noteWaiting
+		c.openJournal(c.resume.Journal())
+		o.Journal, o.Ready, o.Deleted = c.journal, c.restored, c.journal.Deleted()
 	}
 	return gemini.New(o)
 }

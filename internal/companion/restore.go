@@ -1,45 +1,166 @@
 package companion
 
 import (
+	"context"
 	"errors"
 	"time"
 
+	"github.com/pollux-companion/pollux/internal/agent/gemini"
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/history"
+	"github.com/pollux-companion/pollux/internal/journal"
 )
+
+// restoreFirst is how long a start waits for the diffs of the companion before it. Larger ones come while it serves already: a
+// CLI tries once to come back, and then the port must answer.
+const restoreFirst = 100 * time.Millisecond
 
 // errSession: the session is not one that this companion can verify.
 var errSession = errors.New("its session is not known")
 
-// keepLost makes a past proposal (SPEC F-12) of a diff of an earlier life whose session cannot be
-// told its outcome any more: what the user wrote into it is not lost with it.
-func (c *Companion) keepLost(p journalPage) {
-	if c.kept == nil {
-		return
-	}
-	if c.o.Editor != nil {
-		if text, ok := c.o.Editor.StillShown(p.ID); ok {
-			p.Text = text // newer than the page
-		}
-	}
-	c.kept.Keep(history.Entry{
-		Info: history.Info{
-			ID: p.ID, Path: p.Path, Title: p.Title, Owner: "a session of the companion before this one",
-			Opened: p.Opened, Settled: time.Now(), Outcome: review.Withdrawn, Edited: p.Text != p.New, IsNew: p.IsNew,
-		},
-		Old: p.Old, New: p.New, Final: p.Text,
-	})
+// openJournal reads what the companion before this one left, and begins to write down what happens in this one.
+func (c *Companion) openJournal(dir string) {
+	c.journal = journal.Open(dir, c.journalTrouble)
+	c.restored = make(chan struct{})
+	c.onStop("journal", func(context.Context) error { c.journal.Close(); return nil })
 }
 
-// restore opens a diff of an earlier life again, under its old id, for the
+// startJournal brings back the diffs of the companion before this one when it resumes, and
+// writes down the edits of those that are open from now on.
+func (c *Companion) startJournal() error {
+	j := c.journal
+	if j == nil {
+		return nil // nobody will resume this one
+	}
+	unfollow := j.Follow(c.reg)
+	c.onStop("edits", func(context.Context) error { unfollow(); return nil })
+	left := j.Diffs()
+	c.tasks.Go(func() {
+		defer close(c.restored)
+		c.bringBack(left)
+	})
+	select {
+	case <-c.restored:
+	case <-time.After(restoreFirst):
+	}
+	return nil
+}
+
+// bringBack opens the diffs of an earlier life again, and hands outcomes that may not have been heard to their sessions.
+func (c *Companion) bringBack(left []journal.Diff) {
+	unheard := map[string]*gemini.Unheard{}
+	var order []string
+	for _, d := range left {
+		if c.ctx.Err() != nil {
+			return // what is left is the next companion's
+		}
+		texts, err := c.journal.Texts(d.ID)
+		switch {
+		case err != nil:
+			c.o.Log.Warn("a diff of the companion before this one cannot be read", "err", err)
+		case !c.resumed:
+			err = errSession
+		case len(d.Outcomes) > 0:
+			if unheard[d.Session] == nil {
+				unheard[d.Session] = &gemini.Unheard{Session: d.Session}
+				order = append(order, d.Session)
+			}
+			addUnheard(unheard[d.Session], d, texts.Text)
+			c.keepDecided(d, texts)
+			continue
+		default:
+			err = c.reopen(d, texts)
+		}
+		if err != nil && c.ctx.Err() == nil {
+			c.o.Log.Info("a diff of the companion before this one is not restored", "err", err)
+			c.keepLost(d, texts)
+			c.journal.Forget(d.ID)
+		}
+	}
+	for _, session := range order {
+		if u := *unheard[session]; !c.agent.Bring(u) && c.ctx.Err() == nil {
+			c.o.Log.Info("outcomes for a session that is not known", "outcomes", len(u.Outcomes))
+			c.journal.Ended(session, true)
+		}
+	}
+}
+
+func addUnheard(u *gemini.Unheard, d journal.Diff, text string) {
+	for _, o := range d.Outcomes {
+		u.Life = o.Life // they are of one: a session keeps it while something waits
+		u.Outcomes = append(u.Outcomes, gemini.UnheardOutcome{Seq: o.Seq, ID: d.ID, Path: d.Key, As: o.As, Content: text})
+	}
+}
+
+// reopen opens a diff of an earlier life again, under its old id, for the
 // session that still waits for its outcome.
-func (c *Companion) restore(p journalPage) error {
-	owner, ok := c.agent.Adopt(p.Session)
+func (c *Companion) reopen(d journal.Diff, t journal.Texts) error {
+	owner, ok := c.agent.Adopt(d.Session)
 	if !ok {
 		return errSession
 	}
-	_, err := c.reg.Restore(owner, p.ID, p.Text, p.Opened, review.Proposal{
-		Key: p.Key, Path: p.Path, Old: p.Old, IsNew: p.IsNew, New: p.New, Title: p.Title,
+	diff, err := c.reg.Restore(owner, d.ID, t.Text, d.Opened, review.Proposal{
+		Key: d.Key, Path: d.Path, Old: t.Old, IsNew: d.IsNew, New: t.New, Title: d.Title,
 	})
+	if err == nil {
+		c.journal.Restored(diff, t.Text)
+	}
 	return err
+}
+
+// keepLost makes a past proposal (SPEC F-12) of a diff of an earlier life whose session cannot be
+// told its outcome any more: what the user wrote into it is not lost with it.
+func (c *Companion) keepLost(d journal.Diff, t journal.Texts) {
+	if c.o.Editor != nil {
+		if text, ok := c.o.Editor.StillShown(d.ID); ok {
+			t.Text = text // newer than the journal's
+		}
+	}
+	kind := review.Withdrawn
+	if len(d.Outcomes) > 0 {
+		kind = kindOf(d)
+	}
+	c.keepPast(d, t, kind)
+}
+
+// keepDecided adds to the history what the companion before this one had no time to write there.
+func (c *Companion) keepDecided(d journal.Diff, t journal.Texts) {
+	if c.kept == nil {
+		return
+	}
+	if _, err := c.kept.Get(d.ID); errors.Is(err, history.ErrNoEntry) {
+		c.keepPast(d, t, kindOf(d))
+	}
+}
+
+func kindOf(d journal.Diff) review.Kind {
+	if d.Outcomes[0].As == gemini.AsAccepted {
+		return review.Accepted
+	}
+	return review.Rejected
+}
+
+func (c *Companion) keepPast(d journal.Diff, t journal.Texts, kind review.Kind) {
+	if c.kept == nil {
+		return
+	}
+	if kind == review.Rejected {
+		t.Text = ""
+	}
+	c.kept.Keep(history.Entry{
+		Info: history.Info{
+			ID: d.ID, Path: d.Path, Title: d.Title, Owner: "a session of the companion before this one",
+			Opened: d.Opened, Settled: time.Now(), Outcome: kind, Edited: kind != review.Rejected && t.Text != t.New, IsNew: d.IsNew,
+		},
+		Old: t.Old, New: t.New, Final: t.Text,
+	})
+}
+
+// journalTrouble says that a crash would lose something, or with nil that it would not any more.
+func (c *Companion) journalTrouble(err error) {
+	if err == nil {
+		c.o.Log.Info("open proposals are safe from a crash again")
+		return
+	}
+	c.o.Log.Warn(err.Error())
 }

@@ -86,7 +86,7 @@ func (c *Companion) startAgent() error {
 	if err := c.listenContainer(rec.Port); err != nil {
 		return err
 	}
-	c.onStop("agent", c.stopAgent)
+	c.onStop("agent", c.agent.Shutdown)
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -49,6 +50,8 @@ const (
 	deletedIDs = 1024
 	// askAfter is how long after its initialize a session's process is looked for.
 	askAfter = 100 * time.Millisecond
+	// readyWithin is how long a request waits for Options.Ready.
+	readyWithin = 10 * time.Second
 	// lastRequests is how long Shutdown waits for requests in work.
 	lastRequests = 200 * time.Millisecond
 )
@@ -76,9 +79,13 @@ type Options struct {
 	// Process finds the process at the other end of a connection; nil, or
 	// ok false, when that cannot be known. It may take milliseconds.
 	Process func(client, server netip.AddrPort) (pid int, name string, ok bool)
-	// Waiting is called when what Unheard says may have changed, with locks
-	// held: it must return at once and call nothing of the Server. May be nil.
-	Waiting func()
+	// Journal is told what must outlive a crash; nil keeps nothing.
+	Journal Journal
+	// Ready is closed when what an earlier life left has been brought (Bring, Adopt): requests of
+	// sessions that are not known yet wait for that. nil waits for nothing.
+	Ready <-chan struct{}
+	// Deleted are the ids of sessions that an earlier life deleted.
+	Deleted []string
 	// KeepAlive is the longest silence of a stream (25 s when 0; SPEC T-5).
 	KeepAlive time.Duration
 	// Grace is how long a session lives with neither stream nor request (30 s when 0; SPEC T-3).
@@ -138,7 +145,6 @@ type Server struct {
 	next     int          // the next number
 	deleted  []string     // ids that were deleted, newest last
 	beating  *time.Timer  // keep-alives; nil while there is no session
-	unheard  []Unheard    // set by Shutdown
 }
 
 // New returns a server that listens nowhere yet and is already subscribed to the store.
@@ -151,6 +157,7 @@ func New(o Options) *Server {
 		sessions: map[string]*session{},
 		numbers:  map[int]bool{},
 		next:     1,
+		deleted:  slices.Clone(o.Deleted),
 	}
 	s.door = door.New(door.Options{
 		Credential: door.Bearer(o.Token),
@@ -208,7 +215,7 @@ func (s *Server) Watch(f func()) (cancel func()) {
 // Shutdown delivers the outcomes that wait, ends every stream so that its CLI
 // comes back by itself (SPEC L-1), and stops serving. The registry must have
 // been shut before. What does not get through before ctx ends is cut off; what a
-// CLI has not been sent is Unheard's.
+// CLI has not been sent stays in the Journal.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.closing.Store(true)
 	s.stop()

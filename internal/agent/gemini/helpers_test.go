@@ -395,3 +395,67 @@ func snapshotWithCursorAt(n int) *state.Snapshot {
 		Active: path, Cursor: &state.Position{Line: n, Character: 5},
 	}
 }
+
+// A notebook is a Journal that keeps what was decided and not heard, in memory.
+type notebook struct {
+	mu      sync.Mutex
+	owners  map[string]string // of diffs
+	keys    map[string]string
+	decided []noted
+}
+
+type noted struct {
+	session, life string
+	UnheardOutcome
+}
+
+func (n *notebook) Opened(session string, d *review.Diff) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.owners == nil {
+		n.owners, n.keys = map[string]string{}, map[string]string{}
+	}
+	n.owners[d.ID()], n.keys[d.ID()] = session, d.Proposal().Key
+}
+
+func (n *notebook) Decided(id string, content *string, as, life string, seq uint64) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	o := UnheardOutcome{Seq: seq, ID: id, Path: n.keys[id], As: as}
+	if content != nil {
+		o.Content = *content
+	}
+	n.decided = append(n.decided, noted{n.owners[id], life, o})
+}
+
+func (n *notebook) drop(which func(noted) bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.decided = slices.DeleteFunc(n.decided, which)
+}
+
+func (n *notebook) Heard(session string, seqs ...uint64) {
+	n.drop(func(o noted) bool { return o.session == session && slices.Contains(seqs, o.Seq) })
+}
+
+func (n *notebook) Dropped(session, key string) {
+	n.drop(func(o noted) bool { return o.session == session && o.Path == key })
+}
+func (n *notebook) Forget(id string) { n.drop(func(o noted) bool { return o.ID == id }) }
+func (n *notebook) Ended(session string, _ bool) {
+	n.drop(func(o noted) bool { return o.session == session })
+}
+
+// unheard is what a companion would bring to the next server.
+func (n *notebook) unheard() (all []Unheard) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, o := range n.decided {
+		i := slices.IndexFunc(all, func(u Unheard) bool { return u.Session == o.session })
+		if i < 0 {
+			i, all = len(all), append(all, Unheard{Session: o.session, Life: o.life})
+		}
+		all[i].Outcomes = append(all[i].Outcomes, o.UnheardOutcome)
+	}
+	return all
+}

@@ -86,7 +86,12 @@ func (s *Server) session(w http.ResponseWriter, r *http.Request) *session {
 		answer(w, http.StatusBadRequest, wire.Error(nil, wire.CodeInvalidRequest, noSession))
 		return nil
 	}
-	sess := s.find(id)
+	sess, ready := s.await(r.Context(), id)
+	if !ready {
+		w.Header()[tryAgainHeader] = []string{"1"}
+		answer(w, http.StatusServiceUnavailable, wire.Error(nil, wire.CodeBusy, "the companion is still reading what this session had open; try again"))
+		return nil
+	}
 	if sess == nil {
 		answer(w, http.StatusNotFound, wire.Error(nil, wire.CodeNoSession, "no such session; send initialize for a new one"))
 	}

@@ -14,26 +14,37 @@ import (
 // An outcome waits in its session's queue until the CLI has confirmed it by a
 // Last-Event-ID: written to a socket is not yet read by a CLI (SPEC T-6).
 type outcome struct {
-	path  string // as the CLI spelled it
-	is    review.Outcome
-	seq   uint64
-	frame *frame
-	via   *stream // on which it was sent; nil when not yet
-	sent  time.Time
+	id      string // the diff's
+	path    string // as the CLI spelled it
+	as      string // asAccepted …
+	content string
+	edited  bool
+	seq     uint64
+	via     *stream // on which it was sent; nil when not yet
+	sent    time.Time
 }
 
-// tellOutcome queues a notification and sends it when it can.
-func (s *session) tellOutcome(d *review.Diff, is review.Outcome, json []byte) {
+// tellOutcome writes an outcome down, queues its notification and sends it when it can.
+func (s *session) tellOutcome(d *review.Diff, as string, is review.Outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	path := d.Proposal().Key
+	path, journal := d.Proposal().Key, s.server.o.Journal
 	if s.ended || d.Opened().Before(s.closed[path]) {
+		if journal != nil {
+			journal.Forget(d.ID())
+		}
 		return
 	}
 	s.seq++
-	s.outcomes = append(s.outcomes, &outcome{path: path, is: is, seq: s.seq, frame: newFrame(json)})
+	if journal != nil {
+		var content *string
+		if as == asAccepted {
+			content = &is.Content
+		}
+		journal.Decided(d.ID(), content, as, s.life, s.seq)
+	}
+	s.outcomes = append(s.outcomes, &outcome{id: d.ID(), path: path, as: as, content: is.Content, edited: is.Edited, seq: s.seq})
 	s.kick()
-	s.noteWaiting()
 }
 
 // tellContext hands over the newest context; one that was not sent yet is dropped.
@@ -66,13 +77,15 @@ func (s *session) forget(path string) (accepted review.Outcome, ok bool) {
 		clear(s.closed) // of long ago, all but a few
 	}
 	s.closed[path] = time.Now()
-	s.outcomes = slices.DeleteFunc(s.outcomes, func(o *outcome) bool {
-		if unheard := o.via == nil || o.via.ended; o.path == path && unheard && o.is.Kind == review.Accepted {
-			accepted, ok = o.is, true
+	s.letGo(func(o *outcome) bool {
+		if unheard := o.via == nil || o.via.ended; o.path == path && unheard && o.as == asAccepted {
+			accepted, ok = review.Outcome{Kind: review.Accepted, Content: o.content, Edited: o.edited}, true
 		}
 		return o.path == path
 	})
-	s.noteWaiting()
+	if s.server.o.Journal != nil {
+		s.server.o.Journal.Dropped(s.id, path)
+	}
 	return accepted, ok
 }
 
@@ -97,16 +110,16 @@ func (s *session) trim(now time.Time) {
 	sent, size := 0, 0
 	for _, o := range s.outcomes {
 		if o.via != nil {
-			sent, size = sent+1, size+len(o.frame.bytes)
+			sent, size = sent+1, size+len(o.content)
 		}
 	}
-	s.outcomes = slices.DeleteFunc(s.outcomes, func(o *outcome) bool {
+	s.heard(s.letGo(func(o *outcome) bool {
 		if o.via == nil || sent <= keptSent && size <= keptBytes && now.Sub(o.sent) < keptFor {
 			return false
 		}
-		sent, size = sent-1, size-len(o.frame.bytes)
+		sent, size = sent-1, size-len(o.content)
 		return true
-	})
+	}))
 }
 
 // eventID says how far a stream is: every outcome up to seq was sent before.
@@ -122,7 +135,7 @@ func (s *session) resume(lastEventID string) {
 	seq, err := strconv.ParseUint(number, 10, 64)
 	known := err == nil && life == s.life && seq <= s.seq
 	if known {
-		s.outcomes = slices.DeleteFunc(s.outcomes, func(o *outcome) bool { return o.seq <= seq })
+		s.heard(s.letGo(func(o *outcome) bool { return o.seq <= seq }))
 	}
 	for _, o := range s.outcomes {
 		if known || o.via != nil && o.via.ended {
@@ -167,7 +180,6 @@ func (s *session) attach(st *stream, head []byte, lastEventID string) bool {
 	}
 	st.finish = s.server.closing.Load()
 	st.kick()
-	s.noteWaiting()
 	s.mu.Unlock()
 	if oldest != nil {
 		oldest.close()
@@ -190,7 +202,6 @@ func (s *session) detach(st *stream) {
 		}
 		s.kick() // what waits goes to the one that is left
 	}
-	s.noteWaiting()
 }
 
 // finishStreams lets every stream send what waits and then end cleanly.

@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -9,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pollux-companion/pollux/internal/agent/gemini/wire"
 	"github.com/pollux-companion/pollux/internal/core/review"
 )
 
@@ -17,13 +17,14 @@ import (
 // restart) until it is deleted or has had neither stream nor request for
 // Options.Grace (SPEC T-3). It is the review.Owner of its diffs.
 type session struct {
-	server *Server
-	id     string // Mcp-Session-Id
-	number int
-	label  string
-	since  time.Time
-	gone   chan struct{} // closed with the session
-	grace  *time.Timer
+	server  *Server
+	id      string // Mcp-Session-Id
+	number  int
+	label   string
+	since   time.Time
+	gone    chan struct{} // closed with the session
+	adopted bool          // it began before this server
+	grace   *time.Timer
 
 	mu       sync.Mutex // guards all below
 	ended    bool
@@ -37,7 +38,6 @@ type session struct {
 	calls    []*call              // openDiffs in work; end cancels them
 	streams  []*stream            // oldest first; the last one hears of everything
 	outcomes []*outcome           // not confirmed, in order
-	waits    bool                 // some of them were unheard when noteWaiting last looked
 	closed   map[string]time.Time // when the CLI last took back the diff of a path
 	seq      uint64               // of the newest outcome
 	life     string               // the server's, or an earlier one's: what seq counts in
@@ -74,10 +74,11 @@ func (s *Server) create(id string, number int) *session {
 	}
 	s.next = max(s.next, number+1)
 	s.numbers[number] = true
-	if id == "" {
+	adopted := id != ""
+	if !adopted {
 		id = newSessionID(s.o.SessionKey, number)
 	}
-	sess := &session{server: s, id: id, number: number, label: fmt.Sprintf("Gemini CLI #%d", number), since: time.Now(), quiet: time.Now(), life: s.life,
+	sess := &session{server: s, id: id, adopted: adopted, number: number, label: fmt.Sprintf("Gemini CLI #%d", number), since: time.Now(), quiet: time.Now(), life: s.life,
 		gone: make(chan struct{}), closed: map[string]time.Time{},
 	}
 	sess.mu.Lock() // expire may be quick
@@ -110,6 +111,27 @@ func (s *Server) find(id string) *session {
 	return sess
 }
 
+// await is find when what an earlier life left has been brought; not ready when that takes too long.
+func (s *Server) await(ctx context.Context, id string) (sess *session, ready bool) {
+	if s.o.Ready == nil {
+		return s.find(id), true
+	}
+	s.mu.RLock()
+	sess = s.sessions[id]
+	s.mu.RUnlock()
+	if sess != nil && !sess.adopted {
+		return sess, true
+	}
+	ctx, cancel := context.WithTimeout(ctx, readyWithin)
+	defer cancel()
+	select {
+	case <-s.o.Ready:
+		return s.find(id), true
+	case <-ctx.Done():
+		return nil, false
+	}
+}
+
 // Adopt returns the owner of a session of an earlier life of this companion,
 // for a diff of it that an editor still shows (SPEC L-3). id is what SessionID
 // said of its owner then.
@@ -137,6 +159,9 @@ func (s *Server) delete(sess *session) {
 		s.deleted = slices.Delete(s.deleted, 0, 1)
 	}
 	s.mu.Unlock()
+	if s.o.Journal != nil {
+		s.o.Journal.Ended(sess.id, false)
+	}
 	sess.end()
 }
 
@@ -194,7 +219,6 @@ func (s *session) end() {
 	}
 	streams := s.streams
 	s.streams, s.outcomes = nil, nil
-	s.noteWaiting()
 	s.mu.Unlock()
 
 	s.grace.Stop()
@@ -207,6 +231,9 @@ func (s *session) end() {
 	delete(srv.numbers, s.number)
 	srv.mu.Unlock()
 	srv.o.Registry.Leave(s)
+	if srv.o.Journal != nil && !srv.closing.Load() { // what is left at the end of this life waits for the next
+		srv.o.Journal.Ended(s.id, true)
+	}
 	srv.watch.Send(struct{}{})
 }
 
@@ -252,14 +279,13 @@ func (s *session) findProcess(peer, local netip.AddrPort) {
 
 // Settled queues the outcome of one of the session's diffs (SPEC F-3).
 func (s *session) Settled(d *review.Diff, o review.Outcome) {
-	path := d.Proposal().Key
 	if o.Kind == review.Accepted {
-		s.tellOutcome(d, o, wire.Accepted(path, o.Content))
+		s.tellOutcome(d, asAccepted, o)
 		return
 	}
-	s.tellOutcome(d, o, wire.Rejected(path))
+	s.tellOutcome(d, asRejected, o)
 	if s.server.o.LegacyDiffClosed {
-		content, _ := d.Text()
-		s.tellOutcome(d, o, wire.ClosedNotice(path, content))
+		o.Content, _ = d.Text()
+		s.tellOutcome(d, asClosed, o)
 	}
 }

@@ -86,7 +86,7 @@ func (st *stream) next() []byte {
 			if o.via == nil {
 				o.via, o.sent = st, time.Now()
 				s.trim(o.sent)
-				return st.conn.message(o.frame, s.eventID(o.seq))
+				return st.conn.message(newFrame(o.message()), s.eventID(o.seq))
 			}
 		}
 	}
@@ -123,7 +123,6 @@ func (st *stream) drain() {
 	st.busy = false
 	over := st.finish
 	st.clean = over && st.ended
-	s.noteWaiting()
 	s.mu.Unlock()
 	if over {
 		st.close()

@@ -36,7 +36,12 @@ func (s *session) openDiff(ctx context.Context, m wire.Message, reply func([]byt
 	s.forget(p.Key)
 	c := s.begun(ctx, string(m.ID))
 	defer s.over(c)
-	_, err = s.server.o.Registry.Open(c, s, p, func(*review.Diff) { reply(wire.Opened(m.ID)) })
+	_, err = s.server.o.Registry.Open(c, s, p, func(d *review.Diff) {
+		if s.server.o.Journal != nil {
+			s.server.o.Journal.Opened(s.id, d)
+		}
+		reply(wire.Opened(m.ID))
+	})
 	if err != nil {
 		reply(wire.Failed(m.ID, explain(p.Key, err)))
 	}

@@ -1,54 +1,50 @@
 package gemini
 
 import (
-	"encoding/json"
-	"slices"
-
+	"github.com/pollux-companion/pollux/internal/agent/gemini/wire"
 	"github.com/pollux-companion/pollux/internal/core/review"
 )
 
-// Unheard is what one session's CLI has not been sent, because its stream is
-// down just now. A companion that comes back after this one has ended or
-// crashed brings it (SPEC T-6, L-1): without its outcomes the CLI would wait for good.
+// A Journal keeps what a companion that comes back after this one was killed must know (SPEC L-3, T-6). The server
+// tells it of each step before it tells anybody else, with locks held: a call returns when the step is
+// written, and calls nothing of the Server.
+type Journal interface {
+	// Opened: the session is about to be told that d is open.
+	Opened(session string, d *review.Diff)
+	// Decided: the session is about to be told how the diff of that id ended, by an event of that life and number. content is
+	// the final text of one that was accepted, else nil.
+	Decided(id string, content *string, as, life string, seq uint64)
+	// Heard: the session has had the outcomes of these numbers.
+	Heard(session string, seqs ...uint64)
+	// Dropped: the session has taken back its diff of that key, or will hear no more of it.
+	Dropped(session, key string)
+	// Forget: the session will not be told how that diff ended.
+	Forget(id string)
+	// Ended: the session has ended; with good false its id is not good any more.
+	Ended(session string, good bool)
+}
+
+// Unheard is what one session's CLI may not have heard before this companion's life.
+// Without its outcomes it would wait for good.
 type Unheard struct {
-	Session string `json:"session"` // SessionID of the session
-	// Life and Seq go on counting the session's event ids where they were, so
+	Session string // SessionID of the session
+	// Life goes on numbering the session's events where they were, so
 	// that its Last-Event-ID still says what it has heard.
-	Life     string          `json:"life"`
-	Seq      uint64          `json:"seq"`
-	Outcomes []UnheardResult `json:"outcomes"` // in order
+	Life     string
+	Outcomes []UnheardOutcome // in order
 }
 
-// An UnheardResult is one notification of an Unheard.
-type UnheardResult struct {
-	Seq  uint64 `json:"seq"`
-	Path string `json:"path"` // as the CLI spelled it
-	// Message is the notification as it goes out. With Accepted it is an
-	// acceptance of Content.
-	Message  json.RawMessage `json:"message"`
-	Accepted bool            `json:"accepted,omitempty"`
-	Content  string          `json:"content,omitempty"`
+// An UnheardOutcome is one notification of an Unheard.
+type UnheardOutcome struct {
+	Seq     uint64
+	ID      string // the diff's
+	Path    string // as the CLI spelled it
+	As      string // as Journal.Decided was told
+	Content string // for all but a rejection
 }
 
-// Unheard is what waits now for streams that are down, and after Shutdown what
-// was still waiting then: what is to be handed to Bring of the next server.
-// Options.Waiting says when it may have changed.
-func (s *Server) Unheard() []Unheard {
-	var all []Unheard
-	for _, sess := range s.live() {
-		sess.mu.Lock()
-		if u := sess.waiting(); len(u.Outcomes) > 0 {
-			all = append(all, u)
-		}
-		sess.mu.Unlock()
-	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return append(all, s.unheard...)
-}
-
-// Bring adopts a session of an earlier life with what it has not heard; false
-// when its id is not this companion's own. It is called before Serve.
+// Bring adopts a session of an earlier life with what it may not have heard; false
+// when its id is not this companion's own. It is called before Options.Ready is closed.
 func (s *Server) Bring(u Unheard) bool {
 	sess := s.find(u.Session)
 	if sess == nil {
@@ -56,13 +52,10 @@ func (s *Server) Bring(u Unheard) bool {
 	}
 	sess.mu.Lock()
 	defer sess.mu.Unlock()
-	sess.life, sess.seq, sess.waits = u.Life, u.Seq, true
-	for _, r := range u.Outcomes {
-		is := review.Outcome{Kind: review.Rejected}
-		if r.Accepted {
-			is = review.Outcome{Kind: review.Accepted, Content: r.Content}
-		}
-		sess.outcomes = append(sess.outcomes, &outcome{path: r.Path, is: is, seq: r.Seq, frame: newFrame(r.Message)})
+	sess.life = u.Life
+	for _, o := range u.Outcomes {
+		sess.seq = max(sess.seq, o.Seq)
+		sess.outcomes = append(sess.outcomes, &outcome{id: o.ID, path: o.Path, as: o.As, content: o.Content, seq: o.Seq})
 	}
 	return true
 }
@@ -73,39 +66,56 @@ func (o *outcome) unheard() bool {
 	return o.via == nil || o.via.ended && !o.via.clean
 }
 
-// waiting is what the session's streams did not take. The caller holds s.mu.
-func (s *session) waiting() Unheard {
-	u := Unheard{Session: s.id, Life: s.life, Seq: s.seq}
-	for _, o := range s.outcomes {
-		if o.unheard() {
-			u.Outcomes = append(u.Outcomes, UnheardResult{
-				Seq: o.seq, Path: o.path, Message: o.frame.json(), Accepted: o.is.Kind == review.Accepted, Content: o.is.Content,
-			})
-		}
+// AsAccepted is how an acceptance is told; the other ways have no content of the user's.
+const AsAccepted = "accepted"
+
+const (
+	asAccepted = AsAccepted
+	asRejected = "rejected"
+	asClosed   = "closed" // Options.LegacyDiffClosed
+)
+
+// message is the notification.
+func (o *outcome) message() []byte {
+	switch o.as {
+	case asAccepted:
+		return wire.Accepted(o.path, o.content)
+	case asClosed:
+		return wire.ClosedNotice(o.path, o.content)
+	default:
+		return wire.Rejected(o.path)
 	}
-	return u
 }
 
-// noteWaiting tells Options.Waiting when an outcome has begun to wait for a
-// stream, or those that waited may not any more. The caller holds s.mu.
-func (s *session) noteWaiting() {
-	waits := slices.ContainsFunc(s.outcomes, (*outcome).unheard)
-	if (waits || s.waits) && s.server.o.Waiting != nil {
-		s.server.o.Waiting()
-	}
-	s.waits = waits
-}
-
-// keepUnheard notes, at the end of Shutdown, what the session's streams did not take.
-func (s *session) keepUnheard() {
-	s.mu.Lock()
-	u := s.waiting()
-	s.outcomes = nil
-	s.mu.Unlock()
-	if len(u.Outcomes) == 0 {
+// heard notes the outcomes that need not be kept any more. The caller holds s.mu.
+func (s *session) heard(outcomes []*outcome) {
+	if s.server.o.Journal == nil || len(outcomes) == 0 {
 		return
 	}
-	s.server.mu.Lock()
-	defer s.server.mu.Unlock()
-	s.server.unheard = append(s.server.unheard, u)
+	seqs := make([]uint64, len(outcomes))
+	for i, o := range outcomes {
+		seqs[i] = o.seq
+	}
+	s.server.o.Journal.Heard(s.id, seqs...)
+}
+
+// letGo takes outcomes out of the queue. The caller holds s.mu.
+func (s *session) letGo(which func(*outcome) bool) (gone []*outcome) {
+	var left []*outcome
+	for _, o := range s.outcomes {
+		if which(o) {
+			gone = append(gone, o)
+		} else {
+			left = append(left, o)
+		}
+	}
+	s.outcomes = left
+	return gone
+}
+
+// keepUnheard notes, at the end of Shutdown, what the session's streams took; the rest waits for the next companion.
+func (s *session) keepUnheard() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.heard(s.letGo(func(o *outcome) bool { return !o.unheard() }))
 }

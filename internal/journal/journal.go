@@ -1,0 +1,427 @@
+// Package journal keeps open diffs, and outcomes that an agent has not heard, so that they outlive a killed process
+// (SPEC L-3, T-6): what it is told is written before it returns.
+package journal
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/core/review"
+	"github.com/pollux-companion/pollux/internal/safefile"
+)
+
+const (
+	// logName is the file of records, in the journal's folder.
+	logName = "log"
+	// maxLog bounds that file when it is read, in bytes. It holds no large texts.
+	maxLog = 1 << 30
+	// maxText bounds a text when it is read, in bytes.
+	maxText = 16 << 20
+	// spare is how much of the file may be of no use any more, in bytes, before it is written anew.
+	spare = 1 << 20
+	// retryEvery is how often a journal that could not be written is tried again.
+	retryEvery = 2 * time.Second
+	// maxRework bounds, in bytes, what applying a diff's edits to its text may cost at a start.
+	maxRework = 256 << 20
+	// maxDeleted is how many ids of deleted sessions are remembered.
+	maxDeleted = 1024
+)
+
+// A Diff is one that the journal knows from before its opening.
+type Diff struct {
+	Session, ID, Key, Path, Title string
+	Opened                        time.Time
+	IsNew                         bool
+	// Outcomes are what its session is to be told, in order; none while the diff is open.
+	Outcomes []Outcome
+}
+
+// An Outcome is one notification that waits for its session, or may.
+type Outcome struct {
+	As   string // what the agent calls it
+	Life string // with Seq the number of its event
+	Seq  uint64
+}
+
+// Texts are a diff's. Text is the proposal as the user edited it, and the final one of a diff that was accepted.
+type Texts struct{ Old, New, Text string }
+
+// A Journal is one companion's. What it is told is on its way to the disk when
+// the call returns (write(2)): it outlives this process, not a failure of the machine.
+// When it cannot be written, Trouble is told, nothing else fails, and it is tried again
+// until everything is. Its methods may be called from any goroutine. Goroutine: a
+// timer while there is trouble, stopped by Close.
+type Journal struct {
+	dir     string
+	trouble func(error)
+	files   atomic.Uint64 // numbers of text files
+
+	mu      sync.Mutex // guards the below
+	f       *os.File   // nil before the first record, and amid trouble
+	size    int64      // of the file
+	live    int64      // of the records that are still of use, about
+	entries []*entry   // in order of opening
+	byID    map[string]*entry
+	deleted []string // ids of sessions, newest last
+	failing error    // why the file lacks something; nil when it does not
+	retry   *time.Timer
+	gone    []*stored // of entries that were dropped, to be removed when the record that says so is written
+	buf     []byte
+	closed  bool
+}
+
+// An entry is one diff of the journal's.
+type entry struct {
+	Diff
+	old, new *stored
+	base     *stored // new, or the text as it was edited once
+	edits    []edit  // since base
+	now      string  // what comes of them, when known
+	known    bool
+	decided  bool
+	bytes    int64 // of its records, about
+}
+
+// An edit is a splice whose text is stored.
+type edit struct {
+	from, cut int
+	ins       *stored
+}
+
+// Open reads the journal in a folder, which need not exist, and goes on with it. What was torn by the end of the
+// process before is cut off. trouble is called with the journal's lock held, so it must call nothing of it; with nil when everything is
+// written again.
+func Open(dir string, trouble func(error)) *Journal {
+	j := &Journal{dir: dir, trouble: trouble, byID: map[string]*entry{}}
+	j.files.Store(uint64(time.Now().UnixNano())) // names of an earlier life are not taken again
+	data, err := safefile.ReadPrivate(j.path(), maxLog)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			j.fail(err)
+		}
+		return j
+	}
+	good := decode(data, j.replay)
+	j.size, j.gone = int64(good), nil
+	j.sweep()
+	if good < len(data) {
+		if err := os.Truncate(j.path(), int64(good)); err != nil {
+			j.fail(err)
+		}
+	}
+	return j
+}
+
+func (j *Journal) path() string { return filepath.Join(j.dir, logName) }
+
+// replay does to the model what a record says. What does not fit is passed over.
+func (j *Journal) replay(r *record, size int) {
+	for _, t := range r.texts() {
+		if !t.valid() {
+			return
+		}
+	}
+	switch r.Kind {
+	case opened:
+		if r.Old != nil && r.New != nil && j.byID[r.ID] == nil {
+			j.dropKey(r.Session, r.Key)
+			d := Diff{Session: r.Session, ID: r.ID, Key: r.Key, Path: r.Path, Title: r.Title, Opened: r.Opened, IsNew: r.IsNew}
+			j.enter(&entry{Diff: d, old: r.Old, new: r.New, base: r.New, bytes: int64(size)})
+		}
+	case edited, decided:
+		if e := j.byID[r.ID]; e != nil {
+			j.amend(e, r, int64(size))
+		}
+	case heard:
+		j.heard(r.Session, r.Seqs)
+	case forgotten:
+		j.dropID(r.ID)
+	case dropped:
+		j.dropKey(r.Session, r.Key)
+	case deleted:
+		j.forgetID(r.Session)
+		j.dropSession(r.Session)
+	case ended:
+		j.dropSession(r.Session)
+	}
+}
+
+// amend takes an edit or an outcome that was read.
+func (j *Journal) amend(e *entry, r *record, size int64) {
+	switch {
+	case r.Kind == decided:
+		e.decided = true
+		e.Outcomes = append(e.Outcomes, Outcome{As: r.As, Life: r.Life, Seq: r.Seq})
+	case r.Text != nil:
+		e.base, e.edits = r.Text, nil
+	case r.Ins != nil:
+		e.edits = append(e.edits, edit{r.From, r.Cut, r.Ins})
+	}
+	e.bytes += size
+	j.live += size
+}
+
+func (j *Journal) enter(e *entry) {
+	j.entries = append(j.entries, e)
+	j.byID[e.ID] = e
+	j.live += e.bytes
+}
+
+// Diffs are those that the journal knows, in order of their opening.
+func (j *Journal) Diffs() []Diff {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var all []Diff
+	for _, e := range j.entries {
+		d := e.Diff
+		d.Outcomes = slices.Clone(d.Outcomes)
+		all = append(all, d)
+	}
+	return all
+}
+
+// Deleted are the ids of deleted sessions, newest last.
+func (j *Journal) Deleted() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.deleted)
+}
+
+// Texts reads a diff's texts. It may take a while for large ones, and holds nobody up.
+func (j *Journal) Texts(id string) (t Texts, err error) {
+	j.mu.Lock()
+	e := j.byID[id]
+	if e == nil {
+		j.mu.Unlock()
+		return t, os.ErrNotExist
+	}
+	old, proposal, base, edits := e.old, e.new, e.base, slices.Clone(e.edits)
+	j.mu.Unlock()
+	if t.Old, err = j.get(old); err != nil {
+		return t, err
+	}
+	if t.New, err = j.get(proposal); err != nil {
+		return t, err
+	}
+	t.Text = t.New
+	if base != proposal {
+		if t.Text, err = j.get(base); err != nil {
+			return t, err
+		}
+	}
+	for _, edit := range edits {
+		ins, err := j.get(edit.ins)
+		if err != nil {
+			return t, err
+		}
+		var fits bool
+		if t.Text, fits = (splice{edit.from, edit.cut, ins}).apply(t.Text); !fits {
+			return t, errDamaged
+		}
+	}
+	return t, nil
+}
+
+// Opened notes a diff that its session will be told is open.
+func (j *Journal) Opened(session string, d *review.Diff) {
+	p := d.Proposal()
+	old, err := j.put(d.ID(), p.Old)
+	proposal, err2 := j.put(d.ID(), p.New)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if o, over := d.Outcome(); over && o.Kind == review.Withdrawn {
+		j.remove(old, proposal)
+		return // and whoever took it back may have said so before
+	}
+	j.dropKey(session, p.Key) // the record says that as well
+	e := &entry{
+		Diff: Diff{Session: session, ID: d.ID(), Key: p.Key, Path: p.Path, Title: p.Title, Opened: d.Opened(), IsNew: p.IsNew},
+		old:  old, new: proposal, base: proposal, now: p.New, known: true,
+	}
+	j.enter(e)
+	if err = errors.Join(err, err2); err != nil {
+		j.fail(err)
+		return
+	}
+	j.grew(e, j.append(e.record()))
+	j.editTo(e, current(d)) // what the user did to it meanwhile
+}
+
+func current(d *review.Diff) string { text, _ := d.Text(); return text }
+
+func (e *entry) record() *record {
+	return &record{
+		Kind: opened, Session: e.Session, ID: e.ID, Key: e.Key, Path: e.Path, Title: e.Title,
+		Opened: e.Opened, IsNew: e.IsNew, Old: e.old, New: e.new,
+	}
+}
+
+// Restored notes that a diff of before is open here again, with its texts.
+func (j *Journal) Restored(d *review.Diff, text string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if e := j.byID[d.ID()]; e != nil {
+		e.now, e.known = text, true
+		j.editTo(e, current(d))
+	}
+}
+
+// Follow notes the edits of diffs from now on, until cancel.
+func (j *Journal) Follow(r *review.Registry) (cancel func()) {
+	return r.Watch(func(event review.Event) {
+		if event.Outcome != nil {
+			return
+		}
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		if e := j.byID[event.Diff.ID()]; e != nil && e.known && !e.decided {
+			j.editTo(e, current(event.Diff))
+		}
+	})
+}
+
+// editTo notes what a text has become. The caller holds mu.
+func (j *Journal) editTo(e *entry, text string) {
+	if text == e.now {
+		return
+	}
+	s := spliceOf(e.now, text)
+	r := &record{Kind: edited, ID: e.ID, From: s.from, Cut: s.cut}
+	var err error
+	if s.whole(text) || len(text)*len(e.edits) > maxRework {
+		r.From, r.Cut = 0, 0
+		r.Text, err = j.put(e.ID, text)
+		j.gone = append(j.gone, slices.DeleteFunc(e.texts()[1:], func(t *stored) bool { return t == e.new })...)
+		e.base, e.edits = r.Text, nil
+	} else {
+		r.Ins, err = j.put(e.ID, s.ins)
+		e.edits = append(e.edits, edit{s.from, s.cut, r.Ins})
+	}
+	e.now = text
+	if err != nil {
+		j.fail(err)
+		return
+	}
+	j.grew(e, j.append(r))
+}
+
+// Decided notes an outcome before anybody is told of it: content is the final text of one that was accepted, nil
+// else; as, life and seq are how the session is told.
+func (j *Journal) Decided(id string, content *string, as, life string, seq uint64) {
+	o := Outcome{As: as, Life: life, Seq: seq}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	e := j.byID[id]
+	if e == nil {
+		return
+	}
+	if content != nil && e.known {
+		j.editTo(e, *content)
+	}
+	e.decided = true
+	e.now, e.known = "", false // it is stored
+	e.Outcomes = append(e.Outcomes, o)
+	j.grew(e, j.append(&record{Kind: decided, ID: id, As: o.As, Life: o.Life, Seq: o.Seq}))
+}
+
+// Heard notes that a session has had the outcomes of these numbers.
+func (j *Journal) Heard(session string, seqs ...uint64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.heard(session, seqs) {
+		j.append(&record{Kind: heard, Session: session, Seqs: seqs})
+	}
+}
+
+// Dropped notes that a session's diff of a key, open or decided, is of no interest any more.
+func (j *Journal) Dropped(session, key string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.dropKey(session, key) {
+		j.append(&record{Kind: dropped, Session: session, Key: key})
+	}
+}
+
+// Forget notes that a diff is of no interest any more.
+func (j *Journal) Forget(id string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.dropID(id) {
+		j.append(&record{Kind: forgotten, ID: id})
+	}
+}
+
+// Ended notes the end of a session with all that was its own; with good false its id is not good any more.
+func (j *Journal) Ended(session string, good bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	had := j.dropSession(session)
+	switch {
+	case !good:
+		j.forgetID(session)
+		j.append(&record{Kind: deleted, Session: session})
+	case had:
+		j.append(&record{Kind: ended, Session: session})
+	}
+}
+
+func (j *Journal) heard(session string, seqs []uint64) bool {
+	return j.drop(func(e *entry) bool {
+		if e.Session != session || !e.decided {
+			return false
+		}
+		before := len(e.Outcomes)
+		e.Outcomes = slices.DeleteFunc(e.Outcomes, func(o Outcome) bool { return slices.Contains(seqs, o.Seq) })
+		return before > 0 && len(e.Outcomes) == 0
+	})
+}
+
+func (j *Journal) dropKey(session, key string) bool {
+	return j.drop(func(e *entry) bool { return e.Session == session && e.Key == key })
+}
+
+func (j *Journal) dropID(id string) bool {
+	return j.drop(func(e *entry) bool { return e.ID == id })
+}
+
+func (j *Journal) dropSession(session string) bool {
+	return j.drop(func(e *entry) bool { return e.Session == session })
+}
+
+func (j *Journal) forgetID(session string) {
+	j.deleted = append(j.deleted, session)
+	j.deleted = j.deleted[max(0, len(j.deleted)-maxDeleted):]
+}
+
+// drop removes entries, and says whether there were any. The caller holds mu.
+func (j *Journal) drop(which func(*entry) bool) (any bool) {
+	j.entries = slices.DeleteFunc(j.entries, func(e *entry) bool {
+		if !which(e) {
+			return false
+		}
+		any = true
+		delete(j.byID, e.ID)
+		j.live -= e.bytes
+		j.gone = append(j.gone, e.texts()...)
+		return true
+	})
+	return any
+}
+
+// texts are all that an entry has stored: old first.
+func (e *entry) texts() []*stored {
+	texts := []*stored{e.old, e.new}
+	if e.base != e.new {
+		texts = append(texts, e.base)
+	}
+	for _, edit := range e.edits {
+		texts = append(texts, edit.ins)
+	}
+	return texts
+}
