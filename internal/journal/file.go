@@ -29,7 +29,7 @@ func (j *Journal) append(r *record) (size int64) {
 	size = int64(len(j.buf))
 	j.remove(j.gone...)
 	j.gone = nil
-	if unused := j.size - j.live; unused > j.live+spare || len(j.entries) == 0 && unused > inlineText {
+	if unused := j.size - j.live; unused > j.live+spare || len(j.entries) == 0 && unused > spare/4 {
 		if err := j.rewrite(); err != nil {
 			j.fail(err)
 		}

@@ -2,7 +2,17 @@ package journal
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/pollux-companion/pollux/internal/core/review"
 )
@@ -22,6 +32,9 @@ type owner struct {
 
 func (*owner) Label() string { return "somebody" }
 func (o *owner) Settled(d *review.Diff, out review.Outcome) {
+	if o.j == nil {
+		return
+	}
 	o.n++
 	if out.Kind == review.Accepted {
 		o.j.Decided(d.ID(), &out.Content, "accepted", "LIFE", o.n)
@@ -48,19 +61,294 @@ func open(t *testing.T, dir string) *Journal {
 	})
 }
 
-func TestX(t *testing.T) {
-	dir := t.TempDir()
-	j := open(t, dir)
+// book is what a journal knows, with texts: by id, in words that tests compare.
+func book(t *testing.T, j *Journal) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, d := range j.Diffs() {
+		texts, err := j.Texts(d.ID)
+		if err != nil {
+			t.Errorf("%s: %v", d.Key, err)
+		}
+		all[d.ID] = fmt.Sprintf("%s %s %v %q %q %q", d.Session, d.Key, d.Outcomes, texts.Old, texts.New, texts.Text)
+	}
+	return all
+}
+
+// same compares what a journal knows with what one that reads its folder finds.
+func same(t *testing.T, j *Journal, dir string) {
+	t.Helper()
+	if diff := cmp.Diff(book(t, j), book(t, open(t, dir))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+type setup struct {
+	dir string
+	j   *Journal
+	r   *review.Registry
+}
+
+func newSetup(t *testing.T) *setup {
+	s := &setup{dir: filepath.Join(t.TempDir(), "j")}
+	s.j = open(t, s.dir)
+	s.r = review.New(review.Options{View: view{}})
+	t.Cleanup(s.j.Follow(s.r))
+	return s
+}
+
+func (s *setup) session(t *testing.T, id string) *owner { return &owner{t: t, j: s.j, id: id} }
+
+// texts that a format might trip over.
+var odd = []string{
+	"", "a", "\n", "\r\n{\"kind\":\"ended\"}\n", "\ufeffä\u2028\x00\x7f", "\xff\xfe half a character",
+	strings.Repeat("x", inlineText), strings.Repeat("y", inlineText+1), strings.Repeat("long line\r\n", 40_000),
+}
+
+// SPEC L-3, F-6: whatever was opened, edited, decided, heard and taken back, a companion that reads the folder at any moment, as after
+// a kill, finds exactly that, to the byte.
+func TestEveryStepIsThereL3(t *testing.T) {
+	s := newSetup(t)
+	one, two := s.session(t, "one"), s.session(t, "two")
+	var diffs []*review.Diff
+	for i, text := range odd {
+		for _, o := range []*owner{one, two} {
+			diffs = append(diffs, o.open(s.r, review.Proposal{Key: fmt.Sprint("/k", i), Path: "/k", Title: "t\n", Old: odd[len(odd)-1-i], New: text, IsNew: i == 0}))
+			same(t, s.j, s.dir)
+		}
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for n := range 200 {
+		d := diffs[random.IntN(len(diffs))]
+		text, _ := d.Text()
+		at := random.IntN(len(text) + 1)
+		cut := random.IntN(len(text) - at + 1)
+		switch random.IntN(12) {
+		case 0:
+			_ = s.r.Accept(d.ID(), nil)
+		case 1:
+			text := text + "and accepted"
+			_ = s.r.Accept(d.ID(), &text)
+		case 2:
+			_ = s.r.Reject(d.ID())
+		case 3:
+			s.j.Heard("one", uint64(random.IntN(10)))
+		case 4:
+			s.j.Dropped("two", fmt.Sprint("/k", random.IntN(len(odd))))
+		case 5:
+			s.j.Forget(d.ID())
+		default:
+			_ = s.r.Edit(d.ID(), text[:at]+odd[n%5]+text[at+cut:])
+		}
+		if n%10 == 0 {
+			same(t, s.j, s.dir)
+		}
+	}
+	same(t, s.j, s.dir)
+	s.j.Ended("one", true)
+	s.j.Ended("two", false)
+	same(t, s.j, s.dir)
+	again := open(t, s.dir)
+	if len(again.Diffs()) != 0 || !slices.Equal(again.Deleted(), []string{"two"}) {
+		t.Errorf("left: %+v, %v", again.Diffs(), again.Deleted())
+	}
+	if names := list(t, s.dir); !slices.Equal(names, []string{logName}) {
+		t.Errorf("files left: %v", names)
+	}
+}
+
+func list(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// A file that ends anywhere, or has a byte changed, is read up to the last record before, and goes on from there.
+func TestTornAnywhere(t *testing.T) {
+	s := newSetup(t)
+	o := s.session(t, "one")
+	d := o.open(s.r, review.Proposal{Key: "/a", Path: "/a", New: "new"})
+	_ = s.r.Edit(d.ID(), "newer")
+	_ = s.r.Accept(d.ID(), nil)
+	o.open(s.r, review.Proposal{Key: "/b", Path: "/b", New: "second"})
+	whole, err := os.ReadFile(s.j.path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for at := range whole {
+		for _, data := range [][]byte{whole[:at], append(append(slices.Clone(whole[:at]), whole[at]^0x20), whole[at+1:]...)} {
+			dir := filepath.Join(t.TempDir(), "j")
+			if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, logName), data, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			j := open(t, dir)
+			seen[fmt.Sprint(book(t, j))] = true
+			third := &owner{t: t, j: j, id: "one"}
+			third.open(s.r, review.Proposal{Key: "/c", Path: "/c", New: "third"})
+			same(t, j, dir)
+			if n := len(j.Diffs()); n == 0 || j.Diffs()[n-1].Key != "/c" {
+				t.Fatalf("cut at %d: %v", at, book(t, j))
+			}
+			j.Close()
+		}
+	}
+	if len(seen) != 4 { // nothing, and what is known after each record but the last
+		t.Errorf("%d states were seen: %v", len(seen), seen)
+	}
+}
+
+// SPEC A-4: the file stays small however long it is written to, and texts that are of no use are gone at once.
+func TestBoundedA4(t *testing.T) {
+	s := newSetup(t)
+	o := s.session(t, "one")
+	big := strings.Repeat("0123456789abcdef", 64<<10)
+	d := o.open(s.r, review.Proposal{Key: "/big", Path: "/big", New: big})
+	for n := range 600 {
+		_ = s.r.Edit(d.ID(), fmt.Sprint(n)+big)
+		e := o.open(s.r, review.Proposal{Key: "/small", Path: "/small", Old: big[:inlineText], New: big[:n]})
+		_ = s.r.Reject(e.ID())
+		s.j.Heard("one", o.n)
+	}
+	var total int64
+	for _, name := range list(t, s.dir) {
+		info, err := os.Stat(filepath.Join(s.dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		total += info.Size()
+	}
+	if total > 5<<20 {
+		t.Errorf("%d bytes for one diff of a megabyte: %v", total, list(t, s.dir))
+	}
+	same(t, s.j, s.dir)
+}
+
+// What cannot be written is said once, keeps nobody from working, and is written when that works again.
+func TestTrouble(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "j")
+	if err := os.WriteFile(dir, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	said := make(chan error, 10)
+	j := Open(dir, func(err error) { said <- err })
 	r := review.New(review.Options{View: view{}})
-	j.Follow(r)
-	o := &owner{t: t, j: j, id: "s"}
-	d := o.open(r, review.Proposal{Key: "k", Path: "/k", Old: "a", New: "b"})
-	r.Edit(d.ID(), "bc")
-	k := open(t, dir)
-	t.Logf("%+v", k.Diffs())
-	t.Log(k.Texts(d.ID()))
-	r.Accept(d.ID(), nil)
-	k = open(t, dir)
-	t.Logf("%+v", k.Diffs())
-	t.Log(k.Texts(d.ID()))
+	t.Cleanup(j.Follow(r))
+	o := &owner{t: t, j: j, id: "one"}
+	for i, text := range odd {
+		d := o.open(r, review.Proposal{Key: fmt.Sprint("/k", i), Path: "/k", New: text})
+		_ = r.Edit(d.ID(), text+"edited")
+		if i%3 == 0 {
+			_ = r.Accept(d.ID(), nil)
+		}
+	}
+	if err := <-said; err == nil || !strings.Contains(err.Error(), dir) || j.Trouble() == nil {
+		t.Errorf("said: %v", err)
+	}
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-said; err != nil || j.Trouble() != nil {
+		t.Errorf("said then: %v", err)
+	}
+	same(t, j, dir)
+	if len(said) > 0 {
+		t.Errorf("said once more: %v", <-said)
+	}
+}
+
+// Nothing in the folder is trusted: texts elsewhere, links, sizes that do not fit, files of nobody.
+func TestForeignFiles(t *testing.T) {
+	dir := t.TempDir()
+	secret := filepath.Join(t.TempDir(), "secret.text")
+	if err := os.WriteFile(secret, []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	data := []byte(magic)
+	for i, text := range []*stored{
+		{Size: 6, File: "../secret.text"}, {Size: 6, File: secret}, {Size: -1}, {Size: maxText + 1, File: "a.text"},
+		{Size: 6, File: "log"}, {Size: 6, File: "none.text"}, {Size: 6, File: "link.text"}, {Size: 5, File: "short.text"},
+	} {
+		line, _ := json.Marshal(record{Kind: opened, ID: fmt.Sprint(i), Key: fmt.Sprint(i), Old: &stored{}, New: text})
+		data = frame(data, append(line, '\n'))
+	}
+	err := errors.Join(os.WriteFile(filepath.Join(dir, logName), data, 0o600), os.Symlink(secret, filepath.Join(dir, "link.text")),
+		os.WriteFile(filepath.Join(dir, "short.text"), []byte("123456"), 0o600), os.WriteFile(filepath.Join(dir, "orphan.text"), nil, 0o600),
+		os.WriteFile(filepath.Join(dir, "theirs"), nil, 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := open(t, dir)
+	for _, d := range j.Diffs() {
+		if texts, err := j.Texts(d.ID); err == nil {
+			t.Errorf("%s: %+v", d.ID, texts)
+		}
+	}
+	if names := list(t, dir); slices.Contains(names, "orphan.text") || !slices.Contains(names, "theirs") {
+		t.Errorf("files: %v", names)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(magic))
+	f.Add(frame([]byte(magic), []byte("{\"kind\":\"opened\",\"id\":\"a\",\"old\":{},\"new\":{\"size\":1}}\nx")))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, logName), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		j := Open(dir, func(error) {})
+		for _, d := range j.Diffs() {
+			_, _ = j.Texts(d.ID)
+		}
+		if int(j.size) > len(data) {
+			t.Errorf("%d of %d bytes are good", j.size, len(data))
+		}
+		j.Clear()
+	})
+}
+
+// A splice is exact, and short for what a person types, wherever that is.
+func TestSplice(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	for range 600 {
+		before := strings.Repeat("ab", random.IntN(200))
+		at := random.IntN(len(before) + 1)
+		cut := random.IntN(len(before) - at + 1)
+		ins := strings.Repeat("ba", random.IntN(5))
+		after := before[:at] + ins + before[at+cut:]
+		s := spliceOf(before, after)
+		if got, ok := s.apply(before); !ok || got != after || len(s.ins) > len(ins) {
+			t.Fatalf("%q to %q: %+v", before, after, s)
+		}
+	}
+	long := strings.Repeat("0123456789", 1<<20)
+	if s := spliceOf(long, long[:5_000_003]+"x"+long[5_000_003:]); s != (splice{5_000_003, 0, "x"}) {
+		t.Errorf("%+v", s)
+	}
+}
+
+// What openDiff waits for, and the record by which the diff is taken back.
+func BenchmarkOpened(b *testing.B) {
+	for _, size := range []int{1 << 10, 100 << 10, 5 << 20} {
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			j := Open(filepath.Join(b.TempDir(), "j"), func(err error) { b.Error(err) })
+			r := review.New(review.Options{View: view{}})
+			text := strings.Repeat("x", size)
+			d, err := r.Open(b.Context(), &owner{}, review.Proposal{Key: "k", New: text}, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				j.Opened("s", d)
+				j.Dropped("s", "k")
+			}
+		})
+	}
 }

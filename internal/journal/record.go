@@ -83,17 +83,29 @@ func encode(b []byte, r *record) ([]byte, error) {
 		return b, err
 	}
 	start := len(b)
-	b = append(b, make([]byte, headerSize)...)
-	b = append(append(b, head...), '\n')
+	b = append(append(append(b, make([]byte, headerSize)...), head...), '\n')
 	for _, t := range r.texts() {
 		if t != nil && t.File == "" {
 			b = append(b, t.text...)
 		}
 	}
-	payload := b[start+headerSize:]
-	binary.BigEndian.PutUint32(b[start:], uint32(len(payload)))
-	binary.BigEndian.PutUint32(b[start+4:], crc32.Checksum(payload, castagnoli()))
+	seal(b[start:])
 	return b, nil
+}
+
+// frame appends a payload, framed, to b.
+func frame(b, payload []byte) []byte {
+	start := len(b)
+	b = append(append(b, make([]byte, headerSize)...), payload...)
+	seal(b[start:])
+	return b
+}
+
+// seal writes the header of a record, whose payload is in its place.
+func seal(b []byte) {
+	payload := b[headerSize:]
+	binary.BigEndian.PutUint32(b, uint32(len(payload)))
+	binary.BigEndian.PutUint32(b[4:], crc32.Checksum(payload, castagnoli()))
 }
 
 // decode reads the records of a file, calls f with each and with what it takes on the disk, and returns how many bytes are good.
