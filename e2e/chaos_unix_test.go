@@ -272,7 +272,6 @@ func (cli *chaosCLI) notified(data string) {
 	}
 }
 
-
 // life lets everybody act for a random while.
 func (x *chaos) life(c *companion) {
 	ctx, cancel := context.WithCancel(x.ctx)
