@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pollux-companion/pollux/e2e/agent"
 	"github.com/pollux-companion/pollux/e2e/browser"
 	"github.com/pollux-companion/pollux/e2e/cli"
 	"github.com/pollux-companion/pollux/e2e/model"
@@ -41,6 +42,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	agent.Main()
 	flag.Parse()
 	os.Exit(run(m))
 }

@@ -239,7 +239,7 @@ func TestPictures(t *testing.T) {
 	})
 	c := b.serve()
 	d := b.desk(c)
-	a := agent.Connect(t, c.DiscoveryFile)
+	a := agent.Start(t, c.DiscoveryFile)
 	d.Size(1200, 640)
 	d.Media("color-scheme", "light")
 	d.open("README.md")

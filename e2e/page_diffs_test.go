@@ -71,7 +71,7 @@ func TestRejecting(t *testing.T) {
 // through; each outcome reaches the session that asked (F-3, F-7).
 func TestQueue(t *testing.T) {
 	b, c, d, a := newDesk(t, map[string]string{"a.txt": "a\n", "b.txt": "b\n"})
-	other := agent.Connect(t, c.DiscoveryFile)
+	other := agent.Start(t, c.DiscoveryFile)
 	a.OpenDiff(b.path("a.txt"), "A\n")
 	d.proposal("a.txt")
 	a.OpenDiff(b.path("b.txt"), "B\n")

@@ -23,7 +23,7 @@ func newDesk(t *testing.T, files map[string]string) (*bench, *companion, *desk, 
 	// An agent's own children may not ask for the page, and the agent is this
 	// very process: what the test needs is asked before it connects.
 	b.spare = strings.TrimSpace(b.pollux("page"))
-	return b, c, d, agent.Connect(t, c.DiscoveryFile)
+	return b, c, d, agent.Start(t, c.DiscoveryFile)
 }
 
 // TestEditing: tree, tabs, editing, finding and saving; what is ignored is

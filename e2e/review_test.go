@@ -113,7 +113,7 @@ func TestReviewScreens(t *testing.T) {
 			t.Parallel()
 			peers.Need(t, peers.Tmux)
 			b := newBench(t, map[string]string{"src/main.go": greeter, "dos.txt": "one\r\ntwo\r\n"})
-			a := agent.Connect(t, b.serve().DiscoveryFile)
+			a := agent.Start(t, b.serve().DiscoveryFile)
 			tm := b.reviewer(size[0], size[1])
 			step := func(screen string, holds ...string) {
 				t.Helper()
@@ -214,7 +214,7 @@ func TestReviewEditor(t *testing.T) {
 	peers.Need(t, peers.Tmux)
 	t.Parallel()
 	b := newBench(t, map[string]string{"a.txt": "one\n"})
-	a := agent.Connect(t, b.serve().DiscoveryFile)
+	a := agent.Start(t, b.serve().DiscoveryFile)
 	b.write("editor", "#!/bin/sh\ntest -t 0 && test -t 1 && sed -i s/two/zwei/ \"$2\"\n")
 	if err := os.Chmod(b.path("editor"), 0o700); err != nil {
 		t.Fatal(err)
@@ -236,7 +236,7 @@ func TestReviewEditorOutlivesCompanion(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, map[string]string{"a.txt": "one\n"})
 	c := b.serve()
-	a := agent.Connect(t, c.DiscoveryFile)
+	a := agent.Start(t, c.DiscoveryFile)
 	b.write("editor", "#!/bin/sh\necho > started\nwhile test ! -e leave; do sleep 0.1; done\necho mine > \"$1\"\n")
 	if err := os.Chmod(b.path("editor"), 0o700); err != nil {
 		t.Fatal(err)
@@ -265,7 +265,7 @@ func TestReviewDisk(t *testing.T) {
 	t.Parallel()
 	const rest = "two\nthree\nfour\nfive\nsix\nseven\neight\n"
 	b := newBench(t, map[string]string{"a.txt": "one\n" + rest + "nine\n"})
-	a := agent.Connect(t, b.serve().DiscoveryFile)
+	a := agent.Start(t, b.serve().DiscoveryFile)
 	tm := b.reviewer(80, 24)
 	a.OpenDiff(b.path("a.txt"), "one\n"+rest+"NINE\n")
 	tm.Wait("+1 −1 · hunk 1/1", second(60))

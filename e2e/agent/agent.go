@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"os"
 	"sync"
 	"testing"
@@ -48,6 +49,12 @@ type Agent struct {
 // Connect reads a discovery file and opens a session with a stream.
 func Connect(t testing.TB, discoveryFile string) *Agent {
 	t.Helper()
+	found := read(t, discoveryFile)
+	return Dial(t, found.Port, found.Token)
+}
+
+func read(t testing.TB, discoveryFile string) *discovery.File {
+	t.Helper()
 	data, err := os.ReadFile(discoveryFile)
 	if err != nil {
 		t.Fatal(err)
@@ -56,17 +63,22 @@ func Connect(t testing.TB, discoveryFile string) *Agent {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Dial(t, found.Port, found.Token)
+	return found
 }
 
 // Dial opens a session with a stream at a port.
 func Dial(t testing.TB, port int, token string) *Agent {
 	t.Helper()
+	return dial(t, port, token, nil)
+}
+
+func dial(t testing.TB, port int, token string, transport http.RoundTripper) *Agent {
+	t.Helper()
 	a := &Agent{t: t, outcomes: make(chan Outcome, 64)}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	var err error
-	a.link, err = client.Dial(ctx, client.Way{Host: "127.0.0.1", Port: port, Token: token}, client.LinkOptions{Notified: a.heard})
+	a.link, err = client.Dial(ctx, client.Way{Host: "127.0.0.1", Port: port, Token: token}, client.LinkOptions{Notified: a.heard, Transport: transport})
 	if err != nil {
 		t.Fatal(err)
 	}

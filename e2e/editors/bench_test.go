@@ -27,6 +27,7 @@ const patience = 60 * time.Second
 func binary() string { return filepath.Join(os.Getenv("POLLUX_TEST_BIN"), "pollux") }
 
 func TestMain(m *testing.M) {
+	agent.Main()
 	flag.Parse()
 	os.Exit(run(m))
 }
@@ -185,7 +186,7 @@ func (b *bench) number(i int) int {
 // connect opens a session as a CLI does.
 func (b *bench) connect() *agent.Agent {
 	b.Helper()
-	return agent.Connect(b, b.file())
+	return agent.Start(b, b.file())
 }
 
 func (b *bench) until(what string, ok func() bool) {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/editor/web/webtest"
 )
 
 // An mcpClient is a client of pollux mcp, message by message.
@@ -111,7 +111,7 @@ func TestMCPForTheEditor(t *testing.T) {
 	if got := c.call("getOpenEditors", nil); len(got) != 1 || !strings.HasPrefix(got[0], "error: no companion serves this folder") {
 		t.Errorf("without a companion: %q", got)
 	}
-	w.serve()
+	l := w.serve()
 	file := filepath.Join(w.project, "a b.txt")
 	if err := os.WriteFile(file, []byte("old\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -135,26 +135,30 @@ func TestMCPForTheEditor(t *testing.T) {
 	if got := c.call("openDiff", diff); !strings.HasPrefix(got[0], "error: no editor page is open") {
 		t.Errorf("nobody looks at diffs: %q", got)
 	}
-	reviewer := w.reviewer()
-	decide := func(c *mcpClient, d control.Decision) []string {
+	channel := w.control()
+	if err := channel.Attach(t.Context()); err == nil { // it has started the server: the test is an agent
+		t.Error("an agent looks at diffs")
+	}
+	page := webtest.Open(t, l.Page, "person")
+	decide := func(c *mcpClient, method string, text any) []string {
 		t.Helper()
 		c.send("tools/call", map[string]any{"name": "openDiff", "arguments": diff})
 		var open []control.Diff
 		var err error
-		eventually(t, "a proposal", func() bool { open, err = reviewer.Diffs(t.Context()); return err != nil || len(open) > 0 })
-		if err == nil {
-			d.ID = open[0].ID
-			err = reviewer.Decide(t.Context(), d)
-		}
+		eventually(t, "a proposal", func() bool { open, err = channel.Diffs(t.Context()); return err != nil || len(open) > 0 })
 		if err != nil {
-			t.Error(err)
+			t.Fatal(err)
 		}
+		if err := channel.Decide(t.Context(), control.Decision{ID: open[0].ID, Accept: true}); err == nil || err.Error() != control.ErrFromAgent.Error() {
+			t.Errorf("an agent decides: %v", err)
+		}
+		page.Call(method, map[string]any{"id": open[0].ID, "text": text}, nil)
 		return c.answer()
 	}
-	if got := decide(c, control.Decision{}); len(got) != 2 || got[0] != "DIFF_REJECTED" || got[1] != "tab" {
+	if got := decide(c, "diff/reject", nil); len(got) != 2 || got[0] != "DIFF_REJECTED" || got[1] != "tab" {
 		t.Errorf("rejected: %q", got)
 	}
-	if got := decide(c, control.Decision{Accept: true}); len(got) != 2 || got[0] != "FILE_SAVED" || got[1] != "new\n" {
+	if got := decide(c, "diff/accept", nil); len(got) != 2 || got[0] != "FILE_SAVED" || got[1] != "new\n" {
 		t.Errorf("accepted: %q", got)
 	}
 	if data, _ := os.ReadFile(file); string(data) != "old\n" {
@@ -162,30 +166,14 @@ func TestMCPForTheEditor(t *testing.T) {
 	}
 	writer := w.mcp("--ide-write")
 	edited := "edited\n"
-	if got := decide(writer, control.Decision{Accept: true, Content: &edited}); len(got) != 2 || got[1] != edited {
+	if got := decide(writer, "diff/accept", edited); len(got) != 2 || got[1] != edited {
 		t.Errorf("edited: %q", got)
 	}
 	if data, _ := os.ReadFile(file); string(data) != edited {
 		t.Errorf("with --ide-write the file holds %q", data)
 	}
 	diff["new_file_path"] = filepath.Join(w.project, ".git", "config")
-	if got := decide(writer, control.Decision{Accept: true}); !strings.Contains(got[0], "error: ") {
+	if got := decide(writer, "diff/accept", nil); !strings.Contains(got[0], "error: ") {
 		t.Errorf("a protected file: %q", got)
 	}
-}
-
-// reviewer joins the project's companion as one that looks at diffs, until the test ends.
-func (w *world) reviewer() *control.Client {
-	w.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	c, err := control.Find(ctx, []string{filepath.Join(w.root, "r", "pollux"), filepath.Join(w.state, "pollux", "run")}, w.project)
-	if err == nil {
-		w.t.Cleanup(c.Close)
-		err = c.Attach(ctx)
-	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return c
 }

@@ -101,14 +101,11 @@ func TestOpenDiffSurvivesKillL3(t *testing.T) {
 	second := w.serve()
 	cli.companion(second)
 	stream := cli.stream()
-	control := w.control()
-	diffs, err = control.Diffs(t.Context())
+	diffs, err = w.control().Diffs(t.Context())
 	if err != nil || len(diffs) != 1 || diffs[0].ID != id || !diffs[0].Edited || diffs[0].Path != path {
 		t.Fatalf("after the restart: %+v, %v", diffs, err)
 	}
-	if err := control.Decide(t.Context(), decisionOf(id)); err != nil {
-		t.Fatal(err)
-	}
+	say(t, openPage(t, second), acceptance(id)) // the test is the agent here, which decides nothing by the channel
 	got := expect(t, stream, "ide/diffAccepted")
 	if last := got[strings.LastIndex(got, "data:"):]; !strings.Contains(last, `proposed and edited\n`) || !strings.Contains(last, path) {
 		t.Errorf("the session heard %s", last)
@@ -127,18 +124,15 @@ func TestOpenDiffSurvivesKillL3(t *testing.T) {
 func TestUnsentOutcomeSurvivesKillT6(t *testing.T) {
 	w := newWorld(t)
 	l := w.serve()
-	openPage(t, l)
+	page := openPage(t, l)
 	cli := newCLI(t, l)
 	path := filepath.Join(w.project, "f")
 	cli.call(fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"openDiff","arguments":{"filePath":%q,"newContent":"x"}}}`, path))
-	channel := w.control()
-	diffs, err := channel.Diffs(t.Context())
+	diffs, err := w.control().Diffs(t.Context())
 	if err != nil || len(diffs) != 1 {
 		t.Fatalf("%+v, %v", diffs, err)
 	}
-	if err := channel.Decide(t.Context(), decisionOf(diffs[0].ID)); err != nil {
-		t.Fatal(err)
-	}
+	say(t, page, acceptance(diffs[0].ID))
 	for range 2 {
 		l.signal(syscall.SIGKILL)
 		l = w.serve()
@@ -171,4 +165,7 @@ func TestOpenDiffIsRejectedAtStopL1(t *testing.T) {
 	}
 }
 
-func decisionOf(id string) control.Decision { return control.Decision{ID: id, Accept: true} }
+// acceptance is what a page says when its user accepts a diff as it stands.
+func acceptance(id string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":"diff/accept","params":{"id":%q}}`, id)
+}

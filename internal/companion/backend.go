@@ -9,6 +9,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/editor/web"
+	"github.com/pollux-companion/pollux/internal/proc"
 )
 
 // An Info says where a companion can be found.
@@ -130,6 +131,14 @@ func (b backend) Sessions() []control.Session {
 		list = append(list, control.Session{ID: s.ID, Label: s.Label, Since: s.Since, Version: s.Version, Process: s.Process, PID: s.PID})
 	}
 	return list
+}
+
+func (b backend) Agents(ctx context.Context) control.Agents {
+	processes, unknown := b.c.agent.Agents(ctx)
+	if proc.TellsPeers() != nil {
+		unknown = nil // nobody's is; an agent is told by its marks alone
+	}
+	return control.Agents{Processes: processes, Unknown: unknown}
 }
 
 func (b backend) Diffs() []control.Diff {

@@ -91,6 +91,7 @@ type Companion struct {
 	restored chan struct{}     // closed when what it held is open again
 	record   discovery.Record  // what a next start may take over
 	resumed  bool
+	below    bool // an agent has started this companion: it decides nothing
 
 	others []control.Status // that ran before this one started, newest first
 

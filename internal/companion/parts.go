@@ -2,13 +2,17 @@ package companion
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/netip"
+	"os"
+	"slices"
 
 	"github.com/pollux-companion/pollux/internal/agent/gemini"
 	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/editor/web"
+	"github.com/pollux-companion/pollux/internal/guard"
 	"github.com/pollux-companion/pollux/internal/proc"
 )
 
@@ -31,6 +35,7 @@ func (c *Companion) newAgent(rec discovery.Record) *gemini.Server {
 		SessionKey:       rec.SessionKey,
 		LegacyDiffClosed: c.o.Settings.LegacyDiffClosed,
 		Process:          processOf,
+		MayDecide:        c.mayDecide,
 		Log:              c.o.Log,
 	}
 	if c.o.Settings.ContainerAddress != "" {
@@ -46,14 +51,13 @@ func (c *Companion) newAgent(rec discovery.Record) *gemini.Server {
 	return gemini.New(o)
 }
 
-// processOf names the process behind a connection.
-func processOf(client, server netip.AddrPort) (pid int, name string, ok bool) {
-	pid, ok = proc.Peer(client, server)
+// processOf names the processes of the CLI behind a connection: also behind pollux relay.
+func processOf(client, server netip.AddrPort) []proc.Info {
+	pid, ok := proc.Peer(client, server)
 	if !ok {
-		return 0, "", false
+		return nil
 	}
-	info, ok := proc.Lookup(pid)
-	return pid, info.Name, ok
+	return guard.Behind(pid)
 }
 
 func (c *Companion) newPage(rec discovery.Record) *web.Server {
@@ -78,6 +82,26 @@ func (c *Companion) pageSessions() []web.Session {
 		list = append(list, web.Session{ID: s.ID, Label: s.Label, Since: s.Since, Process: s.Process, PID: s.PID})
 	}
 	return list
+}
+
+// errBelow is why a companion shows no diffs that an agent has started.
+var errBelow = errors.New("this companion was started from an agent's own shell, where nothing may be decided about its changes; review this change in the terminal, and start the editor, or pollux serve, in a terminal of yours")
+
+// mayDecide says why an agent's diffs are not decided here: nobody does that in an editor, or on a page, that an agent started
+// (SPEC §11.1). pollux conform may start what it tries.
+func (c *Companion) mayDecide(agent []proc.Info) error {
+	if c.below || len(agent) > 0 && !guard.Same(agent) && slices.ContainsFunc(c.selves(), func(pid int) bool { return guard.Descends(pid, agent) }) {
+		return errBelow
+	}
+	return nil
+}
+
+// selves are this process and that of its editor.
+func (c *Companion) selves() []int { return []int{os.Getpid(), c.o.PID} }
+
+// marked says whether an agent has started this companion, or its editor, as far as its marks tell.
+func (c *Companion) marked() bool {
+	return guard.Carries(os.Environ()) || slices.ContainsFunc(c.selves(), func(pid int) bool { return guard.Look(pid, nil) == guard.Marked })
 }
 
 // lateView hands the registry's calls to the page, which is made after the registry that it shows. A diff that

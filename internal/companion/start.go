@@ -65,8 +65,11 @@ func (c *Companion) startCore() error {
 // startAgent listens where the last companion of this workspace did, if it may (SPEC A-1).
 func (c *Companion) startAgent() error {
 	c.lookAround() // before this companion has a socket of its own
+	if c.below = c.marked(); c.below {
+		c.o.Log.Warn("started from an agent's shell, so that no diffs are shown here")
+	}
 	var old *discovery.Record
-	if c.o.Settings.Resume {
+	if c.o.Settings.Resume && !c.below {
 		old = c.takeOver()
 	}
 	ln, resumed, err := c.listenAgent(old)

@@ -80,6 +80,11 @@ func (c *Client) Sessions(ctx context.Context) (v []Session, err error) {
 	return v, c.call(ctx, methodSessions, empty{}, &v)
 }
 
+// Agents are those that the companion knows, also by their go-betweens.
+func (c *Client) Agents(ctx context.Context) (v Agents, err error) {
+	return v, c.call(ctx, methodAgents, empty{}, &v)
+}
+
 // Diffs lists the open proposals, oldest first.
 func (c *Client) Diffs(ctx context.Context) (v []Diff, err error) {
 	return v, c.call(ctx, methodDiffs, empty{}, &v)

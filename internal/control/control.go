@@ -15,6 +15,7 @@ import (
 const (
 	methodStatus   = "status"
 	methodSessions = "sessions"
+	methodAgents   = "agents"
 	methodDiffs    = "diffs"
 	methodDecide   = "decide"
 	methodOpen     = "open"
@@ -133,6 +134,8 @@ type Backend interface {
 	Status() Status
 	Connection() Connection
 	Sessions() []Session
+	// Agents are those of the sessions. It waits for what is being found out until ctx ends.
+	Agents(context.Context) Agents
 	Diffs() []Diff
 	Decide(Decision) error
 	// Open shows a file in the editor.

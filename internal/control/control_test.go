@@ -15,6 +15,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/pace"
+	"github.com/pollux-companion/pollux/internal/proc"
 )
 
 // fake is a companion of a test's.
@@ -22,6 +23,8 @@ type fake struct {
 	*reviewed
 	status  Status
 	agent   int // the process of its only session
+	socket  string
+	unknown []string // sessions of no known process
 	decided []Decision
 	opened  []Location
 }
@@ -30,6 +33,13 @@ func (f *fake) Status() Status         { return f.status }
 func (f *fake) Connection() Connection { return Connection{1, 2, "tok", f.status.Roots} }
 func (f *fake) Sessions() []Session {
 	return []Session{{ID: 1, Label: "Gemini CLI #1", PID: f.agent}}
+}
+func (f *fake) Agents(context.Context) Agents {
+	a := Agents{Unknown: f.unknown}
+	if f.agent != 0 {
+		a.Processes = []proc.Info{{PID: f.agent}}
+	}
+	return a
 }
 func (f *fake) Diffs() []Diff { return []Diff{{ID: "d", Path: "/p", IsNew: true}} }
 func (f *fake) Decide(d Decision) error {

@@ -21,18 +21,28 @@ var errMode = errors.New("mode must be ask, accept or terminal")
 
 // A peer is one connection, from the process pid, for as long as it lasts.
 type peer struct {
-	b   Backend
-	pid int
+	b      Backend
+	pid    int
+	agents *between
 	// attached has a place for one: the way to detach, once the peer is attached.
 	attached chan func()
 }
 
-// trusted is nil where the peer is not, as far as can be known, a model's shell.
-func (p *peer) trusted(inAgent bool) error {
-	if inAgent || fromAgent(p.pid, p.b.Sessions()) {
+// trusted is nil where the peer is not, as far as can be known, a model's shell. inAgent is what it says of itself.
+func (p *peer) trusted(ctx context.Context, inAgent bool) error {
+	if inAgent {
 		return ErrFromAgent
 	}
-	return nil
+	return p.known(ctx).MayDecide(p.pid)
+}
+
+// known are the agents of the sessions, and those that have asked through a go-between.
+func (p *peer) known(ctx context.Context) Agents {
+	ctx, cancel := context.WithTimeout(ctx, knowWithin)
+	defer cancel()
+	agents := p.b.Agents(ctx)
+	agents.Processes = append(p.agents.list(), agents.Processes...)
+	return agents
 }
 
 // end takes back what the connection stood for.
@@ -48,7 +58,7 @@ func (p *peer) end() {
 func (p *peer) reviewing() handler.Map {
 	b := p.b
 	return handler.Map{
-		methodAttach: method(func(_ context.Context, a agentParams) (empty, error) { return empty{}, p.attach(a.InAgent) }),
+		methodAttach: method(func(ctx context.Context, a agentParams) (empty, error) { return empty{}, p.attach(ctx, a.InAgent) }),
 		methodWatch: method(func(ctx context.Context, w watchParams) (Queue, error) {
 			ctx, cancel := context.WithTimeout(ctx, pollWithin)
 			defer cancel()
@@ -67,13 +77,13 @@ func (p *peer) reviewing() handler.Map {
 			text, version, err := b.Text(id.ID)
 			return textReply{[]byte(text), version}, err
 		}),
-		methodEdit: method(func(_ context.Context, e editParams) (empty, error) {
-			if err := p.trusted(e.InAgent); err != nil {
+		methodEdit: method(func(ctx context.Context, e editParams) (empty, error) {
+			if err := p.trusted(ctx, e.InAgent); err != nil {
 				return empty{}, err
 			}
 			return empty{}, b.Edit(e.ID, string(e.Text))
 		}),
-		methodRule: method(func(_ context.Context, r ruleParams) (empty, error) { return empty{}, p.rule(r) }),
+		methodRule: method(func(ctx context.Context, r ruleParams) (empty, error) { return empty{}, p.rule(ctx, r) }),
 		methodHistory: method(func(context.Context, empty) ([]Entry, error) {
 			return b.History()
 		}),
@@ -81,8 +91,8 @@ func (p *peer) reviewing() handler.Map {
 			t, err := b.Entry(id.ID)
 			return t.wire(), err
 		}),
-		methodUndo: method(func(_ context.Context, id idParams) (empty, error) {
-			if err := p.trusted(id.InAgent); err != nil {
+		methodUndo: method(func(ctx context.Context, id idParams) (empty, error) {
+			if err := p.trusted(ctx, id.InAgent); err != nil {
 				return empty{}, err
 			}
 			return empty{}, b.Undo(id.ID)
@@ -91,8 +101,8 @@ func (p *peer) reviewing() handler.Map {
 	}
 }
 
-func (p *peer) attach(inAgent bool) error {
-	if err := p.trusted(inAgent); err != nil {
+func (p *peer) attach(ctx context.Context, inAgent bool) error {
+	if err := p.trusted(ctx, inAgent); err != nil {
 		return err
 	}
 	detach := p.b.Attach()
@@ -104,8 +114,8 @@ func (p *peer) attach(inAgent bool) error {
 	return nil
 }
 
-func (p *peer) rule(r ruleParams) error {
-	if err := p.trusted(r.InAgent); err != nil {
+func (p *peer) rule(ctx context.Context, r ruleParams) error {
+	if err := p.trusted(ctx, r.InAgent); err != nil {
 		return err
 	}
 	switch r.Rule.Mode {

@@ -1,16 +1,19 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/pollux-companion/pollux/internal/core/review"
+	"github.com/pollux-companion/pollux/internal/guard"
 )
 
 // reviewed is the part of the fake companion that reviewers see. Its channels let a test see what waits.
@@ -70,6 +73,7 @@ func (f *reviewed) Propose(ctx context.Context, p Proposal, opened func()) (Answ
 func joined(t *testing.T, f *fake) *Client {
 	t.Helper()
 	s := listen(t, []string{shortDir(t)}, f)
+	f.socket = s.Path()
 	c, err := Dial(t.Context(), s.Path())
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +105,7 @@ func TestReviewing(t *testing.T) {
 	c, ctx := joined(t, f), t.Context()
 	check := func(what string, want, got any, err error) {
 		t.Helper()
-		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		if diff := gocmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("%s: %v %s", what, err, diff)
 		}
 	}
@@ -195,19 +199,32 @@ func TestProposeWithdrawn(t *testing.T) {
 
 // A model's shell may ask, and look, but decides nothing: neither by its parents nor by its environment.
 func TestAgentDecidesNothing(t *testing.T) {
-	for name, set := range map[string]func(*testing.T, *fake){
-		"below the agent":    func(_ *testing.T, f *fake) { f.agent = os.Getpid() },
-		"in the CLI's shell": func(t *testing.T, _ *fake) { t.Setenv("GEMINI_CLI", "1") },
-	} {
+	unknown := func(t *testing.T, f *fake) { f.unknown = []string{"Gemini CLI #1"} }
+	type setting struct {
+		set  func(*testing.T, *fake)
+		says string
+	}
+	cases := map[string]setting{
+		"the agent":                           {func(_ *testing.T, f *fake) { f.agent = os.Getpid() }, ErrFromAgent.Error()},
+		"below the agent":                     {func(_ *testing.T, f *fake) { f.agent = os.Getppid() }, ErrFromAgent.Error()},
+		"an agent of no known process":        {unknown, ErrUnknownAgent.Error() + " (Gemini CLI #1), so only the editor and a page"},
+		"below one agent, another is unknown": {func(t *testing.T, f *fake) { f.agent = os.Getpid(); unknown(t, f) }, ErrFromAgent.Error()},
+	}
+	for _, m := range guard.Marks() {
+		cases["in the shell of "+m.Agent+", by "+m.Name] = setting{func(t *testing.T, _ *fake) { t.Setenv(m.Name, cmp.Or(m.Value, "x")) }, ErrFromAgent.Error()}
+	}
+	for name, tt := range cases {
 		t.Run(name, func(t *testing.T) {
 			f := &fake{reviewed: newReviewed()}
-			set(t, f)
+			tt.set(t, f)
 			c, ctx := joined(t, f), t.Context()
+			_, pageErr := c.Page(ctx)
 			for what, err := range map[string]error{
 				"attach": c.Attach(ctx), "edit": c.Edit(ctx, "d", "x"), "rule": c.SetRule(ctx, Rule{Mode: review.AcceptAll}),
-				"undo": c.Undo(ctx, "h"), "decide": c.Decide(ctx, Decision{ID: "d", Accept: true}),
+				"undo": c.Undo(ctx, "h"), "accept": c.Decide(ctx, Decision{ID: "d", Accept: true}), "reject": c.Decide(ctx, Decision{ID: "d"}),
+				"page": pageErr, "consent": MayDecide(ctx, []string{filepath.Dir(f.socket)}),
 			} {
-				if err == nil || err.Error() != ErrFromAgent.Error() {
+				if err == nil || !strings.HasPrefix(err.Error(), tt.says) {
 					t.Errorf("%s: %v", what, err)
 				}
 			}

@@ -39,6 +39,8 @@ type Server struct {
 	ln      net.Listener
 	done    sync.WaitGroup
 
+	agents between
+
 	mu     sync.Mutex // guards the below
 	conns  map[net.Conn]struct{}
 	closed bool
@@ -122,7 +124,8 @@ func (s *Server) drop(conn net.Conn) {
 
 func (s *Server) serve(conn net.Conn, pid int) {
 	ch := rpc.NewChannel(conn, conn, &rpc.Options{MaxBody: maxBody})
-	p := &peer{b: s.backend, pid: pid, attached: make(chan func(), 1)}
+	s.agents.note(pid)
+	p := &peer{b: s.backend, pid: pid, agents: &s.agents, attached: make(chan func(), 1)}
 	defer p.end()
 	srv := jrpc2.NewServer(p.methods(), &jrpc2.ServerOptions{AllowPush: true, Concurrency: maxCalls}).Start(ch)
 	if err := srv.Wait(); err != nil {
@@ -162,10 +165,11 @@ func (p *peer) methods() handler.Map {
 		methodStatus:   method(func(context.Context, empty) (Status, error) { return b.Status(), nil }),
 		methodEnv:      method(func(context.Context, empty) (Connection, error) { return b.Connection(), nil }),
 		methodSessions: method(func(context.Context, empty) ([]Session, error) { return b.Sessions(), nil }),
+		methodAgents:   method(func(ctx context.Context, _ empty) (Agents, error) { return p.known(ctx), nil }),
 		methodDiffs:    method(func(context.Context, empty) ([]Diff, error) { return b.Diffs(), nil }),
 		methodContext:  method(func(context.Context, empty) (*state.Snapshot, error) { return b.Context(), nil }),
-		methodDecide: method(func(_ context.Context, d decideParams) (empty, error) {
-			if err := p.trusted(d.InAgent); err != nil {
+		methodDecide: method(func(ctx context.Context, d decideParams) (empty, error) {
+			if err := p.trusted(ctx, d.InAgent); err != nil {
 				return empty{}, err
 			}
 			decision := Decision{ID: d.ID, Accept: d.Accept}
@@ -180,10 +184,9 @@ func (p *peer) methods() handler.Map {
 			choice, err := b.Ask(ctx, q)
 			return askReply{choice}, err
 		}),
-		methodPage: method(func(_ context.Context, in pageParams) (pageReply, error) {
-			sessions := b.Sessions()
-			if in.InAgent && len(sessions) > 0 || fromAgent(p.pid, sessions) {
-				return pageReply{}, ErrFromAgent
+		methodPage: method(func(ctx context.Context, in pageParams) (pageReply, error) {
+			if err := p.trusted(ctx, in.InAgent); err != nil {
+				return pageReply{}, err
 			}
 			address, err := b.Page()
 			return pageReply{address}, err

@@ -20,11 +20,11 @@ type Stamp uint64
 
 // An Info is what is known about one process; zero fields are unknown.
 type Info struct {
-	PID    int
-	Parent int
+	PID    int `json:"pid"`
+	Parent int `json:"-"`
 	// Name is the program's short name, as ps -o comm shows it, possibly cut by the system.
-	Name  string
-	Start Stamp
+	Name  string `json:"name,omitempty"`
+	Start Stamp  `json:"start,omitempty"`
 }
 
 // Alive says whether a process with this PID exists, also one of another

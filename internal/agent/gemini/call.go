@@ -29,6 +29,7 @@ func (s *session) begun(ctx context.Context, id string) *call {
 		c.ended = true
 		return c
 	}
+	s.proposed = true
 	s.calls = append(s.calls, c)
 	return c
 }

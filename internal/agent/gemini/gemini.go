@@ -21,6 +21,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/door"
+	"github.com/pollux-companion/pollux/internal/proc"
 )
 
 // The bounds of what a CLI can make the companion hold (SPEC A-4; those of
@@ -48,7 +49,7 @@ const (
 	pieceSize    = 256 << 10
 	// deletedIDs is how many ids of deleted sessions are remembered.
 	deletedIDs = 1024
-	// askAfter is how long after its initialize a session's process is looked for.
+	// askAfter is how long after a request the process behind its connection is looked for.
 	askAfter = 100 * time.Millisecond
 	// readyWithin is how long a request waits for Options.Ready.
 	readyWithin = 10 * time.Second
@@ -72,13 +73,16 @@ type Options struct {
 	ExtraHosts []string
 	// MayOpen says why no diff of a file may be shown, for the model to read; nil allows every path.
 	MayOpen func(path string) error
+	// MayDecide says why a session's diffs may not be decided here, for the model to read; agent are the processes of its
+	// CLI, none when they are not known. nil allows every session.
+	MayDecide func(agent []proc.Info) error
 	// WriteFile serves POST /write-file (SPEC T-11), with workspace's errors; nil turns it off.
 	WriteFile func(path string, content []byte) error
 	// LegacyDiffClosed sends ide/diffClosed after each ide/diffRejected, for CLIs that know only that (SPEC §0).
 	LegacyDiffClosed bool
-	// Process finds the process at the other end of a connection; nil, or
-	// ok false, when that cannot be known. It may take milliseconds.
-	Process func(client, server netip.AddrPort) (pid int, name string, ok bool)
+	// Process finds the processes of the CLI at the other end of a connection, the CLI's own last; it returns
+	// none when that cannot be known. It may take milliseconds. nil: it is never known.
+	Process func(client, server netip.AddrPort) []proc.Info
 	// Journal is told what must outlive a crash; nil keeps nothing.
 	Journal Journal
 	// Ready is closed when what an earlier life left has been brought (Bring, Adopt): requests of
@@ -125,7 +129,7 @@ func setDefault[T comparable](p *T, value T) {
 // each event stream one that waits for its end (session.attach starts it, the
 // end of the connection stops it) and, only while a peer reads slowly, one that
 // writes (stream.kick starts it; it ends when nothing is left, or on a peer that
-// reads nothing for 20 s); for each new session a short one that asks
+// reads nothing for 20 s); for each new session, and each new stream, a short one that asks
 // Options.Process. Keep-alives and the ends of sessions are timers.
 type Server struct {
 	o       Options

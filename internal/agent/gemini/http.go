@@ -94,7 +94,9 @@ func (s *Server) session(w http.ResponseWriter, r *http.Request) *session {
 	}
 	if sess == nil {
 		answer(w, http.StatusNotFound, wire.Error(nil, wire.CodeNoSession, "no such session; send initialize for a new one"))
+		return nil
 	}
+	sess.lookAgain(r)
 	return sess
 }
 
@@ -260,6 +262,7 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request) {
 	if sess == nil {
 		return
 	}
+	sess.lookFor(r)
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		answer(w, http.StatusInternalServerError, wire.Error(nil, wire.CodeInternal, "this connection cannot carry a stream"))

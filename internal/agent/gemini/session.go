@@ -5,12 +5,12 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/core/review"
+	"github.com/pollux-companion/pollux/internal/proc"
 )
 
 // A session is one CLI's, from its initialize (or its adoption after a
@@ -26,21 +26,23 @@ type session struct {
 	adopted bool          // it began before this server
 	grace   *time.Timer
 
-	mu       sync.Mutex // guards all below
-	ended    bool
-	requests int
-	quiet    time.Time // since when there has been neither stream nor request
-	client   string
-	version  string
-	protocol string
-	pid      int
-	process  string
-	calls    []*call              // openDiffs in work; end cancels them
-	streams  []*stream            // oldest first; the last one hears of everything
-	outcomes []*outcome           // not confirmed, in order
-	closed   map[string]time.Time // when the CLI last took back the diff of a path
-	seq      uint64               // of the newest outcome
-	life     string               // the server's, or an earlier one's: what seq counts in
+	mu        sync.Mutex // guards all below
+	ended     bool
+	requests  int
+	quiet     time.Time // since when there has been neither stream nor request
+	client    string
+	version   string
+	protocol  string
+	proposed  bool                 // it has asked for a diff
+	looks     []*look              // searches for its processes that have not ended
+	processes []proc.Info          // of its CLI, as far as they were found
+	cli       proc.Info            // the one that is shown; zero when not known
+	calls     []*call              // openDiffs in work; end cancels them
+	streams   []*stream            // oldest first; the last one hears of everything
+	outcomes  []*outcome           // not confirmed, in order
+	closed    map[string]time.Time // when the CLI last took back the diff of a path
+	seq       uint64               // of the newest outcome
+	life      string               // the server's, or an earlier one's: what seq counts in
 }
 
 var _ review.Owner = (*session)(nil)
@@ -51,7 +53,7 @@ func (s *session) Label() string { return s.label }
 func (s *session) describe() SessionInfo {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return SessionInfo{ID: s.number, Label: s.label, Since: s.since, Client: s.client, Version: s.version, PID: s.pid, Process: s.process}
+	return SessionInfo{ID: s.number, Label: s.label, Since: s.since, Client: s.client, Version: s.version, PID: s.cli.PID, Process: s.cli.Name}
 }
 
 func sortByID(infos []SessionInfo) {
@@ -245,36 +247,7 @@ func (s *session) introduce(r *http.Request, client, version, protocol string) {
 	srv := s.server
 	srv.o.Log.Info("session opened", "session", s.label, "client", client, "version", version, "protocol", protocol)
 	srv.watch.Send(struct{}{})
-	if srv.o.Process == nil {
-		return
-	}
-	peer, _ := netip.ParseAddrPort(r.RemoteAddr)
-	local, _ := netip.ParseAddrPort(fmt.Sprint(r.Context().Value(http.LocalAddrContextKey)))
-	go s.findProcess(peer, local)
-}
-
-// findProcess costs milliseconds of looking through the system, so one at a
-// time, and not while the CLI waits for its first answers.
-func (s *session) findProcess(peer, local netip.AddrPort) {
-	select {
-	case <-time.After(askAfter):
-	case <-s.gone:
-		return
-	}
-	select {
-	case s.server.asking <- struct{}{}:
-	case <-s.gone:
-		return
-	}
-	pid, name, ok := s.server.o.Process(peer, local)
-	<-s.server.asking
-	if !ok {
-		return
-	}
-	s.mu.Lock()
-	s.pid, s.process = pid, name
-	s.mu.Unlock()
-	s.server.watch.Send(struct{}{})
+	s.lookFor(r)
 }
 
 // Settled queues the outcome of one of the session's diffs (SPEC F-3).

@@ -29,6 +29,9 @@ func (s *session) call(ctx context.Context, m wire.Message, reply func([]byte)) 
 // answer leaves before any outcome can (review.Registry.Open's deliver).
 func (s *session) openDiff(ctx context.Context, m wire.Message, reply func([]byte)) {
 	p, err := s.proposal(&m.Call)
+	if err == nil {
+		err = s.mayDecide(ctx)
+	}
 	if err != nil {
 		reply(wire.Failed(m.ID, err.Error()))
 		return

@@ -22,6 +22,7 @@ func (s *Server) webSocket(w http.ResponseWriter, r *http.Request) {
 		if sess = s.session(w, r); sess == nil {
 			return
 		}
+		sess.lookFor(r)
 	}
 	c, err := websocket.Accept(w, r, &websocket.AcceptOptions{
 		Subprotocols:       []string{"mcp"},

@@ -1,0 +1,79 @@
+package companion
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/pollux-companion/pollux/e2e/agent"
+	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/guard"
+	"github.com/pollux-companion/pollux/internal/proc"
+)
+
+// SPEC §11.1: a companion that an agent has started shows no diffs and takes nothing over, whichever agent it was; the CLI asks in
+// its terminal. The mark is known from this process's environment, as a shell would set it.
+func TestStartedByAnAgent(t *testing.T) {
+	for _, m := range guard.Marks() {
+		t.Run(m.Name, func(t *testing.T) {
+			o, a, _ := options(t)
+			first := start(t, o)
+			port := first.Info().Port
+			_ = first.Stop(t.Context())
+			value := m.Value
+			if value == "" {
+				value = "x"
+			}
+			t.Setenv(m.Name, value)
+			c := start(t, o)
+			if info := c.Info(); info.Resumed || info.Port == port {
+				t.Errorf("it takes over from the user's companion: %+v", info)
+			}
+			said := agent.Connect(t, c.Info().DiscoveryFile).Refused(a+"/f", "new\n")
+			if !strings.Contains(said, "started from an agent's own shell") || !strings.Contains(said, "review this change in the terminal") {
+				t.Errorf("the CLI is told %q", said)
+			}
+			_ = c.Stop(t.Context())
+			os.Unsetenv(m.Name)
+			if info := start(t, o).Info(); !info.Resumed || info.Port != port {
+				t.Errorf("the user's next companion does not take over: %+v", info)
+			}
+		})
+	}
+}
+
+// SPEC §11.1: an editor below the very agent whose diff it is decides nothing, marks or not; one beside it does.
+func TestEditorBelowItsAgent(t *testing.T) {
+	c := &Companion{o: Options{PID: os.Getpid()}}
+	parent, ok := proc.Lookup(os.Getppid())
+	if !ok {
+		t.Fatal("no parent")
+	}
+	if err := c.mayDecide([]proc.Info{parent}); err == nil {
+		t.Error("a companion below the agent decides")
+	}
+	self, _ := proc.Lookup(os.Getpid())
+	other := proc.Info{PID: 1 << 30, Start: 1}
+	for name, agents := range map[string][]proc.Info{"nobody known": nil, "pollux conform, and what it tries": {self}, "an agent elsewhere": {other}} {
+		if err := c.mayDecide(agents); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A companion knows an agent by its session as soon as it asks, and says so to the other commands.
+func TestAgentsOfACompanion(t *testing.T) {
+	o, a, _ := options(t)
+	c := start(t, o)
+	cli := agent.Connect(t, c.Info().DiscoveryFile)
+	agents := backend{c}.Agents(t.Context())
+	if len(agents.Processes) == 0 && proc.TellsPeers() == nil || len(agents.Unknown) > 0 {
+		t.Errorf("%+v", agents)
+	}
+	if err := control.MayDecide(t.Context(), o.Dirs.Run); proc.TellsPeers() == nil && (err == nil || err.Error() != control.ErrFromAgent.Error()) {
+		t.Errorf("this process is the agent, and may decide: %v", err)
+	}
+	if said := cli.Refused(a+"/f", "new\n"); !strings.Contains(said, "no editor page is open") {
+		t.Errorf("a companion of the same process is not below it: %q", said)
+	}
+}

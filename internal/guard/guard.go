@@ -1,0 +1,165 @@
+// Package guard tells the processes of a person from those that an agent
+// started, so that no model decides about its own changes (SPEC §11.1).
+package guard
+
+import (
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/pollux-companion/pollux/internal/proc"
+)
+
+// maxClimb bounds the way from a process to its ancestors.
+const maxClimb = 64
+
+// A Verdict says whether a process is taken for a person's.
+type Verdict int
+
+const (
+	// Person: nothing speaks against it.
+	Person Verdict = iota
+	// Below: it is an agent's own process, or one below it.
+	Below
+	// Marked: its environment, or that of a process above it, carries an agent's mark.
+	Marked
+	// Unseen: the system does not say which process it is.
+	Unseen
+)
+
+// Look judges a process, this one's own included. agents are the processes of the agents that are known; for those
+// that are not, there are their marks. A program that has rid itself of its marks, its parents and its session is not recognised.
+func Look(pid int, agents []proc.Info) Verdict {
+	line := lineage(pid)
+	if len(line) == 0 {
+		return Unseen
+	}
+	for _, p := range line {
+		if slices.ContainsFunc(agents, func(a proc.Info) bool { return same(a, p) }) {
+			return Below
+		}
+	}
+	for _, p := range line {
+		if env, err := proc.Environ(p.PID); err == nil && Carries(env) {
+			return Marked // what a shell has removed for its children is still in its own
+		}
+	}
+	return Person
+}
+
+// Descends says whether a process was started by one of the agents, directly or not, and is none of them itself.
+func Descends(pid int, agents []proc.Info) bool {
+	isAgent := func(p proc.Info) bool {
+		return slices.ContainsFunc(agents, func(a proc.Info) bool { return same(a, p) })
+	}
+	line := lineage(pid)
+	return len(line) > 0 && !isAgent(line[0]) && slices.ContainsFunc(line[1:], isAgent)
+}
+
+// Same says whether every one of some processes runs this very program: pollux itself, in the part of an agent.
+func Same(agents []proc.Info) bool {
+	return !slices.ContainsFunc(agents, func(p proc.Info) bool { return !ours(p.PID) })
+}
+
+// same says whether two descriptions are of one process: a number is given out again.
+func same(a, b proc.Info) bool {
+	return a.PID == b.PID && (a.Start == 0 || b.Start == 0 || a.Start == b.Start)
+}
+
+// lineage is the process and those above it: its parents, and the leader of its session with its parents, which a child that
+// was cut off from its parents still has. It is empty when nothing is known of the process.
+func lineage(pid int) []proc.Info {
+	line := climb(pid)
+	if leader, ok := proc.Leader(pid); ok && !slices.ContainsFunc(line, func(p proc.Info) bool { return p.PID == leader }) {
+		line = append(line, climb(leader)...)
+	}
+	return line
+}
+
+// climb is a process and its ancestors, as far as the system tells.
+func climb(pid int) []proc.Info {
+	var line []proc.Info
+	for pid >= 1 && len(line) < maxClimb {
+		p, ok := proc.Lookup(pid)
+		if !ok {
+			break
+		}
+		if n := len(line); n > 0 && p.Start != 0 && line[n-1].Start != 0 && p.Start > line[n-1].Start {
+			break // a later process with the number of a parent that has ended
+		}
+		line = append(line, p)
+		pid = p.Parent
+	}
+	return line
+}
+
+// Behind returns the processes of the agent that a connection belongs to: its own process, and where that one is a go-between
+// of pollux's (pollux relay, pollux mcp), those above it up to the agent that started it. The agent is the last.
+func Behind(pid int) []proc.Info {
+	line := climb(pid)
+	for i, p := range line {
+		words := commandOf(p.PID)
+		switch {
+		case goesBetween(p.PID, words), i > 0 && isBatch(words):
+		case i > 0 && isShell(words):
+			return line[:i] // somebody has typed the go-between
+		default:
+			return line[:i+1]
+		}
+	}
+	return line
+}
+
+// commandOf is a process's command line in words; a path with blanks is several.
+func commandOf(pid int) []string {
+	line, _ := proc.Command(pid)
+	return strings.Fields(line)
+}
+
+// goesBetween says whether a process is one of pollux's that an agent starts to talk to it.
+func goesBetween(pid int, words []string) bool {
+	if len(words) == 0 || !strings.HasPrefix(base(words[0]), "pollux") && !ours(pid) {
+		return false
+	}
+	has := func(w string) bool { return slices.Contains(words[1:], w) }
+	return has("relay") || has("mcp") || (has("extensions") || has("ext")) && has("serve")
+}
+
+// isBatch says of a command line that it is a shell's that runs a command or a script, not one that a person types into.
+func isBatch(words []string) bool {
+	return isShell(words) && slices.ContainsFunc(words[1:], runsSomething)
+}
+
+// runsSomething says of a shell's argument that the shell is not there for a person: -c, or a script's name.
+func runsSomething(word string) bool {
+	if !strings.HasPrefix(word, "-") {
+		return true
+	}
+	return !strings.HasPrefix(word, "--") && strings.Contains(word, "c")
+}
+
+func isShell(words []string) bool {
+	return len(words) > 0 &&
+		slices.Contains([]string{"sh", "bash", "dash", "zsh", "ksh", "mksh", "fish", "ash", "busybox", "cmd", "powershell", "pwsh"}, base(words[0]))
+}
+
+// base is a program's name without folder, the dash of a login shell, and extension.
+func base(program string) string {
+	program = strings.TrimPrefix(program[strings.LastIndexAny(program, `/\`)+1:], "-")
+	return strings.TrimSuffix(strings.ToLower(program), ".exe")
+}
+
+// ours says whether a process runs this very program, under whichever name.
+func ours(pid int) bool {
+	self, err := os.Executable()
+	theirs, known := proc.Program(pid)
+	if err != nil || !known {
+		return false
+	}
+	mine, err := os.Stat(self)
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(theirs)
+	return err == nil && os.SameFile(mine, other)
+}

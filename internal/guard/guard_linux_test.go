@@ -1,0 +1,252 @@
+package guard
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/pollux-companion/pollux/internal/proc"
+)
+
+// plain is an environment without marks.
+func plain(extra ...string) []string { return append([]string{"PATH=" + os.Getenv("PATH")}, extra...) }
+
+// started runs a script and returns the process that it names: the first number that it prints.
+func started(t *testing.T, env []string, script string) int {
+	t.Helper()
+	cmd := exec.Command("bash", "-c", script)
+	cmd.Env, cmd.Dir = env, t.TempDir()
+	in, err := cmd.StdinPipe() // what is started ends when this does
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { in.Close(); _ = cmd.Wait() })
+	return number(t, out)
+}
+
+func number(t *testing.T, out io.Reader) int {
+	t.Helper()
+	line, err := bufio.NewReader(out).ReadString('\n')
+	pid, err2 := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil || err2 != nil {
+		t.Fatalf("%q: %v, %v", line, err, err2)
+	}
+	return pid
+}
+
+// betweens is a folder with a program called pollux, and with what it runs for each command: what a go-between does is not the
+// question here.
+func betweens(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile(bash)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "pollux"), program, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{
+		"relay": waits, "mcp": waits, "extensions": waits, "ext": waits, "review": waits, "wrapper": "./pollux relay\ntrue\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// waits is a script's end: the process stays until the test ends, under its own number.
+const waits = `echo $$; read`
+
+// infos describes processes as a companion that has seen them connect.
+func infos(t *testing.T, pids ...int) []proc.Info {
+	t.Helper()
+	var all []proc.Info
+	for _, pid := range pids {
+		p, ok := proc.Lookup(pid)
+		if !ok {
+			t.Fatalf("no process %d", pid)
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// SPEC §11.1: each agent's mark tells, in the process itself and in one above it that has hidden it from its children; a
+// person's terminal has none, whatever else its environment holds.
+func TestMarks(t *testing.T) {
+	for _, m := range Marks() {
+		value := m.Value
+		if value == "" {
+			value = "x"
+		}
+		mark := m.Name + "=" + value
+		if got := Look(started(t, plain(mark), waits), nil); got != Marked {
+			t.Errorf("%s: %v", mark, got)
+		}
+		if got := Look(started(t, plain(mark), fmt.Sprintf("env -u %s bash -c '%s'; true", m.Name, waits)), nil); got != Marked {
+			t.Errorf("%s, removed for a child: %v", mark, got)
+		}
+	}
+	for _, env := range [][]string{nil, {"GEMINI_CLI="}, {"AGENT=https://proxy"}, {"AGENT="}, {"GEMINI_CLI_HOME=/home/u", "GEMINI_API_KEY=x"}, {"QWEN_CODE_IDE_SERVER_PORT=1"}, {"MY_GEMINI_CLI=1"}} {
+		if got := Look(started(t, plain(env...), waits), nil); got != Person {
+			t.Errorf("%q: %v", env, got)
+		}
+	}
+}
+
+// SPEC §11.1: whatever an agent started is below it, also when it was wiped of every mark, has left its parents but not its
+// session, or stands in a chain of shells; what stands beside the agent, or above it, is a person's.
+func TestBelow(t *testing.T) {
+	const wiped = `exec env -i PATH="$PATH" bash -c '` + waits + `'`
+	us := infos(t, os.Getpid())
+	for name, script := range map[string]string{
+		"a child":                     waits,
+		"wiped":                       wiped,
+		"a child's child":             "bash -c '" + waits + "'; true",
+		"five shells down":            `bash -c "bash -c \"bash -c 'echo \\$\\$; read'; true\"; true"; true`,
+		"in a session of its own":     "setsid --wait bash -c '" + waits + "'",
+		"in a subshell of a subshell": "( ( echo $BASHPID; read ) ; true )",
+	} {
+		pid := started(t, plain(), script)
+		if got := Look(pid, us); got != Below {
+			t.Errorf("%s: %v", name, got)
+		}
+		if !Descends(pid, us) {
+			t.Errorf("%s does not descend", name)
+		}
+		if got := Look(pid, nil); got != Person {
+			t.Errorf("%s, and no agent known: %v", name, got)
+		}
+	}
+	agent := infos(t, started(t, plain(), waits))
+	if got := Look(os.Getpid(), agent); got != Person {
+		t.Errorf("the one that started the agent: %v", got)
+	}
+	if got := Look(started(t, plain(), waits), agent); got != Person {
+		t.Errorf("a terminal beside the agent: %v", got)
+	}
+	if got := Look(agent[0].PID, agent); got != Below {
+		t.Errorf("the agent itself: %v", got)
+	}
+	if Descends(agent[0].PID, agent) {
+		t.Error("the agent descends from itself")
+	}
+	reused := agent[0]
+	reused.Start--
+	if got := Look(agent[0].PID, []proc.Info{reused}); got != Person {
+		t.Errorf("a process with the number of an agent that has ended: %v", got)
+	}
+	if got := Look(1<<30, nil); got != Unseen {
+		t.Errorf("no process: %v", got)
+	}
+	if got := Look(0, nil); got != Unseen {
+		t.Errorf("a peer that the system does not name: %v", got)
+	}
+}
+
+// A child that was cut off from its parents is still in its agent's session; with a session of its own, its mark is left.
+func TestOrphans(t *testing.T) {
+	pid := started(t, plain(), `(bash -c '`+waits+`' <&0 &) ; read`) // its parent has ended, its session's leader may not be the agent
+	p, _ := proc.Lookup(pid)
+	leader, ok := proc.Leader(pid)
+	if !ok {
+		t.Fatal("no session")
+	}
+	if got := Look(pid, infos(t, leader)); got != Below {
+		t.Errorf("a child of process %d in the session of process %d: %v", p.Parent, leader, got)
+	}
+	marked := started(t, plain("GEMINI_CLI=1"), `setsid -f bash -c '`+waits+`' <&0; read`)
+	if got := Look(marked, nil); got != Marked {
+		t.Errorf("cut off, with its mark: %v", got)
+	}
+}
+
+// SPEC §11.1: behind a go-between of pollux's stands the agent that started it, also through shells that run a command or a script.
+func TestBehind(t *testing.T) {
+	cd := "cd " + betweens(t) + "; "
+	us := os.Getpid()
+	for name, tt := range map[string]struct {
+		script string
+		above  bool // this process is found behind
+	}{
+		"relay":                 {cd + "exec ./pollux relay --tmp /tmp", true},
+		"mcp":                   {cd + "exec ./pollux mcp --ide", true},
+		"extensions serve":      {cd + "exec ./pollux extensions serve", true},
+		"through a shell":       {cd + "./pollux relay; true", true},
+		"through a script":      {cd + "bash wrapper; true", true},
+		"a tool's run":          {cd + "exec ./pollux ext run x t", false},
+		"no go-between":         {cd + "exec ./pollux review", false},
+		"another program":       {waits, false},
+		"another, called mcp":   {"exec -a mcp bash -c '" + waits + "' mcp", false},
+		"a shell below a shell": {"bash -c '" + waits + "'; true", false},
+	} {
+		found := Behind(started(t, plain(), tt.script))
+		if len(found) == 0 {
+			t.Errorf("%s: nothing", name)
+			continue
+		}
+		if last := found[len(found)-1].PID; (last == us) != tt.above {
+			t.Errorf("%s: %v, this is process %d", name, found, us)
+		}
+	}
+	if got := Behind(1 << 30); len(got) != 0 {
+		t.Errorf("no process: %v", got)
+	}
+}
+
+// Who types a go-between's command, or has another command of pollux's run, is no agent.
+func TestTyped(t *testing.T) {
+	dir := betweens(t)
+	for _, command := range []string{"./pollux mcp", "./pollux relay"} {
+		cmd := exec.Command("bash", "--norc", "-i")
+		cmd.Env, cmd.Dir = plain("PS1="), dir
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { in.Close(); _ = cmd.Wait() })
+		fmt.Fprintln(in, command)
+		pid := number(t, out)
+		if found := Behind(pid); len(found) != 1 || found[0].PID != pid {
+			t.Errorf("behind a typed %q: %v", command, found)
+		}
+	}
+}
+
+// A shell that a person types into is not climbed through: the terminal beside the go-between is a person's.
+func TestShells(t *testing.T) {
+	for line, batch := range map[string]bool{
+		"sh -c x": true, "/bin/bash -lc x": true, "bash script": true, "-zsh": false, "bash": false, "bash -i": false, "bash --login": false,
+		"fish -l": false, "node x": false, "/usr/bin/zsh -il": false, "bash --rcfile": false, "": false,
+	} {
+		if got := isBatch(strings.Fields(line)); got != batch {
+			t.Errorf("%q: %v", line, got)
+		}
+	}
+}

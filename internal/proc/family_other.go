@@ -1,0 +1,5 @@
+//go:build !linux
+
+package proc
+
+func programOf(int) (string, bool) { return "", false }
