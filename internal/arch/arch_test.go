@@ -36,6 +36,32 @@ func TestArchitecture(t *testing.T) {
 	t.Run("arrows", func(t *testing.T) { arrows(t, tree, filepath.Join(root, "ARCHITECTURE.md")) })
 }
 
+// TestNamedTests: what docs/security.md promises is held by the tests that it names.
+func TestNamedTests(t *testing.T) {
+	root, err := peers.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := Load(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	missing, err := NamedTests(tree, filepath.Join(root, "docs", "security.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, finding := range missing {
+		t.Error(finding)
+	}
+	page := filepath.Join(t.TempDir(), "page.md")
+	if err := os.WriteFile(page, []byte("`TestNamedTests`, `TestOfNothing`"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := NamedTests(tree, page); err != nil || len(found) != 1 || !strings.Contains(found[0], "TestOfNothing") {
+		t.Errorf("%q, %v", found, err)
+	}
+}
+
 // TestCitations: every number of the contract that a comment cites stands in docs/spec, and one that does not is found.
 func TestCitations(t *testing.T) {
 	root, err := peers.Root()

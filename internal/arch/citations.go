@@ -2,6 +2,7 @@ package arch
 
 import (
 	"fmt"
+	"go/ast"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -70,4 +71,27 @@ func definitions(dir string) (map[string]bool, error) {
 		}
 	}
 	return defined, nil
+}
+
+// NamedTests finds tests that a page of the documentation names as proof, and that no package has.
+func NamedTests(t *Tree, page string) ([]string, error) {
+	data, err := os.ReadFile(page)
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]bool{}
+	t.each(func(f File) {
+		for _, d := range f.AST.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil {
+				known[fn.Name.Name] = true
+			}
+		}
+	})
+	var missing []string
+	for _, m := range regexp.MustCompile("`(Test[A-Za-z0-9]+)`").FindAllStringSubmatch(string(data), -1) {
+		if !known[m[1]] {
+			missing = append(missing, fmt.Sprintf("%s names the test %s, which is nowhere", filepath.Base(page), m[1]))
+		}
+	}
+	return missing, nil
 }
