@@ -199,7 +199,7 @@ func TestUnknownPage(t *testing.T) {
 	d.Type("draft ")
 	d.Wait(d.tab("a.txt") + ".dirty")
 	d.drafted("draft")
-	browser.Eval[bool](d.Page, `(sessionStorage.setItem("pollux.token", "another"), true)`)
+	browser.Eval[bool](d.Page, `(sessionStorage.setItem("pollux.key", "x".repeat(43)), true)`)
 	d.Go("about:blank")
 	d.Go(c.origin() + "/")
 	d.WaitText(browser.ID("denied"), "does not know this page")

@@ -4,9 +4,7 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,33 +14,16 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/editor/web/webtest"
 )
 
 // openPage enters the editor page with its one-time code, as a browser does, and says hello.
 func openPage(t *testing.T, l *live) *websocket.Conn {
 	t.Helper()
-	origin, code, _ := strings.Cut(l.Page, "/#code=")
-	req, _ := http.NewRequest(http.MethodPost, origin+"/session", strings.NewReader(`{"code":"`+code+`"}`))
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Origin", origin)
-	entry, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer entry.Body.Close()
-	var session struct{ Token string }
-	if err := json.NewDecoder(entry.Body).Decode(&session); err != nil || session.Token == "" {
-		t.Fatalf("%s: %v", entry.Status, err)
-	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	conn, resp, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(origin, "http")+"/ws", &websocket.DialOptions{
-		Subprotocols: []string{"pollux.v1", "token." + session.Token},
-		HTTPHeader:   http.Header{"Origin": {origin}},
-	})
-	if resp != nil && resp.Body != nil {
-		resp.Body.Close()
-	}
+	origin, key := webtest.Login(t, l.Page)
+	conn, err := webtest.Enter(origin, key)
 	if err != nil {
 		t.Fatal(err)
 	}

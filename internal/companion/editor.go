@@ -80,7 +80,7 @@ func (c *Companion) needPage() (*web.Server, error) {
 	c.tasks.Go(func() { c.fail(page.Serve(c.guard(ln))) })
 	unwatch := c.agent.Watch(page.SessionsChanged)
 	c.tasks.Go(func() { <-c.ctx.Done(); unwatch() })
-	c.record.PagePort, c.record.PageToken = ln.Addr().(*net.TCPAddr).Port, page.Token()
+	c.record.PagePort, c.record.PageKeys = ln.Addr().(*net.TCPAddr).Port, page.Keys()
 	if c.resume != nil && c.place != nil { // else startDiscovery saves it
 		if err := c.resume.Save(c.record); err != nil {
 			c.o.Log.Warn("a restart will not find its pages again", "err", err)

@@ -1,11 +1,15 @@
 package companion
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/url"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -84,5 +88,39 @@ func TestUsersTrouble(t *testing.T) {
 	})
 	if answer != nil {
 		t.Errorf("admitOtherUsers: %v", answer)
+	}
+}
+
+// SPEC: the page's token of an older pollux is not taken over, and the rest of its record is.
+func TestOldRecordA5(t *testing.T) {
+	o, _, _ := options(t)
+	c := start(t, o)
+	port := c.Info().Port
+	c.Stop(t.Context())
+	records, _ := filepath.Glob(filepath.Join(o.Dirs.State, "resume", "*.json"))
+	if len(records) != 1 {
+		t.Fatalf("%v", records)
+	}
+	data, _ := os.ReadFile(records[0])
+	var record map[string]any
+	if err := json.Unmarshal(data, &record); err != nil {
+		t.Fatal(err)
+	}
+	delete(record, "pageKeys")
+	record["pageToken"] = "old"
+	data, _ = json.Marshal(record)
+	if err := os.WriteFile(records[0], data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c = start(t, o)
+	if !c.Info().Resumed || c.Info().Port != port || len(c.page.Keys()) != 1 {
+		t.Errorf("resumed %v, %d keys", c.Info().Resumed, len(c.page.Keys()))
+	}
+	if data, _ := json.Marshal(c.record); len(c.record.PageKeys) != 1 || bytes.Contains(data, []byte("old")) {
+		t.Errorf("%s", data)
+	}
+	c.Stop(t.Context())
+	if c = start(t, o); len(c.page.Keys()) != 2 {
+		t.Errorf("%d keys after another start", len(c.page.Keys()))
 	}
 }

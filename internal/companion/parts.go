@@ -67,7 +67,7 @@ func (c *Companion) newPage(rec discovery.Record) *web.Server {
 		Workspace: c.work,
 		History:   c.past,
 		Sessions:  c.pageSessions,
-		Token:     rec.PageToken,
+		Keys:      rec.PageKeys,
 		Name:      c.o.IDE.DisplayName,
 		Version:   c.o.Version,
 		PID:       c.o.PID,

@@ -242,7 +242,7 @@ func (c *Companion) startPage() error {
 	page := c.newPage(c.record)
 	c.page = page
 	c.record.PagePort = ln.Addr().(*net.TCPAddr).Port
-	c.record.PageToken = page.Token()
+	c.record.PageKeys = page.Keys()
 	c.attach(c.guard(ln), page)
 	c.onStop("page", page.Shutdown)
 	unwatch := c.agent.Watch(page.SessionsChanged)
@@ -255,7 +255,7 @@ func (c *Companion) listenPage() (net.Listener, error) {
 	port := c.record.PagePort
 	ln, err := c.listen("127.0.0.1", port)
 	if err != nil && port != 0 {
-		c.record.PageToken = "" // whoever has the port now must not be sent it
+		c.record.PageKeys = nil // a page knows one address only
 		ln, err = c.listen("127.0.0.1", 0)
 	}
 	return ln, err

@@ -2,7 +2,7 @@
 // address; every load of the page builds it anew. It takes any code and any token.
 import { execFileSync } from "node:child_process";
 import { createServer } from "node:http";
-import { randomBytes } from "node:crypto";
+import { createHmac, randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, extname, join } from "node:path";
@@ -110,7 +110,6 @@ const methods = {
 const types = { ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".txt": "text/plain" };
 const server = createServer(async (request, response) => {
   const path = new URL(request.url, "http://x").pathname;
-  if (path === "/session") return response.setHeader("Content-Type", "application/json").end('{"token":"dev"}');
   try {
     const index = path === "/";
     if (index) execFileSync(process.execPath, [join(here, "../build.mjs"), out], { stdio: "inherit" });
@@ -126,10 +125,32 @@ const server = createServer(async (request, response) => {
   }
 });
 
-new WebSocketServer({ server, path: "/ws", handleProtocols: () => "pollux.v1" }).on("connection", (page) => {
+/** The companion's side of the proof (internal/editor/web/proof.go), with one secret that everybody may know. */
+const secret = Buffer.alloc(32, "dev");
+function prover(page, origin) {
+  let pageNonce = "";
+  let done = false;
+  const nonce = randomBytes(32).toString("base64url");
+  const mac = (role) => createHmac("sha256", secret).update(["pollux.v2", role, origin, pageNonce, nonce].join("\n")).digest();
+  return (message) => {
+    if (done) return false;
+    if (message.nonce) {
+      pageNonce = message.nonce;
+      page.send(JSON.stringify({ nonce, proof: mac("companion").toString("base64url") }));
+    } else {
+      done = true;
+      page.send(JSON.stringify({ key: Buffer.from(mac("key").map((b, i) => b ^ secret[i])).toString("base64url") }));
+    }
+    return true;
+  };
+}
+
+new WebSocketServer({ server, path: "/ws", handleProtocols: () => "pollux.v2" }).on("connection", (page, request) => {
+  const welcome = prover(page, `http://${request.headers.host}`);
   pages.add(page);
   page.on("close", () => pages.delete(page));
   page.on("message", (data) => {
+    if (welcome(JSON.parse(data))) return;
     const { id, method, params } = JSON.parse(data);
     if (!method) return;
     let answer;
@@ -146,4 +167,4 @@ new WebSocketServer({ server, path: "/ws", handleProtocols: () => "pollux.v1" })
 propose("src/gauge.ts", files.get(`${root}/src/gauge.ts`).content.replace('r.gauge + ": " + r.level', "`${r.gauge}: ${r.level.toFixed(2)} m`"));
 propose("src/tides.ts", 'import type { Reading } from "./gauge";\n\nexport const highest = (rs: Reading[]) => rs.reduce((a, b) => (a.level > b.level ? a : b));\n', "Gemini CLI #2");
 propose("README.md", "# Tidepool\n\nReads tide gauges and draws them.\n", "Gemini CLI #2");
-server.listen(Number(process.env.PORT ?? 0), "127.0.0.1", () => console.log(`http://127.0.0.1:${server.address().port}/#code=dev`));
+server.listen(Number(process.env.PORT ?? 0), "127.0.0.1", () => console.log(`http://127.0.0.1:${server.address().port}/#code=${secret.toString("base64url")}`));

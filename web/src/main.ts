@@ -1,9 +1,9 @@
 import "./styles/index.css";
 import { App } from "./app";
 import { bindKeys, bindSide, toggleSide } from "./keys";
-import { Connection, type ConnectionState, type Socket } from "./net/connection";
+import { Connection, type ConnectionState } from "./net/connection";
 import { Code, messageOf, RpcError, type AskParams, type Hello } from "./net/protocol";
-import { dial, forgetToken, redeem, storedToken, takeCode } from "./net/session";
+import { dial, forgetKey, keepKey, putCode, storedKey, takeCode } from "./net/session";
 import { announce, note } from "./ui/announce";
 import { choose } from "./ui/dialogs";
 import { byId, h, keyName } from "./ui/dom";
@@ -17,22 +17,43 @@ const clientId = crypto.randomUUID();
 let hello: Hello | null = null;
 let farewell = "";
 
-/** Waits for a token: from the address, from this tab's storage, or from a fresh address pasted later. */
-async function token(why = "This page needs an address from your terminal."): Promise<string> {
+/** What this page proves itself with, and how it goes on when that is not known. */
+const entry = {
+  /** The key, or the one-time code that is exchanged for it; "" before there is one. */
+  secret: "",
+  /** The key of before, while a code is tried. */
+  before: "",
+  /** Why it waits for an address, while a code is tried. */
+  why: "",
+  /** What listens at the companion's port does not know the secret. */
+  impostor: false,
+  /** The page is going away, and may be coming back. */
+  leaving: false,
+};
+
+/** Waits for a code: from the address, or from a fresh address pasted later. */
+async function code(why: string): Promise<string> {
   for (;;) {
-    const code = takeCode();
-    if (code) {
-      try {
-        if (!(await redeem(code)) && !storedToken()) showDenied("This address has been used already.");
-      } catch {
-        showDenied("The companion does not answer.");
-      }
-    }
-    const stored = storedToken();
-    if (stored) return stored;
-    if (!code) showDenied(why);
+    const found = takeCode();
+    if (found) return found;
+    showDenied(why);
     await new Promise((resolve) => addEventListener("hashchange", resolve, { once: true }));
   }
+}
+
+/** Goes on from a code, or from what this tab has kept. */
+async function enter(): Promise<void> {
+  const kept = storedKey() ?? "";
+  const found = takeCode();
+  if (found) use(found, kept);
+  else if (kept) entry.secret = kept;
+  else use(await code("This page needs an address from your terminal."), "");
+}
+
+function use(found: string, before: string): void {
+  entry.secret = found;
+  entry.before = before;
+  entry.why = "This address has been used already.";
 }
 
 function showDenied(why: string): void {
@@ -55,19 +76,42 @@ function connectionChanged(app: App, connection: Connection, state: ConnectionSt
   if (state === "open") {
     const regained = !byId("banner").hidden;
     farewell = "";
+    entry.before = entry.why = "";
+    keepKey(entry.secret);
+    byId("denied").hidden = true;
+    byId("shell").inert = false;
     banner("");
     if (regained) announce("Connected again");
     if (hello) void app.opened(hello);
   } else if (state === "lost") {
-    const text = farewell || "The connection to the companion is lost. What you write is kept here, and the page comes back by itself. If pollux was started anew, “pollux page” prints its new address.";
+    if (!entry.leaving) forgetKey();
     const wait = before === "open" ? 600 : 0;
-    window.setTimeout(() => connection.state !== "open" && connection.state !== "denied" && banner(text, { label: "Try now", run: () => connection.connect() }), wait);
+    window.setTimeout(() => lost(connection), wait);
   } else if (state === "denied") {
-    forgetToken();
     banner("");
-    void token("The companion does not know this page any more.").then(() => location.reload());
+    if (entry.before) {
+      use(entry.before, "");
+      entry.why = "";
+      connection.connect();
+      return;
+    }
+    forgetKey();
+    void code(entry.why || "The companion does not know this page any more.").then((found) => {
+      putCode(found);
+      location.reload();
+    });
   }
 }
+
+/** Says why nothing works, as long as it does not. */
+function lost(connection: Connection): void {
+  if (connection.state === "open" || connection.state === "denied") return;
+  const text = entry.impostor ? impostorText : farewell || lostText;
+  banner(text, { label: "Try now", run: () => connection.connect() });
+}
+
+const lostText = "The connection to the companion is lost. What you write is kept here, and the page comes back by itself. If pollux was started anew, “pollux page” prints its new address.";
+const impostorText = "Another program listens where the companion was, and was told nothing. The page comes back by itself when the companion does; “pollux page” prints a new address if it has moved.";
 
 async function ask(params: unknown): Promise<{ choice: string | null }> {
   const { title, message, choices } = params as AskParams;
@@ -111,9 +155,19 @@ function bindButtons(app: App): void {
 
 async function start(): Promise<void> {
   applyTheme();
-  let secret = "";
   const connection: Connection = new Connection({
-    dial: () => dial(secret) as unknown as Socket,
+    dial: () =>
+      dial({
+        secret: entry.secret,
+        proved: (key) => {
+          entry.secret = key;
+          entry.impostor = false;
+        },
+        impostor: () => {
+          entry.impostor = true;
+          lost(connection);
+        },
+      }),
     greet: async () => {
       hello = await connection.request("hello", { clientId });
     },
@@ -145,16 +199,20 @@ async function start(): Promise<void> {
     if (app.unsaved) e.preventDefault();
     app.leave();
   });
-  addEventListener("pagehide", () => app.leave());
+  addEventListener("pagehide", () => {
+    entry.leaving = true;
+    app.leave();
+  });
+  addEventListener("pageshow", () => (entry.leaving = false));
 
-  secret = await token();
-  byId("denied").hidden = true;
-  byId("shell").inert = false;
+  await enter();
   addEventListener("hashchange", () => {
-    if (connection.state === "denied") return; // then `token` waits for it
-    // A fresh address in a page that runs already: take its code for later, go on as before.
-    const code = takeCode();
-    if (code) void redeem(code).then((ok) => ok && (secret = storedToken() ?? secret)).catch(() => undefined);
+    if (connection.state === "denied") return; // then `code` waits for it
+    // A fresh address in a page that runs already is needed only where the companion is not the old one any more.
+    const found = takeCode();
+    if (!found || connection.state === "open") return;
+    use(found, entry.secret);
+    connection.connect();
   });
   connection.changed.on((state) => state === "open" && void app.restore());
   connection.connect();

@@ -233,8 +233,8 @@ func TestBigDiff(t *testing.T) { // SPEC F-5, F-6: 5 MB there and back
 // A page that takes nothing delays neither the agent nor other pages, and is dropped.
 func TestSlowPage(t *testing.T) { // SPEC A-4
 	b := newBench(t)
-	origin, token := webtest.Login(t, b.address())
-	conn, _, err := webtest.Dial(origin, origin, token)
+	origin, key := webtest.Login(t, b.address())
+	conn, err := webtest.Enter(origin, key)
 	if err != nil {
 		t.Fatal(err)
 	}

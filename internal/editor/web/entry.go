@@ -3,9 +3,6 @@ package web
 import (
 	"bytes"
 	"crypto/rand"
-	"crypto/sha256"
-	"crypto/subtle"
-	"encoding/base64"
 	"fmt"
 	"html"
 	"sync"
@@ -18,54 +15,86 @@ const (
 	maxCodes = 32 // a further one replaces the oldest
 )
 
-// An entry is how a page gets in: a code that works once is exchanged for the
-// token (SPEC §11.2). Codes are kept hashed, so that looking one up tells
-// nothing of the others by its time.
+// maxKeys is how many companions back a page's key may be.
+const maxKeys = 8
+
+// An entry is how a page gets in: by a code that works once, or by the key that it was given for one (SPEC §11.2). Each
+// companion has a key of its own; those of the companions before it are good for being given the new one.
 type entry struct {
-	token string
+	keys []named // the newest first; not changed
 
 	mu    sync.Mutex // guards codes
 	codes []code     // oldest first
 }
 
+// A named secret is looked up by its id, which tells nothing of it.
+type named struct {
+	id     string
+	secret []byte
+}
+
 type code struct {
-	hash    [sha256.Size]byte
+	named
 	expires time.Time
 }
 
-func newEntry(token string) *entry {
-	if token == "" {
-		token = secret()
-	}
-	return &entry{token: token}
-}
-
-// secret returns 256 random bits, safe in a URL and as a WebSocket subprotocol.
-func secret() string {
-	b := make([]byte, 32)
+func newSecret() named {
+	b := make([]byte, secretSize)
 	_, _ = rand.Read(b) // never fails
-	return base64.RawURLEncoding.EncodeToString(b)
+	return named{secretID(b), b}
 }
 
-// newCode returns a fresh code.
+// newEntry makes a fresh key, before those of the companions that this one takes over from.
+func newEntry(before [][]byte) *entry {
+	e := &entry{keys: []named{newSecret()}}
+	for _, key := range before {
+		if len(key) == secretSize && len(e.keys) < maxKeys {
+			e.keys = append(e.keys, named{secretID(key), key})
+		}
+	}
+	return e
+}
+
+// newCode returns a fresh code, safe in a URL.
 func (e *entry) newCode(now time.Time) string {
-	c := secret()
+	c := newSecret()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.codes = append(e.codes, code{sha256.Sum256([]byte(c)), now.Add(codeLife)})
+	e.codes = append(e.codes, code{c, now.Add(codeLife)})
 	if len(e.codes) > maxCodes {
 		e.codes = e.codes[1:]
 	}
-	return c
+	return encode(c.secret)
 }
 
-// redeem takes a code out of circulation and reports whether it was good.
-func (e *entry) redeem(given string, now time.Time) bool {
-	hash := sha256.Sum256([]byte(given))
+// secret finds a key, or a code that is good. A code stays good: only a proof of it uses it up.
+func (e *entry) secret(id string, now time.Time) ([]byte, bool) {
+	for _, k := range e.keys {
+		if k.id == id {
+			return k.secret, true
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, c := range e.codes {
+		if c.id == id {
+			return c.secret, now.Before(c.expires)
+		}
+	}
+	return nil, false
+}
+
+// redeem says whether whoever has proved the secret of that id may come in. It takes a code out of circulation.
+func (e *entry) redeem(id string, now time.Time) bool {
+	for _, k := range e.keys {
+		if k.id == id {
+			return true
+		}
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for i, c := range e.codes {
-		if subtle.ConstantTimeCompare(c.hash[:], hash[:]) == 1 {
+		if c.id == id {
 			e.codes = append(e.codes[:i:i], e.codes[i+1:]...)
 			return now.Before(c.expires)
 		}
@@ -73,10 +102,8 @@ func (e *entry) redeem(given string, now time.Time) bool {
 	return false
 }
 
-// knows compares a token in constant time.
-func (e *entry) knows(token string) bool {
-	return subtle.ConstantTimeCompare([]byte(e.token), []byte(token)) == 1
-}
+// key is this companion's own.
+func (e *entry) key() []byte { return e.keys[0].secret }
 
 // Redirect returns an HTML document that sends a browser on to address. Given
 // to the browser as a private file, it keeps the one-time code out of every

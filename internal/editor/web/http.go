@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"crypto/rand"
 	"embed"
-	"encoding/json"
 	"io/fs"
 	"mime"
 	"net/http"
 	"path"
 	"regexp"
-	"strings"
 	"sync"
 	"time"
 )
@@ -31,7 +29,6 @@ func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.serveIndex)
 	mux.HandleFunc("GET /assets/{name...}", serveAsset)
-	mux.HandleFunc("POST /session", s.serveSession)
 	mux.HandleFunc("GET /ws", s.serveSocket)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -50,6 +47,11 @@ func (s *Server) routes() http.Handler {
 // serveIndex sends the page with a fresh nonce, which its editor puts on the
 // style sheets that it makes.
 func (s *Server) serveIndex(w http.ResponseWriter, r *http.Request) {
+	if origin := s.ownOrigin(); "http://"+r.Host != origin && origin != "" {
+		// A page proves itself for one origin. The browser keeps the fragment.
+		http.Redirect(w, r, origin+"/", http.StatusTemporaryRedirect)
+		return
+	}
 	page, err := assets.ReadFile("assets/index.html")
 	if err != nil {
 		http.Error(w, "this build has no page", http.StatusNotFound)
@@ -107,43 +109,4 @@ func contentType(name string) string {
 		}
 		return "application/octet-stream"
 	}
-}
-
-// serveSession exchanges a one-time code for the page's token.
-func (s *Server) serveSession(w http.ResponseWriter, r *http.Request) {
-	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	switch {
-	case r.Header.Get("Origin") == "": // a foreign one has been refused at the door
-		http.Error(w, "only the page itself may ask", http.StatusForbidden)
-		return
-	case kind != "application/json":
-		http.Error(w, "the body must be application/json", http.StatusUnsupportedMediaType)
-		return
-	}
-	var body struct {
-		Code string `json:"code"`
-	}
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4<<10)).Decode(&body); err != nil {
-		http.Error(w, "the body must be {\"code\": \"…\"}", http.StatusBadRequest)
-		return
-	}
-	if !s.entry.redeem(body.Code, time.Now()) {
-		http.Error(w, "this address was used before or is too old; run: pollux page", http.StatusForbidden)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]string{"token": s.entry.token})
-}
-
-// socketToken finds the token among the offered subprotocols, where it travels
-// because a browser lets a page set no header of a WebSocket.
-func socketToken(r *http.Request) (token string) {
-	for _, line := range r.Header["Sec-Websocket-Protocol"] {
-		for offered := range strings.SplitSeq(line, ",") {
-			if t, ok := strings.CutPrefix(strings.TrimSpace(offered), "token."); ok {
-				token = t
-			}
-		}
-	}
-	return token
 }

@@ -1,7 +1,6 @@
 package web_test
 
 import (
-	"context"
 	"io"
 	"net/http"
 	"net/url"
@@ -10,9 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/coder/websocket"
-
-	"github.com/pollux-companion/pollux/internal/editor/web"
 	"github.com/pollux-companion/pollux/internal/editor/web/webtest"
 	"github.com/pollux-companion/pollux/internal/pace"
 )
@@ -132,86 +128,12 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-func TestSession(t *testing.T) { // SPEC §11.2
-	b := newBench(t)
-	u, _ := url.Parse(b.address())
-	good := `{"code":"` + strings.TrimPrefix(u.Fragment, "code=") + `"}`
-	for _, tc := range []struct {
-		name, origin, body string
-		want               int
-	}{
-		{"no origin", "", good, http.StatusForbidden},
-		{"foreign origin", "http://evil.example", good, http.StatusForbidden},
-		{"no JSON", b.origin(), "code", http.StatusBadRequest},
-		{"wrong code", b.origin(), `{"code":"x"}`, http.StatusForbidden},
-		{"huge", b.origin(), `{"code":"` + strings.Repeat("x", 1<<20) + `"}`, http.StatusBadRequest},
-		{"good", b.origin(), good, http.StatusOK},
-		{"again", b.origin(), good, http.StatusForbidden},
-	} {
-		if got, body := webtest.Post(t, b.origin(), tc.origin, tc.body); got != tc.want {
-			t.Errorf("%s: %d %s, want %d", tc.name, got, body, tc.want)
-		}
-	}
-	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, b.origin()+"/session", strings.NewReader(good))
-	req.Header.Set("Origin", b.origin())
-	req.Header.Set("Content-Type", "text/plain") // what a form of another site may send without asking
-	rsp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rsp.Body.Close()
-	if rsp.StatusCode != http.StatusUnsupportedMediaType {
-		t.Errorf("text/plain: %s", rsp.Status)
-	}
-}
-
-func TestSocketCredentials(t *testing.T) { // SPEC §11.2, A-3
-	b := newBench(t)
-	origin, token := webtest.Login(t, b.address())
-	for _, bad := range []string{"", "x", token + "x", token[1:]} {
-		conn, _, err := webtest.Dial(origin, origin, bad)
-		if err != nil {
-			t.Fatalf("token %q: %v", bad, err)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), webtest.Patience)
-		_, _, err = conn.Read(ctx)
-		cancel()
-		if got := websocket.CloseStatus(err); got != 4401 {
-			t.Errorf("token of %d characters: %v, want close code 4401", len(bad), err)
-		}
-	}
-	for _, foreign := range []string{"", "http://evil.example", "null"} {
-		conn, status, err := webtest.Dial(origin, foreign, token)
-		if err == nil {
-			conn.CloseNow()
-			t.Fatalf("Origin %q was let in", foreign)
-		}
-		if status != http.StatusForbidden {
-			t.Errorf("Origin %q: %v", foreign, err)
-		}
-	}
-	if b.server.Pages() != 0 {
-		t.Errorf("%d pages", b.server.Pages())
-	}
-}
-
-func TestTokenSurvives(t *testing.T) { // SPEC A-1: a resumed companion knows its pages
-	first := newBench(t)
-	_, token := webtest.Login(t, first.address())
-	if token != first.server.Token() {
-		t.Error("Token differs from what pages get")
-	}
-	second := newBench(t, func(o *web.Options) { o.Token = token })
-	p := webtest.Connect(t, second.origin(), token)
-	p.Call("ping", nil, nil)
-}
-
 // A dead or slow listener of a page's costs an honest one nothing (SPEC A-4).
 func TestHalfOpenSessions(t *testing.T) {
 	b := newBench(t)
-	origin, token := webtest.Login(t, b.address())
+	origin, key := webtest.Login(t, b.address())
 	for range 100 {
-		conn, _, err := webtest.Dial(origin, origin, token)
+		conn, err := webtest.Enter(origin, key)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -18,8 +19,11 @@ import (
 // not read from its socket before one has ended.
 const maxRunning = 8
 
-// statusDenied is the close code by which a page learns that its token is not
-// good here and that it need not try again.
+// oldProtocol is that of pages that send a token, which is not taken any more.
+const oldProtocol = "pollux.v1"
+
+// statusDenied is the close code by which a page learns that its secret is not
+// known here and that it need not try again.
 const statusDenied websocket.StatusCode = 4401
 
 // A page is one WebSocket of one browser tab, until it breaks; a reload or a
@@ -54,21 +58,28 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "only the page itself may connect", http.StatusForbidden)
 		return
 	}
-	known := s.entry.knows(socketToken(r))
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
-		Subprotocols:       []string{"pollux.v1"},
+		Subprotocols:       []string{protocol, oldProtocol},
 		InsecureSkipVerify: true, // the door has compared the Origin exactly
 	})
 	if err != nil {
 		return // Accept has answered
 	}
 	defer func() { _ = conn.CloseNow() }()
-	switch {
-	case !known:
-		s.refuse(conn, statusDenied, "unknown token; run: pollux page")
+	switch conn.Subprotocol() {
+	case protocol:
+	case oldProtocol:
+		s.refuse(conn, statusDenied, "this page is of an older pollux; run: pollux page")
 		return
-	case conn.Subprotocol() != "pollux.v1":
-		s.refuse(conn, websocket.StatusProtocolError, "subprotocol pollux.v1 expected")
+	default:
+		s.refuse(conn, websocket.StatusProtocolError, "subprotocol "+protocol+" expected")
+		return
+	}
+	switch err := s.prove(context.WithoutCancel(r.Context()), conn, s.ownOrigin()); {
+	case errors.Is(err, errUnknown):
+		s.refuse(conn, statusDenied, err.Error())
+		return
+	case err != nil:
 		return
 	}
 	p := &page{s: s, wire: newWire(conn), done: make(chan struct{}), known: map[string]string{}, diffs: map[string]bool{}}

@@ -218,8 +218,8 @@ func TestGoodbye(t *testing.T) { // SPEC L-1
 // A page that is dead does not hold up the stop.
 func TestGoodbyeToTheDead(t *testing.T) { // SPEC L-1
 	b := newBench(t)
-	origin, token := webtest.Login(t, b.address())
-	conn, _, err := webtest.Dial(origin, origin, token) // never reads, so never answers the closing handshake
+	origin, key := webtest.Login(t, b.address())
+	conn, err := webtest.Enter(origin, key) // never reads, so never answers the closing handshake
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,10 +253,10 @@ func TestNoGoroutineStays(t *testing.T) {
 func TestBadFrames(t *testing.T) { // SPEC A-4: what is not the protocol ends at most its own connection
 	b := newBench(t)
 	honest := b.page("honest")
-	origin, token := webtest.Login(t, b.address())
+	origin, key := webtest.Login(t, b.address())
 	for _, frame := range []string{"", "x", "{", "[]", "null", "[[[", `{"jsonrpc":"2.0"}`, `{"jsonrpc":"1.0","method":"ping","id":1}`,
 		`{"jsonrpc":"2.0","id":{},"method":"ping"}`, `{"jsonrpc":"2.0","id":9,"result":{}}`, strings.Repeat("[", 1<<20)} {
-		conn, _, err := webtest.Dial(origin, origin, token)
+		conn, err := webtest.Enter(origin, key)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,5 +1,5 @@
 // Package web serves pollux's own editor, a page in the browser: its listener,
-// its one-time codes and token, its assets and the WebSocket over which the
+// its one-time codes and keys, its assets and the WebSocket over which the
 // page feeds state.Store and shows the diffs of review.Registry.
 //
 // A page speaks JSON-RPC 2.0, one message a text frame. Positions are 0-based
@@ -66,8 +66,8 @@ type Options struct {
 	Workspace *workspace.Workspace // required
 	History   History              // nil: none is kept
 	Sessions  func() []Session     // nil: none are known; called from any goroutine
-	// Token is the page's credential; a fresh one when "".
-	Token string
+	// Keys are those of the companions before this one, the newest first, as Server.Keys of the last one gave them.
+	Keys [][]byte
 	// Name and Version are the product's, PID the companion's process and
 	// AgentPort the port that agents connect to, all for the page to show.
 	Name, Version  string
@@ -103,10 +103,11 @@ type Server struct {
 	log   *slog.Logger
 	door  *door.Door
 	http  *http.Server
-	entry *entry // codes and token
+	entry *entry // codes and keys
 	watch *workspace.Watcher
 
 	grace    time.Duration // windowGrace, but in tests
+	proving  proving
 	refusals chan struct{} // a place for each connection that is being told why it is refused
 
 	rewatch sync.Mutex // serialises telling watch what to watch
@@ -135,7 +136,7 @@ var _ review.View = (*Server)(nil)
 // New returns a server that does not listen yet.
 func New(o Options) *Server {
 	s := &Server{
-		o: o, log: o.Log, entry: newEntry(o.Token), grace: windowGrace, refusals: make(chan struct{}, 16),
+		o: o, log: o.Log, entry: newEntry(o.Keys), grace: windowGrace, refusals: make(chan struct{}, 16),
 		pages: map[*page]bool{}, leaving: map[string]*departed{}, editor: map[string]*page{},
 	}
 	if s.log == nil {
@@ -162,14 +163,26 @@ func (s *Server) Serve(l net.Listener) error {
 	return nil
 }
 
-// Token is the page's credential, for a resume record; it is never logged.
-func (s *Server) Token() string { return s.entry.token }
+// Keys are what the pages of this companion and of those before it prove themselves with, the newest first, each 256 random
+// bits: for the record of the next companion. They are never logged.
+func (s *Server) Keys() [][]byte {
+	var keys [][]byte
+	for _, k := range s.entry.keys {
+		keys = append(keys, k.secret)
+	}
+	return keys
+}
+
+// ownOrigin is where the page is served, "" before Serve.
+func (s *Server) ownOrigin() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.origin
+}
 
 // PageURL returns an address that opens the page once, within five minutes.
 func (s *Server) PageURL() (string, error) {
-	s.mu.Lock()
-	origin := s.origin
-	s.mu.Unlock()
+	origin := s.ownOrigin()
 	if origin == "" {
 		return "", errors.New("the page is not being served yet")
 	}
@@ -194,6 +207,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 	pages := slices.Collect(maps.Keys(s.pages))
 	s.mu.Unlock()
+	s.proving.stop()
 	for _, p := range pages {
 		p.Notify("bye", map[string]string{"reason": "pollux is stopping"})
 		p.wire.finish("pollux is stopping")

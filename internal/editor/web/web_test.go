@@ -188,6 +188,6 @@ func TestShowNeedsAPage(t *testing.T) { // SPEC F-2
 // connect opens a page that has said nothing yet.
 func (b *bench) connect() *webtest.Page {
 	b.t.Helper()
-	origin, token := webtest.Login(b.t, b.address())
-	return webtest.Connect(b.t, origin, token)
+	origin, key := webtest.Login(b.t, b.address())
+	return webtest.Connect(b.t, origin, key)
 }

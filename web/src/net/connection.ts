@@ -13,7 +13,7 @@ export interface Socket {
 
 /**
  * `connecting`: the first attempt runs; `open`: greeted, requests work; `lost`: it was or could not be open and is tried
- * again; `denied`: the companion does not know this page's token, trying again is pointless.
+ * again; `denied`: the companion does not know this page's secret, trying again is pointless.
  */
 export type ConnectionState = "connecting" | "open" | "lost" | "denied";
 
@@ -44,7 +44,7 @@ interface Message {
 /** Back-off between attempts, ping interval and how long its answer may take; all in milliseconds. */
 export const timing = { firstRetry: 250, maxRetry: 5000, ping: 10_000, pong: 5000, dial: 8000 } as const;
 
-/** The close code by which the companion refuses a token. */
+/** The close code by which the companion refuses a secret. */
 const deniedCode = 4401;
 
 const offline = () => new RpcError(Code.offline, "The companion cannot be reached at the moment.");
@@ -80,6 +80,7 @@ export class Connection {
   connect(): void {
     if (this.socket) return;
     this.clear();
+    if (this.current === "denied") this.setState("connecting");
     const socket = this.options.dial();
     this.socket = socket;
     this.watchTimer = this.clock.setTimeout(() => this.drop(socket), timing.dial);

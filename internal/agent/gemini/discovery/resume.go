@@ -37,9 +37,9 @@ type Record struct {
 	Token string `json:"token"`
 	// SessionKey verifies session ids as the companion's own.
 	SessionKey []byte `json:"sessionKey"`
-	// PagePort and PageToken are the editor page's; 0 and "" without a page.
-	PagePort  int    `json:"pagePort,omitempty"`
-	PageToken string `json:"pageToken,omitempty"`
+	// PagePort and PageKeys are the editor page's; 0 and nil without a page. The keys are the newest first.
+	PagePort int      `json:"pagePort,omitempty"`
+	PageKeys [][]byte `json:"pageKeys,omitempty"`
 }
 
 // maxRecord bounds a record, in bytes.

@@ -3,8 +3,12 @@
 package webtest
 
 import (
-	"bytes"
 	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -46,8 +50,8 @@ type Page struct {
 	gone  chan struct{} // closed with the connection
 }
 
-// Login exchanges the one-time code of a page's address for the token.
-func Login(t testing.TB, address string) (origin, token string) {
+// Login exchanges the one-time code of a page's address for the page's key.
+func Login(t testing.TB, address string) (origin, key string) {
 	t.Helper()
 	u, err := url.Parse(address)
 	if err != nil {
@@ -58,41 +62,19 @@ func Login(t testing.TB, address string) (origin, token string) {
 		t.Fatalf("the address has no code: %s", u.Redacted())
 	}
 	origin = "http://" + u.Host
-	status, body := Post(t, origin, origin, fmt.Sprintf(`{"code":%q}`, code))
-	if status != http.StatusOK {
-		t.Fatalf("POST /session: %d %s", status, body)
-	}
-	var out struct{ Token string }
-	if err := json.Unmarshal([]byte(body), &out); err != nil {
-		t.Fatal(err)
-	}
-	return origin, out.Token
-}
-
-// Post sends a body to /session as a page of the given Origin would ("" sends none).
-func Post(t testing.TB, server, origin, body string) (status int, answer string) {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server+"/session", strings.NewReader(body))
+	conn, _, err := Dial(origin, origin)
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Header.Set("Content-Type", "application/json")
-	if origin != "" {
-		req.Header.Set("Origin", origin)
+	defer func() { _ = conn.CloseNow() }()
+	if key, err = Prove(conn, origin, code); err != nil {
+		t.Fatalf("the address is not taken: %v", err)
 	}
-	rsp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rsp.Body.Close()
-	var b bytes.Buffer
-	_, _ = b.ReadFrom(rsp.Body)
-	return rsp.StatusCode, b.String()
+	return origin, key
 }
 
-// Dial opens a WebSocket as a page of that origin with that token would;
-// status is that of the answer, 0 when there was none.
-func Dial(server, origin, token string) (conn *websocket.Conn, status int, err error) {
+// Dial opens a WebSocket as a page of that origin would, and says nothing; status is that of the answer, 0 when there was none.
+func Dial(server, origin string) (conn *websocket.Conn, status int, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
 	h := http.Header{}
@@ -100,7 +82,7 @@ func Dial(server, origin, token string) (conn *websocket.Conn, status int, err e
 		h.Set("Origin", origin)
 	}
 	conn, rsp, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(server, "http")+"/ws", &websocket.DialOptions{
-		HTTPHeader: h, Subprotocols: []string{"pollux.v1", "token." + token},
+		HTTPHeader: h, Subprotocols: []string{"pollux.v2"},
 	})
 	if rsp != nil {
 		status = rsp.StatusCode
@@ -111,20 +93,93 @@ func Dial(server, origin, token string) (conn *websocket.Conn, status int, err e
 	return conn, status, err
 }
 
+// Enter opens a WebSocket as a page that has a key, and proves it.
+func Enter(origin, key string) (*websocket.Conn, error) {
+	conn, _, err := Dial(origin, origin)
+	if err != nil {
+		return nil, err
+	}
+	if _, err = Prove(conn, origin, key); err != nil {
+		_ = conn.CloseNow()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// ErrImpostor: what answered does not know the page's secret.
+var ErrImpostor = errors.New("the listener does not prove itself")
+
+// Prove does what a page does at the beginning of a WebSocket (SPEC A-5): it proves that it knows secret, a code or a key in
+// base64, has the same proved to it, and gets the newest key. origin is where it believes to be.
+func Prove(conn *websocket.Conn, origin, secret string) (key string, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	known, err := base64.RawURLEncoding.DecodeString(secret)
+	if err != nil {
+		return "", err
+	}
+	b := make([]byte, 32)
+	_, _ = rand.Read(b)
+	nonce := base64.RawURLEncoding.EncodeToString(b)
+	id := Mac(known, "pollux.v2\nid")
+	var answer struct{ Nonce, Proof string }
+	if err := exchange(ctx, conn, map[string]string{"id": base64.RawURLEncoding.EncodeToString(id), "nonce": nonce}, &answer); err != nil {
+		return "", err
+	}
+	mac := func(role string) []byte {
+		return Mac(known, strings.Join([]string{"pollux.v2", role, origin, nonce, answer.Nonce}, "\n"))
+	}
+	if answer.Proof != base64.RawURLEncoding.EncodeToString(mac("companion")) {
+		return "", ErrImpostor
+	}
+	var welcome struct{ Key string }
+	if err := exchange(ctx, conn, map[string]string{"proof": base64.RawURLEncoding.EncodeToString(mac("page"))}, &welcome); err != nil {
+		return "", err
+	}
+	sealed, err := base64.RawURLEncoding.DecodeString(welcome.Key)
+	if err != nil || len(sealed) != 32 {
+		return "", fmt.Errorf("a key of %d bytes: %v", len(sealed), err)
+	}
+	subtle.XORBytes(sealed, sealed, mac("key"))
+	return base64.RawURLEncoding.EncodeToString(sealed), nil
+}
+
+// Mac is HMAC-SHA256.
+func Mac(secret []byte, text string) []byte {
+	h := hmac.New(sha256.New, secret)
+	h.Write([]byte(text))
+	return h.Sum(nil)
+}
+
+func exchange(ctx context.Context, conn *websocket.Conn, msg, answer any) error {
+	b, err := json.Marshal(msg)
+	if err == nil {
+		err = conn.Write(ctx, websocket.MessageText, b)
+	}
+	if err != nil {
+		return err
+	}
+	_, b, err = conn.Read(ctx)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(b, answer)
+}
+
 // Open logs in with a fresh address and connects a page that has said hello.
 // It is closed when the test ends.
 func Open(t testing.TB, address, clientID string) *Page {
 	t.Helper()
-	origin, token := Login(t, address)
-	p := Connect(t, origin, token)
+	origin, key := Login(t, address)
+	p := Connect(t, origin, key)
 	p.Call("hello", map[string]any{"clientId": clientID}, nil)
 	return p
 }
 
-// Connect connects a page that has a token and has said nothing yet.
-func Connect(t testing.TB, origin, token string) *Page {
+// Connect connects a page that has a key and has said nothing yet.
+func Connect(t testing.TB, origin, key string) *Page {
 	t.Helper()
-	conn, _, err := Dial(origin, origin, token)
+	conn, err := Enter(origin, key)
 	if err != nil {
 		t.Fatalf("dialling the page's socket: %v", err)
 	}
