@@ -150,14 +150,7 @@ func (a *app) printRemarks(r *runner.Result) {
 		}
 		fmt.Fprintf(a.stderr, "pollux: refused: %s (%s)\n", manifest.Printable(at), d.Why)
 	}
-	for _, q := range r.Quarantined {
-		switch {
-		case q.Moved != "":
-			fmt.Fprintf(a.stderr, "pollux: the tool made %q, a name through which others run commands as you; it lies at %q now\n", q.Path, q.Moved)
-		default:
-			fmt.Fprintf(a.stderr, "pollux: the tool touched %q: %s\n", q.Path, q.Err)
-		}
-	}
+	a.printQuarantined(r.Quarantined, "tool")
 	if r.NotJSON != "" {
 		fmt.Fprintf(a.stderr, "pollux: the tool should answer JSON, but %s\n", r.NotJSON)
 	}

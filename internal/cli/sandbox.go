@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -137,6 +138,7 @@ func (f *sandboxFlags) command(args []string) (c sandbox.Command, err error) {
 
 func (a *app) newSandbox(reduced bool) *sandbox.Sandbox {
 	return sandbox.New(&sandbox.Options{
+		Records:      filepath.Join(a.dirs.State, "sandbox", "runs"),
 		Masked:       append([]string{a.dirs.State, a.dirs.Config}, a.dirs.Run...),
 		AllowReduced: reduced,
 		Log:          a.log,
@@ -166,6 +168,9 @@ func (a *app) sandbox(cmd *cobra.Command, f *sandboxFlags, args []string) error 
 	ctx, stop := interrupted(cmd.Context())
 	defer stop()
 	r, err := a.newSandbox(f.reduced).Run(ctx, p, c)
+	if err != nil && r != nil {
+		a.printQuarantined(r.Quarantined, "command")
+	}
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -262,14 +267,7 @@ func (a *app) sandboxResult(f *sandboxFlags, r *sandbox.Result) error {
 		}
 		fmt.Fprintf(a.stderr, "pollux: refused: %s (%s)\n", at, d.Why)
 	}
-	for _, q := range r.Quarantined {
-		switch {
-		case q.Moved != "":
-			fmt.Fprintf(a.stderr, "pollux: the command made %q, a name through which others run commands as you; it lies at %q now\n", q.Path, q.Moved)
-		default:
-			fmt.Fprintf(a.stderr, "pollux: the command touched %q: %s\n", q.Path, q.Err)
-		}
-	}
+	a.printQuarantined(r.Quarantined, "command")
 	switch {
 	case r.Limit != nil:
 		fmt.Fprintf(a.stderr, "pollux: %v\n", r.Limit)
@@ -280,6 +278,25 @@ func (a *app) sandboxResult(f *sandboxFlags, r *sandbox.Result) error {
 		return exitError(r.Code)
 	}
 	return nil
+}
+
+// printQuarantined says what a command, or a tool, made under protected names.
+func (a *app) printQuarantined(all []sandbox.Quarantine, who string) {
+	for _, q := range all {
+		the := "the " + who
+		if q.Earlier {
+			the = "an earlier command, which was cut off,"
+		}
+		switch {
+		case q.Moved != "":
+			fmt.Fprintf(a.stderr, "pollux: %s made %q, a name through which others run commands as you; it lies at %q now\n", the, q.Path, q.Moved)
+			if q.Err != "" {
+				fmt.Fprintf(a.stderr, "pollux: %q: %s\n", q.Path, q.Err)
+			}
+		default:
+			fmt.Fprintf(a.stderr, "pollux: %s may have changed %q: %s\n", the, q.Path, q.Err)
+		}
+	}
 }
 
 // interrupted ends its context when pollux is asked to end.

@@ -206,7 +206,7 @@ func (s *stager) rights() map[string]uint64 {
 	}
 	for _, m := range s.Mounts {
 		switch {
-		case m.Show == showLink || m.Show == showDir:
+		case m.Show == showLink || m.Show == showHeld || m.Show == showDir:
 		case m.Show == showDevice:
 			all[m.Target] = landDevice
 		case m.Write || m.Show == showScratch:

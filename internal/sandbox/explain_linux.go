@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 )
@@ -34,18 +33,13 @@ func (s *Sandbox) describe(p Policy, c Command, prog *program) (*Plan, error) {
 		}
 	}
 	plan.Paths = append(plan.Paths, PlanPath{AccessGiven, "/proc", "of its own processes, read-only"})
-	for _, w := range l.watched.paths {
-		detail := ""
-		if w.link != "" {
-			detail = "a link, put back if it is changed"
+	for _, w := range l.watched.Paths {
+		if w.Link == "" { // links are among the mounts
+			plan.Paths = append(plan.Paths, PlanPath{AccessWatched, w.Path, ""})
 		}
-		plan.Paths = append(plan.Paths, PlanPath{AccessWatched, w.path, detail})
 	}
-	if w := l.watched; w.root != "" {
-		plan.Paths = append(plan.Paths, PlanPath{AccessWatched, w.root + "/**/", strings.Join(protectedNames(), " ")})
-		if !w.census.whole {
-			plan.Notes = append(plan.Notes, fmt.Sprintf("%s holds more than %d files: of protected names below its top only the nearest are protected, and new ones are not moved aside", w.root, maxEntries))
-		}
+	if w := l.watched; w.Root != "" {
+		plan.Paths = append(plan.Paths, PlanPath{AccessWatched, w.Root + "/**/", strings.Join(protectedNames(), " ")})
 	}
 	for _, v := range set.Env {
 		name, _, _ := strings.Cut(v, "=")
@@ -61,7 +55,7 @@ func (m mount) access() Access {
 		return AccessPrivate
 	case showDevice:
 		return AccessDevice
-	case showLink:
+	case showLink, showHeld:
 		return AccessLink
 	case showNothing, showVoid:
 		return AccessHidden

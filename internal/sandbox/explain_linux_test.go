@@ -88,6 +88,7 @@ func TestPlans(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := New(&Options{Home: lc.home})
 			s.home, s.self, s.tree = lc.home, "/home/u/.local/bin/pollux", makeTree(t, lc.has)
+			s.env = func(string) string { return "" }
 			var w strings.Builder
 			for i, pair := range lc.pairs {
 				p := Policy{Read: pair[0], Write: pair[1]}

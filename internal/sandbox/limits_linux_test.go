@@ -250,6 +250,9 @@ func runVictim(mark string) int {
 	if mark == "pool" {
 		return runPoolVictim()
 	}
+	if dir, ok := strings.CutPrefix(mark, "writer:"); ok {
+		return runWriter(dir)
+	}
 	s := New(nil)
 	c := Command{Args: append(daemon(mark), "sleep", mark), Stdout: os.Stdout}
 	c.Limits = c.Limits.filled()

@@ -34,7 +34,7 @@ func (s *stager) buildRoot() error {
 	trees := make([]int, len(s.Mounts))
 	for i, m := range s.Mounts {
 		trees[i] = -1
-		if m.Show != showBind && m.Show != showDevice {
+		if m.Show != showBind && m.Show != showDevice && m.Show != showHeld {
 			continue
 		}
 		var err error
@@ -71,13 +71,17 @@ func takeTree(m mount) (int, error) {
 	if !m.Write && m.Show != showDevice {
 		attr |= attrReadOnly
 	}
-	return cloneTree(unix.AT_FDCWD, m.Source, attr)
+	flags := uint64(0)
+	if m.Show == showHeld {
+		flags = unix.O_NOFOLLOW
+	}
+	return cloneTree(unix.AT_FDCWD, m.Source, attr, flags)
 }
 
 // cloneTree follows no symbolic link: paths were resolved when the plan was
 // made, and one that has become a link since is an attack.
-func cloneTree(dir int, name string, attr uint64) (int, error) {
-	at, err := unix.Openat2(dir, name, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS})
+func cloneTree(dir int, name string, attr, flags uint64) (int, error) {
+	at, err := unix.Openat2(dir, name, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | flags, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS})
 	if err != nil {
 		return -1, err
 	}
@@ -102,7 +106,7 @@ func (b *builder) makeRoot(r root, scratch int64) (err error) {
 		if !r.Write {
 			attr |= attrReadOnly
 		}
-		if clone, err = cloneTree(unix.AT_FDCWD, "/", attr); err != nil {
+		if clone, err = cloneTree(unix.AT_FDCWD, "/", attr, 0); err != nil {
 			return fmt.Errorf("the root folder: %w", err)
 		}
 	}
@@ -157,6 +161,15 @@ func (b *builder) show(m mount, tree int) (err error) {
 	switch m.Show {
 	case showLink:
 		return b.link(m)
+	case showHeld:
+		defer unix.Close(tree)
+		at, err := b.place(m.Target)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(at)
+		_ = attach(tree, at, "") // a kernel that does not know how: the link is put back later
+		return nil
 	case showDir:
 		at, err := b.target(m.Target, true)
 		if err == nil {
@@ -216,6 +229,12 @@ func (b *builder) target(target string, dir bool) (int, error) {
 	return unix.Openat2(b.root, name, &how)
 }
 
+// place opens a link itself.
+func (b *builder) place(link string) (int, error) {
+	return unix.Openat2(b.root, strings.TrimPrefix(link, "/"), &unix.OpenHow{Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS})
+}
+
 func (b *builder) link(m mount) error {
 	parent, err := b.target(path.Dir(m.Target), true)
 	if err != nil {
@@ -237,7 +256,7 @@ func (b *builder) private(name string) (int, error) {
 	if err := unix.Fchmodat(b.scratch, name, mode, 0); err != nil {
 		return -1, err
 	}
-	return cloneTree(b.scratch, name, attrQuiet)
+	return cloneTree(b.scratch, name, attrQuiet, 0)
 }
 
 // file is a read-only file in the private memory.
@@ -246,7 +265,7 @@ func (b *builder) file(data string) (int, error) {
 	if err := writeFile(b.scratch, name, []byte(data), 0o444); err != nil {
 		return -1, err
 	}
-	return cloneTree(b.scratch, name, attrQuiet|attrReadOnly)
+	return cloneTree(b.scratch, name, attrQuiet|attrReadOnly, 0)
 }
 
 // folder is a read-only folder in the private memory, with files and links.
@@ -270,7 +289,7 @@ func (b *builder) folder(files []CopyFile, links map[string]string) (int, error)
 			return -1, err
 		}
 	}
-	return cloneTree(b.scratch, name, attrQuiet|attrReadOnly)
+	return cloneTree(b.scratch, name, attrQuiet|attrReadOnly, 0)
 }
 
 // writeCopy makes one file or folder below dir, with the folders above it.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -39,6 +38,7 @@ func (l *layout) note(target, why string) { l.notes[target] = why }
 const (
 	noteProtected = "protected"
 	notePinned    = "cannot be moved"
+	noteClosed    = "cannot be searched"
 )
 
 // bind shows what exists at a canonical path; what does not is left out.
@@ -52,7 +52,7 @@ func (l *layout) bind(path string, write bool) {
 // false when that is the root.
 func (l *layout) over(path string) (mount, bool) {
 	for ; len(path) > 1; path = filepath.Dir(path) { // neither "/" nor "."
-		if m, ok := l.mounts[path]; ok && m.Show != showDir && m.Show != showLink {
+		if m, ok := l.mounts[path]; ok && m.Show != showDir && m.Show != showLink && m.Show != showHeld {
 			return m, true
 		}
 	}
@@ -105,6 +105,7 @@ func (s *Sandbox) layout(p Policy, c Command, prog *program) (*layout, error) {
 			l.add(mount{Show: showLink, Source: to, Target: link})
 		}
 	}
+	l.anchors(p, s.home, workspace)
 	if p.Write >= manifest.Home {
 		// A secret store that is not there yet would open a door when made.
 		l.protect(s.home, slices.Concat(protectedHome(), secretStores()))
@@ -112,11 +113,14 @@ func (s *Sandbox) layout(p Policy, c Command, prog *program) (*layout, error) {
 	}
 	if p.Write >= manifest.Workspace && workspace != "" {
 		l.protect(workspace, protectedNames())
-		if hooks := l.hooks(workspace); hooks != "" {
-			l.protect(filepath.Dir(hooks), []string{filepath.Base(hooks)})
+		if err := l.protectNested(workspace); err != nil {
+			return nil, err
 		}
-		l.protectNested(workspace)
 	}
+	if p.Write >= manifest.Workspace {
+		l.repositories(s, workspace)
+	}
+	l.settle()
 	if err := l.mask(s.secrets(), workspace); err != nil {
 		return nil, err
 	}
@@ -129,6 +133,31 @@ func (s *Sandbox) layout(p Policy, c Command, prog *program) (*layout, error) {
 // systemFolders are those that every sandbox shows, where they exist.
 func systemFolders() []string {
 	return []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store", "/opt/homebrew", "/home/linuxbrew/.linuxbrew"}
+}
+
+// anchors names the folders that a policy lets be written to as a whole.
+func (l *layout) anchors(p Policy, home, workspace string) {
+	if p.Write >= manifest.Workspace && workspace != "" {
+		l.anchor(workspace)
+	}
+	if p.Write >= manifest.Home && home != "" && home != "/" {
+		l.anchor(home)
+	}
+	if p.Write == manifest.Full {
+		l.anchor("/")
+	}
+}
+
+// settle makes a folder that was kept in its place, to be written to, as
+// read-only as the folder that it lies in has become since.
+func (l *layout) settle() {
+	for _, target := range l.targets() {
+		m := l.mounts[target]
+		if above, ok := l.over(filepath.Dir(target)); ok && m.Write && l.notes[target] == notePinned && !above.Write {
+			m.Write = false
+			l.mounts[target] = m
+		}
+	}
 }
 
 // system shows what programs need in order to start.
@@ -187,36 +216,10 @@ func (l *layout) readOnly(path, home string) error {
 	return nil
 }
 
-// protect makes names in a folder read-only, and remembers those that cannot
-// be: what is missing, and links, which can be replaced.
+// protect protects names in a folder, whether they are there or not.
 func (l *layout) protect(dir string, names []string) {
 	for _, name := range names {
-		path := filepath.Join(dir, name)
-		if real := l.canonical(filepath.Dir(path)); real != filepath.Dir(path) {
-			path = filepath.Join(real, filepath.Base(path))
-		}
-		if m, ok := l.over(path); ok && !m.Write || !ok && !l.root.Write {
-			continue
-		}
-		info, err := l.lstat(path)
-		switch {
-		case err != nil:
-			l.watched.paths = append(l.watched.paths, watched{path: path})
-		case info.Mode()&os.ModeSymlink != 0:
-			to, err := l.readlink(path)
-			if err != nil {
-				continue // gone meanwhile
-			}
-			l.watched.paths = append(l.watched.paths, watched{path: path, link: to})
-			if real, err := l.evalSymlinks(path); err == nil && l.visible(real) {
-				l.bind(real, false)
-				l.note(real, noteProtected)
-			}
-		default:
-			l.bind(path, false)
-			l.note(path, noteProtected)
-			l.pin(filepath.Dir(path))
-		}
+		l.way(filepath.Join(dir, name))
 	}
 }
 

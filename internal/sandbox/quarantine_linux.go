@@ -1,92 +1,297 @@
 package sandbox
 
 import (
+	"crypto/rand"
+	"errors"
 	"fmt"
-	"os"
+	"path/filepath"
 	"slices"
-	"time"
+	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
-// A watch is what could not be protected while a command ran.
+// A watch is what could not be made read-only while a command ran, because it
+// did not exist. It is all that is needed to look again, also for another
+// process, but for the survey, without which everything is read again.
 type watch struct {
-	paths []watched
-	// Below the top of a workspace everything of a protected name is watched:
-	// root is the workspace, "" for none; census is what was there before, and
-	// since is when.
-	root   string
-	census *census
-	since  time.Time
+	Anchors []anchor  `json:"anchors"`
+	Paths   []watched `json:"paths"`
+	// Below Root, the workspace, every protected name is looked for; "" for no
+	// search. Known was there before.
+	Root   string `json:"root,omitempty"`
+	Known  []find `json:"known,omitempty"`
+	survey *survey
 }
 
-// A watched path could not be protected because nothing was there to protect,
-// or a link that can be replaced.
+// An anchor is a folder that a command may write to, with all below it. Itself
+// it cannot be moved or replaced by the command; nothing is ever renamed
+// outside it.
+type anchor struct {
+	Path string `json:"path"`
+	identity
+}
+
+// A watched path was not there, or is a link.
 type watched struct {
-	path string
-	link string // where it led before; "" for what was not there
+	Path string `json:"path"`           // no link is on the way to its last name
+	Link string `json:"link,omitempty"` // where it led; "" for what was not there
 }
 
-// quarantine renames what was made under watched names, after the command's
-// last process is gone, so that nothing takes it for the user's own.
-func (w watch) quarantine() []Quarantine {
-	var found []Quarantine
-	for _, p := range w.paths {
-		if _, err := os.Lstat(p.path); err != nil {
-			if p.link != "" && os.Symlink(p.link, p.path) == nil {
-				found = append(found, Quarantine{Path: p.path, Err: "it was removed, and has been put back"})
+func (w *watch) empty() bool { return len(w.Paths) == 0 && w.Root == "" }
+
+// anchor adds a folder that may be written to.
+func (l *layout) anchor(path string) {
+	fd, err := openFolder(string(l.tree) + path)
+	if err != nil {
+		return // the mount fails as well
+	}
+	defer unix.Close(fd)
+	if st, err := statAt(fd, ""); err == nil {
+		l.watched.Anchors = append(l.watched.Anchors, anchor{path, st.identity})
+	}
+}
+
+// maxQuarantined bounds how many names of a run are reported one by one.
+const maxQuarantined = 100
+
+// A sweep looks for what a command made, after its last process is gone, and
+// renames it in place, so that nothing takes it for the user's own.
+type sweep struct {
+	watch
+	until int64 // what was made later is not the command's; nanoseconds, 0 for no end
+	known map[identity]find
+	found []Quarantine
+	more  int // that are not in found
+}
+
+// quarantine is the sweep after a run.
+func (w *watch) quarantine(until int64) []Quarantine {
+	s := &sweep{watch: *w, until: until, known: map[identity]find{}}
+	for _, f := range w.Known {
+		s.known[f.identity] = f
+	}
+	for _, p := range w.Paths {
+		s.path(p)
+	}
+	if w.Root != "" {
+		s.tree()
+	}
+	slices.SortStableFunc(s.found, func(a, b Quarantine) int { return strings.Compare(a.Path, b.Path) })
+	if s.more > 0 {
+		s.found = append(s.found, Quarantine{Path: w.Root, Err: fmt.Sprintf("%d more of these names were found in it, and treated alike", s.more)})
+	}
+	return s.found
+}
+
+func (s *sweep) report(q Quarantine) {
+	if len(s.found) == maxQuarantined {
+		s.more++
+		return
+	}
+	s.found = append(s.found, q)
+}
+
+// open opens the anchor that a path lies in, if it is still the same folder.
+func (s *sweep) open(path string) (fd int, a anchor, err error) {
+	for _, b := range s.Anchors {
+		if within(path, b.Path) && len(b.Path) > len(a.Path) {
+			a = b
+		}
+	}
+	if a.Path == "" {
+		return -1, a, errors.New("it lies in no folder that the command could write to")
+	}
+	if fd, err = openFolder(a.Path); err != nil {
+		return -1, a, fmt.Errorf("the folder %q is gone: %w", a.Path, err)
+	}
+	if st, err := statAt(fd, ""); err != nil || st.identity != a.identity {
+		unix.Close(fd)
+		return -1, a, fmt.Errorf("the folder %q is another one now", a.Path)
+	}
+	return fd, a, nil
+}
+
+// path looks at one watched path.
+func (s *sweep) path(p watched) {
+	dir, a, err := s.open(p.Path)
+	if err != nil {
+		s.report(Quarantine{Path: p.Path, Err: "it could not be looked at: " + err.Error()})
+		return
+	}
+	defer func() { unix.Close(dir) }()
+	rel, _ := filepath.Rel(a.Path, p.Path) // within it, as open found
+	names := strings.Split(rel, "/")
+	for i, name := range names {
+		st, err := s.look(dir, name)
+		last := i == len(names)-1
+		switch {
+		case errors.Is(err, unix.ENOENT):
+			if p.Link != "" {
+				s.putBack(dir, p, last)
 			}
-			continue
+			return
+		case err != nil:
+			s.report(Quarantine{Path: p.Path, Err: "it could not be looked at: " + err.Error()})
+			return
+		case last:
+			s.replace(dir, name, st, p)
+			return
+		case st.isLink(): // none was on the way
+			s.move(dir, name, filepath.Join(a.Path, filepath.Join(names[:i+1]...)))
+			return
+		case !st.isDir():
+			return
 		}
-		to, err := os.Readlink(p.path)
-		if p.link != "" && err == nil && to == p.link {
-			continue
+		next, err := openIn(dir, name)
+		if err != nil {
+			s.report(Quarantine{Path: p.Path, Err: "it could not be looked at: " + err.Error()})
+			return
 		}
-		found = append(found, p.move())
+		unix.Close(dir)
+		dir = next
 	}
-	return append(found, w.below()...)
 }
 
-// below is quarantine for what lies below the top of the workspace. What was
-// there before could not be written to, wherever it is now.
-func (w watch) below() []Quarantine {
-	if w.root == "" || !w.census.whole {
-		return nil
+// look is statAt in a folder whose mode may forbid it.
+func (s *sweep) look(dir int, name string) (status, error) {
+	st, err := statAt(dir, name)
+	if !errors.Is(err, unix.EACCES) {
+		return st, err
 	}
-	known := map[inode]bool{}
-	for _, id := range w.census.found {
-		known[id] = true
+	own, err := statAt(dir, "")
+	if err == nil {
+		err = mendMode(dir, own, nil)
 	}
-	var made []string
-	for path, id := range tree("").recount(w.census, w.root, w.since) {
-		if !known[id] {
-			made = append(made, path)
-		}
+	if err != nil {
+		return st, err
 	}
-	slices.Sort(made)
-	var found []Quarantine
-	for _, path := range made {
-		found = append(found, watched{path: path}.move())
-	}
-	return found
+	return statAt(dir, name)
 }
 
-func (w watched) move() Quarantine {
-	q := Quarantine{Path: w.path}
-	for n := 1; n < 1000; n++ {
-		to := fmt.Sprintf("%s.pollux-quarantine-%d", w.path, n)
-		if _, err := os.Lstat(to); err == nil {
+// replace moves aside what lies at a watched path now, unless it is as it was.
+func (s *sweep) replace(dir int, name string, st status, p watched) {
+	if p.Link != "" && st.isLink() {
+		if to, err := readlinkAt(dir, name); err == nil && to == p.Link {
+			return
+		}
+	}
+	if s.later(st) {
+		return
+	}
+	q := s.rename(dir, name, p.Path)
+	if p.Link != "" && q.Err == "" {
+		if err := unix.Symlinkat(p.Link, dir, name); err != nil {
+			q.Err = "the link that was there could not be put back: " + err.Error()
+		}
+	}
+	s.report(q)
+}
+
+func (s *sweep) putBack(dir int, p watched, last bool) {
+	q := Quarantine{Path: p.Path, Err: "it was removed, and has been put back"}
+	if !last {
+		q.Err = "it was removed with its folder"
+	} else if err := unix.Symlinkat(p.Link, dir, filepath.Base(p.Path)); err != nil {
+		q.Err = "it was removed, and could not be put back: " + err.Error()
+	}
+	s.report(q)
+}
+
+// later says that something came into being after the command's last moment.
+func (s *sweep) later(st status) bool { return s.until != 0 && st.Born > s.until }
+
+// tree looks at the whole workspace.
+func (s *sweep) tree() {
+	fd, _, err := s.open(s.Root)
+	if err != nil {
+		s.report(Quarantine{Path: s.Root, Err: "it could not be searched: " + err.Error()})
+		return
+	}
+	defer unix.Close(fd)
+	w := &walk{mend: true, found: s.seen, lost: func(w *walk, name string, st status, err error) {
+		if st.Ino == 0 || st.mayEnter() {
+			s.report(Quarantine{Path: filepath.Join(s.Root, w.path(name)), Err: "it could not be searched, and may hold names through which others run commands as you: " + err.Error()})
+		}
+	}}
+	var before *folder
+	if s.survey != nil {
+		before, w.times, w.since = s.survey.top, s.survey.times, s.survey.began-int64(clockSlack)
+	}
+	w.run(fd, before)
+}
+
+// seen judges one name that a walk found.
+func (s *sweep) seen(w *walk, dir int, name string) (whole bool) {
+	of := name
+	if name == headName {
+		of = ""
+	}
+	st, err := statAt(dir, of)
+	if err != nil {
+		return false
+	}
+	if f, ok := s.known[st.identity]; ok {
+		to := ""
+		if st.isLink() {
+			to, _ = readlinkAt(dir, name) // "" is no link's
+		}
+		if to == f.Link {
+			return true
+		}
+	}
+	if name == headName {
+		if st, err = statAt(dir, name); err != nil {
+			return false
+		}
+	}
+	if !s.later(st) {
+		s.move(dir, name, filepath.Join(s.Root, w.path(name)))
+	}
+	return false
+}
+
+func (s *sweep) move(dir int, name, path string) { s.report(s.rename(dir, name, path)) }
+
+// rename gives a name in an open folder another one that nobody looks for.
+func (s *sweep) rename(dir int, name, path string) Quarantine {
+	q := Quarantine{Path: path}
+	st, err := statAt(dir, "")
+	if err != nil {
+		q.Err = err.Error()
+		return q
+	}
+	for n := 1; ; n++ {
+		to := fmt.Sprintf("%s.pollux-quarantine-%d", name, n)
+		if n > 9 { // the command made such names beforehand
+			to = name + ".pollux-quarantine-" + rand.Text()
+		}
+		err = renameIn(dir, name, to)
+		if errors.Is(err, unix.EACCES) && chmod(dir, st.mode|0o700) == nil {
+			err = renameIn(dir, name, to)
+			defer chmod(dir, st.mode) //nolint:errcheck // it is ours: the first one worked
+		}
+		if errors.Is(err, unix.EEXIST) && n < 20 {
 			continue
 		}
-		if err := os.Rename(w.path, to); err != nil {
-			q.Err = err.Error()
+		if err != nil {
+			q.Err = "it could not be moved aside: " + err.Error()
 			return q
 		}
-		q.Moved = to
-		break
+		q.Moved = filepath.Join(filepath.Dir(path), to)
+		return q
 	}
-	if w.link != "" {
-		if err := os.Symlink(w.link, w.path); err != nil {
-			q.Err = err.Error()
-		}
+}
+
+// renameIn replaces nothing.
+func renameIn(dir int, from, to string) error {
+	err := unix.Renameat2(dir, from, dir, to, unix.RENAME_NOREPLACE)
+	if !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOSYS) {
+		return err
 	}
-	return q
+	// A file system without that; nobody else knows the name.
+	if _, err := statAt(dir, to); err == nil {
+		return unix.EEXIST
+	}
+	return unix.Renameat(dir, from, dir, to)
 }

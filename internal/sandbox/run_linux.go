@@ -20,8 +20,16 @@ import (
 
 // run is Run on Linux. Where the namespaces are not to be had it may go the
 // lower way, when that was allowed and keeps what the policy promises.
-func (s *Sandbox) run(ctx context.Context, p Policy, c Command) (*Result, error) {
-	r, err := s.runOnce(ctx, p, c, false)
+func (s *Sandbox) run(ctx context.Context, p Policy, c Command) (r *Result, err error) {
+	if earlier := s.finish(); len(earlier) > 0 {
+		defer func() {
+			if r == nil {
+				r = &Result{}
+			}
+			r.Quarantined = append(earlier, r.Quarantined...)
+		}()
+	}
+	r, err = s.runOnce(ctx, p, c, false)
 	setup := (*SetupError)(nil)
 	if !s.o.AllowReduced || !errors.As(err, &setup) || !slices.Contains([]string{"userns", "mounts", "network"}, setup.Phase) {
 		return r, err
@@ -38,7 +46,7 @@ func (s *Sandbox) runOnce(ctx context.Context, p Policy, c Command, reduced bool
 	if err != nil {
 		return nil, err
 	}
-	r := &run{s: s, c: c, setup: setup, policy: p, result: &Result{Assurance: Full}}
+	r := &run{s: s, c: c, setup: setup, policy: p, watch: watched, result: &Result{Assurance: Full}}
 	if reduced {
 		private, err := reduce(setup)
 		if err != nil {
@@ -48,24 +56,24 @@ func (s *Sandbox) runOnce(ctx context.Context, p Policy, c Command, reduced bool
 		r.result.Assurance = Reduced
 	}
 	err = r.do(ctx)
-	r.result.Quarantined = watched.quarantine()
-	if err != nil {
-		return nil, err
+	if r.record != nil || s.o.Records == "" { // else nothing was started
+		r.result.Quarantined = watched.quarantine(0)
+		r.record.done()
 	}
-	return r.result, nil
+	return r.result, err
 }
 
 // plan turns a policy and a command into the setup of the stage.
-func (s *Sandbox) plan(p Policy, c Command) (*setup, watch, error) {
+func (s *Sandbox) plan(p Policy, c Command) (*setup, *watch, error) {
 	prog, err := s.find(c)
 	if err != nil {
-		return nil, watch{}, err
+		return nil, nil, err
 	}
 	set, l, err := s.planFor(p, c, prog)
 	if err != nil {
-		return nil, watch{}, err
+		return nil, nil, err
 	}
-	return set, l.watched, nil
+	return set, &l.watched, nil
 }
 
 // planFor is plan for a program that was found.
@@ -162,6 +170,8 @@ type run struct {
 	c      Command
 	policy Policy
 	setup  *setup
+	watch  *watch
+	record *recordFile
 	result *Result
 
 	kill  context.CancelCauseFunc // ends the stage's process, for a reason
@@ -189,6 +199,11 @@ func (r *run) do(ctx context.Context) error {
 	defer r.stage.leaf.remove()
 	defer r.stage.conn.Close()
 	defer context.AfterFunc(ctx, r.stage.end)()
+	if r.record, err = r.s.keep(r.watch, r.stage.cmd.Process.Pid, r.c.Limits.Time); err != nil {
+		streams.closeTheirs()
+		r.stage.discard()
+		return err
+	}
 	heard := make(chan hearing, 1)
 	go func() { heard <- r.listen(ctx, streams) }()
 	waitErr := r.stage.cmd.Wait()

@@ -134,7 +134,11 @@ const (
 // Options of New; nil is valid.
 type Options struct {
 	// Home is the user's home folder; by default what os.UserHomeDir says.
-	Home string
+	Home  string
+	Cache string
+	// Records is a private folder in which runs are noted that may write, so
+	// that a later one can finish the work of one that was killed; "" for none.
+	Records string
 	// Masked lists more files and folders that no policy lets be read.
 	Masked []string
 	// Allow Reduced where Full is not to be had, for policies whose every
@@ -160,6 +164,7 @@ type Sandbox struct {
 	home string // absolute, canonical; "" when there is none
 	self string // this program's own file
 	tree tree   // what plans are made for
+	env  func(string) string
 	// groups names the control group in which runs make theirs, "" for none.
 	// For tests; nil looks for one.
 	groups func() string
@@ -167,7 +172,7 @@ type Sandbox struct {
 
 // New makes a Sandbox.
 func New(o *Options) *Sandbox {
-	s := &Sandbox{self: self()}
+	s := &Sandbox{self: self(), env: os.Getenv}
 	if o != nil {
 		s.o = *o
 	}
@@ -233,6 +238,8 @@ type Quarantine struct {
 	// Moved is where it lies now; "" when it could not be moved.
 	Moved string `json:"moved,omitempty"`
 	Err   string `json:"error,omitempty"`
+	// Earlier says that another command made it, whose pollux was killed.
+	Earlier bool `json:"earlier,omitempty"`
 }
 
 // maxDenials bounds the list of a run: a tool can ask for any number of names.
@@ -241,6 +248,7 @@ const maxDenials = 100
 // Run runs c under p and waits for it. A command that fails is not an error,
 // and one that a limit ended has Result.Limit; an error means that it was not
 // run, or that ctx ended. When Run returns, nothing of the command is left.
+// With an error the result may be nil; if not, its Quarantined counts.
 func (s *Sandbox) Run(ctx context.Context, p Policy, c Command) (*Result, error) {
 	c.Limits = c.Limits.filled()
 	if err := c.check(); err != nil {

@@ -47,6 +47,7 @@ const (
 	showDevice  = "device"  // Source, a device node
 	showScratch = "scratch" // the private folder named Source
 	showFile    = "file"    // a file that holds Data
+	showHeld    = "held"    // Source, a symbolic link itself, mounted over itself
 	showLink    = "link"    // a symbolic link to Source; nothing is mounted
 	showNothing = "nothing" // an empty folder
 	showVoid    = "void"    // an empty file

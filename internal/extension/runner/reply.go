@@ -89,8 +89,16 @@ func hints(r *Result) string {
 		}
 		fmt.Fprintf(&b, "\nThe sandbox refused it a contact with %s: %s.", d.Host, strings.TrimSuffix(d.Why, "."))
 	}
-	for _, q := range r.Quarantined {
-		fmt.Fprintf(&b, "\nIt touched the protected name %q, which was undone.", q.Path)
+	for i, q := range r.Quarantined {
+		switch {
+		case i == 5:
+			fmt.Fprintf(&b, "\n%d more protected names were touched.", len(r.Quarantined)-i)
+			return b.String()
+		case q.Moved != "":
+			fmt.Fprintf(&b, "\nIt touched the protected name %q, which was undone.", q.Path)
+		default:
+			fmt.Fprintf(&b, "\nProtected name %q: %s.", q.Path, strings.TrimSuffix(q.Err, "."))
+		}
 	}
 	return b.String()
 }
