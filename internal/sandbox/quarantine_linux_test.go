@@ -44,7 +44,6 @@ func sieges() []siege {
 	all := []siege{
 		// Counting past the end.
 		{"beside 50,001 junk files", "", "junk junk; repo sub", w, ""},
-		{"before 50,001 junk files", "", "repo a/sub; mkdir -p a/b; repo a/b; junk a/b/junk", w, ""},
 		{"a workspace of more than 50,000 files", "junk old; mkdir -p old/deep/er", "repo old/deep/er/x; mkdir old/.vscode && echo EVIL >old/.vscode/tasks.json", w, ""},
 		{"in one of a thousand folders", "for i in $(seq 1 1000); do mkdir -p d/$i/e; done", "repo d/777/e", w, ""},
 		{"a hundred and fifty of them", "", "for i in $(seq 1 150); do mkdir -p n/$i/.vscode; echo EVIL >n/$i/.vscode/tasks.json; done", w, "more of these names"},
@@ -126,7 +125,13 @@ func sieges() []siege {
 func TestNothingIsLeft(t *testing.T) {
 	need(t, "git")
 	for _, s := range sieges() {
-		t.Run(strings.ReplaceAll(s.name, " ", "-"), func(t *testing.T) { s.run(t) })
+		if os.Getenv("SANDBOX_ORDINARY") != "" && !strings.Contains(s.before+s.attack, "chmod") {
+			continue // only modes are different for an ordinary user
+		}
+		t.Run(strings.ReplaceAll(s.name, " ", "-"), func(t *testing.T) {
+			t.Parallel()
+			s.run(t)
+		})
 	}
 }
 
@@ -152,8 +157,9 @@ func (s siege) run(t *testing.T) {
 	env := []string{"HOME=" + home, "OUT=" + out, "MARKER=" + marker}
 	shellIn(t, ws, s.before, env...)
 	outside := names(t, out)
-	t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(home, ".gitconfig"))
-	r := runIn(t, New(&Options{Home: home, Records: filepath.Join(root, "records")}), Policy{Write: s.write},
+	box := New(&Options{Home: home, Records: filepath.Join(root, "records")})
+	box.env = func(string) string { return "" }
+	r := runIn(t, box, Policy{Write: s.write},
 		Command{Workspace: ws, Args: []string{"sh", "-c", evil + s.attack}, Env: env[1:]})
 	if r.Limit != nil {
 		t.Fatalf("%+v %s", r.Limit, r.Stderr)
