@@ -208,22 +208,24 @@ func TestMovesAroundProtection(t *testing.T) {
 	}
 }
 
-// TestProtectedNamesAgree: what stays read-only in a workspace is what pollux
-// keeps its own hands off.
+// TestProtectedNamesAgree: what pollux keeps its own hands off stays read-only
+// in a workspace. There it is more: a person sees a diff of AGENTS.md before it
+// is written, and nobody sees what a command writes.
 func TestProtectedNamesAgree(t *testing.T) {
-	for _, name := range protectedNames() {
-		if !workspace.Protected(name) {
-			t.Errorf("%s is not protected elsewhere", name)
-		}
-	}
 	source, err := os.ReadFile("../workspace/protected.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, list, _ := strings.Cut(string(source), `const protectedNames = "`)
 	list, _, _ = strings.Cut(list, `"`)
-	if got := strings.Fields(list); !slices.Equal(got, protectedNames()) {
-		t.Errorf("%q, elsewhere %q", protectedNames(), got)
+	elsewhere := strings.Fields(list)
+	for _, name := range elsewhere {
+		if !slices.Contains(protectedNames(), name) || !workspace.Protected(name) {
+			t.Errorf("%s is not in both lists", name)
+		}
+	}
+	if len(elsewhere) < 10 {
+		t.Errorf("%q", elsewhere)
 	}
 }
 

@@ -108,7 +108,9 @@ func (s *Sandbox) layout(p Policy, c Command, prog *program) (*layout, error) {
 	l.anchors(p, s.home, workspace)
 	if p.Write >= manifest.Home {
 		// A secret store that is not there yet would open a door when made.
-		l.protect(s.home, slices.Concat(protectedHome(), secretStores()))
+		later := slices.Concat(protectedHome(), secretStores())
+		l.protect(s.home, later)
+		l.protect("/", named(later, s.env, s.home))
 		l.protect(filepath.Dir(s.self), []string{filepath.Base(s.self)})
 	}
 	if p.Write >= manifest.Workspace && workspace != "" {
@@ -235,43 +237,6 @@ func (l *layout) pin(dir string) {
 		l.note(dir, notePinned)
 		dir = filepath.Dir(dir)
 	}
-}
-
-// secrets lists what is masked, wherever it can be seen: a workspace can hold
-// another user's home folder, or a part of the system.
-func (s *Sandbox) secrets() []string {
-	homes := []string{"/root", s.home}
-	for _, name := range s.tree.list("/home") {
-		homes = append(homes, "/home/"+name)
-	}
-	all := append(slices.Clone(s.o.Masked), "/run/user", "/run/secrets", "/run/credentials", "/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d",
-		"/etc/ssh", "/etc/NetworkManager/system-connections", "/etc/wireguard", "/etc/krb5.keytab", "/var/lib/sss/secrets", "/etc/ssl/private", "/etc/pki/tls/private")
-	slices.Sort(homes)
-	for _, home := range slices.Compact(homes) {
-		if home == "" || home == "/" {
-			continue
-		}
-		all = append(all, s.tree.among(home, secretStores())...)
-	}
-	return all
-}
-
-// among joins a folder with those of the names that may exist in it. One look
-// at the folder spares hundreds at names that are not there.
-func (t tree) among(dir string, names []string) []string {
-	there := map[string]bool{}
-	entries := t.list(dir)
-	for _, e := range entries {
-		there[e] = true
-	}
-	var all []string
-	for _, name := range names {
-		first, _, _ := strings.Cut(name, "/")
-		if len(entries) == 0 || there[first] { // a folder that cannot be listed may hold anything
-			all = append(all, filepath.Join(dir, name))
-		}
-	}
-	return all
 }
 
 // mask covers what exists of the secrets and can be seen. A workspace inside

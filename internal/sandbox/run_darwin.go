@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -69,7 +70,7 @@ func (s *Sandbox) run(ctx context.Context, p Policy, c Command) (*Result, error)
 			return nil, err
 		}
 	}
-	b := seatbeltFor(p, s.home, workspace, r.private, append(prog.readOnly, c.ReadOnly...), s.o.Masked)
+	b := seatbeltFor(p, s.home, workspace, r.private, append(prog.readOnly, c.ReadOnly...), s.named(p))
 	b.protected = append(b.protected, copies...)
 	if len(p.Hosts) > 0 {
 		g, port, err := openProxy(ctx, p, &s.o)
@@ -83,6 +84,17 @@ func (s *Sandbox) run(ctx context.Context, p Policy, c Command) (*Result, error)
 	}
 	err = r.start(ctx, b, prog, workspace, c.Env)
 	return r.result, err
+}
+
+// named lists what is masked beyond the home folder's usual paths. Where the
+// home folder may be written to, that is also what the variables name of what
+// runs later.
+func (s *Sandbox) named(p Policy) []string {
+	all := slices.Concat(s.o.Masked, named(secretStores(), s.env, s.home))
+	if p.Write >= manifest.Home {
+		all = append(all, named(protectedHome(), s.env, s.home)...)
+	}
+	return all
 }
 
 // checkNode refuses a Node that could not reach any host.

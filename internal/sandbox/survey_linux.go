@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 )
@@ -187,7 +189,31 @@ func (l *layout) holdsRoot(path string) bool {
 	return path == "/"
 }
 
-// isProtected says whether a name is a protected one, however it is spelled.
+// isProtected says whether a name is a protected one. Those that begin with a
+// dot are, however they are spelled: some file systems take .GIT for .git, and
+// ignore characters that cannot be seen.
 func isProtected(name string) bool {
-	return strings.HasPrefix(name, ".") && slices.ContainsFunc(protectedNames(), func(p string) bool { return strings.EqualFold(p, name) })
+	if name == "" {
+		return false
+	}
+	if name[0] >= utf8.RuneSelf {
+		name = visible(name)
+	}
+	if !strings.HasPrefix(name, ".") {
+		return slices.Contains(protectedNames(), name)
+	}
+	if strings.IndexFunc(name, func(r rune) bool { return r >= utf8.RuneSelf }) >= 0 {
+		name = visible(name)
+	}
+	return slices.ContainsFunc(protectedNames(), func(p string) bool { return strings.EqualFold(p, name) })
+}
+
+// visible leaves out the characters that file systems ignore in names.
+func visible(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) {
+			return -1
+		}
+		return r
+	}, name)
 }

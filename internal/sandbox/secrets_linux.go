@@ -1,0 +1,144 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// systemSecrets are those outside home folders.
+func systemSecrets() []string {
+	return []string{"/run/user", "/run/secrets", "/run/credentials", "/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d",
+		"/etc/ssh", "/etc/NetworkManager/system-connections", "/etc/wireguard", "/etc/krb5.keytab", "/var/lib/sss/secrets", "/etc/ssl/private", "/etc/pki/tls/private"}
+}
+
+// secrets lists what is masked, wherever it can be seen: a workspace can hold
+// another user's home folder, or a part of the system.
+func (s *Sandbox) secrets() []string {
+	all := slices.Concat(s.o.Masked, systemSecrets(), named(secretStores(), s.env, s.home))
+	for _, home := range s.homes() {
+		all = append(all, s.tree.among(home, secretStores())...)
+	}
+	return append(all, s.tree.aliases(all)...)
+}
+
+// homes lists the home folders of this machine that may hold secrets: the
+// user's own, those that the accounts name, and those below /home, where some
+// machines have folders of groups in between.
+func (s *Sandbox) homes() []string {
+	homes := []string{"/root", s.home}
+	for line := range strings.Lines(s.tree.read("/etc/passwd")) {
+		fields := strings.Split(strings.TrimSpace(line), ":")
+		if len(fields) < 7 {
+			continue
+		}
+		if uid, err := strconv.Atoi(fields[2]); err == nil && (uid == 0 || uid >= 1000 && uid != 65534 || uid == os.Getuid()) {
+			homes = append(homes, filepath.Clean(fields[5]))
+		}
+	}
+	for _, name := range s.tree.list("/home") {
+		home := "/home/" + name
+		homes = append(homes, home)
+		if len(s.tree.among(home, secretStores())) > 0 {
+			continue
+		}
+		for _, below := range s.tree.list(home) {
+			homes = append(homes, home+"/"+below)
+		}
+	}
+	slices.Sort(homes)
+	return slices.DeleteFunc(slices.Compact(homes), func(home string) bool { return !filepath.IsAbs(home) || home == "/" })
+}
+
+// among joins a folder with those of the names that may exist in it. One look
+// at the folder spares hundreds at names that are not there.
+func (t tree) among(dir string, names []string) []string {
+	there := map[string]bool{}
+	entries := t.list(dir)
+	for _, e := range entries {
+		there[e] = true
+	}
+	if len(entries) == 0 && !t.exists(dir) {
+		return nil
+	}
+	var all []string
+	for _, name := range names {
+		first, _, _ := strings.Cut(name, "/")
+		if len(entries) == 0 || there[first] { // a folder that cannot be listed may hold anything
+			all = append(all, filepath.Join(dir, name))
+		}
+	}
+	return all
+}
+
+// read is the text of a small file; "" for one that cannot be read.
+func (t tree) read(path string) string {
+	data, _ := t.readFile(path) // as documented
+	return string(data)
+}
+
+// A mountPoint is a part of a file system, as this process sees it.
+type mountPoint struct{ device, root, at string }
+
+// mountPoints lists what is mounted, the latest last.
+func (t tree) mountPoints() []mountPoint {
+	data, err := os.ReadFile(string(t) + "/proc/self/mountinfo")
+	if err != nil {
+		return nil // then nothing is known to lie in two places
+	}
+	octal := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
+	var all []mountPoint
+	for line := range strings.Lines(string(data)) {
+		if f := strings.Fields(line); len(f) > 5 {
+			all = append(all, mountPoint{device: f[2], root: octal.Replace(f[3]), at: octal.Replace(f[4])})
+		}
+	}
+	return all
+}
+
+// aliases lists where else paths can be reached because a part of their file
+// system is mounted a second time.
+func (t tree) aliases(paths []string) []string {
+	points := t.mountPoints()
+	count := map[string]int{}
+	for _, p := range points {
+		count[p.device]++
+	}
+	var all []string
+	for _, path := range paths {
+		if !t.exists(path) {
+			continue
+		}
+		path = t.canonical(path)
+		in := mountOf(points, path)
+		if count[in.device] < 2 {
+			continue
+		}
+		place := filepath.Join(in.root, strings.TrimPrefix(path, in.at))
+		for _, p := range points {
+			other := p.at
+			switch {
+			case p.device != in.device || p == in:
+				continue
+			case within(place, p.root):
+				other = filepath.Join(p.at, strings.TrimPrefix(place, p.root))
+			case !within(p.root, place):
+				continue
+			}
+			all = append(all, other)
+		}
+	}
+	return all
+}
+
+// mountOf is the mount that a path lies in.
+func mountOf(points []mountPoint, path string) (in mountPoint) {
+	for _, p := range points {
+		if within(path, p.at) && len(p.at) >= len(in.at) {
+			in = p
+		}
+	}
+	return in
+}

@@ -1,0 +1,148 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pollux-companion/pollux/internal/extension/manifest"
+)
+
+// TestSecretsByVariable: a secret is masked wherever a variable says that it
+// lies, in the workspace too (SPEC E-2).
+func TestSecretsByVariable(t *testing.T) {
+	p := newPlace(t)
+	env := map[string]string{}
+	var files []string
+	for name, rel := range map[string]string{"GEMINI_CLI_HOME": "g/.gemini/oauth_creds.json", "CLAUDE_CONFIG_DIR": "cl/.credentials.json", "QWEN_HOME": "q/oauth_creds.json", "CODEX_HOME": "co/auth.json",
+		"XDG_CONFIG_HOME": "xc/gh/hosts.yml", "XDG_DATA_HOME": "xd/opencode/auth.json", "KUBECONFIG": "kube", "AWS_SHARED_CREDENTIALS_FILE": "aws", "GNUPGHOME": "gpg/key", "DOCKER_CONFIG": "d/config.json", "NETRC": "netrc",
+		"PGPASSFILE": "pg", "CARGO_HOME": "cargo/credentials.toml", "NPM_CONFIG_USERCONFIG": "npmrc", "HF_HOME": "hf/token", "COPILOT_HOME": "cp/x", "XAUTHORITY": "xauth"} {
+		file := filepath.Join(p.workspace, rel)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte("content"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		first, _, _ := strings.Cut(rel, "/")
+		env[name] = filepath.Join(p.workspace, first)
+		files = append(files, strings.TrimPrefix(file, p.root+"/"))
+	}
+	env["KUBECONFIG"] += ":/no/such"
+	open := filepath.Join(p.workspace, "cargo", "registry")
+	if err := os.WriteFile(open, []byte("content"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	before := p.s.env
+	read, _ := p.can(t, Policy{Read: manifest.Workspace}, files...)
+	if len(read) != len(files) {
+		t.Errorf("without variables: %q", read)
+	}
+	p.s.env = func(name string) string { return env[name] }
+	for _, policy := range []Policy{{Read: manifest.Workspace}, {Write: manifest.Workspace}, {Read: manifest.Home}, {Write: manifest.Home}} {
+		if read, write := p.can(t, policy, files...); len(read)+len(write) > 0 {
+			t.Errorf("%+v: reads %q, writes %q", policy, read, write)
+		}
+	}
+	if read, _ := p.can(t, Policy{Read: manifest.Workspace}, "home/work/cargo/registry"); len(read) != 1 {
+		t.Error("more is hidden than secrets")
+	}
+	p.s.env = before
+}
+
+// TestSecretsOfAgents: the tokens of other agents and programs (SPEC E-2).
+func TestSecretsOfAgents(t *testing.T) {
+	p := newPlace(t)
+	var files []string
+	for _, rel := range []string{".qwen/oauth_creds.json", ".codex/auth.json", ".claude/.credentials.json", ".copilot/config.json", ".local/share/opencode/auth.json", ".cache/huggingface/token",
+		".config/configstore/x.json", ".msmtprc", ".config/msmtp/config", ".config/Code/User/globalStorage/state.vscdb", ".authinfo", ".config/opencode/opencode.json"} {
+		file := filepath.Join(p.home, rel)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte("content"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, "home/"+rel)
+	}
+	for _, policy := range []Policy{{Read: manifest.Home}, {Write: manifest.Home}} {
+		if read, write := p.can(t, policy, files...); len(read)+len(write) > 0 {
+			t.Errorf("%+v: reads %q, writes %q", policy, read, write)
+		}
+	}
+}
+
+// TestHomes: home folders are found wherever a machine has them.
+func TestHomes(t *testing.T) {
+	root := makeTree(t, []string{"etc/passwd", "root/.ssh/", "home/ada/.ssh/", "home/staff/bob/.aws/", "home/staff/eve/.ssh/", "srv/accounts/cyd/.ssh/", "var/lib/postgres/.ssh/", "home/ada/work/.ssh/"})
+	accounts := "root:x:0:0::/root:/bin/sh\ndaemon:x:1:1::/usr/sbin:/bin/sh\ncyd:x:1001:1001::/srv/accounts/cyd:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\nbroken\nodd:x:1002:1002::relative:/bin/sh\nall:x:1003:1003::/:/bin/sh\n"
+	if err := os.WriteFile(string(root)+"/etc/passwd", []byte(accounts), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := &Sandbox{tree: root, home: "/home/ada", env: func(string) string { return "" }}
+	got := s.secrets()
+	for _, want := range []string{"/root/.ssh", "/home/ada/.ssh", "/home/staff/bob/.aws", "/home/staff/eve/.ssh", "/srv/accounts/cyd/.ssh"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("%s is not masked", want)
+		}
+	}
+	for _, not := range []string{"/.ssh", "/usr/sbin/.ssh", "relative/.ssh", "/home/ada/work/.ssh"} {
+		if slices.Contains(got, not) {
+			t.Errorf("%s is masked", not)
+		}
+	}
+}
+
+// TestAliases: a secret that can be reached by a second mount of its file
+// system, or of a part of it, is masked there too.
+func TestAliases(t *testing.T) {
+	root := makeTree(t, []string{"home/ada/.ssh/id", "mnt/home/ada/.ssh/id", "mnt/keys/id", "data/ada/.ssh/id", "other/.ssh/id", "a b/.ssh/id"})
+	mounts := "1 0 8:1 / / rw - ext4 /dev/a rw\n2 1 8:2 / /home rw - ext4 /dev/b rw\n3 1 8:2 / /mnt/home rw - ext4 /dev/b rw\n4 1 8:2 /ada/.ssh /mnt/keys rw - ext4 /dev/b rw\n" +
+		"5 1 8:2 /ada /a\\040b rw - ext4 /dev/b rw\n6 1 8:3 / /other rw - ext4 /dev/c rw\nshort\n"
+	if err := errors.Join(os.MkdirAll(string(root)+"/proc/self", 0o700), os.WriteFile(string(root)+"/proc/self/mountinfo", []byte(mounts), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	got := root.aliases([]string{"/home/ada/.ssh", "/other/.ssh", "/no/such"})
+	slices.Sort(got)
+	if want := "[/a b/.ssh /mnt/home/ada/.ssh /mnt/keys]"; fmt.Sprint(got) != want {
+		t.Errorf("%q, want %s", got, want)
+	}
+}
+
+// TestRunLater: what runs at the next start of a shell, a desktop, an
+// interpreter or an agent is neither written to nor made (SPEC E-2).
+func TestRunLater(t *testing.T) {
+	p := newPlace(t)
+	for _, c := range []struct {
+		dir   string
+		names []string
+		write manifest.Access
+	}{
+		{p.home, []string{".local/lib/python3.11/site-packages/evil.pth", ".cargo/env", ".bash_completion", ".bashrc.d/x", ".config/emacs/init.el", ".config/tmux/tmux.conf", ".config/sway/config", ".config/i3/config",
+			".config/hypr/hyprland.conf", ".local/share/applications/x.desktop", ".local/share/dbus-1/services/x.service", ".config/autostart/x.desktop", ".xsessionrc"}, manifest.Home},
+		{p.workspace, []string{".zed/tasks.json", ".helix/languages.toml", ".exrc", ".pre-commit-config.yaml", ".env", "GEMINI.md", "AGENTS.md", "CLAUDE.md", ".claude/settings.json", ".qwen/settings.json", ".codex/config.toml",
+			".copilot/config", ".opencode/plugin/x.js", ".cursor/mcp.json", "deep/er/AGENTS.md", "deep/er/.env", ".nvim.lua", ".dir-locals.el", ".E\u200bNV", "deep/.vſcode/x"}, manifest.Workspace},
+	} {
+		script := ""
+		for _, name := range c.names {
+			script += fmt.Sprintf("mkdir -p \"$(dirname '%s')\" 2>/dev/null; (echo EVIL >'%s') 2>/dev/null\n", name, name)
+		}
+		for i, want := range []string{"made", "changed"} {
+			r := runIn(t, p.s, Policy{Write: c.write}, Command{Workspace: p.workspace, Dir: c.dir, Args: []string{"sh", "-c", script + "exit 0"}})
+			for _, name := range c.names {
+				if data, err := os.ReadFile(filepath.Join(c.dir, name)); err == nil && strings.Contains(string(data), "EVIL") {
+					t.Errorf("%s was %s: %+v", name, want, r.Quarantined)
+				}
+				if i == 0 {
+					file := filepath.Join(c.dir, name)
+					if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte("mine"), 0o600)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+	}
+	// A page of the project's that is only called alike.
+	r := runIn(t, p.s, Policy{Write: manifest.Workspace}, Command{Workspace: p.workspace, Args: []string{"sh", "-c", "echo x >agents.md; echo x >MY-AGENTS.md; echo x >env"}})
+	if r.Code != 0 || len(r.Quarantined) > 0 {
+		t.Errorf("%d %+v %s", r.Code, r.Quarantined, r.Stderr)
+	}
+}
