@@ -19,8 +19,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/usertest"
 )
 
-// A thief listens at a port that a companion has left, as another user where that can be had.
-type thief struct {
+// A portThief listens at a port that a companion has left, as another user where that can be had.
+type portThief struct {
 	origin string
 	server *http.Server
 
@@ -30,11 +30,11 @@ type thief struct {
 	victim string // the origin of a companion that everything is passed on to; "" for none
 }
 
-// steal binds the port of a companion that has ended.
-func steal(t *testing.T, origin string) *thief {
+// stealPort binds the port of a companion that has ended.
+func stealPort(t *testing.T, origin string) *portThief {
 	t.Helper()
 	addr := strings.TrimPrefix(origin, "http://")
-	th := &thief{origin: origin}
+	th := &portThief{origin: origin}
 	var ln net.Listener
 	bind := func() {
 		for deadline := time.Now().Add(second(20)); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
@@ -56,15 +56,15 @@ func steal(t *testing.T, origin string) *thief {
 	return th
 }
 
-func (th *thief) letGo() { _ = th.server.Close() }
+func (th *portThief) letGo() { _ = th.server.Close() }
 
-func (th *thief) note(what string) {
+func (th *portThief) note(what string) {
 	th.mu.Lock()
 	defer th.mu.Unlock()
 	th.heard = append(th.heard, what)
 }
 
-func (th *thief) serve(w http.ResponseWriter, r *http.Request) {
+func (th *portThief) serve(w http.ResponseWriter, r *http.Request) {
 	for name, values := range r.Header {
 		th.note(name + ": " + strings.Join(values, " "))
 	}
@@ -102,7 +102,7 @@ func (th *thief) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 // pass notes what the page says, and passes it on if there is somebody to.
-func (th *thief) pass(ctx context.Context, page, to *websocket.Conn) {
+func (th *portThief) pass(ctx context.Context, page, to *websocket.Conn) {
 	for {
 		kind, b, err := page.Read(ctx)
 		if err != nil {
@@ -116,7 +116,7 @@ func (th *thief) pass(ctx context.Context, page, to *websocket.Conn) {
 }
 
 // dialled waits until the page has come so many times.
-func (th *thief) dialled(t *testing.T, times int) []string {
+func (th *portThief) dialled(t *testing.T, times int) []string {
 	t.Helper()
 	for deadline := time.Now().Add(second(60)); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		th.mu.Lock()
@@ -155,10 +155,10 @@ func harmless(t *testing.T, heard []string, key string) (messages []string) {
 	return messages
 }
 
-// TestThief: another user binds the port of a companion that was killed, and the page dials it. They get nothing that opens
+// TestPortThief: another user binds the port of a companion that was killed, and the page dials it. They get nothing that opens
 // anything, neither by replaying it to the next companion nor by passing it on to one at another port; the page
 // comes back by itself when its companion does (A-5, §11.2).
-func TestThief(t *testing.T) {
+func TestPortThief(t *testing.T) {
 	peers.Need(t, peers.Chromium)
 	t.Parallel()
 	b := newBench(t, map[string]string{"a.txt": "old\n"})
@@ -173,7 +173,7 @@ func TestThief(t *testing.T) {
 	d.Expect("net::ERR_")
 
 	c.end(syscall.SIGKILL)
-	th := steal(t, c.origin())
+	th := stealPort(t, c.origin())
 	heard := harmless(t, th.dialled(t, 2), key)
 	d.WaitText(browser.ID("banner"), "was told nothing")
 	if left := browser.Eval[string](d.Page, stored); left != "" {
@@ -206,7 +206,7 @@ func TestThief(t *testing.T) {
 
 	key = browser.Eval[string](d.Page, stored)
 	again.end(syscall.SIGKILL)
-	th = steal(t, c.origin())
+	th = stealPort(t, c.origin())
 	elsewhere := b.serve() // the port is taken
 	if elsewhere.origin() == c.origin() {
 		t.Fatal("two listen at one port")
