@@ -41,7 +41,7 @@ func (h *house) many(from, to int) {
 		must(h.t, err)
 		subject, err := consent.Of(x)
 		must(h.t, err)
-		must(h.t, answers.Grant(context.Background(), subject, consent.Always, "test"))
+		must(h.t, answers.Grant(context.Background(), subject, consent.Always, consent.Answered()))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pollux-companion/pollux/internal/extension/consent"
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/source"
 	"github.com/pollux-companion/pollux/internal/extension/store"
@@ -60,8 +61,14 @@ func (a *app) show(p *store.Plan) {
 	}
 	old := extensionWords(p.Old.Manifest)
 	added, removed := news(old, now), news(now, old)
-	if len(added)+len(removed) == 0 {
+	more := beyond(p)
+	switch {
+	case len(added)+len(removed)+len(more) == 0:
 		line("  What it may do stays as it was.")
+	case len(added) == 0 && len(more) > 0: // what the words leave out
+		for _, m := range more {
+			line(fmt.Sprintf("  Changed: %s %q", m.Kind, m.Name))
+		}
 	}
 	for _, part := range []struct {
 		title, sign string
@@ -99,10 +106,11 @@ func news(than, of []wordSection) []string {
 
 // asksAnew says whether an update may do anything that the installed version may not.
 func asksAnew(p *store.Plan) bool {
-	if p.Old == nil || p.Old.Metadata == nil || p.Old.Metadata.Source != p.Metadata.Source || p.Moved || p.Older ||
-		!p.Old.Manifest.Permissions.Covers(p.Manifest.Permissions) {
-		return true
-	}
-	may := slices.DeleteFunc(extensionWords(p.Manifest), func(s wordSection) bool { return s.Harmless })
-	return len(news(extensionWords(p.Old.Manifest), may)) > 0
+	return p.Old == nil || p.Old.Metadata == nil || p.Old.Metadata.Source != p.Metadata.Source || p.Moved || p.Older ||
+		len(beyond(p)) > 0
+}
+
+// beyond is what an update may do that the installed version may not.
+func beyond(p *store.Plan) []consent.Addition {
+	return consent.CapabilitiesOf(p.Manifest).Beyond(consent.CapabilitiesOf(p.Old.Manifest))
 }

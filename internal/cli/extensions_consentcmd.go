@@ -273,7 +273,7 @@ func (a *app) grant(cmd *cobra.Command, name string, yes bool) error {
 			return noError{fmt.Errorf("%s was not allowed", x.Name)}
 		}
 	}
-	if err := a.consent().Grant(ctx, subject, consent.Always, "command"); err != nil {
+	if err := a.consent().Grant(ctx, subject, consent.Always, consent.Typed(a.dirs.Run)); err != nil {
 		return err
 	}
 	a.recordAnswer(x.Name, "allowed for this content")
@@ -349,7 +349,7 @@ func (a *app) refuseForGood(ctx context.Context, name string) error {
 	}
 	subject, err := consent.Of(x)
 	if err == nil {
-		err = a.consent().Grant(ctx, subject, consent.Never, "command")
+		err = a.consent().Grant(ctx, subject, consent.Never, consent.Typed(a.dirs.Run))
 	}
 	if err != nil {
 		return err

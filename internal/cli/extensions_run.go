@@ -324,8 +324,11 @@ func (f askerFunc) Ask(ctx context.Context, q consent.Question) (consent.Answer,
 }
 
 func (a *app) askUser(ctx context.Context, q consent.Question) (consent.Answer, error) {
-	if in := a.terminalIn(); in != nil && a.terminalErr() && !control.InAgent(ctx, a.dirs.Run) {
-		return (&consent.Terminal{In: in, Out: a.stderr}).Ask(ctx, q)
+	if in := a.terminalIn(); in != nil && a.terminalErr() {
+		answer, err := (&consent.Terminal{In: in, Out: a.stderr, Dirs: a.dirs.Run}).Ask(ctx, q)
+		if !errors.Is(err, consent.ErrAgent) {
+			return answer, err
+		}
 	}
 	folder, err := here(".")
 	if err != nil {

@@ -37,16 +37,13 @@ type wordSection struct {
 	Kind  string // the same in every version
 	Title string
 	Lines []string
-	// Harmless is what an update may change without a question: it gives no
-	// right, or is judged elsewhere (permissions).
-	Harmless bool
 }
 
 // extensionWords says what an extension brings and may do, the rights of its
 // tools first, then what runs with the user's own rights. Sections without content are left out,
 // but for the permissions: what is denied is said, too.
 func extensionWords(m *manifest.Manifest) []wordSection {
-	rights := wordSection{Kind: "permissions", Title: "Permissions", Lines: m.Permissions.Sentences(), Harmless: true}
+	rights := wordSection{Kind: "permissions", Title: "Permissions", Lines: m.Permissions.Sentences()}
 	if len(m.Tools) == 0 && !m.HasPermissions {
 		rights.Lines = []string{"It has no tools, and nothing is granted."}
 		if len(m.MCPServers) > 0 || m.Found.Hooks {
@@ -59,11 +56,6 @@ func extensionWords(m *manifest.Manifest) []wordSection {
 			all = append(all, wordSection{Kind: title, Title: title, Lines: lines})
 		}
 	}
-	harmless := func(title string, lines []string) {
-		if len(lines) > 0 {
-			all = append(all, wordSection{Kind: title, Title: title, Lines: lines, Harmless: true})
-		}
-	}
 	add("Tools", toolWords(m))
 	add("MCP servers (Gemini CLI starts them by itself, outside any sandbox, with all your rights)", serverWords(m))
 	if m.Found.Hooks {
@@ -72,8 +64,8 @@ func extensionWords(m *manifest.Manifest) []wordSection {
 	}
 	add("Context files (sent with every session's first prompt)", printable(m.Found.ContextFiles))
 	add("Core tools that it switches off", printable(m.ExcludeTools))
-	harmless("Documents", docWords(m))
-	harmless("Examples", exampleWords(m))
+	add("Documents", docWords(m))
+	add("Examples", exampleWords(m))
 	add("Slash commands", printable(m.Found.Commands))
 	add("Skills", printable(m.Found.Skills))
 	add("Sub-agents", printable(m.Found.Agents))
@@ -83,9 +75,9 @@ func extensionWords(m *manifest.Manifest) []wordSection {
 	for _, t := range m.Themes {
 		themes = append(themes, manifest.Printable(t.Name))
 	}
-	harmless("Themes", themes)
+	add("Themes", themes)
 	if m.MigratedTo != "" {
-		harmless("Moved to", []string{manifest.Printable(m.MigratedTo)})
+		add("Moved to", []string{manifest.Printable(m.MigratedTo)})
 	}
 	return all
 }

@@ -16,16 +16,19 @@ import (
 // given up: longer than a cup of coffee takes, shorter than Gemini CLI waits for a tool (ten minutes).
 const editorWait = 9 * time.Minute
 
-// A Terminal asks on a terminal that the user sits at. Make sure of that first
-// ; it reads whatever In gives.
+// A Terminal asks on this process's terminal. It reads whatever In gives: the caller makes sure that this is a terminal.
 type Terminal struct {
-	In  io.Reader
-	Out io.Writer
+	In   io.Reader
+	Out  io.Writer
+	Dirs []string // the folders of sockets, by which an agent's shell is told from the user's, as control.InAgent takes them
 }
 
 // Ask prints the question and reads one letter or word with Enter after it.
-// Anything else, and the end of input, is no answer.
+// Anything else, and the end of input, is no answer. In an agent's shell it asks nobody: ErrAgent.
 func (t *Terminal) Ask(ctx context.Context, q Question) (Answer, error) {
+	if control.InAgent(ctx, t.Dirs) {
+		return "", ErrAgent
+	}
 	fmt.Fprintln(t.Out, q.Title())
 	for _, line := range q.Lines() {
 		fmt.Fprintln(t.Out, "  "+line)

@@ -68,7 +68,7 @@ func TestRule(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStore(t)
-			if err := s.Grant(t.Context(), agreed, Always, "test"); err != nil {
+			if err := s.Grant(t.Context(), agreed, Always, Answered()); err != nil {
 				t.Fatal(err)
 			}
 			v, err := s.Lookup(test.now)
@@ -79,14 +79,14 @@ func TestRule(t *testing.T) {
 				t.Error("what is wider is not said")
 			}
 			// A refusal holds for whatever comes from this source.
-			if err := s.Grant(t.Context(), agreed, Never, "test"); err != nil {
+			if err := s.Grant(t.Context(), agreed, Never, Answered()); err != nil {
 				t.Fatal(err)
 			}
 			if v, err = s.Lookup(test.now); err != nil || v.Status != Denied && test.want != NotAsked || v.Status == Allowed {
 				t.Errorf("after never: %q, %v", v.Status, err)
 			}
 			// And a new yes replaces it.
-			if err := s.Grant(t.Context(), test.now, Always, "test"); err != nil {
+			if err := s.Grant(t.Context(), test.now, Always, Answered()); err != nil {
 				t.Fatal(err)
 			}
 			if v, err = s.Lookup(test.now); err != nil || v.Status != Allowed {
@@ -100,7 +100,7 @@ func TestRule(t *testing.T) {
 func TestLink(t *testing.T) {
 	s := newStore(t)
 	link := Subject{Extension: "x", Source: "link /src/x", Version: "1"}
-	if err := s.Grant(t.Context(), link, Always, "test"); err != nil {
+	if err := s.Grant(t.Context(), link, Always, Answered()); err != nil {
 		t.Fatal(err)
 	}
 	link.Version = "2"
@@ -124,7 +124,7 @@ func TestNarrowedThenWidened(t *testing.T) {
 	wide := Subject{Extension: "x", Source: "git a", Content: "sha256:1", Permissions: permissions(t, manifest.Home, 0)}
 	narrow := wide
 	narrow.Permissions.Read = manifest.None
-	if err := s.Grant(t.Context(), wide, Always, "test"); err != nil {
+	if err := s.Grant(t.Context(), wide, Always, Answered()); err != nil {
 		t.Fatal(err)
 	}
 	for _, subject := range []Subject{narrow, wide} {
@@ -133,7 +133,7 @@ func TestNarrowedThenWidened(t *testing.T) {
 		}
 	}
 	// Agreed to less in so many words: then more asks.
-	if err := s.Grant(t.Context(), narrow, Always, "test"); err != nil {
+	if err := s.Grant(t.Context(), narrow, Always, Answered()); err != nil {
 		t.Fatal(err)
 	}
 	if v, err := s.Lookup(wide); err != nil || v.Status != Wider {
@@ -147,7 +147,7 @@ func TestDamaged(t *testing.T) {
 	subject := Subject{Extension: "x", Source: "git a", Content: "sha256:1"}
 	good := func() string {
 		s := newStore(t)
-		if err := s.Grant(t.Context(), subject, Always, "test"); err != nil {
+		if err := s.Grant(t.Context(), subject, Always, Answered()); err != nil {
 			t.Fatal(err)
 		}
 		data, err := os.ReadFile(s.Path())
@@ -178,7 +178,7 @@ func TestDamaged(t *testing.T) {
 			if v, err := s.Lookup(subject); !errors.Is(err, ErrDamaged) || v.Status == Allowed {
 				t.Errorf("%q, %v", v.Status, err)
 			}
-			if err := s.Grant(t.Context(), subject, Always, "test"); !errors.Is(err, ErrDamaged) {
+			if err := s.Grant(t.Context(), subject, Always, Answered()); !errors.Is(err, ErrDamaged) {
 				t.Errorf("an answer wrote over it: %v", err)
 			}
 			if err := s.RevokeAll(t.Context()); err != nil {
@@ -204,7 +204,7 @@ func TestDamaged(t *testing.T) {
 // TestPrivate: the file is the user's alone.
 func TestPrivate(t *testing.T) {
 	s := newStore(t)
-	if err := s.Grant(t.Context(), Subject{Extension: "x", Source: "git a"}, Always, "test"); err != nil {
+	if err := s.Grant(t.Context(), Subject{Extension: "x", Source: "git a"}, Always, Answered()); err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]os.FileMode{s.Path(): 0o600, filepath.Dir(s.Path()): 0o700} {
@@ -212,7 +212,7 @@ func TestPrivate(t *testing.T) {
 			t.Error(path, info.Mode(), err)
 		}
 	}
-	if err := s.Grant(t.Context(), Subject{Extension: "x"}, Once, "test"); err == nil {
+	if err := s.Grant(t.Context(), Subject{Extension: "x"}, Once, Answered()); err == nil {
 		t.Error("an answer for one run was kept")
 	}
 }
@@ -226,7 +226,7 @@ func TestConcurrentWriters(t *testing.T) {
 		wait.Go(func() {
 			mine := Open(filepath.Dir(s.Path())) // as another process
 			name := string(rune('a' + i))
-			if err := mine.Grant(context.Background(), Subject{Extension: name, Source: "git " + name, Content: "sha256:" + name}, Always, "test"); err != nil {
+			if err := mine.Grant(context.Background(), Subject{Extension: name, Source: "git " + name, Content: "sha256:" + name}, Always, Answered()); err != nil {
 				t.Error(err)
 			}
 			if _, err := mine.Lookup(Subject{Extension: name}); err != nil {

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/extension/store"
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
@@ -162,18 +163,48 @@ func judge(subject Subject, records []Record) Verdict {
 	return Verdict{Status: Allowed, Record: same}
 }
 
+// ErrAgent marks an answer that an agent's shell tried to give: consent is given by a person.
+var ErrAgent = errors.New("consent is the user's to give, and this is an agent's shell")
+
+// A Giver says how an answer was given. The zero value has given none, and Grant refuses it.
+type Giver struct {
+	via  string
+	here bool // in this process's own shell
+	dirs []string
+}
+
+// Typed is a command that somebody typed into the shell of this process. dirs are the folders of sockets, by which Grant
+// tells an agent's shell from the user's, as control.InAgent takes them.
+func Typed(dirs []string) Giver { return Giver{via: "command", here: true, dirs: dirs} }
+
+// Answered is the answer that an Asker of this package brought, or another that asks a person where no agent can type.
+func Answered() Giver { return Giver{via: "question"} }
+
+// check says why nobody may give an answer so.
+func (g Giver) check(ctx context.Context) error {
+	switch {
+	case g.via == "":
+		return errors.New("nobody has given this answer")
+	case g.here && control.InAgent(ctx, g.dirs):
+		return ErrAgent
+	}
+	return nil
+}
+
 // Grant keeps an answer, Always or Never, in place of those about the same
-// extension, source and content. Once is nothing to keep, and an error. Whoever calls it has
-// asked the user, and made sure that no model's shell is at it.
-func (s *Store) Grant(ctx context.Context, subject Subject, answer Answer, via string) error {
+// extension, source and content. Once is nothing to keep, and an error; so is what an agent's shell typed, which is ErrAgent.
+func (s *Store) Grant(ctx context.Context, subject Subject, answer Answer, by Giver) error {
 	if answer != Always && answer != Never {
 		return fmt.Errorf("%q is no answer to be kept", answer)
+	}
+	if err := by.check(ctx); err != nil {
+		return err
 	}
 	return s.change(ctx, func(records []Record) []Record {
 		records = slices.DeleteFunc(records, func(r Record) bool {
 			return strings.EqualFold(r.Extension, subject.Extension) && r.Source == subject.Source && (r.Content == subject.Content || r.Answer == Never)
 		})
-		records = append(records, Record{Subject: subject, Answer: answer, Time: s.now().UTC().Truncate(time.Second), Via: via})
+		records = append(records, Record{Subject: subject, Answer: answer, Time: s.now().UTC().Truncate(time.Second), Via: by.via})
 		return bounded(records)
 	})
 }

@@ -111,7 +111,7 @@ func (w *world) allow(name string) {
 	if err == nil {
 		var s consent.Subject
 		if s, err = consent.Of(x); err == nil {
-			err = w.consent.Grant(context.Background(), s, consent.Always, "test")
+			err = w.consent.Grant(context.Background(), s, consent.Always, consent.Answered())
 		}
 	}
 	if err != nil {

@@ -9,13 +9,14 @@ import (
 // hookCommands reads what hooks/hooks.json makes the CLI run, as lines such as
 // "SessionStart: node start.js". Who agrees to an extension agrees to these,
 // so that an update that exchanges one is seen. An unreadable file is a line, too.
-func (c *checker) hookCommands(path string) []string {
-	unreadable := func(why string) []string {
+func (c *checker) hookCommands(path string) ([]string, []Hook) {
+	var data []byte
+	unreadable := func(why string) ([]string, []Hook) {
 		c.found = append(c.found, placed{at: len(c.data), Finding: Finding{
 			Severity: Warning, File: c.shown, Text: path,
 			Message: fmt.Sprintf("%q cannot be read: %s", path, why), Fix: "correct it, or remove it",
 		}})
-		return []string{"what they are could not be read"}
+		return []string{"what they are could not be read"}, []Hook{{JSON: string(data)}}
 	}
 	f, err := Open(c.folder.root, path)
 	if errors.Is(err, errOutside) {
@@ -25,7 +26,7 @@ func (c *checker) hookCommands(path string) []string {
 		return unreadable(err.Error())
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
+	data, err = io.ReadAll(io.LimitReader(f, maxBytes+1))
 	if err != nil || len(data) > maxBytes {
 		return unreadable("it is too big")
 	}
@@ -39,18 +40,20 @@ func (c *checker) hookCommands(path string) []string {
 		return unreadable(first)
 	}
 	var out []string
+	var entries []Hook
 	hooks := root.get("hooks")
 	if hooks == nil {
-		return nil
+		return nil, nil
 	}
 	for _, event := range hooks.members {
 		for _, group := range event.value.items {
 			for _, h := range items(group.get("hooks")) {
 				out = append(out, hookLine(event.name, group, h))
+				entries = append(entries, Hook{event.name, str(group.get("matcher")), string(data[h.start:h.end])})
 			}
 		}
 	}
-	return out
+	return out, entries
 }
 
 func hookLine(event string, group, hook *node) string {

@@ -170,7 +170,8 @@ func (c *checker) conventions(m *Manifest) Found {
 	}
 	if hooks := c.byName(".", "hooks"); hooks != "" {
 		if file := c.byName(hooks, "hooks.json"); file != "" {
-			found.Hooks, found.HookCommands = true, c.hookCommands(file)
+			found.Hooks = true
+			found.HookCommands, found.HookEntries = c.hookCommands(file)
 		}
 	}
 	slices.Sort(found.Commands)

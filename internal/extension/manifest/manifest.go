@@ -114,6 +114,13 @@ type Found struct {
 	Policies     []string // policies/*.toml
 	Hooks        bool     // hooks/hooks.json is there: commands that the CLI runs by itself
 	HookCommands []string // those commands in the file's order, such as "SessionStart: node start.js"
+	HookEntries  []Hook   // the same in full
+}
+
+// Hook is one hook of hooks/hooks.json: a command that Gemini CLI runs at an event.
+type Hook struct {
+	Event, Matcher string
+	JSON           string // the whole object as the file has it; with an empty Event the whole file, which could not be read
 }
 
 // Signature is the tool as a model reads it: lintFile(file: string).

@@ -303,13 +303,13 @@ func (r *Runner) settle(ctx context.Context, p *plan, answer consent.Answer) err
 	case consent.Once:
 		return nil
 	case consent.Always:
-		if err := r.o.Consent.Grant(ctx, p.subject, answer, "question"); err != nil {
+		if err := r.o.Consent.Grant(ctx, p.subject, answer, consent.Answered()); err != nil {
 			return err
 		}
 		r.note(p, "allowed for this content")
 		return nil
 	case consent.Never:
-		if err := r.o.Consent.Grant(ctx, p.subject, answer, "question"); err != nil {
+		if err := r.o.Consent.Grant(ctx, p.subject, answer, consent.Answered()); err != nil {
 			r.o.Log.Error("a refusal was not kept", "extension", p.x.Name, "err", err)
 		}
 		r.note(p, "refused for good")
