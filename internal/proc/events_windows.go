@@ -4,14 +4,44 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+
+	"golang.org/x/sys/windows"
 )
 
 var errNoEvents = errors.New("the system does not tell when a process ends")
 
-// waitEvent polls by itself: on Windows a process keeps the number of its parent after that has ended.
-func waitEvent(ctx context.Context, pid int) error {
+// waitEvent waits on the process itself, in one thread. On Windows a process keeps the number of its parent after that
+// has ended, so the handle is what tells.
+func waitEvent(ctx context.Context, pid int, lives func() bool) error {
 	start := startOf(pid)
-	return poll(ctx, func() bool { return !Same(pid, start) })
+	process, err := windows.OpenProcess(windows.SYNCHRONIZE, false, uint32(pid))
+	if err != nil {
+		return poll(ctx, func() bool { return !Same(pid, start) }) // another user's, or it has ended
+	}
+	defer windows.CloseHandle(process)
+	if !lives() || !Same(pid, start) {
+		return nil // it ended before, and the handle may be another process's
+	}
+	cancelled, err := windows.CreateEvent(nil, 1, 0, nil)
+	if err != nil {
+		return errNoEvents
+	}
+	defer windows.CloseHandle(cancelled)
+	told := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() { _ = windows.SetEvent(cancelled); close(told) })
+	defer func() {
+		if !stop() {
+			<-told // before the handle is closed
+		}
+	}()
+	which, err := windows.WaitForMultipleObjects([]windows.Handle{process, cancelled}, false, windows.INFINITE)
+	switch {
+	case err != nil:
+		return errNoEvents
+	case which == windows.WAIT_OBJECT_0:
+		return nil
+	}
+	return ctx.Err()
 }
 
 func peer(client, server netip.AddrPort) (int, bool) { return 0, false }

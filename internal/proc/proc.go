@@ -62,10 +62,22 @@ func WaitParent(ctx context.Context, parent int) error {
 	if os.Getppid() != parent {
 		return nil
 	}
-	if err := waitEvent(ctx, parent); !errors.Is(err, errNoEvents) {
+	return wait(ctx, parent, func() bool { return os.Getppid() == parent })
+}
+
+// Wait returns nil as soon as (250 ms at the latest) a process that Lookup has found has ended, or ctx's error when
+// ctx ends first.
+func Wait(ctx context.Context, process Info) error {
+	return wait(ctx, process.PID, func() bool { return Same(process.PID, process.Start) })
+}
+
+// wait waits by the system's own word where it gives one: without a timer. lives says whether the process still
+// has this PID.
+func wait(ctx context.Context, pid int, lives func() bool) error {
+	if err := waitEvent(ctx, pid, lives); !errors.Is(err, errNoEvents) {
 		return err
 	}
-	return poll(ctx, func() bool { return os.Getppid() != parent })
+	return poll(ctx, func() bool { return !lives() })
 }
 
 func poll(ctx context.Context, ended func() bool) error {

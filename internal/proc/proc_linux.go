@@ -40,7 +40,7 @@ func parseStat(pid int, data []byte) (Info, bool) {
 }
 
 // waitEvent waits on a pidfd, which costs neither a thread nor a timer.
-func waitEvent(ctx context.Context, pid int) error {
+func waitEvent(ctx context.Context, pid int, lives func() bool) error {
 	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
 	if errors.Is(err, unix.ESRCH) {
 		return nil
@@ -50,7 +50,7 @@ func waitEvent(ctx context.Context, pid int) error {
 	}
 	f := os.NewFile(uintptr(fd), "pidfd")
 	defer f.Close()
-	if os.Getppid() != pid {
+	if !lives() {
 		return nil // it ended before the pidfd, which may be another process's
 	}
 	raw, err := f.SyscallConn()

@@ -19,9 +19,6 @@ const (
 	maxSelection = 16384 + 512 // UTF-16 units; a little more than any agent takes (SPEC C-5)
 )
 
-// watchEvery is how often the editor's process is looked at (SPEC L-2: it may be noticed a second late).
-const watchEvery = 300 * time.Millisecond
-
 // An IDE is how an editor wants to be called (SPEC D-3).
 type IDE struct {
 	Name        string `json:"name"`
@@ -287,18 +284,19 @@ func (s *Server) capabilities(h *Hello, env map[string]string) any {
 }
 
 // lookForFiles has the context told anew when a file disappears or comes
-// back without an event of the editor's.
+// back without an event of the editor's, as long as a session is there to hear it.
 func (s *Server) lookForFiles() {
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
 	for {
+		var again <-chan time.Time
+		if len(s.status().sessions()) > 0 {
+			s.core.Store.Touch()
+			again = time.After(lookEvery)
+		}
 		select {
 		case <-s.ctx.Done():
 			return
-		case <-tick.C:
-			if len(s.status().sessions()) > 0 {
-				s.core.Store.Touch()
-			}
+		case <-again:
+		case <-s.came:
 		}
 	}
 }
@@ -306,17 +304,7 @@ func (s *Server) lookForFiles() {
 // watchEditor ends the server when the editor's process does (SPEC L-2): its
 // end of the pipe may have been inherited by others.
 func (s *Server) watchEditor(editor proc.Info) {
-	tick := time.NewTicker(watchEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-s.ctx.Done():
-			return
-		case <-tick.C:
-			if !proc.Same(editor.PID, editor.Start) {
-				s.end(nil)
-				return
-			}
-		}
+	if proc.Wait(s.ctx, editor) == nil {
+		s.end(nil)
 	}
 }

@@ -110,6 +110,7 @@ type Server struct {
 	tasks  sync.WaitGroup
 	ready  chan struct{} // closed when initialize has been answered: nothing is asked or told before
 	wake   chan struct{} // one place: the status may have changed
+	came   chan struct{} // one place: there may be sessions now
 	ended  chan error    // one place: why Serve ends before its input does
 
 	hello atomic.Pointer[Hello] // nil before initialize
@@ -133,7 +134,7 @@ var _ review.View = (*Server)(nil)
 // New returns a server that speaks over ch.
 func New(ch *rpc.Channel, o Options) *Server {
 	s := &Server{
-		o: o, log: o.Log, queue: rpc.NewQueue(ch), ready: make(chan struct{}), wake: make(chan struct{}, 1), ended: make(chan error, 1),
+		o: o, log: o.Log, queue: rpc.NewQueue(ch), ready: make(chan struct{}), wake: make(chan struct{}, 1), came: make(chan struct{}, 1), ended: make(chan error, 1),
 		views: map[string]*view{}, announced: map[string]string{},
 	}
 	if s.log == nil {

@@ -24,9 +24,11 @@ var errPlain = errors.New("this editor has no plugin of pollux's")
 
 // SessionsChanged says that an agent came or went.
 func (s *Server) SessionsChanged() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
+	for _, who := range []chan struct{}{s.wake, s.came} {
+		select {
+		case who <- struct{}{}:
+		default:
+		}
 	}
 }
 
