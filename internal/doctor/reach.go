@@ -158,7 +158,9 @@ func (x *examination) open(ctx context.Context, way client.Way, level Level) boo
 		f.What = fmt.Sprintf("nobody answers at %s:%d", way.Host, way.Port)
 		f.Why = "the CLI takes itself to be in a container, and looks for the editor outside"
 		f.Mend, f.Remark, f.fix = "export REMOTE_CONTAINERS=1", "or, for an editor outside, there: pollux serve --container ADDRESS", fixNone
-		if local, _ := knock(ctx, "127.0.0.1", way.Port, way.Token); local == Healthy {
+		again, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		if local, _ := knock(again, "127.0.0.1", way.Port, way.Token); local == Healthy {
 			f.Details = []string{fmt.Sprintf("the companion listens at 127.0.0.1:%d, in this container", way.Port)}
 		}
 	}

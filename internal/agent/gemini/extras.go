@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/pollux-companion/pollux/internal/agent/gemini/wire"
+	"github.com/pollux-companion/pollux/internal/core/text"
 	"github.com/pollux-companion/pollux/internal/door"
 	"github.com/pollux-companion/pollux/internal/workspace"
 )
@@ -40,6 +41,10 @@ func (s *Server) writeFile(w http.ResponseWriter, r *http.Request) {
 	defer release()
 	if err != nil {
 		refuseBody(w, err)
+		return
+	}
+	if !text.Exact(body) { // what is written must be what was sent
+		writeFailed(w, http.StatusBadRequest, "the body holds bytes that are not UTF-8, or half a character (a lone surrogate): nothing was written; send the text whole")
 		return
 	}
 	var request struct{ Path, Content *string }

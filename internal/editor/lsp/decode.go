@@ -4,9 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"strconv"
-	"unicode/utf8"
 
+	"github.com/pollux-companion/pollux/internal/core/text"
 	"github.com/pollux-companion/pollux/internal/rpc"
 )
 
@@ -60,46 +59,8 @@ func exact(raw json.RawMessage) (string, error) {
 	if err := json.Unmarshal(raw, &s); err != nil {
 		return "", errors.New("no text")
 	}
-	if !utf8.Valid(raw) || hasHalf(raw) {
+	if !text.Exact(raw) {
 		return "", errInexact
 	}
 	return s, nil
-}
-
-// hasHalf says whether a JSON string escapes half a surrogate pair.
-func hasHalf(raw []byte) bool {
-	for {
-		i := bytes.IndexByte(raw, '\\')
-		if i < 0 || i+1 >= len(raw) {
-			return false
-		}
-		raw = raw[i:]
-		first := unit(raw)
-		switch {
-		case first < 0:
-			raw = raw[2:]
-		case first >= 0xDC00 && first < 0xE000:
-			return true
-		case first >= 0xD800 && first < 0xDC00:
-			second := unit(raw[6:])
-			if second < 0xDC00 || second >= 0xE000 {
-				return true
-			}
-			raw = raw[12:]
-		default:
-			raw = raw[6:]
-		}
-	}
-}
-
-// unit reads \uXXXX at the start of raw, -1 when there is something else.
-func unit(raw []byte) int {
-	if len(raw) < 6 || raw[0] != '\\' || raw[1] != 'u' {
-		return -1
-	}
-	n, err := strconv.ParseUint(string(raw[2:6]), 16, 16)
-	if err != nil {
-		return -1
-	}
-	return int(n)
 }

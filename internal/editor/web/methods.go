@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/core/review"
+	"github.com/pollux-companion/pollux/internal/core/text"
 	"github.com/pollux-companion/pollux/internal/rpc"
 	"github.com/pollux-companion/pollux/internal/workspace"
 )
@@ -48,6 +49,16 @@ func on[P any](f func(context.Context, *page, P) (any, error)) handler {
 	}
 }
 
+// exact refuses parameters that decoding would change: a text or path must arrive as it was sent (SPEC F-6).
+func exact(h handler) handler {
+	return func(ctx context.Context, p *page, raw json.RawMessage) (any, error) {
+		if !text.Exact(raw) {
+			return nil, invalid("this holds half a character (a lone surrogate), which no file can hold; remove it and try again")
+		}
+		return h(ctx, p, raw)
+	}
+}
+
 // empty is a result or parameter without content.
 type empty struct{}
 
@@ -63,23 +74,23 @@ func handlers(name string) (h handler, ok bool) {
 	case "tree/find":
 		h = on(treeFind)
 	case "file/read":
-		h = on(fileRead)
+		h = exact(on(fileRead))
 	case "file/save":
-		h = on(fileSave)
+		h = exact(on(fileSave))
 	case "file/create":
-		h = on(fileCreate)
+		h = exact(on(fileCreate))
 	case "file/rename":
-		h = on(fileRename)
+		h = exact(on(fileRename))
 	case "file/delete":
-		h = on(fileDelete)
+		h = exact(on(fileDelete))
 	case "context/update":
 		h = on(contextUpdate)
 	case "diff/read":
 		h = on(diffRead)
 	case "diff/edit":
-		h = on(diffEdit)
+		h = exact(on(diffEdit))
 	case "diff/accept":
-		h = on(diffAccept)
+		h = exact(on(diffAccept))
 	case "diff/reject":
 		h = on(diffReject)
 	case "policy/set":

@@ -1,0 +1,48 @@
+package text
+
+import (
+	"bytes"
+	"strconv"
+)
+
+// Exact says whether JSON holds nothing that encoding/json would silently replace by U+FFFD: bytes that are not UTF-8, and
+// escapes of half a surrogate pair. What must arrive as it was sent is asked for before it is decoded (SPEC F-6).
+func Exact(raw []byte) bool { return Valid(raw) && !hasHalf(raw) }
+
+// hasHalf says whether JSON escapes half a surrogate pair. A backslash stands nowhere but in a string.
+func hasHalf(raw []byte) bool {
+	for {
+		i := bytes.IndexByte(raw, '\\')
+		if i < 0 || i+1 >= len(raw) {
+			return false
+		}
+		raw = raw[i:]
+		first := unit(raw)
+		switch {
+		case first < 0:
+			raw = raw[2:]
+		case first >= 0xDC00 && first < 0xE000:
+			return true
+		case first >= 0xD800 && first < 0xDC00:
+			second := unit(raw[6:])
+			if second < 0xDC00 || second >= 0xE000 {
+				return true
+			}
+			raw = raw[12:]
+		default:
+			raw = raw[6:]
+		}
+	}
+}
+
+// unit reads \uXXXX at the start of raw, -1 when there is something else.
+func unit(raw []byte) int {
+	if len(raw) < 6 || raw[0] != '\\' || raw[1] != 'u' {
+		return -1
+	}
+	n, err := strconv.ParseUint(string(raw[2:6]), 16, 16)
+	if err != nil {
+		return -1
+	}
+	return int(n)
+}
