@@ -131,10 +131,15 @@ func (c *Client) Connection(ctx context.Context) (v Connection, err error) {
 // List joins every companion of this user's whose socket lies in dirs, newest
 // first, and removes the sockets that nobody listens on. The caller closes the clients.
 func List(ctx context.Context, dirs []string) []*Client {
+	clients, _ := list(ctx, dirs)
+	return clients
+}
+
+// list is List, and names the processes that hold a socket and do not answer.
+func list(ctx context.Context, dirs []string) (clients []*Client, silent []int) {
 	var (
-		mu      sync.Mutex
-		clients []*Client
-		wait    sync.WaitGroup
+		mu   sync.Mutex
+		wait sync.WaitGroup
 	)
 	for _, path := range sockets(dirs) {
 		wait.Go(func() {
@@ -142,12 +147,16 @@ func List(ctx context.Context, dirs []string) []*Client {
 			if errors.Is(err, errRefused) && settled(path) {
 				_ = os.Remove(path)
 			}
-			if err != nil {
-				return
-			}
 			mu.Lock()
 			defer mu.Unlock()
-			clients = append(clients, c)
+			switch pid, _, _ := strings.Cut(filepath.Base(path), "-"); {
+			case err == nil:
+				clients = append(clients, c)
+			case errors.Is(err, context.DeadlineExceeded):
+				if n, err := strconv.Atoi(pid); err == nil {
+					silent = append(silent, n)
+				}
+			}
 		})
 	}
 	wait.Wait()
@@ -157,7 +166,8 @@ func List(ctx context.Context, dirs []string) []*Client {
 		}
 		return b.Status.PID - a.Status.PID
 	})
-	return clients
+	slices.Sort(silent)
+	return clients, silent
 }
 
 // settled says that a socket has had its time: a fresh one refuses in the moment between
@@ -191,7 +201,7 @@ var ErrNone = errors.New("no companion serves this folder")
 // Find joins the companion that serves folder (absolute and canonical): the one
 // whose root is nearest, then the newest (SPEC §11.6).
 func Find(ctx context.Context, dirs []string, folder string) (*Client, error) {
-	clients := List(ctx, dirs)
+	clients, silent := list(ctx, dirs)
 	best, depth := -1, -1
 	for i, c := range clients { // newest first, so that only a nearer root wins
 		for _, root := range c.Status.Roots {
@@ -208,6 +218,9 @@ func Find(ctx context.Context, dirs []string, folder string) (*Client, error) {
 	if best >= 0 {
 		return clients[best], nil
 	}
+	if len(silent) > 0 {
+		return nil, silentError(silent)
+	}
 	var others strings.Builder
 	for _, c := range clients {
 		fmt.Fprintf(&others, "\n  process %d serves %s", c.Status.PID, quoted(c.Status.Roots))
@@ -216,6 +229,18 @@ func Find(ctx context.Context, dirs []string, folder string) (*Client, error) {
 		return nil, fmt.Errorf("%w (%q); go to a folder that is served, or run: pollux serve%s", ErrNone, folder, others.String())
 	}
 	return nil, fmt.Errorf("%w (%q), and none runs; start one with: pollux serve", ErrNone, folder)
+}
+
+// ErrSilent: a companion runs that may serve the folder, and does not answer. The text of the error says which.
+var ErrSilent = errors.New("a companion does not answer")
+
+func silentError(pids []int) error {
+	names := make([]string, len(pids))
+	for i, pid := range pids {
+		names[i] = strconv.Itoa(pid)
+	}
+	return fmt.Errorf("%w: process %s hangs or is stopped (Ctrl-Z); take it up again (kill -CONT %s), or end it and start it again",
+		ErrSilent, strings.Join(names, ", "), strings.Join(names, " "))
 }
 
 // quoted lists names, which may hold anything, for a person.

@@ -160,8 +160,11 @@ func (x *examination) open(ctx context.Context, way client.Way, level Level) boo
 		f.Mend, f.Remark, f.fix = "export REMOTE_CONTAINERS=1", "or, for an editor outside, there: pollux serve --container ADDRESS", fixNone
 		again, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
-		if local, _ := knock(again, "127.0.0.1", way.Port, way.Token); local == Healthy {
+		switch local, _ := knock(again, "127.0.0.1", way.Port, way.Token); local {
+		case Healthy:
 			f.Details = []string{fmt.Sprintf("the companion listens at 127.0.0.1:%d, in this container", way.Port)}
+		case Silent:
+			f.Details = []string{fmt.Sprintf("the companion at 127.0.0.1:%d, in this container, does not answer: it hangs, or is stopped (Ctrl-Z); take it up again (fg), or end it and start it again", way.Port)}
 		}
 	}
 	if way.From == "GEMINI_CLI_IDE_SERVER_PORT" {
