@@ -158,5 +158,9 @@ func lookCommand(name string) (string, error) {
 // variables are those of SPEC D-7 for a CLI in this terminal.
 func variables(conn control.Connection) ([]discovery.Variable, error) {
 	f := &discovery.File{Port: conn.Port, Roots: conn.Roots, Token: conn.Token}
-	return discovery.Env(f, conn.PID, discovery.InContainer(), os.Getenv)
+	vars, err := discovery.Env(f, conn.PID, discovery.InContainer(), os.Getenv)
+	if err == nil && conn.TempDir != "" {
+		vars = append(vars, discovery.Variable{Name: discovery.TempVariable, Value: conn.TempDir})
+	}
+	return vars, err
 }

@@ -17,7 +17,7 @@ type Info struct {
 	PID           int
 	Port          int
 	Roots         []string // absolute and canonical
-	DiscoveryFile string   // absolute
+	DiscoveryFile string   // absolute; "" where it can be nowhere
 	// Resumed says that the companion took over port and token of one that ended.
 	Resumed bool
 }
@@ -26,11 +26,18 @@ type Info struct {
 func (c *Companion) Info() Info {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	file := c.place.Path()
+	if c.hidden != nil {
+		file = ""
+		if c.aside != nil {
+			file = c.aside.Path()
+		}
+	}
 	return Info{
 		PID:           c.o.PID,
 		Port:          c.file.Port,
 		Roots:         slices.Clone(c.file.Roots),
-		DiscoveryFile: c.place.Path(),
+		DiscoveryFile: file,
 		Resumed:       c.resumed,
 	}
 }
@@ -39,7 +46,11 @@ func (c *Companion) Info() Info {
 func (c *Companion) Connection() control.Connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return control.Connection{PID: c.o.PID, Port: c.file.Port, Token: c.file.Token, Roots: slices.Clone(c.file.Roots)}
+	conn := control.Connection{PID: c.o.PID, Port: c.file.Port, Token: c.file.Token, Roots: slices.Clone(c.file.Roots)}
+	if c.hidden != nil && c.aside != nil {
+		conn.TempDir = c.privateTemp()
+	}
+	return conn
 }
 
 // PageAddress is a fresh address of the editor page, good for one use within
@@ -70,7 +81,7 @@ func (c *Companion) SetRoots(roots []string) error {
 	}
 	file := c.file
 	file.Roots = c.work.Roots()
-	if err := c.place.Put(&file); err != nil {
+	if err := c.publish(&file); err != nil {
 		return errors.Join(err, c.work.SetRoots(before))
 	}
 	c.file = file

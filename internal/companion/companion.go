@@ -112,7 +112,10 @@ type Companion struct {
 
 	mu    sync.Mutex // guards the below
 	place *discovery.Place
-	file  discovery.File
+	// hidden is why there is no file at place; aside is where it is instead, nil for nowhere.
+	hidden error
+	aside  *discovery.Place
+	file   discovery.File
 }
 
 // A step of Stop gets what is left of the second.

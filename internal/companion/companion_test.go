@@ -151,10 +151,6 @@ func TestFailedStart(t *testing.T) {
 		}, "\\xff"},
 		"a port that is taken":          {func(_ *testing.T, o *Options) { o.Port = taken.Addr().(*net.TCPAddr).Port }, "--port"},
 		"an address of another machine": {func(_ *testing.T, o *Options) { o.Settings.ContainerAddress = "203.0.113.7" }, "this machine"},
-		"tmp is a file":                 {func(t *testing.T, _ *Options) { t.Setenv("TMPDIR", os.Args[0]) }, "TMPDIR"},
-		"gemini is a link": {func(t *testing.T, _ *Options) {
-			os.Symlink(t.TempDir(), filepath.Dir(discovery.Dir()))
-		}, "symbolic link"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o, _, _ := options(t)

@@ -35,7 +35,7 @@ func (c *Companion) startWorkspace() (err error) {
 	if _, err := discovery.WorkspacePath(c.work.Roots()); err != nil {
 		return err
 	}
-	return discovery.Prepare(discovery.Dir())
+	return nil
 }
 
 // withholds tells of a folder that is not shared although it is open (SPEC C-8).
@@ -281,6 +281,9 @@ func (c *Companion) startDiscovery() error {
 	c.onStop("discovery", func(context.Context) error {
 		c.mu.Lock()
 		defer c.mu.Unlock()
+		if c.aside != nil {
+			return errors.Join(c.place.Remove(), c.aside.Remove())
+		}
 		return c.place.Remove()
 	})
 	if c.resume != nil {
@@ -289,7 +292,7 @@ func (c *Companion) startDiscovery() error {
 			c.resume = nil
 		}
 	}
-	return c.place.Put(&c.file)
+	return c.publish(&c.file)
 }
 
 // removeOf removes the file of the companion that this one takes over from.
@@ -341,11 +344,10 @@ func (c *Companion) touch(now time.Time) {
 	if c.resume != nil {
 		_ = c.resume.Touch(now)
 	}
-	if os.Chtimes(c.place.Path(), now, now) != nil && c.ctx.Err() == nil {
-		if err := c.place.Put(&c.file); err != nil {
-			c.o.Log.Warn("the discovery file is gone", "err", err)
-		}
+	if c.hidden == nil && os.Chtimes(c.place.Path(), now, now) == nil || c.ctx.Err() != nil {
+		return
 	}
+	_ = c.publish(&c.file) // it has been encoded before
 }
 
 func freshRecord() discovery.Record {

@@ -11,6 +11,9 @@ func (c *Companion) troubles() []control.Trouble {
 	if t := c.usersTrouble(proc.TellsPeers()); t != nil {
 		all = append(all, *t)
 	}
+	if t := c.folderTrouble(); t != nil {
+		all = append(all, *t)
+	}
 	for _, w := range c.work.Withheld() { // SPEC C-8
 		all = append(all, control.Trouble{
 			ID: "sharing", What: w.String(),

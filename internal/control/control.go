@@ -126,6 +126,8 @@ type Connection struct {
 	Port  int      `json:"port"`
 	Token string   `json:"token"`
 	Roots []string `json:"roots"`
+	// TempDir is the temporary folder where the CLI finds the discovery file; "" for its own.
+	TempDir string `json:"tempDir,omitempty"`
 }
 
 // A Backend is the companion behind the channel. Calls come from several goroutines; a ctx ends

@@ -29,8 +29,10 @@ type fake struct {
 	opened  []Location
 }
 
-func (f *fake) Status() Status         { return f.status }
-func (f *fake) Connection() Connection { return Connection{1, 2, "tok", f.status.Roots} }
+func (f *fake) Status() Status { return f.status }
+func (f *fake) Connection() Connection {
+	return Connection{PID: 1, Port: 2, Token: "tok", Roots: f.status.Roots}
+}
 func (f *fake) Sessions() []Session {
 	return []Session{{ID: 1, Label: "Gemini CLI #1", PID: f.agent}}
 }

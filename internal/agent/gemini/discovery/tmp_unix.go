@@ -32,3 +32,6 @@ func TempDir() string {
 	}
 	return dir
 }
+
+// TempVariable is the first variable that names the temporary folder.
+const TempVariable = "TMPDIR"

@@ -28,3 +28,6 @@ func TempDirOf(getenv func(string) string) string {
 	}
 	return dir
 }
+
+// TempVariable is the first variable that names the temporary folder.
+const TempVariable = "TEMP"

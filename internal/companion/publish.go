@@ -1,0 +1,54 @@
+package companion
+
+import (
+	"path/filepath"
+
+	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
+	"github.com/pollux-companion/pollux/internal/control"
+)
+
+// publish writes the discovery file to where CLIs look for it. Where something of somebody else's is in the way, as any user
+// of a shared temporary folder can put it there, the file goes into a private folder instead, to which TMPDIR leads the
+// CLIs of terminals that pollux equips. Each call tries the first place again. It fails only for what no file can say.
+// c.mu is held.
+func (c *Companion) publish(f *discovery.File) error {
+	if _, err := f.Encode(); err != nil {
+		return err
+	}
+	before := c.hidden
+	c.hidden = c.place.Put(f)
+	switch {
+	case c.hidden != nil && before == nil:
+		c.o.Log.Warn("a CLI finds this companion by environment only", "err", c.hidden)
+	case c.hidden == nil && before != nil:
+		c.o.Log.Info("the discovery file has found its place", "file", c.place.Path())
+	}
+	if c.hidden != nil && c.aside == nil {
+		c.aside = discovery.NewPlace(filepath.Join(c.privateTemp(), "gemini", "ide"), c.o.PID, c.file.Port)
+	}
+	if c.aside != nil { // terminals that were sent there stay there
+		if err := c.aside.Put(f); err != nil {
+			c.o.Log.Warn("no private discovery file", "err", err)
+			c.aside = nil
+		}
+	}
+	return nil
+}
+
+// privateTemp is the temporary folder for terminals while the usual one is blocked.
+func (c *Companion) privateTemp() string { return filepath.Join(c.o.Dirs.State, "tmp") }
+
+// folderTrouble says why CLIs do not find this companion by themselves.
+func (c *Companion) folderTrouble() *control.Trouble {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.hidden == nil {
+		return nil
+	}
+	return &control.Trouble{
+		ID:   "folder",
+		What: "there is no discovery file: " + c.hidden.Error(),
+		Why:  "a Gemini CLI finds this companion only by environment: in pollux run, in the editor's terminals, or after eval \"$(pollux env)\"",
+		Do:   "once the obstacle is gone, the file appears within a minute; or set TMPDIR to a folder of your own, here and where gemini runs",
+	}
+}
