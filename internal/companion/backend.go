@@ -153,6 +153,7 @@ func (b backend) Agents(ctx context.Context) control.Agents {
 }
 
 func (b backend) Diffs() []control.Diff {
+	b.c.whole()
 	var diffs []control.Diff
 	unsaved := map[string]bool{}
 	for _, f := range b.c.store.Snapshot().Files {
@@ -171,6 +172,7 @@ func (b backend) Diffs() []control.Diff {
 }
 
 func (b backend) Decide(d control.Decision) error {
+	b.c.whole()
 	if d.Accept {
 		return b.c.reg.Accept(d.ID, d.Content)
 	}

@@ -150,6 +150,9 @@ func Start(ctx context.Context, o Options) (*Companion, error) {
 		}
 	}
 	c.startUpkeep()
+	if o.Editor != nil {
+		c.whole() // CLIs are served; the editor's words wait
+	}
 	o.Log.Info("started", "port", c.file.Port, "roots", len(c.file.Roots), "took", time.Since(c.started))
 	return c, nil
 }

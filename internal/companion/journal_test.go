@@ -4,15 +4,19 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
+	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/journal"
 )
@@ -109,5 +113,27 @@ func TestLostDiffIsKept(t *testing.T) {
 	e, err := start(t, o).kept.Get(d.ID())
 	if err != nil || e.Final != "mine" || e.Old != "old" || e.New != "new" || !e.Edited || e.Outcome != review.Withdrawn {
 		t.Errorf("%+v, %v", e, err)
+	}
+}
+
+// A journal that cannot be written is said, and keeps nobody from proposing and deciding.
+func TestJournalTroubleIsSaid(t *testing.T) {
+	o, dir, _ := options(t)
+	at := discovery.NewResume(o.Dirs.State, "pollux", []string{dir}).Journal()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o700), os.WriteFile(at, nil, 0o600)); err != nil { // a file in the way
+		t.Fatal(err)
+	}
+	c := start(t, o)
+	defer backend{c}.Attach()()
+	d, err := c.reg.Open(t.Context(), &stranger{}, review.Proposal{Key: "k", Path: filepath.Join(dir, "f"), New: "x"}, func(d *review.Diff) { c.journal.Opened("s", d) })
+	if err == nil {
+		err = c.reg.Accept(d.ID(), nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(c.troubles(), func(t control.Trouble) bool { return t.ID == "journal" })
+	if i < 0 || !strings.Contains(c.troubles()[i].What, at) {
+		t.Errorf("it is not said: %+v", c.troubles())
 	}
 }

@@ -72,6 +72,7 @@ func (c *Companion) newPage(rec discovery.Record) *web.Server {
 		Version:   c.o.Version,
 		PID:       c.o.PID,
 		AgentPort: rec.Port,
+		Expected:  c.resumed && len(rec.PageKeys) > 0,
 		Log:       c.o.Log,
 	})
 }

@@ -15,6 +15,9 @@ import (
 // CLI tries once to come back, and then the port must answer.
 const restoreFirst = 100 * time.Millisecond
 
+// restoreWithin is how long views wait for all of them.
+const restoreWithin = 10 * time.Second
+
 // errSession: the session is not one that this companion can verify.
 var errSession = errors.New("its session is not known")
 
@@ -44,6 +47,21 @@ func (c *Companion) startJournal() error {
 	case <-time.After(restoreFirst):
 	}
 	return nil
+}
+
+// whole waits until what the companion before this one had open is open again: before that nobody can decide it, or be
+// told that there is nothing more.
+func (c *Companion) whole() {
+	if c.journal == nil {
+		return
+	}
+	timeout := time.NewTimer(restoreWithin)
+	defer timeout.Stop()
+	select {
+	case <-c.restored:
+	case <-c.ctx.Done():
+	case <-timeout.C:
+	}
 }
 
 // bringBack opens the diffs of an earlier life again, and hands outcomes that may not have been heard to their sessions.
@@ -162,5 +180,8 @@ func (c *Companion) journalTrouble(err error) {
 		c.o.Log.Info("open proposals are safe from a crash again")
 		return
 	}
-	c.o.Log.Warn(err.Error())
+	c.o.Log.Warn("a crash would lose something", "err", err)
+	if c.o.Editor != nil {
+		go c.o.Editor.Complain(err.Error()) // a message to the editor, which waits for nobody
+	}
 }

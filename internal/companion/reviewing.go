@@ -168,6 +168,7 @@ func (b backend) Told(ctx context.Context, seen string) string {
 
 // Texts is part of control.Reviewing.
 func (b backend) Texts(id string) (control.Texts, error) {
+	b.c.whole()
 	d, ok := b.c.reg.Get(id)
 	if !ok {
 		return control.Texts{}, review.ErrSettled
@@ -178,6 +179,7 @@ func (b backend) Texts(id string) (control.Texts, error) {
 
 // Text is part of control.Reviewing.
 func (b backend) Text(id string) (content string, version int, err error) {
+	b.c.whole()
 	d, ok := b.c.reg.Get(id)
 	if !ok {
 		return "", 0, review.ErrSettled
@@ -188,6 +190,7 @@ func (b backend) Text(id string) (content string, version int, err error) {
 
 // Edit is part of control.Reviewing. Other views hear of it.
 func (b backend) Edit(id, content string) error {
+	b.c.whole()
 	d, ok := b.c.reg.Get(id)
 	if !ok {
 		return review.ErrSettled

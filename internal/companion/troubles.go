@@ -21,6 +21,15 @@ func (c *Companion) troubles() []control.Trouble {
 			Do:  "mend the file; it is read again at once",
 		})
 	}
+	if c.journal != nil {
+		if err := c.journal.Trouble(); err != nil {
+			all = append(all, control.Trouble{
+				ID: "journal", What: err.Error(),
+				Why: "if pollux is killed now, an open proposal may be lost and its CLI wait for it, or be asked about twice",
+				Do:  "make room there, or make it writable; pollux tries again every two seconds",
+			})
+		}
+	}
 	return all
 }
 

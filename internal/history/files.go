@@ -199,7 +199,7 @@ func entryFiles(dir string) ([]entryFile, error) {
 	return files, nil
 }
 
-// prune removes the oldest entries until the history is within its bounds.
+// prune removes entries until the history is within its bounds.
 func (h *History) prune() {
 	pruneFolder(h.dir, h.opt.MaxEntries, h.opt.MaxBytes, h.opt.MaxAge)
 }
@@ -210,16 +210,74 @@ func pruneFolder(dir string, entries int, bytes int64, age time.Duration) {
 		slog.Warn("the history could not be pruned", "error", err)
 		return
 	}
-	for i, f := range slices.Backward(files) {
+	var kept []keptFile
+	for _, f := range files {
 		info, err := os.Lstat(filepath.Join(dir, f.name))
-		if err == nil {
+		switch {
+		case err != nil: // pruned meanwhile
+		case time.Since(f.settled) > age:
+			discardOld(dir, f.name)
+		default:
+			kept = append(kept, keptFile{entryFile: f, size: info.Size()})
 			bytes -= info.Size()
 		}
-		if len(files)-i > entries || bytes < 0 || time.Since(f.settled) > age {
-			if err := remove(filepath.Join(dir, f.name)); err != nil {
-				slog.Warn("an old entry of the history could not be removed", "error", err)
-			}
-		}
+	}
+	if len(kept) <= entries && bytes >= 0 {
+		return
+	}
+	for i := range kept {
+		kept[i].rank(dir)
+	}
+	for len(kept) > entries || bytes < 0 {
+		i := leastWanted(kept, keptFile.weigh)
+		discardOld(dir, kept[i].name)
+		bytes += kept[i].size
+		kept = slices.Delete(kept, i, i+1)
+	}
+}
+
+// A keptFile is an entry that is not too old.
+type keptFile struct {
+	entryFile
+	size   int64
+	person bool   // a person decided, not a rule and not the agent
+	owner  string // the session's label
+}
+
+func (k *keptFile) rank(dir string) {
+	if h, err := readHead(filepath.Join(dir, k.name)); err == nil {
+		k.person, k.owner = h.byPerson(), h.Owner
+	}
+}
+
+func (k keptFile) weigh() (size int64, person bool, owner string) { return k.size, k.person, k.owner }
+
+// leastWanted is the entry that goes first: what a person decided or wrote outlives the rest, and of equals the session loses
+// that takes most, its oldest. So one session cannot push another's out. The newest entry of all goes last.
+func leastWanted[T any](kept []T, weigh func(T) (size int64, person bool, owner string)) int {
+	if len(kept) == 1 {
+		return 0
+	}
+	rest := kept[:len(kept)-1]
+	sizes := map[bool]map[string]int64{false: {}, true: {}}
+	for _, k := range rest {
+		size, person, owner := weigh(k)
+		sizes[person][owner] += size
+	}
+	class := len(sizes[false]) == 0
+	largest := int64(-1)
+	for _, size := range sizes[class] {
+		largest = max(largest, size)
+	}
+	return slices.IndexFunc(rest, func(k T) bool {
+		_, person, owner := weigh(k)
+		return person == class && sizes[class][owner] == largest
+	})
+}
+
+func discardOld(dir, name string) {
+	if err := remove(filepath.Join(dir, name)); err != nil {
+		slog.Warn("an old entry of the history could not be removed", "error", err)
 	}
 }
 

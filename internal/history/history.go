@@ -70,7 +70,8 @@ type Options struct {
 	Roots []string
 	// Off keeps nothing new; what is there can still be read until it is too old.
 	Off bool
-	// MaxEntries is 100 when 0, MaxBytes 50 MB, MaxAge 7 days; the oldest go first.
+	// MaxEntries is 100 when 0, MaxBytes 50 MB, MaxAge 7 days. Entries that no person decided go first, of the
+	// session that takes most, oldest first.
 	MaxEntries int
 	MaxBytes   int64
 	MaxAge     time.Duration
@@ -178,8 +179,13 @@ func (h *History) Keep(e Entry) {
 	}
 }
 
-// add queues an entry. What more than a whole history waits is dropped, oldest
-// first: it would be pruned as soon as it were written.
+// byPerson says whether a person decided, or wrote into what the agent took back: not a rule, and not the agent alone.
+func (i Info) byPerson() bool {
+	return i.Outcome != review.Withdrawn && !i.Policy || i.Outcome == review.Withdrawn && i.Edited
+}
+
+// add queues an entry. What more than a whole history waits is dropped: it
+// would be pruned as soon as it were written.
 func (h *History) add(e Entry) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -188,12 +194,13 @@ func (h *History) add(e Entry) {
 	}
 	h.queue = append(h.queue, e)
 	total := int64(0)
-	for i := len(h.queue) - 1; i >= 0; i-- {
-		total += h.queue[i].size()
-		if total > h.opt.MaxBytes || len(h.queue)-i > h.opt.MaxEntries {
-			h.queue = slices.Delete(h.queue, 0, i+1)
-			break
-		}
+	for _, q := range h.queue {
+		total += q.size()
+	}
+	for len(h.queue) > h.opt.MaxEntries || total > h.opt.MaxBytes {
+		i := leastWanted(h.queue, func(q Entry) (int64, bool, string) { return q.size(), q.byPerson(), q.Owner })
+		total -= h.queue[i].size()
+		h.queue = slices.Delete(h.queue, i, i+1)
 	}
 	h.signal()
 }

@@ -362,3 +362,46 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// SPEC F-12: what a person decided outlives what agents took back and what rules decided, however many these are; of equals, the
+// session goes first that takes most.
+func TestOneSessionCannotPushAnotherOutF12(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "history")
+	h := start(t, dir, &Options{MaxEntries: 20})
+	at := time.Now().Add(-time.Hour)
+	n := 0
+	keep := func(owner, id string, kind review.Kind, change func(*Entry)) {
+		n++
+		e := Entry{Info: Info{ID: id, Path: "/w/" + id, Owner: owner, Outcome: kind, Settled: at.Add(time.Duration(n) * time.Millisecond)}, Old: "old", New: "new", Final: "new"}
+		if change != nil {
+			change(&e)
+		}
+		h.Keep(e)
+	}
+	keep("CLI #1", "accepted", review.Accepted, nil)
+	keep("CLI #1", "rejected", review.Rejected, nil)
+	keep("CLI #1", "written", review.Withdrawn, func(e *Entry) { e.Edited, e.Final = true, "mine" })
+	keep("CLI #1", "withdrawn", review.Withdrawn, nil)
+	for i := range 110 {
+		keep("CLI #2", fmt.Sprint("quick", i), review.Withdrawn, nil)
+		keep("CLI #3", fmt.Sprint("rule", i), review.Accepted, func(e *Entry) { e.Policy = true })
+	}
+	for i := range 30 { // nor does a session in which much is decided
+		keep("CLI #4", fmt.Sprint("many", i), review.Accepted, nil)
+	}
+	keep("CLI #2", "newest", review.Withdrawn, nil)
+	finish(t, h)
+	list, err := start(t, dir, nil).List()
+	if err != nil || len(list) != 20 {
+		t.Fatalf("%d are left, %v", len(list), err)
+	}
+	left := map[string]bool{}
+	for _, info := range list {
+		left[info.ID] = true
+	}
+	for _, id := range []string{"accepted", "rejected", "written", "many29", "newest"} {
+		if !left[id] {
+			t.Errorf("%s is gone; left: %v", id, left)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/core/review"
+	"github.com/pollux-companion/pollux/internal/editor/web"
 	"github.com/pollux-companion/pollux/internal/editor/web/webtest"
 	"github.com/pollux-companion/pollux/internal/pace"
 )
@@ -309,4 +310,16 @@ func TestHostileEdits(t *testing.T) { // SPEC A-4
 		t.Errorf("%d bytes were taken", len(text))
 	}
 	p.ExpectError(-32012, "diff/accept", obj{"id": d.ID(), "text": strings.Repeat("x", 2<<20)})
+}
+
+// SPEC L-3: after a restart a diff is shown to the page that is on its way back, as to one that reloads; without one before,
+// it is refused.
+func TestShownToPageOnItsWayBackL3(t *testing.T) {
+	for _, expected := range []bool{false, true} {
+		b := newBench(t, func(o *web.Options) { o.Expected = expected })
+		_, err := b.registry.Open(t.Context(), b.owner, review.Proposal{Key: "/f", Path: "/f", New: "x"}, nil)
+		if (err == nil) != expected || b.server.Shows() != expected {
+			t.Errorf("expected %v: %v", expected, err)
+		}
+	}
 }

@@ -68,6 +68,9 @@ type Options struct {
 	Sessions  func() []Session     // nil: none are known; called from any goroutine
 	// Keys are those of the companions before this one, the newest first, as Server.Keys of the last one gave them.
 	Keys [][]byte
+	// Expected: pages of the companion before this one are on their way back; diffs are shown to them as to a page that
+	// is just reloading.
+	Expected bool
 	// Name and Version are the product's, PID the companion's process and
 	// AgentPort the port that agents connect to, all for the page to show.
 	Name, Version  string
@@ -141,6 +144,9 @@ func New(o Options) *Server {
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
+	}
+	if o.Expected {
+		s.gone = time.Now()
 	}
 	s.door = door.New(door.Options{Log: s.log})
 	s.http = s.door.Server(s.routes())
