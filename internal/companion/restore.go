@@ -80,7 +80,7 @@ func (c *Companion) bringBack(left []journal.Diff) {
 			err = errSession
 		case len(d.Outcomes) > 0:
 			if unheard[d.Session] == nil {
-				unheard[d.Session] = &gemini.Unheard{Session: d.Session}
+				unheard[d.Session] = &gemini.Unheard{Session: d.Session, Seq: c.journal.Newest(d.Session).Seq}
 				order = append(order, d.Session)
 			}
 			addUnheard(unheard[d.Session], d, texts.Text)

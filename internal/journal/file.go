@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -110,6 +111,13 @@ func (j *Journal) rewrite() error {
 		e.bytes = int64(len(b) - before)
 		live += e.bytes
 	}
+	for session, o := range j.counts {
+		if !slices.ContainsFunc(j.entries, func(e *entry) bool { return e.Session == session }) {
+			delete(j.counts, session)
+		} else if b, err = encode(b, &record{Kind: counted, Session: session, Life: o.Life, Seq: o.Seq}); err != nil {
+			return err
+		}
+	}
 	if err := j.makeFolder(); err != nil {
 		return err
 	}
@@ -208,6 +216,7 @@ func (j *Journal) Clear() {
 	defer j.mu.Unlock()
 	j.shut()
 	j.entries, j.byID, j.deleted, j.gone, j.size, j.live = nil, map[string]*entry{}, nil, nil, 0, 0
+	j.counts = map[string]Outcome{}
 	if err := os.RemoveAll(j.dir); err != nil {
 		j.fail(err)
 	}

@@ -68,8 +68,9 @@ type Journal struct {
 	live    int64      // of the records that are still of use, about
 	entries []*entry   // in order of opening
 	byID    map[string]*entry
-	deleted []string // ids of sessions, newest last
-	failing error    // why the file lacks something; nil when it does not
+	deleted []string           // ids of sessions, newest last
+	counts  map[string]Outcome // the newest of each session that something is kept of
+	failing error              // why the file lacks something; nil when it does not
 	retry   *time.Timer
 	gone    []*stored // of entries that were dropped, to be removed when the record that says so is written
 	buf     []byte
@@ -98,7 +99,7 @@ type edit struct {
 // process before is cut off. trouble is called with the journal's lock held, so it must call nothing of it; with nil when everything is
 // written again.
 func Open(dir string, trouble func(error)) *Journal {
-	j := &Journal{dir: dir, trouble: trouble, byID: map[string]*entry{}}
+	j := &Journal{dir: dir, trouble: trouble, byID: map[string]*entry{}, counts: map[string]Outcome{}}
 	j.files.Store(uint64(time.Now().UnixNano())) // names of an earlier life are not taken again
 	data, err := safefile.ReadPrivate(j.path(), maxLog)
 	if err != nil {
@@ -138,6 +139,8 @@ func (j *Journal) replay(r *record, size int) {
 		if e := j.byID[r.ID]; e != nil {
 			j.amend(e, r, int64(size))
 		}
+	case counted:
+		j.counts[r.Session] = Outcome{Life: r.Life, Seq: r.Seq}
 	case heard:
 		j.heard(r.Session, r.Seqs)
 	case forgotten:
@@ -156,8 +159,7 @@ func (j *Journal) replay(r *record, size int) {
 func (j *Journal) amend(e *entry, r *record, size int64) {
 	switch {
 	case r.Kind == decided:
-		e.decided = true
-		e.Outcomes = append(e.Outcomes, Outcome{As: r.As, Life: r.Life, Seq: r.Seq})
+		j.decide(e, Outcome{As: r.As, Life: r.Life, Seq: r.Seq})
 	case r.Text != nil:
 		e.base, e.edits = r.Text, nil
 	case r.Ins != nil:
@@ -324,9 +326,8 @@ func (j *Journal) Decided(id string, content *string, as, life string, seq uint6
 	if content != nil && e.known {
 		j.editTo(e, *content)
 	}
-	e.decided = true
 	e.now, e.known = "", false // it is stored
-	e.Outcomes = append(e.Outcomes, o)
+	j.decide(e, o)
 	j.grew(e, j.append(&record{Kind: decided, ID: id, As: o.As, Life: o.Life, Seq: o.Seq}))
 }
 
@@ -371,6 +372,20 @@ func (j *Journal) Ended(session string, good bool) {
 	}
 }
 
+// decide takes an outcome. The caller holds mu.
+func (j *Journal) decide(e *entry, o Outcome) {
+	e.decided = true
+	e.Outcomes = append(e.Outcomes, o)
+	j.counts[e.Session] = o
+}
+
+// Newest is the newest outcome that a session was to be told, also when it was heard or dropped since: its number is taken.
+func (j *Journal) Newest(session string) Outcome {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.counts[session]
+}
+
 func (j *Journal) heard(session string, seqs []uint64) bool {
 	return j.drop(func(e *entry) bool {
 		if e.Session != session || !e.decided {
@@ -391,6 +406,7 @@ func (j *Journal) dropID(id string) bool {
 }
 
 func (j *Journal) dropSession(session string) bool {
+	delete(j.counts, session)
 	return j.drop(func(e *entry) bool { return e.Session == session })
 }
 

@@ -352,3 +352,24 @@ func BenchmarkOpened(b *testing.B) {
 		})
 	}
 }
+
+// SPEC T-6: the number of an outcome is not given again, also when that outcome was dropped and an older one waits; a client that
+// has read it would take the next for heard.
+func TestNumbersGoOnT6(t *testing.T) {
+	s := newSetup(t)
+	o := s.session(t, "one")
+	for _, key := range []string{"/a", "/b"} {
+		_ = s.r.Reject(o.open(s.r, review.Proposal{Key: key, Path: key, New: "x"}).ID())
+	}
+	s.j.Dropped("one", "/b")
+	for range 2 { // as it was written, and written anew
+		if got := open(t, s.dir).Newest("one"); got.Seq != 2 || got.Life != "LIFE" {
+			t.Errorf("the newest: %+v", got)
+		}
+		s.j.mu.Lock()
+		if err := s.j.rewrite(); err != nil {
+			t.Error(err)
+		}
+		s.j.mu.Unlock()
+	}
+}

@@ -37,6 +37,8 @@ const (
 	decided kind = "decided" // a diff; As, Life and Seq are how its session is told. The last edit before is its content
 	heard   kind = "heard"   // a session has heard its outcomes Seqs
 	dropped kind = "dropped" // a session's diff of Key, open or decided, is of no interest any more
+	// counted: Life and Seq are the newest that a session was to be told.
+	counted kind = "counted"
 	// forgotten: a diff is of no interest any more.
 	forgotten kind = "forgotten"
 	ended     kind = "ended"   // a session, with all that is its own

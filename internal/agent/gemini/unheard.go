@@ -28,9 +28,10 @@ type Journal interface {
 // Without its outcomes it would wait for good.
 type Unheard struct {
 	Session string // SessionID of the session
-	// Life goes on numbering the session's events where they were, so
+	// Life and Seq, of the newest event there was, go on numbering the session's events where they were, so
 	// that its Last-Event-ID still says what it has heard.
 	Life     string
+	Seq      uint64
 	Outcomes []UnheardOutcome // in order
 }
 
@@ -52,7 +53,7 @@ func (s *Server) Bring(u Unheard) bool {
 	}
 	sess.mu.Lock()
 	defer sess.mu.Unlock()
-	sess.life = u.Life
+	sess.life, sess.seq = u.Life, u.Seq
 	for _, o := range u.Outcomes {
 		sess.seq = max(sess.seq, o.Seq)
 		sess.outcomes = append(sess.outcomes, &outcome{id: o.ID, path: o.Path, as: o.As, content: o.Content, seq: o.Seq})
