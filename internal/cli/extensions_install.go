@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pollux-companion/pollux/internal/extension/bridge"
+	"github.com/pollux-companion/pollux/internal/extension/consent"
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/source"
 	"github.com/pollux-companion/pollux/internal/extension/store"
@@ -121,7 +123,21 @@ func (a *app) installSource(cmd *cobra.Command, src source.Source, f *installFla
 	}
 	a.say("%s %s %s", verb, p.Manifest.Name, p.Manifest.Version)
 	a.hintSettings(ctx, s, p.Manifest.Name)
+	a.hintNext(s, p.Manifest)
 	return nil
+}
+
+// hintNext says what is still to be done until a model can use what was installed.
+func (a *app) hintNext(s *store.Store, m *manifest.Manifest) {
+	if len(m.Tools)+len(m.Docs) == 0 {
+		return
+	}
+	if x, err := s.Get(m.Name); err == nil && a.consentOf(x).State != string(consent.Allowed) {
+		a.note("models learn of it when you have allowed it: pollux extensions consent grant " + m.Name)
+	}
+	if !bridge.Installed(s) {
+		a.note("Gemini CLI knows the tools and documents of extensions by the bridge, which is not there: pollux extensions bridge install")
+	}
 }
 
 // hintSettings says which settings still lack a value.

@@ -1,8 +1,10 @@
 package manifest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"regexp"
 	"slices"
@@ -103,19 +105,107 @@ func (c *checker) toolCall(n *node) {
 		return
 	}
 	var known []string
-	if tools := c.root.get("tools"); tools != nil && tools.kind == kindArray {
-		for _, t := range tools.items {
-			if tn := t.get("name"); tn != nil && tn.kind == kindString {
-				known = append(known, tn.text)
+	name = strings.TrimSpace(name)
+	for _, t := range items(c.root.get("tools")) {
+		if str(t.get("name")) == name {
+			c.callArgs(n, t, argNames(strings.TrimSuffix(rest, ")")))
+			return
+		}
+		known = append(known, str(t.get("name")))
+	}
+	fix := "name one of the tools"
+	if near, ok := nearest(name, known); ok {
+		fix = fmt.Sprintf("did you mean %q?", near)
+	}
+	c.about(Warning, n, fmt.Sprintf("the extension has no tool %q", name), fix)
+}
+
+// callArgs judges the names of the arguments in an example's call of a tool.
+func (c *checker) callArgs(n, tool *node, given []string) {
+	var known []string
+	for _, a := range items(tool.get("args")) {
+		known = append(known, str(a.get("name")))
+	}
+	for _, name := range given {
+		if !slices.Contains(known, name) {
+			fix := "remove it"
+			if near, ok := nearest(name, known); ok {
+				fix = fmt.Sprintf("did you mean %q?", near)
 			}
+			c.about(Warning, n, fmt.Sprintf("the tool %q has no argument %q", str(tool.get("name")), name), fix)
 		}
 	}
-	if !slices.Contains(known, strings.TrimSpace(name)) {
-		fix := "name one of the tools"
-		if near, ok := nearest(name, known); ok {
-			fix = fmt.Sprintf("did you mean %q?", near)
+	for _, name := range known {
+		if !slices.Contains(given, name) {
+			c.about(Warning, n, fmt.Sprintf("the call lacks the argument %q of %q", name, str(tool.get("name"))), fmt.Sprintf("add %s=…", name))
 		}
-		c.about(Warning, n, fmt.Sprintf("the extension has no tool %q", name), fix)
+	}
+}
+
+// argNames are the names before = in the arguments of a call, in their order; what has no name gives "".
+func argNames(text string) []string {
+	var names []string
+	depth, start, quote := 0, 0, rune(0)
+	take := func(piece string) {
+		if name, _, _ := strings.Cut(piece, "="); strings.TrimSpace(piece) != "" {
+			names = append(names, strings.TrimSpace(name))
+		}
+	}
+	escaped := false
+	for i, r := range text {
+		switch {
+		case escaped:
+			escaped = false
+		case quote != 0 && r == '\\':
+			escaped = true
+		case quote != 0:
+			if r == quote {
+				quote = 0
+			}
+		case r == '"' || r == '\'':
+			quote = r
+		case r == '[' || r == '{':
+			depth++
+		case r == ']' || r == '}':
+			depth--
+		case r == ',' && depth == 0:
+			take(text[start:i])
+			start = i + 1
+		}
+	}
+	take(text[start:])
+	return names
+}
+
+// described judges a text by which a model decides.
+func (c *checker) described(n *node) {
+	if strings.TrimSpace(n.text) == "" {
+		c.about(Warning, n, c.what()+" is empty, and the model decides by it", "say in a sentence what it is for")
+	}
+}
+
+// maxScript is how much of a script is looked at, in bytes.
+const maxScript = 64 << 10
+
+// tool judges what concerns a tool's program and its runtime together.
+func (c *checker) tool(n *node) {
+	program := n.get("executable")
+	if c.folder == nil || str(n.get("runtime")) != "shell" || CheckPath(str(program)) != nil {
+		return
+	}
+	real, err := c.folder.file(program.text)
+	if err != nil {
+		return // said already
+	}
+	f, err := Open(c.folder.root, real)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	if data, err := io.ReadAll(io.LimitReader(f, maxScript)); err == nil && bytes.Contains(data, []byte("\r\n")) {
+		c.inField("executable", func() {
+			c.about(Warning, program, fmt.Sprintf("lines of %q end as on Windows (CR LF), and sh takes the CR for part of each command", program.text), "save it with LF alone")
+		})
 	}
 }
 

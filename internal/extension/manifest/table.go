@@ -53,6 +53,13 @@ const (
 
 func text(doc string) *shape { return &shape{kind: kindString, doc: doc, max: 16_384} }
 
+// told is a text by which a model decides.
+func told(doc string) *shape {
+	s := text(doc)
+	s.judge = (*checker).described
+	return s
+}
+
 func soft(s *shape) *shape {
 	s.soft = true
 	return s
@@ -131,18 +138,19 @@ func toolShape() *shape {
 	args.judge = func(c *checker, n *node) { c.unique(n, "name", "argument") }
 	s := object("One tool.",
 		field{"name", true, &shape{kind: kindString, doc: "The name by which the model calls it.", pattern: toolForm, hint: toolHint, max: 52}},
-		field{"description", true, text("What the tool does, for the model.")},
+		field{"description", true, told("What the tool does, for the model.")},
 		field{"executable", true, file("The program's file, relative to the extension.", useRun)},
 		field{"runtime", true, &shape{kind: kindString, doc: "What runs the file.", enum: []string{"node", "python", "shell"}}},
 		field{"output", false, &shape{kind: kindString, doc: "What the program prints; string when absent.", enum: []string{"json", "string"}}},
 		field{"args", false, args})
+	s.judge = (*checker).tool
 	return s
 }
 
 func docShape() *shape {
 	return object("One document.",
 		field{"name", true, &shape{kind: kindString, doc: "The name by which the model asks for it.", pattern: docForm, hint: docHint, max: 64}},
-		field{"description", true, text("What the document is about, for the model.")},
+		field{"description", true, told("What the document is about, for the model.")},
 		field{"file", true, file("The document's file, relative to the extension.", useRead)})
 }
 
