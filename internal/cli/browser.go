@@ -12,6 +12,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/companion"
 	"github.com/pollux-companion/pollux/internal/editor/web"
+	"github.com/pollux-companion/pollux/internal/proc"
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
@@ -58,7 +59,7 @@ func (a *app) startBrowser(ctx context.Context, address string) (path string, er
 	if !ok {
 		return "", errNoDisplay
 	}
-	program, err := exec.LookPath(command[0])
+	program, err := proc.Find(command[0])
 	if err != nil {
 		return "", fmt.Errorf("no program to open the browser with: %w", err)
 	}

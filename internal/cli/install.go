@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -115,12 +114,12 @@ func (a *app) equip(ctx context.Context, f *equipFlags, words []string) error {
 	if self, err := os.Executable(); f.dryRun && err == nil && temporary(self) {
 		fmt.Fprintf(a.stderr, "pollux: this is a temporary build; what is installed would start a copy of it, %s\n", i.Command)
 	}
-	states, err := i.States(ctx, exec.LookPath)
+	states, err := i.States(ctx, proc.Find)
 	if err != nil {
 		return err
 	}
 	if f.list || len(args) == 0 && !f.all {
-		return a.printStates(append(states, i.Machine.ForkStates(ctx, exec.LookPath)...), f.asJSON)
+		return a.printStates(append(states, i.Machine.ForkStates(ctx, proc.Find)...), f.asJSON)
 	}
 	for _, s := range states {
 		if f.all && s.Program != "" && !slices.Contains(args, s.Editor) {
@@ -137,7 +136,7 @@ func (a *app) equip(ctx context.Context, f *equipFlags, words []string) error {
 		if where, text, ok := ide.Snippet(editor, i.Command); ok {
 			return ide.Report{Editor: editor, Place: where, Changes: []ide.Change{}, Snippet: text}, nil
 		}
-		if command, ok, err := i.Machine.Fork(editor, exec.LookPath); ok {
+		if command, ok, err := i.Machine.Fork(editor, proc.Find); ok {
 			return a.fork(ctx, editor, command, f, false, err)
 		}
 		return i.Install(editor)
@@ -158,7 +157,7 @@ func (a *app) unequip(ctx context.Context, f *equipFlags, words []string) error 
 		if where, _, ok := ide.Snippet(editor, i.Command); ok {
 			return ide.Report{Editor: editor}, noError{fmt.Errorf("pollux wrote nothing for %s; take out what you added to %s", editor, where)}
 		}
-		if command, ok, err := i.Machine.Fork(editor, exec.LookPath); ok {
+		if command, ok, err := i.Machine.Fork(editor, proc.Find); ok {
 			return a.fork(ctx, editor, command, f, true, err)
 		}
 		r, err := i.Uninstall(editor)

@@ -13,6 +13,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/companion"
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/editor/tui"
+	"github.com/pollux-companion/pollux/internal/proc"
 	"github.com/pollux-companion/pollux/internal/stage"
 )
 
@@ -31,7 +32,7 @@ const besideFrom = 160
 func (a *app) reviewMode(asked string) (string, error) {
 	tmux := os.Getenv("TMUX") != ""
 	if tmux {
-		_, err := exec.LookPath("tmux")
+		_, err := proc.Find("tmux")
 		tmux = err == nil
 	}
 	mode := asked
@@ -98,7 +99,11 @@ func (a *app) splitReview(ctx context.Context, folder string) (closePane func(),
 func tmux(ctx context.Context, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, "tmux", args...).Output()
+	program, err := proc.Find("tmux")
+	if err != nil {
+		return "", err
+	}
+	out, err := exec.CommandContext(ctx, program, args...).Output()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && len(exit.Stderr) > 0 {
 		err = errors.New(strings.TrimSpace(string(exit.Stderr)))

@@ -1,6 +1,7 @@
 // Package proc answers questions about processes: does one live, is it still
 // the same, who started it, what is it called, which one holds the other end
-// of a connection, and when does the parent end.
+// of a connection, and when does the parent end; and it finds the programs that
+// pollux starts of its own accord.
 package proc
 
 import (

@@ -3,13 +3,17 @@ package tui
 import (
 	"os/exec"
 	"strings"
+
+	"github.com/pollux-companion/pollux/internal/proc"
 )
 
 // editorCommand runs the user's editor, with its options if it has any.
 func editorCommand(editor, file string) *exec.Cmd {
 	words := strings.Fields(editor)
-	if _, err := exec.LookPath(editor); err == nil {
-		words = []string{editor} // a path with blanks in it
+	if path, err := proc.Find(editor); err == nil {
+		words = []string{path} // a path with blanks in it
+	} else if path, err := proc.Find(words[0]); err == nil {
+		words[0] = path
 	}
 	return exec.Command(words[0], append(words[1:], file)...) //nolint:noctx // it ends when the user leaves it
 }

@@ -10,12 +10,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/proc"
 )
 
 // git runs the user's own git with the user's own configuration, credentials
@@ -34,7 +36,7 @@ const gitTimeout = 15 * time.Minute
 
 // newGit finds git and says what is missing otherwise.
 func newGit(s Source, o *Options) (*git, error) {
-	path, err := exec.LookPath("git")
+	path, err := proc.Find("git")
 	if err != nil {
 		return nil, errors.New("git is not installed (or not in PATH), and this source needs it; install git, or install the extension from a folder or an archive")
 	}
@@ -57,22 +59,27 @@ func protocols(location string) string {
 	return strings.Join(list, ":")
 }
 
-// redirecting are the variables by which a surrounding git (a hook, a rebase)
-// would lead ours into another repository.
-func redirecting() []string {
-	return []string{"GIT_DIR=", "GIT_WORK_TREE=", "GIT_INDEX_FILE=", "GIT_OBJECT_DIRECTORY=", "GIT_ALTERNATE_OBJECT_DIRECTORIES=",
-		"GIT_COMMON_DIR=", "GIT_NAMESPACE=", "GIT_PREFIX=", "GIT_TEMPLATE_DIR=", "GIT_ALLOW_PROTOCOL=", "GIT_TERMINAL_PROMPT=",
-		"GIT_TRACE", "GIT_EXTERNAL_DIFF=", "GIT_CEILING_DIRECTORIES=", "GIT_ATTR_SOURCE=", "LC_ALL=", "LANGUAGE="}
+// kept says whether git is given a variable of ours. Of its own it gets those
+// by which a user says how to reach a server; the others would lead it into
+// another repository (from a hook, a rebase), or let the environment that a
+// project sets run a program.
+func kept(variable string) bool {
+	name, _, _ := strings.Cut(variable, "=")
+	name = strings.ToUpper(name)
+	if name == "LC_ALL" || name == "LANGUAGE" {
+		return false // what git says is read
+	}
+	if !strings.HasPrefix(name, "GIT_") {
+		return true
+	}
+	return strings.HasPrefix(name, "GIT_SSL_") || strings.HasPrefix(name, "GIT_HTTP_") ||
+		slices.Contains([]string{"GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT", "GIT_ASKPASS", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"}, name)
 }
 
 func (g *git) env() []string {
 	var env []string
 	for _, v := range os.Environ() {
-		drop := false
-		for _, p := range redirecting() {
-			drop = drop || strings.HasPrefix(v, p)
-		}
-		if !drop {
+		if kept(v) {
 			env = append(env, v)
 		}
 	}
@@ -88,11 +95,17 @@ func (g *git) env() []string {
 	return env
 }
 
+// noRepository keeps git from the repository around the working folder, whose
+// configuration names programs to run (core.sshCommand, credential.helper).
+func noRepository() string { return "GIT_DIR=" + os.DevNull }
+
 // configured says whether the user's git configuration sets key.
 func (g *git) configured(key string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	return exec.CommandContext(ctx, g.path, "config", "--get", key).Run() == nil
+	cmd := exec.CommandContext(ctx, g.path, "config", "--get", key)
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return !kept(v) }), noRepository())
+	return cmd.Run() == nil
 }
 
 // guards switch off, before every command, what a repository could use to run something.
@@ -119,6 +132,9 @@ func (g *git) run(ctx context.Context, dir string, args ...string) (string, erro
 	}
 	cmd := exec.CommandContext(ctx, g.path, append(full, args...)...) // every argument is checked by Parse
 	cmd.Env = g.env()
+	if dir == "" {
+		cmd.Env = append(cmd.Env, noRepository())
+	}
 	if g.interactive {
 		cmd.Stdin = os.Stdin
 	}

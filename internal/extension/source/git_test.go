@@ -328,3 +328,64 @@ func TestGitHangs(t *testing.T) {
 		t.Errorf("after %v: %v", time.Since(start), err)
 	}
 }
+
+// TestGitInAHostileRepository: neither the configuration of the repository that
+// the user stands in, nor what its environment sets, makes git run a program.
+func TestGitInAHostileRepository(t *testing.T) {
+	needGit(t, "")
+	mark := filepath.Join(t.TempDir(), "mark")
+	program := filepath.Join(t.TempDir(), "evil")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\necho x >"+mark+"\nexit 1\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct{ config, variable, value, url string }{
+		"core.sshCommand":       {config: "[core]\n\tsshCommand = " + program, url: "ssh://127.0.0.1:1/x"},
+		"include.path":          {config: "[include]\n\tpath = ../more", url: "ssh://127.0.0.1:1/x"},
+		"url.insteadOf":         {config: "[url \"ext::" + program + " \"]\n\tinsteadOf = https://127.0.0.1:1/\n[protocol \"ext\"]\n\tallow = always", url: "https://127.0.0.1:1/x"},
+		"credential.helper":     {config: "[credential]\n\thelper = !" + program, url: "https://127.0.0.1:1/x"},
+		"core.askPass":          {config: "[core]\n\taskPass = " + program, url: "https://u@127.0.0.1:1/x"},
+		"core.gitProxy":         {config: "[core]\n\tgitProxy = " + program, url: "git://127.0.0.1:1/x"},
+		"core.fsmonitor":        {config: "[core]\n\tfsmonitor = " + program, url: "ssh://127.0.0.1:1/x"},
+		"alias":                 {config: "[alias]\n\tls-remote = !" + program, url: "ssh://127.0.0.1:1/x"},
+		"GIT_PROXY_COMMAND":     {variable: "GIT_PROXY_COMMAND", value: program, url: "git://127.0.0.1:1/x"},
+		"GIT_EXEC_PATH":         {variable: "GIT_EXEC_PATH", value: filepath.Dir(program), url: "https://127.0.0.1:1/x"},
+		"GIT_CONFIG_PARAMETERS": {variable: "GIT_CONFIG_PARAMETERS", value: "'core.sshCommand'='" + program + "'", url: "ssh://127.0.0.1:1/x"},
+		"GIT_CONFIG":            {variable: "GIT_CONFIG", value: filepath.Join(filepath.Dir(program), "config"), url: "ssh://127.0.0.1:1/x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			t.Chdir(dir)
+			config := "[core]\n\trepositoryformatversion = 0\n" + test.config + "\n"
+			for file, text := range map[string]string{".git/HEAD": "ref: refs/heads/main\n", ".git/config": config, "more": "[core]\n\tsshCommand = " + program + "\n", ".git/objects/x": "", ".git/refs/x": ""} {
+				if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, file)), 0o700), os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, helper := range []string{"git-remote-https", "git-ls-remote"} {
+				if err := os.WriteFile(filepath.Join(filepath.Dir(program), helper), []byte("#!/bin/sh\nexec "+program+"\n"), 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if test.variable != "" {
+				t.Setenv(test.variable, test.value)
+			}
+			g, err := newGit(Source{Kind: Git, Location: test.url}, &Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			g.allow = "https:ssh:git"
+			_, err = g.remote(t.Context(), test.url, "")
+			if err == nil {
+				t.Error("there is a server at port 1")
+			}
+			sub := t.TempDir()
+			if _, err := g.clone(t.Context(), test.url, "", "", sub, Limits{}); err == nil {
+				t.Error("there is a server at port 1")
+			}
+			if _, err := os.Stat(mark); err == nil {
+				t.Errorf("the program ran")
+				os.Remove(mark)
+			}
+		})
+	}
+}

@@ -2,7 +2,8 @@ package store
 
 import (
 	"os"
-	"os/exec"
+
+	"github.com/pollux-companion/pollux/internal/proc"
 )
 
 // systemKeychain is the desktop's Secret Service, through libsecret's own
@@ -12,7 +13,7 @@ func (s *Store) systemKeychain() keychain {
 	if os.Getenv("DBUS_SESSION_BUS_ADDRESS") == "" {
 		return nil
 	}
-	path, err := exec.LookPath("secret-tool")
+	path, err := proc.Find("secret-tool")
 	if err != nil {
 		s.warn("secret-tool is not installed (libsecret-tools), so secrets are looked for in Gemini CLI's encrypted file only; if the CLI uses the desktop's keyring, install it")
 		return nil

@@ -19,6 +19,7 @@ func runKeychain(stdin, program string, args ...string) (stdout, stderr string, 
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...) // the program is the system's
+	cmd.Dir = "/"
 	cmd.Stdin = strings.NewReader(stdin)
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said

@@ -1,0 +1,88 @@
+package proc
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Find looks a program up in PATH that pollux starts of its own accord, with
+// all rights of the user. Folders that a project can fill are passed over:
+// relative ones, those in the project that the working folder belongs to, and
+// node_modules anywhere. A name with a separator in it is not looked up.
+func Find(name string) (string, error) {
+	if filepath.Base(name) != name {
+		return exec.LookPath(name)
+	}
+	project, passed := projectOf(workingFolder()), ""
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		if dir == "" || !filepath.IsAbs(dir) {
+			continue
+		}
+		path, err := exec.LookPath(filepath.Join(dir, name))
+		if err != nil {
+			continue
+		}
+		if !fillable(dir, project) && !fillable(path, project) {
+			return path, nil
+		}
+		passed = path
+	}
+	if passed != "" {
+		return "", fmt.Errorf("%q is found only at %q, where the project that you are in can put it; install it outside, or start pollux from another folder: %w", name, passed, exec.ErrNotFound)
+	}
+	return "", &exec.Error{Name: name, Err: exec.ErrNotFound}
+}
+
+func workingFolder() string {
+	dir, _ := os.Getwd() // removed: then nothing in it is found either
+	return real(dir)
+}
+
+func real(path string) string {
+	if end, err := filepath.EvalSymlinks(path); err == nil {
+		return end
+	}
+	return path
+}
+
+// fillable says whether a project can put a program at path, by its name or
+// by where its links lead.
+func fillable(path, project string) bool {
+	for _, p := range []string{filepath.Clean(path), real(path)} {
+		if project != "" && inside(p, project) {
+			return true
+		}
+	}
+	return slices.Contains(strings.Split(filepath.ToSlash(filepath.Clean(path)), "/"), "node_modules")
+}
+
+func inside(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// projectOf is the folder of the project that dir belongs to: the outermost
+// one above it that looks like one, else dir itself. The home folder and what
+// holds it are no project; then it is "".
+func projectOf(dir string) string {
+	home, _ := os.UserHomeDir() // without one every folder can be a project
+	home = real(home)
+	project := ""
+	for at := dir; at != "" && filepath.Dir(at) != at && (home == "" || !inside(home, at)); at = filepath.Dir(at) {
+		if at == dir || looksLikeProject(at) {
+			project = at
+		}
+	}
+	return project
+}
+
+func looksLikeProject(dir string) bool {
+	return slices.ContainsFunc([]string{".git", "package.json", "pyproject.toml", "go.mod", "Cargo.toml", ".gemini"}, func(name string) bool {
+		_, err := os.Lstat(filepath.Join(dir, name))
+		return err == nil
+	})
+}
