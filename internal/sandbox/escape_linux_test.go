@@ -75,6 +75,12 @@ func newPrey(t *testing.T) *prey {
 	t.Cleanup(func() { unix.Close(reader) })
 	p.env = []string{"GORACE=atexit_sleep_ms=0", "PROBE_SECRET=" + secret, "PROBE_HOME=" + p.home, "PROBE_WORKSPACE=" + p.workspace, "PROBE_READONLY=" + filepath.Join(p.home, "extension"),
 		fmt.Sprintf("PROBE_PID=%d", other.Process.Pid), fmt.Sprintf("PROBE_SHM=%d", shm), "PROBE_SOCKET=" + filepath.Join(root, "s"), "PROBE_FIFO=" + fifo}
+	datagrams, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(root, "d"), Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { datagrams.Close() })
+	p.env = append(p.env, "PROBE_DATAGRAMS="+filepath.Join(root, "d"))
 	p.env = append(p.env, echoes(t, filepath.Join(root, "s"))...)
 	return p
 }

@@ -42,8 +42,9 @@ type gate struct {
 	dial  func(ctx context.Context, network, hostPort string) (net.Conn, error)
 	event func(Denial)
 	log   *slog.Logger
-	key   string // what the proxy demands as password, "" for nothing
-	over  func() // called when left is used up; nil for no limit
+	own   func() ([]net.Addr, error) // the machine's own addresses
+	key   string                     // what the proxy demands as password, "" for nothing
+	over  func()                     // called when left is used up; nil for no limit
 	left  atomic.Int64
 
 	ctx    context.Context
@@ -59,7 +60,7 @@ type gate struct {
 }
 
 func newGate(ctx context.Context, p Policy, o *Options) *gate {
-	g := &gate{hosts: p.Hosts, dial: o.Dial, event: o.Event, log: o.Log, slots: make(chan struct{}, maxConnections),
+	g := &gate{own: net.InterfaceAddrs, hosts: p.Hosts, dial: o.Dial, event: o.Event, log: o.Log, slots: make(chan struct{}, maxConnections),
 		names: map[netip.Addr]string{}, addrs: map[string]netip.Addr{}}
 	if g.dial == nil {
 		g.dial = g.dialPublic
@@ -203,28 +204,56 @@ func (g *gate) dialPublic(ctx context.Context, network, hostPort string) (net.Co
 	if !ok {
 		return nil, fmt.Errorf("%q is no host and port", hostPort)
 	}
-	_, literalErr := netip.ParseAddr(name)
 	d := net.Dialer{Timeout: dialTimeout, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
-		to, err := netip.ParseAddrPort(address)
-		if err != nil {
-			return err
-		}
-		if literalErr == nil || name == "localhost" && to.Addr().IsLoopback() || public(to.Addr()) {
-			return nil
-		}
-		return &privateError{name: name, addr: to.Addr()}
+		return g.admit(name, address)
 	}}
 	return d.DialContext(ctx, network, hostPort)
+}
+
+// admit looks at the address that a name leads to, as it is dialled.
+func (g *gate) admit(name, address string) error {
+	to, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	if _, err := netip.ParseAddr(name); err == nil || name == "localhost" && to.Addr().IsLoopback() {
+		return nil
+	}
+	own, err := g.isOwn(to.Addr())
+	if err != nil || own || !public(to.Addr()) {
+		return errors.Join(&privateError{name: name, addr: to.Addr(), own: own}, err)
+	}
+	return nil
 }
 
 // A privateError refuses a name that leads into the user's own network.
 type privateError struct {
 	name string
 	addr netip.Addr
+	own  bool // it is an address of this machine, public or not
 }
 
 func (e *privateError) Error() string {
+	if e.own {
+		return fmt.Sprintf("the name %s leads to %s, which is an address of this machine; name the address itself to allow it", e.name, e.addr)
+	}
 	return fmt.Sprintf("the name %s leads to %s, which is not an address of the public internet", e.name, e.addr)
+}
+
+// isOwn says whether an address is one of this machine's at this moment: what
+// listens on all of them is reached by each.
+func (g *gate) isOwn(addr netip.Addr) (bool, error) {
+	all, err := g.own()
+	if err != nil {
+		return false, fmt.Errorf("the addresses of this machine are not known: %w", err)
+	}
+	for _, a := range all {
+		prefix, err := netip.ParsePrefix(a.String())
+		if err == nil && prefix.Addr().Unmap().WithZone("") == addr.Unmap().WithZone("") {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // public says whether an address is one of the public internet: everything

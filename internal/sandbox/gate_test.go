@@ -434,3 +434,39 @@ func FuzzResolve(f *testing.F) {
 		}
 	})
 }
+
+// TestOwnAddresses: a name that leads to an address of this machine's own is
+// refused when it is dialled, however public the address looks: services that
+// listen on all addresses are reached there (SPEC S-1).
+func TestOwnAddresses(t *testing.T) {
+	g := newGate(context.Background(), Policy{}, &Options{Log: slog.New(slog.DiscardHandler)})
+	addrs := []net.Addr{&net.IPNet{IP: net.ParseIP("1.2.3.4"), Mask: net.CIDRMask(24, 32)}, &net.IPNet{IP: net.ParseIP("2606:4700::1"), Mask: net.CIDRMask(64, 128)}, &net.IPNet{IP: net.ParseIP("8.8.4.4").To4(), Mask: net.CIDRMask(32, 32)}}
+	g.own = func() ([]net.Addr, error) { return addrs, nil }
+	for text, want := range map[string]bool{
+		"1.2.3.4": true, "::ffff:1.2.3.4": true, "2606:4700::1": true, "8.8.4.4": true,
+		"1.2.3.5": false, "2606:4700::2": false, "8.8.8.8": false, "::1.2.3.4": false,
+	} {
+		if got, err := g.isOwn(netip.MustParseAddr(text)); got != want || err != nil {
+			t.Errorf("%s: %v %v", text, got, err)
+		}
+	}
+	addrs = append(addrs, &net.IPNet{IP: net.ParseIP("9.9.9.9"), Mask: net.CIDRMask(8, 32)}) // a network that was joined meanwhile
+	if got, _ := g.isOwn(netip.MustParseAddr("9.9.9.9")); !got {
+		t.Error("a new address is not seen")
+	}
+	for name, to := range map[string]string{"1.2.3.4": "1.2.3.4:80", "[1.2.3.4]": "1.2.3.4:80", "localhost": "127.0.0.1:80", "example.com": "1.1.1.1:443"} {
+		if err := g.admit(strings.Trim(name, "[]"), to); err != nil {
+			t.Errorf("%s at %s: %v", name, to, err)
+		}
+	}
+	for name, to := range map[string]string{"example.com": "1.2.3.4:80", "localhost": "1.2.3.4:80", "six.example.com": "[2606:4700::1]:443", "mapped.example.com": "[::ffff:8.8.4.4]:80", "me": "10.0.0.1:80"} {
+		if err := g.admit(name, to); err == nil {
+			t.Errorf("%s at %s is let through", name, to)
+		}
+	}
+	// What cannot be told is refused.
+	g.own = func() ([]net.Addr, error) { return nil, errors.New("no netlink") }
+	if _, err := g.isOwn(netip.MustParseAddr("1.1.1.1")); err == nil || g.admit("example.com", "1.1.1.1:443") == nil {
+		t.Error("without a list an address is let through")
+	}
+}

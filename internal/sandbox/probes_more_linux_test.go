@@ -23,6 +23,19 @@ func openable(path string, flags int) func() error {
 	}
 }
 
+// pairSends makes a pair of sockets and lets one of them send to a socket file of the host's.
+func pairSends(kind int, send func(fd int, data []byte, flags int, to unix.Sockaddr) error) func() error {
+	return func() error {
+		fds, err := unix.Socketpair(unix.AF_UNIX, kind|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fds[0])
+		defer unix.Close(fds[1])
+		return send(fds[0], []byte("x"), 0, &unix.SockaddrUnix{Name: env("DATAGRAMS")})
+	}
+}
+
 // moreProbes are tried under the policy that gives most only: what holds then
 // holds under less.
 func moreProbes() []probe {
@@ -174,6 +187,36 @@ func moreKernelProbes() []probe {
 func moreNetworkProbes() []probe {
 	return []probe{
 		{"a datagram to a socket file", socketOf(unix.AF_UNIX, unix.SOCK_DGRAM, 0), forAll},
+		{"a datagram from one of a pair to a socket file", pairSends(unix.SOCK_DGRAM, unix.Sendto), forAll},
+		{"a datagram from one of a raw pair", pairSends(unix.SOCK_RAW, unix.Sendto), forAll},
+		{"one of a pair, joined to a socket file", pairSends(unix.SOCK_DGRAM, func(fd int, data []byte, _ int, to unix.Sockaddr) error {
+			if err := unix.Connect(fd, to); err != nil {
+				return err
+			}
+			_, err := unix.Write(fd, data)
+			return err
+		}), forAll},
+		{"a descriptor to a socket file", pairSends(unix.SOCK_DGRAM, func(fd int, data []byte, _ int, to unix.Sockaddr) error {
+			return unix.Sendmsg(fd, data, unix.UnixRights(0), to, 0)
+		}), forAll},
+		{"one of a pair of streams to a socket file", pairSends(unix.SOCK_STREAM, unix.Sendto), forNobody},
+		{"one of a pair of packets to a socket file", func() error {
+			err := pairSends(unix.SOCK_SEQPACKET, func(fd int, data []byte, _ int, to unix.Sockaddr) error { return unix.Connect(fd, to) })()
+			return err
+		}, forNobody},
+		{"one of a pair of streams that listens", pairSends(unix.SOCK_STREAM, func(fd int, _ []byte, _ int, _ unix.Sockaddr) error {
+			if err := unix.Bind(fd, &unix.SockaddrUnix{Name: filepath.Join(os.TempDir(), "bound"+strconv.Itoa(os.Getpid()))}); err != nil {
+				return err
+			}
+			return unix.Listen(fd, 1)
+		}), forNobody},
+		{"shared memory outside its limits", func() error {
+			id, err := unix.SysvShmGet(unix.IPC_PRIVATE, 64<<20, 0o600|unix.IPC_CREAT)
+			if err == nil {
+				_, _ = unix.SysvShmCtl(id, unix.IPC_RMID, nil)
+			}
+			return err
+		}, forAll},
 		{"raw packets of version 6", socketOf(unix.AF_INET6, unix.SOCK_RAW, unix.IPPROTO_ICMPV6), forRoot},
 		{"pings", socketOf(unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_ICMP), forNobody},
 		{"bluetooth", socketOf(unix.AF_BLUETOOTH, unix.SOCK_RAW, 0), forNobody},

@@ -41,6 +41,9 @@ const (
 	makesFile = unix.O_CREAT | (unix.O_TMPFILE &^ unix.O_DIRECTORY) // without these the mode is not looked at, and may be anything
 	setIDs    = unix.S_ISUID | unix.S_ISGID
 
+	// What changes a file's flags, version and attributes (linux/fs.h).
+	fsIoc32SetFlags, fsIocSetVersion, fsIoc32SetVersion, fsIocFsSetXattr = 0x40046602, 0x40087602, 0x40047602, 0x401c5820
+
 	// The offsets of struct seccomp_data.
 	dataNumber, dataArch, dataArgs = 0, 4, 16
 )
@@ -52,7 +55,7 @@ func rules(network, reduced bool) []rule {
 	all := []rule{
 		// Namespaces, mounts and what changes the machine.
 		{calls: []uintptr{unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT,
-			unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,
+			unix.SYS_OPEN_TREE, unix.SYS_OPEN_TREE_ATTR, unix.SYS_LISTNS, unix.SYS_MOVE_MOUNT, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,
 			unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_REBOOT, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME, unix.SYS_ACCT, unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD,
 			unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD, unix.SYS_VHANGUP, unix.SYS_SYSLOG,
 			unix.SYS_CLOCK_SETTIME, unix.SYS_CLOCK_ADJTIME, unix.SYS_SETTIMEOFDAY, unix.SYS_ADJTIMEX, unix.SYS_NFSSERVCTL}, answer: eperm},
@@ -73,6 +76,10 @@ func rules(network, reduced bool) []rule {
 		{calls: []uintptr{unix.SYS_FCHMODAT, unix.SYS_MKNODAT}, answer: eperm, when: []argument{{index: 2, anyBit: setIDs}}},
 		{calls: []uintptr{unix.SYS_OPENAT}, answer: eperm, when: []argument{{index: 2, anyBit: makesFile}, {index: 3, anyBit: setIDs}}},
 		{calls: []uintptr{unix.SYS_SOCKETPAIR}, answer: eacces, when: []argument{{index: 0, unlike: []uint32{unix.AF_UNIX}}}},
+		// A pair of datagram sockets (SOCK_RAW makes the same) sends to any path; those of streams are joined for good.
+		{calls: []uintptr{unix.SYS_SOCKETPAIR}, answer: eacces, when: []argument{{index: 1, mask: unix.SOCK_NONBLOCK | unix.SOCK_CLOEXEC, unlike: []uint32{unix.SOCK_STREAM, unix.SOCK_SEQPACKET}}}},
+		// Memory that belongs to no process, so that no limit sees it; and the host's, where there are no namespaces.
+		{calls: []uintptr{unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SEMGET, unix.SYS_SEMCTL, unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL}, answer: enosys},
 	}
 	if network {
 		all = append(all,
@@ -85,7 +92,9 @@ func rules(network, reduced bool) []rule {
 	if reduced {
 		all = append(all, rule{calls: append([]uintptr{unix.SYS_FCHMOD, unix.SYS_FCHMODAT, unix.SYS_FCHOWN, unix.SYS_FCHOWNAT, unix.SYS_UTIMENSAT,
 			unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_FSETXATTR, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_FREMOVEXATTR,
-			unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SEMGET, unix.SYS_MSGGET}, oldReduced()...), answer: eperm})
+			unix.SYS_SETXATTRAT, unix.SYS_REMOVEXATTRAT, unix.SYS_FILE_SETATTR}, oldReduced()...), answer: eperm},
+			// Flags of a file that was opened to read it.
+			rule{calls: []uintptr{unix.SYS_IOCTL}, answer: eperm, when: []argument{{index: 1, like: []uint32{unix.FS_IOC_SETFLAGS, fsIoc32SetFlags, fsIocSetVersion, fsIoc32SetVersion, fsIocFsSetXattr}}}})
 	}
 	return append(all, oldRules()...)
 }

@@ -75,6 +75,26 @@ func TestFilter(t *testing.T) {
 		{"ICMP by datagrams", network, unix.SYS_SOCKET, []uint64{unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_ICMP}, eacces},
 		{"multipath", network, unix.SYS_SOCKET, []uint64{unix.AF_INET, unix.SOCK_STREAM, 262}, eacces},
 		{"socket pair", closed, unix.SYS_SOCKETPAIR, []uint64{unix.AF_UNIX, unix.SOCK_STREAM}, allow},
+		{"socket pair of packets", closed, unix.SYS_SOCKETPAIR, []uint64{unix.AF_UNIX, unix.SOCK_SEQPACKET | unix.SOCK_CLOEXEC}, allow},
+		{"socket pair of datagrams", closed, unix.SYS_SOCKETPAIR, []uint64{unix.AF_UNIX, unix.SOCK_DGRAM}, eacces},
+		{"socket pair of datagrams, with flags", closed, unix.SYS_SOCKETPAIR, []uint64{unix.AF_UNIX, unix.SOCK_DGRAM | unix.SOCK_NONBLOCK | unix.SOCK_CLOEXEC}, eacces},
+		{"socket pair of datagrams, high half", closed, unix.SYS_SOCKETPAIR, []uint64{unix.AF_UNIX, unix.SOCK_DGRAM | 1<<32}, eacces},
+		{"socket pair, raw", closed, unix.SYS_SOCKETPAIR, []uint64{unix.AF_UNIX, unix.SOCK_RAW}, eacces},
+		{"socket pair, raw, with hosts", network, unix.SYS_SOCKETPAIR, []uint64{unix.AF_UNIX, unix.SOCK_RAW | unix.SOCK_CLOEXEC}, eacces},
+		{"socket pair, raw, reduced", reduced, unix.SYS_SOCKETPAIR, []uint64{unix.AF_UNIX, unix.SOCK_RAW}, eacces},
+		{"socket pair, of an unknown kind", closed, unix.SYS_SOCKETPAIR, []uint64{unix.AF_UNIX, 0}, eacces},
+		{"shared memory", closed, unix.SYS_SHMGET, nil, enosys},
+		{"semaphores", network, unix.SYS_SEMGET, nil, enosys},
+		{"queues", closed, unix.SYS_MSGGET, nil, enosys},
+		{"a mount's attributes", closed, unix.SYS_OPEN_TREE_ATTR, nil, eperm},
+		{"an attribute by the newer call", reduced, unix.SYS_SETXATTRAT, nil, eperm},
+		{"an attribute less", reduced, unix.SYS_REMOVEXATTRAT, nil, eperm},
+		{"a file's flags by the newer call", reduced, unix.SYS_FILE_SETATTR, nil, eperm},
+		{"a file's flags", reduced, unix.SYS_IOCTL, []uint64{0, unix.FS_IOC_SETFLAGS}, eperm},
+		{"a file's flags, high half", reduced, unix.SYS_IOCTL, []uint64{0, unix.FS_IOC_SETFLAGS | 1<<32}, eperm},
+		{"a file's attributes", reduced, unix.SYS_IOCTL, []uint64{0, 0x401c5820}, eperm},
+		{"a file's flags to read", reduced, unix.SYS_IOCTL, []uint64{0, unix.FS_IOC_GETFLAGS}, allow},
+		{"typing, reduced", reduced, unix.SYS_IOCTL, []uint64{0, unix.TIOCSTI}, eperm},
 		{"socket pair of TIPC", closed, unix.SYS_SOCKETPAIR, []uint64{unix.AF_TIPC, unix.SOCK_STREAM}, eacces},
 		{"typing", closed, unix.SYS_IOCTL, []uint64{0, unix.TIOCSTI}, eperm},
 		{"typing, high half", closed, unix.SYS_IOCTL, []uint64{0, unix.TIOCSTI | 1<<33}, eperm},
@@ -126,5 +146,26 @@ func TestFilterRules(t *testing.T) {
 	}
 	if len(seen) < 60 {
 		t.Errorf("only %d calls are refused", len(seen))
+	}
+}
+
+// TestNewerCalls: each system call since Linux 5.1 was looked at. What does the
+// same as one that is refused is refused; the rest is named here.
+func TestNewerCalls(t *testing.T) {
+	const first, last = 424, unix.SYS_RSEQ_SLICE_YIELD
+	harmless := []uintptr{
+		unix.SYS_PIDFD_SEND_SIGNAL, unix.SYS_PIDFD_OPEN, unix.SYS_CLOSE_RANGE, unix.SYS_FACCESSAT2, unix.SYS_EPOLL_PWAIT2, unix.SYS_PROCESS_MRELEASE,
+		unix.SYS_LANDLOCK_CREATE_RULESET, unix.SYS_LANDLOCK_ADD_RULE, unix.SYS_LANDLOCK_RESTRICT_SELF, // restrict further
+		unix.SYS_FUTEX_WAITV, unix.SYS_SET_MEMPOLICY_HOME_NODE, unix.SYS_CACHESTAT, unix.SYS_MAP_SHADOW_STACK, unix.SYS_FUTEX_WAKE, unix.SYS_FUTEX_WAIT, unix.SYS_FUTEX_REQUEUE,
+		unix.SYS_STATMOUNT, unix.SYS_LISTMOUNT, // of its own namespace, as mountinfo
+		unix.SYS_LSM_GET_SELF_ATTR, unix.SYS_LSM_SET_SELF_ATTR, unix.SYS_LSM_LIST_MODULES, unix.SYS_MSEAL,
+		unix.SYS_GETXATTRAT, unix.SYS_LISTXATTRAT, unix.SYS_FILE_GETATTR, unix.SYS_RSEQ_SLICE_YIELD,
+	}
+	filter := filterFor(t, true, true)
+	for call := uintptr(first); call <= last; call++ {
+		refused := judge(t, filter, auditArch, call) != unix.SECCOMP_RET_ALLOW
+		if refused == slices.Contains(harmless, call) {
+			t.Errorf("call %d: refused %v", call, refused)
+		}
 	}
 }
