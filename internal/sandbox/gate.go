@@ -125,6 +125,7 @@ type contact struct {
 	name string // a name in lower case without a final dot, or an address
 	port int
 	tls  bool // nothing but TLS for this name may go there
+	web  bool // nothing but HTTP, with TLS or without
 }
 
 func (c contact) hostPort() string { return net.JoinHostPort(c.name, strconv.Itoa(c.port)) }
@@ -132,7 +133,7 @@ func (c contact) hostPort() string { return net.JoinHostPort(c.name, strconv.Ito
 // contact finds what the policy allows of a name and port. plain says that
 // the command is about to speak HTTP without TLS.
 func (g *gate) contact(name string, port int, plain bool) (contact, bool) {
-	c := contact{name: name, port: port, tls: true}
+	c := contact{name: name, port: port, tls: true, web: true}
 	found := false
 	for _, h := range g.hosts {
 		if !matches(h, name) || !slices.Contains(h.Ports, port) {
@@ -144,6 +145,7 @@ func (g *gate) contact(name string, port int, plain bool) (contact, bool) {
 		}
 		found = true
 		c.tls = c.tls && encrypted
+		c.web = c.web && (encrypted || h.Scheme == "http" || h.Scheme == "ws" || h.Scheme == "" && port == 80)
 	}
 	return c, found
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/http/httputil"
 	"strings"
 	"sync"
 	"time"
@@ -46,13 +45,7 @@ func (g *gate) serveProxy(l net.Listener) {
 		MaxResponseHeaderBytes: mib,
 		DisableCompression:     true,
 	}
-	reverse := &httputil.ReverseProxy{
-		Transport: passing,
-		Rewrite: func(r *httputil.ProxyRequest) {
-			r.Out.Host = r.Out.URL.Host // not what the program wrote into its Host header
-		},
-		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) { answerFailure(w, err) },
-	}
+	reverse := reverseProxy(passing)
 	server := &http.Server{
 		Handler:           http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.proxy(w, r, reverse) }),
 		ReadHeaderTimeout: firstBytes,

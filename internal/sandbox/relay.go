@@ -55,7 +55,18 @@ func (g *gate) relay(conn, out net.Conn, c contact) {
 	defer out.Close()
 	defer closeWith(g.ctx, out)()
 	var first []byte
-	if c.tls {
+	encrypted := c.tls
+	if c.web && !c.tls {
+		buffered, b, err := firstByte(conn)
+		if err != nil {
+			return
+		}
+		if conn, encrypted = buffered, b == tlsHandshake; !encrypted {
+			g.plain(conn, out, c)
+			return
+		}
+	}
+	if encrypted {
 		var ok bool
 		if first, ok = g.helloFor(conn, c); !ok {
 			return
