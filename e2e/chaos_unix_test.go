@@ -44,6 +44,7 @@ func TestChaos(t *testing.T) {
 	defer x.cancel()
 	c := b.serve()
 	x.token = tokenOf(t, c)
+	x.way = elsewhere(t, c.Port)
 	x.newCLI(c)
 	for n := range *kills {
 		x.life(c)
@@ -75,6 +76,7 @@ type chaos struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	token  string
+	way    string // the address to which CLIs connect
 	cli    *chaosCLI
 
 	mu     sync.Mutex // guards the below
@@ -104,6 +106,7 @@ type fate struct {
 type chaosCLI struct {
 	x       *chaos
 	url     string
+	host    string // the companion's own name
 	session string
 	dead    bool // killed for good; guarded by x.mu
 	drop    context.CancelFunc
@@ -131,7 +134,7 @@ func tokenOf(t *testing.T, c *companion) string {
 }
 
 func (x *chaos) newCLI(c *companion) {
-	cli := &chaosCLI{x: x, url: fmt.Sprintf("http://127.0.0.1:%d/mcp", c.Port), ended: make(chan struct{})}
+	cli := &chaosCLI{x: x, url: "http://" + x.way + "/mcp", host: fmt.Sprintf("127.0.0.1:%d", c.Port), ended: make(chan struct{})}
 	header, _, err := cli.post(x.ctx, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}`)
 	if err != nil {
 		x.t.Fatal(err)
@@ -156,6 +159,7 @@ func (cli *chaosCLI) request(ctx context.Context, method, body string) (*http.Re
 	if err != nil {
 		return nil, err
 	}
+	req.Host = cli.host
 	req.Header.Set("Authorization", "Bearer "+cli.x.token)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
@@ -279,7 +283,7 @@ func (x *chaos) life(c *companion) {
 	all.Go(func() { x.propose(ctx) })
 	all.Go(func() { x.review(ctx) })
 	all.Go(func() { x.disturb(ctx, c) })
-	time.Sleep(time.Duration(x.n(60_000)) * time.Microsecond)
+	time.Sleep(time.Duration(x.n(300_000)) * time.Microsecond) // the CLI's process is known after 100 ms, and nothing decided before
 	defer all.Wait()
 	defer cancel() // after the kill: nobody is asked to stop before it
 	c.end(syscall.SIGKILL)
@@ -560,16 +564,6 @@ func (x *chaos) finish(c *companion) {
 		x.t.Fatal(err)
 	}
 	defer client.Close()
-	asked := time.Now()
-	diffs, err := client.Diffs(x.ctx)
-	if err != nil {
-		x.t.Fatal(err)
-	}
-	for _, d := range diffs {
-		if f := x.seen(d, asked); f != nil {
-			x.act(x.ctx, client, d.ID, f, 9)
-		}
-	}
 	missing := func() (list []string) {
 		x.mu.Lock()
 		defer x.mu.Unlock()
@@ -580,7 +574,18 @@ func (x *chaos) finish(c *companion) {
 		}
 		return list
 	}
-	for deadline := time.Now().Add(second(20)); len(missing()) > 0; time.Sleep(20 * time.Millisecond) {
+	// A killed CLI holds up who decides until its session ends: its process is not known after a restart (SPEC §11.1).
+	for deadline := time.Now().Add(second(90)); len(missing()) > 0; time.Sleep(20 * time.Millisecond) {
+		asked := time.Now()
+		diffs, err := client.Diffs(x.ctx)
+		if err != nil {
+			x.t.Fatal(err)
+		}
+		for _, d := range diffs {
+			if f := x.seen(d, asked); f != nil {
+				x.act(x.ctx, client, d.ID, f, 9)
+			}
+		}
 		if time.Now().After(deadline) {
 			x.t.Errorf("never heard: %v", missing())
 			break

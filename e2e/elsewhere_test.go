@@ -1,0 +1,72 @@
+package e2e
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// elsewhereTo makes this program the process that elsewhere starts.
+const elsewhereTo = "POLLUX_E2E_ELSEWHERE"
+
+// elsewhere is the address of a process that passes connections on to a port. A CLI of the test's own that connects through it is
+// not the process that started the companion, which may decide nothing about that one's changes (SPEC §11.1).
+func elsewhere(t *testing.T, port int) string {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=127.0.0.1:%d", elsewhereTo, port))
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe() // it ends with this process
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { in.Close(); _ = cmd.Wait() })
+	address, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(address)
+}
+
+// passOn is that process: until its input ends.
+func passOn(to string) {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return
+	}
+	fmt.Println(l.Addr())
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go passOne(c, to)
+		}
+	}()
+	_, _ = io.Copy(io.Discard, os.Stdin)
+}
+
+func passOne(c net.Conn, to string) {
+	defer c.Close()
+	d, err := net.Dial("tcp4", to)
+	if err != nil {
+		return
+	}
+	defer d.Close()
+	go func() { _, _ = io.Copy(d, c); d.Close() }()
+	_, _ = io.Copy(c, d)
+}
