@@ -155,6 +155,8 @@ func (p *contractPlayer) token() (string, error) {
 		is = "as before, and so is the port"
 	case conn.Token == p.last.Token:
 		is = "as before, with another port"
+	case conn.Port == p.last.Port:
+		is = "new, and the port is as before"
 	}
 	p.last = conn
 	return fmt.Sprintf("%d bits, %s\n", 8*len(raw), is), err

@@ -31,6 +31,7 @@ func (c *Companion) newAgent(rec discovery.Record) *gemini.Server {
 		Store:            c.store,
 		Registry:         c.reg,
 		Token:            rec.Token,
+		Older:            rec.Older,
 		Version:          c.o.Version,
 		SessionKey:       rec.SessionKey,
 		LegacyDiffClosed: c.o.Settings.LegacyDiffClosed,

@@ -78,7 +78,7 @@ func (c *Companion) startAgent() error {
 	}
 	rec := freshRecord()
 	if resumed {
-		rec, c.resumed = *old, true
+		rec, c.resumed = old.Next(rec.Token), true
 		c.removeOf(old)
 	}
 	rec.Port = ln.Addr().(*net.TCPAddr).Port

@@ -63,6 +63,8 @@ type Options struct {
 	Registry *review.Registry
 	// Token is what every request must carry (SPEC A-1).
 	Token string
+	// Older are the tokens of earlier lives: each serves the sessions that existed then, and no new one (SPEC A-1).
+	Older []string
 	// Version is pollux's own, as clients see it.
 	Version string
 	// SessionKey makes session ids recognisable as this companion's own
@@ -164,7 +166,7 @@ func New(o Options) *Server {
 		deleted:  slices.Clone(o.Deleted),
 	}
 	s.door = door.New(door.Options{
-		Credential: door.Bearer(o.Token),
+		Credential: s.credential(),
 		TooLarge:   string(wire.Error(nil, wire.CodeInvalidRequest, tooLarge)),
 		Log:        s.o.Log,
 	})

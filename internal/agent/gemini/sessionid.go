@@ -6,6 +6,9 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"net/http"
+
+	"github.com/pollux-companion/pollux/internal/door"
 )
 
 // A session id verifies itself, so that a companion that comes back after a
@@ -32,6 +35,38 @@ func openSessionID(key []byte, id string) (number int, ok bool) {
 		return 0, false
 	}
 	return int(binary.BigEndian.Uint32(raw)), true
+}
+
+// credential says whether a request may come in: with the token of this life; or with an older one, for a session that
+// existed before this life, so that whoever has got hold of that token on the way opens none (SPEC A-1).
+func (s *Server) credential() func(*http.Request) bool {
+	current := door.Bearer(s.o.Token)
+	var older []func(*http.Request) bool
+	for _, token := range s.o.Older {
+		older = append(older, door.Bearer(token))
+	}
+	return func(r *http.Request) bool {
+		if current(r) {
+			return true
+		}
+		for _, known := range older {
+			if known(r) {
+				return s.existed(header(r, sessionHeader))
+			}
+		}
+		return false
+	}
+}
+
+// existed says whether a session began before this life. That it may have ended since is for the answer to say.
+func (s *Server) existed(id string) bool {
+	if _, own := openSessionID(s.o.SessionKey, id); !own {
+		return false
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	sess := s.sessions[id]
+	return sess == nil || sess.adopted
 }
 
 // sign appends to id what proves it.

@@ -35,6 +35,8 @@ type Record struct {
 	// Port and Token are the agent's.
 	Port  int    `json:"port"`
 	Token string `json:"token"`
+	// Older are the tokens of the starts before, newest first, which the sessions of that time still use.
+	Older []string `json:"older,omitempty"`
 	// SessionKey verifies session ids as the companion's own.
 	SessionKey []byte `json:"sessionKey"`
 	// PagePort and PageKeys are the editor page's; 0 and nil without a page. The keys are the newest first.
@@ -44,6 +46,19 @@ type Record struct {
 
 // maxRecord bounds a record, in bytes.
 const maxRecord = 256 << 10
+
+// maxOlder bounds the older tokens: a CLI that has lived through more starts connects anew.
+const maxOlder = 32
+
+// Next is the record of the start that takes over: the old token is kept for the sessions that existed, and token is for everything
+// else (SPEC A-1).
+func (r *Record) Next(token string) Record {
+	next := *r
+	next.Older = append([]string{r.Token}, r.Older...)
+	next.Older = next.Older[:min(len(next.Older), maxOlder)]
+	next.Token = token
+	return next
+}
 
 // A Resume is the place of one editor's and workspace's record. Its methods are for one goroutine at a time.
 // Whoever has claimed it may load and replace the record, and nobody else: of two
