@@ -465,7 +465,7 @@ func (x *chaos) act(ctx context.Context, client *control.Client, id string, f *f
 	switch {
 	case what < 6:
 		x.try(func() { f.texts = append(f.texts, text) })
-		if client.Edit(ctx, id, text) == nil {
+		if _, err := client.Edit(ctx, id, text, nil); err == nil {
 			x.try(func() { f.text, f.texts = text, nil; x.edits++ })
 		}
 		return
@@ -497,6 +497,10 @@ func (x *chaos) try(change func()) {
 }
 
 func (x *chaos) decide(ctx context.Context, client *control.Client, f *fate, d control.Decision, word string) {
+	open, err := client.Diffs(ctx)
+	if i := slices.IndexFunc(open, func(o control.Diff) bool { return o.ID == d.ID }); err == nil && i >= 0 {
+		d.Seen = control.Seen{Version: open[i].Version, Base: open[i].Base}
+	}
 	if client.Decide(ctx, d) != nil {
 		return // it was taken back meanwhile, or nobody knows
 	}

@@ -86,7 +86,7 @@ func TestOpenDiffSurvivesKillL3(t *testing.T) {
 	if err != nil || len(diffs) != 1 || diffs[0].ID != id || !diffs[0].Edited || diffs[0].Path != path {
 		t.Fatalf("after the restart: %+v, %v", diffs, err)
 	}
-	say(t, openPage(t, second), acceptance(id)) // the test is the agent here, which decides nothing by the channel
+	say(t, openPage(t, second), acceptance(diffs[0])) // the test is the agent here, which decides nothing by the channel
 	got := expect(t, stream, "ide/diffAccepted")
 	if last := got[strings.LastIndex(got, "data:"):]; !strings.Contains(last, `proposed and edited\n`) || !strings.Contains(last, path) {
 		t.Errorf("the session heard %s", last)
@@ -113,7 +113,7 @@ func TestUnsentOutcomeSurvivesKillT6(t *testing.T) {
 	if err != nil || len(diffs) != 1 {
 		t.Fatalf("%+v, %v", diffs, err)
 	}
-	say(t, page, acceptance(diffs[0].ID))
+	say(t, page, acceptance(diffs[0]))
 	for range 2 {
 		l.signal(syscall.SIGKILL)
 		l = w.serve()
@@ -147,6 +147,6 @@ func TestOpenDiffIsRejectedAtStopL1(t *testing.T) {
 }
 
 // acceptance is what a page says when its user accepts a diff as it stands.
-func acceptance(id string) string {
-	return fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":"diff/accept","params":{"id":%q}}`, id)
+func acceptance(d control.Diff) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":"diff/accept","params":{"id":%q,"version":%d,"base":%d}}`, d.ID, d.Version, d.Base)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/editor/web"
 	"github.com/pollux-companion/pollux/internal/proc"
@@ -160,21 +161,32 @@ func (b backend) Diffs() []control.Diff {
 		unsaved[f.Path] = f.Dirty
 	}
 	for _, d := range b.c.reg.Pending() {
-		p := d.Proposal()
-		text, version := d.Text()
-		diffs = append(diffs, control.Diff{
-			ID: d.ID(), Path: p.Path, IsNew: p.IsNew, Title: p.Title,
-			Owner: d.Label(), Opened: d.Opened(), Edited: text != p.New,
-			Version: version, Unsaved: unsaved[p.Path],
-		})
+		p, now := d.Proposal(), d.Now()
+		diff := control.Diff{
+			ID: d.ID(), Path: p.Path, IsNew: !now.Base.Exists, Title: p.Title,
+			Owner: d.Label(), Opened: d.Opened(), Edited: now.Text != p.New,
+			Version: now.Seen.Text, Base: now.Seen.Base, Others: now.Others, Unsaved: unsaved[p.Path],
+		}
+		if now.Conflict != nil {
+			diff.Conflict = conflictOf(now.Conflict)
+		}
+		diffs = append(diffs, diff)
 	}
 	return diffs
+}
+
+func conflictOf(c *review.Conflict) *control.Conflict {
+	out := &control.Conflict{Reason: c.Reason}
+	for _, p := range c.Places {
+		out.Places = append(out.Places, control.Place{Start: p.Start, End: p.End, Text: p.Theirs})
+	}
+	return out
 }
 
 func (b backend) Decide(d control.Decision) error {
 	b.c.whole()
 	if d.Accept {
-		return b.c.reg.Accept(d.ID, d.Content)
+		return b.c.reg.Accept(d.ID, review.Seen{Text: d.Seen.Version, Base: d.Seen.Base}, d.Content)
 	}
 	return b.c.reg.Reject(d.ID)
 }

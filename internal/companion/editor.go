@@ -107,13 +107,6 @@ func (v pageView) Show(ctx context.Context, d *review.Diff) error {
 	return v.Bring(ctx) // the page finds the diff when it comes
 }
 
-// Tell shows a diff that the editor shows on the pages that are open as well.
-func (v pageView) Tell(ctx context.Context, d *review.Diff) {
-	if page := v.c.webPage(); page != nil && page.Pages() > 0 {
-		_ = page.Show(ctx, d)
-	}
-}
-
 // Bring opens the page in the browser, unless it was just now.
 func (v pageView) Bring(context.Context) error {
 	c := v.c
@@ -152,11 +145,11 @@ func (v pageView) Close(d *review.Diff, o review.Outcome) {
 	}
 }
 
-func (v pageView) Content(ctx context.Context, d *review.Diff) (string, bool) {
+func (v pageView) Content(ctx context.Context, d *review.Diff) (review.Edit, bool) {
 	if page := v.c.webPage(); page != nil {
 		return page.Content(ctx, d)
 	}
-	return "", false
+	return review.Edit{}, false
 }
 
 // open shows a file where the user is: in the editor, else on the page.

@@ -23,9 +23,9 @@ import (
 
 type view struct{}
 
-func (view) Show(context.Context, *review.Diff) error             { return nil }
-func (view) Close(*review.Diff, review.Outcome)                   {}
-func (view) Content(context.Context, *review.Diff) (string, bool) { return "", false }
+func (view) Show(context.Context, *review.Diff) error                  { return nil }
+func (view) Close(*review.Diff, review.Outcome)                        {}
+func (view) Content(context.Context, *review.Diff) (review.Edit, bool) { return review.Edit{}, false }
 
 type stranger struct{}
 
@@ -102,7 +102,7 @@ func TestLostDiffIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	lost.Follow(reg)
-	if err := reg.Edit(d.ID(), "mine"); err != nil {
+	if _, err := reg.Edit(d.ID(), review.Edit{Text: "mine"}); err != nil {
 		t.Fatal(err)
 	}
 	lost.Close()         // as if by a kill: its diffs are open

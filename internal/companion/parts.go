@@ -3,6 +3,7 @@ package companion
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"net"
 	"net/netip"
 	"os"
@@ -106,6 +107,26 @@ func (c *Companion) marked() bool {
 	return guard.Carries(os.Environ()) || slices.ContainsFunc(c.selves(), func(pid int) bool { return guard.Look(pid, nil) == guard.Marked })
 }
 
+// files looks at the files of proposals as the sessions do.
+type files struct{}
+
+// Read implements review.Files.
+func (files) Read(path string) review.File {
+	old, exists, err := gemini.ReadOld(path)
+	if err != nil {
+		return review.File{Exists: true, Problem: cause(err)}
+	}
+	return review.File{Text: old, Exists: exists}
+}
+
+// cause is an error without the path, which everybody knows who hears of it.
+func cause(err error) string {
+	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
+		return pe.Err.Error()
+	}
+	return err.Error()
+}
+
 // lateView hands the registry's calls to the page, which is made after the registry that it shows. A diff that
 // no page shows is shown all the same where a reviewer is attached.
 type lateView struct{ c *Companion }
@@ -119,6 +140,6 @@ func (v lateView) ShowNow(d *review.Diff) error {
 	return err
 }
 func (v lateView) Close(d *review.Diff, o review.Outcome) { v.c.page.Close(d, o) }
-func (v lateView) Content(ctx context.Context, d *review.Diff) (string, bool) {
+func (v lateView) Content(ctx context.Context, d *review.Diff) (review.Edit, bool) {
 	return v.c.page.Content(ctx, d)
 }

@@ -29,7 +29,6 @@ type reviewers struct {
 	attached int
 	version  uint64         // of what watchers see; the first is 1
 	changed  chan struct{}  // closed when version grows; nil until somebody waits
-	rules    []review.Rule  // as Watch saw them last
 	open     []*review.Diff // whose outcome note has not heard
 	ended    []control.Ended
 	past     uint64
@@ -60,8 +59,13 @@ func (r *reviewers) touch(change func()) {
 // note takes what happens to diffs.
 func (r *reviewers) note(e review.Event) {
 	r.touch(func() {
-		if e.Outcome == nil {
-			r.open = append(r.open, e.Diff)
+		switch {
+		case e.Diff == nil: // a rule was made
+			return
+		case e.Outcome == nil:
+			if !slices.Contains(r.open, e.Diff) {
+				r.open = append(r.open, e.Diff)
+			}
 			return
 		}
 		r.open = slices.DeleteFunc(r.open, func(d *review.Diff) bool { return d == e.Diff })
@@ -116,17 +120,12 @@ func (b backend) Attach() (detach func()) {
 func (b backend) Watch(ctx context.Context, seen uint64) control.Queue {
 	r := &b.c.reviewers
 	for {
-		rules := b.c.reg.Rules()
 		r.mu.Lock()
-		if !slices.Equal(rules, r.rules) { // nobody says when the page makes one
-			r.rules = rules
-			r.version++
-		}
 		version, changed := r.version+1, r.wait() // never 0, which has seen nothing
 		past, open, outcomes := r.past, slices.Clone(r.open), slices.Clone(r.ended)
 		r.mu.Unlock()
 		if version != seen || ctx.Err() != nil {
-			diffs := b.Diffs()
+			diffs, rules := b.Diffs(), b.c.reg.Rules()
 			for _, d := range open { // what is not among them has its outcome, though note may hear of it later
 				there := slices.ContainsFunc(diffs, func(other control.Diff) bool { return other.ID == d.ID() })
 				if o, decided := d.Outcome(); decided && !there {
@@ -173,8 +172,8 @@ func (b backend) Texts(id string) (control.Texts, error) {
 	if !ok {
 		return control.Texts{}, review.ErrSettled
 	}
-	p := d.Proposal()
-	return control.Texts{Old: p.Old, IsNew: p.IsNew, New: p.New}, nil
+	now := d.Now()
+	return control.Texts{Old: now.Base.Text, IsNew: !now.Base.Exists, New: d.Proposal().New, Base: now.Seen.Base}, nil
 }
 
 // Text is part of control.Reviewing.
@@ -188,31 +187,21 @@ func (b backend) Text(id string) (content string, version int, err error) {
 	return content, version, nil
 }
 
-// Edit is part of control.Reviewing. Other views hear of it.
-func (b backend) Edit(id, content string) error {
+// Edit is part of control.Reviewing.
+func (b backend) Edit(id, content string, from *int) (version int, err error) {
 	b.c.whole()
-	d, ok := b.c.reg.Get(id)
-	if !ok {
-		return review.ErrSettled
-	}
-	if err := b.c.reg.Edit(id, content); err != nil {
-		return err
-	}
-	if page := b.c.webPage(); page != nil {
-		page.TextChanged(d)
-	}
-	if editor := b.c.o.Editor; editor != nil {
-		editor.TextChanged(d)
-	}
-	return nil
+	return b.c.reg.Edit(id, review.Edit{Text: content, From: from})
+}
+
+// Resolve is part of control.Reviewing.
+func (b backend) Resolve(id string, seen control.Seen, theirs bool) error {
+	b.c.whole()
+	return b.c.reg.Resolve(id, review.Seen{Text: seen.Version, Base: seen.Base}, theirs)
 }
 
 // SetRule is part of control.Reviewing.
 func (b backend) SetRule(rule review.Rule) {
 	b.c.reg.SetRule(rule)
-	if page := b.c.webPage(); page != nil {
-		page.RulesChanged()
-	}
 }
 
 // History is part of control.Reviewing.
@@ -283,7 +272,7 @@ func (b backend) Propose(ctx context.Context, in control.Proposal, opened func()
 	defer cancel() // before Leave, as it wants
 	_, err := c.reg.Open(ctx, owner, review.Proposal{
 		Key: in.Path, Path: in.Path, Old: in.Old, IsNew: in.IsNew, New: in.New,
-		Title: filepath.Base(in.Path) + " – " + owner.label,
+		Title: filepath.Base(in.Path) + " – " + owner.label, Unwritten: true, Apart: apart(in),
 	}, func(*review.Diff) { opened() })
 	if err != nil {
 		return control.Answer{}, err
@@ -297,6 +286,13 @@ func (b backend) Propose(ctx context.Context, in control.Proposal, opened func()
 	case <-ctx.Done():
 		return control.Answer{}, ctx.Err()
 	}
+}
+
+// apart says whether a proposal is about another text than the file's own, as
+// those of git difftool are.
+func apart(p control.Proposal) bool {
+	now := files{}.Read(p.Path)
+	return now.Exists == p.IsNew || now.Text != p.Old
 }
 
 // checkProposal refuses what no editor can show (SPEC F-2); sizes are the registry's business.

@@ -128,11 +128,12 @@ func TestReviewerAlone(t *testing.T) {
 	if texts, err := reviewer.Texts(ctx, d.ID); err != nil || texts.Old != p.Old || texts.New != p.New {
 		t.Errorf("%+v, %v", texts, err)
 	}
-	if err := reviewer.Edit(ctx, d.ID, "one\n2\n"); err != nil {
+	version, err := reviewer.Edit(ctx, d.ID, "one\n2\n", nil)
+	if err != nil {
 		t.Fatal(err)
 	}
 	until(t, reviewer, "the edit", func(q control.Queue) bool { return one(q) && q.Diffs[0].Edited && q.Diffs[0].Version > d.Version })
-	if err := reviewer.Decide(ctx, control.Decision{ID: d.ID, Accept: true}); err != nil {
+	if err := reviewer.Decide(ctx, control.Decision{ID: d.ID, Accept: true, Seen: control.Seen{Version: version}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := await(t, "the answer", q.answer); got != (control.Answer{Accepted: true, Content: "one\n2\n", Edited: true}) {
@@ -192,7 +193,7 @@ func TestReviewerBesidePage(t *testing.T) {
 	id := until(t, reviewer, "the proposal", one).Diffs[0].ID
 	page.Expect("diff/opened", nil)
 	page.Call("diff/read", map[string]string{"id": id}, nil)
-	if err := reviewer.Edit(ctx, id, "a\r\nB\r\n"); err != nil {
+	if _, err := reviewer.Edit(ctx, id, "a\r\nB\r\n", nil); err != nil {
 		t.Fatal(err)
 	}
 	var note struct{ Text string }

@@ -50,12 +50,13 @@ func (c *Companion) startCore() error {
 	c.store = state.New(&state.Options{Keep: c.work.Sharing})
 	c.store.SetRoots(c.work.Roots())
 	c.onStop("state", func(context.Context) error { c.store.Shut(); return nil })
-	o := review.Options{View: lateView{c}}
+	o := review.Options{View: lateView{c}, Files: files{}}
 	if c.o.Editor != nil {
 		o.View, o.ShowTimeout = c.o.Editor, showWithin
 	}
 	c.reg = review.New(o)
 	c.followReviews()
+	c.followFiles()
 	if mode := review.Mode(c.o.Settings.DiffMode); mode != "" && mode != review.Ask {
 		c.reg.SetRule(review.Rule{Mode: mode})
 	}

@@ -332,7 +332,7 @@ func savesOnAccept(h *hand, line string) bool {
 
 func acceptsAll(h *hand) bool {
 	for _, d := range h.c.Registry.Pending() {
-		_ = h.c.Registry.Accept(d.ID(), nil)
+		_ = h.c.Registry.Accept(d.ID(), d.Now().Seen, nil)
 	}
 	return false
 }

@@ -115,13 +115,14 @@ func (h *hand) decide(do handLine) error {
 	case do.Reject, do.Close:
 		return h.c.Registry.Reject(id)
 	case do.Edit != nil:
-		return h.c.Registry.Edit(id, *do.Edit)
+		_, err := h.c.Registry.Edit(id, review.Edit{Text: *do.Edit})
+		return err
 	case do.Accept != nil:
 		var content *string
 		if err := json.Unmarshal(do.Accept, &content); err != nil {
 			return err
 		}
-		return h.c.Registry.Accept(id, content)
+		return h.c.Registry.Accept(id, pending[0].Now().Seen, content)
 	}
 	return ErrUnsupported
 }

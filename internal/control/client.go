@@ -92,7 +92,7 @@ func (c *Client) Diffs(ctx context.Context) (v []Diff, err error) {
 
 // Decide settles a proposal.
 func (c *Client) Decide(ctx context.Context, d Decision) error {
-	p := decideParams{ID: d.ID, Accept: d.Accept, InAgent: inAgent()}
+	p := decideParams{ID: d.ID, Accept: d.Accept, Seen: d.Seen, InAgent: inAgent()}
 	if d.Content != nil {
 		p.Content, p.HasText = []byte(*d.Content), true
 	}

@@ -32,6 +32,7 @@ const (
 	methodTexts   = "texts"
 	methodText    = "text"
 	methodEdit    = "edit"
+	methodResolve = "resolve"
 	methodRule    = "rule"
 	methodHistory = "history"
 	methodEntry   = "entry"
@@ -93,17 +94,44 @@ type Diff struct {
 	Owner  string    `json:"owner"` // the session's label
 	Opened time.Time `json:"opened"`
 	Edited bool      `json:"edited,omitempty"`
-	// Version grows with each edit.
+	// Version grows with each edit, Base with each change of the file.
 	Version int `json:"version,omitempty"`
+	Base    int `json:"base,omitempty"`
+	// Conflict is nil unless the file has changed where the proposal does
+	// (SPEC F-13): then it cannot be accepted before Resolve.
+	Conflict *Conflict `json:"conflict,omitempty"`
+	// Others are the other proposals that wait for the same file.
+	Others int `json:"others,omitempty"`
 	// Unsaved says that an editor has unsaved changes of the file (SPEC F-8).
 	Unsaved bool `json:"unsaved,omitempty"`
 }
 
+// A Conflict is what is in the way of an acceptance.
+type Conflict struct {
+	Reason string  `json:"reason"` // a sentence about the file, without its name
+	Places []Place `json:"places,omitempty"`
+}
+
+// A Place is one of lines of the proposal, 0-based, and the file's lines for it.
+type Place struct {
+	Start int    `json:"start"`
+	End   int    `json:"end"`
+	Text  string `json:"text"`
+}
+
+// Seen is what the user has been shown of a diff: Diff.Version and Diff.Base.
+type Seen struct {
+	Version int `json:"version"`
+	Base    int `json:"base"`
+}
+
 // A Decision settles a diff. Content replaces the text as it stands when Accept is set and Content is not nil.
+// Nothing is accepted when the text or the file is newer than what was seen (SPEC F-13).
 type Decision struct {
 	ID      string  `json:"id"`
 	Accept  bool    `json:"accept"`
 	Content *string `json:"content,omitempty"`
+	Seen    Seen    `json:"seen"`
 }
 
 // A Location is a file to show, and where.
@@ -163,6 +191,7 @@ type (
 		Accept  bool   `json:"accept"`
 		Content []byte `json:"content,omitempty"` // bytes: JSON makes six of a "<"
 		HasText bool   `json:"hasText,omitempty"`
+		Seen    Seen   `json:"seen"`
 		InAgent bool   `json:"inAgent,omitempty"`
 	}
 	pageParams struct {

@@ -13,7 +13,7 @@ import (
 )
 
 // pollWithin is how long the companion keeps a question whose answer has not changed. A rule that was
-// made on the page is seen after that at the latest.
+// missed is asked for again after that at the latest.
 const pollWithin = 2 * time.Second
 
 // errMode: a rule with a word that is none.
@@ -77,11 +77,18 @@ func (p *peer) reviewing() handler.Map {
 			text, version, err := b.Text(id.ID)
 			return textReply{[]byte(text), version}, err
 		}),
-		methodEdit: method(func(ctx context.Context, e editParams) (empty, error) {
+		methodEdit: method(func(ctx context.Context, e editParams) (editReply, error) {
 			if err := p.trusted(ctx, e.InAgent); err != nil {
+				return editReply{}, err
+			}
+			version, err := b.Edit(e.ID, string(e.Text), e.From)
+			return editReply{version}, err
+		}),
+		methodResolve: method(func(ctx context.Context, r resolveParams) (empty, error) {
+			if err := p.trusted(ctx, r.InAgent); err != nil {
 				return empty{}, err
 			}
-			return empty{}, b.Edit(e.ID, string(e.Text))
+			return empty{}, b.Resolve(r.ID, r.Seen, r.Theirs)
 		}),
 		methodRule: method(func(ctx context.Context, r ruleParams) (empty, error) { return empty{}, p.rule(ctx, r) }),
 		methodHistory: method(func(context.Context, empty) ([]Entry, error) {
@@ -162,9 +169,17 @@ func (c *Client) Text(ctx context.Context, id string) (text string, version int,
 	return string(r.Text), r.Version, err
 }
 
-// Edit records a diff's text as the user has it now.
-func (c *Client) Edit(ctx context.Context, id, text string) error {
-	return c.call(ctx, methodEdit, editParams{id, []byte(text), inAgent()}, &empty{})
+// Edit records a diff's text as the user has it now, who had edited the
+// version from (nil: the newest), and returns its version.
+func (c *Client) Edit(ctx context.Context, id, text string, from *int) (version int, err error) {
+	var r editReply
+	err = c.call(ctx, methodEdit, editParams{id, []byte(text), from, inAgent()}, &r)
+	return r.Version, err
+}
+
+// Resolve ends a conflict: with the proposal over the file's change or, with theirs, the file's text in its place.
+func (c *Client) Resolve(ctx context.Context, id string, seen Seen, theirs bool) error {
+	return c.call(ctx, methodResolve, resolveParams{id, seen, theirs, inAgent()}, &empty{})
 }
 
 // SetRule adds a rule to the policy.

@@ -18,8 +18,11 @@ type Reviewing interface {
 	Texts(id string) (Texts, error)
 	// Text is a diff's text as it is edited now.
 	Text(id string) (text string, version int, err error)
-	// Edit records the text as the user has it now.
-	Edit(id, text string) error
+	// Edit records the text as the user has it now, who had edited the version
+	// from (nil: the newest), and returns its version.
+	Edit(id, text string, from *int) (version int, err error)
+	// Resolve ends a conflict with the proposal's text or, with theirs, the file's.
+	Resolve(id string, seen Seen, theirs bool) error
 	// SetRule adds a rule to the policy (SPEC F-11).
 	SetRule(review.Rule)
 	// History lists past proposals, newest first (SPEC F-12).
@@ -60,6 +63,7 @@ type Texts struct {
 	IsNew bool // there was no file
 	New   string
 	Final string // of an Entry
+	Base  int    // the version of Old, of an open diff
 }
 
 // An Entry is one proposal of the past.
@@ -99,6 +103,16 @@ type (
 	editParams struct {
 		ID      string `json:"id"`
 		Text    []byte `json:"text"`
+		From    *int   `json:"from,omitempty"`
+		InAgent bool   `json:"inAgent,omitempty"`
+	}
+	editReply struct {
+		Version int `json:"version"`
+	}
+	resolveParams struct {
+		ID      string `json:"id"`
+		Seen    Seen   `json:"seen"`
+		Theirs  bool   `json:"theirs"`
 		InAgent bool   `json:"inAgent,omitempty"`
 	}
 	ruleParams struct {
@@ -118,6 +132,7 @@ type (
 		Final []byte `json:"final,omitempty"`
 		// Same says that Final is New, and not sent twice.
 		Same bool `json:"same,omitempty"`
+		Base int  `json:"base,omitempty"`
 	}
 	textReply struct {
 		Text    []byte `json:"text"`
@@ -143,7 +158,7 @@ type (
 )
 
 func (t Texts) wire() textsReply {
-	r := textsReply{Old: []byte(t.Old), IsNew: t.IsNew, New: []byte(t.New), Same: t.Final == t.New}
+	r := textsReply{Old: []byte(t.Old), IsNew: t.IsNew, New: []byte(t.New), Same: t.Final == t.New, Base: t.Base}
 	if !r.Same {
 		r.Final = []byte(t.Final)
 	}
@@ -151,7 +166,7 @@ func (t Texts) wire() textsReply {
 }
 
 func (r textsReply) texts() Texts {
-	t := Texts{Old: string(r.Old), IsNew: r.IsNew, New: string(r.New), Final: string(r.Final)}
+	t := Texts{Old: string(r.Old), IsNew: r.IsNew, New: string(r.New), Final: string(r.Final), Base: r.Base}
 	if r.Same {
 		t.Final = t.New
 	}

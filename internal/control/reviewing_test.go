@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,8 +49,16 @@ func (f *reviewed) Watch(ctx context.Context, seen uint64) Queue {
 }
 func (f *reviewed) Texts(string) (Texts, error)      { return f.texts, nil }
 func (f *reviewed) Text(string) (string, int, error) { return f.texts.Final, 7, nil }
-func (f *reviewed) Edit(id, text string) error       { f.edits = append(f.edits, id+": "+text); return nil }
-func (f *reviewed) SetRule(r Rule)                   { f.rules = append(f.rules, r) }
+func (f *reviewed) Edit(id, text string, from *int) (int, error) {
+	f.edits = append(f.edits, id+": "+text)
+	return *from + 1, nil
+}
+
+func (f *reviewed) Resolve(id string, seen Seen, theirs bool) error {
+	f.edits = append(f.edits, fmt.Sprint(id, seen, theirs))
+	return nil
+}
+func (f *reviewed) SetRule(r Rule) { f.rules = append(f.rules, r) }
 func (f *reviewed) History() ([]Entry, error) {
 	return []Entry{{ID: "h", Path: "/p", Outcome: "accepted"}}, nil
 }
@@ -116,8 +125,11 @@ func TestReviewing(t *testing.T) {
 	text, version, err := c.Text(ctx, "d")
 	check("text", f.texts.Final, text, err)
 	check("its version", 7, version, nil)
-	check("edit", nil, nil, c.Edit(ctx, "d", odd))
-	check("edited", []string{"d: " + odd}, f.edits, nil)
+	from := 2
+	edited, err := c.Edit(ctx, "d", odd, &from)
+	check("edit", 3, edited, err)
+	check("resolve", nil, nil, c.Resolve(ctx, "d", Seen{1, 2}, true))
+	check("edited", []string{"d: " + odd, "d{1 2} true"}, f.edits, nil)
 	rule := Rule{Mode: review.Terminal, Owner: "o", Pattern: "/p/**"}
 	check("rule", nil, nil, c.SetRule(ctx, rule))
 	check("rules", []Rule{rule}, f.rules, nil)
@@ -131,8 +143,8 @@ func TestReviewing(t *testing.T) {
 	check("entry", f.texts, texts, err)
 	check("undo", nil, nil, c.Undo(ctx, "h"))
 	check("undone", []string{"h"}, f.undone, nil)
-	check("decide", nil, nil, c.Decide(ctx, Decision{ID: "d", Accept: true, Content: &odd}))
-	check("decided", []Decision{{ID: "d", Accept: true, Content: &odd}}, f.decided, nil)
+	check("decide", nil, nil, c.Decide(ctx, Decision{ID: "d", Accept: true, Content: &odd, Seen: Seen{1, 2}}))
+	check("decided", []Decision{{ID: "d", Accept: true, Content: &odd, Seen: Seen{1, 2}}}, f.decided, nil)
 	told, err := c.Told(ctx, "")
 	check("told", `{"workspaceState":{}}`, string(told), err)
 }
@@ -220,7 +232,7 @@ func TestAgentDecidesNothing(t *testing.T) {
 			c, ctx := joined(t, f), t.Context()
 			_, pageErr := c.Page(ctx)
 			for what, err := range map[string]error{
-				"attach": c.Attach(ctx), "edit": c.Edit(ctx, "d", "x"), "rule": c.SetRule(ctx, Rule{Mode: review.AcceptAll}),
+				"attach": c.Attach(ctx), "edit": second(c.Edit(ctx, "d", "x", nil)), "resolve": c.Resolve(ctx, "d", Seen{}, false), "rule": c.SetRule(ctx, Rule{Mode: review.AcceptAll}),
 				"undo": c.Undo(ctx, "h"), "accept": c.Decide(ctx, Decision{ID: "d", Accept: true}), "reject": c.Decide(ctx, Decision{ID: "d"}),
 				"page": pageErr, "consent": MayDecide(ctx, []string{filepath.Dir(f.socket)}),
 			} {
@@ -256,3 +268,5 @@ func TestWatchWaits(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func second(_ int, err error) error { return err }

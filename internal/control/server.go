@@ -172,7 +172,7 @@ func (p *peer) methods() handler.Map {
 			if err := p.trusted(ctx, d.InAgent); err != nil {
 				return empty{}, err
 			}
-			decision := Decision{ID: d.ID, Accept: d.Accept}
+			decision := Decision{ID: d.ID, Accept: d.Accept, Seen: d.Seen}
 			if d.HasText {
 				text := string(d.Content)
 				decision.Content = &text

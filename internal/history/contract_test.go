@@ -112,9 +112,10 @@ func (p *contractPlayer) act(line string) error {
 	case len(pending) == 0:
 		return errors.New("no diff is open")
 	case do.Edit != nil:
-		return p.r.Edit(pending[0].ID(), *do.Edit)
+		_, err := p.r.Edit(pending[0].ID(), review.Edit{Text: *do.Edit})
+		return err
 	case do.Accept:
-		return p.r.Accept(pending[0].ID(), nil)
+		return p.r.Accept(pending[0].ID(), pending[0].Now().Seen, nil)
 	case do.Reject:
 		return p.r.Reject(pending[0].ID())
 	}

@@ -5,6 +5,7 @@ package history
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -150,6 +151,9 @@ func (h *History) Follow(r *review.Registry) {
 		if e.Outcome != nil {
 			h.add(entryOf(e.Diff, *e.Outcome))
 		}
+		if e.Lost != "" { // nobody has it any more
+			h.add(lostOf(e.Diff, e.Lost))
+		}
 	})
 	h.mu.Lock()
 	closed := h.closed
@@ -160,15 +164,25 @@ func (h *History) Follow(r *review.Registry) {
 	}
 }
 
+// entryOf has as its old text what the file held at the end: that is what the
+// agent writes over, and what undoing brings back.
 func entryOf(d *review.Diff, o review.Outcome) Entry {
-	p := d.Proposal()
+	p, base := d.Proposal(), d.Now().Base
 	return Entry{
 		Info: Info{
 			ID: d.ID(), Path: p.Path, Title: p.Title, Owner: d.Label(), Opened: d.Opened(), Settled: time.Now(),
-			Outcome: o.Kind, Edited: o.Edited, Policy: o.Policy, IsNew: p.IsNew,
+			Outcome: o.Kind, Edited: o.Edited, Policy: o.Policy, IsNew: !base.Exists,
 		},
-		Old: p.Old, New: p.New, Final: o.Content,
+		Old: base.Text, New: p.New, Final: o.Content,
 	}
+}
+
+// lostOf keeps the text of an open diff that an edit in another view replaced.
+func lostOf(d *review.Diff, text string) Entry {
+	e := entryOf(d, review.Outcome{Kind: review.Withdrawn, Content: text, Edited: true})
+	e.ID = rand.Text()
+	e.Title += " (an edit that another one replaced)"
+	return e
 }
 
 // Keep adds an entry that was settled where Follow could not see it: with the

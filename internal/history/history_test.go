@@ -67,12 +67,12 @@ func TestEveryOutcomeIsKept(t *testing.T) {
 	h.Follow(r)
 	owner := &reviewtest.Owner{Name: "Gemini CLI #7"}
 	accepted := owner.Propose(t, r, "/w/a", "\ufeffold\r\nwith \xff bytes", "new\n")
-	if err := r.Edit(accepted.ID(), "edited\n"); err != nil {
+	if _, err := r.Edit(accepted.ID(), review.Edit{Text: "edited\n"}); err != nil {
 		t.Fatal(err)
 	}
 	rejected := owner.Propose(t, r, "/w/b", "", "new")
 	withdrawn := owner.Propose(t, r, "/w/c", "old", "")
-	if err := r.Accept(accepted.ID(), nil); err != nil {
+	if err := r.Accept(accepted.ID(), accepted.Now().Seen, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.Withdraw(t.Context(), owner, "/w/c"); err != nil {

@@ -277,7 +277,7 @@ func (j *Journal) Restored(d *review.Diff, text string) {
 // Follow notes the edits of diffs from now on, until cancel.
 func (j *Journal) Follow(r *review.Registry) (cancel func()) {
 	return r.Watch(func(event review.Event) {
-		if event.Outcome != nil {
+		if event.Diff == nil || event.Outcome != nil {
 			return
 		}
 		j.mu.Lock()

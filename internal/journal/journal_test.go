@@ -19,9 +19,9 @@ import (
 
 type view struct{}
 
-func (view) Show(context.Context, *review.Diff) error             { return nil }
-func (view) Close(*review.Diff, review.Outcome)                   {}
-func (view) Content(context.Context, *review.Diff) (string, bool) { return "", false }
+func (view) Show(context.Context, *review.Diff) error                  { return nil }
+func (view) Close(*review.Diff, review.Outcome)                        {}
+func (view) Content(context.Context, *review.Diff) (review.Edit, bool) { return review.Edit{}, false }
 
 type owner struct {
 	t  *testing.T
@@ -125,10 +125,10 @@ func TestEveryStepIsThereL3(t *testing.T) {
 		cut := random.IntN(len(text) - at + 1)
 		switch random.IntN(12) {
 		case 0:
-			_ = s.r.Accept(d.ID(), nil)
+			_ = s.r.Accept(d.ID(), d.Now().Seen, nil)
 		case 1:
 			text := text + "and accepted"
-			_ = s.r.Accept(d.ID(), &text)
+			_ = s.r.Accept(d.ID(), d.Now().Seen, &text)
 		case 2:
 			_ = s.r.Reject(d.ID())
 		case 3:
@@ -138,7 +138,7 @@ func TestEveryStepIsThereL3(t *testing.T) {
 		case 5:
 			s.j.Forget(d.ID())
 		default:
-			_ = s.r.Edit(d.ID(), text[:at]+odd[n%5]+text[at+cut:])
+			_, _ = s.r.Edit(d.ID(), review.Edit{Text: text[:at] + odd[n%5] + text[at+cut:]})
 		}
 		if n%10 == 0 {
 			same(t, s.j, s.dir)
@@ -174,8 +174,8 @@ func TestTornAnywhere(t *testing.T) {
 	s := newSetup(t)
 	o := s.session(t, "one")
 	d := o.open(s.r, review.Proposal{Key: "/a", Path: "/a", New: "new"})
-	_ = s.r.Edit(d.ID(), "newer")
-	_ = s.r.Accept(d.ID(), nil)
+	_, _ = s.r.Edit(d.ID(), review.Edit{Text: "newer"})
+	_ = s.r.Accept(d.ID(), d.Now().Seen, nil)
 	o.open(s.r, review.Proposal{Key: "/b", Path: "/b", New: "second"})
 	whole, err := os.ReadFile(s.j.path())
 	if err != nil {
@@ -211,7 +211,7 @@ func TestBoundedA4(t *testing.T) {
 	big := strings.Repeat("0123456789abcdef", 64<<10)
 	d := o.open(s.r, review.Proposal{Key: "/big", Path: "/big", New: big})
 	for n := range 600 {
-		_ = s.r.Edit(d.ID(), fmt.Sprint(n)+big)
+		_, _ = s.r.Edit(d.ID(), review.Edit{Text: fmt.Sprint(n) + big})
 		e := o.open(s.r, review.Proposal{Key: "/small", Path: "/small", Old: big[:inlineText], New: big[:n]})
 		_ = s.r.Reject(e.ID())
 		s.j.Heard("one", o.n)
@@ -243,9 +243,9 @@ func TestTrouble(t *testing.T) {
 	o := &owner{t: t, j: j, id: "one"}
 	for i, text := range odd {
 		d := o.open(r, review.Proposal{Key: fmt.Sprint("/k", i), Path: "/k", New: text})
-		_ = r.Edit(d.ID(), text+"edited")
+		_, _ = r.Edit(d.ID(), review.Edit{Text: text + "edited"})
 		if i%3 == 0 {
-			_ = r.Accept(d.ID(), nil)
+			_ = r.Accept(d.ID(), d.Now().Seen, nil)
 		}
 	}
 	if err := <-said; err == nil || !strings.Contains(err.Error(), dir) || j.Trouble() == nil {

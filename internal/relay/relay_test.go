@@ -58,7 +58,8 @@ func beEditor() {
 			p := c.Registry.Pending()[0].Proposal()
 			fmt.Printf("diff %s %q\n", p.Key, p.New)
 		case "accept":
-			_ = c.Registry.Accept(c.Registry.Pending()[0].ID(), nil)
+			d := c.Registry.Pending()[0]
+			_ = c.Registry.Accept(d.ID(), d.Now().Seen, nil)
 			fmt.Println("done")
 		case "count":
 			fmt.Println("count", len(c.Registry.Pending()))

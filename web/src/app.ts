@@ -70,6 +70,7 @@ export class App {
     const reviewPane = new ReviewPane(byId("pane-review"), {
       accept: (d) => void this.review.accept(d),
       reject: (d) => void this.review.reject(d),
+      resolve: (d, take) => void this.review.resolve(d, take),
       policy: (d, at) => this.policy.openMenu(d, at),
       step: (by) => void this.review.step(by),
       isDirty: (path) => this.documents.get(path)?.dirty ?? false,

@@ -150,11 +150,12 @@ func (u *user) decide(accept json.RawMessage, reject bool, edit *string) error {
 	case reject:
 		err = u.registry.Reject(id)
 	case edit != nil:
-		return u.registry.Edit(id, *edit)
+		_, err = u.registry.Edit(id, review.Edit{Text: *edit})
+		return err
 	case accept != nil:
 		var content *string
 		if err = json.Unmarshal(accept, &content); err == nil {
-			err = u.registry.Accept(id, content)
+			err = u.registry.Accept(id, pending[0].Now().Seen, content)
 		}
 	default:
 		return errors.New("nothing to do")

@@ -58,11 +58,12 @@ func (e *editor) Close(*review.Diff, review.Outcome) {
 	e.closed++
 }
 
-func (e *editor) Content(_ context.Context, d *review.Diff) (string, bool) {
+func (e *editor) Content(_ context.Context, d *review.Diff) (review.Edit, bool) {
 	if e.text == nil {
-		return "", false
+		return review.Edit{}, false
 	}
-	return e.text(d)
+	content, ok := e.text(d)
+	return review.Edit{Text: content}, ok
 }
 
 // A bench is a server on loopback with all that belongs to it.

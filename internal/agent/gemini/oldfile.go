@@ -9,6 +9,11 @@ import (
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
+// ReadOld is how a session reads the file that a diff is against; exists is
+// false when there is none. It does not wait, and reads MaxOld bytes at most. The
+// error says for a person why a file's text cannot be shown.
+func ReadOld(path string) (old string, exists bool, err error) { return readOld(path) }
+
 // readOld reads the text that a diff is against; exists is false when there is
 // no file. It neither waits (for a writer of a FIFO, for the kernel) nor reads without bound.
 func readOld(path string) (old string, exists bool, err error) {

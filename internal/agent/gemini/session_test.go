@@ -31,7 +31,7 @@ func TestOneCLI(t *testing.T) {
 		return len(files) == 1 && files[0].Path == path && files[0].IsActive && files[0].Cursor != nil && *files[0].Cursor == struct{ Line, Character int }{4, 5}
 	})
 	c.OpenDiff(path, "new\n")
-	if err := b.registry.Accept(b.pending(path).ID(), nil); err != nil {
+	if err := b.registry.Accept(b.pending(path).ID(), review.Seen{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if o := c.Outcome(); o != (agent.Outcome{Method: "ide/diffAccepted", FilePath: path, Content: "new\n"}) {
@@ -105,7 +105,7 @@ func TestTwoCLIs(t *testing.T) {
 	if d1.Owner().Label() != "Gemini CLI #1" || d2.Owner().Label() != "Gemini CLI #2" {
 		t.Errorf("labels %q, %q", d1.Owner().Label(), d2.Owner().Label())
 	}
-	_ = b.registry.Accept(d2.ID(), nil)
+	_ = b.registry.Accept(d2.ID(), d2.Now().Seen, nil)
 	if o := two.Outcome(); o.Method != "ide/diffAccepted" || o.Content != "2" {
 		t.Errorf("second: %+v", o)
 	}
@@ -160,7 +160,7 @@ func TestUnheard(t *testing.T) {
 	before := newBench(t, withKey)
 	c, listening := before.connect(), before.connect()
 	l, whole := c.listen(), listening.listen()
-	if err := before.registry.Accept(c.mustOpen(before.dir+"/heard", "1").ID(), nil); err != nil {
+	if err := before.registry.Accept(c.mustOpen(before.dir+"/heard", "1").ID(), review.Seen{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	l.next()
@@ -171,7 +171,7 @@ func TestUnheard(t *testing.T) {
 		defer s.mu.Unlock()
 		return len(s.streams) == 0
 	})
-	if err := before.registry.Accept(c.mustOpen(before.dir+"/taken", "\ufeff2\r\n").ID(), nil); err != nil {
+	if err := before.registry.Accept(c.mustOpen(before.dir+"/taken", "\ufeff2\r\n").ID(), review.Seen{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	c.mustOpen(before.dir+"/open", "3")
@@ -277,7 +277,7 @@ func TestSlowSession(t *testing.T) {
 	l := quick.listen()
 	big := strings.Repeat("x", 8<<20)
 	d := slow.mustOpen(b.dir+"/big", big)
-	_ = b.registry.Accept(d.ID(), nil) // more than the socket takes
+	_ = b.registry.Accept(d.ID(), d.Now().Seen, nil) // more than the socket takes
 	for i := range 200 {
 		b.server.publish(&state.Snapshot{Active: "/f", Files: []state.File{{Path: "/f"}}, Cursor: &state.Position{Line: i}})
 	}
@@ -303,7 +303,7 @@ func TestStreamEndsLate(t *testing.T) {
 	c := b.connect()
 	old := c.rawStream()
 	d := c.mustOpen(b.dir+"/a", "x")
-	_ = b.registry.Accept(d.ID(), nil)
+	_ = b.registry.Accept(d.ID(), d.Now().Seen, nil)
 	back := c.listen()
 	old.Close()
 	if e := back.next(); e.method != "ide/diffAccepted" {
@@ -434,7 +434,7 @@ func TestCloseAfterUnheardAcceptance(t *testing.T) {
 	path := b.dir + "/a"
 	d := c.mustOpen(path, "proposed")
 	edited := "edited by the user"
-	if err := b.registry.Accept(d.ID(), &edited); err != nil {
+	if err := b.registry.Accept(d.ID(), d.Now().Seen, &edited); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the outcome waits", func() bool {

@@ -68,7 +68,8 @@ func TestWebSocket(t *testing.T) {
 	open := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"openDiff","arguments":{"filePath":%q,"newContent":"x"}}}`, b.dir+"/a")
 	s.send(open)
 	s.expect(`{"jsonrpc":"2.0","id":1,"result":{"content":[]}}`)
-	_ = b.registry.Accept(b.registry.Pending()[0].ID(), nil)
+	d := b.registry.Pending()[0]
+	_ = b.registry.Accept(d.ID(), d.Now().Seen, nil)
 	s.expect("ide/diffAccepted")
 	s.send(`not JSON`)
 	s.expect("-32700")

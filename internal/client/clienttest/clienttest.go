@@ -148,6 +148,8 @@ func (c *Companion) Open(paths ...string) {
 // everything is a review.View that shows every diff.
 type everything struct{}
 
-func (everything) Show(context.Context, *review.Diff) error             { return nil }
-func (everything) Close(*review.Diff, review.Outcome)                   {}
-func (everything) Content(context.Context, *review.Diff) (string, bool) { return "", false }
+func (everything) Show(context.Context, *review.Diff) error { return nil }
+func (everything) Close(*review.Diff, review.Outcome)       {}
+func (everything) Content(context.Context, *review.Diff) (review.Edit, bool) {
+	return review.Edit{}, false
+}

@@ -2,6 +2,7 @@ package review
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -11,54 +12,48 @@ import (
 // the whole companion has (SPEC L-1).
 const shutWait = 200 * time.Millisecond
 
-// Edit records the text as the user has it now. ErrSettled when the diff is
-// not open, ErrTooBig when a bound forbids the text, which is then not recorded.
-func (r *Registry) Edit(id, content string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	d, err := r.editable(id, content)
-	if err == nil && content != d.text {
-		r.total -= d.size()
-		d.text = content
-		d.version++
-		r.total += d.size()
-		r.announce(d)
-		r.events = append(r.events, Event{Diff: d})
-	}
-	r.tellWatchers()
-	return err
-}
-
-// editable finds a diff whose text may become content. The caller holds mu.
-func (r *Registry) editable(id, content string) (*Diff, error) {
-	d, ok := r.byID[id]
-	switch {
-	case !ok:
-		return nil, ErrSettled
-	case int64(len(content)) > r.opt.MaxProposal:
-		return nil, fmt.Errorf("%w: %d bytes where %d are allowed", ErrTooBig, len(content), r.opt.MaxProposal)
-	case content != d.proposal.New && r.total-d.size()+int64(len(d.proposal.Old)+len(d.proposal.New)+len(content)) > r.opt.MaxTotal:
-		return nil, fmt.Errorf("%w: all open diffs together would exceed %d bytes", ErrTooBig, r.opt.MaxTotal)
-	}
-	return d, nil
-}
-
 // Accept settles with content, or with the latest text when content is nil.
-// ErrSettled when the diff is not open; ErrEmptied and ErrTooBig leave it open.
-func (r *Registry) Accept(id string, content *string) error {
+// seen is what the view has shown: where the file or the text is newer, the
+// error is an ErrStale and the diff stays open, with content as an edit of it. The file is looked at now, so
+// that a change is found that no watcher has told of. ErrSettled when the diff
+// is not open; ErrConflict, ErrEmptied and ErrTooBig leave it open.
+func (r *Registry) Accept(id string, seen Seen, content *string) error {
+	r.lookAt(id)
 	return r.decide(id, func(d *Diff) (Outcome, error) {
 		final := d.text
 		if content != nil {
 			final = *content
 		}
-		if final == "" && d.proposal.New != "" {
-			return Outcome{}, ErrEmptied
-		}
-		if int64(len(final)) > r.opt.MaxProposal {
+		switch {
+		case int64(len(final)) > r.opt.MaxProposal:
 			return Outcome{}, fmt.Errorf("%w: %d bytes where %d are allowed", ErrTooBig, len(final), r.opt.MaxProposal)
+		case seen.Base != d.baseVersion, !d.newest(seen) && (content == nil || final != d.text):
+			return Outcome{}, r.stale(d, seen, final)
+		case d.conflict != nil:
+			if final != d.text {
+				_, err := r.edit(d, Edit{Text: final, From: &seen.Text, By: seen.By})
+				return Outcome{}, errors.Join(ErrConflict, err)
+			}
+			return Outcome{}, ErrConflict
+		case final == "" && d.proposal.New != "":
+			return Outcome{}, ErrEmptied
 		}
 		return Outcome{Kind: Accepted, Content: final}, nil
 	})
+}
+
+// stale says why d cannot be accepted with what the view has seen, and keeps
+// its text as an edit. The caller holds mu.
+func (r *Registry) stale(d *Diff, seen Seen, final string) error {
+	err := ErrTextChanged
+	if seen.Base != d.baseVersion {
+		err = ErrFileChanged
+	}
+	if final == d.text {
+		return err
+	}
+	_, editErr := r.edit(d, Edit{Text: final, From: &seen.Text, By: seen.By})
+	return errors.Join(err, editErr)
 }
 
 // Reject settles without content. ErrSettled when the diff is not open.
@@ -76,6 +71,7 @@ func (r *Registry) decide(id string, choose func(*Diff) (Outcome, error)) error 
 	}
 	o, err := choose(d)
 	if err != nil {
+		r.tellWatchers()
 		return err
 	}
 	r.settle(d, o)
@@ -96,17 +92,18 @@ func (r *Registry) Withdraw(ctx context.Context, owner Owner, key string) (Outco
 	if !ok {
 		return Outcome{}, ErrNoDiff
 	}
-	newest := (*string)(nil)
+	r.lookAt(d.id)
+	newest := (*Edit)(nil)
 	if shown {
 		newest = r.ask(ctx, d)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	o := Outcome{Kind: Withdrawn, Content: d.text}
-	if newest != nil {
-		o.Content = *newest
+	if newest != nil && d.outcome == nil {
+		_, _ = r.edit(d, *newest)
 	}
-	if !r.settle(d, o) {
+	if !r.settle(d, Outcome{Kind: Withdrawn, Content: d.text}) {
+		r.tellWatchers()
 		return Outcome{}, ErrNoDiff
 	}
 	r.follow(d)
@@ -115,23 +112,23 @@ func (r *Registry) Withdraw(ctx context.Context, owner Owner, key string) (Outco
 
 // ask has the view say what the text is now; nil when it does not know, does
 // not answer in time, or the diff was settled meanwhile.
-func (r *Registry) ask(ctx context.Context, d *Diff) *string {
+func (r *Registry) ask(ctx context.Context, d *Diff) *Edit {
 	ctx, cancel := context.WithTimeout(ctx, r.opt.ContentTimeout)
 	defer cancel()
-	answer := make(chan *string, 1)
+	answer := make(chan *Edit, 1)
 	go func() {
-		var content string
+		var newest Edit
 		var ok bool
-		guard("View.Content", func() { content, ok = r.opt.View.Content(ctx, d) })
+		guard("View.Content", func() { newest, ok = r.opt.View.Content(ctx, d) })
 		if ok {
-			answer <- &content
+			answer <- &newest
 		} else {
 			answer <- nil
 		}
 	}()
 	select {
-	case content := <-answer:
-		return content
+	case newest := <-answer:
+		return newest
 	case <-d.end():
 	case <-ctx.Done():
 	}
@@ -145,7 +142,12 @@ func (r *Registry) Leave(owner Owner) {
 	label := owner.Label()
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	before := len(r.policy)
 	r.policy = slices.DeleteFunc(slices.Clone(r.policy), func(rule compiledRule) bool { return rule.Owner != "" && rule.Owner == label })
+	if len(r.policy) != before {
+		r.events = append(r.events, Event{Kind: RulesChanged})
+		defer r.tellWatchers()
+	}
 	r.settleAll(func(d *Diff) (Outcome, bool) {
 		return Outcome{Kind: Withdrawn, Content: d.text}, d.owner == owner
 	})
@@ -182,19 +184,32 @@ func (r *Registry) Pending() []*Diff {
 
 // SetRule adds a rule, replacing one with the same Owner and Pattern; Ask
 // with an Owner or Pattern stays as an exception. Open diffs that the rule fits are
-// decided by it, except when their text was edited. (Only AcceptAll decides: a diff
+// decided by it, except when their text was edited or their file has changed. (Only AcceptAll decides: a diff
 // that has been shown cannot be left to the terminal any more.) An unknown Mode is Ask.
 // At most 1,000 rules are kept, the latest ones.
 func (r *Registry) SetRule(rule Rule) {
+	if rule.Mode == AcceptAll {
+		for _, d := range r.Pending() {
+			r.lookAt(d.id)
+		}
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	policy, added := r.policy.set(rule)
 	r.policy = policy
-	r.settleAll(func(d *Diff) (Outcome, bool) {
+	r.events = append(r.events, Event{Kind: RulesChanged})
+	var settled []*Diff
+	for _, d := range slices.Clone(r.diffs) {
 		path := d.proposal.Path
-		fits := added.fits(d.label, path) > 0 && policy.mode(d.label, path) == AcceptAll && d.text == d.proposal.New
-		return Outcome{Kind: Accepted, Content: d.text, Policy: true}, fits
-	})
+		fits := added.fits(d.label, path) > 0 && policy.mode(d.label, path) == AcceptAll && d.text == d.proposal.New && d.baseVersion == 0
+		if fits && r.settle(d, Outcome{Kind: Accepted, Content: d.text, Policy: true}) {
+			settled = append(settled, d) // which may rebase the next
+		}
+	}
+	for _, d := range settled {
+		r.follow(d)
+	}
+	r.tellWatchers()
 }
 
 // Rules returns the policy, in the order in which it was made.

@@ -16,9 +16,17 @@ type Diff struct {
 
 	text    string
 	version int
-	outcome *Outcome      // nil until settled, then never changed
-	settled chan struct{} // closed by settle; nil until somebody waits, see end
-	phase   phase
+	earlier []earlier // some texts of before, oldest first; see Registry.Edit
+	editor  any       // who made the newest text
+	// base is what the file holds, baseVersion counts its changes; agreed is
+	// the base that text was made for, which base still is without a conflict.
+	base, agreed File
+	baseVersion  int
+	conflict     *Conflict
+	looked       uint64        // the look that base comes from
+	outcome      *Outcome      // nil until settled, then never changed
+	settled      chan struct{} // closed by settle; nil until somebody waits, see end
+	phase        phase
 	// announced: watchers have been told of it.
 	// shown: View.Show returned nil; closed: View.Close has been or is being called.
 	// told: Owner.Settled has been or is being called.
@@ -57,6 +65,40 @@ func (d *Diff) Text() (content string, version int) {
 	return d.text, d.version
 }
 
+// Now is the diff's state. Its texts belong together.
+func (d *Diff) Now() State {
+	d.registry.mu.Lock()
+	defer d.registry.mu.Unlock()
+	return d.now()
+}
+
+// now is Now with registry.mu held.
+func (d *Diff) now() State {
+	s := State{Text: d.text, Base: d.base, Seen: Seen{Text: d.version, Base: d.baseVersion}, Conflict: d.conflict}
+	for _, other := range d.registry.diffs {
+		if other != d && other.concerns(d.proposal.Path) && !d.proposal.Apart {
+			s.Others++
+		}
+	}
+	return s
+}
+
+// Agreed is the file as the text was made for it: the base of State, but
+// while there is a conflict.
+func (d *Diff) Agreed() File {
+	d.registry.mu.Lock()
+	defer d.registry.mu.Unlock()
+	return d.agreed
+}
+
+// newest says whether a view has the newest text: it was shown it, or made it. The caller holds registry.mu.
+func (d *Diff) newest(seen Seen) bool {
+	return seen.Text == d.version || seen.By != nil && seen.By == d.editor
+}
+
+// concerns says whether the proposal follows the file.
+func (d *Diff) concerns(path string) bool { return d.proposal.Path == path && !d.proposal.Apart }
+
 // Outcome is how the diff was decided; false while it is open.
 func (d *Diff) Outcome() (Outcome, bool) {
 	d.registry.mu.Lock()
@@ -86,6 +128,9 @@ func (d *Diff) size() int64 {
 	n := len(d.proposal.Old) + len(d.proposal.New)
 	if d.text != d.proposal.New {
 		n += len(d.text)
+	}
+	if d.base.Text != d.proposal.Old {
+		n += len(d.base.Text)
 	}
 	return int64(n)
 }

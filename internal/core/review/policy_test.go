@@ -15,7 +15,7 @@ func TestRulesDecide(t *testing.T) {
 	edited := s.one.Propose(t, s.Registry, "/w/edited", "", "new")
 	except := s.one.Propose(t, s.Registry, "/w/except", "", "new")
 	other := s.two.Propose(t, s.Registry, "/w/other", "", "new")
-	if err := s.Edit(edited.ID(), "by the user"); err != nil {
+	if _, err := s.Edit(edited.ID(), review.Edit{Text: "by the user"}); err != nil {
 		t.Fatal(err)
 	}
 	s.SetRule(review.Rule{Mode: review.Ask, Pattern: "/w/except"})

@@ -42,7 +42,7 @@ func TestPromptView(t *testing.T) {
 		{"shows", func(*review.Diff) error { return nil }, nil, nil, 1},
 		{"refuses", func(*review.Diff) error { return broken }, broken, nil, 0},
 		{"panics", func(*review.Diff) error { panic("a mistake") }, review.ErrNoView, nil, 0},
-		{"decided meanwhile", func(d *review.Diff) error { return r.Accept(d.ID(), nil) }, nil, []review.Kind{review.Accepted}, 0},
+		{"decided meanwhile", func(d *review.Diff) error { return r.Accept(d.ID(), d.Now().Seen, nil) }, nil, []review.Kind{review.Accepted}, 0},
 		{"decided meanwhile, then refuses", func(d *review.Diff) error { return errors.Join(r.Reject(d.ID()), broken) }, nil, []review.Kind{review.Rejected}, 0},
 		{"shut meanwhile", func(*review.Diff) error { r.Shut(); return nil }, review.ErrShut, nil, 0},
 	} {

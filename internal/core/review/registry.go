@@ -33,7 +33,9 @@ type Registry struct {
 	byKey   map[ownerKey]*Diff
 	owned   map[Owner]int // how many of diffs are whose; none is not in it
 	policy  policy
-	total   int64 // bytes of all diffs' texts
+	total   int64          // bytes of all diffs' texts
+	due     map[string]due // texts that an agent is about to write, by path
+	looks   uint64         // of files, begun
 	shut    bool
 	events  []Event // to be told to watchers
 	telling bool    // somebody is at it
@@ -54,7 +56,7 @@ var errViewFailed = fmt.Errorf("%w: it failed; its log says why", ErrNoView)
 
 // New returns an empty registry.
 func New(o Options) *Registry {
-	return &Registry{opt: o.withDefaults(), byID: make(map[string]*Diff), byKey: make(map[ownerKey]*Diff), owned: make(map[Owner]int)}
+	return &Registry{opt: o.withDefaults(), byID: make(map[string]*Diff), byKey: make(map[ownerKey]*Diff), owned: make(map[Owner]int), due: make(map[string]due)}
 }
 
 // Open shows a proposal and returns when its view is open. A second proposal
@@ -67,13 +69,13 @@ func New(o Options) *Registry {
 // ctx ends the opening, not the diff: the diff outlives it once deliver was called.
 // A diff that is withdrawn before that makes Open return ErrSettled.
 func (r *Registry) Open(ctx context.Context, owner Owner, p Proposal, deliver func(*Diff)) (*Diff, error) {
-	d := &Diff{
-		id: rand.Text(), owner: owner, label: owner.Label(), proposal: p, opened: time.Now(),
-		registry: r, text: p.New,
-	}
+	d := r.diff(rand.Text(), owner, time.Now(), p)
 	mode, err := r.register(ctx, d)
 	if err != nil {
 		return nil, err
+	}
+	if mode == AcceptAll && r.rebased(d) {
+		mode = Ask // no rule decides over a change that the user has not seen
 	}
 	if mode == Ask {
 		if err := r.show(ctx, d); err != nil && r.abandon(d) {
@@ -95,6 +97,15 @@ func (r *Registry) Open(ctx context.Context, owner Owner, p Proposal, deliver fu
 	}
 	r.follow(d)
 	return d, nil
+}
+
+// diff makes one that is not open yet.
+func (r *Registry) diff(id string, owner Owner, opened time.Time, p Proposal) *Diff {
+	file := File{Text: p.Old, Exists: !p.IsNew}
+	return &Diff{
+		id: id, owner: owner, label: owner.Label(), proposal: p, opened: opened,
+		registry: r, text: p.New, base: file, agreed: file,
+	}
 }
 
 // register enters d, unless a bound or the policy is against it, and settles
@@ -121,6 +132,7 @@ func (r *Registry) enter(d *Diff, key ownerKey) {
 	r.byID[d.id], r.byKey[key] = d, d
 	r.owned[d.owner]++
 	r.total += d.size()
+	r.expected(d)
 }
 
 // admit says why d may not be opened. The caller holds mu. ctx is asked under
@@ -146,6 +158,9 @@ func (r *Registry) admit(ctx context.Context, d *Diff, mode Mode) error {
 
 // show has the view show d.
 func (r *Registry) show(ctx context.Context, d *Diff) error {
+	if r.opt.View == nil {
+		return ErrNoView
+	}
 	if prompt, ok := r.opt.View.(PromptView); ok {
 		return r.showOn(d, func() error { return prompt.ShowNow(d) })
 	}
@@ -244,7 +259,10 @@ func (r *Registry) settle(d *Diff, o Outcome) bool {
 		r.announce(d) // decided before Show returned
 	}
 	if d.announced { // one that never opened needs no end
-		r.events = append(r.events, Event{Diff: d, Outcome: &o})
+		r.events = append(r.events, Event{Kind: Decided, Diff: d, Outcome: &o})
+	}
+	if o.Kind == Accepted {
+		r.expect(d, o.Content)
 	}
 	return true
 }
@@ -253,7 +271,7 @@ func (r *Registry) settle(d *Diff, o Outcome) bool {
 func (r *Registry) announce(d *Diff) {
 	if !d.announced {
 		d.announced = true
-		r.events = append(r.events, Event{Diff: d})
+		r.events = append(r.events, Event{Kind: Opened, Diff: d})
 	}
 }
 

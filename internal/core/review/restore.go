@@ -5,6 +5,9 @@ import (
 	"time"
 )
 
+// Restored is the version of the text of a diff that is just restored.
+const Restored = 1
+
 // Restore enters a diff that a companion before this one had open, under its
 // old id, with the text as the user had edited it (SPEC L-3). Its agent was
 // answered then and waits for the outcome, so the diff is open at once and stays so whether a view
@@ -12,16 +15,12 @@ import (
 // at its end in either case, as a view may have come upon it later. Bounds apply; ErrSettled
 // when the id or the owner's key is taken, or ErrShut.
 func (r *Registry) Restore(owner Owner, id, text string, opened time.Time, p Proposal) (*Diff, error) {
-	d := &Diff{
-		id: id, owner: owner, label: owner.Label(), proposal: p, opened: opened,
-		registry: r, text: text, phase: open,
-	}
-	if text != p.New {
-		d.version = 1
-	}
+	d := r.diff(id, owner, opened, p)
+	d.text, d.phase, d.version = text, open, Restored
 	if err := r.reenter(d); err != nil {
 		return nil, err
 	}
+	r.Look(p.Path) // the file may have changed while nobody looked
 	go func() {
 		_ = r.show(context.Background(), d)
 		r.mu.Lock()

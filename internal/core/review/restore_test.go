@@ -21,9 +21,11 @@ type restoreView struct {
 	closed int
 }
 
-func (v *restoreView) Show(context.Context, *review.Diff) error             { return v.fail }
-func (v *restoreView) Close(*review.Diff, review.Outcome)                   { v.closed++ }
-func (v *restoreView) Content(context.Context, *review.Diff) (string, bool) { return "", false }
+func (v *restoreView) Show(context.Context, *review.Diff) error { return v.fail }
+func (v *restoreView) Close(*review.Diff, review.Outcome)       { v.closed++ }
+func (v *restoreView) Content(context.Context, *review.Diff) (review.Edit, bool) {
+	return review.Edit{}, false
+}
 
 // SPEC L-3: the diff of an earlier life is open under its id with the user's
 // edits, is decided as any other, and is closed in views that found it later.
@@ -51,7 +53,7 @@ func TestRestoreL3(t *testing.T) {
 			if _, err := r.Restore(owner, "ID2", "", opened, p); !errors.Is(err, review.ErrSettled) {
 				t.Errorf("its key again: %v", err)
 			}
-			if err := r.Accept("ID", nil); err != nil {
+			if err := r.Accept("ID", d.Now().Seen, nil); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()

@@ -6,7 +6,10 @@ package review
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
+
+	"github.com/pollux-companion/pollux/internal/core/text"
 )
 
 // Errors that callers react to.
@@ -25,6 +28,15 @@ var (
 	ErrTooBig  = errors.New("the text is too big to show")
 	// ErrShut: the registry is closing.
 	ErrShut = errors.New("the companion is shutting down")
+	// ErrStale: the file or the proposal is newer than what the view has shown
+	// (SPEC F-13). ErrFileChanged and ErrTextChanged are ErrStale, and say which.
+	ErrStale       = errors.New("look at it again before you accept it")
+	ErrFileChanged = fmt.Errorf("the file has changed since this was shown: %w", ErrStale)
+	ErrTextChanged = fmt.Errorf("the proposal was edited elsewhere since this was shown: %w", ErrStale)
+	// ErrConflict: the file has changed where the proposal changes it, and the
+	// user has not said yet which of the two stands (SPEC F-13).
+	ErrConflict      = errors.New("the file has changed where the proposal changes it; keep the proposal or take the file's text first")
+	errNothingToTake = errors.New("the file has no text that could be taken; reject the proposal, or keep it")
 	// ErrNoView: no editor shows diffs, or the one there is did not in time.
 	ErrNoView = errors.New("no editor shows the diff")
 )
@@ -76,6 +88,63 @@ type Proposal struct {
 	New   string
 	// Title says for a person what it is and which session asked.
 	Title string
+	// Unwritten: nobody is expected to write the file when this is accepted.
+	Unwritten bool
+	// Apart: Old is another text than the file's own, so that what becomes of
+	// the file does not concern this proposal.
+	Apart bool
+}
+
+// A File is what a path holds at one moment.
+type File struct {
+	Text   string // byte for byte; "" with a Problem
+	Exists bool
+	// Problem says why the text cannot be shown (it is binary, too big, a folder …); "" when it can.
+	Problem string
+}
+
+// Files lets a registry look at the files that proposals are about. Its method
+// is called from any goroutine, with no lock held, and must not wait for long.
+type Files interface {
+	Read(path string) File
+}
+
+// Seen names what a view has shown of a diff: the version of the proposal's
+// text and that of the file beside it. Both begin at 0.
+type Seen struct {
+	Text, Base int
+	// By is the view, as in Edit; nil for none. A view has seen what it edited itself, whatever Text says.
+	By any
+}
+
+// An Edit is a text as the user has it now in one view.
+type Edit struct {
+	Text string
+	// From is the version that the user had edited; nil for the newest. What
+	// others have made of the proposal since then is merged.
+	From *int
+	// By is the view, for Event.By; comparable. It may be nil.
+	By any
+}
+
+// A Conflict says that the file has changed where the proposal changes it.
+type Conflict struct {
+	// Reason is a sentence for a person, about the file, without its name.
+	Reason string
+	// Places are lines of the proposal; none where the file as a whole is in the way.
+	Places []text.Conflict
+}
+
+// A State is a diff at one moment.
+type State struct {
+	Text string // of the proposal, as edited
+	Base File   // what the proposal would replace
+	Seen Seen   // their versions, without By
+	// Conflict is nil where there is none. While there is one, the diff cannot
+	// be accepted; see Registry.Resolve.
+	Conflict *Conflict
+	// Others are how many other proposals wait for the same file.
+	Others int
 }
 
 // A View shows diffs: an editor. Calls may come from several goroutines; none
@@ -92,7 +161,7 @@ type View interface {
 	// Content asks for the newest text, for an owner that withdraws.
 	// ok is false when the registry's latest is all there is. Its ctx has
 	// a deadline of Options.ContentTimeout.
-	Content(ctx context.Context, d *Diff) (content string, ok bool)
+	Content(ctx context.Context, d *Diff) (newest Edit, ok bool)
 }
 
 // A PromptView is a View that has nothing to wait for: it is asked on the
@@ -117,17 +186,42 @@ type Owner interface {
 	Settled(d *Diff, o Outcome)
 }
 
-// An Event tells a watcher what happened to a diff.
+// An EventKind says what an Event is about.
+type EventKind int
+
+const (
+	// Opened: the diff is open. It may be told once more to a watcher that came in between.
+	Opened EventKind = iota
+	// Edited: its text has another version, by the user in one view or by a merge.
+	Edited
+	// Rebased: its file has changed, or a conflict with it came or went.
+	Rebased
+	// Decided: it has its outcome.
+	Decided
+	// RulesChanged: the policy is another one. There is no Diff.
+	RulesChanged
+)
+
+// An Event tells a watcher what happened. It says that something is newer, not
+// what: the newest is what Diff.Now and Registry.Rules return.
 type Event struct {
-	Diff *Diff
-	// Outcome is nil while the diff is open (it was opened or its text changed).
+	Kind EventKind
+	Diff *Diff // nil for RulesChanged
+	// Outcome is set for Decided, and nil else.
 	Outcome *Outcome
+	// By is the view that an edit was made in, nil when it is not known.
+	By any
+	// Lost is a text that an edit replaced although its view had never seen it;
+	// "" in nearly every case. The history keeps it.
+	Lost string
 }
 
 // Options configure a Registry.
 type Options struct {
 	// View shows the diffs; without one every Open fails with ErrNoView.
 	View View
+	// Files looks at files; without it they are taken to stay as they were.
+	Files Files
 	// ShowTimeout is 5 s when 0; ContentTimeout 500 ms when 0 (SPEC F-4).
 	ShowTimeout, ContentTimeout time.Duration
 	// MaxPerOwner is 32 when 0, MaxProposal 16 MiB, MaxTotal 512 MiB (SPEC A-4); sizes in

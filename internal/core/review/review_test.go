@@ -42,6 +42,12 @@ func (s *scene) expect(t *testing.T, kinds ...review.Kind) {
 	}
 }
 
+// edit is an edit in a view that has the newest text.
+func (s *scene) edit(d *review.Diff, content string) error {
+	_, err := s.Edit(d.ID(), review.Edit{Text: content})
+	return err
+}
+
 func wantErr(t *testing.T, got, want error) {
 	t.Helper()
 	if !errors.Is(got, want) {
@@ -68,23 +74,23 @@ func TestAccept(t *testing.T) { // SPEC F-3
 			s := newScene(review.Options{})
 			d := s.one.Propose(t, s.Registry, "/a", "old", "new")
 			for i, edit := range tt.edits {
-				if err := s.Edit(d.ID(), edit); err != nil {
+				if _, err := s.Edit(d.ID(), review.Edit{Text: edit}); err != nil {
 					t.Fatal(err)
 				}
 				if text, version := d.Text(); text != edit || version != i+1 {
 					t.Errorf("text %q in version %d after edit %d", text, version, i+1)
 				}
 			}
-			if err := s.Accept(d.ID(), tt.content); err != nil {
+			if err := s.Accept(d.ID(), d.Now().Seen, tt.content); err != nil {
 				t.Fatal(err)
 			}
 			s.expect(t, review.Accepted)
 			if got := s.one.Told()[0].Outcome; got != tt.want {
 				t.Errorf("outcome %+v, want %+v", got, tt.want)
 			}
-			wantErr(t, s.Accept(d.ID(), nil), review.ErrSettled)
+			wantErr(t, s.Accept(d.ID(), d.Now().Seen, nil), review.ErrSettled)
 			wantErr(t, s.Reject(d.ID()), review.ErrSettled)
-			wantErr(t, s.Edit(d.ID(), "x"), review.ErrSettled)
+			wantErr(t, s.edit(d, "x"), review.ErrSettled)
 			_, err := s.Withdraw(t.Context(), s.one, "/a")
 			wantErr(t, err, review.ErrNoDiff)
 		})
@@ -110,15 +116,15 @@ func TestReject(t *testing.T) { // SPEC F-3
 func TestEmptied(t *testing.T) { // SPEC F-8
 	s := newScene(review.Options{})
 	d := s.one.Propose(t, s.Registry, "/a", "old", "new")
-	wantErr(t, s.Accept(d.ID(), ptr("")), review.ErrEmptied)
-	if err := s.Edit(d.ID(), ""); err != nil {
+	wantErr(t, s.Accept(d.ID(), d.Now().Seen, ptr("")), review.ErrEmptied)
+	if _, err := s.Edit(d.ID(), review.Edit{Text: ""}); err != nil {
 		t.Fatal(err)
 	}
-	wantErr(t, s.Accept(d.ID(), nil), review.ErrEmptied)
+	wantErr(t, s.Accept(d.ID(), d.Now().Seen, nil), review.ErrEmptied)
 	if err := s.Reject(d.ID()); err != nil { // it is still open
 		t.Error(err)
 	}
-	if err := s.Accept(s.one.Propose(t, s.Registry, "/b", "old", "").ID(), nil); err != nil {
+	if err := s.Accept(s.one.Propose(t, s.Registry, "/b", "old", "").ID(), review.Seen{}, nil); err != nil {
 		t.Errorf("a proposal that was empty from the start: %v", err)
 	}
 	s.expect(t, review.Rejected, review.Accepted)
@@ -130,12 +136,12 @@ func TestReplaced(t *testing.T) { // SPEC F-7
 	s.two.Propose(t, s.Registry, "/a", "old", "another session's")
 	s.one.Propose(t, s.Registry, "/b", "old", "another file")
 	second := s.one.Propose(t, s.Registry, "/a", "old", "second") // within the bound: it takes the first's place
-	wantErr(t, s.Accept(first.ID(), nil), review.ErrSettled)
+	wantErr(t, s.Accept(first.ID(), first.Now().Seen, nil), review.ErrSettled)
 	if n := len(s.Pending()); n != 3 {
 		t.Errorf("%d diffs are open, want 3", n)
 	}
 	s.view.ExpectVisible(t, 3)
-	if err := s.Accept(second.ID(), nil); err != nil {
+	if err := s.Accept(second.ID(), second.Now().Seen, nil); err != nil {
 		t.Error(err)
 	}
 	s.Leave(s.two)
@@ -152,18 +158,18 @@ func TestBounds(t *testing.T) { // SPEC A-4
 	_, err = s.Open(t.Context(), s.one, review.Proposal{Key: "/o", Path: "/o", Old: long}, nil)
 	wantErr(t, err, review.ErrTooBig)
 	a := s.one.Propose(t, s.Registry, "/a", "", "0123456789")
-	wantErr(t, s.Edit(a.ID(), long), review.ErrTooBig)
-	wantErr(t, s.Accept(a.ID(), &long), review.ErrTooBig)
+	wantErr(t, s.edit(a, long), review.ErrTooBig)
+	wantErr(t, s.Accept(a.ID(), a.Now().Seen, &long), review.ErrTooBig)
 	s.one.Propose(t, s.Registry, "/b", "", "0123456789")
 	_, err = s.open(t.Context(), "/c", "")
 	wantErr(t, err, review.ErrTooMany)
-	if err := s.Edit(a.ID(), "abcdefghij"); err != nil { // all 30 are used now
+	if _, err := s.Edit(a.ID(), review.Edit{Text: "abcdefghij"}); err != nil { // all 30 are used now
 		t.Error(err)
 	}
 	_, err = s.Open(t.Context(), s.two, review.Proposal{Key: "/c", Path: "/c", New: "1"}, nil)
 	wantErr(t, err, review.ErrTooMany)
-	wantErr(t, s.Edit(s.two.Propose(t, s.Registry, "/e", "", "").ID(), "x"), review.ErrTooBig)
-	if err := s.Edit(a.ID(), "0123456789"); err != nil { // as proposed costs nothing
+	wantErr(t, s.edit(s.two.Propose(t, s.Registry, "/e", "", ""), "x"), review.ErrTooBig)
+	if _, err := s.Edit(a.ID(), review.Edit{Text: "0123456789"}); err != nil { // as proposed costs nothing
 		t.Error(err)
 	}
 	s.two.Propose(t, s.Registry, "/c", "", "0123456789")
@@ -226,8 +232,8 @@ func TestDuringShow(t *testing.T) {
 		want error // of Open; nil: the outcome is told after the answer
 		told []review.Kind
 	}{
-		{"accepted", func(s *scene, _ func(), d *review.Diff) { s.Accept(d.ID(), nil) }, nil, []review.Kind{review.Accepted}},
-		{"edited and rejected", func(s *scene, _ func(), d *review.Diff) { s.Edit(d.ID(), "x"); s.Reject(d.ID()) }, nil, []review.Kind{review.Rejected}},
+		{"accepted", func(s *scene, _ func(), d *review.Diff) { s.Accept(d.ID(), d.Now().Seen, nil) }, nil, []review.Kind{review.Accepted}},
+		{"edited and rejected", func(s *scene, _ func(), d *review.Diff) { _ = s.edit(d, "x"); s.Reject(d.ID()) }, nil, []review.Kind{review.Rejected}},
 		{"accepted by a new rule", func(s *scene, _ func(), _ *review.Diff) { s.SetRule(review.Rule{Mode: review.AcceptAll}) }, nil, []review.Kind{review.Accepted}},
 		{"withdrawn", func(s *scene, _ func(), _ *review.Diff) { s.Withdraw(context.Background(), s.one, "/a") }, review.ErrSettled, nil},
 		{"left", func(s *scene, _ func(), _ *review.Diff) { s.Leave(s.one) }, review.ErrSettled, nil},
@@ -294,7 +300,7 @@ func TestWithdraw(t *testing.T) {
 					s.Pending() // no lock is held
 					return tt.content(ctx)
 				}
-				s.Edit(s.one.Propose(t, s.Registry, "/a", "", "new").ID(), "edited")
+				_ = s.edit(s.one.Propose(t, s.Registry, "/a", "", "new"), "edited")
 				start := time.Now()
 				o, err := s.Withdraw(t.Context(), s.one, "/a")
 				tt.want.Kind = review.Withdrawn
@@ -315,7 +321,7 @@ func TestUserIsQuickerThanWithdraw(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScene(review.Options{})
 		s.view.OnContent = func(_ context.Context, d *review.Diff) (string, bool) {
-			s.Accept(d.ID(), nil)
+			s.Accept(d.ID(), d.Now().Seen, nil)
 			time.Sleep(time.Minute)
 			return "late", true
 		}
@@ -365,7 +371,7 @@ func TestShutWaitsForWatchers(t *testing.T) {
 			time.Sleep(50 * time.Millisecond)
 			ends++
 		})
-		go s.Accept(a.ID(), nil)
+		go s.Accept(a.ID(), a.Now().Seen, nil)
 		synctest.Wait()
 		s.Shut()
 		if ends != 2 {
@@ -390,10 +396,10 @@ func TestRaces(t *testing.T) {
 				wins[n]++
 			}
 		}
-		wg.Go(func() { win(0, s.Accept(d.ID(), nil)) })
+		wg.Go(func() { win(0, s.Accept(d.ID(), d.Now().Seen, nil)) })
 		wg.Go(func() { win(1, s.Reject(d.ID())) })
 		wg.Go(func() { _, err := s.Withdraw(context.Background(), s.one, path); win(2, err) })
-		wg.Go(func() { s.Edit(d.ID(), "edited") })
+		wg.Go(func() { _ = s.edit(d, "edited") })
 		if i%3 == 0 {
 			wg.Go(func() { s.Leave(s.one) })
 		}
@@ -453,6 +459,9 @@ type eventLog struct {
 }
 
 func (l *eventLog) add(e review.Event) {
+	if e.Diff == nil {
+		return // of a rule
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	kind := review.Kind(0)
@@ -508,7 +517,7 @@ func BenchmarkOpenAccept(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if err := s.Accept(d.ID(), nil); err != nil {
+		if err := s.Accept(d.ID(), d.Now().Seen, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

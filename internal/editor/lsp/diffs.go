@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"github.com/pollux-companion/pollux/internal/core/review"
-	"github.com/pollux-companion/pollux/internal/rpc"
 )
 
 // A view is one diff that this process shows, from Show to Close.
@@ -16,6 +14,12 @@ type view struct {
 	diff    *review.Diff
 	editor  bool // the editor shows it, not the page alone
 	version int  // of the last pollux/didChangeDiff
+	// seen is what the editor was shown, and has made of it since. Of a plugin
+	// of version 2 it is what it was told; own and from are its last edit's
+	// version here, and the one that it had edited.
+	seen      review.Seen
+	own, from int
+	syncing   bool // somebody brings it up to date
 	// forget ends the question that asks for a decision, nil without one.
 	forget context.CancelFunc
 }
@@ -29,13 +33,15 @@ func (s *Server) Show(ctx context.Context, d *review.Diff) error {
 	s.views[d.ID()] = v
 	s.mu.Unlock()
 	if shown { // since before a crash of pollux (SPEC L-3)
-		_ = s.core.Registry.Edit(d.ID(), text)
+		v.seen = review.Seen{Text: review.Restored, By: s}
+		v.own, v.from = review.Restored, review.Restored
+		_ = s.edited(v, nil, text)
+		s.refresh(v)
 		return nil
 	}
 	if v.editor {
-		err := s.openDiff(ctx, d, true)
+		err := s.openDiff(ctx, v, true)
 		if err == nil {
-			s.core.Page.Tell(ctx, d)
 			return nil
 		}
 		s.log.Info("the editor does not show a diff", "err", err)
@@ -64,8 +70,8 @@ func (s *Server) showAside(ctx context.Context, v *view) error {
 	return nil
 }
 
-// openDiff has the editor show d with the text as it is now; one that it shows already is replaced.
-func (s *Server) openDiff(ctx context.Context, d *review.Diff, takeFocus bool) error {
+// openDiff has the editor show v's diff as it is now; one that it shows already is replaced.
+func (s *Server) openDiff(ctx context.Context, v *view, takeFocus bool) error {
 	ctx, cancel := context.WithTimeout(ctx, s.o.OpenWithin)
 	defer cancel()
 	select {
@@ -73,15 +79,16 @@ func (s *Server) openDiff(ctx context.Context, d *review.Diff, takeFocus bool) e
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	p := d.Proposal()
-	text, _ := d.Text()
+	d := v.diff
+	p, now := d.Proposal(), d.Now()
 	var out struct {
 		Opened         *bool `json:"opened"`
 		BufferModified bool  `json:"bufferModified"`
 	}
 	err := s.peer.Call(ctx, "pollux/openDiff", obj{
-		"diffId": d.ID(), "filePath": p.Path, "uri": uriOf(p.Path), "isNewFile": p.IsNew,
-		"oldText": p.Old, "newText": text, "title": p.Title, "takeFocus": takeFocus,
+		"diffId": d.ID(), "filePath": p.Path, "uri": uriOf(p.Path), "isNewFile": !now.Base.Exists,
+		"oldText": now.Base.Text, "newText": now.Text, "title": p.Title, "takeFocus": takeFocus,
+		"version": now.Seen.Text, "baseVersion": now.Seen.Base, "conflict": conflictOf(now), "others": now.Others,
 	}, &out)
 	switch {
 	case err != nil:
@@ -89,29 +96,13 @@ func (s *Server) openDiff(ctx context.Context, d *review.Diff, takeFocus bool) e
 	case out.Opened == nil || !*out.Opened: // some clients answer null to what they do not know
 		return errors.New("the editor did not say that it opened the diff")
 	}
-	return nil
-}
-
-// TextChanged shows a diff anew that the editor shows and whose text was edited elsewhere: else the editor would
-// answer for it with the text that it has.
-func (s *Server) TextChanged(d *review.Diff) {
 	s.mu.Lock()
-	v := s.views[d.ID()]
-	shows := v != nil && v.editor
-	if shows {
-		v.version = 0 // the new view's count begins anew
-	}
+	v.seen, v.version = now.Seen, 0
+	v.seen.By = s
+	v.own, v.from = now.Seen.Text, now.Seen.Text
 	s.mu.Unlock()
-	if !shows {
-		return
-	}
-	s.tasks.Go(func() {
-		ctx, cancel := context.WithTimeout(s.ctx, s.o.OpenWithin)
-		defer cancel()
-		if err := s.openDiff(ctx, d, false); err != nil {
-			s.log.Info("the editor does not take an edit made elsewhere", "err", err)
-		}
-	})
+	s.refresh(v) // it may have changed meanwhile
+	return nil
 }
 
 // Close implements review.View.
@@ -131,7 +122,7 @@ func (s *Server) Close(d *review.Diff, o review.Outcome) {
 
 // Content implements review.View: the agent takes the diff back, so that the
 // editor closes its view with the answer.
-func (s *Server) Content(ctx context.Context, d *review.Diff) (content string, ok bool) {
+func (s *Server) Content(ctx context.Context, d *review.Diff) (newest review.Edit, ok bool) {
 	s.mu.Lock()
 	v := s.views[d.ID()]
 	if v != nil && v.editor {
@@ -141,15 +132,24 @@ func (s *Server) Content(ctx context.Context, d *review.Diff) (content string, o
 	if v == nil || !v.editor {
 		return s.core.Page.Content(ctx, d)
 	}
+	newest, ok = s.takeBack(ctx, d.ID())
+	s.mu.Lock()
+	newest.From, newest.By = &v.seen.Text, s
+	s.mu.Unlock()
+	return newest, ok
+}
+
+// takeBack closes a view of the editor's and returns the text that it had.
+func (s *Server) takeBack(ctx context.Context, id string) (had review.Edit, ok bool) {
 	var out struct {
 		Content json.RawMessage `json:"content"`
 	}
-	if err := s.peer.Call(ctx, "pollux/closeDiff", obj{"diffId": d.ID()}, &out); err != nil {
+	if err := s.peer.Call(ctx, "pollux/closeDiff", obj{"diffId": id}, &out); err != nil {
 		s.log.Info("the editor did not say its text of a diff", "err", err)
-		return "", false
+		return had, false
 	}
 	content, err := exact(out.Content)
-	return content, err == nil
+	return review.Edit{Text: content}, err == nil
 }
 
 // drop forgets a view and returns it, nil when there is none.
@@ -208,94 +208,6 @@ func (s *Server) forgetUnknown() {
 	}
 }
 
-func (s *Server) didChangeDiff(params json.RawMessage) (any, error) {
-	var p struct {
-		ID      string          `json:"diffId"`
-		Version int             `json:"version"`
-		Content json.RawMessage `json:"content"`
-	}
-	if err := decode(params, &p); err != nil {
-		return nil, err
-	}
-	content, err := exact(p.Content)
-	if err != nil {
-		return nil, rpc.Errorf(rpc.CodeInvalidParams, "%s: %v", p.ID, err)
-	}
-	s.mu.Lock()
-	v := s.views[p.ID]
-	old := v == nil || p.Version < v.version
-	if !old {
-		v.version = p.Version
-	}
-	s.mu.Unlock()
-	if old {
-		return nil, nil
-	}
-	if err := s.core.Registry.Edit(p.ID, content); err != nil && !errors.Is(err, review.ErrSettled) {
-		return nil, rpc.Errorf(rpc.CodeInvalidParams, "%s: %v", p.ID, err)
-	}
-	return nil, nil
-}
-
-// diffResolved takes the user's decision. The editor has closed its view
-// already; a decision that cannot be taken opens it again.
-func (s *Server) diffResolved(params json.RawMessage) (any, error) {
-	var p struct {
-		ID      string          `json:"diffId"`
-		Outcome string          `json:"outcome"`
-		Content json.RawMessage `json:"content"`
-	}
-	if err := decode(params, &p); err != nil {
-		return nil, err
-	}
-	v := s.drop(p.ID)
-	if v == nil {
-		return nil, nil // the agent was quicker
-	}
-	if p.Outcome != "accepted" {
-		return nil, ignoreSettled(s.core.Registry.Reject(p.ID))
-	}
-	var content *string
-	if len(p.Content) > 0 && string(p.Content) != "null" {
-		text, err := exact(p.Content)
-		if err != nil {
-			s.again(v, err)
-			return nil, nil
-		}
-		content = &text
-	}
-	if err := ignoreSettled(s.core.Registry.Accept(p.ID, content)); err != nil {
-		s.again(v, err)
-	}
-	return nil, nil
-}
-
-func ignoreSettled(err error) error {
-	if errors.Is(err, review.ErrSettled) {
-		return nil
-	}
-	return err
-}
-
-// again opens a diff once more whose acceptance failed.
-func (s *Server) again(v *view, reason error) {
-	s.complain("%s is still open: %v", filepath.Base(v.diff.Proposal().Path), reason)
-	s.mu.Lock()
-	s.views[v.diff.ID()] = v
-	s.mu.Unlock()
-	s.tasks.Go(func() {
-		ctx, cancel := context.WithTimeout(s.ctx, 2*s.o.OpenWithin)
-		defer cancel()
-		err := s.openDiff(ctx, v.diff, true)
-		if err != nil {
-			err = s.showAside(ctx, v)
-		}
-		if err != nil {
-			_ = s.core.Registry.Reject(v.diff.ID())
-		}
-	})
-}
-
 // question asks in the editor for a decision, where the client has the means;
 // nothing waits for the answer.
 func (s *Server) question(v *view) bool {
@@ -304,6 +216,7 @@ func (s *Server) question(v *view) bool {
 		return false
 	}
 	ctx, cancel := context.WithCancel(s.ctx)
+	seen := v.diff.Now().Seen
 	s.mu.Lock()
 	v.forget = cancel
 	s.mu.Unlock()
@@ -325,8 +238,9 @@ func (s *Server) question(v *view) bool {
 		switch {
 		case err != nil || out == nil:
 		case out.Title == accept:
-			if err := ignoreSettled(s.core.Registry.Accept(v.diff.ID(), nil)); err != nil {
-				s.complain("%v", err)
+			if err := ignoreSettled(s.core.Registry.Accept(v.diff.ID(), seen, nil)); err != nil {
+				s.complain("%s is still open: %v", v.diff.Proposal().Title, err)
+				s.question(v)
 			}
 		case out.Title == reject:
 			_ = s.core.Registry.Reject(v.diff.ID())

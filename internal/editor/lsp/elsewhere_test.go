@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/review/reviewtest"
 )
 
@@ -15,22 +16,21 @@ func TestEditedElsewhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.peer.Notify("pollux/didChangeDiff", obj{"diffId": d.ID(), "version": 9, "content": "in the editor\n"})
+	e.types(d, 9, "in the editor\n")
 	e.settle()
-	if err := e.reg.Edit(d.ID(), "elsewhere\n"); err != nil {
+	if _, err := e.reg.Edit(d.ID(), review.Edit{Text: "elsewhere\n"}); err != nil {
 		t.Fatal(err)
 	}
-	e.server.TextChanged(d)
 	e.until("the edit", func() bool { return e.text(d.ID()) == "elsewhere\n" })
 	if last := e.last("pollux/openDiff"); !strings.Contains(string(last), `"takeFocus":false`) {
 		t.Errorf("%s", last)
 	}
-	e.peer.Notify("pollux/didChangeDiff", obj{"diffId": d.ID(), "version": 1, "content": "and again\n"})
+	e.types(d, 1, "and again\n")
 	e.settle()
 	if text, _ := d.Text(); text != "and again\n" {
 		t.Errorf("the editor's next edit is lost: %q", text)
 	}
-	if o, err := e.reg.Withdraw(t.Context(), owner, "/p/a"); err != nil || o.Content != "elsewhere\n" {
-		t.Errorf("%+v, %v", o, err) // what the fake editor holds
+	if o, err := e.reg.Withdraw(t.Context(), owner, "/p/a"); err != nil || o.Content != "and again\n" {
+		t.Errorf("%+v, %v", o, err)
 	}
 }

@@ -123,8 +123,9 @@ func (p *page) Close(*review.Diff, review.Outcome) {
 	defer p.mu.Unlock()
 	p.closed++
 }
-func (p *page) Content(context.Context, *review.Diff) (string, bool) { return "", false }
-func (p *page) Tell(context.Context, *review.Diff)                   {}
+func (p *page) Content(context.Context, *review.Diff) (review.Edit, bool) {
+	return review.Edit{}, false
+}
 func (p *page) Bring(context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -270,7 +270,7 @@ func (s *Server) capabilities(h *Hello, env map[string]string) any {
 		},
 		"executeCommandProvider": obj{"commands": slices.Sorted(maps.Keys(commands()))},
 		"experimental": obj{"pollux": obj{
-			"version": 1, "throttleMs": throttleMs, "maxSelection": maxSelection, "env": env,
+			"version": 2, "throttleMs": throttleMs, "maxSelection": maxSelection, "env": env,
 		}},
 	}
 	if h.Pollux == nil || !h.Pollux.Context {

@@ -65,8 +65,6 @@ type Companion interface {
 type Page interface {
 	// Show also opens the page for the user where nobody looks at one.
 	review.View
-	// Tell shows a diff that the editor shows on pages that are open already.
-	Tell(ctx context.Context, d *review.Diff)
 	// Bring opens the page for the user.
 	Bring(ctx context.Context) error
 }
@@ -113,8 +111,9 @@ type Server struct {
 	came   chan struct{} // one place: there may be sessions now
 	ended  chan error    // one place: why Serve ends before its input does
 
-	hello atomic.Pointer[Hello] // nil before initialize
-	core  Core                  // set by Attach, before hello is
+	hello   atomic.Pointer[Hello] // nil before initialize
+	core    Core                  // set by Attach, before hello is
+	unwatch func()                // likewise
 
 	life sync.Mutex // held while the companion starts or stops, so that who comes meanwhile finds it whole or gone
 	over bool       // Serve ends, nothing is started any more; guarded by life
@@ -172,6 +171,9 @@ func (s *Server) Serve(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	s.stop(ctx, true)
+	if s.unwatch != nil {
+		s.unwatch()
+	}
 	s.queue.Close(flushWithin)
 	s.cancel()
 	s.tasks.Wait()
@@ -207,7 +209,10 @@ func (s *Server) end(err error) {
 
 // Attach gives the server what it feeds and shows. The companion calls it
 // once, before it serves anybody.
-func (s *Server) Attach(core Core) { s.core = core }
+func (s *Server) Attach(core Core) {
+	s.core = core
+	s.unwatch = core.Registry.Watch(s.heard)
+}
 
 // Full says that the editor speaks pollux's own methods.
 func (s *Server) Full() bool {
@@ -279,6 +284,7 @@ func methods() map[string]func(*Server, json.RawMessage) (any, error) {
 		"pollux/didChangeDiagnostics":         (*Server).didChangeDiagnostics,
 		"pollux/didChangeDiff":                (*Server).didChangeDiff,
 		"pollux/diffResolved":                 (*Server).diffResolved,
+		"pollux/resolveDiff":                  (*Server).resolveDiff,
 		"textDocument/didOpen":                (*Server).didOpen,
 		"textDocument/didChange":              (*Server).didTouch,
 		"textDocument/didSave":                (*Server).didTouch,

@@ -85,7 +85,7 @@ func TestHello(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := out.Capabilities.Experimental.Pollux
-		if out.ServerInfo.Version != "1.2.3" || out.Capabilities.PositionEncoding != "utf-16" || p.Version != 1 || p.ThrottleMs != 50 || p.MaxSelection != 16896 || p.Env["ROOTS"] == "" {
+		if out.ServerInfo.Version != "1.2.3" || out.Capabilities.PositionEncoding != "utf-16" || p.Version != 2 || p.ThrottleMs != 50 || p.MaxSelection != 16896 || p.Env["ROOTS"] == "" {
 			t.Errorf("framing %d: %+v", framing, out)
 		}
 	}

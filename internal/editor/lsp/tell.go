@@ -42,8 +42,6 @@ func (s *Server) tellStatus() {
 	if !s.Full() {
 		return
 	}
-	unwatch := s.core.Registry.Watch(func(review.Event) { s.SessionsChanged() })
-	defer unwatch()
 	select {
 	case <-s.ready:
 	case <-s.ctx.Done():
@@ -266,7 +264,13 @@ func (s *Server) acceptCommand(arguments json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return obj{"diffId": d.ID(), "filePath": d.Proposal().Path}, s.core.Registry.Accept(d.ID(), nil)
+	seen := d.Now().Seen
+	s.mu.Lock()
+	if v := s.views[d.ID()]; v != nil && v.editor {
+		seen = v.seen
+	}
+	s.mu.Unlock()
+	return obj{"diffId": d.ID(), "filePath": d.Proposal().Path}, s.core.Registry.Accept(d.ID(), seen, nil)
 }
 
 func (s *Server) rejectCommand(arguments json.RawMessage) (any, error) {

@@ -58,6 +58,9 @@ func (p *painter) row(r row, w int) string {
 	if r.hunk >= 0 && r.hunk == p.m.hunk {
 		cursor = "▌"
 	}
+	if p.m.conflicting(r.new) != nil {
+		cursor = "!"
+	}
 	if !p.m.side() {
 		return cursor + p.unified(r, w-1)
 	}

@@ -34,10 +34,11 @@ type (
 		err     error
 	}
 	sentMsg struct {
-		to   Companion
-		id   string
-		text string // with line feeds
-		err  error
+		to      Companion
+		id      string
+		text    string // with line feeds
+		version int    // of it
+		err     error
 	}
 	decidedMsg struct {
 		id   string
@@ -109,8 +110,11 @@ func (m *model) send(id string, d *document) tea.Cmd {
 	}
 	d.waiting = true
 	d.known = d.change.text()
-	lf, content := d.known, d.content()
-	return m.ask(func(ctx context.Context, c Companion) tea.Msg { return sentMsg{c, id, lf, c.Edit(ctx, id, content)} })
+	lf, content, from := d.known, d.content(), d.version
+	return m.ask(func(ctx context.Context, c Companion) tea.Msg {
+		version, err := c.Edit(ctx, id, content, &from)
+		return sentMsg{c, id, lf, version, err}
+	})
 }
 
 // decide settles a diff with exactly the text that is shown.
@@ -120,7 +124,7 @@ func (m *model) decide(id, name string, accept bool) tea.Cmd {
 	if accept {
 		what = "accepted " + name
 		content := m.docs[id].content()
-		decision.Content = &content
+		decision.Content, decision.Seen = &content, m.docs[id].seen()
 	}
 	m.deciding[id] = what
 	return m.ask(func(ctx context.Context, c Companion) tea.Msg { return decidedMsg{id, what, c.Decide(ctx, decision)} })

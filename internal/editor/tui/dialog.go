@@ -268,7 +268,7 @@ func helpLines() []string {
 		"x           take the current hunk out, or back in;  X all of them",
 		"e           edit the proposal in $VISUAL or $EDITOR",
 		"A           policy: accept without asking, or leave to the terminal",
-		"c           compare with the file as it is now, if it has changed",
+		"!           changed on disk, too; a asks which of the two stands",
 		"h           history of proposals; there u undoes an accepted one",
 		"",
 		"n N         next and previous hunk (also ] [)",

@@ -9,7 +9,6 @@ import (
 type document struct {
 	path    string
 	texts   control.Texts
-	disk    disk
 	change  *change
 	version int
 	// known is the text that the companion has, with line feeds; what the change says is sent when it differs.
@@ -30,7 +29,8 @@ func newDocument(path string, t control.Texts, now string, version int) *documen
 	d := &document{path: path, texts: t, version: version, lang: languageOf(path)}
 	d.take(text.ToLF(now))
 	// Hunks that are gone from the proposal are still its hunks.
-	if proposal := text.ToLF(t.New); proposal != d.known {
+	// But where the file has changed since, what it has now is none of theirs.
+	if proposal := text.ToLF(t.New); proposal != d.known && t.Base == 0 {
 		c := newChange(text.ToLF(t.Old), t.IsNew, proposal)
 		if c.adopt(d.known) {
 			d.set(c)
@@ -66,6 +66,9 @@ func (d *document) forget() {
 
 // content is the text as it is now, with the line ends of the proposal (SPEC F-6).
 func (d *document) content() string { return text.FromLF(d.texts.New, d.change.text()) }
+
+// seen is what of the proposal stands here.
+func (d *document) seen() control.Seen { return control.Seen{Version: d.version, Base: d.texts.Base} }
 
 // layout returns the rows for these options.
 func (d *document) layout(o rowOptions) []row {

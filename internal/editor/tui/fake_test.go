@@ -31,7 +31,9 @@ type fakeCompanion struct {
 	edits   []string
 	rules   []control.Rule
 	undone  []string
-	fail    error // of everything that changes something
+
+	resolved []resolved
+	fail     error // of everything that changes something
 }
 
 func (f *fakeCompanion) Attach(context.Context) error { return nil }
@@ -54,13 +56,20 @@ func (f *fakeCompanion) Text(_ context.Context, id string) (string, int, error) 
 	return f.texts[id].New, 0, nil
 }
 
-func (f *fakeCompanion) Edit(_ context.Context, id, text string) error {
+func (f *fakeCompanion) Edit(_ context.Context, id, text string, _ *int) (int, error) {
 	if f.fail != nil {
-		return f.fail
+		return 0, f.fail
 	}
 	f.edits = append(f.edits, text)
 	f.now[id] = text
-	return nil
+	return len(f.edits), nil
+}
+
+func (f *fakeCompanion) Resolve(_ context.Context, id string, seen control.Seen, theirs bool) error {
+	if f.fail == nil {
+		f.resolved = append(f.resolved, resolved{id, seen, theirs})
+	}
+	return f.fail
 }
 
 func (f *fakeCompanion) Decide(_ context.Context, d control.Decision) error {
@@ -88,6 +97,12 @@ func (f *fakeCompanion) Undo(_ context.Context, id string) error {
 	return nil
 }
 
+type resolved struct {
+	id     string
+	seen   control.Seen
+	theirs bool
+}
+
 // A bench is a model with a companion, a clock of its own, and hands.
 type bench struct {
 	t *testing.T
@@ -96,8 +111,6 @@ type bench struct {
 	// clock is the time; quit says that the reviewer wants to end.
 	clock time.Time
 	quit  bool
-	// disk holds the files that are not as the proposals say; each look sees another stamp.
-	disk map[string]diskFile
 }
 
 const exampleOld = `package main
@@ -130,11 +143,8 @@ func exampleNew() string {
 
 func newBench(t *testing.T, w, h int) *bench {
 	f := &fakeCompanion{texts: map[string]control.Texts{}, now: map[string]string{}}
-	b := &bench{t: t, f: f, clock: time.Date(2026, 11, 21, 12, 0, 0, 0, time.Local), disk: map[string]diskFile{}}
-	b.m = newModel(Options{Folder: "/w/proj", Editor: "vi", readFile: func(path, _ string) (diskFile, bool) {
-		now, ok := b.disk[path]
-		return now, !ok
-	}})
+	b := &bench{t: t, f: f, clock: time.Date(2026, 11, 21, 12, 0, 0, 0, time.Local)}
+	b.m = newModel(Options{Folder: "/w/proj", Editor: "vi"})
 	b.m.now = func() time.Time { return b.clock }
 	b.tell(tea.WindowSizeMsg{Width: w, Height: h})
 	b.tell(joinedMsg{f})

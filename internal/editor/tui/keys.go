@@ -4,8 +4,6 @@ import (
 	"strconv"
 
 	tea "charm.land/bubbletea/v2"
-
-	"github.com/pollux-companion/pollux/internal/control"
 )
 
 // wheelRows is how far a turn of the wheel goes.
@@ -133,8 +131,6 @@ func (m *model) pressDiff(key string) tea.Cmd {
 		}
 	case "e":
 		return m.edit(d.ID, d.Path, doc)
-	case "c":
-		return m.compareNow()
 	case "a":
 		return m.accept()
 	case "r":
@@ -169,28 +165,17 @@ func (m *model) ready() bool {
 	return true
 }
 
-// accept accepts when the file is, by a look at it now, still the one that the proposal was made for.
+// accept accepts what is shown; the companion refuses what is not the newest.
 func (m *model) accept() tea.Cmd {
 	if !m.ready() {
 		return nil
 	}
-	return m.look(true)
-}
-
-func (m *model) acceptNow() tea.Cmd {
-	if !m.ready() || m.dialog != nil {
-		return nil
-	}
-	d, doc := *m.diff(), m.doc()
-	if doc.disk.changed {
-		m.dialog = m.newOverwrite(d.ID, m.name(d.Path), doc)
-		return nil
-	}
-	return m.acceptAnyway(d)
-}
-
-func (m *model) acceptAnyway(d control.Diff) tea.Cmd {
+	d := *m.diff()
 	name := m.name(d.Path)
+	if d.Conflict != nil {
+		m.dialog = newStandoff(d, name)
+		return nil
+	}
 	if d.Unsaved {
 		m.dialog = &confirm{d.ID, name + " has unsaved changes in your editor. Accept all the same?", func(m *model) tea.Cmd {
 			return m.decide(d.ID, name, true)

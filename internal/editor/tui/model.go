@@ -72,9 +72,9 @@ type program struct{ m *model }
 // Init implements tea.Model.
 func (p program) Init() tea.Cmd {
 	if p.m.o.NoColor {
-		return tick()
+		return nil
 	}
-	return tea.Batch(tea.RequestBackgroundColor, tick())
+	return tea.RequestBackgroundColor
 }
 
 // Update implements tea.Model.

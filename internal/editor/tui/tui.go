@@ -22,7 +22,8 @@ type Companion interface {
 	Watch(ctx context.Context, seen uint64) (control.Queue, error)
 	Texts(ctx context.Context, id string) (control.Texts, error)
 	Text(ctx context.Context, id string) (text string, version int, err error)
-	Edit(ctx context.Context, id, text string) error
+	Edit(ctx context.Context, id, text string, from *int) (version int, err error)
+	Resolve(ctx context.Context, id string, seen control.Seen, theirs bool) error
 	Decide(ctx context.Context, d control.Decision) error
 	SetRule(ctx context.Context, r control.Rule) error
 	History(ctx context.Context) ([]control.Entry, error)
@@ -53,9 +54,6 @@ type Options struct {
 	// Kept is told, a sentence each, of edits that no companion has taken, and where they are kept. It is called when
 	// the reviewer has left the screen; nil tells nobody.
 	Kept func(sentence string)
-
-	// readFile replaces the disk in tests.
-	readFile func(path, known string) (now diskFile, same bool)
 }
 
 // Run shows the reviewer until the user leaves it, or ctx ends. It returns an error when the terminal fails, or when

@@ -50,7 +50,7 @@ func (m *model) heard(msg tea.Msg) tea.Cmd {
 	case queueMsg:
 		return m.take(msg.queue)
 	case loadedMsg:
-		return tea.Batch(m.loaded(msg), m.look(false))
+		return m.loaded(msg)
 	case textMsg:
 		m.textCame(msg)
 	case sentMsg:
@@ -65,10 +65,6 @@ func (m *model) heard(msg tea.Msg) tea.Cmd {
 		}
 	case editedMsg:
 		return m.editedInEditor(msg)
-	case tickMsg:
-		return tea.Batch(m.look(false), tick())
-	case diskMsg:
-		return m.looked(msg)
 	case pastMsg, entryMsg, undoneMsg:
 		return m.heardPast(msg)
 	}
@@ -149,6 +145,8 @@ func (m *model) fetch() tea.Cmd {
 	switch {
 	case doc == nil:
 		return m.load(d.ID, d.Path)
+	case doc.texts.Base != d.Base && !doc.waiting:
+		return m.load(d.ID, d.Path)
 	case doc.version < d.Version && !doc.waiting:
 		return m.reload(d.ID)
 	}
@@ -166,6 +164,9 @@ func (m *model) loaded(msg loadedMsg) tea.Cmd {
 			m.home()
 		}
 		return m.apply(msg.id)
+	case !m.docs[msg.id].waiting:
+		m.based(msg)
+		return m.fetch()
 	}
 	return nil
 }
@@ -207,6 +208,7 @@ func (m *model) sent(msg sentMsg) tea.Cmd {
 		m.complain(msg.err.Error() + m.whereKept(msg.id))
 		return m.reload(msg.id)
 	}
+	d.version = max(d.version, msg.version)
 	if cmd := m.send(msg.id, d); cmd != nil {
 		return cmd
 	}

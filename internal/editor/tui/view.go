@@ -146,8 +146,8 @@ func (m *model) drawTitle(f *frame) {
 	if d.Unsaved {
 		right = append(right, "unsaved in your editor")
 	}
-	if doc := m.doc(); doc != nil && doc.disk.changed {
-		right = append(right, "changed on disk")
+	if d := m.diff(); d != nil && m.past == nil && d.Conflict != nil {
+		right = append(right, "conflict")
 	}
 	if d.IsNew {
 		right = append([]string{"new file"}, right...)
@@ -206,8 +206,8 @@ func (m *model) keysShown() []button {
 	case len(m.queue.Diffs) == 0:
 		return []button{{"A", "policy"}, {"h", "history"}, {"?", "help"}, {"q", "quit"}}
 	}
-	if doc := m.doc(); doc != nil && doc.disk.changed {
-		return []button{{"c", "compare with the disk"}, {"a", "accept"}, {"r", "reject"}, {"x", "hunk"}, {"e", "edit"}, {"?", "help"}, {"q", "quit"}}
+	if d := m.diff(); d != nil && d.Conflict != nil {
+		return []button{{"a", "keep or take"}, {"r", "reject"}, {"x", "hunk"}, {"e", "edit"}, {"?", "help"}, {"q", "quit"}}
 	}
 	if len(m.queue.Diffs) > 1 { // what does not fit is left out at the end
 		return []button{{"a", "accept"}, {"r", "reject"}, {"x", "hunk"}, {"e", "edit"}, {"tab", "next"}, {"A", "policy"}, {"?", "help"}, {"q", "quit"}, {"h", "history"}}

@@ -30,12 +30,12 @@ func TestScreens(t *testing.T) {
 				b.sync()
 				b.press("A", "down", "down", "e", "x")
 			},
-			"disk":      changedOnDisk,
-			"overwrite": func(b *bench) { changedOnDisk(b); b.press("a") },
-			"compared":  func(b *bench) { changedOnDisk(b); b.press("c") },
-			"reject":    func(b *bench) { example(b); b.press("x", "r") },
-			"hostile":   hostile,
-			"history":   history,
+			"disk":     changedOnDisk,
+			"conflict": inConflict,
+			"standoff": func(b *bench) { inConflict(b); b.press("a") },
+			"reject":   func(b *bench) { example(b); b.press("x", "r") },
+			"hostile":  hostile,
+			"history":  history,
 			"queue": func(b *bench) {
 				example(b)
 				b.propose("2", "/w/proj/docs/readme.md", "", "# New\n\ntext without an end")
@@ -60,8 +60,14 @@ func TestScreens(t *testing.T) {
 
 func changedOnDisk(b *bench) {
 	example(b)
-	b.disk["/w/proj/src/main.go"] = diskFile{stamp: "2", exists: true, text: strings.Replace(exampleOld, "hello", "goodbye", 1)}
-	b.look()
+	b.rebase("1", strings.Replace(exampleOld, "three", "3", 1), strings.Replace(exampleNew(), "three", "3", 1), nil)
+}
+
+func inConflict(b *bench) {
+	example(b)
+	b.rebase("1", strings.Replace(exampleOld, "world", "sun", 1), exampleNew(), &control.Conflict{
+		Reason: "the file has changed on disk where the proposal changes it", Places: []control.Place{{Start: 6, End: 7, Text: "\tname := \"sun\"\n"}},
+	})
 }
 
 // The help says that there is more where there is, and its buttons do what they say.

@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -31,9 +30,8 @@ type diffInfo struct {
 }
 
 func infoOf(d *review.Diff) diffInfo {
-	p := d.Proposal()
-	now, _ := d.Text()
-	return diffInfo{d.ID(), p.Path, p.Key, p.IsNew, p.Title, d.Label(), d.Opened().UnixMilli(), now != p.New}
+	p, now := d.Proposal(), d.Now()
+	return diffInfo{d.ID(), p.Path, p.Key, !now.Base.Exists, p.Title, d.Label(), d.Opened().UnixMilli(), now.Text != p.New}
 }
 
 func outcomeName(k review.Kind) string {
@@ -64,17 +62,17 @@ func (s *Server) ShowNow(d *review.Diff) error {
 	if !s.Shows() {
 		return errNoView
 	}
-	note := map[string]any{"diff": infoOf(d)}
-	for _, p := range s.everyPage() {
-		p.Notify("diff/opened", note)
-	}
+	s.mu.Lock()
+	s.shown[d.ID()] = true
+	s.mu.Unlock()
+	s.broadcast("diff/opened", map[string]any{"diff": infoOf(d)})
 	return nil
 }
 
 // Close takes a settled diff from every page.
 func (s *Server) Close(d *review.Diff, o review.Outcome) {
 	s.mu.Lock()
-	delete(s.editor, d.ID())
+	delete(s.shown, d.ID())
 	for p := range s.pages {
 		delete(p.diffs, d.ID())
 	}
@@ -84,8 +82,8 @@ func (s *Server) Close(d *review.Diff, o review.Outcome) {
 
 // Content asks the pages that show the diff for edits which their throttle
 // still holds back, so that the last keystrokes before a decision in the
-// terminal count. When several hold some, the page that edited last is right.
-func (s *Server) Content(ctx context.Context, d *review.Diff) (content string, ok bool) {
+// terminal count: each is recorded as an edit.
+func (s *Server) Content(ctx context.Context, d *review.Diff) (newest review.Edit, ok bool) {
 	s.mu.Lock()
 	var ask []*page
 	for p := range s.pages {
@@ -93,7 +91,6 @@ func (s *Server) Content(ctx context.Context, d *review.Diff) (content string, o
 			ask = append(ask, p)
 		}
 	}
-	last := s.editor[d.ID()]
 	s.mu.Unlock()
 	// A little less than the caller waits, so that what one page answered is
 	// not lost to the silence of another.
@@ -102,29 +99,23 @@ func (s *Server) Content(ctx context.Context, d *review.Diff) (content string, o
 		ctx, cancel = context.WithDeadline(ctx, end.Add(-time.Until(end)/5))
 		defer cancel()
 	}
-	answers := make([]*string, len(ask))
 	var wg sync.WaitGroup
-	for i, p := range ask {
-		wg.Go(func() { answers[i] = p.flush(ctx, d.ID()) })
+	for _, p := range ask {
+		wg.Go(func() { p.flush(ctx, d) })
 	}
 	wg.Wait()
-	for i, p := range ask {
-		if a := answers[i]; a != nil && (!ok || p == last) {
-			content, ok = text.FromLF(d.Proposal().New, *a), true
-		}
-	}
-	return content, ok
+	return review.Edit{}, false
 }
 
-// flush asks one page for the text of a diff that it has not sent yet; nil when there is none.
-func (p *page) flush(ctx context.Context, id string) *string {
+// flush asks one page for the text of a diff that it has not sent yet.
+func (p *page) flush(ctx context.Context, d *review.Diff) {
 	var out struct {
-		Text *string `json:"text"`
+		Text    *string `json:"text"`
+		Version *int    `json:"version"`
 	}
-	if p.Call(ctx, "diff/flush", idParams{id}, &out) != nil {
-		return nil
+	if p.Call(ctx, "diff/flush", idParams{d.ID()}, &out) == nil && out.Text != nil {
+		_ = p.edit(d, *out.Text, out.Version) // the diff may have its outcome
 	}
-	return out.Text
 }
 
 // settleHello compares, at the first word of a page after its hello, what it
@@ -160,6 +151,7 @@ type diffTexts struct {
 	EOL     string `json:"eol"` // of the proposal
 	// DirtyElsewhere: another page has unsaved changes of the file.
 	DirtyElsewhere bool `json:"dirtyElsewhere"`
+	baseInfo
 }
 
 // diffRead returns the texts of a diff, which the page shows from here on; or,
@@ -175,8 +167,8 @@ func diffRead(_ context.Context, p *page, in struct {
 	s := p.s
 	pr := d.Proposal()
 	s.mu.Lock()
-	if !in.Brief {
-		p.diffs[in.ID] = false
+	if _, shows := p.diffs[in.ID]; !in.Brief && !shows {
+		p.diffs[in.ID] = &pageDiff{} // from here on it is told, maybe what it reads now
 	}
 	dirty := false
 	for other := range s.pages {
@@ -186,109 +178,11 @@ func diffRead(_ context.Context, p *page, in struct {
 	if in.Brief {
 		return diffTexts{diffInfo: infoOf(d), DirtyElsewhere: dirty}, nil
 	}
-	now, version := d.Text()
+	now := d.Now()
+	p.told(in.ID, now.Seen)
 	return diffTexts{
-		diffInfo: infoOf(d), Old: text.ToLF(pr.Old), New: text.ToLF(pr.New),
-		Text: text.ToLF(now), Version: version, EOL: eolName(text.ShapeOf(pr.New)), DirtyElsewhere: dirty,
+		diffInfo: infoOf(d), Old: text.ToLF(now.Base.Text), New: text.ToLF(pr.New),
+		Text: text.ToLF(now.Text), Version: now.Seen.Text, EOL: eolName(text.ShapeOf(pr.New)), DirtyElsewhere: dirty,
+		baseInfo: baseOf(now),
 	}, nil
-}
-
-type diffNote struct {
-	ID       string `json:"id"`
-	Text     string `json:"text"`
-	Version  int    `json:"version"`
-	ClientID string `json:"clientId"`
-}
-
-// diffEdit records an edit and passes it to the other pages that show the
-// diff. A page that was sent another's edit since its own last one gets its
-// own back, with no clientId: it may have taken the other's for the latest.
-func diffEdit(_ context.Context, p *page, in struct {
-	ID   string `json:"id"`
-	Text string `json:"text"`
-}) (any, error) {
-	s := p.s
-	d, ok := s.o.Registry.Get(in.ID)
-	if !ok {
-		return nil, review.ErrSettled
-	}
-	s.edits.Lock()
-	defer s.edits.Unlock()
-	if err := s.o.Registry.Edit(in.ID, text.FromLF(d.Proposal().New, in.Text)); err != nil {
-		return nil, err
-	}
-	_, version := d.Text()
-	s.mu.Lock()
-	note := diffNote{in.ID, in.Text, version, p.clientID}
-	s.editor[in.ID] = p
-	crossed := p.diffs[in.ID]
-	p.diffs[in.ID] = false
-	var others []*page
-	for other := range s.pages {
-		if _, shows := other.diffs[in.ID]; shows && other != p {
-			other.diffs[in.ID] = true
-			others = append(others, other)
-		}
-	}
-	s.mu.Unlock()
-	if len(others) > 0 || crossed {
-		s.passOn(note, others, p, crossed)
-	}
-	return empty{}, nil
-}
-
-// TextChanged tells the pages that show a diff of an edit that was made elsewhere.
-func (s *Server) TextChanged(d *review.Diff) {
-	s.edits.Lock()
-	defer s.edits.Unlock()
-	now, version := d.Text()
-	note := diffNote{ID: d.ID(), Text: text.ToLF(now), Version: version}
-	s.mu.Lock()
-	delete(s.editor, d.ID())
-	var shown []*page
-	for p := range s.pages {
-		if _, shows := p.diffs[d.ID()]; shows {
-			p.diffs[d.ID()] = true
-			shown = append(shown, p)
-		}
-	}
-	s.mu.Unlock()
-	if len(shown) > 0 {
-		s.passOn(note, shown, nil, false)
-	}
-}
-
-// passOn encodes the text once for all pages.
-func (s *Server) passOn(note diffNote, others []*page, own *page, crossed bool) {
-	raw, err := json.Marshal(note)
-	if err != nil {
-		return // cannot happen: strings and numbers
-	}
-	for _, other := range others {
-		other.Notify("diff/text", json.RawMessage(raw))
-	}
-	if crossed {
-		note.ClientID = ""
-		own.Notify("diff/text", note)
-	}
-}
-
-// diffAccept settles with the text as the page shows it; the latest that is
-// known when it does not say.
-func diffAccept(_ context.Context, p *page, in struct {
-	ID   string  `json:"id"`
-	Text *string `json:"text"`
-}) (any, error) {
-	d, ok := p.s.o.Registry.Get(in.ID)
-	if !ok {
-		return nil, review.ErrSettled
-	}
-	if in.Text != nil {
-		*in.Text = text.FromLF(d.Proposal().New, *in.Text)
-	}
-	return empty{}, p.s.o.Registry.Accept(in.ID, in.Text)
-}
-
-func diffReject(_ context.Context, p *page, in idParams) (any, error) {
-	return empty{}, p.s.o.Registry.Reject(in.ID)
 }

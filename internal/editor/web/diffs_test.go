@@ -117,14 +117,14 @@ func TestDiffTwoPages(t *testing.T) {
 	if text, _ := d.Text(); text != "one\r\n" {
 		t.Errorf("registry: %q", text)
 	}
-	// two had typed before it heard of one's edit: its own comes back, so that it does not keep one's.
-	two.Notify("diff/edit", obj{"id": d.ID(), "text": "two\n"})
+	// two had typed before it heard of one's edit, on the same line: its own comes back, so that it does not keep one's.
+	two.Notify("diff/edit", obj{"id": d.ID(), "text": "two\n", "version": 0})
 	two.Expect("diff/text", &note)
 	if note.Text != "two\n" || note.ClientID != "" {
 		t.Errorf("%+v", note)
 	}
 	one.Expect("diff/text", &note)
-	if note.Text != "two\n" || note.ClientID != "two" {
+	if note.Text != "two\n" || note.ClientID != "" {
 		t.Errorf("%+v", note)
 	}
 	two.Notify("diff/edit", obj{"id": d.ID(), "text": "two!\n"})
@@ -134,6 +134,8 @@ func TestDiffTwoPages(t *testing.T) {
 	if len(hello.Diffs) != 1 || !hello.Diffs[0].Edited {
 		t.Errorf("%+v", hello)
 	}
+	one.Expect("diff/text", &note)
+	one.ExpectError(-32022, "diff/accept", obj{"id": d.ID(), "text": "one\n", "version": 1, "base": 0}) // SPEC F-10: it is behind
 	one.Call("diff/accept", obj{"id": d.ID()}, nil)
 	if o := b.owner.outcome(t); o.Content != "two!\r\n" || !o.Edited {
 		t.Errorf("%+v", o)

@@ -51,6 +51,7 @@ func TestHello(t *testing.T) {
 	}
 	b.server.SessionsChanged()
 	p.Expect("sessions/changed", nil)
+	b.registry.SetRule(review.Rule{Mode: review.Ask})
 	p.Expect("rules/changed", nil)
 	b.server.RootsChanged()
 	p.Expect("roots/changed", nil)

@@ -23,9 +23,9 @@ func (owner) Settled(*review.Diff, review.Outcome) {}
 // shown is a view that shows everything.
 type shown struct{}
 
-func (shown) Show(context.Context, *review.Diff) error             { return nil }
-func (shown) Close(*review.Diff, review.Outcome)                   {}
-func (shown) Content(context.Context, *review.Diff) (string, bool) { return "", false }
+func (shown) Show(context.Context, *review.Diff) error                  { return nil }
+func (shown) Close(*review.Diff, review.Outcome)                        {}
+func (shown) Content(context.Context, *review.Diff) (review.Edit, bool) { return review.Edit{}, false }
 
 // Whatever a page says, no method panics, and what reaches the store conforms.
 func FuzzMethods(f *testing.F) { // SPEC A-4, C-1
@@ -60,7 +60,7 @@ func FuzzMethods(f *testing.F) { // SPEC A-4, C-1
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		wire := &wire{ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1)}
-		p := &page{Peer: rpc.NewPeer(wire, rpc.PeerOptions{}), wire: wire, s: s, known: map[string]string{}, diffs: map[string]bool{}, window: "w", greeted: true}
+		p := &page{Peer: rpc.NewPeer(wire, rpc.PeerOptions{}), wire: wire, s: s, known: map[string]string{}, diffs: map[string]*pageDiff{}, window: "w", greeted: true}
 		s.pages[p] = true
 
 		params = strings.NewReplacer("ROOT", root, "DIFF", d.ID()).Replace(params)

@@ -30,6 +30,8 @@ const (
 	codeExists    = -32017
 	codeSettled   = -32020
 	codeEmptied   = -32021
+	codeStale     = -32022 // something is newer, and has been told
+	codeDiverged  = -32023 // the file has changed where the proposal does
 )
 
 // A handler answers one method for one page.
@@ -91,6 +93,8 @@ func handlers(name string) (h handler, ok bool) {
 		h = exact(on(diffEdit))
 	case "diff/accept":
 		h = exact(on(diffAccept))
+	case "diff/resolve":
+		h = exact(on(diffResolve))
 	case "diff/reject":
 		h = on(diffReject)
 	case "policy/set":
@@ -135,6 +139,8 @@ func wireError(err error) *rpc.Error {
 		{workspace.ErrNotEmpty, codeNotEmpty},
 		{review.ErrSettled, codeSettled},
 		{review.ErrEmptied, codeEmptied},
+		{review.ErrStale, codeStale},
+		{review.ErrConflict, codeDiverged},
 		{review.ErrTooBig, codeTooBig},
 		{fs.ErrNotExist, codeNotFound},
 		{syscall.ENOTDIR, codeNotFound},
@@ -239,21 +245,14 @@ func (s *Server) sessionList() []session {
 	return list
 }
 
-// SessionsChanged tells the pages that an agent came or went, and with it
-// perhaps the rules for it.
+// SessionsChanged tells the pages that an agent came or went.
 func (s *Server) SessionsChanged() {
 	s.broadcast("sessions/changed", map[string]any{"sessions": s.sessionList()})
-	s.broadcast("rules/changed", map[string]any{"rules": s.ruleList()})
 }
 
 // RootsChanged tells the pages that the workspace has other folders.
 func (s *Server) RootsChanged() {
 	s.broadcast("roots/changed", map[string]any{"roots": s.rootList()})
-}
-
-// RulesChanged tells the pages that a rule was made elsewhere.
-func (s *Server) RulesChanged() {
-	s.broadcast("rules/changed", map[string]any{"rules": s.ruleList()})
 }
 
 // HistoryChanged tells the pages that a proposal has become part of the history.
@@ -269,11 +268,5 @@ func policySet(_ context.Context, p *page, rule review.Rule) (any, error) {
 		return nil, invalid("owner or pattern is too long")
 	}
 	p.s.o.Registry.SetRule(rule)
-	rules := map[string]any{"rules": p.s.ruleList()}
-	for _, other := range p.s.everyPage() {
-		if other != p {
-			other.Notify("rules/changed", rules)
-		}
-	}
-	return rules, nil
+	return map[string]any{"rules": p.s.ruleList()}, nil
 }

@@ -42,14 +42,14 @@ type page struct {
 
 	greeted  bool
 	clientID string
-	window   string            // its name in state.Store
-	open     []string          // documents, as the page calls them
-	dirty    []string          // those of them with unsaved changes
-	known    map[string]string // versions that the page has been told, by path
-	dirs     []string          // folders that it has listed, the latest last
-	diffs    map[string]bool   // whose texts it has read; true when another page's edit was passed to it since its own last one
-	promised []*review.Diff    // told at hello, not compared with what is open since; see settleHello
-	settled  bool              // settleHello was done
+	window   string               // its name in state.Store
+	open     []string             // documents, as the page calls them
+	dirty    []string             // those of them with unsaved changes
+	known    map[string]string    // versions that the page has been told, by path
+	dirs     []string             // folders that it has listed, the latest last
+	diffs    map[string]*pageDiff // whose texts it has read, by id
+	promised []*review.Diff       // told at hello, not compared with what is open since; see settleHello
+	settled  bool                 // settleHello was done
 }
 
 // serveSocket runs one page.
@@ -82,7 +82,7 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		return
 	}
-	p := &page{s: s, wire: newWire(conn), done: make(chan struct{}), known: map[string]string{}, diffs: map[string]bool{}}
+	p := &page{s: s, wire: newWire(conn), done: make(chan struct{}), known: map[string]string{}, diffs: map[string]*pageDiff{}}
 	p.Peer = rpc.NewPeer(p.wire, rpc.PeerOptions{Handle: p.method, MaxAside: maxRunning, Log: s.log})
 	if !s.join(p) {
 		s.refuse(conn, websocket.StatusTryAgainLater, "too many pages")
@@ -167,11 +167,6 @@ func (s *Server) leave(p *page) {
 	s.gone = time.Now()
 	if s.front == p {
 		s.front = nil
-	}
-	for id, by := range s.editor {
-		if by == p {
-			delete(s.editor, id)
-		}
 	}
 	window, client := p.window, p.clientID
 	now := client == "" || s.closed

@@ -102,12 +102,13 @@ const (
 // those of each page (see page); its workspace.Watcher's, which Shutdown ends;
 // and for two seconds the timer of a page that has gone.
 type Server struct {
-	o     Options
-	log   *slog.Logger
-	door  *door.Door
-	http  *http.Server
-	entry *entry // codes and keys
-	watch *workspace.Watcher
+	o       Options
+	log     *slog.Logger
+	door    *door.Door
+	http    *http.Server
+	entry   *entry // codes and keys
+	watch   *workspace.Watcher
+	unwatch func() // the registry
 
 	grace    time.Duration // windowGrace, but in tests
 	proving  proving
@@ -115,7 +116,6 @@ type Server struct {
 
 	rewatch sync.Mutex // serialises telling watch what to watch
 	files   sync.Mutex // held while files are saved, and while pages are told of changes, so that a page never hears of its own
-	edits   sync.Mutex // held while an edit is recorded and passed on, so that all pages see one order
 
 	mu      sync.Mutex // guards what follows, and the fields of pages that say so
 	origin  string     // "http://127.0.0.1:PORT", "" before Serve
@@ -124,7 +124,7 @@ type Server struct {
 	front   *page     // that the user was last seen in
 	counter int       // of windows
 	leaving map[string]*departed
-	editor  map[string]*page // who edited a diff last, by its ID
+	shown   map[string]bool // the diffs that the pages were told of, by ID
 	closed  bool
 }
 
@@ -140,7 +140,7 @@ var _ review.View = (*Server)(nil)
 func New(o Options) *Server {
 	s := &Server{
 		o: o, log: o.Log, entry: newEntry(o.Keys), grace: windowGrace, refusals: make(chan struct{}, 16),
-		pages: map[*page]bool{}, leaving: map[string]*departed{}, editor: map[string]*page{},
+		pages: map[*page]bool{}, leaving: map[string]*departed{}, shown: map[string]bool{},
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -151,6 +151,7 @@ func New(o Options) *Server {
 	s.door = door.New(door.Options{Log: s.log})
 	s.http = s.door.Server(s.routes())
 	s.watch = o.Workspace.Watch(s.changed, s.log)
+	s.unwatch = o.Registry.Watch(s.heard)
 	return s
 }
 
@@ -214,6 +215,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	pages := slices.Collect(maps.Keys(s.pages))
 	s.mu.Unlock()
 	s.proving.stop()
+	s.unwatch()
 	for _, p := range pages {
 		p.Notify("bye", map[string]string{"reason": "pollux is stopping"})
 		p.wire.finish("pollux is stopping")

@@ -36,8 +36,28 @@ export interface DiffInfo {
 /** How the lines of a file end. */
 export type EOL = "lf" | "crlf" | "cr" | "mixed";
 
+/** Lines of the proposal, 0-based, that its file has changed as well, and the file's lines for them. */
+export interface Place {
+  start: number;
+  end: number;
+  text: string;
+}
+
+/** The file has changed where the proposal changes it (SPEC F-13). Without places it is the file as a whole. */
+export interface Conflict {
+  reason: string;
+  places: Place[];
+}
+
+/** What the proposal would replace: `base` counts the changes of the file, `others` wait for the same one. */
+export interface DiffBase {
+  base: number;
+  conflict?: Conflict;
+  others: number;
+}
+
 /** An open proposal with its texts; `text` is `new` as it has been edited. */
-export interface DiffTexts extends DiffInfo {
+export interface DiffTexts extends DiffInfo, DiffBase {
   old: string;
   new: string;
   text: string;
@@ -137,7 +157,9 @@ export interface Requests {
   "file/delete": [{ path: string; recursive?: boolean }, Empty];
   /** `brief`: without the texts. */
   "diff/read": [{ id: string; brief?: boolean }, DiffTexts];
-  "diff/accept": [{ id: string; text: string }, Empty];
+  /** `version` and `base` are what the page shows: nothing newer is accepted. */
+  "diff/accept": [{ id: string; text: string; version: number; base: number }, Empty];
+  "diff/resolve": [{ id: string; text: string; version: number; base: number; take: "proposal" | "file" }, Empty];
   "diff/reject": [{ id: string }, Empty];
   "policy/set": [Rule, { rules: Rule[] }];
   "history/list": [Empty, { entries: HistoryEntry[] }];
@@ -148,13 +170,15 @@ export interface Requests {
 /** Notifications that the page sends. */
 export interface Outgoing {
   "context/update": ContextReport;
-  "diff/edit": { id: string; text: string; clientId: string };
+  /** `version` is the latest of the companion's that the text contains. */
+  "diff/edit": { id: string; text: string; version: number; clientId: string };
 }
 
 /** Notifications that the page hears. */
 export interface Incoming {
   "diff/opened": { diff: DiffInfo };
   "diff/text": { id: string; text: string; version: number; clientId: string };
+  "diff/base": { id: string; isNew: boolean; old: string; text: string; version: number } & DiffBase;
   "diff/closed": { id: string; outcome: string; owner: string };
   "file/changed": { path: string; version: string | null };
   "tree/changed": { dirs: string[] };
@@ -183,6 +207,8 @@ export const Code = {
   notPermitted: -32015,
   settled: -32020,
   emptied: -32021,
+  stale: -32022,
+  conflict: -32023,
   methodNotFound: -32601,
   /** Not on the wire: there is no connection now. */
   offline: -1,

@@ -15,6 +15,10 @@ export class Diff {
   mine = false;
   /** An edit of another page's that overtook the texts. */
   overtaking: { text: string; version: number } | null = null;
+  /** Its file changed before the texts were here. */
+  outdated = false;
+  /** The file has changed since the proposal came up here. */
+  moved = false;
   /** An answer was given here and waits for the companion. */
   deciding = false;
   private sender: Throttled | null = null;
@@ -61,6 +65,8 @@ export class Diffs {
   readonly closed = new Signal<Closing>();
   /** The list or one of its lines changed. */
   readonly changed = new Signal();
+  /** The file of a proposal changed, or a conflict with it came or went. */
+  readonly baseArrived = new Signal<Diff>();
   /** Another page edited a proposal. */
   readonly textArrived = new Signal<{ diff: Diff; text: string }>();
   private readonly diffs = new Map<string, Diff>();
@@ -80,6 +86,25 @@ export class Diffs {
       if (diff.texts) diff.texts.version = version;
       else diff.overtaking = { text, version };
       this.textArrived.emit({ diff, text });
+      this.changed.emit();
+    });
+    connection.on("diff/base", ({ id, isNew, old, text, version, base, conflict, others }) => {
+      const diff = this.diffs.get(id);
+      if (!diff) return;
+      diff.info.isNew = isNew;
+      if (!diff.texts) {
+        diff.outdated = true;
+        return;
+      }
+      const moved = diff.texts.base !== base;
+      Object.assign(diff.texts, { isNew, old, base, conflict, others });
+      // Edits that wait here are merged when they arrive there, and come back.
+      if (!diff.unsent) {
+        diff.texts.version = version;
+        this.textArrived.emit({ diff, text });
+      }
+      diff.moved ||= moved;
+      this.baseArrived.emit(diff);
       this.changed.emit();
     });
   }
@@ -110,12 +135,13 @@ export class Diffs {
   }
 
   /** The edits of a proposal that have not been sent yet: the companion asks before a decision in the terminal. */
-  flush(id: string): { text: string | null } {
+  flush(id: string): { text: string | null; version: number } {
     const diff = this.diffs.get(id);
-    if (!diff?.unsent || !diff.current) return { text: null };
+    const version = diff?.texts?.version ?? 0;
+    if (!diff?.unsent || !diff.current) return { text: null, version };
     diff.cancel();
     diff.unsent = false;
-    return { text: diff.current() };
+    return { text: diff.current(), version };
   }
 
   /** Sends every edit that waits: the page may be about to go. */
@@ -130,7 +156,11 @@ export class Diffs {
   /** Reads a proposal's texts, once. */
   async read(diff: Diff): Promise<DiffTexts> {
     if (diff.texts) return diff.texts;
-    const texts = await this.connection.request("diff/read", { id: diff.info.id });
+    let texts = await this.connection.request("diff/read", { id: diff.info.id });
+    if (diff.outdated) {
+      diff.outdated = false;
+      texts = await this.connection.request("diff/read", { id: diff.info.id });
+    }
     if (diff.overtaking && diff.overtaking.version > texts.version) Object.assign(texts, diff.overtaking);
     return (diff.texts ??= texts);
   }
@@ -144,7 +174,11 @@ export class Diffs {
   private async reread(diff: Diff): Promise<void> {
     try {
       const texts = await this.connection.request("diff/read", { id: diff.info.id });
-      if (!diff.unsent) this.textArrived.emit({ diff, text: texts.text });
+      if (diff.unsent || !diff.texts) return;
+      diff.moved ||= diff.texts.base !== texts.base;
+      Object.assign(diff.texts, { ...texts, text: diff.texts.text, conflict: texts.conflict });
+      this.textArrived.emit({ diff, text: texts.text });
+      this.baseArrived.emit(diff);
     } catch {
       // Settled or offline meanwhile: either is told by its own way.
     }
@@ -153,10 +187,20 @@ export class Diffs {
   /** Settles a proposal with the text as it stands here. Resolves when the companion has agreed. */
   async accept(diff: Diff): Promise<void> {
     await this.decide(diff, async () => {
-      const text = diff.current ? diff.current() : (await this.read(diff)).text;
-      await this.connection.request("diff/accept", { id: diff.info.id, text });
+      const { version, base, text: read } = await this.read(diff);
+      const text = diff.current ? diff.current() : read;
+      await this.connection.request("diff/accept", { id: diff.info.id, text, version, base });
       this.remove(diff.info.id, "accepted");
     });
+  }
+
+  /** Ends a conflict: with the proposal as it stands here, or with the file's lines in its place. */
+  async resolve(diff: Diff, take: "proposal" | "file"): Promise<void> {
+    const { texts } = diff;
+    if (!texts || !diff.current) return;
+    diff.cancel();
+    diff.unsent = false;
+    await this.connection.request("diff/resolve", { id: diff.info.id, text: diff.current(), version: texts.version, base: texts.base, take });
   }
 
   /** Settles a proposal without content. */
@@ -202,7 +246,7 @@ export class Diffs {
 
   private send(diff: Diff): void {
     if (!diff.current || diff.deciding || !this.diffs.has(diff.info.id)) return;
-    const sent = this.connection.notify("diff/edit", { id: diff.info.id, text: diff.current(), clientId: this.clientId });
+    const sent = this.connection.notify("diff/edit", { id: diff.info.id, text: diff.current(), version: diff.texts?.version ?? 0, clientId: this.clientId });
     if (sent) diff.unsent = false;
   }
 }

@@ -1,5 +1,5 @@
-import { getChunks, MergeView, unifiedMergeView, type DiffConfig } from "@codemirror/merge";
-import { Compartment, EditorState, Text, Transaction, type Extension } from "@codemirror/state";
+import { getChunks, MergeView, originalDocChangeEffect, unifiedMergeView, type DiffConfig } from "@codemirror/merge";
+import { ChangeSet, Compartment, EditorState, Text, Transaction, type Extension } from "@codemirror/state";
 import { EditorView, highlightActiveLine } from "@codemirror/view";
 import { minimalChanges } from "../core/changes";
 import { lineDiff } from "../core/linediff";
@@ -7,7 +7,9 @@ import { Signal } from "../core/signal";
 import { baseExtensions, hugeText, loadLanguage, writingExtensions } from "../editor/setup";
 import { countLines, hunkAt, nextHunk, revertHunk, type Hunk } from "./hunks";
 import { wholeBlocks } from "./blocks";
+import { conflictMarks, markPlaces } from "./conflict";
 import { hunkGutter, isKept, setKept } from "./kept";
+import type { Place } from "../net/protocol";
 
 /** What a diff view shows. */
 export interface DiffContent {
@@ -51,8 +53,9 @@ export class DiffView {
   private merge: MergeView | null = null;
   private right!: EditorView;
   private readonly collapse = new Compartment();
-  private readonly old: Text;
+  private old: Text;
   private readonly huge: boolean;
+  private places: readonly Place[] = [];
 
   constructor(
     private readonly content: DiffContent,
@@ -95,6 +98,7 @@ export class DiffView {
       editable ? hunkGutter({ keep: (c) => this.toggleKept(c), revert: (c) => this.revert(c) }) : [],
       baseExtensions(text, newLabel),
       wholeBlocks,
+      conflictMarks,
       editable ? [writingExtensions(text), highlightActiveLine()] : EditorState.readOnly.of(true),
       this.huge ? [] : EditorView.lineWrapping,
       EditorView.updateListener.of((u) => {
@@ -125,6 +129,7 @@ export class DiffView {
       });
     }
     this.right.contentDOM.dataset.testid = "diff-new";
+    if (this.places.length > 0) this.setConflict(this.places);
     const { right: view } = this;
     loadLanguage(path, text.length, (spec) => view.dispatch(spec));
     this.element.dataset.layout = this.layout;
@@ -168,6 +173,24 @@ export class DiffView {
     const changes = minimalChanges(this.text, text);
     if (changes.length === 0) return;
     this.right.dispatch({ changes, annotations: [Transaction.remote.of(true), Transaction.addToHistory.of(false)] });
+  }
+
+  /** The file has become another: the proposal is shown on that, and keeps its undo history. */
+  setOld(old: string): void {
+    const changes = minimalChanges(this.content.old, old);
+    if (changes.length === 0) return;
+    const set = ChangeSet.of(changes, this.old.length);
+    this.content.old = old;
+    this.old = set.apply(this.old);
+    if (this.merge) this.merge.a.dispatch({ changes: set });
+    else this.right.dispatch({ effects: originalDocChangeEffect(this.right.state, set) });
+    this.moved.emit();
+  }
+
+  /** Marks the lines that the file has changed as well. */
+  setConflict(places: readonly Place[]): void {
+    this.places = places;
+    this.right.dispatch({ effects: markPlaces.of(places) });
   }
 
   /** Where the user is among the changes. */

@@ -1,5 +1,5 @@
 import { dirName, displayPath, nameOf } from "../core/paths";
-import type { Root } from "../net/protocol";
+import type { Conflict, Root } from "../net/protocol";
 import { announce } from "../ui/announce";
 import { h, icon, iconButton, keyName } from "../ui/dom";
 import { bindDiffKeys } from "./keys";
@@ -10,6 +10,7 @@ import { DiffView, type Layout } from "./diffview";
 export interface ReviewActions {
   accept(diff: Diff): void;
   reject(diff: Diff): void;
+  resolve(diff: Diff, take: "proposal" | "file"): void;
   policy(diff: Diff, at: HTMLElement): void;
   step(by: 1 | -1): void;
   /** The tab of the file that a proposal is about has unsaved changes. */
@@ -134,6 +135,7 @@ export class ReviewPane {
       made.edited.on(() => diff.touch(made.length));
       made.moved.on(() => made === this.view && this.refresh());
       diff.current = () => made.text;
+      if (texts.conflict) made.setConflict(texts.conflict.places);
     }
     this.diff = diff;
     this.view = view;
@@ -159,6 +161,14 @@ export class ReviewPane {
   /** Another page edited a proposal. */
   setText(diff: Diff, text: string): void {
     this.views.get(diff.info.id)?.setText(text);
+  }
+
+  /** The file of a proposal has changed. */
+  setBase(diff: Diff): void {
+    const view = this.views.get(diff.info.id);
+    if (!view || !diff.texts) return;
+    view.setOld(diff.texts.old);
+    view.setConflict(diff.texts.conflict?.places ?? []);
   }
 
   /** Whether the user emptied a proposal that was not empty: the CLI would ignore that (SPEC F-8). */
@@ -200,7 +210,7 @@ export class ReviewPane {
     // A disabled button drops the focus, and with it the keys of this pane.
     if (used?.disabled) view.focus();
     const emptied = this.isEmptied(diff);
-    this.acceptButton.disabled = emptied || diff.deciding;
+    this.acceptButton.disabled = emptied || diff.deciding || !!texts.conflict;
     this.rejectButton.disabled = diff.deciding;
     this.foldButton.setAttribute("aria-pressed", String(view.collapsed));
     this.layoutButton.setAttribute("aria-pressed", String(view.layout === "side"));
@@ -249,17 +259,29 @@ export class ReviewPane {
     const lines: (Node | string)[] = [];
     if (emptied) {
       lines.push("You emptied this proposal. The CLI ignores an empty text and would write its own, so it cannot be accepted: reject it, or undo.");
+    } else if (this.diff?.texts?.conflict) {
+      lines.push(...this.conflictLines(this.diff, this.diff.texts.conflict));
     } else if (hunks === 0 && !this.diff?.texts?.isNew) {
       lines.push("The proposal is the same as the file on disk: accepting it changes nothing. Reject it to tell the CLI that you do not want the change.");
     }
+    if (this.diff?.moved && !this.diff.texts?.conflict) lines.push("The file has changed since this was proposed; the proposal is shown on what it holds now. ");
     if (this.actions.isDirty(path)) {
       lines.push("This file has unsaved changes in its tab. They stay there when you accept. ");
       lines.push(h("button", { type: "button", class: "link", text: "Look at them", testid: "open-dirty", onclick: () => this.actions.openFile(path) }));
     }
-    const key = lines.map((l) => (typeof l === "string" ? l : "")).join("");
+    const key = lines.map((l) => (typeof l === "string" ? l : (l.textContent ?? ""))).join("");
     if (this.notice.dataset.key === key) return;
     this.notice.dataset.key = key;
     this.notice.replaceChildren(...lines);
+  }
+
+  /** What stands against the proposal, and the two ways out. */
+  private conflictLines(diff: Diff, conflict: Conflict): (Node | string)[] {
+    const button = (text: string, take: "proposal" | "file") =>
+      h("button", { type: "button", class: "link", text, testid: `take-${take}`, onclick: () => this.actions.resolve(diff, take) });
+    const lines: (Node | string)[] = [`Conflict: ${conflict.reason}. `, button("Keep the proposal", "proposal")];
+    if (conflict.places.length > 0) lines.push(" or ", button("take the file's lines", "file"));
+    return [...lines, " before you accept."];
   }
 
   private layout(): Layout {

@@ -47,6 +47,10 @@ export class Review {
     diffs.opened.on((diff) => this.arrived(diff));
     diffs.closed.on((closing) => this.left(closing));
     diffs.textArrived.on(({ diff, text }) => this.pane.setText(diff, text));
+    diffs.baseArrived.on((diff) => {
+      this.pane.setBase(diff);
+      if (diff === this.current) announce(diff.texts?.conflict ? `Conflict: ${diff.texts.conflict.reason}` : "The file has changed on disk; the proposal is shown on what it holds now", true);
+    });
     diffs.changed.on(() => this.refresh());
   }
 
@@ -157,6 +161,15 @@ export class Review {
         if (answer !== "accept") return;
       }
       await this.diffs.accept(diff);
+    } catch (e) {
+      note(messageOf(e), { kind: "problem" });
+    }
+  }
+
+  /** Ends a conflict with the proposal's text or the file's. */
+  async resolve(diff: Diff, take: "proposal" | "file"): Promise<void> {
+    try {
+      await this.diffs.resolve(diff, take);
     } catch (e) {
       note(messageOf(e), { kind: "problem" });
     }

@@ -63,14 +63,15 @@ func (v *View) Close(d *review.Diff, o review.Outcome) {
 }
 
 // Content implements review.View; it knows nothing newer unless OnContent does.
-func (v *View) Content(ctx context.Context, d *review.Diff) (string, bool) {
+func (v *View) Content(ctx context.Context, d *review.Diff) (review.Edit, bool) {
 	if _, ok := ctx.Deadline(); !ok {
 		v.complain("Content of %s has no deadline", d.Proposal().Key)
 	}
 	if v.OnContent != nil {
-		return v.OnContent(ctx, d)
+		content, ok := v.OnContent(ctx, d)
+		return review.Edit{Text: content}, ok
 	}
-	return "", false
+	return review.Edit{}, false
 }
 
 func (v *View) complain(format string, args ...any) {

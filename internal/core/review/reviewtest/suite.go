@@ -146,7 +146,7 @@ func replaced(t *testing.T, b *bench) {
 func ownerLeaves(t *testing.T, b *bench) {
 	d := b.owner.Propose(t, b.r, "/w/a", "old", "new")
 	b.r.Leave(b.owner)
-	if err := b.r.Accept(d.ID(), nil); !errors.Is(err, review.ErrSettled) {
+	if err := b.r.Accept(d.ID(), d.Now().Seen, nil); !errors.Is(err, review.ErrSettled) {
 		t.Errorf("accepting a diff whose session has gone: %v", err)
 	}
 	b.owner.ExpectTold(t)
@@ -170,8 +170,8 @@ func endsQuickly(t *testing.T, b *bench) {
 	b.View.Close(d, review.Outcome{Kind: review.Rejected}) // an editor may have seen to it itself
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
-	if text, ok := b.View.Content(ctx, d); ok && text != "new" {
-		t.Errorf("a closed diff has the text %q", text)
+	if newest, ok := b.View.Content(ctx, d); ok && newest.Text != "new" {
+		t.Errorf("a closed diff has the text %q", newest.Text)
 	}
 	if d := watch.Took(); d > 2*time.Second {
 		t.Errorf("that took %v", d)
@@ -190,7 +190,7 @@ func allAtOnce(t *testing.T, b *bench) {
 					t.Errorf("%s: %+v, %v", name, o, err)
 				}
 			case 1:
-				if err := b.r.Accept(d.ID(), nil); err != nil {
+				if err := b.r.Accept(d.ID(), d.Now().Seen, nil); err != nil {
 					t.Error(err)
 				}
 				owner.ExpectTold(t, review.Accepted)

@@ -27,9 +27,10 @@ func TestFakePassesItsOwnSuite(t *testing.T) {
 		return Subject{
 			View: view,
 			Edit: func(d *review.Diff, edited string) {
-				must(r.Edit(d.ID(), text.FromLF(d.Proposal().New, edited)))
+				_, err := r.Edit(d.ID(), review.Edit{Text: text.FromLF(d.Proposal().New, edited)})
+				must(err)
 			},
-			Accept: func(d *review.Diff) { must(r.Accept(d.ID(), nil)) },
+			Accept: func(d *review.Diff) { must(r.Accept(d.ID(), d.Now().Seen, nil)) },
 			Reject: func(d *review.Diff) { must(r.Reject(d.ID())) },
 		}
 	})

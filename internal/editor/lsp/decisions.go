@@ -1,0 +1,262 @@
+package lsp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+
+	"github.com/pollux-companion/pollux/internal/core/review"
+	"github.com/pollux-companion/pollux/internal/rpc"
+)
+
+// codeStale refuses a decision on something that is not the newest any more
+// (SPEC F-13). What is newer has been told, or is about to be.
+const codeStale = -32004
+
+// didChangeDiff takes the proposal as the user has edited it.
+func (s *Server) didChangeDiff(params json.RawMessage) (any, error) {
+	var p struct {
+		ID      string          `json:"diffId"`
+		Version int             `json:"version"`
+		From    *int            `json:"from"` // what the plugin was shown last; version 2
+		Content json.RawMessage `json:"content"`
+	}
+	if err := decode(params, &p); err != nil {
+		return nil, err
+	}
+	content, err := exact(p.Content)
+	if err != nil {
+		return nil, rpc.Errorf(rpc.CodeInvalidParams, "%s: %v", p.ID, err)
+	}
+	s.mu.Lock()
+	v := s.views[p.ID]
+	old := v == nil || p.Version < v.version
+	if !old {
+		v.version = p.Version
+	}
+	s.mu.Unlock()
+	if old {
+		return nil, nil
+	}
+	if err := s.edited(v, p.From, content); err != nil && !errors.Is(err, review.ErrSettled) {
+		return nil, rpc.Errorf(rpc.CodeInvalidParams, "%s: %v", p.ID, err)
+	}
+	return nil, nil
+}
+
+// edited records an edit of the editor's. A plugin of version 2 says from which version.
+func (s *Server) edited(v *view, from *int, content string) error {
+	at := s.textOf(v, from)
+	version, err := s.core.Registry.Edit(v.diff.ID(), review.Edit{Text: content, From: &at, By: s})
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if from != nil {
+		v.own, v.from = version, *from
+	} else {
+		v.seen.Text = max(v.seen.Text, version)
+	}
+	return nil
+}
+
+// textOf is the version of the text that the editor has, of which it knows the one that it was shown last.
+func (s *Server) textOf(v *view, from *int) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case from == nil:
+		return v.seen.Text
+	case *from == v.from:
+		return v.own
+	}
+	return *from
+}
+
+// diffResolved takes the user's decision from a plugin of version 1. The
+// editor has closed its view already; a decision that cannot be taken opens it again.
+func (s *Server) diffResolved(params json.RawMessage) (any, error) {
+	var p struct {
+		ID      string          `json:"diffId"`
+		Outcome string          `json:"outcome"`
+		Content json.RawMessage `json:"content"`
+	}
+	if err := decode(params, &p); err != nil {
+		return nil, err
+	}
+	v := s.drop(p.ID)
+	if v == nil {
+		return nil, nil // the agent was quicker
+	}
+	if p.Outcome != "accepted" {
+		return nil, ignoreSettled(s.core.Registry.Reject(p.ID))
+	}
+	content, err := optional(p.Content)
+	if err == nil {
+		s.mu.Lock()
+		seen := v.seen
+		s.mu.Unlock()
+		err = ignoreSettled(s.core.Registry.Accept(p.ID, seen, content))
+	}
+	switch {
+	case errors.Is(err, review.ErrConflict):
+		s.tasks.Go(func() { s.askConflict(v) })
+	case err != nil:
+		s.again(v, err)
+	}
+	return nil, nil
+}
+
+// optional is a text that may be missing.
+func optional(raw json.RawMessage) (*string, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil, nil
+	}
+	content, err := exact(raw)
+	return &content, err
+}
+
+// resolveDiff takes the user's decision from a plugin of version 2, which
+// closes its view when it has been taken.
+func (s *Server) resolveDiff(params json.RawMessage) (any, error) {
+	var p struct {
+		ID      string          `json:"diffId"`
+		Version int             `json:"version"`
+		Base    int             `json:"baseVersion"`
+		Outcome string          `json:"outcome"` // accepted, rejected, or what ends a conflict: keep, take
+		Content json.RawMessage `json:"content"`
+	}
+	if err := decode(params, &p); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	v := s.views[p.ID]
+	s.mu.Unlock()
+	if v == nil {
+		return obj{"settled": true}, nil // the agent was quicker
+	}
+	content, err := optional(p.Content)
+	if err != nil {
+		return nil, rpc.Errorf(rpc.CodeInvalidParams, "%s: %v", p.ID, err)
+	}
+	switch p.Outcome {
+	case "rejected":
+		s.drop(p.ID)
+		return obj{"settled": true}, ignoreSettled(s.core.Registry.Reject(p.ID))
+	case "keep", "take":
+		err = s.resolveConflict(v, p.Version, p.Base, content, p.Outcome == "take")
+		if err == nil {
+			return obj{"settled": false}, nil
+		}
+	case "accepted":
+		seen := review.Seen{Text: s.textOf(v, &p.Version), Base: p.Base}
+		s.drop(p.ID) // the plugin closes its view itself
+		err = ignoreSettled(s.core.Registry.Accept(p.ID, seen, content))
+		if err == nil {
+			return obj{"settled": true}, nil
+		}
+		s.mu.Lock()
+		s.views[p.ID] = v
+		s.mu.Unlock()
+	default:
+		return nil, rpc.Errorf(rpc.CodeInvalidParams, "%q is no outcome; use accepted, rejected, keep or take", p.Outcome)
+	}
+	s.refresh(v)
+	if errors.Is(err, review.ErrStale) || errors.Is(err, review.ErrConflict) {
+		return nil, rpc.Errorf(codeStale, "%s: %v", filepath.Base(v.diff.Proposal().Path), err)
+	}
+	return nil, err
+}
+
+// resolveConflict ends one with the text as the plugin has it.
+func (s *Server) resolveConflict(v *view, version, base int, content *string, theirs bool) error {
+	if content != nil {
+		if err := s.edited(v, &version, *content); err != nil {
+			return err
+		}
+	}
+	return ignoreSettled(s.core.Registry.Resolve(v.diff.ID(), review.Seen{Text: s.textOf(v, &version), Base: base}, theirs))
+}
+
+func ignoreSettled(err error) error {
+	if errors.Is(err, review.ErrSettled) {
+		return nil
+	}
+	return err
+}
+
+// again opens a diff once more whose acceptance failed.
+func (s *Server) again(v *view, reason error) {
+	s.complain("%s is still open: %v", filepath.Base(v.diff.Proposal().Path), reason)
+	s.mu.Lock()
+	s.views[v.diff.ID()] = v
+	s.mu.Unlock()
+	s.tasks.Go(func() { s.reopen(v) })
+}
+
+// reopen shows a diff that the editor has closed.
+func (s *Server) reopen(v *view) {
+	if _, settled := v.diff.Outcome(); settled {
+		s.drop(v.diff.ID())
+		return
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, 2*s.o.OpenWithin)
+	defer cancel()
+	err := s.openDiff(ctx, v, true)
+	if err != nil {
+		err = s.showAside(ctx, v)
+	}
+	if err != nil {
+		_ = s.core.Registry.Reject(v.diff.ID())
+	}
+}
+
+// What ends a conflict.
+const (
+	keepProposal = "Keep the proposal"
+	takeFile     = "Take the file's lines"
+	lookAgain    = "Look again"
+)
+
+// askConflict asks the user of a plugin of version 1, who has accepted a
+// proposal that conflicts with the file, which of the two stands.
+func (s *Server) askConflict(v *view) {
+	d := v.diff
+	s.mu.Lock()
+	s.views[d.ID()] = v
+	s.mu.Unlock()
+	now := d.Now()
+	choice := ""
+	if now.Conflict != nil {
+		choices := []string{keepProposal, takeFile, lookAgain}
+		if len(now.Conflict.Places) == 0 {
+			choices = []string{keepProposal, lookAgain}
+		}
+		var err error
+		choice, err = s.Ask(s.ctx, d.Proposal().Title, now.Conflict.Reason+". Which of the two stands?", choices)
+		if err != nil {
+			s.log.Info("the editor does not ask about a conflict", "err", err)
+		}
+	}
+	var err error
+	switch choice {
+	case keepProposal:
+		if err = s.core.Registry.Resolve(d.ID(), now.Seen, false); err == nil {
+			err = s.core.Registry.Accept(d.ID(), now.Seen, nil)
+		}
+		if ignoreSettled(err) == nil {
+			s.drop(d.ID())
+			return
+		}
+	case takeFile:
+		err = s.core.Registry.Resolve(d.ID(), now.Seen, true)
+	default:
+		err = review.ErrConflict
+	}
+	if err != nil {
+		s.complain("%s is still open: %v", filepath.Base(d.Proposal().Path), err)
+	}
+	s.reopen(v)
+}

@@ -1,0 +1,130 @@
+package lsp
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/pollux-companion/pollux/internal/core/review"
+)
+
+// heard takes what happens to diffs, whoever did it.
+func (s *Server) heard(e review.Event) {
+	if e.Kind == review.Opened || e.Kind == review.Decided {
+		s.SessionsChanged() // the status counts them
+	}
+	if e.Kind != review.Edited && e.Kind != review.Rebased || e.Kind == review.Edited && e.By == s {
+		return
+	}
+	s.mu.Lock()
+	v := s.views[e.Diff.ID()]
+	s.mu.Unlock()
+	if v != nil {
+		s.refresh(v)
+	}
+}
+
+// refresh brings the editor's view of a diff up to date, aside.
+func (s *Server) refresh(v *view) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !v.editor || v.syncing || !s.behind(v) {
+		return
+	}
+	v.syncing = true
+	s.tasks.Go(func() { s.sync(v) })
+}
+
+// behind says whether the editor shows something that is not the newest; s.mu is held.
+func (s *Server) behind(v *view) bool {
+	now := v.diff.Now().Seen
+	return s.views[v.diff.ID()] == v && (now.Base != v.seen.Base || now.Text != max(v.seen.Text, v.own))
+}
+
+// sync tells the editor until it has the newest.
+func (s *Server) sync(v *view) {
+	for failed := false; ; {
+		s.mu.Lock()
+		if failed || s.ctx.Err() != nil || !s.behind(v) {
+			v.syncing = false
+			s.mu.Unlock()
+			return
+		}
+		s.mu.Unlock()
+		if s.hello.Load().Pollux.Version >= 2 {
+			s.tellNewer(v)
+		} else {
+			failed = !s.showNewer(v)
+		}
+	}
+}
+
+// tellNewer says to a plugin of version 2 what is newer.
+func (s *Server) tellNewer(v *view) {
+	select {
+	case <-s.ready:
+	case <-s.ctx.Done():
+		return
+	}
+	now := v.diff.Now()
+	s.mu.Lock()
+	before := v.seen
+	v.seen = now.Seen
+	if now.Seen.Text != v.own {
+		v.own, v.from = now.Seen.Text, now.Seen.Text
+	}
+	s.mu.Unlock()
+	id := v.diff.ID()
+	if now.Seen.Base != before.Base {
+		s.peer.Notify("pollux/didChangeBase", obj{
+			"diffId": id, "baseVersion": now.Seen.Base, "isNewFile": !now.Base.Exists, "oldText": now.Base.Text,
+			"version": now.Seen.Text, "content": now.Text, "conflict": conflictOf(now), "others": now.Others,
+		})
+		return
+	}
+	s.peer.Notify("pollux/didChangeProposal", obj{
+		"diffId": id, "version": now.Seen.Text, "content": now.Text, "conflict": conflictOf(now),
+	})
+}
+
+// showNewer shows a diff anew in an editor whose plugin is of version 1: what
+// the user has typed there and the plugin has not said yet is taken along.
+func (s *Server) showNewer(v *view) bool {
+	ctx, cancel := context.WithTimeout(s.ctx, 2*s.o.OpenWithin)
+	defer cancel()
+	had, ok := s.takeBack(ctx, v.diff.ID())
+	s.mu.Lock()
+	there := s.views[v.diff.ID()] == v
+	s.mu.Unlock()
+	if !there {
+		return true // decided meanwhile
+	}
+	if ok {
+		if err := s.edited(v, nil, had.Text); err != nil {
+			s.complain("an edit could not be kept: %v", err)
+		}
+	}
+	if err := s.openDiff(ctx, v, false); err != nil {
+		s.log.Info("the editor does not show what is newer", "err", err)
+		return s.showAside(ctx, v) == nil
+	}
+	name, now := filepath.Base(v.diff.Proposal().Path), v.diff.Now()
+	switch {
+	case now.Conflict != nil:
+		s.say(messageInfo, "%s: %s", name, now.Conflict.Reason)
+	default:
+		s.say(messageInfo, "%s: the proposal or its file was changed elsewhere; this is the newest", name)
+	}
+	return true
+}
+
+// conflictOf says over the wire what is in the way; nil without a conflict.
+func conflictOf(now review.State) any {
+	if now.Conflict == nil {
+		return nil
+	}
+	places := []obj{}
+	for _, c := range now.Conflict.Places {
+		places = append(places, obj{"start": c.Start, "end": c.End, "text": c.Theirs})
+	}
+	return obj{"reason": now.Conflict.Reason, "places": places}
+}

@@ -1,0 +1,234 @@
+package web
+
+import (
+	"context"
+
+	"github.com/pollux-companion/pollux/internal/core/review"
+	"github.com/pollux-companion/pollux/internal/core/text"
+	"github.com/pollux-companion/pollux/internal/rpc"
+)
+
+// A pageDiff is what one page has of a diff whose texts it has read.
+type pageDiff struct {
+	// seen is what it was told last. own and from are its last edit's version,
+	// and the one that it had edited.
+	seen      review.Seen
+	own, from int
+}
+
+// baseInfo is the file beside a proposal (SPEC F-13).
+type baseInfo struct {
+	Base     int       `json:"base"` // its version
+	Conflict *conflict `json:"conflict,omitempty"`
+	Others   int       `json:"others"` // proposals that wait for the same file
+}
+
+type conflict struct {
+	Reason string  `json:"reason"`
+	Places []place `json:"places"`
+}
+
+// A place is one of lines of the proposal, 0-based, and the file's lines for it.
+type place struct {
+	Start int    `json:"start"`
+	End   int    `json:"end"`
+	Text  string `json:"text"`
+}
+
+func baseOf(now review.State) baseInfo {
+	b := baseInfo{Base: now.Seen.Base, Others: now.Others}
+	if now.Conflict != nil {
+		b.Conflict = &conflict{Reason: now.Conflict.Reason, Places: []place{}}
+		for _, c := range now.Conflict.Places {
+			b.Conflict.Places = append(b.Conflict.Places, place{c.Start, c.End, c.Theirs})
+		}
+	}
+	return b
+}
+
+// heard tells the pages what happened to diffs and rules, whoever did it.
+func (s *Server) heard(e review.Event) {
+	switch e.Kind {
+	case review.Opened:
+		s.mu.Lock()
+		known := s.shown[e.Diff.ID()]
+		s.mu.Unlock()
+		if !known { // an editor shows it
+			s.broadcast("diff/opened", map[string]any{"diff": infoOf(e.Diff)})
+		}
+	case review.Edited:
+		s.tellText(e)
+	case review.Rebased:
+		s.tellBase(e.Diff)
+	case review.Decided: // Close is told, with or without pages
+	case review.RulesChanged:
+		s.broadcast("rules/changed", map[string]any{"rules": s.ruleList()})
+	}
+}
+
+type diffNote struct {
+	ID       string `json:"id"`
+	Text     string `json:"text"`
+	Version  int    `json:"version"`
+	ClientID string `json:"clientId"` // of the page that has edited; "" where it was none, or both are merged
+}
+
+// tellText passes a text to the pages that show the diff, but the one that made it.
+func (s *Server) tellText(e review.Event) {
+	now := e.Diff.Now()
+	note := diffNote{ID: e.Diff.ID(), Text: text.ToLF(now.Text), Version: now.Seen.Text}
+	by, _ := e.By.(*page)
+	pages := s.showing(note.ID, func(p *page, pd *pageDiff) bool {
+		if p == by {
+			return false
+		}
+		pd.seen.Text = now.Seen.Text
+		return true
+	})
+	if by != nil {
+		s.mu.Lock()
+		note.ClientID = by.clientID
+		s.mu.Unlock()
+	}
+	for _, p := range pages {
+		p.Notify("diff/text", note)
+	}
+}
+
+// tellBase passes on what the file has become.
+func (s *Server) tellBase(d *review.Diff) {
+	now := d.Now()
+	pages := s.showing(d.ID(), func(_ *page, pd *pageDiff) bool {
+		pd.seen = now.Seen
+		return true
+	})
+	note := struct {
+		ID      string `json:"id"`
+		IsNew   bool   `json:"isNew"`
+		Old     string `json:"old"`
+		Text    string `json:"text"`
+		Version int    `json:"version"`
+		baseInfo
+	}{d.ID(), !now.Base.Exists, text.ToLF(now.Base.Text), text.ToLF(now.Text), now.Seen.Text, baseOf(now)}
+	for _, p := range pages {
+		p.Notify("diff/base", note)
+	}
+}
+
+// showing returns the pages that show a diff and that f picks, which is called with s.mu held.
+func (s *Server) showing(id string, f func(*page, *pageDiff) bool) []*page {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var pages []*page
+	for p := range s.pages {
+		if pd, shows := p.diffs[id]; shows && f(p, pd) {
+			pages = append(pages, p)
+		}
+	}
+	return pages
+}
+
+// told notes what the page is told in an answer.
+func (p *page) told(id string, seen review.Seen) {
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	p.diffs[id] = &pageDiff{seen: seen, own: seen.Text, from: seen.Text}
+}
+
+// seen is what the page has of a diff: version and base are what it says that
+// it has processed, nil for the last that it was told; from is the version in that.
+func (p *page) seen(id string, version, base *int) (seen review.Seen, from int) {
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	pd := p.diffs[id]
+	if pd == nil {
+		pd = &pageDiff{}
+	}
+	seen = pd.seen
+	if version != nil {
+		seen.Text = *version
+	}
+	if base != nil {
+		seen.Base = *base
+	}
+	from = seen.Text
+	if from == pd.from {
+		seen.Text = pd.own
+	}
+	return seen, from
+}
+
+// edit records an edit that the page has made of a version.
+func (p *page) edit(d *review.Diff, edited string, version *int) error {
+	seen, from := p.seen(d.ID(), version, nil)
+	own, err := p.s.o.Registry.Edit(d.ID(), review.Edit{Text: text.FromLF(d.Proposal().New, edited), From: &seen.Text, By: p})
+	if err != nil {
+		return err
+	}
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	if pd := p.diffs[d.ID()]; pd != nil {
+		pd.own, pd.from = own, from
+	}
+	return nil
+}
+
+// diffEdit records an edit; the registry's event passes it on.
+func diffEdit(_ context.Context, p *page, in struct {
+	ID      string `json:"id"`
+	Text    string `json:"text"`
+	Version *int   `json:"version"`
+}) (any, error) {
+	d, ok := p.s.o.Registry.Get(in.ID)
+	if !ok {
+		return nil, review.ErrSettled
+	}
+	return empty{}, p.edit(d, in.Text, in.Version)
+}
+
+// diffAccept settles with the text as the page shows it, if that is the newest
+// and the file is as the page shows it.
+func diffAccept(_ context.Context, p *page, in struct {
+	ID      string  `json:"id"`
+	Text    *string `json:"text"`
+	Version *int    `json:"version"`
+	Base    *int    `json:"base"`
+}) (any, error) {
+	d, ok := p.s.o.Registry.Get(in.ID)
+	if !ok {
+		return nil, review.ErrSettled
+	}
+	if in.Text != nil {
+		*in.Text = text.FromLF(d.Proposal().New, *in.Text)
+	}
+	seen, _ := p.seen(in.ID, in.Version, in.Base)
+	return empty{}, p.s.o.Registry.Accept(in.ID, seen, in.Text)
+}
+
+// diffResolve ends a conflict as the user wants.
+func diffResolve(_ context.Context, p *page, in struct {
+	ID      string  `json:"id"`
+	Text    *string `json:"text"`
+	Version *int    `json:"version"`
+	Base    *int    `json:"base"`
+	Take    string  `json:"take"` // proposal or file
+}) (any, error) {
+	d, ok := p.s.o.Registry.Get(in.ID)
+	if !ok {
+		return nil, review.ErrSettled
+	}
+	if in.Take != "proposal" && in.Take != "file" {
+		return nil, rpc.Errorf(rpc.CodeInvalidParams, "take must be proposal or file")
+	}
+	if in.Text != nil {
+		if err := p.edit(d, *in.Text, in.Version); err != nil {
+			return nil, err
+		}
+	}
+	seen, _ := p.seen(in.ID, in.Version, in.Base)
+	return empty{}, p.s.o.Registry.Resolve(in.ID, seen, in.Take == "file")
+}
+
+func diffReject(_ context.Context, p *page, in idParams) (any, error) {
+	return empty{}, p.s.o.Registry.Reject(in.ID)
+}
