@@ -47,11 +47,27 @@ func (d *decider) waiting() control.Diff {
 	return diffs[0]
 }
 
+// decide decides as one who looks at whatever is newer, and keeps the proposal over it (SPEC F-13).
 func (d *decider) decide(accept bool, content *string) {
 	d.w.t.Helper()
-	if err := d.c.Decide(d.w.t.Context(), control.Decision{ID: d.waiting().ID, Accept: accept, Content: content}); err != nil {
-		d.w.t.Fatal(err)
-	}
+	ctx := d.w.t.Context()
+	eventually(d.w.t, "a decision", func() bool {
+		now := d.waiting()
+		seen := control.Seen{Version: now.Version, Base: now.Base}
+		err := d.c.Decide(ctx, control.Decision{ID: now.ID, Accept: accept, Content: content, Seen: seen})
+		if err == nil {
+			return true
+		}
+		if !strings.Contains(err.Error(), "since this was shown") && !strings.Contains(err.Error(), "where the proposal changes it") {
+			d.w.t.Fatal(err)
+		}
+		if now = d.waiting(); now.Conflict != nil {
+			if err := d.c.Resolve(ctx, now.ID, control.Seen{Version: now.Version, Base: now.Base}, false); err != nil {
+				d.w.t.Log(err)
+			}
+		}
+		return false
+	})
 }
 
 // nobody waits until no proposal is open.
