@@ -125,9 +125,9 @@ func TestJournalTroubleIsSaid(t *testing.T) {
 	}
 	c := start(t, o)
 	defer backend{c}.Attach()()
-	d, err := c.reg.Open(t.Context(), &stranger{}, review.Proposal{Key: "k", Path: filepath.Join(dir, "f"), New: "x"}, func(d *review.Diff) { c.journal.Opened("s", d) })
+	d, err := c.reg.Open(t.Context(), &stranger{}, review.Proposal{Key: "k", Path: filepath.Join(dir, "f"), IsNew: true, New: "x"}, func(d *review.Diff) { c.journal.Opened("s", d) })
 	if err == nil {
-		err = c.reg.Accept(d.ID(), nil)
+		err = c.reg.Accept(d.ID(), d.Now().Seen, nil)
 	}
 	if err != nil {
 		t.Fatal(err)
