@@ -165,3 +165,18 @@ func FuzzInterpreterFiles(f *testing.F) {
 		}
 	})
 }
+
+// TestNodeVersion: a Node's headers tell its version, and nothing else does.
+func TestNodeVersion(t *testing.T) {
+	for text, want := range map[string]string{
+		"#define NODE_MAJOR_VERSION 22\n#define NODE_MINOR_VERSION 21\n#define NODE_PATCH_VERSION 0\n": "22.21.0",
+		"#define NODE_MAJOR_VERSION 22\n": "", "#define NODE_MAJOR_VERSION x\n#define NODE_MINOR_VERSION 1\n#define NODE_PATCH_VERSION 2\n": "", "": "",
+	} {
+		b := newBait(t)
+		b.put("node/bin/node", b.program)
+		b.put("node/include/node/node_version.h", text)
+		if got := headerVersion(filepath.Join(b.home, "node/bin/node")); got != want || exists(b.mark) {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}
