@@ -114,6 +114,10 @@ func TestUnsentOutcomeSurvivesKillT6(t *testing.T) {
 		t.Fatalf("%+v, %v", diffs, err)
 	}
 	say(t, page, acceptance(diffs[0]))
+	eventually(t, "the decision", func() bool {
+		diffs, err := w.control().Diffs(t.Context())
+		return err == nil && len(diffs) == 0
+	})
 	for range 2 {
 		l.signal(syscall.SIGKILL)
 		l = w.serve()

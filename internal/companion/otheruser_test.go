@@ -116,7 +116,7 @@ func TestOldRecordA5(t *testing.T) {
 	if !c.Info().Resumed || c.Info().Port != port || len(c.page.Keys()) != 1 {
 		t.Errorf("resumed %v, %d keys", c.Info().Resumed, len(c.page.Keys()))
 	}
-	if data, _ := json.Marshal(c.record); len(c.record.PageKeys) != 1 || bytes.Contains(data, []byte("old")) {
+	if data, _ := json.Marshal(c.record); len(c.record.PageKeys) != 1 || bytes.Contains(data, []byte(`"old"`)) {
 		t.Errorf("%s", data)
 	}
 	c.Stop(t.Context())
