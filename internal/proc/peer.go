@@ -1,11 +1,13 @@
 package proc
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"sync"
+	"time"
 )
 
 // Errors of CheckPeer.
@@ -78,12 +80,16 @@ var theEnds = sync.OnceValues(func() (*ends, error) {
 
 // tryEnds looks for both ends of a connection of this process to itself.
 func tryEnds(find func(local, remote netip.AddrPort) (end, error)) error {
-	ln, err := net.Listen("tcp4", "127.0.0.1:0")
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	var listen net.ListenConfig
+	ln, err := listen.Listen(ctx, "tcp4", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("%w: %v", ErrUntold, err)
 	}
 	defer ln.Close()
-	client, err := net.Dial("tcp4", ln.Addr().String())
+	var dial net.Dialer
+	client, err := dial.DialContext(ctx, "tcp4", ln.Addr().String())
 	if err != nil {
 		return fmt.Errorf("%w: %v", ErrUntold, err)
 	}

@@ -9,6 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// The states (netinet/tcp_fsm.h) from the connection's beginning up to its orderly end.
+const (
+	pcbEstablished = 4
+	pcbFinWait2    = 9
+)
+
 // ends finds ends in the system's table.
 type ends struct{}
 

@@ -116,7 +116,7 @@ func (d *sockDiag) find(local, remote netip.AddrPort) (end, error) {
 
 func retry(f func() error) error {
 	for {
-		if err := f(); err != unix.EINTR {
+		if err := f(); !errors.Is(err, unix.EINTR) {
 			return err
 		}
 	}

@@ -26,7 +26,7 @@ func findInTables(dir string, local, remote netip.AddrPort) (end, error) {
 	if local.Addr().Is6() {
 		tables = tables[1:]
 	}
-	found := error(errNoEnd)
+	var found error
 	for i, table := range tables {
 		f, err := os.Open(filepath.Join(dir, table.name))
 		if err != nil {

@@ -28,9 +28,6 @@ const (
 	socketSize                     = 72
 	tcpState                       = 36
 	tcpSize                        = 40
-
-	// The states (netinet/tcp_fsm.h) from the connection's beginning up to its orderly end.
-	pcbEstablished, pcbFinWait2 = 4, 9
 )
 
 // findPCB looks in the value of net.inet.tcp.pcblist_n for the socket that is bound to local and connected to remote.

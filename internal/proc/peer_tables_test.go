@@ -83,7 +83,7 @@ func TestFindRow(t *testing.T) {
 	if pid, ok := findRow(table, client, server); !ok || pid != 3 {
 		t.Errorf("%d, %v", pid, ok)
 	}
-	for n := range len(table) {
+	for n := range table {
 		if pid, ok := findRow(table[:n], client, server); ok {
 			t.Errorf("%d found in %d bytes", pid, n)
 		}

@@ -245,7 +245,7 @@ func keepsTimes(fd int) bool {
 	if err := unix.Fstatfs(fd, &fs); err != nil {
 		return false
 	}
-	switch uint64(fs.Type) & 0xffffffff { //nolint:unconvert // the type differs between architectures
+	switch uint64(fs.Type) & 0xffffffff { // the type differs between architectures
 	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.TMPFS_MAGIC, unix.F2FS_SUPER_MAGIC, unix.OVERLAYFS_SUPER_MAGIC, 0x2fc12fc1, 0xca451a4e: // the last are ZFS and bcachefs
 		return true
 	}

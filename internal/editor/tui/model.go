@@ -97,15 +97,6 @@ func (m *model) diff() *control.Diff {
 	return nil
 }
 
-// byID is the diff of an id, nil when it does not wait.
-func (m *model) byID(id string) *control.Diff {
-	i := slices.IndexFunc(m.queue.Diffs, func(d control.Diff) bool { return d.ID == id })
-	if i < 0 {
-		return nil
-	}
-	return &m.queue.Diffs[i]
-}
-
 func (m *model) index() int {
 	return slices.IndexFunc(m.queue.Diffs, func(d control.Diff) bool { return d.ID == m.current })
 }

@@ -86,7 +86,7 @@ func TestOldPageIsDenied(t *testing.T) {
 	b := newBench(t)
 	origin := b.origin()
 	for protocols, want := range map[string]websocket.StatusCode{"pollux.v1 token.x": 4401, "other": websocket.StatusProtocolError} {
-		conn, _, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(origin, "http")+"/ws", &websocket.DialOptions{ //nolint:bodyclose // none
+		conn, _, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(origin, "http")+"/ws", &websocket.DialOptions{
 			HTTPHeader: http.Header{"Origin": {origin}}, Subprotocols: strings.Fields(protocols),
 		})
 		if err != nil {
