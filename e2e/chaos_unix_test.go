@@ -43,7 +43,6 @@ func TestChaos(t *testing.T) {
 	x.ctx, x.cancel = context.WithCancel(t.Context())
 	defer x.cancel()
 	c := b.serve()
-	x.token = tokenOf(t, c)
 	x.way = elsewhere(t, c.Port)
 	x.newCLI(c)
 	for n := range *kills {
@@ -75,7 +74,6 @@ type chaos struct {
 	b      *bench
 	ctx    context.Context
 	cancel context.CancelFunc
-	token  string
 	way    string // the address to which CLIs connect
 	cli    *chaosCLI
 
@@ -108,6 +106,7 @@ type chaosCLI struct {
 	url     string
 	host    string // the companion's own name
 	session string
+	token   string
 	dead    bool // killed for good; guarded by x.mu
 	drop    context.CancelFunc
 	last    string // Last-Event-ID
@@ -135,6 +134,7 @@ func tokenOf(t *testing.T, c *companion) string {
 
 func (x *chaos) newCLI(c *companion) {
 	cli := &chaosCLI{x: x, url: "http://" + x.way + "/mcp", host: fmt.Sprintf("127.0.0.1:%d", c.Port), ended: make(chan struct{})}
+	cli.token = tokenOf(x.t, c) // that of this start: an older one opens no session (SPEC A-1)
 	header, _, err := cli.post(x.ctx, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}`)
 	if err != nil {
 		x.t.Fatal(err)
@@ -160,7 +160,7 @@ func (cli *chaosCLI) request(ctx context.Context, method, body string) (*http.Re
 		return nil, err
 	}
 	req.Host = cli.host
-	req.Header.Set("Authorization", "Bearer "+cli.x.token)
+	req.Header.Set("Authorization", "Bearer "+cli.token)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
 	if cli.session != "" {

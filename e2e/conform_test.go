@@ -117,7 +117,7 @@ func (d *pageDriver) report(r state.Report) error {
 // The companion of the editor page, driven on its side, against the whole contract: nothing fails.
 func TestPageConforms(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": "old\n"})
-	c := b.serve("--allow-write-file", "--container", "127.0.0.9")
+	c := b.serveApart("--allow-write-file", "--container", "127.0.0.9")
 	data, err := os.ReadFile(c.DiscoveryFile)
 	if err != nil {
 		t.Fatal(err)

@@ -191,6 +191,8 @@ func TestTwoCLIs(t *testing.T) {
 	if text := d.Text(browser.ID("diff-new")); !strings.Contains(text, "by the first") {
 		t.Errorf("the page shows %q", text)
 	}
+	// Both have changed the same line: the first one's proposal stands against the file now (F-13).
+	d.Click(browser.ID("take-proposal"))
 	d.Click(browser.ID("accept"))
 	result(t, first, n)
 	b.holds("same.txt", "by the first\n")

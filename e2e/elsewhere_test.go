@@ -2,12 +2,14 @@ package e2e
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -69,4 +71,38 @@ func passOne(c net.Conn, to string) {
 	defer d.Close()
 	go func() { _, _ = io.Copy(d, c); d.Close() }()
 	_, _ = io.Copy(c, d)
+}
+
+// serveApart starts pollux serve as no child of this process: one that proposes and decides itself, as conform does, is an
+// agent, and a companion below an agent shows none of its diffs (SPEC §11.1).
+func (b *bench) serveApart(args ...string) *companion {
+	b.t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	cmd := exec.Command("setsid", append([]string{"--fork", shared.pollux, "serve", "--no-open", "--json"}, args...)...)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = b.dir, b.home.Env(), w, os.Stderr
+	err = cmd.Run()
+	w.Close()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	c := &companion{b: b}
+	out := bufio.NewReader(r)
+	text, err := out.ReadString('\n')
+	if err == nil {
+		err = json.Unmarshal([]byte(text), c)
+	}
+	if err != nil {
+		b.t.Fatalf("pollux serve says %q: %v", text, err)
+	}
+	b.t.Cleanup(func() {
+		if p, err := os.FindProcess(c.PID); err == nil {
+			_ = p.Signal(syscall.SIGTERM)
+		}
+		_, _ = io.Copy(io.Discard, out) // until it has ended
+		r.Close()
+	})
+	return c
 }

@@ -42,17 +42,6 @@ func say(t *testing.T, conn *websocket.Conn, text string) {
 	}
 }
 
-// control joins the channel of the companion.
-func (w *world) control() *control.Client {
-	w.t.Helper()
-	c, err := control.Find(w.t.Context(), []string{filepath.Join(w.root, "r", "pollux")}, w.project)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	w.t.Cleanup(c.Close)
-	return c
-}
-
 // SPEC L-3: a diff that was open and edited when the companion was killed is
 // there again afterwards, and its outcome reaches the session that waits for it.
 func TestOpenDiffSurvivesKillL3(t *testing.T) {

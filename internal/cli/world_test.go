@@ -17,6 +17,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/pace"
 	"github.com/pollux-companion/pollux/internal/sandbox"
 )
@@ -190,4 +191,15 @@ func (l *live) token() string {
 		l.t.Fatalf("no token in %s: %v", data, err)
 	}
 	return f.AuthToken
+}
+
+// control joins the channel of the companion.
+func (w *world) control() *control.Client {
+	w.t.Helper()
+	c, err := control.Find(w.t.Context(), []string{filepath.Join(w.root, "r", "pollux")}, w.project)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(c.Close)
+	return c
 }

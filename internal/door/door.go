@@ -223,12 +223,19 @@ func asError(p any) error {
 func Bearer(token string) func(*http.Request) bool {
 	want := []byte(token)
 	return func(r *http.Request) bool {
-		headers := r.Header["Authorization"]
-		if len(headers) != 1 {
-			return false
-		}
-		scheme, got, _ := strings.Cut(headers[0], " ")
-		return len(want) > 0 && strings.EqualFold(scheme, "Bearer") &&
-			subtle.ConstantTimeCompare([]byte(got), want) == 1
+		return len(want) > 0 && subtle.ConstantTimeCompare([]byte(BearerOf(r)), want) == 1
 	}
+}
+
+// BearerOf is the token that a request brings as "Authorization: Bearer <token>", "" for none.
+func BearerOf(r *http.Request) string {
+	headers := r.Header["Authorization"]
+	if len(headers) != 1 {
+		return ""
+	}
+	scheme, token, _ := strings.Cut(headers[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return token
 }

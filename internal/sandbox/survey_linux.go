@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -70,6 +71,9 @@ func (s *survey) note(w *walk, dir int, name string) (whole bool) {
 // the command.
 func (l *layout) protectNested(root string) error {
 	s, err := l.survey(root)
+	if errors.Is(err, unix.ENOSYS) { // an old kernel, or the inside of a sandbox: nothing else would work there either
+		return &SetupError{Phase: "mounts", Cause: "the system call openat2 (Linux 5.6) is missing", Fix: "run it outside of any other sandbox, on a newer kernel"}
+	}
 	if err != nil {
 		return policyError("the workspace %q cannot be searched: %v", root, err)
 	}

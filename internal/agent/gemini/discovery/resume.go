@@ -48,7 +48,7 @@ type Record struct {
 const maxRecord = 256 << 10
 
 // maxOlder bounds the older tokens: a CLI that has lived through more starts connects anew.
-const maxOlder = 32
+const maxOlder = 1024
 
 // Next is the record of the start that takes over: the old token is kept for the sessions that existed, and token is for everything
 // else (SPEC A-1).
