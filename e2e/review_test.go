@@ -259,26 +259,45 @@ func TestReviewEditorOutlivesCompanion(t *testing.T) {
 	}
 }
 
-// TestReviewDisk: a file that changes while its proposal waits is pointed out, and what came is kept (F-8).
+// TestReviewDisk: a proposal follows its file. What goes together is merged and shown; where both changed the same line
+// nothing is accepted until the user has said which stands (F-13).
 func TestReviewDisk(t *testing.T) {
-	peers.Need(t, peers.Tmux)
-	t.Parallel()
 	const rest = "two\nthree\nfour\nfive\nsix\nseven\neight\n"
-	b := newBench(t, map[string]string{"a.txt": "one\n" + rest + "nine\n"})
-	a := agent.Start(t, b.serve().DiscoveryFile)
-	tm := b.reviewer(80, 24)
-	a.OpenDiff(b.path("a.txt"), "one\n"+rest+"NINE\n")
-	tm.Wait("+1 −1 · hunk 1/1", second(60))
-	b.write("a.txt", "ONE\n"+rest+"nine\n")
-	tm.Wait("hunk 1/1 · changed on disk", second(60))
-	b.press(tm, "a", "Accept all the same?")
-	tm.Keys("c")
-	tm.Wait("+2 −2 · hunk 1/2", second(60))
-	tm.Keys("x")
-	tm.Wait("hunk 1/2 reverted", second(60))
-	b.press(tm, "a", "Nothing waits")
-	if o := a.Outcome(); o.Content != "ONE\n"+rest+"NINE\n" {
-		t.Errorf("%+v", o)
+	proposal := func(t *testing.T) (*bench, *agent.Agent, *terminal.Terminal) {
+		t.Helper()
+		peers.Need(t, peers.Tmux)
+		t.Parallel()
+		b := newBench(t, map[string]string{"a.txt": "one\n" + rest + "nine\n"})
+		a := agent.Start(t, b.serve().DiscoveryFile)
+		tm := b.reviewer(80, 24)
+		a.OpenDiff(b.path("a.txt"), "one\n"+rest+"NINE\n")
+		tm.Wait("+1 −1 · hunk 1/1", second(60))
+		return b, a, tm
+	}
+	t.Run("merged", func(t *testing.T) {
+		b, a, tm := proposal(t)
+		b.write("a.txt", "ONE\n"+rest+"nine\n")
+		tm.Wait("hunk 1/1 · edited", second(60))
+		tm.Wait("a.txt has changed on disk; this is the proposal on what it holds now", second(60))
+		b.press(tm, "a", "Nothing waits")
+		expect(t, a, agent.Outcome{Method: accepted, FilePath: b.path("a.txt"), Content: "ONE\n" + rest + "NINE\n"})
+	})
+	for key, line := range map[string]string{"k": "NINE\n", "t": "neuf\n"} { // keep, take
+		t.Run("conflict "+key, func(t *testing.T) {
+			b, a, tm := proposal(t)
+			b.write("a.txt", "ONE\n"+rest+"neuf\n")
+			tm.Wait("a.txt: the file has changed on disk where the proposal changes it", second(60))
+			tm.Wait("!    9 + NINE", second(60))
+			b.press(tm, "a", "On disk: neuf")
+			tm.Keys("n")
+			tm.Wait("a keep or take  r reject", second(60))
+			a.Quiet()
+			b.press(tm, "a", "On disk: neuf")
+			b.press(tm, key, "a accept  r reject")
+			a.Quiet() // that was no acceptance
+			b.press(tm, "a", "Nothing waits")
+			expect(t, a, agent.Outcome{Method: accepted, FilePath: b.path("a.txt"), Content: "ONE\n" + rest + line})
+		})
 	}
 }
 
