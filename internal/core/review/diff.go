@@ -30,7 +30,8 @@ type Diff struct {
 	// announced: watchers have been told of it.
 	// shown: View.Show returned nil; closed: View.Close has been or is being called.
 	// told: Owner.Settled has been or is being called.
-	announced, shown, closed, told bool
+	// ruled: see Ruled.
+	announced, shown, closed, told, ruled bool
 }
 
 // A phase is how far Registry.Open has come with a diff.
@@ -81,6 +82,14 @@ func (d *Diff) now() State {
 		}
 	}
 	return s
+}
+
+// Ruled says whether a rule decides the diff as soon as its agent has its answer: no view shows it, and
+// View.Close is not called. Watchers hear that it opens and is decided, as of every diff.
+func (d *Diff) Ruled() bool {
+	d.registry.mu.Lock()
+	defer d.registry.mu.Unlock()
+	return d.ruled
 }
 
 // Agreed is the file as the text was made for it: the base of State, but

@@ -82,7 +82,7 @@ func (r *Registry) Open(ctx context.Context, owner Owner, p Proposal, deliver fu
 			return nil, err
 		}
 	}
-	if err := r.answer(ctx, d); err != nil {
+	if err := r.answer(ctx, d, mode == AcceptAll); err != nil {
 		return nil, err
 	}
 	if deliver != nil {
@@ -209,8 +209,9 @@ func (r *Registry) abandon(d *Diff) bool {
 }
 
 // answer passes from opening to answering, or says why there is nothing to
-// answer: only an outcome of the user's own is still worth an answer.
-func (r *Registry) answer(ctx context.Context, d *Diff) error {
+// answer: only an outcome of the user's own is still worth an answer. ruled is what
+// Diff.Ruled says from here on.
+func (r *Registry) answer(ctx context.Context, d *Diff, ruled bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if ctx.Err() != nil {
@@ -225,7 +226,7 @@ func (r *Registry) answer(ctx context.Context, d *Diff) error {
 	case d.outcome != nil && d.outcome.Kind == Withdrawn:
 		err = fmt.Errorf("withdrawn while it was being shown: %w", ErrSettled)
 	default:
-		d.phase = answering
+		d.phase, d.ruled = answering, ruled
 		r.calls++
 		r.announce(d)
 	}

@@ -297,6 +297,50 @@ func TestPolicy(t *testing.T) { // SPEC F-11
 	}
 }
 
+// SPEC F-11: what a rule decides is not shown: no page is told that it opens, and none is left with it.
+func TestRuledIsNotShown(t *testing.T) {
+	b := newBench(t)
+	p := b.page("one")
+	p.Call("policy/set", obj{"mode": "accept", "pattern": filepath.Join(b.root, "*.md")}, nil)
+	for range 3 {
+		b.propose(filepath.Join(b.root, "f.md"), "", "x")
+		if o := b.owner.outcome(t); !o.Policy {
+			t.Errorf("%+v", o)
+		}
+	}
+	p.ExpectNone("diff/opened")
+	d := b.propose(filepath.Join(b.root, "f.txt"), "", "x") // the rule does not fit it
+	p.Expect("diff/opened", nil)
+	p.Call("diff/accept", obj{"id": d.ID()}, nil)
+	b.owner.outcome(t)
+}
+
+// anEditor is a view beside the pages.
+type anEditor struct{}
+
+func (anEditor) Show(context.Context, *review.Diff) error { return nil }
+func (anEditor) Close(*review.Diff, review.Outcome)       {}
+func (anEditor) Content(context.Context, *review.Diff) (review.Edit, bool) {
+	return review.Edit{}, false
+}
+
+// A diff that an editor shows is told to the pages when it opens, and taken from them when it is decided, though the
+// page itself was never asked to show or to close it.
+func TestShownElsewhere(t *testing.T) {
+	b := newBenchOf(t, review.Options{View: anEditor{}})
+	p := b.page("one")
+	d := b.propose(filepath.Join(b.root, "f"), "", "x")
+	p.Expect("diff/opened", nil)
+	if err := b.registry.Reject(d.ID()); err != nil {
+		t.Fatal(err)
+	}
+	var closed struct{ ID, Outcome string }
+	p.Expect("diff/closed", &closed)
+	if closed.ID != d.ID() || closed.Outcome != "rejected" {
+		t.Errorf("%+v", closed)
+	}
+}
+
 // Edits of a page that does not stop are refused once they exceed a bound,
 // and the connection lives.
 func TestHostileEdits(t *testing.T) { // SPEC A-4

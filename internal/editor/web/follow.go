@@ -50,19 +50,40 @@ func baseOf(now review.State) baseInfo {
 func (s *Server) heard(e review.Event) {
 	switch e.Kind {
 	case review.Opened:
-		s.mu.Lock()
-		known := s.shown[e.Diff.ID()]
-		s.mu.Unlock()
-		if !known { // an editor shows it
-			s.broadcast("diff/opened", map[string]any{"diff": infoOf(e.Diff)})
-		}
+		s.tellOpened(e.Diff)
 	case review.Edited:
 		s.tellText(e)
 	case review.Rebased:
 		s.tellBase(e.Diff)
-	case review.Decided: // Close is told, with or without pages
+	case review.Decided:
+		s.tellDecided(e.Diff, *e.Outcome)
 	case review.RulesChanged:
 		s.broadcast("rules/changed", map[string]any{"rules": s.ruleList()})
+	}
+}
+
+// tellOpened tells of a diff that an editor shows. What a rule decides is shown nowhere (SPEC F-11).
+func (s *Server) tellOpened(d *review.Diff) {
+	if d.Ruled() {
+		return
+	}
+	s.mu.Lock()
+	known := s.shown[d.ID()]
+	s.shown[d.ID()] = true
+	s.mu.Unlock()
+	if !known {
+		s.broadcast("diff/opened", map[string]any{"diff": infoOf(d)})
+	}
+}
+
+// tellDecided takes a diff from the pages for which Close was not called, or came before tellOpened. A page that said
+// hello while a rule was deciding may have found it among the open ones.
+func (s *Server) tellDecided(d *review.Diff, o review.Outcome) {
+	s.mu.Lock()
+	left := s.shown[d.ID()]
+	s.mu.Unlock()
+	if left || d.Ruled() {
+		s.Close(d, o)
 	}
 }
 

@@ -47,7 +47,9 @@ func newBenchOf(t *testing.T, bounds review.Options, change ...func(*web.Options
 	}
 	store := state.New(&state.Options{Keep: ws.Sharing})
 	view := &lateView{}
-	bounds.View = view
+	if bounds.View == nil {
+		bounds.View = view
+	}
 	registry := review.New(bounds)
 	o := web.Options{
 		Registry: registry, Store: store, Workspace: ws,
