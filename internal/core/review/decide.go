@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
@@ -148,6 +149,7 @@ func (r *Registry) Leave(owner Owner) {
 		r.events = append(r.events, Event{Kind: RulesChanged})
 		defer r.tellWatchers()
 	}
+	maps.DeleteFunc(r.due, func(_ string, e due) bool { return e.owner == owner }) // it writes nothing any more
 	r.settleAll(func(d *Diff) (Outcome, bool) {
 		return Outcome{Kind: Withdrawn, Content: d.text}, d.owner == owner
 	})
