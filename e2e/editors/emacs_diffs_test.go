@@ -83,22 +83,24 @@ func emacsFilePolicy(t *testing.T, f flavour) {
 	a.Outcome()
 }
 
-// F-8: unsaved changes are announced where the decision is made, as long as there are any.
+// F-8: unsaved changes are announced where the decision is made, as long as there are any. F-13: once they are saved the proposal
+// is shown with them in it, and accepting it does not undo them.
 func emacsAnnounced(t *testing.T, f flavour) {
-	b := newBench(t, f, map[string]string{"a.go": "a\n"})
+	b := newBench(t, f, map[string]string{"a.go": "a\nb\nc\nd\ne\n"})
 	b.open("a.go")
 	a := b.connect()
 	b.text("mine ")
 	b.is("(buffer-modified-p)", "t")
-	a.OpenDiff(b.path("a.go"), "new\n")
+	a.OpenDiff(b.path("a.go"), "a\nb\nc\nd\nE\n")
 	b.is(windows, "(3 a.go <proposal>)")
 	b.says("your unsaved changes of it are kept, and not in this diff")
 	const announced = `(if (string-match-p "unsaved changes" (format-mode-line header-line-format)) 1 0)`
 	b.is(announced, "1")
 	b.eval(`(with-current-buffer "a.go" (let ((inhibit-message t)) (save-buffer)))`)
+	b.is(`(if (string-match-p "mine a.*\nb\nc\nd\nE" (buffer-string)) 1 0)`, "1")
 	b.is(announced, "0")
 	b.keys("C-c", "C-c")
-	if o := a.Outcome(); o.Content != "new\n" {
+	if o := a.Outcome(); o.Content != "mine a\nb\nc\nd\nE\n" {
 		t.Errorf("%+v", o)
 	}
 }
