@@ -15,6 +15,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/guard"
+	"github.com/pollux-companion/pollux/internal/pace"
 )
 
 // reviewed is the part of the fake companion that reviewers see. Its channels let a test see what waits.
@@ -151,7 +152,7 @@ func TestReviewing(t *testing.T) {
 
 // Two texts of the largest size fit through, whatever JSON would make of their bytes.
 func TestLargestTexts(t *testing.T) {
-	if raced {
+	if pace.Raced {
 		t.Skip("the same code as with small texts, and half a minute of it")
 	}
 	t.Parallel()

@@ -165,7 +165,12 @@ func TestBelow(t *testing.T) {
 
 // A child that was cut off from its parents is still in its agent's session; with a session of its own, its mark is left.
 func TestOrphans(t *testing.T) {
-	pid := started(t, plain(), `(bash -c '`+waits+`' <&0 &) ; read`) // its parent has ended, its session's leader may not be the agent
+	// Its parent has ended; the leader of its session may not be the agent. The session is one of its own: that of the tests may have no leader left.
+	cut := filepath.Join(t.TempDir(), "cut")
+	if err := os.WriteFile(cut, []byte(`(bash -c '`+waits+`' <&0 &) ; read`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pid := started(t, plain(), "setsid --wait bash "+cut)
 	p, _ := proc.Lookup(pid)
 	leader, ok := proc.Leader(pid)
 	if !ok {

@@ -91,7 +91,7 @@ func TestHostilePatterns(t *testing.T) {
 					best = min(best, context(b.Workspace, files)-context(plain.Workspace, same))
 				}
 				t.Logf("the %s context: %v", round, best)
-				if best > 20*time.Millisecond*pace.Slack {
+				if best > 20*time.Millisecond*pace.Slack && !pace.Raced {
 					t.Errorf("the %s context takes %v longer than without the file", round, best)
 				}
 			}

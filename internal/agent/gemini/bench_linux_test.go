@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/pace"
 )
 
 // A duel measures ours and the floor in turns, in one run: only the ratio
@@ -427,7 +428,7 @@ func (l *listener) line() int {
 // The budgets of docs/decisions/0001-mcp-by-hand.md with much room for a
 // machine that is shared: what fails here has become several times slower.
 func TestBudgets(t *testing.T) {
-	if testing.Short() || raced {
+	if testing.Short() || pace.Raced {
 		t.Skip("measures for seconds, and not under the race detector")
 	}
 	for _, x := range []struct {

@@ -13,6 +13,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/review/reviewtest"
 	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/pace"
 	"github.com/pollux-companion/pollux/internal/rpc"
 )
 
@@ -147,7 +148,7 @@ func TestHalfSurrogates(t *testing.T) {
 // SPEC A-4: a message of 64 MiB is taken; one that is longer ends the
 // connection in good order, with the diffs rejected and the companion stopped.
 func TestBigMessages(t *testing.T) {
-	if raced {
+	if pace.Raced {
 		t.Skip("the same code as with small texts, and half a minute of it")
 	}
 	big := func(size int) string {

@@ -210,7 +210,7 @@ func TestWithdrawFlushes(t *testing.T) {
 }
 
 func TestBigDiff(t *testing.T) { // SPEC F-5, F-6: 5 MB there and back
-	if raced {
+	if pace.Raced {
 		t.Skip("the same code as with small texts, and half a minute of it")
 	}
 	b := newBench(t)

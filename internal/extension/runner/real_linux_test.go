@@ -20,6 +20,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/extension/audit"
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/pace"
 	"github.com/pollux-companion/pollux/internal/peers"
 	"github.com/pollux-companion/pollux/internal/sandbox"
 )
@@ -290,7 +291,7 @@ func TestParallel(t *testing.T) {
 // TestAsOrdinaryUser repeats, when it is root who tests, everything that runs
 // tools as somebody who is not: other checks of the kernel's are in force then.
 func TestAsOrdinaryUser(t *testing.T) {
-	if raced {
+	if pace.Raced {
 		t.Skip("the same code as root's has been looked at; who runs it makes no race")
 	}
 	if os.Getuid() != 0 {
