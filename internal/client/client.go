@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/agent/gemini/wire"
+	"github.com/pollux-companion/pollux/internal/agent/mcp/jsonrpc"
 )
 
 // Version is the release of the CLI that this package behaves as.
@@ -174,7 +175,7 @@ func (c *Client) join(ctx context.Context, way Way) error {
 func listTools(ctx context.Context, s session) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, defaultLimit)
 	defer cancel()
-	data, err := s.request(ctx, wire.MethodToolsList, struct{}{})
+	data, err := s.request(ctx, jsonrpc.MethodToolsList, struct{}{})
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/agent/gemini/wire"
+	"github.com/pollux-companion/pollux/internal/agent/mcp/jsonrpc"
 )
 
 // A RefusedError is the companion's reason for not showing a diff: the CLI then asks in the terminal.
@@ -70,7 +71,7 @@ func (c *Client) OpenDiff(ctx context.Context, path, content string) (Outcome, e
 func (c *Client) show(ctx context.Context, s session, path, content string) error {
 	ctx, cancel := context.WithTimeout(ctx, requestLimit)
 	defer cancel()
-	data, err := s.request(ctx, wire.MethodToolsCall, call{wire.ToolOpenDiff, openArgs{path, content}})
+	data, err := s.request(ctx, jsonrpc.MethodToolsCall, call{wire.ToolOpenDiff, openArgs{path, content}})
 	if err != nil {
 		return err
 	}
@@ -139,7 +140,7 @@ func (c *Client) closeDiff(ctx context.Context, path string, quietly bool) (*str
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestLimit)
 	defer cancel()
-	data, err := s.request(ctx, wire.MethodToolsCall, call{wire.ToolCloseDiff, closeArgs{path, quietly}})
+	data, err := s.request(ctx, jsonrpc.MethodToolsCall, call{wire.ToolCloseDiff, closeArgs{path, quietly}})
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pollux-companion/pollux/internal/agent/gemini/wire"
+	"github.com/pollux-companion/pollux/internal/agent/mcp/jsonrpc"
 )
 
 // The habits of the CLI's library and of Node's fetch.
@@ -93,7 +93,7 @@ func open(ctx context.Context, way Way, version string, transport http.RoundTrip
 func (s *httpSession) start(ctx context.Context, version string) error {
 	limited, cancel := context.WithTimeout(ctx, defaultLimit)
 	defer cancel()
-	data, err := s.request(limited, wire.MethodInitialize, initialize{
+	data, err := s.request(limited, jsonrpc.MethodInitialize, initialize{
 		ProtocolVersion: protocol, ClientInfo: implementation{"streamable-http-client", version},
 	})
 	if err != nil {
@@ -107,7 +107,7 @@ func (s *httpSession) start(ctx context.Context, version string) error {
 	s.protocol = negotiated
 	s.ready = true
 	s.mu.Unlock()
-	note, _ := encode(outgoing{Method: wire.MethodInitialized, JSONRPC: "2.0"})
+	note, _ := encode(outgoing{Method: jsonrpc.MethodInitialized, JSONRPC: "2.0"})
 	if err := s.post(limited, note); err != nil {
 		return err
 	}
@@ -217,7 +217,7 @@ func (s *httpSession) exchange(ctx context.Context, message []byte) error {
 		text, _ := io.ReadAll(io.LimitReader(res.Body, 2000))
 		return &StatusError{res.StatusCode, fmt.Sprintf("Error POSTing to endpoint (HTTP %d): %s", res.StatusCode, bytes.TrimSpace(text))}
 	case res.StatusCode == http.StatusAccepted:
-		if bytes.Contains(message, []byte(`"`+wire.MethodInitialized+`"`)) && !bytes.Contains(message, []byte(`"id":`)) {
+		if bytes.Contains(message, []byte(`"`+jsonrpc.MethodInitialized+`"`)) && !bytes.Contains(message, []byte(`"id":`)) {
 			s.listen("", 0)
 		}
 		return nil
@@ -333,10 +333,10 @@ func take(m incoming, ready bool, b *book, notified func(string, []byte) error, 
 
 func replyTo(m incoming) map[string]any {
 	answer := map[string]any{"jsonrpc": "2.0", "id": m.id}
-	if m.method == wire.MethodPing {
+	if m.method == jsonrpc.MethodPing {
 		answer["result"] = struct{}{}
 	} else {
-		answer["error"] = map[string]any{"code": wire.CodeMethodNotFound, "message": "Method not found"}
+		answer["error"] = map[string]any{"code": jsonrpc.CodeMethodNotFound, "message": "Method not found"}
 	}
 	return answer
 }

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pollux-companion/pollux/internal/agent/gemini/wire"
+	"github.com/pollux-companion/pollux/internal/agent/mcp/jsonrpc"
 )
 
 // stopWait is how long a companion that was started has to end when its input is closed.
@@ -62,7 +62,7 @@ func openStdio(ctx context.Context, way Way, version string, o owner) (session, 
 func (s *stdioSession) start(ctx context.Context, version string) error {
 	ctx, cancel := context.WithTimeout(ctx, defaultLimit)
 	defer cancel()
-	data, err := s.request(ctx, wire.MethodInitialize, initialize{
+	data, err := s.request(ctx, jsonrpc.MethodInitialize, initialize{
 		ProtocolVersion: protocol, ClientInfo: implementation{"stdio-client", version},
 	})
 	if err != nil {
@@ -74,7 +74,7 @@ func (s *stdioSession) start(ctx context.Context, version string) error {
 	s.mu.Lock()
 	s.ready = true
 	s.mu.Unlock()
-	note, _ := encode(outgoing{Method: wire.MethodInitialized, JSONRPC: "2.0"})
+	note, _ := encode(outgoing{Method: jsonrpc.MethodInitialized, JSONRPC: "2.0"})
 	return s.send(ctx, note)
 }
 

@@ -139,14 +139,14 @@ func (b backend) Connection() control.Connection { return b.c.Connection() }
 
 func (b backend) Sessions() []control.Session {
 	var list []control.Session
-	for _, s := range b.c.agent.Sessions() {
+	for _, s := range b.c.agents.Sessions() {
 		list = append(list, control.Session{ID: s.ID, Label: s.Label, Since: s.Since, Version: s.Version, Process: s.Process, PID: s.PID})
 	}
 	return list
 }
 
 func (b backend) Agents(ctx context.Context) control.Agents {
-	processes, unknown := b.c.agent.Agents(ctx)
+	processes, unknown := b.c.agents.Agents(ctx)
 	if proc.TellsPeers() != nil {
 		unknown = nil // nobody's is; an agent is told by its marks alone
 	}

@@ -12,8 +12,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pollux-companion/pollux/internal/agent/gemini"
+	"github.com/pollux-companion/pollux/internal/agent"
 	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
+	"github.com/pollux-companion/pollux/internal/agent/mcp"
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/state"
@@ -83,7 +84,7 @@ type Companion struct {
 	work     *workspace.Workspace
 	store    *state.Store
 	reg      *review.Registry
-	agent    *gemini.Server
+	agents   *mcp.Server
 	past     web.History       // nil when nothing is kept
 	kept     *history.History  // likewise
 	resume   *discovery.Resume // nil when nothing is kept for a next start
@@ -116,6 +117,8 @@ type Companion struct {
 	hidden error
 	aside  *discovery.Place
 	file   discovery.File
+	// places are where CLIs of the other agents find this companion, by the agents' names.
+	places map[string]agent.Place
 }
 
 // A step of Stop gets what is left of the second.
@@ -127,7 +130,7 @@ type step struct {
 // Start starts a companion whole, or leaves nothing behind and says why not.
 func Start(ctx context.Context, o Options) (*Companion, error) {
 	o.defaults()
-	c := &Companion{o: o, started: time.Now(), failed: make(chan error, 1)}
+	c := &Companion{o: o, started: time.Now(), failed: make(chan error, 1), places: map[string]agent.Place{}}
 	c.ctx, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	for _, start := range []func() error{
 		c.startWorkspace,

@@ -30,7 +30,7 @@ var errNoBrowser = errors.New("no editor page is open and the browser could not 
 // this one may come back.
 func (c *Companion) attachEditor() error {
 	c.o.Editor.Attach(lsp.Core{Store: c.store, Registry: c.reg, Page: pageView{c}})
-	unwatch := c.agent.Watch(c.o.Editor.SessionsChanged)
+	unwatch := c.agents.Watch(c.o.Editor.SessionsChanged)
 	c.onStop("sessions", func(context.Context) error { unwatch(); return nil })
 	c.onStop("page", c.stopPage)
 	if c.record.PagePort == 0 {
@@ -78,7 +78,7 @@ func (c *Companion) needPage() (*web.Server, error) {
 	page := c.newPage(c.record)
 	c.page = page
 	c.tasks.Go(func() { c.fail(page.Serve(c.guard(ln))) })
-	unwatch := c.agent.Watch(page.SessionsChanged)
+	unwatch := c.agents.Watch(page.SessionsChanged)
 	c.tasks.Go(func() { <-c.ctx.Done(); unwatch() })
 	c.record.PagePort, c.record.PageKeys = ln.Addr().(*net.TCPAddr).Port, page.Keys()
 	if c.resume != nil && c.place != nil { // else startDiscovery saves it

@@ -9,8 +9,9 @@ import (
 	"os"
 	"slices"
 
-	"github.com/pollux-companion/pollux/internal/agent/gemini"
+	"github.com/pollux-companion/pollux/internal/agent"
 	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
+	"github.com/pollux-companion/pollux/internal/agent/mcp"
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/editor/web"
 	"github.com/pollux-companion/pollux/internal/guard"
@@ -27,18 +28,21 @@ type server interface {
 // containerHost is the name by which a CLI in a container calls its host (SPEC T-8).
 const containerHost = "host.docker.internal"
 
-func (c *Companion) newAgent(rec discovery.Record) *gemini.Server {
-	o := gemini.Options{
-		Store:            c.store,
-		Registry:         c.reg,
-		Token:            rec.Token,
-		Older:            rec.Older,
-		Version:          c.o.Version,
-		SessionKey:       rec.SessionKey,
-		LegacyDiffClosed: c.o.Settings.LegacyDiffClosed,
-		Process:          processOf,
-		MayDecide:        c.mayDecide,
-		Log:              c.o.Log,
+func (c *Companion) newServer(rec discovery.Record) *mcp.Server {
+	o := mcp.Options{
+		Store:     c.store,
+		Registry:  c.reg,
+		Version:   c.o.Version,
+		Process:   processOf,
+		MayDecide: c.mayDecide,
+		Log:       c.o.Log,
+	}
+	for _, a := range agent.All() {
+		door := doorOf(&rec, a.Name)
+		o.Agents = append(o.Agents, mcp.Agent{
+			Name: a.Name, Label: a.Label, Token: door.Token, Older: door.Older, SessionKey: door.SessionKey,
+			Dialect: a.Dialect(agent.Options{LegacyDiffClosed: c.o.Settings.LegacyDiffClosed}),
+		})
 	}
 	if c.o.Settings.ContainerAddress != "" {
 		o.ExtraHosts = []string{containerHost}
@@ -50,7 +54,7 @@ func (c *Companion) newAgent(rec discovery.Record) *gemini.Server {
 		c.openJournal(c.resume.Journal())
 		o.Journal, o.Ready, o.Deleted = c.journal, c.restored, c.journal.Deleted()
 	}
-	return gemini.New(o)
+	return mcp.New(o)
 }
 
 // processOf names the processes of the CLI behind a connection: also behind pollux relay.
@@ -81,7 +85,7 @@ func (c *Companion) newPage(rec discovery.Record) *web.Server {
 
 func (c *Companion) pageSessions() []web.Session {
 	var list []web.Session
-	for _, s := range c.agent.Sessions() {
+	for _, s := range c.agents.Sessions() {
 		list = append(list, web.Session{ID: s.ID, Label: s.Label, Since: s.Since, Process: s.Process, PID: s.PID})
 	}
 	return list
@@ -112,7 +116,7 @@ type files struct{}
 
 // Read implements review.Files.
 func (files) Read(path string) review.File {
-	old, exists, err := gemini.ReadOld(path)
+	old, exists, err := mcp.ReadOld(path)
 	if err != nil {
 		return review.File{Exists: true, Problem: cause(err)}
 	}

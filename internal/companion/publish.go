@@ -3,6 +3,7 @@ package companion
 import (
 	"path/filepath"
 
+	"github.com/pollux-companion/pollux/internal/agent"
 	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
 	"github.com/pollux-companion/pollux/internal/control"
 )
@@ -15,6 +16,7 @@ func (c *Companion) publish(f *discovery.File) error {
 	if _, err := f.Encode(); err != nil {
 		return err
 	}
+	c.announce(f)
 	before := c.hidden
 	c.hidden = c.place.Put(f)
 	switch {
@@ -33,6 +35,30 @@ func (c *Companion) publish(f *discovery.File) error {
 		}
 	}
 	return nil
+}
+
+// announce writes the files by which the other agents' CLIs find this companion, of those that are used on this machine by now.
+// One that cannot be written is in the log. c.mu is held.
+func (c *Companion) announce(f *discovery.File) {
+	for _, a := range agent.All() {
+		if a.Place == nil {
+			continue
+		}
+		if c.places[a.Name] == nil {
+			if p := a.Place(f.Port); p != nil {
+				c.places[a.Name] = p
+			}
+		}
+		if p := c.places[a.Name]; p != nil {
+			e := agent.Endpoint{
+				Port: f.Port, Token: doorOf(&c.record, a.Name).Token, Roots: f.Roots, PID: c.o.PID,
+				IDE: c.o.IDE.Name, DisplayName: c.o.IDE.DisplayName,
+			}
+			if err := p.Put(e); err != nil {
+				c.o.Log.Warn("an agent does not find this companion by itself", "agent", a.Label, "err", err)
+			}
+		}
+	}
 }
 
 // privateTemp is the temporary folder for terminals while the usual one is blocked.

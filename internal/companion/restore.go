@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/pollux-companion/pollux/internal/agent/gemini"
+	"github.com/pollux-companion/pollux/internal/agent/mcp"
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/history"
 	"github.com/pollux-companion/pollux/internal/journal"
@@ -66,7 +66,7 @@ func (c *Companion) whole() {
 
 // bringBack opens the diffs of an earlier life again, and hands outcomes that may not have been heard to their sessions.
 func (c *Companion) bringBack(left []journal.Diff) {
-	unheard := map[string]*gemini.Unheard{}
+	unheard := map[string]*mcp.Unheard{}
 	var order []string
 	for _, d := range left {
 		if c.ctx.Err() != nil {
@@ -80,7 +80,7 @@ func (c *Companion) bringBack(left []journal.Diff) {
 			err = errSession
 		case len(d.Outcomes) > 0:
 			if unheard[d.Session] == nil {
-				unheard[d.Session] = &gemini.Unheard{Session: d.Session, Seq: c.journal.Newest(d.Session).Seq}
+				unheard[d.Session] = &mcp.Unheard{Session: d.Session, Seq: c.journal.Newest(d.Session).Seq}
 				order = append(order, d.Session)
 			}
 			addUnheard(unheard[d.Session], d, texts.Text)
@@ -96,24 +96,24 @@ func (c *Companion) bringBack(left []journal.Diff) {
 		}
 	}
 	for _, session := range order {
-		if u := *unheard[session]; !c.agent.Bring(u) && c.ctx.Err() == nil {
+		if u := *unheard[session]; !c.agents.Bring(u) && c.ctx.Err() == nil {
 			c.o.Log.Info("outcomes for a session that is not known", "outcomes", len(u.Outcomes))
 			c.journal.Ended(session, true)
 		}
 	}
 }
 
-func addUnheard(u *gemini.Unheard, d journal.Diff, text string) {
+func addUnheard(u *mcp.Unheard, d journal.Diff, text string) {
 	for _, o := range d.Outcomes {
 		u.Life = o.Life // they are of one: a session keeps it while something waits
-		u.Outcomes = append(u.Outcomes, gemini.UnheardOutcome{Seq: o.Seq, ID: d.ID, Path: d.Key, As: o.As, Content: text})
+		u.Outcomes = append(u.Outcomes, mcp.UnheardOutcome{Seq: o.Seq, ID: d.ID, Path: d.Key, As: o.As, Content: text})
 	}
 }
 
 // reopen opens a diff of an earlier life again, under its old id, for the
 // session that still waits for its outcome.
 func (c *Companion) reopen(d journal.Diff, t journal.Texts) error {
-	owner, ok := c.agent.Adopt(d.Session)
+	owner, ok := c.agents.Adopt(d.Session)
 	if !ok {
 		return errSession
 	}
@@ -152,7 +152,7 @@ func (c *Companion) keepDecided(d journal.Diff, t journal.Texts) {
 }
 
 func kindOf(d journal.Diff) review.Kind {
-	if d.Outcomes[0].As == gemini.AsAccepted {
+	if d.Outcomes[0].As == mcp.Accepted {
 		return review.Accepted
 	}
 	return review.Rejected

@@ -133,7 +133,7 @@ func (b backend) Watch(ctx context.Context, seen uint64) control.Queue {
 				}
 			}
 			return control.Queue{
-				Version: version, Diffs: diffs, Rules: rules, Sessions: len(b.c.agent.Sessions()),
+				Version: version, Diffs: diffs, Rules: rules, Sessions: len(b.c.agents.Sessions()),
 				Past: past, Ended: outcomes,
 			}
 		}

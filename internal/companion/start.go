@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/pollux-companion/pollux/internal/agent"
 	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/core/review"
@@ -79,18 +80,23 @@ func (c *Companion) startAgent() error {
 	}
 	rec := freshRecord()
 	if resumed {
-		rec, c.resumed = old.Next(rec.Token), true
+		rec, c.resumed = old.Next(newToken), true
 		c.removeOf(old)
+	}
+	for _, a := range agent.All() {
+		if a.Name != agent.Gemini && rec.Others[a.Name].Token == "" {
+			rec.Others[a.Name] = freshDoor()
+		}
 	}
 	rec.Port = ln.Addr().(*net.TCPAddr).Port
 	c.file = discovery.File{Port: rec.Port, Roots: c.work.Roots(), Token: rec.Token, IDE: &c.o.IDE}
 	c.record = rec
-	c.agent = c.newAgent(rec)
-	c.attach(c.guard(ln), c.agent)
+	c.agents = c.newServer(rec)
+	c.attach(c.guard(ln), c.agents)
 	if err := c.listenContainer(rec.Port); err != nil {
 		return err
 	}
-	c.onStop("agent", c.agent.Shutdown)
+	c.onStop("agent", c.agents.Shutdown)
 	return nil
 }
 
@@ -206,7 +212,7 @@ func (c *Companion) listenContainer(port int) error {
 	if err != nil {
 		return fmt.Errorf("the companion cannot be reached from containers: %w", err)
 	}
-	c.attach(ln, c.agent)
+	c.attach(ln, c.agents)
 	return nil
 }
 
@@ -246,7 +252,7 @@ func (c *Companion) startPage() error {
 	c.record.PageKeys = page.Keys()
 	c.attach(c.guard(ln), page)
 	c.onStop("page", page.Shutdown)
-	unwatch := c.agent.Watch(page.SessionsChanged)
+	unwatch := c.agents.Watch(page.SessionsChanged)
 	c.onStop("sessions", func(context.Context) error { unwatch(); return nil })
 	return nil
 }
@@ -282,10 +288,14 @@ func (c *Companion) startDiscovery() error {
 	c.onStop("discovery", func(context.Context) error {
 		c.mu.Lock()
 		defer c.mu.Unlock()
+		errs := []error{c.place.Remove()}
 		if c.aside != nil {
-			return errors.Join(c.place.Remove(), c.aside.Remove())
+			errs = append(errs, c.aside.Remove())
 		}
-		return c.place.Remove()
+		for _, p := range c.places {
+			errs = append(errs, p.Remove())
+		}
+		return errors.Join(errs...)
 	})
 	if c.resume != nil {
 		if err := c.resume.Save(c.record); err != nil {
@@ -317,6 +327,11 @@ func (c *Companion) startUpkeep() {
 		if removed := s.Sweep(c.ctx); len(removed) > 0 {
 			c.o.Log.Info("removed the files of companions that are gone", "files", removed)
 		}
+		for _, a := range agent.All() {
+			if a.Sweep != nil {
+				a.Sweep()
+			}
+		}
 		if c.resume != nil {
 			c.resume.Prune(time.Now())
 		}
@@ -345,16 +360,32 @@ func (c *Companion) touch(now time.Time) {
 	if c.resume != nil {
 		_ = c.resume.Touch(now)
 	}
-	if c.hidden == nil && os.Chtimes(c.place.Path(), now, now) == nil || c.ctx.Err() != nil {
+	if c.ctx.Err() != nil {
+		return
+	}
+	c.announce(&c.file)
+	if c.hidden == nil && os.Chtimes(c.place.Path(), now, now) == nil {
 		return
 	}
 	_ = c.publish(&c.file) // it has been encoded before
 }
 
 func freshRecord() discovery.Record {
+	return discovery.Record{Door: freshDoor(), Others: map[string]discovery.Door{}}
+}
+
+func freshDoor() discovery.Door {
 	key := make([]byte, 32)
 	rand.Read(key) // it never fails
-	return discovery.Record{Token: newToken(), SessionKey: key}
+	return discovery.Door{Token: newToken(), SessionKey: key}
+}
+
+// doorOf is an agent's door in a record.
+func doorOf(rec *discovery.Record, name string) discovery.Door {
+	if name == agent.Gemini {
+		return rec.Door
+	}
+	return rec.Others[name]
 }
 
 // newToken makes a token of 256 random bits (SPEC A-1).

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pollux-companion/pollux/internal/agent/gemini"
+	"github.com/pollux-companion/pollux/internal/agent/mcp"
 	"github.com/pollux-companion/pollux/internal/client/clienttest"
 	"github.com/pollux-companion/pollux/internal/core/review"
 )
@@ -39,7 +39,7 @@ func start(t *testing.T, o clienttest.Options) (*clienttest.Companion, Target) {
 }
 
 // quick makes the slow checks quick. On a busy machine other checks take longer than such a companion bears.
-func quick(o *gemini.Options) {
+func quick(o *mcp.Options) {
 	o.KeepAlive, o.Grace = 700*time.Millisecond, 300*time.Millisecond
 }
 

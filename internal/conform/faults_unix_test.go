@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pollux-companion/pollux/internal/agent/gemini"
+	"github.com/pollux-companion/pollux/internal/agent/mcp"
 	"github.com/pollux-companion/pollux/internal/client/clienttest"
 )
 
@@ -23,7 +23,7 @@ import (
 type fault struct {
 	caught string // the check that must fail, or the beginning of its name
 	// server and file change the companion, user its user, answer what it says; the rest passes.
-	server func(*gemini.Options)
+	server func(*mcp.Options)
 	file   func(path string)
 	user   func(h *hand, line string) bool
 	proxy  func(*proxy)
@@ -43,13 +43,13 @@ func wireFaults() map[string]fault {
 		"an outcome goes to every session":      {caught: "F-3/outcomes of two sessions", proxy: broadcast},
 		"an outcome comes twice":                {caught: "F-3a/", proxy: outcomes(func(e string) string { return e + e })},
 		"not reachable from a container":        {caught: "T-8a/", target: func(t *Target) { t.With = []string{"extraHost"} }},
-		"dead sessions are kept":                {caught: "T-3/dead sessions end", server: func(o *gemini.Options) { o.Grace = time.Hour }, target: func(t *Target) { t.Grace = 400 * time.Millisecond }},
+		"dead sessions are kept":                {caught: "T-3/dead sessions end", server: func(o *mcp.Options) { o.Grace = time.Hour }, target: func(t *Target) { t.Grace = 400 * time.Millisecond }},
 		"what is missed is lost":                {caught: "T-6c", proxy: onlyAtFirst(false)},
 		"ten outcomes are kept":                 {caught: "T-6/many outcomes", proxy: tenAtMost},
 		"the context comes only once a session": {caught: "T-7a/", proxy: onlyAtFirst(true)},
 		"no context":                            {caught: "T-7/first context", proxy: contexts(func(string) string { return "" })},
 		"empty events":                          {caught: "T-7/first context", proxy: contexts(func(e string) string { return "id: 1\ndata:\n\n" + e })},
-		"no keep-alive":                         {caught: "T-5/keep-alive", server: func(o *gemini.Options) { o.KeepAlive = time.Hour }, target: func(t *Target) { t.Silence = time.Second }},
+		"no keep-alive":                         {caught: "T-5/keep-alive", server: func(o *mcp.Options) { o.KeepAlive = time.Hour }, target: func(t *Target) { t.Silence = time.Second }},
 		"initialized gets 200":                  {caught: "T-5/initialized gets 202", proxy: func(p *proxy) { p.request = okForInitialized }},
 		"every POST becomes a session":          {caught: "T-1/no session without initialize", proxy: func(p *proxy) { p.request = endlessForAll }},
 		"all interfaces":                        {caught: "T-2/loopback only", proxy: func(p *proxy) { p.address = ":0" }, target: elsewhere},
@@ -120,7 +120,7 @@ func wireFaults() map[string]fault {
 				return nil
 			}
 		}},
-		"a UUID for a token":        {caught: "A-1/token", server: func(o *gemini.Options) { o.Token = uuid }, target: func(t *Target) { t.Token = uuid }, file: edited("authToken", uuid)},
+		"a UUID for a token":        {caught: "A-1/token", server: func(o *mcp.Options) { o.Agents[0].Token = uuid }, target: func(t *Target) { t.Token = uuid }, file: edited("authToken", uuid)},
 		"a token that all can read": {caught: "D-4/mode", file: func(path string) { _ = os.Chmod(path, 0o644) }},
 		"no ideInfo":                {caught: "D-3/ideInfo", file: edited("ideInfo", nil)},
 	}

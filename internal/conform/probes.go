@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/agent/gemini/wire"
+	"github.com/pollux-companion/pollux/internal/agent/mcp/jsonrpc"
 	"github.com/pollux-companion/pollux/internal/client"
 )
 
@@ -108,7 +109,7 @@ func (r *run) leave(l *client.Link) {
 func (r *run) tool(l *client.Link, name string, args map[string]any) (map[string]any, error) {
 	ctx, cancel := context.WithTimeout(r.ctx, r.t.Wait)
 	defer cancel()
-	data, err := l.Call(ctx, wire.MethodToolsCall, map[string]any{"name": name, "arguments": args})
+	data, err := l.Call(ctx, jsonrpc.MethodToolsCall, map[string]any{"name": name, "arguments": args})
 	if errors.Is(err, context.DeadlineExceeded) {
 		return nil, fmt.Errorf("%s is not answered within %v", name, r.t.Wait)
 	}
@@ -419,7 +420,7 @@ func (r *run) tools(v any) (*client.Link, error) {
 	}
 	ctx, cancel := context.WithTimeout(r.ctx, r.t.Wait)
 	defer cancel()
-	data, err := l.Call(ctx, wire.MethodToolsList, struct{}{})
+	data, err := l.Call(ctx, jsonrpc.MethodToolsList, struct{}{})
 	if err == nil {
 		err = json.Unmarshal(data, v)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
 	"github.com/pollux-companion/pollux/internal/agent/gemini/wire"
+	"github.com/pollux-companion/pollux/internal/agent/mcp/jsonrpc"
 	"github.com/pollux-companion/pollux/internal/client"
 )
 
@@ -132,7 +133,7 @@ func (r *relay) reopen(ctx context.Context, link *client.Link) {
 	r.mu.Unlock()
 	for _, d := range open {
 		limited, cancel := context.WithTimeout(ctx, dialWithin)
-		_, err := link.Call(limited, wire.MethodToolsCall, callParams{wire.ToolOpenDiff, map[string]any{"filePath": d.path, "newContent": d.content}})
+		_, err := link.Call(limited, jsonrpc.MethodToolsCall, callParams{wire.ToolOpenDiff, map[string]any{"filePath": d.path, "newContent": d.content}})
 		cancel()
 		if err != nil {
 			r.o.Log.Warn("an open diff could not be shown again", "err", err)
@@ -273,7 +274,7 @@ func (r *relay) closeDiff(ctx context.Context, path string, params json.RawMessa
 func (r *relay) forward(ctx context.Context, link *client.Link, params json.RawMessage) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, callWithin)
 	defer cancel()
-	return link.Call(ctx, wire.MethodToolsCall, params)
+	return link.Call(ctx, jsonrpc.MethodToolsCall, params)
 }
 
 // editor is the link, for which it waits a while.

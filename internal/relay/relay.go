@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pollux-companion/pollux/internal/agent/gemini/wire"
+	"github.com/pollux-companion/pollux/internal/agent/mcp/jsonrpc"
 	"github.com/pollux-companion/pollux/internal/client"
 )
 
@@ -124,27 +124,27 @@ type message struct {
 func (r *relay) take(ctx context.Context, line []byte) {
 	var m message
 	if err := json.Unmarshal(line, &m); err != nil {
-		r.answerError(json.RawMessage("null"), wire.CodeParse, "the message is not valid JSON")
+		r.answerError(json.RawMessage("null"), jsonrpc.CodeParse, "the message is not valid JSON")
 		return
 	}
-	if m.Method == wire.MethodInitialized {
+	if m.Method == jsonrpc.MethodInitialized {
 		r.once.Do(func() { close(r.ready) })
 	}
 	if m.Method == "" || m.ID == nil {
 		return // an answer (nothing was asked), or a notification
 	}
 	switch m.Method {
-	case wire.MethodInitialize:
+	case jsonrpc.MethodInitialize:
 		r.answer(m.ID, r.initialize(m.Params))
-	case wire.MethodPing:
+	case jsonrpc.MethodPing:
 		r.answer(m.ID, struct{}{})
-	case wire.MethodToolsList:
+	case jsonrpc.MethodToolsList:
 		r.answer(m.ID, json.RawMessage(toolsList))
-	case wire.MethodToolsCall:
+	case jsonrpc.MethodToolsCall:
 		// In goroutines: closeDiff must not wait behind openDiff.
 		r.work.Go(func() { r.answer(m.ID, r.call(ctx, m.Params)) })
 	default:
-		r.answerError(m.ID, wire.CodeMethodNotFound, "no method "+m.Method)
+		r.answerError(m.ID, jsonrpc.CodeMethodNotFound, "no method "+m.Method)
 	}
 }
 
@@ -158,8 +158,8 @@ func (r *relay) initialize(params json.RawMessage) any {
 		ProtocolVersion string `json:"protocolVersion"`
 	}
 	_ = json.Unmarshal(params, &asked)
-	version := wire.Versions()[0]
-	for _, v := range wire.Versions() {
+	version := jsonrpc.Versions()[0]
+	for _, v := range jsonrpc.Versions() {
 		if v == asked.ProtocolVersion {
 			version = v
 		}

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pollux-companion/pollux/internal/agent/gemini"
 	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
+	"github.com/pollux-companion/pollux/internal/agent/mcp"
 	"github.com/pollux-companion/pollux/internal/client"
 	"github.com/pollux-companion/pollux/internal/client/clienttest"
 )
@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 // beEditor is a companion that does what it reads, a word a line, and says what it sees.
 func beEditor() {
 	port, _ := strconv.Atoi(os.Getenv("RELAY_PORT"))
-	c, err := clienttest.Start(clienttest.Options{Base: os.Getenv("RELAY_TMP"), Port: port, Token: clienttest.DefaultToken + strconv.Itoa(os.Getpid()), Change: func(o *gemini.Options) { o.Retry = 100 * time.Millisecond }})
+	c, err := clienttest.Start(clienttest.Options{Base: os.Getenv("RELAY_TMP"), Port: port, Token: clienttest.DefaultToken + strconv.Itoa(os.Getpid()), Change: func(o *mcp.Options) { o.Retry = 100 * time.Millisecond }})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

@@ -55,22 +55,3 @@ func activate(f *wire.File, snap *state.Snapshot) {
 		f.Selected = text.CutUTF16(snap.Selections[0].Text, maxSelected)
 	}
 }
-
-const framePrefix = "event: message\ndata: "
-
-// A frame is a notification as it goes out, made once for all sessions. It is immutable.
-type frame struct{ bytes []byte }
-
-func newFrame(json []byte) *frame {
-	b := make([]byte, 0, len(framePrefix)+len(json)+2)
-	b = append(append(b, framePrefix...), json...)
-	return &frame{bytes: append(b, "\n\n"...)}
-}
-
-// sse is the event of an event stream, without id.
-func (f *frame) sse() []byte { return f.bytes }
-
-// json is the message alone.
-func (f *frame) json() []byte { return f.bytes[len(framePrefix) : len(f.bytes)-2] }
-
-func (f *frame) equal(g *frame) bool { return bytes.Equal(f.bytes, g.bytes) }

@@ -2,123 +2,136 @@ package gemini
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 
 	"github.com/pollux-companion/pollux/internal/agent/gemini/wire"
+	"github.com/pollux-companion/pollux/internal/agent/mcp"
+	"github.com/pollux-companion/pollux/internal/agent/mcp/jsonrpc"
 	"github.com/pollux-companion/pollux/internal/core/review"
+	"github.com/pollux-companion/pollux/internal/core/state"
 )
 
-// call runs one of the two tools (SPEC F-1). What the CLI got wrong in its
-// arguments is an answer that its model can read, not a protocol error.
-func (s *session) call(ctx context.Context, m wire.Message, reply func([]byte)) {
-	switch c := &m.Call; {
-	case c.Name.State != wire.Good:
-		reply(wire.Error(m.ID, wire.CodeInvalidParams, "params.name must be the name of a tool"))
-	case c.Name.Value == wire.ToolOpenDiff:
-		s.openDiff(ctx, m, reply)
-	case c.Name.Value == wire.ToolCloseDiff:
-		s.closeDiff(ctx, m, reply)
+// A Dialect is how Gemini CLI speaks, and Qwen Code like it: mcp.Dialect.
+type Dialect struct {
+	// LegacyDiffClosed sends ide/diffClosed after each ide/diffRejected, for CLIs that know only that (SPEC §0).
+	LegacyDiffClosed bool
+}
+
+var _ mcp.Dialect = Dialect{}
+
+// Tools implements mcp.Dialect (SPEC F-1).
+func (Dialect) Tools() string { return wire.Tools }
+
+// Arguments implements mcp.Dialect.
+func (Dialect) Arguments() []string { return []string{wire.ArgumentPath, wire.ArgumentContent} }
+
+// Context implements mcp.Dialect.
+func (Dialect) Context(snap *state.Snapshot) []byte { return contextOf(snap) }
+
+// closed is ide/diffClosed, in a journal.
+const closed = "closed"
+
+// Outcomes implements mcp.Dialect (SPEC F-3).
+func (d Dialect) Outcomes(how review.Kind) []string {
+	switch {
+	case how == review.Accepted:
+		return []string{mcp.Accepted}
+	case d.LegacyDiffClosed:
+		return []string{mcp.Rejected, closed}
 	default:
-		reply(wire.Error(m.ID, wire.CodeInvalidParams, "unknown tool; there are openDiff and closeDiff"))
+		return []string{mcp.Rejected}
+	}
+}
+
+// Outcome implements mcp.Dialect.
+func (Dialect) Outcome(as, path, content string) []byte {
+	switch as {
+	case mcp.Accepted:
+		return wire.Accepted(path, content)
+	case closed:
+		return wire.ClosedNotice(path, content)
+	default:
+		return wire.Rejected(path)
+	}
+}
+
+// Call implements mcp.Dialect (SPEC F-1).
+func (Dialect) Call(ctx context.Context, s *mcp.Session, m jsonrpc.Message, reply func([]byte)) {
+	switch name := m.Call.Name; {
+	case name.State != jsonrpc.Good:
+		reply(jsonrpc.Error(m.ID, jsonrpc.CodeInvalidParams, "params.name must be the name of a tool"))
+	case name.Value == wire.ToolOpenDiff:
+		openDiff(ctx, s, m, reply)
+	case name.Value == wire.ToolCloseDiff:
+		closeDiff(ctx, s, m, reply)
+	default:
+		reply(jsonrpc.Error(m.ID, jsonrpc.CodeInvalidParams, "unknown tool; there are openDiff and closeDiff"))
 	}
 }
 
 // openDiff shows a proposal and answers when its view is open (SPEC F-2). The
-// answer leaves before any outcome can (review.Registry.Open's deliver).
-func (s *session) openDiff(ctx context.Context, m wire.Message, reply func([]byte)) {
-	p, err := s.proposal(&m.Call)
-	if err == nil {
-		err = s.mayDecide(ctx)
-	}
+// answer leaves before any outcome can.
+func openDiff(ctx context.Context, s *mcp.Session, m jsonrpc.Message, reply func([]byte)) {
+	p, err := proposal(s, &m.Call)
 	if err != nil {
-		reply(wire.Failed(m.ID, err.Error()))
+		reply(jsonrpc.Failed(m.ID, err.Error()))
 		return
 	}
-	s.forget(p.Key)
-	c := s.begun(ctx, string(m.ID))
-	defer s.over(c)
-	_, err = s.server.o.Registry.Open(c, s, p, func(d *review.Diff) {
-		if s.server.o.Journal != nil {
-			s.server.o.Journal.Opened(s.id, d)
-		}
-		reply(wire.Opened(m.ID))
-	})
-	if err != nil {
-		reply(wire.Failed(m.ID, explain(p.Key, err)))
+	if err := s.Open(ctx, string(m.ID), p, func() { reply(wire.Opened(m.ID)) }); err != nil {
+		reply(jsonrpc.Failed(m.ID, err.Error()))
 	}
 }
 
 // proposal checks the arguments and reads the file's old text.
-func (s *session) proposal(c *wire.Call) (p review.Proposal, err error) {
-	if err := want("filePath", c.FilePath); err != nil {
+func proposal(s *mcp.Session, c *jsonrpc.Call) (p review.Proposal, err error) {
+	name, content := c.Text(wire.ArgumentPath), c.Text(wire.ArgumentContent)
+	if err := want(wire.ArgumentPath, name); err != nil {
 		return p, err
 	}
-	if err := want("newContent", c.NewContent); err != nil {
+	if err := want(wire.ArgumentContent, content); err != nil {
 		return p, err
 	}
-	path := c.FilePath.Value
+	path := name.Value
 	if !filepath.IsAbs(path) {
-		return p, fmt.Errorf("filePath must be an absolute path, and %q is not", cut(path))
+		return p, fmt.Errorf("filePath must be an absolute path, and %q is not", mcp.Brief(path))
 	}
-	if may := s.server.o.MayOpen; may != nil {
-		if err := may(path); err != nil {
-			return p, fmt.Errorf("%w; review this change in the terminal", err)
-		}
-	}
-	old, exists, err := readOld(path)
+	old, exists, err := mcp.ReadOld(path)
 	if err != nil {
 		return p, fmt.Errorf("%w; review this change in the terminal", err)
 	}
 	return review.Proposal{
-		Key: path, Path: filepath.Clean(path), Old: old, IsNew: !exists, New: c.NewContent.Value,
-		Title: filepath.Base(path) + " – " + s.label,
+		Key: path, Path: filepath.Clean(path), Old: old, IsNew: !exists, New: content.Value,
+		Title: filepath.Base(path) + " – " + s.Label(),
 	}, nil
 }
 
 // want says what is wrong with an argument.
-func want(name string, t wire.Text) error {
+func want(name string, t jsonrpc.Text) error {
 	switch t.State {
-	case wire.Good:
+	case jsonrpc.Good:
 		return nil
-	case wire.Absent:
+	case jsonrpc.Absent:
 		return fmt.Errorf("%s is missing", name)
-	case wire.LoneSurrogate:
+	case jsonrpc.LoneSurrogate:
 		return fmt.Errorf("%s holds half a character (a lone surrogate), which no file can hold; send it whole", name)
 	default:
 		return fmt.Errorf("%s must be a string", name)
 	}
 }
 
-// explain says for the model, or its user, why no view is open and what to do.
-func explain(path string, err error) string {
-	advice := "review this change in the terminal"
-	switch {
-	case errors.Is(err, review.ErrShut), errors.Is(err, context.Canceled), errors.Is(err, review.ErrSettled):
-		advice = "propose it again if it is still wanted"
-	case errors.Is(err, review.ErrTooMany):
-		advice = "then propose this one again"
-	}
-	return fmt.Sprintf("no diff of %q is open: %v; %s", path, err, advice)
-}
-
 // closeDiff takes a diff back and answers with its last text (SPEC F-4). No
 // outcome of it follows, whether suppressNotification asks for that or not: it
 // would settle a later diff of the same file.
-func (s *session) closeDiff(ctx context.Context, m wire.Message, reply func([]byte)) {
-	if err := want("filePath", m.Call.FilePath); err != nil {
-		reply(wire.Failed(m.ID, err.Error()))
+func closeDiff(ctx context.Context, s *mcp.Session, m jsonrpc.Message, reply func([]byte)) {
+	path := m.Call.Text(wire.ArgumentPath)
+	if err := want(wire.ArgumentPath, path); err != nil {
+		reply(jsonrpc.Failed(m.ID, err.Error()))
 		return
 	}
-	path := m.Call.FilePath.Value
-	outcome, err := s.server.o.Registry.Withdraw(ctx, s, path)
-	accepted, ok := s.forget(path)
-	if err != nil && ok {
-		outcome, err = accepted, nil
-	}
+	outcome, err := s.Withdraw(ctx, path.Value)
 	if err != nil {
-		reply(wire.Failed(m.ID, fmt.Sprintf("%v: %q; it was decided or closed before", err, path)))
+		reply(jsonrpc.Failed(m.ID, fmt.Sprintf("%v: %q; it was decided or closed before", err, path.Value)))
 		return
 	}
 	reply(wire.Closed(m.ID, outcome.Content, outcome.Edited))

@@ -16,6 +16,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/agent/gemini"
 	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
+	"github.com/pollux-companion/pollux/internal/agent/mcp"
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/workspace"
@@ -36,7 +37,7 @@ type Options struct {
 	// File changes the discovery file before it is written.
 	File func(*discovery.File)
 	// Change changes the server's options.
-	Change func(*gemini.Options)
+	Change func(*mcp.Options)
 }
 
 // A Companion runs from Start to Stop.
@@ -50,7 +51,7 @@ type Companion struct {
 	Root     string // Base/app
 	File     string // the discovery file's path
 
-	server *gemini.Server
+	server *mcp.Server
 	place  *discovery.Place
 	served chan error
 	once   sync.Once
@@ -83,11 +84,14 @@ func Start(o Options) (*Companion, error) {
 	}
 	c.Store = state.New(&state.Options{Keep: work.Sharing})
 	c.Registry = review.New(review.Options{View: everything{}})
-	so := gemini.Options{Store: c.Store, Registry: c.Registry, Token: c.Token, Version: "test", Log: slog.New(slog.DiscardHandler)}
+	so := mcp.Options{
+		Store: c.Store, Registry: c.Registry, Version: "test", Log: slog.New(slog.DiscardHandler),
+		Agents: []mcp.Agent{{Name: "gemini", Label: "Gemini CLI", Token: c.Token, Dialect: gemini.Dialect{}}},
+	}
 	if o.Change != nil {
 		o.Change(&so)
 	}
-	c.server = gemini.New(so)
+	c.server = mcp.New(so)
 	go func() { c.served <- c.server.Serve(l) }()
 	if o.NoFile {
 		return c, nil

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,16 +33,23 @@ type Record struct {
 	// PID and Start tell which process wrote it.
 	PID   int        `json:"pid"`
 	Start proc.Stamp `json:"start"`
-	// Port and Token are the agent's.
-	Port  int    `json:"port"`
+	// Port is the agents'.
+	Port int `json:"port"`
+	// Door is Gemini CLI's. Others are those of other agents, by their names; an earlier version wrote none.
+	Door
+	Others map[string]Door `json:"others,omitempty"`
+	// PagePort and PageKeys are the editor page's; 0 and nil without a page. The keys are the newest first.
+	PagePort int      `json:"pagePort,omitempty"`
+	PageKeys [][]byte `json:"pageKeys,omitempty"`
+}
+
+// A Door is by what one agent comes in.
+type Door struct {
 	Token string `json:"token"`
 	// Older are the tokens of the starts before, newest first, which the sessions of that time still use.
 	Older []string `json:"older,omitempty"`
 	// SessionKey verifies session ids as the companion's own.
 	SessionKey []byte `json:"sessionKey"`
-	// PagePort and PageKeys are the editor page's; 0 and nil without a page. The keys are the newest first.
-	PagePort int      `json:"pagePort,omitempty"`
-	PageKeys [][]byte `json:"pageKeys,omitempty"`
 }
 
 // maxRecord bounds a record, in bytes.
@@ -50,14 +58,27 @@ const maxRecord = 256 << 10
 // maxOlder bounds the older tokens: a CLI that has lived through more starts connects anew.
 const maxOlder = 1024
 
-// Next is the record of the start that takes over: the old token is kept for the sessions that existed, and token is for everything
-// else (SPEC A-1).
-func (r *Record) Next(token string) Record {
+// Next is the record of the start that takes over: the old tokens are kept for the sessions that existed, and new ones are for
+// everything else (SPEC A-1).
+func (r *Record) Next(newToken func() string) Record {
 	next := *r
-	next.Older = append([]string{r.Token}, r.Older...)
-	next.Older = next.Older[:min(len(next.Older), maxOlder)]
-	next.Token = token
+	next.Door = r.Door.next(newToken())
+	next.Others = map[string]Door{}
+	for name, d := range r.Others {
+		next.Others[name] = d.next(newToken())
+	}
 	return next
+}
+
+func (d Door) next(token string) Door {
+	older := append([]string{d.Token}, d.Older...)
+	return Door{Token: token, Older: older[:min(len(older), maxOlder)], SessionKey: d.SessionKey}
+}
+
+// whole says whether tokens and keys have the sizes that companions give them.
+func (d Door) whole() bool {
+	return len(d.Token) >= 43 && // 256 bits in base64
+		len(d.SessionKey) >= 32
 }
 
 // A Resume is the place of one editor's and workspace's record. Its methods are for one goroutine at a time.
@@ -157,8 +178,7 @@ func (r *Resume) fits(rec *Record) bool {
 	return rec.Editor == r.editor &&
 		slices.Equal(slices.Sorted(slices.Values(rec.Roots)), r.roots) &&
 		rec.Port > 0 && rec.Port < 65536 && rec.PagePort >= 0 && rec.PagePort < 65536 &&
-		len(rec.Token) >= 43 && // 256 bits in base64
-		len(rec.SessionKey) >= 32
+		rec.Door.whole() && !slices.ContainsFunc(slices.Collect(maps.Values(rec.Others)), func(d Door) bool { return !d.whole() })
 }
 
 // Save writes the record of this process, 0600 and atomically.

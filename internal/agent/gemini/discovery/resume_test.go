@@ -13,7 +13,7 @@ import (
 )
 
 func record() Record {
-	return Record{Port: 5, Token: strings.Repeat("t", 43), SessionKey: make([]byte, 32), PagePort: 6, PageKeys: [][]byte{make([]byte, 32)}}
+	return Record{Port: 5, Door: Door{Token: strings.Repeat("t", 43), SessionKey: make([]byte, 32)}, PagePort: 6, PageKeys: [][]byte{make([]byte, 32)}}
 }
 
 // SPEC A-1: the record of the same editor and workspace, in whatever order its roots stand.

@@ -3,6 +3,8 @@ package wire
 import (
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/pollux-companion/pollux/internal/agent/mcp/jsonrpc"
 )
 
 // An IdeContext is the params of ide/contextUpdate (SPEC C-1).
@@ -55,7 +57,7 @@ func ContextUpdate(c *IdeContext) []byte {
 
 func appendFile(dst []byte, f *File) []byte {
 	dst = append(dst, `{"path":`...)
-	dst = AppendString(dst, f.Path)
+	dst = jsonrpc.AppendString(dst, f.Path)
 	dst = append(dst, `,"timestamp":`...)
 	dst = strconv.AppendInt(dst, f.Timestamp, 10)
 	if f.Active {
@@ -69,7 +71,7 @@ func appendFile(dst []byte, f *File) []byte {
 		}
 		if f.Selected != "" {
 			dst = append(dst, `,"selectedText":`...)
-			dst = AppendString(dst, f.Selected)
+			dst = jsonrpc.AppendString(dst, f.Selected)
 		}
 	}
 	return append(dst, '}')
@@ -85,18 +87,18 @@ func Rejected(path string) []byte { return outcome(NotifyRejected, path, nil) }
 func ClosedNotice(path, content string) []byte { return outcome(NotifyClosed, path, &content) }
 
 func outcome(method, path string, content *string) []byte {
-	size := room(path)
+	size := jsonrpc.Room(path)
 	if content != nil {
-		size += room(*content)
+		size += jsonrpc.Room(*content)
 	}
 	dst := make([]byte, 0, size)
 	dst = append(dst, `{"jsonrpc":"2.0","method":"`...)
 	dst = append(dst, method...)
 	dst = append(dst, `","params":{"filePath":`...)
-	dst = AppendString(dst, path)
+	dst = jsonrpc.AppendString(dst, path)
 	if content != nil {
 		dst = append(dst, `,"content":`...)
-		dst = AppendString(dst, *content)
+		dst = jsonrpc.AppendString(dst, *content)
 	}
 	return append(dst, `}}`...)
 }

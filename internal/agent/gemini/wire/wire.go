@@ -1,20 +1,11 @@
-// Package wire reads and writes the messages between Gemini CLI and a
-// companion: JSON-RPC 2.0 with two tools, whose arguments may be many
-// megabytes, and the ide/* notifications. It is pure: no I/O, no clock.
+// Package wire is the words between Gemini CLI and a companion, which Qwen Code has taken over: two tools and the ide/*
+// notifications. It is pure: no I/O, no clock.
 package wire
 
-import "errors"
+import "github.com/pollux-companion/pollux/internal/agent/mcp/jsonrpc"
 
-// Methods and notifications (docs/spec/gemini.md, T, C; docs/spec/companion.md, F).
+// Notifications and tools (docs/spec/gemini.md, C; docs/spec/companion.md, F).
 const (
-	MethodInitialize = "initialize"
-	MethodPing       = "ping"
-	MethodToolsList  = "tools/list"
-	MethodToolsCall  = "tools/call"
-	MethodCancelled  = "notifications/cancelled"
-	// MethodInitialized tells that the client is ready to hear.
-	MethodInitialized = "notifications/initialized"
-
 	NotifyContext  = "ide/contextUpdate"
 	NotifyAccepted = "ide/diffAccepted"
 	NotifyRejected = "ide/diffRejected"
@@ -23,76 +14,39 @@ const (
 
 	ToolOpenDiff  = "openDiff"
 	ToolCloseDiff = "closeDiff"
+
+	ArgumentPath    = "filePath"
+	ArgumentContent = "newContent"
 )
 
-// JSON-RPC and MCP error codes.
-const (
-	CodeParse          = -32700
-	CodeInvalidRequest = -32600
-	CodeMethodNotFound = -32601
-	CodeInvalidParams  = -32602
-	CodeInternal       = -32603
-	// CodeBusy is a bound of the companion's (SPEC A-4).
-	CodeBusy = -32000
-	// CodeNoSession: the session is not known (any more).
-	CodeNoSession = -32001
-	// CodeVersion is MCP's UnsupportedProtocolVersion.
-	CodeVersion = -32022
-)
+// Opened is the answer to openDiff whose view is open (SPEC F-2).
+func Opened(id []byte) []byte { return jsonrpc.Result(id, `{"content":[]}`) }
 
-// Versions lists the protocol versions of MCP with sessions, newest first
-// (SPEC T-1). Later ones have neither sessions nor a stream that could carry ide/*.
-func Versions() []string { return []string{"2025-11-25", "2025-06-18", "2025-03-26"} }
-
-// Errors of Decode; a caller answers them with CodeParse and CodeInvalidRequest.
-var (
-	// ErrSyntax: not JSON, not UTF-8, or nested deeper than MaxDepth.
-	ErrSyntax = errors.New("the body is not valid JSON")
-	// ErrInvalid: JSON, but not a JSON-RPC 2.0 message.
-	ErrInvalid = errors.New("the message is not valid JSON-RPC 2.0")
-)
-
-// A Message is one decoded JSON-RPC message: a request (Method and ID), a
-// notification (Method alone) or a response of the peer's (neither is acted
-// upon: the companion asks nothing).
-type Message struct {
-	// ID is the request's id as raw JSON, a string or a number; nil when there is none.
-	ID     []byte
-	Method string
-	// Params is raw JSON, nil when absent; not set for tools/call.
-	Params []byte
-	// Call holds the params of tools/call.
-	Call Call
-	// Response says that the message has a result or an error instead of a method.
-	Response bool
+// Closed is the answer to closeDiff: one text block whose text is JSON (SPEC
+// §0). The CLI takes "content" for the user's edit, so an unedited text stands
+// under another name. The text is escaped twice in one pass.
+func Closed(id []byte, content string, edited bool) []byte {
+	name := "finalContent"
+	if edited {
+		name = "content"
+	}
+	dst := jsonrpc.AppendResult(make([]byte, 0, len(id)+jsonrpc.Room(content)+len(content)/8), id)
+	dst = append(dst, `{"content":[{"type":"text","text":"{\"`...)
+	dst = append(dst, name...)
+	dst = append(dst, `\":\"`...)
+	dst = jsonrpc.AppendNested(dst, content)
+	return append(dst, `\"}"}]}}`...)
 }
 
-// A Call is the params of tools/call, as far as the two tools need them.
-type Call struct {
-	Name       Text
-	FilePath   Text
-	NewContent Text
-	// Arguments says that they were given, as an object.
-	Arguments bool
-}
-
-// A TextState says what stood where a string is wanted.
-type TextState uint8
-
-const (
-	// Absent: no such member.
-	Absent TextState = iota
-	// Good: a string that is Unicode text.
-	Good
-	// NotText: a value of another type.
-	NotText
-	// LoneSurrogate: a string with an escape for half a character; its Value
-	// has U+FFFD there, so it must not be passed on as if it were the peer's (SPEC F-6).
-	LoneSurrogate
-)
-
-// A Text is a string argument.
-type Text struct {
-	Value string
-	State TextState
-}
+// Tools is the result of tools/list (SPEC F-1).
+const Tools = `{"tools":[` +
+	`{"name":"openDiff","title":"Open a diff","description":"Shows a proposed new content of a file as an editable diff. Answers when the view is open; the user's decision follows as ide/diffAccepted or ide/diffRejected.",` +
+	`"inputSchema":{"type":"object","properties":{` +
+	`"filePath":{"type":"string","description":"Absolute path of the file."},` +
+	`"newContent":{"type":"string","description":"The whole proposed content."}},` +
+	`"required":["filePath","newContent"]}},` +
+	`{"name":"closeDiff","title":"Close a diff","description":"Takes an open diff away. Answers with its content as the user left it, as JSON: content when it was edited, finalContent when not.",` +
+	`"inputSchema":{"type":"object","properties":{` +
+	`"filePath":{"type":"string","description":"The path that openDiff was called with."},` +
+	`"suppressNotification":{"type":"boolean","description":"Accepted for compatibility: no notification ever follows a closeDiff."}},` +
+	`"required":["filePath"]}}]}`

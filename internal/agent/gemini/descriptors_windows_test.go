@@ -1,6 +1,0 @@
-package gemini
-
-import "testing"
-
-// descriptors is how many files and connections this process may have open.
-func descriptors(*testing.T) int { return 1 << 20 }

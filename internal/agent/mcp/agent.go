@@ -1,0 +1,99 @@
+package mcp
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"net/http"
+	"sync/atomic"
+
+	"github.com/pollux-companion/pollux/internal/agent/mcp/jsonrpc"
+	"github.com/pollux-companion/pollux/internal/core/review"
+	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/door"
+)
+
+// An Agent is one that a Server lets in.
+type Agent struct {
+	// Name is what commands and settings call it: "gemini".
+	Name string
+	// Label is what a person calls it: "Gemini CLI". Its sessions are numbered behind it.
+	Label string
+	// Token is what each of its requests must carry (SPEC A-1). It opens no other agent's sessions.
+	Token string
+	// Older are its tokens of earlier lives: each serves the sessions that existed then, and no new one (SPEC A-1).
+	Older []string
+	// SessionKey makes its session ids recognisable as this companion's own across a restart (SPEC L-3): at least 32
+	// random bytes, other ones for each agent; fresh ones when nil.
+	SessionKey []byte
+	Dialect    Dialect
+}
+
+// A Dialect is what is an agent's own: its tools, and the notifications by which it hears. Its methods may be called from any
+// goroutine, and those without a ctx must not block.
+type Dialect interface {
+	// Tools is the result of tools/list, as JSON.
+	Tools() string
+	// Arguments are the names of the tools' arguments that are strings: jsonrpc.Call has those.
+	Arguments() []string
+	// Call runs the tool of a tools/call, and answers by exactly one call of reply. What the agent got wrong in its
+	// arguments should be an answer that its model can read, not a protocol error.
+	Call(ctx context.Context, s *Session, m jsonrpc.Message, reply func([]byte))
+	// Context is the notification of what the user looks at.
+	Context(snap *state.Snapshot) []byte
+	// Outcomes are the notifications by which a session hears that one of its diffs has ended, in order: Accepted,
+	// Rejected, or words of the dialect's own.
+	Outcomes(how review.Kind) (as []string)
+	// Outcome is one of these notifications. key is the diff's; content is the final text, "" for Rejected.
+	Outcome(as, key, content string) []byte
+}
+
+// An entrance is an Agent of a running Server.
+type entrance struct {
+	Agent
+
+	arguments []string
+	current   func(*http.Request) bool
+	older     map[[sha256.Size]byte]bool // found by their hashes: the time that takes tells nothing of a token
+	context   atomic.Pointer[frame]      // the newest published context, marshalled once for all of its sessions
+}
+
+func newEntrance(a Agent) *entrance {
+	e := &entrance{Agent: a, arguments: a.Dialect.Arguments(), current: door.Bearer(a.Token), older: map[[sha256.Size]byte]bool{}}
+	if len(e.SessionKey) == 0 {
+		e.SessionKey = make([]byte, 32)
+		_, _ = rand.Read(e.SessionKey) // never fails
+	}
+	for _, token := range a.Older {
+		e.older[sha256.Sum256([]byte(token))] = true
+	}
+	return e
+}
+
+// entered is the agent that a request's token belongs to, nil for none: the token of this life; or an older one, for a
+// session that existed before this life, so that whoever has got hold of that token on the way opens none (SPEC A-1).
+func (s *Server) entered(r *http.Request) *entrance {
+	for _, e := range s.agents {
+		if e.current(r) {
+			return e
+		}
+	}
+	token := sha256.Sum256([]byte(door.BearerOf(r)))
+	for _, e := range s.agents {
+		if e.older[token] && s.existed(e, header(r, sessionHeader)) {
+			return e
+		}
+	}
+	return nil
+}
+
+// existed says whether a session began before this life. That it may have ended since is for the answer to say.
+func (s *Server) existed(agent *entrance, id string) bool {
+	if _, own := openSessionID(agent.SessionKey, id); !own {
+		return false
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	sess := s.sessions[id]
+	return sess == nil || sess.adopted
+}

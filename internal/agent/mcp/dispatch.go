@@ -1,0 +1,85 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+
+	"github.com/pollux-companion/pollux/internal/agent/mcp/jsonrpc"
+)
+
+// open makes the session that an initialize asks for, and its answer. Without a
+// session the answer says why.
+func (s *Server) open(r *http.Request, agent *entrance, m jsonrpc.Message) (*Session, []byte) {
+	var params struct {
+		ProtocolVersion string `json:"protocolVersion"`
+		ClientInfo      struct {
+			Name    string `json:"name"`
+			Version string `json:"version"`
+		} `json:"clientInfo"`
+	}
+	_ = json.Unmarshal(m.Params, &params) // whatever cannot be read stays unknown
+	sess := s.create(agent, "", 0)
+	if sess == nil {
+		return nil, jsonrpc.Error(m.ID, jsonrpc.CodeBusy, "too many sessions, or the companion is stopping; try again later")
+	}
+	version := params.ProtocolVersion
+	if !slices.Contains(jsonrpc.Versions(), version) {
+		version = jsonrpc.Versions()[0]
+	}
+	sess.introduce(r, Brief(params.ClientInfo.Name), Brief(params.ClientInfo.Version), version)
+	return sess, jsonrpc.Initialized(m.ID, version, s.o.Version)
+}
+
+// Brief bounds what a peer says: it is shown and logged.
+func Brief(s string) string { return s[:min(len(s), 64)] }
+
+// serve decodes and handles one message of a batch or a WebSocket.
+func (s *Session) serve(ctx context.Context, body []byte, reply func([]byte)) {
+	m, err := jsonrpc.Decode(body, s.agent.arguments...)
+	switch {
+	case err != nil:
+		reply(malformed(m, err))
+	case m.ID == nil || m.Response:
+		s.notified(m)
+	case m.Method == jsonrpc.MethodInitialize:
+		reply(jsonrpc.Error(m.ID, jsonrpc.CodeInvalidRequest, "this session is initialized already"))
+	default:
+		s.handle(ctx, m, reply)
+	}
+}
+
+// handle answers a request by exactly one call of reply.
+func (s *Session) handle(ctx context.Context, m jsonrpc.Message, reply func([]byte)) {
+	switch m.Method {
+	case jsonrpc.MethodPing:
+		reply(jsonrpc.Result(m.ID, `{}`))
+	case jsonrpc.MethodToolsList:
+		reply(jsonrpc.Result(m.ID, s.agent.Dialect.Tools()))
+	case jsonrpc.MethodToolsCall:
+		s.agent.Dialect.Call(ctx, s, m, reply)
+	default:
+		reply(jsonrpc.Error(m.ID, jsonrpc.CodeMethodNotFound, "unknown method"))
+	}
+}
+
+// notified takes a notification, or a response that nobody waits for.
+func (s *Session) notified(m jsonrpc.Message) {
+	if m.Method != jsonrpc.MethodCancelled {
+		return
+	}
+	var params struct {
+		RequestID json.RawMessage `json:"requestId"`
+	}
+	if json.Unmarshal(m.Params, &params) != nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.calls {
+		if c.id == string(params.RequestID) {
+			c.cancel()
+		}
+	}
+}

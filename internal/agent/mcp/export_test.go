@@ -1,0 +1,56 @@
+package mcp
+
+import "github.com/pollux-companion/pollux/internal/core/state"
+
+// For tests outside this package, which need a dialect: that of a real agent imports this package.
+
+// MaxProcesses is maxProcesses.
+const MaxProcesses = maxProcesses
+
+// SessionHeader is sessionHeader.
+const SessionHeader = sessionHeader
+
+// NewSessionID is newSessionID.
+func NewSessionID(key []byte, number int) string { return newSessionID(key, number) }
+
+// Event is a message as an event stream has it.
+func Event(json []byte) []byte { return newFrame(json).sse() }
+
+// Beats says whether keep-alives are sent.
+func (s *Server) Beats() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.beating != nil
+}
+
+// Told counts the outcomes that the sessions were told in this life.
+func (s *Server) Told() (n uint64) {
+	for _, sess := range s.live() {
+		sess.mu.Lock()
+		n += sess.seq
+		sess.mu.Unlock()
+	}
+	return n
+}
+
+// Waiting counts the outcomes that a session has not confirmed.
+func (s *Server) Waiting(id string) int {
+	sess := s.earlier(id)
+	sess.mu.Lock()
+	defer sess.mu.Unlock()
+	return len(sess.outcomes)
+}
+
+// Streams counts a session's.
+func (s *Server) Streams(id string) int {
+	sess := s.earlier(id)
+	sess.mu.Lock()
+	defer sess.mu.Unlock()
+	return len(sess.streams)
+}
+
+// Session is that of an id.
+func (s *Server) Session(id string) *Session { return s.earlier(id) }
+
+// Publish hands a snapshot to the sessions, as the store does.
+func (s *Server) Publish(snap *state.Snapshot) { s.publish(snap) }

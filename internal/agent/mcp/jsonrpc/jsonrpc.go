@@ -1,0 +1,100 @@
+// Package jsonrpc reads and writes the JSON-RPC 2.0 messages of MCP between an
+// agent and a companion: requests whose arguments may be many megabytes, and
+// their answers. It is pure: no I/O, no clock.
+package jsonrpc
+
+import "errors"
+
+// Methods of MCP.
+const (
+	MethodInitialize = "initialize"
+	MethodPing       = "ping"
+	MethodToolsList  = "tools/list"
+	MethodToolsCall  = "tools/call"
+	MethodCancelled  = "notifications/cancelled"
+	// MethodInitialized tells that the client is ready to hear.
+	MethodInitialized = "notifications/initialized"
+)
+
+// JSON-RPC and MCP error codes.
+const (
+	CodeParse          = -32700
+	CodeInvalidRequest = -32600
+	CodeMethodNotFound = -32601
+	CodeInvalidParams  = -32602
+	CodeInternal       = -32603
+	// CodeBusy is a bound of the companion's (SPEC A-4).
+	CodeBusy = -32000
+	// CodeNoSession: the session is not known (any more).
+	CodeNoSession = -32001
+	// CodeVersion is MCP's UnsupportedProtocolVersion.
+	CodeVersion = -32022
+)
+
+// Versions lists the protocol versions of MCP with sessions, newest first
+// (SPEC T-1). Later ones have neither sessions nor a stream that could carry ide/*.
+func Versions() []string { return []string{"2025-11-25", "2025-06-18", "2025-03-26"} }
+
+// Errors of Decode; a caller answers them with CodeParse and CodeInvalidRequest.
+var (
+	// ErrSyntax: not JSON, not UTF-8, or nested deeper than MaxDepth.
+	ErrSyntax = errors.New("the body is not valid JSON")
+	// ErrInvalid: JSON, but not a JSON-RPC 2.0 message.
+	ErrInvalid = errors.New("the message is not valid JSON-RPC 2.0")
+)
+
+// A Message is one decoded JSON-RPC message: a request (Method and ID), a
+// notification (Method alone) or a response of the peer's (neither is acted
+// upon: the companion asks nothing).
+type Message struct {
+	// ID is the request's id as raw JSON, a string or a number; nil when there is none.
+	ID     []byte
+	Method string
+	// Params is raw JSON, nil when absent; not set for tools/call.
+	Params []byte
+	// Call holds the params of tools/call.
+	Call Call
+	// Response says that the message has a result or an error instead of a method.
+	Response bool
+}
+
+// A Call is the params of tools/call, as far as Decode was asked for them.
+type Call struct {
+	Name Text
+	// Arguments says that they were given, as an object.
+	Arguments bool
+
+	names []string
+	texts []Text
+}
+
+// Text is the string argument of a name that Decode was asked for.
+func (c *Call) Text(name string) Text {
+	for i, n := range c.names {
+		if n == name && i < len(c.texts) {
+			return c.texts[i]
+		}
+	}
+	return Text{}
+}
+
+// A TextState says what stood where a string is wanted.
+type TextState uint8
+
+const (
+	// Absent: no such member.
+	Absent TextState = iota
+	// Good: a string that is Unicode text.
+	Good
+	// NotText: a value of another type.
+	NotText
+	// LoneSurrogate: a string with an escape for half a character; its Value
+	// has U+FFFD there, so it must not be passed on as if it were the peer's (SPEC F-6).
+	LoneSurrogate
+)
+
+// A Text is a string argument.
+type Text struct {
+	Value string
+	State TextState
+}

@@ -1,0 +1,180 @@
+package jsonrpc
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// F-6: what the decoder reads is what encoding/json reads.
+func TestDecodeCall(t *testing.T) {
+	call := func(args string) string {
+		return `{"method":"tools/call","params":{"name":"openDiff","arguments":` + args + `},"jsonrpc":"2.0","id":7}`
+	}
+	text := func(s string) Text { return Text{Value: s, State: Good} }
+	for _, test := range []struct {
+		name, body    string
+		path, content Text
+	}{
+		{"as the CLI sends it", call(`{"filePath":"/a","newContent":"x\n\"y\"\\\t\u00e9"}`), text("/a"), text("x\n\"y\"\\\té")},
+		{"other order", `{"id":7,"params":{"arguments":{"newContent":"c","filePath":"p"},"name":"openDiff"},"jsonrpc":"2.0","method":"tools/call"}`, text("p"), text("c")},
+		{"unknown members", call(`{"x":[{"filePath":"no"},1e5,null],"filePath":"p","y":{"newContent":{}},"newContent":""}`), text("p"), text("")},
+		{"duplicates: the last counts", call(`{"filePath":"no","filePath":"p","newContent":1,"newContent":"c"}`), text("p"), text("c")},
+		{"escaped member names", call(`{"\u0066ilePath":"p","newContent":"c"}`), text("p"), text("c")},
+		{"pairs", call(`{"filePath":"\ud83d\ude00","newContent":"a\uD83D\uDE00b"}`), text("😀"), text("a😀b")},
+		{"half a pair", call(`{"filePath":"p","newContent":"a\ud83db"}`), text("p"), Text{"a\uFFFDb", LoneSurrogate}},
+		{"wrong half first", call(`{"filePath":"\ude00\ud83d","newContent":""}`), Text{"\uFFFD\uFFFD", LoneSurrogate}, text("")},
+		{"other types", call(`{"filePath":null,"newContent":["c"]}`), Text{State: NotText}, Text{State: NotText}},
+		{"no arguments", call(`null`), Text{}, Text{}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m, err := Decode([]byte(test.body), "filePath", "newContent")
+			if err != nil || string(m.ID) != "7" || m.Call.Name.Value != "openDiff" {
+				t.Fatalf("%+v, %v", m, err)
+			}
+			if m.Call.Text("filePath") != test.path || m.Call.Text("newContent") != test.content {
+				t.Errorf("got %q %q, want %q %q", m.Call.Text("filePath"), m.Call.Text("newContent"), test.path, test.content)
+			}
+		})
+	}
+}
+
+// T-1: what is not JSON, and what is JSON but no message.
+func TestDecodeRefuses(t *testing.T) {
+	deep := strings.Repeat("[", MaxDepth+1) + strings.Repeat("]", MaxDepth+1)
+	for body, want := range map[string]error{
+		``:                                    ErrSyntax,
+		`{`:                                   ErrSyntax,
+		`{"jsonrpc":"2.0","method":"ping"} x`: ErrSyntax,
+		"{\"jsonrpc\":\"2.0\",\"method\":\"a\nb\"}":               ErrSyntax,
+		"{\"jsonrpc\":\"2.0\",\"method\":\"a\xff\"}":              ErrSyntax,
+		`{"jsonrpc":"2.0","method":"ping","params":01}`:           ErrSyntax,
+		`{"jsonrpc":"2.0","method":"ping","params":"\x"}`:         ErrSyntax,
+		`{"jsonrpc":"2.0","method":"ping","params":` + deep + `}`: ErrSyntax,
+		`[]`: ErrInvalid,
+		`5`:  ErrInvalid,
+		`{}`: ErrInvalid,
+		`{"jsonrpc":"1.0","id":1,"method":"ping"}`:                                    ErrInvalid,
+		`{"jsonrpc":"2.0","id":null,"method":"ping"}`:                                 ErrInvalid,
+		`{"jsonrpc":"2.0","id":{},"method":"ping"}`:                                   ErrInvalid,
+		`{"jsonrpc":"2.0","id":1,"method":2}`:                                         ErrInvalid,
+		`{"jsonrpc":"2.0","id":1}`:                                                    ErrInvalid,
+		`{"jsonrpc":"2.0","id":"` + strings.Repeat("x", maxID) + `","method":"ping"}`: ErrInvalid,
+	} {
+		if _, err := Decode([]byte(body)); !errors.Is(err, want) {
+			t.Errorf("%.60q: %v, want %v", body, err, want)
+		}
+	}
+}
+
+// T-1: an error can be answered when the id is readable.
+func TestInvalidKeepsID(t *testing.T) {
+	m, err := Decode([]byte(`{"id":"a\"b","method":3,"jsonrpc":"2.0"}`))
+	if !errors.Is(err, ErrInvalid) || string(m.ID) != `"a\"b"` {
+		t.Errorf("%q, %v", m.ID, err)
+	}
+}
+
+func TestBatch(t *testing.T) {
+	body := []byte(` [{"a":[1,2]} , 3,"x"]`)
+	parts, err := SplitBatch(body, 3)
+	if !IsBatch(body) || err != nil || len(parts) != 3 || string(parts[0]) != `{"a":[1,2]}` {
+		t.Fatalf("%q, %v", parts, err)
+	}
+	if _, err := SplitBatch(body, 2); !errors.Is(err, ErrInvalid) {
+		t.Errorf("over the limit: %v", err)
+	}
+	if _, err := SplitBatch([]byte(`[]`), 2); !errors.Is(err, ErrInvalid) {
+		t.Errorf("empty: %v", err)
+	}
+	if _, err := SplitBatch([]byte(`[1`), 2); !errors.Is(err, ErrSyntax) {
+		t.Errorf("cut off: %v", err)
+	}
+}
+
+// FuzzDecode: the decoder agrees with encoding/json about everything that a
+// JSON-RPC body can be (SPEC A-4, F-6).
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(`{"method":"tools/call","params":{"name":"openDiff","arguments":{"filePath":"/a","newContent":"x\n\ud83d\ude00"}},"jsonrpc":"2.0","id":7}`))
+	f.Add([]byte(`{"params":{"arguments":{"filePath":1}},"jsonrpc":"2.0","id":"x","method":"tools/call"}`))
+	f.Add([]byte(`[{"jsonrpc":"2.0","method":"notifications/initialized"}]`))
+	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"result":{}}`))
+	f.Add([]byte(`{"jsonrpc":"2.0","id":1e999,"method":"x"}`))
+	f.Add([]byte(`{"a":"` + strings.Repeat("]", MaxDepth) + `","b":` + strings.Repeat("[", MaxDepth) + strings.Repeat("]", MaxDepth) + `}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		valid := json.Valid(body) && utf8.Valid(body)
+		var want map[string]any
+		numbers := json.NewDecoder(bytes.NewReader(body))
+		numbers.UseNumber() // which may be larger than a float64
+		isObject := valid && numbers.Decode(&want) == nil && want != nil
+		m, err := Decode([]byte(string(body)), "filePath", "newContent") // a copy: Decode unescapes in place
+		if !valid {
+			if !errors.Is(err, ErrSyntax) {
+				t.Fatalf("accepted what is not JSON: %v", err)
+			}
+			return
+		}
+		if errors.Is(err, ErrSyntax) {
+			if depth(body) <= MaxDepth {
+				t.Fatal("refused valid JSON")
+			}
+			return
+		}
+		if err != nil {
+			return
+		}
+		if !isObject || want["jsonrpc"] != "2.0" {
+			t.Fatal("accepted what is not a message")
+		}
+		method, _ := want["method"].(string)
+		if m.Method != method {
+			t.Fatalf("method %q, want %q", m.Method, method)
+		}
+		if m.Method == MethodToolsCall {
+			compareCall(t, m.Call, want["params"])
+		}
+	})
+}
+
+func compareCall(t *testing.T, c Call, params any) {
+	p, _ := params.(map[string]any)
+	args, _ := p["arguments"].(map[string]any)
+	for _, x := range []struct {
+		got  Text
+		want any
+		in   map[string]any
+		name string
+	}{{c.Name, p["name"], p, "name"}, {c.Text("filePath"), args["filePath"], args, "filePath"}, {c.Text("newContent"), args["newContent"], args, "newContent"}} {
+		want, isText := x.want.(string)
+		_, present := x.in[x.name]
+		switch {
+		case !present && x.got.State == Absent:
+		case present && !isText && x.got.State == NotText:
+		case isText && (x.got.State == Good || x.got.State == LoneSurrogate) && x.got.Value == want:
+		default:
+			t.Fatalf("%s: got %+v, want %v", x.name, x.got, x.want)
+		}
+	}
+}
+
+// depth counts nesting outside strings, of valid JSON.
+func depth(body []byte) int {
+	deepest, now := 0, 0
+	for d := json.NewDecoder(bytes.NewReader(body)); ; {
+		d.UseNumber()
+		token, err := d.Token()
+		if err != nil {
+			return deepest
+		}
+		switch token {
+		case json.Delim('{'), json.Delim('['):
+			now++
+			deepest = max(deepest, now)
+		case json.Delim('}'), json.Delim(']'):
+			now--
+		}
+	}
+}

@@ -1,0 +1,359 @@
+package jsonrpc
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"unicode/utf16"
+	"unicode/utf8"
+	"unsafe"
+
+	"github.com/pollux-companion/pollux/internal/core/text"
+)
+
+// MaxDepth is how deep arrays and objects may be nested.
+const MaxDepth = 128
+
+// A scanner reads JSON in one pass. Strings that are wanted are unescaped in
+// place: an escape is never shorter than what it stands for, so the text fits
+// where it stood, and a diff of megabytes is neither copied nor allocated again.
+type scanner struct {
+	b     []byte
+	i     int
+	depth int
+}
+
+func (s *scanner) space() {
+	for s.i < len(s.b) {
+		switch s.b[s.i] {
+		case ' ', '\t', '\n', '\r':
+			s.i++
+		default:
+			return
+		}
+	}
+}
+
+// peek is the next byte after white space, 0 at the end.
+func (s *scanner) peek() byte {
+	s.space()
+	if s.i < len(s.b) {
+		return s.b[s.i]
+	}
+	return 0
+}
+
+// next consumes c after white space.
+func (s *scanner) next(c byte) bool {
+	if s.peek() != c || s.i == len(s.b) {
+		return false
+	}
+	s.i++
+	return true
+}
+
+// object reads an object and calls member at each value, which must consume it.
+func (s *scanner) object(member func(key string) bool) bool {
+	if !s.next('{') || s.depth == MaxDepth {
+		return false
+	}
+	s.depth++
+	defer func() { s.depth-- }()
+	if s.next('}') {
+		return true
+	}
+	for {
+		if s.peek() != '"' {
+			return false
+		}
+		key, ok := s.text()
+		if !ok || !s.next(':') || !member(key.Value) {
+			return false
+		}
+		if s.next('}') {
+			return true
+		}
+		if !s.next(',') {
+			return false
+		}
+	}
+}
+
+// array reads an array and calls element at each value.
+func (s *scanner) array(element func() bool) bool {
+	if !s.next('[') || s.depth == MaxDepth {
+		return false
+	}
+	s.depth++
+	defer func() { s.depth-- }()
+	if s.next(']') {
+		return true
+	}
+	for {
+		if !element() {
+			return false
+		}
+		if s.next(']') {
+			return true
+		}
+		if !s.next(',') {
+			return false
+		}
+	}
+}
+
+// skip checks and passes any value without changing it.
+func (s *scanner) skip() bool {
+	switch c := s.peek(); {
+	case c == '"':
+		return s.skipString()
+	case c == '{':
+		return s.skipObject()
+	case c == '[':
+		return s.array(s.skip)
+	case c == '-' || '0' <= c && c <= '9':
+		return s.number()
+	default:
+		return s.literal("true") || s.literal("false") || s.literal("null")
+	}
+}
+
+// skipObject is object without keys being unescaped: what is skipped stays
+// readable for a second look.
+func (s *scanner) skipObject() bool {
+	if !s.next('{') || s.depth == MaxDepth {
+		return false
+	}
+	s.depth++
+	defer func() { s.depth-- }()
+	if s.next('}') {
+		return true
+	}
+	for {
+		if s.peek() != '"' || !s.skipString() || !s.next(':') || !s.skip() {
+			return false
+		}
+		if s.next('}') {
+			return true
+		}
+		if !s.next(',') {
+			return false
+		}
+	}
+}
+
+// raw is the span of the next value.
+func (s *scanner) raw() ([]byte, bool) {
+	s.space()
+	start := s.i
+	if !s.skip() {
+		return nil, false
+	}
+	return s.b[start:s.i:s.i], true
+}
+
+func (s *scanner) literal(word string) bool {
+	if len(s.b)-s.i < len(word) || string(s.b[s.i:s.i+len(word)]) != word {
+		return false
+	}
+	s.i += len(word)
+	return true
+}
+
+// number follows RFC 8259's grammar.
+func (s *scanner) number() bool {
+	if s.i < len(s.b) && s.b[s.i] == '-' {
+		s.i++
+	}
+	leading := s.i
+	if !s.digits() || s.b[leading] == '0' && s.i > leading+1 {
+		return false
+	}
+	if s.i < len(s.b) && s.b[s.i] == '.' {
+		s.i++
+		if !s.digits() {
+			return false
+		}
+	}
+	if s.i < len(s.b) && s.b[s.i]|0x20 == 'e' {
+		s.i++
+		if s.i < len(s.b) && (s.b[s.i] == '+' || s.b[s.i] == '-') {
+			s.i++
+		}
+		return s.digits()
+	}
+	return true
+}
+
+func (s *scanner) digits() bool {
+	start := s.i
+	for s.i < len(s.b) && '0' <= s.b[s.i] && s.b[s.i] <= '9' {
+		s.i++
+	}
+	return s.i > start
+}
+
+// skipString checks a string and passes it.
+func (s *scanner) skipString() bool {
+	s.i++
+	start := s.i
+	for {
+		s.i += plain(s.b[s.i:])
+		if s.i == len(s.b) {
+			return false
+		}
+		switch s.b[s.i] {
+		case '"':
+			s.i++
+			return text.Valid(s.b[start : s.i-1])
+		case '\\':
+			if simple(s.b[s.i:]) != 0 {
+				s.i += 2
+				continue
+			}
+			_, size, _ := unicodeEscape(s.b[s.i:])
+			if size == 0 {
+				return false
+			}
+			s.i += size
+		default:
+			return false
+		}
+	}
+}
+
+// text reads a string and unescapes it in place; s.b must not be read there again.
+func (s *scanner) text() (Text, bool) {
+	b, start := s.b, s.i+1
+	src := start + plain(b[start:])
+	dst, state := src, Good
+	for src < len(b) && b[src] == '\\' {
+		if c := simple(b[src:]); c != 0 {
+			b[dst] = c
+			src, dst = src+2, dst+1
+			if src < len(b) && b[src] == '\\' {
+				continue // as at the beginning of most lines
+			}
+		} else {
+			r, size, lone := unicodeEscape(b[src:])
+			if size == 0 {
+				return Text{}, false
+			}
+			if lone {
+				state = LoneSurrogate
+			}
+			src += size
+			dst += utf8.EncodeRune(b[dst:src], r)
+		}
+		src, dst = shift(b, src, dst)
+	}
+	if src == len(b) || b[src] != '"' {
+		return Text{}, false
+	}
+	s.i = src + 1
+	out := b[start:dst:dst]
+	// What escapes stand for is whole characters, so the unescaped text is
+	// valid UTF-8 exactly when the raw one is.
+	return Text{Value: unsafe.String(unsafe.SliceData(out), len(out)), State: state}, text.Valid(out)
+}
+
+// shift moves the bytes from src on to dst, which is before it, up to the first
+// one that a JSON string gives a meaning, and returns where both then are.
+func shift(b []byte, src, dst int) (int, int) {
+	for src-dst >= 8 && len(b)-src >= 8 {
+		w := binary.LittleEndian.Uint64(b[src:])
+		binary.LittleEndian.PutUint64(b[dst:], w) // what is too much lands before src
+		n := firstSpecial(w)
+		src, dst = src+n, dst+n
+		if n < 8 {
+			return src, dst
+		}
+	}
+	n := plain(b[src:])
+	copy(b[dst:dst+n], b[src:src+n])
+	return src + n, dst + n
+}
+
+// simple is what an escape of two bytes at the beginning of b stands for; 0
+// when it is not one.
+func simple(b []byte) byte {
+	const first, meanings = '"', "\"" + // indexed from the quote on
+		"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00/" + // # … /
+		"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00" + // 0 … ?
+		"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00" + // @ … O
+		"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\\\x00\x00\x00" + // P … _
+		"\x00\x00\b\x00\x00\x00\f\x00\x00\x00\x00\x00\x00\x00\n\x00" + // ` … o
+		"\x00\x00\r\x00\t" // p … t
+	if len(b) < 2 || b[1] < first || int(b[1]-first) >= len(meanings) {
+		return 0
+	}
+	return meanings[b[1]-first]
+}
+
+// unicodeEscape reads \uXXXX at the beginning of b, or two of them that make a
+// pair: the character, the bytes it took (0 when it is no escape), and
+// whether it was half a pair.
+func unicodeEscape(b []byte) (r rune, size int, lone bool) {
+	r, ok := hex4(b)
+	switch {
+	case !ok:
+		return 0, 0, false
+	case !utf16.IsSurrogate(r):
+		return r, 6, false
+	}
+	if low, ok := hex4(b[6:]); ok {
+		if pair := utf16.DecodeRune(r, low); pair != utf8.RuneError {
+			return pair, 12, false
+		}
+	}
+	return utf8.RuneError, 6, true
+}
+
+// hex4 reads \uXXXX at the beginning of b.
+func hex4(b []byte) (rune, bool) {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+		return 0, false
+	}
+	var r rune
+	for _, c := range b[2:6] {
+		switch {
+		case '0' <= c && c <= '9':
+			r = r<<4 | rune(c-'0')
+		case 'a' <= c|0x20 && c|0x20 <= 'f':
+			r = r<<4 | rune(c|0x20-'a'+10)
+		default:
+			return 0, false
+		}
+	}
+	return r, true
+}
+
+// plain counts the bytes before the first one that a JSON string gives a
+// meaning: a quote, a backslash, or a control character.
+func plain(b []byte) int {
+	n := 0
+	for ; len(b)-n >= 8; n += 8 {
+		if first := firstSpecial(binary.LittleEndian.Uint64(b[n:])); first < 8 {
+			return n + first
+		}
+	}
+	for ; n < len(b); n++ {
+		if c := b[n]; c == '"' || c == '\\' || c < ' ' {
+			return n
+		}
+	}
+	return n
+}
+
+// firstSpecial is plain for the eight bytes of a little-endian word, 8 when
+// none is special. The tests for a byte in a word may also report a byte above a
+// true one, never below, so the lowest report is right.
+func firstSpecial(w uint64) int {
+	const (
+		ones  = 0x0101010101010101
+		highs = 0x8080808080808080
+	)
+	quote := w ^ '"'*ones
+	slash := w ^ '\\'*ones
+	special := ((quote-ones)&^quote | (slash-ones)&^slash | (w-' '*ones)&^w) & highs
+	return bits.TrailingZeros64(special) >> 3
+}

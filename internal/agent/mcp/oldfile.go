@@ -1,0 +1,29 @@
+package mcp
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/pollux-companion/pollux/internal/core/text"
+	"github.com/pollux-companion/pollux/internal/safefile"
+)
+
+// ReadOld reads the text that a diff is against; exists is false when there is no file. It neither waits (for a writer of a
+// FIFO, for the kernel) nor reads more than MaxOld bytes. The error says for a person why a file's text cannot be shown.
+func ReadOld(path string) (old string, exists bool, err error) {
+	b, _, err := safefile.ReadRegular(path, MaxOld)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", false, nil
+	case errors.Is(err, safefile.ErrTooBig):
+		return "", false, fmt.Errorf("%q is larger than %d MiB", path, MaxOld>>20)
+	case errors.Is(err, safefile.ErrNotRegular), errors.Is(err, safefile.ErrChanging):
+		return "", false, fmt.Errorf("%q %w", path, err)
+	case err != nil:
+		return "", false, fmt.Errorf("%q cannot be read: %w", path, err)
+	case text.IsBinary(b):
+		return "", false, fmt.Errorf("%q is not text in UTF-8", path)
+	}
+	return string(b), true, nil
+}

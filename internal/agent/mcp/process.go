@@ -1,0 +1,161 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/proc"
+)
+
+// maxProcesses bounds the processes that are kept of one session, and the searches for them that wait.
+const maxProcesses = 16
+
+// knowWithin bounds how long a proposal waits until its session's process is known.
+const knowWithin = 3 * time.Second
+
+// A look is the search for the process at the other end of one connection.
+type look struct {
+	peer, local netip.AddrPort
+	hurry       func()        // begins it now
+	hurried     chan struct{} // closed by hurry
+	done        chan struct{} // closed when it has ended
+}
+
+// lookFor searches for the process behind a request's connection, a moment later: it costs milliseconds of looking through
+// the system, and must not keep the CLI waiting for its first answers.
+func (s *Session) lookFor(r *http.Request) {
+	if s.server.o.Process == nil {
+		return
+	}
+	l := &look{hurried: make(chan struct{}), done: make(chan struct{})}
+	l.hurry = sync.OnceFunc(func() { close(l.hurried) })
+	l.peer, _ = netip.ParseAddrPort(r.RemoteAddr)
+	l.local, _ = netip.ParseAddrPort(fmt.Sprint(r.Context().Value(http.LocalAddrContextKey)))
+	s.mu.Lock()
+	busy := s.ended || len(s.looks) >= maxProcesses
+	if !busy {
+		s.looks = append(s.looks, l)
+	}
+	s.mu.Unlock()
+	if !busy {
+		go s.search(l)
+	}
+}
+
+// lookAgain searches behind a request of a session whose process is not known: one of an earlier life, most likely.
+func (s *Session) lookAgain(r *http.Request) {
+	s.mu.Lock()
+	known := len(s.processes) > 0 || len(s.looks) > 0
+	s.mu.Unlock()
+	if !known {
+		s.lookFor(r)
+	}
+}
+
+// search runs on a goroutine of its own, one of all sessions at a time.
+func (s *Session) search(l *look) {
+	defer func() {
+		s.mu.Lock()
+		s.looks = slices.DeleteFunc(s.looks, func(other *look) bool { return other == l })
+		s.mu.Unlock()
+		close(l.done)
+	}()
+	wait := time.NewTimer(askAfter)
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+	case <-l.hurried:
+	case <-s.gone:
+		return
+	}
+	select {
+	case s.server.asking <- struct{}{}:
+	case <-s.gone:
+		return
+	}
+	found := s.server.o.Process(l.peer, l.local)
+	<-s.server.asking
+	s.know(found)
+}
+
+// know adds processes to those of the session's CLI; the last is the CLI itself.
+func (s *Session) know(found []proc.Info) {
+	if len(found) == 0 {
+		return
+	}
+	s.mu.Lock()
+	for _, p := range found {
+		s.processes = slices.DeleteFunc(s.processes, func(old proc.Info) bool { return old.PID == p.PID })
+		s.processes = append(s.processes, p)
+	}
+	s.processes = s.processes[max(0, len(s.processes)-maxProcesses):]
+	if !proc.Same(s.cli.PID, s.cli.Start) { // a later connection may be another program's
+		s.cli = found[len(found)-1]
+	}
+	s.mu.Unlock()
+	s.server.watch.Send(struct{}{})
+}
+
+// mayDecide asks Options.MayDecide about the session, once its process is known.
+func (s *Session) mayDecide(ctx context.Context) error {
+	if s.server.o.MayDecide == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, knowWithin)
+	defer cancel()
+	s.awaitLooks(ctx)
+	agent, _ := s.agents()
+	return s.server.o.MayDecide(agent)
+}
+
+// Agents returns the living processes of the connected CLIs, go-betweens included, and the labels of the sessions whose
+// process is not known. It waits for searches that are under way until ctx ends.
+func (s *Server) Agents(ctx context.Context) (agents []proc.Info, unknown []string) {
+	sessions := s.live()
+	for _, sess := range sessions {
+		sess.awaitLooks(ctx)
+	}
+	for _, sess := range sessions {
+		living, known := sess.agents()
+		agents = append(agents, living...)
+		if !known {
+			unknown = append(unknown, sess.label)
+		}
+	}
+	slices.Sort(unknown)
+	return agents, unknown
+}
+
+func (s *Session) awaitLooks(ctx context.Context) {
+	s.mu.Lock()
+	looks := slices.Clone(s.looks)
+	s.mu.Unlock()
+	for _, l := range looks {
+		l.hurry()
+	}
+	for _, l := range looks {
+		select {
+		case <-l.done:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// agents are the session's processes that live. It is not known when it has none and may still propose: it has a stream, or has
+// proposed before, or comes from an earlier life.
+func (s *Session) agents() (living []proc.Info, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.processes {
+		if proc.Same(p.PID, p.Start) {
+			living = append(living, p)
+		}
+	}
+	open := len(s.streams) > 0 || len(s.processes) == 0 && (s.adopted || s.proposed)
+	return living, len(living) > 0 || !open
+}

@@ -1,0 +1,54 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/pollux-companion/pollux/internal/core/review"
+)
+
+// Open shows a proposal of the session's, and calls opened when its view is open and before any outcome can come; request is the
+// id of the request that asked, by which the agent may cancel it. The error says for the model, or its user, why no
+// view is open and what to do.
+func (s *Session) Open(ctx context.Context, request string, p review.Proposal, opened func()) error {
+	if err := s.mayDecide(ctx); err != nil {
+		return err
+	}
+	s.forget(p.Key)
+	c := s.begun(ctx, request)
+	defer s.over(c)
+	_, err := s.server.o.Registry.Open(c, s, p, func(d *review.Diff) {
+		if s.server.o.Journal != nil {
+			s.server.o.Journal.Opened(s.id, d)
+		}
+		opened()
+	})
+	return explain(p.Key, err)
+}
+
+// explain says why no view is open and what to do.
+func explain(key string, err error) error {
+	if err == nil {
+		return nil
+	}
+	advice := "review this change in the terminal"
+	switch {
+	case errors.Is(err, review.ErrShut), errors.Is(err, context.Canceled), errors.Is(err, review.ErrSettled):
+		advice = "propose it again if it is still wanted"
+	case errors.Is(err, review.ErrTooMany):
+		advice = "then propose this one again"
+	}
+	return fmt.Errorf("no diff of %q is open: %w; %s", key, err, advice)
+}
+
+// Withdraw takes the session's diff of a key back and returns its last text. No outcome of it follows. A text that the user
+// has accepted, and the agent has not heard of, is returned as well.
+func (s *Session) Withdraw(ctx context.Context, key string) (review.Outcome, error) {
+	outcome, err := s.server.o.Registry.Withdraw(ctx, s, key)
+	accepted, ok := s.forget(key)
+	if err != nil && ok {
+		return accepted, nil
+	}
+	return outcome, err
+}

@@ -1,0 +1,281 @@
+// Package mcp serves agents that speak MCP: sessions over Streamable HTTP and
+// WebSocket, context out of state.Store, diffs into review.Registry, and
+// outcomes back through each session's own queue. It knows no tool: what an
+// agent calls what is its Dialect's to say.
+package mcp
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/agent/mcp/jsonrpc"
+	"github.com/pollux-companion/pollux/internal/core/notify"
+	"github.com/pollux-companion/pollux/internal/core/review"
+	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/door"
+	"github.com/pollux-companion/pollux/internal/proc"
+)
+
+// The bounds of what a CLI can make the companion hold (SPEC A-4; those of
+// connections and bodies are door's, those of diffs review's; docs/limits.md).
+const (
+	// MaxSessions is the number of sessions at one time; the next initialize gets 503.
+	MaxSessions = 4096
+	// MaxStreams is the number of streams of a session; the next one ends the oldest.
+	MaxStreams = 4
+	// MaxCalls is the number of requests of one session in work at one time; the next gets 429.
+	MaxCalls = 64
+	// MaxBatch is the number of messages in a batch (protocol 2025-03-26).
+	MaxBatch = 64
+	// MaxOld is the size in bytes of a file up to which a diff of it is shown.
+	MaxOld = 16 << 20
+	// bodyBudget is the memory for bodies over 256 KiB that are being read at one time.
+	bodyBudget = 512 << 20
+	// keptSent and keptFor bound the outcomes that were sent but whose
+	// arrival the CLI has not confirmed by a Last-Event-ID.
+	keptSent  = 32
+	keptBytes = 64 << 20
+	keptFor   = 2 * time.Minute
+	// pieceTimeout is how long a stream's peer may take over pieceSize bytes.
+	pieceTimeout = 20 * time.Second
+	pieceSize    = 256 << 10
+	// deletedIDs is how many ids of deleted sessions are remembered.
+	deletedIDs = 1024
+	// askAfter is how long after a request the process behind its connection is looked for.
+	askAfter = 100 * time.Millisecond
+	// readyWithin is how long a request waits for Options.Ready.
+	readyWithin = 10 * time.Second
+	// lastRequests is how long Shutdown waits for requests in work.
+	lastRequests = 200 * time.Millisecond
+)
+
+// Options configure a Server. Store, Registry and Agents are required.
+type Options struct {
+	Store    *state.Store
+	Registry *review.Registry
+	// Agents are those that may come in, each with a token of its own.
+	Agents []Agent
+	// Version is pollux's own, as clients see it.
+	Version string
+	// ExtraHosts are names other than its own under which the listener may
+	// be called, without port: host.docker.internal (SPEC T-8).
+	ExtraHosts []string
+	// MayDecide says why a session's diffs may not be decided here, for the model to read; agent are the processes of its
+	// CLI, none when they are not known. nil allows every session.
+	MayDecide func(agent []proc.Info) error
+	// WriteFile serves POST /write-file (SPEC T-11), with workspace's errors; nil turns it off.
+	WriteFile func(path string, content []byte) error
+	// Process finds the processes of the CLI at the other end of a connection, the CLI's own last; it returns
+	// none when that cannot be known. It may take milliseconds. nil: it is never known.
+	Process func(client, server netip.AddrPort) []proc.Info
+	// Journal is told what must outlive a crash; nil keeps nothing.
+	Journal Journal
+	// Ready is closed when what an earlier life left has been brought (Bring, Adopt): requests of
+	// sessions that are not known yet wait for that. nil waits for nothing.
+	Ready <-chan struct{}
+	// Deleted are the ids of sessions that an earlier life deleted.
+	Deleted []string
+	// KeepAlive is the longest silence of a stream (25 s when 0; SPEC T-5).
+	KeepAlive time.Duration
+	// Grace is how long a session lives with neither stream nor request (30 s when 0; SPEC T-3).
+	Grace time.Duration
+	// Retry is when a client comes back after its stream has ended (3 s when
+	// 0): it tries once without a word to its user, so this is the time that a
+	// restarted companion has to be back.
+	Retry time.Duration
+	// Log discards when nil. It never gets contents or tokens.
+	Log *slog.Logger
+}
+
+func (o Options) withDefaults() Options {
+	setDefault(&o.KeepAlive, 25*time.Second)
+	setDefault(&o.Grace, 30*time.Second)
+	setDefault(&o.Retry, 3*time.Second)
+	setDefault(&o.Version, "dev")
+	setDefault(&o.Log, slog.New(slog.DiscardHandler))
+	return o
+}
+
+func setDefault[T comparable](p *T, value T) {
+	var zero T
+	if *p == zero {
+		*p = value
+	}
+}
+
+// A Server is one companion's side for CLIs. Its methods may be called from
+// any goroutine.
+//
+// Goroutines: net/http's one per connection, ended by the door's timeouts; for
+// each event stream one that waits for its end (session.attach starts it, the
+// end of the connection stops it) and, only while a peer reads slowly, one that
+// writes (stream.kick starts it; it ends when nothing is left, or on a peer that
+// reads nothing for 20 s); for each new session, and each new stream, a short one that asks
+// Options.Process. Keep-alives and the ends of sessions are timers.
+type Server struct {
+	o       Options
+	agents  []*entrance
+	door    *door.Door
+	http    *http.Server
+	bodies  *door.Budget
+	watch   notify.List[struct{}]
+	stop    func()        // ends the subscription to the store
+	life    string        // tells event ids of this server's life from those before a restart
+	asking  chan struct{} // one place: calls of Options.Process
+	closing atomic.Bool   // Shutdown has begun
+
+	mu       sync.RWMutex // guards all below
+	sessions map[string]*Session
+	numbers  map[int]bool // of live sessions
+	next     int          // the next number
+	deleted  []string     // ids that were deleted, newest last
+	beating  *time.Timer  // keep-alives; nil while there is no session
+}
+
+// New returns a server that listens nowhere yet and is already subscribed to the store.
+func New(o Options) *Server {
+	s := &Server{
+		o:        o.withDefaults(),
+		bodies:   door.NewBudget(bodyBudget),
+		life:     rand.Text()[:8],
+		asking:   make(chan struct{}, 1),
+		sessions: map[string]*Session{},
+		numbers:  map[int]bool{},
+		next:     1,
+		deleted:  slices.Clone(o.Deleted),
+	}
+	for _, a := range o.Agents {
+		s.agents = append(s.agents, newEntrance(a))
+	}
+	s.door = door.New(door.Options{
+		Credential: func(r *http.Request) bool { return s.entered(r) != nil },
+		TooLarge:   string(jsonrpc.Error(nil, jsonrpc.CodeInvalidRequest, tooLarge)),
+		Log:        s.o.Log,
+	})
+	s.http = s.door.Server(s.routes())
+	s.stop = o.Store.Subscribe(s.publish)
+	for _, e := range s.agents {
+		e.context.CompareAndSwap(nil, newFrame(e.Dialect.Context(o.Store.Snapshot())))
+	}
+	return s
+}
+
+// Serve answers on a listener until Shutdown, and returns nil then. It may be
+// called for several listeners (SPEC T-8).
+func (s *Server) Serve(l net.Listener) error {
+	if err := s.door.Admit(l.Addr(), s.o.ExtraHosts...); err != nil {
+		return err
+	}
+	err := s.http.Serve(l)
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// A SessionInfo is what is known about one agent's session.
+type SessionInfo struct {
+	// ID is its number, from 1, which its Label carries.
+	ID    int
+	Label string // "Gemini CLI #2"
+	Agent string // Agent.Name
+	Since time.Time
+	// Client and Version are what the CLI says of itself; "" for a session adopted after a restart.
+	Client, Version string
+	// PID and Process are the CLI's process; 0 and "" when unknown.
+	PID     int
+	Process string
+}
+
+// Sessions lists the live sessions by number.
+func (s *Server) Sessions() []SessionInfo {
+	var infos []SessionInfo
+	for _, sess := range s.live() {
+		infos = append(infos, sess.describe())
+	}
+	sortByID(infos)
+	return infos
+}
+
+// Watch calls f when what Sessions says may have changed; f must not block.
+// After cancel returns it is not called again.
+func (s *Server) Watch(f func()) (cancel func()) {
+	return s.watch.Add(func(struct{}) { f() })
+}
+
+// Shutdown delivers the outcomes that wait, ends every stream so that its CLI
+// comes back by itself (SPEC L-1), and stops serving. The registry must have
+// been shut before. What does not get through before ctx ends is cut off; what a
+// CLI has not been sent stays in the Journal.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.closing.Store(true)
+	s.stop()
+	sessions := s.live()
+	for _, sess := range sessions {
+		sess.finishStreams()
+	}
+	for _, sess := range sessions {
+		sess.waitStreams(ctx)
+		sess.keepUnheard()
+		sess.end()
+	}
+	// Requests in work are answered, since the registry is shut; what is
+	// left after that are peers that have not finished asking.
+	ctx, cancel := context.WithTimeout(ctx, lastRequests)
+	defer cancel()
+	if err := s.http.Shutdown(ctx); err == nil {
+		return nil
+	}
+	return s.http.Close()
+}
+
+// publish sends a context to every session, unless its agent could not tell it
+// from the last one. The store calls it, one at a time.
+func (s *Server) publish(snap *state.Snapshot) {
+	changed := map[*entrance]*frame{}
+	for _, e := range s.agents {
+		f := newFrame(e.Dialect.Context(snap))
+		if old := e.context.Swap(f); old == nil || !old.equal(f) {
+			changed[e] = f
+		}
+	}
+	for _, sess := range s.live() {
+		if f := changed[sess.agent]; f != nil {
+			sess.tellContext(f)
+		}
+	}
+}
+
+// live is every session at this moment.
+func (s *Server) live() []*Session {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	all := make([]*Session, 0, len(s.sessions))
+	for _, sess := range s.sessions {
+		all = append(all, sess)
+	}
+	return all
+}
+
+// beat keeps the streams from looking dead (SPEC T-5).
+func (s *Server) beat() {
+	for _, sess := range s.live() {
+		sess.beat()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing.Load() || len(s.sessions) == 0 {
+		s.beating = nil
+		return
+	}
+	s.beating.Reset(s.o.KeepAlive)
+}

@@ -1,0 +1,275 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/core/review"
+	"github.com/pollux-companion/pollux/internal/proc"
+)
+
+// A Session is one CLI's, from its initialize (or its adoption after a
+// restart) until it is deleted or has had neither stream nor request for
+// Options.Grace (SPEC T-3). It is the review.Owner of its diffs.
+type Session struct {
+	server  *Server
+	agent   *entrance
+	id      string // Mcp-Session-Id
+	number  int
+	label   string
+	since   time.Time
+	gone    chan struct{} // closed with the session
+	adopted bool          // it began before this server
+	grace   *time.Timer
+
+	mu        sync.Mutex // guards all below
+	ended     bool
+	requests  int
+	quiet     time.Time // since when there has been neither stream nor request
+	client    string
+	version   string
+	protocol  string
+	proposed  bool                 // it has asked for a diff
+	looks     []*look              // searches for its processes that have not ended
+	processes []proc.Info          // of its CLI, as far as they were found
+	cli       proc.Info            // the one that is shown; zero when not known
+	calls     []*call              // openDiffs in work; end cancels them
+	streams   []*stream            // oldest first; the last one hears of everything
+	outcomes  []*outcome           // not confirmed, in order
+	closed    map[string]time.Time // when the CLI last took back the diff of a path
+	seq       uint64               // of the newest outcome
+	life      string               // the server's, or an earlier one's: what seq counts in
+}
+
+var _ review.Owner = (*Session)(nil)
+
+// Label names the session for a person.
+func (s *Session) Label() string { return s.label }
+
+func (s *Session) describe() SessionInfo {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return SessionInfo{ID: s.number, Label: s.label, Agent: s.agent.Name, Since: s.since, Client: s.client, Version: s.version, PID: s.cli.PID, Process: s.cli.Name}
+}
+
+func sortByID(infos []SessionInfo) {
+	slices.SortFunc(infos, func(a, b SessionInfo) int { return cmp.Compare(a.ID, b.ID) })
+}
+
+// create makes a session, with a new id when id is "". It returns nil when
+// there are too many, or none is wanted any more.
+func (s *Server) create(agent *entrance, id string, number int) *Session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if sess := s.sessions[id]; sess != nil {
+		return sess // adopted by another request meanwhile
+	}
+	if s.closing.Load() || len(s.sessions) >= MaxSessions {
+		return nil
+	}
+	if number <= 0 || s.numbers[number] {
+		number = s.next
+	}
+	s.next = max(s.next, number+1)
+	s.numbers[number] = true
+	adopted := id != ""
+	if !adopted {
+		id = newSessionID(agent.SessionKey, number)
+	}
+	sess := &Session{server: s, agent: agent, id: id, adopted: adopted, number: number, label: fmt.Sprintf("%s #%d", agent.Label, number), since: time.Now(), quiet: time.Now(), life: s.life,
+		gone: make(chan struct{}), closed: map[string]time.Time{},
+	}
+	sess.mu.Lock() // expire may be quick
+	sess.grace = time.AfterFunc(s.o.Grace, sess.expire)
+	sess.mu.Unlock()
+	s.sessions[id] = sess
+	if s.beating == nil {
+		s.beating = time.AfterFunc(s.o.KeepAlive, s.beat)
+	}
+	return sess
+}
+
+// find returns an agent's session of an id, adopting one of an earlier life; nil for a foreign one.
+func (s *Server) find(agent *entrance, id string) *Session {
+	s.mu.RLock()
+	sess := s.sessions[id]
+	deleted := sess == nil && slices.Contains(s.deleted, id)
+	s.mu.RUnlock()
+	number, own := 0, false
+	if sess == nil && !deleted {
+		number, own = openSessionID(agent.SessionKey, id)
+	}
+	if sess != nil && sess.agent != agent {
+		return nil
+	}
+	if !own {
+		return sess
+	}
+	if sess = s.create(agent, id, number); sess != nil {
+		s.o.Log.Info("session adopted", "session", sess.label)
+		s.watch.Send(struct{}{})
+	}
+	return sess
+}
+
+// await is find when what an earlier life left has been brought; not ready when that takes too long.
+func (s *Server) await(ctx context.Context, agent *entrance, id string) (sess *Session, ready bool) {
+	if s.o.Ready == nil {
+		return s.find(agent, id), true
+	}
+	s.mu.RLock()
+	sess = s.sessions[id]
+	s.mu.RUnlock()
+	if sess != nil && sess.agent == agent && !sess.adopted {
+		return sess, true
+	}
+	ctx, cancel := context.WithTimeout(ctx, readyWithin)
+	defer cancel()
+	select {
+	case <-s.o.Ready:
+		return s.find(agent, id), true
+	case <-ctx.Done():
+		return nil, false
+	}
+}
+
+// Adopt returns the owner of a session of an earlier life of this companion,
+// for a diff of it that an editor still shows (SPEC L-3). id is what SessionID
+// said of its owner then.
+func (s *Server) Adopt(id string) (owner review.Owner, ok bool) {
+	sess := s.earlier(id)
+	if sess == nil {
+		return nil, false
+	}
+	return sess, true
+}
+
+// earlier finds a session of an earlier life, of whichever agent.
+func (s *Server) earlier(id string) *Session {
+	for _, agent := range s.agents {
+		if sess := s.find(agent, id); sess != nil {
+			return sess
+		}
+	}
+	return nil
+}
+
+// SessionID is what Adopt wants to see of the owner of a diff; "" when it is not one of this agent's.
+func SessionID(owner review.Owner) string {
+	if sess, ok := owner.(*Session); ok {
+		return sess.id
+	}
+	return ""
+}
+
+// delete ends a session for good: its id is not adopted again.
+func (s *Server) delete(sess *Session) {
+	s.mu.Lock()
+	s.deleted = append(s.deleted, sess.id)
+	if len(s.deleted) > deletedIDs {
+		s.deleted = slices.Delete(s.deleted, 0, 1)
+	}
+	s.mu.Unlock()
+	if s.o.Journal != nil {
+		s.o.Journal.Ended(sess.id, false)
+	}
+	sess.end()
+}
+
+// begin notes that a request is in work; false when there are too many or
+// the session has just ended.
+func (s *Session) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended || s.requests >= MaxCalls {
+		return false
+	}
+	s.requests++
+	return true
+}
+
+func (s *Session) done() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests--
+	if s.requests == 0 && len(s.streams) == 0 {
+		s.quiet = time.Now()
+	}
+}
+
+// expire is the grace timer's: it ends the session, or waits for the rest of its time.
+func (s *Session) expire() {
+	s.mu.Lock()
+	idle := time.Since(s.quiet)
+	if s.requests > 0 || len(s.streams) > 0 {
+		idle = 0
+	}
+	left, ended := s.server.o.Grace-idle, s.ended
+	if left > 0 && !ended {
+		s.grace.Reset(left)
+	}
+	s.mu.Unlock()
+	if left > 0 || ended {
+		return
+	}
+	s.server.o.Log.Info("session expired", "session", s.label)
+	s.end()
+}
+
+// end takes the session with all that is its own away (SPEC F-9).
+func (s *Session) end() {
+	s.mu.Lock()
+	if s.ended {
+		s.mu.Unlock()
+		return
+	}
+	s.ended = true
+	close(s.gone)
+	for _, c := range s.calls { // before Leave: no diff may open after it
+		c.cancel()
+	}
+	streams := s.streams
+	s.streams, s.outcomes = nil, nil
+	s.mu.Unlock()
+
+	s.grace.Stop()
+	for _, st := range streams {
+		st.close()
+	}
+	srv := s.server
+	srv.mu.Lock()
+	delete(srv.sessions, s.id)
+	delete(srv.numbers, s.number)
+	srv.mu.Unlock()
+	srv.o.Registry.Leave(s)
+	if srv.o.Journal != nil && !srv.closing.Load() { // what is left at the end of this life waits for the next
+		srv.o.Journal.Ended(s.id, true)
+	}
+	srv.watch.Send(struct{}{})
+}
+
+// introduce records who the CLI says it is and looks for its process.
+func (s *Session) introduce(r *http.Request, client, version, protocol string) {
+	s.mu.Lock()
+	s.client, s.version, s.protocol = client, version, protocol
+	s.mu.Unlock()
+	srv := s.server
+	srv.o.Log.Info("session opened", "session", s.label, "client", client, "version", version, "protocol", protocol)
+	srv.watch.Send(struct{}{})
+	s.lookFor(r)
+}
+
+// Settled queues what the agent is told of one of the session's diffs (SPEC F-3).
+func (s *Session) Settled(d *review.Diff, o review.Outcome) {
+	for _, as := range s.agent.Dialect.Outcomes(o.Kind) {
+		if o.Kind != review.Accepted && as != Rejected {
+			o.Content, _ = d.Text()
+		}
+		s.tellOutcome(d, as, o)
+	}
+}
