@@ -42,7 +42,7 @@ import (
 )
 
 // Wire is the player of the archives that name nobody: those that can be played against any companion.
-const Wire = "internal/agent/gemini"
+const Wire = "internal/agent/mcp"
 
 //go:embed *.txtar
 var archives embed.FS

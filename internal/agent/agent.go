@@ -3,8 +3,13 @@
 package agent
 
 import (
+	"context"
+	"os"
+
+	"github.com/pollux-companion/pollux/internal/agent/claude"
 	"github.com/pollux-companion/pollux/internal/agent/gemini"
 	"github.com/pollux-companion/pollux/internal/agent/mcp"
+	"github.com/pollux-companion/pollux/internal/core/state"
 )
 
 // An Agent is one kind of CLI.
@@ -15,8 +20,11 @@ type Agent struct {
 	Label string
 	// Command is its program as it is typed.
 	Command string
-	// Dialect is how it speaks.
-	Dialect func(Options) mcp.Dialect
+	// Door is how it comes in: all of an mcp.Agent but what differs for each companion, which is its token and key.
+	Door func(Options) mcp.Agent
+	// SameToken: a companion that takes over from one that ended keeps its token, since CLIs that come back name no session by
+	// which they could be known.
+	SameToken bool
 	// Place names the file by which its CLIs find a companion that serves this port, without touching the disk; nil where that
 	// agent is not used on this machine. A nil Place: package companion knows where (Gemini CLI's file has a second place).
 	Place func(port int) Place
@@ -29,6 +37,10 @@ type Agent struct {
 type Options struct {
 	// LegacyDiffClosed is for old releases of Gemini CLI (SPEC §0).
 	LegacyDiffClosed bool
+	// Snapshot is what the user looks at now.
+	Snapshot func() *state.Snapshot
+	// Open shows a file in the user's editor.
+	Open func(ctx context.Context, path string, at *state.Position, takeFocus bool) error
 }
 
 // An Endpoint is where one companion serves one agent.
@@ -60,7 +72,58 @@ func All() []Agent {
 	return []Agent{
 		{
 			Name: Gemini, Label: "Gemini CLI", Command: "gemini",
-			Dialect: func(o Options) mcp.Dialect { return gemini.Dialect{LegacyDiffClosed: o.LegacyDiffClosed} },
+			Door: func(o Options) mcp.Agent {
+				return mcp.Agent{Dialect: gemini.Dialect{LegacyDiffClosed: o.LegacyDiffClosed}}
+			},
+		},
+		{
+			Name: "claude", Label: "Claude Code", Command: "claude",
+			Door: claudeDoor, SameToken: true,
+			Place: claudePlaceAt,
+			Sweep: func() []string { return swept(claude.Home, claude.Sweep) },
 		},
 	}
+}
+
+// claudeDoor also lets opencode in, which finds Claude Code's lock and counts lines from 1 (O-3).
+func claudeDoor(o Options) mcp.Agent {
+	return mcp.Agent{
+		Socket: true, TokenHeader: claude.TokenHeader, Dialect: &claude.Dialect{Snapshot: o.Snapshot, Open: o.Open},
+		Also: map[string]mcp.Agent{
+			claude.OpenCode: {Name: "opencode", Label: "opencode", Dialect: &claude.Dialect{Snapshot: o.Snapshot, Open: o.Open, First: 1}},
+		},
+	}
+}
+
+type claudePlace struct{ *claude.Place }
+
+func claudePlaceAt(port int) Place {
+	home, ok := used(claude.Home)
+	if !ok {
+		return nil
+	}
+	return claudePlace{claude.NewPlace(home, port)}
+}
+
+// Put implements Place.
+func (p claudePlace) Put(e Endpoint) error {
+	return p.Place.Put(&claude.Lock{PID: e.PID, Folders: e.Roots, IDE: e.DisplayName, Token: e.Token})
+}
+
+// used finds an agent's home folder; ok is false where there is none, because the agent was never used on this machine.
+func used(home func(getenv func(string) string) (string, error)) (dir string, ok bool) {
+	dir, err := home(os.Getenv)
+	if err != nil {
+		return "", false
+	}
+	info, err := os.Stat(dir)
+	return dir, err == nil && info.IsDir()
+}
+
+func swept(home func(getenv func(string) string) (string, error), sweep func(string) []string) []string {
+	dir, ok := used(home)
+	if !ok {
+		return nil
+	}
+	return sweep(dir)
 }

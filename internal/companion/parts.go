@@ -39,10 +39,10 @@ func (c *Companion) newServer(rec discovery.Record) *mcp.Server {
 	}
 	for _, a := range agent.All() {
 		door := doorOf(&rec, a.Name)
-		o.Agents = append(o.Agents, mcp.Agent{
-			Name: a.Name, Label: a.Label, Token: door.Token, Older: door.Older, SessionKey: door.SessionKey,
-			Dialect: a.Dialect(agent.Options{LegacyDiffClosed: c.o.Settings.LegacyDiffClosed}),
-		})
+		in := a.Door(agent.Options{LegacyDiffClosed: c.o.Settings.LegacyDiffClosed, Snapshot: c.store.Snapshot, Open: c.open})
+		in.Name, in.Label = a.Name, a.Label
+		in.Token, in.Older, in.SessionKey = door.Token, door.Older, door.SessionKey
+		o.Agents = append(o.Agents, in)
 	}
 	if c.o.Settings.ContainerAddress != "" {
 		o.ExtraHosts = []string{containerHost}

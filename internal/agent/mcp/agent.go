@@ -4,7 +4,10 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"crypto/subtle"
+	"maps"
 	"net/http"
+	"slices"
 	"sync/atomic"
 
 	"github.com/pollux-companion/pollux/internal/agent/mcp/jsonrpc"
@@ -19,8 +22,16 @@ type Agent struct {
 	Name string
 	// Label is what a person calls it: "Gemini CLI". Its sessions are numbered behind it.
 	Label string
-	// Token is what each of its requests must carry (SPEC A-1). It opens no other agent's sessions.
-	Token string
+	// Token is what each of its requests must carry (SPEC A-1), as a bearer of Authorization or in TokenHeader, in canonical form,
+	// where that is not "". It opens no other agent's sessions.
+	Token       string
+	TokenHeader string
+	// Socket: each session is one WebSocket at /, from its first message to its end, and is not taken up again. No Origin
+	// is welcome.
+	Socket bool
+	// Also are agents that come in by this one's token and say another name of themselves, by clientInfo.name. Their own Token
+	// and Socket do not count.
+	Also map[string]Agent
 	// Older are its tokens of earlier lives: each serves the sessions that existed then, and no new one (SPEC A-1).
 	Older []string
 	// SessionKey makes its session ids recognisable as this companion's own across a restart (SPEC L-3): at least 32
@@ -53,13 +64,14 @@ type entrance struct {
 	Agent
 
 	arguments []string
+	also      map[string]*entrance
 	current   func(*http.Request) bool
 	older     map[[sha256.Size]byte]bool // found by their hashes: the time that takes tells nothing of a token
 	context   atomic.Pointer[frame]      // the newest published context, marshalled once for all of its sessions
 }
 
 func newEntrance(a Agent) *entrance {
-	e := &entrance{Agent: a, arguments: a.Dialect.Arguments(), current: door.Bearer(a.Token), older: map[[sha256.Size]byte]bool{}}
+	e := &entrance{Agent: a, arguments: a.Dialect.Arguments(), also: map[string]*entrance{}, current: door.Bearer(a.Token), older: map[[sha256.Size]byte]bool{}}
 	if len(e.SessionKey) == 0 {
 		e.SessionKey = make([]byte, 32)
 		_, _ = rand.Read(e.SessionKey) // never fails
@@ -67,7 +79,26 @@ func newEntrance(a Agent) *entrance {
 	for _, token := range a.Older {
 		e.older[sha256.Sum256([]byte(token))] = true
 	}
+	if a.TokenHeader != "" {
+		want := []byte(a.Token)
+		e.current = func(r *http.Request) bool {
+			return len(want) > 0 && len(r.Header[a.TokenHeader]) == 1 && subtle.ConstantTimeCompare([]byte(r.Header[a.TokenHeader][0]), want) == 1
+		}
+	}
+	for client, other := range a.Also {
+		other.Socket = a.Socket
+		e.also[client] = newEntrance(other)
+	}
 	return e
+}
+
+// everyone lists the agents with those that come in by others' tokens.
+func (s *Server) everyone() (all []*entrance) {
+	for _, e := range s.agents {
+		all = append(all, e)
+		all = slices.AppendSeq(all, maps.Values(e.also))
+	}
+	return all
 }
 
 // entered is the agent that a request's token belongs to, nil for none: the token of this life; or an older one, for a

@@ -27,7 +27,7 @@ var update = flag.Bool("update", false, "rewrite the vectors of contract/ with w
 // The vectors of contract/ on the wire: T, A, C and F as the CLI sees them, byte for byte.
 func TestContract(t *testing.T) {
 	t.Parallel()
-	all, err := contract.PlayedBy("internal/agent/gemini")
+	all, err := contract.PlayedBy(contract.Wire)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,9 @@ func (s *Server) open(r *http.Request, agent *entrance, m jsonrpc.Message) (*Ses
 		} `json:"clientInfo"`
 	}
 	_ = json.Unmarshal(m.Params, &params) // whatever cannot be read stays unknown
+	if other := agent.also[params.ClientInfo.Name]; other != nil {
+		agent = other
+	}
 	sess := s.create(agent, "", 0)
 	if sess == nil {
 		return nil, jsonrpc.Error(m.ID, jsonrpc.CodeBusy, "too many sessions, or the companion is stopping; try again later")

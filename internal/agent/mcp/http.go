@@ -32,6 +32,10 @@ func (s *Server) routes() http.Handler {
 			w.WriteHeader(http.StatusUnauthorized) // its session has ended since the door looked
 			return
 		}
+		if agent.Socket {
+			s.onlySocket(w, r, agent)
+			return
+		}
 		switch r.URL.Path {
 		case "/mcp":
 			s.mcp(w, r, agent)
@@ -45,6 +49,19 @@ func (s *Server) routes() http.Handler {
 			http.NotFound(w, r)
 		}
 	})
+}
+
+// onlySocket is the path of agents whose sessions are sockets. None of them sends an Origin, so one that comes is a browser's.
+func (s *Server) onlySocket(w http.ResponseWriter, r *http.Request, agent *entrance) {
+	switch {
+	case len(r.Header["Origin"]) > 0:
+		w.WriteHeader(http.StatusForbidden)
+	case r.URL.Path != "/":
+		http.NotFound(w, r)
+	default:
+		delete(r.Header, sessionHeader)
+		s.webSocket(w, r, agent)
+	}
 }
 
 func (s *Server) mcp(w http.ResponseWriter, r *http.Request, agent *entrance) {

@@ -52,3 +52,46 @@ func (s *Session) Withdraw(ctx context.Context, key string) (review.Outcome, err
 	}
 	return outcome, err
 }
+
+// Ask shows a proposal of the session's and waits until it has ended; its Waits must be true. The outcome is Withdrawn when nobody
+// has decided. When ctx ends, or the session, the diff is taken away. The error is as of Open.
+func (s *Session) Ask(ctx context.Context, request string, p review.Proposal) (review.Outcome, error) {
+	if err := s.mayDecide(ctx); err != nil {
+		return review.Outcome{}, err
+	}
+	c := s.begun(ctx, request)
+	defer s.over(c)
+	journal := s.server.o.Journal
+	d, err := s.server.o.Registry.Open(c, s, p, func(d *review.Diff) {
+		if journal != nil {
+			journal.Opened(s.id, d)
+		}
+	})
+	if err != nil {
+		return review.Outcome{}, explain(p.Path, err)
+	}
+	select {
+	case <-d.Ended():
+	case <-c.Done():
+		_, _ = s.server.o.Registry.Withdraw(context.WithoutCancel(c), s, p.Key)
+		<-d.Ended()
+	}
+	if journal != nil {
+		journal.Forget(d.ID()) // the answer is all that is told
+	}
+	outcome, _ := d.Outcome()
+	return outcome, nil
+}
+
+// WithdrawAll takes every diff of the session back, and returns how many there were.
+func (s *Session) WithdrawAll(ctx context.Context) (n int) {
+	for _, d := range s.server.o.Registry.Pending() {
+		if d.Owner() != s {
+			continue
+		}
+		if _, err := s.Withdraw(ctx, d.Proposal().Key); err == nil {
+			n++
+		}
+	}
+	return n
+}

@@ -163,7 +163,7 @@ func New(o Options) *Server {
 	})
 	s.http = s.door.Server(s.routes())
 	s.stop = o.Store.Subscribe(s.publish)
-	for _, e := range s.agents {
+	for _, e := range s.everyone() {
 		e.context.CompareAndSwap(nil, newFrame(e.Dialect.Context(o.Store.Snapshot())))
 	}
 	return s
@@ -242,7 +242,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 // from the last one. The store calls it, one at a time.
 func (s *Server) publish(snap *state.Snapshot) {
 	changed := map[*entrance]*frame{}
-	for _, e := range s.agents {
+	for _, e := range s.everyone() {
 		f := newFrame(e.Dialect.Context(snap))
 		if old := e.context.Swap(f); old == nil || !old.equal(f) {
 			changed[e] = f

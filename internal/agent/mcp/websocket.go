@@ -34,7 +34,7 @@ func (s *Server) webSocket(w http.ResponseWriter, r *http.Request, agent *entran
 	}
 	defer func() { _ = c.CloseNow() }()
 	c.SetReadLimit(door.MaxBody)
-	if c.Subprotocol() != "mcp" {
+	if c.Subprotocol() != "mcp" && !agent.Socket {
 		_ = c.Close(websocket.StatusPolicyViolation, "ask for the subprotocol mcp")
 		return
 	}
@@ -74,7 +74,7 @@ func (k *socket) run(r *http.Request) {
 	for {
 		body, release, err := k.read(ctx)
 		if err == nil && k.sess == nil {
-			err = k.first(r, body) //nolint:contextcheck // a write has a deadline of its own, and outlives the reader
+			err = k.first(ctx, r, body) //nolint:contextcheck // a write has a deadline of its own, and outlives the reader
 		} else if err == nil {
 			k.serve(ctx, body)
 		}
@@ -106,7 +106,7 @@ func (k *socket) read(ctx context.Context) (body []byte, release func(), err err
 }
 
 // first takes the message that opens the session.
-func (k *socket) first(r *http.Request, body []byte) error {
+func (k *socket) first(ctx context.Context, r *http.Request, body []byte) error {
 	m, err := jsonrpc.Decode(body)
 	if err != nil || m.Method != jsonrpc.MethodInitialize || m.ID == nil {
 		_ = k.conn.write(malformed(m, jsonrpc.ErrInvalid))
@@ -119,6 +119,11 @@ func (k *socket) first(r *http.Request, body []byte) error {
 		}
 		return jsonrpc.ErrInvalid
 	}
+	if k.agent.Socket {
+		k.sess = sess // it hears from its next message on: by then it listens
+		context.AfterFunc(ctx, sess.end)
+		return nil
+	}
 	if !k.join(sess) {
 		return jsonrpc.ErrInvalid
 	}
@@ -127,6 +132,10 @@ func (k *socket) first(r *http.Request, body []byte) error {
 
 // serve handles one message without keeping the next one waiting.
 func (k *socket) serve(ctx context.Context, body []byte) {
+	if k.stream == nil && !k.join(k.sess) { //nolint:contextcheck // as in run
+		_ = k.conn.c.CloseNow()
+		return
+	}
 	if !k.sess.begin() {
 		_ = k.conn.write(jsonrpc.Error(nil, jsonrpc.CodeBusy, "too many requests of this session are in work")) //nolint:contextcheck // as in run
 		return

@@ -236,13 +236,13 @@ func (r *Registry) Watch(f func(Event)) (cancel func()) { return r.watchers.Add(
 // returns when owners, views and watchers have been told, also of what others
 // settled just before, but waits no longer than 200 ms for calls on other
 // goroutines (and as long for itself when it is called from within such a call).
-// A diff whose agent has had no answer yet is withdrawn: its Open returns ErrShut.
+// A diff whose agent has had no answer yet is withdrawn: its Open returns ErrShut. So is one whose agent waits.
 func (r *Registry) Shut() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.shut = true
 	r.settleAll(func(d *Diff) (Outcome, bool) {
-		if d.phase == opening {
+		if d.phase == opening || d.proposal.Waits {
 			return Outcome{Kind: Withdrawn, Content: d.text}, true
 		}
 		return Outcome{Kind: Rejected}, true

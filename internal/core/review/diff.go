@@ -118,6 +118,9 @@ func (d *Diff) Outcome() (Outcome, bool) {
 	return *d.outcome, true
 }
 
+// Ended is closed when the diff has its outcome.
+func (d *Diff) Ended() <-chan struct{} { return d.end() }
+
 // end is closed when the diff is settled. The caller does not hold registry.mu.
 func (d *Diff) end() <-chan struct{} {
 	d.registry.mu.Lock()

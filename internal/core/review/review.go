@@ -88,6 +88,9 @@ type Proposal struct {
 	New   string
 	// Title says for a person what it is and which session asked.
 	Title string
+	// Waits: the agent waits for the outcome, and asks in its terminal when there is none. So the end of the companion is no
+	// refusal: the diff ends Withdrawn, with the user's text.
+	Waits bool
 	// Unwritten: nobody is expected to write the file when this is accepted.
 	Unwritten bool
 	// Apart: Old is another text than the file's own, so that what becomes of

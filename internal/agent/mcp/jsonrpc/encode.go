@@ -129,6 +129,25 @@ func Failed(id []byte, text string) []byte {
 	return append(dst, `}],"isError":true}}`...)
 }
 
+// Texts is a tool's answer: a block for each text.
+func Texts(id []byte, texts ...string) []byte {
+	size := len(id) + 64
+	for _, t := range texts {
+		size += Room(t)
+	}
+	dst := AppendResult(make([]byte, 0, size), id)
+	dst = append(dst, `{"content":[`...)
+	for i, t := range texts {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `{"type":"text","text":`...)
+		dst = AppendString(dst, t)
+		dst = append(dst, '}')
+	}
+	return append(dst, `]}}`...)
+}
+
 // Initialized is the answer to initialize.
 func Initialized(id []byte, version, server string) []byte {
 	dst := AppendResult(make([]byte, 0, 256), id)

@@ -1,0 +1,89 @@
+package claude
+
+import (
+	"encoding/json"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/core/text"
+)
+
+// maxSelected is where a selection is cut, in UTF-16 units: the model gets about the first 2,000 characters (C-6), and the
+// terminal shows how many lines there are.
+const maxSelected = 64 << 10
+
+// place is a position; which line is the first is the reader's to say.
+type place struct {
+	Line      int `json:"line"`
+	Character int `json:"character"`
+}
+
+type span struct {
+	Start   place `json:"start"`
+	End     place `json:"end"`
+	IsEmpty bool  `json:"isEmpty"`
+}
+
+// selected is the params of selection_changed (C-6).
+type selected struct {
+	Text      string `json:"text"`
+	FilePath  string `json:"filePath"`
+	FileURL   string `json:"fileUrl"`
+	Selection span   `json:"selection"`
+}
+
+// looksAt is what the user looks at; empty texts say that it is nothing (C-6).
+func looksAt(snap *state.Snapshot, first int) selected {
+	if snap.Active == "" || !utf8.ValidString(snap.Active) {
+		return selected{Selection: span{IsEmpty: true}}
+	}
+	s := selected{FilePath: snap.Active, FileURL: uriOf(snap.Active), Selection: span{IsEmpty: true}}
+	if snap.Cursor != nil {
+		s.Selection.Start = place{snap.Cursor.Line + first, snap.Cursor.Character + first}
+		s.Selection.End = s.Selection.Start
+	}
+	if len(snap.Selections) > 0 {
+		one := snap.Selections[0]
+		s.Text = text.CutUTF16(one.Text, maxSelected)
+		s.Selection = span{place{one.Start.Line + first, one.Start.Character + first}, place{one.End.Line + first, one.End.Character + first}, false}
+	}
+	return s
+}
+
+// Context implements mcp.Dialect.
+func (d *Dialect) Context(snap *state.Snapshot) []byte {
+	return notification("selection_changed", looksAt(snap, d.First))
+}
+
+func notification(method string, params any) []byte {
+	data, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "method": method, "params": params})
+	if err != nil {
+		panic(err) // of strings and numbers
+	}
+	return data
+}
+
+// uriOf is a path as the file URI that editors use.
+func uriOf(path string) string {
+	path = filepath.ToSlash(path)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path
+	}
+	return (&url.URL{Scheme: "file", Path: path}).String()
+}
+
+// pathOf is the path of a file URI, or of what is a path already.
+func pathOf(uri string) string {
+	u, err := url.Parse(uri)
+	if err != nil || u.Scheme != "file" {
+		return filepath.Clean(uri)
+	}
+	path := u.Path
+	if len(path) > 2 && path[0] == '/' && path[2] == ':' { // a drive
+		path = path[1:]
+	}
+	return filepath.FromSlash(path)
+}
