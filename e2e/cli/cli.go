@@ -1,5 +1,5 @@
-// Package cli drives the published Gemini CLI in a real terminal, with a home
-// of the test's own and a scripted model.
+// Package cli drives the published Gemini CLI and Qwen Code in a real terminal,
+// with a home of the test's own and a scripted model.
 package cli
 
 import (
@@ -257,7 +257,7 @@ func typed(screen, line string) bool {
 		return false
 	}
 	for l := range strings.Lines(screen) {
-		if l = strings.TrimSpace(l); strings.HasSuffix(strings.TrimRight(l, " │|"), line) && strings.ContainsAny(l, ">*!") {
+		if l = strings.TrimSpace(l); strings.HasSuffix(strings.TrimRight(l, " │|\u200b"), line) && strings.ContainsAny(l, ">*!") {
 			return true
 		}
 	}

@@ -1,6 +1,6 @@
-// Package model is a scripted model API on loopback, in the form that Gemini
-// CLI speaks: it answers each turn from a script and keeps every request, so
-// that a test sees exactly what a model would have seen.
+// Package model is a scripted model API on loopback, in the forms that Gemini
+// CLI and Qwen Code speak: it answers each turn from a script and keeps every
+// request, so that a test sees exactly what a model would have seen.
 package model
 
 import (
@@ -36,6 +36,11 @@ func WriteFile(path, content string) Turn {
 	return Turn{Calls: []Call{{Name: "write_file", Args: map[string]any{"file_path": path, "content": content}}}}
 }
 
+// ReadFile is a turn that calls read_file. path is absolute.
+func ReadFile(path string) Turn {
+	return Turn{Calls: []Call{{Name: "read_file", Args: map[string]any{"file_path": path}}}}
+}
+
 // Replace is a turn that calls replace.
 func Replace(path, before, after string) Turn {
 	return Turn{Calls: []Call{{Name: "replace", Args: map[string]any{
@@ -67,7 +72,7 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// URL is the base address, for GOOGLE_GEMINI_BASE_URL.
+// URL is the base address, for GOOGLE_GEMINI_BASE_URL; with /v1 behind it, for OPENAI_BASE_URL.
 func (s *Server) URL() string { return s.http.URL }
 
 // Script says how a prompt will be answered.
@@ -127,6 +132,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	if isChat(r.URL.Path) {
+		s.chat(w, r, body)
 		return
 	}
 	_, method, _ := strings.Cut(r.URL.Path, ":")

@@ -23,7 +23,9 @@ type Peer string
 const (
 	// Gemini is the published Gemini CLI, in the version that e2e/peers/package.json pins.
 	Gemini Peer = "Gemini CLI"
-	// Node runs Gemini, Conformance and Inspector; at least minNode.
+	// Qwen is the published Qwen Code, in the version that e2e/peers/package.json pins.
+	Qwen Peer = "Qwen Code"
+	// Node runs Gemini, Qwen, Conformance and Inspector; at least minNode.
 	Node Peer = "Node"
 	// Chromium is Chromium or Chrome.
 	Chromium Peer = "Chromium"
@@ -49,13 +51,13 @@ const (
 
 // All lists every peer, in the order of reports.
 func All() []Peer {
-	return []Peer{Node, Gemini, Conformance, Inspector, Esbuild, Chromium, Tmux, Neovim, Vim, Emacs, Eglot, Pathogen, Bubblewrap}
+	return []Peer{Node, Gemini, Qwen, Conformance, Inspector, Esbuild, Chromium, Tmux, Neovim, Vim, Emacs, Eglot, Pathogen, Bubblewrap}
 }
 
 // Install is a command or sentence that says how to get p on this machine.
 func (p Peer) Install() string {
 	switch p {
-	case Gemini, Conformance, Inspector:
+	case Gemini, Qwen, Conformance, Inspector:
 		return "npm ci --prefix e2e/peers"
 	case Node:
 		return "npm ci --prefix e2e/peers/node"
@@ -82,7 +84,7 @@ func (p Peer) Install() string {
 }
 
 // Need returns the absolute path of p's program. Without it the test is
-// skipped, or fails when RequireEnv is "1". Gemini, Conformance and Inspector are
+// skipped, or fails when RequireEnv is "1". Gemini, Qwen, Conformance and Inspector are
 // JavaScript: start them with Command.
 func Need(t testing.TB, p Peer) string {
 	t.Helper()
@@ -103,7 +105,7 @@ func Need(t testing.TB, p Peer) string {
 func Command(t testing.TB, p Peer, args ...string) []string {
 	t.Helper()
 	path := Need(t, p)
-	if p == Gemini || p == Conformance || p == Inspector {
+	if p == Gemini || p == Qwen || p == Conformance || p == Inspector {
 		return append([]string{Need(t, Node), path}, args...)
 	}
 	return append([]string{path}, args...)
@@ -144,6 +146,8 @@ func find(p Peer) (Finding, error) {
 	switch p {
 	case Gemini:
 		f, err = findPackage(root, "@google/gemini-cli", "bundle/gemini.js", "gemini")
+	case Qwen:
+		f, err = findPackage(root, "@qwen-code/qwen-code", "cli-entry.js", "qwen")
 	case Conformance:
 		f, err = findPackage(root, "@modelcontextprotocol/conformance", "dist/index.js", "")
 	case Inspector:
