@@ -140,7 +140,8 @@ func (a *app) chosen(ctx context.Context, dir string) (contextSource, error) {
 	}
 	ways := choice.Ways(w)
 	var own *control.Client
-	for _, c := range control.List(ctx, a.dirs.Run) {
+	clients, silent := control.ListAll(ctx, a.dirs.Run)
+	for _, c := range clients {
 		conn, err := c.Connection(ctx)
 		if own == nil && err == nil && len(ways) > 0 && conn.Port == ways[0].Port {
 			own = c
@@ -152,6 +153,9 @@ func (a *app) chosen(ctx context.Context, dir string) (contextSource, error) {
 		return own, nil
 	}
 	l, err := client.Listen(ctx, ways)
+	if err != nil && len(silent) > 0 {
+		return nil, noError{control.SilentError(silent)}
+	}
 	if err != nil {
 		return nil, noError{fmt.Errorf("the companion that the CLI takes does not let it in: %w; see: pollux doctor", err)}
 	}

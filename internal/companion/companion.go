@@ -32,6 +32,9 @@ const stopWithin = 800 * time.Millisecond
 // upkeepAfter is how long after its start a companion looks for what the dead left.
 const upkeepAfter = 300 * time.Millisecond
 
+// keepAfter is how long after a session's process was found the record is written: one time for many sessions.
+const keepAfter = 20 * time.Millisecond
+
 // stopAtLeast is what a part has when others have taken all of that.
 const stopAtLeast = 20 * time.Millisecond
 
@@ -105,6 +108,10 @@ type Companion struct {
 	once    sync.Once
 
 	reviewers reviewers
+
+	telling      sync.Mutex // guards the below; held while pages are told
+	told         []control.Trouble
+	lookingAgain *time.Timer
 
 	pages      sync.Mutex  // guards the below; taken before mu
 	page       *web.Server // nil until it is needed, where there is an Editor

@@ -34,6 +34,9 @@ func (c *Companion) newServer(rec discovery.Record) *mcp.Server {
 		Registry:  c.reg,
 		Version:   c.o.Version,
 		Process:   processOf,
+		Known:     rec.Sessions,
+		Floor:     rec.Floor,
+		Life:      rec.Life,
 		MayDecide: c.mayDecide,
 		Log:       c.o.Log,
 	}
@@ -73,6 +76,7 @@ func (c *Companion) newPage(rec discovery.Record) *web.Server {
 		Workspace: c.work,
 		History:   c.past,
 		Sessions:  c.pageSessions,
+		Troubles:  c.pageTroubles,
 		Keys:      rec.PageKeys,
 		Name:      c.o.IDE.DisplayName,
 		Version:   c.o.Version,

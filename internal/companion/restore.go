@@ -176,6 +176,7 @@ func (c *Companion) keepPast(d journal.Diff, t journal.Texts, kind review.Kind) 
 
 // journalTrouble says that a crash would lose something, or with nil that it would not any more.
 func (c *Companion) journalTrouble(err error) {
+	go c.tellTroubles() // which asks the journal, whose lock is held here
 	if err == nil {
 		c.o.Log.Info("open proposals are safe from a crash again")
 		return

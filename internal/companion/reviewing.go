@@ -91,6 +91,7 @@ func (c *Companion) followReviews() {
 		c.reg.Watch(c.reviewers.note),
 		c.store.Subscribe(func(snap *state.Snapshot) {
 			c.reviewers.touch(func() { c.reviewers.snap = snap })
+			c.tellTroubles() // an ignore file may have been mended
 		}),
 	}
 	c.onStop("reviewers", func(context.Context) error {
@@ -134,7 +135,7 @@ func (b backend) Watch(ctx context.Context, seen uint64) control.Queue {
 			}
 			return control.Queue{
 				Version: version, Diffs: diffs, Rules: rules, Sessions: len(b.c.agents.Sessions()),
-				Past: past, Ended: outcomes,
+				Past: past, Ended: outcomes, Troubles: b.c.shownTroubles(),
 			}
 		}
 		select {

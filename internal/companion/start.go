@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"slices"
@@ -45,6 +46,7 @@ func (c *Companion) withholds(w workspace.Withheld) {
 	if c.o.Editor != nil {
 		c.o.Editor.Complain(w.String())
 	}
+	go c.tellTroubles() // the context is just being made
 }
 
 func (c *Companion) startCore() error {
@@ -306,7 +308,46 @@ func (c *Companion) startDiscovery() error {
 			c.resume = nil
 		}
 	}
+	c.followSessions()
 	return c.publish(&c.file)
+}
+
+// followSessions keeps in the record which processes have sessions, until Stop: only they may come back to the next companion with
+// this one's token (SPEC A-1).
+func (c *Companion) followSessions() {
+	if c.resume == nil {
+		return
+	}
+	wake := make(chan struct{}, 1)
+	unwatch := c.agents.Watch(func() {
+		select {
+		case wake <- struct{}{}:
+		default:
+		}
+	})
+	c.onStop("sessions' processes", func(context.Context) error {
+		unwatch()
+		c.keepSessions()
+		return nil
+	})
+	c.tasks.Go(func() {
+		for c.await(wake, keepAfter) {
+			c.keepSessions()
+		}
+	})
+}
+
+func (c *Companion) keepSessions() {
+	known, floor := c.agents.Known(), c.agents.Floor()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.resume == nil || floor == c.record.Floor && maps.EqualFunc(known, c.record.Sessions, slices.Equal) {
+		return
+	}
+	c.record.Sessions, c.record.Floor = known, floor
+	if err := c.resume.Save(c.record); err != nil {
+		c.o.Log.Warn("a restart will not know the sessions' processes", "err", err)
+	}
 }
 
 // removeOf removes the file of the companion that this one takes over from.
@@ -352,6 +393,7 @@ func (c *Companion) startUpkeep() {
 				return
 			case now := <-tick.C:
 				c.touch(now)
+				c.tellTroubles()
 			}
 		}
 	})

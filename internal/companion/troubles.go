@@ -1,7 +1,11 @@
 package companion
 
 import (
+	"slices"
+	"time"
+
 	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/editor/web"
 	"github.com/pollux-companion/pollux/internal/proc"
 )
 
@@ -31,6 +35,52 @@ func (c *Companion) troubles() []control.Trouble {
 		}
 	}
 	return all
+}
+
+// shownTroubles are those of the troubles that also stand where proposals are reviewed: work may be lost by them, or the model not hear
+// of a folder. The others are about how the machine is set up, for status and doctor.
+func (c *Companion) shownTroubles() []control.Trouble {
+	return slices.DeleteFunc(c.troubles(), func(t control.Trouble) bool { return t.ID != "journal" && t.ID != "sharing" })
+}
+
+// lookAgain is how often is looked whether trouble of which no word comes has ended.
+const lookAgain = 2 * time.Second
+
+// again is tellTroubles, until Stop.
+func (c *Companion) again() {
+	if c.ctx.Err() == nil {
+		c.tellTroubles()
+	}
+}
+
+// tellTroubles tells pages and reviewers when those have become others.
+func (c *Companion) tellTroubles() {
+	c.telling.Lock()
+	defer c.telling.Unlock()
+	now := c.shownTroubles()
+	if slices.ContainsFunc(now, func(t control.Trouble) bool { return t.ID == "sharing" }) && c.ctx.Err() == nil {
+		if c.lookingAgain != nil {
+			c.lookingAgain.Stop()
+		}
+		c.lookingAgain = time.AfterFunc(lookAgain, c.again) // nobody tells that the ignore file is mended
+	}
+	if slices.Equal(now, c.told) {
+		return
+	}
+	c.told = now
+	c.reviewers.touch(func() {})
+	if page := c.webPage(); page != nil {
+		page.TroublesChanged()
+	}
+}
+
+// pageTroubles are the same for a page.
+func (c *Companion) pageTroubles() []web.Trouble {
+	var list []web.Trouble
+	for _, t := range c.shownTroubles() {
+		list = append(list, web.Trouble{What: t.What, Why: t.Why, Do: t.Do})
+	}
+	return list
 }
 
 // usersTrouble says that other users are not kept out by who they are (SPEC A-5); untold is proc.TellsPeers'.

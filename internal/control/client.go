@@ -131,12 +131,12 @@ func (c *Client) Connection(ctx context.Context) (v Connection, err error) {
 // List joins every companion of this user's whose socket lies in dirs, newest
 // first, and removes the sockets that nobody listens on. The caller closes the clients.
 func List(ctx context.Context, dirs []string) []*Client {
-	clients, _ := list(ctx, dirs)
+	clients, _ := ListAll(ctx, dirs)
 	return clients
 }
 
-// list is List, and names the processes that hold a socket and do not answer.
-func list(ctx context.Context, dirs []string) (clients []*Client, silent []int) {
+// ListAll is List, and names the processes that hold a socket and do not answer: see SilentError.
+func ListAll(ctx context.Context, dirs []string) (clients []*Client, silent []int) {
 	var (
 		mu   sync.Mutex
 		wait sync.WaitGroup
@@ -201,7 +201,7 @@ var ErrNone = errors.New("no companion serves this folder")
 // Find joins the companion that serves folder (absolute and canonical): the one
 // whose root is nearest, then the newest (SPEC §11.6).
 func Find(ctx context.Context, dirs []string, folder string) (*Client, error) {
-	clients, silent := list(ctx, dirs)
+	clients, silent := ListAll(ctx, dirs)
 	best, depth := -1, -1
 	for i, c := range clients { // newest first, so that only a nearer root wins
 		for _, root := range c.Status.Roots {
@@ -219,7 +219,7 @@ func Find(ctx context.Context, dirs []string, folder string) (*Client, error) {
 		return clients[best], nil
 	}
 	if len(silent) > 0 {
-		return nil, silentError(silent)
+		return nil, SilentError(silent)
 	}
 	var others strings.Builder
 	for _, c := range clients {
@@ -234,7 +234,8 @@ func Find(ctx context.Context, dirs []string, folder string) (*Client, error) {
 // ErrSilent: a companion runs that may serve the folder, and does not answer. The text of the error says which.
 var ErrSilent = errors.New("a companion does not answer")
 
-func silentError(pids []int) error {
+// SilentError is an ErrSilent about some processes, with the command that takes them up again.
+func SilentError(pids []int) error {
 	names := make([]string, len(pids))
 	for i, pid := range pids {
 		names[i] = strconv.Itoa(pid)

@@ -43,6 +43,8 @@ type Queue struct {
 	Sessions int `json:"sessions"`
 	// Past grows when an entry is added to the history.
 	Past uint64 `json:"past"`
+	// Troubles are what the user should know of while proposals wait, or none do.
+	Troubles []Trouble `json:"troubles,omitempty"`
 	// Ended are the last diffs that were decided, and how, newest last.
 	Ended []Ended `json:"ended,omitempty"`
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/agent/gemini/wire"
 	"github.com/pollux-companion/pollux/internal/client"
+	"github.com/pollux-companion/pollux/internal/control"
 )
 
 // host: which address the CLI dials.
@@ -138,9 +139,12 @@ func (x *examination) open(ctx context.Context, way client.Way, level Level) boo
 	switch health {
 	case Healthy:
 		x.ok("port", fmt.Sprintf("somebody listens at %s:%d", way.Host, way.Port))
-		if way.Token == "" {
+		switch {
+		case note != "":
+			x.add(Finding{ID: "token", Level: Note, What: note, Why: "only this user's listener is told it"})
+		case way.Token == "":
 			x.add(Finding{ID: "token", Level: Note, What: "there is no token", Why: "whoever can reach the port may speak to the editor"})
-		} else {
+		default:
 			x.ok("token", "the token is accepted")
 		}
 		return true
@@ -152,7 +156,7 @@ func (x *examination) open(ctx context.Context, way client.Way, level Level) boo
 	f := Finding{ID: "port", Level: level, What: note, Why: fmt.Sprintf("%s names it; the CLI tries no other file", where),
 		Mend: "pollux doctor --fix", Remark: "then start the companion again", fix: fixSweep}
 	if health == Silent { // nobody knows that it has gone: its file stays
-		f.Mend, f.Remark, f.fix = "", "it hangs, or is stopped (Ctrl-Z): take it up again (fg), or end it and start it again", fixNone
+		f.Mend, f.Remark, f.fix = "", x.stopped(ctx), fixNone
 	}
 	if way.Host != "127.0.0.1" {
 		f.What = fmt.Sprintf("nobody answers at %s:%d", way.Host, way.Port)
@@ -164,7 +168,7 @@ func (x *examination) open(ctx context.Context, way client.Way, level Level) boo
 		case Healthy:
 			f.Details = []string{fmt.Sprintf("the companion listens at 127.0.0.1:%d, in this container", way.Port)}
 		case Silent:
-			f.Details = []string{fmt.Sprintf("the companion at 127.0.0.1:%d, in this container, does not answer: it hangs, or is stopped (Ctrl-Z); take it up again (fg), or end it and start it again", way.Port)}
+			f.Details = []string{fmt.Sprintf("the companion at 127.0.0.1:%d, in this container, does not answer: %s", way.Port, x.stopped(ctx))}
 		}
 	}
 	if way.From == "GEMINI_CLI_IDE_SERVER_PORT" {
@@ -173,6 +177,18 @@ func (x *examination) open(ctx context.Context, way client.Way, level Level) boo
 	}
 	x.add(f)
 	return false
+}
+
+// stopped says what to do about a companion that does not answer.
+func (x *examination) stopped(ctx context.Context) string {
+	clients, silent := control.ListAll(ctx, x.o.Run)
+	for _, c := range clients {
+		c.Close()
+	}
+	if len(silent) > 0 {
+		return control.SilentError(silent).Error()
+	}
+	return "it hangs, or is stopped (Ctrl-Z): take it up again (fg), or end it and start it again"
 }
 
 func (x *examination) refusal(way client.Way, level Level, err error) Finding {

@@ -62,7 +62,7 @@ type Companion struct {
 // is the folder that Companion.Here is about. It waits for slow ones together, for two seconds
 // at each of the three questions: who is there, what listens at a file's port, what it tells of itself.
 func Survey(ctx context.Context, run, folders []string, here string) []Companion {
-	clients := control.List(ctx, run)
+	clients, silent := control.ListAll(ctx, run)
 	probing, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	type result struct {
@@ -94,6 +94,7 @@ func Survey(ctx context.Context, run, folders []string, here string) []Companion
 		files = merge(asking, files, c)
 		c.Close()
 	}
+	files = wakeUp(files, silent)
 	for i := range files {
 		files[i].Here = slices.ContainsFunc(files[i].Workspace, func(root string) bool { return control.Within(here, root) })
 	}
@@ -108,6 +109,23 @@ func Survey(ctx context.Context, run, folders []string, here string) []Companion
 		}
 		return b.Since.Compare(a.Since)
 	})
+	return files
+}
+
+// wakeUp says of companions that do not answer which processes those are, and what to do.
+func wakeUp(files []Companion, silent []int) []Companion {
+	if len(silent) == 0 {
+		return files
+	}
+	hint, listed := control.SilentError(silent).Error(), false
+	for i := range files {
+		if f := &files[i]; f.Health == Silent {
+			f.Note, listed = f.Note+"; "+hint, true
+		}
+	}
+	if !listed {
+		files = append(files, Companion{PID: silent[0], Workspace: []string{}, Health: Silent, Note: hint})
+	}
 	return files
 }
 
@@ -216,7 +234,7 @@ func (c *Companion) try(ctx context.Context) {
 	}
 }
 
-// knock asks without opening a session.
+// knock asks without opening a session. On loopback the token goes to nobody but this user (SPEC A-5).
 func knock(ctx context.Context, host string, port int, token string) (Health, string) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(host, fmt.Sprint(port)))
 	switch {
@@ -228,6 +246,16 @@ func knock(ctx context.Context, host string, port int, token string) (Health, st
 	defer conn.Close()
 	if token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return Healthy, ""
+	}
+	if addr, ok := conn.RemoteAddr().(*net.TCPAddr); ok && addr.IP.IsLoopback() {
+		switch err := proc.CheckServer(conn); {
+		case errors.Is(err, proc.ErrForeign):
+			return Stranger, fmt.Sprintf("what listens at port %d is another user's, and was told nothing", port)
+		case err != nil && proc.TellsPeers() != nil:
+			return Healthy, fmt.Sprintf("whose the listener at port %d is cannot be told here, so the token was not tried", port)
+		case err != nil:
+			return Stranger, fmt.Sprintf("what listens at port %d does not speak HTTP", port)
+		}
 	}
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
 	fmt.Fprintf(conn, "GET /mcp HTTP/1.1\r\nHost: %s:%d\r\nAuthorization: Bearer %s\r\nAccept: text/event-stream\r\nConnection: close\r\n\r\n", host, port, token)

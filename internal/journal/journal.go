@@ -29,8 +29,8 @@ const (
 	retryEvery = 2 * time.Second
 	// maxRework bounds, in bytes, what applying a diff's edits to its text may cost at a start.
 	maxRework = 256 << 20
-	// maxDeleted is how many ids of deleted sessions are remembered.
-	maxDeleted = 1024
+	// maxDeleted is how many ids of deleted sessions are remembered: more than an agent's server does, which tells the rest by a number.
+	maxDeleted = 4096
 )
 
 // A Diff is one that the journal knows from before its opening.

@@ -32,6 +32,9 @@ func (*ends) find(local, remote netip.AddrPort) (end, error) {
 	return end{mine: int64(p.uid) == int64(os.Geteuid()), root: p.uid == 0, who: fmt.Sprint("user ", p.uid), pid: p.pid}, nil
 }
 
+// listener is not asked: a connection that waits to be accepted has its listener's user.
+func (*ends) listener(netip.AddrPort) (end, error) { return end{}, errNoEnd }
+
 // holder is not asked: find has told the process.
 func (*ends) holder(uint64) (int, bool) { return 0, false }
 

@@ -61,11 +61,30 @@ func knowsUsers(uid int, proc string) error {
 func (a *ends) find(local, remote netip.AddrPort) (end, error) {
 	if a.diag != nil {
 		e, err := a.diag.find(local, remote)
-		if err == nil || errors.Is(err, errNoEnd) {
+		if err == nil || errors.Is(err, errNoEnd) || errors.Is(err, errQueued) {
 			return e, err
 		}
 	}
 	return findInTables("/proc/self/net", local, remote)
+}
+
+// listener finds who accepts the connections to an address.
+func (a *ends) listener(local netip.AddrPort) (end, error) {
+	if a.diag != nil {
+		e, err := a.diag.ask(local, netip.AddrPortFrom(zero(local.Addr()), 0), listenerOf)
+		if err == nil || errors.Is(err, errNoEnd) {
+			return e, err
+		}
+	}
+	return findListener("/proc/self/net", local)
+}
+
+// zero is the address of no machine, of the same family.
+func zero(a netip.Addr) netip.Addr {
+	if a.Is4() {
+		return netip.IPv4Unspecified()
+	}
+	return netip.IPv6Unspecified()
 }
 
 // holder finds the process with a descriptor of a socket; of several (a parent and a child that inherited it) the
@@ -90,8 +109,13 @@ const (
 	diagReply = 16 + 72 // struct nlmsghdr and inet_diag_msg
 )
 
-// find asks for the socket that is bound to local and connected to remote.
+// find looks for the socket that is bound to local and connected to remote.
 func (d *sockDiag) find(local, remote netip.AddrPort) (end, error) {
+	return d.ask(local, remote, endOf)
+}
+
+// ask is find with its own reading of a socket's state, user and inode.
+func (d *sockDiag) ask(local, remote netip.AddrPort, read readEnd) (end, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.seq++
@@ -107,7 +131,7 @@ func (d *sockDiag) find(local, remote netip.AddrPort) (end, error) {
 		if err != nil {
 			return end{}, err
 		}
-		if e, answers, err := readDiag(answer[:n], d.seq, local, remote); answers {
+		if e, answers, err := readDiag(answer[:n], d.seq, local, remote, read); answers {
 			return e, err
 		}
 	}
@@ -141,7 +165,7 @@ func askDiag(b *[diagAsk]byte, seq uint32, local, remote netip.AddrPort) {
 }
 
 // readDiag reads one message; answers is false for what belongs to another question.
-func readDiag(b []byte, seq uint32, local, remote netip.AddrPort) (e end, answers bool, err error) {
+func readDiag(b []byte, seq uint32, local, remote netip.AddrPort, read readEnd) (e end, answers bool, err error) {
 	if len(b) < 20 || binary.NativeEndian.Uint32(b[8:]) != seq {
 		return end{}, false, nil
 	}
@@ -159,8 +183,23 @@ func readDiag(b []byte, seq uint32, local, remote netip.AddrPort) (e end, answer
 	if binary.BigEndian.Uint16(b[20:]) != local.Port() || binary.BigEndian.Uint16(b[22:]) != remote.Port() {
 		return end{}, true, errNoEnd
 	}
-	e, err = endOf(b[17], binary.NativeEndian.Uint32(b[80:]), uint64(binary.NativeEndian.Uint32(b[84:])))
+	e, err = read(b[17], binary.NativeEndian.Uint32(b[80:]), uint64(binary.NativeEndian.Uint32(b[84:])))
 	return e, true, err
+}
+
+// A readEnd makes an end of a socket's state, user and inode, or says why there is none.
+type readEnd func(state byte, uid uint32, inode uint64) (end, error)
+
+// listenerOf is the readEnd of sockets that listen.
+func listenerOf(state byte, uid uint32, inode uint64) (end, error) {
+	if state != tcpListen || inode == 0 {
+		return end{}, errNoEnd
+	}
+	return endOfUser(uid, inode), nil
+}
+
+func endOfUser(uid uint32, inode uint64) end {
+	return end{mine: int64(uid) == int64(os.Geteuid()), root: uid == 0, who: fmt.Sprint("user ", uid), inode: inode}
 }
 
 // endOf makes an end of what the kernel says of a socket. One that no process holds any more has lost its user
@@ -171,10 +210,13 @@ func endOf(state byte, uid uint32, inode uint64) (end, error) {
 	default:
 		return end{}, errNoEnd
 	}
-	if inode == 0 {
+	switch {
+	case inode == 0 && (state == tcpEstablished || state == tcpCloseWait):
+		return end{}, errQueued
+	case inode == 0:
 		return end{}, errNoEnd
 	}
-	return end{mine: int64(uid) == int64(os.Geteuid()), root: uid == 0, who: fmt.Sprint("user ", uid), inode: inode}, nil
+	return endOfUser(uid, inode), nil
 }
 
 // The states of a TCP socket (include/net/tcp_states.h).
@@ -185,6 +227,7 @@ const (
 	tcpClose       = 7
 	tcpCloseWait   = 8
 	tcpLastAck     = 9
+	tcpListen      = 10
 	tcpClosing     = 11
 )
 

@@ -223,14 +223,14 @@ func TestOddTables(t *testing.T) {
 	}
 	line := "   0: " + a + " " + b + " 01 0:0 0:0 0  %s 0 %s 1\n"
 	for uid, inode := range map[string]string{fmt.Sprint(os.Geteuid()): "777", "4000000000": "5"} {
-		e, err := findInTable(strings.NewReader(fmt.Sprintf(line, uid, inode)), a, b)
+		e, err := findInTable(strings.NewReader(fmt.Sprintf(line, uid, inode)), a, b, endOf)
 		if err != nil || fmt.Sprint(e.inode) != inode || e.mine != (inode == "777") {
 			t.Errorf("%s: %+v, %v", uid, e, err)
 		}
 	}
 	for _, odd := range []string{"", line[:30], fmt.Sprintf(line, "x", "7"), fmt.Sprintf(line, "0", "0"),
 		strings.Replace(fmt.Sprintf(line, "0", "7"), " 01 ", " 0A ", 1), strings.Replace(fmt.Sprintf(line, "0", "7"), " 01 ", " 06 ", 1), strings.Repeat("x", 1<<20)} {
-		if e, err := findInTable(strings.NewReader(odd), a, b); err == nil {
+		if e, err := findInTable(strings.NewReader(odd), a, b, endOf); err == nil {
 			t.Errorf("%.60q: %+v", odd, e)
 		}
 	}
@@ -243,7 +243,7 @@ func FuzzReadDiag(f *testing.F) {
 	f.Add(ask[:])
 	f.Add(append(ask[:], make([]byte, 40)...))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if e, answers, err := readDiag(b, 7, local, remote); answers && err == nil && e.inode == 0 {
+		if e, answers, err := readDiag(b, 7, local, remote, endOf); answers && err == nil && e.inode == 0 {
 			t.Errorf("%+v", e)
 		}
 	})
@@ -315,5 +315,75 @@ func BenchmarkCheckPeer(b *testing.B) {
 				b.ReportMetric(float64(checking)/float64(accepting), "ratio")
 			})
 		}
+	}
+}
+
+// SPEC A-5: whoever has dialled knows whose the listener is, before it has accepted and after, by its own address and by one for all.
+func TestCheckServerA5(t *testing.T) {
+	d, err := openDiag()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(d.fd) })
+	for name, all := range map[string]*ends{"netlink": {diag: d}, "tables": {}} {
+		check := func(conn net.Conn) error {
+			server, _ := addrPort(conn.RemoteAddr())
+			client, _ := addrPort(conn.LocalAddr())
+			return checkServer(conn, server, client, all.find, all.listener)
+		}
+		for _, address := range []string{"127.0.0.1:0", "0.0.0.0:0", "[::]:0", "[::1]:0"} {
+			for who, open := range map[string]func(func()) bool{"own": func(f func()) bool { f(); return true }, "another user's": func(f func()) bool { return usertest.Do(t, f) }} {
+				var ln net.Listener
+				if !open(func() { ln, err = net.Listen("tcp", address) }) {
+					continue
+				}
+				if err != nil {
+					t.Logf("%s: %v", address, err) // no IPv6 here
+					continue
+				}
+				want := error(nil)
+				if who != "own" {
+					want = ErrForeign
+				}
+				host, _, _ := net.SplitHostPort(address)
+				if host != "::1" {
+					host = "127.0.0.1"
+				}
+				conn, err := net.Dial("tcp", net.JoinHostPort(host, fmt.Sprint(ln.Addr().(*net.TCPAddr).Port)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := check(conn); !errors.Is(err, want) {
+					t.Errorf("%s, %s, %s, not accepted: %v, want %v", name, address, who, err, want)
+				}
+				open(func() {
+					if c, err := ln.Accept(); err == nil {
+						t.Cleanup(func() { c.Close() })
+					}
+				})
+				if err := check(conn); !errors.Is(err, want) {
+					t.Errorf("%s, %s, %s, accepted: %v, want %v", name, address, who, err, want)
+				}
+				ln.Close()
+				conn.Close()
+			}
+		}
+		// A listener that closes with the connection in its queue, and one of this user's in its place.
+		first := listen(t)
+		conn, err := dialer(first)()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		address := first.Addr().String()
+		first.Close()
+		second, err := net.Listen("tcp4", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := check(conn); !errors.Is(err, ErrUntold) {
+			t.Errorf("%s: a listener in the place of another: %v", name, err)
+		}
+		second.Close()
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"net/netip"
@@ -35,18 +36,44 @@ func findInTables(dir string, local, remote netip.AddrPort) (end, error) {
 			}
 			break // a system without IPv6
 		}
-		e, err := findInTable(f, kernelAddr(table.addr(local.Addr()), local.Port()), kernelAddr(table.addr(remote.Addr()), remote.Port()))
+		e, err := findInTable(f, kernelAddr(table.addr(local.Addr()), local.Port()), kernelAddr(table.addr(remote.Addr()), remote.Port()), endOf)
 		f.Close()
-		if err == nil {
-			return e, nil
+		if err == nil || errors.Is(err, errQueued) {
+			return e, err
 		}
 		found = err
 	}
 	return end{}, found
 }
 
+// findListener looks in the same tables for who accepts the connections to an address: by its own socket, else by one for every address.
+func findListener(dir string, local netip.AddrPort) (end, error) {
+	v6 := local.Addr().As16()
+	for _, place := range []struct {
+		table string
+		addr  []byte
+	}{
+		{"tcp", local.Addr().AsSlice()}, {"tcp6", v6[:]},
+		{"tcp", make([]byte, 4)}, {"tcp6", make([]byte, 16)},
+	} {
+		if local.Addr().Is6() && place.table == "tcp" {
+			continue
+		}
+		f, err := os.Open(filepath.Join(dir, place.table))
+		if err != nil {
+			continue
+		}
+		e, err := findInTable(f, kernelAddr(place.addr, local.Port()), kernelAddr(make([]byte, len(place.addr)), 0), listenerOf)
+		f.Close()
+		if err == nil {
+			return e, nil
+		}
+	}
+	return end{}, errNoEnd
+}
+
 // findInTable looks in a table of /proc/net/tcp's form for a socket.
-func findInTable(r io.Reader, local, remote string) (end, error) {
+func findInTable(r io.Reader, local, remote string, read readEnd) (end, error) {
 	lines := bufio.NewScanner(r)
 	for lines.Scan() {
 		// sl local rem st tx:rx tr:when retrnsmt uid timeout inode
@@ -64,7 +91,7 @@ func findInTable(r io.Reader, local, remote string) (end, error) {
 		if err != nil || err2 != nil || err3 != nil {
 			return end{}, errNoEnd
 		}
-		return endOf(byte(state), uint32(uid), inode)
+		return read(byte(state), uint32(uid), inode)
 	}
 	if err := lines.Err(); err != nil {
 		return end{}, err

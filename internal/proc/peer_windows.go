@@ -79,6 +79,9 @@ func whose(pid uint32) (mine, root bool, err error) {
 	return theirs.User.Sid.Equals(ours.User.Sid), theirs.User.Sid.IsWellKnown(windows.WinLocalSystemSid), nil
 }
 
+// listener is not asked: a connection that waits to be accepted has its listener's user.
+func (*ends) listener(netip.AddrPort) (end, error) { return end{}, errNoEnd }
+
 // holder is not asked: find has told the process.
 func (*ends) holder(uint64) (int, bool) { return 0, false }
 

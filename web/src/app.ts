@@ -105,6 +105,7 @@ export class App {
     this.connection.on("file/changed", ({ path, version }) => void this.documents.fileChanged(path, version).catch(() => undefined));
     this.connection.on("tree/changed", ({ dirs }) => void this.tree.refresh(dirs));
     this.connection.on("sessions/changed", ({ sessions }) => this.status.setSessions(sessions));
+    this.connection.on("troubles/changed", ({ troubles }) => this.status.setTroubles(troubles));
     this.connection.on("roots/changed", ({ roots }) => this.setRoots(roots));
     this.connection.on("open", ({ path, position, takeFocus }) => void this.open(path, { position, focus: takeFocus }));
     document.addEventListener("keydown", (e) => e.key.length === 1 && !e.ctrlKey && !e.metaKey && this.noteTyping(e));
@@ -118,6 +119,7 @@ export class App {
   async opened(hello: Hello): Promise<void> {
     this.setRoots(hello.roots);
     this.status.setSessions(hello.sessions, true);
+    this.status.setTroubles(hello.troubles ?? []);
     this.policy.set(hello.rules);
     this.context.repeat();
     this.diffs.sync(hello.diffs ?? [], this.companion !== 0 && this.companion !== hello.pid);

@@ -32,7 +32,8 @@ type Agent struct {
 	// Also are agents that come in by this one's token and say another name of themselves, by clientInfo.name. Their own Token
 	// and Socket do not count.
 	Also map[string]Agent
-	// Older are its tokens of earlier lives: each serves the sessions that existed then, and no new one (SPEC A-1).
+	// Older are its tokens of earlier lives: each serves the sessions that existed then, from their own processes, and for
+	// Options.OlderFor a new session of such a process (SPEC A-1).
 	Older []string
 	// SessionKey makes its session ids recognisable as this companion's own across a restart (SPEC L-3): at least 32
 	// random bytes, other ones for each agent; fresh ones when nil.
@@ -101,30 +102,27 @@ func (s *Server) everyone() (all []*entrance) {
 	return all
 }
 
-// entered is the agent that a request's token belongs to, nil for none: the token of this life; or an older one, for a
-// session that existed before this life, so that whoever has got hold of that token on the way opens none (SPEC A-1).
+// entered is the agent that a request's token belongs to, nil for none: the token of this life, or an older one where that still
+// counts.
 func (s *Server) entered(r *http.Request) *entrance {
 	for _, e := range s.agents {
 		if e.current(r) {
 			return e
 		}
 	}
-	token := sha256.Sum256([]byte(door.BearerOf(r)))
 	for _, e := range s.agents {
-		if e.older[token] && s.existed(e, header(r, sessionHeader)) {
+		if e.isOlder(r) && s.inherited(e, r) {
 			return e
 		}
 	}
 	return nil
 }
 
-// existed says whether a session began before this life. That it may have ended since is for the answer to say.
-func (s *Server) existed(agent *entrance, id string) bool {
-	if _, own := openSessionID(agent.SessionKey, id); !own {
-		return false
+// isOlder says whether a request brings a token of the agent's earlier lives.
+func (e *entrance) isOlder(r *http.Request) bool {
+	token := door.BearerOf(r)
+	if e.TokenHeader != "" {
+		token = header(r, e.TokenHeader)
 	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	sess := s.sessions[id]
-	return sess == nil || sess.adopted
+	return e.older[sha256.Sum256([]byte(token))]
 }

@@ -20,6 +20,7 @@ func (s *Server) open(r *http.Request, agent *entrance, m jsonrpc.Message) (*Ses
 		} `json:"clientInfo"`
 	}
 	_ = json.Unmarshal(m.Params, &params) // whatever cannot be read stays unknown
+	heir := agent.isOlder(r)
 	if other := agent.also[params.ClientInfo.Name]; other != nil {
 		agent = other
 	}
@@ -27,6 +28,7 @@ func (s *Server) open(r *http.Request, agent *entrance, m jsonrpc.Message) (*Ses
 	if sess == nil {
 		return nil, jsonrpc.Error(m.ID, jsonrpc.CodeBusy, "too many sessions, or the companion is stopping; try again later")
 	}
+	sess.heir = heir // before anybody has its id
 	version := params.ProtocolVersion
 	if !slices.Contains(jsonrpc.Versions(), version) {
 		version = jsonrpc.Versions()[0]

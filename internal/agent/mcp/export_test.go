@@ -11,7 +11,10 @@ const MaxProcesses = maxProcesses
 const SessionHeader = sessionHeader
 
 // NewSessionID is newSessionID.
-func NewSessionID(key []byte, number int) string { return newSessionID(key, number) }
+func NewSessionID(key []byte, number int) string { return newSessionID(key, birth{number: number}) }
+
+// DeletedIDs is deletedIDs.
+const DeletedIDs = deletedIDs
 
 // Event is a message as an event stream has it.
 func Event(json []byte) []byte { return newFrame(json).sse() }

@@ -2,9 +2,7 @@ package mcp
 
 import (
 	"context"
-	"fmt"
 	"net/http"
-	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -20,10 +18,10 @@ const knowWithin = 3 * time.Second
 
 // A look is the search for the process at the other end of one connection.
 type look struct {
-	peer, local netip.AddrPort
-	hurry       func()        // begins it now
-	hurried     chan struct{} // closed by hurry
-	done        chan struct{} // closed when it has ended
+	find    func() []proc.Info
+	hurry   func()        // begins it now
+	hurried chan struct{} // closed by hurry
+	done    chan struct{} // closed when it has ended
 }
 
 // lookFor searches for the process behind a request's connection, a moment later: it costs milliseconds of looking through
@@ -32,10 +30,9 @@ func (s *Session) lookFor(r *http.Request) {
 	if s.server.o.Process == nil {
 		return
 	}
-	l := &look{hurried: make(chan struct{}), done: make(chan struct{})}
+	ctx := context.WithoutCancel(r.Context()) // the connection's values outlive the request
+	l := &look{find: func() []proc.Info { return s.server.behindOf(ctx) }, hurried: make(chan struct{}), done: make(chan struct{})}
 	l.hurry = sync.OnceFunc(func() { close(l.hurried) })
-	l.peer, _ = netip.ParseAddrPort(r.RemoteAddr)
-	l.local, _ = netip.ParseAddrPort(fmt.Sprint(r.Context().Value(http.LocalAddrContextKey)))
 	s.mu.Lock()
 	busy := s.ended || len(s.looks) >= maxProcesses
 	if !busy {
@@ -78,7 +75,7 @@ func (s *Session) search(l *look) {
 	case <-s.gone:
 		return
 	}
-	found := s.server.o.Process(l.peer, l.local)
+	found := l.find()
 	<-s.server.asking
 	s.know(found)
 }
@@ -97,8 +94,21 @@ func (s *Session) know(found []proc.Info) {
 	if !proc.Same(s.cli.PID, s.cli.Start) { // a later connection may be another program's
 		s.cli = found[len(found)-1]
 	}
+	all := slices.Clone(s.processes)
 	s.mu.Unlock()
+	s.server.remember(s.id, all)
 	s.server.watch.Send(struct{}{})
+}
+
+// knew takes what an earlier life knew of the session's processes. The session is not shared yet.
+func (s *Session) knew(processes []proc.Info) {
+	for _, p := range processes {
+		if now, ok := proc.Lookup(p.PID); ok && now.Start == p.Start {
+			p.Name = now.Name
+			s.cli = p // the last is the CLI itself
+		}
+		s.processes = append(s.processes, p)
+	}
 }
 
 // mayDecide asks Options.MayDecide about the session, once its process is known.

@@ -9,6 +9,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -64,6 +65,11 @@ type Options struct {
 	Registry *review.Registry
 	// Agents are those that may come in, each with a token of its own.
 	Agents []Agent
+	// OlderFor is how long after the start an agent's older token opens a session for a process that had one, and serves a
+	// session of an earlier life whose process is not known (10 minutes when 0; SPEC A-1).
+	OlderFor time.Duration
+	// Known are the processes of sessions of earlier lives, by the sessions' ids: what Server.Known said then.
+	Known map[string][]proc.Info
 	// Version is pollux's own, as clients see it.
 	Version string
 	// ExtraHosts are names other than its own under which the listener may
@@ -82,8 +88,11 @@ type Options struct {
 	// Ready is closed when what an earlier life left has been brought (Bring, Adopt): requests of
 	// sessions that are not known yet wait for that. nil waits for nothing.
 	Ready <-chan struct{}
-	// Deleted are the ids of sessions that an earlier life deleted.
+	// Deleted are the ids of sessions that an earlier life deleted; those before them are told by Floor, which Server.Floor said then.
 	Deleted []string
+	Floor   uint64
+	// Life counts the lives with this SessionKey.
+	Life uint32
 	// KeepAlive is the longest silence of a stream (25 s when 0; SPEC T-5).
 	KeepAlive time.Duration
 	// Grace is how long a session lives with neither stream nor request (30 s when 0; SPEC T-3).
@@ -100,6 +109,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.KeepAlive, 25*time.Second)
 	setDefault(&o.Grace, 30*time.Second)
 	setDefault(&o.Retry, 3*time.Second)
+	setDefault(&o.OlderFor, olderFor)
 	setDefault(&o.Version, "dev")
 	setDefault(&o.Log, slog.New(slog.DiscardHandler))
 	return o
@@ -132,12 +142,16 @@ type Server struct {
 	life    string        // tells event ids of this server's life from those before a restart
 	asking  chan struct{} // one place: calls of Options.Process
 	closing atomic.Bool   // Shutdown has begun
+	begun   time.Time
+	heirs   []proc.Info // the processes of Options.Known
 
-	mu       sync.RWMutex // guards all below
+	mu       sync.RWMutex           // guards all below
+	known    map[string][]proc.Info // see Known
 	sessions map[string]*Session
 	numbers  map[int]bool // of live sessions
 	next     int          // the next number
 	deleted  []string     // ids that were deleted, newest last
+	floor    uint64       // see trimDeleted
 	beating  *time.Timer  // keep-alives; nil while there is no session
 }
 
@@ -152,6 +166,17 @@ func New(o Options) *Server {
 		numbers:  map[int]bool{},
 		next:     1,
 		deleted:  slices.Clone(o.Deleted),
+		floor:    o.Floor,
+		begun:    time.Now(),
+		known:    map[string][]proc.Info{},
+	}
+	maps.Copy(s.known, o.Known)
+	for _, id := range o.Deleted {
+		delete(s.known, id)
+	}
+	s.trimDeleted()
+	for _, processes := range s.known {
+		s.heirs = append(s.heirs, processes...)
 	}
 	for _, a := range o.Agents {
 		s.agents = append(s.agents, newEntrance(a))
@@ -162,6 +187,7 @@ func New(o Options) *Server {
 		Log:        s.o.Log,
 	})
 	s.http = s.door.Server(s.routes())
+	s.withBehind(s.http)
 	s.stop = o.Store.Subscribe(s.publish)
 	for _, e := range s.everyone() {
 		e.context.CompareAndSwap(nil, newFrame(e.Dialect.Context(o.Store.Snapshot())))
@@ -204,6 +230,13 @@ func (s *Server) Sessions() []SessionInfo {
 	}
 	sortByID(infos)
 	return infos
+}
+
+// Floor stands in for the ids of sessions that were deleted long ago: Options.Floor of the next life.
+func (s *Server) Floor() uint64 {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.floor
 }
 
 // Watch calls f when what Sessions says may have changed; f must not block.

@@ -25,6 +25,7 @@ type Session struct {
 	since   time.Time
 	gone    chan struct{} // closed with the session
 	adopted bool          // it began before this server
+	heir    bool          // it was opened with an older token
 	grace   *time.Timer
 
 	mu        sync.Mutex // guards all below
@@ -79,10 +80,13 @@ func (s *Server) create(agent *entrance, id string, number int) *Session {
 	s.numbers[number] = true
 	adopted := id != ""
 	if !adopted {
-		id = newSessionID(agent.SessionKey, number)
+		id = newSessionID(agent.SessionKey, birth{number, s.o.Life})
 	}
 	sess := &Session{server: s, agent: agent, id: id, adopted: adopted, number: number, label: fmt.Sprintf("%s #%d", agent.Label, number), since: time.Now(), quiet: time.Now(), life: s.life,
 		gone: make(chan struct{}), closed: map[string]time.Time{},
+	}
+	if adopted {
+		sess.knew(s.known[id])
 	}
 	sess.mu.Lock() // expire may be quick
 	sess.grace = time.AfterFunc(s.o.Grace, sess.expire)
@@ -98,19 +102,20 @@ func (s *Server) create(agent *entrance, id string, number int) *Session {
 func (s *Server) find(agent *entrance, id string) *Session {
 	s.mu.RLock()
 	sess := s.sessions[id]
-	deleted := sess == nil && slices.Contains(s.deleted, id)
+	good := sess == nil && !slices.Contains(s.deleted, id)
+	floor, known := s.floor, len(s.known[id]) > 0
 	s.mu.RUnlock()
-	number, own := 0, false
-	if sess == nil && !deleted {
-		number, own = openSessionID(agent.SessionKey, id)
-	}
 	if sess != nil && sess.agent != agent {
 		return nil
 	}
-	if !own {
+	if !good {
 		return sess
 	}
-	if sess = s.create(agent, id, number); sess != nil {
+	born, own := openSessionID(agent.SessionKey, id)
+	if !own || born.order() <= floor && !known {
+		return nil
+	}
+	if sess = s.create(agent, id, born.number); sess != nil {
 		s.o.Log.Info("session adopted", "session", sess.label)
 		s.watch.Send(struct{}{})
 	}
@@ -173,15 +178,23 @@ func SessionID(owner review.Owner) string {
 // delete ends a session for good: its id is not adopted again.
 func (s *Server) delete(sess *Session) {
 	s.mu.Lock()
+	delete(s.known, sess.id)
 	s.deleted = append(s.deleted, sess.id)
-	if len(s.deleted) > deletedIDs {
-		s.deleted = slices.Delete(s.deleted, 0, 1)
-	}
+	s.trimDeleted()
 	s.mu.Unlock()
 	if s.o.Journal != nil {
 		s.o.Journal.Ended(sess.id, false)
 	}
 	sess.end()
+}
+
+// trimDeleted forgets the ids that were deleted long ago: a floor stands in for them, below which only sessions that are open, or
+// whose processes are known, are good. The caller holds s.mu.
+func (s *Server) trimDeleted() {
+	for len(s.deleted) > deletedIDs {
+		s.floor = max(s.floor, birthOf(s.deleted[0]).order())
+		s.deleted = slices.Delete(s.deleted, 0, 1)
+	}
 }
 
 // begin notes that a request is in work; false when there are too many or

@@ -10,28 +10,51 @@ import (
 
 // A session id verifies itself, so that a companion that comes back after a
 // crash knows its own sessions without having written them down (SPEC L-3):
-// base64url of 4 bytes of the session's number, 12 random bytes, and the first 16
+// base64url of 4 bytes of the session's number, 4 of the life that began it, 8 random bytes, and the first 16
 // bytes of their HMAC-SHA-256 by the companion's key.
 const idSize = 32
 
-func newSessionID(key []byte, number int) string {
+func newSessionID(key []byte, born birth) string {
 	id := make([]byte, 0, idSize+sha256.Size)
-	id = binary.BigEndian.AppendUint32(id, uint32(number))
+	id = binary.BigEndian.AppendUint32(id, uint32(born.number))
+	id = binary.BigEndian.AppendUint32(id, born.life)
 	id = id[:16]
-	_, _ = rand.Read(id[4:]) // never fails
+	_, _ = rand.Read(id[8:]) // never fails
 	return base64.RawURLEncoding.EncodeToString(sign(key, id)[:idSize])
 }
 
-// openSessionID is the number in an id that this key has made.
-func openSessionID(key []byte, id string) (number int, ok bool) {
+// A birth says which session of a key's an id is.
+type birth struct {
+	number int
+	life   uint32
+}
+
+// order is greater for a session that began later.
+func (b birth) order() uint64 { return uint64(b.life)<<32 | uint64(uint32(b.number)) }
+
+// openSessionID reads an id that this key has made.
+func openSessionID(key []byte, id string) (born birth, ok bool) {
 	if len(id) != base64.RawURLEncoding.EncodedLen(idSize) {
-		return 0, false
+		return birth{}, false
 	}
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(id)
 	if err != nil || !hmac.Equal(raw, sign(key, raw[:16:16])[:idSize]) {
-		return 0, false
+		return birth{}, false
 	}
-	return int(binary.BigEndian.Uint32(raw)), true
+	return readBirth(raw), true
+}
+
+// birthOf reads an id that is known to be one of ours.
+func birthOf(id string) birth {
+	raw, err := base64.RawURLEncoding.DecodeString(id)
+	if err != nil || len(raw) < 8 {
+		return birth{}
+	}
+	return readBirth(raw)
+}
+
+func readBirth(raw []byte) birth {
+	return birth{int(binary.BigEndian.Uint32(raw)), binary.BigEndian.Uint32(raw[4:])}
 }
 
 // sign appends to id what proves it.

@@ -76,6 +76,9 @@ func (m *model) drawHead(f *frame) {
 	default:
 		right = append(right, fmt.Sprintf("%d CLIs", n))
 	}
+	if n := len(m.queue.Troubles); n > 0 && m.companion != nil {
+		right = append([]string{"a problem"}, right...)
+	}
 	switch n := len(m.queue.Rules); {
 	case n == 1:
 		right = append(right, "1 rule in force")
@@ -95,6 +98,11 @@ func (m *model) drawEmpty(f *frame) {
 		}
 	case m.companion == nil || !m.come:
 		lines = []string{"Connecting…"}
+	}
+	if m.companion != nil {
+		for _, t := range m.queue.Troubles {
+			lines = append(append(lines, ""), wrap(plain(t.What+"; "+t.Do, 1000), f.w-4)...)
+		}
 	}
 	f.fill(1 + max(0, (f.h-3-len(lines))/2))
 	for _, l := range lines {
@@ -182,6 +190,10 @@ func describe(doc *document, hunk int) []string {
 }
 
 func (m *model) drawNotice(f *frame) {
+	if m.dialog == nil && m.notice.text == "" && len(m.queue.Troubles) > 0 && len(m.queue.Diffs) > 0 && m.companion != nil {
+		f.add(" " + paint(m.theme.bad(), plain(m.queue.Troubles[0].What, max(0, f.w-2)))) // drawEmpty has more room
+		return
+	}
 	text := plain(m.notice.text, max(0, f.w-2))
 	if m.dialog != nil {
 		f.add(paint(m.theme.button(), " "+plain(m.dialog.question(), f.w-2)))

@@ -15,6 +15,12 @@ import (
 // sizes are those at which the screens are kept.
 func sizes() map[string][2]int { return map[string][2]int{"80x24": {80, 24}, "160x50": {160, 50}} }
 
+// trouble is what a companion says whose disk is full.
+var trouble = []control.Trouble{{
+	ID: "journal", What: "open proposals are not safe from a crash: the journal in /s/resume/a.diffs cannot be written: no space left on device",
+	Why: "if pollux is killed now, an open proposal may be lost", Do: "make room there, or make it writable; pollux tries again every two seconds",
+}}
+
 // The screens, at either size.
 func TestScreens(t *testing.T) {
 	for name, size := range sizes() {
@@ -43,7 +49,9 @@ func TestScreens(t *testing.T) {
 				b.sync()
 				b.press("tab", "tab")
 			},
-			"newfile": func(b *bench) { b.propose("1", "/w/proj/docs/readme.md", "", "# New\n\ntext without an end"); b.sync() },
+			"trouble":     func(b *bench) { example(b); b.f.queue.Troubles = trouble; b.sync() },
+			"idletrouble": func(b *bench) { b.f.queue.Troubles = trouble; b.sync() },
+			"newfile":     func(b *bench) { b.propose("1", "/w/proj/docs/readme.md", "", "# New\n\ntext without an end"); b.sync() },
 			"lost": func(b *bench) {
 				example(b)
 				b.tell(lostMsg{fmt.Errorf("no companion serves this folder (%q), and none runs; start one with: pollux serve", "/w/proj")})

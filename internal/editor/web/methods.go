@@ -181,6 +181,7 @@ type helloResult struct {
 	Sessions []session     `json:"sessions"`
 	Diffs    []diffInfo    `json:"diffs"`
 	Rules    []review.Rule `json:"rules"`
+	Troubles []Trouble     `json:"troubles"`
 	Platform string        `json:"platform"`
 }
 
@@ -203,7 +204,7 @@ func hello(_ context.Context, p *page, in struct {
 	out := helloResult{
 		Version: s.o.Version, PID: s.o.PID, Name: s.o.Name, Agent: agent{s.o.AgentPort},
 		Roots: s.rootList(), Sessions: s.sessionList(), Diffs: []diffInfo{},
-		Rules: s.ruleList(), Platform: platform,
+		Rules: s.ruleList(), Troubles: s.troubleList(), Platform: platform,
 	}
 	for _, d := range pending {
 		out.Diffs = append(out.Diffs, infoOf(d))
@@ -248,6 +249,18 @@ func (s *Server) sessionList() []session {
 // SessionsChanged tells the pages that an agent came or went.
 func (s *Server) SessionsChanged() {
 	s.broadcast("sessions/changed", map[string]any{"sessions": s.sessionList()})
+}
+
+func (s *Server) troubleList() []Trouble {
+	if s.o.Troubles == nil {
+		return []Trouble{}
+	}
+	return append([]Trouble{}, s.o.Troubles()...) // never null
+}
+
+// TroublesChanged tells the pages what the companion does without.
+func (s *Server) TroublesChanged() {
+	s.broadcast("troubles/changed", map[string]any{"troubles": s.troubleList()})
 }
 
 // RootsChanged tells the pages that the workspace has other folders.

@@ -35,6 +35,13 @@ type Session struct {
 	PID     int
 }
 
+// A Trouble is something that the companion does without, as the page shows it: what, why it matters, and what helps.
+type Trouble struct {
+	What string `json:"what"`
+	Why  string `json:"why"`
+	Do   string `json:"do"`
+}
+
 // An Entry is one proposal of the past (SPEC F-12).
 type Entry struct {
 	ID, Path, Title, Owner string
@@ -66,6 +73,7 @@ type Options struct {
 	Workspace *workspace.Workspace // required
 	History   History              // nil: none is kept
 	Sessions  func() []Session     // nil: none are known; called from any goroutine
+	Troubles  func() []Trouble     // nil: there are none; likewise
 	// Keys are those of the companions before this one, the newest first, as Server.Keys of the last one gave them.
 	Keys [][]byte
 	// Expected: pages of the companion before this one are on their way back; diffs are shown to them as to a page that

@@ -129,6 +129,13 @@ export interface ContextReport {
   dirty: string[];
 }
 
+/** What the companion does without, why that matters, and what helps. */
+export interface Trouble {
+  what: string;
+  why: string;
+  do: string;
+}
+
 /** What the companion tells at a greeting. */
 export interface Hello {
   version: string;
@@ -139,6 +146,7 @@ export interface Hello {
   sessions: Session[];
   diffs: DiffInfo[];
   rules: Rule[];
+  troubles?: Trouble[];
   platform: "linux" | "darwin" | "windows";
 }
 
@@ -184,6 +192,7 @@ export interface Incoming {
   "tree/changed": { dirs: string[] };
   "sessions/changed": { sessions: Session[] };
   "rules/changed": { rules: Rule[] };
+  "troubles/changed": { troubles: Trouble[] };
   "history/changed": Empty;
   "roots/changed": { roots: Root[] };
   open: { path: string; position?: Position; takeFocus: boolean };

@@ -3,8 +3,8 @@ import { hugeText } from "../editor/setup";
 import { positionAt } from "../editor/pane";
 import type { Doc } from "../files/documents";
 import type { ConnectionState } from "../net/connection";
-import type { Session } from "../net/protocol";
-import { announce } from "./announce";
+import type { Session, Trouble } from "../net/protocol";
+import { announce, note } from "./announce";
 import { dialogFrame, modal } from "./dialogs";
 import { byId, h } from "./dom";
 
@@ -20,8 +20,11 @@ const eols: Record<string, string> = { lf: "LF", crlf: "CRLF", cr: "CR", mixed: 
 /** The status bar. */
 export class Status {
   private sessions: Session[] = [];
+  private troubles: Trouble[] = [];
+  private dismiss: (() => void)[] = [];
 
   constructor() {
+    byId("status-troubles").addEventListener("click", () => void this.showTroubles());
     byId("status-sessions").addEventListener("click", () => void this.showSessions());
   }
 
@@ -39,6 +42,28 @@ export class Status {
     const { length } = this.sessions;
     byId("status-sessions").textContent = length === 0 ? "No CLI connected" : length === 1 ? (this.sessions[0]?.label ?? "1 CLI") : `${length} CLIs`;
     if (!quiet && length !== before) announce(length > before ? "A CLI has connected" : "A CLI has left");
+  }
+
+  /** Writes what the companion does without, and notes what is new. */
+  setTroubles(troubles: Trouble[]): void {
+    const known = new Set(this.troubles.map((t) => t.what));
+    if (troubles.length === 0) for (const away of this.dismiss.splice(0)) away();
+    this.troubles = troubles;
+    const element = byId("status-troubles");
+    element.hidden = troubles.length === 0;
+    element.textContent = troubles.length === 1 ? "1 problem" : `${troubles.length} problems`;
+    for (const t of troubles) {
+      if (!known.has(t.what)) this.dismiss.push(note(`${t.what}. ${t.do}`, { kind: "problem", sticky: true }));
+    }
+  }
+
+  private async showTroubles(): Promise<void> {
+    const lines = this.troubles.map((t) => h("li", {}, h("span", { text: `${t.what}. ${t.why}. ${t.do}` })));
+    const close = h("button", { type: "button", class: "button", text: "Close", onclick: () => dialog.close() });
+    const dialog = dialogFrame("Problems", "troubles-dialog", h("ul", { class: "rules" }, ...lines), h("div", { class: "dialog-buttons" }, close));
+    const done = modal(dialog);
+    close.focus();
+    await done;
   }
 
   /** Writes what is known of the shown document. */

@@ -38,6 +38,11 @@ type Record struct {
 	// Door is Gemini CLI's. Others are those of other agents, by their names; an earlier version wrote none.
 	Door
 	Others map[string]Door `json:"others,omitempty"`
+	// Life counts the starts that took over, and Floor tells which sessions were deleted long ago.
+	Life  uint32 `json:"life,omitempty"`
+	Floor uint64 `json:"floor,omitempty"`
+	// Sessions are the processes of the sessions that there were, by the sessions' ids: an older token serves nobody else.
+	Sessions map[string][]proc.Info `json:"sessions,omitempty"`
 	// PagePort and PageKeys are the editor page's; 0 and nil without a page. The keys are the newest first.
 	PagePort int      `json:"pagePort,omitempty"`
 	PageKeys [][]byte `json:"pageKeys,omitempty"`
@@ -52,8 +57,8 @@ type Door struct {
 	SessionKey []byte `json:"sessionKey"`
 }
 
-// maxRecord bounds a record, in bytes.
-const maxRecord = 256 << 10
+// maxRecord bounds a record, in bytes: 4,096 sessions behind relays fit.
+const maxRecord = 8 << 20
 
 // maxOlder bounds the older tokens: a CLI that has lived through more starts connects anew.
 const maxOlder = 1024
@@ -67,6 +72,7 @@ func (r *Record) Next(newToken func() string) Record {
 	for name, d := range r.Others {
 		next.Others[name] = d.next(newToken())
 	}
+	next.Life++
 	return next
 }
 
@@ -165,7 +171,8 @@ func (r *Resume) Load(now time.Time) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	if age := now.Sub(info.ModTime()); age < -time.Minute || age >= resumeWithin {
+	// A clock that was set back makes the end of the last companion look like one that is still to come.
+	if age := now.Sub(info.ModTime()).Abs(); age >= resumeWithin {
 		return nil, nil
 	}
 	return &rec, nil

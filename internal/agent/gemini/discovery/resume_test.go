@@ -52,7 +52,7 @@ func TestResumeTooOldA1(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := time.Now()
-	for age, want := range map[time.Duration]bool{0: true, 9*time.Minute + 59*time.Second: true, 10 * time.Minute: false, 11 * time.Minute: false, -2 * time.Minute: false} {
+	for age, want := range map[time.Duration]bool{0: true, 9*time.Minute + 59*time.Second: true, 10 * time.Minute: false, 11 * time.Minute: false, -2 * time.Minute: true, -9 * time.Minute: true, -10 * time.Minute: false} {
 		if err := r.Touch(now.Add(-age)); err != nil {
 			t.Fatal(err)
 		}

@@ -115,7 +115,7 @@ func (s *Sweeper) dead(ctx context.Context, name, path string) bool {
 }
 
 // probePort asks who listens on a loopback port, with a request that opens no session. Without
-// a token it only looks whether anybody does.
+// a token it only looks whether anybody does. The token goes to nobody but this user (SPEC A-5).
 func probePort(ctx context.Context, port int, token string) answer {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -130,6 +130,12 @@ func probePort(ctx context.Context, port int, token string) answer {
 	defer conn.Close()
 	if token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return served
+	}
+	switch err := proc.CheckServer(conn); {
+	case errors.Is(err, proc.ErrForeign):
+		return denied // what listens there is no companion of this user's
+	case err != nil:
+		return unsure
 	}
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
 	fmt.Fprintf(conn, "GET /mcp HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nAuthorization: Bearer %s\r\nAccept: text/event-stream\r\nConnection: close\r\n\r\n", port, token)

@@ -3,6 +3,7 @@ package discovery
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/safefile"
+	"github.com/pollux-companion/pollux/internal/usertest"
 )
 
 // SPEC D-6: what is swept and what is not.
@@ -128,5 +130,29 @@ func TestProbe(t *testing.T) {
 	defer mute.Close()
 	if got := probePort(t.Context(), mute.Addr().(*net.TCPAddr).Port, "x"); got != unsure {
 		t.Errorf("a mute port: %v", got)
+	}
+}
+
+// SPEC A-5: another user who listens at a file's port is not told its token.
+func TestProbeTellsNobodyElseA5(t *testing.T) {
+	var ln net.Listener
+	var err error
+	if !usertest.Do(t, func() { ln, err = net.Listen("tcp4", "127.0.0.1:0") }) {
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	if got := probePort(t.Context(), ln.Addr().(*net.TCPAddr).Port, "secret"); got != denied {
+		t.Errorf("it is taken for %v", got)
+	}
+	conn, err := ln.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if said, err := io.ReadAll(conn); len(said) > 0 {
+		t.Errorf("they were told %q, %v", said, err)
 	}
 }

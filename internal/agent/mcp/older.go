@@ -1,0 +1,125 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/proc"
+)
+
+// olderFor is how long after its start a server lets an older token do what needs no session (SPEC A-1).
+const olderFor = 10 * time.Minute
+
+// inherited says whether an agent's older token serves a request: of a session of an earlier life, from a process that had it; or of
+// a session that such a process has opened since, as agents do whose way back is a new session. Whoever else got hold of the token on the way
+// gains nothing (SPEC A-1).
+func (s *Server) inherited(agent *entrance, r *http.Request) bool {
+	id := header(r, sessionHeader)
+	if agent.Socket {
+		return r.URL.Path == "/" && s.early() && s.hadSession(r)
+	}
+	if id == "" {
+		opens := r.Method == http.MethodPost && r.URL.Path == "/mcp" || r.URL.Path == "/stream"
+		return opens && s.early() && s.hadSession(r)
+	}
+	_, own := openSessionID(agent.SessionKey, id)
+	s.mu.RLock()
+	sess, processes := s.sessions[id], s.known[id]
+	s.mu.RUnlock()
+	switch {
+	case !own:
+		return false
+	case sess != nil && !sess.adopted:
+		return sess.heir && s.hadSession(r)
+	case len(processes) > 0:
+		return s.comesFrom(r, processes)
+	}
+	return sess != nil || s.early() // its process was never known: in a container, say
+}
+
+// early says whether this life has just begun.
+func (s *Server) early() bool { return time.Since(s.begun) < s.o.OlderFor }
+
+// hadSession says whether a request comes from a process that had a session in an earlier life.
+func (s *Server) hadSession(r *http.Request) bool { return s.comesFrom(r, s.heirs) }
+
+// comesFrom says whether one of some processes is behind a request.
+func (s *Server) comesFrom(r *http.Request, processes []proc.Info) bool {
+	return slices.ContainsFunc(s.behindOf(r.Context()), func(p proc.Info) bool {
+		return slices.ContainsFunc(processes, func(known proc.Info) bool {
+			return p.PID == known.PID && p.Start == known.Start && p.Start != 0
+		})
+	})
+}
+
+type behindKey struct{}
+
+// A behind knows the processes behind one connection, from when somebody first asks: that may take milliseconds.
+type behind struct {
+	find func() []proc.Info
+
+	mu    sync.Mutex // guards found; held during a search
+	found []proc.Info
+}
+
+// withBehind prepares behindOf for the connections of an HTTP server.
+func (s *Server) withBehind(h *http.Server) {
+	inner := h.ConnContext
+	h.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
+		return context.WithValue(inner(ctx, conn), behindKey{}, &behind{find: func() []proc.Info {
+			peer, _ := netip.ParseAddrPort(fmt.Sprint(conn.RemoteAddr()))
+			local, _ := netip.ParseAddrPort(fmt.Sprint(conn.LocalAddr()))
+			return s.o.Process(peer, local)
+		}})
+	}
+}
+
+// behindOf finds the processes behind the connection of a request; none when they cannot be known, which another call may try again.
+func (s *Server) behindOf(ctx context.Context) []proc.Info {
+	b, ok := ctx.Value(behindKey{}).(*behind)
+	if !ok || s.o.Process == nil {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.found) == 0 {
+		b.found = b.find()
+	}
+	return b.found
+}
+
+// Known are the processes of the sessions that there were, in this life and earlier ones, by the sessions' ids: what
+// Options.Known of the next life should be.
+func (s *Server) Known() map[string][]proc.Info {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return maps.Clone(s.known)
+}
+
+// remember keeps the processes of a session, so that its older token serves nobody else. The slice is not changed any more.
+func (s *Server) remember(id string, processes []proc.Info) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sessions[id] == nil {
+		return // it has ended meanwhile, perhaps for good
+	}
+	s.known[id] = processes
+	if len(s.known) <= MaxSessions {
+		return
+	}
+	maps.DeleteFunc(s.known, func(id string, processes []proc.Info) bool {
+		return s.sessions[id] == nil && !slices.ContainsFunc(processes, func(p proc.Info) bool { return proc.Same(p.PID, p.Start) })
+	})
+	for old := range s.known { // any of those that have ended: nobody comes back that late
+		if len(s.known) > MaxSessions && s.sessions[old] == nil {
+			delete(s.known, old)
+		}
+	}
+}

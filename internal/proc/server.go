@@ -1,0 +1,44 @@
+package proc
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+)
+
+// errQueued: the connection waits for its listener to accept it, so that only the listener's user is known.
+var errQueued = errors.New("nobody has accepted the connection yet")
+
+// CheckServer says whether the server end of a TCP connection to this machine's loopback is this user's or root's, so that
+// whoever has dialled may send it a secret. Nothing is sent or read. Its errors wrap ErrForeign for another user's, and ErrUntold
+// where that cannot be known: the system does not say, the address is none of loopback, or the connection has
+// ended. It may be called from any goroutine.
+func CheckServer(conn net.Conn) error {
+	ends, err := theEnds()
+	if err != nil {
+		return err
+	}
+	server, ok := addrPort(conn.RemoteAddr())
+	client, ok2 := addrPort(conn.LocalAddr())
+	if !ok || !ok2 || !server.Addr().IsLoopback() {
+		return fmt.Errorf("%w: it is not on loopback", ErrUntold)
+	}
+	return checkServer(conn, server, client, ends.find, ends.listener)
+}
+
+func checkServer(conn net.Conn, server, client netip.AddrPort, find func(local, remote netip.AddrPort) (end, error), listener func(netip.AddrPort) (end, error)) error {
+	e, err := find(server, client)
+	if errors.Is(err, errQueued) {
+		e, err = listener(server)
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %v", ErrUntold, err)
+	case !e.mine && !e.root:
+		return fmt.Errorf("%w: it is %s's", ErrForeign, e.who)
+	case !stillUp(conn): // a listener that has closed takes its queue along: then the one that was found is another one
+		return fmt.Errorf("%w: the connection has broken", ErrUntold)
+	}
+	return nil
+}
