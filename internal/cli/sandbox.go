@@ -27,7 +27,9 @@ type sandboxFlags struct {
 	hosts                   []string
 	time                    time.Duration
 	memory, output, traffic string
+	disk                    string
 	json, reduced, explain  bool
+	raw, selfTest           bool
 }
 
 func (a *app) sandboxCommand() *cobra.Command {
@@ -43,20 +45,33 @@ LEVEL is none, workspace (the folder of --workspace), home or full. Secret
 stores, such as .ssh and the like, are out of reach at every level. HOST is
 host (ports 443 and 80), scheme://host[:port] or *.domain.
 
+On a terminal, and in a model's shell, its outputs lose the control sequences
+that do more than paint: the clipboard, titles, links, questions to the terminal.
+Files, and pipes of yours, get every byte; --raw passes everything everywhere.
+
 The exit code is the command's own; 125 when the sandbox could not be set up,
 137 when a limit ended the command.`,
 		Example: `  pollux sandbox -- python3 -c 'print(6*7)'
   pollux sandbox --read workspace -- npm test
   pollux sandbox --write workspace --allow-host registry.example.com -- make
   pollux sandbox --explain --write workspace -- make    what it would be shown
-  pollux sandbox check                                  what this machine can enforce`,
+  pollux sandbox check                                  what this machine can enforce
+  pollux sandbox --self-test                            try to get out, on this machine`,
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
+			if f.selfTest && len(args) > 0 {
+				return errors.New("--self-test runs no command")
+			}
+			if len(args) == 0 && !f.selfTest {
 				return errors.New("no command to run; write it after --, as in: pollux sandbox -- true")
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return a.sandbox(cmd, &f, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.selfTest {
+				return a.sandboxSelfTest(cmd.Context(), f.json)
+			}
+			return a.sandbox(cmd, &f, args)
+		},
 	}
 	flags := cmd.Flags()
 	flags.SetInterspersed(false) // the command's own flags are not ours
@@ -68,9 +83,12 @@ The exit code is the command's own; 125 when the sandbox could not be set up,
 	flags.StringVar(&f.memory, "memory", "1G", "how much memory all its processes may hold, a `SIZE` as in 512M or 2G")
 	flags.StringVar(&f.output, "output", "10M", "how much it may write to its outputs, a `SIZE`")
 	flags.StringVar(&f.traffic, "traffic", "1G", "how much it may exchange with its hosts, either way, a `SIZE`")
+	flags.StringVar(&f.disk, "disk", "8G", "how much it may write to disks in all, a `SIZE` (Linux)")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object at the end, with the outputs in it")
 	flags.BoolVar(&f.explain, "explain", false, "say what it could read, change and contact, and run nothing; with --json as an object")
+	flags.BoolVar(&f.raw, "raw", false, "pass every byte of its outputs on, to a terminal too")
 	flags.BoolVar(&f.reduced, "reduced", false, "where full isolation is not to be had, accept less for policies that it still keeps")
+	flags.BoolVar(&f.selfTest, "self-test", false, "try every known way out on this machine, and print what came of it")
 	cmd.AddCommand(a.sandboxCheckCommand())
 	return cmd
 }
@@ -126,6 +144,9 @@ func (f *sandboxFlags) command(args []string) (c sandbox.Command, err error) {
 	if c.Limits.Traffic, err = sizeOf("traffic", f.traffic); err != nil {
 		return c, err
 	}
+	if c.Limits.Disk, err = sizeOf("disk", f.disk); err != nil {
+		return c, err
+	}
 	if c.Dir, err = here("."); err != nil {
 		return c, err
 	}
@@ -159,8 +180,9 @@ func (a *app) sandbox(cmd *cobra.Command, f *sandboxFlags, args []string) error 
 		return a.explainSandbox(cmd.Context(), f, p, c)
 	}
 	c.Stdin = a.stdin
+	end := func() {}
 	if !f.json {
-		c.Stdout, c.Stderr = a.stdout, a.stderr
+		c.Stdout, c.Stderr, end = a.shown(f.raw)
 	}
 	if os.Geteuid() == 0 {
 		fmt.Fprintln(a.stderr, "pollux: warning: you are root; a mistake in the sandbox or in the kernel costs more than as an ordinary user")
@@ -168,6 +190,7 @@ func (a *app) sandbox(cmd *cobra.Command, f *sandboxFlags, args []string) error 
 	ctx, stop := interrupted(cmd.Context())
 	defer stop()
 	r, err := a.newSandbox(f.reduced).Run(ctx, p, c)
+	end()
 	if err != nil && r != nil {
 		a.printQuarantined(r.Quarantined, "command")
 	}
@@ -236,7 +259,7 @@ func (e sandboxError) Unwrap() error { return e.error }
 type sandboxJSON struct {
 	ExitCode     int                  `json:"exitCode"`
 	Signal       int                  `json:"signal,omitempty"`
-	Limit        string               `json:"limit,omitempty"` // time, processor, memory, output, traffic or file
+	Limit        string               `json:"limit,omitempty"` // time, processor, memory, output, traffic, disk or file
 	Stdout       string               `json:"stdout"`
 	Stderr       string               `json:"stderr"`
 	Denials      []sandbox.Denial     `json:"denials"`
@@ -256,7 +279,11 @@ func (a *app) sandboxResult(f *sandboxFlags, r *sandbox.Result) error {
 		}
 		out.Denials = append([]sandbox.Denial{}, out.Denials...)
 		out.Quarantined = append([]sandbox.Quarantine{}, out.Quarantined...)
-		if err := json.NewEncoder(a.stdout).Encode(out); err != nil {
+		data, err := json.Marshal(out)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(a.stdout, manifest.EscapeJSON(string(data))); err != nil {
 			return err
 		}
 	}
@@ -265,7 +292,7 @@ func (a *app) sandboxResult(f *sandboxFlags, r *sandbox.Result) error {
 		if d.Port != 0 {
 			at += ":" + strconv.Itoa(d.Port)
 		}
-		fmt.Fprintf(a.stderr, "pollux: refused: %s (%s)\n", at, d.Why)
+		fmt.Fprintf(a.stderr, "pollux: refused: %s (%s)\n", manifest.Printable(at), d.Why)
 	}
 	a.printQuarantined(r.Quarantined, "command")
 	switch {

@@ -20,6 +20,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/pace"
 	"github.com/pollux-companion/pollux/internal/sandbox"
+	"github.com/pollux-companion/pollux/internal/sandbox/escapes"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -27,6 +28,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // TestMain puts a pollux, which is this binary, into PATH.
 func TestMain(m *testing.M) {
 	sandbox.Reexec()
+	escapes.Probe()
 	testscript.Main(m, map[string]func(){
 		"pollux": func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 	})

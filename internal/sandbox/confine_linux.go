@@ -13,6 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// tcpBuffer is the most that a TCP socket inside holds in either direction, in bytes. The other end is never further than this machine.
+const tcpBuffer = 256 * kib
+
 // system sets what belongs to the namespaces: names, how many processes, no
 // further namespaces. Then nothing in /proc can be written any more.
 func (s *stager) system() error {
@@ -21,6 +24,10 @@ func (s *stager) system() error {
 	}
 	settings := map[string]string{
 		"user/max_user_namespaces": "0", "user/max_mnt_namespaces": "0", "user/max_net_namespaces": "0", "user/max_pid_namespaces": "0",
+	}
+	if s.Net != nil {
+		settings["net/ipv4/tcp_rmem"] = fmt.Sprintf("4096 %d %d", 64*kib, tcpBuffer)
+		settings["net/ipv4/tcp_wmem"] = fmt.Sprintf("4096 %d %d", 64*kib, tcpBuffer)
 	}
 	if kernelAtLeast(6, 14) { // before, the same file was the whole machine's
 		settings["kernel/pid_max"] = strconv.Itoa(s.Limits.Processes)

@@ -63,7 +63,7 @@ const phaseCommand = "command"
 
 // A LimitError says which limit ended a command.
 type LimitError struct {
-	Kind  string // time, processor, memory, output, traffic or file
+	Kind  string // time, processor, memory, output, traffic, disk or file
 	Limit int64  // nanoseconds for time and processor, bytes otherwise
 }
 
@@ -75,6 +75,8 @@ func (e *LimitError) Error() string {
 		return fmt.Sprintf("it was ended when it had used %v of processor time, its limit", time.Duration(e.Limit))
 	case limitFile:
 		return fmt.Sprintf("it was ended when it wrote a file larger than %s, its limit", size(e.Limit))
+	case limitDisk:
+		return fmt.Sprintf("it was ended when it had written more than %s to disks, its limit", size(e.Limit))
 	case limitTraffic:
 		return fmt.Sprintf("it was ended when it had exchanged more than %s with its hosts, its limit", size(e.Limit))
 	case limitMemory:
@@ -90,6 +92,7 @@ const (
 	limitOutput  = "output"
 	limitTraffic = "traffic"
 	limitFile    = "file"
+	limitDisk    = "disk"
 )
 
 // size writes bytes as a person does.

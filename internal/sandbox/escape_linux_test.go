@@ -1,145 +1,38 @@
 package sandbox
 
 import (
+	"context"
 	"errors"
-	"fmt"
-	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/peers"
+	"github.com/pollux-companion/pollux/internal/sandbox/escapes"
 )
 
-// A prey is what a host has that a sandbox must keep: files, a process,
-// services, a descriptor, a token in the environment.
+// A prey is what a host has that a sandbox must keep.
 type prey struct {
-	s         *Sandbox
-	home      string
-	workspace string
-	env       []string // for the probes
+	*escapes.Prey
+	s *Sandbox
 }
 
 func newPrey(t *testing.T) *prey {
 	t.Helper()
-	root := t.TempDir()
-	p := &prey{home: filepath.Join(root, "home"), workspace: filepath.Join(root, "home", "work")}
-	for _, dir := range []string{".ssh", "work/.git", "extension"} {
-		if err := os.MkdirAll(filepath.Join(p.home, dir), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	secret := filepath.Join(p.home, ".ssh", "id")
-	for _, path := range []string{secret, filepath.Join(p.workspace, "file"), filepath.Join(p.home, "extension", "tool")} {
-		if err := os.WriteFile(path, []byte("secret"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.Symlink(secret, filepath.Join(p.workspace, "link")); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("SANDBOX_TEST_TOKEN", "token")
-	// What an editor left open in us, on a number that is not ours to close.
-	leaked, err := unix.Open(secret, unix.O_RDONLY, 0)
+	root, err := os.MkdirTemp("", "px") // short, for the sockets in it
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { unix.Close(leaked) })
-	other := exec.Command("sleep", "1000")
-	if err := other.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = other.Process.Kill(); _ = other.Wait() })
-	shm, err := unix.SysvShmGet(unix.IPC_PRIVATE, 4096, 0o600|unix.IPC_CREAT)
+	t.Cleanup(func() { os.RemoveAll(root) })
+	p, err := escapes.NewPrey(canonical(root))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _, _ = unix.SysvShmCtl(shm, unix.IPC_RMID, nil) })
-	p.s = New(&Options{Home: p.home})
-	fifo := filepath.Join(root, "fifo")
-	if err := unix.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	reader, err := unix.Open(fifo, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0) // a program of the user's that listens
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { unix.Close(reader) })
-	p.env = []string{"GORACE=atexit_sleep_ms=0", "PROBE_SECRET=" + secret, "PROBE_HOME=" + p.home, "PROBE_WORKSPACE=" + p.workspace, "PROBE_READONLY=" + filepath.Join(p.home, "extension"),
-		fmt.Sprintf("PROBE_PID=%d", other.Process.Pid), fmt.Sprintf("PROBE_SHM=%d", shm), "PROBE_SOCKET=" + filepath.Join(root, "s"), "PROBE_FIFO=" + fifo}
-	datagrams, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(root, "d"), Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { datagrams.Close() })
-	p.env = append(p.env, "PROBE_DATAGRAMS="+filepath.Join(root, "d"))
-	p.env = append(p.env, echoes(t, filepath.Join(root, "s"))...)
-	return p
-}
-
-// echoes serves on loopback what comes back as it was sent.
-func echoes(t *testing.T, socket string) []string {
-	t.Helper()
-	var env []string
-	for name, where := range map[string][2]string{"TCP": {"tcp", "127.0.0.1:0"}, "TCP6": {"tcp6", "[::1]:0"}, "UNIX": {"unix", fmt.Sprintf("@pollux-test-%d", os.Getpid())}, "": {"unix", socket}} {
-		l, err := net.Listen(where[0], where[1])
-		if err != nil && name == "TCP6" {
-			t.Logf("no version 6 on this machine: %v", err)
-			continue
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { l.Close() })
-		env = append(env, "PROBE_"+name+"="+l.Addr().String())
-		go func() {
-			for {
-				conn, err := l.Accept()
-				if err != nil {
-					return
-				}
-				go func() { defer conn.Close(); _, _ = io.Copy(conn, conn) }()
-			}
-		}()
-	}
-	packets, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { packets.Close() })
-	go func() {
-		buf := make([]byte, 100)
-		for {
-			n, from, err := packets.ReadFrom(buf)
-			if err != nil {
-				return
-			}
-			_, _ = packets.WriteTo(buf[:n], from)
-		}
-	}()
-	return append(env, "PROBE_UDP="+packets.LocalAddr().String())
-}
-
-// outside runs a probe without a sandbox.
-func (p *prey) outside(t *testing.T, name string) int {
-	t.Helper()
-	pid, err := syscall.ForkExec("/proc/self/exe", []string{"probe", "-probe", name}, &syscall.ProcAttr{Env: append(os.Environ(), p.env...), Files: []uintptr{0, 1, 2}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var status syscall.WaitStatus
-	if _, err := syscall.Wait4(pid, &status, 0, nil); err != nil {
-		t.Fatal(err)
-	}
-	return status.ExitStatus()
+	t.Cleanup(p.Close)
+	return &prey{p, New(&Options{Home: p.Home})}
 }
 
 // TestEscapes: each way out works without a sandbox, where that harms nobody,
@@ -151,46 +44,47 @@ func TestEscapes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pooled := New(&Options{Home: p.home, Pool: newPool(t)})
-	six := slices.ContainsFunc(p.env, func(v string) bool { return strings.HasPrefix(v, "PROBE_TCP6=") })
-	for _, probe := range probes() {
-		t.Run(strings.ReplaceAll(probe.name, " ", "-"), func(t *testing.T) {
+	pooled := New(&Options{Home: p.Home, Pool: newPool(t)})
+	for _, e := range escapes.All() {
+		t.Run(strings.ReplaceAll(e.Name, " ", "-"), func(t *testing.T) {
 			t.Parallel()
-			works := probe.outside == forAll || probe.outside == forRoot && os.Getuid() == 0
-			if works && (six || probe.name != "the same by IPv6" && probe.name != "raw packets of version 6") {
-				if code := p.outside(t, probe.name); code != probeOut {
-					t.Errorf("without a sandbox it ends with %d: the probe proves nothing", code)
+			if e.Play != nil {
+				playEscape(t, &e)
+				return
+			}
+			if p.Works(&e) {
+				if code, err := p.Outside(&e); code != escapes.Out || err != nil {
+					t.Errorf("without a sandbox it ends with %d, %v: the probe proves nothing", code, err)
 				}
 			}
-			for i, policy := range policiesFor(probe.name) {
+			for i, policy := range e.Policies() {
 				s := p.s
 				if i == 0 {
 					s = pooled // what waited before it had a policy holds as well
 				}
-				r := runIn(t, s, policy, Command{Args: []string{binary, "-probe", probe.name}, Workspace: p.workspace, ReadOnly: []string{filepath.Join(p.home, "extension")}, Env: p.env})
-				if r.Code != probeHeld {
+				r := runIn(t, s, policy, Command{Args: e.Command(binary), Workspace: p.Workspace, ReadOnly: []string{p.ReadOnly}, Env: p.Env})
+				if r.Code != escapes.Held {
 					t.Errorf("%+v: it ends with %d\n%s%s", policy, r.Code, r.Stdout, r.Stderr)
 				}
 			}
 		})
 	}
-	if _, err := os.Lstat(filepath.Join(p.home, "made-by-probe")); err == nil {
+	if _, err := os.Lstat(filepath.Join(p.Home, "made-by-probe")); err == nil {
 		t.Error("a probe wrote to the home folder")
 	}
 }
 
-// policiesFor chooses what a probe must not do in spite of: reading the
-// workspace; and writing to it, except for what that allows.
-func policiesFor(name string) []Policy {
-	if slices.ContainsFunc(moreProbes(), func(p probe) bool { return p.name == name }) {
-		return []Policy{{Write: manifest.Workspace}}
+// playEscape plays one that takes more than a process, on a prey of its own.
+func playEscape(t *testing.T, e *escapes.Escape) {
+	dir, err := os.MkdirTemp("", "px")
+	if err != nil {
+		t.Fatal(err)
 	}
-	all := []Policy{{}, {Read: manifest.Workspace}}
-	switch name {
-	case "write to the workspace", "change the times of a file of the workspace", "make the workspace writable":
-		return all
+	defer os.RemoveAll(dir)
+	what, err := New(&Options{Records: filepath.Join(dir, "runs")}).playEscape(context.Background(), dir, e)
+	if err != nil || what != "" {
+		t.Errorf("%s, %v", what, err)
 	}
-	return append(all, Policy{Write: manifest.Workspace})
 }
 
 // TestAsOrdinaryUser repeats, when it is root who tests, what matters most as

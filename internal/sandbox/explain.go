@@ -62,6 +62,7 @@ type PlanLimits struct {
 	Memory     int64   `json:"memoryBytes"`
 	Scratch    int64   `json:"scratchBytes"`
 	FileSize   int64   `json:"fileBytes"`
+	Disk       int64   `json:"diskBytes"`
 	Output     int64   `json:"outputBytes"`
 	Traffic    int64   `json:"trafficBytes"`
 	Processes  int     `json:"processes"`
@@ -91,7 +92,7 @@ func (s *Sandbox) explained(p Policy, c Command, explain func(Command) (*Plan, e
 		plan.Hosts = append(plan.Hosts, h.String())
 	}
 	l := c.Limits
-	plan.Limits = PlanLimits{Seconds: l.Time.Seconds(), CPUSeconds: l.CPU.Seconds(), Memory: l.Memory, Scratch: l.Scratch, FileSize: l.FileSize, Output: l.Output, Traffic: l.Traffic, Processes: l.Processes, Files: l.Files}
+	plan.Limits = PlanLimits{Seconds: l.Time.Seconds(), CPUSeconds: l.CPU.Seconds(), Memory: l.Memory, Scratch: l.Scratch, FileSize: l.FileSize, Disk: l.Disk, Output: l.Output, Traffic: l.Traffic, Processes: l.Processes, Files: l.Files}
 	order := []Access{AccessWrite, AccessRead, AccessPrivate, AccessGiven, AccessHidden, AccessDevice, AccessLink, AccessWatched}
 	slices.SortFunc(plan.Paths, func(a, b PlanPath) int {
 		if a.Access != b.Access {
@@ -111,8 +112,8 @@ func (p *Plan) String() string {
 	line("contacts", or(strings.Join(p.Hosts, ", "), "nobody"))
 	line("knows", strings.Join(p.Environment, " "))
 	l := p.Limits
-	line("has", fmt.Sprintf("%v, %v of processor time, %s of memory, %d processes, %s of output, %s for private files, %d open files, %s for a file",
-		time.Duration(l.Seconds*float64(time.Second)), time.Duration(l.CPUSeconds*float64(time.Second)), size(l.Memory), l.Processes, size(l.Output), size(l.Scratch), l.Files, size(l.FileSize)))
+	line("has", fmt.Sprintf("%v, %v of processor time, %s of memory, %d processes, %s of output, %s for private files, %d open files, %s for a file, %s for all that it writes",
+		time.Duration(l.Seconds*float64(time.Second)), time.Duration(l.CPUSeconds*float64(time.Second)), size(l.Memory), l.Processes, size(l.Output), size(l.Scratch), l.Files, size(l.FileSize), size(l.Disk)))
 	w.WriteString(p.paths())
 	for _, n := range p.Notes {
 		line("note", n)

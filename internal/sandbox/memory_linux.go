@@ -5,10 +5,17 @@ import (
 	"context"
 	"os"
 	"strconv"
+	"sync"
 	"time"
+
+	"github.com/pollux-companion/pollux/internal/extension/manifest"
 )
 
 const (
+	// diskSamples is how many samples of memory come to one of what was written to disks.
+	diskSamples = 8
+	// networkSocket is the most that a socket of the internet holds, in bytes: system sets what its buffers may grow to.
+	networkSocket  = 2 * tcpBuffer
 	memoryInterval = 25 * time.Millisecond
 	// memoryWork bounds how much of the time watching may take: with many
 	// processes the samples come less often.
@@ -20,7 +27,8 @@ const (
 
 // watchMemory samples what all processes of a sandbox hold, through its own
 // /proc, and ends it above the limit. Pages that processes share count for
-// each, so a sum above the limit is confirmed by one that divides them.
+// each, so a sum above the limit is confirmed by one that divides them. What
+// they wrote to disks is sampled too, where they may.
 func (r *run) watchMemory(ctx context.Context, proc *os.File) func() {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -35,7 +43,7 @@ func (r *run) watchMemory(ctx context.Context, proc *os.File) func() {
 			return
 		}
 		defer root.Close()
-		for {
+		for n := 1; ; n++ {
 			select {
 			case <-ctx.Done():
 				return
@@ -46,6 +54,10 @@ func (r *run) watchMemory(ctx context.Context, proc *os.File) func() {
 				r.kill(&LimitError{Kind: limitMemory, Limit: r.c.Limits.Memory})
 				return
 			}
+			if r.policy.Write > manifest.None && n%diskSamples == 0 && written(root) > r.c.Limits.Disk {
+				r.kill(&LimitError{Kind: limitDisk, Limit: r.c.Limits.Disk})
+				return
+			}
 			timer.Reset(min(max(memoryInterval, memoryWork*time.Since(begun)), memoryLatest))
 		}
 	}()
@@ -54,25 +66,83 @@ func (r *run) watchMemory(ctx context.Context, proc *os.File) func() {
 
 // memory is what all processes hold, in bytes.
 func (r *run) memory(proc *os.Root) int64 {
-	dir, err := proc.Open(".")
-	if err != nil {
-		return 0
-	}
-	defer dir.Close()
-	names, _ := dir.Readdirnames(-1) // those of processes that end meanwhile are missing
-	var pids []string
-	var sum int64
-	for _, name := range names {
-		if name[0] < '1' || name[0] > '9' || name == "1" {
-			continue
-		}
-		pids = append(pids, name)
-		sum += resident(proc, name)
+	pids := processes(proc)
+	buffers := r.buffers(proc)
+	sum := buffers
+	for _, pid := range pids {
+		sum += resident(proc, pid)
 	}
 	if sum <= r.c.Limits.Memory {
 		return sum
 	}
-	return proportional(proc, pids)
+	return buffers + proportional(proc, pids)
+}
+
+// processes are the numbers of all processes inside but the first, which is pollux's.
+func processes(proc *os.Root) (pids []string) {
+	dir, err := proc.Open(".")
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1) // those of processes that end meanwhile are missing
+	for _, name := range names {
+		if name[0] >= '1' && name[0] <= '9' && name != "1" {
+			pids = append(pids, name)
+		}
+	}
+	return pids
+}
+
+// buffers is the most that the buffers of all sockets inside can hold, in bytes. They belong to no process, and
+// one that is on its way in another's buffer is in no process's list of files either; the kernel counts them all.
+func (r *run) buffers(proc *os.Root) int64 {
+	if r.setup.Reduced {
+		return 0 // the count would be the whole machine's
+	}
+	data, err := proc.ReadFile("1/net/sockstat")
+	if err != nil {
+		return 0 // the first process is ending
+	}
+	line, _, _ := bytes.Cut(data, []byte("\n"))
+	n, err := strconv.ParseInt(string(bytes.TrimPrefix(line, []byte("sockets: used "))), 10, 64)
+	if err != nil {
+		return 0
+	}
+	if r.setup.Net != nil {
+		return n * networkSocket
+	}
+	return n * socketBuffer()
+}
+
+// socketBuffer is the most that one end of a pair holds, in bytes: the filter keeps programs from asking for more.
+var socketBuffer = sync.OnceValue(func() int64 {
+	data, err := os.ReadFile("/proc/sys/net/core/wmem_default")
+	n, parseErr := strconv.ParseInt(string(bytes.TrimSpace(data)), 10, 64)
+	if err != nil || parseErr != nil {
+		return 256 * kib
+	}
+	return n + 32*kib // the last message may reach beyond it
+})
+
+// written is what the processes inside had the kernel write to disks, in bytes: those that live, with the children that they have
+// waited for, and the orphans that the first one has.
+func written(proc *os.Root) (sum int64) {
+	for _, pid := range append(processes(proc), "1") {
+		data, err := proc.ReadFile(pid + "/io")
+		if err != nil {
+			continue
+		}
+		for line := range bytes.Lines(data) {
+			if rest, ok := bytes.CutPrefix(line, []byte("write_bytes: ")); ok {
+				n, err := strconv.ParseInt(string(bytes.TrimSpace(rest)), 10, 64)
+				if err == nil {
+					sum += n
+				}
+			}
+		}
+	}
+	return sum
 }
 
 // resident is the second number of statm, in pages.

@@ -39,6 +39,9 @@ type Limits struct {
 	Scratch int64
 	// FileSize is the size of the largest file that it may write, in bytes; 1 GiB.
 	FileSize int64
+	// Disk is how much it may write to disks in all, in bytes, counted by what
+	// its processes and their children made the kernel write; 8 GiB. Linux only.
+	Disk int64
 	// Output is how much it may write to its standard output and standard
 	// error together, in bytes; 10 MiB.
 	Output int64
@@ -64,6 +67,7 @@ func (l Limits) filled() Limits {
 	l.Memory = or(l.Memory, gib)
 	l.Scratch = or(l.Scratch, 256*mib)
 	l.FileSize = or(l.FileSize, gib)
+	l.Disk = or(l.Disk, 8*gib)
 	l.Output = or(l.Output, 10*mib)
 	l.Traffic = or(l.Traffic, gib)
 	l.Processes = max(or(l.Processes, 512), 301)
@@ -267,7 +271,7 @@ func (c Command) check() error {
 			return policyError("the path %q is not absolute", path)
 		}
 	}
-	if l := c.Limits; min(int64(l.Time), int64(l.CPU), l.Memory, l.Scratch, l.FileSize, l.Output, l.Traffic, int64(l.Processes), int64(l.Files)) < 0 {
+	if l := c.Limits; min(int64(l.Time), int64(l.CPU), l.Memory, l.Scratch, l.FileSize, l.Disk, l.Output, l.Traffic, int64(l.Processes), int64(l.Files)) < 0 {
 		return policyError("a limit is negative")
 	}
 	var size int

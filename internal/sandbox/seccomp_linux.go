@@ -33,6 +33,8 @@ const (
 	eperm  = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
 	enosys = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
 	eacces = unix.SECCOMP_RET_ERRNO | uint32(unix.EACCES)
+
+	eopnotsupp = unix.SECCOMP_RET_ERRNO | uint32(unix.EOPNOTSUPP)
 )
 
 const (
@@ -78,6 +80,11 @@ func rules(network, reduced bool) []rule {
 		{calls: []uintptr{unix.SYS_SOCKETPAIR}, answer: eacces, when: []argument{{index: 0, unlike: []uint32{unix.AF_UNIX}}}},
 		// A pair of datagram sockets (SOCK_RAW makes the same) sends to any path; those of streams are joined for good.
 		{calls: []uintptr{unix.SYS_SOCKETPAIR}, answer: eacces, when: []argument{{index: 1, mask: unix.SOCK_NONBLOCK | unix.SOCK_CLOEXEC, unlike: []uint32{unix.SOCK_STREAM, unix.SOCK_SEQPACKET}}}},
+		// Sockets have the buffers that they have: who asks for larger ones is told yes, and gets none.
+		{calls: []uintptr{unix.SYS_SETSOCKOPT}, answer: unix.SECCOMP_RET_ERRNO, when: []argument{{index: 1, like: []uint32{unix.SOL_SOCKET}},
+			{index: 2, like: []uint32{unix.SO_SNDBUF, unix.SO_RCVBUF, unix.SO_SNDBUFFORCE, unix.SO_RCVBUFFORCE}}}},
+		// Room on the disk that nobody has written to is not counted. Libraries write zeros instead.
+		{calls: []uintptr{unix.SYS_FALLOCATE}, answer: eopnotsupp},
 		// Memory that belongs to no process, so that no limit sees it; and the host's, where there are no namespaces.
 		{calls: []uintptr{unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SEMGET, unix.SYS_SEMCTL, unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL}, answer: enosys},
 	}

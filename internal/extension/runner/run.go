@@ -53,6 +53,8 @@ func merge(a, b sandbox.Limits) sandbox.Limits {
 	pick(&a.Memory, b.Memory)
 	pick(&a.Scratch, b.Scratch)
 	pick(&a.FileSize, b.FileSize)
+	pick(&a.Disk, b.Disk)
+	pick(&a.Traffic, b.Traffic)
 	pick(&a.Output, b.Output)
 	return a
 }

@@ -1,4 +1,4 @@
-package sandbox
+package escapes
 
 import (
 	"fmt"
@@ -25,7 +25,7 @@ func foreignCall() error {
 		(*(*func())(unsafe.Pointer(&call)))()
 		return nil
 	}
-	cmd := exec.Command("/proc/self/exe", "-probe", "the numbers of another architecture")
+	cmd := exec.Command("/proc/self/exe", flag, "the numbers of another architecture")
 	cmd.Env = append(os.Environ(), "PROBE_FOREIGN=1")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)

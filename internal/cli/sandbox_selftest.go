@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/pollux-companion/pollux/internal/sandbox"
+)
+
+// selfTestJSON is what sandbox --self-test --json prints.
+type selfTestJSON struct {
+	Held   int             `json:"held"`
+	Out    int             `json:"out"`
+	Trials []sandbox.Trial `json:"trials"`
+}
+
+// sandboxSelfTest tries every known way out of the sandbox, and leaves nothing behind.
+func (a *app) sandboxSelfTest(ctx context.Context, asJSON bool) error {
+	ctx, stop := interrupted(ctx)
+	defer stop()
+	dir, err := os.MkdirTemp("", "px")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	out := selfTestJSON{Trials: []sandbox.Trial{}}
+	err = sandbox.SelfTest(ctx, dir, program, func(t sandbox.Trial) {
+		out.Trials = append(out.Trials, t)
+		if t.Held {
+			out.Held++
+		} else {
+			out.Out++
+		}
+		if !asJSON {
+			a.printTrial(t)
+		}
+	})
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return refusal(err)
+	}
+	if asJSON {
+		if err := a.writeJSON(out); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintf(a.stdout, "\n%s tried, %d held, %d got out\n", plural(len(out.Trials), "way"), out.Held, out.Out)
+	}
+	if out.Out > 0 {
+		return exitError(exitNo)
+	}
+	return nil
+}
+
+// printTrial is one row of the table.
+func (a *app) printTrial(t sandbox.Trial) {
+	inside, outside := "held", t.Outside
+	if !t.Held {
+		inside = paint(a.stdout, red, "OUT ")
+	}
+	if outside == "" {
+		outside = "–"
+	}
+	fmt.Fprintf(a.stdout, "%s  %-9s  %-52s  outside: %s\n", inside, t.Kind, t.Name, outside)
+	if t.What != "" {
+		fmt.Fprintf(a.stdout, "      %s\n", strings.ReplaceAll(printableText(t.What), "\n", "\n      "))
+	}
+}

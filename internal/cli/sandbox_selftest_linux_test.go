@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/pollux-companion/pollux/internal/sandbox"
+	"github.com/pollux-companion/pollux/internal/sandbox/escapes"
+)
+
+// A user tries the very list that the sandbox's tests try, and nothing is left of it (SPEC S-1).
+func TestSelfTest(t *testing.T) {
+	w := newWorld(t)
+	cmd := w.command("sandbox", "--self-test", "--json")
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	data, err := cmd.Output()
+	if err != nil {
+		t.Errorf("%v\n%s%s", err, data, errs.String())
+	}
+	var got struct {
+		Held, Out int
+		Trials    []sandbox.Trial
+	}
+	if err := json.Unmarshal(data, &got); err != nil {
+		t.Fatal(err)
+	}
+	if want := len(escapes.All()); got.Held != want || got.Out != 0 || len(got.Trials) != want {
+		t.Errorf("%d of %d held", got.Held, want)
+	}
+	for _, trial := range got.Trials {
+		if trial.Outside == "does not" {
+			t.Errorf("%s proves nothing here", trial.Name)
+		}
+	}
+	if left, err := os.ReadDir(w.tmp); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	cmd = w.command("sandbox", "--self-test", "--", "true")
+	if err := cmd.Run(); err == nil || cmd.ProcessState.ExitCode() != exitUsage {
+		t.Errorf("with a command: %v", err)
+	}
+}

@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/creack/pty"
+)
+
+// hostile is what a program writes to take a terminal over: to both outputs, with honest colours.
+const hostile = `printf '\033[31mred\033[0m \033]52;c;cm0=\007\033]0;title\007\033[6n'; printf '\033]8;;http://x/\007\033[?2004l\302\2336n' >&2; printf 'end\n'`
+
+// On a terminal a sandbox's command paints and does nothing else; it is left as it was (SPEC S-1).
+func TestSandboxOnTerminal(t *testing.T) {
+	w := newWorld(t)
+	shows := func(args ...string) string {
+		tty, err := pty.Start(w.command(append([]string{"sandbox"}, args...)...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tty.Close()
+		data, _ := io.ReadAll(tty) // a terminal ends with an error
+		return string(data)
+	}
+	got := shows("--", "sh", "-c", hostile)
+	if !strings.Contains(got, "\x1b[31mred\x1b[0m ") || !strings.Contains(got, "control sequences of the command's") {
+		t.Errorf("%q", got)
+	}
+	for _, bad := range []string{"\x1b]", "\x1b[6n", "\x1b[?2004l", "\u009b", "title"} {
+		if strings.Contains(got, bad) {
+			t.Errorf("%q reaches the terminal in %q", bad, got)
+		}
+	}
+	if got := shows("--raw", "--", "sh", "-c", hostile); !strings.Contains(got, "\x1b]52;c;cm0=\a") {
+		t.Errorf("with --raw %q", got)
+	}
+	if got := shows("--time", "300ms", "--", "sh", "-c", `printf '\033[?1049h\033[?25lfull'; sleep 1000`); !strings.Contains(got, "full\x1b[?25h\x1b[?1049l") {
+		t.Errorf("ended in the middle, it leaves %q", got)
+	}
+	if got := shows("--json", "--", "sh", "-c", hostile); strings.ContainsAny(got, "\x1b\u009b") || !strings.Contains(got, `\u009b6n`) {
+		t.Errorf("as JSON %q", got)
+	}
+	if got := shows("--", "printf", `plain, \303\251, \033[1mbold\033[m\n`); !strings.Contains(got, "plain, é, \x1b[1mbold\x1b[m\r\n") || strings.Contains(got, "left out") {
+		t.Errorf("an honest program shows %q", got)
+	}
+}
+
+// A pipe and a file of a person's get every byte; in a model's shell the pipe does not.
+func TestSandboxInPipe(t *testing.T) {
+	w := newWorld(t)
+	for _, mark := range []string{"", "GEMINI_CLI=1", "CLAUDECODE=1", "QWEN_CODE=1"} {
+		cmd := w.command("sandbox", "--", "sh", "-c", hostile)
+		var out, errs bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &errs // pipes
+		if mark != "" {
+			cmd.Env = append(cmd.Env, mark)
+		}
+		if err := cmd.Run(); err != nil {
+			t.Fatal(err)
+		}
+		clean := !strings.Contains(out.String(), "\x1b]") && !strings.Contains(errs.String(), "\x1b[?2004l") && strings.HasPrefix(out.String(), "\x1b[31mred\x1b[0m ")
+		if clean != (mark != "") || clean != strings.Contains(errs.String(), "left out; --raw passes them") {
+			t.Errorf("%q: %q and %q", mark, out.String(), errs.String())
+		}
+		cmd = w.command("sandbox", "--", "printf", `\000\033\377\200`)
+		cmd.Env = append(cmd.Env, "GEMINI_CLI=1")
+		path := filepath.Join(w.root, "file")
+		f, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd.Stdout = f
+		if err := cmd.Run(); err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+		if data, err := os.ReadFile(path); string(data) != "\x00\x1b\xff\x80" || err != nil {
+			t.Errorf("the file holds %q, %v", data, err)
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/sandbox/escapes"
+)
+
+// A Trial is one way out of the sandbox as it was tried.
+type Trial struct {
+	Kind string `json:"kind"` // files, processes, kernel, network, limits, programs or later
+	Name string `json:"name"`
+	// Outside says whether it works without a sandbox here: works, does not, or "" where that was not tried.
+	Outside string `json:"outside,omitempty"`
+	// Held says that nothing came of it inside.
+	Held bool `json:"held"`
+	// What is told where it is not Held.
+	What string `json:"what,omitempty"`
+	// Policies is how many policies it was tried under.
+	Policies int `json:"policies"`
+}
+
+// SelfTest tries every known way out of the sandbox on this machine, against files, services and processes of its own in
+// dir, a new folder of the caller's with a short path. program is this program's file, whose main calls
+// escapes.Probe. tell is told of each. The error says that the sandbox could not be set up; then nothing is known.
+func SelfTest(ctx context.Context, dir, program string, tell func(Trial)) error {
+	prey, err := escapes.NewPrey(canonical(dir))
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrUnsupported, err)
+	}
+	defer prey.Close()
+	s := New(&Options{Home: prey.Home, Records: filepath.Join(dir, "runs")})
+	for i, e := range escapes.All() {
+		trial := Trial{Kind: string(e.Kind), Name: e.Name, Policies: 1}
+		if e.Play != nil {
+			trial.What, err = s.playEscape(ctx, filepath.Join(dir, fmt.Sprint(i)), &e)
+		} else {
+			trial.What, err = s.probe(ctx, prey, program, &e, &trial)
+		}
+		if err != nil {
+			return err
+		}
+		trial.Held = trial.What == ""
+		tell(trial)
+	}
+	return nil
+}
+
+// probe runs a probe without a sandbox, where that harms nobody, and under each policy. What it got is "" when it was held.
+func (s *Sandbox) probe(ctx context.Context, prey *escapes.Prey, program string, e *escapes.Escape, trial *Trial) (what string, err error) {
+	if prey.Works(e) {
+		code, err := prey.Outside(e)
+		if err != nil {
+			return "", err
+		}
+		trial.Outside = "works"
+		if code != escapes.Out {
+			trial.Outside = "does not"
+		}
+	}
+	policies := e.Policies()
+	trial.Policies = len(policies)
+	for _, p := range policies {
+		r, err := s.Run(ctx, p, Command{Args: e.Command(program), Workspace: prey.Workspace, ReadOnly: []string{prey.ReadOnly, program}, Env: prey.Env})
+		if err != nil {
+			return "", err
+		}
+		if r.Code != escapes.Held {
+			return fmt.Sprintf("under %s it ended with %d: %s", rights(p), r.Code, strings.TrimSpace(string(r.Stdout)+string(r.Stderr))), nil
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(prey.Home, "made-by-probe")); err == nil {
+		return "it wrote to the home folder", nil
+	}
+	return "", nil
+}
+
+// rights are a policy in two words.
+func rights(p Policy) string { return fmt.Sprintf("read %s, write %s", p.Read, p.Write) }
+
+// playEscape plays an escape that takes more than one process, on a prey of its own in dir. What came of it is "" when it was held.
+func (s *Sandbox) playEscape(ctx context.Context, dir string, e *escapes.Escape) (what string, err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	prey, err := escapes.NewFiles(canonical(dir))
+	if err != nil {
+		return "", err
+	}
+	p := e.Play
+	c := Command{
+		Workspace: prey.Workspace, Env: []string{"WORKSPACE=" + prey.Workspace},
+		Limits: Limits{Memory: p.Memory, Output: p.Output, Disk: p.Disk, Time: time.Duration(p.Seconds) * time.Second},
+	}
+	for _, arg := range p.Args {
+		c.Args = append(c.Args, strings.ReplaceAll(arg, "$WORKSPACE/", prey.Workspace+"/"))
+	}
+	own := New(&Options{Home: prey.Home, Records: s.o.Records})
+	r, err := own.Run(ctx, p.Policy, c)
+	// Some are no programs that could be run; then it counts that they were not run outside either.
+	if err != nil && (p.Limit != "" || !errors.Is(err, ErrPolicy) && !errors.Is(err, ErrCommand)) {
+		return "", err
+	}
+	kind := ""
+	if r != nil && r.Limit != nil {
+		kind = r.Limit.Kind
+	}
+	if kind != p.Limit {
+		return fmt.Sprintf("the limit that ended it is %q, not %q", kind, p.Limit), nil
+	}
+	if p.Held != nil {
+		if err := p.Held(prey); err != nil {
+			return err.Error(), nil
+		}
+	}
+	return "", nil
+}
