@@ -187,7 +187,15 @@ function! s:decide(by, content) abort
   if a:by isnot v:null
     call a:by(l:d)
   endif
-  call timer_start(100, {-> s:heard(a:by is v:null || len(pollux#diff#list()) < l:n ? '' : 'the diff stays open')})
+  call timer_start(100, {-> s:decided(a:by is v:null ? l:n + 1 : l:n, 0)})
+endfunction
+
+" Answers when there are fewer diffs than n, which the companion may refuse.
+function! s:decided(n, tries) abort
+  if len(pollux#diff#list()) < a:n || a:tries > 100
+    return s:heard(a:tries > 100 ? 'the diff stays open' : '')
+  endif
+  call timer_start(20, {-> s:decided(a:n, a:tries + 1)})
 endfunction
 
 function! s:views(n, tries) abort
@@ -208,7 +216,7 @@ function! s:write(p, save) abort
 endfunction
 
 function! s:holds(p) abort
-  let l:buf = pollux#diff#buffer(a:p.path)
+  let l:buf = pollux#reload#buffer(a:p.path)
   if l:buf == 0
     return s:answer('it is not open')
   endif

@@ -493,6 +493,7 @@ func vimNewFile(t *testing.T, f flavour) {
 	b.is("&diff . tabpagenr('$')", "01")
 	// Also one whose buffer is open already: it shows the text, and nobody is asked whether it may.
 	b.ex("split later.txt | wincmd w")
+	b.is("winnr('$') . &diff", "20")
 	a.OpenDiff(b.path("later.txt"), "here\n")
 	b.is("&diff . getline(1)", "1here")
 	b.ex("w")

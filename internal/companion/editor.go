@@ -12,6 +12,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/editor/lsp"
 	"github.com/pollux-companion/pollux/internal/editor/web"
+	"github.com/pollux-companion/pollux/internal/workspace"
 )
 
 // showWithin is how long a diff may take to be shown where an editor is asked
@@ -29,7 +30,7 @@ var errNoBrowser = errors.New("no editor page is open and the browser could not 
 // only started when something needs it, unless pages of the companion before
 // this one may come back.
 func (c *Companion) attachEditor() error {
-	c.o.Editor.Attach(lsp.Core{Store: c.store, Registry: c.reg, Page: pageView{c}})
+	c.o.Editor.Attach(lsp.Core{Store: c.store, Registry: c.reg, Page: pageView{c}, Watch: c.watch})
 	unwatch := c.agents.Watch(c.o.Editor.SessionsChanged)
 	c.onStop("sessions", func(context.Context) error { unwatch(); return nil })
 	c.onStop("page", c.stopPage)
@@ -38,6 +39,11 @@ func (c *Companion) attachEditor() error {
 	}
 	_, err := c.needPage()
 	return err
+}
+
+// watch tells of changes of files, wherever they are.
+func (c *Companion) watch(changed func([]string)) lsp.FileWatcher {
+	return c.work.Watch(func(change workspace.Change) { changed(change.Files) }, c.o.Log)
 }
 
 // stopPage ends the page if it was started, and lets none be started any more.

@@ -22,6 +22,8 @@
 (autoload 'pollux--hide "pollux-ediff")
 (autoload 'pollux--put-back "pollux-ediff")
 (autoload 'pollux--select "pollux-ediff")
+(autoload 'pollux--update "pollux-ediff")
+(autoload 'pollux--mark "pollux-ediff")
 (autoload 'pollux-write-copy "pollux-ediff" nil t)
 (declare-function pollux--frame-of "pollux-ediff")
 
@@ -65,6 +67,8 @@ that one who goes through several diffs by Ediff's keys stays with them."
   (let ((map (make-sparse-keymap)))
     (define-key map (kbd "C-c C-c") #'pollux-accept)
     (define-key map (kbd "C-c C-k") #'pollux-reject)
+    (define-key map (kbd "C-c C-o") #'pollux-keep)
+    (define-key map (kbd "C-c C-t") #'pollux-take)
     (define-key map [remap save-buffer] #'pollux-accept)
     (define-key map [remap write-file] #'pollux-write-copy)
     map)
@@ -74,6 +78,8 @@ that one who goes through several diffs by Ediff's keys stays with them."
   (let ((map (make-sparse-keymap)))
     (define-key map (kbd "C-c C-c") #'pollux-accept)
     (define-key map (kbd "C-c C-k") #'pollux-reject)
+    (define-key map (kbd "C-c C-o") #'pollux-keep)
+    (define-key map (kbd "C-c C-t") #'pollux-take)
     (define-key map "q" #'pollux-reject)
     map)
   "The keys in the control panel of a diff, besides Ediff's own.")
@@ -81,7 +87,13 @@ that one who goes through several diffs by Ediff's keys stays with them."
 ;;;; The queue
 
 (cl-defstruct (pollux--diff (:constructor pollux--make-diff))
-  id path title old new          ; as proposed
+  id path title old new          ; both sides as the companion has told them last
+  proposed                       ; as proposed first
+  (version 0) (base 0)           ; of new and old, as the companion counts them
+  (edits 0)                      ; reported
+  told                           ; the tick of what the companion has
+  conflict                       ; with the file: a plist, nil without one
+  deciding                       ; the companion has been asked to end it
   text                           ; as edited, while it is not on show; nil for new
   left right control             ; buffers, nil while it waits
   shape                          ; of the proposal, see `pollux--fill'
@@ -140,8 +152,15 @@ Only where every line ends in CR LF are they left out."
               (concat (and mark "\ufeff")
                       (if dos (replace-regexp-in-string "\n" "\r\n" text t t) text)))))))))
 
+(defun pollux--tick (diff)
+  "Return what changes with each edit of DIFF, nil while it is not on show."
+  (and (pollux--visible-p diff) (buffer-chars-modified-tick (pollux--diff-right diff))))
+
 (defun pollux--announcement (diff)
-  "Return DIFF as a companion that has come back wants to hear of it."
+  "Return DIFF as a companion that has come back wants to hear of it.
+It counts versions anew."
+  (setf (pollux--diff-version diff) 1 (pollux--diff-base diff) 0 (pollux--diff-edits diff) 0
+        (pollux--diff-deciding diff) nil (pollux--diff-told diff) (pollux--tick diff))
   (list :diffId (pollux--diff-id diff) :filePath (pollux--diff-path diff)
         :content (pollux--sayable (pollux--text diff))))
 
@@ -152,17 +171,59 @@ Only where every line ends in CR LF are they left out."
       (setf (pollux--diff-timer diff) (run-at-time 0.2 nil #'pollux--report-edit diff)))))
 
 (defun pollux--report-edit (diff)
-  "Report the text of DIFF as it is now."
+  "Report the text of DIFF as it is now, if the companion has not heard of it.
+Return nil when there was nothing to report."
   (when (timerp (pollux--diff-timer diff))
     (cancel-timer (pollux--diff-timer diff)))
   (setf (pollux--diff-timer diff) nil)
-  (when (and (memq diff pollux--diffs) (pollux--visible-p diff))
+  (when (and (memq diff pollux--diffs) (pollux--visible-p diff)
+             (not (equal (pollux--tick diff) (pollux--diff-told diff))))
     (ignore-errors
       (pollux--at-once
         (pollux--notify "pollux/didChangeDiff"
                         (list :diffId (pollux--diff-id diff)
-                              :version (buffer-chars-modified-tick (pollux--diff-right diff))
-                              :content (pollux--text diff)))))))
+                              :version (cl-incf (pollux--diff-edits diff))
+                              :from (pollux--diff-version diff)
+                              :content (pollux--text diff)))
+        (setf (pollux--diff-told diff) (pollux--tick diff))))
+    t))
+
+(defun pollux--take-over (diff params)
+  "Take over into DIFF what PARAMS say that others have made of it.
+What the user has typed and nobody has heard of goes first: it is merged, and
+comes back.  Return non-nil when something was said to the user."
+  (unless (pollux--report-edit diff)
+    (setf (pollux--diff-version diff) (plist-get params :version)
+          (pollux--diff-new diff) (plist-get params :content)
+          (pollux--diff-text diff) nil)
+    (when (pollux--visible-p diff)
+      (pollux--update diff)))
+  (let ((before (pollux--diff-conflict diff)) (conflict (plist-get params :conflict)))
+    (setf (pollux--diff-conflict diff) conflict)
+    (when (pollux--visible-p diff)
+      (pollux--mark diff))
+    (when (and conflict (not (equal conflict before)))
+      (message "[pollux] %s: %s; %s keeps the proposal%s" (file-name-nondirectory (pollux--diff-path diff))
+               (plist-get conflict :reason)
+               (substitute-command-keys "\\<pollux-diff-mode-map>\\[pollux-keep]")
+               (if (= (length (plist-get conflict :places)) 0) ""
+                 (substitute-command-keys ", \\<pollux-diff-mode-map>\\[pollux-take] takes the file's lines")))
+      t)))
+
+(defun pollux--base-changed (params _)
+  "Show the diff of PARAMS on what its file holds now."
+  (when-let ((diff (pollux--find (plist-get params :diffId))))
+    (let ((news (not (equal (pollux--diff-old diff) (plist-get params :oldText)))))
+      (setf (pollux--diff-base diff) (plist-get params :baseVersion)
+            (pollux--diff-old diff) (plist-get params :oldText))
+      (unless (or (pollux--take-over diff params) (not news))
+        (message "[pollux] %s: the file has changed; the proposal is shown on what it holds now"
+                 (file-name-nondirectory (pollux--diff-path diff)))))))
+
+(defun pollux--proposal-changed (params _)
+  "Show what was made of the proposal of PARAMS in another view."
+  (when-let ((diff (pollux--find (plist-get params :diffId))))
+    (pollux--take-over diff params)))
 
 ;;;; From the queue onto the screen
 
@@ -230,12 +291,56 @@ Return nil when it had ended before."
     (run-at-time 0 nil #'pollux--pump)
     t))
 
-(defun pollux--resolve (diff outcome &optional content)
-  "End DIFF with OUTCOME and CONTENT, and tell the companion."
-  (when (pollux--finish diff)
-    (pollux--notify "pollux/diffResolved"
-                    (append (list :diffId (pollux--diff-id diff) :outcome outcome)
-                            (and content (list :content content))))))
+(defun pollux--resolution (diff outcome &optional content)
+  "Return the parameters that end DIFF, as it is on show, with OUTCOME and CONTENT."
+  (append (list :diffId (pollux--diff-id diff) :version (pollux--diff-version diff)
+                :baseVersion (pollux--diff-base diff) :outcome outcome)
+          (and content (list :content content))))
+
+(defun pollux--reject (diff)
+  "Reject DIFF.  One that is being accepted is not."
+  (unless (pollux--diff-deciding diff)
+    (let ((params (pollux--resolution diff "rejected")))
+      (when (pollux--finish diff)
+        (pollux--call "pollux/resolveDiff" params #'ignore #'ignore)))))
+
+(defun pollux--decide (diff outcome text then)
+  "Ask the companion to end DIFF, or its conflict, with OUTCOME and TEXT.
+THEN is called if it does.  It refuses where something is newer, which it tells."
+  (unless (or (pollux--diff-deciding diff) (not (memq diff pollux--diffs)))
+    (unless pollux--ready
+      (user-error "The companion does not run just now; the proposal still waits for your decision"))
+    (when (pollux--visible-p diff) ; it is kept as an edit where it cannot be taken
+      (setf (pollux--diff-told diff) (pollux--tick diff)))
+    (pollux--at-once
+      (pollux--call "pollux/resolveDiff" (pollux--resolution diff outcome text)
+                    (lambda (_)
+                      (setf (pollux--diff-deciding diff) nil)
+                      (when (memq diff pollux--diffs)
+                        (funcall then)))
+                    (lambda (message)
+                      (setf (pollux--diff-deciding diff) nil)
+                      (when (memq diff pollux--diffs)
+                        (message "[pollux] %s" message)
+                        (run-at-time 0 nil #'pollux--pump)))))
+    (setf (pollux--diff-deciding diff) t)))
+
+(defun pollux--accept (diff text)
+  "Accept DIFF with TEXT."
+  (pollux--decide diff "accepted" text
+                  (lambda ()
+                    (pollux--finish diff)
+                    (pollux--follow (pollux--diff-path diff)))))
+
+(defun pollux--settle (outcome said)
+  "End the conflict of the diff on show with OUTCOME, and say SAID."
+  (let* ((diff (pollux--chosen)) (text (pollux--text diff)))
+    (unless (pollux--diff-conflict diff)
+      (user-error "Nothing is in conflict here"))
+    (unless (pollux--exact-p text)
+      (user-error "The proposal holds bytes that are not Unicode"))
+    (pollux--decide diff outcome text
+                    (lambda () (message "[pollux] %s: %s" (file-name-nondirectory (pollux--diff-path diff)) said)))))
 
 ;;;; What the companion asks
 
@@ -247,7 +352,10 @@ Return nil when it had ended before."
   (let ((diff (pollux--make-diff
                :id (plist-get params :diffId) :path (plist-get params :filePath)
                :title (plist-get params :title)
-               :old (plist-get params :oldText) :new (plist-get params :newText))))
+               :old (plist-get params :oldText) :new (plist-get params :newText)
+               :proposed (plist-get params :newText)
+               :version (or (plist-get params :version) 0) :base (or (plist-get params :baseVersion) 0)
+               :conflict (plist-get params :conflict))))
     (setq pollux--diffs (append pollux--diffs (list diff)))
     (run-at-time 0 nil (lambda ()
                          (pollux--pump)
@@ -271,7 +379,7 @@ Its CLI or its companion has gone."
     (setq text (pollux--text diff))
     (unless (pollux--exact-p text)
       (setq text (pollux--diff-new diff)))
-    (when (and (equal (plist-get params :outcome) "withdrawn") (not (equal text (pollux--diff-new diff))))
+    (when (and (equal (plist-get params :outcome) "withdrawn") (not (equal text (pollux--diff-proposed diff))))
       (pollux--keep diff text))
     (pollux--finish diff)
     (unless (equal (plist-get params :outcome) "rejected")
@@ -309,17 +417,29 @@ Its CLI or its companion has gone."
     (cond
      ((not (pollux--exact-p text))
       (user-error "The proposal holds bytes that are not Unicode; it cannot be accepted like this"))
-     ((and (string-empty-p text) (not (string-empty-p (pollux--diff-new diff))))
+     ((and (string-empty-p text) (not (string-empty-p (pollux--diff-proposed diff))))
       (user-error "An emptied proposal cannot be accepted: the CLI would write its own text; reject it instead"))
-     (t
-      (pollux--at-once (pollux--resolve diff "accepted" text))
-      (pollux--follow (pollux--diff-path diff))))))
+     (t (pollux--accept diff text)))))
 
 ;;;###autoload
 (defun pollux-reject ()
   "Reject the diff on show."
   (interactive)
-  (pollux--resolve (pollux--chosen) "rejected"))
+  (pollux--reject (pollux--chosen)))
+
+;;;###autoload
+(defun pollux-keep ()
+  "End a conflict: the proposal stands over what the file has become.
+That accepts nothing yet."
+  (interactive)
+  (pollux--settle "keep" "the proposal stands; accept it when you like"))
+
+;;;###autoload
+(defun pollux-take ()
+  "End a conflict: the file's own lines stand.
+That accepts nothing yet."
+  (interactive)
+  (pollux--settle "take" "the file's lines stand; accept the rest when you like"))
 
 (defun pollux--rule (policy scope pattern diff then)
   "Set POLICY for SCOPE and PATTERN; DIFF says which session or file.
@@ -347,8 +467,7 @@ With a prefix argument FILE, all that follow for its file."
                   ;; This one with its edits; the rule decides only what nobody edited.
                   (lambda ()
                     (when (memq diff pollux--diffs)
-                      (pollux--resolve diff "accepted" (pollux--text diff))
-                      (pollux--follow (pollux--diff-path diff)))))))
+                      (pollux--accept diff (pollux--text diff)))))))
 
 ;;;###autoload
 (defun pollux-set-policy (policy scope &optional pattern)

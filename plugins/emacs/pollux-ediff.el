@@ -19,15 +19,26 @@
 
 ;;;; The view
 
+(defun pollux--header-conflict (diff)
+  "Return what ends the conflict of DIFF, \"\" without one."
+  (if-let ((conflict (pollux--diff-conflict diff)))
+      (substitute-command-keys
+       (concat "  " (propertize "conflict:" 'face 'pollux-warning) " \\<pollux-diff-mode-map>\\[pollux-keep] keep"
+               (if (= (length (plist-get conflict :places)) 0) "" ", \\[pollux-take] take")))
+    ""))
+
 (defun pollux--header ()
   "Return the line above a side of a diff."
   (when-let ((diff (pollux--find pollux--id)))
     (let ((waiting (1- (length pollux--diffs)))
+          (others (1- (cl-count (pollux--diff-path diff) pollux--diffs :key #'pollux--diff-path :test #'equal)))
           (key (lambda (command)
                  (propertize (substitute-command-keys (format "\\<pollux-diff-mode-map>\\[%s]" command))
                              'face 'pollux-key))))
       (concat " " (funcall key 'pollux-accept) " accept  " (funcall key 'pollux-reject) " reject"
+              (pollux--header-conflict diff)
               (if (> waiting 0) (format "  (%d more)" waiting) "")
+              (if (> others 0) (format "  (%d more for this file)" others) "")
               (if (pollux--unsaved (pollux--diff-path diff))
                   (concat "  " (propertize "your unsaved changes of this file are kept, and not in this diff"
                                            'face 'pollux-warning))
@@ -46,7 +57,7 @@
 (defun pollux--killed ()
   "Reject the diff whose buffer is killed."
   (when-let ((diff (pollux--find pollux--id)))
-    (pollux--resolve diff "rejected")))
+    (pollux--reject diff)))
 
 (put 'pollux--killed 'permanent-local-hook t)
 
@@ -115,7 +126,8 @@
           (pollux--diff-right diff) (car right)
           (pollux--diff-shape diff) (cdr right)
           (pollux--diff-tick diff) (and (not (pollux--diff-text diff))
-                                        (buffer-chars-modified-tick (car right))))
+                                        (buffer-chars-modified-tick (car right)))
+          (pollux--diff-told diff) (buffer-chars-modified-tick (car right)))
     (with-current-buffer (car left) (setq buffer-read-only t))
     (with-current-buffer (car right) (add-hook 'after-change-functions #'pollux--changed nil t))
     (let ((ediff-window-setup-function #'ediff-setup-windows-plain)
@@ -137,6 +149,7 @@
          (signal (car err) (cdr err)))))
     (select-window (get-buffer-window (car right)))
     (pollux--first-change diff)
+    (pollux--mark diff)
     (run-hooks 'pollux-diff-hook)
     (when (or pollux--from-panel (eq pollux-select 'panel))
       (select-window (or (get-buffer-window (pollux--diff-control diff)) (selected-window))))
@@ -159,6 +172,83 @@
         ;; It may have set up its windows anew.
         (select-window (or (get-buffer-window (pollux--diff-right diff)) (selected-window)))
         (goto-char (ediff-get-diff-posn 'B 'beg nil control))))))
+
+;;;; What others have made of it
+
+(defun pollux--replace (buffer text)
+  "Make TEXT that of BUFFER; what is the same stays, with its markers.
+Return its shape."
+  (let (shape (source (generate-new-buffer " *pollux text*" t)))
+    (unwind-protect
+        (progn
+          (with-current-buffer source (setq shape (pollux--fill text)))
+          (with-current-buffer buffer
+            (let ((inhibit-read-only t) (inhibit-modification-hooks nil))
+              (undo-boundary)
+              (save-restriction
+                (widen)
+                (replace-buffer-contents source 0.5))
+              (undo-boundary)
+              (set-buffer-modified-p nil))))
+      (kill-buffer source))
+    shape))
+
+(defun pollux--update (diff)
+  "Show both sides of DIFF as the companion has told them last."
+  (pollux--replace (pollux--diff-left diff) (pollux--diff-old diff))
+  (setf (pollux--diff-shape diff) (pollux--replace (pollux--diff-right diff) (pollux--diff-new diff))
+        (pollux--diff-tick diff) (pollux--tick diff)
+        (pollux--diff-told diff) (pollux--tick diff))
+  (pollux--compare diff))
+
+(defun pollux--place (buffer)
+  "Return a function that puts the window of BUFFER back to where it is."
+  (when-let ((window (get-buffer-window buffer)))
+    (let ((point (copy-marker (window-point window) t)) (start (copy-marker (window-start window))))
+      (lambda ()
+        (when (and (window-live-p window) (eq (window-buffer window) buffer))
+          (set-window-point window point)
+          (set-window-start window start 'noforce))))))
+
+(defun pollux--compare (diff)
+  "Have Ediff look again at what differs in DIFF, and leave point and windows."
+  (let* ((control (pollux--diff-control diff)) (window (and control (get-buffer-window control)))
+         (places (mapcar #'pollux--place (list (pollux--diff-left diff) (pollux--diff-right diff))))
+         (selected (window-buffer)) (inhibit-message t))
+    (cond
+     ((active-minibuffer-window)
+      (run-at-time 0.5 nil (lambda () (when (and (memq diff pollux--diffs) (pollux--visible-p diff)) (pollux--compare diff)))))
+     (window
+      (with-demoted-errors "[pollux] %S"
+        (with-selected-window window ; where Ediff looks for its buffers
+          (ediff-update-diffs)))
+      (when-let ((back (get-buffer-window selected)))
+        (select-window back))
+      (dolist (put-back places)
+        (when put-back (funcall put-back)))))))
+
+(defface pollux-conflict '((t :inherit warning))
+  "The mark of lines that the file has changed, too."
+  :group 'pollux)
+
+(defun pollux--mark (diff)
+  "Mark beside the text where the file has changed what DIFF changes, too."
+  (with-current-buffer (pollux--diff-right diff)
+    (remove-overlays nil nil 'pollux t)
+    (save-excursion
+      (save-restriction
+        (widen)
+        (mapc (lambda (place)
+                (let ((start (plist-get place :start)) (end (plist-get place :end)))
+                  (goto-char (point-min))
+                  (forward-line start)
+                  (dotimes (_ (max 1 (- end start)))
+                    (let ((mark (make-overlay (point) (point))))
+                      (overlay-put mark 'pollux t)
+                      (overlay-put mark 'before-string (propertize "! " 'face 'pollux-conflict)))
+                    (forward-line 1))))
+              (plist-get (pollux--diff-conflict diff) :places))))
+    (force-mode-line-update)))
 
 (defun pollux--buffers (diff)
   "Return the live buffers of the view of DIFF."
@@ -209,6 +299,7 @@ Terminals go on where their output has come to since."
         (select-frame-set-input-focus (selected-frame)))
     (pollux--leave-side-window)
     (with-current-buffer (pollux--diff-control diff) (ediff-recenter 'no-rehighlight))
+    (pollux--compare diff)
     (when-let ((window (get-buffer-window (pollux--diff-right diff))))
       (select-window window))))
 

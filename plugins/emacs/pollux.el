@@ -106,9 +106,9 @@ Whatever buffer or binding has an environment of its own at the moment."
   (list :processId (emacs-pid)
         :clientInfo (list :name "Emacs" :version emacs-version)
         :workspaceFolders (pollux--folders pollux--roots)
-        :capabilities '(:experimental (:pollux (:version 1 :context t :openDiff t :env t)))
+        :capabilities '(:experimental (:pollux (:version 2 :context t :openDiff t :env t)))
         :initializationOptions
-        (list :pollux (list :version 1 :ide '(:name "emacs" :displayName "Emacs")
+        (list :pollux (list :version 2 :ide '(:name "emacs" :displayName "Emacs")
                             :idePid (emacs-pid)
                             :openDiffs (vconcat (mapcar #'pollux--announcement pollux--diffs))))))
 
@@ -129,6 +129,8 @@ Whatever buffer or binding has an environment of its own at the moment."
   "Start the companion again when it ended unasked."
   (setq pollux--status nil)
   (pollux--drop-questions)
+  (dolist (diff pollux--diffs)
+    (setf (pollux--diff-deciding diff) nil)) ; nobody answers that any more
   (force-mode-line-update t)
   (when pollux-mode
     ;; The views stay: the companion that comes back hears of them.
@@ -195,6 +197,8 @@ Whatever buffer or binding has an environment of its own at the moment."
 (setq pollux--handlers
       '(("pollux/openDiff" . pollux--open-diff)
         ("pollux/closeDiff" . pollux--close-diff)
+        ("pollux/didChangeBase" . pollux--base-changed)
+        ("pollux/didChangeProposal" . pollux--proposal-changed)
         ("pollux/openDocument" . pollux--open-document)
         ("pollux/ask" . pollux--ask)
         ("pollux/didChangeEnv" . pollux--env-changed)

@@ -50,6 +50,9 @@ func (s *Server) didChangeContext(params json.RawMessage) (any, error) {
 		}
 	}
 	s.core.Store.Report(window, r)
+	if r.Open != nil {
+		s.watch(r.Open)
+	}
 	return nil, nil
 }
 

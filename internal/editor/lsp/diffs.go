@@ -19,7 +19,8 @@ type view struct {
 	// version here, and the one that it had edited.
 	seen      review.Seen
 	own, from int
-	syncing   bool // somebody brings it up to date
+	conflict  *review.Conflict // that it was told last
+	syncing   bool             // somebody brings it up to date
 	// forget ends the question that asks for a decision, nil without one.
 	forget context.CancelFunc
 }
@@ -36,6 +37,9 @@ func (s *Server) Show(ctx context.Context, d *review.Diff) error {
 		v.seen = review.Seen{Text: review.Restored, By: s}
 		v.own, v.from = review.Restored, review.Restored
 		_ = s.edited(v, nil, text)
+		s.mu.Lock()
+		v.own = v.seen.Text // which a plugin of version 2 calls Restored
+		s.mu.Unlock()
 		s.refresh(v)
 		return nil
 	}
@@ -97,7 +101,7 @@ func (s *Server) openDiff(ctx context.Context, v *view, takeFocus bool) error {
 		return errors.New("the editor did not say that it opened the diff")
 	}
 	s.mu.Lock()
-	v.seen, v.version = now.Seen, 0
+	v.seen, v.version, v.conflict = now.Seen, 0, now.Conflict
 	v.seen.By = s
 	v.own, v.from = now.Seen.Text, now.Seen.Text
 	s.mu.Unlock()

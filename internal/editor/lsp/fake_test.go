@@ -46,6 +46,9 @@ type editor struct {
 	got    []call
 	texts  map[string]string // of the diffs that it shows
 	told   chan struct{}
+
+	watcher  watcher
+	reloaded int // how much of got reloads has seen
 }
 
 // A comp is a companion that only remembers.
@@ -84,7 +87,8 @@ func (c *comp) Sessions() []lsp.Session {
 	}
 	return []lsp.Session{{Name: "Gemini CLI #1", Version: "0.61.0"}}
 }
-func (c *comp) Info() lsp.Info { return lsp.Info{Version: "test", Port: 1} }
+func (c *comp) leave(alone bool) { c.mu.Lock(); defer c.mu.Unlock(); c.alone = alone }
+func (c *comp) Info() lsp.Info   { return lsp.Info{Version: "test", Port: 1} }
 func (c *comp) Stop(context.Context) error {
 	c.mu.Lock()
 	c.stopped++
@@ -150,7 +154,7 @@ func startWithin(t *testing.T, within time.Duration, framing rpc.Framing, own fu
 	e.server = lsp.New(rpc.NewChannel(toServer, out, nil), lsp.Options{Version: "1.2.3", OpenWithin: within, Start: func(_ context.Context, h lsp.Hello) (lsp.Companion, error) {
 		e.reg = own(e.server)
 		e.comp = &comp{roots: h.Roots, stop: e.reg.Shut}
-		e.server.Attach(lsp.Core{Store: e.store, Registry: e.reg, Page: e.page})
+		e.server.Attach(lsp.Core{Store: e.store, Registry: e.reg, Page: e.page, Watch: e.watch})
 		if e.attached != nil {
 			e.attached(e.reg)
 		}

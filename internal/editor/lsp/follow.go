@@ -36,8 +36,10 @@ func (s *Server) refresh(v *view) {
 
 // behind says whether the editor shows something that is not the newest; s.mu is held.
 func (s *Server) behind(v *view) bool {
-	now := v.diff.Now().Seen
-	return s.views[v.diff.ID()] == v && (now.Base != v.seen.Base || now.Text != max(v.seen.Text, v.own))
+	now := v.diff.Now()
+	newer := now.Seen.Base != v.seen.Base || now.Seen.Text != max(v.seen.Text, v.own)
+	ended := now.Conflict != v.conflict && s.hello.Load().Pollux.Version >= 2
+	return s.views[v.diff.ID()] == v && (newer || ended)
 }
 
 // sync tells the editor until it has the newest.
@@ -68,10 +70,8 @@ func (s *Server) tellNewer(v *view) {
 	now := v.diff.Now()
 	s.mu.Lock()
 	before := v.seen
-	v.seen = now.Seen
-	if now.Seen.Text != v.own {
-		v.own, v.from = now.Seen.Text, now.Seen.Text
-	}
+	v.conflict = now.Conflict
+	v.seen = now.Seen // what the plugin edits meanwhile still comes from v.from
 	s.mu.Unlock()
 	id := v.diff.ID()
 	if now.Seen.Base != before.Base {

@@ -225,3 +225,29 @@ func TestTakesTheFilesLines(t *testing.T) {
 	}
 	owner.ExpectTold(t, review.Rejected)
 }
+
+// SPEC F-13, F-10: one who types on while others edit is merged with each of them; what was typed meanwhile comes from the
+// editor's own last text. The end of a conflict is told, whoever ended it.
+func TestTypesWhileItFollows(t *testing.T) {
+	e, files, _, d := following(t, 2)
+	typed := after
+	for i, word := range []string{"t", "ty", "typ", "typed"} {
+		typed = strings.Replace(after, "three", "three "+word, 1)
+		e.peer.Notify("pollux/didChangeDiff", obj{"diffId": d.ID(), "version": i + 1, "from": 0, "content": typed})
+		e.until(word, func() bool { return strings.Contains(d.Now().Text, "three "+word+"\n") })
+		files.write(strings.Repeat("0\n", i+1) + before)
+		e.reg.Look("/p/a")
+	}
+	want := strings.Repeat("0\n", 4) + typed
+	e.until("all of it", func() bool { return d.Now().Text == want })
+	if now := d.Now(); now.Conflict != nil {
+		t.Errorf("%+v", now.Conflict)
+	}
+	files.write(strings.Repeat("0\n", 4) + strings.Replace(before, "five", "5", 1))
+	e.reg.Look("/p/a")
+	e.until("the conflict", func() bool { return strings.Contains(string(e.last("pollux/didChangeBase")), "places") })
+	if err := e.reg.Resolve(d.ID(), d.Now().Seen, false); err != nil {
+		t.Fatal(err)
+	}
+	e.until("its end", func() bool { return strings.Contains(string(e.last("pollux/didChangeProposal")), `"conflict":null`) })
+}

@@ -149,6 +149,9 @@ func (s *Server) start(ctx context.Context, h Hello) (Companion, error) {
 	}
 	s.tasks.Go(s.tellStatus)
 	s.tasks.Go(s.lookForFiles)
+	if h.Pollux != nil && h.Pollux.Version >= 2 && s.core.Watch != nil {
+		s.tasks.Go(s.watchFiles)
+	}
 	return c, nil
 }
 

@@ -69,11 +69,19 @@ type Page interface {
 	Bring(ctx context.Context) error
 }
 
+// A FileWatcher tells of changes of the files that it is set to, until Close, after which it is silent.
+type FileWatcher interface {
+	Set(files, dirs []string)
+	Close()
+}
+
 // Core is what the companion gives the editor, before it serves anybody.
 type Core struct {
 	Store    *state.Store
 	Registry *review.Registry
 	Page     Page
+	// Watch makes a watcher of nothing yet, which calls changed with absolute paths; nil watches nothing.
+	Watch func(changed func(files []string)) FileWatcher
 }
 
 // Options configure a Server.
@@ -95,7 +103,7 @@ type Options struct {
 //
 // Goroutines: Serve's, which reads and handles everything in order; the
 // queue's writer, ended by Serve; the one that watches the editor's process,
-// the one that sends the status and the one that looks for files, all ended
+// the one that sends the status, the one that looks for files and the one that has them watched, all ended
 // with Serve; and a short one for each closeDiff and question that is under way.
 type Server struct {
 	o     Options
@@ -109,6 +117,7 @@ type Server struct {
 	ready  chan struct{} // closed when initialize has been answered: nothing is asked or told before
 	wake   chan struct{} // one place: the status may have changed
 	came   chan struct{} // one place: there may be sessions now
+	opened chan struct{} // one place: buffers or sessions came or went
 	ended  chan error    // one place: why Serve ends before its input does
 
 	hello   atomic.Pointer[Hello] // nil before initialize
@@ -125,6 +134,7 @@ type Server struct {
 	views     map[string]*view
 	announced map[string]string // the text of views that the editor shows since before this process, by diff id
 	roots     []string
+	buffers   []string // the files that the editor has open, whether they are there or not
 	lastError string
 }
 
@@ -133,7 +143,7 @@ var _ review.View = (*Server)(nil)
 // New returns a server that speaks over ch.
 func New(ch *rpc.Channel, o Options) *Server {
 	s := &Server{
-		o: o, log: o.Log, queue: rpc.NewQueue(ch), ready: make(chan struct{}), wake: make(chan struct{}, 1), came: make(chan struct{}, 1), ended: make(chan error, 1),
+		o: o, log: o.Log, queue: rpc.NewQueue(ch), ready: make(chan struct{}), wake: make(chan struct{}, 1), came: make(chan struct{}, 1), opened: make(chan struct{}, 1), ended: make(chan error, 1),
 		views: map[string]*view{}, announced: map[string]string{},
 	}
 	if s.log == nil {

@@ -24,11 +24,16 @@ var errPlain = errors.New("this editor has no plugin of pollux's")
 
 // SessionsChanged says that an agent came or went.
 func (s *Server) SessionsChanged() {
-	for _, who := range []chan struct{}{s.wake, s.came} {
-		select {
-		case who <- struct{}{}:
-		default:
-		}
+	for _, who := range []chan struct{}{s.wake, s.came, s.opened} {
+		poke(who)
+	}
+}
+
+// poke wakes who waits at a channel of one place.
+func poke(who chan struct{}) {
+	select {
+	case who <- struct{}{}:
+	default:
 	}
 }
 

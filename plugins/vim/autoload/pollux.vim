@@ -14,7 +14,7 @@ endfunction
 
 " The keys in a diff by what they do, '' for none: :q and ZQ reject without a mapping.
 function! pollux#mappings() abort
-  return extend({'accept': 'ZZ', 'reject': '', 'accept_all': '', 'next': ''}, pollux#setting('mappings'))
+  return extend({'accept': 'ZZ', 'reject': '', 'accept_all': '', 'next': '', 'keep': '', 'take': ''}, pollux#setting('mappings'))
 endfunction
 
 " What is known of the companion: status, server, sessions, pending, env, error.
@@ -132,6 +132,10 @@ function! s:notification(method, params) abort
     let s:state.pending = a:params.pendingDiffs
     call s:redraw()
     call pollux#context#touch(1) " it may be a CLI in this terminal that has come
+  elseif a:method ==# 'pollux/didChangeBase'
+    call pollux#diff#rebase(a:params)
+  elseif a:method ==# 'pollux/didChangeProposal'
+    call pollux#diff#edited(a:params)
   elseif a:method ==# 'window/showMessage'
     if a:params.type == 1
       let s:state.error = a:params.message
@@ -160,6 +164,7 @@ endfunction
 
 function! s:ended(code) abort
   call pollux#context#stop()
+  call pollux#diff#disconnected()
   let s:questions = {}
   let l:again = s:wanted && s:state.status !=# 'failed'
   let s:state.status = s:wanted ? 'waiting' : 'stopped'
@@ -213,8 +218,8 @@ function! s:start_process() abort
   call pollux#rpc#call('initialize', {
         \ 'processId': getpid(), 'clientInfo': {'name': 'Vim', 'version': printf('%d.%d', v:version / 100, v:version % 100)},
         \ 'workspaceFolders': s:uris(s:roots),
-        \ 'capabilities': {'experimental': {'pollux': {'version': 1, 'context': v:true, 'openDiff': v:true, 'env': v:true}}},
-        \ 'initializationOptions': {'pollux': {'version': 1, 'ide': {'name': 'vim', 'displayName': 'Vim'}, 'idePid': getpid(), 'openDiffs': pollux#diff#announce()}},
+        \ 'capabilities': {'experimental': {'pollux': {'version': 2, 'context': v:true, 'openDiff': v:true, 'env': v:true}}},
+        \ 'initializationOptions': {'pollux': {'version': 2, 'ide': {'name': 'vim', 'displayName': 'Vim'}, 'idePid': getpid(), 'openDiffs': pollux#diff#announce()}},
         \ }, function('s:initialized'))
 endfunction
 

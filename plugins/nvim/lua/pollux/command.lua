@@ -57,6 +57,15 @@ function commands.reject()
   end
 end
 
+for _, how in ipairs({ 'keep', 'take' }) do
+  commands[how] = function()
+    local d = chosen()
+    if d then
+      require('pollux.diff').settle(d, how)
+    end
+  end
+end
+
 commands['accept-all'] = function(args)
   local d = chosen()
   if not d then

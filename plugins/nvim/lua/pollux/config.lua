@@ -19,6 +19,8 @@ local mappings = {
   reject = false, -- :q and ZQ do it without a mapping
   accept_all = false,
   next = false, -- the next of those that wait
+  keep = false, -- in a conflict: the proposal stands
+  take = false, -- the file's lines stand
 }
 
 local own = {}

@@ -4,6 +4,7 @@ local context = require('pollux.context')
 local reload = require('pollux.reload')
 local say = require('pollux.say')
 local text = require('pollux.text')
+local view = require('pollux.view')
 local M = {}
 
 local api, uv = vim.api, vim.uv or vim.loop
@@ -45,6 +46,22 @@ local function visible(d)
   return d.tab and api.nvim_tabpage_is_valid(d.tab) and #vim.fn.win_findbuf(d.right) > 0
 end
 
+-- Has the diff on show say how many others wait for its file.
+local function count()
+  for _, d in ipairs(queue) do
+    local others = -1
+    for _, other in ipairs(queue) do
+      others = others + (other.path == d.path and 1 or 0)
+    end
+    if others ~= d.others then
+      d.others = others
+      if visible(d) then
+        view.mark(d)
+      end
+    end
+  end
+end
+
 --- The diff on show, nil when there is none.
 function M.current()
   local buf = api.nvim_get_current_buf()
@@ -71,6 +88,11 @@ function M.following()
   return queue[1]
 end
 
+-- What changes with each edit of a proposal.
+local function tick(d)
+  return d.right and api.nvim_buf_is_valid(d.right) and api.nvim_buf_get_changedtick(d.right) or nil
+end
+
 -- Reports go to the companion of the moment; one that comes back after a crash learns all by M.announce.
 local function notify(method, params)
   if client then
@@ -78,61 +100,42 @@ local function notify(method, params)
   end
 end
 
---- The diffs as a companion that has come back wants to hear of them.
+--- The diffs as a companion that has come back wants to hear of them. It counts their versions anew.
 function M.announce()
   local all = {}
   for _, d in ipairs(queue) do
     all[#all + 1] = { diffId = d.id, filePath = d.path, content = M.content(d) }
+    d.version, d.base, d.edits, d.deciding = 1, 0, 0, nil
+    d.told = tick(d)
   end
   return all
 end
 
 function M.connect(to)
   client = to
+  for _, d in ipairs(not to and queue or {}) do
+    d.deciding = nil -- nobody answers that any more
+  end
 end
 
 --- The text of a proposal as it is now.
 function M.content(d)
-  if d.right and api.nvim_buf_is_valid(d.right) then
-    if api.nvim_buf_get_changedtick(d.right) == d.tick then
-      return d.new
-    end
-    return text.read(d.right)
-  end
-  return d.new
+  local at = tick(d)
+  return at and at ~= d.tick and text.read(d.right) or d.new
 end
 
--- The name of the file's language, without starting anything that a language starts.
-local function syntax_of(path, buf)
-  local open = vim.fn.bufnr('^' .. vim.fn.escape(path, '\\*?[]{}^$.~') .. '$')
-  if open > 0 and vim.bo[open].filetype ~= '' then
-    return vim.bo[open].filetype
+-- Reports what the user has edited and nobody has heard of; nothing else is sent.
+local function report(d)
+  local at = find(d.id) and tick(d)
+  if not at or at == d.told then
+    return false
   end
-  local ignored, found = vim.o.eventignore, ''
-  vim.o.eventignore = 'FileType,Syntax'
-  pcall(function()
-    if vim.fn.has('nvim-0.8') == 1 then
-      found = vim.filetype.match({ filename = path, buf = buf }) or ''
-    else
-      api.nvim_buf_call(buf, function()
-        api.nvim_exec_autocmds('BufRead', { group = 'filetypedetect', pattern = path })
-      end)
-      found = vim.bo[buf].filetype
-      vim.bo[buf].filetype = ''
-    end
-  end)
-  vim.o.eventignore = ignored
-  return found
-end
-
-local function scratch(d, side, content, kind)
-  local buf = api.nvim_create_buf(false, true)
-  pcall(api.nvim_buf_set_name, buf, ('pollux://%s/%s%s'):format(d.id, side, d.path:gsub('^([^/])', '/%1')))
-  local o = vim.bo[buf]
-  o.bufhidden, o.swapfile = 'hide', false
-  text.fill(buf, content)
-  o.buftype = kind
-  return buf
+  local content = M.content(d)
+  if text.valid(content) then
+    d.edits, d.told = d.edits + 1, at
+    notify('pollux/didChangeDiff', { diffId = d.id, version = d.edits, from = d.version, content = content })
+  end
+  return true
 end
 
 -- A throttled report of what the user edits.
@@ -143,12 +146,7 @@ local function changed(d)
   d.reporting = true
   vim.defer_fn(function()
     d.reporting = false
-    if find(d.id) and api.nvim_buf_is_valid(d.right) then
-      local content = M.content(d)
-      if text.valid(content) then
-        notify('pollux/didChangeDiff', { diffId = d.id, version = api.nvim_buf_get_changedtick(d.right), content = content })
-      end
-    end
+    report(d)
   end, 200)
 end
 
@@ -158,14 +156,9 @@ local commands = {
   reject = '<Cmd>Pollux reject<CR>',
   accept_all = '<Cmd>Pollux accept-all<CR>',
   next = '<Cmd>Pollux review next<CR>',
+  keep = '<Cmd>Pollux keep<CR>',
+  take = '<Cmd>Pollux take<CR>',
 }
-
--- The colours, each a group that a colour scheme or the user may set.
-local function colours()
-  for group, default in pairs({ PolluxLabel = 'StatusLine', PolluxAdd = 'DiffAdd', PolluxChange = 'DiffChange', PolluxDelete = 'DiffDelete', PolluxText = 'DiffText' }) do
-    vim.cmd(('highlight default link %s %s'):format(group, default))
-  end
-end
 
 -- Hears of every edit of a proposal, also after it has been read anew.
 local function listen(d)
@@ -182,7 +175,7 @@ local function listen(d)
       end
       vim.bo[d.right].modified = false -- see ZZ
       vim.schedule(function()
-        if find(d.id) and api.nvim_buf_is_valid(d.right) then
+        if find(d.id) and tick(d) then
           vim.bo[d.right].modified = false
         end
       end)
@@ -213,7 +206,7 @@ end
 local function again(d, buf)
   text.fill(buf, buf == d.right and d.new or d.old)
   if buf == d.right then
-    d.tick = api.nvim_buf_get_changedtick(buf)
+    d.tick = tick(d)
     listen(d)
     changed(d)
   else
@@ -222,12 +215,12 @@ local function again(d, buf)
 end
 
 local function buffers(d)
-  d.left = scratch(d, 'before', d.old, 'nofile')
+  d.left = view.scratch(d, 'before', d.old, 'nofile')
   vim.bo[d.left].modifiable = false
-  d.right = scratch(d, 'proposal', d.new, 'acwrite')
-  d.tick = api.nvim_buf_get_changedtick(d.right)
-  local language = syntax_of(d.path, d.right)
-  d.tick = api.nvim_buf_get_changedtick(d.right)
+  d.right = view.scratch(d, 'proposal', d.new, 'acwrite')
+  local language = view.syntax_of(d.path, d.right)
+  d.tick = tick(d)
+  d.told = d.tick
   for _, buf in ipairs({ d.left, d.right }) do
     vim.b[buf].pollux_diff = d.id
     if language ~= '' then
@@ -305,83 +298,13 @@ local function buffers(d)
   listen(d)
 end
 
--- What the user had before a diff took the screen.
-local function remember()
-  local origin = { tab = api.nvim_get_current_tabpage(), win = api.nvim_get_current_win(), mode = api.nvim_get_mode().mode, sizes = vim.fn.winrestcmd(), views = {} }
-  for _, win in ipairs(api.nvim_tabpage_list_wins(origin.tab)) do
-    origin.views[win] = api.nvim_win_call(win, vim.fn.winsaveview)
-  end
-  return origin
-end
-
-local function restore(origin)
-  if not origin or not api.nvim_tabpage_is_valid(origin.tab) then
-    return
-  end
-  api.nvim_set_current_tabpage(origin.tab)
-  if api.nvim_win_is_valid(origin.win) then
-    api.nvim_set_current_win(origin.win)
-  end
-  vim.cmd(origin.sizes) -- from Neovim itself: the tab line came and went
-  for win, view in pairs(origin.views) do
-    if api.nvim_win_is_valid(win) then
-      api.nvim_win_call(win, function()
-        vim.fn.winrestview(view)
-      end)
-    end
-  end
-  if origin.mode:sub(1, 1) == 't' and vim.bo.buftype == 'terminal' then
-    vim.cmd('startinsert')
-  end
-end
-
--- Says below a window what it shows, for as long as it does.
-local function label(win, side, d, more)
-  local name = vim.fn.fnamemodify(d.path, ':t'):gsub('%%', '%%%%')
-  vim.wo[win].statusline = ('%%#PolluxLabel# %s%%<: %s%s %%=%%l:%%c '):format(side, name, more or '')
-  vim.wo[win].winhighlight = 'DiffAdd:PolluxAdd,DiffChange:PolluxChange,DiffDelete:PolluxDelete,DiffText:PolluxText'
-end
-
--- Puts the cursor on the first change, which "]c" leaves when it is on the first line or above it.
-local function first_change()
-  vim.cmd('normal! gg')
-  if vim.fn.diff_filler(1) > 0 then
-    vim.fn.winrestview({ topline = 1, topfill = vim.fn.diff_filler(1) })
-  elseif vim.fn.diff_hlID(1, 1) == 0 then
-    vim.cmd('silent! normal! ]c')
-  end
-end
-
-local no_tab = 'Neovim opens no tab page now'
-
--- Opens the tab page of a diff.
-local function view(d)
-  local tabs = #api.nvim_list_tabpages()
-  -- While the tab page of the last one closes, or when an autocommand goes elsewhere,
-  -- it splits a window of the user's instead, or finds no room for that (E36).
-  local ok, err = pcall(vim.cmd, 'tab sbuffer ' .. d.left)
-  if #api.nvim_list_tabpages() == tabs then
-    error(no_tab .. (ok and '' or ': ' .. tostring(err)), 0)
-  end
-  d.tab = api.nvim_get_current_tabpage()
-  vim.cmd('diffthis')
-  vim.cmd('rightbelow vertical sbuffer ' .. d.right)
-  d.win = api.nvim_get_current_win()
-  vim.cmd('diffthis')
-  vim.cmd('wincmd =')
-  colours()
-  label(vim.fn.bufwinid(d.left), 'before', d)
-  label(d.win, 'proposal', d, reload.unsaved(d.path) and ', without your unsaved changes')
-  first_change()
-end
-
 --- Shows a diff now, and takes the focus. Returns the reason why not, nil when it is on show.
 function M.show(d)
   if visible(d) then
     api.nvim_set_current_win(vim.fn.win_findbuf(d.right)[1])
     return
   end
-  d.origin = remember()
+  d.origin = view.remember()
   if d.origin.mode:match('^[iR]') then
     vim.cmd('stopinsert')
   end
@@ -395,10 +318,10 @@ function M.show(d)
     end
   end
   close() -- what :edit in the proposal's window has left
-  local ok, problem = pcall(view, d)
+  local ok, problem = pcall(view.open, d)
   if not ok then
     close()
-    restore(d.origin)
+    view.restore(d.origin)
     return tostring(problem)
   end
   local keys = ':w accepts, :q rejects' .. (#queue > 1 and (', %d more %s'):format(#queue - 1, #queue == 2 and 'waits' or 'wait') or '')
@@ -439,7 +362,7 @@ local function hide(d, tries)
     end
   end
   if here then
-    pcall(restore, d.origin)
+    pcall(view.restore, d.origin)
   end
 end
 
@@ -450,10 +373,42 @@ local function finish(d)
     return false
   end
   table.remove(queue, i)
+  count()
   hide(d)
   vim.schedule(function()
     M.pump()
     context.touch(false)
+  end)
+  return true
+end
+
+-- Asks the companion to end a diff, or its conflict, with what is on the screen; then is called if it does.
+-- It refuses where something is newer, which it tells (SPEC F-13).
+local function decide(d, outcome, content, then_)
+  if d.deciding then
+    return false
+  elseif not client then
+    say.fail('the companion does not run just now; the proposal still waits for your decision')
+    return false
+  end
+  d.deciding = outcome
+  if content then -- is kept as an edit where it cannot be taken
+    d.new, d.tick, d.told = content, tick(d), tick(d)
+  end
+  client.call('pollux/resolveDiff', { diffId = d.id, version = d.version, baseVersion = d.base, outcome = outcome, content = content }, function(_, err)
+    d.deciding = nil
+    if find(d.id) and err then
+      say.say(err.message, vim.log.levels.WARN)
+      vim.schedule(function()
+        if find(d.id) and not visible(d) then -- its window has gone with the command
+          hide(vim.tbl_extend('force', {}, d))
+          d.left, d.right, d.tab, d.listening, d.held = nil, nil, nil, nil, nil
+          M.pump()
+        end
+      end)
+    elseif find(d.id) then
+      then_()
+    end
   end)
   return true
 end
@@ -473,21 +428,95 @@ function M.accept(d)
     return false
   end
   local before = reload.stamp(d.path)
-  notify('pollux/diffResolved', { diffId = d.id, outcome = 'accepted', content = content })
-  -- Not within the command that is closing the window.
-  vim.schedule(function()
-    if finish(d) then
-      reload.follow(d.path, before)
-    end
+  return decide(d, 'accepted', content, function()
+    -- Not within the command that is closing the window.
+    vim.schedule(function()
+      if finish(d) then
+        reload.follow(d.path, before)
+      end
+    end)
   end)
-  return true
 end
 
---- Rejects a diff.
+--- Ends a conflict: with "keep" the proposal stands over the file's change, with "take" the file's lines stand. It does not accept.
+function M.settle(d, how)
+  if not d.conflict then
+    return say.fail('nothing is in conflict here')
+  end
+  local content = M.content(d)
+  if not text.valid(content) then
+    return say.fail('the proposal holds bytes that are not UTF-8')
+  end
+  decide(d, how, content, function()
+    say.brief(vim.fn.fnamemodify(d.path, ':t'), how == 'keep' and 'the proposal stands; :w accepts it' or "the file's lines stand; :w accepts the rest")
+  end)
+end
+
+--- Rejects a diff. One that is being accepted is not: its window may go before the answer comes.
 function M.reject(d)
-  if find(d.id) then
-    notify('pollux/diffResolved', { diffId = d.id, outcome = 'rejected' })
+  if find(d.id) and not d.deciding then
+    if client then
+      client.call('pollux/resolveDiff', { diffId = d.id, version = d.version, baseVersion = d.base, outcome = 'rejected' })
+    end
     finish(d)
+  end
+end
+
+-- Takes over what somebody else has made of a proposal. What the user has typed and nobody has heard of
+-- goes first: it is merged, and comes back.
+local function take(d, p)
+  if not report(d) then
+    d.version, d.new = p.version, p.content
+    if tick(d) and text.read(d.right) ~= p.content then
+      text.update(d.right, p.content)
+    end
+    d.tick = tick(d)
+    d.told = d.tick
+  end
+  local conflict = d.conflict
+  d.conflict = p.conflict
+  if tick(d) then
+    view.mark(d)
+    if visible(d) then
+      api.nvim_win_call(vim.fn.win_findbuf(d.right)[1], function()
+        vim.cmd('diffupdate')
+      end)
+    end
+  end
+  if d.conflict and not vim.deep_equal(conflict, d.conflict) then
+    say.say(
+      ('%s: %s; :Pollux keep keeps the proposal%s'):format(
+        vim.fn.fnamemodify(d.path, ':t'),
+        d.conflict.reason,
+        #d.conflict.places > 0 and ", :Pollux take takes the file's lines" or ''
+      ),
+      vim.log.levels.WARN
+    )
+    return true
+  end
+end
+
+--- pollux/didChangeBase: the file has changed, and the proposal with it.
+function M.rebase(p)
+  local d = find(p.diffId)
+  if not d then
+    return
+  end
+  local changed_file = d.old ~= p.oldText
+  d.base, d.old = p.baseVersion, p.oldText
+  if d.left and api.nvim_buf_is_valid(d.left) then
+    text.update(d.left, d.old)
+  end
+  if not take(d, p) and changed_file then
+    say.brief(vim.fn.fnamemodify(d.path, ':t'), 'the file has changed; the proposal is shown on what it holds now')
+  end
+end
+
+--- pollux/didChangeProposal: somebody has edited it in another view.
+function M.follow(p)
+  local d = find(p.diffId)
+  if d then
+    take(d, p)
   end
 end
 
@@ -525,7 +554,7 @@ function M.pump()
       return
     end
     d.failed = (d.failed or 0) + 1
-    if d.failed > 20 or not vim.startswith(problem, no_tab) then
+    if d.failed > 20 or not vim.startswith(problem, view.no_tab) then
       d.held = true
       say.fail('a diff cannot be shown: ' .. problem .. ' (try :Pollux review)')
       return
@@ -552,8 +581,14 @@ function M.open(p, reply)
     old = p.oldText or '',
     new = p.newText or '', -- what its buffer is filled with
     proposed = p.newText or '',
+    version = p.version or 0, -- of new, base of old, as the companion counts them
+    base = p.baseVersion or 0,
+    edits = 0,
+    conflict = p.conflict,
+    others = 0, -- more proposals for its file
   }
   queue[#queue + 1] = d
+  count()
   local modified = reload.unsaved(d.path) ~= nil
   reply({ opened = true, bufferModified = modified })
   M.pump()

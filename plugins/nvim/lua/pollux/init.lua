@@ -100,6 +100,12 @@ local notifications = {
     redraw()
     require('pollux.context').touch(false) -- it may be a CLI in this terminal that has come
   end,
+  ['pollux/didChangeBase'] = function(p)
+    require('pollux.diff').rebase(p)
+  end,
+  ['pollux/didChangeProposal'] = function(p)
+    require('pollux.diff').follow(p)
+  end,
   ['window/showMessage'] = function(p)
     if p.type == 1 then
       state.error = p.message
@@ -219,9 +225,9 @@ start_process = function()
     processId = vim.fn.getpid(),
     clientInfo = { name = 'Neovim', version = tostring(vim.version and ('%d.%d.%d'):format(vim.version().major, vim.version().minor, vim.version().patch) or '') },
     workspaceFolders = uris(roots),
-    capabilities = { experimental = { pollux = { version = 1, context = true, openDiff = true, env = true } } },
+    capabilities = { experimental = { pollux = { version = 2, context = true, openDiff = true, env = true } } },
     initializationOptions = {
-      pollux = { version = 1, ide = { name = 'neovim', displayName = 'Neovim' }, idePid = vim.fn.getpid(), openDiffs = diff.announce() },
+      pollux = { version = 2, ide = { name = 'neovim', displayName = 'Neovim' }, idePid = vim.fn.getpid(), openDiffs = diff.announce() },
     },
   }, function(result, err)
     if err then

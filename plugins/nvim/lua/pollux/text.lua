@@ -30,10 +30,8 @@ function M.byte(line, units)
   return #line
 end
 
---- Fills a buffer so that M.read gives the same text back, byte for byte:
---- byte order mark, line ends and a missing last one become its options.
-function M.fill(buf, text)
-  local o = vim.bo[buf]
+-- What a buffer makes of a text: its lines, and as options the byte order mark, line ends and a missing last one.
+local function shape(text)
   local marked = text:sub(1, 3) == bom
   if marked then
     text = text:sub(4)
@@ -50,22 +48,96 @@ function M.fill(buf, text)
       break
     end
   end
-  vim.b[buf].pollux_blank = final and text ~= '' and #lines == 1 and (lines[1] == '' or dos and lines[1] == '\r')
+  local blank = final and text ~= '' and #lines == 1 and (lines[1] == '' or dos and lines[1] == '\r')
   if dos then
     for i = 1, last do
       lines[i] = lines[i]:sub(1, -2)
     end
   end
+  return { lines = lines, format = dos and 'dos' or 'unix', final = final, marked = marked, blank = blank }
+end
+
+local function put_shape(buf, s)
+  local o = vim.bo[buf]
+  vim.b[buf].pollux_blank = s.blank
+  o.fileformat = s.format
+  o.fixendofline = false
+  o.endofline = s.final
+  o.bomb = s.marked
+  o.modified = false
+end
+
+--- Fills a buffer so that M.read gives the same text back, byte for byte.
+function M.fill(buf, text)
+  local o = vim.bo[buf]
+  local s = shape(text)
   local levels = o.undolevels
   o.modifiable = true
   o.undolevels = -1 -- the filling is nothing to undo
-  vim.api.nvim_buf_set_lines(buf, 0, -1, true, lines)
-  o.fileformat = dos and 'dos' or 'unix'
-  o.fixendofline = false
-  o.endofline = final
-  o.bomb = marked
+  vim.api.nvim_buf_set_lines(buf, 0, -1, true, s.lines)
   o.undolevels = levels
-  o.modified = false
+  put_shape(buf, s)
+end
+
+-- The lines that differ: from, how many, and what comes in their place; from the first to the last.
+local function hunks(before, after)
+  local diff = vim.text and vim.text.diff or vim.diff
+  local all = {}
+  for _, h in ipairs(diff(table.concat(before, '\n') .. '\n', table.concat(after, '\n') .. '\n', { result_type = 'indices' })) do
+    local lines = {}
+    for i = h[3], h[3] + h[4] - 1 do
+      lines[#lines + 1] = after[i]
+    end
+    all[#all + 1] = { from = h[2] == 0 and h[1] or h[1] - 1, count = h[2], lines = lines }
+  end
+  return all
+end
+
+-- Where a line (from 1) of before stands afterwards.
+local function moved(line, changes)
+  local by = 0
+  for _, h in ipairs(changes) do
+    if line <= h.from then
+      break
+    elseif line <= h.from + h.count then
+      return math.max(1, h.from + by + math.min(line - h.from, math.max(1, #h.lines)))
+    end
+    by = by + #h.lines - h.count
+  end
+  return line + by
+end
+
+-- Replaces what differs in the lines of a modifiable buffer; marks, folds, cursors and views stay with their text.
+local function replace(buf, lines)
+  local api, o = vim.api, vim.bo[buf]
+  local changes = hunks(api.nvim_buf_get_lines(buf, 0, -1, true), lines)
+  local views = {}
+  for _, win in ipairs(vim.fn.win_findbuf(buf)) do
+    views[win] = api.nvim_win_call(win, vim.fn.winsaveview)
+  end
+  local readonly = o.readonly
+  o.readonly = false
+  o.undolevels = o.undolevels -- what was typed before is undone apart
+  for i = #changes, 1, -1 do
+    local h = changes[i]
+    api.nvim_buf_set_lines(buf, h.from, h.from + h.count, true, h.lines)
+  end
+  o.readonly = readonly
+  for win, view in pairs(views) do
+    view.lnum, view.topline = moved(view.lnum, changes), moved(view.topline, changes)
+    api.nvim_win_call(win, function()
+      vim.fn.winrestview(view)
+    end)
+  end
+end
+
+--- Like M.fill, but what is the same stays, with marks, folds, cursors and undo.
+function M.update(buf, text)
+  local s, modifiable = shape(text), vim.bo[buf].modifiable
+  vim.bo[buf].modifiable = true
+  replace(buf, s.lines)
+  put_shape(buf, s)
+  vim.bo[buf].modifiable = modifiable
 end
 
 --- The text of a buffer as it would be written.

@@ -2,14 +2,12 @@
 
 let s:queue = [] " in the order in which they came; see pollux#diff#open() for their fields
 let s:waiter = -1
-let s:watcher = -1 " the timer of pollux#diff#watch()
-let s:stamps = {} " of a buffer's file: as seen last, as shown
 let s:no_tab = 'Vim opens no tab page now'
 let s:serial = 0
 
 " What the keys of pollux#mappings() stand for.
 let s:writing = {'x': 'wq', 'xi': 'wq', 'xit': 'wq', 'exi': 'wq', 'exit': 'wq', 'up': 'w', 'update': 'w'}
-let s:commands = {'accept': 'accept', 'reject': 'reject', 'accept_all': 'accept-all', 'next': 'review next'}
+let s:commands = {'accept': 'accept', 'reject': 'reject', 'accept_all': 'accept-all', 'next': 'review next', 'keep': 'keep', 'take': 'take'}
 
 augroup pollux_diff
 augroup END
@@ -52,22 +50,47 @@ function! s:visible(d) abort
   return !empty(a:d.buffers) && !empty(win_findbuf(a:d.buffers[1]))
 endfunction
 
-" The text of a proposal as it is now.
-function! pollux#diff#content(d) abort
-  if empty(a:d.buffers) || !bufloaded(a:d.buffers[1]) || getbufvar(a:d.buffers[1], 'changedtick') == a:d.tick
-    return a:d.new
-  endif
-  return pollux#text#read(a:d.buffers[1])
+" Has the diff on show say how many others wait for its file.
+function! s:count() abort
+  for l:d in s:queue
+    let l:others = len(filter(copy(s:queue), 'v:val.path ==# l:d.path')) - 1
+    if l:others != l:d.others
+      let l:d.others = l:others
+      if s:visible(l:d)
+        call s:mark(l:d)
+      endif
+    endif
+  endfor
 endfunction
 
-" The diffs as a companion that has come back wants to hear of them.
+" What changes with each edit of a proposal, -1 while it has no buffer.
+function! s:tick(d) abort
+  return empty(a:d.buffers) || !bufloaded(a:d.buffers[1]) ? -1 : getbufvar(a:d.buffers[1], 'changedtick')
+endfunction
+
+" The text of a proposal as it is now.
+function! pollux#diff#content(d) abort
+  return s:tick(a:d) == -1 || s:tick(a:d) == a:d.tick ? a:d.new : pollux#text#read(a:d.buffers[1])
+endfunction
+
+" Whether JSON can carry {content}, which the user may have made of a proposal.
+function! s:valid(d, content) abort
+  return empty(a:d.buffers) || a:content ==# a:d.new || pollux#text#valid(a:d.buffers[1], a:content)
+endfunction
+
+" The diffs as a companion that has come back wants to hear of them. It counts their versions anew.
 function! pollux#diff#announce() abort
-  return map(copy(s:queue), '{"diffId": v:val.id, "filePath": v:val.path, "content": pollux#diff#content(v:val)}')
+  let l:all = []
+  for l:d in s:queue
+    call add(l:all, {'diffId': l:d.id, 'filePath': l:d.path, 'content': pollux#diff#content(l:d)})
+    call extend(l:d, {'version': 1, 'base': 0, 'edits': 0, 'deciding': '', 'told': s:tick(l:d)})
+  endfor
+  return l:all
 endfunction
 
 " The name of the file's language, without starting anything that a language starts.
 function! s:syntax_of(path) abort
-  let l:open = pollux#diff#buffer(a:path)
+  let l:open = pollux#reload#buffer(a:path)
   if l:open > 0 && !empty(getbufvar(l:open, '&filetype'))
     return getbufvar(l:open, '&filetype')
   endif
@@ -157,7 +180,7 @@ function! pollux#diff#show(d) abort
     return v:exception
   endtry
   let l:keys = ':w accepts, :q rejects' . (len(s:queue) > 1 ? printf(len(s:queue) > 2 ? ', %d more wait' : ', %d more waits', len(s:queue) - 1) : '')
-  if pollux#diff#unsaved(a:d.path)
+  if pollux#reload#unsaved(a:d.path)
     call pollux#say#say(a:d.title . ': your unsaved changes of it are kept, and not in this diff; ' . l:keys, 'WarningMsg')
   elseif pollux#setting('notify')
     call pollux#say#brief(a:d.title, l:keys)
@@ -181,7 +204,7 @@ function! s:view(d, made) abort
   setlocal buftype=acwrite
   let l:syntax = s:syntax_of(a:d.path)
   setlocal nomodified
-  let a:d.tick = b:changedtick
+  let [a:d.tick, a:d.told] = [b:changedtick, b:changedtick]
   let [a:d.buffers, a:d.win] = [[l:left, l:right], win_getid()]
   for l:buf in a:d.buffers
     if !empty(l:syntax)
@@ -199,8 +222,7 @@ function! s:view(d, made) abort
     execute printf('autocmd TextChanged,TextChangedI <buffer=%d> setlocal nomodified | call s:changed(%s)', l:right, string(a:d.id))
     execute printf('autocmd BufReadCmd <buffer=%d>,<buffer=%d> call s:again(%s)', l:left, l:right, string(a:d.id))
   augroup END
-  call s:label(l:left, 'before', a:d, '')
-  call s:label(l:right, 'proposal', a:d, pollux#diff#unsaved(a:d.path) ? ', without your unsaved changes' : '')
+  call s:mark(a:d)
   call s:first_change()
 endfunction
 
@@ -217,8 +239,37 @@ endfunction
 " Says below a window what it shows, for as long as it does.
 function! s:label(buf, side, d, more) abort
   highlight default link PolluxLabel StatusLine
-  let l:name = substitute(fnamemodify(a:d.path, ':t'), '%', '%%', 'g')
-  call setwinvar(bufwinnr(a:buf), '&statusline', '%#PolluxLabel# ' . a:side . '%<: ' . l:name . a:more . ' %=%l:%c ')
+  let l:name = substitute(fnamemodify(a:d.path, ':t') . a:more, '%', '%%', 'g')
+  for l:win in win_findbuf(a:buf)
+    let [l:tab, l:nr] = win_id2tabwin(l:win)
+    call settabwinvar(l:tab, l:nr, '&statusline', '%#PolluxLabel# ' . a:side . '%<: ' . l:name . ' %=%l:%c ')
+  endfor
+endfunction
+
+" Says beside the text where the file has changed what the proposal changes too, and what ends that.
+function! s:mark(d) abort
+  let l:places = get(a:d.conflict, 'places', [])
+  if exists('*sign_place')
+    highlight default link PolluxConflict WarningMsg
+    call sign_define('PolluxConflict', {'text': '!', 'texthl': 'PolluxConflict'})
+    call sign_unplace('pollux', {'buffer': a:d.buffers[1]})
+    let l:last = len(getbufline(a:d.buffers[1], 1, '$'))
+    for l:place in l:places
+      for l:line in range(min([l:place.start + 1, l:last]), min([max([l:place.end, l:place.start + 1]), l:last]))
+        call sign_place(0, 'pollux', 'PolluxConflict', a:d.buffers[1], {'lnum': l:line, 'priority': 50})
+      endfor
+    endfor
+  endif
+  let l:more = ''
+  if !empty(a:d.conflict)
+    let l:more = ', conflict: ' . (empty(l:places) ? ':Pollux keep, or reject' : ':Pollux keep or take')
+  elseif pollux#reload#unsaved(a:d.path)
+    let l:more = ', without your unsaved changes'
+  elseif a:d.others > 0
+    let l:more = printf(', %d more for this file', a:d.others)
+  endif
+  call s:label(a:d.buffers[0], 'before', a:d, '')
+  call s:label(a:d.buffers[1], 'proposal', a:d, l:more)
 endfunction
 
 " Saving by itself, in another autocommand, must not accept.
@@ -253,7 +304,7 @@ function! s:name(d) abort
   endif
 endfunction
 
-" Shows a side as it was proposed, for :edit!
+" Shows a side as it was proposed last, for :edit!
 function! s:again(id) abort
   let l:d = s:find(a:id)
   if empty(l:d) || index(l:d.buffers, bufnr('%')) < 0
@@ -263,7 +314,7 @@ function! s:again(id) abort
   call pollux#text#fill(l:right ? l:d.new : l:d.old)
   let &l:modifiable = l:right
   if l:right
-    let l:d.tick = b:changedtick
+    let l:d.tick = b:changedtick " it may be what others have made of it, too
     call s:changed(a:id)
   endif
 endfunction
@@ -286,36 +337,27 @@ function! s:changed(id) abort
   let l:d = s:find(a:id)
   if !empty(l:d) && !get(l:d, 'reporting')
     let l:d.reporting = 1
-    call timer_start(200, {-> s:report(l:d)})
+    call timer_start(200, {-> s:due(l:d)})
   endif
 endfunction
 
-function! s:report(d) abort
+function! s:due(d) abort
   let a:d.reporting = 0
-  if empty(s:find(a:d.id)) || !s:visible(a:d)
-    return
+  call s:report(a:d)
+endfunction
+
+" Reports what the user has edited and nobody has heard of; 0 when there is nothing.
+function! s:report(d) abort
+  let l:tick = s:tick(a:d)
+  if empty(s:find(a:d.id)) || l:tick == -1 || l:tick == a:d.told
+    return 0
   endif
   let l:content = pollux#diff#content(a:d)
-  if pollux#text#valid(a:d.buffers[1], l:content)
-    call pollux#rpc#notify('pollux/didChangeDiff', {'diffId': a:d.id, 'version': getbufvar(a:d.buffers[1], 'changedtick'), 'content': l:content})
+  if s:valid(a:d, l:content)
+    let [a:d.edits, a:d.told] = [a:d.edits + 1, l:tick]
+    call pollux#rpc#notify('pollux/didChangeDiff', {'diffId': a:d.id, 'version': a:d.edits, 'from': a:d.version, 'content': l:content})
   endif
-endfunction
-
-" The loaded buffer of a file, 0 when there is none.
-function! pollux#diff#buffer(path) abort
-  let l:real = resolve(a:path)
-  for l:buf in range(1, bufnr('$'))
-    if bufloaded(l:buf) && empty(getbufvar(l:buf, '&buftype')) && !empty(bufname(l:buf)) && resolve(fnamemodify(bufname(l:buf), ':p')) ==# l:real
-      return l:buf
-    endif
-  endfor
-  return 0
-endfunction
-
-" Whether a file has unsaved changes here.
-function! pollux#diff#unsaved(path) abort
-  let l:buf = pollux#diff#buffer(a:path)
-  return l:buf > 0 && getbufvar(l:buf, '&modified')
+  return 1
 endfunction
 
 " Takes the view away and puts the user back.
@@ -341,6 +383,7 @@ function! s:finish(d) abort
     return 0
   endif
   call remove(s:queue, l:i)
+  call s:count()
   call timer_start(0, {-> s:tidy(a:d)})
   return 1
 endfunction
@@ -351,106 +394,121 @@ function! s:tidy(d) abort
   call pollux#context#touch(0)
 endfunction
 
+" Asks the companion to end a diff, or its conflict, with what is on the screen; {then} is called if it does.
+" It refuses where something is newer, which it tells (SPEC F-13).
+function! s:decide(d, outcome, content, then) abort
+  if !empty(a:d.deciding) || empty(s:find(a:d.id))
+    return
+  elseif pollux#rpc#job() is v:null
+    return pollux#say#fail('the companion does not run just now; the proposal still waits for your decision')
+  endif
+  let l:tick = s:tick(a:d)
+  call extend(a:d, {'deciding': a:outcome, 'new': a:content, 'tick': l:tick, 'told': l:tick}) " it is kept as an edit where it cannot be taken
+  call pollux#rpc#call('pollux/resolveDiff', {'diffId': a:d.id, 'version': a:d.version, 'baseVersion': a:d.base, 'outcome': a:outcome, 'content': a:content},
+        \ {_, e -> s:decided(a:d, e, a:then)})
+endfunction
+
+function! s:decided(d, error, then) abort
+  let a:d.deciding = ''
+  if empty(s:find(a:d.id))
+    return
+  elseif empty(a:error)
+    return a:then()
+  endif
+  call pollux#say#say(a:error.message, 'WarningMsg')
+  if !s:visible(a:d) " its window has gone with the command
+    call s:hide(a:d)
+    let a:d.buffers = []
+    let a:d.held = 0
+    call pollux#diff#pump()
+  endif
+endfunction
+
 " Accepts a diff with its text as it is now.
 function! pollux#diff#accept(d) abort
   let l:content = pollux#diff#content(a:d)
-  if !empty(a:d.buffers) && l:content !=# a:d.new && !pollux#text#valid(a:d.buffers[1], l:content)
+  if !s:valid(a:d, l:content)
     return pollux#say#fail('the proposal holds bytes that are not UTF-8; it cannot be accepted like this')
-  endif
-  if empty(l:content) && !empty(a:d.new)
+  elseif empty(l:content) && !empty(a:d.proposed)
     return pollux#say#fail('an emptied proposal cannot be accepted: the CLI would write its own text; reject it instead')
   endif
-  let l:before = s:stamp(a:d.path)
-  if s:finish(a:d)
-    call pollux#rpc#notify('pollux/diffResolved', {'diffId': a:d.id, 'outcome': 'accepted', 'content': l:content})
-    call s:follow(a:d.path, l:before)
-  endif
+  let l:before = pollux#reload#stamp(a:d.path)
+  call s:decide(a:d, 'accepted', l:content, {-> s:finish(a:d) ? pollux#reload#follow(a:d.path, l:before) : 0})
 endfunction
 
+" Ends a conflict: with "keep" the proposal stands over the file's change, with "take" the file's lines stand. It does not accept.
+function! pollux#diff#settle(d, how) abort
+  let l:content = pollux#diff#content(a:d)
+  if empty(a:d.conflict)
+    return pollux#say#fail('nothing is in conflict here')
+  elseif !s:valid(a:d, l:content)
+    return pollux#say#fail('the proposal holds bytes that are not UTF-8')
+  endif
+  call s:decide(a:d, a:how, l:content, {-> pollux#say#brief(fnamemodify(a:d.path, ':t'),
+        \ a:how ==# 'keep' ? 'the proposal stands; :w accepts it' : "the file's lines stand; :w accepts the rest")})
+endfunction
+
+" Rejects a diff. One that is being accepted is not: its window may go before the answer comes.
 function! pollux#diff#reject(d) abort
-  if s:finish(a:d)
-    call pollux#rpc#notify('pollux/diffResolved', {'diffId': a:d.id, 'outcome': 'rejected'})
+  if empty(a:d.deciding) && s:finish(a:d)
+    call pollux#rpc#call('pollux/resolveDiff', {'diffId': a:d.id, 'version': a:d.version, 'baseVersion': a:d.base, 'outcome': 'rejected'}, {-> 0})
   endif
 endfunction
 
-" Shows in the user's buffer what the CLI writes, as soon as it has. {before}
-" is the file's s:stamp() from before the CLI heard of the decision.
-function! s:follow(path, before) abort
-  let l:state = {'path': a:path, 'before': a:before, 'seen': a:before, 'told': 0}
-  call timer_start(100, function('s:look', [l:state]), {'repeat': 300})
-endfunction
-
-function! s:stamp(path) abort
-  return [getftime(a:path), getfsize(a:path)]
-endfunction
-
-function! s:look(state, timer) abort
-  let l:buf = pollux#diff#buffer(a:state.path)
-  if l:buf == 0
-    return pollux#context#touch(1)
-  endif
-  if getbufvar(l:buf, '&modified')
-    if !a:state.told && s:stamp(a:state.path) != a:state.before
-      let a:state.told = 1
-      call pollux#say#say(fnamemodify(a:state.path, ':t') . ' has been written; your unsaved changes are kept', 'WarningMsg')
+" Takes over what somebody else has made of a proposal. What the user has typed and nobody has heard of goes first: it is
+" merged, and comes back. Returns whether it has said something.
+function! s:take(d, p) abort
+  if !s:report(a:d)
+    call extend(a:d, {'version': a:p.version, 'new': a:p.content})
+    if s:tick(a:d) != -1 && pollux#text#read(a:d.buffers[1]) !=# a:p.content
+      call pollux#text#update(a:d.buffers[1], a:p.content)
     endif
-    return
+    let [a:d.tick, a:d.told] = [s:tick(a:d), s:tick(a:d)]
   endif
-  let l:now = s:stamp(a:state.path)
-  if l:now != a:state.seen " it may be half written, and Vim knows what follows by its time alone
-    let a:state.seen = l:now
-    return
-  elseif mode() !~# '^[nt]'
-    return
-  endif
-  if a:state.before[0] < 0 && l:now[0] >= 0 " a new file, of which checktime would ask
-    let l:windows = win_findbuf(l:buf)
-    if !empty(l:windows) && exists('*win_execute')
-      call win_execute(l:windows[0], 'silent! edit')
-      let a:state.before = l:now
+  let l:conflict = a:d.conflict
+  let a:d.conflict = type(get(a:p, 'conflict')) == v:t_dict ? a:p.conflict : {}
+  if s:tick(a:d) != -1
+    call s:mark(a:d)
+    if s:visible(a:d) && exists('*win_execute')
+      call win_execute(win_findbuf(a:d.buffers[1])[0], 'diffupdate')
     endif
+  endif
+  if empty(a:d.conflict) || a:d.conflict ==# l:conflict
+    return 0
+  endif
+  call pollux#say#say(printf('%s: %s; :Pollux keep keeps the proposal%s', fnamemodify(a:d.path, ':t'), a:d.conflict.reason,
+        \ empty(a:d.conflict.places) ? '' : ", :Pollux take takes the file's lines"), 'WarningMsg')
+  return 1
+endfunction
+
+" pollux/didChangeBase: the file has changed, and the proposal with it.
+function! pollux#diff#rebase(p) abort
+  let l:d = s:find(a:p.diffId)
+  if empty(l:d)
     return
   endif
-  call s:reread(l:buf)
-endfunction
-
-" Shows what stands in a buffer's file, whatever 'autoread' is and however long it is.
-function! s:reread(buf) abort
-  let l:own = getbufvar(a:buf, '&l:autoread') " -1 where the user has none for this buffer
-  let l:undo = &undoreload
-  set undoreload=-1
-  call setbufvar(a:buf, '&autoread', 1)
-  execute 'silent! checktime' a:buf
-  let &undoreload = l:undo
-  call setbufvar(a:buf, '&autoread', l:own)
-endfunction
-
-" From now on shows what the CLI writes without a diff.
-function! pollux#diff#watch() abort
-  if s:watcher < 0
-    let s:watcher = timer_start(1000, function('s:watch'), {'repeat': -1})
-    call s:watch(s:watcher)
+  let l:news = l:d.old !=# a:p.oldText
+  call extend(l:d, {'base': a:p.baseVersion, 'old': a:p.oldText})
+  if !empty(l:d.buffers) && bufloaded(l:d.buffers[0])
+    call pollux#text#update(l:d.buffers[0], l:d.old)
+  endif
+  if !s:take(l:d, a:p) && l:news
+    call pollux#say#brief(fnamemodify(l:d.path, ':t'), 'the file has changed; the proposal is shown on what it holds now')
   endif
 endfunction
 
-function! s:watch(timer) abort
-  if mode() !~# '^[nt]'
-    return
+" pollux/didChangeProposal: somebody has edited it in another view.
+function! pollux#diff#edited(p) abort
+  let l:d = s:find(a:p.diffId)
+  if !empty(l:d)
+    call s:take(l:d, a:p)
   endif
-  for l:buf in range(1, bufnr('$'))
-    let l:path = bufloaded(l:buf) && !getbufvar(l:buf, '&modified') ? pollux#context#file(l:buf) : ''
-    if empty(l:path)
-      continue
-    endif
-    let l:now = s:stamp(l:path)
-    let l:known = get(s:stamps, l:buf, [l:now, l:now])
-    let s:stamps[l:buf] = [l:now, l:known[1]] " what has just changed may be half written
-    if l:now == l:known[0] && l:now != l:known[1]
-      let s:stamps[l:buf] = [l:now, l:now]
-      if pollux#context#within(l:path)
-        call s:reread(l:buf)
-      endif
-    endif
+endfunction
+
+" Forgets decisions that a companion which has gone was to take.
+function! pollux#diff#disconnected() abort
+  for l:d in s:queue
+    let l:d.deciding = ''
   endfor
 endfunction
 
@@ -494,9 +552,12 @@ function! pollux#diff#open(p, id) abort
   endif
   let s:serial += 1
   let l:d = {'id': a:p.diffId, 'number': s:serial, 'path': a:p.filePath, 'title': empty(a:p.title) ? a:p.filePath : a:p.title,
-        \ 'old': a:p.oldText, 'new': a:p.newText, 'buffers': [], 'tick': -1, 'origin': {}}
+        \ 'old': a:p.oldText, 'new': a:p.newText, 'proposed': a:p.newText, 'buffers': [], 'tick': -1, 'told': -1, 'origin': {}, 'edits': 0, 'deciding': '',
+        \ 'version': get(a:p, 'version'), 'base': get(a:p, 'baseVersion'), 'others': 0,
+        \ 'conflict': type(get(a:p, 'conflict')) == v:t_dict ? a:p.conflict : {}}
   call add(s:queue, l:d)
-  call pollux#rpc#reply(a:id, {'opened': v:true, 'bufferModified': pollux#diff#unsaved(l:d.path) ? v:true : v:false})
+  call s:count()
+  call pollux#rpc#reply(a:id, {'opened': v:true, 'bufferModified': pollux#reload#unsaved(l:d.path) ? v:true : v:false})
   call pollux#diff#pump()
   if !s:visible(l:d) && pollux#setting('notify')
     call pollux#say#brief(l:d.title, 'waits, :Pollux review shows it')
@@ -524,16 +585,16 @@ function! pollux#diff#close(p, id) abort
     return pollux#rpc#fail(a:id, -32602, 'no diff ' . a:p.diffId)
   endif
   let l:content = pollux#diff#content(l:d)
-  if !empty(l:d.buffers) && l:content !=# l:d.new && !pollux#text#valid(l:d.buffers[1], l:content)
+  if !s:valid(l:d, l:content)
     let l:content = l:d.new
   endif
-  let l:before = s:stamp(l:d.path)
+  let l:before = pollux#reload#stamp(l:d.path)
   call pollux#rpc#reply(a:id, {'content': l:content})
   if get(a:p, 'outcome', '') ==# 'withdrawn' && l:content !=# l:d.new
     call s:keep(l:d, l:content)
   endif
   if s:finish(l:d) && get(a:p, 'outcome', '') !=# 'rejected'
-    call s:follow(l:d.path, l:before) " the CLI may write it
+    call pollux#reload#follow(l:d.path, l:before) " the CLI may write it
   endif
 endfunction
 

@@ -46,9 +46,8 @@ function! pollux#text#byte(line, units) abort
   return l:byte
 endfunction
 
-" Fills the current buffer so that pollux#text#read() gives {text} back, byte
-" for byte: byte order mark, line ends and a missing last one become its options.
-function! pollux#text#fill(text) abort
+" What a buffer makes of a text: its lines, and as options the byte order mark, line ends and a missing last one.
+function! s:shape(text) abort
   let l:text = a:text
   let l:marked = strpart(l:text, 0, 3) ==# s:bom
   if l:marked
@@ -62,22 +61,42 @@ function! pollux#text#fill(text) abort
   " Only where every line ends in CR LF they are the format, else characters.
   let l:ended = l:final ? l:lines : l:lines[:-2]
   let l:dos = !empty(l:text) && !empty(l:ended) && match(l:ended, '\r\@<!$') < 0
-  let b:pollux_blank = l:final && !empty(l:text) && len(l:lines) == 1 && l:lines[0] =~# '^\r\=$'
+  let l:blank = l:final && !empty(l:text) && len(l:lines) == 1 && l:lines[0] =~# '^\r\=$'
   if l:dos
     let l:last = l:final ? [] : [l:lines[-1]]
     let l:lines = map(copy(l:ended), 'v:val[:-2]') + l:last
   endif
+  return {'lines': l:lines, 'format': l:dos ? 'dos' : 'unix', 'final': l:final, 'marked': l:marked, 'blank': l:blank}
+endfunction
+
+function! s:put_shape(buf, shape) abort
+  call setbufvar(a:buf, 'pollux_blank', a:shape.blank)
+  call setbufvar(a:buf, '&fileformat', a:shape.format)
+  call setbufvar(a:buf, '&fixendofline', 0)
+  call setbufvar(a:buf, '&endofline', a:shape.final)
+  call setbufvar(a:buf, '&bomb', a:shape.marked)
+  call setbufvar(a:buf, '&modified', 0)
+endfunction
+
+" Fills the current buffer so that pollux#text#read() gives {text} back, byte for byte.
+function! pollux#text#fill(text) abort
+  let l:shape = s:shape(a:text)
   setlocal modifiable
   let l:levels = &l:undolevels
   setlocal undolevels=-1 " the filling is nothing to undo
   silent keepjumps %delete _
-  call setline(1, l:lines)
+  call setline(1, l:shape.lines)
   let &l:undolevels = l:levels
-  let &l:fileformat = l:dos ? 'dos' : 'unix'
-  setlocal nofixendofline
-  let &l:endofline = l:final
-  let &l:bomb = l:marked
-  setlocal nomodified
+  call s:put_shape(bufnr('%'), l:shape)
+endfunction
+
+" Like pollux#text#fill(), for any buffer: what is the same stays, with marks, folds, cursors and undo.
+function! pollux#text#update(buf, text) abort
+  let [l:shape, l:modifiable] = [s:shape(a:text), getbufvar(a:buf, '&modifiable')]
+  call setbufvar(a:buf, '&modifiable', 1)
+  call pollux#lines#replace(a:buf, l:shape.lines)
+  call s:put_shape(a:buf, l:shape)
+  call setbufvar(a:buf, '&modifiable', l:modifiable)
 endfunction
 
 " The text of a buffer as it would be written.
