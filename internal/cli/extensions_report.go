@@ -90,6 +90,8 @@ type argReport struct {
 	Name        string `json:"name"`
 	Type        string `json:"type"`
 	Description string `json:"description,omitempty"`
+	Optional    bool   `json:"optional,omitempty" jsonschema:"whether a call may leave it out"`
+	Default     string `json:"default,omitempty" jsonschema:"what the program gets where it is left out, as JSON text"`
 }
 
 type docReport struct {

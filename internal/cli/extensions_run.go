@@ -43,7 +43,7 @@ func (a *app) extensionsRunCommand() *cobra.Command {
 		Short: "Run one tool of an extension, as a model would",
 		Long: `Runs a tool in the sandbox that its extension's permissions describe, after
 asking you, the first time, whether it may. Its arguments are flags: --file a.js
-gives it the argument "file". Those that have the name of a flag of pollux's
+gives it the argument "file", --strict alone the boolean "strict". Those that have the name of a flag of pollux's
 follow after --, or are given as --arg NAME=VALUE.
 
 You are asked on this terminal, or else in the editor that pollux serves this
@@ -140,6 +140,9 @@ func (f *toolFlags) split(args []string, lookup func(string) *pflag.Flag) (own, 
 		switch {
 		case flag != nil && (whole || flag.NoOptDefVal != ""):
 			own = append(own, word)
+			continue
+		case !whole && !next && flag == nil:
+			f.typed = append(f.typed, runner.TextArg{Name: name, Value: "true", Bare: true})
 			continue
 		case !whole && !next:
 			return nil, nil, fmt.Errorf("--%s has no value; write --%s VALUE, or --%s=VALUE for one that begins with a dash", name, name, name)

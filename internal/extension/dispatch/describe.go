@@ -123,10 +123,17 @@ func describeTool(t capability.Tool) string {
 	if len(t.Args) == 0 {
 		b.WriteString("arguments: none\n")
 	} else {
-		b.WriteString("arguments, all required:\n")
+		b.WriteString("arguments:\n")
 	}
 	for _, a := range t.Args {
-		fmt.Fprintf(&b, "  %s (%s): %s\n", prompt.Line(a.Name, 0), prompt.Line(a.Type, 0), prompt.Line(a.Description, 0))
+		need := "required"
+		switch {
+		case a.Default != "":
+			need = a.Default + " when left out"
+		case a.Optional:
+			need = "may be left out"
+		}
+		fmt.Fprintf(&b, "  %s (%s, %s): %s\n", prompt.Line(a.Name, 0), prompt.Line(a.Type, 0), prompt.Line(need, 400), prompt.Line(a.Description, 0))
 	}
 	answer := "text"
 	if t.Output == "json" {

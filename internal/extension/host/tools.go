@@ -27,6 +27,7 @@ type schema struct {
 	Additional  *bool              `json:"additionalProperties,omitempty"`
 	Items       *schema            `json:"items,omitempty"`
 	Minimum     *int               `json:"minimum,omitempty"`
+	Default     json.RawMessage    `json:"default,omitempty"`
 }
 
 // strict is an object with these properties and no others.
@@ -35,7 +36,7 @@ func strict(properties map[string]*schema, required ...string) *schema {
 	return &schema{Type: "object", Properties: properties, Required: required, Additional: &no}
 }
 
-// inputSchema is the schema of a tool's arguments: all are required, and there are no others.
+// inputSchema is the schema of a tool's arguments; there are no others.
 func inputSchema(t manifest.Tool) *schema {
 	properties := map[string]*schema{}
 	var required []string
@@ -44,8 +45,13 @@ func inputSchema(t manifest.Tool) *schema {
 		if a.Type == "array" {
 			s.Items = &schema{}
 		}
+		if a.Default != "" {
+			s.Default = json.RawMessage(prompt.DataJSON(a.Default))
+		}
 		properties[a.Name] = s
-		required = append(required, a.Name)
+		if !a.Optional {
+			required = append(required, a.Name)
+		}
 	}
 	return strict(properties, required...)
 }

@@ -1,5 +1,10 @@
 package manifest
 
+import (
+	"bytes"
+	"encoding/json"
+)
+
 // decode fills a Manifest from whatever has the right kind; what has not was
 // reported and counts as absent. Rights are the exception to nothing here: a
 // level or host that is not understood grants nothing.
@@ -29,7 +34,7 @@ func decode(root *node, data []byte) *Manifest {
 	if p := root.get("permissions"); p != nil {
 		m.HasPermissions, m.Permissions = true, decodePermissions(p)
 	}
-	each(root, "tools", func(n *node) { m.Tools = append(m.Tools, decodeTool(n)) })
+	each(root, "tools", func(n *node) { m.Tools = append(m.Tools, decodeTool(n, raw)) })
 	each(root, "docs", func(n *node) {
 		m.Docs = append(m.Docs, Doc{str(n.get("name")), str(n.get("description")), str(n.get("file"))})
 	})
@@ -87,7 +92,7 @@ func textMap(n *node) map[string]string {
 	return m
 }
 
-func decodeTool(n *node) Tool {
+func decodeTool(n *node, raw func(*node) string) Tool {
 	t := Tool{
 		Name: str(n.get("name")), Description: str(n.get("description")),
 		Executable: str(n.get("executable")), Runtime: str(n.get("runtime")), Output: str(n.get("output")),
@@ -96,9 +101,24 @@ func decodeTool(n *node) Tool {
 		t.Output = "string"
 	}
 	each(n, "args", func(a *node) {
-		t.Args = append(t.Args, Arg{str(a.get("name")), str(a.get("type")), str(a.get("description"))})
+		arg := Arg{Name: str(a.get("name")), Type: str(a.get("type")), Description: str(a.get("description"))}
+		if d := a.get("default"); d != nil {
+			arg.Default = compact(raw(d))
+		}
+		required := a.get("required")
+		arg.Optional = arg.Default != "" || required != nil && !truth(required)
+		t.Args = append(t.Args, arg)
 	})
 	return t
+}
+
+// compact is a JSON text without blanks between its parts; what is no JSON stays as it is.
+func compact(text string) string {
+	var out bytes.Buffer
+	if json.Compact(&out, []byte(text)) != nil {
+		return text
+	}
+	return out.String()
 }
 
 func decodePermissions(n *node) Permissions {

@@ -97,6 +97,47 @@ func (c *checker) argName(n *node) {
 	}
 }
 
+// argument judges what concerns an argument's default, its type and whether it is required together.
+func (c *checker) argument(n *node) {
+	value, required := n.get("default"), n.get("required")
+	if value == nil {
+		return
+	}
+	if truth(required) {
+		c.inField("required", func() {
+			c.about(Error, required, "an argument with a default is never missing, so it cannot be required", `remove "required", or the default`)
+		})
+	}
+	want := str(n.get("type"))
+	ok := false
+	switch want {
+	case "string":
+		ok = value.kind == kindString && !strings.ContainsRune(value.text, 0)
+	case "boolean":
+		ok = value.kind == kindBool
+	case "number":
+		ok = value.kind == kindNumber
+	case "integer":
+		ok = value.kind == kindNumber && !strings.ContainsAny(value.text, ".eE")
+	case "array":
+		ok = value.kind == kindArray
+	case "object":
+		ok = value.kind == kindObject
+	default:
+		return // the type is wrong, and that is said
+	}
+	c.inField("default", func() {
+		if !ok {
+			c.about(Error, value, fmt.Sprintf("the default is %s, and the type is %q", value.kind, want), "write a value of the type, or remove it")
+		} else if value.end-value.start > maxDefault {
+			c.about(Error, value, fmt.Sprintf("the default has %d bytes and may have %d", value.end-value.start, maxDefault), "shorten it")
+		}
+	})
+}
+
+// maxDefault bounds a default, in bytes of the file.
+const maxDefault = 16 << 10
+
 // toolCall judges an example against the tools: its name and argument names.
 func (c *checker) toolCall(n *node) {
 	name, rest, ok := strings.Cut(strings.TrimSpace(n.text), "(")
@@ -122,9 +163,12 @@ func (c *checker) toolCall(n *node) {
 
 // callArgs judges the names of the arguments in an example's call of a tool.
 func (c *checker) callArgs(n, tool *node, given []string) {
-	var known []string
+	var known, needed []string
 	for _, a := range items(tool.get("args")) {
 		known = append(known, str(a.get("name")))
+		if required := a.get("required"); a.get("default") == nil && (required == nil || truth(required)) {
+			needed = append(needed, str(a.get("name")))
+		}
 	}
 	for _, name := range given {
 		if !slices.Contains(known, name) {
@@ -135,7 +179,7 @@ func (c *checker) callArgs(n, tool *node, given []string) {
 			c.about(Warning, n, fmt.Sprintf("the tool %q has no argument %q", str(tool.get("name")), name), fix)
 		}
 	}
-	for _, name := range known {
+	for _, name := range needed {
 		if !slices.Contains(given, name) {
 			c.about(Warning, n, fmt.Sprintf("the call lacks the argument %q of %q", name, str(tool.get("name"))), fmt.Sprintf("add %s=…", name))
 		}

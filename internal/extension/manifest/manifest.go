@@ -82,9 +82,13 @@ type Tool struct {
 	Args              []Arg
 }
 
-// Arg is one named argument of a Tool; every argument is required.
+// Arg is one named argument of a Tool.
 type Arg struct {
 	Name, Type, Description string // Type: string, number, integer, boolean, array or object
+	// Optional says that a call may leave it out. One with a Default is optional.
+	Optional bool
+	// Default is what the program gets where it is left out, as the JSON text of the file; "" for nothing.
+	Default string
 }
 
 // Doc is a document that the model can read on demand.
@@ -130,10 +134,26 @@ func (t Tool) Signature() string {
 		if i > 0 {
 			s += ", "
 		}
-		s += a.Name + ": " + a.Type
+		s += a.signature()
 	}
 	return s + ")"
 }
+
+// signature is an argument as a model reads it: depth: integer = 3, or note?: string.
+func (a Arg) signature() string {
+	switch {
+	case len(a.Default) > maxShownDefault:
+		return a.Name + ": " + a.Type + " = …"
+	case a.Default != "":
+		return a.Name + ": " + a.Type + " = " + a.Default
+	case a.Optional:
+		return a.Name + "?: " + a.Type
+	}
+	return a.Name + ": " + a.Type
+}
+
+// maxShownDefault is the longest default in a signature, in bytes.
+const maxShownDefault = 40
 
 // Tool finds a tool by its exact name.
 func (m *Manifest) Tool(name string) (Tool, bool) {

@@ -36,7 +36,7 @@ func TestDecode(t *testing.T) {
 		ContextFiles: []string{"C.md"}, ExcludeTools: []string{"x"}, Settings: []Setting{{"n", "d", "E", true}},
 		Themes: []Theme{{"green", `{"name": "green", "z": 1}`}}, PlanDirectory: "plans", MigratedTo: "m",
 		HasPermissions: true, Permissions: Permissions{Read: Home, Hosts: []Host{{Text: "*.Example.com", Name: "example.com", Wildcard: true, Ports: []int{443, 80}}}},
-		Tools:    []Tool{{"t", "td", "./t.py", "python", "string", []Arg{{"a", "integer", "ad"}, {"b", "string", ""}}}},
+		Tools:    []Tool{{"t", "td", "./t.py", "python", "string", []Arg{{Name: "a", Type: "integer", Description: "ad"}, {Name: "b", Type: "string"}}}},
 		Docs:     []Doc{{"doc", "dd", "d.md"}},
 		Examples: []Example{{"p", "t(a=1)"}},
 		Unknown:  map[string]string{"future": `{"x": [1, 2]}`},

@@ -82,6 +82,9 @@ func schemaOf(s *shape) *jsonSchema {
 		return &jsonSchema{Description: s.doc, AnyOf: []*jsonSchema{single, list}}
 	}
 	out := &jsonSchema{Description: s.doc}
+	if s.any {
+		return out
+	}
 	switch s.kind {
 	case kindString:
 		out.Type, out.Enum, out.MaxLength = "string", s.enum, s.max
@@ -147,6 +150,8 @@ type nested struct {
 // typeWord is the type of a field for a person, and where its own fields stand.
 func typeWord(s *shape) (string, *nested) {
 	switch {
+	case s.any:
+		return "any", nil
 	case s.orList:
 		return "string or list", nil
 	case len(s.enum) > 0:

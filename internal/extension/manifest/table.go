@@ -11,6 +11,7 @@ import (
 type shape struct {
 	kind    kind
 	orList  bool // a list of such values will do as well
+	any     bool // any kind of value will do
 	soft    bool // another kind is odd, but nothing is misread by it
 	doc     string
 	enum    []string
@@ -130,11 +131,14 @@ func permissionsShape() *shape {
 }
 
 func toolShape() *shape {
-	arg := object("One argument. All arguments are required.",
+	arg := object("One argument.",
 		field{"name", true, &shape{kind: kindString, doc: "The argument's name; the program gets --name value.", pattern: toolForm, hint: toolHint, max: 64, judge: (*checker).argName}},
-		field{"type", true, &shape{kind: kindString, doc: "The type of the value. A list or object reaches the program as JSON text.", enum: []string{"string", "number", "integer", "boolean", "array", "object"}}},
-		field{"description", false, text("What the argument means.")})
-	args := list("The arguments, which reach the program as --name value.", 64, arg)
+		field{"type", true, &shape{kind: kindString, doc: "The type of the value. A boolean reaches the program as --name when it is true, a list or object as JSON text.", enum: []string{"string", "number", "integer", "boolean", "array", "object"}}},
+		field{"description", false, text("What the argument means.")},
+		field{"required", false, &shape{kind: kindBool, doc: "Whether every call must have it; true when absent, unless there is a default."}},
+		field{"default", false, &shape{any: true, doc: "What the program gets when the call leaves it out: a value of the type."}})
+	arg.judge = (*checker).argument
+	args := list("The arguments, which reach the program as --name value, in this order.", 64, arg)
 	args.judge = func(c *checker, n *node) { c.unique(n, "name", "argument") }
 	s := object("One tool.",
 		field{"name", true, &shape{kind: kindString, doc: "The name by which the model calls it.", pattern: toolForm, hint: toolHint, max: 52}},

@@ -34,23 +34,40 @@ func arguments(tool manifest.Tool, object json.RawMessage, typed []TextArg) (lin
 	}
 	values := map[string]string{}
 	for _, g := range given {
+		if optional(tool, g.name) && string(bytes.TrimSpace(g.value)) == "null" {
+			continue // as if it were not there
+		}
 		wrong.put(tool, values, g.name, func(kind string) (string, error) { return fromJSON(g.value, kind) })
 	}
 	for _, t := range typed {
-		wrong.put(tool, values, t.Name, func(kind string) (string, error) { return fromText(t.Value, kind) })
+		wrong.put(tool, values, t.Name, func(kind string) (string, error) {
+			if t.Bare && kind != "boolean" {
+				return "", errors.New("given without a value")
+			}
+			return fromText(t.Value, kind)
+		})
 	}
 	total := 0
 	for _, arg := range tool.Args {
 		value, ok := values[arg.Name]
-		if !ok {
+		switch {
+		case ok:
+			names = append(names, arg.Name)
+		case arg.Default != "" && !slices.ContainsFunc(wrong.Wrong, func(w WrongArg) bool { return w.Name == arg.Name }):
+			if value, err = fromJSON(json.RawMessage(arg.Default), arg.Type); err != nil {
+				wrong.Text = fmt.Sprintf("the manifest's default of %s is %v, which it cannot be", arg.Name, err)
+				continue
+			}
+		case arg.Optional:
+			continue
+		default:
 			if !slices.ContainsFunc(wrong.Wrong, func(w WrongArg) bool { return w.Name == arg.Name }) {
 				wrong.Missing = append(wrong.Missing, arg.Name)
 			}
 			continue
 		}
-		names = append(names, arg.Name)
 		total += len(arg.Name) + len(value)
-		line = append(line, flag(tool.Runtime, arg.Name, value)...)
+		line = append(line, flag(tool.Runtime, arg, value)...)
 	}
 	if total > maxArgs {
 		wrong.Text = fmt.Sprintf("they have %d bytes together, and a command line may have %d", total, maxArgs)
@@ -61,10 +78,25 @@ func arguments(tool manifest.Tool, object json.RawMessage, typed []TextArg) (lin
 	return line, names, nil
 }
 
-// flag is one argument of a command line. A value that begins with a dash
+// optional says whether a tool has an argument that may be left out.
+func optional(tool manifest.Tool, name string) bool {
+	return slices.ContainsFunc(tool.Args, func(a manifest.Arg) bool { return a.Name == name && a.Optional })
+}
+
+// flag is one argument of a command line. A boolean is there or not, as argparse's store_true and parseArgs' boolean have it;
+// one that is true by default is taken back by --no-name, as BooleanOptionalAction and allowNegative have it. A value that begins with a dash
 // would be taken for a flag by the parsers that Python and Node have; the form
 // with = says what it is. A shell script takes the next word, whatever it is.
-func flag(runtime, name, value string) []string {
+func flag(runtime string, arg manifest.Arg, value string) []string {
+	name := arg.Name
+	switch {
+	case arg.Type == "boolean" && value == "true":
+		return []string{"--" + name}
+	case arg.Type == "boolean" && arg.Default == "true":
+		return []string{"--no-" + name}
+	case arg.Type == "boolean":
+		return nil
+	}
 	if strings.HasPrefix(value, "-") && runtime != runtimeShell {
 		return []string{"--" + name + "=" + value}
 	}

@@ -16,7 +16,9 @@ func tool(runtime string, args ...string) manifest.Tool {
 	t := manifest.Tool{Name: "t", Runtime: runtime}
 	for _, a := range args {
 		name, kind, _ := strings.Cut(a, ":")
-		t.Args = append(t.Args, manifest.Arg{Name: name, Type: kind})
+		kind, value, _ := strings.Cut(kind, "=")
+		name, optional := strings.CutSuffix(name, "?")
+		t.Args = append(t.Args, manifest.Arg{Name: name, Type: kind, Default: value, Optional: optional || value != ""})
 	}
 	return t
 }
@@ -44,11 +46,21 @@ func TestArguments(t *testing.T) {
 		{"integer with a fraction of 0", tool("python", "a:integer"), `{"a":3.0}`, nil, []string{"--a", "3"}},
 		{"integer with an exponent", tool("python", "a:integer"), `{"a":1e3}`, nil, []string{"--a", "1000"}},
 		{"number as written", tool("python", "a:number"), `{"a":0.10}`, nil, []string{"--a", "0.10"}},
-		{"boolean", tool("python", "a:boolean", "b:boolean"), `{"a":true,"b":false}`, nil, []string{"--a", "true", "--b", "false"}},
+		{"boolean", tool("python", "a:boolean", "b:boolean"), `{"a":true,"b":false}`, nil, []string{"--a"}},
 		{"list", tool("python", "a:array"), `{"a": [1, 12345678901234567890, "x"]}`, nil, []string{"--a", `[1,12345678901234567890,"x"]`}},
 		{"object", tool("python", "a:object"), `{"a": {"z": 1, "b": "<&>"}}`, nil, []string{"--a", `{"z":1,"b":"<&>"}`}},
-		{"typed", tool("python", "a:string", "n:integer", "l:array"), ``, []TextArg{{"l", "[1]"}, {"a", " true "}, {"n", " 7 "}}, []string{"--a", " true ", "--n", "7", "--l", "[1]"}},
-		{"both", tool("python", "a:string", "b:string"), `{"a":"1"}`, []TextArg{{"b", "2"}}, []string{"--a", "1", "--b", "2"}},
+		{"left out", tool("python", "a?:string", "b:string"), `{"b":"x"}`, nil, []string{"--b", "x"}},
+		{"null is left out", tool("node", "a?:string", "b:string", "c:integer=3"), `{"a":null,"b":"x","c":null}`, nil, []string{"--b", "x", "--c", "3"}},
+		{"default", tool("python", "a:string=\"-x\"", "n:integer=3", "l:array=[1,2]"), `{}`, nil, []string{"--a=-x", "--n", "3", "--l", "[1,2]"}},
+		{"default not taken", tool("shell", "a:string=\"x\"", "n:integer=3"), `{"n":4,"a":""}`, nil, []string{"--a", "", "--n", "4"}},
+		{"boolean, node", tool("node", "a:boolean", "b?:boolean"), `{"a":true}`, nil, []string{"--a"}},
+		{"boolean, false by default", tool("python", "a:boolean=false"), `{"a":true}`, nil, []string{"--a"}},
+		{"boolean, false by default, left out", tool("python", "a:boolean=false"), `{}`, nil, nil},
+		{"boolean, true by default, left out", tool("shell", "a:boolean=true"), `{}`, nil, []string{"--a"}},
+		{"boolean, true by default, taken back", tool("python", "a:boolean=true"), `{"a":false}`, nil, []string{"--no-a"}},
+		{"boolean, by its name alone", tool("python", "a:boolean", "b:boolean"), `{"b":false}`, []TextArg{{Name: "a", Value: "true", Bare: true}}, []string{"--a"}},
+		{"typed", tool("python", "a:string", "n:integer", "l:array"), ``, []TextArg{{Name: "l", Value: "[1]"}, {Name: "a", Value: " true "}, {Name: "n", Value: " 7 "}}, []string{"--a", " true ", "--n", "7", "--l", "[1]"}},
+		{"both", tool("python", "a:string", "b:string"), `{"a":"1"}`, []TextArg{{Name: "b", Value: "2"}}, []string{"--a", "1", "--b", "2"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, _, err := arguments(test.tool, json.RawMessage(test.json), test.text)
@@ -83,7 +95,7 @@ func TestArgumentErrors(t *testing.T) {
 		{"boolean for a text", `{"file":true,"count":1,"deep":true}`, nil, `file must be a text, and is true; write it in quotes`},
 		{"number in quotes", `{"file":"5","count":"1","deep":"many"}`, nil, `count must be a whole number, and is a text; write it without quotes; deep must be true or false, and is a text`},
 		{"twice", `{"file":"a","file":"b","count":1,"deep":true}`, nil, `file must be a text, and is given twice`},
-		{"twice in two ways", `{"file":"a","count":1,"deep":true}`, []TextArg{{"file", "b"}}, `given twice`},
+		{"twice in two ways", `{"file":"a","count":1,"deep":true}`, []TextArg{{Name: "file", Value: "b"}}, `given twice`},
 		{"nul", `{"file":"a\u0000b","count":1,"deep":true}`, nil, `U+0000`},
 		{"too long", `{"file":"` + strings.Repeat("x", 200_000) + `","count":1,"deep":true}`, nil, `200000 bytes long`},
 		{"no object", `["file"]`, nil, `they must be one JSON object`},
@@ -125,7 +137,7 @@ func FuzzArguments(f *testing.F) {
 	f.Fuzz(func(t *testing.T, object, name, value string) {
 		for _, runtime := range []string{"python", "shell"} {
 			all.Runtime = runtime
-			line, names, err := arguments(all, json.RawMessage(object), []TextArg{{name, value}})
+			line, names, err := arguments(all, json.RawMessage(object), []TextArg{{Name: name, Value: value}})
 			if err != nil {
 				if !errors.As(err, new(*ArgumentError)) || line != nil {
 					t.Fatal(err)
@@ -136,6 +148,12 @@ func FuzzArguments(f *testing.F) {
 				t.Fatalf("%q of %q", names, all.Signature())
 			}
 			for _, arg := range all.Args {
+				if arg.Type == "boolean" {
+					if len(line) > 0 && line[0] == "--"+arg.Name {
+						line = line[1:]
+					}
+					continue
+				}
 				word, rest := line[0], line[1:]
 				got, whole := strings.CutPrefix(word, "--"+arg.Name+"=")
 				if !whole {

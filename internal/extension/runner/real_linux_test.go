@@ -161,7 +161,7 @@ func TestLint(t *testing.T) {
 	for _, file := range files[:3] {
 		name, _ := filepath.Rel(w.workspace, file)
 		q := w.request("code-analyzer", "")
-		q.Tool, q.TextArgs = "lintFile", []TextArg{{"file", name}}
+		q.Tool, q.TextArgs = "lintFile", []TextArg{{Name: "file", Value: name}}
 		r, err := w.do(q)
 		if err != nil {
 			t.Fatal(err)

@@ -82,7 +82,11 @@ type Request struct {
 }
 
 // A TextArg is an argument as it was typed.
-type TextArg struct{ Name, Value string }
+type TextArg struct {
+	Name, Value string
+	// Bare says that there was the name alone, which stands for true.
+	Bare bool
+}
 
 // A Result is what came of a tool that was run.
 type Result struct {

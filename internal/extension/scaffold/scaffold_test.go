@@ -102,6 +102,11 @@ func TestToolsRun(t *testing.T) {
 		if err != nil || json.Unmarshal(out, &got) != nil || got.Lines != 5 || got.Empty != 2 {
 			t.Errorf("%s: %s, %v", template, out, err)
 		}
+		cmd := exec.Command(interpreter, filepath.Join(dir, tool.Executable), "--words", "--file", "it's $x.txt", "--long", "4")
+		cmd.Dir = work
+		if out, err := cmd.Output(); err != nil || !strings.Contains(strings.ReplaceAll(string(out), " ", ""), `"long":1,"words":3}`) {
+			t.Errorf("%s: with options %s, %v", template, out, err)
+		}
 		var exit *exec.ExitError
 		if _, err := run("missing"); !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(string(exit.Stderr), "cannot read missing") {
 			t.Errorf("%s: a missing file: %v", template, err)

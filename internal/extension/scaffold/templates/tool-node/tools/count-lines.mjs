@@ -1,9 +1,10 @@
 #!/usr/bin/env node
-// Counts the lines of a text file. Arguments come as --name value; the answer goes to standard output.
+// Counts the lines of a text file. Arguments come as --name value, a boolean as --name alone when it is true, a list or
+// object as JSON text (JSON.parse); the answer goes to standard output.
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 
-const { values } = parseArgs({ options: { file: { type: 'string' } } });
+const { values } = parseArgs({ options: { file: { type: 'string' }, words: { type: 'boolean' }, long: { type: 'string', default: '120' } } });
 if (values.file === undefined) {
   console.error('--file is missing');
   process.exit(2);
@@ -17,4 +18,10 @@ try {
 }
 const lines = text.split(/\r\n|\r|\n/);
 if (lines.at(-1) === '') lines.pop();
-console.log(JSON.stringify({ lines: lines.length, empty: lines.filter((line) => line.trim() === '').length }));
+const answer = {
+  lines: lines.length,
+  empty: lines.filter((line) => line.trim() === '').length,
+  long: lines.filter((line) => [...line].length >= Number(values.long)).length,
+};
+if (values.words) answer.words = text.split(/\s+/).filter(Boolean).length;
+console.log(JSON.stringify(answer));
