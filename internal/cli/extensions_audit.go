@@ -110,7 +110,7 @@ func (a *app) showAudit(ctx context.Context, q audit.Query, asJSON, follow bool)
 func withoutEnded(entries []audit.Entry) []audit.Entry {
 	ended := map[string]bool{}
 	for _, e := range entries {
-		if e.Run != "" && e.Event != audit.Started && e.Event != audit.Host {
+		if e.Run != "" && e.Event != audit.Started && e.Event != audit.Host && e.Event != audit.File {
 			ended[e.Run] = true
 		}
 	}
@@ -137,6 +137,8 @@ func auditWords(e audit.Entry) string {
 		return "started"
 	case audit.Host:
 		return fmt.Sprintf("refused to contact %s: %s (%d×)", e.Target, e.Why, e.Count)
+	case audit.File:
+		return fmt.Sprintf("kept from %s (%s)", e.Target, e.Why)
 	case audit.Refused:
 		return "not run: " + e.Why
 	case audit.Consent:

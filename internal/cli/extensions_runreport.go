@@ -31,6 +31,7 @@ type runReport struct {
 	Signal       int                  `json:"signal,omitempty"`
 	Limit        string               `json:"limit,omitempty" jsonschema:"time, memory or output, when that limit ended it"`
 	Denials      []sandbox.Denial     `json:"denials"`
+	Files        []runner.FileDenial  `json:"files" jsonschema:"files that its permissions keep from it, as far as it spoke of them"`
 	Quarantined  []sandbox.Quarantine `json:"quarantined"`
 	Milliseconds int64                `json:"milliseconds"`
 	MemoryBytes  int64                `json:"memoryBytes"`
@@ -56,11 +57,11 @@ type wrongArg struct {
 }
 
 func newRunReport(r *runner.Result, err error) runReport {
-	out := runReport{OK: err == nil, Denials: []sandbox.Denial{}, Quarantined: []sandbox.Quarantine{}}
+	out := runReport{OK: err == nil, Denials: []sandbox.Denial{}, Files: []runner.FileDenial{}, Quarantined: []sandbox.Quarantine{}}
 	if r != nil {
 		out = runReport{
 			OK: err == nil, Extension: r.Extension, Version: r.Version, Tool: r.Tool, Value: r.JSON, NotJSON: r.NotJSON, Stderr: r.Stderr,
-			ExitCode: r.Code, Signal: r.Signal, Denials: all(r.Denials), Quarantined: all(r.Quarantined),
+			ExitCode: r.Code, Signal: r.Signal, Denials: all(r.Denials), Files: all(r.Files), Quarantined: all(r.Quarantined),
 			Milliseconds: r.Elapsed.Milliseconds(), MemoryBytes: r.Memory, Assurance: r.Assurance, Workspace: r.Workspace,
 		}
 		if r.JSON == nil {
@@ -149,6 +150,9 @@ func (a *app) printRemarks(r *runner.Result) {
 			at += ":" + strconv.Itoa(d.Port)
 		}
 		fmt.Fprintf(a.stderr, "pollux: refused: %s (%s)\n", manifest.Printable(at), d.Why)
+	}
+	for _, d := range r.Files {
+		fmt.Fprintf(a.stderr, "pollux: refused: %s\n", d.Words())
 	}
 	a.printQuarantined(r.Quarantined, "tool")
 	if r.NotJSON != "" {

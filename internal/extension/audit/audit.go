@@ -26,6 +26,7 @@ const (
 	Started Event = "started" // a tool was started; Ended has the same Run
 	Ended   Event = "ended"   // a tool ended, however that was
 	Host    Event = "host"    // a tool asked for a host that its policy does not allow
+	File    Event = "file"    // a tool spoke of a file that its policy keeps from it
 	Refused Event = "refused" // a tool was not run: Why says who or what refused it
 	Consent Event = "consent" // the user allowed, forbade or revoked something
 )

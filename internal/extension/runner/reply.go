@@ -3,6 +3,7 @@ package runner
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -88,6 +89,16 @@ func hints(r *Result) string {
 			break
 		}
 		fmt.Fprintf(&b, "\nThe sandbox refused it a contact with %s: %s.", d.Host, strings.TrimSuffix(d.Why, "."))
+	}
+	for i, d := range r.Files {
+		if i == 5 {
+			fmt.Fprintf(&b, "\n%d more files were kept from it.", len(r.Files)-i)
+			break
+		}
+		fmt.Fprintf(&b, "\nThe sandbox refused it %s.", d.Words())
+	}
+	if slices.ContainsFunc(r.Files, func(d FileDenial) bool { return d.Needs != "" }) {
+		b.WriteString(" Permissions are declared by the extension's author and agreed to by the user: tell the user; another way to the same file is not wanted.")
 	}
 	for i, q := range r.Quarantined {
 		switch {

@@ -80,7 +80,9 @@ func (r *Runner) run(ctx context.Context, p *plan) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.result(raw, string(raw.Assurance)), nil
+	result := p.result(raw, string(raw.Assurance))
+	result.Files = r.fileDenials(p, result)
+	return result, nil
 }
 
 // sandboxed gives the sandbox the files that were read. Where they are too
@@ -194,6 +196,11 @@ func (r *Runner) record(p *plan, id string, result *Result, runErr error) error 
 				host.Target = net.JoinHostPort(d.Host, strconv.Itoa(d.Port))
 			}
 			all = errors.Join(all, r.o.Audit.Append(host))
+		}
+		for _, d := range result.Files {
+			file := p.entry(audit.File, id)
+			file.Args, file.Target, file.Why = nil, d.Path, d.Access+": "+d.Why
+			all = errors.Join(all, r.o.Audit.Append(file))
 		}
 	case errors.Is(runErr, context.Canceled), errors.Is(runErr, context.DeadlineExceeded):
 		e.Why = "it was cancelled"

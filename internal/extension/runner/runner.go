@@ -107,6 +107,7 @@ type Result struct {
 	// Limit is the limit that ended it; nil for none. The output is then cut off.
 	Limit       *sandbox.LimitError
 	Denials     []sandbox.Denial     // contacts that were refused
+	Files       []FileDenial         // files that were kept from it, as far as it spoke of them
 	Quarantined []sandbox.Quarantine // what it made under protected names
 	Elapsed     time.Duration
 	Memory      int64  // the most that one process held, in bytes

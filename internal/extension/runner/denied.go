@@ -1,0 +1,186 @@
+package runner
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/sandbox"
+)
+
+// A FileDenial is a file that a tool spoke of and that its sandbox kept from it. The kernel tells nobody about that, and the
+// tool sees a file that is missing: it is worked out of what the tool said, the plan of its sandbox, and nothing of the disk.
+type FileDenial struct {
+	Path   string `json:"path"`
+	Access string `json:"access" jsonschema:"read or write"`
+	Needs  string `json:"needs,omitempty" jsonschema:"the level of that permission that would allow it; absent when none would"`
+	Why    string `json:"why"`
+}
+
+// Words is the denial as a sentence without its end.
+func (d FileDenial) Words() string {
+	verb := map[string]string{"read": "reading", "write": "changing"}[d.Access]
+	return fmt.Sprintf("%s %q: %s", verb, manifest.Printable(d.Path), d.Why)
+}
+
+const (
+	maxFileDenials = 10
+	maxScanned     = 64 << 10 // of what a tool wrote, in bytes
+)
+
+// complaint is how programs say that a file cannot be had, refusal how they say that it cannot be changed.
+var (
+	complaint = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)no such file|enoent|permission ?(denied|error)|eacces|not permitted|eperm|read-only file ?system|erofs|(cannot|can't|could not|unable to) (open|read|write|create|access|stat|find|remove)`)
+	})
+	refusal = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)permission ?(denied|error)|eacces|not permitted|eperm|read-only file ?system|erofs`)
+	})
+	// named is a name before the reason, as cat and sh write it.
+	named = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`([^\s:'"]+): (?i:no such file|permission denied|read-only file|operation not permitted|enoent|eacces|erofs|eperm)`)
+	})
+	quotedPath = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("'([^']+)'|\"([^\"]+)\"|‘([^’]+)’|`([^`]+)`") })
+)
+
+// fileDenials are the files that the tool complained of and that its permissions keep from it.
+func (r *Runner) fileDenials(p *plan, result *Result) []FileDenial {
+	if p.q.Unsafe {
+		return nil
+	}
+	var lines []string
+	for _, text := range []string{result.Stderr, result.Text} {
+		for line := range strings.Lines(text[:min(len(text), maxScanned)]) {
+			if len(lines) < 100 && complaint().MatchString(line) {
+				lines = append(lines, line)
+			}
+		}
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	c := p.command(p.content.dir)
+	c.Copies = []sandbox.Copy{{Dir: p.content.dir, Files: p.content.held()}}
+	plan, err := r.o.Sandbox.Explain(p.subject.Permissions, c)
+	if err != nil {
+		return nil // it has run all the same
+	}
+	var all []FileDenial
+	for _, line := range lines {
+		for _, word := range paths(line) {
+			if complaint().MatchString(word) {
+				continue
+			}
+			d, ok := p.denied(plan, word, refusal().MatchString(line))
+			if ok && len(all) < maxFileDenials && !slices.Contains(all, d) {
+				all = append(all, d)
+			}
+		}
+	}
+	return all
+}
+
+// paths are the words of a line that may be paths.
+func paths(line string) (all []string) {
+	for _, m := range quotedPath().FindAllStringSubmatch(line, 20) {
+		for _, part := range m[1:] {
+			if part != "" {
+				all = append(all, part)
+			}
+		}
+	}
+	if m := named().FindStringSubmatch(line); m != nil && !strings.HasSuffix(strings.ToLower(m[1]), "error") {
+		all = append(all, m[1])
+	}
+	for word := range strings.FieldsSeq(line) {
+		if word = strings.Trim(word, ":;,.()[]{}<>'\"‘’`"); (strings.Contains(word, "/") || strings.Contains(strings.Trim(word, "."), ".")) && len(all) < 40 {
+			all = append(all, word)
+		}
+	}
+	return all
+}
+
+// denied judges one path by the plan. A relative one is meant in the workspace, or where the tool was called.
+func (p *plan) denied(plan *sandbox.Plan, path string, refused bool) (FileDenial, bool) {
+	if len(path) > 1024 || strings.ContainsAny(path, "\x00\n") || strings.Contains(path, "://") {
+		return FileDenial{}, false
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(p.dir, path)
+	}
+	path = filepath.Clean(path)
+	for _, own := range []string{"/proc", "/dev", "/tmp", "/var/tmp", p.content.dir} {
+		if within(path, own) && !within(p.workspaceOr(own), own) {
+			return FileDenial{}, false
+		}
+	}
+	have := p.subject.Permissions
+	d := FileDenial{Path: path}
+	at := access(plan, path)
+	if at == sandbox.AccessPrivate && p.level(path) < manifest.Full {
+		at = sandbox.AccessNone // an empty folder stands there for the user's own
+	}
+	switch at {
+	case sandbox.AccessNone:
+		d.Access = "read"
+		return d.explain(p.level(path), have.EffectiveRead()), true
+	case sandbox.AccessHidden:
+		d.Access, d.Why = "read", "secret stores are out of reach of every permission"
+		return d, true
+	case sandbox.AccessRead:
+		d.Access = "write"
+		return d.explain(p.level(path), have.Write), refused && p.level(path) < manifest.Full // the system's own are nobody's to change
+	}
+	return FileDenial{}, false
+}
+
+// workspaceOr is the tool's workspace, or another folder where it has none.
+func (p *plan) workspaceOr(other string) string {
+	if p.workspace == "" {
+		return filepath.Dir(other)
+	}
+	return p.workspace
+}
+
+// explain says what would allow it.
+func (d FileDenial) explain(needs, have manifest.Access) FileDenial {
+	if needs <= have {
+		d.Why = "it is protected, or not a user's file, at every level"
+		return d
+	}
+	d.Needs = needs.String()
+	d.Why = fmt.Sprintf(`the permission "%s" is %q, and %q would allow it`, d.Access, have, needs)
+	return d
+}
+
+// level is the least that holds a path.
+func (p *plan) level(path string) manifest.Access {
+	if p.workspace != "" && within(path, p.workspace) || p.workspace == "" && within(path, p.dir) {
+		return manifest.Workspace
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		if real, err := filepath.EvalSymlinks(home); err == nil {
+			home = real
+		}
+		if within(path, home) {
+			return manifest.Home
+		}
+	}
+	return manifest.Full
+}
+
+// access is what a plan says of a path: what its nearest folder above says.
+func access(plan *sandbox.Plan, path string) sandbox.Access {
+	best, found := "", plan.Elsewhere
+	for _, e := range plan.Paths {
+		if e.Access != sandbox.AccessWatched && e.Access != sandbox.AccessLink && within(path, e.Path) && len(e.Path) >= len(best) {
+			best, found = e.Path, e.Access
+		}
+	}
+	return found
+}
