@@ -9,6 +9,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/agent/claude"
 	"github.com/pollux-companion/pollux/internal/agent/gemini"
 	"github.com/pollux-companion/pollux/internal/agent/mcp"
+	"github.com/pollux-companion/pollux/internal/agent/qwen"
 	"github.com/pollux-companion/pollux/internal/core/state"
 )
 
@@ -82,6 +83,12 @@ func All() []Agent {
 			Place: claudePlaceAt,
 			Sweep: func() []string { return swept(claude.Home, claude.Sweep) },
 		},
+		{
+			Name: qwen.Name, Label: qwen.Label, Command: qwen.Command,
+			Door:  func(Options) mcp.Agent { return mcp.Agent{Dialect: gemini.Dialect{}} },
+			Place: qwenPlaceAt,
+			Sweep: func() []string { return swept(qwen.Home, qwen.Sweep) },
+		},
 	}
 }
 
@@ -108,6 +115,21 @@ func claudePlaceAt(port int) Place {
 // Put implements Place.
 func (p claudePlace) Put(e Endpoint) error {
 	return p.Place.Put(&claude.Lock{PID: e.PID, Folders: e.Roots, IDE: e.DisplayName, Token: e.Token})
+}
+
+type qwenPlace struct{ *qwen.Place }
+
+func qwenPlaceAt(port int) Place {
+	home, ok := used(qwen.Home)
+	if !ok {
+		return nil
+	}
+	return qwenPlace{qwen.NewPlace(home, port)}
+}
+
+// Put implements Place.
+func (p qwenPlace) Put(e Endpoint) error {
+	return p.Place.Put(&qwen.Lock{Port: e.Port, Roots: e.Roots, Token: e.Token, PID: e.PID, Name: e.IDE, DisplayName: e.DisplayName})
 }
 
 // used finds an agent's home folder; ok is false where there is none, because the agent was never used on this machine.

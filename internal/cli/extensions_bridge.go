@@ -284,7 +284,7 @@ func (a *app) keepBridge(cmd *cobra.Command, names ...string) {
 }
 
 // setupBridge is setup's part of the bridge, undoBridge takes it back.
-func (a *app) setupBridge(ctx context.Context, f setupFlags) (setupReport, error) {
+func (a *app) setupBridge(ctx context.Context, _ setupAgent, f setupFlags) (setupReport, error) {
 	text, changed, err := a.installBridge(ctx, nil, f.dryRun)
 	r := setupReport{Action: "kept", Text: text}
 	if changed {
@@ -293,7 +293,7 @@ func (a *app) setupBridge(ctx context.Context, f setupFlags) (setupReport, error
 	return a.atBridge(r), err
 }
 
-func (a *app) undoBridge(ctx context.Context, f setupFlags) (setupReport, error) {
+func (a *app) undoBridge(ctx context.Context, _ setupAgent, f setupFlags) (setupReport, error) {
 	s, err := a.store()
 	if err != nil {
 		return setupReport{}, err

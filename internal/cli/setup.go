@@ -20,11 +20,12 @@ type setupFlags struct {
 	relay, noRelay        bool
 }
 
-// A setupPart is one of the things that setup sets up. do and undo change
+// A setupPart is one of the things that setup sets up for an agent. do and undo change
 // nothing when f.dryRun is set, and report what they would do.
 type setupPart struct {
 	name     string
-	do, undo func(context.Context, setupFlags) (setupReport, error)
+	agent    setupAgent
+	do, undo func(context.Context, setupAgent, setupFlags) (setupReport, error)
 }
 
 // A setupReport says what became of a part.
@@ -33,48 +34,64 @@ type setupReport struct {
 	Action string   `json:"action"` // changed, kept (nothing was to be done), undone, removed, or left (the user changed it since)
 	Path   string   `json:"path"`   // the file or folder that it is about
 	Keys   []string `json:"keys,omitempty"`
-	Text   string   `json:"text"` // what that means, for people
+	Text   string   `json:"text"`  // what that means, for people
+	Agent  string   `json:"agent"` // gemini, qwen
 }
 
 func (a *app) setupCommand() *cobra.Command {
 	var f setupFlags
 	cmd := &cobra.Command{
-		Use:   "setup",
-		Short: "Prepare Gemini CLI: IDE mode, and the bridge to extensions",
-		Long: `Prepares Gemini CLI for pollux, in these parts:
+		Use:   "setup [AGENT…]",
+		Short: "Prepare Gemini CLI and Qwen Code: IDE mode, and the bridge to extensions",
+		Long: `Prepares agents for pollux: gemini (Gemini CLI) and qwen (Qwen Code). Without
+AGENT it prepares those that it finds on this machine. The parts:
 
-  ide      switches IDE mode on in the CLI's own settings (ide.enabled and
-           ide.hasSeenNudge in .gemini/settings.json), so that every CLI looks
-           for a companion by itself; comments, order and the rest stay
-  bridge   writes the extension by which the CLI uses what your extensions offer
-  relay    with --relay only: a CLI that finds no editor starts pollux relay
+  ide      switches IDE mode on in the agent's own settings (ide.enabled and
+           ide.hasSeenNudge in .gemini/settings.json, .qwen/settings.json), so
+           that it looks for a companion by itself; comments, order and the rest
+           stay
+  bridge   gemini only: writes the extension by which the CLI uses what your
+           extensions offer
+  relay    with --relay only: an agent that finds no editor starts pollux relay,
+           and an editor that comes later is found
 
 Twice changes nothing. --undo takes back exactly what setup changed, as long as
 it is still so.`,
 		Example: `  pollux setup
+  pollux setup qwen
+  pollux setup qwen --relay
   pollux setup --only ide
   pollux setup --dry-run    what would be changed
   pollux setup --undo       as it was before`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.setup(cmd.Context(), f) },
+		ValidArgs: setupAgentNames(),
+		RunE:      func(cmd *cobra.Command, agents []string) error { return a.setup(cmd.Context(), agents, f) },
 	}
-	cmd.Flags().StringVar(&f.only, "only", "", "set up this `PART` alone: "+strings.Join(setupNames(a.setupParts()), ", "))
+	cmd.Flags().StringVar(&f.only, "only", "", "set up this `PART` alone: "+strings.Join(setupNames(a.setupParts(setupAgents()[:1])), ", "))
 	cmd.Flags().BoolVar(&f.undo, "undo", false, "take back what setup changed")
-	cmd.Flags().BoolVar(&f.relay, "relay", false, "let a CLI that finds no editor of its own start pollux relay")
+	cmd.Flags().BoolVar(&f.relay, "relay", false, "let an agent that finds no editor of its own start pollux relay")
 	cmd.Flags().BoolVar(&f.noRelay, "no-relay", false, "take that back")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "only show what would be done")
 	cmd.Flags().BoolVar(&f.jsonOut, "json", false, "print JSON")
 	return cmd
 }
 
-// setupParts are the parts in their order; undo goes the other way.
-func (a *app) setupParts() []setupPart {
-	return []setupPart{{"ide", a.setupIDE, a.undoIDE}, {"bridge", a.setupBridge, a.undoBridge}, {"relay", a.setupRelay, a.undoRelay}}
+// setupParts are the parts of agents in their order; undo goes the other way.
+func (a *app) setupParts(agents []setupAgent) (parts []setupPart) {
+	for _, s := range agents {
+		parts = append(parts, setupPart{"ide", s, a.setupIDE, a.undoIDE})
+		if s.bridge {
+			parts = append(parts, setupPart{"bridge", s, a.setupBridge, a.undoBridge})
+		}
+		parts = append(parts, setupPart{"relay", s, a.setupRelay, a.undoRelay})
+	}
+	return parts
 }
 
 func setupNames(parts []setupPart) (names []string) {
 	for _, p := range parts {
-		names = append(names, p.name)
+		if !slices.Contains(names, p.name) {
+			names = append(names, p.name)
+		}
 	}
 	return names
 }
@@ -82,14 +99,18 @@ func setupNames(parts []setupPart) (names []string) {
 // errNothingSetUp: there is nothing to undo.
 var errNothingSetUp = errors.New("setup has changed nothing that could be taken back")
 
-func (a *app) setup(ctx context.Context, f setupFlags) error {
-	parts := a.setupParts()
+func (a *app) setup(ctx context.Context, names []string, f setupFlags) error {
+	agents, err := agentsFor(names, f.undo)
+	if err != nil {
+		return err
+	}
+	parts := a.setupParts(agents)
 	if f.only != "" {
-		i := slices.Index(setupNames(parts), f.only)
-		if i < 0 {
-			return usageError{fmt.Errorf("--only %s: setup has these parts: %s", f.only, strings.Join(setupNames(parts), ", "))}
+		known := setupNames(parts)
+		parts = slices.DeleteFunc(parts, func(p setupPart) bool { return p.name != f.only })
+		if len(parts) == 0 {
+			return usageError{fmt.Errorf("--only %s: setup has these parts: %s", f.only, strings.Join(known, ", "))}
 		}
-		parts = parts[i : i+1]
 	}
 	if f.undo {
 		slices.Reverse(parts)
@@ -100,7 +121,7 @@ func (a *app) setup(ctx context.Context, f setupFlags) error {
 		if f.undo {
 			run = p.undo
 		}
-		r, err := run(ctx, f)
+		r, err := run(ctx, p.agent, f)
 		if errors.Is(err, errNothingSetUp) {
 			continue
 		}
@@ -108,7 +129,7 @@ func (a *app) setup(ctx context.Context, f setupFlags) error {
 			errs = append(errs, notWritable(p.name, err))
 			continue
 		}
-		r.Part = p.name
+		r.Part, r.Agent = p.name, p.agent.name
 		reports = append(reports, r)
 		if !f.jsonOut {
 			fmt.Fprintln(a.stdout, r.Text)

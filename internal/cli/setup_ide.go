@@ -11,13 +11,23 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pollux-companion/pollux/internal/agent/gemini/clisettings"
 	"github.com/pollux-companion/pollux/internal/safefile"
+	"github.com/pollux-companion/pollux/internal/settingsfile"
 )
 
 // setupRecord is what setup changed in settings, the oldest change first.
 type setupRecord struct {
-	Settings []clisettings.Change `json:"settings"`
+	Settings []setupChange `json:"settings"`
+}
+
+// A setupChange is one change of an agent's settings. Older records have no agent: there was Gemini CLI only.
+type setupChange struct {
+	Agent string `json:"agent,omitempty"`
+	settingsfile.Change
+}
+
+func (c setupChange) of(agent setupAgent) bool {
+	return c.Agent == agent.name || c.Agent == "" && agent.name == "gemini"
 }
 
 // maxSetupRecord bounds the file of it, in bytes.
@@ -60,9 +70,9 @@ func (a *app) saveSetup(r setupRecord) error {
 	return safefile.Write(a.setupFile(), append(data, '\n'), nil)
 }
 
-// setupIDE switches IDE mode on in the CLI's settings.
-func (a *app) setupIDE(_ context.Context, f setupFlags) (setupReport, error) {
-	path, err := clisettings.Path()
+// setupIDE switches IDE mode on in an agent's settings.
+func (a *app) setupIDE(_ context.Context, agent setupAgent, f setupFlags) (setupReport, error) {
+	path, err := agent.path(os.Getenv)
 	if err != nil {
 		return setupReport{}, err
 	}
@@ -70,7 +80,7 @@ func (a *app) setupIDE(_ context.Context, f setupFlags) (setupReport, error) {
 	if err != nil {
 		return setupReport{}, err
 	}
-	change, err := clisettings.Set(path, []string{clisettings.Enabled, clisettings.HasSeenNudge}, &clisettings.Options{DryRun: f.dryRun})
+	change, err := agent.program.Set(path, agent.switches, &settingsfile.Options{DryRun: f.dryRun})
 	if err != nil {
 		return setupReport{}, err
 	}
@@ -86,45 +96,56 @@ func (a *app) setupIDE(_ context.Context, f setupFlags) (setupReport, error) {
 		r.Text = fmt.Sprintf("ide: %s would be set to true in %s", strings.Join(r.Keys, " and "), path)
 		return r, nil
 	}
-	r.Text += "; a CLI that runs already needs /ide enable"
-	record.Settings = append(record.Settings, change)
+	r.Text += "; " + agent.later
+	record.Settings = append(record.Settings, setupChange{agent.name, change})
 	if err := a.saveSetup(record); err != nil { // without it nothing could be undone
-		_, undone := clisettings.Undo(change, nil)
+		_, undone := agent.program.Undo(change, nil)
 		return setupReport{}, errors.Join(err, undone)
 	}
 	return r, nil
 }
 
-// undoIDE takes the changes back, the newest first.
-func (a *app) undoIDE(_ context.Context, f setupFlags) (setupReport, error) {
+// undoIDE takes the changes of an agent's settings back, the newest first.
+func (a *app) undoIDE(_ context.Context, agent setupAgent, f setupFlags) (setupReport, error) {
 	record, err := a.loadSetup()
 	if err != nil {
 		return setupReport{}, err
 	}
-	if len(record.Settings) == 0 {
-		return setupReport{}, errNothingSetUp
-	}
-	r := setupReport{Path: record.Settings[len(record.Settings)-1].Path}
-	changed, undone := 0, 0
+	r, changed, undone := setupReport{}, 0, 0
 	for i, c := range slices.Backward(record.Settings) {
-		keys, err := clisettings.Undo(c, &clisettings.Options{DryRun: f.dryRun})
+		if !c.of(agent) {
+			continue
+		}
+		keys, err := agent.program.Undo(c.Change, &settingsfile.Options{DryRun: f.dryRun})
 		if err != nil {
 			return setupReport{}, err
 		}
+		if r.Path == "" {
+			r.Path = c.Path
+		}
 		changed, undone = changed+len(c.Values), undone+len(keys)
 		r.Keys = append(r.Keys, keys...)
-		if record.Settings = record.Settings[:i]; f.dryRun {
+		if f.dryRun {
 			continue
 		}
+		record.Settings = slices.Delete(slices.Clone(record.Settings), i, i+1)
 		if err := a.saveSetup(record); err != nil {
 			return setupReport{}, err
 		}
 	}
+	if changed == 0 {
+		return setupReport{}, errNothingSetUp
+	}
 	slices.Sort(r.Keys)
 	r.Keys = slices.Compact(r.Keys)
+	return undoReport(r, changed, undone, f.dryRun), nil
+}
+
+// undoReport says what became of changed keys, of which undone are as before.
+func undoReport(r setupReport, changed, undone int, dryRun bool) setupReport {
 	word := "is"
 	switch {
-	case f.dryRun:
+	case dryRun:
 		word = "would be"
 	case len(r.Keys) > 1:
 		word = "are"
@@ -137,5 +158,5 @@ func (a *app) undoIDE(_ context.Context, f setupFlags) (setupReport, error) {
 	default:
 		r.Action, r.Text = "undone", fmt.Sprintf("ide: %s %s as before in %s; the rest was changed since and stays", strings.Join(r.Keys, " and "), word, r.Path)
 	}
-	return r, nil
+	return r
 }

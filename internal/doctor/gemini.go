@@ -28,19 +28,19 @@ func (x *examination) mode() {
 	var passed *bool // what the folder's settings would have said
 	// Each outranks those before it.
 	for _, file := range []string{defaults, x.o.Settings, own, system} {
-		ide, err := clisettings.IDE{}, error(nil)
+		enabled, err := (*bool)(nil), error(nil)
 		if file != "" {
-			ide, err = clisettings.Read(file)
+			enabled, err = switches(file)
 		}
 		switch {
 		case err != nil:
 			x.add(broken(file, x.o.Settings, err))
 			return
-		case ide.Enabled == nil:
+		case enabled == nil:
 		case file == own && trust != clisettings.Trusted:
-			passed = ide.Enabled
+			passed = enabled
 		default:
-			on, by = *ide.Enabled, file
+			on, by = *enabled, file
 		}
 	}
 	if trustErr != nil {
@@ -76,6 +76,20 @@ func (x *examination) mode() {
 			Remark: "ask who looks after this machine"}
 	}
 	x.add(f)
+}
+
+// switches says what a file has to say about IDE mode; nil is nothing. It fails for any switch that the CLI would not understand.
+func switches(file string) (enabled *bool, err error) {
+	for _, key := range clisettings.Switches() {
+		value, err := clisettings.Program.Get(file, key)
+		if err != nil {
+			return nil, err
+		}
+		if key == clisettings.Enabled {
+			enabled = value
+		}
+	}
+	return enabled, nil
 }
 
 // broken is about a settings file with which the CLI does not start at all.

@@ -21,7 +21,7 @@ func Repair(ctx context.Context, o Options, r *Report) (done []string, err error
 				done = append(done, "removed "+path+", whose companion has gone")
 			}
 		case fixMode:
-			c, err := clisettings.Set(o.Settings, []string{clisettings.Enabled, clisettings.HasSeenNudge}, nil)
+			c, err := clisettings.Program.Set(o.Settings, clisettings.Switches(), nil)
 			if err != nil {
 				errs = append(errs, err)
 			} else if len(c.Values) > 0 {

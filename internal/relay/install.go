@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
+	"github.com/pollux-companion/pollux/internal/agent/qwen"
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
@@ -69,4 +70,34 @@ func Remove(dryRun bool) (Installed, error) {
 // everything is the folder that holds all others.
 func everything(temp string) string {
 	return filepath.VolumeName(temp) + string(filepath.Separator)
+}
+
+// InstallQwen writes the lock with which every Qwen Code of this user that finds no editor of its own starts program as
+// its relay (SPEC Q-8). program is absolute and stays where it is. A lock of another program is left alone, which is an
+// error. With dryRun nothing is written.
+func InstallQwen(program string, dryRun bool) (Installed, error) {
+	if !filepath.IsAbs(program) {
+		return Installed{}, fmt.Errorf("the program %q of the relay is not an absolute path", program)
+	}
+	home, err := qwen.Home(os.Getenv)
+	if err != nil {
+		return Installed{}, err
+	}
+	temp := discovery.TempDir()
+	lock := &qwen.Lock{
+		Roots: []string{everything(temp)}, Name: "pollux", DisplayName: "Pollux",
+		Stdio: &qwen.Stdio{Command: program, Args: []string{"relay", "--tmp", temp}},
+	}
+	changed, path, err := qwen.PutRelay(home, lock, dryRun)
+	return Installed{path, changed}, err
+}
+
+// RemoveQwen removes the lock that InstallQwen wrote. Another program's lock stays. With dryRun nothing is removed.
+func RemoveQwen(dryRun bool) (Installed, error) {
+	home, err := qwen.Home(os.Getenv)
+	if err != nil {
+		return Installed{}, err
+	}
+	changed, path, err := qwen.RemoveRelay(home, dryRun)
+	return Installed{path, changed}, err
 }

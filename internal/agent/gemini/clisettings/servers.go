@@ -66,7 +66,7 @@ func ReadServers(getenv func(string) string, user, workspace string) Servers {
 	var states map[string]struct {
 		Enabled *bool `json:"enabled"`
 	}
-	if err := decode(file, &states); err != nil {
+	if err := Program.Decode(file, &states); err != nil {
 		return s // the CLI takes it for an empty one
 	}
 	for name, state := range states {
@@ -80,7 +80,7 @@ func ReadServers(getenv func(string) string, user, workspace string) Servers {
 // read adds one file.
 func (s *Servers) read(file string) {
 	var set serverSettings
-	if err := decode(file, &set); err != nil {
+	if err := Program.Decode(file, &set); err != nil {
 		s.Broken = append(s.Broken, err)
 		return
 	}

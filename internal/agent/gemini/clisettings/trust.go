@@ -1,7 +1,6 @@
 package clisettings
 
 import (
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 )
@@ -29,7 +28,7 @@ func TrustOf(getenv func(string) string, defaults, user, system, dir string) (Tr
 				} `json:"folderTrust"`
 			} `json:"security"`
 		}
-		if file != "" && decode(file, &s) == nil && s.Security.FolderTrust.Enabled != nil {
+		if file != "" && Program.Decode(file, &s) == nil && s.Security.FolderTrust.Enabled != nil {
 			asks = *s.Security.FolderTrust.Enabled
 		}
 	}
@@ -50,7 +49,7 @@ func FolderTrust(getenv func(string) string, asks bool, file, dir string) (Trust
 		file = other
 	}
 	rules := map[string]level{}
-	if err := decode(file, &rules); err != nil {
+	if err := Program.Decode(file, &rules); err != nil {
 		return Undecided, fmt.Errorf("the trusted folders in %q cannot be used: %w", file, err)
 	}
 	return longest(rules, linked(dir)), nil
@@ -103,13 +102,4 @@ func linked(path string) string {
 		return real
 	}
 	return path
-}
-
-// decode reads a file of the CLI's into v, as the CLI reads it; one that is missing leaves v as it is.
-func decode(path string, v any) error {
-	f, err := open(path)
-	if err != nil || f.missing {
-		return err
-	}
-	return json.Unmarshal(plain(f.data), v)
 }

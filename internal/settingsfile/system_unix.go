@@ -1,6 +1,6 @@
 //go:build unix
 
-package clisettings
+package settingsfile
 
 import (
 	"os"
@@ -8,11 +8,12 @@ import (
 	"syscall"
 )
 
-// homeVariable names the home folder.
-const homeVariable = "HOME"
+// HomeVariable names the variable of the user's home folder.
+const HomeVariable = "HOME"
 
-// rootsOwn says that root alone can have written a file and put it where it is.
-func rootsOwn(file string) bool {
+// RootsOwn says whether root alone can have written file and put it where it is. Settings for the whole machine count
+// only then: anybody else could hand them to other users.
+func RootsOwn(file string) bool {
 	for _, path := range []string{file, filepath.Dir(file)} {
 		info, err := os.Stat(path)
 		if err != nil {

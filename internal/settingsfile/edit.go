@@ -1,4 +1,4 @@
-package clisettings
+package settingsfile
 
 import (
 	"bytes"
@@ -19,13 +19,13 @@ type object struct {
 	start, end int // offsets of its braces
 }
 
-// parse takes what the CLI takes: JSON with comments, and no trailing commas.
+// parse takes what the agents take: JSON with comments, and no trailing commas.
 func (f *file) parse() error {
 	if f.missing {
 		return nil
 	}
 	if bytes.HasPrefix(f.data, []byte("\xef\xbb\xbf")) {
-		return f.problem(0, "the file starts with a byte order mark, which Gemini CLI refuses; save it as UTF-8 without one")
+		return f.problem(0, fmt.Sprintf("the file starts with a byte order mark, which %s refuses; save it as UTF-8 without one", f.program))
 	}
 	// encoding/json has a bound on depth, which hujson has not.
 	if err := json.Unmarshal(plain(f.data), new(any)); err != nil {
@@ -33,7 +33,7 @@ func (f *file) parse() error {
 		if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
 			at = max(0, int(syntax.Offset)-1)
 		}
-		return f.problem(at, fmt.Sprintf("%v; correct it and try again (Gemini CLI does not start with it either)", err))
+		return f.problem(at, fmt.Sprintf("%v; correct it and try again (%s cannot read it either)", err, f.program))
 	}
 	root, err := hujson.Parse(append(bytes.Clone(f.data), '\n')) // which hujson wants behind a comment
 	if err != nil {
@@ -47,7 +47,7 @@ func (f *file) parse() error {
 	return nil
 }
 
-// plain blanks comments out, as the CLI does before it parses.
+// plain blanks comments out, as the agents do before they parse.
 func plain(data []byte) []byte {
 	out := bytes.Clone(data)
 	blank := func(from, to int) {

@@ -1,0 +1,119 @@
+package qwen
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+)
+
+// A Lock is the content of a lock file (SPEC Q-1 to Q-3).
+type Lock struct {
+	// Port is the companion's; 0 for one that is a command.
+	Port int
+	// Roots are the workspace's folders, absolute.
+	Roots []string
+	Token string
+	// PID must live as long as the lock counts: Qwen Code deletes a lock whose process is gone. 0 stands for none.
+	PID int
+	// Name is the IDE's short name, as "pollux"; DisplayName is for people.
+	Name, DisplayName string
+	// Stdio is the command of a companion that is spoken to over its standard input and output (SPEC Q-8); nil for one
+	// with a port.
+	Stdio *Stdio
+	// Ours says that pollux wrote it. Put sets it in the file; Sweep removes no others.
+	Ours bool
+}
+
+// Stdio is a command with its arguments.
+type Stdio struct {
+	Command string   `json:"command"`
+	Args    []string `json:"args,omitempty"`
+}
+
+// lockJSON is the form on disk.
+type lockJSON struct {
+	Port          int      `json:"port,omitempty"`
+	WorkspacePath string   `json:"workspacePath"`
+	AuthToken     string   `json:"authToken,omitempty"`
+	PPID          int      `json:"ppid,omitempty"`
+	IDEName       string   `json:"ideName,omitempty"`
+	IDEInfo       *ideInfo `json:"ideInfo,omitempty"`
+	Stdio         *Stdio   `json:"stdio,omitempty"`
+	Pollux        bool     `json:"pollux,omitempty"` // our own mark; Qwen Code ignores it
+}
+
+type ideInfo struct {
+	Name        string `json:"name"`
+	DisplayName string `json:"displayName"`
+}
+
+// encode renders the file. It fails for roots that no Qwen Code would find: those that are not absolute or not UTF-8.
+func (l *Lock) encode() ([]byte, error) {
+	for _, root := range l.Roots {
+		if !filepath.IsAbs(root) {
+			return nil, fmt.Errorf("the folder %q is not an absolute path", root)
+		}
+		if !utf8.ValidString(root) {
+			return nil, fmt.Errorf("the name of the folder %q is not UTF-8, which Qwen Code needs; rename the folder", root)
+		}
+	}
+	roots, err := compact(append([]string{}, l.Roots...))
+	if err != nil {
+		return nil, err
+	}
+	return compact(lockJSON{
+		Port: l.Port, WorkspacePath: string(roots), AuthToken: l.Token, PPID: l.PID, IDEName: l.DisplayName,
+		IDEInfo: &ideInfo{l.Name, l.DisplayName}, Stdio: l.Stdio, Pollux: true,
+	})
+}
+
+// compact is JSON on one line, with < > & as they are.
+func compact(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimRight(b.Bytes(), "\n"), err
+}
+
+// ErrLock marks a lock file that does not hold what it should.
+var ErrLock = errors.New("not a lock file of a companion")
+
+// Parse reads the content of a lock file. Members that it does not know are skipped. A file that names neither a port nor
+// a command is an ErrLock.
+func Parse(data []byte) (*Lock, error) {
+	var v lockJSON
+	if err := json.Unmarshal(data, &v); err != nil {
+		return nil, fmt.Errorf("%w: %v", ErrLock, err)
+	}
+	l := &Lock{Port: v.Port, Roots: split(v.WorkspacePath), Token: v.AuthToken, PID: v.PPID, DisplayName: v.IDEName, Stdio: v.Stdio, Ours: v.Pollux}
+	if v.IDEInfo != nil {
+		l.Name, l.DisplayName = v.IDEInfo.Name, v.IDEInfo.DisplayName
+	}
+	if l.Stdio != nil && l.Stdio.Command == "" {
+		l.Stdio = nil
+	}
+	if l.Port < 0 || l.Port > 65535 {
+		return nil, fmt.Errorf("%w: the port is %d", ErrLock, l.Port)
+	}
+	if l.Port == 0 && l.Stdio == nil {
+		return nil, fmt.Errorf("%w: it names neither a port nor a command", ErrLock)
+	}
+	return l, nil
+}
+
+// split reads workspacePath: a JSON array of folders, or folders joined by the system's list separator.
+func split(text string) []string {
+	var roots []string
+	if strings.HasPrefix(text, "[") && json.Unmarshal([]byte(text), &roots) == nil {
+		return roots
+	}
+	if text == "" {
+		return nil
+	}
+	return filepath.SplitList(text)
+}

@@ -1,0 +1,52 @@
+// Package qwen is how Qwen Code finds a companion: its lock files, the variable
+// of a terminal, its settings, and the removal of locks that dead companions
+// left. On the wire Qwen Code speaks as Gemini CLI does.
+package qwen
+
+import (
+	"errors"
+	"path/filepath"
+
+	"github.com/pollux-companion/pollux/internal/settingsfile"
+)
+
+// Name is the agent's word in commands and records, Label its name for people, and Command starts it.
+const (
+	Name    = "qwen"
+	Label   = "Qwen Code"
+	Command = "qwen"
+)
+
+// PortVariable names the companion's port in a terminal that belongs to it (SPEC Q-9).
+const PortVariable = "QWEN_CODE_IDE_SERVER_PORT"
+
+// HomeVariable moves the folder that Qwen Code keeps its files in.
+const HomeVariable = "QWEN_HOME"
+
+// Program reads and changes Qwen Code's settings files.
+const Program settingsfile.Program = Label
+
+// Enabled is the key of IDE mode: with it Qwen Code looks for a companion. It is off where it is not set (SPEC Q-9).
+const Enabled = "ide.enabled"
+
+// Switches are the keys that pollux setup switches on. With the second one Qwen Code does not offer to install a companion of its own.
+func Switches() []string { return []string{Enabled, "ide.hasSeenNudge"} }
+
+// Home is the folder that Qwen Code keeps its files in, absolute, in the environment that getenv knows. It need not exist.
+func Home(getenv func(string) string) (string, error) {
+	if dir := getenv(HomeVariable); dir != "" {
+		return filepath.Abs(dir)
+	}
+	home := getenv(settingsfile.HomeVariable)
+	if home == "" {
+		return "", errors.New("there is no home folder: " + settingsfile.HomeVariable + " is not set (nor " + HomeVariable + "); set it and try again")
+	}
+	home, err := filepath.Abs(home)
+	return filepath.Join(home, ".qwen"), err
+}
+
+// SettingsPath is the user's own settings file, absolute. It need not exist.
+func SettingsPath(getenv func(string) string) (string, error) {
+	home, err := Home(getenv)
+	return filepath.Join(home, "settings.json"), err
+}
