@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"syscall"
@@ -28,6 +29,7 @@ func (c *Companion) startWorkspace() (err error) {
 	c.work, err = workspace.New(c.o.Roots, &workspace.Options{
 		ShareOutside: c.o.Settings.ShareOutside,
 		NeverShare:   c.o.Settings.Ignore,
+		Saves:        c.savesFolder(),
 		Withholds:    c.withholds,
 	})
 	if err != nil {
@@ -39,6 +41,9 @@ func (c *Companion) startWorkspace() (err error) {
 	}
 	return nil
 }
+
+// savesFolder is where saves that are under way are noted, for whichever companion starts next.
+func (c *Companion) savesFolder() string { return filepath.Join(c.o.Dirs.State, "saves") }
 
 // withholds tells of a folder that is not shared although it is open (SPEC C-8).
 func (c *Companion) withholds(w workspace.Withheld) {
@@ -375,6 +380,9 @@ func (c *Companion) startUpkeep() {
 			if a.Sweep != nil {
 				a.Sweep()
 			}
+		}
+		if removed := workspace.SweepSaves(c.savesFolder()); len(removed) > 0 {
+			c.o.Log.Info("removed what saves that were interrupted have left", "files", removed)
 		}
 		if c.resume != nil {
 			c.resume.Prune(time.Now())

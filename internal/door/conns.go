@@ -40,7 +40,7 @@ func (c *conns) context(ctx context.Context, nc net.Conn) context.Context {
 	}
 	c.open[nc] = known
 	known.place = c.strangers.PushBack(known)
-	if c.strangers.Len() > MaxStrangers {
+	if c.strangers.Len() > strangers() {
 		oldest := c.strangers.Front()
 		c.strangers.Remove(oldest)
 		oldest.Value.(*conn).place = nil
@@ -60,6 +60,10 @@ func (c *conns) state(nc net.Conn, state http.ConnState) {
 		c.acquaint(known)
 	}
 }
+
+// strangers is MaxStrangers, or a quarter of what this process may have open where that is less: with all descriptors taken, nobody could come
+// in until the first stranger's time is over.
+var strangers = sync.OnceValue(func() int { return min(MaxStrangers, max(4, descriptors()/4)) })
 
 // prove takes the request's connection off the strangers' list.
 func (c *conns) prove(ctx context.Context) {

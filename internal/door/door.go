@@ -31,7 +31,7 @@ const (
 	// MaxConns is the number of connections; the next is closed at once.
 	MaxConns = 8192
 	// MaxStrangers is the number of connections on which no request with a
-	// credential has passed the door yet; the next one ends the oldest of them.
+	// credential has passed the door yet; the next one ends the oldest of them. It is less where few descriptors are allowed.
 	// A door that asks for none knows strangers only.
 	MaxStrangers = 512
 )

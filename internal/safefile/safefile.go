@@ -24,6 +24,8 @@ type Options struct {
 	// Volatile leaves out the flush to the disk: for files that mean nothing after
 	// the machine was switched off. Other processes still see old or new content, never half.
 	Volatile bool
+	// Temp is the name of the half-written file, as TempName gives it; a new one when "".
+	Temp string
 }
 
 func (o *Options) orDefault() Options {
@@ -43,6 +45,30 @@ const tempPrefix = ".pollux-tmp-"
 // IsTemp says whether name (the last element of a path) is that of a
 // half-written file of this package, which watchers and listings leave out.
 func IsTemp(name string) bool { return strings.HasPrefix(name, tempPrefix) }
+
+// TempName is a new name for a half-written file.
+func TempName() string { return tempPrefix + rand.Text() }
+
+// RemoveOwn removes a regular file of this user's, and nothing else: no link, folder or file of somebody else's (ErrNotPrivate).
+func RemoveOwn(path string) error {
+	root, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	base := filepath.Base(path)
+	info, err := root.Lstat(base)
+	if err != nil {
+		return err
+	}
+	if who, own := owner(info); !own {
+		return &notPrivate{fmt.Sprintf("%q belongs to %s, not to you", path, who)}
+	}
+	if !info.Mode().IsRegular() {
+		return &notPrivate{fmt.Sprintf("%q is not a regular file", path)}
+	}
+	return root.Remove(base)
+}
 
 // Write replaces the file at path, or creates it, so that a reader sees
 // either the old content or all of data. The folder must exist. A symlink at path
@@ -88,7 +114,10 @@ func writeAt(dir *os.Root, base string, data []byte, o Options) (err error) {
 	default:
 		old = nil
 	}
-	temp := tempPrefix + rand.Text()
+	temp := o.Temp
+	if temp == "" {
+		temp = TempName()
+	}
 	f, err := dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err

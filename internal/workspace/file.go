@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -9,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/pollux-companion/pollux/internal/core/text"
@@ -216,9 +216,10 @@ func (p *place) replace(data []byte, old fs.FileInfo) error {
 	if p.base == "." {
 		return fmt.Errorf("%q: %w", p.path, ErrNotFile)
 	}
-	o := safefile.Options{KeepMode: true}
+	o := safefile.Options{KeepMode: true, Temp: safefile.TempName()}
+	defer p.saves.note(filepath.Join(filepath.Dir(p.path), o.Temp))()
 	if old == nil {
-		mode, err := p.newMode()
+		mode, err := p.newMode(o.Temp)
 		if err != nil {
 			return fmt.Errorf("%q: %w", p.path, cause(err))
 		}
@@ -238,8 +239,7 @@ func (p *place) replace(data []byte, old fs.FileInfo) error {
 
 // newMode is the mode that the system gives a new file in this folder: what
 // the umask and the folder's own default leave of 0666.
-func (p *place) newMode() (fs.FileMode, error) {
-	name := ".pollux-tmp-mode-" + rand.Text()
+func (p *place) newMode(name string) (fs.FileMode, error) {
 	f, err := p.dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return 0, err

@@ -107,8 +107,9 @@ func (l location) protected() bool { return slices.ContainsFunc(l.names, protect
 // a name on the way there can lead an operation elsewhere.
 type place struct {
 	location
-	dir  *os.Root // the folder of base
-	base string   // the last component; "." for a root itself
+	dir   *os.Root // the folder of base
+	base  string   // the last component; "." for a root itself
+	saves saves
 }
 
 func (p *place) close() { p.dir.Close() }
@@ -130,7 +131,12 @@ func (w *Workspace) open(path string, why purpose) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	return l.open(why)
+	p, err := l.open(why)
+	if err != nil {
+		return nil, err
+	}
+	p.saves = w.saves
+	return p, nil
 }
 
 func (l location) open(why purpose) (*place, error) {

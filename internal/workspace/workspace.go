@@ -71,6 +71,8 @@ type Options struct {
 	NeverShare []string
 	// ExcludesFile is git's core.excludesFile, an absolute path; "" for none.
 	ExcludesFile string
+	// Saves is the folder in which saves that are under way are noted, for SweepSaves; "" for none.
+	Saves string
 	// Withholds is told when a folder is found whose .geminiignore cannot be followed, once for each problem; nil is
 	// not. It is called from whoever calls MayShare and must not block.
 	Withholds func(Withheld)
@@ -85,6 +87,7 @@ type Workspace struct {
 	ignores  ignoreCache
 	withheld withholding
 	index    index
+	saves    saves
 	write    sync.Mutex // held while a file is replaced: of two saves from one version, one is a conflict
 }
 
@@ -95,6 +98,7 @@ func New(roots []string, o *Options) (*Workspace, error) {
 	if o != nil {
 		w.options = *o
 	}
+	w.saves.dir = w.options.Saves
 	w.ignores.init(w.options)
 	w.roots.Store(&[]string{})
 	if err := w.SetRoots(roots); err != nil {

@@ -43,8 +43,36 @@ func (s *Session) tellOutcome(d *review.Diff, as string, is review.Outcome) {
 		}
 		journal.Decided(d.ID(), content, as, s.life, s.seq)
 	}
-	s.outcomes = append(s.outcomes, &outcome{id: d.ID(), path: path, as: as, content: is.Content, edited: is.Edited, seq: s.seq})
+	s.queue(&outcome{id: d.ID(), path: path, as: as, content: is.Content, edited: is.Edited, seq: s.seq})
 	s.kick()
+}
+
+// queue adds an outcome, whose text counts like those of open diffs until it is let go. The caller holds s.mu.
+func (s *Session) queue(o *outcome) {
+	s.server.o.Registry.Hold(len(o.content))
+	s.outcomes = append(s.outcomes, o)
+}
+
+// maxUnheard is how many outcomes may wait for a session that does not listen; then it proposes nothing more.
+const maxUnheard = 32
+
+// errDeaf: the outcomes of a session's diffs pile up.
+var errDeaf = fmt.Errorf("%d outcomes wait for this session, which has no event stream; open one, then propose this one again", maxUnheard)
+
+// listens says whether the session takes its outcomes.
+func (s *Session) listens() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	waiting := 0
+	for _, o := range s.outcomes {
+		if o.unheard() {
+			waiting++
+		}
+	}
+	if waiting >= maxUnheard {
+		return errDeaf
+	}
+	return nil
 }
 
 // tellContext hands over the newest context; one that was not sent yet is dropped.

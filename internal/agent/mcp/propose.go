@@ -16,6 +16,9 @@ func (s *Session) Open(ctx context.Context, request string, p review.Proposal, o
 		return err
 	}
 	s.forget(p.Key)
+	if err := s.listens(); err != nil {
+		return err
+	}
 	c := s.begun(ctx, request)
 	defer s.over(c)
 	_, err := s.server.o.Registry.Open(c, s, p, func(d *review.Diff) {

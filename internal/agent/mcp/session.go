@@ -250,7 +250,8 @@ func (s *Session) end() {
 		c.cancel()
 	}
 	streams := s.streams
-	s.streams, s.outcomes = nil, nil
+	s.streams = nil
+	s.letGo(func(*outcome) bool { return true })
 	s.mu.Unlock()
 
 	s.grace.Stop()

@@ -55,7 +55,7 @@ func (s *Server) Bring(u Unheard) bool {
 	sess.life, sess.seq = u.Life, u.Seq
 	for _, o := range u.Outcomes {
 		sess.seq = max(sess.seq, o.Seq)
-		sess.outcomes = append(sess.outcomes, &outcome{id: o.ID, path: o.Path, as: o.As, content: o.Content, seq: o.Seq})
+		sess.queue(&outcome{id: o.ID, path: o.Path, as: o.As, content: o.Content, seq: o.Seq})
 	}
 	return true
 }
@@ -91,6 +91,7 @@ func (s *Session) letGo(which func(*outcome) bool) (gone []*outcome) {
 	var left []*outcome
 	for _, o := range s.outcomes {
 		if which(o) {
+			s.server.o.Registry.Hold(-len(o.content))
 			gone = append(gone, o)
 		} else {
 			left = append(left, o)

@@ -110,7 +110,7 @@ func (r *Registry) editable(d *Diff, content string) error {
 	switch {
 	case int64(len(content)) > r.opt.MaxProposal:
 		return fmt.Errorf("%w: %d bytes where %d are allowed", ErrTooBig, len(content), r.opt.MaxProposal)
-	case content != d.proposal.New && r.total-d.size()+int64(len(d.proposal.Old)+len(d.proposal.New)+len(content)) > r.opt.MaxTotal:
+	case content != d.proposal.New && r.total+r.held.Load()-d.size()+int64(len(d.proposal.Old)+len(d.proposal.New)+len(content)) > r.opt.MaxTotal:
 		return fmt.Errorf("%w: all open diffs together would exceed %d bytes", ErrTooBig, r.opt.MaxTotal)
 	}
 	return nil

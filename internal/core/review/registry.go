@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/core/notify"
@@ -26,6 +27,7 @@ import (
 type Registry struct {
 	opt      Options
 	watchers notify.List[Event]
+	held     atomic.Int64 // see Hold
 
 	mu      sync.Mutex // guards all below and what Diff says
 	diffs   []*Diff    // not settled, oldest first
@@ -148,13 +150,16 @@ func (r *Registry) admit(ctx context.Context, d *Diff, mode Mode) error {
 		return ErrDeclined
 	case int64(largest) > r.opt.MaxProposal:
 		return fmt.Errorf("%w: %d bytes where %d are allowed", ErrTooBig, largest, r.opt.MaxProposal)
-	case r.owned[d.owner] >= r.opt.MaxPerOwner, r.total+d.size() > r.opt.MaxTotal:
+	case r.owned[d.owner] >= r.opt.MaxPerOwner, r.total+r.held.Load()+d.size() > r.opt.MaxTotal:
 		return ErrTooMany
 	case mode == Ask && r.opt.View == nil:
 		return ErrNoView
 	}
 	return nil
 }
+
+// Hold counts against Options.MaxTotal what owners still keep of diffs that have been decided, in bytes; a negative number lets go of it.
+func (r *Registry) Hold(bytes int) { r.held.Add(int64(bytes)) }
 
 // show has the view show d.
 func (r *Registry) show(ctx context.Context, d *Diff) error {

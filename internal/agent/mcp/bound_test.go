@@ -1,0 +1,90 @@
+package mcp_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pollux-companion/pollux/internal/agent/mcp"
+	"github.com/pollux-companion/pollux/internal/core/review"
+)
+
+// SPEC A-4: what waits to be heard counts like what is open, against one bound, until it is heard, taken back, or its session has ended.
+func TestUnheardTextsCountA4(t *testing.T) {
+	registry := review.New(review.Options{MaxTotal: 100})
+	registry.SetRule(review.Rule{Mode: review.AcceptAll})
+	t.Cleanup(registry.Shut)
+	b := newBench(t, func(o *mcp.Options) { o.Registry = registry })
+	text := strings.Repeat("x", 40)
+	opens := func(c *cli, name string) bool {
+		t.Helper()
+		said := c.open(filepath.Join(b.dir, name), text)
+		if !strings.Contains(said, "isError") {
+			return true
+		}
+		if !strings.Contains(said, "too many diffs") {
+			t.Errorf("it says %s", said)
+		}
+		return false
+	}
+	deaf, other := b.connect(), b.connect()
+	if !opens(deaf, "a") || !opens(deaf, "b") {
+		t.Fatal("within the bound, and refused")
+	}
+	if opens(deaf, "c") || opens(other, "d") {
+		t.Error("beyond the bound, and open")
+	}
+	deaf.closeDiff(filepath.Join(b.dir, "a"))
+	if !opens(other, "d") {
+		t.Error("one was taken back, and its room is not free")
+	}
+	l := other.listen()
+	for l.next().method != "ide/diffAccepted" {
+		continue
+	}
+	l.close()
+	if opens(deaf, "e") {
+		t.Error("sent is not heard: there is no room yet")
+	}
+	other.listen() // with the id of what it has read
+	if !opens(other, "f") {
+		t.Error("one was heard, and its room is not free")
+	}
+	if opens(other, "g") {
+		t.Error("beyond the bound again, and open")
+	}
+	if res := deaf.do(deaf.request("DELETE", "/mcp", "")); res.status != 204 {
+		t.Fatalf("%d", res.status)
+	}
+	if !opens(other, "h") {
+		t.Error("a session has ended, and its room is not free")
+	}
+	for _, id := range []string{"unknown", other.session} { // brought from an earlier life
+		b.server.Bring(mcp.Unheard{Session: id, Life: "x", Outcomes: []mcp.UnheardOutcome{{Seq: 9, ID: "i", Path: "/p", As: mcp.Accepted, Content: text}}})
+	}
+	if opens(other, "i") {
+		t.Error("brought along, and not counted")
+	}
+}
+
+// SPEC A-4: a session that does not listen is told after 32 outcomes that it should.
+func TestUnheardOutcomesA4(t *testing.T) {
+	registry := review.New(review.Options{})
+	registry.SetRule(review.Rule{Mode: review.AcceptAll})
+	t.Cleanup(registry.Shut)
+	b := newBench(t, func(o *mcp.Options) { o.Registry = registry })
+	c := b.connect()
+	for n := range 32 {
+		if said := c.open(filepath.Join(b.dir, fmt.Sprint(n)), "x"); strings.Contains(said, "isError") {
+			t.Fatalf("%d: %s", n, said)
+		}
+	}
+	if said := c.open(filepath.Join(b.dir, "one more"), "x"); !strings.Contains(said, "isError") || !strings.Contains(said, "event stream") {
+		t.Errorf("one more: %s", said)
+	}
+	c.listen()
+	if said := c.open(filepath.Join(b.dir, "one more"), "x"); strings.Contains(said, "isError") {
+		t.Errorf("with a stream: %s", said)
+	}
+}
