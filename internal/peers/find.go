@@ -217,3 +217,21 @@ func findPathogen() (Finding, error) {
 	version, _, _ = strings.Cut(version, "\n")
 	return Finding{Path: path, Version: strings.TrimSpace(version)}, nil
 }
+
+// findClaude finds Claude Code's own program, which its package has in another one for each platform; npm installs the one
+// that fits.
+func findClaude(root string) (Finding, error) {
+	f, err := findPackage(root, "@anthropic-ai/claude-code", "package.json", "")
+	if err != nil {
+		return f, err
+	}
+	found, err := filepath.Glob(filepath.Join(filepath.Dir(filepath.Dir(f.Path)), "claude-code-*", "claude*"))
+	if err == nil && len(found) == 0 {
+		err = errors.New("the package of this platform is not installed")
+	}
+	if err != nil {
+		return f, err
+	}
+	f.Path = found[0]
+	return f, nil
+}

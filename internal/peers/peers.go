@@ -25,6 +25,8 @@ const (
 	Gemini Peer = "Gemini CLI"
 	// Qwen is the published Qwen Code, in the version that e2e/peers/package.json pins.
 	Qwen Peer = "Qwen Code"
+	// Claude is the published Claude Code, in the version that e2e/peers/package.json pins; a program of its own.
+	Claude Peer = "Claude Code"
 	// Node runs Gemini, Qwen, Conformance and Inspector; at least minNode.
 	Node Peer = "Node"
 	// Chromium is Chromium or Chrome.
@@ -51,13 +53,13 @@ const (
 
 // All lists every peer, in the order of reports.
 func All() []Peer {
-	return []Peer{Node, Gemini, Qwen, Conformance, Inspector, Esbuild, Chromium, Tmux, Neovim, Vim, Emacs, Eglot, Pathogen, Bubblewrap}
+	return []Peer{Node, Gemini, Qwen, Claude, Conformance, Inspector, Esbuild, Chromium, Tmux, Neovim, Vim, Emacs, Eglot, Pathogen, Bubblewrap}
 }
 
 // Install is a command or sentence that says how to get p on this machine.
 func (p Peer) Install() string {
 	switch p {
-	case Gemini, Qwen, Conformance, Inspector:
+	case Gemini, Qwen, Claude, Conformance, Inspector:
 		return "npm ci --prefix e2e/peers"
 	case Node:
 		return "npm ci --prefix e2e/peers/node"
@@ -148,6 +150,8 @@ func find(p Peer) (Finding, error) {
 		f, err = findPackage(root, "@google/gemini-cli", "bundle/gemini.js", "gemini")
 	case Qwen:
 		f, err = findPackage(root, "@qwen-code/qwen-code", "cli-entry.js", "qwen")
+	case Claude:
+		f, err = findClaude(root)
 	case Conformance:
 		f, err = findPackage(root, "@modelcontextprotocol/conformance", "dist/index.js", "")
 	case Inspector:

@@ -62,6 +62,7 @@ func (s *Session) handle(ctx context.Context, m jsonrpc.Message, reply func([]by
 		reply(jsonrpc.Result(m.ID, `{}`))
 	case jsonrpc.MethodToolsList:
 		reply(jsonrpc.Result(m.ID, s.agent.Dialect.Tools()))
+		s.tellAgain()
 	case jsonrpc.MethodToolsCall:
 		s.agent.Dialect.Call(ctx, s, m, reply)
 	default:

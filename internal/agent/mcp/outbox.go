@@ -86,6 +86,17 @@ func (s *Session) tellContext(f *frame) {
 	}
 }
 
+// tellAgain repeats the context for an agent that has just connected: Claude Code drops what comes before its window listens, which
+// is a while after its last question, and says nothing when it does.
+func (s *Session) tellAgain() {
+	if !s.agent.Socket {
+		return
+	}
+	for _, later := range []time.Duration{100 * time.Millisecond, 500 * time.Millisecond, 2 * time.Second, 6 * time.Second} {
+		time.AfterFunc(later, func() { s.tellContext(s.agent.context.Load()) }) // nobody hears it once the session has ended
+	}
+}
+
 // kick sends on the newest stream what waits. The caller holds s.mu.
 func (s *Session) kick() {
 	if len(s.streams) > 0 {

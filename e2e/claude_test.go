@@ -1,0 +1,120 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pollux-companion/pollux/e2e/browser"
+	"github.com/pollux-companion/pollux/e2e/cli"
+	"github.com/pollux-companion/pollux/e2e/model"
+	"github.com/pollux-companion/pollux/internal/peers"
+)
+
+// needClaude takes a place among the tests that run agents, until the test ends.
+func needClaude(t *testing.T) {
+	t.Helper()
+	peers.Need(t, peers.Claude)
+	needCLI(t)
+}
+
+// claude starts a Claude Code that connects by itself, as with autoConnectIde in its settings.
+func (b *bench) claude(env ...string) *cli.Claude {
+	b.t.Helper()
+	c := cli.StartClaude(b.t, b.home, b.dir, append([]string{"CLAUDE_CODE_AUTO_CONNECT_IDE=true"}, env...)...)
+	b.until("Claude Code is connected", func() bool {
+		return strings.Contains(b.log(), `msg="session opened"`) && strings.Contains(b.log(), `session="Claude Code #`)
+	})
+	return c
+}
+
+// usesClaude makes Claude Code's folder, as its first start does.
+func (b *bench) usesClaude() {
+	b.t.Helper()
+	if err := os.MkdirAll(filepath.Join(b.home.Dir, ".claude"), 0o700); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// Calls of Claude Code's own tools.
+func claudeWrites(path, content string) model.Turn {
+	return model.Turn{Calls: []model.Call{{Name: "Write", Args: map[string]any{"file_path": path, "content": content}}}}
+}
+
+func claudeEdits(path, before, after string) model.Turn {
+	return model.Turn{Calls: []model.Call{{Name: "Edit", Args: map[string]any{"file_path": path, "old_string": before, "new_string": after}}}}
+}
+
+func claudeReads(path string) model.Turn {
+	return model.Turn{Calls: []model.Call{{Name: "Read", Args: map[string]any{"file_path": path}}}}
+}
+
+// TestClaude: the published Claude Code finds the companion by its lock, its model is told what the user looks at, and its
+// proposals are shown, edited, accepted and rejected on the page (docs/spec/claude.md, C-1 to C-9).
+func TestClaude(t *testing.T) {
+	needClaude(t)
+	b := newBench(t, map[string]string{"a.txt": "one\ntwo\nthree\n", "crlf.txt": "eins\r\nzwei\r\n"})
+	b.usesClaude()
+	d := b.desk(b.serve())
+	d.open("a.txt")
+	d.cursor(2, 1, 3)
+	c := b.claude()
+
+	b.step("context", func() {
+		c.Wait("⧉", second(60))
+		first := c.Ask("tell me what I look at")
+		text := said(first)
+		if !strings.Contains(text, b.path("a.txt")) || !strings.Contains(text, "two") {
+			t.Errorf("the model is not told of the selection:\n%s", text)
+		}
+	})
+	propose := func(prompt, file string, turns ...model.Turn) (from int) {
+		t.Helper()
+		from = len(c.Model.Requests())
+		c.Ask(prompt, turns...)
+		d.proposal(file)
+		return from
+	}
+	b.step("accept", func() {
+		propose("write a new file", "new.txt", claudeWrites(b.path("new.txt"), "proposed\n"))
+		if owner := d.Text(browser.ID("diff-owner")); !strings.Contains(owner, "Claude Code #1") {
+			t.Errorf("the title does not say who asks: %q", owner)
+		}
+		d.Click(browser.ID("accept"))
+		b.holds("new.txt", "proposed\n")
+		d.noProposal()
+	})
+	b.step("edit and accept", func() {
+		propose("change the first file", "a.txt", claudeReads(b.path("a.txt")), claudeWrites(b.path("a.txt"), "one\n2\nthree\n"))
+		d.rewrite("one\nzwei 🎈\nthree\n")
+		d.Press("Control+Enter")
+		b.holds("a.txt", "one\nzwei 🎈\nthree\n")
+		d.noProposal()
+	})
+	b.step("a file with CRLF", func() {
+		propose("change the other file", "crlf.txt", claudeReads(b.path("crlf.txt")), claudeEdits(b.path("crlf.txt"), "zwei", "2"))
+		d.Click(browser.ID("accept"))
+		b.holds("crlf.txt", "eins\r\n2\r\n")
+		d.noProposal()
+	})
+	b.step("reject", func() {
+		propose("something unwanted", "bad.txt", claudeWrites(b.path("bad.txt"), "bad\n"))
+		d.Click(browser.ID("reject"))
+		d.noProposal()
+		if _, err := os.Stat(b.path("bad.txt")); err == nil {
+			t.Error("a rejected change was written")
+		}
+	})
+}
+
+// said is all the text of a request.
+func said(r *model.Request) string {
+	var all strings.Builder
+	for _, c := range r.Body.Contents {
+		for _, p := range c.Parts {
+			all.WriteString(p.Text + "\n")
+		}
+	}
+	return all.String()
+}
