@@ -111,14 +111,14 @@ func arrows(t *testing.T, tree *Tree, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	layers, err := Layers(string(page))
+	places, err := Places(string(page))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, finding := range Arrows(tree, layers) {
+	for _, finding := range Arrows(tree, places) {
 		t.Error(finding)
 	}
-	want, err := Page(string(page), tree, layers)
+	want, err := Page(string(page), tree, places)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestRulesFindWhatTheyForbid(t *testing.T) {
 		"inits/x.go":                      "// Package inits starts by itself.\npackage inits\n\nfunc init() {}\n",
 		"util/x.go":                       "// Package util says nothing.\npackage util\n",
 		"docs/x.go":                       "// Package docs is silent.\npackage docs\n\nfunc F() {}\n\ntype T struct{}\n\nfunc (T) M() {}\n\nconst C = 1\n",
-		"platforms/x.go":                  "// Package platforms asks.\npackage platforms\n\nimport \"runtime\"\n\nconst os = runtime.GOOS\n",
+		"platforms/x.go":                  "// Package platforms asks.\npackage platforms\n\nimport \"runtime\"\n\nvar fold = map[string]bool{\"darwin\": true}[runtime.GOOS]\n\nconst linux = runtime.GOOS == \"linux\"\n\nfunc f() {\n\tswitch runtime.GOOS {\n\t}\n\tswitch {\n\tcase \"x\" != runtime.GOOS:\n\t}\n}\n",
 		"variables/x.go":                  "// Package variables changes.\npackage variables\n\nvar n int\n\nvar table = map[int]int{}\n\n// Exported can be changed by anybody.\nvar Exported = []int{1}\n\nfunc f() { table[1] = 2 }\n",
 		"logs/x.go":                       "// Package logs prints.\npackage logs\n\nimport _ \"log\"\n",
 		"internal/core/x.go":              "// Package core reads files.\npackage core\n\nimport \"os\"\n\nvar _ = os.IsPathSeparator\n\nvar _ = os.Stat\n",
@@ -172,7 +172,7 @@ func TestRulesFindWhatTheyForbid(t *testing.T) {
 	want := map[string][]string{
 		"sentences": {"sentences:"}, "sizes": {"sizes/x.go:4", "sizes/y.go:"}, "inits": {"inits/x.go:4"}, "names": {"util:"},
 		"docs":      {"docs/x.go:4", "docs/x.go:6", "docs/x.go:8", "docs/x.go:10"},
-		"platforms": {"platforms/x.go:6"}, "variables": {"variables/x.go:4", "variables/x.go:6", "variables/x.go:9"},
+		"platforms": {"platforms/x.go:8", "platforms/x.go:11", "platforms/x.go:14"}, "variables": {"variables/x.go:4", "variables/x.go:6", "variables/x.go:9"},
 		"logs": {"logs/x.go:4"}, "pure": {"internal/core/x.go:8"},
 	}
 	for name, rule := range rules() {
@@ -189,12 +189,13 @@ func TestRulesFindWhatTheyForbid(t *testing.T) {
 	}
 }
 
-// TestArrowsFindEveryDirection: up, sideways, into the tests' tools, a
-// package without a row, a row without a package.
+// TestArrowsFindEveryDirection: up, into the other half, into a half from what both share, into the tests' tools, on a wrong
+// floor, a package without a row, a row without a package.
 func TestArrowsFindEveryDirection(t *testing.T) {
 	root := t.TempDir()
 	for dir, imports := range map[string]string{
-		"top": "bottom", "left": "right", "right": "", "bottom": "top", "new": "", "tooled": "internal/peers", "internal/peers": "",
+		"top": "bottom", "left": "right", "right": "low", "low": "", "bottom": "top", "new": "", "tooled": "internal/peers", "internal/peers": "low",
+		"shared": "right", "asks": "internal/control", "internal/control": "low", "program": "right", "halved": "", "bench": "",
 	} {
 		source := "// Package x is one of several | kinds. More.\npackage x\n"
 		if imports != "" {
@@ -207,8 +208,11 @@ func TestArrowsFindEveryDirection(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	page := "# x\n" + tableStart + "\n| 1 | `top` |\n| 2 | `left` |\n| 2 | `right` |\n| 3 | `bottom` |\n| 1 | `tooled` |\n| 9 | `internal/peers` |\n| 4 | `gone` |\n" + tableEnd + "\nrest\n"
-	layers, err := Layers(page)
+	page := "# x\n" + tableStart + "\n| assemblies | both | `top` |\n| edges | extension | `left` |\n| edges | companion | `right` |\n| domain | companion | `low` |\n" +
+		"| ground | both | `bottom` |\n| edges | both | `tooled` |\n| tests | both | `internal/peers` |\n| domain | both | `gone` |\n| edges | both | `shared` |\n" +
+		"| edges | extension | `asks` |\n| edges | companion | `internal/control` |\n| programs | both | `program` |\n| ground | companion | `halved` |\n| tests | both | `bench` |\n" +
+		tableEnd + "\nrest\n"
+	places, err := Places(page)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,19 +220,25 @@ func TestArrowsFindEveryDirection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := Arrows(tree, layers)
-	want := []string{"bottom (layer 3): imports top", "gone:", "left (layer 2): imports right", "new:", "tooled:"}
+	got := Arrows(tree, places)
+	want := []string{
+		"bench (tests, both): the floor tests", "bottom (ground, both): imports top (assemblies, both); arrows", "gone:", "halved (ground, companion): the ground",
+		"left (edges, extension): imports right (edges, companion); the halves", "new:",
+		"shared (edges, both): imports right (edges, companion); what both", "tooled (edges, both): imports internal/peers (tests, both); that is for tests",
+	}
 	if !slices.EqualFunc(got, want, strings.HasPrefix) {
 		t.Errorf("found %q, want %q", got, want)
 	}
-	written, err := Page(page, tree, layers)
+	written, err := Page(page, tree, places)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if row := "| 1 | `top` | is one of several \\| kinds | `bottom` |\n"; !strings.Contains(written, row) || !strings.HasSuffix(written, tableEnd+"\nrest\n") {
+	if row := "| assemblies | both | `top` | is one of several \\| kinds | `bottom` |\n"; !strings.Contains(written, row) || !strings.HasSuffix(written, tableEnd+"\nrest\n") {
 		t.Errorf("no row %q in\n%s", row, written)
 	}
-	if _, err := Layers("no table"); err == nil {
-		t.Error("a page without a table passes")
+	for _, bad := range []string{"no table", tableStart + "\n| cellar | both | `x` |\n" + tableEnd, tableStart + "\n| ground | third | `x` |\n" + tableEnd, tableStart + "\n| ground | both | `x` |\n| edges | both | `x` |\n" + tableEnd} {
+		if _, err := Places(bad); err == nil {
+			t.Errorf("%q passes", bad)
+		}
 	}
 }

@@ -81,7 +81,8 @@ func platforms() []string {
 	return []string{"linux", "darwin", "windows", "unix", "bsd", "freebsd", "other", "posix"}
 }
 
-// Platforms finds questions for the platform in files that are for all of them.
+// Platforms finds branches by platform in files that are for all of them: comparisons with runtime.GOOS and switches over
+// it. To look a value up by it in a table, or to pass it on, is fine.
 func Platforms(t *Tree) []string {
 	var all []string
 	t.each(func(f File) {
@@ -89,9 +90,21 @@ func Platforms(t *Tree) []string {
 		if f.Test || slices.ContainsFunc(platforms(), func(s string) bool { return strings.HasSuffix(name, "_"+s) }) {
 			return
 		}
+		asks := func(es ...ast.Expr) {
+			for _, e := range es {
+				if sel, ok := e.(*ast.SelectorExpr); ok && sel.Sel.Name == "GOOS" && isName(sel.X, "runtime") {
+					all = append(all, t.at(f, sel.Pos())+": a branch by runtime.GOOS; put what differs into files named by platform, or values into a table")
+				}
+			}
+		}
 		ast.Inspect(f.AST, func(n ast.Node) bool {
-			if sel, ok := n.(*ast.SelectorExpr); ok && sel.Sel.Name == "GOOS" && isName(sel.X, "runtime") {
-				all = append(all, t.at(f, sel.Pos())+": runtime.GOOS; put what differs into files named by platform")
+			switch n := n.(type) {
+			case *ast.BinaryExpr:
+				asks(n.X, n.Y)
+			case *ast.SwitchStmt:
+				asks(n.Tag)
+			case *ast.CaseClause:
+				asks(n.List...)
 			}
 			return true
 		})
@@ -119,7 +132,7 @@ func Logs(t *Tree) []string {
 // production code may import: also packages like net/http/httptest.
 func Workshop(dir string) bool {
 	return dir == "e2e" || strings.HasPrefix(dir, "e2e/") || strings.HasSuffix(path.Base(dir), "test") ||
-		slices.Contains([]string{"internal/peers", "internal/pace", "internal/check", "internal/arch"}, dir)
+		slices.Contains([]string{"internal/peers", "internal/pace", "internal/check", "internal/arch", "internal/usertest"}, dir)
 }
 
 // Pure finds input and output in the waist. The clock is allowed:

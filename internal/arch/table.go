@@ -1,37 +1,63 @@
 package arch
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
 // The table of ARCHITECTURE.md stands between these lines.
 const (
-	tableStart = "<!-- packages: written by go test ./internal/arch -update; only the layer is decided by hand -->"
+	tableStart = "<!-- packages: written by go test ./internal/arch -update; floor and half are decided by hand -->"
 	tableEnd   = "<!-- end of packages -->"
 )
 
-// Layers reads the table in ARCHITECTURE.md: the layer of each package, 1 at the top.
-func Layers(page string) (map[string]int, error) {
+// floors are the floors of the house from the top, and beside them what only tests use. A package imports nothing that
+// lies above it.
+func floors() []string {
+	return []string{"programs", "assemblies", "edges", "domain", "ground", "tests"}
+}
+
+// The halves of the house. A package of one half imports nothing of the other, and one of both imports no half; but for
+// the programs, which bring them together.
+const (
+	companionHalf = "companion"
+	extensionHalf = "extension"
+	bothHalves    = "both"
+)
+
+// interfaces are the packages by which one half may use the other, each with what for.
+func interfaces() map[string]string {
+	return map[string]string{"internal/control": "asks the person in front of the editor"}
+}
+
+// A Place is where a package stands in the house.
+type Place struct{ Floor, Half string }
+
+func (p Place) String() string { return p.Floor + ", " + p.Half }
+
+// Places reads the table in ARCHITECTURE.md.
+func Places(page string) (map[string]Place, error) {
 	table, err := tableOf(page)
 	if err != nil {
 		return nil, err
 	}
-	layers := map[string]int{}
-	for _, m := range regexp.MustCompile("(?m)^\\| *(\\d+) *\\| *`([^`]+)`").FindAllStringSubmatch(table, -1) {
-		n, err := strconv.Atoi(m[1])
-		if err != nil {
-			return nil, err
+	places := map[string]Place{}
+	for _, m := range regexp.MustCompile("(?m)^\\| *(\\w+) *\\| *(\\w+) *\\| *`([^`]+)`").FindAllStringSubmatch(table, -1) {
+		p, dir := Place{m[1], m[2]}, m[3]
+		switch {
+		case !slices.Contains(floors(), p.Floor):
+			return nil, fmt.Errorf("%s: there is no floor %q; there are %s", dir, p.Floor, strings.Join(floors(), ", "))
+		case !slices.Contains([]string{companionHalf, extensionHalf, bothHalves}, p.Half):
+			return nil, fmt.Errorf("%s: there is no half %q; there are %s, %s and %s", dir, p.Half, companionHalf, extensionHalf, bothHalves)
+		case places[dir] != Place{}:
+			return nil, fmt.Errorf("the table of ARCHITECTURE.md names %s twice", dir)
 		}
-		if layers[m[2]] != 0 {
-			return nil, fmt.Errorf("the table of ARCHITECTURE.md names %s twice", m[2])
-		}
-		layers[m[2]] = n
+		places[dir] = p
 	}
-	return layers, nil
+	return places, nil
 }
 
 func tableOf(page string) (string, error) {
@@ -43,27 +69,30 @@ func tableOf(page string) (string, error) {
 	return table, nil
 }
 
-// Arrows finds imports that point up or sideways, packages that the table
-// does not place, and rows of packages that are gone.
-func Arrows(t *Tree, layers map[string]int) []string {
+// Arrows finds imports that point up or into the other half, packages that the table does not place, and rows of
+// packages that are gone. Within a floor the table itself is the rule: Page fails when the code imports what it does not say.
+func Arrows(t *Tree, places map[string]Place) []string {
 	var all []string
 	there := map[string]bool{}
 	for _, p := range t.Packages {
 		there[p.Dir] = true
-		if layers[p.Dir] == 0 {
-			all = append(all, fmt.Sprintf("%s: not in the table of ARCHITECTURE.md; add a row \"| LAYER | `%s` |\" and run with -update", p.Dir, p.Dir))
+		from := places[p.Dir]
+		switch {
+		case from == Place{}:
+			all = append(all, fmt.Sprintf("%s: not in the table of ARCHITECTURE.md; add a row \"| FLOOR | HALF | `%s` |\" and run with -update", p.Dir, p.Dir))
 			continue
+		case (from.Floor == "tests") != Workshop(p.Dir):
+			all = append(all, fmt.Sprintf("%s (%s): the floor tests is for what only tests use", p.Dir, from))
+		case from.Floor == "ground" && from.Half != bothHalves:
+			all = append(all, fmt.Sprintf("%s (%s): the ground is below both halves", p.Dir, from))
 		}
 		for _, other := range p.Imports() {
-			if Workshop(other) && !Workshop(p.Dir) {
-				all = append(all, fmt.Sprintf("%s: production code imports %s, which is for tests", p.Dir, other))
-			}
-			if layers[other] != 0 && layers[other] <= layers[p.Dir] {
-				all = append(all, fmt.Sprintf("%s (layer %d): imports %s (layer %d); arrows point down only", p.Dir, layers[p.Dir], other, layers[other]))
+			if why := from.mayNot(other, places[other]); why != "" && places[other] != (Place{}) {
+				all = append(all, fmt.Sprintf("%s (%s): imports %s (%s); %s", p.Dir, from, other, places[other], why))
 			}
 		}
 	}
-	for dir := range layers {
+	for dir := range places {
 		if !there[dir] {
 			all = append(all, fmt.Sprintf("%s: in the table of ARCHITECTURE.md, not in the tree", dir))
 		}
@@ -72,31 +101,46 @@ func Arrows(t *Tree, layers map[string]int) []string {
 	return all
 }
 
-// Page writes the table anew from the tree: layers as they stand, sentences
+// mayNot says why a package at from may not import another one at to; "" when it may.
+func (from Place) mayNot(other string, to Place) string {
+	switch {
+	case from.Floor == "tests":
+		return ""
+	case to.Floor == "tests":
+		return "that is for tests"
+	case slices.Index(floors(), to.Floor) < slices.Index(floors(), from.Floor):
+		return "arrows point down only"
+	case from.Floor == "programs" || to.Half == bothHalves || to.Half == from.Half || interfaces()[other] != "":
+		return ""
+	case from.Half == bothHalves:
+		return "what both halves share imports neither"
+	}
+	return "the halves know nothing of each other"
+}
+
+// Page writes the table anew from the tree: places as they stand, sentences
 // and arrows as the code has them.
-func Page(page string, t *Tree, layers map[string]int) (string, error) {
+func Page(page string, t *Tree, places map[string]Place) (string, error) {
 	old, err := tableOf(page)
 	if err != nil {
 		return "", err
 	}
 	packages := slices.Clone(t.Packages)
 	slices.SortStableFunc(packages, func(a, b *Package) int {
-		if layers[a.Dir] != layers[b.Dir] {
-			return layers[a.Dir] - layers[b.Dir]
-		}
-		return strings.Compare(a.Dir, b.Dir)
+		pa, pb := places[a.Dir], places[b.Dir]
+		return cmp.Or(slices.Index(floors(), pa.Floor)-slices.Index(floors(), pb.Floor), strings.Compare(pa.Half, pb.Half), strings.Compare(a.Dir, b.Dir))
 	})
 	var b strings.Builder
-	b.WriteString("| layer | package | what it is | imports |\n| --: | --- | --- | --- |\n")
+	b.WriteString("| floor | half | package | what it is | imports |\n| --- | --- | --- | --- | --- |\n")
 	for _, p := range packages {
-		if layers[p.Dir] == 0 {
+		if places[p.Dir] == (Place{}) {
 			continue
 		}
 		arrows := "–"
 		if imports := p.Imports(); len(imports) > 0 {
 			arrows = "`" + strings.Join(short(imports), "` `") + "`"
 		}
-		fmt.Fprintf(&b, "| %d | `%s` | %s | %s |\n", layers[p.Dir], p.Dir, strings.ReplaceAll(p.Sentence(), "|", "\\|"), arrows)
+		fmt.Fprintf(&b, "| %s | %s | `%s` | %s | %s |\n", places[p.Dir].Floor, places[p.Dir].Half, p.Dir, strings.ReplaceAll(p.Sentence(), "|", "\\|"), arrows)
 	}
 	return strings.Replace(page, old, b.String(), 1), nil
 }

@@ -75,12 +75,12 @@ func constantLike(name *ast.Ident, value ast.Expr) bool {
 			return true // a string
 		}
 		return slices.Contains([]string{
-			"errors.New", "fmt.Errorf", "regexp.MustCompile", "strings.NewReplacer", "template.Must", "big.NewInt",
+			"cmp.Or", "errors.New", "fmt.Errorf", "regexp.MustCompile", "strings.NewReplacer", "template.Must", "big.NewInt",
 			"sync.OnceValue", "sync.OnceValues", "reflect.TypeFor", "jsontext.Value", "netip.MustParseAddr", "netip.MustParsePrefix",
 		}, called(v.Fun))
 	case *ast.CompositeLit:
 		return !name.IsExported()
-	case *ast.BasicLit, *ast.Ident, *ast.BinaryExpr:
+	case *ast.BasicLit, *ast.Ident, *ast.BinaryExpr, *ast.IndexExpr:
 		return !name.IsExported()
 	}
 	return false

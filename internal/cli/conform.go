@@ -21,7 +21,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
 	"github.com/pollux-companion/pollux/internal/conform"
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 type conformFlags struct {
@@ -271,7 +271,7 @@ func printCheck(out io.Writer, c conform.Check) {
 	if c.Result != conform.Pass {
 		fold(out, "- "+c.About, 8, 10)
 		for line := range strings.Lines(c.Evidence) { // a companion's words: none that a terminal obeys
-			fold(out, "- "+manifest.Printable(strings.TrimSpace(line)), 8, 10)
+			fold(out, "- "+words.Printable(strings.TrimSpace(line)), 8, 10)
 		}
 	}
 }
@@ -341,7 +341,7 @@ func writeJUnit(out io.Writer, all []conform.Check) error {
 	suite := junit{Name: "pollux conform", Tests: len(all)}
 	for _, c := range all {
 		jc := junitCase{Class: "SPEC " + c.Number, Name: c.Name}
-		text := &junitText{c.About, manifest.Printable(c.Evidence)}
+		text := &junitText{c.About, words.Printable(c.Evidence)}
 		switch c.Result {
 		case conform.Fail:
 			suite.Failures++

@@ -14,6 +14,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/agent/gemini/told"
 	"github.com/pollux-companion/pollux/internal/client"
 	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // contextFlags choose the form in which context prints.
@@ -104,7 +105,7 @@ func (a *app) context(ctx context.Context, dir string, f contextFlags) error {
 func readContext(file string) (told.Context, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return told.Context{}, fmt.Errorf("%q cannot be read: %w", file, cause(err))
+		return told.Context{}, fmt.Errorf("%q cannot be read: %w", file, words.Cause(err))
 	}
 	c, err := told.Parse(data)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // diffFlags are those of diff.
@@ -105,7 +106,7 @@ func (a *app) changeOf(file string, f diffFlags) (*change, error) {
 		ch.path, err = filepath.Abs(f.as)
 	}
 	if err != nil {
-		return nil, usageError{fmt.Errorf("the current folder is gone (%w); go to another one", cause(err))}
+		return nil, usageError{fmt.Errorf("the current folder is gone (%w); go to another one", words.Cause(err))}
 	}
 	if f.as == "" {
 		ch.path = ch.file

@@ -15,8 +15,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/client"
 	"github.com/pollux-companion/pollux/internal/doctor"
 	"github.com/pollux-companion/pollux/internal/extension/bridge"
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/store"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // textWidth is what lines of prose are folded at.
@@ -196,7 +196,7 @@ func (a *app) printFindings(r *doctor.Report) {
 			fold(out, "why it matters: "+f.Why, 9, 11)
 		}
 		if f.Mend != "" {
-			fmt.Fprintf(out, "%*s%s\n", 9, "", paint(out, bold, "mend: "+manifest.Printable(f.Mend)))
+			fmt.Fprintf(out, "%*s%s\n", 9, "", paint(out, bold, "mend: "+words.Printable(f.Mend)))
 		}
 		if f.Remark != "" {
 			fold(out, "("+f.Remark+")", 11, 11)
@@ -216,7 +216,7 @@ func (a *app) printFindings(r *doctor.Report) {
 // fold writes a paragraph that wraps at words. first says how far the first line is indented
 // already or has to be, rest the others. A word may hold anything: it is made printable.
 func fold(w io.Writer, text string, first, rest int) {
-	text = manifest.Printable(text)
+	text = words.Printable(text)
 	column := first
 	if strings.HasPrefix(text, "- ") || strings.HasPrefix(text, "(") || first != rest {
 		fmt.Fprint(w, strings.Repeat(" ", first))

@@ -12,10 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pollux-companion/pollux/internal/extension/consent"
+	"github.com/pollux-companion/pollux/internal/extension/ask"
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/source"
 	"github.com/pollux-companion/pollux/internal/extension/store"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 func (a *app) extensionsCommand() *cobra.Command {
@@ -68,12 +69,12 @@ func (a *app) store() (*store.Store, error) {
 
 // note tells the user something that stops nothing.
 func (a *app) note(text string) {
-	fmt.Fprintf(a.stderr, "pollux: note: %s\n", manifest.Printable(text))
+	fmt.Fprintf(a.stderr, "pollux: note: %s\n", words.Printable(text))
 }
 
 // say prints one line of a result; foreign text in it is made safe for the terminal.
 func (a *app) say(format string, args ...any) {
-	fmt.Fprintln(a.stdout, manifest.Printable(fmt.Sprintf(format, args...)))
+	fmt.Fprintln(a.stdout, words.Printable(fmt.Sprintf(format, args...)))
 }
 
 // extensionError gives an error of the extension packages its exit code: what
@@ -113,7 +114,7 @@ func (a *app) ask(ctx context.Context, question string) (bool, error) {
 		return false, usageError{errUnattended}
 	}
 	fmt.Fprintf(a.stderr, "%s [y/N]: ", question)
-	answer, err := consent.ReadLine(ctx, in)
+	answer, err := ask.ReadLine(ctx, in)
 	if err != nil && !errors.Is(err, io.EOF) {
 		fmt.Fprintln(a.stderr)
 		return false, err

@@ -11,9 +11,10 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/pollux-companion/pollux/internal/extension/consent"
+	"github.com/pollux-companion/pollux/internal/extension/ask"
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/store"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // configFlags are the flags of config.
@@ -112,7 +113,7 @@ func findSetting(x *store.Extension, name string) (manifest.Setting, error) {
 	if len(names) == 0 {
 		return manifest.Setting{}, fmt.Errorf("%s has no settings", x.Name)
 	}
-	if near := store.Nearest(name, names); len(near) > 0 {
+	if near := words.Nearest(name, names); len(near) > 0 {
 		return manifest.Setting{}, fmt.Errorf("%s has no setting %q; did you mean %q?", x.Name, name, near[0])
 	}
 	return manifest.Setting{}, fmt.Errorf("%s has no setting %q; it has %s", x.Name, name, strings.Join(names, ", "))
@@ -130,9 +131,9 @@ func (a *app) settingValue(ctx context.Context, s manifest.Setting, arg string) 
 	if in == nil {
 		return pipedValue(ctx, a.stdin)
 	}
-	fmt.Fprintf(a.stderr, "%s: ", manifest.Printable(s.Name))
+	fmt.Fprintf(a.stderr, "%s: ", words.Printable(s.Name))
 	if !s.Sensitive {
-		line, err := consent.ReadLine(ctx, in)
+		line, err := ask.ReadLine(ctx, in)
 		return strings.TrimRight(line, "\r\n"), err
 	}
 	return readSecret(ctx, in, a.stderr)

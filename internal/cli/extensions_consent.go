@@ -10,6 +10,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/source"
 	"github.com/pollux-companion/pollux/internal/extension/store"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // origin says where a plan comes from.
@@ -31,12 +32,12 @@ func origin(p *store.Plan) []string {
 // show prints what a plan would do, on stderr: it is a question's text, not a result.
 func (a *app) show(p *store.Plan) {
 	p.Manifest.Description = strings.TrimSpace(p.Manifest.Description)
-	line := func(s string) { fmt.Fprintln(a.stderr, manifest.Printable(s)) }
+	line := func(s string) { fmt.Fprintln(a.stderr, words.Printable(s)) }
 	head := p.Manifest.Name + " " + p.Manifest.Version
 	if p.Old != nil && p.Old.Manifest.Version != p.Manifest.Version {
 		head = fmt.Sprintf("%s %s → %s", p.Manifest.Name, p.Old.Manifest.Version, p.Manifest.Version)
 	}
-	fmt.Fprintln(a.stderr, paint(a.stderr, bold, manifest.Printable(head)))
+	fmt.Fprintln(a.stderr, paint(a.stderr, bold, words.Printable(head)))
 	if p.Manifest.Description != "" {
 		line("  " + p.Manifest.Description)
 	}

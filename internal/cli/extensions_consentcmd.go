@@ -10,10 +10,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/extension/ask"
 	"github.com/pollux-companion/pollux/internal/extension/audit"
 	"github.com/pollux-companion/pollux/internal/extension/consent"
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/store"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // consentReport says whether the user has agreed to an extension's tools being run.
@@ -273,7 +275,7 @@ func (a *app) grant(cmd *cobra.Command, name string, yes bool) error {
 			return noError{fmt.Errorf("%s was not allowed", x.Name)}
 		}
 	}
-	if err := a.consent().Grant(ctx, subject, consent.Always, consent.Typed(a.dirs.Run)); err != nil {
+	if err := a.consent().Grant(ctx, subject, consent.Always, ask.Typed(a.dirs.Run)); err != nil {
 		return err
 	}
 	a.recordAnswer(x.Name, "allowed for this content")
@@ -331,7 +333,7 @@ func (a *app) revoke(ctx context.Context, name string, everything, never bool) e
 		return err
 	}
 	if n == 0 {
-		return noError{fmt.Errorf("nothing was answered about %q; see: pollux extensions consent list", manifest.Printable(name))}
+		return noError{fmt.Errorf("nothing was answered about %q; see: pollux extensions consent list", words.Printable(name))}
 	}
 	a.recordAnswer(name, "forgotten")
 	a.say("what you answered about %s was forgotten; pollux asks again before one of its tools runs", name)
@@ -349,7 +351,7 @@ func (a *app) refuseForGood(ctx context.Context, name string) error {
 	}
 	subject, err := consent.Of(x)
 	if err == nil {
-		err = a.consent().Grant(ctx, subject, consent.Never, consent.Typed(a.dirs.Run))
+		err = a.consent().Grant(ctx, subject, consent.Never, ask.Typed(a.dirs.Run))
 	}
 	if err != nil {
 		return err

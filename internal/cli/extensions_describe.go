@@ -11,6 +11,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/source"
 	"github.com/pollux-companion/pollux/internal/extension/store"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 func (a *app) extensionsDescribeCommand() *cobra.Command {
@@ -138,13 +139,13 @@ func (a *app) printDescription(r describeReport, m *manifest.Manifest) error {
 	if r.Problem != "" || r.Enabled != nil && !r.Enabled.Workspace {
 		mark = "✗"
 	}
-	fmt.Fprintf(&b, "%s %s (%s)\n", mark, paint(a.stdout, bold, manifest.Printable(r.Name)), manifest.Printable(r.Version))
+	fmt.Fprintf(&b, "%s %s (%s)\n", mark, paint(a.stdout, bold, words.Printable(r.Name)), words.Printable(r.Version))
 	if r.Description != "" {
-		fmt.Fprintf(&b, "  %s\n", manifest.Printable(r.Description))
+		fmt.Fprintf(&b, "  %s\n", words.Printable(r.Description))
 	}
 	b.WriteByte('\n')
 	for _, l := range r.facts() {
-		fmt.Fprintf(&b, "  %-14s%s\n", l[0]+":", manifest.Printable(l[1]))
+		fmt.Fprintf(&b, "  %-14s%s\n", l[0]+":", words.Printable(l[1]))
 	}
 	for _, s := range extensionWords(m) {
 		section(a, &b, s)
@@ -153,7 +154,7 @@ func (a *app) printDescription(r describeReport, m *manifest.Manifest) error {
 		section(a, &b, wordSection{Title: "Since it was installed", Lines: verificationWords(*r.Verification, r)})
 	}
 	if r.Problem != "" {
-		section(a, &b, wordSection{Title: "What keeps it from loading", Lines: []string{manifest.Printable(r.Problem)}})
+		section(a, &b, wordSection{Title: "What keeps it from loading", Lines: []string{words.Printable(r.Problem)}})
 	}
 	if len(r.Findings) > 0 {
 		var lines []string
@@ -228,7 +229,7 @@ func verificationWords(v store.Verification, r describeReport) []string {
 		paths []string
 	}{{"changed", v.Changed}, {"added", v.Added}, {"removed", v.Removed}} {
 		for _, p := range c.paths {
-			lines = append(lines, c.what+" "+manifest.Printable(p))
+			lines = append(lines, c.what+" "+words.Printable(p))
 		}
 	}
 	if len(lines) == 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/source"
 	"github.com/pollux-companion/pollux/internal/extension/store"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // installFlags are the flags of install; link and update share some.
@@ -93,7 +94,7 @@ func (a *app) installSource(cmd *cobra.Command, src source.Source, f *installFla
 	ctx, stop := cancellable(cmd)
 	defer stop()
 	if src.Kind == source.Git {
-		fmt.Fprintf(a.stderr, "fetching %s …\n", manifest.Printable(src.String()))
+		fmt.Fprintf(a.stderr, "fetching %s …\n", words.Printable(src.String()))
 	}
 	p, err := s.PlanInstall(ctx, src, &store.PlanOptions{AutoUpdate: f.autoUpdate, Fetch: a.fetchOptions()})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/store"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // extensionJSON is one extension of `list --json`; docs/schemas describes it.
@@ -132,14 +133,14 @@ func (a *app) list(list []*store.Extension, all bool) error {
 	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
 	for _, x := range list {
 		j := a.withConsent(x)
-		line := manifest.Printable(x.Name) + "\t" + cmp.Or(manifest.Printable(x.Manifest.Version), "–") + "\t" + state(x) + j.Consent.short()
+		line := words.Printable(x.Name) + "\t" + cmp.Or(words.Printable(x.Manifest.Version), "–") + "\t" + state(x) + j.Consent.short()
 		if description, _, _ := strings.Cut(x.Manifest.Description, "\n"); description != "" {
-			line += "\t" + shorten(manifest.Printable(description), 60)
+			line += "\t" + words.Shorten(words.Printable(description), 60)
 		}
 		fmt.Fprintln(w, line)
 		if all {
 			for _, line := range more(j) {
-				fmt.Fprintln(w, manifest.Printable(line)) // without a tab it belongs to no column
+				fmt.Fprintln(w, words.Printable(line)) // without a tab it belongs to no column
 			}
 		}
 	}
@@ -176,13 +177,4 @@ func more(j extensionJSON) []string {
 		lines = append(lines, "  consent: "+j.Consent.words)
 	}
 	return lines
-}
-
-// shorten cuts text at n characters.
-func shorten(text string, n int) string {
-	r := []rune(text)
-	if len(r) <= n {
-		return text
-	}
-	return strings.TrimSpace(string(r[:n-1])) + "…"
 }

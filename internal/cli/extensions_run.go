@@ -14,11 +14,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/extension/ask"
 	"github.com/pollux-companion/pollux/internal/extension/audit"
 	"github.com/pollux-companion/pollux/internal/extension/consent"
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/runner"
 	"github.com/pollux-companion/pollux/internal/sandbox"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // toolFlags are the flags of extensions run; what is none of them is an argument of the tool's.
@@ -328,7 +329,7 @@ func (f askerFunc) Ask(ctx context.Context, q consent.Question) (consent.Answer,
 
 func (a *app) askUser(ctx context.Context, q consent.Question) (consent.Answer, error) {
 	if in := a.terminalIn(); in != nil && a.terminalErr() {
-		answer, err := (&consent.Terminal{In: in, Out: a.stderr, Dirs: a.dirs.Run}).Ask(ctx, q)
+		answer, err := (&ask.Terminal{In: in, Out: a.stderr, Dirs: a.dirs.Run}).Ask(ctx, q)
 		if !errors.Is(err, consent.ErrAgent) {
 			return answer, err
 		}
@@ -337,8 +338,8 @@ func (a *app) askUser(ctx context.Context, q consent.Question) (consent.Answer, 
 	if err != nil {
 		return "", err
 	}
-	return (&consent.Editor{Dirs: a.dirs.Run, Folder: folder, Asking: func(editor string) {
-		fmt.Fprintf(a.stderr, "pollux: you are asked in your editor (%s) whether this may run\n", manifest.Printable(editor))
+	return (&ask.Editor{Dirs: a.dirs.Run, Folder: folder, Asking: func(editor string) {
+		fmt.Fprintf(a.stderr, "pollux: you are asked in your editor (%s) whether this may run\n", words.Printable(editor))
 	}}).Ask(ctx, q)
 }
 

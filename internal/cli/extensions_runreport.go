@@ -8,13 +8,12 @@ import (
 	"io"
 	"os"
 	"strconv"
-	"strings"
 
 	"github.com/pollux-companion/pollux/internal/extension/consent"
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/runner"
 	"github.com/pollux-companion/pollux/internal/extension/store"
 	"github.com/pollux-companion/pollux/internal/sandbox"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // runReport is what extensions run --json prints.
@@ -121,25 +120,12 @@ func (a *app) printOutput(r *runner.Result) {
 
 func (a *app) passOn(w io.Writer, data []byte) {
 	if f, ok := w.(*os.File); ok && isTerminal(f) {
-		data = []byte(printableText(string(data)))
+		data = []byte(words.PrintableLines(string(data)))
 		if len(data) > 0 && data[len(data)-1] != '\n' {
 			data = append(data, '\n')
 		}
 	}
 	_, _ = w.Write(data) // a reader that has gone has seen enough
-}
-
-// printableText is manifest.Printable for a text with lines and tabs.
-func printableText(text string) string {
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		cells := strings.Split(strings.TrimSuffix(line, "\r"), "\t")
-		for j, cell := range cells {
-			cells[j] = manifest.Printable(cell)
-		}
-		lines[i] = strings.Join(cells, "\t")
-	}
-	return strings.Join(lines, "\n")
 }
 
 // printRemarks says on standard error what else came of a run.
@@ -149,7 +135,7 @@ func (a *app) printRemarks(r *runner.Result) {
 		if d.Port != 0 {
 			at += ":" + strconv.Itoa(d.Port)
 		}
-		fmt.Fprintf(a.stderr, "pollux: refused: %s (%s)\n", manifest.Printable(at), d.Why)
+		fmt.Fprintf(a.stderr, "pollux: refused: %s (%s)\n", words.Printable(at), d.Why)
 	}
 	for _, d := range r.Files {
 		fmt.Fprintf(a.stderr, "pollux: refused: %s\n", d.Words())
@@ -206,6 +192,6 @@ func (a *app) explainTool(ctx context.Context, r *runner.Runner, q runner.Reques
 	if report.Arguments != "" {
 		a.say("note: %s", report.Arguments)
 	}
-	_, err = io.WriteString(a.stdout, "\n"+printableText(e.Plan.String()))
+	_, err = io.WriteString(a.stdout, "\n"+words.PrintableLines(e.Plan.String()))
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pollux-companion/pollux/internal/extension/store"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 func (a *app) extensionsSearchCommand() *cobra.Command {
@@ -32,7 +33,7 @@ over the network. Every word must occur.`,
 	return cmd
 }
 
-func (a *app) search(words []string, index string, asJSON bool) error {
+func (a *app) search(terms []string, index string, asJSON bool) error {
 	s, err := a.store()
 	if err != nil {
 		return err
@@ -49,19 +50,19 @@ func (a *app) search(words []string, index string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	found := store.Search(all, strings.Fields(strings.Join(words, " ")))
+	found := store.Search(all, strings.Fields(strings.Join(terms, " ")))
 	if asJSON {
 		return a.writeJSON(map[string][]store.Entry{"extensions": append([]store.Entry{}, found...)})
 	}
 	for _, e := range found {
 		a.say("%s %s", e.Name, e.Version)
 		if e.Description != "" {
-			a.say("  %s", shorten(e.Description, 100))
+			a.say("  %s", words.Shorten(e.Description, 100))
 		}
 		a.say("  pollux extensions install %s", e.Source)
 	}
 	if len(found) == 0 {
-		return noError{fmt.Errorf("no extension in %q has all of these words: %s", index, strings.Join(words, " "))}
+		return noError{fmt.Errorf("no extension in %q has all of these words: %s", index, strings.Join(terms, " "))}
 	}
 	return nil
 }

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pollux-companion/pollux/internal/extension/ask"
 	"github.com/pollux-companion/pollux/internal/extension/bridge"
 	"github.com/pollux-companion/pollux/internal/extension/capability"
-	"github.com/pollux-companion/pollux/internal/extension/consent"
 	"github.com/pollux-companion/pollux/internal/extension/host"
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/prompt"
@@ -34,7 +34,7 @@ client, and brings the bridge's summary up to date.`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			news := newsSince(prompt.Gemini(as), a.bridgeText)
-			return a.serveExtensions(cmd.Context(), "Gemini CLI", &consent.Editor{Dirs: a.dirs.Run}, host.Options{
+			return a.serveExtensions(cmd.Context(), "Gemini CLI", &ask.Editor{Dirs: a.dirs.Run}, host.Options{
 				Instructions: bridgeInstructions,
 				News:         func(set *capability.Set) string { return news(set) + a.troubleNews() },
 			})
@@ -106,7 +106,7 @@ func (a *app) bridgeText(*capability.Set) string {
 }
 
 // serveExtensions serves one client on standard input and output. o may be filled in part; in asks the user.
-func (a *app) serveExtensions(ctx context.Context, by string, in *consent.Editor, o host.Options) error {
+func (a *app) serveExtensions(ctx context.Context, by string, in *ask.Editor, o host.Options) error {
 	out := a.stdout
 	if a.stdout == os.Stdout {
 		os.Stdout = os.Stderr // nothing else may reach the client
@@ -119,7 +119,7 @@ func (a *app) serveExtensions(ctx context.Context, by string, in *consent.Editor
 	ctx, stop := interrupted(ctx)
 	defer stop()
 	a.tellWhoTyped(by)
-	asker := consent.First(host.Elicitor{}, in)
+	asker := ask.First(host.Elicitor{}, in)
 	d, err := a.dispatcher(by, asker, false)
 	if err != nil {
 		return err

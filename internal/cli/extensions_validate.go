@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 func (a *app) extensionsValidateCommand() *cobra.Command {
@@ -50,7 +51,7 @@ func (a *app) validate(path string, asJSON, strict bool) error {
 		dir = filepath.Dir(path)
 	}
 	if info, err := os.Stat(dir); err != nil {
-		return fmt.Errorf("no extension at %q: %w", path, cause(err))
+		return fmt.Errorf("no extension at %q: %w", path, words.Cause(err))
 	} else if !info.IsDir() {
 		return usageError{fmt.Errorf("%q is a file; name the extension's folder", path)}
 	}
@@ -94,12 +95,12 @@ func (a *app) printReport(r validateReport) error {
 	for _, f := range r.Findings {
 		fmt.Fprintln(a.stdout, f)
 	}
-	name := manifest.Printable(r.Name)
+	name := words.Printable(r.Name)
 	if name == "" {
 		name = r.Path
 	}
 	if r.Valid && r.Warnings == 0 {
-		_, err := fmt.Fprintf(a.stdout, "%s %s is valid\n", name, manifest.Printable(r.Version))
+		_, err := fmt.Fprintf(a.stdout, "%s %s is valid\n", name, words.Printable(r.Version))
 		return err
 	}
 	word := "is valid"

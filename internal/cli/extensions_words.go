@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // noError marks an answer that is no rather than a failure (exit code 1).
@@ -27,7 +28,7 @@ func (a *app) writeJSON(v any) error {
 	if err := enc.Encode(v); err != nil {
 		return err
 	}
-	_, err := io.WriteString(a.stdout, manifest.EscapeJSON(text.String()))
+	_, err := io.WriteString(a.stdout, words.EscapeJSON(text.String()))
 	return err
 }
 
@@ -73,11 +74,11 @@ func extensionWords(m *manifest.Manifest) []wordSection {
 	add("Settings that it asks for", settingWords(m))
 	var themes []string
 	for _, t := range m.Themes {
-		themes = append(themes, manifest.Printable(t.Name))
+		themes = append(themes, words.Printable(t.Name))
 	}
 	add("Themes", themes)
 	if m.MigratedTo != "" {
-		add("Moved to", []string{manifest.Printable(m.MigratedTo)})
+		add("Moved to", []string{words.Printable(m.MigratedTo)})
 	}
 	return all
 }
@@ -86,9 +87,9 @@ func toolWords(m *manifest.Manifest) []string {
 	var lines []string
 	for _, t := range m.Tools {
 		lines = append(lines,
-			manifest.Printable(t.Signature()),
-			"    "+manifest.Printable(t.Description),
-			fmt.Sprintf("    runs %s with %s, answers %s", manifest.Printable(t.Executable), manifest.Printable(t.Runtime), answerWord(t.Output)))
+			words.Printable(t.Signature()),
+			"    "+words.Printable(t.Description),
+			fmt.Sprintf("    runs %s with %s, answers %s", words.Printable(t.Executable), words.Printable(t.Runtime), answerWord(t.Output)))
 	}
 	return lines
 }
@@ -122,7 +123,7 @@ func serverWords(m *manifest.Manifest) []string {
 		if len(s.Env) > 0 {
 			line += ", with " + strings.Join(valueWords(s.Env), ", ")
 		}
-		lines = append(lines, manifest.Printable(line))
+		lines = append(lines, words.Printable(line))
 	}
 	return lines
 }
@@ -147,7 +148,7 @@ func valueWords(values map[string]string) []string {
 func docWords(m *manifest.Manifest) []string {
 	var lines []string
 	for _, d := range m.Docs {
-		lines = append(lines, manifest.Printable(fmt.Sprintf("%s: %s (%s)", d.Name, d.Description, d.File)))
+		lines = append(lines, words.Printable(fmt.Sprintf("%s: %s (%s)", d.Name, d.Description, d.File)))
 	}
 	return lines
 }
@@ -155,7 +156,7 @@ func docWords(m *manifest.Manifest) []string {
 func exampleWords(m *manifest.Manifest) []string {
 	var lines []string
 	for _, e := range m.Examples {
-		lines = append(lines, manifest.Printable(e.Prompt+" → "+e.ToolCall))
+		lines = append(lines, words.Printable(e.Prompt+" → "+e.ToolCall))
 	}
 	return lines
 }
@@ -167,7 +168,7 @@ func settingWords(m *manifest.Manifest) []string {
 		if s.Sensitive {
 			line += ", a secret"
 		}
-		lines = append(lines, manifest.Printable(line))
+		lines = append(lines, words.Printable(line))
 	}
 	return lines
 }
@@ -175,7 +176,7 @@ func settingWords(m *manifest.Manifest) []string {
 func printable(texts []string) []string {
 	var out []string
 	for _, t := range texts {
-		out = append(out, manifest.Printable(t))
+		out = append(out, words.Printable(t))
 	}
 	return out
 }

@@ -14,9 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pollux-companion/pollux/internal/extension/store"
 	"github.com/pollux-companion/pollux/internal/ide"
 	"github.com/pollux-companion/pollux/internal/proc"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // equipFlags are those of install and uninstall.
@@ -82,14 +82,14 @@ func (a *app) installer(dryRun bool) (*ide.Installer, error) {
 }
 
 // editors turns what the user typed into names; a word that is none keeps everything from being done.
-func editors(words []string) ([]string, error) {
+func editors(named []string) ([]string, error) {
 	known := ide.Aliases()
 	var names []string
-	for _, word := range words {
+	for _, word := range named {
 		name := known[strings.ToLower(word)]
 		if name == "" {
 			hint := ""
-			if near := store.Nearest(word, slices.Sorted(maps.Keys(known))); len(near) > 0 {
+			if near := words.Nearest(word, slices.Sorted(maps.Keys(known))); len(near) > 0 {
 				hint = " (did you mean " + known[near[0]] + "?)"
 			}
 			return nil, usageError{fmt.Errorf("%q is no editor that pollux knows%s; it knows %s; of VS Code's family %s; and what to add by hand to %s",

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -20,6 +19,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/store"
 	"github.com/pollux-companion/pollux/internal/sandbox"
 	"github.com/pollux-companion/pollux/internal/settings"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // The exit codes of SPEC §11.5; run passes its command's own through.
@@ -200,24 +200,11 @@ func here(dir string) (string, error) {
 	}
 	path, err := filepath.Abs(dir)
 	if err != nil {
-		return "", usageError{fmt.Errorf("the current folder is gone (%w); go to another one", cause(err))}
+		return "", usageError{fmt.Errorf("the current folder is gone (%w); go to another one", words.Cause(err))}
 	}
 	path, err = filepath.EvalSymlinks(path)
 	if err != nil {
-		return "", usageError{fmt.Errorf("no folder %q: %w", dir, cause(err))}
+		return "", usageError{fmt.Errorf("no folder %q: %w", dir, words.Cause(err))}
 	}
 	return path, nil
-}
-
-// cause drops the operation and path that the os package puts in front.
-func cause(err error) error {
-	var pe *os.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
-	}
-	var se *os.SyscallError
-	if errors.As(err, &se) {
-		return se.Err
-	}
-	return err
 }

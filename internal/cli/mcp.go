@@ -4,8 +4,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 
+	"github.com/pollux-companion/pollux/internal/extension/ask"
 	"github.com/pollux-companion/pollux/internal/extension/bridge"
-	"github.com/pollux-companion/pollux/internal/extension/consent"
 	"github.com/pollux-companion/pollux/internal/extension/host"
 	"github.com/pollux-companion/pollux/internal/extension/prompt"
 	"github.com/pollux-companion/pollux/internal/idetools"
@@ -43,7 +43,7 @@ Gemini CLI wants the bridge instead: pollux extensions bridge install.`,
 				}
 			}
 			a.noteTroubles()
-			return a.serveExtensions(cmd.Context(), "an MCP client", &consent.Editor{Dirs: a.dirs.Run}, o)
+			return a.serveExtensions(cmd.Context(), "an MCP client", &ask.Editor{Dirs: a.dirs.Run}, o)
 		},
 	}
 	cmd.Flags().BoolVar(&ide, "ide", false, "offer the editor's tools, too")

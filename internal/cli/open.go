@@ -13,6 +13,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/control"
 	editorstate "github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 func (a *app) openCommand() *cobra.Command {
@@ -46,17 +47,17 @@ func (a *app) open(ctx context.Context, what string, takeFocus bool) error {
 	}
 	path, err := filepath.Abs(name)
 	if err != nil {
-		return usageError{fmt.Errorf("the current folder is gone (%w); go to another one", cause(err))}
+		return usageError{fmt.Errorf("the current folder is gone (%w); go to another one", words.Cause(err))}
 	}
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%q cannot be opened: %w", name, cause(err))
+		return fmt.Errorf("%q cannot be opened: %w", name, words.Cause(err))
 	case info.IsDir():
 		return fmt.Errorf("%q is a folder; name a file in it", name)
 	}
 	if path, err = filepath.EvalSymlinks(path); err != nil {
-		return fmt.Errorf("%q cannot be opened: %w", name, cause(err))
+		return fmt.Errorf("%q cannot be opened: %w", name, words.Cause(err))
 	}
 	c, err := a.findFor(ctx, path)
 	if err != nil {

@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 
 	"github.com/spf13/cobra"
 
@@ -74,5 +76,5 @@ func userEditor() string {
 			return editor
 		}
 	}
-	return defaultEditor
+	return cmp.Or(map[string]string{"windows": "notepad"}[runtime.GOOS], "vi")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
 	"github.com/pollux-companion/pollux/internal/companion"
 	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 func (a *app) runCommand() *cobra.Command {
@@ -108,7 +109,7 @@ func (a *app) startChild(ctx context.Context, c *companion.Companion, child *exe
 	}
 	if err := child.Start(); err != nil {
 		stop()
-		return nil, fmt.Errorf("%q cannot be started: %w", child.Args[0], cause(err))
+		return nil, fmt.Errorf("%q cannot be started: %w", child.Args[0], words.Cause(err))
 	}
 	return stop, nil
 }
@@ -150,7 +151,7 @@ func lookCommand(name string) (string, error) {
 		hint = "install it (npm install -g @google/gemini-cli), or name another: pollux run -- COMMAND"
 	}
 	if strings.ContainsRune(name, os.PathSeparator) {
-		return "", fmt.Errorf("%q cannot be run (%w); %s", name, cause(errors.Unwrap(err)), hint)
+		return "", fmt.Errorf("%q cannot be run (%w); %s", name, words.Cause(errors.Unwrap(err)), hint)
 	}
 	return "", fmt.Errorf("no such command: %q; %s", name, hint)
 }

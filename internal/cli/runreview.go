@@ -15,6 +15,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/editor/tui"
 	"github.com/pollux-companion/pollux/internal/proc"
 	"github.com/pollux-companion/pollux/internal/stage"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // The ways in which run shows the reviewer.
@@ -128,7 +129,7 @@ func (a *app) startShared(ctx context.Context, c *companion.Companion, child *ex
 	child.Stdin, child.Stdout, child.Stderr = nil, nil, nil // the terminal of its own
 	st, err := stage.Start(child, in, out)
 	if err != nil {
-		return nil, fmt.Errorf("%q cannot be started: %w", child.Args[0], cause(err))
+		return nil, fmt.Errorf("%q cannot be started: %w", child.Args[0], words.Cause(err))
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	s := &sharedScreen{a: a, stage: st, folder: c.Info().Roots[0], cancel: cancel, done: make(chan struct{})}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/sandbox"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // exitSandbox is the exit code when the sandbox could not be set up, or this
@@ -283,7 +284,7 @@ func (a *app) sandboxResult(f *sandboxFlags, r *sandbox.Result) error {
 		if err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintln(a.stdout, manifest.EscapeJSON(string(data))); err != nil {
+		if _, err := fmt.Fprintln(a.stdout, words.EscapeJSON(string(data))); err != nil {
 			return err
 		}
 	}
@@ -292,7 +293,7 @@ func (a *app) sandboxResult(f *sandboxFlags, r *sandbox.Result) error {
 		if d.Port != 0 {
 			at += ":" + strconv.Itoa(d.Port)
 		}
-		fmt.Fprintf(a.stderr, "pollux: refused: %s (%s)\n", manifest.Printable(at), d.Why)
+		fmt.Fprintf(a.stderr, "pollux: refused: %s (%s)\n", words.Printable(at), d.Why)
 	}
 	a.printQuarantined(r.Quarantined, "command")
 	switch {

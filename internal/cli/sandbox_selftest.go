@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pollux-companion/pollux/internal/sandbox"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // selfTestJSON is what sandbox --self-test --json prints.
@@ -71,6 +72,6 @@ func (a *app) printTrial(t sandbox.Trial) {
 	}
 	fmt.Fprintf(a.stdout, "%s  %-9s  %-52s  outside: %s\n", inside, t.Kind, t.Name, outside)
 	if t.What != "" {
-		fmt.Fprintf(a.stdout, "      %s\n", strings.ReplaceAll(printableText(t.What), "\n", "\n      "))
+		fmt.Fprintf(a.stdout, "      %s\n", strings.ReplaceAll(words.PrintableLines(t.What), "\n", "\n      "))
 	}
 }

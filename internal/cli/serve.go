@@ -13,10 +13,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pollux-companion/pollux/internal/companion"
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/proc"
 	"github.com/pollux-companion/pollux/internal/safefile"
 	"github.com/pollux-companion/pollux/internal/settings"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // serveFlags are those that serve and run share.
@@ -82,7 +82,7 @@ func checkRoot(name, path string) error {
 		dir.Close()
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("the folder %q cannot be read (%w); check its permissions, or name another", path, cause(err))
+		return fmt.Errorf("the folder %q cannot be read (%w); check its permissions, or name another", path, words.Cause(err))
 	}
 	return nil
 }
@@ -182,7 +182,7 @@ func (a *app) noteOthers(c *companion.Companion) {
 }
 
 // folders lists folders for a person. A folder's name may hold what commands a terminal.
-func folders(paths []string) string { return manifest.Printable(strings.Join(paths, ", ")) }
+func folders(paths []string) string { return words.Printable(strings.Join(paths, ", ")) }
 
 func (a *app) printServing(c *companion.Companion) error {
 	info := c.Info()
@@ -214,7 +214,7 @@ func elsewhere() (path string, ok bool) {
 		return "", false
 	}
 	path, err := os.Executable()
-	return manifest.Printable(path), err == nil
+	return words.Printable(path), err == nil
 }
 
 // ready is the line of serve --json.

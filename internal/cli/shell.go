@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/pollux-companion/pollux/internal/proc"
@@ -28,7 +30,7 @@ func shellHere() string {
 			return "cmd"
 		}
 	}
-	return defaultShell
+	return cmp.Or(map[string]string{"windows": "powershell"}[runtime.GOOS], "sh")
 }
 
 // evalHint is the command that sets the variables in a shell.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/core/text"
 	"github.com/pollux-companion/pollux/internal/safefile"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // maxText bounds a text that an editor is asked to show, in bytes (SPEC A-4).
@@ -26,7 +27,7 @@ func readTextFile(path string) (content string, exists bool, err error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", false, nil
 	case err != nil:
-		return "", false, fmt.Errorf("%q cannot be read: %w", path, cause(err))
+		return "", false, fmt.Errorf("%q cannot be read: %w", path, words.Cause(err))
 	case info.IsDir():
 		return "", false, fmt.Errorf("%q is a folder; name a file in it", path)
 	case !info.Mode().IsRegular():
@@ -36,7 +37,7 @@ func readTextFile(path string) (content string, exists bool, err error) {
 	}
 	f, _, err := safefile.OpenRegular(path)
 	if err != nil {
-		return "", false, fmt.Errorf("%q cannot be read: %w", path, cause(err))
+		return "", false, fmt.Errorf("%q cannot be read: %w", path, words.Cause(err))
 	}
 	defer f.Close()
 	content, err = readText(f, path)
@@ -48,7 +49,7 @@ func readText(r io.Reader, name string) (string, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxText+1))
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("%q cannot be read: %w", name, cause(err))
+		return "", fmt.Errorf("%q cannot be read: %w", name, words.Cause(err))
 	case len(data) > maxText:
 		return "", tooBig(name)
 	case text.IsBinary(data):
@@ -84,11 +85,11 @@ func replaceFile(path, content string) error {
 		return createFile(path, content)
 	}
 	if err != nil {
-		return fmt.Errorf("%q cannot be written: %w", path, cause(err))
+		return fmt.Errorf("%q cannot be written: %w", path, words.Cause(err))
 	}
 	info, err := os.Stat(target)
 	if err != nil {
-		return fmt.Errorf("%q cannot be written: %w", path, cause(err))
+		return fmt.Errorf("%q cannot be written: %w", path, words.Cause(err))
 	}
 	if info.Mode().IsRegular() {
 		return safefile.Write(target, []byte(content), &safefile.Options{KeepMode: true})
@@ -99,7 +100,7 @@ func replaceFile(path, content string) error {
 		err = errors.Join(err, f.Close())
 	}
 	if err != nil {
-		return fmt.Errorf("%q cannot be written: %w", path, cause(err))
+		return fmt.Errorf("%q cannot be written: %w", path, words.Cause(err))
 	}
 	return nil
 }
@@ -108,7 +109,7 @@ func replaceFile(path, content string) error {
 func createFile(path, content string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666) //nolint:gosec // the user's own file, with the rights that their umask leaves
 	if err != nil {
-		return fmt.Errorf("%q cannot be written: %w", path, cause(err))
+		return fmt.Errorf("%q cannot be written: %w", path, words.Cause(err))
 	}
 	f.Close() // its mode is kept by the write in one step that follows
 	if err := safefile.Write(path, []byte(content), &safefile.Options{KeepMode: true}); err != nil {

@@ -10,6 +10,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/pollux-companion/pollux/internal/safefile"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // A Choice is how the CLI chose among the discovery files, told so that a person can follow it.
@@ -192,15 +195,15 @@ func digits(s string) bool {
 const maxConfig = 16 << 20
 
 func (cand *Candidate) read(w *World, path string) {
-	f, err := os.OpenFile(path, os.O_RDONLY|nonblock, 0)
+	f, err := os.OpenFile(path, os.O_RDONLY|safefile.NoWait, 0)
 	if err != nil {
-		cand.Problem = "it cannot be read: " + plain(err)
+		cand.Problem = "it cannot be read: " + words.Cause(err).Error()
 		return
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		cand.Problem = "it cannot be read: " + plain(err)
+		cand.Problem = "it cannot be read: " + words.Cause(err).Error()
 		return
 	}
 	if uid, known := ownerOf(info); known && uid != *w.UID {
@@ -213,20 +216,11 @@ func (cand *Candidate) read(w *World, path string) {
 	}
 	data, err := readAll(f, info.Size())
 	if err != nil {
-		cand.Problem = "it cannot be read: " + plain(err)
+		cand.Problem = "it cannot be read: " + words.Cause(err).Error()
 		return
 	}
 	config, problem := parseConfig(data)
 	cand.Config, cand.Problem = config, problem
-}
-
-// plain is an error without the path, which stands beside it.
-func plain(err error) string {
-	var pe *os.PathError
-	if ok := asPathError(err, &pe); ok {
-		return pe.Err.Error()
-	}
-	return err.Error()
 }
 
 func readAll(f *os.File, size int64) ([]byte, error) {

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"unicode/utf16"
 
 	"github.com/pollux-companion/pollux/internal/agent/gemini/wire"
+	"github.com/pollux-companion/pollux/internal/core/text"
 )
 
 // The CLI's bounds on a context (SPEC K-2).
@@ -201,32 +201,13 @@ func (c *Context) normalise() {
 		}
 		files[i].Active, files[i].Cursor, files[i].Selected = new(bool), nil, nil
 	}
-	if text := files[0].Selected; active && text != nil {
-		if cut, was := cutUnits(*text, maxSelection); was {
+	if all := files[0].Selected; active && all != nil {
+		if cut := text.Substring(*all, maxSelection); cut != *all {
 			cut += truncated
 			files[0].Selected = &cut
 		}
 	}
 	c.Workspace.Files = files[:min(len(files), maxFiles)]
-}
-
-// cutUnits is JavaScript's substring(0, n): half of a character that it leaves becomes U+FFFD.
-func cutUnits(s string, n int) (string, bool) {
-	if len(s) <= n {
-		return s, false
-	}
-	units := 0
-	for i, r := range s {
-		size := utf16.RuneLen(r)
-		if units+size > n {
-			if units < n {
-				return s[:i] + "\uFFFD", true
-			}
-			return s[:i], true
-		}
-		units += size
-	}
-	return s, false
 }
 
 // An Outcome is what became of a diff.

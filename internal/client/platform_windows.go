@@ -15,7 +15,4 @@ func onWindows() *bool {
 
 func sameName(a, b string) bool { return strings.EqualFold(a, b) }
 
-// foldPath is how the CLI compares folders.
-func foldPath(path string) string { return path }
-
 func ownerOf(os.FileInfo) (uid int, known bool) { return 0, false }

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
+	"github.com/pollux-companion/pollux/internal/paths"
 )
 
 // validate says why a folder is not in a workspace, nil when it is; err is a
@@ -34,17 +35,11 @@ func validate(w *World, workspace string, given bool) (mismatch, err error) {
 		return nil, err
 	}
 	for _, root := range roots {
-		if within(root, cwd) {
+		if paths.Within(root, cwd) {
 			return nil, nil
 		}
 	}
 	return errors.New(msgMismatch + strings.Join(roots, ", ")), nil
-}
-
-// within says whether child is parent or lies below it.
-func within(parent, child string) bool {
-	rel, err := filepath.Rel(foldPath(parent), foldPath(child))
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)) && !filepath.IsAbs(rel)
 }
 
 // realPath resolves a path as the CLI does: file:// and percent signs are

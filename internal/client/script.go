@@ -2,14 +2,10 @@ package client
 
 import (
 	"encoding/json"
-	"errors"
 	"math"
-	"os"
 	"strconv"
 	"strings"
 )
-
-func asPathError(err error, into **os.PathError) bool { return errors.As(err, into) }
 
 // truthy is what JavaScript takes for true of a value out of JSON.
 func truthy(v any) bool {

@@ -10,9 +10,6 @@ func stdioNames() []string {
 	}
 }
 
-// nonblock keeps the opening of a pipe from hanging.
-const nonblock = 0
-
 // fileURLPath turns /C:/x into C:\x.
 func fileURLPath(path string) string {
 	return strings.TrimPrefix(path, `\`)

@@ -10,6 +10,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/editor/web"
+	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/proc"
 )
 
@@ -98,7 +99,7 @@ func (c *Companion) Serving() []control.Status {
 	var serving []control.Status
 	for _, o := range c.others {
 		if slices.ContainsFunc(c.work.Roots(), func(mine string) bool {
-			return slices.ContainsFunc(o.Roots, func(theirs string) bool { return control.Within(mine, theirs) })
+			return slices.ContainsFunc(o.Roots, func(theirs string) bool { return paths.Within(theirs, mine) })
 		}) {
 			serving = append(serving, o)
 		}

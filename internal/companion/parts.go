@@ -3,7 +3,6 @@ package companion
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"net"
 	"net/netip"
 	"os"
@@ -16,6 +15,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/editor/web"
 	"github.com/pollux-companion/pollux/internal/guard"
 	"github.com/pollux-companion/pollux/internal/proc"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // A server answers on listeners until it is shut down.
@@ -122,17 +122,9 @@ type files struct{}
 func (files) Read(path string) review.File {
 	old, exists, err := mcp.ReadOld(path)
 	if err != nil {
-		return review.File{Exists: true, Problem: cause(err)}
+		return review.File{Exists: true, Problem: words.Cause(err).Error()}
 	}
 	return review.File{Text: old, Exists: exists}
-}
-
-// cause is an error without the path, which everybody knows who hears of it.
-func cause(err error) string {
-	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
-		return pe.Err.Error()
-	}
-	return err.Error()
 }
 
 // lateView hands the registry's calls to the page, which is made after the registry that it shows. A diff that

@@ -1,6 +1,7 @@
 package conform
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -10,6 +11,7 @@ import (
 	"github.com/pollux-companion/pollux/contract"
 	"github.com/pollux-companion/pollux/internal/agent/gemini/wire"
 	"github.com/pollux-companion/pollux/internal/client"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // compare makes checks of one step: of an answer its status, what its head says and its body;
@@ -49,16 +51,9 @@ func (r *run) verdict(name, about string, ok bool, want, got string) {
 	r.note(c)
 }
 
-// clip bounds evidence, in characters.
+// clip bounds evidence.
 func clip(s string) string {
-	s = strings.TrimSpace(s)
-	if r := []rune(s); len(r) > 600 {
-		return string(r[:600]) + "…"
-	}
-	if s == "" {
-		return "nothing"
-	}
-	return s
+	return cmp.Or(words.Shorten(strings.TrimSpace(s), 600), "nothing")
 }
 
 // short is enough to know again what was seen.

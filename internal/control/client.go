@@ -16,6 +16,7 @@ import (
 	"github.com/creachadair/jrpc2"
 
 	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/rpc"
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
@@ -205,7 +206,7 @@ func Find(ctx context.Context, dirs []string, folder string) (*Client, error) {
 	best, depth := -1, -1
 	for i, c := range clients { // newest first, so that only a nearer root wins
 		for _, root := range c.Status.Roots {
-			if Within(folder, root) && len(root) > depth {
+			if paths.Within(root, folder) && len(root) > depth {
 				best, depth = i, len(root)
 			}
 		}
@@ -251,10 +252,4 @@ func quoted(names []string) string {
 		list[i] = strconv.Quote(n)
 	}
 	return strings.Join(list, ", ")
-}
-
-// Within says whether path is root or lies below it; both absolute and clean.
-func Within(path, root string) bool {
-	rel, err := filepath.Rel(root, path)
-	return err == nil && filepath.IsLocal(rel)
 }

@@ -313,14 +313,3 @@ func TestFromAgent(t *testing.T) {
 		}
 	}
 }
-
-func TestWithin(t *testing.T) {
-	for _, tt := range []struct {
-		path, root string
-		want       bool
-	}{{"/a", "/a", true}, {"/a/b", "/a", true}, {"/ab", "/a", false}, {"/", "/a", false}, {"/a/b", "/", true}, {"/a/..b", "/a", true}} {
-		if got := Within(filepath.FromSlash(tt.path), filepath.FromSlash(tt.root)); got != tt.want {
-			t.Errorf("%s in %s: %v", tt.path, tt.root, got)
-		}
-	}
-}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/agent/gemini/clisettings"
 	"github.com/pollux-companion/pollux/internal/client"
+	"github.com/pollux-companion/pollux/internal/paths"
 )
 
 // mode: whether the CLI looks for a companion at all.
@@ -168,7 +169,7 @@ func (x *examination) cli() (path, version string) {
 }
 
 func versionBeside(script string) string {
-	target := real(script)
+	target := paths.Real(script)
 	dirs := []string{filepath.Dir(target)}
 	for range 3 {
 		dirs = append(dirs, filepath.Dir(dirs[len(dirs)-1]))

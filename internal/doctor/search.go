@@ -11,7 +11,9 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
 	"github.com/pollux-companion/pollux/internal/client"
+	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/proc"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // seen: what is known of the process whose world this is, where it is another one's.
@@ -20,9 +22,9 @@ func (x *examination) seen() {
 		return
 	}
 	command, _ := proc.Command(x.o.PID)
-	f := Finding{ID: "seen", Level: OK, What: fmt.Sprintf("this is as process %d sees it (%s), in %s", x.o.PID, clip(command, 40), x.w.Dir), Details: x.o.Lacks}
+	f := Finding{ID: "seen", Level: OK, What: fmt.Sprintf("this is as process %d sees it (%s), in %s", x.o.PID, words.Shorten(command, 40), x.w.Dir), Details: x.o.Lacks}
 	if len(x.o.Lacks) > 0 {
-		f.Level, f.What = Warning, fmt.Sprintf("not everything can be learned of process %d (%s)", x.o.PID, clip(command, 40))
+		f.Level, f.What = Warning, fmt.Sprintf("not everything can be learned of process %d (%s)", x.o.PID, words.Shorten(command, 40))
 		f.Why = "what follows holds for a gemini that is started in this shell; the process itself may see something else"
 		f.Remark = "run pollux doctor in the terminal of that process"
 	}
@@ -34,10 +36,10 @@ func (x *examination) process() {
 	e := x.r.choice.Editor
 	f := Finding{ID: "process", Level: OK, What: fmt.Sprintf("the CLI takes process %d for its editor's", e.PID)}
 	if e.Command != "" {
-		f.What += fmt.Sprintf(" (%s)", clip(e.Command, 40))
+		f.What += fmt.Sprintf(" (%s)", words.Shorten(e.Command, 40))
 	}
 	for _, s := range e.Steps {
-		f.Details = append(f.Details, strings.TrimSpace(fmt.Sprintf("%d  %s: %s", s.PID, clip(s.Command, 50), s.Note)))
+		f.Details = append(f.Details, strings.TrimSpace(fmt.Sprintf("%d  %s: %s", s.PID, words.Shorten(s.Command, 50), s.Note)))
 	}
 	if x.w.Getenv("GEMINI_CLI_IDE_PID") != "" && !x.w.Alive(e.PID) {
 		f.Level, f.What = Note, fmt.Sprintf("GEMINI_CLI_IDE_PID names process %d, which has ended", e.PID)
@@ -153,7 +155,7 @@ func (x *examination) choice(ctx context.Context) {
 		x.ok("choice", "it takes the companion that the environment names")
 		return
 	}
-	for _, other := range Survey(ctx, x.o.Run, append([]string{c.Folder}, x.o.Others...), real(x.w.Dir)) {
+	for _, other := range Survey(ctx, x.o.Run, append([]string{c.Folder}, x.o.Others...), paths.Real(x.w.Dir)) {
 		if !other.Here || other.Health != Healthy && other.Health != Unlisted || other.File != "" && filepath.Dir(other.File) == c.Folder {
 			continue
 		}
@@ -225,14 +227,14 @@ func (x *examination) workspace() {
 	}
 	dir := x.w.Dir
 	details := []string{}
-	if r := real(dir); r != dir {
+	if r := paths.Real(dir); r != dir {
 		details = append(details, fmt.Sprintf("%s is %s, once links are followed", dir, r))
 	}
 	path, given, _ := c.Config.Workspace()
 	if path != "" {
 		for part := range strings.SplitSeq(path, string(os.PathListSeparator)) {
 			line := "the workspace has " + part
-			if r := real(part); r != part {
+			if r := paths.Real(part); r != part {
 				line += ", which is " + r
 			}
 			details = append(details, line)
@@ -281,21 +283,6 @@ func (x *examination) support() {
 	}
 	x.r.Says = client.Unsupported()
 	x.add(f)
-}
-
-func real(path string) string {
-	if r, err := filepath.EvalSymlinks(path); err == nil {
-		return r
-	}
-	return path
-}
-
-// clip shortens a command line for a person.
-func clip(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:n-1]) + "…"
-	}
-	return s
 }
 
 func quote(path string) string {

@@ -18,6 +18,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
 	"github.com/pollux-companion/pollux/internal/client"
 	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/proc"
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
@@ -96,7 +97,7 @@ func Survey(ctx context.Context, run, folders []string, here string) []Companion
 	}
 	files = wakeUp(files, silent)
 	for i := range files {
-		files[i].Here = slices.ContainsFunc(files[i].Workspace, func(root string) bool { return control.Within(here, root) })
+		files[i].Here = slices.ContainsFunc(files[i].Workspace, func(root string) bool { return paths.Within(root, here) })
 	}
 	slices.SortStableFunc(files, func(a, b Companion) int {
 		for _, pair := range [][2]bool{{a.Here, b.Here}, {a.alive(), b.alive()}} {

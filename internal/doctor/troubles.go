@@ -6,12 +6,13 @@ import (
 	"slices"
 
 	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/paths"
 )
 
 // troubles: what pollux's companions of this folder say that they do without.
 func (x *examination) troubles(ctx context.Context) {
 	for _, c := range control.List(ctx, x.o.Run) {
-		if slices.ContainsFunc(c.Status.Roots, func(root string) bool { return control.Within(x.r.Dir, root) }) {
+		if slices.ContainsFunc(c.Status.Roots, func(root string) bool { return paths.Within(root, x.r.Dir) }) {
 			for _, t := range c.Status.Troubles {
 				x.add(Finding{ID: t.ID, Level: Warning, What: fmt.Sprintf("%s (process %d): %s", c.Status.Editor, c.Status.PID, t.What), Why: t.Why, Remark: t.Do})
 			}

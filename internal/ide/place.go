@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/pollux-companion/pollux/plugins"
@@ -220,5 +221,5 @@ func helpTags(help []byte) []byte {
 // Here is the machine that this program runs on.
 func Here() (Machine, error) {
 	home, err := os.UserHomeDir()
-	return Machine{OS: system, Home: home, Getenv: os.Getenv}, err
+	return Machine{OS: runtime.GOOS, Home: home, Getenv: os.Getenv}, err
 }

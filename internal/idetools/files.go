@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/safefile"
+	"github.com/pollux-companion/pollux/internal/words"
 	"github.com/pollux-companion/pollux/internal/workspace"
 )
 
@@ -51,7 +54,7 @@ func (t *tools) openFile(ctx context.Context, c *control.Client, args json.RawMe
 		}
 		at := strings.Index(text, a.StartText)
 		if at < 0 {
-			return nil, fmt.Errorf("the file %q does not hold the text %q", path, cut(a.StartText, 80))
+			return nil, fmt.Errorf("the file %q does not hold the text %q", path, words.Shorten(a.StartText, 80))
 		}
 		l.Position = &state.Position{Line: strings.Count(text[:at], "\n")}
 	}
@@ -61,26 +64,10 @@ func (t *tools) openFile(ctx context.Context, c *control.Client, args json.RawMe
 	return []string{"Opened file: " + path}, nil
 }
 
-// inside says whether a path lies in a folder that the companion serves, links resolved as far as there is something.
+// inside says whether a path lies in a folder that the companion serves. Behind a link that leads nowhere nothing does.
 func inside(c *control.Client, path string) bool {
-	real := path
-	for dir, rest := path, ""; ; {
-		if r, err := filepath.EvalSymlinks(dir); err == nil {
-			real = filepath.Join(r, rest)
-			break
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			break
-		}
-		rest, dir = filepath.Join(filepath.Base(dir), rest), parent
-	}
-	for _, root := range c.Status.Roots {
-		if control.Within(real, root) {
-			return true
-		}
-	}
-	return false
+	real, err := paths.Resolve(filepath.Clean(path))
+	return err == nil && slices.ContainsFunc(c.Status.Roots, func(root string) bool { return paths.Within(root, real) })
 }
 
 func outside(path string, c *control.Client) error {

@@ -16,12 +16,12 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // Options of Add.
@@ -210,7 +210,7 @@ func (t *tools) diagnostics(ctx context.Context, c *control.Client, args json.Ra
 		}
 		f := fileDiagnostics{URI: uriOf(path), Diagnostics: []diagnostic{}}
 		for _, d := range snap.Diagnostics[path] {
-			one := diagnostic{cut(d.Message, 2000), severity(d.Severity), spanOf(d.Start, d.End), d.Source}
+			one := diagnostic{words.Shorten(d.Message, 2000), severity(d.Severity), spanOf(d.Start, d.End), d.Source}
 			if room -= len(one.Message) + len(one.Source) + 200; room < 0 {
 				f.LeftOut++
 				continue
@@ -234,17 +234,6 @@ func severity(n int) string {
 		return "Information"
 	}
 	return "Hint"
-}
-
-// cut shortens a text to n bytes.
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
 }
 
 type tab struct {
@@ -297,7 +286,10 @@ func (t *tools) selection(ctx context.Context, c *control.Client, args json.RawM
 	case !empty:
 		first := snap.Selections[0]
 		sp := spanOf(first.Start, first.End)
-		s.Text, s.Selection = cut(first.Text, maxReply), &sp
+		s.Text, s.Selection = words.Clip(first.Text, maxReply), &sp
+		if len(s.Text) < len(first.Text) {
+			s.Text += "…"
+		}
 	case snap.Cursor != nil:
 		sp := spanOf(*snap.Cursor, *snap.Cursor)
 		s.Selection = &sp

@@ -1,9 +1,7 @@
 package journal
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/safefile"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // append writes a record at the end of the file and returns its size; 0 when that fails, which makes trouble.
@@ -165,7 +164,7 @@ func (j *Journal) fail(err error) {
 	if j.closed || j.failing != nil {
 		return
 	}
-	j.failing = fmt.Errorf("open proposals are not safe from a crash: the journal in %s cannot be written: %w", j.dir, reason(err))
+	j.failing = fmt.Errorf("open proposals are not safe from a crash: the journal in %s cannot be written: %w", j.dir, words.Cause(err))
 	j.trouble(j.failing)
 	j.retry = time.AfterFunc(retryEvery, j.again)
 }
@@ -237,13 +236,4 @@ func (j *Journal) sweep() {
 			_ = os.Remove(filepath.Join(j.dir, n.Name()))
 		}
 	}
-}
-
-// reason is an error without the path that the message names already.
-func reason(err error) error {
-	var at *fs.PathError
-	if errors.As(err, &at) {
-		return at.Err
-	}
-	return err
 }

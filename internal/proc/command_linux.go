@@ -2,10 +2,11 @@ package proc
 
 import (
 	"bytes"
-	"errors"
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // commandLine reads /proc/PID/cmdline. A process without one (a kernel thread,
@@ -30,21 +31,12 @@ func joinWords(data []byte) string {
 func environ(pid int) ([]string, error) {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err != nil {
-		return nil, reason(err)
+		return nil, words.Cause(err)
 	}
 	return strings.FieldsFunc(string(data), func(r rune) bool { return r == 0 }), nil
 }
 
 func workingDir(pid int) (string, error) {
 	dir, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/cwd")
-	return dir, reason(err)
-}
-
-// reason is an error without the path below /proc, which means nothing to a user.
-func reason(err error) error {
-	var pe *os.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
-	}
-	return err
+	return dir, words.Cause(err)
 }

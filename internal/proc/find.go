@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/pollux-companion/pollux/internal/paths"
 )
 
 // Find looks a program up in PATH that pollux starts of its own accord, with
@@ -39,30 +41,18 @@ func Find(name string) (string, error) {
 
 func workingFolder() string {
 	dir, _ := os.Getwd() // removed: then nothing in it is found either
-	return real(dir)
-}
-
-func real(path string) string {
-	if end, err := filepath.EvalSymlinks(path); err == nil {
-		return end
-	}
-	return path
+	return paths.Real(dir)
 }
 
 // fillable says whether a project can put a program at path, by its name or
 // by where its links lead.
 func fillable(path, project string) bool {
-	for _, p := range []string{filepath.Clean(path), real(path)} {
-		if project != "" && inside(p, project) {
+	for _, p := range []string{filepath.Clean(path), paths.Real(path)} {
+		if project != "" && paths.Within(project, p) {
 			return true
 		}
 	}
 	return slices.Contains(strings.Split(filepath.ToSlash(filepath.Clean(path)), "/"), "node_modules")
-}
-
-func inside(path, dir string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
 }
 
 // projectOf is the folder of the project that dir belongs to: the outermost
@@ -70,9 +60,9 @@ func inside(path, dir string) bool {
 // holds it are no project; then it is "".
 func projectOf(dir string) string {
 	home, _ := os.UserHomeDir() // without one every folder can be a project
-	home = real(home)
+	home = paths.Real(home)
 	project := ""
-	for at := dir; at != "" && filepath.Dir(at) != at && (home == "" || !inside(home, at)); at = filepath.Dir(at) {
+	for at := dir; at != "" && filepath.Dir(at) != at && (home == "" || !paths.Within(at, home)); at = filepath.Dir(at) {
 		if at == dir || looksLikeProject(at) {
 			project = at
 		}

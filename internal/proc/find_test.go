@@ -6,12 +6,14 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/pollux-companion/pollux/internal/paths"
 )
 
 // What pollux starts of its own accord is never a program that a project
 // brings along, whatever PATH says (SPEC S-1).
 func TestFind(t *testing.T) {
-	root := real(t.TempDir())
+	root := paths.Real(t.TempDir())
 	home := filepath.Join(root, "home")
 	suffix := map[string]string{"windows": ".exe"}[runtime.GOOS]
 	for _, name := range []string{"good", "home/.local/bin", "home/app", "home/app/bin", "home/app/sub/.venv/bin", "home/app/sub/node_modules/.bin", "home/node_modules/.bin", "other/bin", "other/sub"} {

@@ -5,6 +5,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // ErrNotRegular marks what has no bytes of its own on a disk: a folder, FIFO, socket or device, and a file that
@@ -29,7 +31,7 @@ var ErrChanging = errors.New("changed while it was being read; try again")
 func OpenRegular(path string) (*os.File, fs.FileInfo, error) {
 	before, err := os.Stat(path)
 	if err != nil {
-		return nil, nil, reason(err)
+		return nil, nil, words.Cause(err)
 	}
 	if err := regular(before); err != nil {
 		return nil, nil, err
@@ -37,9 +39,9 @@ func OpenRegular(path string) (*os.File, fs.FileInfo, error) {
 	if err := notMadeUp(path); err != nil {
 		return nil, nil, err
 	}
-	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
+	f, err := os.OpenFile(path, os.O_RDONLY|NoWait, 0)
 	if err != nil {
-		return nil, nil, reason(err)
+		return nil, nil, words.Cause(err)
 	}
 	after, err := f.Stat()
 	if err == nil && !os.SameFile(before, after) {
@@ -47,7 +49,7 @@ func OpenRegular(path string) (*os.File, fs.FileInfo, error) {
 	}
 	if err != nil {
 		f.Close()
-		return nil, nil, reason(err)
+		return nil, nil, words.Cause(err)
 	}
 	return f, after, nil
 }
@@ -79,11 +81,11 @@ func readOnce(path string, limit int64) ([]byte, fs.FileInfo, error) {
 	data := make([]byte, before.Size()+1) // room to see that there is more
 	n, err := io.ReadFull(f, data)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, nil, reason(err)
+		return nil, nil, words.Cause(err)
 	}
 	after, err := f.Stat()
 	if err != nil {
-		return nil, nil, reason(err)
+		return nil, nil, words.Cause(err)
 	}
 	if int64(n) != before.Size() || after.Size() != before.Size() || !after.ModTime().Equal(before.ModTime()) {
 		return nil, nil, ErrChanging

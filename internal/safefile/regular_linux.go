@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openFlags keep a FIFO or terminal that takes the file's place from holding the opener up or becoming its own.
-const openFlags = syscall.O_NONBLOCK | syscall.O_NOCTTY
+// NoWait are flags for os.OpenFile that keep a FIFO or terminal at a file's place from holding the opener up or becoming its own.
+const NoWait = syscall.O_NONBLOCK | syscall.O_NOCTTY
 
 // madeUp are the kernel's own file systems. Their files call themselves regular, say that they are empty or one page
 // long, and may block, never end, or change the machine as they are opened and read.

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-const openFlags = 0
+// NoWait are flags for os.OpenFile that keep a pipe from holding the opener up: none, for here nothing waits.
+const NoWait = 0
 
 // OnDisk refuses an open file that the kernel makes up: Windows has none.
 func OnDisk(*os.File) error { return nil }

@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // Options say how Write replaces a file; nil means the zero value.
@@ -76,11 +78,11 @@ func RemoveOwn(path string) error {
 func Write(path string, data []byte, o *Options) error {
 	root, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
-		return fmt.Errorf("writing %q: %w", path, reason(err))
+		return fmt.Errorf("writing %q: %w", path, words.Cause(err))
 	}
 	defer root.Close()
 	if err := writeAt(root, filepath.Base(path), data, o.orDefault()); err != nil {
-		return fmt.Errorf("writing %q: %w", path, reason(err))
+		return fmt.Errorf("writing %q: %w", path, words.Cause(err))
 	}
 	return nil
 }
@@ -92,11 +94,11 @@ func WriteIn(root *os.Root, name string, data []byte, o *Options) error {
 	path := filepath.Join(root.Name(), name)
 	dir, err := root.OpenRoot(filepath.Dir(name))
 	if err != nil {
-		return fmt.Errorf("writing %q: %w", path, reason(err))
+		return fmt.Errorf("writing %q: %w", path, words.Cause(err))
 	}
 	defer dir.Close()
 	if err := writeAt(dir, filepath.Base(name), data, o.orDefault()); err != nil {
-		return fmt.Errorf("writing %q: %w", path, reason(err))
+		return fmt.Errorf("writing %q: %w", path, words.Cause(err))
 	}
 	return nil
 }
@@ -163,14 +165,14 @@ func (e *notPrivate) Is(target error) bool { return target == ErrNotPrivate }
 func PrivateDir(path string) error {
 	if err := os.Mkdir(path, 0o700); errors.Is(err, fs.ErrNotExist) {
 		if err := os.MkdirAll(path, 0o700); err != nil {
-			return fmt.Errorf("creating the folder %q: %w", path, reason(err))
+			return fmt.Errorf("creating the folder %q: %w", path, words.Cause(err))
 		}
 	} else if err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("creating the folder %q: %w", path, reason(err))
+		return fmt.Errorf("creating the folder %q: %w", path, words.Cause(err))
 	}
 	info, err := os.Lstat(path)
 	if err != nil {
-		return fmt.Errorf("looking at the folder %q: %w", path, reason(err))
+		return fmt.Errorf("looking at the folder %q: %w", path, words.Cause(err))
 	}
 	switch {
 	case info.Mode()&fs.ModeSymlink != 0:
@@ -187,12 +189,12 @@ func PrivateDir(path string) error {
 func ReadPrivate(path string, max int64) ([]byte, error) {
 	f, err := openNoFollow(path)
 	if err != nil {
-		return nil, fmt.Errorf("reading %q: %w", path, reason(err))
+		return nil, fmt.Errorf("reading %q: %w", path, words.Cause(err))
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return nil, fmt.Errorf("reading %q: %w", path, reason(err))
+		return nil, fmt.Errorf("reading %q: %w", path, words.Cause(err))
 	}
 	if !info.Mode().IsRegular() {
 		return nil, &notPrivate{fmt.Sprintf("%q is not a regular file; remove it and try again", path)}
@@ -206,24 +208,10 @@ func ReadPrivate(path string, max int64) ([]byte, error) {
 	// The size may have grown since; the limit holds anyway.
 	data, err := io.ReadAll(io.LimitReader(f, max+1))
 	if err != nil {
-		return nil, fmt.Errorf("reading %q: %w", path, reason(err))
+		return nil, fmt.Errorf("reading %q: %w", path, words.Cause(err))
 	}
 	if int64(len(data)) > max {
 		return nil, fmt.Errorf("reading %q: it grew beyond %d bytes", path, max)
 	}
 	return data, nil
-}
-
-// reason strips the operation and path that the os package puts before the cause, since
-// every message here names the path that the user knows.
-func reason(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
-	}
-	var le *os.LinkError
-	if errors.As(err, &le) {
-		return le.Err
-	}
-	return err
 }

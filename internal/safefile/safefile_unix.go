@@ -10,6 +10,8 @@ import (
 	"os/user"
 	"strconv"
 	"syscall"
+
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // keepOwner gives f the owner and group of old where they differ and the system lets us;
@@ -59,11 +61,11 @@ func checkOwnDir(path string, info fs.FileInfo) error {
 	// umask. By descriptor, so that a link put there now is not followed.
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
-		return fmt.Errorf("looking at the folder %q: %w", path, reason(err))
+		return fmt.Errorf("looking at the folder %q: %w", path, words.Cause(err))
 	}
 	defer f.Close()
 	if err := f.Chmod(info.Mode().Perm() &^ 0o022); err != nil {
-		return &notPrivate{fmt.Sprintf("others may write to the folder %q and it cannot be changed (%v); run: chmod go-w %q", path, reason(err), path)}
+		return &notPrivate{fmt.Sprintf("others may write to the folder %q and it cannot be changed (%v); run: chmod go-w %q", path, words.Cause(err), path)}
 	}
 	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+
+	"github.com/pollux-companion/pollux/internal/paths"
 )
 
 // A Report says what this machine can enforce.
@@ -58,5 +60,5 @@ func self() string {
 	if err != nil {
 		return "/nonexistent" // a system that does not tell; nothing of it can be protected
 	}
-	return canonical(path)
+	return paths.Real(path)
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/pollux-companion/pollux/internal/paths"
 )
 
 // Where a folder cannot be hidden behind another, copies lie in the command's
@@ -26,7 +28,7 @@ func putCopies(c Command, dir string) (Command, []string, error) {
 		folders = append(folders, folder)
 		c.Args = relocate(c.Args, copied.Dir, folder)
 		c.Env = relocate(c.Env, copied.Dir, folder)
-		if within(c.Dir, copied.Dir) {
+		if paths.Within(copied.Dir, c.Dir) {
 			c.Dir = folder + strings.TrimPrefix(c.Dir, copied.Dir)
 		}
 	}
@@ -53,9 +55,9 @@ func relocate(args []string, from, to string) []string {
 	for _, a := range args {
 		name, value, isVariable := strings.Cut(a, "=")
 		switch {
-		case within(a, from):
+		case paths.Within(from, a):
 			a = to + strings.TrimPrefix(a, from)
-		case isVariable && within(value, from):
+		case isVariable && paths.Within(from, value):
 			a = name + "=" + to + strings.TrimPrefix(value, from)
 		}
 		all = append(all, a)

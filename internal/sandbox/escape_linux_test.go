@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/peers"
 	"github.com/pollux-companion/pollux/internal/sandbox/escapes"
 )
@@ -27,7 +28,7 @@ func newPrey(t *testing.T) *prey {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(root) })
-	p, err := escapes.NewPrey(canonical(root))
+	p, err := escapes.NewPrey(paths.Real(root))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 const (
@@ -288,7 +289,7 @@ var notPublic = sync.OnceValue(func() []netip.Prefix {
 
 // deny notes a refusal; the first of its kind is told at once.
 func (g *gate) deny(host string, port int, why string) {
-	d := Denial{Host: manifest.Printable(cut(host, 255)), Port: port, Why: manifest.Printable(cut(why, 300)), Count: 1}
+	d := Denial{Host: words.Printable(words.Clip(host, 255)), Port: port, Why: words.Printable(words.Clip(why, 300)), Count: 1}
 	g.mu.Lock()
 	for i, old := range g.denials {
 		if old.Host == d.Host && old.Port == d.Port && old.Why == d.Why {
@@ -305,13 +306,6 @@ func (g *gate) deny(host string, port int, why string) {
 	if room && g.event != nil {
 		g.event(d)
 	}
-}
-
-func cut(s string, n int) string {
-	if len(s) > n {
-		return s[:n]
-	}
-	return s
 }
 
 // whyNot is the reason for the usual refusal.

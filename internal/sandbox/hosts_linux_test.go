@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/peers"
 	"github.com/pollux-companion/pollux/internal/sandbox/escapes"
 )
@@ -48,7 +49,7 @@ type web struct {
 
 func newWeb(t testing.TB) *web {
 	t.Helper()
-	w := &web{workspace: filepath.Join(canonical(t.TempDir()), "w")}
+	w := &web{workspace: filepath.Join(paths.Real(t.TempDir()), "w")}
 	site := http.NewServeMux()
 	site.HandleFunc("/", func(rw http.ResponseWriter, r *http.Request) { fmt.Fprintf(rw, "hello from %s", r.Host) })
 	site.HandleFunc("/evil", func(rw http.ResponseWriter, r *http.Request) {

@@ -8,16 +8,18 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/pollux-companion/pollux/internal/paths"
 )
 
 // holds says whether dir is, or holds, a folder that no program shows.
 func (p *program) holds(dir string) bool {
-	return dir == "/" || slices.ContainsFunc(p.guarded, func(g string) bool { return within(g, dir) })
+	return dir == "/" || slices.ContainsFunc(p.guarded, func(g string) bool { return paths.Within(dir, g) })
 }
 
 // alwaysShown says whether every sandbox shows a path.
 func alwaysShown(path string) bool {
-	return slices.ContainsFunc(systemFolders(), func(dir string) bool { return within(path, dir) })
+	return slices.ContainsFunc(systemFolders(), func(dir string) bool { return paths.Within(dir, path) })
 }
 
 // belongings adds the least that has to be seen of a program: its own file, or
@@ -71,7 +73,7 @@ func (p *program) parts(prefix string, names ...string) {
 		if !exists(path) {
 			continue
 		}
-		if real := canonical(path); within(real, prefix) && real != prefix && !p.holds(real) {
+		if real := paths.Real(path); paths.Within(prefix, real) && real != prefix && !p.holds(real) {
 			_, _ = p.addLinks(path) // it was followed a moment ago
 			p.readOnly = append(p.readOnly, real)
 		}
@@ -87,7 +89,7 @@ func (p *program) python(path, real string) error {
 		return nil
 	}
 	config := filepath.Join(env, "pyvenv.cfg")
-	if !filepath.IsAbs(home) || !p.standardLibrary(canonical(home)) {
+	if !filepath.IsAbs(home) || !p.standardLibrary(paths.Real(home)) {
 		return fmt.Errorf("%w: %q says home = %q, where no Python is installed; make the environment anew with python3 -m venv %q", ErrCommand, config, home, env)
 	}
 	if _, err := p.addLinks(home); err != nil {
@@ -158,7 +160,7 @@ func hasStandardLibrary(prefix string) bool {
 			if !strings.HasPrefix(e.Name(), "python") && !strings.HasPrefix(e.Name(), "pypy") && !strings.HasPrefix(e.Name(), "graalpy") {
 				continue
 			}
-			if real, err := filepath.EvalSymlinks(filepath.Join(lib, e.Name(), "os.py")); err == nil && within(real, prefix) {
+			if real, err := filepath.EvalSymlinks(filepath.Join(lib, e.Name(), "os.py")); err == nil && paths.Within(prefix, real) {
 				return true
 			}
 		}
@@ -169,7 +171,7 @@ func hasStandardLibrary(prefix string) bool {
 // headerVersion is what the headers of a Node say of its version; "" where
 // there are none.
 func headerVersion(path string) string {
-	text, err := readSmall(filepath.Join(filepath.Dir(filepath.Dir(canonical(path))), "include/node/node_version.h"))
+	text, err := readSmall(filepath.Join(filepath.Dir(filepath.Dir(paths.Real(path))), "include/node/node_version.h"))
 	if err != nil {
 		return ""
 	}
@@ -194,7 +196,7 @@ func (p *program) node(real string) {
 		return
 	}
 	for _, name := range []string{"lib/node_modules", "include/node"} {
-		if inside, err := filepath.EvalSymlinks(filepath.Join(prefix, name)); err == nil && within(inside, prefix) {
+		if inside, err := filepath.EvalSymlinks(filepath.Join(prefix, name)); err == nil && paths.Within(prefix, inside) {
 			p.installation(prefix)
 			return
 		}

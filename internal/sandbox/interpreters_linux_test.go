@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/paths"
 )
 
 // standIn is an interpreter that runs where its installation is seen whole.
@@ -51,7 +52,7 @@ func TestVersionManagers(t *testing.T) {
 		"link":                 {"tool", "bin", map[string]string{"bin/tool": "-> ../apps/tool/bin/run", "apps/tool/bin/run": "#!/bin/sh\necho \"ran with $*\"\n"}, []string{"apps/tool/bin/run"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			home, asked := canonical(t.TempDir()), filepath.Join(t.TempDir(), "asked")
+			home, asked := paths.Real(t.TempDir()), filepath.Join(t.TempDir(), "asked")
 			test.files["notes"] = "secret"
 			test.files["project/x"] = ""
 			for file, content := range test.files {
@@ -106,7 +107,7 @@ func TestVersionManagers(t *testing.T) {
 // the system's, called by their names, by paths and by relative paths.
 func TestRealPythons(t *testing.T) {
 	need(t, "python3")
-	workspace := canonical(t.TempDir())
+	workspace := paths.Real(t.TempDir())
 	who := []string{"-I", "-c", "import sys, ssl, encodings; print(sys.executable, sys.prefix, sys.base_prefix)"}
 	pythons := []string{"python3", "/usr/bin/python3"}
 	for i, how := range [][]string{{"python3", "-m", "venv"}, {"/usr/bin/python3", "-m", "venv", "--without-pip"}, {"/usr/bin/python3", "-m", "venv", "--without-pip", "--copies"}} {
@@ -155,12 +156,12 @@ func FuzzInterpreterFiles(f *testing.F) {
 		toolVersions(text, all)
 		for _, versions := range all {
 			for _, want := range versions {
-				if got := filepath.Join(dir, pick(dir, want)); !within(got, dir) {
+				if got := filepath.Join(dir, pick(dir, want)); !paths.Within(dir, got) {
 					t.Errorf("%q chooses %q", want, got)
 				}
 			}
 		}
-		if got := filepath.Join(dir, pick(dir, text)); !within(got, dir) {
+		if got := filepath.Join(dir, pick(dir, text)); !paths.Within(dir, got) {
 			t.Errorf("%q chooses %q", text, got)
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/workspace"
 )
 
@@ -21,7 +22,7 @@ type place struct {
 
 func newPlace(t *testing.T) *place {
 	t.Helper()
-	root := canonical(t.TempDir())
+	root := paths.Real(t.TempDir())
 	p := &place{root: root, home: root + "/home", workspace: root + "/home/work"}
 	for _, path := range []string{"home/.ssh/id", "home/.npmrc", "home/.bashrc", "home/notes", "home/.config/gh/hosts.yml", "home/.local/bin/tool",
 		"home/work/code", "home/work/.git/config", "home/work/.envrc", "outside/file"} {
@@ -91,7 +92,7 @@ func TestLevels(t *testing.T) {
 	t.Run("full", func(t *testing.T) {
 		// The temporary folder is private at every level, so the place must lie
 		// elsewhere; /tmp is not the only one that tests run in.
-		if tmp := os.TempDir(); within(tmp, "/tmp") || within(tmp, "/var/tmp") {
+		if tmp := os.TempDir(); paths.Within("/tmp", tmp) || paths.Within("/var/tmp", tmp) {
 			dir, err := os.MkdirTemp("/var/lib", "pollux-test-")
 			if err != nil {
 				t.Skip("needs a folder outside /tmp and /var/tmp:", err)

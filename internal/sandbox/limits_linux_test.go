@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // TestLimits: each limit ends what exceeds it, and says which one it was.
@@ -54,7 +55,7 @@ func TestLimits(t *testing.T) {
 				kind = r.Limit.Kind
 			}
 			if kind != test.kind || r.Code != test.code || string(r.Stdout) != test.output {
-				t.Errorf("limit %q, exit code %d, output %.100q; want %q, %d, %.100q\n%s", kind, r.Code, r.Stdout, test.kind, test.code, test.output, cut(string(r.Stderr), 500))
+				t.Errorf("limit %q, exit code %d, output %.100q; want %q, %d, %.100q\n%s", kind, r.Code, r.Stdout, test.kind, test.code, test.output, words.Clip(string(r.Stderr), 500))
 			}
 			if took := time.Since(begun); took > testTime-time.Second {
 				t.Errorf("it took %v", took)

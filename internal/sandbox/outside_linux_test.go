@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/paths"
 )
 
 // A bait is a home folder with a workspace in it, and a program that leaves a
@@ -27,7 +28,7 @@ type bait struct {
 
 func newBait(t *testing.T) *bait {
 	t.Helper()
-	home := canonical(t.TempDir())
+	home := paths.Real(t.TempDir())
 	b := &bait{t: t, home: home, workspace: filepath.Join(home, "work"), mark: filepath.Join(home, "mark")}
 	b.program = "#!/bin/sh\necho x 2>/dev/null >" + b.mark + "\necho '[\"/usr/bin/python3\",\"" + home + "/private\",\"/usr\"]'\n"
 	b.put("private/notes", "a secret")
@@ -94,7 +95,7 @@ func (b *bait) holds(s *Sandbox, c Command, shown ...string) (*Result, error) {
 		}
 		fine := false
 		for _, allowed := range shown {
-			fine = fine || within(rel, allowed)
+			fine = fine || paths.Within(allowed, rel)
 		}
 		if !fine {
 			b.t.Errorf("%q is shown %s for %q", p.Path, p.Access, c.Args)

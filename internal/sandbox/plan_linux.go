@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/paths"
 )
 
 // The private folders; one memory serves them all.
@@ -205,7 +206,7 @@ func deviceNames() []string { return []string{"null", "zero", "full", "random", 
 // readOnly shows a folder or file that the command needs, unless that would
 // show the home folder through the back door.
 func (l *layout) readOnly(path, home string) error {
-	if path == "/" || home != "" && within(home, path) {
+	if path == "/" || home != "" && paths.Within(path, home) {
 		return fmt.Errorf("%w: the program needs the folder %q, which holds your whole home folder", ErrCommand, path)
 	}
 	if !l.exists(path) {
@@ -241,8 +242,8 @@ func (l *layout) pin(dir string) {
 
 // mask covers what exists of the secrets and can be seen. A workspace inside
 // a secret store is none.
-func (l *layout) mask(paths []string, workspace string) error {
-	for _, path := range paths {
+func (l *layout) mask(all []string, workspace string) error {
+	for _, path := range all {
 		if !l.exists(path) {
 			continue
 		}
@@ -251,7 +252,7 @@ func (l *layout) mask(paths []string, workspace string) error {
 		if err != nil || !l.visible(path) {
 			continue
 		}
-		if workspace != "" && within(workspace, path) {
+		if workspace != "" && paths.Within(path, workspace) {
 			return policyError("the workspace %q lies in %q, where secrets are kept", workspace, path)
 		}
 		show := showVoid
@@ -298,7 +299,7 @@ func (l *layout) places() error {
 // below says whether something is mounted beneath target.
 func (l *layout) below(target string) bool {
 	for other := range l.mounts {
-		if other != target && within(other, target) {
+		if other != target && paths.Within(target, other) {
 			return true
 		}
 	}

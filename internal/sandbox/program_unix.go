@@ -4,7 +4,6 @@ package sandbox
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,7 +14,8 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/sys/unix"
+	"github.com/pollux-companion/pollux/internal/paths"
+	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
 // Nothing here runs a program: whoever can write to a workspace could have put
@@ -37,18 +37,13 @@ var pythonName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompil
 // isNode says whether name is one under which Node is installed.
 func isNode(name string) bool { return name == "node" || name == "nodejs" }
 
-// within says whether path is dir or lies below it; both canonical.
-func within(path, dir string) bool {
-	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
-}
-
 // find looks the program of c up as the user's shell would, and follows it to
 // what really runs: past version managers' shims, past "#!" lines.
 func (s *Sandbox) find(c Command) (*program, error) {
 	p := &program{links: map[string]string{}}
 	for _, dir := range []string{s.home, c.Workspace} {
 		if dir != "" {
-			p.guarded = append(p.guarded, canonical(dir))
+			p.guarded = append(p.guarded, paths.Real(dir))
 		}
 	}
 	dir := or(c.Dir, or(c.Workspace, "/"))
@@ -57,7 +52,7 @@ func (s *Sandbox) find(c Command) (*program, error) {
 	}
 	all := p.readOnly
 	p.readOnly = slices.DeleteFunc(slices.Clone(all), func(path string) bool {
-		return slices.ContainsFunc(all, func(other string) bool { return path != other && within(path, other) })
+		return slices.ContainsFunc(all, func(other string) bool { return path != other && paths.Within(other, path) })
 	})
 	return p, nil
 }
@@ -196,28 +191,19 @@ func envProgram(words []string) string {
 	return ""
 }
 
-// errNoFile marks what is no file of a reasonable size.
-var errNoFile = errors.New("not a file that can be read")
-
 // readHead reads the first max bytes of a file, and waits for nobody: what
 // lies at path may be anything.
 func readHead(path string, max int64) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	f, _, err := safefile.OpenRegular(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(err, errNoFile)
-	}
 	return io.ReadAll(io.LimitReader(f, max))
 }
 
 // readSmall reads a file that says something about programs, of at most 64 KiB.
 func readSmall(path string) (string, error) {
-	data, err := readHead(path, 64*kib+1)
-	if err == nil && len(data) > 64*kib {
-		err = errNoFile
-	}
+	data, _, err := safefile.ReadRegular(path, 64*kib)
 	return string(data), err
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pollux-companion/pollux/internal/paths"
 )
 
 // A watch is what could not be made read-only while a command ran, because it
@@ -95,7 +97,7 @@ func (s *sweep) report(q Quarantine) {
 // open opens the anchor that a path lies in, if it is still the same folder.
 func (s *sweep) open(path string) (fd int, a anchor, err error) {
 	for _, b := range s.Anchors {
-		if within(path, b.Path) && len(b.Path) > len(a.Path) {
+		if paths.Within(b.Path, path) && len(b.Path) > len(a.Path) {
 			a = b
 		}
 	}

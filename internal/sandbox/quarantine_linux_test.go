@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/paths"
 )
 
 // A siege is a workspace and a command that tries to leave something in it that
@@ -147,7 +148,7 @@ func shellIn(t *testing.T, dir, script string, env ...string) {
 }
 
 func (s siege) run(t *testing.T) {
-	root := canonical(t.TempDir())
+	root := paths.Real(t.TempDir())
 	home, out := filepath.Join(root, "home"), filepath.Join(root, "out")
 	ws, marker := filepath.Join(home, "work"), filepath.Join(home, "marker")
 	if err := errors.Join(os.MkdirAll(ws, 0o700), os.MkdirAll(filepath.Join(out, "hooks"), 0o700), os.WriteFile(filepath.Join(out, "hooks", "mine"), nil, 0o600)); err != nil {

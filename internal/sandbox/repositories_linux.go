@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pollux-companion/pollux/internal/gitconfig"
+	"github.com/pollux-companion/pollux/internal/paths"
 )
 
 // maxConfig is how much of a configuration file of git's is read, in bytes.
@@ -168,7 +169,7 @@ func (g *gitPlan) hooks(dir string, all []gitconfig.Setting) {
 		if path == "" {
 			continue
 		}
-		if real := g.l.canonical(path); g.l.holdsRoot(real) || dir != "" && within(dir, real) {
+		if real := g.l.canonical(path); g.l.holdsRoot(real) || dir != "" && paths.Within(real, dir) {
 			g.l.protect(path, hookNames()) // all of the project cannot be read-only
 			continue
 		}

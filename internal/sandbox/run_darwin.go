@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/paths"
 )
 
 // seatbeltProgram applies a profile to itself and becomes the command.
@@ -51,7 +52,7 @@ func (s *Sandbox) run(ctx context.Context, p Policy, c Command) (*Result, error)
 		return nil, &SetupError{Phase: "start", Cause: err.Error()}
 	}
 	defer os.RemoveAll(private)
-	private = canonical(private)
+	private = paths.Real(private)
 	c, copies, err := putCopies(c, private)
 	if err != nil {
 		return nil, &SetupError{Phase: "mounts", Cause: err.Error()}

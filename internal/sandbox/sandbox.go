@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/paths"
 )
 
 // Policy is what a command may read, write and contact; the zero value allows
@@ -185,21 +186,12 @@ func New(o *Options) *Sandbox {
 		home, _ = os.UserHomeDir() // a user without one has nothing to protect there
 	}
 	if filepath.IsAbs(home) {
-		s.home = canonical(home)
+		s.home = paths.Real(home)
 	}
 	if s.o.Log == nil {
 		s.o.Log = slog.New(slog.DiscardHandler)
 	}
 	return s
-}
-
-// canonical follows the symbolic links of a path; one that does not exist
-// stays as it is.
-func canonical(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	return filepath.Clean(path)
 }
 
 // A Result is how a command ended that was run.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/pollux-companion/pollux/internal/paths"
 )
 
 // systemSecrets are those outside home folders.
@@ -100,14 +102,14 @@ func (t tree) mountPoints() []mountPoint {
 
 // aliases lists where else paths can be reached because a part of their file
 // system is mounted a second time.
-func (t tree) aliases(paths []string) []string {
+func (t tree) aliases(of []string) []string {
 	points := t.mountPoints()
 	count := map[string]int{}
 	for _, p := range points {
 		count[p.device]++
 	}
 	var all []string
-	for _, path := range paths {
+	for _, path := range of {
 		if !t.exists(path) {
 			continue
 		}
@@ -122,9 +124,9 @@ func (t tree) aliases(paths []string) []string {
 			switch {
 			case p.device != in.device || p == in:
 				continue
-			case within(place, p.root):
+			case paths.Within(p.root, place):
 				other = filepath.Join(p.at, strings.TrimPrefix(place, p.root))
-			case !within(p.root, place):
+			case !paths.Within(place, p.root):
 				continue
 			}
 			all = append(all, other)
@@ -136,7 +138,7 @@ func (t tree) aliases(paths []string) []string {
 // mountOf is the mount that a path lies in.
 func mountOf(points []mountPoint, path string) (in mountPoint) {
 	for _, p := range points {
-		if within(path, p.at) && len(p.at) >= len(in.at) {
+		if paths.Within(p.at, path) && len(p.at) >= len(in.at) {
 			in = p
 		}
 	}

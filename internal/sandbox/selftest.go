@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/sandbox/escapes"
 )
 
@@ -30,7 +31,7 @@ type Trial struct {
 // dir, a new folder of the caller's with a short path. program is this program's file, whose main calls
 // escapes.Probe. tell is told of each. The error says that the sandbox could not be set up; then nothing is known.
 func SelfTest(ctx context.Context, dir, program string, tell func(Trial)) error {
-	prey, err := escapes.NewPrey(canonical(dir))
+	prey, err := escapes.NewPrey(paths.Real(dir))
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrUnsupported, err)
 	}
@@ -89,7 +90,7 @@ func (s *Sandbox) playEscape(ctx context.Context, dir string, e *escapes.Escape)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
-	prey, err := escapes.NewFiles(canonical(dir))
+	prey, err := escapes.NewFiles(paths.Real(dir))
 	if err != nil {
 		return "", err
 	}

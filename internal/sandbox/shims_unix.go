@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/pollux-companion/pollux/internal/paths"
 )
 
 // A manager is a version manager: its shims choose among what it installed.
@@ -104,7 +106,7 @@ func (m manager) installs() string {
 		}
 		for _, v := range tree("").list(versions) {
 			if path := m.inVersion(filepath.Join(versions, v), versions); path != "" {
-				all = append(all, canonical(path))
+				all = append(all, paths.Real(path))
 			}
 		}
 	}

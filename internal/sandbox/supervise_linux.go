@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pollux-companion/pollux/internal/paths"
 )
 
 // supervise makes this process the one that orphans of the command are handed
@@ -70,7 +72,7 @@ func reduce(set *setup) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	private = canonical(private)
+	private = paths.Real(private)
 	set.Reduced, set.Private = true, private
 	var kept []mount
 	for _, m := range set.Mounts {
@@ -84,7 +86,7 @@ func reduce(set *setup) (string, error) {
 	}
 	set.Mounts = append(kept, mount{Show: showBind, Source: private, Target: private, Write: true})
 	for _, path := range []string{"/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts", "/lib", "/lib64", "/bin"} {
-		if real := canonical(path); exists(real) {
+		if real := paths.Real(path); exists(real) {
 			set.Mounts = append(set.Mounts, mount{Show: showBind, Source: real, Target: real})
 		}
 	}

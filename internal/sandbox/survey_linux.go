@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pollux-companion/pollux/internal/paths"
 )
 
 // A survey is what a workspace holds before a command: what is protected, and
@@ -186,7 +188,7 @@ func (l *layout) watch(w watched) {
 // as a whole, or holds one.
 func (l *layout) holdsRoot(path string) bool {
 	for _, a := range l.watched.Anchors {
-		if within(a.Path, path) {
+		if paths.Within(path, a.Path) {
 			return true
 		}
 	}

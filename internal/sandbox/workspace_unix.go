@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/paths"
 )
 
 // workspace is the canonical folder of the level "workspace". Where that would
@@ -26,7 +27,7 @@ func (s *Sandbox) workspace(p Policy, c Command) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%w: the workspace: %w", ErrPolicy, err)
 	}
-	if dir != "/" && (s.home == "" || !within(s.home, dir)) {
+	if dir != "/" && (s.home == "" || !paths.Within(dir, s.home)) {
 		return dir, nil
 	}
 	if p.Read == manifest.Workspace || p.Write == manifest.Workspace {

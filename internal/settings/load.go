@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/tailscale/hujson"
+
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // maxConfig bounds the configuration file, in bytes.
@@ -73,11 +75,7 @@ func readConfig(path string) ([]byte, error) {
 }
 
 func unreadable(path string, err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		err = pe.Err
-	}
-	return fmt.Errorf("the configuration %q cannot be read (%v); check its permissions, or move it away to use the defaults", path, err)
+	return fmt.Errorf("the configuration %q cannot be read (%v); check its permissions, or move it away to use the defaults", path, words.Cause(err))
 }
 
 // A field is one key of the file: where it goes and what its value may be.

@@ -5,6 +5,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/pollux-companion/pollux/internal/paths"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // Create makes an empty file, or a folder when dir is set, with the folders
@@ -29,7 +32,7 @@ func (w *Workspace) Create(path string, dir bool) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("%q: %w", path, cause(err))
+		return fmt.Errorf("%q: %w", path, words.Cause(err))
 	}
 	w.index.touch(true)
 	return nil
@@ -56,13 +59,13 @@ func (w *Workspace) Rename(from, to string) error {
 	}
 	was, err := src.dir.Lstat(src.base)
 	if err != nil {
-		return fmt.Errorf("%q: %w", from, cause(err))
+		return fmt.Errorf("%q: %w", from, words.Cause(err))
 	}
-	if is, err := dst.dir.Lstat(dst.base); err == nil && !(os.SameFile(was, is) && samePath(src.path, dst.path)) {
+	if is, err := dst.dir.Lstat(dst.base); err == nil && !(os.SameFile(was, is) && paths.Same(src.path, dst.path)) {
 		return fmt.Errorf("%q: %w", to, fs.ErrExist)
 	}
 	if err := moveEntry(src, dst); err != nil {
-		return fmt.Errorf("%q to %q: %w", from, to, cause(err))
+		return fmt.Errorf("%q to %q: %w", from, to, words.Cause(err))
 	}
 	w.index.touch(true)
 	return nil
@@ -94,7 +97,7 @@ func (w *Workspace) Delete(path string, recursive bool) error {
 	}
 	defer p.close()
 	if _, err := p.dir.Lstat(p.base); err != nil {
-		return fmt.Errorf("%q: %w", path, cause(err))
+		return fmt.Errorf("%q: %w", path, words.Cause(err))
 	}
 	if recursive {
 		err = p.dir.RemoveAll(p.base)
@@ -105,7 +108,7 @@ func (w *Workspace) Delete(path string, recursive bool) error {
 		return fmt.Errorf("%q: %w", path, ErrNotEmpty)
 	}
 	if err != nil {
-		return fmt.Errorf("%q: %w", path, cause(err))
+		return fmt.Errorf("%q: %w", path, words.Cause(err))
 	}
 	w.index.touch(true)
 	return nil

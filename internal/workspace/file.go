@@ -13,6 +13,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/core/text"
 	"github.com/pollux-companion/pollux/internal/safefile"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // A Text is a file as an editor holds it.
@@ -133,7 +134,7 @@ func (w *Workspace) WriteFile(path string, content []byte) error {
 	case errors.Is(err, fs.ErrNotExist):
 		fi = nil
 	case err != nil:
-		return fmt.Errorf("%q: %w", path, cause(err))
+		return fmt.Errorf("%q: %w", path, words.Cause(err))
 	case !fi.Mode().IsRegular():
 		return fmt.Errorf("%q: %w", path, ErrNotFile)
 	}
@@ -170,7 +171,7 @@ func (p *place) read() ([]byte, fs.FileInfo, error) {
 	data := make([]byte, 0, fi.Size()+1)
 	data, err = readAll(io.LimitReader(f, MaxFile+1), data)
 	if err != nil {
-		return nil, fi, fmt.Errorf("%q: %w", p.path, cause(err))
+		return nil, fi, fmt.Errorf("%q: %w", p.path, words.Cause(err))
 	}
 	if len(data) > MaxFile {
 		return nil, fi, fmt.Errorf("%q: %w", p.path, ErrTooBig)
@@ -202,9 +203,9 @@ func (p *place) writable(fi fs.FileInfo) error {
 	if fi.Mode().Perm()&0o222 == 0 {
 		return fmt.Errorf("%q is read-only: %w", p.path, fs.ErrPermission)
 	}
-	f, err := p.dir.OpenFile(p.base, os.O_WRONLY|nonBlocking, 0)
+	f, err := p.dir.OpenFile(p.base, os.O_WRONLY|safefile.NoWait, 0)
 	if err != nil {
-		return fmt.Errorf("%q: %w", p.path, cause(err))
+		return fmt.Errorf("%q: %w", p.path, words.Cause(err))
 	}
 	return f.Close()
 }
@@ -221,7 +222,7 @@ func (p *place) replace(data []byte, old fs.FileInfo) error {
 	if old == nil {
 		mode, err := p.newMode(o.Temp)
 		if err != nil {
-			return fmt.Errorf("%q: %w", p.path, cause(err))
+			return fmt.Errorf("%q: %w", p.path, words.Cause(err))
 		}
 		o.Mode = mode
 	} else if err := p.writable(old); err != nil {
@@ -281,7 +282,7 @@ func (w *Workspace) Restore(path, now, old string, remove bool) error {
 	}
 	w.index.touch(true)
 	if err := p.dir.Remove(p.base); err != nil {
-		return fmt.Errorf("%q: %w", p.path, cause(err))
+		return fmt.Errorf("%q: %w", p.path, words.Cause(err))
 	}
 	return nil
 }

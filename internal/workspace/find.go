@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
@@ -113,7 +114,7 @@ func (w *Workspace) build(done chan struct{}) {
 	roots := w.Roots()
 	b := builder{ws: w, deadline: time.Now().Add(indexTimeout)}
 	for _, root := range roots {
-		nested := slices.ContainsFunc(roots, func(r string) bool { return r != root && within(r, root) })
+		nested := slices.ContainsFunc(roots, func(r string) bool { return r != root && paths.Within(r, root) })
 		if !nested {
 			b.walk(root, root, w.ignores.at(root, root), 0)
 		}

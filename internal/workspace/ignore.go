@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/core/text"
+	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/safefile"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // Bounds on what is remembered of ignore files; beyond them everything is forgotten and read anew.
@@ -64,7 +66,7 @@ func (c *ignoreCache) init(o Options) {
 	c.excludes = o.ExcludesFile
 	c.never = &ignoreFile{path: "the setting ignore"}
 	for _, line := range o.NeverShare { // each on its own: the bound on patterns is for what others write
-		c.never.patterns = append(c.never.patterns, parsePatterns([]byte(line), foldCase)...)
+		c.never.patterns = append(c.never.patterns, parsePatterns([]byte(line), paths.FoldCase())...)
 	}
 	c.never.sort()
 	c.files = make(map[string]*ignoreFile)
@@ -85,7 +87,7 @@ func (c *ignoreCache) load(path string, e *effort) *ignoreFile {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return &ignoreFile{path: path, problem: "cannot be read: " + cause(err).Error()}
+		return &ignoreFile{path: path, problem: "cannot be read: " + words.Cause(err).Error()}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -149,7 +151,7 @@ func readIgnoreFile(path string) *ignoreFile {
 		f.problem = "is not text in UTF-8; save it as UTF-8"
 		return f
 	}
-	f.patterns = parsePatterns(data, foldCase)
+	f.patterns = parsePatterns(data, paths.FoldCase())
 	longest := 0
 	for line := range bytes.Lines(data) {
 		if line[0] != '#' {
@@ -230,7 +232,7 @@ func (r rules) with(f *ignoreFile) rules {
 
 // in returns the same rules one folder further down, without a file of its own.
 func (r rules) in(name string) rules {
-	if foldCase {
+	if paths.FoldCase() {
 		name = lowerASCII(name)
 	}
 	r.names = append(r.names[:len(r.names):len(r.names)], name)
@@ -300,7 +302,7 @@ func (c *ignoreCache) at(root, dir string) rules {
 	for _, name := range strings.Split(rest, string(filepath.Separator)) {
 		at = filepath.Join(at, name)
 		r = c.enter(r, at, name)
-		if samePath(at, root) {
+		if paths.Same(at, root) {
 			r.all = false // who opens an ignored folder as a root wants to see what is in it
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/pollux-companion/pollux/internal/paths"
 )
 
 func TestPatterns(t *testing.T) { // gitignore(5)
@@ -42,8 +44,8 @@ func TestPatterns(t *testing.T) { // gitignore(5)
 	}
 }
 
-// words are what random patterns and names are made of, so that they often meet.
-var words = strings.Fields(`a b ab A .x a.b "é" * ? ** *.b [ab] [!a] [a-b]b \a \* [[:alpha:]] a* *b a**b [ \ ! # - ]`)
+// pieces are what random patterns and names are made of, so that they often meet.
+var pieces = strings.Fields(`a b ab A .x a.b "é" * ? ** *.b [ab] [!a] [a-b]b \a \* [[:alpha:]] a* *b a**b [ \ ! # - ]`)
 
 // oddity is what git (2.39) takes for "a" and any folders, by an optimisation
 // of its own: "a**/b" matches "ab" there, and nowhere else.
@@ -70,7 +72,7 @@ func anyPattern(r *rand.Rand) string {
 			s.WriteByte('/')
 		}
 		for range 1 + r.IntN(2) {
-			s.WriteString(words[r.IntN(len(words))])
+			s.WriteString(pieces[r.IntN(len(pieces))])
 		}
 	}
 	if r.IntN(4) == 0 {
@@ -92,7 +94,7 @@ func TestIgnoredAsGit(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		b := newBox(t, &Options{ExcludesFile: filepath.Join(t.TempDir(), "excludes")})
 		run := func(stdin string, args ...string) string {
-			cmd := exec.Command(git, append([]string{"-C", b.root, "-c", "core.excludesFile=" + b.options.ExcludesFile, "-c", fmt.Sprintf("core.ignorecase=%v", foldCase)}, args...)...)
+			cmd := exec.Command(git, append([]string{"-C", b.root, "-c", "core.excludesFile=" + b.options.ExcludesFile, "-c", fmt.Sprintf("core.ignorecase=%v", paths.FoldCase())}, args...)...)
 			cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_CEILING_DIRECTORIES="+filepath.Dir(b.root))
 			cmd.Stdin = strings.NewReader(stdin)
 			out, err := cmd.Output()

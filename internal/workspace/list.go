@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/safefile"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // listTimeout ends a listing, incomplete, whose patterns somebody has made to
@@ -78,19 +79,19 @@ func (w *Workspace) List(dir string, showIgnored bool) (entries []Entry, truncat
 func (p *place) folder() (names []fs.DirEntry, truncated bool, err error) {
 	before, err := p.dir.Lstat(p.base)
 	if err != nil {
-		return nil, false, fmt.Errorf("%q: %w", p.path, cause(err))
+		return nil, false, fmt.Errorf("%q: %w", p.path, words.Cause(err))
 	}
 	if !before.IsDir() {
 		return nil, false, fmt.Errorf("%q: %w", p.path, ErrNotFile)
 	}
-	f, err := p.dir.OpenFile(p.base, os.O_RDONLY|nonBlocking, 0)
+	f, err := p.dir.OpenFile(p.base, os.O_RDONLY|safefile.NoWait, 0)
 	if err != nil {
-		return nil, false, fmt.Errorf("%q: %w", p.path, cause(err))
+		return nil, false, fmt.Errorf("%q: %w", p.path, words.Cause(err))
 	}
 	defer f.Close()
 	names, err = f.ReadDir(MaxEntries + 1)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, false, fmt.Errorf("%q: %w", p.path, cause(err))
+		return nil, false, fmt.Errorf("%q: %w", p.path, words.Cause(err))
 	}
 	if len(names) > MaxEntries {
 		return names[:MaxEntries], true, nil

@@ -10,7 +10,9 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/safefile"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // A location is a path within a root, before anything is opened.
@@ -26,9 +28,14 @@ func (w *Workspace) locate(path string) (location, error) {
 	if err := checkPath(path); err != nil {
 		return location{}, err
 	}
-	real, err := realPath(filepath.Clean(path))
-	if err != nil {
-		return location{}, err
+	real, err := paths.Resolve(filepath.Clean(path))
+	switch {
+	case errors.Is(err, paths.ErrDangling):
+		return location{}, fmt.Errorf("%q: %v: %w", path, err, ErrOutside)
+	case err != nil && words.Cause(err) == err && !errors.Is(err, syscall.ENOTDIR): // links that go round in circles
+		return location{}, fmt.Errorf("%q: %v: %w", path, err, ErrBadPath)
+	case err != nil:
+		return location{}, fmt.Errorf("%q: %w", path, words.Cause(err))
 	}
 	root, ok := w.rootOf(real)
 	if !ok {
@@ -59,46 +66,6 @@ func checkPath(path string) error {
 		}
 	}
 	return nil
-}
-
-// realPath follows the symlinks of the part of path that exists and appends
-// the rest. A link that leads nowhere is an error: what would be created
-// behind it cannot be judged.
-func realPath(path string) (string, error) {
-	real, err := filepath.EvalSymlinks(path)
-	if err == nil {
-		return real, nil
-	}
-	if !errors.As(err, new(*fs.PathError)) && !errors.Is(err, syscall.ENOTDIR) { // links that go round in circles
-		return "", fmt.Errorf("%q: %v: %w", path, err, ErrBadPath)
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("%q: %w", path, err)
-	}
-	exists, rest := existingPart(path)
-	real, err = filepath.EvalSymlinks(exists)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("%q: a link that leads nowhere: %w", exists, ErrOutside)
-	}
-	if err != nil {
-		return "", fmt.Errorf("%q: %w", exists, err)
-	}
-	return filepath.Join(real, rest), nil
-}
-
-// existingPart splits a clean absolute path before its first component that is not there.
-func existingPart(path string) (exists, rest string) {
-	top := filepath.VolumeName(path) + string(filepath.Separator)
-	exists = top
-	names := strings.Split(strings.TrimPrefix(path, top), string(filepath.Separator))
-	for i, n := range names {
-		next := filepath.Join(exists, n)
-		if _, err := os.Lstat(next); err != nil {
-			return exists, filepath.Join(names[i:]...)
-		}
-		exists = next
-	}
-	return exists, ""
 }
 
 func (l location) protected() bool { return slices.ContainsFunc(l.names, protectedName) }
@@ -156,7 +123,7 @@ func (l location) open(why purpose) (*place, error) {
 		next, err := descend(p.dir, name, why == toCreate)
 		p.dir.Close()
 		if err != nil {
-			return nil, fmt.Errorf("%q: %w", l.path, cause(err))
+			return nil, fmt.Errorf("%q: %w", l.path, words.Cause(err))
 		}
 		p.dir = next
 	}
@@ -198,15 +165,15 @@ func (p *place) file() (*os.File, fs.FileInfo, error) {
 	before, err := p.dir.Lstat(p.base)
 	switch {
 	case err != nil:
-		return nil, nil, fmt.Errorf("%q: %w", p.path, cause(err))
+		return nil, nil, fmt.Errorf("%q: %w", p.path, words.Cause(err))
 	case before.Mode()&fs.ModeSymlink != 0:
 		return nil, nil, fmt.Errorf("%q: %w", p.path, ErrChanged)
 	case !before.Mode().IsRegular():
 		return nil, nil, fmt.Errorf("%q: %w", p.path, ErrNotFile)
 	}
-	f, err := p.dir.OpenFile(p.base, os.O_RDONLY|nonBlocking, 0)
+	f, err := p.dir.OpenFile(p.base, os.O_RDONLY|safefile.NoWait, 0)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%q: %w", p.path, cause(err))
+		return nil, nil, fmt.Errorf("%q: %w", p.path, words.Cause(err))
 	}
 	after, err := f.Stat()
 	if err != nil || !os.SameFile(before, after) {
@@ -218,13 +185,4 @@ func (p *place) file() (*os.File, fs.FileInfo, error) {
 		return nil, nil, fmt.Errorf("%q: %v: %w", p.path, err, ErrNotFile)
 	}
 	return f, after, nil
-}
-
-// cause strips the operation and relative name that os puts around an error.
-func cause(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
-	}
-	return err
 }

@@ -1,10 +1,12 @@
 package workspace
 
 import (
+	"cmp"
 	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -20,6 +22,10 @@ const (
 	settleMax = 200 * time.Millisecond // the longest that a batch waits
 	pollEvery = 2 * time.Second        // for folders beyond maxWatches, or that cannot be watched
 )
+
+// maxWatches is how many folders are watched; what is beyond is polled. Kqueue keeps a descriptor open for every file of a
+// watched folder, on Windows each costs a handle and a buffer, and inotify allows some thousands to all programs of a user.
+var maxWatches = cmp.Or(map[string]int{"darwin": 64, "windows": 256}[runtime.GOOS], 1024)
 
 // A Change is a batch of what may have changed on disk.
 type Change struct {

@@ -9,9 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/pollux-companion/pollux/internal/paths"
 )
 
 // Bounds on what one call reads, returns or accepts.
@@ -115,7 +116,7 @@ func (w *Workspace) SetRoots(roots []string) error {
 		if err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(real, func(have string) bool { return samePath(have, c) }) {
+		if !slices.ContainsFunc(real, func(have string) bool { return paths.Same(have, c) }) {
 			real = append(real, c)
 		}
 	}
@@ -158,20 +159,9 @@ func (w *Workspace) Contains(path string) bool {
 // roots it is the one that sees most of the path's names.
 func (w *Workspace) rootOf(real string) (root string, ok bool) {
 	for _, r := range w.Roots() {
-		if within(r, real) && (!ok || len(r) < len(root)) {
+		if paths.Within(r, real) && (!ok || len(r) < len(root)) {
 			root, ok = r, true
 		}
 	}
 	return root, ok
-}
-
-// within reports whether path is dir or below it; both are clean and absolute.
-func within(dir, path string) bool {
-	if samePath(dir, path) {
-		return true
-	}
-	if !strings.HasSuffix(dir, string(filepath.Separator)) {
-		dir += string(filepath.Separator)
-	}
-	return len(path) > len(dir) && samePath(dir, path[:len(dir)])
 }

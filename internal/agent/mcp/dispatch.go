@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/pollux-companion/pollux/internal/agent/mcp/jsonrpc"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // open makes the session that an initialize asks for, and its answer. Without a
@@ -38,7 +39,7 @@ func (s *Server) open(r *http.Request, agent *entrance, m jsonrpc.Message) (*Ses
 }
 
 // Brief bounds what a peer says: it is shown and logged.
-func Brief(s string) string { return s[:min(len(s), 64)] }
+func Brief(s string) string { return words.Clip(s, 64) }
 
 // serve decodes and handles one message of a batch or a WebSocket.
 func (s *Session) serve(ctx context.Context, body []byte, reply func([]byte)) {

@@ -72,6 +72,15 @@ func offsetUTF16(s string, limit int) int {
 	return i
 }
 
+// Substring is JavaScript's s.substring(0, n): the first n UTF-16 units of s. Half a pair that this leaves becomes U+FFFD.
+func Substring(s string, n int) string {
+	end := offsetUTF16(s, n)
+	if end == len(s) || UTF16Len(s[:end]) == n {
+		return s[:end]
+	}
+	return s[:end] + "\uFFFD"
+}
+
 // lastBoundary finds the last grapheme cluster boundary of s that is at most
 // end, which is on a code point and less than len(s). It scans forward from
 // the last boundary that ASCII makes certain, usually end itself.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"time"
 
@@ -204,7 +205,7 @@ func hello(_ context.Context, p *page, in struct {
 	out := helloResult{
 		Version: s.o.Version, PID: s.o.PID, Name: s.o.Name, Agent: agent{s.o.AgentPort},
 		Roots: s.rootList(), Sessions: s.sessionList(), Diffs: []diffInfo{},
-		Rules: s.ruleList(), Troubles: s.troubleList(), Platform: platform,
+		Rules: s.ruleList(), Troubles: s.troubleList(), Platform: runtime.GOOS,
 	}
 	for _, d := range pending {
 		out.Diffs = append(out.Diffs, infoOf(d))

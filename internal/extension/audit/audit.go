@@ -13,9 +13,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"time"
-	"unicode/utf8"
 
 	"github.com/pollux-companion/pollux/internal/safefile"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // An Event is what an Entry tells of.
@@ -94,7 +94,7 @@ func (l *Log) Append(e Entry) error {
 		err = l.write(line)
 	}
 	if err != nil {
-		return fmt.Errorf("the audit log %q cannot be written: %w; make room, or correct its permissions", l.Path(), cause(err))
+		return fmt.Errorf("the audit log %q cannot be written: %w; make room, or correct its permissions", l.Path(), words.Cause(err))
 	}
 	return nil
 }
@@ -102,7 +102,7 @@ func (l *Log) Append(e Entry) error {
 // encode makes an entry a line of at most maxLine bytes.
 func encode(e Entry) ([]byte, error) {
 	for _, text := range []*string{&e.Extension, &e.Version, &e.Tool, &e.Workspace, &e.Target, &e.Why, &e.By} {
-		*text = cut(*text, 1024)
+		*text = words.Clip(*text, 1024)
 	}
 	e.Args = e.Args[:min(len(e.Args), 64)]
 	line, err := json.Marshal(e)
@@ -111,17 +111,6 @@ func encode(e Entry) ([]byte, error) {
 		line, err = json.Marshal(e)
 	}
 	return append(line, '\n'), err
-}
-
-// cut shortens text to n bytes without splitting a character.
-func cut(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n]
 }
 
 // write appends a line in one call, which O_APPEND makes one piece among
@@ -179,12 +168,4 @@ func (l *Log) rotate() {
 		}
 	}
 	_ = os.Rename(l.Path(), l.old(1)) // the next writer tries again
-}
-
-// cause drops the operation and path that the os package puts in front.
-func cause(err error) error {
-	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
-		return pe.Err
-	}
-	return err
 }

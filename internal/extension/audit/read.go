@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // A Query chooses entries; the zero value chooses all.
@@ -94,7 +96,7 @@ func (l *Log) open() (files []*reader, err error) {
 			continue
 		}
 		if err != nil {
-			return files, fmt.Errorf("the audit log %q cannot be read: %w", path, cause(err))
+			return files, fmt.Errorf("the audit log %q cannot be read: %w", path, words.Cause(err))
 		}
 		info, err := file.Stat()
 		if err != nil || !info.Mode().IsRegular() || slices.ContainsFunc(files, func(r *reader) bool { return os.SameFile(info, r.info) }) {
@@ -145,7 +147,7 @@ func (r *reader) drain(q Query, f func(Entry) error) error {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("the audit log %q cannot be read: %w", r.Name(), cause(err))
+			return fmt.Errorf("the audit log %q cannot be read: %w", r.Name(), words.Cause(err))
 		}
 	}
 }

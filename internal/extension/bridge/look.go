@@ -15,6 +15,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/prompt"
 	"github.com/pollux-companion/pollux/internal/extension/store"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // State is how the bridge stands.
@@ -91,7 +92,7 @@ func Look(s *store.Store) (State, error) {
 }
 
 func (st *State) trouble(kind string, stops bool, mend, what string, args ...any) {
-	st.Troubles = append(st.Troubles, Trouble{kind, stops, manifest.Printable(fmt.Sprintf(what, args...)), mend})
+	st.Troubles = append(st.Troubles, Trouble{kind, stops, words.Printable(fmt.Sprintf(what, args...)), mend})
 }
 
 func (st *State) missing() {

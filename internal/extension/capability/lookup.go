@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/pollux-companion/pollux/internal/extension/store"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // An UnknownError says that nothing of a name is offered.
@@ -78,7 +78,7 @@ func (s *Set) Extension(name string) (*Extension, error) {
 		}
 		names[i] = x.Name
 	}
-	return nil, &UnknownError{"extension", name, store.Nearest(name, names)}
+	return nil, &UnknownError{"extension", name, words.Nearest(name, names)}
 }
 
 // entry is a thing with the names that it goes by.
@@ -111,7 +111,7 @@ func find[T any](kind, name string, all []entry[T]) (T, error) {
 	if len(found) > 1 {
 		return none, &AmbiguousError{kind, name, qualified}
 	}
-	return none, &UnknownError{kind, name, unique(store.Nearest(name, names))}
+	return none, &UnknownError{kind, name, unique(words.Nearest(name, names))}
 }
 
 func unique(all []string) []string {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // ErrNobody says that nobody can be asked. What it wraps, if anything, is why.
@@ -51,12 +52,12 @@ func NewQuestion(subject Subject, v Verdict, m *manifest.Manifest, tool manifest
 // Title is the question in one line, safe for a terminal.
 func (q Question) Title() string {
 	if q.DocsOnly {
-		return manifest.Printable(fmt.Sprintf("May models use the documents of the extension %q?", q.Extension))
+		return words.Printable(fmt.Sprintf("May models use the documents of the extension %q?", q.Extension))
 	}
 	if q.Tool.Name == "" {
-		return manifest.Printable(fmt.Sprintf("May tools of the extension %q run?", q.Extension))
+		return words.Printable(fmt.Sprintf("May tools of the extension %q run?", q.Extension))
 	}
-	return manifest.Printable(fmt.Sprintf("May the tool %q of the extension %q run?", q.Tool.Name, q.Extension))
+	return words.Printable(fmt.Sprintf("May the tool %q of the extension %q run?", q.Tool.Name, q.Extension))
 }
 
 // Lines is what the user has to know for an answer, in plain language, each
@@ -64,7 +65,7 @@ func (q Question) Title() string {
 func (q Question) Lines() []string {
 	var lines []string
 	add := func(format string, args ...any) {
-		lines = append(lines, manifest.Printable(fmt.Sprintf(format, args...)))
+		lines = append(lines, words.Printable(fmt.Sprintf(format, args...)))
 	}
 	head := q.Extension + " " + q.Version
 	if q.Commit != "" {
@@ -72,7 +73,7 @@ func (q Question) Lines() []string {
 	}
 	add("%s", head)
 	if text := strings.Join(strings.Fields(q.Description), " "); text != "" {
-		add("  Its author says: %s", shorten(text, 200))
+		add("  Its author says: %s", words.Shorten(text, 200))
 	}
 	add("  From: %s", q.Source)
 	if q.Tool.Name != "" {
@@ -100,7 +101,7 @@ func (q Question) Lines() []string {
 		add("  The workspace is %s now.", q.Workspace)
 	}
 	if len(q.Tools) > 1 {
-		add("To allow always, or never, covers all of its %d tools: %s", len(q.Tools), shorten(strings.Join(q.Tools, ", "), 400))
+		add("To allow always, or never, covers all of its %d tools: %s", len(q.Tools), words.Shorten(strings.Join(q.Tools, ", "), 400))
 	}
 	if q.Linked() {
 		add("It is linked to a folder under development: your answer holds for whatever that folder contains later.")
@@ -180,13 +181,4 @@ func (q Question) AnswerOf(text string) Answer {
 		return ""
 	}
 	return choices[i].Answer
-}
-
-// shorten cuts text at n characters.
-func shorten(text string, n int) string {
-	r := []rune(text)
-	if len(r) <= n {
-		return text
-	}
-	return strings.TrimSpace(string(r[:n-1])) + "…"
 }

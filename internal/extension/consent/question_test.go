@@ -1,22 +1,14 @@
 package consent
 
 import (
-	"bytes"
-	"context"
-	"errors"
 	"flag"
-	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/pollux-companion/pollux/internal/control"
-	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 )
 
@@ -78,99 +70,5 @@ func TestQuestions(t *testing.T) {
 				t.Errorf("%s: a terminal would obey %q", name, line)
 			}
 		}
-	}
-}
-
-// TestTerminal: a letter or a word is an answer, and anything else is none.
-func TestTerminal(t *testing.T) {
-	q := questions(t)["analyzer"]
-	for in, want := range map[string]Answer{
-		"o\n": Once, "A\n": Always, "n\n": Never, " allow once \n": Once, "never\n": Never,
-		"": "", "\n": "", "y\n": "", "yes\n": "", "oo\n": "", "o": Once,
-	} {
-		var out bytes.Buffer
-		got, err := (&Terminal{In: strings.NewReader(in), Out: &out}).Ask(t.Context(), q)
-		if err != nil || got != want {
-			t.Errorf("%q: %q, %v; want %q", in, got, err, want)
-		}
-		if !strings.Contains(out.String(), "linter-rules.example.com") || !strings.Contains(out.String(), "[o] Allow once  [a] Allow always for this content  [n] Never") {
-			t.Errorf("%q", out.String())
-		}
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	r, w := io.Pipe()
-	defer w.Close()
-	if _, err := (&Terminal{In: r, Out: io.Discard}).Ask(ctx, q); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
-}
-
-// A backend is a companion that answers questions.
-type backend struct {
-	control.Backend
-	roots  []string
-	asked  chan control.Question
-	answer func(control.Question) (*string, error)
-}
-
-func (b *backend) Status() control.Status {
-	return control.Status{PID: os.Getpid(), Roots: b.roots, Started: time.Now()}
-}
-func (b *backend) Sessions() []control.Session { return nil }
-func (b *backend) Context() *state.Snapshot    { return nil }
-
-func (b *backend) Ask(_ context.Context, q control.Question) (*string, error) {
-	b.asked <- q
-	return b.answer(q)
-}
-
-// TestEditor: the question reaches the companion of the folder, with its
-// choices, and its answer comes back; without one, nobody can be asked.
-func TestEditor(t *testing.T) {
-	dir, err := os.MkdirTemp("", "px") // short, for the socket in it
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	q := questions(t)["analyzer"]
-	editor := &Editor{Dirs: []string{dir}, Folder: "/home/u/project/sub"}
-	if _, err := editor.Ask(t.Context(), q); !errors.Is(err, ErrNobody) {
-		t.Error(err)
-	}
-	b := &backend{roots: []string{"/home/u/project"}, asked: make(chan control.Question, 1)}
-	server, err := control.Listen([]string{dir}, b, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Close)
-	for i, want := range []Answer{Once, Always, Never, ""} {
-		b.answer = func(q control.Question) (*string, error) { return &q.Choices[i], nil }
-		got, err := editor.Ask(t.Context(), q)
-		if err != nil || got != want {
-			t.Errorf("%q, %v; want %q", got, err, want)
-		}
-		asked := <-b.asked
-		if asked.Title != q.Title() || asked.Message != strings.Join(q.Lines(), "\n") || len(asked.Choices) != 4 {
-			t.Errorf("%+v", asked)
-		}
-	}
-	for name, answer := range map[string]func(control.Question) (*string, error){
-		"sent away": func(control.Question) (*string, error) { return nil, nil },
-		"invented":  func(control.Question) (*string, error) { word := "Yes, everything"; return &word, nil },
-	} {
-		b.answer = answer
-		if got, err := editor.Ask(t.Context(), q); err != nil || got != "" {
-			t.Errorf("%s: %q, %v", name, got, err)
-		}
-		<-b.asked
-	}
-	b.answer = func(control.Question) (*string, error) { return nil, errors.New("no editor page is open") }
-	if got, err := First(editor, &Terminal{In: strings.NewReader("o\n"), Out: io.Discard}).Ask(t.Context(), q); err != nil || got != Once {
-		t.Errorf("the next one is not asked: %q, %v", got, err)
-	}
-	<-b.asked
-	if _, err := First(editor).Ask(t.Context(), q); !errors.Is(err, ErrNobody) || !strings.Contains(err.Error(), "no editor page is open") {
-		t.Error(err)
 	}
 }

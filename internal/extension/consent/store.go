@@ -14,7 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/extension/store"
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
@@ -168,14 +167,16 @@ var ErrAgent = errors.New("consent is the user's to give, and this is an agent's
 
 // A Giver says how an answer was given. The zero value has given none, and Grant refuses it.
 type Giver struct {
-	via  string
-	here bool // in this process's own shell
-	dirs []string
+	via    string
+	person func(context.Context) error // says that a person types here, or why not; for what was typed
 }
 
-// Typed is a command that somebody typed into the shell of this process. dirs are the folders of sockets, by which Grant
-// tells an agent's shell from the user's, as control.InAgent takes them.
-func Typed(dirs []string) Giver { return Giver{via: "command", here: true, dirs: dirs} }
+// Typed is a command that somebody typed into the shell of this process. person is nil where a person types there, and says
+// why not where an agent may; without one Grant refuses (package ask has the one for this machine).
+func Typed(person func(context.Context) error) Giver { return Giver{via: typed, person: person} }
+
+// typed is the way of what Typed names, in a record.
+const typed = "command"
 
 // Answered is the answer that an Asker of this package brought, or another that asks a person where no agent can type.
 func Answered() Giver { return Giver{via: "question"} }
@@ -185,7 +186,9 @@ func (g Giver) check(ctx context.Context) error {
 	switch {
 	case g.via == "":
 		return errors.New("nobody has given this answer")
-	case g.here && control.InAgent(ctx, g.dirs):
+	case g.via == typed && g.person == nil:
+		return errors.New("nobody can say whether a person typed this")
+	case g.via == typed && g.person(ctx) != nil:
 		return ErrAgent
 	}
 	return nil

@@ -19,6 +19,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/prompt"
 	"github.com/pollux-companion/pollux/internal/extension/runner"
 	"github.com/pollux-companion/pollux/internal/extension/store"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // PageBytes is the most that one reply holds of a long text. With what is said around it, it
@@ -246,10 +247,7 @@ func pageBy(text string, offset int, next func(end int) string) string {
 
 // cutPage is one page of a text, and where it ends.
 func cutPage(text string, offset int) (part string, end int) {
-	end = min(offset+PageBytes, len(text))
-	for end < len(text) && !utf8.RuneStart(text[end]) {
-		end--
-	}
+	end = offset + len(words.Clip(text[offset:], PageBytes))
 	if end < len(text) { // at the end of a line where that is near
 		if i := strings.LastIndexByte(text[offset:end], '\n'); i > PageBytes*3/4 {
 			end = offset + i + 1

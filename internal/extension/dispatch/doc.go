@@ -11,6 +11,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/prompt"
 	"github.com/pollux-companion/pollux/internal/extension/store"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // maxDoc is the largest document that is read, in bytes.
@@ -173,7 +174,7 @@ func Find(s *store.Store, extension, doc string) ([]byte, error) {
 		for _, d := range x.Manifest.Docs {
 			names = append(names, d.Name)
 		}
-		return nil, &NoDocError{Extension: x.Name, Doc: doc, Nearest: store.Nearest(doc, names), Known: names}
+		return nil, &NoDocError{Extension: x.Name, Doc: doc, Nearest: words.Nearest(doc, names), Known: names}
 	}
 	data, err := readWhole(x.Dir, found.File)
 	if err != nil {
@@ -190,7 +191,7 @@ type NoDocError struct {
 
 // Error names the nearest documents, or all.
 func (e *NoDocError) Error() string {
-	text := fmt.Sprintf("the extension %q has no document %q", e.Extension, manifest.Printable(e.Doc))
+	text := fmt.Sprintf("the extension %q has no document %q", e.Extension, words.Printable(e.Doc))
 	switch {
 	case len(e.Nearest) > 0:
 		return text + "; did you mean " + strings.Join(e.Nearest, " or ") + "?"

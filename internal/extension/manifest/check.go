@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // maxFindings ends a report that nobody would read to its end.
@@ -142,7 +144,7 @@ func (c *checker) str(n *node, s *shape) {
 	if len(s.enum) > 0 && !slices.Contains(s.enum, n.text) {
 		choices := "one of " + strings.Join(s.enum, ", ")
 		// Only what is surely meant: "all" must not be answered with "full".
-		if near, ok := nearest(n.text, s.enum); ok && edits(strings.ToLower(n.text), near) <= len(n.text)/4 {
+		if near, ok := words.Closest(n.text, s.enum, len(n.text)/4); ok {
 			choices = strconv.Quote(near) + ", or another of " + strings.Join(s.enum, ", ")
 		}
 		c.about(Error, n, fmt.Sprintf("%s cannot be %q", c.what(), n.text), "write "+choices)
@@ -153,7 +155,7 @@ func (c *checker) str(n *node, s *shape) {
 	if count := utf8.RuneCountInString(n.text); s.max > 0 && count > s.max {
 		c.about(Error, n, fmt.Sprintf("%s has %d characters and may have %d", c.what(), count, s.max), "shorten it")
 	}
-	if i := strings.IndexFunc(n.text, hidden); i >= 0 {
+	if i := strings.IndexFunc(n.text, words.Hidden); i >= 0 {
 		r, _ := utf8.DecodeRuneInString(n.text[i:])
 		c.about(Warning, n, fmt.Sprintf("%s holds the invisible character U+%04X, which can make text look like something else", c.what(), r), "remove it")
 	}
@@ -235,7 +237,7 @@ func (c *checker) unknown(n *node, s *shape) {
 		var near string
 		var ok bool
 		if !c.full() {
-			near, ok = nearest(m.name, names)
+			near, ok = words.Closest(m.name, names, words.Third(m.name))
 		}
 		switch {
 		case s.strict:
@@ -325,40 +327,4 @@ func sample(s *shape) string {
 		return "[…]"
 	}
 	return `"…"`
-}
-
-// nearest is the name that was probably meant: the one with the fewest
-// changed characters, if that is about a third of them.
-func nearest(word string, names []string) (string, bool) {
-	best, distance := "", min(len(word)/3+2, len(word))
-	if len(word) > 64 {
-		return "", false
-	}
-	for _, n := range names {
-		if d := edits(strings.ToLower(word), strings.ToLower(n)); d < distance || d == 0 {
-			best, distance = n, d
-		}
-	}
-	return best, best != ""
-}
-
-// edits counts the insertions, deletions and replacements between two words.
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -3,6 +3,8 @@ package manifest
 import (
 	"fmt"
 	"strings"
+
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // Severity says what a finding means for the extension.
@@ -37,16 +39,16 @@ type Finding struct {
 // the foreign file in it can reach the terminal as a control sequence.
 func (f Finding) String() string {
 	var b strings.Builder
-	b.WriteString(Printable(f.File))
+	b.WriteString(words.Printable(f.File))
 	if f.Line > 0 {
 		fmt.Fprintf(&b, ":%d:%d", f.Line, f.Column)
 	}
-	b.WriteString(": " + f.Severity.String() + ": " + Printable(f.Message))
+	b.WriteString(": " + f.Severity.String() + ": " + words.Printable(f.Message))
 	if f.Text != "" && !strings.Contains(f.Message, strings.Trim(f.Text, `"`)) {
-		fmt.Fprintf(&b, " (%s)", Printable(f.Text))
+		fmt.Fprintf(&b, " (%s)", words.Printable(f.Text))
 	}
 	if f.Fix != "" {
-		b.WriteString("; " + Printable(f.Fix))
+		b.WriteString("; " + words.Printable(f.Fix))
 	}
 	return b.String()
 }

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // semver is the form of https://semver.org with the leading v that the CLI tolerates.
@@ -155,7 +157,7 @@ func (c *checker) toolCall(n *node) {
 		known = append(known, str(t.get("name")))
 	}
 	fix := "name one of the tools"
-	if near, ok := nearest(name, known); ok {
+	if near, ok := words.Closest(name, known, words.Third(name)); ok {
 		fix = fmt.Sprintf("did you mean %q?", near)
 	}
 	c.about(Warning, n, fmt.Sprintf("the extension has no tool %q", name), fix)
@@ -173,7 +175,7 @@ func (c *checker) callArgs(n, tool *node, given []string) {
 	for _, name := range given {
 		if !slices.Contains(known, name) {
 			fix := "remove it"
-			if near, ok := nearest(name, known); ok {
+			if near, ok := words.Closest(name, known, words.Third(name)); ok {
 				fix = fmt.Sprintf("did you mean %q?", near)
 			}
 			c.about(Warning, n, fmt.Sprintf("the tool %q has no argument %q", str(tool.get("name")), name), fix)

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // Parse reads data, the content of the manifest that findings call file. It
@@ -47,7 +49,7 @@ func LoadOwn(dir string) (*Manifest, Findings, error) { return load(dir, true) }
 func load(dir string, own bool) (*Manifest, Findings, error) {
 	root, err := OpenFolder(dir)
 	if err != nil {
-		return nil, nil, fmt.Errorf("the extension folder %q cannot be opened: %w", dir, cause(err))
+		return nil, nil, fmt.Errorf("the extension folder %q cannot be opened: %w", dir, words.Cause(err))
 	}
 	defer root.Close()
 	c := &checker{shown: filepath.Join(dir, FileName), folder: newFolder(root), own: own}
@@ -60,7 +62,7 @@ func load(dir string, own bool) (*Manifest, Findings, error) {
 	}
 	defer f.Close()
 	if c.data, err = io.ReadAll(io.LimitReader(f, maxBytes+1)); err != nil {
-		return nil, nil, fmt.Errorf("the manifest in %q cannot be read: %w", dir, cause(err))
+		return nil, nil, fmt.Errorf("the manifest in %q cannot be read: %w", dir, words.Cause(err))
 	}
 	m := c.manifest()
 	m.Found = c.conventions(m)

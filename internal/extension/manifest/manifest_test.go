@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -92,25 +91,8 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// Nothing of a foreign text moves the cursor, changes colours or the reading direction.
-func TestPrintable(t *testing.T) {
-	for text, want := range map[string]string{
-		"plain":                  "plain",
-		"Grüße, 世界 👨‍👩‍👧":        "Grüße, 世界 👨‍👩‍👧",
-		"\x1b[2J\x1b]0;x\x07":    `\u001b[2J\u001b]0;x\u0007`,
-		"a\nb\tc\r":              `a\nb c\u000d`,
-		"\u202egnp.exe":          `\u202egnp.exe`,
-		"zero\u200bwidth\ufeff":  `zero\u200bwidth\ufeff`,
-		"\u0085\u009b31m\x7f":    `\u0085\u009b31m\u007f`,
-		"tag\U000e0041":          `tag\U000e0041`,
-		"bad\xffutf":             "bad\uFFFDutf",
-		"bad\xffutf\x1b":         "bad\uFFFDutf" + `\u001b`,
-		"line\u2028sep\u2029par": `line\u2028sep\u2029par`,
-	} {
-		if got := Printable(text); got != want {
-			t.Errorf("%q became %q, want %q", text, got, want)
-		}
-	}
+// TestFindingPrintable: nothing of a foreign manifest moves the cursor or changes colours.
+func TestFindingPrintable(t *testing.T) {
 	f := Finding{Severity: Error, File: "\x1b", Line: 1, Column: 2, Message: "m\x1b", Text: "t\x1b", Fix: "f\x1b"}
 	if s := f.String(); s != `\u001b:1:2: error: m\u001b (t\u001b); f\u001b` {
 		t.Errorf("%s", s)
@@ -132,23 +114,6 @@ func TestCheckName(t *testing.T) {
 func TestHashTreeError(t *testing.T) {
 	if _, err := HashTree(filepath.Join(t.TempDir(), "gone")); !errors.Is(err, os.ErrNotExist) && (err == nil || !strings.Contains(err.Error(), "gone")) {
 		t.Errorf("error %v", err)
-	}
-}
-
-// TestEscapeJSON: what a terminal obeys is escaped, and reads back as it was.
-func TestEscapeJSON(t *testing.T) {
-	want := "a\u009b31m\u202e\u200b\x7f\u00ad\U000e0041é\n日本"
-	text, err := json.Marshal([]string{want})
-	if err != nil {
-		t.Fatal(err)
-	}
-	safe := EscapeJSON(string(text))
-	if strings.ContainsFunc(safe, hidden) {
-		t.Errorf("%q", safe)
-	}
-	var got []string
-	if err := json.Unmarshal([]byte(safe), &got); err != nil || got[0] != want {
-		t.Errorf("%q: %v", got, err)
 	}
 }
 

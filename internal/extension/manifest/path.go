@@ -8,6 +8,9 @@ import (
 	"path"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/pollux-companion/pollux/internal/safefile"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // Bounds of a path that an extension names or holds.
@@ -62,7 +65,7 @@ func checkPart(part string) error {
 	case reserved(part):
 		return fmt.Errorf("the name %q is reserved by Windows", part)
 	}
-	if i := strings.IndexFunc(part, func(r rune) bool { return r == '\n' || r == '\t' || hidden(r) }); i >= 0 {
+	if i := strings.IndexFunc(part, func(r rune) bool { return r == '\n' || r == '\t' || words.Hidden(r) }); i >= 0 {
 		r, _ := utf8.DecodeRuneInString(part[i:])
 		return fmt.Errorf("the path holds the invisible character U+%04X", r)
 	}
@@ -121,24 +124,15 @@ func Open(root *os.Root, name string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%q: %w", name, err)
 	}
-	f, err := root.OpenFile(real, os.O_RDONLY|openFlags, 0)
+	f, err := root.OpenFile(real, os.O_RDONLY|safefile.NoWait, 0)
 	if err != nil {
-		return nil, fmt.Errorf("%q: %w", name, cause(err))
+		return nil, fmt.Errorf("%q: %w", name, words.Cause(err))
 	}
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		f.Close()
 		return nil, fmt.Errorf("%q is not a regular file", name)
 	}
 	return f, nil
-}
-
-// cause is what went wrong without the operation and path that os puts before it.
-func cause(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
-	}
-	return err
 }
 
 // folder answers questions about one extension's files by listing each
@@ -160,12 +154,12 @@ func (f *folder) list(dir string) ([]fs.DirEntry, error) {
 	}
 	d, err := f.root.Open(dir)
 	if err != nil {
-		return nil, cause(err)
+		return nil, words.Cause(err)
 	}
 	defer d.Close()
 	l, err := d.ReadDir(maxEntries)
 	if err != nil && len(l) == 0 && !isEOF(err) {
-		return nil, cause(err)
+		return nil, words.Cause(err)
 	}
 	if len(l) == maxEntries {
 		return nil, fmt.Errorf("the folder %q holds too many files", dir)
@@ -235,7 +229,7 @@ func (f *folder) resolve(name string) (real string, mode fs.FileMode, err error)
 		}
 		target, err := f.root.Readlink(next)
 		if err != nil {
-			return "", 0, cause(err)
+			return "", 0, words.Cause(err)
 		}
 		target = strings.ReplaceAll(target, string(os.PathSeparator), "/")
 		if strings.HasPrefix(target, "/") || strings.ContainsAny(target, ":\\") {
@@ -259,7 +253,7 @@ func (f *folder) entry(dir, name string) (fs.DirEntry, error) {
 		}
 		names = append(names, e.Name())
 	}
-	near, _ := nearest(name, names)
+	near, _ := words.Closest(name, names, words.Third(name))
 	if near != "" {
 		near = path.Join(dir, near)
 	}

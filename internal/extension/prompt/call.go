@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // A Call is one call of a tool, as a model wrote it: name(arg="…").
@@ -199,14 +201,7 @@ func found(rest string) string {
 	case 0:
 		end = 1
 	}
-	return strconv.Quote(strings.ToValidUTF8(firstRunes(rest[:end], 24), "\uFFFD"))
-}
-
-func firstRunes(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:n])
-	}
-	return s
+	return strconv.Quote(strings.ToValidUTF8(words.Shorten(rest[:end], 24), "\uFFFD"))
 }
 
 // place moves a line and column over text.
@@ -283,7 +278,7 @@ func (p *callParser) object() map[string]any {
 		}
 		name := p.str()
 		if _, twice := object[name]; twice {
-			p.fail(start, fmt.Sprintf("another name: %q has a value already", firstRunes(name, 40)))
+			p.fail(start, fmt.Sprintf("another name: %q has a value already", words.Shorten(name, 40)))
 		}
 		p.space()
 		p.take(':', `":" after the name`)

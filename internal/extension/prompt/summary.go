@@ -258,15 +258,15 @@ func (e *entry) write(level int, style Style) string {
 	}
 	fmt.Fprintf(&b, "- **%s**: %s\n", name, description)
 	if len(e.tools) > 0 {
-		b.WriteString("  - **Tools**: " + words(e.tools, func(t capability.Tool) string { return signature(t, level, style) }))
+		b.WriteString("  - **Tools**: " + coded(e.tools, func(t capability.Tool) string { return signature(t, level, style) }))
 	}
 	if len(e.docs) > 0 {
-		b.WriteString("  - **Docs**: " + words(e.docs, func(d capability.Doc) string { return d.Readable }))
+		b.WriteString("  - **Docs**: " + coded(e.docs, func(d capability.Doc) string { return d.Readable }))
 	}
 	return b.String()
 }
 
-func words[T any](all []T, word func(T) string) string {
+func coded[T any](all []T, word func(T) string) string {
 	out := make([]string, len(all))
 	for i, v := range all {
 		out[i] = "`" + Line(word(v), 0) + "`"

@@ -6,7 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // Line makes foreign text one line that can stand in a prompt as what it is,
@@ -81,7 +81,7 @@ func Data(text string) string {
 
 // DataJSON is Data for a JSON text: what is harmful is escaped, so that it still means the same.
 func DataJSON(text string) string {
-	return withoutTags(manifest.EscapeJSON(text), func(r rune) string { return fmt.Sprintf(`\u%04x`, r) })
+	return withoutTags(words.EscapeJSON(text), func(r rune) string { return fmt.Sprintf(`\u%04x`, r) })
 }
 
 // withoutTags replaces the < of reserved tags, of any width.

@@ -13,7 +13,7 @@ import (
 	"sync"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
-	"github.com/pollux-companion/pollux/internal/extension/store"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // What a command line can carry: Linux allows 128 KiB for one argument.
@@ -111,7 +111,7 @@ func (e *ArgumentError) put(tool manifest.Tool, values map[string]string, name s
 		for _, a := range tool.Args {
 			known = append(known, a.Name)
 		}
-		e.Unknown = append(e.Unknown, UnknownArg{name, store.Nearest(name, known)})
+		e.Unknown = append(e.Unknown, UnknownArg{name, words.Nearest(name, known)})
 		return
 	}
 	value, err := convert(tool.Args[i].Type)

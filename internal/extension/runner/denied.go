@@ -10,7 +10,9 @@ import (
 	"sync"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/sandbox"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // A FileDenial is a file that a tool spoke of and that its sandbox kept from it. The kernel tells nobody about that, and the
@@ -25,7 +27,7 @@ type FileDenial struct {
 // Words is the denial as a sentence without its end.
 func (d FileDenial) Words() string {
 	verb := map[string]string{"read": "reading", "write": "changing"}[d.Access]
-	return fmt.Sprintf("%s %q: %s", verb, manifest.Printable(d.Path), d.Why)
+	return fmt.Sprintf("%s %q: %s", verb, words.Printable(d.Path), d.Why)
 }
 
 const (
@@ -72,7 +74,7 @@ func (r *Runner) fileDenials(p *plan, result *Result) []FileDenial {
 	}
 	var all []FileDenial
 	for _, line := range lines {
-		for _, word := range paths(line) {
+		for _, word := range pathsIn(line) {
 			if complaint().MatchString(word) {
 				continue
 			}
@@ -85,8 +87,8 @@ func (r *Runner) fileDenials(p *plan, result *Result) []FileDenial {
 	return all
 }
 
-// paths are the words of a line that may be paths.
-func paths(line string) (all []string) {
+// pathsIn are the words of a line that may be paths.
+func pathsIn(line string) (all []string) {
 	for _, m := range quotedPath().FindAllStringSubmatch(line, 20) {
 		for _, part := range m[1:] {
 			if part != "" {
@@ -115,7 +117,7 @@ func (p *plan) denied(plan *sandbox.Plan, path string, refused bool) (FileDenial
 	}
 	path = filepath.Clean(path)
 	for _, own := range []string{"/proc", "/dev", "/tmp", "/var/tmp", p.content.dir} {
-		if within(path, own) && !within(p.workspaceOr(own), own) {
+		if paths.Within(own, path) && !paths.Within(own, p.workspaceOr(own)) {
 			return FileDenial{}, false
 		}
 	}
@@ -160,14 +162,11 @@ func (d FileDenial) explain(needs, have manifest.Access) FileDenial {
 
 // level is the least that holds a path.
 func (p *plan) level(path string) manifest.Access {
-	if p.workspace != "" && within(path, p.workspace) || p.workspace == "" && within(path, p.dir) {
+	if p.workspace != "" && paths.Within(p.workspace, path) || p.workspace == "" && paths.Within(p.dir, path) {
 		return manifest.Workspace
 	}
 	if home, err := os.UserHomeDir(); err == nil {
-		if real, err := filepath.EvalSymlinks(home); err == nil {
-			home = real
-		}
-		if within(path, home) {
+		if paths.Within(paths.Real(home), path) {
 			return manifest.Home
 		}
 	}
@@ -178,7 +177,7 @@ func (p *plan) level(path string) manifest.Access {
 func access(plan *sandbox.Plan, path string) sandbox.Access {
 	best, found := "", plan.Elsewhere
 	for _, e := range plan.Paths {
-		if e.Access != sandbox.AccessWatched && e.Access != sandbox.AccessLink && within(path, e.Path) && len(e.Path) >= len(best) {
+		if e.Access != sandbox.AccessWatched && e.Access != sandbox.AccessLink && paths.Within(e.Path, path) && len(e.Path) >= len(best) {
 			best, found = e.Path, e.Access
 		}
 	}

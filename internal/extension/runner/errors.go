@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
-	"github.com/pollux-companion/pollux/internal/extension/store"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // An UnknownToolError says that an extension has no tool of a name.
@@ -22,13 +22,13 @@ func unknownTool(m *manifest.Manifest, name string) error {
 		names = append(names, t.Name)
 		e.Known = append(e.Known, t.Signature())
 	}
-	e.Nearest = store.Nearest(name, names)
+	e.Nearest = words.Nearest(name, names)
 	return e
 }
 
 // Error names the nearest tools, or all.
 func (e *UnknownToolError) Error() string {
-	text := fmt.Sprintf("the extension %q has no tool %q", e.Extension, manifest.Printable(e.Tool))
+	text := fmt.Sprintf("the extension %q has no tool %q", e.Extension, words.Printable(e.Tool))
 	switch {
 	case len(e.Nearest) > 0:
 		return text + "; did you mean " + orList(e.Nearest) + "?"
@@ -71,7 +71,7 @@ func (e *ArgumentError) Error() string {
 		parts = append(parts, "missing: "+strings.Join(e.Missing, ", "))
 	}
 	for _, u := range e.Unknown {
-		text := fmt.Sprintf("unknown: %s", manifest.Printable(u.Name))
+		text := fmt.Sprintf("unknown: %s", words.Printable(u.Name))
 		if len(u.Nearest) > 0 {
 			text += " (did you mean " + strings.Join(u.Nearest, " or ") + "?)"
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/paths"
 )
 
 // place finds the tool's workspace and working folder (SPEC E-2). Where the
@@ -27,12 +28,7 @@ func place(q Request, p manifest.Permissions) (workspace, dir string, err error)
 	}
 	workspace = nearestRoot(dir, q.Roots)
 	home, err := os.UserHomeDir()
-	if err == nil {
-		if real, err := filepath.EvalSymlinks(home); err == nil {
-			home = real
-		}
-	}
-	if filepath.Dir(workspace) != workspace && (err != nil || !within(home, workspace)) {
+	if filepath.Dir(workspace) != workspace && (err != nil || !paths.Within(workspace, paths.Real(home))) {
 		return workspace, workspace, nil
 	}
 	if means {
@@ -45,7 +41,7 @@ func place(q Request, p manifest.Permissions) (workspace, dir string, err error)
 func nearestRoot(dir string, roots []string) string {
 	best := ""
 	for _, root := range roots {
-		if real, err := filepath.EvalSymlinks(root); err == nil && filepath.IsAbs(real) && within(dir, real) && len(real) > len(best) {
+		if real, err := filepath.EvalSymlinks(root); err == nil && filepath.IsAbs(real) && paths.Within(real, dir) && len(real) > len(best) {
 			best = real
 		}
 	}
@@ -53,12 +49,6 @@ func nearestRoot(dir string, roots []string) string {
 		return dir
 	}
 	return best
-}
-
-// within says whether path is dir or lies below it; both canonical.
-func within(path, dir string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
 }
 
 // ownVariables are those that the sandbox sets, which no setting replaces.

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/pollux-companion/pollux/internal/extension/store"
 	"github.com/pollux-companion/pollux/internal/sandbox"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // maxStderr is how much of a tool's standard error a model gets: its end.
@@ -126,7 +126,7 @@ func tail(text string, n int) string {
 	if len(text) <= n {
 		return text
 	}
-	text = text[len(text)-n:]
+	text = words.ClipEnd(text, n)
 	if _, rest, ok := strings.Cut(text, "\n"); ok {
 		text = rest
 	}
@@ -141,13 +141,5 @@ func clip(text string, n int) string {
 	}
 	note := fmt.Sprintf("\n… %d bytes left out …\n", len(text)-n)
 	room := max(0, n-len(note)-16)
-	head, end := room/4, len(text)-(room-room/4)
-	for head > 0 && !utf8.RuneStart(text[head]) {
-		head--
-	}
-	for end < len(text) && !utf8.RuneStart(text[end]) {
-		end++
-	}
-	out := text[:head] + note + text[end:]
-	return out[:min(len(out), n)]
+	return words.Clip(words.Clip(text, room/4)+note+words.ClipEnd(text, room-room/4), n)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/extension/audit"
 	"github.com/pollux-companion/pollux/internal/extension/consent"
+	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/sandbox"
 )
 
@@ -89,7 +90,7 @@ func (r *Runner) run(ctx context.Context, p *plan) (*Result, error) {
 // large for that, would hide the workspace (whose author works on the extension
 // there), or the sandbox of this machine has no files of its own, it shows it an unpacked copy.
 func (r *Runner) sandboxed(ctx context.Context, p *plan) (*sandbox.Result, error) {
-	hides := p.workspace != "" && within(p.workspace, p.content.dir)
+	hides := p.workspace != "" && paths.Within(p.content.dir, p.workspace)
 	if len(p.content.large) == 0 && p.content.size <= maxHeld && !hides {
 		c := p.command(p.content.dir)
 		c.Copies = []sandbox.Copy{{Dir: p.content.dir, Files: p.content.files}}

@@ -21,6 +21,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/store"
 	"github.com/pollux-companion/pollux/internal/sandbox"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // Options of New. Store, Consent, Audit and Sandbox are required.
@@ -198,7 +199,7 @@ func (r *Runner) read(q Request) (*plan, error) {
 	}
 	m := p.content.manifest
 	if m.Name != x.Name {
-		return p, fmt.Errorf("the extension %q was replaced by %q this moment; try again", x.Name, manifest.Printable(m.Name))
+		return p, fmt.Errorf("the extension %q was replaced by %q this moment; try again", x.Name, words.Printable(m.Name))
 	}
 	p.subject = consent.About(x, m, p.content.tree.ConsentHash())
 	return p, nil

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/paths"
+	"github.com/pollux-companion/pollux/internal/safefile"
 	"github.com/pollux-companion/pollux/internal/sandbox"
 )
 
@@ -40,9 +42,7 @@ var errMoved = errors.New("its files change while they are read; try again when 
 // take reads an extension. Every file is compared with the hash of the tree
 // that consent is bound to (SPEC S-2).
 func take(dir string) (*snapshot, error) {
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real // inside the sandbox the links on the way are not there
-	}
+	dir = paths.Real(dir) // inside the sandbox the links on the way are not there
 	tree, err := manifest.ReadTree(dir)
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func take(dir string) (*snapshot, error) {
 
 // read reads one file that must be what was hashed.
 func (s *snapshot) read(root *os.Root, f manifest.FileSum) ([]byte, error) {
-	file, err := root.OpenFile(filepath.FromSlash(f.Path), os.O_RDONLY|openFlags, 0)
+	file, err := root.OpenFile(filepath.FromSlash(f.Path), os.O_RDONLY|safefile.NoWait, 0)
 	if err != nil {
 		return nil, errMoved
 	}

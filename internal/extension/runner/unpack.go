@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
@@ -40,9 +41,7 @@ func (s *snapshot) unpack() (*unpacked, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the extension cannot be unpacked: %w", err)
 	}
-	if real, err := filepath.EvalSymlinks(base); err == nil {
-		base = real
-	}
+	base = paths.Real(base)
 	u := &unpacked{base: base}
 	if u.lock, err = os.OpenFile(filepath.Join(base, "lock"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err == nil {
 		_, err = safefile.TryLock(u.lock)

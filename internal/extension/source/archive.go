@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // archiveFormat is "zip" or "tar.gz" by the file's first bytes, whatever its name.
@@ -94,7 +95,7 @@ func (u *unpacker) name(raw string, dir bool) (string, error) {
 		return "", nil
 	}
 	if err := manifest.CheckPath(trimmed); err != nil {
-		return "", refuse(cut(raw), "is refused: %v", err)
+		return "", refuse(words.Shorten(raw, 200), "is refused: %v", err)
 	}
 	for part := range strings.SplitSeq(trimmed, "/") {
 		if strings.EqualFold(part, ".git") {
@@ -105,14 +106,6 @@ func (u *unpacker) name(raw string, dir bool) (string, error) {
 		return "", err
 	}
 	return trimmed, u.claim(trimmed, dir)
-}
-
-// cut keeps a hostile name from filling the screen.
-func cut(name string) string {
-	if len(name) > 200 {
-		return name[:200] + "…"
-	}
-	return name
 }
 
 // claim takes a path and the folders above it, which count as entries too, and refuses a second one that

@@ -16,8 +16,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/proc"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // git runs the user's own git with the user's own configuration, credentials
@@ -307,7 +307,7 @@ func (v *visible) Write(p []byte) (int, error) {
 		if data = data[n:]; r == '\r' || r == '\n' {
 			out.WriteRune(r)
 		} else {
-			out.WriteString(manifest.Printable(string(r)))
+			out.WriteString(words.Printable(string(r)))
 		}
 	}
 	v.rest = data
@@ -321,7 +321,12 @@ func (v *visible) Write(p []byte) (int, error) {
 func (t *tail) said() string {
 	var lines []string
 	for line := range strings.SplitSeq(strings.ReplaceAll(string(t.buf), "\r", "\n"), "\n") {
-		line = strings.TrimSpace(printable(line))
+		line = strings.TrimSpace(strings.Map(func(r rune) rune { // a server's words
+			if r == '\t' || words.Hidden(r) {
+				return -1
+			}
+			return r
+		}, line))
 		for _, p := range []string{"fatal: ", "error: ", "remote: ", "ssh: ", "Permission denied", "Host key"} {
 			if strings.HasPrefix(line, p) {
 				lines = append(lines, strings.TrimPrefix(line, "fatal: "))
@@ -330,16 +335,6 @@ func (t *tail) said() string {
 		}
 	}
 	return strings.Join(lines, "; ")
-}
-
-// printable takes the control characters out of what a server wrote.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
-			return -1
-		}
-		return r
-	}, s)
 }
 
 // HeadCommit is the commit of an installed copy of a repository, "" when dir

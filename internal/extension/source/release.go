@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -163,20 +164,14 @@ func (r release) choose(platform, arch string) (address, accept string, err erro
 	return "", "", fmt.Errorf("the release %q has nothing to download for %s %s", r.Tag, platform, arch)
 }
 
-// nodeArch is the name of this architecture in Node, which release files are named by.
-func nodeArch() string {
-	switch runtime.GOARCH {
-	case "amd64":
-		return "x64"
-	case "386":
-		return "ia32"
-	}
-	return runtime.GOARCH
-}
+// nodeNames are the systems and architectures that Node, by which release files are named, calls otherwise than Go.
+var nodeNames = map[string]string{"windows": "win32", "amd64": "x64", "386": "ia32"}
+
+func inNode(name string) string { return cmp.Or(nodeNames[name], name) }
 
 // download fetches the chosen file of r into the file at dest.
 func (g *github) download(ctx context.Context, r release, dest string, limit int64) error {
-	address, accept, err := r.choose(nodePlatform, nodeArch())
+	address, accept, err := r.choose(inNode(runtime.GOOS), inNode(runtime.GOARCH))
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
 // Limits bound what one extension may bring; a nil *Limits means DefaultLimits.
@@ -221,7 +222,7 @@ func copyEntry(src, dst *os.Root, m *meter, name string, d fs.DirEntry) error {
 	case !d.Type().IsRegular():
 		return refuse(name, "is %s, which an extension cannot hold", modeNoun(d.Type()))
 	}
-	in, err := src.OpenFile(local, os.O_RDONLY|nonBlock, 0)
+	in, err := src.OpenFile(local, os.O_RDONLY|safefile.NoWait, 0)
 	if err != nil {
 		return fmt.Errorf("reading %q: %w", name, err)
 	}

@@ -16,7 +16,9 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/source"
+	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/safefile"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // BridgeName is the name of the extension by which Gemini CLI starts pollux (SPEC P-3).
@@ -80,7 +82,7 @@ func (x *Extension) Bridge() bool {
 // IsBridge says whether a folder is that of the bridge that PlaceBridge wrote.
 func (s *Store) IsBridge(dir string) bool {
 	folder := s.folder(BridgeName)
-	return evaluated(dir) == evaluated(folder) && readMetadata(folder).bridges(folder)
+	return paths.Real(dir) == paths.Real(folder) && readMetadata(folder).bridges(folder)
 }
 
 // bridges says whether they are the metadata of a bridge in a folder.
@@ -128,7 +130,7 @@ func (s *Store) newBridge(folder string, files map[string][]byte) error {
 		return err
 	}
 	if err := os.Rename(fresh, folder); err != nil {
-		return fmt.Errorf("placing %q: %w", folder, plainLink(err))
+		return fmt.Errorf("placing %q: %w", folder, words.Cause(err))
 	}
 	return syncDir(s.Dir())
 }

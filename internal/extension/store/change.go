@@ -11,6 +11,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/safefile"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // A change is one install, update or uninstall, from the moment at which
@@ -102,7 +103,7 @@ func (s *Store) place(c *change) error {
 		err = os.Rename(target, c.gone())
 	}
 	if err != nil {
-		return fmt.Errorf("placing %q: %w", target, plainLink(err))
+		return fmt.Errorf("placing %q: %w", target, words.Cause(err))
 	}
 	return syncDir(s.Dir())
 }
@@ -124,14 +125,6 @@ func (s *Store) replace(c *change) error {
 }
 
 func isInvalid(err error) bool { return errors.Is(err, fs.ErrInvalid) || isEINVAL(err) }
-
-func plainLink(err error) error {
-	var le *os.LinkError
-	if errors.As(err, &le) {
-		return le.Err
-	}
-	return plain(err)
-}
 
 // unplace is place backwards.
 func (s *Store) unplace(c *change) error {
@@ -247,7 +240,7 @@ func (s *Store) finish(c *change) error {
 // forget closes the journal of a change that did not happen.
 func (s *Store) forget() {
 	if err := os.Remove(s.journalFile()); err != nil && exists(s.journalFile()) {
-		s.warn(fmt.Sprintf("the journal %q could not be removed: %v", s.journalFile(), plain(err)))
+		s.warn(fmt.Sprintf("the journal %q could not be removed: %v", s.journalFile(), words.Cause(err)))
 	}
 }
 

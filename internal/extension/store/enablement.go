@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
@@ -206,7 +207,7 @@ func (e *enablement) write() error {
 	if err := os.MkdirAll(filepath.Dir(e.path), 0o755); err != nil {
 		return err
 	}
-	target := evaluated(e.path) // a link of the user's stays one
+	target := paths.Real(e.path) // a link of the user's stays one
 	return safefile.Write(target, e.encode(), &safefile.Options{Mode: 0o644, KeepMode: true})
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // Export writes an extension's content as a zip archive to the file at path,
@@ -35,7 +36,7 @@ func (s *Store) Export(x *Extension, path string, force bool) (hash string, err 
 	defer root.Close()
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".pollux-export-*")
 	if err != nil {
-		return "", fmt.Errorf("writing %q: %w", path, plain(err))
+		return "", fmt.Errorf("writing %q: %w", path, words.Cause(err))
 	}
 	defer os.Remove(tmp.Name())
 	defer tmp.Close()
@@ -43,7 +44,7 @@ func (s *Store) Export(x *Extension, path string, force bool) (hash string, err 
 		return "", fmt.Errorf("writing %q: %w", path, err)
 	}
 	if err := errors.Join(tmp.Chmod(0o644), tmp.Sync(), tmp.Close()); err != nil {
-		return "", fmt.Errorf("writing %q: %w", path, plain(err))
+		return "", fmt.Errorf("writing %q: %w", path, words.Cause(err))
 	}
 	return tree.Hash(), os.Rename(tmp.Name(), path)
 }

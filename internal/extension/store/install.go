@@ -14,6 +14,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/source"
 	"github.com/pollux-companion/pollux/internal/safefile"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // Plan is an install or update that has been fetched and checked, and changes
@@ -303,11 +304,11 @@ func (s *Store) updateSource(ctx context.Context, x *Extension, o *source.Option
 	}
 	next, err := source.Parse(to, s.workDir, source.Wish{Ref: src.Ref, PreRelease: src.PreRelease})
 	if err != nil || next.Kind != source.Git {
-		s.warn(fmt.Sprintf("%s says that it has moved to %q, which is no repository; its old source is used", x.Name, manifest.Printable(to)))
+		s.warn(fmt.Sprintf("%s says that it has moved to %q, which is no repository; its old source is used", x.Name, words.Printable(to)))
 		return src, false, nil //nolint:nilerr // told, and not in the way of an update
 	}
 	if _, err := source.Newest(ctx, next, o); err != nil {
-		s.warn(fmt.Sprintf("%s says that it has moved to %q, which cannot be reached (%v); its old source is used", x.Name, manifest.Printable(to), err))
+		s.warn(fmt.Sprintf("%s says that it has moved to %q, which cannot be reached (%v); its old source is used", x.Name, words.Printable(to), err))
 		return src, false, nil
 	}
 	return next, true, nil

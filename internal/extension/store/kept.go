@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
@@ -43,7 +44,7 @@ func (k kept) restore() error {
 		case f.data == nil:
 			all = append(all, os.Remove(f.path))
 		default:
-			all = append(all, safefile.Write(evaluated(f.path), f.data, &safefile.Options{Mode: 0o600, KeepMode: true}))
+			all = append(all, safefile.Write(paths.Real(f.path), f.data, &safefile.Options{Mode: 0o600, KeepMode: true}))
 		}
 	}
 	return errors.Join(all...)

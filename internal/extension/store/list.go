@@ -14,6 +14,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/source"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // Extension is one installed extension as it lies on the disk at the moment of asking.
@@ -171,11 +172,11 @@ func (s *Store) read(entry fs.DirEntry, rules *enablement, p *policy) *Extension
 	x.Manifest, x.Findings, err = load(x.Dir)
 	switch {
 	case err != nil && x.Linked():
-		x.Problem = fmt.Sprintf("the linked folder %q cannot be read (%v); bring it back, or uninstall %s", x.Dir, plain(err), base)
+		x.Problem = fmt.Sprintf("the linked folder %q cannot be read (%v); bring it back, or uninstall %s", x.Dir, words.Cause(err), base)
 	case errors.Is(err, fs.ErrNotExist):
 		x.Problem = fmt.Sprintf("%q holds no %s; uninstall %s", x.Folder, manifest.FileName, base)
 	case err != nil:
-		x.Problem = plain(err).Error()
+		x.Problem = words.Cause(err).Error()
 	case x.Findings.Err() != nil:
 		x.Problem = x.Findings.Err().Error()
 	}
@@ -193,15 +194,6 @@ func (s *Store) read(entry fs.DirEntry, rules *enablement, p *policy) *Extension
 	x.Record = s.readRecord(x.Name)
 	x.EnabledUser, x.EnabledHere, x.rules = rules.enabled(x.Name, s.home), rules.enabled(x.Name, s.workDir), rules
 	return x
-}
-
-// plain strips the operation and path that the os package puts in front of a cause.
-func plain(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
-	}
-	return err
 }
 
 // validName says whether the CLI accepts name: letters, digits and dashes.
@@ -240,56 +232,5 @@ func Find(all []*Extension, name string) (*Extension, error) {
 	for i, x := range all {
 		names[i] = x.Name
 	}
-	return nil, &NotFoundError{Name: name, Nearest: Nearest(name, names)}
-}
-
-// Nearest are the up to three names that somebody who typed name may have
-// meant, the nearest first.
-func Nearest(name string, names []string) []string {
-	type near struct {
-		name string
-		d    int
-	}
-	var all []near
-	limit := max(2, len(name)/3)
-	low := strings.ToLower(name)
-	for _, n := range names {
-		d := distance(low, strings.ToLower(n))
-		if len(low) >= 3 && strings.Contains(strings.ToLower(n), low) {
-			d = min(d, 1)
-		}
-		if d <= limit {
-			all = append(all, near{n, d})
-		}
-	}
-	slices.SortStableFunc(all, func(a, b near) int { return a.d - b.d })
-	var out []string
-	for _, n := range all[:min(3, len(all))] {
-		out = append(out, n.name)
-	}
-	return out
-}
-
-// distance is the number of letters to add, drop or change that lead from a to b.
-func distance(a, b string) int {
-	if len(a) > 200 || len(b) > 200 {
-		return 200
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := diagonal
-			if a[i-1] != b[j-1] {
-				cost++
-			}
-			diagonal = row[j]
-			row[j] = min(cost, row[j]+1, row[j-1]+1)
-		}
-	}
-	return row[len(b)]
+	return nil, &NotFoundError{Name: name, Nearest: words.Nearest(name, names)}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/safefile"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // lockWait is how long a change waits for another pollux to finish its own; a
@@ -123,7 +124,7 @@ func (s *Store) newStage() (*stage, error) {
 	}
 	dir, err := os.MkdirTemp(base, "")
 	if err != nil {
-		return nil, fmt.Errorf("preparing in %q: %w", base, plain(err))
+		return nil, fmt.Errorf("preparing in %q: %w", base, words.Cause(err))
 	}
 	st := &stage{dir: dir}
 	st.lock, err = os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/agent/gemini/clisettings"
 	"github.com/pollux-companion/pollux/internal/extension/source"
+	"github.com/pollux-companion/pollux/internal/paths"
 )
 
 // policy is what the CLI's settings say about extensions, of all levels
@@ -47,14 +48,15 @@ type cliSettings struct {
 
 // readPolicy merges the levels as the CLI does: system over user over the
 // system's defaults; and the workspace's, if that folder is trusted, on top of them but only narrower.
-func (s *Store) readPolicy() *policy {
-	system := systemSettings()
-	defaults := os.Getenv("GEMINI_CLI_SYSTEM_DEFAULTS_PATH")
-	if defaults == "" {
-		defaults = filepath.Join(filepath.Dir(system), "system-defaults.json")
-	}
+func (s *Store) readPolicy() *policy { return s.policyOf(clisettings.System(os.Getenv)) }
+
+// policyOf is readPolicy with the machine's files, as clisettings.System gives them.
+func (s *Store) policyOf(defaults, system string) *policy {
 	p := &policy{trustOn: true}
 	for _, file := range []string{defaults, filepath.Join(s.gemini, "settings.json"), system} {
+		if file == "" {
+			continue
+		}
 		set, err := readSettings(file)
 		if err != nil {
 			p.unreadble = append(p.unreadble, err)
@@ -143,7 +145,7 @@ func (p *policy) checkAllowed(location, workDir string) error {
 	if !filepath.IsAbs(asPath) {
 		asPath = filepath.Join(workDir, location)
 	}
-	asPath = evaluated(asPath)
+	asPath = paths.Real(asPath)
 	for _, list := range p.allowed {
 		found := false
 		for _, pattern := range list {

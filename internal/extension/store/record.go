@@ -11,6 +11,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/source"
 	"github.com/pollux-companion/pollux/internal/safefile"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // Record is what pollux remembers of an extension that it installed, beyond
@@ -122,7 +123,7 @@ func hexHash(data []byte) string {
 func (s *Store) dropRecord(name string) {
 	for _, file := range []string{s.recordFile(name), s.treeFile(name)} {
 		if err := os.Remove(file); err != nil && exists(file) {
-			s.warn(fmt.Sprintf("the record %q could not be removed: %v", file, plain(err)))
+			s.warn(fmt.Sprintf("the record %q could not be removed: %v", file, words.Cause(err)))
 		}
 	}
 }

@@ -150,7 +150,6 @@ func TestEnablementLink(t *testing.T) {
 func TestPolicy(t *testing.T) {
 	local, git := Metadata{Source: "/srv/ext", Type: "local"}, Metadata{Source: "https://example.com/org/ext", Type: "git"}
 	system := filepath.Join(t.TempDir(), "settings.json")
-	t.Setenv("GEMINI_CLI_SYSTEM_SETTINGS_PATH", system)
 	for _, c := range []struct {
 		user, workspace, system string
 		local, git              bool
@@ -184,7 +183,7 @@ func TestPolicy(t *testing.T) {
 				write(t, file, text)
 			}
 		}
-		p := s.readPolicy()
+		p := s.policyOf("", system)
 		for _, m := range []struct {
 			meta Metadata
 			want bool
@@ -196,6 +195,36 @@ func TestPolicy(t *testing.T) {
 		if err := p.check(nil, s.workDir); err == nil && strings.Contains(c.user, `allowedExtensions":["`) {
 			t.Errorf("%+v: an extension without metadata passed", c)
 		}
+	}
+}
+
+// TestPolicyForeignSystem: a file of the machine's that anybody could have written says nothing, here as in the CLI: else it
+// could lift what the user's own settings forbid.
+func TestPolicyForeignSystem(t *testing.T) {
+	dir := t.TempDir()
+	system, defaults := filepath.Join(dir, "settings.json"), filepath.Join(dir, "system-defaults.json")
+	t.Setenv("GEMINI_CLI_SYSTEM_SETTINGS_PATH", system)
+	s := newStore(t)
+	write(t, filepath.Join(s.gemini, "settings.json"), `{"security":{"allowedExtensions":["^/srv/"],"blockGitExtensions":true}}`)
+	m := &Metadata{Source: "https://example.com/org/ext", Type: "git"}
+	for _, c := range []struct {
+		file, text string
+		mode       os.FileMode
+	}{
+		{system, `{"security":{"allowedExtensions":[],"blockGitExtensions":false}}`, 0o666},
+		{system, `{"security":{"allowedExtensions":[],"blockGitExtensions":false}}`, 0o664},
+		{system, `{"security":{"allowedExtensions":["."]}}`, 0o602},
+		{system, `{"experimental":{"extensionRegistryURI":"https://evil.example"}}`, 0o666},
+		{defaults, `{broken`, 0o666},
+		{defaults, `{"experimental":{"extensionRegistryURI":"https://evil.example"}}`, 0o666},
+	} {
+		write(t, c.file, c.text)
+		must(t, os.Chmod(c.file, c.mode))
+		p := s.readPolicy()
+		if err := p.check(m, s.workDir); err == nil || !strings.Contains(err.Error(), "allowedExtensions") || p.registry != "" {
+			t.Errorf("%s with mode %o and %s counts: %v, %q", filepath.Base(c.file), c.mode, c.text, err, p.registry)
+		}
+		must(t, os.Remove(c.file))
 	}
 }
 

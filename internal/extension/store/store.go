@@ -16,7 +16,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/paths"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // Options say where the store lies; nil means this user's own.
@@ -95,17 +96,10 @@ func (s *Store) own(elem ...string) string {
 // the user made the extensions folder a link to another disk.
 func (s *Store) stagingDir() string {
 	real, err := filepath.EvalSymlinks(s.Dir())
-	if err != nil || real == s.Dir() || filepath.Dir(real) == evaluated(s.gemini) {
+	if err != nil || real == s.Dir() || filepath.Dir(real) == paths.Real(s.gemini) {
 		return s.own("staging")
 	}
 	return filepath.Join(filepath.Dir(real), ".pollux-staging")
-}
-
-func evaluated(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	return path
 }
 
 // folder is where the extension called name lies.
@@ -119,7 +113,7 @@ type NotFoundError struct {
 
 // Error names the extension, and the nearest names.
 func (e *NotFoundError) Error() string {
-	text := fmt.Sprintf("no extension %q is installed", manifest.Printable(e.Name))
+	text := fmt.Sprintf("no extension %q is installed", words.Printable(e.Name))
 	switch len(e.Nearest) {
 	case 0:
 		return text + "; pollux extensions list shows those that are"

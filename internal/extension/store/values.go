@@ -15,7 +15,9 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/agent/gemini/clisettings"
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/safefile"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // Value is one setting of an extension as it stands. A secret's value is never in it.
@@ -191,7 +193,7 @@ func (s *Store) writeValue(x *Extension, setting manifest.Setting, scope Scope, 
 	if text != nil && *text != "" {
 		out += string(formatEnv(map[string]string{setting.EnvVar: *text}))
 	}
-	return safefile.Write(evaluated(file), []byte(out), &safefile.Options{Mode: 0o600, KeepMode: true})
+	return safefile.Write(paths.Real(file), []byte(out), &safefile.Options{Mode: 0o600, KeepMode: true})
 }
 
 // readOwnEnv reads the .env in an extension's folder. It follows no link: the
@@ -215,7 +217,7 @@ func readEnv(file string, scope Scope) (map[string]string, error) {
 		return env, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the settings in %q cannot be read: %w", file, plain(err))
+		return nil, fmt.Errorf("the settings in %q cannot be read: %w", file, words.Cause(err))
 	}
 	for line := range strings.Lines(string(data)) {
 		if key, value, is := envLine(line); is {

@@ -4,9 +4,11 @@
 package clisettings
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/pollux-companion/pollux/internal/settingsfile"
 )
@@ -37,12 +39,19 @@ func PathIn(getenv func(string) string) (string, error) {
 	return filepath.Join(home, ".gemini", "settings.json"), err
 }
 
+// systemSettings are the files of whole machines.
+var systemSettings = map[string]string{
+	"darwin":  "/Library/Application Support/GeminiCli/settings.json",
+	"linux":   "/etc/gemini-cli/settings.json",
+	"windows": `C:\ProgramData\gemini-cli\settings.json`,
+}
+
 // System are the files of this machine's own: defaults, which every other file outranks, and system, which outranks every
 // other. Each is "" where it is missing, or where the CLI passes it over since somebody else than root could have written it.
 func System(getenv func(string) string) (defaults, system string) {
 	system = getenv("GEMINI_CLI_SYSTEM_SETTINGS_PATH")
 	if system == "" {
-		system = systemSettings
+		system = cmp.Or(systemSettings[runtime.GOOS], systemSettings["linux"])
 	}
 	defaults = getenv("GEMINI_CLI_SYSTEM_DEFAULTS_PATH")
 	if defaults == "" {

@@ -3,6 +3,8 @@ package clisettings
 import (
 	"fmt"
 	"path/filepath"
+
+	"github.com/pollux-companion/pollux/internal/paths"
 )
 
 // A Trust is what the CLI makes of a folder before it starts there. The settings of a folder that it does not trust do
@@ -52,7 +54,7 @@ func FolderTrust(getenv func(string) string, asks bool, file, dir string) (Trust
 	if err := Program.Decode(file, &rules); err != nil {
 		return Undecided, fmt.Errorf("the trusted folders in %q cannot be used: %w", file, err)
 	}
-	return longest(rules, linked(dir)), nil
+	return longest(rules, paths.Real(dir)), nil
 }
 
 // A level is what one entry of the trusted folders says.
@@ -84,8 +86,7 @@ func longest(rules map[string]level, dir string) Trust {
 		if says == trustParent {
 			at = filepath.Dir(rule)
 		}
-		rel, err := filepath.Rel(linked(at), dir)
-		if err != nil || !filepath.IsLocal(rel) || len(rule) <= best {
+		if !paths.Within(paths.Real(at), dir) || len(rule) <= best {
 			continue
 		}
 		best, trust = len(rule), Trusted
@@ -94,12 +95,4 @@ func longest(rules map[string]level, dir string) Trust {
 		}
 	}
 	return trust
-}
-
-// linked follows the links of a path that exists.
-func linked(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	return path
 }

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"unicode/utf16"
 
 	"github.com/pollux-companion/pollux/internal/core/text"
 )
@@ -63,7 +62,7 @@ func Parse(params []byte) (Context, error) {
 			f.Active, f.Cursor, f.Selected = false, nil, ""
 		}
 		if text.UTF16Len(f.Selected) > MaxSelected {
-			f.Selected = cut(f.Selected) + Cut
+			f.Selected = text.Substring(f.Selected, MaxSelected) + Cut
 		}
 	}
 	return Context{files[:min(len(files), MaxFiles)], in.State.Trusted}, nil
@@ -78,9 +77,6 @@ func compare(a, b int64) int {
 	}
 	return 0
 }
-
-// cut takes the first MaxSelected UTF-16 units, and like the CLI may halve a pair, of which U+FFFD is left.
-func cut(s string) string { return string(utf16.Decode(utf16.Encode([]rune(s))[:MaxSelected])) }
 
 func (c Context) active() *File {
 	if len(c.Files) > 0 && c.Files[0].Active {

@@ -1,4 +1,7 @@
-package consent
+// Package ask puts the questions of extension/consent to a person: on this process's terminal, or in the editor of the
+// companion that serves the folder, which it reaches by package control. It is the one place where the extension half meets
+// the companion half.
+package ask
 
 import (
 	"bufio"
@@ -10,11 +13,18 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/extension/consent"
 )
 
 // editorWait is how long a question stands in an editor before the run is
 // given up: longer than a cup of coffee takes, shorter than Gemini CLI waits for a tool (ten minutes).
 const editorWait = 9 * time.Minute
+
+// Typed is a command that somebody typed into the shell of this process. dirs are the folders of sockets, by which an agent's
+// shell is told from the user's, as control.InAgent takes them.
+func Typed(dirs []string) consent.Giver {
+	return consent.Typed(func(ctx context.Context) error { return control.MayDecide(ctx, dirs) })
+}
 
 // A Terminal asks on this process's terminal. It reads whatever In gives: the caller makes sure that this is a terminal.
 type Terminal struct {
@@ -24,10 +34,10 @@ type Terminal struct {
 }
 
 // Ask prints the question and reads one letter or word with Enter after it.
-// Anything else, and the end of input, is no answer. In an agent's shell it asks nobody: ErrAgent.
-func (t *Terminal) Ask(ctx context.Context, q Question) (Answer, error) {
+// Anything else, and the end of input, is no answer. In an agent's shell it asks nobody: consent.ErrAgent.
+func (t *Terminal) Ask(ctx context.Context, q consent.Question) (consent.Answer, error) {
 	if control.InAgent(ctx, t.Dirs) {
-		return "", ErrAgent
+		return "", consent.ErrAgent
 	}
 	fmt.Fprintln(t.Out, q.Title())
 	for _, line := range q.Lines() {
@@ -78,11 +88,11 @@ type Editor struct {
 }
 
 // Ask puts the question to the person in front of the editor. Without a
-// companion, or without a page or editor that can ask, it is ErrNobody.
-func (e *Editor) Ask(ctx context.Context, q Question) (Answer, error) {
+// companion, or without a page or editor that can ask, it is consent.ErrNobody.
+func (e *Editor) Ask(ctx context.Context, q consent.Question) (consent.Answer, error) {
 	c, err := control.Find(ctx, e.Dirs, e.Folder)
 	if err != nil {
-		return "", fmt.Errorf("%w: %w", ErrNobody, err)
+		return "", fmt.Errorf("%w: %w", consent.ErrNobody, err)
 	}
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(ctx, editorWait)
@@ -97,11 +107,11 @@ func (e *Editor) Ask(ctx context.Context, q Question) (Answer, error) {
 	choice, err := c.Ask(ctx, control.Question{Title: q.Title(), Message: strings.Join(q.Lines(), "\n"), Choices: labels})
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return "", fmt.Errorf("%w: the question stood in the editor for %v without an answer", ErrNobody, editorWait)
+		return "", fmt.Errorf("%w: the question stood in the editor for %v without an answer", consent.ErrNobody, editorWait)
 	case ctx.Err() != nil:
 		return "", context.Cause(ctx)
 	case err != nil:
-		return "", fmt.Errorf("%w: %w", ErrNobody, err)
+		return "", fmt.Errorf("%w: %w", consent.ErrNobody, err)
 	case choice == nil:
 		return "", nil
 	}
@@ -109,15 +119,15 @@ func (e *Editor) Ask(ctx context.Context, q Question) (Answer, error) {
 }
 
 // First asks the askers in turn until one can reach the person.
-func First(askers ...Asker) Asker { return first(askers) }
+func First(askers ...consent.Asker) consent.Asker { return first(askers) }
 
-type first []Asker
+type first []consent.Asker
 
-func (f first) Ask(ctx context.Context, q Question) (Answer, error) {
-	err := ErrNobody
+func (f first) Ask(ctx context.Context, q consent.Question) (consent.Answer, error) {
+	err := consent.ErrNobody
 	for _, a := range f {
 		answer, e := a.Ask(ctx, q)
-		if !errors.Is(e, ErrNobody) {
+		if !errors.Is(e, consent.ErrNobody) {
 			return answer, e
 		}
 		err = e

@@ -1,4 +1,7 @@
-package manifest
+// Package words makes text fit for people: foreign text without anything that a terminal would obey, text cut to a
+// length, the name that was probably meant, and errors without the path that the message names already. Every function
+// is pure and safe for concurrent use.
+package words
 
 import (
 	"fmt"
@@ -7,9 +10,9 @@ import (
 	"unicode/utf16"
 )
 
-// hidden says whether r is a character that is not seen: controls (but for
+// Hidden says whether r is a character that nobody sees: controls (but for
 // line breaks and tabs), direction overrides, zero-width and tag characters.
-func hidden(r rune) bool {
+func Hidden(r rune) bool {
 	if r == '\n' || r == '\t' || r == '\u200d' || r == '\u200c' { // joiners: emoji, Persian and Indic text need them
 		return false
 	}
@@ -18,22 +21,22 @@ func hidden(r rune) bool {
 
 // Printable makes foreign text safe for one line of a terminal: control
 // characters, escape sequences, line breaks and bidirectional overrides become
-// visible escapes such as \u001b. Everything else stays as it is.
+// visible escapes such as \u001b, a tab a blank, and bytes that are not UTF-8 U+FFFD. Everything else stays as it is.
 func Printable(s string) string {
-	unsafe := func(r rune) bool { return r == '\n' || r == '\t' || hidden(r) }
-	if strings.IndexFunc(s, unsafe) < 0 {
-		return strings.ToValidUTF8(s, "\uFFFD")
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if strings.IndexFunc(s, func(r rune) bool { return r == '\n' || r == '\t' || Hidden(r) }) < 0 {
+		return s
 	}
 	var b strings.Builder
-	for _, r := range strings.ToValidUTF8(s, "\uFFFD") {
+	for _, r := range s {
 		switch {
 		case r == '\n':
 			b.WriteString(`\n`)
 		case r == '\t':
 			b.WriteByte(' ')
-		case hidden(r) && r > 0xFFFF:
+		case Hidden(r) && r > 0xFFFF:
 			fmt.Fprintf(&b, `\U%08x`, r)
-		case hidden(r):
+		case Hidden(r):
 			fmt.Fprintf(&b, `\u%04x`, r)
 		default:
 			b.WriteRune(r)
@@ -42,16 +45,29 @@ func Printable(s string) string {
 	return b.String()
 }
 
+// PrintableLines is Printable for a text of several lines: line breaks and tabs stay.
+func PrintableLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		cells := strings.Split(strings.TrimSuffix(line, "\r"), "\t")
+		for j, cell := range cells {
+			cells[j] = Printable(cell)
+		}
+		lines[i] = strings.Join(cells, "\t")
+	}
+	return strings.Join(lines, "\n")
+}
+
 // EscapeJSON replaces in a JSON text the characters that a terminal obeys or
 // nobody sees by escapes; the text means the same. JSON has them in strings only.
 func EscapeJSON(text string) string {
-	if strings.IndexFunc(text, hidden) < 0 {
+	if strings.IndexFunc(text, Hidden) < 0 {
 		return text
 	}
 	var b strings.Builder
 	for _, r := range text {
 		switch hi, lo := utf16.EncodeRune(r); {
-		case !hidden(r):
+		case !Hidden(r):
 			b.WriteRune(r)
 		case r > 0xFFFF:
 			fmt.Fprintf(&b, `\u%04x\u%04x`, hi, lo)

@@ -1,6 +1,0 @@
-//go:build unix
-
-package cli
-
-// defaultEditor is what edits where no variable names an editor.
-const defaultEditor = "vi"

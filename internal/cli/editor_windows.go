@@ -1,4 +1,0 @@
-package cli
-
-// defaultEditor is what edits where no variable names an editor.
-const defaultEditor = "notepad"

@@ -1,6 +1,0 @@
-//go:build unix
-
-package cli
-
-// defaultShell is what people have where nothing says otherwise.
-const defaultShell = "sh"

@@ -1,4 +1,0 @@
-package cli
-
-// defaultShell is what people have where nothing says otherwise.
-const defaultShell = "powershell"

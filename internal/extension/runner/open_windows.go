@@ -1,4 +1,0 @@
-package runner
-
-// openFlags: Windows has no pipes in folders.
-const openFlags = 0

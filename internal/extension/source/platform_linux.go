@@ -1,4 +1,0 @@
-package source
-
-// nodePlatform is the name of this platform in Node, which release files are named by.
-const nodePlatform = "linux"

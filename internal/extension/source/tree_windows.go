@@ -1,4 +1,0 @@
-package source
-
-// nonBlock: files do not block here.
-const nonBlock = 0

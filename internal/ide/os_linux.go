@@ -1,4 +1,0 @@
-package ide
-
-// system is what Machine.OS is here.
-const system = "linux"

@@ -1,0 +1,76 @@
+// Package paths compares paths and follows their links. It changes nothing, and every function is safe for concurrent use.
+package paths
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// FoldCase says that names that differ in capitals alone name one file, as they do by default on macOS and Windows.
+func FoldCase() bool { return foldCase }
+
+var foldCase = map[string]bool{"darwin": true, "windows": true}[runtime.GOOS]
+
+// Same says whether two clean paths name one place. It looks at their text alone.
+func Same(a, b string) bool { return a == b || foldCase && strings.EqualFold(a, b) }
+
+// Within says whether path is root or lies below it. Both are absolute and clean, and their links followed by the caller:
+// it looks at their text alone.
+func Within(root, path string) bool {
+	if Same(root, path) {
+		return true
+	}
+	if !strings.HasSuffix(root, string(filepath.Separator)) {
+		root += string(filepath.Separator)
+	}
+	return len(path) > len(root) && Same(root, path[:len(root)])
+}
+
+// Real follows the links of a path. A path that leads nowhere is only cleaned.
+func Real(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return filepath.Clean(path)
+}
+
+// ErrDangling: a link leads nowhere. What would be created behind it cannot be judged.
+var ErrDangling = errors.New("a link that leads nowhere")
+
+// Resolve follows the links of the part of path that exists, and appends the rest. path is absolute and clean.
+// A link that leads nowhere is an ErrDangling; any other error is of package os.
+func Resolve(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return real, err
+	}
+	exists, rest := existing(path)
+	real, err = filepath.EvalSymlinks(exists)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("%q: %w", exists, ErrDangling)
+	}
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(real, rest), nil
+}
+
+// existing splits a path before its first name that is not there.
+func existing(path string) (exists, rest string) {
+	top := filepath.VolumeName(path) + string(filepath.Separator)
+	exists = top
+	names := strings.Split(strings.TrimPrefix(path, top), string(filepath.Separator))
+	for i, n := range names {
+		next := filepath.Join(exists, n)
+		if _, err := os.Lstat(next); err != nil {
+			return exists, filepath.Join(names[i:]...)
+		}
+		exists = next
+	}
+	return exists, ""
+}
