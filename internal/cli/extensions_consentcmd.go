@@ -213,8 +213,11 @@ own terminal: a model's shell is refused.`,
 
 // guardAgent refuses what is only the user's to do.
 func (a *app) guardAgent(ctx context.Context, what string) error {
-	if control.InAgent(ctx, a.dirs.Run) {
+	switch err := control.MayDecide(ctx, a.dirs.Run); {
+	case errors.Is(err, control.ErrFromAgent):
 		return noError{fmt.Errorf("%s is for the user, and this is an agent's shell; run it in a terminal of your own", what)}
+	case err != nil:
+		return noError{fmt.Errorf("%s is for the user, and whether this is an agent's shell cannot be told: %w", what, err)}
 	}
 	return nil
 }

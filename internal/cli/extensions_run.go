@@ -283,10 +283,16 @@ func (a *app) runTool(cmd *cobra.Command, f *toolFlags) error {
 
 // guardFlags keeps a model's shell from the flags that stand for the user's own word.
 func (a *app) guardFlags(ctx context.Context, f *toolFlags) error {
-	if (f.yes || f.unsafe) && control.InAgent(ctx, a.dirs.Run) {
+	if !f.yes && !f.unsafe {
+		return nil
+	}
+	if err := control.MayDecide(ctx, a.dirs.Run); err != nil {
 		flag := "--yes"
 		if f.unsafe {
 			flag = "--unsafe-no-sandbox"
+		}
+		if !errors.Is(err, control.ErrFromAgent) {
+			return noError{fmt.Errorf("%s is the user's own word, and whether this is an agent's shell cannot be told: %w", flag, err)}
 		}
 		return noError{fmt.Errorf("%s is the user's own word, which an agent's shell cannot give; leave it out, and the user is asked in the editor, or allows it in a terminal of their own with: pollux extensions consent grant %s", flag, f.extension)}
 	}

@@ -105,6 +105,13 @@ func TestIdle(t *testing.T) {
 		t.Cleanup(func() { _ = cmd.Process.Kill(); <-ended })
 		eventually(t, "its discovery file", func() bool { return len(w.files()) > before })
 		idle(t, cmd.Process.Pid)
+		l := &live{t: t}
+		if _, err := fmt.Sscanf(filepath.Base(w.files()[len(w.files())-1]), "gemini-ide-server-%d-%d.json", &l.PID, &l.Port); err != nil {
+			t.Fatal(err)
+		}
+		l.DiscoveryFile = filepath.Join(w.ide(), fmt.Sprintf("gemini-ide-server-%d-%d.json", editor.Process.Pid, l.Port))
+		newCLI(t, l).stream()
+		idle(t, cmd.Process.Pid) // with a session: nothing is looked for
 		watch := pace.Start(t)
 		_ = editor.Process.Kill() // L-2: the pipe stays open, as when a child has inherited it
 		_ = editor.Wait()

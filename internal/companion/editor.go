@@ -33,6 +33,7 @@ func (c *Companion) attachEditor() error {
 	c.o.Editor.Attach(lsp.Core{Store: c.store, Registry: c.reg, Page: pageView{c}, Watch: c.watch})
 	unwatch := c.agents.Watch(c.o.Editor.SessionsChanged)
 	c.onStop("sessions", func(context.Context) error { unwatch(); return nil })
+	c.followOpen()
 	c.onStop("page", c.stopPage)
 	if c.record.PagePort == 0 {
 		return nil

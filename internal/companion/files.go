@@ -3,6 +3,7 @@ package companion
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/core/review"
@@ -49,6 +50,61 @@ func (c *Companion) followFiles() {
 				}
 			}
 			watched = paths
+		}
+	})
+}
+
+// followOpen has the context told anew when a file that the user has open disappears, comes back or changes without a word of the
+// editor's (SPEC C-6), as long as an agent is there to hear it. The page has a watcher of its own.
+func (c *Companion) followOpen() {
+	var mu sync.Mutex
+	var open []string
+	wake := make(chan struct{}, 1)
+	poke := func() {
+		select {
+		case wake <- struct{}{}:
+		default:
+		}
+	}
+	cancels := []func(){
+		c.agents.Watch(poke),
+		c.store.FollowOpen(func(paths []string) {
+			mu.Lock()
+			open = paths
+			mu.Unlock()
+			poke()
+		}),
+	}
+	c.onStop("open files", func(context.Context) error {
+		for _, cancel := range cancels {
+			cancel()
+		}
+		return nil
+	})
+	c.tasks.Go(func() {
+		var watcher *workspace.Watcher
+		defer func() {
+			if watcher != nil {
+				watcher.Close()
+			}
+		}()
+		var watched []string
+		for c.await(wake, watchAfter) {
+			var want []string
+			if len(c.agents.Sessions()) > 0 {
+				mu.Lock()
+				want = open
+				mu.Unlock()
+			}
+			if slices.Equal(want, watched) {
+				continue
+			}
+			if watcher == nil {
+				watcher = c.work.Watch(func(workspace.Change) { c.store.Touch() }, c.o.Log)
+			}
+			watcher.Set(want, nil)
+			c.store.Touch() // for what has happened before it was watched
+			watched = want
 		}
 	})
 }

@@ -66,7 +66,11 @@ func MayDecide(ctx context.Context, dirs []string) error {
 		return ErrFromAgent
 	}
 	var all Agents
-	for _, c := range List(ctx, dirs) {
+	clients, silent := ListAll(ctx, dirs)
+	for _, pid := range silent { // an agent may have stopped it, so that nobody knows that agent
+		all.Unknown = append(all.Unknown, fmt.Sprintf("companion %d does not answer; take it up again: kill -CONT %d", pid, pid))
+	}
+	for _, c := range clients {
 		limited, cancel := context.WithTimeout(ctx, knowWithin+dialTimeout)
 		agents, err := c.Agents(limited)
 		cancel()

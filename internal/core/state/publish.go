@@ -1,6 +1,9 @@
 package state
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Subscribe calls f with each published snapshot, in order and never twice
 // with an equal one, from the store's timer. f must not block. The returned
@@ -8,6 +11,10 @@ import "time"
 // waits for a call in progress, so it must not be called with a lock held
 // that f takes, nor from within f.
 func (s *Store) Subscribe(f func(*Snapshot)) (cancel func()) { return s.subscribers.Add(f) }
+
+// FollowOpen calls f with the paths of all open files, also of those that Keep leaves out, when they have become others; from the timer's
+// goroutine, so f must not block. The slice must not be changed. After cancel returns f is not called again.
+func (s *Store) FollowOpen(f func(paths []string)) (cancel func()) { return s.followers.Add(f) }
 
 // Shut stops the timer; what is pending is not published any more, and no
 // subscriber is called after it has returned. Later changes are still seen by Snapshot.
@@ -70,6 +77,7 @@ func (s *Store) fire() {
 	s.first = time.Time{}
 	snap := s.collect()
 	s.mu.Unlock()
+	s.tellOpen(snap.Files)
 
 	snap = kept(snap, s.keep)
 	if !equal(s.published, snap) {
@@ -82,5 +90,18 @@ func (s *Store) fire() {
 	s.armed = !s.first.IsZero() && !s.shut
 	if s.armed {
 		s.timer.Reset(s.due())
+	}
+}
+
+// tellOpen tells the followers of open files. Only fire calls it.
+func (s *Store) tellOpen(files []File) {
+	paths := make([]string, len(files))
+	for i, f := range files {
+		paths[i] = f.Path
+	}
+	slices.Sort(paths)
+	if !slices.Equal(paths, s.told) {
+		s.told = paths
+		s.followers.Send(paths)
 	}
 }

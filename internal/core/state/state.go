@@ -64,6 +64,8 @@ type Store struct {
 	keep               func() func(string) bool
 	subscribers        notify.List[*Snapshot]
 	published          *Snapshot // the timer's goroutine's own
+	followers          notify.List[[]string]
+	told               []string // to the followers; likewise
 
 	mu      sync.Mutex // guards all below
 	windows map[string]*window

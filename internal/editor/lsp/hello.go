@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/pollux-companion/pollux/internal/proc"
 	"github.com/pollux-companion/pollux/internal/rpc"
@@ -148,7 +147,6 @@ func (s *Server) start(ctx context.Context, h Hello) (Companion, error) {
 		s.tasks.Go(func() { s.watchEditor(editor) })
 	}
 	s.tasks.Go(s.tellStatus)
-	s.tasks.Go(s.lookForFiles)
 	if h.Pollux != nil && h.Pollux.Version >= 2 && s.core.Watch != nil {
 		s.tasks.Go(s.watchFiles)
 	}
@@ -284,24 +282,6 @@ func (s *Server) capabilities(h *Hello, env map[string]string) any {
 		caps["signatureHelpProvider"] = obj{} // without triggers; eglot asks whenever the user pauses
 	}
 	return obj{"capabilities": caps, "serverInfo": obj{"name": "pollux", "version": s.o.Version}}
-}
-
-// lookForFiles has the context told anew when a file disappears or comes
-// back without an event of the editor's, as long as a session is there to hear it.
-func (s *Server) lookForFiles() {
-	for {
-		var again <-chan time.Time
-		if len(s.status().sessions()) > 0 {
-			s.core.Store.Touch()
-			again = time.After(lookEvery)
-		}
-		select {
-		case <-s.ctx.Done():
-			return
-		case <-again:
-		case <-s.came:
-		}
-	}
 }
 
 // watchEditor ends the server when the editor's process does (SPEC L-2): its

@@ -26,8 +26,6 @@ const (
 	openWithin = 5 * time.Second
 	// statusEvery is how long a change of the status waits for others.
 	statusEvery = 100 * time.Millisecond
-	// lookEvery is how often files are looked for that others may have removed (SPEC C-6).
-	lookEvery = 2 * time.Second
 	// flushWithin is how long the last messages have to be written at the end.
 	flushWithin = 300 * time.Millisecond
 	// stopWithin bounds the companion's stop; it has bounds of its own.
@@ -116,7 +114,6 @@ type Server struct {
 	tasks  sync.WaitGroup
 	ready  chan struct{} // closed when initialize has been answered: nothing is asked or told before
 	wake   chan struct{} // one place: the status may have changed
-	came   chan struct{} // one place: there may be sessions now
 	opened chan struct{} // one place: buffers or sessions came or went
 	ended  chan error    // one place: why Serve ends before its input does
 
@@ -143,7 +140,7 @@ var _ review.View = (*Server)(nil)
 // New returns a server that speaks over ch.
 func New(ch *rpc.Channel, o Options) *Server {
 	s := &Server{
-		o: o, log: o.Log, queue: rpc.NewQueue(ch), ready: make(chan struct{}), wake: make(chan struct{}, 1), came: make(chan struct{}, 1), opened: make(chan struct{}, 1), ended: make(chan error, 1),
+		o: o, log: o.Log, queue: rpc.NewQueue(ch), ready: make(chan struct{}), wake: make(chan struct{}, 1), opened: make(chan struct{}, 1), ended: make(chan error, 1),
 		views: map[string]*view{}, announced: map[string]string{},
 	}
 	if s.log == nil {

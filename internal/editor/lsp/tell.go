@@ -24,7 +24,7 @@ var errPlain = errors.New("this editor has no plugin of pollux's")
 
 // SessionsChanged says that an agent came or went.
 func (s *Server) SessionsChanged() {
-	for _, who := range []chan struct{}{s.wake, s.came, s.opened} {
+	for _, who := range []chan struct{}{s.wake, s.opened} {
 		poke(who)
 	}
 }

@@ -1,0 +1,142 @@
+package cli
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+)
+
+// stoppedWorld is a world with an extension in which a companion is stopped.
+func stoppedWorld(t *testing.T) (*world, *live) {
+	t.Helper()
+	w := toolWorld(t)
+	l := w.serve()
+	if err := l.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.cmd.Process.Signal(syscall.SIGCONT) })
+	return w, l
+}
+
+// Beside a companion that is stopped, what starts another one, runs a command or an extension's tool, or asks for consent, ends as it
+// would without it, or says why not.
+func TestStoppedCompanionBeside(t *testing.T) {
+	w, _ := stoppedWorld(t)
+	for name, tc := range map[string]struct {
+		args []string
+		code int
+		says string
+	}{
+		"run":                      {[]string{"run", "--no-open", "--", "sh", "-c", "echo it ran; exit 4"}, 4, "it ran"},
+		"extensions list":          {[]string{"extensions", "list"}, 0, "x"},
+		"extensions describe":      {[]string{"extensions", "describe", "x"}, 0, "x"},
+		"extensions run":           {[]string{"extensions", "run", "x", "t"}, 1, "x"},
+		"extensions run --yes":     {[]string{"extensions", "run", "--yes", "x", "t"}, 1, "kill -CONT"},
+		"extensions consent":       {[]string{"extensions", "consent", "list"}, 0, ""},
+		"extensions consent --yes": {[]string{"extensions", "consent", "grant", "x", "--yes"}, 1, "kill -CONT"},
+		"extensions bridge status": {[]string{"extensions", "bridge", "status"}, 1, ""},
+		"extensions prompt":        {[]string{"extensions", "prompt"}, 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cmd := w.command(tc.args...)
+			cmd.WaitDelay = time.Second
+			var out strings.Builder
+			cmd.Stdout, cmd.Stderr = &out, &out
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			timer := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+			_ = cmd.Wait()
+			if !timer.Stop() {
+				t.Fatalf("it hangs:\n%s", &out)
+			}
+			if code := cmd.ProcessState.ExitCode(); code != tc.code || !strings.Contains(out.String(), tc.says) {
+				t.Errorf("exit code %d, want %d with %q:\n%s", code, tc.code, tc.says, &out)
+			}
+		})
+	}
+}
+
+// A reviewer at a terminal says which companion does not answer, and can be left.
+func TestStoppedCompanionReview(t *testing.T) {
+	w, l := stoppedWorld(t)
+	cmd := w.command("review")
+	cmd.Env = append(cmd.Env, "NO_COLOR=1", "TERM=xterm")
+	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 40, Cols: 200})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tty.Close()
+	timer := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+	defer timer.Stop()
+	shown, buf := "", make([]byte, 4096)
+	for want := fmt.Sprintf("kill -CONT %d", l.PID); !strings.Contains(shown, want); {
+		n, err := tty.Read(buf)
+		if shown += string(buf[:n]); err != nil {
+			t.Fatalf("it does not say %q:\n%q", want, shown)
+		}
+	}
+	if _, err := io.WriteString(tty, "q"); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.ReadAll(tty) // a terminal ends with an error
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Behind a relay, a CLI beside a stopped editor is answered: it connects, and a proposal is one for its terminal.
+func TestStoppedCompanionRelay(t *testing.T) {
+	w, _ := stoppedWorld(t)
+	cmd := w.command("relay")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	timer := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+	t.Cleanup(func() { timer.Stop(); _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	lines := bufio.NewReader(out)
+	ask := func(id int, message string) string {
+		t.Helper()
+		fmt.Fprintln(in, message)
+		for {
+			line, err := lines.ReadString('\n')
+			if err != nil {
+				t.Fatalf("no answer: %v", err)
+			}
+			if strings.Contains(line, fmt.Sprintf(`"id":%d`, id)) {
+				return line
+			}
+		}
+	}
+	if said := ask(0, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`); !strings.Contains(said, `"result"`) {
+		t.Errorf("initialize: %s", said)
+	}
+	fmt.Fprintln(in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	path := filepath.Join(w.project, "f")
+	if err := os.WriteFile(path, []byte("x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if said := ask(1, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"openDiff","arguments":{"filePath":%q,"newContent":"y\n"}}}`, path)); !strings.Contains(said, `"isError":true`) {
+		t.Errorf("openDiff: %s", said)
+	}
+	in.Close()
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("its end: %v", err)
+	}
+}
