@@ -3,7 +3,9 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/pollux-companion/pollux/e2e/browser"
@@ -51,7 +53,7 @@ func claudeReads(path string) model.Turn {
 }
 
 // TestClaude: the published Claude Code finds the companion by its lock, its model is told what the user looks at, and its
-// proposals are shown, edited, accepted and rejected on the page (docs/spec/claude.md, C-1 to C-9).
+// proposals are shown, edited, accepted and rejected on the page (SPEC CC-1 to CC-9).
 func TestClaude(t *testing.T) {
 	needClaude(t)
 	b := newBench(t, map[string]string{"a.txt": "one\ntwo\nthree\n", "crlf.txt": "eins\r\nzwei\r\n"})
@@ -105,6 +107,51 @@ func TestClaude(t *testing.T) {
 		if _, err := os.Stat(b.path("bad.txt")); err == nil {
 			t.Error("a rejected change was written")
 		}
+	})
+}
+
+// TestClaudeElsewhere: a proposal that is answered in the terminal closes on the page (SPEC CC-10); the model's own shell decides
+// nothing (SPEC CC-15, §11.1); and when the companion is killed, Claude Code comes back to the next one, and what the user has
+// written is in the history (SPEC CC-12).
+func TestClaudeElsewhere(t *testing.T) {
+	needClaude(t)
+	b := newStage(t)
+	b.usesClaude()
+	first := b.serve()
+	d := b.desk(first)
+	d.open("a.txt")
+	c := b.claude()
+	c.Wait("a.txt", second(60))
+
+	b.step("answered in the terminal", func() {
+		c.Ask("write it", claudeWrites(b.path("terminal.txt"), "proposed\n"))
+		d.proposal("terminal.txt")
+		c.Wait("1. Yes", second(60))
+		c.Keys("Enter")
+		b.holds("terminal.txt", "proposed\n")
+		d.noProposal()
+	})
+	b.step("the model's shell", func() {
+		for name, command := range map[string]string{"plain": "node thief.js plain", "wiped": wiped("node thief.js wiped")} {
+			c.Ask("work "+name, model.Turn{Calls: []model.Call{{Name: "Bash", Args: map[string]any{"command": command, "description": "work"}}}})
+			b.gotNothing(name)
+		}
+	})
+	b.step("killed and back", func() {
+		c.Ask("write one more", claudeWrites(b.path("lost.txt"), "proposed\n"))
+		d.proposal("lost.txt")
+		d.rewrite("the user's own words\n")
+		b.journal("the user's own words")
+		first.end(syscall.SIGKILL)
+		b.serve()
+		b.until("Claude Code is back", func() bool { return strings.Count(b.log(), `session="Claude Code #`) >= 2 })
+		b.until("the user's words are in the history", func() bool {
+			entries, err := filepath.Glob(filepath.Join(b.home.Dir, ".local", "state", "pollux", "history", "*", "*"))
+			return err == nil && slices.ContainsFunc(entries, func(file string) bool {
+				data, err := os.ReadFile(file)
+				return err == nil && strings.Contains(string(data), "the user's own words")
+			})
+		})
 	})
 }
 

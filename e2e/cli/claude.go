@@ -41,7 +41,7 @@ func StartClaude(t testing.TB, h Home, dir string, env ...string) *Claude {
 	}
 	for file, content := range map[string]string{
 		filepath.Join(h.Dir, ".claude.json"):             string(state),
-		filepath.Join(h.Dir, ".claude", "settings.json"): `{"permissions": {"defaultMode": "default", "disableAutoMode": "disable"}}`,
+		filepath.Join(h.Dir, ".claude", "settings.json"): `{"permissions": {"defaultMode": "default", "disableAutoMode": "disable", "allow": ["Bash"]}}`,
 	} {
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 			t.Fatal(err)

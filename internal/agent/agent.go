@@ -92,7 +92,7 @@ func All() []Agent {
 	}
 }
 
-// claudeDoor also lets opencode in, which finds Claude Code's lock and counts lines from 1 (O-3).
+// claudeDoor also lets opencode in, which finds Claude Code's lock and counts lines from 1 (SPEC OC-3).
 func claudeDoor(o Options) mcp.Agent {
 	return mcp.Agent{
 		Socket: true, TokenHeader: claude.TokenHeader, Dialect: &claude.Dialect{Snapshot: o.Snapshot, Open: o.Open},

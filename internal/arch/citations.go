@@ -18,8 +18,8 @@ func Citations(root string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	cited := regexp.MustCompile(`SPEC ((?:[A-Z]-\d+|§\d+(?:\.\d+)?)(?:(?:, | and | to |/)(?:[A-Z]-\d+|§\d+(?:\.\d+)?))*)`)
-	number := regexp.MustCompile(`[A-Z]-\d+|§\d+(?:\.\d+)?`)
+	cited := regexp.MustCompile(`SPEC ((?:[A-Z]{1,2}-\d+|§\d+(?:\.\d+)?)(?:(?:, | and | to |/)(?:[A-Z]{1,2}-\d+|§\d+(?:\.\d+)?))*)`)
+	number := regexp.MustCompile(`[A-Z]{1,2}-\d+|§\d+(?:\.\d+)?`)
 	var missing []string
 	err = filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -59,7 +59,7 @@ func definitions(dir string) (map[string]bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	rule := regexp.MustCompile(`(?m)^(?:- \*\*|#+ )([A-Z]-\d+|§\d+(?:\.\d+)?)`)
+	rule := regexp.MustCompile(`(?m)^(?:- \*\*|#+ )([A-Z]{1,2}-\d+|§\d+(?:\.\d+)?)`)
 	defined := map[string]bool{}
 	for _, page := range pages {
 		data, err := os.ReadFile(page)

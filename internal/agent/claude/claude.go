@@ -19,10 +19,10 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/text"
 )
 
-// TokenHeader is where a connection brings its token (C-5).
+// TokenHeader is where a connection brings its token (SPEC CC-5).
 const TokenHeader = "X-Claude-Code-Ide-Authorization"
 
-// OpenCode is how opencode introduces itself (O-3).
+// OpenCode is how opencode introduces itself (SPEC OC-3).
 const OpenCode = "opencode"
 
 // A Dialect is how Claude Code speaks: mcp.Dialect.
@@ -31,13 +31,13 @@ type Dialect struct {
 	Snapshot func() *state.Snapshot
 	// Open shows a file in the user's editor; nil where there is no way.
 	Open func(ctx context.Context, path string, at *state.Position, takeFocus bool) error
-	// First is the number of the first line and character: 0, and 1 for opencode (O-3).
+	// First is the number of the first line and character: 0, and 1 for opencode (SPEC OC-3).
 	First int
 }
 
 var _ mcp.Dialect = (*Dialect)(nil)
 
-// The tools' names and arguments (C-17).
+// The tools' names and arguments (SPEC CC-17).
 const (
 	argOld      = "old_file_path"
 	argNew      = "new_file_path"
@@ -59,7 +59,7 @@ func (d *Dialect) Outcomes(review.Kind) []string { return nil }
 // Outcome implements mcp.Dialect.
 func (d *Dialect) Outcome(_, _, _ string) []byte { return nil }
 
-// Tools implements mcp.Dialect (C-17).
+// Tools implements mcp.Dialect (SPEC CC-17).
 func (d *Dialect) Tools() string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(tools())) {
@@ -127,7 +127,7 @@ func (d *Dialect) Call(ctx context.Context, s *mcp.Session, m jsonrpc.Message, r
 	reply(jsonrpc.Texts(m.ID, texts...))
 }
 
-// openDiff waits for the user (C-8). Only a refusal by the user is DIFF_REJECTED; whatever else ends the diff is an error, after
+// openDiff waits for the user (SPEC CC-8). Only a refusal by the user is DIFF_REJECTED; whatever else ends the diff is an error, after
 // which the agent asks in its terminal. Nothing but an acceptance is answered by a word that means one (TAB_CLOSED does).
 func (d *Dialect) openDiff(ctx context.Context, s *mcp.Session, m jsonrpc.Message) ([]string, error) {
 	path, tab := pathOf(m.Call.Text(argNew).Value), m.Call.Text(argTab).Value
@@ -159,7 +159,7 @@ func (d *Dialect) openDiff(ctx context.Context, s *mcp.Session, m jsonrpc.Messag
 	}
 }
 
-// withEndingsOf is a proposal with the line ends of its file, which Claude Code leaves out of it and restores when it writes (C-9):
+// withEndingsOf is a proposal with the line ends of its file, which Claude Code leaves out of it and restores when it writes (SPEC CC-9):
 // without them every line would be shown as changed.
 func withEndingsOf(old, proposal string) string {
 	if strings.Contains(proposal, "\r") || !strings.Contains(old, "\r\n") {
@@ -169,7 +169,7 @@ func withEndingsOf(old, proposal string) string {
 }
 
 func (d *Dialect) closeTab(ctx context.Context, s *mcp.Session, m jsonrpc.Message) ([]string, error) {
-	_, _ = s.Withdraw(ctx, m.Call.Text(argTab).Value) // it comes twice (C-10)
+	_, _ = s.Withdraw(ctx, m.Call.Text(argTab).Value) // it comes twice (SPEC CC-10)
 	return []string{"TAB_CLOSED"}, nil
 }
 
@@ -243,7 +243,7 @@ func (d *Dialect) save(_ context.Context, _ *mcp.Session, m jsonrpc.Message) ([]
 	return object(map[string]any{"success": false, "message": "Saving is left to the user: " + pathOf(m.Call.Text(argPath).Value)})
 }
 
-// diagnostics are those of one file, or of all (C-13).
+// diagnostics are those of one file, or of all (SPEC CC-13).
 func (d *Dialect) diagnostics(_ context.Context, _ *mcp.Session, m jsonrpc.Message) ([]string, error) {
 	snap := d.Snapshot()
 	only := ""
@@ -291,7 +291,7 @@ func severity(n int) string {
 	return "Hint"
 }
 
-// object is one block with JSON in it (C-17).
+// object is one block with JSON in it (SPEC CC-17).
 func object(v any) ([]string, error) {
 	data, err := json.Marshal(v)
 	return []string{string(data)}, err

@@ -11,7 +11,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/text"
 )
 
-// maxSelected is where a selection is cut, in UTF-16 units: the model gets about the first 2,000 characters (C-6), and the
+// maxSelected is where a selection is cut, in UTF-16 units: the model gets about the first 2,000 characters (SPEC CC-6), and the
 // terminal shows how many lines there are.
 const maxSelected = 64 << 10
 
@@ -27,7 +27,7 @@ type span struct {
 	IsEmpty bool  `json:"isEmpty"`
 }
 
-// selected is the params of selection_changed (C-6).
+// selected is the params of selection_changed (SPEC CC-6).
 type selected struct {
 	Text      string `json:"text"`
 	FilePath  string `json:"filePath"`
@@ -35,7 +35,7 @@ type selected struct {
 	Selection span   `json:"selection"`
 }
 
-// looksAt is what the user looks at; empty texts say that it is nothing (C-6).
+// looksAt is what the user looks at; empty texts say that it is nothing (SPEC CC-6).
 func looksAt(snap *state.Snapshot, first int) selected {
 	if snap.Active == "" || !utf8.ValidString(snap.Active) {
 		return selected{Selection: span{IsEmpty: true}}

@@ -12,11 +12,11 @@ import (
 	"github.com/pollux-companion/pollux/internal/agent/lockfile"
 )
 
-// PortVariable tells Claude Code which lock to take, by its port (C-3).
+// PortVariable tells Claude Code which lock to take, by its port (SPEC CC-3).
 const PortVariable = "CLAUDE_CODE_SSE_PORT"
 
 // Home is the folder that Claude Code keeps its files in; it need not exist. A lock in both this folder and the usual one makes
-// it connect to neither (C-1), so there is one only.
+// it connect to neither (SPEC CC-1), so there is one only.
 func Home(getenv func(string) string) (string, error) {
 	if dir := getenv("CLAUDE_CONFIG_DIR"); dir != "" {
 		return filepath.Abs(dir)
@@ -28,7 +28,7 @@ func Home(getenv func(string) string) (string, error) {
 	return filepath.Join(home, ".claude"), nil
 }
 
-// A Lock is the content of a lock file (C-1, C-2).
+// A Lock is the content of a lock file (SPEC CC-1, CC-2).
 type Lock struct {
 	// PID is the editor's. Claude Code deletes a lock whose process is gone.
 	PID     int
@@ -65,7 +65,7 @@ func (l *Lock) encode() ([]byte, error) {
 // A Place is the lock file of one companion, from Put to Remove. Its methods are for one goroutine at a time.
 type Place struct{ file *lockfile.File }
 
-// NewPlace names the lock file of a port below home without touching the disk. The port is told by the file's name alone (C-1).
+// NewPlace names the lock file of a port below home without touching the disk. The port is told by the file's name alone (SPEC CC-1).
 func NewPlace(home string, port int) *Place {
 	return &Place{lockfile.New(filepath.Join(home, "ide", strconv.Itoa(port)+".lock"))}
 }

@@ -158,7 +158,7 @@ func (b *bench) opened(path string) *review.Diff {
 	return nil
 }
 
-// C-5: the door of Claude Code's sockets: its own token in its own header and no other, no Origin at all, one path.
+// SPEC CC-5: the door of Claude Code's sockets: its own token in its own header and no other, no Origin at all, one path.
 func TestClaudeDoor(t *testing.T) {
 	b := newBench(t, withClaude)
 	for name, tt := range map[string]struct {
@@ -195,7 +195,7 @@ func TestClaudeDoor(t *testing.T) {
 	}
 }
 
-// C-6, O-3: both hear what the user looks at, each counting lines as it does.
+// SPEC CC-6, OC-3: both hear what the user looks at, each counting lines as it does.
 func TestClaudeContext(t *testing.T) {
 	b := newBench(t, withClaude)
 	claudes, open := b.talker("claude-code"), b.talker("opencode")
@@ -227,7 +227,7 @@ func TestClaudeContext(t *testing.T) {
 	}
 }
 
-// C-8, C-9: openDiff answers with the user's decision; nothing but an acceptance is answered by a word that means one.
+// SPEC CC-8, CC-9: openDiff answers with the user's decision; nothing but an acceptance is answered by a word that means one.
 func TestClaudeDiffs(t *testing.T) {
 	b := newBench(t, withClaude)
 	k := b.talker("claude-code")
@@ -286,7 +286,7 @@ func TestClaudeDiffs(t *testing.T) {
 	}
 }
 
-// C-11, C-12: a session's diffs are its own, and end with its socket; the end of the companion is no refusal, and keeps what the
+// SPEC CC-11, CC-12: a session's diffs are its own, and end with its socket; the end of the companion is no refusal, and keeps what the
 // user wrote.
 func TestClaudeEnds(t *testing.T) {
 	b := newBench(t, withClaude)
@@ -323,7 +323,7 @@ func TestClaudeEnds(t *testing.T) {
 	}
 }
 
-// C-17: the other tools answer, also with nothing open; a call of none of them is an error.
+// SPEC CC-17: the other tools answer, also with nothing open; a call of none of them is an error.
 func TestClaudeTools(t *testing.T) {
 	b := newBench(t, withClaude)
 	k := b.talker("claude-code")
