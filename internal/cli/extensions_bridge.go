@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pollux-companion/pollux/internal/extension/bridge"
+	"github.com/pollux-companion/pollux/internal/extension/host"
+	"github.com/pollux-companion/pollux/internal/extension/prompt"
 	"github.com/pollux-companion/pollux/internal/extension/store"
 )
 
@@ -117,15 +119,24 @@ func (a *app) bridgeStatus(asJSON bool) error {
 	if err != nil {
 		return err
 	}
+	cost := bridgeCost{State: st}
+	if st.Installed {
+		if err := a.addCost(&cost); err != nil {
+			return err
+		}
+	}
 	if asJSON {
-		if err := a.writeJSON(st); err != nil {
+		if err := a.writeJSON(cost); err != nil {
 			return err
 		}
 	} else if st.Installed {
 		a.say("installed in %s", st.Folder)
 		a.say("starts %s", st.Command)
 		a.say("is the MCP server %s to Gemini CLI", st.Server)
-		a.say("takes about %d tokens of each session", st.Tokens)
+		a.say("takes about %d tokens of each request: %d the summary, %d functions", cost.RequestTokens, cost.SummaryTokens, cost.Functions.Tokens)
+		if f := cost.Functions; f.Gateway {
+			a.say("declares %d of %s, and one that runs any of them; the rest become functions when the model asks what they do, or when you pin them (tools.pinned)", f.Declared, plural(f.Tools, "tool"))
+		}
 		if st.Headless {
 			a.say("sessions without a terminal may call every offered tool without asking, by %s", st.Policy)
 		} else {
@@ -140,6 +151,30 @@ func (a *app) bridgeStatus(asJSON bool) error {
 	if !st.Works() {
 		return exitError(exitNo)
 	}
+	return nil
+}
+
+// bridgeCost is how the bridge stands, and what it takes in the working folder.
+type bridgeCost struct {
+	bridge.State
+	// SummaryTokens is what the context files take here, RequestTokens that and the functions: what each request carries.
+	SummaryTokens int       `json:"summaryTokens"`
+	RequestTokens int       `json:"requestTokens"`
+	Functions     host.Cost `json:"functions"`
+}
+
+func (a *app) addCost(c *bridgeCost) error {
+	d, err := a.dispatcher("a model", nil, true)
+	if err != nil {
+		return err
+	}
+	set, err := d.Refresh()
+	if err != nil {
+		return err
+	}
+	o, _ := a.bridgeOptions(c.Server)
+	c.SummaryTokens, c.Functions = prompt.Tokens(a.bridgeText(set)), host.CostOf(o, set)
+	c.RequestTokens = c.SummaryTokens + c.Functions.Tokens
 	return nil
 }
 

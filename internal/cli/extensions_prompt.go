@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,9 +48,42 @@ func (a *app) dispatcher(by string, asker consent.Asker, ends bool) (*dispatch.D
 // lastUsed is when a tool of each extension ran last.
 func (a *app) lastUsed() map[string]time.Time {
 	used := map[string]time.Time{}
+	for _, e := range a.recentRuns() {
+		used[e.Extension] = e.Time
+	}
+	return used
+}
+
+// lately are the tools that ran in the working folder's workspace, the newest first.
+func (a *app) lately() []string {
+	dir, err := here(".")
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, e := range slices.Backward(a.recentRuns()) {
+		name := e.Extension + "." + e.Tool
+		if rel, err := filepath.Rel(e.Workspace, dir); (e.Workspace == "" || err == nil && filepath.IsLocal(rel)) && !slices.Contains(out, name) {
+			if out = append(out, name); len(out) == maxLately {
+				break
+			}
+		}
+	}
+	return out
+}
+
+// A recentRun is the beginning of a tool's run.
+type recentRun struct {
+	Time                       time.Time
+	Event                      audit.Event
+	Extension, Tool, Workspace string
+}
+
+// recentRuns are the last that the log tells of, the newest last.
+func (a *app) recentRuns() (all []recentRun) {
 	f, err := os.Open(a.audit().Path())
 	if err != nil {
-		return used // nothing has run yet, or it is of no interest
+		return nil // nothing has run yet, or it is of no interest
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err == nil && info.Size() > recently {
@@ -57,17 +92,16 @@ func (a *app) lastUsed() map[string]time.Time {
 	lines := bufio.NewScanner(io.LimitReader(f, recently))
 	lines.Buffer(nil, recently)
 	for lines.Scan() {
-		var e struct {
-			Time      time.Time
-			Event     audit.Event
-			Extension string
-		}
+		var e recentRun
 		if json.Unmarshal(lines.Bytes(), &e) == nil && e.Event == audit.Started {
-			used[e.Extension] = e.Time
+			all = append(all, e)
 		}
 	}
-	return used
+	return all
 }
+
+// maxLately is how many tools that ran lately are of interest.
+const maxLately = 12
 
 func (a *app) extensionsPromptCommand() *cobra.Command {
 	var format string

@@ -33,15 +33,30 @@ client, and brings the bridge's summary up to date.`,
 		Example: `  pollux extensions serve`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			news := newsSince(prompt.Gemini(as), a.bridgeText)
-			return a.serveExtensions(cmd.Context(), "Gemini CLI", &ask.Editor{Dirs: a.dirs.Run}, host.Options{
-				Instructions: bridgeInstructions,
-				News:         func(set *capability.Set) string { return news(set) + a.troubleNews() },
-			})
+			o, style := a.bridgeOptions(as)
+			news := newsSince(style, a.bridgeText)
+			o.Instructions, o.News = bridgeInstructions, func(set *capability.Set) string { return news(set) + a.troubleNews() }
+			return a.serveExtensions(cmd.Context(), "Gemini CLI", &ask.Editor{Dirs: a.dirs.Run}, o)
 		},
 	}
 	cmd.Flags().StringVar(&as, "as", bridge.Legacy, "the `NAME` by which Gemini CLI knows this server")
 	return cmd
+}
+
+// bridgeOptions are what the bridge's server declares, for a server of that name, and the style of its summary.
+func (a *app) bridgeOptions(server string) (host.Options, prompt.Style) {
+	style := prompt.Gemini(server)
+	told := prompt.IsGateway(a.bridgeText(nil))
+	if told {
+		style = style.Gateway()
+	}
+	return host.Options{
+		Gateway: func(set *capability.Set) bool {
+			return told || prompt.Everything(set, prompt.Gemini(server), bridge.Budget) > prompt.EverythingBudget
+		},
+		Pinned: func() []string { return a.settings.Tools.Pinned },
+		Lately: a.lately,
+	}, style
 }
 
 // troubleNews tells a model that something is wrong with the bridge. It names nothing: names are the words of others.

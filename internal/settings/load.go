@@ -104,6 +104,7 @@ func fields(s *Settings, days *float64) []field {
 		{"tools.seconds", &s.Tools.Seconds, "a number of seconds from 1 to 86400", func() error { return within(float64(s.Tools.Seconds), 1, 86400) }},
 		{"tools.memory", &s.Tools.Memory, "a number of bytes from 16777216", func() error { return within(float64(s.Tools.Memory), 16<<20, 1e15) }},
 		{"tools.output", &s.Tools.Output, "a number of bytes from 1024 to 1000000000", func() error { return within(float64(s.Tools.Output), 1024, 1e9) }},
+		{"tools.pinned", &s.Tools.Pinned, "a list of names, as in [\"code-analyzer\", \"code-analyzer.lintFile\"]", nil},
 		{"tools.processes", &s.Tools.Processes, "a number from 301 to 100000", func() error { return within(float64(s.Tools.Processes), 301, 100000) }},
 		{"tools.reduced", &s.Tools.Reduced, yesNo, nil},
 		{"history.enabled", &s.History.Enabled, yesNo, nil},

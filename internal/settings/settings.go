@@ -40,6 +40,8 @@ type Tools struct {
 	Memory    int64 // bytes, of all its processes together
 	Output    int64 // bytes, of both its streams together
 	Processes int   // at once
+	// Pinned names tools (extension.tool), or extensions, that are declared to Gemini CLI one by one, however many there are.
+	Pinned []string
 	// Reduced lets a tool run where the machine offers less than full isolation, when its permissions are kept all the same.
 	Reduced bool
 }

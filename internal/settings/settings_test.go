@@ -25,7 +25,7 @@ func TestLoadAll(t *testing.T) {
 		LogLevel: "debug", OpenBrowser: false, Resume: false, AllowWriteFile: true, LegacyDiffClosed: true,
 		ContainerAddress: "172.17.0.1", AdmitOtherUsers: true, ShareOutside: true, Ignore: []string{"secrets/", "*.pem"}, DiffMode: "terminal",
 		History: History{Enabled: false, Entries: 5, Bytes: 1000, Age: 36 * time.Hour}, ExtensionIndex: "/srv/extensions.json",
-		Tools: Tools{Seconds: 5, Memory: 32 << 20, Output: 2048, Processes: 400, Reduced: true},
+		Tools: Tools{Seconds: 5, Memory: 32 << 20, Output: 2048, Processes: 400, Reduced: true, Pinned: []string{"analyzer", "other.lint"}},
 	}
 	got, warnings, err := Load("testdata/all.json")
 	if err != nil || len(warnings) > 0 {

@@ -35,6 +35,8 @@ const (
 const (
 	Budget      = 2000
 	PlaceBudget = 1000
+	// gatewayPlace is the same where not every tool is a function.
+	gatewayPlace = 300
 )
 
 // An Offer is what the summaries tell of.
@@ -48,6 +50,10 @@ type Offer struct {
 // files are the context files for an offer by a server; those that are not needed are nil.
 func (o Offer) files(server string) map[string][]byte {
 	files := map[string][]byte{contextFile: []byte(Context(server, o.Everywhere))}
+	style, budget := prompt.Gemini(server), PlaceBudget
+	if prompt.IsGateway(string(files[contextFile])) {
+		style, budget = style.Gateway(), gatewayPlace
+	}
 	for dir, set := range o.In {
 		name, ok := placeOf(dir)
 		if !ok {
@@ -57,7 +63,7 @@ func (o Offer) files(server string) map[string][]byte {
 		if set == nil {
 			continue
 		}
-		if text := prompt.Addition(o.Everywhere, set, prompt.Gemini(server), PlaceBudget); text != "" {
+		if text := prompt.Addition(o.Everywhere, set, style, budget); text != "" {
 			files[name] = []byte(text)
 		}
 	}
@@ -180,7 +186,8 @@ func version(v string) string {
 
 // Context is the context file that every session has, for what is offered everywhere by a server of that name.
 func Context(server string, set *capability.Set) string {
-	text := prompt.Summarize(set, &prompt.SummaryOptions{Style: prompt.Gemini(server), Budget: Budget}).Text
+	style, budget := prompt.ForGemini(server, set, Budget)
+	text := prompt.Summarize(set, &prompt.SummaryOptions{Style: style, Budget: budget}).Text
 	if text == "" {
 		text = "No extensions are offered everywhere at the moment; an MCP server of that purpose, " + server + ", is there and lists them when there are some.\n"
 	}

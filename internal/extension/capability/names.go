@@ -16,6 +16,8 @@ const MaxName = 45
 const (
 	ReadDoc  = "read_doc"
 	Describe = "describe_extension"
+	// RunTool runs any tool by its name: the gateway to those that are not declared one by one.
+	RunTool = "run_extension_tool"
 	// AskUser has the user asked about the extensions that wait for consent.
 	AskUser = "request_consent"
 )
@@ -24,7 +26,7 @@ const (
 // an MCP client may get from the same server.
 func reserved() []string {
 	return []string{
-		ReadDoc, Describe, AskUser, "checkDocumentDirty", "getCurrentSelection", "getDiagnostics", "getLatestSelection",
+		ReadDoc, Describe, RunTool, AskUser, "checkDocumentDirty", "getCurrentSelection", "getDiagnostics", "getLatestSelection",
 		"getOpenEditors", "getWorkspaceFolders", "openDiff", "openFile",
 	}
 }

@@ -174,6 +174,8 @@ func (d *Dispatcher) Call(ctx context.Context, name string, args json.RawMessage
 		return d.readDocCall(args)
 	case capability.Describe, capability.Bridge + "." + capability.Describe:
 		return d.describeCall(args)
+	case capability.RunTool, capability.Bridge + "." + capability.RunTool:
+		return d.runCall(ctx, args)
 	case capability.AskUser, capability.Bridge + "." + capability.AskUser:
 		return d.askUser(ctx, args)
 	}
@@ -192,6 +194,25 @@ func (d *Dispatcher) Call(ctx context.Context, name string, args json.RawMessage
 		return failed(name, err)
 	}
 	return d.CallTool(ctx, tool, args)
+}
+
+// runCall calls the tool that the arguments name.
+func (d *Dispatcher) runCall(ctx context.Context, args json.RawMessage) Reply {
+	var a struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	if err := strictly(args, &a); err != nil || a.Name == "" {
+		return failed(capability.RunTool, fmt.Errorf("%s takes name, that of a tool, and arguments, an object with the tool's own; %s(name) tells which there are", capability.RunTool, capability.Describe))
+	}
+	var text string
+	if json.Unmarshal(a.Arguments, &text) == nil && a.Arguments != nil { // an object as a text, as some models write it; null is none
+		a.Arguments = json.RawMessage(text)
+	}
+	if capability.Reserved(a.Name) {
+		return failed(capability.RunTool, fmt.Errorf("%q is no tool of an extension; call it by itself", a.Name))
+	}
+	return d.Call(ctx, a.Name, a.Arguments)
 }
 
 // CallTool calls a tool of a set.

@@ -32,6 +32,10 @@ type Options struct {
 	// News tells what is offered beyond what the client has been told at its start, as text for the model: it stands in the
 	// instructions and, kept current, in the description of pollux's own tool. Its calls never overlap; it may be nil.
 	News func(*capability.Set) string
+	// Gateway says that a set's tools are not all declared: only those that are Pinned, that the model has described, or that ran Lately,
+	// and pollux's own tool that runs any of them. nil declares all. Pinned and Lately name tools by extension.tool, or extensions; they may be nil.
+	Gateway        func(*capability.Set) bool
+	Pinned, Lately func() []string
 	// Prompts offers the extensions' examples as prompts, which are commands of the user's in most clients.
 	Prompts bool
 	// Watch lists files and folders whose change may change what is offered, given what is offered now; nil watches nothing.
@@ -67,6 +71,7 @@ type host struct {
 	tools     map[string]string
 	resources map[string]string
 	prompts   map[string]string
+	wanted    []string // what the model has described, the newest first
 }
 
 // Serve serves one client until it goes away or ctx ends. It writes nothing but messages of the
@@ -89,7 +94,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	set := o.Dispatcher.Set()
 	h.server = newServer(o, set)
 	h.server.AddReceivingMiddleware(h.observe)
-	h.addReads()
+	h.server.AddTool(readTool(), h.answerOwn(capability.ReadDoc))
 	h.survive("offering the extensions", func() { h.sync(set) })
 	if o.Extend != nil {
 		o.Extend(h.server)

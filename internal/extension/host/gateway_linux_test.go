@@ -1,0 +1,48 @@
+package host
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/pollux-companion/pollux/internal/extension/capability"
+)
+
+// SPEC P-3: by the gateway every tool runs in one call; what the model describes is listed from then on, before it is answered.
+func TestGateway(t *testing.T) {
+	w := newWorld(t, nil)
+	w.options.Gateway = func(*capability.Set) bool { return true }
+	w.options.Pinned = func() []string { return []string{"ext3"} }
+	w.options.Lately = func() []string { return []string{"ext4.tool4", "gone.tool"} }
+	for i := range 6 {
+		name := fmt.Sprintf("ext%d", i)
+		w.extension(name, map[string]string{fmt.Sprintf("tool%d", i): echo})
+		w.allow(name)
+	}
+	c := w.serve()
+	c.hello()
+	if got, want := c.tools(1), "describe_extension read_doc run_extension_tool tool3 tool4"; got != want {
+		t.Errorf("tools %q, want %q", got, want)
+	}
+	c.call(2, "run_extension_tool", `{"name":"tool1","arguments":{"a":"b"}}`)
+	if got := text(t, c.answer(2)); !strings.Contains(got, "got --a b") {
+		t.Errorf("by the gateway %s", got)
+	}
+	c.call(3, "run_extension_tool", `{"name":"ext2.tool2","arguments":"{\"a\":\"c\"}"}`)
+	if got := text(t, c.answer(3)); !strings.Contains(got, "got --a c") {
+		t.Errorf("with arguments as a text %s", got)
+	}
+	for i, bad := range []string{`{"name":"read_doc","arguments":{"name":"x"}}`, `{"name":"run_extension_tool","arguments":{}}`, `{"arguments":{}}`, `{"name":"tool9"}`, `{"name":"tool1","arguments":{"b":1}}`} {
+		c.call(10+i, "run_extension_tool", bad)
+		if a := c.answer(10 + i); !a.Result.IsError {
+			t.Errorf("%s: %+v", bad, a.Result)
+		}
+	}
+	c.call(4, "describe_extension", `{"name":"ext5"}`)
+	id := 100
+	c.await("the described tool", func() bool { id++; return strings.Contains(c.tools(id), "tool5") })
+	c.call(6, "tool0", `{"a":"d"}`)
+	if got := text(t, c.answer(6)); !strings.Contains(got, "got --a d") {
+		t.Errorf("one that is not listed: %s", got)
+	}
+}

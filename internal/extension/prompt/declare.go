@@ -1,0 +1,163 @@
+package prompt
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/pollux-companion/pollux/internal/extension/capability"
+	"github.com/pollux-companion/pollux/internal/extension/manifest"
+)
+
+// What everything that is told of extensions may take of each request, as Tokens counts it: the summary, which stays in the
+// conversation, and the functions that are declared, which every request repeats. Above EverythingBudget not every
+// tool is declared: a gateway is, and the rest when the model asks for it.
+const (
+	EverythingBudget = 2400
+	// gatewaySummary is the part of the summary then, and gatewayFunctions that of tools that are declared beside the gateway.
+	gatewaySummary   = 700
+	gatewayFunctions = 650
+	// ownFunctions is what pollux's own functions take.
+	ownFunctions = 500
+)
+
+// Schema is the part of JSON Schema that describes arguments.
+type Schema struct {
+	Type        string             `json:"type,omitempty"`
+	Description string             `json:"description,omitempty"`
+	Properties  map[string]*Schema `json:"properties,omitempty"`
+	Required    []string           `json:"required,omitempty"`
+	Additional  *bool              `json:"additionalProperties,omitempty"`
+	Items       *Schema            `json:"items,omitempty"`
+	Minimum     *int               `json:"minimum,omitempty"`
+	Default     json.RawMessage    `json:"default,omitempty"`
+}
+
+// Strict is an object with these properties and no others.
+func Strict(properties map[string]*Schema, required ...string) *Schema {
+	no := false
+	return &Schema{Type: "object", Properties: properties, Required: required, Additional: &no}
+}
+
+// Arguments is the schema of a tool's arguments; there are no others.
+func Arguments(t manifest.Tool) *Schema {
+	properties := map[string]*Schema{}
+	var required []string
+	for _, a := range t.Args {
+		s := &Schema{Type: a.Type, Description: Line(a.Description, 400)}
+		if a.Type == "array" {
+			s.Items = &Schema{}
+		}
+		if a.Default != "" {
+			s.Default = json.RawMessage(DataJSON(a.Default))
+		}
+		properties[a.Name] = s
+		if !a.Optional {
+			required = append(required, a.Name)
+		}
+	}
+	return Strict(properties, required...)
+}
+
+// Description is what a tool does and may do, in one line.
+func Description(t capability.Tool) string {
+	text := Line(t.Description, 300)
+	if text == "" {
+		text = t.Name
+	}
+	return fmt.Sprintf("%s [extension %s; %s]", text, t.Extension.Name, mayWords(t.Extension.Permissions))
+}
+
+// mayWords are the permissions in a few words.
+func mayWords(p manifest.Permissions) string {
+	where := [...]string{manifest.None: "no files", manifest.Workspace: "the workspace", manifest.Home: "the home folder", manifest.Full: "all files"}
+	words := []string{"reads " + where[p.EffectiveRead()]}
+	if p.Write != manifest.None {
+		words = append(words, "changes "+where[p.Write])
+	}
+	if len(p.Hosts) == 0 {
+		return strings.Join(append(words, "no network"), ", ")
+	}
+	var hosts []string
+	for i, h := range p.Hosts {
+		if i == 3 {
+			hosts = append(hosts, fmt.Sprintf("%d more hosts", len(p.Hosts)-i))
+			break
+		}
+		hosts = append(hosts, Line(h.String(), 80))
+	}
+	return strings.Join(append(words, "contacts "+strings.Join(hosts, ", ")), ", ")
+}
+
+// FunctionTokens is what the declaration of a tool takes of each request of Gemini CLI.
+func FunctionTokens(t capability.Tool) int {
+	return DeclarationTokens(t.Callable, Description(t), Arguments(t.Tool))
+}
+
+// DeclarationTokens is what a function takes of each request of Gemini CLI, which adds an argument of its own.
+func DeclarationTokens(name, description string, schema any) int {
+	const added = `"wait_for_previous":{"type":"boolean","description":"Set to true to wait for all previously requested tools in this turn to complete before starting. Set to false (or omit) to run in parallel. Use true when this tool depends on the output of previous tools."}`
+	data, err := json.Marshal(map[string]any{"name": "mcp_" + capability.Bridge + "-abcdef_" + name, "description": description, "parametersJsonSchema": schema})
+	if err != nil {
+		return 0 // every value of the types can be written
+	}
+	return Tokens(string(data) + added)
+}
+
+// ForGemini is the style for Gemini CLI that knows the server by a name: with every tool a function where that fits the
+// budget, else by the gateway; and the budget of the summary.
+func ForGemini(server string, set *capability.Set, budget int) (Style, int) {
+	style := Gemini(server)
+	if Everything(set, style, budget) <= EverythingBudget {
+		return style, budget
+	}
+	style.gateway = true
+	return style, min(budget, gatewaySummary)
+}
+
+// Everything is what a set takes of each request when every tool is a function, in tokens.
+func Everything(set *capability.Set, style Style, budget int) int {
+	sum := Summarize(set, &SummaryOptions{Style: style, Budget: budget}).Tokens + ownFunctions
+	for _, t := range set.Tools() {
+		sum += FunctionTokens(t)
+	}
+	return sum
+}
+
+// IsGateway says whether a summary was written for the gateway.
+func IsGateway(text string) bool { return strings.Contains(text, capability.RunTool) }
+
+// Gateway is a style by the gateway.
+func (s Style) Gateway() Style {
+	s.gateway = true
+	return s
+}
+
+// Declared chooses the tools that are functions beside the gateway: those that the user pinned, whatever they take, and of the wanted ones
+// as many as fit, the first ones first. Both name a tool by extension.tool, or all of an extension's.
+func Declared(set *capability.Set, pinned, wanted []string) []capability.Tool {
+	var out []capability.Tool
+	seen := map[string]bool{}
+	left := gatewayFunctions
+	add := func(name string, always bool) {
+		for _, t := range set.Tools() {
+			if seen[t.Qualified()] || name != t.Qualified() && name != t.Extension.Name {
+				continue
+			}
+			cost := FunctionTokens(t)
+			if cost > left && !always {
+				continue
+			}
+			seen[t.Qualified()] = true
+			out = append(out, t)
+			left -= cost
+		}
+	}
+	for _, name := range pinned {
+		add(name, true)
+	}
+	for _, name := range wanted {
+		add(name, false)
+	}
+	return out
+}
