@@ -15,7 +15,6 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/pollux-companion/pollux/internal/extension/audit"
-	"github.com/pollux-companion/pollux/internal/extension/bridge"
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/prompt"
 	"github.com/pollux-companion/pollux/internal/extension/store"
@@ -41,7 +40,7 @@ func outputs() map[string]reflect.Type {
 		"run": reflect.TypeFor[runReport](), "explain": reflect.TypeFor[explainReport](), "consent": reflect.TypeFor[consents](), "audit": reflect.TypeFor[audit.Entry](),
 		"list": reflect.TypeFor[list](), "search": reflect.TypeFor[search](), "config": reflect.TypeFor[config](),
 		"prompt": reflect.TypeFor[prompt.JSON](), "read": reflect.TypeFor[readReport](), "call": reflect.TypeFor[callReport](), "respond": reflect.TypeFor[respondReport](),
-		"bridge-status": reflect.TypeFor[bridge.State](),
+		"bridge-status": reflect.TypeFor[bridgeCost](),
 		"describe":      reflect.TypeFor[describeReport](), "validate": reflect.TypeFor[validateReport](),
 	}
 }
