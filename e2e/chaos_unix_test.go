@@ -53,7 +53,7 @@ func TestChaos(t *testing.T) {
 			c = again
 		}
 		x.holds(c)
-		if n >= *kills*4/5 && x.n(10) == 0 { // late: it holds up who decides, see finish
+		if x.n(10) == 0 {
 			x.killCLI()
 			x.newCLI(c)
 		}
@@ -578,7 +578,6 @@ func (x *chaos) finish(c *companion) {
 		}
 		return list
 	}
-	// A killed CLI holds up who decides until its session ends: its process is not known after a restart (SPEC §11.1).
 	for deadline := time.Now().Add(second(90)); len(missing()) > 0; time.Sleep(20 * time.Millisecond) {
 		asked := time.Now()
 		diffs, err := client.Diffs(x.ctx)

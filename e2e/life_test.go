@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"github.com/pollux-companion/pollux/e2e/terminal"
 	"github.com/pollux-companion/pollux/internal/pace"
 	"github.com/pollux-companion/pollux/internal/peers"
+	"github.com/pollux-companion/pollux/internal/usertest"
 )
 
 // TestCrash: a companion is killed while a proposal waits, and started again.
@@ -240,5 +242,50 @@ func TestTypedByAPerson(t *testing.T) {
 		if code := tm.Exit(second(60)); code != 130 && code != 0 {
 			t.Errorf("%s: exit code %d", command, code)
 		}
+	}
+}
+
+// SPEC D-1, D-7: where something of somebody else's stands in the shared temporary folder, the published CLI connects all the same under
+// pollux run, by a temporary folder of its own, shows its diffs, and nothing is left there.
+func TestPrivateTemp(t *testing.T) {
+	needCLI(t)
+	b := newBench(t, map[string]string{"a.txt": "old\n"})
+	gemini := filepath.Join(b.home.Tmp, "gemini")
+	if err := os.RemoveAll(gemini); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(gemini, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if os.Geteuid() != 0 || os.Chown(gemini, usertest.ID, usertest.ID) != nil { // a file is in the way as well
+		if err := errors.Join(os.Remove(gemini), os.WriteFile(gemini, nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := model.Start(t)
+	variables := []string{"GEMINI_API_KEY=anything", "GOOGLE_GEMINI_BASE_URL=" + m.URL(), "GEMINI_CLI_NO_RELAUNCH=1", "NO_COLOR=1"}
+	s := cli.Attach(t, m, terminal.Start(t, terminal.Options{
+		Dir: b.dir, Env: b.home.Env(variables...),
+		Args: append([]string{shared.pollux, "run", "--no-open", "--"}, peers.Command(t, peers.Gemini)...),
+	}))
+	s.Ready()
+	connected(s)
+	if out := b.pollux("status"); !strings.Contains(out, "there is no discovery file") {
+		t.Errorf("status says nothing of it:\n%s", out)
+	}
+	d := b.anotherDesk()
+	s.Ask("change it", model.WriteFile("a.txt", "new\n"))
+	d.proposal("a.txt")
+	d.Click(browser.ID("accept"))
+	b.holds("a.txt", "new\n")
+	d.Expect("WebSocket")
+	s.Idle()
+	s.Command("/quit", "Agent powering down")
+	if code := s.Exit(second(60)); code != 0 {
+		t.Errorf("exit code %d after /quit", code)
+	}
+	private := filepath.Join(b.home.Dir, ".local", "state", "pollux", "tmp", "gemini", "ide")
+	if left, _ := filepath.Glob(filepath.Join(private, "*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
 	}
 }

@@ -1,6 +1,7 @@
 package companion
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"testing"
@@ -82,5 +83,49 @@ func anothers(name string, mode os.FileMode) func(*testing.T, string) error {
 			return err
 		}
 		return os.Chown(path, usertest.ID, usertest.ID)
+	}
+}
+
+// SPEC D-6: what a companion that was killed has left in the private folder is removed by the next that starts, whether that one needs the
+// folder or not; what lives stays.
+func TestPrivateFolderIsSwept(t *testing.T) {
+	for name, blocked := range map[string]bool{"needed": true, "not needed": false} {
+		t.Run(name, func(t *testing.T) {
+			o, _, _ := options(t)
+			if blocked {
+				if err := os.WriteFile(filepath.Join(discovery.TempDir(), "gemini"), nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			private := filepath.Join(o.Dirs.State, "tmp", "gemini", "ide")
+			dead := discovery.NewPlace(private, 1<<30, 1) // nobody listens at port 1
+			if err := dead.Put(&discovery.File{Port: 1, Roots: o.Roots, Token: "left behind"}); err != nil {
+				t.Fatal(err)
+			}
+			ln, err := net.Listen("tcp4", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer ln.Close()
+			port := ln.Addr().(*net.TCPAddr).Port
+			alive := discovery.NewPlace(private, os.Getppid(), port)
+			if err := alive.Put(&discovery.File{Port: port, Roots: o.Roots}); err != nil {
+				t.Fatal(err)
+			}
+			c := start(t, o)
+			for deadline := time.Now().Add(within); ; time.Sleep(time.Millisecond) {
+				if _, err := os.Lstat(dead.Path()); err != nil {
+					break
+				}
+				if time.Now().After(deadline) {
+					t.Fatal("it is still there")
+				}
+			}
+			entries, err := discovery.List(private)
+			if want := map[bool]int{true: 2, false: 1}[blocked]; err != nil || len(entries) != want {
+				t.Errorf("%d files are left, want %d: %v", len(entries), want, err)
+			}
+			c.Stop(t.Context())
+		})
 	}
 }

@@ -360,21 +360,32 @@ func (c *Companion) removeOf(old *discovery.Record) {
 	if old.PID == os.Getpid() || proc.Same(old.PID, old.Start) {
 		return
 	}
-	_ = os.Remove(discovery.NewPlace(discovery.Dir(), old.PID, old.Port).Path())
+	for _, dir := range []string{discovery.Dir(), filepath.Join(c.privateTemp(), "gemini", "ide")} {
+		_ = os.Remove(discovery.NewPlace(dir, old.PID, old.Port).Path())
+	}
 }
 
 // startUpkeep removes what the dead left, when the first CLI has had its answers, and then shows every minute that this
 // companion lives: to the next one, and to programs that clean the temporary folder.
 func (c *Companion) startUpkeep() {
-	s := discovery.Sweeper{Dir: discovery.Dir(), Keep: c.place.Path(), OwnPort: c.file.Port}
+	sweepers := []discovery.Sweeper{{Dir: discovery.Dir(), Keep: c.place.Path(), OwnPort: c.file.Port}}
+	private := discovery.Sweeper{Dir: filepath.Join(c.privateTemp(), "gemini", "ide"), OwnPort: c.file.Port}
+	c.mu.Lock()
+	if c.aside != nil {
+		private.Keep = c.aside.Path()
+	}
+	c.mu.Unlock()
+	sweepers = append(sweepers, private)
 	c.tasks.Go(func() {
 		select {
 		case <-c.ctx.Done():
 			return
 		case <-time.After(upkeepAfter):
 		}
-		if removed := s.Sweep(c.ctx); len(removed) > 0 {
-			c.o.Log.Info("removed the files of companions that are gone", "files", removed)
+		for _, s := range sweepers {
+			if removed := s.Sweep(c.ctx); len(removed) > 0 {
+				c.o.Log.Info("removed the files of companions that are gone", "files", removed)
+			}
 		}
 		for _, a := range agent.All() {
 			if a.Sweep != nil {

@@ -140,7 +140,11 @@ func (p *painter) text(r row, i int, old bool, t tone, w int) string {
 	case i == len(from)-1:
 		end = "⌀"
 	}
-	return p.cells(text, lex.tokens(i), p.words(r, i, old), t, w, end)
+	text, words, cut := drawn(text, p.words(r, i, old))
+	if cut {
+		return p.cells(text, nil, words, t, w, end)
+	}
+	return p.cells(text, lex.tokens(i), words, t, w, end)
 }
 
 // ended is the row of a line end that is all there is of a line.

@@ -177,6 +177,47 @@ func layOut(text string, skip, width int) line {
 	}
 }
 
+const (
+	// maxDrawn is how much of a line is drawn, in bytes: of a longer one the part around its first change.
+	maxDrawn = 64 << 10
+	// beforeChange is how much of that stands before the change.
+	beforeChange = 1 << 10
+)
+
+// drawn is the part of a huge line that is drawn, with the spans in it; it says how much is left out on either side. What is decided is the
+// whole line. Other lines are returned as they are.
+func drawn(text string, words []span) (part string, inPart []span, cut bool) {
+	if len(text) <= maxDrawn {
+		return text, words, false
+	}
+	from := 0
+	if len(words) > 0 {
+		from = max(0, words[0].from-beforeChange)
+	}
+	to := min(len(text), from+maxDrawn)
+	for from > 0 && !utf8.RuneStart(text[from]) {
+		from--
+	}
+	for to < len(text) && !utf8.RuneStart(text[to]) {
+		to++
+	}
+	lead, tail := leftOut(from), leftOut(len(text)-to)
+	for _, w := range words {
+		if w.from < to && w.to > from {
+			inPart = append(inPart, span{max(w.from, from) - from + len(lead), min(w.to, to) - from + len(lead)})
+		}
+	}
+	return lead + text[from:to] + tail, inPart, true
+}
+
+// leftOut stands for so many bytes of a line that are not drawn.
+func leftOut(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("⋯ %d bytes ⋯", n)
+}
+
 // columnOf is the column at which a byte of a text stands.
 func columnOf(text string, at int) int {
 	c := cutter{s: text}

@@ -210,7 +210,8 @@ func (m *model) aside() {
 		room /= 2
 	}
 	room -= 16 // numbers, marks, and a little of the word itself
-	if at := columnOf(d.change.new[h.newFrom], words[0].from); room > 0 && at > room {
+	part, words, _ := drawn(d.change.new[h.newFrom], words)
+	if at := columnOf(part, words[0].from); room > 0 && at > room {
 		m.left = at - room/2
 	}
 }

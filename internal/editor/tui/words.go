@@ -48,19 +48,26 @@ func commonPrefix(a, b string) int {
 	for n < len(a) && n < len(b) && a[n] == b[n] {
 		n++
 	}
-	for n > 0 && n < max(len(a), len(b)) && (inWord(a, n) || inWord(b, n)) {
-		n--
+	for whole := n; n > 0 && n < max(len(a), len(b)) && (inWord(a, n) || inWord(b, n)); n-- {
+		if whole-n > maxBack && utf8.RuneStart(a[n]) {
+			return n // in the middle of a word that is no word of a person's
+		}
 	}
 	return n
 }
+
+// maxBack is how far the beginning of a word is looked for, in bytes.
+const maxBack = 4 << 10
 
 func commonSuffix(a, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[len(a)-1-n] == b[len(b)-1-n] {
 		n++
 	}
-	for n > 0 && (inWord(a, len(a)-n) || inWord(b, len(b)-n)) {
-		n--
+	for whole := n; n > 0 && (inWord(a, len(a)-n) || inWord(b, len(b)-n)); n-- {
+		if whole-n > maxBack && utf8.RuneStart(a[len(a)-n]) {
+			return n
+		}
 	}
 	return n
 }
