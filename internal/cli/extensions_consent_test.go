@@ -5,6 +5,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/store"
+	"github.com/pollux-companion/pollux/internal/permission"
 )
 
 // An update asks when it may do more than the installed version, also where an
@@ -13,7 +14,7 @@ func TestAsksAnew(t *testing.T) {
 	hosts := func(list ...string) manifest.Permissions {
 		var p manifest.Permissions
 		for _, h := range list {
-			host, err := manifest.ParseHost(h)
+			host, err := permission.ParseHost(h)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/permission"
 	"github.com/pollux-companion/pollux/internal/sandbox"
 	"github.com/pollux-companion/pollux/internal/words"
 )
@@ -96,14 +96,14 @@ The exit code is the command's own; 125 when the sandbox could not be set up,
 
 // policy reads the flags.
 func (f *sandboxFlags) policy() (p sandbox.Policy, err error) {
-	if p.Read, err = manifest.ParseAccess(f.read); err != nil {
+	if p.Read, err = permission.ParseAccess(f.read); err != nil {
 		return p, usageError{fmt.Errorf("--read: %w", err)}
 	}
-	if p.Write, err = manifest.ParseAccess(f.write); err != nil {
+	if p.Write, err = permission.ParseAccess(f.write); err != nil {
 		return p, usageError{fmt.Errorf("--write: %w", err)}
 	}
 	for _, text := range f.hosts {
-		h, err := manifest.ParseHost(text)
+		h, err := permission.ParseHost(text)
 		if err != nil {
 			return p, usageError{fmt.Errorf("--allow-host %q: %w", text, err)}
 		}

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/permission"
 )
 
 // report is Check on Linux.
@@ -20,7 +20,7 @@ func (s *Sandbox) report(ctx context.Context) Report {
 	if unix.Uname(&uts) == nil {
 		release = unix.ByteSliceToString(uts.Release[:])
 	}
-	_, err := s.attempt(ctx, Policy{Hosts: []manifest.Host{{Text: "https://host.invalid", Scheme: "https", Name: "host.invalid", Ports: []int{443}}}}, false)
+	_, err := s.attempt(ctx, Policy{Hosts: []permission.Host{{Text: "https://host.invalid", Scheme: "https", Name: "host.invalid", Ports: []int{443}}}}, false)
 	setup := (*SetupError)(nil)
 	phase := ""
 	if errors.As(err, &setup) {

@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/permission"
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
@@ -39,7 +39,7 @@ const (
 // Goroutines: one for each listener and one for each connection (two while it
 // is relayed); close ends and awaits them.
 type gate struct {
-	hosts []manifest.Host
+	hosts []permission.Host
 	dial  func(ctx context.Context, network, hostPort string) (net.Conn, error)
 	event func(Denial)
 	log   *slog.Logger
@@ -152,7 +152,7 @@ func (g *gate) contact(name string, port int, plain bool) (contact, bool) {
 }
 
 // matches says whether an entry of the policy means a name; both are in lower case.
-func matches(h manifest.Host, name string) bool {
+func matches(h permission.Host, name string) bool {
 	if h.Wildcard {
 		return strings.HasSuffix(name, "."+h.Name) && len(name) > len(h.Name)+1
 	}
@@ -161,7 +161,7 @@ func matches(h manifest.Host, name string) bool {
 
 // knows says whether the policy allows a name at any port.
 func (g *gate) knows(name string) bool {
-	return slices.ContainsFunc(g.hosts, func(h manifest.Host) bool { return matches(h, name) })
+	return slices.ContainsFunc(g.hosts, func(h permission.Host) bool { return matches(h, name) })
 }
 
 // hostName reads a host as a program named it: in lower case, without the

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/permission"
 )
 
 // newTestGate makes a gate for some hosts; dial stands for the internet.
@@ -26,7 +27,7 @@ func newTestGate(t testing.TB, dial func(ctx context.Context, network, hostPort 
 	t.Helper()
 	var p Policy
 	for _, text := range texts {
-		h, err := manifest.ParseHost(text)
+		h, err := permission.ParseHost(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -332,7 +333,7 @@ func FuzzHostPattern(f *testing.F) {
 		f.Add(seed[0], seed[1])
 	}
 	f.Fuzz(func(t *testing.T, entry, hostPort string) {
-		h, err := manifest.ParseHost(entry)
+		h, err := permission.ParseHost(entry)
 		if err != nil {
 			return
 		}

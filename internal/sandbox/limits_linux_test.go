@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/permission"
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
@@ -266,7 +267,7 @@ func runVictim(mark string) int {
 func hosts(t testing.TB, texts ...string) (all []manifest.Host) {
 	t.Helper()
 	for _, text := range texts {
-		h, err := manifest.ParseHost(text)
+		h, err := permission.ParseHost(text)
 		if err != nil {
 			t.Fatal(err)
 		}

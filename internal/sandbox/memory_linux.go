@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/permission"
 )
 
 const (
@@ -54,7 +54,7 @@ func (r *run) watchMemory(ctx context.Context, proc *os.File) func() {
 				r.kill(&LimitError{Kind: limitMemory, Limit: r.c.Limits.Memory})
 				return
 			}
-			if r.policy.Write > manifest.None && n%diskSamples == 0 && written(root) > r.c.Limits.Disk {
+			if r.policy.Write > permission.None && n%diskSamples == 0 && written(root) > r.c.Limits.Disk {
 				r.kill(&LimitError{Kind: limitDisk, Limit: r.c.Limits.Disk})
 				return
 			}

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/paths"
+	"github.com/pollux-companion/pollux/internal/permission"
 )
 
 // The private folders; one memory serves them all.
@@ -75,8 +75,8 @@ func (s *Sandbox) layout(p Policy, c Command, prog *program) (*layout, error) {
 		return nil, err
 	}
 	read := p.EffectiveRead()
-	if read == manifest.Full {
-		l.root = root{Host: true, Write: p.Write == manifest.Full}
+	if read == permission.Full {
+		l.root = root{Host: true, Write: p.Write == permission.Full}
 		for _, dir := range []string{"/sys", "/boot", "/run"} {
 			l.bind(dir, false)
 		}
@@ -87,13 +87,13 @@ func (s *Sandbox) layout(p Policy, c Command, prog *program) (*layout, error) {
 	switch {
 	case s.home == "" || s.home == "/":
 		l.add(mount{Show: showScratch, Source: scratchHome, Target: s.homeInside()})
-	case read >= manifest.Home:
-		l.bind(s.home, p.Write >= manifest.Home)
+	case read >= permission.Home:
+		l.bind(s.home, p.Write >= permission.Home)
 	default:
 		l.add(mount{Show: showScratch, Source: scratchHome, Target: s.home})
 	}
-	if workspace != "" && read >= manifest.Workspace {
-		l.bind(workspace, p.Write >= manifest.Workspace)
+	if workspace != "" && read >= permission.Workspace {
+		l.bind(workspace, p.Write >= permission.Workspace)
 	}
 	for _, path := range slices.Concat(prog.readOnly, c.ReadOnly) {
 		if err := l.readOnly(l.canonical(path), s.home); err != nil {
@@ -107,20 +107,20 @@ func (s *Sandbox) layout(p Policy, c Command, prog *program) (*layout, error) {
 		}
 	}
 	l.anchors(p, s.home, workspace)
-	if p.Write >= manifest.Home {
+	if p.Write >= permission.Home {
 		// A secret store that is not there yet would open a door when made.
 		later := slices.Concat(protectedHome(), secretStores())
 		l.protect(s.home, later)
 		l.protect("/", named(later, s.env, s.home))
 		l.protect(filepath.Dir(s.self), []string{filepath.Base(s.self)})
 	}
-	if p.Write >= manifest.Workspace && workspace != "" {
+	if p.Write >= permission.Workspace && workspace != "" {
 		l.protect(workspace, protectedNames())
 		if err := l.protectNested(workspace); err != nil {
 			return nil, err
 		}
 	}
-	if p.Write >= manifest.Workspace {
+	if p.Write >= permission.Workspace {
 		l.repositories(s, workspace)
 	}
 	l.settle()
@@ -140,13 +140,13 @@ func systemFolders() []string {
 
 // anchors names the folders that a policy lets be written to as a whole.
 func (l *layout) anchors(p Policy, home, workspace string) {
-	if p.Write >= manifest.Workspace && workspace != "" {
+	if p.Write >= permission.Workspace && workspace != "" {
 		l.anchor(workspace)
 	}
-	if p.Write >= manifest.Home && home != "" && home != "/" {
+	if p.Write >= permission.Home && home != "" && home != "/" {
 		l.anchor(home)
 	}
-	if p.Write == manifest.Full {
+	if p.Write == permission.Full {
 		l.anchor("/")
 	}
 }

@@ -17,8 +17,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/paths"
+	"github.com/pollux-companion/pollux/internal/permission"
 )
 
 // seatbeltProgram applies a profile to itself and becomes the command.
@@ -92,7 +92,7 @@ func (s *Sandbox) run(ctx context.Context, p Policy, c Command) (*Result, error)
 // runs later.
 func (s *Sandbox) named(p Policy) []string {
 	all := slices.Concat(s.o.Masked, named(secretStores(), s.env, s.home))
-	if p.Write >= manifest.Home {
+	if p.Write >= permission.Home {
 		all = append(all, named(protectedHome(), s.env, s.home)...)
 	}
 	return all
@@ -189,7 +189,7 @@ func (r *run) start(ctx context.Context, b seatbelt, prog *program, workspace st
 
 // homeInside is the home folder where it may be read, else a private one.
 func (r *run) homeInside() string {
-	if r.p.EffectiveRead() >= manifest.Home {
+	if r.p.EffectiveRead() >= permission.Home {
 		return r.s.home
 	}
 	return r.private

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/permission"
 )
 
 // run is Run on Linux. Where the namespaces are not to be had it may go the
@@ -34,7 +34,7 @@ func (s *Sandbox) run(ctx context.Context, p Policy, c Command) (r *Result, err 
 	if !s.o.AllowReduced || !errors.As(err, &setup) || !slices.Contains([]string{"userns", "mounts", "network"}, setup.Phase) {
 		return r, err
 	}
-	if p.EffectiveRead() > manifest.Workspace || p.Write > manifest.None || len(p.Hosts) > 0 || len(c.Copies) > 0 {
+	if p.EffectiveRead() > permission.Workspace || p.Write > permission.None || len(p.Hosts) > 0 || len(c.Copies) > 0 {
 		return nil, fmt.Errorf("%w; the reduced sandbox cannot stand in: it knows neither hosts, nor writing, nor reading beyond the workspace", err)
 	}
 	return s.runOnce(ctx, p, c, true)
@@ -138,7 +138,7 @@ func user() string {
 // environment is the whole of what the command gets.
 func (s *Sandbox) environment(p Policy, c Command, prog *program, network *netSetup) []string {
 	dirs := slices.Clone(prog.pathDirs)
-	if p.EffectiveRead() >= manifest.Home {
+	if p.EffectiveRead() >= permission.Home {
 		dirs = append(dirs, filepath.SplitList(os.Getenv("PATH"))...)
 	}
 	dirs = append(dirs, "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")

@@ -17,14 +17,14 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/paths"
+	"github.com/pollux-companion/pollux/internal/permission"
 )
 
 // Policy is what a command may read, write and contact; the zero value allows
 // nothing. It is the very type that a manifest declares and that a user agrees
 // to, so that the two cannot come to mean different things (SPEC E-2, S-1).
-type Policy = manifest.Permissions
+type Policy = permission.Permissions
 
 // Limits bound a run. A field that is 0 stands for its default; negative
 // values are refused.

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/permission"
 )
 
 // A seatbelt is what a macOS profile is made from. Paths are absolute,
@@ -134,7 +134,7 @@ func ancestors(paths []string) []string {
 // seatbeltFor is the profile of a policy: the levels as on Linux.
 func seatbeltFor(p Policy, home, workspace, private string, readOnly, masked []string) seatbelt {
 	b := seatbelt{read: slices.Clone(readOnly), write: []string{private}}
-	add := func(level manifest.Access, dir string) {
+	add := func(level permission.Access, dir string) {
 		switch {
 		case dir == "":
 		case p.Write >= level:
@@ -143,21 +143,21 @@ func seatbeltFor(p Policy, home, workspace, private string, readOnly, masked []s
 			b.read = append(b.read, dir)
 		}
 	}
-	add(manifest.Workspace, workspace)
-	add(manifest.Home, home)
-	add(manifest.Full, "/")
-	if p.Write >= manifest.Workspace && workspace != "" {
+	add(permission.Workspace, workspace)
+	add(permission.Home, home)
+	add(permission.Full, "/")
+	if p.Write >= permission.Workspace && workspace != "" {
 		for _, name := range protectedNames() {
 			b.protected = append(b.protected, path.Join(workspace, name))
 		}
 		b.nested = workspace
 	}
-	if p.Write >= manifest.Home && home != "" {
+	if p.Write >= permission.Home && home != "" {
 		for _, name := range protectedHome() {
 			b.protected = append(b.protected, path.Join(home, name))
 		}
 	}
-	if p.Write == manifest.Full {
+	if p.Write == permission.Full {
 		b.protected = append(b.protected, "/System", "/private/var/run", "/Library/LaunchAgents", "/Library/LaunchDaemons")
 	}
 	b.secrets = slices.Clone(masked)
@@ -171,7 +171,7 @@ func seatbeltFor(p Policy, home, workspace, private string, readOnly, masked []s
 			b.given = append(b.given, dir)
 		}
 	}
-	if p.EffectiveRead() == manifest.Full {
+	if p.EffectiveRead() == permission.Full {
 		b.secrets = append(b.secrets, "/Library/Keychains", "/private/var/db/dslocal", "/private/etc/master.passwd", "/private/etc/sudoers", "/private/etc/ssh")
 	}
 	return b

@@ -5,15 +5,15 @@ package sandbox
 import (
 	"fmt"
 
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/paths"
+	"github.com/pollux-companion/pollux/internal/permission"
 )
 
 // workspace is the canonical folder of the level "workspace". Where that would
 // be the whole home folder, or more, the level has no meaning (SPEC E-2).
 func (s *Sandbox) workspace(p Policy, c Command) (string, error) {
 	if c.Workspace == "" {
-		if p.Read == manifest.Workspace || p.Write == manifest.Workspace {
+		if p.Read == permission.Workspace || p.Write == permission.Workspace {
 			return "", policyError("the level \"workspace\" needs a workspace folder")
 		}
 		return "", nil
@@ -30,7 +30,7 @@ func (s *Sandbox) workspace(p Policy, c Command) (string, error) {
 	if dir != "/" && (s.home == "" || !paths.Within(dir, s.home)) {
 		return dir, nil
 	}
-	if p.Read == manifest.Workspace || p.Write == manifest.Workspace {
+	if p.Read == permission.Workspace || p.Write == permission.Workspace {
 		return "", policyError("the folder %q is no workspace: it holds your whole home folder; work in a folder of the project's own", dir)
 	}
 	return "", nil

@@ -4,15 +4,33 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/pollux-companion/pollux/internal/core/text"
+	"github.com/rivo/uniseg"
 )
 
-// Shorten cuts s to at most n UTF-16 units. A text that was cut ends with "…", and no grapheme cluster is split.
+// Shorten cuts s to at most n code points. A text that was cut ends with "…", and no grapheme cluster is split but a first
+// one that is longer than that.
 func Shorten(s string, n int) string {
-	if len(text.CutUTF16(s, n)) == len(s) {
+	if utf8.RuneCountInString(s) <= n {
 		return s
 	}
-	return strings.TrimSpace(text.CutUTF16(s, n-1)) + "…"
+	end, left, rest, state := 0, n-1, s, -1
+	for left > 0 {
+		var cluster string
+		cluster, rest, _, state = uniseg.FirstGraphemeClusterInString(rest, state)
+		size := utf8.RuneCountInString(cluster)
+		if size > left {
+			for ; end == 0 && left > 0; left-- { // a hostile run of marks: nothing but its beginning
+				_, first := utf8.DecodeRuneInString(cluster)
+				cluster = cluster[first:]
+				if left == 1 {
+					end = len(s) - len(rest) - len(cluster)
+				}
+			}
+			break
+		}
+		left, end = left-size, end+len(cluster)
+	}
+	return strings.TrimSpace(s[:end]) + "…"
 }
 
 // Clip is the longest beginning of s of at most n bytes that ends between two characters. Of bytes that are no UTF-8 at all it takes n.

@@ -69,7 +69,8 @@ func TestCut(t *testing.T) {
 		{"héé", 2, "h…", "h", "é"},
 		{"世界世界", 3, "世界…", "世", "界"},
 		{"世界世界", 2, "世…", "", ""},
-		{"👍👍👍", 4, "👍…", "👍", "👍"},
+		{"👍👍👍", 2, "👍…", "", ""},
+		{"e\u0301\u0302\u0303\u0304", 3, "e\u0301…", "e\u0301", "\u0304"},
 		{"e\u0301e\u0301e\u0301", 4, "e\u0301…", "e\u0301e", "e\u0301"},
 		{"👨‍👩‍👧👨‍👩‍👧", 9, "👨‍👩‍👧…", "👨‍", "‍👧"},
 		{"\x80\x80\x80\x80\x80\x80", 5, "\x80\x80\x80\x80…", "\x80\x80\x80\x80\x80", "\x80\x80\x80\x80\x80"},
@@ -99,6 +100,9 @@ func FuzzCut(f *testing.F) {
 		}
 		if utf8.ValidString(s) && (!utf8.ValidString(clip) || !utf8.ValidString(end) || !utf8.ValidString(short)) {
 			t.Errorf("%q to %d is split: %q, %q, %q", s, n, short, clip, end)
+		}
+		if utf8.RuneCountInString(short) > max(n, 1) {
+			t.Errorf("%q to %d: %q is too long", s, n, short)
 		}
 		if rest, cut := strings.CutSuffix(short, "…"); short != s && (!cut || !strings.Contains(s, rest)) {
 			t.Errorf("%q to %d: %q", s, n, short)

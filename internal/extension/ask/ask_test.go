@@ -15,11 +15,12 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/extension/consent"
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/permission"
 )
 
 func question(t *testing.T) consent.Question {
 	t.Helper()
-	host, err := manifest.ParseHost("https://linter-rules.example.com")
+	host, err := permission.ParseHost("https://linter-rules.example.com")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/store"
+	"github.com/pollux-companion/pollux/internal/permission"
 )
 
 // A Subject is what a user agrees to: an extension from a source, its content,
@@ -91,8 +92,8 @@ const (
 // A Verdict is a Status with what it rests on.
 type Verdict struct {
 	Status Status
-	Record *Record         // what was kept; nil for NotAsked
-	Change manifest.Change // of permissions since Record, for Wider and Changed
+	Record *Record           // what was kept; nil for NotAsked
+	Change permission.Change // of permissions since Record, for Wider and Changed
 }
 
 // Words says a verdict to a person, in half a sentence.

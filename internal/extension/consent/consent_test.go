@@ -14,13 +14,14 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/store"
+	"github.com/pollux-companion/pollux/internal/permission"
 )
 
 func permissions(t testing.TB, read, write manifest.Access, hosts ...string) manifest.Permissions {
 	t.Helper()
 	p := manifest.Permissions{Read: read, Write: write}
 	for _, text := range hosts {
-		h, err := manifest.ParseHost(text)
+		h, err := permission.ParseHost(text)
 		if err != nil {
 			t.Fatal(err)
 		}

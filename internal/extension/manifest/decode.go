@@ -3,6 +3,8 @@ package manifest
 import (
 	"bytes"
 	"encoding/json"
+
+	"github.com/pollux-companion/pollux/internal/permission"
 )
 
 // decode fills a Manifest from whatever has the right kind; what has not was
@@ -124,14 +126,14 @@ func compact(text string) string {
 func decodePermissions(n *node) Permissions {
 	var p Permissions
 	files := n.get("filesystem")
-	p.Read, _ = ParseAccess(str(files.get("read")))
-	p.Write, _ = ParseAccess(str(files.get("write")))
+	p.Read, _ = permission.ParseAccess(str(files.get("read")))
+	p.Write, _ = permission.ParseAccess(str(files.get("write")))
 	hosts := n.get("network").get("allowedHosts")
 	if hosts == nil || hosts.kind != kindArray {
 		return p
 	}
 	for _, text := range strs(hosts) {
-		if h, err := ParseHost(text); err == nil {
+		if h, err := permission.ParseHost(text); err == nil {
 			p.Hosts = append(p.Hosts, h)
 		}
 	}

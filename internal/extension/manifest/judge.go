@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/pollux-companion/pollux/internal/permission"
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
@@ -67,11 +68,11 @@ func (c *checker) filesystem(n *node) {
 	if write == nil || write.kind != kindString {
 		return
 	}
-	w, err := ParseAccess(write.text)
+	w, err := permission.ParseAccess(write.text)
 	r := None
 	if read != nil && read.kind == kindString {
 		var bad error
-		if r, bad = ParseAccess(read.text); bad != nil {
+		if r, bad = permission.ParseAccess(read.text); bad != nil {
 			return
 		}
 	}
@@ -83,9 +84,9 @@ func (c *checker) filesystem(n *node) {
 }
 
 func (c *checker) host(n *node) {
-	h, err := ParseHost(n.text)
+	h, err := permission.ParseHost(n.text)
 	if err != nil {
-		c.about(Error, n, err.Error(), hostFix(n.text))
+		c.about(Error, n, err.Error(), permission.HostFix(n.text))
 		return
 	}
 	if h.Local() {

@@ -3,6 +3,8 @@ package manifest
 import (
 	"regexp"
 	"sync"
+
+	"github.com/pollux-companion/pollux/internal/permission"
 )
 
 // shape describes what one value of a manifest may be. The table of shapes is
@@ -114,7 +116,7 @@ func manifestShape() *shape {
 
 func permissionsShape() *shape {
 	access := func(doc string) *shape {
-		return &shape{kind: kindString, doc: doc, enum: accessNames[:]}
+		return &shape{kind: kindString, doc: doc, enum: permission.AccessNames()}
 	}
 	filesystem := object("Files.",
 		field{"read", false, access("Which files its tools may read.")},

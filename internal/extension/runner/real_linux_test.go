@@ -22,6 +22,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/pace"
 	"github.com/pollux-companion/pollux/internal/peers"
+	"github.com/pollux-companion/pollux/internal/permission"
 	"github.com/pollux-companion/pollux/internal/sandbox"
 )
 
@@ -199,7 +200,7 @@ func TestHosts(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	w := newWorld(t)
-	host, err := manifest.ParseHost("http://rules.example.com")
+	host, err := permission.ParseHost("http://rules.example.com")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/permission"
 )
 
 // A Kind is what an escape is after.
@@ -50,7 +50,7 @@ type Escape struct {
 // A Play is an escape that takes more than one process.
 type Play struct {
 	// Policy is what it has.
-	Policy manifest.Permissions
+	Policy permission.Permissions
 	// Args are the command, with $WORKSPACE for the prey's.
 	Args []string
 	// Limit is the kind of the limit that must end it; "" when it ends by itself.
@@ -95,16 +95,16 @@ func (e *Escape) Command(program string) []string { return []string{program, fla
 
 // Policies are what a probe must not get out of: with nothing, reading the workspace, and
 // writing to it, except for what that allows.
-func (e *Escape) Policies() []manifest.Permissions {
+func (e *Escape) Policies() []permission.Permissions {
 	if e.most {
-		return []manifest.Permissions{{Write: manifest.Workspace}}
+		return []permission.Permissions{{Write: permission.Workspace}}
 	}
-	all := []manifest.Permissions{{}, {Read: manifest.Workspace}}
+	all := []permission.Permissions{{}, {Read: permission.Workspace}}
 	switch e.Name {
 	case "write to the workspace", "change the times of a file of the workspace", "make the workspace writable":
 		return all
 	}
-	return append(all, manifest.Permissions{Write: manifest.Workspace})
+	return append(all, permission.Permissions{Write: permission.Workspace})
 }
 
 // env is what a prey tells a probe.

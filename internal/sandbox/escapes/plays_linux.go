@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/permission"
 )
 
 const mib = 1 << 20
@@ -18,8 +18,8 @@ func plays() []Escape {
 		all = append(all, Escape{Name: name, Kind: kind, Outside: ForNobody, Play: &p})
 	}
 	shell := func(script string) []string { return []string{"sh", "-c", script} }
-	writes := manifest.Permissions{Write: manifest.Workspace}
-	reads := manifest.Permissions{Read: manifest.Workspace}
+	writes := permission.Permissions{Write: permission.Workspace}
+	reads := permission.Permissions{Read: permission.Workspace}
 
 	add(Limits, "run for ever", Play{Args: shell("sleep 1000"), Seconds: 1, Limit: "time"})
 	add(Limits, "leave a process behind that runs for ever", Play{Args: shell("setsid sleep 1000 & sleep 1000"), Seconds: 1, Limit: "time"})

@@ -1,4 +1,4 @@
-package manifest
+package permission
 
 import (
 	"encoding/json"

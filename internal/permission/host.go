@@ -1,4 +1,4 @@
-package manifest
+package permission
 
 import (
 	"errors"
@@ -119,8 +119,8 @@ func checkLabel(l string) error {
 	return nil
 }
 
-// hostFix guesses what a rejected entry should have been.
-func hostFix(text string) string {
+// HostFix is what to write in place of an entry that ParseHost refused: advice for its author.
+func HostFix(text string) string {
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok {
 		rest, scheme = text, "https"
