@@ -3,14 +3,21 @@ package cli
 import (
 	"bufio"
 	"cmp"
-	"errors"
 	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
 	"strings"
-	"text/tabwriter"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
+	"github.com/pollux-companion/pollux/internal/agent/gemini/clisettings"
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/extension/runner"
 	"github.com/pollux-companion/pollux/internal/extension/store"
 	"github.com/pollux-companion/pollux/internal/words"
 )
@@ -129,24 +136,26 @@ func (a *app) list(list []*store.Extension, all bool) error {
 		a.say("no extensions are installed")
 		return nil
 	}
+	rows := make([][]string, len(list))
+	reports := make([]extensionJSON, len(list))
+	for i, x := range list {
+		reports[i] = a.withConsent(x)
+		description, _, _ := strings.Cut(x.Manifest.Description, "\n")
+		rows[i] = []string{words.Printable(x.Name), cmp.Or(words.Printable(x.Manifest.Version), "–"), state(x) + reports[i].Consent.short(), words.Printable(description)}
+	}
 	out := bufio.NewWriter(a.stdout)
-	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
-	for _, x := range list {
-		j := a.withConsent(x)
-		line := words.Printable(x.Name) + "\t" + cmp.Or(words.Printable(x.Manifest.Version), "–") + "\t" + state(x) + j.Consent.short()
-		if description, _, _ := strings.Cut(x.Manifest.Description, "\n"); description != "" {
-			line += "\t" + words.Shorten(words.Printable(description), 60)
-		}
-		fmt.Fprintln(w, line)
+	for i, line := range columns(rows, width(a.stdout)) {
+		fmt.Fprintln(out, line)
 		if all {
-			for _, line := range more(j) {
-				fmt.Fprintln(w, words.Printable(line)) // without a tab it belongs to no column
+			for _, line := range more(reports[i]) {
+				fmt.Fprintln(out, words.Printable(line))
 			}
 		}
 	}
-	if err := errors.Join(w.Flush(), out.Flush()); err != nil {
+	if err := out.Flush(); err != nil {
 		return err
 	}
+	a.listTroubles(list)
 	for _, x := range list {
 		if x.Problem != "" {
 			a.note(x.Name + " does not load: " + x.Problem)
@@ -177,4 +186,73 @@ func more(j extensionJSON) []string {
 		lines = append(lines, "  consent: "+j.Consent.words)
 	}
 	return lines
+}
+
+// maxDescription is the widest description where the lines go to no terminal, in columns.
+const maxDescription = 60
+
+// width is how many columns a terminal has; 0 for what is none.
+func width(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok || !isTerminal(f) {
+		return 0
+	}
+	columns, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return columns
+}
+
+// columns sets rows below each other, with the last cell of each cut so that the line fits width columns; 0 is no bound.
+// Characters count as wide as terminals show them.
+func columns(rows [][]string, width int) []string {
+	var widest [3]int
+	for _, row := range rows {
+		for i := range widest {
+			widest[i] = max(widest[i], ansi.StringWidth(row[i]))
+		}
+	}
+	lines := make([]string, len(rows))
+	for n, row := range rows {
+		var b strings.Builder
+		for i, w := range widest {
+			b.WriteString(row[i] + strings.Repeat(" ", w-ansi.StringWidth(row[i])+2))
+		}
+		left := maxDescription
+		if width > 0 {
+			left = min(left, width-ansi.StringWidth(b.String()))
+		}
+		if left >= 8 {
+			b.WriteString(ansi.Truncate(row[3], left, "…"))
+		}
+		lines[n] = strings.TrimRight(b.String(), " ")
+		if width > 0 {
+			lines[n] = ansi.Truncate(lines[n], width, "…")
+		}
+	}
+	return lines
+}
+
+// listTroubles says what keeps extensions that load from working here.
+func (a *app) listTroubles(list []*store.Extension) {
+	missing := map[string][]string{}
+	for _, x := range list {
+		for _, t := range x.Manifest.Tools {
+			program := runner.Program(t.Runtime)
+			if _, err := exec.LookPath(program); err != nil && x.Problem == "" && !slices.Contains(missing[program], x.Name) {
+				missing[program] = append(missing[program], x.Name)
+			}
+		}
+	}
+	for _, program := range slices.Sorted(maps.Keys(missing)) {
+		a.note(fmt.Sprintf("%s is not in PATH, and tools of %s need it", program, strings.Join(missing[program], ", ")))
+	}
+	s, err := a.store()
+	if err != nil {
+		return
+	}
+	if dir, err := here("."); err == nil && s.TrustOf(dir) == clisettings.Distrusted {
+		a.note("Gemini CLI does not trust this folder, and loads no extensions in it; /permissions in the CLI changes that")
+	}
 }

@@ -43,9 +43,7 @@ func (r *Runner) Explain(q Request) (*Explanation, error) {
 	if p.workspace, p.dir, err = place(q, m.Permissions); err != nil {
 		return nil, err
 	}
-	if p.env, err = r.environment(p); err != nil {
-		return nil, err
-	}
+	p.env = settingNames(m) // no keychain is asked, which could ask the user
 	c := p.command(p.content.dir)
 	c.Copies = []sandbox.Copy{{Dir: p.content.dir, Files: p.content.held()}}
 	e.Workspace, e.Command = p.workspace, c.Args

@@ -57,12 +57,28 @@ func ownVariables() []string {
 		"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "PYTHONDONTWRITEBYTECODE"}
 }
 
+// carried says whether a setting reaches a tool.
+func carried(s manifest.Setting) bool {
+	return !slices.Contains(ownVariables(), strings.ToUpper(s.EnvVar)) && !strings.ContainsAny(s.EnvVar, "=\x00") && s.EnvVar != ""
+}
+
+// settingNames are the variables that a tool gets where every setting has a value.
+func settingNames(m *manifest.Manifest) []string {
+	env := []string{"PYTHONDONTWRITEBYTECODE="}
+	for _, s := range m.Settings {
+		if carried(s) {
+			env = append(env, s.EnvVar+"=")
+		}
+	}
+	return env
+}
+
 // environment is what a tool gets beyond the sandbox's own variables: the
 // settings that its extension declares, and nothing of the user's otherwise.
 func (r *Runner) environment(p *plan) ([]string, error) {
 	env := []string{"PYTHONDONTWRITEBYTECODE=1"} // what was not hashed is neither written nor read
 	for _, s := range p.content.manifest.Settings {
-		if slices.Contains(ownVariables(), strings.ToUpper(s.EnvVar)) || strings.ContainsAny(s.EnvVar, "=\x00") || s.EnvVar == "" {
+		if !carried(s) {
 			r.o.Log.Warn("a setting would replace a variable of the sandbox's", "extension", p.x.Name, "variable", s.EnvVar)
 			continue
 		}

@@ -21,8 +21,8 @@ const (
 	runtimeShell  = "shell"
 )
 
-// program is what runs a runtime's scripts, as it is looked up in PATH.
-func program(runtime string) string {
+// Program is what runs a runtime's scripts, as it is looked up in PATH.
+func Program(runtime string) string {
 	switch runtime {
 	case runtimeNode:
 		return "node"
@@ -64,7 +64,7 @@ func merge(a, b sandbox.Limits) sandbox.Limits {
 func (p *plan) command(dir string) sandbox.Command {
 	script := filepath.Join(dir, filepath.FromSlash(p.tool.Executable))
 	return sandbox.Command{
-		Args:      append([]string{program(p.tool.Runtime), script}, p.args...),
+		Args:      append([]string{Program(p.tool.Runtime), script}, p.args...),
 		Dir:       p.dir,
 		Workspace: p.workspace,
 		Env:       p.env,
