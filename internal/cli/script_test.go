@@ -34,6 +34,8 @@ func TestScript(t *testing.T) {
 				env.Setenv("POLLUX", program)
 			}
 			env.Setenv("NO_COLOR", "")
+			env.Setenv("CLAUDE_CONFIG_DIR", "")
+			env.Setenv("QWEN_HOME", "")
 			env.Setenv("GORACE", "atexit_sleep_ms=0")
 			return nil
 		},

@@ -68,7 +68,7 @@ func newWorld(t *testing.T) *world {
 			t.Fatal(err)
 		}
 	}
-	w.env = append(os.Environ(), "HOME="+root, "TMPDIR="+w.tmp, "TMP=", "TEMP=", "XDG_STATE_HOME="+w.state, "XDG_CONFIG_HOME="+root+"/c",
+	w.env = append(os.Environ(), "HOME="+root, "CLAUDE_CONFIG_DIR=", "QWEN_HOME=", "TMPDIR="+w.tmp, "TMP=", "TEMP=", "XDG_STATE_HOME="+w.state, "XDG_CONFIG_HOME="+root+"/c",
 		"XDG_RUNTIME_DIR="+root+"/r", "DISPLAY=", "WAYLAND_DISPLAY=", "SHELL=/bin/sh", "GORACE=atexit_sleep_ms=0")
 	return w
 }

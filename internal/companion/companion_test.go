@@ -39,8 +39,10 @@ func options(t *testing.T) (o Options, a, b string) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"TMPDIR", "TEMP"} {
-		t.Setenv(name, path("tmp"))
+	for name, value := range map[string]string{
+		"TMPDIR": path("tmp"), "TEMP": path("tmp"), "HOME": path("home"), "USERPROFILE": path("home"), "CLAUDE_CONFIG_DIR": "", "QWEN_HOME": "",
+	} {
+		t.Setenv(name, value)
 	}
 	return Options{
 		Dirs:     settings.Dirs{Config: path("c"), State: path("s"), Run: []string{path("r")}},
