@@ -32,7 +32,7 @@ func (d *Dispatcher) Respond(ctx context.Context, b prompt.Block) Outcome {
 		o.Status = "error"
 		o.Text = fmt.Sprintf("the <%s> block cannot be understood: %v", b.Kind, b.Err)
 		if b.Kind == prompt.ToolCode {
-			o.Text += `; write <tool_code>name(argument="value")</tool_code>`
+			o.Text += `; write one call between the tags, as in name(argument="value")`
 		}
 		o.Reply = prompt.Result(string(b.Kind), o.Status, o.Text)
 	case b.Kind == prompt.ReadDoc:
