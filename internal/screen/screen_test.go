@@ -96,7 +96,7 @@ func TestAttacks(t *testing.T) {
 // Honest programs: colours, movement, and what curses sends (terminfo of xterm-256color).
 func TestHonest(t *testing.T) {
 	for _, output := range []string{
-		"plain text\n\ttabs\r\nand \a\b more\f\v", "žluťoučký kůň 漢字 👩‍👩‍👧 ‏עברית", "",
+		"plain text\n\ttabs\r\nand \a\b more\f\v", "žluťoučký kůň 漢字 👩‍👩‍👧 \u200fעברית", "",
 		"\x1b[31mred\x1b[0m \x1b[1;38;5;196mmore\x1b[m \x1b[38;2;1;2;3mtrue\x1b[39;49m \x1b[4:3mcurly\x1b[0m",
 		"10%\r20%\r\x1b[2K30%\x1b[1A\x1b[1B\x1b[2C\x1b[D\x1b[5G\x1b[3;4H\x1b[3;4f\x1b[J\x1b[1J\x1b[2J\x1b[K",
 		"\x1b[?1049h\x1b[22m\x1b[1;24r\x1b(B\x1b[m\x1b[4l\x1b[?7h\x1b[?1h\x1b=\x1b[H\x1b[2J\x1b[24d\x1b[?1l\x1b>\x1b[?1049l",

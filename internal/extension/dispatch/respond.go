@@ -26,11 +26,11 @@ func (d *Dispatcher) Respond(ctx context.Context, b prompt.Block) Outcome {
 	switch {
 	case b.Inert != "":
 		o.Status = "ignored"
-		o.Text = fmt.Sprintf("a <%s> block was not acted on, because it stands %s; to have it done, write it in plain text, in a paragraph of its own", b.Kind, b.Inert)
+		o.Text = fmt.Sprintf("a %s block was not acted on, because it stands %s; to have it done, write it in plain text, in a paragraph of its own", b.Kind, b.Inert)
 		o.Reply = prompt.Result(string(b.Kind), o.Status, o.Text)
 	case b.Err != nil:
 		o.Status = "error"
-		o.Text = fmt.Sprintf("the <%s> block cannot be understood: %v", b.Kind, b.Err)
+		o.Text = fmt.Sprintf("the %s block cannot be understood: %v", b.Kind, b.Err)
 		if b.Kind == prompt.ToolCode {
 			o.Text += `; write one call between the tags, as in name(argument="value")`
 		}
