@@ -36,7 +36,7 @@ func interfaces() map[string]string {
 // A Place is where a package stands in the house.
 type Place struct{ Floor, Half string }
 
-func (p Place) String() string { return p.Floor + ", " + p.Half }
+func (from Place) String() string { return from.Floor + ", " + from.Half }
 
 // Places reads the table in ARCHITECTURE.md.
 func Places(page string) (map[string]Place, error) {
