@@ -88,3 +88,34 @@ func TestUnheardOutcomesA4(t *testing.T) {
 		t.Errorf("with a stream: %s", said)
 	}
 }
+
+// SPEC T-6: what an earlier life left is told in the order of its numbers, however it was brought, so that none is heard twice by a CLI
+// that comes back again.
+func TestBroughtInOrderT6(t *testing.T) {
+	b := newBench(t, nil)
+	c := b.connect()
+	var outcomes []mcp.UnheardOutcome
+	for _, seq := range []uint64{5, 3, 9, 4} {
+		outcomes = append(outcomes, mcp.UnheardOutcome{Seq: seq, ID: fmt.Sprint(seq), Path: fmt.Sprint("/", seq), As: mcp.Rejected})
+	}
+	if !b.server.Bring(mcp.Unheard{Session: c.session, Life: "x", Seq: 9, Outcomes: outcomes}) {
+		t.Fatal("not brought")
+	}
+	l := c.listen()
+	heard := ""
+	for range outcomes {
+		e := l.next()
+		for e.method != "ide/diffRejected" {
+			e = l.next()
+		}
+		heard += e.id + " "
+	}
+	if heard != "x-3 x-4 x-5 x-9 " {
+		t.Errorf("told in the order %s", heard)
+	}
+	l.close()
+	c.listen()
+	if n := b.server.Waiting(c.session); n != 0 {
+		t.Errorf("%d are to be told again", n)
+	}
+}

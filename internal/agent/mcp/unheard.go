@@ -1,6 +1,9 @@
 package mcp
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/pollux-companion/pollux/internal/core/review"
 )
 
@@ -31,7 +34,7 @@ type Unheard struct {
 	// that its Last-Event-ID still says what it has heard.
 	Life     string
 	Seq      uint64
-	Outcomes []UnheardOutcome // in order
+	Outcomes []UnheardOutcome // in any order
 }
 
 // An UnheardOutcome is one notification of an Unheard.
@@ -53,7 +56,8 @@ func (s *Server) Bring(u Unheard) bool {
 	sess.mu.Lock()
 	defer sess.mu.Unlock()
 	sess.life, sess.seq = u.Life, u.Seq
-	for _, o := range u.Outcomes {
+	// By their numbers: what a CLI has heard is told by the last of them.
+	for _, o := range slices.SortedFunc(slices.Values(u.Outcomes), func(a, b UnheardOutcome) int { return cmp.Compare(a.Seq, b.Seq) }) {
 		sess.seq = max(sess.seq, o.Seq)
 		sess.queue(&outcome{id: o.ID, path: o.Path, as: o.As, content: o.Content, seq: o.Seq})
 	}
