@@ -160,7 +160,7 @@ func (s *Session) Status(want string) string {
 // lamps counts the answers to /ide status.
 func lamps(screen string) int {
 	n := 0
-	for _, lamp := range []string{"🟢", "🟡", "🔴"} {
+	for _, lamp := range []string{"🟢", "🟡", "🔴", "✓ Connected", "✗ Disconnected", "Connecting..."} { // Gemini CLI's, Qwen Code's
 		n += strings.Count(screen, lamp)
 	}
 	return n

@@ -117,7 +117,7 @@ func (r *Request) ContextText() string { return contextText(r.last()) }
 
 func contextText(c Content) string {
 	for _, p := range slices.Backward(c.Parts) {
-		if strings.Contains(p.Text, "user's editor context") {
+		if strings.Contains(p.Text, "editor context") {
 			return p.Text
 		}
 	}

@@ -5,9 +5,12 @@ package agent
 import (
 	"context"
 	"os"
+	"slices"
+	"strconv"
 
 	"github.com/pollux-companion/pollux/internal/agent/claude"
 	"github.com/pollux-companion/pollux/internal/agent/gemini"
+	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
 	"github.com/pollux-companion/pollux/internal/agent/mcp"
 	"github.com/pollux-companion/pollux/internal/agent/qwen"
 	"github.com/pollux-companion/pollux/internal/core/state"
@@ -29,6 +32,11 @@ type Agent struct {
 	// Place names the file by which its CLIs find a companion that serves this port, without touching the disk; nil where that
 	// agent is not used on this machine. A nil Place: package companion knows where (Gemini CLI's file has a second place).
 	Place func(port int) Place
+	// Env are the variables with which its CLIs in a terminal find this companion and no other; nil: there are none. getenv knows
+	// the terminal.
+	Env func(e Endpoint, getenv func(string) string) ([]discovery.Variable, error)
+	// Install is the command that installs it.
+	Install string
 	// Sweep removes the files that companions of pollux's left and whose process is gone, and returns their paths; nil: nothing
 	// is left, or package companion does it.
 	Sweep func() []string
@@ -72,9 +80,12 @@ const Gemini = "gemini"
 func All() []Agent {
 	return []Agent{
 		{
-			Name: Gemini, Label: "Gemini CLI", Command: "gemini",
+			Name: Gemini, Label: "Gemini CLI", Command: "gemini", Install: "npm install -g @google/gemini-cli",
 			Door: func(o Options) mcp.Agent {
 				return mcp.Agent{Dialect: gemini.Dialect{LegacyDiffClosed: o.LegacyDiffClosed}}
+			},
+			Env: func(e Endpoint, getenv func(string) string) ([]discovery.Variable, error) {
+				return discovery.Env(&discovery.File{Port: e.Port, Roots: e.Roots, Token: e.Token}, e.PID, discovery.InContainer(), getenv)
 			},
 		},
 		{
@@ -84,12 +95,25 @@ func All() []Agent {
 			Sweep: func() []string { return swept(claude.Home, claude.Sweep) },
 		},
 		{
-			Name: qwen.Name, Label: qwen.Label, Command: qwen.Command,
+			Name: qwen.Name, Label: qwen.Label, Command: qwen.Command, Install: "npm install -g @qwen-code/qwen-code",
 			Door:  func(Options) mcp.Agent { return mcp.Agent{Dialect: gemini.Dialect{}} },
 			Place: qwenPlaceAt,
+			Env: func(e Endpoint, _ func(string) string) ([]discovery.Variable, error) {
+				return []discovery.Variable{{Name: qwen.PortVariable, Value: strconv.Itoa(e.Port)}}, nil
+			},
 			Sweep: func() []string { return swept(qwen.Home, qwen.Sweep) },
 		},
 	}
+}
+
+// Find is the agent of that name; ok is false where there is none.
+func Find(name string) (a Agent, ok bool) {
+	all := All()
+	i := slices.IndexFunc(all, func(a Agent) bool { return a.Name == name })
+	if i < 0 {
+		return Agent{}, false
+	}
+	return all[i], true
 }
 
 // claudeDoor also lets opencode in, which finds Claude Code's lock and counts lines from 1 (SPEC OC-3).

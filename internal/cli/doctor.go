@@ -11,7 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pollux-companion/pollux/internal/agent"
 	"github.com/pollux-companion/pollux/internal/agent/gemini/clisettings"
+	"github.com/pollux-companion/pollux/internal/agent/qwen"
 	"github.com/pollux-companion/pollux/internal/client"
 	"github.com/pollux-companion/pollux/internal/doctor"
 	"github.com/pollux-companion/pollux/internal/extension/bridge"
@@ -27,28 +29,33 @@ type doctorFlags struct {
 	dir       string
 	pid       int
 	explain   string
+	qwen      bool
 }
 
 func (a *app) doctorCommand() *cobra.Command {
 	var f doctorFlags
 	cmd := &cobra.Command{
-		Use:   "doctor",
-		Short: "Say why Gemini CLI does not connect, and how to mend it",
+		Use:   "doctor [gemini|qwen]",
+		Short: "Say why Gemini CLI or Qwen Code does not connect, and how to mend it",
 		Long: `Does what a Gemini CLI would do that is started in this shell and folder, step by
 step: which process it takes for its editor's, in which temp folder it looks,
 which discovery files it sees in which order, which one it takes and why not the
 others; whether the folder lies in the workspace; whether the companion answers,
 takes the token, offers diffs and sends a context; whether IDE mode is on. Each
-finding says what is the matter, why it matters, and what to type.
+finding says what is the matter, why it matters, and what to type. With qwen it
+does the same for Qwen Code, which looks for lock files in a folder of its own.
 
 It joins the companion for a moment and leaves it as it was. The exit code is 0
 only when the CLI would connect, with context and diffs.`,
 		Example: `  pollux doctor
+  pollux doctor qwen
   pollux doctor --fix              remove dead files, switch IDE mode on
   pollux doctor --pid 4711         as that process sees it: a shell, or the CLI itself
   pollux doctor --explain "Directory mismatch"`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
+		ValidArgs: []string{agent.Gemini, qwen.Name},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.qwen = len(args) > 0 && args[0] == qwen.Name
 			if cmd.Flags().Changed("explain") {
 				return a.explain(f.explain, f.json)
 			}
@@ -83,14 +90,23 @@ func (a *app) doctor(ctx context.Context, f doctorFlags) error {
 	if err != nil {
 		return err
 	}
-	r := a.examine(ctx, o)
+	examine := a.examine
+	if f.qwen {
+		examine = doctor.ExamineQwen
+	}
+	r, err := examine(ctx, o)
+	if err != nil {
+		return err
+	}
 	var done []string
 	if f.fix {
 		if done, err = doctor.Repair(ctx, o, r); err != nil {
 			return err
 		}
 		if len(done) > 0 {
-			r = a.examine(ctx, o)
+			if r, err = examine(ctx, o); err != nil {
+				return err
+			}
 		}
 	}
 	if f.json {
@@ -102,7 +118,11 @@ func (a *app) doctor(ctx context.Context, f doctorFlags) error {
 		for _, line := range done {
 			fmt.Fprintln(a.stdout, line)
 		}
-		a.printFindings(r)
+		label := "Gemini CLI"
+		if f.qwen {
+			label = qwen.Label
+		}
+		a.printFindings(r, label)
 	}
 	if err == nil && !r.Connects {
 		err = exitError(exitNo)
@@ -111,10 +131,10 @@ func (a *app) doctor(ctx context.Context, f doctorFlags) error {
 }
 
 // examine is doctor's examination, with the bridge.
-func (a *app) examine(ctx context.Context, o doctor.Options) *doctor.Report {
+func (a *app) examine(ctx context.Context, o doctor.Options) (*doctor.Report, error) {
 	r := doctor.Examine(ctx, o)
 	r.Findings = append(r.Findings, bridgeFindings(o.Settings, r.Dir)...)
-	return r
+	return r, nil
 }
 
 // bridgeFindings say how the bridge to extensions stands beside a CLI's settings, for one that is started in dir.
@@ -168,14 +188,18 @@ func (a *app) doctorOptions(f doctorFlags) (doctor.Options, error) {
 		}
 		w.Dir = dir
 	}
-	settings, err := clisettings.PathIn(w.Getenv)
+	path := clisettings.PathIn
+	if f.qwen {
+		path = qwen.SettingsPath
+	}
+	settings, err := path(w.Getenv)
 	if err != nil {
 		return doctor.Options{}, err
 	}
 	return doctor.Options{World: w, PID: f.pid, Lacks: lacks, Run: a.dirs.Run, Settings: settings, Others: doctor.Folders(true)[1:]}, nil
 }
 
-func (a *app) printFindings(r *doctor.Report) {
+func (a *app) printFindings(r *doctor.Report, label string) {
 	out := a.stdout
 	for _, f := range r.Findings {
 		mark := "  ok     "
@@ -204,10 +228,10 @@ func (a *app) printFindings(r *doctor.Report) {
 	}
 	fmt.Fprintln(out)
 	if r.Connects {
-		fold(out, fmt.Sprintf("A Gemini CLI that is started in %s connects. It says: %s", r.Dir, r.Says), 0, 0)
+		fold(out, fmt.Sprintf("A %s that is started in %s connects. It says: %s", label, r.Dir, r.Says), 0, 0)
 		return
 	}
-	fmt.Fprintln(out, paint(out, bold, "A Gemini CLI that is started here does not connect with context and diffs."))
+	fmt.Fprintln(out, paint(out, bold, "A "+label+" that is started here does not connect with context and diffs."))
 	if r.Says != "" {
 		fold(out, "It says: "+r.Says, 0, 0)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pollux-companion/pollux/internal/agent"
 	"github.com/pollux-companion/pollux/internal/control"
 )
 
@@ -26,14 +27,14 @@ func (a *app) find(ctx context.Context, dir string) (*control.Client, error) {
 }
 
 func (a *app) envCommand() *cobra.Command {
-	var shell string
+	var shell, name string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "env [DIR]",
 		Short: "Print the variables by which a terminal's CLI finds the companion",
 		Long: `Prints the variables of the companion that serves the current folder (or DIR),
-for a terminal whose Gemini CLI does not find it by itself: in tmux, with
-another TMPDIR, or when several companions serve one folder. Of several, it is
+for a terminal whose Gemini CLI or Qwen Code does not find it by itself: in tmux,
+with another TMPDIR, or when several companions serve one folder. Of several, it is
 the one whose folder is nearest, then the newest.
 
 They hold the companion's token: print them into a shell, not into a file that
@@ -44,13 +45,25 @@ others can read.`,
   pollux env --shell cmd > %TEMP%\p.bat && %TEMP%\p.bat     cmd`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.env(cmd.Context(), dirOf(args), shell, asJSON)
+			return a.env(cmd.Context(), dirOf(args), shell, name, asJSON)
 		},
 	}
 	cmd.Flags().StringVar(&shell, "shell", "", "the `SHELL` to print for: sh, fish, powershell or cmd (default: the one that runs pollux)")
+	cmd.Flags().StringVar(&name, "agent", "", "only the variables of the agent `NAME`: "+strings.Join(envAgents(), ", "))
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object instead")
+	_ = cmd.RegisterFlagCompletionFunc("agent", cobra.FixedCompletions(envAgents(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("shell", cobra.FixedCompletions(shellNames(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
+}
+
+// envAgents are the names of the agents that have variables.
+func envAgents() (names []string) {
+	for _, a := range agent.All() {
+		if a.Env != nil {
+			names = append(names, a.Name)
+		}
+	}
+	return names
 }
 
 func dirOf(args []string) string {
@@ -60,7 +73,10 @@ func dirOf(args []string) string {
 	return args[0]
 }
 
-func (a *app) env(ctx context.Context, dir, shell string, asJSON bool) error {
+func (a *app) env(ctx context.Context, dir, shell, name string, asJSON bool) error {
+	if one, ok := agent.Find(name); name != "" && (!ok || one.Env == nil) {
+		return usageError{fmt.Errorf("--agent %s: there are variables for: %s", name, strings.Join(envAgents(), ", "))}
+	}
 	if shell == "" {
 		shell = shellHere()
 	}
@@ -79,7 +95,7 @@ func (a *app) env(ctx context.Context, dir, shell string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	vars, err := variables(conn)
+	vars, err := variables(conn, name)
 	if err != nil {
 		return err
 	}

@@ -135,7 +135,7 @@ func (e *editor) removePages() {
 
 // Env implements lsp.Companion.
 func (e *editor) Env() (map[string]string, error) {
-	vars, err := variables(e.Connection())
+	vars, err := variables(e.Connection(), "")
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 func (a *app) relayCommand() *cobra.Command {
-	var temp string
+	var temp, home string
 	cmd := &cobra.Command{
 		Use:   "relay",
 		Short: "Connect a CLI that started it to whatever editor serves its folder",
@@ -22,8 +22,8 @@ the editor is restarted, finds it again and shows it the changes that are still
 undecided. The CLI stays connected all the time, and hears of nothing but what
 you really decided. While there is no editor, the CLI asks in the terminal.
 
-pollux setup --relay lets every Gemini CLI start it that finds no editor of its
-own; pollux setup --no-relay takes that back. It is not for a terminal.`,
+pollux setup --relay lets every Gemini CLI and Qwen Code start it that finds no
+editor of its own; pollux setup --no-relay takes that back. It is not for a terminal.`,
 		Example: `  pollux setup --relay
   GEMINI_CLI_IDE_SERVER_STDIO_COMMAND=pollux GEMINI_CLI_IDE_SERVER_STDIO_ARGS='["relay"]' gemini`,
 		Args: cobra.NoArgs,
@@ -38,9 +38,17 @@ own; pollux setup --no-relay takes that back. It is not for a terminal.`,
 				}
 				w.Temp = filepath.Clean(temp)
 			}
-			return relay.Run(cmd.Context(), relay.Options{In: a.stdin, Out: a.stdout, World: w, Version: version(), Log: a.log})
+			o := relay.Options{In: a.stdin, Out: a.stdout, World: w, Version: version(), Log: a.log}
+			if home != "" {
+				if !filepath.IsAbs(home) {
+					return usageError{errors.New("--qwen-home must be an absolute path")}
+				}
+				o.Ways = relay.QwenWays(home, w)
+			}
+			return relay.Run(cmd.Context(), o)
 		},
 	}
 	cmd.Flags().StringVar(&temp, "tmp", "", "look for editors with this temp folder (`DIR`): a CLI does not pass its own on")
+	cmd.Flags().StringVar(&home, "qwen-home", "", "look for editors as Qwen Code does that keeps its files in `DIR`")
 	return cmd
 }

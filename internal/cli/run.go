@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/pollux-companion/pollux/internal/agent"
 	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
 	"github.com/pollux-companion/pollux/internal/companion"
 	"github.com/pollux-companion/pollux/internal/control"
@@ -21,10 +23,10 @@ func (a *app) runCommand() *cobra.Command {
 	var review string
 	cmd := &cobra.Command{
 		Use:   "run [-- COMMAND ARGS…]",
-		Short: "Run gemini, or another command, with a companion around it",
+		Short: "Run gemini, qwen, or another command, with a companion around it",
 		Long: `Starts a companion for the current folder, runs a command in this terminal with
-the variables by which Gemini CLI finds exactly this companion, and stops with
-it. The terminal and the exit code are the command's own, and signals reach it.
+the variables by which an agent finds exactly this companion, and stops with it.
+The terminal and the exit code are the command's own, and signals reach it.
 
 With --review proposals are reviewed in this terminal instead of in the browser:
 inside tmux in a pane beside the command, elsewhere on the command's own screen,
@@ -32,7 +34,8 @@ which the reviewer takes when a proposal comes and gives back when none is left.
 There q puts off what waits, and Ctrl-] calls the reviewer at any time.`,
 		Example: `  pollux run                              runs gemini
   pollux run -- gemini --model gemini-3   with arguments
-  pollux run --no-open -- bash            a shell in which every gemini is connected
+  pollux run -- qwen                      runs Qwen Code
+  pollux run --no-open -- bash            a shell in which every agent is connected
   pollux run --review                     proposals come up in this terminal`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := a.options(&f, nil)
@@ -74,7 +77,7 @@ func (a *app) run(ctx context.Context, o companion.Options, f *serveFlags, args 
 	child := exec.CommandContext(ctx, path, args[1:]...)
 	child.Args[0] = args[0]
 	child.Stdin, child.Stdout, child.Stderr = a.stdin, a.stdout, a.stderr
-	vars, err := variables(c.Connection())
+	vars, err := variables(c.Connection(), agentOf(args[0]))
 	if err != nil {
 		return err
 	}
@@ -147,8 +150,8 @@ func lookCommand(name string) (string, error) {
 		return path, nil
 	}
 	hint := "name one that is installed: pollux run -- COMMAND"
-	if name == "gemini" {
-		hint = "install it (npm install -g @google/gemini-cli), or name another: pollux run -- COMMAND"
+	if a, ok := agent.Find(agentOf(name)); ok && a.Install != "" && name == a.Command {
+		hint = "install it (" + a.Install + "), or name another: pollux run -- COMMAND"
 	}
 	if strings.ContainsRune(name, os.PathSeparator) {
 		return "", fmt.Errorf("%q cannot be run (%w); %s", name, words.Cause(errors.Unwrap(err)), hint)
@@ -156,12 +159,33 @@ func lookCommand(name string) (string, error) {
 	return "", fmt.Errorf("no such command: %q; %s", name, hint)
 }
 
-// variables are those of SPEC D-7 for a CLI in this terminal.
-func variables(conn control.Connection) ([]discovery.Variable, error) {
-	f := &discovery.File{Port: conn.Port, Roots: conn.Roots, Token: conn.Token}
-	vars, err := discovery.Env(f, conn.PID, discovery.InContainer(), os.Getenv)
-	if err == nil && conn.TempDir != "" {
+// agentOf is the name of the agent whose program a command is; "" for another program, in which any agent may be started.
+func agentOf(command string) string {
+	base := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(command), ".exe"), ".cmd")
+	for _, a := range agent.All() {
+		if a.Command == base {
+			return a.Name
+		}
+	}
+	return ""
+}
+
+// variables are those by which an agent in this terminal finds the companion (SPEC D-7, Q-9); name is the agent's, "" for all
+// of them.
+func variables(conn control.Connection, name string) (vars []discovery.Variable, err error) {
+	e := agent.Endpoint{Port: conn.Port, Token: conn.Token, Roots: conn.Roots, PID: conn.PID}
+	for _, a := range agent.All() {
+		if a.Env == nil || name != "" && name != a.Name {
+			continue
+		}
+		more, err := a.Env(e, os.Getenv)
+		if err != nil {
+			return nil, err
+		}
+		vars = append(vars, more...)
+	}
+	if conn.TempDir != "" && (name == "" || name == agent.Gemini) {
 		vars = append(vars, discovery.Variable{Name: discovery.TempVariable, Value: conn.TempDir})
 	}
-	return vars, err
+	return vars, nil
 }

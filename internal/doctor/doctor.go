@@ -54,6 +54,7 @@ type Report struct {
 	Dir      string    `json:"dir"`
 	Findings []Finding `json:"findings"`
 	choice   *client.Choice
+	home     string // Qwen Code's, where the report is about it
 }
 
 // Options of Examine.
@@ -93,12 +94,20 @@ func Examine(ctx context.Context, o Options) *Report {
 	x.support()
 	x.host()
 	x.proxy()
-	x.reach(ctx)
+	x.reach(ctx, x.r.choice.Ways(x.w))
 	x.troubles(ctx)
 	x.mode()
 	x.version()
 	x.r.Connects = !slices.ContainsFunc(x.r.Findings, func(f Finding) bool { return f.Level == Fault })
 	return x.r
+}
+
+// repair is the command that has doctor do what is safe.
+func (x *examination) repair() string {
+	if x.r.home != "" {
+		return "pollux doctor qwen --fix"
+	}
+	return "pollux doctor --fix"
 }
 
 func (x *examination) add(f Finding) { x.r.Findings = append(x.r.Findings, f) }

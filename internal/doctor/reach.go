@@ -52,11 +52,10 @@ func (x *examination) proxy() {
 const firstContext = 3 * time.Second
 
 // reach joins the companion as the CLI would, looks, and leaves.
-func (x *examination) reach(ctx context.Context) {
+func (x *examination) reach(ctx context.Context, ways []client.Way) {
 	if x.r.choice.Fault != nil || x.failed("choice", "workspace") {
 		return
 	}
-	ways := x.r.choice.Ways(x.w)
 	if len(ways) == 0 {
 		x.add(Finding{ID: "port", Level: Fault, What: x.taken() + " names neither a port nor a command", Why: "there is nothing to connect to", Remark: "start the companion again"})
 		return
@@ -150,11 +149,11 @@ func (x *examination) open(ctx context.Context, way client.Way, level Level) boo
 		return true
 	case Stranger:
 		x.add(Finding{ID: "token", Level: level, What: note, Why: fmt.Sprintf("%s was left behind by a companion that has gone, or has been changed", where),
-			Mend: "pollux doctor --fix", Remark: "then start the companion again", fix: fixSweep})
+			Mend: x.repair(), Remark: "then start the companion again", fix: fixSweep})
 		return false
 	}
 	f := Finding{ID: "port", Level: level, What: note, Why: fmt.Sprintf("%s names it; the CLI tries no other file", where),
-		Mend: "pollux doctor --fix", Remark: "then start the companion again", fix: fixSweep}
+		Mend: x.repair(), Remark: "then start the companion again", fix: fixSweep}
 	if health == Silent { // nobody knows that it has gone: its file stays
 		f.Mend, f.Remark, f.fix = "", x.stopped(ctx), fixNone
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
 	"github.com/pollux-companion/pollux/internal/agent/qwen"
+	"github.com/pollux-companion/pollux/internal/client"
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
@@ -83,10 +84,9 @@ func InstallQwen(program string, dryRun bool) (Installed, error) {
 	if err != nil {
 		return Installed{}, err
 	}
-	temp := discovery.TempDir()
 	lock := &qwen.Lock{
-		Roots: []string{everything(temp)}, Name: "pollux", DisplayName: "Pollux",
-		Stdio: &qwen.Stdio{Command: program, Args: []string{"relay", "--tmp", temp}},
+		Roots: []string{everything(home)}, Name: "pollux", DisplayName: "Pollux",
+		Stdio: &qwen.Stdio{Command: program, Args: []string{"relay", "--qwen-home", home}}, // Qwen Code does not pass QWEN_HOME on
 	}
 	changed, path, err := qwen.PutRelay(home, lock, dryRun)
 	return Installed{path, changed}, err
@@ -100,4 +100,18 @@ func RemoveQwen(dryRun bool) (Installed, error) {
 	}
 	changed, path, err := qwen.RemoveRelay(home, dryRun)
 	return Installed{path, changed}, err
+}
+
+// QwenWays are the ways to the companions that a Qwen Code in w would join, in its order; home is the folder of its files.
+// Unlike Qwen Code, the relay goes on to the next one where a companion has gone.
+func QwenWays(home string, w *client.World) func() []client.Way {
+	w = client.Complete(w)
+	return func() (ways []client.Way) {
+		for _, c := range qwen.Choose(qwen.World{Home: home, Dir: w.Dir, Getenv: w.Getenv, Alive: w.Alive}).Candidates {
+			if c.Lock != nil && c.Lock.Port != 0 && c.Fits && !c.Dead {
+				ways = append(ways, client.Way{Host: "127.0.0.1", Port: c.Lock.Port, Token: c.Lock.Token, From: c.Name})
+			}
+		}
+		return ways
+	}
 }

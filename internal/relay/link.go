@@ -82,6 +82,14 @@ func (r *relay) forget(ctx context.Context) {
 // find joins the first editor in the CLI's own order that answers: unlike the
 // CLI the relay passes over files whose companion has gone.
 func (r *relay) find(ctx context.Context) *client.Link {
+	if r.o.Ways != nil {
+		for _, way := range r.o.Ways() {
+			if link := r.dial(ctx, way); link != nil {
+				return link
+			}
+		}
+		return nil
+	}
 	choice := client.Choose(r.world)
 	for i, cand := range choice.Candidates {
 		way, ok := choice.Way(i, r.world)

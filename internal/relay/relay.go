@@ -39,6 +39,8 @@ type Options struct {
 	Out io.Writer
 	// World is where editors are looked for; nil is this process's.
 	World *client.World
+	// Ways are the ways to editors for an agent that has another search than Gemini CLI's, in its order; nil is Gemini CLI's.
+	Ways func() []client.Way
 	// Version is pollux's own.
 	Version string
 	// Log gets what happens, without contents or tokens; nil discards.

@@ -61,14 +61,24 @@ func (l *Lock) encode() ([]byte, error) {
 			return nil, fmt.Errorf("the name of the folder %q is not UTF-8, which Qwen Code needs; rename the folder", root)
 		}
 	}
-	roots, err := compact(append([]string{}, l.Roots...))
+	roots, err := l.workspacePath()
 	if err != nil {
 		return nil, err
 	}
 	return compact(lockJSON{
-		Port: l.Port, WorkspacePath: string(roots), AuthToken: l.Token, PPID: l.PID, IDEName: l.DisplayName,
+		Port: l.Port, WorkspacePath: roots, AuthToken: l.Token, PPID: l.PID, IDEName: l.DisplayName,
 		IDEInfo: &ideInfo{l.Name, l.DisplayName}, Stdio: l.Stdio, Pollux: true,
 	})
+}
+
+// workspacePath holds the folders as a JSON array inside the string (SPEC Q-2). Without a process Qwen Code wants the name of one
+// folder there, and deletes the file when it finds none of that name (SPEC Q-3).
+func (l *Lock) workspacePath() (string, error) {
+	if l.PID == 0 && len(l.Roots) == 1 {
+		return l.Roots[0], nil
+	}
+	roots, err := compact(append([]string{}, l.Roots...))
+	return string(roots), err
 }
 
 // compact is JSON on one line, with < > & as they are.

@@ -145,6 +145,9 @@ func TestRelay(t *testing.T) {
 		}
 	}
 	data, err := os.ReadFile(filepath.Join(home, "ide", "0.lock"))
+	if want := `"workspacePath":"` + filepath.ToSlash(l.Roots[0]) + `"`; !strings.Contains(string(data), want) {
+		t.Errorf("%s: no %s: without a process Qwen Code wants a folder's name there, and deletes the file", data, want)
+	}
 	if err != nil || strings.Contains(string(data), "ppid") || strings.Contains(string(data), `"port"`) {
 		t.Errorf("%s, %v", data, err)
 	}

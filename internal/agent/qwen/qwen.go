@@ -50,3 +50,15 @@ func SettingsPath(getenv func(string) string) (string, error) {
 	home, err := Home(getenv)
 	return filepath.Join(home, "settings.json"), err
 }
+
+// System are the files of this machine's own: defaults, which every other file outranks, and system, which outranks every
+// other. They need not exist.
+func System(getenv func(string) string) (defaults, system string) {
+	if system = getenv("QWEN_CODE_SYSTEM_SETTINGS_PATH"); system == "" {
+		system = systemSettings
+	}
+	if defaults = getenv("QWEN_CODE_SYSTEM_DEFAULTS_PATH"); defaults == "" {
+		defaults = filepath.Join(filepath.Dir(system), "system-defaults.json")
+	}
+	return defaults, system
+}
