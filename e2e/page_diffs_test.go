@@ -165,6 +165,38 @@ func TestDirtyFile(t *testing.T) {
 	d.WaitText(browser.ID("editor-content"), "unsaved old")
 }
 
+// TestProposalFollowsItsFile: what changes on disk is merged into the proposal on the page, and what does not go together
+// stands beside the text until the user has said which of the two stands (F-13).
+func TestProposalFollowsItsFile(t *testing.T) {
+	const rest = "two\nthree\nfour\nfive\nsix\nseven\neight\n"
+	b, _, d, a := newDesk(t, map[string]string{"a.txt": "one\n" + rest + "nine\n"})
+	for take, last := range map[string]string{"proposal": "NINE\n", "file": "neuf\n"} {
+		b.write("a.txt", "one\n"+rest+"nine\n")
+		a.OpenDiff(b.path("a.txt"), "one\n"+rest+"NINE\n")
+		d.proposal("a.txt")
+		b.write("a.txt", "ONE\n"+rest+"nine\n")
+		d.WaitText(browser.ID("diff-new"), "ONE")
+		d.WaitText(browser.ID("diff-old"), "ONE")
+		b.write("a.txt", "ONE\n"+rest+"neuf\n")
+		d.WaitText(browser.ID("diff-notice"), "the file has changed on disk where the proposal changes it")
+		d.WaitText(browser.ID("diff-old"), "neuf")
+		d.WaitText(browser.ID("diff-new")+" .cm-conflict", "NINE")
+		if text := d.Text(browser.ID("diff-new")); strings.Contains(text, "neuf") || strings.Contains(text, "<<<") {
+			t.Errorf("the conflict stands in the text: %q", text)
+		}
+		d.Press("Control+Enter")
+		d.WaitText(browser.ID("diff-notice"), "take the file's lines")
+		a.Quiet()
+		d.Click(browser.ID("take-" + take))
+		d.Gone(browser.ID("take-" + take))
+		d.WaitText(browser.ID("diff-new"), strings.TrimSpace(last))
+		a.Quiet() // that was no acceptance
+		d.Click(browser.ID("accept"))
+		expect(t, a, agent.Outcome{Method: accepted, FilePath: b.path("a.txt"), Content: "ONE\n" + rest + last})
+		d.noProposal()
+	}
+}
+
 // TestTabsAgree: two tabs show the same proposal and the same edits; an
 // answer in one closes it in both.
 func TestTabsAgree(t *testing.T) {

@@ -72,12 +72,13 @@ It is called in a buffer that visits a file; nil stands for none."
                'utf-8)))
     (if (string-match-p "\\`/[[:alpha:]]:" path) (substring path 1) path)))
 
-(defun pollux--file (buffer)
-  "Return the path that BUFFER visits, nil when it is none of the user's files."
+(defun pollux--file (buffer &optional missing)
+  "Return the path that BUFFER visits, nil when it is none of the user's files.
+With MISSING it need not be there."
   (when-let ((path (buffer-file-name (or (buffer-base-buffer buffer) buffer))))
     (and (not (file-remote-p path))
          (not (string-match-p "/\\.git/" path))
-         (file-regular-p path)
+         (or (file-regular-p path) (and missing (not (file-exists-p path))))
          (expand-file-name path))))
 
 (defun pollux--open-files ()
@@ -86,7 +87,8 @@ It is called in a buffer that visits a file; nil stands for none."
     (setq pollux--files
           (vconcat (delete-dups
                     (delq nil (mapcar (lambda (buffer)
-                                        (when-let ((path (pollux--file buffer)))
+                                        ;; The companion looks which are there, and watches them.
+                                        (when-let ((path (pollux--file buffer t)))
                                           (pollux--uri path)))
                                       (buffer-list)))))))
   pollux--files)

@@ -445,8 +445,6 @@ That accepts nothing yet."
   "Set POLICY for SCOPE and PATTERN; DIFF says which session or file.
 THEN is called when that is done."
   (pollux--check-ready)
-  (unless (equal policy "ask")
-    (pollux--watch))
   (pollux--call "workspace/executeCommand"
                 (list :command "pollux.setPolicy"
                       :arguments (vector (append (list :policy policy)

@@ -199,6 +199,7 @@ Whatever buffer or binding has an environment of its own at the moment."
         ("pollux/closeDiff" . pollux--close-diff)
         ("pollux/didChangeBase" . pollux--base-changed)
         ("pollux/didChangeProposal" . pollux--proposal-changed)
+        ("pollux/filesChanged" . pollux--files-changed)
         ("pollux/openDocument" . pollux--open-document)
         ("pollux/ask" . pollux--ask)
         ("pollux/didChangeEnv" . pollux--env-changed)

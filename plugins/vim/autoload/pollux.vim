@@ -74,14 +74,15 @@ function! s:redraw() abort
   endif
 endfunction
 
-function! s:path(uri) abort
+" The path of a file: URI.
+function! pollux#path(uri) abort
   let l:path = substitute(substitute(a:uri, '^file://', '', ''), '%\(\x\x\)', '\=printf("%c", str2nr(submatch(1), 16))', 'g')
   return has('win32') ? l:path[1:] : l:path
 endfunction
 
 " Shows a file where the user is, without taking a window that is no file's.
 function! s:open_document(p, id) abort
-  let l:path = s:path(a:p.uri)
+  let l:path = pollux#path(a:p.uri)
   if get(a:p, 'takeFocus') && mode() =~# '^[nt]'
     execute (empty(&buftype) && (!&modified || &hidden) ? 'edit' : 'split') fnameescape(l:path)
     if has_key(a:p, 'selection')
@@ -131,7 +132,10 @@ function! s:notification(method, params) abort
     let s:state.sessions = a:params.sessions
     let s:state.pending = a:params.pendingDiffs
     call s:redraw()
+    call pollux#reload#guard(!empty(s:state.sessions))
     call pollux#context#touch(1) " it may be a CLI in this terminal that has come
+  elseif a:method ==# 'pollux/filesChanged'
+    call pollux#reload#changed(a:params)
   elseif a:method ==# 'pollux/didChangeBase'
     call pollux#diff#rebase(a:params)
   elseif a:method ==# 'pollux/didChangeProposal'
@@ -165,6 +169,7 @@ endfunction
 function! s:ended(code) abort
   call pollux#context#stop()
   call pollux#diff#disconnected()
+  call pollux#reload#guard(0)
   let s:questions = {}
   let l:again = s:wanted && s:state.status !=# 'failed'
   let s:state.status = s:wanted ? 'waiting' : 'stopped'

@@ -66,12 +66,15 @@ for _, how in ipairs({ 'keep', 'take' }) do
   end
 end
 
+function commands.merge()
+  require('pollux.reload').merge()
+end
+
 commands['accept-all'] = function(args)
   local d = chosen()
   if not d then
     return
   end
-  require('pollux.reload').watch()
   -- This one with its edits; the rule decides only what nobody edited.
   pollux.execute('pollux.setPolicy', { policy = 'accept', scope = args[1] == 'file' and 'file' or 'session', diffId = d.id }, function(result, err)
     if tell(result, err) then
@@ -103,7 +106,6 @@ function commands.policy(args)
       end
     end)
   end
-  require('pollux.reload').watch()
   local argument = { policy = args[1], scope = args[2], pattern = args[3] }
   local d = require('pollux.diff').current()
   argument.diffId = d and d.id

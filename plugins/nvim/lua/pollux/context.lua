@@ -9,8 +9,8 @@ local send -- the function that takes a context, set by start
 local timer, last, files, kept
 local visual = { v = true, V = true, ['\22'] = true, s = true, S = true, ['\19'] = true }
 
---- The file that a buffer edits, or nil when it is none of the user's.
-function M.file(buf)
+--- The file that a buffer edits, or nil when it is none of the user's; missing says that it need not be there.
+function M.file(buf, missing)
   if not api.nvim_buf_is_loaded(buf) or vim.bo[buf].buftype ~= '' then
     return nil
   end
@@ -20,7 +20,7 @@ function M.file(buf)
   end
   local path = vim.fn.fnamemodify(name, ':p')
   local stat = uv.fs_stat(path)
-  if not stat or stat.type ~= 'file' then
+  if not stat and not missing or stat and stat.type ~= 'file' then
     return nil
   end
   return path
@@ -30,7 +30,7 @@ local function open_files()
   if not files then
     files = {}
     for _, buf in ipairs(api.nvim_list_bufs()) do
-      local path = api.nvim_buf_is_loaded(buf) and vim.bo[buf].buflisted and M.file(buf)
+      local path = api.nvim_buf_is_loaded(buf) and vim.bo[buf].buflisted and M.file(buf, true) -- the companion looks which are there, and watches them
       if path then
         files[#files + 1] = text.uri(path)
       end

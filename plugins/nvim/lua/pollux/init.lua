@@ -98,6 +98,7 @@ local notifications = {
   ['pollux/didChangeStatus'] = function(p)
     state.sessions, state.pending = p.sessions or {}, p.pendingDiffs or 0
     redraw()
+    require('pollux.reload').guard(#state.sessions > 0)
     require('pollux.context').touch(false) -- it may be a CLI in this terminal that has come
   end,
   ['pollux/didChangeBase'] = function(p)
@@ -105,6 +106,9 @@ local notifications = {
   end,
   ['pollux/didChangeProposal'] = function(p)
     require('pollux.diff').follow(p)
+  end,
+  ['pollux/filesChanged'] = function(p)
+    require('pollux.reload').changed(p)
   end,
   ['window/showMessage'] = function(p)
     if p.type == 1 then
@@ -146,6 +150,7 @@ local function ended(code)
   client = nil
   require('pollux.context').stop()
   require('pollux.diff').connect(nil)
+  require('pollux.reload').guard(false)
   state.status, state.sessions = wanted and 'waiting' or 'stopped', {}
   redraw()
   if not again then
@@ -221,6 +226,7 @@ start_process = function()
     return log(('%s cannot be started: %s'):format(command[1], reason))
   end
   diff.start()
+  require('pollux.reload').start()
   client.call('initialize', {
     processId = vim.fn.getpid(),
     clientInfo = { name = 'Neovim', version = tostring(vim.version and ('%d.%d.%d'):format(vim.version().major, vim.version().minor, vim.version().patch) or '') },

@@ -107,10 +107,18 @@ local function moved(line, changes)
   return line + by
 end
 
--- Replaces what differs in the lines of a modifiable buffer; marks, folds, cursors and views stay with their text.
-local function replace(buf, lines)
+--- The lines that a buffer has when it shows a text.
+function M.lines(text)
+  return shape(text).lines
+end
+
+--- Replaces what differs in the lines of a modifiable buffer, and returns whether anything does; marks, folds, cursors and views stay with their text.
+function M.replace(buf, lines)
   local api, o = vim.api, vim.bo[buf]
   local changes = hunks(api.nvim_buf_get_lines(buf, 0, -1, true), lines)
+  if #changes == 0 then
+    return false
+  end
   local views = {}
   for _, win in ipairs(vim.fn.win_findbuf(buf)) do
     views[win] = api.nvim_win_call(win, vim.fn.winsaveview)
@@ -129,13 +137,14 @@ local function replace(buf, lines)
       vim.fn.winrestview(view)
     end)
   end
+  return true
 end
 
 --- Like M.fill, but what is the same stays, with marks, folds, cursors and undo.
 function M.update(buf, text)
   local s, modifiable = shape(text), vim.bo[buf].modifiable
   vim.bo[buf].modifiable = true
-  replace(buf, s.lines)
+  M.replace(buf, s.lines)
   put_shape(buf, s)
   vim.bo[buf].modifiable = modifiable
 end

@@ -48,7 +48,6 @@ endfunction
 function! s:accept_all(args, ...) abort
   let l:d = s:chosen()
   if !empty(l:d)
-    call pollux#reload#watch()
     " This one with its edits; the rule decides only what nobody edited.
     call pollux#execute('pollux.setPolicy', {'policy': 'accept', 'scope': get(a:args, 0, '') ==# 'file' ? 'file' : 'session', 'diffId': l:d.id},
           \ {r, e -> s:tell(r, e) ? pollux#diff#accept(l:d) : 0})
@@ -66,7 +65,6 @@ function! s:policy(args, ...) abort
     return pollux#execute('pollux.status', {}, {r, e -> s:tell(r, e)
           \ ? pollux#say#lines(join(s:rules(r.rules) + [':Pollux policy ask|accept|terminal [session|file|pattern GLOB]'], "\n")) : 0})
   endif
-  call pollux#reload#watch()
   let l:argument = {'policy': a:args[0]}
   for [l:i, l:name] in [[1, 'scope'], [2, 'pattern']]
     if len(a:args) > l:i
@@ -186,7 +184,7 @@ function! s:send(args, range, first, last) abort
 endfunction
 
 let s:commands = {
-      \ 'accept': function('s:accept'), 'accept-all': function('s:accept_all'), 'reject': function('s:reject'), 'keep': {-> s:settle('keep')}, 'take': {-> s:settle('take')}, 'review': function('s:review'),
+      \ 'accept': function('s:accept'), 'accept-all': function('s:accept_all'), 'reject': function('s:reject'), 'merge': {-> pollux#reload#merge()}, 'keep': {-> s:settle('keep')}, 'take': {-> s:settle('take')}, 'review': function('s:review'),
       \ 'policy': function('s:policy'), 'page': function('s:page'), 'start': function('s:start'), 'stop': function('s:stop'),
       \ 'restart': function('s:restart'), 'status': function('s:status'), 'log': function('s:log'), 'run': function('s:run'), 'send': function('s:send')}
 

@@ -12,8 +12,8 @@ let s:left = 0 " the window that was left before what happened in it was told
 let s:looked = {} " whether the CLI runs in a terminal, by its buffer
 let s:visual = ['v', 'V', "\<C-v>", 's', 'S', "\<C-s>"]
 
-" The file that a buffer edits, '' when it is none of the user's.
-function! pollux#context#file(buf) abort
+" The file that a buffer edits, '' when it is none of the user's; with {1} it need not be there.
+function! pollux#context#file(buf, ...) abort
   if !bufloaded(a:buf) || !empty(getbufvar(a:buf, '&buftype'))
     return ''
   endif
@@ -22,7 +22,7 @@ function! pollux#context#file(buf) abort
     return ''
   endif
   let l:path = fnamemodify(l:name, ':p')
-  return l:path !~# '[/\\]\.git[/\\]' && getftype(l:path) =~# '^\%(file\|link\)$' && !isdirectory(l:path) ? l:path : ''
+  return l:path !~# '[/\\]\.git[/\\]' && (getftype(l:path) =~# '^\%(file\|link\)$' || a:0 && empty(getftype(l:path))) && !isdirectory(l:path) ? l:path : ''
 endfunction
 
 function! s:open_files() abort
@@ -30,7 +30,7 @@ function! s:open_files() abort
     let s:files = []
     for l:buf in range(1, bufnr('$'))
       if buflisted(l:buf) && bufloaded(l:buf)
-        let l:path = pollux#context#file(l:buf)
+        let l:path = pollux#context#file(l:buf, 1) " the companion looks which are there, and watches them
         if !empty(l:path)
           call add(s:files, pollux#text#uri(l:path))
         endif
@@ -306,10 +306,4 @@ function! pollux#context#roots() abort
     call s:add(l:all, empty(l:repository) ? l:dir : l:repository)
   endfor
   return l:all
-endfunction
-
-" Whether a file lies in one of the project's folders.
-function! pollux#context#within(path) abort
-  let l:real = resolve(a:path)
-  return !empty(filter(pollux#context#roots(), 's:within(l:real, v:val)'))
 endfunction

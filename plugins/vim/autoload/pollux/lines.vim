@@ -112,11 +112,11 @@ function! s:apply(buf, hunk) abort
   endif
 endfunction
 
-" Makes {lines} those of a loaded, modifiable buffer: marks, folds, cursors and views stay with their text. Vim 8.0 puts all of them anew.
+" Makes {lines} those of a loaded, modifiable buffer: marks, folds, cursors and views stay with their text. Returns whether anything differs.
 function! pollux#lines#replace(buf, lines) abort
   let l:hunks = pollux#lines#hunks(getbufline(a:buf, 1, '$'), a:lines)
   if empty(l:hunks)
-    return
+    return 0
   endif
   let l:views = {}
   if exists('*win_execute')
@@ -135,4 +135,5 @@ function! pollux#lines#replace(buf, lines) abort
     let [l:view.lnum, l:view.topline] = [s:moved(l:view.lnum, l:hunks), s:moved(l:view.topline, l:hunks)]
     call win_execute(str2nr(l:win), 'call winrestview(l:view)')
   endfor
+  return 1
 endfunction

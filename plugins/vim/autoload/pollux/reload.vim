@@ -1,7 +1,9 @@
 " The user's own buffers: they follow what the CLI writes.
 
-let s:watcher = -1 " the timer of pollux#reload#watch()
-let s:stamps = {} " of a buffer's file: as seen last, as shown
+let s:told = {} " what the user has been told of a buffer since it was read or written
+let s:missing = {} " whether a buffer's file has never been there
+let s:waiting = {} " files that are looked at when the user's mode allows it
+let s:guarded = 0
 
 " The loaded buffer of a file, 0 when there is none.
 function! pollux#reload#buffer(path) abort
@@ -39,7 +41,7 @@ function! s:look(state, timer) abort
   if getbufvar(l:buf, '&modified')
     if !a:state.told && pollux#reload#stamp(a:state.path) != a:state.before
       let a:state.told = 1
-      call pollux#say#say(fnamemodify(a:state.path, ':t') . ' has been written; your unsaved changes are kept', 'WarningMsg')
+      call s:tell_unsaved(l:buf)
     endif
     return
   endif
@@ -50,53 +52,194 @@ function! s:look(state, timer) abort
   elseif mode() !~# '^[nt]'
     return
   endif
-  if a:state.before[0] < 0 && l:now[0] >= 0 " a new file, of which checktime would ask
-    let l:windows = win_findbuf(l:buf)
-    if !empty(l:windows) && exists('*win_execute')
-      call win_execute(l:windows[0], 'silent! edit')
-      let a:state.before = l:now
-    endif
-    return
+  let l:new = a:state.before[0] < 0 && l:now[0] >= 0
+  if l:new || l:now[0] >= 0
+    let a:state.before = l:new ? l:now : a:state.before
+    call s:reread(l:buf, a:state.path, l:new)
   endif
-  call s:reread(l:buf)
 endfunction
 
-" Shows what stands in a buffer's file, whatever 'autoread' is and however long it is.
-function! s:reread(buf) abort
-  let l:own = getbufvar(a:buf, '&l:autoread') " -1 where the user has none for this buffer
+" Tells once that a buffer does not show what is on disk.
+function! s:tell(buf, why, message) abort
+  if get(s:told, a:buf, '') !=# a:why
+    let s:told[a:buf] = a:why
+    call pollux#say#brief(fnamemodify(bufname(a:buf), ':t'), a:message)
+  endif
+endfunction
+
+function! s:tell_unsaved(buf) abort
+  call s:tell(a:buf, 'unsaved', 'has changed on disk; your unsaved changes are kept, :Pollux merge shows all three')
+endfunction
+
+" The lines of a file as its buffer would have them, [] where only Vim itself knows how to read it.
+function! s:on_disk(buf, path) abort
+  let l:encoding = getbufvar(a:buf, '&fileencoding')
+  if getbufvar(a:buf, '&binary') || &encoding !=# 'utf-8' || !empty(l:encoding) && l:encoding !=# 'utf-8' || !filereadable(a:path)
+    return []
+  endif
+  let l:content = join(readfile(a:path, 'b'), "\n")
+  let l:exact = l:content !~# '[^\x01-\x7f]' || json_decode(json_encode(l:content)) ==# l:content
+  return l:exact ? pollux#text#lines(l:content) : []
+endfunction
+
+" Has Vim read a buffer's file again, whatever 'autoread' is and however long it is: only then it asks nothing at the next :write.
+function! s:read_again(buf, new) abort
   let l:undo = &undoreload
   set undoreload=-1
-  call setbufvar(a:buf, '&autoread', 1)
-  execute 'silent! checktime' a:buf
+  let l:windows = win_findbuf(a:buf)
+  if a:new && !empty(l:windows) && exists('*win_execute') " checktime would ask
+    call win_execute(l:windows[0], 'silent! edit')
+  elseif a:new
+    let s:missing[a:buf] = 1 " when it is shown
+  else
+    let l:own = getbufvar(a:buf, '&l:autoread') " -1 where the user has none for this buffer
+    call setbufvar(a:buf, '&autoread', 1)
+    execute 'silent! checktime' a:buf
+    call setbufvar(a:buf, '&autoread', l:own)
+  endif
   let &undoreload = l:undo
-  call setbufvar(a:buf, '&autoread', l:own)
 endfunction
 
-" From now on shows what the CLI writes without a diff.
-function! pollux#reload#watch() abort
-  if s:watcher < 0
-    let s:watcher = timer_start(1000, function('s:watch'), {'repeat': -1})
-    call s:watch(s:watcher)
+" Shows what stands in a buffer's file. What is the same keeps its marks, folds, cursors and views; it can be undone at one go.
+function! s:reread(buf, path, new) abort
+  let l:windows = exists('*win_execute') && exists('*deletebufline') ? win_findbuf(a:buf) : []
+  let l:lines = empty(l:windows) ? [] : s:on_disk(a:buf, a:path)
+  let [l:views, l:tick] = [{}, -1]
+  if !empty(l:lines)
+    let l:modifiable = getbufvar(a:buf, '&modifiable')
+    call setbufvar(a:buf, '&modifiable', 1)
+    if pollux#lines#replace(a:buf, l:lines)
+      let l:tick = getbufvar(a:buf, 'changedtick')
+    endif
+    call setbufvar(a:buf, '&modifiable', l:modifiable)
+    call setbufvar(a:buf, '&modified', 0)
+    for l:win in l:windows
+      call win_execute(l:win, 'let l:views[l:win] = winsaveview()')
+    endfor
+  endif
+  call s:read_again(a:buf, a:new)
+  if !empty(l:lines) && !a:new && getbufline(a:buf, 1, '$') !=# l:lines
+    call s:read_again(a:buf, 1) " by its time the file is the same
+  endif
+  if l:tick >= 0 && getbufvar(a:buf, 'changedtick') != l:tick && mode() !~# '^[iR]' && getbufline(a:buf, 1, '$') ==# l:lines
+    call win_execute(l:windows[0], 'silent! undo') " the reading has changed nothing any more
+    call setbufvar(a:buf, '&modified', 0)
+  endif
+  for [l:win, l:view] in items(l:views)
+    call win_execute(str2nr(l:win), 'call winrestview(l:view)')
+  endfor
+  call s:note(a:buf)
+endfunction
+
+" Remembers that a buffer shows what is on the disk.
+function! s:note(buf) abort
+  silent! unlet s:told[a:buf]
+  let l:windows = exists('*win_execute') ? win_findbuf(a:buf) : []
+  if a:buf == bufnr('%')
+    let b:pollux_read = undotree().seq_cur
+  elseif !empty(l:windows)
+    call win_execute(l:windows[0], 'let b:pollux_read = undotree().seq_cur')
   endif
 endfunction
 
-function! s:watch(timer) abort
-  if mode() !~# '^[nt]'
+" What Vim would ask about a file that has changed.
+function! s:asked(buf) abort
+  let l:modified = getbufvar(a:buf, '&modified')
+  let v:fcs_choice = v:fcs_reason ==# 'changed' && !l:modified ? 'reload' : ''
+  if v:fcs_reason ==# 'conflict'
+    call s:tell_unsaved(a:buf)
+  elseif v:fcs_reason ==# 'deleted'
+    call s:tell(a:buf, 'gone', 'is gone from the disk; its buffer keeps the text')
+  endif
+endfunction
+
+" While a CLI is connected Vim asks nothing about files that have changed (W11, W12), as they are followed. An autocommand of
+" the user's for that is left alone.
+function! pollux#reload#guard(connected) abort
+  if a:connected && !s:guarded && !exists('#FileChangedShell')
+    let s:guarded = 1
+    augroup pollux_reload
+      autocmd!
+      autocmd FileChangedShell * call s:asked(str2nr(expand('<abuf>')))
+      autocmd BufReadPost,BufWritePost * call s:note(str2nr(expand('<abuf>')))
+    augroup END
+  elseif !a:connected && s:guarded
+    let s:guarded = 0
+    autocmd! pollux_reload
+  endif
+endfunction
+
+function! s:refresh(path) abort
+  let l:buf = pollux#reload#buffer(a:path)
+  if l:buf == 0
     return
   endif
-  for l:buf in range(1, bufnr('$'))
-    let l:path = bufloaded(l:buf) && !getbufvar(l:buf, '&modified') ? pollux#context#file(l:buf) : ''
-    if empty(l:path)
-      continue
-    endif
-    let l:now = pollux#reload#stamp(l:path)
-    let l:known = get(s:stamps, l:buf, [l:now, l:now])
-    let s:stamps[l:buf] = [l:now, l:known[1]] " what has just changed may be half written
-    if l:now == l:known[0] && l:now != l:known[1]
-      let s:stamps[l:buf] = [l:now, l:now]
-      if pollux#context#within(l:path)
-        call s:reread(l:buf)
-      endif
-    endif
+  let [l:there, l:new] = [getftime(a:path) >= 0, get(s:missing, l:buf)]
+  let s:missing[l:buf] = get(s:missing, l:buf, 1) && !l:there
+  if getbufvar(l:buf, '&modified') && !s:guarded
+    call s:tell_unsaved(l:buf)
+  elseif getbufvar(l:buf, '&modified') || !l:there
+    execute 'silent! checktime' l:buf
+  else
+    call s:reread(l:buf, a:path, l:new)
+  endif
+endfunction
+
+" pollux/filesChanged: others have written these files, or the companion watches them only from now on.
+function! pollux#reload#changed(p) abort
+  for l:uri in a:p.uris
+    let s:waiting[pollux#path(l:uri)] = 1
   endfor
+  call s:look_now(0)
+endfunction
+
+function! s:look_now(timer) abort
+  if empty(s:waiting)
+    return
+  elseif mode() !~# "^[nitvV\<C-v>]" || exists('*state') && state('m') !=# ''
+    return timer_start(100, function('s:look_now'))
+  endif
+  let [l:paths, s:waiting] = [keys(s:waiting), {}]
+  for l:path in l:paths
+    call s:refresh(l:path)
+  endfor
+  call pollux#context#touch(1)
+endfunction
+
+" The text that the current buffer had when it was read or written last.
+function! s:began() abort
+  let [l:view, l:now] = [winsaveview(), undotree().seq_cur]
+  try
+    execute 'silent noautocmd undo' get(b:, 'pollux_read', 0)
+    return getline(1, '$')
+  finally
+    execute 'silent noautocmd undo' l:now
+    call winrestview(l:view)
+  endtry
+endfunction
+
+function! s:beside(name, lines, syntax) abort
+  leftabove vnew
+  setlocal buftype=nofile bufhidden=wipe noswapfile
+  execute 'silent keepalt file' fnameescape(printf('pollux://%d/%s', bufnr('%'), a:name))
+  call setline(1, a:lines)
+  setlocal nomodifiable
+  let &l:syntax = a:syntax
+  diffthis
+endfunction
+
+" Shows this buffer's unsaved changes beside what it began with, and what is on the disk now, in a tab page.
+function! pollux#reload#merge() abort
+  let l:path = pollux#context#file(bufnr('%'))
+  if empty(l:path)
+    return pollux#say#fail('this buffer is no file on disk')
+  endif
+  let [l:base, l:disk, l:syntax, l:name] = [s:began(), s:on_disk(bufnr('%'), l:path), &syntax, fnamemodify(l:path, ':t')]
+  tab split
+  diffthis
+  let l:win = win_getid()
+  call s:beside('began/' . l:name, l:base, l:syntax)
+  call s:beside('disk/' . l:name, empty(l:disk) ? readfile(l:path) : l:disk, l:syntax)
+  call win_gotoid(l:win)
+  call pollux#say#say('on the left the disk, in the middle what you began with: :diffget disk takes a change, :w writes, :tabclose ends')
 endfunction

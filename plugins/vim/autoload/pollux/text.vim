@@ -90,6 +90,11 @@ function! pollux#text#fill(text) abort
   call s:put_shape(bufnr('%'), l:shape)
 endfunction
 
+" The lines that a buffer has when it shows {text}.
+function! pollux#text#lines(text) abort
+  return s:shape(a:text).lines
+endfunction
+
 " Like pollux#text#fill(), for any buffer: what is the same stays, with marks, folds, cursors and undo.
 function! pollux#text#update(buf, text) abort
   let [l:shape, l:modifiable] = [s:shape(a:text), getbufvar(a:buf, '&modifiable')]
