@@ -24,7 +24,6 @@ var ways = map[string]string{
 	"atomic rename": "cp ../new a.tmp && mv a.tmp a.txt",
 	"sed":           "cp ../new a.txt && sed -i s/zzz/zzz/ a.txt",
 	"recreated":     "rm a.txt && sleep 0.4 && cp ../new a.txt",
-	"in two":        "head -c 20 ../new > a.txt && sleep 0.02 && tail -c +21 ../new >> a.txt",
 }
 
 // half is how soon a buffer follows the disk.

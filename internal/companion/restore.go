@@ -121,7 +121,7 @@ func (c *Companion) reopen(d journal.Diff, t journal.Texts) error {
 	if now := time.Now(); opened.After(now) { // the clock was set back; what comes next must not look older
 		opened = now
 	}
-	diff, err := c.reg.Restore(owner, d.ID, t.Text, opened, review.Proposal{
+	diff, err := c.reg.Restore(owner, d.ID, t.Text, t.Agreed, opened, review.Proposal{
 		Key: d.Key, Path: d.Path, Old: t.Old, IsNew: d.IsNew, New: t.New, Title: d.Title,
 	})
 	if err == nil {

@@ -148,6 +148,9 @@ func (j *Journal) encodeEntry(b []byte, e *entry) (_ []byte, err error) {
 	for _, edit := range e.edits {
 		records = append(records, &record{Kind: edited, ID: e.ID, From: edit.from, Cut: edit.cut, Ins: edit.ins})
 	}
+	if e.agreed != nil {
+		records = append(records, &record{Kind: based, ID: e.ID, Old: e.agreed, IsNew: e.noFile})
+	}
 	for _, o := range e.Outcomes {
 		records = append(records, &record{Kind: decided, ID: e.ID, As: o.As, Life: o.Life, Seq: o.Seq})
 	}

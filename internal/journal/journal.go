@@ -50,7 +50,11 @@ type Outcome struct {
 }
 
 // Texts are a diff's. Text is the proposal as the user edited it, and the final one of a diff that was accepted.
-type Texts struct{ Old, New, Text string }
+type Texts struct {
+	Old, New, Text string
+	// Agreed is the file that Text was made for (review.Diff.Agreed); nil where that is Old.
+	Agreed *review.File
+}
 
 // A Journal is one companion's. What it is told is on its way to the disk when
 // the call returns (write(2)): it outlives this process, not a failure of the machine.
@@ -81,9 +85,12 @@ type Journal struct {
 type entry struct {
 	Diff
 	old, new *stored
-	base     *stored // new, or the text as it was edited once
-	edits    []edit  // since base
-	now      string  // what comes of them, when known
+	base     *stored     // new, or the text as it was edited once
+	edits    []edit      // since base
+	now      string      // what comes of them, when known
+	agreed   *stored     // the file that the text was made for; nil for old
+	noFile   bool        // it is not there
+	file     review.File // agreed, when known
 	known    bool
 	decided  bool
 	bytes    int64 // of its records, about
@@ -135,7 +142,7 @@ func (j *Journal) replay(r *record, size int) {
 			d := Diff{Session: r.Session, ID: r.ID, Key: r.Key, Path: r.Path, Title: r.Title, Opened: r.Opened, IsNew: r.IsNew}
 			j.enter(&entry{Diff: d, old: r.Old, new: r.New, base: r.New, bytes: int64(size)})
 		}
-	case edited, decided:
+	case edited, based, decided:
 		if e := j.byID[r.ID]; e != nil {
 			j.amend(e, r, int64(size))
 		}
@@ -160,6 +167,8 @@ func (j *Journal) amend(e *entry, r *record, size int64) {
 	switch {
 	case r.Kind == decided:
 		j.decide(e, Outcome{As: r.As, Life: r.Life, Seq: r.Seq})
+	case r.Kind == based && r.Old != nil:
+		e.agreed, e.noFile = r.Old, r.IsNew
 	case r.Text != nil:
 		e.base, e.edits = r.Text, nil
 	case r.Ins != nil:
@@ -204,7 +213,15 @@ func (j *Journal) Texts(id string) (t Texts, err error) {
 		return t, os.ErrNotExist
 	}
 	old, proposal, base, edits := e.old, e.new, e.base, slices.Clone(e.edits)
+	agreed, noFile := e.agreed, e.noFile
 	j.mu.Unlock()
+	if agreed != nil {
+		file := review.File{Exists: !noFile}
+		if file.Text, err = j.get(agreed); err != nil {
+			return t, err
+		}
+		t.Agreed = &file
+	}
 	if t.Old, err = j.get(old); err != nil {
 		return t, err
 	}
@@ -245,6 +262,7 @@ func (j *Journal) Opened(session string, d *review.Diff) {
 	e := &entry{
 		Diff: Diff{Session: session, ID: d.ID(), Key: p.Key, Path: p.Path, Title: p.Title, Opened: d.Opened(), IsNew: p.IsNew},
 		old:  old, new: proposal, base: proposal, now: p.New, known: true,
+		file: review.File{Text: p.Old, Exists: !p.IsNew},
 	}
 	j.enter(e)
 	if err = errors.Join(err, err2); err != nil {
@@ -253,6 +271,7 @@ func (j *Journal) Opened(session string, d *review.Diff) {
 	}
 	j.grew(e, j.append(e.record()))
 	j.editTo(e, current(d)) // what the user did to it meanwhile
+	j.baseTo(e, d.Agreed())
 }
 
 func current(d *review.Diff) string { text, _ := d.Text(); return text }
@@ -271,10 +290,11 @@ func (j *Journal) Restored(d *review.Diff, text string) {
 	if e := j.byID[d.ID()]; e != nil {
 		e.now, e.known = text, true
 		j.editTo(e, current(d))
+		j.baseTo(e, d.Agreed())
 	}
 }
 
-// Follow notes the edits of diffs from now on, until cancel.
+// Follow notes the edits of diffs, and the files that they are made for, from now on, until cancel.
 func (j *Journal) Follow(r *review.Registry) (cancel func()) {
 	return r.Watch(func(event review.Event) {
 		if event.Diff == nil || event.Outcome != nil {
@@ -284,8 +304,26 @@ func (j *Journal) Follow(r *review.Registry) (cancel func()) {
 		defer j.mu.Unlock()
 		if e := j.byID[event.Diff.ID()]; e != nil && e.known && !e.decided {
 			j.editTo(e, current(event.Diff))
+			j.baseTo(e, event.Diff.Agreed())
 		}
 	})
+}
+
+// baseTo notes the file that a text was made for. The caller holds mu.
+func (j *Journal) baseTo(e *entry, file review.File) {
+	if file == e.file || file.Problem != "" {
+		return
+	}
+	text, err := j.put(e.ID, file.Text)
+	if e.agreed != nil {
+		j.gone = append(j.gone, e.agreed)
+	}
+	e.file, e.agreed, e.noFile = file, text, !file.Exists
+	if err != nil {
+		j.fail(err)
+		return
+	}
+	j.grew(e, j.append(&record{Kind: based, ID: e.ID, Old: text, IsNew: e.noFile}))
 }
 
 // editTo notes what a text has become. The caller holds mu.
@@ -299,7 +337,7 @@ func (j *Journal) editTo(e *entry, text string) {
 	if s.whole(text) || len(text)*len(e.edits) > maxRework {
 		r.From, r.Cut = 0, 0
 		r.Text, err = j.put(e.ID, text)
-		j.gone = append(j.gone, slices.DeleteFunc(e.texts()[1:], func(t *stored) bool { return t == e.new })...)
+		j.gone = append(j.gone, slices.DeleteFunc(e.texts()[1:], func(t *stored) bool { return t == e.new || t == e.agreed })...)
 		e.base, e.edits = r.Text, nil
 	} else {
 		r.Ins, err = j.put(e.ID, s.ins)
@@ -326,7 +364,7 @@ func (j *Journal) Decided(id string, content *string, as, life string, seq uint6
 	if content != nil && e.known {
 		j.editTo(e, *content)
 	}
-	e.now, e.known = "", false // it is stored
+	e.now, e.known, e.file = "", false, review.File{} // it is stored
 	j.decide(e, o)
 	j.grew(e, j.append(&record{Kind: decided, ID: id, As: o.As, Life: o.Life, Seq: o.Seq}))
 }
@@ -435,6 +473,9 @@ func (e *entry) texts() []*stored {
 	texts := []*stored{e.old, e.new}
 	if e.base != e.new {
 		texts = append(texts, e.base)
+	}
+	if e.agreed != nil {
+		texts = append(texts, e.agreed)
 	}
 	for _, edit := range e.edits {
 		texts = append(texts, edit.ins)

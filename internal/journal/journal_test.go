@@ -70,7 +70,7 @@ func book(t *testing.T, j *Journal) map[string]string {
 		if err != nil {
 			t.Errorf("%s: %v", d.Key, err)
 		}
-		all[d.ID] = fmt.Sprintf("%s %s %v %q %q %q", d.Session, d.Key, d.Outcomes, texts.Old, texts.New, texts.Text)
+		all[d.ID] = fmt.Sprintf("%s %s %v %q %q %q %+v", d.Session, d.Key, d.Outcomes, texts.Old, texts.New, texts.Text, texts.Agreed)
 	}
 	return all
 }

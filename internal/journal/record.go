@@ -34,6 +34,7 @@ type kind string
 const (
 	opened  kind = "opened"  // a diff; the texts are Old, New and, if it was edited, Text
 	edited  kind = "edited"  // a diff's text: it is Text, or Cut bytes at From became Ins
+	based   kind = "based"   // the file that a diff's text was made for is Old, or is not there (IsNew)
 	decided kind = "decided" // a diff; As, Life and Seq are how its session is told. The last edit before is its content
 	heard   kind = "heard"   // a session has heard its outcomes Seqs
 	dropped kind = "dropped" // a session's diff of Key, open or decided, is of no interest any more

@@ -319,7 +319,7 @@ func TestRestoredF13(t *testing.T) {
 		files := &disk{}
 		files.write("/a", "0\n"+oldText)
 		s := newScene(review.Options{Files: files})
-		d, err := s.Restore(s.one, "ID", newText+"six\n", time.Now(), review.Proposal{Key: "/a", Path: "/a", Old: oldText, New: newText})
+		d, err := s.Restore(s.one, "ID", newText+"six\n", nil, time.Now(), review.Proposal{Key: "/a", Path: "/a", Old: oldText, New: newText})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -38,7 +38,7 @@ func TestRestoreL3(t *testing.T) {
 			r.Watch(func(e review.Event) { events = append(events, e) })
 			opened := time.Now().Add(-time.Minute)
 			p := review.Proposal{Key: "/f", Path: "/f", Old: "a", New: "b"}
-			d, err := r.Restore(owner, "ID", "edited", opened, p)
+			d, err := r.Restore(owner, "ID", "edited", nil, opened, p)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -47,10 +47,10 @@ func TestRestoreL3(t *testing.T) {
 			if got, ok := r.Get("ID"); !ok || got != d || text != "edited" || version == 0 || !d.Opened().Equal(opened) || d.Proposal() != p {
 				t.Errorf("%v %v %q %d", got, ok, text, version)
 			}
-			if _, err := r.Restore(owner, "ID", "", opened, review.Proposal{Key: "/g"}); !errors.Is(err, review.ErrSettled) {
+			if _, err := r.Restore(owner, "ID", "", nil, opened, review.Proposal{Key: "/g"}); !errors.Is(err, review.ErrSettled) {
 				t.Errorf("its id again: %v", err)
 			}
-			if _, err := r.Restore(owner, "ID2", "", opened, p); !errors.Is(err, review.ErrSettled) {
+			if _, err := r.Restore(owner, "ID2", "", nil, opened, p); !errors.Is(err, review.ErrSettled) {
 				t.Errorf("its key again: %v", err)
 			}
 			if err := r.Accept("ID", d.Now().Seen, nil); err != nil {
@@ -64,7 +64,7 @@ func TestRestoreL3(t *testing.T) {
 				t.Errorf("closed %d times, events %+v", view.closed, events)
 			}
 			r.Shut()
-			if _, err := r.Restore(owner, "ID3", "", opened, review.Proposal{}); !errors.Is(err, review.ErrShut) {
+			if _, err := r.Restore(owner, "ID3", "", nil, opened, review.Proposal{}); !errors.Is(err, review.ErrShut) {
 				t.Errorf("after the end: %v", err)
 			}
 		})

@@ -283,7 +283,7 @@ func TestAnnounced(t *testing.T) {
 	owner := &reviewtest.Owner{Name: "a"}
 	e := start(t, rpc.Headers, newRegistry)
 	e.attached = func(r *review.Registry) {
-		d, err := r.Restore(owner, "kept", "an older edit", time.Now(), proposal("/p/a"))
+		d, err := r.Restore(owner, "kept", "an older edit", nil, time.Now(), proposal("/p/a"))
 		if err != nil {
 			t.Error(err)
 		}
