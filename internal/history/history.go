@@ -48,7 +48,7 @@ type Entry struct {
 	Info
 	Old   string // "" when IsNew
 	New   string // the proposal
-	Final string // what was accepted or withdrawn; "" when rejected
+	Final string // what was accepted or withdrawn; of a rejected one the user's edit of it, "" without one
 }
 
 // Undoable says whether the entry's change can be undone: it was not rejected,
@@ -168,6 +168,9 @@ func (h *History) Follow(r *review.Registry) {
 // agent writes over, and what undoing brings back.
 func entryOf(d *review.Diff, o review.Outcome) Entry {
 	p, base := d.Proposal(), d.Now().Base
+	if edited, _ := d.Text(); o.Kind == review.Rejected && edited != p.New {
+		o.Content, o.Edited = edited, true
+	}
 	return Entry{
 		Info: Info{
 			ID: d.ID(), Path: p.Path, Title: p.Title, Owner: d.Label(), Opened: d.Opened(), Settled: time.Now(),

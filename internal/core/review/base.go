@@ -93,8 +93,12 @@ func (r *Registry) Resolve(id string, seen Seen, theirs bool) error {
 	if theirs {
 		m := text.Merge(text.ToLF(d.agreed.Text), text.ToLF(d.text), text.ToLF(d.base.Text))
 		if taken := text.FromLF(d.text, m.TakeTheirs()); taken != d.text {
+			lost := ""
+			if d.text != d.proposal.New {
+				lost = d.text
+			}
 			r.put(d, taken, nil)
-			r.events = append(r.events, Event{Kind: Edited, Diff: d})
+			r.events = append(r.events, Event{Kind: Edited, Diff: d, Lost: lost})
 		}
 	}
 	d.agreed, d.conflict = d.base, nil

@@ -77,10 +77,10 @@ func (m *model) heardPast(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// pastDocument shows what was accepted, or what was proposed where nothing was.
+// pastDocument shows what was accepted, or where nothing was, what was proposed, as the user had edited it.
 func pastDocument(e control.Entry, t control.Texts) *document {
 	final := t.Final
-	if e.Outcome == review.Rejected.String() {
+	if e.Outcome == review.Rejected.String() && t.Final == "" {
 		final = t.New
 	}
 	return newDocument(e.Path, control.Texts{Old: t.Old, IsNew: t.IsNew, New: final}, final, 0)

@@ -77,7 +77,7 @@ export class HistoryPanel {
   private async open(entry: HistoryEntry): Promise<void> {
     try {
       const texts = await this.connection.request("history/read", { id: entry.id });
-      const right = entry.outcome === "accepted" ? texts.final : entry.outcome === "withdrawn" ? texts.final || texts.new : texts.new;
+      const right = entry.outcome === "accepted" ? texts.final : texts.final || texts.new;
       this.view?.destroy();
       const label = entry.outcome === "accepted" ? "Accepted" : "Proposal";
       this.view = new DiffView({ path: entry.path, old: texts.old, text: right, editable: false, oldLabel: "Before, read-only", newLabel: `${label}, read-only` }, this.layout());

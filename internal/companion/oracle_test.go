@@ -1,0 +1,319 @@
+package companion
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/core/review"
+	"github.com/pollux-companion/pollux/internal/core/text"
+	"github.com/pollux-companion/pollux/internal/history"
+	"github.com/pollux-companion/pollux/internal/journal"
+)
+
+var interleavings = flag.Int("interleavings", 150, "how many random interleavings TestNothingIsLost plays")
+
+// A world is one file, the agents that propose changes of it, the views of one user, and all that
+// anybody has ever written: each write has a word of its own.
+type world struct {
+	t      *testing.T
+	r      *rand.Rand
+	dir    string
+	log    []string
+	file   review.File
+	reg    *review.Registry
+	book   *journal.Journal
+	past   *history.History
+	agents []*writer
+	words  int
+	saved  []string // words that were saved to the disk or edited into a proposal
+}
+
+// Read implements review.Files.
+func (w *world) Read(string) review.File { return w.file }
+
+// A writer is the session of one agent, and writes what was accepted a while later.
+type writer struct {
+	w     *world
+	name  string
+	diff  *review.Diff
+	views [2]seen
+	write *string // what it is to write
+}
+
+// A seen is what one view of the user's shows of a diff; it may lag behind.
+type seen struct {
+	text string
+	base review.File
+	at   review.Seen
+}
+
+func (a *writer) Label() string { return a.name }
+
+func (a *writer) Settled(d *review.Diff, o review.Outcome) {
+	if o.Kind == review.Accepted {
+		a.w.book.Decided(d.ID(), &o.Content, "accepted", "L", 1)
+		a.write = &o.Content
+	} else {
+		a.w.book.Decided(d.ID(), nil, "rejected", "L", 1)
+	}
+	a.w.book.Forget(d.ID()) // it has heard
+}
+
+type blind struct{}
+
+func (blind) Show(context.Context, *review.Diff) error { return nil }
+func (blind) Close(*review.Diff, review.Outcome)       {}
+func (blind) Content(context.Context, *review.Diff) (review.Edit, bool) {
+	return review.Edit{}, false
+}
+
+// live begins a life of the companion with what the one before it left.
+func (w *world) live() {
+	w.reg = review.New(review.Options{View: blind{}, Files: w})
+	w.book = journal.Open(filepath.Join(w.dir, "journal"), func(err error) {
+		if err != nil {
+			w.t.Error(err)
+		}
+	})
+	var err error
+	if w.past, err = history.Open(filepath.Join(w.dir, "history"), &history.Options{MaxEntries: 1000}); err != nil {
+		w.t.Fatal(err)
+	}
+	w.past.Follow(w.reg)
+	w.book.Follow(w.reg)
+	for _, left := range w.book.Diffs() {
+		t, err := w.book.Texts(left.ID)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		for _, a := range w.agents {
+			if a.name != left.Session {
+				continue
+			}
+			d, err := w.reg.Restore(a, left.ID, t.Text, t.Agreed, left.Opened, review.Proposal{Key: left.Key, Path: left.Path, Old: t.Old, IsNew: left.IsNew, New: t.New, Title: left.Title})
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			w.book.Restored(d, t.Text)
+			a.diff = d
+			a.look(0)
+			a.look(1)
+		}
+	}
+}
+
+func (a *writer) look(i int) {
+	now := a.diff.Now()
+	a.views[i] = seen{now.Text, now.Base, now.Seen}
+}
+
+// word is a line that nobody has written before.
+func (w *world) word(who string) string {
+	w.words++
+	return fmt.Sprintf("%s-%d\n", who, w.words)
+}
+
+// change puts a word into a text: as a new line, or in the place of one that is nobody's word.
+func (w *world) change(s, word string) string {
+	lines := strings.SplitAfter(s, "\n")
+	lines = lines[:len(lines)-1]
+	i := w.r.IntN(len(lines) + 1)
+	if i < len(lines) && w.r.IntN(2) == 0 && !strings.Contains(lines[i], "-") {
+		lines[i] = word
+		return strings.Join(lines, "")
+	}
+	return strings.Join(lines[:i], "") + word + strings.Join(lines[i:], "")
+}
+
+// step does one thing that may happen.
+func (w *world) step() {
+	a := w.agents[w.r.IntN(len(w.agents))]
+	i := w.r.IntN(2)
+	open := a.diff != nil
+	if open {
+		_, over := a.diff.Outcome()
+		open = !over
+	}
+	switch k := w.r.IntN(14); {
+	case k < 3: // the user in another window, or any process
+		w.save()
+	case k == 3 && a.write != nil:
+		w.writes(a)
+	case k < 6 && !open && a.write == nil:
+		a.propose()
+	case k < 9 && open:
+		a.edit(i)
+	case k == 9 && open:
+		w.note("%s: view %d looks", a.name, i)
+		a.look(i)
+	case k == 10 && open:
+		a.accept(i)
+	case k == 11 && open:
+		w.note("%s: resolve", a.name)
+		a.look(i)
+		_ = w.reg.Resolve(a.diff.ID(), a.views[i].at, w.r.IntN(2) == 0)
+	case k == 12 && open && w.r.IntN(3) == 0:
+		w.note("%s: reject or withdraw", a.name)
+		if w.r.IntN(2) == 0 {
+			_ = w.reg.Reject(a.diff.ID())
+		} else if _, err := w.reg.Withdraw(context.Background(), a, "k"); err == nil {
+			w.book.Dropped(a.name, "k")
+		}
+	case k == 13 && w.r.IntN(2) == 0:
+		w.crash()
+	}
+	time.Sleep(time.Duration(w.r.IntN(3000)) * time.Millisecond)
+	synctest.Wait()
+}
+
+func (w *world) note(format string, args ...any) {
+	w.log = append(w.log, fmt.Sprintf(format, args...))
+}
+
+// save is a write to the file by one who has read it; not while an agent is just writing, which nobody can know of.
+func (w *world) save() {
+	for _, a := range w.agents {
+		if a.write != nil {
+			return
+		}
+	}
+	word := w.word("disk")
+	w.file = review.File{Text: w.change(w.file.Text, word), Exists: true}
+	w.saved = append(w.saved, word)
+	w.note("disk: %q", w.file.Text)
+	if w.r.IntN(4) > 0 { // else the watcher has not seen it
+		w.reg.Look("/f")
+	}
+}
+
+func (w *world) writes(a *writer) {
+	w.file = review.File{Text: *a.write, Exists: true}
+	a.write = nil
+	w.note("%s writes %q", a.name, w.file.Text)
+	w.reg.Look("/f")
+}
+
+func (a *writer) propose() {
+	w := a.w
+	p := review.Proposal{Key: "k", Path: "/f", Old: w.file.Text, IsNew: !w.file.Exists, New: w.change(w.file.Text, w.word(a.name)), Title: "f"}
+	d, err := w.reg.Open(context.Background(), a, p, func(d *review.Diff) { w.book.Opened(a.name, d) })
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.note("%s proposes %q", a.name, p.New)
+	a.diff = d
+	a.look(0)
+	a.look(1)
+}
+
+func (a *writer) edit(i int) {
+	w, v := a.w, &a.views[i]
+	word := w.word("edit")
+	v.text = w.change(v.text, word)
+	version, err := w.reg.Edit(a.diff.ID(), review.Edit{Text: v.text, From: &v.at.Text, By: v})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	v.at.Text = version
+	w.saved = append(w.saved, word)
+	w.note("%s: view %d edits %q", a.name, i, v.text)
+}
+
+// accept may succeed only with what the view has shown.
+func (a *writer) accept(i int) {
+	w, v := a.w, a.views[i]
+	file := w.file
+	expected := false
+	for _, other := range w.agents {
+		expected = expected || other.write != nil
+	}
+	err := w.reg.Accept(a.diff.ID(), v.at, &v.text)
+	w.note("%s: view %d accepts %q: %v", a.name, i, v.text, err)
+	if err == nil && !expected && text.ToLF(v.base.Text) != text.ToLF(file.Text) {
+		w.t.Errorf("accepted over %q, which the view had not shown: it had %q", file.Text, v.base.Text)
+	}
+	if errors.Is(err, review.ErrStale) || errors.Is(err, review.ErrConflict) {
+		a.look(i)
+	}
+}
+
+// crash ends a life without a word. What the history was told is on its way to the disk.
+func (w *world) crash() {
+	w.note("crash")
+	w.end()
+	w.live()
+}
+
+func (w *world) end() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := w.past.Close(ctx); err != nil {
+		w.t.Error(err)
+	}
+	w.book.Close()
+}
+
+// check finds every word that was saved or edited.
+func (w *world) check() {
+	var all strings.Builder
+	all.WriteString(w.file.Text)
+	for _, a := range w.agents {
+		if a.diff != nil {
+			if _, over := a.diff.Outcome(); !over {
+				all.WriteString(a.diff.Now().Text)
+			}
+		}
+	}
+	infos, err := w.past.List()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, info := range infos {
+		e, err := w.past.Get(info.ID)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		all.WriteString(e.Old + e.New + e.Final)
+	}
+	for _, word := range w.saved {
+		if !strings.Contains(all.String(), word) {
+			w.t.Errorf("%q is lost", word)
+		}
+	}
+}
+
+// SPEC F-13, F-12, L-3: whatever users, other programs, agents and crashes do to one file and the proposals for it, every
+// byte that anybody saved or edited is in the file, in an open proposal or in the history, and nothing
+// is accepted over what was not shown.
+func TestNothingIsLost(t *testing.T) {
+	for n := range *interleavings {
+		ok := t.Run(fmt.Sprint(n), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := &world{t: t, r: rand.New(rand.NewPCG(uint64(n), 7)), dir: t.TempDir(), file: review.File{Text: "a\nb\nc\nd\ne\nf\n", Exists: true}}
+				w.agents = []*writer{{w: w, name: "one"}, {w: w, name: "two"}}
+				w.live()
+				for range 30 {
+					w.step()
+				}
+				w.end()
+				w.check()
+				w.reg.Shut()
+				if t.Failed() {
+					t.Logf("seed %d:\n%s", n, strings.Join(w.log, "\n"))
+				}
+				time.Sleep(time.Minute) // what waits for agents to write
+			})
+		})
+		if !ok {
+			break
+		}
+	}
+}
