@@ -117,7 +117,7 @@ func TestMCPForTheEditor(t *testing.T) {
 		t.Fatal(err)
 	}
 	for tool, want := range map[string]string{
-		"getOpenEditors": `{"tabs":[]}`, "getDiagnostics": `[]`,
+		"getOpenEditors": `{"tabs":[]}`, "getDiagnostics": "Not known: no tool in the editor looks at its files.",
 		"getCurrentSelection": `{"success":false,"message":"No file is looked at in the editor.","text":""}`,
 		"getWorkspaceFolders": fmt.Sprintf(`{"folders":[{"name":"p","path":%q,"uri":"file://%s"}],"rootPath":%q,"success":true}`, w.project, w.project, w.project),
 	} {

@@ -202,6 +202,13 @@ func (t *tools) diagnostics(ctx context.Context, c *control.Client, args json.Ra
 	if err != nil {
 		return nil, err
 	}
+	_, known := snap.Diagnostics[pathOf(a.URI)]
+	switch {
+	case a.URI != "" && !known:
+		return []string{"Not known: no tool in the editor looks at " + pathOf(a.URI) + "."}, nil
+	case len(snap.Diagnostics) == 0:
+		return []string{"Not known: no tool in the editor looks at its files."}, nil
+	}
 	out := []fileDiagnostics{}
 	room := maxReply
 	for _, path := range slices.Sorted(maps.Keys(snap.Diagnostics)) {

@@ -27,6 +27,7 @@
 (require 'cl-lib)
 (require 'subr-x)
 (require 'pollux-rpc)
+(require 'pollux-check)
 (require 'pollux-context)
 (require 'pollux-diff)
 (require 'pollux-ask)
@@ -120,6 +121,7 @@ Whatever buffer or binding has an environment of its own at the moment."
     (pollux--notify "initialized" pollux--empty)
     (pollux--tell t)
     (pollux--tell-folders)
+    (pollux--check-all)
     (let ((mine pollux--process))
       (run-at-time 5 nil (lambda ()
                            (when (eq mine pollux--process)
@@ -364,6 +366,7 @@ While a diff is on show the CLI takes the place of its left side."
     (if pollux-mode (add-hook hook function) (remove-hook hook function)))
   (when (timerp pollux--idle-timer)
     (cancel-timer pollux--idle-timer))
+  (pollux--listen-to-tools pollux-mode)
   (if (not pollux-mode)
       (progn
         (remove-function after-focus-change-function #'pollux--touch-files)

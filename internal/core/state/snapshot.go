@@ -47,6 +47,7 @@ type Snapshot struct {
 	Active      string
 	Cursor      *Position   // in Active; nil when not known
 	Selections  []Selection // in Active, the primary one first
+	// Diagnostics are those of the documents that a tool of the editor's looks at, an empty list where it finds nothing.
 	Diagnostics map[string][]Diagnostic
 }
 

@@ -258,11 +258,12 @@ func (s *Store) Touch() {
 	s.changed()
 }
 
-// SetDiagnostics replaces the diagnostics of a document; none when empty.
+// SetDiagnostics replaces the diagnostics of a document. An empty list says that the editor's tools find nothing; nil, that
+// nothing is known, as no tool looks at it.
 func (s *Store) SetDiagnostics(path string, ds []Diagnostic) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if slices.Equal(s.diags[path], ds) {
+	if before, known := s.diags[path]; known == (ds != nil) && slices.Equal(before, ds) {
 		return
 	}
 	if s.shared || s.diags == nil {
@@ -271,10 +272,10 @@ func (s *Store) SetDiagnostics(path string, ds []Diagnostic) {
 	if s.diags == nil {
 		s.diags = make(map[string][]Diagnostic)
 	}
-	if len(ds) == 0 {
+	if ds == nil {
 		delete(s.diags, path)
 	} else {
-		s.diags[path] = slices.Clone(ds)
+		s.diags[path] = append([]Diagnostic{}, ds...)
 	}
 	s.changed()
 }

@@ -71,13 +71,8 @@ func (s *Server) didChangeTrust(params json.RawMessage) (any, error) {
 
 func (s *Server) didChangeDiagnostics(params json.RawMessage) (any, error) {
 	var p struct {
-		URI         string `json:"uri"`
-		Diagnostics list[struct {
-			Range    span   `json:"range"`
-			Severity int    `json:"severity"`
-			Source   string `json:"source"`
-			Message  string `json:"message"`
-		}] `json:"diagnostics"`
+		URI         string          `json:"uri"`
+		Diagnostics json.RawMessage `json:"diagnostics"` // null: no tool looks at it
 	}
 	if err := decode(params, &p); err != nil {
 		return nil, err
@@ -86,8 +81,21 @@ func (s *Server) didChangeDiagnostics(params json.RawMessage) (any, error) {
 	if !ok {
 		return nil, nil
 	}
-	var all []state.Diagnostic
-	for _, d := range p.Diagnostics {
+	if len(p.Diagnostics) == 0 || string(p.Diagnostics) == "null" {
+		s.core.Store.SetDiagnostics(path, nil)
+		return nil, nil
+	}
+	var found list[struct {
+		Range    span   `json:"range"`
+		Severity int    `json:"severity"`
+		Source   string `json:"source"`
+		Message  string `json:"message"`
+	}]
+	if err := decode(p.Diagnostics, &found); err != nil {
+		return nil, err
+	}
+	all := []state.Diagnostic{}
+	for _, d := range found {
 		all = append(all, state.Diagnostic{
 			Start: d.Range.Start, End: d.Range.End, Severity: d.Severity, Source: d.Source, Message: d.Message,
 		})

@@ -168,6 +168,7 @@ endfunction
 
 function! s:ended(code) abort
   call pollux#context#stop()
+  silent! call pollux#diagnostics#stop()
   call pollux#diff#disconnected()
   call pollux#reload#guard(0)
   let s:questions = {}
@@ -196,6 +197,7 @@ function! s:initialized(result, error) abort
   call s:equip({'set': a:result.capabilities.experimental.pollux.env})
   call pollux#rpc#notify('initialized', {})
   call pollux#context#start()
+  call pollux#diagnostics#start()
   call s:folders()
   let l:job = pollux#rpc#job()
   call timer_start(5000, {-> pollux#rpc#job() is l:job ? extend(s:state, {'failures': 0}) : 0})

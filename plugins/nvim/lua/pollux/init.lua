@@ -149,6 +149,7 @@ local function ended(code)
   local again = wanted and state.status ~= 'failed'
   client = nil
   require('pollux.context').stop()
+  require('pollux.diagnostics').stop()
   require('pollux.diff').connect(nil)
   require('pollux.reload').guard(false)
   state.status, state.sessions = wanted and 'waiting' or 'stopped', {}
@@ -178,6 +179,11 @@ local function initialized(result)
   require('pollux.context').start(function(message)
     if client then
       client.notify('pollux/didChangeContext', message)
+    end
+  end)
+  require('pollux.diagnostics').start(function(found)
+    if client then
+      client.notify('pollux/didChangeDiagnostics', found)
     end
   end)
   folders()
