@@ -21,7 +21,7 @@ import (
 )
 
 // patience is for what a loaded machine may take.
-const patience = 12 * time.Second
+const patience = 60 * time.Second
 
 // binary is the pollux under test.
 func binary() string { return filepath.Join(os.Getenv("POLLUX_TEST_BIN"), "pollux") }

@@ -2,6 +2,7 @@ package editors
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -28,6 +29,7 @@ func (b *bench) finds(name, want string) {
 			for _, d := range found {
 				all = append(all, fmt.Sprintf("%d %d:%d %s", d.Severity, d.Start.Line+1, d.Start.Character+1, d.Message))
 			}
+			slices.Sort(all)
 			got = strings.Join(all, ", ")
 		}
 		return got == want
@@ -75,7 +77,7 @@ func TestFindings(t *testing.T) {
 		b.open("a.txt")
 		b.finds("a.txt", "unknown")
 		b.eval(`(progn (setq bench-found '((8 11 :error "wrong") (1 4 :warning "odd"))) (add-hook 'flymake-diagnostic-functions #'bench-check nil t) (flymake-mode 1) (flymake-start))`)
-		b.finds("a.txt", "2 1:1 odd, 1 2:5 wrong")
+		b.finds("a.txt", "1 2:5 wrong, 2 1:1 odd")
 		b.eval(`(progn (setq bench-found nil) (flymake-start))`)
 		b.finds("a.txt", "")
 		b.keys("C-x", "k", "Enter")

@@ -18,23 +18,24 @@
 (defun pollux--reread (file _auto-save)
   "Replace the current buffer by FILE, for `revert-buffer'.
 What is the same on both sides stays with its markers, overlays and folds."
-  (let ((buffer (current-buffer)) coding)
-    (set-visited-file-modtime) ; before it is read: it may be half written
+  (let ((buffer (current-buffer)) coding
+        (time (file-attribute-modification-time (file-attributes file)))) ; before it is read: it may be half written
     (with-temp-buffer
       (let ((coding-system-for-read (car-safe (buffer-local-value 'buffer-file-coding-system-explicit buffer))))
         (insert-file-contents file))
       (setq coding last-coding-system-used)
       (let ((source (current-buffer)))
         (with-current-buffer buffer
+          (undo-boundary) ; before the group, which takes away those within it
           (let ((group (prepare-change-group))
                 (buffer-file-name nil) ; else it would be locked
                 (inhibit-read-only t))
-            (undo-boundary)
             (save-restriction
               (widen)
               (replace-buffer-contents source 0.5))
             (undo-amalgamate-change-group group)))))
     (when coding (setq buffer-file-coding-system coding))
+    (set-visited-file-modtime time) ; now, so that undoing what was read is a change of the file
     (set-buffer-modified-p nil)))
 
 (defun pollux--reload (buffer)

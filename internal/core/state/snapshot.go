@@ -44,9 +44,9 @@ type Snapshot struct {
 	Trusted *bool    // nil: the editor has no notion of workspace trust (SPEC C-7)
 	Files   []File   // newest focus first; those never focused last, by path
 	// Active is the path of the focused document, then always Files[0].Path; "" when none is.
-	Active      string
-	Cursor      *Position   // in Active; nil when not known
-	Selections  []Selection // in Active, the primary one first
+	Active     string
+	Cursor     *Position   // in Active; nil when not known
+	Selections []Selection // in Active, the primary one first
 	// Diagnostics are those of the documents that a tool of the editor's looks at, an empty list where it finds nothing.
 	Diagnostics map[string][]Diagnostic
 }

@@ -1,6 +1,13 @@
 package lsp
 
-import "slices"
+import (
+	"os"
+	"slices"
+	"time"
+)
+
+// fillWithin is how long a file that is empty may be about to be filled: programs that write it anew empty it first.
+const fillWithin = 150 * time.Millisecond
 
 // watch takes the files that the editor has open, absolute.
 func (s *Server) watch(files []string) {
@@ -46,8 +53,35 @@ func (s *Server) watchFiles() {
 	}
 }
 
-// filesChanged tells the editor to look at files again.
+// filesChanged tells the editor to look at files again: at those that are empty a moment later, and only if they still are.
 func (s *Server) filesChanged(files []string) {
+	var empty []string
+	files = slices.DeleteFunc(slices.Clone(files), func(file string) bool {
+		is := isEmpty(file)
+		if is {
+			empty = append(empty, file)
+		}
+		return is
+	})
+	s.tellChanged(files)
+	if len(empty) == 0 {
+		return
+	}
+	s.tasks.Go(func() {
+		select {
+		case <-time.After(fillWithin):
+			s.tellChanged(slices.DeleteFunc(empty, func(file string) bool { return !isEmpty(file) }))
+		case <-s.ctx.Done():
+		}
+	})
+}
+
+func isEmpty(file string) bool {
+	info, err := os.Stat(file)
+	return err == nil && info.Mode().IsRegular() && info.Size() == 0
+}
+
+func (s *Server) tellChanged(files []string) {
 	if len(files) == 0 {
 		return
 	}
