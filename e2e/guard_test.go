@@ -20,7 +20,7 @@ const [, , name, wait] = process.argv, base = path.dirname(process.cwd());
 function sockets(dir, out = []) {
 	for (const e of fs.readdirSync(dir, {withFileTypes: true})) {
 		const p = path.join(dir, e.name);
-		if (e.isDirectory()) sockets(p, out); else if (e.name.endsWith('.sock')) out.push(p);
+		if (e.isDirectory()) sockets(p, out); else if (e.name.endsWith('.sock') && dir.includes('/pollux/')) out.push(p); // agents have sockets, too
 	}
 	return out;
 }
