@@ -78,6 +78,9 @@ func StartClaude(t testing.TB, h Home, dir string, env ...string) *Claude {
 // Ask types a prompt and returns the model's request that carries it.
 func (c *Claude) Ask(prompt string, turns ...model.Turn) *model.Request {
 	c.t.Helper()
+	c.Until("an end of the work", waitTimeout, func(screen string) bool {
+		return strings.Contains(screen, "❯") && !strings.Contains(screen, "esc to interrupt")
+	})
 	c.Model.Script(prompt, turns...)
 	n := len(c.Model.Requests())
 	fits := func(r *model.Request) bool { return r.Prompt() == prompt }
