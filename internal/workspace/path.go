@@ -22,6 +22,12 @@ type location struct {
 	path  string   // canonical: root and names joined
 }
 
+// isSystems says whether an error is the operating system's.
+func isSystems(err error) bool {
+	var pathError *fs.PathError
+	return errors.As(err, &pathError) || errors.Is(err, syscall.ENOTDIR)
+}
+
 // locate resolves path, whose last components may not exist yet, to its place
 // in a root. What it says may be outdated at once; open checks it again.
 func (w *Workspace) locate(path string) (location, error) {
@@ -32,7 +38,7 @@ func (w *Workspace) locate(path string) (location, error) {
 	switch {
 	case errors.Is(err, paths.ErrDangling):
 		return location{}, fmt.Errorf("%q: %v: %w", path, err, ErrOutside)
-	case err != nil && words.Cause(err) == err && !errors.Is(err, syscall.ENOTDIR): // links that go round in circles
+	case err != nil && !isSystems(err): // links that go round in circles
 		return location{}, fmt.Errorf("%q: %v: %w", path, err, ErrBadPath)
 	case err != nil:
 		return location{}, fmt.Errorf("%q: %w", path, words.Cause(err))

@@ -20,7 +20,7 @@ import (
 )
 
 // TokenHeader is where a connection brings its token (SPEC CC-5).
-const TokenHeader = "X-Claude-Code-Ide-Authorization"
+const TokenHeader = "X-Claude-Code-Ide-Authorization" //nolint:gosec // a header's name
 
 // OpenCode is how opencode introduces itself (SPEC OC-3).
 const OpenCode = "opencode"
