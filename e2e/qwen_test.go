@@ -261,3 +261,18 @@ func TestQwenRelay(t *testing.T) {
 		t.Error("the relay's lock is left")
 	}
 }
+
+// SPEC §11.1, Q-9: the model of Qwen Code cannot decide about its own changes from its shell, whatever it does to its marks.
+func TestQwenModelDecidesNothing(t *testing.T) {
+	needQwen(t)
+	b := newStage(t)
+	b.home.Qwen(t)
+	b.write(".qwen/settings.json", `{"permissions": {"allow": ["Bash", "run_shell_command"]}, "tools": {"allowed": ["run_shell_command"]}}`)
+	_, user := b.serveQwen()
+	s := b.qwen("")
+	connected(s)
+	b.tries(s, "first")
+	if got := len(user.diffs()); got != 0 {
+		t.Errorf("%d proposals are open", got)
+	}
+}

@@ -30,8 +30,8 @@ type Agent struct {
 	// which they could be known.
 	SameToken bool
 	// Place names the file by which its CLIs find a companion that serves this port, without touching the disk; nil where that
-	// agent is not used on this machine. A nil Place: package companion knows where (Gemini CLI's file has a second place).
-	Place func(port int) Place
+	// agent was never used on this machine, unless it is about to be (soon). A nil Place: package companion knows where (Gemini CLI's file has a second place).
+	Place func(port int, soon bool) Place
 	// Env are the variables with which its CLIs in a terminal find this companion and no other; nil: there are none. getenv knows
 	// the terminal.
 	Env func(e Endpoint, getenv func(string) string) ([]discovery.Variable, error)
@@ -59,6 +59,8 @@ type Endpoint struct {
 	Roots []string // absolute and canonical
 	// PID is the editor's process.
 	PID int
+	// Alone: the variables are for a terminal in which this agent runs and no other.
+	Alone bool
 	// IDE and DisplayName are how the companion introduces itself: "pollux", "Pollux".
 	IDE, DisplayName string
 }
@@ -89,9 +91,10 @@ func All() []Agent {
 			},
 		},
 		{
-			Name: "claude", Label: "Claude Code", Command: "claude",
+			Name: "claude", Label: "Claude Code", Command: "claude", Install: "npm install -g @anthropic-ai/claude-code",
 			Door: claudeDoor, SameToken: true,
 			Place: claudePlaceAt,
+			Env:   claudeEnv,
 			Sweep: func() []string { return swept(claude.Home, claude.Sweep) },
 		},
 		{
@@ -126,11 +129,20 @@ func claudeDoor(o Options) mcp.Agent {
 	}
 }
 
+// claudeEnv names the port to Claude Code. Where opencode may run as well the port would keep it out (SPEC OC-2): there Claude Code
+// is told to look for a lock.
+func claudeEnv(e Endpoint, _ func(string) string) ([]discovery.Variable, error) {
+	if e.Alone {
+		return []discovery.Variable{{Name: claude.PortVariable, Value: strconv.Itoa(e.Port)}}, nil
+	}
+	return []discovery.Variable{{Name: claude.ConnectVariable, Value: "true"}}, nil
+}
+
 type claudePlace struct{ *claude.Place }
 
-func claudePlaceAt(port int) Place {
+func claudePlaceAt(port int, soon bool) Place {
 	home, ok := used(claude.Home)
-	if !ok {
+	if !ok && (home == "" || !soon) {
 		return nil
 	}
 	return claudePlace{claude.NewPlace(home, port)}
@@ -143,9 +155,9 @@ func (p claudePlace) Put(e Endpoint) error {
 
 type qwenPlace struct{ *qwen.Place }
 
-func qwenPlaceAt(port int) Place {
+func qwenPlaceAt(port int, soon bool) Place {
 	home, ok := used(qwen.Home)
-	if !ok {
+	if !ok && (home == "" || !soon) {
 		return nil
 	}
 	return qwenPlace{qwen.NewPlace(home, port)}

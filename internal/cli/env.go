@@ -33,7 +33,7 @@ func (a *app) envCommand() *cobra.Command {
 		Use:   "env [DIR]",
 		Short: "Print the variables by which a terminal's CLI finds the companion",
 		Long: `Prints the variables of the companion that serves the current folder (or DIR),
-for a terminal whose Gemini CLI or Qwen Code does not find it by itself: in tmux,
+for a terminal whose agent does not find it by itself: in tmux,
 with another TMPDIR, or when several companions serve one folder. Of several, it is
 the one whose folder is nearest, then the newest.
 

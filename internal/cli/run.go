@@ -23,7 +23,7 @@ func (a *app) runCommand() *cobra.Command {
 	var review string
 	cmd := &cobra.Command{
 		Use:   "run [-- COMMAND ARGS…]",
-		Short: "Run gemini, qwen, or another command, with a companion around it",
+		Short: "Run gemini, qwen, claude or another command, with a companion around it",
 		Long: `Starts a companion for the current folder, runs a command in this terminal with
 the variables by which an agent finds exactly this companion, and stops with it.
 The terminal and the exit code are the command's own, and signals reach it.
@@ -34,7 +34,7 @@ which the reviewer takes when a proposal comes and gives back when none is left.
 There q puts off what waits, and Ctrl-] calls the reviewer at any time.`,
 		Example: `  pollux run                              runs gemini
   pollux run -- gemini --model gemini-3   with arguments
-  pollux run -- qwen                      runs Qwen Code
+  pollux run -- claude                    runs Claude Code; qwen runs Qwen Code
   pollux run --no-open -- bash            a shell in which every agent is connected
   pollux run --review                     proposals come up in this terminal`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -68,6 +68,7 @@ func (a *app) run(ctx context.Context, o companion.Options, f *serveFlags, args 
 	sigs := catchSignals()
 	defer sigs.stop()
 	a.noteState()
+	o.Soon = agentOf(args[0])
 	c, err := companion.Start(ctx, o)
 	if err != nil {
 		return err
@@ -173,7 +174,7 @@ func agentOf(command string) string {
 // variables are those by which an agent in this terminal finds the companion (SPEC D-7, Q-9); name is the agent's, "" for all
 // of them.
 func variables(conn control.Connection, name string) (vars []discovery.Variable, err error) {
-	e := agent.Endpoint{Port: conn.Port, Token: conn.Token, Roots: conn.Roots, PID: conn.PID}
+	e := agent.Endpoint{Port: conn.Port, Token: conn.Token, Roots: conn.Roots, PID: conn.PID, Alone: name != ""}
 	for _, a := range agent.All() {
 		if a.Env == nil || name != "" && name != a.Name {
 			continue

@@ -61,6 +61,8 @@ type Options struct {
 	// OpenPage opens an address of the page in the user's browser, where an
 	// editor cannot show what must be shown; nil where that is not wanted.
 	OpenPage func(address string) error
+	// Soon names the agent that is about to be started beside the companion, which may never have been used here; "" for none.
+	Soon string
 	// Log gets what happens; nil discards.
 	Log *slog.Logger
 }

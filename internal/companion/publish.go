@@ -45,7 +45,7 @@ func (c *Companion) announce(f *discovery.File) {
 			continue
 		}
 		if c.places[a.Name] == nil {
-			if p := a.Place(f.Port); p != nil {
+			if p := a.Place(f.Port, a.Name == c.o.Soon); p != nil {
 				c.places[a.Name] = p
 			}
 		}

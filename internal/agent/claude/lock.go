@@ -15,6 +15,9 @@ import (
 // PortVariable tells Claude Code which lock to take, by its port (SPEC CC-3).
 const PortVariable = "CLAUDE_CODE_SSE_PORT"
 
+// ConnectVariable, when it is "true", has Claude Code look for a lock by itself (SPEC CC-3).
+const ConnectVariable = "CLAUDE_CODE_AUTO_CONNECT_IDE"
+
 // Home is the folder that Claude Code keeps its files in; it need not exist. A lock in both this folder and the usual one makes
 // it connect to neither (SPEC CC-1), so there is one only.
 func Home(getenv func(string) string) (string, error) {
