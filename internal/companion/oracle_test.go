@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,6 +29,7 @@ type world struct {
 	dir    string
 	log    []string
 	file   review.File
+	files  sync.Mutex // guards file against the registry's own looks; only the test writes it
 	reg    *review.Registry
 	book   *journal.Journal
 	past   *history.History
@@ -37,7 +39,17 @@ type world struct {
 }
 
 // Read implements review.Files.
-func (w *world) Read(string) review.File { return w.file }
+func (w *world) Read(string) review.File {
+	w.files.Lock()
+	defer w.files.Unlock()
+	return w.file
+}
+
+func (w *world) put(f review.File) {
+	w.files.Lock()
+	defer w.files.Unlock()
+	w.file = f
+}
 
 // A writer is the session of one agent, and writes what was accepted a while later.
 type writer struct {
@@ -186,7 +198,7 @@ func (w *world) save() {
 		}
 	}
 	word := w.word("disk")
-	w.file = review.File{Text: w.change(w.file.Text, word), Exists: true}
+	w.put(review.File{Text: w.change(w.file.Text, word), Exists: true})
 	w.saved = append(w.saved, word)
 	w.note("disk: %q", w.file.Text)
 	if w.r.IntN(4) > 0 { // else the watcher has not seen it
@@ -195,7 +207,7 @@ func (w *world) save() {
 }
 
 func (w *world) writes(a *writer) {
-	w.file = review.File{Text: *a.write, Exists: true}
+	w.put(review.File{Text: *a.write, Exists: true})
 	a.write = nil
 	w.note("%s writes %q", a.name, w.file.Text)
 	w.reg.Look("/f")
