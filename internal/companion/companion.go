@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/agent"
@@ -103,6 +104,7 @@ type Companion struct {
 
 	ctx     context.Context // ends when Stop begins
 	cancel  context.CancelFunc
+	parts   atomic.Bool // every part has started
 	tasks   sync.WaitGroup
 	failed  chan error // the first part that ended by itself
 	serving []func()   // the servers, each on its listener
@@ -161,6 +163,8 @@ func Start(ctx context.Context, o Options) (*Companion, error) {
 			return nil, err
 		}
 	}
+	c.parts.Store(true)
+	c.tellTroubles()
 	c.startUpkeep()
 	if o.Editor != nil {
 		c.whole() // CLIs are served; the editor's words wait

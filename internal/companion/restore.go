@@ -23,9 +23,7 @@ var errSession = errors.New("its session is not known")
 
 // openJournal reads what the companion before this one left, and begins to write down what happens in this one.
 func (c *Companion) openJournal(dir string) {
-	opened := make(chan struct{}) // trouble may come before Open has returned
-	c.journal = journal.Open(dir, func(err error) { c.journalTrouble(opened, err) })
-	close(opened)
+	c.journal = journal.Open(dir, c.journalTrouble)
 	c.restored = make(chan struct{})
 	c.onStop("journal", func(context.Context) error { c.journal.Close(); return nil })
 }
@@ -181,11 +179,8 @@ func (c *Companion) keepPast(d journal.Diff, t journal.Texts, kind review.Kind) 
 }
 
 // journalTrouble says that a crash would lose something, or with nil that it would not any more.
-func (c *Companion) journalTrouble(opened <-chan struct{}, err error) {
-	go func() {
-		<-opened
-		c.tellTroubles() // which asks the journal, whose lock is held here
-	}()
+func (c *Companion) journalTrouble(err error) {
+	go c.tellTroubles() // which asks the journal, whose lock is held here
 	if err == nil {
 		c.o.Log.Info("open proposals are safe from a crash again")
 		return

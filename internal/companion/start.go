@@ -257,9 +257,7 @@ func (c *Companion) startPage() error {
 		return err
 	}
 	page := c.newPage(c.record)
-	c.pages.Lock() // trouble may be told already
 	c.page = page
-	c.pages.Unlock()
 	c.record.PagePort = ln.Addr().(*net.TCPAddr).Port
 	c.record.PageKeys = page.Keys()
 	c.attach(c.guard(ln), page)

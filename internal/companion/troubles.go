@@ -53,8 +53,11 @@ func (c *Companion) again() {
 	}
 }
 
-// tellTroubles tells pages and reviewers when those have become others.
+// tellTroubles tells pages and reviewers when those have become others. Until every part has started it does nothing.
 func (c *Companion) tellTroubles() {
+	if !c.parts.Load() {
+		return
+	}
 	c.telling.Lock()
 	defer c.telling.Unlock()
 	now := c.shownTroubles()
