@@ -126,8 +126,7 @@ func TestClaudeElsewhere(t *testing.T) {
 	b.step("answered in the terminal", func() {
 		c.Ask("write it", claudeWrites(b.path("terminal.txt"), "proposed\n"))
 		d.proposal("terminal.txt")
-		c.Wait("1. Yes", second(60))
-		c.Keys("Enter")
+		c.Answer("1. Yes")
 		b.holds("terminal.txt", "proposed\n")
 		d.noProposal()
 	})

@@ -101,6 +101,21 @@ func (c *Claude) Ask(prompt string, turns ...model.Turn) *model.Request {
 	return c.Model.Wait(c.t, n, waitTimeout, fits)
 }
 
+// Answer waits for a question with that answer chosen, and gives it. A key that comes too early is swallowed, so it is pressed until
+// the question has gone.
+func (c *Claude) Answer(choice string) {
+	c.t.Helper()
+	c.Wait(choice, waitTimeout)
+	pressed := time.Time{}
+	c.Until("an end of the question", waitTimeout, func(screen string) bool {
+		if strings.Contains(screen, choice) && time.Since(pressed) > 2*time.Second {
+			c.Keys("Enter")
+			pressed = time.Now()
+		}
+		return !strings.Contains(screen, choice)
+	})
+}
+
 // Results waits for the request that brings the model the results of its calls.
 func (c *Claude) Results(from int) []model.FunctionResponse {
 	c.t.Helper()
