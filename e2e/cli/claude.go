@@ -115,9 +115,3 @@ func (c *Claude) Answer(choice string) {
 		return !strings.Contains(screen, choice)
 	})
 }
-
-// Results waits for the request that brings the model the results of its calls.
-func (c *Claude) Results(from int) []model.FunctionResponse {
-	c.t.Helper()
-	return c.Model.Wait(c.t, from, waitTimeout, func(r *model.Request) bool { return len(r.Results()) > 0 }).Results()
-}

@@ -123,6 +123,10 @@ func vimDiskGone(t *testing.T, f flavour) {
 	a := b.connect()
 	b.sees(a, "a.txt 1:1")
 	b.ex("set hidden")
+	b.shell("echo first > a.txt") // from here on the file is watched
+	b.is("join(getline(1, '$'), '|')", "first")
+	b.write("a.txt", nine)
+	b.is("join(getline(1, '$'), '|')", lines(nine))
 	b.shell("rm a.txt")
 	b.says("a.txt: is gone from the disk; its buffer keeps the text")
 	b.is("mode(1) . join(getline(1, '$'), '|')", "n"+lines(nine))

@@ -41,9 +41,11 @@ func (b *bench) shell(command string) {
 	}
 }
 
-// unnoticed writes a text of the same length so that no watcher sees it, as some file systems do.
+// unnoticed writes a text of the same length so that no watcher sees it, as on some file systems. What was written before has been
+// looked at by then.
 func (b *bench) unnoticed(name, content string) {
 	b.Helper()
+	b.pause(1000)
 	info, err := os.Stat(b.path(name))
 	if err != nil {
 		b.Fatal(err)
@@ -252,6 +254,7 @@ func vimTyping(t *testing.T, f flavour) {
 		b.text(string(r))
 		if i%4 == 0 {
 			b.shell("sed -i '1i line' a.txt")
+			b.is("count("+side(2)+", 'line')", itoa(i/4+1))
 		}
 	}
 	want := strings.Repeat("line\n", 4) + strings.Replace(proposed, "five", "five"+word, 1)
@@ -458,7 +461,9 @@ func emacsTyping(t *testing.T, f flavour) {
 	for i, r := range word {
 		b.text(string(r))
 		if i%4 == 0 {
+			b.until("the edit", func() bool { return b.journal("five" + word[:i+1]) })
 			b.shell("sed -i '1i line' a.txt")
+			b.is(`(with-current-buffer "a.txt <proposal>" (count-matches "^line$" (point-min) (point-max)))`, itoa(i/4+1))
 		}
 	}
 	want := strings.Repeat("line\n", 4) + strings.Replace(proposed, "five", "five"+word, 1)
