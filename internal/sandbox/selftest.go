@@ -27,6 +27,9 @@ type Trial struct {
 	Policies int `json:"policies"`
 }
 
+// trialWithin bounds one trial.
+const trialWithin = time.Minute
+
 // SelfTest tries every known way out of the sandbox on this machine, against files, services and processes of its own in
 // dir, a new folder of the caller's with a short path. program is this program's file, whose main calls
 // escapes.Probe. tell is told of each. The error says that the sandbox could not be set up; then nothing is known.
@@ -39,10 +42,16 @@ func SelfTest(ctx context.Context, dir, program string, tell func(Trial)) error 
 	s := New(&Options{Home: prey.Home, Records: filepath.Join(dir, "runs")})
 	for i, e := range escapes.All() {
 		trial := Trial{Kind: string(e.Kind), Name: e.Name, Policies: 1}
+		within, cancel := context.WithTimeout(ctx, trialWithin)
 		if e.Play != nil {
-			trial.What, err = s.playEscape(ctx, filepath.Join(dir, fmt.Sprint(i)), &e)
+			trial.What, err = s.playEscape(within, filepath.Join(dir, fmt.Sprint(i)), &e)
 		} else {
-			trial.What, err = s.probe(ctx, prey, program, &e, &trial)
+			trial.What, err = s.probe(within, prey, program, &e, &trial)
+		}
+		late := within.Err() != nil && ctx.Err() == nil
+		cancel()
+		if late {
+			trial.What, err = fmt.Sprintf("it did not end within %v, so nothing is known of it", trialWithin), nil
 		}
 		if err != nil {
 			return err
