@@ -65,7 +65,7 @@ func SelfTest(ctx context.Context, dir, program string, tell func(Trial)) error 
 // probe runs a probe without a sandbox, where that harms nobody, and under each policy. What it got is "" when it was held.
 func (s *Sandbox) probe(ctx context.Context, prey *escapes.Prey, program string, e *escapes.Escape, trial *Trial) (what string, err error) {
 	if prey.Works(e) {
-		code, err := prey.Outside(e)
+		code, err := prey.Outside(ctx, e)
 		if err != nil {
 			return "", err
 		}

@@ -2,7 +2,10 @@
 
 package escapes
 
-import "errors"
+import (
+	"context"
+	"errors"
+)
 
 // All is empty: the probes are calls of Linux.
 func All() []Escape { return nil }
@@ -25,7 +28,7 @@ func NewPrey(string) (*Prey, error) {
 func (p *Prey) Close() {}
 
 // Outside is never called.
-func (p *Prey) Outside(*Escape) (int, error) { return 0, nil }
+func (p *Prey) Outside(context.Context, *Escape) (int, error) { return 0, nil }
 
 // Works is never called.
 func (p *Prey) Works(*Escape) bool { return false }

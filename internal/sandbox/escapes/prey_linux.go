@@ -1,14 +1,16 @@
 package escapes
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -169,16 +171,15 @@ func (p *Prey) Works(e *Escape) bool {
 	return six || e.Name != "the same by IPv6" && e.Name != "raw packets of version 6"
 }
 
-// Outside tries a probe without a sandbox, and returns its exit code.
-func (p *Prey) Outside(e *Escape) (int, error) {
-	pid, err := syscall.ForkExec("/proc/self/exe", e.Command("probe"), &syscall.ProcAttr{Env: append(os.Environ(), p.Env...), Files: []uintptr{0, 2, 2}})
-	if err != nil {
-		return 0, err
+// Outside tries a probe without a sandbox, and returns its exit code; -1 when ctx ended it.
+func (p *Prey) Outside(ctx context.Context, e *Escape) (int, error) {
+	cmd := exec.CommandContext(ctx, "/proc/self/exe", e.Command("probe")[1:]...)
+	cmd.Args[0] = "probe"
+	cmd.Env = append(os.Environ(), p.Env...)
+	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	err := cmd.Run()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		err = nil
 	}
-	var status syscall.WaitStatus
-	for {
-		if _, err = syscall.Wait4(pid, &status, 0, nil); err != syscall.EINTR {
-			return status.ExitStatus(), err
-		}
-	}
+	return cmd.ProcessState.ExitCode(), err
 }
