@@ -22,6 +22,7 @@ type installFlags struct {
 	autoUpdate bool
 	yes        bool
 	dryRun     bool
+	force      bool
 }
 
 func (f *installFlags) consent(cmd *cobra.Command) {
@@ -29,6 +30,10 @@ func (f *installFlags) consent(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.yes, "consent", false, "the same, under Gemini CLI's name")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "fetch, check and show everything, and change nothing")
 	_ = cmd.Flags().MarkHidden("consent")
+}
+
+func (f *installFlags) replace(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.force, "force", false, "replace an installed extension of the same name; its settings stay")
 }
 
 func (a *app) extensionsInstallCommand() *cobra.Command {
@@ -57,6 +62,7 @@ it may do, and places it when you agree. SOURCE is one of
 	cmd.Flags().StringVar(&f.wish.Subdir, "path", "", "the extension's folder inside the source")
 	cmd.Flags().BoolVar(&f.autoUpdate, "auto-update", false, "let Gemini CLI update it by itself")
 	cmd.Flags().BoolVar(&f.wish.PreRelease, "pre-release", false, "take the newest release even when it is marked as not ready")
+	f.replace(cmd)
 	f.consent(cmd)
 	return cmd
 }
@@ -96,18 +102,30 @@ func (a *app) installSource(cmd *cobra.Command, src source.Source, f *installFla
 	if src.Kind == source.Git {
 		fmt.Fprintf(a.stderr, "fetching %s …\n", words.Printable(src.String()))
 	}
-	p, err := s.PlanInstall(ctx, src, &store.PlanOptions{AutoUpdate: f.autoUpdate, Fetch: a.fetchOptions()})
+	p, err := s.PlanInstall(ctx, src, &store.PlanOptions{AutoUpdate: f.autoUpdate, Replace: f.force, Fetch: a.fetchOptions()})
 	if err != nil {
 		return err
 	}
 	defer p.Close()
+	if p.UpToDate {
+		a.say("%s %s is installed already, from here and with this content; nothing was changed", p.Manifest.Name, p.Manifest.Version)
+		return nil
+	}
 	a.show(p)
+	question, would, did := "Install it?", "installed", "installed"
+	if src.Kind == source.Link {
+		did = "linked"
+	}
+	if p.Old != nil {
+		a.noteReplaced(s, p)
+		question, would, did = "Replace the installed one?", "replaced", "replaced"
+	}
 	if f.dryRun {
-		a.say("%s %s would be installed; nothing was changed", p.Manifest.Name, p.Manifest.Version)
+		a.say("%s %s would be %s; nothing was changed", p.Manifest.Name, p.Manifest.Version, would)
 		return nil
 	}
 	if !f.yes {
-		yes, err := a.ask(ctx, "Install it?")
+		yes, err := a.ask(ctx, question)
 		if err != nil {
 			return err
 		}
@@ -118,11 +136,7 @@ func (a *app) installSource(cmd *cobra.Command, src source.Source, f *installFla
 	if err := p.Apply(ctx); err != nil {
 		return err
 	}
-	verb := "installed"
-	if src.Kind == source.Link {
-		verb = "linked"
-	}
-	a.say("%s %s %s", verb, p.Manifest.Name, p.Manifest.Version)
+	a.say("%s %s %s", did, p.Manifest.Name, p.Manifest.Version)
 	a.hintSettings(ctx, s, p.Manifest.Name)
 	a.hintNext(s, p.Manifest)
 	return nil
@@ -179,6 +193,7 @@ change in it is in force at once. Uninstalling removes the link only.`,
 			return extensionError(a.installSource(cmd, source.Source{Kind: source.Link, Location: filepath.Clean(path)}, &f))
 		},
 	}
+	f.replace(cmd)
 	f.consent(cmd)
 	return cmd
 }

@@ -124,13 +124,7 @@ func (a *app) updateOne(ctx context.Context, s *store.Store, x *store.Extension,
 		return nil
 	}
 	a.show(p)
-	a.noteEdits(s, x)
-	if p.Older {
-		a.note(fmt.Sprintf("%s: %s is older than the installed %s", x.Name, p.Manifest.Version, x.Manifest.Version))
-	}
-	if p.Moved {
-		a.note(fmt.Sprintf("%s: it came from %s and would come from %s from now on", x.Name, x.Metadata.Source, p.Fetched.Source))
-	}
+	a.noteReplaced(s, p)
 	if f.dryRun {
 		a.say("%s would be updated: %s → %s%s; nothing was changed", x.Name, x.Manifest.Version, p.Manifest.Version, ageWords(p))
 		return nil
@@ -154,6 +148,21 @@ func (a *app) updateOne(ctx context.Context, s *store.Store, x *store.Extension,
 	return nil
 }
 
+// noteReplaced says what of the installed extension a plan would replace against expectation.
+func (a *app) noteReplaced(s *store.Store, p *store.Plan) {
+	x := p.Old
+	a.noteEdits(s, x)
+	if p.Older {
+		a.note(fmt.Sprintf("%s: %s is older than the installed %s", x.Name, p.Manifest.Version, x.Manifest.Version))
+	}
+	switch {
+	case p.Moved && x.Metadata == nil:
+		a.note(fmt.Sprintf("%s: nobody recorded where it came from; it would come from %s from now on", x.Name, p.Fetched.Source))
+	case p.Moved:
+		a.note(fmt.Sprintf("%s: it came from %s and would come from %s from now on", x.Name, x.Metadata.Source, p.Fetched.Source))
+	}
+}
+
 // ageWords says that an update leads to an older version, else nothing.
 func ageWords(p *store.Plan) string {
 	if p.Older {
@@ -174,5 +183,5 @@ func (a *app) noteEdits(s *store.Store, x *store.Extension) {
 	if len(files) > 5 {
 		text += fmt.Sprintf(" and %d more", len(files)-5)
 	}
-	a.note(fmt.Sprintf("%s was changed since it was installed (%s); the update replaces that", x.Name, text))
+	a.note(fmt.Sprintf("%s was changed since it was installed (%s); that is replaced", x.Name, text))
 }

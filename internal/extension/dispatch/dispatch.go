@@ -233,24 +233,41 @@ func (d *Dispatcher) CallTool(ctx context.Context, tool capability.Tool, args js
 	return r
 }
 
-// firstPage cuts a long text and says how to get the rest, which is kept for a while.
+// firstPage shows how a long text begins and how it ends, where programs say what it came to, and how to get what lies between.
+// The whole is kept for a while.
 func (d *Dispatcher) firstPage(text string) string {
 	if len(text) <= PageBytes {
 		return text
 	}
-	if d.o.Ends {
-		part, end := cutPage(text, 0)
-		return fmt.Sprintf("%s\n[bytes 0 to %d of %d; the rest is not kept: ask for less at a time]", part, end, len(text))
+	head, end := cut(text, 0, PageBytes-tailBytes)
+	tail := words.ClipEnd(text, tailBytes)
+	if i := strings.IndexByte(tail, '\n'); i >= 0 && i < tailBytes/4 { // from the beginning of a line where that is near
+		tail = tail[i+1:]
 	}
-	d.mu.Lock()
-	name := d.shelf.put(text)
-	d.mu.Unlock()
-	return page(name, text, 0)
+	if !strings.HasSuffix(head, "\n") {
+		head += "\n"
+	}
+	between := "what is between is not kept: ask for less at a time"
+	if !d.o.Ends {
+		d.mu.Lock()
+		name := d.shelf.put(text)
+		d.mu.Unlock()
+		between = "read on with " + readOn(name, end)
+	}
+	return fmt.Sprintf("%s[bytes 0 to %d above, and %d to %d below, of %d; %s]\n%s", head, end, len(text)-len(tail), len(text), len(text), between, tail)
+}
+
+// tailBytes is how much of the end of a long result its first page shows.
+const tailBytes = PageBytes / 4
+
+// readOn is the call that gives a text from a byte on.
+func readOn(name string, offset int) string {
+	return fmt.Sprintf("%s(name=%q, offset=%d)", capability.ReadDoc, name, offset)
 }
 
 // page is the part of a text that begins at offset, and how to get what follows by capability.ReadDoc.
 func page(name, text string, offset int) string {
-	return pageBy(text, offset, func(end int) string { return fmt.Sprintf("%s(name=%q, offset=%d)", capability.ReadDoc, name, end) })
+	return pageBy(text, offset, func(end int) string { return readOn(name, end) })
 }
 
 // pageBy is the same where another way leads to what follows, from the byte end on.
@@ -267,10 +284,13 @@ func pageBy(text string, offset int, next func(end int) string) string {
 }
 
 // cutPage is one page of a text, and where it ends.
-func cutPage(text string, offset int) (part string, end int) {
-	end = offset + len(words.Clip(text[offset:], PageBytes))
+func cutPage(text string, offset int) (part string, end int) { return cut(text, offset, PageBytes) }
+
+// cut is at most so many bytes of a text from offset on, and where they end.
+func cut(text string, offset, bytes int) (part string, end int) {
+	end = offset + len(words.Clip(text[offset:], bytes))
 	if end < len(text) { // at the end of a line where that is near
-		if i := strings.LastIndexByte(text[offset:end], '\n'); i > PageBytes*3/4 {
+		if i := strings.LastIndexByte(text[offset:end], '\n'); i > bytes*3/4 {
 			end = offset + i + 1
 		}
 	}

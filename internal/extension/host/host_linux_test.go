@@ -202,6 +202,9 @@ func TestLongResult(t *testing.T) {
 	c.hello()
 	c.call(1, "long", `{"a":""}`)
 	whole, got := "", text(t, c.answer(1))
+	if !strings.HasPrefix(got, "line 1 größer\n") || !strings.HasSuffix(got, "\nline 9000 größer") {
+		t.Errorf("beginning and end are not shown: %.40q … %q", got, got[len(got)-40:])
+	}
 	for id := 2; ; id++ {
 		if len(got) >= 40_000 {
 			t.Fatalf("a block of %d bytes", len(got))

@@ -42,7 +42,9 @@ type Plan struct {
 // PlanOptions say how a plan is made; nil means the zero value.
 type PlanOptions struct {
 	AutoUpdate bool // recorded for the CLI, which updates such extensions by itself
-	Fetch      *source.Options
+	// Replace lets an install take the place of an installed extension of the same name; Plan.Old is then that one.
+	Replace bool
+	Fetch   *source.Options
 }
 
 // PlanInstall fetches a source and checks everything that can be checked
@@ -52,11 +54,57 @@ func (s *Store) PlanInstall(ctx context.Context, src source.Source, opts *PlanOp
 	if err != nil {
 		return nil, err
 	}
-	if err := s.checkFree(p.Manifest.Name); err != nil {
+	if opts != nil && opts.Replace {
+		p.Old, err = s.replaceable(p.Manifest.Name)
+	}
+	if err == nil && p.Old == nil {
+		err = s.checkFree(p.Manifest.Name)
+	}
+	if err != nil {
 		p.Close()
 		return nil, err
 	}
+	if p.Old != nil {
+		p.compare()
+	}
 	return p, nil
+}
+
+// replaceable is the one extension that a new one of this name would replace; nil where there is none, or more than one, or
+// one that is called a little differently.
+func (s *Store) replaceable(name string) (*Extension, error) {
+	all, err := s.List()
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(x *Extension) bool {
+		return !strings.EqualFold(x.Name, name) && !strings.EqualFold(filepath.Base(x.Folder), name)
+	})
+	if len(all) != 1 || all[0].Name != name {
+		return nil, nil //nolint:nilnil // none is a usual answer
+	}
+	return all[0], nil
+}
+
+// compare says how the plan differs from the installed extension that it would replace.
+func (p *Plan) compare() {
+	x := p.Old
+	order, known := manifest.CompareVersions(p.Manifest.Version, x.Manifest.Version)
+	p.Older = known && order < 0
+	if x.Metadata == nil {
+		p.Moved = true
+		return
+	}
+	p.Moved = p.Metadata.Source != x.Metadata.Source || p.Metadata.Type != x.Metadata.Type
+	if x.Problem != "" || *x.Metadata != p.Metadata {
+		return
+	}
+	if p.Metadata.Type == string(source.Link) {
+		p.UpToDate = true
+		return
+	}
+	hash, err := manifest.HashTree(x.Dir)
+	p.UpToDate = err == nil && hash == p.Hash && p.Fetched.Commit == x.Commit()
 }
 
 // checkFree refuses a name that is taken: by an extension, in any capitals
@@ -68,7 +116,7 @@ func (s *Store) checkFree(name string) error {
 	}
 	for _, e := range entries {
 		if strings.EqualFold(e.Name(), name) {
-			return fmt.Errorf("%w: %q; update it (pollux extensions update %s) or uninstall it first", ErrExists, e.Name(), e.Name())
+			return fmt.Errorf("%w: %q; update it (pollux extensions update %s), or replace it with --force", ErrExists, e.Name(), e.Name())
 		}
 	}
 	all, err := s.List()
@@ -276,13 +324,11 @@ func (s *Store) PlanUpdate(ctx context.Context, x *Extension, opts *PlanOptions)
 		return nil, err
 	}
 	p.Old = x
-	order, known := manifest.CompareVersions(p.Manifest.Version, x.Manifest.Version)
-	p.Older, p.Moved = known && order < 0, p.Metadata.Source != x.Metadata.Source || p.Metadata.Type != x.Metadata.Type
 	if p.Manifest.Name != x.Name {
 		defer p.Close()
 		return nil, fmt.Errorf("the source of %q now holds an extension called %q; install that one and uninstall %q", x.Name, p.Manifest.Name, x.Name)
 	}
-	if hash, err := manifest.HashTree(x.Dir); err == nil && hash == p.Hash && *x.Metadata == p.Metadata && p.Fetched.Commit == x.Commit() {
+	if p.compare(); p.UpToDate {
 		p.Close()
 		return same, nil
 	}
