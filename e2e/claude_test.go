@@ -1,6 +1,9 @@
 package e2e
 
 import (
+	"encoding/json"
+	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -111,8 +114,8 @@ func TestClaude(t *testing.T) {
 }
 
 // TestClaudeElsewhere: a proposal that is answered in the terminal closes on the page (SPEC CC-10); the model's own shell decides
-// nothing (SPEC CC-15, §11.1); and when the companion is killed, Claude Code comes back to the next one, and what the user has
-// written is in the history (SPEC CC-12).
+// nothing (SPEC CC-15, §11.1); and when the companion is killed, Claude Code comes back to the next one, by the
+// token of before, which serves no other process (SPEC A-1), and what the user has written is in the history (SPEC CC-12).
 func TestClaudeElsewhere(t *testing.T) {
 	needClaude(t)
 	b := newStage(t)
@@ -141,9 +144,17 @@ func TestClaudeElsewhere(t *testing.T) {
 		d.proposal("lost.txt")
 		d.rewrite("the user's own words\n")
 		b.journal("the user's own words")
+		older := b.claudeToken(first)
+		d.Expect("WebSocket connection")
 		first.end(syscall.SIGKILL)
-		b.serve()
+		again := b.serve()
 		b.until("Claude Code is back", func() bool { return strings.Count(b.log(), `session="Claude Code #`) >= 2 })
+		if b.claudeToken(again) == older {
+			t.Error("the token is the one of before (SPEC A-1)")
+		}
+		if status := knock(t, again, older); status != http.StatusUnauthorized {
+			t.Errorf("another process with the token of before: %d", status)
+		}
 		b.until("the user's words are in the history", func() bool {
 			entries, err := filepath.Glob(filepath.Join(b.home.Dir, ".local", "state", "pollux", "history", "*", "*"))
 			return err == nil && slices.ContainsFunc(entries, func(file string) bool {
@@ -152,6 +163,41 @@ func TestClaudeElsewhere(t *testing.T) {
 			})
 		})
 	})
+}
+
+// claudeToken is the token in the lock that Claude Code finds.
+func (b *bench) claudeToken(c *companion) string {
+	b.t.Helper()
+	data, err := os.ReadFile(filepath.Join(b.home.Dir, ".claude", "ide", fmt.Sprintf("%d.lock", c.Port)))
+	var lock struct{ AuthToken string }
+	if err == nil {
+		err = json.Unmarshal(data, &lock)
+	}
+	if err != nil || lock.AuthToken == "" {
+		b.t.Fatalf("the lock says %s: %v", data, err)
+	}
+	return lock.AuthToken
+}
+
+// knock opens a socket as Claude Code does, and returns the answer's status.
+func knock(t *testing.T, c *companion, token string) int {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/", c.Port), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{
+		"X-Claude-Code-Ide-Authorization": token, "Connection": "Upgrade", "Upgrade": "websocket",
+		"Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==", "Sec-WebSocket-Protocol": "mcp",
+	} {
+		r.Header.Set(name, value)
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	return res.StatusCode
 }
 
 // said is all the text of a request.

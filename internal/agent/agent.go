@@ -26,9 +26,6 @@ type Agent struct {
 	Command string
 	// Door is how it comes in: all of an mcp.Agent but what differs for each companion, which is its token and key.
 	Door func(Options) mcp.Agent
-	// SameToken: a companion that takes over from one that ended keeps its token, since CLIs that come back name no session by
-	// which they could be known.
-	SameToken bool
 	// Place names the file by which its CLIs find a companion that serves this port, without touching the disk; nil where that
 	// agent was never used on this machine, unless it is about to be (soon). A nil Place: package companion knows where (Gemini CLI's file has a second place).
 	Place func(port int, soon bool) Place
@@ -92,7 +89,7 @@ func All() []Agent {
 		},
 		{
 			Name: "claude", Label: "Claude Code", Command: "claude", Install: "npm install -g @anthropic-ai/claude-code",
-			Door: claudeDoor, SameToken: true,
+			Door:  claudeDoor,
 			Place: claudePlaceAt,
 			Env:   claudeEnv,
 			Sweep: func() []string { return swept(claude.Home, claude.Sweep) },

@@ -94,9 +94,6 @@ func (c *Companion) startAgent() error {
 		if a.Name != agent.Gemini && rec.Others[a.Name].Token == "" {
 			rec.Others[a.Name] = freshDoor()
 		}
-		if resumed && a.SameToken && old.Others[a.Name].Token != "" {
-			rec.Others[a.Name] = old.Others[a.Name]
-		}
 	}
 	rec.Port = ln.Addr().(*net.TCPAddr).Port
 	c.file = discovery.File{Port: rec.Port, Roots: c.work.Roots(), Token: rec.Token, IDE: &c.o.IDE}
