@@ -84,6 +84,7 @@ func (w *world) edit(editor int, root string) *exec.Cmd {
 
 // A companion that nobody asks anything sleeps.
 func TestIdle(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	w := newWorld(t)
 	t.Run("serve", func(t *testing.T) {
 		l := w.serve()

@@ -13,6 +13,7 @@ import (
 
 // A user tries the very list that the sandbox's tests try, and nothing is left of it (SPEC S-1).
 func TestSelfTest(t *testing.T) {
+	t.Parallel() // beside the one that waits
 	w := newWorld(t)
 	cmd := w.command("sandbox", "--self-test", "--json")
 	defer time.AfterFunc(5*time.Minute, func() { _ = cmd.Process.Kill() }).Stop()

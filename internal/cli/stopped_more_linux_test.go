@@ -30,11 +30,7 @@ func stoppedWorld(t *testing.T) (*world, *live) {
 // would without it, or says why not.
 func TestStoppedCompanionBeside(t *testing.T) {
 	w, _ := stoppedWorld(t)
-	for name, tc := range map[string]struct {
-		args []string
-		code int
-		says string
-	}{
+	w.together(map[string]beside{
 		"run":                      {[]string{"run", "--no-open", "--", "sh", "-c", "echo it ran; exit 4"}, 4, "it ran"},
 		"extensions list":          {[]string{"extensions", "list"}, 0, "x"},
 		"extensions describe":      {[]string{"extensions", "describe", "x"}, 0, "x"},
@@ -44,25 +40,7 @@ func TestStoppedCompanionBeside(t *testing.T) {
 		"extensions consent --yes": {[]string{"extensions", "consent", "grant", "x", "--yes"}, 1, "kill -CONT"},
 		"extensions bridge status": {[]string{"extensions", "bridge", "status"}, 1, ""},
 		"extensions prompt":        {[]string{"extensions", "prompt"}, 0, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			cmd := w.command(tc.args...)
-			cmd.WaitDelay = time.Second
-			var out strings.Builder
-			cmd.Stdout, cmd.Stderr = &out, &out
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			timer := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
-			_ = cmd.Wait()
-			if !timer.Stop() {
-				t.Fatalf("it hangs:\n%s", &out)
-			}
-			if code := cmd.ProcessState.ExitCode(); code != tc.code || !strings.Contains(out.String(), tc.says) {
-				t.Errorf("exit code %d, want %d with %q:\n%s", code, tc.code, tc.says, &out)
-			}
-		})
-	}
+	})
 }
 
 // A reviewer at a terminal says which companion does not answer, and can be left.

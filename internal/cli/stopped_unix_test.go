@@ -14,6 +14,49 @@ import (
 	"time"
 )
 
+// A beside is a command beside a companion that is stopped.
+type beside struct {
+	args []string
+	code int
+	says string
+}
+
+// together starts all commands at once, since each waits for what does not come, and looks at each when it has ended.
+func (w *world) together(commands map[string]beside) {
+	type started struct {
+		cmd   *exec.Cmd
+		out   strings.Builder
+		timer *time.Timer
+	}
+	running := map[string]*started{}
+	for name, b := range commands {
+		s := &started{cmd: w.command(b.args...)}
+		s.cmd.WaitDelay = time.Second
+		s.cmd.Stdin = strings.NewReader("y\n")
+		s.cmd.Stdout, s.cmd.Stderr = &s.out, &s.out
+		if err := s.cmd.Start(); err != nil {
+			w.t.Fatal(err)
+		}
+		s.timer = time.AfterFunc(patience, func() { _ = s.cmd.Process.Kill() })
+		running[name] = s
+	}
+	for name, b := range commands {
+		w.t.Run(name, func(t *testing.T) {
+			s := running[name]
+			err := s.cmd.Wait()
+			if !s.timer.Stop() {
+				t.Fatalf("it hangs:\n%s", &s.out)
+			}
+			if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+				t.Fatal(err)
+			}
+			if code := s.cmd.ProcessState.ExitCode(); code != b.code || !strings.Contains(s.out.String(), b.says) {
+				t.Errorf("exit code %d, want %d with %q:\n%s", code, b.code, b.says, &s.out)
+			}
+		})
+	}
+}
+
 // Beside a companion that is stopped every command ends, says which process it is, and what to do.
 func TestStoppedCompanion(t *testing.T) {
 	w := newWorld(t)
@@ -26,54 +69,19 @@ func TestStoppedCompanion(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = l.cmd.Process.Signal(syscall.SIGCONT) })
-	for name, tc := range map[string]struct {
-		args []string
-		code int
-		says string // "" for the stopped process's number
-	}{
-		"env":          {[]string{"env"}, 3, ""},
-		"env --json":   {[]string{"env", "--json"}, 3, ""},
-		"page":         {[]string{"page"}, 3, ""},
-		"open":         {[]string{"open", file}, 3, ""},
-		"diff":         {[]string{"diff", file}, 3, ""},
+	advice := fmt.Sprintf("kill -CONT %d", l.PID)
+	w.together(map[string]beside{
+		"env":          {[]string{"env"}, 3, advice},
+		"env --json":   {[]string{"env", "--json"}, 3, advice},
+		"page":         {[]string{"page"}, 3, advice},
+		"open":         {[]string{"open", file}, 3, advice},
+		"diff":         {[]string{"diff", file}, 3, advice},
 		"review":       {[]string{"review"}, 2, "terminal"},
-		"status":       {[]string{"status"}, 1, ""},
-		"status --all": {[]string{"status", "--all", "--json"}, 1, ""},
-		"doctor":       {[]string{"doctor"}, 1, ""},
-		"context":      {[]string{"context"}, 1, ""},
-		"relay":        {[]string{"relay"}, 0, "-"},
-		"mcp --ide":    {[]string{"mcp", "--ide"}, 0, "-"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			cmd := w.command(tc.args...)
-			cmd.WaitDelay = time.Second
-			if name == "diff" {
-				cmd.Stdin = strings.NewReader("y\n")
-			}
-			var out strings.Builder
-			cmd.Stdout, cmd.Stderr = &out, &out
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			timer := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
-			err := cmd.Wait()
-			if !timer.Stop() {
-				t.Fatalf("it hangs:\n%s", &out)
-			}
-			var exit *exec.ExitError
-			if err != nil && !errors.As(err, &exit) {
-				t.Fatal(err)
-			}
-			if code := cmd.ProcessState.ExitCode(); code != tc.code {
-				t.Errorf("exit code %d, want %d", code, tc.code)
-			}
-			want := tc.says
-			if want == "" {
-				want = fmt.Sprintf("kill -CONT %d", l.PID)
-			}
-			if want != "-" && !strings.Contains(out.String(), want) {
-				t.Errorf("it does not say %q:\n%s", want, &out)
-			}
-		})
-	}
+		"status":       {[]string{"status"}, 1, advice},
+		"status --all": {[]string{"status", "--all", "--json"}, 1, advice},
+		"doctor":       {[]string{"doctor"}, 1, advice},
+		"context":      {[]string{"context"}, 1, advice},
+		"relay":        {[]string{"relay"}, 0, ""},
+		"mcp --ide":    {[]string{"mcp", "--ide"}, 0, ""},
+	})
 }

@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/paths"
@@ -32,7 +35,8 @@ const trialWithin = time.Minute
 
 // SelfTest tries every known way out of the sandbox on this machine, against files, services and processes of its own in
 // dir, a new folder of the caller's with a short path. program is this program's file, whose main calls
-// escapes.Probe. tell is told of each. The error says that the sandbox could not be set up; then nothing is known.
+// escapes.Probe. Several are tried at once; tell is told of each in the order of the list, from this goroutine. The error
+// says that the sandbox could not be set up; then nothing is known.
 func SelfTest(ctx context.Context, dir, program string, tell func(Trial)) error {
 	prey, err := escapes.NewPrey(paths.Real(dir))
 	if err != nil {
@@ -40,26 +44,55 @@ func SelfTest(ctx context.Context, dir, program string, tell func(Trial)) error 
 	}
 	defer prey.Close()
 	s := New(&Options{Home: prey.Home, Records: filepath.Join(dir, "runs")})
-	for i, e := range escapes.All() {
-		trial := Trial{Kind: string(e.Kind), Name: e.Name, Policies: 1}
-		within, cancel := context.WithTimeout(ctx, trialWithin)
-		if e.Play != nil {
-			trial.What, err = s.playEscape(within, filepath.Join(dir, fmt.Sprint(i)), &e)
-		} else {
-			trial.What, err = s.probe(within, prey, program, &e, &trial)
+	all := escapes.All()
+	trials := make([]Trial, len(all))
+	ended := make([]chan error, len(all))
+	for i := range ended {
+		ended[i] = make(chan error, 1)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var workers sync.WaitGroup
+	defer workers.Wait() // nothing of it may go on beside a prey that is gone
+	defer cancel()
+	var next atomic.Int64
+	for range runtime.GOMAXPROCS(0) + 1 { // some of them wait
+		workers.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(all) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				var err error
+				trials[i], err = s.try(ctx, prey, program, filepath.Join(dir, fmt.Sprint(i)), &all[i])
+				ended[i] <- err
+			}
+		})
+	}
+	for i := range all { // told in the list's order
+		select {
+		case err := <-ended[i]:
+			if err != nil {
+				return err
+			}
+			tell(trials[i])
+		case <-ctx.Done():
+			return ctx.Err()
 		}
-		late := within.Err() != nil && ctx.Err() == nil
-		cancel()
-		if late {
-			trial.What, err = fmt.Sprintf("it did not end within %v, so nothing is known of it", trialWithin), nil
-		}
-		if err != nil {
-			return err
-		}
-		trial.Held = trial.What == ""
-		tell(trial)
 	}
 	return nil
+}
+
+// try tries one way out within its time. dir is for what it plays there.
+func (s *Sandbox) try(ctx context.Context, prey *escapes.Prey, program, dir string, e *escapes.Escape) (trial Trial, err error) {
+	trial = Trial{Kind: string(e.Kind), Name: e.Name, Policies: 1}
+	within, cancel := context.WithTimeout(ctx, trialWithin)
+	defer cancel()
+	if e.Play != nil {
+		trial.What, err = s.playEscape(within, dir, e)
+	} else {
+		trial.What, err = s.probe(within, prey, program, e, &trial)
+	}
+	if within.Err() != nil && ctx.Err() == nil {
+		trial.What, err = fmt.Sprintf("it did not end within %v, so nothing is known of it", trialWithin), nil
+	}
+	trial.Held = trial.What == ""
+	return trial, err
 }
 
 // probe runs a probe without a sandbox, where that harms nobody, and under each policy. What it got is "" when it was held.
