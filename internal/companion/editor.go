@@ -30,7 +30,7 @@ var errNoBrowser = errors.New("no editor page is open and the browser could not 
 // only started when something needs it, unless pages of the companion before
 // this one may come back.
 func (c *Companion) attachEditor() error {
-	c.o.Editor.Attach(lsp.Core{Store: c.store, Registry: c.reg, Page: pageView{c}, Watch: c.watch})
+	c.o.Editor.Attach(lsp.Core{Store: c.store, Registry: c.reg, Page: pageView{c}, Watch: c.watch, Whole: c.whole})
 	unwatch := c.agents.Watch(c.o.Editor.SessionsChanged)
 	c.onStop("sessions", func(context.Context) error { unwatch(); return nil })
 	c.followOpen()

@@ -121,23 +121,28 @@ func (c *Companion) reopen(d journal.Diff, t journal.Texts) error {
 	if now := time.Now(); opened.After(now) { // the clock was set back; what comes next must not look older
 		opened = now
 	}
-	diff, err := c.reg.Restore(owner, d.ID, t.Text, t.Agreed, opened, review.Proposal{
-		Key: d.Key, Path: d.Path, Old: t.Old, IsNew: d.IsNew, New: t.New, Title: d.Title,
-	})
+	p := review.Proposal{Key: d.Key, Path: d.Path, Old: t.Old, IsNew: d.IsNew, New: t.New, Title: d.Title}
+	diff, err := c.reg.Restore(owner, d.ID, c.newestOf(d, t), t.Agreed, opened, p)
 	if err == nil {
 		c.journal.Restored(diff, t.Text)
 	}
 	return err
 }
 
+// newestOf is the text of a diff of an earlier life: what the editor shows since then is newer than the journal's.
+func (c *Companion) newestOf(d journal.Diff, t journal.Texts) string {
+	if c.o.Editor != nil {
+		if text, ok := c.o.Editor.StillShown(d.ID); ok {
+			return text
+		}
+	}
+	return t.Text
+}
+
 // keepLost makes a past proposal (SPEC F-12) of a diff of an earlier life whose session cannot be
 // told its outcome any more: what the user wrote into it is not lost with it.
 func (c *Companion) keepLost(d journal.Diff, t journal.Texts) {
-	if c.o.Editor != nil {
-		if text, ok := c.o.Editor.StillShown(d.ID); ok {
-			t.Text = text // newer than the journal's
-		}
-	}
+	t.Text = c.newestOf(d, t)
 	kind := review.Withdrawn
 	if len(d.Outcomes) > 0 {
 		kind = kindOf(d)

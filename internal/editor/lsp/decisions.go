@@ -30,6 +30,9 @@ func (s *Server) didChangeDiff(params json.RawMessage) (any, error) {
 		return nil, rpc.Errorf(rpc.CodeInvalidParams, "%s: %v", p.ID, err)
 	}
 	s.mu.Lock()
+	if a := s.announced[p.ID]; a != nil {
+		a.text = content // takeUp goes on from here
+	}
 	v := s.views[p.ID]
 	old := v == nil || p.Version < v.version
 	if !old {
@@ -86,6 +89,9 @@ func (s *Server) diffResolved(params json.RawMessage) (any, error) {
 	if err := decode(params, &p); err != nil {
 		return nil, err
 	}
+	if _, err := s.viewOf(p.ID); err != nil {
+		return nil, err
+	}
 	v := s.drop(p.ID)
 	if v == nil {
 		return nil, nil // the agent was quicker
@@ -131,9 +137,10 @@ func (s *Server) resolveDiff(params json.RawMessage) (any, error) {
 	if err := decode(params, &p); err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	v := s.views[p.ID]
-	s.mu.Unlock()
+	v, err := s.viewOf(p.ID)
+	if err != nil {
+		return nil, err
+	}
 	if v == nil {
 		return obj{"settled": true}, nil // the agent was quicker
 	}

@@ -27,22 +27,13 @@ type view struct {
 
 // Show implements review.View: in the editor where it can, else on the page.
 func (s *Server) Show(ctx context.Context, d *review.Diff) error {
-	v := &view{diff: d, editor: s.diffs()}
-	s.mu.Lock()
-	text, shown := s.announced[d.ID()]
-	delete(s.announced, d.ID())
-	s.views[d.ID()] = v
-	s.mu.Unlock()
-	if shown { // since before a crash of pollux (SPEC L-3)
-		v.seen = review.Seen{Text: review.Restored, By: s}
-		v.own, v.from = review.Restored, review.Restored
-		_ = s.edited(v, nil, text)
-		s.mu.Lock()
-		v.own = v.seen.Text // which a plugin of version 2 calls Restored
-		s.mu.Unlock()
-		s.refresh(v)
+	if s.takeUp(d) {
 		return nil
 	}
+	v := &view{diff: d, editor: s.diffs()}
+	s.mu.Lock()
+	s.views[d.ID()] = v
+	s.mu.Unlock()
 	if v.editor {
 		err := s.openDiff(ctx, v, true)
 		if err == nil {
@@ -104,7 +95,11 @@ func (s *Server) openDiff(ctx context.Context, v *view, takeFocus bool) error {
 	v.seen, v.version, v.conflict = now.Seen, 0, now.Conflict
 	v.seen.By = s
 	v.own, v.from = now.Seen.Text, now.Seen.Text
+	over := s.views[d.ID()] != v
 	s.mu.Unlock()
+	if over { // it has ended before the editor had it
+		s.closeDiff(d.ID(), "")
+	}
 	s.refresh(v) // it may have changed meanwhile
 	return nil
 }
@@ -112,6 +107,10 @@ func (s *Server) openDiff(ctx context.Context, v *view, takeFocus bool) error {
 // Close implements review.View.
 func (s *Server) Close(d *review.Diff, o review.Outcome) {
 	s.core.Page.Close(d, o)
+	if s.forget(d.ID()) {
+		s.closeDiff(d.ID(), o.Kind.String())
+		return
+	}
 	v := s.drop(d.ID())
 	if v == nil {
 		return // the editor has closed it itself
@@ -180,36 +179,6 @@ func (s *Server) closeDiff(id, outcome string) {
 		case <-ctx.Done():
 		}
 	})
-}
-
-// StillShown is the text of a view that the editor has shown since before this process, by its diff's
-// id; not ok once the diff is open again, or known to be none.
-func (s *Server) StillShown(id string) (text string, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	text, ok = s.announced[id]
-	return text, ok
-}
-
-// forgetUnknown closes views that the editor kept from before a crash and
-// whose agent cannot be told any more, and says so: the user may have been writing there.
-func (s *Server) forgetUnknown() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	hello := s.hello.Load()
-	if hello.Pollux == nil {
-		return
-	}
-	for _, d := range hello.Pollux.OpenDiffs {
-		if _, shown := s.announced[d.ID]; !shown {
-			continue
-		}
-		if _, open := s.core.Registry.Get(d.ID); !open {
-			delete(s.announced, d.ID)
-			s.closeDiff(d.ID, review.Withdrawn.String())
-			s.say(messageInfo, "the session that proposed the change of %s cannot be reached any more; look for the proposal in the history (h in pollux review)", d.Path)
-		}
-	}
 }
 
 // question asks in the editor for a decision, where the client has the means;

@@ -105,7 +105,7 @@ func (s *Server) initialize(ctx context.Context, params json.RawMessage) (any, e
 	if h.Pollux != nil {
 		for _, d := range h.Pollux.OpenDiffs {
 			if content, err := exact(d.Content); err == nil {
-				s.announced[d.ID] = content
+				s.announced[d.ID] = &announced{text: content, known: make(chan struct{})}
 			}
 		}
 	}
@@ -121,7 +121,7 @@ func (s *Server) initialize(ctx context.Context, params json.RawMessage) (any, e
 	}
 	return rpc.Answer{Result: s.capabilities(&h, env), After: func() {
 		close(s.ready)
-		s.forgetUnknown()
+		s.tasks.Go(s.forgetUnknown)
 	}}, nil
 }
 

@@ -80,6 +80,8 @@ type Core struct {
 	Page     Page
 	// Watch makes a watcher of nothing yet, which calls changed with absolute paths; nil watches nothing.
 	Watch func(changed func(files []string)) FileWatcher
+	// Whole returns when every diff of an earlier life that can come back has; nil: there was none.
+	Whole func()
 }
 
 // Options configure a Server.
@@ -129,7 +131,7 @@ type Server struct {
 	asked     bool       // initialize came
 	down      bool       // shutdown came
 	views     map[string]*view
-	announced map[string]string // the text of views that the editor shows since before this process, by diff id
+	announced map[string]*announced // by diff id
 	roots     []string
 	buffers   []string // the files that the editor has open, whether they are there or not
 	lastError string
@@ -141,7 +143,7 @@ var _ review.View = (*Server)(nil)
 func New(ch *rpc.Channel, o Options) *Server {
 	s := &Server{
 		o: o, log: o.Log, queue: rpc.NewQueue(ch), ready: make(chan struct{}), wake: make(chan struct{}, 1), opened: make(chan struct{}, 1), ended: make(chan error, 1),
-		views: map[string]*view{}, announced: map[string]string{},
+		views: map[string]*view{}, announced: map[string]*announced{},
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
