@@ -9,11 +9,15 @@ import (
 	"strconv"
 
 	"github.com/pollux-companion/pollux/internal/agent/claude"
+	"github.com/pollux-companion/pollux/internal/agent/finding"
 	"github.com/pollux-companion/pollux/internal/agent/gemini"
+	"github.com/pollux-companion/pollux/internal/agent/gemini/clisettings"
 	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
+	"github.com/pollux-companion/pollux/internal/agent/lockfile"
 	"github.com/pollux-companion/pollux/internal/agent/mcp"
 	"github.com/pollux-companion/pollux/internal/agent/qwen"
 	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/settingsfile"
 )
 
 // An Agent is one kind of CLI.
@@ -26,17 +30,39 @@ type Agent struct {
 	Command string
 	// Door is how it comes in: all of an mcp.Agent but what differs for each companion, which is its token and key.
 	Door func(Options) mcp.Agent
-	// Place names the file by which its CLIs find a companion that serves this port, without touching the disk; nil where that
-	// agent was never used on this machine, unless it is about to be (soon). A nil Place: package companion knows where (Gemini CLI's file has a second place).
-	Place func(port int, soon bool) Place
+	// Locks is the form of the files by which its CLIs find companions; nil: package companion knows (Gemini CLI's file has a second
+	// place). Choose replays how a CLI chooses among them.
+	Locks  *lockfile.Kind
+	Choose func(lockfile.World) *lockfile.Choice
 	// Env are the variables with which its CLIs in a terminal find this companion and no other; nil: there are none. getenv knows
 	// the terminal.
 	Env func(e Endpoint, getenv func(string) string) ([]discovery.Variable, error)
-	// Install is the command that installs it.
-	Install string
-	// Sweep removes the files that companions of pollux's left and whose process is gone, and returns their paths; nil: nothing
-	// is left, or package companion does it.
-	Sweep func() []string
+	// Install is the command that installs it. Release is the one that what pollux knows of it was measured with.
+	Install, Release string
+	// Settings are the user's own settings of the agent, as pollux setup changes them.
+	Settings Settings
+	// Relay is the file by which a CLI that finds no editor starts pollux relay; nil: there is none.
+	Relay *Relay
+	// Bridge says that pollux setup writes the extension by which its CLIs use what other extensions offer.
+	Bridge bool
+}
+
+// Settings are an agent's settings of this user.
+type Settings struct {
+	Program settingsfile.Program
+	// Path is the file, absolute; it need not exist.
+	Path func(getenv func(string) string) (string, error)
+	// Switches are the keys that have a CLI look for a companion by itself. Later says what a CLI needs that runs already.
+	Switches []string
+	Later    string
+	// Mode says whether a CLI looks for a companion that is started in dir with these settings; nil: package doctor knows.
+	Mode func(settings, dir string, getenv func(string) string) finding.Finding
+}
+
+// A Relay writes and removes a file. Both say where it is and whether that changed anything; with dryRun they do nothing else.
+type Relay struct {
+	Put    func(program string, dryRun bool) (changed bool, path string, err error)
+	Remove func(dryRun bool) (removed bool, path string, err error)
 }
 
 // Options are the user's settings that dialects know.
@@ -62,47 +88,52 @@ type Endpoint struct {
 	IDE, DisplayName string
 }
 
-// A Place is the file by which one agent's CLIs find one companion. Its methods are for one goroutine at a time.
-type Place interface {
-	// Path is absolute.
-	Path() string
-	// Put writes the file, 0600 and atomically, unless it says the same already.
-	Put(Endpoint) error
-	// Remove deletes what Put wrote. It may be called at any time and again.
-	Remove() error
-}
-
 // Gemini names Gemini CLI in the table.
 const Gemini = "gemini"
 
 // All lists the agents, Gemini CLI first.
-func All() []Agent {
-	return []Agent{
-		{
-			Name: Gemini, Label: "Gemini CLI", Command: "gemini", Install: "npm install -g @google/gemini-cli",
-			Door: func(o Options) mcp.Agent {
-				return mcp.Agent{Dialect: gemini.Dialect{LegacyDiffClosed: o.LegacyDiffClosed}}
-			},
-			Env: func(e Endpoint, getenv func(string) string) ([]discovery.Variable, error) {
-				return discovery.Env(&discovery.File{Port: e.Port, Roots: e.Roots, Token: e.Token}, e.PID, discovery.InContainer(), getenv)
-			},
+func All() []Agent { return []Agent{geminiCLI(), claudeCode(), qwenCode()} }
+
+func geminiCLI() Agent {
+	return Agent{
+		Name: Gemini, Label: string(clisettings.Program), Command: "gemini", Install: "npm install -g @google/gemini-cli",
+		Door: func(o Options) mcp.Agent {
+			return mcp.Agent{Dialect: gemini.Dialect{LegacyDiffClosed: o.LegacyDiffClosed}}
 		},
-		{
-			Name: "claude", Label: "Claude Code", Command: "claude", Install: "npm install -g @anthropic-ai/claude-code",
-			Door:  claudeDoor,
-			Place: claudePlaceAt,
-			Env:   claudeEnv,
-			Sweep: func() []string { return swept(claude.Home, claude.Sweep) },
+		Env: func(e Endpoint, getenv func(string) string) ([]discovery.Variable, error) {
+			return discovery.Env(&discovery.File{Port: e.Port, Roots: e.Roots, Token: e.Token}, e.PID, discovery.InContainer(), getenv)
 		},
-		{
-			Name: qwen.Name, Label: qwen.Label, Command: qwen.Command, Install: "npm install -g @qwen-code/qwen-code",
-			Door:  func(Options) mcp.Agent { return mcp.Agent{Dialect: gemini.Dialect{}} },
-			Place: qwenPlaceAt,
-			Env: func(e Endpoint, _ func(string) string) ([]discovery.Variable, error) {
-				return []discovery.Variable{{Name: qwen.PortVariable, Value: strconv.Itoa(e.Port)}}, nil
-			},
-			Sweep: func() []string { return swept(qwen.Home, qwen.Sweep) },
+		Settings: Settings{
+			Program: clisettings.Program, Path: clisettings.PathIn, Switches: clisettings.Switches(),
+			Later: "a CLI that runs already needs /ide enable",
 		},
+		Relay:  &Relay{Put: discovery.PutRelay, Remove: discovery.RemoveRelay},
+		Bridge: true,
+	}
+}
+
+func claudeCode() Agent {
+	locks := claude.Locks()
+	return Agent{
+		Name: "claude", Label: "Claude Code", Command: "claude", Install: "npm install -g @anthropic-ai/claude-code",
+		Door: claudeDoor, Env: claudeEnv, Locks: &locks,
+	}
+}
+
+func qwenCode() Agent {
+	locks := qwen.Locks()
+	return Agent{
+		Name: "qwen", Label: qwen.Label, Command: "qwen", Install: "npm install -g @qwen-code/qwen-code", Release: "0.24.4",
+		Door: func(Options) mcp.Agent { return mcp.Agent{Dialect: gemini.Dialect{}} },
+		Env: func(e Endpoint, _ func(string) string) ([]discovery.Variable, error) {
+			return []discovery.Variable{{Name: qwen.PortVariable, Value: strconv.Itoa(e.Port)}}, nil
+		},
+		Locks: &locks, Choose: qwen.Choose,
+		Settings: Settings{
+			Program: qwen.Program, Path: qwen.SettingsPath, Switches: qwen.Switches(), Mode: qwen.Mode,
+			Later: "a Qwen Code that runs already has to be started again",
+		},
+		Relay: &Relay{Put: qwen.PutRelay, Remove: qwen.RemoveRelay},
 	}
 }
 
@@ -135,50 +166,45 @@ func claudeEnv(e Endpoint, _ func(string) string) ([]discovery.Variable, error) 
 	return []discovery.Variable{{Name: claude.ConnectVariable, Value: "true"}}, nil
 }
 
-type claudePlace struct{ *claude.Place }
+// A Place is the file by which one agent's CLIs find one companion. Its methods are for one goroutine at a time.
+type Place struct {
+	*lockfile.File
+	kind lockfile.Kind
+}
 
-func claudePlaceAt(port int, soon bool) Place {
-	home, ok := used(claude.Home)
-	if !ok && (home == "" || !soon) {
+// Place names the file by which CLIs find a companion that serves this port, without touching the disk; nil where that agent was never
+// used on this machine, unless it is about to be (soon), and for one without Locks.
+func (a Agent) Place(port int, soon bool) *Place {
+	home, used := a.home()
+	if !used && (home == "" || !soon) {
 		return nil
 	}
-	return claudePlace{claude.NewPlace(home, port)}
+	return &Place{lockfile.New(lockfile.Path(home, port)), *a.Locks}
 }
 
-// Put implements Place.
-func (p claudePlace) Put(e Endpoint) error {
-	return p.Place.Put(&claude.Lock{PID: e.PID, Folders: e.Roots, IDE: e.DisplayName, Token: e.Token})
+// Put writes the file, 0600 and atomically, unless it says the same already.
+func (p *Place) Put(e Endpoint) error {
+	return p.kind.Put(p.File, &lockfile.Lock{Port: e.Port, Roots: e.Roots, Token: e.Token, PID: e.PID, Name: e.IDE, DisplayName: e.DisplayName})
 }
 
-type qwenPlace struct{ *qwen.Place }
-
-func qwenPlaceAt(port int, soon bool) Place {
-	home, ok := used(qwen.Home)
-	if !ok && (home == "" || !soon) {
+// Sweep removes the locks that companions of pollux's left and whose process is gone, and returns their paths.
+func (a Agent) Sweep() []string {
+	home, used := a.home()
+	if !used {
 		return nil
 	}
-	return qwenPlace{qwen.NewPlace(home, port)}
+	return a.Locks.Sweep(home)
 }
 
-// Put implements Place.
-func (p qwenPlace) Put(e Endpoint) error {
-	return p.Place.Put(&qwen.Lock{Port: e.Port, Roots: e.Roots, Token: e.Token, PID: e.PID, Name: e.IDE, DisplayName: e.DisplayName})
-}
-
-// used finds an agent's home folder; ok is false where there is none, because the agent was never used on this machine.
-func used(home func(getenv func(string) string) (string, error)) (dir string, ok bool) {
-	dir, err := home(os.Getenv)
+// home finds the agent's folder; used is false where there is none, because the agent was never used on this machine.
+func (a Agent) home() (dir string, used bool) {
+	if a.Locks == nil {
+		return "", false
+	}
+	dir, err := a.Locks.Home(os.Getenv)
 	if err != nil {
 		return "", false
 	}
 	info, err := os.Stat(dir)
 	return dir, err == nil && info.IsDir()
-}
-
-func swept(home func(getenv func(string) string) (string, error), sweep func(string) []string) []string {
-	dir, ok := used(home)
-	if !ok {
-		return nil
-	}
-	return sweep(dir)
 }

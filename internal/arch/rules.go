@@ -162,6 +162,26 @@ func Pure(t *Tree) []string {
 	return all
 }
 
+// Rooms finds what names an agent where the table of package agent should be asked: an agent's own room is imported by package agent
+// and its neighbours below internal/agent alone. Gemini CLI's contract is the house's own.
+func Rooms(t *Tree) []string {
+	var all []string
+	t.each(func(f File) {
+		if f.Test || strings.HasPrefix(f.Path, "internal/agent/") {
+			return
+		}
+		for _, spec := range f.AST.Imports {
+			name := strings.Trim(spec.Path.Value, `"`)
+			for _, room := range []string{"claude", "qwen"} {
+				if strings.HasSuffix(name, "internal/agent/"+room) {
+					all = append(all, fmt.Sprintf("%s: it knows the agent %s; ask the table of internal/agent", t.at(f, spec.Pos()), room))
+				}
+			}
+		}
+	})
+	return all
+}
+
 // touches says whether a selector is one of os or path/filepath that asks the system.
 func touches(sel *ast.SelectorExpr) bool {
 	switch name := sel.Sel.Name; {

@@ -12,8 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pollux-companion/pollux/internal/agent"
-	"github.com/pollux-companion/pollux/internal/agent/gemini/clisettings"
-	"github.com/pollux-companion/pollux/internal/agent/qwen"
 	"github.com/pollux-companion/pollux/internal/client"
 	"github.com/pollux-companion/pollux/internal/doctor"
 	"github.com/pollux-companion/pollux/internal/extension/bridge"
@@ -29,7 +27,7 @@ type doctorFlags struct {
 	dir       string
 	pid       int
 	explain   string
-	qwen      bool
+	agent     agent.Agent
 }
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -53,9 +51,9 @@ only when the CLI would connect, with context and diffs.`,
   pollux doctor --pid 4711         as that process sees it: a shell, or the CLI itself
   pollux doctor --explain "Directory mismatch"`,
 		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
-		ValidArgs: []string{agent.Gemini, qwen.Name},
+		ValidArgs: agentNames(doctor.Examined),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.qwen = len(args) > 0 && args[0] == qwen.Name
+			f.agent, _ = agent.Find(append(args, agent.Gemini)[0])
 			if cmd.Flags().Changed("explain") {
 				return a.explain(f.explain, f.json)
 			}
@@ -90,11 +88,7 @@ func (a *app) doctor(ctx context.Context, f doctorFlags) error {
 	if err != nil {
 		return err
 	}
-	examine := a.examine
-	if f.qwen {
-		examine = doctor.ExamineQwen
-	}
-	r, err := examine(ctx, o)
+	r, err := a.examine(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -104,7 +98,7 @@ func (a *app) doctor(ctx context.Context, f doctorFlags) error {
 			return err
 		}
 		if len(done) > 0 {
-			if r, err = examine(ctx, o); err != nil {
+			if r, err = a.examine(ctx, o); err != nil {
 				return err
 			}
 		}
@@ -118,11 +112,7 @@ func (a *app) doctor(ctx context.Context, f doctorFlags) error {
 		for _, line := range done {
 			fmt.Fprintln(a.stdout, line)
 		}
-		label := "Gemini CLI"
-		if f.qwen {
-			label = qwen.Label
-		}
-		a.printFindings(r, label)
+		a.printFindings(r, f.agent.Label)
 	}
 	if err == nil && !r.Connects {
 		err = exitError(exitNo)
@@ -130,11 +120,13 @@ func (a *app) doctor(ctx context.Context, f doctorFlags) error {
 	return err
 }
 
-// examine is doctor's examination, with the bridge.
+// examine is doctor's examination, with the bridge of an agent that has one.
 func (a *app) examine(ctx context.Context, o doctor.Options) (*doctor.Report, error) {
-	r := doctor.Examine(ctx, o)
-	r.Findings = append(r.Findings, bridgeFindings(o.Settings, r.Dir)...)
-	return r, nil
+	r, err := doctor.Examine(ctx, o)
+	if err == nil && o.Agent.Bridge {
+		r.Findings = append(r.Findings, bridgeFindings(o.Settings, r.Dir)...)
+	}
+	return r, err
 }
 
 // bridgeFindings say how the bridge to extensions stands beside a CLI's settings, for one that is started in dir.
@@ -188,15 +180,11 @@ func (a *app) doctorOptions(f doctorFlags) (doctor.Options, error) {
 		}
 		w.Dir = dir
 	}
-	path := clisettings.PathIn
-	if f.qwen {
-		path = qwen.SettingsPath
-	}
-	settings, err := path(w.Getenv)
+	settings, err := f.agent.Settings.Path(w.Getenv)
 	if err != nil {
 		return doctor.Options{}, err
 	}
-	return doctor.Options{World: w, PID: f.pid, Lacks: lacks, Run: a.dirs.Run, Settings: settings, Others: doctor.Folders(true)[1:]}, nil
+	return doctor.Options{Agent: f.agent, World: w, PID: f.pid, Lacks: lacks, Run: a.dirs.Run, Settings: settings, Others: doctor.Folders(true)[1:]}, nil
 }
 
 func (a *app) printFindings(r *doctor.Report, label string) {

@@ -57,14 +57,7 @@ others can read.`,
 }
 
 // envAgents are the names of the agents that have variables.
-func envAgents() (names []string) {
-	for _, a := range agent.All() {
-		if a.Env != nil {
-			names = append(names, a.Name)
-		}
-	}
-	return names
-}
+func envAgents() []string { return agentNames(func(a agent.Agent) bool { return a.Env != nil }) }
 
 func dirOf(args []string) string {
 	if len(args) == 0 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pollux-companion/pollux/internal/agent"
 	"github.com/pollux-companion/pollux/internal/extension/bridge"
 	"github.com/pollux-companion/pollux/internal/extension/host"
 	"github.com/pollux-companion/pollux/internal/extension/prompt"
@@ -319,7 +320,7 @@ func (a *app) keepBridge(cmd *cobra.Command, names ...string) {
 }
 
 // setupBridge is setup's part of the bridge, undoBridge takes it back.
-func (a *app) setupBridge(ctx context.Context, _ setupAgent, f setupFlags) (setupReport, error) {
+func (a *app) setupBridge(ctx context.Context, _ agent.Agent, f setupFlags) (setupReport, error) {
 	text, changed, err := a.installBridge(ctx, nil, f.dryRun)
 	r := setupReport{Action: "kept", Text: text}
 	if changed {
@@ -328,7 +329,7 @@ func (a *app) setupBridge(ctx context.Context, _ setupAgent, f setupFlags) (setu
 	return a.atBridge(r), err
 }
 
-func (a *app) undoBridge(ctx context.Context, _ setupAgent, f setupFlags) (setupReport, error) {
+func (a *app) undoBridge(ctx context.Context, _ agent.Agent, f setupFlags) (setupReport, error) {
 	s, err := a.store()
 	if err != nil {
 		return setupReport{}, err

@@ -2,17 +2,20 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"github.com/pollux-companion/pollux/internal/agent"
 	"github.com/pollux-companion/pollux/internal/client"
 	"github.com/pollux-companion/pollux/internal/relay"
 )
 
 func (a *app) relayCommand() *cobra.Command {
-	var temp, home string
+	var temp string
+	homes := map[string]*string{} // by the names of agents
 	cmd := &cobra.Command{
 		Use:   "relay",
 		Short: "Connect a CLI that started it to whatever editor serves its folder",
@@ -39,16 +42,24 @@ editor of its own; pollux setup --no-relay takes that back. It is not for a term
 				w.Temp = filepath.Clean(temp)
 			}
 			o := relay.Options{In: a.stdin, Out: a.stdout, World: w, Version: version(), Log: a.log}
-			if home != "" {
-				if !filepath.IsAbs(home) {
-					return usageError{errors.New("--qwen-home must be an absolute path")}
+			for name, home := range homes {
+				if *home == "" {
+					continue
 				}
-				o.Ways = relay.QwenWays(home, w)
+				if !filepath.IsAbs(*home) {
+					return usageError{fmt.Errorf("--%s-home must be an absolute path", name)}
+				}
+				one, _ := agent.Find(name)
+				o.Ways = relay.Ways(one.Choose, *home, w)
 			}
 			return relay.Run(cmd.Context(), o)
 		},
 	}
 	cmd.Flags().StringVar(&temp, "tmp", "", "look for editors with this temp folder (`DIR`): a CLI does not pass its own on")
-	cmd.Flags().StringVar(&home, "qwen-home", "", "look for editors as Qwen Code does that keeps its files in `DIR`")
+	for _, one := range agent.All() {
+		if one.Relay != nil && one.Choose != nil {
+			homes[one.Name] = cmd.Flags().String(one.Name+"-home", "", "look for editors as "+one.Label+" does that keeps its files in `DIR`")
+		}
+	}
 	return cmd
 }

@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/pollux-companion/pollux/internal/agent"
 )
 
 // setupFlags are those of setup.
@@ -24,8 +26,8 @@ type setupFlags struct {
 // nothing when f.dryRun is set, and report what they would do.
 type setupPart struct {
 	name     string
-	agent    setupAgent
-	do, undo func(context.Context, setupAgent, setupFlags) (setupReport, error)
+	agent    agent.Agent
+	do, undo func(context.Context, agent.Agent, setupFlags) (setupReport, error)
 }
 
 // A setupReport says what became of a part.
@@ -63,10 +65,10 @@ it is still so.`,
   pollux setup --only ide
   pollux setup --dry-run    what would be changed
   pollux setup --undo       as it was before`,
-		ValidArgs: setupAgentNames(),
+		ValidArgs: agentNames(settable),
 		RunE:      func(cmd *cobra.Command, agents []string) error { return a.setup(cmd.Context(), agents, f) },
 	}
-	cmd.Flags().StringVar(&f.only, "only", "", "set up this `PART` alone: "+strings.Join(setupNames(a.setupParts(setupAgents()[:1])), ", "))
+	cmd.Flags().StringVar(&f.only, "only", "", "set up this `PART` alone: "+strings.Join(setupNames(a.setupParts(agent.All()[:1])), ", "))
 	cmd.Flags().BoolVar(&f.undo, "undo", false, "take back what setup changed")
 	cmd.Flags().BoolVar(&f.relay, "relay", false, "let an agent that finds no editor of its own start pollux relay")
 	cmd.Flags().BoolVar(&f.noRelay, "no-relay", false, "take that back")
@@ -76,13 +78,15 @@ it is still so.`,
 }
 
 // setupParts are the parts of agents in their order; undo goes the other way.
-func (a *app) setupParts(agents []setupAgent) (parts []setupPart) {
+func (a *app) setupParts(agents []agent.Agent) (parts []setupPart) {
 	for _, s := range agents {
 		parts = append(parts, setupPart{"ide", s, a.setupIDE, a.undoIDE})
-		if s.bridge {
+		if s.Bridge {
 			parts = append(parts, setupPart{"bridge", s, a.setupBridge, a.undoBridge})
 		}
-		parts = append(parts, setupPart{"relay", s, a.setupRelay, a.undoRelay})
+		if s.Relay != nil {
+			parts = append(parts, setupPart{"relay", s, a.setupRelay, a.undoRelay})
+		}
 	}
 	return parts
 }
@@ -129,7 +133,7 @@ func (a *app) setup(ctx context.Context, names []string, f setupFlags) error {
 			errs = append(errs, notWritable(p.name, err))
 			continue
 		}
-		r.Part, r.Agent = p.name, p.agent.name
+		r.Part, r.Agent = p.name, p.agent.Name
 		reports = append(reports, r)
 		if !f.jsonOut {
 			fmt.Fprintln(a.stdout, r.Text)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pollux-companion/pollux/internal/agent"
 	"github.com/pollux-companion/pollux/internal/safefile"
 	"github.com/pollux-companion/pollux/internal/settingsfile"
 )
@@ -26,8 +27,8 @@ type setupChange struct {
 	settingsfile.Change
 }
 
-func (c setupChange) of(agent setupAgent) bool {
-	return c.Agent == agent.name || c.Agent == "" && agent.name == "gemini"
+func (c setupChange) of(one agent.Agent) bool {
+	return c.Agent == one.Name || c.Agent == "" && one.Name == agent.Gemini
 }
 
 // maxSetupRecord bounds the file of it, in bytes.
@@ -71,8 +72,8 @@ func (a *app) saveSetup(r setupRecord) error {
 }
 
 // setupIDE switches IDE mode on in an agent's settings.
-func (a *app) setupIDE(_ context.Context, agent setupAgent, f setupFlags) (setupReport, error) {
-	path, err := agent.path(os.Getenv)
+func (a *app) setupIDE(_ context.Context, one agent.Agent, f setupFlags) (setupReport, error) {
+	path, err := one.Settings.Path(os.Getenv)
 	if err != nil {
 		return setupReport{}, err
 	}
@@ -80,7 +81,7 @@ func (a *app) setupIDE(_ context.Context, agent setupAgent, f setupFlags) (setup
 	if err != nil {
 		return setupReport{}, err
 	}
-	change, err := agent.program.Set(path, agent.switches, &settingsfile.Options{DryRun: f.dryRun})
+	change, err := one.Settings.Program.Set(path, one.Settings.Switches, &settingsfile.Options{DryRun: f.dryRun})
 	if err != nil {
 		return setupReport{}, err
 	}
@@ -96,27 +97,27 @@ func (a *app) setupIDE(_ context.Context, agent setupAgent, f setupFlags) (setup
 		r.Text = fmt.Sprintf("ide: %s would be set to true in %s", strings.Join(r.Keys, " and "), path)
 		return r, nil
 	}
-	r.Text += "; " + agent.later
-	record.Settings = append(record.Settings, setupChange{agent.name, change})
+	r.Text += "; " + one.Settings.Later
+	record.Settings = append(record.Settings, setupChange{one.Name, change})
 	if err := a.saveSetup(record); err != nil { // without it nothing could be undone
-		_, undone := agent.program.Undo(change, nil)
+		_, undone := one.Settings.Program.Undo(change, nil)
 		return setupReport{}, errors.Join(err, undone)
 	}
 	return r, nil
 }
 
 // undoIDE takes the changes of an agent's settings back, the newest first.
-func (a *app) undoIDE(_ context.Context, agent setupAgent, f setupFlags) (setupReport, error) {
+func (a *app) undoIDE(_ context.Context, one agent.Agent, f setupFlags) (setupReport, error) {
 	record, err := a.loadSetup()
 	if err != nil {
 		return setupReport{}, err
 	}
 	r, changed, undone := setupReport{}, 0, 0
 	for i, c := range slices.Backward(record.Settings) {
-		if !c.of(agent) {
+		if !c.of(one) {
 			continue
 		}
-		keys, err := agent.program.Undo(c.Change, &settingsfile.Options{DryRun: f.dryRun})
+		keys, err := one.Settings.Program.Undo(c.Change, &settingsfile.Options{DryRun: f.dryRun})
 		if err != nil {
 			return setupReport{}, err
 		}

@@ -3,15 +3,17 @@ package cli
 import (
 	"context"
 	"errors"
+
+	"github.com/pollux-companion/pollux/internal/agent"
 )
 
 // setupRelay writes or removes the file by which an agent starts pollux relay, when it is asked for.
-func (a *app) setupRelay(ctx context.Context, agent setupAgent, f setupFlags) (setupReport, error) {
+func (a *app) setupRelay(ctx context.Context, one agent.Agent, f setupFlags) (setupReport, error) {
 	switch {
 	case f.relay && f.noRelay:
 		return setupReport{}, usageError{errors.New("--relay and --no-relay are opposites; use one of them")}
 	case f.noRelay:
-		return a.undoRelay(ctx, agent, f)
+		return a.undoRelay(ctx, one, f)
 	case !f.relay && f.only != "relay":
 		return setupReport{}, errNothingSetUp
 	}
@@ -19,29 +21,29 @@ func (a *app) setupRelay(ctx context.Context, agent setupAgent, f setupFlags) (s
 	if err != nil {
 		return setupReport{}, err
 	}
-	in, err := agent.install(program, f.dryRun)
+	changed, path, err := one.Relay.Put(program, f.dryRun)
 	if err != nil {
 		return setupReport{}, err
 	}
-	r := setupReport{Action: "changed", Path: in.Path, Text: "A " + agent.label + " that finds no editor of its own starts pollux relay: " + in.Path}
-	if !in.Changed {
+	r := setupReport{Action: "changed", Path: path, Text: "A " + one.Label + " that finds no editor of its own starts pollux relay: " + path}
+	if !changed {
 		r.Action = "kept"
 	}
 	return r, nil
 }
 
 // undoRelay removes it.
-func (a *app) undoRelay(_ context.Context, agent setupAgent, f setupFlags) (setupReport, error) {
-	in, err := agent.remove(f.dryRun)
+func (a *app) undoRelay(_ context.Context, one agent.Agent, f setupFlags) (setupReport, error) {
+	removed, path, err := one.Relay.Remove(f.dryRun)
 	if err != nil {
 		return setupReport{}, err
 	}
-	r := setupReport{Action: "removed", Path: in.Path, Text: "No " + agent.label + " starts pollux relay by itself any more: " + in.Path + " is gone."}
-	if !in.Changed {
+	r := setupReport{Action: "removed", Path: path, Text: "No " + one.Label + " starts pollux relay by itself any more: " + path + " is gone."}
+	if !removed {
 		if f.undo {
 			return setupReport{}, errNothingSetUp
 		}
-		r.Action, r.Text = "kept", "No "+agent.label+" starts pollux relay by itself: there is no "+in.Path
+		r.Action, r.Text = "kept", "No "+one.Label+" starts pollux relay by itself: there is no "+path
 	}
 	return r, nil
 }

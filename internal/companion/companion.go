@@ -129,7 +129,7 @@ type Companion struct {
 	aside  *discovery.Place
 	file   discovery.File
 	// places are where CLIs of the other agents find this companion, by the agents' names.
-	places map[string]agent.Place
+	places map[string]*agent.Place
 }
 
 // A step of Stop gets what is left of the second.
@@ -141,7 +141,7 @@ type step struct {
 // Start starts a companion whole, or leaves nothing behind and says why not.
 func Start(ctx context.Context, o Options) (*Companion, error) {
 	o.defaults()
-	c := &Companion{o: o, started: time.Now(), failed: make(chan error, 1), places: map[string]agent.Place{}}
+	c := &Companion{o: o, started: time.Now(), failed: make(chan error, 1), places: map[string]*agent.Place{}}
 	c.ctx, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	for _, start := range []func() error{
 		c.startWorkspace,

@@ -41,7 +41,7 @@ func (c *Companion) publish(f *discovery.File) error {
 // One that cannot be written is in the log. c.mu is held.
 func (c *Companion) announce(f *discovery.File) {
 	for _, a := range agent.All() {
-		if a.Place == nil {
+		if a.Locks == nil {
 			continue
 		}
 		if c.places[a.Name] == nil {

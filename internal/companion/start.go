@@ -385,9 +385,7 @@ func (c *Companion) startUpkeep() {
 			}
 		}
 		for _, a := range agent.All() {
-			if a.Sweep != nil {
-				a.Sweep()
-			}
+			a.Sweep()
 		}
 		if removed := workspace.SweepSaves(c.savesFolder()); len(removed) > 0 {
 			c.o.Log.Info("removed what saves that were interrupted have left", "files", removed)

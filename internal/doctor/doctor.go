@@ -6,43 +6,27 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/pollux-companion/pollux/internal/agent"
+	"github.com/pollux-companion/pollux/internal/agent/finding"
 	"github.com/pollux-companion/pollux/internal/client"
 )
 
-// A Level says how bad a finding is.
-type Level string
+// What is found is said in the words of package finding.
+type (
+	Level   = finding.Level
+	Finding = finding.Finding
+)
 
 // The levels. With a Fault the CLI does not connect with context and diffs.
 const (
-	OK      Level = "ok"
-	Note    Level = "note"    // it is good to know
-	Warning Level = "warning" // it works, and something else may not
-	Fault   Level = "fault"
-)
+	OK      = finding.OK
+	Note    = finding.Note
+	Warning = finding.Warning
+	Fault   = finding.Fault
 
-// A Finding is one step of the CLI's way to a companion, and what it came to.
-type Finding struct {
-	ID    string `json:"id"` // a short name that stays: "port", "token", "workspace"
-	Level Level  `json:"level"`
-	What  string `json:"what"`
-	// Why says why it matters; "" where all is well.
-	Why string `json:"why,omitempty"`
-	// Mend is the command that mends it, as it is typed into this shell, and nothing else; "" where no command does.
-	Mend string `json:"mend,omitempty"`
-	// Remark is what else there is to be said about mending it, for a person.
-	Remark string `json:"remark,omitempty"`
-	// Details are the steps behind it, a line each.
-	Details []string `json:"details,omitempty"`
-	// fix says that Repair can do it.
-	fix fix
-}
-
-type fix int
-
-const (
-	fixNone fix = iota
-	fixSweep
-	fixMode
+	fixNone  = finding.None
+	fixSweep = finding.Sweep
+	fixMode  = finding.Mode
 )
 
 // A Report is what Examine found.
@@ -54,11 +38,13 @@ type Report struct {
 	Dir      string    `json:"dir"`
 	Findings []Finding `json:"findings"`
 	choice   *client.Choice
-	home     string // Qwen Code's, where the report is about it
+	home     string // the folder of the lock files' agent, "" for Gemini CLI
 }
 
 // Options of Examine.
 type Options struct {
+	// Agent is the one that does not connect. It has an examination: see Examined.
+	Agent agent.Agent
 	// World is the CLI's; nil is this process's.
 	World *client.World
 	// Run are the folders of control sockets, to see companions that have no file here.
@@ -79,10 +65,16 @@ type examination struct {
 	r *Report
 }
 
-// Examine replays what Gemini CLI does in a world and tries the companion that
-// it would take, in a session of its own that it deletes. It opens no diff.
+// Examined says whether an agent has an examination.
+func Examined(a agent.Agent) bool { return a.Choose != nil || a.Locks == nil }
+
+// Examine replays what an agent does in a world and tries the companion that
+// it would take, in a session of its own that it ends. It opens no diff.
 // The longest wait is some ten seconds, for a companion that does not answer.
-func Examine(ctx context.Context, o Options) *Report {
+func Examine(ctx context.Context, o Options) (*Report, error) {
+	if o.Agent.Choose != nil {
+		return examineLocks(ctx, o)
+	}
 	x := &examination{o: o, w: client.Complete(o.World)}
 	x.r = &Report{Dir: x.w.Dir, choice: client.Choose(x.w)}
 	x.seen()
@@ -99,13 +91,13 @@ func Examine(ctx context.Context, o Options) *Report {
 	x.mode()
 	x.version()
 	x.r.Connects = !slices.ContainsFunc(x.r.Findings, func(f Finding) bool { return f.Level == Fault })
-	return x.r
+	return x.r, nil
 }
 
 // repair is the command that has doctor do what is safe.
 func (x *examination) repair() string {
 	if x.r.home != "" {
-		return "pollux doctor qwen --fix"
+		return "pollux doctor " + x.o.Agent.Name + " --fix"
 	}
 	return "pollux doctor --fix"
 }

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pollux-companion/pollux/internal/agent"
 	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
 	"github.com/pollux-companion/pollux/internal/client"
 	"github.com/pollux-companion/pollux/internal/client/clienttest"
@@ -85,10 +86,17 @@ func (p *patient) options() Options {
 	for name, value := range p.env {
 		w.Environ = append(w.Environ, name+"="+value)
 	}
-	return Options{World: w, PID: p.pid, Lacks: p.lacks, Run: p.run, Settings: p.settings, Others: p.others}
+	return Options{Agent: agent.All()[0], World: w, PID: p.pid, Lacks: p.lacks, Run: p.run, Settings: p.settings, Others: p.others}
 }
 
-func (p *patient) examine() *Report { return Examine(p.t.Context(), p.options()) }
+func (p *patient) examine() *Report {
+	p.t.Helper()
+	r, err := Examine(p.t.Context(), p.options())
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return r
+}
 
 // file rewrites the discovery file.
 func (p *patient) file(change func(map[string]any)) {

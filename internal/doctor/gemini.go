@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pollux-companion/pollux/internal/agent/finding"
 	"github.com/pollux-companion/pollux/internal/agent/gemini/clisettings"
 	"github.com/pollux-companion/pollux/internal/client"
 	"github.com/pollux-companion/pollux/internal/paths"
@@ -62,7 +63,7 @@ func (x *examination) mode() {
 	}
 	x.r.Says = client.Disabled()
 	f := Finding{ID: "mode", Level: Fault, What: "IDE mode is off in " + x.o.Settings, Why: "without it the CLI does not look for an editor",
-		Mend: "pollux setup", Remark: "or /ide enable in the CLI", fix: fixMode}
+		Mend: "pollux setup", Remark: "or /ide enable in the CLI", Fix: fixMode}
 	switch by {
 	case "", x.o.Settings, defaults:
 		if passed != nil && *passed {
@@ -196,10 +197,10 @@ func release(version string) (major, minor int, ok bool) {
 }
 
 // fixes are the kinds of repair that the findings ask for.
-func (r *Report) fixes() (all []fix) {
+func (r *Report) fixes() (all []finding.Fix) {
 	for _, f := range r.Findings {
-		if f.fix != fixNone && !slices.Contains(all, f.fix) {
-			all = append(all, f.fix)
+		if f.Fix != fixNone && !slices.Contains(all, f.Fix) {
+			all = append(all, f.Fix)
 		}
 	}
 	return all

@@ -149,18 +149,18 @@ func (x *examination) open(ctx context.Context, way client.Way, level Level) boo
 		return true
 	case Stranger:
 		x.add(Finding{ID: "token", Level: level, What: note, Why: fmt.Sprintf("%s was left behind by a companion that has gone, or has been changed", where),
-			Mend: x.repair(), Remark: "then start the companion again", fix: fixSweep})
+			Mend: x.repair(), Remark: "then start the companion again", Fix: fixSweep})
 		return false
 	}
 	f := Finding{ID: "port", Level: level, What: note, Why: fmt.Sprintf("%s names it; the CLI tries no other file", where),
-		Mend: x.repair(), Remark: "then start the companion again", fix: fixSweep}
+		Mend: x.repair(), Remark: "then start the companion again", Fix: fixSweep}
 	if health == Silent { // nobody knows that it has gone: its file stays
-		f.Mend, f.Remark, f.fix = "", x.stopped(ctx), fixNone
+		f.Mend, f.Remark, f.Fix = "", x.stopped(ctx), fixNone
 	}
 	if way.Host != "127.0.0.1" {
 		f.What = fmt.Sprintf("nobody answers at %s:%d", way.Host, way.Port)
 		f.Why = "the CLI takes itself to be in a container, and looks for the editor outside"
-		f.Mend, f.Remark, f.fix = "export REMOTE_CONTAINERS=1", "or, for an editor outside, there: pollux serve --container ADDRESS", fixNone
+		f.Mend, f.Remark, f.Fix = "export REMOTE_CONTAINERS=1", "or, for an editor outside, there: pollux serve --container ADDRESS", fixNone
 		again, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
 		switch local, _ := knock(again, "127.0.0.1", way.Port, way.Token); local {
@@ -171,7 +171,7 @@ func (x *examination) open(ctx context.Context, way client.Way, level Level) boo
 		}
 	}
 	if way.From == "GEMINI_CLI_IDE_SERVER_PORT" {
-		f.Mend, f.Remark, f.fix = "unset GEMINI_CLI_IDE_SERVER_PORT GEMINI_CLI_IDE_WORKSPACE_PATH GEMINI_CLI_IDE_AUTH_TOKEN GEMINI_CLI_IDE_PID", "", fixNone
+		f.Mend, f.Remark, f.Fix = "unset GEMINI_CLI_IDE_SERVER_PORT GEMINI_CLI_IDE_WORKSPACE_PATH GEMINI_CLI_IDE_AUTH_TOKEN GEMINI_CLI_IDE_PID", "", fixNone
 		f.Why = "the variables of this terminal are those of a companion that has gone"
 	}
 	x.add(f)

@@ -91,7 +91,7 @@ func (x *examination) files(ctx context.Context) {
 	}
 	if len(dead) > 0 {
 		f.Level, f.Why = Warning, "a file that was left behind may be taken instead of a living one: the CLI tries one file only"
-		f.Mend, f.fix = x.repair(), fixSweep
+		f.Mend, f.Fix = x.repair(), fixSweep
 	}
 	if len(foreign) > 0 {
 		f.Level, f.Why = Warning, "the CLI passes over the files of other users: "+strings.Join(foreign, ", ")
@@ -210,7 +210,7 @@ func (x *examination) breaks(ctx context.Context) Finding {
 		return f
 	}
 	if x.dead(ctx, c.Candidates[i]) {
-		f.Mend, f.fix = x.repair(), fixSweep
+		f.Mend, f.Fix = x.repair(), fixSweep
 		f.Remark = "nobody listens at its port, so that it can go"
 		return f
 	}

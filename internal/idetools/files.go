@@ -37,7 +37,7 @@ func (t *tools) openFile(ctx context.Context, c *control.Client, args json.RawMe
 	if err := decode(args, &a); err != nil {
 		return nil, err
 	}
-	path := pathOf(a.FilePath)
+	path := paths.OfText(a.FilePath)
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(t.o.Folder, path)
 	}
@@ -98,7 +98,7 @@ func (t *tools) openDiff(ctx context.Context, c *control.Client, args json.RawMe
 	if err := decode(args, &a); err != nil {
 		return nil, err
 	}
-	oldPath, path := pathOf(a.OldFilePath), pathOf(a.NewFilePath)
+	oldPath, path := paths.OfText(a.OldFilePath), paths.OfText(a.NewFilePath)
 	for _, p := range []string{oldPath, path} {
 		if !filepath.IsAbs(p) {
 			return nil, fmt.Errorf("%q is not absolute; give the whole path", p)

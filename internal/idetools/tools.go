@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"path/filepath"
 	"reflect"
 	"runtime/debug"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
@@ -142,28 +142,6 @@ func decode(args json.RawMessage, into any) error {
 	return fmt.Errorf("these arguments do not fit: %s", strings.TrimPrefix(err.Error(), "json: "))
 }
 
-// uriOf is a path as the file URI that editors use.
-func uriOf(path string) string {
-	path = filepath.ToSlash(path)
-	if !strings.HasPrefix(path, "/") {
-		path = "/" + path
-	}
-	return (&url.URL{Scheme: "file", Path: path}).String()
-}
-
-// pathOf is the path of a file URI, or of what is a path already.
-func pathOf(uri string) string {
-	u, err := url.Parse(uri)
-	if err != nil || u.Scheme != "file" {
-		return filepath.Clean(uri)
-	}
-	path := u.Path
-	if len(path) > 2 && path[0] == '/' && path[2] == ':' { // a drive
-		path = path[1:]
-	}
-	return filepath.FromSlash(path)
-}
-
 // place is a position, from 0 as everywhere in LSP.
 type place struct {
 	Line      int `json:"line"`
@@ -202,20 +180,20 @@ func (t *tools) diagnostics(ctx context.Context, c *control.Client, args json.Ra
 	if err != nil {
 		return nil, err
 	}
-	_, known := snap.Diagnostics[pathOf(a.URI)]
+	_, known := snap.Diagnostics[paths.OfText(a.URI)]
 	switch {
 	case a.URI != "" && !known:
-		return []string{"Not known: no tool in the editor looks at " + pathOf(a.URI) + "."}, nil
+		return []string{"Not known: no tool in the editor looks at " + paths.OfText(a.URI) + "."}, nil
 	case len(snap.Diagnostics) == 0:
 		return []string{"Not known: no tool in the editor looks at its files."}, nil
 	}
 	out := []fileDiagnostics{}
 	room := maxReply
 	for _, path := range slices.Sorted(maps.Keys(snap.Diagnostics)) {
-		if a.URI != "" && path != pathOf(a.URI) {
+		if a.URI != "" && path != paths.OfText(a.URI) {
 			continue
 		}
-		f := fileDiagnostics{URI: uriOf(path), Diagnostics: []diagnostic{}}
+		f := fileDiagnostics{URI: paths.URI(path), Diagnostics: []diagnostic{}}
 		for _, d := range snap.Diagnostics[path] {
 			one := diagnostic{words.Shorten(d.Message, 2000), severity(d.Severity), spanOf(d.Start, d.End), d.Source}
 			if room -= len(one.Message) + len(one.Source) + 200; room < 0 {
@@ -258,7 +236,7 @@ func (t *tools) editors(ctx context.Context, c *control.Client, args json.RawMes
 	}
 	tabs := []tab{}
 	for _, f := range snap.Files {
-		tabs = append(tabs, tab{uriOf(f.Path), f.Path, filepath.Base(f.Path), f.Path == snap.Active, f.Dirty})
+		tabs = append(tabs, tab{paths.URI(f.Path), f.Path, filepath.Base(f.Path), f.Path == snap.Active, f.Dirty})
 	}
 	return map[string]any{"tabs": tabs}, nil
 }
@@ -287,7 +265,7 @@ func (t *tools) selection(ctx context.Context, c *control.Client, args json.RawM
 	if snap.Active == "" {
 		return selected{Message: "No file is looked at in the editor."}, nil
 	}
-	s := selected{Success: true, FilePath: snap.Active, FileURL: uriOf(snap.Active)}
+	s := selected{Success: true, FilePath: snap.Active, FileURL: paths.URI(snap.Active)}
 	empty := len(snap.Selections) == 0
 	switch {
 	case !empty:
@@ -313,7 +291,7 @@ func (t *tools) folders(ctx context.Context, c *control.Client, args json.RawMes
 	}
 	folders := []map[string]string{}
 	for _, root := range c.Status.Roots {
-		folders = append(folders, map[string]string{"name": filepath.Base(root), "uri": uriOf(root), "path": root})
+		folders = append(folders, map[string]string{"name": filepath.Base(root), "uri": paths.URI(root), "path": root})
 	}
 	out := map[string]any{"success": true, "folders": folders}
 	if len(c.Status.Roots) > 0 {
@@ -334,7 +312,7 @@ func (t *tools) dirty(ctx context.Context, c *control.Client, args json.RawMessa
 		return nil, err
 	}
 	for _, f := range snap.Files {
-		if f.Path == pathOf(a.FilePath) {
+		if f.Path == paths.OfText(a.FilePath) {
 			return map[string]any{"success": true, "filePath": f.Path, "isDirty": f.Dirty, "isUntitled": false}, nil
 		}
 	}

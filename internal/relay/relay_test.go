@@ -344,19 +344,19 @@ func TestEnd(t *testing.T) {
 func TestInstall(t *testing.T) {
 	t.Setenv("TMPDIR", newBase(t))
 	t.Setenv("TEMP", os.Getenv("TMPDIR"))
-	if _, err := Install("pollux", false); err == nil {
+	if _, _, err := discovery.PutRelay("pollux", false); err == nil {
 		t.Error("a program that is not absolute was taken")
 	}
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if in, err := Install(program, true); err != nil || !in.Changed {
-		t.Errorf("dry run: %+v, %v", in, err)
+	if changed, path, err := discovery.PutRelay(program, true); err != nil || !changed {
+		t.Errorf("dry run: %s, %v", path, err)
 	}
 	for _, want := range []bool{true, false} {
-		if in, err := Install(program, false); err != nil || in.Changed != want {
-			t.Errorf("%+v, %v", in, err)
+		if changed, path, err := discovery.PutRelay(program, false); err != nil || changed != want {
+			t.Errorf("%s: %v, %v", path, changed, err)
 		}
 	}
 	c := client.Choose(&client.World{Temp: discovery.TempDir(), Dir: t.TempDir(), Environ: []string{}})
@@ -365,8 +365,8 @@ func TestInstall(t *testing.T) {
 		t.Errorf("a CLI takes %+v, %+v", c, ways)
 	}
 	for _, want := range []bool{true, false} {
-		if in, err := Remove(false); err != nil || in.Changed != want {
-			t.Errorf("%+v, %v", in, err)
+		if removed, path, err := discovery.RemoveRelay(false); err != nil || removed != want {
+			t.Errorf("%s: %v, %v", path, removed, err)
 		}
 	}
 }

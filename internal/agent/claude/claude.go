@@ -17,6 +17,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/core/text"
+	"github.com/pollux-companion/pollux/internal/paths"
 )
 
 // TokenHeader is where a connection brings its token (SPEC CC-5).
@@ -130,7 +131,7 @@ func (d *Dialect) Call(ctx context.Context, s *mcp.Session, m jsonrpc.Message, r
 // openDiff waits for the user (SPEC CC-8). Only a refusal by the user is DIFF_REJECTED; whatever else ends the diff is an error, after
 // which the agent asks in its terminal. Nothing but an acceptance is answered by a word that means one (TAB_CLOSED does).
 func (d *Dialect) openDiff(ctx context.Context, s *mcp.Session, m jsonrpc.Message) ([]string, error) {
-	path, tab := pathOf(m.Call.Text(argNew).Value), m.Call.Text(argTab).Value
+	path, tab := paths.OfText(m.Call.Text(argNew).Value), m.Call.Text(argTab).Value
 	if !filepath.IsAbs(path) {
 		return nil, fmt.Errorf("%s must be an absolute path, and %q is not", argNew, mcp.Brief(path))
 	}
@@ -178,7 +179,7 @@ func (d *Dialect) closeAll(ctx context.Context, s *mcp.Session, _ jsonrpc.Messag
 }
 
 func (d *Dialect) openFile(ctx context.Context, _ *mcp.Session, m jsonrpc.Message) ([]string, error) {
-	path := pathOf(m.Call.Text(argPath).Value)
+	path := paths.OfText(m.Call.Text(argPath).Value)
 	if d.Open == nil || !filepath.IsAbs(path) {
 		return nil, fmt.Errorf("%q cannot be shown", mcp.Brief(path))
 	}
@@ -209,7 +210,7 @@ func (d *Dialect) editors(context.Context, *mcp.Session, jsonrpc.Message) ([]str
 	tabs := []map[string]any{}
 	for _, f := range snap.Files {
 		tabs = append(tabs, map[string]any{
-			"uri": uriOf(f.Path), "label": filepath.Base(f.Path), "isActive": f.Path == snap.Active, "isDirty": f.Dirty,
+			"uri": paths.URI(f.Path), "label": filepath.Base(f.Path), "isActive": f.Path == snap.Active, "isDirty": f.Dirty,
 		})
 	}
 	return object(map[string]any{"tabs": tabs})
@@ -219,7 +220,7 @@ func (d *Dialect) folders(context.Context, *mcp.Session, jsonrpc.Message) ([]str
 	roots := d.Snapshot().Roots
 	folders := []map[string]string{}
 	for _, root := range roots {
-		folders = append(folders, map[string]string{"name": filepath.Base(root), "uri": uriOf(root), "path": root})
+		folders = append(folders, map[string]string{"name": filepath.Base(root), "uri": paths.URI(root), "path": root})
 	}
 	out := map[string]any{"success": true, "folders": folders}
 	if len(roots) > 0 {
@@ -229,7 +230,7 @@ func (d *Dialect) folders(context.Context, *mcp.Session, jsonrpc.Message) ([]str
 }
 
 func (d *Dialect) dirty(_ context.Context, _ *mcp.Session, m jsonrpc.Message) ([]string, error) {
-	path := pathOf(m.Call.Text(argPath).Value)
+	path := paths.OfText(m.Call.Text(argPath).Value)
 	for _, f := range d.Snapshot().Files {
 		if f.Path == path {
 			return object(map[string]any{"success": true, "filePath": path, "isDirty": f.Dirty, "isUntitled": false})
@@ -240,7 +241,7 @@ func (d *Dialect) dirty(_ context.Context, _ *mcp.Session, m jsonrpc.Message) ([
 
 // save never writes: what a buffer holds is the user's to save.
 func (d *Dialect) save(_ context.Context, _ *mcp.Session, m jsonrpc.Message) ([]string, error) {
-	return object(map[string]any{"success": false, "message": "Saving is left to the user: " + pathOf(m.Call.Text(argPath).Value)})
+	return object(map[string]any{"success": false, "message": "Saving is left to the user: " + paths.OfText(m.Call.Text(argPath).Value)})
 }
 
 // diagnostics are those of one file, or of all (SPEC CC-13).
@@ -248,7 +249,7 @@ func (d *Dialect) diagnostics(_ context.Context, _ *mcp.Session, m jsonrpc.Messa
 	snap := d.Snapshot()
 	only := ""
 	if uri := m.Call.Text(argURI).Value; uri != "" {
-		only = pathOf(uri)
+		only = paths.OfText(uri)
 	}
 	type finding struct {
 		Message  string `json:"message"`
@@ -268,7 +269,7 @@ func (d *Dialect) diagnostics(_ context.Context, _ *mcp.Session, m jsonrpc.Messa
 		if only != "" && path != only {
 			continue
 		}
-		f := file{URI: uriOf(path), Diagnostics: []finding{}}
+		f := file{URI: paths.URI(path), Diagnostics: []finding{}}
 		for _, one := range snap.Diagnostics[path] {
 			x := finding{Message: text.CutUTF16(one.Message, 2000), Severity: severity(one.Severity), Source: one.Source}
 			x.Range.Start, x.Range.End = place(one.Start), place(one.End)

@@ -2,13 +2,11 @@ package claude
 
 import (
 	"encoding/json"
-	"net/url"
-	"path/filepath"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/core/text"
+	"github.com/pollux-companion/pollux/internal/paths"
 )
 
 // maxSelected is where a selection is cut, in UTF-16 units: the model gets about the first 2,000 characters (SPEC CC-6), and the
@@ -40,7 +38,7 @@ func looksAt(snap *state.Snapshot, first int) selected {
 	if snap.Active == "" || !utf8.ValidString(snap.Active) {
 		return selected{Selection: span{IsEmpty: true}}
 	}
-	s := selected{FilePath: snap.Active, FileURL: uriOf(snap.Active), Selection: span{IsEmpty: true}}
+	s := selected{FilePath: snap.Active, FileURL: paths.URI(snap.Active), Selection: span{IsEmpty: true}}
 	if snap.Cursor != nil {
 		s.Selection.Start = place{snap.Cursor.Line + first, snap.Cursor.Character + first}
 		s.Selection.End = s.Selection.Start
@@ -64,26 +62,4 @@ func notification(method string, params any) []byte {
 		panic(err) // of strings and numbers
 	}
 	return data
-}
-
-// uriOf is a path as the file URI that editors use.
-func uriOf(path string) string {
-	path = filepath.ToSlash(path)
-	if !strings.HasPrefix(path, "/") {
-		path = "/" + path
-	}
-	return (&url.URL{Scheme: "file", Path: path}).String()
-}
-
-// pathOf is the path of a file URI, or of what is a path already.
-func pathOf(uri string) string {
-	u, err := url.Parse(uri)
-	if err != nil || u.Scheme != "file" {
-		return filepath.Clean(uri)
-	}
-	path := u.Path
-	if len(path) > 2 && path[0] == '/' && path[2] == ':' { // a drive
-		path = path[1:]
-	}
-	return filepath.FromSlash(path)
 }

@@ -1,5 +1,5 @@
-// Package lockfile keeps the files by which agents find a companion in a folder of their own home, one for each companion, and
-// removes those that dead companions left.
+// Package lockfile keeps the files by which agents find a companion in a folder of their own home, one for each companion, removes
+// those that dead companions left, and reads them as an agent does that looks for a companion.
 package lockfile
 
 import (
@@ -66,9 +66,9 @@ func (f *File) Remove() error {
 	return err
 }
 
-// Sweep removes the files named *.lock in a folder whose owner, as ours reads it from a file's content, has ended, and returns
+// sweep removes the files named *.lock in a folder whose owner, as ours reads it from a file's content, has ended, and returns
 // their paths. ours says which process keeps a file alive; ok is false for a file that is not pollux's, which is never touched.
-func Sweep(dir string, ours func(data []byte) (pid int, ok bool)) (removed []string) {
+func sweep(dir string, ours func(data []byte) (pid int, ok bool)) (removed []string) {
 	d, err := os.Open(dir)
 	if err != nil {
 		return nil

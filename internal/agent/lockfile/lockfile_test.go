@@ -82,10 +82,10 @@ func TestSweep(t *testing.T) {
 		return l.PID, json.Unmarshal(data, &l) == nil && l.Pollux
 	}
 	want := []string{filepath.Join(dir, "dead.lock")}
-	if got := Sweep(dir, ours); !slices.Equal(got, want) {
+	if got := sweep(dir, ours); !slices.Equal(got, want) {
 		t.Errorf("removed %q, want %q", got, want)
 	}
-	if got := Sweep(filepath.Join(dir, "none"), ours); len(got) != 0 {
+	if got := sweep(filepath.Join(dir, "none"), ours); len(got) != 0 {
 		t.Errorf("a folder that is not there: %q", got)
 	}
 }

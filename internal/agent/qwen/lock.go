@@ -3,47 +3,29 @@ package qwen
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/pollux-companion/pollux/internal/agent/lockfile"
 )
 
-// A Lock is the content of a lock file (SPEC Q-1 to Q-3).
-type Lock struct {
-	// Port is the companion's; 0 for one that is a command.
-	Port int
-	// Roots are the workspace's folders, absolute.
-	Roots []string
-	Token string
-	// PID must live as long as the lock counts: Qwen Code deletes a lock whose process is gone. 0 stands for none.
-	PID int
-	// Name is the IDE's short name, as "pollux"; DisplayName is for people.
-	Name, DisplayName string
-	// Stdio is the command of a companion that is spoken to over its standard input and output (SPEC Q-8); nil for one
-	// with a port.
-	Stdio *Stdio
-	// Ours says that pollux wrote it. Put sets it in the file; Sweep removes no others.
-	Ours bool
-}
-
-// Stdio is a command with its arguments.
-type Stdio struct {
-	Command string   `json:"command"`
-	Args    []string `json:"args,omitempty"`
+// Locks are Qwen Code's lock files (SPEC Q-1 to Q-3).
+func Locks() lockfile.Kind {
+	return lockfile.Kind{Agent: Label, Home: Home, HomeVariable: HomeVariable, Encode: encode, Decode: decode}
 }
 
 // lockJSON is the form on disk.
 type lockJSON struct {
-	Port          int      `json:"port,omitempty"`
-	WorkspacePath string   `json:"workspacePath"`
-	AuthToken     string   `json:"authToken,omitempty"`
-	PPID          int      `json:"ppid,omitempty"`
-	IDEName       string   `json:"ideName,omitempty"`
-	IDEInfo       *ideInfo `json:"ideInfo,omitempty"`
-	Stdio         *Stdio   `json:"stdio,omitempty"`
-	Pollux        bool     `json:"pollux,omitempty"` // our own mark; Qwen Code ignores it
+	Port          int             `json:"port,omitempty"`
+	WorkspacePath string          `json:"workspacePath"`
+	AuthToken     string          `json:"authToken,omitempty"`
+	PPID          int             `json:"ppid,omitempty"`
+	IDEName       string          `json:"ideName,omitempty"`
+	IDEInfo       *ideInfo        `json:"ideInfo,omitempty"`
+	Stdio         *lockfile.Stdio `json:"stdio,omitempty"`
+	Pollux        bool            `json:"pollux,omitempty"` // our own mark; Qwen Code ignores it
 }
 
 type ideInfo struct {
@@ -52,7 +34,7 @@ type ideInfo struct {
 }
 
 // encode renders the file. It fails for roots that no Qwen Code would find: those that are not absolute or not UTF-8.
-func (l *Lock) encode() ([]byte, error) {
+func encode(l *lockfile.Lock) ([]byte, error) {
 	for _, root := range l.Roots {
 		if !filepath.IsAbs(root) {
 			return nil, fmt.Errorf("the folder %q is not an absolute path", root)
@@ -61,7 +43,7 @@ func (l *Lock) encode() ([]byte, error) {
 			return nil, fmt.Errorf("the name of the folder %q is not UTF-8, which Qwen Code needs; rename the folder", root)
 		}
 	}
-	roots, err := l.workspacePath()
+	roots, err := workspacePath(l)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +55,7 @@ func (l *Lock) encode() ([]byte, error) {
 
 // workspacePath holds the folders as a JSON array inside the string (SPEC Q-2). Without a process Qwen Code wants the name of one
 // folder there, and deletes the file when it finds none of that name (SPEC Q-3).
-func (l *Lock) workspacePath() (string, error) {
+func workspacePath(l *lockfile.Lock) (string, error) {
 	if l.PID == 0 && len(l.Roots) == 1 {
 		return l.Roots[0], nil
 	}
@@ -90,17 +72,14 @@ func compact(v any) ([]byte, error) {
 	return bytes.TrimRight(b.Bytes(), "\n"), err
 }
 
-// ErrLock marks a lock file that does not hold what it should.
-var ErrLock = errors.New("not a lock file of a companion")
-
-// Parse reads the content of a lock file. Members that it does not know are skipped. A file that names neither a port nor
-// a command is an ErrLock.
-func Parse(data []byte) (*Lock, error) {
+// decode reads the content of a lock file. Members that it does not know are skipped. A file that names neither a port nor
+// a command is a lockfile.ErrLock.
+func decode(data []byte) (*lockfile.Lock, error) {
 	var v lockJSON
 	if err := json.Unmarshal(data, &v); err != nil {
-		return nil, fmt.Errorf("%w: %v", ErrLock, err)
+		return nil, fmt.Errorf("%w: %v", lockfile.ErrLock, err)
 	}
-	l := &Lock{Port: v.Port, Roots: split(v.WorkspacePath), Token: v.AuthToken, PID: v.PPID, DisplayName: v.IDEName, Stdio: v.Stdio, Ours: v.Pollux}
+	l := &lockfile.Lock{Port: v.Port, Roots: split(v.WorkspacePath), Token: v.AuthToken, PID: v.PPID, DisplayName: v.IDEName, Stdio: v.Stdio, Ours: v.Pollux}
 	if v.IDEInfo != nil {
 		l.Name, l.DisplayName = v.IDEInfo.Name, v.IDEInfo.DisplayName
 	}
@@ -108,10 +87,10 @@ func Parse(data []byte) (*Lock, error) {
 		l.Stdio = nil
 	}
 	if l.Port < 0 || l.Port > 65535 {
-		return nil, fmt.Errorf("%w: the port is %d", ErrLock, l.Port)
+		return nil, fmt.Errorf("%w: the port is %d", lockfile.ErrLock, l.Port)
 	}
 	if l.Port == 0 && l.Stdio == nil {
-		return nil, fmt.Errorf("%w: it names neither a port nor a command", ErrLock)
+		return nil, fmt.Errorf("%w: it names neither a port nor a command", lockfile.ErrLock)
 	}
 	return l, nil
 }

@@ -7,13 +7,22 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pollux-companion/pollux/internal/agent/lockfile"
 )
+
+// A place is the lock file of one companion.
+type place struct{ *lockfile.File }
+
+func newPlace(home string, port int) *place { return &place{lockfile.New(lockfile.Path(home, port))} }
+
+func (p *place) Put(l *lockfile.Lock) error { return Locks().Put(p.File, l) }
 
 // SPEC Q-1, Q-4: the file is the user's alone, at its place, and not touched again while its content stays the same.
 func TestPlace(t *testing.T) {
 	t.Parallel()
 	home := filepath.Join(t.TempDir(), "home", ".qwen")
-	p, l := NewPlace(home, 4711), lock(t)
+	p, l := newPlace(home, 4711), lock(t)
 	if want := filepath.Join(home, "ide", "4711.lock"); p.Path() != want {
 		t.Errorf("the path is %s, want %s", p.Path(), want)
 	}
@@ -25,7 +34,7 @@ func TestPlace(t *testing.T) {
 	if err := os.Chtimes(p.Path(), old, old); err != nil {
 		t.Fatal(err)
 	}
-	for _, again := range []*Place{p, NewPlace(home, 4711)} { // also a companion that takes over
+	for _, again := range []*place{p, newPlace(home, 4711)} { // also a companion that takes over
 		if err := again.Put(l); err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +70,7 @@ func private(t *testing.T, path string) {
 // A file that somebody else has put there since stays.
 func TestRemoveOthers(t *testing.T) {
 	t.Parallel()
-	p := NewPlace(t.TempDir(), 4711)
+	p := newPlace(t.TempDir(), 4711)
 	if err := p.Put(lock(t)); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +81,7 @@ func TestRemoveOthers(t *testing.T) {
 	if _, err := os.Stat(p.Path()); err != nil {
 		t.Error("another program's lock was removed")
 	}
-	if err := NewPlace(t.TempDir(), 1).Remove(); err != nil {
+	if err := newPlace(t.TempDir(), 1).Remove(); err != nil {
 		t.Error(err)
 	}
 }
@@ -94,39 +103,39 @@ func TestSweep(t *testing.T) {
 	const gone = 1 << 22 // beyond any process
 	for name, tt := range map[string]struct {
 		file  string
-		lock  Lock
+		lock  lockfile.Lock
 		text  string // instead of the lock
 		swept bool
 	}{
-		"its process is gone":           {lock: Lock{Port: port, PID: gone}, swept: true},
-		"it lives":                      {lock: Lock{Port: port, PID: os.Getpid()}},
-		"no process is named":           {lock: Lock{Port: port}},
-		"the relay's":                   {file: "0.lock", lock: Lock{Stdio: &Stdio{Command: "pollux"}, PID: gone}},
+		"its process is gone":           {lock: lockfile.Lock{Port: port, PID: gone}, swept: true},
+		"it lives":                      {lock: lockfile.Lock{Port: port, PID: os.Getpid()}},
+		"no process is named":           {lock: lockfile.Lock{Port: port}},
+		"the relay's":                   {file: "0.lock", lock: lockfile.Lock{Stdio: &lockfile.Stdio{Command: "pollux"}, PID: gone}},
 		"another program's, dead":       {text: `{"port":1,"ppid":4194304}`},
 		"another program's, our number": {text: `{"port":1,"ppid":4194304,"pollux":false}`},
 		"another program's, our word":   {text: `{"port":1,"ppid":4194304,"pollux":"yes"}`},
-		"another file's name":           {file: "notes.json", lock: Lock{Port: port, PID: gone}},
+		"another file's name":           {file: "notes.json", lock: lockfile.Lock{Port: port, PID: gone}},
 		"broken":                        {text: `{"port":`},
 	} {
 		home := t.TempDir()
 		if tt.file == "" {
 			tt.file = "4711.lock"
 		}
-		path := filepath.Join(Dir(home), tt.file)
+		path := filepath.Join(lockfile.Dir(home), tt.file)
 		if tt.text == "" {
-			data, err := tt.lock.encode()
+			data, err := encode(&tt.lock)
 			if err != nil {
 				t.Fatal(err)
 			}
 			tt.text = string(data)
 		}
 		write(t, path, tt.text)
-		removed := Sweep(home)
+		removed := Locks().Sweep(home)
 		if _, err := os.Stat(path); (err != nil) != tt.swept || slices.Contains(removed, path) != tt.swept {
 			t.Errorf("%s: removed %v, %v", name, removed, err)
 		}
 	}
-	if removed := Sweep(filepath.Join(t.TempDir(), "missing")); removed != nil {
+	if removed := Locks().Sweep(filepath.Join(t.TempDir(), "missing")); removed != nil {
 		t.Errorf("no folder: %v", removed)
 	}
 }
@@ -135,12 +144,12 @@ func TestSweep(t *testing.T) {
 func TestRelay(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
-	l := &Lock{Roots: []string{t.TempDir()}, Name: "pollux", DisplayName: "Pollux", Stdio: &Stdio{"/bin/pollux", []string{"relay"}}}
-	if changed, path, err := PutRelay(home, l, true); !changed || err != nil || exists(path) {
+	l := &lockfile.Lock{Roots: []string{t.TempDir()}, Name: "pollux", DisplayName: "Pollux", Stdio: &lockfile.Stdio{Command: "/bin/pollux", Args: []string{"relay"}}}
+	if changed, path, err := putRelay(home, l, true); !changed || err != nil || exists(path) {
 		t.Errorf("a dry run: %v, %v", changed, err)
 	}
 	for _, want := range []bool{true, false} {
-		if changed, path, err := PutRelay(home, l, false); changed != want || err != nil || !exists(path) {
+		if changed, path, err := putRelay(home, l, false); changed != want || err != nil || !exists(path) {
 			t.Errorf("%v, %v", changed, err)
 		}
 	}
@@ -151,20 +160,20 @@ func TestRelay(t *testing.T) {
 	if err != nil || strings.Contains(string(data), "ppid") || strings.Contains(string(data), `"port"`) {
 		t.Errorf("%s, %v", data, err)
 	}
-	if removed, path, err := RemoveRelay(home, true); !removed || err != nil || !exists(path) {
+	if removed, path, err := removeRelay(home, true); !removed || err != nil || !exists(path) {
 		t.Errorf("a dry run: %v, %v", removed, err)
 	}
 	for _, want := range []bool{true, false} {
-		if removed, path, err := RemoveRelay(home, false); removed != want || err != nil || exists(path) {
+		if removed, path, err := removeRelay(home, false); removed != want || err != nil || exists(path) {
 			t.Errorf("%v, %v", removed, err)
 		}
 	}
 	for _, text := range []string{`{"workspacePath":"/","stdio":{"command":"other"}}`, `{"port":1,"pollux":true}`, "{", ""} {
-		write(t, NewPlace(home, 0).Path(), text)
-		if changed, path, err := PutRelay(home, l, false); changed || err == nil || !strings.Contains(err.Error(), path) {
+		write(t, newPlace(home, 0).Path(), text)
+		if changed, path, err := putRelay(home, l, false); changed || err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("%q: put: %v, %v", text, changed, err)
 		}
-		if removed, path, err := RemoveRelay(home, false); removed || err != nil || !exists(path) {
+		if removed, path, err := removeRelay(home, false); removed || err != nil || !exists(path) {
 			t.Errorf("%q: remove: %v, %v", text, removed, err)
 		}
 	}

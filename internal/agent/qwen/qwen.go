@@ -10,12 +10,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/settingsfile"
 )
 
-// Name is the agent's word in commands and records, Label its name for people, and Command starts it.
-const (
-	Name    = "qwen"
-	Label   = "Qwen Code"
-	Command = "qwen"
-)
+// Label is the agent's name for people.
+const Label = "Qwen Code"
 
 // PortVariable names the companion's port in a terminal that belongs to it (SPEC Q-9).
 const PortVariable = "QWEN_CODE_IDE_SERVER_PORT"

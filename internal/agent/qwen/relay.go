@@ -6,44 +6,77 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 
+	"github.com/pollux-companion/pollux/internal/agent/lockfile"
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
+// maxLock bounds a lock file that is read, in bytes.
+const maxLock = 256 << 10
+
+// relayLock is the lock with which a Qwen Code that finds no editor of its own starts program as its relay (SPEC Q-8). program is
+// absolute and stays where it is; home is the folder of Qwen Code's files, which it does not pass on.
+func relayLock(home, program string) *lockfile.Lock {
+	return &lockfile.Lock{
+		Roots: []string{filepath.VolumeName(home) + string(filepath.Separator)}, Name: "pollux", DisplayName: "Pollux",
+		Stdio: &lockfile.Stdio{Command: program, Args: []string{"relay", "--qwen-home", home}},
+	}
+}
+
 // PutRelay writes the lock of a companion that is a command (SPEC Q-8), and says where and whether that changed anything.
 // It fails where another program's lock has that name. With dryRun nothing is written.
-func PutRelay(home string, l *Lock, dryRun bool) (changed bool, path string, err error) {
-	p := NewPlace(home, 0)
-	want, err := l.encode()
-	if err != nil {
-		return false, p.Path(), err
+func PutRelay(program string, dryRun bool) (changed bool, path string, err error) {
+	if !filepath.IsAbs(program) {
+		return false, "", fmt.Errorf("the program %q of the relay is not an absolute path", program)
 	}
-	have, ours, err := readRelay(p.Path())
+	home, err := Home(os.Getenv)
+	if err != nil {
+		return false, "", err
+	}
+	return putRelay(home, relayLock(home, program), dryRun)
+}
+
+func putRelay(home string, l *lockfile.Lock, dryRun bool) (changed bool, path string, err error) {
+	file := lockfile.New(lockfile.Path(home, 0))
+	want, err := encode(l)
+	if err != nil {
+		return false, file.Path(), err
+	}
+	have, ours, err := readRelay(file.Path())
 	switch {
 	case err != nil:
-		return false, p.Path(), err
+		return false, file.Path(), err
 	case have != nil && !ours:
-		return false, p.Path(), fmt.Errorf("%s is another program's; look at it, move it away, and try again", p.Path())
+		return false, file.Path(), fmt.Errorf("%s is another program's; look at it, move it away, and try again", file.Path())
 	case bytes.Equal(have, want):
-		return false, p.Path(), nil
+		return false, file.Path(), nil
 	case dryRun:
-		return true, p.Path(), nil
+		return true, file.Path(), nil
 	}
-	return true, p.Path(), p.Put(l)
+	return true, file.Path(), Locks().Put(file, l)
 }
 
 // RemoveRelay removes the lock that PutRelay wrote, and says where it is and whether it was there. Another program's lock
 // stays. With dryRun nothing is removed.
-func RemoveRelay(home string, dryRun bool) (removed bool, path string, err error) {
-	p := NewPlace(home, 0)
-	_, ours, err := readRelay(p.Path())
+func RemoveRelay(dryRun bool) (removed bool, path string, err error) {
+	home, err := Home(os.Getenv)
+	if err != nil {
+		return false, "", err
+	}
+	return removeRelay(home, dryRun)
+}
+
+func removeRelay(home string, dryRun bool) (removed bool, path string, err error) {
+	file := lockfile.New(lockfile.Path(home, 0))
+	_, ours, err := readRelay(file.Path())
 	if err != nil || !ours {
-		return false, p.Path(), err
+		return false, file.Path(), err
 	}
 	if !dryRun {
-		err = os.Remove(p.Path())
+		err = os.Remove(file.Path())
 	}
-	return true, p.Path(), err
+	return true, file.Path(), err
 }
 
 // readRelay reads the lock at path; nil stands for a missing one. ours says that it is a command that pollux wrote.
@@ -55,6 +88,6 @@ func readRelay(path string) (data []byte, ours bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	l, err := Parse(data)
+	l, err := decode(data)
 	return data, err == nil && l.Ours && l.Stdio != nil, nil
 }

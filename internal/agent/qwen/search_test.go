@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/pollux-companion/pollux/internal/agent/lockfile"
 )
 
 // SPEC: which of several locks Qwen Code takes.
@@ -51,18 +53,18 @@ func TestChoose(t *testing.T) {
 	} {
 		home := t.TempDir()
 		for i, text := range tt.locks {
-			path := filepath.Join(Dir(home), fmt.Sprintf("%d.lock", i+1))
+			path := filepath.Join(lockfile.Dir(home), fmt.Sprintf("%d.lock", i+1))
 			write(t, path, text)
 			at := time.Now().Add(time.Duration(i-100) * time.Minute)
 			if err := os.Chtimes(path, at, at); err != nil {
 				t.Fatal(err)
 			}
 		}
-		write(t, filepath.Join(Dir(home), "x.lock"), lock(living, app))
+		write(t, filepath.Join(lockfile.Dir(home), "x.lock"), lock(living, app))
 		if tt.dir == "" {
 			tt.dir = app
 		}
-		c := Choose(World{Home: home, Dir: tt.dir, Alive: func(pid int) bool { return pid == living }, Getenv: func(name string) string {
+		c := Choose(lockfile.World{Home: home, Dir: tt.dir, Alive: func(pid int) bool { return pid == living }, Getenv: func(name string) string {
 			return map[string]string{PortVariable: tt.port}[name]
 		}})
 		taken := ""

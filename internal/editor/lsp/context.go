@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/rpc"
 )
 
@@ -33,7 +34,7 @@ func (s *Server) didChangeContext(params json.RawMessage) (any, error) {
 	}
 	r := state.Report{Front: true}
 	if p.Document != nil {
-		r.Active, _ = pathOf(p.Document.URI)
+		r.Active, _ = paths.OfURI(p.Document.URI)
 	}
 	if r.Active != "" && p.Position != nil && valid(*p.Position) {
 		r.Cursor = p.Position
@@ -44,7 +45,7 @@ func (s *Server) didChangeContext(params json.RawMessage) (any, error) {
 	if p.Open != nil {
 		r.Open = []string{}
 		for _, uri := range *p.Open {
-			if path, ok := pathOf(uri); ok {
+			if path, ok := paths.OfURI(uri); ok {
 				r.Open = append(r.Open, path)
 			}
 		}
@@ -77,7 +78,7 @@ func (s *Server) didChangeDiagnostics(params json.RawMessage) (any, error) {
 	if err := decode(params, &p); err != nil {
 		return nil, err
 	}
-	path, ok := pathOf(p.URI)
+	path, ok := paths.OfURI(p.URI)
 	if !ok {
 		return nil, nil
 	}
@@ -137,7 +138,7 @@ func where(params json.RawMessage) (p textParams, path string, err error) {
 	if err := decode(params, &p); err != nil {
 		return p, "", err
 	}
-	path, _ = pathOf(p.Document.URI)
+	path, _ = paths.OfURI(p.Document.URI)
 	return p, path, nil
 }
 
@@ -248,7 +249,7 @@ func (s *Server) didChangeFolders(params json.RawMessage) (any, error) {
 		return nil, nil
 	}
 	for _, f := range p.Event.Removed {
-		if path, ok := pathOf(f.URI); ok {
+		if path, ok := paths.OfURI(f.URI); ok {
 			roots = slices.DeleteFunc(roots, func(r string) bool { return r == path })
 		}
 	}
@@ -291,8 +292,8 @@ func (s *Server) didRename(params json.RawMessage) (any, error) {
 		return nil, err
 	}
 	for _, f := range p.Files {
-		from, ok := pathOf(f.Old)
-		to, ok2 := pathOf(f.New)
+		from, ok := paths.OfURI(f.Old)
+		to, ok2 := paths.OfURI(f.New)
 		if ok && ok2 {
 			s.core.Store.Rename(from, to)
 		}
@@ -308,7 +309,7 @@ func (s *Server) didDelete(params json.RawMessage) (any, error) {
 		return nil, err
 	}
 	for _, f := range p.Files {
-		if path, ok := pathOf(f.URI); ok {
+		if path, ok := paths.OfURI(f.URI); ok {
 			s.core.Store.Close(window, path)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/pollux-companion/pollux/internal/core/review"
+	"github.com/pollux-companion/pollux/internal/paths"
 )
 
 // A view is one diff that this process shows, from Show to Close.
@@ -81,7 +82,7 @@ func (s *Server) openDiff(ctx context.Context, v *view, takeFocus bool) error {
 		BufferModified bool  `json:"bufferModified"`
 	}
 	err := s.peer.Call(ctx, "pollux/openDiff", obj{
-		"diffId": d.ID(), "filePath": p.Path, "uri": uriOf(p.Path), "isNewFile": !now.Base.Exists,
+		"diffId": d.ID(), "filePath": p.Path, "uri": paths.URI(p.Path), "isNewFile": !now.Base.Exists,
 		"oldText": now.Base.Text, "newText": now.Text, "title": p.Title, "takeFocus": takeFocus,
 		"version": now.Seen.Text, "baseVersion": now.Seen.Base, "conflict": conflictOf(now), "others": now.Others,
 	}, &out)

@@ -4,6 +4,8 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"github.com/pollux-companion/pollux/internal/paths"
 )
 
 // fillWithin is how long a file that is empty may be about to be filled: programs that write it anew empty it first.
@@ -87,7 +89,7 @@ func (s *Server) tellChanged(files []string) {
 	}
 	uris := make([]string, len(files))
 	for i, file := range files {
-		uris[i] = uriOf(file)
+		uris[i] = paths.URI(file)
 	}
 	s.peer.Notify("pollux/filesChanged", obj{"uris": uris})
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/proc"
 	"github.com/pollux-companion/pollux/internal/rpc"
 )
@@ -246,7 +247,7 @@ func (p *initializeParams) roots() []string {
 }
 
 func appendFolder(roots []string, uri string) []string {
-	path, ok := pathOf(uri)
+	path, ok := paths.OfURI(uri)
 	if !ok || slices.Contains(roots, path) || !isFolder(path) {
 		return roots
 	}

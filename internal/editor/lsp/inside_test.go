@@ -6,23 +6,6 @@ import (
 	"unicode/utf8"
 )
 
-func TestPathOf(t *testing.T) {
-	for uri, want := range map[string]string{
-		"file:///p/a.go": "/p/a.go", "file:/p/a": "/p/a", "file://localhost/p": "/p", "FILE:///p/%C3%BC%25": "/p/ü%",
-		"file:///p/a#b?c": "/p/a#b?c", "file:///p/100%": "/p/100%", "file:///p/../q": "/q",
-		"file://host/share": "", "untitled:x": "", "": "", "file:": "", "file:///a%00b": "", "oil:///p": "",
-	} {
-		if got, ok := pathOf(uri); got != want || ok != (want != "") {
-			t.Errorf("%q: %q, %v", uri, got, ok)
-		}
-	}
-	for _, path := range []string{"/p/a.go", "/ü ñ/😀#?%41;:@&=+$,", "/p/[x]\"`<>"} {
-		if got, ok := pathOf(uriOf(path)); !ok || got != path {
-			t.Errorf("%q became %q by %q", path, got, uriOf(path))
-		}
-	}
-}
-
 // What exact lets through is what the JSON says; what it refuses would have been changed.
 func FuzzExact(f *testing.F) {
 	for _, s := range []string{`"x"`, `"\ud83d\ude00"`, `"\ud83d"`, `"\\ud83d"`, `"\\\ud83d"`, "\"\xff\"", `"\ufffd"`, `""`, `5`, ``, `"\u00`} {

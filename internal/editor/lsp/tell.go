@@ -10,6 +10,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/rpc"
 )
 
@@ -118,7 +119,7 @@ func (s *Server) Complain(message string) { s.complain("%s", message) }
 // OpenDocument has the editor show a file; at is where, nil for nowhere in
 // particular. It fails when the editor says so or does not answer in five seconds.
 func (s *Server) OpenDocument(ctx context.Context, path string, at *state.Position, takeFocus bool) error {
-	params := obj{"uri": uriOf(path), "takeFocus": takeFocus}
+	params := obj{"uri": paths.URI(path), "takeFocus": takeFocus}
 	if at != nil {
 		params["selection"] = obj{"start": at, "end": at}
 	}

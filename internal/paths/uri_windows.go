@@ -1,4 +1,4 @@
-package lsp
+package paths
 
 import (
 	"path/filepath"

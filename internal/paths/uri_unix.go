@@ -1,6 +1,6 @@
 //go:build unix
 
-package lsp
+package paths
 
 // localPath makes a path of what a URI names.
 func localPath(host, path string) (string, bool) {

@@ -1,4 +1,4 @@
-package lsp
+package paths
 
 import (
 	"net/url"
@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// pathOf returns the absolute path that a file: URI names; ok is false for
-// everything else.
-func pathOf(uri string) (path string, ok bool) {
+// OfURI returns the absolute path that a file: URI names; ok is false for everything else.
+func OfURI(uri string) (path string, ok bool) {
 	if !strings.HasPrefix(strings.ToLower(uri), "file:") {
 		return "", false
 	}
@@ -35,8 +34,8 @@ func pathOf(uri string) (path string, ok bool) {
 	return filepath.Clean(path), true
 }
 
-// uriOf is the way back.
-func uriOf(path string) string {
+// URI is an absolute path as the file: URI that editors use.
+func URI(path string) string {
 	path = filepath.ToSlash(path)
 	if strings.HasPrefix(path, "//") { // a Windows share
 		return (&url.URL{Scheme: "file", Path: path}).String()
@@ -45,4 +44,12 @@ func uriOf(path string) string {
 		path = "/" + path
 	}
 	return "file://" + (&url.URL{Path: path}).EscapedPath()
+}
+
+// OfText is the clean path that a file: URI names, or any other text that stands for a path as it is.
+func OfText(text string) string {
+	if path, ok := OfURI(text); ok {
+		return path
+	}
+	return filepath.Clean(text)
 }

@@ -1,0 +1,179 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pollux-companion/pollux/internal/agent"
+	"github.com/pollux-companion/pollux/internal/agent/lockfile"
+	"github.com/pollux-companion/pollux/internal/client"
+	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/paths"
+)
+
+// examineLocks replays what an agent with lock files does in a world, and tries the companion that it would take.
+func examineLocks(ctx context.Context, o Options) (*Report, error) {
+	x := &examination{o: o, w: client.Complete(o.World)}
+	home, err := o.Agent.Locks.Home(x.w.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	c := o.Agent.Choose(lockfile.World{Home: home, Dir: x.w.Dir, Getenv: x.w.Getenv, Alive: x.w.Alive})
+	x.r = &Report{Dir: x.w.Dir, Says: c.Says, home: home, choice: asChoice(c)}
+	x.seen()
+	x.locks(c)
+	x.lockChoice(ctx, c)
+	if !x.failed("choice") {
+		x.reach(ctx, x.lockWays(c))
+	}
+	x.troubles(ctx)
+	mode := o.Agent.Settings.Mode(o.Settings, x.w.Dir, x.w.Getenv)
+	mode.ID = "mode"
+	x.add(mode)
+	x.program()
+	x.r.Connects = !slices.ContainsFunc(x.r.Findings, func(f Finding) bool { return f.Level == Fault })
+	return x.r, nil
+}
+
+// asChoice puts a choice among lock files into the form that the steps after the search know.
+func asChoice(c *lockfile.Choice) *client.Choice {
+	all := &client.Choice{Folder: c.Folder, Taken: c.Taken, Why: c.Why}
+	for _, cand := range c.Candidates {
+		all.Candidates = append(all.Candidates, client.Candidate{Name: cand.Name, UID: -1})
+	}
+	if c.Taken >= 0 {
+		l := c.Candidates[c.Taken].Lock
+		all.IDE = &client.IDE{Name: l.Name, DisplayName: l.DisplayName}
+	}
+	return all
+}
+
+// locks: which lock files it sees, in its order.
+func (x *examination) locks(c *lockfile.Choice) {
+	label := x.o.Agent.Label
+	f := Finding{ID: "files", Level: OK, What: fmt.Sprintf("%s sees %s in %s, in this order", label, plural(len(c.Candidates), "lock file", "lock files"), c.Folder)}
+	if len(c.Candidates) == 0 {
+		f.What = "there is no lock file in " + c.Folder
+	}
+	for i, cand := range c.Candidates {
+		name := cand.Name
+		if filepath.Dir(cand.Path) != c.Folder {
+			name = cand.Path
+		}
+		f.Details = append(f.Details, name+": "+lockVerdict(c, i))
+		if cand.Dead {
+			f.Level, f.Why = Warning, "the process of a lock has ended; "+label+" deletes such a file at its next start"
+			if cand.Lock.Ours {
+				f.Mend, f.Fix = x.repair(), fixSweep
+			}
+		}
+	}
+	x.add(f)
+}
+
+// lockVerdict says of one lock what the agent makes of it.
+func lockVerdict(c *lockfile.Choice, i int) string {
+	switch cand := c.Candidates[i]; {
+	case i == c.Taken && cand.Lock.Stdio != nil:
+		return "taken: a command, " + cand.Lock.Stdio.Command + "; " + c.Why
+	case i == c.Taken:
+		return "taken: " + c.Why
+	case cand.Lock == nil:
+		return "passed over: " + cand.Problem
+	case cand.Dead:
+		return fmt.Sprintf("passed over: process %d has ended", cand.Lock.PID)
+	case !cand.Fits:
+		return "passed over: its folders (" + strings.Join(cand.Lock.Roots, ", ") + ") do not hold this one"
+	case c.Taken < 0:
+		return "it fits"
+	}
+	return "not taken: another one stands before it"
+}
+
+// lockChoice: which lock it takes, and why a companion of the folder has none.
+func (x *examination) lockChoice(ctx context.Context, c *lockfile.Choice) {
+	a := x.o.Agent
+	if c.Trouble != nil {
+		f := *c.Trouble
+		f.ID = "choice"
+		x.add(f)
+		return
+	}
+	if c.Taken >= 0 {
+		x.ok("choice", "it takes "+c.Candidates[c.Taken].Name+": "+c.Why)
+		return
+	}
+	f := Finding{ID: "choice", Level: Fault, What: "no companion of this folder can be found", Why: a.Label + " finds a companion by its lock file alone",
+		Mend: "pollux serve", Remark: "then start " + a.Label}
+	if a.Relay != nil {
+		f.Why = a.Label + " looks once, at its start; /ide enable does not look again"
+		f.Remark += "; pollux setup " + a.Name + " --relay lets it find an editor that starts later"
+	}
+	for _, v := range x.vars() {
+		f.Details = append(f.Details, v+" is set, and its companion serves another folder, or has gone")
+	}
+	if pid := x.serving(ctx); pid != 0 {
+		f.What = fmt.Sprintf("a companion of this folder runs (process %d), but it has no lock file in %s", pid, c.Folder)
+		f.Why = "a companion writes one within a minute where " + x.r.home + " is there"
+		f.Mend, f.Remark = "", fmt.Sprintf("start %s once, and wait a minute; a companion that was started with another %s looks elsewhere", a.Label, a.Locks.HomeVariable)
+	}
+	x.add(f)
+}
+
+// vars are the agent's variables for a companion that this terminal has, "NAME=value" each.
+func (x *examination) vars() (set []string) {
+	vars, _ := x.o.Agent.Env(agent.Endpoint{Alone: true}, x.w.Getenv)
+	for _, v := range vars {
+		if now := x.w.Getenv(v.Name); now != "" {
+			set = append(set, v.Name+"="+now)
+		}
+	}
+	return set
+}
+
+// serving is the process of a companion of pollux's that serves the folder, 0 for none.
+func (x *examination) serving(ctx context.Context) (pid int) {
+	for _, c := range control.List(ctx, x.o.Run) {
+		if slices.ContainsFunc(c.Status.Roots, func(root string) bool { return paths.Within(root, paths.Real(x.r.Dir)) }) {
+			pid = c.Status.PID
+		}
+		c.Close()
+	}
+	return pid
+}
+
+// lockWays are the ways that the agent tries: the lock that it takes, then the other ports that fit.
+func (x *examination) lockWays(c *lockfile.Choice) (ways []client.Way) {
+	for i, cand := range c.Candidates {
+		l := cand.Lock
+		if i < c.Taken || l == nil || !cand.Fits || cand.Dead && i != c.Taken {
+			continue
+		}
+		switch {
+		case l.Stdio == nil:
+			ways = append(ways, client.Way{Host: "127.0.0.1", Port: l.Port, Token: l.Token, From: cand.Name})
+		case i == c.Taken:
+			ways = append(ways, client.Way{Command: l.Stdio.Command, Args: l.Stdio.Args, Dir: x.w.Dir, Env: x.w.Environ, From: cand.Name})
+		}
+	}
+	return ways
+}
+
+// program: whether this shell would find the agent.
+func (x *examination) program() {
+	a := x.o.Agent
+	for _, dir := range filepath.SplitList(x.w.Getenv("PATH")) {
+		for _, name := range []string{a.Command, a.Command + ".cmd", a.Command + ".exe"} {
+			if info, err := os.Stat(filepath.Join(dir, name)); err == nil && !info.IsDir() {
+				x.ok("version", a.Command+" is "+filepath.Join(dir, name))
+				return
+			}
+		}
+	}
+	x.add(Finding{ID: "version", Level: Note, What: a.Command + " is not in PATH", Why: "what is said here holds for release " + cmp.Or(a.Release, "of today"), Mend: a.Install})
+}

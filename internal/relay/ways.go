@@ -1,0 +1,20 @@
+package relay
+
+import (
+	"github.com/pollux-companion/pollux/internal/agent/lockfile"
+	"github.com/pollux-companion/pollux/internal/client"
+)
+
+// Ways are the ways to the companions that an agent with lock files would join in w, in its order, which choose replays; home is the
+// folder of its files. Unlike the agent, the relay goes on to the next one where a companion has gone.
+func Ways(choose func(lockfile.World) *lockfile.Choice, home string, w *client.World) func() []client.Way {
+	w = client.Complete(w)
+	return func() (ways []client.Way) {
+		for _, c := range choose(lockfile.World{Home: home, Dir: w.Dir, Getenv: w.Getenv, Alive: w.Alive}).Candidates {
+			if c.Lock != nil && c.Lock.Stdio == nil && c.Fits && !c.Dead {
+				ways = append(ways, client.Way{Host: "127.0.0.1", Port: c.Lock.Port, Token: c.Lock.Token, From: c.Name})
+			}
+		}
+		return ways
+	}
+}
