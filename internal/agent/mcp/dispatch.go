@@ -86,7 +86,7 @@ func (s *Session) notified(m jsonrpc.Message) {
 	defer s.mu.Unlock()
 	for _, c := range s.calls {
 		if c.id == string(params.RequestID) {
-			c.cancel()
+			c.end()
 		}
 	}
 }

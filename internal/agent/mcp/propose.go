@@ -4,9 +4,36 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/pollux-companion/pollux/internal/core/review"
 )
+
+// A call is a request in work that shows a proposal. Its end ends the wait for it.
+type call struct {
+	id  string // of the request, as it was sent
+	end context.CancelFunc
+}
+
+// calling returns a context that ends with the request, with the session, or when the peer cancels it; over must be called.
+func (s *Session) calling(ctx context.Context, id string) (_ context.Context, over func()) {
+	ctx, end := context.WithCancel(ctx)
+	c := &call{id, end}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		end()
+		return ctx, end
+	}
+	s.proposed = true
+	s.calls = append(s.calls, c)
+	return ctx, func() {
+		end()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.calls = slices.DeleteFunc(s.calls, func(other *call) bool { return other == c })
+	}
+}
 
 // Open shows a proposal of the session's, and calls opened when its view is open and before any outcome can come; request is the
 // id of the request that asked, by which the agent may cancel it. The error says for the model, or its user, why no
@@ -19,9 +46,9 @@ func (s *Session) Open(ctx context.Context, request string, p review.Proposal, o
 	if err := s.listens(); err != nil {
 		return err
 	}
-	c := s.begun(ctx, request)
-	defer s.over(c)
-	_, err := s.server.o.Registry.Open(c, s, p, func(d *review.Diff) {
+	ctx, over := s.calling(ctx, request)
+	defer over()
+	_, err := s.server.o.Registry.Open(ctx, s, p, func(d *review.Diff) {
 		if s.server.o.Journal != nil {
 			s.server.o.Journal.Opened(s.id, d)
 		}
@@ -62,10 +89,10 @@ func (s *Session) Ask(ctx context.Context, request string, p review.Proposal) (r
 	if err := s.mayDecide(ctx); err != nil {
 		return review.Outcome{}, err
 	}
-	c := s.begun(ctx, request)
-	defer s.over(c)
+	ctx, over := s.calling(ctx, request)
+	defer over()
 	journal := s.server.o.Journal
-	d, err := s.server.o.Registry.Open(c, s, p, func(d *review.Diff) {
+	d, err := s.server.o.Registry.Open(ctx, s, p, func(d *review.Diff) {
 		if journal != nil {
 			journal.Opened(s.id, d)
 		}
@@ -75,8 +102,8 @@ func (s *Session) Ask(ctx context.Context, request string, p review.Proposal) (r
 	}
 	select {
 	case <-d.Ended():
-	case <-c.Done():
-		_, _ = s.server.o.Registry.Withdraw(context.WithoutCancel(c), s, p.Key)
+	case <-ctx.Done():
+		_, _ = s.server.o.Registry.Withdraw(context.WithoutCancel(ctx), s, p.Key)
 		<-d.Ended()
 	}
 	if journal != nil {

@@ -247,7 +247,7 @@ func (s *Session) end() {
 	s.ended = true
 	close(s.gone)
 	for _, c := range s.calls { // before Leave: no diff may open after it
-		c.cancel()
+		c.end()
 	}
 	streams := s.streams
 	s.streams = nil

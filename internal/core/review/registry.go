@@ -19,8 +19,7 @@ import (
 // from any goroutine. Exactly one call settles a diff, the losers of a race
 // get ErrSettled.
 //
-// Goroutines: one for each call of View.Show (unless it is a PromptView) and
-// View.Content, so that a view that hangs delays nobody past the deadline; it ends when the call does.
+// Goroutines: one for each call of View.Show and View.Content, so that a view that hangs delays nobody past the deadline; it ends when the call does.
 // Owners, View.Close and watchers are called on the goroutine of whoever
 // caused the call, with no lock held; watchers, so that they hear everything in
 // order, by whoever is telling them already.
@@ -166,27 +165,6 @@ func (r *Registry) show(ctx context.Context, d *Diff) error {
 	if r.opt.View == nil {
 		return ErrNoView
 	}
-	if prompt, ok := r.opt.View.(PromptView); ok {
-		return r.showOn(d, func() error { return prompt.ShowNow(d) })
-	}
-	return r.wait(ctx, d)
-}
-
-// showOn has the view show d on this goroutine.
-func (r *Registry) showOn(d *Diff, show func() error) error {
-	err := errViewFailed // when it panics
-	guard("View.Show", func() { err = show() })
-	if err == nil {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		d.shown = true
-		r.follow(d) // it may have been settled meanwhile
-	}
-	return err
-}
-
-// wait waits for a view that takes its time, its deadline, or the diff's end.
-func (r *Registry) wait(ctx context.Context, d *Diff) error {
 	ctx, cancel := context.WithTimeout(ctx, r.opt.ShowTimeout)
 	defer cancel()
 	result := make(chan error, 1)
@@ -202,6 +180,19 @@ func (r *Registry) wait(ctx context.Context, d *Diff) error {
 		}
 		return ctx.Err()
 	}
+}
+
+// showOn has the view show d on this goroutine.
+func (r *Registry) showOn(d *Diff, show func() error) error {
+	err := errViewFailed // when it panics
+	guard("View.Show", func() { err = show() })
+	if err == nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		d.shown = true
+		r.follow(d) // it may have been settled meanwhile
+	}
+	return err
 }
 
 // abandon ends a diff that could not be shown; false when somebody was quicker.

@@ -167,15 +167,6 @@ type View interface {
 	Content(ctx context.Context, d *Diff) (newest Edit, ok bool)
 }
 
-// A PromptView is a View that has nothing to wait for: it is asked on the
-// goroutine of Registry.Open, which saves a call a goroutine, a timer, and the
-// changes between them. That is half of what a small diff costs.
-type PromptView interface {
-	View
-	// ShowNow is called instead of Show. Like Close it must not block.
-	ShowNow(d *Diff) error
-}
-
 // An Owner is an agent's session. Its dynamic type must be comparable, as a
 // pointer is: owners are told apart by ==.
 type Owner interface {
