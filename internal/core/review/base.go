@@ -32,7 +32,7 @@ func (r *Registry) Look(path string) {
 	}
 	now := r.opt.Files.Read(path)
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.unlock()
 	now = r.believe(path, now)
 	for _, d := range r.diffs {
 		if d.concerns(path) && d.looked < look {
@@ -40,7 +40,6 @@ func (r *Registry) Look(path string) {
 			r.rebase(d, now)
 		}
 	}
-	r.tellWatchers()
 }
 
 // lookAt is Look for the file of an open diff.
@@ -75,8 +74,7 @@ func (r *Registry) rebased(d *Diff) bool {
 func (r *Registry) Resolve(id string, seen Seen, theirs bool) error {
 	r.lookAt(id)
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	defer r.tellWatchers()
+	defer r.unlock()
 	d, ok := r.byID[id]
 	switch {
 	case !ok:
@@ -106,7 +104,7 @@ func (r *Registry) Resolve(id string, seen Seen, theirs bool) error {
 	return nil
 }
 
-// rebase shows d on another text of its file. The caller holds mu, and tells the watchers.
+// rebase shows d on another text of its file. The caller holds mu, and lets go with unlock.
 func (r *Registry) rebase(d *Diff, now File) {
 	if same(d.base, now) {
 		d.base.Text = now.Text // line endings aside, which the agent keeps as they are
@@ -164,7 +162,7 @@ func same(a, b File) bool {
 }
 
 // expect notes that d's agent is about to write content, on which every other
-// proposal for the file is shown from here on. The caller holds mu, and tells the watchers.
+// proposal for the file is shown from here on. The caller holds mu, and lets go with unlock.
 func (r *Registry) expect(d *Diff, content string) {
 	path := d.proposal.Path
 	if d.proposal.Unwritten || d.proposal.Apart {

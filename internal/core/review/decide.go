@@ -65,18 +65,16 @@ func (r *Registry) Reject(id string) error {
 // decide settles as choose says, which is called with mu held.
 func (r *Registry) decide(id string, choose func(*Diff) (Outcome, error)) error {
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.unlock()
 	d, ok := r.byID[id]
 	if !ok {
 		return ErrSettled
 	}
 	o, err := choose(d)
 	if err != nil {
-		r.tellWatchers()
 		return err
 	}
 	r.settle(d, o)
-	r.follow(d)
 	return nil
 }
 
@@ -88,7 +86,7 @@ func (r *Registry) decide(id string, choose func(*Diff) (Outcome, error)) error 
 func (r *Registry) Withdraw(ctx context.Context, owner Owner, key string) (Outcome, error) {
 	r.mu.Lock()
 	d, ok := r.byKey[ownerKey{owner, key}]
-	shown := ok && d.shown
+	shown := ok && d.sight == visible
 	r.mu.Unlock()
 	if !ok {
 		return Outcome{}, ErrNoDiff
@@ -99,15 +97,13 @@ func (r *Registry) Withdraw(ctx context.Context, owner Owner, key string) (Outco
 		newest = r.ask(ctx, d)
 	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.unlock()
 	if newest != nil && d.outcome == nil {
 		_, _ = r.edit(d, *newest)
 	}
 	if !r.settle(d, Outcome{Kind: Withdrawn, Content: d.text}) {
-		r.tellWatchers()
 		return Outcome{}, ErrNoDiff
 	}
-	r.follow(d)
 	return *d.outcome, nil
 }
 
@@ -142,12 +138,11 @@ func (r *Registry) ask(ctx context.Context, d *Diff) *Edit {
 func (r *Registry) Leave(owner Owner) {
 	label := owner.Label()
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.unlock()
 	before := len(r.policy)
 	r.policy = slices.DeleteFunc(slices.Clone(r.policy), func(rule compiledRule) bool { return rule.Owner != "" && rule.Owner == label })
 	if len(r.policy) != before {
 		r.events = append(r.events, Event{Kind: RulesChanged})
-		defer r.tellWatchers()
 	}
 	maps.DeleteFunc(r.due, func(_ string, e due) bool { return e.owner == owner }) // it writes nothing any more
 	r.settleAll(func(d *Diff) (Outcome, bool) {
@@ -155,17 +150,12 @@ func (r *Registry) Leave(owner Owner) {
 	})
 }
 
-// settleAll settles those diffs that choose gives an outcome, all before the
-// first of the calls that follow. The caller holds mu, which is released during these.
+// settleAll settles those diffs that choose gives an outcome. The caller holds mu, and lets go with unlock.
 func (r *Registry) settleAll(choose func(*Diff) (Outcome, bool)) {
-	var settled []*Diff
 	for _, d := range slices.Clone(r.diffs) {
-		if o, ok := choose(d); ok && r.settle(d, o) {
-			settled = append(settled, d)
+		if o, ok := choose(d); ok {
+			r.settle(d, o)
 		}
-	}
-	for _, d := range settled {
-		r.follow(d)
 	}
 }
 
@@ -196,22 +186,17 @@ func (r *Registry) SetRule(rule Rule) {
 		}
 	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.unlock()
 	policy, added := r.policy.set(rule)
 	r.policy = policy
 	r.events = append(r.events, Event{Kind: RulesChanged})
-	var settled []*Diff
 	for _, d := range slices.Clone(r.diffs) {
 		path := d.proposal.Path
 		fits := added.fits(d.label, path) > 0 && policy.mode(d.label, path) == AcceptAll && d.text == d.proposal.New && d.baseVersion == 0
-		if fits && r.settle(d, Outcome{Kind: Accepted, Content: d.text, Policy: true}) {
-			settled = append(settled, d) // which may rebase the next
+		if fits {
+			r.settle(d, Outcome{Kind: Accepted, Content: d.text, Policy: true}) // which may rebase the next
 		}
 	}
-	for _, d := range settled {
-		r.follow(d)
-	}
-	r.tellWatchers()
 }
 
 // Rules returns the policy, in the order in which it was made.
@@ -238,8 +223,28 @@ func (r *Registry) Watch(f func(Event)) (cancel func()) { return r.watchers.Add(
 // goroutines (and as long for itself when it is called from within such a call).
 // A diff whose agent has had no answer yet is withdrawn: its Open returns ErrShut. So is one whose agent waits.
 func (r *Registry) Shut() {
+	r.shutAll()
+	deadline := time.NewTimer(shutWait)
+	defer deadline.Stop()
+	for {
+		r.mu.Lock()
+		quiet := r.quiet
+		r.mu.Unlock()
+		if quiet == nil {
+			return
+		}
+		select {
+		case <-quiet:
+		case <-deadline.C:
+			return
+		}
+	}
+}
+
+// shutAll settles what is open, and lets nothing in any more.
+func (r *Registry) shutAll() {
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.unlock()
 	r.shut = true
 	r.settleAll(func(d *Diff) (Outcome, bool) {
 		if d.phase == opening || d.proposal.Waits {
@@ -247,25 +252,4 @@ func (r *Registry) Shut() {
 		}
 		return Outcome{Kind: Rejected}, true
 	})
-	r.settleDown()
-}
-
-// settleDown waits for the calls in progress, with a deadline. The caller
-// holds mu, which is released while it waits.
-func (r *Registry) settleDown() {
-	deadline := time.NewTimer(shutWait)
-	defer deadline.Stop()
-	for over := false; r.calls > 0 && !over; {
-		if r.quiet == nil {
-			r.quiet = make(chan struct{})
-		}
-		quiet := r.quiet
-		r.unlocked(func() {
-			select {
-			case <-quiet:
-			case <-deadline.C:
-				over = true
-			}
-		})
-	}
 }

@@ -1,6 +1,9 @@
 package review
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // A Diff is one open proposal, from Registry.Open to its outcome. Its methods
 // may be called from any goroutine, also after the outcome.
@@ -27,20 +30,39 @@ type Diff struct {
 	outcome      *Outcome      // nil until settled, then never changed
 	settled      chan struct{} // closed by settle; nil until somebody waits, see end
 	phase        phase
-	// announced: watchers have been told of it.
-	// shown: View.Show returned nil; closed: View.Close has been or is being called.
-	// told: Owner.Settled has been or is being called.
-	// ruled: see Ruled.
-	announced, shown, closed, told, ruled bool
+	sight        sight
+	announced    bool // watchers have been told of it
+	ruled        bool // see Ruled
 }
 
-// A phase is how far Registry.Open has come with a diff.
+// A phase is how far a diff has come with its agent.
 type phase int
 
 const (
 	opening   phase = iota // being shown; the agent has had no answer
 	answering              // in deliver
 	open                   // the agent has its answer and may hear of the outcome
+	told                   // Owner.Settled has been or is being called
+)
+
+// next are the phases that follow each. An agent whose diff is withdrawn hears no more of it.
+var next = map[phase]phase{opening: answering, answering: open, open: told}
+
+// move takes the diff to its next phase. Another one is a mistake of ours. The caller holds registry.mu.
+func (d *Diff) move(to phase) {
+	if next[d.phase] != to {
+		panic(fmt.Sprintf("a diff goes from phase %d to %d", d.phase, to))
+	}
+	d.phase = to
+}
+
+// A sight is whether the view shows a diff.
+type sight int
+
+const (
+	hidden  sight = iota
+	visible       // View.Show returned nil
+	gone          // View.Close has been or is being called
 )
 
 // ID is unique, also among companions, never reused, and safe in a URL.

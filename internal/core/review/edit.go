@@ -27,17 +27,15 @@ type earlier struct {
 // text, which is then not recorded.
 func (r *Registry) Edit(id string, e Edit) (version int, err error) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.unlock()
 	d, ok := r.byID[id]
 	if !ok {
 		return 0, ErrSettled
 	}
-	version, err = r.edit(d, e)
-	r.tellWatchers()
-	return version, err
+	return r.edit(d, e)
 }
 
-// edit is Edit with mu held; the caller tells the watchers.
+// edit is Edit with mu held; the caller lets go with unlock.
 func (r *Registry) edit(d *Diff, e Edit) (version int, err error) {
 	if err := r.editable(d, e.Text); err != nil {
 		return d.version, err

@@ -38,11 +38,11 @@ type Registry struct {
 	due     map[string]due // texts that an agent is about to write, by path
 	looks   uint64         // of files, begun
 	shut    bool
-	events  []Event // to be told to watchers
-	telling bool    // somebody is at it
-	// calls counts the calls that Shut waits for: of deliver, those to owners and
-	// views that a settling has caused, and the telling of watchers; quiet is
-	// closed when it falls to zero.
+	events  []Event  // to be told to watchers
+	telling bool     // somebody is at it
+	owed    []func() // calls to owners and views; see unlock
+	// calls counts the calls that Shut waits for: of deliver, those that are owed,
+	// and the telling of watchers; quiet is closed when it falls to zero, and nil while it is zero.
 	calls int
 	quiet chan struct{}
 }
@@ -90,13 +90,13 @@ func (r *Registry) Open(ctx context.Context, owner Owner, p Proposal, deliver fu
 		guard("deliver", func() { deliver(d) })
 	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	defer r.callEnded() // begun by answer
-	d.phase = open
+	defer r.unlock()
+	d.move(open)
 	if mode == AcceptAll {
 		r.settle(d, Outcome{Kind: Accepted, Content: d.text, Policy: true})
 	}
-	r.follow(d)
+	r.owe(d)
+	r.callEnded() // begun by answer
 	return d, nil
 }
 
@@ -113,11 +113,10 @@ func (r *Registry) diff(id string, owner Owner, opened time.Time, p Proposal) *D
 // the diff that it replaces.
 func (r *Registry) register(ctx context.Context, d *Diff) (Mode, error) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.unlock()
 	key := ownerKey{d.owner, d.proposal.Key}
 	if old, ok := r.byKey[key]; ok {
 		r.settle(old, Outcome{Kind: Withdrawn, Content: old.text})
-		defer r.follow(old)
 	}
 	mode := r.policy.mode(d.label, d.proposal.Path)
 	if err := r.admit(ctx, d, mode); err != nil {
@@ -188,9 +187,8 @@ func (r *Registry) showOn(d *Diff, show func() error) error {
 	guard("View.Show", func() { err = show() })
 	if err == nil {
 		r.mu.Lock()
-		defer r.mu.Unlock()
-		d.shown = true
-		r.follow(d) // it may have been settled meanwhile
+		defer r.unlock()
+		r.seen(d)
 	}
 	return err
 }
@@ -198,10 +196,8 @@ func (r *Registry) showOn(d *Diff, show func() error) error {
 // abandon ends a diff that could not be shown; false when somebody was quicker.
 func (r *Registry) abandon(d *Diff) bool {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	first := r.settle(d, Outcome{Kind: Withdrawn, Content: d.text})
-	r.follow(d)
-	return first
+	defer r.unlock()
+	return r.settle(d, Outcome{Kind: Withdrawn, Content: d.text})
 }
 
 // answer passes from opening to answering, or says why there is nothing to
@@ -209,7 +205,7 @@ func (r *Registry) abandon(d *Diff) bool {
 // Diff.Ruled says from here on.
 func (r *Registry) answer(ctx context.Context, d *Diff, ruled bool) error {
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.unlock()
 	if ctx.Err() != nil {
 		r.settle(d, Outcome{Kind: Withdrawn, Content: d.text})
 	}
@@ -222,17 +218,16 @@ func (r *Registry) answer(ctx context.Context, d *Diff, ruled bool) error {
 	case d.outcome != nil && d.outcome.Kind == Withdrawn:
 		err = fmt.Errorf("withdrawn while it was being shown: %w", ErrSettled)
 	default:
-		d.phase, d.ruled = answering, ruled
-		r.calls++
+		d.move(answering)
+		d.ruled = ruled
+		r.callBegins()
 		r.announce(d)
 	}
-	r.follow(d)
 	return err
 }
 
 // settle gives d its one outcome, and reports whether it was the one to do
-// so. It is the only place where that happens. The caller holds mu, and calls
-// follow next.
+// so. It is the only place where that happens. The caller holds mu, and lets go with unlock.
 func (r *Registry) settle(d *Diff, o Outcome) bool {
 	if d.outcome != nil {
 		return false
@@ -261,6 +256,7 @@ func (r *Registry) settle(d *Diff, o Outcome) bool {
 	if o.Kind == Accepted {
 		r.expect(d, o.Content)
 	}
+	r.owe(d)
 	return true
 }
 
@@ -272,60 +268,96 @@ func (r *Registry) announce(d *Diff) {
 	}
 }
 
-// follow makes the calls that are due for d: each at most once, whoever gets
-// here first. Then it tells the watchers. The caller holds mu, which is
-// released during the calls.
-func (r *Registry) follow(d *Diff) {
-	tell := d.outcome != nil && d.outcome.Kind != Withdrawn && d.phase == open && !d.told
-	away := d.outcome != nil && d.shown && !d.closed
-	d.told, d.closed = d.told || tell, d.closed || away
-	if tell || away {
-		r.calls++
-		r.unlocked(func() {
-			if tell {
-				guard("Owner.Settled", func() { d.owner.Settled(d, *d.outcome) })
-			}
-			if away {
-				guard("View.Close", func() { r.opt.View.Close(d, *d.outcome) })
-			}
-		})
-		r.callEnded()
+// seen notes that the view shows d, which may have been settled meanwhile. The caller holds mu, and lets go with unlock.
+func (r *Registry) seen(d *Diff) {
+	if d.sight == hidden {
+		d.sight = visible
+		r.owe(d)
 	}
-	r.tellWatchers()
 }
 
-// callEnded counts down what Shut waits for. The caller holds mu.
+// owe notes the calls that are due for d: each once, whoever gets here first. The caller holds mu, and lets go with unlock.
+func (r *Registry) owe(d *Diff) {
+	if d.outcome == nil {
+		return
+	}
+	o := *d.outcome
+	if d.phase == open && o.Kind != Withdrawn {
+		d.move(told)
+		r.callBegins()
+		r.owed = append(r.owed, func() { guard("Owner.Settled", func() { d.owner.Settled(d, o) }) })
+	}
+	if d.sight == visible {
+		d.sight = gone
+		r.callBegins()
+		r.owed = append(r.owed, func() { guard("View.Close", func() { r.opt.View.Close(d, o) }) })
+	}
+}
+
+// unlock lets go of mu, then makes the calls that are owed and tells the watchers, on this goroutine. Who has changed
+// anything lets go with it.
+func (r *Registry) unlock() {
+	owed := r.owed
+	r.owed = nil
+	tell := len(r.events) > 0
+	r.mu.Unlock()
+	for _, call := range owed {
+		call()
+		r.mu.Lock()
+		r.callEnded()
+		r.mu.Unlock()
+	}
+	if tell {
+		r.tellWatchers()
+	}
+}
+
+// callBegins counts up what Shut waits for. The caller holds mu.
+func (r *Registry) callBegins() {
+	if r.calls++; r.calls == 1 {
+		r.quiet = make(chan struct{})
+	}
+}
+
+// callEnded counts it down. The caller holds mu.
 func (r *Registry) callEnded() {
-	r.calls--
-	if r.calls == 0 && r.quiet != nil {
+	if r.calls--; r.calls == 0 {
 		close(r.quiet)
 		r.quiet = nil
 	}
 }
 
 // tellWatchers empties the queue of events, unless somebody is at it, who
-// will then also tell ours. The caller holds mu, which is released during the calls.
+// will then also tell ours.
 func (r *Registry) tellWatchers() {
-	if r.telling || len(r.events) == 0 {
-		return
+	for first := true; ; first = false {
+		e, ok := r.nextEvent(first)
+		if !ok {
+			return
+		}
+		r.watchers.Send(e)
 	}
-	r.telling = true
-	r.calls++
-	for len(r.events) > 0 {
-		e := r.events[0]
-		r.events = r.events[1:]
-		r.unlocked(func() { r.watchers.Send(e) })
-	}
-	r.events = nil
-	r.telling = false
-	r.callEnded()
 }
 
-// unlocked calls f without the lock that the caller holds.
-func (r *Registry) unlocked(f func()) {
-	r.mu.Unlock()
-	defer r.mu.Lock()
-	f()
+// nextEvent takes an event off the queue for the one who tells them; first is how one becomes that.
+func (r *Registry) nextEvent(first bool) (Event, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if first {
+		if r.telling || len(r.events) == 0 {
+			return Event{}, false
+		}
+		r.telling = true
+		r.callBegins()
+	}
+	if len(r.events) == 0 {
+		r.events, r.telling = nil, false
+		r.callEnded()
+		return Event{}, false
+	}
+	e := r.events[0]
+	r.events = r.events[1:]
+	return e, true
 }
 
 // guard calls f and survives its panic, which is somebody's mistake but must

@@ -28,9 +28,8 @@ func (r *Registry) Restore(owner Owner, id, text string, agreed *File, opened ti
 	go func() {
 		_ = r.show(context.Background(), d)
 		r.mu.Lock()
-		defer r.mu.Unlock()
-		d.shown = true
-		r.follow(d)
+		defer r.unlock()
+		r.seen(d)
 	}()
 	return d, nil
 }
@@ -38,7 +37,7 @@ func (r *Registry) Restore(owner Owner, id, text string, agreed *File, opened ti
 // reenter is register for a diff that the policy has let through before.
 func (r *Registry) reenter(d *Diff) error {
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.unlock()
 	key := ownerKey{d.owner, d.proposal.Key}
 	if r.byID[d.id] != nil || r.byKey[key] != nil {
 		return ErrSettled
@@ -48,6 +47,5 @@ func (r *Registry) reenter(d *Diff) error {
 	}
 	r.enter(d, key)
 	r.announce(d)
-	r.tellWatchers()
 	return nil
 }
