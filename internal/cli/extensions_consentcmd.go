@@ -158,7 +158,7 @@ func (a *app) consentListCommand() *cobra.Command {
 
 func (a *app) consentJSON(r consent.Record, installed []*store.Extension) consentJSON {
 	j := consentJSON{
-		Extension: r.Extension, Source: r.Source, Version: r.Version, Commit: r.Commit, Content: r.Content, Linked: r.Linked(),
+		Extension: r.Extension, Source: words.Address(r.Source), Version: r.Version, Commit: r.Commit, Content: r.Content, Linked: r.Linked(),
 		Permissions: r.Permissions, Answer: string(r.Answer), Time: r.Time.Format(time.RFC3339), Via: r.Via,
 	}
 	if x, err := store.Find(installed, r.Extension); err == nil {

@@ -114,7 +114,7 @@ func describeInstalled(x *store.Extension) describeReport {
 	r.Problem, r.InstalledBy, r.Commit, r.Linked = x.Problem, x.InstalledBy(), x.Commit(), x.Linked()
 	r.Enabled = &enabledReport{User: x.EnabledUser, Workspace: x.EnabledHere}
 	if md := x.Metadata; md != nil {
-		r.Source, r.SourceType, r.Ref, r.ReleaseTag = md.Source, md.Type, md.Ref, md.ReleaseTag
+		r.Source, r.SourceType, r.Ref, r.ReleaseTag = words.Address(md.Source), md.Type, md.Ref, md.ReleaseTag
 		r.AutoUpdate = md.AutoUpdate
 	}
 	if src, err := x.Source(); err == nil && x.Metadata != nil {

@@ -147,6 +147,9 @@ func (a *app) hintNext(s *store.Store, m *manifest.Manifest) {
 	if len(m.Tools)+len(m.Docs) == 0 {
 		return
 	}
+	for _, program := range absentPrograms(m) {
+		a.note(fmt.Sprintf("its tools need %s, which is not in PATH; install it first", program))
+	}
 	if x, err := s.Get(m.Name); err == nil && a.consentOf(x).State != string(consent.Allowed) {
 		a.note("models learn of it when you have allowed it: pollux extensions consent grant " + m.Name)
 	}

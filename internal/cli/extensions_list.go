@@ -101,7 +101,7 @@ func toJSON(x *store.Extension) extensionJSON {
 	}
 	if meta := x.Metadata; meta != nil {
 		j.Source = &sourceJSON{
-			Type: meta.Type, Location: meta.Source, Ref: meta.Ref, Commit: x.Commit(), Release: meta.ReleaseTag, AutoUpdate: meta.AutoUpdate,
+			Type: meta.Type, Location: words.Address(meta.Source), Ref: meta.Ref, Commit: x.Commit(), Release: meta.ReleaseTag, AutoUpdate: meta.AutoUpdate,
 		}
 		if x.Record != nil && x.InstalledBy() == "pollux" {
 			j.Source.Subdir = x.Record.Fetched.Source.Subdir
@@ -234,15 +234,27 @@ func columns(rows [][]string, width int) []string {
 	return lines
 }
 
+// absentPrograms are the programs that tools need and PATH does not have, each once.
+func absentPrograms(m *manifest.Manifest) []string {
+	var absent []string
+	for _, t := range m.Tools {
+		program := runner.Program(t.Runtime)
+		if _, err := exec.LookPath(program); err != nil && !slices.Contains(absent, program) {
+			absent = append(absent, program)
+		}
+	}
+	return absent
+}
+
 // listTroubles says what keeps extensions that load from working here.
 func (a *app) listTroubles(list []*store.Extension) {
 	missing := map[string][]string{}
 	for _, x := range list {
-		for _, t := range x.Manifest.Tools {
-			program := runner.Program(t.Runtime)
-			if _, err := exec.LookPath(program); err != nil && x.Problem == "" && !slices.Contains(missing[program], x.Name) {
-				missing[program] = append(missing[program], x.Name)
-			}
+		if x.Problem != "" {
+			continue
+		}
+		for _, program := range absentPrograms(x.Manifest) {
+			missing[program] = append(missing[program], x.Name)
 		}
 	}
 	for _, program := range slices.Sorted(maps.Keys(missing)) {

@@ -8,6 +8,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/consent"
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/store"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // describeReport is what describe --json prints.
@@ -139,7 +140,7 @@ func newDescribeReport(m *manifest.Manifest, found manifest.Findings) describeRe
 	r.Docs = each(m.Docs, func(d manifest.Doc) docReport { return docReport(d) })
 	r.Examples = each(m.Examples, func(e manifest.Example) exampleReport { return exampleReport(e) })
 	r.MCPServers = each(m.MCPServers, func(s manifest.MCPServer) serverReport {
-		return serverReport{s.Name, s.Description, s.Command, s.Args, s.URL, slices.Sorted(maps.Keys(s.Env)), slices.Sorted(maps.Keys(s.Headers))}
+		return serverReport{s.Name, s.Description, s.Command, s.Args, words.Address(s.URL), slices.Sorted(maps.Keys(s.Env)), slices.Sorted(maps.Keys(s.Headers))}
 	})
 	r.Themes = each(m.Themes, func(t manifest.Theme) string { return t.Name })
 	r.Settings = each(m.Settings, func(s manifest.Setting) settingReport { return settingReport(s) })

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pollux-companion/pollux/internal/extension/store"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 func (a *app) extensionsUpdateCommand() *cobra.Command {
@@ -159,7 +160,7 @@ func (a *app) noteReplaced(s *store.Store, p *store.Plan) {
 	case p.Moved && x.Metadata == nil:
 		a.note(fmt.Sprintf("%s: nobody recorded where it came from; it would come from %s from now on", x.Name, p.Fetched.Source))
 	case p.Moved:
-		a.note(fmt.Sprintf("%s: it came from %s and would come from %s from now on", x.Name, x.Metadata.Source, p.Fetched.Source))
+		a.note(fmt.Sprintf("%s: it came from %s and would come from %s from now on", x.Name, words.Address(x.Metadata.Source), p.Fetched.Source))
 	}
 }
 

@@ -78,7 +78,7 @@ func extensionWords(m *manifest.Manifest) []wordSection {
 	}
 	add("Themes", themes)
 	if m.MigratedTo != "" {
-		add("Moved to", []string{words.Printable(m.MigratedTo)})
+		add("Moved to", []string{words.Printable(words.Address(m.MigratedTo))})
 	}
 	return all
 }
@@ -106,9 +106,9 @@ func serverWords(m *manifest.Manifest) []string {
 	for _, s := range m.MCPServers {
 		what := strings.TrimSpace(s.Command + " " + strings.Join(s.Args, " "))
 		if s.URL != "" && s.Command != "" {
-			what = s.URL + " (another machine), and not its command " + what // so the CLI chooses
+			what = words.Address(s.URL) + " (another machine), and not its command " + what // so the CLI chooses
 		} else if s.URL != "" {
-			what = s.URL + " (another machine)"
+			what = words.Address(s.URL) + " (another machine)"
 		}
 		line := s.Name + ": " + what
 		if len(s.Headers) > 0 {

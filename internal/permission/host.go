@@ -83,6 +83,8 @@ func checkHostName(h Host) error {
 		return errors.New("an allowed host needs a name; there is no way to allow every host")
 	case strings.Contains(name, "*"):
 		return errors.New("a * can stand only for the first part of a name, as in *.example.com")
+	case bareIPv6(name):
+		return errors.New("an IPv6 address stands in brackets, as in [::1] or http://[::1]:8080")
 	case strings.Contains(name, ":"):
 		return errors.New("a port needs its scheme before the host, as in https://example.com:8443")
 	case len(name) > 253:
@@ -119,6 +121,12 @@ func checkLabel(l string) error {
 	return nil
 }
 
+// bareIPv6 says whether a name is an IPv6 address without its brackets.
+func bareIPv6(name string) bool {
+	addr, err := netip.ParseAddr(name)
+	return err == nil && addr.Is6()
+}
+
 // HostFix is what to write in place of an entry that ParseHost refused: advice for its author.
 func HostFix(text string) string {
 	scheme, rest, ok := strings.Cut(text, "://")
@@ -127,6 +135,12 @@ func HostFix(text string) string {
 	}
 	if i := strings.IndexAny(rest, "/?#"); i > 0 {
 		rest = rest[:i]
+	}
+	if address, _, _ := strings.Cut(rest, "%"); bareIPv6(address) {
+		if h, err := ParseHost("[" + address + "]"); err == nil && !ok {
+			return "write " + strconv.Quote(h.Text) + ", or with a scheme and port " + strconv.Quote("http://"+h.Text+":8080")
+		}
+		return "write the address in brackets, and the port behind them, as in " + strconv.Quote(scheme+"://[::1]:8080")
 	}
 	guess := scheme + "://" + rest
 	if h, err := ParseHost(guess); err == nil && guess != text {

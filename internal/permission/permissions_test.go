@@ -112,3 +112,16 @@ func FuzzHost(f *testing.F) {
 		}
 	})
 }
+
+// An IPv6 address without brackets is told apart from a name with a port, and the message shows how it is written.
+func TestBareIPv6(t *testing.T) {
+	for text, fix := range map[string]string{
+		"::1": `write "[::1]", or`, "fd00::1": `write "[fd00::1]", or`, "2001:db8::7": `write "[2001:db8::7]", or`, "::ffff:127.0.0.1": `write "[::ffff:127.0.0.1]", or`,
+		"http://::1": `write`, "https://fd00::1:8443": `"https://[::1]:8080"`,
+	} {
+		_, err := ParseHost(text)
+		if err == nil || text[0] != 'h' && !strings.Contains(err.Error(), "in brackets") || !strings.Contains(HostFix(text), fix) {
+			t.Errorf("%q: %v; %s", text, err, HostFix(text))
+		}
+	}
+}

@@ -4,6 +4,7 @@ package sandbox
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -98,6 +99,16 @@ func (p *program) follow(name, dir, project string, depth int) error {
 	return nil
 }
 
+// relativeInPath is the folder of PATH that is not absolute and holds a program; "" when there is none.
+func relativeInPath(name string) string {
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		if dir = cmp.Or(dir, "."); !filepath.IsAbs(dir) && executable(dir+"/"+name) {
+			return dir
+		}
+	}
+	return ""
+}
+
 // lookup finds a program's absolute path. Folders of PATH that are not
 // absolute are passed over: what lies there depends on where one stands.
 func lookup(name, dir string) (string, error) {
@@ -105,7 +116,10 @@ func lookup(name, dir string) (string, error) {
 		if path, ok := inPath(name, ""); ok {
 			return path, nil
 		}
-		return "", fmt.Errorf("%w: no program %q is found", ErrCommand, name)
+		if dir := relativeInPath(name); dir != "" {
+			return "", fmt.Errorf("%w: %q is only in %q, a folder of PATH that is not absolute and counts for nothing here; name the program by its path", ErrCommand, name, dir)
+		}
+		return "", fmt.Errorf("%w: no program %q is found in PATH; install it, or add its folder to PATH", ErrCommand, name)
 	}
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(dir, name)

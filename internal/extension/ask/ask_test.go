@@ -75,7 +75,7 @@ func TestTerminal(t *testing.T) {
 		if err != nil || got != want {
 			t.Errorf("%q: %q, %v; want %q", in, got, err, want)
 		}
-		if !strings.Contains(out.String(), "linter-rules.example.com") || !strings.Contains(out.String(), "[o] Allow once  [a] Allow always for this content  [n] Never") {
+		if !strings.Contains(out.String(), "linter-rules.example.com") || !strings.Contains(out.String(), "[a] Allow always for this content  [n] Never  [o] Allow once") {
 			t.Errorf("%q", out.String())
 		}
 	}
@@ -126,7 +126,7 @@ func TestEditor(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
-	for i, want := range []consent.Answer{consent.Once, consent.Always, consent.Never, ""} {
+	for i, want := range []consent.Answer{consent.Always, consent.Never, consent.Once, ""} {
 		b.answer = func(q control.Question) (*string, error) { return &q.Choices[i], nil }
 		got, err := editor.Ask(t.Context(), q)
 		if err != nil || got != want {

@@ -75,7 +75,7 @@ func (q Question) Lines() []string {
 	if text := strings.Join(strings.Fields(q.Description), " "); text != "" {
 		add("  Its author says: %s", words.Shorten(text, 200))
 	}
-	add("  From: %s", q.Source)
+	add("  From: %s", words.Address(q.Source))
 	if q.Tool.Name != "" {
 		add("  Tool: %s, which runs %s with %s", q.Tool.Signature(), q.Tool.Executable, q.Tool.Runtime)
 	}
@@ -156,16 +156,17 @@ type Choice struct {
 	Key    string // what is typed for it in a terminal; "" for Enter alone
 }
 
-// Choices are the possible answers. The last one, which editors put the focus
+// Choices are the possible answers. Editors number them: those that are kept come first, in every question, so that a number
+// which means always in one question never means never in another. The last one, which editors put the focus
 // on, is what a key that was meant for something else may press: it keeps nothing.
 func (q Question) Choices() []Choice {
 	always := "Allow always for this content"
 	if q.Linked() {
 		always = "Allow always for this link"
 	}
-	choices := []Choice{{Once, "Allow once", "o"}, {Always, always, "a"}, {Never, "Never", "n"}, {"", "Not now", ""}}
+	choices := []Choice{{Always, always, "a"}, {Never, "Never", "n"}, {Once, "Allow once", "o"}, {"", "Not now", ""}}
 	if q.Tool.Name == "" {
-		return choices[1:] // there is nothing that could be done once
+		return slices.Delete(choices, 2, 3) // there is nothing that could be done once
 	}
 	return choices
 }

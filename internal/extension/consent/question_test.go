@@ -72,3 +72,24 @@ func TestQuestions(t *testing.T) {
 		}
 	}
 }
+
+// A number that keeps an answer keeps the same one in every question, and the last choice of each keeps nothing (SPEC S-2).
+func TestChoicesHaveOneNumbering(t *testing.T) {
+	all := map[string]Question{"tool": {Tool: manifest.Tool{Name: "x"}}, "extension": {}, "documents": {DocsOnly: true}, "link": {Subject: Subject{Content: "link"}}}
+	for name, q := range all {
+		choices := q.Choices()
+		if choices[0].Answer != Always || choices[1].Answer != Never || choices[len(choices)-1].Answer != "" {
+			t.Errorf("%s: %+v", name, choices)
+		}
+		for i, c := range choices {
+			if (c.Answer == Once) != (name == "tool" && i == 2) {
+				t.Errorf("%s: %d is %q", name, i+1, c.Answer)
+			}
+		}
+	}
+	q := all["tool"]
+	q.Source = "git https://user:s3cr3t@example.com/r"
+	if text := strings.Join(q.Lines(), "\n"); strings.Contains(text, "s3cr3t") {
+		t.Error(text)
+	}
+}

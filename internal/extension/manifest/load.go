@@ -29,6 +29,10 @@ func (c *checker) manifest() *Manifest {
 		c.say(Error, 0, 0, fmt.Sprintf("the manifest has more than %d bytes", maxBytes), "move what is long into files")
 		return &Manifest{}
 	}
+	if wide(c.data) {
+		c.say(Error, 0, 0, "the manifest is written in UTF-16, which Gemini CLI cannot read", "save it as UTF-8")
+		return &Manifest{}
+	}
 	root, complete := parse(c.data, func(start, end int, message, fix string) { c.say(Error, start, end, message, fix) })
 	c.root, c.half = root, !complete
 	c.duplicates(root)
@@ -36,6 +40,14 @@ func (c *checker) manifest() *Manifest {
 		c.value(root, table())
 	}
 	return decode(root, c.data)
+}
+
+// wide says whether a text is in UTF-16, as some editors on Windows save it: by its mark, or by the zero bytes of its first letter.
+func wide(data []byte) bool {
+	if len(data) < 2 || len(data)%2 != 0 {
+		return false
+	}
+	return data[0] == 0xff && data[1] == 0xfe || data[0] == 0xfe && data[1] == 0xff || (data[0] == 0) != (data[1] == 0)
 }
 
 // Load reads the manifest in dir and judges it together with the files there.

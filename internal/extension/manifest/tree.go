@@ -111,7 +111,7 @@ func (r *treeReader) dir(dir string, depth int) error {
 
 func (r *treeReader) file(p string, e fs.DirEntry) error {
 	if len(r.tree.Files) == MaxFiles {
-		return fmt.Errorf("more than %d files", MaxFiles)
+		return fmt.Errorf("more than %d files; remove what it does not need to run", MaxFiles)
 	}
 	f := FileSum{Path: p, Mode: ModeFile}
 	switch e.Type() {

@@ -116,6 +116,40 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
+// A password or token in an address is refused, however it is written, and never repeated (SPEC §11.8).
+func TestSecretsInAddresses(t *testing.T) {
+	for _, text := range []string{
+		"https://user:s3cr3t@example.com/r", "https://user:s3cr3t%zz@example.com/r", "https://user:s3cr3t/x@example.com/r", "ssh://git:s3cr3t@example.com/r",
+		"https://:s3cr3t@example.com/r#main", "user:s3cr3t@example.com/r", "git@user:s3cr3t@example.com:o/r", "https://example.com/r?token=s3cr3t",
+		"https://example.com/r?x=1&private_token=s3cr3t", "https://ghp_s3cr3t@github.com/o/r", "https://x-token-auth@bitbucket.org/o/r", "git+ssh://git:s3cr3t@h/r",
+		"https://u:s3cr3t@example.com/r.zip", "https://u:s3cr3t@github.com/o/r/tree/main/a",
+	} {
+		got, err := Parse(text, t.TempDir(), Wish{})
+		if !errors.Is(err, ErrUsage) || strings.Contains(err.Error(), "s3cr3t") || !strings.Contains(err.Error(), "credential helper") {
+			t.Errorf("%q: %+v, %v", text, got, err)
+		}
+	}
+	if s, err := Parse("https://me@bitbucket.org/o/r", t.TempDir(), Wish{}); err != nil || s.Location != "https://me@bitbucket.org/o/r" {
+		t.Errorf("a user's name: %+v, %v", s, err)
+	}
+}
+
+// The address of an archive is no repository, and the message says what to do (SPEC M-2).
+func TestAddressOfArchive(t *testing.T) {
+	for text, want := range map[string]string{
+		"https://example.com/x/tools.zip":                          "download it and install the file: pollux extensions install ./tools.zip",
+		"https://example.com/x/tools.TAR.GZ?x=y":                   "./tools.TAR.GZ",
+		"http://example.com/tools.tgz":                             "./tools.tgz",
+		"https://github.com/o/r/archive/refs/tags/v1.zip":          "pollux extensions install o/r (--ref NAME",
+		"https://github.com/o/r/releases/download/v1/r-1.0.tar.gz": "pollux extensions install o/r (--ref NAME",
+		"https://gitlab.com/g/r/-/archive/main/r-main.tar.bz2":     "./r-main.tar.bz2",
+	} {
+		if got, err := Parse(text, t.TempDir(), Wish{}); !errors.Is(err, ErrUsage) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %+v, %v", text, got, err)
+		}
+	}
+}
+
 // FuzzParse: whatever is typed, what git gets is no option, no helper and no refspec.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"owner/repo", "git@h:p", "https://github.com/o/r/tree/a/b", "ext::x", "-x", "file:///x#y", "gitlab:a/b/c"} {

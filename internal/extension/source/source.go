@@ -17,6 +17,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // A Kind is the way in which a source is fetched. Its values are those of the
@@ -153,6 +155,9 @@ func parse(text, dir string) (Source, error) {
 	}
 	if local, found, err := parseLocal(text, dir); found || err != nil {
 		return local, err
+	}
+	if hidden := words.Address(text); hidden != text {
+		return Source{}, usagef("the address %q holds a password, which would stay in the installed copy; write git@host:owner/repo or https://host/owner/repo, and keep the password in git's credential helper", hidden)
 	}
 	if strings.Contains(text, "::") {
 		return Source{}, usagef("%q asks git for a helper program (NAME::…), which could run anything; give the https or ssh address", text)

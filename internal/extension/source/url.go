@@ -1,14 +1,49 @@
 package source
 
 import (
+	"errors"
 	"net/url"
+	"path"
 	"strings"
+
+	"github.com/pollux-companion/pollux/internal/words"
 )
+
+// isPacked says whether a path ends as archives do.
+func isPacked(p string) bool {
+	p = strings.ToLower(p)
+	for _, ending := range []string{".zip", ".tar.gz", ".tgz", ".tar", ".tar.xz", ".tar.bz2", ".tar.zst"} {
+		if strings.HasSuffix(p, ending) {
+			return true
+		}
+	}
+	return false
+}
+
+// packedURL refuses the address of an archive, and says how to get what it holds.
+func packedURL(u *url.URL) error {
+	name := path.Base(u.Path)
+	parts := strings.Split(strings.Trim(u.Path, "/"), "/")
+	if host := strings.ToLower(u.Hostname()); (host == "github.com" || host == "www.github.com") && len(parts) > 3 {
+		repo := parts[0] + "/" + parts[1]
+		if parts[2] == "archive" || parts[2] == "releases" {
+			return usagef("%q is an archive of a repository; install that: pollux extensions install %s (--ref NAME for a branch, tag or release)", u.String(), repo)
+		}
+	}
+	return usagef("%q is the address of an archive, and pollux fetches only repositories; download it and install the file: pollux extensions install ./%s", u.String(), name)
+}
 
 // parseURL reads an address with a scheme, deep links to a folder included.
 func parseURL(text string) (Source, error) {
 	u, err := url.Parse(text)
 	if err != nil {
+		var broken *url.Error
+		if errors.As(err, &broken) {
+			err = broken.Err // without the address, which may hold a password
+		}
+		if words.Address(text) != text {
+			return Source{}, usagef("%q is not a valid address, and it holds a password; write it without, and keep the password in git's credential helper", words.Address(text))
+		}
 		return Source{}, usagef("%q is not a valid address: %v", text, err)
 	}
 	if strings.HasPrefix(u.Host, "-") || strings.HasPrefix(u.Path, "/-") && u.Scheme != "file" {
@@ -18,9 +53,15 @@ func parseURL(text string) (Source, error) {
 		u.User = nil
 		return Source{}, usagef("the address holds a password, which would stay in the installed copy; use %q and keep the password in git's credential helper", u.String())
 	}
-	if looksLikeToken(u.User.Username()) {
+	if words.LooksLikeToken(u.User.Username()) {
 		u.User = nil
 		return Source{}, usagef("the address holds a token where a user's name belongs, which would stay in the installed copy; use %q, keep the token in git's credential helper, and revoke it if others could see it", u.String())
+	}
+	if hidden := words.Address(text); hidden != text {
+		return Source{}, usagef("the address %q holds a password or token, which would stay in the installed copy; write it without, and keep the secret in git's credential helper", hidden)
+	}
+	if isPacked(u.Path) && u.Scheme != "file" {
+		return Source{}, packedURL(u)
 	}
 	if u.Scheme == "file" {
 		if u.Host != "" && u.Host != "localhost" || u.Path == "" {
@@ -39,16 +80,6 @@ func parseURL(text string) (Source, error) {
 		return gitlabURL(u, s), nil
 	}
 	return s, nil
-}
-
-// looksLikeToken says whether a user's name is a credential of one of the large hosts.
-func looksLikeToken(user string) bool {
-	for _, prefix := range []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "gldt-", "glcbt-", "ATBB", "ATCTT"} {
-		if strings.HasPrefix(user, prefix) {
-			return true
-		}
-	}
-	return len(user) >= 40 && strings.Trim(user, "0123456789abcdef") == "" // the form of older ones
 }
 
 // githubURL understands the addresses that a browser shows: the repository, a

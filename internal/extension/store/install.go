@@ -116,6 +116,9 @@ func (s *Store) checkFree(name string) error {
 	}
 	for _, e := range entries {
 		if strings.EqualFold(e.Name(), name) {
+			if path := filepath.Join(s.Dir(), e.Name()); !isFolder(path) {
+				return fmt.Errorf("%w: %q, which is no extension: a file, or a link that leads nowhere; remove it first", ErrExists, path)
+			}
 			return fmt.Errorf("%w: %q; update it (pollux extensions update %s), or replace it with --force", ErrExists, e.Name(), e.Name())
 		}
 	}
@@ -129,6 +132,11 @@ func (s *Store) checkFree(name string) error {
 		}
 	}
 	return nil
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // plan fetches into a stage and checks the result.
@@ -168,17 +176,18 @@ func (s *Store) plan(ctx context.Context, src source.Source, opts *PlanOptions) 
 		return nil, fmt.Errorf("%s is no extension: it has no %s at its top; if it lies in a folder of it, name that with --path", src, manifest.FileName)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s is no extension: %w", src, readable(err, p.Fetched.Dir))
+		return nil, fmt.Errorf("%s is no extension: %w", src, readable(err, p.Fetched))
 	}
 	if err = p.Findings.Err(); err != nil {
-		return nil, fmt.Errorf("the extension is not valid: %w", readable(err, p.Fetched.Dir))
+		return nil, fmt.Errorf("the extension is not valid: %w", readable(err, p.Fetched))
 	}
 	return p, p.prepare()
 }
 
-// readable takes the staging folder's path out of a message.
-func readable(err error, dir string) error {
-	text := strings.ReplaceAll(err.Error(), dir+string(filepath.Separator), "")
+// readable names the source in a message where the staging folder stands, which the user does not know and which goes.
+func readable(err error, f source.Fetched) error {
+	text := strings.ReplaceAll(err.Error(), f.Dir+string(filepath.Separator), "")
+	text = strings.ReplaceAll(text, f.Dir, f.Source.String())
 	if text == err.Error() {
 		return err
 	}
@@ -216,7 +225,7 @@ func (p *Plan) prepare() error {
 	} else {
 		var err error
 		if p.tree, err = manifest.ReadTree(p.Fetched.Dir); err != nil {
-			return readable(err, p.Fetched.Dir)
+			return readable(err, p.Fetched)
 		}
 		p.Hash = p.tree.Hash()
 		if err := os.Rename(p.Fetched.Dir, fresh); err != nil {
@@ -342,7 +351,13 @@ func (s *Store) updateSource(ctx context.Context, x *Extension, o *source.Option
 		return src, false, err
 	}
 	if src.Kind == source.Link {
+		if !exists(src.Location) {
+			return src, false, fmt.Errorf("%w: the linked folder %q is gone; bring it back, or uninstall %s", source.ErrNotFound, src.Location, x.Name)
+		}
 		return src, false, errLinked
+	}
+	if (src.Kind == source.Local || src.Kind == source.Archive) && !exists(src.Location) {
+		return src, false, fmt.Errorf("%w: it was installed from %q, which is gone; bring it back, or install it from elsewhere (pollux extensions install SOURCE --force)", source.ErrNotFound, src.Location)
 	}
 	to := x.Manifest.MigratedTo
 	if to == "" || to == x.Metadata.Source {

@@ -171,6 +171,8 @@ func (s *Store) read(entry fs.DirEntry, rules *enablement, p *policy) *Extension
 	}
 	x.Manifest, x.Findings, err = load(x.Dir)
 	switch {
+	case x.Linked() && errors.Is(err, fs.ErrNotExist) && !exists(x.Dir):
+		x.Problem = fmt.Sprintf("the linked folder %q is gone; bring it back, or uninstall %s", x.Dir, base)
 	case err != nil && x.Linked():
 		x.Problem = fmt.Sprintf("the linked folder %q cannot be read (%v); bring it back, or uninstall %s", x.Dir, words.Cause(err), base)
 	case errors.Is(err, fs.ErrNotExist):
