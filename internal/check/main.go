@@ -12,7 +12,9 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -141,7 +143,8 @@ func unfit(dir string) bool { return len(dir) > 60 || strings.ContainsAny(dir, "
 func test(ctx context.Context, c config, b batch, root string, t *tally, stderr io.Writer) error {
 	args := []string{"test", "-json", "-timeout", c.timeout.String()}
 	if b.single {
-		args = append(args, "-p", "1")
+		// Their programs wait for one another most of the time.
+		args = append(args, "-p", "1", "-parallel", strconv.Itoa(runtime.GOMAXPROCS(0)+1))
 	}
 	if c.race {
 		args = append(args, "-race")

@@ -117,7 +117,7 @@ func (s *Session) forget(path string) (accepted review.Outcome, ok bool) {
 	}
 	s.closed[path] = time.Now()
 	s.letGo(func(o *outcome) bool {
-		if unheard := o.via == nil || o.via.ended; o.path == path && unheard && o.as == Accepted {
+		if unheard := o.via == nil || o.via.over(); o.path == path && unheard && o.as == Accepted {
 			accepted, ok = review.Outcome{Kind: review.Accepted, Content: o.content, Edited: o.edited}, true
 		}
 		return o.path == path
@@ -137,8 +137,7 @@ func (s *Session) beat() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, st := range s.streams {
-		st.due = !st.wrote
-		st.wrote = false
+		st.beat()
 		st.kick()
 	}
 	s.trim(time.Now())
@@ -177,7 +176,7 @@ func (s *Session) resume(lastEventID string) {
 		s.heard(s.letGo(func(o *outcome) bool { return o.seq <= seq }))
 	}
 	for _, o := range s.outcomes {
-		if known || o.via != nil && o.via.ended {
+		if known || o.via != nil && o.via.over() {
 			o.via = nil
 		}
 	}
@@ -209,7 +208,7 @@ func (s *Session) attach(st *stream, head []byte, lastEventID string) bool {
 	if len(s.streams) == MaxStreams {
 		oldest = s.streams[0]
 		s.streams = slices.Delete(s.streams, 0, 1)
-		oldest.ended = true
+		oldest.move(broken)
 	}
 	s.streams = append(s.streams, st)
 	if st.greets {
@@ -217,7 +216,9 @@ func (s *Session) attach(st *stream, head []byte, lastEventID string) bool {
 	} else {
 		st.rest, st.context = head, s.agent.context.Load()
 	}
-	st.finish = s.server.closing.Load()
+	if s.server.closing.Load() {
+		st.move(finishing)
+	}
 	st.kick()
 	s.mu.Unlock()
 	if oldest != nil {
@@ -230,12 +231,12 @@ func (s *Session) attach(st *stream, head []byte, lastEventID string) bool {
 func (s *Session) detach(st *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st.ended = true
+	st.move(broken) // unless it has ended cleanly
 	if i := slices.Index(s.streams, st); i >= 0 {
 		s.streams = slices.Delete(s.streams, i, i+1)
 		s.quiet = time.Now()
 		for _, o := range s.outcomes {
-			if o.via == st && !st.clean { // as in resume, when the next stream was there before this one's end was seen
+			if o.via == st && st.stage != clean { // as in resume, when the next stream was there before this one's end was seen
 				o.via = nil
 			}
 		}
@@ -248,7 +249,7 @@ func (s *Session) finishStreams() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, st := range s.streams {
-		st.finish = true
+		st.move(finishing)
 		st.kick()
 	}
 }

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -21,13 +22,49 @@ type stream struct {
 
 	rest    []byte // of what is being written
 	context *frame // the newest context, not yet begun
-	due     bool   // a keep-alive
-	wrote   bool   // something since the last keep-alive
-	finish  bool   // end when nothing waits
 	busy    bool   // the goroutine runs; it alone touches rest and writes
-	ended   bool
-	clean   bool // it has ended with nothing left
+	pulse   pulse
+	stage   stage
 }
+
+// A stage is how far a stream has come.
+type stage int
+
+const (
+	flowing   stage = iota
+	finishing       // it ends when nothing waits
+	closing         // its last words are being written; nothing else follows
+	broken          // it has ended, and what it was to bring may be lost
+	clean           // it has ended with nothing left
+)
+
+// stages are those that may follow each.
+var stages = map[stage][]stage{
+	flowing:   {finishing, broken},
+	finishing: {finishing, closing, broken},
+	closing:   {clean, broken},
+	broken:    {broken},
+	clean:     {},
+}
+
+// move takes the stream to another stage; one that cannot follow leaves it where it is. The caller holds the session's mu.
+func (st *stream) move(to stage) {
+	if slices.Contains(stages[st.stage], to) {
+		st.stage = to
+	}
+}
+
+// over says whether nothing more is begun on the stream. The caller holds the session's mu.
+func (st *stream) over() bool { return st.stage >= closing }
+
+// A pulse says whether a stream needs a keep-alive.
+type pulse int
+
+const (
+	silent pulse = iota // since the last beat
+	wrote               // something was written since
+	due                 // it was silent from one beat to the next
+)
 
 // A conn is the way to one peer.
 type conn interface {
@@ -51,7 +88,7 @@ func newStream(s *Session, c conn) *stream {
 
 // kick writes what waits. The caller holds the session's mu.
 func (st *stream) kick() {
-	if st.busy || st.ended {
+	if st.busy || st.over() {
 		return
 	}
 	for st.load() {
@@ -62,8 +99,8 @@ func (st *stream) kick() {
 			return
 		}
 	}
-	if st.finish {
-		st.ended, st.clean = true, true
+	if st.stage == closing {
+		st.move(clean)
 		go st.close()
 	}
 }
@@ -75,12 +112,17 @@ func (st *stream) load() bool {
 		return true
 	}
 	st.rest = st.next()
-	st.wrote = st.wrote || len(st.rest) > 0
+	if len(st.rest) > 0 {
+		st.pulse = wrote
+	}
 	return len(st.rest) > 0
 }
 
 func (st *stream) next() []byte {
 	s := st.session
+	if st.over() {
+		return nil
+	}
 	if len(s.streams) > 0 && s.streams[len(s.streams)-1] == st {
 		for _, o := range s.outcomes {
 			if o.via == nil {
@@ -94,15 +136,24 @@ func (st *stream) next() []byte {
 		st.context = nil
 		return st.conn.message(f, "")
 	}
-	if st.due {
-		st.due = false
+	if st.pulse == due {
+		st.pulse = silent
 		return st.conn.beat()
 	}
-	if st.finish && !st.ended {
-		st.ended = true
+	if st.stage == finishing {
+		st.move(closing)
 		return st.conn.last(s.server.o.Retry)
 	}
 	return nil
+}
+
+// beat is one of the keep-alive's clock. The caller holds the session's mu.
+func (st *stream) beat() {
+	if st.pulse == wrote {
+		st.pulse = silent
+	} else {
+		st.pulse = due
+	}
 }
 
 // drain writes on a goroutine of its own until nothing waits.
@@ -115,14 +166,14 @@ func (st *stream) drain() {
 		err := st.conn.write(b)
 		s.mu.Lock()
 		st.rest = nil
-		if err != nil {
-			st.finish = true
+		if err != nil && st.stage != closing { // of the last words nothing is missed
+			st.move(broken)
 			break
 		}
 	}
 	st.busy = false
-	over := st.finish
-	st.clean = over && st.ended
+	st.move(clean) // when it was closing
+	over := st.over()
 	s.mu.Unlock()
 	if over {
 		st.close()

@@ -67,7 +67,7 @@ func (s *Server) Bring(u Unheard) bool {
 // unheard says whether the streams have not taken the outcome whole. The caller
 // holds the session's mu.
 func (o *outcome) unheard() bool {
-	return o.via == nil || o.via.ended && !o.via.clean
+	return o.via == nil || o.via.stage == broken
 }
 
 // The ways in which a dialect tells an outcome; it may have others.
