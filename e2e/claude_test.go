@@ -64,7 +64,12 @@ func TestClaude(t *testing.T) {
 	d := b.desk(b.serve())
 	d.open("a.txt")
 	d.cursor(2, 1, 3)
-	c := b.claude()
+	settings := filepath.Join(b.home.Dir, ".claude", "settings.json")
+	if err := os.WriteFile(settings, []byte(`{"permissions": {"defaultMode": "default", "disableAutoMode": "disable"}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.pollux("setup", "claude")
+	c := b.claude("CLAUDE_CODE_AUTO_CONNECT_IDE=")
 
 	b.step("context", func() {
 		c.Wait("⧉", second(60))
@@ -72,6 +77,9 @@ func TestClaude(t *testing.T) {
 		text := said(first)
 		if !strings.Contains(text, b.path("a.txt")) || !strings.Contains(text, "two") {
 			t.Errorf("the model is not told of the selection:\n%s", text)
+		}
+		if mine := strings.TrimSuffix(b.pollux("context", "--agent", "claude"), "\n"); mine == "" || !strings.Contains(text, mine) {
+			t.Errorf("pollux context --agent claude says:\n%s\nand the model is told:\n%s", mine, text)
 		}
 	})
 	propose := func(prompt, file string, turns ...model.Turn) (from int) {

@@ -4,6 +4,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"slices"
 	"strconv"
@@ -34,6 +35,12 @@ type Agent struct {
 	// place). Choose replays how a CLI chooses among them.
 	Locks  *lockfile.Kind
 	Choose func(lockfile.World) *lockfile.Choice
+	// Listen joins a companion as its CLIs do, and Told is what they tell their model of a context that has come, "" for nothing. nil
+	// where they speak as Gemini CLI does.
+	Listen func(ctx context.Context, port int, token string) (Listener, error)
+	Told   func(context []byte) (string, error)
+	// Shows is the tool by which its CLIs have a diff shown.
+	Shows string
 	// Env are the variables with which its CLIs in a terminal find this companion and no other; nil: there are none. getenv knows
 	// the terminal.
 	Env func(e Endpoint, getenv func(string) string) ([]discovery.Variable, error)
@@ -45,6 +52,16 @@ type Agent struct {
 	Relay *Relay
 	// Bridge says that pollux setup writes the extension by which its CLIs use what other extensions offer.
 	Bridge bool
+}
+
+// A Listener is a connection to a companion, as an agent's CLIs have one. It is for one goroutine at a time.
+type Listener interface {
+	// Tools are the names of what the companion offers.
+	Tools(ctx context.Context) ([]string, error)
+	// Context waits for the next word about what the user looks at, in the agent's own form.
+	Context(ctx context.Context) (json.RawMessage, error)
+	// Close ends the session.
+	Close()
 }
 
 // Settings are an agent's settings of this user.
@@ -116,7 +133,18 @@ func claudeCode() Agent {
 	locks := claude.Locks()
 	return Agent{
 		Name: "claude", Label: "Claude Code", Command: "claude", Install: "npm install -g @anthropic-ai/claude-code",
-		Door: claudeDoor, Env: claudeEnv, Locks: &locks,
+		Release: "2.1.330", Door: claudeDoor, Env: claudeEnv, Locks: &locks, Choose: claude.Choose, Told: claude.Told, Shows: "openDiff",
+		Listen: func(ctx context.Context, port int, token string) (Listener, error) {
+			c, err := claude.Dial(ctx, port, token, nil)
+			if err != nil {
+				return nil, err
+			}
+			return c, nil
+		},
+		Settings: Settings{
+			Program: "Claude Code", Path: claude.SettingsPath, Switches: claude.Switches(), Mode: claude.Mode,
+			Later: "a Claude Code that runs already needs /ide",
+		},
 	}
 }
 

@@ -7,20 +7,23 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"github.com/pollux-companion/pollux/internal/agent"
 	"github.com/pollux-companion/pollux/internal/agent/gemini/told"
 	"github.com/pollux-companion/pollux/internal/client"
 	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/doctor"
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // contextFlags choose the form in which context prints.
 type contextFlags struct {
 	watch, json, raw bool
-	since            string
+	since, agent     string
 }
 
 func (a *app) contextCommand() *cobra.Command {
@@ -38,9 +41,13 @@ With --watch it goes on: after the whole context come the changes, as the CLI
 tells them with later prompts, until Ctrl-C. (The CLI tells them only when you
 send a prompt, and several changes as one: so does --since.)
 
+With --agent claude it shows what a Claude Code would tell: it tells the file, or
+the selected lines, anew with each prompt.
+
 The exit code is 1 when the CLI would not connect.`,
 		Example: `  pollux context                  the text that goes into the prompt
   pollux context --watch          and then what changes
+  pollux context --agent claude
   pollux context --json           only the object in it, one line
   pollux context --raw            what the companion sends: the parameters of ide/contextUpdate
   pollux context --raw >then; …; pollux context --since then     what has changed since`,
@@ -52,12 +59,23 @@ The exit code is 1 when the CLI would not connect.`,
 			if f.raw && f.since != "" {
 				return usageError{errors.New("--since is about what the CLI tells, --raw about what it is sent; use one of them")}
 			}
+			one, ok := agent.Find(f.agent)
+			switch {
+			case !ok || one.Told == nil && one.Name != agent.Gemini:
+				return usageError{fmt.Errorf("--agent %s: it is known what these tell their model: %s", f.agent, strings.Join(tellers(), ", "))}
+			case one.Told != nil && (f.json || f.since != ""):
+				return usageError{fmt.Errorf("--json and --since are about Gemini CLI; what %s tells is one text", one.Label)}
+			case one.Told != nil:
+				return a.contextOf(cmd.Context(), one, dirOf(args), f)
+			}
 			return a.context(cmd.Context(), dirOf(args), f)
 		},
 	}
 	cmd.Flags().BoolVarP(&f.watch, "watch", "w", false, "go on with the changes")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON objects without the sentences around them, one a line")
 	cmd.Flags().BoolVar(&f.raw, "raw", false, "print what the companion sends, one object a line")
+	cmd.Flags().StringVar(&f.agent, "agent", agent.Gemini, "what the agent `NAME` tells its model: "+strings.Join(tellers(), ", "))
+	_ = cmd.RegisterFlagCompletionFunc("agent", cobra.FixedCompletions(tellers(), cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().StringVar(&f.since, "since", "", "tell only what has changed since this `FILE` was written by --raw")
 	return cmd
 }
@@ -98,6 +116,62 @@ func (a *app) context(ctx context.Context, dir string, f contextFlags) error {
 		if !f.watch {
 			return nil
 		}
+	}
+}
+
+// tellers are the agents of which it is known what they tell their model.
+func tellers() []string {
+	return agentNames(func(a agent.Agent) bool { return a.Told != nil || a.Name == agent.Gemini })
+}
+
+// contextOf shows what an agent would tell its model that has a search and words of its own: it joins the companion as the agent does.
+func (a *app) contextOf(ctx context.Context, one agent.Agent, dir string, f contextFlags) error {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	folder, err := here(dir)
+	if err != nil {
+		return err
+	}
+	c, err := doctor.Choose(one, &client.World{Dir: folder})
+	if err != nil {
+		return err
+	}
+	if c.Taken < 0 {
+		return noError{fmt.Errorf("a %s that is started in %q finds no companion; see: pollux doctor %s", one.Label, folder, one.Name)}
+	}
+	lock := c.Candidates[c.Taken].Lock
+	joining, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	l, err := one.Listen(joining, lock.Port, lock.Token)
+	if err != nil {
+		return noError{fmt.Errorf("the companion that %s takes does not let it in: %w; see: pollux doctor %s", one.Label, err, one.Name)}
+	}
+	defer l.Close()
+	waiting, seen := joining, "-"
+	for {
+		params, err := l.Context(waiting)
+		switch {
+		case err != nil && ctx.Err() != nil && f.watch:
+			return nil // Ctrl-C is how one ends it
+		case err != nil:
+			return fmt.Errorf("the companion has said nothing of what the user looks at: %w; see: pollux doctor %s", err, one.Name)
+		}
+		text := string(params)
+		if !f.raw {
+			if text, err = one.Told(params); err != nil {
+				return err
+			}
+		}
+		if text != "" && text != seen {
+			fmt.Fprintln(a.stdout, text)
+		}
+		if text == "" && !f.watch {
+			fmt.Fprintln(a.stderr, "pollux: no file is open in the editor; "+one.Label+" would say nothing")
+		}
+		if !f.watch {
+			return nil
+		}
+		waiting, seen = ctx, text
 	}
 }
 

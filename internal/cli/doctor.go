@@ -33,25 +33,26 @@ type doctorFlags struct {
 func (a *app) doctorCommand() *cobra.Command {
 	var f doctorFlags
 	cmd := &cobra.Command{
-		Use:   "doctor [gemini|qwen]",
-		Short: "Say why Gemini CLI or Qwen Code does not connect, and how to mend it",
+		Use:   "doctor [" + strings.Join(agentNames(nil), "|") + "]",
+		Short: "Say why an agent does not connect, and how to mend it",
 		Long: `Does what a Gemini CLI would do that is started in this shell and folder, step by
 step: which process it takes for its editor's, in which temp folder it looks,
 which discovery files it sees in which order, which one it takes and why not the
 others; whether the folder lies in the workspace; whether the companion answers,
 takes the token, offers diffs and sends a context; whether IDE mode is on. Each
-finding says what is the matter, why it matters, and what to type. With qwen it
-does the same for Qwen Code, which looks for lock files in a folder of its own.
+finding says what is the matter, why it matters, and what to type. With claude or
+qwen it does the same for Claude Code and Qwen Code, which look for lock files in
+a folder of their own.
 
 It joins the companion for a moment and leaves it as it was. The exit code is 0
 only when the CLI would connect, with context and diffs.`,
 		Example: `  pollux doctor
-  pollux doctor qwen
+  pollux doctor claude
   pollux doctor --fix              remove dead files, switch IDE mode on
   pollux doctor --pid 4711         as that process sees it: a shell, or the CLI itself
   pollux doctor --explain "Directory mismatch"`,
 		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
-		ValidArgs: agentNames(doctor.Examined),
+		ValidArgs: agentNames(nil),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.agent, _ = agent.Find(append(args, agent.Gemini)[0])
 			if cmd.Flags().Changed("explain") {
@@ -215,6 +216,10 @@ func (a *app) printFindings(r *doctor.Report, label string) {
 		}
 	}
 	fmt.Fprintln(out)
+	if r.Connects && r.Says == "" {
+		fold(out, fmt.Sprintf("A %s that is started in %s connects.", label, r.Dir), 0, 0)
+		return
+	}
 	if r.Connects {
 		fold(out, fmt.Sprintf("A %s that is started in %s connects. It says: %s", label, r.Dir, r.Says), 0, 0)
 		return

@@ -37,19 +37,21 @@ type setupReport struct {
 	Path   string   `json:"path"`   // the file or folder that it is about
 	Keys   []string `json:"keys,omitempty"`
 	Text   string   `json:"text"`  // what that means, for people
-	Agent  string   `json:"agent"` // gemini, qwen
+	Agent  string   `json:"agent"` // gemini, claude, qwen
 }
 
 func (a *app) setupCommand() *cobra.Command {
 	var f setupFlags
 	cmd := &cobra.Command{
 		Use:   "setup [AGENT…]",
-		Short: "Prepare Gemini CLI and Qwen Code: IDE mode, and the bridge to extensions",
-		Long: `Prepares agents for pollux: gemini (Gemini CLI) and qwen (Qwen Code). Without
-AGENT it prepares those that it finds on this machine. The parts:
+		Short: "Prepare agents: IDE mode, and the bridge to extensions",
+		Long: `Prepares agents for pollux: gemini (Gemini CLI), claude (Claude Code) and qwen
+(Qwen Code). Without AGENT it prepares those that it finds on this machine. The
+parts:
 
   ide      switches IDE mode on in the agent's own settings (ide.enabled and
-           ide.hasSeenNudge in .gemini/settings.json, .qwen/settings.json), so
+           ide.hasSeenNudge in .gemini/settings.json, .qwen/settings.json; the
+           variable CLAUDE_CODE_AUTO_CONNECT_IDE in .claude/settings.json), so
            that it looks for a companion by itself; comments, order and the rest
            stay
   bridge   gemini only: writes the extension by which the CLI uses what your
@@ -65,7 +67,7 @@ it is still so.`,
   pollux setup --only ide
   pollux setup --dry-run    what would be changed
   pollux setup --undo       as it was before`,
-		ValidArgs: agentNames(settable),
+		ValidArgs: agentNames(nil),
 		RunE:      func(cmd *cobra.Command, agents []string) error { return a.setup(cmd.Context(), agents, f) },
 	}
 	cmd.Flags().StringVar(&f.only, "only", "", "set up this `PART` alone: "+strings.Join(setupNames(a.setupParts(agent.All()[:1])), ", "))

@@ -11,18 +11,15 @@ import (
 	"github.com/pollux-companion/pollux/internal/agent"
 )
 
-// agentNames are the names of the agents that fit.
+// agentNames are the names of the agents that fit; nil: of all.
 func agentNames(fits func(agent.Agent) bool) (names []string) {
 	for _, a := range agent.All() {
-		if fits(a) {
+		if fits == nil || fits(a) {
 			names = append(names, a.Name)
 		}
 	}
 	return names
 }
-
-// settable says whether setup has something to set for an agent.
-func settable(a agent.Agent) bool { return len(a.Settings.Switches) > 0 }
 
 // installed says whether an agent is on this machine: its command is in PATH, or it has kept settings here.
 func installed(a agent.Agent) bool {
@@ -40,7 +37,7 @@ func installed(a agent.Agent) bool {
 // agentsFor chooses the agents that setup is about: the named ones; to undo, all; else those that are installed. The first one is
 // set up where none is found.
 func agentsFor(names []string, undo bool) ([]agent.Agent, error) {
-	all := slices.DeleteFunc(agent.All(), func(a agent.Agent) bool { return !settable(a) })
+	all := agent.All()
 	if len(names) == 0 && undo {
 		return all, nil
 	}
@@ -54,8 +51,8 @@ func agentsFor(names []string, undo bool) ([]agent.Agent, error) {
 	var chosen []agent.Agent
 	for _, name := range names {
 		a, ok := agent.Find(name)
-		if !ok || !settable(a) {
-			return nil, usageError{fmt.Errorf("%q is no agent that setup knows; these are: %s", name, strings.Join(agentNames(settable), ", "))}
+		if !ok {
+			return nil, usageError{fmt.Errorf("%q is no agent that setup knows; these are: %s", name, strings.Join(agentNames(nil), ", "))}
 		}
 		chosen = append(chosen, a)
 	}

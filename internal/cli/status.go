@@ -26,7 +26,8 @@ process, port and workspace, how many CLIs are connected and diffs open (of
 pollux's own), its age and its health. A discovery file that was left behind is
 marked dead; the next companion that starts removes it, and pollux doctor --fix.
 A star marks the one that a Gemini CLI would take that is started here, in this
-shell, by the CLI's own rule; pollux doctor says why it is that one.
+shell, by the CLI's own rule; pollux doctor says why it is that one. Below the
+list stand the CLIs that are connected, and the other agents that would connect.
 
 The exit code is 1 when none is alive.`,
 		Example: `  pollux status
@@ -84,6 +85,12 @@ func (a *app) printStatus(found []doctor.Companion) {
 	}
 	w.Flush()
 	for _, c := range found {
+		if len(c.CLIs) > 0 {
+			fmt.Fprintf(a.stdout, "  %d: connected: %s\n", c.PID, folders(c.CLIs))
+		}
+		if len(c.TakenBy) > 0 {
+			fmt.Fprintf(a.stdout, "  %d: taken as well, from here, by: %s\n", c.PID, folders(c.TakenBy))
+		}
 		if c.Note != "" {
 			fmt.Fprintf(a.stdout, "  %d: %s\n", c.PID, folders([]string{c.Note}))
 		}

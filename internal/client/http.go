@@ -53,26 +53,12 @@ type httpSession struct {
 // direct is a transport that goes around every proxy, as the CLI does for its editor.
 func direct() *http.Transport {
 	return &http.Transport{
-		DialContext:           dialOwn,
+		DialContext:           proc.DialOwn,
 		MaxIdleConnsPerHost:   4,
 		IdleConnTimeout:       4 * time.Second, // Node's
 		ResponseHeaderTimeout: silenceLimit,
 		DisableCompression:    true,
 	}
-}
-
-// dialOwn connects, but not to another user's listener on loopback: the token must not get there (SPEC A-5). Where the system does not tell
-// whose a listener is, it connects as the CLI does.
-func dialOwn(ctx context.Context, network, address string) (net.Conn, error) {
-	conn, err := (&net.Dialer{Timeout: 10 * time.Second}).DialContext(ctx, network, address)
-	if err != nil {
-		return nil, err
-	}
-	if err := proc.CheckServer(conn); errors.Is(err, proc.ErrForeign) {
-		conn.Close()
-		return nil, fmt.Errorf("another user listens at %s, and is told nothing: %w", address, err)
-	}
-	return conn, nil
 }
 
 // An owner hears what comes of a session.

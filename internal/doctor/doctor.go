@@ -43,7 +43,7 @@ type Report struct {
 
 // Options of Examine.
 type Options struct {
-	// Agent is the one that does not connect. It has an examination: see Examined.
+	// Agent is the one that does not connect.
 	Agent agent.Agent
 	// World is the CLI's; nil is this process's.
 	World *client.World
@@ -64,9 +64,6 @@ type examination struct {
 	w *client.World
 	r *Report
 }
-
-// Examined says whether an agent has an examination.
-func Examined(a agent.Agent) bool { return a.Choose != nil || a.Locks == nil }
 
 // Examine replays what an agent does in a world and tries the companion that
 // it would take, in a session of its own that it ends. It opens no diff.

@@ -3,33 +3,39 @@ package doctor
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/pollux-companion/pollux/internal/agent"
 	"github.com/pollux-companion/pollux/internal/agent/lockfile"
 	"github.com/pollux-companion/pollux/internal/client"
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/paths"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // examineLocks replays what an agent with lock files does in a world, and tries the companion that it would take.
 func examineLocks(ctx context.Context, o Options) (*Report, error) {
 	x := &examination{o: o, w: client.Complete(o.World)}
-	home, err := o.Agent.Locks.Home(x.w.Getenv)
+	c, err := Choose(o.Agent, x.w)
 	if err != nil {
 		return nil, err
 	}
-	c := o.Agent.Choose(lockfile.World{Home: home, Dir: x.w.Dir, Getenv: x.w.Getenv, Alive: x.w.Alive})
-	x.r = &Report{Dir: x.w.Dir, Says: c.Says, home: home, choice: asChoice(c)}
+	x.r = &Report{Dir: x.w.Dir, Says: c.Says, home: filepath.Dir(c.Folder), choice: asChoice(c)}
 	x.seen()
 	x.locks(c)
 	x.lockChoice(ctx, c)
-	if !x.failed("choice") {
-		x.reach(ctx, x.lockWays(c))
+	switch ways := x.lockWays(c); {
+	case x.failed("choice") || len(ways) == 0:
+	case o.Agent.Listen != nil:
+		x.listen(ctx, ways[0])
+	default:
+		x.reach(ctx, ways)
 	}
 	x.troubles(ctx)
 	mode := o.Agent.Settings.Mode(o.Settings, x.w.Dir, x.w.Getenv)
@@ -38,6 +44,25 @@ func examineLocks(ctx context.Context, o Options) (*Report, error) {
 	x.program()
 	x.r.Connects = !slices.ContainsFunc(x.r.Findings, func(f Finding) bool { return f.Level == Fault })
 	return x.r, nil
+}
+
+// Choose replays how an agent with lock files looks for a companion in a world; nil is this process's.
+func Choose(a agent.Agent, w *client.World) (*lockfile.Choice, error) {
+	w = client.Complete(w)
+	home, err := a.Locks.Home(w.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	return a.Choose(lockfile.World{Home: home, Dir: w.Dir, Getenv: w.Getenv, Alive: w.Alive, Above: above(w)}), nil
+}
+
+// above are the processes above that of a world, the nearest first.
+func above(w *client.World) (pids []int) {
+	const most = 10 // as Claude Code
+	for p, ok := w.Process(w.PID); ok && p.Parent > 1 && len(pids) < most; p, ok = w.Process(p.Parent) {
+		pids = append(pids, p.Parent)
+	}
+	return pids
 }
 
 // asChoice puts a choice among lock files into the form that the steps after the search know.
@@ -162,6 +187,68 @@ func (x *examination) lockWays(c *lockfile.Choice) (ways []client.Way) {
 		}
 	}
 	return ways
+}
+
+// listen joins the companion as the agent does, looks, and leaves.
+func (x *examination) listen(ctx context.Context, way client.Way) {
+	asking, cancel := context.WithTimeout(ctx, limit)
+	health, note := knock(asking, way.Host, way.Port, "")
+	cancel()
+	if health != Healthy {
+		f := Finding{ID: "port", Level: Fault, What: note, Why: way.From + " names it, and its process runs", Remark: "start that companion again, or remove the file"}
+		if health == Silent {
+			f.Remark = x.stopped(ctx)
+		}
+		x.add(f)
+		return
+	}
+	x.ok("port", fmt.Sprintf("somebody listens at %s:%d", way.Host, way.Port))
+	asking, cancel = context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	l, err := x.o.Agent.Listen(asking, way.Port, way.Token)
+	switch {
+	case errors.Is(err, lockfile.ErrToken):
+		x.add(Finding{ID: "token", Level: Fault, What: err.Error(), Why: way.From + " was left behind by a companion that has gone, or has been changed",
+			Remark: "start the companion again"})
+		return
+	case err != nil:
+		x.add(Finding{ID: "handshake", Level: Fault, What: fmt.Sprintf("the companion at port %d does not take the agent in: %v", way.Port, err), Why: "the agent gives up at that",
+			Remark: "start the companion again"})
+		return
+	}
+	defer l.Close()
+	x.ok("token", "the token is accepted")
+	x.hear(asking, l)
+	x.views(ctx, way)
+}
+
+// hear: what the companion offers, and what it tells of the editor.
+func (x *examination) hear(ctx context.Context, l agent.Listener) {
+	names, err := l.Tools(ctx)
+	switch {
+	case err != nil:
+		x.add(Finding{ID: "tools", Level: Fault, What: "the companion does not list its tools: " + err.Error(), Why: "without them there are no diffs", Remark: "update the companion"})
+		return
+	case !slices.Contains(names, x.o.Agent.Shows):
+		x.add(Finding{ID: "tools", Level: Fault, What: "the companion does not offer " + x.o.Agent.Shows, Why: "without it no changes are shown in the editor", Remark: "update the companion"})
+	default:
+		x.ok("tools", x.o.Agent.Shows+" is offered")
+	}
+	ctx, cancel := context.WithTimeout(ctx, firstContext)
+	defer cancel()
+	params, err := l.Context(ctx)
+	told := ""
+	if err == nil {
+		told, err = x.o.Agent.Told(params)
+	}
+	if err != nil {
+		x.add(Finding{ID: "context", Level: Fault, What: fmt.Sprintf("no context has come within %v (%v)", firstContext, err), Why: "the model would not know what you look at",
+			Remark: "start the companion again"})
+		return
+	}
+	first, _, _ := strings.Cut(cmp.Or(told, "the model is told of no file"), "\n")
+	x.ok("context", "the first context has come: "+words.Shorten(first, 200))
+	x.r.Says = "Connected to " + x.r.choice.IDE.DisplayName
 }
 
 // program: whether this shell would find the agent.

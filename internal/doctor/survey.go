@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pollux-companion/pollux/internal/agent"
 	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
 	"github.com/pollux-companion/pollux/internal/client"
 	"github.com/pollux-companion/pollux/internal/control"
@@ -53,6 +54,8 @@ type Companion struct {
 	Version   string    `json:"version,omitempty"`   // of pollux's own
 	Here      bool      `json:"here"`                // it serves the folder that was asked for
 	Taken     bool      `json:"taken"`               // it is the one that a CLI would take; set by Mark
+	TakenBy   []string  `json:"takenBy,omitempty"`   // other agents that would take it, as people call them; set by Mark
+	CLIs      []string  `json:"clis,omitempty"`      // the connected CLIs, by their labels
 	Elsewhere bool      `json:"elsewhere,omitempty"` // its file lies in another temp folder than this shell's
 	// Troubles are what pollux's own does without.
 	Troubles []control.Trouble `json:"troubles,omitempty"`
@@ -131,9 +134,22 @@ func wakeUp(files []Companion, silent []int) []Companion {
 }
 
 // Mark notes which of those that Survey found a CLI of a world would take (SPEC K-1), alive or not, and puts it
-// first. It is one at the most: none when the CLI would not try to connect.
+// first. It is one at the most: none when the CLI would not try to connect. It also notes which other agents would take which.
 func Mark(found []Companion, w *client.World) {
 	w = client.Complete(w)
+	for _, a := range agent.All() {
+		if a.Choose == nil {
+			continue
+		}
+		c, err := Choose(a, w)
+		if err != nil || c.Taken < 0 {
+			continue
+		}
+		port := c.Candidates[c.Taken].Lock.Port
+		if i := slices.IndexFunc(found, func(f Companion) bool { return f.Port == port && port != 0 && f.alive() }); i >= 0 {
+			found[i].TakenBy = append(found[i].TakenBy, a.Label)
+		}
+	}
 	choice := client.Choose(w)
 	if choice.Refusal(w) != nil {
 		return
@@ -292,6 +308,9 @@ func merge(ctx context.Context, files []Companion, c *control.Client) []Companio
 	if sessions, err := c.Sessions(ctx); err == nil {
 		n := len(sessions)
 		f.Sessions = &n
+		for _, s := range sessions {
+			f.CLIs = append(f.CLIs, s.Label)
+		}
 	}
 	if diffs, err := c.Diffs(ctx); err == nil {
 		n := len(diffs)

@@ -1,14 +1,30 @@
 package proc
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
+	"time"
 )
 
 // errQueued: the connection waits for its listener to accept it, so that only the listener's user is known.
 var errQueued = errors.New("nobody has accepted the connection yet")
+
+// DialOwn connects, but not to another user's listener on loopback: a token must not get there (SPEC A-5). Where the system does not
+// tell whose a listener is, it connects. It waits ten seconds at most.
+func DialOwn(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := (&net.Dialer{Timeout: 10 * time.Second}).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	if err := CheckServer(conn); errors.Is(err, ErrForeign) {
+		conn.Close()
+		return nil, fmt.Errorf("another user listens at %s, and is told nothing: %w", address, err)
+	}
+	return conn, nil
+}
 
 // CheckServer says whether the server end of a TCP connection to this machine's loopback is this user's or root's, so that
 // whoever has dialled may send it a secret. Nothing is sent or read. Its errors wrap ErrForeign for another user's, and ErrUntold

@@ -131,12 +131,21 @@ func (f *file) get(key string) (*bool, error) {
 		return nil, nil
 	}
 	v := obj.Members[i].Value
-	lit, ok := v.Value.(hujson.Literal)
-	if !ok || lit.Kind() != 't' && lit.Kind() != 'f' {
-		return nil, f.problem(v.StartOffset, fmt.Sprintf("%q must be true or false", key))
+	lit, _ := v.Value.(hujson.Literal)
+	for _, b := range []bool{true, false} {
+		if string(lit) == literal(key, b) {
+			return &b, nil
+		}
 	}
-	b := lit.Kind() == 't'
-	return &b, nil
+	return nil, f.problem(v.StartOffset, fmt.Sprintf("%q must be %s or %s", key, literal(key, true), literal(key, false)))
+}
+
+// literal is a switch as it stands in a file. Members of "env" are environment variables, which are texts.
+func literal(key string, on bool) string {
+	if strings.HasPrefix(key, "env.") {
+		return fmt.Sprintf("%q", fmt.Sprint(on))
+	}
+	return fmt.Sprint(on)
 }
 
 // set plans how keys become true. All of them are members of one object.
@@ -153,10 +162,10 @@ func (f *file) set(keys []string) (edits []Edit, values []Value, err error) {
 		values = append(values, Value{key, old, true})
 		obj, name, _ := f.find(key)
 		if old == nil {
-			missing = append(missing, `"`+name+`": true`)
+			missing = append(missing, `"`+name+`": `+literal(key, true))
 			continue
 		}
-		edits = append(edits, f.put(obj.Members[obj.member(name)].Value, true))
+		edits = append(edits, f.put(obj.Members[obj.member(name)].Value, literal(key, true)))
 	}
 	if len(missing) == 0 {
 		return edits, values, nil
@@ -179,8 +188,8 @@ func (f *file) set(keys []string) (edits []Edit, values []Value, err error) {
 	return edits, values, nil
 }
 
-func (f *file) put(v hujson.Value, to bool) Edit {
-	return Edit{v.StartOffset, string(f.data[v.StartOffset:v.EndOffset]), fmt.Sprint(to)}
+func (f *file) put(v hujson.Value, to string) Edit {
+	return Edit{v.StartOffset, string(f.data[v.StartOffset:v.EndOffset]), to}
 }
 
 // style is the file's own line end and indentation.
@@ -246,7 +255,7 @@ func (f *file) restore(values []Value) (next []byte, keys []string, err error) {
 		obj, name, _ := f.find(v.Key)
 		i := obj.member(name)
 		if v.Old != nil {
-			f.data = apply(f.data, []Edit{f.put(obj.Members[i].Value, *v.Old)})
+			f.data = apply(f.data, []Edit{f.put(obj.Members[i].Value, literal(v.Key, *v.Old))})
 		} else {
 			f.data = apply(f.data, f.cut(obj, i))
 		}

@@ -2,6 +2,7 @@ package claude
 
 import (
 	"encoding/json"
+	"fmt"
 	"unicode/utf8"
 
 	"github.com/pollux-companion/pollux/internal/core/state"
@@ -62,4 +63,36 @@ func notification(method string, params any) []byte {
 		panic(err) // of strings and numbers
 	}
 	return data
+}
+
+// maxTold is where Claude Code cuts a selection for its model, in UTF-16 units.
+const maxTold = 2000
+
+// Told is what Claude Code tells its model with the next prompt, when params of a selection_changed were the last that came; "" is
+// nothing (SPEC CC-6).
+func Told(params []byte) (string, error) {
+	var s struct {
+		Text      string `json:"text"`
+		FilePath  string `json:"filePath"`
+		Selection *span  `json:"selection"`
+	}
+	if err := json.Unmarshal(params, &s); err != nil {
+		return "", err
+	}
+	const maybe = "This may or may not be related to the current task."
+	switch {
+	case s.Selection == nil || s.FilePath == "":
+		return "", nil
+	case s.Text == "":
+		return "The user opened the file " + s.FilePath + " in the IDE. " + maybe, nil
+	}
+	first, last := s.Selection.Start.Line+1, s.Selection.End.Line+1
+	if s.Selection.End.Character == 0 {
+		last--
+	}
+	content := text.CutUTF16(s.Text, maxTold)
+	if content != s.Text {
+		content += "\n... (truncated)"
+	}
+	return fmt.Sprintf("The user selected the lines %d to %d from %s:\n%s\n\n%s", first, last, s.FilePath, content, maybe), nil
 }

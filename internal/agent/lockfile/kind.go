@@ -33,6 +33,9 @@ type Stdio struct {
 // ErrLock marks a lock file that does not hold what it should.
 var ErrLock = errors.New("not a lock file of a companion")
 
+// ErrToken: a companion does not know the token of a lock.
+var ErrToken = errors.New("the companion does not know the lock's token")
+
 // A Kind is the form of one agent's lock files, and where they lie.
 type Kind struct {
 	// Agent is the agent's name for people.
