@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -244,12 +246,20 @@ func (d *Dialect) save(_ context.Context, _ *mcp.Session, m jsonrpc.Message) ([]
 	return object(map[string]any{"success": false, "message": "Saving is left to the user: " + paths.OfText(m.Call.Text(argPath).Value)})
 }
 
-// diagnostics are those of one file, or of all (SPEC CC-13).
+// errNotKnown: an empty list would say that there is no problem, and Claude Code takes what it hears later for new (SPEC CC-13).
+var errNotKnown = errors.New("not known: no tool in the editor has looked")
+
+// diagnostics are those of one file, or of all (SPEC CC-13). A file that does not exist yet has none.
 func (d *Dialect) diagnostics(_ context.Context, _ *mcp.Session, m jsonrpc.Message) ([]string, error) {
 	snap := d.Snapshot()
 	only := ""
 	if uri := m.Call.Text(argURI).Value; uri != "" {
 		only = paths.OfText(uri)
+	}
+	if _, known := snap.Diagnostics[only]; !known && (only != "" || len(snap.Diagnostics) == 0) {
+		if _, err := os.Lstat(only); only == "" || !errors.Is(err, fs.ErrNotExist) {
+			return nil, errNotKnown
+		}
 	}
 	type finding struct {
 		Message  string `json:"message"`
@@ -276,6 +286,9 @@ func (d *Dialect) diagnostics(_ context.Context, _ *mcp.Session, m jsonrpc.Messa
 			f.Diagnostics = append(f.Diagnostics, x)
 		}
 		out = append(out, f)
+	}
+	if only != "" && len(out) == 0 {
+		out = append(out, file{URI: paths.URI(only), Diagnostics: []finding{}})
 	}
 	return object(out)
 }

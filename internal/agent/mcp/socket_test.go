@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 
@@ -329,7 +330,7 @@ func TestClaudeTools(t *testing.T) {
 	k := b.talker("claude-code")
 	k.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 	list := k.answer(1)
-	for i, tool := range []string{"getCurrentSelection", "getLatestSelection", "getOpenEditors", "getWorkspaceFolders", "getDiagnostics", "closeAllDiffTabs"} {
+	for i, tool := range []string{"getCurrentSelection", "getLatestSelection", "getOpenEditors", "getWorkspaceFolders", "closeAllDiffTabs"} {
 		if !strings.Contains(list, `"`+tool+`"`) {
 			t.Errorf("%s is not listed", tool)
 		}
@@ -347,5 +348,56 @@ func TestClaudeTools(t *testing.T) {
 	k.call(31, "executeCode", map[string]string{})
 	if got := k.answer(31); !strings.Contains(got, "-32602") {
 		t.Errorf("no such tool: %s", got)
+	}
+}
+
+// SPEC CC-13: where no tool of the editor has looked the answer is an error, and no empty list: Claude Code would take every problem
+// that it hears of later for new. A file that does not exist yet has none.
+func TestClaudeDiagnosticsNotKnown(t *testing.T) {
+	b := newBench(t, withClaude)
+	k := b.talker("claude-code")
+	n := 100
+	ask := func(uri string) []string {
+		t.Helper()
+		n++
+		args := map[string]string{}
+		if uri != "" {
+			args["uri"] = uri
+		}
+		k.call(n, "getDiagnostics", args)
+		return texts(t, k.answer(float64(n)))
+	}
+	write := func(name string) string {
+		t.Helper()
+		path := b.dir + "/" + name
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	bad, clean, odd, other := write("bad.go"), write("clean.go"), write("a#b c%.go"), write("other.go")
+	for _, uri := range []string{"", "file://" + bad, bad, "file://" + b.dir} {
+		if got := ask(uri); len(got) != 2 || got[0] != "error" || !strings.Contains(got[1], "not known") {
+			t.Errorf("nothing known, %q: %q", uri, got)
+		}
+	}
+	if got := ask("file://" + b.dir + "/new.go"); len(got) != 1 || !strings.HasSuffix(got[0], `/new.go","diagnostics":[]}]`) {
+		t.Errorf("a new file: %q", got)
+	}
+	b.store.SetDiagnostics(bad, []state.Diagnostic{{Severity: 1, Message: "wrong"}})
+	b.store.SetDiagnostics(clean, []state.Diagnostic{})
+	b.store.SetDiagnostics(odd, []state.Diagnostic{{Severity: 2, Message: "odd"}})
+	eventually(t, "the diagnostics are there", func() bool { return len(b.store.Snapshot().Diagnostics) == 3 })
+	for uri, want := range map[string]string{
+		"": "wrong", "file://" + bad: "wrong", "file://" + clean: `"diagnostics":[]`, "file://" + odd: "odd", "file://" + other: "error",
+	} {
+		if got := strings.Join(ask(uri), " "); !strings.Contains(got, want) {
+			t.Errorf("%q: %s; want %s", uri, got, want)
+		}
+	}
+	b.store.SetDiagnostics(bad, nil) // its tool has gone
+	eventually(t, "the diagnostics are gone", func() bool { return len(b.store.Snapshot().Diagnostics) == 2 })
+	if got := ask("file://" + bad); got[0] != "error" {
+		t.Errorf("its tool has gone: %q", got)
 	}
 }
