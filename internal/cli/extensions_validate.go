@@ -1,15 +1,19 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/extension/runner"
+	"github.com/pollux-companion/pollux/internal/extension/source"
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
@@ -63,6 +67,7 @@ func (a *app) validate(path string, asJSON, strict bool) error {
 	if err != nil {
 		m, found = &manifest.Manifest{}, manifest.Findings{unreadable(dir, err)}
 	}
+	found = append(found, a.validateFiles(dir, m)...)
 	r := validateReport{
 		Path: dir, Name: m.Name, Version: m.Version, Findings: found,
 		Errors: found.Count(manifest.Error), Warnings: found.Count(manifest.Warning), Notes: found.Count(manifest.Note),
@@ -81,6 +86,39 @@ func (a *app) validate(path string, asJSON, strict bool) error {
 	}
 	return err
 }
+
+// validateFiles judges what lies beside the manifest: what an install would refuse, what Gemini CLI would pass over, and
+// scripts that no runtime could read.
+func (a *app) validateFiles(dir string, m *manifest.Manifest) manifest.Findings {
+	var found manifest.Findings
+	troubles, err := source.CheckFolder(dir, nil)
+	if err != nil {
+		return manifest.Findings{{Severity: manifest.Error, File: dir, Message: words.Cause(err).Error(), Fix: "make it readable"}}
+	}
+	for _, t := range troubles {
+		f := manifest.Finding{Severity: manifest.Warning, File: filepath.Join(dir, filepath.FromSlash(t.Entry)), Message: "it " + t.Why, Fix: "correct or remove it"}
+		if t.Entry == "" {
+			f.Message = t.Why
+		}
+		if t.Refused {
+			f.Severity, f.Fix = manifest.Error, "remove it; the extension cannot be installed with it"
+		}
+		found = append(found, f)
+	}
+	if found.Err() != nil {
+		return found // what would only be said twice
+	}
+	more, err := manifest.Content(dir)
+	if err != nil {
+		return append(found, manifest.Finding{Severity: manifest.Error, File: dir, Message: words.Cause(err).Error(), Fix: "make it readable"})
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), syntaxTime)
+	defer cancel()
+	return append(append(found, more...), runner.CheckScripts(ctx, a.newSandbox(a.settings.Tools.Reduced), dir, m)...)
+}
+
+// syntaxTime bounds the look at all scripts together.
+const syntaxTime = 20 * time.Second
 
 // unreadable is the finding for a manifest that Load could not read at all.
 func unreadable(dir string, err error) manifest.Finding {

@@ -19,8 +19,9 @@ import (
 
 // Bounds of an extension's content.
 const (
-	MaxFiles = 20_000    // files and links in one extension
-	MaxTotal = 512 << 20 // bytes in one extension
+	MaxFiles = 20_000           // files and links in one extension
+	MaxTotal = 512 << 20        // bytes in one extension
+	MaxDepth = maxPathDepth - 1 // folders above a file
 )
 
 // The modes of a FileSum.

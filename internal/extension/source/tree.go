@@ -27,7 +27,7 @@ type Limits struct {
 // DefaultLimits are far above what extensions have (with node_modules some
 // 10,000 files) and far below what fills a disk.
 func DefaultLimits() Limits {
-	return Limits{Files: 2 * manifest.MaxFiles, Depth: 48, FileSize: 256 << 20, Total: manifest.MaxTotal, Archive: 256 << 20, Ratio: 200}
+	return Limits{Files: 2 * manifest.MaxFiles, Depth: manifest.MaxDepth, FileSize: 256 << 20, Total: manifest.MaxTotal, Archive: 256 << 20, Ratio: 200}
 }
 
 func (l *Limits) orDefault() Limits {
