@@ -240,6 +240,25 @@ func vimRestart(t *testing.T, f flavour) {
 	b.until("the outcome", func() bool { return b.history(want) })
 }
 
+// sentence is what a user types in one go.
+const sentence = ", all of it typed in one go and never once waiting for any of the changes that come in between"
+
+// typesAtOnce types the sentence while the file changes, and waits for nothing between two keys.
+func (b *bench) typesAtOnce() {
+	b.Helper()
+	for i, r := range sentence {
+		b.text(string(r))
+		if i%4 == 3 {
+			b.shell("sed -i '1i line' a.txt")
+		}
+	}
+}
+
+// typedAtOnce is what then has become of the proposal, with the sentence behind its fifth line.
+func typedAtOnce() string {
+	return strings.Repeat("line\n", len(sentence)/4) + strings.Replace(proposed, "five", "five"+sentence, 1)
+}
+
 // A change that comes while the user types takes no key, and loses nothing of what was typed.
 func vimTyping(t *testing.T, f flavour) {
 	b := newBench(t, f, map[string]string{"a.txt": nine})
@@ -249,18 +268,12 @@ func vimTyping(t *testing.T, f flavour) {
 	b.is("&diff . getline('$')", "1NINE")
 	b.text("5GA")
 	b.is("mode()", "i")
-	const word = ", typed by hand"
-	for i, r := range word {
-		b.text(string(r))
-		if i%4 == 0 {
-			b.shell("sed -i '1i line' a.txt")
-			b.is("count("+side(2)+", 'line')", itoa(i/4+1))
-		}
-	}
-	want := strings.Repeat("line\n", 4) + strings.Replace(proposed, "five", "five"+word, 1)
+	b.typesAtOnce()
+	want := typedAtOnce()
 	b.is("mode() . "+side(2), "i"+lines(want))
+	b.is("getline('.')[col('.') - 2 :]", sentence[len(sentence)-1:])
 	b.escape()
-	b.is("line('.')", "9")
+	b.is("line('.')", itoa(5+len(sentence)/4))
 	b.ex("w")
 	if o := a.Outcome(); o.Content != want {
 		t.Errorf("%+v", o)
@@ -457,18 +470,10 @@ func emacsTyping(t *testing.T, f flavour) {
 	outcome := propose()
 	b.keys("M-<", "C-n", "C-n", "C-n", "C-n", "C-e")
 	b.is(emacsView, "(3 a.txt <proposal> 4 five)")
-	const word = ", typed by hand"
-	for i, r := range word {
-		b.text(string(r))
-		if i%4 == 0 {
-			b.until("the edit", func() bool { return b.journal("five" + word[:i+1]) })
-			b.shell("sed -i '1i line' a.txt")
-			b.is(`(with-current-buffer "a.txt <proposal>" (count-matches "^line$" (point-min) (point-max)))`, itoa(i/4+1))
-		}
-	}
-	want := strings.Repeat("line\n", 4) + strings.Replace(proposed, "five", "five"+word, 1)
+	b.typesAtOnce()
+	want := typedAtOnce()
 	b.is(emacsSide("proposal"), lines(want))
-	b.is(emacsView, "(3 a.txt <proposal> "+itoa(4+len(word))+" five"+word+")")
+	b.is(emacsView, "(3 a.txt <proposal> "+itoa(4+len(sentence))+" five"+sentence+")")
 	b.keys("C-c", "C-c")
 	if got := outcome(); got != want {
 		t.Errorf("accepted %q", got)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/text"
+	"github.com/pollux-companion/pollux/internal/editor/lsp/lsptest"
 	"github.com/pollux-companion/pollux/internal/history"
 	"github.com/pollux-companion/pollux/internal/journal"
 )
@@ -36,6 +37,8 @@ type world struct {
 	agents []*writer
 	words  int
 	saved  []string // words that were saved to the disk or edited into a proposal
+	editor *lsptest.Plugin
+	left   []string // texts that the editor keeps, as it may be the only one that has them
 }
 
 // Read implements review.Files.
@@ -79,17 +82,25 @@ func (a *writer) Settled(d *review.Diff, o review.Outcome) {
 	a.w.book.Forget(d.ID()) // it has heard
 }
 
-type blind struct{}
-
-func (blind) Show(context.Context, *review.Diff) error { return nil }
-func (blind) Close(*review.Diff, review.Outcome)       {}
-func (blind) Content(context.Context, *review.Diff) (review.Edit, bool) {
-	return review.Edit{}, false
+// live begins a life of the companion with what the one before it left: its journal, and what the editor still shows.
+func (w *world) live(shown []lsptest.View) {
+	var err error
+	w.editor, err = lsptest.Start(w.t.Context(), lsptest.Options{
+		Delay: lsptest.Delays(w.r.Uint64(), 400*time.Millisecond),
+		Kept:  shown,
+		Start: func(view review.View) *review.Registry {
+			w.reg = review.New(review.Options{View: view, Files: w})
+			return w.reg
+		},
+		Attached: w.restore,
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
 }
 
-// live begins a life of the companion with what the one before it left.
-func (w *world) live() {
-	w.reg = review.New(review.Options{View: blind{}, Files: w})
+// restore follows the registry, and brings back what an earlier life has left.
+func (w *world) restore() {
 	w.book = journal.Open(filepath.Join(w.dir, "journal"), func(err error) {
 		if err != nil {
 			w.t.Error(err)
@@ -154,7 +165,9 @@ func (w *world) step() {
 		_, over := a.diff.Outcome()
 		open = !over
 	}
-	switch k := w.r.IntN(14); {
+	switch k := w.r.IntN(20); {
+	case k > 13 && open:
+		a.inEditor(k)
 	case k < 3: // the user in another window, or any process
 		w.save()
 	case k == 3 && a.write != nil:
@@ -260,17 +273,20 @@ func (a *writer) accept(i int) {
 // crash ends a life without a word. What the history was told is on its way to the disk.
 func (w *world) crash() {
 	w.note("crash")
-	w.end()
-	w.live()
+	w.live(w.end())
 }
 
-func (w *world) end() {
+// end ends a life, and returns what the editor still shows.
+func (w *world) end() []lsptest.View {
+	shown := w.editor.Close()
+	w.left = append(w.left, w.editor.Unheard()...)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := w.past.Close(ctx); err != nil {
 		w.t.Error(err)
 	}
 	w.book.Close()
+	return shown
 }
 
 // check finds every word that was saved or edited.
@@ -295,9 +311,50 @@ func (w *world) check() {
 		}
 		all.WriteString(e.Old + e.New + e.Final)
 	}
+	all.WriteString(strings.Join(w.left, ""))
 	for _, word := range w.saved {
 		if !strings.Contains(all.String(), word) {
 			w.t.Errorf("%q is lost", word)
+		}
+	}
+}
+
+// inEditor does one thing that the user may do in the editor, whose messages take their time both ways: mostly types.
+func (a *writer) inEditor(k int) {
+	w, id := a.w, a.diff.ID()
+	switch {
+	case k < 18:
+		word := w.word("key")
+		if w.editor.Type(id, func(s string) string { return w.change(s, word) }) {
+			w.saved = append(w.saved, word)
+			w.note("%s: typed %q", a.name, word)
+		}
+	case k == 18:
+		w.note("%s: the editor accepts", a.name)
+		w.editor.Decide(id, "accepted", nil)
+	default:
+		how := []string{"keep", "take", "rejected"}[w.r.IntN(3)]
+		w.note("%s: the editor says %s", a.name, how)
+		w.editor.Decide(id, how, nil)
+	}
+}
+
+// arrives waits until everything has arrived, and finds the newest in the editor.
+func (w *world) arrives() {
+	time.Sleep(5 * time.Minute)
+	synctest.Wait()
+	for _, a := range w.agents {
+		if a.diff == nil {
+			continue
+		}
+		v, shown := w.editor.See(a.diff.ID())
+		now := a.diff.Now()
+		if _, over := a.diff.Outcome(); over {
+			if shown {
+				w.t.Errorf("%s: the editor still shows what was decided", a.name)
+			}
+		} else if !shown || v.Text != now.Text || v.Old != now.Base.Text || v.Conflict != (now.Conflict != nil) {
+			w.t.Errorf("%s: the editor shows (%v) %q on %q, conflict %v; the newest is %q on %q, conflict %v", a.name, shown, v.Text, v.Old, v.Conflict, now.Text, now.Base.Text, now.Conflict)
 		}
 	}
 }
@@ -311,10 +368,11 @@ func TestNothingIsLost(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := &world{t: t, r: rand.New(rand.NewPCG(uint64(n), 7)), dir: t.TempDir(), file: review.File{Text: "a\nb\nc\nd\ne\nf\n", Exists: true}}
 				w.agents = []*writer{{w: w, name: "one"}, {w: w, name: "two"}}
-				w.live()
-				for range 30 {
+				w.live(nil)
+				for range 40 {
 					w.step()
 				}
+				w.arrives()
 				w.end()
 				w.check()
 				w.reg.Shut()

@@ -90,7 +90,7 @@ that one who goes through several diffs by Ediff's keys stays with them."
   id path title old new          ; both sides as the companion has told them last
   proposed                       ; as proposed first
   (version 0) (base 0)           ; of new and old, as the companion counts them
-  (edits 0)                      ; reported
+  (edits 0)                      ; reported, of which each has a number
   told                           ; the tick of what the companion has
   conflict                       ; with the file: a plist, nil without one
   deciding                       ; the companion has been asked to end it
@@ -162,6 +162,7 @@ It counts versions anew."
   (setf (pollux--diff-version diff) 1 (pollux--diff-base diff) 0 (pollux--diff-edits diff) 0
         (pollux--diff-deciding diff) nil (pollux--diff-told diff) (pollux--tick diff))
   (list :diffId (pollux--diff-id diff) :filePath (pollux--diff-path diff)
+        :shown (pollux--diff-new diff) :oldText (pollux--diff-old diff)
         :content (pollux--sayable (pollux--text diff))))
 
 (defun pollux--changed (&rest _)
@@ -178,26 +179,34 @@ Return nil when there was nothing to report."
   (setf (pollux--diff-timer diff) nil)
   (when (and (memq diff pollux--diffs) (pollux--visible-p diff)
              (not (equal (pollux--tick diff) (pollux--diff-told diff))))
-    (ignore-errors
-      (pollux--at-once
-        (pollux--notify "pollux/didChangeDiff"
-                        (list :diffId (pollux--diff-id diff)
-                              :version (cl-incf (pollux--diff-edits diff))
-                              :from (pollux--diff-version diff)
-                              :content (pollux--text diff)))
-        (setf (pollux--diff-told diff) (pollux--tick diff))))
+    (pollux--at-once
+      (let ((text (pollux--text diff)))
+        (when (pollux--exact-p text)
+          ;; Before it is sent: Emacs may read an answer while it writes.
+          (setf (pollux--diff-told diff) (pollux--tick diff))
+          (ignore-errors
+            (pollux--notify "pollux/didChangeDiff"
+                            (list :diffId (pollux--diff-id diff)
+                                  :version (cl-incf (pollux--diff-edits diff))
+                                  :from (pollux--diff-version diff)
+                                  :content text))))))
     t))
+
+(defun pollux--crossed-p (diff params)
+  "Return non-nil when PARAMS were sent before the user's last edit of DIFF was heard of.
+They would overwrite it; what is merged with it comes next.  An edit that
+nobody has heard of is reported now."
+  (or (pollux--report-edit diff)
+      (< (or (plist-get params :edit) most-positive-fixnum) (pollux--diff-edits diff))))
 
 (defun pollux--take-over (diff params)
   "Take over into DIFF what PARAMS say that others have made of it.
-What the user has typed and nobody has heard of goes first: it is merged, and
-comes back.  Return non-nil when something was said to the user."
-  (unless (pollux--report-edit diff)
-    (setf (pollux--diff-version diff) (plist-get params :version)
-          (pollux--diff-new diff) (plist-get params :content)
-          (pollux--diff-text diff) nil)
-    (when (pollux--visible-p diff)
-      (pollux--update diff)))
+Return non-nil when something was said to the user."
+  (setf (pollux--diff-version diff) (plist-get params :version)
+        (pollux--diff-new diff) (plist-get params :content)
+        (pollux--diff-text diff) nil)
+  (when (pollux--visible-p diff)
+    (pollux--update diff))
   (let ((before (pollux--diff-conflict diff)) (conflict (plist-get params :conflict)))
     (setf (pollux--diff-conflict diff) conflict)
     (when (pollux--visible-p diff)
@@ -213,17 +222,19 @@ comes back.  Return non-nil when something was said to the user."
 (defun pollux--base-changed (params _)
   "Show the diff of PARAMS on what its file holds now."
   (when-let ((diff (pollux--find (plist-get params :diffId))))
-    (let ((news (not (equal (pollux--diff-old diff) (plist-get params :oldText)))))
-      (setf (pollux--diff-base diff) (plist-get params :baseVersion)
-            (pollux--diff-old diff) (plist-get params :oldText))
-      (unless (or (pollux--take-over diff params) (not news))
-        (message "[pollux] %s: the file has changed; the proposal is shown on what it holds now"
-                 (file-name-nondirectory (pollux--diff-path diff)))))))
+    (unless (pollux--crossed-p diff params)
+      (let ((news (not (equal (pollux--diff-old diff) (plist-get params :oldText)))))
+        (setf (pollux--diff-base diff) (plist-get params :baseVersion)
+              (pollux--diff-old diff) (plist-get params :oldText))
+        (unless (or (pollux--take-over diff params) (not news))
+          (message "[pollux] %s: the file has changed; the proposal is shown on what it holds now"
+                   (file-name-nondirectory (pollux--diff-path diff))))))))
 
 (defun pollux--proposal-changed (params _)
   "Show what was made of the proposal of PARAMS in another view."
   (when-let ((diff (pollux--find (plist-get params :diffId))))
-    (pollux--take-over diff params)))
+    (unless (pollux--crossed-p diff params)
+      (pollux--take-over diff params))))
 
 ;;;; From the queue onto the screen
 
@@ -292,14 +303,16 @@ Return nil when it had ended before."
     t))
 
 (defun pollux--resolution (diff outcome &optional content)
-  "Return the parameters that end DIFF, as it is on show, with OUTCOME and CONTENT."
+  "Return the parameters that end DIFF, as it is on show, with OUTCOME and CONTENT.
+CONTENT counts as a report of an edit."
   (append (list :diffId (pollux--diff-id diff) :version (pollux--diff-version diff)
                 :baseVersion (pollux--diff-base diff) :outcome outcome)
-          (and content (list :content content))))
+          (and content (list :content content :edit (cl-incf (pollux--diff-edits diff))))))
 
 (defun pollux--reject (diff)
   "Reject DIFF.  One that is being accepted is not."
   (unless (pollux--diff-deciding diff)
+    (pollux--report-edit diff) ; the history keeps what the user made of it
     (let ((params (pollux--resolution diff "rejected")))
       (when (pollux--finish diff)
         (pollux--call "pollux/resolveDiff" params #'ignore #'ignore)))))
@@ -329,6 +342,8 @@ THEN is called if it does.  It refuses where something is newer, which it tells.
   "Accept DIFF with TEXT."
   (pollux--decide diff "accepted" text
                   (lambda ()
+                    (unless (equal (pollux--text diff) text) ; typed since
+                      (pollux--keep diff (pollux--text diff)))
                     (pollux--finish diff)
                     (pollux--follow (pollux--diff-path diff)))))
 
@@ -379,12 +394,14 @@ Its CLI or its companion has gone."
     (setq text (pollux--text diff))
     (unless (pollux--exact-p text)
       (setq text (pollux--diff-new diff)))
-    (when (and (equal (plist-get params :outcome) "withdrawn") (not (equal text (pollux--diff-proposed diff))))
+    (when (and (not (equal text (pollux--diff-proposed diff)))
+               (or (equal (plist-get params :outcome) "withdrawn") ; or nobody has heard of the last of it
+                   (and (pollux--visible-p diff) (not (equal (pollux--tick diff) (pollux--diff-told diff))))))
       (pollux--keep diff text))
     (pollux--finish diff)
     (unless (equal (plist-get params :outcome) "rejected")
       (pollux--follow (pollux--diff-path diff)))
-    (funcall answer (list :content text))))
+    (funcall answer (list :content text :version (pollux--diff-version diff)))))
 
 ;;;; Commands
 

@@ -355,6 +355,7 @@ Ediff itself gives up half-way when one of the sides has been killed."
 
 (defun pollux--put-back (diff)
   "Take the view of DIFF away; with its edits it waits in the queue again."
+  (pollux--report-edit diff) ; what comes back is shown next time
   (unless (equal (pollux--text diff) (pollux--diff-new diff))
     (setf (pollux--diff-text diff) (pollux--text diff)))
   (let ((pollux--diffs (remq diff pollux--diffs))) ; so that killing its buffers rejects nothing

@@ -41,16 +41,25 @@ func (r *Registry) edit(d *Diff, e Edit) (version int, err error) {
 		return d.version, err
 	}
 	content, lost, merged := e.Text, "", e.Text
-	if e.From != nil && !d.newest(Seen{Text: *e.From, By: e.By}) && content != d.text {
+	if e.From != nil && (e.Unsure || !d.newest(Seen{Text: *e.From, By: e.By})) && content != d.text {
 		was := d.at(*e.From)
+		if e.Was != nil {
+			was = *e.Was
+		}
 		m := text.Merge(text.ToLF(was), text.ToLF(content), text.ToLF(d.text))
 		switch {
-		case content == was:
+		case content == was && !e.Unsure:
 			return *e.From, nil // nothing was edited
 		case len(m.Conflicts) > 0:
 			lost = d.text
 		default:
 			merged = text.FromLF(content, m.Text)
+		}
+		switch {
+		case e.Unsure && e.Was == nil:
+			lost = d.text
+		case e.Unsure && lost == "" && merged != content:
+			lost = content
 		}
 	}
 	if content == d.text {
@@ -64,7 +73,7 @@ func (r *Registry) edit(d *Diff, e Edit) (version int, err error) {
 	case merged != content && r.editable(d, merged) == nil:
 		by = nil // no view has it yet
 		r.put(d, merged, by)
-	case lost != "": // the view itself may have taken the other's meanwhile
+	case lost != "" && !e.Unsure: // the view itself may have taken the other's meanwhile
 		by = nil
 		r.put(d, content, by)
 	}

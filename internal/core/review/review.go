@@ -126,6 +126,12 @@ type Edit struct {
 	// From is the version that the user had edited; nil for the newest. What
 	// others have made of the proposal since then is merged.
 	From *int
+	// Was is the text that the user had edited, nil for that of From as far as
+	// the registry still has it, which is so of a few small ones.
+	Was *string
+	// Unsure: a crash lies between Was and now, so that the registry may never have had it. What a merge leaves of
+	// this text, or this text of the registry's, is told as Event.Lost where it is not all.
+	Unsure bool
 	// By is the view, for Event.By; comparable. It may be nil.
 	By any
 }
@@ -205,8 +211,8 @@ type Event struct {
 	Outcome *Outcome
 	// By is the view that an edit was made in, nil when it is not known.
 	By any
-	// Lost is a text that an edit replaced although its view had never seen it;
-	// "" in nearly every case. The history keeps it.
+	// Lost is a text that an edit replaced although its view had never seen it, or one that may not be
+	// whole in what a merge after a crash has made of it; "" in nearly every case. The history keeps it.
 	Lost string
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"path/filepath"
+	"slices"
 
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/rpc"
@@ -31,51 +32,60 @@ func (s *Server) didChangeDiff(params json.RawMessage) (any, error) {
 	}
 	s.mu.Lock()
 	if a := s.announced[p.ID]; a != nil {
-		a.text = content // takeUp goes on from here
+		a.text, a.edit = content, p.Version // takeUp goes on from here
 	}
 	v := s.views[p.ID]
-	old := v == nil || p.Version < v.version
-	if !old {
-		v.version = p.Version
-	}
+	old := v == nil || p.Version < v.edit
 	s.mu.Unlock()
 	if old {
 		return nil, nil
 	}
-	if err := s.edited(v, p.From, content); err != nil && !errors.Is(err, review.ErrSettled) {
+	if err := s.edited(v, p.From, p.Version, content); err != nil && !errors.Is(err, review.ErrSettled) {
 		return nil, rpc.Errorf(rpc.CodeInvalidParams, "%s: %v", p.ID, err)
 	}
 	return nil, nil
 }
 
-// edited records an edit of the editor's. A plugin of version 2 says from which version.
-func (s *Server) edited(v *view, from *int, content string) error {
-	at := s.textOf(v, from)
-	version, err := s.core.Registry.Edit(v.diff.ID(), review.Edit{Text: content, From: &at, By: s})
+// edited records an edit of the editor's by its number, 0 for none. A plugin of version 2 says from which version.
+func (s *Server) edited(v *view, from *int, number int, content string) error {
+	at, was := s.textOf(v, from)
+	return s.edit(v, from, number, review.Edit{Text: content, From: &at, Was: was, By: s})
+}
+
+// edit is edited with all that the registry is to know.
+func (s *Server) edit(v *view, from *int, number int, e review.Edit) error {
+	s.mu.Lock()
+	v.holds++ // a merge is told when it is known which edit is in it
+	s.mu.Unlock()
+	defer s.release(v)
+	version, err := s.core.Registry.Edit(v.diff.ID(), e)
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if from != nil {
-		v.own, v.from = version, *from
-	} else {
+	v.edit = max(v.edit, number)
+	if from == nil {
 		v.seen.Text = max(v.seen.Text, version)
+		return nil
 	}
+	v.crossed = *from != v.seen.Text || v.again
+	v.own, v.from = version, *from
+	v.texts.edited(*from, e.Text)
 	return nil
 }
 
-// textOf is the version of the text that the editor has, of which it knows the one that it was shown last.
-func (s *Server) textOf(v *view, from *int) int {
+// textOf is the text that the editor has, of which it knows the version that it was shown last: its version here, and itself where it is still known.
+func (s *Server) textOf(v *view, from *int) (version int, text *string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case from == nil:
-		return v.seen.Text
+		return v.seen.Text, nil
 	case *from == v.from:
-		return v.own
+		return v.own, v.texts.of(*from)
 	}
-	return *from
+	return *from, v.texts.of(*from)
 }
 
 // diffResolved takes the user's decision from a plugin of version 1. The
@@ -133,6 +143,7 @@ func (s *Server) resolveDiff(params json.RawMessage) (any, error) {
 		Base    int             `json:"baseVersion"`
 		Outcome string          `json:"outcome"` // accepted, rejected, or what ends a conflict: keep, take
 		Content json.RawMessage `json:"content"`
+		Edit    int             `json:"edit"` // its number as of pollux/didChangeDiff, 0 from older plugins
 	}
 	if err := decode(params, &p); err != nil {
 		return nil, err
@@ -148,17 +159,25 @@ func (s *Server) resolveDiff(params json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, rpc.Errorf(rpc.CodeInvalidParams, "%s: %v", p.ID, err)
 	}
+	if content != nil && slices.Contains([]string{"accepted", "keep", "take"}, p.Outcome) {
+		if err := s.edited(v, &p.Version, p.Edit, *content); errors.Is(err, review.ErrSettled) {
+			return obj{"settled": true}, nil
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	at, _ := s.textOf(v, &p.Version)
+	seen := review.Seen{Text: at, Base: p.Base - v.ahead}
 	switch p.Outcome {
 	case "rejected":
 		s.drop(p.ID)
 		return obj{"settled": true}, ignoreSettled(s.core.Registry.Reject(p.ID))
 	case "keep", "take":
-		err = s.resolveConflict(v, p.Version, p.Base, content, p.Outcome == "take")
+		err = ignoreSettled(s.core.Registry.Resolve(p.ID, seen, p.Outcome == "take"))
 		if err == nil {
 			return obj{"settled": false}, nil
 		}
 	case "accepted":
-		seen := review.Seen{Text: s.textOf(v, &p.Version), Base: p.Base}
 		s.drop(p.ID) // the plugin closes its view itself
 		err = ignoreSettled(s.core.Registry.Accept(p.ID, seen, content))
 		if err == nil {
@@ -175,16 +194,6 @@ func (s *Server) resolveDiff(params json.RawMessage) (any, error) {
 		return nil, rpc.Errorf(codeStale, "%s: %v", filepath.Base(v.diff.Proposal().Path), err)
 	}
 	return nil, err
-}
-
-// resolveConflict ends one with the text as the plugin has it.
-func (s *Server) resolveConflict(v *view, version, base int, content *string, theirs bool) error {
-	if content != nil {
-		if err := s.edited(v, &version, *content); err != nil {
-			return err
-		}
-	}
-	return ignoreSettled(s.core.Registry.Resolve(v.diff.ID(), review.Seen{Text: s.textOf(v, &version), Base: base}, theirs))
 }
 
 func ignoreSettled(err error) error {

@@ -12,16 +12,23 @@ import (
 
 // A view is one diff that this process shows, from Show to Close.
 type view struct {
-	diff    *review.Diff
-	editor  bool // the editor shows it, not the page alone
-	version int  // of the last pollux/didChangeDiff
+	diff   *review.Diff
+	editor bool // the editor shows it, not the page alone
+	edit   int  // the number of the editor's last edit that the registry has
 	// seen is what the editor was shown, and has made of it since. Of a plugin
 	// of version 2 it is what it was told; own and from are its last edit's
 	// version here, and the one that it had edited.
 	seen      review.Seen
 	own, from int
+	texts     texts            // that the editor may have edited
 	conflict  *review.Conflict // that it was told last
-	syncing   bool             // somebody brings it up to date
+	// again: what it was told last has the version of what it was told before.
+	// crossed: what it was told last may have met an edit on the way; then the plugin has left it alone.
+	again, crossed bool
+	// ahead is how far the editor's count of bases is ahead of the registry's; see baseFrom.
+	ahead   int
+	syncing bool // somebody brings it up to date
+	holds   int  // who changes what the editor has, and brings it up to date afterwards
 	// forget ends the question that asks for a decision, nil without one.
 	forget context.CancelFunc
 }
@@ -30,6 +37,9 @@ type view struct {
 func (s *Server) Show(ctx context.Context, d *review.Diff) error {
 	if s.takeUp(d) {
 		return nil
+	}
+	if _, over := d.Outcome(); over { // it was taken back just before
+		return review.ErrSettled
 	}
 	v := &view{diff: d, editor: s.diffs()}
 	s.mu.Lock()
@@ -77,6 +87,14 @@ func (s *Server) openDiff(ctx context.Context, v *view, takeFocus bool) error {
 	}
 	d := v.diff
 	p, now := d.Proposal(), d.Now()
+	s.mu.Lock() // before the call: its first edit may come before its answer
+	v.holds++
+	v.seen, v.edit, v.conflict, v.again, v.crossed = now.Seen, 0, now.Conflict, false, false
+	v.seen.By = s
+	v.own, v.from = now.Seen.Text, now.Seen.Text
+	v.texts.edited(now.Seen.Text, now.Text)
+	s.mu.Unlock()
+	defer s.release(v)
 	var out struct {
 		Opened         *bool `json:"opened"`
 		BufferModified bool  `json:"bufferModified"`
@@ -93,15 +111,11 @@ func (s *Server) openDiff(ctx context.Context, v *view, takeFocus bool) error {
 		return errors.New("the editor did not say that it opened the diff")
 	}
 	s.mu.Lock()
-	v.seen, v.version, v.conflict = now.Seen, 0, now.Conflict
-	v.seen.By = s
-	v.own, v.from = now.Seen.Text, now.Seen.Text
 	over := s.views[d.ID()] != v
 	s.mu.Unlock()
 	if over { // it has ended before the editor had it
 		s.closeDiff(d.ID(), "")
 	}
-	s.refresh(v) // it may have changed meanwhile
 	return nil
 }
 
@@ -137,23 +151,23 @@ func (s *Server) Content(ctx context.Context, d *review.Diff) (newest review.Edi
 		return s.core.Page.Content(ctx, d)
 	}
 	newest, ok = s.takeBack(ctx, d.ID())
-	s.mu.Lock()
-	newest.From, newest.By = &v.seen.Text, s
-	s.mu.Unlock()
+	at, was := s.textOf(v, newest.From)
+	newest.From, newest.Was, newest.By = &at, was, s
 	return newest, ok
 }
 
-// takeBack closes a view of the editor's and returns the text that it had.
+// takeBack closes a view of the editor's and returns the text that it had, From the version as the plugin says it.
 func (s *Server) takeBack(ctx context.Context, id string) (had review.Edit, ok bool) {
 	var out struct {
 		Content json.RawMessage `json:"content"`
+		Version *int            `json:"version"`
 	}
 	if err := s.peer.Call(ctx, "pollux/closeDiff", obj{"diffId": id}, &out); err != nil {
 		s.log.Info("the editor did not say its text of a diff", "err", err)
 		return had, false
 	}
 	content, err := exact(out.Content)
-	return review.Edit{Text: content}, err == nil
+	return review.Edit{Text: content, From: out.Version}, err == nil
 }
 
 // drop forgets a view and returns it, nil when there is none.

@@ -27,15 +27,26 @@ func (s *Server) heard(e review.Event) {
 func (s *Server) refresh(v *view) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !v.editor || v.syncing || !s.behind(v) {
+	if !v.editor || v.syncing || v.holds > 0 || !s.behind(v) {
 		return
 	}
 	v.syncing = true
 	s.tasks.Go(func() { s.sync(v) })
 }
 
+// release ends a hold on a view, and brings it up to date.
+func (s *Server) release(v *view) {
+	s.mu.Lock()
+	v.holds--
+	s.mu.Unlock()
+	s.refresh(v)
+}
+
 // behind says whether the editor shows something that is not the newest; s.mu is held.
 func (s *Server) behind(v *view) bool {
+	if v.crossed {
+		return s.views[v.diff.ID()] == v
+	}
 	now := v.diff.Now()
 	newer := now.Seen.Base != v.seen.Base || now.Seen.Text != max(v.seen.Text, v.own)
 	ended := now.Conflict != v.conflict && s.hello.Load().Pollux.Version >= 2
@@ -46,7 +57,7 @@ func (s *Server) behind(v *view) bool {
 func (s *Server) sync(v *view) {
 	for failed := false; ; {
 		s.mu.Lock()
-		if failed || s.ctx.Err() != nil || !s.behind(v) {
+		if failed || s.ctx.Err() != nil || v.holds > 0 || !s.behind(v) {
 			v.syncing = false
 			s.mu.Unlock()
 			return
@@ -67,22 +78,24 @@ func (s *Server) tellNewer(v *view) {
 	case <-s.ctx.Done():
 		return
 	}
-	now := v.diff.Now()
 	s.mu.Lock()
-	before := v.seen
+	now, before, edit := v.diff.Now(), v.seen, v.edit
+	rebased := now.Seen.Base != before.Base || v.crossed // what the plugin has left alone may have been that
+	v.again, v.crossed = now.Seen.Text == before.Text, false
 	v.conflict = now.Conflict
 	v.seen = now.Seen // what the plugin edits meanwhile still comes from v.from
+	v.texts.told(now)
 	s.mu.Unlock()
 	id := v.diff.ID()
-	if now.Seen.Base != before.Base {
+	if rebased {
 		s.peer.Notify("pollux/didChangeBase", obj{
-			"diffId": id, "baseVersion": now.Seen.Base, "isNewFile": !now.Base.Exists, "oldText": now.Base.Text,
-			"version": now.Seen.Text, "content": now.Text, "conflict": conflictOf(now), "others": now.Others,
+			"diffId": id, "baseVersion": now.Seen.Base + v.ahead, "isNewFile": !now.Base.Exists, "oldText": now.Base.Text,
+			"version": now.Seen.Text, "content": now.Text, "conflict": conflictOf(now), "others": now.Others, "edit": edit,
 		})
 		return
 	}
 	s.peer.Notify("pollux/didChangeProposal", obj{
-		"diffId": id, "version": now.Seen.Text, "content": now.Text, "conflict": conflictOf(now),
+		"diffId": id, "version": now.Seen.Text, "content": now.Text, "conflict": conflictOf(now), "edit": edit,
 	})
 }
 
@@ -99,7 +112,7 @@ func (s *Server) showNewer(v *view) bool {
 		return true // decided meanwhile
 	}
 	if ok {
-		if err := s.edited(v, nil, had.Text); err != nil {
+		if err := s.edited(v, nil, 0, had.Text); err != nil {
 			s.complain("an edit could not be kept: %v", err)
 		}
 	}

@@ -43,6 +43,8 @@ type openDiff struct {
 	ID      string          `json:"diffId"`
 	Path    string          `json:"filePath"`
 	Content json.RawMessage `json:"content"`
+	Shown   json.RawMessage `json:"shown"`   // what it was told last, before the user's edits
+	Old     json.RawMessage `json:"oldText"` // the file beside it
 }
 
 // Hello is what an editor said of itself.
@@ -106,7 +108,9 @@ func (s *Server) initialize(ctx context.Context, params json.RawMessage) (any, e
 	if h.Pollux != nil {
 		for _, d := range h.Pollux.OpenDiffs {
 			if content, err := exact(d.Content); err == nil {
-				s.announced[d.ID] = &announced{text: content, known: make(chan struct{})}
+				shown, _ := optional(d.Shown)
+				old, _ := optional(d.Old)
+				s.announced[d.ID] = &announced{text: content, shown: shown, old: old, known: make(chan struct{})}
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package lsp
 
 import (
 	"github.com/pollux-companion/pollux/internal/core/review"
+	"github.com/pollux-companion/pollux/internal/core/text"
 	"github.com/pollux-companion/pollux/internal/rpc"
 )
 
@@ -9,6 +10,9 @@ import (
 // known not to come back.
 type announced struct {
 	text  string        // as the editor has said last; guarded by Server.mu
+	edit  int           // its number, 0 for that of the announcement; likewise
+	shown *string       // what the editor was told last, before the user's edits; nil where that is not known
+	old   *string       // the file beside it; likewise
 	known chan struct{} // closed then
 }
 
@@ -28,6 +32,11 @@ func (s *Server) StillShown(id string) (text string, ok bool) {
 // that what the user types meanwhile does not come before what was there.
 func (s *Server) takeUp(d *review.Diff) bool {
 	v := &view{diff: d, editor: s.diffs(), seen: review.Seen{Text: review.Restored, By: s}, own: review.Restored, from: review.Restored}
+	var from *int // what a plugin of version 2 calls it
+	if h := s.hello.Load(); h != nil && h.Pollux != nil && h.Pollux.Version >= 2 {
+		at := review.Restored
+		from = &at
+	}
 	for said, first := "", true; ; first = false {
 		s.mu.Lock()
 		a := s.announced[d.ID()]
@@ -36,7 +45,8 @@ func (s *Server) takeUp(d *review.Diff) bool {
 			return !first // closed meanwhile
 		}
 		if !first && a.text == said {
-			v.own = v.seen.Text // which a plugin of version 2 calls Restored
+			v.edit = max(v.edit, a.edit)
+			v.baseFrom(a.old)
 			s.views[d.ID()] = v
 			delete(s.announced, d.ID())
 			close(a.known)
@@ -45,8 +55,28 @@ func (s *Server) takeUp(d *review.Diff) bool {
 			return true
 		}
 		said = a.text
+		number, shown := a.edit, a.shown
 		s.mu.Unlock()
-		_ = s.edited(v, nil, said)
+		if first {
+			at := review.Restored
+			_ = s.edit(v, from, number, review.Edit{Text: said, From: &at, Was: shown, Unsure: true, By: s})
+		} else {
+			_ = s.edited(v, from, number, said)
+		}
+	}
+}
+
+// baseFrom counts the bases of a view from the one that the editor has shown since before, nil where that is not known. It may
+// be none of this companion's: then the first one is still to be told. The caller holds Server.mu.
+func (v *view) baseFrom(old *string) {
+	if old == nil {
+		return
+	}
+	now := v.diff.Now()
+	if text.ToLF(now.Base.Text) == text.ToLF(*old) {
+		v.ahead, v.seen.Base = -now.Seen.Base, now.Seen.Base
+	} else {
+		v.ahead, v.seen.Base = 1, -1
 	}
 }
 

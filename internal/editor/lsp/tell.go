@@ -272,10 +272,14 @@ func (s *Server) acceptCommand(arguments json.RawMessage) (any, error) {
 	}
 	seen := d.Now().Seen
 	s.mu.Lock()
+	crossed := false
 	if v := s.views[d.ID()]; v != nil && v.editor {
-		seen = v.seen
+		seen, crossed = review.Seen{Text: max(v.seen.Text, v.own), Base: v.seen.Base, By: s}, v.crossed
 	}
 	s.mu.Unlock()
+	if crossed {
+		return nil, review.ErrTextChanged
+	}
 	return obj{"diffId": d.ID(), "filePath": d.Proposal().Path}, s.core.Registry.Accept(d.ID(), seen, nil)
 }
 

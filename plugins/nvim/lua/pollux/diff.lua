@@ -104,7 +104,7 @@ end
 function M.announce()
   local all = {}
   for _, d in ipairs(queue) do
-    all[#all + 1] = { diffId = d.id, filePath = d.path, content = M.content(d) }
+    all[#all + 1] = { diffId = d.id, filePath = d.path, content = M.content(d), shown = d.shown, oldText = d.old }
     d.version, d.base, d.edits, d.deciding = 1, 0, 0, nil
     d.told = tick(d)
   end
@@ -392,10 +392,9 @@ local function decide(d, outcome, content, then_)
     return false
   end
   d.deciding = outcome
-  if content then -- is kept as an edit where it cannot be taken
-    d.new, d.tick, d.told = content, tick(d), tick(d)
-  end
-  client.call('pollux/resolveDiff', { diffId = d.id, version = d.version, baseVersion = d.base, outcome = outcome, content = content }, function(_, err)
+  d.new, d.tick, d.told, d.edits = content, tick(d), tick(d), d.edits + 1 -- it is an edit as well
+  local params = { diffId = d.id, version = d.version, baseVersion = d.base, outcome = outcome, content = content, edit = d.edits }
+  client.call('pollux/resolveDiff', params, function(_, err)
     d.deciding = nil
     if find(d.id) and err then
       say.say(err.message, vim.log.levels.WARN)
@@ -431,6 +430,9 @@ function M.accept(d)
   return decide(d, 'accepted', content, function()
     -- Not within the command that is closing the window.
     vim.schedule(function()
+      if find(d.id) and M.content(d) ~= content then -- typed since
+        reload.keep(d, M.content(d))
+      end
       if finish(d) then
         reload.follow(d.path, before)
       end
@@ -455,6 +457,7 @@ end
 --- Rejects a diff. One that is being accepted is not: its window may go before the answer comes.
 function M.reject(d)
   if find(d.id) and not d.deciding then
+    report(d) -- the history keeps what the user made of it
     if client then
       client.call('pollux/resolveDiff', { diffId = d.id, version = d.version, baseVersion = d.base, outcome = 'rejected' })
     end
@@ -462,17 +465,20 @@ function M.reject(d)
   end
 end
 
--- Takes over what somebody else has made of a proposal. What the user has typed and nobody has heard of
--- goes first: it is merged, and comes back.
+-- Whether an update was sent before the user's last edit was heard of. It would overwrite that; what is
+-- merged with it comes next. An edit that nobody has heard of is reported now.
+local function crossed(d, p)
+  return report(d) or (p.edit or d.edits) < d.edits
+end
+
+-- Takes over what somebody else has made of a proposal.
 local function take(d, p)
-  if not report(d) then
-    d.version, d.new = p.version, p.content
-    if tick(d) and text.read(d.right) ~= p.content then
-      text.update(d.right, p.content)
-    end
-    d.tick = tick(d)
-    d.told = d.tick
+  d.version, d.new, d.shown = p.version, p.content, p.content
+  if tick(d) and text.read(d.right) ~= p.content then
+    text.update(d.right, p.content)
   end
+  d.tick = tick(d)
+  d.told = d.tick
   local conflict = d.conflict
   d.conflict = p.conflict
   if tick(d) then
@@ -499,7 +505,7 @@ end
 --- pollux/didChangeBase: the file has changed, and the proposal with it.
 function M.rebase(p)
   local d = find(p.diffId)
-  if not d then
+  if not d or crossed(d, p) then
     return
   end
   local changed_file = d.old ~= p.oldText
@@ -515,7 +521,7 @@ end
 --- pollux/didChangeProposal: somebody has edited it in another view.
 function M.follow(p)
   local d = find(p.diffId)
-  if d then
+  if d and not crossed(d, p) then
     take(d, p)
   end
 end
@@ -581,6 +587,7 @@ function M.open(p, reply)
     old = p.oldText or '',
     new = p.newText or '', -- what its buffer is filled with
     proposed = p.newText or '',
+    shown = p.newText or '', -- what the companion has told last
     version = p.version or 0, -- of new, base of old, as the companion counts them
     base = p.baseVersion or 0,
     edits = 0,
@@ -608,8 +615,8 @@ function M.close(p, reply)
     content = d.new
   end
   local before = reload.stamp(d.path)
-  reply({ content = content })
-  if p.outcome == 'withdrawn' and content ~= d.proposed then
+  reply({ content = content, version = d.version })
+  if content ~= d.proposed and (p.outcome == 'withdrawn' or tick(d) ~= d.told) then -- nobody has heard of the last of it
     reload.keep(d, content)
   end
   if finish(d) and p.outcome ~= 'rejected' then

@@ -82,7 +82,7 @@ endfunction
 function! pollux#diff#announce() abort
   let l:all = []
   for l:d in s:queue
-    call add(l:all, {'diffId': l:d.id, 'filePath': l:d.path, 'content': pollux#diff#content(l:d)})
+    call add(l:all, {'diffId': l:d.id, 'filePath': l:d.path, 'content': pollux#diff#content(l:d), 'shown': l:d.shown, 'oldText': l:d.old})
     call extend(l:d, {'version': 1, 'base': 0, 'edits': 0, 'deciding': '', 'told': s:tick(l:d)})
   endfor
   return l:all
@@ -403,8 +403,9 @@ function! s:decide(d, outcome, content, then) abort
     return pollux#say#fail('the companion does not run just now; the proposal still waits for your decision')
   endif
   let l:tick = s:tick(a:d)
-  call extend(a:d, {'deciding': a:outcome, 'new': a:content, 'tick': l:tick, 'told': l:tick}) " it is kept as an edit where it cannot be taken
-  call pollux#rpc#call('pollux/resolveDiff', {'diffId': a:d.id, 'version': a:d.version, 'baseVersion': a:d.base, 'outcome': a:outcome, 'content': a:content},
+  call extend(a:d, {'deciding': a:outcome, 'new': a:content, 'tick': l:tick, 'told': l:tick, 'edits': a:d.edits + 1}) " it is an edit as well
+  call pollux#rpc#call('pollux/resolveDiff',
+        \ {'diffId': a:d.id, 'version': a:d.version, 'baseVersion': a:d.base, 'outcome': a:outcome, 'content': a:content, 'edit': a:d.edits},
         \ {_, e -> s:decided(a:d, e, a:then)})
 endfunction
 
@@ -433,7 +434,17 @@ function! pollux#diff#accept(d) abort
     return pollux#say#fail('an emptied proposal cannot be accepted: the CLI would write its own text; reject it instead')
   endif
   let l:before = pollux#reload#stamp(a:d.path)
-  call s:decide(a:d, 'accepted', l:content, {-> s:finish(a:d) ? pollux#reload#follow(a:d.path, l:before) : 0})
+  call s:decide(a:d, 'accepted', l:content, {-> s:accepted(a:d, l:content, l:before)})
+endfunction
+
+function! s:accepted(d, content, before) abort
+  let l:now = pollux#diff#content(a:d)
+  if l:now !=# a:content " typed since
+    call s:keep(a:d, l:now)
+  endif
+  if s:finish(a:d)
+    call pollux#reload#follow(a:d.path, a:before)
+  endif
 endfunction
 
 " Ends a conflict: with "keep" the proposal stands over the file's change, with "take" the file's lines stand. It does not accept.
@@ -450,21 +461,26 @@ endfunction
 
 " Rejects a diff. One that is being accepted is not: its window may go before the answer comes.
 function! pollux#diff#reject(d) abort
-  if empty(a:d.deciding) && s:finish(a:d)
+  if empty(a:d.deciding) && !empty(s:find(a:d.id))
+    call s:report(a:d) " the history keeps what the user made of it
+    call s:finish(a:d)
     call pollux#rpc#call('pollux/resolveDiff', {'diffId': a:d.id, 'version': a:d.version, 'baseVersion': a:d.base, 'outcome': 'rejected'}, {-> 0})
   endif
 endfunction
 
-" Takes over what somebody else has made of a proposal. What the user has typed and nobody has heard of goes first: it is
-" merged, and comes back. Returns whether it has said something.
+" Whether an update was sent before the user's last edit was heard of. It would overwrite that; what is merged with it
+" comes next. An edit that nobody has heard of is reported now.
+function! s:crossed(d, p) abort
+  return s:report(a:d) || get(a:p, 'edit', a:d.edits) < a:d.edits
+endfunction
+
+" Takes over what somebody else has made of a proposal. Returns whether it has said something.
 function! s:take(d, p) abort
-  if !s:report(a:d)
-    call extend(a:d, {'version': a:p.version, 'new': a:p.content})
-    if s:tick(a:d) != -1 && pollux#text#read(a:d.buffers[1]) !=# a:p.content
-      call pollux#text#update(a:d.buffers[1], a:p.content)
-    endif
-    let [a:d.tick, a:d.told] = [s:tick(a:d), s:tick(a:d)]
+  call extend(a:d, {'version': a:p.version, 'new': a:p.content, 'shown': a:p.content})
+  if s:tick(a:d) != -1 && pollux#text#read(a:d.buffers[1]) !=# a:p.content
+    call pollux#text#update(a:d.buffers[1], a:p.content)
   endif
+  let [a:d.tick, a:d.told] = [s:tick(a:d), s:tick(a:d)]
   let l:conflict = a:d.conflict
   let a:d.conflict = type(get(a:p, 'conflict')) == v:t_dict ? a:p.conflict : {}
   if s:tick(a:d) != -1
@@ -484,7 +500,7 @@ endfunction
 " pollux/didChangeBase: the file has changed, and the proposal with it.
 function! pollux#diff#rebase(p) abort
   let l:d = s:find(a:p.diffId)
-  if empty(l:d)
+  if empty(l:d) || s:crossed(l:d, a:p)
     return
   endif
   let l:news = l:d.old !=# a:p.oldText
@@ -500,7 +516,7 @@ endfunction
 " pollux/didChangeProposal: somebody has edited it in another view.
 function! pollux#diff#edited(p) abort
   let l:d = s:find(a:p.diffId)
-  if !empty(l:d)
+  if !empty(l:d) && !s:crossed(l:d, a:p)
     call s:take(l:d, a:p)
   endif
 endfunction
@@ -552,7 +568,7 @@ function! pollux#diff#open(p, id) abort
   endif
   let s:serial += 1
   let l:d = {'id': a:p.diffId, 'number': s:serial, 'path': a:p.filePath, 'title': empty(a:p.title) ? a:p.filePath : a:p.title,
-        \ 'old': a:p.oldText, 'new': a:p.newText, 'proposed': a:p.newText, 'buffers': [], 'tick': -1, 'told': -1, 'origin': {}, 'edits': 0, 'deciding': '',
+        \ 'old': a:p.oldText, 'new': a:p.newText, 'proposed': a:p.newText, 'shown': a:p.newText, 'buffers': [], 'tick': -1, 'told': -1, 'origin': {}, 'edits': 0, 'deciding': '',
         \ 'version': get(a:p, 'version'), 'base': get(a:p, 'baseVersion'), 'others': 0,
         \ 'conflict': type(get(a:p, 'conflict')) == v:t_dict ? a:p.conflict : {}}
   call add(s:queue, l:d)
@@ -589,8 +605,8 @@ function! pollux#diff#close(p, id) abort
     let l:content = l:d.new
   endif
   let l:before = pollux#reload#stamp(l:d.path)
-  call pollux#rpc#reply(a:id, {'content': l:content})
-  if get(a:p, 'outcome', '') ==# 'withdrawn' && l:content !=# l:d.new
+  call pollux#rpc#reply(a:id, {'content': l:content, 'version': l:d.version})
+  if l:content !=# l:d.proposed && (get(a:p, 'outcome', '') ==# 'withdrawn' || s:tick(l:d) != l:d.told) " nobody has heard of the last of it
     call s:keep(l:d, l:content)
   endif
   if s:finish(l:d) && get(a:p, 'outcome', '') !=# 'rejected'
