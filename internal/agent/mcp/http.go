@@ -114,6 +114,11 @@ func (s *Server) session(w http.ResponseWriter, r *http.Request, agent *entrance
 		answer(w, http.StatusServiceUnavailable, jsonrpc.Error(nil, jsonrpc.CodeBusy, "the companion is still reading what this session had open; try again"))
 		return nil
 	}
+	if sess == nil && s.closing.Load() { // the next companion knows it
+		w.Header()[tryAgainHeader] = []string{"1"}
+		answer(w, http.StatusServiceUnavailable, jsonrpc.Error(nil, jsonrpc.CodeBusy, "the companion is just ending; try again"))
+		return nil
+	}
 	if sess == nil {
 		answer(w, http.StatusNotFound, jsonrpc.Error(nil, jsonrpc.CodeNoSession, "no such session; send initialize for a new one"))
 		return nil
