@@ -57,3 +57,11 @@ func (s *Server) Session(id string) *Session { return s.earlier(id) }
 
 // Publish hands a snapshot to the sessions, as the store does.
 func (s *Server) Publish(snap *state.Snapshot) { s.publish(snap) }
+
+// EndSessions is what Shutdown does before it stops listening.
+func (s *Server) EndSessions() {
+	s.closing.Store(true)
+	for _, sess := range s.live() {
+		sess.end()
+	}
+}

@@ -442,31 +442,11 @@ func TestCloseAfterUnheardAcceptance(t *testing.T) {
 // SPEC L-3: a session that has a next life is never said to be unknown, also while this one ends: a client would begin anew.
 func TestShutdownKnowsSessions(t *testing.T) {
 	b := newBench(t, nil)
-	var all []*cli
-	for range 12 {
-		all = append(all, b.connect())
-	}
-	slow := b.connect()
-	conn := slow.rawStream()
-	defer conn.Close()
-	d := slow.mustOpen(b.dir+"/big", strings.Repeat("x", 8<<20))
-	_ = b.registry.Accept(d.ID(), d.Now().Seen, nil) // more than the socket takes: the end waits for it
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- b.server.Shutdown(ctx) }()
-	for over, deadline := false, time.Now().Add(patience); !over && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		for _, c := range all {
-			res, err := c.client.Do(c.request("POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"ping"}`))
-			if err != nil { // nobody listens any more
-				over = true
-				continue
-			}
-			res.Body.Close()
-			if res.StatusCode != 200 && res.StatusCode != 503 {
-				t.Fatal(res.Status)
-			}
+	c := b.connect()
+	b.server.EndSessions()
+	for _, method := range []string{"POST", "GET", "DELETE"} {
+		if res := c.do(c.request(method, "/mcp", `{"jsonrpc":"2.0","id":1,"method":"ping"}`)); res.status != 503 || res.header.Get("Retry-After") == "" {
+			t.Errorf("%s: %d %v", method, res.status, res.header)
 		}
 	}
-	cancel()
-	<-ended
 }
