@@ -141,11 +141,13 @@ func TestClaudeElsewhere(t *testing.T) {
 		b.holds("terminal.txt", "proposed\n")
 		d.noProposal()
 	})
+	tries := func(name, command string) {
+		c.Ask("work "+name, model.Turn{Calls: []model.Call{{Name: "Bash", Args: map[string]any{"command": command, "description": "work"}}}})
+		b.gotNothing(name)
+	}
 	b.step("the model's shell", func() {
-		for name, command := range map[string]string{"plain": "node thief.js plain", "wiped": wiped("node thief.js wiped")} {
-			c.Ask("work "+name, model.Turn{Calls: []model.Call{{Name: "Bash", Args: map[string]any{"command": command, "description": "work"}}}})
-			b.gotNothing(name)
-		}
+		tries("plain", "node thief.js plain")
+		tries("wiped", wiped("node thief.js wiped"))
 	})
 	b.step("killed and back", func() {
 		c.Ask("write one more", claudeWrites(b.path("lost.txt"), "proposed\n"))
@@ -171,6 +173,7 @@ func TestClaudeElsewhere(t *testing.T) {
 			})
 		})
 	})
+	b.step("the model's shell after that", func() { tries("again", wiped("node thief.js again")) })
 }
 
 // claudeToken is the token in the lock that Claude Code finds.

@@ -268,11 +268,14 @@ func TestQwenModelDecidesNothing(t *testing.T) {
 	b := newStage(t)
 	b.home.Qwen(t)
 	b.write(".qwen/settings.json", `{"permissions": {"allow": ["Bash", "run_shell_command"]}, "tools": {"allowed": ["run_shell_command"]}}`)
-	_, user := b.serveQwen()
+	c, user := b.serveQwen()
 	s := b.qwen("")
 	connected(s)
 	b.tries(s, "first")
 	if got := len(user.diffs()); got != 0 {
 		t.Errorf("%d proposals are open", got)
 	}
+	c.end(syscall.SIGKILL)
+	b.serve()
+	b.tries(s, "again")
 }

@@ -4,6 +4,7 @@ import { Chunk } from "@codemirror/merge";
 import { Text } from "@codemirror/state";
 import { applyChanges, commonEnds, minimalChanges } from "../src/core/changes";
 import { lineDiff } from "../src/core/linediff";
+import { isHuge } from "../src/editor/setup";
 import { countLines, hunkAt, nextHunk, revertHunk, type Hunk } from "../src/review/hunks";
 
 /** A small generator with a seed, so that a failure can be had again. */
@@ -116,4 +117,16 @@ test("added and removed lines are counted", () => {
   const b = "1\ntwo\n3\n4\n5\n";
   assert.deepEqual(countLines(chunks(a, b), Text.of(a.split("\n")), Text.of(b.split("\n"))), { added: 3, removed: 1 });
   assert.deepEqual(countLines(chunks("", "x\ny\n"), Text.empty, Text.of(["x", "y", ""])), { added: 2, removed: 0 });
+});
+
+test("a text is plain by its length, its longest line, or both texts' length", () => {
+  const line = "x".repeat(29_000);
+  assert.equal(isHuge(""), false);
+  assert.equal(isHuge(`${line}\n${line}\n${line}`), false);
+  assert.equal(isHuge("x".repeat(31_000)), true);
+  assert.equal(isHuge(`a\n${"x".repeat(31_000)}\nb`), true);
+  assert.equal(isHuge(`a\nb\n${"x".repeat(31_000)}`), true);
+  assert.equal(isHuge("a", "x".repeat(31_000)), true);
+  assert.equal(isHuge("a\n".repeat(300_000), "b\n".repeat(300_000)), true);
+  assert.equal(isHuge("a\n".repeat(300_000)), false);
 });

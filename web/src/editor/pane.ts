@@ -3,7 +3,7 @@ import { EditorView } from "@codemirror/view";
 import { Signal } from "../core/signal";
 import type { Doc } from "../files/documents";
 import type { ContextReport, Position } from "../net/protocol";
-import { fileExtensions, loadLanguage, nonce } from "./setup";
+import { fileExtensions, loadLanguage, nonce, plain } from "./setup";
 
 /** The 0-based position of an offset, in UTF-16 units. */
 export function positionAt(state: EditorState, offset: number): Position {
@@ -84,7 +84,7 @@ export class EditorPane {
 
   /** Loads the colours of a document that was just opened. */
   colour(doc: Doc): void {
-    loadLanguage(doc.path, doc.state.doc.length, (spec) => doc.dispatch(spec));
+    loadLanguage(doc.path, doc.state.facet(plain), (spec) => doc.dispatch(spec));
   }
 
   /** Puts the cursor at a place and shows it. */

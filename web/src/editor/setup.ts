@@ -2,7 +2,7 @@ import { autocompletion, closeBrackets, closeBracketsKeymap, completeAnyWord, co
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
 import { bracketMatching, foldGutter, foldKeymap, indentOnInput, indentUnit } from "@codemirror/language";
 import { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
-import { Compartment, EditorState, type Extension } from "@codemirror/state";
+import { Compartment, EditorState, Facet, type Extension } from "@codemirror/state";
 import {
   crosshairCursor,
   drawSelection,
@@ -18,8 +18,27 @@ import {
 import { languageOf } from "./languages";
 import { look } from "./look";
 
-/** Above this length, in UTF-16 units, a text gets neither colours nor wrapping, so that it opens at once. */
-export const hugeText = 1_000_000;
+/** Above this length, in UTF-16 units, a text is shown plain. */
+const hugeText = 1_000_000;
+/** A text with a line above this length is shown plain: each key would cost the time of the whole line. */
+const hugeLine = 30_000;
+
+/** Whether an editor shows its text plain, as it was when the text came. */
+export const plain = Facet.define<boolean, boolean>({ combine: (values) => values.some(Boolean) });
+
+/** Whether texts that are shown together get neither colours, wrapping nor matching brackets, so that they open and answer keys at once. */
+export function isHuge(...texts: readonly string[]): boolean {
+  return texts.reduce((sum, text) => sum + text.length, 0) > hugeText || texts.some(hasHugeLine);
+}
+
+function hasHugeLine(text: string): boolean {
+  for (let at = 0; at + hugeLine < text.length; ) {
+    const end = text.lastIndexOf("\n", at + hugeLine); // the last end of a line within reach
+    if (end < at) return true;
+    at = end + 1;
+  }
+  return false;
+}
 
 /** The indentation that a text uses: a tab, or its smallest step of blanks; four blanks when it does not say. */
 export function indentationOf(text: string): string {
@@ -49,9 +68,10 @@ export function nonce(): Extension {
 const language = new Compartment();
 
 /** What every editor of the page has, editable or not: look, gutter, selection, search, keys. */
-export function baseExtensions(text: string, label: string): Extension {
+export function baseExtensions(text: string, label: string, huge = isHuge(text)): Extension {
   return [
     nonce(),
+    plain.of(huge),
     look,
     lineNumbers(),
     highlightSpecialChars(),
@@ -59,11 +79,11 @@ export function baseExtensions(text: string, label: string): Extension {
     drawSelection(),
     dropCursor(),
     EditorState.allowMultipleSelections.of(true),
-    bracketMatching(),
+    huge ? [] : bracketMatching(),
     rectangularSelection(),
     crosshairCursor(),
     search({ top: true }),
-    text.length > hugeText ? [] : highlightSelectionMatches(),
+    huge ? [] : highlightSelectionMatches(),
     indentUnit.of(indentationOf(text)),
     EditorState.tabSize.of(4),
     language.of([]),
@@ -73,30 +93,31 @@ export function baseExtensions(text: string, label: string): Extension {
 }
 
 /** What an editor to write in has besides. */
-export function writingExtensions(text: string): Extension {
+export function writingExtensions(huge: boolean): Extension {
   return [
     indentOnInput(),
     closeBrackets(),
-    text.length > hugeText ? [] : autocompletion({ override: [completeAnyWord], activateOnTyping: false }),
+    huge ? [] : autocompletion({ override: [completeAnyWord], activateOnTyping: false }),
     keymap.of([indentWithTab]),
   ];
 }
 
 /** The extensions of a file's editor. */
 export function fileExtensions(path: string, text: string, readOnly: boolean): Extension {
+  const huge = isHuge(text);
   return [
-    baseExtensions(text, `Editor, ${path}`),
-    writingExtensions(text),
+    baseExtensions(text, `Editor, ${path}`, huge),
+    writingExtensions(huge),
     highlightActiveLine(),
     highlightActiveLineGutter(),
-    text.length > hugeText ? [] : foldGutter(),
+    huge ? [] : foldGutter(),
     readOnly ? EditorState.readOnly.of(true) : [],
   ];
 }
 
 /** Loads the colours for a path and hands them to the editor once they are there; nothing for huge or plain texts. */
-export function loadLanguage(path: string, length: number, dispatch: (spec: { effects: ReturnType<Compartment["reconfigure"]> }) => void): void {
-  if (length > hugeText) return;
+export function loadLanguage(path: string, huge: boolean, dispatch: (spec: { effects: ReturnType<Compartment["reconfigure"]> }) => void): void {
+  if (huge) return;
   languageOf(path)
     ?.load()
     .then((support) => dispatch({ effects: language.reconfigure(support) }))

@@ -4,7 +4,7 @@ import { EditorView, highlightActiveLine } from "@codemirror/view";
 import { minimalChanges } from "../core/changes";
 import { lineDiff } from "../core/linediff";
 import { Signal } from "../core/signal";
-import { baseExtensions, hugeText, loadLanguage, writingExtensions } from "../editor/setup";
+import { baseExtensions, isHuge, loadLanguage, writingExtensions } from "../editor/setup";
 import { countLines, hunkAt, nextHunk, revertHunk, type Hunk } from "./hunks";
 import { wholeBlocks } from "./blocks";
 import { conflictMarks, markPlaces } from "./conflict";
@@ -63,7 +63,7 @@ export class DiffView {
   ) {
     this.element.className = "diff";
     this.old = Text.of(content.old.split("\n"));
-    this.huge = content.old.length + content.text.length > hugeText;
+    this.huge = isHuge(content.old, content.text);
     this.layout = this.allowed(layout);
     this.build(content.text);
   }
@@ -96,10 +96,10 @@ export class DiffView {
     const { path, editable, oldLabel, newLabel } = this.content;
     const right: Extension = [
       editable ? hunkGutter({ keep: (c) => this.toggleKept(c), revert: (c) => this.revert(c) }) : [],
-      baseExtensions(text, newLabel),
+      baseExtensions(text, newLabel, this.huge),
       wholeBlocks,
       conflictMarks,
-      editable ? [writingExtensions(text), highlightActiveLine()] : EditorState.readOnly.of(true),
+      editable ? [writingExtensions(this.huge), highlightActiveLine()] : EditorState.readOnly.of(true),
       this.huge ? [] : EditorView.lineWrapping,
       EditorView.updateListener.of((u) => {
         if (u.docChanged && !u.transactions.every((tr) => tr.annotation(Transaction.remote))) this.edited.emit();
@@ -107,7 +107,7 @@ export class DiffView {
       }),
     ];
     if (this.layout === "side") {
-      const left = [baseExtensions(this.content.old, oldLabel), wholeBlocks, EditorState.readOnly.of(true), this.huge ? [] : EditorView.lineWrapping];
+      const left = [baseExtensions(this.content.old, oldLabel, this.huge), wholeBlocks, EditorState.readOnly.of(true), this.huge ? [] : EditorView.lineWrapping];
       this.merge = new MergeView({
         a: { doc: this.old, extensions: left },
         b: { doc: text, extensions: right },
@@ -119,7 +119,7 @@ export class DiffView {
       this.right = this.merge.b;
       const { a } = this.merge;
       a.contentDOM.dataset.testid = "diff-old";
-      loadLanguage(path, this.old.length, (spec) => a.dispatch(spec));
+      loadLanguage(path, this.huge, (spec) => a.dispatch(spec));
     } else {
       this.merge = null;
       this.right = new EditorView({
@@ -131,7 +131,7 @@ export class DiffView {
     this.right.contentDOM.dataset.testid = "diff-new";
     if (this.places.length > 0) this.setConflict(this.places);
     const { right: view } = this;
-    loadLanguage(path, text.length, (spec) => view.dispatch(spec));
+    loadLanguage(path, this.huge, (spec) => view.dispatch(spec));
     this.element.dataset.layout = this.layout;
   }
 

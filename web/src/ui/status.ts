@@ -1,5 +1,5 @@
 import { languageOf } from "../editor/languages";
-import { hugeText } from "../editor/setup";
+import { plain } from "../editor/setup";
 import { positionAt } from "../editor/pane";
 import type { Doc } from "../files/documents";
 import type { ConnectionState } from "../net/connection";
@@ -84,7 +84,7 @@ export class Status {
     const text = doc.state.doc;
     const noFinal = text.length > 0 && text.line(text.lines).length > 0;
     write("status-eol", [eols[doc.eol] ?? doc.eol, doc.bom ? "BOM" : "", noFinal ? "no final newline" : "", doc.readOnly ? "read-only" : ""].filter(Boolean).join(" · "));
-    write("status-language", text.length > hugeText ? "Plain (large file)" : (languageOf(doc.path)?.name ?? "Plain text"));
+    write("status-language", doc.state.facet(plain) ? "Plain (large file)" : (languageOf(doc.path)?.name ?? "Plain text"));
   }
 
   /** Writes how many proposals wait. */
