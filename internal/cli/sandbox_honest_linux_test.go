@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/pollux-companion/pollux/internal/peers"
+)
+
+// What honest programs do in a workspace that they may write to, without a network (docs/sandbox.md, "Honest programs").
+func TestHonestPrograms(t *testing.T) {
+	peers.Need(t, peers.Node)
+	w := newWorld(t)
+	for name, text := range map[string]string{
+		"package.json": `{"name":"n","version":"1.0.0","scripts":{"build":"node build.js"}}`,
+		"build.js":     `require('fs').writeFileSync('built', 'js')`,
+		"pool.py": "import multiprocessing as mp\ndef f(x): return x*x\nif __name__ == '__main__':\n" +
+			"    with mp.get_context('spawn').Pool(2) as p: assert p.map(f, [1, 2, 3]) == [1, 4, 9]\n",
+		"loopback.py": "import http.server, threading, urllib.request\n" +
+			"s = http.server.HTTPServer(('127.0.0.1', 0), http.server.SimpleHTTPRequestHandler)\n" +
+			"threading.Thread(target=s.serve_forever, daemon=True).start()\n" +
+			"assert urllib.request.urlopen('http://127.0.0.1:%d/loopback.py' % s.server_port).status == 200\n",
+	} {
+		if err := os.WriteFile(filepath.Join(w.project, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, c := range map[string]struct {
+		args []string
+		code int
+	}{
+		"npm script":                     {[]string{"--", "npm", "run", "-s", "build"}, 0},
+		"virtual environment":            {[]string{"--", "python3", "-m", "venv", "--without-pip", "v"}, 0},
+		"pool of spawned processes":      {[]string{"--", "python3", "pool.py"}, 0},
+		"loopback without a network":     {[]string{"--", "python3", "loopback.py"}, 1},
+		"loopback, through the proxy":    {[]string{"--allow-host", "https://example.com", "--", "python3", "loopback.py"}, 1},
+		"loopback, as the docs advise":   {[]string{"--allow-host", "https://example.com", "--", "env", "NO_PROXY=localhost,127.0.0.1", "no_proxy=localhost,127.0.0.1", "python3", "loopback.py"}, 0},
+		"a program by its relative path": {[]string{"--", "sh", "-c", "printf '#!/bin/sh\\nexit 7\\n' >x; chmod +x x; ./x"}, 7},
+	} {
+		out, code := combined(w, append([]string{"sandbox", "--write", "workspace"}, c.args...)...)
+		if code != c.code {
+			t.Errorf("%s: exit code %d, want %d\n%s", name, code, c.code, out)
+		}
+	}
+}
