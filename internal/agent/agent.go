@@ -18,6 +18,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/agent/mcp"
 	"github.com/pollux-companion/pollux/internal/agent/qwen"
 	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/safefile"
 	"github.com/pollux-companion/pollux/internal/settingsfile"
 )
 
@@ -39,6 +40,8 @@ type Agent struct {
 	// where they speak as Gemini CLI does.
 	Listen func(ctx context.Context, port int, token string) (Listener, error)
 	Told   func(context []byte) (string, error)
+	// Trials are what pollux conform tries of its wire; nil where it speaks as Gemini CLI does.
+	Trials []finding.Trial
 	// Shows is the tool by which its CLIs have a diff shown.
 	Shows string
 	// Env are the variables with which its CLIs in a terminal find this companion and no other; nil: there are none. getenv knows
@@ -133,7 +136,7 @@ func claudeCode() Agent {
 	locks := claude.Locks()
 	return Agent{
 		Name: "claude", Label: "Claude Code", Command: "claude", Install: "npm install -g @anthropic-ai/claude-code",
-		Release: "2.1.330", Door: claudeDoor, Env: claudeEnv, Locks: &locks, Choose: claude.Choose, Told: claude.Told, Shows: "openDiff",
+		Release: "2.1.330", Door: claudeDoor, Env: claudeEnv, Locks: &locks, Choose: claude.Choose, Told: claude.Told, Shows: "openDiff", Trials: claude.Trials(),
 		Listen: func(ctx context.Context, port int, token string) (Listener, error) {
 			c, err := claude.Dial(ctx, port, token, nil)
 			if err != nil {
@@ -214,6 +217,26 @@ func (a Agent) Place(port int, soon bool) *Place {
 func (p *Place) Put(e Endpoint) error {
 	return p.kind.Put(p.File, &lockfile.Lock{Port: e.Port, Roots: e.Roots, Token: e.Token, PID: e.PID, Name: e.IDE, DisplayName: e.DisplayName})
 }
+
+// LetsIn is where a companion at a port lets this agent in, by its lock; ok is false where it has none.
+func (a Agent) LetsIn(port int) (d finding.Door, ok bool) {
+	home, used := a.home()
+	if !used {
+		return d, false
+	}
+	data, err := safefile.ReadPrivate(lockfile.Path(home, port), maxLock)
+	if err != nil {
+		return d, false
+	}
+	l, err := a.Locks.Decode(data)
+	if err != nil || l.Stdio != nil {
+		return d, false
+	}
+	return finding.Door{Port: port, Token: l.Token}, true
+}
+
+// maxLock bounds a lock file that is read, in bytes.
+const maxLock = 256 << 10
 
 // Sweep removes the locks that companions of pollux's left and whose process is gone, and returns their paths.
 func (a Agent) Sweep() []string {

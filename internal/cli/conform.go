@@ -19,6 +19,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pollux-companion/pollux/internal/agent"
 	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
 	"github.com/pollux-companion/pollux/internal/conform"
 	"github.com/pollux-companion/pollux/internal/words"
@@ -40,7 +41,8 @@ func (a *app) conformCommand() *cobra.Command {
 checks, each with its number in the specification and, where it fails, what was
 seen. The companion is a running one (by its process, or by port and token), or
 COMMAND, which is started in a workspace of its own and ended at the end; what
-it prints is shown with --verbose, or when it does not come up.
+it prints is shown with --verbose, or when it does not come up. With --pid it is
+tried as Claude Code and Qwen Code find it as well, where it has locks for them.
 
 It opens diffs in the editor while it runs, and closes them again. What needs
 somebody in front of the editor is done by a driver: a program that reads one
@@ -205,7 +207,7 @@ func (a *app) conformTarget(ctx context.Context, f conformFlags, args []string) 
 		}
 		for _, e := range entries {
 			if e.PID == f.pid && e.File.Port != 0 && len(e.File.Roots) > 0 {
-				return conform.Target{Addr: local(e.File.Port), Token: e.File.Token, Dir: e.File.Roots[0], File: e.Path}, nil
+				return conform.Target{Addr: local(e.File.Port), Token: e.File.Token, Dir: e.File.Roots[0], File: e.Path, Others: others(e.File.Port)}, nil
 			}
 		}
 		return conform.Target{}, noError{fmt.Errorf("no discovery file in %s is of process %d; pollux status lists the companions", discovery.Dir(), f.pid)}
@@ -220,6 +222,16 @@ func (a *app) conformTarget(ctx context.Context, f conformFlags, args []string) 
 		data, err = os.ReadFile(f.tokenFile)
 	}
 	return conform.Target{Addr: local(f.port), Token: string(bytes.TrimSpace(data)), Dir: dir}, err
+}
+
+// others are the agents besides Gemini CLI that have a lock of the companion at a port.
+func others(port int) (all []conform.Other) {
+	for _, a := range agent.All() {
+		if door, ok := a.LetsIn(port); ok {
+			all = append(all, conform.Other{Agent: a, Door: door})
+		}
+	}
+	return all
 }
 
 func local(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
@@ -278,12 +290,12 @@ func printCheck(out io.Writer, c conform.Check) {
 
 // printSummary is the table by chapter, and what was left out and why.
 func printSummary(out io.Writer, all []conform.Check) {
-	names := map[string]string{"T": "transport", "D": "discovery", "A": "authentication", "C": "context", "F": "diffs", "L": "lifecycle", "K": "the CLI's side"}
+	names := map[string]string{"T": "transport", "D": "discovery", "A": "authentication", "C": "context", "F": "diffs", "L": "lifecycle", "K": "the CLI's side", "Q": "Qwen Code", "CC": "Claude Code"}
 	type row struct{ pass, fail, skip int }
 	rows, total := map[string]*row{}, &row{}
 	why := map[string]int{}
 	for _, c := range all {
-		chapter := c.Number[:1]
+		chapter, _, _ := strings.Cut(c.Number, "-")
 		if rows[chapter] == nil {
 			rows[chapter] = &row{}
 		}
@@ -303,7 +315,7 @@ func printSummary(out io.Writer, all []conform.Check) {
 	}
 	fmt.Fprintf(out, "\n  %-18s %7s %7s %9s\n", "chapter", "passed", "failed", "left out")
 	line := func(name string, r *row) { fmt.Fprintf(out, "  %-18s %7d %7d %9d\n", name, r.pass, r.fail, r.skip) }
-	for _, chapter := range []string{"T", "D", "A", "C", "F", "L", "K"} {
+	for _, chapter := range []string{"T", "D", "A", "C", "F", "L", "K", "Q", "CC"} {
 		if r := rows[chapter]; r != nil {
 			line(chapter+" "+names[chapter], r)
 		}

@@ -1,4 +1,4 @@
-// Package conform tries any companion against the contract with Gemini CLI:
+// Package conform tries any companion against the contract with Gemini CLI, and with the other agents that it lets in:
 // the vectors of package contract step by step, and probes of what a vector
 // cannot say, each a named check with its number in the specification and what
 // was seen. What needs somebody in front of the editor is done by a driver, or said to be left out.
@@ -63,6 +63,8 @@ type Target struct {
 	End time.Duration
 	// Command is the companion's process, nil when conform has not started it.
 	Command *Process
+	// Others are the agents besides Gemini CLI that the companion lets in, as far as they are to be tried.
+	Others []Other
 	// Only runs the checks whose name begins with it; "" runs all.
 	Only string
 
@@ -103,10 +105,7 @@ func Run(ctx context.Context, t Target, each func(Check)) ([]Check, error) {
 		return nil, fmt.Errorf("no folder in the companion's workspace: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	r := &run{t: t, ctx: ctx, dir: dir, each: each, moved: t.Driver != nil, http: &http.Client{
-		Transport:     &http.Transport{DialContext: (&net.Dialer{Timeout: 3 * time.Second}).DialContext, DisableCompression: true},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	r := &run{t: t, ctx: ctx, dir: dir, each: each, moved: t.Driver != nil, http: plain()}
 	defer r.http.CloseIdleConnections()
 	if err := r.alive(); err != nil {
 		return nil, err
@@ -131,7 +130,16 @@ func Run(ctx context.Context, t Target, each func(Check)) ([]Check, error) {
 			r.end()
 		}
 	}
+	r.others()
 	return r.all, ctx.Err()
+}
+
+// plain is a client that follows nothing and changes nothing.
+func plain() *http.Client {
+	return &http.Client{
+		Transport:     &http.Transport{DialContext: (&net.Dialer{Timeout: 3 * time.Second}).DialContext, DisableCompression: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 }
 
 // alive says why there is nothing to try.
@@ -166,8 +174,14 @@ func (r *run) note(c Check) {
 	if c.Number == "" {
 		c.Number = number(c.Name)
 	}
-	if len(r.t.Token) >= shortToken {
-		c.Evidence = strings.ReplaceAll(c.Evidence, r.t.Token, "{{token}}")
+	tokens := []string{r.t.Token}
+	for _, o := range r.t.Others {
+		tokens = append(tokens, o.Door.Token)
+	}
+	for _, token := range tokens {
+		if len(token) >= shortToken {
+			c.Evidence = strings.ReplaceAll(c.Evidence, token, "{{token}}")
+		}
 	}
 	r.all = append(r.all, c)
 	if r.each != nil {

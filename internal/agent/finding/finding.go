@@ -2,6 +2,11 @@
 // matters, and what mends it.
 package finding
 
+import (
+	"context"
+	"errors"
+)
+
 // A Level says how bad a finding is.
 type Level string
 
@@ -39,3 +44,21 @@ const (
 	Sweep     // remove the files of dead companions
 	Mode      // switch the agent's search for companions on in its settings
 )
+
+// A Trial is one thing to try with a companion, as pollux conform does.
+type Trial struct {
+	// Name is stable, and begins with its number in the specification: "CC-5/no Origin".
+	Name, About string
+	// Try returns nil where all is well; an error that is ErrNoDiffs leaves it out.
+	Try func(ctx context.Context, d Door) error
+}
+
+// A Door is where a companion lets an agent in.
+type Door struct {
+	Port  int
+	Token string
+	Dir   string // a folder of the workspace, for files that are proposed
+}
+
+// ErrNoDiffs: the companion shows no diffs at the moment, so that what needs one cannot be tried.
+var ErrNoDiffs = errors.New("the companion shows no diffs at the moment")

@@ -1,0 +1,96 @@
+package conform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/pollux-companion/pollux/internal/agent"
+	"github.com/pollux-companion/pollux/internal/agent/finding"
+)
+
+// An Other is an agent besides Gemini CLI, which the companion lets in with a token of its own.
+type Other struct {
+	Agent agent.Agent
+	Door  finding.Door // its Dir is conform's to say
+}
+
+// others tries what the companion says to other agents.
+func (r *run) others() {
+	for _, o := range r.t.Others {
+		o.Door.Dir = r.dir
+		trials := o.Agent.Trials
+		if trials == nil {
+			trials = r.ofGeminis(o)
+		}
+		for _, t := range trials {
+			if r.ctx.Err() == nil && r.wanted(t.Name) {
+				r.probe(probe{t.Name, t.About, func(r *run) error { return asProbe(t.Try(r.ctx, o.Door)) }})
+				r.end()
+			}
+		}
+	}
+}
+
+func asProbe(err error) error {
+	if errors.Is(err, finding.ErrNoDiffs) {
+		return skip(noDiffs)
+	}
+	return err
+}
+
+// ofGeminis are the probes of Gemini CLI's wire that an agent is tried with that speaks it too, by its own token.
+func (r *run) ofGeminis(o Other) (trials []finding.Trial) {
+	own := r.t.Token
+	with := func(try func(*run) error) func(context.Context, finding.Door) error {
+		return func(context.Context, finding.Door) error {
+			r.t.Token = o.Door.Token
+			defer func() { r.end(); r.t.Token = own }()
+			return try(r)
+		}
+	}
+	name := " (" + o.Agent.Label + ")"
+	trials = append(trials, finding.Trial{Name: "Q-1/a token of its own" + name, About: "each agent has another token, which tells the companion who comes", Try: func(context.Context, finding.Door) error {
+		if o.Door.Token == own {
+			return errors.New("it has Gemini CLI's")
+		}
+		return nil
+	}}, finding.Trial{Name: "Q-5/event stream" + name, About: "the event stream is not chunked: then its end is silent, and the CLI opens it anew", Try: with((*run).unchunked)})
+	for _, p := range wireProbes() {
+		if slices.Contains([]string{"T-5/initialized gets 202", "T-7/first context", "T-3/answers of two sessions", "F-1/both tools"}, p.name) {
+			trials = append(trials, finding.Trial{Name: p.name + name, About: p.about, Try: with(p.try)})
+		}
+	}
+	return trials
+}
+
+// unchunked opens an event stream and looks at its form.
+func (r *run) unchunked() error {
+	id, _, err := r.rawSession()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(r.ctx, r.t.Wait)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.t.Addr+"/mcp", nil)
+	if err != nil {
+		return err
+	}
+	for name, value := range map[string]string{"Authorization": "Bearer " + r.t.Token, "Mcp-Session-Id": id, "Accept": "text/event-stream"} {
+		req.Header.Set(name, value)
+	}
+	res, err := r.http.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	switch {
+	case res.StatusCode != http.StatusOK:
+		return fmt.Errorf("it is answered with %d", res.StatusCode)
+	case len(res.TransferEncoding) > 0:
+		return fmt.Errorf("its transfer encoding is %q", res.TransferEncoding)
+	}
+	return nil
+}
