@@ -334,3 +334,25 @@ func TestRestoredF13(t *testing.T) {
 		s.Shut()
 	})
 }
+
+// SPEC F-13: an edit of a long text, of which the registry keeps no earlier ones, is merged on the text that its view had.
+func TestMergesOnWhatTheViewHad(t *testing.T) {
+	long := strings.Repeat("a line of a long text\n", 5000)
+	r := review.New(review.Options{View: &reviewtest.View{}})
+	owner := &reviewtest.Owner{Name: "a"}
+	d := owner.Propose(t, r, "/p/a", long, long+"end\n")
+	mine, version := long+"end, t\n", 0
+	version, err := r.Edit(d.ID(), review.Edit{Text: mine, From: &version, By: "me"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Edit(d.ID(), review.Edit{Text: "0\n" + mine, From: &version, By: "other"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Edit(d.ID(), review.Edit{Text: long + "end, typed\n", From: &version, Was: &mine, By: "me"}); err != nil {
+		t.Fatal(err)
+	}
+	if now := d.Now().Text; now != "0\n"+long+"end, typed\n" {
+		t.Errorf("merged into %.30q … %q", now, now[len(now)-30:])
+	}
+}

@@ -251,3 +251,61 @@ func TestTypesWhileItFollows(t *testing.T) {
 	}
 	e.until("its end", func() bool { return strings.Contains(string(e.last("pollux/didChangeProposal")), `"conflict":null`) })
 }
+
+// SPEC F-13: an update says which edits of the editor's are in it, and an edit that has met one on the way is answered with both
+// merged, the file beside it included. One that was made of the newest is not answered.
+func TestSaysWhichEditIsInAnUpdate(t *testing.T) {
+	e, files, _, d := following(t, 2)
+	var told struct {
+		Edit    int    `json:"edit"`
+		Version int    `json:"version"`
+		Base    int    `json:"baseVersion"`
+		Content string `json:"content"`
+	}
+	updates := func() (n int) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		for _, c := range e.got {
+			if strings.HasPrefix(c.Method, "pollux/didChange") && c.Method != "pollux/didChangeStatus" {
+				n++
+			}
+		}
+		return n
+	}
+	base := func(edit int) {
+		t.Helper()
+		e.until("an update", func() bool {
+			return json.Unmarshal(e.last("pollux/didChangeBase"), &told) == nil && told.Edit == edit
+		})
+	}
+	files.write("0\n" + before)
+	e.reg.Look("/p/a")
+	e.heard("pollux/didChangeBase")
+	base(0)
+	e.peer.Notify("pollux/didChangeDiff", obj{"diffId": d.ID(), "version": 1, "from": 0, "content": after + "typed\n"})
+	base(1)
+	if told.Base != 1 || told.Content != "0\n"+after+"typed\n" {
+		t.Errorf("the answer is %+v", told)
+	}
+	n := updates()
+	e.peer.Notify("pollux/didChangeDiff", obj{"diffId": d.ID(), "version": 2, "from": told.Version, "content": told.Content + "more\n"})
+	e.settle()
+	if updates() != n || d.Now().Text != "0\n"+after+"typed\nmore\n" {
+		t.Errorf("told again of %q", d.Now().Text)
+	}
+}
+
+// SPEC F-13: what the editor left alone is not taken for removed by its user when the agent takes the diff back.
+func TestTakenBackWithAnUpdateOnItsWay(t *testing.T) {
+	e, files, owner, d := following(t, 2)
+	e.on("pollux/closeDiff", func(json.RawMessage) (any, error) {
+		return obj{"content": after + "typed\n", "version": 0}, nil
+	})
+	files.write("0\n" + before)
+	e.reg.Look("/p/a")
+	e.heard("pollux/didChangeBase")
+	o, err := e.reg.Withdraw(t.Context(), owner, d.Proposal().Key)
+	if err != nil || o.Content != "0\n"+after+"typed\n" {
+		t.Errorf("taken back %q, %v", o.Content, err)
+	}
+}
