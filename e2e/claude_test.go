@@ -173,7 +173,11 @@ func TestClaudeElsewhere(t *testing.T) {
 			})
 		})
 	})
-	b.step("the model's shell after that", func() { tries("again", wiped("node thief.js again")) })
+	b.step("the model's shell after that", func() {
+		c.Answer("1. Yes") // its question of before still stands in the terminal
+		b.holds("lost.txt", "proposed\n")
+		tries("again", wiped("node thief.js again"))
+	})
 }
 
 // claudeToken is the token in the lock that Claude Code finds.
