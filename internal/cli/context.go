@@ -147,8 +147,11 @@ func (a *app) contextOf(ctx context.Context, one agent.Agent, dir string, f cont
 		return noError{fmt.Errorf("the companion that %s takes does not let it in: %w; see: pollux doctor %s", one.Label, err, one.Name)}
 	}
 	defer l.Close()
-	waiting, seen := joining, "-"
-	for {
+	for seen := "-"; ; { // which no text is
+		waiting := ctx
+		if seen == "-" {
+			waiting = joining
+		}
 		params, err := l.Context(waiting)
 		switch {
 		case err != nil && ctx.Err() != nil && f.watch:
@@ -171,7 +174,7 @@ func (a *app) contextOf(ctx context.Context, one agent.Agent, dir string, f cont
 		if !f.watch {
 			return nil
 		}
-		waiting, seen = ctx, text
+		seen = text
 	}
 }
 

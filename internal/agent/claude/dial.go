@@ -44,7 +44,7 @@ func Dial(ctx context.Context, port int, token string, header http.Header) (*Con
 	for name, values := range header {
 		h[name] = values
 	}
-	ws, res, err := websocket.Dial(ctx, "ws://"+net.JoinHostPort("127.0.0.1", strconv.Itoa(port))+"/", &websocket.DialOptions{
+	ws, res, err := websocket.Dial(ctx, "ws://"+net.JoinHostPort("127.0.0.1", strconv.Itoa(port))+"/", &websocket.DialOptions{ //nolint:bodyclose // the package closes it
 		HTTPHeader: h, Subprotocols: []string{"mcp"}, HTTPClient: &http.Client{Transport: &http.Transport{DialContext: proc.DialOwn}},
 	})
 	switch {
