@@ -30,12 +30,14 @@ func TestHonestPrograms(t *testing.T) {
 		args []string
 		code int
 	}{
-		"npm script":                     {[]string{"--", "npm", "run", "-s", "build"}, 0},
-		"virtual environment":            {[]string{"--", "python3", "-m", "venv", "--without-pip", "v"}, 0},
-		"pool of spawned processes":      {[]string{"--", "python3", "pool.py"}, 0},
-		"loopback without a network":     {[]string{"--", "python3", "loopback.py"}, 1},
-		"loopback, through the proxy":    {[]string{"--allow-host", "https://example.com", "--", "python3", "loopback.py"}, 1},
-		"loopback, as the docs advise":   {[]string{"--allow-host", "https://example.com", "--", "env", "NO_PROXY=localhost,127.0.0.1", "no_proxy=localhost,127.0.0.1", "python3", "loopback.py"}, 0},
+		"npm script":                   {[]string{"--", "npm", "run", "-s", "build"}, 0},
+		"virtual environment":          {[]string{"--", "python3", "-m", "venv", "--without-pip", "v"}, 0},
+		"pool of spawned processes":    {[]string{"--", "python3", "pool.py"}, 0},
+		"loopback without a network":   {[]string{"--", "python3", "loopback.py"}, 1},
+		"loopback, through the proxy":  {[]string{"--allow-host", "https://example.com", "--", "python3", "loopback.py"}, 1},
+		"loopback, as the docs advise": {[]string{"--allow-host", "https://example.com", "--", "env", "NO_PROXY=localhost,127.0.0.1", "no_proxy=localhost,127.0.0.1", "python3", "loopback.py"}, 0},
+		// A system without Java has nothing to compile, and nothing to find.
+		"javac":                          {[]string{"--", "sh", "-c", "command -v javac || exit 0; echo 'class A { public static void main(String[] a) {} }' >A.java && javac A.java && java A"}, 0},
 		"a program by its relative path": {[]string{"--", "sh", "-c", "printf '#!/bin/sh\\nexit 7\\n' >x; chmod +x x; ./x"}, 7},
 	} {
 		out, code := combined(w, append([]string{"sandbox", "--write", "workspace"}, c.args...)...)

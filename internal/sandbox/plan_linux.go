@@ -177,10 +177,27 @@ func (l *layout) system() {
 		}
 	}
 	for _, name := range []string{"ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ld-musl-x86_64.path", "alternatives", "ssl/certs", "ssl/cert.pem", "ssl/openssl.cnf", "pki/ca-trust", "pki/tls/certs", "pki/tls/cert.pem", "pki/tls/openssl.cnf", "ca-certificates", "ca-certificates.conf",
-		"crypto-policies", "localtime", "timezone", "mime.types", "os-release", "protocols", "services", "gai.conf", "shells", "terminfo", "debian_version"} {
+		"crypto-policies", "fonts", "localtime", "timezone", "mime.types", "os-release", "protocols", "services", "gai.conf", "shells", "terminfo", "debian_version"} {
 		target := "/etc/" + name
 		if source, err := l.evalSymlinks(target); err == nil {
 			l.add(mount{Show: showBind, Source: source, Target: target})
+		}
+	}
+	l.java()
+}
+
+// java shows the settings without which Debian's java does not start: its installation is links to them. The folder management
+// stays hidden, since passwords of JMX lie there.
+func (l *layout) java() {
+	for _, folder := range l.list("/etc") {
+		if !strings.HasPrefix(folder, "java-") {
+			continue
+		}
+		for _, name := range l.list("/etc/" + folder) {
+			target := "/etc/" + folder + "/" + name
+			if source, err := l.evalSymlinks(target); err == nil && name != "management" {
+				l.add(mount{Show: showBind, Source: source, Target: target})
+			}
 		}
 	}
 }
