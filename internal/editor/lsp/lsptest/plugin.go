@@ -78,9 +78,9 @@ func Start(ctx context.Context, o Options) (*Plugin, error) {
 	p.line, wire = connect(ctx, o)
 	p.peer = rpc.NewPeer(wire, rpc.PeerOptions{Handle: p.handle})
 	p.line.tasks.Go(func() { _ = p.peer.Run(ctx) })
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	greeting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	err := p.peer.Call(ctx, "initialize", obj{"processId": nil, "initializationOptions": obj{"pollux": obj{
+	err := p.peer.Call(greeting, "initialize", obj{"processId": nil, "initializationOptions": obj{"pollux": obj{
 		"version": 2, "openDiff": true, "ide": obj{"name": "fake", "displayName": "Fake"}, "openDiffs": announced,
 	}}}, nil)
 	return p, err
