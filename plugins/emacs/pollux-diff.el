@@ -193,7 +193,7 @@ Return nil when there was nothing to report."
     t))
 
 (defun pollux--crossed-p (diff params)
-  "Return non-nil when PARAMS were sent before the user's last edit of DIFF was heard of.
+  "Return non-nil when PARAMS do not include the user's last edit of DIFF.
 They would overwrite it; what is merged with it comes next.  An edit that
 nobody has heard of is reported now."
   (or (pollux--report-edit diff)
