@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -195,6 +196,31 @@ func TestProposalFollowsItsFile(t *testing.T) {
 		expect(t, a, agent.Outcome{Method: accepted, FilePath: b.path("a.txt"), Content: "ONE\n" + rest + last})
 		d.noProposal()
 	}
+}
+
+// TestTypingMeetsChanges: while the user types without a pause the file changes again and again, and no key is lost or moved (F-13).
+func TestTypingMeetsChanges(t *testing.T) {
+	const rest = "two\nthree\nfour\nfive\nsix\nseven\neight\n"
+	b, _, d, a := newDesk(t, map[string]string{"a.txt": "one\n" + rest + "nine\n"})
+	a.OpenDiff(b.path("a.txt"), "one\n"+rest+"NINE\n")
+	d.proposal("a.txt")
+	d.Click(browser.ID("diff-new"))
+	d.Press("Control+End", "ArrowUp", "End")
+	sentence := ""
+	for i := range 60 {
+		word := fmt.Sprintf(" w%d", i)
+		sentence += word
+		d.Type(word)
+		if i%3 == 2 {
+			b.write("a.txt", fmt.Sprintf("one %d\n%snine\n", i/3, rest))
+		}
+	}
+	want := "one 19\n" + rest + "NINE" + sentence + "\n"
+	d.WaitText(browser.ID("diff-new"), "one 19")
+	d.WaitText(browser.ID("diff-old"), "one 19")
+	d.Click(browser.ID("accept"))
+	expect(t, a, agent.Outcome{Method: accepted, FilePath: b.path("a.txt"), Content: want})
+	d.noProposal()
 }
 
 // TestTabsAgree: two tabs show the same proposal and the same edits; an

@@ -69,6 +69,30 @@ test("another page's edit that overtakes the texts is not lost", async () => {
   t.end();
 });
 
+test("an update that lacks what was typed here is left alone; the next one has it", async () => {
+  const t = await proposal();
+  t.socket.answers["diff/read"] = { ...texts, base: 0, others: 0 };
+  await t.diffs.read(t.diff);
+  const arrived: string[] = [];
+  t.diffs.textArrived.on(({ text }) => arrived.push(text));
+  t.diff.current = () => "mine\n";
+  t.diff.touch(5);
+  t.diffs.sendAll();
+  const push = (method: string, edit: number, version: number, more: object) => t.socket.push({ method, params: { id: "d1", version, edit, text: `${method} ${edit}`, clientId: "", ...more } });
+  push("diff/text", 0, 2, {});
+  push("diff/base", 0, 3, { isNew: false, old: "newer\n", base: 1, others: 0 });
+  await settle();
+  assert.deepEqual(arrived, []);
+  assert.equal(t.diff.texts?.old, "newer\n", "the file is shown at once");
+  assert.equal(t.diff.texts?.version, 1, "and what the text is made for stays");
+  push("diff/text", 1, 4, {});
+  push("diff/text", 1, 3, {}); // overtaken on its way
+  await settle();
+  assert.deepEqual(arrived, ["diff/text 1"]);
+  assert.deepEqual(t.asked("diff/edit").map((m) => (m.params as { edit: number }).edit), [1]);
+  t.end();
+});
+
 test("looks at the disk take turns: an older answer does not overtake a newer one", async () => {
   const t = await connected();
   const file = (content: string, version: string): FileContent => ({ path: "/w/a", content, version, eol: "lf", bom: false, finalNewline: true, readOnly: false });

@@ -112,9 +112,10 @@ func (p *page) flush(ctx context.Context, d *review.Diff) {
 	var out struct {
 		Text    *string `json:"text"`
 		Version *int    `json:"version"`
+		Edit    int     `json:"edit"`
 	}
 	if p.Call(ctx, "diff/flush", idParams{d.ID()}, &out) == nil && out.Text != nil {
-		_ = p.edit(d, *out.Text, out.Version) // the diff may have its outcome
+		_ = p.edit(d, *out.Text, out.Version, out.Edit) // the diff may have its outcome
 	}
 }
 
@@ -148,7 +149,8 @@ type diffTexts struct {
 	New     string `json:"new"`
 	Text    string `json:"text"` // as it is edited now
 	Version int    `json:"version"`
-	EOL     string `json:"eol"` // of the proposal
+	Edit    int    `json:"edit"` // as of diff/text
+	EOL     string `json:"eol"`  // of the proposal
 	// DirtyElsewhere: another page has unsaved changes of the file.
 	DirtyElsewhere bool `json:"dirtyElsewhere"`
 	baseInfo
@@ -167,8 +169,9 @@ func diffRead(_ context.Context, p *page, in struct {
 	s := p.s
 	pr := d.Proposal()
 	s.mu.Lock()
-	if _, shows := p.diffs[in.ID]; !in.Brief && !shows {
-		p.diffs[in.ID] = &pageDiff{} // from here on it is told, maybe what it reads now
+	edit := 0
+	if !in.Brief {
+		edit = p.diff(in.ID).edit // from here on it is told, maybe what it reads now
 	}
 	dirty := false
 	for other := range s.pages {
@@ -182,7 +185,7 @@ func diffRead(_ context.Context, p *page, in struct {
 	p.told(in.ID, now.Seen)
 	return diffTexts{
 		diffInfo: infoOf(d), Old: text.ToLF(now.Base.Text), New: text.ToLF(pr.New),
-		Text: text.ToLF(now.Text), Version: now.Seen.Text, EOL: eolName(text.ShapeOf(pr.New)), DirtyElsewhere: dirty,
+		Text: text.ToLF(now.Text), Version: now.Seen.Text, Edit: edit, EOL: eolName(text.ShapeOf(pr.New)), DirtyElsewhere: dirty,
 		baseInfo: baseOf(now),
 	}, nil
 }

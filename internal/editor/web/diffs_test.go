@@ -81,6 +81,44 @@ func TestDiffReject(t *testing.T) { // SPEC F-3, F-8
 	p.ExpectError(-32602, "diff/reject", obj{"id": 1})
 }
 
+// An update says which of the page's own edits it has; what crossed an edit comes again with it, and merged (SPEC F-13).
+func TestUpdatesSayTheirEdit(t *testing.T) {
+	b := newBench(t)
+	one, two := b.page("one"), b.page("two")
+	d := b.propose(filepath.Join(b.root, "f"), "a\nb\nc\n", "a\nb\nC\n")
+	for _, p := range []*webtest.Page{one, two} {
+		p.Call("diff/read", obj{"id": d.ID()}, nil)
+	}
+	var note struct {
+		Text          string
+		Version, Edit int
+	}
+	two.Notify("diff/edit", obj{"id": d.ID(), "text": "A\nb\nC\n", "version": 0, "edit": 1})
+	one.Expect("diff/text", &note)
+	if note.Edit != 0 || note.Text != "A\nb\nC\n" {
+		t.Errorf("%+v", note)
+	}
+	theirs := note.Version
+	// one had typed before that came.
+	one.Notify("diff/edit", obj{"id": d.ID(), "text": "a\nb\nC!\n", "version": 0, "edit": 1})
+	one.Expect("diff/text", &note)
+	if note.Edit != 1 || note.Text != "A\nb\nC!\n" || note.Version <= theirs {
+		t.Errorf("%+v", note)
+	}
+	two.Expect("diff/text", &note)
+	if note.Edit != 1 || note.Text != "A\nb\nC!\n" {
+		t.Errorf("%+v", note)
+	}
+	// What one had on its way when it took nothing back from the newest is told again, though nothing is merged.
+	one.Notify("diff/edit", obj{"id": d.ID(), "text": "A\nb\nC!\n", "version": 0, "edit": 2})
+	one.Expect("diff/text", &note)
+	if note.Edit != 2 || note.Text != "A\nb\nC!\n" {
+		t.Errorf("%+v", note)
+	}
+	one.Notify("diff/edit", obj{"id": d.ID(), "text": "A\nb\nC?\n", "version": note.Version, "edit": 3})
+	one.ExpectNone("diff/text") // it has the newest
+}
+
 // Two pages agree about an edit, and about what came of the diff; also when
 // both edit at once.
 func TestDiffTwoPages(t *testing.T) {

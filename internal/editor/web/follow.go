@@ -11,10 +11,24 @@ import (
 // A pageDiff is what one page has of a diff whose texts it has read.
 type pageDiff struct {
 	// seen is what it was told last. own and from are its last edit's version,
-	// and the one that it had edited.
+	// and the one that it had edited; edit is the number that the page gave it.
 	seen      review.Seen
 	own, from int
+	edit      int
+	// recording counts its edits in work: it is told nothing meanwhile, as nobody could say whether that has the edit.
+	// missed is what it was not told.
+	recording int
+	missed    news
 }
+
+// News is what a page has to be told of a diff: the more includes the less.
+type news int
+
+const (
+	nothing news = iota
+	newText
+	newBase // and the text
+)
 
 // baseInfo is the file beside a proposal (SPEC F-13).
 type baseInfo struct {
@@ -87,73 +101,88 @@ func (s *Server) tellDecided(d *review.Diff, o review.Outcome) {
 	}
 }
 
-type diffNote struct {
+type textNote struct {
 	ID       string `json:"id"`
 	Text     string `json:"text"`
 	Version  int    `json:"version"`
+	Edit     int    `json:"edit"`     // the last of the page's own edits that the text has
 	ClientID string `json:"clientId"` // of the page that has edited; "" where it was none, or both are merged
+}
+
+type baseNote struct {
+	ID      string `json:"id"`
+	IsNew   bool   `json:"isNew"`
+	Old     string `json:"old"`
+	Text    string `json:"text"`
+	Version int    `json:"version"`
+	Edit    int    `json:"edit"`
+	baseInfo
 }
 
 // tellText passes a text to the pages that show the diff, but the one that made it.
 func (s *Server) tellText(e review.Event) {
-	now := e.Diff.Now()
-	note := diffNote{ID: e.Diff.ID(), Text: text.ToLF(now.Text), Version: now.Seen.Text}
 	by, _ := e.By.(*page)
-	pages := s.showing(note.ID, func(p *page, pd *pageDiff) bool {
-		if p == by {
-			return false
-		}
-		pd.seen.Text = now.Seen.Text
-		return true
-	})
+	author := ""
 	if by != nil {
 		s.mu.Lock()
-		note.ClientID = by.clientID
+		author = by.clientID
 		s.mu.Unlock()
 	}
-	for _, p := range pages {
-		p.Notify("diff/text", note)
+	for _, p := range s.everyPage() {
+		if p != by {
+			p.tell(e.Diff, newText, author)
+		}
 	}
 }
 
 // tellBase passes on what the file has become.
 func (s *Server) tellBase(d *review.Diff) {
-	now := d.Now()
-	pages := s.showing(d.ID(), func(_ *page, pd *pageDiff) bool {
-		pd.seen = now.Seen
-		return true
-	})
-	note := struct {
-		ID      string `json:"id"`
-		IsNew   bool   `json:"isNew"`
-		Old     string `json:"old"`
-		Text    string `json:"text"`
-		Version int    `json:"version"`
-		baseInfo
-	}{d.ID(), !now.Base.Exists, text.ToLF(now.Base.Text), text.ToLF(now.Text), now.Seen.Text, baseOf(now)}
-	for _, p := range pages {
-		p.Notify("diff/base", note)
+	for _, p := range s.everyPage() {
+		p.tell(d, newBase, "")
 	}
 }
 
-// showing returns the pages that show a diff and that f picks, which is called with s.mu held.
-func (s *Server) showing(id string, f func(*page, *pageDiff) bool) []*page {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var pages []*page
-	for p := range s.pages {
-		if pd, shows := p.diffs[id]; shows && f(p, pd) {
-			pages = append(pages, p)
+// tell tells the page the newest of a diff that it shows. Of two such calls at once the page takes the newer.
+func (p *page) tell(d *review.Diff, what news, author string) {
+	p.s.mu.Lock()
+	pd := p.diffs[d.ID()]
+	if pd == nil || pd.recording > 0 {
+		if pd != nil {
+			pd.missed = max(pd.missed, what)
 		}
+		p.s.mu.Unlock()
+		return
 	}
-	return pages
+	edit := pd.edit // before the text is looked at, which has it then
+	p.s.mu.Unlock()
+	now := d.Now()
+	p.s.mu.Lock()
+	pd.seen.Text = max(pd.seen.Text, now.Seen.Text)
+	if what == newBase {
+		pd.seen.Base = max(pd.seen.Base, now.Seen.Base)
+	}
+	p.s.mu.Unlock()
+	if what == newBase {
+		p.Notify("diff/base", baseNote{d.ID(), !now.Base.Exists, text.ToLF(now.Base.Text), text.ToLF(now.Text), now.Seen.Text, edit, baseOf(now)})
+		return
+	}
+	p.Notify("diff/text", textNote{d.ID(), text.ToLF(now.Text), now.Seen.Text, edit, author})
 }
 
 // told notes what the page is told in an answer.
 func (p *page) told(id string, seen review.Seen) {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
-	p.diffs[id] = &pageDiff{seen: seen, own: seen.Text, from: seen.Text}
+	pd := p.diff(id)
+	pd.seen, pd.own, pd.from = seen, seen.Text, seen.Text
+}
+
+// diff is what the page has of a diff. The caller holds s.mu.
+func (p *page) diff(id string) *pageDiff {
+	if p.diffs[id] == nil {
+		p.diffs[id] = &pageDiff{}
+	}
+	return p.diffs[id]
 }
 
 // seen is what the page has of a diff: version and base are what it says that
@@ -179,19 +208,34 @@ func (p *page) seen(id string, version, base *int) (seen review.Seen, from int) 
 	return seen, from
 }
 
-// edit records an edit that the page has made of a version.
-func (p *page) edit(d *review.Diff, edited string, version *int) error {
-	seen, from := p.seen(d.ID(), version, nil)
-	own, err := p.s.o.Registry.Edit(d.ID(), review.Edit{Text: text.FromLF(d.Proposal().New, edited), From: &seen.Text, By: p})
-	if err != nil {
-		return err
-	}
+// edit records an edit that the page has made of a version, and tells the page what its text has become where that is
+// another: a page leaves alone what was sent before its last edit arrived.
+func (p *page) edit(d *review.Diff, edited string, version *int, number int) error {
+	id := d.ID()
 	p.s.mu.Lock()
-	defer p.s.mu.Unlock()
-	if pd := p.diffs[d.ID()]; pd != nil {
-		pd.own, pd.from = own, from
+	pd := p.diff(id)
+	pd.recording++
+	crossed := version != nil && *version < pd.seen.Text
+	p.s.mu.Unlock()
+	seen, from := p.seen(id, version, nil)
+	own, err := p.s.o.Registry.Edit(id, review.Edit{Text: text.FromLF(d.Proposal().New, edited), From: &seen.Text, By: p})
+	p.s.mu.Lock()
+	pd.recording--
+	missed := pd.missed
+	if pd.recording == 0 {
+		pd.missed = nothing
 	}
-	return nil
+	if err == nil {
+		pd.own, pd.from, pd.edit = own, from, max(pd.edit, number)
+	}
+	p.s.mu.Unlock()
+	if err == nil && (crossed || d.Now().Seen.Text != own) {
+		missed = max(missed, newText)
+	}
+	if missed != nothing {
+		p.tell(d, missed, "")
+	}
+	return err
 }
 
 // diffEdit records an edit; the registry's event passes it on.
@@ -199,12 +243,13 @@ func diffEdit(_ context.Context, p *page, in struct {
 	ID      string `json:"id"`
 	Text    string `json:"text"`
 	Version *int   `json:"version"`
+	Edit    int    `json:"edit"` // how many the page has sent of this diff, this one included
 }) (any, error) {
 	d, ok := p.s.o.Registry.Get(in.ID)
 	if !ok {
 		return nil, review.ErrSettled
 	}
-	return empty{}, p.edit(d, in.Text, in.Version)
+	return empty{}, p.edit(d, in.Text, in.Version, in.Edit)
 }
 
 // diffAccept settles with the text as the page shows it, if that is the newest
@@ -232,6 +277,7 @@ func diffResolve(_ context.Context, p *page, in struct {
 	Text    *string `json:"text"`
 	Version *int    `json:"version"`
 	Base    *int    `json:"base"`
+	Edit    int     `json:"edit"` // as of diff/edit
 	Take    string  `json:"take"` // proposal or file
 }) (any, error) {
 	d, ok := p.s.o.Registry.Get(in.ID)
@@ -242,7 +288,7 @@ func diffResolve(_ context.Context, p *page, in struct {
 		return nil, rpc.Errorf(rpc.CodeInvalidParams, "take must be proposal or file")
 	}
 	if in.Text != nil {
-		if err := p.edit(d, *in.Text, in.Version); err != nil {
+		if err := p.edit(d, *in.Text, in.Version, in.Edit); err != nil {
 			return nil, err
 		}
 	}

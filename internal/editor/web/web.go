@@ -232,7 +232,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		select {
 		case <-p.done:
 		case <-ctx.Done():
-			p.wire.abort()
+			// Aside: while the library waits for a closing handshake, up to 5 s, nothing else ends the connection.
+			go p.wire.abort()
 		}
 	}
 	err := s.http.Shutdown(ctx)

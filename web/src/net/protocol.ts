@@ -62,6 +62,8 @@ export interface DiffTexts extends DiffInfo, DiffBase {
   new: string;
   text: string;
   version: number;
+  /** The last of this page's edits that the text has. */
+  edit?: number;
   eol?: EOL;
   dirtyElsewhere?: boolean;
 }
@@ -167,7 +169,7 @@ export interface Requests {
   "diff/read": [{ id: string; brief?: boolean }, DiffTexts];
   /** `version` and `base` are what the page shows: nothing newer is accepted. */
   "diff/accept": [{ id: string; text: string; version: number; base: number }, Empty];
-  "diff/resolve": [{ id: string; text: string; version: number; base: number; take: "proposal" | "file" }, Empty];
+  "diff/resolve": [{ id: string; text: string; version: number; base: number; edit: number; take: "proposal" | "file" }, Empty];
   "diff/reject": [{ id: string }, Empty];
   "policy/set": [Rule, { rules: Rule[] }];
   "history/list": [Empty, { entries: HistoryEntry[] }];
@@ -178,15 +180,16 @@ export interface Requests {
 /** Notifications that the page sends. */
 export interface Outgoing {
   "context/update": ContextReport;
-  /** `version` is the latest of the companion's that the text contains. */
-  "diff/edit": { id: string; text: string; version: number; clientId: string };
+  /** `version` is the latest of the companion's that the text contains; `edit` counts what was sent of this diff. */
+  "diff/edit": { id: string; text: string; version: number; edit: number; clientId: string };
 }
 
 /** Notifications that the page hears. */
 export interface Incoming {
   "diff/opened": { diff: DiffInfo };
-  "diff/text": { id: string; text: string; version: number; clientId: string };
-  "diff/base": { id: string; isNew: boolean; old: string; text: string; version: number } & DiffBase;
+  /** `edit` is the last of this page's edits that the text has: another one is on its way when it is not the latest. */
+  "diff/text": { id: string; text: string; version: number; edit?: number; clientId: string };
+  "diff/base": { id: string; isNew: boolean; old: string; text: string; version: number; edit?: number } & DiffBase;
   "diff/closed": { id: string; outcome: string; owner: string };
   "file/changed": { path: string; version: string | null };
   "tree/changed": { dirs: string[] };

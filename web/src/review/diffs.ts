@@ -11,6 +11,8 @@ export class Diff {
   current: (() => string) | null = null;
   /** Edits of this page's user that the companion has not been sent. */
   unsent = false;
+  /** How many edits the companion has been sent. */
+  sent = 0;
   /** The latest edit that this page knows of was made on it. */
   mine = false;
   /** An edit of another page's that overtook the texts. */
@@ -31,6 +33,14 @@ export class Diff {
   /** Whether the text differs from what the CLI proposed. */
   get edited(): boolean {
     return this.texts && this.current ? this.unsent || this.info.edited || this.current() !== this.texts.new : this.info.edited;
+  }
+
+  /**
+   * Whether a text that came from the companion lacks what was typed here, or is older than what is shown. A newer one
+   * follows then, as soon as the companion has the last edit.
+   */
+  lacks(version: number, edit: number | undefined): boolean {
+    return this.unsent || (edit ?? this.sent) !== this.sent || version < (this.texts?.version ?? 0);
   }
 
   /** Notes an edit; it is sent soon, long texts less often. */
@@ -77,10 +87,9 @@ export class Diffs {
   ) {
     connection.on("diff/opened", ({ diff }) => this.add(diff));
     connection.on("diff/closed", ({ id, outcome }) => this.remove(id, outcome));
-    connection.on("diff/text", ({ id, text, version, clientId: from }) => {
+    connection.on("diff/text", ({ id, text, version, edit, clientId: from }) => {
       const diff = this.diffs.get(id);
-      // Edits that wait here are newer than what another page sent before it could hear of them; they go out soon.
-      if (!diff || from === this.clientId || diff.unsent) return;
+      if (!diff || from === this.clientId || diff.lacks(version, edit)) return;
       diff.mine = false;
       diff.info.edited = true;
       if (diff.texts) diff.texts.version = version;
@@ -88,7 +97,7 @@ export class Diffs {
       this.textArrived.emit({ diff, text });
       this.changed.emit();
     });
-    connection.on("diff/base", ({ id, isNew, old, text, version, base, conflict, others }) => {
+    connection.on("diff/base", ({ id, isNew, old, text, version, edit, base, conflict, others }) => {
       const diff = this.diffs.get(id);
       if (!diff) return;
       diff.info.isNew = isNew;
@@ -96,10 +105,11 @@ export class Diffs {
         diff.outdated = true;
         return;
       }
+      if (base < diff.texts.base) return;
       const moved = diff.texts.base !== base;
       Object.assign(diff.texts, { isNew, old, base, conflict, others });
-      // Edits that wait here are merged when they arrive there, and come back.
-      if (!diff.unsent) {
+      // Edits that wait here, or are on their way, are merged when they arrive there, and come back.
+      if (!diff.lacks(version, edit)) {
         diff.texts.version = version;
         this.textArrived.emit({ diff, text });
       }
@@ -124,10 +134,13 @@ export class Diffs {
     for (const id of [...this.diffs.keys()]) if (!open.has(id)) this.remove(id, "decided elsewhere");
     for (const info of infos) {
       const known = this.diffs.get(info.id);
+      if (known) known.sent = 0; // to this connection
+      if (restarted && known?.texts) known.texts.version = 0; // the companion counts anew
       if (!known) {
         this.add(info);
       } else if (known.unsent || (restarted && known.mine)) {
         this.send(known);
+        void this.reread(known);
       } else if (known.texts) {
         void this.reread(known);
       }
@@ -135,13 +148,13 @@ export class Diffs {
   }
 
   /** The edits of a proposal that have not been sent yet: the companion asks before a decision in the terminal. */
-  flush(id: string): { text: string | null; version: number } {
+  flush(id: string): { text: string | null; version: number; edit: number } {
     const diff = this.diffs.get(id);
     const version = diff?.texts?.version ?? 0;
-    if (!diff?.unsent || !diff.current) return { text: null, version };
+    if (!diff?.unsent || !diff.current) return { text: null, version, edit: diff?.sent ?? 0 };
     diff.cancel();
     diff.unsent = false;
-    return { text: diff.current(), version };
+    return { text: diff.current(), version, edit: ++diff.sent };
   }
 
   /** Sends every edit that waits: the page may be about to go. */
@@ -174,10 +187,11 @@ export class Diffs {
   private async reread(diff: Diff): Promise<void> {
     try {
       const texts = await this.connection.request("diff/read", { id: diff.info.id });
-      if (diff.unsent || !diff.texts) return;
+      if (!diff.texts) return;
+      const whole = !diff.lacks(texts.version, texts.edit);
       diff.moved ||= diff.texts.base !== texts.base;
-      Object.assign(diff.texts, { ...texts, text: diff.texts.text, conflict: texts.conflict });
-      this.textArrived.emit({ diff, text: texts.text });
+      Object.assign(diff.texts, { ...texts, text: diff.texts.text, version: whole ? texts.version : diff.texts.version, conflict: texts.conflict });
+      if (whole) this.textArrived.emit({ diff, text: texts.text });
       this.baseArrived.emit(diff);
     } catch {
       // Settled or offline meanwhile: either is told by its own way.
@@ -200,7 +214,7 @@ export class Diffs {
     if (!texts || !diff.current) return;
     diff.cancel();
     diff.unsent = false;
-    await this.connection.request("diff/resolve", { id: diff.info.id, text: diff.current(), version: texts.version, base: texts.base, take });
+    await this.connection.request("diff/resolve", { id: diff.info.id, text: diff.current(), version: texts.version, base: texts.base, edit: ++diff.sent, take });
   }
 
   /** Settles a proposal without content. */
@@ -246,7 +260,10 @@ export class Diffs {
 
   private send(diff: Diff): void {
     if (!diff.current || diff.deciding || !this.diffs.has(diff.info.id)) return;
-    const sent = this.connection.notify("diff/edit", { id: diff.info.id, text: diff.current(), version: diff.texts?.version ?? 0, clientId: this.clientId });
-    if (sent) diff.unsent = false;
+    const { clientId } = this;
+    const sent = this.connection.notify("diff/edit", { id: diff.info.id, text: diff.current(), version: diff.texts?.version ?? 0, edit: diff.sent + 1, clientId });
+    if (!sent) return;
+    diff.unsent = false;
+    diff.sent++;
   }
 }
