@@ -107,10 +107,12 @@ func TestIdle(t *testing.T) {
 		eventually(t, "its discovery file", func() bool { return len(w.files()) > before })
 		idle(t, cmd.Process.Pid)
 		l := &live{t: t}
-		if _, err := fmt.Sscanf(filepath.Base(w.files()[len(w.files())-1]), "gemini-ide-server-%d-%d.json", &l.PID, &l.Port); err != nil {
-			t.Fatal(err)
+		l.PID = editor.Process.Pid
+		for _, file := range w.files() {
+			if _, err := fmt.Sscanf(filepath.Base(file), fmt.Sprintf("gemini-ide-server-%d-%%d.json", l.PID), &l.Port); err == nil {
+				l.DiscoveryFile = file
+			}
 		}
-		l.DiscoveryFile = filepath.Join(w.ide(), fmt.Sprintf("gemini-ide-server-%d-%d.json", editor.Process.Pid, l.Port))
 		newCLI(t, l).stream()
 		idle(t, cmd.Process.Pid) // with a session: nothing is looked for
 		watch := pace.Start(t)
