@@ -71,7 +71,7 @@ func (s *Server) edit(v *view, from *int, number int, e review.Edit) error {
 	}
 	v.crossed = *from != v.seen.Text || v.again
 	v.own, v.from = version, *from
-	v.texts.edited(*from, e.Text)
+	v.texts.Edited(*from, e.Text)
 	return nil
 }
 
@@ -83,9 +83,9 @@ func (s *Server) textOf(v *view, from *int) (version int, text *string) {
 	case from == nil:
 		return v.seen.Text, nil
 	case *from == v.from:
-		return v.own, v.texts.of(*from)
+		return v.own, v.texts.Of(*from)
 	}
-	return *from, v.texts.of(*from)
+	return *from, v.texts.Of(*from)
 }
 
 // diffResolved takes the user's decision from a plugin of version 1. The

@@ -20,7 +20,7 @@ type view struct {
 	// version here, and the one that it had edited.
 	seen      review.Seen
 	own, from int
-	texts     texts            // that the editor may have edited
+	texts     review.Shown     // that the editor may have edited
 	conflict  *review.Conflict // that it was told last
 	// again: what it was told last has the version of what it was told before.
 	// crossed: what it was told last may have met an edit on the way; then the plugin has left it alone.
@@ -92,7 +92,7 @@ func (s *Server) openDiff(ctx context.Context, v *view, takeFocus bool) error {
 	v.seen, v.edit, v.conflict, v.again, v.crossed = now.Seen, 0, now.Conflict, false, false
 	v.seen.By = s
 	v.own, v.from = now.Seen.Text, now.Seen.Text
-	v.texts.edited(now.Seen.Text, now.Text)
+	v.texts.Edited(now.Seen.Text, now.Text)
 	s.mu.Unlock()
 	defer s.release(v)
 	var out struct {

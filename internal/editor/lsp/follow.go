@@ -84,7 +84,7 @@ func (s *Server) tellNewer(v *view) {
 	v.again, v.crossed = now.Seen.Text == before.Text, false
 	v.conflict = now.Conflict
 	v.seen = now.Seen // what the plugin edits meanwhile still comes from v.from
-	v.texts.told(now)
+	v.texts.Told(now)
 	s.mu.Unlock()
 	id := v.diff.ID()
 	if rebased {

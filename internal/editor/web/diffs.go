@@ -182,7 +182,7 @@ func diffRead(_ context.Context, p *page, in struct {
 		return diffTexts{diffInfo: infoOf(d), DirtyElsewhere: dirty}, nil
 	}
 	now := d.Now()
-	p.told(in.ID, now.Seen)
+	p.told(in.ID, now)
 	return diffTexts{
 		diffInfo: infoOf(d), Old: text.ToLF(now.Base.Text), New: text.ToLF(pr.New),
 		Text: text.ToLF(now.Text), Version: now.Seen.Text, Edit: edit, EOL: eolName(text.ShapeOf(pr.New)), DirtyElsewhere: dirty,

@@ -15,6 +15,7 @@ type pageDiff struct {
 	seen      review.Seen
 	own, from int
 	edit      int
+	shown     review.Shown
 	// recording counts its edits in work: it is told nothing meanwhile, as nobody could say whether that has the edit.
 	// missed is what it was not told.
 	recording int
@@ -158,6 +159,7 @@ func (p *page) tell(d *review.Diff, what news, author string) {
 	now := d.Now()
 	p.s.mu.Lock()
 	pd.seen.Text = max(pd.seen.Text, now.Seen.Text)
+	pd.shown.Told(now)
 	if what == newBase {
 		pd.seen.Base = max(pd.seen.Base, now.Seen.Base)
 	}
@@ -170,11 +172,12 @@ func (p *page) tell(d *review.Diff, what news, author string) {
 }
 
 // told notes what the page is told in an answer.
-func (p *page) told(id string, seen review.Seen) {
+func (p *page) told(id string, now review.State) {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
 	pd := p.diff(id)
-	pd.seen, pd.own, pd.from = seen, seen.Text, seen.Text
+	pd.seen, pd.own, pd.from = now.Seen, now.Seen.Text, now.Seen.Text
+	pd.shown.Edited(now.Seen.Text, now.Text)
 }
 
 // diff is what the page has of a diff. The caller holds s.mu.
@@ -218,7 +221,11 @@ func (p *page) edit(d *review.Diff, edited string, version *int, number int) err
 	crossed := version != nil && *version < pd.seen.Text
 	p.s.mu.Unlock()
 	seen, from := p.seen(id, version, nil)
-	own, err := p.s.o.Registry.Edit(id, review.Edit{Text: text.FromLF(d.Proposal().New, edited), From: &seen.Text, By: p})
+	p.s.mu.Lock()
+	was := pd.shown.Of(from)
+	p.s.mu.Unlock()
+	edited = text.FromLF(d.Proposal().New, edited)
+	own, err := p.s.o.Registry.Edit(id, review.Edit{Text: edited, From: &seen.Text, Was: was, By: p})
 	p.s.mu.Lock()
 	pd.recording--
 	missed := pd.missed
@@ -227,6 +234,7 @@ func (p *page) edit(d *review.Diff, edited string, version *int, number int) err
 	}
 	if err == nil {
 		pd.own, pd.from, pd.edit = own, from, max(pd.edit, number)
+		pd.shown.Edited(from, edited)
 	}
 	p.s.mu.Unlock()
 	if err == nil && (crossed || d.Now().Seen.Text != own) {
@@ -264,10 +272,17 @@ func diffAccept(_ context.Context, p *page, in struct {
 	if !ok {
 		return nil, review.ErrSettled
 	}
-	if in.Text != nil {
-		*in.Text = text.FromLF(d.Proposal().New, *in.Text)
-	}
 	seen, _ := p.seen(in.ID, in.Version, in.Base)
+	if in.Text != nil {
+		shown := text.FromLF(d.Proposal().New, *in.Text)
+		if now, _ := d.Text(); shown != now { // merged, where it is not of the newest
+			if err := p.edit(d, *in.Text, in.Version, 0); err != nil {
+				return nil, err
+			}
+			seen, _ = p.seen(in.ID, in.Version, in.Base)
+		}
+		in.Text = &shown
+	}
 	return empty{}, p.s.o.Registry.Accept(in.ID, seen, in.Text)
 }
 
