@@ -71,13 +71,17 @@ type flavour struct {
 	later func(b *bench, ms int) string
 	// ask runs a command of pollux's and returns its result, "" as long as there is none.
 	ask func(b *bench, command string) string
-	env []string
+	// user is the one who sits at a bench with this editor; nil where no story is played.
+	user func(b *bench) driver
+	env  []string
 }
 
 // A bench is one editor in a terminal, in a project of its own.
 type bench struct {
 	*testing.T
+	driver
 	f       flavour
+	now     string // the step's name
 	tm      *terminal.Terminal
 	root    string // short, holds everything
 	project string
@@ -96,6 +100,9 @@ func newBench(t *testing.T, f flavour, files map[string]string) *bench {
 	}
 	t.Cleanup(func() { os.RemoveAll(root) })
 	b := &bench{T: t, f: f, root: root, project: filepath.Join(root, "p")}
+	if f.user != nil {
+		b.driver = f.user(b)
+	}
 	for _, dir := range []string{"p", "t", "s", "c", "d", "r"} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o700); err != nil {
 			t.Fatal(err)

@@ -31,79 +31,104 @@ var ways = map[string]string{
 // half is how soon a buffer follows the disk.
 const half = 500 * time.Millisecond
 
-// TestVimDisk: while a CLI is connected, buffers follow the disk in Neovim and Vim (SPEC F-8).
+// TestDisk: while a CLI is connected, buffers follow the disk (SPEC F-8).
+func TestDisk(t *testing.T) {
+	play(t, map[string]func(*testing.T, flavour){"follows": diskFollows, "unsaved": diskUnsaved, "gone": diskGone, "soon": diskSoon})
+}
+
+// TestVimDisk: what Neovim and Vim do besides.
 func TestVimDisk(t *testing.T) {
-	t.Parallel()
-	for _, f := range []flavour{neovim(t), vim(t)} {
-		for name, test := range map[string]func(*testing.T, flavour){"follows": vimDisk, "unsaved": vimDiskUnsaved, "gone": vimDiskGone, "soon": vimDiskSoon, "alone": vimDiskAlone} {
-			t.Run(f.display+"/"+name, func(t *testing.T) {
-				t.Parallel()
-				test(t, f)
-			})
+	playOn(t, vis, map[string]func(*testing.T, flavour){"merge": vimMerge, "alone": vimDiskAlone})
+}
+
+// looking opens a.txt where a CLI is connected.
+func looking(t *testing.T, f flavour, text string) *bench {
+	t.Helper()
+	b := newBench(t, f, map[string]string{"a.txt": text})
+	b.open("a.txt")
+	b.sees(b.connect(), "a.txt 1:1")
+	return b
+}
+
+// uncomplaining checks that the editor has not complained by itself of a file that changed.
+func (b *bench) uncomplaining() {
+	b.Helper()
+	says := b.eval(b.f.messages)
+	for _, complaint := range b.complaints() {
+		if strings.Contains(says, complaint) {
+			b.Errorf("it says %s", says)
 		}
 	}
 }
 
-// Cursor, view, folds, marks and undo stay with their text, whoever writes, and nothing is asked, also not by the next :w.
-func vimDisk(t *testing.T, f flavour) {
-	b := newBench(t, f, map[string]string{"a.txt": hundred()})
-	b.open("a.txt")
-	a := b.connect()
-	b.sees(a, "a.txt 1:1")
-	b.ex("set noautoread hidden foldmethod=manual | 70,75fold | normal! zR")
-	b.text("75Gmx70Gzc60Gzt3l")
-	b.is("line('.') . line('w0') . foldclosed(72) . line(\"'x\") . col('.')", "606070754")
-	by := 0
+// Cursor, view, folds, marks and undo stay with their text, whoever writes, and nothing is asked, also not by the next save.
+func diskFollows(t *testing.T, f flavour) {
+	b := looking(t, f, hundred())
+	b.arrange()
+	b.is(b.arranged(), "60 3 60 75 70")
+	by, text, before := 0, hundred(), ""
 	for name, command := range ways {
-		t.Log(name)
+		b.step("the file changes by %s", name)
 		by += 2
-		text := strings.Repeat("new\n", by) + strings.Replace(hundred(), "line 90\n", "ninety "+name+"\n", 1)
+		before, text = text, strings.Repeat("new\n", by)+strings.Replace(hundred(), "line 90\n", "ninety "+name+"\n", 1)
 		b.write("../new", text)
 		b.shell(command)
-		b.is("getline(1) . line('$') . getline("+itoa(90+by)+")", "new"+itoa(100+by)+"ninety "+name)
-		b.is("line('.') . ' ' . line('w0') . ' ' . foldclosed("+itoa(72+by)+") . ' ' . line(\"'x\") . ' ' . col('.') . ' ' . mode(1) . &modified",
-			strings.Join([]string{itoa(60 + by), itoa(60 + by), itoa(70 + by), itoa(75 + by), "4", "n0"}, " "))
-		b.is("getline('.')", "line 60")
+		b.is(b.buffer("a.txt"), lines(text))
+		b.is(b.arranged(), strings.Join([]string{itoa(60 + by), "3", itoa(60 + by), itoa(75 + by), itoa(70 + by)}, " "))
+		b.is(b.modified("a.txt"), "0")
+		b.calm("a.txt")
 	}
-	b.text("u")
-	b.is("line('$') . &modified", itoa(100+by-2)+"1")
-	b.text("\x12")
-	b.is("line('$')", itoa(100+by))
-	b.ex("call search('line 60$', 'w')")
-	b.text("Amine")
-	b.escape()
-	b.ex("w")
-	b.is("&modified . mode(1) . getline('.')", "0nline 60mine")
-	if data, _ := os.ReadFile(b.path("a.txt")); !strings.Contains(string(data), "line 60mine\n") {
-		t.Error("not saved")
+	b.step("the user takes that back, and makes it again")
+	b.undo()
+	b.is(b.buffer("a.txt"), lines(before))
+	b.is(b.modified("a.txt"), "1")
+	b.redo()
+	b.is(b.buffer("a.txt"), lines(text))
+	b.step("the user edits and saves")
+	b.types(60+by, "mine")
+	b.save()
+	b.is(b.modified("a.txt"), "0")
+	b.calm("a.txt")
+	if data, _ := os.ReadFile(b.path("a.txt")); string(data) != strings.Replace(text, "line 60\n", "line 60mine\n", 1) {
+		b.Errorf("a.txt holds %q", data)
 	}
-	if says := b.eval(f.messages); strings.Contains(says, "W1") || strings.Contains(says, "E211") || strings.Contains(says, "WARNING") {
-		t.Errorf("it says %s", says)
-	}
+	b.uncomplaining()
 }
 
 // Unsaved changes are kept, announced once, and shown beside the other two texts when the user likes.
-func vimDiskUnsaved(t *testing.T, f flavour) {
-	b := newBench(t, f, map[string]string{"a.txt": nine})
-	b.open("a.txt")
-	a := b.connect()
-	b.sees(a, "a.txt 1:1")
-	b.text("5GA mine")
-	b.escape()
-	b.is("&modified", "1")
+func diskUnsaved(t *testing.T, f flavour) {
+	b := looking(t, f, nine)
+	mine := strings.Replace(nine, "five", "five mine", 1)
+	b.types(5, " mine")
+	b.is(b.modified("a.txt"), "1")
+	b.step("the file changes")
 	b.shell("sed -i s/one/ONE/ a.txt")
 	b.says("a.txt: has changed on disk; your unsaved changes are kept")
+	b.step("the file changes again")
 	b.shell("sed -i s/two/TWO/ a.txt")
 	b.pause(700)
-	if says := b.eval(f.messages); strings.Count(says, "has changed on disk") != 1 || strings.Contains(says, "W12") {
-		t.Errorf("it says %s", says)
+	if says := b.eval(f.messages); strings.Count(says, "has changed on disk;") != 1 {
+		b.Errorf("it says %s", says)
 	}
-	b.is("mode(1) . &modified . "+"join(getline(1, '$'), '|')", "n1"+lines(strings.Replace(nine, "five", "five mine", 1)))
+	b.uncomplaining()
+	b.is(b.buffer("a.txt"), lines(mine))
+	b.is(b.modified("a.txt"), "1")
+	b.calm("a.txt")
+	b.step("the user looks at all three texts")
+	b.command("pollux.merge")
+	b.is(b.merging("disk"), lines(strings.NewReplacer("one", "ONE", "two", "TWO").Replace(nine)))
+	b.is(b.merging("began"), lines(nine))
+	b.is(b.merging("mine"), lines(mine))
+}
+
+// The merge takes lines of the disk's, and a save writes over what is there, which the user has seen.
+func vimMerge(t *testing.T, f flavour) {
+	b := looking(t, f, nine)
+	b.types(5, " mine")
+	b.shell("sed -i 's/one/ONE/; s/two/TWO/' a.txt")
+	b.says("a.txt: has changed on disk; your unsaved changes are kept")
 	b.ex("Pollux merge")
 	b.is("tabpagenr() . winnr('$') . winnr() . &diff", "2331")
-	b.is(side(1), lines(strings.NewReplacer("one", "ONE", "two", "TWO").Replace(nine)))
-	b.is(side(2), lines(nine))
-	b.is(side(3), lines(strings.Replace(nine, "five", "five mine", 1)))
 	b.ex("1,2diffget disk")
 	b.is(side(3), lines(strings.NewReplacer("one", "ONE", "two", "TWO", "five", "five mine").Replace(nine)))
 	b.ex("w")
@@ -117,50 +142,51 @@ func vimDiskUnsaved(t *testing.T, f flavour) {
 }
 
 // A file that is gone keeps its text in the buffer; one that comes into being is shown.
-func vimDiskGone(t *testing.T, f flavour) {
-	b := newBench(t, f, map[string]string{"a.txt": nine})
-	b.open("a.txt")
-	a := b.connect()
-	b.sees(a, "a.txt 1:1")
-	b.ex("set hidden")
+func diskGone(t *testing.T, f flavour) {
+	b := looking(t, f, nine)
+	holds := func(name, text string) {
+		t.Helper()
+		b.is(b.buffer(name), text)
+		b.is(b.modified(name), "0")
+	}
 	b.shell("echo first > a.txt") // from here on the file is watched
-	b.is("join(getline(1, '$'), '|')", "first")
+	holds("a.txt", "first")
 	b.write("a.txt", nine)
-	b.is("join(getline(1, '$'), '|')", lines(nine))
+	holds("a.txt", lines(nine))
+	b.step("the file is removed")
 	b.shell("rm a.txt")
 	b.says("a.txt: is gone from the disk; its buffer keeps the text")
-	b.is("mode(1) . join(getline(1, '$'), '|')", "n"+lines(nine))
+	b.is(b.buffer("a.txt"), lines(nine))
+	b.calm("a.txt")
+	b.step("the file comes back")
 	b.shell("echo back > a.txt")
-	b.is("mode(1) . join(getline(1, '$'), '|') . &modified", "nback0")
-	b.ex("edit later.txt")
-	b.is("expand('%')", "later.txt")
+	holds("a.txt", "back")
+	b.step("the user opens a file that is not there, and it is made")
+	b.visit("later.txt")
+	b.calm("later.txt")
 	b.pause(300)
 	b.shell("echo here > later.txt")
-	b.is("mode(1) . join(getline(1, '$'), '|') . &modified", "nhere0")
-	b.ex("w")
-	b.is("mode(1) . &modified", "n0")
-	b.ex("b a.txt")
+	holds("later.txt", "here")
+	b.save()
+	b.is(b.modified("later.txt"), "0")
+	b.calm("later.txt")
+	b.step("a file changes that is in no window")
+	b.visit("a.txt")
+	b.calm("a.txt")
 	b.shell("echo hidden > later.txt")
-	b.is("getbufline('later.txt', 1, '$')[0] . mode(1)", "hiddenn")
+	holds("later.txt", "hidden")
+	b.calm("a.txt")
 }
 
-// Within half a second, by the median of several.
-func vimDiskSoon(t *testing.T, f flavour) {
-	b := newBench(t, f, map[string]string{"a.txt": hundred()})
-	b.open("a.txt")
-	a := b.connect()
-	b.sees(a, "a.txt 1:1")
-	soon(t, b, "a.txt", func(text string) { b.is("getline(1)", text) })
-}
-
-func soon(t *testing.T, b *bench, name string, shown func(string)) {
-	t.Helper()
+// Within half a second, by the best of several.
+func diskSoon(t *testing.T, f flavour) {
+	b := looking(t, f, hundred())
 	best := time.Hour
 	for i := range 5 {
-		text := "first " + itoa(i)
-		b.write(name, text+"\n"+hundred())
+		text := "first " + itoa(i) + "\n" + hundred()
+		b.write("a.txt", text)
 		watch := pace.Start(t)
-		shown(text)
+		b.is(b.buffer("a.txt"), lines(text))
 		best = min(best, watch.Took())
 	}
 	if best > pace.Slack*half {
@@ -180,78 +206,4 @@ func vimDiskAlone(t *testing.T, f flavour) {
 	a := b.connect() // what has changed before it came is shown as well
 	b.sees(a, "a.txt 1:1")
 	b.is("getline(1) . mode(1)", "ONEn")
-}
-
-// TestEmacsDisk: the same in Emacs.
-func TestEmacsDisk(t *testing.T) {
-	emacsSuite(t, map[string]func(*testing.T, flavour){"follows": emacsDisk, "unsaved": emacsDiskUnsaved, "gone": emacsDiskGone, "soon": emacsDiskSoon})
-}
-
-func emacsDisk(t *testing.T, f flavour) {
-	b := newBench(t, f, map[string]string{"a.txt": hundred()})
-	b.open("a.txt")
-	a := b.connect()
-	b.sees(a, "a.txt 1:1")
-	b.eval(`(progn (goto-char (point-min)) (forward-line 74) (defvar bench-mark (point-marker)) (setq bench-mark (point-marker)) (forward-line -15) (forward-char 3) (recenter 0))`)
-	const place = `(list (line-number-at-pos) (current-column) (line-number-at-pos (window-start)) (line-number-at-pos bench-mark) (buffer-modified-p))`
-	b.is(place, "(60 3 60 75 nil)")
-	by := 0
-	for name, command := range ways {
-		t.Log(name)
-		by += 2
-		b.write("../new", strings.Repeat("new\n", by)+strings.Replace(hundred(), "line 90\n", "ninety "+name+"\n", 1))
-		b.shell(command)
-		b.is(`(save-excursion (goto-char (point-min)) (forward-line `+itoa(89+by)+`) (list (count-lines (point-min) (point-max)) (buffer-substring-no-properties (line-beginning-position) (line-end-position))))`,
-			"("+itoa(100+by)+" ninety "+name+")")
-		b.is(place, "("+itoa(60+by)+" 3 "+itoa(60+by)+" "+itoa(75+by)+" nil)")
-	}
-	b.keys("C-_")
-	b.is(`(list (count-lines (point-min) (point-max)) (buffer-modified-p))`, "("+itoa(100+by-2)+" t)")
-	b.keys("C-x", "C-s")
-	b.is(`(list (active-minibuffer-window) (buffer-modified-p))`, "(nil nil)")
-}
-
-func emacsDiskUnsaved(t *testing.T, f flavour) {
-	b := newBench(t, f, map[string]string{"a.txt": nine})
-	b.open("a.txt")
-	a := b.connect()
-	b.sees(a, "a.txt 1:1")
-	b.keys("C-n", "C-n", "C-n", "C-n", "C-e")
-	b.text(" mine")
-	b.is("(buffer-modified-p)", "t")
-	b.shell("sed -i s/one/ONE/ a.txt")
-	b.says("a.txt: has changed on disk; your unsaved changes are kept")
-	b.shell("sed -i s/two/TWO/ a.txt")
-	b.pause(700)
-	if says := b.eval(f.messages); strings.Count(says, "has changed on disk;") != 1 {
-		t.Errorf("it says %s", says)
-	}
-	const text = `(replace-regexp-in-string "\n" "|" (string-trim-right (buffer-string)))`
-	b.is(text, lines(strings.Replace(nine, "five", "five mine", 1)))
-	b.mx("pollux-merge")
-	b.is(`(with-current-buffer "a.txt <disk>" `+text+`)`, lines(strings.NewReplacer("one", "ONE", "two", "TWO").Replace(nine)))
-	b.is(`(with-current-buffer "a.txt <began>" `+text+`)`, lines(nine))
-	b.is("(length (window-list))", "4")
-}
-
-func emacsDiskGone(t *testing.T, f flavour) {
-	b := newBench(t, f, map[string]string{"a.txt": nine})
-	b.open("a.txt", "later.txt")
-	a := b.connect()
-	a.Context("a.txt", func(files []agentFile) bool { return strings.Contains(names(files), "a.txt") })
-	b.shell("rm a.txt")
-	b.says("a.txt: is gone from the disk; its buffer keeps the text")
-	const text = `(list (with-current-buffer "a.txt" (string-trim-right (buffer-string))) (with-current-buffer "later.txt" (string-trim-right (buffer-string))) (active-minibuffer-window))`
-	b.shell("echo back > a.txt; echo here > later.txt")
-	b.is(text, "(back here nil)")
-}
-
-func emacsDiskSoon(t *testing.T, f flavour) {
-	b := newBench(t, f, map[string]string{"a.txt": hundred()})
-	b.open("a.txt")
-	a := b.connect()
-	b.sees(a, "a.txt 1:1")
-	soon(t, b, "a.txt", func(text string) {
-		b.is("(save-excursion (goto-char (point-min)) (buffer-substring-no-properties (point) (line-end-position)))", text)
-	})
 }

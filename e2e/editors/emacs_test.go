@@ -33,6 +33,7 @@ func emacs(t *testing.T) flavour {
 	}
 	return flavour{
 		name: "emacs", display: "Emacs",
+		user: func(b *bench) driver { return emacsUser{b} },
 		start: func(_ *testing.T, b *bench, files []string) []string {
 			lisp := fmt.Sprintf(`(progn (require 'server) (setq inhibit-startup-screen t server-socket-dir %q server-name "s" pollux-idle 0.1 make-backup-files nil auto-save-default nil ring-bell-function 'ignore) (server-start) (pollux-mode 1))`, b.root+"/r")
 			return append([]string{program, "-Q", "-nw", "--eval", interpreted, "-L", filepath.Join(root, "plugins", "emacs"), "-l", "pollux", "--eval", lisp}, files...)

@@ -20,6 +20,7 @@ func neovim(t *testing.T) flavour {
 	}
 	return flavour{
 		name: "neovim", display: "Neovim",
+		user: func(b *bench) driver { return vi{b} },
 		start: func(_ *testing.T, b *bench, files []string) []string {
 			return append([]string{program, "--clean", "-n", "-i", "NONE", "--listen", filepath.Join(b.root, "n"),
 				"--cmd", "set rtp^=" + filepath.Join(root, "plugins", "nvim"),

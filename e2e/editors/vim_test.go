@@ -46,6 +46,7 @@ func vim(t *testing.T) flavour {
 	var asked atomic.Int64
 	return flavour{
 		name: "vim", display: "Vim",
+		user: func(b *bench) driver { return vi{b} },
 		start: func(t *testing.T, b *bench, files []string) []string {
 			rc := filepath.Join(b.root, "vimrc")
 			if err := os.WriteFile(rc, []byte("set rtp^="+filepath.Join(root, "plugins", "vim")+vimrc), 0o600); err != nil {

@@ -160,6 +160,19 @@ local commands = {
   take = '<Cmd>Pollux take<CR>',
 }
 
+-- The view goes, if gone says so once it has. That rejects, but not when it goes with a decision: the
+-- companion may refuse that one at once, and then the diff is shown again.
+local function left(d, gone)
+  if d.deciding then
+    return
+  end
+  vim.schedule(function()
+    if not gone or gone() then
+      M.reject(d)
+    end
+  end)
+end
+
 -- Hears of every edit of a proposal, also after it has been read anew.
 local function listen(d)
   if d.listening then
@@ -256,9 +269,7 @@ local function buffers(d)
       callback = function()
         vim.bo[d.right].modified = false -- :q rejects whatever was edited
         if buf == d.left then
-          vim.schedule(function()
-            M.reject(d)
-          end)
+          left(d)
         end
       end,
     })
@@ -266,9 +277,7 @@ local function buffers(d)
       group = group,
       buffer = buf,
       callback = function()
-        vim.schedule(function()
-          M.reject(d)
-        end)
+        left(d)
       end,
     })
     for what, keys in pairs(config.mappings()) do
@@ -287,10 +296,8 @@ local function buffers(d)
     group = group,
     callback = function(event)
       if d.win and tonumber(event.match) == d.win and d.tab then
-        vim.schedule(function()
-          if #vim.fn.win_findbuf(d.right) == 0 then
-            M.reject(d)
-          end
+        left(d, function()
+          return #vim.fn.win_findbuf(d.right) == 0
         end)
       end
     end,

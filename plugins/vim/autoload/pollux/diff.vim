@@ -319,10 +319,13 @@ function! s:again(id) abort
   endif
 endfunction
 
-" The view has gone, or (with more) should.
+" The view has gone, or (with more) should. That rejects, but not when it goes with a decision: the
+" companion may refuse that one before the timer runs, and then the diff is shown again.
 function! s:left(id, ...) abort
   let l:now = a:0
-  call timer_start(0, {-> s:gone(a:id, l:now)})
+  if empty(get(s:find(a:id), 'deciding', ''))
+    call timer_start(0, {-> s:gone(a:id, l:now)})
+  endif
 endfunction
 
 function! s:gone(id, now) abort
