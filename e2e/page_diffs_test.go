@@ -143,14 +143,16 @@ func TestWithdrawn(t *testing.T) {
 }
 
 // TestDirtyFile: unsaved changes of the file are pointed out before a
-// proposal is accepted, and are still there afterwards (F-8).
+// proposal is accepted, and are still there afterwards (F-8). What changes
+// during that question is not accepted by its answer (F-13).
 func TestDirtyFile(t *testing.T) {
-	b, _, d, a := newDesk(t, map[string]string{"a.txt": "old\n"})
+	const rest = "two\nthree\n"
+	b, _, d, a := newDesk(t, map[string]string{"a.txt": "old\n" + rest})
 	d.open("a.txt")
 	d.cursor(1, 1, 0)
 	d.Type("unsaved ")
 	d.Wait(d.tab("a.txt") + ".dirty")
-	a.OpenDiff(b.path("a.txt"), "new\n")
+	a.OpenDiff(b.path("a.txt"), "new\n"+rest)
 	d.Wait(browser.ID("status-pending"))
 	d.Press("F9") // a diff does not take the screen from somebody who types
 	d.proposal("a.txt")
@@ -159,9 +161,16 @@ func TestDirtyFile(t *testing.T) {
 	d.Click(browser.ID("choice-back"))
 	a.Quiet()
 	d.Press("Control+Enter")
+	d.Wait(browser.ID("choice-accept"))
+	b.write("a.txt", "old\n"+rest+"last\n")
+	d.WaitText(browser.ID("diff-new"), "last")
 	d.Click(browser.ID("choice-accept"))
-	expect(t, a, agent.Outcome{Method: accepted, FilePath: b.path("a.txt"), Content: "new\n"})
-	b.write("a.txt", "new\n") // the CLI does
+	d.WaitText(browser.ID("note"), "look at it again")
+	a.Quiet()
+	d.Press("Control+Enter")
+	d.Click(browser.ID("choice-accept"))
+	expect(t, a, agent.Outcome{Method: accepted, FilePath: b.path("a.txt"), Content: "new\n" + rest + "last\n"})
+	b.write("a.txt", "new\n"+rest+"last\n") // the CLI does
 	d.WaitText(browser.ID("conflict-bar"), "changed on disk")
 	d.WaitText(browser.ID("editor-content"), "unsaved old")
 }

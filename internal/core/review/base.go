@@ -156,6 +156,14 @@ func (r *Registry) merge(d *Diff, now File) {
 	d.conflict = &Conflict{Reason: reason, Places: m.Conflicts}
 }
 
+// same says whether two conflicts, or none of both, are about the same places.
+func (c *Conflict) same(other *Conflict) bool {
+	if c == nil || other == nil {
+		return c == other
+	}
+	return slices.Equal(c.Places, other.Places)
+}
+
 // same says whether two files hold the same, line endings and byte order mark aside.
 func same(a, b File) bool {
 	return a.Exists == b.Exists && a.Problem == b.Problem && (a.Text == b.Text || text.ToLF(a.Text) == text.ToLF(b.Text))

@@ -2,6 +2,7 @@ package review_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -354,5 +355,53 @@ func TestMergesOnWhatTheViewHad(t *testing.T) {
 	}
 	if now := d.Now().Text; now != "0\n"+long+"end, typed\n" {
 		t.Errorf("merged into %.30q … %q", now, now[len(now)-30:])
+	}
+}
+
+// SPEC F-10, F-13: where two views edit one line, what the file has become elsewhere stays in the text.
+func TestConflictingEditsKeepTheFileF13(t *testing.T) {
+	s, files, d := onDisk(t)
+	page, editor, told := new(int), new(int), 0
+	if _, err := s.Edit(d.ID(), review.Edit{Text: newText + "page\n", From: &told, By: page}); err != nil {
+		t.Fatal(err)
+	}
+	files.write("/a", strings.Replace(oldText, "one", "ONE", 1))
+	s.Look("/a")
+	before := d.Now().Text
+	var lost string
+	s.Watch(func(e review.Event) { lost += e.Lost })
+	if _, err := s.Edit(d.ID(), review.Edit{Text: newText + "editor\n", From: &told, By: editor}); err != nil {
+		t.Fatal(err)
+	}
+	now := d.Now()
+	if want := strings.Replace(newText, "one", "ONE", 1) + "editor\n"; now.Text != want || now.Conflict != nil {
+		t.Errorf("%+v", now)
+	}
+	if lost != before {
+		t.Errorf("told as lost: %q", lost)
+	}
+}
+
+// SPEC F-13: an edit of a text that nobody knows any more takes nothing back that happened to the file: it conflicts.
+func TestEditOfForgottenTextF13(t *testing.T) {
+	s, files, d := onDisk(t)
+	for i := range 40 {
+		files.write("/a", strings.Replace(oldText, "one", fmt.Sprint("one ", i), 1))
+		s.Look("/a")
+	}
+	page, third := new(int), 3 // of 40
+	if _, err := s.Edit(d.ID(), review.Edit{Text: strings.Replace(newText, "one", "one 2", 1) + "typed\n", From: &third, By: page}); err != nil {
+		t.Fatal(err)
+	}
+	now := d.Now()
+	if now.Conflict == nil || len(now.Conflict.Places) != 1 || now.Conflict.Places[0].Theirs != "one 39\n" {
+		t.Fatalf("%+v", now)
+	}
+	wantErr(t, s.Accept(d.ID(), now.Seen, nil), review.ErrConflict)
+	if err := s.Resolve(d.ID(), now.Seen, true); err != nil {
+		t.Fatal(err)
+	}
+	if want := strings.Replace(newText, "one", "one 39", 1) + "typed\n"; d.Now().Text != want {
+		t.Errorf("%q", d.Now().Text)
 	}
 }

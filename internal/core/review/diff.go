@@ -13,6 +13,7 @@ type Diff struct {
 	label    string // of the owner
 	proposal Proposal
 	opened   time.Time
+	restored bool // version 0 was in an earlier life
 	registry *Registry
 
 	// Guarded by registry.mu:

@@ -2,7 +2,6 @@ package review
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/pollux-companion/pollux/internal/core/text"
 )
@@ -21,8 +20,9 @@ type earlier struct {
 }
 
 // Edit records the text as the user has it now in one view, and returns the
-// version of just that: newer is what the view has to be shown. Where others have edited meanwhile, both edits are merged; where
-// that cannot be, this one stands and the other is told as Event.Lost.
+// version of just that: newer is what the view has to be shown. Where others have edited meanwhile, both edits are merged; lines
+// that both changed stay as this one has them, and the other text is told as Event.Lost. What was edited may be forgotten by
+// then: this text stands, and conflicts with what has become of the file.
 // ErrSettled when the diff is not open, ErrTooBig when a bound forbids the
 // text, which is then not recorded.
 func (r *Registry) Edit(id string, e Edit) (version int, err error) {
@@ -40,52 +40,67 @@ func (r *Registry) edit(d *Diff, e Edit) (version int, err error) {
 	if err := r.editable(d, e.Text); err != nil {
 		return d.version, err
 	}
-	content, lost, merged := e.Text, "", e.Text
-	if e.From != nil && (e.Unsure || !d.newest(Seen{Text: *e.From, By: e.By})) && content != d.text {
-		was := d.at(*e.From)
-		if e.Was != nil {
-			was = *e.Was
-		}
-		m := text.Merge(text.ToLF(was), text.ToLF(content), text.ToLF(d.text))
-		switch {
-		case content == was && !e.Unsure:
-			return *e.From, nil // nothing was edited
-		case len(m.Conflicts) > 0:
-			lost = d.text
-		default:
-			merged = text.FromLF(content, m.Text)
-		}
-		switch {
-		case e.Unsure && e.Was == nil:
-			lost = d.text
-		case e.Unsure && lost == "" && merged != content:
-			lost = content
-		}
-	}
-	if content == d.text {
+	u := r.unite(d, e)
+	switch {
+	case u.idle:
+		return *e.From, nil
+	case e.Text == d.text:
 		d.editor = e.By
 		return d.version, nil
 	}
 	by := e.By
-	r.put(d, content, by)
+	r.put(d, e.Text, by)
 	version = d.version
-	switch {
-	case merged != content && r.editable(d, merged) == nil:
+	if u.text != e.Text || u.lost != "" && !e.Unsure { // the view itself may have taken the other's meanwhile
 		by = nil // no view has it yet
-		r.put(d, merged, by)
-	case lost != "" && !e.Unsure: // the view itself may have taken the other's meanwhile
-		by = nil
-		r.put(d, content, by)
+		r.put(d, u.text, by)
 	}
 	r.announce(d)
-	r.events = append(r.events, Event{Kind: Edited, Diff: d, By: by, Lost: lost})
-	if before := d.conflict; before != nil {
+	r.events = append(r.events, Event{Kind: Edited, Diff: d, By: by, Lost: u.lost})
+	if u.unknown {
+		d.agreed = File{Text: d.proposal.Old, Exists: !d.proposal.IsNew}
+	}
+	if before := d.conflict; before != nil || u.unknown {
 		r.merge(d, d.base)
-		if d.conflict == nil || !slices.Equal(d.conflict.Places, before.Places) {
+		if !d.conflict.same(before) {
 			r.events = append(r.events, Event{Kind: Rebased, Diff: d})
 		}
 	}
 	return version, nil
+}
+
+// A union is what comes of an edit and of what has become of its text meanwhile.
+type union struct {
+	text string
+	lost string // Event.Lost
+	// idle: nothing was edited.
+	idle bool
+	// unknown: nobody knows any more what was edited, and so which of the file's changes it has.
+	unknown bool
+}
+
+// unite merges an edit with the newest text. Where both changed the same lines the edit's stand. The caller holds mu.
+func (r *Registry) unite(d *Diff, e Edit) union {
+	if e.From == nil || e.Text == d.text || !e.Unsure && d.newest(Seen{Text: *e.From, By: e.By}) {
+		return union{text: e.Text}
+	}
+	was, known := d.at(*e.From)
+	if e.Was != nil {
+		was, known = *e.Was, true
+	}
+	m := text.Merge(text.ToLF(was), text.ToLF(e.Text), text.ToLF(d.text))
+	u := union{text: text.FromLF(e.Text, m.Text), unknown: !known}
+	switch {
+	case u.text != e.Text && r.editable(d, u.text) != nil:
+		return union{text: e.Text, lost: d.text, unknown: true}
+	case known && e.Text == was && !e.Unsure:
+		u.idle = true
+	case len(m.Conflicts) > 0, e.Unsure && e.Was == nil:
+		u.lost = d.text
+	case e.Unsure && u.text != e.Text:
+		u.lost = e.Text
+	}
+	return u
 }
 
 // put makes content the diff's text. The caller holds mu, and says it.
@@ -101,15 +116,15 @@ func (r *Registry) put(d *Diff, content string, by any) {
 }
 
 // at is the text of a version, or of one before that, which is at worst the
-// proposal. The caller holds registry.mu.
-func (d *Diff) at(version int) string {
-	was := d.proposal.New
+// proposal, and whether it is that of just this one. The caller holds registry.mu.
+func (d *Diff) at(version int) (was string, known bool) {
+	was, known = d.proposal.New, version == 0 && !d.restored
 	for _, e := range d.earlier {
 		if e.version <= version {
-			was = e.text
+			was, known = e.text, e.version == version
 		}
 	}
-	return was
+	return was, known
 }
 
 // editable says why the text of d may not become content. The caller holds mu.

@@ -20,7 +20,7 @@ func (r *Registry) Restore(owner Owner, id, text string, agreed *File, opened ti
 	if agreed != nil {
 		d.base, d.agreed = *agreed, *agreed
 	}
-	d.text, d.phase, d.version = text, open, Restored
+	d.text, d.phase, d.version, d.restored = text, open, Restored, true
 	if err := r.reenter(d); err != nil {
 		return nil, err
 	}

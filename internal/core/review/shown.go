@@ -2,7 +2,7 @@ package review
 
 // Bounds on the texts that are kept of one view.
 const (
-	maxTexts     = 16
+	maxTexts     = 256
 	maxTextBytes = 4 << 20 // of all but the first and the newest
 )
 
@@ -22,6 +22,9 @@ func (t *Shown) Edited(from int, text string) { *t = Shown{{from, text}} }
 
 // Told adds what the view is told.
 func (t *Shown) Told(now State) {
+	if last := len(*t) - 1; last > 0 && (*t)[last].version == now.Seen.Text {
+		return
+	}
 	*t = append(*t, versioned{now.Seen.Text, now.Text})
 	for size, i := 0, len(*t)-2; i > 0; i-- {
 		if size += len((*t)[i].text); size > maxTextBytes || len(*t)-i >= maxTexts {

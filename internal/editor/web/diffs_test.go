@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -117,6 +118,31 @@ func TestUpdatesSayTheirEdit(t *testing.T) {
 	}
 	one.Notify("diff/edit", obj{"id": d.ID(), "text": "A\nb\nC?\n", "version": note.Version, "edit": 3})
 	one.ExpectNone("diff/text") // it has the newest
+}
+
+// An edit is merged on the text that its page had, however far the page is behind (SPEC F-13).
+func TestPageFarBehind(t *testing.T) {
+	b := newBench(t)
+	one, two := b.page("one"), b.page("two")
+	d := b.propose(filepath.Join(b.root, "f"), "a\nb\nc\n", "a\nb\nC\n")
+	for _, p := range []*webtest.Page{one, two} {
+		p.Call("diff/read", obj{"id": d.ID()}, nil)
+	}
+	var note, third struct {
+		Text          string
+		Version, Edit int
+	}
+	for i := range 100 {
+		two.Notify("diff/edit", obj{"id": d.ID(), "text": fmt.Sprintf("a %d\nb\nC\n", i), "version": 0, "edit": i + 1})
+		if one.Expect("diff/text", &note); i == 2 {
+			third = note
+		}
+	}
+	one.Notify("diff/edit", obj{"id": d.ID(), "text": third.Text + "typed\n", "version": third.Version, "edit": 1})
+	one.Expect("diff/text", &note)
+	if note.Edit != 1 || note.Text != "a 99\nb\nC\ntyped\n" {
+		t.Errorf("%+v", note)
+	}
 }
 
 // Two pages agree about an edit, and about what came of the diff; also when

@@ -146,7 +146,12 @@ export class Review {
       announce("An emptied proposal cannot be accepted. Reject it, or undo.", true);
       return;
     }
+    if (diff.texts?.conflict) {
+      note("The file has changed where the proposal changes it. Keep the proposal or take the file's lines first.", { kind: "problem" });
+      return;
+    }
     try {
+      const { version, base } = await this.diffs.read(diff);
       const { path } = diff.info;
       if (this.host.isDirty(path) || (await this.diffs.dirtyElsewhere(diff))) {
         const answer = await choose(
@@ -160,6 +165,8 @@ export class Review {
         );
         if (answer !== "accept") return;
       }
+      // What came during the question was not what it was about.
+      if (diff.texts?.version !== version || diff.texts.base !== base || diff.texts.conflict) throw new Error("The proposal has changed meanwhile: look at it again before you accept it.");
       await this.diffs.accept(diff);
     } catch (e) {
       note(messageOf(e), { kind: "problem" });
