@@ -7,14 +7,16 @@ import (
 	"path/filepath"
 	"regexp"
 
+	"github.com/pollux-companion/pollux/internal/paths"
+	"github.com/pollux-companion/pollux/internal/proc"
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
 // lasting is the absolute path of this pollux, for plugins, bridge and relay to
-// start. One that was built for this run only is copied to a place of the user's first (SPEC §11.4).
+// start, as it was called. One that was built for this run only is copied to a place of the user's first (SPEC §11.4).
 func (a *app) lasting(dryRun bool) (string, error) {
-	self, err := os.Executable()
-	if err != nil || !temporary(self) {
+	self, err := proc.Called()
+	if err != nil || !temporary(paths.Real(self)) {
 		return self, err
 	}
 	dir := filepath.Join(a.dirs.State, "bin")

@@ -39,6 +39,30 @@ func Find(name string) (string, error) {
 	return "", &exec.Error{Name: name, Err: exec.ErrNotFound}
 }
 
+// Called is the absolute path of this program as it was called: a package manager's link to it stays the link, which leads to
+// the next version after an upgrade; that is what settings of editors and agents should name. A link that a project can fill is followed.
+func Called() (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	path, err := Find(os.Args[0])
+	if err == nil {
+		path, err = filepath.Abs(path)
+	}
+	if err != nil || fillable(path, projectOf(workingFolder())) {
+		return self, nil
+	}
+	link, err := os.Stat(path)
+	if err != nil {
+		return self, nil
+	}
+	if program, err := os.Stat(self); err != nil || !os.SameFile(link, program) {
+		return self, nil
+	}
+	return path, nil
+}
+
 func workingFolder() string {
 	dir, _ := os.Getwd() // removed: then nothing in it is found either
 	return paths.Real(dir)
