@@ -41,7 +41,7 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// Wire is the player of the archives that name nobody: those that can be played against any companion.
+// Wire plays the archives that name nobody: any companion can be held against them.
 const Wire = "internal/agent/mcp"
 
 //go:embed *.txtar

@@ -119,7 +119,7 @@ func (a *app) context(ctx context.Context, dir string, f contextFlags) error {
 	}
 }
 
-// tellers are the agents of which it is known what they tell their model.
+// tellers are the agents whose words to their model are known.
 func tellers() []string {
 	return agentNames(func(a agent.Agent) bool { return a.Told != nil || a.Name == agent.Gemini })
 }

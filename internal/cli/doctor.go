@@ -255,7 +255,7 @@ func fold(w io.Writer, text string, first, rest int) {
 	fmt.Fprintln(w)
 }
 
-// sentences are those that doctor explains.
+// sentences are the messages of the CLI that doctor explains.
 func sentences() []string {
 	var known []string
 	for _, e := range doctor.Explanations() {

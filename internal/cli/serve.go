@@ -19,7 +19,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// serveFlags are those that serve and run share.
+// serveFlags are the flags that serve and run share.
 type serveFlags struct {
 	noOpen         bool
 	allowWriteFile bool

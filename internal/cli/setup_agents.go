@@ -34,7 +34,7 @@ func installed(a agent.Agent) bool {
 	return err == nil && info.IsDir()
 }
 
-// agentsFor chooses the agents that setup is about: the named ones; to undo, all; else those that are installed. The first one is
+// agentsFor chooses the agents for setup: the named ones, or all of them to undo, or else the installed ones. The first one is
 // set up where none is found.
 func agentsFor(names []string, undo bool) ([]agent.Agent, error) {
 	all := agent.All()

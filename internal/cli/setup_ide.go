@@ -142,7 +142,7 @@ func (a *app) undoIDE(_ context.Context, one agent.Agent, f setupFlags) (setupRe
 	return undoReport(r, changed, undone, f.dryRun), nil
 }
 
-// undoReport says what became of changed keys, of which undone are as before.
+// undoReport says what became of the changed keys; the undone ones are as before.
 func undoReport(r setupReport, changed, undone int, dryRun bool) setupReport {
 	word := "is"
 	switch {

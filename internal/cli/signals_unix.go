@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// signals are those that ask pollux to end.
+// signals ask pollux to end.
 type signals struct {
 	end  chan os.Signal
 	pipe chan os.Signal

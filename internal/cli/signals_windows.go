@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// signals are those that ask pollux to end: Ctrl-C, Ctrl-Break, and the end of the console.
+// signals ask pollux to end: Ctrl-C, Ctrl-Break, and the end of the console.
 type signals struct {
 	end  chan os.Signal
 	pipe chan os.Signal // never gets one

@@ -350,7 +350,7 @@ func encode(v any) ([]byte, error) {
 	return plainSeparators(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
 }
 
-// plainSeparators undoes the escapes of U+2028 and U+2029, of which encoding/json makes one more than JSON needs.
+// plainSeparators undoes the escapes of U+2028 and U+2029, which encoding/json makes and JSON does not need.
 func plainSeparators(data []byte) []byte {
 	if !bytes.Contains(data, []byte(`\u202`)) {
 		return data

@@ -72,7 +72,7 @@ func (c *Companion) PageAddress() (string, error) {
 }
 
 // SetRoots replaces the workspace's folders, for CLIs that look from now on
-// (SPEC D-4) and for those that are connected. On an error they stay as they were.
+// (SPEC D-4) and for the connected ones. On an error the folders stay as they were.
 func (c *Companion) SetRoots(roots []string) error {
 	page := c.webPage()
 	c.mu.Lock()

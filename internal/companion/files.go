@@ -11,7 +11,7 @@ import (
 )
 
 // watchAfter is how long a proposal must be open before its file is watched:
-// those that are decided at once, by a rule, cost nothing.
+// diffs that a rule decides at once cost nothing.
 const watchAfter = 100 * time.Millisecond
 
 // followFiles has the registry look at the files of open proposals when they

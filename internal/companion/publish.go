@@ -37,8 +37,8 @@ func (c *Companion) publish(f *discovery.File) error {
 	return nil
 }
 
-// announce writes the files by which the other agents' CLIs find this companion, of those that are used on this machine by now.
-// One that cannot be written is in the log. c.mu is held.
+// announce writes the files by which the other agents' CLIs find this companion. It passes over agents that are not used on this machine yet.
+// A file that cannot be written is reported in the log. c.mu is held.
 func (c *Companion) announce(f *discovery.File) {
 	for _, a := range agent.All() {
 		if a.Locks == nil {

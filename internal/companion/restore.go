@@ -29,7 +29,7 @@ func (c *Companion) openJournal(dir string) {
 }
 
 // startJournal brings back the diffs of the companion before this one when it resumes, and
-// writes down the edits of those that are open from now on.
+// from now on writes down the edits of open diffs.
 func (c *Companion) startJournal() error {
 	j := c.journal
 	if j == nil {

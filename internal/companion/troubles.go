@@ -43,7 +43,7 @@ func (c *Companion) shownTroubles() []control.Trouble {
 	return slices.DeleteFunc(c.troubles(), func(t control.Trouble) bool { return t.ID != "journal" && t.ID != "sharing" })
 }
 
-// lookAgain is how often is looked whether trouble of which no word comes has ended.
+// lookAgain is how often silent trouble is looked at again, to see whether it has ended.
 const lookAgain = 2 * time.Second
 
 // again is tellTroubles, until Stop.

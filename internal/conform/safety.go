@@ -35,7 +35,7 @@ var runsCode = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)(exec|eval|shell|terminal|command|script|code|expression|lisp|lua|statement)`)
 })
 
-// noCode looks at the tools that are offered, and calls those that others have without saying so.
+// noCode looks at the tools that are offered, and calls tools that other companions have without offering them.
 func (r *run) noCode() error {
 	var list struct {
 		Tools []struct {

@@ -81,7 +81,7 @@ func (c *Client) Sessions(ctx context.Context) (v []Session, err error) {
 	return v, c.call(ctx, methodSessions, empty{}, &v)
 }
 
-// Agents are those that the companion knows, also by their go-betweens.
+// Agents lists the agents that the companion knows, also by their go-betweens.
 func (c *Client) Agents(ctx context.Context) (v Agents, err error) {
 	return v, c.call(ctx, methodAgents, empty{}, &v)
 }

@@ -36,7 +36,7 @@ func (p *peer) trusted(ctx context.Context, inAgent bool) error {
 	return p.known(ctx).MayDecide(p.pid)
 }
 
-// known are the agents of the sessions, and those that have asked through a go-between.
+// known are the agents of the sessions, and the agents that have asked through a go-between.
 func (p *peer) known(ctx context.Context) Agents {
 	ctx, cancel := context.WithTimeout(ctx, knowWithin)
 	defer cancel()

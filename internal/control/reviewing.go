@@ -14,7 +14,7 @@ type Reviewing interface {
 	Attach() (detach func())
 	// Watch returns the queue as soon as it is another than seen (0: at once), or when ctx ends.
 	Watch(ctx context.Context, seen uint64) Queue
-	// Texts are those that a diff was opened with; review.ErrSettled when it is not open.
+	// Texts returns the texts that a diff was opened with; review.ErrSettled when it is not open.
 	Texts(id string) (Texts, error)
 	// Text is a diff's text as it is edited now.
 	Text(id string) (text string, version int, err error)

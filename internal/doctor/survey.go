@@ -133,7 +133,7 @@ func wakeUp(files []Companion, silent []int) []Companion {
 	return files
 }
 
-// Mark notes which of those that Survey found a CLI of a world would take (SPEC K-1), alive or not, and puts it
+// Mark notes which of Survey's companions a CLI of a world would take (SPEC K-1), alive or not, and puts it
 // first. It is one at the most: none when the CLI would not try to connect. It also notes which other agents would take which.
 func Mark(found []Companion, w *client.World) {
 	w = client.Complete(w)
@@ -173,7 +173,7 @@ func (c *Companion) alive() bool {
 	return c.Health == Healthy || c.Health == Unlisted || c.Health == Relay
 }
 
-// readFolder makes a Companion of every discovery file, also of those that are no use.
+// readFolder makes a Companion of every discovery file, useless ones included.
 func readFolder(folder string) []Companion {
 	entries, err := os.ReadDir(folder)
 	if err != nil {

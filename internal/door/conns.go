@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 )
 
-// conns counts the connections of a server, and knows those that have not
+// conns counts the connections of a server, and knows the ones that have not
 // proven themselves: an honest peer's first request follows its connection
 // at once, so the oldest stranger is the one to send away.
 type conns struct {

@@ -1,4 +1,4 @@
-// Package guard tells the processes of a person from those that an agent
+// Package guard tells the processes of a person from processes that an agent
 // started, so that no model decides about its own changes (SPEC §11.1).
 package guard
 

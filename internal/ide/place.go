@@ -23,7 +23,7 @@ type Machine struct {
 // ErrUnknown: there is no such editor to equip.
 var ErrUnknown = errors.New("pollux has no plugin for it")
 
-// Editors are those that pollux has a plugin for, in the order of lists.
+// Editors are the editors with a plugin of pollux's, in the order of lists.
 func Editors() []string { return []string{"neovim", "vim", "emacs"} }
 
 // Programs are the commands by which an editor of Editors is found in PATH.

@@ -88,7 +88,7 @@ func older(version, than string) bool {
 	return false
 }
 
-// ForkStates says the same as States of VS Code and of those of its forks that
+// ForkStates says the same as States, of VS Code and of the forks of it that
 // are on this machine; Installed is the version of Extension in it.
 func (m Machine) ForkStates(ctx context.Context, find func(string) (string, error)) []State {
 	var all []State

@@ -184,7 +184,7 @@ func (j *Journal) enter(e *entry) {
 	j.live += e.bytes
 }
 
-// Diffs are those that the journal knows, in order of their opening.
+// Diffs returns the diffs that the journal knows, in the order of their opening.
 func (j *Journal) Diffs() []Diff {
 	j.mu.Lock()
 	defer j.mu.Unlock()

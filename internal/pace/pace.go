@@ -30,7 +30,7 @@ func Start(t testing.TB) *Watch {
 		defer close(ended)
 		for {
 			select {
-			case <-ticker.C: // those that nobody could take in time are dropped
+			case <-ticker.C: // ticks that nobody could take in time are dropped
 				w.ticks.Add(1)
 			case <-end:
 				return

@@ -1,5 +1,5 @@
 // Package peers finds the real programs that pollux is tested with, and says
-// how to get those that are missing. Production code never imports it.
+// how to get the missing ones. Production code never imports it.
 package peers
 
 import (

@@ -62,7 +62,7 @@ type Host struct {
 	Scheme   string // empty: https and http
 	Name     string // host name or IP address (IPv6 in brackets); without the "*." of a wildcard
 	Wildcard bool   // every name below Name, not Name itself
-	Ports    []int  // those that may be dialled
+	Ports    []int  // ports that may be dialled
 }
 
 // block is the manifest's own form of Permissions.

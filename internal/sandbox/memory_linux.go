@@ -125,7 +125,7 @@ var socketBuffer = sync.OnceValue(func() int64 {
 	return n + 32*kib // the last message may reach beyond it
 })
 
-// written is what the processes inside had the kernel write to disks, in bytes: those that live, with the children that they have
+// written is what the processes inside had the kernel write to disks, in bytes: the living ones, with the children that they have
 // waited for, and the orphans that the first one has.
 func written(proc *os.Root) (sum int64) {
 	for _, pid := range append(processes(proc), "1") {

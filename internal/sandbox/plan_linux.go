@@ -133,7 +133,7 @@ func (s *Sandbox) layout(p Policy, c Command, prog *program) (*layout, error) {
 	return l, l.places()
 }
 
-// systemFolders are those that every sandbox shows, where they exist.
+// systemFolders are shown in every sandbox, where they exist.
 func systemFolders() []string {
 	return []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store", "/opt/homebrew", "/home/linuxbrew/.linuxbrew"}
 }

@@ -12,7 +12,7 @@ import (
 //
 // Goroutines: keep, which starts the processes, from open to close.
 type pool struct {
-	ready chan *stageProcess // those that wait
+	ready chan *stageProcess // stages that wait for a command
 	want  chan struct{}      // one token for each that may be started
 	quit  chan struct{}
 	once  sync.Once

@@ -91,7 +91,7 @@ func (r *recordFile) drop(path string) {
 	r.f.Close()
 }
 
-// finish does the work of those that were killed.
+// finish does the work of runs that were killed.
 func (s *Sandbox) finish() []Quarantine {
 	if s.o.Records == "" {
 		return nil

@@ -118,7 +118,7 @@ func absolute(path, dir string) string {
 	return dir + "/" + path
 }
 
-// read reads a configuration file and those that it includes, whatever the
+// read reads a configuration file and the files that it includes, whatever the
 // condition, and protects these.
 func (g *gitPlan) read(file string, depth int) []gitconfig.Setting {
 	data, ok := g.l.readFile(file)

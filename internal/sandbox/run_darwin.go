@@ -24,7 +24,7 @@ import (
 // seatbeltProgram applies a profile to itself and becomes the command.
 const seatbeltProgram = "/usr/bin/sandbox-exec"
 
-// systemFolders are those that every sandbox shows.
+// systemFolders are shown in every sandbox.
 func systemFolders() []string { return systemReads() }
 
 // Reexec is the first call of every main that uses this package. On macOS,

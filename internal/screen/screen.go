@@ -282,7 +282,7 @@ func (f *Filter) allowed(params string, end byte) (string, bool) {
 	return whole, strings.IndexByte("@ABCDEFGHIJKLMPSTXZ`abdefg", end) >= 0
 }
 
-// private keeps of the modes that are set or reset those that change the picture alone. With the others a terminal
+// private drops the modes that change more than the picture. With the others a terminal
 // would send something by itself, or leave out what protects the user who pastes.
 func (f *Filter) private(params string, end byte) (string, bool) {
 	if end == 'J' || end == 'K' { // erasing what is not protected

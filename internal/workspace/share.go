@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// A Withheld folder is one of which nothing is shared, because its .geminiignore cannot be followed: what it should
+// Nothing of a Withheld folder is shared, because its .geminiignore cannot be followed: what it should
 // hide is not known.
 type Withheld struct {
 	Folder  string // absolute

@@ -1,5 +1,5 @@
 // Package claude is Claude Code's own part of the agent port, and opencode's, which has taken it over: a lock file, eleven tools
-// of which openDiff waits for the user, and selection_changed, on the sessions of package mcp (docs/spec/claude.md).
+// (openDiff waits for the user), and selection_changed, on the sessions of package mcp (docs/spec/claude.md).
 package claude
 
 import (

@@ -134,7 +134,7 @@ func (c *Conn) Hear(ctx context.Context, method string) (json.RawMessage, error)
 	return m.Params, err
 }
 
-// await returns the first message that fits, of those that have come and of those that come.
+// await returns the first message that fits. It looks at the messages that have come already, then waits for more.
 func (c *Conn) await(ctx context.Context, fits func(message) bool) (message, error) {
 	for i, m := range c.heard {
 		if fits(m) {
@@ -151,7 +151,7 @@ func (c *Conn) await(ctx context.Context, fits func(message) bool) (message, err
 		if err := json.Unmarshal(data, &m); err != nil {
 			return message{}, fmt.Errorf("the companion sends no JSON-RPC: %w", err)
 		}
-		if m.Method != "" && m.ID != nil { // a request, as of a ping; Claude Code answers those that it knows
+		if m.Method != "" && m.ID != nil { // a request, such as ping: Claude Code answers the methods that it knows
 			if err := c.send(ctx, json.RawMessage(jsonrpc.Error(m.ID, jsonrpc.CodeMethodNotFound, "unknown"))); err != nil {
 				return message{}, err
 			}

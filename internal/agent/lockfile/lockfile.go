@@ -1,5 +1,5 @@
 // Package lockfile keeps the files by which agents find a companion in a folder of their own home, one for each companion, removes
-// those that dead companions left, and reads them as an agent does that looks for a companion.
+// the files that dead companions left behind, and reads them as an agent does.
 package lockfile
 
 import (

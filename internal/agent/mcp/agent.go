@@ -93,7 +93,7 @@ func newEntrance(a Agent) *entrance {
 	return e
 }
 
-// everyone lists the agents with those that come in by others' tokens.
+// everyone lists the agents, and the agents that come in by another one's token.
 func (s *Server) everyone() (all []*entrance) {
 	for _, e := range s.agents {
 		all = append(all, e)

@@ -117,7 +117,7 @@ func (s *Server) remember(id string, processes []proc.Info) {
 	maps.DeleteFunc(s.known, func(id string, processes []proc.Info) bool {
 		return s.sessions[id] == nil && !slices.ContainsFunc(processes, func(p proc.Info) bool { return proc.Same(p.PID, p.Start) })
 	})
-	for old := range s.known { // any of those that have ended: nobody comes back that late
+	for old := range s.known { // any session that has ended: nobody comes back that late
 		if len(s.known) > MaxSessions && s.sessions[old] == nil {
 			delete(s.known, old)
 		}

@@ -63,7 +63,7 @@ const (
 type Options struct {
 	Store    *state.Store
 	Registry *review.Registry
-	// Agents are those that may come in, each with a token of its own.
+	// Agents may come in, each with a token of its own.
 	Agents []Agent
 	// OlderFor is how long after the start an agent's older token opens a session for a process that had one, and serves a
 	// session of an earlier life whose process is not known (10 minutes when 0; SPEC A-1).

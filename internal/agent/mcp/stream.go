@@ -38,7 +38,7 @@ const (
 	clean           // it has ended with nothing left
 )
 
-// stages are those that may follow each.
+// stages is the table of allowed moves: from a stage, to these.
 var stages = map[stage][]stage{
 	flowing:   {finishing, broken},
 	finishing: {finishing, closing, broken},

@@ -33,7 +33,7 @@ type ideInfo struct {
 	DisplayName string `json:"displayName"`
 }
 
-// encode renders the file. It fails for roots that no Qwen Code would find: those that are not absolute or not UTF-8.
+// encode renders the file. It fails for a root that is not absolute or not UTF-8: no Qwen Code would find it.
 func encode(l *lockfile.Lock) ([]byte, error) {
 	for _, root := range l.Roots {
 		if !filepath.IsAbs(root) {

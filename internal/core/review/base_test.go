@@ -336,7 +336,7 @@ func TestRestoredF13(t *testing.T) {
 	})
 }
 
-// SPEC F-13: an edit of a long text, of which the registry keeps no earlier ones, is merged on the text that its view had.
+// SPEC F-13: the registry keeps no earlier versions of a long text; an edit of one is merged on the text that its view had.
 func TestMergesOnWhatTheViewHad(t *testing.T) {
 	long := strings.Repeat("a line of a long text\n", 5000)
 	r := review.New(review.Options{View: &reviewtest.View{}})

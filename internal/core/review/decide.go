@@ -167,7 +167,7 @@ func (r *Registry) Get(id string) (*Diff, bool) {
 	return d, ok
 }
 
-// Pending returns the open diffs, oldest first, those that are just being shown included.
+// Pending returns the open diffs, oldest first, also the ones that are just being shown.
 func (r *Registry) Pending() []*Diff {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -41,8 +41,8 @@ type Registry struct {
 	events  []Event  // to be told to watchers
 	telling bool     // somebody is at it
 	owed    []func() // calls to owners and views; see unlock
-	// calls counts the calls that Shut waits for: of deliver, those that are owed,
-	// and the telling of watchers; quiet is closed when it falls to zero, and nil while it is zero.
+	// calls counts the calls that Shut waits for: calls of deliver, owed calls, and the
+	// telling of watchers. quiet is closed when it falls to zero, and nil while it is zero.
 	calls int
 	quiet chan struct{}
 }

@@ -12,8 +12,8 @@ import (
 // that f takes, nor from within f.
 func (s *Store) Subscribe(f func(*Snapshot)) (cancel func()) { return s.subscribers.Add(f) }
 
-// FollowOpen calls f with the paths of all open files, also of those that Keep leaves out, when they have become others; from the timer's
-// goroutine, so f must not block. The slice must not be changed. After cancel returns f is not called again.
+// FollowOpen calls f with the paths of all open files when the list has changed, also with the files that Keep leaves out. The call
+// comes from the timer's goroutine, so f must not block. The slice must not be changed. After cancel returns f is not called again.
 func (s *Store) FollowOpen(f func(paths []string)) (cancel func()) { return s.followers.Add(f) }
 
 // Shut stops the timer; what is pending is not published any more, and no

@@ -80,7 +80,7 @@ type Store struct {
 	trusted   *bool
 	diags     map[string][]Diagnostic
 	shared    bool   // diags is part of a snapshot: copy before writing
-	files     []File // the snapshot's, part of those handed out; nil when out of date
+	files     []File // the snapshot's, shared with the snapshots handed out; nil when out of date
 
 	armed         bool // the timer is set or its goroutine at work
 	shut          bool
@@ -302,8 +302,8 @@ func (s *Store) collect() *Snapshot {
 	return snap
 }
 
-// merge makes one list of the files of all windows, and forgets the focus of
-// those that no window has open. The caller holds mu.
+// merge makes one list of the files of all windows. It forgets the focus of
+// files that no window has open. The caller holds mu.
 func (s *Store) merge() []File {
 	dirty := make(map[string]bool)
 	for _, w := range s.windows {

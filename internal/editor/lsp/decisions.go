@@ -75,7 +75,7 @@ func (s *Server) edit(v *view, from *int, number int, e review.Edit) error {
 	return nil
 }
 
-// textOf is the text that the editor has, of which it knows the version that it was shown last: its version here, and itself where it is still known.
+// textOf finds the text that the editor has. The editor names the version that it was shown last; the result is that version here, and the text where it is still kept.
 func (s *Server) textOf(v *view, from *int) (version int, text *string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

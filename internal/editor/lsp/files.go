@@ -55,7 +55,7 @@ func (s *Server) watchFiles() {
 	}
 }
 
-// filesChanged tells the editor to look at files again: at those that are empty a moment later, and only if they still are.
+// filesChanged tells the editor to look at files again. It waits a moment with empty files, and tells of them only if they are still empty.
 func (s *Server) filesChanged(files []string) {
 	var empty []string
 	files = slices.DeleteFunc(slices.Clone(files), func(file string) bool {

@@ -59,7 +59,7 @@ func compare(a, b lines) []hunk {
 	return hunks
 }
 
-// anchoredFrom is how many lines are compared piece by piece, between those that both have exactly
+// anchoredFrom is how many lines are compared piece by piece, between lines that both have exactly
 // once: the comparison gives up the search for the smallest difference after some hundred changes.
 const anchoredFrom = 2000
 

@@ -178,7 +178,7 @@ func (s *Server) Serve(l net.Listener) error {
 	return nil
 }
 
-// Keys are what the pages of this companion and of those before it prove themselves with, the newest first, each 256 random
+// Keys prove the pages of this companion, and of the companions before it. The newest comes first, each has 256 random
 // bits: for the record of the next companion. They are never logged.
 func (s *Server) Keys() [][]byte {
 	var keys [][]byte

@@ -59,7 +59,7 @@ type Entry struct {
 	Why    string `json:"why,omitempty"`
 }
 
-// The size at which a file of the log is set aside, and how many of those are kept.
+// The size at which a file of the log is set aside, and how many such files are kept.
 const (
 	maxFile = 4 << 20
 	maxOld  = 4

@@ -47,7 +47,7 @@ type Offer struct {
 	In map[string]*capability.Set
 }
 
-// files are the context files for an offer by a server; those that are not needed are nil.
+// files are the context files for an offer by a server. A file that is not needed is nil.
 func (o Offer) files(server string) map[string][]byte {
 	files := map[string][]byte{contextFile: []byte(Context(server, o.Everywhere))}
 	style, budget := prompt.Gemini(server), PlaceBudget

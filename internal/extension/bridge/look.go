@@ -34,7 +34,7 @@ type State struct {
 	Policy   string `json:"policy"` // the file that allows it, or would
 	// Tokens is what the summary takes of each session, estimated.
 	Tokens int `json:"tokens,omitempty"`
-	// Troubles are what keeps it from working, and what passes for it; those that keep it from working come first.
+	// Troubles are what keeps it from working, then what passes for it.
 	Troubles []Trouble `json:"troubles,omitempty"`
 }
 

@@ -116,7 +116,7 @@ func New(candidates []Candidate) *Set {
 	return s
 }
 
-// Extensions are those that are offered, in order of interest.
+// Extensions are the offered extensions, in order of interest.
 func (s *Set) Extensions() []*Extension { return s.extensions }
 
 // Tools are all tools that are offered, in the order of Extensions and manifests.

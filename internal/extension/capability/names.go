@@ -16,7 +16,7 @@ const MaxName = 45
 const (
 	ReadDoc  = "read_doc"
 	Describe = "describe_extension"
-	// RunTool runs any tool by its name: the gateway to those that are not declared one by one.
+	// RunTool runs any tool by its name: the gateway to tools that are not declared one by one.
 	RunTool = "run_extension_tool"
 	// AskUser has the user asked about the extensions that wait for consent.
 	AskUser = "request_consent"

@@ -156,8 +156,8 @@ type Choice struct {
 	Key    string // what is typed for it in a terminal; "" for Enter alone
 }
 
-// Choices are the possible answers. Editors number them: those that are kept come first, in every question, so that a number
-// which means always in one question never means never in another. The last one, which editors put the focus
+// Choices are the possible answers. Editors number them. In every question the answers that are kept come first, so that one number
+// never means always in one question and never in another. The last one, which editors put the focus
 // on, is what a key that was meant for something else may press: it keeps nothing.
 func (q Question) Choices() []Choice {
 	always := "Allow always for this content"

@@ -194,7 +194,7 @@ func (g Giver) check(ctx context.Context) error {
 	return nil
 }
 
-// Grant keeps an answer, Always or Never, in place of those about the same
+// Grant keeps an answer, Always or Never, in place of earlier answers about the same
 // extension, source and content. Once is nothing to keep, and an error; so is what an agent's shell typed, which is ErrAgent.
 func (s *Store) Grant(ctx context.Context, subject Subject, answer Answer, by Giver) error {
 	if answer != Always && answer != Never {

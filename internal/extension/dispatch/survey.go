@@ -11,7 +11,7 @@ import (
 const maxPlaces = 64
 
 // Survey tells what is offered in the store's working folder, and in others where that is something else: in those of dirs, which
-// come first, and in those that rules about extensions name. A folder where it is the same, or that is gone, has nil.
+// come first, and in the folders that rules about extensions name. It is nil for a folder where nothing differs, or that is gone.
 func (d *Dispatcher) Survey(dirs ...string) (*capability.Set, map[string]*capability.Set, error) {
 	all, err := d.o.Store.List()
 	if err != nil {

@@ -26,7 +26,7 @@ type checker struct {
 	own    bool    // the extension is pollux's own: it may have pollux's name
 	found  []placed
 	more   int      // findings beyond maxFindings
-	worst  Severity // of those
+	worst  Severity // of the findings
 	path   []string // of the value being judged, such as tools, [0], .runtime
 }
 

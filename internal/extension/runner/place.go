@@ -51,7 +51,7 @@ func nearestRoot(dir string, roots []string) string {
 	return best
 }
 
-// ownVariables are those that the sandbox sets, which no setting replaces.
+// ownVariables are set by the sandbox. No setting replaces them.
 func ownVariables() []string {
 	return []string{"PATH", "HOME", "TMPDIR", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TERM",
 		"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "PYTHONDONTWRITEBYTECODE"}

@@ -136,7 +136,7 @@ func (s *Store) SetValue(ctx context.Context, x *Extension, setting manifest.Set
 	return place, err
 }
 
-// MaxValue is the longest value of a setting, in bytes. A program gets it as an environment variable, of which Linux takes 128 KiB.
+// MaxValue is the longest value of a setting, in bytes. A program gets it as an environment variable; Linux takes 128 KiB of one.
 const MaxValue = 64 << 10
 
 // checkValue refuses a value that would not come back as it is.

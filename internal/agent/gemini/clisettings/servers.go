@@ -13,7 +13,7 @@ type Servers struct {
 	Defined []Named
 	// Allowed are the lists in mcp.allowed; where there are some, a server must be in each. Admin are the names in
 	// admin.mcp.config; where there are some, a server must be one of them. Excluded are the names in mcp.excluded, and
-	// Disabled those that /mcp disable switched off.
+	// Disabled are the servers that /mcp disable switched off.
 	Allowed                   []List
 	Admin, Excluded, Disabled []Named
 	// Off is the file that switches all servers off with admin.mcp.enabled; "" where none does.

@@ -46,7 +46,7 @@ type Sweeper struct {
 	probe func(ctx context.Context, port int, token string) answer
 }
 
-// Sweep looks at every file once and returns the paths of those that it removed. It
+// Sweep looks at every file once and returns the paths that it removed. It
 // waits at most a second for each, and stops when ctx ends.
 func (s *Sweeper) Sweep(ctx context.Context) []string {
 	names, err := readNames(s.Dir)

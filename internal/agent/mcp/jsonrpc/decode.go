@@ -33,7 +33,7 @@ type decoder struct {
 	badMeth  bool
 	consumed bool // params were read as a Call, and are not raw JSON any more
 
-	arguments []string // the names of those that are wanted
+	arguments []string // names of the arguments that are wanted
 }
 
 func (d *decoder) member(s *scanner, key string) bool {

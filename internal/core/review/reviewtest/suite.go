@@ -54,7 +54,7 @@ type bench struct {
 	owner *Owner
 }
 
-// texts are those that views have got wrong.
+// texts are texts that views have got wrong.
 func texts() map[string]string {
 	return map[string]string{
 		"empty": "", "no final newline": "a\nb", "LF": "a\nb\n", "CR LF": "a\r\nb\r\n", "CR": "a\rb\r", "mixed": "a\r\nb\nc\rd",
