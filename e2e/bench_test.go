@@ -42,13 +42,23 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	if to := os.Getenv(elsewhereTo); to != "" {
-		passOn(to)
-		return
+	for name, other := range others() { // other processes that tests start
+		if value := os.Getenv(name); value != "" {
+			other(value)
+			return
+		}
 	}
 	agent.Main()
 	flag.Parse()
 	os.Exit(run(m))
+}
+
+// programsIn names a folder with programs that are there already, to compare one build with another.
+const programsIn = "POLLUX_BENCH_PROGRAMS"
+
+// others are what this program is instead of a test, by the variable that says so.
+func others() map[string]func(string) {
+	return map[string]func(string){elsewhereTo: passOn, launcherAt: launchFor}
 }
 
 func run(m *testing.M) int {
@@ -60,7 +70,9 @@ func run(m *testing.M) int {
 	defer os.RemoveAll(dir)
 	shared.pollux = filepath.Join(dir, "pollux")
 	root, err := peers.Root()
-	if err == nil {
+	if there := os.Getenv(programsIn); there != "" {
+		shared.pollux = filepath.Join(there, "pollux")
+	} else if err == nil {
 		build := exec.Command("go", "build", "-o", shared.pollux, "./cmd/pollux")
 		build.Dir = root
 		build.Stderr = os.Stderr

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -26,12 +27,27 @@ type spawned struct {
 	cmd   *exec.Cmd
 	start time.Time
 	file  string // the discovery file
-	Port  int
-	Token string `json:"authToken"`
+	dir   string // its folder
+	pid   int
+	// by starts it, nil for this process; piped gives it an editor's pipe.
+	by         *launcher
+	piped      bool
+	greet      func()   // is called once it runs by a launcher, if not nil
+	stdin, out *os.File // that pipe
+	Port       int
+	Token      string `json:"authToken"`
 }
 
 // spawn starts a program with a home of its own and returns when its discovery file is whole.
 func spawn(b *testing.B, program string, args ...string) *spawned {
+	b.Helper()
+	s := prepare(b, program, args...)
+	s.launch()
+	return s
+}
+
+// prepare gives a program a home of its own.
+func prepare(b *testing.B, program string, args ...string) *spawned {
 	b.Helper()
 	home := b.TempDir()
 	config := filepath.Join(home, ".config", "pollux", "config.json")
@@ -41,36 +57,87 @@ func spawn(b *testing.B, program string, args ...string) *spawned {
 			b.Fatal(err)
 		}
 	}
-	// Nobody looks at a page here, so the diff is accepted by rule.
-	if err := os.WriteFile(config, []byte(`{"diffMode": "accept"}`), 0o600); err != nil {
-		b.Fatal(err)
+	if !slices.Equal(args, []string{"lsp"}) { // nobody looks at a page here, so the diff is accepted by rule
+		if err := os.WriteFile(config, []byte(`{"diffMode": "accept"}`), 0o600); err != nil {
+			b.Fatal(err)
+		}
 	}
-	s := &spawned{b: b, cmd: exec.Command(program, args...)}
+	s := &spawned{b: b, cmd: exec.Command(program, args...), dir: filepath.Join(home, "gemini", "ide")}
 	s.cmd.Dir = project
 	s.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + home, "XDG_RUNTIME_DIR=" + home}
 	s.cmd.Stderr = os.Stderr
-	s.start = time.Now()
-	if err := s.cmd.Start(); err != nil {
-		b.Fatal(err)
+	return s
+}
+
+// launch starts the program and returns when its discovery file is whole.
+func (s *spawned) launch() {
+	s.b.Helper()
+	if s.by != nil {
+		s.launchAside()
+	} else {
+		s.start = time.Now()
+		if err := s.cmd.Start(); err != nil {
+			s.b.Fatal(err)
+		}
+		s.pid = s.cmd.Process.Pid
 	}
-	dir := filepath.Join(home, "gemini", "ide")
+	s.awaitFile()
+}
+
+// launchAside has the launcher start the program.
+func (s *spawned) launchAside() {
+	s.b.Helper()
+	o := launch{Path: s.cmd.Path, Args: s.cmd.Args[1:], Env: s.cmd.Env, Dir: s.cmd.Dir}
+	if s.piped {
+		o.Stdin, o.Out = filepath.Join(s.cmd.Dir, "..", "in"), filepath.Join(s.cmd.Dir, "..", "out")
+		for path, file := range map[string]**os.File{o.Stdin: &s.stdin, o.Out: &s.out} {
+			err := syscall.Mkfifo(path, 0o600)
+			if err == nil {
+				*file, err = os.OpenFile(path, os.O_RDWR, 0)
+			}
+			if err != nil {
+				s.b.Fatal(err)
+			}
+		}
+	}
+	got := s.by.start(o)
+	s.pid, s.start = got.PID, got.Start
+	if s.greet != nil {
+		s.greet()
+	}
+}
+
+// awaitFile returns when the discovery file is whole.
+func (s *spawned) awaitFile() {
+	s.b.Helper()
 	moment := syscall.NsecToTimespec(50_000) // time.Sleep takes a millisecond at the least
 	for deadline := s.start.Add(10 * time.Second); ; _ = syscall.Nanosleep(&moment, nil) {
-		if files, _ := filepath.Glob(filepath.Join(dir, "*.json")); len(files) == 1 {
+		if files, _ := filepath.Glob(filepath.Join(s.dir, "*.json")); len(files) == 1 {
 			s.file = files[0]
 			if data, err := os.ReadFile(s.file); err == nil && json.Unmarshal(data, s) == nil {
-				return s
+				return
 			}
 		}
 		if time.Now().After(deadline) {
-			b.Fatal("no discovery file in 10 s")
+			s.b.Fatal("no discovery file in 10 s")
 		}
 	}
 }
 
 func (s *spawned) stop() {
-	_ = s.cmd.Process.Signal(syscall.SIGTERM)
-	_ = s.cmd.Wait()
+	_ = syscall.Kill(s.pid, syscall.SIGTERM)
+	if s.by == nil {
+		_ = s.cmd.Wait()
+		return
+	}
+	for end := time.Now().Add(10 * time.Second); syscall.Kill(s.pid, 0) == nil; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			_ = syscall.Kill(s.pid, syscall.SIGKILL)
+		}
+	}
+	for _, f := range []*os.File{s.stdin, s.out} {
+		_ = f.Close() // nil has nothing to close
+	}
 }
 
 // openDiff does what a CLI does until its first diff is answered.
@@ -107,7 +174,7 @@ func (s *spawned) openDiff(client *http.Client) {
 
 // smaps is a line of the process's memory, in MB.
 func (s *spawned) smaps(line string) float64 {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", s.cmd.Process.Pid))
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", s.pid))
 	if err != nil {
 		s.b.Fatal(err)
 	}
@@ -118,7 +185,7 @@ func (s *spawned) smaps(line string) float64 {
 
 // cpu is the CPU time so far, in the clock ticks of 10 ms that the system counts.
 func (s *spawned) cpu() int {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.pid))
 	if err != nil {
 		s.b.Fatal(err)
 	}
@@ -128,22 +195,39 @@ func (s *spawned) cpu() int {
 	return user + system
 }
 
-// targets builds pollux as it is released, and the floor, and returns how to start each.
-func targets(b *testing.B) [2]func() *spawned {
+// programs builds pollux as it is released, and the floor, and returns their folder.
+func programs(b *testing.B) string {
 	b.Helper()
-	root, err := peers.Root()
+	dir, err := built()
 	if err != nil {
 		b.Fatal(err)
 	}
-	dir := b.TempDir()
-	build := exec.Command("go", "build", "-o", dir+"/", "./cmd/pollux", "./e2e/floor")
-	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		b.Fatalf("%v\n%s", err, out)
-	}
+	own := b.TempDir()
 	for _, name := range []string{"pollux", "floor"} {
-		installed(b, filepath.Join(dir, name))
+		installed(b, filepath.Join(dir, name), filepath.Join(own, name))
 	}
+	return own
+}
+
+// built does that once; the folder goes with the test's own build of pollux.
+var built = sync.OnceValues(func() (string, error) {
+	if dir := os.Getenv(programsIn); dir != "" {
+		return dir, nil
+	}
+	root, err := peers.Root()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Dir(shared.pollux) + "/released/"
+	build := exec.Command("go", "build", "-o", dir, "./cmd/pollux", "./e2e/floor")
+	build.Dir, build.Env, build.Stderr = root, append(os.Environ(), "CGO_ENABLED=0"), os.Stderr
+	return dir, errors.Join(os.Mkdir(dir, 0o700), build.Run())
+})
+
+// targets is how to start pollux and the floor.
+func targets(b *testing.B) [2]func() *spawned {
+	b.Helper()
+	dir := programs(b)
 	return [2]func() *spawned{
 		func() *spawned { return spawn(b, filepath.Join(dir, "pollux"), "serve", "--no-open") },
 		func() *spawned { return spawn(b, filepath.Join(dir, "floor")) },
@@ -152,14 +236,13 @@ func targets(b *testing.B) [2]func() *spawned {
 
 // installed writes a program anew, in pieces of the size in which the system reads it from a disk. The linker
 // leaves it in smaller ones, which take longer to map; in larger ones more is mapped than is needed.
-func installed(b *testing.B, program string) {
+func installed(b *testing.B, program, place string) {
 	b.Helper()
 	data, err := os.ReadFile(program)
 	if err != nil {
 		b.Fatal(err)
 	}
-	_ = os.Remove(program) // else Create says what is wrong
-	file, err := os.Create(program)
+	file, err := os.Create(place)
 	for piece := range slices.Chunk(data, 128<<10) {
 		if err == nil {
 			_, err = file.Write(piece)
