@@ -81,9 +81,13 @@ func launchFor(address string) {
 		return
 	}
 	in, out := json.NewDecoder(conn), json.NewEncoder(conn)
+	var children []*exec.Cmd
 	for {
 		var o launch
 		if in.Decode(&o) != nil {
+			for _, c := range children {
+				_ = c.Process.Kill() // what has ended, or been stopped, is not signalled again
+			}
 			return
 		}
 		cmd := &exec.Cmd{Path: o.Path, Args: append([]string{o.Path}, o.Args...), Env: o.Env, Dir: o.Dir, Stderr: os.Stderr}
@@ -96,6 +100,7 @@ func launchFor(address string) {
 			answer.Error = err.Error()
 		} else {
 			answer.PID = cmd.Process.Pid
+			children = append(children, cmd)
 			go func() { _ = cmd.Wait() }()
 		}
 		_ = out.Encode(answer)

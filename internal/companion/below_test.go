@@ -2,6 +2,7 @@ package companion
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,6 +59,19 @@ func TestEditorBelowItsAgent(t *testing.T) {
 		if err := c.mayDecide(agents); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	// What is remembered of one agent says nothing of another, of the two together, or of a later process with its number.
+	if err := c.mayDecide([]proc.Info{other}); err != nil {
+		t.Errorf("an agent elsewhere, again: %v", err)
+	}
+	for name, agents := range map[string][]proc.Info{"another": {parent}, "two": {other, parent}, "the same in another order": {parent, other}} {
+		if err := c.mayDecide(agents); err == nil {
+			t.Errorf("%s: a companion below the agent decides", name)
+		}
+	}
+	unknown := proc.Info{PID: 1 << 30} // since when it runs is not known, so that its number may be another's later
+	if err := c.mayDecide([]proc.Info{unknown}); err != nil || slices.Contains(c.apart, unknown) {
+		t.Errorf("an agent of which little is known: %v, remembered as %v", err, c.apart)
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/editor/web"
 	"github.com/pollux-companion/pollux/internal/history"
 	"github.com/pollux-companion/pollux/internal/journal"
+	"github.com/pollux-companion/pollux/internal/proc"
 	"github.com/pollux-companion/pollux/internal/settings"
 	"github.com/pollux-companion/pollux/internal/workspace"
 )
@@ -128,6 +129,8 @@ type Companion struct {
 	hidden error
 	aside  *discovery.Place
 	file   discovery.File
+	// apart is the agent whose descendant this companion was last seen not to be. That stays so: a process gets no new ancestors.
+	apart []proc.Info
 	// places are where CLIs of the other agents find this companion, by the agents' names.
 	places map[string]*agent.Place
 }

@@ -101,8 +101,22 @@ var errBelow = errors.New("this companion was started from an agent's own shell,
 // mayDecide says why an agent's diffs are not decided here: nobody does that in an editor, or on a page, that an agent started
 // (SPEC §11.1). pollux conform may start what it tries.
 func (c *Companion) mayDecide(agent []proc.Info) error {
-	if c.below || len(agent) > 0 && !guard.Same(agent) && slices.ContainsFunc(c.selves(), func(pid int) bool { return guard.Descends(pid, agent) }) {
+	if c.below {
 		return errBelow
+	}
+	c.mu.Lock()
+	known := slices.Equal(agent, c.apart)
+	c.mu.Unlock()
+	if known || len(agent) == 0 || guard.Same(agent) {
+		return nil
+	}
+	if slices.ContainsFunc(c.selves(), func(pid int) bool { return guard.Descends(pid, agent) }) {
+		return errBelow
+	}
+	if !slices.ContainsFunc(agent, func(p proc.Info) bool { return p.Start == 0 }) { // else a number may be another process later
+		c.mu.Lock()
+		c.apart = slices.Clone(agent)
+		c.mu.Unlock()
 	}
 	return nil
 }

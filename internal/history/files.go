@@ -154,7 +154,7 @@ func readEntry(path string) (Entry, error) {
 	return decode(data)
 }
 
-// save writes an entry's file.
+// save writes an entry's file. It is not flushed to the disk: what a power cut halves is left out as damaged.
 func (h *History) save(e Entry) error {
 	if e.size() > h.opt.MaxBytes {
 		return fmt.Errorf("it is larger than the whole history may be")
@@ -163,10 +163,16 @@ func (h *History) save(e Entry) error {
 	if err != nil {
 		return err
 	}
-	file := filepath.Join(h.dir, fmt.Sprintf("%013d-%s%s", e.Settled.UnixMilli(), e.ID, suffix))
+	name := fmt.Sprintf("%013d-%s%s", e.Settled.UnixMilli(), e.ID, suffix)
+	k := keptFile{entryFile: entryFile{name, e.ID, e.Settled}, size: int64(len(data)), ranked: true, person: e.byPerson(), owner: e.Owner}
+	return h.index.add(k, func() error { return h.put(name, data) })
+}
+
+// put writes a file into the folder, which it makes where it is missing.
+func (h *History) put(name string, data []byte) (err error) {
 	for range 3 { // a Prune, also another companion's, may remove the folder while it is empty
 		if err = safefile.PrivateDir(h.dir); err == nil {
-			err = safefile.Write(file, data, nil)
+			err = safefile.Write(filepath.Join(h.dir, name), data, &safefile.Options{Volatile: true})
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			break
@@ -201,56 +207,8 @@ func entryFiles(dir string) ([]entryFile, error) {
 
 // prune removes entries until the history is within its bounds.
 func (h *History) prune() {
-	pruneFolder(h.dir, h.opt.MaxEntries, h.opt.MaxBytes, h.opt.MaxAge)
+	h.index.prune(h.opt.MaxEntries, h.opt.MaxBytes, h.opt.MaxAge)
 }
-
-func pruneFolder(dir string, entries int, bytes int64, age time.Duration) {
-	files, err := entryFiles(dir)
-	if err != nil {
-		slog.Warn("the history could not be pruned", "error", err)
-		return
-	}
-	var kept []keptFile
-	for _, f := range files {
-		info, err := os.Lstat(filepath.Join(dir, f.name))
-		switch {
-		case err != nil: // pruned meanwhile
-		case time.Since(f.settled) > age:
-			discardOld(dir, f.name)
-		default:
-			kept = append(kept, keptFile{entryFile: f, size: info.Size()})
-			bytes -= info.Size()
-		}
-	}
-	if len(kept) <= entries && bytes >= 0 {
-		return
-	}
-	for i := range kept {
-		kept[i].rank(dir)
-	}
-	for len(kept) > entries || bytes < 0 {
-		i := leastWanted(kept, keptFile.weigh)
-		discardOld(dir, kept[i].name)
-		bytes += kept[i].size
-		kept = slices.Delete(kept, i, i+1)
-	}
-}
-
-// A keptFile is an entry that is not too old.
-type keptFile struct {
-	entryFile
-	size   int64
-	person bool   // a person decided, not a rule and not the agent
-	owner  string // the session's label
-}
-
-func (k *keptFile) rank(dir string) {
-	if h, err := readHead(filepath.Join(dir, k.name)); err == nil {
-		k.person, k.owner = h.byPerson(), h.Owner
-	}
-}
-
-func (k keptFile) weigh() (size int64, person bool, owner string) { return k.size, k.person, k.owner }
 
 // leastWanted is the entry that goes first: what a person decided or wrote outlives the rest, and of equals the session loses
 // that takes most, its oldest. So one session cannot push another's out. The newest entry of all goes last.
@@ -275,12 +233,6 @@ func leastWanted[T any](kept []T, weigh func(T) (size int64, person bool, owner 
 	})
 }
 
-func discardOld(dir, name string) {
-	if err := remove(filepath.Join(dir, name)); err != nil {
-		slog.Warn("an old entry of the history could not be removed", "error", err)
-	}
-}
-
 // pruneWorkspaces removes what is too old in every workspace's folder, what a
 // crash left half-written, and folders that are empty then.
 func pruneWorkspaces(dir string, age time.Duration) {
@@ -294,7 +246,7 @@ func pruneWorkspaces(dir string, age time.Duration) {
 		if !folder.IsDir() {
 			continue
 		}
-		pruneFolder(path, 1<<30, 1<<62, age)
+		(&index{dir: path}).prune(1<<30, 1<<62, age)
 		left, _ := os.ReadDir(path)
 		for _, f := range left {
 			info, err := f.Info()

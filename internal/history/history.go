@@ -109,6 +109,8 @@ type History struct {
 	done chan struct{}
 	wake chan struct{} // a place for one: something was queued, or closed is set
 
+	index index // of dir
+
 	mu     sync.Mutex // guards all below
 	queue  []Entry    // oldest first; bounded as the history is
 	closed bool
@@ -120,6 +122,7 @@ type History struct {
 func Open(dir string, o *Options) (*History, error) {
 	h := &History{opt: o.orDefault(), done: make(chan struct{}), wake: make(chan struct{}, 1)}
 	h.dir = filepath.Join(dir, folder(h.opt.Roots))
+	h.index.dir = h.dir
 	if err := safefile.PrivateDir(dir); err != nil {
 		return nil, fmt.Errorf("opening the history: %w", err)
 	}
