@@ -18,6 +18,7 @@ func (c *Companion) startHistory() error {
 		MaxEntries: o.Entries,
 		MaxBytes:   o.Bytes,
 		MaxAge:     o.Age,
+		Secret:     c.work.Secret,
 		Changed:    c.pastChanged,
 	})
 	if err != nil {

@@ -76,6 +76,8 @@ type Options struct {
 	MaxEntries int
 	MaxBytes   int64
 	MaxAge     time.Duration
+	// Secret says that what was proposed for a file is not kept; nil is never. It may do I/O, and is called from several goroutines.
+	Secret func(path string) bool
 	// Changed is called, if not nil, when an entry has been written: on the history's own goroutine, and not after Close.
 	Changed func()
 }
@@ -207,6 +209,9 @@ func (i Info) byPerson() bool {
 // add queues an entry. What more than a whole history waits is dropped: it
 // would be pruned as soon as it were written.
 func (h *History) add(e Entry) {
+	if h.opt.Secret != nil && h.opt.Secret(e.Path) {
+		return
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {

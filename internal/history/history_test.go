@@ -199,6 +199,35 @@ func TestQueueIsBounded(t *testing.T) {
 	}
 }
 
+// SPEC C-8: what holds secrets is not kept, neither a proposal nor an edit that another one replaced.
+func TestSecretsAreNotKept(t *testing.T) {
+	dir := t.TempDir()
+	h := start(t, dir, &Options{Secret: func(path string) bool { return strings.HasSuffix(path, ".env") }})
+	r := review.New(review.Options{View: &reviewtest.View{}})
+	h.Follow(r)
+	owner := &reviewtest.Owner{Name: "a"}
+	for _, path := range []string{"/w/.env", "/w/a"} {
+		d := owner.Propose(t, r, path, "PASSWORD=old", "PASSWORD=new")
+		from := 0
+		for _, by := range []string{"one", "two"} {
+			if _, err := r.Edit(d.ID(), review.Edit{Text: "PASSWORD=" + by, From: &from, By: by}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := r.Accept(d.ID(), d.Now().Seen, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e := entry("other", time.Now())
+	e.Path = "/w/.env"
+	h.Keep(e)
+	finish(t, h)
+	infos, err := start(t, dir, nil).List()
+	if err != nil || len(infos) != 2 || infos[0].Path != "/w/a" || infos[1].Path != "/w/a" {
+		t.Errorf("%+v, %v", infos, err)
+	}
+}
+
 func TestOff(t *testing.T) {
 	dir := t.TempDir()
 	h := start(t, dir, nil)

@@ -41,6 +41,7 @@ const stampGrain = 2 * time.Second
 type ignoreCache struct {
 	excludes string      // core.excludesFile
 	never    *ignoreFile // the user's own list
+	secrets  *ignoreFile
 
 	mu    sync.Mutex // guards what follows
 	files map[string]*ignoreFile
@@ -69,6 +70,8 @@ func (c *ignoreCache) init(o Options) {
 		c.never.patterns = append(c.never.patterns, parsePatterns([]byte(line), paths.FoldCase())...)
 	}
 	c.never.sort()
+	c.secrets = &ignoreFile{path: "the list of secrets", patterns: secretPatterns(paths.FoldCase())}
+	c.secrets.sort()
 	c.files = make(map[string]*ignoreFile)
 }
 

@@ -248,6 +248,54 @@ func TestMayShare(t *testing.T) { // SPEC C-6, C-8
 	}
 }
 
+// SPEC C-8: what a secret is called is not shared, whatever the folder says of it, but as the user says.
+func TestSecrets(t *testing.T) {
+	b := newBox(t, &Options{NeverShare: []string{"*.mine", "!harmless.pem", "!/fixtures/.env", "/own/"}, ShareOutside: true})
+	b.put(".geminiignore", "!.env\n!*.mine\n!.ssh/\n!id_rsa\nfixtures/hidden.pem\n")
+	for name, secret := range map[string]bool{
+		".env": true, ".env.local": true, "sub/.env.production": true, "prod.env": true, ".envrc": true,
+		".env.example": false, ".env.sample": false, "env": false, "environment.ts": false,
+		"id_rsa": true, "id_ed25519": true, "id_rsa.pub": false, "server.pem": true, "tls/server.key": true, "keyboard": false,
+		".ssh/config": true, ".aws/credentials": true, "src/credentials/store.go": false, "sub/.docker/config.json": true, "docker/config.json": false,
+		"a.mine": true, "harmless.pem": false, "fixtures/.env": false, "sub/fixtures/.env": true, "own/x": true, "sub/own/x": false,
+		"terraform.tfstate": true, "config/master.key": true, "secrets.yml": true, "secrets.go": false, ".git-credentials": true,
+	} {
+		b.put(name, "")
+		if got := b.MayShare(b.path(name)); got == secret {
+			t.Errorf("MayShare(%s) = %v", name, got)
+		}
+		if got := b.Secret(b.path(name)); got != secret {
+			t.Errorf("Secret(%s) = %v", name, got)
+		}
+	}
+	b.put("fixtures/hidden.pem", "")
+	b.link(b.path(".env"), "settings.txt")
+	b.put(filepath.Join(b.outside, ".env"), "")
+	for _, path := range []string{b.path("settings.txt"), filepath.Join(b.outside, ".env"), b.path(".env.not-there")} {
+		if b.MayShare(path) || !b.Secret(path) {
+			t.Errorf("%s is shared", path)
+		}
+	}
+	if b.MayShare(b.path("fixtures/hidden.pem")) {
+		t.Error("a pattern of the folder does not hold any more")
+	}
+}
+
+// Every line of the list of secrets has a pattern and a source.
+func TestSecretList(t *testing.T) {
+	want := 0
+	for line := range strings.Lines(secretList) {
+		if !strings.HasPrefix(line, "#") {
+			if want++; !strings.Contains(line, " # ") {
+				t.Errorf("no source: %s", line)
+			}
+		}
+	}
+	if got := len(secretPatterns(false)); got != want || got < 60 {
+		t.Errorf("%d patterns of %d lines", got, want)
+	}
+}
+
 func FuzzPatterns(f *testing.F) { // SPEC A-4
 	f.Add("*.o\n!a/**/b\n[a-", "a/b/c.o")
 	f.Add("[[:alpha:]-z]\\", "x")

@@ -6,8 +6,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/pollux-companion/pollux/internal/paths"
 )
 
 // Nothing of a Withheld folder is shared, because its .geminiignore cannot be followed: what it should
@@ -72,8 +75,8 @@ func (w *Workspace) Withheld() []Withheld {
 
 // MayShare reports whether agents may hear of a file (SPEC C-6, C-8): it is a
 // regular file, it lies in the workspace or the settings allow others, and
-// neither a .geminiignore on its way nor the user's own list names it or a
-// folder above it, under the name given or under the one behind its symlinks.
+// neither the user's own list, the list of secrets (see Secret) nor a .geminiignore on its way names it or a
+// folder above it, under the name given or under the one behind its symlinks. A .geminiignore shows nothing that the lists hide.
 // A folder whose .geminiignore cannot be followed whole is withheld with everything in it.
 func (w *Workspace) MayShare(path string) bool { return w.Sharing()(path) }
 
@@ -119,32 +122,64 @@ func (s *sharing) may(path string) bool {
 	return !ok || !s.hidden(given, filepath.Clean(path), false)
 }
 
-// hidden asks for a path below root the .geminiignore of each folder on its way and the user's list.
+// Secret reports whether a file is one that holds passwords, tokens or private keys by its usual name, its own or the one
+// behind its symlinks, unless the user's own list says otherwise. It need not be there.
+func (w *Workspace) Secret(path string) bool {
+	for _, p := range []string{filepath.Clean(path), paths.Real(path)} {
+		below := p[len(filepath.VolumeName(p)):]
+		if root, ok := w.rootOf(p); ok {
+			below = p[len(root):]
+		}
+		names := strings.FieldsFunc(filepath.ToSlash(below), func(c rune) bool { return c == '/' })
+		for i := range names {
+			if w.ignores.secret(names[:i+1], i+1 < len(names)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// secret says whether the user or the list of secrets hides a name, given by the names that lead to it from a root.
+func (c *ignoreCache) secret(names []string, isDir bool) bool {
+	if paths.FoldCase() {
+		names = slices.Clone(names)
+		for i, name := range names {
+			names[i] = lowerASCII(name)
+		}
+	}
+	// These lists may cost what they cost: no other person has written them.
+	if p, ok := c.never.last(names, isDir, nil); ok {
+		return !p.negated
+	}
+	p, ok := c.secrets.last(names, isDir, nil)
+	return ok && !p.negated
+}
+
+// hidden asks for a path below root the lists, and the .geminiignore of each folder on its way.
 func (s *sharing) hidden(root, path string, isDir bool) bool {
 	f := s.folder(root, filepath.Dir(path))
 	if f.hidden {
 		return true
 	}
-	hidden := false
 	names := f.rules.in(filepath.Base(path)).names
+	if s.w.ignores.secret(names, isDir) {
+		return true
+	}
 	for i := len(f.rules.levels) - 1; i >= 0; i-- {
 		l := f.rules.levels[i]
-		before, e := s.effort.left, &s.effort
-		if l.file == s.w.ignores.never {
-			e = nil // the user's own list may cost what it costs
-		}
-		p, ok := l.file.last(names[l.depth:], isDir, e)
+		before := s.effort.left
+		p, ok := l.file.last(names[l.depth:], isDir, &s.effort)
 		s.spent[l.file] += before - s.effort.left
 		if s.effort.exhausted() {
 			s.giveUp()
 			return true
 		}
 		if ok {
-			hidden = !p.negated
-			break
+			return !p.negated
 		}
 	}
-	return hidden
+	return false
 }
 
 // folder returns root or a folder below it, with what holds in it.
@@ -153,7 +188,7 @@ func (s *sharing) folder(root, dir string) *sharedFolder {
 	if f := s.folders[key]; f != nil {
 		return f
 	}
-	f := &sharedFolder{rules: rules{levels: []level{{0, s.w.ignores.never}}}}
+	f := &sharedFolder{}
 	if len(dir) > len(root) {
 		f.hidden = s.hidden(root, dir, true)
 		f.rules = s.folder(root, filepath.Dir(dir)).rules.in(filepath.Base(dir))

@@ -68,7 +68,8 @@ func (e *ConflictError) Error() string {
 type Options struct {
 	// ShareOutside lets MayShare allow files that lie outside the roots (SPEC C-8).
 	ShareOutside bool
-	// NeverShare lists patterns of the user's, in .gitignore's syntax relative to each root, of what MayShare refuses.
+	// NeverShare lists patterns of the user's, in .gitignore's syntax relative to each root, of what MayShare refuses. A negated
+	// one says that a file holds no secret, whatever its name.
 	NeverShare []string
 	// ExcludesFile is git's core.excludesFile, an absolute path; "" for none.
 	ExcludesFile string

@@ -1,0 +1,19 @@
+package workspace
+
+import (
+	_ "embed"
+	"strings"
+)
+
+//go:embed secrets.txt
+var secretList string
+
+// secretPatterns reads the list of secrets.
+func secretPatterns(fold bool) []pattern {
+	var list strings.Builder
+	for line := range strings.Lines(secretList) {
+		pattern, _, _ := strings.Cut(line, " #")
+		list.WriteString(strings.TrimSpace(pattern) + "\n")
+	}
+	return parsePatterns([]byte(list.String()), fold)
+}
