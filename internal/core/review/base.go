@@ -136,6 +136,9 @@ func (r *Registry) merge(d *Diff, now File) {
 	case !now.Exists:
 		d.conflict = &Conflict{Reason: "the file is gone from the disk"}
 		return
+	case d.proposal.ReadOnly != "": // the agent knows nothing of the change, and no merged text reaches it
+		d.conflict = &Conflict{Reason: "the file has changed on disk, which the proposal does not know and may undo"}
+		return
 	}
 	m := text.Merge(text.ToLF(d.agreed.Text), text.ToLF(d.text), text.ToLF(now.Text))
 	if merged := text.FromLF(d.text, m.Text); merged != d.text && r.editable(d, merged) == nil {

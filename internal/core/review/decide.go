@@ -17,15 +17,17 @@ const shutWait = 200 * time.Millisecond
 // seen is what the view has shown: where the file or the text is newer, the
 // error is an ErrStale and the diff stays open, with content as an edit of it. The file is looked at now, so
 // that a change is found that no watcher has told of. ErrSettled when the diff
-// is not open; ErrConflict, ErrEmptied and ErrTooBig leave it open.
+// is not open; ErrConflict, ErrEmptied, ErrReadOnly and ErrTooBig leave it open.
 func (r *Registry) Accept(id string, seen Seen, content *string) error {
 	r.lookAt(id)
 	return r.decide(id, func(d *Diff) (Outcome, error) {
 		final := d.text
-		if content != nil {
+		if content != nil && !d.unedited(*content) {
 			final = *content
 		}
 		switch {
+		case final != d.text && d.proposal.ReadOnly != "":
+			return Outcome{}, r.editable(d, final)
 		case int64(len(final)) > r.opt.MaxProposal:
 			return Outcome{}, fmt.Errorf("%w: %d bytes where %d are allowed", ErrTooBig, len(final), r.opt.MaxProposal)
 		case seen.Base != d.baseVersion, !d.newest(seen) && (content == nil || final != d.text):

@@ -24,7 +24,7 @@ type earlier struct {
 // that both changed stay as this one has them, and the other text is told as Event.Lost. What was edited may be forgotten by
 // then: this text stands, and conflicts with what has become of the file.
 // ErrSettled when the diff is not open, ErrTooBig when a bound forbids the
-// text, which is then not recorded.
+// text, which is then not recorded, and ErrReadOnly when the agent takes no edits.
 func (r *Registry) Edit(id string, e Edit) (version int, err error) {
 	r.mu.Lock()
 	defer r.unlock()
@@ -37,6 +37,9 @@ func (r *Registry) Edit(id string, e Edit) (version int, err error) {
 
 // edit is Edit with mu held; the caller lets go with unlock.
 func (r *Registry) edit(d *Diff, e Edit) (version int, err error) {
+	if d.unedited(e.Text) {
+		e.Text = d.text
+	}
 	if err := r.editable(d, e.Text); err != nil {
 		return d.version, err
 	}
@@ -127,9 +130,17 @@ func (d *Diff) at(version int) (was string, known bool) {
 	return was, known
 }
 
+// unedited says of a text of a view whether it is the one that cannot be edited, line ends aside, which a view may have of its own.
+// The caller holds registry.mu.
+func (d *Diff) unedited(content string) bool {
+	return d.proposal.ReadOnly != "" && text.ToLF(content) == text.ToLF(d.text)
+}
+
 // editable says why the text of d may not become content. The caller holds mu.
 func (r *Registry) editable(d *Diff, content string) error {
 	switch {
+	case d.proposal.ReadOnly != "" && content != d.text:
+		return fmt.Errorf("%w: %s", ErrReadOnly, d.proposal.ReadOnly)
 	case int64(len(content)) > r.opt.MaxProposal:
 		return fmt.Errorf("%w: %d bytes where %d are allowed", ErrTooBig, len(content), r.opt.MaxProposal)
 	case content != d.proposal.New && r.total+r.held.Load()-d.size()+int64(len(d.proposal.Old)+len(d.proposal.New)+len(content)) > r.opt.MaxTotal:

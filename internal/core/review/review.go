@@ -19,6 +19,8 @@ var (
 	// ErrEmptied: the user emptied a proposal that was not empty; agents
 	// ignore an empty text, so accepting it would write the proposal (SPEC F-8).
 	ErrEmptied = errors.New("an emptied proposal cannot be accepted: the agent would ignore it and write its own text; reject it instead")
+	// ErrReadOnly: the agent takes a proposal as it is or not at all; Proposal.ReadOnly says why.
+	ErrReadOnly = errors.New("this proposal cannot be edited")
 	// ErrNoDiff: the owner has no open diff of that key.
 	ErrNoDiff = errors.New("no open diff for this file")
 	// ErrDeclined: the user's policy leaves this diff to the agent's own terminal (SPEC F-11).
@@ -93,6 +95,9 @@ type Proposal struct {
 	Waits bool
 	// Unwritten: nobody is expected to write the file when this is accepted.
 	Unwritten bool
+	// ReadOnly says in a sentence for a person why the text cannot be edited: the agent takes it as it is or not at all. "" where it
+	// can be. Nothing changes such a text, a change of its file neither, which is a Conflict instead.
+	ReadOnly string
 	// Apart: Old is another text than the file's own, so that what becomes of
 	// the file does not concern this proposal.
 	Apart bool
