@@ -16,6 +16,7 @@ import (
 	"github.com/creachadair/jrpc2"
 
 	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/ownpipe"
 	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/rpc"
 	"github.com/pollux-companion/pollux/internal/safefile"
@@ -42,7 +43,7 @@ type Client struct {
 func Dial(ctx context.Context, path string) (*Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	conn, err := dial(ctx, path)
+	conn, err := ownpipe.Dial(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +146,7 @@ func ListAll(ctx context.Context, dirs []string) (clients []*Client, silent []in
 	for _, path := range sockets(dirs) {
 		wait.Go(func() {
 			c, err := Dial(ctx, path)
-			if errors.Is(err, errRefused) && settled(path) {
+			if errors.Is(err, ownpipe.ErrRefused) && settled(path) {
 				_ = os.Remove(path)
 			}
 			mu.Lock()

@@ -2,15 +2,11 @@ package control
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"net"
-	"os"
-	"path/filepath"
-	"strconv"
 	"sync"
 	"time"
 
@@ -18,8 +14,8 @@ import (
 	"github.com/creachadair/jrpc2/handler"
 
 	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/ownpipe"
 	"github.com/pollux-companion/pollux/internal/rpc"
-	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
 // Bounds on what a peer can make the companion hold (SPEC A-4).
@@ -27,8 +23,6 @@ const (
 	maxPeers = 64       // connections at once
 	maxBody  = 48 << 20 // bytes of a message: a proposal with two texts of 16 MiB, in base64
 	maxCalls = 8        // at once on a connection; some wait for the user
-	// maxSocketPath is what every system takes: 104 bytes with the end on macOS, 108 on Linux.
-	maxSocketPath = 103
 )
 
 // A Server answers on one socket, from Listen to Close. Goroutines: one that
@@ -48,30 +42,13 @@ type Server struct {
 
 // Listen opens a socket in the first of dirs that can be made private and whose name is short enough, and serves b on it.
 func Listen(dirs []string, b Backend, log *slog.Logger) (*Server, error) {
-	var errs []error
-	for _, dir := range dirs {
-		ln, err := listenIn(dir)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		s := &Server{backend: b, log: log, ln: ln, conns: map[net.Conn]struct{}{}}
-		s.done.Go(s.accept)
-		return s, nil
+	ln, err := ownpipe.ListenIn(dirs, socketSuffix)
+	if err != nil {
+		return nil, fmt.Errorf("no place for the control socket: %w", err)
 	}
-	return nil, fmt.Errorf("no place for the control socket: %w", errors.Join(errs...))
-}
-
-func listenIn(dir string) (net.Listener, error) {
-	// The random part keeps two companions of one process, and a dead one with the same PID, apart.
-	path := filepath.Join(dir, strconv.Itoa(os.Getpid())+"-"+rand.Text()[:6]+socketSuffix)
-	if len(path) > maxSocketPath {
-		return nil, fmt.Errorf("the path %q is longer than the %d bytes that a socket's may have", path, maxSocketPath)
-	}
-	if err := safefile.PrivateDir(dir); err != nil {
-		return nil, err
-	}
-	return listenAt(path)
+	s := &Server{backend: b, log: log, ln: ln, conns: map[net.Conn]struct{}{}}
+	s.done.Go(s.accept)
+	return s, nil
 }
 
 // Path is the socket's absolute path.
@@ -88,7 +65,7 @@ func (s *Server) accept() {
 			time.Sleep(50 * time.Millisecond) // out of descriptors, most likely
 			continue
 		}
-		pid, err := checkPeer(conn)
+		pid, err := ownpipe.Peer(conn)
 		if err != nil {
 			s.log.Warn("a stranger at the control socket", "err", err)
 			conn.Close()

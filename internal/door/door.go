@@ -76,10 +76,13 @@ func New(o Options) *Door {
 // Admit makes the names of a listener's address welcome as Host and as
 // Origin: its own address, localhost when it is on loopback, and each of
 // extra with its port. An address that is not one of this machine's own
-// (0.0.0.0, ::) is refused (SPEC T-8).
+// (0.0.0.0, ::) is refused (SPEC T-8). A socket or pipe has no name: there clients say localhost.
 func (d *Door) Admit(addr net.Addr, extra ...string) error {
 	tcp, ok := addr.(*net.TCPAddr)
-	if !ok { // a listener of a test's own
+	if !ok {
+		d.mu.Lock()
+		d.hosts["localhost"] = true
+		d.mu.Unlock()
 		return d.admit(addr.String())
 	}
 	if tcp.IP.IsUnspecified() {

@@ -4,7 +4,6 @@ package claude
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -63,71 +62,28 @@ func (d *Dialect) Outcomes(review.Kind) []string { return nil }
 func (d *Dialect) Outcome(_, _, _ string) []byte { return nil }
 
 // Tools implements mcp.Dialect (SPEC CC-17).
-func (d *Dialect) Tools() string {
-	var all []string
-	for _, name := range slices.Sorted(maps.Keys(tools())) {
-		t := tools()[name]
-		properties := map[string]any{}
-		for _, a := range t.arguments {
-			properties[a] = map[string]string{"type": "string"}
-		}
-		data, err := json.Marshal(map[string]any{
-			"name": name, "description": t.about,
-			"inputSchema": map[string]any{"type": "object", "properties": properties, "required": append([]string{}, t.required...)},
-		})
-		if err != nil {
-			panic(err) // of strings
-		}
-		all = append(all, string(data))
-	}
-	return `{"tools":[` + strings.Join(all, ",") + `]}`
-}
-
-// A tool answers with the texts of its blocks, or says for the model why it cannot.
-type tool struct {
-	about               string
-	arguments, required []string
-	run                 func(*Dialect, context.Context, *mcp.Session, jsonrpc.Message) ([]string, error)
-}
-
-func tools() map[string]tool {
-	diff := []string{argOld, argNew, argContents, argTab}
-	return map[string]tool{
-		"openDiff":            {"Shows a proposed text of a file, which the user may edit, and waits for the user's decision.", diff, diff, (*Dialect).openDiff},
-		"close_tab":           {"Takes a diff away.", []string{argTab}, []string{argTab}, (*Dialect).closeTab},
-		"closeAllDiffTabs":    {"Takes this session's diffs away.", nil, nil, (*Dialect).closeAll},
-		"openFile":            {"Shows a file.", []string{argPath, argStart}, []string{argPath}, (*Dialect).openFile},
-		"getCurrentSelection": {"Gets what is selected.", nil, nil, (*Dialect).selection},
-		"getLatestSelection":  {"Gets what is selected.", nil, nil, (*Dialect).selection},
-		"getOpenEditors":      {"Gets the open files.", nil, nil, (*Dialect).editors},
-		"getWorkspaceFolders": {"Gets the open folders.", nil, nil, (*Dialect).folders},
-		"getDiagnostics":      {"Gets the problems that the editor's tools found.", []string{argURI}, nil, (*Dialect).diagnostics},
-		"checkDocumentDirty":  {"Says whether a file has unsaved changes.", []string{argPath}, []string{argPath}, (*Dialect).dirty},
-		"saveDocument":        {"Saves a file.", []string{argPath}, []string{argPath}, (*Dialect).save},
-	}
-}
+func (d *Dialect) Tools() string { return d.tools().List() }
 
 // Call implements mcp.Dialect.
 func (d *Dialect) Call(ctx context.Context, s *mcp.Session, m jsonrpc.Message, reply func([]byte)) {
-	t, ok := tools()[m.Call.Name.Value]
-	if m.Call.Name.State != jsonrpc.Good || !ok {
-		reply(jsonrpc.Error(m.ID, jsonrpc.CodeInvalidParams, "unknown tool"))
-		return
+	d.tools().Call(ctx, s, m, reply)
+}
+
+func (d *Dialect) tools() mcp.Tools {
+	diff := []string{argOld, argNew, argContents, argTab}
+	return mcp.Tools{
+		"openDiff":            {About: "Shows a proposed text of a file, which the user may edit, and waits for the user's decision.", Arguments: diff, Required: diff, Run: d.openDiff},
+		"close_tab":           {About: "Takes a diff away.", Arguments: []string{argTab}, Required: []string{argTab}, Run: d.closeTab},
+		"closeAllDiffTabs":    {About: "Takes this session's diffs away.", Run: d.closeAll},
+		"openFile":            {About: "Shows a file.", Arguments: []string{argPath, argStart}, Required: []string{argPath}, Run: d.openFile},
+		"getCurrentSelection": {About: "Gets what is selected.", Run: d.selection},
+		"getLatestSelection":  {About: "Gets what is selected.", Run: d.selection},
+		"getOpenEditors":      {About: "Gets the open files.", Run: d.editors},
+		"getWorkspaceFolders": {About: "Gets the open folders.", Run: d.folders},
+		"getDiagnostics":      {About: "Gets the problems that the editor's tools found.", Arguments: []string{argURI}, Run: d.diagnostics},
+		"checkDocumentDirty":  {About: "Says whether a file has unsaved changes.", Arguments: []string{argPath}, Required: []string{argPath}, Run: d.dirty},
+		"saveDocument":        {About: "Saves a file.", Arguments: []string{argPath}, Required: []string{argPath}, Run: d.save},
 	}
-	for _, name := range t.arguments {
-		a := m.Call.Text(name)
-		if a.State == jsonrpc.Good || a.State == jsonrpc.Absent && !slices.Contains(t.required, name) {
-			continue
-		}
-		reply(jsonrpc.Failed(m.ID, fmt.Sprintf("%s must be a string that is text", name)))
-		return
-	}
-	texts, err := t.run(d, ctx, s, m)
-	if err != nil {
-		reply(jsonrpc.Failed(m.ID, err.Error()))
-		return
-	}
-	reply(jsonrpc.Texts(m.ID, texts...))
 }
 
 // openDiff waits for the user (SPEC CC-8). Only a refusal by the user is DIFF_REJECTED; whatever else ends the diff is an error, after
@@ -200,11 +156,16 @@ func (d *Dialect) openFile(ctx context.Context, _ *mcp.Session, m jsonrpc.Messag
 }
 
 func (d *Dialect) selection(context.Context, *mcp.Session, jsonrpc.Message) ([]string, error) {
-	now := looksAt(d.Snapshot(), d.First)
+	return Selection(d.Snapshot(), d.First)
+}
+
+// Selection is what is selected, as JSON; first is the number of the first line and character.
+func Selection(snap *state.Snapshot, first int) ([]string, error) {
+	now := looksAt(snap, first)
 	if now.FilePath == "" {
-		return object(map[string]any{"success": false, "message": "No active editor found"})
+		return mcp.JSON(map[string]any{"success": false, "message": "No active editor found"})
 	}
-	return object(map[string]any{"success": true, "text": now.Text, "filePath": now.FilePath, "fileUrl": now.FileURL, "selection": now.Selection})
+	return mcp.JSON(map[string]any{"success": true, "text": now.Text, "filePath": now.FilePath, "fileUrl": now.FileURL, "selection": now.Selection})
 }
 
 func (d *Dialect) editors(context.Context, *mcp.Session, jsonrpc.Message) ([]string, error) {
@@ -215,7 +176,7 @@ func (d *Dialect) editors(context.Context, *mcp.Session, jsonrpc.Message) ([]str
 			"uri": paths.URI(f.Path), "label": filepath.Base(f.Path), "isActive": f.Path == snap.Active, "isDirty": f.Dirty,
 		})
 	}
-	return object(map[string]any{"tabs": tabs})
+	return mcp.JSON(map[string]any{"tabs": tabs})
 }
 
 func (d *Dialect) folders(context.Context, *mcp.Session, jsonrpc.Message) ([]string, error) {
@@ -228,32 +189,36 @@ func (d *Dialect) folders(context.Context, *mcp.Session, jsonrpc.Message) ([]str
 	if len(roots) > 0 {
 		out["rootPath"] = roots[0]
 	}
-	return object(out)
+	return mcp.JSON(out)
 }
 
 func (d *Dialect) dirty(_ context.Context, _ *mcp.Session, m jsonrpc.Message) ([]string, error) {
 	path := paths.OfText(m.Call.Text(argPath).Value)
 	for _, f := range d.Snapshot().Files {
 		if f.Path == path {
-			return object(map[string]any{"success": true, "filePath": path, "isDirty": f.Dirty, "isUntitled": false})
+			return mcp.JSON(map[string]any{"success": true, "filePath": path, "isDirty": f.Dirty, "isUntitled": false})
 		}
 	}
-	return object(map[string]any{"success": false, "message": "Document not open: " + path})
+	return mcp.JSON(map[string]any{"success": false, "message": "Document not open: " + path})
 }
 
 // save never writes: what a buffer holds is the user's to save.
 func (d *Dialect) save(_ context.Context, _ *mcp.Session, m jsonrpc.Message) ([]string, error) {
-	return object(map[string]any{"success": false, "message": "Saving is left to the user: " + paths.OfText(m.Call.Text(argPath).Value)})
+	return mcp.JSON(map[string]any{"success": false, "message": "Saving is left to the user: " + paths.OfText(m.Call.Text(argPath).Value)})
 }
 
 // errNotKnown: an empty list would say that there is no problem, and Claude Code takes what it hears later for new (SPEC CC-13).
 var errNotKnown = errors.New("not known: no tool in the editor has looked")
 
-// diagnostics are those of one file, or of all (SPEC CC-13). A file that does not exist yet has none.
 func (d *Dialect) diagnostics(_ context.Context, _ *mcp.Session, m jsonrpc.Message) ([]string, error) {
-	snap := d.Snapshot()
+	return Diagnostics(d.Snapshot(), m.Call.Text(argURI).Value)
+}
+
+// Diagnostics are the problems of one file, or with an empty uri of all, as JSON (SPEC CC-13). A file that does not exist yet has none;
+// those of one that nobody has looked at are not known, which is an error.
+func Diagnostics(snap *state.Snapshot, uri string) ([]string, error) {
 	only := ""
-	if uri := m.Call.Text(argURI).Value; uri != "" {
+	if uri != "" {
 		only = paths.OfText(uri)
 	}
 	if _, known := snap.Diagnostics[only]; !known && (only != "" || len(snap.Diagnostics) == 0) {
@@ -290,7 +255,7 @@ func (d *Dialect) diagnostics(_ context.Context, _ *mcp.Session, m jsonrpc.Messa
 	if only != "" && len(out) == 0 {
 		out = append(out, file{URI: paths.URI(only), Diagnostics: []finding{}})
 	}
-	return object(out)
+	return mcp.JSON(out)
 }
 
 func severity(n int) string {
@@ -303,10 +268,4 @@ func severity(n int) string {
 		return "Info"
 	}
 	return "Hint"
-}
-
-// object is one block with JSON in it (SPEC CC-17).
-func object(v any) ([]string, error) {
-	data, err := json.Marshal(v)
-	return []string{string(data)}, err
 }

@@ -54,7 +54,12 @@ func looksAt(snap *state.Snapshot, first int) selected {
 
 // Context implements mcp.Dialect.
 func (d *Dialect) Context(snap *state.Snapshot) []byte {
-	return notification("selection_changed", looksAt(snap, d.First))
+	return SelectionChanged(snap, d.First)
+}
+
+// SelectionChanged is the notification of what the user looks at (SPEC CC-6); first is the number of the first line and character.
+func SelectionChanged(snap *state.Snapshot, first int) []byte {
+	return notification("selection_changed", looksAt(snap, first))
 }
 
 func notification(method string, params any) []byte {

@@ -85,7 +85,7 @@ func offered(ctx context.Context, _ finding.Door, c *Conn) error {
 	if err != nil {
 		return err
 	}
-	for name := range tools() {
+	for name := range (&Dialect{}).tools() {
 		if !slices.Contains(names, name) {
 			return fmt.Errorf("%s is missing of %s", name, strings.Join(names, ", "))
 		}

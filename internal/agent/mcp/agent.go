@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"maps"
+	"net"
 	"net/http"
 	"slices"
 	"sync/atomic"
@@ -22,10 +23,13 @@ type Agent struct {
 	Name string
 	// Label is what a person calls it: "Gemini CLI". Its sessions are numbered behind it.
 	Label string
-	// Token is what each of its requests must carry (SPEC A-1), as a bearer of Authorization or in TokenHeader, in canonical form,
-	// where that is not "". It opens no other agent's sessions.
-	Token       string
-	TokenHeader string
+	// Token is what each of its requests must carry (SPEC A-1), as a bearer of Authorization or, behind TokenScheme, in TokenHeader,
+	// in canonical form, where that is not "". It opens no other agent's sessions.
+	Token                    string
+	TokenHeader, TokenScheme string
+	// Private: it comes in by a listener of this user's alone (package ownpipe), and by that listener nobody else does. No Origin is
+	// welcome. Its calls may wait for the user as long as their connection lives, and a session is not taken up again.
+	Private bool
 	// Socket: each session is one WebSocket at /, from its first message to its end, and is not taken up again. No Origin
 	// is welcome.
 	Socket bool
@@ -81,9 +85,9 @@ func newEntrance(a Agent) *entrance {
 		e.older[sha256.Sum256([]byte(token))] = true
 	}
 	if a.TokenHeader != "" {
-		want := []byte(a.Token)
+		want := []byte(a.TokenScheme + a.Token)
 		e.current = func(r *http.Request) bool {
-			return len(want) > 0 && len(r.Header[a.TokenHeader]) == 1 && subtle.ConstantTimeCompare([]byte(r.Header[a.TokenHeader][0]), want) == 1
+			return a.Token != "" && len(r.Header[a.TokenHeader]) == 1 && subtle.ConstantTimeCompare([]byte(r.Header[a.TokenHeader][0]), want) == 1
 		}
 	}
 	for client, other := range a.Also {
@@ -105,17 +109,24 @@ func (s *Server) everyone() (all []*entrance) {
 // entered is the agent that a request's token belongs to, nil for none: the token of this life, or an older one where that still
 // counts.
 func (s *Server) entered(r *http.Request) *entrance {
+	private := isPrivate(r)
 	for _, e := range s.agents {
-		if e.current(r) {
+		if e.Private == private && e.current(r) {
 			return e
 		}
 	}
 	for _, e := range s.agents {
-		if e.isOlder(r) && s.inherited(e, r) {
+		if !e.Private && !private && e.isOlder(r) && s.inherited(e, r) {
 			return e
 		}
 	}
 	return nil
+}
+
+// isPrivate says whether a request came by a socket or pipe, which its listener lets nobody but this user use.
+func isPrivate(r *http.Request) bool {
+	addr, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	return ok && (addr.Network() == "unix" || addr.Network() == "pipe")
 }
 
 // isOlder says whether a request brings a token of the agent's earlier lives.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/pollux-companion/pollux/internal/agent/mcp/jsonrpc"
 	"github.com/pollux-companion/pollux/internal/door"
@@ -32,6 +33,10 @@ func (s *Server) routes() http.Handler {
 			w.WriteHeader(http.StatusUnauthorized) // its session has ended since the door looked
 			return
 		}
+		if (agent.Socket || agent.Private) && len(r.Header["Origin"]) > 0 { // neither sends one: it is a browser's
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
 		if agent.Socket {
 			s.onlySocket(w, r, agent)
 			return
@@ -51,17 +56,14 @@ func (s *Server) routes() http.Handler {
 	})
 }
 
-// onlySocket is the path of agents whose sessions are sockets. None of them sends an Origin, so one that comes is a browser's.
+// onlySocket is the path of agents whose sessions are sockets.
 func (s *Server) onlySocket(w http.ResponseWriter, r *http.Request, agent *entrance) {
-	switch {
-	case len(r.Header["Origin"]) > 0:
-		w.WriteHeader(http.StatusForbidden)
-	case r.URL.Path != "/":
+	if r.URL.Path != "/" {
 		http.NotFound(w, r)
-	default:
-		delete(r.Header, sessionHeader)
-		s.webSocket(w, r, agent)
+		return
 	}
+	delete(r.Header, sessionHeader)
+	s.webSocket(w, r, agent)
 }
 
 func (s *Server) mcp(w http.ResponseWriter, r *http.Request, agent *entrance) {
@@ -204,15 +206,25 @@ func (s *Server) single(w http.ResponseWriter, r *http.Request, agent *entrance,
 		answer(w, http.StatusBadRequest, malformed(m, err))
 	case m.Method == jsonrpc.MethodInitialize && m.ID != nil:
 		s.initialize(w, r, agent, sess, m)
+	case sess == nil && m.Method == jsonrpc.MethodDiscover && m.ID != nil: // of newer protocols; initialize comes next (SPEC GC-2)
+		answer(w, http.StatusOK, jsonrpc.Error(m.ID, jsonrpc.CodeMethodNotFound, "unknown method; send initialize"))
 	case sess == nil:
 		s.session(w, r, agent) // answers what is missing
 	case m.ID == nil || m.Response:
 		sess.notified(m)
 		w.WriteHeader(http.StatusAccepted)
 	default:
+		rc := http.NewResponseController(w)
+		if agent.Private && m.Method == jsonrpc.MethodToolsCall { // it may wait for the user
+			_ = rc.SetReadDeadline(time.Time{})
+			_ = rc.SetWriteDeadline(time.Time{})
+		}
 		sess.handle(r.Context(), m, func(reply []byte) {
+			if agent.Private {
+				_ = rc.SetWriteDeadline(time.Now().Add(door.RequestTimeout))
+			}
 			answer(w, http.StatusOK, reply)
-			_ = http.NewResponseController(w).Flush()
+			_ = rc.Flush()
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pollux-companion/pollux/internal/ownpipe"
 	"github.com/pollux-companion/pollux/internal/proc"
 )
 
@@ -74,6 +75,9 @@ func (s *Server) withBehind(h *http.Server) {
 	inner := h.ConnContext
 	h.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
 		return context.WithValue(inner(ctx, conn), behindKey{}, &behind{find: func() []proc.Info {
+			if pid, err := ownpipe.Peer(conn); err == nil && pid > 0 && s.o.Behind != nil {
+				return s.o.Behind(pid)
+			}
 			peer, _ := netip.ParseAddrPort(fmt.Sprint(conn.RemoteAddr()))
 			local, _ := netip.ParseAddrPort(fmt.Sprint(conn.LocalAddr()))
 			return s.o.Process(peer, local)

@@ -83,6 +83,9 @@ type Options struct {
 	// Process finds the processes of the CLI at the other end of a connection, the CLI's own last; it returns
 	// none when that cannot be known. It may take milliseconds. nil: it is never known.
 	Process func(client, server netip.AddrPort) []proc.Info
+	// Behind are the processes of the CLI behind one at the other end of a private connection, the CLI's own last. It is asked only
+	// where Process is there.
+	Behind func(pid int) []proc.Info
 	// Journal is told what must outlive a crash; nil keeps nothing.
 	Journal Journal
 	// Ready is closed when what an earlier life left has been brought (Bring, Adopt): requests of

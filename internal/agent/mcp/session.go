@@ -157,7 +157,7 @@ func (s *Server) Adopt(id string) (owner review.Owner, ok bool) {
 // earlier finds a session of an earlier life, of whichever agent.
 func (s *Server) earlier(id string) *Session {
 	for _, agent := range s.agents {
-		if agent.Socket {
+		if agent.Socket || agent.Private {
 			continue // its sessions have ended with their sockets
 		}
 		if sess := s.find(agent, id); sess != nil {

@@ -9,9 +9,11 @@ import "errors"
 const (
 	MethodInitialize = "initialize"
 	MethodPing       = "ping"
-	MethodToolsList  = "tools/list"
-	MethodToolsCall  = "tools/call"
-	MethodCancelled  = "notifications/cancelled"
+	// MethodDiscover begins a session in the drafts of the protocol that follows.
+	MethodDiscover  = "server/discover"
+	MethodToolsList = "tools/list"
+	MethodToolsCall = "tools/call"
+	MethodCancelled = "notifications/cancelled"
 	// MethodInitialized tells that the client is ready to hear.
 	MethodInitialized = "notifications/initialized"
 )

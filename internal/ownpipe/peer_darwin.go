@@ -1,4 +1,4 @@
-package control
+package ownpipe
 
 import "golang.org/x/sys/unix"
 

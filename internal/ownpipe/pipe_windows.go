@@ -1,4 +1,4 @@
-package control
+package ownpipe
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// errRefused is what a pipe gives that nobody listens on.
-const errRefused = windows.ERROR_FILE_NOT_FOUND
+// ErrRefused is what a pipe gives that nobody listens on.
+const ErrRefused = windows.ERROR_FILE_NOT_FOUND
 
 // A pipeListener is a named pipe with the file that shows it to those who look
 // for companions: pipes of all users share one flat name space, which says
@@ -24,19 +24,23 @@ type pipeListener struct {
 	mark string // path of the file
 }
 
-// pipeName is the pipe that belongs to a mark. Its random part is the mark's.
-func pipeName(mark string) string {
-	return `\\.\pipe\pollux-` + strings.TrimSuffix(filepath.Base(mark), socketSuffix)
+// Scheme says what Name names.
+const Scheme = "pipe"
+
+// Name is what another program dials to reach the pipe at path. Its random part is that of path.
+func Name(path string) string {
+	base := filepath.Base(path)
+	return `\\.\pipe\pollux-` + strings.TrimSuffix(base, filepath.Ext(base))
 }
 
-// listenAt opens a named pipe for this user alone and marks it with a file at
+// ListenAt opens a named pipe for this user alone and marks it with a file at
 // path. It fails when somebody else has the pipe's name already.
-func listenAt(path string) (net.Listener, error) {
+func ListenAt(path string) (net.Listener, error) {
 	user, err := windows.GetCurrentProcessToken().GetTokenUser()
 	if err != nil {
 		return nil, err
 	}
-	ln, err := winio.ListenPipe(pipeName(path), &winio.PipeConfig{
+	ln, err := winio.ListenPipe(Name(path), &winio.PipeConfig{
 		// Protected, so that nothing is inherited; generic all to the user, nothing to anybody else.
 		SecurityDescriptor: "D:P(A;;GA;;;" + user.User.Sid.String() + ")",
 	})
@@ -60,10 +64,10 @@ func (l *pipeListener) Close() error {
 // Addr is the mark's path, by which a client dials.
 func (l *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: l.mark, Net: "pipe"} }
 
-// dial joins the pipe of a mark, and refuses one that a process of another
+// Dial joins the pipe at path, and refuses one that a process of another
 // user has opened under that name.
-func dial(ctx context.Context, path string) (net.Conn, error) {
-	conn, err := winio.DialPipeContext(ctx, pipeName(path))
+func Dial(ctx context.Context, path string) (net.Conn, error) {
+	conn, err := winio.DialPipeContext(ctx, Name(path))
 	if err != nil {
 		return nil, err
 	}
@@ -103,9 +107,8 @@ func checkServer(conn net.Conn) error {
 	return nil
 }
 
-// checkPeer names the process at the other end; the pipe's access list has
-// let in nobody but this user.
-func checkPeer(conn net.Conn) (pid int, err error) {
+// Peer is the process at the other end; the pipe's access list has let in nobody but this user.
+func Peer(conn net.Conn) (pid int, err error) {
 	id, err := peerOf(conn, windows.GetNamedPipeClientProcessId)
 	return int(id), err
 }

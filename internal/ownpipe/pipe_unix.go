@@ -1,6 +1,6 @@
 //go:build unix
 
-package control
+package ownpipe
 
 import (
 	"context"
@@ -10,11 +10,17 @@ import (
 	"syscall"
 )
 
-// errRefused is what a socket gives that nobody listens on.
-const errRefused = syscall.ECONNREFUSED
+// ErrRefused is what a socket gives that nobody listens on.
+const ErrRefused = syscall.ECONNREFUSED
 
-// listenAt opens a unix socket at path, for this user alone.
-func listenAt(path string) (net.Listener, error) {
+// Scheme says what Name names.
+const Scheme = "unix"
+
+// Name is what another program dials to reach the pipe at path.
+func Name(path string) string { return path }
+
+// ListenAt opens a unix socket at path, in a folder that is this user's alone. Closing it removes the file.
+func ListenAt(path string) (net.Listener, error) {
 	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
 		return nil, err
@@ -28,23 +34,23 @@ func listenAt(path string) (net.Listener, error) {
 	return ln, nil
 }
 
-// dial joins the socket at path, and refuses one that another user's process listens on.
-func dial(ctx context.Context, path string) (net.Conn, error) {
+// Dial joins the socket at path, and refuses one that another user's process listens on.
+func Dial(ctx context.Context, path string) (net.Conn, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "unix", path)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := checkPeer(conn); err != nil {
+	if _, err := Peer(conn); err != nil {
 		conn.Close()
 		return nil, fmt.Errorf("%q is served by %w", path, err)
 	}
 	return conn, nil
 }
 
-// checkPeer refuses processes of other users; root may do anything anyway.
-// pid is the process at the other end, 0 when the system does not say.
-func checkPeer(c net.Conn) (pid int, err error) {
+// Peer is the process at the other end of a connection, 0 when the system does not say. A process of another user is an error; root
+// may do anything anyway.
+func Peer(c net.Conn) (pid int, err error) {
 	conn, ok := c.(*net.UnixConn)
 	if !ok {
 		return 0, fmt.Errorf("not a unix socket: %T", c)
