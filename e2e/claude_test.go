@@ -25,7 +25,7 @@ func needClaude(t *testing.T) {
 }
 
 // claude starts a Claude Code that connects by itself, as with autoConnectIde in its settings.
-func (b *bench) claude(env ...string) *cli.Claude {
+func (b *bench) claude(env ...string) *cli.Agent {
 	b.t.Helper()
 	c := cli.StartClaude(b.t, b.home, b.dir, append([]string{"CLAUDE_CODE_AUTO_CONNECT_IDE=true"}, env...)...)
 	b.until("Claude Code is connected", func() bool {

@@ -56,8 +56,7 @@ func (c *chat) body() Body {
 	return body
 }
 
-// texts are the texts of a message's content. A reminder of the agent's before the user's prompt, in the same text, is a
-// part of its own.
+// texts are the texts of a message's content. What the agent puts before the user's prompt, in the same text, is a part of its own.
 func texts(content json.RawMessage) []string {
 	var one string
 	var parts []struct{ Text string }
@@ -68,10 +67,11 @@ func texts(content json.RawMessage) []string {
 	}
 	var all []string
 	for _, p := range parts {
-		const end = "</system-reminder>"
-		if before, after, ok := strings.Cut(p.Text, end); ok && strings.HasPrefix(before, "<system-reminder>") {
-			all = append(all, before+end)
-			p.Text = strings.TrimSpace(after)
+		for _, end := range []string{"</system-reminder>", "</current_datetime>"} {
+			if before, after, ok := strings.Cut(p.Text, end); ok && strings.HasPrefix(before, "<") {
+				all = append(all, before+end)
+				p.Text = strings.TrimSpace(after)
+			}
 		}
 		if p.Text != "" {
 			all = append(all, p.Text)

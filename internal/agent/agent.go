@@ -8,8 +8,10 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/pollux-companion/pollux/internal/agent/claude"
+	"github.com/pollux-companion/pollux/internal/agent/copilot"
 	"github.com/pollux-companion/pollux/internal/agent/finding"
 	"github.com/pollux-companion/pollux/internal/agent/gemini"
 	"github.com/pollux-companion/pollux/internal/agent/gemini/clisettings"
@@ -18,6 +20,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/agent/mcp"
 	"github.com/pollux-companion/pollux/internal/agent/qwen"
 	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/ownpipe"
 	"github.com/pollux-companion/pollux/internal/safefile"
 	"github.com/pollux-companion/pollux/internal/settingsfile"
 )
@@ -38,7 +41,7 @@ type Agent struct {
 	Choose func(lockfile.World) *lockfile.Choice
 	// Listen joins a companion as its CLIs do, and Told is what they tell their model of a context that has come, "" for nothing. nil
 	// where they speak as Gemini CLI does.
-	Listen func(ctx context.Context, port int, token string) (Listener, error)
+	Listen func(ctx context.Context, d finding.Door) (Listener, error)
 	Told   func(context []byte) (string, error)
 	// Trials are what pollux conform tries of its wire; nil where it speaks as Gemini CLI does.
 	Trials []finding.Trial
@@ -72,7 +75,7 @@ type Settings struct {
 	Program settingsfile.Program
 	// Path is the file, absolute; it need not exist.
 	Path func(getenv func(string) string) (string, error)
-	// Switches are the keys that have a CLI look for a companion by itself. Later says what a CLI needs that runs already.
+	// Switches are the keys that have a CLI look for a companion by itself; none where every CLI does. Later says what a CLI needs that runs already.
 	Switches []string
 	Later    string
 	// Mode says whether a CLI looks for a companion that is started in dir with these settings; nil: package doctor knows.
@@ -97,9 +100,12 @@ type Options struct {
 
 // An Endpoint is where one companion serves one agent.
 type Endpoint struct {
-	Port  int
-	Token string
-	Roots []string // absolute and canonical
+	Port int
+	// Socket is the path of the private socket (package ownpipe), and Since when it was opened; "" where there is none.
+	Socket string
+	Since  time.Time
+	Token  string
+	Roots  []string // absolute and canonical
 	// PID is the editor's process.
 	PID int
 	// Alone: the variables are for a terminal in which this agent runs and no other.
@@ -112,7 +118,7 @@ type Endpoint struct {
 const Gemini = "gemini"
 
 // All lists the agents, Gemini CLI first.
-func All() []Agent { return []Agent{geminiCLI(), claudeCode(), qwenCode()} }
+func All() []Agent { return []Agent{geminiCLI(), claudeCode(), qwenCode(), copilotCLI()} }
 
 func geminiCLI() Agent {
 	return Agent{
@@ -137,8 +143,8 @@ func claudeCode() Agent {
 	return Agent{
 		Name: "claude", Label: "Claude Code", Command: "claude", Install: "npm install -g @anthropic-ai/claude-code",
 		Release: "2.1.330", Door: claudeDoor, Env: claudeEnv, Locks: &locks, Choose: claude.Choose, Told: claude.Told, Shows: "openDiff", Trials: claude.Trials(),
-		Listen: func(ctx context.Context, port int, token string) (Listener, error) {
-			c, err := claude.Dial(ctx, port, token, nil)
+		Listen: func(ctx context.Context, d finding.Door) (Listener, error) {
+			c, err := claude.Dial(ctx, d.Port, d.Token, nil)
 			if err != nil {
 				return nil, err
 			}
@@ -165,6 +171,25 @@ func qwenCode() Agent {
 			Later: "a Qwen Code that runs already has to be started again",
 		},
 		Relay: &Relay{Put: qwen.PutRelay, Remove: qwen.RemoveRelay},
+	}
+}
+
+func copilotCLI() Agent {
+	locks := copilot.Locks()
+	return Agent{
+		Name: "copilot", Label: copilot.Label, Command: "copilot", Install: "npm install -g @github/copilot", Release: "1.0.102",
+		Door: func(o Options) mcp.Agent {
+			return mcp.Agent{Private: true, TokenHeader: copilot.TokenHeader, TokenScheme: copilot.TokenScheme, Dialect: &copilot.Dialect{Snapshot: o.Snapshot}}
+		},
+		Locks: &locks, Choose: copilot.Choose, Told: copilot.Told, Shows: "open_diff", Trials: copilot.Trials(),
+		Listen: func(ctx context.Context, d finding.Door) (Listener, error) {
+			c, err := copilot.Dial(ctx, d)
+			if err != nil {
+				return nil, err
+			}
+			return c, nil
+		},
+		Settings: Settings{Program: copilot.Program, Path: copilot.SettingsPath, Mode: copilot.Mode},
 	}
 }
 
@@ -203,6 +228,9 @@ type Place struct {
 	kind lockfile.Kind
 }
 
+// Private says whether its CLIs come in by a private socket.
+func (a Agent) Private() bool { return a.Door(Options{}).Private }
+
 // Place names the file by which CLIs find a companion that serves this port, without touching the disk; nil where that agent was never
 // used on this machine, unless it is about to be (soon), and for one without Locks.
 func (a Agent) Place(port int, soon bool) *Place {
@@ -215,7 +243,9 @@ func (a Agent) Place(port int, soon bool) *Place {
 
 // Put writes the file, 0600 and atomically, unless it says the same already.
 func (p *Place) Put(e Endpoint) error {
-	return p.kind.Put(p.File, &lockfile.Lock{Port: e.Port, Roots: e.Roots, Token: e.Token, PID: e.PID, Name: e.IDE, DisplayName: e.DisplayName})
+	return p.kind.Put(p.File, &lockfile.Lock{
+		Port: e.Port, Socket: ownpipe.Name(e.Socket), Scheme: ownpipe.Scheme, Since: e.Since, Roots: e.Roots, Token: e.Token, PID: e.PID, Name: e.IDE, DisplayName: e.DisplayName,
+	})
 }
 
 // LetsIn is where a companion at a port lets this agent in, by its lock; ok is false where it has none.
@@ -232,7 +262,8 @@ func (a Agent) LetsIn(port int) (d finding.Door, ok bool) {
 	if err != nil || l.Stdio != nil {
 		return d, false
 	}
-	return finding.Door{Port: port, Token: l.Token}, true
+	l.Port = port
+	return l.Door(), true
 }
 
 // maxLock bounds a lock file that is read, in bytes.

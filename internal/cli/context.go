@@ -142,7 +142,7 @@ func (a *app) contextOf(ctx context.Context, one agent.Agent, dir string, f cont
 	lock := c.Candidates[c.Taken].Lock
 	joining, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	l, err := one.Listen(joining, lock.Port, lock.Token)
+	l, err := one.Listen(joining, lock.Door())
 	if err != nil {
 		return noError{fmt.Errorf("the companion that %s takes does not let it in: %w; see: pollux doctor %s", one.Label, err, one.Name)}
 	}

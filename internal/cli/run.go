@@ -23,7 +23,7 @@ func (a *app) runCommand() *cobra.Command {
 	var review string
 	cmd := &cobra.Command{
 		Use:   "run [-- COMMAND ARGS…]",
-		Short: "Run gemini, qwen, claude or another command, with a companion around it",
+		Short: "Run gemini, qwen, claude, copilot or another command, with a companion around it",
 		Long: `Starts a companion for the current folder, runs a command in this terminal with
 the variables by which an agent finds exactly this companion, and stops with it.
 The terminal and the exit code are the command's own, and signals reach it.

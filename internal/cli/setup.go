@@ -53,7 +53,7 @@ parts:
            ide.hasSeenNudge in .gemini/settings.json, .qwen/settings.json; the
            variable CLAUDE_CODE_AUTO_CONNECT_IDE in .claude/settings.json), so
            that it looks for a companion by itself; comments, order and the rest
-           stay
+           stay. GitHub Copilot CLI (copilot) does so without being told
   bridge   gemini only: writes the extension by which the CLI uses what your
            extensions offer
   relay    with --relay only: an agent that finds no editor starts pollux relay,

@@ -73,6 +73,9 @@ func (a *app) saveSetup(r setupRecord) error {
 
 // setupIDE switches IDE mode on in an agent's settings.
 func (a *app) setupIDE(_ context.Context, one agent.Agent, f setupFlags) (setupReport, error) {
+	if len(one.Settings.Switches) == 0 {
+		return setupReport{Action: "kept", Text: "ide: " + one.Label + " looks for a companion by itself"}, nil
+	}
 	path, err := one.Settings.Path(os.Getenv)
 	if err != nil {
 		return setupReport{}, err

@@ -349,6 +349,7 @@ const (
 type Way struct {
 	Host    string // "127.0.0.1", or another for a CLI in a container
 	Port    int
+	Socket  string // a private one, of an agent that joins there and not at Port
 	Token   string // "" sends none
 	Command string // a program that speaks over its standard input and output, when Port is 0
 	Args    []string

@@ -101,6 +101,8 @@ type Companion struct {
 	resumed  bool
 	below    bool // an agent has started this companion: it decides nothing
 
+	socket string // for the agents that come in by a private one; "" when there is none
+
 	others []control.Status // that ran before this one started, newest first
 
 	ctx     context.Context // ends when Stop begins

@@ -14,8 +14,10 @@ import (
 func TestLocks(t *testing.T) {
 	o, _, _ := options(t)
 	home := os.Getenv("HOME")
-	if err := os.MkdirAll(filepath.Join(home, ".claude"), 0o700); err != nil {
-		t.Fatal(err)
+	for _, agent := range []string{".claude", ".copilot"} {
+		if err := os.MkdirAll(filepath.Join(home, agent), 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
 	c := start(t, o)
 	lock := func(agent string) string {
@@ -25,7 +27,8 @@ func TestLocks(t *testing.T) {
 		t.Helper()
 		data, err := os.ReadFile(lock(agent))
 		var l struct {
-			Token string `json:"authToken"`
+			Token   string `json:"authToken"`
+			Headers struct{ Authorization string }
 		}
 		if err == nil {
 			err = json.Unmarshal(data, &l)
@@ -36,7 +39,7 @@ func TestLocks(t *testing.T) {
 		if info, err := os.Stat(lock(agent)); err != nil || filepath.Separator == '/' && info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: %v, %v", agent, info, err)
 		}
-		return l.Token
+		return l.Token + l.Headers.Authorization
 	}
 	if _, err := os.Stat(filepath.Join(home, ".qwen")); err == nil {
 		t.Error("a home was made for an agent that nobody uses")
@@ -45,14 +48,14 @@ func TestLocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.touch(c.started)
-	tokens := map[string]bool{token(".claude"): true, token(".qwen"): true, c.Connection().Token: true}
-	if len(tokens) != 3 {
+	tokens := map[string]bool{token(".claude"): true, token(".qwen"): true, token(".copilot"): true, c.Connection().Token: true}
+	if len(tokens) != 4 {
 		t.Errorf("agents share a token")
 	}
 	if err := c.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, agent := range []string{".claude", ".qwen"} {
+	for _, agent := range []string{".claude", ".qwen", ".copilot"} {
 		if _, err := os.Stat(lock(agent)); err == nil {
 			t.Errorf("%s is left", lock(agent))
 		}

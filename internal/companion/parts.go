@@ -34,6 +34,7 @@ func (c *Companion) newServer(rec discovery.Record) *mcp.Server {
 		Registry:  c.reg,
 		Version:   c.o.Version,
 		Process:   processOf,
+		Behind:    guard.Behind,
 		Known:     rec.Sessions,
 		Floor:     rec.Floor,
 		Life:      rec.Life,

@@ -41,7 +41,7 @@ func (c *Companion) publish(f *discovery.File) error {
 // A file that cannot be written is reported in the log. c.mu is held.
 func (c *Companion) announce(f *discovery.File) {
 	for _, a := range agent.All() {
-		if a.Locks == nil {
+		if a.Locks == nil || c.socket == "" && a.Private() {
 			continue
 		}
 		if c.places[a.Name] == nil {
@@ -51,7 +51,7 @@ func (c *Companion) announce(f *discovery.File) {
 		}
 		if p := c.places[a.Name]; p != nil {
 			e := agent.Endpoint{
-				Port: f.Port, Token: doorOf(&c.record, a.Name).Token, Roots: f.Roots, PID: c.o.PID,
+				Port: f.Port, Socket: c.socket, Since: c.started, Token: doorOf(&c.record, a.Name).Token, Roots: f.Roots, PID: c.o.PID,
 				IDE: c.o.IDE.Name, DisplayName: c.o.IDE.DisplayName,
 			}
 			if err := p.Put(e); err != nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/door"
+	"github.com/pollux-companion/pollux/internal/ownpipe"
 	"github.com/pollux-companion/pollux/internal/proc"
 	"github.com/pollux-companion/pollux/internal/workspace"
 )
@@ -103,8 +104,23 @@ func (c *Companion) startAgent() error {
 	if err := c.listenContainer(rec.Port); err != nil {
 		return err
 	}
+	c.listenPrivate()
 	c.onStop("agent", c.agents.Shutdown)
 	return nil
+}
+
+// privateSuffix ends the name of the socket for agents that come in by a private one.
+const privateSuffix = ".agents"
+
+// listenPrivate is not worth failing for: without it those agents do not find this companion, but the others do.
+func (c *Companion) listenPrivate() {
+	ln, err := ownpipe.ListenIn(c.o.Dirs.Run, privateSuffix)
+	if err != nil {
+		c.o.Log.Warn("some agents do not find this companion", "err", err)
+		return
+	}
+	c.socket = ln.Addr().String()
+	c.attach(ownpipe.Guard(ln, c.o.Log), c.agents)
 }
 
 // takeOver looks for what the last companion of this workspace left, nil when
@@ -386,6 +402,9 @@ func (c *Companion) startUpkeep() {
 		}
 		for _, a := range agent.All() {
 			a.Sweep()
+		}
+		for _, dir := range c.o.Dirs.Run {
+			ownpipe.Sweep(dir, privateSuffix)
 		}
 		if removed := workspace.SweepSaves(c.savesFolder()); len(removed) > 0 {
 			c.o.Log.Info("removed what saves that were interrupted have left", "files", removed)

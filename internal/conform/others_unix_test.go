@@ -35,7 +35,7 @@ func letsIn(t *testing.T, change func(name string, a *mcp.Agent)) (*clienttest.C
 		}
 	}})
 	for i := range others {
-		others[i].Door.Port = c.Port
+		others[i].Door.Port, others[i].Door.Socket = c.Port, c.Socket
 	}
 	target.Driver, target.Others = nil, others
 	return c, target
@@ -65,7 +65,7 @@ func TestAgents(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	}
-	for _, name := range []string{"CC-8/openDiff waits", "CC-11/a session's own", "CC-5/no Origin", "Q-5/event stream (Qwen Code)", "F-1/both tools (Qwen Code)"} {
+	for _, name := range []string{"CC-8/openDiff waits", "CC-11/a session's own", "CC-5/no Origin", "Q-5/event stream (Qwen Code)", "F-1/both tools (Qwen Code)", "GC-3/open_diff waits", "GC-5/first context"} {
 		if _, ok := all[name]; !ok {
 			t.Errorf("%s is not tried", name)
 		}
@@ -83,13 +83,18 @@ func TestAgentsFind(t *testing.T) {
 		change func(name string, a *mcp.Agent)
 		failed string
 	}{
-		"accepts at once":   {failed: "CC-8/openDiff waits CC-11/a session's own T-3/answers of two sessions (Qwen Code)"},
+		"accepts at once":   {failed: "CC-8/openDiff waits CC-11/a session's own GC-3/open_diff waits T-3/answers of two sessions (Qwen Code)"},
 		"one token for all": {spoil: func(target *Target) { target.Token = target.Others[1].Door.Token }, failed: "Q-1/a token of its own (Qwen Code)"},
 		"the lock's token is old": {change: func(name string, a *mcp.Agent) {
 			if name == "claude" {
 				a.Token += "new"
 			}
 		}, failed: "CC-11/a session's own CC-13/diagnostics CC-17/tools CC-5/its token opens CC-6/first context CC-8/openDiff waits"},
+		"Copilot CLI is not known": {change: func(name string, a *mcp.Agent) {
+			if name == "copilot" {
+				a.Token += "new"
+			}
+		}, failed: "GC-1/its token opens GC-5/tools GC-5/first context GC-3/open_diff waits"},
 		"Qwen Code is not known": {change: func(name string, a *mcp.Agent) {
 			if name == "qwen" {
 				a.Token += "new"
@@ -120,7 +125,7 @@ func TestAgentsWithoutDiffs(t *testing.T) {
 	c, target := letsIn(t, nil)
 	c.Registry.SetRule(review.Rule{Mode: review.Terminal})
 	for _, c := range tally(t, target) {
-		if want := c.Name == "CC-8/openDiff waits" || c.Name == "CC-11/a session's own"; want && (c.Result != Skip || c.Evidence == "") {
+		if want := c.Name == "CC-8/openDiff waits" || c.Name == "CC-11/a session's own" || c.Name == "GC-3/open_diff waits"; want && (c.Result != Skip || c.Evidence == "") {
 			t.Errorf("%+v", c)
 		}
 	}

@@ -43,7 +43,7 @@ type Client struct {
 func Dial(ctx context.Context, path string) (*Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	conn, err := ownpipe.Dial(ctx, path)
+	conn, err := ownpipe.Dial(ctx, ownpipe.Name(path))
 	if err != nil {
 		return nil, err
 	}

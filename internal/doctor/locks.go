@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/agent"
+	"github.com/pollux-companion/pollux/internal/agent/finding"
 	"github.com/pollux-companion/pollux/internal/agent/lockfile"
 	"github.com/pollux-companion/pollux/internal/client"
 	"github.com/pollux-companion/pollux/internal/control"
@@ -152,6 +153,9 @@ func (x *examination) lockChoice(ctx context.Context, c *lockfile.Choice) {
 
 // vars are the agent's variables for a companion that this terminal has, "NAME=value" each.
 func (x *examination) vars() (set []string) {
+	if x.o.Agent.Env == nil {
+		return nil
+	}
 	vars, _ := x.o.Agent.Env(agent.Endpoint{Alone: true}, x.w.Getenv)
 	for _, v := range vars {
 		if now := x.w.Getenv(v.Name); now != "" {
@@ -181,7 +185,7 @@ func (x *examination) lockWays(c *lockfile.Choice) (ways []client.Way) {
 		}
 		switch {
 		case l.Stdio == nil:
-			ways = append(ways, client.Way{Host: "127.0.0.1", Port: l.Port, Token: l.Token, From: cand.Name})
+			ways = append(ways, client.Way{Host: "127.0.0.1", Port: l.Port, Socket: l.Socket, Token: l.Token, From: cand.Name})
 		case i == c.Taken:
 			ways = append(ways, client.Way{Command: l.Stdio.Command, Args: l.Stdio.Args, Dir: x.w.Dir, Env: x.w.Environ, From: cand.Name})
 		}
@@ -192,7 +196,10 @@ func (x *examination) lockWays(c *lockfile.Choice) (ways []client.Way) {
 // listen joins the companion as the agent does, looks, and leaves.
 func (x *examination) listen(ctx context.Context, way client.Way) {
 	asking, cancel := context.WithTimeout(ctx, limit)
-	health, note := knock(asking, way.Host, way.Port, "")
+	health, note := Healthy, ""
+	if way.Socket == "" {
+		health, note = knock(asking, way.Host, way.Port, "")
+	}
 	cancel()
 	if health != Healthy {
 		f := Finding{ID: "port", Level: Fault, What: note, Why: way.From + " names it, and its process runs", Remark: "start that companion again, or remove the file"}
@@ -202,17 +209,22 @@ func (x *examination) listen(ctx context.Context, way client.Way) {
 		x.add(f)
 		return
 	}
-	x.ok("port", fmt.Sprintf("somebody listens at %s:%d", way.Host, way.Port))
+	at := fmt.Sprintf("%s:%d", way.Host, way.Port)
+	if way.Socket != "" {
+		at = way.Socket
+	} else {
+		x.ok("port", "somebody listens at "+at)
+	}
 	asking, cancel = context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	l, err := x.o.Agent.Listen(asking, way.Port, way.Token)
+	l, err := x.o.Agent.Listen(asking, finding.Door{Port: way.Port, Socket: way.Socket, Token: way.Token})
 	switch {
 	case errors.Is(err, lockfile.ErrToken):
 		x.add(Finding{ID: "token", Level: Fault, What: err.Error(), Why: way.From + " was left behind by a companion that has gone, or has been changed",
 			Remark: "start the companion again"})
 		return
 	case err != nil:
-		x.add(Finding{ID: "handshake", Level: Fault, What: fmt.Sprintf("the companion at port %d does not take the agent in: %v", way.Port, err), Why: "the agent gives up at that",
+		x.add(Finding{ID: "handshake", Level: Fault, What: fmt.Sprintf("the companion at %s does not take the agent in: %v", at, err), Why: "the agent gives up at that",
 			Remark: "start the companion again"})
 		return
 	}

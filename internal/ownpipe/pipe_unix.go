@@ -34,16 +34,16 @@ func ListenAt(path string) (net.Listener, error) {
 	return ln, nil
 }
 
-// Dial joins the socket at path, and refuses one that another user's process listens on.
-func Dial(ctx context.Context, path string) (net.Conn, error) {
+// Dial joins the socket of a Name, and refuses one that another user's process listens on.
+func Dial(ctx context.Context, name string) (net.Conn, error) {
 	var d net.Dialer
-	conn, err := d.DialContext(ctx, "unix", path)
+	conn, err := d.DialContext(ctx, "unix", name)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := Peer(conn); err != nil {
 		conn.Close()
-		return nil, fmt.Errorf("%q is served by %w", path, err)
+		return nil, fmt.Errorf("%q is served by %w", name, err)
 	}
 	return conn, nil
 }

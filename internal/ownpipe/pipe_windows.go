@@ -64,10 +64,10 @@ func (l *pipeListener) Close() error {
 // Addr is the mark's path, by which a client dials.
 func (l *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: l.mark, Net: "pipe"} }
 
-// Dial joins the pipe at path, and refuses one that a process of another
+// Dial joins the pipe of a Name, and refuses one that a process of another
 // user has opened under that name.
-func Dial(ctx context.Context, path string) (net.Conn, error) {
-	conn, err := winio.DialPipeContext(ctx, Name(path))
+func Dial(ctx context.Context, name string) (net.Conn, error) {
+	conn, err := winio.DialPipeContext(ctx, name)
 	if err != nil {
 		return nil, err
 	}

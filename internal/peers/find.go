@@ -45,6 +45,20 @@ func findPackage(root, name, script, command string) (Finding, error) {
 	return Finding{}, err
 }
 
+// findNative finds the program of an agent for this platform below e2e/peers/agents, which npm has installed in the version of its lock
+// file.
+func findNative(root, pattern string) (Finding, error) {
+	dir := filepath.Join(root, "e2e", "peers", "agents", "node_modules")
+	found, err := filepath.Glob(filepath.Join(dir, filepath.FromSlash(pattern)))
+	if err == nil && len(found) == 0 {
+		err = fmt.Errorf("no %s in %s", pattern, dir)
+	}
+	if err != nil {
+		return Finding{}, err
+	}
+	return Finding{Path: found[0]}, nil
+}
+
 // pinned reads a dependency's exact version from a package.json.
 func pinned(file, name string) (string, error) {
 	var manifest struct {

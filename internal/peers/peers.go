@@ -27,6 +27,11 @@ const (
 	Qwen Peer = "Qwen Code"
 	// Claude is the published Claude Code, in the version that e2e/peers/package.json pins; a program of its own.
 	Claude Peer = "Claude Code"
+	// Copilot, OpenCode and Codex are published agents that are too large for every run, in the versions that
+	// e2e/peers/agents/package.json pins; All leaves them out.
+	Copilot  Peer = "GitHub Copilot CLI"
+	OpenCode Peer = "opencode"
+	Codex    Peer = "Codex"
 	// Node runs Gemini, Qwen, Conformance and Inspector; at least minNode.
 	Node Peer = "Node"
 	// Chromium is Chromium or Chrome.
@@ -51,7 +56,7 @@ const (
 	Pathogen Peer = "vim-pathogen"
 )
 
-// All lists every peer, in the order of reports.
+// All lists every peer that each run wants, in the order of reports.
 func All() []Peer {
 	return []Peer{Node, Gemini, Qwen, Claude, Conformance, Inspector, Esbuild, Chromium, Tmux, Neovim, Vim, Emacs, Eglot, Pathogen, Bubblewrap}
 }
@@ -61,6 +66,8 @@ func (p Peer) Install() string {
 	switch p {
 	case Gemini, Qwen, Claude, Conformance, Inspector:
 		return "npm ci --prefix e2e/peers"
+	case Copilot, OpenCode, Codex:
+		return "npm ci --prefix e2e/peers/agents"
 	case Node:
 		return "npm ci --prefix e2e/peers/node"
 	case Esbuild:
@@ -152,6 +159,12 @@ func find(p Peer) (Finding, error) {
 		f, err = findPackage(root, "@qwen-code/qwen-code", "cli-entry.js", "qwen")
 	case Claude:
 		f, err = findClaude(root)
+	case Copilot:
+		f, err = findNative(root, "@github/copilot-*/copilot")
+	case OpenCode:
+		f, err = findNative(root, "opencode-*/bin/opencode")
+	case Codex:
+		f, err = findNative(root, "@openai/codex-*/vendor/*/bin/codex")
 	case Conformance:
 		f, err = findPackage(root, "@modelcontextprotocol/conformance", "dist/index.js", "")
 	case Inspector:

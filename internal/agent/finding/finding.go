@@ -55,9 +55,11 @@ type Trial struct {
 
 // A Door is where a companion lets an agent in.
 type Door struct {
-	Port  int
-	Token string
-	Dir   string // a folder of the workspace, for files that are proposed
+	Port int
+	// Socket is the private one (package ownpipe's Name) of an agent that has one; "" else.
+	Socket string
+	Token  string
+	Dir    string // a folder of the workspace, for files that are proposed
 }
 
 // ErrNoDiffs: the companion shows no diffs at the moment, so that what needs one cannot be tried.

@@ -5,12 +5,19 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/agent/finding"
 )
 
 // A Lock is the content of a lock file, whatever its form.
 type Lock struct {
 	// Port is the companion's; 0 for one that is a command.
 	Port int
+	// Socket is its private socket or pipe for this agent, as its Scheme says; "" where it comes to the port.
+	Socket, Scheme string
+	// Since is when the companion started.
+	Since time.Time
 	// Roots are the workspace's folders, absolute.
 	Roots []string
 	Token string
@@ -22,6 +29,11 @@ type Lock struct {
 	Stdio *Stdio
 	// Ours says that pollux wrote it: Sweep removes no others.
 	Ours bool
+}
+
+// Door is where the lock leads.
+func (l *Lock) Door() finding.Door {
+	return finding.Door{Port: l.Port, Socket: l.Socket, Token: l.Token}
 }
 
 // Stdio is a command with its arguments.

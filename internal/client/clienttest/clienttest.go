@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/agent/mcp"
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/ownpipe"
 	"github.com/pollux-companion/pollux/internal/workspace"
 )
 
@@ -50,12 +52,15 @@ type Companion struct {
 	Base     string
 	Root     string // Base/app
 	File     string // the discovery file's path
+	Socket   string // where agents with a private one come in; package ownpipe's Name
 
 	server *mcp.Server
 	place  *discovery.Place
 	served chan error
 	once   sync.Once
-	err    error // of Stop
+
+	private string // the folder of Socket, "" without one
+	err     error  // of Stop
 }
 
 // DefaultToken is what a Companion has unless its options say otherwise.
@@ -93,6 +98,9 @@ func Start(o Options) (*Companion, error) {
 	}
 	c.server = mcp.New(so)
 	go func() { c.served <- c.server.Serve(l) }()
+	if err := c.servePrivate(so.Agents); err != nil {
+		return c, err
+	}
 	if o.NoFile {
 		return c, nil
 	}
@@ -103,6 +111,25 @@ func Start(o Options) (*Companion, error) {
 		o.File(&file)
 	}
 	return c, c.place.Put(&file)
+}
+
+// servePrivate opens a private socket where an agent comes in by one. The server's end closes it.
+func (c *Companion) servePrivate(agents []mcp.Agent) error {
+	if !slices.ContainsFunc(agents, func(a mcp.Agent) bool { return a.Private }) {
+		return nil
+	}
+	dir, err := os.MkdirTemp("", "pollux-") // its path is short
+	if err != nil {
+		return err
+	}
+	c.private = dir
+	ln, err := ownpipe.ListenIn([]string{filepath.Join(dir, "run")}, ".agents")
+	if err != nil {
+		return err
+	}
+	c.Socket = ownpipe.Name(ln.Addr().String())
+	go func() { _ = c.server.Serve(ln) }()
+	return nil
 }
 
 // Stop ends it in order, as companions do: open diffs are rejected first. It may be called again.
@@ -121,6 +148,9 @@ func (c *Companion) stop() error {
 	defer cancel()
 	errs = append(errs, c.server.Shutdown(ctx))
 	c.Store.Shut()
+	if c.private != "" {
+		errs = append(errs, os.RemoveAll(c.private))
+	}
 	return errors.Join(append(errs, <-c.served)...)
 }
 

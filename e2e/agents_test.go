@@ -1,0 +1,145 @@
+//go:build agents
+
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/pollux-companion/pollux/e2e/browser"
+	"github.com/pollux-companion/pollux/e2e/cli"
+	"github.com/pollux-companion/pollux/e2e/model"
+	"github.com/pollux-companion/pollux/internal/peers"
+)
+
+// needAgent takes a place among the tests that run agents, until the test ends.
+func needAgent(t *testing.T, p peers.Peer) {
+	t.Helper()
+	peers.Need(t, p)
+	needCLI(t)
+}
+
+// uses makes an agent's folder, as its first start does.
+func (b *bench) uses(folder string) {
+	b.t.Helper()
+	if err := os.MkdirAll(filepath.Join(b.home.Dir, folder), 0o700); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// joins waits until a session of an agent is open that was not.
+func (b *bench) joins(label string, start func() *cli.Agent) *cli.Agent {
+	b.t.Helper()
+	opened := `session="` + label + ` #`
+	before := strings.Count(b.log(), opened)
+	c := start()
+	b.until(label+" is connected", func() bool { return strings.Count(b.log(), opened) > before })
+	return c
+}
+
+func (b *bench) copilot() *cli.Agent {
+	b.t.Helper()
+	return b.joins("GitHub Copilot CLI", func() *cli.Agent { return cli.StartCopilot(b.t, b.home, b.dir) })
+}
+
+func copilotCreates(path, content string) model.Call {
+	return model.Call{Name: "create", Args: map[string]any{"path": path, "file_text": content}}
+}
+
+// TestCopilot: the published Copilot CLI finds the companion by its lock, its model is told what is selected, and its proposals are
+// shown, accepted and rejected on the page, which takes no edits of them and says why (SPEC GC-1 to GC-5).
+func TestCopilot(t *testing.T) {
+	needAgent(t, peers.Copilot)
+	b := newBench(t, map[string]string{"a.txt": "one\ntwo\nthree\n", "crlf.txt": "eins\r\nzwei\r\n"})
+	b.uses(".copilot")
+	d := b.desk(b.serve())
+	d.open("a.txt")
+	d.cursor(2, 1, 3)
+	c := b.copilot()
+
+	b.step("context", func() {
+		c.Wait("@a.txt:2", second(60))
+		text := said(c.Ask("tell me what I look at"))
+		if !strings.Contains(text, "File: a.txt (line 2)") || !strings.Contains(text, "two") {
+			t.Errorf("the model is not told of the selection:\n%s", text)
+		}
+		if mine := strings.TrimSuffix(b.pollux("context", "--agent", "copilot"), "\n"); mine == "" || !strings.Contains(text, mine) {
+			t.Errorf("pollux context --agent copilot says:\n%s\nand the model is told:\n%s", mine, text)
+		}
+		if found := b.pollux("doctor", "copilot"); strings.Contains(found, "FAULT") || !strings.Contains(found, "open_diff is offered") {
+			t.Errorf("pollux doctor copilot:\n%s", found)
+		}
+		if state := b.pollux("status"); !strings.Contains(state, "GitHub Copilot CLI #1") {
+			t.Errorf("pollux status:\n%s", state)
+		}
+	})
+	b.step("accept", func() {
+		c.Ask("write a new file", model.Turn{Calls: []model.Call{copilotCreates(b.path("new.txt"), "proposed\n")}})
+		d.proposal("new.txt")
+		if owner := d.Text(browser.ID("diff-owner")); !strings.Contains(owner, "GitHub Copilot CLI #1") {
+			t.Errorf("the title does not say who asks: %q", owner)
+		}
+		d.Click(browser.ID("accept"))
+		b.holds("new.txt", "proposed\n")
+		d.noProposal()
+	})
+	b.step("a file with CRLF", func() {
+		c.Ask("change the other file", model.Turn{Calls: []model.Call{{Name: "edit", Args: map[string]any{"path": b.path("crlf.txt"), "old_str": "zwei", "new_str": "2"}}}})
+		d.proposal("crlf.txt")
+		d.Click(browser.ID("accept"))
+		b.holds("crlf.txt", "eins\r\n2\r\n")
+		d.noProposal()
+	})
+	b.step("reject", func() {
+		c.Ask("something unwanted", model.Turn{Calls: []model.Call{copilotCreates(b.path("bad.txt"), "bad\n")}})
+		d.proposal("bad.txt")
+		d.Click(browser.ID("reject"))
+		d.noProposal()
+		if _, err := os.Stat(b.path("bad.txt")); err == nil {
+			t.Error("a rejected change was written")
+		}
+	})
+	b.step("answered in the terminal", func() {
+		c.Ask("write it", model.Turn{Calls: []model.Call{copilotCreates(b.path("terminal.txt"), "proposed\n")}})
+		d.proposal("terminal.txt")
+		c.Answer("1. Yes")
+		b.holds("terminal.txt", "proposed\n")
+		d.noProposal()
+	})
+	b.step("two proposals", func() {
+		c.Ask("write two", model.Turn{Calls: []model.Call{copilotCreates(b.path("x.txt"), "x\n"), copilotCreates(b.path("y.txt"), "y\n")}})
+		for range 2 {
+			d.Wait(browser.ID("accept"))
+			name := filepath.Base(strings.Fields(d.Text(browser.ID("diff-title")))[0])
+			d.Click(browser.ID("accept"))
+			b.holds(name, name[:1]+"\n")
+		}
+		d.noProposal()
+	})
+}
+
+// TestCopilotElsewhere: the end of the companion decides nothing, and Copilot CLI asks in its terminal (SPEC GC-3); the model's own shell
+// decides nothing (SPEC §11.1).
+func TestCopilotElsewhere(t *testing.T) {
+	needAgent(t, peers.Copilot)
+	b := newStage(t)
+	b.uses(".copilot")
+	first := b.serve()
+	d := b.desk(first)
+	c := b.copilot()
+	b.step("companion's end", func() {
+		c.Ask("write it", model.Turn{Calls: []model.Call{copilotCreates(b.path("left.txt"), "proposed\n")}})
+		d.proposal("left.txt")
+		d.Expect("WebSocket connection")
+		first.end(syscall.SIGTERM)
+		c.Wait("1. Yes", second(60))
+		if _, err := os.Stat(b.path("left.txt")); err == nil {
+			t.Error("the companion's end was taken for an acceptance")
+		}
+		c.Answer("1. Yes")
+		b.holds("left.txt", "proposed\n")
+	})
+}

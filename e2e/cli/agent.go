@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pollux-companion/pollux/e2e/model"
+	"github.com/pollux-companion/pollux/e2e/terminal"
+)
+
+// An Agent is one running agent that is not of Gemini CLI's kin. It is for one goroutine at a time.
+type Agent struct {
+	*terminal.Terminal
+	Model        *model.Server
+	t            testing.TB
+	prompt, busy string // what the screen shows where something can be typed, and while the agent works
+}
+
+func startAgent(t testing.TB, m *model.Server, dir, prompt, busy string, env, args []string) *Agent {
+	t.Helper()
+	return &Agent{Model: m, t: t, prompt: prompt, busy: busy, Terminal: terminal.Start(t, terminal.Options{Dir: dir, Env: env, Args: args})}
+}
+
+// Ask types a prompt and returns the model's request that carries it.
+func (c *Agent) Ask(prompt string, turns ...model.Turn) *model.Request {
+	c.t.Helper()
+	c.Until("an end of the work", waitTimeout, func(screen string) bool {
+		return strings.Contains(screen, c.prompt) && !strings.Contains(screen, c.busy)
+	})
+	c.Model.Script(prompt, turns...)
+	n := len(c.Model.Requests())
+	fits := func(r *model.Request) bool { return r.Prompt() == prompt }
+	c.Type(prompt)
+	pressed := time.Time{}
+	c.Until("the model is asked "+prompt, waitTimeout, func(screen string) bool {
+		for _, r := range c.Model.Requests()[n:] {
+			if fits(r) {
+				return true
+			}
+		}
+		if strings.Contains(screen, prompt) && time.Since(pressed) > 2*time.Second {
+			c.Keys("Enter")
+			pressed = time.Now()
+		}
+		return false
+	})
+	return c.Model.Wait(c.t, n, waitTimeout, fits)
+}
+
+// Answer waits for a question with that answer chosen, and gives it. A key that comes too early is swallowed, so it is pressed until
+// the question has gone.
+func (c *Agent) Answer(choice string) {
+	c.t.Helper()
+	c.Wait(choice, waitTimeout)
+	pressed := time.Time{}
+	c.Until("an end of the question", waitTimeout, func(screen string) bool {
+		if strings.Contains(screen, choice) && time.Since(pressed) > 2*time.Second {
+			c.Keys("Enter")
+			pressed = time.Now()
+		}
+		return !strings.Contains(screen, choice)
+	})
+}
