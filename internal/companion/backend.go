@@ -166,7 +166,7 @@ func (b backend) Diffs() []control.Diff {
 		diff := control.Diff{
 			ID: d.ID(), Path: p.Path, IsNew: !now.Base.Exists, Title: p.Title,
 			Owner: d.Label(), Opened: d.Opened(), Edited: now.Text != p.New,
-			Version: now.Seen.Text, Base: now.Seen.Base, Others: now.Others, Unsaved: unsaved[p.Path],
+			Version: now.Seen.Text, Base: now.Seen.Base, Others: now.Others, Unsaved: unsaved[p.Path], ReadOnly: p.ReadOnly,
 		}
 		if now.Conflict != nil {
 			diff.Conflict = conflictOf(now.Conflict)

@@ -102,6 +102,8 @@ type Diff struct {
 	Conflict *Conflict `json:"conflict,omitempty"`
 	// Others are the other proposals that wait for the same file.
 	Others int `json:"others,omitempty"`
+	// ReadOnly says why the proposal cannot be edited; "" where it can be.
+	ReadOnly string `json:"readOnly,omitempty"`
 	// Unsaved says that an editor has unsaved changes of the file (SPEC F-8).
 	Unsaved bool `json:"unsaved,omitempty"`
 }

@@ -93,6 +93,7 @@ that one who goes through several diffs by Ediff's keys stays with them."
   (edits 0)                      ; reported, of which each has a number
   told                           ; the tick of what the companion has
   conflict                       ; with the file: a plist, nil without one
+  fixed                          ; why it cannot be edited, nil where it can be
   deciding                       ; the companion has been asked to end it
   text                           ; as edited, while it is not on show; nil for new
   left right control             ; buffers, nil while it waits
@@ -370,7 +371,8 @@ THEN is called if it does.  It refuses where something is newer, which it tells.
                :old (plist-get params :oldText) :new (plist-get params :newText)
                :proposed (plist-get params :newText)
                :version (or (plist-get params :version) 0) :base (or (plist-get params :baseVersion) 0)
-               :conflict (plist-get params :conflict))))
+               :conflict (plist-get params :conflict)
+               :fixed (let ((why (plist-get params :readOnly))) (and (stringp why) (not (string-empty-p why)) why)))))
     (setq pollux--diffs (append pollux--diffs (list diff)))
     (run-at-time 0 nil (lambda ()
                          (pollux--pump)

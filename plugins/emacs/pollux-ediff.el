@@ -129,6 +129,7 @@
                                         (buffer-chars-modified-tick (car right)))
           (pollux--diff-told diff) (buffer-chars-modified-tick (car right)))
     (with-current-buffer (car left) (setq buffer-read-only t))
+    (with-current-buffer (car right) (setq buffer-read-only (and (pollux--diff-fixed diff) t)))
     (with-current-buffer (car right) (add-hook 'after-change-functions #'pollux--changed nil t))
     (let ((ediff-window-setup-function #'ediff-setup-windows-plain)
           (ediff-split-window-function #'split-window-horizontally)
@@ -153,12 +154,13 @@
     (run-hooks 'pollux-diff-hook)
     (when (or pollux--from-panel (eq pollux-select 'panel))
       (select-window (or (get-buffer-window (pollux--diff-control diff)) (selected-window))))
-    (message "[pollux] %s: %s accepts, %s rejects%s%s" (pollux--diff-title diff)
+    (message "[pollux] %s: %s accepts, %s rejects%s%s%s" (pollux--diff-title diff)
              (substitute-command-keys "\\<pollux-diff-mode-map>\\[pollux-accept]")
              (substitute-command-keys "\\<pollux-diff-mode-map>\\[pollux-reject]")
              (if (cdr pollux--diffs) (format ", %d more wait" (1- (length pollux--diffs))) "")
              (if (pollux--unsaved (pollux--diff-path diff))
-                 "; your unsaved changes of it are kept, and not in this diff" ""))))
+                 "; your unsaved changes of it are kept, and not in this diff" "")
+             (if (pollux--diff-fixed diff) (concat "; " (pollux--diff-fixed diff)) ""))))
 
 (defun pollux--first-change (diff)
   "Go to the first change of DIFF, in both sides and in Ediff's count."

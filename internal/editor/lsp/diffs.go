@@ -103,6 +103,7 @@ func (s *Server) openDiff(ctx context.Context, v *view, takeFocus bool) error {
 		"diffId": d.ID(), "filePath": p.Path, "uri": paths.URI(p.Path), "isNewFile": !now.Base.Exists,
 		"oldText": now.Base.Text, "newText": now.Text, "title": p.Title, "takeFocus": takeFocus,
 		"version": now.Seen.Text, "baseVersion": now.Seen.Base, "conflict": conflictOf(now), "others": now.Others,
+		"readOnly": p.ReadOnly,
 	}, &out)
 	switch {
 	case err != nil:

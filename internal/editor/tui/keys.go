@@ -118,6 +118,10 @@ func (m *model) pressDiff(key string) tea.Cmd {
 	if d == nil || doc == nil {
 		return nil
 	}
+	if d.ReadOnly != "" && (key == "x" || key == "X" || key == "e") {
+		m.say(d.ReadOnly)
+		return nil
+	}
 	switch key {
 	case "x":
 		doc.change.toggle(m.hunk)

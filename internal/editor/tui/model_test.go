@@ -392,3 +392,18 @@ func TestSafeName(t *testing.T) {
 		}
 	}
 }
+
+// SPEC GC-3: a proposal that its agent takes as it is cannot be edited here, and the keys for that say why.
+func TestReadOnlyGC3(t *testing.T) {
+	b := newBench(t, 120, 24)
+	b.propose("1", "/w/proj/src/main.go", exampleOld, exampleNew()).ReadOnly = "the agent takes no edits"
+	b.sync()
+	b.wants("read-only")
+	for _, key := range []string{"x", "X", "e"} {
+		b.press(key)
+		b.wants("the agent takes no edits")
+		if len(b.f.edits) > 0 || b.m.docs["1"].change.text() != exampleNew() {
+			t.Errorf("%s edits it", key)
+		}
+	}
+}

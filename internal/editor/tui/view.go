@@ -157,6 +157,9 @@ func (m *model) drawTitle(f *frame) {
 	if d := m.diff(); d != nil && m.past == nil && d.Conflict != nil {
 		right = append(right, "conflict")
 	}
+	if d.ReadOnly != "" {
+		right = append(right, "read-only")
+	}
 	if d.IsNew {
 		right = append([]string{"new file"}, right...)
 	}

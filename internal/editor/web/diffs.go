@@ -27,11 +27,12 @@ type diffInfo struct {
 	Owner    string `json:"owner"`
 	Opened   int64  `json:"opened"` // Unix milliseconds
 	Edited   bool   `json:"edited"`
+	ReadOnly string `json:"readOnly,omitempty"` // why it cannot be edited; "" where it can be
 }
 
 func infoOf(d *review.Diff) diffInfo {
 	p, now := d.Proposal(), d.Now()
-	return diffInfo{d.ID(), p.Path, p.Key, !now.Base.Exists, p.Title, d.Label(), d.Opened().UnixMilli(), now.Text != p.New}
+	return diffInfo{d.ID(), p.Path, p.Key, !now.Base.Exists, p.Title, d.Label(), d.Opened().UnixMilli(), now.Text != p.New, p.ReadOnly}
 }
 
 func outcomeName(k review.Kind) string {

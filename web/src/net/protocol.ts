@@ -31,6 +31,8 @@ export interface DiffInfo {
   owner: string;
   opened: number;
   edited: boolean;
+  /** Why it cannot be edited; absent where it can be. */
+  readOnly?: string;
 }
 
 /** How the lines of a file end. */

@@ -127,7 +127,7 @@ export class ReviewPane {
     const fresh = !view;
     if (!view) {
       view = new DiffView(
-        { path: texts.path, old: texts.old, text: texts.text, editable: true, oldLabel: `On disk, read-only, ${texts.path}`, newLabel: `Proposal, editable, ${texts.path}` },
+        { path: texts.path, old: texts.old, text: texts.text, editable: !texts.readOnly, oldLabel: `On disk, read-only, ${texts.path}`, newLabel: `Proposal, ${texts.readOnly ? "read-only" : "editable"}, ${texts.path}` },
         this.layout(),
       );
       const made = view;
@@ -206,7 +206,7 @@ export class ReviewPane {
       s.kept > 0 ? h("span", { class: "kept-count", text: `${s.kept} kept` }) : "",
     );
     const used = [this.keepButton, this.revertButton].find((b) => b === document.activeElement);
-    this.keepButton.disabled = this.revertButton.disabled = s.current < 0;
+    this.keepButton.disabled = this.revertButton.disabled = s.current < 0 || !!texts.readOnly;
     // A disabled button drops the focus, and with it the keys of this pane.
     if (used?.disabled) view.focus();
     const emptied = this.isEmptied(diff);
@@ -214,7 +214,7 @@ export class ReviewPane {
     this.rejectButton.disabled = diff.deciding;
     this.foldButton.setAttribute("aria-pressed", String(view.collapsed));
     this.layoutButton.setAttribute("aria-pressed", String(view.layout === "side"));
-    this.labels.replaceChildren(...(view.layout === "side" ? [h("span", { text: texts.isNew ? "No file yet" : "On disk" }), h("span", { text: "Proposal · editable" })] : []));
+    this.labels.replaceChildren(...(view.layout === "side" ? [h("span", { text: texts.isNew ? "No file yet" : "On disk" }), h("span", { text: `Proposal · ${texts.readOnly ? "read-only" : "editable"}` })] : []));
     this.writeNotice(emptied, s.hunks);
   }
 
@@ -264,6 +264,7 @@ export class ReviewPane {
     } else if (hunks === 0 && !this.diff?.texts?.isNew) {
       lines.push("The proposal is the same as the file on disk: accepting it changes nothing. Reject it to tell the CLI that you do not want the change.");
     }
+    if (this.diff?.texts?.readOnly) lines.push(`${this.diff.texts.readOnly}. `);
     if (this.diff?.moved && !this.diff.texts?.conflict) lines.push("The file has changed since this was proposed; the proposal is shown on what it holds now. ");
     if (this.actions.isDirty(path)) {
       lines.push("This file has unsaved changes in its tab. They stay there when you accept. ");

@@ -219,6 +219,7 @@ end
 local function again(d, buf)
   text.fill(buf, buf == d.right and d.new or d.old)
   if buf == d.right then
+    vim.bo[buf].modifiable = not d.fixed
     d.tick = tick(d)
     listen(d)
     changed(d)
@@ -231,6 +232,7 @@ local function buffers(d)
   d.left = view.scratch(d, 'before', d.old, 'nofile')
   vim.bo[d.left].modifiable = false
   d.right = view.scratch(d, 'proposal', d.new, 'acwrite')
+  vim.bo[d.right].modifiable = not d.fixed
   local language = view.syntax_of(d.path, d.right)
   d.tick = tick(d)
   d.told = d.tick
@@ -332,9 +334,12 @@ function M.show(d)
     return tostring(problem)
   end
   local keys = ':w accepts, :q rejects' .. (#queue > 1 and (', %d more %s'):format(#queue - 1, #queue == 2 and 'waits' or 'wait') or '')
+  if d.fixed then
+    keys = keys .. '; ' .. d.fixed
+  end
   if reload.unsaved(d.path) then
     say.say(d.title .. ': your unsaved changes of it are kept, and not in this diff; ' .. keys, vim.log.levels.WARN)
-  elseif config.get().notify then
+  elseif config.get().notify or d.fixed then
     say.brief(d.title, keys)
   end
 end
@@ -599,6 +604,7 @@ function M.open(p, reply)
     base = p.baseVersion or 0,
     edits = 0,
     conflict = p.conflict,
+    fixed = type(p.readOnly) == 'string' and p.readOnly ~= '' and p.readOnly or nil, -- why it cannot be edited
     others = 0, -- more proposals for its file
   }
   queue[#queue + 1] = d

@@ -180,9 +180,12 @@ function! pollux#diff#show(d) abort
     return v:exception
   endtry
   let l:keys = ':w accepts, :q rejects' . (len(s:queue) > 1 ? printf(len(s:queue) > 2 ? ', %d more wait' : ', %d more waits', len(s:queue) - 1) : '')
+  if !empty(a:d.fixed)
+    let l:keys .= '; ' . a:d.fixed
+  endif
   if pollux#reload#unsaved(a:d.path)
     call pollux#say#say(a:d.title . ': your unsaved changes of it are kept, and not in this diff; ' . l:keys, 'WarningMsg')
-  elseif pollux#setting('notify')
+  elseif pollux#setting('notify') || !empty(a:d.fixed)
     call pollux#say#brief(a:d.title, l:keys)
   endif
   return ''
@@ -202,6 +205,7 @@ function! s:view(d, made) abort
   call add(a:made, bufnr('%'))
   let l:right = s:scratch(a:d, 'proposal', a:d.new)
   setlocal buftype=acwrite
+  let &l:modifiable = empty(a:d.fixed)
   let l:syntax = s:syntax_of(a:d.path)
   setlocal nomodified
   let [a:d.tick, a:d.told] = [b:changedtick, b:changedtick]
@@ -312,7 +316,7 @@ function! s:again(id) abort
   endif
   let l:right = bufnr('%') == l:d.buffers[1]
   call pollux#text#fill(l:right ? l:d.new : l:d.old)
-  let &l:modifiable = l:right
+  let &l:modifiable = l:right && empty(l:d.fixed)
   if l:right
     let l:d.tick = b:changedtick " it may be what others have made of it, too
     call s:changed(a:id)
@@ -573,6 +577,7 @@ function! pollux#diff#open(p, id) abort
   let l:d = {'id': a:p.diffId, 'number': s:serial, 'path': a:p.filePath, 'title': empty(a:p.title) ? a:p.filePath : a:p.title,
         \ 'old': a:p.oldText, 'new': a:p.newText, 'proposed': a:p.newText, 'shown': a:p.newText, 'buffers': [], 'tick': -1, 'told': -1, 'origin': {}, 'edits': 0, 'deciding': '',
         \ 'version': get(a:p, 'version'), 'base': get(a:p, 'baseVersion'), 'others': 0,
+        \ 'fixed': type(get(a:p, 'readOnly')) == v:t_string ? a:p.readOnly : '',
         \ 'conflict': type(get(a:p, 'conflict')) == v:t_dict ? a:p.conflict : {}}
   call add(s:queue, l:d)
   call s:count()
