@@ -10,6 +10,8 @@ import (
 	"runtime/debug"
 	"strconv"
 	"sync"
+
+	"github.com/pollux-companion/pollux/internal/jsontext"
 )
 
 // JSON-RPC's own error codes.
@@ -139,10 +141,29 @@ func (p *Peer) Run(ctx context.Context) error {
 	return end
 }
 
+// large is the size in bytes from which a message is not decoded twice for its largest part.
+const large = 8 << 10
+
+// split finds the parts of a message.
+func split(raw []byte) (m incoming, err error) {
+	if len(raw) >= large {
+		if name, value, rest, ok := jsontext.Cut(raw, "params", "result"); ok {
+			err = json.Unmarshal(rest, &m)
+			if name == "params" {
+				m.Params = value
+			} else {
+				m.Result = value
+			}
+			return m, err
+		}
+	}
+	return m, json.Unmarshal(raw, &m)
+}
+
 // take handles one message.
 func (p *Peer) take(ctx context.Context, raw []byte, aside *sync.WaitGroup, places chan struct{}) {
-	var m incoming
-	if err := json.Unmarshal(raw, &m); err != nil || m.Version != "2.0" {
+	m, err := split(raw)
+	if err != nil || m.Version != "2.0" {
 		code := CodeInvalid
 		if err != nil && !json.Valid(raw) {
 			code = CodeParse
@@ -219,7 +240,7 @@ func (p *Peer) reply(id json.RawMessage, result any, failed *Error) {
 // Notify sends a notification; when the other side has gone there is nobody to tell.
 func (p *Peer) Notify(method string, params any) { p.send(outgoing{"2.0", nil, method, params}) }
 
-// Call makes a request and decodes its result into out, unless out is nil. It
+// Call makes a request and decodes its result into out, unless out is nil; a *json.RawMessage gets the result as it came. It
 // waits until the other side answers or goes (ErrGone), or ctx ends.
 func (p *Peer) Call(ctx context.Context, method string, params, out any) error {
 	answer := make(chan incoming, 1)
@@ -242,6 +263,10 @@ func (p *Peer) Call(ctx context.Context, method string, params, out any) error {
 			return m.Error
 		}
 		if out == nil {
+			return nil
+		}
+		if raw, ok := out.(*json.RawMessage); ok {
+			*raw = m.Result
 			return nil
 		}
 		if err := json.Unmarshal(m.Result, out); err != nil {
@@ -272,10 +297,31 @@ func (p *Peer) answered(m incoming) {
 
 // send encodes a message. Only what this program makes is encoded, so that it cannot fail.
 func (p *Peer) send(m any) bool {
-	raw, err := json.Marshal(m)
+	raw, err := marshal(m)
 	if err != nil {
 		p.o.Log.Error("a message cannot be encoded", "err", err)
 		return false
 	}
 	return p.wire.Send(raw) == nil
+}
+
+// Large are parameters that write themselves, because they hold texts of megabytes.
+type Large struct {
+	Room   int // about their size in bytes
+	Append func(dst []byte) []byte
+}
+
+func marshal(m any) ([]byte, error) {
+	out, _ := m.(outgoing)
+	params, ok := out.Params.(Large)
+	if !ok {
+		return json.Marshal(m)
+	}
+	out.Params = nil
+	head, err := json.Marshal(out)
+	if err != nil {
+		return nil, err
+	}
+	raw := append(make([]byte, 0, len(head)+params.Room+16), head[:len(head)-1]...)
+	return append(params.Append(append(raw, `,"params":`...)), '}'), nil
 }

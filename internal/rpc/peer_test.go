@@ -154,3 +154,47 @@ func TestQueueFlushes(t *testing.T) {
 		t.Errorf("%q", out)
 	}
 }
+
+// A large message is taken as a small one is, whatever is in it, and what writes itself arrives.
+func TestLargeMessages(t *testing.T) {
+	fill := strings.Repeat("x", large)
+	a, q, _, _ := pair(t, PeerOptions{Handle: func(_ context.Context, method string, params json.RawMessage) (any, error) {
+		if method == "fail" {
+			return nil, Errorf(-32001, "%s", fill)
+		}
+		return params, nil
+	}})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for _, broken := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"x","params":"` + fill, `{"jsonrpc":"2.0","id":1,"method":"x","params":"` + fill + "\xff" + `"}`,
+		`{"jsonrpc":"2.0","id":{},"method":"x","params":"` + fill + `"}`, `{"jsonrpc":"2.0","result":"` + fill + `","result":1}`,
+		`{"jsonrpc":"2.0","id":99,"result":"` + fill + `"}`, `{"jsonrpc":1,"params":"` + fill + `"}`, `["` + fill + `"]`,
+	} {
+		if err := q.Send([]byte(broken)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, params := range []any{
+		map[string]string{"a": fill}, []string{fill, fill}, json.RawMessage(`{"text" : "` + fill + `", "b":[1]}`),
+		Large{Room: len(fill), Append: func(dst []byte) []byte { return append(append(append(dst, `{"a":"`...), fill...), `"}`...) }},
+	} {
+		want, ok := params.(Large)
+		expect, _ := json.Marshal(params)
+		if ok {
+			expect = want.Append(nil)
+		}
+		var raw json.RawMessage
+		if err := a.Call(ctx, "echo", params, &raw); err != nil || string(raw) != string(expect) {
+			t.Errorf("%.40s came back as %.40s, %v", expect, raw, err)
+		}
+		var decoded any
+		if err := a.Call(ctx, "echo", params, &decoded); err != nil || decoded == nil {
+			t.Error(err)
+		}
+	}
+	var e *Error
+	if err := a.Call(ctx, "fail", map[string]string{"a": fill}, nil); !errors.As(err, &e) || e.Message != fill {
+		t.Errorf("%.40v", err)
+	}
+}

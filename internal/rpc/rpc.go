@@ -60,7 +60,7 @@ type Channel struct {
 	w       io.WriteCloser
 	maxBody int
 	framing atomic.Int32
-	out     bytes.Buffer // Send's, so that a message is one write
+	out     bytes.Buffer // Send's, so that a small message is one write
 }
 
 // NewChannel frames messages over r and w. Close closes w, which for a
@@ -76,30 +76,47 @@ func NewChannel(r io.Reader, w io.WriteCloser, o *Options) *Channel {
 	return c
 }
 
+// oneWrite is the size of a message in bytes up to which it is one write with its frame; larger ones are not copied for that.
+const oneWrite = 64 << 10
+
 // Send writes one message, a single JSON value, and returns when it is written.
 func (c *Channel) Send(msg []byte) error {
-	c.out.Reset()
+	var parts [][]byte
 	if Framing(c.framing.Load()) == Headers {
-		fmt.Fprintf(&c.out, "Content-Length: %d\r\n\r\n", len(msg))
-		c.out.Write(msg)
+		parts = [][]byte{fmt.Appendf(nil, "Content-Length: %d\r\n\r\n", len(msg)), msg}
 	} else {
-		// A line end in JSON is white space: inside a string it is escaped.
-		c.out.Write(msg)
-		for i, b := range c.out.Bytes() {
-			if b == '\n' || b == '\r' {
-				c.out.Bytes()[i] = ' '
-			}
+		parts = [][]byte{oneLine(msg), {'\n'}}
+	}
+	if len(msg) <= oneWrite {
+		c.out.Reset()
+		for _, part := range parts {
+			c.out.Write(part)
 		}
-		c.out.WriteByte('\n')
+		parts = [][]byte{c.out.Bytes()}
 	}
-	if d, ok := c.w.(interface{ SetWriteDeadline(time.Time) error }); ok {
-		_ = d.SetWriteDeadline(time.Now().Add(writeTimeout)) // files have none
+	for _, part := range parts {
+		if d, ok := c.w.(interface{ SetWriteDeadline(time.Time) error }); ok {
+			_ = d.SetWriteDeadline(time.Now().Add(writeTimeout)) // files have none
+		}
+		if _, err := c.w.Write(part); err != nil {
+			return err
+		}
 	}
-	_, err := c.w.Write(c.out.Bytes())
-	if c.out.Cap() > 1<<20 {
-		c.out = bytes.Buffer{} // do not hold on to the memory of one large message
+	return nil
+}
+
+// oneLine is msg without line ends, which in JSON are white space: inside a string they are escaped.
+func oneLine(msg []byte) []byte {
+	if bytes.IndexByte(msg, '\n') < 0 && bytes.IndexByte(msg, '\r') < 0 {
+		return msg
 	}
-	return err
+	line := bytes.Clone(msg)
+	for i, b := range line {
+		if b == '\n' || b == '\r' {
+			line[i] = ' '
+		}
+	}
+	return line
 }
 
 // Recv reads the next message, a JSON-RPC 2.0 one or a batch of them; io.EOF when
@@ -213,12 +230,18 @@ func (c *Channel) header() (int, error) {
 
 // body reads n bytes; memory grows with what arrives, not with what was announced.
 func (c *Channel) body(n int) ([]byte, error) {
-	var buf bytes.Buffer
-	buf.Grow(min(n, 64<<10))
-	if _, err := io.CopyN(&buf, c.r, int64(n)); err != nil {
-		return nil, unexpected(err)
+	buf := make([]byte, min(n, 128<<10))
+	for read := 0; ; {
+		if _, err := io.ReadFull(c.r, buf[read:]); err != nil {
+			return nil, unexpected(err)
+		}
+		if read = len(buf); read == n {
+			return buf, nil
+		}
+		next := make([]byte, min(n, 16*read))
+		copy(next, buf)
+		buf = next
 	}
-	return buf.Bytes(), nil
 }
 
 func unexpected(err error) error {

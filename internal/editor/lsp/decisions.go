@@ -23,7 +23,7 @@ func (s *Server) didChangeDiff(params json.RawMessage) (any, error) {
 		From    *int            `json:"from"` // what the plugin was shown last; version 2
 		Content json.RawMessage `json:"content"`
 	}
-	if err := decode(params, &p); err != nil {
+	if err := decodeText(params, &p, &p.Content); err != nil {
 		return nil, err
 	}
 	content, err := exact(p.Content)
@@ -96,7 +96,7 @@ func (s *Server) diffResolved(params json.RawMessage) (any, error) {
 		Outcome string          `json:"outcome"`
 		Content json.RawMessage `json:"content"`
 	}
-	if err := decode(params, &p); err != nil {
+	if err := decodeText(params, &p, &p.Content); err != nil {
 		return nil, err
 	}
 	if _, err := s.viewOf(p.ID); err != nil {
@@ -145,7 +145,7 @@ func (s *Server) resolveDiff(params json.RawMessage) (any, error) {
 		Content json.RawMessage `json:"content"`
 		Edit    int             `json:"edit"` // its number as of pollux/didChangeDiff, 0 from older plugins
 	}
-	if err := decode(params, &p); err != nil {
+	if err := decodeText(params, &p, &p.Content); err != nil {
 		return nil, err
 	}
 	v, err := s.viewOf(p.ID)

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/pollux-companion/pollux/internal/core/text"
+	"github.com/pollux-companion/pollux/internal/jsontext"
 	"github.com/pollux-companion/pollux/internal/rpc"
 )
 
@@ -53,14 +53,47 @@ func decode(params json.RawMessage, into any) error {
 var errInexact = errors.New("the text holds bytes or halves of characters that are not Unicode")
 
 // exact decodes a text of a diff, which must not be changed on the way (SPEC
-// F-6): what encoding/json would replace is an error.
+// F-6): what encoding/json would replace is an error. It uses raw up.
 func exact(raw json.RawMessage) (string, error) {
-	var s string
-	if err := json.Unmarshal(raw, &s); err != nil {
+	in := jsontext.NewScanner(raw)
+	if in.Peek() != '"' {
 		return "", errors.New("no text")
 	}
-	if !text.Exact(raw) {
+	t, ok := in.Text()
+	if !ok || t.State != jsontext.Good || !in.Done() {
 		return "", errInexact
 	}
-	return s, nil
+	return t.Value, nil
+}
+
+// large is the size in bytes from which parameters are not decoded twice for the text in them.
+const large = 8 << 10
+
+// decodeText is decode for parameters with a text, which content of into is set to.
+func decodeText(params json.RawMessage, into any, content *json.RawMessage) error {
+	if len(params) >= large {
+		if _, value, rest, ok := jsontext.Cut(params, "content"); ok {
+			err := decode(rest, into)
+			*content = value
+			return err
+		}
+	}
+	return decode(params, into)
+}
+
+// withTexts are parameters with texts that may be megabytes, by their names.
+func withTexts(params obj, texts map[string]string) rpc.Large {
+	head, _ := json.Marshal(params) // it never fails: what is in it is ours
+	room := len(head)
+	for _, t := range texts {
+		room += jsontext.Room(t)
+	}
+	return rpc.Large{Room: room, Append: func(dst []byte) []byte {
+		dst = append(dst, head[:len(head)-1]...)
+		for name, t := range texts {
+			dst = append(append(append(dst, ',', '"'), name...), '"', ':')
+			dst = jsontext.AppendString(dst, t)
+		}
+		return append(dst, '}')
+	}}
 }

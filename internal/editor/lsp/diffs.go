@@ -99,12 +99,11 @@ func (s *Server) openDiff(ctx context.Context, v *view, takeFocus bool) error {
 		Opened         *bool `json:"opened"`
 		BufferModified bool  `json:"bufferModified"`
 	}
-	err := s.peer.Call(ctx, "pollux/openDiff", obj{
-		"diffId": d.ID(), "filePath": p.Path, "uri": paths.URI(p.Path), "isNewFile": !now.Base.Exists,
-		"oldText": now.Base.Text, "newText": now.Text, "title": p.Title, "takeFocus": takeFocus,
+	err := s.peer.Call(ctx, "pollux/openDiff", withTexts(obj{
+		"diffId": d.ID(), "filePath": p.Path, "uri": paths.URI(p.Path), "isNewFile": !now.Base.Exists, "title": p.Title, "takeFocus": takeFocus,
 		"version": now.Seen.Text, "baseVersion": now.Seen.Base, "conflict": conflictOf(now), "others": now.Others,
 		"readOnly": p.ReadOnly,
-	}, &out)
+	}, map[string]string{"oldText": now.Base.Text, "newText": now.Text}), &out)
 	switch {
 	case err != nil:
 		return err
@@ -163,7 +162,12 @@ func (s *Server) takeBack(ctx context.Context, id string) (had review.Edit, ok b
 		Content json.RawMessage `json:"content"`
 		Version *int            `json:"version"`
 	}
-	if err := s.peer.Call(ctx, "pollux/closeDiff", obj{"diffId": id}, &out); err != nil {
+	var raw json.RawMessage
+	err := s.peer.Call(ctx, "pollux/closeDiff", obj{"diffId": id}, &raw)
+	if err == nil {
+		err = decodeText(raw, &out, &out.Content)
+	}
+	if err != nil {
 		s.log.Info("the editor did not say its text of a diff", "err", err)
 		return had, false
 	}

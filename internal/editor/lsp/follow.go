@@ -88,15 +88,15 @@ func (s *Server) tellNewer(v *view) {
 	s.mu.Unlock()
 	id := v.diff.ID()
 	if rebased {
-		s.peer.Notify("pollux/didChangeBase", obj{
-			"diffId": id, "baseVersion": now.Seen.Base + v.ahead, "isNewFile": !now.Base.Exists, "oldText": now.Base.Text,
-			"version": now.Seen.Text, "content": now.Text, "conflict": conflictOf(now), "others": now.Others, "edit": edit,
-		})
+		s.peer.Notify("pollux/didChangeBase", withTexts(obj{
+			"diffId": id, "baseVersion": now.Seen.Base + v.ahead, "isNewFile": !now.Base.Exists,
+			"version": now.Seen.Text, "conflict": conflictOf(now), "others": now.Others, "edit": edit,
+		}, map[string]string{"oldText": now.Base.Text, "content": now.Text}))
 		return
 	}
-	s.peer.Notify("pollux/didChangeProposal", obj{
-		"diffId": id, "version": now.Seen.Text, "content": now.Text, "conflict": conflictOf(now), "edit": edit,
-	})
+	s.peer.Notify("pollux/didChangeProposal", withTexts(obj{
+		"diffId": id, "version": now.Seen.Text, "conflict": conflictOf(now), "edit": edit,
+	}, map[string]string{"content": now.Text}))
 }
 
 // showNewer shows a diff anew in an editor whose plugin is of version 1: what

@@ -3,6 +3,8 @@ package jsonrpc
 import (
 	"bytes"
 	"slices"
+
+	"github.com/pollux-companion/pollux/internal/jsontext"
 )
 
 // Decode reads one message in one pass. It takes the body over: the strings
@@ -11,15 +13,15 @@ import (
 // counts. An ErrInvalid message still carries its ID when that could be read.
 // Of a tool's arguments it reads those whose names are in arguments.
 func Decode(body []byte, arguments ...string) (Message, error) {
-	s := &scanner{b: body}
-	if s.peek() != '{' {
-		if !s.skip() || s.peek() != 0 || s.i < len(s.b) {
+	s := jsontext.NewScanner(body)
+	if s.Peek() != '{' {
+		if !s.Skip() || !s.Done() {
 			return Message{}, ErrSyntax
 		}
 		return Message{}, ErrInvalid
 	}
 	d := decoder{arguments: arguments}
-	if !s.object(func(key string) bool { return d.member(s, key) }) || s.peek() != 0 || s.i < len(s.b) {
+	if !s.Object(func(key string) bool { return d.member(s, key) }) || !s.Done() {
 		return Message{}, ErrSyntax
 	}
 	return d.finish()
@@ -36,20 +38,20 @@ type decoder struct {
 	arguments []string // names of the arguments that are wanted
 }
 
-func (d *decoder) member(s *scanner, key string) bool {
+func (d *decoder) member(s *jsontext.Scanner, key string) bool {
 	switch key {
 	case "jsonrpc":
-		raw, ok := s.raw()
+		raw, ok := s.Raw()
 		d.version = string(raw) == `"2.0"`
 		return ok
 	case "id":
 		return d.id(s)
 	case "method":
-		if s.peek() != '"' {
+		if s.Peek() != '"' {
 			d.badMeth = true
-			return s.skip()
+			return s.Skip()
 		}
-		method, ok := s.text()
+		method, ok := s.Text()
 		d.m.Method, d.badMeth = method.Value, false
 		return ok
 	case "params":
@@ -58,18 +60,18 @@ func (d *decoder) member(s *scanner, key string) bool {
 			return d.call(s)
 		}
 		d.consumed = false
-		raw, ok := s.raw()
+		raw, ok := s.Raw()
 		d.m.Params = raw
 		return ok
 	case "result", "error":
 		d.m.Response = true
 	}
-	return s.skip()
+	return s.Skip()
 }
 
-func (d *decoder) id(s *scanner) bool {
-	c := s.peek()
-	raw, ok := s.raw()
+func (d *decoder) id(s *jsontext.Scanner) bool {
+	c := s.Peek()
+	raw, ok := s.Raw()
 	d.m.ID, d.badID = raw, false
 	if c != '"' && c != '-' && (c < '0' || c > '9') {
 		d.m.ID, d.badID = nil, true
@@ -98,7 +100,7 @@ func (d *decoder) finish() (Message, error) {
 	}
 	m.Response = false
 	if !d.consumed && m.Params != nil { // params stood before the method
-		again := &scanner{b: m.Params}
+		again := jsontext.NewScanner(m.Params)
 		if !d.call(again) {
 			return m, ErrSyntax
 		}
@@ -112,45 +114,45 @@ func (d *decoder) finish() (Message, error) {
 const maxID = 1 << 10
 
 // call reads the params of tools/call.
-func (d *decoder) call(s *scanner) bool {
+func (d *decoder) call(s *jsontext.Scanner) bool {
 	d.m.Call = Call{names: d.arguments}
-	if s.peek() != '{' {
-		return s.skip()
+	if s.Peek() != '{' {
+		return s.Skip()
 	}
-	return s.object(func(key string) bool {
+	return s.Object(func(key string) bool {
 		switch key {
 		case "name":
 			return want(s, &d.m.Call.Name)
 		case "arguments":
 			return d.given(s)
 		}
-		return s.skip()
+		return s.Skip()
 	})
 }
 
-func (d *decoder) given(s *scanner) bool {
+func (d *decoder) given(s *jsontext.Scanner) bool {
 	c := &d.m.Call
-	c.Arguments = s.peek() == '{'
+	c.Arguments = s.Peek() == '{'
 	c.texts = make([]Text, len(c.names))
 	if !c.Arguments {
-		return s.skip()
+		return s.Skip()
 	}
-	return s.object(func(key string) bool {
+	return s.Object(func(key string) bool {
 		if i := slices.Index(c.names, key); i >= 0 {
 			return want(s, &c.texts[i])
 		}
-		return s.skip()
+		return s.Skip()
 	})
 }
 
 // want reads a value that should be a string.
-func want(s *scanner, t *Text) bool {
-	if s.peek() != '"' {
+func want(s *jsontext.Scanner, t *Text) bool {
+	if s.Peek() != '"' {
 		*t = Text{State: NotText}
-		return s.skip()
+		return s.Skip()
 	}
 	var ok bool
-	*t, ok = s.text()
+	*t, ok = s.Text()
 	return ok
 }
 
@@ -162,15 +164,15 @@ func IsBatch(body []byte) bool {
 
 // SplitBatch cuts an array into its elements' raw JSON, at most limit of them.
 func SplitBatch(body []byte, limit int) ([][]byte, error) {
-	s := &scanner{b: body}
+	s := jsontext.NewScanner(body)
 	var parts [][]byte
-	ok := s.array(func() bool {
-		raw, ok := s.raw()
+	ok := s.Array(func() bool {
+		raw, ok := s.Raw()
 		parts = append(parts, raw)
 		return ok
 	})
 	switch {
-	case !ok || s.peek() != 0 || s.i < len(s.b):
+	case !ok || !s.Done():
 		return nil, ErrSyntax
 	case len(parts) == 0 || len(parts) > limit:
 		return nil, ErrInvalid

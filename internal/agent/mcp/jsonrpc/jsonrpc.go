@@ -3,7 +3,11 @@
 // their answers. It is pure: no I/O, no clock.
 package jsonrpc
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/pollux-companion/pollux/internal/jsontext"
+)
 
 // Methods of MCP.
 const (
@@ -80,23 +84,19 @@ func (c *Call) Text(name string) Text {
 	return Text{}
 }
 
-// A TextState says what stood where a string is wanted.
-type TextState uint8
+// MaxDepth is how deep arrays and objects may be nested.
+const MaxDepth = jsontext.MaxDepth
 
+// A TextState says what stood where a string is wanted.
+type TextState = jsontext.TextState
+
+// The states of a Text.
 const (
-	// Absent: no such member.
-	Absent TextState = iota
-	// Good: a string that is Unicode text.
-	Good
-	// NotText: a value of another type.
-	NotText
-	// LoneSurrogate: a string with an escape for half a character; its Value
-	// has U+FFFD there, so it must not be passed on as if it were the peer's (SPEC F-6).
-	LoneSurrogate
+	Absent        = jsontext.Absent
+	Good          = jsontext.Good
+	NotText       = jsontext.NotText
+	LoneSurrogate = jsontext.LoneSurrogate
 )
 
 // A Text is a string argument.
-type Text struct {
-	Value string
-	State TextState
-}
+type Text = jsontext.Text

@@ -25,8 +25,8 @@ func TestDecodeCall(t *testing.T) {
 		{"duplicates: the last counts", call(`{"filePath":"no","filePath":"p","newContent":1,"newContent":"c"}`), text("p"), text("c")},
 		{"escaped member names", call(`{"\u0066ilePath":"p","newContent":"c"}`), text("p"), text("c")},
 		{"pairs", call(`{"filePath":"\ud83d\ude00","newContent":"a\uD83D\uDE00b"}`), text("😀"), text("a😀b")},
-		{"half a pair", call(`{"filePath":"p","newContent":"a\ud83db"}`), text("p"), Text{"a\uFFFDb", LoneSurrogate}},
-		{"wrong half first", call(`{"filePath":"\ude00\ud83d","newContent":""}`), Text{"\uFFFD\uFFFD", LoneSurrogate}, text("")},
+		{"half a pair", call(`{"filePath":"p","newContent":"a\ud83db"}`), text("p"), Text{Value: "a\uFFFDb", State: LoneSurrogate}},
+		{"wrong half first", call(`{"filePath":"\ude00\ud83d","newContent":""}`), Text{Value: "\uFFFD\uFFFD", State: LoneSurrogate}, text("")},
 		{"other types", call(`{"filePath":null,"newContent":["c"]}`), Text{State: NotText}, Text{State: NotText}},
 		{"no arguments", call(`null`), Text{}, Text{}},
 	} {

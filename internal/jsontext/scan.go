@@ -1,4 +1,5 @@
-package jsonrpc
+// Package jsontext reads and writes JSON whose strings may be many megabytes: in one pass, and without copies.
+package jsontext
 
 import (
 	"encoding/binary"
@@ -13,16 +14,22 @@ import (
 // MaxDepth is how deep arrays and objects may be nested.
 const MaxDepth = 128
 
-// A scanner reads JSON in one pass. Strings that are wanted are unescaped in
+// A Scanner reads JSON in one pass. Strings that are wanted are unescaped in
 // place: an escape is never shorter than what it stands for, so the text fits
 // where it stood, and a diff of megabytes is neither copied nor allocated again.
-type scanner struct {
+type Scanner struct {
 	b     []byte
 	i     int
 	depth int
 }
 
-func (s *scanner) space() {
+// NewScanner reads b, which it changes where it unescapes.
+func NewScanner(b []byte) *Scanner { return &Scanner{b: b} }
+
+// Done says whether nothing but white space is left.
+func (s *Scanner) Done() bool { return s.Peek() == 0 && s.i == len(s.b) }
+
+func (s *Scanner) space() {
 	for s.i < len(s.b) {
 		switch s.b[s.i] {
 		case ' ', '\t', '\n', '\r':
@@ -33,8 +40,8 @@ func (s *scanner) space() {
 	}
 }
 
-// peek is the next byte after white space, 0 at the end.
-func (s *scanner) peek() byte {
+// Peek is the next byte after white space, 0 at the end.
+func (s *Scanner) Peek() byte {
 	s.space()
 	if s.i < len(s.b) {
 		return s.b[s.i]
@@ -43,16 +50,16 @@ func (s *scanner) peek() byte {
 }
 
 // next consumes c after white space.
-func (s *scanner) next(c byte) bool {
-	if s.peek() != c || s.i == len(s.b) {
+func (s *Scanner) next(c byte) bool {
+	if s.Peek() != c || s.i == len(s.b) {
 		return false
 	}
 	s.i++
 	return true
 }
 
-// object reads an object and calls member at each value, which must consume it.
-func (s *scanner) object(member func(key string) bool) bool {
+// Object reads an object and calls member at each value, which must consume it.
+func (s *Scanner) Object(member func(key string) bool) bool {
 	if !s.next('{') || s.depth == MaxDepth {
 		return false
 	}
@@ -62,10 +69,10 @@ func (s *scanner) object(member func(key string) bool) bool {
 		return true
 	}
 	for {
-		if s.peek() != '"' {
+		if s.Peek() != '"' {
 			return false
 		}
-		key, ok := s.text()
+		key, ok := s.Text()
 		if !ok || !s.next(':') || !member(key.Value) {
 			return false
 		}
@@ -78,8 +85,8 @@ func (s *scanner) object(member func(key string) bool) bool {
 	}
 }
 
-// array reads an array and calls element at each value.
-func (s *scanner) array(element func() bool) bool {
+// Array reads an array and calls element at each value.
+func (s *Scanner) Array(element func() bool) bool {
 	if !s.next('[') || s.depth == MaxDepth {
 		return false
 	}
@@ -101,15 +108,15 @@ func (s *scanner) array(element func() bool) bool {
 	}
 }
 
-// skip checks and passes any value without changing it.
-func (s *scanner) skip() bool {
-	switch c := s.peek(); {
+// Skip checks and passes any value without changing it.
+func (s *Scanner) Skip() bool {
+	switch c := s.Peek(); {
 	case c == '"':
 		return s.skipString()
 	case c == '{':
 		return s.skipObject()
 	case c == '[':
-		return s.array(s.skip)
+		return s.Array(s.Skip)
 	case c == '-' || '0' <= c && c <= '9':
 		return s.number()
 	default:
@@ -117,9 +124,9 @@ func (s *scanner) skip() bool {
 	}
 }
 
-// skipObject is object without keys being unescaped: what is skipped stays
+// skipObject is Object without keys being unescaped: what is skipped stays
 // readable for a second look.
-func (s *scanner) skipObject() bool {
+func (s *Scanner) skipObject() bool {
 	if !s.next('{') || s.depth == MaxDepth {
 		return false
 	}
@@ -129,7 +136,7 @@ func (s *scanner) skipObject() bool {
 		return true
 	}
 	for {
-		if s.peek() != '"' || !s.skipString() || !s.next(':') || !s.skip() {
+		if s.Peek() != '"' || !s.skipString() || !s.next(':') || !s.Skip() {
 			return false
 		}
 		if s.next('}') {
@@ -141,17 +148,17 @@ func (s *scanner) skipObject() bool {
 	}
 }
 
-// raw is the span of the next value.
-func (s *scanner) raw() ([]byte, bool) {
+// Raw is the span of the next value.
+func (s *Scanner) Raw() ([]byte, bool) {
 	s.space()
 	start := s.i
-	if !s.skip() {
+	if !s.Skip() {
 		return nil, false
 	}
 	return s.b[start:s.i:s.i], true
 }
 
-func (s *scanner) literal(word string) bool {
+func (s *Scanner) literal(word string) bool {
 	if len(s.b)-s.i < len(word) || string(s.b[s.i:s.i+len(word)]) != word {
 		return false
 	}
@@ -160,7 +167,7 @@ func (s *scanner) literal(word string) bool {
 }
 
 // number follows RFC 8259's grammar.
-func (s *scanner) number() bool {
+func (s *Scanner) number() bool {
 	if s.i < len(s.b) && s.b[s.i] == '-' {
 		s.i++
 	}
@@ -184,7 +191,7 @@ func (s *scanner) number() bool {
 	return true
 }
 
-func (s *scanner) digits() bool {
+func (s *Scanner) digits() bool {
 	start := s.i
 	for s.i < len(s.b) && '0' <= s.b[s.i] && s.b[s.i] <= '9' {
 		s.i++
@@ -193,7 +200,7 @@ func (s *scanner) digits() bool {
 }
 
 // skipString checks a string and passes it.
-func (s *scanner) skipString() bool {
+func (s *Scanner) skipString() bool {
 	s.i++
 	start := s.i
 	for {
@@ -221,8 +228,29 @@ func (s *scanner) skipString() bool {
 	}
 }
 
-// text reads a string and unescapes it in place; s.b must not be read there again.
-func (s *scanner) text() (Text, bool) {
+// A TextState says what became of an expected string.
+type TextState uint8
+
+const (
+	// Absent: no such member.
+	Absent TextState = iota
+	// Good: a string that is Unicode text.
+	Good
+	// NotText: a value of another type.
+	NotText
+	// LoneSurrogate: a string with an escape for half a character; its Value
+	// has U+FFFD there, so it must not be passed on as if it were the peer's (SPEC F-6).
+	LoneSurrogate
+)
+
+// A Text is a string that was read, and how it fared.
+type Text struct {
+	Value string
+	State TextState
+}
+
+// Text reads a string and unescapes it in place; those bytes must not be read again. The value is part of them.
+func (s *Scanner) Text() (Text, bool) {
 	b, start := s.b, s.i+1
 	src := start + plain(b[start:])
 	dst, state := src, Good

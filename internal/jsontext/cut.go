@@ -1,0 +1,38 @@
+package jsontext
+
+import "slices"
+
+// Cut takes a large member out of an object, the first that has one of the names: value is its JSON, a part of object, and rest is the
+// object with null in its place, for a decoder that copies and looks twice. ok is false, and object for that decoder, where none
+// is there or where anything is not plain: the name twice or in other words, JSON that is not valid up to the object's end.
+func Cut(object []byte, names ...string) (name string, value, rest []byte, ok bool) {
+	s := NewScanner(object)
+	start := 0
+	if !s.next('{') || s.Peek() == '}' {
+		return "", nil, nil, false
+	}
+	for {
+		key, good := s.Raw()
+		if !good || len(key) < 2 || key[0] != '"' || slices.Contains(key, '\\') || !s.next(':') {
+			return "", nil, nil, false
+		}
+		one, good := s.Raw()
+		if !good {
+			return "", nil, nil, false
+		}
+		if found := string(key[1 : len(key)-1]); name == "" && slices.Contains(names, found) {
+			name, value, start = found, one, s.i-len(one)
+		} else if name == found {
+			return "", nil, nil, false
+		}
+		if !s.next(',') {
+			break
+		}
+	}
+	if name == "" || !s.next('}') || !s.Done() {
+		return "", nil, nil, false
+	}
+	after := object[start+len(value):]
+	rest = append(make([]byte, 0, start+len("null")+len(after)), object[:start]...)
+	return name, value, append(append(rest, "null"...), after...), true
+}

@@ -1,0 +1,96 @@
+package jsontext
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestCut(t *testing.T) {
+	for object, want := range map[string]string{
+		`{"a":1,"text":"x\"}{","b":{"text":2}}`: `text "x\"}{" {"a":1,"text":null,"b":{"text":2}}`,
+		` { "text" : [1,{}] } `:                 `text [1,{}]  { "text" : null } `,
+		`{"other":"y"}`:                         `other "y" {"other":null}`,
+		`{"text":1,"other":2}`:                  `text 1 {"text":null,"other":2}`,
+		// What is not plain is left to encoding/json.
+		`{"text":1,"text":2}`: ``, `{"te\u0078t":1,"text":2}`: ``, `{"Text":1}`: ``, `{"text":1`: ``, `{"text":1}x`: ``, `{"text":1,}`: ``,
+		`{"text":"` + "\xff" + `"}`: ``, `{"text":01}`: ``, `{}`: ``, `[]`: ``, `"text"`: ``, ``: ``, `{"text"}`: ``, `{5:1,"text":1}`: ``, `{"text":1,"b":tru}`: ``,
+		`{"text":` + strings.Repeat("[", MaxDepth+1) + strings.Repeat("]", MaxDepth+1) + `}`: ``,
+	} {
+		got := ""
+		before := strings.Clone(object)
+		if name, value, rest, ok := Cut([]byte(object), "text", "other"); ok {
+			got = name + " " + string(value) + " " + string(rest)
+		}
+		if got != want || object != before {
+			t.Errorf("%s: %q, want %q", object, got, want)
+		}
+	}
+}
+
+// A cut object says what the whole one does.
+func FuzzCut(f *testing.F) {
+	for _, s := range []string{`{"a":1,"text":"x"}`, `{"text":{"text":[null,1e5,"\ud83d"]},"b":""}`, `{"text":1,"text":2}`, `{"":0,"text":true}`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, object []byte) {
+		was := bytes.Clone(object)
+		_, value, rest, ok := Cut(object, "text")
+		if !bytes.Equal(object, was) {
+			t.Fatal("the object was changed")
+		}
+		if !ok {
+			return
+		}
+		if !json.Valid(object) || !utf8.Valid(object) {
+			t.Fatalf("%q is cut, and is no JSON", object)
+		}
+		var whole, cut map[string]json.RawMessage
+		if json.Unmarshal(object, &whole) != nil || json.Unmarshal(rest, &cut) != nil {
+			t.Fatalf("%q became %q", object, rest)
+		}
+		if string(cut["text"]) != "null" || len(whole) != len(cut) || !bytes.Equal(whole["text"], value) {
+			t.Fatalf("%q became %q and %q", object, rest, value)
+		}
+		for key, v := range whole {
+			if key != "text" && !bytes.Equal(v, cut[key]) {
+				t.Fatalf("%q became %q in %q", v, cut[key], key)
+			}
+		}
+	})
+}
+
+// What is appended says what the text does, in one round of escaping and in two.
+func FuzzAppend(f *testing.F) {
+	for _, s := range []string{"", "a\"b\\c\n\t\r\x00\x1f", "Größe – \u2028\u2029 😀", "\xff\xe2\x80", strings.Repeat("plain text ", 9) + "\"", "âââ\u2027"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		want := strings.ToValidUTF8(s, "\uFFFD")
+		var once, twice string
+		if err := json.Unmarshal(AppendString(nil, s), &once); err != nil || once != want {
+			t.Fatalf("%q became %q, %v", s, once, err)
+		}
+		nested := append(AppendNested([]byte(`"\"`), s), `\""`...)
+		if err := json.Unmarshal(nested, &twice); err == nil {
+			err = json.Unmarshal([]byte(twice), &twice)
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if twice != want {
+			t.Fatalf("%q became %q, nested", s, twice)
+		}
+	})
+}
+
+func BenchmarkAppendString(b *testing.B) {
+	s := strings.Repeat("\tif err := s.handle(ctx, message); err != nil {\n\t\treturn fmt.Errorf(\"Größe: %w\", err)\n\t}\n", 5<<20/88)
+	dst := make([]byte, 0, 2*len(s))
+	b.SetBytes(int64(len(s)))
+	for b.Loop() {
+		AppendString(dst, s)
+	}
+}
