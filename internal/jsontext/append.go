@@ -1,8 +1,13 @@
 package jsontext
 
 import (
+	"encoding/binary"
+	"math/bits"
+	"slices"
 	"strings"
-	"unicode/utf8"
+	"unsafe"
+
+	"github.com/pollux-companion/pollux/internal/core/text"
 )
 
 // AppendString appends s as a JSON string. Line separators U+2028 and U+2029
@@ -16,42 +21,63 @@ func AppendString(dst []byte, s string) []byte {
 
 // appendEscaped appends s with level rounds of JSON escaping, in one pass.
 func appendEscaped(dst []byte, s string, level int) []byte {
-	if !utf8.ValidString(s) {
-		s = strings.ToValidUTF8(s, "\uFFFD")
+	b := unsafe.Slice(unsafe.StringData(s), len(s))
+	if !text.Valid(b) {
+		b = []byte(strings.ToValidUTF8(s, "\uFFFD"))
 	}
-	start := 0
-	for i := 0; ; {
-		i += unspecial(s[i:])
-		if i == len(s) {
-			return append(dst, s[start:]...)
+	for len(b) > 0 {
+		var n int
+		dst, n = appendPlain(dst, b)
+		if b = b[n:]; len(b) == 0 {
+			break
 		}
-		size, r := 1, rune(s[i])
-		if s[i] == 0xE2 {
-			if size, r = 3, lineSeparator(s[i:]); r == 0 {
-				i += size
+		size, r := 1, rune(b[0])
+		if r == 0xE2 {
+			if size, r = 3, lineSeparator(b); r == 0 {
+				dst, b = append(dst, b[:size]...), b[size:]
 				continue
 			}
 		}
-		dst = append(dst, s[start:i]...)
-		dst = appendEscape(dst, r, level)
-		i += size
-		start = i
+		dst, b = appendEscape(dst, r, level), b[size:]
 	}
+	return dst
 }
 
-// unspecial counts the bytes before one that may need an escape.
-func unspecial(s string) int {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c == 0xE2 {
-			return i
+// appendPlain appends what comes in b before the first byte that may need an escape, and returns how much that was.
+func appendPlain(dst, b []byte) ([]byte, int) {
+	n := 0
+	for len(b)-n >= 8 {
+		if cap(dst)-len(dst) < 8 {
+			dst = slices.Grow(dst, len(b)-n+(len(b)-n)/8+8)
+		}
+		w := binary.LittleEndian.Uint64(b[n:])
+		binary.LittleEndian.PutUint64(dst[len(dst):len(dst)+8], w) // what is too much is written over
+		few := min(firstSpecial(w), firstE2(w))
+		dst, n = dst[:len(dst)+few], n+few
+		if few < 8 {
+			return dst, n
 		}
 	}
-	return len(s)
+	for ; n < len(b); n++ {
+		c := b[n]
+		if c < ' ' || c == '"' || c == '\\' || c == 0xE2 {
+			break
+		}
+		dst = append(dst, c)
+	}
+	return dst, n
+}
+
+// firstE2 counts the bytes of a little-endian word before the first 0xE2, with which line separators begin; 8 without one.
+func firstE2(w uint64) int {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	e2 := w ^ 0xE2*ones
+	return bits.TrailingZeros64((e2-ones)&^e2&highs) >> 3
 }
 
 // lineSeparator is U+2028 or U+2029 when s begins with it, else 0. s begins
 // with a whole character of three bytes.
-func lineSeparator(s string) rune {
+func lineSeparator(s []byte) rune {
 	if s[1] == 0x80 && (s[2] == 0xA8 || s[2] == 0xA9) {
 		return 0x2028 + rune(s[2]-0xA8)
 	}
