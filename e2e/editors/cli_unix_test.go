@@ -29,7 +29,6 @@ const cliPatience = 120 * time.Second
 // what the CLI writes down of its conversation.
 type seat struct {
 	*bench
-	h    hands
 	own  bool
 	m    *model.Server
 	ctl  *control.Client    // of the companion
@@ -41,31 +40,25 @@ type seat struct {
 // in the editor or in the CLI (SPEC F-10). The CLI writes, the editor never does (F-8).
 func TestCLI(t *testing.T) {
 	gemini := peers.Command(t, peers.Gemini)
-	for name, e := range map[string]struct {
-		flavour func(*testing.T) flavour
-		hands   hands
-	}{"Neovim": {neovim, vimHands()}, "Vim": {vim, vimHands()}, "Emacs": {emacs, emacsHands()}} {
-		for _, own := range []bool{true, false} {
-			t.Run(name+map[bool]string{true: ", own terminal", false: ", foreign terminal"}[own], func(t *testing.T) {
-				t.Parallel()
-				f := e.flavour(t)
-				if own {
-					f = e.hands.with(f)
-				}
-				s := &seat{bench: newBench(t, f, map[string]string{"a.txt": "one\ntwo\n"}), h: e.hands, own: own, m: model.Start(t)}
-				s.equip(gemini)
-				s.m.Script(prompt, writes("ONE"), writes("TWO"), writes("THREE"), writes("FOUR"))
-				s.m.Script(secondPrompt, writes("FIVE"))
-				s.open("a.txt")
-				s.ctl = s.control()
-				s.h.cursor(s.bench)
-				s.knowsCursor()
-				s.start(name)
-				s.connects()
-				s.decide()
-			})
-		}
-	}
+	play(t, map[string]func(*testing.T, flavour){
+		"own terminal":     func(t *testing.T, f flavour) { besideCLI(t, f, gemini, true) },
+		"foreign terminal": func(t *testing.T, f flavour) { besideCLI(t, f, gemini, false) },
+	})
+}
+
+func besideCLI(t *testing.T, f flavour, gemini []string, own bool) {
+	s := &seat{bench: newBench(t, f, map[string]string{"a.txt": "one\ntwo\n"}), own: own, m: model.Start(t)}
+	s.equip(gemini)
+	s.m.Script(prompt, writes("ONE"), writes("TWO"), writes("THREE"), writes("FOUR"))
+	s.m.Script(secondPrompt, writes("FIVE"))
+	s.open("a.txt")
+	s.ctl = s.control()
+	s.begin(2)
+	s.done()
+	s.knowsCursor()
+	s.start(f.display)
+	s.connects()
+	s.decide()
 }
 
 const prompt, secondPrompt = "write it please", "again please"
@@ -90,7 +83,7 @@ func (s *seat) start(name string) {
 	s.Helper()
 	if s.own {
 		s.keys = s.tm
-		s.h.run(s.bench)
+		s.run(prompt)
 		return
 	}
 	env := append(cli.Home{Dir: s.root, Tmp: s.root + "/t"}.Env(), cli.Variables(s.m)...)
@@ -117,10 +110,10 @@ func (s *seat) connects() {
 // decide is the user's part.
 func (s *seat) decide() {
 	s.Helper()
-	s.shows("ONE")
+	s.proposed("ONE")
 	s.stop() // so that nobody but the editor could write
-	s.h.accept(s.bench)
-	s.calm()
+	s.accept()
+	s.returns()
 	s.settled("accepted")
 	s.pause(200)
 	s.holds("one")
@@ -128,50 +121,51 @@ func (s *seat) decide() {
 	s.hears("ONE", true)
 	s.holds("ONE")
 
-	s.shows("TWO")
-	s.h.edit(s.bench)
-	s.h.accept(s.bench)
+	s.proposed("TWO")
+	s.types(1, "edited")
+	s.accept()
 	s.hears("TWOedited", true)
 	s.holds("TWOedited")
 
-	s.shows("THREE")
+	s.proposed("THREE")
 	s.seek()
 	s.press("Enter", 3) // "allow once"
 	s.hears("THREE", false)
 	s.holds("THREE")
 
-	s.shows("FOUR")
-	s.h.reject(s.bench)
+	s.proposed("FOUR")
+	s.reject()
 	s.cancelled("FOUR")
-	s.calm()
+	s.returns()
 	s.holds("THREE")
 
 	s.say(secondPrompt) // the CLI goes on, and in its own terminal has the keys again
-	s.shows("FIVE")
+	s.proposed("FIVE")
 	s.seek()
 	s.press(s.refusal(), 5)
 	s.cancelled("FIVE")
-	s.calm()
+	s.returns()
 	s.holds("THREE")
 
 	s.settled("accepted", "accepted, edited", "withdrawn", "rejected", "withdrawn")
 	s.sawCursor()
 }
 
-// shows waits for the diff whose proposal begins with a line.
-func (s *seat) shows(line string) {
+// proposed waits for the diff whose proposal begins with a line.
+func (s *seat) proposed(line string) {
 	s.Helper()
-	s.untilWithin(cliPatience, "the diff with "+line, func() bool { return s.h.shows(s.bench, line) })
+	s.untilWithin(cliPatience, "the diff with "+line, func() bool {
+		return s.eval(s.place()) == "a.txt <proposal>" && s.eval(s.proposal("a.txt")) == line+"|two"
+	})
 }
 
-// calm waits until no diff is on show, and the user is where they were.
-func (s *seat) calm() {
+// returns waits until no diff is on show, and the user is where they were.
+func (s *seat) returns() {
 	s.Helper()
-	expr, terminal, file := s.h.where()
 	if s.own {
-		s.is(expr, terminal)
+		s.is(s.inCLI(), "1")
 	} else {
-		s.is(expr, file)
+		s.calm("a.txt")
 	}
 }
 
@@ -179,13 +173,13 @@ func (s *seat) calm() {
 func (s *seat) seek() {
 	s.Helper()
 	if s.own {
-		s.h.seek(s.bench)
+		s.seekCLI()
 	}
 }
 
 func (s *seat) refusal() string {
 	if s.own {
-		return s.h.refusal
+		return s.refuses()
 	}
 	return "Escape"
 }
@@ -195,7 +189,7 @@ func (s *seat) holds(line string) {
 	s.Helper()
 	s.until(line+" in file and buffer", func() bool {
 		data, err := os.ReadFile(s.path("a.txt"))
-		return err == nil && string(data) == line+"\ntwo\n" && s.h.text(s.bench) == line+"|two"
+		return err == nil && string(data) == line+"\ntwo\n" && s.eval(s.buffer("a.txt")) == line+"|two"
 	})
 }
 

@@ -40,30 +40,22 @@ func plainTier(b *bench, display, cursor string, command func(name string)) {
 	p := b.chromium()
 	p.WaitText(browser.ID("diff-new"), "new")
 	p.Click(browser.ID("accept"))
-	if o := a.Outcome(); o.Method != "ide/diffAccepted" || o.Content != "new\n" {
-		b.Errorf("%+v", o)
-	}
+	b.accepted(a, file, "new\n")
 	a.OpenDiff(b.path(file), "bad\n")
 	p.WaitText(browser.ID("diff-new"), "bad")
 	p.Click(browser.ID("reject"))
-	if o := a.Outcome(); o.Method != "ide/diffRejected" {
-		b.Errorf("%+v", o)
-	}
+	b.rejected(a, file)
 	if command == nil {
 		return
 	}
 	a.OpenDiff(b.path(file), "by command\n")
 	p.WaitText(browser.ID("diff-new"), "by command")
 	command("pollux.accept")
-	if o := a.Outcome(); o.Content != "by command\n" {
-		b.Errorf("%+v", o)
-	}
+	b.accepted(a, file, "by command\n")
 	a.OpenDiff(b.path(file), "by command, not\n")
 	p.WaitText(browser.ID("diff-new"), "not")
 	command("pollux.reject")
-	if o := a.Outcome(); o.Method != "ide/diffRejected" {
-		b.Errorf("%+v", o)
-	}
+	b.rejected(a, file)
 	a.Quiet()
 }
 
@@ -189,28 +181,20 @@ func TestNeovimQuestion(t *testing.T) {
 	a.OpenDiff(b.path("a.txt"), "new\n")
 	question("a.txt")
 	b.text("1\n")
-	if o := a.Outcome(); o.Method != "ide/diffAccepted" || o.Content != "new\n" {
-		t.Errorf("%+v", o)
-	}
+	b.accepted(a, "a.txt", "new\n")
 	a.OpenDiff(b.path("b.txt"), "new b\n")
 	question("b.txt")
 	b.text("2\n")
-	if o := a.Outcome(); o.Method != "ide/diffRejected" || o.FilePath != b.path("b.txt") {
-		t.Errorf("%+v", o)
-	}
+	b.rejected(a, "b.txt")
 	a.OpenDiff(b.path("a.txt"), "never answered\n")
 	question("a.txt")
 	b.acceptOn(b.page())
-	if o := a.Outcome(); o.Content != "never answered\n" {
-		t.Errorf("%+v", o)
-	}
+	b.accepted(a, "a.txt", "never answered\n")
 	b.text("2\n") // too late
 	a.OpenDiff(b.path("b.txt"), "after that\n")
 	question("b.txt")
 	b.text("1\n")
-	if o := a.Outcome(); o.Content != "after that\n" {
-		t.Errorf("%+v", o)
-	}
+	b.accepted(a, "b.txt", "after that\n")
 	a.Quiet()
 	b.leave()
 }

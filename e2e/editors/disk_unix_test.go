@@ -11,15 +11,6 @@ import (
 	"github.com/pollux-companion/pollux/internal/pace"
 )
 
-// hundred are lines to be somewhere in.
-func hundred() string {
-	var s strings.Builder
-	for i := range 100 {
-		s.WriteString("line " + itoa(i+1) + "\n")
-	}
-	return s.String()
-}
-
 // ways are those in which a tool changes a file in an agent's shell: each makes a.txt hold what is in ../new.
 var ways = map[string]string{
 	"plain write":   "cat ../new > a.txt",

@@ -20,8 +20,15 @@ type driver interface {
 	adds(text string)
 	// visit opens a file in the same window.
 	visit(file string)
-	// save writes the file at hand by hand.
+	// save writes the file at hand by hand, saveAs gives it another name, close closes it.
 	save()
+	saveAs(file string)
+	close()
+	// noFiles are ways to what is no file of the user's, back leads to a file again, with nothing beside it.
+	noFiles() []way
+	back(file string)
+	// leaving are the ways to end the editor with "mine" unsaved behind the one line of the file b.
+	leaving() []leave
 	undo()
 	redo()
 	// mark puts a mark at the line of the cursor.
@@ -33,6 +40,26 @@ type driver interface {
 	command(name string)
 	accept()
 	reject()
+	// acceptAllOfFile accepts the proposal and all that come for its file; policy sets what becomes of files that fit a pattern.
+	acceptAllOfFile()
+	policy(decision, pattern string)
+	// saveCopy writes the proposal into another file, which is there already or not.
+	saveCopy(file string, there bool)
+	// undone types a text and takes it back.
+	undone(text string)
+	selectAll()
+	// focus sets when proposals are shown: "now" or "never".
+	focus(when string)
+	// savesItself has the editor save everything by itself all the time.
+	savesItself()
+	// busy is what a user may be amid, scenes are windows that they may have arranged.
+	busy() []interruption
+	scenes() []scene
+	// run starts the CLI in a terminal of the editor's, with a first prompt; seekCLI goes there from a proposal; refuses is the key
+	// that refuses there.
+	run(prompt string)
+	seekCLI()
+	refuses() string
 	// keep and take decide a conflict.
 	keep()
 	take()
@@ -43,6 +70,23 @@ type driver interface {
 	// place is where the user is: "a.txt" in a file that is alone on the screen, "a.txt <proposal>" in a proposal with
 	// its original beside it.
 	place() string
+	// process is the editor's PID, variable a variable of its environment, output what a shell of its says.
+	process() string
+	variable(name string) string
+	output(command string) string
+	// under is the letter under the cursor.
+	under() string
+	// inCLI is "1" while the user is in the CLI's terminal, and no proposal is on show.
+	inCLI() string
+	// alone is "1" while nothing of pollux's is on the screen.
+	alone() string
+	// kept is the text that is kept of a file's proposal which nobody waits for.
+	kept(file string) string
+	// language is that of the buffer at hand: "python".
+	language() string
+	// at is the line of the cursor; inSight is "1" when both sides of a diff show it.
+	at() string
+	inSight() string
 	// cursor is the cursor's line, its number and text up to the cursor: "5 five".
 	cursor() string
 	// marked is the line of the mark.
@@ -63,14 +107,38 @@ type driver interface {
 	merging(side string) string
 	// complaints are what the editor says by itself of files that others write.
 	complaints() []string
-	// hints are what the screen says beside a conflict.
-	hints() []string
+	// hints are what the screen says beside a proposal: of a "conflict", or of "unsaved" changes.
+	hints(of string) []string
 }
 
 // A way is one of several to do the same: its name, and what does it.
 type way struct {
 	name string
 	do   func()
+}
+
+// A leave is a way to end the editor, and what the unsaved file holds then.
+type leave struct {
+	way
+	leaves string
+}
+
+// An interruption is something that a user is amid: how it begins, an
+// expression that is "1" as long as it lasts, how it goes on (or nil) and ends.
+type interruption struct {
+	name  string
+	begin func()
+	taken string
+	more  func()
+	end   func()
+}
+
+// A scene is an arrangement of windows of two files or more, and an expression for all that a diff must give back.
+type scene struct {
+	editor func(f flavour) flavour // with what the expression needs
+	open   []string
+	do     func(b *bench)
+	state  string
 }
 
 // play tells every story on every editor, side by side.
@@ -130,6 +198,15 @@ func (b *bench) shows(file, text string) {
 
 // calm waits until no proposal is on show, and the user is in a file again.
 func (b *bench) calm(file string) { b.Helper(); b.is(b.place(), file) }
+
+// hundred are lines to be somewhere in.
+func hundred() string {
+	var s strings.Builder
+	for i := range 100 {
+		s.WriteString("line " + itoa(i+1) + "\n")
+	}
+	return s.String()
+}
 
 // nine are lines with room between the first and the last.
 const nine = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n"

@@ -13,14 +13,6 @@ import (
 	"github.com/pollux-companion/pollux/internal/peers"
 )
 
-func TestEmacsCommands(t *testing.T) {
-	emacsSuite(t, map[string]func(*testing.T, flavour){
-		"term": emacsTerm("term"), "ansi-term": emacsTerm("ansi-term"), "eshell": emacsTerm("eshell"), "send": emacsSend,
-		"status": emacsStatus, "questions": emacsQuestions, "open": emacsOpenDocument,
-		"page": emacsPage, "next": emacsNext, "restart": emacsRestart, "manual": emacsManual,
-	})
-}
-
 // fakeCLI stands where the CLI would: it shows its environment and what is typed.
 const fakeCLI = "echo \"port $GEMINI_CLI_IDE_SERVER_PORT $GEMINI_CLI_IDE_PID\"\nwhile read -r line; do echo \"got $line\"; done\n"
 
@@ -72,9 +64,7 @@ func emacsSend(t *testing.T, f flavour) {
 
 // M-x pollux-status and M-x pollux-log, and the mode line.
 func emacsStatus(t *testing.T, f flavour) {
-	b := newBench(t, f, map[string]string{"a.go": "a\n"})
-	b.open("a.go")
-	a := b.connect()
+	b, a := user(t, f, map[string]string{"a.go": "a\n"}, "a.go")
 	b.is("(substring-no-properties (pollux-mode-line))", " Pollux:1")
 	a.OpenDiff(b.path("a.go"), "new\n")
 	b.is("(substring-no-properties (pollux-mode-line))", " Pollux:1±1")
@@ -90,9 +80,7 @@ func emacsStatus(t *testing.T, f flavour) {
 	})
 	b.mx("pollux-mode") // off
 	b.is("(substring-no-properties (pollux-mode-line))", " Pollux:-")
-	if o := a.Outcome(); o.Method != "ide/diffRejected" {
-		t.Errorf("%+v", o)
-	}
+	b.rejected(a, "a.go")
 	b.is(buffers, "0")
 	b.is(`(or (getenv "GEMINI_CLI_IDE_SERVER_PORT") "unset")`, "unset")
 	b.until("the end of the companion", func() bool { return len(b.files()) == 0 })
@@ -194,16 +182,6 @@ func emacsQuestions(t *testing.T, f flavour) {
 	b.is("(list (length (window-list)) (buffer-name) (length pollux--questions))", "(1 a.go 0)")
 }
 
-// EDITOR-PROTOCOL, pollux/openDocument: at the place, counted in UTF-16.
-func emacsOpenDocument(t *testing.T, f flavour) {
-	b := newBench(t, f, map[string]string{"a.go": "a\n", "dir/ü x%.txt": "one\ntwo 😀 here\n"})
-	b.open("a.go")
-	a := b.connect()
-	b.soon(`(pollux--open-document (list :uri "file://` + b.project + `/dir/%C3%BC%20x%25.txt" :takeFocus t :selection '(:start (:line 1 :character 7))) #'ignore)`)
-	b.sees(a, "ü x%.txt 2:8")
-	b.is("(char-to-string (char-after (window-point)))", "h")
-}
-
 // M-x pollux-page: the diff that waits here is on the page too.
 func emacsPage(t *testing.T, f flavour) {
 	b := newBench(t, f, map[string]string{"a.go": "a\n"})
@@ -214,17 +192,13 @@ func emacsPage(t *testing.T, f flavour) {
 	b.is(windows, "(3 a.go <proposal>)")
 	b.mx("pollux-page")
 	b.acceptOn(b.page())
-	if o := a.Outcome(); o.Content != "new\n" {
-		t.Errorf("%+v", o)
-	}
+	b.accepted(a, "a.go", "new\n")
 	b.is(windows, "(1 a.go)")
 }
 
 // M-x pollux-next and M-x pollux-review: the one on show waits meanwhile, with its edits.
 func emacsNext(t *testing.T, f flavour) {
-	b := newBench(t, f, map[string]string{"a": "a\n", "b": "b\n"})
-	b.open("a")
-	a := b.connect()
+	b, a := user(t, f, map[string]string{"a": "a\n", "b": "b\n"}, "a")
 	b.mx("pollux-next")
 	b.says("No other diff waits")
 	a.OpenDiff(b.path("a"), "new a\n")
@@ -243,32 +217,11 @@ func emacsNext(t *testing.T, f flavour) {
 	b.mx("pollux-review")
 	b.says("There is no diff 3")
 	b.keys("C-c", "C-k")
-	if o := a.Outcome(); o.FilePath != b.path("b") || o.Method != "ide/diffRejected" {
-		t.Errorf("%+v", o)
-	}
+	b.rejected(a, "b")
 	b.is(windows, "(3 a <proposal>)")
 	b.keys("C-c", "C-c")
-	if o := a.Outcome(); o.Content != "edited new a\n" {
-		t.Errorf("%+v", o)
-	}
+	b.accepted(a, "a", "edited new a\n")
 	b.is(windows, "(1 a)")
-}
-
-// M-x pollux-restart: another companion, and what was open is rejected.
-func emacsRestart(t *testing.T, f flavour) {
-	b := newBench(t, f, map[string]string{"a": "a\n"})
-	b.open("a")
-	a := b.connect()
-	a.OpenDiff(b.path("a"), "new\n")
-	b.is(windows, "(3 a <proposal>)")
-	old := b.companion()
-	b.mx("pollux-restart")
-	if o := a.Outcome(); o.Method != "ide/diffRejected" {
-		t.Errorf("%+v", o)
-	}
-	b.is("(if (and pollux--ready (not (= (process-id pollux--process) "+itoa(old)+"))) 1 0)", "1")
-	b.is(windows, "(1 a)")
-	b.sees(b.connect(), "a 1:1")
 }
 
 // The manual is found where pollux install puts it, by name and in Info's

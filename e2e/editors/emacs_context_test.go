@@ -6,13 +6,6 @@ import (
 	"testing"
 )
 
-func TestEmacsContext(t *testing.T) {
-	emacsSuite(t, map[string]func(*testing.T, flavour){
-		"special": emacsSpecial, "cli terminal": emacsCLITerminal, "files": emacsFiles, "narrowed": emacsNarrowed, "regions": emacsRegions,
-		"roots": emacsRoots,
-	})
-}
-
 // script puts a program of the user's own into the PATH.
 func (b *bench) script(name, text string) {
 	b.Helper()
@@ -34,31 +27,6 @@ func (b *bench) script(name, text string) {
 func (b *bench) soon(lisp string) {
 	b.Helper()
 	b.eval("(run-at-time 0 nil (lambda () (let ((inhibit-message t)) " + lisp + ")))")
-}
-
-// Nothing of Emacs's own is ever told, and nothing stale while it has the focus.
-func emacsSpecial(t *testing.T, f flavour) {
-	b := newBench(t, f, map[string]string{"a.go": "a\n", ".git/COMMIT_EDITMSG": "m\n"})
-	b.open("a.go")
-	a := b.connect()
-	for _, into := range []string{
-		`(dired ".")`, `(switch-to-buffer "*Messages*")`, `(shell)`, `(switch-to-buffer "unnamed")`, `(find-file ".git/COMMIT_EDITMSG")`,
-		`(find-file "not there yet")`, `(switch-to-buffer (list-buffers-noselect))`, `(ansi-term "/bin/sh")`,
-		`(progn (describe-variable 'tab-width) (switch-to-buffer "*Help*"))`,
-	} {
-		b.sees(a, "a.go 1:1")
-		b.soon(into)
-		b.sees(a, "none")
-		b.soon(`(delete-other-windows) (switch-to-buffer "a.go")`)
-	}
-	b.sees(a, "a.go 1:1")
-	b.keys("C-x", "d", "Enter")
-	b.sees(a, "none")
-	for _, file := range a.Context("files", func(files []agentFile) bool { return len(files) > 0 }) {
-		if !strings.HasSuffix(file.Path, "/a.go") {
-			t.Errorf("%+v", file)
-		}
-	}
 }
 
 // In the CLI's own terminal the last file stays, with its selection: in the
@@ -93,9 +61,7 @@ func emacsCLITerminal(t *testing.T, f flavour) {
 
 // What other programs, dired or the user do with files.
 func emacsFiles(t *testing.T, f flavour) {
-	b := newBench(t, f, map[string]string{"a": "a\n", "b": "b\n", "c": "c\n", "d": "d\n"})
-	b.open("a", "b", "c", "d")
-	a := b.connect()
+	b, a := user(t, f, map[string]string{"a": "a\n", "b": "b\n", "c": "c\n", "d": "d\n"}, "a", "b", "c", "d")
 	b.soon(`(delete-other-windows) (switch-to-buffer "a")`)
 	only := func(want string) {
 		t.Helper()
@@ -146,9 +112,7 @@ func emacsFiles(t *testing.T, f flavour) {
 
 // Positions are the file's, whatever part or copy of the buffer is looked at.
 func emacsNarrowed(t *testing.T, f flavour) {
-	b := newBench(t, f.with("(put 'narrow-to-region 'disabled nil)"), map[string]string{"a.go": "one\ntwo\nthr😀ee\nfour\n"})
-	b.open("a.go")
-	a := b.connect()
+	b, a := user(t, f.with("(put 'narrow-to-region 'disabled nil)"), map[string]string{"a.go": "one\ntwo\nthr😀ee\nfour\n"}, "a.go")
 	b.keys("C-n", "C-n", "C-@", "C-e")
 	b.sees(a, `a.go 3:8 "thr😀ee"`)
 	b.keys("C-x", "n", "n")
@@ -179,9 +143,7 @@ func emacsNarrowed(t *testing.T, f flavour) {
 
 // A selection is what Emacs shows as one.
 func emacsRegions(t *testing.T, f flavour) {
-	b := newBench(t, f, map[string]string{"a.go": "one two\nthree\n\tfour\n"})
-	b.open("a.go")
-	a := b.connect()
+	b, a := user(t, f, map[string]string{"a.go": "one two\nthree\n\tfour\n"}, "a.go")
 	b.keys("C-x", "h") // the whole buffer
 	b.sees(a, `a.go 1:1 "one two\nthree\n\tfour\n"`)
 	b.quit()

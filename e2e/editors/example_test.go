@@ -21,9 +21,7 @@ func TestExamplePlugin(t *testing.T) {
 		}
 		return append(args, files...)
 	}
-	b := newBench(t, f, map[string]string{"a.go": sample, "b.txt": "b\n"})
-	b.open("a.go")
-	a := b.connect()
+	b, a := user(t, f, map[string]string{"a.go": sample, "b.txt": "b\n"}, "a.go")
 	b.sees(a, "a.go 1:1") // C-1 to C-4
 	b.text("3G$")
 	b.sees(a, "a.go 3:17")
@@ -41,9 +39,7 @@ func TestExamplePlugin(t *testing.T) {
 		a.OpenDiff(b.path("a.go"), text)
 		b.is("&diff . &buftype", "1acwrite")
 		b.ex("w")
-		if o := a.Outcome(); o.Method != "ide/diffAccepted" || o.Content != text {
-			t.Errorf("%q became %+v", text, o)
-		}
+		b.accepted(a, "a.go", text)
 		b.is("tabpagenr('$')", "1")
 	}
 	a.OpenDiff(b.path("a.go"), "edited\n")
@@ -51,16 +47,12 @@ func TestExamplePlugin(t *testing.T) {
 	b.text("Aby hand")
 	b.escape()
 	b.ex("w")
-	if o := a.Outcome(); o.Content != "editedby hand\n" {
-		t.Errorf("%+v", o)
-	}
+	b.accepted(a, "a.go", "editedby hand\n")
 	b.is("tabpagenr('$')", "1")
 	a.OpenDiff(b.path("b.txt"), "other\n")
 	b.is("&diff . getline(1)", "1other")
 	b.ex("q!")
-	if o := a.Outcome(); o.Method != "ide/diffRejected" {
-		t.Errorf("%+v", o)
-	}
+	b.rejected(a, "b.txt")
 	b.is("tabpagenr('$')", "1")
 	a.OpenDiff(b.path("b.txt"), "taken back\n") // F-4
 	b.is("&diff . getline(1)", "1taken back")

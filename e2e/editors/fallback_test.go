@@ -70,9 +70,7 @@ func TestVimLatin1(t *testing.T) {
 	b.ex("Pollux status")
 	b.says("on the page (:Pollux page)") // and in no queue of Vim's
 	b.acceptOn(page)
-	if o := a.Outcome(); o.Content != "emoji 😀\n" {
-		t.Errorf("%+v", o)
-	}
+	b.accepted(a, "a", "emoji 😀\n")
 	b.is("&diff . tabpagenr('$')", "01")
 }
 
@@ -117,9 +115,7 @@ func TestPlainClient(t *testing.T) {
 		b.sees(a, "a.txt 1:2")
 		a.OpenDiff(b.path("a.txt"), "new\n")
 		b.acceptOn(b.page())
-		if o := a.Outcome(); o.Content != "new\n" {
-			t.Errorf("%+v", o)
-		}
+		b.accepted(a, "a.txt", "new\n")
 		in.Close() // without shutdown
 		watch := pace.Start(t)
 		_, _ = io.Copy(io.Discard, out)

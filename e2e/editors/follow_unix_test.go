@@ -139,7 +139,7 @@ func followsConflict(t *testing.T, f flavour) {
 	}{{way{"keep", b.keep}, proposed}, {way{"take", b.take}, changed}} {
 		b.step("the file changes where the proposal does")
 		b.shell("sed -i s/nine/neuf/ a.txt")
-		for _, hint := range b.hints() {
+		for _, hint := range b.hints("conflict") {
 			b.tm.Wait(hint, patience)
 		}
 		b.says("the file has changed on disk where the proposal changes it")

@@ -14,42 +14,17 @@ func inC(f flavour) flavour {
 	return f
 }
 
-// C-4, C-5, F-6 in the locale C: Neovim, and a Vim that is told its encoding.
+// C-4, C-5 in the locale C: Neovim, and a Vim that is told its encoding.
 func TestLocaleC(t *testing.T) {
-	t.Parallel()
-	for _, f := range []flavour{inC(neovim(t)), inC(vim(t))} {
-		t.Run(f.display, func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t, f, map[string]string{"ünï 😀.go": sample, "a": "a\n"})
-			b.open("ünï 😀.go")
-			b.is("&encoding", "utf-8")
-			a := b.connect()
-			b.sees(a, "ünï 😀.go 1:1")
-			b.text("3G$")
-			b.sees(a, "ünï 😀.go 3:17")
-			b.text("0wv$h")
-			b.sees(a, `ünï 😀.go 3:17 "hällo wörld 😀 x"`)
-			b.escape()
-			for _, text := range []string{"grüße 😀\r\ne\u0301 日本 \ufeff\r\n", "\ufeffä", sample + "ende ß\n"} {
-				a.OpenDiff(b.path("ünï 😀.go"), text)
-				b.is("&diff . winnr()", "12")
-				b.ex("w")
-				if o := a.Outcome(); o.Content != text || o.FilePath != b.path("ünï 😀.go") {
-					t.Errorf("%q became %q", text, o.Content)
-				}
-				b.is("&diff . tabpagenr('$')", "01")
-			}
-			a.OpenDiff(b.path("a"), "grüße 😀\n")
-			b.is("&diff . winnr()", "12")
-			b.text("Aand more")
-			b.escape()
-			b.ex("w")
-			if o := a.Outcome(); o.Content != "grüße 😀and more\n" {
-				t.Errorf("%q", o.Content)
-			}
-			b.is("&diff . tabpagenr('$')", "01")
-		})
-	}
+	playOn(t, vis, map[string]func(*testing.T, flavour){"cursor": func(t *testing.T, f flavour) {
+		b, a := user(t, inC(f), map[string]string{"ünï 😀.go": sample}, "ünï 😀.go")
+		b.is("&encoding", "utf-8")
+		b.sees(a, "ünï 😀.go 1:1")
+		b.text("3G$")
+		b.sees(a, "ünï 😀.go 3:17")
+		b.text("0wv$h")
+		b.sees(a, `ünï 😀.go 3:17 "hällo wörld 😀 x"`)
+	}})
 }
 
 // A Vim that takes each byte for a character, as it does by itself in the
@@ -108,14 +83,10 @@ func TestVimBytes(t *testing.T) {
 	b.text("Aand more")
 	b.escape()
 	b.ex("w")
-	if o := a.Outcome(); o.Content != "plain <&>and more\r\ntext\r\n" || o.FilePath != b.path("plain") {
-		t.Errorf("%+v", o)
-	}
+	b.accepted(a, "plain", "plain <&>and more\r\ntext\r\n")
 	b.is("&diff . tabpagenr('$')", "01")
 	a.OpenDiff(b.path("ünï.go"), sample+"ü\n")
 	b.acceptOn(b.page())
-	if o := a.Outcome(); o.Content != sample+"ü\n" {
-		t.Errorf("%q", o.Content)
-	}
+	b.accepted(a, "ünï.go", sample+"ü\n")
 	b.is("&diff . tabpagenr('$')", "01")
 }

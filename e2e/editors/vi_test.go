@@ -1,6 +1,9 @@
 package editors
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // vi is the user of Neovim or Vim, which have the keys and the language in common.
 type vi struct{ b *bench }
@@ -10,13 +13,15 @@ func (v vi) begin(line int) {
 	v.b.text(itoa(line) + "GA")
 	v.b.is("mode()", "i")
 }
-func (v vi) done()             { v.b.Helper(); v.b.escape() }
-func (v vi) adds(text string)  { v.b.Helper(); v.b.text("Go" + text); v.b.escape() }
-func (v vi) visit(file string) { v.b.Helper(); v.b.ex("hide edit " + file) }
-func (v vi) save()             { v.b.Helper(); v.b.ex("w") }
-func (v vi) undo()             { v.b.Helper(); v.b.text("u") }
-func (v vi) redo()             { v.b.Helper(); v.b.text("\x12") }
-func (v vi) mark()             { v.b.Helper(); v.b.text("ma") }
+func (v vi) done()              { v.b.Helper(); v.b.escape() }
+func (v vi) adds(text string)   { v.b.Helper(); v.b.text("Go" + text); v.b.escape() }
+func (v vi) visit(file string)  { v.b.Helper(); v.b.ex("hide edit " + file) }
+func (v vi) save()              { v.b.Helper(); v.b.ex("w") }
+func (v vi) saveAs(file string) { v.b.Helper(); v.b.ex("saveas " + file) }
+func (v vi) close()             { v.b.Helper(); v.b.ex("bwipeout!") }
+func (v vi) undo()              { v.b.Helper(); v.b.text("u") }
+func (v vi) redo()              { v.b.Helper(); v.b.text("\x12") }
+func (v vi) mark()              { v.b.Helper(); v.b.text("ma") }
 func (v vi) command(name string) {
 	v.b.Helper()
 	v.b.ex("Pollux " + strings.TrimPrefix(name, "pollux."))
@@ -32,25 +37,135 @@ func (v vi) arrange() {
 	v.b.text("75Gma70Gzc60Gzt3l")
 }
 
-// typed are ways by what is typed in normal mode.
-func (v vi) typed(all ...string) (ways []way) {
-	for _, keys := range all {
-		ways = append(ways, way{strings.TrimSpace(keys), func() { v.b.Helper(); v.b.text(keys) }})
+func (v vi) acceptAllOfFile() { v.b.Helper(); v.b.ex("Pollux accept-all file") }
+func (v vi) noFiles() []way {
+	b := v.b
+	var ways []string
+	for _, command := range []string{
+		"edit .",                      // netrw
+		"edit " + b.path("sub") + "/", // dirvish has such names
+		"enew | silent file oil://" + b.path("sub") + "/",
+		"enew | silent file fugitive://" + b.path(".git") + "//0/a",
+		"enew | silent file term://x",
+		"enew | setlocal buftype=nofile | silent file " + b.path("sub/x"),
+		"edit " + b.path("none"),
+		"edit .git/COMMIT_EDITMSG", "enew", "help", "terminal",
+	} {
+		ways = append(ways, "set hidden | silent! split | "+command)
+	}
+	return v.commands(ways...)
+}
+
+func (v vi) back(string) { v.b.Helper(); v.b.keys("C-\\", "C-n"); v.b.ex("b! 1 | only!") }
+
+func (v vi) run(prompt string) {
+	v.b.Helper()
+	v.b.ex("Pollux run gemini -i " + strings.ReplaceAll(prompt, " ", `\ `))
+}
+
+func (v vi) seekCLI() {
+	v.b.Helper()
+	v.b.text("gT")
+	v.b.is("&diff . tabpagenr() . &buftype", "01terminal")
+	v.b.text("i")
+	v.b.is("mode()", "t")
+}
+func (v vi) refuses() string { return "Escape" }
+
+func (v vi) leaving() []leave {
+	ways := v.commands("qa!", "wqa", "xa")
+	return []leave{{ways[0], "b\n"}, {ways[1], "bmine\n"}, {ways[2], "bmine\n"}}
+}
+
+func (v vi) policy(decision, pattern string) {
+	v.b.Helper()
+	v.b.ex("Pollux policy " + decision + " pattern " + pattern)
+	v.b.ex("Pollux policy")
+	v.b.says(fmt.Sprintf("%-10s%s", decision, pattern))
+}
+
+func (v vi) saveCopy(file string, there bool) {
+	v.b.Helper()
+	v.b.ex("w " + file)
+	if there {
+		v.b.says("(add ! to ")
+		v.b.ex("w! " + file)
+	}
+}
+
+func (v vi) undone(text string) { v.b.Helper(); v.b.text("i" + text); v.b.keys("BSpace"); v.b.escape() }
+func (v vi) selectAll()         { v.b.Helper(); v.b.text("ggVG"); v.b.is("mode()", "V") }
+func (v vi) focus(when string)  { v.b.Helper(); v.b.setting("focus", "'"+when+"'") }
+func (v vi) savesItself() {
+	v.b.Helper()
+	v.b.ex("set autowriteall | autocmd TextChanged,TextChangedI,CursorHold * nested silent! wall")
+	v.b.is("&autowriteall", "1")
+}
+
+func (v vi) busy() []interruption {
+	b := v.b
+	all := []interruption{
+		{"typing", func() { b.text("itypi") }, "mode() ==# 'i'", func() { b.text("ng "); b.is("getline(1) . mode() . tabpagenr('$')", "typing ai1") }, b.escape},
+		{"the command-line window", func() { b.text("q:") }, "getcmdwintype() ==# ':'", nil, func() { b.ex("q") }},
+		{"a command", func() { b.text(":echo 'half") }, "mode() ==# 'c'", nil, func() { b.text("'\r") }},
+		{"a recording", func() { b.text("qa") }, "reg_recording() ==# 'a'", nil, func() { b.keys("q") }},
+		{"an operator", func() { b.text("d") }, "mode(1) ==# 'no'", nil, func() { b.keys("Escape") }},
+	}
+	if b.f.name == "vim" { // a Neovim that waits for more takes no proposal
+		for _, keys := range []string{"3", "\"a", "f"} {
+			all = append(all, interruption{keys, func() { b.text(keys) }, "stridx(state(), 'S') >= 0", nil, func() { b.keys("Escape") }})
+		}
+	}
+	return all
+}
+
+// state is all that a diff must give back.
+const state = `winrestcmd() . string(winsaveview()) . string(map(range(1, winnr('$')), 'winbufnr(v:val)')) . expand('%') . expand('#') . winnr() . winnr('#') . tabpagenr() . tabpagenr('#') . tabpagenr('$')` +
+	` . getreg('"') . getreg('0') . getreg('-') . getreg('.') . getreg('/') . mode() . string(map(range(1, line('$')), 'foldclosed(v:val)')) . string(getpos("'a")) . string(getpos("'<")) . string(getpos("'\x27"))` +
+	` . string(getjumplist()[1]) . &lazyredraw . &eventignore . &splitright . &equalalways . b:changedtick . &modified . getcwd() . v:hlsearch . string(getqflist()) . &cmdheight . &foldmethod . &wrap . &scrollbind . &cursorbind . &diff . &foldcolumn`
+
+func (v vi) scenes() []scene {
+	as := func(f flavour) flavour { return f }
+	return []scene{
+		{as, []string{"a", "b"}, func(b *bench) {
+			b.ex("set hidden | split | vsplit | resize 7 | b 2 | wincmd p")
+			b.text("100Gzt3lyl")
+			b.is("line('.') . mode()", "100n")
+		}, state},
+		{as, []string{"a", "b", "c"}, func(b *bench) {
+			b.ex("tabnew c | tabprevious | set hidden foldmethod=manual | 20,40fold | 60,70fold | vsplit | split b | resize 5 | vertical resize 30 | wincmd p | wincmd p | wincmd t | wincmd w")
+			b.ex("50 | mark a | normal! ztyiw | normal! 5lx")
+			b.text("/line\r")
+			b.text("100Gmzvj")
+			b.escape()
+			b.text("u")
+			b.ex("let g:arranged = 1")
+			b.is("get(g:, 'arranged')", "1")
+		}, state},
+	}
+}
+
+// commands are ways by commands of Vim's; normal by keys in normal mode.
+func (v vi) commands(all ...string) (ways []way) {
+	for _, command := range all {
+		ways = append(ways, way{":" + command, func() { v.b.Helper(); v.b.ex(command) }})
 	}
 	return ways
 }
 
+func (v vi) normal(keys string) way { return way{keys, func() { v.b.Helper(); v.b.text(keys) }} }
+
 func (v vi) accepting() []way {
-	return v.typed(":w\n", ":wq\n", ":x\n", "ZZ", ":Pollux accept\n", ":xit\n", ":x!\n", ":exit\n", ":update\n", ":up\n")
+	return append(v.commands("w", "wq", "x", "Pollux accept", "xit", "x!", "exit", "update", "up"), v.normal("ZZ"))
 }
 
 func (v vi) rejecting() []way {
-	return v.typed(":q\n", ":Pollux reject\n", ":tabclose\n", "ZQ", ":q!\n", ":close\n", ":bwipeout!\n")
+	return append(v.commands("q", "Pollux reject", "tabclose", "q!", "close", "bwipeout!"), v.normal("ZQ"))
 }
 
 func (v vi) place() string {
 	return "&diff . mode(1) . winnr() . winnr('$') . &modified ==# '1n220' ? expand('%:t') . ' <proposal>' : " +
-		"&diff . mode(1) . tabpagenr('$') . winnr('$') ==# '0n11' ? expand('%:t') : " +
+		"&diff . mode(1) . tabpagenr('$') . winnr('$') . len(filter(getbufinfo(), 'v:val.name =~# \"^pollux://\" && v:val.name !~# \"/edited/\"')) ==# '0n110' ? expand('%:t') : " +
 		"join(['elsewhere', expand('%'), &diff, mode(1), winnr(), winnr('$'), tabpagenr('$'), &modified])"
 }
 
@@ -61,7 +176,19 @@ func (v vi) marked() string { return `line("'a")` }
 func (v vi) arranged() string {
 	return `join([line('.'), col('.') - 1, line('w0'), line("'a"), foldclosed(line("'a"))])`
 }
-func (v vi) typing() string { return "mode() ==# 'i'" }
+func (v vi) process() string              { return "getpid()" }
+func (v vi) variable(name string) string  { return "$" + name }
+func (v vi) output(command string) string { return "trim(system('" + command + "'))" }
+func (v vi) under() string                { return "matchstr(getline('.'), '.', col('.') - 1)" }
+func (v vi) inCLI() string                { return "&diff . tabpagenr('$') . mode() . &buftype ==# '01tterminal'" }
+func (v vi) alone() string                { return "tabpagenr('$') . &diff ==# '10'" }
+func (v vi) kept(string) string {
+	return "getbufvar('edited', '&buftype') ==# 'nofile' ? getbufline('edited', 1)[0] : 'nothing'"
+}
+func (v vi) language() string { return "&syntax" }
+func (v vi) at() string       { return "line('.')" }
+func (v vi) inSight() string  { return "line('w0') <= line('.') && line('.') <= line('w$')" }
+func (v vi) typing() string   { return "mode() ==# 'i'" }
 func (v vi) buffer(file string) string {
 	return "join(getbufline('" + v.b.path(file) + "', 1, '$'), '|')"
 }
@@ -75,7 +202,16 @@ func (v vi) merging(what string) string {
 	return "tabpagenr() . winnr('$') . winnr() . &diff ==# '2331' ? " + side(map[string]int{"disk": 1, "began": 2, "mine": 3}[what]) + " : 'no merge'"
 }
 func (v vi) complaints() []string { return []string{"W1", "E211", "WARNING"} }
-func (v vi) hints() []string      { return []string{"conflict: :Pollux keep or take"} }
+func (v vi) hints(of string) []string {
+	return map[string][]string{"conflict": {"conflict: :Pollux keep or take"}, "unsaved": {"without your unsaved changes"}}[of]
+}
 
 // side is the text of a window of a diff: 1 is the file, 2 the proposal.
 func side(window int) string { return "join(getbufline(winbufnr(" + itoa(window) + "), 1, '$'), '|')" }
+
+// vimLater starts a timer: those that were due before it have gone off when it does.
+func vimLater(b *bench, ms int) string {
+	b.eval("extend(g:, {'later': 0})")
+	b.eval("timer_start(" + itoa(ms) + ", {-> extend(g:, {'later': 1})})")
+	return "g:later"
+}

@@ -142,9 +142,7 @@ func vimHaste(t *testing.T, f flavour) {
 // nobody's way: every way out of the diff below it works.
 func vimLongWords(t *testing.T, f flavour) {
 	name := strings.TrimSpace(strings.Repeat("long ", 20))
-	b := newBench(t, f, map[string]string{name: "a\n"})
-	b.open(name)
-	a := b.connect()
+	b, a := user(t, f, map[string]string{name: "a\n"}, name)
 	b.sees(a, name+" 1:1")
 	b.text("ounsaved")
 	b.escape()
@@ -157,9 +155,7 @@ func vimLongWords(t *testing.T, f flavour) {
 		b.says(":q rejects")
 		b.is("mode(1)", "n")
 		b.text(keys)
-		if o := a.Outcome(); o.Method != "ide/diffRejected" {
-			t.Errorf("%q: %+v", keys, o)
-		}
+		b.rejected(a, name)
 		b.is("&diff . tabpagenr('$') . winnr('$') . getline(2)", "011unsaved")
 	}
 }

@@ -15,9 +15,7 @@ func TestVimTerminal(t *testing.T) {
 	for _, f := range []flavour{neovim(t), vim(t)} {
 		t.Run(f.display, func(t *testing.T) {
 			t.Parallel()
-			b := newBench(t, f, map[string]string{"a": "a\n"})
-			b.open("a")
-			a := b.connect()
+			b, a := user(t, f, map[string]string{"a": "a\n"}, "a")
 			b.setting("idle", "10000") // more than any machine takes from one key to the next
 			b.ex(map[string]string{"neovim": "split | terminal sh", "vim": "terminal sh"}[f.name])
 			b.is("&buftype", "terminal")

@@ -77,7 +77,14 @@ func vim(t *testing.T) flavour {
 	}
 }
 
+// TestVim: what Neovim and Vim have in common beside the stories of all editors.
 func TestVim(t *testing.T) {
-	t.Parallel()
-	vimSuite(t, vim(t))
+	playOn(t, vis, map[string]func(*testing.T, flavour){
+		"context": vimContext, "selection": vimSelection, "tabs": vimTabs, "blocks": vimBlocks, "working folders": vimWorkingFolders,
+		"hunk": vimHunk, "exact": vimExact, "open before": vimOpenBefore, "first lines": vimFirstLines, "commit": vimCommit, "half-written": vimHalfWritten,
+		"saveas": vimSaveAs, "read again": vimReadAgain, "long undo": vimLongUndo, "edit": vimEditOther, "without a diff": vimUnseen,
+		"review": vimReview, "policies": vimPolicies, "commands": vimCommands, "cli": vimCLI, "haste": vimHaste, "keys and colours": vimKeys,
+		"invalid": vimInvalid, "save settings": vimSaveSettings, "long words": vimLongWords, "hangup": vimHangup, "question": vimQuestion,
+		"no tab page": vimNoTab, "no room": vimNoRoom,
+	})
 }

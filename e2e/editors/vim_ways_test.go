@@ -9,51 +9,20 @@ import (
 	"testing"
 )
 
-// What Vim's own commands for files do to a proposal: none decides it but those
-// that are said to.
-func TestVimWays(t *testing.T) {
-	t.Parallel()
-	for _, f := range []flavour{neovim(t), vim(t)} {
-		for name, test := range map[string]func(*testing.T, flavour){"copy": vimCopy, "read again": vimReadAgain, "saving": vimSaving, "long undo": vimLongUndo, "edit": vimEditOther, "without a diff": vimUnseen, "gone": vimGone} {
-			t.Run(f.display+"/"+name, func(t *testing.T) {
-				t.Parallel()
-				test(t, f)
-			})
-		}
-	}
-}
-
-// :w PATH and :saveas PATH write a copy there, and decide nothing.
-func vimCopy(t *testing.T, f flavour) {
-	b := newBench(t, f, map[string]string{"a": "a\n", "there": "mine\n"})
-	b.open("a")
-	a := b.connect()
+// :saveas PATH writes a copy there, and decides nothing.
+func vimSaveAs(t *testing.T, f flavour) {
+	b, a := user(t, f, map[string]string{"a": "a\n"}, "a")
 	a.OpenDiff(b.path("a"), "new\r\nlines\r\n")
-	b.is("&diff . getline(1)", "1new")
-	b.text("Aer")
-	b.escape()
-	copied := func(name, want string) {
-		t.Helper()
-		b.until(name, func() bool { data, _ := os.ReadFile(b.path(name)); return string(data) == want })
-		b.is("&diff . tabpagenr('$') . winnr() . bufname('%')[:8] . &modified", "122pollux://0")
-	}
-	b.ex("w copy")
-	copied("copy", "newer\r\nlines\r\n")
-	b.ex("w there")
-	b.says("(add ! to ")
-	copied("there", "mine\n")
-	b.ex("w! there")
-	copied("there", "newer\r\nlines\r\n")
+	b.shows("a", "new\nlines\n")
+	b.types(1, "er")
 	b.ex("saveas named")
-	copied("named", "newer\r\nlines\r\n")
+	b.until("the copy", func() bool { data, _ := os.ReadFile(b.path("named")); return string(data) == "newer\r\nlines\r\n" })
+	b.is("&diff . tabpagenr('$') . winnr() . bufname('%')[:8] . &modified", "122pollux://0")
 	a.Quiet()
-	b.text("A still")
-	b.escape()
-	b.ex("w")
-	if o := a.Outcome(); o.Content != "newer still\r\nlines\r\n" {
-		t.Errorf("%+v", o)
-	}
-	b.is("&diff . tabpagenr('$') . expand('%')", "01a")
+	b.types(1, " still")
+	b.accept()
+	b.accepted(a, "a", "newer still\r\nlines\r\n")
+	b.calm("a")
 	if data, err := os.ReadFile(b.path("named")); string(data) != "newer\r\nlines\r\n" {
 		t.Errorf("%q, %v", data, err)
 	}
@@ -61,9 +30,7 @@ func vimCopy(t *testing.T, f flavour) {
 
 // :e! shows what was proposed once more, on either side, with its colours.
 func vimReadAgain(t *testing.T, f flavour) {
-	b := newBench(t, f, map[string]string{"a.go": "package a\n"})
-	b.open("a.go")
-	a := b.connect()
+	b, a := user(t, f, map[string]string{"a.go": "package a\n"}, "a.go")
 	a.OpenDiff(b.path("a.go"), "package b\r\n")
 	const right = "getline(1) . &fileformat . &syntax . &diff . &modified . &modifiable . winnr()"
 	b.is(right, "package bdosgo1012")
@@ -86,30 +53,10 @@ func vimReadAgain(t *testing.T, f flavour) {
 	b.is("&diff . tabpagenr('$') . expand('%')", "01a.go")
 }
 
-// The other names of :x and :w do the same, typed as they are.
-func vimSaving(t *testing.T, f flavour) {
-	b := newBench(t, f, map[string]string{"a": "a\n"})
-	b.open("a")
-	a := b.connect()
-	for _, command := range []string{"xit", "x!", "exit", "update", "up"} {
-		a.OpenDiff(b.path("a"), "new\n")
-		b.is("&diff . getline(1)", "1new")
-		b.text("Aer")
-		b.escape()
-		b.ex(command)
-		if o := a.Outcome(); o.Content != "newer\n" {
-			t.Errorf("%s: %+v", command, o)
-		}
-		b.is("&diff . tabpagenr('$')", "01")
-	}
-}
-
 // What the CLI writes into a long file can be undone, and the user's own changes before it.
 func vimLongUndo(t *testing.T, f flavour) {
 	text := strings.Repeat("line\n", 20_000)
-	b := newBench(t, f, map[string]string{"a": text})
-	b.open("a")
-	a := b.connect()
+	b, a := user(t, f, map[string]string{"a": text}, "a")
 	reload := b.eval("&undoreload")
 	b.text("xu\x12") // a change, taken back and made again
 	b.ex("w")
@@ -131,18 +78,14 @@ func vimLongUndo(t *testing.T, f flavour) {
 // :edit in the proposal's window: in Neovim the proposal waits, and :Pollux
 // review shows it again beside its file; in Vim it is rejected.
 func vimEditOther(t *testing.T, f flavour) {
-	b := newBench(t, f, map[string]string{"a": "a\n", "b": "b\n"})
-	b.open("a")
-	a := b.connect()
+	b, a := user(t, f, map[string]string{"a": "a\n", "b": "b\n"}, "a")
 	a.OpenDiff(b.path("a"), "new\n")
 	b.is("&diff . getline(1)", "1new")
 	b.text("Aer")
 	b.escape()
 	b.ex("e " + b.path("b"))
 	if f.name == "vim" {
-		if o := a.Outcome(); o.Method != "ide/diffRejected" {
-			t.Errorf("%+v", o)
-		}
+		b.rejected(a, "a")
 		b.is("getline(1) . &diff", "b0")
 		return
 	}
@@ -151,27 +94,21 @@ func vimEditOther(t *testing.T, f flavour) {
 	b.is("getline(1) . &diff . winnr('$') . tabpagenr('$')", "newer123")
 	b.is("getbufline(winbufnr(1), 1)[0]", "a")
 	b.ex("w")
-	if o := a.Outcome(); o.Content != "newer\n" {
-		t.Errorf("%+v", o)
-	}
+	b.accepted(a, "a", "newer\n")
 	b.is("tabpagenr('$') . winnr('$') . getline(1)", "21b")
 }
 
 // F-8, F-11: what the CLI writes by a rule, without a diff, is shown as well,
 // and so is what it writes outside the project.
 func vimUnseen(t *testing.T, f flavour) {
-	b := newBench(t, f, map[string]string{"a": "a\n", "b": "b\n", "../outside": "old\n"})
-	b.open("a")
-	a := b.connect()
+	b, a := user(t, f, map[string]string{"a": "a\n", "b": "b\n", "../outside": "old\n"}, "a")
 	b.ex("set noautoread hidden | e ../outside | b 1")
 	b.is("expand('%:t') . bufloaded(bufnr('outside'))", "a1")
 	b.ex("Pollux policy accept pattern " + b.project + "/*")
 	b.says("1 rule")
 	for _, text := range []string{"one\n", "two, and longer\n"} {
 		a.OpenDiff(b.path("a"), text)
-		if o := a.Outcome(); o.Content != text {
-			t.Errorf("%+v", o)
-		}
+		b.accepted(a, "a", text)
 		b.write("../outside", text)
 		b.write("a", text)
 		b.is("join(getline(1, '$'), '|')", strings.TrimSpace(text))
@@ -179,23 +116,6 @@ func vimUnseen(t *testing.T, f flavour) {
 	b.is("getbufline(bufnr('outside'), 1)[0] . mode(1)", "two, and longern")
 	b.text("u")
 	b.is("getline(1)", "one")
-}
-
-// The edits of a proposal whose CLI nobody can reach any more are kept.
-func vimGone(t *testing.T, f flavour) {
-	b := newBench(t, f, map[string]string{"a": "a\n"})
-	b.open("a")
-	a := b.connect()
-	a.OpenDiff(b.path("a"), "new\n")
-	b.is("&diff . getline(1)", "1new")
-	b.text("Aer ü")
-	b.escape()
-	b.is("getline(1)", "newer ü")
-	b.forgetful()
-	b.is("&diff . tabpagenr('$') . expand('%')", "01a")
-	b.says("nobody waits for this proposal any more; what you made of it is kept")
-	b.ex("sbuffer edited")
-	b.is("getline(1) . &buftype", "newer ünofile")
 }
 
 // forgetful kills the companion and what it would remember by.

@@ -162,7 +162,8 @@ Whatever buffer or binding has an environment of its own at the moment."
     (when (and (eq (plist-get params :takeFocus) t) (pollux--screen-p) (not (active-minibuffer-window)))
       (pop-to-buffer buffer)
       (when start
-        (pollux--go (plist-get start :line) (plist-get start :character))))
+        (pollux--go (plist-get start :line) (plist-get start :character))
+        (pollux--touch))) ; no command of the user's has moved point
     (funcall answer '(:opened t))))
 
 (defun pollux--go (line character)

@@ -1,0 +1,140 @@
+package editors
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestContext: what the CLI knows of its user (SPEC D-2 to D-4, D-7, C-1 to C-6).
+func TestContext(t *testing.T) {
+	play(t, map[string]func(*testing.T, flavour){
+		"discovery": discovery, "files": visits, "no files": noFiles, "changed outside": outside, "folders": folders, "open": openPlace,
+	})
+}
+
+const sample = "package a\n\n\thällo wörld 😀 x\nfourth line\nlast\n"
+
+// D-2, D-3: the editor's own process and name, without any configuration; D-7: its terminals know their companion.
+func discovery(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a.go": sample})
+	b.open("a.go")
+	b.called(f.display)
+	data, err := os.ReadFile(b.file())
+	if err != nil || !strings.Contains(string(data), `"name":"`+f.name+`"`) || !strings.Contains(string(data), `"workspacePath":"`+b.project+`"`) {
+		t.Errorf("%s, %v", data, err)
+	}
+	b.is(b.process(), itoa(b.pid()))
+	b.is(b.variable("GEMINI_CLI_IDE_SERVER_PORT"), itoa(b.port()))
+	b.is(b.variable("GEMINI_CLI_IDE_PID"), itoa(b.pid()))
+	b.is(b.variable("GEMINI_CLI_IDE_WORKSPACE_PATH"), b.project)
+	if token := b.eval(b.variable("GEMINI_CLI_IDE_AUTH_TOKEN")); len(token) <= 40 {
+		t.Errorf("the token has %d letters", len(token))
+	}
+	b.is(b.output("echo $GEMINI_CLI_IDE_SERVER_PORT $GEMINI_CLI_IDE_PID"), itoa(b.port())+" "+itoa(b.pid()))
+}
+
+// C-1 … C-6: what is focused, exactly, and nothing stale.
+func visits(t *testing.T, f flavour) {
+	b, a := user(t, f, map[string]string{"a.go": sample, "b.txt": "b\n"}, "a.go")
+	b.sees(a, "a.go 1:1")
+	b.step("the user goes to a line's end")
+	b.begin(3)
+	b.sees(a, "a.go 3:18") // tab, 5 + 1 + 5 + 1 letters, the emoji is two units, a blank, a letter
+	b.done()
+	b.step("the user opens another file")
+	b.visit("b.txt")
+	b.sees(a, "b.txt 1:1")
+	b.step("the user saves it as another file")
+	b.saveAs("c.txt")
+	b.sees(a, "c.txt 1:1")
+	b.step("the user closes that")
+	b.close()
+	a.Context("a context without c.txt", func(files []agentFile) bool { return !strings.Contains(names(files), "c.txt") })
+}
+
+// C-6: what shows folders, repositories, help, messages, programs or other machines is no file of the user's.
+func noFiles(t *testing.T, f flavour) {
+	b, a := user(t, f, map[string]string{"a": "a\n", "sub/x": "x\n", ".git/COMMIT_EDITMSG": "m\n"}, "a")
+	b.sees(a, "a 1:1")
+	for _, leave := range b.noFiles() {
+		b.step("the user is in %s", leave.name)
+		leave.do()
+		b.sees(a, "none")
+		b.back("a")
+		b.sees(a, "a 1:1")
+		for _, file := range a.Context("a", func([]agentFile) bool { return true }) {
+			if file.Path != b.path("a") {
+				b.Errorf("%s", file.Path)
+			}
+		}
+	}
+}
+
+// C-2: files that others remove or rename are open no more.
+func outside(t *testing.T, f flavour) {
+	b, a := user(t, f, map[string]string{"a": "a\n", "b": "b\n", "c": "c\n"}, "a")
+	only := func(names ...string) {
+		t.Helper()
+		a.Context("the files "+strings.Join(names, " "), func(files []agentFile) bool {
+			open := map[string]bool{}
+			for _, file := range files {
+				open[file.Path] = true
+			}
+			for _, name := range names {
+				delete(open, b.path(name))
+			}
+			return len(files) == len(names) && len(open) == 0
+		})
+	}
+	for _, name := range []string{"b", "c", "a"} {
+		b.visit(name)
+		b.calm(name)
+	}
+	only("a", "b", "c")
+	b.step("a file is removed")
+	if err := os.Remove(b.path("b")); err != nil {
+		t.Fatal(err)
+	}
+	only("a", "c")
+	b.step("a file is renamed")
+	if err := os.Rename(b.path("c"), b.path("d")); err != nil {
+		t.Fatal(err)
+	}
+	only("a")
+	b.step("the removed file comes back")
+	b.write("b", "b again\n")
+	b.is(b.buffer("b"), "b again")
+	b.visit("b")
+	b.sees(a, "b 1:1")
+	b.step("the active file is removed")
+	if err := os.Remove(b.path("b")); err != nil {
+		t.Fatal(err)
+	}
+	b.sees(a, "none")
+	only("a")
+}
+
+// D-4: a project that comes later.
+func folders(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a": "a\n", "../q/.git/config": "", "../q/sub/x": "x\n"})
+	b.open("a")
+	b.visit("../q/sub/x")
+	b.is(b.variable("GEMINI_CLI_IDE_WORKSPACE_PATH"), b.project+":"+b.root+"/q")
+	b.sees(b.connect(), "x 1:1")
+}
+
+// EDITOR-PROTOCOL, pollux/openDocument: pollux open shows the place, counted in UTF-16.
+func openPlace(t *testing.T, f flavour) {
+	const name = "dir/ü x%.txt"
+	b, a := user(t, f, map[string]string{"a": "a\n", name: "one\nzwei 😀é here"}, "a")
+	for place, stands := range map[string]string{":2:10": "2:10", ":1:3": "1:3", ":2:1": "2:1", ":2:8": "2:8"} {
+		b.step("pollux open %s", place)
+		b.pollux("open", name+place)
+		b.sees(a, "ü x%.txt "+stands)
+		b.is(b.under(), map[string]string{":2:10": "h", ":1:3": "e", ":2:1": "z", ":2:8": "é"}[place])
+	}
+	b.step("pollux open, behind the end")
+	b.pollux("open", name+":9:99")
+	b.is(b.cursor(), "2 zwei 😀é here")
+}
