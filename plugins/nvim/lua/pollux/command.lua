@@ -75,7 +75,8 @@ commands['accept-all'] = function(args)
   if not d then
     return
   end
-  -- This one with its edits; the rule decides only what nobody edited.
+  -- This one with its edits, of which the companion hears first: the rule decides only what nobody edited.
+  require('pollux.diff').report(d)
   pollux.execute('pollux.setPolicy', { policy = 'accept', scope = args[1] == 'file' and 'file' or 'session', diffId = d.id }, function(result, err)
     if tell(result, err) then
       require('pollux.diff').accept(d)

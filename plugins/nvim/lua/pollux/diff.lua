@@ -124,8 +124,8 @@ function M.content(d)
   return at and at ~= d.tick and text.read(d.right) or d.new
 end
 
--- Reports what the user has edited and nobody has heard of; nothing else is sent.
-local function report(d)
+--- Reports what the user has edited and nobody has heard of; nothing else is sent. Returns whether there was any.
+function M.report(d)
   local at = find(d.id) and tick(d)
   if not at or at == d.told then
     return false
@@ -146,7 +146,7 @@ local function changed(d)
   d.reporting = true
   vim.defer_fn(function()
     d.reporting = false
-    report(d)
+    M.report(d)
   end, 200)
 end
 
@@ -469,7 +469,7 @@ end
 --- Rejects a diff. One that is being accepted is not: its window may go before the answer comes.
 function M.reject(d)
   if find(d.id) and not d.deciding then
-    report(d) -- the history keeps what the user made of it
+    M.report(d) -- the history keeps what the user made of it
     if client then
       client.call('pollux/resolveDiff', { diffId = d.id, version = d.version, baseVersion = d.base, outcome = 'rejected' })
     end
@@ -480,7 +480,7 @@ end
 -- Whether an update was sent before the user's last edit was heard of. It would overwrite that; what is
 -- merged with it comes next. An edit that nobody has heard of is reported now.
 local function crossed(d, p)
-  return report(d) or (p.edit or d.edits) < d.edits
+  return M.report(d) or (p.edit or d.edits) < d.edits
 end
 
 -- Takes over what somebody else has made of a proposal.

@@ -48,7 +48,8 @@ endfunction
 function! s:accept_all(args, ...) abort
   let l:d = s:chosen()
   if !empty(l:d)
-    " This one with its edits; the rule decides only what nobody edited.
+    " This one with its edits, of which the companion hears first: the rule decides only what nobody edited.
+    call pollux#diff#report(l:d)
     call pollux#execute('pollux.setPolicy', {'policy': 'accept', 'scope': get(a:args, 0, '') ==# 'file' ? 'file' : 'session', 'diffId': l:d.id},
           \ {r, e -> s:tell(r, e) ? pollux#diff#accept(l:d) : 0})
   endif

@@ -350,11 +350,11 @@ endfunction
 
 function! s:due(d) abort
   let a:d.reporting = 0
-  call s:report(a:d)
+  call pollux#diff#report(a:d)
 endfunction
 
 " Reports what the user has edited and nobody has heard of; 0 when there is nothing.
-function! s:report(d) abort
+function! pollux#diff#report(d) abort
   let l:tick = s:tick(a:d)
   if empty(s:find(a:d.id)) || l:tick == -1 || l:tick == a:d.told
     return 0
@@ -469,7 +469,7 @@ endfunction
 " Rejects a diff. One that is being accepted is not: its window may go before the answer comes.
 function! pollux#diff#reject(d) abort
   if empty(a:d.deciding) && !empty(s:find(a:d.id))
-    call s:report(a:d) " the history keeps what the user made of it
+    call pollux#diff#report(a:d) " the history keeps what the user made of it
     call s:finish(a:d)
     call pollux#rpc#call('pollux/resolveDiff', {'diffId': a:d.id, 'version': a:d.version, 'baseVersion': a:d.base, 'outcome': 'rejected'}, {-> 0})
   endif
@@ -478,7 +478,7 @@ endfunction
 " Whether an update was sent before the user's last edit was heard of. It would overwrite that; what is merged with it
 " comes next. An edit that nobody has heard of is reported now.
 function! s:crossed(d, p) abort
-  return s:report(a:d) || get(a:p, 'edit', a:d.edits) < a:d.edits
+  return pollux#diff#report(a:d) || get(a:p, 'edit', a:d.edits) < a:d.edits
 endfunction
 
 " Takes over what somebody else has made of a proposal. Returns whether it has said something.
