@@ -50,7 +50,14 @@ func TestMain(m *testing.M) {
 	}
 	agent.Main()
 	flag.Parse()
-	os.Exit(run(m))
+	if there := os.Getenv(programsIn); there != "" {
+		shared.pollux = filepath.Join(there, "pollux")
+		os.Exit(run(m))
+	}
+	os.Exit(peers.Build(func() int {
+		shared.pollux = peers.Pollux()
+		return run(m)
+	}))
 }
 
 // programsIn names a folder with programs that are there already, to compare one build with another.
@@ -62,26 +69,6 @@ func others() map[string]func(string) {
 }
 
 func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "pollux-bin-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 3
-	}
-	defer os.RemoveAll(dir)
-	shared.pollux = filepath.Join(dir, "pollux")
-	root, err := peers.Root()
-	if there := os.Getenv(programsIn); there != "" {
-		shared.pollux = filepath.Join(there, "pollux")
-	} else if err == nil {
-		build := exec.Command("go", "build", "-o", shared.pollux, "./cmd/pollux")
-		build.Dir = root
-		build.Stderr = os.Stderr
-		err = build.Run()
-	}
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "pollux does not build: %v\n", err)
-		return 1
-	}
 	var once sync.Once
 	var chromium *browser.Browser
 	shared.chromium = func(t testing.TB) *browser.Browser {

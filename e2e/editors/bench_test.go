@@ -24,35 +24,12 @@ import (
 const patience = 60 * time.Second
 
 // binary is the pollux under test.
-func binary() string { return filepath.Join(os.Getenv("POLLUX_TEST_BIN"), "pollux") }
+func binary() string { return peers.Pollux() }
 
 func TestMain(m *testing.M) {
 	agent.Main()
 	flag.Parse()
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "pollux-bin-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 3
-	}
-	defer os.RemoveAll(dir)
-	root, err := peers.Root()
-	if err == nil {
-		err = os.Setenv("POLLUX_TEST_BIN", dir)
-	}
-	if err == nil {
-		build := exec.Command("go", "build", "-o", binary(), "./cmd/pollux")
-		build.Dir, build.Stderr = root, os.Stderr
-		err = build.Run()
-	}
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "pollux does not build: %v\n", err)
-		return 1
-	}
-	return m.Run()
+	os.Exit(peers.Build(m.Run))
 }
 
 // A flavour is one editor: how it is started and asked, and the keys that a user has.
@@ -69,8 +46,6 @@ type flavour struct {
 	messages string
 	// later starts a clock of the editor's, and is an expression that is "1" when ms have passed by it.
 	later func(b *bench, ms int) string
-	// ask runs a command of pollux's and returns its result, "" as long as there is none.
-	ask func(b *bench, command string) string
 	// user is the one who sits at a bench with this editor; nil where no story is played.
 	user func(b *bench) driver
 	env  []string
@@ -244,9 +219,6 @@ func (b *bench) pause(ms int) {
 	b.Helper()
 	b.is(b.f.later(b, ms), "1")
 }
-
-// ask runs one of pollux's commands through the plugin.
-func (b *bench) ask(command string) string { b.Helper(); return b.f.ask(b, command) }
 
 // stamp changes when the discovery file is written anew.
 func (b *bench) stamp() string {

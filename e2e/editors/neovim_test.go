@@ -37,10 +37,6 @@ func neovim(t *testing.T) flavour {
 			out, _ := exec.CommandContext(ctx, program, "--server", filepath.Join(b.root, "n"), "--remote-expr", expr).CombinedOutput()
 			return strings.TrimRight(string(out), "\n")
 		},
-		ask: func(b *bench, command string) string {
-			const lua = `(function() require("pollux").execute(_A, nil, function(r) vim.g.answer = vim.json.encode(r) end) return vim.g.answer or "" end)()`
-			return b.eval("luaeval('" + lua + "', '" + command + "')")
-		},
 	}
 }
 

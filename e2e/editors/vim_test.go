@@ -70,10 +70,6 @@ func vim(t *testing.T) flavour {
 			}
 			return "no answer to " + expr
 		},
-		ask: func(b *bench, command string) string {
-			b.eval("pollux#execute('" + command + "', {}, {r, e -> extend(g:, {'answer': json_encode(r)})})")
-			return b.eval("get(g:, 'answer', '')")
-		},
 	}
 }
 

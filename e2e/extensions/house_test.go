@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,30 +31,7 @@ type house struct {
 // TestMain builds the pollux under test, once.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "pollux-bin-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 3
-	}
-	defer os.RemoveAll(dir)
-	root, err := peers.Root()
-	if err == nil {
-		err = os.Setenv("POLLUX_TEST_BIN", dir)
-	}
-	if err == nil {
-		build := exec.Command("go", "build", "-o", filepath.Join(dir, "pollux"), "./cmd/pollux")
-		build.Dir, build.Stderr = root, os.Stderr
-		err = build.Run()
-	}
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "pollux does not build: %v\n", err)
-		return 1
-	}
-	return m.Run()
+	os.Exit(peers.Build(m.Run))
 }
 
 // newHouse makes one. Tests with houses run side by side: the CLI takes
@@ -67,7 +43,7 @@ func newHouse(t testing.TB) *house {
 	}
 	return &house{
 		t: t, gemini: peers.Command(t, peers.Gemini), home: cli.NewHome(t), ws: t.TempDir(),
-		pollux: filepath.Join(os.Getenv("POLLUX_TEST_BIN"), "pollux"),
+		pollux: peers.Pollux(),
 	}
 }
 
