@@ -323,7 +323,7 @@ func BenchmarkFeltDiff(b *testing.B) {
 					start = time.Now()
 					agents[i].trade(closes[i])
 					t.note(w, "close", time.Since(start))
-					time.Sleep(20 * time.Millisecond) // what is done afterwards counts too
+					time.Sleep(100 * time.Millisecond) // what is done afterwards counts too
 					t.note(w, "cpu", w.cpuTime()-cpu)
 				}
 			}
@@ -419,9 +419,15 @@ func (w *lane) gather(n int) *crowd {
 	return c
 }
 
+// leave ends the sessions, as they end by themselves 30 seconds after their CLIs.
 func (c *crowd) leave() {
 	for _, s := range c.streams {
 		_ = s.conn.Close()
+		end := s.w.dial()
+		end.session = s.session
+		_, _ = end.conn.Write(end.head("DELETE", 0))
+		_, _ = end.in.ReadString('\n')
+		_ = end.conn.Close()
 	}
 }
 

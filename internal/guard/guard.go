@@ -3,6 +3,7 @@
 package guard
 
 import (
+	"iter"
 	"os"
 	"slices"
 	"strings"
@@ -77,34 +78,36 @@ func lineage(pid int) []proc.Info {
 }
 
 // climb is a process and its ancestors, as far as the system tells.
-func climb(pid int) []proc.Info {
-	var line []proc.Info
-	for pid >= 1 && len(line) < maxClimb {
-		p, ok := proc.Lookup(pid)
-		if !ok {
-			break
+func climb(pid int) []proc.Info { return slices.Collect(upwards(pid)) }
+
+// upwards is climb, one by one: each costs a look at the system.
+func upwards(pid int) iter.Seq[proc.Info] {
+	return func(yield func(proc.Info) bool) {
+		last := proc.Info{}
+		for n := 0; pid >= 1 && n < maxClimb; n++ {
+			p, ok := proc.Lookup(pid)
+			// A later process may have the number of a parent that has ended.
+			if !ok || n > 0 && p.Start != 0 && last.Start != 0 && p.Start > last.Start || !yield(p) {
+				return
+			}
+			last, pid = p, p.Parent
 		}
-		if n := len(line); n > 0 && p.Start != 0 && line[n-1].Start != 0 && p.Start > line[n-1].Start {
-			break // a later process with the number of a parent that has ended
-		}
-		line = append(line, p)
-		pid = p.Parent
 	}
-	return line
 }
 
 // Behind returns the processes of the agent that a connection belongs to: its own process, and where that one is a go-between
 // of pollux's (pollux relay, pollux mcp), those above it up to the agent that started it. The agent is the last.
 func Behind(pid int) []proc.Info {
-	line := climb(pid)
-	for i, p := range line {
+	var line []proc.Info
+	for p := range upwards(pid) {
 		words := commandOf(p.PID)
 		switch {
-		case goesBetween(p.PID, words), i > 0 && isBatch(words):
-		case i > 0 && isShell(words):
-			return line[:i] // somebody has typed the go-between
+		case goesBetween(p.PID, words), len(line) > 0 && isBatch(words):
+			line = append(line, p)
+		case len(line) > 0 && isShell(words):
+			return line // somebody has typed the go-between
 		default:
-			return line[:i+1]
+			return append(line, p)
 		}
 	}
 	return line

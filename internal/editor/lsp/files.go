@@ -23,6 +23,9 @@ func (s *Server) watch(files []string) {
 	}
 }
 
+// watchEvery is how long a change of what is to be watched waits for others.
+const watchEvery = 20 * time.Millisecond
+
 // watchFiles tells the editor which of its files others have changed, as long
 // as an agent is connected, until the server ends. Nothing wakes up without one.
 func (s *Server) watchFiles() {
@@ -35,11 +38,11 @@ func (s *Server) watchFiles() {
 	defer watcher.Close()
 	var watched []string
 	for {
-		var files []string
-		if len(s.status().sessions()) > 0 {
-			s.mu.Lock()
-			files = s.buffers
-			s.mu.Unlock()
+		s.mu.Lock()
+		files := s.buffers
+		s.mu.Unlock()
+		if len(files) > 0 && len(s.status().sessions()) == 0 {
+			files = nil
 		}
 		if !slices.Equal(files, watched) {
 			watcher.Set(files, nil)
@@ -49,6 +52,11 @@ func (s *Server) watchFiles() {
 		}
 		select {
 		case <-s.opened:
+		case <-s.ctx.Done():
+			return
+		}
+		select { // many sessions that begin together are one reason to look
+		case <-time.After(watchEvery):
 		case <-s.ctx.Done():
 			return
 		}
