@@ -144,3 +144,38 @@ func TestCopilotElsewhere(t *testing.T) {
 		b.holds("left.txt", "proposed\n")
 	})
 }
+
+// TestOpenCode: the published opencode finds the companion by Claude Code's lock, and its model is told what is selected, with the lines
+// that a person counts (SPEC OC-1 to OC-4).
+func TestOpenCode(t *testing.T) {
+	needAgent(t, peers.OpenCode)
+	b := newBench(t, map[string]string{"a.txt": "one\ntwo\nthree\n"})
+	b.uses(".claude")
+	d := b.desk(b.serve())
+	d.open("a.txt")
+	d.cursor(2, 1, 3)
+	c := b.joins("opencode", func() *cli.Agent { return cli.StartOpenCode(b.t, b.home, b.dir, nil) })
+	b.step("context", func() {
+		text := said(c.Ask("tell me what I look at"))
+		if want := `The user selected #2 from "` + b.path("a.txt") + "\". ```two```"; !strings.Contains(text, want) {
+			t.Errorf("the model is not told of the selection:\n%s", text)
+		}
+		if found := b.pollux("doctor", "opencode"); strings.Contains(found, "FAULT") {
+			t.Errorf("pollux doctor opencode:\n%s", found)
+		}
+		if state := b.pollux("status"); !strings.Contains(state, "opencode #") {
+			t.Errorf("pollux status:\n%s", state)
+		}
+	})
+}
+
+// TestOpenCodeRun: pollux run connects an opencode on a machine that has no folder of Claude Code's, also in a terminal with a port that
+// would keep it out (SPEC OC-2).
+func TestOpenCodeRun(t *testing.T) {
+	needAgent(t, peers.OpenCode)
+	b := newBench(t, map[string]string{"a.txt": "one\n"})
+	b.joins("opencode", func() *cli.Agent {
+		command := append([]string{shared.pollux, "run", "--no-open", "--"}, peers.Command(t, peers.OpenCode)...)
+		return cli.StartOpenCode(b.t, b.home, b.dir, command, "CLAUDE_CODE_SSE_PORT=1", "OPENCODE_EDITOR_SSE_PORT=1")
+	})
+}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -33,6 +34,8 @@ type Agent struct {
 	Label string
 	// Command is its program as it is typed.
 	Command string
+	// With names the agent by whose lock and token it comes in, which then has no Door of its own; "" for most.
+	With string
 	// Door is how it comes in: all of an mcp.Agent but what differs for each companion, which is its token and key.
 	Door func(Options) mcp.Agent
 	// Locks is the form of the files by which its CLIs find companions; nil: package companion knows (Gemini CLI's file has a second
@@ -118,7 +121,7 @@ type Endpoint struct {
 const Gemini = "gemini"
 
 // All lists the agents, Gemini CLI first.
-func All() []Agent { return []Agent{geminiCLI(), claudeCode(), qwenCode(), copilotCLI()} }
+func All() []Agent { return []Agent{geminiCLI(), claudeCode(), qwenCode(), copilotCLI(), openCode()} }
 
 func geminiCLI() Agent {
 	return Agent{
@@ -193,6 +196,24 @@ func copilotCLI() Agent {
 	}
 }
 
+// openCode comes in by Claude Code's lock, for context only.
+func openCode() Agent {
+	a := claudeCode()
+	return Agent{
+		Name: claude.OpenCode, Label: claude.OpenCode, Command: "opencode", Install: "npm install -g opencode-ai", Release: "1.18.33", With: a.Name,
+		Locks: a.Locks, Choose: claude.ChooseOpenCode, Listen: a.Listen,
+		Env: func(e Endpoint, _ func(string) string) (vars []discovery.Variable, err error) {
+			for _, name := range claude.OpenCodePorts() { // a real port would keep it out (SPEC OC-2)
+				if e.Alone {
+					vars = append(vars, discovery.Variable{Name: name, Value: "0"})
+				}
+			}
+			return vars, nil
+		},
+		Settings: Settings{Program: claude.OpenCode, Path: claude.OpenCodeSettings, Mode: claude.OpenCodeMode},
+	}
+}
+
 // Find is the agent of that name; ok is false where there is none.
 func Find(name string) (a Agent, ok bool) {
 	all := All()
@@ -229,7 +250,7 @@ type Place struct {
 }
 
 // Private says whether its CLIs come in by a private socket.
-func (a Agent) Private() bool { return a.Door(Options{}).Private }
+func (a Agent) Private() bool { return a.Door != nil && a.Door(Options{}).Private }
 
 // Place names the file by which CLIs find a companion that serves this port, without touching the disk; nil where that agent was never
 // used on this machine, unless it is about to be (soon), and for one without Locks.
@@ -288,5 +309,19 @@ func (a Agent) home() (dir string, used bool) {
 		return "", false
 	}
 	info, err := os.Stat(dir)
-	return dir, err == nil && info.IsDir()
+	used = err == nil && info.IsDir()
+	for _, b := range All() {
+		used = used || b.With == a.Name && b.used()
+	}
+	return dir, used
+}
+
+// used says whether an agent that comes in by another one's lock has kept settings on this machine.
+func (a Agent) used() bool {
+	path, err := a.Settings.Path(os.Getenv)
+	if err != nil {
+		return false
+	}
+	info, err := os.Stat(filepath.Dir(path))
+	return err == nil && info.IsDir()
 }

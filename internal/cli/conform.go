@@ -227,7 +227,7 @@ func (a *app) conformTarget(ctx context.Context, f conformFlags, args []string) 
 // others are the agents besides Gemini CLI that have a lock of the companion at a port.
 func others(port int) (all []conform.Other) {
 	for _, a := range agent.All() {
-		if door, ok := a.LetsIn(port); ok {
+		if door, ok := a.LetsIn(port); ok && a.With == "" {
 			all = append(all, conform.Other{Agent: a, Door: door})
 		}
 	}

@@ -42,6 +42,9 @@ func (c *Companion) newServer(rec discovery.Record) *mcp.Server {
 		Log:       c.o.Log,
 	}
 	for _, a := range agent.All() {
+		if a.With != "" {
+			continue // the other one's Also
+		}
 		door := doorOf(&rec, a.Name)
 		in := a.Door(agent.Options{LegacyDiffClosed: c.o.Settings.LegacyDiffClosed, Snapshot: c.store.Snapshot, Open: c.open})
 		in.Name, in.Label = a.Name, a.Label

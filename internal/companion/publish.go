@@ -40,12 +40,13 @@ func (c *Companion) publish(f *discovery.File) error {
 // announce writes the files by which the other agents' CLIs find this companion. It passes over agents that are not used on this machine yet.
 // A file that cannot be written is reported in the log. c.mu is held.
 func (c *Companion) announce(f *discovery.File) {
+	soon, _ := agent.Find(c.o.Soon)
 	for _, a := range agent.All() {
-		if a.Locks == nil || c.socket == "" && a.Private() {
+		if a.Locks == nil || a.With != "" || c.socket == "" && a.Private() {
 			continue
 		}
 		if c.places[a.Name] == nil {
-			if p := a.Place(f.Port, a.Name == c.o.Soon); p != nil {
+			if p := a.Place(f.Port, a.Name == c.o.Soon || soon.With == a.Name); p != nil {
 				c.places[a.Name] = p
 			}
 		}

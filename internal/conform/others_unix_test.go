@@ -22,7 +22,7 @@ func letsIn(t *testing.T, change func(name string, a *mcp.Agent)) (*clienttest.C
 	var others []Other
 	c, target := start(t, clienttest.Options{Token: strings.Repeat("Zx-9", 11), Change: func(o *mcp.Options) {
 		for _, a := range agent.All() {
-			if a.Locks == nil {
+			if a.Locks == nil || a.With != "" {
 				continue
 			}
 			in := a.Door(agent.Options{Snapshot: o.Store.Snapshot})

@@ -241,6 +241,7 @@ func (x *examination) hear(ctx context.Context, l agent.Listener) {
 	case err != nil:
 		x.add(Finding{ID: "tools", Level: Fault, What: "the companion does not list its tools: " + err.Error(), Why: "without them there are no diffs", Remark: "update the companion"})
 		return
+	case x.o.Agent.Shows == "": // it shows no diffs
 	case !slices.Contains(names, x.o.Agent.Shows):
 		x.add(Finding{ID: "tools", Level: Fault, What: "the companion does not offer " + x.o.Agent.Shows, Why: "without it no changes are shown in the editor", Remark: "update the companion"})
 	default:
@@ -250,13 +251,16 @@ func (x *examination) hear(ctx context.Context, l agent.Listener) {
 	defer cancel()
 	params, err := l.Context(ctx)
 	told := ""
-	if err == nil {
+	if err == nil && x.o.Agent.Told != nil {
 		told, err = x.o.Agent.Told(params)
 	}
 	if err != nil {
 		x.add(Finding{ID: "context", Level: Fault, What: fmt.Sprintf("no context has come within %v (%v)", firstContext, err), Why: "the model would not know what you look at",
 			Remark: "start the companion again"})
 		return
+	}
+	if x.o.Agent.Told == nil {
+		told = "of what the user looks at"
 	}
 	first, _, _ := strings.Cut(cmp.Or(told, "the model is told of no file"), "\n")
 	x.ok("context", "the first context has come: "+words.Shorten(first, 200))
