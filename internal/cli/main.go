@@ -147,7 +147,7 @@ func (a *app) commands(args []string) []*cobra.Command {
 		"open": a.openCommand, "review": a.reviewCommand, "page": a.pageCommand, "relay": a.relayCommand,
 		"lsp": a.lspCommand, "install": a.installCommand, "uninstall": a.uninstallCommand, "setup": a.setupCommand,
 		"detect": a.detectCommand, "extensions": a.extensionsCommand, "mcp": a.mcpCommand,
-		"sandbox": a.sandboxCommand, "version": a.versionCommand,
+		"sandbox": a.sandboxCommand, "version": a.versionCommand, "pause": a.pauseCommand, "resume": a.resumeCommand,
 	}
 	if len(args) > 0 && all[args[0]] != nil {
 		return []*cobra.Command{all[args[0]]()}

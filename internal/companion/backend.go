@@ -136,6 +136,9 @@ func (b backend) views() *control.Views {
 	return v
 }
 
+// Pause stops or resumes telling agents what the user looks at.
+func (b backend) Pause(paused bool) { b.c.store.Pause(paused) }
+
 func (b backend) Connection() control.Connection { return b.c.Connection() }
 
 func (b backend) Sessions() []control.Session {

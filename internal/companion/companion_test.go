@@ -322,6 +322,48 @@ func TestStopIsBoundedL1(t *testing.T) {
 }
 
 // A folder whose ignore file cannot be followed is not shared, and status and log say so.
+// SPEC C-8: what the user keeps from agents stays so over a restart, for this folder, and status says so.
+func TestPauseOutlivesC8(t *testing.T) {
+	o, a, b := options(t)
+	file := filepath.Join(a, "f")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for i, pause := range []struct{ before, then bool }{{false, true}, {true, true}, {true, false}, {false, false}} {
+		c := start(t, o)
+		c.store.Report("test", state.Report{Active: file, Open: []string{file}})
+		client, err := control.Find(t.Context(), o.Dirs.Run, a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		told := slices.ContainsFunc(client.Status.Troubles, func(t control.Trouble) bool { return t.ID == "paused" })
+		if snap := (backend{c}).Context(); (len(snap.Files) == 0) != pause.before || told != pause.before {
+			t.Errorf("life %d: %+v, %+v", i, snap, client.Status.Troubles)
+		}
+		if err := client.Pause(t.Context(), pause.then); err != nil {
+			t.Fatal(err)
+		}
+		if snap := (backend{c}).Context(); (len(snap.Files) == 0) != pause.then {
+			t.Errorf("life %d: %+v", i, snap)
+		}
+		client.Close()
+		if err := c.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if pause.then {
+			elsewhere := o
+			elsewhere.Roots = []string{b}
+			c := start(t, elsewhere)
+			if c.store.Paused() {
+				t.Error("another folder is paused")
+			}
+			if err := c.Stop(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
 func TestWithheldC8(t *testing.T) {
 	o, a, _ := options(t)
 	var log strings.Builder

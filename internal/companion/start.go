@@ -58,6 +58,7 @@ func (c *Companion) withholds(w workspace.Withheld) {
 func (c *Companion) startCore() error {
 	c.store = state.New(&state.Options{Keep: c.work.Sharing})
 	c.store.SetRoots(c.work.Roots())
+	c.startPause()
 	c.onStop("state", func(context.Context) error { c.store.Shut(); return nil })
 	o := review.Options{View: lateView{c}, Files: files{}}
 	if c.o.Editor != nil {

@@ -18,6 +18,9 @@ func (c *Companion) troubles() []control.Trouble {
 	if t := c.folderTrouble(); t != nil {
 		all = append(all, *t)
 	}
+	if t := c.pauseTrouble(); t != nil {
+		all = append(all, *t)
+	}
 	for _, w := range c.work.Withheld() { // SPEC C-8
 		all = append(all, control.Trouble{
 			ID: "sharing", What: w.String(),
@@ -40,7 +43,9 @@ func (c *Companion) troubles() []control.Trouble {
 // shownTroubles are those of the troubles that also stand where proposals are reviewed: work may be lost by them, or the model not hear
 // of a folder. The others are about how the machine is set up, for status and doctor.
 func (c *Companion) shownTroubles() []control.Trouble {
-	return slices.DeleteFunc(c.troubles(), func(t control.Trouble) bool { return t.ID != "journal" && t.ID != "sharing" })
+	return slices.DeleteFunc(c.troubles(), func(t control.Trouble) bool {
+		return !slices.Contains([]string{"journal", "sharing", pausedTrouble}, t.ID)
+	})
 }
 
 // lookAgain is how often silent trouble is looked at again, to see whether it has ended.

@@ -125,6 +125,11 @@ func (c *Client) Page(ctx context.Context) (string, error) {
 	return v.Address, err
 }
 
+// Pause stops telling agents what the user looks at, or resumes it. A model's shell may only stop it: ErrFromAgent.
+func (c *Client) Pause(ctx context.Context, paused bool) error {
+	return c.call(ctx, methodPause, pauseParams{paused, inAgent()}, &empty{})
+}
+
 // Connection is what a CLI needs to reach the companion.
 func (c *Client) Connection(ctx context.Context) (v Connection, err error) {
 	return v, c.call(ctx, methodEnv, empty{}, &v)

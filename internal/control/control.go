@@ -23,6 +23,7 @@ const (
 	methodContext  = "context"
 	methodPage     = "page"
 	methodEnv      = "env"
+	methodPause    = "pause"
 	methodTold     = "told"    // the context as CLIs are told it
 	methodPropose  = "propose" // pollux diff
 
@@ -175,6 +176,8 @@ type Backend interface {
 	// Ask returns the choice, or nil when the person made none.
 	Ask(context.Context, Question) (*string, error)
 	Context() *state.Snapshot
+	// Pause stops or resumes telling agents what the user looks at.
+	Pause(paused bool)
 	// Told returns the parameters of ide/contextUpdate as CLIs get them, as soon as they are not seen, or
 	// when ctx ends.
 	Told(ctx context.Context, seen string) (params string)
@@ -200,6 +203,11 @@ type (
 		InAgent bool `json:"inAgent,omitempty"`
 	}
 )
+
+type pauseParams struct {
+	Paused  bool `json:"paused"`
+	InAgent bool `json:"inAgent,omitempty"`
+}
 
 type pageReply struct {
 	Address string `json:"address"`

@@ -27,6 +27,7 @@ type fake struct {
 	unknown []string // sessions of no known process
 	decided []Decision
 	opened  []Location
+	paused  []bool
 }
 
 func (f *fake) Status() Status { return f.status }
@@ -58,6 +59,7 @@ func (f *fake) Ask(_ context.Context, q Question) (*string, error) {
 	}
 	return &q.Choices[0], nil
 }
+func (f *fake) Pause(paused bool)        { f.paused = append(f.paused, paused) }
 func (f *fake) Context() *state.Snapshot { return &state.Snapshot{Active: "/p", Roots: f.status.Roots} }
 func (f *fake) Page() (string, error)    { return "http://127.0.0.1:1/#code=x", nil }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -235,11 +236,14 @@ func TestAgentDecidesNothing(t *testing.T) {
 			for what, err := range map[string]error{
 				"attach": c.Attach(ctx), "edit": second(c.Edit(ctx, "d", "x", nil)), "resolve": c.Resolve(ctx, "d", Seen{}, false), "rule": c.SetRule(ctx, Rule{Mode: review.AcceptAll}),
 				"undo": c.Undo(ctx, "h"), "accept": c.Decide(ctx, Decision{ID: "d", Accept: true}), "reject": c.Decide(ctx, Decision{ID: "d"}),
-				"page": pageErr, "consent": MayDecide(ctx, []string{filepath.Dir(f.socket)}),
+				"page": pageErr, "resume": c.Pause(ctx, false), "consent": MayDecide(ctx, []string{filepath.Dir(f.socket)}),
 			} {
 				if err == nil || !strings.HasPrefix(err.Error(), tt.says) {
 					t.Errorf("%s: %v", what, err)
 				}
+			}
+			if err := c.Pause(ctx, true); err != nil || !slices.Equal(f.paused, []bool{true}) {
+				t.Errorf("pause: %v, %v", f.paused, err)
 			}
 			if len(f.edits)+len(f.rules)+len(f.undone)+len(f.decided)+len(f.attached) > 0 {
 				t.Error("something was done all the same")

@@ -161,6 +161,15 @@ func (p *peer) methods() handler.Map {
 			choice, err := b.Ask(ctx, q)
 			return askReply{choice}, err
 		}),
+		methodPause: method(func(ctx context.Context, in pauseParams) (empty, error) {
+			if !in.Paused { // anybody may ask for less
+				if err := p.trusted(ctx, in.InAgent); err != nil {
+					return empty{}, err
+				}
+			}
+			b.Pause(in.Paused)
+			return empty{}, nil
+		}),
 		methodPage: method(func(ctx context.Context, in pageParams) (pageReply, error) {
 			if err := p.trusted(ctx, in.InAgent); err != nil {
 				return pageReply{}, err

@@ -314,6 +314,23 @@ While a diff is on show the CLI takes the place of its left side."
   (pollux--call "workspace/executeCommand" '(:command "pollux.review")
                 (lambda (_) (message "[pollux] its page is open in the browser"))))
 
+(defun pollux--paused-p ()
+  "Whether agents are told nothing of what the user looks at."
+  (equal (plist-get pollux--status :context) "paused"))
+
+;;;###autoload
+(defun pollux-pause ()
+  "Stop telling agents what you look at, or resume it.
+While sharing is paused no agent hears of a file, point, region or problem;
+proposals come as ever."
+  (interactive)
+  (pollux--check-ready)
+  (let ((to (if (pollux--paused-p) "on" "paused")))
+    (pollux--call "workspace/executeCommand" `(:command "pollux.setContext" :arguments [(:state ,to)])
+                  (lambda (_)
+                    (message (if (equal to "on") "[pollux] agents are told what you look at"
+                               "[pollux] agents are told nothing of what you look at; M-x pollux-pause ends that"))))))
+
 ;;;###autoload
 (defun pollux-restart ()
   "Start the companion anew; diffs that are open are rejected."
@@ -335,10 +352,12 @@ While a diff is on show the CLI takes the place of its left side."
 (defun pollux-mode-line ()
   "Return a few characters for the mode line."
   (let ((waiting (or (plist-get pollux--status :pendingDiffs) 0)))
-    (propertize (cond ((not pollux--ready) " Pollux:-")
-                      ((> waiting 0) (format " Pollux:%d±%d" (length (plist-get pollux--status :sessions)) waiting))
-                      (t (format " Pollux:%d" (length (plist-get pollux--status :sessions)))))
-                'help-echo "CLIs that are connected, ± diffs that wait; mouse-1: status"
+    (propertize (if (not pollux--ready)
+                    " Pollux:-"
+                  (concat (format " Pollux:%d" (length (plist-get pollux--status :sessions)))
+                          (and (> waiting 0) (format "±%d" waiting))
+                          (and (pollux--paused-p) " paused")))
+                'help-echo "CLIs that are connected, ± diffs that wait, whether sharing is paused; mouse-1: status"
                 'local-map pollux--mode-line-map)))
 
 (defconst pollux--hooks

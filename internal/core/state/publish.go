@@ -26,6 +26,7 @@ func (s *Store) Shut() {
 	}
 	s.mu.Unlock()
 	s.subscribers.Close()
+	s.pauses.Close()
 }
 
 // Waiting says whether a change has not been published yet, or subscribers are just being told of one.
@@ -79,7 +80,7 @@ func (s *Store) fire() {
 	s.mu.Unlock()
 	s.tellOpen(snap.Files)
 
-	snap = kept(snap, s.keep)
+	snap = s.shareable(snap)
 	if !equal(s.published, snap) {
 		s.published = snap
 		s.subscribers.Send(snap)

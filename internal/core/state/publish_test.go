@@ -144,6 +144,43 @@ func TestKeep(t *testing.T) {
 	})
 }
 
+// SPEC C-8: while sharing is paused agents are told nothing but the roots; files go on being followed.
+func TestPause(t *testing.T) {
+	inTime(t, nil, func(t *testing.T, s *Store, l *log) {
+		s.SetRoots([]string{"/r"})
+		s.Report("w", Report{Active: "/r/a", Cursor: at(1, 2), Selections: []Selection{{Text: "x"}}, Open: []string{"/r/a"}})
+		s.SetDiagnostics("/r/a", []Diagnostic{{Message: "x"}})
+		if snap := l.last(t); names(snap) != "/r/a" {
+			t.Fatalf("%+v", snap)
+		}
+		var open, told []string
+		s.FollowOpen(func(paths []string) { open = paths })
+		s.FollowPause(func(paused bool) { told = append(told, fmt.Sprint(paused)) })
+		bare := &Snapshot{Roots: []string{"/r"}}
+		s.Pause(true)
+		s.Pause(true)
+		if snap := s.Snapshot(); !equal(snap, bare) || !s.Paused() {
+			t.Errorf("at once: %+v", snap)
+		}
+		if snap := l.last(t); !equal(snap, bare) {
+			t.Errorf("told: %+v", snap)
+		}
+		before := len(l.times())
+		s.Report("w", Report{Active: "/r/b", Open: []string{"/r/a", "/r/b"}})
+		time.Sleep(time.Second)
+		if len(l.times()) != before || !slices.Equal(open, []string{"/r/a", "/r/b"}) {
+			t.Errorf("told of something, or not followed: %v", open)
+		}
+		s.Pause(false)
+		if snap := l.last(t); names(snap) != "/r/b /r/a" && names(snap) != "/r/a /r/b" || snap.Active != "/r/b" || len(snap.Diagnostics) != 1 {
+			t.Errorf("resumed: %+v", snap)
+		}
+		if !slices.Equal(told, []string{"true", "false"}) {
+			t.Errorf("%v", told)
+		}
+	})
+}
+
 // A slow Keep holds up neither events nor Snapshot's caller's store, and
 // publications do not overlap.
 func TestSlowKeep(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/core/notify"
@@ -65,6 +66,8 @@ type Store struct {
 	subscribers        notify.List[*Snapshot]
 	published          *Snapshot // the timer's goroutine's own
 	followers          notify.List[[]string]
+	paused             atomic.Bool
+	pauses             notify.List[bool]
 	told               []string // to the followers; likewise
 
 	mu      sync.Mutex // guards all below
@@ -285,6 +288,32 @@ func (s *Store) Snapshot() *Snapshot {
 	s.mu.Lock()
 	snap := s.collect()
 	s.mu.Unlock()
+	return s.shareable(snap)
+}
+
+// Pause stops, or resumes, telling agents anything of the user's files: snapshots are empty but for the roots and trust. Snapshot
+// heeds it at once, subscribers hear of it like of any change. Everything else goes on, FollowOpen too.
+func (s *Store) Pause(paused bool) {
+	if s.paused.Swap(paused) == paused {
+		return
+	}
+	s.mu.Lock()
+	s.changed()
+	s.mu.Unlock()
+	s.pauses.Send(paused)
+}
+
+// Paused says whether Pause holds.
+func (s *Store) Paused() bool { return s.paused.Load() }
+
+// FollowPause calls f when Pause begins and ends to hold, from the goroutine that called it. After cancel returns f is not called again.
+func (s *Store) FollowPause(f func(paused bool)) (cancel func()) { return s.pauses.Add(f) }
+
+// shareable is what of a snapshot agents may be told.
+func (s *Store) shareable(snap *Snapshot) *Snapshot {
+	if s.paused.Load() {
+		return &Snapshot{Roots: snap.Roots, Trusted: snap.Trusted}
+	}
 	return kept(snap, s.keep)
 }
 

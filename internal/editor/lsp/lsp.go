@@ -221,6 +221,7 @@ func (s *Server) end(err error) {
 func (s *Server) Attach(core Core) {
 	s.core = core
 	s.unwatch = core.Registry.Watch(s.heard)
+	core.Store.FollowPause(func(bool) { poke(s.wake) }) // until the store is shut
 }
 
 // Full says that the editor speaks pollux's own methods.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -461,6 +462,8 @@ func TestCommands(t *testing.T) {
 		{"pollux.setPolicy", obj{"policy": "accept", "scope": "file", "diffId": first.ID()}, `"pattern":"/p/a"`},
 		{"pollux.setPolicy", obj{"policy": "accept", "scope": "session", "diffId": second.ID()}, `"owner":"a"`},
 		{"pollux.review", nil, "error: "},
+		{"pollux.setContext", obj{"state": "x"}, `error: "x" is not a state: on or paused`},
+		{"pollux.setContext", obj{"state": "paused"}, `"state":"paused"`},
 	} {
 		if got := run(tt.command, tt.argument); !strings.Contains(got, tt.want) {
 			t.Errorf("%s %v: %s", tt.command, tt.argument, got)
@@ -468,6 +471,16 @@ func TestCommands(t *testing.T) {
 	}
 	owner.ExpectTold(t, review.Accepted, review.Accepted)
 	e.shown(0) // the editor was told to close them
+	if !e.store.Paused() {
+		t.Error("sharing goes on")
+	}
+	e.until("the status", func() bool {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		return slices.ContainsFunc(e.got, func(c call) bool {
+			return c.Method == "pollux/didChangeStatus" && strings.Contains(string(c.Params), `"context":"paused"`)
+		})
+	})
 }
 
 // The environment follows the folders, the status the diffs.

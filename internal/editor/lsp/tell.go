@@ -38,9 +38,17 @@ func poke(who chan struct{}) {
 	}
 }
 
+// The states of sharing.
+const (
+	contextOn     = "on"
+	contextPaused = "paused"
+)
+
 type status struct {
 	Sessions []Session `json:"sessions"`
 	Pending  int       `json:"pendingDiffs"`
+	// Context is on, or paused: agents are not told what the user looks at.
+	Context string `json:"context"`
 }
 
 // tellStatus keeps the editor's status line right until the server ends.
@@ -87,7 +95,10 @@ func (s *Server) status() *status {
 	if c == nil {
 		return nil
 	}
-	now := &status{Sessions: c.Sessions(), Pending: len(s.core.Registry.Pending())}
+	now := &status{Sessions: c.Sessions(), Pending: len(s.core.Registry.Pending()), Context: contextOn}
+	if s.core.Store.Paused() {
+		now.Context = contextPaused
+	}
 	if now.Sessions == nil {
 		now.Sessions = []Session{}
 	}
@@ -174,11 +185,12 @@ type command func(s *Server, arguments json.RawMessage) (any, error)
 
 func commands() map[string]command {
 	return map[string]command{
-		"pollux.status":    (*Server).statusCommand,
-		"pollux.review":    (*Server).reviewCommand,
-		"pollux.accept":    (*Server).acceptCommand,
-		"pollux.reject":    (*Server).rejectCommand,
-		"pollux.setPolicy": (*Server).policyCommand,
+		"pollux.status":     (*Server).statusCommand,
+		"pollux.review":     (*Server).reviewCommand,
+		"pollux.accept":     (*Server).acceptCommand,
+		"pollux.reject":     (*Server).rejectCommand,
+		"pollux.setPolicy":  (*Server).policyCommand,
+		"pollux.setContext": (*Server).contextCommand,
 	}
 }
 
@@ -231,6 +243,21 @@ func (s *Server) statusCommand(json.RawMessage) (any, error) {
 		Rules     []review.Rule `json:"rules"`
 		LastError string        `json:"lastError,omitempty"`
 	}{info, sessions, diffs, rules, lastError}, nil
+}
+
+// contextCommand stops or resumes telling agents what the user looks at.
+func (s *Server) contextCommand(arguments json.RawMessage) (any, error) {
+	var p struct {
+		State string `json:"state"`
+	}
+	if err := decode(arguments, &p); err != nil {
+		return nil, err
+	}
+	if p.State != contextOn && p.State != contextPaused {
+		return nil, rpc.Errorf(rpc.CodeInvalidParams, "%q is not a state: %s or %s", p.State, contextOn, contextPaused)
+	}
+	s.core.Store.Pause(p.State == contextPaused)
+	return p, nil
 }
 
 func (s *Server) reviewCommand(json.RawMessage) (any, error) {

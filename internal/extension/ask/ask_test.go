@@ -101,6 +101,7 @@ func (b *backend) Status() control.Status {
 }
 func (b *backend) Sessions() []control.Session { return nil }
 func (b *backend) Context() *state.Snapshot    { return nil }
+func (b *backend) Pause(bool)                  {}
 
 func (b *backend) Ask(_ context.Context, q control.Question) (*string, error) {
 	b.asked <- q

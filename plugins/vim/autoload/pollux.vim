@@ -131,6 +131,7 @@ function! s:notification(method, params) abort
   elseif a:method ==# 'pollux/didChangeStatus'
     let s:state.sessions = a:params.sessions
     let s:state.pending = a:params.pendingDiffs
+    let s:state.paused = get(a:params, 'context', '') ==# 'paused'
     call s:redraw()
     call pollux#reload#guard(!empty(s:state.sessions))
     call pollux#context#touch(1) " it may be a CLI in this terminal that has come
@@ -297,5 +298,5 @@ function! pollux#statusline() abort
   if s:state.status !=# 'running'
     return ''
   endif
-  return 'Gemini ' . len(s:state.sessions) . (s:state.pending > 0 ? ' ±' . s:state.pending : '')
+  return 'Gemini ' . len(s:state.sessions) . (s:state.pending > 0 ? ' ±' . s:state.pending : '') . (get(s:state, 'paused') ? ' paused' : '')
 endfunction

@@ -138,6 +138,16 @@ function commands.review(args)
   end
 end
 
+for how, to in pairs({ pause = 'paused', resume = 'on' }) do
+  commands[how] = function()
+    pollux.execute('pollux.setContext', { state = to }, function(result, err)
+      if tell(result, err) then
+        say.say(to == 'on' and 'agents are told what you look at' or 'agents are told nothing of what you look at; :Pollux resume ends that')
+      end
+    end)
+  end
+end
+
 function commands.page()
   pollux.execute('pollux.review', nil, tell)
 end
@@ -164,6 +174,9 @@ function commands.status()
     else
       lines[1] = ('companion  %s, pollux %s, port %d%s'):format(state.status, status.version, status.port, status.resumed and ', resumed' or '')
       lines[#lines + 1] = 'folders    ' .. table.concat(status.roots or {}, ', ')
+      if state.paused then
+        lines[#lines + 1] = 'sharing    paused; :Pollux resume ends that'
+      end
       for _, s in ipairs(status.sessions or {}) do
         lines[#lines + 1] = 'session    ' .. s.name
       end

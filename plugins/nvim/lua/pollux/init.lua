@@ -96,7 +96,7 @@ local requests = {
 local notifications = {
   ['pollux/didChangeEnv'] = equip,
   ['pollux/didChangeStatus'] = function(p)
-    state.sessions, state.pending = p.sessions or {}, p.pendingDiffs or 0
+    state.sessions, state.pending, state.paused = p.sessions or {}, p.pendingDiffs or 0, p.context == 'paused'
     redraw()
     require('pollux.reload').guard(#state.sessions > 0)
     require('pollux.context').touch(false) -- it may be a CLI in this terminal that has come
@@ -330,7 +330,7 @@ function M.statusline()
     return ''
   end
   local waiting = state.pending > 0 and (' ±%d'):format(state.pending) or ''
-  return ('Gemini %d%s'):format(#state.sessions, waiting)
+  return ('Gemini %d%s%s'):format(#state.sessions, waiting, state.paused and ' paused' or '')
 end
 
 return M

@@ -99,6 +99,11 @@ function! s:review(args, ...) abort
   endif
 endfunction
 
+function! s:share(to, ...) abort
+  call pollux#execute('pollux.setContext', {'state': a:to}, {r, e -> s:tell(r, e) ? pollux#say#say(a:to ==# 'on'
+        \ ? 'agents are told what you look at' : 'agents are told nothing of what you look at; :Pollux resume ends that') : 0})
+endfunction
+
 function! s:page(...) abort
   call pollux#execute('pollux.review', {}, function('s:tell'))
 endfunction
@@ -127,6 +132,9 @@ function! s:show_status(status, error) abort
   endif
   let l:lines = [printf('companion  %s, pollux %s, port %d%s', l:state.status, a:status.version, a:status.port, a:status.resumed ? ', resumed' : ''),
         \ 'folders    ' . join(a:status.roots, ', ')]
+  if get(pollux#state(), 'paused')
+    call add(l:lines, 'sharing    paused; :Pollux resume ends that')
+  endif
   call extend(l:lines, map(copy(a:status.sessions), '"session    " . v:val.name'))
   let l:mine = map(copy(pollux#diff#list()), 'v:val.id') " the numbers of :Pollux review
   for l:d in a:status.diffs
@@ -186,7 +194,7 @@ endfunction
 
 let s:commands = {
       \ 'accept': function('s:accept'), 'accept-all': function('s:accept_all'), 'reject': function('s:reject'), 'merge': {-> pollux#reload#merge()}, 'keep': {-> s:settle('keep')}, 'take': {-> s:settle('take')}, 'review': function('s:review'),
-      \ 'policy': function('s:policy'), 'page': function('s:page'), 'start': function('s:start'), 'stop': function('s:stop'),
+      \ 'policy': function('s:policy'), 'pause': function('s:share', ['paused']), 'resume': function('s:share', ['on']), 'page': function('s:page'), 'start': function('s:start'), 'stop': function('s:stop'),
       \ 'restart': function('s:restart'), 'status': function('s:status'), 'log': function('s:log'), 'run': function('s:run'), 'send': function('s:send')}
 
 function! pollux#command#run(args, range, first, last) abort
