@@ -324,12 +324,21 @@ While a diff is on show the CLI takes the place of its left side."
 While sharing is paused no agent hears of a file, point, region or problem;
 proposals come as ever."
   (interactive)
+  (pollux--share (if (pollux--paused-p) "on" "paused")))
+
+;;;###autoload
+(defun pollux-resume ()
+  "Tell agents again what you look at."
+  (interactive)
+  (pollux--share "on"))
+
+(defun pollux--share (to)
+  "Have the companion take the state TO, \"on\" or \"paused\"."
   (pollux--check-ready)
-  (let ((to (if (pollux--paused-p) "on" "paused")))
-    (pollux--call "workspace/executeCommand" `(:command "pollux.setContext" :arguments [(:state ,to)])
-                  (lambda (_)
-                    (message (if (equal to "on") "[pollux] agents are told what you look at"
-                               "[pollux] agents are told nothing of what you look at; M-x pollux-pause ends that"))))))
+  (pollux--call "workspace/executeCommand" `(:command "pollux.setContext" :arguments [(:state ,to)])
+                (lambda (_)
+                  (message (if (equal to "on") "[pollux] agents are told what you look at"
+                             "[pollux] agents are told nothing of what you look at; M-x pollux-resume ends that")))))
 
 ;;;###autoload
 (defun pollux-restart ()

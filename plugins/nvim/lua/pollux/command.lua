@@ -138,14 +138,20 @@ function commands.review(args)
   end
 end
 
-for how, to in pairs({ pause = 'paused', resume = 'on' }) do
-  commands[how] = function()
-    pollux.execute('pollux.setContext', { state = to }, function(result, err)
-      if tell(result, err) then
-        say.say(to == 'on' and 'agents are told what you look at' or 'agents are told nothing of what you look at; :Pollux resume ends that')
-      end
-    end)
-  end
+local function share(to)
+  pollux.execute('pollux.setContext', { state = to }, function(result, err)
+    if tell(result, err) then
+      say.say(to == 'on' and 'agents are told what you look at' or 'agents are told nothing of what you look at; :Pollux resume ends that')
+    end
+  end)
+end
+
+function commands.pause() -- again resumes: one key is enough
+  share(pollux.state().paused and 'on' or 'paused')
+end
+
+function commands.resume()
+  share('on')
 end
 
 function commands.page()

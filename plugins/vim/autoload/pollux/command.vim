@@ -99,8 +99,10 @@ function! s:review(args, ...) abort
   endif
 endfunction
 
+" Without a state: the other one, so that one key is enough.
 function! s:share(to, ...) abort
-  call pollux#execute('pollux.setContext', {'state': a:to}, {r, e -> s:tell(r, e) ? pollux#say#say(a:to ==# 'on'
+  let l:to = !empty(a:to) ? a:to : get(pollux#state(), 'paused') ? 'on' : 'paused'
+  call pollux#execute('pollux.setContext', {'state': l:to}, {r, e -> s:tell(r, e) ? pollux#say#say(l:to ==# 'on'
         \ ? 'agents are told what you look at' : 'agents are told nothing of what you look at; :Pollux resume ends that') : 0})
 endfunction
 
@@ -194,7 +196,7 @@ endfunction
 
 let s:commands = {
       \ 'accept': function('s:accept'), 'accept-all': function('s:accept_all'), 'reject': function('s:reject'), 'merge': {-> pollux#reload#merge()}, 'keep': {-> s:settle('keep')}, 'take': {-> s:settle('take')}, 'review': function('s:review'),
-      \ 'policy': function('s:policy'), 'pause': function('s:share', ['paused']), 'resume': function('s:share', ['on']), 'page': function('s:page'), 'start': function('s:start'), 'stop': function('s:stop'),
+      \ 'policy': function('s:policy'), 'pause': function('s:share', ['']), 'resume': function('s:share', ['on']), 'page': function('s:page'), 'start': function('s:start'), 'stop': function('s:stop'),
       \ 'restart': function('s:restart'), 'status': function('s:status'), 'log': function('s:log'), 'run': function('s:run'), 'send': function('s:send')}
 
 function! pollux#command#run(args, range, first, last) abort

@@ -1,0 +1,48 @@
+package editors
+
+import (
+	"testing"
+
+	"github.com/pollux-companion/pollux/e2e/agent"
+)
+
+// TestPause: agents are told nothing of what the user looks at while sharing is paused, and the editor says so (C-8).
+func TestPause(t *testing.T) {
+	play(t, map[string]func(*testing.T, flavour){"and resume": pauses})
+}
+
+func pauses(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a.txt": nine})
+	b.open("a.txt")
+	a := b.connect()
+	told := func(what string, files int) {
+		t.Helper()
+		a.Context(what, func(all []agent.File) bool { return len(all) == files })
+	}
+	line := map[string][2]string{
+		"neovim": {`luaeval("require('pollux').statusline()")`, "Gemini 1"},
+		"vim":    {"pollux#statusline()", "Gemini 1"},
+		"emacs":  {"(substring-no-properties (pollux-mode-line))", " Pollux:1"},
+	}[f.name]
+	b.step("before")
+	told("the file", 1)
+	b.is(line[0], line[1])
+	b.step("the user pauses")
+	b.command("pollux.pause")
+	told("nothing", 0)
+	b.is(line[0], line[1]+" paused")
+	b.step("proposals come as ever")
+	b.proposes(a)
+	b.accept()
+	b.accepted(a, "a.txt", proposed)
+	told("nothing", 0)
+	b.step("the same key resumes")
+	b.command("pollux.pause")
+	told("the file again", 1)
+	b.is(line[0], line[1])
+	b.step("the user pauses and resumes")
+	b.command("pollux.pause")
+	told("nothing again", 0)
+	b.command("pollux.resume")
+	told("the file at last", 1)
+}
