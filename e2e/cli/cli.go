@@ -59,6 +59,8 @@ func NewHome(t testing.TB) Home {
 		filepath.Join(h.Tmp, ".keep"):                    "",
 		filepath.Join(h.Dir, ".gemini", "settings.json"): settings,
 		filepath.Join(h.Dir, ".gemini", "state.json"):    `{"terminalSetupPromptShown": true}`,
+
+		filepath.Join(h.Dir, ".config", "pollux", "config.json"): `{"keep": false}`, // no test leaves a process behind
 	} {
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 			t.Fatal(err)

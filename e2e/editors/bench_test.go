@@ -86,6 +86,7 @@ func newBench(t *testing.T, f flavour, files map[string]string) *bench {
 	for name, content := range files {
 		b.write(name, content)
 	}
+	b.write("../c/pollux/config.json", `{"keep": false}`) // no test leaves a process behind
 	b.env = append([]string{
 		"HOME=" + root, "TMPDIR=" + root + "/t", "XDG_STATE_HOME=" + root + "/s", "XDG_CONFIG_HOME=" + root + "/c", "XDG_DATA_HOME=" + root + "/d",
 		"XDG_RUNTIME_DIR=" + root + "/r", "XDG_CACHE_HOME=" + root + "/s", "LANG=C.UTF-8", "TERM=screen-256color", "SHELL=/bin/sh", "DISPLAY=", "WAYLAND_DISPLAY=",

@@ -13,7 +13,7 @@ import (
 )
 
 // settingsOf switches on what only some users want, so that it is tried too.
-const settingsOf = `{"allowWriteFile": true, "containerAddress": "127.0.0.9"}`
+const settingsOf = `{"keep": false, "allowWriteFile": true, "containerAddress": "127.0.0.9"}`
 
 // TestVimConforms: a real Vim with pollux's plugin in a terminal tries itself: nothing fails.
 func TestVimConforms(t *testing.T) {

@@ -333,8 +333,7 @@ func TestNoResumeA1(t *testing.T) {
 	})
 	t.Run("switched off", func(t *testing.T) {
 		w := newWorld(t)
-		os.MkdirAll(filepath.Join(w.root, "c", "pollux"), 0o700)
-		os.WriteFile(filepath.Join(w.root, "c", "pollux", "config.json"), []byte("{\"resume\": false}"), 0o600)
+		w.configure(`{"resume": false}`)
 		first := w.serve()
 		first.signal(syscall.SIGTERM)
 		if second := w.serve(); second.Resumed {

@@ -23,7 +23,9 @@ func (a *app) lspCommand() *cobra.Command {
 		Short: "Serve an editor over standard input and output",
 		Long: `Speaks JSON-RPC over standard input and output, as a language server does, for
 one editor process: pollux's plugins start it, and any LSP client may. The
-companion starts with the editor's initialize and ends with the editor.
+companion starts with the editor's initialize and ends with the editor. Where a
+CLI is still connected then, a keeper holds its connection until an editor comes
+back to the folder; pollux status shows it, pollux stop ends it.
 
 Both Content-Length headers and one message a line are understood.`,
 		Example: `  pollux lsp        as the command of a language server in your editor's settings`,
@@ -92,6 +94,7 @@ func (e *editor) start(ctx context.Context, h lsp.Hello) (lsp.Companion, error) 
 		Version:  version(),
 		Editor:   e.server,
 		OpenPage: e.openPage,
+		Keep:     e.app.startKeeper,
 		Log:      e.app.log,
 	})
 	if err != nil {

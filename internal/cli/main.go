@@ -148,6 +148,7 @@ func (a *app) commands(args []string) []*cobra.Command {
 		"lsp": a.lspCommand, "install": a.installCommand, "uninstall": a.uninstallCommand, "setup": a.setupCommand,
 		"detect": a.detectCommand, "extensions": a.extensionsCommand, "mcp": a.mcpCommand,
 		"sandbox": a.sandboxCommand, "version": a.versionCommand, "pause": a.pauseCommand, "resume": a.resumeCommand,
+		"keep": a.keepCommand, "stop": a.stopCommand,
 	}
 	if len(args) > 0 && all[args[0]] != nil {
 		return []*cobra.Command{all[args[0]]()}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -126,6 +127,7 @@ func (a *app) serve(ctx context.Context, o companion.Options, f *serveFlags, asJ
 	sigs := catchSignals()
 	defer sigs.stop()
 	a.noteState()
+	o.Keep = a.startKeeper
 	c, err := companion.Start(ctx, o)
 	if err != nil {
 		return err
@@ -147,19 +149,20 @@ func (a *app) serve(ctx context.Context, o companion.Options, f *serveFlags, asJ
 			}
 		}()
 	}
+	stop := c.Stop
 	if err == nil {
 		select {
-		case <-sigs.end:
+		case sig := <-sigs.end:
+			if sig == syscall.SIGHUP { // the terminal is gone; nobody has said that pollux should end
+				stop = c.Leave
+			}
 		case <-orphaned:
 		case err = <-c.Failed():
 		}
 	}
 	// Further signals are swallowed: Stop takes a second at the most, and what it leaves
 	// undone lies there for the next start.
-	if stopErr := c.Stop(ctx); err == nil {
-		err = stopErr
-	}
-	return err
+	return ended(stop(ctx), err)
 }
 
 // noteState warns, before it matters, of what is promised and will not be kept. A companion without it is

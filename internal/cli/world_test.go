@@ -17,6 +17,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/pollux-companion/pollux/e2e/agent"
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/pace"
 	"github.com/pollux-companion/pollux/internal/sandbox"
@@ -27,6 +28,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 // TestMain puts a pollux, which is this binary, into PATH.
 func TestMain(m *testing.M) {
+	agent.Main()
 	sandbox.Reexec()
 	escapes.Probe()
 	testscript.Main(m, map[string]func(){
@@ -68,9 +70,22 @@ func newWorld(t *testing.T) *world {
 			t.Fatal(err)
 		}
 	}
+	w.configure(`{"keep": false}`) // no test leaves a process behind
 	w.env = append(os.Environ(), "HOME="+root, "CLAUDE_CONFIG_DIR=", "QWEN_HOME=", "TMPDIR="+w.tmp, "TMP=", "TEMP=", "XDG_STATE_HOME="+w.state, "XDG_CONFIG_HOME="+root+"/c",
 		"XDG_RUNTIME_DIR="+root+"/r", "DISPLAY=", "WAYLAND_DISPLAY=", "SHELL=/bin/sh", "GORACE=atexit_sleep_ms=0")
 	return w
+}
+
+// configure writes the user's settings.
+func (w *world) configure(settings string) {
+	w.t.Helper()
+	dir := filepath.Join(w.root, "c", "pollux")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(settings), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // ide is the folder of the discovery files.

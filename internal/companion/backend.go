@@ -98,7 +98,7 @@ func (c *Companion) SetRoots(roots []string) error {
 func (c *Companion) Serving() []control.Status {
 	var serving []control.Status
 	for _, o := range c.others {
-		if slices.ContainsFunc(c.work.Roots(), func(mine string) bool {
+		if !o.Keeper && slices.ContainsFunc(c.work.Roots(), func(mine string) bool {
 			return slices.ContainsFunc(o.Roots, func(theirs string) bool { return paths.Within(theirs, mine) })
 		}) {
 			serving = append(serving, o)
@@ -117,6 +117,7 @@ func (b backend) Status() control.Status {
 		Editor:  b.c.o.IDE.Name,
 		Roots:   b.c.work.Roots(),
 		Started: b.c.started,
+		Keeper:  b.c.o.Keeping != nil,
 		Views:   b.views(),
 
 		Troubles: b.c.troubles(),

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -65,6 +66,13 @@ type Options struct {
 	OpenPage func(address string) error
 	// Soon names the agent that is about to be started beside the companion, which may never have been used here; "" for none.
 	Soon string
+	// Keep starts a process that keeps the door of connected CLIs at Leave (SPEC L-4): a companion with these Keeping and Door. It
+	// begins when begin is called, or when this process ends. door is a duplicate of the listening socket, the callee's to
+	// close; nil where the system hands none on. With a nil Keep nobody keeps.
+	Keep func(k Keeping, door *os.File) (begin func(), err error)
+	// Keeping makes this companion a keeper, and Door is its listening socket; nil where the port must be opened anew.
+	Keeping *Keeping
+	Door    *os.File
 	// Log gets what happens; nil discards.
 	Log *slog.Logger
 }
@@ -98,8 +106,11 @@ type Companion struct {
 	journal  *journal.Journal  // nil without resume
 	restored chan struct{}     // closed when what it held is open again
 	record   discovery.Record  // what a next start may take over
+	recorded []string          // the roots that it is found by
 	resumed  bool
-	below    bool // an agent has started this companion: it decides nothing
+	door     net.Listener // the agents' port
+	handed   atomic.Bool  // the next companion has been given it
+	below    bool         // an agent has started this companion: it decides nothing
 
 	socket string // for the agents that come in by a private one; "" when there is none
 
@@ -133,6 +144,8 @@ type Companion struct {
 	file   discovery.File
 	// apart is the agent whose descendant this companion was last seen not to be. That stays so: a process gets no new ancestors.
 	apart []proc.Info
+	// aloof: no files lead to this keeper, as there are others.
+	aloof bool
 	// places are where CLIs of the other agents find this companion, by the agents' names.
 	places map[string]*agent.Place
 }
@@ -171,6 +184,7 @@ func Start(ctx context.Context, o Options) (*Companion, error) {
 	c.parts.Store(true)
 	c.tellTroubles()
 	c.startUpkeep()
+	c.keep()
 	if o.Editor != nil {
 		c.whole() // CLIs are served; the editor's words wait
 	}
@@ -186,15 +200,22 @@ func (c *Companion) onStop(name string, f func(context.Context) error) {
 // Stop rejects every open diff and lets its session hear of it, then stops the parts in
 // reverse. It returns within a second, also when ctx has ended long ago, and may be called again.
 func (c *Companion) Stop(ctx context.Context) error {
+	return c.stop(ctx, func() {
+		if c.reg != nil {
+			c.reg.Shut()
+		}
+	})
+}
+
+// stop ends everything once, what is open first, as shut says.
+func (c *Companion) stop(ctx context.Context, shut func()) error {
 	var errs []error
 	c.once.Do(func() {
 		begun := time.Now()
 		c.cancel()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
 		defer cancel()
-		if c.reg != nil {
-			c.reg.Shut() // before anything else: an undecided diff wedges its CLI
-		}
+		shut() // before anything else: an undecided diff wedges its CLI
 		for i := len(c.undo) - 1; i >= 0; i-- {
 			errs = append(errs, c.stopPart(ctx, c.undo[i]))
 		}
@@ -227,7 +248,7 @@ func (c *Companion) stopPart(ctx context.Context, s step) error {
 }
 
 // Failed hands out the error of a part that ended by itself, after which the
-// companion should be stopped.
+// companion should be stopped: by Leave, where that is ErrKept, ErrHandedOn or ErrStopped, which are no failures.
 func (c *Companion) Failed() <-chan error { return c.failed }
 
 // fail reports that a part has ended by itself.

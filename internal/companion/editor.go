@@ -26,14 +26,17 @@ const browserEvery = 20 * time.Second
 // errNoBrowser is why a diff cannot be shown where no page is open.
 var errNoBrowser = errors.New("no editor page is open and the browser could not be opened; run \"pollux page\" in a terminal and open the address that it prints")
 
-// attachEditor makes the editor's process part of this companion. The page is
-// only started when something needs it, unless pages of the companion before
-// this one may come back.
+// attachEditor makes the editor's process part of this companion.
 func (c *Companion) attachEditor() error {
 	c.o.Editor.Attach(lsp.Core{Store: c.store, Registry: c.reg, Page: pageView{c}, Watch: c.watch, Whole: c.whole})
 	unwatch := c.agents.Watch(c.o.Editor.SessionsChanged)
 	c.onStop("sessions", func(context.Context) error { unwatch(); return nil })
 	c.followOpen()
+	return c.lazyPage()
+}
+
+// lazyPage lets the page start when something needs it, or pages of the companion before this one may come back.
+func (c *Companion) lazyPage() error {
 	c.onStop("page", c.stopPage)
 	if c.record.PagePort == 0 {
 		return nil

@@ -77,7 +77,7 @@ func TestFullDiskIsSaid(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o, dir, _ := options(t)
-			at := discovery.NewResume(o.Dirs.State, "pollux", []string{dir}).Journal()
+			at := discovery.NewResume(o.Dirs.State, "pollux", []string{dir}, 0).Journal()
 			if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
 				t.Fatal(err)
 			}

@@ -93,7 +93,7 @@ func TestUnheardOutcomes(t *testing.T) {
 // SPEC L-3, F-12: an edited diff that no companion may take over any more is a past proposal, with the edits.
 func TestLostDiffIsKept(t *testing.T) {
 	o, dir, _ := options(t)
-	lost := journal.Open(discovery.NewResume(o.Dirs.State, "pollux", []string{dir}).Journal(), func(err error) { t.Error(err) })
+	lost := journal.Open(discovery.NewResume(o.Dirs.State, "pollux", []string{dir}, 0).Journal(), func(err error) { t.Error(err) })
 	reg := review.New(review.Options{View: view{}})
 	d, err := reg.Open(t.Context(), &stranger{}, review.Proposal{Key: "k", Path: filepath.Join(dir, "f"), Title: "f", Old: "old", New: "new"}, func(d *review.Diff) {
 		lost.Opened("s", d)
@@ -119,7 +119,7 @@ func TestLostDiffIsKept(t *testing.T) {
 // A journal that cannot be written is said, and keeps nobody from proposing and deciding.
 func TestJournalTroubleIsSaid(t *testing.T) {
 	o, dir, _ := options(t)
-	at := discovery.NewResume(o.Dirs.State, "pollux", []string{dir}).Journal()
+	at := discovery.NewResume(o.Dirs.State, "pollux", []string{dir}, 0).Journal()
 	if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o700), os.WriteFile(at, nil, 0o600)); err != nil { // a file in the way
 		t.Fatal(err)
 	}

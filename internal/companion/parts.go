@@ -146,18 +146,23 @@ func (files) Read(path string) review.File {
 }
 
 // lateView hands the registry's calls to the page, which is made after the registry that it shows. A diff that
-// no page shows is shown all the same where a reviewer is attached.
+// no page shows is shown all the same where a reviewer is attached. A keeper holds every diff until somebody comes, with or without a
+// page: Gemini CLI fails a change whose diff is refused, and asks nobody (measured with 0.61).
 type lateView struct{ c *Companion }
 
 func (v lateView) Show(_ context.Context, d *review.Diff) error { return v.ShowNow(d) }
 func (v lateView) ShowNow(d *review.Diff) error {
-	err := v.c.page.ShowNow(d)
-	if err != nil && v.c.reviewers.looking() {
+	page := v.c.webPage()
+	if page == nil { // a keeper's
+		return nil
+	}
+	err := page.ShowNow(d)
+	if err != nil && (v.c.o.Keeping != nil || v.c.reviewers.looking()) {
 		return nil
 	}
 	return err
 }
-func (v lateView) Close(d *review.Diff, o review.Outcome) { v.c.page.Close(d, o) }
+func (v lateView) Close(d *review.Diff, o review.Outcome) { pageView(v).Close(d, o) }
 func (v lateView) Content(ctx context.Context, d *review.Diff) (review.Edit, bool) {
-	return v.c.page.Content(ctx, d)
+	return pageView(v).Content(ctx, d)
 }

@@ -1,6 +1,7 @@
 package companion
 
 import (
+	"errors"
 	"path/filepath"
 
 	"github.com/pollux-companion/pollux/internal/agent"
@@ -15,6 +16,13 @@ import (
 func (c *Companion) publish(f *discovery.File) error {
 	if _, err := f.Encode(); err != nil {
 		return err
+	}
+	if c.aloof {
+		errs := []error{c.place.Remove()}
+		for _, p := range c.places {
+			errs = append(errs, p.Remove())
+		}
+		return errors.Join(errs...)
 	}
 	c.announce(f)
 	before := c.hidden

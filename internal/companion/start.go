@@ -60,14 +60,14 @@ func (c *Companion) startCore() error {
 	c.store.SetRoots(c.work.Roots())
 	c.startPause()
 	c.onStop("state", func(context.Context) error { c.store.Shut(); return nil })
-	o := review.Options{View: lateView{c}, Files: files{}}
+	o := review.Options{View: lateView{c}, Files: files{}, AlwaysAsk: c.o.Keeping != nil}
 	if c.o.Editor != nil {
 		o.View, o.ShowTimeout = c.o.Editor, showWithin
 	}
 	c.reg = review.New(o)
 	c.followReviews()
 	c.followFiles()
-	if mode := review.Mode(c.o.Settings.DiffMode); mode != "" && mode != review.Ask {
+	if mode := review.Mode(c.o.Settings.DiffMode); mode != "" && mode != review.Ask && c.o.Keeping == nil {
 		c.reg.SetRule(review.Rule{Mode: mode})
 	}
 	return nil
@@ -79,14 +79,15 @@ func (c *Companion) startAgent() error {
 	if c.below = c.marked(); c.below {
 		c.o.Log.Warn("started from an agent's shell, so that no diffs are shown here")
 	}
-	var old *discovery.Record
-	if c.o.Settings.Resume && !c.below {
-		old = c.takeOver()
-	}
-	ln, resumed, err := c.listenAgent(old)
+	old, door, err := c.predecessor()
 	if err != nil {
 		return err
 	}
+	ln, resumed, err := c.listenAgent(old, door)
+	if err != nil {
+		return err
+	}
+	c.door = ln
 	rec := freshRecord()
 	if resumed {
 		rec, c.resumed = old.Next(newToken), true
@@ -124,13 +125,31 @@ func (c *Companion) listenPrivate() {
 	c.attach(ownpipe.Guard(ln, c.o.Log), c.agents)
 }
 
+// predecessor is the companion to take over from: that which has started this keeper, a keeper, or one that has ended; nil for
+// none. door is its listening socket, where that was handed on.
+func (c *Companion) predecessor() (old *discovery.Record, door *os.File, err error) {
+	if k := c.o.Keeping; k != nil {
+		c.o.Log.Info("keeping", "port", k.Record.Port)
+		old, err = c.inherit(k.Record)
+		return old, c.o.Door, err
+	}
+	if !c.o.Settings.Resume || c.below {
+		return nil, nil, nil
+	}
+	if old, door = c.fromKeeper(); old != nil {
+		return old, door, nil
+	}
+	return c.takeOver(), nil, nil
+}
+
 // takeOver looks for what the last companion of this workspace left, nil when
 // there is none to take over from or another one runs.
 func (c *Companion) takeOver() *discovery.Record {
-	resume := discovery.NewResume(c.o.Dirs.State, c.o.IDE.Name, c.work.Roots())
-	if err := c.claim(resume); err != nil {
+	c.recorded = c.work.Roots()
+	resume, err := c.claimSlot()
+	if err != nil {
 		c.o.Log.Info("not resuming", "err", err)
-		return nil // the record is another one's
+		return nil // the records are others'
 	}
 	c.onStop("claim", func(context.Context) error { resume.Release(); return nil })
 	old, err := resume.Load(time.Now())
@@ -144,6 +163,17 @@ func (c *Companion) takeOver() *discovery.Record {
 		return nil
 	}
 	return old
+}
+
+// claimSlot claims the first record of this editor and workspace that is free.
+func (c *Companion) claimSlot() (*discovery.Resume, error) {
+	resume := discovery.NewResume(c.o.Dirs.State, c.o.IDE.Name, c.recorded, 0)
+	err := c.claim(resume)
+	for slot := 1; errors.Is(err, discovery.ErrLive) && slot < discovery.Slots; slot++ {
+		resume = discovery.NewResume(c.o.Dirs.State, c.o.IDE.Name, c.recorded, slot)
+		err = resume.Claim()
+	}
+	return resume, err
 }
 
 // claim waits for a companion that is just stopping: one that has the record and does not answer
@@ -164,10 +194,10 @@ func (c *Companion) claim(resume *discovery.Resume) error {
 	}
 }
 
-// sharing is a companion that serves this one's workspace too, nil when there is none.
+// sharing is a companion that serves this one's workspace too, and is no keeper; nil when there is none.
 func (c *Companion) sharing() *control.Status {
 	for i := range c.others {
-		if sameSet(c.others[i].Roots, c.work.Roots()) {
+		if o := &c.others[i]; !o.Keeper && o.PID != c.o.PID && sameSet(o.Roots, c.work.Roots()) {
 			return &c.others[i]
 		}
 	}
@@ -188,12 +218,22 @@ func sameSet(a, b []string) bool {
 }
 
 // listenAgent opens the agent's port on loopback (SPEC T-2): the user's, else the old one, else any.
-func (c *Companion) listenAgent(old *discovery.Record) (ln net.Listener, resumed bool, err error) {
+func (c *Companion) listenAgent(old *discovery.Record, door *os.File) (ln net.Listener, resumed bool, err error) {
+	if door != nil {
+		if c.o.Port == 0 || c.o.Port == old.Port {
+			ln, err := listenDoor(door, old.Port)
+			return ln, err == nil, err
+		}
+		door.Close()
+	}
 	if old != nil && (c.o.Port == 0 || c.o.Port == old.Port) {
 		if ln, err := c.listen("127.0.0.1", old.Port); err == nil {
 			return ln, true, nil
 		}
 		c.o.Log.Info("not resuming: the old port is taken", "port", old.Port)
+	}
+	if c.o.Keeping != nil {
+		return nil, false, errNoRecord
 	}
 	ln, err = c.listen("127.0.0.1", c.o.Port)
 	return ln, false, err
@@ -266,6 +306,9 @@ func (c *Companion) startPage() error {
 	if c.o.Editor != nil {
 		return c.attachEditor()
 	}
+	if c.o.Keeping != nil {
+		return c.lazyPage()
+	}
 	ln, err := c.listenPage()
 	if err != nil {
 		return err
@@ -328,6 +371,7 @@ func (c *Companion) startDiscovery() error {
 		}
 	}
 	c.followSessions()
+	c.aloof = c.o.Keeping != nil && c.sharing() != nil
 	return c.publish(&c.file)
 }
 
@@ -426,6 +470,7 @@ func (c *Companion) startUpkeep() {
 			case <-c.ctx.Done():
 				return
 			case now := <-tick.C:
+				c.stepAside()
 				c.touch(now)
 				c.tellTroubles()
 			}
@@ -440,6 +485,10 @@ func (c *Companion) touch(now time.Time) {
 		_ = c.resume.Touch(now)
 	}
 	if c.ctx.Err() != nil {
+		return
+	}
+	if c.aloof {
+		_ = c.publish(&c.file)
 		return
 	}
 	c.announce(&c.file)

@@ -36,6 +36,7 @@ const settling = 2 * time.Second
 type Client struct {
 	Status Status // as it was when it was dialled
 	rpc    *jrpc2.Client
+	conn   *carrier
 	opened atomic.Pointer[func()] // of Propose
 }
 
@@ -47,8 +48,8 @@ func Dial(ctx context.Context, path string) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{}
-	c.rpc = jrpc2.NewClient(rpc.NewChannel(conn, conn, nil), &jrpc2.ClientOptions{OnNotify: c.notified})
+	c := &Client{conn: carry(conn)}
+	c.rpc = jrpc2.NewClient(rpc.NewChannel(c.conn, c.conn, nil), &jrpc2.ClientOptions{OnNotify: c.notified})
 	if err := c.call(ctx, methodStatus, empty{}, &c.Status); err != nil {
 		c.Close()
 		return nil, err
@@ -57,7 +58,10 @@ func Dial(ctx context.Context, path string) (*Client, error) {
 }
 
 // Close ends the connection.
-func (c *Client) Close() { _ = c.rpc.Close() }
+func (c *Client) Close() {
+	_ = c.rpc.Close()
+	c.conn.drop()
+}
 
 // ErrStopped: the companion ended, in good order or not, before it answered.
 var ErrStopped = errors.New("the companion has stopped before it answered; open its editor again, or run pollux serve, and ask again")

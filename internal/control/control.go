@@ -26,6 +26,8 @@ const (
 	methodPause    = "pause"
 	methodTold     = "told"    // the context as CLIs are told it
 	methodPropose  = "propose" // pollux diff
+	methodTakeOver = "takeOver"
+	methodStop     = "stop"
 
 	// Those of a reviewer.
 	methodAttach  = "attach"
@@ -51,6 +53,8 @@ type Status struct {
 	Editor  string    `json:"editor"` // ideInfo's name
 	Roots   []string  `json:"roots"`  // absolute and canonical
 	Started time.Time `json:"started"`
+	// Keeper says that its editor has ended, and that it holds the door of the CLIs that were connected (SPEC L-4).
+	Keeper bool `json:"keeper,omitempty"`
 	// Views are what would show a diff at this moment; nil from a companion that does not tell.
 	Views *Views `json:"views,omitempty"`
 	// Troubles are what this companion does without.
@@ -187,6 +191,7 @@ type Backend interface {
 	// it takes the proposal back.
 	Propose(ctx context.Context, p Proposal, opened func()) (Answer, error)
 	Reviewing
+	Keeping
 }
 
 // Clients say whether they run in an agent's shell, as far as they know; see ErrFromAgent.

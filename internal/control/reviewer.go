@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/creachadair/jrpc2"
@@ -23,6 +24,8 @@ var errMode = errors.New("mode must be ask, accept or terminal")
 type peer struct {
 	b      Backend
 	pid    int
+	out    *carrier
+	over   atomic.Pointer[func()] // of Keeping.HandOver
 	agents *between
 	// attached has a place for one: the way to detach, once the peer is attached.
 	attached chan func()
@@ -51,6 +54,9 @@ func (p *peer) end() {
 	case detach := <-p.attached:
 		detach()
 	default:
+	}
+	if over := p.over.Load(); over != nil {
+		(*over)()
 	}
 }
 

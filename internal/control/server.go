@@ -100,9 +100,10 @@ func (s *Server) drop(conn net.Conn) {
 }
 
 func (s *Server) serve(conn net.Conn, pid int) {
-	ch := rpc.NewChannel(conn, conn, &rpc.Options{MaxBody: maxBody})
+	out := carry(conn)
+	ch := rpc.NewChannel(conn, out, &rpc.Options{MaxBody: maxBody})
 	s.agents.note(pid)
-	p := &peer{b: s.backend, pid: pid, agents: &s.agents, attached: make(chan func(), 1)}
+	p := &peer{b: s.backend, pid: pid, out: out, agents: &s.agents, attached: make(chan func(), 1)}
 	defer p.end()
 	srv := jrpc2.NewServer(p.methods(), &jrpc2.ServerOptions{AllowPush: true, Concurrency: maxCalls}).Start(ch)
 	if err := srv.Wait(); err != nil {
@@ -179,5 +180,6 @@ func (p *peer) methods() handler.Map {
 		}),
 	}
 	maps.Copy(all, p.reviewing())
+	maps.Copy(all, p.keeping())
 	return all
 }

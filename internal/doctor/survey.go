@@ -49,6 +49,7 @@ type Companion struct {
 	Diffs     *int      `json:"diffs"`               // open ones; null when it does not tell
 	Since     time.Time `json:"since,omitzero"`      // its start, or the file's time
 	Health    Health    `json:"health"`              //
+	Keeper    bool      `json:"keeper,omitempty"`    // its editor was closed; it holds the CLIs' door
 	Note      string    `json:"note,omitempty"`      // what that means, where it is not plain
 	File      string    `json:"file,omitempty"`      // its discovery file, "" for none
 	Version   string    `json:"version,omitempty"`   // of pollux's own
@@ -303,6 +304,9 @@ func merge(ctx context.Context, files []Companion, c *control.Client) []Companio
 	f := &files[at]
 	if err != nil {
 		f.Health, f.Note = Silent, "the control channel says: "+err.Error()
+	}
+	if f.Keeper = c.Status.Keeper; f.Keeper && f.Note == "" {
+		f.Note = "a keeper: its editor was closed, and CLIs are connected; an editor opened there takes over, pollux stop ends it"
 	}
 	f.Version, f.Since, f.Troubles = c.Status.Version, c.Status.Started, c.Status.Troubles
 	if sessions, err := c.Sessions(ctx); err == nil {

@@ -93,6 +93,7 @@ func fields(s *Settings, days *float64) []field {
 		{"logLevel", &s.LogLevel, `"debug", "info", "warn" or "error"`, func() error { return oneOf(s.LogLevel, "debug", "info", "warn", "error") }},
 		{"openBrowser", &s.OpenBrowser, yesNo, nil},
 		{"resume", &s.Resume, yesNo, nil},
+		{"keep", &s.Keep, yesNo, nil},
 		{"allowWriteFile", &s.AllowWriteFile, yesNo, nil},
 		{"legacyDiffClosed", &s.LegacyDiffClosed, yesNo, nil},
 		{"containerAddress", &s.ContainerAddress, `an IP address of this machine, such as "172.17.0.1"`, func() error { return CheckContainerAddress(s.ContainerAddress) }},

@@ -14,6 +14,8 @@ type Settings struct {
 	OpenBrowser bool
 	// Resume lets a companion take over the port and token of one that ended less than ten minutes ago (SPEC A-1).
 	Resume bool
+	// Keep lets a keeper hold the door of connected CLIs open when their editor ends (SPEC L-4); it needs Resume.
+	Keep bool
 	// AllowWriteFile serves POST /write-file (SPEC T-11).
 	AllowWriteFile bool
 	// LegacyDiffClosed also sends ide/diffClosed, for CLIs older than ide/diffRejected (SPEC §0).
@@ -60,6 +62,7 @@ func Defaults() Settings {
 		LogLevel:    "info",
 		OpenBrowser: true,
 		Resume:      true,
+		Keep:        true,
 		DiffMode:    "ask",
 		History: History{
 			Enabled: true,

@@ -22,7 +22,7 @@ func TestLoadMissing(t *testing.T) {
 
 func TestLoadAll(t *testing.T) {
 	want := Settings{
-		LogLevel: "debug", OpenBrowser: false, Resume: false, AllowWriteFile: true, LegacyDiffClosed: true,
+		LogLevel: "debug", OpenBrowser: false, Resume: false, Keep: false, AllowWriteFile: true, LegacyDiffClosed: true,
 		ContainerAddress: "172.17.0.1", AdmitOtherUsers: true, ShareOutside: true, Ignore: []string{"secrets/", "*.pem"}, DiffMode: "terminal",
 		History: History{Enabled: false, Entries: 5, Bytes: 1000, Age: 36 * time.Hour}, ExtensionIndex: "/srv/extensions.json",
 		Tools: Tools{Seconds: 5, Memory: 32 << 20, Output: 2048, Processes: 400, Reduced: true, Pinned: []string{"analyzer", "other.lint"}},

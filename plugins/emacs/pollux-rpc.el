@@ -217,7 +217,7 @@ ENDED is called without arguments when it has ended, unless
   (let ((process pollux--process) (end (+ (float-time) 1)))
     (when (pollux--live-p)
       (ignore-errors
-        (pollux--call "shutdown" nil (lambda (_) (pollux--notify "exit" nil)) #'ignore)
+        (pollux--call "shutdown" '(:keep :json-false) (lambda (_) (pollux--notify "exit" nil)) #'ignore)
         (while (and (process-live-p process) (< (float-time) end))
           (accept-process-output nil 0.02)))
       (setq pollux--process nil)

@@ -69,8 +69,11 @@ func (r *Registry) decide(id string, choose func(*Diff) (Outcome, error)) error 
 	r.mu.Lock()
 	defer r.unlock()
 	d, ok := r.byID[id]
-	if !ok {
+	switch {
+	case !ok:
 		return ErrSettled
+	case r.retired:
+		return ErrShut
 	}
 	o, err := choose(d)
 	if err != nil {
@@ -141,6 +144,9 @@ func (r *Registry) Leave(owner Owner) {
 	label := owner.Label()
 	r.mu.Lock()
 	defer r.unlock()
+	if r.retired {
+		return // it goes on elsewhere
+	}
 	before := len(r.policy)
 	r.policy = slices.DeleteFunc(slices.Clone(r.policy), func(rule compiledRule) bool { return rule.Owner != "" && rule.Owner == label })
 	if len(r.policy) != before {
@@ -194,7 +200,7 @@ func (r *Registry) SetRule(rule Rule) {
 	r.events = append(r.events, Event{Kind: RulesChanged})
 	for _, d := range slices.Clone(r.diffs) {
 		path := d.proposal.Path
-		fits := added.fits(d.label, path) > 0 && policy.mode(d.label, path) == AcceptAll && d.text == d.proposal.New && d.baseVersion == 0
+		fits := !r.retired && added.fits(d.label, path) > 0 && policy.mode(d.label, path) == AcceptAll && d.text == d.proposal.New && d.baseVersion == 0
 		if fits {
 			r.settle(d, Outcome{Kind: Accepted, Content: d.text, Policy: true}) // which may rebase the next
 		}
@@ -225,7 +231,19 @@ func (r *Registry) Watch(f func(Event)) (cancel func()) { return r.watchers.Add(
 // goroutines (and as long for itself when it is called from within such a call).
 // A diff whose agent has had no answer yet is withdrawn: its Open returns ErrShut. So is one whose agent waits.
 func (r *Registry) Shut() {
-	r.shutAll()
+	r.shutAll(false)
+	r.awaitCalls()
+}
+
+// Retire is Shut for a companion that hands its sessions on: what is open stays open, for the one that takes over to
+// restore. Here nobody decides it any more (ErrShut), no view is told to close, and Leave ends nothing. Its owner may still withdraw it.
+func (r *Registry) Retire() {
+	r.shutAll(true)
+	r.awaitCalls()
+}
+
+// awaitCalls waits for the calls in progress.
+func (r *Registry) awaitCalls() {
 	deadline := time.NewTimer(shutWait)
 	defer deadline.Stop()
 	for {
@@ -243,15 +261,15 @@ func (r *Registry) Shut() {
 	}
 }
 
-// shutAll settles what is open, and lets nothing in any more.
-func (r *Registry) shutAll() {
+// shutAll settles what is open, and lets nothing in any more; with retire, only what nobody could restore.
+func (r *Registry) shutAll(retire bool) {
 	r.mu.Lock()
 	defer r.unlock()
-	r.shut = true
+	r.shut, r.retired = true, retire
 	r.settleAll(func(d *Diff) (Outcome, bool) {
 		if d.phase == opening || d.proposal.Waits {
 			return Outcome{Kind: Withdrawn, Content: d.text}, true
 		}
-		return Outcome{Kind: Rejected}, true
+		return Outcome{Kind: Rejected}, !retire
 	})
 }

@@ -38,6 +38,7 @@ type Registry struct {
 	due     map[string]due // texts that an agent is about to write, by path
 	looks   uint64         // of files, begun
 	shut    bool
+	retired bool     // what is open is another companion's
 	events  []Event  // to be told to watchers
 	telling bool     // somebody is at it
 	owed    []func() // calls to owners and views; see unlock
@@ -114,11 +115,17 @@ func (r *Registry) diff(id string, owner Owner, opened time.Time, p Proposal) *D
 func (r *Registry) register(ctx context.Context, d *Diff) (Mode, error) {
 	r.mu.Lock()
 	defer r.unlock()
+	if r.shut {
+		return Ask, ErrShut // and what this one would replace stays as it is
+	}
 	key := ownerKey{d.owner, d.proposal.Key}
 	if old, ok := r.byKey[key]; ok {
 		r.settle(old, Outcome{Kind: Withdrawn, Content: old.text})
 	}
 	mode := r.policy.mode(d.label, d.proposal.Path)
+	if mode == AcceptAll && r.opt.AlwaysAsk {
+		mode = Ask
+	}
 	if err := r.admit(ctx, d, mode); err != nil {
 		return mode, err
 	}

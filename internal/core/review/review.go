@@ -234,6 +234,8 @@ type Options struct {
 	// each, MaxTotal for all texts of all open diffs together.
 	MaxPerOwner           int
 	MaxProposal, MaxTotal int64
+	// AlwaysAsk keeps rules from accepting what is proposed from now on: nobody would see it.
+	AlwaysAsk bool
 }
 
 func (o Options) withDefaults() Options {

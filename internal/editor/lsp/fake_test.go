@@ -59,6 +59,7 @@ type comp struct {
 	mu      sync.Mutex // guards what follows
 	roots   []string
 	stopped int
+	left    int           // of them at the editor's end
 	alone   bool          // no agent is connected
 	hold    chan struct{} // until it is closed, a stop does not end; nil for at once
 }
@@ -90,6 +91,12 @@ func (c *comp) Sessions() []lsp.Session {
 }
 func (c *comp) leave(alone bool) { c.mu.Lock(); defer c.mu.Unlock(); c.alone = alone }
 func (c *comp) Info() lsp.Info   { return lsp.Info{Version: "test", Port: 1} }
+func (c *comp) Leave(ctx context.Context) error {
+	c.mu.Lock()
+	c.left++
+	c.mu.Unlock()
+	return c.Stop(ctx)
+}
 func (c *comp) Stop(context.Context) error {
 	c.mu.Lock()
 	c.stopped++

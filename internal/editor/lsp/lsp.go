@@ -57,6 +57,8 @@ type Companion interface {
 	Info() Info
 	// Stop rejects the open diffs and ends everything within a second; it may be called again.
 	Stop(ctx context.Context) error
+	// Leave is Stop at the editor's end: what CLIs are connected to may go on without the editor (SPEC L-4).
+	Leave(ctx context.Context) error
 }
 
 // A Page is pollux's own reviewer, for what the editor cannot show.
@@ -179,7 +181,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	case err = <-s.ended:
 	case <-ctx.Done():
 	}
-	s.stop(ctx, true)
+	s.stop(ctx, Companion.Leave, true)
 	if s.unwatch != nil {
 		s.unwatch()
 	}
@@ -189,8 +191,9 @@ func (s *Server) Serve(ctx context.Context) error {
 	return err
 }
 
-// stop stops the companion once, and for good when it is over; it returns when the companion has stopped, by whomever.
-func (s *Server) stop(ctx context.Context, over bool) {
+// stop stops the companion once, by its Stop or Leave, and for good when it is over; it returns when the companion has
+// stopped, by whomever.
+func (s *Server) stop(ctx context.Context, how func(Companion, context.Context) error, over bool) {
 	s.life.Lock()
 	defer s.life.Unlock()
 	s.over = s.over || over
@@ -203,7 +206,7 @@ func (s *Server) stop(ctx context.Context, over bool) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
 	defer cancel()
-	if err := c.Stop(ctx); err != nil {
+	if err := how(c, ctx); err != nil {
 		s.log.Warn("the companion's stop", "err", err)
 	}
 }
@@ -258,11 +261,7 @@ func (s *Server) handle(ctx context.Context, method string, params json.RawMessa
 		}
 		return nil, nil
 	case "shutdown":
-		s.mu.Lock()
-		s.down = true
-		s.mu.Unlock()
-		s.stop(ctx, false)
-		return nil, nil
+		return nil, s.shutdown(ctx, params)
 	}
 	s.mu.Lock()
 	ready := s.companion != nil
@@ -277,6 +276,22 @@ func (s *Server) handle(ctx context.Context, method string, params json.RawMessa
 		return f(s, params)
 	}
 	return nil, rpc.Errorf(rpc.CodeNoMethod, "pollux does not know %q", method)
+}
+
+// shutdown stops the companion. A plugin says keep: false when its user has stopped pollux, and not the editor.
+func (s *Server) shutdown(ctx context.Context, params json.RawMessage) error {
+	var p struct {
+		Keep *bool `json:"keep"`
+	}
+	how := Companion.Leave
+	if decode(params, &p) == nil && p.Keep != nil && !*p.Keep {
+		how = Companion.Stop
+	}
+	s.mu.Lock()
+	s.down = true
+	s.mu.Unlock()
+	s.stop(ctx, how, false)
+	return nil
 }
 
 // codeNotInitialized is LSP's.

@@ -240,7 +240,7 @@ function! pollux#start() abort
   let s:state.failures = 0
   augroup pollux
     autocmd!
-    autocmd VimLeavePre * call pollux#stop(1000)
+    autocmd VimLeavePre * call pollux#stop(1000, 1)
     for s:event in ['DirChanged', 'BufReadPost', 'BufFilePost', 'TabClosed', 'WinClosed', 'WinNew']
       if exists('##' . s:event)
         execute 'autocmd' s:event '* call timer_start(100, function("s:folders"))'
@@ -250,14 +250,15 @@ function! pollux#start() abort
   call s:start_process()
 endfunction
 
-" Stops the companion in good order; open diffs are rejected. Waits for it at most {wait} milliseconds.
-function! pollux#stop(wait) abort
+" Stops the companion in good order; open diffs are rejected. Waits for it at most {wait} milliseconds. With a second
+" argument Vim is leaving: CLIs of other terminals keep their connection, and what is open stays open for the next editor.
+function! pollux#stop(wait, ...) abort
   let s:wanted = 0
   let l:job = pollux#rpc#job()
   if l:job is v:null
     return
   endif
-  call pollux#rpc#call('shutdown', v:null, {-> 0})
+  call pollux#rpc#call('shutdown', {'keep': a:0 ? v:true : v:false}, {-> 0})
   call pollux#rpc#notify('exit', v:null)
   for l:i in range(a:wait / 10)
     if job_status(l:job) !=# 'run'

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -87,7 +88,10 @@ func (d Door) whole() bool {
 		len(d.SessionKey) >= 32
 }
 
-// A Resume is the place of one editor's and workspace's record. Its methods are for one goroutine at a time.
+// Slots is how many companions of one editor and workspace have a record at a time.
+const Slots = 8
+
+// A Resume is the place of one editor's and workspace's record, one of Slots. Its methods are for one goroutine at a time.
 // Whoever has claimed it may load and replace the record, and nobody else: of two
 // companions that start at once only one takes over.
 type Resume struct {
@@ -98,10 +102,14 @@ type Resume struct {
 }
 
 // NewResume names the record in the folder state (settings.Dirs.State).
-// Roots are compared as a set.
-func NewResume(state, editor string, roots []string) *Resume {
+// Roots are compared as a set. The first slot is 0.
+func NewResume(state, editor string, roots []string, slot int) *Resume {
 	roots = slices.Sorted(slices.Values(roots))
-	sum := sha256.Sum256([]byte(editor + "\x00" + strings.Join(roots, "\x00")))
+	key := editor + "\x00" + strings.Join(roots, "\x00")
+	if slot > 0 {
+		key += "\x00\x00" + strconv.Itoa(slot)
+	}
+	sum := sha256.Sum256([]byte(key))
 	return &Resume{
 		path:   filepath.Join(state, "resume", hex.EncodeToString(sum[:16])+".json"),
 		editor: editor,
@@ -209,6 +217,34 @@ func (r *Resume) makeFolders() error {
 		}
 	}
 	return nil
+}
+
+// Inherit makes another record, with its journal, this one's: that of a companion of another editor, whose record is
+// from. Both must have been claimed; from is empty afterwards. This one must have no journal.
+func (r *Resume) Inherit(from *Resume, rec Record) error {
+	if err := r.Save(rec); err != nil {
+		return err
+	}
+	if err := os.Rename(from.Journal(), r.Journal()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.Remove(from.path)
+}
+
+// HasJournal says whether somebody has left something for a next companion.
+func (r *Resume) HasJournal() bool {
+	_, err := os.Lstat(r.Journal())
+	return err == nil
+}
+
+// Port is the port of the record as it stands there, claimed or not; 0 without one.
+func (r *Resume) Port() int {
+	data, err := safefile.ReadPrivate(r.path, maxRecord)
+	var rec Record
+	if err != nil || !decodes(data, &rec) || !r.fits(&rec) {
+		return 0
+	}
+	return rec.Port
 }
 
 // Touch says that the writer still lives.

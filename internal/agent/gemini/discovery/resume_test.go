@@ -19,23 +19,23 @@ func record() Record {
 // SPEC A-1: the record of the same editor and workspace, in whatever order its roots stand.
 func TestResumeA1(t *testing.T) {
 	state := t.TempDir() + "/state"
-	r := NewResume(state, "pollux", []string{"/a", "/b"})
+	r := NewResume(state, "pollux", []string{"/a", "/b"}, 0)
 	if got, err := r.Load(time.Now()); got != nil || err != nil {
 		t.Errorf("before the first: %v, %v", got, err)
 	}
 	if err := r.Save(record()); err != nil {
 		t.Fatal(err)
 	}
-	got, err := NewResume(state, "pollux", []string{"/b", "/a"}).Load(time.Now())
+	got, err := NewResume(state, "pollux", []string{"/b", "/a"}, 0).Load(time.Now())
 	want := record()
 	want.Editor, want.Roots, want.PID, want.Start = "pollux", []string{"/a", "/b"}, os.Getpid(), proc.Self()
 	if diff := cmp.Diff(&want, got); err != nil || diff != "" {
 		t.Error(err, diff)
 	}
 	for _, other := range []*Resume{
-		NewResume(state, "vim", []string{"/a", "/b"}),
-		NewResume(state, "pollux", []string{"/a"}),
-		NewResume(state, "pollux", []string{"/a\x00/b"}),
+		NewResume(state, "vim", []string{"/a", "/b"}, 0),
+		NewResume(state, "pollux", []string{"/a"}, 0),
+		NewResume(state, "pollux", []string{"/a\x00/b"}, 0),
 	} {
 		if got, err := other.Load(time.Now()); got != nil || err != nil {
 			t.Errorf("another's: %v, %v", got, err)
@@ -47,7 +47,7 @@ func TestResumeA1(t *testing.T) {
 }
 
 func TestResumeTooOldA1(t *testing.T) {
-	r := NewResume(t.TempDir(), "pollux", nil)
+	r := NewResume(t.TempDir(), "pollux", nil, 0)
 	if err := r.Save(record()); err != nil {
 		t.Fatal(err)
 	}
@@ -65,11 +65,11 @@ func TestResumeTooOldA1(t *testing.T) {
 // A record is one companion's at a time, until it gives it up or ends (SPEC A-1).
 func TestClaimA1(t *testing.T) {
 	state := t.TempDir()
-	first, second := NewResume(state, "pollux", []string{"/a"}), NewResume(state, "pollux", []string{"/a"})
+	first, second := NewResume(state, "pollux", []string{"/a"}, 0), NewResume(state, "pollux", []string{"/a"}, 0)
 	if err := first.Claim(); err != nil {
 		t.Fatal(err)
 	}
-	if err := NewResume(state, "pollux", []string{"/b"}).Claim(); err != nil {
+	if err := NewResume(state, "pollux", []string{"/b"}, 0).Claim(); err != nil {
 		t.Errorf("another workspace's: %v", err)
 	}
 	if err := second.Claim(); !errors.Is(err, ErrLive) {
@@ -88,7 +88,7 @@ func TestPrune(t *testing.T) {
 	state := t.TempDir()
 	records := map[string]*Resume{}
 	for _, root := range []string{"/living", "/dead", "/fresh", "/own"} {
-		r := NewResume(state, "pollux", []string{root})
+		r := NewResume(state, "pollux", []string{root}, 0)
 		if err := errors.Join(r.Claim(), r.Save(record()), os.Mkdir(r.Journal(), 0o700)); err != nil {
 			t.Fatal(err)
 		}
@@ -107,13 +107,13 @@ func TestPrune(t *testing.T) {
 			}
 		}
 	}
-	if err := NewResume(state, "pollux", []string{"/dead"}).Claim(); err != nil {
+	if err := NewResume(state, "pollux", []string{"/dead"}, 0).Claim(); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestResumeDamaged(t *testing.T) {
-	r := NewResume(t.TempDir(), "pollux", nil)
+	r := NewResume(t.TempDir(), "pollux", nil, 0)
 	r.Save(record())
 	good, _ := os.ReadFile(r.path)
 	for name, text := range map[string]string{

@@ -90,6 +90,7 @@ func (companion) SetRoots([]string) error         { return nil }
 func (companion) Sessions() []lsp.Session         { return nil }
 func (companion) Info() lsp.Info                  { return lsp.Info{} }
 func (companion) Stop(context.Context) error      { return nil }
+func (companion) Leave(context.Context) error     { return nil }
 
 // A nobody is a page that nobody looks at.
 type nobody struct{}

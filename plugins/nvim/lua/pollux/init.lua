@@ -260,7 +260,9 @@ function M.start()
   local group = api.nvim_create_augroup('pollux', {})
   api.nvim_create_autocmd('VimLeavePre', {
     group = group,
-    callback = M.stop,
+    callback = function()
+      M.stop(true)
+    end,
   })
   local pending = false
   api.nvim_create_autocmd({ 'DirChanged', 'BufReadPost', 'BufFilePost', 'TabClosed', 'WinClosed', vim.fn.exists('##LspAttach') == 1 and 'LspAttach' or 'WinNew' }, {
@@ -279,15 +281,16 @@ function M.start()
 end
 
 --- Stops the companion in good order; open diffs are rejected. It does not wait: a signal that came
---- meanwhile would leave Neovim hanging, and one that ends waits for its children by itself.
-function M.stop()
+--- meanwhile would leave Neovim hanging, and one that ends waits for its children by itself. When Neovim is
+--- leaving, CLIs of other terminals keep their connection, and what is open stays open for the next editor.
+function M.stop(leaving)
   wanted = false
   local mine = client
   if not mine then
     return
   end
   require('pollux.diff').connect(nil)
-  mine.call('shutdown', nil, nil)
+  mine.call('shutdown', { keep = leaving == true }, nil)
   mine.notify('exit', nil)
   for name in pairs(state.env) do
     vim.env[name] = nil

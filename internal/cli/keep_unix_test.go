@@ -1,0 +1,442 @@
+//go:build unix
+
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pollux-companion/pollux/e2e/agent"
+	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/pace"
+	"github.com/pollux-companion/pollux/internal/rpc"
+)
+
+// A plugin is an editor of a test's with a plugin of version 2, behind pollux lsp.
+type plugin struct {
+	w     *world
+	cmd   *exec.Cmd
+	in    io.Closer
+	peer  *rpc.Peer
+	shown chan map[string]any // the parameters of pollux/openDiff
+	ended chan struct{}       // closed when pollux lsp has been waited for
+	pid   int                 // of the editor
+	file  string              // the discovery file
+}
+
+// newIDE starts pollux lsp for an editor with a process of its own.
+func (w *world) newIDE(name string) *plugin {
+	w.t.Helper()
+	editor := exec.Command("sleep", "600")
+	if err := editor.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = editor.Process.Kill(); _ = editor.Wait() })
+	return w.newIDEOf(name, editor.Process.Pid)
+}
+
+// newIDEOf starts pollux lsp for the editor that is the process pid.
+func (w *world) newIDEOf(name string, pid int) *plugin {
+	w.t.Helper()
+	e := &plugin{w: w, pid: pid, cmd: w.command("lsp"), shown: make(chan map[string]any, 8), ended: make(chan struct{})}
+	in, err := e.cmd.StdinPipe()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	out, err := e.cmd.StdoutPipe()
+	if err == nil {
+		err = e.cmd.Start()
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	e.in = in
+	e.peer = rpc.NewPeer(rpc.NewQueue(rpc.NewChannel(out, in, &rpc.Options{First: rpc.Lines})), rpc.PeerOptions{Handle: e.handle})
+	read := make(chan struct{})
+	go func() { defer close(read); _ = e.peer.Run(context.Background()) }()
+	go func() { defer close(e.ended); <-read; _ = e.cmd.Wait() }()
+	w.t.Cleanup(func() { _ = e.cmd.Process.Kill(); in.Close(); <-e.ended })
+	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	defer cancel()
+	err = e.peer.Call(ctx, "initialize", map[string]any{
+		"processId": pid, "workspaceFolders": []any{map[string]any{"uri": "file://" + w.project}},
+		"initializationOptions": map[string]any{"pollux": map[string]any{"version": 2, "context": true, "openDiff": true, "ide": map[string]any{"name": name, "displayName": name}}},
+	}, nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	eventually(w.t, "the discovery file", func() bool {
+		files, _ := filepath.Glob(filepath.Join(w.ide(), fmt.Sprintf("*-%d-*.json", pid)))
+		if len(files) == 1 {
+			e.file = files[0]
+		}
+		return e.file != ""
+	})
+	return e
+}
+
+func (e *plugin) handle(_ context.Context, method string, params json.RawMessage) (any, error) {
+	if method != "pollux/openDiff" {
+		return map[string]any{"content": ""}, nil
+	}
+	var p map[string]any
+	if err := json.Unmarshal(params, &p); err != nil {
+		return nil, err
+	}
+	e.shown <- p
+	return map[string]any{"opened": true}, nil
+}
+
+// shows waits for the diff of a file.
+func (e *plugin) shows(path, text string) (id any) {
+	e.w.t.Helper()
+	select {
+	case p := <-e.shown:
+		if p["filePath"] != path || p["newText"] != text {
+			e.w.t.Errorf("the editor shows %v", p)
+		}
+		return p["diffId"]
+	case <-time.After(patience):
+		e.w.t.Fatalf("the editor does not show %s", path)
+	}
+	return nil
+}
+
+// looksAt has the user look at a file, and waits until the CLI knows.
+func (e *plugin) looksAt(cli *agent.Agent, path string) {
+	e.w.t.Helper()
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		e.w.t.Fatal(err)
+	}
+	e.peer.Notify("pollux/didChangeContext", map[string]any{"textDocument": map[string]any{"uri": "file://" + path}})
+	cli.Context("the file in the editor", func(files []agent.File) bool { return len(files) == 1 && files[0].Path == path })
+}
+
+// leave ends the editor in good order; keep is what a plugin says of its leaving, nil for nothing.
+func (e *plugin) leave(keep *bool) {
+	e.w.t.Helper()
+	var params any
+	if keep != nil {
+		params = map[string]any{"keep": *keep}
+	}
+	ctx, cancel := context.WithTimeout(e.w.t.Context(), patience)
+	defer cancel()
+	if err := e.peer.Call(ctx, "shutdown", params, nil); err != nil {
+		e.w.t.Fatal(err)
+	}
+	e.peer.Notify("exit", nil)
+}
+
+// gone waits for the end of pollux lsp, which takes a second at the most.
+func (e *plugin) gone(watch *pace.Watch) {
+	e.w.t.Helper()
+	select {
+	case <-e.ended:
+	case <-time.After(patience):
+		e.w.t.Fatal("pollux lsp does not end")
+	}
+	if took := watch.Took(); took > pace.Slack*time.Second {
+		e.w.t.Errorf("it took %v to end", took)
+	}
+}
+
+// keepers are the statuses of what serves as a keeper.
+func (w *world) keepers() (all []control.Status) {
+	for _, c := range control.List(context.Background(), []string{filepath.Join(w.root, "r", "pollux")}) {
+		if c.Status.Keeper {
+			all = append(all, c.Status)
+		}
+		c.Close()
+	}
+	return all
+}
+
+// keeper waits for so many keepers, ends them with the test, and returns the first.
+func (w *world) keeper(n int) control.Status {
+	w.t.Helper()
+	var all []control.Status
+	eventually(w.t, "the keeper", func() bool { all = w.keepers(); return len(all) == n })
+	for _, s := range all {
+		w.t.Cleanup(func() {
+			_ = syscall.Kill(s.PID, syscall.SIGTERM)
+			eventually(w.t, "the keeper's end", func() bool { return syscall.Kill(s.PID, 0) != nil })
+		})
+	}
+	return all[0]
+}
+
+func newKeptWorld(t *testing.T) *world {
+	w := newWorld(t)
+	w.configure(`{"keep": true, "diffMode": "ask"}`)
+	return w
+}
+
+// thief tries to bind a port, until stop.
+func thief(t *testing.T, port int) (stop func()) {
+	over, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-over:
+				return
+			default:
+			}
+			if ln, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+				ln.Close()
+				t.Error("somebody else could bind the port")
+				return
+			}
+			time.Sleep(200 * time.Microsecond)
+		}
+	}()
+	return func() { close(over); <-done }
+}
+
+func portOf(file string) (port int) {
+	_, _ = fmt.Sscanf(file[strings.LastIndex(file, "-")+1:], "%d.json", &port)
+	return port
+}
+
+// SPEC L-4, A-1: the door outlives the editor, without a moment in which somebody else could have it. What was open waits, what is
+// proposed meanwhile waits too, and the next editor, another one, shows both and decides.
+func TestKeeperL4(t *testing.T) {
+	t.Parallel()
+	w := newKeptWorld(t)
+	first := w.newIDE("neovim")
+	port := portOf(first.file)
+	cli := agent.Start(t, first.file)
+	a, b := filepath.Join(w.project, "a"), filepath.Join(w.project, "b")
+	cli.OpenDiff(a, "A\n")
+	first.shows(a, "A\n")
+	first.looksAt(cli, a)
+	defer thief(t, port)()
+
+	watch := pace.Start(t)
+	first.leave(nil)
+	first.gone(watch)
+	keeper := w.keeper(1)
+	if files := w.files(); len(files) != 1 || portOf(files[0]) != port || !strings.Contains(files[0], fmt.Sprintf("-%d-", keeper.PID)) {
+		t.Errorf("the files are %v; want the keeper's, of process %d and port %d", files, keeper.PID, port)
+	}
+	cli.Context("an empty context", func(files []agent.File) bool { return len(files) == 0 })
+	cli.OpenDiff(b, "B\n")
+	if out, _ := w.in(w.project, nil, "status"); !strings.Contains(out, "keeper") {
+		t.Errorf("status says %s", out)
+	}
+
+	// A model's shell gets nothing: neither the door nor the keeper's end.
+	shell := []string{"GEMINI_CLI=1"}
+	model := w.command("serve", "--no-open", "--json")
+	model.Env = append(slices.Clone(w.env), shell...)
+	theirs := w.start(model)
+	if theirs.Resumed || theirs.Port == port {
+		t.Errorf("a model has taken the door: %+v", theirs.ready)
+	}
+	theirs.signal(syscall.SIGTERM)
+	if out, code := w.in(w.project, shell, "stop"); code == 0 {
+		t.Errorf("a model has ended the keeper: %s", out)
+	}
+	if left := w.keepers(); len(left) != 1 || left[0].PID != keeper.PID {
+		t.Fatalf("the keeper is gone: %v", left)
+	}
+
+	second := w.newIDE("emacs")
+	if got := portOf(second.file); got != port {
+		t.Errorf("the next editor is at port %d, want %d", got, port)
+	}
+	shown := map[any]any{}
+	for range 2 {
+		select {
+		case p := <-second.shown:
+			shown[p["filePath"]] = p["diffId"]
+		case <-time.After(patience):
+			t.Fatalf("the next editor shows %v", shown)
+		}
+	}
+	eventually(t, "the keeper's end", func() bool { return len(w.keepers()) == 0 })
+	for path, outcome := range map[string]string{a: "accepted", b: "rejected"} {
+		var answer struct{ Settled bool }
+		params := map[string]any{"diffId": shown[path], "version": 1, "baseVersion": 0, "outcome": outcome}
+		if err := second.peer.Call(t.Context(), "pollux/resolveDiff", params, &answer); err != nil || !answer.Settled {
+			t.Errorf("%s: %+v, %v", path, answer, err)
+		}
+		if o := cli.Outcome(); o.FilePath != path || strings.ToLower(strings.TrimPrefix(o.Method, "ide/diff")) != outcome {
+			t.Errorf("the CLI hears %+v", o)
+		}
+	}
+}
+
+// SPEC L-4: however the editor ends, its CLIs are kept; pollux stop rejects what is open, and nothing is left.
+func TestKeeperHoweverL4(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(e *plugin){
+		"SIGTERM":       func(e *plugin) { _ = e.cmd.Process.Signal(syscall.SIGTERM) },
+		"SIGHUP":        func(e *plugin) { _ = e.cmd.Process.Signal(syscall.SIGHUP) },
+		"end of input":  func(e *plugin) { e.in.Close() },
+		"editor's kill": func(e *plugin) { _ = syscall.Kill(e.pid, syscall.SIGKILL) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newKeptWorld(t)
+			e := w.newIDE("vim")
+			cli := agent.Start(t, e.file)
+			path := filepath.Join(w.project, "a")
+			cli.OpenDiff(path, "A\n")
+			e.looksAt(cli, path)
+			watch := pace.Start(t)
+			end(e)
+			e.gone(watch)
+			w.keeper(1)
+			cli.Context("the keeper's", func(files []agent.File) bool { return len(files) == 0 })
+			if out, code := w.in(w.project, nil, "stop"); code != 0 {
+				t.Errorf("stop: %d, %s", code, out)
+			}
+			if o := cli.Outcome(); o.Method != "ide/diffRejected" || o.FilePath != path {
+				t.Errorf("the CLI hears %+v", o)
+			}
+			eventually(t, "the end of what was kept", func() bool { return len(w.leftovers()) == 0 })
+			if out, code := w.in(w.project, nil, "stop"); code != exitNo {
+				t.Errorf("stop where nothing runs: %d, %s", code, out)
+			}
+		})
+	}
+}
+
+// SPEC L-1, L-4: where nobody keeps, an orderly end rejects what is open and leaves nothing.
+func TestNobodyKeepsL4(t *testing.T) {
+	t.Parallel()
+	never := false
+	for name, c := range map[string]struct {
+		settings string
+		keep     *bool
+	}{
+		"switched off":           {`{"keep": false}`, nil},
+		"resuming switched off":  {`{"resume": false}`, nil},
+		"stopped in the editor":  {`{"keep": true}`, &never},
+		"stopped, says a plugin": {`{}`, &never},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.configure(c.settings)
+			e := w.newIDE("vim")
+			cli := agent.Start(t, e.file)
+			path := filepath.Join(w.project, "a")
+			cli.OpenDiff(path, "A\n")
+			e.leave(c.keep)
+			if o := cli.Outcome(); o.Method != "ide/diffRejected" || o.FilePath != path {
+				t.Errorf("the CLI hears %+v", o)
+			}
+			e.gone(pace.Start(t))
+			if left := w.leftovers(); len(left) > 0 {
+				t.Errorf("left: %v", left)
+			}
+		})
+	}
+	t.Run("no session", func(t *testing.T) {
+		t.Parallel()
+		w := newKeptWorld(t)
+		e := w.newIDE("vim")
+		e.leave(nil)
+		e.gone(pace.Start(t))
+		if left := w.leftovers(); len(left) > 0 {
+			t.Errorf("left: %v", left)
+		}
+	})
+	t.Run("a CLI of the editor's own terminal", func(t *testing.T) {
+		t.Parallel()
+		w := newKeptWorld(t)
+		e := w.newIDEOf("vim", os.Getpid())
+		agent.Start(t, e.file) // a process below this one, which is the editor: it ends with it
+		e.leave(nil)
+		e.gone(pace.Start(t))
+		if left := w.leftovers(); len(left) > 0 {
+			t.Errorf("left: %v", left)
+		}
+	})
+}
+
+// SPEC L-4: a companion whose terminal is gone is kept, one that was told to end is not; serve takes over from a keeper.
+func TestServeAndKeeperL4(t *testing.T) {
+	t.Parallel()
+	w := newKeptWorld(t)
+	e := w.newIDE("vim")
+	cli := agent.Start(t, e.file)
+	path := filepath.Join(w.project, "a")
+	cli.OpenDiff(path, "A\n")
+	defer thief(t, portOf(e.file))()
+	e.leave(nil)
+	w.keeper(1)
+	first := w.serve()
+	if !first.Resumed || first.Port != portOf(e.file) {
+		t.Errorf("serve does not take over: %+v", first.ready)
+	}
+	first.signal(syscall.SIGHUP)
+	w.keeper(1)
+	second := w.serve()
+	if !second.Resumed || second.Port != first.Port {
+		t.Errorf("serve does not take over from its own keeper: %+v", second.ready)
+	}
+	client := w.control()
+	defer client.Close()
+	if diffs, err := client.Diffs(t.Context()); err != nil || len(diffs) != 1 {
+		t.Errorf("%v, %v", diffs, err)
+	}
+	if text := cli.CloseDiff(path); !strings.Contains(text, `A\n`) {
+		t.Errorf("the CLI takes back %s", text)
+	}
+}
+
+// SPEC L-4: two editors of one folder, each with a CLI, are kept both, and two editors take both over.
+func TestTwoKeepersL4(t *testing.T) {
+	t.Parallel()
+	w := newKeptWorld(t)
+	var ports []int
+	var paths []string
+	var clis []*agent.Agent
+	var editors []*plugin
+	for i := range 2 {
+		e := w.newIDE("neovim")
+		cli := agent.Start(t, e.file)
+		path := filepath.Join(w.project, fmt.Sprint(i))
+		cli.OpenDiff(path, "new\n")
+		e.shows(path, "new\n")
+		editors, clis, paths, ports = append(editors, e), append(clis, cli), append(paths, path), append(ports, portOf(e.file))
+	}
+	for _, e := range editors {
+		e.leave(nil)
+		e.gone(pace.Start(t))
+	}
+	w.keeper(2)
+	var again []int
+	for range 2 {
+		e := w.newIDE("neovim")
+		again = append(again, portOf(e.file))
+		i := slices.Index(ports, portOf(e.file))
+		if i < 0 {
+			t.Fatalf("an editor is at port %d, the CLIs are at %v", portOf(e.file), ports)
+		}
+		id := e.shows(paths[i], "new\n")
+		if err := e.peer.Call(t.Context(), "pollux/resolveDiff", map[string]any{"diffId": id, "version": 1, "baseVersion": 0, "outcome": "accepted"}, nil); err != nil {
+			t.Error(err)
+		}
+		if o := clis[i].Outcome(); o.Method != "ide/diffAccepted" || o.FilePath != paths[i] {
+			t.Errorf("the CLI hears %+v", o)
+		}
+	}
+	if slices.Sort(again); !slices.Equal(again, slices.Sorted(slices.Values(ports))) {
+		t.Errorf("the editors are at %v, the CLIs at %v", again, ports)
+	}
+}

@@ -1,0 +1,311 @@
+package companion
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
+	"github.com/pollux-companion/pollux/internal/agent/mcp"
+	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/guard"
+	"github.com/pollux-companion/pollux/internal/paths"
+	"github.com/pollux-companion/pollux/internal/proc"
+)
+
+// Times of a keeper (SPEC L-4).
+const (
+	// keepIdle is how long it waits for a session: agents come back within seconds, and a session that is gone has been waited for
+	// half a minute already.
+	keepIdle = 25 * time.Second
+	// keepAtMost is how long it lives with sessions.
+	keepAtMost = 12 * time.Hour
+	// handWithin is how long a companion that hands its door on may take to be gone.
+	handWithin = 3 * time.Second
+)
+
+// A Keeping is what a keeper goes on with (SPEC L-4): the workspace as it is now, and the record of the companion before it.
+type Keeping struct {
+	IDE    discovery.IDE   `json:"ide"`
+	Roots  []string        `json:"roots"`
+	Record control.Handing `json:"record"`
+}
+
+// Why a companion ends by itself; see Failed.
+var (
+	// ErrKept: a keeper has no session left, or has waited for hours.
+	ErrKept = errors.New("there is nothing left to keep")
+	// ErrHandedOn: the next companion has the door.
+	ErrHandedOn = errors.New("another companion has taken over")
+	// ErrStopped: somebody has said so.
+	ErrStopped = errors.New("it was stopped by pollux stop")
+)
+
+var (
+	errNoRecord = errors.New("the record of the companion before this one cannot be used")
+	errHasOwner = errors.New("this companion belongs to the program that started it; quit that, or say :Pollux stop in the editor")
+)
+
+// Leave is Stop at the end of the companion's editor. Where a session is connected that outlives the editor, a keeper gets the door
+// first: then what is open stays open (SPEC L-4). It returns within a second, as Stop does.
+func (c *Companion) Leave(ctx context.Context) error {
+	if c.handed.Load() {
+		return c.stop(ctx, c.reg.Retire)
+	}
+	if !c.keeps() {
+		return c.Stop(ctx)
+	}
+	door, err := duplicate(c.door)
+	var begin func()
+	if err == nil {
+		begin, err = c.o.Keep(Keeping{IDE: c.o.IDE, Roots: c.work.Roots(), Record: c.handing()}, door)
+	}
+	if err != nil {
+		c.o.Log.Warn("no keeper could be started, so that connected CLIs lose their companion", "err", err)
+		return c.Stop(ctx)
+	}
+	defer begin()
+	return c.stop(ctx, c.reg.Retire)
+}
+
+// keeps says whether somebody would miss this companion.
+func (c *Companion) keeps() bool {
+	s := &c.o.Settings
+	return c.o.Keep != nil && s.Keep && s.Resume && c.resume != nil && c.parts.Load() && c.ctx.Err() == nil &&
+		slices.ContainsFunc(c.agents.Sessions(), c.outlives)
+}
+
+// outlives says whether a session's CLI goes on without the editor: not in a terminal of the editor's own.
+func (c *Companion) outlives(s mcp.SessionInfo) bool {
+	if s.PID == 0 {
+		return true
+	}
+	editor := c.o.PID
+	if c.o.Editor != nil && editor == os.Getpid() { // it has not said which process it is
+		editor = os.Getppid()
+	}
+	_, lives := proc.Lookup(s.PID)
+	return lives && !guard.Descends(s.PID, []proc.Info{{PID: editor}})
+}
+
+// handing names this companion's record.
+func (c *Companion) handing() control.Handing {
+	return control.Handing{Editor: c.o.IDE.Name, Roots: c.recorded, Port: c.file.Port}
+}
+
+// keep ends a keeper that nobody needs.
+func (c *Companion) keep() {
+	if c.o.Keeping == nil {
+		return
+	}
+	wake := make(chan struct{}, 1)
+	unwatch := c.agents.Watch(func() {
+		select {
+		case wake <- struct{}{}:
+		default:
+		}
+	})
+	c.tasks.Go(func() {
+		defer unwatch()
+		limit, idle := time.NewTimer(keepAtMost), time.NewTimer(keepIdle)
+		defer limit.Stop()
+		defer idle.Stop()
+		for {
+			select {
+			case <-c.ctx.Done():
+				return
+			case <-limit.C:
+				c.fail(ErrKept)
+			case <-idle.C:
+				c.fail(ErrKept)
+			case <-wake:
+				idle.Stop()
+				if len(c.agents.Sessions()) == 0 {
+					idle.Reset(keepIdle)
+				}
+			}
+		}
+	})
+}
+
+// HandOver is part of control.Keeping.
+func (b backend) HandOver() (control.Handing, *os.File, func(), error) {
+	c := b.c
+	if c.o.Keeping == nil || !c.handed.CompareAndSwap(false, true) {
+		return control.Handing{}, nil, nil, control.ErrNoKeeper
+	}
+	door, err := duplicate(c.door)
+	if err != nil {
+		c.handed.Store(false)
+		return control.Handing{}, nil, nil, err
+	}
+	return c.handing(), door, func() { c.fail(ErrHandedOn) }, nil
+}
+
+// Stop is part of control.Keeping.
+func (b backend) Stop() (over func(), err error) {
+	if b.c.o.Editor != nil || b.c.o.Soon != "" {
+		return nil, errHasOwner
+	}
+	return func() { b.c.fail(ErrStopped) }, nil
+}
+
+// fromKeeper takes the door of a keeper of this workspace over, one of this companion's editor first; nil when there is none.
+func (c *Companion) fromKeeper() (*discovery.Record, *os.File) {
+	if !slices.ContainsFunc(c.others, c.isKeeper) {
+		return nil, nil
+	}
+	clients := control.List(c.ctx, c.o.Dirs.Run) // newest first
+	defer func() {
+		for _, client := range clients {
+			client.Close()
+		}
+	}()
+	slices.SortStableFunc(clients, func(a, b *control.Client) int {
+		switch mine := c.o.IDE.Name; {
+		case (a.Status.Editor == mine) == (b.Status.Editor == mine):
+			return 0
+		case a.Status.Editor == mine:
+			return -1
+		}
+		return 1
+	})
+	for _, client := range clients {
+		if !c.isKeeper(client.Status) {
+			continue
+		}
+		rec, door, err := c.takeFrom(client)
+		if err == nil {
+			return rec, door
+		}
+		c.o.Log.Warn("a keeper does not hand its door over", "keeper", client.Status.PID, "err", err)
+	}
+	return nil, nil
+}
+
+// isKeeper says of a companion that it is a keeper of folders that are all in this one's workspace.
+func (c *Companion) isKeeper(s control.Status) bool {
+	return s.Keeper && len(s.Roots) > 0 && !slices.ContainsFunc(s.Roots, func(root string) bool {
+		return !slices.ContainsFunc(c.work.Roots(), func(mine string) bool { return paths.Within(mine, root) })
+	})
+}
+
+func (c *Companion) takeFrom(keeper *control.Client) (*discovery.Record, *os.File, error) {
+	ctx, cancel := context.WithTimeout(c.ctx, handWithin)
+	defer cancel()
+	h, door, err := keeper.TakeOver(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	keeper.Close() // it waits for that
+	rec, err := c.inherit(h)
+	if err != nil && door != nil {
+		door.Close()
+	}
+	c.others = slices.DeleteFunc(c.others, func(s control.Status) bool { return s.PID == keeper.Status.PID })
+	return rec, door, err
+}
+
+// inherit makes the record of a companion that hands its door on this one's, as soon as that one has given it up.
+func (c *Companion) inherit(h control.Handing) (*discovery.Record, error) {
+	deadline := time.Now().Add(handWithin)
+	for {
+		rec, err := c.claimPort(h)
+		if !errors.Is(err, discovery.ErrLive) || time.Now().After(deadline) {
+			return rec, err
+		}
+		select {
+		case <-c.ctx.Done():
+			return nil, c.ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// claimPort claims the record of a port.
+func (c *Companion) claimPort(h control.Handing) (*discovery.Record, error) {
+	for slot := range discovery.Slots {
+		r := discovery.NewResume(c.o.Dirs.State, h.Editor, h.Roots, slot)
+		if r.Port() != h.Port {
+			continue
+		}
+		if err := r.Claim(); err != nil {
+			return nil, err
+		}
+		rec, err := r.Load(time.Now())
+		if err == nil && rec == nil {
+			err = errNoRecord
+		}
+		if err == nil {
+			err = c.own(r, h, rec)
+		}
+		if err != nil {
+			r.Release()
+			return nil, err
+		}
+		c.onStop("claim", func(context.Context) error { c.resume.Release(); return nil })
+		return rec, nil
+	}
+	return nil, errNoRecord
+}
+
+// own makes a claimed record this companion's. That of another editor, or of other folders, is moved to where this one's next start looks.
+func (c *Companion) own(r *discovery.Resume, h control.Handing, rec *discovery.Record) error {
+	if h.Editor == c.o.IDE.Name && sameSet(h.Roots, c.work.Roots()) {
+		c.resume, c.recorded = r, h.Roots
+		return nil
+	}
+	if c.o.Keeping != nil { // its editor's folders are others now, and the next start of that looks for those that it began with
+		c.resume, c.recorded = r, h.Roots
+		return nil
+	}
+	for slot := range discovery.Slots {
+		mine := discovery.NewResume(c.o.Dirs.State, c.o.IDE.Name, c.work.Roots(), slot)
+		if mine.Claim() != nil {
+			continue
+		}
+		if old, err := mine.Load(time.Now()); old != nil || err != nil || mine.HasJournal() {
+			mine.Release() // somebody may come back to that
+			continue
+		}
+		if err := mine.Inherit(r, *rec); err != nil {
+			mine.Release()
+			return err
+		}
+		r.Release()
+		c.resume, c.recorded = mine, c.work.Roots()
+		return nil
+	}
+	return discovery.ErrLive
+}
+
+// listenDoor goes on with a listening socket that was handed on, if it is the record's.
+func listenDoor(door *os.File, port int) (net.Listener, error) {
+	defer door.Close()
+	ln, err := net.FileListener(door)
+	if err != nil {
+		return nil, err
+	}
+	if at, ok := ln.Addr().(*net.TCPAddr); !ok || !at.IP.IsLoopback() || at.Port != port {
+		ln.Close()
+		return nil, fmt.Errorf("the socket that was handed on is at %v, and not at port %d", ln.Addr(), port)
+	}
+	return ln, nil
+}
+
+// stepAside leaves new CLIs to the companions of this workspace that have an editor: a keeper is found only where nobody else
+// is. c.mu is not held.
+func (c *Companion) stepAside() {
+	if c.o.Keeping == nil {
+		return
+	}
+	c.lookAround()
+	aside := c.sharing() != nil
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.aloof = aside
+}

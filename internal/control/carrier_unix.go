@@ -1,0 +1,100 @@
+//go:build unix
+
+package control
+
+import (
+	"errors"
+	"net"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// errNotHanded: an answer without what it promised.
+var errNotHanded = errors.New("the keeper has not handed its port on")
+
+// A carrier is a connection on which a listening socket can travel beside the bytes (SCM_RIGHTS). What comes unasked for is
+// closed with it.
+type carrier struct {
+	*net.UnixConn
+
+	mu  sync.Mutex // guards the below
+	out *os.File   // goes with the next bytes
+	in  []int      // descriptors that came
+}
+
+// carry makes a carrier of what dial and listenAt's listener return.
+func carry(conn net.Conn) *carrier {
+	c, _ := conn.(*net.UnixConn) // checkPeer has seen that it is one
+	return &carrier{UnixConn: c}
+}
+
+// give sends a file with the next bytes, and closes it here.
+func (c *carrier) give(f *os.File) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.out = f
+}
+
+// Write implements io.Writer.
+func (c *carrier) Write(b []byte) (int, error) {
+	c.mu.Lock()
+	f := c.out
+	c.out = nil
+	c.mu.Unlock()
+	if f == nil {
+		return c.UnixConn.Write(b)
+	}
+	defer f.Close()
+	n, _, err := c.WriteMsgUnix(b, unix.UnixRights(int(f.Fd())), nil)
+	if err == nil && n < len(b) {
+		var more int
+		more, err = c.UnixConn.Write(b[n:])
+		n += more
+	}
+	return n, err
+}
+
+// Read implements io.Reader.
+func (c *carrier) Read(b []byte) (int, error) {
+	oob := make([]byte, unix.CmsgSpace(4))
+	n, oobn, _, _, err := c.ReadMsgUnix(b, oob)
+	if oobn > 0 {
+		c.take(oob[:oobn])
+	}
+	return max(n, 0), err
+}
+
+// take keeps descriptors that came.
+func (c *carrier) take(oob []byte) {
+	messages, _ := unix.ParseSocketControlMessage(oob)
+	for i := range messages {
+		fds, _ := unix.ParseUnixRights(&messages[i])
+		c.mu.Lock()
+		c.in = append(c.in, fds...)
+		c.mu.Unlock()
+	}
+}
+
+// taken is the listening socket that came.
+func (c *carrier) taken() (*os.File, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.in) == 0 {
+		return nil, errNotHanded
+	}
+	f := os.NewFile(uintptr(c.in[0]), "door")
+	c.in = c.in[1:]
+	return f, nil
+}
+
+// drop closes what came and nobody took.
+func (c *carrier) drop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, fd := range c.in {
+		_ = unix.Close(fd)
+	}
+	c.in = nil
+}
