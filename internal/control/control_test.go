@@ -29,8 +29,7 @@ type fake struct {
 	opened  []Location
 	paused  []bool
 	door    *os.File // that HandOver hands on
-	handed  int      // doors that are gone
-	stopped int      // calls of Stop
+	over    func()   // of HandOver and Stop
 }
 
 func (f *fake) Status() Status { return f.status }
@@ -65,9 +64,9 @@ func (f *fake) Ask(_ context.Context, q Question) (*string, error) {
 func (f *fake) Pause(paused bool)        { f.paused = append(f.paused, paused) }
 func (f *fake) Context() *state.Snapshot { return &state.Snapshot{Active: "/p", Roots: f.status.Roots} }
 func (f *fake) HandOver() (Handing, *os.File, func(), error) {
-	return Handing{Editor: f.status.Editor, Roots: f.status.Roots, Port: 2}, f.door, func() { f.handed++ }, nil
+	return Handing{Editor: f.status.Editor, Roots: f.status.Roots, Port: 2}, f.door, f.over, nil
 }
-func (f *fake) Stop() (func(), error) { return func() { f.stopped++ }, nil }
+func (f *fake) Stop() (func(), error) { return f.over, nil }
 func (f *fake) Page() (string, error) { return "http://127.0.0.1:1/#code=x", nil }
 
 // shortDir makes a folder whose name is short enough for a socket.

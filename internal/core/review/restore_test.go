@@ -70,3 +70,56 @@ func TestRestoreL3(t *testing.T) {
 		})
 	}
 }
+
+// SPEC L-4: a registry that retires decides nothing, closes no view and ends nothing for an owner that leaves; what its owner has no
+// answer about yet is withdrawn, and its owner may take back what is open.
+func TestRetireL4(t *testing.T) {
+	view, owner := &restoreView{}, &restoreOwner{}
+	r := review.New(review.Options{View: view})
+	open := func(key string, waits bool) *review.Diff {
+		t.Helper()
+		d, err := r.Open(t.Context(), owner, review.Proposal{Key: key, Path: "/" + key, Old: "old", New: "new", Waits: waits}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	a, b, waiting := open("a", false), open("b", false), open("c", true)
+	r.Retire()
+	if o, over := waiting.Outcome(); !over || o.Kind != review.Withdrawn {
+		t.Errorf("the one whose agent waits: %v, %v", o, over)
+	}
+	r.Leave(owner)
+	r.SetRule(review.Rule{Mode: review.AcceptAll})
+	for _, err := range []error{r.Accept(a.ID(), a.Now().Seen, nil), r.Reject(a.ID())} {
+		wantErr(t, err, review.ErrShut)
+	}
+	if _, err := r.Open(t.Context(), owner, review.Proposal{Key: "a", Path: "/a", New: "newer"}, nil); !errors.Is(err, review.ErrShut) {
+		t.Errorf("opening: %v", err)
+	}
+	for _, d := range []*review.Diff{a, b} {
+		if o, over := d.Outcome(); over {
+			t.Errorf("%s has ended: %v", d.Proposal().Key, o)
+		}
+	}
+	if view.closed > 1 || len(owner.told) > 0 {
+		t.Errorf("%d views were closed, and the owner was told %v", view.closed, owner.told)
+	}
+	if o, err := r.Withdraw(t.Context(), owner, "b"); err != nil || o.Content != "new" {
+		t.Errorf("taking back: %+v, %v", o, err)
+	}
+}
+
+// SPEC L-4: where nobody looks, no rule accepts what comes.
+func TestAlwaysAskL4(t *testing.T) {
+	owner := &restoreOwner{}
+	r := review.New(review.Options{View: &restoreView{}, AlwaysAsk: true})
+	r.SetRule(review.Rule{Mode: review.AcceptAll})
+	d, err := r.Open(t.Context(), owner, review.Proposal{Key: "a", Path: "/a", New: "new"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o, over := d.Outcome(); over {
+		t.Errorf("it was decided: %v", o)
+	}
+}
