@@ -5,8 +5,6 @@ package editors
 import (
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -16,105 +14,139 @@ import (
 	"github.com/pollux-companion/pollux/internal/peers"
 )
 
-// The editor is closed and opened again, twice: the CLI beside it never loses its companion. A proposal that waits is on show in
-// the next editor, or answered in the terminal meanwhile, also one that comes while there is no editor (SPEC L-4).
+// TestKeeper: an editor is closed and opened again, and the CLI beside it keeps its companion (SPEC L-4).
 func TestKeeper(t *testing.T) {
-	gemini := peers.Command(t, peers.Gemini)
-	for name, e := range map[string]struct {
-		flavour func(*testing.T) flavour
-		hands   hands
-		leave   func(*bench)
-	}{
-		"Neovim": {neovim, vimHands(), func(b *bench) { b.ex("qa!") }},
-		"Vim":    {vim, vimHands(), func(b *bench) { b.ex("qa!") }},
-		"Emacs":  {emacs, emacsHands(), func(b *bench) { b.keys("C-x", "C-c") }},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := &seat{bench: newBench(t, e.flavour(t), map[string]string{"a.txt": "one\ntwo\n"}), h: e.hands, m: model.Start(t)}
-			s.write("../c/pollux/config.json", `{"keep": true}`)
-			s.equip(gemini)
-			s.m.Script(prompt, writes("ONE"), writes("TWO"), writes("THREE"), writes("FOUR"))
-			s.m.Script(secondPrompt, writes("FIVE"))
-			s.open("a.txt")
-			s.ctl = s.control()
-			s.start(name)
-			s.connects()
-			s.shows("ONE")
-			port := s.port()
+	play(t, map[string]func(*testing.T, flavour){"closed and opened": closedAndOpened})
+	t.Run("Gemini CLI", func(t *testing.T) {
+		t.Parallel()
+		keptCLI(t, neovim(t))
+	})
+}
 
-			keeper := s.leaves(e.leave)
-			s.proposed(keeper, "ONE")
-			s.returns(keeper)
-			if got := s.port(); got != port {
-				t.Errorf("the companion is at port %d, and was at %d", got, port)
+// withKeeper makes a user whose CLIs are kept.
+func (b *bench) withKeeper() { b.write("../c/pollux/config.json", `{"keep": true}`) }
+
+// closedAndOpened: the edited proposal that waited is on show again, and so is one that came meanwhile.
+func closedAndOpened(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a": "a\n", "b": "b\n"})
+	b.withKeeper()
+	b.open("a")
+	a := b.connect()
+	a.OpenDiff(b.path("a"), "new\n")
+	b.shows("a", "new\n")
+	b.types(1, "edited")
+	b.until("the journal", func() bool { return b.journal("newedited") || b.journal("edited") })
+	port := b.port()
+	b.step("the editor is closed")
+	keeper := b.leaves()
+	a.OpenDiff(b.path("b"), "other\n")
+	b.step("the editor is opened again")
+	b.opensAgain(keeper, "a")
+	if got := b.port(); got != port {
+		t.Errorf("port %d became %d", port, got)
+	}
+	texts := map[string]string{"a": "newedited\n", "b": "other\n"}
+	for len(texts) > 0 { // in whichever order they came
+		file := ""
+		b.until("a proposal", func() bool {
+			place := b.eval(b.place())
+			for name := range texts {
+				if place == name+" <proposal>" {
+					file = name
+				}
 			}
-			s.shows("ONE")
-			s.h.accept(s.bench)
-			s.hears("ONE", true)
-			s.shows("TWO")
-
-			keeper = s.leaves(e.leave)
-			s.proposed(keeper, "TWO")
-			s.answer("TWO")
-			s.proposed(keeper, "THREE")
-			s.answer("THREE")
-			s.proposed(keeper, "FOUR")
-
-			s.returns(keeper)
-			s.shows("FOUR")
-			s.h.accept(s.bench)
-			s.hears("FOUR", true)
-			s.h.cursor(s.bench)
-			s.knowsCursor()
-			s.say(secondPrompt)
-			s.shows("FIVE")
-			s.h.accept(s.bench)
-			s.hears("FIVE", true)
-			if !slices.ContainsFunc(s.m.Requests(), func(r *model.Request) bool { return strings.Contains(r.ContextText(), `"line": 2`) }) {
-				t.Error("the model never hears of the cursor in the new editor")
-			}
+			return file != ""
 		})
+		b.shows(file, texts[file])
+		b.accept()
+		b.accepted(a, file, texts[file])
+		delete(texts, file)
 	}
 }
 
-// leaves closes the editor, and returns the keeper that is there then, with the CLI's session.
-func (s *seat) leaves(leave func(*bench)) *control.Client {
-	s.Helper()
-	begun := time.Now()
-	leave(s.bench)
-	s.tm.Exit(patience)
-	s.Logf("the editor has ended after %v", time.Since(begun))
-	s.ctl = s.keeper()
-	s.connects()
-	return s.ctl
-}
-
-// returns opens the editor again, which takes over from the keeper.
-func (s *seat) returns(keeper *control.Client) {
-	s.Helper()
-	s.untilWithin(patience, "the socket of the old editor to go", func() bool {
-		_, err := os.Stat(filepath.Join(s.root, "n"))
-		return err != nil
-	})
+// keptCLI: the published CLI notices nothing. What waits is decided in the next editor, or in the CLI's terminal meanwhile, also
+// what comes while there is no editor.
+func keptCLI(t *testing.T, f flavour) {
+	s := &seat{bench: newBench(t, f, map[string]string{"a.txt": "one\ntwo\n"}), m: model.Start(t)}
+	s.withKeeper()
+	s.equip(peers.Command(t, peers.Gemini))
+	s.m.Script(prompt, writes("ONE"), writes("TWO"), writes("THREE"), writes("FOUR"))
+	s.m.Script(secondPrompt, writes("FIVE"))
 	s.open("a.txt")
-	s.until("the end of the keeper", func() bool { return !alive(keeper.Status.PID) })
+	s.ctl = s.control()
+	s.start(f.display)
+	s.connects()
+	s.proposed("ONE")
+
+	s.ctl = s.leaves()
+	s.connects()
+	s.waits("ONE")
+	s.opensAgain(s.ctl, "a.txt")
 	s.ctl = s.control()
 	s.connects()
+	s.proposed("ONE")
+	s.accept()
+	s.hears("ONE", true)
+	s.proposed("TWO")
+
+	s.ctl = s.leaves()
+	s.connects()
+	s.waits("TWO")
+	s.answer("TWO")
+	s.waits("THREE")
+	s.answer("THREE")
+	s.waits("FOUR")
+	s.opensAgain(s.ctl, "a.txt")
+	s.ctl = s.control()
+	s.connects()
+	s.proposed("FOUR")
+	s.accept()
+	s.hears("FOUR", true)
+
+	s.begin(2)
+	s.done()
+	s.knowsCursor()
+	s.say(secondPrompt)
+	s.proposed("FIVE")
+	s.accept()
+	s.hears("FIVE", true)
 }
 
-// proposed waits until the keeper has one proposal, which begins with a line.
-func (s *seat) proposed(keeper *control.Client, line string) {
+// leaves closes the editor, and returns the keeper that is there then.
+func (b *bench) leaves() *control.Client {
+	b.Helper()
+	if b.f.name == "emacs" {
+		b.keys("C-x", "C-c")
+	} else {
+		b.ex("qa!")
+	}
+	b.tm.Exit(patience)
+	return b.keeper()
+}
+
+// opensAgain opens the editor, which takes over from the keeper.
+func (b *bench) opensAgain(keeper *control.Client, file string) {
+	b.Helper()
+	b.until("the old editor's socket to go", func() bool {
+		_, err := os.Stat(filepath.Join(b.root, "n"))
+		return err != nil
+	})
+	b.open(file)
+	b.until("the keeper's end", func() bool { return !alive(keeper.Status.PID) })
+}
+
+// waits waits until one proposal is open, which begins with a line.
+func (s *seat) waits(line string) {
 	s.Helper()
 	s.untilWithin(cliPatience, "the proposal of "+line+" in the keeper", func() bool {
-		diffs, err := keeper.Diffs(s.Context())
+		diffs, err := s.ctl.Diffs(s.Context())
 		if err != nil {
 			s.Fatal(err)
 		}
 		if len(diffs) != 1 {
 			return false
 		}
-		text, _, err := keeper.Text(s.Context(), diffs[0].ID)
+		text, _, err := s.ctl.Text(s.Context(), diffs[0].ID)
 		return err == nil && text == line+"\ntwo\n"
 	})
 }
