@@ -2,6 +2,8 @@ package lsp
 
 import (
 	"encoding/json"
+	"runtime"
+	"strings"
 	"testing"
 	"unicode/utf8"
 )
@@ -36,4 +38,35 @@ func FuzzHello(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A text of megabytes is not copied on its way from a message to the registry, where encoding/json made three copies.
+func TestLargeTextIsNotCopied(t *testing.T) {
+	text := strings.Repeat("\tif err != nil {\n\t\treturn \"Größe\"\n\t}\n", 1<<16)
+	encoded, _ := json.Marshal(text)
+	params := append(append([]byte(`{"diffId":"d","content":`), encoded...), `,"version":7}`...)
+	var p struct {
+		ID      string          `json:"diffId"`
+		Version int             `json:"version"`
+		Content json.RawMessage `json:"content"`
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	err := decodeText(params, &p, &p.Content)
+	got, err2 := exact(p.Content)
+	runtime.ReadMemStats(&after)
+	if err != nil || err2 != nil || got != text || p.ID != "d" || p.Version != 7 {
+		t.Fatalf("%v, %v, %+v", err, err2, p)
+	}
+	if n := after.TotalAlloc - before.TotalAlloc; n > uint64(len(text))/2 { // others allocate meanwhile
+		t.Errorf("%d bytes for a text of %d", n, len(text))
+	}
+	for _, odd := range []string{`{"content":"` + text[:3], `{"content":5}`, `{"content":null,"x":"` + strings.Repeat("y", large) + `"}`, `[]`} {
+		p.Content = nil
+		if err := decodeText(json.RawMessage(odd), &p, &p.Content); err == nil {
+			if s, err := exact(p.Content); err == nil {
+				t.Errorf("%.20s: %q is taken for a text", odd, s)
+			}
+		}
+	}
 }
