@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -234,7 +235,7 @@ func (c *wire) event() {
 	begun := false
 	for {
 		line, err := c.in.ReadSlice('\n')
-		if err != nil && err != bufio.ErrBufferFull {
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			c.w.b.Fatalf("%s: %v", c.w.name, err)
 		}
 		if begun = begun || bytes.HasPrefix(line, []byte("data:")); begun && err == nil {
