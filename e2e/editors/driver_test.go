@@ -196,6 +196,13 @@ func (b *bench) shows(file, text string) {
 	b.is(b.proposal(file), lines(text))
 }
 
+// offer has the agent propose a text for a file, and waits until that is on show.
+func (b *bench) offer(a *agent.Agent, file, text string) {
+	b.Helper()
+	a.OpenDiff(b.path(file), text)
+	b.shows(file[strings.LastIndex(file, "/")+1:], text)
+}
+
 // calm waits until no proposal is on show, and the user is in a file again.
 func (b *bench) calm(file string) { b.Helper(); b.is(b.place(), file) }
 
@@ -228,8 +235,7 @@ func proposing(t *testing.T, f flavour) (*bench, *agent.Agent) {
 func (b *bench) proposes(a *agent.Agent) {
 	b.Helper()
 	b.write("a.txt", nine)
-	a.OpenDiff(b.path("a.txt"), proposed)
-	b.shows("a.txt", proposed)
+	b.offer(a, "a.txt", proposed)
 }
 
 // accepted waits for the outcome of an acceptance, of this text, and until no proposal is on show.

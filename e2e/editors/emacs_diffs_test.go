@@ -8,8 +8,7 @@ import (
 // F-8: what the CLI has written only in part when Emacs reads it is shown whole in the end.
 func emacsHalfWritten(t *testing.T, f flavour) {
 	b, a := user(t, f, map[string]string{"a.go": "a\n"}, "a.go")
-	a.OpenDiff(b.path("a.go"), "first\nsecond\n")
-	b.is(windows, "(3 a.go <proposal>)")
+	b.offer(a, "a.go", "first\nsecond\n")
 	b.is(`(progn (defun rest (&rest _) (advice-remove 'insert-file-contents #'rest) (write-region "second\n" nil "`+b.path("a.go")+`" t 'quiet)) (advice-add 'insert-file-contents :after #'rest) 1)`, "1")
 	b.keys("C-c", "C-c")
 	a.Outcome()
@@ -23,8 +22,7 @@ func emacsAnnounced(t *testing.T, f flavour) {
 	b, a := user(t, f, map[string]string{"a.go": "a\nb\nc\nd\ne\n"}, "a.go")
 	b.text("mine ")
 	b.is("(buffer-modified-p)", "t")
-	a.OpenDiff(b.path("a.go"), "a\nb\nc\nd\nE\n")
-	b.is(windows, "(3 a.go <proposal>)")
+	b.offer(a, "a.go", "a\nb\nc\nd\nE\n")
 	b.says("your unsaved changes of it are kept, and not in this diff")
 	const announced = `(if (string-match-p "unsaved changes" (format-mode-line header-line-format)) 1 0)`
 	b.is(announced, "1")
@@ -39,8 +37,7 @@ func emacsAnnounced(t *testing.T, f flavour) {
 func emacsLatin1(t *testing.T, f flavour) {
 	b, a := user(t, f.with("(prefer-coding-system 'latin-1) (setq-default buffer-file-coding-system 'latin-1)"), map[string]string{"a.go": "old\n"}, "a.go")
 	const text = "héllo 😀\n"
-	a.OpenDiff(b.path("a.go"), text)
-	b.is(windows, "(3 a.go <proposal>)")
+	b.offer(a, "a.go", text)
 	b.keys("C-c", "C-c")
 	b.accepted(a, "a.go", text)
 	b.is(windows, "(1 a.go)")
@@ -73,8 +70,7 @@ func emacsReload(t *testing.T, f flavour) {
 	b.sees(a, "a.go 101:1")
 	b.eval(`(progn (defvar bench-mark) (setq bench-mark (copy-marker (save-excursion (search-forward "line 120") (point)))))`)
 	text := strings.Replace(strings.Replace(old.String(), "line 3\n", "LINE THREE\n", 1), "line 197\n", "CHANGED\n", 1)
-	a.OpenDiff(b.path("a.go"), text)
-	b.is(windows, "(3 a.go <proposal>)")
+	b.offer(a, "a.go", text)
 	b.keys("C-c", "C-c")
 	a.Outcome()
 	b.is(windows, "(1 a.go)")

@@ -35,8 +35,7 @@ func (b *bench) pending(n int) {
 // L-3: the companion is killed with an edited diff on show; it comes back on the same port, and takes the decision.
 func companionDies(t *testing.T, f flavour) {
 	b, a := user(t, f, map[string]string{"a": "a\n"}, "a")
-	a.OpenDiff(b.path("a"), "new\n")
-	b.shows("a", "new\n")
+	b.offer(a, "a", "new\n")
 	b.types(1, "edited")
 	b.until("the journal", func() bool { return b.journal("new") })
 	b.step("the companion is killed")
@@ -58,8 +57,7 @@ func companionDies(t *testing.T, f flavour) {
 // L-2: the editor is killed; the companion and its file are gone within a second.
 func editorDies(t *testing.T, f flavour) {
 	b, a := user(t, f, map[string]string{"a": "a\n"}, "a")
-	a.OpenDiff(b.path("a"), "new\n")
-	b.shows("a", "new\n")
+	b.offer(a, "a", "new\n")
 	companion := b.companion()
 	b.step("the editor is killed")
 	b.kill(b.pid(), syscall.SIGKILL)
@@ -94,8 +92,7 @@ func quit(t *testing.T, f flavour) {
 		b, a := user(t, f, map[string]string{"a": "a\n", "b": "b\n"}, "b")
 		b.step("the user leaves by %s", leave.name)
 		b.types(1, "mine")
-		a.OpenDiff(b.path("a"), "new\n")
-		b.shows("a", "new\n")
+		b.offer(a, "a", "new\n")
 		b.types(1, "edited")
 		asked := exec.Command(binary(), "diff", "a", "--from", os.DevNull)
 		asked.Env, asked.Dir = b.env, b.project
@@ -124,8 +121,7 @@ func quit(t *testing.T, f flavour) {
 // Another companion by the user's word: what was open is rejected.
 func restart(t *testing.T, f flavour) {
 	b, a := user(t, f, map[string]string{"a": "a\n"}, "a")
-	a.OpenDiff(b.path("a"), "new\n")
-	b.shows("a", "new\n")
+	b.offer(a, "a", "new\n")
 	old := b.companion()
 	b.command("pollux.restart")
 	b.rejected(a, "a")

@@ -80,8 +80,7 @@ func TestVimBytes(t *testing.T) {
 
 	a.OpenDiff(b.path("plain"), "plain <&>\r\ntext\r\n")
 	b.is("&diff . winnr()", "12")
-	b.text("Aand more")
-	b.escape()
+	b.types(1, "and more")
 	b.ex("w")
 	b.accepted(a, "plain", "plain <&>and more\r\ntext\r\n")
 	b.is("&diff . tabpagenr('$')", "01")

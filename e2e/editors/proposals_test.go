@@ -45,8 +45,7 @@ func accept(t *testing.T, f flavour) {
 	b.sees(a, "a.go 1:1")
 	proposed := "// new\n" + strings.ReplaceAll(old, "fourth", "4th")
 	b.step("the proposal is shown")
-	a.OpenDiff(b.path("a.go"), proposed)
-	b.shows("a.go", proposed)
+	b.offer(a, "a.go", proposed)
 	b.is(b.original("a.go"), lines(old))
 	b.sees(a, "none")
 	b.step("the user accepts")
@@ -71,8 +70,7 @@ func edit(t *testing.T, f flavour) {
 	b, a := user(t, f, map[string]string{"a.go": "one\ntwo\n"}, "a.go")
 	for _, accept := range b.accepting() {
 		b.step("the user edits, and accepts by %s", accept.name)
-		a.OpenDiff(b.path("a.go"), "ONE\ntwo\n")
-		b.shows("a.go", "ONE\ntwo\n")
+		b.offer(a, "a.go", "ONE\ntwo\n")
 		b.types(1, " 😀")
 		b.shows("a.go", "ONE 😀\ntwo\n")
 		accept.do()
@@ -87,8 +85,7 @@ func reject(t *testing.T, f flavour) {
 	b, a := user(t, f, map[string]string{"a.go": sample}, "a.go")
 	for i, reject := range b.rejecting() {
 		b.step("the user rejects by %s", reject.name)
-		a.OpenDiff(b.path("a.go"), "other\n")
-		b.shows("a.go", "other\n")
+		b.offer(a, "a.go", "other\n")
 		if i == 0 {
 			b.types(1, "edited")
 		}
@@ -136,8 +133,7 @@ func localeC(t *testing.T, f flavour) {
 		b.calm("a")
 	}
 	b.step("the user edits")
-	a.OpenDiff(b.path("a"), "grüße 😀\n")
-	b.shows("a", "grüße 😀\n")
+	b.offer(a, "a", "grüße 😀\n")
 	b.types(1, "and more")
 	b.accept()
 	b.accepted(a, "a", "grüße 😀and more\n")
@@ -222,8 +218,7 @@ func unsaved(t *testing.T, f flavour) {
 	b.is(b.buffer("a"), "a unsaved")
 	b.is(b.modified("a"), "1")
 	b.step("a proposal comes")
-	a.OpenDiff(b.path("a"), "new\n")
-	b.shows("a", "new\n")
+	b.offer(a, "a", "new\n")
 	b.says("your unsaved changes of it are kept")
 	b.tm.Wait(b.hints("unsaved")[0], patience) // as long as it is on show
 	b.step("the user accepts, and the CLI writes")
@@ -310,8 +305,7 @@ func saveCopy(t *testing.T, f flavour) {
 // The edits of a proposal whose CLI nobody can reach any more are kept.
 func gone(t *testing.T, f flavour) {
 	b, a := user(t, f, map[string]string{"a": "a\n"}, "a")
-	a.OpenDiff(b.path("a"), "new\n")
-	b.shows("a", "new\n")
+	b.offer(a, "a", "new\n")
 	b.types(1, "er ü")
 	b.shows("a", "newer ü\n")
 	b.step("the companion and what it remembers are gone")
@@ -324,8 +318,7 @@ func gone(t *testing.T, f flavour) {
 // F-11, for one file.
 func acceptFile(t *testing.T, f flavour) {
 	b, a := user(t, f, map[string]string{"a": "a\n", "b": "b\n"}, "a")
-	a.OpenDiff(b.path("a"), "one\n")
-	b.shows("a", "one\n")
+	b.offer(a, "a", "one\n")
 	b.types(1, " edited")
 	b.step("the user accepts this and all others for the file")
 	b.acceptAllOfFile()
@@ -334,8 +327,7 @@ func acceptFile(t *testing.T, f flavour) {
 	a.OpenDiff(b.path("a"), "two\n")
 	b.accepted(a, "a", "two\n")
 	b.step("another file is asked for")
-	a.OpenDiff(b.path("b"), "new b\n")
-	b.shows("b", "new b\n")
+	b.offer(a, "b", "new b\n")
 	b.reject()
 	b.rejected(a, "b")
 	b.calm("a")
@@ -354,15 +346,13 @@ func acceptPattern(t *testing.T, f flavour) {
 		b.is(b.buffer("a.go"), lines(text))
 	}
 	b.step("what does not fit is asked for")
-	a.OpenDiff(b.path("b.txt"), "new b\n")
-	b.shows("b.txt", "new b\n")
+	b.offer(a, "b.txt", "new b\n")
 	b.reject()
 	b.rejected(a, "b.txt")
 	b.calm("a.go")
 	b.step("the user wants to be asked again")
 	b.policy("ask", b.project+"/*.go")
-	a.OpenDiff(b.path("a.go"), "newest\n")
-	b.shows("a.go", "newest\n")
+	b.offer(a, "a.go", "newest\n")
 }
 
 // The user's windows, views, folds, registers, marks and jumps come back exactly, however the diff ends.
@@ -391,8 +381,7 @@ func layout(t *testing.T, f flavour) {
 func autosave(t *testing.T, f flavour) {
 	b, a := user(t, f, map[string]string{"a": "a\n"}, "a")
 	b.savesItself()
-	a.OpenDiff(b.path("a"), "new\n")
-	b.shows("a", "new\n")
+	b.offer(a, "a", "new\n")
 	b.types(1, "edited")
 	b.step("the editor saves what it likes")
 	b.pause(2500)
@@ -443,8 +432,7 @@ func now(t *testing.T, f flavour) {
 	b.begin(1)
 	b.text(" typi")
 	b.is(b.buffer("a"), "a typi")
-	a.OpenDiff(b.path("a"), "new\n")
-	b.shows("a", "new\n")
+	b.offer(a, "a", "new\n")
 	b.reject()
 	b.rejected(a, "a")
 	b.calm("a")

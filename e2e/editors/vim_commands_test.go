@@ -149,8 +149,7 @@ func vimLongWords(t *testing.T, f flavour) {
 	b.is("getline(2) . &modified", "unsaved1")
 	for _, keys := range []string{"ZQ", ":q\n", ":tabclose\n", ":close\n"} {
 		b.ex("messages clear")
-		a.OpenDiff(b.path(name), "new\n")
-		b.is("&diff . getline(1)", "1new")
+		b.offer(a, name, "new\n")
 		b.says("your unsaved changes")
 		b.says(":q rejects")
 		b.is("mode(1)", "n")

@@ -156,8 +156,7 @@ func vimKeys(t *testing.T, f flavour) {
 	b.setting("mappings", "{'accept': 'ga', 'reject': 'gr', 'accept_all': 'gA'}")
 	b.ex("highlight PolluxLabel ctermfg=1")
 	for keys, want := range map[string]string{"ga": "ide/diffAccepted", "gr": "ide/diffRejected"} {
-		a.OpenDiff(b.path("a"), "new\n")
-		b.is("&diff . getline(1)", "1new")
+		b.offer(a, "a", "new\n")
 		b.is("maparg('ZZ', 'n')", "")
 		b.is("stridx(&l:statusline, '%#PolluxLabel#')", "0")
 		b.is("synIDattr(hlID('PolluxLabel'), 'fg', 'cterm')", "1")
@@ -167,8 +166,7 @@ func vimKeys(t *testing.T, f flavour) {
 		}
 		b.is("tabpagenr('$')", "1")
 	}
-	a.OpenDiff(b.path("a"), "new\n")
-	b.is("&diff . getline(1)", "1new")
+	b.offer(a, "a", "new\n")
 	b.text("gA")
 	a.Outcome()
 	b.is("tabpagenr('$')", "1")
@@ -179,8 +177,7 @@ func vimKeys(t *testing.T, f flavour) {
 // What is no UTF-8 cannot be accepted: the diff stays, and says so.
 func vimInvalid(t *testing.T, f flavour) {
 	b, a := user(t, f, map[string]string{"a": "a\n"}, "a")
-	a.OpenDiff(b.path("a"), "new\n")
-	b.is("&diff . getline(1)", "1new")
+	b.offer(a, "a", "new\n")
 	b.text("A")
 	b.keys("C-v")
 	b.text("xff")
@@ -204,10 +201,8 @@ func vimSaveSettings(t *testing.T, f flavour) {
 		b.text("ggccunsaved")
 		b.escape()
 		b.is("getline(1) . &modified", "unsaved1")
-		a.OpenDiff(b.path("b"), "new\n")
-		b.is("&diff . getline(1)", "1new")
-		b.text("Ax")
-		b.escape()
+		b.offer(a, "b", "new\n")
+		b.types(1, "x")
 		b.ex("w")
 		b.accepted(a, "b", "newx\n")
 		b.is("tabpagenr('$') . expand('%')", "1a")
@@ -283,8 +278,7 @@ func vimNoRoom(t *testing.T, f flavour) {
 	b.ex("set winminwidth& winwidth&")
 	b.ex("Pollux review")
 	b.is("&diff . getline(1) . winnr('$')", "1new2")
-	b.text("Aer")
-	b.escape()
+	b.types(1, "er")
 	b.ex("w")
 	b.accepted(a, "a", "newer\n")
 	b.is("tabpagenr('$') . winnr('$') . getline(1) . &diff", "11a0")

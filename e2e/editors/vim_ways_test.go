@@ -34,8 +34,7 @@ func vimReadAgain(t *testing.T, f flavour) {
 	a.OpenDiff(b.path("a.go"), "package b\r\n")
 	const right = "getline(1) . &fileformat . &syntax . &diff . &modified . &modifiable . winnr()"
 	b.is(right, "package bdosgo1012")
-	b.text("Acdef")
-	b.escape()
+	b.types(1, "cdef")
 	b.is(right, "package bcdefdosgo1012")
 	b.ex("e!")
 	b.is(right, "package bdosgo1012")
@@ -44,8 +43,7 @@ func vimReadAgain(t *testing.T, f flavour) {
 	b.is(right, "package aunixgo1001")
 	b.keys("C-w", "p")
 	a.Quiet()
-	b.text("Ay")
-	b.escape()
+	b.types(1, "y")
 	b.until("the edit", func() bool { return b.journal("package by") })
 	if got := a.CloseDiff(b.path("a.go")); got != `{"content":"package by\r\n"}` {
 		t.Error(got)
@@ -79,10 +77,8 @@ func vimLongUndo(t *testing.T, f flavour) {
 // review shows it again beside its file; in Vim it is rejected.
 func vimEditOther(t *testing.T, f flavour) {
 	b, a := user(t, f, map[string]string{"a": "a\n", "b": "b\n"}, "a")
-	a.OpenDiff(b.path("a"), "new\n")
-	b.is("&diff . getline(1)", "1new")
-	b.text("Aer")
-	b.escape()
+	b.offer(a, "a", "new\n")
+	b.types(1, "er")
 	b.ex("e " + b.path("b"))
 	if f.name == "vim" {
 		b.rejected(a, "a")
