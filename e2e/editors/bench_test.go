@@ -309,3 +309,18 @@ func (b *bench) sees(a *agent.Agent, want string) {
 	}()
 	a.Context(want, func(files []agent.File) bool { last = active(files); return last == want })
 }
+
+// forgetful kills the companion and what it would remember by.
+func (b *bench) forgetful() {
+	b.Helper()
+	b.until("the journal", func() bool { return b.journal("new") })
+	old := b.stamp()
+	if out, err := exec.Command("kill", "-STOP", itoa(b.companion())).CombinedOutput(); err != nil { // it writes no more
+		b.Fatalf("%v: %s", err, out)
+	}
+	if err := os.RemoveAll(filepath.Join(b.root, "s", "pollux", "resume")); err != nil {
+		b.Fatal(err)
+	}
+	b.kill(b.companion(), syscall.SIGKILL)
+	b.until("another companion", func() bool { return len(b.files()) == 1 && b.stamp() != old && serves(b.file()) })
+}

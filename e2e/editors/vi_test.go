@@ -215,3 +215,10 @@ func vimLater(b *bench, ms int) string {
 	b.eval("timer_start(" + itoa(ms) + ", {-> extend(g:, {'later': 1})})")
 	return "g:later"
 }
+
+// setting gives one of the plugin's another value.
+func (b *bench) setting(name, value string) {
+	b.Helper()
+	b.ex("let g:pollux = extend(copy(g:pollux), {'" + name + "': " + value + "})")
+	b.is("string(g:pollux."+name+")", strings.TrimSpace(b.eval("string("+value+")")))
+}

@@ -203,3 +203,47 @@ func vimQuestion(t *testing.T, f flavour) {
 	}
 	b.is("mode(1) . getline(1)", "nyes 1 ya")
 }
+
+// :Pollux review shows what waits, by its number or the next one; :Pollux reject is for the one on show, wherever the focus is.
+func vimReview(t *testing.T, f flavour) {
+	b, a := user(t, f, map[string]string{"a": "a\n", "b": "b\n"}, "a")
+	b.focus("never")
+	a.OpenDiff(b.path("a"), "new\n")
+	b.says("waits, :Pollux review shows it")
+	a.OpenDiff(b.path("b"), "two\n")
+	b.ex("Pollux status")
+	b.says("diff 1     a – Gemini CLI #1")
+	b.says("diff 2     b – Gemini CLI #1")
+	b.step("the user asks for the second, and for the next one")
+	b.ex("Pollux review 2")
+	b.shows("b", "two\n")
+	b.ex("Pollux review next")
+	b.shows("a", "new\n")
+	b.accept()
+	b.accepted(a, "a", "new\n")
+	b.is("tabpagenr('$') . &diff . getline(1)", "21two")
+	b.step("the user goes to their own tab page")
+	b.ex("tabfirst")
+	b.is("tabpagenr() . &diff", "10")
+	b.ex("Pollux reject")
+	b.rejected(a, "b")
+	b.calm("a")
+	b.ex("Pollux review next")
+	b.says("no other diff waits")
+}
+
+// F-11: to the terminal, and what the rules are.
+func vimPolicies(t *testing.T, f flavour) {
+	b, a := user(t, f, map[string]string{"a": "a\n", "b": "b\n", "d/x.go": "x\n"}, "a")
+	b.ex("Pollux policy accept pattern " + b.project + "/d/*.go")
+	b.says("1 rule")
+	b.ex("Pollux policy terminal pattern " + b.project + "/b")
+	b.says("2 rules")
+	a.Refused(b.path("b"), "x\n")
+	b.ex("Pollux policy bogus session")
+	b.says("bogus")
+	b.ex("Pollux policy")
+	b.says("terminal  " + b.project + "/b")
+	b.says("accept    " + b.project + "/d/*.go")
+	b.says(":Pollux policy ask|accept|terminal [session|file|pattern GLOB]")
+}

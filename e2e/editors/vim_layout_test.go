@@ -1,0 +1,97 @@
+package editors
+
+import (
+	"os"
+	"syscall"
+	"testing"
+)
+
+// A diff that gets no tab page now, because a tab page of before is closing or
+// an autocommand goes elsewhere (E36 where a split has no room either), comes
+// as soon as it gets one, and touches no window of the user's.
+func vimNoTab(t *testing.T, f flavour) {
+	b, a := user(t, f, map[string]string{"a": "a\n", "b": "b\n"}, "a", "b")
+	b.ex("set hidden | tabnew b | tabprevious")
+	const user = "tabpagenr('$') . winnr('$') . getline(1) . &buftype . &diff . getbufline('a', 1)[0] . getbufline('b', 1)[0]"
+	for _, room := range []string{"set winminheight& winheight&", "set winheight=40 winminheight=40"} {
+		b.ex(room + " | let g:stuck = 5")
+		b.is("g:stuck . "+user, "521a0ab")
+		b.ex("autocmd TabLeave * if g:stuck > 0 | let g:stuck -= 1 | tabnext | endif")
+		b.is("exists('#TabLeave')", "1")
+		a.OpenDiff(b.path("a"), "new\n")
+		b.is("g:stuck . &diff . getline(1) . winnr('$') . tabpagenr('$')", "01new23")
+		b.ex("autocmd! TabLeave")
+		b.ex("w")
+		b.accepted(a, "a", "new\n")
+		b.is(user, "21a0ab")
+	}
+}
+
+// A diff that has no room for two windows says so, leaves everything as it
+// was, and comes when the user asks for it with room.
+func vimNoRoom(t *testing.T, f flavour) {
+	b, a := user(t, f, map[string]string{"a": "a\n"}, "a")
+	b.ex("set winwidth=150 winminwidth=150")
+	b.is("&winminwidth", "150")
+	a.OpenDiff(b.path("a"), "new\n")
+	b.says("a diff cannot be shown: ")
+	b.says("E36: Not enough room (try :Pollux review)")
+	b.is("tabpagenr('$') . winnr('$') . getline(1) . &diff . &buftype", "11a0")
+	b.ex("Pollux review")
+	b.says("the diff cannot be shown: ")
+	b.is("tabpagenr('$') . winnr('$') . getline(1) . &diff . &buftype", "11a0")
+	b.ex("set winminwidth& winwidth&")
+	b.ex("Pollux review")
+	b.is("&diff . getline(1) . winnr('$')", "1new2")
+	b.types(1, "er")
+	b.ex("w")
+	b.accepted(a, "a", "newer\n")
+	b.is("tabpagenr('$') . winnr('$') . getline(1) . &diff", "11a0")
+}
+
+// Mappings and highlights are the user's to change.
+func vimKeys(t *testing.T, f flavour) {
+	b, a := user(t, f, map[string]string{"a": "a\n"}, "a")
+	b.setting("mappings", "{'accept': 'ga', 'reject': 'gr', 'accept_all': 'gA'}")
+	b.ex("highlight PolluxLabel ctermfg=1")
+	for keys, want := range map[string]string{"ga": "ide/diffAccepted", "gr": "ide/diffRejected"} {
+		b.offer(a, "a", "new\n")
+		b.is("maparg('ZZ', 'n')", "")
+		b.is("stridx(&l:statusline, '%#PolluxLabel#')", "0")
+		b.is("synIDattr(hlID('PolluxLabel'), 'fg', 'cterm')", "1")
+		b.text(keys)
+		if o := a.Outcome(); o.Method != want {
+			t.Errorf("%s: %+v", keys, o)
+		}
+		b.is("tabpagenr('$')", "1")
+	}
+	b.offer(a, "a", "new\n")
+	b.text("gA")
+	a.Outcome()
+	b.is("tabpagenr('$')", "1")
+	a.OpenDiff(b.path("a"), "more\n")
+	b.accepted(a, "a", "more\n")
+}
+
+// L-2: a terminal that goes away while the editor is leaving leaves no process behind.
+func vimHangup(t *testing.T, f flavour) {
+	for _, leaving := range []string{"", ":qa!\n"} {
+		b, a := user(t, f, map[string]string{"a": "a\n"}, "a")
+		a.OpenDiff(b.path("a"), "new\n")
+		b.is("&diff", "1")
+		pid, companion := b.pid(), b.companion()
+		b.text(leaving)
+		process, err := os.FindProcess(pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 { // as a terminal, a session and a service manager do, one after the other
+			_ = process.Signal(syscall.SIGHUP)
+			_ = process.Signal(syscall.SIGTERM)
+		}
+		b.until("the editor's end", func() bool { return !alive(pid) })
+		b.until("the companion's end", func() bool { return !alive(companion) })
+		b.until("the end of its file", func() bool { return len(b.files()) == 0 })
+		b.rejected(a, "a")
+	}
+}
