@@ -165,7 +165,11 @@ func (h *History) save(e Entry) error {
 	}
 	name := fmt.Sprintf("%013d-%s%s", e.Settled.UnixMilli(), e.ID, suffix)
 	k := keptFile{entryFile: entryFile{name, e.ID, e.Settled}, size: int64(len(data)), ranked: true, person: e.byPerson(), owner: e.Owner}
-	return h.index.add(k, func() error { return h.put(name, data) })
+	if err := h.put(name, data); err != nil {
+		return err
+	}
+	h.index.add(k)
+	return nil
 }
 
 // put writes a file into the folder, which it makes where it is missing.

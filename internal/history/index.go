@@ -1,31 +1,22 @@
 package history
 
 import (
-	"errors"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 )
 
-// relookAfter is after how many entries of its own an index reads its folder again, whatever the folder's time says:
-// some file systems count it in ticks, and another companion's change may fall into one of this one's.
-const relookAfter = 64
-
-// An index knows what lies in one folder of entries, so that a new entry costs no look at the others. It reads the folder when
-// somebody else has changed it, which the folder's time tells. Its methods may be called from any goroutine.
+// An index remembers what is in the entries of one folder, so that a new one costs no look into the others, but for their names. Its
+// methods may be called from any goroutine.
 type index struct {
 	dir string
 
-	mu    sync.Mutex // guards what follows; held while files are written and removed
+	mu    sync.Mutex // guards what follows; held while entries are removed
 	kept  []keptFile // oldest first
 	bytes int64      // of kept
-	seen  time.Time  // the folder's time when it was looked at; zero before
-	added int        // since the folder was read
 }
 
 // A keptFile is an entry in the folder.
@@ -39,25 +30,11 @@ type keptFile struct {
 
 func (k keptFile) weigh() (size int64, person bool, owner string) { return k.size, k.person, k.owner }
 
-// add has write make an entry's file, and counts it.
-func (x *index) add(k keptFile, write func() error) error {
+// add counts an entry that was just written.
+func (x *index) add(k keptFile) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.look()
-	if err := write(); err != nil {
-		return err
-	}
-	x.added++
-	i, there := slices.BinarySearchFunc(x.kept, k.name, func(k keptFile, name string) int { return strings.Compare(k.name, name) })
-	if there {
-		x.bytes -= x.kept[i].size
-		x.kept[i] = k
-	} else {
-		x.kept = slices.Insert(x.kept, i, k)
-	}
-	x.bytes += k.size
-	x.seen = x.changed()
-	return nil
+	x.kept = append(x.kept, k) // the next look counts it, in its place
 }
 
 // prune removes what is too old, and then entries until the rest is within the bounds.
@@ -77,26 +54,10 @@ func (x *index) prune(entries int, bytes int64, age time.Duration) {
 	for len(x.kept) > entries || x.bytes > bytes {
 		x.discard(leastWanted(x.kept, keptFile.weigh))
 	}
-	if !x.seen.IsZero() { // else something is not as it was known
-		x.seen = x.changed()
-	}
 }
 
-// changed is the folder's time, zero when it is gone.
-func (x *index) changed() time.Time {
-	info, err := os.Stat(x.dir)
-	if err != nil {
-		return time.Time{}
-	}
-	return info.ModTime()
-}
-
-// look reads the folder's names unless nobody else has changed it. The caller holds mu.
+// look reads the folder's names: other companions write and remove there too. The caller holds mu.
 func (x *index) look() {
-	now := x.changed()
-	if !now.IsZero() && now.Equal(x.seen) && x.added < relookAfter {
-		return
-	}
 	files, err := entryFiles(x.dir)
 	if err != nil {
 		slog.Warn("the history could not be pruned", "error", err)
@@ -105,7 +66,7 @@ func (x *index) look() {
 	for _, k := range x.kept {
 		known[k.name] = k
 	}
-	x.kept, x.bytes, x.seen, x.added = nil, 0, now, 0
+	x.kept, x.bytes = x.kept[:0], 0
 	for _, f := range files {
 		k, ok := known[f.name]
 		if !ok {
@@ -133,10 +94,7 @@ func (x *index) rank(k *keptFile) {
 
 // discard removes an entry. The caller holds mu.
 func (x *index) discard(i int) {
-	err := os.Remove(filepath.Join(x.dir, x.kept[i].name))
-	if errors.Is(err, fs.ErrNotExist) {
-		x.seen = time.Time{} // somebody was quicker, also with others
-	} else if err != nil {
+	if err := remove(filepath.Join(x.dir, x.kept[i].name)); err != nil {
 		slog.Warn("an old entry of the history could not be removed", "error", err)
 	}
 	x.bytes -= x.kept[i].size
