@@ -42,7 +42,7 @@ func (a *app) startKeeper(k companion.Keeping, door *os.File) (begin func(), err
 		return nil, err
 	}
 	defer in.Close()
-	cmd := exec.Command(self, "keep")
+	cmd := exec.CommandContext(context.Background(), self, "keep") // it outlives this one
 	cmd.Args[0] = os.Args[0]
 	cmd.Dir, cmd.Stdin = a.dirs.State, in
 	if door != nil {

@@ -216,7 +216,8 @@ func Find(ctx context.Context, dirs []string, folder string) (*Client, error) {
 	best, depth := -1, -1
 	for i, c := range clients { // newest first, so that only a nearer root wins
 		for _, root := range c.Status.Roots {
-			if paths.Within(root, folder) && len(root) > depth {
+			instead := len(root) > depth || len(root) == depth && clients[best].Status.Keeper && !c.Status.Keeper
+			if paths.Within(root, folder) && instead {
 				best, depth = i, len(root)
 			}
 		}

@@ -145,7 +145,8 @@ func TestFind(t *testing.T) {
 	start(0, 1, "/w", "/other")
 	start(1, 2, "/w/sub")
 	start(0, 3, "/w")
-	for folder, want := range map[string]int{"/w": 3, "/w/x": 3, "/w/sub": 2, "/w/sub/y": 2, "/w/subx": 3, "/other": 1} {
+	listen(t, dirs, &fake{status: Status{PID: 4, Roots: []string{"/w", "/kept"}, Started: time.Unix(4, 0), Keeper: true}}) // L-4: others have an editor
+	for folder, want := range map[string]int{"/w": 3, "/w/x": 3, "/w/sub": 2, "/w/sub/y": 2, "/w/subx": 3, "/other": 1, "/kept": 4} {
 		c, err := Find(t.Context(), dirs, folder)
 		if err != nil {
 			t.Errorf("%s: %v", folder, err)
