@@ -379,6 +379,7 @@ func TestServeAndKeeperL4(t *testing.T) {
 	defer thief(t, portOf(e.file))()
 	e.leave(nil)
 	w.keeper(1)
+	w.reviews(cli)
 	first := w.serve()
 	if !first.Resumed || first.Port != portOf(e.file) {
 		t.Errorf("serve does not take over: %+v", first.ready)
@@ -396,6 +397,29 @@ func TestServeAndKeeperL4(t *testing.T) {
 	}
 	if text := cli.CloseDiff(path); !strings.Contains(text, `A\n`) {
 		t.Errorf("the CLI takes back %s", text)
+	}
+}
+
+// reviews decides in the keeper, as pollux review does: what comes there waits, and a rule accepts nothing that comes after it.
+func (w *world) reviews(cli *agent.Agent) {
+	w.t.Helper()
+	client := w.control()
+	defer client.Close()
+	if err := client.SetRule(w.t.Context(), control.Rule{Mode: "accept", Pattern: "**/reviewed"}); err != nil {
+		w.t.Fatal(err)
+	}
+	path := filepath.Join(w.project, "reviewed")
+	cli.OpenDiff(path, "R\n")
+	diffs, err := client.Diffs(w.t.Context())
+	i := slices.IndexFunc(diffs, func(d control.Diff) bool { return d.Path == path })
+	if err != nil || i < 0 {
+		w.t.Fatalf("the keeper has %v, %v", diffs, err)
+	}
+	if err := client.Decide(w.t.Context(), control.Decision{ID: diffs[i].ID, Accept: true, Seen: control.Seen{Version: diffs[i].Version, Base: diffs[i].Base}}); err != nil {
+		w.t.Fatal(err)
+	}
+	if o := cli.Outcome(); o.Method != "ide/diffAccepted" || o.FilePath != path || o.Content != "R\n" {
+		w.t.Errorf("the CLI hears %+v", o)
 	}
 }
 
