@@ -179,3 +179,28 @@ func TestOpenCodeRun(t *testing.T) {
 		return cli.StartOpenCode(b.t, b.home, b.dir, command, "CLAUDE_CODE_SSE_PORT=1", "OPENCODE_EDITOR_SSE_PORT=1")
 	})
 }
+
+// TestCodex: the published Codex asks on its socket, and its model is told what is selected (SPEC CX-1, CX-2).
+func TestCodex(t *testing.T) {
+	needAgent(t, peers.Codex)
+	b := newBench(t, map[string]string{"a.txt": "one\ntwo\nthree\n"})
+	b.uses(".codex")
+	d := b.desk(b.serve())
+	d.open("a.txt")
+	d.cursor(2, 1, 3)
+	c := cli.StartCodex(t, b.home, b.dir)
+	b.step("context", func() {
+		c.Type("/ide")
+		c.Until("IDE context is on", second(60), func(screen string) bool {
+			if !strings.Contains(screen, "IDE context is on") {
+				c.Keys("Enter")
+				return false
+			}
+			return true
+		})
+		text := said(c.Ask("tell me what I look at"))
+		if !strings.Contains(text, "## Active file: a.txt") || !strings.Contains(text, "## Active selection of the file:\ntwo") {
+			t.Errorf("the model is not told of the selection:\n%s", text)
+		}
+	})
+}

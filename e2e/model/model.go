@@ -138,6 +138,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.chat(w, r, body)
 		return
 	}
+	if isResponses(r.URL.Path) {
+		s.responses(w, r, body)
+		return
+	}
 	if isMessages(r.URL.Path) {
 		s.messages(w, r, body)
 		return

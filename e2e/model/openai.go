@@ -67,8 +67,8 @@ func texts(content json.RawMessage) []string {
 	}
 	var all []string
 	for _, p := range parts {
-		for _, end := range []string{"</system-reminder>", "</current_datetime>"} {
-			if before, after, ok := strings.Cut(p.Text, end); ok && strings.HasPrefix(before, "<") {
+		for _, end := range []string{"</system-reminder>", "</current_datetime>", "## My request for Codex:"} {
+			if before, after, ok := strings.Cut(p.Text, end); ok && (strings.HasPrefix(before, "<") || strings.HasPrefix(before, "#")) {
 				all = append(all, before+end)
 				p.Text = strings.TrimSpace(after)
 			}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/agent"
+	"github.com/pollux-companion/pollux/internal/agent/codex"
 	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
 	"github.com/pollux-companion/pollux/internal/agent/mcp"
 	"github.com/pollux-companion/pollux/internal/control"
@@ -146,6 +147,8 @@ type Companion struct {
 	apart []proc.Info
 	// aloof: no files lead to this keeper, as there are others.
 	aloof bool
+	// codex answers Codex; nil where nobody does, or another companion.
+	codex *codex.Server
 	// places are where CLIs of the other agents find this companion, by the agents' names.
 	places map[string]*agent.Place
 }

@@ -48,6 +48,7 @@ func (c *Companion) publish(f *discovery.File) error {
 // announce writes the files by which the other agents' CLIs find this companion. It passes over agents that are not used on this machine yet.
 // A file that cannot be written is reported in the log. c.mu is held.
 func (c *Companion) announce(f *discovery.File) {
+	c.serveCodex()
 	soon, _ := agent.Find(c.o.Soon)
 	for _, a := range agent.All() {
 		if a.Locks == nil || a.With != "" || c.socket == "" && a.Private() {

@@ -356,6 +356,9 @@ func (c *Companion) startDiscovery() error {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		errs := []error{c.place.Remove()}
+		if c.codex != nil {
+			c.codex.Close()
+		}
 		if c.aside != nil {
 			errs = append(errs, c.aside.Remove())
 		}

@@ -1,0 +1,39 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pollux-companion/pollux/e2e/model"
+	"github.com/pollux-companion/pollux/internal/peers"
+)
+
+// StartCodex runs Codex in dir until its prompt stands there.
+func StartCodex(t testing.TB, h Home, dir string, env ...string) *Agent {
+	t.Helper()
+	m := model.Start(t)
+	config := fmt.Sprintf(`model = "scripted"
+model_provider = "scripted"
+check_for_update_on_startup = false
+[model_providers.scripted]
+name = "scripted"
+base_url = "%s/v1"
+wire_api = "responses"
+env_key = "SCRIPTED_KEY"
+[projects."%s"]
+trust_level = "trusted"
+`, m.URL(), dir)
+	file := filepath.Join(h.Dir, ".codex", "config.toml")
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := startAgent(t, m, dir, "› ", "esc to interrupt", h.Env(append([]string{"SCRIPTED_KEY=anything"}, env...)...), peers.Command(t, peers.Codex, "--no-daemon"))
+	c.Until("Codex's prompt", startTimeout, func(screen string) bool { return strings.Contains(screen, "› ") })
+	return c
+}
