@@ -201,7 +201,6 @@ func (c *Companion) takeFrom(keeper *control.Client) (*discovery.Record, *os.Fil
 	if err != nil {
 		return nil, nil, err
 	}
-	keeper.Close() // it waits for that
 	rec, err := c.inherit(h)
 	if err != nil && door != nil {
 		door.Close()

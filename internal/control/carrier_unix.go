@@ -18,6 +18,7 @@ var errNotHanded = errors.New("the keeper has not handed its port on")
 // closed with it.
 type carrier struct {
 	*net.UnixConn
+	takes bool // sockets may come
 
 	mu  sync.Mutex // guards the below
 	out *os.File   // goes with the next bytes
@@ -25,9 +26,9 @@ type carrier struct {
 }
 
 // carry makes a carrier of what dial and listenAt's listener return.
-func carry(conn net.Conn) *carrier {
+func carry(conn net.Conn, takes bool) *carrier {
 	c, _ := conn.(*net.UnixConn) // checkPeer has seen that it is one
-	return &carrier{UnixConn: c}
+	return &carrier{UnixConn: c, takes: takes}
 }
 
 // give sends a file with the next bytes, and closes it here.
@@ -58,6 +59,9 @@ func (c *carrier) Write(b []byte) (int, error) {
 
 // Read implements io.Reader.
 func (c *carrier) Read(b []byte) (int, error) {
+	if !c.takes {
+		return c.UnixConn.Read(b)
+	}
 	oob := make([]byte, unix.CmsgSpace(4))
 	n, oobn, _, _, err := c.ReadMsgUnix(b, oob)
 	if oobn > 0 {

@@ -8,7 +8,7 @@ import (
 // A carrier carries bytes only: Windows hands no listening socket on, and the port is opened anew.
 type carrier struct{ net.Conn }
 
-func carry(conn net.Conn) *carrier { return &carrier{conn} }
+func carry(conn net.Conn, _ bool) *carrier { return &carrier{conn} }
 
 func (c *carrier) give(f *os.File) { f.Close() }
 

@@ -37,18 +37,22 @@ type Client struct {
 	Status Status // as it was when it was dialled
 	rpc    *jrpc2.Client
 	conn   *carrier
+	path   string
 	opened atomic.Pointer[func()] // of Propose
 }
 
 // Dial joins the companion behind a socket.
-func Dial(ctx context.Context, path string) (*Client, error) {
+func Dial(ctx context.Context, path string) (*Client, error) { return join(ctx, path, false) }
+
+// join is Dial; with takes for a listening socket that comes with an answer.
+func join(ctx context.Context, path string, takes bool) (*Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	conn, err := ownpipe.Dial(ctx, ownpipe.Name(path))
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{conn: carry(conn)}
+	c := &Client{conn: carry(conn, takes), path: path}
 	c.rpc = jrpc2.NewClient(rpc.NewChannel(c.conn, c.conn, nil), &jrpc2.ClientOptions{OnNotify: c.notified})
 	if err := c.call(ctx, methodStatus, empty{}, &c.Status); err != nil {
 		c.Close()

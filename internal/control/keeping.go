@@ -33,13 +33,18 @@ type takeParams struct {
 }
 
 // TakeOver takes the door of a keeper. The file is its listening socket, the caller's to close; nil where the port must be opened
-// anew. The keeper gives its record up within a second of Close.
+// anew. The keeper gives its record up within a second.
 func (c *Client) TakeOver(ctx context.Context) (Handing, *os.File, error) {
 	var h Handing
-	if err := c.call(ctx, methodTakeOver, takeParams{inAgent()}, &h); err != nil {
+	own, err := join(ctx, c.path, true)
+	if err != nil {
 		return h, nil, err
 	}
-	door, err := c.conn.taken()
+	defer own.Close() // the keeper waits for that
+	if err := own.call(ctx, methodTakeOver, takeParams{inAgent()}, &h); err != nil {
+		return h, nil, err
+	}
+	door, err := own.conn.taken()
 	return h, door, err
 }
 

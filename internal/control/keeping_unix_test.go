@@ -72,12 +72,6 @@ func TestTakeOverL4(t *testing.T) {
 			conn.Close()
 			select {
 			case <-over:
-				t.Error("the keeper ends before the other side has said that it has the socket")
-			default:
-			}
-			client.Close()
-			select {
-			case <-over:
 			case <-time.After(time.Minute):
 				t.Error("the keeper does not end")
 			}

@@ -100,7 +100,7 @@ func (s *Server) drop(conn net.Conn) {
 }
 
 func (s *Server) serve(conn net.Conn, pid int) {
-	out := carry(conn)
+	out := carry(conn, false)
 	ch := rpc.NewChannel(conn, out, &rpc.Options{MaxBody: maxBody})
 	s.agents.note(pid)
 	p := &peer{b: s.backend, pid: pid, out: out, agents: &s.agents, attached: make(chan func(), 1)}
