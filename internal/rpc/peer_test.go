@@ -167,7 +167,7 @@ func TestLargeMessages(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for _, broken := range []string{
-		`{"jsonrpc":"2.0","id":1,"method":"x","params":"` + fill, `{"jsonrpc":"2.0","id":1,"method":"x","params":"` + fill + "\xff" + `"}`,
+		`{"jsonrpc":"2.0","id":"z","method":"x","params":"` + fill, `{"jsonrpc":"2.0","id":"z","method":"x","params":"` + fill + "\xff" + `"}`,
 		`{"jsonrpc":"2.0","id":{},"method":"x","params":"` + fill + `"}`, `{"jsonrpc":"2.0","result":"` + fill + `","result":1}`,
 		`{"jsonrpc":"2.0","id":99,"result":"` + fill + `"}`, `{"jsonrpc":1,"params":"` + fill + `"}`, `["` + fill + `"]`,
 	} {
