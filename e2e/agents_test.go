@@ -122,8 +122,7 @@ func TestCopilot(t *testing.T) {
 	})
 }
 
-// TestCopilotElsewhere: the end of the companion decides nothing, and Copilot CLI asks in its terminal (SPEC GC-3); the model's own shell
-// decides nothing (SPEC §11.1).
+// TestCopilotElsewhere: the end of the companion decides nothing, and Copilot CLI asks in its terminal (SPEC GC-3).
 func TestCopilotElsewhere(t *testing.T) {
 	needAgent(t, peers.Copilot)
 	b := newStage(t)
