@@ -3,6 +3,7 @@
 package codex
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"log/slog"
@@ -81,7 +82,7 @@ func Serve(temp string, snapshot func() *state.Snapshot, log *slog.Logger) (*Ser
 		return nil, err
 	}
 	if info, err := os.Lstat(path); err == nil {
-		conn, err := net.DialTimeout("unix", path, time.Second)
+		conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(context.Background(), "unix", path)
 		if err == nil {
 			_ = conn.Close()
 			return nil, ErrTaken

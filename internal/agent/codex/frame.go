@@ -41,7 +41,7 @@ func frame(v any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(binary.LittleEndian.AppendUint32(nil, uint32(len(body))), body...), nil //nolint:gosec // a few MiB at most
+	return append(binary.LittleEndian.AppendUint32(nil, uint32(len(body))), body...), nil
 }
 
 // A message is a question of Codex's. Members that are not here are skipped.

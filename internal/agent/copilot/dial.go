@@ -172,7 +172,7 @@ func (c *Conn) listen(ctx context.Context) error {
 		return err
 	}
 	r.Header.Set("Accept", "text/event-stream")
-	res, err := c.http.Do(r)
+	res, err := c.http.Do(r) //nolint:bodyclose // end closes it
 	if err != nil {
 		return err
 	}
