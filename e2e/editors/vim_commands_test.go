@@ -43,7 +43,7 @@ func vimCommands(t *testing.T, f flavour) {
 	b.is("mode(1)", "n")
 	b.ex("Pollux accept")
 	b.says("no diff is open")
-	b.is("getcompletion('Pollux re', 'cmdline') == ['reject', 'restart', 'review']", "1")
+	b.is("getcompletion('Pollux re', 'cmdline') == ['reject', 'restart', 'resume', 'review']", "1")
 	port := b.port()
 	b.ex("Pollux stop")
 	b.until("the end", func() bool { return len(b.files()) == 0 })
