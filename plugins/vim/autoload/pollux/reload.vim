@@ -55,7 +55,9 @@ function! s:look(state, timer) abort
   let l:new = a:state.before[0] < 0 && l:now[0] >= 0
   if l:new || l:now[0] >= 0
     let a:state.before = l:new ? l:now : a:state.before
+    let l:others = s:others(l:buf)
     call s:reread(l:buf, a:state.path, l:new)
+    call s:put_back(l:others)
   endif
 endfunction
 
@@ -125,9 +127,7 @@ function! s:reread(buf, path, new) abort
     call win_execute(l:windows[0], 'silent! undo') " the reading has changed nothing any more
     call setbufvar(a:buf, '&modified', 0)
   endif
-  for [l:win, l:view] in items(l:views)
-    call win_execute(str2nr(l:win), 'call winrestview(l:view)')
-  endfor
+  call s:put_back(l:views)
   call s:note(a:buf)
 endfunction
 
@@ -169,11 +169,31 @@ function! pollux#reload#guard(connected) abort
   endif
 endfunction
 
+" Where the windows of this tab page are that show something else. For a buffer that none of them shows Vim opens one of its
+" own for a moment (at checktime and setbufvar), which takes lines from the others and leaves them scrolled.
+function! s:others(buf) abort
+  let l:views = {}
+  for l:nr in exists('*win_execute') ? range(1, winnr('$')) : []
+    let l:win = win_getid(l:nr)
+    if winbufnr(l:nr) != a:buf
+      call win_execute(l:win, 'let l:views[l:win] = winsaveview()')
+    endif
+  endfor
+  return l:views
+endfunction
+
+function! s:put_back(views) abort
+  for [l:win, l:view] in items(a:views)
+    call win_execute(str2nr(l:win), 'call winrestview(l:view)')
+  endfor
+endfunction
+
 function! s:refresh(path) abort
   let l:buf = pollux#reload#buffer(a:path)
   if l:buf == 0
     return
   endif
+  let l:others = s:others(l:buf)
   let [l:there, l:new] = [getftime(a:path) >= 0, get(s:missing, l:buf)]
   let s:missing[l:buf] = get(s:missing, l:buf, 1) && !l:there
   if getbufvar(l:buf, '&modified') && !s:guarded
@@ -183,6 +203,7 @@ function! s:refresh(path) abort
   else
     call s:reread(l:buf, a:path, l:new)
   endif
+  call s:put_back(l:others)
 endfunction
 
 " pollux/filesChanged: others have written these files, or the companion watches them only from now on.
