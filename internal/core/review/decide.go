@@ -64,8 +64,35 @@ func (r *Registry) Reject(id string) error {
 	return r.decide(id, func(*Diff) (Outcome, error) { return Outcome{Kind: Rejected}, nil })
 }
 
-// decide settles as choose says, which is called with mu held.
+// answeredWithin is how long a decision waits for the agent's answer to leave.
+const answeredWithin = time.Second
+
+// awaitAnswer waits while a diff's agent is being answered: it hears of an outcome only after that, and a decision that nobody has
+// heard of is not written down either.
+func (r *Registry) awaitAnswer(id string) {
+	r.mu.Lock()
+	d := r.byID[id]
+	if d == nil || d.phase != answering {
+		r.mu.Unlock()
+		return
+	}
+	if d.answered == nil {
+		d.answered = make(chan struct{})
+	}
+	answered := d.answered
+	r.mu.Unlock()
+	late := time.NewTimer(answeredWithin)
+	defer late.Stop()
+	select {
+	case <-answered:
+	case <-late.C:
+	}
+}
+
+// decide settles as choose says, which is called with mu held. When it returns the owner has been told, unless its agent takes too
+// long to be answered.
 func (r *Registry) decide(id string, choose func(*Diff) (Outcome, error)) error {
+	r.awaitAnswer(id)
 	r.mu.Lock()
 	defer r.unlock()
 	d, ok := r.byID[id]

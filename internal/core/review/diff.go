@@ -31,6 +31,7 @@ type Diff struct {
 	outcome      *Outcome      // nil until settled, then never changed
 	settled      chan struct{} // closed by settle; nil until somebody waits, see end
 	phase        phase
+	answered     chan struct{} // closed when phase leaves answering; nil until somebody waits
 	sight        sight
 	announced    bool // watchers have been told of it
 	ruled        bool // see Ruled

@@ -93,6 +93,9 @@ func (r *Registry) Open(ctx context.Context, owner Owner, p Proposal, deliver fu
 	r.mu.Lock()
 	defer r.unlock()
 	d.move(open)
+	if d.answered != nil {
+		close(d.answered)
+	}
 	if mode == AcceptAll {
 		r.settle(d, Outcome{Kind: Accepted, Content: d.text, Policy: true})
 	}

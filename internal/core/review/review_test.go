@@ -522,3 +522,36 @@ func BenchmarkOpenAccept(b *testing.B) {
 		}
 	}
 }
+
+// SPEC L-3: who is told that a decision was taken can rely on its owner, who writes it down, knowing it: also when the agent is
+// just being answered.
+func TestDecidedWhileAnsweredL3(t *testing.T) {
+	for name, decide := range map[string]func(*review.Registry, *review.Diff) error{
+		"accept": func(r *review.Registry, d *review.Diff) error { return r.Accept(d.ID(), d.Now().Seen, nil) },
+		"reject": func(r *review.Registry, d *review.Diff) error { return r.Reject(d.ID()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newScene(review.Options{})
+				answering, answered := make(chan *review.Diff), make(chan struct{})
+				go func() {
+					_, _ = s.Open(t.Context(), s.one, review.Proposal{Key: "/a", Path: "/a", New: "x"}, func(d *review.Diff) { answering <- d; <-answered })
+				}()
+				d := <-answering
+				done := make(chan error, 1)
+				go func() { done <- decide(s.Registry, d) }()
+				synctest.Wait()
+				select {
+				case err := <-done:
+					t.Fatalf("decided (%v), and the owner was told %v", err, s.one.Told())
+				default:
+				}
+				close(answered)
+				if err := <-done; err != nil || len(s.one.Told()) != 1 {
+					t.Errorf("%v, told %v", err, s.one.Told())
+				}
+				s.Shut()
+			})
+		})
+	}
+}
