@@ -45,7 +45,7 @@ func TestNeovim(t *testing.T) {
 	playOn(t, []func(*testing.T) flavour{neovim}, map[string]func(*testing.T, flavour){"language servers": neovimLanguageServers, "health": neovimHealth})
 }
 
-// The folders of language servers are roots, those that are added later too.
+// The folders of language servers are roots, also folders that are added later.
 func neovimLanguageServers(t *testing.T, f flavour) {
 	b := newBench(t, f, map[string]string{"a": "a\n", "../q/x": "", "../q2/x": ""})
 	b.write("../server", "#!/bin/sh\nprintf 'Content-Length: 53\\r\\n\\r\\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"capabilities\":{}}}'\nexec cat >/dev/null\n")

@@ -209,7 +209,7 @@ func (v vi) hints(of string) []string {
 // side is the text of a window of a diff: 1 is the file, 2 the proposal.
 func side(window int) string { return "join(getbufline(winbufnr(" + itoa(window) + "), 1, '$'), '|')" }
 
-// vimLater starts a timer: those that were due before it have gone off when it does.
+// vimLater starts a timer. When it goes off, every timer that was due before has gone off.
 func vimLater(b *bench, ms int) string {
 	b.eval("extend(g:, {'later': 0})")
 	b.eval("timer_start(" + itoa(ms) + ", {-> extend(g:, {'later': 1})})")

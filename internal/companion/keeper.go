@@ -258,7 +258,7 @@ func (c *Companion) own(r *discovery.Resume, h control.Handing, rec *discovery.R
 		c.resume, c.recorded = r, h.Roots
 		return nil
 	}
-	if c.o.Keeping != nil { // its editor's folders are others now, and the next start of that looks for those that it began with
+	if c.o.Keeping != nil { // the editor's folders have changed; its next start looks for the record by the first ones
 		c.resume, c.recorded = r, h.Roots
 		return nil
 	}

@@ -125,7 +125,7 @@ func (c *Companion) listenPrivate() {
 	c.attach(ownpipe.Guard(ln, c.o.Log), c.agents)
 }
 
-// predecessor is the companion to take over from: that which has started this keeper, a keeper, or one that has ended; nil for
+// predecessor is the companion to take over from: the one that started this keeper, a running keeper, or one that has ended; nil for
 // none. door is its listening socket, where that was handed on.
 func (c *Companion) predecessor() (old *discovery.Record, door *os.File, err error) {
 	if k := c.o.Keeping; k != nil {
