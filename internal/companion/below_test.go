@@ -5,8 +5,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pollux-companion/pollux/e2e/agent"
+	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/guard"
 	"github.com/pollux-companion/pollux/internal/proc"
@@ -72,6 +74,54 @@ func TestEditorBelowItsAgent(t *testing.T) {
 	unknown := proc.Info{PID: 1 << 30} // since when it runs is not known, so that its number may be another's later
 	if err := c.mayDecide([]proc.Info{unknown}); err != nil || slices.Contains(c.apart, unknown) {
 		t.Errorf("an agent of which little is known: %v, remembered as %v", err, c.apart)
+	}
+}
+
+// SPEC §11.1, A-1: a companion below an agent that was connected takes nothing over, marks or not: what that agent had open
+// would be decided in it. The record waits for the user's next one.
+func TestTakesNothingOverBelowItsAgent(t *testing.T) {
+	o, _, _ := options(t)
+	parent, ok := proc.Lookup(os.Getppid())
+	if !ok {
+		t.Fatal("no parent")
+	}
+	c := start(t, o)
+	port := c.Info().Port
+	_ = c.Stop(t.Context())
+	sessions := func(of map[string][]proc.Info) {
+		t.Helper()
+		r := discovery.NewResume(o.Dirs.State, "pollux", o.Roots, 0)
+		if err := r.Claim(); err != nil {
+			t.Fatal(err)
+		}
+		defer r.Release()
+		rec, err := r.Load(time.Now())
+		if err != nil || rec == nil {
+			t.Fatalf("%v, %v", rec, err)
+		}
+		rec.Sessions = of
+		if err := r.Save(*rec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := proc.Info{PID: 1 << 30, Start: 1}
+	for name, tt := range map[string]struct {
+		sessions map[string][]proc.Info
+		resumes  bool
+	}{
+		"its agent":              {map[string][]proc.Info{"s": {parent}}, false},
+		"its agent and another":  {map[string][]proc.Info{"r": {other}, "s": {parent}}, false},
+		"its agent, by a relay":  {map[string][]proc.Info{"s": {other, parent}}, false},
+		"an agent elsewhere":     {map[string][]proc.Info{"s": {other}}, true},
+		"the number of an ended": {map[string][]proc.Info{"s": {{PID: parent.PID, Start: parent.Start - 1}}}, true},
+		"nobody known":           {map[string][]proc.Info{"s": nil}, true},
+	} {
+		sessions(tt.sessions)
+		c := start(t, o)
+		if info := c.Info(); info.Resumed != tt.resumes || (info.Port == port) != tt.resumes {
+			t.Errorf("%s: it takes over: %v, want %v", name, info.Resumed, tt.resumes)
+		}
+		_ = c.Stop(t.Context())
 	}
 }
 

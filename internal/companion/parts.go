@@ -125,6 +125,17 @@ func (c *Companion) mayDecide(agent []proc.Info) error {
 	return nil
 }
 
+// belowOneOf says whether one of the agents of some sessions has started this companion, or its editor: then it takes nothing of them
+// over, since what they had open would be decided here.
+func (c *Companion) belowOneOf(sessions map[string][]proc.Info) bool {
+	for _, agent := range sessions {
+		if c.mayDecide(agent) != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // selves are this process and that of its editor.
 func (c *Companion) selves() []int { return []int{os.Getpid(), c.o.PID} }
 

@@ -157,6 +157,11 @@ func (c *Companion) takeOver() *discovery.Record {
 		c.o.Log.Info("not resuming", "err", err)
 		return nil // a record that cannot be trusted is not replaced either
 	}
+	if old != nil && c.belowOneOf(old.Sessions) {
+		c.o.Log.Warn("not resuming: one of the agents that were connected has started this companion")
+		resume.Release() // it waits for the user's next one
+		return nil
+	}
 	c.resume = resume
 	if other := c.sharing(); other != nil {
 		c.o.Log.Info("not resuming: another companion serves this workspace", "other", other.PID)
