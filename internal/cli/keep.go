@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -133,6 +134,9 @@ of an editor that runs is left alone.`,
 	}
 }
 
+// keeperWithin is how long stop looks for a keeper that is just starting, after its editor's end.
+const keeperWithin = 1500 * time.Millisecond
+
 // stop ends the companions of a folder that have no editor.
 func (a *app) stop(ctx context.Context, dir string) error {
 	folder, err := here(dir)
@@ -141,22 +145,16 @@ func (a *app) stop(ctx context.Context, dir string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	clients, silent := control.ListAll(ctx, a.dirs.Run)
+	var stopped, silent []int
 	var errs []error
-	stopped := 0
-	for _, c := range clients {
-		if slices.ContainsFunc(c.Status.Roots, func(root string) bool { return paths.Within(root, folder) }) {
-			if err := c.Stop(ctx); err != nil {
-				errs = append(errs, fmt.Errorf("process %d: %w", c.Status.PID, err))
-			} else {
-				stopped++
-				fmt.Fprintf(a.stdout, "Process %d ends.\n", c.Status.PID)
-			}
+	for limit := time.Now().Add(keeperWithin); ; time.Sleep(50 * time.Millisecond) {
+		stopped, silent, errs = a.stopAll(ctx, folder)
+		if len(stopped)+len(silent)+len(errs) > 0 || time.Now().After(limit) {
+			break
 		}
-		c.Close()
 	}
 	switch {
-	case stopped > 0:
+	case len(stopped) > 0:
 		return nil
 	case len(errs) > 0:
 		return errors.Join(errs...)
@@ -164,4 +162,21 @@ func (a *app) stop(ctx context.Context, dir string) error {
 		return control.SilentError(silent)
 	}
 	return noError{fmt.Errorf("nothing serves %q that could be stopped; pollux status lists what runs", folder)}
+}
+
+// stopAll asks the companions of a folder to end, and returns the processes that do, those that do not answer, and why others stay.
+func (a *app) stopAll(ctx context.Context, folder string) (stopped, silent []int, errs []error) {
+	clients, silent := control.ListAll(ctx, a.dirs.Run)
+	for _, c := range clients {
+		if slices.ContainsFunc(c.Status.Roots, func(root string) bool { return paths.Within(root, folder) }) {
+			if err := c.Stop(ctx); err != nil {
+				errs = append(errs, fmt.Errorf("process %d: %w", c.Status.PID, err))
+			} else {
+				stopped = append(stopped, c.Status.PID)
+				fmt.Fprintf(a.stdout, "Process %d ends.\n", c.Status.PID)
+			}
+		}
+		c.Close()
+	}
+	return stopped, silent, errs
 }

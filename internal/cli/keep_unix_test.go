@@ -368,6 +368,59 @@ func TestNobodyKeepsL4(t *testing.T) {
 	})
 }
 
+// SPEC L-4, L-1: pollux stop right after the editor's end, when there is no keeper yet, and a CLI is away that comes back seconds later,
+// leaves nobody unanswered, and nothing behind.
+func TestStopAtOnceL4(t *testing.T) {
+	t.Parallel()
+	w := newKeptWorld(t)
+	e := w.newIDE("vim")
+	cli := agent.Start(t, e.file)
+	path := filepath.Join(w.project, "a")
+	cli.OpenDiff(path, "A\n")
+	e.shows(path, "A\n")
+	e.leave(nil)
+	e.gone(pace.Start(t))
+	if out, code := w.in(w.project, nil, "stop"); code != 0 {
+		t.Errorf("stop: %d, %s", code, out)
+	}
+	if o := cli.Outcome(); o.Method != "ide/diffRejected" || o.FilePath != path {
+		t.Errorf("the CLI hears %+v", o)
+	}
+	eventually(t, "the end of what was kept", func() bool { return len(w.leftovers()) == 0 })
+}
+
+// SPEC §11.1, L-4: a model that kills an editor's companion gets its door by no keeper of its own; the next editor has it.
+func TestAgentsKeeperL4(t *testing.T) {
+	t.Parallel()
+	w := newKeptWorld(t)
+	e := w.newIDE("vim")
+	cli := agent.Start(t, e.file)
+	path, port := filepath.Join(w.project, "a"), portOf(e.file)
+	cli.OpenDiff(path, "A\n")
+	e.shows(path, "A\n")
+	_ = e.cmd.Process.Kill()
+	<-e.ended
+	order := fmt.Sprintf(`{"ide":{"name":"vim","displayName":"vim"},"roots":[%q],"record":{"editor":"vim","roots":[%q],"port":%d}}`+"\n", w.project, w.project, port)
+	model := w.command("keep")
+	model.Env, model.Stdin = append(slices.Clone(w.env), "GEMINI_CLI=1"), strings.NewReader(order)
+	timer := time.AfterFunc(patience, func() { _ = model.Process.Kill() })
+	defer timer.Stop()
+	if out, err := model.CombinedOutput(); err == nil || !strings.Contains(string(out), "agent's own shell") {
+		t.Errorf("a model keeps the door: %v, %s", err, out)
+	}
+	second := w.newIDEOf("vim", e.pid)
+	if got := portOf(second.file); got != port {
+		t.Errorf("the next editor is at port %d, want %d", got, port)
+	}
+	id := second.shows(path, "A\n")
+	if err := second.peer.Call(t.Context(), "pollux/resolveDiff", map[string]any{"diffId": id, "version": 1, "baseVersion": 0, "outcome": "accepted"}, nil); err != nil {
+		t.Error(err)
+	}
+	if o := cli.Outcome(); o.Method != "ide/diffAccepted" {
+		t.Errorf("the CLI hears %+v", o)
+	}
+}
+
 // SPEC L-4: a companion whose terminal is gone is kept, one that was told to end is not; serve takes over from a keeper.
 func TestServeAndKeeperL4(t *testing.T) {
 	t.Parallel()

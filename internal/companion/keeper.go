@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"slices"
@@ -26,6 +27,8 @@ const (
 	keepAtMost = 12 * time.Hour
 	// handWithin is how long a companion that hands its door on may take to be gone.
 	handWithin = 3 * time.Second
+	// answerWithin is how long pollux stop waits for a CLI that is away: it comes back after three seconds.
+	answerWithin = 6 * time.Second
 )
 
 // A Keeping is what a keeper goes on with (SPEC L-4): the workspace as it is now, and the record of the companion before it.
@@ -47,7 +50,9 @@ var (
 
 var (
 	errNoRecord = errors.New("the record of the companion before this one cannot be used")
-	errHasOwner = errors.New("this companion belongs to the program that started it; quit that, or say :Pollux stop in the editor")
+	// errAgentsKeeper: only an editor of a person's has a keeper.
+	errAgentsKeeper = errors.New("a keeper does not start from an agent's own shell")
+	errHasOwner     = errors.New("this companion belongs to the program that started it; quit that, or say :Pollux stop in the editor")
 )
 
 // Leave is Stop at the end of the companion's editor. Where a session is connected that outlives the editor, a keeper gets the door
@@ -151,7 +156,18 @@ func (b backend) Stop() (over func(), err error) {
 	if b.c.o.Editor != nil || b.c.o.Soon != "" {
 		return nil, errHasOwner
 	}
-	return func() { b.c.fail(ErrStopped) }, nil
+	return func() { b.c.tasks.Go(b.c.stopAnswered) }, nil
+}
+
+// stopAnswered ends a companion when everybody who has proposed something knows that it is rejected: also a CLI that is just
+// coming back, and what is just being restored.
+func (c *Companion) stopAnswered() {
+	c.whole()
+	c.reg.Shut()
+	ctx, cancel := context.WithTimeout(c.ctx, answerWithin)
+	defer cancel()
+	c.agents.Deliver(ctx)
+	c.fail(ErrStopped)
 }
 
 // fromKeeper takes the door of a keeper of this workspace over, one of this companion's editor first; nil when there is none.
@@ -175,7 +191,7 @@ func (c *Companion) fromKeeper() (*discovery.Record, *os.File) {
 		return 1
 	})
 	for _, client := range clients {
-		if !c.isKeeper(client.Status) {
+		if !c.isKeeper(client.Status) || client.FromAgent(nil) { // no editor of a person's has started that one
 			continue
 		}
 		rec, door, err := c.takeFrom(client)
@@ -202,8 +218,9 @@ func (c *Companion) takeFrom(keeper *control.Client) (*discovery.Record, *os.Fil
 		return nil, nil, err
 	}
 	rec, err := c.inherit(h)
-	if err != nil && door != nil {
-		door.Close()
+	if door != nil && (err != nil || keeper.FromAgent(slices.Concat(slices.Collect(maps.Values(rec.Sessions))...))) {
+		door.Close() // who listens there too could answer the CLI in the user's place
+		door = nil
 	}
 	c.others = slices.DeleteFunc(c.others, func(s control.Status) bool { return s.PID == keeper.Status.PID })
 	return rec, door, err

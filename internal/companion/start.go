@@ -130,7 +130,9 @@ func (c *Companion) listenPrivate() {
 func (c *Companion) predecessor() (old *discovery.Record, door *os.File, err error) {
 	if k := c.o.Keeping; k != nil {
 		c.o.Log.Info("keeping", "port", k.Record.Port)
-		old, err = c.inherit(k.Record)
+		if old, err = c.inherit(k.Record); err == nil && (c.below || c.belowOneOf(old.Sessions)) {
+			err = errAgentsKeeper
+		}
 		return old, c.o.Door, err
 	}
 	if !c.o.Settings.Resume || c.below {

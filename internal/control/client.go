@@ -17,7 +17,6 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/ownpipe"
-	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/rpc"
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
@@ -38,6 +37,7 @@ type Client struct {
 	rpc    *jrpc2.Client
 	conn   *carrier
 	path   string
+	server int                    // the process that listens there; 0 when the system does not say
 	opened atomic.Pointer[func()] // of Propose
 }
 
@@ -53,6 +53,7 @@ func join(ctx context.Context, path string, takes bool) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{conn: carry(conn, takes), path: path}
+	c.server, _ = ownpipe.Peer(conn) // Dial has seen whose it is
 	c.rpc = jrpc2.NewClient(rpc.NewChannel(c.conn, c.conn, nil), &jrpc2.ClientOptions{OnNotify: c.notified})
 	if err := c.call(ctx, methodStatus, empty{}, &c.Status); err != nil {
 		c.Close()
@@ -208,43 +209,6 @@ func sockets(dirs []string) []string {
 		}
 	}
 	return paths[:min(len(paths), 256)]
-}
-
-// ErrNone: no companion serves the folder. The text of the error says which run.
-var ErrNone = errors.New("no companion serves this folder")
-
-// Find joins the companion that serves folder (absolute and canonical): the one
-// whose root is nearest, then the newest (SPEC §11.6).
-func Find(ctx context.Context, dirs []string, folder string) (*Client, error) {
-	clients, silent := ListAll(ctx, dirs)
-	best, depth := -1, -1
-	for i, c := range clients { // newest first, so that only a nearer root wins
-		for _, root := range c.Status.Roots {
-			instead := len(root) > depth || len(root) == depth && clients[best].Status.Keeper && !c.Status.Keeper
-			if paths.Within(root, folder) && instead {
-				best, depth = i, len(root)
-			}
-		}
-	}
-	for i, c := range clients {
-		if i != best {
-			c.Close()
-		}
-	}
-	if best >= 0 {
-		return clients[best], nil
-	}
-	if len(silent) > 0 {
-		return nil, SilentError(silent)
-	}
-	var others strings.Builder
-	for _, c := range clients {
-		fmt.Fprintf(&others, "\n  process %d serves %s", c.Status.PID, quoted(c.Status.Roots))
-	}
-	if others.Len() > 0 {
-		return nil, fmt.Errorf("%w (%q); go to a folder that is served, or run: pollux serve%s", ErrNone, folder, others.String())
-	}
-	return nil, fmt.Errorf("%w (%q), and none runs; start one with: pollux serve", ErrNone, folder)
 }
 
 // ErrSilent: a companion runs that may serve the folder, and does not answer. The text of the error says which.

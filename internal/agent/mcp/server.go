@@ -198,6 +198,9 @@ func New(o Options) *Server {
 	return s
 }
 
+// lookEvery is how often Deliver looks.
+const lookEvery = 20 * time.Millisecond
+
 // Serve answers on a listener until Shutdown, and returns nil then. It may be
 // called for several listeners (SPEC T-8).
 func (s *Server) Serve(l net.Listener) error {
@@ -272,6 +275,19 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		return nil
 	}
 	return s.http.Close()
+}
+
+// Deliver waits until streams have taken every outcome, or ctx ends: a CLI may be just coming back (Options.Retry).
+func (s *Server) Deliver(ctx context.Context) {
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	for slices.ContainsFunc(s.live(), (*Session).waits) {
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // publish sends a context to every session, unless its agent could not tell it

@@ -70,6 +70,13 @@ func (o *outcome) unheard() bool {
 	return o.via == nil || o.via.stage == broken
 }
 
+// waits says whether there is an outcome that no stream has taken.
+func (s *Session) waits() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.outcomes, (*outcome).unheard)
+}
+
 // The ways in which a dialect tells an outcome; it may have others.
 const (
 	// Accepted has the final text.

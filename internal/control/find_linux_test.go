@@ -1,0 +1,102 @@
+package control
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestMain is also a companion in a process of its own, which claims to be newer, until its standard input ends.
+func TestMain(m *testing.M) {
+	dir := os.Getenv("POLLUX_TEST_SERVE")
+	if dir == "" {
+		os.Exit(m.Run())
+	}
+	f := &fake{reviewed: newReviewed(), status: Status{Editor: "agent's", Started: time.Unix(2, 0), Roots: strings.Fields(os.Getenv("POLLUX_TEST_ROOTS"))}}
+	if _, err := Listen([]string{dir}, f, slog.New(slog.DiscardHandler)); err != nil {
+		panic(err)
+	}
+	fmt.Println("ready")
+	_, _ = io.Copy(io.Discard, os.Stdin)
+}
+
+// served starts a companion below a shell, whose process it returns.
+func served(t *testing.T, dir, roots, mark string) (shell int) {
+	t.Helper()
+	cmd := exec.Command("sh", "-c", os.Args[0]+"; true")
+	cmd.Env = []string{"POLLUX_TEST_SERVE=" + dir, "POLLUX_TEST_ROOTS=" + roots, mark}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { in.Close(); _ = cmd.Wait() })
+	if _, err := io.ReadFull(out, make([]byte, len("ready\n"))); err != nil {
+		t.Fatal(err)
+	}
+	return cmd.Process.Pid
+}
+
+// SPEC §11.1: what a person's command talks to is no companion that an agent has started, be it pollux itself or a program that
+// says so at a socket in the right place: it would show a reviewer what it likes, and env would send a CLI to it.
+func TestFindLeavesOutAgents(t *testing.T) {
+	const root = "/r/p"
+	for name, tt := range map[string]struct {
+		roots string // of the one that an agent has started
+		mark  string // its
+		below bool   // the person's knows its agent
+		asks  string // this process's own mark
+		alone bool   // there is no person's
+		want  string
+	}{
+		"with a mark":                    {roots: root, mark: "GEMINI_CLI=1", want: "person's"},
+		"with a mark, and a nearer root": {roots: root + " /r/p/sub", mark: "AI_AGENT=x", want: "person's"},
+		"wiped, below a known agent":     {roots: root, mark: "X=1", below: true, want: "person's"},
+		"wiped, nearer, below an agent":  {roots: "/r/p/sub", mark: "X=1", below: true, want: "person's"},
+		"with a mark, alone":             {roots: root, mark: "CLAUDECODE=1", alone: true},
+		"asked by the agent itself":      {roots: root, mark: "GEMINI_CLI=1", asks: "GEMINI_CLI", want: "agent's"},
+		"another person's, newer":        {roots: root, mark: "X=1", want: "agent's"},
+		"for another folder":             {roots: "/else", mark: "GEMINI_CLI=1", want: "person's"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dirs := []string{shortDir(t)}
+			shell := served(t, dirs[0], tt.roots, tt.mark)
+			if !tt.alone {
+				f := &fake{reviewed: newReviewed(), status: Status{Editor: "person's", Started: time.Unix(1, 0), Roots: []string{root}}}
+				if tt.below {
+					f.agent = shell
+				}
+				listen(t, dirs, f)
+			}
+			if tt.asks != "" {
+				t.Setenv(tt.asks, "1")
+			}
+			c, err := Find(t.Context(), dirs, "/r/p/sub/x")
+			if tt.want == "" {
+				if !errors.Is(err, ErrNone) || !strings.Contains(err.Error(), "an agent's own shell") {
+					t.Errorf("%v, %v", c, err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			if c.Status.Editor != tt.want {
+				t.Errorf("found the %s, want the %s", c.Status.Editor, tt.want)
+			}
+		})
+	}
+}
