@@ -15,12 +15,10 @@ import (
 
 var update = flag.Bool("update", false, "draw the pictures in docs/images anew") //nolint:gochecknoglobals // a flag
 
-// comparable is a picture without what differs from one run to the next: the
-// random letter of a diff's name in Neovim's tab line, and blanks behind a
+// comparable is a picture without what differs from one run to the next: blanks behind a
 // message, which are those of the one before it.
 func comparable(picture []byte) string {
-	s := regexp.MustCompile(`p//[A-Z0-9]/p/`).ReplaceAllString(string(picture), "p//_/p/")
-	return regexp.MustCompile(`textLength="[0-9.]*"( lengthAdjust[^>]*>\[pollux\][^<]*?) *<`).ReplaceAllString(s, "$1<")
+	return regexp.MustCompile(`textLength="[0-9.]*"( lengthAdjust[^>]*>\[pollux\][^<]*?) *<`).ReplaceAllString(string(picture), "$1<")
 }
 
 // different is the first line in which two texts differ.

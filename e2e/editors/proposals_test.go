@@ -173,6 +173,8 @@ func queue(t *testing.T, f flavour) {
 	}
 	b.step("the first one")
 	b.shows("a", "new a\n")
+	b.tm.Wait("change 1/1", patience)
+	b.tm.Wait("1 of 4 waiting", patience)
 	b.accept()
 	b.accepted(a, "a", "new a\n")
 	b.step("the second one")
@@ -190,6 +192,7 @@ func queue(t *testing.T, f flavour) {
 	b.step("a later one, by the rule, without a view")
 	a.OpenDiff(b.path("b"), "again\n")
 	b.accepted(a, "b", "again\n")
+	b.says("accepted by your rule")
 	b.calm("a")
 }
 

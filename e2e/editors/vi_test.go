@@ -164,7 +164,7 @@ func (v vi) rejecting() []way {
 }
 
 func (v vi) place() string {
-	return "&diff . mode(1) . winnr() . winnr('$') . &modified ==# '1n220' ? expand('%:t') . ' <proposal>' : " +
+	return "&diff . mode(1) . winnr() . winnr('$') . &modified ==# '1n220' ? substitute(expand('%:t'), ' (proposal)$', ' <proposal>', '') : " +
 		"&diff . mode(1) . tabpagenr('$') . winnr('$') . len(filter(getbufinfo(), 'v:val.name =~# \"^pollux://\" && v:val.name !~# \"/edited/\"')) ==# '0n110' ? expand('%:t') : " +
 		"join(['elsewhere', expand('%'), &diff, mode(1), winnr(), winnr('$'), tabpagenr('$'), &modified])"
 }

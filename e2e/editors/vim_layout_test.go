@@ -2,6 +2,7 @@ package editors
 
 import (
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -59,13 +60,20 @@ func vimKeys(t *testing.T, f flavour) {
 		b.is("maparg('ZZ', 'n')", "")
 		b.is("stridx(&l:statusline, '%#PolluxLabel#')", "0")
 		b.is("synIDattr(hlID('PolluxLabel'), 'fg', 'cterm')", "1")
+		b.is("index(['24', '153'], synIDattr(synIDtrans(hlID('PolluxText')), 'bg', 'cterm')) >= 0", "1")
 		b.text(keys)
 		if o := a.Outcome(); o.Method != want {
 			t.Errorf("%s: %+v", keys, o)
 		}
 		b.is("tabpagenr('$')", "1")
 	}
+	// Calm colours only where nobody has chosen any; the tab is named after the file.
+	b.ex("colorscheme desert")
 	b.offer(a, "a", "new\n")
+	b.is("synIDtrans(hlID('PolluxText')) == hlID('DiffText')", "1")
+	if screen := b.tm.Screen(); !strings.HasPrefix(screen, " a  a (proposal) ") {
+		t.Errorf("%s", screen)
+	}
 	b.text("gA")
 	a.Outcome()
 	b.is("tabpagenr('$')", "1")

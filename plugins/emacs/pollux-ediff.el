@@ -27,22 +27,38 @@
                (if (= (length (plist-get conflict :places)) 0) "" ", \\[pollux-take] take")))
     ""))
 
+(defun pollux--header-change (diff)
+  "Return at which change of DIFF point is, \"\" where there is none."
+  (let* ((control (pollux--diff-control diff)) (side (if (eq (current-buffer) (pollux--diff-left diff)) 'A 'B))
+         (all (if (buffer-live-p control) (or (buffer-local-value 'ediff-number-of-differences control) 0) 0))
+         (at (cl-loop for i below (min all 500)
+                      count (<= (or (ignore-errors (ediff-get-diff-posn side 'beg i control)) (point-max)) (point)))))
+    (cond ((= all 0) "")
+          ((> at 0) (format "  change %d/%d" at all))
+          (t (format "  %d change%s" all (if (= all 1) "" "s"))))))
+
+(defun pollux--header-before (diff)
+  "Return the line above the left side of DIFF: where the user is."
+  (let ((all (length pollux--diffs))
+        (others (1- (cl-count (pollux--diff-path diff) pollux--diffs :key #'pollux--diff-path :test #'equal))))
+    (concat " before" (pollux--header-change diff)
+            (if (> all 1) (format "  %d of %d waiting" (1+ (cl-position diff pollux--diffs)) all) "")
+            (if (> others 0) (format "  %d more for this file" others) ""))))
+
 (defun pollux--header ()
   "Return the line above a side of a diff."
   (when-let ((diff (pollux--find pollux--id)))
-    (let ((waiting (1- (length pollux--diffs)))
-          (others (1- (cl-count (pollux--diff-path diff) pollux--diffs :key #'pollux--diff-path :test #'equal)))
-          (key (lambda (command)
-                 (propertize (substitute-command-keys (format "\\<pollux-diff-mode-map>\\[%s]" command))
-                             'face 'pollux-key))))
-      (concat " " (funcall key 'pollux-accept) " accept  " (funcall key 'pollux-reject) " reject"
-              (pollux--header-conflict diff)
-              (if (> waiting 0) (format "  (%d more)" waiting) "")
-              (if (> others 0) (format "  (%d more for this file)" others) "")
-              (if (pollux--unsaved (pollux--diff-path diff))
-                  (concat "  " (propertize "your unsaved changes of this file are kept, and not in this diff"
-                                           'face 'pollux-warning))
-                "")))))
+    (if (eq (current-buffer) (pollux--diff-left diff))
+        (pollux--header-before diff)
+      (let ((key (lambda (command)
+                   (propertize (substitute-command-keys (format "\\<pollux-diff-mode-map>\\[%s]" command))
+                               'face 'pollux-key))))
+        (concat " " (funcall key 'pollux-accept) " accept  " (funcall key 'pollux-reject) " reject"
+                (pollux--header-conflict diff)
+                (if (pollux--unsaved (pollux--diff-path diff))
+                    (concat "  " (propertize "your unsaved changes of this file are kept, and not in this diff"
+                                             'face 'pollux-warning))
+                  ""))))))
 
 (define-minor-mode pollux-diff-mode
   "A side of a diff of pollux's.

@@ -40,10 +40,24 @@ func (s *Server) didChangeDiff(params json.RawMessage) (any, error) {
 	if old {
 		return nil, nil
 	}
-	if err := s.edited(v, p.From, p.Version, content); err != nil && !errors.Is(err, review.ErrSettled) {
+	err = s.edited(v, p.From, p.Version, content)
+	s.tellTooBig(v, err)
+	if err != nil && !errors.Is(err, review.ErrSettled) {
 		return nil, rpc.Errorf(rpc.CodeInvalidParams, "%s: %v", p.ID, err)
 	}
 	return nil, nil
+}
+
+// tellTooBig says once that a proposal has become too long, when it has, not only at the decision.
+func (s *Server) tellTooBig(v *view, err error) {
+	tooBig := errors.Is(err, review.ErrTooBig)
+	s.mu.Lock()
+	news := tooBig && !v.tooBig
+	v.tooBig = tooBig
+	s.mu.Unlock()
+	if news {
+		s.complain("%s cannot be accepted like this: %v", filepath.Base(v.diff.Proposal().Path), err)
+	}
 }
 
 // edited records an edit of the editor's by its number, 0 for none. A plugin of version 2 says from which version.

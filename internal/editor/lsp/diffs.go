@@ -29,6 +29,7 @@ type view struct {
 	ahead   int
 	syncing bool // somebody brings it up to date
 	holds   int  // who changes what the editor has, and brings it up to date afterwards
+	tooBig  bool // its text cannot be accepted, which the user has been told
 	// forget ends the question that asks for a decision, nil without one.
 	forget context.CancelFunc
 }

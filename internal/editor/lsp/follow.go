@@ -3,6 +3,7 @@ package lsp
 import (
 	"context"
 	"path/filepath"
+	"time"
 
 	"github.com/pollux-companion/pollux/internal/core/review"
 )
@@ -11,6 +12,9 @@ import (
 func (s *Server) heard(e review.Event) {
 	if e.Kind == review.Opened || e.Kind == review.Decided {
 		s.SessionsChanged() // the status counts them
+	}
+	if o := e.Outcome; o != nil && o.Policy && o.Kind == review.Accepted {
+		s.acceptedByRule(filepath.Base(e.Diff.Proposal().Path))
 	}
 	if e.Kind != review.Edited && e.Kind != review.Rebased || e.Kind == review.Edited && e.By == s {
 		return
@@ -21,6 +25,33 @@ func (s *Server) heard(e review.Event) {
 	if v != nil {
 		s.refresh(v)
 	}
+}
+
+// acceptedByRule tells the user what a rule has accepted for them: one message for what comes together.
+func (s *Server) acceptedByRule(name string) {
+	s.mu.Lock()
+	s.byRule = append(s.byRule, name)
+	first := len(s.byRule) == 1
+	s.mu.Unlock()
+	if !first || !s.Full() {
+		return
+	}
+	s.tasks.Go(func() {
+		select {
+		case <-time.After(ruleEvery):
+		case <-s.ctx.Done():
+			return
+		}
+		s.mu.Lock()
+		names := s.byRule
+		s.byRule = nil
+		s.mu.Unlock()
+		if len(names) == 1 {
+			s.say(messageInfo, "%s: accepted by your rule", names[0])
+			return
+		}
+		s.say(messageInfo, "%d changes accepted by your rule, the last one of %s", len(names), names[len(names)-1])
+	})
 }
 
 // refresh brings the editor's view of a diff up to date, aside.

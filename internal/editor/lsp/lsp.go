@@ -26,6 +26,8 @@ const (
 	openWithin = 5 * time.Second
 	// statusEvery is how long a change of the status waits for others.
 	statusEvery = 100 * time.Millisecond
+	// ruleEvery is how long a change that a rule has accepted waits for others, to be told with them.
+	ruleEvery = 500 * time.Millisecond
 	// flushWithin is how long the last messages have to be written at the end.
 	flushWithin = 300 * time.Millisecond
 	// stopWithin bounds the companion's stop; it has bounds of its own.
@@ -137,6 +139,7 @@ type Server struct {
 	roots     []string
 	buffers   []string // the files that the editor has open, whether they are there or not
 	lastError string
+	byRule    []string // the names of files that a rule accepted changes of, not told yet
 }
 
 var _ review.View = (*Server)(nil)

@@ -145,7 +145,7 @@ function! s:notification(method, params) abort
     if a:params.type == 1
       let s:state.error = a:params.message
     endif
-    call pollux#say#say(a:params.message, a:params.type == 1 ? 'ErrorMsg' : 'None')
+    call pollux#say#say(substitute(a:params.message, '^pollux: ', '', ''), a:params.type == 1 ? 'ErrorMsg' : 'None')
   endif
 endfunction
 

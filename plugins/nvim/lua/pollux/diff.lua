@@ -3,6 +3,8 @@ local config = require('pollux.config')
 local context = require('pollux.context')
 local reload = require('pollux.reload')
 local say = require('pollux.say')
+local sides = require('pollux.sides')
+local tabs = require('pollux.tabs')
 local text = require('pollux.text')
 local view = require('pollux.view')
 local M = {}
@@ -46,15 +48,16 @@ local function visible(d)
   return d.tab and api.nvim_tabpage_is_valid(d.tab) and #vim.fn.win_findbuf(d.right) > 0
 end
 
--- Has the diff on show say how many others wait for its file.
+-- Has the diff on show say which of how many it is, and how many others wait for its file.
 local function count()
-  for _, d in ipairs(queue) do
+  for i, d in ipairs(queue) do
     local others = -1
     for _, other in ipairs(queue) do
       others = others + (other.path == d.path and 1 or 0)
     end
-    if others ~= d.others then
-      d.others = others
+    local place = #queue > 1 and ('%d of %d waiting'):format(i, #queue) or ''
+    if others ~= d.others or place ~= d.place then
+      d.others, d.place = others, place
       if visible(d) then
         view.mark(d)
       end
@@ -150,16 +153,6 @@ local function changed(d)
   end, 200)
 end
 
--- What the keys of config.mappings() stand for.
-local commands = {
-  accept = '<Cmd>Pollux accept<CR>',
-  reject = '<Cmd>Pollux reject<CR>',
-  accept_all = '<Cmd>Pollux accept-all<CR>',
-  next = '<Cmd>Pollux review next<CR>',
-  keep = '<Cmd>Pollux keep<CR>',
-  take = '<Cmd>Pollux take<CR>',
-}
-
 -- The view goes, if gone says so once it has. That rejects, but not when it goes with a decision: the
 -- companion may refuse that one at once, and then the diff is shown again.
 local function left(d, gone)
@@ -197,114 +190,36 @@ local function listen(d)
   })
 end
 
--- Writes the proposal as it is now into another file, which decides nothing.
-local function copy(d, path)
-  path = vim.fn.fnamemodify(path, ':p')
-  if uv.fs_stat(path) and vim.v.cmdbang == 0 then
-    return say.fail(path .. ' exists (add ! to write it)')
-  end
-  local ok, err = pcall(vim.fn.writefile, vim.split(M.content(d), '\n', { plain = true }), path, 'b')
-  if not ok then
-    return say.fail(tostring(err))
-  end
-  say.say(path .. ' holds a copy; the proposal still waits for your decision')
-  vim.schedule(function() -- after :saveas
-    if api.nvim_buf_is_valid(d.right) then
-      pcall(api.nvim_buf_set_name, d.right, d.name)
-    end
-  end)
-end
-
--- Shows a side as it was proposed, for :edit!
-local function again(d, buf)
-  text.fill(buf, buf == d.right and d.new or d.old)
-  if buf == d.right then
-    vim.bo[buf].modifiable = not d.fixed
-    d.tick = tick(d)
-    listen(d)
-    changed(d)
-  else
-    vim.bo[buf].modifiable = false
-  end
-end
-
+-- Makes the buffers of a diff.
 local function buffers(d)
-  d.left = view.scratch(d, 'before', d.old, 'nofile')
-  vim.bo[d.left].modifiable = false
-  d.right = view.scratch(d, 'proposal', d.new, 'acwrite')
-  vim.bo[d.right].modifiable = not d.fixed
-  local language = view.syntax_of(d.path, d.right)
-  d.tick = tick(d)
-  d.told = d.tick
-  for _, buf in ipairs({ d.left, d.right }) do
-    vim.b[buf].pollux_diff = d.id
-    if language ~= '' then
-      vim.bo[buf].syntax = language
-    end
-  end
-  local group = api.nvim_create_augroup('pollux_diff_' .. d.id, {})
-  api.nvim_create_autocmd('BufWriteCmd', {
-    group = group,
-    buffer = d.right,
-    callback = function(event)
-      if not vim.startswith(event.match, 'pollux://') then
-        copy(d, event.match)
-      elseif by_hand(d) then
+  sides.make(d, {
+    content = function()
+      return M.content(d)
+    end,
+    write = function()
+      if by_hand(d) then
         M.accept(d)
       else
         say.say('not accepted, as nobody typed that; use :Pollux accept', vim.log.levels.WARN)
       end
     end,
-  })
-  d.name = api.nvim_buf_get_name(d.right)
-  for _, buf in ipairs({ d.left, d.right }) do
-    api.nvim_create_autocmd('BufReadCmd', {
-      group = group,
-      buffer = buf,
-      callback = function()
-        again(d, buf)
-      end,
-    })
-    api.nvim_create_autocmd('QuitPre', {
-      group = group,
-      buffer = buf,
-      callback = function()
-        vim.bo[d.right].modified = false -- :q rejects whatever was edited
-        if buf == d.left then
-          left(d)
-        end
-      end,
-    })
-    api.nvim_create_autocmd('BufWipeout', {
-      group = group,
-      buffer = buf,
-      callback = function()
-        left(d)
-      end,
-    })
-    for what, keys in pairs(config.mappings()) do
-      if commands[what] and keys then
-        api.nvim_buf_set_keymap(buf, 'n', keys, commands[what], { noremap = true, silent = true })
-      end
-    end
-    -- Nothing is ever modified here, so that no autosave writes it; these must write all the same.
-    api.nvim_buf_call(buf, function()
-      for short, long in pairs({ x = 'wq', xi = 'wq', xit = 'wq', exi = 'wq', exit = 'wq', up = 'w', update = 'w' }) do
-        vim.cmd(([[cnoreabbrev <buffer> <expr> %s getcmdtype() ==# ':' && getcmdline() ==# '%s' ? '%s' : '%s']]):format(short, short, long, short))
-      end
-    end)
-  end
-  api.nvim_create_autocmd('WinClosed', {
-    group = group,
-    callback = function(event)
-      if d.win and tonumber(event.match) == d.win and d.tab then
-        left(d, function()
-          return #vim.fn.win_findbuf(d.right) == 0
-        end)
+    left = function(gone)
+      left(d, gone)
+    end,
+    again = function(buf)
+      sides.again(d, buf)
+      if buf == d.right then
+        d.tick = tick(d)
+        listen(d)
+        changed(d)
       end
     end,
+    listen = function()
+      d.tick = tick(d)
+      d.told = d.tick
+      listen(d)
+    end,
   })
-  listen(d)
 end
 
 --- Shows a diff now, and takes the focus. Returns the reason why not, nil when it is on show.
@@ -333,7 +248,7 @@ function M.show(d)
     view.restore(d.origin)
     return tostring(problem)
   end
-  local keys = ':w accepts, :q rejects' .. (#queue > 1 and (', %d more %s'):format(#queue - 1, #queue == 2 and 'waits' or 'wait') or '')
+  local keys = ':w accepts, :q rejects' .. (d.place ~= '' and ', ' .. d.place or '')
   if d.fixed then
     keys = keys .. '; ' .. d.fixed
   end
@@ -342,6 +257,7 @@ function M.show(d)
   elseif config.get().notify or d.fixed then
     say.brief(d.title, keys)
   end
+  d.hint = say.last()
 end
 
 -- Takes the view away and puts the user back. Neovim forbids to close a window
@@ -376,6 +292,12 @@ local function hide(d, tries)
   if here then
     pcall(view.restore, d.origin)
   end
+  for _, other in ipairs(queue) do
+    if visible(other) then
+      return
+    end
+  end
+  tabs.done()
 end
 
 -- The one place where a diff ends; it is out of the queue before anything is closed.
@@ -387,6 +309,7 @@ local function finish(d)
   table.remove(queue, i)
   count()
   hide(d)
+  say.over(d.hint)
   vim.schedule(function()
     M.pump()
     context.touch(false)

@@ -114,7 +114,7 @@ local notifications = {
     if p.type == 1 then
       state.error = p.message
     end
-    require('pollux.say').say(tostring(p.message), p.type == 1 and vim.log.levels.ERROR or nil)
+    require('pollux.say').say((tostring(p.message):gsub('^pollux: ', '')), p.type == 1 and vim.log.levels.ERROR or nil)
   end,
 }
 

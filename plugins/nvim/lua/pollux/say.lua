@@ -70,6 +70,21 @@ local function show(lines)
   vim.on_key(close, keys) -- before what the key does: an editor does not leave with a window of ours
 end
 
+local count = 0 -- of messages
+
+--- A number for the message told last, for over.
+function M.last()
+  return count
+end
+
+--- Takes a message off its line that holds no longer, unless something was told since.
+function M.over(message)
+  if message == count and api.nvim_get_mode().mode:match('^n') then
+    close()
+    vim.cmd("echo ''")
+  end
+end
+
 -- A user's own vim.notify knows what to do with a message of any length.
 local function own()
   return not debug.getinfo(vim.notify, 'S').source:match('vim/_')
@@ -77,7 +92,7 @@ end
 
 --- Tells a message, which may have several lines, without [pollux] before it.
 function M.lines(message, level)
-  level = level or vim.log.levels.INFO
+  level, count = level or vim.log.levels.INFO, count + 1
   -- Later, on a screen that is drawn: a redraw would take the message away, and
   -- an error within a command would ask for a key.
   local settled = api.nvim_get_mode().mode:match('^n') -- the end of another mode clears its line

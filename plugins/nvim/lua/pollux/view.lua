@@ -1,5 +1,7 @@
 -- The buffers and windows of one diff.
+local colours = require('pollux.colours')
 local reload = require('pollux.reload')
+local tabs = require('pollux.tabs')
 local text = require('pollux.text')
 local M = {}
 
@@ -31,26 +33,12 @@ end
 --- Makes a buffer for one side of a diff.
 function M.scratch(d, side, content, kind)
   local buf = api.nvim_create_buf(false, true)
-  pcall(api.nvim_buf_set_name, buf, ('pollux://%s/%s%s'):format(d.id, side, d.path:gsub('^([^/])', '/%1')))
+  pcall(api.nvim_buf_set_name, buf, ('pollux://%s/%s (%s)'):format(d.id, vim.fn.fnamemodify(d.path, ':t'), side))
   local o = vim.bo[buf]
   o.bufhidden, o.swapfile = 'hide', false
   text.fill(buf, content)
   o.buftype = kind
   return buf
-end
-
--- The colours, each a group that a colour scheme or the user may set.
-local function colours()
-  for group, default in pairs({
-    PolluxLabel = 'StatusLine',
-    PolluxConflict = 'WarningMsg',
-    PolluxAdd = 'DiffAdd',
-    PolluxChange = 'DiffChange',
-    PolluxDelete = 'DiffDelete',
-    PolluxText = 'DiffText',
-  }) do
-    vim.cmd(('highlight default link %s %s'):format(group, default))
-  end
 end
 
 --- What the user had before a diff took the screen.
@@ -84,11 +72,57 @@ function M.restore(origin)
   end
 end
 
--- Says below a window what it shows, for as long as it does.
+-- Says below a window what it shows, for as long as it does; above it where all windows share one status line.
 local function label(win, side, d, more)
-  local name = (vim.fn.fnamemodify(d.path, ':t') .. (more or '')):gsub('%%', '%%%%')
-  vim.wo[win].statusline = ('%%#PolluxLabel# %s%%<: %s %%=%%l:%%c '):format(side, name)
+  local name = ('%s (%s)'):format(vim.fn.fnamemodify(d.path, ':t'), side):gsub('%%', '%%%%')
+  local shown = ('%%#PolluxLabel# %s%%<%s %%='):format(name, more:gsub('%%', '%%%%'))
+  if side == 'proposal' then
+    shown = shown .. "%{get(b:, 'pollux_change', '')} "
+  end
+  vim.wo[win].statusline = shown .. ' %l:%c '
+  if vim.o.laststatus == 3 and vim.fn.exists('&winbar') == 1 then
+    vim.wo[win].winbar = shown
+  end
   vim.wo[win].winhighlight = 'DiffAdd:PolluxAdd,DiffChange:PolluxChange,DiffDelete:PolluxDelete,DiffText:PolluxText'
+end
+
+-- The lines where changes begin, as the windows of a diff show them; nil for a text that is too long to look.
+local function starts(win)
+  return api.nvim_win_call(win, function()
+    local last, found, inside = vim.fn.line('$'), {}, false
+    if last > 5000 then
+      return nil
+    end
+    for line = 1, last + 1 do
+      local differs = line <= last and vim.fn.diff_hlID(line, 1) > 0
+      if (differs or vim.fn.diff_filler(line) > 0) and not inside then
+        found[#found + 1] = math.min(line, last)
+      end
+      inside = differs
+    end
+    return found
+  end)
+end
+
+--- Notes for the status line at which change the cursor is.
+function M.where(d)
+  local win = d.right and vim.fn.win_findbuf(d.right)[1]
+  if not win then
+    return
+  end
+  local ticks = api.nvim_buf_get_changedtick(d.left) .. ' ' .. api.nvim_buf_get_changedtick(d.right)
+  if d.ticks ~= ticks then
+    d.ticks, d.starts = ticks, starts(win) or {}
+  end
+  local line, at = api.nvim_win_get_cursor(win)[1], 0
+  while d.starts[at + 1] and d.starts[at + 1] <= line do
+    at = at + 1
+  end
+  local all = #d.starts
+  local said = all == 0 and '' or at > 0 and ('change %d/%d'):format(at, all) or all == 1 and '1 change' or ('%d changes'):format(all)
+  if vim.b[d.right].pollux_change ~= said then
+    vim.b[d.right].pollux_change = said
+  end
 end
 
 --- Says beside the text where the file has changed what the proposal changes too, and what ends that.
@@ -103,14 +137,17 @@ function M.mark(d)
   end
   local more = ''
   if d.conflict then
-    more = ', conflict: ' .. (#d.conflict.places > 0 and ':Pollux keep or take' or ':Pollux keep, or reject')
+    more = '  conflict: ' .. (#d.conflict.places > 0 and ':Pollux keep or take' or ':Pollux keep, or reject')
   elseif reload.unsaved(d.path) then
-    more = ', without your unsaved changes'
+    more = '  without your unsaved changes'
   elseif d.others > 0 then
-    more = (', %d more for this file'):format(d.others)
+    more = ('  %d more for this file'):format(d.others)
+  end
+  if d.place ~= '' and not (d.others > 0 and d.place:find(' of ' .. d.others + 1 .. ' ')) then -- or that says it
+    more = more .. '  ' .. d.place
   end
   for _, win in ipairs(vim.fn.win_findbuf(d.left)) do
-    label(win, 'before', d)
+    label(win, 'before', d, '')
   end
   for _, win in ipairs(vim.fn.win_findbuf(d.right)) do
     label(win, 'proposal', d, more)
@@ -132,11 +169,11 @@ M.no_tab = 'Neovim opens no tab page now'
 
 --- Opens the tab page of a diff.
 function M.open(d)
-  local tabs = #api.nvim_list_tabpages()
+  local count = #api.nvim_list_tabpages()
   -- While the tab page of the last one closes, or when an autocommand goes elsewhere,
   -- it splits a window of the user's instead, or finds no room for that (E36).
   local ok, err = pcall(vim.cmd, 'tab sbuffer ' .. d.left)
-  if #api.nvim_list_tabpages() == tabs then
+  if #api.nvim_list_tabpages() == count then
     error(M.no_tab .. (ok and '' or ': ' .. tostring(err)), 0)
   end
   d.tab = api.nvim_get_current_tabpage()
@@ -145,9 +182,11 @@ function M.open(d)
   d.win = api.nvim_get_current_win()
   vim.cmd('diffthis')
   vim.cmd('wincmd =')
-  colours()
+  colours.set()
+  tabs.name()
   M.mark(d)
   first_change()
+  M.where(d)
 end
 
 return M

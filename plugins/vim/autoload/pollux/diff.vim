@@ -2,12 +2,7 @@
 
 let s:queue = [] " in the order in which they came; see pollux#diff#open() for their fields
 let s:waiter = -1
-let s:no_tab = 'Vim opens no tab page now'
 let s:serial = 0
-
-" What the keys of pollux#mappings() stand for.
-let s:writing = {'x': 'wq', 'xi': 'wq', 'xit': 'wq', 'exi': 'wq', 'exit': 'wq', 'up': 'w', 'update': 'w'}
-let s:commands = {'accept': 'accept', 'reject': 'reject', 'accept_all': 'accept-all', 'next': 'review next', 'keep': 'keep', 'take': 'take'}
 
 augroup pollux_diff
 augroup END
@@ -50,14 +45,15 @@ function! s:visible(d) abort
   return !empty(a:d.buffers) && !empty(win_findbuf(a:d.buffers[1]))
 endfunction
 
-" Has the diff on show say how many others wait for its file.
+" Has the diff on show say which of how many it is, and how many others wait for its file.
 function! s:count() abort
   for l:d in s:queue
     let l:others = len(filter(copy(s:queue), 'v:val.path ==# l:d.path')) - 1
-    if l:others != l:d.others
-      let l:d.others = l:others
+    let l:place = len(s:queue) > 1 ? printf('%d of %d waiting', index(s:queue, l:d) + 1, len(s:queue)) : ''
+    if l:others != l:d.others || l:place !=# l:d.place
+      let [l:d.others, l:d.place] = [l:others, l:place]
       if s:visible(l:d)
-        call s:mark(l:d)
+        call pollux#view#mark(l:d)
       endif
     endif
   endfor
@@ -88,81 +84,13 @@ function! pollux#diff#announce() abort
   return l:all
 endfunction
 
-" The name of the file's language, without starting anything that a language starts.
-function! s:syntax_of(path) abort
-  let l:open = pollux#reload#buffer(a:path)
-  if l:open > 0 && !empty(getbufvar(l:open, '&filetype'))
-    return getbufvar(l:open, '&filetype')
-  endif
-  if !exists('#filetypedetect#BufRead')
-    return ''
-  endif
-  let l:ignored = &eventignore
-  set eventignore=FileType,Syntax
-  try
-    execute 'doautocmd <nomodeline> filetypedetect BufRead' fnameescape(a:path)
-  catch
-  finally
-    let l:found = &filetype
-    setlocal filetype=
-    let &eventignore = l:ignored
-  endtry
-  return l:found
-endfunction
-
-function! s:title(d, side) abort
-  return 'pollux://' . a:d.number . '/' . a:side . (a:d.path[0] ==# '/' ? '' : '/') . a:d.path
-endfunction
-
-" Makes the current, empty buffer one side of a diff.
-function! s:scratch(d, side, content) abort
-  setlocal buftype=nofile bufhidden=wipe noswapfile nobuflisted
-  execute 'silent keepalt file' fnameescape(s:title(a:d, a:side))
-  call pollux#text#fill(a:content)
-  let b:pollux_diff = a:d.id
-  for [l:what, l:keys] in items(pollux#mappings())
-    if has_key(s:commands, l:what) && !empty(l:keys)
-      execute 'nnoremap <buffer> <silent>' l:keys ':Pollux' s:commands[l:what] . '<CR>'
-    endif
-  endfor
-  " Nothing is ever modified here, so that no autosave writes it; these must write all the same.
-  for [l:short, l:long] in items(s:writing)
-    execute printf('cnoreabbrev <buffer> <expr> %s getcmdtype() ==# ":" && getcmdline() ==# "%s" ? "%s" : "%s"', l:short, l:short, l:long, l:short)
-  endfor
-  return bufnr('%')
-endfunction
-
-function! s:remember() abort
-  let l:origin = {'win': win_getid(), 'sizes': winrestcmd(), 'views': {}, 'terminal': mode() ==# 't'}
-  if exists('*win_execute')
-    for l:win in range(1, winnr('$'))
-      let l:id = win_getid(l:win)
-      call win_execute(l:id, 'let l:origin.views[l:id] = winsaveview()')
-    endfor
-  endif
-  return l:origin
-endfunction
-
-function! s:restore(origin) abort
-  if !win_gotoid(a:origin.win)
-    return
-  endif
-  execute a:origin.sizes
-  for [l:id, l:view] in items(a:origin.views)
-    call win_execute(str2nr(l:id), 'call winrestview(l:view)')
-  endfor
-  if a:origin.terminal && &buftype ==# 'terminal' && mode() !=# 't'
-    call feedkeys('i', 'n')
-  endif
-endfunction
-
 " Shows a diff now, and takes the focus. Returns the reason why not, '' when it is on show.
 function! pollux#diff#show(d) abort
   if s:visible(a:d)
     call win_gotoid(win_findbuf(a:d.buffers[1])[0])
     return ''
   endif
-  let a:d.origin = s:remember()
+  let a:d.origin = pollux#view#remember()
   if mode() ==# 't'
     call feedkeys("\<C-\>\<C-n>", 'nx')
   elseif mode() =~# '^[iR]'
@@ -170,16 +98,16 @@ function! pollux#diff#show(d) abort
   endif
   let l:made = []
   try
-    call s:view(a:d, l:made)
+    call pollux#view#open(a:d, l:made)
   catch
     let a:d.buffers = []
     for l:buf in l:made
       execute 'silent! bwipeout!' l:buf
     endfor
-    call s:restore(a:d.origin)
+    call pollux#view#restore(a:d.origin)
     return v:exception
   endtry
-  let l:keys = ':w accepts, :q rejects' . (len(s:queue) > 1 ? printf(len(s:queue) > 2 ? ', %d more wait' : ', %d more waits', len(s:queue) - 1) : '')
+  let l:keys = ':w accepts, :q rejects' . (empty(a:d.place) ? '' : ', ' . a:d.place)
   if !empty(a:d.fixed)
     let l:keys .= '; ' . a:d.fixed
   endif
@@ -188,96 +116,12 @@ function! pollux#diff#show(d) abort
   elseif pollux#setting('notify') || !empty(a:d.fixed)
     call pollux#say#brief(a:d.title, l:keys)
   endif
+  let a:d.hint = pollux#say#last()
   return ''
 endfunction
 
-" Opens the tab page of a diff; {made} gets its buffers.
-function! s:view(d, made) abort
-  let l:tabs = tabpagenr('$')
-  tabnew
-  if tabpagenr('$') == l:tabs " as when an autocommand goes elsewhere: this buffer is the user's
-    throw s:no_tab
-  endif
-  call add(a:made, bufnr('%'))
-  let l:left = s:scratch(a:d, 'before', a:d.old)
-  setlocal nomodifiable
-  rightbelow vnew
-  call add(a:made, bufnr('%'))
-  let l:right = s:scratch(a:d, 'proposal', a:d.new)
-  setlocal buftype=acwrite
-  let &l:modifiable = empty(a:d.fixed)
-  let l:syntax = s:syntax_of(a:d.path)
-  setlocal nomodified
-  let [a:d.tick, a:d.told] = [b:changedtick, b:changedtick]
-  let [a:d.buffers, a:d.win] = [[l:left, l:right], win_getid()]
-  for l:buf in a:d.buffers
-    if !empty(l:syntax)
-      call setbufvar(l:buf, '&syntax', l:syntax)
-    endif
-    call win_gotoid(win_findbuf(l:buf)[0])
-    diffthis
-  endfor
-  wincmd =
-  augroup pollux_diff
-    execute printf('autocmd BufWriteCmd <buffer=%d> call s:written(%s)', l:right, string(a:d.id))
-    execute printf('autocmd BufWinLeave,BufWipeout <buffer=%d> call s:left(%s)', l:right, string(a:d.id))
-    execute printf('autocmd QuitPre <buffer=%d> call setbufvar(%d, "&modified", 0) | call s:left(%s, 1)', l:left, l:right, string(a:d.id))
-    execute printf('autocmd QuitPre <buffer=%d> setlocal nomodified', l:right)
-    execute printf('autocmd TextChanged,TextChangedI <buffer=%d> setlocal nomodified | call s:changed(%s)', l:right, string(a:d.id))
-    execute printf('autocmd BufReadCmd <buffer=%d>,<buffer=%d> call s:again(%s)', l:left, l:right, string(a:d.id))
-  augroup END
-  call s:mark(a:d)
-  call s:first_change()
-endfunction
-
-" Puts the cursor on the first change, which "]c" leaves when it is on the first line or above it.
-function! s:first_change() abort
-  normal! gg
-  if diff_filler(1) > 0
-    call winrestview({'topline': 1, 'topfill': diff_filler(1)})
-  elseif diff_hlID(1, 1) == 0
-    silent! normal! ]c
-  endif
-endfunction
-
-" Says below a window what it shows, for as long as it does.
-function! s:label(buf, side, d, more) abort
-  highlight default link PolluxLabel StatusLine
-  let l:name = substitute(fnamemodify(a:d.path, ':t') . a:more, '%', '%%', 'g')
-  for l:win in win_findbuf(a:buf)
-    let [l:tab, l:nr] = win_id2tabwin(l:win)
-    call settabwinvar(l:tab, l:nr, '&statusline', '%#PolluxLabel# ' . a:side . '%<: ' . l:name . ' %=%l:%c ')
-  endfor
-endfunction
-
-" Says beside the text where the file has changed what the proposal changes too, and what ends that.
-function! s:mark(d) abort
-  let l:places = get(a:d.conflict, 'places', [])
-  if exists('*sign_place')
-    highlight default link PolluxConflict WarningMsg
-    call sign_define('PolluxConflict', {'text': '!', 'texthl': 'PolluxConflict'})
-    call sign_unplace('pollux', {'buffer': a:d.buffers[1]})
-    let l:last = len(getbufline(a:d.buffers[1], 1, '$'))
-    for l:place in l:places
-      for l:line in range(min([l:place.start + 1, l:last]), min([max([l:place.end, l:place.start + 1]), l:last]))
-        call sign_place(0, 'pollux', 'PolluxConflict', a:d.buffers[1], {'lnum': l:line, 'priority': 50})
-      endfor
-    endfor
-  endif
-  let l:more = ''
-  if !empty(a:d.conflict)
-    let l:more = ', conflict: ' . (empty(l:places) ? ':Pollux keep, or reject' : ':Pollux keep or take')
-  elseif pollux#reload#unsaved(a:d.path)
-    let l:more = ', without your unsaved changes'
-  elseif a:d.others > 0
-    let l:more = printf(', %d more for this file', a:d.others)
-  endif
-  call s:label(a:d.buffers[0], 'before', a:d, '')
-  call s:label(a:d.buffers[1], 'proposal', a:d, l:more)
-endfunction
-
 " Saving by itself, in another autocommand, must not accept.
-function! s:written(id) abort
+function! pollux#diff#written(id) abort
   let l:stack = expand('<stack>')
   if l:stack !=# '<stack>' && len(split(l:stack, 'Autocommands for', 1)) > 2
     setlocal nomodified
@@ -304,12 +148,12 @@ endfunction
 " Gives a proposal its own name again, after :saveas.
 function! s:name(d) abort
   if s:visible(a:d) && bufname(a:d.buffers[1]) !~# '^pollux://'
-    call win_execute(win_findbuf(a:d.buffers[1])[0], 'silent keepalt file ' . fnameescape(s:title(a:d, 'proposal')))
+    call win_execute(win_findbuf(a:d.buffers[1])[0], 'silent keepalt file ' . fnameescape(pollux#view#title(a:d, 'proposal')))
   endif
 endfunction
 
 " Shows a side as it was proposed last, for :edit!
-function! s:again(id) abort
+function! pollux#diff#again(id) abort
   let l:d = s:find(a:id)
   if empty(l:d) || index(l:d.buffers, bufnr('%')) < 0
     return
@@ -319,13 +163,13 @@ function! s:again(id) abort
   let &l:modifiable = l:right && empty(l:d.fixed)
   if l:right
     let l:d.tick = b:changedtick " it may be what others have made of it, too
-    call s:changed(a:id)
+    call pollux#diff#changed(a:id)
   endif
 endfunction
 
 " The view has gone, or (with more) should. That rejects, but not when it goes with a decision: the
 " companion may refuse that one before the timer runs, and then the diff is shown again.
-function! s:left(id, ...) abort
+function! pollux#diff#left(id, ...) abort
   let l:now = a:0
   if empty(get(s:find(a:id), 'deciding', ''))
     call timer_start(0, {-> s:gone(a:id, l:now)})
@@ -340,7 +184,7 @@ function! s:gone(id, now) abort
 endfunction
 
 " A throttled report of what the user edits.
-function! s:changed(id) abort
+function! pollux#diff#changed(id) abort
   let l:d = s:find(a:id)
   if !empty(l:d) && !get(l:d, 'reporting')
     let l:d.reporting = 1
@@ -378,8 +222,12 @@ function! s:hide(d) abort
     endif
   endfor
   if l:here
-    call s:restore(a:d.origin)
+    call pollux#view#restore(a:d.origin)
   endif
+  if empty(filter(copy(s:queue), 's:visible(v:val)'))
+    call pollux#colours#done()
+  endif
+  call pollux#say#over(get(a:d, 'hint', -1))
 endfunction
 
 " The one place where a diff ends; it is out of the queue before anything is
@@ -491,7 +339,7 @@ function! s:take(d, p) abort
   let l:conflict = a:d.conflict
   let a:d.conflict = type(get(a:p, 'conflict')) == v:t_dict ? a:p.conflict : {}
   if s:tick(a:d) != -1
-    call s:mark(a:d)
+    call pollux#view#mark(a:d)
     if s:visible(a:d) && exists('*win_execute')
       call win_execute(win_findbuf(a:d.buffers[1])[0], 'diffupdate')
     endif
@@ -555,7 +403,7 @@ function! pollux#diff#pump(...) abort
     let l:d.failed = get(l:d, 'failed') + 1
     if empty(l:problem)
       return
-    elseif l:problem !=# s:no_tab || l:d.failed > 20
+    elseif l:problem !=# pollux#view#no_tab() || l:d.failed > 20
       let l:d.held = 1
       return pollux#say#fail('a diff cannot be shown: ' . l:problem . ' (try :Pollux review)')
     endif
@@ -576,7 +424,7 @@ function! pollux#diff#open(p, id) abort
   let s:serial += 1
   let l:d = {'id': a:p.diffId, 'number': s:serial, 'path': a:p.filePath, 'title': empty(a:p.title) ? a:p.filePath : a:p.title,
         \ 'old': a:p.oldText, 'new': a:p.newText, 'proposed': a:p.newText, 'shown': a:p.newText, 'buffers': [], 'tick': -1, 'told': -1, 'origin': {}, 'edits': 0, 'deciding': '',
-        \ 'version': get(a:p, 'version'), 'base': get(a:p, 'baseVersion'), 'others': 0,
+        \ 'version': get(a:p, 'version'), 'base': get(a:p, 'baseVersion'), 'others': 0, 'place': '',
         \ 'fixed': type(get(a:p, 'readOnly')) == v:t_string ? a:p.readOnly : '',
         \ 'conflict': type(get(a:p, 'conflict')) == v:t_dict ? a:p.conflict : {}}
   call add(s:queue, l:d)

@@ -2,6 +2,7 @@
 scriptencoding utf-8
 
 let s:popup = 0
+let s:count = 0 " of messages
 
 " How many cells a message may take on its line.
 function! s:width() abort
@@ -30,6 +31,7 @@ endfunction
 " {1}: its highlight group. Later, on a screen that is drawn: within a command
 " it could ask for a key, and a redraw that is due would take it away.
 function! pollux#say#lines(message, ...) abort
+  let s:count += 1
   call timer_start(0, function('s:tell', [s:wrap(a:message, s:width()), get(a:000, 0, 'None')]))
 endfunction
 
@@ -51,6 +53,20 @@ function! s:tell(lines, group, timer) abort
     redraw
     echo ''
     let s:popup = popup_create(a:lines, {'pos': 'botleft', 'line': &lines - &cmdheight - 1, 'col': 1, 'time': 10000, 'moved': 'any', 'border': [], 'padding': [0, 1, 0, 1]})
+  endif
+endfunction
+
+" A number for the message told last, for pollux#say#over().
+function! pollux#say#last() abort
+  return s:count
+endfunction
+
+" Takes a message off its line that holds no longer, unless something was told since.
+function! pollux#say#over(message) abort
+  if a:message == s:count && mode() ==# 'n'
+    silent! call popup_close(s:popup)
+    redraw
+    echo ''
   endif
 endfunction
 
