@@ -1,12 +1,16 @@
 package cli
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/pollux-companion/pollux/internal/cli/schematest"
 )
 
 // TestExtensionScripts runs testdata/extensions: the commands of pollux
@@ -38,7 +42,31 @@ func TestExtensionScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exitcode": exitCode,
-			"conforms": conforms,
+			"conforms": func(ts *testscript.TestScript, neg bool, args []string) {
+				conforms(ts, neg, args, func(command string) *jsonschema.Resolved { return schematest.Strict(t, command) })
+			},
 		},
 	})
+}
+
+// conforms holds a file (or stdout) against the schema of a command's output: conforms describe stdout
+func conforms(ts *testscript.TestScript, neg bool, args []string, strict func(string) *jsonschema.Resolved) {
+	if len(args) != 2 || neg {
+		ts.Fatalf("usage: conforms COMMAND FILE")
+	}
+	command, lines := strings.CutSuffix(args[0], "-line") // one object a line
+	resolved := strict(command)
+	texts := []string{ts.ReadFile(args[1])}
+	if lines {
+		texts = strings.Split(strings.TrimSpace(texts[0]), "\n")
+	}
+	for _, text := range texts {
+		var v any
+		if err := json.Unmarshal([]byte(text), &v); err != nil {
+			ts.Fatalf("%s is no JSON: %v", args[1], err)
+		}
+		if err := resolved.Validate(v); err != nil {
+			ts.Fatalf("%s: %v", args[1], err)
+		}
+	}
 }

@@ -10,14 +10,18 @@ import (
 	"log/slog"
 	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 
+	"github.com/pollux-companion/pollux/internal/cli/confine"
+	"github.com/pollux-companion/pollux/internal/cli/console"
+	"github.com/pollux-companion/pollux/internal/cli/extensions"
+	"github.com/pollux-companion/pollux/internal/cli/model"
+	"github.com/pollux-companion/pollux/internal/cli/tools"
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/extension/store"
-	"github.com/pollux-companion/pollux/internal/sandbox"
+	"github.com/pollux-companion/pollux/internal/idetools"
 	"github.com/pollux-companion/pollux/internal/settings"
 	"github.com/pollux-companion/pollux/internal/words"
 )
@@ -33,7 +37,7 @@ const (
 
 // Main runs the command line in args (without the program's name) and returns the exit code.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, kit: &tools.Kit{Console: &console.Console{In: stdin, Out: stdout, Err: stderr}}}
 	root := a.root(args)
 	root.SetArgs(append([]string{}, args...)) // nil would mean os.Args
 	root.SetIn(stdin)
@@ -64,11 +68,7 @@ type app struct {
 	log      *slog.Logger
 	closeLog func()
 
-	answered atomic.Bool // a question of consent was answered for good
-
-	troubles sync.Map // what noteTroubles has told
-
-	pool *sandbox.Pool // of a command that runs many tools; nil for the others
+	kit *tools.Kit // what the commands in packages of their own share
 }
 
 // usageError marks what the user typed wrong.
@@ -77,34 +77,18 @@ type usageError struct{ error }
 func (e usageError) Unwrap() error { return e.error }
 
 // exitError is the exit code of a command that run ran; it has been told already.
-type exitError int
-
-func (e exitError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+type exitError = console.Exit
 
 // report prints an error and turns it into an exit code.
 func (a *app) report(err error) int {
-	if err == nil {
-		return exitDone
-	}
-	if code := exitError(0); errors.As(err, &code) {
-		return int(code)
-	}
-	says := err.Error()
-	if says == context.Canceled.Error() {
-		says = "cancelled"
-	}
-	fmt.Fprintf(a.stderr, "%s %s\n", paint(a.stderr, red, "pollux:"), says)
 	switch {
+	case err == nil:
 	case !a.started || errors.As(err, &usageError{}):
-		return exitUsage
-	case errors.As(err, &sandboxError{}):
-		return exitSandbox
+		err = console.Usage(err)
 	case errors.Is(err, control.ErrNone), errors.As(err, &noError{}), errors.As(err, new(*store.NotFoundError)):
-		return exitNo
-	case errors.Is(err, context.Canceled):
-		return exitCancelled
+		err = console.No(err)
 	}
-	return exitFailed
+	return a.kit.Report(err)
 }
 
 func (a *app) root(args []string) *cobra.Command {
@@ -146,8 +130,8 @@ func (a *app) commands(args []string) []*cobra.Command {
 		"doctor": a.doctorCommand, "conform": a.conformCommand, "context": a.contextCommand, "diff": a.diffCommand,
 		"open": a.openCommand, "review": a.reviewCommand, "page": a.pageCommand, "relay": a.relayCommand,
 		"lsp": a.lspCommand, "install": a.installCommand, "uninstall": a.uninstallCommand, "setup": a.setupCommand,
-		"detect": a.detectCommand, "extensions": a.extensionsCommand, "mcp": a.mcpCommand,
-		"sandbox": a.sandboxCommand, "version": a.versionCommand, "pause": a.pauseCommand, "resume": a.resumeCommand,
+		"detect": a.detectCommand, "extensions": a.extensions, "mcp": a.mcp,
+		"sandbox": func() *cobra.Command { return confine.Command(a.kit.Console) }, "version": a.versionCommand, "pause": a.pauseCommand, "resume": a.resumeCommand,
 		"keep": a.keepCommand, "stop": a.stopCommand,
 	}
 	if len(args) > 0 && all[args[0]] != nil {
@@ -190,6 +174,7 @@ func (a *app) prepare(cmd *cobra.Command) (err error) {
 		also = a.stderr
 	}
 	log, closer := settings.OpenLog(a.dirs, level, also)
+	a.kit.Dirs, a.kit.Settings, a.kit.Log = a.dirs, a.settings, log
 	a.log, a.closeLog = log, func() { _ = closer.Close() }
 	return nil
 }
@@ -208,4 +193,18 @@ func here(dir string) (string, error) {
 		return "", usageError{fmt.Errorf("no folder %q: %w", dir, words.Cause(err))}
 	}
 	return path, nil
+}
+
+// extensions makes pollux extensions out of its parts.
+func (a *app) extensions() *cobra.Command {
+	cmd := extensions.Command(a.kit, append(tools.Commands(a.kit), model.Commands(a.kit)...)...)
+	model.KeepBridge(a.kit, cmd, "install", "link", "uninstall", "update", "enable", "disable", "grant", "revoke")
+	return cmd
+}
+
+// mcp makes pollux mcp, with the editor's tools.
+func (a *app) mcp() *cobra.Command {
+	return model.MCP(a.kit, func(s *mcp.Server, folder string, write bool) {
+		idetools.Add(s, idetools.Options{Dirs: a.dirs.Run, Folder: folder, Write: write})
+	})
 }

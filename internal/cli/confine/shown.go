@@ -1,0 +1,47 @@
+package confine
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/pollux-companion/pollux/internal/cli/console"
+	"github.com/pollux-companion/pollux/internal/guard"
+	"github.com/pollux-companion/pollux/internal/screen"
+	"github.com/pollux-companion/pollux/internal/words"
+)
+
+// shown is where a sandbox's command writes to. end is called after it: the terminal is then as it was.
+func shown(con *console.Console, raw bool) (out, err io.Writer, end func()) {
+	outSafe, errSafe := screen.Pair(con.Out, con.Err)
+	out, err = con.Out, con.Err
+	if !raw && painted(con.Out) {
+		out = outSafe
+	}
+	if !raw && painted(con.Err) {
+		err = errSafe
+	}
+	return out, err, func() {
+		left := outSafe.Close() + errSafe.Close()
+		if left > 0 {
+			fmt.Fprintf(con.Err, "pollux: %s of the command's, which a terminal would have obeyed, left out; --raw passes them\n", words.Plural(left, "control sequence"))
+		}
+	}
+}
+
+// painted says whether what is written to w ends on a screen: on a terminal, or in a model's shell, whose agent shows it.
+// A file gets every byte, and so does a pipe of a person's.
+func painted(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	if console.Terminal(f) != nil {
+		return true
+	}
+	info, err := f.Stat()
+	if err != nil || info.Mode().IsRegular() || info.Mode()&os.ModeDevice != 0 {
+		return false
+	}
+	return guard.Look(os.Getpid(), nil) == guard.Marked
+}

@@ -1,0 +1,32 @@
+package extensions
+
+import (
+	"flag"
+	"reflect"
+	"testing"
+
+	"github.com/pollux-companion/pollux/internal/cli/schematest"
+	"github.com/pollux-companion/pollux/internal/extension/store"
+)
+
+var rewrite = flag.Bool("update", false, "rewrite the published schemas")
+
+// What is printed as JSON is what the published schemas say.
+func TestOutputSchemas(t *testing.T) {
+	type list struct {
+		Extensions []extensionJSON `json:"extensions"`
+	}
+	type search struct {
+		Extensions []store.Entry `json:"extensions"`
+	}
+	type config struct {
+		Settings []valueJSON `json:"settings"`
+	}
+	type consents struct {
+		Consents []consentJSON `json:"consents"`
+	}
+	schematest.Check(t, *rewrite, map[string]reflect.Type{
+		"consent": reflect.TypeFor[consents](), "list": reflect.TypeFor[list](), "search": reflect.TypeFor[search](), "config": reflect.TypeFor[config](),
+		"describe": reflect.TypeFor[describeReport](), "validate": reflect.TypeFor[validateReport](),
+	})
+}

@@ -1,0 +1,247 @@
+// Package model is the commands by which models learn of extensions and use them: as text, through the bridge to Gemini CLI, and
+// through MCP.
+package model
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pollux-companion/pollux/internal/cli/console"
+	"github.com/pollux-companion/pollux/internal/cli/tools"
+	"github.com/pollux-companion/pollux/internal/extension/audit"
+	"github.com/pollux-companion/pollux/internal/extension/bridge"
+	"github.com/pollux-companion/pollux/internal/extension/consent"
+	"github.com/pollux-companion/pollux/internal/extension/dispatch"
+	"github.com/pollux-companion/pollux/internal/extension/prompt"
+)
+
+// recently is how much of the end of the log of runs is read for which extensions are in use, in bytes.
+const recently = 256 << 10
+
+// newDispatcher makes what answers calls from the current folder. by says who calls, "" for the user, to whom
+// also what waits for consent is told; ends says that this process does not answer the caller's next call.
+func newDispatcher(kit *tools.Kit, by string, asker consent.Asker, ends bool) (*dispatch.Dispatcher, error) {
+	s, err := kit.Store()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := console.Here(".")
+	if err != nil {
+		return nil, err
+	}
+	r, err := kit.Runner(by, asker)
+	if err != nil {
+		return nil, err
+	}
+	return dispatch.New(dispatch.Options{
+		Store: s, Runner: r, WorkDir: dir, Roots: kit.KnownRoots, ForUser: by == "", Used: func() map[string]time.Time { return lastUsed(kit) }, Ends: ends,
+	}), nil
+}
+
+// lastUsed is when a tool of each extension ran last.
+func lastUsed(kit *tools.Kit) map[string]time.Time {
+	used := map[string]time.Time{}
+	for _, e := range recentRuns(kit) {
+		used[e.Extension] = e.Time
+	}
+	return used
+}
+
+// lately are the tools that ran in the working folder's workspace, the newest first.
+func lately(kit *tools.Kit) []string {
+	dir, err := console.Here(".")
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, e := range slices.Backward(recentRuns(kit)) {
+		name := e.Extension + "." + e.Tool
+		if rel, err := filepath.Rel(e.Workspace, dir); (e.Workspace == "" || err == nil && filepath.IsLocal(rel)) && !slices.Contains(out, name) {
+			if out = append(out, name); len(out) == maxLately {
+				break
+			}
+		}
+	}
+	return out
+}
+
+// A recentRun is the beginning of a tool's run.
+type recentRun struct {
+	Time                       time.Time
+	Event                      audit.Event
+	Extension, Tool, Workspace string
+}
+
+// recentRuns are the last that the log tells of, the newest last.
+func recentRuns(kit *tools.Kit) (all []recentRun) {
+	f, err := os.Open(kit.Audit().Path())
+	if err != nil {
+		return nil // nothing has run yet, or it is of no interest
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.Size() > recently {
+		_, _ = f.Seek(-recently, io.SeekEnd) // the first line may then be half of one
+	}
+	lines := bufio.NewScanner(io.LimitReader(f, recently))
+	lines.Buffer(nil, recently)
+	for lines.Scan() {
+		var e recentRun
+		if json.Unmarshal(lines.Bytes(), &e) == nil && e.Event == audit.Started {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// maxLately is how many tools that ran lately are of interest.
+const maxLately = 12
+
+func promptCommand(kit *tools.Kit) *cobra.Command {
+	var format string
+	var budget int
+	cmd := &cobra.Command{
+		Use:   "prompt",
+		Short: "Print what a model should know of the extensions at the start of a session",
+		Long: `Prints a summary of the extensions that are enabled in this folder and that you
+agreed to: names, descriptions, tool signatures and names of documents, and how
+a model calls them. Put it into the first prompt of any model, and give what
+the model writes to pollux extensions respond.
+
+With --budget it takes at most so many tokens (estimated: a quarter of the ASCII
+characters, and one for each other character). What was used last, or is
+enabled for this folder alone, keeps the most; what is left out is counted.`,
+		Example: `  pollux extensions prompt
+  pollux extensions prompt --budget 500
+  pollux extensions prompt --format json`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return printSummary(kit, format, budget) },
+	}
+	cmd.Flags().StringVar(&format, "format", "markdown", "markdown, or json for programs")
+	cmd.Flags().IntVar(&budget, "budget", 0, "the most `TOKENS` that it may take (default: no bound)")
+	return cmd
+}
+
+func printSummary(kit *tools.Kit, format string, budget int) error {
+	if format != "markdown" && format != "json" {
+		return console.Usage(fmt.Errorf("--format is markdown or json, not %q", format))
+	}
+	if budget < 0 {
+		return console.Usage(fmt.Errorf("--budget is a number of tokens, not %d", budget))
+	}
+	d, err := newDispatcher(kit, "a model", nil, true) // nobody is asked, and nothing told that waits
+	if err != nil {
+		return err
+	}
+	set, err := d.Refresh()
+	if err != nil {
+		return err
+	}
+	s := prompt.Summarize(set, &prompt.SummaryOptions{Budget: budget})
+	if budget > 0 && s.Tokens > budget {
+		return console.Usage(fmt.Errorf("--budget %d is too small: the frame alone takes %d tokens", budget, s.Tokens))
+	}
+	if names := set.Waiting(); len(names) > 0 {
+		kit.Note(fmt.Sprintf("not told, because you have not agreed to them yet: %s; allow one with: pollux extensions consent grant %s", strings.Join(names, ", "), names[0]))
+	}
+	if format == "json" {
+		return kit.PrintJSON(s.JSON(set))
+	}
+	_, err = fmt.Fprint(kit.Out, s.Text)
+	return err
+}
+
+func readCommand(kit *tools.Kit) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "read EXT DOC",
+		Short: "Print a document of an extension",
+		Long:  `Prints a document that an extension brings for models, as it lies in its file.`,
+		Example: `  pollux extensions read code-analyzer linter-rules
+  pollux extensions read code-analyzer linter-rules --json`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return console.Usage(fmt.Errorf("%s takes EXT and DOC, not %d words; see: %s --help", cmd.CommandPath(), len(args), cmd.CommandPath()))
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error { return readDoc(kit, args[0], args[1], asJSON) },
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object instead")
+	return cmd
+}
+
+// readReport is the JSON form of read.
+type readReport struct {
+	Extension string `json:"extension"`
+	Doc       string `json:"doc"`
+	Text      string `json:"text"` // the whole document; what is no UTF-8 in it is U+FFFD
+}
+
+func readDoc(kit *tools.Kit, extension, doc string, asJSON bool) error {
+	s, err := kit.Store()
+	if err != nil {
+		return err
+	}
+	data, err := dispatch.Find(s, extension, doc)
+	if errors.As(err, new(*dispatch.NoDocError)) {
+		return console.No(err)
+	}
+	if err != nil {
+		return tools.Coded(err)
+	}
+	if asJSON {
+		return kit.PrintJSON(readReport{extension, doc, string(data)})
+	}
+	if console.Terminal(kit.Out) != nil {
+		data = []byte(terminalText(string(data)))
+	}
+	_, err = kit.Out.Write(data)
+	return err
+}
+
+// terminalText is foreign text of many lines without what a terminal would obey.
+func terminalText(text string) string {
+	text = prompt.Visible(text)
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	return text
+}
+
+// refreshBridge brings the bridge up to date, if there is one, after extensions changed.
+func refreshBridge(ctx context.Context, kit *tools.Kit) {
+	if err := updateBridge(ctx, kit); err != nil {
+		kit.Note(fmt.Sprintf("the bridge to Gemini CLI was not brought up to date (%v); do it with: pollux extensions bridge install", err))
+	}
+}
+
+// bridgeOffer is what the bridge tells of: what is offered wherever no rule of a workspace says otherwise, and in the workspaces for
+// which one does, the working folder among them.
+func bridgeOffer(kit *tools.Kit) (bridge.Offer, error) {
+	s, err := homeStore(kit)
+	if err != nil {
+		return bridge.Offer{}, err
+	}
+	r, err := kit.Runner("a model", nil)
+	if err != nil {
+		return bridge.Offer{}, err
+	}
+	var dirs []string
+	if dir, err := console.Here("."); err == nil {
+		dirs = append(dirs, dir)
+	}
+	d := dispatch.New(dispatch.Options{Store: s, Runner: r, Used: func() map[string]time.Time { return lastUsed(kit) }})
+	everywhere, in, err := d.Survey(append(dirs, bridge.Places(s)...)...)
+	return bridge.Offer{Everywhere: everywhere, In: in}, err
+}

@@ -1,0 +1,20 @@
+package model
+
+import (
+	"flag"
+	"reflect"
+	"testing"
+
+	"github.com/pollux-companion/pollux/internal/cli/schematest"
+	"github.com/pollux-companion/pollux/internal/extension/prompt"
+)
+
+var rewrite = flag.Bool("update", false, "rewrite the published schemas")
+
+// What is printed as JSON is what the published schemas say.
+func TestOutputSchemas(t *testing.T) {
+	schematest.Check(t, *rewrite, map[string]reflect.Type{
+		"prompt": reflect.TypeFor[prompt.JSON](), "read": reflect.TypeFor[readReport](), "call": reflect.TypeFor[callReport](), "respond": reflect.TypeFor[respondReport](),
+		"bridge-status": reflect.TypeFor[bridgeCost](),
+	})
+}

@@ -1,0 +1,255 @@
+package model
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pollux-companion/pollux/internal/cli/console"
+	"github.com/pollux-companion/pollux/internal/cli/tools"
+	"github.com/pollux-companion/pollux/internal/extension/ask"
+	"github.com/pollux-companion/pollux/internal/extension/bridge"
+	"github.com/pollux-companion/pollux/internal/extension/capability"
+	"github.com/pollux-companion/pollux/internal/extension/host"
+	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/extension/prompt"
+	"github.com/pollux-companion/pollux/internal/sandbox"
+)
+
+func serveCommand(kit *tools.Kit) *cobra.Command {
+	var as string
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve the extensions to Gemini CLI over stdio (the bridge starts it)",
+		Long: `Serves the tools and documents of the extensions that are enabled in this folder
+and that you agreed to, as an MCP server on standard input and output. The
+bridge has Gemini CLI start it; other MCP clients want pollux mcp.
+
+It notices when extensions are installed, changed, allowed or removed, tells the
+client, and brings the bridge's summary up to date.`,
+		Example: `  pollux extensions serve`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o, style := bridgeOptions(kit, as)
+			news, troubles := newsSince(style, func(*capability.Set) string { return bridgeText(kit) }), &troubleTeller{kit: kit}
+			o.Instructions, o.News = bridgeInstructions, func(set *capability.Set) string { return news(set) + troubles.news() }
+			return serve(cmd.Context(), kit, "Gemini CLI", &ask.Editor{Dirs: kit.Dirs.Run}, o)
+		},
+	}
+	cmd.Flags().StringVar(&as, "as", bridge.Legacy, "the `NAME` by which Gemini CLI knows this server")
+	return cmd
+}
+
+// bridgeOptions are what the bridge's server declares, for a server of that name, and the style of its summary.
+func bridgeOptions(kit *tools.Kit, server string) (host.Options, prompt.Style) {
+	style := prompt.Gemini(server)
+	told := prompt.IsGateway(bridgeText(kit))
+	if told {
+		style = style.Gateway()
+	}
+	return host.Options{
+		Gateway: func(set *capability.Set) bool {
+			return told || prompt.Everything(set, prompt.Gemini(server), bridge.Budget) > prompt.EverythingBudget
+		},
+		Pinned: func() []string { return kit.Settings.Tools.Pinned },
+		Lately: func() []string { return lately(kit) },
+	}, style
+}
+
+// news tells a model that something is wrong with the bridge. It names nothing: names are the words of others.
+func (t *troubleTeller) news() string {
+	st := t.note()
+	if !st.Installed || len(st.Troubles) == 0 {
+		return ""
+	}
+	return "\n\nSomething passes for pollux on this machine, or keeps it from working. Tell the user to type: pollux extensions bridge status"
+}
+
+// A troubleTeller says what is wrong with the bridge.
+type troubleTeller struct {
+	kit  *tools.Kit
+	told sync.Map
+}
+
+// note tells whoever reads a server's standard error what is wrong with the bridge, each thing once.
+func (t *troubleTeller) note() bridge.State {
+	s, err := t.kit.Store()
+	if err != nil {
+		return bridge.State{}
+	}
+	st, err := bridge.Look(s)
+	if err != nil {
+		t.kit.Log.Warn("the bridge cannot be looked at", "err", err)
+		return bridge.State{}
+	}
+	if !st.Installed && os.Getenv("GEMINI_CLI") == "" {
+		st.Troubles = slices.DeleteFunc(st.Troubles, func(t bridge.Trouble) bool { return t.Kind == "missing" }) // nobody misses it
+	}
+	for _, trouble := range st.Troubles {
+		if _, told := t.told.LoadOrStore(trouble.What, true); !told {
+			t.kit.Log.Warn("the bridge: " + troubleText(trouble))
+			t.kit.Note(troubleText(trouble))
+		}
+	}
+	return st
+}
+
+// bridgeInstructions are short: the summary stands in the bridge's context file.
+func bridgeInstructions(set *capability.Set) string {
+	return "Tools and documents of extensions, each tool in a sandbox of its own. " + capability.Describe + "() lists them all, also those that the extension context does not name."
+}
+
+// newsSince tells what a client has not been told of when its session began; told gives the text that it was told then.
+func newsSince(style prompt.Style, told func(*capability.Set) string) func(*capability.Set) string {
+	var known *prompt.Told
+	return func(set *capability.Set) string {
+		if known == nil {
+			known = prompt.NewTold(set, told(set), style)
+		}
+		return known.News(set, style)
+	}
+}
+
+// bridgeText is what Gemini CLI reads of the bridge's context files in this folder.
+func bridgeText(kit *tools.Kit) string {
+	s, err := kit.Store()
+	if err != nil {
+		return ""
+	}
+	dir, err := console.Here(".")
+	if err != nil {
+		return ""
+	}
+	return bridge.Told(s, dir)
+}
+
+// serve serves one client on standard input and output. o may be filled in part; in asks the user.
+func serve(ctx context.Context, kit *tools.Kit, by string, in *ask.Editor, o host.Options) error {
+	out := kit.Out
+	if kit.Out == os.Stdout {
+		os.Stdout = os.Stderr // nothing else may reach the client
+	}
+	dir, err := console.Here(".")
+	if err != nil {
+		return err
+	}
+	in.Folder = dir
+	ctx, stop := console.Interrupted(ctx)
+	defer stop()
+	kit.TellWhoTyped(by)
+	asker := ask.First(host.Elicitor{}, in)
+	d, err := newDispatcher(kit, by, asker, false)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if kit.Pool != nil {
+			kit.Pool.Close()
+		}
+	}()
+	o.Ready = func() {
+		kit.Pool = sandbox.NewPool(1)
+		if r, err := kit.Runner(by, asker); err == nil {
+			d.UseRunner(r)
+		}
+	}
+	keeper := newBridgeKeeper(kit)
+	defer keeper.close()
+	o.Dispatcher, o.Version, o.Log = d, console.Version(), kit.Log
+	o.Watch = func(*capability.Set) []string { return watched(kit) }
+	o.Changed = keeper.changed
+	return host.Serve(ctx, kit.In, out, o)
+}
+
+// watched lists what changes when extensions, or what the user agreed to, do.
+func watched(kit *tools.Kit) []string {
+	s, err := kit.Store()
+	if err != nil {
+		return nil
+	}
+	paths := []string{filepath.Dir(s.Dir()), s.Dir(), filepath.Join(s.Dir(), "extension-enablement.json"), kit.Consent().Path()}
+	all, err := s.List()
+	if err != nil {
+		return paths
+	}
+	for _, x := range all {
+		if x.Bridge() {
+			continue
+		}
+		paths = append(paths, x.Folder, filepath.Join(x.Dir, manifest.FileName))
+	}
+	return paths
+}
+
+// bridgeKeeper brings the bridge up to date beside a server, at its end at the latest: sessions may be shorter than a moment.
+// It owns one goroutine, which close ends.
+type bridgeKeeper struct {
+	wake chan struct{}
+	end  context.CancelFunc
+	done chan struct{}
+}
+
+func newBridgeKeeper(kit *tools.Kit) *bridgeKeeper {
+	ctx, end := context.WithCancel(context.Background())
+	k := &bridgeKeeper{wake: make(chan struct{}, 1), end: end, done: make(chan struct{})}
+	go func() {
+		defer close(k.done)
+		for {
+			select {
+			case <-ctx.Done():
+				select {
+				case <-k.wake:
+					bridgeNow(kit)
+				default:
+				}
+				return
+			case <-k.wake:
+			}
+			select { // the handshake comes first
+			case <-ctx.Done():
+			case <-time.After(300 * time.Millisecond):
+			}
+			bridgeNow(kit)
+		}
+	}()
+	return k
+}
+
+// bridgeNow brings the bridge up to date, in a second at the most.
+func bridgeNow(kit *tools.Kit) {
+	defer func() {
+		if r := recover(); r != nil { // the server is more than its bridge
+			kit.Log.Error("bringing the bridge up to date panicked", "panic", r, "stack", string(debug.Stack()))
+		}
+	}()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if err := updateBridge(ctx, kit); err != nil {
+		kit.Log.Warn("the bridge was not brought up to date", "err", err)
+	}
+}
+
+func (k *bridgeKeeper) changed(*capability.Set) {
+	select {
+	case k.wake <- struct{}{}:
+	default: // it is about to look anyway
+	}
+}
+
+func (k *bridgeKeeper) close() {
+	k.end()
+	<-k.done
+}
+
+// mcpInstructions are the whole summary: other clients have no context file.
+func mcpInstructions(budget int) func(*capability.Set) string {
+	return func(set *capability.Set) string {
+		return prompt.Summarize(set, &prompt.SummaryOptions{Style: prompt.MCP(), Budget: budget}).Text
+	}
+}
