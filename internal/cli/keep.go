@@ -9,14 +9,10 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pollux-companion/pollux/internal/companion"
-	"github.com/pollux-companion/pollux/internal/control"
-	"github.com/pollux-companion/pollux/internal/paths"
 )
 
 // doorDescriptor is where a keeper finds its listening socket: the first after the three that every process has.
@@ -117,66 +113,4 @@ func ended(stopping, because error) error {
 		return because
 	}
 	return stopping
-}
-
-func (a *app) stopCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "stop [DIR]",
-		Short: "End the keepers, and pollux serve, of a folder",
-		Long: `Ends what serves the current folder (or DIR) without an editor: the keepers that
-hold the connection of CLIs whose editor was closed, and pollux serve. What is
-still open is rejected, and the CLIs go on in their terminals alone. A companion
-of an editor that runs is left alone.`,
-		Example: `  pollux stop            in the folder of the project
-  pollux stop ~/app`,
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.stop(cmd.Context(), dirOf(args)) },
-	}
-}
-
-// keeperWithin is how long stop looks for a keeper that is just starting, after its editor's end.
-const keeperWithin = 1500 * time.Millisecond
-
-// stop ends the companions of a folder that have no editor.
-func (a *app) stop(ctx context.Context, dir string) error {
-	folder, err := here(dir)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	var stopped, silent []int
-	var errs []error
-	for limit := time.Now().Add(keeperWithin); ; time.Sleep(50 * time.Millisecond) {
-		stopped, silent, errs = a.stopAll(ctx, folder)
-		if len(stopped)+len(silent)+len(errs) > 0 || time.Now().After(limit) {
-			break
-		}
-	}
-	switch {
-	case len(stopped) > 0:
-		return nil
-	case len(errs) > 0:
-		return errors.Join(errs...)
-	case len(silent) > 0:
-		return control.SilentError(silent)
-	}
-	return noError{fmt.Errorf("nothing serves %q that could be stopped; pollux status lists what runs", folder)}
-}
-
-// stopAll asks the companions of a folder to end, and returns the processes that do, those that do not answer, and why others stay.
-func (a *app) stopAll(ctx context.Context, folder string) (stopped, silent []int, errs []error) {
-	clients, silent := control.ListAll(ctx, a.dirs.Run)
-	for _, c := range clients {
-		if slices.ContainsFunc(c.Status.Roots, func(root string) bool { return paths.Within(root, folder) }) {
-			if err := c.Stop(ctx); err != nil {
-				errs = append(errs, fmt.Errorf("process %d: %w", c.Status.PID, err))
-			} else {
-				stopped = append(stopped, c.Status.PID)
-				fmt.Fprintf(a.stdout, "Process %d ends.\n", c.Status.PID)
-			}
-		}
-		c.Close()
-	}
-	return stopped, silent, errs
 }

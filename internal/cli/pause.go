@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -44,37 +45,92 @@ in a terminal of your own.`,
 
 // pause tells every companion of the folder.
 func (a *app) pause(ctx context.Context, dir string, paused bool) error {
+	says := "%s %d tells agents what you look at\n"
+	if paused {
+		says = "%s %d tells agents nothing of what you look at; pollux resume ends that\n"
+	}
+	told, err := a.everyCompanion(ctx, dir, func(ctx context.Context, c *control.Client) error {
+		if err := c.Pause(ctx, paused); err != nil {
+			return fmt.Errorf("%s %d: %w", c.Status.Editor, c.Status.PID, err)
+		}
+		fmt.Fprintf(a.stdout, says, c.Status.Editor, c.Status.PID)
+		return nil
+	}, func(silent []int) (errs []error) {
+		for _, pid := range silent {
+			errs = append(errs, fmt.Errorf("the companion %d does not answer, and may serve this folder", pid))
+		}
+		return errs
+	})
+	if told == 0 && err == nil {
+		c, err := a.find(ctx, dir) // which says what runs
+		if err == nil {
+			c.Close()
+		}
+		return err
+	}
+	return err
+}
+
+func (a *app) stopCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "stop [DIR]",
+		Short: "End the keepers, and pollux serve, of a folder",
+		Long: `Ends what serves the current folder (or DIR) without an editor: the keepers that
+hold the connection of CLIs whose editor was closed, and pollux serve. What is
+still open is rejected, and the CLIs go on in their terminals alone. A companion
+of an editor that runs is left alone.`,
+		Example: `  pollux stop            in the folder of the project
+  pollux stop ~/app`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.stop(cmd.Context(), dirOf(args)) },
+	}
+}
+
+// keeperWithin is how long stop looks for a keeper that is just starting, after its editor's end.
+const keeperWithin = 1500 * time.Millisecond
+
+// stop ends the companions of a folder that have no editor, and says which ones go on.
+func (a *app) stop(ctx context.Context, dir string) error {
+	stopped, err := a.everyCompanion(ctx, dir, func(ctx context.Context, c *control.Client) error {
+		if err := c.Stop(ctx); err != nil {
+			return fmt.Errorf("process %d: %w", c.Status.PID, err)
+		}
+		fmt.Fprintf(a.stdout, "Process %d ends.\n", c.Status.PID)
+		return nil
+	}, func(silent []int) []error { return []error{control.SilentError(silent)} })
+	if stopped == 0 && err == nil {
+		folder, err := here(dir)
+		if err != nil {
+			return err
+		}
+		return noError{fmt.Errorf("nothing serves %q that could be stopped; pollux status lists what runs", folder)}
+	}
+	return err
+}
+
+// everyCompanion does one thing to each companion that serves a folder. done counts those to which it was done; the error is about
+// the others, and about the processes that do not answer and may serve it.
+func (a *app) everyCompanion(ctx context.Context, dir string, do func(context.Context, *control.Client) error, silence func([]int) []error) (done int, err error) {
 	folder, err := here(dir)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	clients, silent := control.ListAll(ctx, a.dirs.Run)
 	var errs []error
-	told := 0
 	for _, c := range clients {
-		defer c.Close()
-		if !slices.ContainsFunc(c.Status.Roots, func(root string) bool { return paths.Within(root, folder) }) {
-			continue
+		if slices.ContainsFunc(c.Status.Roots, func(root string) bool { return paths.Within(root, folder) }) {
+			if err := do(ctx, c); err != nil {
+				errs = append(errs, err)
+			} else {
+				done++
+			}
 		}
-		if err := c.Pause(ctx, paused); err != nil {
-			errs = append(errs, fmt.Errorf("%s %d: %w", c.Status.Editor, c.Status.PID, err))
-			continue
-		}
-		told++
-		if paused {
-			fmt.Fprintf(a.stdout, "%s %d tells agents nothing of what you look at; pollux resume ends that\n", c.Status.Editor, c.Status.PID)
-		} else {
-			fmt.Fprintf(a.stdout, "%s %d tells agents what you look at\n", c.Status.Editor, c.Status.PID)
-		}
+		c.Close()
 	}
-	for _, pid := range silent {
-		errs = append(errs, fmt.Errorf("the companion %d does not answer, and may serve this folder", pid))
+	if len(silent) > 0 {
+		errs = append(errs, silence(silent)...)
 	}
-	if told == 0 && len(errs) == 0 {
-		_, err := control.Find(ctx, a.dirs.Run, folder) // which says what runs
-		return err
-	}
-	return errors.Join(errs...)
+	return done, errors.Join(errs...)
 }
