@@ -45,14 +45,17 @@ function call(socket, method, params) {
 		await new Promise(r => setTimeout(r, 100));
 	}
 	for (const s of sockets(base)) {
-		const tries = {page: {}, rule: {rule: {mode: 'accept'}}, attach: {}, edit: {id, text: 'eA=='}, undo: {id}, decide: {id, accept: true}};
+		const tries = {
+			page: {}, rule: {rule: {mode: 'accept'}}, attach: {}, edit: {id, text: 'eA=='}, undo: {id}, decide: {id, accept: true},
+			resolve: {id, theirs: true}, pause: {paused: false}, takeOver: {}, stop: {},
+		};
 		for (const m in tries) {
 			const r = await call(s, m, tries[m]);
 			if (!r.gone) out[m] = r.error ? r.error.message : 'done: ' + JSON.stringify(r);
 		}
 	}
 	const run = (...args) => { const r = spawnSync(POLLUX, args, {encoding: 'utf8', timeout: 30000}); return r.status + ' ' + r.stdout + r.stderr; };
-	out['pollux page'] = run('page');
+	for (const command of ['page', 'resume', 'stop']) out['pollux ' + command] = run(command);
 	out['pollux review'] = spawnSync('timeout', ['20', 'script', '-qec', POLLUX + ' review', '/dev/null'], {encoding: 'utf8', input: 'a'}).stdout;
 	out['pollux extensions consent'] = run('extensions', 'consent', 'grant', 'x', '--yes');
 	fs.writeFileSync(name + '.tmp', JSON.stringify(out));
@@ -87,8 +90,8 @@ func (b *bench) gotNothing(name string) {
 	if err := json.Unmarshal([]byte(b.read(name+".json")), &tried); err != nil {
 		b.t.Fatal(err)
 	}
-	if len(tried) != 9 {
-		b.t.Errorf("%s has tried %d things, want 9: %v", name, len(tried), tried)
+	if len(tried) != 15 {
+		b.t.Errorf("%s has tried %d things, want 15: %v", name, len(tried), tried)
 	}
 	for what, answer := range tried {
 		said := strings.Join(strings.Fields(answer), " ")
@@ -133,10 +136,26 @@ func TestModelDecidesNothing(t *testing.T) {
 	result(t, s, from)
 
 	c.end(syscall.SIGKILL)
-	if again := b.serve(); !again.Resumed {
+	again := b.serve()
+	if !again.Resumed {
 		t.Error("the companion does not take over")
 	}
 	b.tries(s, "again")
+
+	// Nor does the model get at it by a companion of its own.
+	again.end(syscall.SIGKILL)
+	s.Ask("serve", shell(wiped("timeout 3 "+shared.pollux+" serve --no-open --json > theirs; mv theirs theirs.json")))
+	b.until("the model's own companion", func() bool { _, err := os.Stat(b.path("theirs.json")); return err == nil })
+	var theirs struct {
+		Port    int
+		Resumed bool
+	}
+	if err := json.Unmarshal([]byte(b.read("theirs.json")), &theirs); err != nil || theirs.Resumed || theirs.Port == again.Port {
+		t.Errorf("the model's companion takes over: %+v, %v", theirs, err)
+	}
+	if !b.serve().Resumed {
+		t.Error("the user's companion does not take over after that")
+	}
 }
 
 // The same behind pollux relay, whose own process is none of the model's (SPEC §11.1, K-4).

@@ -55,11 +55,6 @@ func (a *app) pause(ctx context.Context, dir string, paused bool) error {
 		}
 		fmt.Fprintf(a.stdout, says, c.Status.Editor, c.Status.PID)
 		return nil
-	}, func(silent []int) (errs []error) {
-		for _, pid := range silent {
-			errs = append(errs, fmt.Errorf("the companion %d does not answer, and may serve this folder", pid))
-		}
-		return errs
 	})
 	if told == 0 && err == nil {
 		c, err := a.find(ctx, dir) // which says what runs
@@ -91,13 +86,17 @@ const keeperWithin = 1500 * time.Millisecond
 
 // stop ends the companions of a folder that have no editor, and says which ones go on.
 func (a *app) stop(ctx context.Context, dir string) error {
-	stopped, err := a.everyCompanion(ctx, dir, func(ctx context.Context, c *control.Client) error {
+	end := func(ctx context.Context, c *control.Client) error {
 		if err := c.Stop(ctx); err != nil {
 			return fmt.Errorf("process %d: %w", c.Status.PID, err)
 		}
 		fmt.Fprintf(a.stdout, "Process %d ends.\n", c.Status.PID)
 		return nil
-	}, func(silent []int) []error { return []error{control.SilentError(silent)} })
+	}
+	stopped, err := a.everyCompanion(ctx, dir, end)
+	for limit := time.Now().Add(keeperWithin); stopped == 0 && err == nil && time.Now().Before(limit); time.Sleep(50 * time.Millisecond) {
+		stopped, err = a.everyCompanion(ctx, dir, end)
+	}
 	if stopped == 0 && err == nil {
 		folder, err := here(dir)
 		if err != nil {
@@ -110,7 +109,7 @@ func (a *app) stop(ctx context.Context, dir string) error {
 
 // everyCompanion does one thing to each companion that serves a folder. done counts those to which it was done; the error is about
 // the others, and about the processes that do not answer and may serve it.
-func (a *app) everyCompanion(ctx context.Context, dir string, do func(context.Context, *control.Client) error, silence func([]int) []error) (done int, err error) {
+func (a *app) everyCompanion(ctx context.Context, dir string, do func(context.Context, *control.Client) error) (done int, err error) {
 	folder, err := here(dir)
 	if err != nil {
 		return 0, err
@@ -129,8 +128,8 @@ func (a *app) everyCompanion(ctx context.Context, dir string, do func(context.Co
 		}
 		c.Close()
 	}
-	if len(silent) > 0 {
-		errs = append(errs, silence(silent)...)
+	if len(silent) > 0 { // and may serve this folder
+		errs = append(errs, control.SilentError(silent))
 	}
 	return done, errors.Join(errs...)
 }

@@ -83,5 +83,9 @@ func TestStoppedCompanion(t *testing.T) {
 		"context":      {[]string{"context"}, 1, advice},
 		"relay":        {[]string{"relay"}, 0, ""},
 		"mcp --ide":    {[]string{"mcp", "--ide"}, 0, ""},
+		"stop":         {[]string{"stop"}, 3, advice},
+		"pause":        {[]string{"pause"}, 3, advice},
+		"resume":       {[]string{"resume"}, 3, advice},
+		"keep":         {[]string{"keep"}, 2, "starts this by itself"},
 	})
 }

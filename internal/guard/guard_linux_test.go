@@ -10,7 +10,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/pollux-companion/pollux/internal/peers"
 	"github.com/pollux-companion/pollux/internal/proc"
 )
 
@@ -182,6 +184,57 @@ func TestOrphans(t *testing.T) {
 	marked := started(t, plain("GEMINI_CLI=1"), `setsid -f bash -c '`+waits+`' <&0; read`)
 	if got := Look(marked, nil); got != Marked {
 		t.Errorf("cut off, with its mark: %v", got)
+	}
+}
+
+// SPEC §11.1: a model's child that has left its parents by whichever tool keeps the mark, as that tool hands its environment on, also
+// where the process itself has none any more.
+func TestLeftWithMark(t *testing.T) {
+	dir := t.TempDir()
+	here := filepath.Join(dir, "here")
+	write := func(name, content string) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	// The process says who it is in a file, and ends when that is gone.
+	stays := write("stays", "#!/bin/bash\necho $$ > "+here+".tmp; mv "+here+".tmp "+here+"; while [ \"$(cat "+here+" 2>/dev/null)\" = $$ ]; do sleep 0.05; done\n")
+	socket := filepath.Join(dir, "t")
+	for name, script := range map[string]string{
+		"nohup":                  "nohup " + stays + " >/dev/null 2>&1 & ",
+		"setsid":                 "setsid -f " + stays,
+		"a double fork":          "( ( " + stays + " & ) & )",
+		"disown":                 stays + " & disown",
+		"a terminal of script's": "setsid -f script -qec " + stays + " /dev/null </dev/null >/dev/null 2>&1",
+		"a new tmux":             "tmux -f /dev/null -S " + socket + " new-session -d " + stays,
+		"hidden from its child":  "setsid -f bash -c 'env -u GEMINI_CLI " + stays + "; true'",
+		"wiped for its child":    "setsid -f bash -c 'env -i " + stays + "; true'",
+		"coproc":                 "coproc " + stays,
+		"xargs":                  "echo x | setsid -f xargs -n1 " + stays,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if name == "a new tmux" {
+				peers.Need(t, peers.Tmux)
+			}
+			cmd := exec.Command("bash", "-c", script)
+			cmd.Env, cmd.Dir = plain("GEMINI_CLI=1", "SHELL=/bin/sh"), dir
+			if err := cmd.Run(); err != nil {
+				t.Fatal(err)
+			}
+			pid := 0
+			for deadline := time.Now().Add(time.Minute); pid == 0 && time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+				if data, err := os.ReadFile(here); err == nil {
+					pid, _ = strconv.Atoi(strings.TrimSpace(string(data)))
+				}
+			}
+			if got := Look(pid, nil); got != Marked {
+				t.Errorf("process %d: %v", pid, got)
+			}
+			_ = os.Remove(here) // and it ends
+		})
 	}
 }
 
