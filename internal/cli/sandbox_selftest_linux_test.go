@@ -7,12 +7,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pollux-companion/pollux/internal/pace"
 	"github.com/pollux-companion/pollux/internal/sandbox"
 	"github.com/pollux-companion/pollux/internal/sandbox/escapes"
 )
 
 // A user tries the very list that the sandbox's tests try, and nothing is left of it (SPEC S-1).
 func TestSelfTest(t *testing.T) {
+	pace.NotRaced(t, "the programs that it starts share no memory with pollux")
 	t.Parallel() // beside the one that waits
 	w := newWorld(t)
 	cmd := w.command("sandbox", "--self-test", "--json")

@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pollux-companion/pollux/internal/pace"
 	"github.com/pollux-companion/pollux/internal/peers"
 )
 
@@ -109,6 +110,7 @@ const (
 
 // SPEC K-1, K-2: what the published CLI's own code makes of the same folders, environments and messages.
 func TestAsTheRealCLI(t *testing.T) {
+	pace.NotRaced(t, "the programs that it starts share no memory with pollux")
 	t.Parallel()
 	real := startReal(t)
 	g := &generator{t: t, r: rand.New(rand.NewPCG(seed, seed)), base: must(filepath.EvalSymlinks(t.TempDir()))}

@@ -153,9 +153,7 @@ func TestReviewing(t *testing.T) {
 
 // Two texts of the largest size fit through, whatever JSON would make of their bytes.
 func TestLargestTexts(t *testing.T) {
-	if pace.Raced {
-		t.Skip("the same code as with small texts, and half a minute of it")
-	}
+	pace.NotRaced(t, "the same code as with small texts, and half a minute of it")
 	t.Parallel()
 	big := strings.Repeat("<\x01", 8<<20) // 16 MiB, and 96 MiB as JSON strings
 	f := &fake{reviewed: newReviewed()}

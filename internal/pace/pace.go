@@ -47,3 +47,12 @@ func Start(t testing.TB) *Watch {
 
 // Took returns the time since Start, at most.
 func (w *Watch) Took() time.Duration { return time.Duration(w.ticks.Load()) * tick }
+
+// NotRaced leaves a test out under the race detector, where it costs much and
+// finds nothing: the reason says why.
+func NotRaced(t testing.TB, reason string) {
+	t.Helper()
+	if Raced {
+		t.Skip(reason)
+	}
+}

@@ -97,9 +97,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("this is an ordinary user's run already")
 	}
-	if pace.Raced {
-		t.Skip("the same tests have just shared the same memory")
-	}
+	pace.NotRaced(t, "the same tests have just shared the same memory")
 	if os.Getenv("SANDBOX_ORDINARY") != "" {
 		t.Fatal("root again")
 	}

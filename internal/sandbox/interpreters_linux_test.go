@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/pace"
 	"github.com/pollux-companion/pollux/internal/paths"
 )
 
@@ -23,6 +24,7 @@ cat "$(dirname $(dirname $(readlink -f "$0")))/lib/part" && echo "ran with $*"
 // managers put them, without anything being run outside; no more of the home
 // folder is shown than what they are made of.
 func TestVersionManagers(t *testing.T) {
+	pace.NotRaced(t, "the programs that it starts share no memory with pollux")
 	const shim = "#!/bin/sh\necho the shim ran; echo x >>\"$ASKED\"; exit 9\n"
 	const asdf = "#!/usr/bin/env bash\n# asdf-plugin: nodejs 20\nexec asdf exec \"node\" \"$@\"\n"
 	for name, test := range map[string]struct {
@@ -106,6 +108,7 @@ func TestVersionManagers(t *testing.T) {
 // they do outside: the user's own, and virtual environments made by it and by
 // the system's, called by their names, by paths and by relative paths.
 func TestRealPythons(t *testing.T) {
+	pace.NotRaced(t, "the programs that it starts share no memory with pollux")
 	need(t, "python3")
 	workspace := paths.Real(t.TempDir())
 	who := []string{"-I", "-c", "import sys, ssl, encodings; print(sys.executable, sys.prefix, sys.base_prefix)"}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/pace"
 	"github.com/pollux-companion/pollux/internal/peers"
 )
 
@@ -38,6 +39,7 @@ func runIn(t testing.TB, s *Sandbox, p Policy, c Command) *Result {
 // TestInterpretersStart: at every level, with what each can do on its own
 // (SPEC S-1, E-2).
 func TestInterpretersStart(t *testing.T) {
+	pace.NotRaced(t, "the programs that it starts share no memory with pollux")
 	s := New(nil)
 	workspace := t.TempDir()
 	for _, level := range []manifest.Access{manifest.None, manifest.Workspace, manifest.Home, manifest.Full} {
@@ -61,6 +63,7 @@ func TestInterpretersStart(t *testing.T) {
 // level: it finds the project where it may read it, and nothing where it may
 // not (SPEC S-1, E-2, X-1).
 func TestRealWork(t *testing.T) {
+	pace.NotRaced(t, "the programs that it starts share no memory with pollux")
 	s := New(nil)
 	project, extension := t.TempDir(), t.TempDir()
 	for name, text := range map[string]string{

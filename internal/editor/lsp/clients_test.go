@@ -148,9 +148,7 @@ func TestHalfSurrogates(t *testing.T) {
 // SPEC A-4: a message of 64 MiB is taken; one that is longer ends the
 // connection in good order, with the diffs rejected and the companion stopped.
 func TestBigMessages(t *testing.T) {
-	if pace.Raced {
-		t.Skip("the same code as with small texts, and half a minute of it")
-	}
+	pace.NotRaced(t, "the same code as with small texts, and half a minute of it")
 	big := func(size int) string {
 		const head, tail = `{"jsonrpc":"2.0","method":"textDocument/didChange","params":{"textDocument":{"uri":"file:///p/a"},"text":"`, `"}}` + "\n"
 		return head + strings.Repeat("x", size-len(head)-len(tail)) + tail

@@ -274,9 +274,7 @@ func TestWithdrawFlushes(t *testing.T) {
 }
 
 func TestBigDiff(t *testing.T) { // SPEC F-5, F-6: 5 MB there and back
-	if pace.Raced {
-		t.Skip("the same code as with small texts, and half a minute of it")
-	}
+	pace.NotRaced(t, "the same code as with small texts, and half a minute of it")
 	b := newBench(t)
 	p := b.page("a")
 	old := strings.Repeat("the quick brown fox <jumps> over & the \"lazy\" dog ä😀\r\n", 5<<20/58)

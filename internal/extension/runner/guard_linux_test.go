@@ -18,6 +18,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/consent"
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/store"
+	"github.com/pollux-companion/pollux/internal/pace"
 	"github.com/pollux-companion/pollux/internal/sandbox"
 )
 
@@ -259,6 +260,7 @@ func TestSwapWhileReading(t *testing.T) {
 // TestPycache: compiled code that was not hashed is not read, and none is
 // left behind; outside it would be run.
 func TestPycache(t *testing.T) {
+	pace.NotRaced(t, "the programs that it starts share no memory with pollux")
 	t.Parallel()
 	w := newWorld(t)
 	dir := w.extension("x", "python", "import helper\nprint(helper.word)", manifest.Permissions{}, nil)

@@ -6,11 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pollux-companion/pollux/internal/pace"
 	"github.com/pollux-companion/pollux/internal/peers"
 )
 
 // What reaches a program is what its runtime's own parser of arguments understands (SPEC X-1).
 func TestIdioms(t *testing.T) {
+	pace.NotRaced(t, "the programs that it starts share no memory with pollux")
 	args := []string{"text:string=\"-d\"", "depth:integer=3", "all:boolean", "deep:boolean=false", "colour:boolean=true", "list?:array", "note?:string"}
 	for runtime, program := range map[string][]string{
 		"python": {"python3", "-c", `

@@ -145,6 +145,7 @@ func wasWritten(t *testing.T, path string) bool {
 // TestLint: the plan's lint tool on a real project, this one's page, says what
 // it says without a sandbox.
 func TestLint(t *testing.T) {
+	pace.NotRaced(t, "the programs that it starts share no memory with pollux")
 	t.Parallel()
 	root := repository(t)
 	w := newWorld(t)
@@ -292,9 +293,7 @@ func TestParallel(t *testing.T) {
 // TestAsOrdinaryUser repeats, when it is root who tests, everything that runs
 // tools as somebody who is not: other checks of the kernel's are in force then.
 func TestAsOrdinaryUser(t *testing.T) {
-	if pace.Raced {
-		t.Skip("the same code as root's has been looked at; who runs it makes no race")
-	}
+	pace.NotRaced(t, "the same code as root's has been looked at; who runs it makes no race")
 	if os.Getuid() != 0 {
 		t.Skip("this is an ordinary user's run already")
 	}
