@@ -14,6 +14,7 @@ import (
 	"github.com/pollux-companion/pollux/e2e/browser"
 	"github.com/pollux-companion/pollux/e2e/cli"
 	"github.com/pollux-companion/pollux/e2e/model"
+	"github.com/pollux-companion/pollux/e2e/terminal"
 	"github.com/pollux-companion/pollux/internal/peers"
 )
 
@@ -80,6 +81,19 @@ func TestClaude(t *testing.T) {
 		}
 		if mine := strings.TrimSuffix(b.pollux("context", "--agent", "claude"), "\n"); mine == "" || !strings.Contains(text, mine) {
 			t.Errorf("pollux context --agent claude says:\n%s\nand the model is told:\n%s", mine, text)
+		}
+	})
+	b.step("mention", func() {
+		if told := b.pollux("mention", "crlf.txt:1-2"); !strings.Contains(told, "Claude Code #1, by its protocol") {
+			t.Errorf("pollux mention says %q", told)
+		}
+		c.Wait("@crlf.txt#L1-2", second(60))
+		if told := b.pollux("mention", "a.txt:3", "--words", "why three?"); !strings.Contains(told, "typed by tmux") {
+			t.Errorf("pollux mention says %q", told)
+		}
+		c.Wait("@a.txt#L3-3 why three?", second(60))
+		if text := b.entered(c.Terminal, c.Model, "why three?"); !strings.Contains(text, "zwei") {
+			t.Errorf("the model is not told of what was mentioned:\n%s", text)
 		}
 	})
 	propose := func(prompt, file string, turns ...model.Turn) (from int) {
@@ -224,4 +238,19 @@ func said(r *model.Request) string {
 		}
 	}
 	return all.String()
+}
+
+// entered presses Enter until the model is asked something with these words, and returns what it is told.
+func (b *bench) entered(c *terminal.Terminal, m *model.Server, words string) string {
+	b.t.Helper()
+	fits := func(r *model.Request) bool { return strings.Contains(said(r), words) }
+	n := len(m.Requests())
+	b.until("the model is asked "+words, func() bool {
+		if slices.ContainsFunc(m.Requests()[n:], fits) {
+			return true
+		}
+		c.Keys("Enter")
+		return false
+	})
+	return said(m.Wait(b.t, n, second(60), fits))
 }

@@ -73,6 +73,15 @@ func TestContextReachesTheModel(t *testing.T) {
 		t.Errorf("the dropped selection: %+v", sel)
 	}
 
+	// A mention is typed where the CLI reads, with words, and nothing is sent before Enter; a secret is refused.
+	if told := b.pollux("mention", "two.txt:1", "--words", "what is that?"); !strings.Contains(told, "typed by tmux") {
+		t.Errorf("pollux mention says %q", told)
+	}
+	s.Wait("@two.txt line 1 what is that?", second(60))
+	if text := b.entered(s.Terminal, s.Model, "what is that?"); !strings.Contains(text, "zwei 🎈 ballons") {
+		t.Errorf("the model is not told of what was mentioned:\n%s", text)
+	}
+
 	d.open("three.txt")
 	d.Click(d.tab("two.txt"))
 	d.shows("two.txt")

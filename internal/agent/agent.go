@@ -5,6 +5,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -53,6 +54,8 @@ type Agent struct {
 	// Env are the variables with which its CLIs in a terminal find this companion and no other; nil: there are none. getenv knows
 	// the terminal.
 	Env func(e Endpoint, getenv func(string) string) ([]discovery.Variable, error)
+	// Lines is how its prompt names lines behind a file's name, with two numbers for the first and the last; "" for words.
+	Lines string
 	// Install is the command that installs it. Release is the one that what pollux knows of it was measured with.
 	Install, Release string
 	// Settings are the user's own settings of the agent, as pollux setup changes them.
@@ -61,6 +64,17 @@ type Agent struct {
 	Relay *Relay
 	// Bridge says that pollux setup writes the extension by which its CLIs use what other extensions offer.
 	Bridge bool
+}
+
+// LinesOf is how a person would name lines to it, behind a file's name.
+func (a Agent) LinesOf(first, last int) string {
+	switch {
+	case a.Lines != "":
+		return fmt.Sprintf(a.Lines, first, last)
+	case first == last:
+		return fmt.Sprintf(" line %d", first)
+	}
+	return fmt.Sprintf(" lines %d-%d", first, last)
 }
 
 // A Listener is a connection to a companion, as an agent's CLIs have one. It is for one goroutine at a time.
@@ -145,7 +159,7 @@ func claudeCode() Agent {
 	locks := claude.Locks()
 	return Agent{
 		Name: "claude", Label: "Claude Code", Command: "claude", Install: "npm install -g @anthropic-ai/claude-code",
-		Release: "2.1.330", Door: claudeDoor, Env: claudeEnv, Locks: &locks, Choose: claude.Choose, Told: claude.Told, Shows: "openDiff", Trials: claude.Trials(),
+		Lines: "#L%d-%d", Release: "2.1.330", Door: claudeDoor, Env: claudeEnv, Locks: &locks, Choose: claude.Choose, Told: claude.Told, Shows: "openDiff", Trials: claude.Trials(),
 		Listen: func(ctx context.Context, d finding.Door) (Listener, error) {
 			c, err := claude.Dial(ctx, d.Port, d.Token, nil)
 			if err != nil {

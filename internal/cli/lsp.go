@@ -153,7 +153,7 @@ func (e *editor) Env() (map[string]string, error) {
 func (e *editor) Sessions() []lsp.Session {
 	var list []lsp.Session
 	for _, s := range e.Companion.Sessions() {
-		list = append(list, lsp.Session{Name: s.Label, Version: s.Version})
+		list = append(list, lsp.Session{Name: s.Label, Version: s.Version, ID: s.ID})
 	}
 	return list
 }

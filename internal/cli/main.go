@@ -132,7 +132,7 @@ func (a *app) commands(args []string) []*cobra.Command {
 		"lsp": a.lspCommand, "install": a.installCommand, "uninstall": a.uninstallCommand, "setup": a.setupCommand,
 		"detect": a.detectCommand, "extensions": a.extensions, "mcp": a.mcp,
 		"sandbox": func() *cobra.Command { return confine.Command(a.kit.Console) }, "version": a.versionCommand, "pause": a.pauseCommand, "resume": a.resumeCommand,
-		"keep": a.keepCommand, "stop": a.stopCommand,
+		"keep": a.keepCommand, "stop": a.stopCommand, "mention": a.mentionCommand,
 	}
 	if len(args) > 0 && all[args[0]] != nil {
 		return []*cobra.Command{all[args[0]]()}

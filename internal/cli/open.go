@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -94,11 +93,4 @@ func parsePlace(what string) (name string, at *editorstate.Position, err error) 
 }
 
 // cutNumber takes a number behind a colon off the end.
-func cutNumber(s string) (rest string, n int, ok bool) {
-	i := strings.LastIndexByte(s, ':')
-	if i <= 0 {
-		return s, 0, false
-	}
-	n, err := strconv.Atoi(s[i+1:])
-	return s[:i], n, err == nil && n >= 0 && n <= 1<<31-1
-}
+func cutNumber(s string) (rest string, n int, ok bool) { return cutLast(s, ':') }

@@ -81,6 +81,7 @@ func (c *Companion) newPage(rec discovery.Record) *web.Server {
 		History:   c.past,
 		Sessions:  c.pageSessions,
 		Troubles:  c.pageTroubles,
+		Mention:   c.mentionFromPage,
 		Keys:      rec.PageKeys,
 		Name:      c.o.IDE.DisplayName,
 		Version:   c.o.Version,

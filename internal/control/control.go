@@ -24,6 +24,7 @@ const (
 	methodPage     = "page"
 	methodEnv      = "env"
 	methodPause    = "pause"
+	methodMention  = "mention"
 	methodTold     = "told"    // the context as CLIs are told it
 	methodPropose  = "propose" // pollux diff
 	methodTakeOver = "takeOver"
@@ -84,6 +85,7 @@ func (v Views) Any() bool { return v != Views{} }
 type Session struct {
 	ID      int       `json:"id"`
 	Label   string    `json:"label"`
+	Agent   string    `json:"agent,omitempty"` // its name: "claude"
 	Since   time.Time `json:"since"`
 	Version string    `json:"version,omitempty"` // of the CLI, as it says; "" when it says none
 	Process string    `json:"process,omitempty"` // "" when not known
@@ -182,6 +184,8 @@ type Backend interface {
 	Context() *state.Snapshot
 	// Pause stops or resumes telling agents what the user looks at.
 	Pause(paused bool)
+	// Mention puts a mention into the prompt of a session.
+	Mention(context.Context, Mention) (Mentioned, error)
 	// Told returns the parameters of ide/contextUpdate as CLIs get them, as soon as they are not seen, or
 	// when ctx ends.
 	Told(ctx context.Context, seen string) (params string)

@@ -21,15 +21,16 @@ import (
 // fake is a companion of a test's.
 type fake struct {
 	*reviewed
-	status  Status
-	agent   int // the process of its only session
-	socket  string
-	unknown []string // sessions of no known process
-	decided []Decision
-	opened  []Location
-	paused  []bool
-	door    *os.File // that HandOver hands on
-	over    func()   // of HandOver and Stop
+	status   Status
+	agent    int // the process of its only session
+	socket   string
+	unknown  []string // sessions of no known process
+	decided  []Decision
+	opened   []Location
+	mentions int
+	paused   []bool
+	door     *os.File // that HandOver hands on
+	over     func()   // of HandOver and Stop
 }
 
 func (f *fake) Status() Status { return f.status }
@@ -60,6 +61,10 @@ func (f *fake) Ask(_ context.Context, q Question) (*string, error) {
 		return nil, nil
 	}
 	return &q.Choices[0], nil
+}
+func (f *fake) Mention(_ context.Context, m Mention) (Mentioned, error) {
+	f.mentions++
+	return Mentioned{Session: "x #1", By: "protocol"}, nil
 }
 func (f *fake) Pause(paused bool)        { f.paused = append(f.paused, paused) }
 func (f *fake) Context() *state.Snapshot { return &state.Snapshot{Active: "/p", Roots: f.status.Roots} }

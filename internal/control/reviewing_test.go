@@ -231,10 +231,11 @@ func TestAgentDecidesNothing(t *testing.T) {
 			tt.set(t, f)
 			c, ctx := joined(t, f), t.Context()
 			_, pageErr := c.Page(ctx)
+			_, mentionErr := c.Mention(ctx, Mention{Path: "/p"})
 			for what, err := range map[string]error{
 				"attach": c.Attach(ctx), "edit": second(c.Edit(ctx, "d", "x", nil)), "resolve": c.Resolve(ctx, "d", Seen{}, false), "rule": c.SetRule(ctx, Rule{Mode: review.AcceptAll}),
 				"undo": c.Undo(ctx, "h"), "accept": c.Decide(ctx, Decision{ID: "d", Accept: true}), "reject": c.Decide(ctx, Decision{ID: "d"}),
-				"page": pageErr, "resume": c.Pause(ctx, false), "consent": MayDecide(ctx, []string{filepath.Dir(f.socket)}),
+				"page": pageErr, "resume": c.Pause(ctx, false), "mention": mentionErr, "consent": MayDecide(ctx, []string{filepath.Dir(f.socket)}),
 			} {
 				if err == nil || !strings.HasPrefix(err.Error(), tt.says) {
 					t.Errorf("%s: %v", what, err)
@@ -243,7 +244,7 @@ func TestAgentDecidesNothing(t *testing.T) {
 			if err := c.Pause(ctx, true); err != nil || !slices.Equal(f.paused, []bool{true}) {
 				t.Errorf("pause: %v, %v", f.paused, err)
 			}
-			if len(f.edits)+len(f.rules)+len(f.undone)+len(f.decided)+len(f.attached) > 0 {
+			if f.mentions+len(f.edits)+len(f.rules)+len(f.undone)+len(f.decided)+len(f.attached) > 0 {
 				t.Error("something was done all the same")
 			}
 			go func() { <-f.proposed; f.answer <- Answer{} }()

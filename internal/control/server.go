@@ -171,6 +171,7 @@ func (p *peer) methods() handler.Map {
 			b.Pause(in.Paused)
 			return empty{}, nil
 		}),
+		methodMention: method(p.mention),
 		methodPage: method(func(ctx context.Context, in pageParams) (pageReply, error) {
 			if err := p.trusted(ctx, in.InAgent); err != nil {
 				return pageReply{}, err

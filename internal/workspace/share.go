@@ -83,8 +83,11 @@ func (w *Workspace) MayShare(path string) bool { return w.Sharing()(path) }
 // Sharing returns a MayShare for the files of one moment. Together they cost little more than one: ignore files are
 // looked at once, and patterns that take too long are given up, which withholds their folder. The function is not safe for concurrent use.
 func (w *Workspace) Sharing() (mayShare func(path string) bool) {
-	s := &sharing{w: w, effort: effort{left: contextEffort, bytes: contextBytes}, folders: make(map[folderKey]*sharedFolder), spent: make(map[*ignoreFile]int)}
-	return s.may
+	return w.newSharing().may
+}
+
+func (w *Workspace) newSharing() *sharing {
+	return &sharing{w: w, effort: effort{left: contextEffort, bytes: contextBytes}, folders: make(map[folderKey]*sharedFolder), spent: make(map[*ignoreFile]int)}
 }
 
 // A sharing is one call of Sharing.

@@ -3,8 +3,10 @@ package claude
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
+	"github.com/pollux-companion/pollux/internal/agent/mcp"
 	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/core/text"
 	"github.com/pollux-companion/pollux/internal/paths"
@@ -60,6 +62,29 @@ func (d *Dialect) Context(snap *state.Snapshot) []byte {
 // SelectionChanged is the notification of what the user looks at (SPEC CC-6); first is the number of the first line and character.
 func SelectionChanged(snap *state.Snapshot, first int) []byte {
 	return notification("selection_changed", looksAt(snap, first))
+}
+
+// Mention implements mcp.Mentioner (SPEC CC-7). opencode's knows lines only.
+func (d *Dialect) Mention(m mcp.Mention) []byte {
+	at := map[string]any{"filePath": m.Path}
+	switch {
+	case m.First > 0:
+		at["lineStart"], at["lineEnd"] = m.First-1+d.First, m.Last-1+d.First
+	case d.First > 0:
+		return nil
+	}
+	return notification("at_mentioned", at)
+}
+
+// Reference is the notification by which Copilot CLI takes a mention (SPEC GC-5).
+func Reference(m mcp.Mention) []byte {
+	at := map[string]any{"filePath": m.Path, "fileUrl": paths.URI(m.Path), "selection": nil, "selectedText": nil}
+	if m.First > 0 {
+		lines := strings.Split(text.ToLF(m.Text), "\n")
+		at["selection"] = map[string]place{"start": {Line: m.First - 1}, "end": {Line: m.Last - 1, Character: text.UTF16Len(lines[len(lines)-1])}}
+		at["selectedText"] = text.CutUTF16(m.Text, maxSelected)
+	}
+	return notification("add_file_reference", at)
 }
 
 func notification(method string, params any) []byte {

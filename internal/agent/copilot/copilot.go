@@ -59,6 +59,9 @@ func (d *Dialect) Outcome(_, _, _ string) []byte { return nil }
 // Context implements mcp.Dialect (SPEC GC-5).
 func (d *Dialect) Context(snap *state.Snapshot) []byte { return claude.SelectionChanged(snap, 0) }
 
+// Mention implements mcp.Mentioner (SPEC GC-5).
+func (d *Dialect) Mention(m mcp.Mention) []byte { return claude.Reference(m) }
+
 // Tools implements mcp.Dialect.
 func (d *Dialect) Tools() string { return d.tools().List() }
 

@@ -20,9 +20,10 @@ type stream struct {
 	closed  chan struct{} // closed when the connection is
 	once    sync.Once
 
-	rest    []byte // of what is being written
-	context *frame // the newest context, not yet begun
-	busy    bool   // the goroutine runs; it alone touches rest and writes
+	rest    []byte   // of what is being written
+	context *frame   // the newest context, not yet begun
+	notes   []*frame // that wait, oldest first
+	busy    bool     // the goroutine runs; it alone touches rest and writes
 	pulse   pulse
 	stage   stage
 }
@@ -134,6 +135,11 @@ func (st *stream) next() []byte {
 	}
 	if f := st.context; f != nil {
 		st.context = nil
+		return st.conn.message(f, "")
+	}
+	if len(st.notes) > 0 {
+		f := st.notes[0]
+		st.notes = st.notes[1:]
 		return st.conn.message(f, "")
 	}
 	if st.pulse == due {

@@ -21,7 +21,7 @@ import (
 func TestStatusNamesVersions(t *testing.T) {
 	e := full(t)
 	var status struct {
-		Sessions    []map[string]string
+		Sessions    []map[string]any
 		PendingDiff int
 	}
 	if err := json.Unmarshal(e.heard("pollux/didChangeStatus"), &status); err != nil || len(status.Sessions) != 1 {

@@ -31,6 +31,7 @@ type Pollux struct {
 	Context  bool `json:"context"`  // it sends pollux/didChangeContext
 	OpenDiff bool `json:"openDiff"` // it shows diffs
 	Env      bool `json:"env"`      // it has terminals and takes pollux/didChangeEnv
+	Types    bool `json:"types"`    // it takes pollux/typeText
 	IDE      IDE  `json:"ide"`
 	// IDEPid is the process that SPEC D-2 wants in the discovery file's name; 0 for the editor's.
 	IDEPid  int   `json:"idePid"`
@@ -191,7 +192,7 @@ func merged(a, b *Pollux) *Pollux {
 		return a
 	}
 	m := *b
-	m.Context, m.OpenDiff, m.Env = a.Context || b.Context, a.OpenDiff || b.OpenDiff, a.Env || b.Env
+	m.Context, m.OpenDiff, m.Env, m.Types = a.Context || b.Context, a.OpenDiff || b.OpenDiff, a.Env || b.Env, a.Types || b.Types
 	if m.IDE.Name == "" {
 		m.IDE = a.IDE
 	}

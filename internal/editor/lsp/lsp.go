@@ -38,6 +38,16 @@ const (
 type Session struct {
 	Name    string `json:"name"`    // as in review.Owner.Label
 	Version string `json:"version"` // the CLI's own; "" when it said none
+	ID      int    `json:"id"`      // the number in its name
+}
+
+// A Mention is what the user of an editor points an agent at.
+type Mention struct {
+	Session int    `json:"session"` // Session.ID; 0 for the only one
+	Path    string `json:"uri"`     // of a file or folder
+	First   int    `json:"first"`   // lines from 1; 0 for all
+	Last    int    `json:"last"`
+	Words   string `json:"words"` // that follow in the prompt
 }
 
 // An Info is what a person wants to know of the companion.
@@ -86,6 +96,8 @@ type Core struct {
 	Watch func(changed func(files []string)) FileWatcher
 	// Whole returns when every diff of an earlier life that can come back has; nil: there was none.
 	Whole func()
+	// Mention puts a mention into an agent's prompt and says into which session's, and how. nil: it is not done.
+	Mention func(context.Context, Mention) (session, by string, err error)
 }
 
 // Options configure a Server.

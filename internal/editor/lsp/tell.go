@@ -167,6 +167,38 @@ func (s *Server) Ask(ctx context.Context, title, message string, choices []strin
 	return "", nil
 }
 
+// Type has the editor type a text into its terminal whose first process is pid; typed says whether it has one.
+func (s *Server) Type(ctx context.Context, pid int, text string) (typed bool, err error) {
+	h := s.hello.Load()
+	if h == nil || h.Pollux == nil || !h.Pollux.Types {
+		return false, errPlain
+	}
+	var out struct {
+		Typed bool `json:"typed"`
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.o.OpenWithin)
+	defer cancel()
+	err = s.call(ctx, "pollux/typeText", obj{"processId": pid, "text": text}, &out)
+	return out.Typed, err
+}
+
+// mentionCommand puts a mention into an agent's prompt. It waits for the agent's terminal.
+func (s *Server) mentionCommand(arguments json.RawMessage) (any, error) {
+	var p Mention
+	if err := decode(arguments, &p); err != nil {
+		return nil, err
+	}
+	if s.core.Mention == nil {
+		return nil, rpc.Errorf(rpc.CodeInternal, "this companion mentions nothing")
+	}
+	p.Path = paths.OfText(p.Path)
+	session, by, err := s.core.Mention(s.ctx, p)
+	if err != nil {
+		return nil, rpc.Errorf(rpc.CodeInvalidParams, "%s", err)
+	}
+	return obj{"session": session, "by": by}, nil
+}
+
 // call asks the editor, when it can be asked.
 func (s *Server) call(ctx context.Context, method string, params, out any) error {
 	if !s.Full() {
@@ -191,6 +223,7 @@ func commands() map[string]command {
 		"pollux.reject":     (*Server).rejectCommand,
 		"pollux.setPolicy":  (*Server).policyCommand,
 		"pollux.setContext": (*Server).contextCommand,
+		"pollux.mention":    (*Server).mentionCommand,
 	}
 }
 

@@ -100,6 +100,8 @@ func handlers(name string) (h handler, ok bool) {
 		h = on(diffReject)
 	case "policy/set":
 		h = on(policySet)
+	case "agent/mention":
+		h = on(agentMention)
 	case "history/list":
 		h = on(historyList)
 	case "history/read":

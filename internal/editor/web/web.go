@@ -35,6 +35,15 @@ type Session struct {
 	PID     int
 }
 
+// A Mention is what the user of a page points an agent at.
+type Mention struct {
+	Session int    `json:"session"` // Session.ID; 0 for the only one
+	Path    string `json:"path"`    // of a file or folder, absolute
+	First   int    `json:"first"`   // lines from 1; 0 for all
+	Last    int    `json:"last"`
+	Words   string `json:"words"` // that follow in the prompt
+}
+
 // A Trouble is something that the companion does without, as the page shows it: what, why it matters, and what helps.
 type Trouble struct {
 	What string `json:"what"`
@@ -74,6 +83,8 @@ type Options struct {
 	History   History              // nil: none is kept
 	Sessions  func() []Session     // nil: none are known; called from any goroutine
 	Troubles  func() []Trouble     // nil: there are none; likewise
+	// Mention puts a mention into an agent's prompt and says into which session's; nil: it is not done.
+	Mention func(context.Context, Mention) (session string, err error)
 	// Keys are those of the companions before this one, the newest first, as Server.Keys of the last one gave them.
 	Keys [][]byte
 	// Expected: pages of the companion before this one are on their way back; diffs are shown to them as to a page that

@@ -1,0 +1,23 @@
+package web
+
+import (
+	"context"
+
+	"github.com/pollux-companion/pollux/internal/rpc"
+)
+
+type mentioned struct {
+	Session string `json:"session"`
+}
+
+// agentMention points an agent at what the user looks at, who is told why where that fails.
+func agentMention(ctx context.Context, p *page, m Mention) (any, error) {
+	if p.s.o.Mention == nil {
+		return nil, rpc.Errorf(rpc.CodeNoMethod, "this companion mentions nothing")
+	}
+	session, err := p.s.o.Mention(ctx, m)
+	if err != nil {
+		return nil, rpc.Errorf(rpc.CodeInvalidParams, "%s", err)
+	}
+	return mentioned{session}, nil
+}

@@ -1,0 +1,238 @@
+// Package typein types a text into the terminal of another process, and never Enter: by the program that shows that terminal (tmux,
+// GNU screen, zellij, kitty, WezTerm).
+package typein
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/pollux-companion/pollux/internal/proc"
+	"github.com/pollux-companion/pollux/internal/words"
+)
+
+// MaxText bounds what is typed at one time, in bytes: a mention and a prompt of some paragraphs.
+const MaxText = 16 << 10
+
+// within is how long each program may take.
+const within = 3 * time.Second
+
+var (
+	// ErrNoTerminal: nothing can be typed where the process is. The text of the error says why.
+	ErrNoTerminal = errors.New("nothing can be typed there")
+	// ErrBehind: the process does not read its terminal now.
+	ErrBehind = errors.New("it is suspended, or another program runs in front of it in its terminal; bring it to the foreground")
+	// ErrText: the text is none that a person could have typed in one line.
+	ErrText = errors.New("only one line of visible text can be typed")
+)
+
+// A Place is a terminal that something can be typed into.
+type Place struct {
+	// Leader is the process that its terminal was opened for: a shell, mostly.
+	Leader proc.Info
+	// Host is the process that shows the terminal: a multiplexer, a terminal emulator, an editor.
+	Host proc.Info
+
+	pid int
+}
+
+// Find is the terminal of a process that reads it now: ErrNoTerminal or ErrBehind where it does not.
+func Find(pid int) (Place, error) {
+	t, ok := proc.Terminal(pid)
+	if !ok {
+		return Place{}, fmt.Errorf("%w: process %d has no terminal that the system tells", ErrNoTerminal, pid)
+	}
+	if !t.Foreground {
+		return Place{}, ErrBehind
+	}
+	number, _ := proc.Leader(pid)
+	leader, ok := proc.Lookup(number)
+	if its, known := proc.Terminal(number); !ok || !known || its.ID != t.ID {
+		return Place{}, fmt.Errorf("%w: the program that opened its terminal has ended", ErrNoTerminal)
+	}
+	host, ok := proc.Lookup(leader.Parent)
+	if !ok || host.PID <= 1 {
+		return Place{}, fmt.Errorf("%w: the program that shows its terminal is not known", ErrNoTerminal)
+	}
+	return Place{Leader: leader, Host: host, pid: pid}, nil
+}
+
+// Check says whether a text may be typed: it is one line without characters that a terminal acts on (ErrText).
+func Check(text string) error {
+	if text == "" || len(text) > MaxText || !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) || words.Hidden(r) }) {
+		return fmt.Errorf("%w, of at most %d bytes", ErrText, MaxText)
+	}
+	return nil
+}
+
+// Type types a text, as a paste where the terminal tells pastes apart. by is the program that has done it. ErrNoTerminal: none that is
+// known shows this terminal.
+func (p Place) Type(ctx context.Context, text string) (by string, err error) {
+	if err := Check(text); err != nil {
+		return "", err
+	}
+	for _, w := range ways() {
+		if !strings.HasPrefix(strings.ToLower(p.Host.Name), w.host) {
+			continue
+		}
+		env, err := proc.Environ(p.Leader.PID) // the host's own words: a child may have changed its own
+		if err != nil {
+			return "", fmt.Errorf("%w: the environment of its terminal cannot be read: %w", ErrNoTerminal, err)
+		}
+		s := &session{place: p, text: text, env: variables(env)}
+		if now, ok := proc.Terminal(p.pid); !ok || !now.Foreground {
+			return "", ErrBehind
+		}
+		if err := w.run(s, ctx); err != nil {
+			return "", fmt.Errorf("%s did not type it: %w", w.name, err)
+		}
+		return w.name, nil
+	}
+	return "", fmt.Errorf("%w: its terminal is shown by %q, which pollux has no way to type into; tmux, screen, zellij, kitty and WezTerm have one", ErrNoTerminal, p.Host.Name)
+}
+
+func variables(env []string) map[string]string {
+	all := map[string]string{}
+	for _, v := range env {
+		name, value, _ := strings.Cut(v, "=")
+		all[name] = value
+	}
+	return all
+}
+
+// A way is how one program is told to type; host begins the name of the process that shows its terminals.
+type way struct {
+	name, host string
+	run        func(*session, context.Context) error
+}
+
+func ways() []way {
+	return []way{
+		{"tmux", "tmux", (*session).tmux}, {"screen", "screen", (*session).screen}, {"zellij", "zellij", (*session).zellij},
+		{"kitty", "kitty", (*session).kitty}, {"WezTerm", "wezterm", (*session).wezterm},
+	}
+}
+
+// A session is one text on its way.
+type session struct {
+	place Place
+	text  string
+	env   map[string]string // of the terminal's first process
+}
+
+var number = regexp.MustCompile(`^%?[0-9]{1,9}$`)
+
+// id is a variable that holds a number.
+func (s *session) id(name string) (string, error) {
+	if v := s.env[name]; number.MatchString(v) {
+		return v, nil
+	}
+	return "", fmt.Errorf("%s is not set where it runs", name)
+}
+
+// tmux pastes from a buffer of its own, in brackets where the program in the pane has asked for them.
+func (s *session) tmux(ctx context.Context) error {
+	pane, err := s.id("TMUX_PANE")
+	if err != nil {
+		return err
+	}
+	socket, _, _ := strings.Cut(s.env["TMUX"], ",")
+	if !filepath.IsAbs(socket) {
+		return errors.New("TMUX names no socket")
+	}
+	out, err := s.start(ctx, "", "tmux", "-S", socket, "display-message", "-p", "-t", pane, "#{pane_pid}")
+	if err == nil && strings.TrimSpace(out) != strconv.Itoa(s.place.Leader.PID) {
+		err = fmt.Errorf("the pane %s is another terminal by now", pane)
+	}
+	buffer := "pollux-" + strconv.Itoa(os.Getpid())
+	if err == nil {
+		_, err = s.start(ctx, s.text, "tmux", "-S", socket, "load-buffer", "-b", buffer, "-")
+	}
+	if err == nil {
+		_, err = s.start(ctx, "", "tmux", "-S", socket, "paste-buffer", "-p", "-d", "-b", buffer, "-t", pane)
+	}
+	return err
+}
+
+// screen stuffs what a person would have typed; a backslash and a caret are signs of its own there, and a dollar names a variable.
+func (s *session) screen(ctx context.Context) error {
+	window, err := s.id("WINDOW")
+	if err != nil {
+		return err
+	}
+	if s.env["STY"] == "" {
+		return errors.New("STY is not set where it runs")
+	}
+	quoted := strings.NewReplacer(`\`, `\\`, `^`, `\^`, `$`, `\044`).Replace(s.text)
+	_, err = s.start(ctx, "", "screen", "-S", s.env["STY"], "-p", window, "-X", "stuff", quoted)
+	return err
+}
+
+func (s *session) zellij(ctx context.Context) error {
+	pane, err := s.id("ZELLIJ_PANE_ID")
+	if err != nil {
+		return err
+	}
+	if s.env["ZELLIJ_SESSION_NAME"] == "" {
+		return errors.New("ZELLIJ_SESSION_NAME is not set where it runs")
+	}
+	_, err = s.start(ctx, "", "zellij", "--session", s.env["ZELLIJ_SESSION_NAME"], "action", "write-chars", "--pane-id", "terminal_"+pane, "--", s.text)
+	return err
+}
+
+func (s *session) kitty(ctx context.Context) error {
+	window, err := s.id("KITTY_WINDOW_ID")
+	if err != nil {
+		return err
+	}
+	if s.env["KITTY_LISTEN_ON"] == "" {
+		return errors.New("kitty listens nowhere; set allow_remote_control and listen_on in kitty.conf")
+	}
+	_, err = s.start(ctx, s.text, "kitty", "@", "--to", s.env["KITTY_LISTEN_ON"], "send-text", "--match", "id:"+window, "--bracketed-paste", "auto", "--stdin")
+	return err
+}
+
+func (s *session) wezterm(ctx context.Context) error {
+	pane, err := s.id("WEZTERM_PANE")
+	if err != nil {
+		return err
+	}
+	_, err = s.start(ctx, s.text, "wezterm", "cli", "--no-auto-start", "send-text", "--pane-id", pane)
+	return err
+}
+
+// start runs a program with the terminal's own variables, and says what it said.
+func (s *session) start(ctx context.Context, input, program string, args ...string) (string, error) {
+	path, err := proc.Find(program)
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.WaitDelay = within
+	cmd.Stdin = strings.NewReader(input)
+	cmd.Env = os.Environ()
+	if socket := s.env["WEZTERM_UNIX_SOCKET"]; socket != "" {
+		cmd.Env = append(cmd.Env, "WEZTERM_UNIX_SOCKET="+socket)
+	}
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		if said := strings.TrimSpace(errs.String() + out.String()); said != "" {
+			return "", errors.New(words.Printable(words.Shorten(said, 300)))
+		}
+		return "", fmt.Errorf("%s: %w", program, err)
+	}
+	return out.String(), nil
+}

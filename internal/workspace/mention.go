@@ -1,0 +1,49 @@
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"unicode/utf8"
+
+	"github.com/pollux-companion/pollux/internal/words"
+)
+
+// ErrWithheld: agents are not told of it.
+var ErrWithheld = errors.New("is kept from agents")
+
+// MayMention says whether a user may point an agent at a file or folder: nil, or why not. What MayShare keeps from agents, the user
+// does not send by mistake either (SPEC C-8).
+func (w *Workspace) MayMention(path string) error {
+	if err := checkPath(path); err != nil {
+		return err
+	}
+	if !utf8.ValidString(path) {
+		return fmt.Errorf("%q: %w: its name is not UTF-8", path, ErrBadPath)
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%q: %w", path, words.Cause(err))
+	case !info.IsDir() && !info.Mode().IsRegular():
+		return fmt.Errorf("%q: %w", path, ErrNotFile)
+	case w.Secret(path):
+		return fmt.Errorf("%q %w: its name says that it holds secrets; a !pattern in the setting \"ignore\" allows it", path, ErrWithheld)
+	}
+	s := w.newSharing()
+	l, err := w.locate(path)
+	switch {
+	case err != nil && w.options.ShareOutside && errors.Is(err, ErrOutside):
+		l = location{root: filepath.VolumeName(path) + string(filepath.Separator), path: filepath.Clean(path)}
+	case err != nil:
+		return err
+	}
+	if len(l.path) > len(l.root) && s.hidden(l.root, l.path, info.IsDir()) {
+		return fmt.Errorf("%q %w: a .geminiignore or the setting \"ignore\" names it", path, ErrWithheld)
+	}
+	if given, ok := w.rootOf(filepath.Clean(path)); ok && len(filepath.Clean(path)) > len(given) && s.hidden(given, filepath.Clean(path), info.IsDir()) {
+		return fmt.Errorf("%q %w: a .geminiignore or the setting \"ignore\" names it", path, ErrWithheld)
+	}
+	return nil
+}
