@@ -58,7 +58,7 @@ func vimCommands(t *testing.T, f flavour) {
 
 // fakeCLI is a stand-in for Gemini CLI in the user's PATH: it keeps what is typed.
 func (b *bench) fakeCLI() {
-	b.write("../bin/gemini", "#!/bin/sh\necho \"$GEMINI_CLI_IDE_SERVER_PORT\" > \"$HOME/cli-port\"\nstty -icanon -echo\nexec cat > \"$HOME/typed\"\n")
+	b.write("../bin/gemini", "#!/bin/sh\necho \"$GEMINI_CLI_IDE_SERVER_PORT\" > \"$HOME/cli-port\"\nstty -icanon -echo\ntrap 'date >> \"$HOME/winch\"' WINCH\nwhile :; do cat >> \"$HOME/typed\" && exit; done\n")
 	if err := os.Chmod(filepath.Join(b.root, "bin", "gemini"), 0o700); err != nil {
 		b.Fatal(err)
 	}
@@ -114,6 +114,26 @@ func vimCLI(t *testing.T, f flavour) {
 	b.is("expand('%:t')", "[id], {x}.go")
 	b.ex("Pollux send")
 	typed(`@a\ b.go lines 2-4 @a\ b.go @\(g\)/\[id\]\,\ \{x\}.go `)
+	// There is one terminal, hidden and shown again; a proposal neither resizes it nor leaves it.
+	b.ex("Pollux toggle")
+	b.is("winnr('$')", "1")
+	for _, command := range []string{"toggle", "focus", "run --continue"} {
+		b.ex("Pollux " + command)
+		b.is("mode() . winnr('$') . &buftype", "t2terminal")
+		if command == "toggle" {
+			a.OpenDiff(b.path("a b.go"), "new\n")
+			b.is("&diff . winnr()", "12")
+			b.ex("q")
+			b.rejected(a, "a b.go")
+			b.is("mode() . winnr('$') . &buftype", "t2terminal")
+		}
+		leave()
+		b.is("winnr()", "1")
+	}
+	b.is("len(filter(getbufinfo(), 'getbufvar(v:val.bufnr, \"pollux_cli\") ==# \"gemini\"'))", "1")
+	if data, err := os.ReadFile(filepath.Join(b.root, "winch")); err == nil {
+		t.Errorf("the CLI's terminal was resized: %s", data)
+	}
 	// Another terminal is no CLI's: nothing stale is active there.
 	b.ex(map[string]string{"neovim": "split | terminal sh", "vim": "terminal sh"}[f.name])
 	b.is("&buftype", "terminal")

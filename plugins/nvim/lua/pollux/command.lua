@@ -1,6 +1,5 @@
 -- The command :Pollux. See :help :Pollux
 local pollux = require('pollux')
-local config = require('pollux.config')
 local M = {}
 
 local api = vim.api
@@ -210,29 +209,10 @@ function commands.log()
   end)
 end
 
-function commands.run(args)
-  local cli = #args > 0 and args or config.get().cli
-  if type(cli) == 'string' then
-    cli = { cli }
+for _, what in ipairs({ 'run', 'toggle', 'focus' }) do
+  commands[what] = function(args)
+    require('pollux.terminal')[what](args)
   end
-  if vim.fn.executable(cli[1]) == 0 then
-    return fail(('there is no command %q; install Gemini CLI: npm install -g @google/gemini-cli'):format(cli[1]))
-  end
-  vim.cmd(config.get().split)
-  vim.cmd('enew')
-  local ok, job = pcall(function()
-    if vim.fn.has('nvim-0.11') == 1 then
-      return vim.fn.jobstart(cli, { term = true })
-    end
-    return vim.fn.termopen(cli)
-  end)
-  if not ok or job <= 0 then
-    vim.cmd('bwipeout!')
-    return fail(('%s cannot be started'):format(cli[1]))
-  end
-  vim.b.pollux_cli = true
-  vim.b.pollux_folder = vim.fn.getcwd()
-  vim.cmd('startinsert')
 end
 
 -- What the CLI takes for a file: its name below the CLI's own folder, whatever
@@ -278,6 +258,8 @@ function M.complete(lead, line)
     choices = { 'session', 'file' }
   elseif words[2] == 'review' then
     choices = { 'next' }
+  elseif vim.tbl_contains({ 'run', 'toggle', 'focus' }, words[2]) then
+    choices = #words == 3 and { 'claude', 'codex', 'copilot', 'gemini', 'opencode', 'qwen' } or { '--continue', '--resume' }
   elseif words[2] == 'policy' then
     choices = #words == 3 and { 'ask', 'accept', 'terminal' } or #words == 4 and { 'session', 'file', 'pattern' } or {}
   end

@@ -8,7 +8,9 @@ local defaults = {
   focus = 'idle', -- when a diff may take the focus: 'now', 'idle' or 'never'
   idle = 1000, -- how long without a key is idle, in milliseconds
   cli = 'gemini', -- what :Pollux run starts: a name, or a list with arguments
-  split = 'botright vsplit', -- where :Pollux run opens
+  side = 'right', -- where its window opens: 'right', 'left', 'bottom' or 'top'
+  width = 0.4, -- how wide, or how high, that is: a share of the screen, or columns or lines
+  split = nil, -- a command that opens it instead, such as 'vsplit'
   notify = true, -- say that a diff waits
   mappings = {}, -- keys in the windows of a diff, see M.mappings
 }

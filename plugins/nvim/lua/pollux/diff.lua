@@ -228,7 +228,17 @@ function M.show(d)
     api.nvim_set_current_win(vim.fn.win_findbuf(d.right)[1])
     return
   end
-  d.origin = view.remember()
+  d.origin, d.leaving = d.leaving or view.remember(), nil
+  if view.leave_terminal() then
+    d.leaving = d.origin
+    vim.defer_fn(function() -- when Neovim has ended its terminal mode
+      local problem = find(d.id) and M.show(d)
+      if problem then
+        say.fail('a diff cannot be shown: ' .. problem .. ' (try :Pollux review)')
+      end
+    end, 20)
+    return
+  end
   if d.origin.mode:match('^[iR]') then
     vim.cmd('stopinsert')
   end
@@ -535,7 +545,7 @@ function M.open(p, reply)
   local modified = reload.unsaved(d.path) ~= nil
   reply({ opened = true, bufferModified = modified })
   M.pump()
-  if not d.tab and config.get().notify then
+  if not d.tab and not d.leaving and config.get().notify then
     say.brief(d.title, 'waits, :Pollux review shows it')
   end
 end

@@ -167,6 +167,18 @@ end
 --- Why a diff that is to come again has not opened.
 M.no_tab = 'Neovim opens no tab page now'
 
+--- Leaves a terminal for another window. Each new window, also one that Neovim needs for a moment, begins with the buffer
+-- of the one at hand: a terminal would take its size, and its program would draw itself anew. Returns whether it did.
+function M.leave_terminal()
+  for _, win in ipairs(vim.bo.buftype == 'terminal' and api.nvim_tabpage_list_wins(0) or {}) do
+    if vim.bo[api.nvim_win_get_buf(win)].buftype ~= 'terminal' and api.nvim_win_get_config(win).relative == '' then
+      vim.cmd(('noautocmd call win_gotoid(%d)'):format(win))
+      return true
+    end
+  end
+  return false
+end
+
 --- Opens the tab page of a diff.
 function M.open(d)
   local count = #api.nvim_list_tabpages()

@@ -151,20 +151,6 @@ function! s:log(...) abort
   call pollux#execute('pollux.status', {}, {r, e -> s:tell(r, e) ? execute('tabedit + ' . fnameescape(r.log)) : 0})
 endfunction
 
-function! s:run(args, ...) abort
-  let l:cli = empty(a:args) ? pollux#setting('cli') : a:args
-  let l:cli = type(l:cli) == v:t_list ? l:cli : [l:cli]
-  if !has('terminal')
-    return s:fail('this Vim has no terminal; start the CLI in another one')
-  elseif !executable(l:cli[0])
-    return s:fail('there is no command ' . l:cli[0] . '; install Gemini CLI: npm install -g @google/gemini-cli')
-  endif
-  execute pollux#setting('split') 'new'
-  call term_start(l:cli, {'curwin': 1, 'term_name': 'gemini'})
-  let b:pollux_cli = 1
-  let b:pollux_folder = getcwd()
-endfunction
-
 " What the CLI takes for a file: its name below the CLI's own folder, whatever
 " this window's is, with a backslash before what would end it.
 function! s:mention(path, folder) abort
@@ -197,7 +183,7 @@ endfunction
 let s:commands = {
       \ 'accept': function('s:accept'), 'accept-all': function('s:accept_all'), 'reject': function('s:reject'), 'merge': {-> pollux#reload#merge()}, 'keep': {-> s:settle('keep')}, 'take': {-> s:settle('take')}, 'review': function('s:review'),
       \ 'policy': function('s:policy'), 'pause': function('s:share', ['']), 'resume': function('s:share', ['on']), 'page': function('s:page'), 'start': function('s:start'), 'stop': function('s:stop'),
-      \ 'restart': function('s:restart'), 'status': function('s:status'), 'log': function('s:log'), 'run': function('s:run'), 'send': function('s:send')}
+      \ 'restart': function('s:restart'), 'status': function('s:status'), 'log': function('s:log'), 'run': function('pollux#terminal#run'), 'toggle': function('pollux#terminal#toggle'), 'focus': function('pollux#terminal#focus'), 'send': function('s:send')}
 
 function! pollux#command#run(args, range, first, last) abort
   let l:name = get(a:args, 0, 'status')
@@ -212,6 +198,7 @@ function! pollux#command#complete(lead, line, position) abort
   let l:choices = keys(s:commands)
   if len(l:words) > 2
     let l:choices = l:words[1] ==# 'accept-all' ? ['session', 'file'] : l:words[1] ==# 'review' ? ['next']
+          \ : index(['run', 'toggle', 'focus'], l:words[1]) >= 0 ? (len(l:words) == 3 ? ['claude', 'codex', 'copilot', 'gemini', 'opencode', 'qwen'] : ['--continue', '--resume'])
           \ : l:words[1] !=# 'policy' ? [] : len(l:words) == 3 ? ['ask', 'accept', 'terminal'] : ['session', 'file', 'pattern']
   endif
   return sort(filter(copy(l:choices), 'stridx(v:val, a:lead) == 0'))
