@@ -6,15 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"testing"
 
 	"github.com/pollux-companion/pollux/extensions"
 )
-
-func TestMain(m *testing.M) {
-	extensions.Reexec()
-	os.Exit(m.Run())
-}
 
 // The whole loop of a program that lets a model use extensions.
 func ExampleHost() {

@@ -11,7 +11,8 @@
 //	response, err := host.Respond(ctx, text) // for what the model wrote
 //	// response.Reply goes back to the model
 //
-// A program that runs tools calls [Reexec] first in its main function.
+// On Linux a program that runs tools is started once more as the first process of each sandbox; this package takes over there
+// before main is called.
 package extensions
 
 import (
@@ -33,10 +34,6 @@ import (
 	"github.com/pollux-companion/pollux/internal/sandbox"
 	"github.com/pollux-companion/pollux/internal/settings"
 )
-
-// Reexec is the first call in the main function of a program that runs tools, and in TestMain of its tests: the sandbox
-// starts the program once more as its own first process, where Reexec does not return. Elsewhere it does nothing.
-func Reexec() { sandbox.Reexec() }
 
 // Options of Open; nil means the zero value.
 type Options struct {

@@ -20,7 +20,6 @@ import (
 	"github.com/pollux-companion/pollux/e2e/agent"
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/pace"
-	"github.com/pollux-companion/pollux/internal/sandbox"
 	"github.com/pollux-companion/pollux/internal/sandbox/escapes"
 )
 
@@ -29,7 +28,6 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // TestMain puts a pollux, which is this binary, into PATH.
 func TestMain(m *testing.M) {
 	agent.Main()
-	sandbox.Reexec()
 	escapes.Probe()
 	testscript.Main(m, map[string]func(){
 		"pollux": func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },

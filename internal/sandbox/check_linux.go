@@ -11,6 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pollux-companion/pollux/internal/permission"
+
+	"github.com/pollux-companion/pollux/internal/sandbox/inside"
+
+	"github.com/pollux-companion/pollux/internal/sandbox/kernel"
 )
 
 // report is Check on Linux.
@@ -26,7 +30,7 @@ func (s *Sandbox) report(ctx context.Context) Report {
 	if errors.As(err, &setup) {
 		phase = setup.Phase
 	}
-	abi := landlockVersion()
+	abi := kernel.LandlockVersion()
 	r := Report{Enforced: err == nil, Layers: []Layer{
 		{"kernel", kernelAtLeast(5, 12), "Linux " + release + "; at least 5.12"},
 		{"namespaces", phase != "userns" && phase != "mounts", "user, mount, process, network, IPC, host name and cgroup, with a root of the sandbox's own"},
@@ -124,11 +128,11 @@ func remedy(phase string, errno syscall.Errno) string {
 	switch {
 	case errno == unix.ENOSYS:
 		return "the kernel is too old, or a filter of a container hides its calls: Linux 5.12 or newer is needed"
-	case phase == phaseCommand && errno == unix.ENOENT:
+	case phase == inside.PhaseCommand && errno == unix.ENOENT:
 		return "the program, or the interpreter that its first line names, is not seen from inside: \"pollux sandbox --explain\" shows what is"
-	case phase == phaseCommand && refused:
+	case phase == inside.PhaseCommand && refused:
 		return "the file is not executable, or lies where the policy shows nothing"
-	case phase == phaseCommand:
+	case phase == inside.PhaseCommand:
 		return "\"pollux sandbox --explain\" shows what the command would see"
 	case phase == "mounts" && refused && maskedProc():
 		return "parts of /proc are covered here, as in a container, and then Linux lets nobody have a /proc of their own: start the container with --security-opt systempaths=unconfined, or run pollux outside"
@@ -164,4 +168,17 @@ func sysctl(name string) string {
 		return ""
 	}
 	return strings.TrimSpace(string(data))
+}
+
+// kernelAtLeast compares the running kernel's version.
+func kernelAtLeast(major, minor int) bool {
+	var uts unix.Utsname
+	if unix.Uname(&uts) != nil {
+		return false
+	}
+	var a, b int
+	if _, err := fmt.Sscanf(unix.ByteSliceToString(uts.Release[:]), "%d.%d", &a, &b); err != nil {
+		return false
+	}
+	return a > major || a == major && b >= minor
 }

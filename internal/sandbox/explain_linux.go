@@ -3,6 +3,8 @@ package sandbox
 import (
 	"strconv"
 	"strings"
+
+	"github.com/pollux-companion/pollux/internal/sandbox/inside"
 )
 
 // explain is Explain on Linux: the setup, in words.
@@ -28,8 +30,8 @@ func (s *Sandbox) describe(p Policy, c Command, prog *program) (*Plan, error) {
 		plan.Elsewhere = AccessWrite
 	}
 	for _, m := range set.Mounts {
-		if m.Show != showDir && m.Show != showDev {
-			plan.Paths = append(plan.Paths, PlanPath{m.access(), m.Target, or(m.detail(), l.notes[m.Target])})
+		if m.Show != inside.ShowDir && m.Show != inside.ShowDev {
+			plan.Paths = append(plan.Paths, PlanPath{accessOf(m), m.Target, or(detailOf(m), l.notes[m.Target])})
 		}
 	}
 	plan.Paths = append(plan.Paths, PlanPath{AccessGiven, "/proc", "of its own processes, read-only"})
@@ -48,18 +50,18 @@ func (s *Sandbox) describe(p Policy, c Command, prog *program) (*Plan, error) {
 	return plan, nil
 }
 
-// access is a mount in a plan's terms.
-func (m mount) access() Access {
+// accessOf is a mount in a plan's terms.
+func accessOf(m inside.Mount) Access {
 	switch m.Show {
-	case showScratch:
+	case inside.ShowScratch:
 		return AccessPrivate
-	case showDevice:
+	case inside.ShowDevice:
 		return AccessDevice
-	case showLink, showHeld:
+	case inside.ShowLink, inside.ShowHeld:
 		return AccessLink
-	case showNothing, showVoid:
+	case inside.ShowNothing, inside.ShowVoid:
 		return AccessHidden
-	case showFile, showCopy:
+	case inside.ShowFile, inside.ShowCopy:
 		return AccessGiven
 	}
 	if m.Write {
@@ -68,14 +70,14 @@ func (m mount) access() Access {
 	return AccessRead
 }
 
-// detail is what else there is to say of a mount.
-func (m mount) detail() string {
+// detailOf is what else there is to say of a mount.
+func detailOf(m inside.Mount) string {
 	switch m.Show {
-	case showLink:
+	case inside.ShowLink:
 		return "→ " + m.Source
-	case showCopy:
+	case inside.ShowCopy:
 		return "as it was checked, files: " + strconv.Itoa(len(m.Files))
-	case showBind:
+	case inside.ShowBind:
 		if m.Source != m.Target {
 			return "from " + m.Source
 		}

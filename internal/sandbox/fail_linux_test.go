@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,10 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+
+	"github.com/pollux-companion/pollux/internal/sandbox/inside"
 )
 
 // runSetup runs a command whose setup was edited, as Run would.
-func runSetup(s *Sandbox, p Policy, c Command, edit func(*setup)) (*Result, error) {
+func runSetup(s *Sandbox, p Policy, c Command, edit func(*inside.Setup)) (*Result, error) {
 	c.Limits = c.Limits.filled()
 	set, _, err := s.plan(p, c)
 	if err != nil {
@@ -38,15 +39,9 @@ func TestEveryStepFails(t *testing.T) {
 	mark := filepath.Join(place.workspace, "ran")
 	c := Command{Args: []string{"touch", mark}, Workspace: place.workspace}
 	policy := Policy{Write: manifest.Workspace, Hosts: hosts(t, "example.com")}
-	var phases []string
-	for _, step := range new(stager).steps() {
-		if !slices.Contains(phases, step.phase) {
-			phases = append(phases, step.phase)
-		}
-	}
-	for _, phase := range phases {
+	for _, phase := range []string{"mounts", "network", "system", "limits", "privileges", "landlock", "seccomp", "check"} { // the steps of package inside
 		for _, s := range []*Sandbox{place.s, pooled} {
-			_, err := runSetup(s, policy, c, func(set *setup) { set.Fail = phase })
+			_, err := runSetup(s, policy, c, func(set *inside.Setup) { set.Fail = phase })
 			setup := (*SetupError)(nil)
 			if !errors.As(err, &setup) || !errors.Is(err, ErrSetup) || setup.Phase != phase || setup.Cause == "" || setup.Fix == "" {
 				t.Errorf("%s: %#v", phase, err)
@@ -57,7 +52,7 @@ func TestEveryStepFails(t *testing.T) {
 		t.Error("the command was run")
 	}
 	pooled.o.Pool.Close()
-	if left := children(); len(left) > 0 {
+	if left := children(t); len(left) > 0 {
 		t.Errorf("processes are left: %v", left)
 	}
 	if after := strings.Join(leftovers(t), "\n"); after != before {
@@ -69,19 +64,21 @@ func TestEveryStepFails(t *testing.T) {
 func TestRealFailures(t *testing.T) {
 	runIn(t, New(nil), Policy{}, Command{Args: []string{"true"}})
 	for name, test := range map[string]struct {
-		edit       func(*setup)
+		edit       func(*inside.Setup)
 		phase, fix string
 		is         error
 	}{
-		"a source that has gone": {func(s *setup) { s.Mounts = append(s.Mounts, mount{Show: showBind, Source: "/no/such", Target: "/x"}) }, "mounts", "try again", ErrSetup},
-		"a source that became a link": {func(s *setup) {
-			s.Mounts = append(s.Mounts, mount{Show: showBind, Source: "/proc/self/cwd", Target: "/x"})
+		"a source that has gone": {func(s *inside.Setup) {
+			s.Mounts = append(s.Mounts, inside.Mount{Show: inside.ShowBind, Source: "/no/such", Target: "/x"})
 		}, "mounts", "try again", ErrSetup},
-		"a port that is taken":       {func(s *setup) { s.Net = &netSetup{Proxy: 3128, Ports: []int{3128}} }, "network", "try again", ErrSetup},
-		"a layer that does not hold": {func(s *setup) { s.Canary = []string{"/usr"} }, "check", "update it", ErrSetup},
-		"a program that is not seen": {func(s *setup) { s.Path = "/no/such" }, phaseCommand, "--explain", ErrCommand},
-		"a program that is none":     {func(s *setup) { s.Path = "/etc/passwd" }, phaseCommand, "not executable", ErrCommand},
-		"another version of pollux":  {func(s *setup) { s.Version = 0 }, "start", "try again", ErrSetup},
+		"a source that became a link": {func(s *inside.Setup) {
+			s.Mounts = append(s.Mounts, inside.Mount{Show: inside.ShowBind, Source: "/proc/self/cwd", Target: "/x"})
+		}, "mounts", "try again", ErrSetup},
+		"a port that is taken":       {func(s *inside.Setup) { s.Net = &inside.Network{Proxy: 3128, Ports: []int{3128}} }, "network", "try again", ErrSetup},
+		"a layer that does not hold": {func(s *inside.Setup) { s.Canary = []string{"/usr"} }, "check", "update it", ErrSetup},
+		"a program that is not seen": {func(s *inside.Setup) { s.Path = "/no/such" }, inside.PhaseCommand, "--explain", ErrCommand},
+		"a program that is none":     {func(s *inside.Setup) { s.Path = "/etc/passwd" }, inside.PhaseCommand, "not executable", ErrCommand},
+		"another version of pollux":  {func(s *inside.Setup) { s.Version = 0 }, "start", "try again", ErrSetup},
 	} {
 		_, err := runSetup(New(nil), Policy{}, Command{Args: []string{"true"}}, test.edit)
 		setup := (*SetupError)(nil)
@@ -93,7 +90,7 @@ func TestRealFailures(t *testing.T) {
 
 // TestRemedies: every step and every reason has one.
 func TestRemedies(t *testing.T) {
-	for _, phase := range []string{"start", "mounts", "network", "system", "limits", "privileges", "landlock", "seccomp", "check", phaseCommand} {
+	for _, phase := range []string{"start", "mounts", "network", "system", "limits", "privileges", "landlock", "seccomp", "check", inside.PhaseCommand} {
 		for errno := range syscall.Errno(134) {
 			if remedy(phase, errno) == "" {
 				t.Errorf("%s, %v: none", phase, errno)
@@ -139,4 +136,20 @@ func beContainer(how string) error {
 		return errors.Join(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""), unix.Mount("proc", "/proc", "proc", 0, ""), unix.Mount("/dev/null", "/proc/keys", "", unix.MS_BIND, ""))
 	}
 	return nil
+}
+
+// children lists the processes that threads of this one started and that are left.
+func children(t *testing.T) []string {
+	files, err := filepath.Glob("/proc/self/task/*/children")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err == nil { // else a thread that ended
+			all = append(all, strings.Fields(string(data))...)
+		}
+	}
+	return all
 }

@@ -99,7 +99,10 @@ type direntry struct {
 // reading, in the order of the file system.
 func listFolder(fd int, buf []byte, each func(direntry)) error {
 	for {
-		n, err := ignoringEINTR(func() (int, error) { return unix.Getdents(fd, buf) })
+		n, err := unix.Getdents(fd, buf)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
 		if err != nil || n <= 0 {
 			return err
 		}

@@ -5,34 +5,38 @@ import (
 	"net"
 	"os"
 	"slices"
+
+	"golang.org/x/net/bpf"
+
+	"github.com/pollux-companion/pollux/internal/sandbox/inside"
 )
 
 // maxPorts bounds how many ports a policy can name; each is a descriptor that
 // is handed over.
 const maxPorts = 64
 
-const dnsPort = 53
-
 // network is what has to listen inside; nil without hosts.
-func network(p Policy) (*netSetup, error) {
+func network(p Policy) (*inside.Network, error) {
 	if len(p.Hosts) == 0 {
 		return nil, nil
 	}
-	n := &netSetup{Proxy: 3128}
+	n := &inside.Network{Proxy: 3128}
 	for _, h := range p.Hosts {
 		n.Ports = append(n.Ports, h.Ports...)
 	}
 	slices.Sort(n.Ports)
 	n.Ports = slices.Compact(n.Ports)
 	// The resolver is there; a policy with this port has the proxy.
-	n.Ports = slices.DeleteFunc(n.Ports, func(port int) bool { return port == dnsPort })
+	n.Ports = slices.DeleteFunc(n.Ports, func(port int) bool { return port == inside.DNSPort })
 	for slices.Contains(n.Ports, n.Proxy) {
 		n.Proxy++
 	}
 	if len(n.Ports) > maxPorts {
 		return nil, policyError("the policy names more than %d ports", maxPorts)
 	}
-	return n, nil
+	tap, err := bpf.Assemble(tapFilter())
+	n.Tap = sockFilter(tap)
+	return n, err
 }
 
 // openGate serves the listeners that came out of a sandbox, in the order of

@@ -2,8 +2,6 @@ package sandbox
 
 import (
 	"context"
-	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pollux-companion/pollux/internal/sandbox/inside"
 )
 
 // setupTimeout is what building a sandbox may take; it takes milliseconds,
@@ -56,8 +56,8 @@ func (r *run) listen(ctx context.Context, st *streams) (h hearing) {
 		h.phase = "start" // it did not live; the process's end says more
 	}
 	for {
-		var rep report
-		if err := receiveMessage(conn, &rep); err != nil {
+		var rep inside.Report
+		if err := inside.ReadReport(conn, &rep); err != nil {
 			if !errors.Is(err, io.EOF) && ctx.Err() == nil {
 				h.failed = &SetupError{Phase: "start", Cause: err.Error(), Fix: remedy("start", 0)}
 				r.kill(h.failed)
@@ -82,7 +82,7 @@ func (r *run) listen(ctx context.Context, st *streams) (h hearing) {
 			begun, timer := time.Now(), r.setTimer()
 			h.closer = append(h.closer, func() { timer.Stop(); r.result.Elapsed = time.Since(begun) })
 		case rep.Ended:
-			h.ended, h.status, h.memory, h.cpu = true, rep.Status, rep.Memory, rep.CPU
+			h.ended, h.status, h.memory, h.cpu = true, uint32(rep.Status), rep.Memory, rep.CPU
 		}
 	}
 }
@@ -121,28 +121,11 @@ func (r *run) ready(ctx context.Context, conn *net.UnixConn, h *hearing) error {
 }
 
 // stageError is the error of a step inside.
-func stageError(rep report, path string) error {
+func stageError(rep inside.Report, path string) error {
 	e := &SetupError{Phase: rep.Phase, Cause: rep.Cause}
-	if rep.Phase == phaseCommand {
+	if rep.Phase == inside.PhaseCommand {
 		e.Cause = fmt.Sprintf("%q: %s", path, rep.Cause)
 	}
 	e.Fix = remedy(rep.Phase, syscall.Errno(rep.Errno))
 	return e
-}
-
-// receiveMessage reads a message of the stage, which are all short.
-func receiveMessage(r io.Reader, v any) error {
-	head := make([]byte, 4)
-	if _, err := io.ReadFull(r, head); err != nil {
-		return err
-	}
-	n := binary.LittleEndian.Uint32(head)
-	if n > 64*kib {
-		return fmt.Errorf("a message of %d bytes", n)
-	}
-	data := make([]byte, n)
-	if _, err := io.ReadFull(r, data); err != nil {
-		return err
-	}
-	return json.Unmarshal(data, v)
 }

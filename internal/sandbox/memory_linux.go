@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/permission"
+	"github.com/pollux-companion/pollux/internal/sandbox/inside"
 )
 
 const (
 	// diskSamples is how many samples of memory come to one of what was written to disks.
 	diskSamples = 8
 	// networkSocket is the most that a socket of the internet holds, in bytes: system sets what its buffers may grow to.
-	networkSocket  = 2 * tcpBuffer
+	networkSocket  = 2 * inside.TCPBuffer
 	memoryInterval = 25 * time.Millisecond
 	// memoryWork bounds how much of the time watching may take: with many
 	// processes the samples come less often.

@@ -10,24 +10,20 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/permission"
-)
 
-// The private folders; one memory serves them all.
-const (
-	scratchTmp  = "tmp"
-	scratchHome = "home"
+	"github.com/pollux-companion/pollux/internal/sandbox/inside"
 )
 
 // A layout is the making of a setup's mounts: at most one for each target.
 type layout struct {
 	tree
-	root    root
-	mounts  map[string]mount
+	root    inside.Root
+	mounts  map[string]inside.Mount
 	watched watch
 	notes   map[string]string // why a mount is there, by its target
 }
 
-func (l *layout) add(all ...mount) {
+func (l *layout) add(all ...inside.Mount) {
 	for _, m := range all {
 		l.mounts[m.Target] = m
 	}
@@ -45,38 +41,38 @@ const (
 // bind shows what exists at a canonical path; what does not is left out.
 func (l *layout) bind(path string, write bool) {
 	if l.exists(path) {
-		l.add(mount{Show: showBind, Source: path, Target: path, Write: write})
+		l.add(inside.Mount{Show: inside.ShowBind, Source: path, Target: path, Write: write})
 	}
 }
 
 // over finds the mount that a path lies in, itself or the nearest above it;
 // false when that is the root.
-func (l *layout) over(path string) (mount, bool) {
+func (l *layout) over(path string) (inside.Mount, bool) {
 	for ; len(path) > 1; path = filepath.Dir(path) { // neither "/" nor "."
-		if m, ok := l.mounts[path]; ok && m.Show != showDir && m.Show != showLink && m.Show != showHeld {
+		if m, ok := l.mounts[path]; ok && m.Show != inside.ShowDir && m.Show != inside.ShowLink && m.Show != inside.ShowHeld {
 			return m, true
 		}
 	}
-	return mount{}, false
+	return inside.Mount{}, false
 }
 
 // visible says whether the host's own file at path would be seen.
 func (l *layout) visible(path string) bool {
 	m, ok := l.over(path)
-	return !ok && l.root.Host || ok && m.Show == showBind
+	return !ok && l.root.Host || ok && m.Show == inside.ShowBind
 }
 
 // layout decides what a command under p sees, from the policy, the folders and
 // what exists; see docs/sandbox.md for the table.
 func (s *Sandbox) layout(p Policy, c Command, prog *program) (*layout, error) {
-	l := &layout{tree: s.tree, mounts: map[string]mount{}, notes: map[string]string{}}
+	l := &layout{tree: s.tree, mounts: map[string]inside.Mount{}, notes: map[string]string{}}
 	workspace, err := s.workspace(p, c)
 	if err != nil {
 		return nil, err
 	}
 	read := p.EffectiveRead()
 	if read == permission.Full {
-		l.root = root{Host: true, Write: p.Write == permission.Full}
+		l.root = inside.Root{Host: true, Write: p.Write == permission.Full}
 		for _, dir := range []string{"/sys", "/boot", "/run"} {
 			l.bind(dir, false)
 		}
@@ -86,11 +82,11 @@ func (s *Sandbox) layout(p Policy, c Command, prog *program) (*layout, error) {
 	l.private()
 	switch {
 	case s.home == "" || s.home == "/":
-		l.add(mount{Show: showScratch, Source: scratchHome, Target: s.homeInside()})
+		l.add(inside.Mount{Show: inside.ShowScratch, Source: inside.ScratchHome, Target: s.homeInside()})
 	case read >= permission.Home:
 		l.bind(s.home, p.Write >= permission.Home)
 	default:
-		l.add(mount{Show: showScratch, Source: scratchHome, Target: s.home})
+		l.add(inside.Mount{Show: inside.ShowScratch, Source: inside.ScratchHome, Target: s.home})
 	}
 	if workspace != "" && read >= permission.Workspace {
 		l.bind(workspace, p.Write >= permission.Workspace)
@@ -103,7 +99,7 @@ func (s *Sandbox) layout(p Policy, c Command, prog *program) (*layout, error) {
 	for link, to := range prog.links {
 		// The way to the program, where it is not seen anyway.
 		if _, taken := l.mounts[link]; !taken && !l.visible(link) {
-			l.add(mount{Show: showLink, Source: to, Target: link})
+			l.add(inside.Mount{Show: inside.ShowLink, Source: to, Target: link})
 		}
 	}
 	l.anchors(p, s.home, workspace)
@@ -128,9 +124,17 @@ func (s *Sandbox) layout(p Policy, c Command, prog *program) (*layout, error) {
 		return nil, err
 	}
 	for _, copied := range c.Copies {
-		l.add(mount{Show: showCopy, Target: l.canonical(copied.Dir), Files: copied.Files})
+		l.add(inside.Mount{Show: inside.ShowCopy, Target: l.canonical(copied.Dir), Files: asFiles(copied.Files)})
 	}
 	return l, l.places()
+}
+
+func asFiles(all []CopyFile) []inside.File {
+	files := make([]inside.File, len(all))
+	for i, f := range all {
+		files[i] = inside.File(f)
+	}
+	return files
 }
 
 // systemFolders are shown in every sandbox, where they exist.
@@ -173,14 +177,14 @@ func (l *layout) system() {
 	// /bin → usr/bin, and what a distribution did likewise (/home → var/home).
 	for _, name := range l.list("/") {
 		if to, err := l.readlink("/" + name); err == nil {
-			l.add(mount{Show: showLink, Source: to, Target: "/" + name})
+			l.add(inside.Mount{Show: inside.ShowLink, Source: to, Target: "/" + name})
 		}
 	}
 	for _, name := range []string{"ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ld-musl-x86_64.path", "alternatives", "ssl/certs", "ssl/cert.pem", "ssl/openssl.cnf", "pki/ca-trust", "pki/tls/certs", "pki/tls/cert.pem", "pki/tls/openssl.cnf", "ca-certificates", "ca-certificates.conf",
 		"crypto-policies", "fonts", "localtime", "timezone", "mime.types", "os-release", "protocols", "services", "gai.conf", "shells", "terminfo", "debian_version"} {
 		target := "/etc/" + name
 		if source, err := l.evalSymlinks(target); err == nil {
-			l.add(mount{Show: showBind, Source: source, Target: target})
+			l.add(inside.Mount{Show: inside.ShowBind, Source: source, Target: target})
 		}
 	}
 	l.java()
@@ -196,7 +200,7 @@ func (l *layout) java() {
 		for _, name := range l.list("/etc/" + folder) {
 			target := "/etc/" + folder + "/" + name
 			if source, err := l.evalSymlinks(target); err == nil && name != "management" {
-				l.add(mount{Show: showBind, Source: source, Target: target})
+				l.add(inside.Mount{Show: inside.ShowBind, Source: source, Target: target})
 			}
 		}
 	}
@@ -204,18 +208,18 @@ func (l *layout) java() {
 
 // private adds what every sandbox has of its own.
 func (l *layout) private() {
-	l.add(mount{Show: showDev, Target: "/dev"})
+	l.add(inside.Mount{Show: inside.ShowDev, Target: "/dev"})
 	for _, name := range deviceNames() {
-		l.add(mount{Show: showDevice, Source: "/dev/" + name, Target: "/dev/" + name})
+		l.add(inside.Mount{Show: inside.ShowDevice, Source: "/dev/" + name, Target: "/dev/" + name})
 	}
 	for _, target := range []string{"/tmp", "/var/tmp"} {
 		if l.root.Host {
 			target = l.canonical(target) // a link to somewhere else: that is what must not be seen
 		}
-		l.add(mount{Show: showScratch, Source: scratchTmp, Target: target})
+		l.add(inside.Mount{Show: inside.ShowScratch, Source: inside.ScratchTmp, Target: target})
 	}
-	l.add(mount{Show: showScratch, Source: scratchTmp, Target: "/dev/shm"})
-	l.add(mount{Show: showDir, Target: "/proc"})
+	l.add(inside.Mount{Show: inside.ShowScratch, Source: inside.ScratchTmp, Target: "/dev/shm"})
+	l.add(inside.Mount{Show: inside.ShowDir, Target: "/proc"})
 }
 
 func deviceNames() []string { return []string{"null", "zero", "full", "random", "urandom"} }
@@ -229,7 +233,7 @@ func (l *layout) readOnly(path, home string) error {
 	if !l.exists(path) {
 		return fmt.Errorf("%w: there is no %q", ErrCommand, path)
 	}
-	if m, ok := l.over(path); ok && m.Show == showBind && !m.Write && path != m.Target {
+	if m, ok := l.over(path); ok && m.Show == inside.ShowBind && !m.Write && path != m.Target {
 		return nil // seen already
 	}
 	l.bind(path, false)
@@ -272,11 +276,11 @@ func (l *layout) mask(all []string, workspace string) error {
 		if workspace != "" && paths.Within(path, workspace) {
 			return policyError("the workspace %q lies in %q, where secrets are kept", workspace, path)
 		}
-		show := showVoid
+		show := inside.ShowVoid
 		if info.IsDir() {
-			show = showNothing
+			show = inside.ShowNothing
 		}
-		l.add(mount{Show: show, Target: path})
+		l.add(inside.Mount{Show: show, Target: path})
 	}
 	return nil
 }
@@ -287,25 +291,25 @@ func (l *layout) mask(all []string, workspace string) error {
 func (l *layout) places() error {
 	for _, target := range l.targets() {
 		m := l.mounts[target]
-		if m.Show == showLink && (l.root.Host || l.below(target)) {
+		if m.Show == inside.ShowLink && (l.root.Host || l.below(target)) {
 			delete(l.mounts, target) // something real is shown there
 			continue
 		}
 		above, ok := l.over(filepath.Dir(target))
-		if !ok && !l.root.Host || ok && above.Show == showScratch {
+		if !ok && !l.root.Host || ok && above.Show == inside.ShowScratch {
 			continue
 		}
 		switch above.Show {
-		case showNothing, showCopy, showDev:
+		case inside.ShowNothing, inside.ShowCopy, inside.ShowDev:
 			rel, _ := filepath.Rel(above.Target, target) // below it, by what over found
-			file := CopyFile{Name: rel}
+			file := inside.File{Name: rel}
 			if l.shows(m) {
 				file.Name += "/"
 			}
 			above.Files = append(slices.Clip(above.Files), file)
 			l.mounts[above.Target] = above
 		default:
-			if !l.exists(target) && m.Show != showDir {
+			if !l.exists(target) && m.Show != inside.ShowDir {
 				return fmt.Errorf("%w: there is no %q to show anything at", ErrPolicy, target)
 			}
 		}
@@ -324,11 +328,11 @@ func (l *layout) below(target string) bool {
 }
 
 // shows says whether a mount is a folder.
-func (l *layout) shows(m mount) bool {
+func (l *layout) shows(m inside.Mount) bool {
 	switch m.Show {
-	case showVoid, showFile, showDevice:
+	case inside.ShowVoid, inside.ShowFile, inside.ShowDevice:
 		return false
-	case showBind:
+	case inside.ShowBind:
 		return l.isDir(m.Source)
 	}
 	return true
@@ -342,8 +346,8 @@ func (l *layout) targets() []string {
 }
 
 // sorted lists all mounts, parents first.
-func (l *layout) sorted() []mount {
-	var all []mount
+func (l *layout) sorted() []inside.Mount {
+	var all []inside.Mount
 	for _, target := range l.targets() {
 		all = append(all, l.mounts[target])
 	}

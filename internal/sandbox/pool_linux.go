@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/pollux-companion/pollux/internal/sandbox/inside"
 )
 
 // A pool is a Pool on Linux.
@@ -44,7 +46,7 @@ func (p *pool) keep() {
 			return
 		case <-p.want:
 		}
-		st, err := startStage(false, cgroupParent(), waitVariable+"=1")
+		st, err := startStage(false, cgroupParent(), inside.WaitVariable+"=1")
 		if err == nil {
 			if err = st.awaitHello(); err != nil {
 				st.discard()

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+
+	"github.com/pollux-companion/pollux/internal/sandbox/inside"
 )
 
 // patience is how long a test waits for what must come about.
@@ -149,7 +151,7 @@ func TestPoolDiesWithPollux(t *testing.T) {
 		}
 		t.Fatal("no process is kept ready: ", err)
 	}
-	if data, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline")); err != nil || !strings.HasPrefix(string(data), stageName) {
+	if data, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline")); err != nil || !strings.HasPrefix(string(data), inside.Name) {
 		t.Errorf("%q %v", data, err)
 	}
 	if err := cmd.Process.Kill(); err != nil {

@@ -18,6 +18,8 @@ import (
 const (
 	recordPrefix = "run-"
 	recordNew    = "new-" // one that is being written
+	// recordVersion is that of what a record says.
+	recordVersion = 1
 	// maxRecord bounds the size of a record that is read, in bytes.
 	maxRecord = 256 * mib
 	// dying is how long a sandbox may take to go when pollux was killed.
@@ -51,7 +53,7 @@ func (s *Sandbox) keep(w *watch, stage int, most time.Duration) (_ *recordFile, 
 	if err := safefile.PrivateDir(s.o.Records); err != nil {
 		return nil, err
 	}
-	data, err := json.Marshal(record{Version: setupVersion, Stage: stage, Started: startOf(stage), Until: time.Now().Add(most + time.Minute).UnixNano(), Watch: *w})
+	data, err := json.Marshal(record{Version: recordVersion, Stage: stage, Started: startOf(stage), Until: time.Now().Add(most + time.Minute).UnixNano(), Watch: *w})
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +132,7 @@ func (s *Sandbox) finishOne(path string) []Quarantine {
 	if err == nil {
 		err = json.Unmarshal(data, &r)
 	}
-	if err == nil && r.Version != setupVersion {
+	if err == nil && r.Version != recordVersion {
 		err = errors.New("another version of pollux wrote it")
 	}
 	if err == nil && !ended(r.Stage, r.Started) {

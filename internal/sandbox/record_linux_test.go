@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+
+	"github.com/pollux-companion/pollux/internal/sandbox/inside"
 )
 
 // attackAndWait makes what must not stay, and waits to be killed.
@@ -154,7 +156,7 @@ func TestKilledTwice(t *testing.T) {
 // that was cut off stays where it is.
 func TestLaterIsTheUsers(t *testing.T) {
 	p := newPlace(t)
-	l := &layout{mounts: map[string]mount{}}
+	l := &layout{mounts: map[string]inside.Mount{}}
 	l.anchor(p.workspace)
 	w := &watch{Anchors: l.watched.Anchors, Root: p.workspace, Paths: []watched{{Path: filepath.Join(p.workspace, ".vscode")}}}
 	for _, name := range []string{".vscode", "x/.git"} {

@@ -27,10 +27,6 @@ const seatbeltProgram = "/usr/bin/sandbox-exec"
 // systemFolders are shown in every sandbox.
 func systemFolders() []string { return systemReads() }
 
-// Reexec is the first call of every main that uses this package. On macOS,
-// where no second start of it is needed, it does nothing.
-func Reexec() {}
-
 // A run is one command from its start to its end.
 type run struct {
 	s       *Sandbox

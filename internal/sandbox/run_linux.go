@@ -16,6 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pollux-companion/pollux/internal/permission"
+
+	"github.com/pollux-companion/pollux/internal/sandbox/inside"
 )
 
 // run is Run on Linux. Where the namespaces are not to be had it may go the
@@ -53,6 +55,9 @@ func (s *Sandbox) runOnce(ctx context.Context, p Policy, c Command, reduced bool
 			return nil, &SetupError{Phase: "start", Cause: err.Error(), Fix: remedy("start", 0)}
 		}
 		defer os.RemoveAll(private)
+		if setup.Filter, err = compile(setup.Net != nil, true); err != nil {
+			return nil, err
+		}
 		r.result.Assurance = Reduced
 	}
 	err = r.do(ctx)
@@ -64,7 +69,7 @@ func (s *Sandbox) runOnce(ctx context.Context, p Policy, c Command, reduced bool
 }
 
 // plan turns a policy and a command into the setup of the stage.
-func (s *Sandbox) plan(p Policy, c Command) (*setup, *watch, error) {
+func (s *Sandbox) plan(p Policy, c Command) (*inside.Setup, *watch, error) {
 	prog, err := s.find(c)
 	if err != nil {
 		return nil, nil, err
@@ -77,17 +82,21 @@ func (s *Sandbox) plan(p Policy, c Command) (*setup, *watch, error) {
 }
 
 // planFor is plan for a program that was found.
-func (s *Sandbox) planFor(p Policy, c Command, prog *program) (*setup, *layout, error) {
+func (s *Sandbox) planFor(p Policy, c Command, prog *program) (*inside.Setup, *layout, error) {
 	l, err := s.layout(p, c, prog)
 	if err != nil {
 		return nil, nil, err
 	}
-	set := &setup{Version: setupVersion, Root: l.root, Path: prog.path, Args: c.Args, Limits: c.Limits, Canary: l.canary()}
+	set := &inside.Setup{Version: inside.SetupVersion, Root: l.root, Path: prog.path, Args: c.Args, Canary: l.canary(), PIDMax: kernelAtLeast(6, 14),
+		Limits: inside.Limits{CPU: c.Limits.CPU, Memory: c.Limits.Memory, Scratch: c.Limits.Scratch, FileSize: c.Limits.FileSize, Processes: c.Limits.Processes, Files: c.Limits.Files}}
 	if name := c.Args[0]; strings.Contains(name, "/") && !filepath.IsAbs(name) {
 		// Some programs look for themselves there, and the folder that it starts in may not be seen.
 		set.Args = append([]string{prog.path}, c.Args[1:]...)
 	}
 	if set.Net, err = network(p); err != nil {
+		return nil, nil, err
+	}
+	if set.Filter, err = compile(set.Net != nil, false); err != nil {
 		return nil, nil, err
 	}
 	l.files(s, set.Net != nil)
@@ -124,7 +133,7 @@ func (l *layout) files(s *Sandbox, network bool) {
 				continue
 			}
 		}
-		l.add(mount{Show: showFile, Target: target, Data: data})
+		l.add(inside.Mount{Show: inside.ShowFile, Target: target, Data: data})
 	}
 }
 
@@ -136,7 +145,7 @@ func user() string {
 }
 
 // environment is the whole of what the command gets.
-func (s *Sandbox) environment(p Policy, c Command, prog *program, network *netSetup) []string {
+func (s *Sandbox) environment(p Policy, c Command, prog *program, network *inside.Network) []string {
 	dirs := slices.Clone(prog.pathDirs)
 	if p.EffectiveRead() >= permission.Home {
 		dirs = append(dirs, filepath.SplitList(os.Getenv("PATH"))...)
@@ -169,7 +178,7 @@ type run struct {
 	s      *Sandbox
 	c      Command
 	policy Policy
-	setup  *setup
+	setup  *inside.Setup
 	watch  *watch
 	record *recordFile
 	result *Result

@@ -2,9 +2,6 @@ package sandbox
 
 import "context"
 
-// Reexec does nothing on Windows.
-func Reexec() {}
-
 // run refuses: what Windows offers to programs without an administrator's
 // help limits what may be written, not what may be read or contacted, so that
 // it would keep no policy's promise.

@@ -10,7 +10,6 @@ import (
 // TestMain lets the test binary be pollux itself, and a probe: a program that
 // tries one way out of a sandbox.
 func TestMain(m *testing.M) {
-	Reexec()
 	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // hundreds of short processes
 	escapes.Probe()
 	if len(os.Args) == 3 && os.Args[1] == "-nested" {

@@ -3,7 +3,7 @@ package sandbox
 import (
 	"fmt"
 	"slices"
-	"unsafe"
+	"syscall"
 
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
@@ -167,25 +167,19 @@ func (a argument) test(otherwise int) []bpf.Instruction {
 }
 
 // sockFilter is a program in the kernel's form.
-func sockFilter(filter []bpf.RawInstruction) []unix.SockFilter {
-	program := make([]unix.SockFilter, len(filter))
+func sockFilter(filter []bpf.RawInstruction) []syscall.SockFilter {
+	program := make([]syscall.SockFilter, len(filter))
 	for i, ins := range filter {
-		program[i] = unix.SockFilter{Code: ins.Op, Jt: ins.Jt, Jf: ins.Jf, K: ins.K}
+		program[i] = syscall.SockFilter{Code: ins.Op, Jt: ins.Jt, Jf: ins.Jf, K: ins.K}
 	}
 	return program
 }
 
-// install gives the filter to every thread of this process, and with it
-// no_new_privs: whatever they start keeps both.
-func install(filter []bpf.RawInstruction) error {
-	program := sockFilter(filter)
-	prog := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
-	thread, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&prog)))
-	if errno != 0 {
-		return errno
+// compile assembles the filter of a sandbox.
+func compile(network, reduced bool) ([]syscall.SockFilter, error) {
+	filter, err := assemble(rules(network, reduced))
+	if err != nil {
+		return nil, &SetupError{Phase: "seccomp", Cause: err.Error(), Fix: remedy("seccomp", 0)}
 	}
-	if thread != 0 {
-		return fmt.Errorf("thread %d could not be given the filter", thread)
-	}
-	return nil
+	return sockFilter(filter), nil
 }

@@ -2,8 +2,6 @@ package sandbox
 
 import (
 	"context"
-	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -13,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pollux-companion/pollux/internal/sandbox/inside"
 )
 
 // A stageProcess is this program's second start: a process inside namespaces
@@ -57,7 +57,7 @@ func stageCommand(reduced bool, control *os.File) *exec.Cmd {
 	// No context: the process may wait for a run that is not known yet, and is
 	// ended by end.
 	cmd := exec.CommandContext(context.Background(), "/proc/self/exe")
-	cmd.Args = []string{stageName}
+	cmd.Args = []string{inside.Name}
 	cmd.Env = []string{"GOMAXPROCS=2", "GOGC=off", "GOTRACEBACK=none", "GORACE=" + os.Getenv("GORACE")}
 	cmd.Dir = "/"
 	cmd.ExtraFiles = []*os.File{control}
@@ -131,8 +131,8 @@ func (st *stageProcess) awaitHello() error {
 	if err := st.conn.SetReadDeadline(time.Now().Add(setupTimeout)); err != nil {
 		return err
 	}
-	var rep report
-	if err := receiveMessage(st.conn, &rep); err != nil {
+	var rep inside.Report
+	if err := inside.ReadReport(st.conn, &rep); err != nil {
 		return err
 	}
 	if !rep.Hello {
@@ -171,10 +171,9 @@ func socketPair() (*net.UnixConn, *os.File, error) {
 	return conn.(*net.UnixConn), theirs, nil
 }
 
-// give sends the process the command's streams and the setup, which come
-// together: the first byte carries the descriptors.
-func (st *stageProcess) give(set *setup, stdio ...*os.File) error {
-	data, err := json.Marshal(set)
+// give sends the process the command's streams and the setup.
+func (st *stageProcess) give(set *inside.Setup, stdio ...*os.File) error {
+	data, err := inside.EncodeSetup(set)
 	if err != nil {
 		return err
 	}
@@ -182,42 +181,10 @@ func (st *stageProcess) give(set *setup, stdio ...*os.File) error {
 	for _, f := range stdio {
 		fds = append(fds, int(f.Fd()))
 	}
-	data = append(binary.LittleEndian.AppendUint32(nil, uint32(len(data))), data...)
-	n, _, err := st.conn.WriteMsgUnix(data[:1], unix.UnixRights(fds...), nil)
+	n, _, err := st.conn.WriteMsgUnix([]byte{0}, unix.UnixRights(fds...), nil)
 	if err != nil || n != 1 {
 		return errors.Join(err, unix.EPIPE)
 	}
-	_, err = st.conn.Write(data[1:])
+	_, err = st.conn.Write(data)
 	return err
-}
-
-// takeStdio is the other side of give's first byte: the streams become this
-// process's own. It returns that byte.
-func takeStdio() ([]byte, error) {
-	first, oob := make([]byte, 1), make([]byte, unix.CmsgSpace(3*4))
-	got, err := ignoringEINTR(func() ([2]int, error) {
-		n, oobn, _, _, err := unix.Recvmsg(controlFD, first, oob, unix.MSG_CMSG_CLOEXEC)
-		return [2]int{n, oobn}, err
-	})
-	if err != nil {
-		return nil, err
-	}
-	if got[0] == 0 {
-		return nil, unix.EPIPE // the parent is gone, or has no use for us
-	}
-	messages, err := unix.ParseSocketControlMessage(oob[:got[1]])
-	if err != nil || len(messages) != 1 {
-		return nil, fmt.Errorf("the streams did not arrive (%w)", err)
-	}
-	fds, err := unix.ParseUnixRights(&messages[0])
-	if err != nil || len(fds) != 3 {
-		return nil, fmt.Errorf("%d streams arrived (%w)", len(fds), err)
-	}
-	for to, fd := range fds {
-		if err := unix.Dup3(fd, to, 0); err != nil {
-			return nil, err
-		}
-		unix.Close(fd)
-	}
-	return first, nil
 }

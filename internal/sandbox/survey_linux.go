@@ -13,6 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pollux-companion/pollux/internal/paths"
+
+	"github.com/pollux-companion/pollux/internal/sandbox/inside"
 )
 
 // A survey is what a workspace holds before a command: what is protected, and
@@ -158,7 +160,7 @@ func (l *layout) hold(path, to string) {
 	if _, taken := l.mounts[path]; taken || !l.writable(path) {
 		return
 	}
-	l.add(mount{Show: showHeld, Source: path, Target: path})
+	l.add(inside.Mount{Show: inside.ShowHeld, Source: path, Target: path})
 	l.note(path, "→ "+to)
 	l.watch(watched{Path: path, Link: to})
 	l.pin(filepath.Dir(path))

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
 
@@ -73,4 +74,35 @@ func destination(p []byte) (to netip.AddrPort, protocol uint8, ok bool) {
 		return to, 0, false
 	}
 	return netip.AddrPortFrom(addr.Unmap(), binary.BigEndian.Uint16(p[header+2:])), protocol, true
+}
+
+// tapLength is as much of a packet as is looked at: both headers, with the
+// longest options of the first.
+const tapLength = 128
+
+// tapFilter lets through what openTap says, once: on the loopback interface
+// every packet is seen twice, on its way out and in.
+func tapFilter() []bpf.Instruction {
+	const syn, ack = 0x02, 0x10
+	return []bpf.Instruction{
+		bpf.LoadExtension{Num: bpf.ExtType},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.PACKET_OUTGOING, SkipTrue: 16}, // to the end: nothing
+		bpf.LoadExtension{Num: bpf.ExtProto},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.ETH_P_IPV6, SkipTrue: 7},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.ETH_P_IP, SkipFalse: 13},
+		bpf.LoadAbsolute{Off: 9, Size: 1}, // version 4: the protocol
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.IPPROTO_UDP, SkipTrue: 10},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.IPPROTO_TCP, SkipFalse: 10},
+		bpf.LoadMemShift{Off: 0},
+		bpf.LoadIndirect{Off: 13, Size: 1},
+		bpf.Jump{Skip: 4},
+		bpf.LoadAbsolute{Off: 6, Size: 1}, // version 6: the next header
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.IPPROTO_UDP, SkipTrue: 4},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.IPPROTO_TCP, SkipFalse: 4},
+		bpf.LoadAbsolute{Off: 40 + 13, Size: 1},
+		bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: syn | ack}, // of TCP's flags
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: syn, SkipFalse: 1},
+		bpf.RetConstant{Val: tapLength},
+		bpf.RetConstant{Val: 0},
+	}
 }

@@ -26,7 +26,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	sandbox.Reexec()
 	os.Unsetenv("GEMINI_CLI_HOME")
 	os.Setenv("GEMINI_FORCE_FILE_STORAGE", "true")
 	os.Exit(m.Run())

@@ -20,7 +20,6 @@ import (
 // TestMain lets the test binary be pollux itself, and one that is killed. All
 // tests share a home folder that is nobody's.
 func TestMain(m *testing.M) {
-	sandbox.Reexec()
 	for _, name := range []string{"GEMINI_CLI_HOME", "GEMINI_CLI", "DBUS_SESSION_BUS_ADDRESS"} {
 		os.Unsetenv(name)
 	}

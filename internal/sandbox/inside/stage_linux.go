@@ -1,31 +1,35 @@
-package sandbox
+package inside
 
 import (
-	"encoding/json"
 	"errors"
 	"os"
 	"runtime"
+	"strconv"
 	"sync"
 	"syscall"
 
-	"golang.org/x/sys/unix"
+	"github.com/pollux-companion/pollux/internal/sandbox/kernel"
 )
 
 const (
-	stageName = "pollux-sandbox" // argv[0] of the stage
-	controlFD = 3                // its end of the connection to the parent
-	// waitVariable is set for a stage that may have to wait for its setup.
-	waitVariable = "POLLUX_SANDBOX_WAITS"
+	// Name is argv[0] of the process.
+	Name = "pollux-sandbox"
+	// ControlFD is its end of the connection to the parent.
+	controlFD = 3
+	// WaitVariable is set for a process that may have to wait for its setup.
+	WaitVariable = "POLLUX_SANDBOX_WAITS"
 
-	// exitSetup is the stage's exit code when the sandbox could not be set up.
+	// exitSetup is the exit code when the sandbox could not be set up.
 	exitSetup = 125
 )
 
-// Reexec is the first call of every main that uses this package. In the
-// process that Run starts inside the sandbox's namespaces it does not return;
-// anywhere else it does nothing.
-func Reexec() {
-	if len(os.Args) != 1 || os.Args[0] != stageName {
+// init takes over in the process that Run starts inside the sandbox's
+// namespaces, and never returns there. It does not leave that to main: until
+// main is called, every package of the program would be initialised, which
+// takes longer than all that is done here. What it needs must therefore be
+// initialised early; a test watches the imports.
+func init() {
+	if len(os.Args) != 1 || os.Args[0] != Name {
 		return
 	}
 	// Privileges belong to threads. All of this happens on one, and the
@@ -40,7 +44,7 @@ func Reexec() {
 // Goroutines: main's, on its own thread; and watch's, which ends the process
 // when the parent is gone.
 type stager struct {
-	setup
+	Setup
 	rootFD, procFD int
 	landlock       int       // the version of its interface, 0 for none
 	listeners      []int     // in the order of the setup
@@ -52,23 +56,22 @@ func stage() int {
 	var s stager
 	// Whatever an editor or a shell left open in pollux must not reach the
 	// command. Closed at once, the numbers could be the runtime's own.
-	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
+	if err := kernel.CloseRange(3, ^uint(0), kernel.CLOSE_RANGE_CLOEXEC); err != nil {
 		return fail("limits", err)
 	}
-	if os.Getenv(waitVariable) != "" {
+	if os.Getenv(WaitVariable) != "" {
 		s.warmUp()
 	}
-	if err := writeMessage(controlFD, report{Hello: true}); err != nil {
+	if err := tell(Report{Hello: true}); err != nil {
 		return exitSetup
 	}
-	first, err := takeStdio()
-	if err != nil {
+	if err := takeStdio(); err != nil {
 		return fail("start", err)
 	}
-	if err := readMessage(controlFD, first, &s.setup); err != nil {
+	if err := readMessage(descriptor(controlFD), maxSetup, func(w *wire) { w.setup(&s.Setup) }); err != nil {
 		return fail("start", err)
 	}
-	if s.Version != setupVersion {
+	if s.Version != SetupVersion {
 		return fail("start", errors.New("two versions of pollux; start it anew"))
 	}
 	code := s.run()
@@ -79,18 +82,12 @@ func stage() int {
 }
 
 // warmUp does what is slow the first time in a process, and the same for every
-// policy: the code is read in, the tables of types are made.
+// policy: the code is read in.
 func (s *stager) warmUp() {
-	sample := setup{Mounts: []mount{{Show: showBind, Target: "/x", Files: []CopyFile{{Name: "x", Data: []byte("x")}}}}, Net: &netSetup{Ports: []int{1}}, Args: []string{"x"}}
-	if data, err := json.Marshal(&sample); err == nil {
-		_ = json.Unmarshal(data, new(setup)) // made a moment ago
+	if fs, err := kernel.Fsopen("tmpfs", kernel.FSOPEN_CLOEXEC); err == nil {
+		syscall.Close(fs)
 	}
-	_, _ = assemble(rules(true, false)) // done again, and checked, when it counts
-	if fs, err := unix.Fsopen("tmpfs", unix.FSOPEN_CLOEXEC); err == nil {
-		unix.Close(fs)
-	}
-	_ = landlockHandled(landlockVersion(), false)
-	_ = kernelAtLeast(6, 14)
+	_ = landlockHandled(kernel.LandlockVersion(), false)
 	spareThreads(4)
 }
 
@@ -136,26 +133,26 @@ func (s *stager) steps() []step {
 
 // fail tells the parent and ends.
 func fail(phase string, err error) int {
-	r := report{Phase: phase, Cause: err.Error()}
+	r := Report{Phase: phase, Cause: err.Error()}
 	if errno := syscall.Errno(0); errors.As(err, &errno) {
 		r.Errno = int(errno)
 	}
-	_ = writeMessage(controlFD, r) // nobody is left to hear, at worst
+	_ = tell(r) // nobody is left to hear, at worst
 	return exitSetup
 }
 
 // ready hands the listeners and the sandbox's /proc to the parent. Later
 // nothing is accepted from here: then a command might speak.
 func (s *stager) ready() error {
-	if err := writeMessage(controlFD, report{Ready: true}); err != nil {
+	if err := tell(Report{Ready: true}); err != nil {
 		return err
 	}
 	fds := append([]int{s.procFD}, s.listeners...)
-	if err := unix.Sendmsg(controlFD, []byte{0}, unix.UnixRights(fds...), nil, 0); err != nil {
+	if err := syscall.Sendmsg(controlFD, []byte{0}, syscall.UnixRights(fds...), nil, 0); err != nil {
 		return err
 	}
 	for _, fd := range s.listeners {
-		unix.Close(fd)
+		syscall.Close(fd)
 	}
 	return nil
 }
@@ -164,24 +161,24 @@ func (s *stager) ready() error {
 // ends what it left behind, when this process ends.
 func (s *stager) runCommand() int {
 	if s.Path == "" {
-		return fail(phaseCommand, errors.New("no program"))
+		return fail(PhaseCommand, errors.New("no program"))
 	}
 	spareThreads(4)
 	pid, err := syscall.ForkExec(s.Path, s.Args, &syscall.ProcAttr{Dir: s.Dir, Env: s.Env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true}})
 	if err != nil {
-		return fail(phaseCommand, err)
+		return fail(PhaseCommand, err)
 	}
-	if err := writeMessage(controlFD, report{Started: true}); err != nil {
+	if err := tell(Report{Started: true}); err != nil {
 		return exitSetup
 	}
 	go s.watch()
 	releaseStdio()
 	for {
-		var status unix.WaitStatus
-		var usage unix.Rusage
-		ended, err := ignoringEINTR(func() (int, error) { return unix.Wait4(-1, &status, 0, &usage) })
+		var status syscall.WaitStatus
+		var usage syscall.Rusage
+		ended, err := ignoringEINTR(func() (int, error) { return syscall.Wait4(-1, &status, 0, &usage) })
 		if err != nil {
-			return fail(phaseCommand, err)
+			return fail(PhaseCommand, err)
 		}
 		if ended != pid {
 			continue // an orphan, which became ours
@@ -189,7 +186,7 @@ func (s *stager) runCommand() int {
 		if s.Reduced {
 			freely(killDescendants)
 		}
-		if err := writeMessage(controlFD, report{Ended: true, Status: uint32(status), Memory: usage.Maxrss * kib, CPU: usage.Utime.Nano() + usage.Stime.Nano()}); err != nil {
+		if err := tell(Report{Ended: true, Status: int(status), Memory: usage.Maxrss << 10, CPU: usage.Utime.Nano() + usage.Stime.Nano()}); err != nil {
 			return exitSetup
 		}
 		return 0
@@ -216,7 +213,7 @@ func spareThreads(n int) {
 // watch ends this process, and with it the sandbox, when the parent is gone,
 // however it went.
 func (s *stager) watch() {
-	_ = readFull(controlFD, make([]byte, 1)) // nothing is ever sent
+	_, _ = descriptor(controlFD).Read(make([]byte, 1)) // nothing is ever sent
 	s.parentGone()
 	os.Exit(exitSetup)
 }
@@ -235,9 +232,39 @@ func (s *stager) parentGone() {
 
 // releaseStdio lets go of the command's streams, so that they end with it.
 func releaseStdio() {
-	if null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0); err == nil {
+	if null, err := syscall.Open("/dev/null", syscall.O_RDWR|syscall.O_CLOEXEC, 0); err == nil {
 		for fd := range 3 {
-			_ = unix.Dup3(null, fd, 0)
+			_ = syscall.Dup3(null, fd, 0)
 		}
 	}
+}
+
+// takeStdio receives the command's streams, which become this process's own.
+func takeStdio() error {
+	first, oob := make([]byte, 1), make([]byte, syscall.CmsgSpace(3*4))
+	got, err := ignoringEINTR(func() ([2]int, error) {
+		n, oobn, _, _, err := syscall.Recvmsg(controlFD, first, oob, syscall.MSG_CMSG_CLOEXEC)
+		return [2]int{n, oobn}, err
+	})
+	if err != nil {
+		return err
+	}
+	if got[0] == 0 {
+		return syscall.EPIPE // the parent is gone, or has no use for us
+	}
+	messages, err := syscall.ParseSocketControlMessage(oob[:got[1]])
+	if err != nil || len(messages) != 1 {
+		return errors.Join(errors.New("the streams did not arrive"), err)
+	}
+	fds, err := syscall.ParseUnixRights(&messages[0])
+	if err != nil || len(fds) != 3 {
+		return errors.Join(errors.New(strconv.Itoa(len(fds))+" streams arrived"), err)
+	}
+	for to, fd := range fds {
+		if err := syscall.Dup3(fd, to, 0); err != nil {
+			return err
+		}
+		syscall.Close(fd)
+	}
+	return nil
 }

@@ -1,19 +1,17 @@
-package sandbox
+package inside
 
 import (
 	"errors"
-	"fmt"
-	"os"
 	"path"
 	"strconv"
-	"strings"
+	"syscall"
 
-	"golang.org/x/sys/unix"
+	"github.com/pollux-companion/pollux/internal/sandbox/kernel"
 )
 
 const (
-	attrReadOnly = unix.MOUNT_ATTR_RDONLY
-	attrQuiet    = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
+	attrReadOnly = kernel.MOUNT_ATTR_RDONLY
+	attrQuiet    = kernel.MOUNT_ATTR_NOSUID | kernel.MOUNT_ATTR_NODEV
 )
 
 // A builder makes the new root. Every source is taken before anything is
@@ -27,19 +25,19 @@ type builder struct {
 
 // buildRoot replaces the file system of this process by what the setup names.
 func (s *stager) buildRoot() error {
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return fmt.Errorf("private mounts: %w", err)
+	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
+		return on("private mounts", err)
 	}
 	b := builder{}
 	trees := make([]int, len(s.Mounts))
 	for i, m := range s.Mounts {
 		trees[i] = -1
-		if m.Show != showBind && m.Show != showDevice && m.Show != showHeld {
+		if m.Show != ShowBind && m.Show != ShowDevice && m.Show != ShowHeld {
 			continue
 		}
 		var err error
 		if trees[i], err = takeTree(m); err != nil {
-			return fmt.Errorf("%q: %w", m.Source, err)
+			return on(strconv.Quote(m.Source), err)
 		}
 	}
 	if err := b.makeRoot(s.Root, s.Limits.Scratch); err != nil {
@@ -47,51 +45,51 @@ func (s *stager) buildRoot() error {
 	}
 	for i, m := range s.Mounts {
 		if err := b.show(m, trees[i]); err != nil {
-			return fmt.Errorf("%q (%s): %w", m.Target, m.Show, err)
+			return on(strconv.Quote(m.Target)+" ("+m.Show+")", err)
 		}
 	}
 	var err error
 	if s.procFD, err = b.mountProc(); err != nil {
-		return fmt.Errorf("/proc: %w", err)
+		return on("/proc", err)
 	}
 	s.rootFD = b.root
 	if err := enterRoot(b.root); err != nil {
 		return err
 	}
-	unix.Close(b.scratch)
+	syscall.Close(b.scratch)
 	return nil
 }
 
 // takeTree clones what lies at a source, with all that is mounted in it.
-func takeTree(m mount) (int, error) {
+func takeTree(m Mount) (int, error) {
 	attr := uint64(attrQuiet)
-	if m.Show == showDevice {
-		attr = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC
+	if m.Show == ShowDevice {
+		attr = kernel.MOUNT_ATTR_NOSUID | kernel.MOUNT_ATTR_NOEXEC
 	}
-	if !m.Write && m.Show != showDevice {
+	if !m.Write && m.Show != ShowDevice {
 		attr |= attrReadOnly
 	}
 	flags := uint64(0)
-	if m.Show == showHeld {
-		flags = unix.O_NOFOLLOW
+	if m.Show == ShowHeld {
+		flags = syscall.O_NOFOLLOW
 	}
-	return cloneTree(unix.AT_FDCWD, m.Source, attr, flags)
+	return cloneTree(kernel.AT_FDCWD, m.Source, attr, flags)
 }
 
 // cloneTree follows no symbolic link: paths were resolved when the plan was
 // made, and one that has become a link since is an attack.
 func cloneTree(dir int, name string, attr, flags uint64) (int, error) {
-	at, err := unix.Openat2(dir, name, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | flags, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS})
+	at, err := kernel.Openat2(dir, name, &kernel.OpenHow{Flags: kernel.O_PATH | syscall.O_CLOEXEC | flags, Resolve: kernel.RESOLVE_NO_SYMLINKS | kernel.RESOLVE_NO_MAGICLINKS})
 	if err != nil {
 		return -1, err
 	}
-	defer unix.Close(at)
-	tree, err := unix.OpenTree(at, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	defer syscall.Close(at)
+	tree, err := kernel.OpenTree(at, "", kernel.AT_EMPTY_PATH|kernel.AT_RECURSIVE|kernel.OPEN_TREE_CLONE|kernel.OPEN_TREE_CLOEXEC)
 	if err != nil {
 		return -1, err
 	}
-	if err := unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: attr}); err != nil {
-		unix.Close(tree)
+	if err := kernel.MountSetattr(tree, "", kernel.AT_EMPTY_PATH|kernel.AT_RECURSIVE, &kernel.MountAttr{AttrSet: attr}); err != nil {
+		syscall.Close(tree)
 		return -1, err
 	}
 	return tree, nil
@@ -99,161 +97,161 @@ func cloneTree(dir int, name string, attr, flags uint64) (int, error) {
 
 // makeRoot mounts the private memory and the new root on a folder of the old
 // one, which nobody will see again.
-func (b *builder) makeRoot(r root, scratch int64) (err error) {
+func (b *builder) makeRoot(r Root, scratch int64) (err error) {
 	var clone int
 	if r.Host {
 		attr := uint64(attrQuiet)
 		if !r.Write {
 			attr |= attrReadOnly
 		}
-		if clone, err = cloneTree(unix.AT_FDCWD, "/", attr, 0); err != nil {
-			return fmt.Errorf("the root folder: %w", err)
+		if clone, err = cloneTree(kernel.AT_FDCWD, "/", attr, 0); err != nil {
+			return on("the root folder", err)
 		}
 	}
 	if b.scratch, err = tmpfs(scratch, 0o755); err != nil {
-		return fmt.Errorf("private memory: %w", err)
+		return on("private memory", err)
 	}
-	at := "/tmp"
-	if _, err := os.Stat(at); err != nil {
-		at = "/usr"
+	place := "/tmp"
+	if syscall.Access(place, 0) != nil {
+		place = "/usr"
 	}
-	if err := attach(b.scratch, unix.AT_FDCWD, at); err != nil {
-		return fmt.Errorf("private memory on %s: %w", at, err)
+	if err := attach(b.scratch, kernel.AT_FDCWD, place); err != nil {
+		return on("private memory on "+place, err)
 	}
 	if b.root = clone; !r.Host {
-		if b.root, err = tmpfs(4*mib, 0o755); err != nil {
-			return fmt.Errorf("an empty root folder: %w", err)
+		if b.root, err = tmpfs(4<<20, 0o755); err != nil {
+			return on("an empty root folder", err)
 		}
 	}
-	if err := attach(b.root, unix.AT_FDCWD, at); err != nil {
-		return fmt.Errorf("the new root on %s: %w", at, err)
+	if err := attach(b.root, kernel.AT_FDCWD, place); err != nil {
+		return on("the new root on "+place, err)
 	}
 	return nil
 }
 
 func tmpfs(size int64, mode uint32) (int, error) {
-	fs, err := unix.Fsopen("tmpfs", unix.FSOPEN_CLOEXEC)
+	fs, err := kernel.Fsopen("tmpfs", kernel.FSOPEN_CLOEXEC)
 	if err != nil {
 		return -1, err
 	}
-	defer unix.Close(fs)
+	defer syscall.Close(fs)
 	for _, option := range [][2]string{{"size", strconv.FormatInt(size, 10)}, {"nr_inodes", "65536"}, {"mode", "0" + strconv.FormatUint(uint64(mode), 8)}} {
-		if err := unix.FsconfigSetString(fs, option[0], option[1]); err != nil {
+		if err := kernel.FsconfigSet(fs, option[0], option[1]); err != nil {
 			return -1, err
 		}
 	}
-	if err := unix.FsconfigCreate(fs); err != nil {
+	if err := kernel.FsconfigCreate(fs); err != nil {
 		return -1, err
 	}
-	return unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, attrQuiet)
+	return kernel.Fsmount(fs, kernel.FSMOUNT_CLOEXEC, attrQuiet)
 }
 
 func attach(tree, dir int, name string) error {
-	flags := unix.MOVE_MOUNT_F_EMPTY_PATH
+	flags := kernel.MOVE_MOUNT_F_EMPTY_PATH
 	if name == "" {
-		flags |= unix.MOVE_MOUNT_T_EMPTY_PATH
+		flags |= kernel.MOVE_MOUNT_T_EMPTY_PATH
 	}
-	return unix.MoveMount(tree, "", dir, name, flags)
+	return kernel.MoveMount(tree, "", dir, name, flags)
 }
 
 // show puts one mount in its place.
-func (b *builder) show(m mount, tree int) (err error) {
+func (b *builder) show(m Mount, tree int) (err error) {
 	switch m.Show {
-	case showLink:
+	case ShowLink:
 		return b.link(m)
-	case showHeld:
-		defer unix.Close(tree)
+	case ShowHeld:
+		defer syscall.Close(tree)
 		at, err := b.place(m.Target)
 		if err != nil {
 			return err
 		}
-		defer unix.Close(at)
+		defer syscall.Close(at)
 		_ = attach(tree, at, "") // a kernel that does not know how: the link is put back later
 		return nil
-	case showDir:
+	case ShowDir:
 		at, err := b.target(m.Target, true)
 		if err == nil {
-			unix.Close(at)
+			syscall.Close(at)
 		}
 		return err
-	case showScratch:
+	case ShowScratch:
 		tree, err = b.private(m.Source)
-	case showFile, showVoid:
+	case ShowFile, ShowVoid:
 		tree, err = b.file(m.Data)
-	case showNothing, showCopy:
+	case ShowNothing, ShowCopy:
 		tree, err = b.folder(m.Files, nil)
-	case showDev:
+	case ShowDev:
 		tree, err = b.folder(m.Files, map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2"})
 	}
 	if err != nil {
 		return err
 	}
-	defer unix.Close(tree)
-	var stat unix.Stat_t
-	if err := unix.Fstat(tree, &stat); err != nil {
+	defer syscall.Close(tree)
+	var stat syscall.Stat_t
+	if err := syscall.Fstat(tree, &stat); err != nil {
 		return err
 	}
-	at, err := b.target(m.Target, stat.Mode&unix.S_IFMT == unix.S_IFDIR)
+	at, err := b.target(m.Target, stat.Mode&syscall.S_IFMT == syscall.S_IFDIR)
 	if err != nil {
 		return err
 	}
-	defer unix.Close(at)
+	defer syscall.Close(at)
 	return attach(tree, at, "")
 }
 
 // target opens the place of a mount. What is missing is made, which the plan
 // lets happen in memory only: elsewhere a read-only mount forbids it.
 func (b *builder) target(target string, dir bool) (int, error) {
-	name := strings.TrimPrefix(target, "/")
+	name := target[1:] // it is absolute
 	if name == "" {
-		return unix.Openat(b.root, ".", unix.O_PATH|unix.O_CLOEXEC, 0)
+		return syscall.Openat(b.root, ".", kernel.O_PATH|syscall.O_CLOEXEC, 0)
 	}
-	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}
-	fd, err := unix.Openat2(b.root, name, &how)
-	if !errors.Is(err, unix.ENOENT) {
+	how := kernel.OpenHow{Flags: kernel.O_PATH | syscall.O_CLOEXEC, Resolve: kernel.RESOLVE_IN_ROOT | kernel.RESOLVE_NO_SYMLINKS | kernel.RESOLVE_NO_MAGICLINKS}
+	fd, err := kernel.Openat2(b.root, name, &how)
+	if !errors.Is(err, syscall.ENOENT) {
 		return fd, err
 	}
 	parent, err := b.target(path.Dir(target), true)
 	if err != nil {
 		return -1, err
 	}
-	defer unix.Close(parent)
+	defer syscall.Close(parent)
 	if dir {
-		err = unix.Mkdirat(parent, path.Base(target), 0o755)
+		err = syscall.Mkdirat(parent, path.Base(target), 0o755)
 	} else {
-		err = unix.Mknodat(parent, path.Base(target), unix.S_IFREG|0o644, 0)
+		err = syscall.Mknodat(parent, path.Base(target), syscall.S_IFREG|0o644, 0)
 	}
 	if err != nil {
 		return -1, err
 	}
-	return unix.Openat2(b.root, name, &how)
+	return kernel.Openat2(b.root, name, &how)
 }
 
 // place opens a link itself.
 func (b *builder) place(link string) (int, error) {
-	return unix.Openat2(b.root, strings.TrimPrefix(link, "/"), &unix.OpenHow{Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC,
-		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS})
+	return kernel.Openat2(b.root, link[1:], &kernel.OpenHow{Flags: kernel.O_PATH | syscall.O_NOFOLLOW | syscall.O_CLOEXEC,
+		Resolve: kernel.RESOLVE_IN_ROOT | kernel.RESOLVE_NO_SYMLINKS | kernel.RESOLVE_NO_MAGICLINKS})
 }
 
-func (b *builder) link(m mount) error {
+func (b *builder) link(m Mount) error {
 	parent, err := b.target(path.Dir(m.Target), true)
 	if err != nil {
 		return err
 	}
-	defer unix.Close(parent)
-	return unix.Symlinkat(m.Source, parent, path.Base(m.Target))
+	defer syscall.Close(parent)
+	return kernel.Symlinkat(m.Source, parent, path.Base(m.Target))
 }
 
 // private is a writable folder in the private memory, the same for the same name.
 func (b *builder) private(name string) (int, error) {
 	mode := uint32(0o1777)
-	if name == scratchHome {
+	if name == ScratchHome {
 		mode = 0o700
 	}
-	if err := unix.Mkdirat(b.scratch, name, mode); err != nil && err != unix.EEXIST {
+	if err := syscall.Mkdirat(b.scratch, name, mode); err != nil && err != syscall.EEXIST {
 		return -1, err
 	}
-	if err := unix.Fchmodat(b.scratch, name, mode, 0); err != nil {
+	if err := syscall.Fchmodat(b.scratch, name, mode, 0); err != nil {
 		return -1, err
 	}
 	return cloneTree(b.scratch, name, attrQuiet, 0)
@@ -269,23 +267,23 @@ func (b *builder) file(data string) (int, error) {
 }
 
 // folder is a read-only folder in the private memory, with files and links.
-func (b *builder) folder(files []CopyFile, links map[string]string) (int, error) {
+func (b *builder) folder(files []File, links map[string]string) (int, error) {
 	name := b.next()
-	if err := unix.Mkdirat(b.scratch, name, 0o755); err != nil {
+	if err := syscall.Mkdirat(b.scratch, name, 0o755); err != nil {
 		return -1, err
 	}
-	at, err := unix.Openat(b.scratch, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	at, err := syscall.Openat(b.scratch, name, kernel.O_PATH|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return -1, err
 	}
-	defer unix.Close(at)
+	defer syscall.Close(at)
 	for _, f := range files {
 		if err := writeCopy(at, f); err != nil {
-			return -1, fmt.Errorf("%q: %w", f.Name, err)
+			return -1, on(strconv.Quote(f.Name), err)
 		}
 	}
 	for from, to := range links {
-		if err := unix.Symlinkat(to, at, from); err != nil {
+		if err := kernel.Symlinkat(to, at, from); err != nil {
 			return -1, err
 		}
 	}
@@ -293,18 +291,17 @@ func (b *builder) folder(files []CopyFile, links map[string]string) (int, error)
 }
 
 // writeCopy makes one file or folder below dir, with the folders above it.
-func writeCopy(dir int, f CopyFile) error {
-	name := path.Clean(f.Name)
-	folders := strings.Split(name, "/")
-	if !strings.HasSuffix(f.Name, "/") {
-		folders = folders[:len(folders)-1]
-	}
-	for i := range folders {
-		if err := unix.Mkdirat(dir, path.Join(folders[:i+1]...), 0o755); err != nil && err != unix.EEXIST {
+func writeCopy(dir int, f File) error {
+	name, folder := path.Clean(f.Name), f.Name[len(f.Name)-1] == '/'
+	for i := 0; i <= len(name); i++ {
+		if i < len(name) && name[i] != '/' || i == len(name) && !folder {
+			continue
+		}
+		if err := syscall.Mkdirat(dir, name[:i], 0o755); err != nil && err != syscall.EEXIST {
 			return err
 		}
 	}
-	if strings.HasSuffix(f.Name, "/") {
+	if folder {
 		return nil
 	}
 	mode := uint32(0o444)
@@ -312,7 +309,7 @@ func writeCopy(dir int, f CopyFile) error {
 		mode = 0o555
 	}
 	err := writeFile(dir, name, f.Data, mode)
-	if errors.Is(err, unix.EEXIST) && len(f.Data) == 0 {
+	if errors.Is(err, syscall.EEXIST) && len(f.Data) == 0 {
 		return nil // a place for a mount, over a file that is there
 	}
 	return err
@@ -324,13 +321,12 @@ func (b *builder) next() string {
 }
 
 func writeFile(dir int, name string, data []byte, mode uint32) error {
-	fd, err := unix.Openat(dir, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, mode)
+	fd, err := syscall.Openat(dir, name, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_EXCL|syscall.O_CLOEXEC, mode)
 	if err != nil {
 		return err
 	}
-	f := os.NewFile(uintptr(fd), name)
-	_, err = f.Write(data)
-	if closeErr := f.Close(); err == nil {
+	err = writeAll(fd, data)
+	if closeErr := syscall.Close(fd); err == nil {
 		err = closeErr
 	}
 	return err
@@ -339,15 +335,15 @@ func writeFile(dir int, name string, data []byte, mode uint32) error {
 // mountProc mounts a /proc that knows this process's namespace only. What in
 // it tells about the machine is covered.
 func (b *builder) mountProc() (int, error) {
-	fs, err := unix.Fsopen("proc", unix.FSOPEN_CLOEXEC)
+	fs, err := kernel.Fsopen("proc", kernel.FSOPEN_CLOEXEC)
 	if err != nil {
 		return -1, err
 	}
-	defer unix.Close(fs)
-	if err := unix.FsconfigCreate(fs); err != nil {
+	defer syscall.Close(fs)
+	if err := kernel.FsconfigCreate(fs); err != nil {
 		return -1, err
 	}
-	proc, err := unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, attrQuiet|unix.MOUNT_ATTR_NOEXEC)
+	proc, err := kernel.Fsmount(fs, kernel.FSMOUNT_CLOEXEC, attrQuiet|kernel.MOUNT_ATTR_NOEXEC)
 	if err != nil {
 		return -1, err
 	}
@@ -355,12 +351,12 @@ func (b *builder) mountProc() (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	defer unix.Close(at)
+	defer syscall.Close(at)
 	if err := attach(proc, at, ""); err != nil {
 		return -1, err
 	}
 	for _, name := range []string{"cmdline", "keys", "timer_list", "config.gz", "kcore", "kallsyms"} {
-		if unix.Faccessat(proc, name, unix.F_OK, 0) != nil {
+		if syscall.Faccessat(proc, name, syscall.F_OK, 0) != nil {
 			continue
 		}
 		void, err := b.file("")
@@ -370,37 +366,37 @@ func (b *builder) mountProc() (int, error) {
 		if err := attach(void, proc, name); err != nil {
 			return -1, err
 		}
-		unix.Close(void)
+		syscall.Close(void)
 	}
 	return proc, nil
 }
 
 // enterRoot makes root this process's whole file system.
 func enterRoot(root int) error {
-	if err := unix.Fchdir(root); err != nil {
-		return fmt.Errorf("entering the new root: %w", err)
+	if err := syscall.Fchdir(root); err != nil {
+		return on("entering the new root", err)
 	}
-	if err := unix.PivotRoot(".", "."); err != nil {
-		return fmt.Errorf("exchanging the roots: %w", err)
+	if err := syscall.PivotRoot(".", "."); err != nil {
+		return on("exchanging the roots", err)
 	}
 	// The old root lies over the new one now.
-	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
-		return fmt.Errorf("leaving the old root: %w", err)
+	if err := syscall.Unmount(".", syscall.MNT_DETACH); err != nil {
+		return on("leaving the old root", err)
 	}
-	return unix.Chdir("/")
+	return syscall.Chdir("/")
 }
 
 // seal makes /proc, and a root in memory, read-only.
 func (s *stager) seal() error {
-	attr := unix.MountAttr{Attr_set: attrReadOnly}
-	if err := unix.MountSetattr(s.procFD, "", unix.AT_EMPTY_PATH, &attr); err != nil {
-		return fmt.Errorf("/proc: %w", err)
+	attr := kernel.MountAttr{AttrSet: attrReadOnly}
+	if err := kernel.MountSetattr(s.procFD, "", kernel.AT_EMPTY_PATH, &attr); err != nil {
+		return on("/proc", err)
 	}
 	if s.Root.Write {
 		return nil
 	}
-	if err := unix.MountSetattr(unix.AT_FDCWD, "/", 0, &attr); err != nil {
-		return fmt.Errorf("the root folder: %w", err)
+	if err := kernel.MountSetattr(kernel.AT_FDCWD, "/", 0, &attr); err != nil {
+		return on("the root folder", err)
 	}
 	return nil
 }

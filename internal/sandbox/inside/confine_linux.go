@@ -1,0 +1,275 @@
+package inside
+
+import (
+	"errors"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"github.com/pollux-companion/pollux/internal/sandbox/kernel"
+)
+
+// TCPBuffer is the most that a TCP socket inside holds in either direction, in bytes. The other end is never further than this machine.
+const TCPBuffer = 256 << 10
+
+// system sets what belongs to the namespaces: names, how many processes, no
+// further namespaces. Then nothing in /proc can be written any more.
+func (s *stager) system() error {
+	if err := syscall.Sethostname([]byte("sandbox")); err != nil {
+		return on("host name", err)
+	}
+	settings := map[string]string{
+		"user/max_user_namespaces": "0", "user/max_mnt_namespaces": "0", "user/max_net_namespaces": "0", "user/max_pid_namespaces": "0",
+	}
+	if s.Net != nil {
+		settings["net/ipv4/tcp_rmem"] = "4096 65536 " + strconv.Itoa(TCPBuffer) // least, usual, most
+		settings["net/ipv4/tcp_wmem"] = settings["net/ipv4/tcp_rmem"]
+	}
+	if s.PIDMax { // before, the same file was the whole machine's
+		settings["kernel/pid_max"] = strconv.Itoa(s.Limits.Processes)
+	}
+	for name, value := range settings {
+		if err := os.WriteFile("/proc/sys/"+name, []byte(value), 0); err != nil {
+			return err
+		}
+	}
+	if err := os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0); err != nil {
+		return err
+	}
+	return s.seal()
+}
+
+// limit sets what the kernel counts for each process.
+func (s *stager) limit() error {
+	seconds := uint64((s.Limits.CPU + time.Second - 1) / time.Second)
+	// Package syscall forgets then what it would give back to a child that it starts.
+	for _, l := range []struct {
+		what  int
+		value uint64
+	}{
+		{syscall.RLIMIT_CPU, seconds},
+		{syscall.RLIMIT_FSIZE, uint64(s.Limits.FileSize)},
+		{syscall.RLIMIT_NOFILE, uint64(s.Limits.Files)},
+		{syscall.RLIMIT_CORE, 0},
+		{kernel.RLIMIT_MEMLOCK, 64 << 10},
+		{kernel.RLIMIT_MSGQUEUE, 0},
+		// Of what is written to, not of addresses: V8 reserves far more than it uses.
+		{syscall.RLIMIT_DATA, uint64(max(2<<30, 2*s.Limits.Memory))},
+		{kernel.RLIMIT_NPROC, uint64(s.Limits.Processes)},
+	} {
+		var now syscall.Rlimit
+		if err := syscall.Getrlimit(l.what, &now); err != nil {
+			return err
+		}
+		if s.Reduced && l.what == kernel.RLIMIT_NPROC {
+			continue // it would count all of the user's processes
+		}
+		value, most := min(l.value, now.Max), min(l.value, now.Max)
+		if l.what == syscall.RLIMIT_CPU {
+			most = min(value+1, now.Max) // a signal that says why comes first, and a second later the one that cannot be ignored
+		}
+		if err := syscall.Setrlimit(l.what, &syscall.Rlimit{Cur: value, Max: most}); err != nil {
+			return on("limit "+strconv.Itoa(l.what), err)
+		}
+	}
+	return nil
+}
+
+// dropPrivileges gives up every capability for good, on the thread that will
+// start the command; and, where the binary lets us reach them, on the
+// runtime's other threads, which otherwise keep those of the namespace, with
+// the filter in their way and no code of the command's in their process.
+func (s *stager) dropPrivileges() error {
+	for c := 0; ; c++ {
+		if err := prctl(syscall.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0); err == syscall.EINVAL && c > 30 {
+			break // the kernel's last
+		} else if err != nil {
+			return on("capability "+strconv.Itoa(c), err)
+		}
+	}
+	if err := prctl(kernel.PR_CAP_AMBIENT, kernel.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+		return on("ambient capabilities", err)
+	}
+	header := kernel.CapHeader{Version: kernel.CAPABILITY_VERSION_3}
+	var none [2]kernel.CapData
+	_, _, errno := syscall.AllThreadsSyscall(syscall.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none[0])), 0)
+	if errno == syscall.ENOTSUP { // with cgo
+		if err := kernel.Capset(&header, &none); err != nil {
+			return on("capabilities", err)
+		}
+	} else if errno != 0 {
+		return on("capabilities", errno)
+	}
+	// Nobody looks into this process; a command run as root could otherwise.
+	return prctl(syscall.PR_SET_DUMPABLE, 0, 0, 0, 0)
+}
+
+// Landlock's rights over files, by what a mount allows.
+const (
+	landRead  = kernel.LandExecute | kernel.LandReadFile | kernel.LandReadDir
+	landWrite = landRead | kernel.LandWriteFile | kernel.LandRemoveDir | kernel.LandRemoveFile | kernel.LandMakeDir | kernel.LandMakeReg |
+		kernel.LandMakeSym | kernel.LandMakeFIFO | kernel.LandMakeSock | kernel.LandRefer | kernel.LandTruncate
+	landFile   = kernel.LandExecute | kernel.LandReadFile | kernel.LandWriteFile | kernel.LandTruncate | kernel.LandIoctlDev
+	landDevice = kernel.LandReadFile | kernel.LandWriteFile | kernel.LandIoctlDev
+)
+
+// landlockHandled is what each version of Landlock can refuse.
+func landlockHandled(version int, network bool) kernel.Ruleset {
+	set := kernel.Ruleset{Files: 1<<13 - 1}
+	for since, bit := range map[int]uint64{2: kernel.LandRefer, 3: kernel.LandTruncate, 5: kernel.LandIoctlDev, 9: kernel.LandUnix} {
+		if version >= since {
+			set.Files |= bit
+		}
+	}
+	if version >= 4 && !network {
+		set.Network = kernel.LandBindTCP | kernel.LandConnectTCP
+	}
+	if version >= 6 {
+		set.Scoped = kernel.LandAbstract | kernel.LandSignal
+	}
+	return set
+}
+
+// restrict is the second lock on files: what the mounts show, and what may be
+// done with it, once more. Without namespaces it is the only one.
+func (s *stager) restrict() error {
+	if err := prctl(kernel.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return on("no new privileges", err)
+	}
+	s.landlock = kernel.LandlockVersion()
+	if s.landlock == 0 && !s.Reduced {
+		return nil
+	}
+	if s.Reduced && s.landlock < 3 {
+		return errors.New("the kernel's Landlock is missing or too old")
+	}
+	handled := landlockHandled(s.landlock, s.Net != nil)
+	set, err := kernel.CreateRuleset(&handled, s.landlock)
+	if err != nil {
+		return err
+	}
+	defer syscall.Close(set)
+	for target, access := range s.rights() {
+		if err := allow(set, target, access&handled.Files); err != nil {
+			return on(strconv.Quote(target), err)
+		}
+	}
+	return kernel.RestrictSelf(set)
+}
+
+// rights maps each place to what may be done below it.
+func (s *stager) rights() map[string]uint64 {
+	all := map[string]uint64{}
+	if !s.Reduced {
+		all["/"] = kernel.LandReadDir
+		all["/proc"] = landRead | kernel.LandWriteFile // /proc is read-only; its fd links lead elsewhere
+	}
+	if s.Root.Host {
+		all["/"] = landRead
+		if s.Root.Write {
+			all["/"] = landWrite
+		}
+	}
+	for _, m := range s.Mounts {
+		switch {
+		case m.Show == ShowLink || m.Show == ShowHeld || m.Show == ShowDir:
+		case m.Show == ShowDevice:
+			all[m.Target] = landDevice
+		case m.Write || m.Show == ShowScratch:
+			all[m.Target] = landWrite
+		default:
+			all[m.Target] |= landRead
+		}
+	}
+	return all
+}
+
+// allow adds one rule. A path that is a file takes only the rights of files.
+func allow(set int, target string, access uint64) error {
+	fd, err := syscall.Open(target, kernel.O_PATH|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer syscall.Close(fd)
+	var stat syscall.Stat_t
+	if err := syscall.Fstat(fd, &stat); err != nil {
+		return err
+	}
+	if stat.Mode&syscall.S_IFMT != syscall.S_IFDIR {
+		access &= landFile
+	}
+	return kernel.AllowBeneath(set, fd, access)
+}
+
+// seccomp installs the filter, on every thread of this process: whatever they start keeps it, and no_new_privs.
+func (s *stager) seccomp() error {
+	if len(s.Filter) == 0 {
+		return errors.New("there is none")
+	}
+	thread, err := kernel.Seccomp(s.Filter)
+	if err == nil && thread != 0 {
+		err = errors.New("thread " + strconv.Itoa(thread) + " could not be given the filter")
+	}
+	return err
+}
+
+// check tries what must not work any more. Every layer above reported success;
+// this is for the kernel that reports it and does nothing.
+func (s *stager) check() error {
+	family := syscall.AF_INET
+	if s.Net != nil {
+		family = syscall.AF_NETLINK
+	}
+	if fd, err := syscall.Socket(family, syscall.SOCK_DGRAM, 0); err == nil {
+		syscall.Close(fd)
+		return errors.New("a forbidden socket could be made")
+	}
+	if syscall.Unshare(syscall.CLONE_NEWUSER) == nil {
+		return errors.New("a user namespace could be made")
+	}
+	if v, err := kernel.Prctl(kernel.PR_GET_NO_NEW_PRIVS); err != nil || v != 1 {
+		return errors.New("privileges could be gained")
+	}
+	if v, err := kernel.Prctl(syscall.PR_GET_SECCOMP); err != nil || v != 2 {
+		return errors.New("there is no filter")
+	}
+	for _, name := range s.Canary {
+		if fd, err := syscall.Open(name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0); err == nil {
+			syscall.Close(fd)
+			return errors.New(strconv.Quote(name) + " could be opened")
+		}
+	}
+	return s.checkNamespaces()
+}
+
+// checkNamespaces is the part of check that needs them.
+func (s *stager) checkNamespaces() error {
+	if s.Reduced {
+		return nil
+	}
+	if os.Getpid() != 1 {
+		return errors.New("this is no process namespace of its own")
+	}
+	header := kernel.CapHeader{Version: kernel.CAPABILITY_VERSION_3}
+	var have [2]kernel.CapData
+	if err := kernel.Capget(&header, &have); err != nil {
+		return err
+	}
+	for _, c := range have {
+		if c.Effective|c.Permitted|c.Inheritable != 0 {
+			return errors.New("capabilities are left")
+		}
+	}
+	if !s.Root.Write {
+		if name := "/.pollux-check"; syscall.Mkdir(name, 0o700) == nil {
+			return errors.New("the root folder could be written to")
+		}
+	}
+	if fd, err := syscall.Open("/proc/sys/kernel/hostname", syscall.O_WRONLY|syscall.O_CLOEXEC, 0); err == nil {
+		syscall.Close(fd)
+		return errors.New("the system's settings could be changed")
+	}
+	return nil
+}

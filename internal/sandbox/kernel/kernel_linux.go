@@ -1,0 +1,232 @@
+// Package kernel has the system calls that building a sandbox takes and that
+// package syscall lacks.
+//
+// Package unix has them as well. It is not used, because the first process of a
+// sandbox must not wait for it: Go initialises a package as soon as its imports
+// are ready, and of several the one whose path sorts first. unix comes after
+// half of the program; syscall is among the first.
+package kernel
+
+import (
+	"syscall"
+	"unsafe"
+)
+
+// The numbers of newer system calls are the same on every architecture.
+const (
+	sysOpenTree      = 428
+	sysMoveMount     = 429
+	sysFsopen        = 430
+	sysFsconfig      = 431
+	sysFsmount       = 432
+	sysCloseRange    = 436
+	sysOpenat2       = 437
+	sysMountSetattr  = 442
+	sysCreateRuleset = 444
+	sysAddRule       = 445
+	sysRestrictSelf  = 446
+)
+
+// What the calls below take, by the names that linux/*.h gives it.
+const (
+	AT_FDCWD      = -100
+	AT_EMPTY_PATH = 0x1000
+	AT_RECURSIVE  = 0x8000
+	O_PATH        = 0x200000
+
+	CLOSE_RANGE_CLOEXEC = 4
+
+	RESOLVE_NO_MAGICLINKS = 2
+	RESOLVE_NO_SYMLINKS   = 4
+	RESOLVE_IN_ROOT       = 16
+
+	OPEN_TREE_CLONE         = 1
+	OPEN_TREE_CLOEXEC       = syscall.O_CLOEXEC
+	FSOPEN_CLOEXEC          = 1
+	FSMOUNT_CLOEXEC         = 1
+	MOVE_MOUNT_F_EMPTY_PATH = 4
+	MOVE_MOUNT_T_EMPTY_PATH = 0x40
+
+	MOUNT_ATTR_RDONLY = 1
+	MOUNT_ATTR_NOSUID = 2
+	MOUNT_ATTR_NODEV  = 4
+	MOUNT_ATTR_NOEXEC = 8
+
+	PR_SET_CHILD_SUBREAPER   = 36
+	PR_SET_NO_NEW_PRIVS      = 38
+	PR_GET_NO_NEW_PRIVS      = 39
+	PR_CAP_AMBIENT           = 47
+	PR_CAP_AMBIENT_CLEAR_ALL = 4
+
+	RLIMIT_NPROC    = 6
+	RLIMIT_MEMLOCK  = 8
+	RLIMIT_MSGQUEUE = 12
+
+	SECCOMP_SET_MODE_FILTER   = 1
+	SECCOMP_FILTER_FLAG_TSYNC = 1
+
+	CAPABILITY_VERSION_3 = 0x20080522
+)
+
+// An OpenHow says how Openat2 opens.
+type OpenHow struct{ Flags, Mode, Resolve uint64 }
+
+// A MountAttr is what MountSetattr changes.
+type MountAttr struct{ AttrSet, AttrClr, Propagation, UserNS uint64 }
+
+// Openat2 opens a path below a folder, by rules for what it may lead through.
+func Openat2(dir int, path string, how *OpenHow) (int, error) {
+	p, err := syscall.BytePtrFromString(path)
+	if err != nil {
+		return -1, err
+	}
+	return number(syscall.Syscall6(sysOpenat2, uintptr(dir), uintptr(unsafe.Pointer(p)), uintptr(unsafe.Pointer(how)), unsafe.Sizeof(*how), 0, 0))
+}
+
+// OpenTree opens what is mounted at a path, or a copy of it.
+func OpenTree(dir int, path string, flags uint) (int, error) {
+	p, err := syscall.BytePtrFromString(path)
+	if err != nil {
+		return -1, err
+	}
+	return number(syscall.Syscall(sysOpenTree, uintptr(dir), uintptr(unsafe.Pointer(p)), uintptr(flags)))
+}
+
+// MoveMount puts a tree in its place.
+func MoveMount(fromDir int, from string, toDir int, to string, flags int) error {
+	p, err := syscall.BytePtrFromString(from)
+	if err != nil {
+		return err
+	}
+	q, err := syscall.BytePtrFromString(to)
+	if err != nil {
+		return err
+	}
+	return only(syscall.Syscall6(sysMoveMount, uintptr(fromDir), uintptr(unsafe.Pointer(p)), uintptr(toDir), uintptr(unsafe.Pointer(q)), uintptr(flags), 0))
+}
+
+// MountSetattr changes the attributes of mounts.
+func MountSetattr(dir int, path string, flags uint, attr *MountAttr) error {
+	p, err := syscall.BytePtrFromString(path)
+	if err != nil {
+		return err
+	}
+	return only(syscall.Syscall6(sysMountSetattr, uintptr(dir), uintptr(unsafe.Pointer(p)), uintptr(flags), uintptr(unsafe.Pointer(attr)), unsafe.Sizeof(*attr), 0))
+}
+
+// Fsopen begins a new file system.
+func Fsopen(kind string, flags int) (int, error) {
+	p, err := syscall.BytePtrFromString(kind)
+	if err != nil {
+		return -1, err
+	}
+	return number(syscall.Syscall(sysFsopen, uintptr(unsafe.Pointer(p)), uintptr(flags), 0))
+}
+
+// FsconfigSet sets an option of a new file system.
+func FsconfigSet(fs int, key, value string) error {
+	const setString = 1
+	k, err := syscall.BytePtrFromString(key)
+	if err != nil {
+		return err
+	}
+	v, err := syscall.BytePtrFromString(value)
+	if err != nil {
+		return err
+	}
+	return only(syscall.Syscall6(sysFsconfig, uintptr(fs), setString, uintptr(unsafe.Pointer(k)), uintptr(unsafe.Pointer(v)), 0, 0))
+}
+
+// FsconfigCreate makes the file system.
+func FsconfigCreate(fs int) error {
+	const create = 6
+	return only(syscall.Syscall6(sysFsconfig, uintptr(fs), create, 0, 0, 0, 0))
+}
+
+// Fsmount turns it into a mount that has no place yet.
+func Fsmount(fs, flags, attr int) (int, error) {
+	return number(syscall.Syscall(sysFsmount, uintptr(fs), uintptr(flags), uintptr(attr)))
+}
+
+// CloseRange closes descriptors, or marks them to be closed at exec.
+func CloseRange(first, last uint, flags int) error {
+	return only(syscall.Syscall(sysCloseRange, uintptr(first), uintptr(last), uintptr(flags)))
+}
+
+// Symlinkat makes a symbolic link.
+func Symlinkat(to string, dir int, path string) error {
+	p, err := syscall.BytePtrFromString(to)
+	if err != nil {
+		return err
+	}
+	q, err := syscall.BytePtrFromString(path)
+	if err != nil {
+		return err
+	}
+	return only(syscall.Syscall(syscall.SYS_SYMLINKAT, uintptr(unsafe.Pointer(p)), uintptr(dir), uintptr(unsafe.Pointer(q))))
+}
+
+// Prctl changes or asks for something of the calling thread.
+func Prctl(option int, arguments ...uintptr) (int, error) {
+	var a [4]uintptr
+	copy(a[:], arguments)
+	return number(syscall.Syscall6(syscall.SYS_PRCTL, uintptr(option), a[0], a[1], a[2], a[3], 0))
+}
+
+// A CapHeader says whose capabilities are meant: version 3, and 0 for the calling thread's.
+type CapHeader struct {
+	Version uint32
+	Pid     int32
+}
+
+// CapData are 32 capabilities; a thread's are two of them.
+type CapData struct{ Effective, Permitted, Inheritable uint32 }
+
+// Capget asks for the calling thread's capabilities.
+func Capget(header *CapHeader, data *[2]CapData) error {
+	return only(syscall.Syscall(syscall.SYS_CAPGET, uintptr(unsafe.Pointer(header)), uintptr(unsafe.Pointer(data)), 0))
+}
+
+// Capset sets them.
+func Capset(header *CapHeader, data *[2]CapData) error {
+	return only(syscall.Syscall(syscall.SYS_CAPSET, uintptr(unsafe.Pointer(header)), uintptr(unsafe.Pointer(data)), 0))
+}
+
+// Seccomp installs a filter on every thread of this process. It returns a
+// thread that could not be given it, or 0.
+func Seccomp(filter []syscall.SockFilter) (int, error) {
+	program := syscall.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	return number(syscall.Syscall(sysSeccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&program))))
+}
+
+// AttachFilter gives a socket a filter.
+func AttachFilter(fd int, filter []syscall.SockFilter) error {
+	program := syscall.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	return only(syscall.Syscall6(syscall.SYS_SETSOCKOPT, uintptr(fd), syscall.SOL_SOCKET, syscall.SO_ATTACH_FILTER, uintptr(unsafe.Pointer(&program)), unsafe.Sizeof(program), 0))
+}
+
+// SetInterfaceFlags sets the flags of a network interface.
+func SetInterfaceFlags(fd int, name string, flags uint16) error {
+	var request struct {
+		name  [16]byte
+		flags uint16
+		_     [22]byte
+	}
+	copy(request.name[:15], name)
+	request.flags = flags
+	return only(syscall.Syscall(syscall.SYS_IOCTL, uintptr(fd), syscall.SIOCSIFFLAGS, uintptr(unsafe.Pointer(&request))))
+}
+
+func only(_, _ uintptr, errno syscall.Errno) error {
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+func number(n, _ uintptr, errno syscall.Errno) (int, error) {
+	if errno != 0 {
+		return -1, errno
+	}
+	return int(n), nil
+}

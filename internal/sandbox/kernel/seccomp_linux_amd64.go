@@ -1,0 +1,3 @@
+package kernel
+
+const sysSeccomp = 317
