@@ -107,34 +107,41 @@ func (c *Companion) keep() {
 	if c.o.Keeping == nil {
 		return
 	}
+	c.tasks.Go(func() {
+		if needless(c.ctx, c.agents.Watch, func() bool { return len(c.agents.Sessions()) > 0 }) {
+			c.fail(ErrKept)
+		}
+	})
+}
+
+// needless waits until there have been no sessions for keepIdle, or keepAtMost is over; false when ctx ends first. watch calls its
+// function, until cancelled, when sessions may have come or gone.
+func needless(ctx context.Context, watch func(func()) (cancel func()), sessions func() bool) bool {
 	wake := make(chan struct{}, 1)
-	unwatch := c.agents.Watch(func() {
+	defer watch(func() {
 		select {
 		case wake <- struct{}{}:
 		default:
 		}
-	})
-	c.tasks.Go(func() {
-		defer unwatch()
-		limit, idle := time.NewTimer(keepAtMost), time.NewTimer(keepIdle)
-		defer limit.Stop()
-		defer idle.Stop()
-		for {
-			select {
-			case <-c.ctx.Done():
-				return
-			case <-limit.C:
-				c.fail(ErrKept)
-			case <-idle.C:
-				c.fail(ErrKept)
-			case <-wake:
-				idle.Stop()
-				if len(c.agents.Sessions()) == 0 {
-					idle.Reset(keepIdle)
-				}
+	})()
+	limit, idle := time.NewTimer(keepAtMost), time.NewTimer(keepIdle)
+	defer limit.Stop()
+	defer idle.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-limit.C:
+			return true
+		case <-idle.C:
+			return true
+		case <-wake:
+			idle.Stop()
+			if !sessions() {
+				idle.Reset(keepIdle)
 			}
 		}
-	})
+	}
 }
 
 // HandOver is part of control.Keeping.

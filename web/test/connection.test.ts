@@ -191,6 +191,18 @@ test("a debounce waits for calls to cease", async () => {
   assert.equal(runs, 1);
 });
 
+test("a debounce that is never left alone runs all the same", async () => {
+  const clock = new FakeClock();
+  const runs: number[] = [];
+  const f = debounce(() => runs.push(clock.now()), 50, clock, 200);
+  for (let i = 0; i < 25; i++) {
+    f();
+    await clock.pass(20);
+  }
+  await clock.pass(100);
+  assert.deepEqual(runs, [200, 400, 530]);
+});
+
 test("context is reported throttled, without repeats, at once on focus, and again after a gap (C-2)", async () => {
   const t = harness();
   await t.open();

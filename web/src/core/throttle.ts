@@ -46,19 +46,22 @@ export function throttle(f: () => void, ms: number, clock: Clock = browserClock)
   return Object.assign(throttled, { flush, cancel });
 }
 
-/** Runs `f` once calls have ceased for `ms`. */
-export function debounce(f: () => void, ms: number, clock: Clock = browserClock): Throttled {
+/** Runs `f` once calls have ceased for `ms`, and no later than `most` after the first of them. */
+export function debounce(f: () => void, ms: number, clock: Clock = browserClock, most = Infinity): Throttled {
   let timer: number | null = null;
+  let first = 0;
   const cancel = () => {
     if (timer !== null) clock.clearTimeout(timer);
     timer = null;
   };
   const debounced = () => {
+    const now = clock.now();
+    if (timer === null) first = now;
     cancel();
     timer = clock.setTimeout(() => {
       timer = null;
       f();
-    }, ms);
+    }, Math.min(ms, first + most - now));
   };
   const flush = () => {
     if (timer === null) return;

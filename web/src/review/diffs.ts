@@ -1,7 +1,10 @@
 import { Signal } from "../core/signal";
-import { throttle, type Throttled } from "../core/throttle";
+import { browserClock, debounce, throttle, type Throttled } from "../core/throttle";
 import type { Connection } from "../net/connection";
 import { Code, RpcError, type DiffInfo, type DiffTexts } from "../net/protocol";
+
+/** From this length on, in UTF-16 units, sending a text can be felt. */
+const longText = 500_000;
 
 /** One open proposal as this page knows it. */
 export class Diff {
@@ -43,11 +46,12 @@ export class Diff {
     return this.unsent || (edit ?? this.sent) !== this.sent || version < (this.texts?.version ?? 0);
   }
 
-  /** Notes an edit; it is sent soon, long texts less often. */
+  /** Notes an edit; it is sent soon, a long text when its user pauses: that takes the page's time. */
   touch(length: number): void {
     this.unsent = this.mine = true;
     this.info.edited = true;
-    this.sender ??= throttle(() => this.send(this), length > 500_000 ? 1000 : 200);
+    const send = () => this.send(this);
+    this.sender ??= length > longText ? debounce(send, 1000, browserClock, 10_000) : throttle(send, 200);
     this.sender();
   }
 
