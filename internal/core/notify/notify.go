@@ -1,5 +1,5 @@
-// Package notify keeps the subscribers of a publisher and promises each of
-// them that it is not called after it has cancelled. It starts no goroutine.
+// Package notify keeps the subscribers of a publisher. A subscriber is never
+// called after it has cancelled. The package starts no goroutine.
 package notify
 
 import (
@@ -11,7 +11,8 @@ import (
 )
 
 // A List holds subscribers. The zero value is empty and ready; a List must
-// not be copied. Its life is its publisher's.
+// not be copied. Its methods may be called from any goroutine. A List lives as
+// long as its publisher.
 type List[T any] struct {
 	mu   sync.Mutex // guards subs; never held during a call
 	subs []*subscriber[T]
@@ -24,9 +25,9 @@ type subscriber[T any] struct {
 	gone  atomic.Bool
 }
 
-// Add subscribes f. After cancel has returned f is not called any more: a call
-// in progress is waited for, so cancel must be called neither from within f
-// nor with a lock held that f takes. It may be called more than once.
+// Add subscribes f. After cancel has returned, f is not called any more. Cancel
+// waits for a call in progress, so call it neither from within f nor while you
+// hold a lock that f takes. Cancel may be called more than once.
 func (l *List[T]) Add(f func(T)) (cancel func()) {
 	s := &subscriber[T]{f: f, calls: make(chan struct{}, 1)}
 	l.mu.Lock()
@@ -40,9 +41,9 @@ func (l *List[T]) Add(f func(T)) (cancel func()) {
 	}
 }
 
-// Send calls every subscriber in the order of their subscription. A publisher
-// that needs its values in order sends one at a time. A subscriber that
-// panics is logged and the others are still called.
+// Send calls every subscriber, in the order in which they subscribed. Concurrent
+// Sends may overlap: a publisher that needs its values in order sends one at a
+// time. When a subscriber panics, the panic is logged and the others are still called.
 func (l *List[T]) Send(v T) {
 	l.mu.Lock()
 	subs := l.subs
@@ -52,7 +53,7 @@ func (l *List[T]) Send(v T) {
 	}
 }
 
-// Close cancels every subscription; see Add for what that waits for.
+// Close cancels every subscription. Like cancel of Add, it waits for calls in progress.
 func (l *List[T]) Close() {
 	l.mu.Lock()
 	subs := l.subs
@@ -79,6 +80,6 @@ func (s *subscriber[T]) call(v T) {
 
 func (s *subscriber[T]) cancel() {
 	s.gone.Store(true)
-	s.calls <- struct{}{} // only to wait for a call's end
+	s.calls <- struct{}{} // only to wait for the end of a call
 	<-s.calls
 }

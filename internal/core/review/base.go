@@ -7,12 +7,12 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/text"
 )
 
-// dueFor is how long an agent has to write what was accepted, before the file
-// is believed to stay as it is.
+// dueFor is how long an agent has to write the text that the user accepted. After
+// that, the registry believes what the file holds.
 const dueFor = 10 * time.Second
 
-// A due text was accepted, and its agent writes it in a moment (SPEC F-8).
-// Until then the file's old text is no news for other proposals of it.
+// A due text was accepted, and its agent will write it in a moment (SPEC F-8).
+// Until then, reading the file's old text does not count as a change of the file.
 type due struct {
 	owner Owner
 	was   []File // what the file holds until then
@@ -20,8 +20,10 @@ type due struct {
 	until time.Time
 }
 
-// Look reads a file again whose proposals are open, and shows them on what it
-// holds now. A watcher calls it; nothing depends on its being called in time.
+// Look reads a file again and shows its open proposals on what the file holds
+// now. It does nothing when no open proposal follows the file. A watcher calls it;
+// nothing depends on its being called in time, since a decision looks once more.
+// It may be called from any goroutine.
 func (r *Registry) Look(path string) {
 	r.mu.Lock()
 	r.looks++
@@ -49,7 +51,7 @@ func (r *Registry) lookAt(id string) {
 	}
 }
 
-// about says whether a diff is open that follows the file. The caller holds mu.
+// about says whether an open diff follows the file. The caller holds mu.
 func (r *Registry) about(path string) bool {
 	for _, d := range r.diffs {
 		if d.concerns(path) {
@@ -59,7 +61,7 @@ func (r *Registry) about(path string) bool {
 	return false
 }
 
-// rebased looks whether the file is another than the one that d was made for.
+// rebased reads d's file and says whether it has changed since d was made for it.
 func (r *Registry) rebased(d *Diff) bool {
 	r.lookAt(d.id)
 	r.mu.Lock()
@@ -67,10 +69,11 @@ func (r *Registry) rebased(d *Diff) bool {
 	return d.baseVersion != 0
 }
 
-// Resolve ends a conflict as the user wants: with the proposal over the file's
-// change, or with the file's text in its place where both changed the same
-// lines. Neither accepts the diff. ErrStale when the view has not shown the
-// newest; ErrSettled when the diff is not open. Without a conflict it does nothing.
+// Resolve ends a conflict as the user wants. The proposal stands over the file's
+// change; with theirs, the file's text replaces it where both changed the same
+// lines. Neither choice accepts the diff. Resolve fails with ErrStale when the
+// view has not shown the newest version, and with ErrSettled when the diff is not
+// open. Without a conflict it does nothing.
 func (r *Registry) Resolve(id string, seen Seen, theirs bool) error {
 	r.lookAt(id)
 	r.mu.Lock()
@@ -104,10 +107,11 @@ func (r *Registry) Resolve(id string, seen Seen, theirs bool) error {
 	return nil
 }
 
-// rebase shows d on another text of its file. The caller holds mu, and lets go with unlock.
+// rebase shows d on another text of its file. The caller holds mu and must
+// release it with unlock, which tells the events.
 func (r *Registry) rebase(d *Diff, now File) {
 	if same(d.base, now) {
-		d.base.Text = now.Text // line endings aside, which the agent keeps as they are
+		d.base.Text = now.Text // take over the line endings; they are no change, and the agent keeps them
 		return
 	}
 	r.total -= d.size()
@@ -120,8 +124,10 @@ func (r *Registry) rebase(d *Diff, now File) {
 	}
 }
 
-// merge takes what the file has become into the proposal, as far as the two
-// go together. The caller holds mu.
+// merge merges the file's change into the proposal. Where both changed the same
+// lines, the proposal keeps its own and d gets a Conflict. d.agreed moves to the
+// new file as far as the merge went, so that the next merge does not take the same
+// change twice. The caller holds mu.
 func (r *Registry) merge(d *Diff, now File) {
 	d.conflict = nil
 	switch {
@@ -130,13 +136,13 @@ func (r *Registry) merge(d *Diff, now File) {
 	case now.Problem != "":
 		d.conflict = &Conflict{Reason: "the file has changed on disk, and cannot be shown: " + now.Problem}
 		return
-	case d.agreed.Problem != "": // what it was is not known
+	case d.agreed.Problem != "": // the earlier text is not known, so there is nothing to compare with
 		d.agreed = now
 		return
 	case !now.Exists:
 		d.conflict = &Conflict{Reason: "the file is gone from the disk"}
 		return
-	case d.proposal.ReadOnly != "": // the agent knows nothing of the change, and no merged text reaches it
+	case d.proposal.ReadOnly != "": // the agent does not learn of the change, and would never get a merged text
 		d.conflict = &Conflict{Reason: "the file has changed on disk, which the proposal does not know and may undo"}
 		return
 	}
@@ -159,7 +165,7 @@ func (r *Registry) merge(d *Diff, now File) {
 	d.conflict = &Conflict{Reason: reason, Places: m.Conflicts}
 }
 
-// same says whether two conflicts, or none of both, are about the same places.
+// same says whether two conflicts are about the same places. Two nils are the same.
 func (c *Conflict) same(other *Conflict) bool {
 	if c == nil || other == nil {
 		return c == other
@@ -167,13 +173,14 @@ func (c *Conflict) same(other *Conflict) bool {
 	return slices.Equal(c.Places, other.Places)
 }
 
-// same says whether two files hold the same, line endings and byte order mark aside.
+// same says whether two files hold the same text. Line endings and the byte order mark do not count.
 func same(a, b File) bool {
 	return a.Exists == b.Exists && a.Problem == b.Problem && (a.Text == b.Text || text.ToLF(a.Text) == text.ToLF(b.Text))
 }
 
-// expect notes that d's agent is about to write content, on which every other
-// proposal for the file is shown from here on. The caller holds mu, and lets go with unlock.
+// expect notes that d's agent is about to write content, and shows every other
+// proposal for the file on that text from now on. The caller holds mu and must
+// release it with unlock.
 func (r *Registry) expect(d *Diff, content string) {
 	path := d.proposal.Path
 	if d.proposal.Unwritten || d.proposal.Apart {
@@ -196,8 +203,9 @@ func (r *Registry) expect(d *Diff, content string) {
 	}
 }
 
-// expected shows a diff that is just opened on what another agent is about to
-// write. The same agent goes on when it has written. The caller holds mu.
+// expected shows a diff that was just opened on the text that another agent is
+// about to write. A new proposal of the same agent means that it has written
+// already, so nothing is expected any more. The caller holds mu.
 func (r *Registry) expected(d *Diff) {
 	path := d.proposal.Path
 	if e, ok := r.due[path]; ok && e.owner == d.owner {
@@ -210,8 +218,9 @@ func (r *Registry) expected(d *Diff) {
 	}
 }
 
-// believe says what a file is to be taken for that was just read: what an
-// agent is about to write, as long as nothing else has happened to it. The caller holds mu.
+// believe says what a file that was just read counts as: the text that an agent is
+// about to write, as long as the file still holds an earlier text and the agent has
+// time left. Any other content is a real change, and ends the wait. The caller holds mu.
 func (r *Registry) believe(path string, now File) File {
 	e, ok := r.due[path]
 	if !ok {
@@ -225,8 +234,8 @@ func (r *Registry) believe(path string, now File) File {
 	return now
 }
 
-// lookLater looks at a file again when its agent has had its time. The timer
-// ends by itself, and does nothing when the registry is shut.
+// lookLater reads a file again when the agent's time to write is over. The timer
+// ends by itself, and does nothing once no diff is open.
 func (r *Registry) lookLater(path string) {
 	time.AfterFunc(dueFor+time.Millisecond, func() { r.Look(path) })
 }

@@ -9,15 +9,16 @@ import (
 	"time"
 )
 
-// shutWait is how long Shut waits for calls in progress, of the second that
-// the whole companion has (SPEC L-1).
+// shutWait is how long Shut waits for calls in progress. The whole companion has
+// one second to stop (SPEC L-1).
 const shutWait = 200 * time.Millisecond
 
-// Accept settles with content, or with the latest text when content is nil.
-// seen is what the view has shown: where the file or the text is newer, the
-// error is an ErrStale and the diff stays open, with content as an edit of it. The file is looked at now, so
-// that a change is found that no watcher has told of. ErrSettled when the diff
-// is not open; ErrConflict, ErrEmptied, ErrReadOnly and ErrTooBig leave it open.
+// Accept settles the diff with content, or with the latest text when content is nil.
+// seen names the versions that the view has shown. When the file or the text is
+// newer, Accept returns an ErrStale, the diff stays open, and content is kept as an edit.
+// Accept reads the file itself, to find a change that no watcher has reported yet.
+// It fails with ErrSettled when the diff is not open. ErrConflict, ErrEmptied,
+// ErrReadOnly and ErrTooBig leave the diff open.
 func (r *Registry) Accept(id string, seen Seen, content *string) error {
 	r.lookAt(id)
 	return r.decide(id, func(d *Diff) (Outcome, error) {
@@ -45,8 +46,8 @@ func (r *Registry) Accept(id string, seen Seen, content *string) error {
 	})
 }
 
-// stale says why d cannot be accepted with what the view has seen, and keeps
-// its text as an edit. The caller holds mu.
+// stale says why d cannot be accepted with what the view has seen, and keeps the
+// view's text as an edit. The caller holds mu.
 func (r *Registry) stale(d *Diff, seen Seen, final string) error {
 	err := ErrTextChanged
 	if seen.Base != d.baseVersion {
@@ -59,16 +60,17 @@ func (r *Registry) stale(d *Diff, seen Seen, final string) error {
 	return errors.Join(err, editErr)
 }
 
-// Reject settles without content. ErrSettled when the diff is not open.
+// Reject settles the diff without content. It fails with ErrSettled when the diff is not open.
 func (r *Registry) Reject(id string) error {
 	return r.decide(id, func(*Diff) (Outcome, error) { return Outcome{Kind: Rejected}, nil })
 }
 
-// answeredWithin is how long a decision waits for the agent's answer to leave.
+// answeredWithin is how long a decision waits for the answer to the agent's request to leave.
 const answeredWithin = time.Second
 
-// awaitAnswer waits while a diff's agent is being answered: it hears of an outcome only after that, and a decision that nobody has
-// heard of is not written down either.
+// awaitAnswer waits while Open is answering d's agent, at most answeredWithin. The agent hears of an
+// outcome only after its answer. Without this wait, a decision would return before its owner was told, and before it was
+// written down: a crash then would lose a decision that the user had seen succeed.
 func (r *Registry) awaitAnswer(id string) {
 	r.mu.Lock()
 	d := r.byID[id]
@@ -89,8 +91,8 @@ func (r *Registry) awaitAnswer(id string) {
 	}
 }
 
-// decide settles as choose says, which is called with mu held. When it returns the owner has been told, unless its agent takes too
-// long to be answered.
+// decide settles the diff with the outcome that choose returns; choose is called with mu held. When decide
+// returns, the owner has been told, unless answering the agent took longer than answeredWithin.
 func (r *Registry) decide(id string, choose func(*Diff) (Outcome, error)) error {
 	r.awaitAnswer(id)
 	r.mu.Lock()
@@ -110,11 +112,11 @@ func (r *Registry) decide(id string, choose func(*Diff) (Outcome, error)) error 
 	return nil
 }
 
-// Withdraw is the owner's taking back: it asks the view for the newest text,
-// settles Withdrawn (Owner.Settled is not called) and returns the outcome.
-// ErrNoDiff when there is none, also when the user was quicker. It takes no
-// longer than Options.ContentTimeout; when ctx ends sooner, it withdraws with
-// what is known.
+// Withdraw takes a diff back for its owner. It asks the view for the newest text,
+// settles the diff as Withdrawn (Owner.Settled is not called), and returns the outcome.
+// It fails with ErrNoDiff when the owner has no diff of that key, also when the user
+// decided first. It takes Options.ContentTimeout at most. When ctx ends sooner, it
+// withdraws with the latest text that the registry knows.
 func (r *Registry) Withdraw(ctx context.Context, owner Owner, key string) (Outcome, error) {
 	r.mu.Lock()
 	d, ok := r.byKey[ownerKey{owner, key}]
@@ -139,8 +141,8 @@ func (r *Registry) Withdraw(ctx context.Context, owner Owner, key string) (Outco
 	return *d.outcome, nil
 }
 
-// ask has the view say what the text is now; nil when it does not know, does
-// not answer in time, or the diff was settled meanwhile.
+// ask has the view say what the text is now. It returns nil when the view does not
+// know, does not answer in time, or the diff is settled meanwhile.
 func (r *Registry) ask(ctx context.Context, d *Diff) *Edit {
 	ctx, cancel := context.WithTimeout(ctx, r.opt.ContentTimeout)
 	defer cancel()
@@ -164,28 +166,29 @@ func (r *Registry) ask(ctx context.Context, d *Diff) *Edit {
 	return nil
 }
 
-// Leave withdraws every diff of an owner whose session has ended (SPEC F-9),
-// and forgets the rules for this owner. The owner first cancels the contexts
-// of its calls of Open: then none of them opens a diff afterwards.
+// Leave withdraws every diff of an owner whose session has ended (SPEC F-9), and
+// forgets the rules for this owner. The owner must cancel the contexts of its
+// calls of Open first: then no diff of the owner opens after Leave.
 func (r *Registry) Leave(owner Owner) {
 	label := owner.Label()
 	r.mu.Lock()
 	defer r.unlock()
 	if r.retired {
-		return // it goes on elsewhere
+		return // the sessions go on in the companion that took over
 	}
 	before := len(r.policy)
 	r.policy = slices.DeleteFunc(slices.Clone(r.policy), func(rule compiledRule) bool { return rule.Owner != "" && rule.Owner == label })
 	if len(r.policy) != before {
 		r.events = append(r.events, Event{Kind: RulesChanged})
 	}
-	maps.DeleteFunc(r.due, func(_ string, e due) bool { return e.owner == owner }) // it writes nothing any more
+	maps.DeleteFunc(r.due, func(_ string, e due) bool { return e.owner == owner }) // an agent that has left writes nothing any more
 	r.settleAll(func(d *Diff) (Outcome, bool) {
 		return Outcome{Kind: Withdrawn, Content: d.text}, d.owner == owner
 	})
 }
 
-// settleAll settles those diffs that choose gives an outcome. The caller holds mu, and lets go with unlock.
+// settleAll settles every diff for which choose returns an outcome and true. The
+// caller holds mu and must release it with unlock.
 func (r *Registry) settleAll(choose func(*Diff) (Outcome, bool)) {
 	for _, d := range slices.Clone(r.diffs) {
 		if o, ok := choose(d); ok {
@@ -194,7 +197,7 @@ func (r *Registry) settleAll(choose func(*Diff) (Outcome, bool)) {
 	}
 }
 
-// Get finds an open diff.
+// Get finds an open diff by its ID.
 func (r *Registry) Get(id string) (*Diff, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -202,18 +205,19 @@ func (r *Registry) Get(id string) (*Diff, bool) {
 	return d, ok
 }
 
-// Pending returns the open diffs, oldest first, also the ones that are just being shown.
+// Pending returns the open diffs, oldest first. Diffs that are still being shown are among them.
 func (r *Registry) Pending() []*Diff {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.diffs)
 }
 
-// SetRule adds a rule, replacing one with the same Owner and Pattern; Ask
-// with an Owner or Pattern stays as an exception. Open diffs that the rule fits are
-// decided by it, except when their text was edited or their file has changed. (Only AcceptAll decides: a diff
-// that has been shown cannot be left to the terminal any more.) An unknown Mode is Ask.
-// At most 1,000 rules are kept, the latest ones.
+// SetRule adds a rule. It replaces a rule with the same Owner and Pattern. A rule
+// with mode Ask and an Owner or Pattern is kept: it is an exception to wider rules.
+// An AcceptAll rule also accepts the open diffs that it fits, unless their text was
+// edited or their file has changed. Terminal changes no open diff: a diff that was
+// shown cannot go back to the agent's terminal. An unknown Mode counts as Ask. At
+// most 1,000 rules are kept, the latest ones.
 func (r *Registry) SetRule(rule Rule) {
 	if rule.Mode == AcceptAll {
 		for _, d := range r.Pending() {
@@ -229,12 +233,12 @@ func (r *Registry) SetRule(rule Rule) {
 		path := d.proposal.Path
 		fits := !r.retired && added.fits(d.label, path) > 0 && policy.mode(d.label, path) == AcceptAll && d.text == d.proposal.New && d.baseVersion == 0
 		if fits {
-			r.settle(d, Outcome{Kind: Accepted, Content: d.text, Policy: true}) // which may rebase the next
+			r.settle(d, Outcome{Kind: Accepted, Content: d.text, Policy: true}) // may rebase the next diff of the same file
 		}
 	}
 }
 
-// Rules returns the policy, in the order in which it was made.
+// Rules returns the user's policy, oldest rule first.
 func (r *Registry) Rules() []Rule {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -245,31 +249,32 @@ func (r *Registry) Rules() []Rule {
 	return rules
 }
 
-// Watch calls f for each event, in order for each diff, with no lock held;
-// f must not block. After cancel returns f is not called again: it waits for
-// a call in progress, so it must be called neither from within f nor with a
-// lock held that f takes. Who wants to know all diffs watches first
-// and then asks for Pending; one of them may be announced again.
+// Watch calls f for each event, in order for each diff, with no lock held; f must
+// not block. After cancel returns, f is not called again. Cancel waits for a call in
+// progress, so call it neither from within f nor while you hold a lock that f takes.
+// To miss no diff, call Watch before Pending; a diff may then be announced twice.
 func (r *Registry) Watch(f func(Event)) (cancel func()) { return r.watchers.Add(f) }
 
-// Shut rejects every open diff (SPEC L-1) and makes Open return ErrShut. It
-// returns when owners, views and watchers have been told, also of what others
-// settled just before, but waits no longer than 200 ms for calls on other
-// goroutines (and as long for itself when it is called from within such a call).
-// A diff whose agent has had no answer yet is withdrawn: its Open returns ErrShut. So is one whose agent waits.
+// Shut rejects every open diff (SPEC L-1) and makes Open return ErrShut. A diff
+// whose agent has had no answer yet is withdrawn instead, and its Open returns ErrShut;
+// so is a diff whose agent waits (Proposal.Waits). Shut returns when owners, views and
+// watchers have been told, also of diffs that were settled just before. It waits at
+// most 200 ms for calls on other goroutines, and as long for itself when it is called
+// from within such a call.
 func (r *Registry) Shut() {
 	r.shutAll(false)
 	r.awaitCalls()
 }
 
-// Retire is Shut for a companion that hands its sessions on: what is open stays open, for the one that takes over to
-// restore. Here nobody decides it any more (ErrShut), no view is told to close, and Leave ends nothing. Its owner may still withdraw it.
+// Retire is Shut for a companion that hands its sessions on. Open diffs stay open, for the next companion to
+// restore. In this registry nobody can decide them any more (ErrShut), no view is told to close them, and Leave ends none.
+// Only their owner may still withdraw them.
 func (r *Registry) Retire() {
 	r.shutAll(true)
 	r.awaitCalls()
 }
 
-// awaitCalls waits for the calls in progress.
+// awaitCalls waits for the calls in progress, at most shutWait.
 func (r *Registry) awaitCalls() {
 	deadline := time.NewTimer(shutWait)
 	defer deadline.Stop()
@@ -288,7 +293,7 @@ func (r *Registry) awaitCalls() {
 	}
 }
 
-// shutAll settles what is open, and lets nothing in any more; with retire, only what nobody could restore.
+// shutAll settles the open diffs and admits no more. With retire it settles only diffs that no companion could restore.
 func (r *Registry) shutAll(retire bool) {
 	r.mu.Lock()
 	defer r.unlock()

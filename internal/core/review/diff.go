@@ -20,24 +20,24 @@ type Diff struct {
 
 	text    string
 	version int
-	earlier []earlier // some texts of before, oldest first; see Registry.Edit
-	editor  any       // who made the newest text
-	// base is what the file holds, baseVersion counts its changes; agreed is
-	// the base that text was made for, which base still is without a conflict.
+	earlier []earlier // some earlier texts, oldest first; see Registry.Edit
+	editor  any       // the view that made the newest text
+	// base is what the file holds now; baseVersion counts its changes. agreed is the
+	// file as text was made for it: the same as base, except during a conflict.
 	base, agreed File
 	baseVersion  int
 	conflict     *Conflict
-	looked       uint64        // the look that base comes from
+	looked       uint64        // the number of the look that base comes from; an older look must not replace it
 	outcome      *Outcome      // nil until settled, then never changed
 	settled      chan struct{} // closed by settle; nil until somebody waits, see end
 	phase        phase
 	answered     chan struct{} // closed when phase leaves answering; nil until somebody waits
 	sight        sight
-	announced    bool // watchers have been told of it
+	announced    bool // watchers were told that it is open
 	ruled        bool // see Ruled
 }
 
-// A phase is how far a diff has come with its agent.
+// A phase is how far a diff has come with its agent. It only moves forward, by move.
 type phase int
 
 const (
@@ -47,10 +47,10 @@ const (
 	told                   // Owner.Settled has been or is being called
 )
 
-// next are the phases that follow each. An agent whose diff is withdrawn hears no more of it.
+// next is the table of allowed moves. A diff that is withdrawn stays where it is: its agent hears no more of it.
 var next = map[phase]phase{opening: answering, answering: open, open: told}
 
-// move takes the diff to its next phase. Another one is a mistake of ours. The caller holds registry.mu.
+// move takes the diff to its next phase. Any other move is a bug. The caller holds registry.mu.
 func (d *Diff) move(to phase) {
 	if next[d.phase] != to {
 		panic(fmt.Sprintf("a diff goes from phase %d to %d", d.phase, to))
@@ -58,7 +58,7 @@ func (d *Diff) move(to phase) {
 	d.phase = to
 }
 
-// A sight is whether the view shows a diff.
+// A sight says whether the view shows a diff.
 type sight int
 
 const (
@@ -67,30 +67,30 @@ const (
 	gone          // View.Close has been or is being called
 )
 
-// ID is unique, also among companions, never reused, and safe in a URL.
+// ID names the diff. It is unique, also among companions, never reused, and safe in a URL.
 func (d *Diff) ID() string { return d.id }
 
-// Proposal is as it was opened.
+// Proposal returns the proposal as the agent made it, without the user's edits.
 func (d *Diff) Proposal() Proposal { return d.proposal }
 
-// Owner is the session that opened the diff.
+// Owner returns the session that opened the diff.
 func (d *Diff) Owner() Owner { return d.owner }
 
-// Label is the owner's, as it was when the diff was opened.
+// Label returns the owner's label, as it was when the diff was opened.
 func (d *Diff) Label() string { return d.label }
 
-// Opened is when.
+// Opened returns when the diff was opened. A restored diff keeps its first time.
 func (d *Diff) Opened() time.Time { return d.opened }
 
-// Text is the latest text of the proposal as the user edited it, with a
-// version that grows by at least one at each change.
+// Text returns the proposal as the user has edited it, and its version. The version
+// grows by at least one with each change.
 func (d *Diff) Text() (content string, version int) {
 	d.registry.mu.Lock()
 	defer d.registry.mu.Unlock()
 	return d.text, d.version
 }
 
-// Now is the diff's state. Its texts belong together.
+// Now returns the diff's state at one moment: its texts and versions belong together.
 func (d *Diff) Now() State {
 	d.registry.mu.Lock()
 	defer d.registry.mu.Unlock()
@@ -108,31 +108,31 @@ func (d *Diff) now() State {
 	return s
 }
 
-// Ruled says whether a rule decides the diff as soon as its agent has its answer: no view shows it, and
-// View.Close is not called. Watchers hear that it opens and is decided, as of every diff.
+// Ruled says whether a rule accepts the diff as soon as its agent has its answer. No view shows such a diff, and
+// View.Close is not called for it. Watchers hear of it as of every diff.
 func (d *Diff) Ruled() bool {
 	d.registry.mu.Lock()
 	defer d.registry.mu.Unlock()
 	return d.ruled
 }
 
-// Agreed is the file as the text was made for it: the base of State, but
-// while there is a conflict.
+// Agreed returns the file that the text was made for. It is State.Base, except
+// during a conflict.
 func (d *Diff) Agreed() File {
 	d.registry.mu.Lock()
 	defer d.registry.mu.Unlock()
 	return d.agreed
 }
 
-// newest says whether a view has the newest text: it was shown it, or made it. The caller holds registry.mu.
+// newest says whether a view has the newest text: the view was shown it, or made it. The caller holds registry.mu.
 func (d *Diff) newest(seen Seen) bool {
 	return seen.Text == d.version || seen.By != nil && seen.By == d.editor
 }
 
-// concerns says whether the proposal follows the file.
+// concerns says whether the proposal follows changes of the file.
 func (d *Diff) concerns(path string) bool { return d.proposal.Path == path && !d.proposal.Apart }
 
-// Outcome is how the diff was decided; false while it is open.
+// Outcome returns how the diff was decided; false while it is open.
 func (d *Diff) Outcome() (Outcome, bool) {
 	d.registry.mu.Lock()
 	defer d.registry.mu.Unlock()
@@ -142,10 +142,11 @@ func (d *Diff) Outcome() (Outcome, bool) {
 	return *d.outcome, true
 }
 
-// Ended is closed when the diff has its outcome.
+// Ended returns a channel that is closed when the diff is settled.
 func (d *Diff) Ended() <-chan struct{} { return d.end() }
 
-// end is closed when the diff is settled. The caller does not hold registry.mu.
+// end is Ended. The channel is made on first use, so that a diff for which nobody
+// waits costs none. The caller does not hold registry.mu.
 func (d *Diff) end() <-chan struct{} {
 	d.registry.mu.Lock()
 	defer d.registry.mu.Unlock()
@@ -158,8 +159,8 @@ func (d *Diff) end() <-chan struct{} {
 	return d.settled
 }
 
-// size is what the diff counts for against Options.MaxTotal, in bytes. An
-// unedited text is the proposal's own memory. The caller holds registry.mu.
+// size is what the diff counts against Options.MaxTotal, in bytes. An unedited
+// text counts nothing: it shares the proposal's memory. The caller holds registry.mu.
 func (d *Diff) size() int64 {
 	n := len(d.proposal.Old) + len(d.proposal.New)
 	if d.text != d.proposal.New {

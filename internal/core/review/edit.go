@@ -6,25 +6,25 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/text"
 )
 
-// Bounds on the texts of before that a diff keeps, so that an edit that was
-// made on one of them can be merged.
+// A diff keeps a few earlier texts within these bounds, to merge an edit that was
+// made on one of them.
 const (
 	maxEarlier     = 8
-	maxEarlierSize = 64 << 10 // bytes of one
+	maxEarlierSize = 64 << 10 // bytes of one text
 )
 
-// An earlier text of a diff.
+// An earlier text of a diff, with its version.
 type earlier struct {
 	version int
 	text    string
 }
 
-// Edit records the text as the user has it now in one view, and returns the
-// version of just that: newer is what the view has to be shown. Where others have edited meanwhile, both edits are merged; lines
-// that both changed stay as this one has them, and the other text is told as Event.Lost. What was edited may be forgotten by
-// then: this text stands, and conflicts with what has become of the file.
-// ErrSettled when the diff is not open, ErrTooBig when a bound forbids the
-// text, which is then not recorded, and ErrReadOnly when the agent takes no edits.
+// Edit records the text as one view has it now, and returns that text's version. When
+// others have edited the diff meanwhile, Edit merges both: the view must then be shown the newer
+// version. Lines that both changed stay as this edit has them, and the other text is told as Event.Lost.
+// When the registry no longer has the text that was edited, it takes this edit whole; the edit then
+// conflicts with changes of the file. Edit fails with ErrSettled when the diff is not open, with
+// ErrTooBig when a bound forbids the text (nothing is recorded), and with ErrReadOnly when the agent takes no edits.
 func (r *Registry) Edit(id string, e Edit) (version int, err error) {
 	r.mu.Lock()
 	defer r.unlock()
@@ -35,7 +35,7 @@ func (r *Registry) Edit(id string, e Edit) (version int, err error) {
 	return r.edit(d, e)
 }
 
-// edit is Edit with mu held; the caller lets go with unlock.
+// edit is Edit with mu held. The caller releases mu with unlock.
 func (r *Registry) edit(d *Diff, e Edit) (version int, err error) {
 	if d.unedited(e.Text) {
 		e.Text = d.text
@@ -54,7 +54,7 @@ func (r *Registry) edit(d *Diff, e Edit) (version int, err error) {
 	by := e.By
 	r.put(d, e.Text, by)
 	version = d.version
-	if u.text != e.Text || u.lost != "" && !e.Unsure { // the view itself may have taken the other's meanwhile
+	if u.text != e.Text || u.lost != "" && !e.Unsure { // a view that is unsure may have the other's text already
 		by = nil // no view has it yet
 		r.put(d, u.text, by)
 	}
@@ -72,17 +72,17 @@ func (r *Registry) edit(d *Diff, e Edit) (version int, err error) {
 	return version, nil
 }
 
-// A union is what comes of an edit and of what has become of its text meanwhile.
+// A union is an edit merged with what became of the text meanwhile.
 type union struct {
 	text string
 	lost string // Event.Lost
-	// idle: nothing was edited.
+	// idle: the edit changed nothing.
 	idle bool
-	// unknown: nobody knows any more what was edited, and so which of the file's changes it has.
+	// unknown: the edited text is forgotten, so nobody knows which of the file's changes the edit has.
 	unknown bool
 }
 
-// unite merges an edit with the newest text. Where both changed the same lines the edit's stand. The caller holds mu.
+// unite merges an edit with the newest text. Where both changed the same lines, the edit's lines stand. The caller holds mu.
 func (r *Registry) unite(d *Diff, e Edit) union {
 	if e.From == nil || e.Text == d.text || !e.Unsure && d.newest(Seen{Text: *e.From, By: e.By}) {
 		return union{text: e.Text}
@@ -106,7 +106,7 @@ func (r *Registry) unite(d *Diff, e Edit) union {
 	return u
 }
 
-// put makes content the diff's text. The caller holds mu, and says it.
+// put makes content the diff's text. The caller holds mu, and queues the event.
 func (r *Registry) put(d *Diff, content string, by any) {
 	if len(d.text) <= maxEarlierSize {
 		d.earlier = append(d.earlier, earlier{d.version, d.text})
@@ -118,8 +118,9 @@ func (r *Registry) put(d *Diff, content string, by any) {
 	r.total += d.size()
 }
 
-// at is the text of a version, or of one before that, which is at worst the
-// proposal, and whether it is that of just this one. The caller holds registry.mu.
+// at returns the text of a version, and whether it is exactly that version. When the
+// version is forgotten, it returns the nearest earlier text, at worst the proposal. The
+// caller holds registry.mu.
 func (d *Diff) at(version int) (was string, known bool) {
 	was, known = d.proposal.New, version == 0 && !d.restored
 	for _, e := range d.earlier {
@@ -130,7 +131,7 @@ func (d *Diff) at(version int) (was string, known bool) {
 	return was, known
 }
 
-// unedited says of a text of a view whether it is the one that cannot be edited, line ends aside, which a view may have of its own.
+// unedited says whether content is the text of a read-only proposal. Line endings do not count: a view may have its own.
 // The caller holds registry.mu.
 func (d *Diff) unedited(content string) bool {
 	return d.proposal.ReadOnly != "" && text.ToLF(content) == text.ToLF(d.text)

@@ -16,13 +16,15 @@ import (
 )
 
 // A Registry holds the open diffs of one companion. Its methods may be called
-// from any goroutine. Exactly one call settles a diff, the losers of a race
-// get ErrSettled.
-//
-// Goroutines: one for each call of View.Show and View.Content, so that a view that hangs delays nobody past the deadline; it ends when the call does.
-// Owners, View.Close and watchers are called on the goroutine of whoever
-// caused the call, with no lock held; watchers, so that they hear everything in
-// order, by whoever is telling them already.
+// from any goroutine. Exactly one call settles a diff; the losers of a race get
+// ErrSettled.
+// Locking: mu guards everything, and nothing foreign is called while it is held.
+// A method that changes something queues events and owed calls under mu. It
+// releases mu with unlock, which makes those calls on the same goroutine.
+// Goroutines: one for each call of View.Show and View.Content, so that a view that
+// hangs delays nobody past the deadline. It ends when the call does. Owners and
+// View.Close are called on the goroutine that caused the call. Watchers are called
+// by whichever goroutine is telling them already, so that they hear everything in order.
 type Registry struct {
 	opt      Options
 	watchers notify.List[Event]
@@ -32,15 +34,15 @@ type Registry struct {
 	diffs   []*Diff    // not settled, oldest first
 	byID    map[string]*Diff
 	byKey   map[ownerKey]*Diff
-	owned   map[Owner]int // how many of diffs are whose; none is not in it
+	owned   map[Owner]int // how many open diffs each owner has; no entry means none
 	policy  policy
 	total   int64          // bytes of all diffs' texts
 	due     map[string]due // texts that an agent is about to write, by path
-	looks   uint64         // of files, begun
+	looks   uint64         // counts the calls of Look, to order their results
 	shut    bool
-	retired bool     // what is open is another companion's
+	retired bool     // the open diffs belong to the companion that took over
 	events  []Event  // to be told to watchers
-	telling bool     // somebody is at it
+	telling bool     // a goroutine is telling the watchers
 	owed    []func() // calls to owners and views; see unlock
 	// calls counts the calls that Shut waits for: calls of deliver, owed calls, and the
 	// telling of watchers. quiet is closed when it falls to zero, and nil while it is zero.
@@ -53,7 +55,7 @@ type ownerKey struct {
 	key   string
 }
 
-// errViewFailed: the view panicked.
+// errViewFailed is the error of a view that panicked.
 var errViewFailed = fmt.Errorf("%w: it failed; its log says why", ErrNoView)
 
 // New returns an empty registry.
@@ -61,15 +63,14 @@ func New(o Options) *Registry {
 	return &Registry{opt: o.withDefaults(), byID: make(map[string]*Diff), byKey: make(map[ownerKey]*Diff), owned: make(map[Owner]int), due: make(map[string]due)}
 }
 
-// Open shows a proposal and returns when its view is open. A second proposal
-// of the same owner and key replaces the first, which ends Withdrawn without
-// Owner.Settled being called for it, whatever becomes of the second. A policy
-// may decide at once: AcceptAll settles after Open's caller was told (see
-// deliver) and shows nothing, Terminal makes Open return ErrDeclined.
-// deliver is called by Open just before it returns nil, with no lock held, and Owner.Settled
-// only after it has returned: an agent answers its request there, so that the answer always precedes the outcome.
-// ctx ends the opening, not the diff: the diff outlives it once deliver was called.
-// A diff that is withdrawn before that makes Open return ErrSettled.
+// Open shows a proposal and returns when its view is open. A second proposal of the
+// same owner and key replaces the first: the first ends Withdrawn, without a call of
+// Owner.Settled, whatever becomes of the second. A policy may decide at once: AcceptAll
+// settles after deliver and shows nothing; Terminal makes Open return ErrDeclined.
+// Open calls deliver just before it returns nil, with no lock held, and Owner.Settled
+// only after deliver has returned. The agent's request is answered in deliver, so the
+// answer always precedes the outcome. ctx ends the opening, not the diff: once deliver was
+// called, the diff outlives ctx. When the diff is withdrawn before that, Open returns ErrSettled.
 func (r *Registry) Open(ctx context.Context, owner Owner, p Proposal, deliver func(*Diff)) (*Diff, error) {
 	d := r.diff(rand.Text(), owner, time.Now(), p)
 	mode, err := r.register(ctx, d)
@@ -104,7 +105,7 @@ func (r *Registry) Open(ctx context.Context, owner Owner, p Proposal, deliver fu
 	return d, nil
 }
 
-// diff makes one that is not open yet.
+// diff makes a Diff that is not open yet.
 func (r *Registry) diff(id string, owner Owner, opened time.Time, p Proposal) *Diff {
 	file := File{Text: p.Old, Exists: !p.IsNew}
 	return &Diff{
@@ -113,13 +114,13 @@ func (r *Registry) diff(id string, owner Owner, opened time.Time, p Proposal) *D
 	}
 }
 
-// register enters d, unless a bound or the policy is against it, and settles
-// the diff that it replaces.
+// register enters d, unless a bound or the policy forbids it. It settles the diff
+// that d replaces in either case, but not when the registry is shut.
 func (r *Registry) register(ctx context.Context, d *Diff) (Mode, error) {
 	r.mu.Lock()
 	defer r.unlock()
 	if r.shut {
-		return Ask, ErrShut // and what this one would replace stays as it is
+		return Ask, ErrShut // the diff that d would replace stays as it is
 	}
 	key := ownerKey{d.owner, d.proposal.Key}
 	if old, ok := r.byKey[key]; ok {
@@ -145,9 +146,9 @@ func (r *Registry) enter(d *Diff, key ownerKey) {
 	r.expected(d)
 }
 
-// admit says why d may not be opened. The caller holds mu. ctx is asked under
-// the lock: an owner's end cancels it and then calls Leave, so that no diff of
-// a session that has ended gets in afterwards.
+// admit says why d may not be opened. The caller holds mu. It checks ctx under the
+// lock, because the end of an owner cancels ctx and then calls Leave: so no diff of
+// an ended session gets in after Leave.
 func (r *Registry) admit(ctx context.Context, d *Diff, mode Mode) error {
 	switch largest := max(len(d.proposal.Old), len(d.proposal.New)); {
 	case r.shut:
@@ -166,10 +167,10 @@ func (r *Registry) admit(ctx context.Context, d *Diff, mode Mode) error {
 	return nil
 }
 
-// Hold counts against Options.MaxTotal what owners still keep of diffs that have been decided, in bytes; a negative number lets go of it.
+// Hold counts bytes of decided diffs that owners still keep against Options.MaxTotal. A negative number releases them.
 func (r *Registry) Hold(bytes int) { r.held.Add(int64(bytes)) }
 
-// show has the view show d.
+// show has the view show d, and waits for it until ShowTimeout, the end of ctx, or the end of d.
 func (r *Registry) show(ctx context.Context, d *Diff) error {
 	if r.opt.View == nil {
 		return ErrNoView
@@ -203,16 +204,16 @@ func (r *Registry) showOn(d *Diff, show func() error) error {
 	return err
 }
 
-// abandon ends a diff that could not be shown; false when somebody was quicker.
+// abandon ends a diff that could not be shown. It returns false when somebody settled it first.
 func (r *Registry) abandon(d *Diff) bool {
 	r.mu.Lock()
 	defer r.unlock()
 	return r.settle(d, Outcome{Kind: Withdrawn, Content: d.text})
 }
 
-// answer passes from opening to answering, or says why there is nothing to
-// answer: only an outcome of the user's own is still worth an answer. ruled is what
-// Diff.Ruled says from here on.
+// answer moves d from opening to answering, or says why the agent gets no answer. A diff
+// that was withdrawn meanwhile gets none; a decision of the user's does. ruled becomes
+// the result of Diff.Ruled.
 func (r *Registry) answer(ctx context.Context, d *Diff, ruled bool) error {
 	r.mu.Lock()
 	defer r.unlock()
@@ -236,8 +237,8 @@ func (r *Registry) answer(ctx context.Context, d *Diff, ruled bool) error {
 	return err
 }
 
-// settle gives d its one outcome, and reports whether it was the one to do
-// so. It is the only place where that happens. The caller holds mu, and lets go with unlock.
+// settle gives d its one outcome, and reports whether this call did it. No other
+// place sets an outcome. The caller holds mu and releases it with unlock.
 func (r *Registry) settle(d *Diff, o Outcome) bool {
 	if d.outcome != nil {
 		return false
@@ -258,9 +259,9 @@ func (r *Registry) settle(d *Diff, o Outcome) bool {
 		delete(r.owned, d.owner)
 	}
 	if o.Kind != Withdrawn {
-		r.announce(d) // decided before Show returned
+		r.announce(d) // the user decided before Show returned
 	}
-	if d.announced { // one that never opened needs no end
+	if d.announced { // a diff that never opened needs no end
 		r.events = append(r.events, Event{Kind: Decided, Diff: d, Outcome: &o})
 	}
 	if o.Kind == Accepted {
@@ -278,7 +279,7 @@ func (r *Registry) announce(d *Diff) {
 	}
 }
 
-// seen notes that the view shows d, which may have been settled meanwhile. The caller holds mu, and lets go with unlock.
+// seen notes that the view shows d, which may be settled by now. The caller holds mu and releases it with unlock.
 func (r *Registry) seen(d *Diff) {
 	if d.sight == hidden {
 		d.sight = visible
@@ -286,7 +287,9 @@ func (r *Registry) seen(d *Diff) {
 	}
 }
 
-// owe notes the calls that are due for d: each once, whoever gets here first. The caller holds mu, and lets go with unlock.
+// owe queues the calls that are due for a settled d: Owner.Settled once its agent has its answer, View.Close
+// once the view shows it. Each is queued once. It is called at every change of phase or sight, since either may come last.
+// The caller holds mu and releases it with unlock.
 func (r *Registry) owe(d *Diff) {
 	if d.outcome == nil {
 		return
@@ -304,8 +307,8 @@ func (r *Registry) owe(d *Diff) {
 	}
 }
 
-// unlock lets go of mu, then makes the calls that are owed and tells the watchers, on this goroutine. Who has changed
-// anything lets go with it.
+// unlock releases mu, then makes the owed calls and tells the watchers, on this goroutine. Every method that has
+// changed anything releases mu this way.
 func (r *Registry) unlock() {
 	owed := r.owed
 	r.owed = nil
@@ -322,14 +325,14 @@ func (r *Registry) unlock() {
 	}
 }
 
-// callBegins counts up what Shut waits for. The caller holds mu.
+// callBegins counts a call that Shut waits for. The caller holds mu.
 func (r *Registry) callBegins() {
 	if r.calls++; r.calls == 1 {
 		r.quiet = make(chan struct{})
 	}
 }
 
-// callEnded counts it down. The caller holds mu.
+// callEnded ends the count of callBegins. The caller holds mu.
 func (r *Registry) callEnded() {
 	if r.calls--; r.calls == 0 {
 		close(r.quiet)
@@ -337,8 +340,8 @@ func (r *Registry) callEnded() {
 	}
 }
 
-// tellWatchers empties the queue of events, unless somebody is at it, who
-// will then also tell ours.
+// tellWatchers empties the queue of events. When another goroutine is at it
+// already, that one tells ours too.
 func (r *Registry) tellWatchers() {
 	for first := true; ; first = false {
 		e, ok := r.nextEvent(first)
@@ -349,7 +352,7 @@ func (r *Registry) tellWatchers() {
 	}
 }
 
-// nextEvent takes an event off the queue for the one who tells them; first is how one becomes that.
+// nextEvent takes an event off the queue. first is true for the first call of a teller: it becomes the only one, or gets false.
 func (r *Registry) nextEvent(first bool) (Event, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -370,8 +373,8 @@ func (r *Registry) nextEvent(first bool) (Event, bool) {
 	return e, true
 }
 
-// guard calls f and survives its panic, which is somebody's mistake but must
-// neither end the user's process nor leave the registry half way.
+// guard calls f and logs its panic. A panic in a view or an owner is a bug there; it
+// must neither end the user's process nor leave the registry half way.
 func guard(what string, f func()) {
 	defer func() {
 		if p := recover(); p != nil {

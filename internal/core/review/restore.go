@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// Restored is the version of the text of a diff that is just restored.
+// Restored is the version of the text of a diff that was just restored.
 const Restored = 1
 
-// Restore enters a diff that a companion before this one had open, under its
-// old id, with the text as the user had edited it, and the file that it was made for: nil for that of
-// the proposal (SPEC L-3, F-13). Its agent was
-// answered then and waits for the outcome, so the diff is open at once and stays so whether a view
-// can show it now or not: it is shown aside, and View.Close is called for it
-// at its end in either case, as a view may have come upon it later. Bounds apply; ErrSettled
-// when the id or the owner's key is taken, or ErrShut.
+// Restore enters a diff that an earlier companion had open (SPEC L-3, F-13). The diff keeps its old
+// id and the text as the user had edited it. agreed is the file that the text was made for; nil
+// means the proposal's own. The agent was answered long ago and waits for the outcome, so
+// the diff is open at once, whether a view can show it now or not. It is shown on a goroutine
+// of its own. View.Close is called at its end in either case, since a view may find it later.
+// Bounds apply. Restore fails with ErrSettled when the id or the owner's key is taken, and with
+// ErrShut when the registry is closing.
 func (r *Registry) Restore(owner Owner, id, text string, agreed *File, opened time.Time, p Proposal) (*Diff, error) {
 	d := r.diff(id, owner, opened, p)
 	if agreed != nil {
@@ -24,7 +24,7 @@ func (r *Registry) Restore(owner Owner, id, text string, agreed *File, opened ti
 	if err := r.reenter(d); err != nil {
 		return nil, err
 	}
-	r.Look(p.Path) // the file may have changed while nobody looked
+	r.Look(p.Path) // the file may have changed while no companion ran
 	go func() {
 		_ = r.show(context.Background(), d)
 		r.mu.Lock()

@@ -1,6 +1,6 @@
-// Package review leads each diff from an agent's proposal to its single
-// outcome. It knows neither how an editor shows a diff nor how an agent hears
-// of the outcome; both stand behind the interfaces View and Owner.
+// Package review leads each diff from an agent's proposal to its single outcome.
+// It knows neither how an editor shows a diff nor how an agent hears of the
+// outcome: both stand behind the interfaces View and Owner.
 package review
 
 import (

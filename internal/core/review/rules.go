@@ -19,9 +19,9 @@ const (
 	Terminal Mode = "terminal"
 )
 
-// A Rule is one line of the user's policy; the narrowest that fits decides,
-// of equals the latest. An exact path is narrower than a glob, that than none;
-// of two alike in that, the one for a single owner is narrower.
+// A Rule is one line of the user's policy. The narrowest rule that fits decides;
+// among equals, the latest. An exact path is narrower than a glob, and a glob than no
+// pattern. Of two that are alike in that, the rule for a single owner is narrower.
 type Rule struct {
 	Mode Mode `json:"mode"`
 	// Owner limits the rule to one session (by Label), Pattern to the paths
@@ -32,7 +32,7 @@ type Rule struct {
 	Pattern string `json:"pattern,omitempty"`
 }
 
-// FilePattern is the pattern that fits exactly one path, whatever characters it has.
+// FilePattern returns the pattern that fits exactly this path, whatever characters the path has.
 func FilePattern(path string) string {
 	return strings.NewReplacer("*", "[*]", "?", "[?]").Replace(path)
 }
@@ -40,7 +40,7 @@ func FilePattern(path string) string {
 // maxRules bounds a policy; the oldest rules give way (SPEC A-4).
 const maxRules = 1000
 
-// A policy holds the rules in the order in which they were made.
+// A policy holds the rules in the order in which the user made them.
 type policy []compiledRule
 
 type compiledRule struct {
@@ -50,7 +50,7 @@ type compiledRule struct {
 	exact string
 }
 
-// set adds r; see Registry.SetRule. A mode that is unknown asks.
+// set adds r; see Registry.SetRule. A rule with an unknown mode asks.
 func (p policy) set(r Rule) (policy, compiledRule) {
 	if r.Mode != AcceptAll && r.Mode != Terminal {
 		r.Mode = Ask
@@ -68,13 +68,13 @@ func (p policy) set(r Rule) (policy, compiledRule) {
 	if len(p) >= maxRules {
 		p = p[1:]
 	}
-	if c.Rule != (Rule{Mode: Ask}) { // which says nothing that no rule does not
+	if c.Rule != (Rule{Mode: Ask}) { // Ask is the default; don't store it
 		p = append(p, c)
 	}
 	return p, c
 }
 
-// mode is what the policy wants for a path of an owner.
+// mode returns what the policy wants for a path of the session with that label.
 func (p policy) mode(label, path string) Mode {
 	mode, narrowest := Ask, 0
 	for _, r := range p {
@@ -107,10 +107,10 @@ func (r compiledRule) fits(label, path string) int {
 	return n
 }
 
-// maxGlob bounds patterns, and the paths that they are held against, in bytes: no path is longer, and the time grows with both.
+// maxGlob bounds patterns and the paths that they are matched with, in bytes. No path is longer, and the time to match grows with both.
 const maxGlob = 4096
 
-// compileGlob never fails: what is not * ? ** stands for itself. A pattern that is too long fits nothing.
+// compileGlob never fails: everything but * ? ** stands for itself. A pattern that is too long fits nothing.
 func compileGlob(pattern string) *regexp.Regexp {
 	if len(pattern) > maxGlob {
 		pattern = "\x00"

@@ -1,15 +1,15 @@
 package review
 
-// Bounds on the texts that are kept of one view.
+// Bounds on the texts that are kept for one view.
 const (
 	maxTexts     = 256
 	maxTextBytes = 4 << 20 // of all but the first and the newest
 )
 
-// Shown are the texts of a diff that one view may have on its screen: what its user has made last, and what it was told since then,
-// each under the version that the view knows it by. What it was told before, and had not taken over when it sent its last edit, it
-// leaves alone. So an edit is merged on the text that it was made of, however much has happened since; see Edit.Was. The zero
-// value has none. The caller guards it.
+// Shown holds the texts of a diff that one view may have on its screen, each under the version that the view knows: the text that its
+// user made last, and the texts that the view was told since then. When the view sends its next edit, Of finds the text on
+// which the user made it, so the edit is merged correctly however much has happened since (Edit.Was). The zero value is empty.
+// Shown has no lock: its owner guards it.
 type Shown []versioned
 
 type versioned struct {
@@ -17,10 +17,10 @@ type versioned struct {
 	text    string
 }
 
-// Edited notes what the user has made of a version, or was shown first.
+// Edited notes the text that the user has made of a version, or was shown first. Older texts are forgotten.
 func (t *Shown) Edited(from int, text string) { *t = Shown{{from, text}} }
 
-// Told adds what the view is told.
+// Told adds a text that the view is told.
 func (t *Shown) Told(now State) {
 	if last := len(*t) - 1; last > 0 && (*t)[last].version == now.Seen.Text {
 		return
@@ -34,7 +34,7 @@ func (t *Shown) Told(now State) {
 	}
 }
 
-// Of is the text that the view has when it names a version, nil when that is not known any more.
+// Of returns the text that the view has when it names a version; nil when that version is forgotten.
 func (t Shown) Of(version int) *string {
 	for i := range t {
 		if t[i].version == version {

@@ -5,19 +5,18 @@ import (
 	"time"
 )
 
-// Subscribe calls f with each published snapshot, in order and never twice
-// with an equal one, from the store's timer. f must not block. The returned
-// function ends the subscription; after it returns f is not called again: it
-// waits for a call in progress, so it must not be called with a lock held
-// that f takes, nor from within f.
+// Subscribe calls f with each published snapshot, in order, from the store's timer.
+// f never gets two equal snapshots in a row. f must not block. After cancel returns, f is
+// not called again. Cancel waits for a call in progress, so call it neither from within f
+// nor while you hold a lock that f takes.
 func (s *Store) Subscribe(f func(*Snapshot)) (cancel func()) { return s.subscribers.Add(f) }
 
-// FollowOpen calls f with the paths of all open files when the list has changed, also with the files that Keep leaves out. The call
-// comes from the timer's goroutine, so f must not block. The slice must not be changed. After cancel returns f is not called again.
+// FollowOpen calls f with the absolute paths of all open files whenever that list changes. The list also has the files that Keep
+// leaves out. f runs on the timer's goroutine and must not block. The slice must not be changed. After cancel returns, f is not called again.
 func (s *Store) FollowOpen(f func(paths []string)) (cancel func()) { return s.followers.Add(f) }
 
-// Shut stops the timer; what is pending is not published any more, and no
-// subscriber is called after it has returned. Later changes are still seen by Snapshot.
+// Shut stops the timer. Pending changes are not published any more, and no
+// subscriber is called after Shut has returned. Snapshot still sees later changes.
 func (s *Store) Shut() {
 	s.mu.Lock()
 	s.shut = true
@@ -29,14 +28,14 @@ func (s *Store) Shut() {
 	s.pauses.Close()
 }
 
-// Waiting says whether a change has not been published yet, or subscribers are just being told of one.
+// Waiting says whether a change is not published yet, or subscribers are being told of one just now.
 func (s *Store) Waiting() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.armed && !s.shut
 }
 
-// changed notes that there is something to publish. The caller holds mu.
+// changed notes that there is something to publish, and arms the timer. The caller holds mu.
 func (s *Store) changed() {
 	s.focus()
 	if s.shut {
@@ -47,7 +46,7 @@ func (s *Store) changed() {
 		s.first = s.latest
 	}
 	if s.armed {
-		return // the timer looks at latest when it fires
+		return // the timer is set: it looks at latest when it fires
 	}
 	s.armed = true
 	if s.timer == nil {
@@ -57,8 +56,8 @@ func (s *Store) changed() {
 	s.timer.Reset(s.due())
 }
 
-// due is how long what waits has to wait yet: until there has been quiet for
-// the debounce, or the first change is as old as the longest delay. The caller holds mu.
+// due returns how long the waiting changes must still wait: until the debounce has passed
+// quietly, or the first change is as old as the longest delay. The caller holds mu.
 func (s *Store) due() time.Duration {
 	return min(time.Until(s.latest.Add(s.debounce)), time.Until(s.first.Add(s.maxDelay)))
 }

@@ -47,7 +47,7 @@ type Snapshot struct {
 	Active     string
 	Cursor     *Position   // in Active; nil when not known
 	Selections []Selection // in Active, the primary one first
-	// Diagnostics are those of the documents that a tool of the editor's looks at, an empty list where it finds nothing.
+	// Diagnostics are by absolute path. A document has an entry, maybe an empty one, when a tool of the editor's looks at it.
 	Diagnostics map[string][]Diagnostic
 }
 
@@ -62,7 +62,7 @@ func equalValues[T comparable](a, b *T) bool {
 	return a == b || a != nil && b != nil && *a == *b
 }
 
-// kept returns snap without what judge's function refuses. It asks once for each path and
+// kept returns snap without the paths that judge's function refuses. It asks once for each path, and
 // copies nothing when everything stays.
 func kept(snap *Snapshot, judge func() func(string) bool) *Snapshot {
 	if judge == nil {

@@ -1,6 +1,6 @@
 // Package state holds what the user looks at: roots, trust, files, focus,
 // cursor, selection and diagnostics. It tells its subscribers, debounced, when
-// that changes, and knows neither editors nor agents.
+// that changes. It knows neither editors nor agents.
 package state
 
 import (
@@ -22,10 +22,10 @@ type Options struct {
 	// 0), MaxDelay the longest that a change waits although others follow
 	// (200 ms when 0; SPEC C-2).
 	Debounce, MaxDelay time.Duration
-	// Keep says whether a path may be named to agents: it exists, lies in
-	// the workspace, is not ignored (SPEC C-6, C-8). It may do I/O: each
-	// publication and each Snapshot calls Keep once, and what that returns once for each path, never under
-	// the store's lock, possibly in several goroutines at a time. nil keeps all.
+	// Keep says whether a path may be named to agents: the file exists, lies in the
+	// workspace and is not ignored (SPEC C-6, C-8). Each publication and each Snapshot calls
+	// Keep once, and the function that it returns once for each path. Keep may do I/O: the
+	// store's lock is never held, and calls may come from several goroutines. nil keeps all.
 	Keep func() (keep func(path string) bool)
 }
 
@@ -53,29 +53,27 @@ func (o *Options) keep() func() func(string) bool {
 // A Store is one companion's view of what its user looks at: the open files
 // of all windows together, and the active file, cursor and selections of the
 // window in front. Its methods may be called from any goroutine.
-//
-// Recording an event costs the same however many files are open (but for
-// lists in its own arguments); a publication is in proportion to the open files.
-//
-// Goroutines: one at the most, that of the timer. The first change arms it,
-// it calls the subscribers when the change is due (a later change only moves
-// the due time), and ends when nothing is left to publish. Shut stops it.
+// Recording an event costs the same however many files are open (apart from the
+// lists in its own arguments). A publication costs in proportion to the open files.
+// Goroutines: one at most, the timer's. The first change arms it. It calls the
+// subscribers when the change is due (a later change only moves the due time), and
+// ends when nothing is left to publish. Shut stops it.
 type Store struct {
 	debounce, maxDelay time.Duration
 	keep               func() func(string) bool
 	subscribers        notify.List[*Snapshot]
-	published          *Snapshot // the timer's goroutine's own
+	published          *Snapshot // only the timer's goroutine uses it
 	followers          notify.List[[]string]
 	paused             atomic.Bool
 	pauses             notify.List[bool]
-	told               []string // to the followers; likewise
+	told               []string // the list that followers were told last; only the timer's goroutine uses it
 
 	mu      sync.Mutex // guards all below
 	windows map[string]*window
 	front   *window // nil as long as there is no window
 	fronts  int     // counts how often a window came to the front
-	// focused holds the last focus of the open files in Unix milliseconds, no
-	// two alike; the active file's is the largest, lastFocus.
+	// focused holds when each open file had its last focus, in Unix milliseconds, no
+	// two alike. The active file has the largest time, lastFocus.
 	focused   map[string]int64
 	lastFocus int64
 	active    string // front.active, as of the last call of changed
@@ -88,7 +86,7 @@ type Store struct {
 	armed         bool // the timer is set or its goroutine at work
 	shut          bool
 	timer         *time.Timer // nil before the first change
-	first, latest time.Time   // the changes that wait to be published; zero when none does
+	first, latest time.Time   // times of the changes that wait to be published; zero when none waits
 }
 
 // New returns an empty Store.
@@ -109,7 +107,7 @@ func (s *Store) SetRoots(roots []string) {
 	s.changed()
 }
 
-// SetTrust records the editor's own workspace trust; nil when it has none.
+// SetTrust records the editor's own workspace trust; nil when the editor has no such notion.
 func (s *Store) SetTrust(trusted *bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,9 +119,9 @@ func (s *Store) SetTrust(trusted *bool) {
 	s.changed()
 }
 
-// Report takes what a window shows now. Windows are named by their editor
-// adapter. The first report of a window that has an active document, or of
-// the only window, brings it to the front.
+// Report takes what a window shows now. The editor's adapter chooses the window's name.
+// The first report of a window comes to the front when the window has an active
+// document or is the only one.
 func (s *Store) Report(name string, r Report) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,8 +151,8 @@ func (s *Store) window(name string) *window {
 	return w
 }
 
-// Open and Close record single documents of a window, for editors that tell
-// them one by one. Opening does not give focus; Report does.
+// Open records that a window has opened a document, for editors that tell single
+// documents. It gives the document no focus; Report does.
 func (s *Store) Open(window, path string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,8 +165,8 @@ func (s *Store) Open(window, path string) {
 	s.changed()
 }
 
-// Close is the opposite of Open. Nothing is active in a window whose active
-// document is closed, until its next report.
+// Close is the opposite of Open. When a window's active document is closed, nothing
+// is active in that window until its next report.
 func (s *Store) Close(window, path string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -188,8 +186,8 @@ func (s *Store) Close(window, path string) {
 	s.changed()
 }
 
-// Leave forgets a window: what only it had open is closed. When it was in
-// front, the window that was there before comes back.
+// Leave forgets a window, and closes the files that only it had open. When it was in
+// front, the window that was in front before comes back.
 func (s *Store) Leave(window string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -254,15 +252,15 @@ func (s *Store) Rename(from, to string) {
 }
 
 // Touch asks for a publication although no report changed: a file appeared or
-// disappeared, ignore rules changed. Equal snapshots are still not published.
+// disappeared, or ignore rules changed. An equal snapshot is still not published.
 func (s *Store) Touch() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.changed()
 }
 
-// SetDiagnostics replaces the diagnostics of a document. An empty list says that the editor's tools find nothing; nil, that
-// nothing is known, as no tool looks at it.
+// SetDiagnostics replaces the diagnostics of a document. An empty list says that the editor's tools find nothing in it. nil says that
+// no tool looks at it.
 func (s *Store) SetDiagnostics(path string, ds []Diagnostic) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -283,7 +281,7 @@ func (s *Store) SetDiagnostics(path string, ds []Diagnostic) {
 	s.changed()
 }
 
-// Snapshot returns what is true now, without waiting for the debounce.
+// Snapshot returns the state as it is now, without waiting for the debounce. It calls Keep, which may do I/O.
 func (s *Store) Snapshot() *Snapshot {
 	s.mu.Lock()
 	snap := s.collect()
@@ -291,8 +289,8 @@ func (s *Store) Snapshot() *Snapshot {
 	return s.shareable(snap)
 }
 
-// Pause stops, or resumes, telling agents anything of the user's files: snapshots are empty but for the roots and trust. Snapshot
-// heeds it at once, subscribers hear of it like of any change. Everything else goes on, FollowOpen too.
+// Pause stops, or resumes, telling agents of the user's files: snapshots then have the roots and trust alone. Snapshot
+// heeds it at once; subscribers hear of it like of any change. Everything else goes on, FollowOpen too.
 func (s *Store) Pause(paused bool) {
 	if s.paused.Swap(paused) == paused {
 		return
@@ -303,13 +301,13 @@ func (s *Store) Pause(paused bool) {
 	s.pauses.Send(paused)
 }
 
-// Paused says whether Pause holds.
+// Paused says whether telling is stopped by Pause.
 func (s *Store) Paused() bool { return s.paused.Load() }
 
-// FollowPause calls f when Pause begins and ends to hold, from the goroutine that called it. After cancel returns f is not called again.
+// FollowPause calls f when a pause begins or ends, on the goroutine that called Pause. After cancel returns, f is not called again.
 func (s *Store) FollowPause(f func(paused bool)) (cancel func()) { return s.pauses.Add(f) }
 
-// shareable is what of a snapshot agents may be told.
+// shareable returns the part of a snapshot that agents may be told.
 func (s *Store) shareable(snap *Snapshot) *Snapshot {
 	if s.paused.Load() {
 		return &Snapshot{Roots: snap.Roots, Trusted: snap.Trusted}
@@ -356,8 +354,8 @@ func (s *Store) merge() []File {
 	return files
 }
 
-// focus gives the newest focus time to the front window's document when it is
-// another one than before. The caller holds mu.
+// focus gives the newest focus time to the front window's document, when that is
+// another document than before. The caller holds mu.
 func (s *Store) focus() {
 	active := ""
 	if s.front != nil {
@@ -368,8 +366,8 @@ func (s *Store) focus() {
 	}
 	s.active = active
 	if active != "" {
-		// Past the clock when it was set back, or several files had the same
-		// millisecond: agents drop the active file when it is not the newest.
+		// Times must grow even when the clock was set back, or several files had focus in one
+		// millisecond: agents drop the active file when its time is not the newest.
 		s.lastFocus = max(time.Now().UnixMilli(), s.lastFocus+1)
 		s.focused[active] = s.lastFocus
 		s.files = nil

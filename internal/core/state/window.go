@@ -7,31 +7,31 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/text"
 )
 
-// maxSelection bounds the text of a stored selection, in UTF-16 units: twice
-// what any agent is told (SPEC C-5), so that an agent still sees that there is more.
+// maxSelection bounds the text of a stored selection, in UTF-16 units. It is twice
+// what any agent is told (SPEC C-5), so that an agent's adapter still sees that there is more.
 const maxSelection = 32 << 10
 
-// maxSelections bounds how many selections are stored: more cursors than that
-// say nothing that a person could have meant.
+// maxSelections bounds how many selections are stored. Nobody means anything by more
+// cursors than that.
 const maxSelections = 64
 
-// A Report is what one window of an editor shows, whole and idempotent: a
-// browser tab, or an editor process with all its windows.
+// A Report is everything that one window of an editor shows: a browser tab, or an
+// editor process with all its windows. The same report twice changes nothing.
 type Report struct {
-	// Active is the absolute path of the focused document of the user's; ""
-	// when what is focused is not one (terminal, settings page, diff view).
+	// Active is the absolute path of the user's focused document. It is "" when something
+	// else has focus: a terminal, a settings page, a diff view.
 	Active string
 	// Cursor and Selections belong to Active. The first selection is the primary one.
 	// At most 64 selections of at most 32,768 UTF-16 units are kept.
 	Cursor     *Position
 	Selections []Selection
-	// Open lists the absolute paths of every open document, Active among them
-	// or not; nil when this report does not say (Active is then open as well as what was).
+	// Open lists the absolute paths of every open document; Active may be missing in it.
+	// nil when this report does not say: then Active joins the documents that were open.
 	Open []string
-	// Dirty lists the open documents with unsaved changes; nil when not said.
+	// Dirty lists the open documents with unsaved changes; nil when this report does not say.
 	Dirty []string
-	// Front says that the user is in this window now. A window whose report
-	// changes Active, Cursor or Selections comes to the front also without it.
+	// Front says that the user is in this window now. A report that changes Active,
+	// Cursor or Selections brings its window to the front without it too.
 	Front bool
 }
 
@@ -47,13 +47,13 @@ func pathSet(list []string) paths {
 	return set
 }
 
-// is reports whether the set holds exactly the paths of list. It may say no
-// wrongly for a list with repetitions, which costs a comparison later.
+// is reports whether the set holds exactly the paths of list. For a list with
+// repetitions it may wrongly say no, which only costs a comparison later.
 func (s paths) is(list []string) bool {
 	return len(s) == len(list) && !slices.ContainsFunc(list, func(p string) bool { _, ok := s[p]; return !ok })
 }
 
-// move renames in place and reports whether something was there to rename.
+// move renames paths in place, and reports whether it renamed any.
 func (s paths) move(rename func(string) (string, bool)) bool {
 	var gone, come []string
 	for p := range s {
@@ -70,17 +70,18 @@ func (s paths) move(rename func(string) (string, bool)) bool {
 	return len(gone) > 0
 }
 
-// A window is what the store knows of one, from its first report until it
-// leaves. What its pointers and slices lead to is never changed, only replaced.
+// A window is what the store knows of one window, from its first report until it
+// leaves. The values behind its pointers and slices are never changed, only replaced:
+// snapshots share them.
 type window struct {
 	open, dirty paths // never nil; active is in open
 	active      string
 	cursor      *Position
 	selections  []Selection
-	fronted     int // when it last came to the front, on the store's count of such events; 0 never
+	fronted     int // when it last came to the front, as a value of Store.fronts; 0 for never
 }
 
-// look takes what the user looks at, and reports whether that changed.
+// look takes what the user looks at from r, and reports whether that changed.
 func (w *window) look(r Report) bool {
 	if r.Active == "" {
 		r.Cursor, r.Selections = nil, nil
@@ -97,8 +98,8 @@ func (w *window) look(r Report) bool {
 	return true
 }
 
-// list takes which documents are open and which of them are dirty, as far as
-// r says, and reports whether that changed.
+// list takes the open and the dirty documents from r, as far as r has them, and
+// reports whether they changed.
 func (w *window) list(r Report) (changed bool) {
 	if r.Open != nil && !w.open.is(r.Open) {
 		w.open, changed = pathSet(r.Open), true
@@ -112,7 +113,7 @@ func (w *window) list(r Report) (changed bool) {
 	return changed
 }
 
-// bounded copies what is kept of a report's selections.
+// bounded copies a report's selections, within the bounds.
 func bounded(in []Selection) []Selection {
 	if len(in) == 0 {
 		return nil
@@ -120,7 +121,7 @@ func bounded(in []Selection) []Selection {
 	out := slices.Clone(in[:min(len(in), maxSelections)])
 	for i, s := range out {
 		if cut := text.CutUTF16(s.Text, maxSelection); len(cut) < len(s.Text) {
-			out[i].Text = strings.Clone(cut) // or the rest stays in memory
+			out[i].Text = strings.Clone(cut) // a clone, or the whole text would stay in memory
 		}
 	}
 	return out

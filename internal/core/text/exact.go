@@ -5,11 +5,11 @@ import (
 	"strconv"
 )
 
-// Exact says whether JSON holds nothing that encoding/json would silently replace by U+FFFD: bytes that are not UTF-8, and
-// escapes of half a surrogate pair. What must arrive as it was sent is asked for before it is decoded (SPEC F-6).
+// Exact says whether encoding/json reads raw without a loss. It silently replaces bytes that are not UTF-8, and escapes of half a
+// surrogate pair, by U+FFFD. Check a text that must arrive as it was sent before you decode it (SPEC F-6).
 func Exact(raw []byte) bool { return Valid(raw) && !hasHalf(raw) }
 
-// hasHalf says whether JSON escapes half a surrogate pair. A backslash stands nowhere but in a string.
+// hasHalf says whether JSON escapes half a surrogate pair. It needs no parser: a backslash stands only in strings.
 func hasHalf(raw []byte) bool {
 	for {
 		i := bytes.IndexByte(raw, '\\')
@@ -35,7 +35,7 @@ func hasHalf(raw []byte) bool {
 	}
 }
 
-// unit reads \uXXXX at the start of raw, -1 when there is something else.
+// unit reads \uXXXX at the start of raw; -1 when raw begins with something else.
 func unit(raw []byte) int {
 	if len(raw) < 6 || raw[0] != '\\' || raw[1] != 'u' {
 		return -1

@@ -6,8 +6,8 @@ import (
 	"github.com/aymanbagabas/go-udiff/lcs"
 )
 
-// A Shape is what an editor's buffer of lines does not hold: how the lines
-// of a text end, whether it begins with a byte order mark.
+// A Shape is the part of a text that an editor's buffer of lines does not hold: how its
+// lines end, and whether it begins with a byte order mark.
 type Shape struct {
 	EOL string // "\n", "\r\n" or "\r": the commonest ending, the first one on a tie; "\n" when there is none
 	// Mixed says that not every ending is EOL.
@@ -17,7 +17,7 @@ type Shape struct {
 	FinalNewline bool
 }
 
-// ShapeOf looks once through s.
+// ShapeOf returns the shape of s. It looks through s once.
 func ShapeOf(s string) Shape {
 	sh := Shape{EOL: "\n", BOM: strings.HasPrefix(s, bom)}
 	if s != "" {
@@ -52,7 +52,7 @@ func ShapeOf(s string) Shape {
 	return sh
 }
 
-// ending is the line ending that s begins with.
+// ending returns the line ending at the start of s.
 func ending(s string) string {
 	if strings.HasPrefix(s, "\r\n") {
 		return s[:2]
@@ -60,19 +60,18 @@ func ending(s string) string {
 	return s[:1]
 }
 
-// FromLF is the way back (SPEC F-6): edited is what became of ToLF(original)
-// in an editor. Unedited text comes back byte for byte; in edited text each
-// line that original had too keeps the ending that it had there, a line in
-// the place of another takes that one's ending, further ones that of the line
-// before them or the original's commonest one, and the byte order mark stays.
-// Whether the last line has an ending is the edited text's business.
-// For every s: FromLF(s, ToLF(s)) == s.
+// FromLF turns an editor's text back into the file's (SPEC F-6). edited is what the
+// editor made of ToLF(original). Unedited text comes back byte for byte. In edited text:
+// a line that original had keeps its ending; a line in the place of another takes that
+// line's ending; further lines take the ending of the line before them, or else the
+// original's commonest; the byte order mark stays. Whether the last line has an ending
+// is as in edited. For every s: FromLF(s, ToLF(s)) == s.
 func FromLF(original, edited string) string {
 	if ToLF(original) == edited {
 		return original
 	}
 	sh := ShapeOf(original)
-	edited = endingsToLF(edited) // no editor of ours sends others; a stray one is a line's end
+	edited = endingsToLF(edited) // our editors send line feeds only; a stray ending of another kind ends a line too
 	switch {
 	case sh.Mixed:
 		edited = restoreEndings(strings.TrimPrefix(original, bom), edited, sh.EOL)
@@ -85,16 +84,15 @@ func FromLF(original, edited string) string {
 	return edited
 }
 
-// restoreEndings gives each line of edited the ending that it had in original,
-// whose endings are mixed and mostly eol. Neither begins with a byte order
-// mark that counts. The comparison of lines is bounded (lcs gives up looking
-// for the shortest difference after some hundred changes), so that it takes
-// milliseconds for 5 MB.
+// restoreEndings gives each line of edited the ending that it had in original, whose
+// endings are mixed and mostly eol. Both texts come without the byte order mark. The
+// comparison is bounded (lcs gives up looking for the shortest difference after some
+// hundred changes), so it takes milliseconds for 5 MB.
 func restoreEndings(original, edited, eol string) string {
 	before, endings := splitLines(original)
 	after := strings.Split(edited, "\n")
 
-	// from[i] is the line of original that line i of edited was, or stands for; -1 for none.
+	// from[i] is the line of original that line i of edited was, or replaces; -1 for neither.
 	from := make([]int, len(after))
 	for i := range from {
 		from[i] = -1
@@ -116,7 +114,7 @@ func restoreEndings(original, edited, eol string) string {
 	}
 	for _, d := range lcs.DiffLines(a, b) {
 		kept(d.Start, d.ReplStart)
-		kept(d.End, d.ReplEnd) // those replaced, one by one as far as both go
+		kept(d.End, d.ReplEnd) // replaced lines, one by one as far as both sides go
 		next, nextAfter = d.End, d.ReplEnd
 	}
 	kept(len(a), len(b))
@@ -128,7 +126,7 @@ func restoreEndings(original, edited, eol string) string {
 	}, eol)
 }
 
-// commonEnds reports how many lines both begin with, and where in b the lines
+// commonEnds counts the lines that both begin with, and finds where in b the lines
 // begin that both end with.
 func commonEnds(a, b []string) (lo, hi int) {
 	for lo < len(a) && lo < len(b) && a[lo] == b[lo] {
@@ -154,8 +152,8 @@ func splitLines(s string) (lines, endings []string) {
 	}
 }
 
-// joinLines puts lines together with the known ending after each but the
-// last, or the ending before it where none is known.
+// joinLines puts lines together, with the known ending after each but the last. Where
+// no ending is known, it repeats the one before.
 func joinLines(lines []string, known func(i int) string, eol string) string {
 	size := 0
 	for _, l := range lines {

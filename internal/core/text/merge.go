@@ -7,15 +7,15 @@ import (
 	"github.com/aymanbagabas/go-udiff/lcs"
 )
 
-// A Merged is what comes of two changes of one text.
+// A Merged is the result of merging two changes of one text.
 type Merged struct {
-	// Text has both changes; where they conflict it has mine.
+	// Text has both changes. Where they conflict, it has mine.
 	Text string
-	// Conflicts are the places of Text where both changed the same lines
-	// differently, in order. None: the merge is clean.
+	// Conflicts are the places in Text where both changed the same lines differently, in
+	// order. It is empty when the merge is clean.
 	Conflicts []Conflict
-	// Rest is theirs, but with base's lines where there is a conflict. It is
-	// the base for the next merge: then what was taken now is not taken again.
+	// Rest is theirs, but with base's lines at the conflicts. Use it as the base of the
+	// next merge, so that a change that was taken is not taken again.
 	Rest string
 }
 
@@ -43,7 +43,7 @@ func Merge(base, mine, theirs string) Merged {
 	return Merged{Text: strings.Join(m.text, ""), Conflicts: m.conflicts, Rest: strings.Join(m.rest, "")}
 }
 
-// TakeTheirs is the merged text with theirs in every conflict.
+// TakeTheirs returns the merged text with theirs at every conflict.
 func (m Merged) TakeTheirs() string {
 	lines := linesOf(m.Text)
 	var b strings.Builder
@@ -92,8 +92,8 @@ func (m *merger) run(x, y []lcs.Diff) {
 	m.same(m.base[at:])
 }
 
-// group counts the first changes of both sides that touch one another, and
-// says which lines of base they cover together.
+// group counts the first changes of both sides that touch one another, and returns
+// the lines of base that they cover together.
 func group(x, y []lcs.Diff) (nx, ny, lo, hi int) {
 	if len(y) == 0 || len(x) > 0 && x[0].Start <= y[0].Start {
 		nx, lo, hi = 1, x[0].Start, x[0].End
@@ -114,7 +114,7 @@ func group(x, y []lcs.Diff) (nx, ny, lo, hi int) {
 	}
 }
 
-// growth is by how many lines changes make a text longer.
+// growth returns by how many lines changes make a text longer.
 func growth(changes []lcs.Diff) int {
 	n := 0
 	for _, c := range changes {
@@ -123,7 +123,7 @@ func growth(changes []lcs.Diff) int {
 	return n
 }
 
-// same passes lines on that nobody changed.
+// same copies lines that nobody changed.
 func (m *merger) same(lines []string) {
 	m.text, m.rest = append(m.text, lines...), append(m.rest, lines...)
 }

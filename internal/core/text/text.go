@@ -27,7 +27,7 @@ func UTF16Len(s string) int {
 	return n
 }
 
-// units is what r takes in UTF-16: a surrogate pair from U+10000 on.
+// units returns how many UTF-16 units r takes: two, a surrogate pair, from U+10000 on.
 func units(r rune) int {
 	if r >= 0x10000 {
 		return 2
@@ -54,8 +54,8 @@ func CutUTF16(s string, limit int) string {
 	return s[:end]
 }
 
-// offsetUTF16 is the byte length of the longest prefix of s of whole code
-// points with at most limit units.
+// offsetUTF16 returns the byte length of the longest prefix of s that has whole code
+// points and at most limit units.
 func offsetUTF16(s string, limit int) int {
 	i := 0
 	for i < len(s) && limit > 0 {
@@ -72,7 +72,7 @@ func offsetUTF16(s string, limit int) int {
 	return i
 }
 
-// Substring is JavaScript's s.substring(0, n): the first n UTF-16 units of s. Half a pair that this leaves becomes U+FFFD.
+// Substring returns JavaScript's s.substring(0, n): the first n UTF-16 units of s. When that cuts a surrogate pair, the half becomes U+FFFD.
 func Substring(s string, n int) string {
 	end := offsetUTF16(s, n)
 	if end == len(s) || UTF16Len(s[:end]) == n {
@@ -123,15 +123,15 @@ func IsBinary(b []byte) bool {
 	return bytes.IndexByte(b, 0) >= 0 || !Valid(b)
 }
 
-// bom is the byte order mark, which only the first place of a text gives that meaning.
+// bom is the byte order mark. U+FEFF is one only at the start of a text.
 const bom = "\ufeff"
 
 // ToLF returns s as an editor's buffer holds it: without byte order mark and
 // with every line ending (CR LF, CR, LF) as a line feed.
 func ToLF(s string) string { return endingsToLF(strings.TrimPrefix(s, bom)) }
 
-// endingsToLF is ToLF without regard to a byte order mark. Text that has no
-// carriage return is returned as it is, without a copy.
+// endingsToLF is ToLF, but keeps a byte order mark. Text without a carriage return is
+// returned as it is, without a copy.
 func endingsToLF(s string) string {
 	cr := strings.IndexByte(s, '\r')
 	if cr < 0 {

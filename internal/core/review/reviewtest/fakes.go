@@ -13,13 +13,13 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/review"
 )
 
-// patience is how long an Expect waits for what goes on beside the test.
+// patience is how long an Expect waits for other goroutines.
 const patience = 30 * time.Second
 
 // A View is an editor that shows everything and remembers it. Its zero value
 // is ready; the functions change what it does, and are set before its use.
 type View struct {
-	// OnShow runs in Show, whose result is its. OnContent likewise.
+	// OnShow, when set, runs in Show and gives its result; OnContent does the same for Content.
 	OnShow    func(ctx context.Context, d *review.Diff) error
 	OnContent func(ctx context.Context, d *review.Diff) (string, bool)
 
@@ -87,8 +87,8 @@ func (v *View) Visible() int {
 	return len(v.shown) - len(v.closed)
 }
 
-// ExpectVisible waits until n diffs are visible, and fails the test when that
-// does not happen within seconds or the registry broke View's contract.
+// ExpectVisible waits until n diffs are visible. It fails the test when that takes too
+// long, or when the registry broke the contract of review.View.
 func (v *View) ExpectVisible(t testing.TB, n int) {
 	t.Helper()
 	eventually(t, func() string {
@@ -135,7 +135,7 @@ func (o *Owner) Settled(d *review.Diff, outcome review.Outcome) {
 	o.told = append(o.told, Told{d.Proposal().Key, outcome})
 }
 
-// Deliver is for Registry.Open: Settled complains when it comes sooner.
+// Deliver is the deliver argument of Registry.Open. Settled complains when it is called before.
 func (o *Owner) Deliver(d *review.Diff) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -145,7 +145,7 @@ func (o *Owner) Deliver(d *review.Diff) {
 	o.answers[d.ID()] = true
 }
 
-// Propose opens a diff that must succeed: of path, from old to proposed.
+// Propose opens a diff of path, from old to proposed, and fails the test on an error.
 func (o *Owner) Propose(t testing.TB, r *review.Registry, path, old, proposed string) *review.Diff {
 	t.Helper()
 	p := review.Proposal{Key: path, Path: path, Old: old, IsNew: old == "", New: proposed, Title: path + " by " + o.Name}
@@ -163,8 +163,8 @@ func (o *Owner) Told() []Told {
 	return append([]Told(nil), o.told...)
 }
 
-// ExpectTold waits until Settled was called as often as there are kinds, and
-// fails the test when those were others, or the registry broke Owner's contract.
+// ExpectTold waits until Settled was called once for each of kinds. It fails the test
+// when the kinds differ, or when the registry broke the contract of review.Owner.
 func (o *Owner) ExpectTold(t testing.TB, kinds ...review.Kind) []Told {
 	t.Helper()
 	var told []Told
@@ -191,7 +191,7 @@ func (o *Owner) ExpectTold(t testing.TB, kinds ...review.Kind) []Told {
 	return told
 }
 
-// eventually waits until problem finds none, and fails the test with the last one.
+// eventually waits until problem returns "", and fails the test with its last word.
 func eventually(t testing.TB, problem func() string) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {

@@ -15,10 +15,10 @@ import (
 // A Subject is a view under test, with an editor attached that can show diffs.
 type Subject struct {
 	View review.View
-	// Edit, Accept and Reject do what a user does at the view, and return when
-	// it is done or on its way; nil where the editor cannot be driven so. The
-	// text of an edit has line feeds only, as an editor's buffer of lines has;
-	// what the registry hears has the proposal's line endings (SPEC F-6).
+	// Edit, Accept and Reject do what a user does at the view, and return when it is done
+	// or on its way; nil where the editor cannot be driven so. The text of an edit has line
+	// feeds only, as an editor's buffer has; the registry must get the proposal's own line
+	// endings (SPEC F-6).
 	Edit   func(d *review.Diff, text string)
 	Accept func(d *review.Diff)
 	Reject func(d *review.Diff)
@@ -44,7 +44,7 @@ func Suite(t *testing.T, open func(t *testing.T, r *review.Registry) Subject) {
 	}
 }
 
-// A laterView is known only after its registry is made.
+// A laterView gets its view only after its registry is made.
 type laterView struct{ review.View }
 
 // A bench is one test's subject with a registry and a session.
@@ -54,7 +54,7 @@ type bench struct {
 	owner *Owner
 }
 
-// texts are texts that views have got wrong.
+// texts are texts that views have handled wrongly before.
 func texts() map[string]string {
 	return map[string]string{
 		"empty": "", "no final newline": "a\nb", "LF": "a\nb\n", "CR LF": "a\r\nb\r\n", "CR": "a\rb\r", "mixed": "a\r\nb\nc\rd",
@@ -159,15 +159,15 @@ func shut(t *testing.T, b *bench) {
 	b.owner.ExpectTold(t, review.Rejected, review.Rejected)
 }
 
-// Close must not block, and Content must heed its deadline, also for a diff
-// that the view does not show any more.
+// Close must not block, and Content must heed its deadline, also for a diff that the
+// view does not show any more.
 func endsQuickly(t *testing.T, b *bench) {
 	d := b.owner.Propose(t, b.r, "/w/a", "old", "new")
 	watch := pace.Start(t)
 	if err := b.r.Reject(d.ID()); err != nil {
 		t.Fatal(err)
 	}
-	b.View.Close(d, review.Outcome{Kind: review.Rejected}) // an editor may have seen to it itself
+	b.View.Close(d, review.Outcome{Kind: review.Rejected}) // an editor may have closed it itself
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
 	if newest, ok := b.View.Content(ctx, d); ok && newest.Text != "new" {
@@ -212,13 +212,13 @@ func cancelled(t *testing.T, b *bench) {
 	done := make(chan error, 1)
 	go func() { done <- b.View.Show(ctx, d) }()
 	select {
-	case <-done: // either answer will do
+	case <-done: // either answer is right
 	case <-time.After(patience):
 		t.Error("Show does not heed its context")
 	}
 }
 
-// need skips a test that the subject cannot be driven through.
+// need skips a test for a subject that cannot be driven that way.
 func need(t *testing.T, can bool) {
 	t.Helper()
 	if !can {
