@@ -30,8 +30,17 @@ func TestOtherUserA5(t *testing.T) {
 	}
 	agent := fmt.Sprintf("127.0.0.1:%d", c.Info().Port)
 	token := c.Connection().Token
+	for _, path := range []string{filepath.Dir(filepath.Dir(c.socket)), filepath.Dir(c.socket), c.socket} { // what protects it first
+		if err := os.Chmod(path, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
 	ask := func(addr, request string) string {
-		conn, err := net.Dial("tcp4", addr)
+		network := "tcp4"
+		if filepath.IsAbs(addr) {
+			network = "unix"
+		}
+		conn, err := net.Dial(network, addr)
 		if err != nil {
 			return err.Error()
 		}
@@ -43,7 +52,7 @@ func TestOtherUserA5(t *testing.T) {
 	}
 	for _, try := range []struct{ addr, request string }{
 		{agent, "GET /keep-alive"}, {agent, "POST /mcp"}, {agent, "GET /stream"}, {agent, "OPTIONS *"},
-		{u.Host, "GET /"}, {u.Host, "GET /ws"}, {u.Host, "POST /session"},
+		{u.Host, "GET /"}, {u.Host, "GET /ws"}, {u.Host, "POST /session"}, {c.socket, "POST /mcp"},
 	} {
 		if own := ask(try.addr, try.request); own == "" {
 			t.Errorf("%s: this user is told nothing", try.request)
