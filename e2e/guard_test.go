@@ -1,8 +1,11 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -182,10 +185,12 @@ func TestModelBehindRelay(t *testing.T) {
 	b.tries(s, "again")
 }
 
-// A person in a terminal beside the agent is never refused (SPEC §11.1): with the CLI at its question, after a restart as before.
+// A person in a terminal beside the agent is never refused (SPEC §11.1): with the CLI at its question, after a restart as before, and
+// while a keeper holds the CLI's door (SPEC L-4).
 func TestPersonDecides(t *testing.T) {
 	needCLI(t)
 	b := newStage(t)
+	b.keeping()
 	c := b.serve()
 	s := b.gemini("")
 	connected(s)
@@ -195,12 +200,45 @@ func TestPersonDecides(t *testing.T) {
 	b.press(tm, "a", "Nothing waits")
 	b.holds("a.txt", "new\n")
 	c.end(syscall.SIGKILL)
-	b.serve()
+	c = b.serve()
 	s.Ask("change it again", model.WriteFile("a.txt", "newer\n"))
 	tm.Wait("+1 −1 · hunk 1/1", second(60))
 	b.press(tm, "a", "Nothing waits")
 	b.holds("a.txt", "newer\n")
 	if out := b.pollux("page"); !strings.Contains(out, "#") {
 		t.Errorf("pollux page: %s", out)
+	}
+	b.keptFor(c)
+	s.Ask("change it without an editor", model.WriteFile("a.txt", "newest\n"))
+	tm.Wait("+1 −1 · hunk 1/1", second(60))
+	b.press(tm, "a", "Nothing waits")
+	b.holds("a.txt", "newest\n")
+}
+
+// keptFor lets a companion lose its terminal, and waits for the keeper that its CLI gets, until the test ends (SPEC L-4).
+func (b *bench) keptFor(c *companion) {
+	b.t.Helper()
+	c.end(syscall.SIGHUP)
+	run := func(args ...string) string {
+		ctx, cancel := context.WithTimeout(context.Background(), second(60))
+		defer cancel()
+		cmd := exec.CommandContext(ctx, shared.pollux, args...)
+		cmd.Dir, cmd.Env = b.dir, b.home.Env()
+		out, _ := cmd.CombinedOutput() // status says "no" where something is worth saying
+		return string(out)
+	}
+	b.t.Cleanup(func() {
+		if out := run("stop"); !strings.Contains(out, "ends") {
+			b.t.Errorf("pollux stop: %s", out)
+		}
+	})
+	b.until("the keeper", func() bool { return strings.Contains(run("status"), "keeper") })
+}
+
+// keeping lets companions be kept.
+func (b *bench) keeping() {
+	b.t.Helper()
+	if err := os.WriteFile(filepath.Join(b.home.Dir, ".config", "pollux", "config.json"), []byte(`{"keep": true}`), 0o600); err != nil {
+		b.t.Fatal(err)
 	}
 }

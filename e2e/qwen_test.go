@@ -266,6 +266,7 @@ func TestQwenRelay(t *testing.T) {
 func TestQwenModelDecidesNothing(t *testing.T) {
 	needQwen(t)
 	b := newStage(t)
+	b.keeping()
 	b.home.Qwen(t)
 	b.write(".qwen/settings.json", `{"permissions": {"allow": ["Bash", "run_shell_command"]}, "tools": {"allowed": ["run_shell_command"]}}`)
 	c, user := b.serveQwen()
@@ -276,6 +277,13 @@ func TestQwenModelDecidesNothing(t *testing.T) {
 		t.Errorf("%d proposals are open", got)
 	}
 	c.end(syscall.SIGKILL)
-	b.serve()
+	c = b.serve()
 	b.tries(s, "again")
+
+	b.keptFor(c)
+	tm := b.reviewer(120, 40)
+	s.Ask("change it", b.overwrite("a.txt", "new\n")...)
+	tm.Wait("+1 −1 · hunk 1/1", second(60))
+	b.press(tm, "a", "Nothing waits")
+	b.holds("a.txt", "new\n")
 }
