@@ -20,11 +20,11 @@ type Info struct {
 	Port          int
 	Roots         []string // absolute and canonical
 	DiscoveryFile string   // absolute; "" where it can be nowhere
-	// Resumed says that the companion took over port and token of one that ended.
+	// Resumed says that the companion took over the port and token of an earlier one.
 	Resumed bool
 }
 
-// Info is what a person or a script needs to know after the start.
+// Info returns what a person or a script needs to know after the start.
 func (c *Companion) Info() Info {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -44,7 +44,7 @@ func (c *Companion) Info() Info {
 	}
 }
 
-// Connection is what a CLI needs to reach this companion.
+// Connection returns what a CLI needs to reach this companion, its token included.
 func (c *Companion) Connection() control.Connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,8 +55,8 @@ func (c *Companion) Connection() control.Connection {
 	return conn
 }
 
-// PageAddress is a fresh address of the editor page, good for one use within
-// five minutes. Just after the start it waits for the page's server, which learns its address in a goroutine of its own.
+// PageAddress returns a fresh address of the editor page, good for one use within
+// five minutes. Just after the start it waits for the page's server, which learns its address on a goroutine of its own.
 func (c *Companion) PageAddress() (string, error) {
 	page, err := c.needPage()
 	if err != nil {
@@ -71,8 +71,8 @@ func (c *Companion) PageAddress() (string, error) {
 	return page.PageURL()
 }
 
-// SetRoots replaces the workspace's folders, for CLIs that look from now on
-// (SPEC D-4) and for the connected ones. On an error the folders stay as they were.
+// SetRoots replaces the workspace's folders, for the connected CLIs and for CLIs that
+// look from now on (SPEC D-4). On an error the folders stay as they were.
 func (c *Companion) SetRoots(roots []string) error {
 	page := c.webPage()
 	c.mu.Lock()
@@ -94,7 +94,7 @@ func (c *Companion) SetRoots(roots []string) error {
 	return nil
 }
 
-// Serving lists the companions that served one of this one's folders when it started, newest first.
+// Serving lists the companions that already served one of this companion's folders when it started, newest first.
 func (c *Companion) Serving() []control.Status {
 	var serving []control.Status
 	for _, o := range c.others {
@@ -124,7 +124,7 @@ func (b backend) Status() control.Status {
 	}
 }
 
-// views are what lateView and pageView would find.
+// views asks the same views as lateView and pageView.
 func (b backend) views() *control.Views {
 	v := &control.Views{Reviewer: b.c.reviewers.looking()}
 	if page := b.c.webPage(); page != nil {
@@ -153,7 +153,7 @@ func (b backend) Sessions() []control.Session {
 func (b backend) Agents(ctx context.Context) control.Agents {
 	processes, unknown := b.c.agents.Agents(ctx)
 	if proc.TellsPeers() != nil {
-		unknown = nil // nobody's is; an agent is told by its marks alone
+		unknown = nil // no unknown session is the caller; an agent is told by its marks alone
 	}
 	return control.Agents{Processes: processes, Unknown: unknown}
 }

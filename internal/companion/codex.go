@@ -7,8 +7,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/agent/codex"
 )
 
-// serveCodex answers Codex where it has been used, unless another companion does: then it tries again with the next touch (SPEC CX-1).
-// c.mu is held.
+// serveCodex answers Codex where Codex has been used (SPEC CX-1). When another companion answers it already, serveCodex tries again
+// with the next touch. The caller holds c.mu.
 func (c *Companion) serveCodex() {
 	home, err := os.UserHomeDir()
 	if c.codex != nil || err != nil || !codex.Used(os.Getenv, home) {
@@ -16,7 +16,7 @@ func (c *Companion) serveCodex() {
 	}
 	s, err := codex.Serve(os.TempDir(), c.store.Snapshot, c.o.Log)
 	switch {
-	case errors.Is(err, codex.ErrTaken): // it hears from that one
+	case errors.Is(err, codex.ErrTaken): // Codex hears from the other companion
 	case err != nil:
 		c.o.Log.Info("codex is not answered", "err", err)
 	default:

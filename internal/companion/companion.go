@@ -1,6 +1,6 @@
-// Package companion is one running companion: it starts the parts in their
-// order, so that a CLI that finds it finds it whole, and stops them in
-// reverse within a second, with every open diff answered first (SPEC L-1 to L-3).
+// Package companion is one running companion. It starts the parts in order, so that
+// a CLI that finds it finds it whole. It stops them in reverse within a second, with
+// every open diff answered first (SPEC L-1 to L-3).
 package companion
 
 import (
@@ -33,16 +33,16 @@ import (
 // stopWithin bounds Stop (SPEC L-1 allows a second for all of it).
 const stopWithin = 800 * time.Millisecond
 
-// upkeepAfter is how long after its start a companion looks for what the dead left.
+// upkeepAfter is how long after its start a companion looks for files of dead companions.
 const upkeepAfter = 300 * time.Millisecond
 
-// keepAfter is how long after a session's process was found the record is written: one time for many sessions.
+// keepAfter is how long the record waits after a session's process was found, so that many sessions cost one write.
 const keepAfter = 20 * time.Millisecond
 
-// stopAtLeast is what a part has when others have taken all of that.
+// stopAtLeast is the time that a part gets when other parts have used up stopWithin.
 const stopAtLeast = 20 * time.Millisecond
 
-// claimWithin is how long a start waits for a companion of the same workspace that is stopping.
+// claimWithin is how long a start waits for a stopping companion of the same workspace.
 const claimWithin = stopWithin + 400*time.Millisecond
 
 // Options configure a companion. Dirs and Roots are needed, the rest has defaults.
@@ -53,28 +53,28 @@ type Options struct {
 	Roots []string
 	// IDE is how the companion introduces itself; pollux itself when zero.
 	IDE discovery.IDE
-	// PID is the editor's process, for the name of the discovery file
-	// (SPEC D-2); this process when 0.
+	// PID is the editor's process, for the name of the discovery file (SPEC D-2); 0 means
+	// this process.
 	PID int
 	// Version is pollux's own.
 	Version string
-	// Port is the agent's, when the user insists on one; 0 lets A-1 or the system choose.
+	// Port is the agents' port, when the user insists on one; with 0, A-1 or the system chooses.
 	Port int
 	// Editor is the process of an editor that shows the diffs. nil: the page does.
 	Editor *lsp.Server
-	// OpenPage opens an address of the page in the user's browser, where an
-	// editor cannot show what must be shown; nil where that is not wanted.
+	// OpenPage opens an address of the page in the user's browser, for what an editor
+	// cannot show; nil when no browser should open.
 	OpenPage func(address string) error
-	// Soon names the agent that is about to be started beside the companion, which may never have been used here; "" for none.
+	// Soon names the agent that will be started beside the companion, which may never have been used on this machine; "" for none.
 	Soon string
-	// Keep starts a process that keeps the door of connected CLIs at Leave (SPEC L-4): a companion with these Keeping and Door. It
-	// begins when begin is called, or when this process ends. door is a duplicate of the listening socket, the callee's to
-	// close; nil where the system hands none on. With a nil Keep nobody keeps.
+	// Keep starts a process that serves the port of connected CLIs after Leave (SPEC L-4): a companion with these Keeping and Door. That
+	// process goes to work when begin is called, or when this process ends. door is a duplicate of the listening socket, which Keep must
+	// close; nil where the system cannot pass one on. With a nil Keep, nothing keeps the sessions.
 	Keep func(k Keeping, door *os.File) (begin func(), err error)
-	// Keeping makes this companion a keeper, and Door is its listening socket; nil where the port must be opened anew.
+	// Keeping makes this companion a keeper. Door is its listening socket; nil where it must open the port anew.
 	Keeping *Keeping
 	Door    *os.File
-	// Log gets what happens; nil discards.
+	// Log gets the companion's events; nil discards them.
 	Log *slog.Logger
 }
 
@@ -90,10 +90,10 @@ func (o *Options) defaults() {
 	}
 }
 
-// A Companion serves one workspace, from Start to Stop. Its methods may be
-// called from any goroutine. Goroutines of its own: one for each listener,
-// one that sweeps after the start, one that keeps the traces of life fresh;
-// all are ended by Stop, which awaits them.
+// A Companion serves one workspace, from Start to Stop. Its methods may be called
+// from any goroutine. Its own goroutines are one for each listener, one that sweeps
+// after the start, one that keeps the traces of life fresh, and followers of files
+// and reviews. Stop ends and awaits them all.
 type Companion struct {
 	o        Options
 	started  time.Time
@@ -101,27 +101,27 @@ type Companion struct {
 	store    *state.Store
 	reg      *review.Registry
 	agents   *mcp.Server
-	past     web.History       // nil when nothing is kept
-	kept     *history.History  // likewise
-	resume   *discovery.Resume // nil when nothing is kept for a next start
+	past     web.History       // nil when no history is kept
+	kept     *history.History  // nil when no history is kept
+	resume   *discovery.Resume // nil when nothing is kept for the next start
 	journal  *journal.Journal  // nil without resume
-	restored chan struct{}     // closed when what it held is open again
+	restored chan struct{}     // closed when the diffs of the journal are open again
 	record   discovery.Record  // what a next start may take over
 	recorded []string          // the roots that it is found by
 	resumed  bool
 	door     net.Listener // the agents' port
-	handed   atomic.Bool  // the next companion has been given it
-	below    bool         // an agent has started this companion: it decides nothing
+	handed   atomic.Bool  // the next companion has the door
+	below    bool         // an agent started this companion, so it decides nothing
 
 	socket string // for the agents that come in by a private one; "" when there is none
 
-	others []control.Status // that ran before this one started, newest first
+	others []control.Status // companions that ran before this one, newest first
 
 	ctx     context.Context // ends when Stop begins
 	cancel  context.CancelFunc
 	parts   atomic.Bool // every part has started
 	tasks   sync.WaitGroup
-	failed  chan error // the first part that ended by itself
+	failed  chan error // the error of the first part that ended by itself
 	serving []func()   // the servers, each on its listener
 	undo    []step     // what Stop does, in the order of starting
 	once    sync.Once
@@ -139,27 +139,29 @@ type Companion struct {
 
 	mu    sync.Mutex // guards the below
 	place *discovery.Place
-	// hidden is why there is no file at place; aside is where it is instead, nil for nowhere.
+	// hidden is why there is no file at place; aside is the file's other place, nil for none.
 	hidden error
 	aside  *discovery.Place
 	file   discovery.File
-	// apart is the agent whose descendant this companion was last seen not to be. That stays so: a process gets no new ancestors.
+	// apart is the agent that was last seen not to have started this companion. That cannot change: a process gets no new ancestors.
 	apart []proc.Info
-	// aloof: no files lead to this keeper, as there are others.
+	// aloof: this companion is a keeper and has withdrawn its files, because others serve the workspace.
 	aloof bool
-	// codex answers Codex; nil where nobody does, or another companion.
+	// codex answers Codex; nil when nothing does, or another companion.
 	codex *codex.Server
 	// places are where CLIs of the other agents find this companion, by the agents' names.
 	places map[string]*agent.Place
 }
 
-// A step of Stop gets what is left of the second.
+// A step of Stop gets the time that is left of stopWithin.
 type step struct {
 	name string
 	f    func(ctx context.Context) error
 }
 
-// Start starts a companion whole, or leaves nothing behind and says why not.
+// Start starts a whole companion, or leaves nothing behind and says why. The order
+// matters: the port is claimed before diffs of an earlier companion are restored, CLIs
+// are served only when every part is there, and the discovery file comes last.
 func Start(ctx context.Context, o Options) (*Companion, error) {
 	o.defaults()
 	c := &Companion{o: o, started: time.Now(), failed: make(chan error, 1), places: map[string]*agent.Place{}}
@@ -189,19 +191,19 @@ func Start(ctx context.Context, o Options) (*Companion, error) {
 	c.startUpkeep()
 	c.keep()
 	if o.Editor != nil {
-		c.whole() // CLIs are served; the editor's words wait
+		c.whole() // CLIs are served already; only the editor's messages wait
 	}
 	o.Log.Info("started", "port", c.file.Port, "roots", len(c.file.Roots), "took", time.Since(c.started))
 	return c, nil
 }
 
-// onStop registers what undoes a step that has been taken.
+// onStop registers how to undo a step that was just taken.
 func (c *Companion) onStop(name string, f func(context.Context) error) {
 	c.undo = append(c.undo, step{name, f})
 }
 
-// Stop rejects every open diff and lets its session hear of it, then stops the parts in
-// reverse. It returns within a second, also when ctx has ended long ago, and may be called again.
+// Stop rejects every open diff and tells its session, then stops the parts in reverse. It returns
+// within a second, even when ctx has ended long ago. It may be called again, and then does nothing.
 func (c *Companion) Stop(ctx context.Context) error {
 	return c.stop(ctx, func() {
 		if c.reg != nil {
@@ -210,7 +212,7 @@ func (c *Companion) Stop(ctx context.Context) error {
 	})
 }
 
-// stop ends everything once, what is open first, as shut says.
+// stop ends everything once. It calls shut first, which settles or retires the open diffs.
 func (c *Companion) stop(ctx context.Context, shut func()) error {
 	var errs []error
 	c.once.Do(func() {
@@ -228,8 +230,8 @@ func (c *Companion) stop(ctx context.Context, shut func()) error {
 	return errors.Join(errs...)
 }
 
-// stopPart gives a step the time that is left, and a moment if none is. One
-// that hangs neither keeps the others from being taken nor the process.
+// stopPart gives a step the time that is left, at least stopAtLeast. A step that hangs
+// keeps neither the other steps nor the process from ending; its goroutine is left behind.
 func (c *Companion) stopPart(ctx context.Context, s step) error {
 	done := make(chan error, 1)
 	go func() { done <- s.f(ctx) }()
@@ -250,8 +252,8 @@ func (c *Companion) stopPart(ctx context.Context, s step) error {
 	return fmt.Errorf("stopping the companion's %s: %w", s.name, err)
 }
 
-// Failed hands out the error of a part that ended by itself, after which the
-// companion should be stopped: by Leave, where that is ErrKept, ErrHandedOn or ErrStopped, which are no failures.
+// Failed returns the channel for the error of a part that ended by itself. After one,
+// stop the companion. ErrKept, ErrHandedOn and ErrStopped are no failures: call Leave then.
 func (c *Companion) Failed() <-chan error { return c.failed }
 
 // fail reports that a part has ended by itself.

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// duplicate is a listening socket once more, for another process. The listener's own File would be made to block when it is
-// handed on, and with it the listener.
+// duplicate returns a second descriptor of a listening socket, for another process. The listener's own File would switch
+// the socket to blocking when it is passed on, and the listener with it.
 func duplicate(ln net.Listener) (*os.File, error) {
 	conn, ok := ln.(syscall.Conn)
 	if !ok {

@@ -5,5 +5,5 @@ import (
 	"os"
 )
 
-// duplicate is nil: Windows hands no listening socket on like that, and the next companion opens the port anew.
+// duplicate returns nil: Windows cannot pass a listening socket on like that. The next companion opens the port anew.
 func duplicate(net.Listener) (*os.File, error) { return nil, nil }

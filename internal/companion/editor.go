@@ -15,15 +15,15 @@ import (
 	"github.com/pollux-companion/pollux/internal/workspace"
 )
 
-// showWithin is how long a diff may take to be shown where an editor is asked
-// first and the page then: the editor's five seconds, and some for the page.
+// showWithin is how long showing a diff may take when an editor is asked first and
+// then the page: the editor's five seconds, and some for the page.
 const showWithin = 8 * time.Second
 
-// browserEvery bounds how often the browser is opened for diffs that wait:
-// one page shows them all.
+// browserEvery bounds how often the browser is opened for waiting diffs: one page
+// shows them all.
 const browserEvery = 20 * time.Second
 
-// errNoBrowser is why a diff cannot be shown where no page is open.
+// errNoBrowser is the error of Show when no page is open and no browser can be opened.
 var errNoBrowser = errors.New("no editor page is open and the browser could not be opened; run \"pollux page\" in a terminal and open the address that it prints")
 
 // attachEditor makes the editor's process part of this companion.
@@ -35,7 +35,7 @@ func (c *Companion) attachEditor() error {
 	return c.lazyPage()
 }
 
-// lazyPage lets the page start when something needs it, or pages of the companion before this one may come back.
+// lazyPage lets the page start when something needs it, or when pages of an earlier companion may come back.
 func (c *Companion) lazyPage() error {
 	c.onStop("page", c.stopPage)
 	if c.record.PagePort == 0 {
@@ -45,12 +45,12 @@ func (c *Companion) lazyPage() error {
 	return err
 }
 
-// watch tells of changes of files, wherever they are.
+// watch reports changes of files, inside the workspace or outside.
 func (c *Companion) watch(changed func([]string)) lsp.FileWatcher {
 	return c.work.Watch(func(change workspace.Change) { changed(change.Files) }, c.o.Log)
 }
 
-// stopPage ends the page if it was started, and lets none be started any more.
+// stopPage ends the page's server, if it was started, and lets none start any more.
 func (c *Companion) stopPage(ctx context.Context) error {
 	c.pages.Lock()
 	page := c.page
@@ -62,7 +62,7 @@ func (c *Companion) stopPage(ctx context.Context) error {
 	return page.Shutdown(ctx)
 }
 
-// webPage is the page's server, nil as long as nothing needed it.
+// webPage returns the page's server; nil as long as nothing has needed it.
 func (c *Companion) webPage() *web.Server {
 	c.pages.Lock()
 	defer c.pages.Unlock()
@@ -91,7 +91,7 @@ func (c *Companion) needPage() (*web.Server, error) {
 	unwatch := c.agents.Watch(page.SessionsChanged)
 	c.tasks.Go(func() { <-c.ctx.Done(); unwatch() })
 	c.record.PagePort, c.record.PageKeys = ln.Addr().(*net.TCPAddr).Port, page.Keys()
-	if c.resume != nil && c.place != nil { // else startDiscovery saves it
+	if c.resume != nil && c.place != nil { // otherwise startDiscovery saves it
 		if err := c.resume.Save(c.record); err != nil {
 			c.o.Log.Warn("a restart will not find its pages again", "err", err)
 		}
@@ -99,7 +99,7 @@ func (c *Companion) needPage() (*web.Server, error) {
 	return page, nil
 }
 
-// pageView is the page as the fallback of an editor.
+// pageView is the page, used as the fallback of an editor.
 type pageView struct{ c *Companion }
 
 // Show shows a diff on the page, and opens the browser when nobody looks at one.
@@ -117,7 +117,7 @@ func (v pageView) Show(ctx context.Context, d *review.Diff) error {
 	return v.Bring(ctx) // the page finds the diff when it comes
 }
 
-// Bring opens the page in the browser, unless it was just now.
+// Bring opens the page in the browser, unless that happened a moment ago.
 func (v pageView) Bring(context.Context) error {
 	c := v.c
 	if _, err := c.needPage(); err != nil {
@@ -178,7 +178,7 @@ func (c *Companion) open(ctx context.Context, path string, at *state.Position, t
 	return err
 }
 
-// ask puts a question to the user, likewise; "" when they made no choice.
+// ask puts a question to the user, in the editor or else on the page; "" when the user made no choice.
 func (c *Companion) ask(ctx context.Context, q web.Question) (string, error) {
 	if c.o.Editor != nil && c.o.Editor.Full() {
 		return c.o.Editor.Ask(ctx, q.Title, q.Message, q.Choices)

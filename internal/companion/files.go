@@ -10,12 +10,12 @@ import (
 	"github.com/pollux-companion/pollux/internal/workspace"
 )
 
-// watchAfter is how long a proposal must be open before its file is watched:
-// diffs that a rule decides at once cost nothing.
+// watchAfter is how long a proposal must be open before its file is watched. A diff
+// that a rule decides at once then costs no watch.
 const watchAfter = 100 * time.Millisecond
 
-// followFiles has the registry look at the files of open proposals when they
-// change, until Stop (SPEC F-13). The watcher is made with the first proposal.
+// followFiles has the registry read the files of open proposals when they change,
+// until Stop (SPEC F-13). The watcher is made with the first proposal.
 func (c *Companion) followFiles() {
 	wake := make(chan struct{}, 1)
 	unwatch := c.reg.Watch(func(e review.Event) {
@@ -44,7 +44,7 @@ func (c *Companion) followFiles() {
 				watcher = c.work.Watch(c.filesChanged, c.o.Log)
 			}
 			watcher.Set(paths, nil)
-			for _, path := range paths { // what has happened before it was watched
+			for _, path := range paths { // a file may have changed before the watch began
 				if !slices.Contains(watched, path) {
 					c.reg.Look(path)
 				}
@@ -54,8 +54,8 @@ func (c *Companion) followFiles() {
 	})
 }
 
-// followOpen has the context told anew when a file that the user has open disappears, comes back or changes without a word of the
-// editor's (SPEC C-6), as long as an agent is there to hear it. The page has a watcher of its own.
+// followOpen refreshes the context when an open file disappears, comes back or changes without a word from the
+// editor (SPEC C-6). It does so only while an agent is connected. The page has a watcher of its own.
 func (c *Companion) followOpen() {
 	var mu sync.Mutex
 	var open []string
@@ -103,13 +103,13 @@ func (c *Companion) followOpen() {
 				watcher = c.work.Watch(func(workspace.Change) { c.store.Touch() }, c.o.Log)
 			}
 			watcher.Set(want, nil)
-			c.store.Touch() // for what has happened before it was watched
+			c.store.Touch() // a file may have changed before the watch began
 			watched = want
 		}
 	})
 }
 
-// await waits for a word and a while after it; false when the companion stops.
+// await waits for a wake-up and then for a while; false when the companion stops.
 func (c *Companion) await(wake <-chan struct{}, after time.Duration) bool {
 	select {
 	case <-c.ctx.Done():
@@ -124,14 +124,14 @@ func (c *Companion) await(wake <-chan struct{}, after time.Duration) bool {
 	}
 }
 
-// filesChanged is what the watcher calls.
+// filesChanged is the watcher's callback.
 func (c *Companion) filesChanged(change workspace.Change) {
 	for _, path := range change.Files {
 		c.reg.Look(path)
 	}
 }
 
-// pendingPaths are the files of the open proposals, in order, each once.
+// pendingPaths returns the files of the open proposals, in order, each once.
 func (c *Companion) pendingPaths() []string {
 	var paths []string
 	for _, d := range c.reg.Pending() {

@@ -20,43 +20,45 @@ import (
 
 // Times of a keeper (SPEC L-4).
 const (
-	// keepIdle is how long it waits for a session: agents come back within seconds, and a session that is gone has been waited for
-	// half a minute already.
+	// keepIdle is how long a keeper waits for a session. Agents come back within seconds, and a session that is gone had its
+	// half minute of grace already.
 	keepIdle = 25 * time.Second
-	// keepAtMost is how long it lives with sessions.
+	// keepAtMost is how long a keeper lives, even with sessions.
 	keepAtMost = 12 * time.Hour
-	// handWithin is how long a companion that hands its door on may take to be gone.
+	// handWithin is how long a companion that hands its door on may take to end.
 	handWithin = 3 * time.Second
-	// answerWithin is how long pollux stop waits for a CLI that is away: it comes back after three seconds.
+	// answerWithin is how long pollux stop waits for a CLI that is away. A CLI comes back after three seconds.
 	answerWithin = 6 * time.Second
 )
 
-// A Keeping is what a keeper goes on with (SPEC L-4): the workspace as it is now, and the record of the companion before it.
+// A Keeping is what a keeper starts from (SPEC L-4): the workspace as it is now, and the record of the companion before it.
 type Keeping struct {
 	IDE    discovery.IDE   `json:"ide"`
 	Roots  []string        `json:"roots"`
 	Record control.Handing `json:"record"`
 }
 
-// Why a companion ends by itself; see Failed.
+// Reasons for which a companion ends by itself; see Failed.
 var (
-	// ErrKept: a keeper has no session left, or has waited for hours.
+	// ErrKept: the keeper has no session left, or its time is over.
 	ErrKept = errors.New("there is nothing left to keep")
 	// ErrHandedOn: the next companion has the door.
 	ErrHandedOn = errors.New("another companion has taken over")
-	// ErrStopped: somebody has said so.
+	// ErrStopped: a user called pollux stop.
 	ErrStopped = errors.New("it was stopped by pollux stop")
 )
 
 var (
 	errNoRecord = errors.New("the record of the companion before this one cannot be used")
-	// errAgentsKeeper: only an editor of a person's has a keeper.
+	// errAgentsKeeper: only a person's editor gets a keeper.
 	errAgentsKeeper = errors.New("a keeper does not start from an agent's own shell")
 	errHasOwner     = errors.New("this companion belongs to the program that started it; quit that, or say :Pollux stop in the editor")
 )
 
-// Leave is Stop at the end of the companion's editor. Where a session is connected that outlives the editor, a keeper gets the door
-// first: then what is open stays open (SPEC L-4). It returns within a second, as Stop does.
+// Leave stops the companion when its editor has ended. When a connected session outlives the editor, Leave starts a keeper first and
+// gives it the listening socket; open diffs then stay open (SPEC L-4). It returns within a second, as Stop does. The keeper begins
+// only after this companion has stopped, so that two never write one record and journal. When no keeper can be started, Leave
+// is Stop.
 func (c *Companion) Leave(ctx context.Context) error {
 	if c.handed.Load() {
 		return c.stop(ctx, c.reg.Retire)
@@ -77,32 +79,32 @@ func (c *Companion) Leave(ctx context.Context) error {
 	return c.stop(ctx, c.reg.Retire)
 }
 
-// keeps says whether somebody would miss this companion.
+// keeps says whether this companion needs a keeper: one can be started, and a connected session outlives the editor.
 func (c *Companion) keeps() bool {
 	s := &c.o.Settings
 	return c.o.Keep != nil && s.Keep && s.Resume && c.resume != nil && c.parts.Load() && c.ctx.Err() == nil &&
 		slices.ContainsFunc(c.agents.Sessions(), c.outlives)
 }
 
-// outlives says whether a session's CLI goes on without the editor: not in a terminal of the editor's own.
+// outlives says whether a session's CLI goes on without the editor. A CLI in a terminal of the editor's own does not.
 func (c *Companion) outlives(s mcp.SessionInfo) bool {
 	if s.PID == 0 {
 		return true
 	}
 	editor := c.o.PID
-	if c.o.Editor != nil && editor == os.Getpid() { // it has not said which process it is
+	if c.o.Editor != nil && editor == os.Getpid() { // the editor has not said which process it is
 		editor = os.Getppid()
 	}
 	_, lives := proc.Lookup(s.PID)
 	return lives && !guard.Descends(s.PID, []proc.Info{{PID: editor}})
 }
 
-// handing names this companion's record.
+// handing names this companion's record, for the companion that takes over.
 func (c *Companion) handing() control.Handing {
 	return control.Handing{Editor: c.o.IDE.Name, Roots: c.recorded, Port: c.file.Port}
 }
 
-// keep ends a keeper that nobody needs.
+// keep ends a keeper once nobody needs it.
 func (c *Companion) keep() {
 	if c.o.Keeping == nil {
 		return
@@ -166,8 +168,8 @@ func (b backend) Stop() (over func(), err error) {
 	return func() { b.c.tasks.Go(b.c.stopAnswered) }, nil
 }
 
-// stopAnswered ends a companion when everybody who has proposed something knows that it is rejected: also a CLI that is just
-// coming back, and what is just being restored.
+// stopAnswered ends a companion when every agent with a proposal knows that it is rejected. That includes a CLI that is just
+// coming back, and diffs that are just being restored.
 func (c *Companion) stopAnswered() {
 	c.whole()
 	c.reg.Shut()
@@ -177,7 +179,7 @@ func (c *Companion) stopAnswered() {
 	c.fail(ErrStopped)
 }
 
-// fromKeeper takes the door of a keeper of this workspace over, one of this companion's editor first; nil when there is none.
+// fromKeeper takes over the door of a keeper of this workspace, preferring a keeper of the same editor. It returns nil when there is none.
 func (c *Companion) fromKeeper() (*discovery.Record, *os.File) {
 	if !slices.ContainsFunc(c.others, c.isKeeper) {
 		return nil, nil
@@ -198,7 +200,7 @@ func (c *Companion) fromKeeper() (*discovery.Record, *os.File) {
 		return 1
 	})
 	for _, client := range clients {
-		if !c.isKeeper(client.Status) || client.FromAgent(nil) { // no editor of a person's has started that one
+		if !c.isKeeper(client.Status) || client.FromAgent(nil) { // an agent, not a person's editor, started this keeper
 			continue
 		}
 		rec, door, err := c.takeFrom(client)
@@ -210,7 +212,7 @@ func (c *Companion) fromKeeper() (*discovery.Record, *os.File) {
 	return nil, nil
 }
 
-// isKeeper says of a companion that it is a keeper of folders that are all in this one's workspace.
+// isKeeper says whether a companion is a keeper, and all its folders lie in this workspace.
 func (c *Companion) isKeeper(s control.Status) bool {
 	return s.Keeper && len(s.Roots) > 0 && !slices.ContainsFunc(s.Roots, func(root string) bool {
 		return !slices.ContainsFunc(c.work.Roots(), func(mine string) bool { return paths.Within(mine, root) })
@@ -226,14 +228,14 @@ func (c *Companion) takeFrom(keeper *control.Client) (*discovery.Record, *os.Fil
 	}
 	rec, err := c.inherit(h)
 	if door != nil && (err != nil || keeper.FromAgent(slices.Concat(slices.Collect(maps.Values(rec.Sessions))...))) {
-		door.Close() // who listens there too could answer the CLI in the user's place
+		door.Close() // an agent's process could keep listening on this socket, and answer the CLI in the user's place
 		door = nil
 	}
 	c.others = slices.DeleteFunc(c.others, func(s control.Status) bool { return s.PID == keeper.Status.PID })
 	return rec, door, err
 }
 
-// inherit makes the record of a companion that hands its door on this one's, as soon as that one has given it up.
+// inherit claims the record of a companion that hands its door on. It waits, at most handWithin, until that companion has released the record.
 func (c *Companion) inherit(h control.Handing) (*discovery.Record, error) {
 	deadline := time.Now().Add(handWithin)
 	for {
@@ -276,7 +278,8 @@ func (c *Companion) claimPort(h control.Handing) (*discovery.Record, error) {
 	return nil, errNoRecord
 }
 
-// own makes a claimed record this companion's. That of another editor, or of other folders, is moved to where this one's next start looks.
+// own makes a claimed record this companion's. A record of another editor, or of other folders, is moved to the place where this
+// companion's next start looks for it.
 func (c *Companion) own(r *discovery.Resume, h control.Handing, rec *discovery.Record) error {
 	if h.Editor == c.o.IDE.Name && sameSet(h.Roots, c.work.Roots()) {
 		c.resume, c.recorded = r, h.Roots
@@ -292,7 +295,7 @@ func (c *Companion) own(r *discovery.Resume, h control.Handing, rec *discovery.R
 			continue
 		}
 		if old, err := mine.Load(time.Now()); old != nil || err != nil || mine.HasJournal() {
-			mine.Release() // somebody may come back to that
+			mine.Release() // sessions of that record may still come back
 			continue
 		}
 		if err := mine.Inherit(r, *rec); err != nil {
@@ -306,7 +309,7 @@ func (c *Companion) own(r *discovery.Resume, h control.Handing, rec *discovery.R
 	return discovery.ErrLive
 }
 
-// listenDoor goes on with a listening socket that was handed on, if it is the record's.
+// listenDoor goes on with a listening socket that was handed on, when it has the record's port.
 func listenDoor(door *os.File, port int) (net.Listener, error) {
 	defer door.Close()
 	ln, err := net.FileListener(door)
@@ -320,8 +323,8 @@ func listenDoor(door *os.File, port int) (net.Listener, error) {
 	return ln, nil
 }
 
-// stepAside leaves new CLIs to the companions of this workspace that have an editor: a keeper is found only where nobody else
-// is. c.mu is not held.
+// stepAside leaves new CLIs to the companions of this workspace that have an editor: agents find a keeper only when there is no
+// other. The caller does not hold c.mu.
 func (c *Companion) stepAside() {
 	if c.o.Keeping == nil {
 		return

@@ -19,11 +19,11 @@ import (
 	"github.com/pollux-companion/pollux/internal/typein"
 )
 
-// maxQuoted is the size in bytes of a file up to which the lines that are mentioned are read.
+// maxQuoted is the largest file, in bytes, whose mentioned lines are read.
 const maxQuoted = 4 << 20
 
-// mention puts a mention into the prompt of a session: by the agent's own protocol, else by its terminal. Words of the user's always
-// go by the terminal, since no protocol takes them.
+// mention puts a mention into the prompt of a session: by the agent's own protocol, or else by typing into its terminal. The user's own
+// words are always typed, since no protocol takes them.
 func (c *Companion) mention(ctx context.Context, m control.Mention) (control.Mentioned, error) {
 	if err := c.mayMention(m); err != nil {
 		return control.Mentioned{}, err
@@ -65,7 +65,7 @@ func (c *Companion) mayMention(m control.Mention) error {
 	return c.work.MayMention(m.Path)
 }
 
-// listener is the session that a mention is for.
+// listener returns the session that a mention is for.
 func (c *Companion) listener(m control.Mention) (mcp.SessionInfo, error) {
 	all := c.agents.Sessions()
 	fits := slices.DeleteFunc(slices.Clone(all), func(s mcp.SessionInfo) bool {
@@ -87,7 +87,7 @@ func (c *Companion) listener(m control.Mention) (mcp.SessionInfo, error) {
 	return mcp.SessionInfo{}, fmt.Errorf("%d sessions are connected; say which one by its number: %s", len(fits), strings.Join(labels, ", "))
 }
 
-// linesOf is what stands in the lines that are mentioned, "" where that is not known.
+// linesOf returns the text of the mentioned lines; "" when it is not known.
 func linesOf(m control.Mention) string {
 	info, err := os.Stat(m.Path)
 	if m.First == 0 || err != nil || !info.Mode().IsRegular() || info.Size() > maxQuoted {
@@ -101,8 +101,8 @@ func linesOf(m control.Mention) string {
 	return strings.TrimRight(strings.Join(lines[m.First-1:min(m.Last, len(lines))], ""), "\r\n")
 }
 
-// typedAs is a mention as a person would type it to an agent: the name below the agent's own folder, with a backslash before what would
-// end it.
+// typedAs writes a mention as a person would type it to an agent: the name relative to the agent's own folder, with a backslash before
+// each character that would end it.
 func typedAs(name string, pid int, m control.Mention) string {
 	path := m.Path
 	if dir, err := proc.Dir(pid); err == nil && paths.Within(paths.Real(dir), paths.Real(path)) {
@@ -128,7 +128,7 @@ func typedAs(name string, pid int, m control.Mention) string {
 	return b.String()
 }
 
-// typeInto types a text where a process reads its terminal: in the editor's own, or by the program that shows it.
+// typeInto types a text into the terminal of a process: the editor's own terminal, or through the program that shows it.
 func (c *Companion) typeInto(ctx context.Context, pid int, text string) (by string, err error) {
 	place, err := typein.Find(pid)
 	if err != nil {

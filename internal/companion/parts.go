@@ -100,11 +100,11 @@ func (c *Companion) pageSessions() []web.Session {
 	return list
 }
 
-// errBelow is why a companion shows no diffs that an agent has started.
+// errBelow is why a companion that an agent has started shows no diffs.
 var errBelow = errors.New("this companion was started from an agent's own shell, where nothing may be decided about its changes; review this change in the terminal, and start the editor, or pollux serve, in a terminal of yours")
 
-// mayDecide says why an agent's diffs are not decided here: nobody does that in an editor, or on a page, that an agent started
-// (SPEC §11.1). pollux conform may start what it tries.
+// mayDecide says why an agent's diffs must not be decided here. An agent must not answer its own proposals, so an editor or page that
+// an agent started decides nothing (SPEC §11.1). pollux conform may start the companion that it tries.
 func (c *Companion) mayDecide(agent []proc.Info) error {
 	if c.below {
 		return errBelow
@@ -118,7 +118,7 @@ func (c *Companion) mayDecide(agent []proc.Info) error {
 	if slices.ContainsFunc(c.selves(), func(pid int) bool { return guard.Descends(pid, agent) }) {
 		return errBelow
 	}
-	if !slices.ContainsFunc(agent, func(p proc.Info) bool { return p.Start == 0 }) { // else a number may be another process later
+	if !slices.ContainsFunc(agent, func(p proc.Info) bool { return p.Start == 0 }) { // without a start time, the number may be another process later
 		c.mu.Lock()
 		c.apart = slices.Clone(agent)
 		c.mu.Unlock()
@@ -126,8 +126,8 @@ func (c *Companion) mayDecide(agent []proc.Info) error {
 	return nil
 }
 
-// belowOneOf says whether one of the agents of some sessions has started this companion, or its editor: then it takes nothing of them
-// over, since what they had open would be decided here.
+// belowOneOf says whether one of these sessions' agents has started this companion or its editor. Then the companion takes none of the
+// sessions over, since an agent could decide its own open diffs here.
 func (c *Companion) belowOneOf(sessions map[string][]proc.Info) bool {
 	for _, agent := range sessions {
 		if c.mayDecide(agent) != nil {
@@ -137,10 +137,10 @@ func (c *Companion) belowOneOf(sessions map[string][]proc.Info) bool {
 	return false
 }
 
-// selves are this process and that of its editor.
+// selves returns this process and its editor's.
 func (c *Companion) selves() []int { return []int{os.Getpid(), c.o.PID} }
 
-// marked says whether an agent has started this companion, or its editor, as far as its marks tell.
+// marked says whether an agent has started this companion or its editor, as far as marks in the environment tell.
 func (c *Companion) marked() bool {
 	return guard.Carries(os.Environ()) || slices.ContainsFunc(c.selves(), func(pid int) bool { return guard.Look(pid, nil) == guard.Marked })
 }
@@ -157,15 +157,15 @@ func (files) Read(path string) review.File {
 	return review.File{Text: old, Exists: exists}
 }
 
-// lateView hands the registry's calls to the page, which is made after the registry that it shows. A diff that
-// no page shows is shown all the same where a reviewer is attached. A keeper holds every diff until somebody comes, with or without a
-// page: Gemini CLI fails a change whose diff is refused, and asks nobody (measured with 0.61).
+// lateView passes the registry's calls to the page, which is made only after the registry. A diff that no page shows
+// still counts as shown while a reviewer is attached. A keeper holds every diff until somebody comes, with or without a page, because
+// Gemini CLI fails a change whose diff is refused and asks nobody (measured with 0.61).
 type lateView struct{ c *Companion }
 
 func (v lateView) Show(_ context.Context, d *review.Diff) error { return v.ShowNow(d) }
 func (v lateView) ShowNow(d *review.Diff) error {
 	page := v.c.webPage()
-	if page == nil { // a keeper's
+	if page == nil { // a keeper has no page
 		return nil
 	}
 	err := page.ShowNow(d)

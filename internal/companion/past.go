@@ -8,8 +8,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/history"
 )
 
-// startHistory keeps past proposals (SPEC F-12). A history that cannot be kept
-// is no reason not to work.
+// startHistory keeps past proposals (SPEC F-12). When it cannot, the companion works
+// without a history.
 func (c *Companion) startHistory() error {
 	o := c.o.Settings.History
 	h, err := history.Open(filepath.Join(c.o.Dirs.State, "history"), &history.Options{
@@ -31,7 +31,7 @@ func (c *Companion) startHistory() error {
 	return nil
 }
 
-// past shows the history to the page.
+// past gives the page the history.
 type past struct{ h *history.History }
 
 func (p past) List() ([]web.Entry, error) {

@@ -14,7 +14,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
-// A pause outlives the companion, so that no restart shares what the user wants kept: a file for each set of roots.
+// pausedFolder holds one file for each set of roots that is paused. A pause outlives the companion, so that no restart shares what the user wants kept private.
 const pausedFolder = "paused"
 
 func (c *Companion) pauseFile() string {
@@ -22,7 +22,7 @@ func (c *Companion) pauseFile() string {
 	return filepath.Join(c.o.Dirs.State, pausedFolder, hex.EncodeToString(sum[:8]))
 }
 
-// startPause takes a pause over from the companion before. What cannot be known counts as one.
+// startPause takes over the pause of an earlier companion. When it cannot tell, it pauses.
 func (c *Companion) startPause() {
 	if _, err := os.Lstat(c.pauseFile()); err == nil || !errors.Is(err, fs.ErrNotExist) {
 		c.store.Pause(true)
@@ -30,7 +30,7 @@ func (c *Companion) startPause() {
 	c.store.FollowPause(c.paused) // until Shut
 }
 
-// paused keeps a pause, or its end, for the next companion, and tells those who show it.
+// paused writes the start or end of a pause down for the next companion, and tells the views and reviewers.
 func (c *Companion) paused(now bool) {
 	file := c.pauseFile()
 	err := os.Remove(file)
@@ -48,7 +48,7 @@ func (c *Companion) paused(now bool) {
 	go c.tellTroubles()
 }
 
-// pauseTrouble says that agents are told nothing, nil when they are.
+// pauseTrouble says that agents are told nothing; nil when no pause holds.
 func (c *Companion) pauseTrouble() *control.Trouble {
 	if !c.store.Paused() {
 		return nil

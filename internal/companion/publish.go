@@ -9,10 +9,10 @@ import (
 	"github.com/pollux-companion/pollux/internal/control"
 )
 
-// publish writes the discovery file to where CLIs look for it. Where something of somebody else's is in the way, as any user
-// of a shared temporary folder can put it there, the file goes into a private folder instead, to which TMPDIR leads the
-// CLIs of terminals that pollux equips. Each call tries the first place again. It fails only for what no file can say.
-// c.mu is held.
+// publish writes the discovery file to where CLIs look for it. When something of another user's is in the way, as anybody can
+// put it into a shared temporary folder, the file goes into a private folder instead. TMPDIR leads CLIs there in
+// terminals that pollux equips. Each call tries the first place again. publish fails only for a file that cannot be encoded.
+// The caller holds c.mu.
 func (c *Companion) publish(f *discovery.File) error {
 	if _, err := f.Encode(); err != nil {
 		return err
@@ -36,7 +36,7 @@ func (c *Companion) publish(f *discovery.File) error {
 	if c.hidden != nil && c.aside == nil {
 		c.aside = discovery.NewPlace(filepath.Join(c.privateTemp(), "gemini", "ide"), c.o.PID, c.file.Port)
 	}
-	if c.aside != nil { // terminals that were sent there stay there
+	if c.aside != nil { // terminals that were sent to this folder stay there
 		if err := c.aside.Put(f); err != nil {
 			c.o.Log.Warn("no private discovery file", "err", err)
 			c.aside = nil
@@ -45,8 +45,8 @@ func (c *Companion) publish(f *discovery.File) error {
 	return nil
 }
 
-// announce writes the files by which the other agents' CLIs find this companion. It passes over agents that are not used on this machine yet.
-// A file that cannot be written is reported in the log. c.mu is held.
+// announce writes the files by which the other agents' CLIs find this companion, but only for agents that were used on this machine.
+// A file that cannot be written is logged. The caller holds c.mu.
 func (c *Companion) announce(f *discovery.File) {
 	c.serveCodex()
 	soon, _ := agent.Find(c.o.Soon)
@@ -74,7 +74,7 @@ func (c *Companion) announce(f *discovery.File) {
 // privateTemp is the temporary folder for terminals while the usual one is blocked.
 func (c *Companion) privateTemp() string { return filepath.Join(c.o.Dirs.State, "tmp") }
 
-// folderTrouble says why CLIs do not find this companion by themselves.
+// folderTrouble says why CLIs cannot find this companion by themselves; nil when they can.
 func (c *Companion) folderTrouble() *control.Trouble {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -11,14 +11,14 @@ import (
 	"github.com/pollux-companion/pollux/internal/journal"
 )
 
-// restoreFirst is how long a start waits for the diffs of the companion before it. Larger ones come while it serves already: a
-// CLI tries once to come back, and then the port must answer.
+// restoreFirst is how long a start waits for the diffs of the companion before it. Larger ones are restored while it serves already:
+// a CLI tries to come back only once, and then the port must answer.
 const restoreFirst = 100 * time.Millisecond
 
-// restoreWithin is how long views wait for all of them.
+// restoreWithin is how long views wait until every diff is restored.
 const restoreWithin = 10 * time.Second
 
-// errSession: the session is not one that this companion can verify.
+// errSession: this companion did not issue the session's id.
 var errSession = errors.New("its session is not known")
 
 // openJournal reads what the companion before this one left, and begins to write down what happens in this one.
@@ -28,12 +28,12 @@ func (c *Companion) openJournal(dir string) {
 	c.onStop("journal", func(context.Context) error { c.journal.Close(); return nil })
 }
 
-// startJournal brings back the diffs of the companion before this one when it resumes, and
-// from now on writes down the edits of open diffs.
+// startJournal restores the diffs of the companion before this one, when it resumes, and writes down the edits of open
+// diffs from now on. It follows edits before it restores, so that an edit of a restored diff is never missed.
 func (c *Companion) startJournal() error {
 	j := c.journal
 	if j == nil {
-		return nil // nobody will resume this one
+		return nil // no companion will resume this one
 	}
 	unfollow := j.Follow(c.reg)
 	c.onStop("edits", func(context.Context) error { unfollow(); return nil })
@@ -49,8 +49,8 @@ func (c *Companion) startJournal() error {
 	return nil
 }
 
-// whole waits until what the companion before this one had open is open again: before that nobody can decide it, or be
-// told that there is nothing more.
+// whole waits until the diffs of the companion before this one are open again. Until then nobody can decide them, and
+// nobody may be told that there are none.
 func (c *Companion) whole() {
 	if c.journal == nil {
 		return
@@ -64,13 +64,14 @@ func (c *Companion) whole() {
 	}
 }
 
-// bringBack opens the diffs of an earlier life again, and hands outcomes that may not have been heard to their sessions.
+// bringBack opens the diffs of an earlier companion again, and hands outcomes that a CLI may not have heard to its session.
+// A crash in here loses nothing: the journal keeps each entry until its outcome was heard or the entry is forgotten.
 func (c *Companion) bringBack(left []journal.Diff) {
 	unheard := map[string]*mcp.Unheard{}
 	var order []string
 	for _, d := range left {
 		if c.ctx.Err() != nil {
-			return // what is left is the next companion's
+			return // the rest stays in the journal for the next companion
 		}
 		texts, err := c.journal.Texts(d.ID)
 		switch {
@@ -105,12 +106,12 @@ func (c *Companion) bringBack(left []journal.Diff) {
 
 func addUnheard(u *mcp.Unheard, d journal.Diff, text string) {
 	for _, o := range d.Outcomes {
-		u.Life = o.Life // they are of one: a session keeps it while something waits
+		u.Life = o.Life // all are of one life: a session keeps its life while outcomes wait
 		u.Outcomes = append(u.Outcomes, mcp.UnheardOutcome{Seq: o.Seq, ID: d.ID, Path: d.Key, As: o.As, Content: text})
 	}
 }
 
-// reopen opens a diff of an earlier life again, under its old id, for the
+// reopen opens a diff of an earlier companion again, under its old id, for the
 // session that still waits for its outcome.
 func (c *Companion) reopen(d journal.Diff, t journal.Texts) error {
 	owner, ok := c.agents.Adopt(d.Session)
@@ -118,7 +119,7 @@ func (c *Companion) reopen(d journal.Diff, t journal.Texts) error {
 		return errSession
 	}
 	opened := d.Opened
-	if now := time.Now(); opened.After(now) { // the clock was set back; what comes next must not look older
+	if now := time.Now(); opened.After(now) { // the clock was set back; later diffs must not look older
 		opened = now
 	}
 	p := review.Proposal{Key: d.Key, Path: d.Path, Old: t.Old, IsNew: d.IsNew, New: t.New, Title: d.Title}
@@ -129,7 +130,7 @@ func (c *Companion) reopen(d journal.Diff, t journal.Texts) error {
 	return err
 }
 
-// newestOf is the text of a diff of an earlier life: what the editor shows since then is newer than the journal's.
+// newestOf returns the newest text of a diff of an earlier companion. What the editor still shows is newer than the journal's text.
 func (c *Companion) newestOf(d journal.Diff, t journal.Texts) string {
 	if c.o.Editor != nil {
 		if text, ok := c.o.Editor.StillShown(d.ID); ok {
@@ -139,8 +140,8 @@ func (c *Companion) newestOf(d journal.Diff, t journal.Texts) string {
 	return t.Text
 }
 
-// keepLost makes a past proposal (SPEC F-12) of a diff of an earlier life whose session cannot be
-// told its outcome any more: what the user wrote into it is not lost with it.
+// keepLost adds a diff to the history (SPEC F-12) whose session cannot be told its outcome any more, so that the user's
+// edits are not lost.
 func (c *Companion) keepLost(d journal.Diff, t journal.Texts) {
 	t.Text = c.newestOf(d, t)
 	kind := review.Withdrawn
@@ -150,7 +151,7 @@ func (c *Companion) keepLost(d journal.Diff, t journal.Texts) {
 	c.keepPast(d, t, kind)
 }
 
-// keepDecided adds to the history what the companion before this one had no time to write there.
+// keepDecided adds a decided diff to the history, when the companion before this one ended before it wrote that.
 func (c *Companion) keepDecided(d journal.Diff, t journal.Texts) {
 	if c.kept == nil {
 		return
@@ -183,15 +184,16 @@ func (c *Companion) keepPast(d journal.Diff, t journal.Texts, kind review.Kind) 
 	})
 }
 
-// journalTrouble says that a crash would lose something, or with nil that it would not any more.
+// journalTrouble shows that a crash would lose something; with nil, that it would not any more. It is called with the journal's
+// lock held, so it only starts goroutines.
 func (c *Companion) journalTrouble(err error) {
-	go c.tellTroubles() // which asks the journal, whose lock is held here
+	go c.tellTroubles() // on a goroutine: it asks the journal, whose lock is held here
 	if err == nil {
 		c.o.Log.Info("open proposals are safe from a crash again")
 		return
 	}
 	c.o.Log.Warn("a crash would lose something", "err", err)
 	if c.o.Editor != nil {
-		go c.o.Editor.Complain(err.Error()) // a message to the editor, which waits for nobody
+		go c.o.Editor.Complain(err.Error()) // on a goroutine: a slow editor must not hold the journal's lock
 	}
 }

@@ -16,27 +16,27 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/text"
 )
 
-// maxEnded is how many outcomes a reviewer that looks seldom can still be told.
+// maxEnded is how many outcomes are kept for a reviewer that asks seldom.
 const maxEnded = 32
 
 // errNoHistory: the history is switched off or its folder cannot be used.
 var errNoHistory = errors.New("no history is kept; the log says why, or the setting history.enabled is off")
 
-// reviewers are the processes that look at this companion's diffs beside its own editor, and what wakes them. The
+// reviewers keeps track of the processes that review this companion's diffs beside its own editor, and wakes them. The
 // zero value is ready. Its methods may be called from any goroutine.
 type reviewers struct {
 	mu       sync.Mutex // guards the below
 	attached int
-	version  uint64         // of what watchers see; the first is 1
+	version  uint64         // counts changes that reviewers can see; the first is 1
 	changed  chan struct{}  // closed when version grows; nil until somebody waits
-	open     []*review.Diff // whose outcome note has not heard
+	open     []*review.Diff // diffs whose outcome note has not seen
 	ended    []control.Ended
 	past     uint64
 	snap     *state.Snapshot // the newest that was published, nil before the first
-	numbers  int             // of proposers
+	numbers  int             // how many proposers were numbered
 }
 
-// wait is a channel that is closed at the next change. The caller holds mu.
+// wait returns a channel that is closed at the next change. The caller holds mu.
 func (r *reviewers) wait() <-chan struct{} {
 	if r.changed == nil {
 		r.changed = make(chan struct{})
@@ -44,7 +44,7 @@ func (r *reviewers) wait() <-chan struct{} {
 	return r.changed
 }
 
-// touch changes something and wakes who waits for it.
+// touch applies a change and wakes every waiter.
 func (r *reviewers) touch(change func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -56,7 +56,7 @@ func (r *reviewers) touch(change func()) {
 	}
 }
 
-// note takes what happens to diffs.
+// note records an event of the registry.
 func (r *reviewers) note(e review.Event) {
 	r.touch(func() {
 		switch {
@@ -78,7 +78,7 @@ func ended(d *review.Diff, o review.Outcome) control.Ended {
 	return control.Ended{ID: d.ID(), Outcome: o.Kind.String(), Policy: o.Policy}
 }
 
-// looking says whether somebody is attached.
+// looking says whether a reviewer is attached.
 func (r *reviewers) looking() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -102,7 +102,7 @@ func (c *Companion) followReviews() {
 	})
 }
 
-// pastChanged tells everybody who shows the history that it has a new entry.
+// pastChanged tells every view and reviewer of the history that it has a new entry.
 func (c *Companion) pastChanged() {
 	c.reviewers.touch(func() { c.reviewers.past++ })
 	if page := c.webPage(); page != nil {
@@ -122,12 +122,12 @@ func (b backend) Watch(ctx context.Context, seen uint64) control.Queue {
 	r := &b.c.reviewers
 	for {
 		r.mu.Lock()
-		version, changed := r.version+1, r.wait() // never 0, which has seen nothing
+		version, changed := r.version+1, r.wait() // never 0: a reviewer that has seen nothing says 0
 		past, open, outcomes := r.past, slices.Clone(r.open), slices.Clone(r.ended)
 		r.mu.Unlock()
 		if version != seen || ctx.Err() != nil {
 			diffs, rules := b.Diffs(), b.c.reg.Rules()
-			for _, d := range open { // what is not among them has its outcome, though note may hear of it later
+			for _, d := range open { // a diff that is not in open has its outcome, though note may hear of it later
 				there := slices.ContainsFunc(diffs, func(other control.Diff) bool { return other.ID == d.ID() })
 				if o, decided := d.Outcome(); decided && !there {
 					outcomes = append(outcomes, ended(d, o))
@@ -245,10 +245,10 @@ func (b backend) Undo(id string) error {
 	return b.c.work.Restore(e.Path, e.Final, e.Old, e.IsNew)
 }
 
-// A proposer is the owner of one proposal of `pollux diff`.
+// A proposer is the owner of the one proposal of a `pollux diff`.
 type proposer struct {
 	label   string
-	outcome chan review.Outcome // has a place for it
+	outcome chan review.Outcome // buffered for one outcome
 }
 
 // Label implements review.Owner.
@@ -270,7 +270,7 @@ func (b backend) Propose(ctx context.Context, in control.Proposal, opened func()
 	})
 	ctx, cancel := context.WithCancel(ctx)
 	defer c.reg.Leave(owner)
-	defer cancel() // before Leave, as it wants
+	defer cancel() // runs before Leave, which needs the context cancelled first
 	_, err := c.reg.Open(ctx, owner, review.Proposal{
 		Key: in.Path, Path: in.Path, Old: in.Old, IsNew: in.IsNew, New: in.New,
 		Title: filepath.Base(in.Path) + " – " + owner.label, Unwritten: true, Apart: apart(in),
@@ -281,7 +281,7 @@ func (b backend) Propose(ctx context.Context, in control.Proposal, opened func()
 	select {
 	case o := <-owner.outcome:
 		if o.Kind != review.Accepted && c.ctx.Err() != nil {
-			return control.Answer{}, control.ErrStopped // that is not the user's word
+			return control.Answer{}, control.ErrStopped // the user did not decide this
 		}
 		return control.Answer{Accepted: o.Kind == review.Accepted, Content: o.Content, Edited: o.Edited}, nil
 	case <-ctx.Done():
@@ -289,14 +289,14 @@ func (b backend) Propose(ctx context.Context, in control.Proposal, opened func()
 	}
 }
 
-// apart says whether a proposal is about another text than the file's own, as
-// those of git difftool are.
+// apart says whether a proposal is about another text than the file's own, as a
+// proposal of git difftool is.
 func apart(p control.Proposal) bool {
 	now := files{}.Read(p.Path)
 	return now.Exists == p.IsNew || now.Text != p.Old
 }
 
-// checkProposal refuses what no editor can show (SPEC F-2); sizes are the registry's business.
+// checkProposal refuses what no editor can show (SPEC F-2). The registry checks sizes.
 func checkProposal(p control.Proposal) error {
 	switch {
 	case !filepath.IsAbs(p.Path):

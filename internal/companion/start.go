@@ -36,23 +36,23 @@ func (c *Companion) startWorkspace() (err error) {
 	if err != nil {
 		return err
 	}
-	// What cannot be said to a CLI is refused before anything runs.
+	// Refuse folders that the discovery file cannot express before anything runs.
 	if _, err := discovery.WorkspacePath(c.work.Roots()); err != nil {
 		return err
 	}
 	return nil
 }
 
-// savesFolder is where saves that are under way are noted, for whichever companion starts next.
+// savesFolder holds notes of saves that are under way, for whichever companion starts next.
 func (c *Companion) savesFolder() string { return filepath.Join(c.o.Dirs.State, "saves") }
 
-// withholds tells of a folder that is not shared although it is open (SPEC C-8).
+// withholds reports a folder that is open but not shared (SPEC C-8).
 func (c *Companion) withholds(w workspace.Withheld) {
 	c.o.Log.Warn("a folder is not shared", "folder", w.Folder, "file", w.File, "problem", w.Problem)
 	if c.o.Editor != nil {
 		c.o.Editor.Complain(w.String())
 	}
-	go c.tellTroubles() // the context is just being made
+	go c.tellTroubles() // on a goroutine: the caller is just making the context
 }
 
 func (c *Companion) startCore() error {
@@ -73,9 +73,9 @@ func (c *Companion) startCore() error {
 	return nil
 }
 
-// startAgent listens where the last companion of this workspace did, if it may (SPEC A-1).
+// startAgent listens on the port of the last companion of this workspace, if it may (SPEC A-1).
 func (c *Companion) startAgent() error {
-	c.lookAround() // before this companion has a socket of its own
+	c.lookAround() // before this companion has a socket of its own, which it would find
 	if c.below = c.marked(); c.below {
 		c.o.Log.Warn("started from an agent's shell, so that no diffs are shown here")
 	}
@@ -111,10 +111,10 @@ func (c *Companion) startAgent() error {
 	return nil
 }
 
-// privateSuffix ends the name of the socket for agents that come in by a private one.
+// privateSuffix ends the name of the socket for agents that connect by a private one.
 const privateSuffix = ".agents"
 
-// listenPrivate is not worth failing for: without it those agents do not find this companion, but the others do.
+// listenPrivate opens the private socket. A failure is only logged: without the socket, some agents do not find this companion, but the others do.
 func (c *Companion) listenPrivate() {
 	ln, err := ownpipe.ListenIn(c.o.Dirs.Run, privateSuffix)
 	if err != nil {
@@ -125,8 +125,8 @@ func (c *Companion) listenPrivate() {
 	c.attach(ownpipe.Guard(ln, c.o.Log), c.agents)
 }
 
-// predecessor is the companion to take over from: the one that started this keeper, a running keeper, or one that has ended; nil for
-// none. door is its listening socket, where that was handed on.
+// predecessor returns the companion to take over from: the one that started this keeper, a running keeper, or one that has ended; nil
+// for none. door is its listening socket, when that was handed on.
 func (c *Companion) predecessor() (old *discovery.Record, door *os.File, err error) {
 	if k := c.o.Keeping; k != nil {
 		c.o.Log.Info("keeping", "port", k.Record.Port)
@@ -144,24 +144,24 @@ func (c *Companion) predecessor() (old *discovery.Record, door *os.File, err err
 	return c.takeOver(), nil, nil
 }
 
-// takeOver looks for what the last companion of this workspace left, nil when
-// there is none to take over from or another one runs.
+// takeOver returns the record of the last companion of this workspace; nil when there
+// is none to take over from, or when it still runs.
 func (c *Companion) takeOver() *discovery.Record {
 	c.recorded = c.work.Roots()
 	resume, err := c.claimSlot()
 	if err != nil {
 		c.o.Log.Info("not resuming", "err", err)
-		return nil // the records are others'
+		return nil // the records belong to those companions
 	}
 	c.onStop("claim", func(context.Context) error { resume.Release(); return nil })
 	old, err := resume.Load(time.Now())
 	if err != nil {
 		c.o.Log.Info("not resuming", "err", err)
-		return nil // a record that cannot be trusted is not replaced either
+		return nil // don't replace a record that cannot be trusted
 	}
 	if old != nil && c.belowOneOf(old.Sessions) {
 		c.o.Log.Warn("not resuming: one of the agents that were connected has started this companion")
-		resume.Release() // it waits for the user's next one
+		resume.Release() // leave it for the user's next companion
 		return nil
 	}
 	c.resume = resume
@@ -172,7 +172,7 @@ func (c *Companion) takeOver() *discovery.Record {
 	return old
 }
 
-// claimSlot claims the first record of this editor and workspace that is free.
+// claimSlot claims the first free record of this editor and workspace.
 func (c *Companion) claimSlot() (*discovery.Resume, error) {
 	resume := discovery.NewResume(c.o.Dirs.State, c.o.IDE.Name, c.recorded, 0)
 	err := c.claim(resume)
@@ -183,8 +183,8 @@ func (c *Companion) claimSlot() (*discovery.Resume, error) {
 	return resume, err
 }
 
-// claim waits for a companion that is just stopping: one that has the record and does not answer
-// any more. One that does answer keeps it.
+// claim claims a record. It waits for a companion that has the record but is just stopping, and so does not answer
+// any more. A companion that answers keeps the record.
 func (c *Companion) claim(resume *discovery.Resume) error {
 	deadline := time.Now().Add(claimWithin)
 	for {
@@ -197,11 +197,11 @@ func (c *Companion) claim(resume *discovery.Resume) error {
 			return c.ctx.Err()
 		case <-time.After(20 * time.Millisecond):
 		}
-		c.lookAround() // it may also be one that was just starting
+		c.lookAround() // the holder may also be just starting
 	}
 }
 
-// sharing is a companion that serves this one's workspace too, and is no keeper; nil when there is none.
+// sharing returns a companion that serves this workspace too and is no keeper; nil when there is none.
 func (c *Companion) sharing() *control.Status {
 	for i := range c.others {
 		if o := &c.others[i]; !o.Keeper && o.PID != c.o.PID && sameSet(o.Roots, c.work.Roots()) {
@@ -224,7 +224,7 @@ func sameSet(a, b []string) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
-// listenAgent opens the agent's port on loopback (SPEC T-2): the user's, else the old one, else any.
+// listenAgent opens the agents' port on loopback (SPEC T-2): the user's, or else the old one, or else any.
 func (c *Companion) listenAgent(old *discovery.Record, door *os.File) (ln net.Listener, resumed bool, err error) {
 	if door != nil {
 		if c.o.Port == 0 || c.o.Port == old.Port {
@@ -252,7 +252,7 @@ func (c *Companion) listen(host string, port int) (net.Listener, error) {
 		network = "tcp6"
 	}
 	var config net.ListenConfig
-	config.SetMultipathTCP(false) // there is one path to here
+	config.SetMultipathTCP(false) // one path leads here, so several bring nothing
 	ln, err := config.Listen(c.ctx, network, net.JoinHostPort(host, strconv.Itoa(port)))
 	if err == nil {
 		return ln, nil
@@ -287,7 +287,7 @@ func (c *Companion) listenContainer(port int) error {
 	return nil
 }
 
-// guard keeps other users off a listener on loopback (SPEC A-5).
+// guard keeps other users' connections off a listener on loopback (SPEC A-5).
 func (c *Companion) guard(ln net.Listener) net.Listener {
 	if c.o.Settings.AdmitOtherUsers {
 		return ln
@@ -295,11 +295,11 @@ func (c *Companion) guard(ln net.Listener) net.Listener {
 	return door.OwnUser(ln, c.o.Log)
 }
 
-// attach lets s serve ln once every part is there. Whoever connects before that waits in the
+// attach lets s serve ln once every part has started. Connections before that wait in the
 // listener's queue.
 func (c *Companion) attach(ln net.Listener, s server) {
 	c.serving = append(c.serving, func() { c.fail(s.Serve(ln)) })
-	c.onStop("listener", func(context.Context) error { ln.Close(); return nil }) // again, unless Serve never ran
+	c.onStop("listener", func(context.Context) error { ln.Close(); return nil }) // closes ln when Serve never ran
 }
 
 func (c *Companion) startServing() error {
@@ -331,19 +331,19 @@ func (c *Companion) startPage() error {
 	return nil
 }
 
-// listenPage opens the page's port: that of the companion before this one, if it may.
+// listenPage opens the page's port: the one of the companion before this one, if it may.
 func (c *Companion) listenPage() (net.Listener, error) {
 	port := c.record.PagePort
 	ln, err := c.listen("127.0.0.1", port)
 	if err != nil && port != 0 {
-		c.record.PageKeys = nil // a page knows one address only
+		c.record.PageKeys = nil // a page knows only one address, so old keys are useless on a new port
 		ln, err = c.listen("127.0.0.1", 0)
 	}
 	return ln, err
 }
 
-// startControl is not worth failing for: without it pollux's other commands do not find this
-// companion, but the CLI and the page do.
+// startControl opens the control channel. A failure is only logged: pollux's other commands do not find this
+// companion then, but the CLI and the page do.
 func (c *Companion) startControl() error {
 	s, err := control.Listen(c.o.Dirs.Run, backend{c}, c.o.Log)
 	if err != nil {
@@ -354,9 +354,9 @@ func (c *Companion) startControl() error {
 	return nil
 }
 
-// startDiscovery comes last: who finds the file finds everything.
+// startDiscovery publishes the companion. It comes last: a CLI that finds the file must find everything else.
 func (c *Companion) startDiscovery() error {
-	c.mu.Lock() // an editor's page may be starting
+	c.mu.Lock() // a page for the editor may be starting at the same time
 	defer c.mu.Unlock()
 	c.place = discovery.NewPlace(discovery.Dir(), c.o.PID, c.file.Port)
 	c.onStop("discovery", func(context.Context) error {
@@ -385,8 +385,8 @@ func (c *Companion) startDiscovery() error {
 	return c.publish(&c.file)
 }
 
-// followSessions keeps in the record which processes have sessions, until Stop: only they may come back to the next companion with
-// this one's token (SPEC A-1).
+// followSessions keeps the processes of sessions in the record, until Stop. Only those processes may come back to the next companion
+// with this one's token (SPEC A-1).
 func (c *Companion) followSessions() {
 	if c.resume == nil {
 		return
@@ -423,7 +423,7 @@ func (c *Companion) keepSessions() {
 	}
 }
 
-// removeOf removes the file of the companion that this one takes over from.
+// removeOf removes the discovery file of the companion that this one takes over from.
 func (c *Companion) removeOf(old *discovery.Record) {
 	if old.PID == os.Getpid() || proc.Same(old.PID, old.Start) {
 		return
@@ -433,8 +433,8 @@ func (c *Companion) removeOf(old *discovery.Record) {
 	}
 }
 
-// startUpkeep removes what the dead left, when the first CLI has had its answers, and then shows every minute that this
-// companion lives: to the next one, and to programs that clean the temporary folder.
+// startUpkeep removes files of dead companions, once the first CLI has had its answers. Then it shows every minute that this
+// companion lives: to the next companion, and to programs that clean the temporary folder.
 func (c *Companion) startUpkeep() {
 	sweepers := []discovery.Sweeper{{Dir: discovery.Dir(), Keep: c.place.Path(), OwnPort: c.file.Port}}
 	private := discovery.Sweeper{Dir: filepath.Join(c.privateTemp(), "gemini", "ide"), OwnPort: c.file.Port}
@@ -470,7 +470,7 @@ func (c *Companion) startUpkeep() {
 		if c.kept != nil {
 			c.kept.Prune()
 		}
-		_ = proc.DropCode() // it costs memory, no more
+		_ = proc.DropCode() // a failure costs only memory
 	})
 	c.tasks.Go(func() {
 		tick := time.NewTicker(discovery.TouchEvery)
@@ -505,7 +505,7 @@ func (c *Companion) touch(now time.Time) {
 	if c.hidden == nil && os.Chtimes(c.place.Path(), now, now) == nil {
 		return
 	}
-	_ = c.publish(&c.file) // it has been encoded before
+	_ = c.publish(&c.file) // cannot fail: the file has been encoded before
 }
 
 func freshRecord() discovery.Record {
@@ -518,7 +518,7 @@ func freshDoor() discovery.Door {
 	return discovery.Door{Token: newToken(), SessionKey: key}
 }
 
-// doorOf is an agent's door in a record.
+// doorOf returns an agent's door in a record.
 func doorOf(rec *discovery.Record, name string) discovery.Door {
 	if name == agent.Gemini {
 		return rec.Door
@@ -526,7 +526,7 @@ func doorOf(rec *discovery.Record, name string) discovery.Door {
 	return rec.Others[name]
 }
 
-// newToken makes a token of 256 random bits (SPEC A-1).
+// newToken returns a token of 256 random bits (SPEC A-1).
 func newToken() string {
 	b := make([]byte, 32)
 	rand.Read(b)

@@ -9,7 +9,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/proc"
 )
 
-// troubles are what status and doctor say of this companion.
+// troubles returns the problems that status and doctor report of this companion.
 func (c *Companion) troubles() []control.Trouble {
 	var all []control.Trouble
 	if t := c.usersTrouble(proc.TellsPeers()); t != nil {
@@ -40,8 +40,8 @@ func (c *Companion) troubles() []control.Trouble {
 	return all
 }
 
-// shownTroubles are those of the troubles that also stand where proposals are reviewed: work may be lost by them, or the model not hear
-// of a folder. The others are about how the machine is set up, for status and doctor.
+// shownTroubles returns the problems that also stand where proposals are reviewed: work may be lost, or the model may not hear
+// of a folder. The other problems are about the machine's set-up, and only status and doctor show them.
 func (c *Companion) shownTroubles() []control.Trouble {
 	return slices.DeleteFunc(c.troubles(), func(t control.Trouble) bool {
 		return !slices.Contains([]string{"journal", "sharing", pausedTrouble}, t.ID)
@@ -51,14 +51,14 @@ func (c *Companion) shownTroubles() []control.Trouble {
 // lookAgain is how often silent trouble is looked at again, to see whether it has ended.
 const lookAgain = 2 * time.Second
 
-// again is tellTroubles, until Stop.
+// again calls tellTroubles, until Stop.
 func (c *Companion) again() {
 	if c.ctx.Err() == nil {
 		c.tellTroubles()
 	}
 }
 
-// tellTroubles tells pages and reviewers when those have become others. Until every part has started it does nothing.
+// tellTroubles tells pages and reviewers when the shown problems have changed. It does nothing until every part has started.
 func (c *Companion) tellTroubles() {
 	if !c.parts.Load() {
 		return
@@ -70,7 +70,7 @@ func (c *Companion) tellTroubles() {
 		if c.lookingAgain != nil {
 			c.lookingAgain.Stop()
 		}
-		c.lookingAgain = time.AfterFunc(lookAgain, c.again) // nobody tells that the ignore file is mended
+		c.lookingAgain = time.AfterFunc(lookAgain, c.again) // no event says that an ignore file was repaired
 	}
 	if slices.Equal(now, c.told) {
 		return
@@ -82,7 +82,7 @@ func (c *Companion) tellTroubles() {
 	}
 }
 
-// pageTroubles are the same for a page.
+// pageTroubles returns the shown problems for a page.
 func (c *Companion) pageTroubles() []web.Trouble {
 	var list []web.Trouble
 	for _, t := range c.shownTroubles() {
@@ -91,7 +91,7 @@ func (c *Companion) pageTroubles() []web.Trouble {
 	return list
 }
 
-// usersTrouble says that other users are not kept out by who they are (SPEC A-5); untold is proc.TellsPeers'.
+// usersTrouble says that other users' connections cannot be recognised and kept out (SPEC A-5). untold is the error of proc.TellsPeers.
 func (c *Companion) usersTrouble(untold error) *control.Trouble {
 	t := control.Trouble{
 		ID:  "users",

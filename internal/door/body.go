@@ -11,13 +11,13 @@ import (
 var (
 	// ErrTooLarge: the body is longer than it may be.
 	ErrTooLarge = errors.New("the body is too large")
-	// ErrNotJSON: the body begins like nothing that was asked for.
+	// ErrNotJSON: the body does not begin like a JSON object or array.
 	ErrNotJSON = errors.New("the body is not JSON")
-	// ErrBusy: the bodies that are being read fill the budget.
+	// ErrBusy: the bodies that are being read fill the budget; the same request may succeed later.
 	ErrBusy = errors.New("too many large requests at once; try again")
 )
 
-// A Budget bounds the memory of the bodies that are in work at one time. Its
+// A Budget bounds the memory, in bytes, of the bodies that are read and worked on at one time. Its
 // methods may be called from any goroutine. The zero value has no room.
 type Budget struct{ left atomic.Int64 }
 
@@ -29,22 +29,23 @@ func NewBudget(n int64) *Budget {
 }
 
 const (
-	// freeBody is the size up to which a body costs no budget; half of it is
-	// allocated before any of a body of unknown length has come.
+	// freeBody is the size up to which a body costs no budget. Half of it is allocated
+	// before any byte of a body of unknown length has come.
 	freeBody = 256 << 10
-	// pieceSize is the size from which a body of unknown length is kept in
-	// pieces: to move it into ever larger memory would take half as much again.
+	// pieceSize is the size from which a body of unknown length is kept in pieces. Moving
+	// it into ever larger memory would take half as much memory again.
 	pieceSize = 8 << 20
-	// noticed is the size from which the memory of a body that was refused is
-	// given back to the system at once, not when the process gets round to it.
+	// noticed is the size from which the memory of a refused body goes back to the system
+	// at once, instead of when the runtime gets round to it.
 	noticed = 1 << 20
 )
 
-// Read reads a whole body of JSON of the given length (-1 when unknown), at most
-// limit bytes. It takes memory as bytes arrive, not as they are announced: a
-// peer that promises much and sends little holds little, and what cannot be JSON
-// is not waited for. A body that is refused leaves nothing behind. release gives
-// the budget back; it is never nil.
+// Read reads a whole body of JSON of the given length (-1 when unknown), at most limit
+// bytes. It allocates as bytes arrive, not as they are announced, so that a peer that
+// promises much and sends little costs little. It does not wait for the rest of a body
+// that cannot be JSON. A refused body leaves nothing behind. Call release to give the
+// budget back; release is never nil. The errors are ErrTooLarge, ErrNotJSON, ErrBusy,
+// and the reader's own.
 func (b *Budget) Read(r io.Reader, length, limit int64) (body []byte, release func(), err error) {
 	i := &intake{budget: b, length: length, limit: limit}
 	if length > limit {
@@ -110,7 +111,7 @@ func (i *intake) grow() error {
 		return nil
 	}
 	next := min(have*4, i.limit+1)
-	if i.length >= have && i.length <= have*50 { // enough of it is here
+	if i.length >= have && i.length <= have*50 { // enough has come to believe the length
 		next = i.length + 1
 	}
 	if !i.take(next) {
@@ -120,7 +121,7 @@ func (i *intake) grow() error {
 	return nil
 }
 
-// take changes what is held of the budget.
+// take changes the intake's share of the budget; false when the budget has no room.
 func (i *intake) take(bytes int64) bool {
 	if i.budget.left.Add(i.held-bytes) < 0 {
 		i.budget.left.Add(bytes - i.held)
@@ -130,7 +131,7 @@ func (i *intake) take(bytes int64) bool {
 	return true
 }
 
-// join makes one of the pieces.
+// join puts the pieces together.
 func (i *intake) join() ([]byte, error) {
 	if i.size == 0 {
 		return i.buf, nil
@@ -158,11 +159,11 @@ func begins(b []byte) bool {
 			return c == '{' || c == '['
 		}
 	}
-	return false // nobody begins with that much space
+	return false // nobody sends that much space first
 }
 
-// firstSize is what is allocated before a byte has come: all of a small body
-// and one byte more, so that its end is seen without growing.
+// firstSize is what is allocated before a byte has come: the whole of a small body, and
+// one byte more, so that its end is seen without growing.
 func firstSize(length int64) int64 {
 	if length >= 0 && length < freeBody {
 		return length + 1

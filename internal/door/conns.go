@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 )
 
-// conns counts the connections of a server, and knows the ones that have not
-// proven themselves: an honest peer's first request follows its connection
+// conns counts the connections of a server, and lists the strangers: connections
+// without a request that brought a credential. An honest peer sends its first request
 // at once, so the oldest stranger is the one to send away.
 type conns struct {
 	mu        sync.Mutex
@@ -61,11 +61,11 @@ func (c *conns) state(nc net.Conn, state http.ConnState) {
 	}
 }
 
-// strangers is MaxStrangers, or a quarter of what this process may have open where that is less: with all descriptors taken, nobody could come
-// in until the first stranger's time is over.
+// strangers is MaxStrangers, or a quarter of the descriptors that this process may have, where that is less. With every descriptor taken,
+// nobody could connect until the first stranger's time is over.
 var strangers = sync.OnceValue(func() int { return min(MaxStrangers, max(4, descriptors()/4)) })
 
-// prove takes the request's connection off the strangers' list.
+// prove takes the request's connection off the list of strangers.
 func (c *conns) prove(ctx context.Context) {
 	known, _ := ctx.Value(connKey{}).(*conn)
 	if known == nil || known.proven.Load() || known.proven.Swap(true) {
@@ -76,7 +76,7 @@ func (c *conns) prove(ctx context.Context) {
 	c.acquaint(known)
 }
 
-// acquaint is called with c.mu held.
+// acquaint takes a connection off the list. The caller holds c.mu.
 func (c *conns) acquaint(known *conn) {
 	if known.place != nil {
 		c.strangers.Remove(known.place)

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// descriptors is how many files and connections this process may have open at one time.
+// descriptors returns how many files and connections this process may have open at one time.
 func descriptors() int {
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil || limit.Cur > math.MaxInt32 {

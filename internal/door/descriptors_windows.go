@@ -2,5 +2,5 @@ package door
 
 import "math"
 
-// descriptors is how many files and connections this process may have open at one time.
+// descriptors returns how many files and connections this process may have open at one time: Windows sets no limit.
 func descriptors() int { return math.MaxInt32 }

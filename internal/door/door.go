@@ -1,6 +1,6 @@
-// Package door guards an HTTP listener on loopback: foreign Hosts, foreign
-// Origins and missing credentials are turned away on their headers alone,
-// and every size and wait of a peer has a bound (SPEC ).
+// Package door guards an HTTP listener on loopback. It turns foreign Hosts, foreign
+// Origins and missing credentials away on the headers alone, and bounds every size
+// and wait of a peer (SPEC ).
 package door
 
 import (
@@ -25,23 +25,23 @@ const (
 	MaxBody = 64 << 20
 	// HeaderTimeout is how long a connection may take over its headers.
 	HeaderTimeout = 10 * time.Second
-	// RequestTimeout is how long a request may take to arrive, its answer to
-	// leave, and how long a connection may idle in between.
+	// RequestTimeout is how long a request may take to arrive, how long its answer may
+	// take to leave, and how long a connection may idle in between.
 	RequestTimeout = 30 * time.Second
-	// MaxConns is the number of connections; the next is closed at once.
+	// MaxConns is the number of connections at one time; the next one is closed at once.
 	MaxConns = 8192
-	// MaxStrangers is the number of connections on which no request with a
-	// credential has passed the door yet; the next one ends the oldest of them. It is less where few descriptors are allowed.
-	// A door that asks for none knows strangers only.
+	// MaxStrangers is the number of connections without a request that brought a credential. The next one ends the
+	// oldest of them. The number is smaller where few descriptors are allowed. At a door without a credential every
+	// connection stays a stranger.
 	MaxStrangers = 512
 )
 
 // Options configure a Door.
 type Options struct {
-	// Credential says whether the headers of a request carry what this
-	// listener asks for; nil asks for nothing. It must not read the body.
+	// Credential says whether a request's headers carry what this listener asks for; nil
+	// asks for nothing. It must not read the body. It is called from many goroutines.
 	Credential func(*http.Request) bool
-	// Origins lists the Origins that are welcome beside the listener's own
+	// Origins lists the Origins that are welcome besides the listener's own
 	// ("http://127.0.0.1:8080").
 	Origins []string
 	// TooLarge is the body of a 413, application/json; "" for none.
@@ -50,8 +50,8 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// A Door is the guard of one HTTP server. Its methods may be called from any
-// goroutine; it owns none.
+// A Door guards one HTTP server. Its methods may be called from any goroutine; it
+// starts none.
 type Door struct {
 	o     Options
 	conns conns
@@ -73,10 +73,10 @@ func New(o Options) *Door {
 	return d
 }
 
-// Admit makes the names of a listener's address welcome as Host and as
-// Origin: its own address, localhost when it is on loopback, and each of
-// extra with its port. An address that is not one of this machine's own
-// (0.0.0.0, ::) is refused (SPEC T-8). A socket or pipe has no name: there clients say localhost.
+// Admit makes the names of a listener's address welcome as Host and as Origin: the
+// address itself, localhost when it is on loopback, and each of extra with its port.
+// It fails for an address that is not one of this machine's own (0.0.0.0, ::; SPEC
+// T-8). A socket or pipe has no name: its clients say localhost.
 func (d *Door) Admit(addr net.Addr, extra ...string) error {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok {
@@ -118,11 +118,11 @@ func (d *Door) Server(next http.Handler) *http.Server {
 		ReadTimeout:       RequestTimeout,
 		WriteTimeout:      RequestTimeout,
 		IdleTimeout:       RequestTimeout,
-		MaxHeaderBytes:    MaxHeader - 4096, // net/http adds 4096 for slop
+		MaxHeaderBytes:    MaxHeader - 4096, // net/http itself adds 4096
 		ConnState:         d.conns.state,
 		ConnContext:       d.conns.context,
 		ErrorLog:          slog.NewLogLogger(d.o.Log.Handler(), slog.LevelDebug),
-		// Else net/http answers "OPTIONS *" itself, past the door.
+		// Otherwise net/http answers "OPTIONS *" itself, past the door.
 		DisableGeneralOptionsHandler: true,
 	}
 }
@@ -134,7 +134,7 @@ func (d *Door) Handler(next http.Handler) http.Handler {
 			d.refuse(w, r, status)
 			return
 		}
-		if d.o.Credential != nil { // where nothing is asked for, nothing has been proven
+		if d.o.Credential != nil { // a door that asks for nothing has nothing proven
 			d.conns.prove(r.Context())
 		}
 		defer d.recover(w, r)
@@ -142,8 +142,8 @@ func (d *Door) Handler(next http.Handler) http.Handler {
 	})
 }
 
-// verdict is 0 for a welcome request, else the status of its refusal. The
-// body has not been touched.
+// verdict returns 0 for a welcome request, otherwise the status of its refusal. It does
+// not touch the body.
 func (d *Door) verdict(r *http.Request) int {
 	if !d.welcome(r) {
 		return http.StatusForbidden
@@ -157,7 +157,7 @@ func (d *Door) verdict(r *http.Request) int {
 	return 0
 }
 
-// welcome looks at Host and Origin (DNS rebinding, cross-site; SPEC A-3).
+// welcome checks Host and Origin, against DNS rebinding and foreign pages (SPEC A-3).
 func (d *Door) welcome(r *http.Request) bool {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -182,14 +182,14 @@ func (d *Door) refuse(w http.ResponseWriter, r *http.Request, status int) {
 	Refuse(w, status, body)
 }
 
-// outstanding is how long the rest of a refused body is waited for: long
-// enough for a small one that is on its way, so that the answer is not lost in a reset.
+// outstanding is how long the door waits for the rest of a refused body. A small body
+// that is on its way then arrives, and the answer is not lost in a reset.
 const outstanding = 250 * time.Millisecond
 
-// Refuse answers a request whose body was not read, with a body of JSON or
-// none, and ends the connection. Without Connection: close net/http would wait
-// for the rest of a small body before the answer leaves, and without a
-// deadline after it: a hostile peer never sends it.
+// Refuse answers a request whose body was not read, and ends the connection. body is
+// JSON, or "" for none. Without "Connection: close", net/http would wait for the rest of
+// a small body before it sends the answer; without the deadline, it would wait after it
+// for a hostile peer that never sends the rest.
 func Refuse(w http.ResponseWriter, status int, body string) {
 	h := w.Header()
 	h["Connection"] = []string{"close"}
@@ -204,8 +204,7 @@ func Refuse(w http.ResponseWriter, status int, body string) {
 	_, _ = io.WriteString(w, body)
 }
 
-// recover keeps a panic of one request from ending the process, and says
-// where it was. What cannot happen is logged and survived.
+// recover keeps a panic of one request from ending the process, and logs where it was.
 func (d *Door) recover(w http.ResponseWriter, r *http.Request) {
 	p := recover()
 	if p == nil || errors.Is(asError(p), http.ErrAbortHandler) {
@@ -221,8 +220,8 @@ func asError(p any) error {
 	return err
 }
 
-// Bearer is the credential "Authorization: Bearer <token>", compared in
-// constant time (SPEC ). An empty token lets nobody in.
+// Bearer returns a check for the credential "Authorization: Bearer <token>". It compares
+// in constant time (SPEC ). An empty token lets nobody in.
 func Bearer(token string) func(*http.Request) bool {
 	want := []byte(token)
 	return func(r *http.Request) bool {
@@ -230,7 +229,7 @@ func Bearer(token string) func(*http.Request) bool {
 	}
 }
 
-// BearerOf is the token that a request brings as "Authorization: Bearer <token>", "" for none.
+// BearerOf returns the token of a request's "Authorization: Bearer <token>"; "" for none.
 func BearerOf(r *http.Request) string {
 	headers := r.Header["Authorization"]
 	if len(headers) != 1 {

@@ -12,9 +12,9 @@ import (
 // strangersEvery is how often the log tells of connections that OwnUser has closed.
 const strangersEvery = time.Minute
 
-// OwnUser returns l without the connections of other users: what Accept returns comes from this user or from root, and every
-// other connection is closed before a byte of it is read, whatever token it brings (SPEC A-5). l must be on
-// loopback. Where proc.TellsPeers fails, everybody is let in. log gets who was closed, once a minute.
+// OwnUser returns l without the connections of other users. Accept returns connections of this user or of root; it closes every other
+// connection before it reads a byte, whatever token that brings (SPEC A-5). l must be on loopback. Where proc.TellsPeers
+// fails, everybody is let in. log gets a summary of closed connections, once a minute.
 func OwnUser(l net.Listener, log *slog.Logger) net.Listener {
 	o := &ownUser{Listener: l, log: log, check: proc.CheckPeer}
 	if err := proc.TellsPeers(); err != nil {
@@ -31,10 +31,10 @@ type ownUser struct {
 
 	mu     sync.Mutex // guards what follows
 	logged time.Time
-	closed int // since then
+	closed int // how many since then
 }
 
-// Accept waits for the next connection of this user's.
+// Accept waits for the next connection of this user or of root.
 func (o *ownUser) Accept() (net.Conn, error) {
 	for {
 		conn, err := o.Listener.Accept()

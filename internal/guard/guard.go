@@ -11,10 +11,10 @@ import (
 	"github.com/pollux-companion/pollux/internal/proc"
 )
 
-// maxClimb bounds the way from a process to its ancestors.
+// maxClimb bounds how many ancestors of a process are looked at.
 const maxClimb = 64
 
-// A Verdict says whether a process is taken for a person's.
+// A Verdict says whether a process counts as a person's.
 type Verdict int
 
 const (
@@ -22,14 +22,14 @@ const (
 	Person Verdict = iota
 	// Below: it is an agent's own process, or one below it.
 	Below
-	// Marked: its environment, or that of a process above it, carries an agent's mark.
+	// Marked: its environment, or the environment of an ancestor, carries an agent's mark.
 	Marked
 	// Unseen: the system does not say which process it is.
 	Unseen
 )
 
-// Look judges a process, this one's own included. agents are the processes of the agents that are known; for those
-// that are not, there are their marks. A program that has rid itself of its marks, its parents and its session is not recognised.
+// Look judges a process, which may be this one. agents are the processes of known agents; other agents are recognised by their marks
+// in the environment. A program that has left its marks, its parents and its session behind is not recognised.
 func Look(pid int, agents []proc.Info) Verdict {
 	line := lineage(pid)
 	if len(line) == 0 {
@@ -42,13 +42,13 @@ func Look(pid int, agents []proc.Info) Verdict {
 	}
 	for _, p := range line {
 		if env, err := proc.Environ(p.PID); err == nil && Carries(env) {
-			return Marked // what a shell has removed for its children is still in its own
+			return Marked // a shell may remove a mark for its children, but still has it itself
 		}
 	}
 	return Person
 }
 
-// Descends says whether a process was started by one of the agents, directly or not, and is none of them itself.
+// Descends says whether one of the agents started the process, directly or not. It is false for an agent itself.
 func Descends(pid int, agents []proc.Info) bool {
 	isAgent := func(p proc.Info) bool {
 		return slices.ContainsFunc(agents, func(a proc.Info) bool { return same(a, p) })
@@ -57,18 +57,18 @@ func Descends(pid int, agents []proc.Info) bool {
 	return len(line) > 0 && !isAgent(line[0]) && slices.ContainsFunc(line[1:], isAgent)
 }
 
-// Same says whether every one of some processes runs this very program: pollux itself, in the part of an agent.
+// Same says whether each of these processes runs this very program: then pollux itself plays the agent.
 func Same(agents []proc.Info) bool {
 	return !slices.ContainsFunc(agents, func(p proc.Info) bool { return !ours(p.PID) })
 }
 
-// same says whether two descriptions are of one process: a number is given out again.
+// same says whether two descriptions are of one process. The number is not enough: the system uses it again.
 func same(a, b proc.Info) bool {
 	return a.PID == b.PID && (a.Start == 0 || b.Start == 0 || a.Start == b.Start)
 }
 
-// lineage is the process and those above it: its parents, and the leader of its session with its parents, which a child that
-// was cut off from its parents still has. It is empty when nothing is known of the process.
+// lineage returns the process, its ancestors, and the leader of its session with its ancestors. A child that was cut off
+// from its parents still has its session. The result is empty when nothing is known of the process.
 func lineage(pid int) []proc.Info {
 	line := climb(pid)
 	if leader, ok := proc.Leader(pid); ok && !slices.ContainsFunc(line, func(p proc.Info) bool { return p.PID == leader }) {
@@ -77,16 +77,16 @@ func lineage(pid int) []proc.Info {
 	return line
 }
 
-// climb is a process and its ancestors, as far as the system tells.
+// climb returns a process and its ancestors, as far as the system tells.
 func climb(pid int) []proc.Info { return slices.Collect(upwards(pid)) }
 
-// upwards is climb, one by one: each costs a look at the system.
+// upwards is climb, one process at a time: each costs a question to the system.
 func upwards(pid int) iter.Seq[proc.Info] {
 	return func(yield func(proc.Info) bool) {
 		last := proc.Info{}
 		for n := 0; pid >= 1 && n < maxClimb; n++ {
 			p, ok := proc.Lookup(pid)
-			// A later process may have the number of a parent that has ended.
+			// A process that started later than its child is not its parent: it got the number of one that has ended.
 			if !ok || n > 0 && p.Start != 0 && last.Start != 0 && p.Start > last.Start || !yield(p) {
 				return
 			}
@@ -95,8 +95,8 @@ func upwards(pid int) iter.Seq[proc.Info] {
 	}
 }
 
-// Behind returns the processes of the agent that a connection belongs to: its own process, and where that one is a go-between
-// of pollux's (pollux relay, pollux mcp), those above it up to the agent that started it. The agent is the last.
+// Behind returns the processes of the agent behind a connection, the agent last. The first is the connected process itself. When that is a
+// go-between of pollux's (pollux relay, pollux mcp), its ancestors follow, up to the agent that started it.
 func Behind(pid int) []proc.Info {
 	var line []proc.Info
 	for p := range upwards(pid) {
@@ -105,7 +105,7 @@ func Behind(pid int) []proc.Info {
 		case goesBetween(p.PID, words), len(line) > 0 && isBatch(words):
 			line = append(line, p)
 		case len(line) > 0 && isShell(words):
-			return line // somebody has typed the go-between
+			return line // a person typed the go-between's command
 		default:
 			return append(line, p)
 		}
@@ -113,13 +113,13 @@ func Behind(pid int) []proc.Info {
 	return line
 }
 
-// commandOf is a process's command line in words; a path with blanks is several.
+// commandOf returns a process's command line in words. A path with blanks gives several words.
 func commandOf(pid int) []string {
 	line, _ := proc.Command(pid)
 	return strings.Fields(line)
 }
 
-// goesBetween says whether a process is one of pollux's that an agent starts to talk to it.
+// goesBetween says whether a process is a pollux command that an agent starts to talk to the companion.
 func goesBetween(pid int, words []string) bool {
 	if len(words) == 0 || !strings.HasPrefix(base(words[0]), "pollux") && !ours(pid) {
 		return false
@@ -128,12 +128,12 @@ func goesBetween(pid int, words []string) bool {
 	return has("relay") || has("mcp") || (has("extensions") || has("ext")) && has("serve")
 }
 
-// isBatch says of a command line that it is a shell's that runs a command or a script, not one that a person types into.
+// isBatch says whether a command line is a shell that runs a command or a script, and no person types into.
 func isBatch(words []string) bool {
 	return isShell(words) && slices.ContainsFunc(words[1:], runsSomething)
 }
 
-// runsSomething says of a shell's argument that the shell is not there for a person: -c, or a script's name.
+// runsSomething says whether a shell's argument makes it run something: -c, or a script's name.
 func runsSomething(word string) bool {
 	if !strings.HasPrefix(word, "-") {
 		return true
@@ -146,13 +146,13 @@ func isShell(words []string) bool {
 		slices.Contains([]string{"sh", "bash", "dash", "zsh", "ksh", "mksh", "fish", "ash", "busybox", "cmd", "powershell", "pwsh"}, base(words[0]))
 }
 
-// base is a program's name without folder, the dash of a login shell, and extension.
+// base returns a program's name without its folder, the dash of a login shell, and the extension.
 func base(program string) string {
 	program = strings.TrimPrefix(program[strings.LastIndexAny(program, `/\`)+1:], "-")
 	return strings.TrimSuffix(strings.ToLower(program), ".exe")
 }
 
-// ours says whether a process runs this very program, under whichever name.
+// ours says whether a process runs this very program, under any name.
 func ours(pid int) bool {
 	self, err := os.Executable()
 	theirs, known := proc.Program(pid)

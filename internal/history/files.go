@@ -21,35 +21,35 @@ import (
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
-// An entry's file is named <settled, Unix ms>-<id>.entry, so that the names in
-// order are the history in order. It holds a line of JSON, the head, and after
-// it the texts as they are (JSON could not hold every byte). Names are unique
-// and files replaced in one step: several companions need no lock.
+// An entry's file is named <settled, Unix ms>-<id>.entry, so that sorted names are the
+// history in order. It holds a line of JSON, the head, and then the texts byte for byte,
+// because JSON cannot hold every byte. Names are unique and files are replaced in one
+// step, so several companions need no lock.
 const (
 	suffix = ".entry"
 	format = 1
 	// maxHead bounds the first line, in bytes; a path and a title are shorter.
 	maxHead = 1 << 20
-	// tempAge is when a half-written file is nobody's any more.
+	// tempAge is the age at which a half-written file counts as abandoned.
 	tempAge = time.Hour
 )
 
-// errDamaged: the file is not what was written.
+// errDamaged: the file does not match its checksum or its form.
 var errDamaged = errors.New("damaged entry")
 
 // A head is the first line of an entry's file.
 type head struct {
 	Format int `json:"format"`
 	Info
-	// Old, New and Final are the texts' lengths in bytes; Final is -1 when it is
-	// the same as New, and then not stored twice.
+	// OldSize, NewSize and FinalSize are the lengths of the texts in bytes. FinalSize is -1
+	// when the final text is the same as New; it is not stored twice then.
 	OldSize   int64  `json:"oldSize"`
 	NewSize   int64  `json:"newSize"`
 	FinalSize int64  `json:"finalSize"`
 	Check     string `json:"check"` // SHA-256 of the texts
 }
 
-// size is what an entry takes on disk, about.
+// size is about what an entry takes on the disk, in bytes.
 func (e Entry) size() int64 {
 	n := len(e.Old) + len(e.New)
 	if e.Final != e.New {
@@ -85,7 +85,7 @@ func encode(e Entry) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// decodeHead reads the head of a file of that size, and how long its line is.
+// decodeHead reads the head of a file of that size, and returns the length of its line.
 func decodeHead(r io.Reader, size int64) (head, int, error) {
 	line, err := bufio.NewReader(io.LimitReader(r, maxHead)).ReadBytes('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -154,7 +154,7 @@ func readEntry(path string) (Entry, error) {
 	return decode(data)
 }
 
-// save writes an entry's file. It is not flushed to the disk: what a power cut halves is left out as damaged.
+// save writes an entry's file. It does not flush it to the disk: after a power cut, a half-written entry is left out as damaged.
 func (h *History) save(e Entry) error {
 	if e.size() > h.opt.MaxBytes {
 		return fmt.Errorf("it is larger than the whole history may be")
@@ -172,9 +172,9 @@ func (h *History) save(e Entry) error {
 	return nil
 }
 
-// put writes a file into the folder, which it makes where it is missing.
+// put writes a file into the folder, and makes the folder where it is missing.
 func (h *History) put(name string, data []byte) (err error) {
-	for range 3 { // a Prune, also another companion's, may remove the folder while it is empty
+	for range 3 { // a Prune, also of another companion, may remove the empty folder
 		if err = safefile.PrivateDir(h.dir); err == nil {
 			err = safefile.Write(filepath.Join(h.dir, name), data, &safefile.Options{Volatile: true})
 		}
@@ -185,14 +185,14 @@ func (h *History) put(name string, data []byte) (err error) {
 	return err
 }
 
-// An entryFile is what a file's name says.
+// An entryFile is what the name of a file says.
 type entryFile struct {
 	name    string
 	id      string
 	settled time.Time
 }
 
-// entryFiles lists a workspace's folder, oldest first; none when it is gone.
+// entryFiles lists the entries in a workspace's folder, oldest first; none when there is no folder.
 func entryFiles(dir string) ([]entryFile, error) {
 	names, err := os.ReadDir(dir) // sorted by name
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -214,8 +214,8 @@ func (h *History) prune() {
 	h.index.prune(h.opt.MaxEntries, h.opt.MaxBytes, h.opt.MaxAge)
 }
 
-// leastWanted is the entry that goes first: what a person decided or wrote outlives the rest, and of equals the session loses
-// that takes most, its oldest. So one session cannot push another's out. The newest entry of all goes last.
+// leastWanted chooses the entry to remove first. An entry that a person decided or edited outlives the others. Among equals, the session
+// with the most bytes loses its oldest entry, so that no session can push another's entries out. The newest entry of all goes last.
 func leastWanted[T any](kept []T, weigh func(T) (size int64, person bool, owner string)) int {
 	if len(kept) == 1 {
 		return 0
@@ -237,8 +237,8 @@ func leastWanted[T any](kept []T, weigh func(T) (size int64, person bool, owner 
 	})
 }
 
-// pruneWorkspaces removes what is too old in every workspace's folder, what a
-// crash left half-written, and folders that are empty then.
+// pruneWorkspaces removes, in every workspace's folder, entries that are too old, files
+// that a crash left half-written, and then empty folders.
 func pruneWorkspaces(dir string, age time.Duration) {
 	folders, err := os.ReadDir(dir)
 	if err != nil {
@@ -262,11 +262,11 @@ func pruneWorkspaces(dir string, age time.Duration) {
 	}
 }
 
-// discard removes an entry that cannot be read because it is damaged, not one
-// that cannot be read for another reason.
+// discard removes an entry that is damaged. It keeps an entry that cannot be read for
+// another reason.
 func (h *History) discard(name string, why error) {
 	if errors.Is(why, fs.ErrNotExist) {
-		return // pruned meanwhile
+		return // another companion pruned it meanwhile
 	}
 	slog.Warn("an entry of the history is left out", "name", name, "error", why)
 	if errors.Is(why, errDamaged) {
@@ -276,7 +276,7 @@ func (h *History) discard(name string, why error) {
 	}
 }
 
-// remove is os.Remove, content when somebody was quicker.
+// remove is os.Remove, but a file that is gone already is no error.
 func remove(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

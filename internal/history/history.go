@@ -1,6 +1,6 @@
-// Package history keeps what agents proposed and what became of it in a
-// bounded set of files, so that an accepted change can be looked at again and
-// undone (SPEC F-12). It writes no file of the user's: undoing is the caller's.
+// Package history keeps proposals and their outcomes in a bounded set of files, so
+// that an accepted change can be looked at again and undone (SPEC F-12). It writes none
+// of the user's files: undoing is the caller's work.
 package history
 
 import (
@@ -26,7 +26,7 @@ import (
 // ErrNoEntry: there is no such entry, or not any more. It is an fs.ErrNotExist.
 var ErrNoEntry = fmt.Errorf("no such entry in the history, it may have grown too old: %w", fs.ErrNotExist)
 
-// An Info is what is known of an entry without its texts.
+// An Info is an entry without its texts.
 type Info struct {
 	ID      string    `json:"id"` // the diff's
 	Path    string    `json:"path"`
@@ -34,12 +34,12 @@ type Info struct {
 	Owner   string    `json:"owner"` // the session's label
 	Opened  time.Time `json:"opened"`
 	Settled time.Time `json:"settled"`
-	// Outcome is Withdrawn also for a change that was accepted or refused in the agent's own terminal.
+	// Outcome is Withdrawn also for a change that was decided in the agent's own terminal.
 	Outcome review.Kind `json:"outcome"`
 	Edited  bool        `json:"edited"` // by the user, before the outcome
 	Policy  bool        `json:"policy"` // a rule decided, not the user
-	IsNew   bool        `json:"isNew"`  // there was no file: to undo is to remove it
-	// Sum is of the final text without regard to line endings and byte order mark.
+	IsNew   bool        `json:"isNew"`  // there was no file: to undo, remove it
+	// Sum is a checksum of the final text, without line endings and byte order mark.
 	Sum string `json:"sum"`
 }
 
@@ -48,18 +48,18 @@ type Entry struct {
 	Info
 	Old   string // "" when IsNew
 	New   string // the proposal
-	Final string // what was accepted or withdrawn; of a rejected one the user's edit of it, "" without one
+	Final string // the accepted or withdrawn text; for a rejected proposal, the user's edit, or ""
 }
 
-// Undoable says whether the entry's change can be undone: it was not rejected,
-// and the file still holds its final text, but for line endings and byte order
-// mark (agents propose LF and write what the file had). current is the
-// file's text, nil when there is no file.
+// Undoable says whether the entry's change can be undone: it was not rejected, and the
+// file still holds its final text. Line endings and the byte order mark do not count,
+// since agents propose LF and write what the file had. current is the file's text, nil
+// when there is no file.
 func (i Info) Undoable(current *string) bool {
 	return current != nil && i.Outcome != review.Rejected && i.Sum == sum(*current)
 }
 
-// sum is Info.Sum of a text.
+// sum returns Info.Sum of a text.
 func sum(s string) string {
 	h := sha256.Sum256([]byte(text.ToLF(s)))
 	return hex.EncodeToString(h[:])
@@ -67,18 +67,18 @@ func sum(s string) string {
 
 // Options configure a History; nil means the zero value.
 type Options struct {
-	// Roots are the workspace's folders, absolute: each set of roots has a history of its own.
+	// Roots are the workspace's folders, absolute. Each set of roots has its own history.
 	Roots []string
-	// Off keeps nothing new; what is there can still be read until it is too old.
+	// Off keeps nothing new. Existing entries can be read until they are too old.
 	Off bool
-	// MaxEntries is 100 when 0, MaxBytes 50 MB, MaxAge 7 days. Entries that no person decided go first, of the
-	// session that takes most, oldest first.
+	// MaxEntries is 100 when 0, MaxBytes 50 MB, MaxAge 7 days. Entries that no person decided go first: the oldest
+	// ones of the session that takes most space.
 	MaxEntries int
 	MaxBytes   int64
 	MaxAge     time.Duration
-	// Secret says that what was proposed for a file is not kept; nil is never. It may do I/O, and is called from several goroutines.
+	// Secret says whether proposals for a file must not be kept; nil keeps all. It may do I/O, and is called from several goroutines.
 	Secret func(path string) bool
-	// Changed is called, if not nil, when an entry has been written: on the history's own goroutine, and not after Close.
+	// Changed, when not nil, is called when an entry has been written: on the history's own goroutine, and not after Close.
 	Changed func()
 }
 
@@ -99,17 +99,15 @@ func (o *Options) orDefault() Options {
 	return v
 }
 
-// A History is one workspace's, for the life of one companion. Several
-// companions may use the same one at the same time. Its methods may be called
-// from any goroutine.
-//
-// Goroutines: one, started by Open, that writes what Follow has queued; Close
-// stops it.
+// A History belongs to one workspace and lives as long as one companion. Several
+// companions may use the same folder at the same time. Its methods may be called from
+// any goroutine.
+// Goroutines: one, started by Open, that writes what Follow has queued; Close stops it.
 type History struct {
 	opt  Options
 	dir  string // of this workspace's entries
 	done chan struct{}
-	wake chan struct{} // a place for one: something was queued, or closed is set
+	wake chan struct{} // buffered for one wake-up: something was queued, or closed is set
 
 	index index // of dir
 
@@ -119,8 +117,8 @@ type History struct {
 	cancel []func() // ends what Follow began
 }
 
-// Open opens the history of a workspace below dir, a folder of the user's
-// state, which is made if missing.
+// Open opens the history of a workspace. dir is a folder of the user's state, and is
+// made when it is missing.
 func Open(dir string, o *Options) (*History, error) {
 	h := &History{opt: o.orDefault(), done: make(chan struct{}), wake: make(chan struct{}, 1)}
 	h.dir = filepath.Join(dir, folder(h.opt.Roots))
@@ -132,22 +130,22 @@ func Open(dir string, o *Options) (*History, error) {
 	return h, nil
 }
 
-// Prune removes what has grown too old, of other workspaces too, and what is
-// more than the options allow.
+// Prune removes entries that are too old, of other workspaces too, and entries beyond
+// the bounds of the options.
 func (h *History) Prune() {
 	pruneWorkspaces(filepath.Dir(h.dir), h.opt.MaxAge)
 	h.prune()
 }
 
-// folder names a workspace's folder: the same for the same roots in any order.
+// folder names a workspace's folder. The order of roots does not count.
 func folder(roots []string) string {
 	sorted := slices.Sorted(slices.Values(roots))
 	h := sha256.Sum256([]byte(strings.Join(sorted, "\x00")))
 	return hex.EncodeToString(h[:8])
 }
 
-// Follow keeps every diff of r that is settled from now on, until Close. It
-// holds nobody up: the writing is done elsewhere.
+// Follow keeps every diff of r that is settled from now on, until Close. The writing
+// is done on the history's goroutine, so it delays nobody.
 func (h *History) Follow(r *review.Registry) {
 	if h.opt.Off {
 		return
@@ -156,7 +154,7 @@ func (h *History) Follow(r *review.Registry) {
 		if e.Outcome != nil {
 			h.add(entryOf(e.Diff, *e.Outcome))
 		}
-		if e.Lost != "" { // nobody has it any more
+		if e.Lost != "" { // no view has this text any more
 			h.add(lostOf(e.Diff, e.Lost))
 		}
 	})
@@ -169,8 +167,8 @@ func (h *History) Follow(r *review.Registry) {
 	}
 }
 
-// entryOf has as its old text what the file held at the end: that is what the
-// agent writes over, and what undoing brings back.
+// entryOf makes an entry. Its old text is what the file held when the diff was settled:
+// the agent writes over that, and undoing brings it back.
 func entryOf(d *review.Diff, o review.Outcome) Entry {
 	p, base := d.Proposal(), d.Now().Base
 	if edited, _ := d.Text(); o.Kind == review.Rejected && edited != p.New {
@@ -185,7 +183,7 @@ func entryOf(d *review.Diff, o review.Outcome) Entry {
 	}
 }
 
-// lostOf keeps the text of an open diff that an edit in another view replaced.
+// lostOf makes an entry of a text that an edit in another view has replaced in an open diff.
 func lostOf(d *review.Diff, text string) Entry {
 	e := entryOf(d, review.Outcome{Kind: review.Withdrawn, Content: text, Edited: true})
 	e.ID = rand.Text()
@@ -193,21 +191,21 @@ func lostOf(d *review.Diff, text string) Entry {
 	return e
 }
 
-// Keep adds an entry that was settled where Follow could not see it: with the
-// end of another process. It holds nobody up either.
+// Keep adds an entry that Follow could not see being settled, because its companion had
+// ended. It delays nobody either.
 func (h *History) Keep(e Entry) {
 	if !h.opt.Off {
 		h.add(e)
 	}
 }
 
-// byPerson says whether a person decided, or wrote into what the agent took back: not a rule, and not the agent alone.
+// byPerson says whether a person decided the entry, or edited a proposal that the agent took back. A rule is no person.
 func (i Info) byPerson() bool {
 	return i.Outcome != review.Withdrawn && !i.Policy || i.Outcome == review.Withdrawn && i.Edited
 }
 
-// add queues an entry. What more than a whole history waits is dropped: it
-// would be pruned as soon as it were written.
+// add queues an entry. The queue has the bounds of a whole history: more would be pruned
+// as soon as it was written.
 func (h *History) add(e Entry) {
 	if h.opt.Secret != nil && h.opt.Secret(e.Path) {
 		return
@@ -267,15 +265,15 @@ func (h *History) write() {
 	}
 }
 
-// Close ends following and returns when everything is written, or with
-// ctx's error when that takes longer; what is not written then may be lost.
+// Close ends following and returns when everything is written. When that takes longer
+// than ctx, it returns ctx's error, and unwritten entries may be lost.
 func (h *History) Close(ctx context.Context) error {
 	h.mu.Lock()
 	cancel := h.cancel
 	h.cancel = nil
 	h.mu.Unlock()
 	for _, c := range cancel {
-		c() // waits for a call in progress, so everything is queued
+		c() // waits for a call in progress, so everything is queued afterwards
 	}
 	h.mu.Lock()
 	h.closed = true
@@ -289,8 +287,8 @@ func (h *History) Close(ctx context.Context) error {
 	}
 }
 
-// List returns what is kept, newest first. Entries that are damaged are left
-// out and removed. An entry appears some time after its diff was settled.
+// List returns the kept entries, newest first. It removes damaged entries. A new entry
+// appears some time after its diff was settled.
 func (h *History) List() ([]Info, error) {
 	files, err := entryFiles(h.dir)
 	if err != nil {
@@ -311,7 +309,7 @@ func (h *History) List() ([]Info, error) {
 	return list, nil
 }
 
-// Get returns one entry with its texts. ErrNoEntry when there is none.
+// Get returns one entry with its texts. It fails with ErrNoEntry when there is none.
 func (h *History) Get(id string) (Entry, error) {
 	files, err := entryFiles(h.dir)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// An index remembers what is in the entries of one folder, so that a new one costs no look into the others, but for their names. Its
+// An index remembers the entries of one folder, so that adding one need not read the others, only their names. Its
 // methods may be called from any goroutine.
 type index struct {
 	dir string
@@ -23,7 +23,7 @@ type index struct {
 type keptFile struct {
 	entryFile
 	size   int64
-	ranked bool   // person and owner have been looked for
+	ranked bool   // person and owner are known
 	person bool   // a person decided, not a rule and not the agent
 	owner  string // the session's label
 }
@@ -37,7 +37,7 @@ func (x *index) add(k keptFile) {
 	x.kept = append(x.kept, k) // the next look counts it, in its place
 }
 
-// prune removes what is too old, and then entries until the rest is within the bounds.
+// prune removes entries that are too old, and then entries beyond the bounds.
 func (x *index) prune(entries int, bytes int64, age time.Duration) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -56,7 +56,7 @@ func (x *index) prune(entries int, bytes int64, age time.Duration) {
 	}
 }
 
-// look reads the folder's names: other companions write and remove there too. The caller holds mu.
+// look reads the folder's names, because other companions write and remove there too. The caller holds mu.
 func (x *index) look() {
 	files, err := entryFiles(x.dir)
 	if err != nil {
@@ -81,7 +81,7 @@ func (x *index) look() {
 	}
 }
 
-// rank finds out what an entry of another companion's is about. The caller holds mu.
+// rank reads who decided an entry of another companion, and whose it is. The caller holds mu.
 func (x *index) rank(k *keptFile) {
 	if k.ranked {
 		return

@@ -12,11 +12,12 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// append writes a record at the end of the file and returns its size; 0 when that fails, which makes trouble.
-// The caller holds mu.
+// append writes a record at the end of the file and returns its size. A failure becomes the journal's trouble, and the size is 0.
+// Files of dropped texts are removed only after the record that drops them is written: a crash in between leaves files that
+// the next Open sweeps, never a record without its text. The caller holds mu.
 func (j *Journal) append(r *record) (size int64) {
 	if j.closed || j.failing != nil {
-		return 0 // what is missing is written when the whole is
+		return 0 // a rewrite brings everything that is missing
 	}
 	var err error
 	if j.buf, err = encode(j.buf[:0], r); err == nil {
@@ -37,13 +38,13 @@ func (j *Journal) append(r *record) (size int64) {
 	return size
 }
 
-// grew counts a record for its entry. The caller holds mu.
+// grew adds a record's size to its entry. The caller holds mu.
 func (j *Journal) grew(e *entry, size int64) {
 	e.bytes += size
 	j.live += size
 }
 
-// write adds to the file what is whole, or nothing. The caller holds mu.
+// write adds all of b to the file, or nothing: it cuts off a half-written record. The caller holds mu.
 func (j *Journal) write(b []byte) error {
 	if j.f == nil {
 		if err := j.open(); err != nil {
@@ -92,7 +93,8 @@ func (j *Journal) shut() {
 
 func (j *Journal) makeFolder() error { return safefile.PrivateDir(j.dir) }
 
-// rewrite replaces the file by one that holds what is still of use, in one step. The caller holds mu.
+// rewrite replaces the file, in one step, by one that holds only what is still needed. A crash leaves the old file or the new one.
+// The caller holds mu.
 func (j *Journal) rewrite() error {
 	b := []byte(magic)
 	live := int64(0)
@@ -120,7 +122,7 @@ func (j *Journal) rewrite() error {
 	if err := j.makeFolder(); err != nil {
 		return err
 	}
-	j.shut() // some systems do not replace a file that is open
+	j.shut() // some systems do not replace an open file
 	if err := safefile.Write(j.path(), b, &safefile.Options{Volatile: true}); err != nil {
 		return err
 	}
@@ -130,7 +132,7 @@ func (j *Journal) rewrite() error {
 	return nil
 }
 
-// encodeEntry appends all that there is of an entry, and stores what could not be stored before.
+// encodeEntry appends every record of an entry to b. It also stores texts that could not be stored before.
 func (j *Journal) encodeEntry(b []byte, e *entry) (_ []byte, err error) {
 	for _, t := range e.texts() {
 		if t.File == "" && len(t.text) > inlineText {
@@ -162,7 +164,7 @@ func (j *Journal) encodeEntry(b []byte, e *entry) (_ []byte, err error) {
 	return b, nil
 }
 
-// fail notes that the file lacks something, says so, and tries again later. The caller holds mu.
+// fail notes that the file lacks something, reports it, and tries again later. The caller holds mu.
 func (j *Journal) fail(err error) {
 	if j.closed || j.failing != nil {
 		return
@@ -172,7 +174,7 @@ func (j *Journal) fail(err error) {
 	j.retry = time.AfterFunc(retryEvery, j.again)
 }
 
-// again writes everything, after trouble.
+// again writes the whole journal anew, after a failure.
 func (j *Journal) again() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -187,14 +189,14 @@ func (j *Journal) again() {
 	j.trouble(nil)
 }
 
-// Trouble says why a crash would lose something, nil when it would not.
+// Trouble says why a crash would lose something; nil when it would not.
 func (j *Journal) Trouble() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.failing
 }
 
-// Close ends the writing. What the journal still knows stays for the next companion; a journal that knows nothing leaves nothing.
+// Close ends the writing. The journal's content stays on the disk for the next companion; an empty journal leaves no folder.
 func (j *Journal) Close() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -203,7 +205,7 @@ func (j *Journal) Close() {
 	}
 	if j.retry != nil {
 		j.retry.Stop()
-		j.failing = j.rewrite() // for the last time
+		j.failing = j.rewrite() // a last try
 	}
 	j.closed = true
 	j.shut()
@@ -224,7 +226,7 @@ func (j *Journal) Clear() {
 	}
 }
 
-// sweep removes files that no record names: texts whose diff has ended or was never noted.
+// sweep removes files that no record names: texts of diffs that have ended or were never noted, and half-written files.
 func (j *Journal) sweep() {
 	named := map[string]bool{logName: true}
 	for _, e := range j.entries {

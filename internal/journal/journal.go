@@ -1,5 +1,5 @@
 // Package journal keeps open diffs, and outcomes that an agent has not heard, so that they outlive a killed process
-// (SPEC L-3, T-6): what it is told is written before it returns.
+// (SPEC L-3, T-6). Every method writes its step before it returns: callers tell the agent only afterwards.
 package journal
 
 import (
@@ -23,60 +23,60 @@ const (
 	maxLog = 1 << 30
 	// maxText bounds a text when it is read, in bytes.
 	maxText = 16 << 20
-	// spare is how much of the file may be of no use any more, in bytes, before it is written anew.
+	// spare is how many unneeded bytes the file may have before it is rewritten.
 	spare = 1 << 20
 	// retryEvery is how often a journal that could not be written is tried again.
 	retryEvery = 2 * time.Second
-	// maxRework bounds, in bytes, what applying a diff's edits to its text may cost at a start.
+	// maxRework bounds, in bytes, how much work it may be at a start to apply a diff's edits to its text.
 	maxRework = 256 << 20
-	// maxDeleted is how many ids of deleted sessions are remembered: more than an agent's server does, which tells the rest by a number.
+	// maxDeleted is how many ids of deleted sessions are remembered. It is more than an agent's server remembers, which covers older ones by a number.
 	maxDeleted = 4096
 )
 
-// A Diff is one that the journal knows from before its opening.
+// A Diff is one that the journal holds from an earlier companion.
 type Diff struct {
 	Session, ID, Key, Path, Title string
 	Opened                        time.Time
 	IsNew                         bool
-	// Outcomes are what its session is to be told, in order; none while the diff is open.
+	// Outcomes are the notifications that its session waits for, in order; none while the diff is open.
 	Outcomes []Outcome
 }
 
-// An Outcome is one notification that waits for its session, or may.
+// An Outcome is one notification that its session may not have heard.
 type Outcome struct {
 	As   string // what the agent calls it
-	Life string // with Seq the number of its event
+	Life string // with Seq, the id of its event
 	Seq  uint64
 }
 
-// Texts are a diff's. Text is the proposal as the user edited it, and the final one of a diff that was accepted.
+// Texts are the texts of one diff. Text is the proposal as the user edited it; for an accepted diff, the final text.
 type Texts struct {
 	Old, New, Text string
 	// Agreed is the file that Text was made for (review.Diff.Agreed); nil where that is Old.
 	Agreed *review.File
 }
 
-// A Journal is one companion's. What it is told is on its way to the disk when
-// the call returns (write(2)): it outlives this process, not a failure of the machine.
-// When it cannot be written, Trouble is told, nothing else fails, and it is tried again
-// until everything is. Its methods may be called from any goroutine. Goroutine: a
-// timer while there is trouble, stopped by Close.
+// A Journal belongs to one companion. When a method returns, its step is with the system (write(2)): it outlives this
+// process, but not a failure of the machine. When the file cannot be written, the trouble function is called, nothing else
+// fails, and the journal tries again until everything is written. Its methods may be called from any goroutine; mu is
+// held during writes, so that the file has the steps in their order. Goroutine: a timer while there is trouble,
+// stopped by Close.
 type Journal struct {
 	dir     string
 	trouble func(error)
 	files   atomic.Uint64 // numbers of text files
 
 	mu      sync.Mutex // guards the below
-	f       *os.File   // nil before the first record, and amid trouble
+	f       *os.File   // nil before the first record, and after a failure
 	size    int64      // of the file
-	live    int64      // of the records that are still of use, about
+	live    int64      // of the records that are still needed, about
 	entries []*entry   // in order of opening
 	byID    map[string]*entry
 	deleted []string           // ids of sessions, newest last
-	counts  map[string]Outcome // the newest of each session that something is kept of
-	failing error              // why the file lacks something; nil when it does not
+	counts  map[string]Outcome // the newest outcome of each session that has entries
+	failing error              // why the file lacks something; nil when it lacks nothing
 	retry   *time.Timer
-	gone    []*stored // of entries that were dropped, to be removed when the record that says so is written
+	gone    []*stored // texts of dropped entries; their files are removed once the record that drops them is written
 	buf     []byte
 	closed  bool
 }
@@ -85,11 +85,11 @@ type Journal struct {
 type entry struct {
 	Diff
 	old, new *stored
-	base     *stored     // new, or the text as it was edited once
+	base     *stored     // new, or the edited text that edits begin from
 	edits    []edit      // since base
-	now      string      // what comes of them, when known
+	now      string      // the text after edits, when known
 	agreed   *stored     // the file that the text was made for; nil for old
-	noFile   bool        // it is not there
+	noFile   bool        // that file does not exist
 	file     review.File // agreed, when known
 	known    bool
 	decided  bool
@@ -102,12 +102,12 @@ type edit struct {
 	ins       *stored
 }
 
-// Open reads the journal in a folder, which need not exist, and goes on with it. What was torn by the end of the
-// process before is cut off. trouble is called with the journal's lock held, so it must call nothing of it; with nil when everything is
-// written again.
+// Open reads the journal in a folder, which need not exist, and goes on with it. A record that the end of the earlier process has
+// torn is cut off. trouble is called with an error when a write fails, and with nil when everything is written again. It is called
+// with the journal's lock held, so it must call no method of the journal.
 func Open(dir string, trouble func(error)) *Journal {
 	j := &Journal{dir: dir, trouble: trouble, byID: map[string]*entry{}, counts: map[string]Outcome{}}
-	j.files.Store(uint64(time.Now().UnixNano())) // names of an earlier life are not taken again
+	j.files.Store(uint64(time.Now().UnixNano())) // no name of an earlier life is used again
 	data, err := safefile.ReadPrivate(j.path(), maxLog)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -128,7 +128,7 @@ func Open(dir string, trouble func(error)) *Journal {
 
 func (j *Journal) path() string { return filepath.Join(j.dir, logName) }
 
-// replay does to the model what a record says. What does not fit is passed over.
+// replay applies a record to the model. A record that does not fit is passed over.
 func (j *Journal) replay(r *record, size int) {
 	for _, t := range r.texts() {
 		if !t.valid() {
@@ -162,7 +162,7 @@ func (j *Journal) replay(r *record, size int) {
 	}
 }
 
-// amend takes an edit or an outcome that was read.
+// amend applies a record of an edit or an outcome to its entry.
 func (j *Journal) amend(e *entry, r *record, size int64) {
 	switch {
 	case r.Kind == decided:
@@ -197,14 +197,14 @@ func (j *Journal) Diffs() []Diff {
 	return all
 }
 
-// Deleted are the ids of deleted sessions, newest last.
+// Deleted returns the ids of deleted sessions, newest last.
 func (j *Journal) Deleted() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return slices.Clone(j.deleted)
 }
 
-// Texts reads a diff's texts. It may take a while for large ones, and holds nobody up.
+// Texts reads a diff's texts. Large ones may take a while; the lock is not held meanwhile.
 func (j *Journal) Texts(id string) (t Texts, err error) {
 	j.mu.Lock()
 	e := j.byID[id]
@@ -247,7 +247,8 @@ func (j *Journal) Texts(id string) (t Texts, err error) {
 	return t, nil
 }
 
-// Opened notes a diff that its session will be told is open.
+// Opened writes down a diff before its session is told that it is open. A crash before that forgets the diff, which the
+// agent then has not heard of either.
 func (j *Journal) Opened(session string, d *review.Diff) {
 	p := d.Proposal()
 	old, err := j.put(d.ID(), p.Old)
@@ -256,9 +257,9 @@ func (j *Journal) Opened(session string, d *review.Diff) {
 	defer j.mu.Unlock()
 	if o, over := d.Outcome(); over && o.Kind == review.Withdrawn {
 		j.remove(old, proposal)
-		return // and whoever took it back may have said so before
+		return // its owner may have dropped it already
 	}
-	j.dropKey(session, p.Key) // the record says that as well
+	j.dropKey(session, p.Key) // replay of the record does the same
 	e := &entry{
 		Diff: Diff{Session: session, ID: d.ID(), Key: p.Key, Path: p.Path, Title: p.Title, Opened: d.Opened(), IsNew: p.IsNew},
 		old:  old, new: proposal, base: proposal, now: p.New, known: true,
@@ -270,7 +271,7 @@ func (j *Journal) Opened(session string, d *review.Diff) {
 		return
 	}
 	j.grew(e, j.append(e.record()))
-	j.editTo(e, current(d)) // what the user did to it meanwhile
+	j.editTo(e, current(d)) // the user may have edited it meanwhile
 	j.baseTo(e, d.Agreed())
 }
 
@@ -283,7 +284,7 @@ func (e *entry) record() *record {
 	}
 }
 
-// Restored notes that a diff of before is open here again, with its texts.
+// Restored notes that a diff of an earlier companion is open again, with its texts.
 func (j *Journal) Restored(d *review.Diff, text string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -294,7 +295,7 @@ func (j *Journal) Restored(d *review.Diff, text string) {
 	}
 }
 
-// Follow notes the edits of diffs, and the files that they are made for, from now on, until cancel.
+// Follow writes down the edits of open diffs, and the files that they are made for, until cancel.
 func (j *Journal) Follow(r *review.Registry) (cancel func()) {
 	return r.Watch(func(event review.Event) {
 		if event.Diff == nil || event.Outcome != nil {
@@ -309,7 +310,7 @@ func (j *Journal) Follow(r *review.Registry) (cancel func()) {
 	})
 }
 
-// baseTo notes the file that a text was made for. The caller holds mu.
+// baseTo writes down the file that a text was made for. The caller holds mu.
 func (j *Journal) baseTo(e *entry, file review.File) {
 	if file == e.file || file.Problem != "" {
 		return
@@ -326,7 +327,8 @@ func (j *Journal) baseTo(e *entry, file review.File) {
 	j.grew(e, j.append(&record{Kind: based, ID: e.ID, Old: text, IsNew: e.noFile}))
 }
 
-// editTo notes what a text has become. The caller holds mu.
+// editTo writes down a new text: as a splice of the last one, or whole where that is cheaper or too many splices have
+// gathered. The caller holds mu.
 func (j *Journal) editTo(e *entry, text string) {
 	if text == e.now {
 		return
@@ -351,8 +353,8 @@ func (j *Journal) editTo(e *entry, text string) {
 	j.grew(e, j.append(r))
 }
 
-// Decided notes an outcome before anybody is told of it: content is the final text of one that was accepted, nil
-// else; as, life and seq are how the session is told.
+// Decided writes an outcome down before anybody is told of it. content is the final text of an accepted diff, nil otherwise.
+// as, life and seq say how the session is told. A crash after this delivers the outcome again; a crash before it leaves the diff open.
 func (j *Journal) Decided(id string, content *string, as, life string, seq uint64) {
 	o := Outcome{As: as, Life: life, Seq: seq}
 	j.mu.Lock()
@@ -364,12 +366,12 @@ func (j *Journal) Decided(id string, content *string, as, life string, seq uint6
 	if content != nil && e.known {
 		j.editTo(e, *content)
 	}
-	e.now, e.known, e.file = "", false, review.File{} // it is stored
+	e.now, e.known, e.file = "", false, review.File{} // the text is on the disk now
 	j.decide(e, o)
 	j.grew(e, j.append(&record{Kind: decided, ID: id, As: o.As, Life: o.Life, Seq: o.Seq}))
 }
 
-// Heard notes that a session has had the outcomes of these numbers.
+// Heard notes that a session has heard the outcomes with these numbers.
 func (j *Journal) Heard(session string, seqs ...uint64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -378,7 +380,7 @@ func (j *Journal) Heard(session string, seqs ...uint64) {
 	}
 }
 
-// Dropped notes that a session's diff of a key, open or decided, is of no interest any more.
+// Dropped notes that a session's diff of a key, open or decided, is not needed any more.
 func (j *Journal) Dropped(session, key string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -387,7 +389,7 @@ func (j *Journal) Dropped(session, key string) {
 	}
 }
 
-// Forget notes that a diff is of no interest any more.
+// Forget notes that a diff is not needed any more.
 func (j *Journal) Forget(id string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -396,7 +398,7 @@ func (j *Journal) Forget(id string) {
 	}
 }
 
-// Ended notes the end of a session with all that was its own; with good false its id is not good any more.
+// Ended notes the end of a session, with all its diffs. With good false, its id is invalid from now on.
 func (j *Journal) Ended(session string, good bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -410,14 +412,14 @@ func (j *Journal) Ended(session string, good bool) {
 	}
 }
 
-// decide takes an outcome. The caller holds mu.
+// decide adds an outcome to an entry. The caller holds mu.
 func (j *Journal) decide(e *entry, o Outcome) {
 	e.decided = true
 	e.Outcomes = append(e.Outcomes, o)
 	j.counts[e.Session] = o
 }
 
-// Newest is the newest outcome that a session was to be told, also when it was heard or dropped since: its number is taken.
+// Newest returns the newest outcome of a session, even when it was heard or dropped since: its number must not be used again.
 func (j *Journal) Newest(session string) Outcome {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -453,7 +455,7 @@ func (j *Journal) forgetID(session string) {
 	j.deleted = j.deleted[max(0, len(j.deleted)-maxDeleted):]
 }
 
-// drop removes entries, and says whether there were any. The caller holds mu.
+// drop removes the entries that which chooses, and says whether there were any. The caller holds mu.
 func (j *Journal) drop(which func(*entry) bool) (any bool) {
 	j.entries = slices.DeleteFunc(j.entries, func(e *entry) bool {
 		if !which(e) {
@@ -468,7 +470,7 @@ func (j *Journal) drop(which func(*entry) bool) (any bool) {
 	return any
 }
 
-// texts are all that an entry has stored: old first.
+// texts returns every stored text of an entry, old first.
 func (e *entry) texts() []*stored {
 	texts := []*stored{e.old, e.new}
 	if e.base != e.new {

@@ -8,45 +8,45 @@ import (
 	"time"
 )
 
-// The journal's file is a line that names its format and then records, each
+// The journal's file is a line that names its format, and then records, each
 //
 //	length of the payload    4 bytes, big-endian
 //	CRC-32C of the payload   4 bytes, big-endian
-//	payload                  a line of JSON, the head; after it the texts that the head counts, as they are
+//	payload                  a line of JSON, the head; after it the texts that the head counts, byte for byte
 //
-// A record is there when it is there whole: reading stops at the first that is not.
+// Reading stops at the first record that is not whole.
 const (
 	magic      = "pollux journal 1\n"
 	headerSize = 8
 	// maxRecord bounds a payload, in bytes; larger texts lie in files of their own.
 	maxRecord = 1 << 20
-	// inlineText is the size in bytes up to which a text lies in its record: a file more costs a small diff more than the copy.
+	// inlineText is the largest text, in bytes, that lies in its record. For a small diff, a file of its own costs more than the copy.
 	inlineText = 16 << 10
-	// smallText is the size in bytes up to which an edited text is written whole.
+	// smallText is the largest edited text, in bytes, that is always written whole.
 	smallText = 2 << 10
 )
 
-func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) } // the package makes it once
+func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) } // the package makes the table once
 
 // A kind says what has happened.
 type kind string
 
 const (
 	opened  kind = "opened"  // a diff; the texts are Old, New and, if it was edited, Text
-	edited  kind = "edited"  // a diff's text: it is Text, or Cut bytes at From became Ins
+	edited  kind = "edited"  // a diff's text is now Text, or Cut bytes at From became Ins
 	based   kind = "based"   // the file that a diff's text was made for is Old, or is not there (IsNew)
-	decided kind = "decided" // a diff; As, Life and Seq are how its session is told. The last edit before is its content
-	heard   kind = "heard"   // a session has heard its outcomes Seqs
-	dropped kind = "dropped" // a session's diff of Key, open or decided, is of no interest any more
-	// counted: Life and Seq are the newest that a session was to be told.
+	decided kind = "decided" // a diff was decided; As, Life and Seq say how its session is told. Its content is the last edit before
+	heard   kind = "heard"   // a session has heard the outcomes Seqs
+	dropped kind = "dropped" // a session's diff of Key, open or decided, is not needed any more
+	// counted: Life and Seq are of the newest outcome of a session.
 	counted kind = "counted"
-	// forgotten: a diff is of no interest any more.
+	// forgotten: a diff is not needed any more.
 	forgotten kind = "forgotten"
-	ended     kind = "ended"   // a session, with all that is its own
-	deleted   kind = "deleted" // likewise, and its id is not good any more
+	ended     kind = "ended"   // a session ended, with all its diffs
+	deleted   kind = "deleted" // a session ended, and its id is invalid from now on
 )
 
-// A record is the head of one. Which fields are used is the kind's to say.
+// A record is the head of one. Its kind decides which fields are used.
 type record struct {
 	Kind    kind      `json:"kind"`
 	Session string    `json:"session,omitempty"`
@@ -62,19 +62,19 @@ type record struct {
 	Life    string    `json:"life,omitempty"`
 	Seq     uint64    `json:"seq,omitempty"`
 	Seqs    []uint64  `json:"seqs,omitempty"`
-	// The texts stand behind the head in this order.
+	// The texts follow the head in this order.
 	Old  *stored `json:"old,omitempty"`
 	New  *stored `json:"new,omitempty"`
 	Text *stored `json:"text,omitempty"`
 	Ins  *stored `json:"ins,omitempty"`
 }
 
-// A stored text lies in a file of its own, or behind its record's head.
+// A stored text lies in a file of its own, or behind the head of its record.
 type stored struct {
 	Size int    `json:"size"`
 	File string `json:"file,omitempty"`
 	Sum  uint32 `json:"sum,omitempty"` // CRC-32C of a file's content
-	text string // of one that is in no file
+	text string // the text itself, when it has no file
 }
 
 func (r *record) texts() [4]*stored { return [4]*stored{r.Old, r.New, r.Text, r.Ins} }
@@ -104,14 +104,14 @@ func frame(b, payload []byte) []byte {
 	return b
 }
 
-// seal writes the header of a record, whose payload is in its place.
+// seal writes the header of a record, in front of its payload.
 func seal(b []byte) {
 	payload := b[headerSize:]
 	binary.BigEndian.PutUint32(b, uint32(len(payload)))
 	binary.BigEndian.PutUint32(b[4:], crc32.Checksum(payload, castagnoli()))
 }
 
-// decode reads the records of a file, calls f with each and with what it takes on the disk, and returns how many bytes are good.
+// decode reads the records of a file. It calls f with each record and its size on the disk, and returns how many bytes are good.
 func decode(data []byte, f func(*record, int)) (good int) {
 	if !bytes.HasPrefix(data, []byte(magic)) {
 		return 0

@@ -14,10 +14,10 @@ import (
 // textSuffix ends the names of the files of texts.
 const textSuffix = ".text"
 
-// errDamaged: a text is not what was written.
+// errDamaged: a stored text does not match its checksum.
 var errDamaged = errors.New("a text of the journal is damaged")
 
-// put stores a text: a large one in a file of its own, which nobody knows until a record names it.
+// put stores a text. A large one gets a file of its own, written before the record that names it: a crash in between leaves a file that sweep removes.
 func (j *Journal) put(id, text string) (*stored, error) {
 	s := &stored{Size: len(text), text: text}
 	if len(text) <= inlineText {
@@ -39,7 +39,7 @@ func (j *Journal) put(id, text string) (*stored, error) {
 	return &stored{Size: len(text), File: name, Sum: sumOf(text)}, nil
 }
 
-// sumOf is the CRC-32C of a text, without a copy of it.
+// sumOf returns the CRC-32C of a text, without copying it.
 func sumOf(text string) (sum uint32) {
 	var piece [32 << 10]byte
 	for len(text) > 0 {
@@ -78,7 +78,7 @@ func (j *Journal) get(s *stored) (string, error) {
 	return b.String(), nil
 }
 
-// valid says whether a text that was read may be looked for: its file lies in the journal's folder.
+// valid says whether a stored text may be read: its file must lie in the journal's folder.
 func (s *stored) valid() bool {
 	return s == nil || s.Size >= 0 && s.Size <= maxText &&
 		(s.File == "" || filepath.Base(s.File) == s.File && strings.HasSuffix(s.File, textSuffix))
@@ -88,7 +88,7 @@ func (s *stored) valid() bool {
 func (j *Journal) remove(texts ...*stored) {
 	for _, s := range texts {
 		if s != nil && s.File != "" {
-			_ = os.Remove(filepath.Join(j.dir, s.File)) // what is left goes at the next start
+			_ = os.Remove(filepath.Join(j.dir, s.File)) // the next start sweeps what is left
 		}
 	}
 }
@@ -99,10 +99,10 @@ type splice struct {
 	ins       string
 }
 
-// whole says that the text itself is the better record: it is small, or most of it is new.
+// whole says whether to write the text itself: it is small, or most of it is new.
 func (s splice) whole(text string) bool { return len(text) <= smallText || len(s.ins) > len(text)/2 }
 
-// spliceOf finds the shortest splice, which is small for what a person types.
+// spliceOf returns the shortest splice. It is small for what a person types.
 func spliceOf(before, after string) splice {
 	n := min(len(before), len(after))
 	from := common(n, func(i, k int) bool { return before[i:i+k] == after[i:i+k] })
@@ -111,7 +111,7 @@ func spliceOf(before, after string) splice {
 	return splice{from, len(b) - back, a[:len(a)-back]}
 }
 
-// common is up to where, of n bytes, same holds: by large steps, then by smaller ones.
+// common returns the largest number up to n for which same holds. It searches by large steps, then by smaller ones.
 func common(n int, same func(at, size int) bool) (at int) {
 	for step := 64 << 10; step > 0; {
 		if at+step <= n && same(at, step) {
@@ -123,7 +123,7 @@ func common(n int, same func(at, size int) bool) (at int) {
 	return at
 }
 
-// apply is false when the splice does not fit the text.
+// apply returns the spliced text; false when the splice does not fit.
 func (s splice) apply(text string) (string, bool) {
 	if s.from < 0 || s.cut < 0 || s.from > len(text) || s.cut > len(text)-s.from {
 		return text, false

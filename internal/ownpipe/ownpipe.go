@@ -1,4 +1,4 @@
-// Package ownpipe opens sockets, and on Windows named pipes, for processes of this user alone, and says who is at the other end.
+// Package ownpipe opens unix sockets, and named pipes on Windows, for processes of this user alone, and says which process is at the other end.
 package ownpipe
 
 import (
@@ -16,11 +16,11 @@ import (
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
-// MaxPath is what every system takes for a socket: 104 bytes with the end on macOS, 108 on Linux.
+// MaxPath is the longest path of a socket, in bytes, on every system: macOS allows 104 with the terminating zero, Linux 108.
 const MaxPath = 103
 
-// ListenIn opens a pipe in the first of dirs that can be made private and whose name is short enough. Its file is named by this
-// process, at random, and ends in suffix.
+// ListenIn opens a pipe in the first of dirs that can be made private and gives a short enough path. The name has this process's PID
+// and random letters, and ends in suffix.
 func ListenIn(dirs []string, suffix string) (net.Listener, error) {
 	var errs []error
 	for _, dir := range dirs {
@@ -45,7 +45,7 @@ func listenIn(dir, suffix string) (net.Listener, error) {
 	return ListenAt(path)
 }
 
-// Sweep removes the files of a suffix in a folder that ListenIn has made for processes that are gone.
+// Sweep removes a folder's files with a suffix that ListenIn made for processes that have ended.
 func Sweep(dir, suffix string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -59,7 +59,7 @@ func Sweep(dir, suffix string) {
 	}
 }
 
-// Guard returns l without the connections of other users, which are closed before a byte of them is read (SPEC A-5).
+// Guard returns l without the connections of other users: it closes them before it reads a byte (SPEC A-5). Accept may be called from any goroutine.
 func Guard(l net.Listener, log *slog.Logger) net.Listener { return guarded{l, log} }
 
 type guarded struct {
@@ -67,7 +67,7 @@ type guarded struct {
 	log *slog.Logger
 }
 
-// Accept waits for the next connection of this user's.
+// Accept waits for the next connection of this user.
 func (g guarded) Accept() (net.Conn, error) {
 	for {
 		conn, err := g.Listener.Accept()

@@ -10,23 +10,23 @@ import (
 	"syscall"
 )
 
-// ErrRefused is what a socket gives that nobody listens on.
+// ErrRefused is the error of dialling a socket on which nobody listens.
 const ErrRefused = syscall.ECONNREFUSED
 
-// Scheme says what Name names.
+// Scheme says what kind of address Name returns.
 const Scheme = "unix"
 
-// Name is what another program dials to reach the pipe at path.
+// Name returns what another program dials to reach the pipe at path.
 func Name(path string) string { return path }
 
-// ListenAt opens a unix socket at path, in a folder that is this user's alone. Closing it removes the file.
+// ListenAt opens a unix socket at path, in a folder that is private to this user. Closing the listener removes the file.
 func ListenAt(path string) (net.Listener, error) {
 	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
 		return nil, err
 	}
-	// Nobody else can have come between: the folder is the user's alone,
-	// and the peer is checked at each connection besides.
+	// Nobody can connect before the Chmod: the folder is private, and each
+	// connection's peer is checked as well.
 	if err := os.Chmod(path, 0o600); err != nil {
 		ln.Close()
 		return nil, err
@@ -34,7 +34,7 @@ func ListenAt(path string) (net.Listener, error) {
 	return ln, nil
 }
 
-// Dial joins the socket of a Name, and refuses one that another user's process listens on.
+// Dial connects to the socket of a Name. It fails when another user's process listens there.
 func Dial(ctx context.Context, name string) (net.Conn, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "unix", name)
@@ -48,8 +48,8 @@ func Dial(ctx context.Context, name string) (net.Conn, error) {
 	return conn, nil
 }
 
-// Peer is the process at the other end of a connection, 0 when the system does not say. A process of another user is an error; root
-// may do anything anyway.
+// Peer returns the process at the other end of a connection, 0 when the system does not say. It fails for a process of another user, except
+// root, which may do anything anyway.
 func Peer(c net.Conn) (pid int, err error) {
 	conn, ok := c.(*net.UnixConn)
 	if !ok {

@@ -13,35 +13,35 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// ErrRefused is what a pipe gives that nobody listens on.
+// ErrRefused is the error of dialling a pipe on which nobody listens.
 const ErrRefused = windows.ERROR_FILE_NOT_FOUND
 
-// A pipeListener is a named pipe with the file that shows it to those who look
-// for companions: pipes of all users share one flat name space, which says
-// nothing of whose they are, but the folder of the file is the user's alone.
+// A pipeListener is a named pipe, with a file that marks it for programs that look for
+// companions. The pipes of all users share one flat name space, which does not say whose
+// they are; the folder of the file is private to the user.
 type pipeListener struct {
 	net.Listener
 	mark string // path of the file
 }
 
-// Scheme says what Name names.
+// Scheme says what kind of address Name returns.
 const Scheme = "pipe"
 
-// Name is what another program dials to reach the pipe at path. Its random part is that of path.
+// Name returns what another program dials to reach the pipe at path. It has the random part of path.
 func Name(path string) string {
 	base := filepath.Base(path)
 	return `\\.\pipe\pollux-` + strings.TrimSuffix(base, filepath.Ext(base))
 }
 
-// ListenAt opens a named pipe for this user alone and marks it with a file at
-// path. It fails when somebody else has the pipe's name already.
+// ListenAt opens a named pipe for this user alone, and marks it with a file at path. It
+// fails when the name is taken.
 func ListenAt(path string) (net.Listener, error) {
 	user, err := windows.GetCurrentProcessToken().GetTokenUser()
 	if err != nil {
 		return nil, err
 	}
 	ln, err := winio.ListenPipe(Name(path), &winio.PipeConfig{
-		// Protected, so that nothing is inherited; generic all to the user, nothing to anybody else.
+		// P (protected): nothing is inherited. Everything (GA) to this user, nothing to anybody else.
 		SecurityDescriptor: "D:P(A;;GA;;;" + user.User.Sid.String() + ")",
 	})
 	if err != nil {
@@ -61,11 +61,11 @@ func (l *pipeListener) Close() error {
 	return l.Listener.Close()
 }
 
-// Addr is the mark's path, by which a client dials.
+// Addr returns the mark's path, which a client dials.
 func (l *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: l.mark, Net: "pipe"} }
 
-// Dial joins the pipe of a Name, and refuses one that a process of another
-// user has opened under that name.
+// Dial connects to the pipe of a Name. It fails when a process of another user has
+// opened the pipe.
 func Dial(ctx context.Context, name string) (net.Conn, error) {
 	conn, err := winio.DialPipeContext(ctx, name)
 	if err != nil {
@@ -107,7 +107,7 @@ func checkServer(conn net.Conn) error {
 	return nil
 }
 
-// Peer is the process at the other end; the pipe's access list has let in nobody but this user.
+// Peer returns the process at the other end. The pipe's access list lets in nobody but this user.
 func Peer(conn net.Conn) (pid int, err error) {
 	id, err := peerOf(conn, windows.GetNamedPipeClientProcessId)
 	return int(id), err
