@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pollux-companion/pollux/internal/cli/console"
 	"github.com/pollux-companion/pollux/internal/client/clienttest"
 	"github.com/pollux-companion/pollux/internal/editor/web/webtest"
 )
@@ -127,7 +128,7 @@ func TestContextOfOthers(t *testing.T) {
 	if want := `{"changes":{"filesOpened":["` + second + `"],"activeFileChanged":{"path":"` + second + `","cursor":{"line":1,"character":1}}}}` + "\n"; code != 0 || out != want {
 		t.Errorf("exit code %d: %s, want %s", code, out, want)
 	}
-	if out, code := w.in(other.Root, quiet, "context", "--json", "--since", "/dev/null"); code != exitFailed {
+	if out, code := w.in(other.Root, quiet, "context", "--json", "--since", "/dev/null"); code != console.CodeFailed {
 		t.Errorf("what is no context: exit code %d, %s", code, out)
 	}
 	if n := len(other.Registry.Pending()); n != 0 {
@@ -137,7 +138,7 @@ func TestContextOfOthers(t *testing.T) {
 	// In another temp folder the CLI finds nothing, though pollux does.
 	w.serve()
 	for _, env := range [][]string{{"TMPDIR=" + w.root}, {"GEMINI_CLI_IDE_WORKSPACE_PATH=/elsewhere", "TMPDIR=" + w.root, "TERM_PROGRAM=vscode"}} {
-		if out, code := w.in(w.project, env, "context"); code != exitNo || out != "" {
+		if out, code := w.in(w.project, env, "context"); code != console.CodeNo || out != "" {
 			t.Errorf("%v: exit code %d, %s", env, code, out)
 		}
 		var all []struct{ Taken bool }
@@ -168,7 +169,7 @@ func TestDoctorWithoutViews(t *testing.T) {
 		}
 		return report.Findings[i], code
 	}
-	if f, code := examine(); code != exitNo || f.Level != "fault" || f.Mend != "pollux page" {
+	if f, code := examine(); code != console.CodeNo || f.Level != "fault" || f.Mend != "pollux page" {
 		t.Errorf("nobody looks: %+v, exit code %d", f, code)
 	}
 	webtest.Open(t, l.Page, "views")
@@ -190,7 +191,7 @@ func TestDoctorOtherTemp(t *testing.T) {
 		var report struct {
 			Findings []struct{ ID, Level, What, Mend string }
 		}
-		if err := json.Unmarshal([]byte(out), &report); err != nil || code != exitNo {
+		if err := json.Unmarshal([]byte(out), &report); err != nil || code != console.CodeNo {
 			t.Fatalf("exit code %d, %v: %s", code, err, out)
 		}
 		for _, f := range report.Findings {

@@ -329,7 +329,7 @@ func TestDiffRefuses(t *testing.T) {
 	w.write("a.txt", "a\n", 0o600)
 	w.write("binary", "a\x00b", 0o600)
 	w.write("latin1", "gr\xfc\xdfe", 0o600)
-	w.write("big", strings.Repeat("x", maxText+1), 0o600)
+	w.write("big", strings.Repeat("x", 16<<20+1), 0o600)
 	if err := syscall.Mkfifo(filepath.Join(w.project, "pipe"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/creack/pty"
+
+	"github.com/pollux-companion/pollux/internal/cli/console"
 )
 
 // dialogue runs pollux in a terminal, waits for each prompt, types the answer
@@ -53,7 +55,7 @@ func dialogue(t *testing.T, w *world, args []string, prompts ...[2]string) (stri
 
 // The question before an install: only yes is yes; Ctrl-C is 130; and a no leaves nothing behind (SPEC M-2, S-2).
 func TestInstallAsks(t *testing.T) {
-	for answer, want := range map[string]int{"\n": exitNo, "n\n": exitNo, "nope\n": exitNo, "\x04": exitNo, "\x03": exitCancelled, "y\n": exitDone, "YES\n": exitDone} {
+	for answer, want := range map[string]int{"\n": console.CodeNo, "n\n": console.CodeNo, "nope\n": console.CodeNo, "\x04": console.CodeNo, "\x03": console.CodeCancelled, "y\n": console.CodeDone, "YES\n": console.CodeDone} {
 		w := newWorld(t)
 		source := filepath.Join(w.project, "ext")
 		writeExtension(t, source, `{"name":"asks","version":"1.0.0","permissions":{"filesystem":{"read":"home"}},
@@ -68,7 +70,7 @@ func TestInstallAsks(t *testing.T) {
 			}
 		}
 		installed := filepath.Join(w.root, ".gemini", "extensions", "asks")
-		if _, err := os.Stat(installed); (err == nil) != (want == exitDone) {
+		if _, err := os.Stat(installed); (err == nil) != (want == console.CodeDone) {
 			t.Errorf("%q: installed: %v", answer, err)
 		}
 		if left, _ := os.ReadDir(filepath.Join(w.root, ".gemini", "pollux", "staging")); len(left) > 0 {
@@ -81,20 +83,20 @@ func TestInstallAsks(t *testing.T) {
 func TestSecretIsNotShown(t *testing.T) {
 	w := newWorld(t)
 	writeExtension(t, filepath.Join(w.project, "ext"), `{"name":"asks","version":"1.0.0","settings":[{"name":"Key","description":"d","envVar":"ASKS_KEY","sensitive":true}]}`)
-	if shown, code := dialogue(t, w, []string{"ext", "install", "./ext", "--yes"}); code != exitDone || !strings.Contains(shown, "ASKS_KEY -") {
+	if shown, code := dialogue(t, w, []string{"ext", "install", "./ext", "--yes"}); code != console.CodeDone || !strings.Contains(shown, "ASKS_KEY -") {
 		t.Fatalf("exit code %d\n%s", code, shown)
 	}
 	shown, code := dialogue(t, w, []string{"ext", "config", "asks", "ASKS_KEY", "-"}, [2]string{"Key: ", "s3cr3t\n"})
-	if code != exitDone || strings.Contains(shown, "s3cr3t") {
+	if code != console.CodeDone || strings.Contains(shown, "s3cr3t") {
 		t.Errorf("exit code %d\n%s", code, shown)
 	}
 	if shown, _ := dialogue(t, w, []string{"ext", "config", "asks"}); !strings.Contains(shown, "***") || strings.Contains(shown, "s3cr3t") {
 		t.Errorf("config shows\n%s", shown)
 	}
-	if shown, code := dialogue(t, w, []string{"ext", "config", "asks", "ASKS_KEY", "s3cr3t"}); code != exitUsage {
+	if shown, code := dialogue(t, w, []string{"ext", "config", "asks", "ASKS_KEY", "s3cr3t"}); code != console.CodeUsage {
 		t.Errorf("a secret as an argument: exit code %d\n%s", code, shown)
 	}
-	if shown, code := dialogue(t, w, []string{"ext", "config", "asks", "ASKS_KEY", "-"}, [2]string{"Key: ", "\x03"}); code != exitCancelled {
+	if shown, code := dialogue(t, w, []string{"ext", "config", "asks", "ASKS_KEY", "-"}, [2]string{"Key: ", "\x03"}); code != console.CodeCancelled {
 		t.Errorf("Ctrl-C: exit code %d\n%s", code, shown)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pollux-companion/pollux/internal/cli/console"
 )
 
 // validate finds whatever install would refuse: both look at each broken folder, and what install does not take, validate does
@@ -74,11 +76,11 @@ func TestValidateFindsWhatInstallRefuses(t *testing.T) {
 			}
 			t.Cleanup(func() { os.RemoveAll(dir) })
 			out, install := combined(w, "ext", "install", dir, "--yes", "--dry-run")
-			if (install != exitDone) != c.refused || strings.Contains(out, "staging") {
+			if (install != console.CodeDone) != c.refused || strings.Contains(out, "staging") {
 				t.Errorf("install: exit code %d\n%s", install, out)
 			}
 			out, valid := combined(w, "ext", "validate", dir)
-			if (valid != exitDone) != (c.refused || c.invalid) || !strings.Contains(out, c.says) {
+			if (valid != console.CodeDone) != (c.refused || c.invalid) || !strings.Contains(out, c.says) {
 				t.Errorf("validate: exit code %d, want %q\n%s", valid, c.says, out)
 			}
 		})

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/pollux-companion/pollux/e2e/agent"
+	"github.com/pollux-companion/pollux/internal/cli/console"
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/editor/web/webtest"
 )
@@ -41,11 +42,11 @@ func TestRunAsksInTheTerminal(t *testing.T) {
 	}{
 		"o\n":    {code: 3, runs: true, state: "nothing was answered yet"},
 		"a\n":    {code: 3, runs: true, state: "x 1.0.0: allowed on", noAsker: true},
-		"n\n":    {code: exitNo, state: "x 1.0.0: refused for good", noAsker: true},
-		"\n":     {code: exitNo, state: "nothing was answered yet"},
-		"yes\n":  {code: exitNo, state: "nothing was answered yet"},
-		"\x04":   {code: exitNo, state: "nothing was answered yet"},
-		"\x03":   {code: exitCancelled, state: "nothing was answered yet"},
+		"n\n":    {code: console.CodeNo, state: "x 1.0.0: refused for good", noAsker: true},
+		"\n":     {code: console.CodeNo, state: "nothing was answered yet"},
+		"yes\n":  {code: console.CodeNo, state: "nothing was answered yet"},
+		"\x04":   {code: console.CodeNo, state: "nothing was answered yet"},
+		"\x03":   {code: console.CodeCancelled, state: "nothing was answered yet"},
 		"once\n": {code: 3, runs: true, state: "nothing was answered yet"},
 	} {
 		t.Run(strings.Trim(answer, "\n"), func(t *testing.T) {
@@ -80,7 +81,7 @@ func TestAnswerReachesTheBridge(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for _, answer := range []string{"o\n", "a\n"} {
-		if shown, code := dialogue(t, w, []string{"ext", "call", "t()"}, [2]string{"Enter: not now: ", answer}); code != exitNo {
+		if shown, code := dialogue(t, w, []string{"ext", "call", "t()"}, [2]string{"Enter: not now: ", answer}); code != console.CodeNo {
 			t.Errorf("%q: exit code %d\n%s", answer, code, shown)
 		}
 		data, err := os.ReadFile(filepath.Join(w.root, ".gemini", "extensions", "pollux", "SUMMARY.md"))
@@ -128,7 +129,7 @@ func TestRunAsksInTheEditor(t *testing.T) {
 		answer string
 		code   int
 		asked  int
-	}{{"", exitNo, 1}, {"Allow once", 3, 1}, {"Allow always", 3, 1}, {"", 3, 0}} {
+	}{{"", console.CodeNo, 1}, {"Allow once", 3, 1}, {"Allow always", 3, 1}, {"", 3, 0}} {
 		set(test.answer)
 		out, code := run()
 		asked := questions()
@@ -139,14 +140,14 @@ func TestRunAsksInTheEditor(t *testing.T) {
 			t.Errorf("%q\n%s", asked[0], out)
 		}
 	}
-	if out, code := dialogue(t, w, []string{"ext", "consent", "revoke", "x"}); code != exitDone {
+	if out, code := dialogue(t, w, []string{"ext", "consent", "revoke", "x"}); code != console.CodeDone {
 		t.Fatal(out)
 	}
 	// A model's terminal: not asked there, whoever types; the editor is.
 	w.env = append(w.env, "GEMINI_CLI=1")
 	set("Never")
 	out, code := dialogue(t, w, []string{"ext", "run", "x", "t"})
-	if code != exitNo || len(questions()) != 1 || strings.Contains(out, "not now") {
+	if code != console.CodeNo || len(questions()) != 1 || strings.Contains(out, "not now") {
 		t.Errorf("exit code %d, asked %q\n%s", code, questions(), out)
 	}
 	page.Leave()
@@ -167,7 +168,7 @@ func TestConsentFromAgent(t *testing.T) {
 			t.Errorf("%q: %v %s", args, err, out)
 		}
 	}
-	if out, code := dialogue(t, w, []string{"ext", "run", "x", "t"}); code != exitNo || strings.Contains(out, "not now") || !strings.Contains(out, "no editor page is open") {
+	if out, code := dialogue(t, w, []string{"ext", "run", "x", "t"}); code != console.CodeNo || strings.Contains(out, "not now") || !strings.Contains(out, "no editor page is open") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
 }

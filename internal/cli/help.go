@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/pollux-companion/pollux/internal/cli/console"
 )
 
 // addHelp makes the commands that cobra brings behave as the others: what is no command is wrong usage, and not
@@ -23,10 +25,10 @@ func addHelp(root *cobra.Command) {
 		case "help":
 			cmd.Args = func(_ *cobra.Command, args []string) error {
 				topic, rest, _ := root.Find(args)
-				return knownCommand(topic, rest)
+				return console.KnownCommand(topic, rest)
 			}
 		case "completion":
-			cmd.Args = knownCommand
+			cmd.Args = console.KnownCommand
 			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		}
 	}
@@ -38,7 +40,7 @@ func addHelp(root *cobra.Command) {
 		case errors.Is(err, strconv.ErrRange):
 			err = errors.New(says + ": no number is that large")
 		}
-		return usageError{fmt.Errorf("%w; see: %s --help", err, cmd.CommandPath())}
+		return console.Usage(fmt.Errorf("%w; see: %s --help", err, cmd.CommandPath()))
 	})
 	pointToHelp(root)
 }

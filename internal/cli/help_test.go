@@ -77,18 +77,3 @@ func TestCompleteFiles(t *testing.T) {
 		}
 	}
 }
-
-func TestPaint(t *testing.T) {
-	var b bytes.Buffer
-	if got := paint(&b, red, "x"); got != "x" {
-		t.Errorf("%q for a buffer", got)
-	}
-	f, err := os.Open(os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if got := paint(f, red, "x"); got != "x" {
-		t.Errorf("%q for a file", got)
-	}
-}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/e2e/agent"
+	"github.com/pollux-companion/pollux/internal/cli/console"
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/pace"
 	"github.com/pollux-companion/pollux/internal/rpc"
@@ -307,7 +308,7 @@ func TestKeeperHoweverL4(t *testing.T) {
 				t.Errorf("the CLI hears %+v", o)
 			}
 			eventually(t, "the end of what was kept", func() bool { return len(w.leftovers()) == 0 })
-			if out, code := w.in(w.project, nil, "stop"); code != exitNo {
+			if out, code := w.in(w.project, nil, "stop"); code != console.CodeNo {
 				t.Errorf("stop where nothing runs: %d, %s", code, out)
 			}
 		})

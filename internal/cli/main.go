@@ -1,5 +1,5 @@
-// Package cli is the command line: each command parses its flags, calls one
-// function of a package below, prints, and chooses the exit code of SPEC §11.5.
+// Package cli is the command line: the table of commands, global flags, help and completion, and the settings and the log that each
+// command starts with. The commands are in the packages below it, by what a user does.
 package cli
 
 import (
@@ -7,37 +7,27 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
-	"path/filepath"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 
 	"github.com/pollux-companion/pollux/internal/cli/confine"
 	"github.com/pollux-companion/pollux/internal/cli/console"
+	"github.com/pollux-companion/pollux/internal/cli/diagnose"
 	"github.com/pollux-companion/pollux/internal/cli/extensions"
 	"github.com/pollux-companion/pollux/internal/cli/model"
+	"github.com/pollux-companion/pollux/internal/cli/reach"
+	"github.com/pollux-companion/pollux/internal/cli/serve"
+	"github.com/pollux-companion/pollux/internal/cli/setup"
 	"github.com/pollux-companion/pollux/internal/cli/tools"
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/extension/store"
-	"github.com/pollux-companion/pollux/internal/idetools"
 	"github.com/pollux-companion/pollux/internal/settings"
-	"github.com/pollux-companion/pollux/internal/words"
-)
-
-// The exit codes of SPEC §11.5; run passes its command's own through.
-const (
-	exitDone      = 0
-	exitNo        = 1 // the answer is no: nothing is served here
-	exitUsage     = 2
-	exitFailed    = 3
-	exitCancelled = 130
 )
 
 // Main runs the command line in args (without the program's name) and returns the exit code.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, kit: &tools.Kit{Console: &console.Console{In: stdin, Out: stdout, Err: stderr}}}
+	a := &app{Console: &console.Console{In: stdin, Out: stdout, Err: stderr}}
 	root := a.root(args)
 	root.SetArgs(append([]string{}, args...)) // nil would mean os.Args
 	root.SetIn(stdin)
@@ -51,44 +41,22 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if a.closeLog != nil {
 		a.closeLog()
 	}
-	return a.report(err)
+	switch {
+	case err == nil:
+	case !a.started:
+		err = console.Usage(err)
+	case errors.Is(err, control.ErrNone), errors.As(err, new(*store.NotFoundError)):
+		err = console.No(err)
+	}
+	return a.Report(err)
 }
 
 // An app is one run of the command line.
 type app struct {
-	stdin          io.Reader
-	stdout, stderr io.Writer
-
+	*console.Console
 	logLevel string // --log-level
-	verbose  bool   // -v
-
-	started  bool // the arguments were understood
-	dirs     settings.Dirs
-	settings settings.Settings
-	log      *slog.Logger
+	started  bool   // the arguments were understood
 	closeLog func()
-
-	kit *tools.Kit // what the commands in packages of their own share
-}
-
-// usageError marks what the user typed wrong.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
-// exitError is the exit code of a command that run ran; it has been told already.
-type exitError = console.Exit
-
-// report prints an error and turns it into an exit code.
-func (a *app) report(err error) int {
-	switch {
-	case err == nil:
-	case !a.started || errors.As(err, &usageError{}):
-		err = console.Usage(err)
-	case errors.Is(err, control.ErrNone), errors.As(err, &noError{}), errors.As(err, new(*store.NotFoundError)):
-		err = console.No(err)
-	}
-	return a.kit.Report(err)
 }
 
 func (a *app) root(args []string) *cobra.Command {
@@ -104,7 +72,7 @@ its changes as diffs that you can edit, accept or reject.`,
 		Example: `  pollux serve              a companion for this folder, with its editor page
   pollux run                the same around gemini, in this terminal
   pollux help COMMAND       more about a command, with examples`,
-		Args:              knownCommand,
+		Args:              console.KnownCommand,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.prepare(cmd) },
@@ -118,21 +86,30 @@ its changes as diffs that you can edit, accept or reject.`,
 	root.Flags().BoolVar(&asked, "version", false, "print the version")
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	root.PersistentFlags().StringVar(&a.logLevel, "log-level", "", "the lowest `LEVEL` that is logged: debug, info, warn or error")
-	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false, "show the log on standard error as well")
+	root.PersistentFlags().BoolVarP(&a.Verbose, "verbose", "v", false, "show the log on standard error as well")
 	root.AddCommand(a.commands(args)...)
 	return root
 }
 
 // commands makes all commands, or the one alone whose name args begin with, which saves a companion's start a twentieth.
 func (a *app) commands(args []string) []*cobra.Command {
+	con, kit := a.Console, &tools.Kit{Console: a.Console}
 	all := map[string]func() *cobra.Command{
-		"serve": a.serveCommand, "run": a.runCommand, "env": a.envCommand, "status": a.statusCommand,
-		"doctor": a.doctorCommand, "conform": a.conformCommand, "context": a.contextCommand, "diff": a.diffCommand,
-		"open": a.openCommand, "review": a.reviewCommand, "page": a.pageCommand, "relay": a.relayCommand,
-		"lsp": a.lspCommand, "install": a.installCommand, "uninstall": a.uninstallCommand, "setup": a.setupCommand,
-		"detect": a.detectCommand, "extensions": a.extensions, "mcp": a.mcp,
-		"sandbox": func() *cobra.Command { return confine.Command(a.kit.Console) }, "version": a.versionCommand, "pause": a.pauseCommand, "resume": a.resumeCommand,
-		"keep": a.keepCommand, "stop": a.stopCommand, "mention": a.mentionCommand,
+		"version":    a.versionCommand,
+		"extensions": func() *cobra.Command { return allExtensions(kit) },
+		"mcp":        func() *cobra.Command { return model.MCP(kit, reach.EditorTools(con)) },
+		"setup":      func() *cobra.Command { return setup.Setup(con, model.SetupBridge{Kit: kit}) },
+		"doctor":     func() *cobra.Command { return diagnose.Doctor(con, model.BridgeFindings) },
+	}
+	for name, command := range map[string]func(*console.Console) *cobra.Command{
+		"serve": serve.Serve, "run": serve.Run, "lsp": serve.LSP, "keep": serve.Keep, "review": serve.Review,
+		"env": reach.Env, "page": reach.Page, "open": reach.Open, "diff": reach.Diff, "relay": reach.Relay,
+		"mention": reach.Mention, "pause": reach.Pause, "resume": reach.Resume, "stop": reach.Stop,
+		"status": diagnose.Status, "conform": diagnose.Conform, "context": diagnose.Context,
+		"install": setup.Install, "uninstall": setup.Uninstall, "detect": setup.Detect,
+		"sandbox": confine.Command,
+	} {
+		all[name] = func() *cobra.Command { return command(con) }
 	}
 	if len(args) > 0 && all[args[0]] != nil {
 		return []*cobra.Command{all[args[0]]()}
@@ -144,67 +121,58 @@ func (a *app) commands(args []string) []*cobra.Command {
 	return list
 }
 
+// allExtensions makes pollux extensions out of its parts.
+func allExtensions(kit *tools.Kit) *cobra.Command {
+	cmd := extensions.Command(kit, append(tools.Commands(kit), model.Commands(kit)...)...)
+	model.KeepBridge(kit, cmd, "install", "link", "uninstall", "update", "enable", "disable", "grant", "revoke")
+	return cmd
+}
+
 // prepare finds the folders, reads the settings and opens the log, before any command.
 func (a *app) prepare(cmd *cobra.Command) (err error) {
 	a.started = true
 	if worksAlways(cmd) {
 		return nil
 	}
-	if a.dirs, err = settings.Folders(); err != nil {
+	if a.Dirs, err = settings.Folders(); err != nil {
 		return err
 	}
-	set, warnings, err := settings.Load(a.dirs.ConfigFile())
+	set, warnings, err := settings.Load(a.Dirs.ConfigFile())
 	if err != nil {
 		return err
 	}
 	for _, w := range warnings {
-		fmt.Fprintf(a.stderr, "pollux: %v\n", w)
+		fmt.Fprintf(a.Err, "pollux: %v\n", w)
 	}
-	a.settings = set
+	a.Settings = set
 	word := set.LogLevel
 	if a.logLevel != "" {
 		word = a.logLevel
 	}
 	level, err := settings.Level(word)
 	if err != nil {
-		return usageError{err}
+		return console.Usage(err)
 	}
 	var also io.Writer
-	if a.verbose {
-		also = a.stderr
+	if a.Verbose {
+		also = a.Err
 	}
-	log, closer := settings.OpenLog(a.dirs, level, also)
-	a.kit.Dirs, a.kit.Settings, a.kit.Log = a.dirs, a.settings, log
-	a.log, a.closeLog = log, func() { _ = closer.Close() }
+	log, closer := settings.OpenLog(a.Dirs, level, also)
+	a.Log, a.closeLog = log, func() { _ = closer.Close() }
 	return nil
 }
 
-// here is a folder of the user's, by default the current one, absolute and canonical.
-func here(dir string) (string, error) {
-	if dir == "" { // an unset variable of a script's, most likely; it does not mean the current folder
-		return "", usageError{errors.New(`"" is no folder; name the folder of your project`)}
+func (a *app) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version",
+		Example: `  pollux version`,
+		Args:    cobra.NoArgs,
+		RunE:    a.printVersion,
 	}
-	path, err := filepath.Abs(dir)
-	if err != nil {
-		return "", usageError{fmt.Errorf("the current folder is gone (%w); go to another one", words.Cause(err))}
-	}
-	path, err = filepath.EvalSymlinks(path)
-	if err != nil {
-		return "", usageError{fmt.Errorf("no folder %q: %w", dir, words.Cause(err))}
-	}
-	return path, nil
 }
 
-// extensions makes pollux extensions out of its parts.
-func (a *app) extensions() *cobra.Command {
-	cmd := extensions.Command(a.kit, append(tools.Commands(a.kit), model.Commands(a.kit)...)...)
-	model.KeepBridge(a.kit, cmd, "install", "link", "uninstall", "update", "enable", "disable", "grant", "revoke")
-	return cmd
-}
-
-// mcp makes pollux mcp, with the editor's tools.
-func (a *app) mcp() *cobra.Command {
-	return model.MCP(a.kit, func(s *mcp.Server, folder string, write bool) {
-		idetools.Add(s, idetools.Options{Dirs: a.dirs.Run, Folder: folder, Write: write})
-	})
+func (a *app) printVersion(*cobra.Command, []string) error {
+	_, err := fmt.Fprintf(a.Out, "pollux %s\n", console.Version())
+	return err
 }

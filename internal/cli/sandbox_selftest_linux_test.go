@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pollux-companion/pollux/internal/cli/console"
 	"github.com/pollux-companion/pollux/internal/pace"
 	"github.com/pollux-companion/pollux/internal/sandbox"
 	"github.com/pollux-companion/pollux/internal/sandbox/escapes"
@@ -44,7 +45,7 @@ func TestSelfTest(t *testing.T) {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 	cmd = w.command("sandbox", "--self-test", "--", "true")
-	if err := cmd.Run(); err == nil || cmd.ProcessState.ExitCode() != exitUsage {
+	if err := cmd.Run(); err == nil || cmd.ProcessState.ExitCode() != console.CodeUsage {
 		t.Errorf("with a command: %v", err)
 	}
 }

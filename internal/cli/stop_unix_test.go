@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/pollux-companion/pollux/internal/cli/console"
 )
 
 // stop says which companions it could not end, also where it has ended another one, and its exit code does too (SPEC §11.5).
@@ -20,14 +22,14 @@ func TestStopSaysWhatGoesOn(t *testing.T) {
 		code           int
 		says           string // of each that goes on
 	}{
-		"serve alone":            {serve: 1, code: exitDone},
-		"two of them":            {serve: 2, code: exitDone},
-		"beside an editor":       {serve: 1, editors: 1, code: exitFailed, says: "belongs to the program that started it"},
-		"beside two editors":     {serve: 1, editors: 2, code: exitFailed, says: "belongs to the program that started it"},
-		"an editor alone":        {editors: 1, code: exitFailed, says: "belongs to the program that started it"},
-		"beside one that hangs":  {serve: 1, hangs: true, code: exitFailed, says: "kill -CONT"},
-		"an editor and a hang":   {serve: 1, editors: 1, hangs: true, code: exitFailed, says: ""},
-		"an editor of elsewhere": {serve: 1, elsewhere: true, code: exitDone},
+		"serve alone":            {serve: 1, code: console.CodeDone},
+		"two of them":            {serve: 2, code: console.CodeDone},
+		"beside an editor":       {serve: 1, editors: 1, code: console.CodeFailed, says: "belongs to the program that started it"},
+		"beside two editors":     {serve: 1, editors: 2, code: console.CodeFailed, says: "belongs to the program that started it"},
+		"an editor alone":        {editors: 1, code: console.CodeFailed, says: "belongs to the program that started it"},
+		"beside one that hangs":  {serve: 1, hangs: true, code: console.CodeFailed, says: "kill -CONT"},
+		"an editor and a hang":   {serve: 1, editors: 1, hangs: true, code: console.CodeFailed, says: ""},
+		"an editor of elsewhere": {serve: 1, elsewhere: true, code: console.CodeDone},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -117,6 +117,17 @@ func (w *world) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
+// ready is the line of serve --json.
+type ready struct {
+	PID           int      `json:"pid"`
+	Port          int      `json:"port"`
+	Workspace     []string `json:"workspace"`
+	DiscoveryFile string   `json:"discoveryFile"`
+	Page          string   `json:"page"`
+	Resumed       bool     `json:"resumed"`
+	AlsoServedBy  []int    `json:"alsoServedBy"`
+}
+
 // A live companion is a process of its own.
 type live struct {
 	ready

@@ -23,6 +23,8 @@ type Console struct {
 	Dirs     settings.Dirs
 	Settings settings.Settings
 	Log      *slog.Logger
+	// Verbose says that the user wants to see the log.
+	Verbose bool
 }
 
 // Note tells the user something that stops nothing.
@@ -35,9 +37,12 @@ func (c *Console) Say(format string, args ...any) {
 	fmt.Fprintln(c.Out, words.Printable(fmt.Sprintf(format, args...)))
 }
 
-// PrintJSON prints v for programs: indented, and nothing escaped for HTML. What
+// PrintJSON is WriteJSON to standard output.
+func (c *Console) PrintJSON(v any) error { return WriteJSON(c.Out, v) }
+
+// WriteJSON writes v for programs: indented, and nothing escaped for HTML. What
 // a terminal would obey or a reader not see is escaped, which JSON reads back as the same.
-func (c *Console) PrintJSON(v any) error {
+func WriteJSON(w io.Writer, v any) error {
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
@@ -45,7 +50,7 @@ func (c *Console) PrintJSON(v any) error {
 	if err := enc.Encode(v); err != nil {
 		return err
 	}
-	_, err := io.WriteString(c.Out, words.EscapeJSON(text.String()))
+	_, err := io.WriteString(w, words.EscapeJSON(text.String()))
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime/debug"
@@ -53,4 +54,14 @@ func (c *Console) Lasting(dryRun bool) (string, error) {
 // working folder, or in its cache, where the folder has the program's hash for a name.
 func Temporary(path string) bool {
 	return regexp.MustCompile(`/go-build|/[0-9a-f]{64}-d/[^/]*$`).MatchString(filepath.ToSlash(path))
+}
+
+// Outlive starts a program that outlives pollux: the signals of this terminal do not reach it.
+func Outlive(cmd *exec.Cmd) error {
+	detach(cmd)
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	go func() { _ = cmd.Wait() }() // for a pollux that goes on
+	return nil
 }

@@ -8,7 +8,7 @@ import (
 // Signals ask pollux to end. Stop ends the catching of them.
 type Signals struct {
 	End  chan os.Signal
-	pipe chan os.Signal
+	Pipe chan os.Signal // nobody reads the output any more; never on Windows
 }
 
 // Interrupted ends its context when pollux is asked to end. The function that it returns ends the watching.

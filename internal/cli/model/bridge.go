@@ -61,7 +61,7 @@ only tools of extensions that you agreed to, and each runs in its sandbox.`,
 			if headless || noHeadless {
 				choice = &headless
 			}
-			text, _, err := InstallBridge(cmd.Context(), kit, choice, dryRun)
+			text, _, err := installBridge(cmd.Context(), kit, choice, dryRun)
 			if err == nil {
 				kit.Say("%s", text)
 			}
@@ -82,7 +82,7 @@ func bridgeRemoveCommand(kit *tools.Kit) *cobra.Command {
 		Example: `  pollux extensions bridge remove`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			removed, err := RemoveBridge(cmd.Context(), kit)
+			removed, err := removeBridge(cmd.Context(), kit)
 			if err != nil {
 				return err
 			}
@@ -192,9 +192,9 @@ func homeStore(kit *tools.Kit) (*store.Store, error) {
 	return store.Open(&store.Options{WorkDir: home, Warn: kit.Note})
 }
 
-// InstallBridge writes the bridge and says so; changed is false when it was there. headless nil leaves that as it is.
+// installBridge writes the bridge and says so; changed is false when it was there. headless nil leaves that as it is.
 // What cannot be done whole is not begun.
-func InstallBridge(ctx context.Context, kit *tools.Kit, headless *bool, dryRun bool) (text string, changed bool, err error) {
+func installBridge(ctx context.Context, kit *tools.Kit, headless *bool, dryRun bool) (text string, changed bool, err error) {
 	s, err := kit.Store()
 	if err != nil {
 		return "", false, err
@@ -210,7 +210,7 @@ func InstallBridge(ctx context.Context, kit *tools.Kit, headless *bool, dryRun b
 		}
 	}
 	if dryRun {
-		text, changed = bridgePlan(before, headless)
+		text, changed = wouldInstall(before, headless)
 		return text, changed, nil
 	}
 	command, err := kit.Lasting(false)
@@ -250,8 +250,8 @@ func InstallBridge(ctx context.Context, kit *tools.Kit, headless *bool, dryRun b
 	return text, changed || rule, nil
 }
 
-// bridgePlan says what installBridge would do.
-func bridgePlan(before bridge.State, headless *bool) (text string, changed bool) {
+// wouldInstall says what installBridge would do.
+func wouldInstall(before bridge.State, headless *bool) (text string, changed bool) {
 	text, changed = "the bridge is there already, in "+before.Folder, false
 	if !before.Installed {
 		text, changed = "the bridge to Gemini CLI would be written to "+before.Folder, true
@@ -272,8 +272,8 @@ func waits(n int) string {
 	return fmt.Sprintf("%d more wait", n)
 }
 
-// RemoveBridge takes the bridge away, and says whether there was one.
-func RemoveBridge(ctx context.Context, kit *tools.Kit) (bool, error) {
+// removeBridge takes the bridge away, and says whether there was one.
+func removeBridge(ctx context.Context, kit *tools.Kit) (bool, error) {
 	s, err := kit.Store()
 	if err != nil {
 		return false, err

@@ -1,0 +1,11 @@
+package agent
+
+// Names are the names of the agents that fit; nil: of all.
+func Names(fits func(Agent) bool) (names []string) {
+	for _, a := range All() {
+		if fits == nil || fits(a) {
+			names = append(names, a.Name)
+		}
+	}
+	return names
+}

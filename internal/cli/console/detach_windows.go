@@ -1,0 +1,11 @@
+package console
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// detach starts cmd in a process group of its own, away from this console's Ctrl-C.
+func detach(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
+}

@@ -1,0 +1,376 @@
+package diagnose
+
+import (
+	"bytes"
+	"context"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pollux-companion/pollux/internal/agent"
+	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
+	"github.com/pollux-companion/pollux/internal/cli/console"
+	"github.com/pollux-companion/pollux/internal/conform"
+	"github.com/pollux-companion/pollux/internal/words"
+)
+
+type conformFlags struct {
+	pid, port                     int
+	tokenFile, dir, driver, only  string
+	with                          []string
+	json, junit, slow, allVisible bool
+}
+
+// Conform makes pollux conform.
+func Conform(con *console.Console) *cobra.Command {
+	var f conformFlags
+	cmd := &cobra.Command{
+		Use:   "conform [--pid PID | --port PORT --token-file FILE | -- COMMAND…]",
+		Short: "Try a companion, anybody's, against the contract with Gemini CLI",
+		Long: `Tries a companion against the contract as a test suite of hundreds of named
+checks, each with its number in the specification and, where it fails, what was
+seen. The companion is a running one (by its process, or by port and token), or
+COMMAND, which is started in a workspace of its own and ended at the end; what
+it prints is shown with --verbose, or when it does not come up. With --pid it is
+tried as Claude Code and Qwen Code find it as well, where it has locks for them.
+
+It opens diffs in the editor while it runs, and closes them again. What needs
+somebody in front of the editor is done by a driver: a program that reads one
+JSON object a line and answers each (see docs/conform.md). Without one those
+checks are left out, and said so.
+
+The exit code is 0 when no check has failed.`,
+		Example: `  pollux conform --pid 4711 --slow           with the checks that take a minute
+  pollux conform --port 41234 --token-file -  <token.txt
+  pollux conform --driver ./drive-my-editor --junit -- my-companion >report.xml`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.json && f.junit {
+				return console.Usage(errors.New("--json and --junit are two forms of the report; use one of them"))
+			}
+			for _, name := range f.with { // before anything is started
+				if known := conform.Settings(); !slices.Contains(known, name) {
+					return console.Usage(fmt.Errorf("--with knows no setting %q; it knows %s", name, strings.Join(known, ", ")))
+				}
+			}
+			ctx, stop := untilSignal(cmd.Context())
+			defer stop()
+			return tryCompanion(ctx, con, f, args)
+		},
+	}
+	flags := cmd.Flags()
+	flags.IntVar(&f.pid, "pid", 0, "the companion whose discovery file names the process `PID`")
+	flags.IntVar(&f.port, "port", 0, "the companion that listens on this `PORT`")
+	flags.StringVar(&f.tokenFile, "token-file", "", "read its token from `FILE`, or from standard input when it is -")
+	flags.StringVar(&f.dir, "dir", ".", "a folder `DIR` of its workspace, with --port")
+	flags.StringVar(&f.driver, "driver", "", "`COMMAND` that plays the user; - is whoever reads standard output and answers on standard input")
+	flags.StringSliceVar(&f.with, "with", nil, "`SETTINGS` that the companion has: writeFile, extraHost, legacyDiffClosed, nul")
+	flags.BoolVar(&f.slow, "slow", false, "also the checks that take up to a minute")
+	flags.StringVar(&f.only, "only", "", "only checks whose name begins with `NAME`, such as F-4")
+	flags.BoolVarP(&f.allVisible, "all", "a", false, "list every check, not only those that failed")
+	flags.BoolVar(&f.json, "json", false, "print a JSON list instead")
+	flags.BoolVar(&f.junit, "junit", false, "print a JUnit report instead")
+	return cmd
+}
+
+// untilSignal ends the context with the first signal that asks pollux to end, or when nobody reads its output any more:
+// the companion that was started must not stay behind.
+func untilSignal(ctx context.Context) (_ context.Context, stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	sigs := console.CatchSignals()
+	go func() {
+		defer cancel()
+		select {
+		case <-sigs.End:
+		case <-sigs.Pipe:
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(); sigs.Stop() }
+}
+
+func tryCompanion(ctx context.Context, con *console.Console, f conformFlags, args []string) error {
+	report := con.Out
+	if f.driver == "-" {
+		report = con.Err // standard output is the driver's
+	}
+	t, err := conformTarget(ctx, con, f, args)
+	if err != nil {
+		return err
+	}
+	if t.Command != nil {
+		defer t.Command.End()
+	}
+	t.With, t.Only = f.with, f.only
+	if f.slow {
+		t.Silence, t.Grace = time.Minute, 30*time.Second
+	}
+	stop, err := conformDriver(ctx, con, &t, f.driver)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	p := &progress{out: con.Err, on: !f.allVisible}
+	each := func(c conform.Check) {
+		p.clear()
+		if !f.json && !f.junit && (f.allVisible || c.Result == conform.Fail) {
+			printCheck(report, c)
+		}
+		p.show(c)
+	}
+	all, err := conform.Run(ctx, t, each)
+	p.clear()
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		return console.Usage(fmt.Errorf("--only %s: no check has such a name", f.only))
+	}
+	switch {
+	case f.json:
+		err = console.WriteJSON(report, all)
+	case f.junit:
+		err = writeJUnit(report, all)
+	default:
+		printSummary(report, all)
+	}
+	for _, c := range all {
+		if err == nil && c.Result == conform.Fail {
+			err = console.Exit(console.CodeNo)
+		}
+	}
+	return err
+}
+
+// A progress is the line at the bottom of a terminal that says how far it has come; elsewhere there is none.
+type progress struct {
+	out    io.Writer
+	on     bool
+	n, bad int
+	shown  bool
+}
+
+func (p *progress) show(c conform.Check) {
+	if p.n++; c.Result == conform.Fail {
+		p.bad++
+	}
+	if !p.on || console.Terminal(p.out) == nil || os.Getenv("TERM") == "dumb" {
+		return
+	}
+	name, _, _ := strings.Cut(c.Name, "/")
+	fmt.Fprintf(p.out, "  %d checks, %d failed, at %s", p.n, p.bad, name)
+	p.shown = true
+}
+
+func (p *progress) clear() {
+	if p.shown {
+		fmt.Fprint(p.out, "\r\x1b[K")
+		p.shown = false
+	}
+}
+
+func conformTarget(ctx context.Context, con *console.Console, f conformFlags, args []string) (conform.Target, error) {
+	ways := 0
+	for _, given := range []bool{f.pid != 0, f.port != 0, len(args) > 0} {
+		if given {
+			ways++
+		}
+	}
+	if ways != 1 {
+		return conform.Target{}, console.Usage(errors.New("name one companion: --pid PID, --port PORT with --token-file, or -- COMMAND…; pollux status lists those that run"))
+	}
+	if len(args) > 0 {
+		output := io.Discard
+		if con.Verbose {
+			output = con.Err
+		}
+		return conform.Start(ctx, args, output)
+	}
+	dir, err := console.Here(f.dir)
+	if err != nil {
+		return conform.Target{}, err
+	}
+	if f.pid != 0 {
+		entries, err := discovery.List(discovery.Dir())
+		if err != nil {
+			return conform.Target{}, err
+		}
+		for _, e := range entries {
+			if e.PID == f.pid && e.File.Port != 0 && len(e.File.Roots) > 0 {
+				return conform.Target{Addr: local(e.File.Port), Token: e.File.Token, Dir: e.File.Roots[0], File: e.Path, Others: others(e.File.Port)}, nil
+			}
+		}
+		return conform.Target{}, console.No(fmt.Errorf("no discovery file in %s is of process %d; pollux status lists the companions", discovery.Dir(), f.pid))
+	}
+	if f.tokenFile == "" {
+		return conform.Target{}, console.Usage(errors.New("--port needs --token-file: FILE, or - for standard input"))
+	}
+	var data []byte
+	if f.tokenFile == "-" {
+		data, err = io.ReadAll(io.LimitReader(con.In, 64<<10))
+	} else {
+		data, err = os.ReadFile(f.tokenFile)
+	}
+	return conform.Target{Addr: local(f.port), Token: string(bytes.TrimSpace(data)), Dir: dir}, err
+}
+
+// others are the agents besides Gemini CLI that have a lock of the companion at a port.
+func others(port int) (all []conform.Other) {
+	for _, a := range agent.All() {
+		if door, ok := a.LetsIn(port); ok && a.With == "" {
+			all = append(all, conform.Other{Agent: a, Door: door})
+		}
+	}
+	return all
+}
+
+func local(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+
+// conformDriver starts the driver, if there is one; stop ends it.
+func conformDriver(ctx context.Context, con *console.Console, t *conform.Target, command string) (stop func(), err error) {
+	switch command {
+	case "":
+		return func() {}, nil
+	case "-":
+		t.Driver = conform.NewLineDriver(con.In, con.Out)
+		return func() {}, nil
+	}
+	words := strings.Fields(command)
+	if len(words) == 0 {
+		return nil, console.Usage(errors.New("--driver names no command"))
+	}
+	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+	cmd.Dir, cmd.Stderr = t.Dir, con.Err
+	if !filepath.IsAbs(words[0]) && strings.ContainsRune(words[0], filepath.Separator) {
+		if cmd.Path, err = filepath.Abs(words[0]); err != nil {
+			return nil, err
+		}
+	}
+	cmd.Env = append(os.Environ(), "POLLUX_CONFORM_DIR="+t.Dir, "POLLUX_CONFORM_FILE="+t.File)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("the driver does not start: %w", err)
+	}
+	t.Driver = conform.NewLineDriver(out, in)
+	return func() {
+		in.Close()
+		timer := time.AfterFunc(5*time.Second, func() { _ = cmd.Process.Kill() })
+		defer timer.Stop()
+		_ = cmd.Wait()
+	}, nil
+}
+
+func printCheck(out io.Writer, c conform.Check) {
+	mark := map[conform.Result]string{conform.Pass: "  ok    ", conform.Skip: "  -     ", conform.Fail: console.Paint(out, console.Red, "  FAIL  ")}[c.Result]
+	fmt.Fprintln(out, mark+c.Name)
+	if c.Result != conform.Pass {
+		fold(out, "- "+c.About, 8, 10)
+		for line := range strings.Lines(c.Evidence) { // a companion's words: none that a terminal obeys
+			fold(out, "- "+words.Printable(strings.TrimSpace(line)), 8, 10)
+		}
+	}
+}
+
+// printSummary is the table by chapter, and what was left out and why.
+func printSummary(out io.Writer, all []conform.Check) {
+	names := map[string]string{"T": "transport", "D": "discovery", "A": "authentication", "C": "context", "F": "diffs", "L": "lifecycle", "K": "the CLI's side", "Q": "Qwen Code", "CC": "Claude Code"}
+	type row struct{ pass, fail, skip int }
+	rows, total := map[string]*row{}, &row{}
+	why := map[string]int{}
+	for _, c := range all {
+		chapter, _, _ := strings.Cut(c.Number, "-")
+		if rows[chapter] == nil {
+			rows[chapter] = &row{}
+		}
+		for _, r := range []*row{rows[chapter], total} {
+			switch c.Result {
+			case conform.Pass:
+				r.pass++
+			case conform.Fail:
+				r.fail++
+			case conform.Skip:
+				r.skip++
+			}
+		}
+		if c.Result == conform.Skip {
+			why[c.Evidence]++
+		}
+	}
+	fmt.Fprintf(out, "\n  %-18s %7s %7s %9s\n", "chapter", "passed", "failed", "left out")
+	line := func(name string, r *row) { fmt.Fprintf(out, "  %-18s %7d %7d %9d\n", name, r.pass, r.fail, r.skip) }
+	for _, chapter := range []string{"T", "D", "A", "C", "F", "L", "K", "Q", "CC"} {
+		if r := rows[chapter]; r != nil {
+			line(chapter+" "+names[chapter], r)
+		}
+	}
+	line("all", total)
+	for _, reason := range slices.Sorted(maps.Keys(why)) {
+		fold(out, fmt.Sprintf("- %d left out: %s", why[reason], reason), 2, 4)
+	}
+}
+
+// junit is the report that CI systems read.
+type junit struct {
+	XMLName  xml.Name    `xml:"testsuite"`
+	Name     string      `xml:"name,attr"`
+	Tests    int         `xml:"tests,attr"`
+	Failures int         `xml:"failures,attr"`
+	Skipped  int         `xml:"skipped,attr"`
+	Cases    []junitCase `xml:"testcase"`
+}
+
+type junitCase struct {
+	Class   string     `xml:"classname,attr"`
+	Name    string     `xml:"name,attr"`
+	Failure *junitText `xml:"failure,omitempty"`
+	Skipped *junitText `xml:"skipped,omitempty"`
+	Seen    string     `xml:"system-out,omitempty"`
+}
+
+type junitText struct {
+	Message string `xml:"message,attr"`
+	Text    string `xml:",chardata"`
+}
+
+func writeJUnit(out io.Writer, all []conform.Check) error {
+	suite := junit{Name: "pollux conform", Tests: len(all)}
+	for _, c := range all {
+		jc := junitCase{Class: "SPEC " + c.Number, Name: c.Name}
+		text := &junitText{c.About, words.Printable(c.Evidence)}
+		switch c.Result {
+		case conform.Fail:
+			suite.Failures++
+			jc.Failure = text
+		case conform.Skip:
+			suite.Skipped++
+			jc.Skipped = text
+		case conform.Pass:
+			jc.Seen = text.Text
+		}
+		suite.Cases = append(suite.Cases, jc)
+	}
+	data, err := xml.MarshalIndent(suite, "", "  ")
+	if err == nil {
+		_, err = fmt.Fprintf(out, "%s%s\n", xml.Header, data)
+	}
+	return err
+}

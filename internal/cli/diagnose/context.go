@@ -1,0 +1,293 @@
+package diagnose
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pollux-companion/pollux/internal/agent"
+	"github.com/pollux-companion/pollux/internal/agent/gemini/told"
+	"github.com/pollux-companion/pollux/internal/cli/console"
+	"github.com/pollux-companion/pollux/internal/cli/reach"
+	"github.com/pollux-companion/pollux/internal/client"
+	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/doctor"
+	"github.com/pollux-companion/pollux/internal/words"
+)
+
+// contextFlags choose the form in which context prints.
+type contextFlags struct {
+	watch, json, raw bool
+	since, agent     string
+}
+
+// Context makes pollux context.
+func Context(con *console.Console) *cobra.Command {
+	var f contextFlags
+	cmd := &cobra.Command{
+		Use:   "context [DIR]",
+		Short: "Show what the CLI would tell its model about your editor",
+		Long: `Shows, word by word, what a Gemini CLI that is started in the current folder (or in
+DIR) would tell its model with the next prompt: the open files, and where the
+cursor is in the one that has the focus and what is selected there. Where
+several companions serve the folder it is the one that the CLI takes, by the
+CLI's own rule and also if it is not pollux's; pollux status marks it by a star.
+
+With --watch it goes on: after the whole context come the changes, as the CLI
+tells them with later prompts, until Ctrl-C. (The CLI tells them only when you
+send a prompt, and several changes as one: so does --since.)
+
+With --agent claude it shows what a Claude Code would tell: it tells the file, or
+the selected lines, anew with each prompt.
+
+The exit code is 1 when the CLI would not connect.`,
+		Example: `  pollux context                  the text that goes into the prompt
+  pollux context --watch          and then what changes
+  pollux context --agent claude
+  pollux context --json           only the object in it, one line
+  pollux context --raw            what the companion sends: the parameters of ide/contextUpdate
+  pollux context --raw >then; …; pollux context --since then     what has changed since`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.json && f.raw {
+				return console.Usage(errors.New("--json and --raw are two forms of the same; use one of them"))
+			}
+			if f.raw && f.since != "" {
+				return console.Usage(errors.New("--since is about what the CLI tells, --raw about what it is sent; use one of them"))
+			}
+			one, ok := agent.Find(f.agent)
+			switch {
+			case !ok || one.Told == nil && one.Name != agent.Gemini:
+				return console.Usage(fmt.Errorf("--agent %s: it is known what these tell their model: %s", f.agent, strings.Join(tellers(), ", ")))
+			case one.Told != nil && (f.json || f.since != ""):
+				return console.Usage(fmt.Errorf("--json and --since are about Gemini CLI; what %s tells is one text", one.Label))
+			case one.Told != nil:
+				return printContextOf(cmd.Context(), con, one, console.DirOf(args), f)
+			}
+			return printContext(cmd.Context(), con, console.DirOf(args), f)
+		},
+	}
+	cmd.Flags().BoolVarP(&f.watch, "watch", "w", false, "go on with the changes")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON objects without the sentences around them, one a line")
+	cmd.Flags().BoolVar(&f.raw, "raw", false, "print what the companion sends, one object a line")
+	cmd.Flags().StringVar(&f.agent, "agent", agent.Gemini, "what the agent `NAME` tells its model: "+strings.Join(tellers(), ", "))
+	_ = cmd.RegisterFlagCompletionFunc("agent", cobra.FixedCompletions(tellers(), cobra.ShellCompDirectiveNoFileComp))
+	cmd.Flags().StringVar(&f.since, "since", "", "tell only what has changed since this `FILE` was written by --raw")
+	return cmd
+}
+
+func printContext(ctx context.Context, con *console.Console, dir string, f contextFlags) error {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	p := teller{con: con, f: f}
+	if f.since != "" {
+		before, err := readContext(f.since)
+		if err != nil {
+			return err
+		}
+		p.last = &before
+	}
+	c, err := chosen(ctx, con, dir)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	seen := ""
+	for {
+		params, err := toldWithin(ctx, c, seen)
+		switch {
+		case ctx.Err() != nil && f.watch:
+			return nil // Ctrl-C is how one ends it
+		case err != nil && seen != "" && !errors.Is(err, control.ErrStopped):
+			return fmt.Errorf("the companion has gone (%w); start it again, and this command with it", err)
+		case err != nil:
+			return err
+		}
+		if string(params) != seen {
+			if err := p.print(params); err != nil {
+				return err
+			}
+		}
+		seen = string(params)
+		if !f.watch {
+			return nil
+		}
+	}
+}
+
+// tellers are the agents whose words to their model are known.
+func tellers() []string {
+	return agent.Names(func(a agent.Agent) bool { return a.Told != nil || a.Name == agent.Gemini })
+}
+
+// printContextOf shows what an agent would tell its model that has a search and words of its own: it joins the companion as the agent does.
+func printContextOf(ctx context.Context, con *console.Console, one agent.Agent, dir string, f contextFlags) error {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	folder, err := console.Here(dir)
+	if err != nil {
+		return err
+	}
+	c, err := doctor.Choose(one, &client.World{Dir: folder})
+	if err != nil {
+		return err
+	}
+	if c.Taken < 0 {
+		return console.No(fmt.Errorf("a %s that is started in %q finds no companion; see: pollux doctor %s", one.Label, folder, one.Name))
+	}
+	lock := c.Candidates[c.Taken].Lock
+	joining, cancel := context.WithTimeout(ctx, reach.AskTimeout)
+	defer cancel()
+	l, err := one.Listen(joining, lock.Door())
+	if err != nil {
+		return console.No(fmt.Errorf("the companion that %s takes does not let it in: %w; see: pollux doctor %s", one.Label, err, one.Name))
+	}
+	defer l.Close()
+	for seen := "-"; ; { // which no text is
+		waiting := ctx
+		if seen == "-" {
+			waiting = joining
+		}
+		params, err := l.Context(waiting)
+		switch {
+		case err != nil && ctx.Err() != nil && f.watch:
+			return nil // Ctrl-C is how one ends it
+		case err != nil:
+			return fmt.Errorf("the companion has said nothing of what the user looks at: %w; see: pollux doctor %s", err, one.Name)
+		}
+		text := string(params)
+		if !f.raw {
+			if text, err = one.Told(params); err != nil {
+				return err
+			}
+		}
+		if text != "" && text != seen {
+			fmt.Fprintln(con.Out, text)
+		}
+		if text == "" && !f.watch {
+			fmt.Fprintln(con.Err, "pollux: no file is open in the editor; "+one.Label+" would say nothing")
+		}
+		if !f.watch {
+			return nil
+		}
+		seen = text
+	}
+}
+
+// readContext reads what --raw has printed.
+func readContext(file string) (told.Context, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return told.Context{}, fmt.Errorf("%q cannot be read: %w", file, words.Cause(err))
+	}
+	c, err := told.Parse(data)
+	if err != nil {
+		return c, fmt.Errorf("%q does not hold what pollux context --raw prints: %w", file, err)
+	}
+	return c, nil
+}
+
+// A contextSource tells contexts as a companion sends them.
+type contextSource interface {
+	Told(ctx context.Context, seen string) (json.RawMessage, error)
+	Close()
+}
+
+// chosen joins the companion that a CLI takes which is started in dir (SPEC K-1): by the control channel when it is
+// pollux's own, else as a CLI.
+func chosen(ctx context.Context, con *console.Console, dir string) (contextSource, error) {
+	folder, err := console.Here(dir)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, reach.AskTimeout)
+	defer cancel()
+	w := client.Complete(&client.World{Dir: folder})
+	choice := client.Choose(w)
+	if err := choice.Refusal(w); err != nil {
+		c, none := control.Find(ctx, con.Dirs.Run, folder)
+		if none != nil {
+			return nil, none
+		}
+		defer c.Close()
+		return nil, console.No(fmt.Errorf("a companion serves %q (process %d), but a CLI that is started here does not connect to it; it says: %w; see: pollux doctor", folder, c.Status.PID, err))
+	}
+	ways := choice.Ways(w)
+	var own *control.Client
+	clients, silent := control.ListAll(ctx, con.Dirs.Run)
+	for _, c := range clients {
+		conn, err := c.Connection(ctx)
+		if own == nil && err == nil && len(ways) > 0 && conn.Port == ways[0].Port {
+			own = c
+			continue
+		}
+		c.Close()
+	}
+	if own != nil {
+		return own, nil
+	}
+	l, err := client.Listen(ctx, ways)
+	if err != nil && len(silent) > 0 {
+		return nil, console.No(control.SilentError(silent))
+	}
+	if err != nil {
+		return nil, console.No(fmt.Errorf("the companion that the CLI takes does not let it in: %w; see: pollux doctor", err))
+	}
+	return l, nil
+}
+
+// toldWithin asks once, and does not wait for a companion that is stopped.
+func toldWithin(ctx context.Context, c contextSource, seen string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, reach.AskTimeout)
+	defer cancel()
+	params, err := c.Told(ctx, seen)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("the companion has not said within %v what the user looks at; see: pollux doctor", reach.AskTimeout)
+	}
+	return params, err
+}
+
+// A teller prints one context after the other.
+type teller struct {
+	con  *console.Console
+	f    contextFlags
+	last *told.Context // nil before the first
+	gap  string        // between what is printed
+}
+
+func (p *teller) print(params []byte) error {
+	if p.f.raw {
+		_, err := fmt.Fprintf(p.con.Out, "%s\n", params)
+		return err
+	}
+	now, err := told.Parse(params)
+	if err != nil {
+		return err
+	}
+	object, ok := now.Full()
+	words, _ := now.FullWords()
+	if p.last != nil {
+		object, ok = now.Since(*p.last)
+		words, _ = now.SinceWords(*p.last)
+	}
+	first := p.last == nil
+	p.last = &now
+	switch {
+	case p.f.json && (ok || first):
+		_, err = fmt.Fprintf(p.con.Out, "%s\n", told.JSON(object, ""))
+	case p.f.json:
+	case ok:
+		_, err = fmt.Fprintf(p.con.Out, "%s%s\n", p.gap, words)
+		p.gap = "\n"
+	case first:
+		fmt.Fprintln(p.con.Err, "pollux: no file is open in the editor; the CLI would say nothing")
+	}
+	return err
+}

@@ -1,0 +1,71 @@
+package reach
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/cli/console"
+	"github.com/pollux-companion/pollux/internal/editor/web"
+	"github.com/pollux-companion/pollux/internal/proc"
+	"github.com/pollux-companion/pollux/internal/safefile"
+)
+
+// OpenWithin bounds how long a browser may take to read the redirect file.
+const OpenWithin = 20 * time.Second
+
+var errNoDisplay = errors.New("there is no display to open the page on; print its address with: pollux page")
+
+// openPageNow is openPage for a command that ends when the browser has read the file.
+func openPageNow(ctx context.Context, con *console.Console, address string) error {
+	path, err := StartBrowser(ctx, con, address)
+	if err != nil {
+		return err
+	}
+	time.Sleep(3 * time.Second) // nothing tells when the browser has read it
+	return os.Remove(path)
+}
+
+// StartBrowser hands the browser a private file that redirects to address, so
+// that no argument list shows the code in it (SPEC §11.2).
+func StartBrowser(ctx context.Context, con *console.Console, address string) (path string, err error) {
+	command, ok := opener()
+	if !ok {
+		return "", errNoDisplay
+	}
+	program, err := proc.Find(command[0])
+	if err != nil {
+		return "", fmt.Errorf("no program to open the browser with: %w", err)
+	}
+	dir := filepath.Join(con.Dirs.State, "open")
+	for _, d := range []string{con.Dirs.State, dir} {
+		if err := safefile.PrivateDir(d); err != nil {
+			return "", err
+		}
+	}
+	removeOld(dir)
+	path = filepath.Join(dir, rand.Text()+".html")
+	if err := safefile.Write(path, web.Redirect(address), &safefile.Options{Volatile: true}); err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, append(command[1:], path)...) // it outlives us
+	if err := console.Outlive(cmd); err != nil {
+		return "", errors.Join(err, os.Remove(path))
+	}
+	return path, nil
+}
+
+// removeOld removes what a pollux that was killed could not.
+func removeOld(dir string) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > 2*OpenWithin {
+			_ = os.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
+}

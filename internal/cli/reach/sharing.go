@@ -1,0 +1,143 @@
+package reach
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pollux-companion/pollux/internal/cli/console"
+	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/paths"
+)
+
+// Pause makes pollux pause.
+func Pause(con *console.Console) *cobra.Command {
+	return &cobra.Command{
+		Use:   "pause [DIR]",
+		Short: "Stop telling agents what you look at",
+		Long: `Keeps from every agent what you look at in the current folder (or in DIR): no open
+file, cursor, selection or problem is told until pollux resume, also after a
+restart. Proposals come and are decided as ever, and what you send to an agent
+yourself is sent. Editor, page, reviewer and status say that sharing is paused.
+
+Agents forget at once what they would have told with the next prompt. What a model
+was told before stays in its conversation.`,
+		Example: `  pollux pause                 before you open what is nobody's business
+  pollux resume`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return share(cmd.Context(), con, console.DirOf(args), true)
+		},
+	}
+}
+
+// Resume makes pollux resume.
+func Resume(con *console.Console) *cobra.Command {
+	return &cobra.Command{
+		Use:   "resume [DIR]",
+		Short: "Tell agents again what you look at",
+		Long: `Ends pollux pause for the current folder (or DIR). An agent cannot do that: run it
+in a terminal of your own.`,
+		Example: `  pollux resume`,
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return share(cmd.Context(), con, console.DirOf(args), false)
+		},
+	}
+}
+
+// share tells every companion of the folder.
+func share(ctx context.Context, con *console.Console, dir string, paused bool) error {
+	folder, err := console.Here(dir)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, AskTimeout)
+	defer cancel()
+	says := "%s %d tells agents what you look at\n"
+	if paused {
+		says = "%s %d tells agents nothing of what you look at; pollux resume ends that\n"
+	}
+	told, err := everyCompanion(ctx, con, folder, func(c *control.Client) error {
+		if err := c.Pause(ctx, paused); err != nil {
+			return fmt.Errorf("%s %d: %w", c.Status.Editor, c.Status.PID, err)
+		}
+		fmt.Fprintf(con.Out, says, c.Status.Editor, c.Status.PID)
+		return nil
+	})
+	if told == 0 && err == nil {
+		_, err = control.Find(ctx, con.Dirs.Run, folder) // which says what runs
+	}
+	return err
+}
+
+// Stop makes pollux stop.
+func Stop(con *console.Console) *cobra.Command {
+	return &cobra.Command{
+		Use:   "stop [DIR]",
+		Short: "End the keepers, and pollux serve, of a folder",
+		Long: `Ends what serves the current folder (or DIR) without an editor: the keepers that
+hold the connection of CLIs whose editor was closed, and pollux serve. What is
+still open is rejected, and the CLIs go on in their terminals alone. A companion
+of an editor that runs is left alone.`,
+		Example: `  pollux stop            in the folder of the project
+  pollux stop ~/app`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return endServing(cmd.Context(), con, console.DirOf(args))
+		},
+	}
+}
+
+// keeperWithin is how long stop looks for a keeper that is just starting, after its editor's end.
+const keeperWithin = 1500 * time.Millisecond
+
+// endServing ends the companions of a folder that have no editor, and says which ones go on.
+func endServing(ctx context.Context, con *console.Console, dir string) error {
+	folder, err := console.Here(dir)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, AskTimeout)
+	defer cancel()
+	for limit := time.Now().Add(keeperWithin); ; time.Sleep(50 * time.Millisecond) {
+		stopped, err := everyCompanion(ctx, con, folder, func(c *control.Client) error {
+			if err := c.Stop(ctx); err != nil {
+				return fmt.Errorf("process %d: %w", c.Status.PID, err)
+			}
+			fmt.Fprintf(con.Out, "Process %d ends.\n", c.Status.PID)
+			return nil
+		})
+		if stopped > 0 || err != nil {
+			return err
+		}
+		if time.Now().After(limit) {
+			return console.No(fmt.Errorf("nothing serves %q that could be stopped; pollux status lists what runs", folder))
+		}
+	}
+}
+
+// everyCompanion does one thing to each companion that serves a folder. done counts those to which it was done; the error is about
+// the others, and about the processes that do not answer and may serve it.
+func everyCompanion(ctx context.Context, con *console.Console, folder string, do func(*control.Client) error) (done int, err error) {
+	var errs []error
+	clients, silent := control.ListAll(ctx, con.Dirs.Run)
+	for _, c := range clients {
+		if slices.ContainsFunc(c.Status.Roots, func(root string) bool { return paths.Within(root, folder) }) {
+			if err := do(c); err != nil {
+				errs = append(errs, err)
+			} else {
+				done++
+			}
+		}
+		c.Close()
+	}
+	if len(silent) > 0 {
+		errs = append(errs, control.SilentError(silent))
+	}
+	return done, errors.Join(errs...)
+}

@@ -1,0 +1,38 @@
+//go:build unix
+
+package serve
+
+import (
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// passSignal hands a signal on to the command of run. What the terminal sends (Ctrl-C,
+// Ctrl-\) has reached it already, as it is in the same process group: twice would mean something else to it.
+func passSignal(p *os.Process, sig os.Signal) {
+	if (sig == syscall.SIGINT || sig == syscall.SIGQUIT) && inForeground() {
+		return
+	}
+	_ = p.Signal(sig)
+}
+
+// inForeground says whether this process group has the terminal.
+func inForeground() bool {
+	tty, err := os.OpenFile("/dev/tty", os.O_RDONLY|syscall.O_NOCTTY, 0)
+	if err != nil {
+		return false
+	}
+	defer tty.Close()
+	group, err := unix.IoctlGetInt(int(tty.Fd()), unix.TIOCGPGRP)
+	return err == nil && group == unix.Getpgrp()
+}
+
+// exitCodeOf is a shell's view of how a process ended.
+func exitCodeOf(ps *os.ProcessState) int {
+	if ws, ok := ps.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return 128 + int(ws.Signal())
+	}
+	return ps.ExitCode()
+}

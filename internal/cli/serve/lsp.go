@@ -1,0 +1,154 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
+	"github.com/pollux-companion/pollux/internal/cli/console"
+	"github.com/pollux-companion/pollux/internal/cli/reach"
+	"github.com/pollux-companion/pollux/internal/companion"
+	"github.com/pollux-companion/pollux/internal/editor/lsp"
+	"github.com/pollux-companion/pollux/internal/rpc"
+)
+
+// LSP makes pollux lsp.
+func LSP(con *console.Console) *cobra.Command {
+	return &cobra.Command{
+		Use:   "lsp",
+		Short: "Serve an editor over standard input and output",
+		Long: `Speaks JSON-RPC over standard input and output, as a language server does, for
+one editor process: pollux's plugins start it, and any LSP client may. The
+companion starts with the editor's initialize and ends with the editor. Where a
+CLI is still connected then, a keeper holds its connection until an editor comes
+back to the folder; pollux status shows it, pollux stop ends it.
+
+Both Content-Length headers and one message a line are understood.`,
+		Example: `  pollux lsp        as the command of a language server in your editor's settings`,
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return serveEditor(cmd.Context(), con) },
+	}
+}
+
+// serveEditor serves one editor until it ends, or a signal comes.
+func serveEditor(ctx context.Context, con *console.Console) error {
+	ctx, stop := console.Interrupted(ctx)
+	defer stop()
+	con.TellWhoTyped("an editor")
+	widen(con.In)
+	widen(con.Out)
+	e := &editor{con: con, ctx: ctx}
+	e.server = lsp.New(rpc.NewChannel(con.In, output{con.Out}, nil), lsp.Options{Start: e.start, Version: console.Version(), Log: con.Log})
+	err := e.server.Serve(ctx)
+	e.removePages()
+	if errors.Is(err, lsp.ErrExit) {
+		return console.Exit(console.CodeNo)
+	}
+	return err
+}
+
+// output is standard output, which is never closed.
+type output struct{ io.Writer }
+
+func (output) Close() error { return nil }
+
+// An editor is the process behind standard input; it starts the companion when
+// it has said who it is.
+type editor struct {
+	*companion.Companion
+	con    *console.Console
+	ctx    context.Context
+	server *lsp.Server
+
+	mu    sync.Mutex // guards pages
+	pages []string   // the files that the browser was started with
+}
+
+func (e *editor) start(ctx context.Context, h lsp.Hello) (lsp.Companion, error) {
+	c, err := companion.Start(ctx, companion.Options{
+		Dirs:     e.con.Dirs,
+		Settings: e.con.Settings,
+		Roots:    h.Roots,
+		IDE:      discovery.IDE{Name: h.IDE.Name, DisplayName: h.IDE.DisplayName},
+		PID:      h.PID,
+		Version:  console.Version(),
+		Editor:   e.server,
+		OpenPage: e.openPage,
+		Keep:     func(k companion.Keeping, door *os.File) (begin func(), err error) { return startKeeper(e.con, k, door) },
+		Log:      e.con.Log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	e.Companion = c
+	go func() {
+		select {
+		case err := <-c.Failed():
+			e.con.Log.Error("the companion has stopped working", "err", err)
+		case <-e.ctx.Done():
+		}
+	}()
+	return e, nil
+}
+
+// openPage opens an address of the page in the browser.
+func (e *editor) openPage(address string) error {
+	if !e.con.Settings.OpenBrowser {
+		return errors.New("the settings forbid it (openBrowser)")
+	}
+	path, err := reach.StartBrowser(e.ctx, e.con, address)
+	if err != nil {
+		return err
+	}
+	e.mu.Lock()
+	e.pages = append(e.pages, path)
+	e.mu.Unlock()
+	time.AfterFunc(reach.OpenWithin, e.removePages)
+	return nil
+}
+
+func (e *editor) removePages() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, path := range e.pages {
+		_ = os.Remove(path)
+	}
+	e.pages = nil
+}
+
+// Env implements lsp.Companion.
+func (e *editor) Env() (map[string]string, error) {
+	vars, err := reach.Variables(e.Connection(), "")
+	if err != nil {
+		return nil, err
+	}
+	env := make(map[string]string, len(vars))
+	for _, v := range vars {
+		env[v.Name] = v.Value
+	}
+	return env, nil
+}
+
+// Sessions implements lsp.Companion.
+func (e *editor) Sessions() []lsp.Session {
+	var list []lsp.Session
+	for _, s := range e.Companion.Sessions() {
+		list = append(list, lsp.Session{Name: s.Label, Version: s.Version, ID: s.ID})
+	}
+	return list
+}
+
+// Info implements lsp.Companion.
+func (e *editor) Info() lsp.Info {
+	info := e.Companion.Info()
+	return lsp.Info{
+		Version: console.Version(), Port: info.Port, Roots: info.Roots,
+		DiscoveryFile: info.DiscoveryFile, Resumed: info.Resumed, Log: e.con.Dirs.LogFile(),
+	}
+}

@@ -1,0 +1,81 @@
+package serve
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pollux-companion/pollux/internal/cli/console"
+	"github.com/pollux-companion/pollux/internal/cli/reach"
+	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/editor/tui"
+)
+
+// Review makes pollux review.
+func Review(con *console.Console) *cobra.Command {
+	return &cobra.Command{
+		Use:   "review [DIR]",
+		Short: "Review proposed changes in this terminal",
+		Long: `Shows the proposals that wait in the companion of the current folder (or of DIR) as
+diffs in this terminal: to accept, to reject, to take hunk by hunk, to edit in
+$VISUAL or $EDITOR. It works beside the page or an editor: what is decided there
+disappears here. Where neither is open, it is the editor that shows diffs. It
+waits for a companion when there is none, and for its return when it ends.
+
+Press ? in it for the keys.`,
+		Example: `  pollux review                 in a second terminal, or over ssh
+  pollux run --review           a companion, the CLI and the reviewer in one terminal
+  NO_COLOR=1 pollux review ~/app`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return reviewHere(cmd.Context(), con, console.DirOf(args))
+		},
+	}
+}
+
+func reviewHere(ctx context.Context, con *console.Console, dir string) error {
+	folder, err := console.Here(dir)
+	if err != nil {
+		return err
+	}
+	if console.Terminal(con.In) == nil || console.Terminal(con.Out) == nil {
+		return console.Usage(errors.New("review needs a terminal on standard input and output; to ask from a script, see: pollux diff --help"))
+	}
+	o := reviewer(con, folder)
+	o.Kept = func(sentence string) { fmt.Fprintf(con.Err, "pollux: %s\n", sentence) }
+	return tui.Run(ctx, o)
+}
+
+// reviewer are the options of a reviewer of the companion that serves folder.
+func reviewer(con *console.Console, folder string) tui.Options {
+	return tui.Options{
+		Join: func(ctx context.Context) (tui.Companion, error) {
+			ctx, cancel := context.WithTimeout(ctx, reach.AskTimeout)
+			defer cancel()
+			c, err := control.Find(ctx, con.Dirs.Run, folder)
+			if err != nil {
+				return nil, err // not a nil client in an interface
+			}
+			return c, nil
+		},
+		Folder:  folder,
+		Editor:  userEditor(),
+		NoColor: os.Getenv("NO_COLOR") != "",
+		Env:     os.Environ(),
+	}
+}
+
+// userEditor is the user's editor as other programs of the terminal choose it.
+func userEditor() string {
+	for _, name := range []string{"VISUAL", "EDITOR"} {
+		if editor := os.Getenv(name); editor != "" {
+			return editor
+		}
+	}
+	return cmp.Or(map[string]string{"windows": "notepad"}[runtime.GOOS], "vi")
+}

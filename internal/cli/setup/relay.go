@@ -1,0 +1,50 @@
+package setup
+
+import (
+	"context"
+	"errors"
+
+	"github.com/pollux-companion/pollux/internal/agent"
+	"github.com/pollux-companion/pollux/internal/cli/console"
+)
+
+// setupRelay writes or removes the file by which an agent starts pollux relay, when it is asked for.
+func setupRelay(ctx context.Context, con *console.Console, one agent.Agent, f setupFlags) (setupReport, error) {
+	switch {
+	case f.relay && f.noRelay:
+		return setupReport{}, console.Usage(errors.New("--relay and --no-relay are opposites; use one of them"))
+	case f.noRelay:
+		return undoRelay(ctx, con, one, f)
+	case !f.relay && f.only != "relay":
+		return setupReport{}, errNothingSetUp
+	}
+	program, err := con.Lasting(f.dryRun)
+	if err != nil {
+		return setupReport{}, err
+	}
+	changed, path, err := one.Relay.Put(program, f.dryRun)
+	if err != nil {
+		return setupReport{}, err
+	}
+	r := setupReport{Action: "changed", Path: path, Text: "A " + one.Label + " that finds no editor of its own starts pollux relay: " + path}
+	if !changed {
+		r.Action = "kept"
+	}
+	return r, nil
+}
+
+// undoRelay removes it.
+func undoRelay(_ context.Context, con *console.Console, one agent.Agent, f setupFlags) (setupReport, error) {
+	removed, path, err := one.Relay.Remove(f.dryRun)
+	if err != nil {
+		return setupReport{}, err
+	}
+	r := setupReport{Action: "removed", Path: path, Text: "No " + one.Label + " starts pollux relay by itself any more: " + path + " is gone."}
+	if !removed {
+		if f.undo {
+			return setupReport{}, errNothingSetUp
+		}
+		r.Action, r.Text = "kept", "No "+one.Label+" starts pollux relay by itself: there is no "+path
+	}
+	return r, nil
+}
