@@ -2,6 +2,7 @@ package arch
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -101,7 +102,7 @@ func TestCitations(t *testing.T) {
 func rules() map[string]func(*Tree) []string {
 	return map[string]func(*Tree) []string{
 		"sentences": Sentences, "sizes": Sizes, "inits": Inits, "names": Names, "docs": Docs,
-		"platforms": Platforms, "variables": Variables, "logs": Logs, "pure": Pure, "rooms": Rooms,
+		"platforms": Platforms, "variables": Variables, "logs": Logs, "pure": Pure, "rooms": Rooms, "fan-outs": FanOuts,
 	}
 }
 
@@ -153,6 +154,8 @@ func TestRulesFindWhatTheyForbid(t *testing.T) {
 		"internal/core/x.go":              "// Package core reads files.\npackage core\n\nimport \"os\"\n\nvar _ = os.IsPathSeparator\n\nvar _ = os.Stat\n",
 		"rooms/x.go":                      "// Package rooms knows an agent.\npackage rooms\n\nimport _ \"x/internal/agent/qwen\"\n",
 		"internal/agent/x.go":             "// Package agent knows the agents.\npackage agent\n\nimport _ \"x/internal/agent/claude\"\n",
+		"wide/x.go":                       "// Package wide imports too much.\npackage wide\n\nimport (\n" + imports(16) + ")\n",
+		"narrow/x.go":                     "// Package narrow imports enough.\npackage narrow\n\nimport (\n" + imports(15) + ")\n",
 		"other/go.mod":                    "module other\n",
 		"other/util/x.go":                 "package util\n",
 		"testdata/util/x.go":              "package util\n",
@@ -176,7 +179,7 @@ func TestRulesFindWhatTheyForbid(t *testing.T) {
 		"docs":      {"docs/x.go:4", "docs/x.go:6", "docs/x.go:8", "docs/x.go:10"},
 		"platforms": {"platforms/x.go:8", "platforms/x.go:11", "platforms/x.go:14"}, "variables": {"variables/x.go:4", "variables/x.go:6", "variables/x.go:9"},
 		"logs": {"logs/x.go:4"}, "pure": {"internal/core/x.go:8"},
-		"rooms": {"rooms/x.go:4"},
+		"rooms": {"rooms/x.go:4"}, "fan-outs": {"wide:"},
 	}
 	for name, rule := range rules() {
 		got := rule(tree)
@@ -192,13 +195,22 @@ func TestRulesFindWhatTheyForbid(t *testing.T) {
 	}
 }
 
-// TestArrowsFindEveryDirection: up, into the other half, into a half from what both share, into the tests' tools, on a wrong
+// imports are lines that import n packages of this repository.
+func imports(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "\t_ \"%s/p%d\"\n", Module, i)
+	}
+	return b.String()
+}
+
+// TestArrowsFindEveryDirection: up, into the other half, also from a program, into a half from what both share, into the tests' tools, on a wrong
 // floor, a package without a row, a row without a package.
 func TestArrowsFindEveryDirection(t *testing.T) {
 	root := t.TempDir()
 	for dir, imports := range map[string]string{
 		"top": "bottom", "left": "right", "right": "low", "low": "", "bottom": "top", "new": "", "tooled": "internal/peers", "internal/peers": "low",
-		"shared": "right", "asks": "internal/control", "internal/control": "low", "program": "right", "halved": "", "bench": "",
+		"shared": "right", "asks": "internal/control", "internal/control": "low", "program": "right", "command": "left", "halved": "", "bench": "",
 	} {
 		source := "// Package x is one of several | kinds. More.\npackage x\n"
 		if imports != "" {
@@ -213,7 +225,7 @@ func TestArrowsFindEveryDirection(t *testing.T) {
 	}
 	page := "# x\n" + tableStart + "\n| assemblies | both | `top` |\n| edges | extension | `left` |\n| edges | companion | `right` |\n| domain | companion | `low` |\n" +
 		"| ground | both | `bottom` |\n| edges | both | `tooled` |\n| tests | both | `internal/peers` |\n| domain | both | `gone` |\n| edges | both | `shared` |\n" +
-		"| edges | extension | `asks` |\n| edges | companion | `internal/control` |\n| programs | both | `program` |\n| ground | companion | `halved` |\n| tests | both | `bench` |\n" +
+		"| edges | extension | `asks` |\n| edges | companion | `internal/control` |\n| programs | both | `program` |\n| programs | companion | `command` |\n| ground | companion | `halved` |\n| tests | both | `bench` |\n" +
 		tableEnd + "\nrest\n"
 	places, err := Places(page)
 	if err != nil {
@@ -225,7 +237,7 @@ func TestArrowsFindEveryDirection(t *testing.T) {
 	}
 	got := Arrows(tree, places)
 	want := []string{
-		"bench (tests, both): the floor tests", "bottom (ground, both): imports top (assemblies, both); arrows", "gone:", "halved (ground, companion): the ground",
+		"bench (tests, both): the floor tests", "bottom (ground, both): imports top (assemblies, both); arrows", "command (programs, companion): imports left (edges, extension); the halves", "gone:", "halved (ground, companion): the ground",
 		"left (edges, extension): imports right (edges, companion); the halves", "new:",
 		"shared (edges, both): imports right (edges, companion); what both", "tooled (edges, both): imports internal/peers (tests, both); that is for tests",
 	}

@@ -166,6 +166,25 @@ func Pure(t *Tree) []string {
 	return all
 }
 
+// maxImports is how many packages of this repository one of them may import.
+const maxImports = 15
+
+// wide are the packages that may import more, each with how many.
+func wide() map[string]int {
+	return map[string]int{"internal/companion": 22} // it puts every part of a running companion together
+}
+
+// FanOuts finds packages that import so many others that nobody can know what a change in them touches.
+func FanOuts(t *Tree) []string {
+	var all []string
+	for _, p := range t.Packages {
+		if n, most := len(p.Imports()), max(maxImports, wide()[p.Dir]); n > most && !Workshop(p.Dir) {
+			all = append(all, fmt.Sprintf("%s: imports %d packages of this repository; %d is the most: split it by what it does", p.Dir, n, most))
+		}
+	}
+	return all
+}
+
 // Rooms finds what names an agent where the table of package agent should be asked: an agent's own room is imported by package agent
 // and its neighbours below internal/agent alone. Gemini CLI's contract is the house's own.
 func Rooms(t *Tree) []string {

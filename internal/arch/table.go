@@ -21,7 +21,7 @@ func floors() []string {
 }
 
 // The halves of the house. A package of one half imports nothing of the other, and one of both imports no half; but for
-// the programs, which bring them together.
+// the programs of both, which bring them together.
 const (
 	companionHalf = "companion"
 	extensionHalf = "extension"
@@ -110,7 +110,7 @@ func (from Place) mayNot(other string, to Place) string {
 		return "that is for tests"
 	case slices.Index(floors(), to.Floor) < slices.Index(floors(), from.Floor):
 		return "arrows point down only"
-	case from.Floor == "programs" || to.Half == bothHalves || to.Half == from.Half || interfaces()[other] != "":
+	case from == Place{"programs", bothHalves} || to.Half == bothHalves || to.Half == from.Half || interfaces()[other] != "":
 		return ""
 	case from.Half == bothHalves:
 		return "what both halves share imports neither"
