@@ -17,50 +17,50 @@ import (
 	"github.com/pollux-companion/pollux/internal/door"
 )
 
-// An Agent is one that a Server lets in.
+// An Agent is one kind of CLI that a Server lets in.
 type Agent struct {
 	// Name is what commands and settings call it: "gemini".
 	Name string
-	// Label is what a person calls it: "Gemini CLI". Its sessions are numbered behind it.
+	// Label is what a person calls it: "Gemini CLI". Its sessions add their number.
 	Label string
-	// Token is what each of its requests must carry (SPEC A-1), as a bearer of Authorization or, behind TokenScheme, in TokenHeader,
-	// in canonical form, where that is not "". It opens no other agent's sessions.
+	// Token is what each of its requests must carry (SPEC A-1): in TokenHeader, behind TokenScheme, when TokenHeader is not "" (in
+	// canonical form); otherwise as a bearer token in Authorization. It opens no other agent's sessions.
 	Token                    string
 	TokenHeader, TokenScheme string
-	// Private: it comes in by a listener of this user's alone (package ownpipe), and by that listener nobody else does. No Origin is
-	// welcome. Its calls may wait for the user as long as their connection lives, and a session is not taken up again.
+	// Private: the agent connects by a listener for this user alone (package ownpipe), which no other agent uses. No Origin is
+	// welcome. Its calls may wait for the user as long as their connection lives. Its sessions cannot be resumed.
 	Private bool
-	// Socket: each session is one WebSocket at /, from its first message to its end, and is not taken up again. No Origin
+	// Socket: each session is one WebSocket at /, from its first message to its end, and cannot be resumed. No Origin
 	// is welcome.
 	Socket bool
-	// Also are agents that come in by this one's token and say another name of themselves, by clientInfo.name. Their own Token
+	// Also are agents that use this agent's token, and are told apart by the clientInfo.name that they send. Their own Token
 	// and Socket do not count.
 	Also map[string]Agent
-	// Older are its tokens of earlier lives: each serves the sessions that existed then, from their own processes, and for
+	// Older are its tokens of earlier lives. Each serves the sessions that existed then, for their own processes, and for
 	// Options.OlderFor a new session of such a process (SPEC A-1).
 	Older []string
-	// SessionKey makes its session ids recognisable as this companion's own across a restart (SPEC L-3): at least 32
-	// random bytes, other ones for each agent; fresh ones when nil.
+	// SessionKey signs its session ids, so that a restarted companion recognises its own (SPEC L-3). It has at least 32
+	// random bytes, different for each agent; nil makes a fresh one.
 	SessionKey []byte
 	Dialect    Dialect
 }
 
-// A Dialect is what is an agent's own: its tools, and the notifications by which it hears. Its methods may be called from any
-// goroutine, and those without a ctx must not block.
+// A Dialect is one agent's own part: its tools, and the notifications that it understands. Its methods may be called from any
+// goroutine. Methods without a ctx must not block.
 type Dialect interface {
 	// Tools is the result of tools/list, as JSON.
 	Tools() string
-	// Arguments are the names of the tools' arguments that are strings: jsonrpc.Call has those.
+	// Arguments are the names of the tools' string arguments that jsonrpc.Call should decode.
 	Arguments() []string
 	// Call runs the tool of a tools/call, and answers by exactly one call of reply. What the agent got wrong in its
 	// arguments should be an answer that its model can read, not a protocol error.
 	Call(ctx context.Context, s *Session, m jsonrpc.Message, reply func([]byte))
-	// Context is the notification of what the user looks at.
+	// Context returns the notification that says what the user looks at.
 	Context(snap *state.Snapshot) []byte
-	// Outcomes are the notifications by which a session hears that one of its diffs has ended, in order: Accepted,
+	// Outcomes returns which notifications tell a session that one of its diffs has ended, in order: Accepted,
 	// Rejected, or words of the dialect's own.
 	Outcomes(how review.Kind) (as []string)
-	// Outcome is one of these notifications. key is the diff's; content is the final text, "" for Rejected.
+	// Outcome returns one of these notifications. key is the diff's; content is the final text, "" for Rejected.
 	Outcome(as, key, content string) []byte
 }
 
@@ -71,8 +71,8 @@ type entrance struct {
 	arguments []string
 	also      map[string]*entrance
 	current   func(*http.Request) bool
-	older     map[[sha256.Size]byte]bool // found by their hashes: the time that takes tells nothing of a token
-	context   atomic.Pointer[frame]      // the newest published context, marshalled once for all of its sessions
+	older     map[[sha256.Size]byte]bool // tokens by their hashes, so that the time of a look-up tells nothing about a token
+	context   atomic.Pointer[frame]      // the newest published context, encoded once for all of its sessions
 }
 
 func newEntrance(a Agent) *entrance {
@@ -97,7 +97,7 @@ func newEntrance(a Agent) *entrance {
 	return e
 }
 
-// everyone lists the agents, and the agents that come in by another one's token.
+// everyone lists the agents, including those in Also.
 func (s *Server) everyone() (all []*entrance) {
 	for _, e := range s.agents {
 		all = append(all, e)
@@ -106,8 +106,8 @@ func (s *Server) everyone() (all []*entrance) {
 	return all
 }
 
-// entered is the agent that a request's token belongs to, nil for none: the token of this life, or an older one where that still
-// counts.
+// entered returns the agent that a request's token belongs to, nil for none. The token is the current one, or an older one
+// that still counts.
 func (s *Server) entered(r *http.Request) *entrance {
 	private := isPrivate(r)
 	for _, e := range s.agents {
@@ -123,7 +123,7 @@ func (s *Server) entered(r *http.Request) *entrance {
 	return nil
 }
 
-// isPrivate says whether a request came by a socket or pipe, which its listener lets nobody but this user use.
+// isPrivate says whether a request came by a private socket or pipe, whose listener lets in this user alone.
 func isPrivate(r *http.Request) bool {
 	addr, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	return ok && (addr.Network() == "unix" || addr.Network() == "pipe")

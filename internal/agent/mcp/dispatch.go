@@ -10,8 +10,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// open makes the session that an initialize asks for, and its answer. Without a
-// session the answer says why.
+// open makes a session for an initialize, and returns its answer. When it can make
+// none, the session is nil and the answer says why.
 func (s *Server) open(r *http.Request, agent *entrance, m jsonrpc.Message) (*Session, []byte) {
 	var params struct {
 		ProtocolVersion string `json:"protocolVersion"`
@@ -20,7 +20,7 @@ func (s *Server) open(r *http.Request, agent *entrance, m jsonrpc.Message) (*Ses
 			Version string `json:"version"`
 		} `json:"clientInfo"`
 	}
-	_ = json.Unmarshal(m.Params, &params) // whatever cannot be read stays unknown
+	_ = json.Unmarshal(m.Params, &params) // fields that cannot be read stay unknown
 	heir := agent.isOlder(r)
 	if other := agent.also[params.ClientInfo.Name]; other != nil {
 		agent = other
@@ -29,7 +29,7 @@ func (s *Server) open(r *http.Request, agent *entrance, m jsonrpc.Message) (*Ses
 	if sess == nil {
 		return nil, jsonrpc.Error(m.ID, jsonrpc.CodeBusy, "too many sessions, or the companion is stopping; try again later")
 	}
-	sess.heir = heir // before anybody has its id
+	sess.heir = heir // before anybody can know the session's id
 	version := params.ProtocolVersion
 	if !slices.Contains(jsonrpc.Versions(), version) {
 		version = jsonrpc.Versions()[0]
@@ -38,7 +38,7 @@ func (s *Server) open(r *http.Request, agent *entrance, m jsonrpc.Message) (*Ses
 	return sess, jsonrpc.Initialized(m.ID, version, s.o.Version)
 }
 
-// Brief bounds what a peer says: it is shown and logged.
+// Brief shortens a text that a peer sent, before it is shown or logged.
 func Brief(s string) string { return words.Clip(s, 64) }
 
 // serve decodes and handles one message of a batch or a WebSocket.
@@ -71,7 +71,7 @@ func (s *Session) handle(ctx context.Context, m jsonrpc.Message, reply func([]by
 	}
 }
 
-// notified takes a notification, or a response that nobody waits for.
+// notified handles a notification, or a response that nobody waits for.
 func (s *Session) notified(m jsonrpc.Message) {
 	if m.Method != jsonrpc.MethodCancelled {
 		return

@@ -10,7 +10,7 @@ import (
 type eventConn struct {
 	conn net.Conn
 	raw  syscall.RawConn // nil when conn has none
-	// attempt is what raw.Write calls, made once: buf goes in, sent comes out.
+	// attempt is the function for raw.Write, made once so that a write allocates nothing: buf goes in, sent comes out.
 	attempt func(fd uintptr) bool
 	buf     []byte
 	sent    int
@@ -23,7 +23,7 @@ func newEventConn(c net.Conn) *eventConn {
 	}
 	e.attempt = func(fd uintptr) bool {
 		e.sent = writeNow(fd, e.buf)
-		return true // whatever came of it, do not wait
+		return true // whatever happened, do not wait
 	}
 	return e
 }
@@ -41,13 +41,13 @@ func (e *eventConn) beat() []byte { return []byte(":\n\n") }
 
 func (e *eventConn) last(retry time.Duration) []byte { return retryLine(retry) }
 
-// try is called by one goroutine at a time, with the session's mu held.
+// try writes what goes without waiting. One goroutine at a time calls it, with the session's mu held.
 func (e *eventConn) try(b []byte) int {
 	if e.raw == nil {
 		return 0
 	}
 	e.buf, e.sent = b, 0
-	_ = e.raw.Write(e.attempt) // an error shows again in write
+	_ = e.raw.Write(e.attempt) // the next write sees the error again
 	e.buf = nil
 	return max(e.sent, 0)
 }

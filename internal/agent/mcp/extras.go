@@ -12,7 +12,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/workspace"
 )
 
-// keepAlive is SPEC T-9.
+// keepAlive serves SPEC T-9.
 func (s *Server) keepAlive(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet {
 		w.Header()["Allow"] = []string{"GET"}
@@ -23,7 +23,7 @@ func (s *Server) keepAlive(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, append(b, '}'))
 }
 
-// writeFile is SPEC T-11; where a file may be written is Options.WriteFile's to say.
+// writeFile serves SPEC T-11. Options.WriteFile decides where a file may be written.
 func (s *Server) writeFile(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case s.o.WriteFile == nil:
@@ -43,7 +43,7 @@ func (s *Server) writeFile(w http.ResponseWriter, r *http.Request) {
 		refuseBody(w, err)
 		return
 	}
-	if !text.Exact(body) { // what is written must be what was sent
+	if !text.Exact(body) { // refuse a text that decoding would change
 		writeFailed(w, http.StatusBadRequest, "the body holds bytes that are not UTF-8, or half a character (a lone surrogate): nothing was written; send the text whole")
 		return
 	}
@@ -59,7 +59,7 @@ func (s *Server) writeFile(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, []byte(`{"status":"success"}`))
 }
 
-// writeStatus is what an error of workspace's is called in HTTP.
+// writeStatus returns the HTTP status for an error of package workspace.
 func writeStatus(err error) int {
 	switch {
 	case errors.Is(err, workspace.ErrOutside), errors.Is(err, workspace.ErrProtected), errors.Is(err, fs.ErrPermission):

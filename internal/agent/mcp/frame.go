@@ -4,7 +4,7 @@ import "bytes"
 
 const framePrefix = "event: message\ndata: "
 
-// A frame is a notification as it goes out, made once for all sessions. It is immutable.
+// A frame is an encoded notification, made once for all sessions. It is immutable.
 type frame struct{ bytes []byte }
 
 func newFrame(json []byte) *frame {
@@ -13,10 +13,10 @@ func newFrame(json []byte) *frame {
 	return &frame{bytes: append(b, "\n\n"...)}
 }
 
-// sse is the event of an event stream, without id.
+// sse returns it as an event of an event stream, without an id.
 func (f *frame) sse() []byte { return f.bytes }
 
-// json is the message alone.
+// json returns the message alone.
 func (f *frame) json() []byte { return f.bytes[len(framePrefix) : len(f.bytes)-2] }
 
 func (f *frame) equal(g *frame) bool { return bytes.Equal(f.bytes, g.bytes) }

@@ -19,13 +19,13 @@ const (
 	sessionHeader = "Mcp-Session-Id"
 	versionHeader = "Mcp-Protocol-Version"
 	tooLarge      = "the request is larger than 64 MiB"
-	// maxFirst is the size in bytes of a message outside a session: initialize has little to say.
+	// maxFirst is the largest message outside a session, in bytes: an initialize is small.
 	maxFirst       = 1 << 20
 	noSession      = sessionHeader + " is missing; send initialize first"
 	tryAgainHeader = "Retry-After"
 )
 
-// routes are the paths of SPEC T-1 and T-9 … T-11. The door has checked the token.
+// routes serves the paths of SPEC T-1 and T-9 to T-11. The door has checked the token already.
 func (s *Server) routes() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		agent := s.entered(r)
@@ -56,7 +56,7 @@ func (s *Server) routes() http.Handler {
 	})
 }
 
-// onlySocket is the path of agents whose sessions are sockets.
+// onlySocket serves the one path of agents whose sessions are sockets.
 func (s *Server) onlySocket(w http.ResponseWriter, r *http.Request, agent *entrance) {
 	if r.URL.Path != "/" {
 		http.NotFound(w, r)
@@ -88,14 +88,14 @@ func (s *Server) mcp(w http.ResponseWriter, r *http.Request, agent *entrance) {
 	}
 }
 
-// supportedVersions is the data of CodeVersion.
+// supportedVersions returns the data of an error with CodeVersion.
 func supportedVersions(requested string) string {
 	data := append([]byte(`{"supported":["`), strings.Join(jsonrpc.Versions(), `","`)...)
 	data = append(data, `"],"requested":`...)
 	return string(append(jsonrpc.AppendString(data, requested), '}'))
 }
 
-// header is http.Header.Get for a key in canonical form.
+// header is http.Header.Get, for a key that is in canonical form already.
 func header(r *http.Request, key string) string {
 	if values := r.Header[key]; len(values) > 0 {
 		return values[0]
@@ -103,7 +103,7 @@ func header(r *http.Request, key string) string {
 	return ""
 }
 
-// session finds the session that a request names, or answers it.
+// session returns the session that a request names. When there is none, it answers the request and returns nil.
 func (s *Server) session(w http.ResponseWriter, r *http.Request, agent *entrance) *Session {
 	id := header(r, sessionHeader)
 	if id == "" {
@@ -116,7 +116,7 @@ func (s *Server) session(w http.ResponseWriter, r *http.Request, agent *entrance
 		answer(w, http.StatusServiceUnavailable, jsonrpc.Error(nil, jsonrpc.CodeBusy, "the companion is still reading what this session had open; try again"))
 		return nil
 	}
-	if sess == nil && s.closing.Load() { // the next companion knows it
+	if sess == nil && s.closing.Load() { // the next companion will know it
 		w.Header()[tryAgainHeader] = []string{"1"}
 		answer(w, http.StatusServiceUnavailable, jsonrpc.Error(nil, jsonrpc.CodeBusy, "the companion is just ending; try again"))
 		return nil
@@ -130,7 +130,7 @@ func (s *Server) session(w http.ResponseWriter, r *http.Request, agent *entrance
 }
 
 // answer writes a whole JSON answer with its length, so that it leaves in one
-// piece, also when it is flushed.
+// piece even when it is flushed.
 func answer(w http.ResponseWriter, status int, body []byte) {
 	h := w.Header()
 	h["Content-Type"] = jsonType()
@@ -184,7 +184,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, agent *entrance) {
 	s.single(w, r, agent, sess, body)
 }
 
-// refuseBody answers a body that was not read to its end.
+// refuseBody answers a request whose body was not read to its end.
 func refuseBody(w http.ResponseWriter, err error) {
 	switch {
 	case errors.Is(err, door.ErrTooLarge):
@@ -206,10 +206,10 @@ func (s *Server) single(w http.ResponseWriter, r *http.Request, agent *entrance,
 		answer(w, http.StatusBadRequest, malformed(m, err))
 	case m.Method == jsonrpc.MethodInitialize && m.ID != nil:
 		s.initialize(w, r, agent, sess, m)
-	case sess == nil && m.Method == jsonrpc.MethodDiscover && m.ID != nil: // of newer protocols; initialize comes next (SPEC GC-2)
+	case sess == nil && m.Method == jsonrpc.MethodDiscover && m.ID != nil: // a method of newer protocols; initialize comes next (SPEC GC-2)
 		answer(w, http.StatusOK, jsonrpc.Error(m.ID, jsonrpc.CodeMethodNotFound, "unknown method; send initialize"))
 	case sess == nil:
-		s.session(w, r, agent) // answers what is missing
+		s.session(w, r, agent) // answers that the session is missing
 	case m.ID == nil || m.Response:
 		sess.notified(m)
 		w.WriteHeader(http.StatusAccepted)
@@ -229,7 +229,7 @@ func (s *Server) single(w http.ResponseWriter, r *http.Request, agent *entrance,
 	}
 }
 
-// malformed is the answer to what Decode refused.
+// malformed answers a message that Decode has refused.
 func malformed(m jsonrpc.Message, err error) []byte {
 	if errors.Is(err, jsonrpc.ErrSyntax) {
 		return jsonrpc.Error(nil, jsonrpc.CodeParse, err.Error())
@@ -237,8 +237,8 @@ func malformed(m jsonrpc.Message, err error) []byte {
 	return jsonrpc.Error(m.ID, jsonrpc.CodeInvalidRequest, err.Error())
 }
 
-// batch serves an array of messages one after the other. Protocols after
-// 2025-03-26 have none.
+// batch serves an array of messages one after the other. Protocols after 2025-03-26
+// have no batches.
 func (s *Server) batch(w http.ResponseWriter, r *http.Request, agent *entrance, sess *Session, body []byte) {
 	if sess == nil {
 		s.session(w, r, agent)
@@ -316,17 +316,17 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, agent *entrance) {
 	go st.watch(conn)
 }
 
-// streamHead begins an event stream. Without a length and without chunks the
-// end of the connection is the orderly end of the stream, even when it is the
-// end of this process: the CLI then comes back without a word (SPEC T-5).
+// streamHead begins an event stream. It has neither a length nor chunks, so the end of
+// the connection is an orderly end of the stream, even when this process is killed. The
+// CLI then comes back without a message to its user (SPEC T-5).
 const streamHead = "HTTP/1.1 200 OK\r\n" +
 	"Content-Type: text/event-stream\r\n" +
 	"Cache-Control: no-cache, no-transform\r\n" +
 	"X-Accel-Buffering: no\r\n" +
 	"Connection: close\r\n\r\n"
 
-// watch waits for the end of an event stream's connection: its peer has
-// nothing more to say on it.
+// watch waits for the end of an event stream's connection; its peer sends nothing more
+// on it.
 func (st *stream) watch(r io.Reader) {
 	_, _ = r.Read(make([]byte, 1))
 	st.close()
@@ -340,7 +340,7 @@ func isJSON(contentType string) bool {
 	return err == nil && media == "application/json"
 }
 
-// accepts looks whether a request's Accept, if any, allows a type; qualities are not weighed.
+// accepts says whether a request's Accept, if any, allows a type. Quality values are ignored.
 func accepts(r *http.Request, media string) bool {
 	values := r.Header["Accept"]
 	if len(values) == 0 {

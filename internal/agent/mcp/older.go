@@ -15,12 +15,12 @@ import (
 	"github.com/pollux-companion/pollux/internal/proc"
 )
 
-// olderFor is how long after its start a server lets an older token do what needs no session (SPEC A-1).
+// olderFor is how long after its start a server lets an older token open sessions (SPEC A-1).
 const olderFor = 10 * time.Minute
 
-// inherited says whether an agent's older token serves a request: of a session of an earlier life, from a process that had it; or of
-// a session that such a process has opened since, as agents do whose way back is a new session. Whoever else got hold of the token on the way
-// gains nothing (SPEC A-1).
+// inherited says whether an agent's older token may serve a request. It serves sessions of an earlier life, for processes that had it,
+// and sessions that such a process has opened since (some agents come back with a new session). A process that got hold of the
+// token otherwise gains nothing (SPEC A-1).
 func (s *Server) inherited(agent *entrance, r *http.Request) bool {
 	id := header(r, sessionHeader)
 	if agent.Socket {
@@ -42,16 +42,16 @@ func (s *Server) inherited(agent *entrance, r *http.Request) bool {
 	case len(processes) > 0:
 		return s.comesFrom(r, processes)
 	}
-	return sess != nil || s.early() // its process was never known: in a container, say
+	return sess != nil || s.early() // its process was never known: it may run in a container
 }
 
-// early says whether this life has just begun.
+// early says whether this life began less than Options.OlderFor ago.
 func (s *Server) early() bool { return time.Since(s.begun) < s.o.OlderFor }
 
 // hadSession says whether a request comes from a process that had a session in an earlier life.
 func (s *Server) hadSession(r *http.Request) bool { return s.comesFrom(r, s.heirs) }
 
-// comesFrom says whether one of some processes is behind a request.
+// comesFrom says whether one of these processes is behind a request.
 func (s *Server) comesFrom(r *http.Request, processes []proc.Info) bool {
 	return slices.ContainsFunc(s.behindOf(r.Context()), func(p proc.Info) bool {
 		return slices.ContainsFunc(processes, func(known proc.Info) bool {
@@ -62,7 +62,7 @@ func (s *Server) comesFrom(r *http.Request, processes []proc.Info) bool {
 
 type behindKey struct{}
 
-// A behind knows the processes behind one connection, from when somebody first asks: that may take milliseconds.
+// A behind remembers the processes behind one connection. The first question searches for them, which may take milliseconds.
 type behind struct {
 	find func() []proc.Info
 
@@ -85,7 +85,7 @@ func (s *Server) withBehind(h *http.Server) {
 	}
 }
 
-// behindOf finds the processes behind the connection of a request; none when they cannot be known, which another call may try again.
+// behindOf returns the processes behind the connection of a request; none when they cannot be known. Then another call tries again.
 func (s *Server) behindOf(ctx context.Context) []proc.Info {
 	b, ok := ctx.Value(behindKey{}).(*behind)
 	if !ok || s.o.Process == nil {
@@ -99,15 +99,15 @@ func (s *Server) behindOf(ctx context.Context) []proc.Info {
 	return b.found
 }
 
-// Known are the processes of the sessions that there were, in this life and earlier ones, by the sessions' ids: what
-// Options.Known of the next life should be.
+// Known returns the processes of the sessions of this life and earlier ones, by the sessions' ids. Pass it as
+// Options.Known to the next life.
 func (s *Server) Known() map[string][]proc.Info {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return maps.Clone(s.known)
 }
 
-// remember keeps the processes of a session, so that its older token serves nobody else. The slice is not changed any more.
+// remember keeps the processes of a session, so that its older token serves nobody else. The slice must not be changed afterwards.
 func (s *Server) remember(id string, processes []proc.Info) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,7 +121,7 @@ func (s *Server) remember(id string, processes []proc.Info) {
 	maps.DeleteFunc(s.known, func(id string, processes []proc.Info) bool {
 		return s.sessions[id] == nil && !slices.ContainsFunc(processes, func(p proc.Info) bool { return proc.Same(p.PID, p.Start) })
 	})
-	for old := range s.known { // any session that has ended: nobody comes back that late
+	for old := range s.known { // forget any session that has ended: no CLI comes back that late
 		if len(s.known) > MaxSessions && s.sessions[old] == nil {
 			delete(s.known, old)
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
-// ReadOld reads the text that a diff is against; exists is false when there is no file. It neither waits (for a writer of a
-// FIFO, for the kernel) nor reads more than MaxOld bytes. The error says for a person why a file's text cannot be shown.
+// ReadOld reads the text that a diff is against; exists is false when there is no file. It waits neither for the writer of a
+// FIFO nor for the kernel, and reads at most MaxOld bytes. The error tells a person why the text cannot be shown.
 func ReadOld(path string) (old string, exists bool, err error) {
 	b, _, err := safefile.ReadRegular(path, MaxOld)
 	switch {

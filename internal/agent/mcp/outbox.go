@@ -12,7 +12,7 @@ import (
 )
 
 // An outcome waits in its session's queue until the CLI has confirmed it by a
-// Last-Event-ID: written to a socket is not yet read by a CLI (SPEC T-6).
+// Last-Event-ID. A CLI has not read everything that was written to its socket (SPEC T-6).
 type outcome struct {
 	id      string // the diff's
 	path    string // as the CLI spelled it
@@ -20,11 +20,13 @@ type outcome struct {
 	content string
 	edited  bool
 	seq     uint64
-	via     *stream // on which it was sent; nil when not yet
+	via     *stream // the stream that it was sent on; nil when it was not sent yet
 	sent    time.Time
 }
 
-// tellOutcome writes an outcome down, queues its notification and sends it when it can.
+// tellOutcome writes an outcome down, queues its notification, and sends it when a stream is there. The order matters: after a
+// crash, the journal must know every outcome that the CLI may have been sent, so that its numbers are not used again. It all
+// happens under s.mu, so that numbers, journal and queue have one order.
 func (s *Session) tellOutcome(d *review.Diff, as string, is review.Outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,19 +49,19 @@ func (s *Session) tellOutcome(d *review.Diff, as string, is review.Outcome) {
 	s.kick()
 }
 
-// queue adds an outcome, whose text counts like those of open diffs until it is let go. The caller holds s.mu.
+// queue adds an outcome. Its text counts against the registry's memory until letGo releases it. The caller holds s.mu.
 func (s *Session) queue(o *outcome) {
 	s.server.o.Registry.Hold(len(o.content))
 	s.outcomes = append(s.outcomes, o)
 }
 
-// maxUnheard is how many outcomes may wait for a session that does not listen; then it proposes nothing more.
+// maxUnheard is how many outcomes may wait for a session that has no stream. After that it may propose nothing more.
 const maxUnheard = 32
 
-// errDeaf: the outcomes of a session's diffs pile up.
+// errDeaf is the error for a session that does not fetch its outcomes.
 var errDeaf = fmt.Errorf("%d outcomes wait for this session, which has no event stream; open one, then propose this one again", maxUnheard)
 
-// listens says whether the session takes its outcomes.
+// listens fails with errDeaf when too many outcomes wait for the session.
 func (s *Session) listens() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +77,7 @@ func (s *Session) listens() error {
 	return nil
 }
 
-// tellContext hands over the newest context; one that was not sent yet is dropped.
+// tellContext gives the newest stream the newest context. A context that was not sent yet is replaced.
 func (s *Session) tellContext(f *frame) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,34 +88,34 @@ func (s *Session) tellContext(f *frame) {
 	}
 }
 
-// tellAgain repeats the context for an agent that has just connected: Claude Code drops what comes before its window listens, which
-// is a while after its last question, and says nothing when it does.
+// tellAgain repeats the context for an agent that has just connected. Claude Code silently drops notifications until its window
+// listens, a while after its last request.
 func (s *Session) tellAgain() {
 	if !s.agent.Socket {
 		return
 	}
 	for _, later := range []time.Duration{100 * time.Millisecond, 500 * time.Millisecond, 2 * time.Second, 6 * time.Second} {
-		time.AfterFunc(later, func() { s.tellContext(s.agent.context.Load()) }) // nobody hears it once the session has ended
+		time.AfterFunc(later, func() { s.tellContext(s.agent.context.Load()) }) // harmless once the session has ended
 	}
 }
 
-// kick sends on the newest stream what waits. The caller holds s.mu.
+// kick sends what waits, on the newest stream. The caller holds s.mu.
 func (s *Session) kick() {
 	if len(s.streams) > 0 {
 		s.streams[len(s.streams)-1].kick()
 	}
 }
 
-// forget drops the outcomes of a file that are still on their way, and those
-// of its diffs that are just being settled: the CLI has taken that diff back, or
-// proposes anew, and an outcome that came now would settle the wrong one (SPEC
-// F-4). It returns the newest that was an acceptance which the CLI has not
-// heard of: the user was quicker, and the text should still reach it.
+// forget drops the outcomes of a file that wait or are on their way, and outcomes of
+// its diffs that are being settled right now. The CLI has taken that diff back, or
+// proposes anew, and an outcome that came now would settle the wrong one (SPEC F-4).
+// When the user has accepted and the CLI has not heard of it, forget returns the newest
+// such acceptance: its text should still reach the CLI.
 func (s *Session) forget(path string) (accepted review.Outcome, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.closed) >= maxClosed {
-		clear(s.closed) // of long ago, all but a few
+		clear(s.closed) // nearly all entries are old
 	}
 	s.closed[path] = time.Now()
 	s.letGo(func(o *outcome) bool {
@@ -128,11 +130,11 @@ func (s *Session) forget(path string) (accepted review.Outcome, ok bool) {
 	return accepted, ok
 }
 
-// maxClosed bounds the paths that forget remembers; a peer chooses them.
+// maxClosed bounds the paths that forget remembers, since a peer chooses them.
 const maxClosed = 256
 
-// beat sends a keep-alive on each stream that was silent since the last one,
-// and drops outcomes that nobody will ask for again.
+// beat sends a keep-alive on each stream that was silent since the last beat, and drops
+// outcomes that no CLI will ask for again.
 func (s *Session) beat() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,7 +145,7 @@ func (s *Session) beat() {
 	s.trim(time.Now())
 }
 
-// trim bounds the outcomes that are kept although they were sent. The caller holds s.mu.
+// trim bounds the outcomes that were sent and are still kept. The caller holds s.mu.
 func (s *Session) trim(now time.Time) {
 	sent, size := 0, 0
 	for _, o := range s.outcomes {
@@ -160,14 +162,15 @@ func (s *Session) trim(now time.Time) {
 	}))
 }
 
-// eventID says how far a stream is: every outcome up to seq was sent before.
+// eventID returns the id of an event: every outcome up to seq was sent with it or before.
 func (s *Session) eventID(seq uint64) string {
 	return s.life + "-" + strconv.FormatUint(seq, 10)
 }
 
 // resume prepares the queue for a new stream of a client that has read up to
-// lastEventID. Without one, or with one of another life, it has read nothing of
-// what a stream that has ended was to bring. The caller holds s.mu.
+// lastEventID. It drops the outcomes up to that id, and sends the later ones again.
+// Without an id, or with one of another life, it sends those again whose stream has
+// ended: the client may not have read them. The caller holds s.mu.
 func (s *Session) resume(lastEventID string) {
 	life, number, _ := strings.Cut(lastEventID, "-")
 	seq, err := strconv.ParseUint(number, 10, 64)
@@ -182,8 +185,9 @@ func (s *Session) resume(lastEventID string) {
 	}
 }
 
-// greeting is what a stream begins with: when to come back, and the newest
-// context with the id of what came before it (SPEC T-7). The caller holds s.mu.
+// greeting returns the beginning of a stream: when to come back, and the newest context.
+// The context's id is the last outcome before the first that waits, so that a client
+// that breaks off here asks for the right ones (SPEC T-7). The caller holds s.mu.
 func (s *Session) greeting() []byte {
 	before := s.seq
 	for _, o := range s.outcomes {
@@ -195,8 +199,9 @@ func (s *Session) greeting() []byte {
 	return fmt.Appendf(nil, "retry: %d\nid: %s\n%s", s.server.o.Retry.Milliseconds(), s.eventID(before), s.agent.context.Load().sse())
 }
 
-// attach makes st the session's newest stream and starts it with a head of
-// its own; false when the session has ended.
+// attach makes st the session's newest stream and starts it with head. It returns false
+// when the session has ended. The oldest of too many streams is closed after s.mu is
+// released, because close takes s.mu.
 func (s *Session) attach(st *stream, head []byte, lastEventID string) bool {
 	s.mu.Lock()
 	if s.ended {
@@ -227,24 +232,24 @@ func (s *Session) attach(st *stream, head []byte, lastEventID string) bool {
 	return true
 }
 
-// detach notes that a stream has ended.
+// detach notes that a stream has ended. Outcomes that it may have lost wait again.
 func (s *Session) detach(st *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st.move(broken) // unless it has ended cleanly
+	st.move(broken) // does nothing when it has ended cleanly
 	if i := slices.Index(s.streams, st); i >= 0 {
 		s.streams = slices.Delete(s.streams, i, i+1)
 		s.quiet = time.Now()
 		for _, o := range s.outcomes {
-			if o.via == st && st.stage != clean { // as in resume, when the next stream was there before this one's end was seen
+			if o.via == st && st.stage != clean { // resume could not do that when the next stream came before this one's end
 				o.via = nil
 			}
 		}
-		s.kick() // what waits goes to the one that is left
+		s.kick() // the stream that is left takes what waits
 	}
 }
 
-// finishStreams lets every stream send what waits and then end cleanly.
+// finishStreams lets every stream send what waits, and then end cleanly.
 func (s *Session) finishStreams() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/proc"
 )
 
-// maxProcesses bounds the processes that are kept of one session, and the searches for them that wait.
+// maxProcesses bounds the processes that are kept for one session, and the searches that wait.
 const maxProcesses = 16
 
 // knowWithin bounds how long a proposal waits until its session's process is known.
@@ -19,18 +19,18 @@ const knowWithin = 3 * time.Second
 // A look is the search for the process at the other end of one connection.
 type look struct {
 	find    func() []proc.Info
-	hurry   func()        // begins it now
+	hurry   func()        // begins the search now
 	hurried chan struct{} // closed by hurry
 	done    chan struct{} // closed when it has ended
 }
 
-// lookFor searches for the process behind a request's connection, a moment later: it costs milliseconds of looking through
-// the system, and must not keep the CLI waiting for its first answers.
+// lookFor searches, a moment later, for the process behind a request's connection. The search costs milliseconds
+// and must not delay the CLI's first answers.
 func (s *Session) lookFor(r *http.Request) {
 	if s.server.o.Process == nil {
 		return
 	}
-	ctx := context.WithoutCancel(r.Context()) // the connection's values outlive the request
+	ctx := context.WithoutCancel(r.Context()) // the connection's values must outlive the request
 	l := &look{find: func() []proc.Info { return s.server.behindOf(ctx) }, hurried: make(chan struct{}), done: make(chan struct{})}
 	l.hurry = sync.OnceFunc(func() { close(l.hurried) })
 	s.mu.Lock()
@@ -44,7 +44,7 @@ func (s *Session) lookFor(r *http.Request) {
 	}
 }
 
-// lookAgain searches behind a request of a session whose process is not known: one of an earlier life, most likely.
+// lookAgain searches behind a request of a session whose process is not known, mostly a session of an earlier life.
 func (s *Session) lookAgain(r *http.Request) {
 	s.mu.Lock()
 	known := len(s.processes) > 0 || len(s.looks) > 0
@@ -54,7 +54,7 @@ func (s *Session) lookAgain(r *http.Request) {
 	}
 }
 
-// search runs on a goroutine of its own, one of all sessions at a time.
+// search runs on a goroutine of its own. Of all sessions, one searches at a time.
 func (s *Session) search(l *look) {
 	defer func() {
 		s.mu.Lock()
@@ -91,7 +91,7 @@ func (s *Session) know(found []proc.Info) {
 		s.processes = append(s.processes, p)
 	}
 	s.processes = s.processes[max(0, len(s.processes)-maxProcesses):]
-	if !proc.Same(s.cli.PID, s.cli.Start) { // a later connection may be another program's
+	if !proc.Same(s.cli.PID, s.cli.Start) { // a later connection may belong to another program
 		s.cli = found[len(found)-1]
 	}
 	all := slices.Clone(s.processes)
@@ -100,7 +100,7 @@ func (s *Session) know(found []proc.Info) {
 	s.server.watch.Send(struct{}{})
 }
 
-// knew takes what an earlier life knew of the session's processes. The session is not shared yet.
+// knew takes over what an earlier life knew of the session's processes. The session is not shared yet.
 func (s *Session) knew(processes []proc.Info) {
 	for _, p := range processes {
 		if now, ok := proc.Lookup(p.PID); ok && now.Start == p.Start {
@@ -111,7 +111,7 @@ func (s *Session) knew(processes []proc.Info) {
 	}
 }
 
-// mayDecide asks Options.MayDecide about the session, once its process is known.
+// mayDecide asks Options.MayDecide about the session, when its process is known or knowWithin is over.
 func (s *Session) mayDecide(ctx context.Context) error {
 	if s.server.o.MayDecide == nil {
 		return nil
@@ -124,7 +124,7 @@ func (s *Session) mayDecide(ctx context.Context) error {
 }
 
 // Agents returns the living processes of the connected CLIs, go-betweens included, and the labels of the sessions whose
-// process is not known. It waits for searches that are under way until ctx ends.
+// process is not known. It waits for running searches until ctx ends.
 func (s *Server) Agents(ctx context.Context) (agents []proc.Info, unknown []string) {
 	sessions := s.live()
 	for _, sess := range sessions {
@@ -156,8 +156,8 @@ func (s *Session) awaitLooks(ctx context.Context) {
 	}
 }
 
-// agents are the session's processes that live. It is not known when it has none and may still propose: it has a stream, or has
-// proposed before, or comes from an earlier life.
+// agents returns the session's living processes. known is false when there are none and the session may still propose: it has a
+// stream, has proposed before, or comes from an earlier life.
 func (s *Session) agents() (living []proc.Info, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,13 +9,13 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/review"
 )
 
-// A call is a request in work that shows a proposal. Its end ends the wait for it.
+// A call is a running request that shows a proposal. Ending the call ends the wait for it.
 type call struct {
 	id  string // of the request, as it was sent
 	end context.CancelFunc
 }
 
-// calling returns a context that ends with the request, with the session, or when the peer cancels it; over must be called.
+// calling returns a context that ends with the request, with the session, or when the peer cancels the request. Call over when done.
 func (s *Session) calling(ctx context.Context, id string) (_ context.Context, over func()) {
 	ctx, end := context.WithCancel(ctx)
 	c := &call{id, end}
@@ -35,9 +35,9 @@ func (s *Session) calling(ctx context.Context, id string) (_ context.Context, ov
 	}
 }
 
-// Open shows a proposal of the session's, and calls opened when its view is open and before any outcome can come; request is the
-// id of the request that asked, by which the agent may cancel it. The error says for the model, or its user, why no
-// view is open and what to do.
+// Open shows a proposal of the session. It calls opened when the view is open, and before any outcome can come. request is the id
+// of the agent's request, by which the agent may cancel it. The error tells the model, or its user, why no view is
+// open and what to do.
 func (s *Session) Open(ctx context.Context, request string, p review.Proposal, opened func()) error {
 	if err := s.mayDecide(ctx); err != nil {
 		return err
@@ -57,7 +57,7 @@ func (s *Session) Open(ctx context.Context, request string, p review.Proposal, o
 	return explain(p.Key, err)
 }
 
-// explain says why no view is open and what to do.
+// explain turns an error of the registry into one that says what to do.
 func explain(key string, err error) error {
 	if err == nil {
 		return nil
@@ -72,8 +72,8 @@ func explain(key string, err error) error {
 	return fmt.Errorf("no diff of %q is open: %w; %s", key, err, advice)
 }
 
-// Withdraw takes the session's diff of a key back and returns its last text. No outcome of it follows. A text that the user
-// has accepted, and the agent has not heard of, is returned as well.
+// Withdraw takes the session's diff of a key back and returns its last text. No outcome of it follows. When the user has accepted the
+// diff and the agent has not heard of it, Withdraw returns that text. It fails with review.ErrNoDiff when there is neither.
 func (s *Session) Withdraw(ctx context.Context, key string) (review.Outcome, error) {
 	outcome, err := s.server.o.Registry.Withdraw(ctx, s, key)
 	accepted, ok := s.forget(key)
@@ -83,8 +83,8 @@ func (s *Session) Withdraw(ctx context.Context, key string) (review.Outcome, err
 	return outcome, err
 }
 
-// Ask shows a proposal of the session's and waits until it has ended; its Waits must be true. The outcome is Withdrawn when nobody
-// has decided. When ctx ends, or the session, the diff is taken away. The error is as of Open.
+// Ask shows a proposal of the session and waits for its end; the proposal's Waits must be true. The outcome is Withdrawn when nobody
+// decided. When ctx or the session ends, the diff is taken away. The error is as in Open.
 func (s *Session) Ask(ctx context.Context, request string, p review.Proposal) (review.Outcome, error) {
 	if err := s.mayDecide(ctx); err != nil {
 		return review.Outcome{}, err
@@ -107,13 +107,13 @@ func (s *Session) Ask(ctx context.Context, request string, p review.Proposal) (r
 		<-d.Ended()
 	}
 	if journal != nil {
-		journal.Forget(d.ID()) // the answer is all that is told
+		journal.Forget(d.ID()) // the answer to the request is all that the agent is told
 	}
 	outcome, _ := d.Outcome()
 	return outcome, nil
 }
 
-// WithdrawAll takes every diff of the session back, and returns how many there were.
+// WithdrawAll takes every diff of the session back, and returns their number.
 func (s *Session) WithdrawAll(ctx context.Context) (n int) {
 	for _, d := range s.server.o.Registry.Pending() {
 		if d.Owner() != s {

@@ -1,7 +1,7 @@
 // Package mcp serves agents that speak MCP: sessions over Streamable HTTP and
 // WebSocket, context out of state.Store, diffs into review.Registry, and
-// outcomes back through each session's own queue. It knows no tool: what an
-// agent calls what is its Dialect's to say.
+// outcomes back through each session's own queue. It knows no tool: the names and
+// words are the Dialect's.
 package mcp
 
 import (
@@ -26,36 +26,36 @@ import (
 	"github.com/pollux-companion/pollux/internal/proc"
 )
 
-// The bounds of what a CLI can make the companion hold (SPEC A-4; those of
-// connections and bodies are door's, those of diffs review's; docs/limits.md).
+// Bounds on what a CLI can make the companion hold (SPEC A-4, docs/limits.md). Package
+// door bounds connections and bodies, package review diffs.
 const (
 	// MaxSessions is the number of sessions at one time; the next initialize gets 503.
 	MaxSessions = 4096
 	// MaxStreams is the number of streams of a session; the next one ends the oldest.
 	MaxStreams = 4
-	// MaxCalls is the number of requests of one session in work at one time; the next gets 429.
+	// MaxCalls is the number of running requests of one session; the next one gets 429.
 	MaxCalls = 64
 	// MaxBatch is the number of messages in a batch (protocol 2025-03-26).
 	MaxBatch = 64
-	// MaxOld is the size in bytes of a file up to which a diff of it is shown.
+	// MaxOld is the largest file, in bytes, of which a diff is shown.
 	MaxOld = 16 << 20
-	// bodyBudget is the memory for bodies over 256 KiB that are being read at one time.
+	// bodyBudget is the memory, in bytes, for bodies over 256 KiB that are read at one time.
 	bodyBudget = 512 << 20
-	// keptSent and keptFor bound the outcomes that were sent but whose
-	// arrival the CLI has not confirmed by a Last-Event-ID.
+	// keptSent and keptFor bound the outcomes that are kept after they were sent, until the
+	// CLI confirms them by a Last-Event-ID.
 	keptSent  = 32
 	keptBytes = 64 << 20
 	keptFor   = 2 * time.Minute
 	// pieceTimeout is how long a stream's peer may take over pieceSize bytes.
 	pieceTimeout = 20 * time.Second
 	pieceSize    = 256 << 10
-	// deletedIDs is how many ids of deleted sessions are remembered.
+	// deletedIDs is how many ids of deleted sessions are remembered one by one.
 	deletedIDs = 1024
-	// askAfter is how long after a request the process behind its connection is looked for.
+	// askAfter is how long after a request the search for the process behind its connection begins.
 	askAfter = 100 * time.Millisecond
 	// readyWithin is how long a request waits for Options.Ready.
 	readyWithin = 10 * time.Second
-	// lastRequests is how long Shutdown waits for requests in work.
+	// lastRequests is how long Shutdown waits for running requests.
 	lastRequests = 200 * time.Millisecond
 )
 
@@ -68,43 +68,43 @@ type Options struct {
 	// OlderFor is how long after the start an agent's older token opens a session for a process that had one, and serves a
 	// session of an earlier life whose process is not known (10 minutes when 0; SPEC A-1).
 	OlderFor time.Duration
-	// Known are the processes of sessions of earlier lives, by the sessions' ids: what Server.Known said then.
+	// Known are the processes of sessions of earlier lives, by the sessions' ids, as Server.Known returned them.
 	Known map[string][]proc.Info
 	// Version is pollux's own, as clients see it.
 	Version string
-	// ExtraHosts are names other than its own under which the listener may
-	// be called, without port: host.docker.internal (SPEC T-8).
+	// ExtraHosts are further names, without port, by which clients may call the listener:
+	// host.docker.internal (SPEC T-8).
 	ExtraHosts []string
-	// MayDecide says why a session's diffs may not be decided here, for the model to read; agent are the processes of its
-	// CLI, none when they are not known. nil allows every session.
+	// MayDecide says why a session's diffs must not be decided here, for the model to read; nil when they may. agent are the processes
+	// of its CLI, none when they are not known. A nil function allows every session.
 	MayDecide func(agent []proc.Info) error
-	// WriteFile serves POST /write-file (SPEC T-11), with workspace's errors; nil turns it off.
+	// WriteFile serves POST /write-file (SPEC T-11), and returns errors of package workspace; nil turns it off.
 	WriteFile func(path string, content []byte) error
-	// Process finds the processes of the CLI at the other end of a connection, the CLI's own last; it returns
-	// none when that cannot be known. It may take milliseconds. nil: it is never known.
+	// Process returns the processes of the CLI at the other end of a connection, the CLI itself last; none when they
+	// cannot be known. It may take milliseconds. With nil they are never known.
 	Process func(client, server netip.AddrPort) []proc.Info
-	// Behind are the processes of the CLI behind one at the other end of a private connection, the CLI's own last. It is asked only
-	// where Process is there.
+	// Behind returns the same for the process at the other end of a private connection. It is called only when Process
+	// is set.
 	Behind func(pid int) []proc.Info
-	// Journal is told what must outlive a crash; nil keeps nothing.
+	// Journal is told what must survive a crash; nil keeps nothing.
 	Journal Journal
-	// Ready is closed when what an earlier life left has been brought (Bring, Adopt): requests of
-	// sessions that are not known yet wait for that. nil waits for nothing.
+	// Ready is closed when the sessions and outcomes of an earlier life are back (Bring, Adopt). Requests of
+	// unknown sessions wait for it. With nil they wait for nothing.
 	Ready <-chan struct{}
-	// Deleted are the ids of sessions that an earlier life deleted; those before them are told by Floor, which Server.Floor said then.
+	// Deleted are the ids of sessions that an earlier life deleted. Floor, as Server.Floor returned it, stands for older ones.
 	Deleted []string
 	Floor   uint64
-	// Life counts the lives with this SessionKey.
+	// Life counts the lives with this SessionKey. Event and session ids carry it.
 	Life uint32
 	// KeepAlive is the longest silence of a stream (25 s when 0; SPEC T-5).
 	KeepAlive time.Duration
 	// Grace is how long a session lives with neither stream nor request (30 s when 0; SPEC T-3).
 	Grace time.Duration
-	// Retry is when a client comes back after its stream has ended (3 s when
-	// 0): it tries once without a word to its user, so this is the time that a
-	// restarted companion has to be back.
+	// Retry is when a client comes back after its stream has ended (3 s when 0). A client
+	// tries once without a message to its user, so a restarted companion has this time to be
+	// back.
 	Retry time.Duration
-	// Log discards when nil. It never gets contents or tokens.
+	// Log discards when nil. It gets no contents and no tokens.
 	Log *slog.Logger
 }
 
@@ -125,14 +125,15 @@ func setDefault[T comparable](p *T, value T) {
 	}
 }
 
-// A Server is one companion's side for CLIs. Its methods may be called from
-// any goroutine.
-//
+// A Server is one companion's side for CLIs. Its methods may be called from any
+// goroutine. Never take the server's mu while
+// you hold a session's mu. The journal is called with a session's mu held, and must not
+// call back.
 // Goroutines: net/http's one per connection, ended by the door's timeouts; for
 // each event stream one that waits for its end (session.attach starts it, the
 // end of the connection stops it) and, only while a peer reads slowly, one that
 // writes (stream.kick starts it; it ends when nothing is left, or on a peer that
-// reads nothing for 20 s); for each new session, and each new stream, a short one that asks
+// reads nothing for 20 s); for each new session and stream, a short one that calls
 // Options.Process. Keep-alives and the ends of sessions are timers.
 type Server struct {
 	o       Options
@@ -142,8 +143,8 @@ type Server struct {
 	bodies  *door.Budget
 	watch   notify.List[struct{}]
 	stop    func()        // ends the subscription to the store
-	life    string        // tells event ids of this server's life from those before a restart
-	asking  chan struct{} // one place: calls of Options.Process
+	life    string        // distinguishes event ids of this life from those before a restart
+	asking  chan struct{} // one place, so that one call of Options.Process runs at a time
 	closing atomic.Bool   // Shutdown has begun
 	begun   time.Time
 	heirs   []proc.Info // the processes of Options.Known
@@ -158,7 +159,7 @@ type Server struct {
 	beating  *time.Timer  // keep-alives; nil while there is no session
 }
 
-// New returns a server that listens nowhere yet and is already subscribed to the store.
+// New returns a server that is subscribed to the store, and listens nowhere yet.
 func New(o Options) *Server {
 	s := &Server{
 		o:        o.withDefaults(),
@@ -198,11 +199,11 @@ func New(o Options) *Server {
 	return s
 }
 
-// lookEvery is how often Deliver looks.
+// lookEvery is how often Deliver checks the sessions.
 const lookEvery = 20 * time.Millisecond
 
-// Serve answers on a listener until Shutdown, and returns nil then. It may be
-// called for several listeners (SPEC T-8).
+// Serve answers on a listener until Shutdown, and then returns nil. It may be called
+// for several listeners (SPEC T-8).
 func (s *Server) Serve(l net.Listener) error {
 	if err := s.door.Admit(l.Addr(), s.o.ExtraHosts...); err != nil {
 		return err
@@ -214,9 +215,9 @@ func (s *Server) Serve(l net.Listener) error {
 	return err
 }
 
-// A SessionInfo is what is known about one agent's session.
+// A SessionInfo is what is known about one session.
 type SessionInfo struct {
-	// ID is its number, from 1, which its Label carries.
+	// ID is its number, 1-based, which its Label carries.
 	ID    int
 	Label string // "Gemini CLI #2"
 	Agent string // Agent.Name
@@ -238,23 +239,23 @@ func (s *Server) Sessions() []SessionInfo {
 	return infos
 }
 
-// Floor stands in for the ids of sessions that were deleted long ago: Options.Floor of the next life.
+// Floor returns a number that stands for the ids of sessions that were deleted long ago. Pass it as Options.Floor to the next life.
 func (s *Server) Floor() uint64 {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.floor
 }
 
-// Watch calls f when what Sessions says may have changed; f must not block.
-// After cancel returns it is not called again.
+// Watch calls f when the result of Sessions may have changed; f must not block. After
+// cancel returns, f is not called again.
 func (s *Server) Watch(f func()) (cancel func()) {
 	return s.watch.Add(func(struct{}) { f() })
 }
 
-// Shutdown delivers the outcomes that wait, ends every stream so that its CLI
-// comes back by itself (SPEC L-1), and stops serving. The registry must have
-// been shut before. What does not get through before ctx ends is cut off; what a
-// CLI has not been sent stays in the Journal.
+// Shutdown delivers the waiting outcomes, ends every stream so that its CLI comes back
+// by itself (SPEC L-1), and stops serving. The registry must be shut before, so that
+// every running request gets its answer. What does not get through before ctx ends is
+// cut off. Outcomes that a CLI was not sent stay in the Journal.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.closing.Store(true)
 	s.stop()
@@ -267,8 +268,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		sess.keepUnheard()
 		sess.end()
 	}
-	// Requests in work are answered, since the registry is shut; what is
-	// left after that are peers that have not finished asking.
+	// The registry is shut, so running requests have their answers. Connections that are
+	// left now belong to peers that have not finished their request.
 	ctx, cancel := context.WithTimeout(ctx, lastRequests)
 	defer cancel()
 	if err := s.http.Shutdown(ctx); err == nil {
@@ -277,7 +278,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return s.http.Close()
 }
 
-// Deliver waits until streams have taken every outcome, or ctx ends: a CLI may be just coming back (Options.Retry).
+// Deliver waits until streams have taken every outcome, or ctx ends. A CLI may be just coming back (Options.Retry).
 func (s *Server) Deliver(ctx context.Context) {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
@@ -290,8 +291,8 @@ func (s *Server) Deliver(ctx context.Context) {
 	}
 }
 
-// publish sends a context to every session, unless its agent could not tell it
-// from the last one. The store calls it, one at a time.
+// publish sends a context to every session, except when its agent could not tell it from
+// the last one. The store calls it, one call at a time.
 func (s *Server) publish(snap *state.Snapshot) {
 	changed := map[*entrance]*frame{}
 	for _, e := range s.everyone() {
@@ -307,7 +308,7 @@ func (s *Server) publish(snap *state.Snapshot) {
 	}
 }
 
-// live is every session at this moment.
+// live returns the sessions of this moment.
 func (s *Server) live() []*Session {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -318,7 +319,7 @@ func (s *Server) live() []*Session {
 	return all
 }
 
-// beat keeps the streams from looking dead (SPEC T-5).
+// beat keeps silent streams from looking dead (SPEC T-5).
 func (s *Server) beat() {
 	for _, sess := range s.live() {
 		sess.beat()

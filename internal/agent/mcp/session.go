@@ -13,9 +13,9 @@ import (
 	"github.com/pollux-companion/pollux/internal/proc"
 )
 
-// A Session is one CLI's, from its initialize (or its adoption after a
-// restart) until it is deleted or has had neither stream nor request for
-// Options.Grace (SPEC T-3). It is the review.Owner of its diffs.
+// A Session belongs to one CLI, from its initialize (or its adoption after a restart)
+// until it is deleted, or has had neither stream nor request for Options.Grace (SPEC
+// T-3). It is the review.Owner of its diffs.
 type Session struct {
 	server  *Server
 	agent   *entrance
@@ -23,33 +23,33 @@ type Session struct {
 	number  int
 	label   string
 	since   time.Time
-	gone    chan struct{} // closed with the session
-	adopted bool          // it began before this server
+	gone    chan struct{} // closed when the session ends
+	adopted bool          // it began in an earlier life
 	heir    bool          // it was opened with an older token
 	grace   *time.Timer
 
 	mu        sync.Mutex // guards all below
 	ended     bool
 	requests  int
-	quiet     time.Time // since when there has been neither stream nor request
+	quiet     time.Time // since when there is neither stream nor request
 	client    string
 	version   string
 	protocol  string
-	proposed  bool                 // it has asked for a diff
-	looks     []*look              // searches for its processes that have not ended
-	processes []proc.Info          // of its CLI, as far as they were found
+	proposed  bool                 // it has proposed a diff
+	looks     []*look              // running searches for its processes
+	processes []proc.Info          // of its CLI, as far as they are known
 	cli       proc.Info            // the one that is shown; zero when not known
-	calls     []*call              // openDiffs in work; end cancels them
-	streams   []*stream            // oldest first; the last one hears of everything
-	outcomes  []*outcome           // not confirmed, in order
+	calls     []*call              // running openDiffs; ending the session cancels them
+	streams   []*stream            // oldest first; the last one gets everything
+	outcomes  []*outcome           // not confirmed yet, in order
 	closed    map[string]time.Time // when the CLI last took back the diff of a path
 	seq       uint64               // of the newest outcome
-	life      string               // the server's, or an earlier one's: what seq counts in
+	life      string               // the life that seq counts in: the server's, or an earlier one
 }
 
 var _ review.Owner = (*Session)(nil)
 
-// Label names the session for a person.
+// Label returns the session's name for a person.
 func (s *Session) Label() string { return s.label }
 
 func (s *Session) describe() SessionInfo {
@@ -62,13 +62,13 @@ func sortByID(infos []SessionInfo) {
 	slices.SortFunc(infos, func(a, b SessionInfo) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-// create makes a session, with a new id when id is "". It returns nil when
-// there are too many, or none is wanted any more.
+// create makes a session, with a new id when id is "". It returns nil when there are too
+// many, or when the server is closing.
 func (s *Server) create(agent *entrance, id string, number int) *Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if sess := s.sessions[id]; sess != nil {
-		return sess // adopted by another request meanwhile
+		return sess // another request has adopted it meanwhile
 	}
 	if s.closing.Load() || len(s.sessions) >= MaxSessions {
 		return nil
@@ -88,7 +88,7 @@ func (s *Server) create(agent *entrance, id string, number int) *Session {
 	if adopted {
 		sess.knew(s.known[id])
 	}
-	sess.mu.Lock() // expire may be quick
+	sess.mu.Lock() // locked, because the grace timer may fire at once
 	sess.grace = time.AfterFunc(s.o.Grace, sess.expire)
 	sess.mu.Unlock()
 	s.sessions[id] = sess
@@ -98,7 +98,7 @@ func (s *Server) create(agent *entrance, id string, number int) *Session {
 	return sess
 }
 
-// find returns an agent's session of an id, adopting one of an earlier life; nil for a foreign one.
+// find returns an agent's session by its id. It adopts a session of an earlier life, and returns nil for a foreign id.
 func (s *Server) find(agent *entrance, id string) *Session {
 	s.mu.RLock()
 	sess := s.sessions[id]
@@ -122,7 +122,7 @@ func (s *Server) find(agent *entrance, id string) *Session {
 	return sess
 }
 
-// await is find when what an earlier life left has been brought; not ready when that takes too long.
+// await is find, once Options.Ready is closed; ready is false when that takes too long.
 func (s *Server) await(ctx context.Context, agent *entrance, id string) (sess *Session, ready bool) {
 	if s.o.Ready == nil {
 		return s.find(agent, id), true
@@ -143,9 +143,9 @@ func (s *Server) await(ctx context.Context, agent *entrance, id string) (sess *S
 	}
 }
 
-// Adopt returns the owner of a session of an earlier life of this companion,
-// for a diff of it that an editor still shows (SPEC L-3). id is what SessionID
-// said of its owner then.
+// Adopt returns the owner of a session of an earlier life of this companion, for a diff
+// that was open then (SPEC L-3). id is what SessionID returned for the owner then. ok is
+// false for a foreign id.
 func (s *Server) Adopt(id string) (owner review.Owner, ok bool) {
 	sess := s.earlier(id)
 	if sess == nil {
@@ -154,7 +154,7 @@ func (s *Server) Adopt(id string) (owner review.Owner, ok bool) {
 	return sess, true
 }
 
-// earlier finds a session of an earlier life, of whichever agent.
+// earlier returns a session of an earlier life, of any agent.
 func (s *Server) earlier(id string) *Session {
 	for _, agent := range s.agents {
 		if agent.Socket || agent.Private {
@@ -167,7 +167,7 @@ func (s *Server) earlier(id string) *Session {
 	return nil
 }
 
-// SessionID is what Adopt wants to see of the owner of a diff; "" when it is not one of this agent's.
+// SessionID returns the id that Adopt takes for the owner of a diff; "" when the owner is no session of this package.
 func SessionID(owner review.Owner) string {
 	if sess, ok := owner.(*Session); ok {
 		return sess.id
@@ -175,7 +175,7 @@ func SessionID(owner review.Owner) string {
 	return ""
 }
 
-// delete ends a session for good: its id is not adopted again.
+// delete ends a session for good: its id cannot be adopted again.
 func (s *Server) delete(sess *Session) {
 	s.mu.Lock()
 	delete(s.known, sess.id)
@@ -188,8 +188,8 @@ func (s *Server) delete(sess *Session) {
 	sess.end()
 }
 
-// trimDeleted forgets the ids that were deleted long ago: a floor stands in for them, below which only sessions that are open, or
-// whose processes are known, are good. The caller holds s.mu.
+// trimDeleted replaces the oldest deleted ids by a floor. Below the floor, only sessions that are open, or whose processes are
+// known, are valid. The caller holds s.mu.
 func (s *Server) trimDeleted() {
 	for len(s.deleted) > deletedIDs {
 		s.floor = max(s.floor, birthOf(s.deleted[0]).order())
@@ -197,8 +197,8 @@ func (s *Server) trimDeleted() {
 	}
 }
 
-// begin notes that a request is in work; false when there are too many or
-// the session has just ended.
+// begin counts a running request; false when there are too many, or the session has just
+// ended.
 func (s *Session) begin() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -218,7 +218,7 @@ func (s *Session) done() {
 	}
 }
 
-// expire is the grace timer's: it ends the session, or waits for the rest of its time.
+// expire is called by the grace timer. It ends the session, or waits for the rest of its grace.
 func (s *Session) expire() {
 	s.mu.Lock()
 	idle := time.Since(s.quiet)
@@ -237,7 +237,7 @@ func (s *Session) expire() {
 	s.end()
 }
 
-// end takes the session with all that is its own away (SPEC F-9).
+// end ends the session with everything that belongs to it (SPEC F-9).
 func (s *Session) end() {
 	s.mu.Lock()
 	if s.ended {
@@ -246,7 +246,7 @@ func (s *Session) end() {
 	}
 	s.ended = true
 	close(s.gone)
-	for _, c := range s.calls { // before Leave: no diff may open after it
+	for _, c := range s.calls { // before Leave, so that no diff opens after it
 		c.end()
 	}
 	streams := s.streams
@@ -264,13 +264,13 @@ func (s *Session) end() {
 	delete(srv.numbers, s.number)
 	srv.mu.Unlock()
 	srv.o.Registry.Leave(s)
-	if srv.o.Journal != nil && !srv.closing.Load() { // what is left at the end of this life waits for the next
+	if srv.o.Journal != nil && !srv.closing.Load() { // while the server closes, the outcomes that are left wait for the next life
 		srv.o.Journal.Ended(s.id, true)
 	}
 	srv.watch.Send(struct{}{})
 }
 
-// introduce records who the CLI says it is and looks for its process.
+// introduce records what the CLI says of itself, and starts the search for its process.
 func (s *Session) introduce(r *http.Request, client, version, protocol string) {
 	s.mu.Lock()
 	s.client, s.version, s.protocol = client, version, protocol
@@ -281,7 +281,7 @@ func (s *Session) introduce(r *http.Request, client, version, protocol string) {
 	s.lookFor(r)
 }
 
-// Settled queues what the agent is told of one of the session's diffs (SPEC F-3).
+// Settled queues what the agent is told of one of the session's diffs (SPEC F-3). The registry calls it.
 func (s *Session) Settled(d *review.Diff, o review.Outcome) {
 	for _, as := range s.agent.Dialect.Outcomes(o.Kind) {
 		if o.Kind != review.Accepted && as != Rejected {

@@ -8,10 +8,10 @@ import (
 	"encoding/binary"
 )
 
-// A session id verifies itself, so that a companion that comes back after a
-// crash knows its own sessions without having written them down (SPEC L-3):
-// base64url of 4 bytes of the session's number, 4 of the life that began it, 8 random bytes, and the first 16
-// bytes of their HMAC-SHA-256 by the companion's key.
+// A session id verifies itself, so that a companion that comes back after a crash
+// recognises its own sessions without having written them down (SPEC L-3). It is
+// base64url of 4 bytes of the session's number, 4 of the life that began it, 8 random
+// bytes, and the first 16 bytes of their HMAC-SHA-256 with the companion's key.
 const idSize = 32
 
 func newSessionID(key []byte, born birth) string {
@@ -23,16 +23,16 @@ func newSessionID(key []byte, born birth) string {
 	return base64.RawURLEncoding.EncodeToString(sign(key, id)[:idSize])
 }
 
-// A birth says which session of a key's an id is.
+// A birth says which session of a key an id belongs to.
 type birth struct {
 	number int
 	life   uint32
 }
 
-// order is greater for a session that began later.
+// order returns a larger number for a session that began later.
 func (b birth) order() uint64 { return uint64(b.life)<<32 | uint64(uint32(b.number)) }
 
-// openSessionID reads an id that this key has made.
+// openSessionID reads an id, and verifies that it was made with this key.
 func openSessionID(key []byte, id string) (born birth, ok bool) {
 	if len(id) != base64.RawURLEncoding.EncodedLen(idSize) {
 		return birth{}, false
@@ -44,7 +44,7 @@ func openSessionID(key []byte, id string) (born birth, ok bool) {
 	return readBirth(raw), true
 }
 
-// birthOf reads an id that is known to be one of ours.
+// birthOf reads an id that was verified before.
 func birthOf(id string) birth {
 	raw, err := base64.RawURLEncoding.DecodeString(id)
 	if err != nil || len(raw) < 8 {
@@ -57,7 +57,7 @@ func readBirth(raw []byte) birth {
 	return birth{int(binary.BigEndian.Uint32(raw)), binary.BigEndian.Uint32(raw[4:])}
 }
 
-// sign appends to id what proves it.
+// sign appends the signature to an id.
 func sign(key, id []byte) []byte {
 	mac := hmac.New(sha256.New, key)
 	mac.Write(id)

@@ -7,23 +7,22 @@ import (
 	"time"
 )
 
-// A stream carries a session's notifications to its CLI over one connection:
-// an event stream or a WebSocket. It writes at once what the connection takes
-// without waiting; only while the peer reads too slowly it has a goroutine,
-// so that a CLI which has stopped reading delays nobody (SPEC T-3).
-//
-// All fields but conn and closed are guarded by the session's mu.
+// A stream carries a session's notifications to its CLI over one connection, an event
+// stream or a WebSocket. It writes what the connection takes without waiting, right
+// away. Only while the peer reads too slowly it has a goroutine, so that a CLI that has
+// stopped reading delays nobody (SPEC T-3).
+// The session's mu guards all fields but conn and closed.
 type stream struct {
 	session *Session
 	conn    conn
-	greets  bool          // the greeting goes along with the head: an event stream
+	greets  bool          // it begins with the session's greeting: an event stream does
 	closed  chan struct{} // closed when the connection is
 	once    sync.Once
 
-	rest    []byte   // of what is being written
-	context *frame   // the newest context, not yet begun
-	notes   []*frame // that wait, oldest first
-	busy    bool     // the goroutine runs; it alone touches rest and writes
+	rest    []byte   // what is being written, without the part that has left
+	context *frame   // the newest context, when it is not sent yet
+	notes   []*frame // waiting notifications, oldest first
+	busy    bool     // the goroutine runs; then only it touches rest and writes
 	pulse   pulse
 	stage   stage
 }
@@ -33,10 +32,10 @@ type stage int
 
 const (
 	flowing   stage = iota
-	finishing       // it ends when nothing waits
-	closing         // its last words are being written; nothing else follows
-	broken          // it has ended, and what it was to bring may be lost
-	clean           // it has ended with nothing left
+	finishing       // it ends when nothing waits any more
+	closing         // its last bytes are being written; nothing follows them
+	broken          // it has ended, and may have lost what it was writing
+	clean           // it has ended after everything was written
 )
 
 // stages is the table of allowed moves: from a stage, to these.
@@ -48,38 +47,38 @@ var stages = map[stage][]stage{
 	clean:     {},
 }
 
-// move takes the stream to another stage; one that cannot follow leaves it where it is. The caller holds the session's mu.
+// move takes the stream to another stage. A move that stages does not allow does nothing. The caller holds the session's mu.
 func (st *stream) move(to stage) {
 	if slices.Contains(stages[st.stage], to) {
 		st.stage = to
 	}
 }
 
-// over says whether nothing more is begun on the stream. The caller holds the session's mu.
+// over says whether the stream takes nothing more. The caller holds the session's mu.
 func (st *stream) over() bool { return st.stage >= closing }
 
 // A pulse says whether a stream needs a keep-alive.
 type pulse int
 
 const (
-	silent pulse = iota // since the last beat
+	silent pulse = iota // nothing was written since the last beat
 	wrote               // something was written since
-	due                 // it was silent from one beat to the next
+	due                 // nothing was written from one beat to the next: send a keep-alive
 )
 
 // A conn is the way to one peer.
 type conn interface {
-	// message is a notification as this conn writes it; id is "" for one without.
+	// message encodes a notification for this conn; id is "" for one without an id.
 	message(f *frame, id string) []byte
-	// beat is a keep-alive to be written; nil when the conn has sent one itself.
+	// beat returns a keep-alive to write; nil when the conn has sent one itself.
 	beat() []byte
-	// last is what is written before a clean end.
+	// last returns what to write before a clean end.
 	last(retry time.Duration) []byte
-	// try writes what goes without waiting and reports how much that was.
+	// try writes what goes without waiting, and returns how many bytes that was.
 	try(b []byte) int
-	// write writes everything, within a bound of time for each piece.
+	// write writes everything, with a time limit for each piece.
 	write(b []byte) error
-	// close ends the connection, and every call of write.
+	// close ends the connection, and any running write.
 	close()
 }
 
@@ -87,7 +86,7 @@ func newStream(s *Session, c conn) *stream {
 	return &stream{session: s, conn: c, closed: make(chan struct{})}
 }
 
-// kick writes what waits. The caller holds the session's mu.
+// kick writes what waits, and starts the goroutine when the peer does not take it at once. The caller holds the session's mu.
 func (st *stream) kick() {
 	if st.busy || st.over() {
 		return
@@ -106,8 +105,8 @@ func (st *stream) kick() {
 	}
 }
 
-// load puts what is to be written next into rest; false when there is
-// nothing. Outcomes go first, and to the newest stream only.
+// load fills rest with what to write next; false when there is nothing. Outcomes go
+// first, and only on the newest stream. The caller holds the session's mu.
 func (st *stream) load() bool {
 	if len(st.rest) > 0 {
 		return true
@@ -153,7 +152,7 @@ func (st *stream) next() []byte {
 	return nil
 }
 
-// beat is one of the keep-alive's clock. The caller holds the session's mu.
+// beat is one tick of the keep-alive's clock. The caller holds the session's mu.
 func (st *stream) beat() {
 	if st.pulse == wrote {
 		st.pulse = silent
@@ -162,7 +161,7 @@ func (st *stream) beat() {
 	}
 }
 
-// drain writes on a goroutine of its own until nothing waits.
+// drain writes on a goroutine of its own until nothing waits. It holds the session's mu only between writes.
 func (st *stream) drain() {
 	s := st.session
 	s.mu.Lock()
@@ -172,13 +171,13 @@ func (st *stream) drain() {
 		err := st.conn.write(b)
 		s.mu.Lock()
 		st.rest = nil
-		if err != nil && st.stage != closing { // of the last words nothing is missed
+		if err != nil && st.stage != closing { // a failure of the last bytes loses nothing
 			st.move(broken)
 			break
 		}
 	}
 	st.busy = false
-	st.move(clean) // when it was closing
+	st.move(clean) // only when it was closing
 	over := st.over()
 	s.mu.Unlock()
 	if over {
@@ -186,7 +185,7 @@ func (st *stream) drain() {
 	}
 }
 
-// close ends the connection; the session hears of it.
+// close ends the connection and detaches the stream from its session. The caller must not hold the session's mu.
 func (st *stream) close() {
 	st.once.Do(func() {
 		st.conn.close()

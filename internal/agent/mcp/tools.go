@@ -11,18 +11,18 @@ import (
 	"github.com/pollux-companion/pollux/internal/agent/mcp/jsonrpc"
 )
 
-// A Tool is one of a dialect's, with arguments that are strings.
+// A Tool is one tool of a dialect. Its arguments are strings.
 type Tool struct {
 	About               string
 	Arguments, Required []string
-	// Run answers with the texts of its blocks, or says for the model why it cannot.
+	// Run returns the texts of the answer's blocks. Its error tells the model why there are none.
 	Run func(ctx context.Context, s *Session, m jsonrpc.Message) ([]string, error)
 }
 
 // Tools are a dialect's, by their names.
 type Tools map[string]Tool
 
-// List is the result of tools/list.
+// List returns the result of tools/list.
 func (t Tools) List() string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(t)) {
@@ -35,14 +35,14 @@ func (t Tools) List() string {
 			"inputSchema": map[string]any{"type": "object", "properties": properties, "required": append([]string{}, t[name].Required...)},
 		})
 		if err != nil {
-			panic(err) // of strings
+			panic(err) // cannot happen: it holds strings
 		}
 		all = append(all, string(data))
 	}
 	return `{"tools":[` + strings.Join(all, ",") + `]}`
 }
 
-// Call is Dialect.Call.
+// Call implements Dialect.Call.
 func (t Tools) Call(ctx context.Context, s *Session, m jsonrpc.Message, reply func([]byte)) {
 	one, ok := t[m.Call.Name.Value]
 	if m.Call.Name.State != jsonrpc.Good || !ok {
@@ -65,7 +65,7 @@ func (t Tools) Call(ctx context.Context, s *Session, m jsonrpc.Message, reply fu
 	reply(jsonrpc.Texts(m.ID, texts...))
 }
 
-// JSON is the answer of a tool that is one block with JSON in it.
+// JSON returns the answer of a tool with one block, the JSON of v.
 func JSON(v any) ([]string, error) {
 	data, err := json.Marshal(v)
 	return []string{string(data)}, err

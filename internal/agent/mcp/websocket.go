@@ -12,10 +12,10 @@ import (
 	"github.com/pollux-companion/pollux/internal/door"
 )
 
-// webSocket is SPEC T-10: the same sessions, one JSON-RPC message a text
-// frame. A handshake that names a session (Mcp-Session-Id) joins it; otherwise
-// the first message must be initialize, which opens one. The socket is the
-// session's stream as well.
+// webSocket serves SPEC T-10: the same sessions, with one JSON-RPC message in each text
+// frame. A handshake that names a session (Mcp-Session-Id) joins it. Otherwise the first
+// message must be an initialize, which opens one. The socket is also the session's
+// stream.
 func (s *Server) webSocket(w http.ResponseWriter, r *http.Request, agent *entrance) {
 	var sess *Session
 	if header(r, sessionHeader) != "" {
@@ -45,8 +45,8 @@ func (s *Server) webSocket(w http.ResponseWriter, r *http.Request, agent *entran
 	socket.run(r)
 }
 
-// A socket is one WebSocket, served by the goroutine of its handshake; calls
-// that wait for a view have one each, at most MaxCalls.
+// A socket is one WebSocket, served by the goroutine of its handshake. Calls that wait
+// for a view have a goroutine each, at most MaxCalls.
 type socket struct {
 	server *Server
 	agent  *entrance
@@ -86,8 +86,8 @@ func (k *socket) run(r *http.Request) {
 	}
 }
 
-// read waits for a message as long as it takes to begin, and then for a
-// bounded time for its rest.
+// read waits without limit for a message to begin, and then a bounded time for the rest
+// of it.
 func (k *socket) read(ctx context.Context) (body []byte, release func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -105,7 +105,7 @@ func (k *socket) read(ctx context.Context) (body []byte, release func(), err err
 	return k.server.bodies.Read(reader, -1, door.MaxBody)
 }
 
-// first takes the message that opens the session.
+// first handles the message that opens the session.
 func (k *socket) first(ctx context.Context, r *http.Request, body []byte) error {
 	m, err := jsonrpc.Decode(body)
 	if err != nil || m.Method != jsonrpc.MethodInitialize || m.ID == nil {
@@ -120,7 +120,7 @@ func (k *socket) first(ctx context.Context, r *http.Request, body []byte) error 
 		return jsonrpc.ErrInvalid
 	}
 	if k.agent.Socket {
-		k.sess = sess // it hears from its next message on: by then it listens
+		k.sess = sess // the stream joins with the next message: by then the agent listens
 		context.AfterFunc(ctx, sess.end)
 		return nil
 	}
@@ -153,8 +153,8 @@ func newSocketConn(c *websocket.Conn) *socketConn { return &socketConn{c} }
 
 func (k *socketConn) message(f *frame, _ string) []byte { return f.json() }
 
-// beat pings, on a goroutine that ends with the answer or the connection; a
-// peer that does not answer is gone.
+// beat pings, on a goroutine that ends with the answer or the connection. A peer that
+// does not answer is disconnected.
 func (k *socketConn) beat() []byte {
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), pieceTimeout)
@@ -168,7 +168,7 @@ func (k *socketConn) beat() []byte {
 
 func (k *socketConn) last(time.Duration) []byte { return nil }
 
-// try leaves everything to write: a frame cannot be written in parts.
+// try writes nothing: a frame cannot be written in parts, so write does it all.
 func (k *socketConn) try([]byte) int { return 0 }
 
 func (k *socketConn) write(b []byte) error {

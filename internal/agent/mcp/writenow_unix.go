@@ -4,7 +4,7 @@ package mcp
 
 import "syscall"
 
-// writeNow writes what a non-blocking socket takes at once and reports how much that was.
+// writeNow writes what a non-blocking socket takes at once, and returns how many bytes that was.
 func writeNow(fd uintptr, b []byte) int {
 	for {
 		n, err := syscall.Write(int(fd), b)

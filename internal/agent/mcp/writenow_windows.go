@@ -1,5 +1,5 @@
 package mcp
 
-// writeNow writes nothing: sockets of this platform are not in non-blocking
-// mode, so every write is left to the stream's goroutine.
+// writeNow writes nothing. Sockets are not in non-blocking mode on this system, so the
+// stream's goroutine does every write.
 func writeNow(uintptr, []byte) int { return 0 }
