@@ -60,6 +60,8 @@ type driver interface {
 	run(prompt string)
 	seekCLI()
 	refuses() string
+	// undoPast takes the latest change, of this file, back by the history.
+	undoPast(file string)
 	// keep and take decide a conflict.
 	keep()
 	take()

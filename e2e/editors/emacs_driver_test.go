@@ -34,8 +34,14 @@ func (e emacsUser) mark() {
 func (e emacsUser) command(name string) { e.b.Helper(); e.b.mx(strings.Replace(name, ".", "-", 1)) }
 func (e emacsUser) accept()             { e.b.Helper(); e.b.keys("C-c", "C-c") }
 func (e emacsUser) reject()             { e.b.Helper(); e.b.keys("C-c", "C-k") }
-func (e emacsUser) keep()               { e.b.Helper(); e.b.keys("C-c", "C-o") }
-func (e emacsUser) take()               { e.b.Helper(); e.b.keys("C-c", "C-t") }
+func (e emacsUser) undoPast(string) {
+	e.b.Helper()
+	e.b.mx("pollux-undo")
+	e.b.is(asking, "1")
+	e.b.keys("Enter")
+}
+func (e emacsUser) keep() { e.b.Helper(); e.b.keys("C-c", "C-o") }
+func (e emacsUser) take() { e.b.Helper(); e.b.keys("C-c", "C-t") }
 
 func (e emacsUser) arrange() {
 	e.b.Helper()

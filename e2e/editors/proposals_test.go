@@ -62,6 +62,17 @@ func accept(t *testing.T, f flavour) {
 	b.step("the user undoes that")
 	b.undo()
 	b.is(b.buffer("a.go"), lines(old))
+	b.step("the user undoes it for good, by the history")
+	b.undoPast("a.go")
+	b.says("a.go has its earlier text again")
+	b.is(b.buffer("a.go"), lines(old))
+	if data, _ := os.ReadFile(b.path("a.go")); string(data) != old {
+		t.Errorf("undone, the file holds %q", data)
+	}
+	b.command("pollux.undo")
+	b.says("there is nothing to undo")
+	b.command("pollux.rules")
+	b.says("you are asked about everything")
 	a.Quiet()
 }
 

@@ -28,8 +28,14 @@ func (v vi) command(name string) {
 }
 func (v vi) accept() { v.b.Helper(); v.b.ex("w") }
 func (v vi) reject() { v.b.Helper(); v.b.ex("q") }
-func (v vi) keep()   { v.b.Helper(); v.b.ex("Pollux keep") }
-func (v vi) take()   { v.b.Helper(); v.b.ex("Pollux take") }
+func (v vi) undoPast(file string) {
+	v.b.Helper()
+	v.b.ex("Pollux undo")
+	v.b.tm.Wait(file+"  accepted", patience)
+	v.b.text(map[string]string{"neovim": "1\r", "vim": "\r"}[v.b.f.name])
+}
+func (v vi) keep() { v.b.Helper(); v.b.ex("Pollux keep") }
+func (v vi) take() { v.b.Helper(); v.b.ex("Pollux take") }
 
 func (v vi) arrange() {
 	v.b.Helper()

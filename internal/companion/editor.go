@@ -28,7 +28,11 @@ var errNoBrowser = errors.New("no editor page is open and the browser could not 
 
 // attachEditor makes the editor's process part of this companion.
 func (c *Companion) attachEditor() error {
-	c.o.Editor.Attach(lsp.Core{Store: c.store, Registry: c.reg, Page: pageView{c}, Watch: c.watch, Whole: c.whole, Mention: c.mentionFromEditor})
+	past := backend{c}
+	c.o.Editor.Attach(lsp.Core{
+		Store: c.store, Registry: c.reg, Page: pageView{c}, Watch: c.watch, Whole: c.whole, Mention: c.mentionFromEditor,
+		History: func() (any, error) { return past.History() }, Past: past.shown, Undo: past.Undo,
+	})
 	unwatch := c.agents.Watch(c.o.Editor.SessionsChanged)
 	c.onStop("sessions", func(context.Context) error { unwatch(); return nil })
 	c.followOpen()

@@ -215,7 +215,7 @@ func (b backend) History() ([]control.Entry, error) {
 	for i, info := range infos {
 		entries[i] = control.Entry{
 			ID: info.ID, Path: info.Path, Owner: info.Owner, At: info.Settled, Outcome: info.Outcome.String(),
-			Edited: info.Edited, Policy: info.Policy, Undoable: info.Outcome != review.Rejected,
+			Edited: info.Edited, Policy: info.Policy, Undoable: info.Outcome != review.Rejected, Undone: info.Undone,
 		}
 	}
 	return entries, err
@@ -235,14 +235,7 @@ func (b backend) Undo(id string) error {
 	if b.c.kept == nil {
 		return errNoHistory
 	}
-	e, err := b.c.kept.Get(id)
-	if err != nil {
-		return err
-	}
-	if e.Outcome == review.Rejected {
-		return errors.New("a rejected change was never written; there is nothing to undo")
-	}
-	return b.c.work.Restore(e.Path, e.Final, e.Old, e.IsNew)
+	return b.c.past.Undo(id)
 }
 
 // A proposer is the owner of the one proposal of a `pollux diff`.

@@ -158,6 +158,12 @@ func TestReviewerAlone(t *testing.T) {
 	if data, _ := os.ReadFile(file); string(data) != "one\n" {
 		t.Errorf("after undoing the file holds %q", data)
 	}
+	if entries, err := reviewer.History(ctx); err != nil || !entries[0].Undone {
+		t.Errorf("undone: %+v, %v", entries, err)
+	}
+	if err := reviewer.Undo(ctx, d.ID); err == nil || !strings.Contains(err.Error(), "has been undone already") {
+		t.Errorf("undone twice: %v", err)
+	}
 	reviewer.Close()
 	deadline := time.Now().Add(within)
 	for { // its end is noticed a little later

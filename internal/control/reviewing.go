@@ -78,6 +78,7 @@ type Entry struct {
 	Edited   bool      `json:"edited,omitempty"`
 	Policy   bool      `json:"policy,omitempty"`
 	Undoable bool      `json:"undoable,omitempty"` // it was not rejected
+	Undone   bool      `json:"undone,omitempty"`   // it has been taken back
 }
 
 // A Proposal is what `pollux diff` asks about.

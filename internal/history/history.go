@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -39,6 +40,10 @@ type Info struct {
 	Edited  bool        `json:"edited"` // by the user, before the outcome
 	Policy  bool        `json:"policy"` // a rule decided, not the user
 	IsNew   bool        `json:"isNew"`  // there was no file: to undo, remove it
+	// NewDirs is how many of the folders above a new file were not there either.
+	NewDirs int `json:"newDirs,omitempty"`
+	// Undone says that the change has been taken back.
+	Undone bool `json:"undone,omitempty"`
 	// Sum is a checksum of the final text, without line endings and byte order mark.
 	Sum string `json:"sum"`
 }
@@ -78,7 +83,7 @@ type Options struct {
 	MaxAge     time.Duration
 	// Secret says whether proposals for a file must not be kept; nil keeps all. It may do I/O, and is called from several goroutines.
 	Secret func(path string) bool
-	// Changed, when not nil, is called when an entry has been written: on the history's own goroutine, and not after Close.
+	// Changed, when not nil, is called when an entry has been written: on the history's own goroutine, and not after Close; or on that of SetUndone.
 	Changed func()
 }
 
@@ -174,13 +179,28 @@ func entryOf(d *review.Diff, o review.Outcome) Entry {
 	if edited, _ := d.Text(); o.Kind == review.Rejected && edited != p.New {
 		o.Content, o.Edited = edited, true
 	}
-	return Entry{
+	e := Entry{
 		Info: Info{
 			ID: d.ID(), Path: p.Path, Title: p.Title, Owner: d.Label(), Opened: d.Opened(), Settled: time.Now(),
 			Outcome: o.Kind, Edited: o.Edited, Policy: o.Policy, IsNew: !base.Exists,
 		},
 		Old: base.Text, New: p.New, Final: o.Content,
 	}
+	if e.IsNew && o.Kind != review.Rejected {
+		e.NewDirs = missing(filepath.Dir(p.Path))
+	}
+	return e
+}
+
+// missing counts the folders from dir upwards that are not there.
+func missing(dir string) (n int) {
+	for up := filepath.Dir(dir); up != dir; dir, up = up, filepath.Dir(up) {
+		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		n++
+	}
+	return n
 }
 
 // lostOf makes an entry of a text that an edit in another view has replaced in an open diff.
@@ -334,6 +354,22 @@ func (h *History) Get(id string) (Entry, error) {
 	default:
 		return Entry{}, fmt.Errorf("reading the history: %w", err)
 	}
+}
+
+// SetUndone notes that an entry's change has been taken back. ErrNoEntry when there is none.
+func (h *History) SetUndone(id string) error {
+	e, err := h.Get(id)
+	if err != nil {
+		return err
+	}
+	e.Undone = true
+	if err := h.save(e); err != nil {
+		return fmt.Errorf("writing the history: %w", err)
+	}
+	if h.opt.Changed != nil {
+		h.opt.Changed()
+	}
+	return nil
 }
 
 // Clear removes all entries of this workspace.

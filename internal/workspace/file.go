@@ -286,3 +286,26 @@ func (w *Workspace) Restore(path, now, old string, remove bool) error {
 	}
 	return nil
 }
+
+// RemoveEmpty removes up to n of the folders above a path, from the innermost on, as long as they are empty, and
+// never a root.
+func (w *Workspace) RemoveEmpty(path string, n int) {
+	w.write.Lock()
+	defer w.write.Unlock()
+	l, err := w.locate(path)
+	if err != nil || l.protected() {
+		return
+	}
+	root, err := os.OpenRoot(l.root)
+	if err != nil {
+		return
+	}
+	defer root.Close()
+	for i := len(l.names) - 1; i > 0 && n > 0; i, n = i-1, n-1 {
+		dir := filepath.Join(l.names[:i]...)
+		if fi, err := root.Lstat(dir); err != nil || !fi.IsDir() || root.Remove(dir) != nil {
+			return
+		}
+		w.index.touch(true)
+	}
+}

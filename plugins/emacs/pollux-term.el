@@ -47,6 +47,18 @@ program and its arguments as a list, and returns the buffer."
                  (const vterm) (const eat) function)
   :group 'pollux)
 
+(defcustom pollux-side nil
+  "The side of the frame at which the CLI's terminal is shown.
+With nil, Emacs chooses a window."
+  :type '(choice (const :tag "any window" nil) (const right) (const left) (const bottom) (const top))
+  :group 'pollux)
+
+(defcustom pollux-width 0.4
+  "How wide or high the window at `pollux-side' is.
+A share of the frame, or columns or lines."
+  :type 'number
+  :group 'pollux)
+
 (defvar pollux--environment nil "The variables that terminals need, as NAME=VALUE.")
 
 (defconst pollux--term-amiss
@@ -141,24 +153,39 @@ A program that fills the screen gets a term buffer from eshell."
                          (pollux--cached-root default-directory)
                          default-directory))))
 
-(defun pollux--run (another)
-  "Return a buffer with the CLI of this project, a new one with ANOTHER."
-  (unless (executable-find pollux-cli)
-    (user-error "There is no program %s; install Gemini CLI: npm install -g @google/gemini-cli" pollux-cli))
+(defun pollux--agent-name (program)
+  "Return what the agent that PROGRAM runs is called."
+  (file-name-base program))
+
+(defun pollux--running (program)
+  "Return the buffer in which PROGRAM runs for this project, nil without one."
+  (let ((folder (pollux--run-folder)) (agent (pollux--agent-name program)))
+    (cl-find-if (lambda (buffer)
+                  (and (file-equal-p (buffer-local-value 'default-directory buffer) folder)
+                       (let ((runs (buffer-local-value 'pollux-cli-buffer buffer)))
+                         (if (stringp runs) (equal runs agent) (equal program pollux-cli)))))
+                (pollux--terminals))))
+
+(defun pollux--run (another &optional program arguments)
+  "Return a buffer with the CLI of this project, a new one with ANOTHER.
+PROGRAM and ARGUMENTS are those of another agent."
+  (unless program
+    (setq program pollux-cli arguments pollux-cli-arguments))
+  (unless (executable-find program)
+    (user-error "There is no program %s; install Gemini CLI: npm install -g @google/gemini-cli" program))
   (let* ((default-directory (pollux--run-folder))
-         (name (format "*gemini: %s*" (file-name-nondirectory (directory-file-name default-directory))))
-         (there (cl-find-if (lambda (buffer)
-                              (file-equal-p (buffer-local-value 'default-directory buffer) default-directory))
-                            (pollux--terminals)))
+         (name (format "*%s: %s*" (if (equal program pollux-cli) "gemini" (pollux--agent-name program))
+                       (file-name-nondirectory (directory-file-name default-directory))))
+         (there (pollux--running program))
          ;; Where direnv and the like have an environment of their own in this buffer.
          (process-environment (append pollux--environment process-environment)))
     (if (and there (not another))
         there
       (let ((buffer (funcall (pollux--terminal-function)
                              (if (get-buffer-process name) (generate-new-buffer-name name) name)
-                             pollux-cli pollux-cli-arguments)))
+                             program arguments)))
         (with-current-buffer buffer
-          (setq pollux-cli-buffer t))
+          (setq pollux-cli-buffer (pollux--agent-name program)))
         buffer))))
 
 (defun pollux--mention (path terminal)

@@ -31,6 +31,7 @@
 (require 'pollux-context)
 (require 'pollux-diff)
 (require 'pollux-ask)
+(require 'pollux-past)
 (require 'pollux-term)
 
 (defcustom pollux-command "pollux"
@@ -38,19 +39,27 @@
   :type 'string
   :group 'pollux)
 
+(autoload 'pollux-menu "pollux-menu" "The commands of pollux." t)
+
 (defvar pollux-command-map
   (let ((map (make-sparse-keymap)))
+    (define-key map " " #'pollux-menu)
     (define-key map "a" #'pollux-accept)
     (define-key map "A" #'pollux-accept-all)
+    (define-key map "f" #'pollux-focus)
+    (define-key map "h" #'pollux-history)
     (define-key map "k" #'pollux-reject)
     (define-key map "l" #'pollux-log)
     (define-key map "n" #'pollux-next)
+    (define-key map "o" #'pollux-rules)
     (define-key map "p" #'pollux-set-policy)
     (define-key map "P" #'pollux-page)
     (define-key map "q" #'pollux-answer)
     (define-key map "r" #'pollux-run)
     (define-key map "R" #'pollux-restart)
     (define-key map "s" #'pollux-send)
+    (define-key map "t" #'pollux-toggle)
+    (define-key map "u" #'pollux-undo)
     (define-key map "v" #'pollux-review)
     (define-key map "?" #'pollux-status)
     map)
@@ -233,8 +242,47 @@ While a diff is on show the CLI takes the place of its left side."
          (side (and diff (not (get-buffer-window buffer)) (get-buffer-window (pollux--diff-left diff)))))
     (if side
         (set-window-buffer (select-window side) buffer)
-      (pop-to-buffer buffer))
+      (pollux--pop-to buffer))
     (set-buffer buffer)))
+
+(defun pollux--pop-to (buffer)
+  "Show the terminal BUFFER where `pollux-side' says, and go there."
+  (pop-to-buffer buffer (and pollux-side
+                             `((display-buffer-reuse-window display-buffer-in-direction)
+                               (direction . ,(pcase pollux-side ('right 'rightmost) ('left 'leftmost) (side side)))
+                               (window-width . ,pollux-width) (window-height . ,pollux-width)))))
+
+;;;###autoload
+(defun pollux-run-agent (program &optional arguments)
+  "Show the project's terminal of the agent PROGRAM; start it if needed.
+With a prefix argument it is started with ARGUMENTS that are asked for, such as
+--resume or --continue."
+  (interactive
+   (list (completing-read "Agent: " (cl-remove-if-not #'executable-find '("gemini" "claude" "qwen" "copilot" "codex" "opencode"))
+                          nil nil nil nil pollux-cli)
+         (and current-prefix-arg (split-string-and-unquote (completing-read "Options: " '("--resume" "--continue"))))))
+  (pollux--wait)
+  (pollux--tell)
+  (pollux--pop-to (pollux--run nil program arguments)))
+
+;;;###autoload
+(defun pollux-toggle ()
+  "Hide the window of the project's CLI, or show it; start the CLI if needed."
+  (interactive)
+  (let* ((buffer (pollux--running pollux-cli)) (window (and buffer (get-buffer-window buffer))))
+    (if (not window)
+        (pollux-run)
+      (if (eq window (frame-root-window))
+          (switch-to-prev-buffer window)
+        (delete-window window)))))
+
+;;;###autoload
+(defun pollux-focus ()
+  "Go to the project's CLI, and from there back to where you were."
+  (interactive)
+  (if (eq (current-buffer) (pollux--running pollux-cli))
+      (select-window (or (get-mru-window nil nil t) (selected-window)))
+    (pollux-run)))
 
 (defun pollux--session-name (session)
   "Return SESSION's name and version."

@@ -94,6 +94,10 @@ type Core struct {
 	Page     Page
 	// Watch makes a watcher of nothing yet, which calls changed with absolute paths; nil watches nothing.
 	Watch func(changed func(files []string)) FileWatcher
+	// History lists past proposals, newest first, for the editor to show; Past is one of them, and Undo takes it back (SPEC F-12).
+	History func() (any, error)
+	Past    func(id string) (old, final string, err error)
+	Undo    func(id string) error
 	// Whole returns when every diff of an earlier life that can come back has; nil: there was none.
 	Whole func()
 	// Mention puts a mention into an agent's prompt and says into which session's, and how. nil: it is not done.

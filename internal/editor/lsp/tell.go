@@ -223,6 +223,8 @@ func commands() map[string]command {
 		"pollux.reject":     (*Server).rejectCommand,
 		"pollux.setPolicy":  (*Server).policyCommand,
 		"pollux.setContext": (*Server).contextCommand,
+		"pollux.history":    (*Server).historyCommand,
+		"pollux.undo":       (*Server).undoCommand,
 		"pollux.mention":    (*Server).mentionCommand,
 	}
 }
@@ -358,6 +360,7 @@ func (s *Server) policyCommand(arguments json.RawMessage) (any, error) {
 		Policy  review.Mode `json:"policy"`
 		Scope   string      `json:"scope"`
 		Pattern string      `json:"pattern"`
+		Session string      `json:"session"` // of the scope session; that of a diff, or the only one, where it is empty
 	}
 	if err := decode(arguments, &p); err != nil {
 		return nil, err
@@ -380,6 +383,8 @@ func (s *Server) policyCommand(arguments json.RawMessage) (any, error) {
 			return nil, err
 		}
 		rule.Pattern = review.FilePattern(d.Proposal().Path)
+	case p.Scope == "session" && p.Session != "":
+		rule.Owner = p.Session
 	case p.Scope == "session":
 		owner, err := s.session(arguments)
 		if err != nil {

@@ -161,6 +161,9 @@ func (m *model) became(e control.Entry) string {
 	if e.Policy {
 		how += ", by a rule"
 	}
+	if e.Undone {
+		how += ", undone"
+	}
 	return fmt.Sprintf("%s · %s · %s", how, plain(e.Owner, 24), when(e.At, m.now()))
 }
 

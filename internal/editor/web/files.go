@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -295,6 +294,7 @@ type entryInfo struct {
 	Outcome  string `json:"outcome"`
 	Edited   bool   `json:"edited"`
 	Undoable bool   `json:"undoable"`
+	Undone   bool   `json:"undone"`
 }
 
 type entryTexts struct {
@@ -305,7 +305,7 @@ type entryTexts struct {
 }
 
 func entryOf(e Entry) entryInfo {
-	return entryInfo{e.ID, e.Path, e.Title, e.Owner, e.At.UnixMilli(), outcomeName(e.Outcome), e.Edited, e.Undoable}
+	return entryInfo{e.ID, e.Path, e.Title, e.Owner, e.At.UnixMilli(), outcomeName(e.Outcome), e.Edited, e.Undoable, e.Undone}
 }
 
 func historyList(_ context.Context, p *page, _ empty) (any, error) {
@@ -344,14 +344,10 @@ func historyRead(_ context.Context, p *page, in idParams) (any, error) {
 // historyUndo puts the old text back, if the file still holds the final one:
 // but for its line endings, which the agent writes as the file had them.
 func historyUndo(_ context.Context, p *page, in idParams) (any, error) {
-	e, t, err := p.s.kept(in.ID)
-	if err != nil {
+	if _, _, err := p.s.kept(in.ID); err != nil {
 		return nil, err
-	}
-	if !e.Undoable {
-		return nil, fmt.Errorf("%q: this entry cannot be undone: %w", e.Path, os.ErrPermission)
 	}
 	p.s.files.Lock()
 	defer p.s.files.Unlock()
-	return empty{}, p.s.o.Workspace.Restore(e.Path, t.Final, t.Old, t.IsNew)
+	return empty{}, p.s.o.History.Undo(in.ID)
 }

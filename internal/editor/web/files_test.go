@@ -12,6 +12,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/editor/web"
+	"github.com/pollux-companion/pollux/internal/workspace"
 )
 
 type fileResult struct {
@@ -329,6 +330,7 @@ func TestVersionsAfterReconnection(t *testing.T) {
 type fakeHistory struct {
 	entry web.Entry
 	texts web.Texts
+	work  *workspace.Workspace
 }
 
 func (h *fakeHistory) List() ([]web.Entry, error) { return []web.Entry{h.entry}, nil }
@@ -338,10 +340,16 @@ func (h *fakeHistory) Read(id string) (web.Entry, web.Texts, error) {
 	}
 	return h.entry, h.texts, nil
 }
+func (h *fakeHistory) Undo(string) error {
+	if !h.entry.Undoable {
+		return fs.ErrPermission
+	}
+	return h.work.Restore(h.entry.Path, h.texts.Final, h.texts.Old, h.texts.IsNew)
+}
 
 func TestHistory(t *testing.T) { // SPEC F-12
 	h := &fakeHistory{}
-	b := newBench(t, func(o *web.Options) { o.History = h })
+	b := newBench(t, func(o *web.Options) { o.History, h.work = h, o.Workspace })
 	path := b.write("f", "new\r\n")
 	h.entry = web.Entry{ID: "h1", Path: path, Title: "t", Owner: "o", At: time.UnixMilli(99), Outcome: review.Accepted, Edited: true, Undoable: true}
 	h.texts = web.Texts{Old: "old\r\n", New: "n\n", Final: "new\n"}

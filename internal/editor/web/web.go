@@ -58,6 +58,7 @@ type Entry struct {
 	Outcome                review.Kind
 	Edited                 bool // the user changed the proposal
 	Undoable               bool // accepted, and its texts are still kept
+	Undone                 bool // taken back
 }
 
 // Texts are those of an Entry, byte for byte.
@@ -73,6 +74,8 @@ type History interface {
 	List() ([]Entry, error)
 	// Read returns one entry; an error that wraps fs.ErrNotExist when it is not kept (any more).
 	Read(id string) (Entry, Texts, error)
+	// Undo takes an entry's change back; an error like Read's, or a *workspace.ConflictError where the file holds something else.
+	Undo(id string) error
 }
 
 // Options configure a Server.

@@ -112,6 +112,7 @@ export interface HistoryEntry {
   outcome: OutcomeName;
   edited: boolean;
   undoable: boolean;
+  undone: boolean;
 }
 
 /** One line of the history with its texts. */

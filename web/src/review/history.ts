@@ -55,7 +55,9 @@ export class HistoryPanel {
       this.list.replaceChildren(...entries.map((e) => this.line(e)));
     }
     if (focused !== undefined) this.list.querySelector<HTMLElement>(`[data-id="${CSS.escape(focused)}"]`)?.focus();
-    if (!this.view) this.head.replaceChildren(h("p", { class: "dim", text: entries.length > 0 ? "Choose a proposal to look at it again." : "Proposals and what became of them are kept here." }));
+    if (this.view) return;
+    if (entries[0]) void this.open(entries[0]);
+    else this.head.replaceChildren(h("p", { class: "dim", text: "Proposals and what became of them are kept here." }));
   }
 
   private line(entry: HistoryEntry): HTMLElement {
@@ -69,7 +71,7 @@ export class HistoryPanel {
         "button",
         { type: "button", class: "queue-item", "aria-current": entry.id === this.shown ? "true" : null, testid: "history-item", "data-id": entry.id, title: entry.path, onclick: () => void this.open(entry) },
         h("span", { class: "queue-name" }, h("i", { class: `outcome outcome-${entry.outcome}` }), nameOf(entry.path)),
-        h("span", { class: "queue-detail", text: `${day}${time} · ${outcomes[entry.outcome] ?? entry.outcome}${entry.edited ? ", edited" : ""} · ${entry.owner}` }),
+        h("span", { class: "queue-detail", text: `${day}${time} · ${outcomes[entry.outcome] ?? entry.outcome}${entry.edited ? ", edited" : ""}${entry.undone ? ", undone" : ""} · ${entry.owner}` }),
       ),
     );
   }
@@ -110,7 +112,7 @@ export class HistoryPanel {
         "div",
         { class: "review-what" },
         h("div", { class: "review-title" }, h("h2", {}, h("bdi", { text: nameOf(entry.path) }), " ", h("span", { class: "dim", text: displayPath(dirName(entry.path), this.roots()) }))),
-        h("p", { class: "review-asker" }, h("strong", { text: entry.owner }), ` proposed it; ${outcomes[entry.outcome] ?? entry.outcome}${entry.edited ? " with edits" : ""}`),
+        h("p", { class: "review-asker" }, h("strong", { text: entry.owner }), ` proposed it; ${outcomes[entry.outcome] ?? entry.outcome}${entry.edited ? " with edits" : ""}${entry.undone ? ", undone since" : ""}`),
       ),
       h("div", { class: "review-answers" }, undo),
     );

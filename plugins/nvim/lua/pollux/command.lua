@@ -209,6 +209,12 @@ function commands.log()
   end)
 end
 
+for _, what in ipairs({ 'history', 'undo', 'rules' }) do
+  commands[what] = function()
+    require('pollux.past')[what]()
+  end
+end
+
 for _, what in ipairs({ 'run', 'toggle', 'focus' }) do
   commands[what] = function(args)
     require('pollux.terminal')[what](args)

@@ -183,7 +183,7 @@ endfunction
 let s:commands = {
       \ 'accept': function('s:accept'), 'accept-all': function('s:accept_all'), 'reject': function('s:reject'), 'merge': {-> pollux#reload#merge()}, 'keep': {-> s:settle('keep')}, 'take': {-> s:settle('take')}, 'review': function('s:review'),
       \ 'policy': function('s:policy'), 'pause': function('s:share', ['']), 'resume': function('s:share', ['on']), 'page': function('s:page'), 'start': function('s:start'), 'stop': function('s:stop'),
-      \ 'restart': function('s:restart'), 'status': function('s:status'), 'log': function('s:log'), 'run': function('pollux#terminal#run'), 'toggle': function('pollux#terminal#toggle'), 'focus': function('pollux#terminal#focus'), 'send': function('s:send')}
+      \ 'restart': function('s:restart'), 'status': function('s:status'), 'log': function('s:log'), 'run': function('pollux#terminal#run'), 'toggle': function('pollux#terminal#toggle'), 'focus': function('pollux#terminal#focus'), 'history': function('pollux#past#history'), 'undo': function('pollux#past#undo'), 'rules': function('pollux#past#rules'), 'send': function('s:send')}
 
 function! pollux#command#run(args, range, first, last) abort
   let l:name = get(a:args, 0, 'status')
