@@ -252,8 +252,6 @@ func (x *chaos) openOne(ctx context.Context) {
 	case err != nil: // it may be open or not
 	case refused && (x.leaving || strings.Contains(text, "no editor page is open")):
 		f.asked = false // the reviewer is not there yet, or the editor has gone
-	case refused && strings.Contains(text, "has no event stream"):
-		f.asked = false // much was decided while the stream was on its way back; finish sees whether it comes
 	case refused:
 		x.t.Errorf("openDiff: %s", text)
 	default:

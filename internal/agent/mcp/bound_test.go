@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pollux-companion/pollux/internal/agent/mcp"
 	"github.com/pollux-companion/pollux/internal/core/review"
@@ -86,6 +87,45 @@ func TestUnheardOutcomesA4(t *testing.T) {
 	c.listen()
 	if said := c.open(filepath.Join(b.dir, "one more"), "x"); strings.Contains(said, "isError") {
 		t.Errorf("with a stream: %s", said)
+	}
+}
+
+// SPEC A-4, L-3: a CLI that is just coming back proposes, however much it has been told before: on a stream that has broken, or by a
+// companion that was killed.
+func TestHeardOutcomesDoNotCountA4(t *testing.T) {
+	registry := review.New(review.Options{})
+	registry.SetRule(review.Rule{Mode: review.AcceptAll})
+	t.Cleanup(registry.Shut)
+	b := newBench(t, func(o *mcp.Options) { o.Registry = registry })
+	c := b.connect()
+	l := c.listen()
+	for n := range 40 {
+		if said := c.open(filepath.Join(b.dir, fmt.Sprint(n)), "x"); strings.Contains(said, "isError") {
+			t.Fatalf("%d: %s", n, said)
+		}
+		for l.next().method != "ide/diffAccepted" {
+		}
+	}
+	l.close()
+	for deadline := time.Now().Add(time.Minute); b.server.Streams(c.session) > 0 && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+	if said := c.open(filepath.Join(b.dir, "with the stream gone"), "x"); strings.Contains(said, "isError") {
+		t.Errorf("with the stream gone: %s", said)
+	}
+	other := b.connect()
+	var outcomes []mcp.UnheardOutcome
+	for seq := range uint64(32) {
+		outcomes = append(outcomes, mcp.UnheardOutcome{Seq: seq + 1, ID: fmt.Sprint(seq), Path: fmt.Sprint("/", seq), As: mcp.Rejected})
+	}
+	b.server.Bring(mcp.Unheard{Session: other.session, Life: "x", Seq: 32, Outcomes: outcomes})
+	for n := range 32 {
+		if said := other.open(filepath.Join(b.dir, fmt.Sprint("k", n)), "x"); strings.Contains(said, "isError") {
+			t.Errorf("after a kill, %d: %s", n, said)
+		}
+	}
+	if said := other.open(filepath.Join(b.dir, "too much"), "x"); !strings.Contains(said, "event stream") {
+		t.Errorf("after that: %s", said)
 	}
 }
 

@@ -20,8 +20,9 @@ type outcome struct {
 	content string
 	edited  bool
 	seq     uint64
-	via     *stream // the stream that it was sent on; nil when it was not sent yet
+	via     *stream // the stream that it was sent on; nil when it was not sent yet, or when that stream has broken
 	sent    time.Time
+	brought bool // from an earlier life, which may have sent it
 }
 
 // tellOutcome writes an outcome down, queues its notification, and sends it when a stream is there. The order matters: after a
@@ -61,13 +62,14 @@ const maxUnheard = 32
 // errDeaf is the error for a session that does not fetch its outcomes.
 var errDeaf = fmt.Errorf("%d outcomes wait for this session, which has no event stream; open one, then propose this one again", maxUnheard)
 
-// listens fails with errDeaf when too many outcomes wait for the session.
+// listens fails with errDeaf when too many outcomes wait for the session. Outcomes that were sent on a stream that broke do not
+// count: the CLI has most likely heard them. The same holds, for a while, for what a killed companion left.
 func (s *Session) listens() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	waiting := 0
+	waiting, returning := 0, time.Since(s.server.begun) < s.server.o.Grace
 	for _, o := range s.outcomes {
-		if o.unheard() {
+		if o.via == nil && o.sent.IsZero() && !(o.brought && returning) {
 			waiting++
 		}
 	}

@@ -60,7 +60,7 @@ func (s *Server) Bring(u Unheard) bool {
 	// In the order of their numbers: a CLI confirms outcomes by the last one.
 	for _, o := range slices.SortedFunc(slices.Values(u.Outcomes), func(a, b UnheardOutcome) int { return cmp.Compare(a.Seq, b.Seq) }) {
 		sess.seq = max(sess.seq, o.Seq)
-		sess.queue(&outcome{id: o.ID, path: o.Path, as: o.As, content: o.Content, seq: o.Seq})
+		sess.queue(&outcome{id: o.ID, path: o.Path, as: o.As, content: o.Content, seq: o.Seq, brought: true})
 	}
 	return true
 }
