@@ -74,6 +74,20 @@ func vimKeys(t *testing.T, f flavour) {
 	if screen := b.tm.Screen(); !strings.HasPrefix(screen, " a  a (proposal) ") {
 		t.Errorf("%s", screen)
 	}
+	b.is("winwidth(1) < &columns", "1")
+	b.text("gr")
+	a.Outcome()
+	b.is("tabpagenr('$')", "1")
+	// One above the other, by 'diffopt' or by the setting.
+	b.ex("set diffopt+=horizontal")
+	b.offer(a, "a", "new\n")
+	b.is("winwidth(1) . ' ' . winwidth(2)", b.eval("&columns . ' ' . &columns"))
+	b.text("gr")
+	a.Outcome()
+	b.is("tabpagenr('$')", "1")
+	b.setting("layout", "'vertical'")
+	b.offer(a, "a", "new\n")
+	b.is("winwidth(1) < &columns", "1")
 	b.text("gA")
 	a.Outcome()
 	b.is("tabpagenr('$')", "1")

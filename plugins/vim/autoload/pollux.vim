@@ -1,7 +1,7 @@
 " The plugin: one companion process for this editor. See :help pollux
 scriptencoding utf-8
 
-let s:defaults = {'command': '', 'autostart': 1, 'focus': 'idle', 'idle': 1000, 'cli': 'gemini', 'side': 'right', 'width': 0.4, 'split': '', 'notify': 1, 'mappings': {}}
+let s:defaults = {'command': '', 'autostart': 1, 'focus': 'idle', 'idle': 1000, 'cli': 'gemini', 'layout': '', 'side': 'right', 'width': 0.4, 'split': '', 'notify': 1, 'mappings': {}}
 let s:state = {'status': 'stopped', 'failures': 0, 'sessions': [], 'pending': 0, 'env': {}, 'error': ''}
 let s:wanted = 0
 let s:first_roots = []

@@ -8,6 +8,7 @@ local defaults = {
   focus = 'idle', -- when a diff may take the focus: 'now', 'idle' or 'never'
   idle = 1000, -- how long without a key is idle, in milliseconds
   cli = 'gemini', -- what :Pollux run starts: a name, or a list with arguments
+  layout = nil, -- a diff's sides: 'vertical' (side by side) or 'horizontal' (one above the other); nil is as in 'diffopt'
   side = 'right', -- where its window opens: 'right', 'left', 'bottom' or 'top'
   width = 0.4, -- how wide, or how high, that is: a share of the screen, or columns or lines
   split = nil, -- a command that opens it instead, such as 'vsplit'

@@ -1,4 +1,5 @@
 -- The buffers and windows of one diff.
+local config = require('pollux.config')
 local colours = require('pollux.colours')
 local reload = require('pollux.reload')
 local tabs = require('pollux.tabs')
@@ -179,6 +180,12 @@ function M.leave_terminal()
   return false
 end
 
+-- Whether the two sides stand one above the other, by the setting or else by 'diffopt'.
+local function stacked()
+  local layout = config.get().layout
+  return layout == 'horizontal' or layout ~= 'vertical' and vim.tbl_contains(vim.opt.diffopt:get(), 'horizontal')
+end
+
 --- Opens the tab page of a diff.
 function M.open(d)
   local count = #api.nvim_list_tabpages()
@@ -190,7 +197,7 @@ function M.open(d)
   end
   d.tab = api.nvim_get_current_tabpage()
   vim.cmd('diffthis')
-  vim.cmd('rightbelow vertical sbuffer ' .. d.right)
+  vim.cmd(('rightbelow %s sbuffer %d'):format(stacked() and '' or 'vertical', d.right))
   d.win = api.nvim_get_current_win()
   vim.cmd('diffthis')
   vim.cmd('wincmd =')

@@ -90,7 +90,8 @@ function! pollux#view#open(d, made) abort
   call add(a:made, bufnr('%'))
   let l:left = s:scratch(a:d, 'before', a:d.old)
   setlocal nomodifiable
-  rightbelow vnew
+  let l:layout = pollux#setting('layout')
+  execute 'rightbelow' l:layout ==# 'horizontal' || l:layout !=# 'vertical' && &diffopt =~# 'horizontal' ? '' : 'vertical' 'new'
   call add(a:made, bufnr('%'))
   let l:right = s:scratch(a:d, 'proposal', a:d.new)
   setlocal buftype=acwrite
