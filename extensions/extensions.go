@@ -1,7 +1,6 @@
-// Package extensions lets a Go program do with extensions of Gemini CLI what
-// pollux does: tell a model what there is, find the calls in what it writes, run them in a sandbox, and give back
-// the results as text that cannot be taken for anything else.
-//
+// Package extensions lets a Go program use extensions of Gemini CLI as pollux does: tell
+// a model what there is, find the calls in the model's text, run them in a sandbox, and
+// return the results as text that cannot be mistaken for anything else.
 // The text side (Parse, Scanner, ParseCall, Result) needs nothing else. A [Host] works with the extensions that
 // this user has installed with pollux or Gemini CLI:
 //
@@ -39,30 +38,30 @@ import (
 type Options struct {
 	// Home is the folder that holds .gemini with the extensions; "" is the user's (GEMINI_CLI_HOME or home).
 	Home string
-	// State is the private folder of consent and audit log; "" is pollux's own, so that what the user agreed
-	// to there holds here.
+	// State is the private folder of consent and audit log; "" is pollux's own, so that the user's answers
+	// to pollux count here too.
 	State string
 	// WorkDir is the workspace of the tools; "" is the working folder.
 	WorkDir string
-	// Name says who asks for runs, in questions and in the audit log; "" is the program's name.
+	// Name is who asks for runs, in questions and in the audit log; "" is the program's name.
 	Name string
-	// Ask asks the user where consent is missing; nil refuses. It may be called from several goroutines.
+	// Ask asks the user when consent is missing; nil refuses. It may be called from several goroutines.
 	Ask func(context.Context, Question) (Answer, error)
-	// Log gets what is of use to somebody who looks for a fault; nil for nobody.
+	// Log gets messages for finding faults; nil discards them.
 	Log *slog.Logger
 }
 
-// A Question is whether the tools of an extension may run.
+// A Question asks whether the tools of an extension may run.
 type Question struct {
 	Extension string
-	Tool      string // that is to run
-	// Title is the question in one line, Lines what the user should know for an answer: source, permissions in plain
+	Tool      string // the tool that should run
+	// Title is the question in one line. Lines are what the user should know: the source, the permissions in plain
 	// words, what has changed. Both are safe for a terminal.
 	Title string
 	Lines []string
 }
 
-// An Answer is the user's. Every other value, "" among them, means: not now.
+// An Answer is the user's answer. Every other value, also "", means: not now.
 type Answer string
 
 // The answers.
@@ -72,13 +71,13 @@ const (
 	Never  Answer = "never"  // no tool of this extension
 )
 
-// A Host works with the extensions that are installed for one user, from one folder. Its
-// methods may be called from several goroutines. It holds nothing that must be closed.
+// A Host works with the extensions installed for one user, from one folder. Its methods
+// may be called from several goroutines. It needs no closing.
 type Host struct {
 	dispatcher *dispatch.Dispatcher
 }
 
-// Open finds the extensions; it runs nothing and changes nothing.
+// Open finds the extensions. It runs nothing and changes nothing.
 func Open(o *Options) (*Host, error) {
 	opts := Options{}
 	if o != nil {
@@ -128,7 +127,7 @@ func (o *Options) complete(dirs settings.Dirs) (err error) {
 	return nil
 }
 
-// asker asks by a function of the program's.
+// asker asks through the program's own function.
 func asker(ask func(context.Context, Question) (Answer, error)) consent.Asker {
 	if ask == nil {
 		return nil
@@ -148,11 +147,11 @@ func (f askFunc) Ask(ctx context.Context, q consent.Question) (consent.Answer, e
 	return "", err
 }
 
-// ErrBudget says that a summary needs more tokens than it may take.
+// ErrBudget: a summary needs more tokens than it may take.
 var ErrBudget = errors.New("the budget is too small for a summary")
 
-// Summary is what a model should know at the start of a session, in at most budget tokens as Tokens
-// estimates them; 0 is no bound. It tells of extensions that are enabled in the working folder and that the user agreed to.
+// Summary returns what a model should know at the start of a session, in at most budget tokens as Tokens
+// estimates them; 0 sets no bound. It tells of extensions that are enabled in the working folder and that the user agreed to.
 func (h *Host) Summary(budget int) (string, error) {
 	set, err := h.dispatcher.Refresh()
 	if err != nil {
@@ -177,9 +176,9 @@ type Reply struct {
 	Status string
 }
 
-// Call calls a tool: "lintFile", "code-analyzer.lintFile", or pollux's own "read_doc" and "describe_extension". args become
-// JSON. The end of ctx ends the tool with everything that it started. The error is for what cannot be asked; a
-// tool that fails is a Reply.
+// Call calls a tool: "lintFile", "code-analyzer.lintFile", or pollux's own "read_doc" and "describe_extension". args are
+// encoded as JSON. The end of ctx ends the tool with everything that it started. The error is for a call that cannot be
+// made; a tool that fails gives a Reply.
 func (h *Host) Call(ctx context.Context, name string, args map[string]any) (Reply, error) {
 	data, err := json.Marshal(args)
 	if err != nil {
@@ -189,7 +188,7 @@ func (h *Host) Call(ctx context.Context, name string, args map[string]any) (Repl
 	return Reply{Text: r.Text, Status: r.Status()}, context.Cause(ctx)
 }
 
-// ReadDoc gives a document by its name, delimited, from an offset in bytes on; a long one says how to go on.
+// ReadDoc returns a document by its name, delimited, from an offset in bytes. A long one says how to go on.
 func (h *Host) ReadDoc(name string, offset int) Reply {
 	r := h.dispatcher.Read(name, offset)
 	return Reply{Text: r.Text, Status: r.Status()}
@@ -197,13 +196,13 @@ func (h *Host) ReadDoc(name string, offset int) Reply {
 
 // A Response is the answer to a model's text.
 type Response struct {
-	// Reply goes back to the model; "" when it asked for nothing.
+	// Reply goes back to the model; "" when the model asked for nothing.
 	Reply string
-	// Outcomes are what became of each block, in order.
+	// Outcomes are the results of the blocks, in order.
 	Outcomes []Outcome
 }
 
-// An Outcome is what became of one block.
+// An Outcome is the result of one block.
 type Outcome struct {
 	Block Block
 	// Status is ok, error, denied or ignored (the block stood in code, a quotation or a result).
@@ -212,7 +211,7 @@ type Outcome struct {
 	Text string
 }
 
-// Respond does everything that a model's text asks for, in order.
+// Respond runs everything that a model's text asks for, in order.
 func (h *Host) Respond(ctx context.Context, text string) (Response, error) {
 	var out Response
 	if _, err := h.dispatcher.Refresh(); err != nil {

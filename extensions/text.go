@@ -6,7 +6,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/prompt"
 )
 
-// A Kind is what a block asks for.
+// A Kind says what a block asks for.
 type Kind string
 
 // The kinds of blocks.
@@ -18,9 +18,9 @@ const (
 // A Block is one <tool_code> or <read_doc> in a model's text.
 type Block struct {
 	Kind Kind
-	// Start and End are the bytes of the whole text that the block takes, tags included.
+	// Start and End are the bytes of the whole text that the block covers, tags included.
 	Start, End int
-	// Call is what a ToolCode block calls, Doc what a ReadDoc block names.
+	// Call is the call of a ToolCode block, Doc the name in a ReadDoc block.
 	Call *Call
 	Doc  string
 	// Err says why the block cannot be understood; Call and Doc are then empty.
@@ -43,7 +43,7 @@ type Arg struct {
 	Value any
 }
 
-// Map is the arguments by name.
+// Map returns the arguments by name.
 func (c *Call) Map() map[string]any {
 	m := make(map[string]any, len(c.Args))
 	for _, a := range c.Args {
@@ -54,9 +54,9 @@ func (c *Call) Map() map[string]any {
 
 // A SyntaxError says where a text stops being a call, and what should stand there.
 type SyntaxError struct {
-	// Offset is in bytes from the beginning of the whole text; Line and Column, in characters, count from 1.
+	// Offset is in bytes from the beginning of the whole text. Line and Column are 1-based; Column counts characters.
 	Offset, Line, Column int
-	// Expected is what should stand there, Found what does; both are for people.
+	// Expected is what should stand there, Found what stands there; both are for people.
 	Expected, Found string
 }
 
@@ -66,7 +66,7 @@ func (e *SyntaxError) Error() string { return (*prompt.SyntaxError)(e).Error() }
 // Parse finds the blocks of a whole text. The grammar is in docs/extensions-calls.md.
 func Parse(text string) []Block { return blocksOf(prompt.Parse(text)) }
 
-// ParseCall reads one call that is the whole of text. The error is a *SyntaxError.
+// ParseCall reads a text that is exactly one call. The error is a *SyntaxError.
 func ParseCall(text string) (*Call, error) {
 	c, err := prompt.ParseCall(text)
 	var syntax *prompt.SyntaxError
@@ -76,8 +76,9 @@ func ParseCall(text string) (*Call, error) {
 	return callOf(c), err
 }
 
-// A Scanner finds blocks in a text that arrives in pieces. However the text is cut, the
-// blocks are the same; each is returned as soon as it is complete. It is for one goroutine.
+// A Scanner finds blocks in a text that arrives in pieces. It finds the same blocks
+// however the text is cut, and returns each as soon as it is complete. It is for one
+// goroutine.
 type Scanner struct{ inner *prompt.Scanner }
 
 // NewScanner begins a text.
@@ -86,11 +87,11 @@ func NewScanner() *Scanner { return &Scanner{prompt.NewScanner()} }
 // Feed takes the next piece and returns the blocks that it completes.
 func (s *Scanner) Feed(piece string) []Block { return blocksOf(s.inner.Feed(piece)) }
 
-// Close ends the text and returns what was still open. The scanner is not used after it.
+// Close ends the text and returns the blocks that were still open. The scanner must not be used afterwards.
 func (s *Scanner) Close() []Block { return blocksOf(s.inner.Close()) }
 
-// Result delimits what a tool returned, for a model. Nothing in text can end the delimited part or begin a
-// block: the < of tags that mean something in prompts becomes &lt;, and characters that nobody sees are left out.
+// Result delimits a tool's output for a model. Nothing in text can end the delimited part or begin a
+// block: the < of tags that mean something in prompts becomes &lt;, and invisible characters are left out.
 func Result(tool, status, text string) string { return prompt.Result(tool, status, text) }
 
 // Document delimits the text of a document, as Result does.

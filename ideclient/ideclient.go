@@ -1,11 +1,10 @@
 // Package ideclient lets a Go program use an editor as Gemini CLI does: find
 // the companion that serves a folder, hear what the user looks at, and ask
 // the user through the editor's diff view.
-//
-// It works with every companion that Gemini CLI works with, not only with
-// pollux, and decides as the CLI decides: which discovery file, which
-// address, what to make of a context. A context is normalised, one diff is open
-// at a time, and a fault of the connection disconnects for good: call Connect again.
+// It works with every companion that Gemini CLI works with, not only with pollux. It
+// decides as the CLI does which discovery file and which address to take, and normalises
+// a context as the CLI does. One diff is open at a time. A fault of the connection
+// disconnects for good: call Connect again.
 package ideclient
 
 import (
@@ -19,13 +18,13 @@ import (
 
 // Options of Connect; nil and every zero field mean the default.
 type Options struct {
-	// Dir is the folder to find a companion for, the current one by default.
+	// Dir is the folder for which to find a companion; the current one by default.
 	Dir string
 	// Environ is the environment as NAME=value, this process's by default. The
 	// CLI's own variables in it (GEMINI_CLI_IDE_SERVER_PORT …) count, and TMPDIR.
 	Environ []string
-	// Version is what the client says of itself to the companion,
-	// the release of Gemini CLI that it behaves as by default.
+	// Version is the version that the client gives to the companion; by default the release
+	// of Gemini CLI that it behaves as.
 	Version string
 	// OnContext is called with each new context, one after the other, and with nil when
 	// the connection is lost. It must return soon and not call the Client.
@@ -48,14 +47,14 @@ type File = client.File
 // A Cursor is a position: Line and Character (in UTF-16 units) count from 1.
 type Cursor = client.Cursor
 
-// An Outcome says whether the user accepted, and with which Content; nil means the proposal as it was.
+// An Outcome says whether the user accepted. Content is the accepted text; nil means the proposal as it was.
 type Outcome = client.Outcome
 
 // A RefusedError is the editor's reason for not showing a diff; ask the user in another way.
 type RefusedError = client.RefusedError
 
-// A ConnectError says why there is no connection, in the words of Gemini CLI.
-// What to do about it: pollux doctor.
+// A ConnectError says, in Gemini CLI's words, why there is no connection. To find out what
+// to do, run pollux doctor.
 type ConnectError = client.ConnectError
 
 // A Client is one connection, from Connect to Close. Its methods may be called from any goroutine.
@@ -86,7 +85,7 @@ func Connect(ctx context.Context, o *Options) (*Client, error) {
 	return &Client{c}, nil
 }
 
-// Context is the newest context, nil before the first and after the connection is lost.
+// Context returns the newest context; nil before the first, and after the connection is lost.
 func (c *Client) Context() *Context { return c.c.Context() }
 
 // Connected says whether the connection stands.
@@ -95,9 +94,9 @@ func (c *Client) Connected() bool { return c.c.Status().State == client.Connecte
 // Diffing says whether the editor shows diffs.
 func (c *Client) Diffing() bool { return c.c.Diffing() }
 
-// OpenDiff proposes a text for the file at an absolute path and blocks until
-// the user has decided. Nothing is written: that is the caller's part. Diffs of one
-// client wait for each other. When ctx ends first, the diff is closed.
+// OpenDiff proposes a text for the file at an absolute path, and blocks until the user
+// has decided. It writes nothing: writing is the caller's work. Diffs of one client wait
+// for each other. When ctx ends first, the diff is closed.
 func (c *Client) OpenDiff(ctx context.Context, path, content string) (Outcome, error) {
 	if !filepath.IsAbs(path) {
 		return Outcome{}, errors.New("the path of a diff must be absolute: " + path)
@@ -105,8 +104,8 @@ func (c *Client) OpenDiff(ctx context.Context, path, content string) (Outcome, e
 	return c.c.OpenDiff(ctx, path, content)
 }
 
-// CloseDiff closes an open diff without waiting for the user and returns the text as the
-// user has edited it, nil when it is as it was proposed.
+// CloseDiff closes an open diff without waiting for the user. It returns the text as the
+// user has edited it; nil when it is as proposed.
 func (c *Client) CloseDiff(ctx context.Context, path string) (*string, error) {
 	return c.c.CloseDiff(ctx, path)
 }

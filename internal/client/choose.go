@@ -17,37 +17,37 @@ import (
 
 // A Choice is how the CLI chose among the discovery files, told so that a person can follow it.
 type Choice struct {
-	// Editor is the process that the CLI takes for its editor's; it only sorts by it.
+	// Editor is the process that the CLI takes for its editor. The CLI only sorts by it.
 	Editor Editor
-	// Folder is where it looked.
+	// Folder is the folder of the discovery files.
 	Folder string
-	// Candidates are the files in the order in which the CLI prefers them. The old
-	// name (without a port) stands first, when there is such a file.
+	// Candidates are the files in the order in which the CLI prefers them. A file with the
+	// old name (without a port) stands first.
 	Candidates []Candidate
-	// Taken is the index of the one that it takes, -1 for none.
+	// Taken is the index of the chosen one, -1 for none.
 	Taken int
-	// Why says by which rule.
+	// Why names the rule of the choice.
 	Why string
 	// Config is the content of the file taken, nil for none.
 	Config *Config
-	// IDE is what the CLI calls the editor; nil when it says that there is none that it supports.
+	// IDE is the CLI's name for the editor; nil when the CLI says that it supports none here.
 	IDE *IDE
-	// Fault: a file makes the CLI itself fail, with this error.
+	// Fault is the error with which a file makes the CLI itself fail.
 	Fault error
 }
 
 // A Candidate is one file in the folder.
 type Candidate struct {
 	Name string
-	// PID is the number in the name, as JavaScript reads it; it may be beyond any process.
+	// PID is the number in the name, as JavaScript reads it. It may be too large for any process.
 	PID float64
-	// Old says that the name has no port: such a file is taken without a look at its workspace.
+	// Old says that the name has no port. The CLI takes such a file without checking its workspace.
 	Old bool
-	// Own says that PID is Editor's; Alive that such a process exists.
+	// Own says that PID is the editor's; Alive that such a process exists.
 	Own, Alive bool
-	// Problem says why the content is of no use, "" when it is.
+	// Problem says why the content cannot be used; "" when it can.
 	Problem string
-	// UID is the owner's where Problem is that it is another one, else -1.
+	// UID is the owner of the file, when the Problem is that it is another user's; otherwise -1.
 	UID int
 	// Config is nil when there is a Problem.
 	Config *Config
@@ -56,7 +56,7 @@ type Candidate struct {
 	checked  bool // the workspace was looked at
 }
 
-// Choose does what the CLI does with the discovery files of a world (SPEC K-1).
+// Choose replays the CLI's choice among the discovery files of a world (SPEC K-1).
 func Choose(w *World) *Choice {
 	w = w.orHere()
 	c := &Choice{Editor: FindEditor(w), Folder: w.Folder(), Taken: -1}
@@ -111,7 +111,7 @@ func (c *Choice) choose(w *World) error {
 	return nil
 }
 
-// pick takes the file with the environment's port, else the first.
+// pick takes the file with the environment's port, otherwise the first.
 func (c *Choice) pick(of []int, port, why string) (int, string) {
 	for _, i := range of {
 		if text, ok := c.Candidates[i].Config.Port(); ok && port != "" && text == port {
@@ -121,7 +121,7 @@ func (c *Choice) pick(of []int, port, why string) (int, string) {
 	return of[0], why
 }
 
-// oldFile is the file of CLIs' companions before names had ports.
+// oldFile returns the file of companions from before names had ports.
 func (c *Choice) oldFile(w *World) (Candidate, bool) {
 	name := fmt.Sprintf("gemini-ide-server-%d.json", c.Editor.PID)
 	cand := Candidate{Name: name, PID: float64(c.Editor.PID), Old: true, Own: true, Alive: w.Alive(c.Editor.PID), UID: -1}
@@ -156,7 +156,7 @@ func (c *Choice) list(w *World) []Candidate {
 	return all
 }
 
-// before sorts by the editor's process, then the living, then the larger number.
+// before sorts the editor's own process first, then living processes, then larger numbers.
 func before(a, b Candidate) int {
 	for _, pair := range [][2]bool{{a.Own, b.Own}, {a.Alive, b.Alive}} {
 		if pair[0] != pair[1] {
@@ -230,11 +230,11 @@ func readAll(f *os.File, size int64) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// A Config is the content of a discovery file as the CLI takes it: any object,
-// whose members are looked at when they are needed.
+// A Config is the content of a discovery file as the CLI takes it: any object. Its
+// members are checked only when they are needed.
 type Config struct{ members map[string]any }
 
-// parseConfig reads a file's content; problem says why it is of no use.
+// parseConfig reads a file's content; problem says why it cannot be used.
 func parseConfig(data []byte) (config *Config, problem string) {
 	if len(data) == 0 {
 		return nil, "it is empty"
@@ -247,7 +247,7 @@ func parseConfig(data []byte) (config *Config, problem string) {
 	case map[string]any:
 		return &Config{v}, ""
 	case []any:
-		return &Config{}, "" // an object to JavaScript, without the members that matter
+		return &Config{}, "" // to JavaScript an object, without the members that matter
 	}
 	return nil, "it is not a JSON object"
 }
@@ -267,7 +267,7 @@ func parseJSON(data []byte) (any, error) {
 	return v, nil
 }
 
-// Port is the member port as text; ok is false when there is none.
+// Port returns the member port as text; ok is false when there is none.
 func (c *Config) Port() (text string, ok bool) {
 	if c == nil {
 		return "", false
@@ -276,7 +276,7 @@ func (c *Config) Port() (text string, ok bool) {
 	return scriptText(v), ok
 }
 
-// Workspace is the member workspacePath. One that is not text makes the CLI fail.
+// Workspace returns the member workspacePath. It fails, as the CLI does, when that is no text.
 func (c *Config) Workspace() (path string, given bool, err error) {
 	if c == nil {
 		return "", false, nil
@@ -292,7 +292,7 @@ func (c *Config) Workspace() (path string, given bool, err error) {
 	return path, true, nil
 }
 
-// Token is the member authToken; ok is false when there is none or it is null.
+// Token returns the member authToken; ok is false when it is missing or null.
 func (c *Config) Token() (token string, ok bool) {
 	if c == nil {
 		return "", false
@@ -304,7 +304,7 @@ func (c *Config) Token() (token string, ok bool) {
 	return scriptText(v), true
 }
 
-// IDE is the member ideInfo when both of its names are given.
+// IDE returns the member ideInfo, when both of its names are given.
 func (c *Config) IDE() (IDE, bool) {
 	if c == nil {
 		return IDE{}, false
@@ -317,7 +317,7 @@ func (c *Config) IDE() (IDE, bool) {
 	return ide, ide != IDE{}
 }
 
-// Stdio is the member stdio (SPEC K-4).
+// Stdio returns the member stdio (SPEC K-4).
 func (c *Config) Stdio() (command string, args []string, ok bool) {
 	if c == nil {
 		return "", nil, false

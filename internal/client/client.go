@@ -1,7 +1,7 @@
 // Package client is Gemini CLI's half of the contract: it finds a companion as
 // the CLI does, joins it, understands what it says, and keeps its promises and
-// its habits (SPEC §8). What it decides is what the published CLI decides:
-// a test gives both the same folders, environments and messages.
+// its habits (SPEC §8). It decides as the published CLI does; a test gives both the same
+// folders, environments and messages.
 package client
 
 import (
@@ -25,7 +25,7 @@ const Version = "0.61.0"
 // requestLimit is how long the CLI waits for the answer to a tool call.
 const requestLimit = 10 * time.Minute
 
-// A State is what "/ide status" shows with a lamp.
+// A State is the state that "/ide status" shows with a lamp.
 type State string
 
 // The states of a connection.
@@ -35,7 +35,7 @@ const (
 	Connected    State = "connected"
 )
 
-// A Status is a state and, when there is something to say, why.
+// A Status is a state, with a reason when there is one.
 type Status struct {
 	State   State
 	Details string
@@ -43,22 +43,22 @@ type Status struct {
 
 // Options of a Client; nil and every zero field mean the default.
 type Options struct {
-	// Version is what the client says of itself; Version by default.
+	// Version is the version that the client gives; Version of this package by default.
 	Version string
 	// OnContext is called with each new context, nil when it is cleared. It must not call the client.
 	OnContext func(*Context)
-	// OnStatus is called at each change of the status. It must not call the client.
+	// OnStatus is called with each change of the status. It must not call the client.
 	OnStatus func(Status)
-	// OnFault is called with each fault of a session, also with one that comes so early that the CLI
-	// forgets it again when it has connected. It must not call the client.
+	// OnFault is called with each fault of a session. That includes early faults, which the CLI
+	// forgets when it has connected. It must not call the client.
 	OnFault func(error)
 	// Transport replaces the network in tests. The default never uses a proxy, as the CLI does not for its editor.
 	Transport http.RoundTripper
-	// Log gets what the CLI would write to its debug log; nil discards it.
+	// Log gets the CLI's debug messages; nil discards them.
 	Log *slog.Logger
 }
 
-// A Client is one CLI. Its methods may be called from any goroutine.
+// A Client plays one CLI. Its methods may be called from any goroutine.
 // Goroutines: those of its session; Close ends and awaits them.
 type Client struct {
 	world *World
@@ -71,7 +71,7 @@ type Client struct {
 	session session
 	tools   []string
 	context *Context
-	pending map[string]chan Outcome // the diffs that wait, by path as sent
+	pending map[string]chan Outcome // the waiting diffs, by the path that was sent
 	choice  *Choice
 }
 
@@ -79,11 +79,11 @@ type Client struct {
 type session interface {
 	request(ctx context.Context, method string, params any) (result []byte, err error)
 	close()
-	// leave tells the companion that the session is over, which the CLI itself never does.
+	// leave tells the companion that the session is over. The CLI itself never does that.
 	leave(ctx context.Context)
 }
 
-// New returns a client in a world (nil: this process's own) that is not connected.
+// New returns a client that is not connected. A nil world is this process's own.
 func New(w *World, o *Options) *Client {
 	c := &Client{
 		world: w.orHere(), diffs: make(chan struct{}, 1),
@@ -102,13 +102,13 @@ func New(w *World, o *Options) *Client {
 	return c
 }
 
-// A ConnectError says why the CLI is not connected, in its own words.
+// A ConnectError says, in the CLI's own words, why it is not connected.
 type ConnectError struct{ Details string }
 
 func (e *ConnectError) Error() string { return e.Details }
 
-// Connect does what "/ide enable" does: choose one discovery file, check the
-// workspace, try the file's port, the file's command, then the environment's
+// Connect does what "/ide enable" does: it chooses one discovery file, checks the
+// workspace, and tries the file's port, the file's command, then the environment's
 // (SPEC K-1). The error is a *ConnectError with the sentence that the CLI would show.
 func (c *Client) Connect(ctx context.Context) error {
 	choice := Choose(c.world)
@@ -139,7 +139,7 @@ func (c *Client) refuse(details string) error {
 	return &ConnectError{details}
 }
 
-// Join connects to a companion without looking for it.
+// Join connects to a companion without searching for one.
 func (c *Client) Join(ctx context.Context, way Way) error {
 	c.setStatus(Connecting, "")
 	if err := c.join(ctx, way); err != nil {
@@ -182,28 +182,28 @@ func listTools(ctx context.Context, s session) ([]string, error) {
 	return parseTools(data)
 }
 
-// Choice is how the last Connect chose; nil before.
+// Choice returns how the last Connect chose; nil before.
 func (c *Client) Choice() *Choice {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.choice
 }
 
-// Status is the state of the connection.
+// Status returns the state of the connection.
 func (c *Client) Status() Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.status
 }
 
-// Tools are the names that the companion listed, none before.
+// Tools returns the names of the tools that the companion listed; none before the connection.
 func (c *Client) Tools() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.tools)
 }
 
-// Diffing says whether the CLI would show changes in the editor: connected, and both tools listed (SPEC F-1).
+// Diffing says whether the CLI would show changes in the editor: it is connected, and both tools are listed (SPEC F-1).
 func (c *Client) Diffing() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -215,14 +215,14 @@ func (c *Client) diffing() bool {
 		slices.Contains(c.tools, wire.ToolOpenDiff) && slices.Contains(c.tools, wire.ToolCloseDiff)
 }
 
-// Context is the newest context, normalised (SPEC K-2); nil when there is none. It must not be changed.
+// Context returns the newest context, normalised (SPEC K-2); nil when there is none. It must not be changed.
 func (c *Client) Context() *Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.context
 }
 
-// setStatus follows the CLI: what disconnects first gives the reason, and without a connection there is no context.
+// setStatus follows the CLI: the first cause of a disconnection stays the reason, and without a connection there is no context.
 func (c *Client) setStatus(state State, details string) {
 	c.mu.Lock()
 	changed := state != Disconnected || c.status.State != Disconnected
@@ -243,12 +243,12 @@ func (c *Client) setStatus(state State, details string) {
 	}
 }
 
-// lost is what any fault of a session does, for good: nothing but a new Connect brings the state back.
+// lost disconnects for good, as any fault of a session does. Only a new Connect helps.
 func (c *Client) lost(err error) {
 	c.setStatus(Disconnected, msgLost+"\n"+err.Error())
 }
 
-// faulted tells of a fault, and is disconnected by it when the session stands.
+// faulted reports a fault. When the session stands, the fault disconnects it.
 func (c *Client) faulted(err error, standing bool) {
 	if c.opts.OnFault != nil {
 		c.opts.OnFault(err)
@@ -261,7 +261,7 @@ func (c *Client) faulted(err error, standing bool) {
 // ended: the other side closed the session.
 func (c *Client) ended() { c.setStatus(Disconnected, msgClosed) }
 
-// notified takes one notification; an error of its form is a fault of the session.
+// notified handles one notification. A malformed one is a fault of the session.
 func (c *Client) notified(method string, params []byte) error {
 	switch method {
 	case wire.NotifyContext:
@@ -285,7 +285,7 @@ func (c *Client) notified(method string, params []byte) error {
 	return nil
 }
 
-// settle gives a waiting diff its outcome; one that nobody waits for is passed over.
+// settle gives a waiting diff its outcome, and ignores an outcome that nobody waits for.
 func (c *Client) settle(path string, out Outcome) bool {
 	c.mu.Lock()
 	waiting, ok := c.pending[path]
@@ -297,8 +297,8 @@ func (c *Client) settle(path string, out Outcome) bool {
 	return ok
 }
 
-// Close ends the client as the end of the CLI does: it closes each open diff,
-// then drops the connection. The session is not deleted; see Leave.
+// Close ends the client as the CLI ends: it closes each open diff, and drops the
+// connection. It does not delete the session; see Leave.
 func (c *Client) Close() {
 	c.mu.Lock()
 	paths := make([]string, 0, len(c.pending))
@@ -319,8 +319,8 @@ func (c *Client) Close() {
 	}
 }
 
-// Leave deletes the session and then closes, so that the companion need not wait for 30 s to
-// know that it is over. The CLI does not do it; a visitor like pollux doctor should.
+// Leave deletes the session and then closes, so that the companion need not wait 30 s to
+// know that it is over. The CLI does not do this; a short visitor like pollux doctor should.
 func (c *Client) Leave(ctx context.Context) {
 	c.mu.Lock()
 	s := c.session
@@ -331,10 +331,10 @@ func (c *Client) Leave(ctx context.Context) {
 	c.Close()
 }
 
-// ErrNotConnected: there is no session to open a diff in.
+// ErrNotConnected: no session exists in which a diff could open.
 var ErrNotConnected = errors.New("IDE client is not connected.")
 
-// The sentences of the CLI that a user sees; pollux doctor --explain looks them up.
+// Sentences of the CLI that a user sees; pollux doctor --explain looks them up.
 const (
 	msgFailed      = "Failed to connect to IDE companion extension%s. Please ensure the extension is running. To install the extension, run /ide install."
 	msgNoFolder    = "To use this feature, please open a workspace folder in your IDE and try again."
@@ -349,17 +349,17 @@ const (
 type Way struct {
 	Host    string // "127.0.0.1", or another for a CLI in a container
 	Port    int
-	Socket  string // a private one, of an agent that joins there and not at Port
+	Socket  string // a private socket, for an agent that connects there and not to Port
 	Token   string // "" sends none
 	Command string // a program that speaks over its standard input and output, when Port is 0
 	Args    []string
 	Dir     string   // the command's working folder, "" for this process's
-	Env     []string // the command's environment; nil leaves what the CLI leaves
+	Env     []string // the command's environment; nil gives what the CLI passes on
 	// From says where it was found: "the discovery file", "the environment".
 	From string
 }
 
-// String names the way without its token.
+// String names the way, without its token.
 func (w Way) String() string {
 	if w.Port != 0 {
 		return "http://" + w.Host + ":" + strconv.Itoa(w.Port) + "/mcp"
@@ -367,10 +367,10 @@ func (w Way) String() string {
 	return w.Command
 }
 
-// Unsupported is the sentence of a CLI that finds neither a companion that introduces itself nor a terminal that it knows.
+// Unsupported returns the CLI's sentence when it finds neither a companion that introduces itself nor a terminal that it knows.
 func Unsupported() string { return msgUnsupported }
 
-// Failed is the sentence of a CLI for which no way of a choice led to a companion.
+// Failed returns the CLI's sentence when no way of a choice leads to a companion.
 func Failed(c *Choice) string {
 	name := ""
 	if c.IDE != nil {
@@ -379,5 +379,5 @@ func Failed(c *Choice) string {
 	return fmt.Sprintf(msgFailed, name)
 }
 
-// Disabled is the sentence of a CLI whose IDE mode is off.
+// Disabled returns the CLI's sentence when its IDE mode is off.
 func Disabled() string { return msgDisabled }

@@ -18,7 +18,7 @@ const (
 	truncated    = "... [TRUNCATED]"
 )
 
-// A Context is what the CLI holds of an ide/contextUpdate: checked and normalised.
+// A Context is what the CLI keeps of an ide/contextUpdate: checked and normalised.
 type Context struct {
 	Workspace *Workspace `json:"workspaceState,omitempty"`
 }
@@ -27,7 +27,7 @@ type Context struct {
 type Workspace struct {
 	// Files are newest first, at most 10; nil when the message had none.
 	Files []File `json:"openFiles,omitzero"`
-	// Trusted is nil where the editor does not say.
+	// Trusted is nil when the editor does not say.
 	Trusted *bool `json:"isTrusted,omitempty"`
 }
 
@@ -36,10 +36,10 @@ type File struct {
 	Path string `json:"path"`
 	// Timestamp is the last focus in Unix milliseconds.
 	Timestamp float64 `json:"timestamp"`
-	// Active is nil when the message had no isActive and nothing was concluded.
+	// Active is nil when the message had no isActive, and nothing implied it.
 	Active *bool   `json:"isActive,omitempty"`
 	Cursor *Cursor `json:"cursor,omitempty"`
-	// Selected is nil when there is no selection, "" when it was given as empty.
+	// Selected is nil when there is no selection, "" when the message had an empty one.
 	Selected *string `json:"selectedText,omitempty"`
 }
 
@@ -178,8 +178,8 @@ func shortJSON(v any) string {
 	return string(b)
 }
 
-// normalise: newest first, only the newest may be active, the others lose
-// cursor and selection, a long selection is cut and marked, ten files are kept.
+// normalise sorts newest first. Only the newest file may be active; the others lose
+// cursor and selection. It cuts and marks a long selection, and keeps ten files.
 func (c *Context) normalise() {
 	if c.Workspace == nil || len(c.Workspace.Files) == 0 {
 		return
@@ -210,11 +210,11 @@ func (c *Context) normalise() {
 	c.Workspace.Files = files[:min(len(files), maxFiles)]
 }
 
-// An Outcome is what became of a diff.
+// An Outcome says how a diff ended.
 type Outcome struct {
 	Accepted bool
-	// Content is the text to write, when it was accepted with one; nil leaves the
-	// proposal as it was, or says that it was not accepted.
+	// Content is the text to write, for an accepted diff. nil means the proposal as it was, or
+	// that it was not accepted.
 	Content *string
 }
 
@@ -237,7 +237,7 @@ func parseOutcome(method string, params []byte) (path string, out Outcome, err e
 	}
 	content, err := optional[string](m, "content")
 	switch {
-	case method == wire.NotifyRejected: // its content, if any, is not looked at
+	case method == wire.NotifyRejected: // its content, if any, is ignored
 		return *p, out, nil
 	case err != nil:
 		return "", out, err
@@ -249,7 +249,7 @@ func parseOutcome(method string, params []byte) (path string, out Outcome, err e
 	return *p, Outcome{true, content}, nil
 }
 
-// A toolResult is the result of tools/call as far as the CLI looks at it.
+// A toolResult is the part of a tools/call result that the CLI looks at.
 type toolResult struct {
 	isError bool
 	text    string // the first text block's, "" for none
@@ -297,8 +297,8 @@ func parseResult(data []byte) (r toolResult, err error) {
 	return r, nil
 }
 
-// editedContent reads the text of closeDiff's answer: the user's text when it is JSON
-// with a string "content", else nothing (SPEC F-4).
+// editedContent returns the text of closeDiff's answer: the member "content" of a JSON
+// object, when it is a string; otherwise nothing (SPEC F-4).
 func editedContent(text string) *string {
 	v, err := parseJSON([]byte(text))
 	m, ok := v.(map[string]any)
@@ -309,7 +309,7 @@ func editedContent(text string) *string {
 	return &content
 }
 
-// parseTools reads the names out of the answer to tools/list; one tool that is malformed costs all.
+// parseTools reads the names in the answer to tools/list. One malformed tool makes it fail.
 func parseTools(data []byte) ([]string, error) {
 	v, err := parseJSON(data)
 	if err != nil {

@@ -2,14 +2,14 @@ package client
 
 import "strings"
 
-// An IDE is what the CLI calls the editor.
+// An IDE is the CLI's name for the editor.
 type IDE struct {
 	Name        string // "vscode"
 	DisplayName string // "VS Code"
 }
 
-// detect names the editor; nil when the CLI says that it supports none here.
-// The file's ideInfo outranks everything; without it only a few terminals pass.
+// detect names the editor; nil when the CLI says that it supports none here. The file's
+// ideInfo outranks everything. Without it, only a few terminals are recognised.
 func detect(w *World, config *Config, command string) *IDE {
 	if ide, ok := config.IDE(); ok {
 		return &ide
@@ -37,7 +37,7 @@ func detect(w *World, config *Config, command string) *IDE {
 	return &ide
 }
 
-// fromEnviron is the CLI's own order, which differs from the order by which pollux recognises a terminal.
+// fromEnviron follows the CLI's own order, which differs from the order in which pollux recognises a terminal.
 func fromEnviron(w *World, jetbrains bool) IDE {
 	is := func(name string) bool { return w.Getenv(name) != "" }
 	term := w.Getenv("TERM_PROGRAM")

@@ -9,7 +9,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/agent/mcp/jsonrpc"
 )
 
-// A RefusedError is the companion's reason for not showing a diff: the CLI then asks in the terminal.
+// A RefusedError is the companion's reason for not showing a diff. The CLI then asks in the terminal.
 type RefusedError struct{ Reason string }
 
 func (e *RefusedError) Error() string { return e.Reason }
@@ -30,10 +30,10 @@ type (
 	}
 )
 
-// OpenDiff shows a proposal in the editor and blocks until its outcome (SPEC
-// K-3). Diffs wait for each other: one is open at a time. When ctx ends first, the
-// diff is closed and ctx's error returned, which the CLI itself cannot do. A
-// *RefusedError is the companion's answer that it shows none.
+// OpenDiff shows a proposal in the editor and blocks until its outcome (SPEC K-3). One
+// diff is open at a time; others wait. When ctx ends first, OpenDiff closes the diff and
+// returns ctx's error, which the CLI itself cannot do. A *RefusedError says that the
+// companion does not show the diff.
 func (c *Client) OpenDiff(ctx context.Context, path, content string) (Outcome, error) {
 	select {
 	case c.diffs <- struct{}{}:
@@ -98,8 +98,8 @@ func (c *Client) withdraw(path string) {
 	_, _ = c.closeDiff(ctx, path, true)
 }
 
-// Resolve is the answer in the terminal: it closes the diff and gives it that outcome, with
-// the text as the user edited it, if so. It blocks until the companion has answered, as the CLI does.
+// Resolve is the user's answer in the terminal. It closes the diff and gives it that outcome, with the text as the user
+// edited it. It blocks until the companion has answered, as the CLI does.
 func (c *Client) Resolve(ctx context.Context, path string, accept bool) error {
 	c.mu.Lock()
 	waiting, ok := c.pending[path]
@@ -116,7 +116,7 @@ func (c *Client) Resolve(ctx context.Context, path string, accept bool) error {
 	if c.pending[path] == waiting {
 		delete(c.pending, path)
 	} else {
-		ok = false // the editor was faster
+		ok = false // the editor was quicker
 	}
 	c.mu.Unlock()
 	if ok {
@@ -125,8 +125,8 @@ func (c *Client) Resolve(ctx context.Context, path string, accept bool) error {
 	return err
 }
 
-// CloseDiff closes a diff and returns the user's text, nil when the companion
-// does not say that it differs from the proposal.
+// CloseDiff closes a diff and returns the user's text; nil when the companion does not
+// say that it differs from the proposal.
 func (c *Client) CloseDiff(ctx context.Context, path string) (*string, error) {
 	return c.closeDiff(ctx, path, true)
 }

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// maxClimb bounds the climb through the tree of processes.
+// maxClimb bounds how many ancestors are looked at.
 const maxClimb = 32
 
-// An Editor is the process that the CLI takes for its editor's.
+// An Editor is the process that the CLI takes for its editor.
 type Editor struct {
 	PID     int
 	Command string
-	// Steps tell how it came to it, for a person.
+	// Steps tell a person how the CLI found it.
 	Steps []Step
 }
 
@@ -42,7 +42,7 @@ func FindEditor(w *World) Editor {
 	return findUnix(w)
 }
 
-// parseInt is JavaScript's, for numbers of processes; 0 for what is none.
+// parseInt is JavaScript's, for process numbers; 0 when s has no number.
 func parseInt(s string) int {
 	s = strings.TrimPrefix(strings.TrimLeft(s, " \t\n\v\f\r"), "+")
 	end := 0
@@ -124,7 +124,7 @@ func findWindows(w *World) Editor {
 	return e
 }
 
-// stdioEnv is what the CLI leaves of its environment to a companion that it starts.
+// stdioEnv returns the environment that the CLI passes to a companion that it starts.
 func stdioEnv(w *World) []string {
 	env := []string{}
 	for _, name := range stdioNames() {

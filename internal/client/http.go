@@ -18,20 +18,20 @@ import (
 	"github.com/pollux-companion/pollux/internal/proc"
 )
 
-// The habits of the CLI's library and of Node's fetch.
+// Habits of the CLI's library and of Node's fetch.
 const (
 	firstRetry  = time.Second
 	lastRetry   = 30 * time.Second
 	retryGrowth = 1.5
 	maxRetries  = 2
-	// silenceLimit is how long a body may say nothing before it counts as broken.
+	// silenceLimit is how long a body may be silent before it counts as broken.
 	silenceLimit = 300 * time.Second
 	// maxAnswer bounds the body of an answer, in bytes; the CLI has no bound.
 	maxAnswer = 128 << 20
 )
 
-// An httpSession is one MCP session over Streamable HTTP. Goroutines: one for
-// each event stream that is open, and one that waits to open it again; close ends and awaits them.
+// An httpSession is one MCP session over Streamable HTTP. Goroutines: one for each open
+// event stream, and one that waits to open it again; close ends and awaits them.
 type httpSession struct {
 	url, token string
 	client     *http.Client
@@ -44,7 +44,7 @@ type httpSession struct {
 	mu       sync.Mutex // guards the below
 	id       string     // Mcp-Session-Id
 	protocol string
-	retry    time.Duration // what the server asks for, -1 for nothing
+	retry    time.Duration // what the server asks for; -1 for nothing
 	ready    bool          // initialised: notifications are heard
 	standing bool          // the CLI has connected: faults count
 	closed   bool
@@ -61,9 +61,9 @@ func direct() *http.Transport {
 	}
 }
 
-// An owner hears what comes of a session.
+// An owner is told about a session.
 type owner interface {
-	// notified takes a notification; its error is a fault of the session.
+	// notified handles a notification; its error is a fault of the session.
 	notified(method string, params []byte) error
 	// faulted: something went wrong. Before the session stands the CLI forgets it again.
 	faulted(err error, standing bool)
@@ -118,7 +118,7 @@ func (s *httpSession) start(ctx context.Context, version string) error {
 	return nil
 }
 
-// fault disconnects the CLI. What happens before it has connected does not count: it would be forgotten then.
+// fault disconnects the CLI. A fault before the connection stands is forgotten.
 func (s *httpSession) fault(err error) {
 	s.mu.Lock()
 	standing := s.standing
@@ -126,7 +126,7 @@ func (s *httpSession) fault(err error) {
 	s.owner.faulted(err, standing)
 }
 
-// spawn runs f in a goroutine that close awaits, or not at all after that.
+// spawn runs f on a goroutine that close awaits. After close it does nothing.
 func (s *httpSession) spawn(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

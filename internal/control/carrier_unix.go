@@ -11,21 +11,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errNotHanded: an answer without what it promised.
+// errNotHanded: the answer came without its socket.
 var errNotHanded = errors.New("the keeper has not handed its port on")
 
-// A carrier is a connection on which a listening socket can travel beside the bytes (SCM_RIGHTS). What comes unasked for is
+// A carrier is a connection that can pass a listening socket beside the bytes (SCM_RIGHTS). Descriptors that nobody asked for are
 // closed with it.
 type carrier struct {
 	*net.UnixConn
-	takes bool // sockets may come
+	takes bool // descriptors are accepted
 
 	mu  sync.Mutex // guards the below
 	out *os.File   // goes with the next bytes
-	in  []int      // descriptors that came
+	in  []int      // descriptors that arrived
 }
 
-// carry makes a carrier of what dial and listenAt's listener return.
+// carry makes a carrier of a connection that dial or listenAt's listener returned.
 func carry(conn net.Conn, takes bool) *carrier {
 	c, _ := conn.(*net.UnixConn) // checkPeer has seen that it is one
 	return &carrier{UnixConn: c, takes: takes}
@@ -70,7 +70,7 @@ func (c *carrier) Read(b []byte) (int, error) {
 	return max(n, 0), err
 }
 
-// take keeps descriptors that came.
+// take keeps descriptors that arrived.
 func (c *carrier) take(oob []byte) {
 	messages, _ := unix.ParseSocketControlMessage(oob)
 	for i := range messages {
@@ -81,7 +81,7 @@ func (c *carrier) take(oob []byte) {
 	}
 }
 
-// taken is the listening socket that came.
+// taken returns the listening socket that arrived.
 func (c *carrier) taken() (*os.File, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,7 +93,7 @@ func (c *carrier) taken() (*os.File, error) {
 	return f, nil
 }
 
-// drop closes what came and nobody took.
+// drop closes the descriptors that nobody took.
 func (c *carrier) drop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

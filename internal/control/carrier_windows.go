@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// A carrier carries bytes only: Windows hands no listening socket on, and the port is opened anew.
+// A carrier carries bytes only: Windows cannot pass a listening socket on, so the port is opened anew.
 type carrier struct{ net.Conn }
 
 func carry(conn net.Conn, _ bool) *carrier { return &carrier{conn} }

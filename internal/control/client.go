@@ -24,27 +24,27 @@ import (
 // socketSuffix ends the name of every socket.
 const socketSuffix = ".sock"
 
-// dialTimeout bounds how long a companion may take to say who it is. A stopped one
-// takes for ever and is passed over; one on a busy machine must not be.
+// dialTimeout bounds how long a companion may take to say who it is. A stopped companion
+// never answers, and is passed over; a busy machine must not look like that.
 const dialTimeout = 2 * time.Second
 
-// settling is more than the longest time between a socket's creation and its owner's listening.
+// settling is longer than it can take from a socket's creation until its owner listens.
 const settling = 2 * time.Second
 
 // A Client talks to one companion, from Dial to Close. Its methods may be called from any goroutine.
 type Client struct {
-	Status Status // as it was when it was dialled
+	Status Status // as it was when the client dialled
 	rpc    *jrpc2.Client
 	conn   *carrier
 	path   string
 	server int                    // the process that listens there; 0 when the system does not say
-	opened atomic.Pointer[func()] // of Propose
+	opened atomic.Pointer[func()] // the callback of Propose
 }
 
-// Dial joins the companion behind a socket.
+// Dial connects to the companion behind a socket.
 func Dial(ctx context.Context, path string) (*Client, error) { return join(ctx, path, false) }
 
-// join is Dial; with takes for a listening socket that comes with an answer.
+// join is Dial; with takes, it also accepts a listening socket with an answer.
 func join(ctx context.Context, path string, takes bool) (*Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
@@ -53,7 +53,7 @@ func join(ctx context.Context, path string, takes bool) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{conn: carry(conn, takes), path: path}
-	c.server, _ = ownpipe.Peer(conn) // Dial has seen whose it is
+	c.server, _ = ownpipe.Peer(conn) // Dial has checked whose it is
 	c.rpc = jrpc2.NewClient(rpc.NewChannel(c.conn, c.conn, nil), &jrpc2.ClientOptions{OnNotify: c.notified})
 	if err := c.call(ctx, methodStatus, empty{}, &c.Status); err != nil {
 		c.Close()
@@ -68,11 +68,12 @@ func (c *Client) Close() {
 	c.conn.drop()
 }
 
-// ErrStopped: the companion ended, in good order or not, before it answered.
+// ErrStopped: the companion ended before it answered, cleanly or not.
 var ErrStopped = errors.New("the companion has stopped before it answered; open its editor again, or run pollux serve, and ask again")
 
-// call turns the companion's errors back into plain text for a person. A
-// connection that ends cancels its calls; that is not the caller's doing.
+// call turns the companion's errors into plain text for a person. When the connection
+// ends, the library reports its calls as cancelled; call says ErrStopped then, since the
+// caller has cancelled nothing.
 func (c *Client) call(ctx context.Context, method string, params, result any) error {
 	err := c.rpc.CallResult(ctx, method, params, result)
 	var je *jrpc2.Error
@@ -91,7 +92,7 @@ func (c *Client) Sessions(ctx context.Context) (v []Session, err error) {
 	return v, c.call(ctx, methodSessions, empty{}, &v)
 }
 
-// Agents lists the agents that the companion knows, also by their go-betweens.
+// Agents returns the agents that the companion knows, also by their go-betweens.
 func (c *Client) Agents(ctx context.Context) (v Agents, err error) {
 	return v, c.call(ctx, methodAgents, empty{}, &v)
 }
@@ -115,14 +116,14 @@ func (c *Client) Open(ctx context.Context, l Location) error {
 	return c.call(ctx, methodOpen, l, &empty{})
 }
 
-// Ask puts a question to the person in front of the editor; nil when no choice was made.
+// Ask puts a question to the person in front of the editor; nil when they made no choice.
 func (c *Client) Ask(ctx context.Context, q Question) (*string, error) {
 	var v askReply
 	err := c.call(ctx, methodAsk, q, &v)
 	return v.Choice, err
 }
 
-// Context is what the user looks at.
+// Context returns what the user looks at.
 func (c *Client) Context(ctx context.Context) (v *state.Snapshot, err error) {
 	return v, c.call(ctx, methodContext, empty{}, &v)
 }
@@ -134,24 +135,24 @@ func (c *Client) Page(ctx context.Context) (string, error) {
 	return v.Address, err
 }
 
-// Pause stops telling agents what the user looks at, or resumes it. A model's shell may only stop it: ErrFromAgent.
+// Pause stops telling agents what the user looks at, or resumes it. A model's shell may only stop it, and otherwise gets ErrFromAgent.
 func (c *Client) Pause(ctx context.Context, paused bool) error {
 	return c.call(ctx, methodPause, pauseParams{paused, inAgent()}, &empty{})
 }
 
-// Connection is what a CLI needs to reach the companion.
+// Connection returns what a CLI needs to reach the companion.
 func (c *Client) Connection(ctx context.Context) (v Connection, err error) {
 	return v, c.call(ctx, methodEnv, empty{}, &v)
 }
 
-// List joins every companion of this user's whose socket lies in dirs, newest
-// first, and removes the sockets that nobody listens on. The caller closes the clients.
+// List connects to every companion of this user whose socket lies in dirs, newest first.
+// It removes sockets on which nobody listens. The caller closes the clients.
 func List(ctx context.Context, dirs []string) []*Client {
 	clients, _ := ListAll(ctx, dirs)
 	return clients
 }
 
-// ListAll is List, and names the processes that hold a socket and do not answer: see SilentError.
+// ListAll is List, and also returns the processes that hold a socket and do not answer: see SilentError.
 func ListAll(ctx context.Context, dirs []string) (clients []*Client, silent []int) {
 	var (
 		mu   sync.Mutex
@@ -186,20 +187,20 @@ func ListAll(ctx context.Context, dirs []string) (clients []*Client, silent []in
 	return clients, silent
 }
 
-// settled says that a socket has had its time: a fresh one refuses in the moment between
-// its creation and its owner's listening, and is not to be removed then.
+// settled says that a socket is old enough to be removed. A fresh one refuses connections
+// between its creation and its owner's listening.
 func settled(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && time.Since(info.ModTime()).Abs() > settling
 }
 
-// sockets lists the paths of all sockets in dirs, each once, and at most so many that
-// asking them all stays cheap.
+// sockets lists the paths of the sockets in dirs, each once. It bounds their number, so
+// that asking them all stays cheap.
 func sockets(dirs []string) []string {
 	var paths []string
 	for _, dir := range dirs {
 		if info, err := os.Lstat(dir); err != nil || !info.IsDir() || safefile.PrivateDir(dir) != nil {
-			continue // missing, or somebody else could have put sockets there
+			continue // missing, or other users could put sockets there
 		}
 		entries, _ := os.ReadDir(dir)
 		for _, e := range entries {
@@ -211,10 +212,10 @@ func sockets(dirs []string) []string {
 	return paths[:min(len(paths), 256)]
 }
 
-// ErrSilent: a companion runs that may serve the folder, and does not answer. The text of the error says which.
+// ErrSilent: a companion that may serve the folder runs, but does not answer. The error's text says which.
 var ErrSilent = errors.New("a companion does not answer")
 
-// SilentError is an ErrSilent about some processes, with the command that takes them up again.
+// SilentError is an ErrSilent about these processes, with the command that resumes them.
 func SilentError(pids []int) error {
 	names := make([]string, len(pids))
 	for i, pid := range pids {
@@ -224,7 +225,7 @@ func SilentError(pids []int) error {
 		ErrSilent, strings.Join(names, ", "), strings.Join(names, " "))
 }
 
-// quoted lists names, which may hold anything, for a person.
+// quoted lists names for a person; the names may hold anything.
 func quoted(names []string) string {
 	list := make([]string, len(names))
 	for i, n := range names {

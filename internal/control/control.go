@@ -1,7 +1,6 @@
-// Package control is the channel between pollux processes of one user:
-// JSON-RPC on a private unix socket, with checks of who is at the other end
-// (SPEC §11.1). It never runs through the agent's port or token, so that a
-// model's shell, which knows those, gains nothing here.
+// Package control is the channel between pollux processes of one user: JSON-RPC on a
+// private unix socket, with checks of who is at the other end (SPEC §11.1). It is apart
+// from the agents' port and token: a model's shell knows those, and gains nothing here.
 package control
 
 import (
@@ -11,7 +10,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/state"
 )
 
-// The methods of the channel, each with one object as its parameters.
+// The methods of the channel. Each takes one object as its parameters.
 const (
 	methodStatus   = "status"
 	methodSessions = "sessions"
@@ -30,7 +29,7 @@ const (
 	methodTakeOver = "takeOver"
 	methodStop     = "stop"
 
-	// Those of a reviewer.
+	// The methods of a reviewer.
 	methodAttach  = "attach"
 	methodWatch   = "watch"
 	methodTexts   = "texts"
@@ -43,8 +42,8 @@ const (
 	methodUndo    = "undo"
 )
 
-// noteOpened tells who proposes that the proposal is open now. It is the only message from the companion's side
-// that is no answer.
+// noteOpened tells a proposer that its proposal is open now. It is the only message from the companion that is no
+// answer.
 const noteOpened = "opened"
 
 // A Status says which companion this is.
@@ -54,23 +53,23 @@ type Status struct {
 	Editor  string    `json:"editor"` // ideInfo's name
 	Roots   []string  `json:"roots"`  // absolute and canonical
 	Started time.Time `json:"started"`
-	// Keeper says that its editor has ended, and that it holds the door of the CLIs that were connected (SPEC L-4).
+	// Keeper says that its editor has ended, and that it serves the CLIs that were connected then (SPEC L-4).
 	Keeper bool `json:"keeper,omitempty"`
-	// Views are what would show a diff at this moment; nil from a companion that does not tell.
+	// Views says who would show a diff at this moment; nil from a companion that does not tell.
 	Views *Views `json:"views,omitempty"`
-	// Troubles are what this companion does without.
+	// Troubles are problems that this companion runs with.
 	Troubles []Trouble `json:"troubles,omitempty"`
 }
 
-// A Trouble is something that a companion does without, for a person.
+// A Trouble is a problem that a companion runs with, told to a person.
 type Trouble struct {
 	ID   string `json:"id"`   // a short name that stays: "users", "folder"
-	What string `json:"what"` // what does not hold, and the reason
-	Why  string `json:"why"`  // it matters
+	What string `json:"what"` // what does not work, and the reason
+	Why  string `json:"why"`  // why it matters
 	Do   string `json:"do"`   // what helps
 }
 
-// Views says who would show a diff. With none of them it is refused, and the agent asks in its own terminal (SPEC F-2).
+// Views says who would show a diff. When nobody would, the diff is refused, and the agent asks in its own terminal (SPEC F-2).
 type Views struct {
 	Editor   bool `json:"editor"`   // the companion's own editor shows diffs, or asks about them
 	Page     bool `json:"page"`     // an editor page is open, or reloading
@@ -78,7 +77,7 @@ type Views struct {
 	Browser  bool `json:"browser"`  // the companion opens a page in the browser, as far as that succeeds
 }
 
-// Any says whether a diff would be tried to be shown.
+// Any says whether somebody would try to show a diff.
 func (v Views) Any() bool { return v != Views{} }
 
 // A Session is one connected CLI.
@@ -87,7 +86,7 @@ type Session struct {
 	Label   string    `json:"label"`
 	Agent   string    `json:"agent,omitempty"` // its name: "claude"
 	Since   time.Time `json:"since"`
-	Version string    `json:"version,omitempty"` // of the CLI, as it says; "" when it says none
+	Version string    `json:"version,omitempty"` // the CLI's version, as it says; "" when it says none
 	Process string    `json:"process,omitempty"` // "" when not known
 	PID     int       `json:"pid,omitempty"`     // 0 when not known
 }
@@ -101,41 +100,41 @@ type Diff struct {
 	Owner  string    `json:"owner"` // the session's label
 	Opened time.Time `json:"opened"`
 	Edited bool      `json:"edited,omitempty"`
-	// Version grows with each edit, Base with each change of the file.
+	// Version grows with each edit of the text, Base with each change of the file.
 	Version int `json:"version,omitempty"`
 	Base    int `json:"base,omitempty"`
-	// Conflict is nil unless the file has changed where the proposal does
-	// (SPEC F-13): then it cannot be accepted before Resolve.
+	// Conflict is nil unless the file has changed where the proposal changes it (SPEC F-13).
+	// While it is set, the diff cannot be accepted; see Resolve.
 	Conflict *Conflict `json:"conflict,omitempty"`
-	// Others are the other proposals that wait for the same file.
+	// Others is the number of other proposals for the same file.
 	Others int `json:"others,omitempty"`
-	// ReadOnly says why the proposal cannot be edited; "" where it can be.
+	// ReadOnly says why the proposal cannot be edited; "" when it can.
 	ReadOnly string `json:"readOnly,omitempty"`
-	// Unsaved says that an editor has unsaved changes of the file (SPEC F-8).
+	// Unsaved says that an editor has unsaved changes in the file (SPEC F-8).
 	Unsaved bool `json:"unsaved,omitempty"`
 }
 
-// A Conflict is what is in the way of an acceptance.
+// A Conflict says why a proposal cannot be accepted.
 type Conflict struct {
 	Reason string  `json:"reason"` // a sentence about the file, without its name
 	Places []Place `json:"places,omitempty"`
 }
 
-// A Place is one of lines of the proposal, 0-based, and the file's lines for it.
+// A Place is a range of lines of the proposal, 0-based, with the file's lines for it.
 type Place struct {
 	Start int    `json:"start"`
 	End   int    `json:"end"`
 	Text  string `json:"text"`
 }
 
-// Seen is what the user has been shown of a diff: Diff.Version and Diff.Base.
+// Seen names the versions that the user was shown of a diff: Diff.Version and Diff.Base.
 type Seen struct {
 	Version int `json:"version"`
 	Base    int `json:"base"`
 }
 
-// A Decision settles a diff. Content replaces the text as it stands when Accept is set and Content is not nil.
-// Nothing is accepted when the text or the file is newer than what was seen (SPEC F-13).
+// A Decision settles a diff. With Accept, a Content that is not nil replaces the text. Nothing is accepted when the
+// text or the file is newer than Seen says (SPEC F-13).
 type Decision struct {
 	ID      string  `json:"id"`
 	Accept  bool    `json:"accept"`
@@ -143,14 +142,14 @@ type Decision struct {
 	Seen    Seen    `json:"seen"`
 }
 
-// A Location is a file to show, and where.
+// A Location is a file to show, and the place in it.
 type Location struct {
 	Path      string          `json:"path"` // absolute
 	Position  *state.Position `json:"position,omitempty"`
 	TakeFocus bool            `json:"takeFocus,omitempty"`
 }
 
-// A Question is asked of the person in front of the editor.
+// A Question is put to the person in front of the editor.
 type Question struct {
 	Title   string   `json:"title"`
 	Message string   `json:"message"`
@@ -163,36 +162,36 @@ type Connection struct {
 	Port  int      `json:"port"`
 	Token string   `json:"token"`
 	Roots []string `json:"roots"`
-	// TempDir is the temporary folder where the CLI finds the discovery file; "" for its own.
+	// TempDir is the temporary folder in which the CLI finds the discovery file; "" for the CLI's own.
 	TempDir string `json:"tempDir,omitempty"`
 }
 
-// A Backend is the companion behind the channel. Calls come from several goroutines; a ctx ends
-// with the caller's connection.
+// A Backend is the companion behind the channel. Calls come from several goroutines. A ctx ends with the caller's
+// connection.
 type Backend interface {
 	Status() Status
 	Connection() Connection
 	Sessions() []Session
-	// Agents are those of the sessions. It waits for what is being found out until ctx ends.
+	// Agents returns the sessions' agents. It waits until ctx ends for processes that are still being found.
 	Agents(context.Context) Agents
 	Diffs() []Diff
 	Decide(Decision) error
 	// Open shows a file in the editor.
 	Open(context.Context, Location) error
-	// Ask returns the choice, or nil when the person made none.
+	// Ask returns the choice; nil when the person made none.
 	Ask(context.Context, Question) (*string, error)
 	Context() *state.Snapshot
 	// Pause stops or resumes telling agents what the user looks at.
 	Pause(paused bool)
 	// Mention puts a mention into the prompt of a session.
 	Mention(context.Context, Mention) (Mentioned, error)
-	// Told returns the parameters of ide/contextUpdate as CLIs get them, as soon as they are not seen, or
-	// when ctx ends.
+	// Told returns the parameters of ide/contextUpdate as CLIs get them, as soon as they differ from seen, or when
+	// ctx ends.
 	Told(ctx context.Context, seen string) (params string)
 	// Page returns a fresh address of the editor page, good for one use.
 	Page() (string, error)
-	// Propose shows a proposal and waits for its outcome; opened is called in between. When ctx ends
-	// it takes the proposal back.
+	// Propose shows a proposal and waits for its outcome. It calls opened when the proposal is shown. When ctx ends, it
+	// takes the proposal back.
 	Propose(ctx context.Context, p Proposal, opened func()) (Answer, error)
 	Reviewing
 	Keeping
@@ -203,7 +202,7 @@ type (
 	decideParams struct {
 		ID      string `json:"id"`
 		Accept  bool   `json:"accept"`
-		Content []byte `json:"content,omitempty"` // bytes: JSON makes six of a "<"
+		Content []byte `json:"content,omitempty"` // bytes, because JSON makes six bytes of a "<"
 		HasText bool   `json:"hasText,omitempty"`
 		Seen    Seen   `json:"seen"`
 		InAgent bool   `json:"inAgent,omitempty"`
@@ -226,5 +225,5 @@ type askReply struct {
 	Choice *string `json:"choice"`
 }
 
-// empty is the result of a method without one.
+// empty is the result of a method that has none.
 type empty struct{}

@@ -12,11 +12,11 @@ import (
 	"github.com/pollux-companion/pollux/internal/proc"
 )
 
-// ErrNone: no companion serves the folder. The text of the error says which run.
+// ErrNone: no companion serves the folder. The error's text lists the ones that run.
 var ErrNone = errors.New("no companion serves this folder")
 
-// Find joins the companion that serves folder (absolute and canonical): the one
-// whose root is nearest, then the newest (SPEC §11.6). One that an agent has started is found by that agent alone (SPEC §11.1).
+// Find connects to the companion that serves folder (absolute and canonical): the one with the nearest root, and among
+// equals the newest (SPEC §11.6). A companion that an agent started is found by that agent alone (SPEC §11.1).
 func Find(ctx context.Context, dirs []string, folder string) (*Client, error) {
 	clients, silent := ListAll(ctx, dirs)
 	var serving []*Client
@@ -54,7 +54,7 @@ func Find(ctx context.Context, dirs []string, folder string) (*Client, error) {
 	return nil, fmt.Errorf("%w (%q), and none runs; start one with: pollux serve", ErrNone, folder)
 }
 
-// depth is the length of the nearest root that folder lies in, 0 for none.
+// depth returns the length of the nearest root that holds folder, 0 when none does.
 func (s *Status) depth(folder string) (n int) {
 	for _, root := range s.Roots {
 		if paths.Within(root, folder) {
@@ -64,7 +64,7 @@ func (s *Status) depth(folder string) (n int) {
 	return n
 }
 
-// nearest is the companion whose root is nearest; of those the first, that is the newest, and no keeper where there is another. nil of none.
+// nearest returns the companion with the nearest root: the newest one, and a keeper only when there is no other. nil for none.
 func nearest(clients []*Client, folder string) (best *Client) {
 	for _, c := range clients {
 		n, most := c.Status.depth(folder), 0
@@ -78,7 +78,7 @@ func nearest(clients []*Client, folder string) (best *Client) {
 	return best
 }
 
-// ofPersons leaves out the companions that an agent has started: those with its marks, and, where there are others, those below it.
+// ofPersons leaves out companions that an agent started: those with its marks, and, if others remain, those below it.
 func ofPersons(ctx context.Context, clients []*Client) []*Client {
 	clients = slices.DeleteFunc(slices.Clone(clients), func(c *Client) bool { return c.FromAgent(nil) })
 	if len(clients) < 2 {
@@ -88,18 +88,18 @@ func ofPersons(ctx context.Context, clients []*Client) []*Client {
 	defer cancel()
 	var known []proc.Info
 	for _, c := range clients {
-		if agents, err := c.Agents(ctx); err == nil && !guard.Same(agents.Processes) { // pollux conform may be above what it tries
+		if agents, err := c.Agents(ctx); err == nil && !guard.Same(agents.Processes) { // pollux conform may be above the companion that it tries
 			known = append(known, agents.Processes...)
 		}
 	}
 	apart := slices.DeleteFunc(slices.Clone(clients), func(c *Client) bool { return c.FromAgent(known) })
 	if len(apart) == 0 {
-		return clients // this whole terminal is below one
+		return clients // this whole terminal runs below one
 	}
 	return apart
 }
 
-// FromAgent says whether the process that listens at the socket, which may be any program, has an agent's mark, or is below one of agents.
+// FromAgent says whether the process that listens at the socket has an agent's mark, or runs below one of agents. That process may be any program.
 func (c *Client) FromAgent(agents []proc.Info) bool {
 	verdict := guard.Look(c.server, agents)
 	return verdict == guard.Marked || verdict == guard.Below

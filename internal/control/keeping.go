@@ -8,39 +8,39 @@ import (
 	"github.com/creachadair/jrpc2/handler"
 )
 
-// Keeping is how the door of a companion goes on to the next one (SPEC L-4). It is refused to a process below an agent
-// (ErrFromAgent).
+// Keeping hands a companion's door (its listening socket and sessions) to the next companion (SPEC L-4). A process below an agent is
+// refused (ErrFromAgent).
 type Keeping interface {
-	// HandOver gives up the door of a keeper, which ends when over is called. The file is a duplicate of its listening socket, the caller's to
-	// close; nil where the system hands none on. ErrNoKeeper from any other companion.
+	// HandOver gives up the door of a keeper; the keeper ends when over is called. The file is a duplicate of its listening socket, which the
+	// caller closes; nil where the system cannot pass one on. Any companion but a keeper returns ErrNoKeeper.
 	HandOver() (h Handing, door *os.File, over func(), err error)
-	// Stop ends a companion that has no editor of its own, when over is called.
+	// Stop ends a companion that has no editor of its own; it ends when over is called.
 	Stop() (over func(), err error)
 }
 
-// A Handing says what a companion takes over: the record of the sessions, by the names that it was made with.
+// A Handing names the record of the sessions that a companion takes over, by the values that the record was made with.
 type Handing struct {
 	Editor string   `json:"editor"` // ideInfo's name
 	Roots  []string `json:"roots"`  // absolute and canonical
 	Port   int      `json:"port"`
 }
 
-// ErrNoKeeper: a companion that has its editor is not taken over.
+// ErrNoKeeper: the companion still has its editor, and cannot be taken over.
 var ErrNoKeeper = errors.New("this companion is no keeper; its editor runs")
 
 type takeParams struct {
 	InAgent bool `json:"inAgent,omitempty"`
 }
 
-// TakeOver takes the door of a keeper. The file is its listening socket, the caller's to close; nil where the port must be opened
-// anew. The keeper gives its record up within a second.
+// TakeOver takes over the door of a keeper. The file is its listening socket, which the caller closes; nil where the port must be opened
+// anew. The keeper releases its record within a second.
 func (c *Client) TakeOver(ctx context.Context) (Handing, *os.File, error) {
 	var h Handing
 	own, err := join(ctx, c.path, true)
 	if err != nil {
 		return h, nil, err
 	}
-	defer own.Close() // the keeper waits for that
+	defer own.Close() // the keeper waits until this connection closes
 	if err := own.call(ctx, methodTakeOver, takeParams{inAgent()}, &h); err != nil {
 		return h, nil, err
 	}
@@ -62,10 +62,10 @@ func (p *peer) keeping() handler.Map {
 			}
 			h, door, over, err := p.b.HandOver()
 			if err == nil {
-				p.over.Store(&over) // the caller has it when the connection ends
+				p.over.Store(&over) // called when the connection ends: the caller has the answer then
 			}
 			if door != nil {
-				p.out.give(door) // with the answer
+				p.out.give(door) // leaves with the answer
 			}
 			return h, err
 		}),
@@ -82,8 +82,8 @@ func (p *peer) keeping() handler.Map {
 	}
 }
 
-// person is trusted without the agents whose process is not known: who takes a door over has decided nothing yet, and decides by
-// the rules of every companion.
+// person refuses agents, but not because of agents whose process is not known: taking a door over decides nothing yet, and later
+// decisions follow the rules of every companion.
 func (p *peer) person(ctx context.Context, inAgent bool) error {
 	if inAgent {
 		return ErrFromAgent

@@ -13,11 +13,11 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/review"
 )
 
-// pollWithin is how long the companion keeps a question whose answer has not changed. A rule that was
-// missed is asked for again after that at the latest.
+// pollWithin is how long the companion holds a question whose answer has not changed. A client asks again after that,
+// so a missed change is found then at the latest.
 const pollWithin = 2 * time.Second
 
-// errMode: a rule with a word that is none.
+// errMode: the rule has an unknown mode.
 var errMode = errors.New("mode must be ask, accept or terminal")
 
 // A peer is one connection, from the process pid, for as long as it lasts.
@@ -27,11 +27,11 @@ type peer struct {
 	out    *carrier
 	over   atomic.Pointer[func()] // of Keeping.HandOver
 	agents *between
-	// attached has a place for one: the way to detach, once the peer is attached.
+	// attached has room for one value: the function that detaches the peer, while it is attached.
 	attached chan func()
 }
 
-// trusted is nil where the peer is not, as far as can be known, a model's shell. inAgent is what it says of itself.
+// trusted returns nil when the peer, as far as anybody can know, is not a model's shell. inAgent is what the peer says of itself.
 func (p *peer) trusted(ctx context.Context, inAgent bool) error {
 	if inAgent {
 		return ErrFromAgent
@@ -39,7 +39,7 @@ func (p *peer) trusted(ctx context.Context, inAgent bool) error {
 	return p.known(ctx).MayDecide(p.pid)
 }
 
-// known are the agents of the sessions, and the agents that have asked through a go-between.
+// known returns the sessions' agents, and agents that have asked through a go-between.
 func (p *peer) known(ctx context.Context) Agents {
 	ctx, cancel := context.WithTimeout(ctx, knowWithin)
 	defer cancel()
@@ -48,7 +48,7 @@ func (p *peer) known(ctx context.Context) Agents {
 	return agents
 }
 
-// end takes back what the connection stood for.
+// end undoes what lasts as long as the connection.
 func (p *peer) end() {
 	select {
 	case detach := <-p.attached:
@@ -60,7 +60,7 @@ func (p *peer) end() {
 	}
 }
 
-// reviewing are the methods of a reviewer and of a proposer.
+// reviewing returns the methods of a reviewer and of a proposer.
 func (p *peer) reviewing() handler.Map {
 	b := p.b
 	return handler.Map{
@@ -122,7 +122,7 @@ func (p *peer) attach(ctx context.Context, inAgent bool) error {
 	select {
 	case p.attached <- detach:
 	default:
-		detach() // it was already
+		detach() // it was attached already
 	}
 	return nil
 }
@@ -140,8 +140,8 @@ func (p *peer) rule(ctx context.Context, r ruleParams) error {
 	return nil
 }
 
-// propose waits for the user as long as the connection lasts. To propose is everybody's right: a model's
-// shell that does so asks the user, and cannot answer for them.
+// propose waits for the user as long as the connection lasts. Everybody may propose: a model's shell that does so asks the
+// user, and cannot answer for them.
 func (p *peer) propose(ctx context.Context, in proposeParams) (answerReply, error) {
 	server := jrpc2.ServerFromContext(ctx)
 	a, err := p.b.Propose(ctx, Proposal{in.Path, string(in.Old), in.IsNew, string(in.New)}, func() {
@@ -150,40 +150,40 @@ func (p *peer) propose(ctx context.Context, in proposeParams) (answerReply, erro
 	return answerReply{a.Accepted, []byte(a.Content), a.Edited}, err
 }
 
-// Attach makes this connection one that looks at diffs, until Close: the companion then
-// takes a diff for shown although no editor shows it.
+// Attach says that this connection looks at diffs, until Close. The companion then counts a diff as shown although no
+// editor shows it.
 func (c *Client) Attach(ctx context.Context) error {
 	return c.call(ctx, methodAttach, agentParams{inAgent()}, &empty{})
 }
 
-// Watch returns the queue when it is another than the one of version seen, or after a few seconds; at once for 0.
+// Watch returns the queue when it differs from version seen, or after a few seconds; at once for 0.
 func (c *Client) Watch(ctx context.Context, seen uint64) (q Queue, err error) {
 	return q, c.call(ctx, methodWatch, watchParams{seen}, &q)
 }
 
-// Texts returns what a diff was opened with.
+// Texts returns the texts with which a diff was opened.
 func (c *Client) Texts(ctx context.Context, id string) (Texts, error) {
 	var r textsReply
 	err := c.call(ctx, methodTexts, idParams{ID: id}, &r)
 	return r.texts(), err
 }
 
-// Text returns a diff's text as it is edited now.
+// Text returns a diff's text, as edited, and its version.
 func (c *Client) Text(ctx context.Context, id string) (text string, version int, err error) {
 	var r textReply
 	err = c.call(ctx, methodText, idParams{ID: id}, &r)
 	return string(r.Text), r.Version, err
 }
 
-// Edit records a diff's text as the user has it now, who had edited the
-// version from (nil: the newest), and returns its version.
+// Edit records a diff's text as the user has it now, and returns its version. from is
+// the version that the user edited; nil for the newest.
 func (c *Client) Edit(ctx context.Context, id, text string, from *int) (version int, err error) {
 	var r editReply
 	err = c.call(ctx, methodEdit, editParams{id, []byte(text), from, inAgent()}, &r)
 	return r.Version, err
 }
 
-// Resolve ends a conflict: with the proposal over the file's change or, with theirs, the file's text in its place.
+// Resolve ends a conflict: the proposal stands over the file's change or, with theirs, the file's text replaces it.
 func (c *Client) Resolve(ctx context.Context, id string, seen Seen, theirs bool) error {
 	return c.call(ctx, methodResolve, resolveParams{id, seen, theirs, inAgent()}, &empty{})
 }
@@ -211,20 +211,20 @@ func (c *Client) Undo(ctx context.Context, id string) error {
 }
 
 // Propose shows a proposal in the companion's editor and waits for its outcome. opened, if not nil, is
-// called when it is visible. When ctx ends or the client is closed, the proposal is taken back. There is one at a time.
+// called when the proposal is visible. When ctx ends or the client is closed, the proposal is taken back. A client makes one at a time.
 func (c *Client) Propose(ctx context.Context, p Proposal, opened func()) (Answer, error) {
 	c.opened.Store(&opened)
 	defer c.opened.Store(nil)
 	var r answerReply
 	err := c.call(ctx, methodPropose, proposeParams{p.Path, []byte(p.Old), p.IsNew, []byte(p.New)}, &r)
 	if ctx.Err() != nil {
-		c.Close() // which takes it back
+		c.Close() // takes the proposal back
 		return Answer{}, ctx.Err()
 	}
 	return Answer{r.Accepted, string(r.Content), r.Edited}, err
 }
 
-// Told returns the parameters of ide/contextUpdate as CLIs get them (JSON), when they are not seen, or after a
+// Told returns the parameters of ide/contextUpdate as CLIs get them (JSON), when they differ from seen, or after a
 // few seconds; at once when seen is "".
 func (c *Client) Told(ctx context.Context, seen string) (json.RawMessage, error) {
 	var r toldReply
@@ -232,7 +232,7 @@ func (c *Client) Told(ctx context.Context, seen string) (json.RawMessage, error)
 	return json.RawMessage(r.Params), err
 }
 
-// notified takes what the companion says without being asked.
+// notified handles messages that the companion sends without being asked.
 func (c *Client) notified(req *jrpc2.Request) {
 	if f := c.opened.Load(); req.Method() == noteOpened && f != nil && *f != nil {
 		(*f)()

@@ -7,19 +7,19 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/review"
 )
 
-// Reviewing is what a reviewer in another process needs of a companion. What decides, changes a text or a file, or
-// counts as looking is refused to a process below an agent (ErrFromAgent).
+// Reviewing is what a reviewer in another process needs of a companion. A process below an agent gets ErrFromAgent
+// for every method that decides, changes a text or a file, or counts as looking.
 type Reviewing interface {
-	// Attach counts the caller among those who look at diffs, until detach.
+	// Attach counts the caller as somebody who looks at diffs, until detach.
 	Attach() (detach func())
-	// Watch returns the queue as soon as it is another than seen (0: at once), or when ctx ends.
+	// Watch returns the queue as soon as it differs from seen (at once for 0), or when ctx ends.
 	Watch(ctx context.Context, seen uint64) Queue
 	// Texts returns the texts that a diff was opened with; review.ErrSettled when it is not open.
 	Texts(id string) (Texts, error)
-	// Text is a diff's text as it is edited now.
+	// Text returns a diff's text, as edited, and its version.
 	Text(id string) (text string, version int, err error)
-	// Edit records the text as the user has it now, who had edited the version
-	// from (nil: the newest), and returns its version.
+	// Edit records a diff's text as the user has it now, and returns its version. from is
+	// the version that the user edited; nil for the newest.
 	Edit(id, text string, from *int) (version int, err error)
 	// Resolve ends a conflict with the proposal's text or, with theirs, the file's.
 	Resolve(id string, seen Seen, theirs bool) error
@@ -27,15 +27,15 @@ type Reviewing interface {
 	SetRule(review.Rule)
 	// History lists past proposals, newest first (SPEC F-12).
 	History() ([]Entry, error)
-	// Entry is one of them; its Final is "" when it was rejected.
+	// Entry returns the texts of a past proposal; Final is "" when it was rejected.
 	Entry(id string) (Texts, error)
 	// Undo puts the old text back, if the file still holds the final one.
 	Undo(id string) error
 }
 
-// A Queue is what waits for the user, at one moment.
+// A Queue is everything that waits for the user at one moment.
 type Queue struct {
-	// Version is another one whenever something of the below has changed.
+	// Version changes whenever something below has changed.
 	Version uint64 `json:"version"`
 	Diffs   []Diff `json:"diffs"` // oldest first
 	Rules   []Rule `json:"rules,omitempty"`
@@ -43,13 +43,13 @@ type Queue struct {
 	Sessions int `json:"sessions"`
 	// Past grows when an entry is added to the history.
 	Past uint64 `json:"past"`
-	// Troubles are what the user should know of while proposals wait, or none do.
+	// Troubles are the problems that the user should see beside the proposals.
 	Troubles []Trouble `json:"troubles,omitempty"`
-	// Ended are the last diffs that were decided, and how, newest last.
+	// Ended are the diffs that were decided last, and how; newest last.
 	Ended []Ended `json:"ended,omitempty"`
 }
 
-// An Ended is a diff that has its outcome.
+// An Ended is a diff that was decided.
 type Ended struct {
 	ID      string `json:"id"`
 	Outcome string `json:"outcome"` // review.Kind's word
@@ -59,21 +59,21 @@ type Ended struct {
 // A Rule is one line of the user's policy.
 type Rule = review.Rule
 
-// Texts are those of a proposal, byte for byte.
+// Texts are the texts of a proposal, byte for byte.
 type Texts struct {
 	Old   string
 	IsNew bool // there was no file
 	New   string
-	Final string // of an Entry
-	Base  int    // the version of Old, of an open diff
+	Final string // of an Entry only
+	Base  int    // the version of Old; of an open diff only
 }
 
-// An Entry is one proposal of the past.
+// An Entry is a past proposal.
 type Entry struct {
 	ID       string    `json:"id"`
 	Path     string    `json:"path"`
 	Owner    string    `json:"owner"`
-	At       time.Time `json:"at"`      // of the outcome
+	At       time.Time `json:"at"`      // when it was decided
 	Outcome  string    `json:"outcome"` // review.Kind's word
 	Edited   bool      `json:"edited,omitempty"`
 	Policy   bool      `json:"policy,omitempty"`
@@ -81,9 +81,9 @@ type Entry struct {
 	Undone   bool      `json:"undone,omitempty"`   // it has been taken back
 }
 
-// A Proposal is what `pollux diff` asks about.
+// A Proposal is what `pollux diff` proposes.
 type Proposal struct {
-	Path  string // absolute; the file that it is about
+	Path  string // absolute
 	Old   string
 	IsNew bool // there is no file
 	New   string
@@ -93,11 +93,11 @@ type Proposal struct {
 type Answer struct {
 	Accepted bool
 	Content  string // the final text, when Accepted
-	Edited   bool   // it is not the proposal any more
+	Edited   bool   // it differs from the proposal
 }
 
-// On the wire texts are bytes, that is base64: JSON writes a "<" or a control
-// character with six, and a message would exceed its bound.
+// On the wire texts are bytes, and so base64. JSON writes a "<" or a control
+// character with six bytes, and a message would exceed its bound.
 type (
 	idParams struct {
 		ID      string `json:"id"`
@@ -133,7 +133,7 @@ type (
 		IsNew bool   `json:"isNew,omitempty"`
 		New   []byte `json:"new,omitempty"`
 		Final []byte `json:"final,omitempty"`
-		// Same says that Final is New, and not sent twice.
+		// Same says that Final equals New, and is not sent twice.
 		Same bool `json:"same,omitempty"`
 		Base int  `json:"base,omitempty"`
 	}

@@ -26,7 +26,7 @@ const (
 )
 
 // A Server answers on one socket, from Listen to Close. Goroutines: one that
-// accepts, and for each connection those of its jrpc2 server; Close ends and awaits all.
+// accepts, and for each connection the ones of its jrpc2 server; Close ends and awaits all.
 type Server struct {
 	backend Backend
 	log     *slog.Logger
@@ -51,7 +51,7 @@ func Listen(dirs []string, b Backend, log *slog.Logger) (*Server, error) {
 	return s, nil
 }
 
-// Path is the socket's absolute path.
+// Path returns the socket's absolute path.
 func (s *Server) Path() string { return s.ln.Addr().String() }
 
 func (s *Server) accept() {
@@ -62,7 +62,7 @@ func (s *Server) accept() {
 				return
 			}
 			s.log.Warn("the control socket did not accept", "err", err)
-			time.Sleep(50 * time.Millisecond) // out of descriptors, most likely
+			time.Sleep(50 * time.Millisecond) // most likely out of descriptors
 			continue
 		}
 		pid, err := ownpipe.Peer(conn)
@@ -136,7 +136,7 @@ func method[P, R any](f func(context.Context, P) (R, error)) jrpc2.Handler {
 	}
 }
 
-// methods are those of one connection.
+// methods returns the methods of one connection.
 func (p *peer) methods() handler.Map {
 	b := p.b
 	all := handler.Map{
@@ -163,7 +163,7 @@ func (p *peer) methods() handler.Map {
 			return askReply{choice}, err
 		}),
 		methodPause: method(func(ctx context.Context, in pauseParams) (empty, error) {
-			if !in.Paused { // anybody may ask for less
+			if !in.Paused { // anybody may stop sharing
 				if err := p.trusted(ctx, in.InAgent); err != nil {
 					return empty{}, err
 				}

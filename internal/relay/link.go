@@ -29,7 +29,7 @@ func (r *relay) hold(ctx context.Context) {
 		}
 		r.set(link)
 		r.reopen(ctx, link)
-		for broken := (*client.Link)(nil); broken != link; { // one of an earlier link is late
+		for broken := (*client.Link)(nil); broken != link; { // ignore a late report about an earlier link
 			select {
 			case broken = <-r.broke:
 			case <-ctx.Done():
@@ -68,7 +68,7 @@ func (r *relay) set(link *client.Link) {
 	r.changed = make(chan struct{})
 }
 
-// forget tells the CLI that nothing is open any more, as far as anybody knows.
+// forget tells the CLI that no diff is open any more, as far as anybody knows.
 func (r *relay) forget(ctx context.Context) {
 	r.mu.Lock()
 	told := r.told
@@ -79,8 +79,8 @@ func (r *relay) forget(ctx context.Context) {
 	}
 }
 
-// find joins the first editor in the CLI's own order that answers: unlike the
-// CLI the relay passes over files whose companion has gone.
+// find connects to the first editor, in the CLI's own order, that answers. Unlike the
+// CLI, it passes over files whose companion has gone.
 func (r *relay) find(ctx context.Context) *client.Link {
 	if r.o.Ways != nil {
 		for _, way := range r.o.Ways() {
@@ -121,7 +121,7 @@ func (r *relay) dial(ctx context.Context, way client.Way) *client.Link {
 			made <- l
 			select {
 			case r.broke <- l:
-			default: // it has been told often enough
+			default: // the log has had this often enough
 			}
 		},
 	})
@@ -149,7 +149,7 @@ func (r *relay) reopen(ctx context.Context, link *client.Link) {
 	}
 }
 
-// notified passes a notification on. A diff that has its outcome is not open any more.
+// notified passes a notification on. A diff with an outcome counts as closed.
 func (r *relay) notified(method string, params json.RawMessage) {
 	switch method {
 	case wire.NotifyContext:
@@ -161,7 +161,7 @@ func (r *relay) notified(method string, params json.RawMessage) {
 			FilePath string `json:"filePath"`
 		}
 		if json.Unmarshal(params, &p) == nil && !r.close(p.FilePath) && method != wire.NotifyClosed {
-			return // the CLI waits for no such diff
+			return // the CLI does not wait for this diff
 		}
 	}
 	r.notify(method, params)
@@ -181,7 +181,7 @@ type callParams struct {
 	Arguments map[string]any `json:"arguments"`
 }
 
-// A result is that of a tool.
+// A result is the result of a tool.
 type result struct {
 	Content []block `json:"content"`
 	IsError bool    `json:"isError,omitempty"`
@@ -194,10 +194,10 @@ type block struct {
 
 func failed(text string) result { return result{[]block{{"text", text}}, true} }
 
-// noEditor is the reason for which the CLI asks in the terminal.
+// noEditor is the reason with which the CLI asks in the terminal.
 const noEditor = "No editor serves this folder at the moment; decide in the terminal."
 
-// call does one tool call: in the editor, or, while there is none, as well as can be.
+// call runs one tool call: in the editor, or without one as well as possible.
 func (r *relay) call(ctx context.Context, params json.RawMessage) any {
 	var c struct {
 		Name      string `json:"name"`
@@ -229,7 +229,7 @@ func (r *relay) openDiff(ctx context.Context, d diff, params json.RawMessage) an
 	}
 	r.close(d.path)
 	r.mu.Lock()
-	r.open = append(r.open, d) // before the call: its outcome may be faster than its answer
+	r.open = append(r.open, d) // before the call: the outcome may come before the answer
 	r.mu.Unlock()
 	data, err := r.forward(ctx, link, params)
 	if err == nil {
@@ -244,7 +244,7 @@ func (r *relay) openDiff(ctx context.Context, d diff, params json.RawMessage) an
 		r.close(d.path)
 		return failed(err.Error())
 	}
-	// The editor went while it was asked: the diff is opened in the next one, if that comes soon.
+	// The editor went while it was asked. The next one opens the diff, if it comes soon.
 	if next := r.other(ctx, link, 2*showWithin); next != nil {
 		return result{Content: []block{}}
 	}
@@ -252,7 +252,7 @@ func (r *relay) openDiff(ctx context.Context, d diff, params json.RawMessage) an
 	return failed(noEditor)
 }
 
-// closeDiff answers from what is known when the editor has gone: the text as it was proposed.
+// closeDiff answers without an editor, from what is known: the text as it was proposed.
 func (r *relay) closeDiff(ctx context.Context, path string, params json.RawMessage) any {
 	r.mu.Lock()
 	link, content, known := r.link, "", false
@@ -285,7 +285,7 @@ func (r *relay) forward(ctx context.Context, link *client.Link, params json.RawM
 	return link.Call(ctx, jsonrpc.MethodToolsCall, params)
 }
 
-// editor is the link, for which it waits a while.
+// editor returns the link, and waits a while for one.
 func (r *relay) editor(ctx context.Context, within time.Duration) *client.Link {
 	return r.other(ctx, nil, within)
 }

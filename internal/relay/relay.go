@@ -1,8 +1,8 @@
 // Package relay is a companion that a CLI starts as a command (SPEC K-4): it
 // speaks MCP over standard input and output, finds the editor that serves the
 // CLI's folder, and passes everything on; when the editor goes, it waits for
-// the next one and shows it the diffs that are still open. The CLI is told of
-// nothing but what the user really decided, and stays connected all the time.
+// the next one and shows it the diffs that are still open. The CLI stays connected all
+// the time, and hears of an outcome only when the user has really decided.
 package relay
 
 import (
@@ -23,13 +23,13 @@ import (
 const (
 	// lookEvery is how often the relay looks for an editor while it has none.
 	lookEvery = 500 * time.Millisecond
-	// showWithin is how long a proposal waits for an editor before it is refused, and the CLI asks in the terminal.
+	// showWithin is how long a proposal waits for an editor. After that it is refused, and the CLI asks in the terminal.
 	showWithin = 2 * time.Second
 	// dialWithin bounds the opening of a session.
 	dialWithin = 10 * time.Second
-	// callWithin is what the CLI waits for an answer.
+	// callWithin is how long the CLI waits for an answer.
 	callWithin = 10 * time.Minute
-	// maxLine bounds a message of the CLI's, in bytes.
+	// maxLine bounds a message from the CLI, in bytes.
 	maxLine = 80 << 20
 )
 
@@ -37,9 +37,9 @@ const (
 type Options struct {
 	In  io.Reader
 	Out io.Writer
-	// World is where editors are looked for; nil is this process's.
+	// World is where to look for editors; nil means this process's environment.
 	World *client.World
-	// Ways are the ways to editors for an agent that has another search than Gemini CLI's, in its order; nil is Gemini CLI's.
+	// Ways returns the ways to editors for an agent that searches differently from Gemini CLI, in its order; nil searches as Gemini CLI does.
 	Ways func() []client.Way
 	// Version is pollux's own.
 	Version string
@@ -54,7 +54,7 @@ type relay struct {
 	world *client.World
 	work  sync.WaitGroup
 	broke chan *client.Link // a link that has failed
-	ready chan struct{}     // closed when the CLI listens: what it hears before that it forgets
+	ready chan struct{}     // closed when the CLI listens; it ignores earlier notifications
 	once  sync.Once         // for ready
 
 	out sync.Mutex // guards writes to o.Out
@@ -63,7 +63,7 @@ type relay struct {
 	link    *client.Link
 	changed chan struct{} // closed and replaced when link changes
 	open    []diff        // in the order of opening
-	told    bool          // a context of the editor's has been passed on
+	told    bool          // the CLI has been told of a context
 }
 
 // A diff is one that the CLI waits for.
@@ -83,7 +83,7 @@ func Run(ctx context.Context, o Options) error {
 	return err
 }
 
-// listen takes the CLI's messages, one a line.
+// listen reads the CLI's messages, one on each line.
 func (r *relay) listen(ctx context.Context) error {
 	in := bufio.NewReaderSize(r.o.In, 64<<10)
 	for {
@@ -133,7 +133,7 @@ func (r *relay) take(ctx context.Context, line []byte) {
 		r.once.Do(func() { close(r.ready) })
 	}
 	if m.Method == "" || m.ID == nil {
-		return // an answer (nothing was asked), or a notification
+		return // an answer (the relay asks nothing), or a notification
 	}
 	switch m.Method {
 	case jsonrpc.MethodInitialize:
@@ -143,14 +143,14 @@ func (r *relay) take(ctx context.Context, line []byte) {
 	case jsonrpc.MethodToolsList:
 		r.answer(m.ID, json.RawMessage(toolsList))
 	case jsonrpc.MethodToolsCall:
-		// In goroutines: closeDiff must not wait behind openDiff.
+		// On goroutines, so that closeDiff does not wait behind openDiff.
 		r.work.Go(func() { r.answer(m.ID, r.call(ctx, m.Params)) })
 	default:
 		r.answerError(m.ID, jsonrpc.CodeMethodNotFound, "no method "+m.Method)
 	}
 }
 
-// toolsList is the answer to tools/list, also while no editor is there.
+// toolsList is the answer to tools/list, with and without an editor.
 const toolsList = `{"tools":[` +
 	`{"name":"openDiff","description":"Shows a proposed change in the editor. The user's decision follows as a notification.","inputSchema":{"type":"object","properties":{"filePath":{"type":"string"},"newContent":{"type":"string"}},"required":["filePath","newContent"]}},` +
 	`{"name":"closeDiff","description":"Closes a proposed change and returns its text.","inputSchema":{"type":"object","properties":{"filePath":{"type":"string"},"suppressNotification":{"type":"boolean"}},"required":["filePath"]}}]}`
@@ -214,10 +214,10 @@ func (r *relay) write(v any) {
 	}
 	r.out.Lock()
 	defer r.out.Unlock()
-	_, _ = r.o.Out.Write(data) // a CLI that has gone closes In as well
+	_, _ = r.o.Out.Write(data) // when the CLI is gone, In closes too
 }
 
-// encode writes one line. Texts pass through as they came: no escapes for < and >.
+// encode writes one line. Texts stay as they are: < and > are not escaped.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -5,8 +5,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/client"
 )
 
-// Ways are the ways to the companions that an agent with lock files would join in w, in its order, which choose replays; home is the
-// folder of its files. Unlike the agent, the relay goes on to the next one where a companion has gone.
+// Ways returns the ways to the companions that an agent with lock files would join in w, in its order. choose replays the agent's
+// choice; home is the folder of its files. Unlike the agent, the relay passes over companions that have gone.
 func Ways(choose func(lockfile.World) *lockfile.Choice, home string, w *client.World) func() []client.Way {
 	w = client.Complete(w)
 	return func() (ways []client.Way) {

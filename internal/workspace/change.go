@@ -10,8 +10,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// Create makes an empty file, or a folder when dir is set, with the folders
-// that it needs. What exists already is fs.ErrExist.
+// Create makes an empty file, or a folder when dir is set, and the folders above it
+// that are missing. It fails with fs.ErrExist for a path that exists.
 func (w *Workspace) Create(path string, dir bool) error {
 	w.write.Lock()
 	defer w.write.Unlock()
@@ -38,9 +38,9 @@ func (w *Workspace) Create(path string, dir bool) error {
 	return nil
 }
 
-// Rename moves a file or folder within one root. It replaces nothing: a target
-// that exists is fs.ErrExist, except for a change of case alone. A symlink is
-// moved itself, not its target.
+// Rename moves a file or folder within one root. It replaces nothing: it fails with
+// fs.ErrExist for a target that exists, except when only the case of a name changes. It
+// moves a symlink itself, not its target.
 func (w *Workspace) Rename(from, to string) error {
 	w.write.Lock()
 	defer w.write.Unlock()
@@ -71,8 +71,8 @@ func (w *Workspace) Rename(from, to string) error {
 	return nil
 }
 
-// moveEntry renames through the folder that both share, or through their root:
-// either way nothing outside the root can be reached.
+// moveEntry renames through the folder that both share, or through their root. Either
+// way, nothing outside the root can be reached.
 func moveEntry(src, dst *place) error {
 	if filepath.Dir(src.path) == filepath.Dir(dst.path) {
 		return src.dir.Rename(src.base, dst.base)
@@ -85,9 +85,9 @@ func moveEntry(src, dst *place) error {
 	return root.Rename(filepath.Join(src.names...), filepath.Join(dst.names...))
 }
 
-// Delete removes a file, a symlink itself, or a folder: one that is not empty
-// only when recursive is set (else ErrNotEmpty), and then with everything in it,
-// a repository's .git too. A root is never removed.
+// Delete removes a file, a symlink itself, or a folder. It removes a folder that is not
+// empty only when recursive is set (otherwise ErrNotEmpty), with everything in it, a
+// repository's .git too. It never removes a root.
 func (w *Workspace) Delete(path string, recursive bool) error {
 	w.write.Lock()
 	defer w.write.Unlock()
@@ -114,8 +114,8 @@ func (w *Workspace) Delete(path string, recursive bool) error {
 	return nil
 }
 
-// openEntry is open for an operation on the name itself: the last component is
-// not followed when it is a symlink.
+// openEntry is open for an operation on the name itself: it does not follow the last
+// component when that is a symlink.
 func (w *Workspace) openEntry(path string, why purpose) (*place, error) {
 	if err := checkPath(path); err != nil {
 		return nil, err

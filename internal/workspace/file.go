@@ -16,11 +16,11 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// A Text is a file as an editor holds it.
+// A Text is a file's text as an editor holds it.
 type Text struct {
 	Path    string // canonical
 	Content string // without byte order mark, every line ending a line feed
-	// Version names the bytes on disk; it is opaque to everybody else.
+	// Version names the bytes on the disk. Compare it only; its form may change.
 	Version string
 	Shape   text.Shape
 	// ReadOnly says that Save would be refused: by the file's mode or by Protected.
@@ -48,12 +48,12 @@ func (w *Workspace) Read(path string) (Text, error) {
 	}, nil
 }
 
-// unreadable is the version of what is there and has none: too big, no file,
-// not to be read. No Text ever has it.
+// unreadable is the version of a path without a readable file: too big, a folder, no
+// permission. No Text ever has it.
 const unreadable = "unreadable"
 
-// Version returns the version of a file now, "" for one that is not there. What
-// Read would refuse has a version that no Text has, so that whoever holds one looks again.
+// Version returns the version of a file now, "" when it does not exist. A file that Read
+// would refuse has a version that no Text has, so that a caller with a Text looks again.
 func (w *Workspace) Version(path string) string {
 	p, err := w.open(path, toRead)
 	if err == nil {
@@ -69,10 +69,10 @@ func (w *Workspace) Version(path string) string {
 	return unreadable
 }
 
-// Save writes what an editor made of the file's version base, restoring byte
-// order mark and line endings from the bytes on disk (SPEC F-6). When the disk
-// holds another version it returns a *ConflictError, unless force is set; base
-// is "" for a file that is to be new. A symlink stays one, its target is written.
+// Save writes what an editor made of the file's version base. It restores byte order
+// mark and line endings from the bytes on the disk (SPEC F-6). When the disk holds
+// another version, it returns a *ConflictError, unless force is set. base is "" for a
+// new file. Save writes the target of a symlink, and leaves the link.
 func (w *Workspace) Save(path, content, base string, force bool) (version string, err error) {
 	w.write.Lock()
 	defer w.write.Unlock()
@@ -116,11 +116,11 @@ func (w *Workspace) Save(path, content, base string, force bool) (version string
 	return versionOf(data), nil
 }
 
-// WriteFile puts content, byte for byte, in place of the file at path or makes
-// it with the folders that it needs (SPEC T-11): atomically, with the mode that
-// the file had, only inside the workspace after symlinks are followed, and
-// never at or below a protected name. The error is ErrBadPath, ErrOutside,
-// ErrProtected, ErrNotFile, ErrChanged or one of fs, wrapped.
+// WriteFile replaces the file at path by content, byte for byte, or makes it with the
+// folders that are missing (SPEC T-11). It is atomic, and keeps the file's mode. It
+// writes only inside the workspace after symlinks are followed, and never at or below a
+// protected name. The error wraps ErrBadPath, ErrOutside, ErrProtected, ErrNotFile,
+// ErrChanged, or one of fs.
 func (w *Workspace) WriteFile(path string, content []byte) error {
 	w.write.Lock()
 	defer w.write.Unlock()
@@ -179,7 +179,7 @@ func (p *place) read() ([]byte, fs.FileInfo, error) {
 	return data, fi, nil
 }
 
-// readAll appends all of r to b, which has room for what is expected.
+// readAll appends all of r to b, which has room for the expected size.
 func readAll(r io.Reader, b []byte) ([]byte, error) {
 	for {
 		if len(b) == cap(b) {
@@ -196,9 +196,8 @@ func readAll(r io.Reader, b []byte) ([]byte, error) {
 	}
 }
 
-// writable says why the file may not be written. Replacing it needs only the
-// folder's permission; a file that its owner made read-only is respected all
-// the same, also when root asks.
+// writable says why the file may not be written. Replacing it needs only the folder's
+// permission, but a file that its owner made read-only is respected, also for root.
 func (p *place) writable(fi fs.FileInfo) error {
 	if fi.Mode().Perm()&0o222 == 0 {
 		return fmt.Errorf("%q is read-only: %w", p.path, fs.ErrPermission)
@@ -210,9 +209,9 @@ func (p *place) writable(fi fs.FileInfo) error {
 	return f.Close()
 }
 
-// replace puts data atomically into the place of the file. old is what the
-// caller saw there, nil for nothing; if something else is there by now, it
-// stays and ErrChanged is returned.
+// replace puts data atomically into the place of the file. old is what the caller saw
+// there, nil for no file. When something else is there by now, replace leaves it and
+// returns ErrChanged.
 func (p *place) replace(data []byte, old fs.FileInfo) error {
 	if p.base == "." {
 		return fmt.Errorf("%q: %w", p.path, ErrNotFile)
@@ -238,8 +237,8 @@ func (p *place) replace(data []byte, old fs.FileInfo) error {
 	return safefile.WriteIn(p.dir, p.base, data, &o)
 }
 
-// newMode is the mode that the system gives a new file in this folder: what
-// the umask and the folder's own default leave of 0666.
+// newMode returns the mode that the system gives a new file in this folder: 0666, less
+// the umask and the folder's own default.
 func (p *place) newMode(name string) (fs.FileMode, error) {
 	f, err := p.dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
@@ -254,10 +253,9 @@ func (p *place) newMode(name string) (fs.FileMode, error) {
 	return fi.Mode().Perm(), nil
 }
 
-// Restore puts a text back in the place of another: old, byte for byte, where
-// the file still holds now (but for line endings and byte order mark), and
-// nothing at all where remove is set. A file that holds something else is a
-// *ConflictError.
+// Restore undoes a change: where the file still holds now (apart from line endings and
+// byte order mark), it writes old back, byte for byte; with remove, it deletes the file.
+// When the file holds something else, it returns a *ConflictError.
 func (w *Workspace) Restore(path, now, old string, remove bool) error {
 	w.write.Lock()
 	defer w.write.Unlock()

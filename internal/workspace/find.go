@@ -24,14 +24,14 @@ type index struct {
 	building chan struct{} // closed when the running build is done; nil when none runs
 }
 
-// An indexed file remembers what matching needs.
+// An indexed file is prepared for matching.
 type indexed struct {
 	path  string // absolute
 	lower string // relative to its root, with slashes, lower case
 }
 
-// Ages of an index: at indexFresh it is built anew when somebody asks, at once
-// after a change; a build ends after indexTimeout with what it has.
+// Ages of an index. When somebody asks, it is built anew once it is indexFresh old, and
+// at once after a change. A build ends after indexTimeout with the files found so far.
 const (
 	indexFresh   = 5 * time.Second
 	indexTimeout = 20 * time.Second
@@ -43,7 +43,7 @@ func (x *index) drop() {
 	x.files, x.built, x.stale = nil, time.Time{}, true
 }
 
-// touch notes that files came or went.
+// touch notes that files were added or removed.
 func (x *index) touch(changed bool) {
 	if changed {
 		x.mu.Lock()
@@ -52,11 +52,11 @@ func (x *index) touch(changed bool) {
 	}
 }
 
-// Find returns at most limit files of the workspace that are not ignored and
-// whose path relative to its root holds the letters of query in their order,
-// the best first. truncated says that there are more, or more than MaxFound
-// files in all. It waits for the first index as long as ctx allows and
-// otherwise answers from the last one while a new one is built.
+// Find returns at most limit files of the workspace, best first: files that are not
+// ignored, and whose path relative to its root has the letters of query in that order.
+// truncated says that there are more, or that the workspace has more than MaxFound
+// files. Find waits for the first index as long as ctx allows. Later it answers from the
+// last index while a new one is built.
 func (w *Workspace) Find(ctx context.Context, query string, limit int) (files []string, truncated bool, err error) {
 	all, whole, err := w.indexed(ctx)
 	if err != nil {
@@ -142,7 +142,7 @@ func (b *builder) walk(root, dir string, r rules, depth int) {
 	}
 	p, err := b.ws.open(dir, toRead)
 	if err != nil {
-		return // gone, or not ours to read: the index is of what can be opened
+		return // it is gone or unreadable, and the index lists what can be opened
 	}
 	names, cut, _ := p.folder()
 	p.close()
@@ -165,10 +165,9 @@ func (b *builder) walk(root, dir string, r rules, depth int) {
 	}
 }
 
-// score tells how well path holds the letters of query, both in lower case;
-// ok is false when it does not. Letters in a row, at the beginning of a word
-// and in the file's own name count more. It looks from the end, so that the
-// name is preferred to folders.
+// score tells how well path matches query, both in lower case; ok is false when it does
+// not. Letters in a row, at the beginning of a word and in the file's own name count
+// more. It searches from the end, to prefer the file's name to its folders.
 func score(query, path string) (points int, ok bool) {
 	if query == "" {
 		return 0, true

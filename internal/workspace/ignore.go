@@ -18,26 +18,26 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// Bounds on what is remembered of ignore files; beyond them everything is forgotten and read anew.
+// Bounds on what the cache remembers of ignore files. Beyond them it forgets everything and reads anew.
 const (
 	maxIgnoreFiles = 4096
 	maxIgnoreBytes = 8 << 20
 )
 
-// Bounds on the steps of matching: for all that one context names, which takes a few milliseconds, and for one entry
+// Bounds on the steps of matching: for everything in one context, which takes a few milliseconds, and for one entry
 // of a listing.
 const (
 	contextEffort = 1 << 20
-	contextBytes  = maxIgnoreFile // that are read and parsed anew
+	contextBytes  = maxIgnoreFile // bytes that are read and parsed anew
 	entryEffort   = 1 << 20
 )
 
-// stampGrain is how coarse a file system's times may be: a file that was written this shortly before it was read
-// may have been written again without a trace.
+// stampGrain is how coarse a file system's times may be. A file that was written this shortly before it was read
+// may have been written again without a visible change of its time.
 const stampGrain = 2 * time.Second
 
-// An ignoreCache knows the patterns of the workspace's ignore files and reads
-// one again when it may have changed.
+// An ignoreCache holds the patterns of the workspace's ignore files. It reads a file
+// again when the file may have changed.
 type ignoreCache struct {
 	excludes string      // core.excludesFile
 	never    *ignoreFile // the user's own list
@@ -45,20 +45,20 @@ type ignoreCache struct {
 
 	mu    sync.Mutex // guards what follows
 	files map[string]*ignoreFile
-	bytes int64 // that were read for them
+	bytes int64 // the size of the files read for them
 }
 
-// An ignoreFile is what was read from one file. It is immutable but for costly.
+// An ignoreFile is the content of one file. It is immutable, except for costly.
 type ignoreFile struct {
 	path    string
-	info    fs.FileInfo // what told that it is current; nil when nothing does
-	settled bool        // it had been still for a while when it was read
-	// problem is why the patterns are not all that the file's author wanted, as the rest of a
-	// sentence that begins with the path; "" when they are. What such a file should hide is not known.
+	info    fs.FileInfo // to tell whether the file is still the same; nil when that is not known
+	settled bool        // the file had not changed for a while when it was read
+	// problem says why the patterns may not be what the file's author wanted: the rest of a
+	// sentence that begins with the path; "" when they are. Then nobody knows what the file should hide.
 	problem  string
 	patterns []pattern
-	// literal finds the patterns without wildcards: by their name, or behind a slash by their path from the
-	// file's folder. wild are the others. Both hold indexes of patterns, in their order.
+	// literal finds the patterns without wildcards: by their name, or with a leading slash by their path from the
+	// file's folder. wild are the other patterns. Both hold indexes of patterns, in their order.
 	literal map[string][]int
 	wild    []int
 }
@@ -66,7 +66,7 @@ type ignoreFile struct {
 func (c *ignoreCache) init(o Options) {
 	c.excludes = o.ExcludesFile
 	c.never = &ignoreFile{path: "the setting ignore"}
-	for _, line := range o.NeverShare { // each on its own: the bound on patterns is for what others write
+	for _, line := range o.NeverShare { // each as a file of its own: the bound on patterns is for files that others write
 		c.never.patterns = append(c.never.patterns, parsePatterns([]byte(line), paths.FoldCase())...)
 	}
 	c.never.sort()
@@ -75,7 +75,7 @@ func (c *ignoreCache) init(o Options) {
 	c.files = make(map[string]*ignoreFile)
 }
 
-// load returns what a file says, nil when it is not there. Reading and parsing are part of e's effort.
+// load returns what a file says, nil when it does not exist. Reading and parsing spend from e.
 func (c *ignoreCache) load(path string, e *effort) *ignoreFile {
 	if path == "" {
 		return nil
@@ -116,13 +116,13 @@ func (c *ignoreCache) load(path string, e *effort) *ignoreFile {
 	return read
 }
 
-// tooCostly is the problem of files whose patterns take more steps than there are for them.
+// tooCostly is the problem of files whose patterns take more steps than allowed.
 const tooCostly = "has patterns that take too long to try; remove some of those with wildcards"
 
-// tooMuch is the problem of files that could not be read along with the others of one moment.
+// tooMuch is the problem of files that could not be read within the bounds of one context.
 const tooMuch = "is one of so many ignore files that they cannot be read at once; shorten them"
 
-// blame makes a file one that has a problem, until it changes.
+// blame records a problem of a file, until the file changes.
 func (c *ignoreCache) blame(f *ignoreFile, problem string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -133,7 +133,7 @@ func (c *ignoreCache) blame(f *ignoreFile, problem string) {
 	}
 }
 
-// readIgnoreFile reads a file that is there. The result has no info when another try may end otherwise.
+// readIgnoreFile reads an existing file. The result has no info when another try may give something else.
 func readIgnoreFile(path string) *ignoreFile {
 	f := &ignoreFile{path: path}
 	begun := time.Now()
@@ -190,7 +190,7 @@ func (f *ignoreFile) sort() {
 	}
 }
 
-// last finds the strongest pattern that fits a name, given by the names that lead to it from the file's folder: the last one.
+// last returns the strongest pattern that fits a name: the last one in the file. names lead to it from the file's folder.
 func (f *ignoreFile) last(names []string, isDir bool, e *effort) (p *pattern, ok bool) {
 	best := -1
 	for _, key := range [2]string{names[len(names)-1], "/" + strings.Join(names, "/")} {
@@ -212,8 +212,8 @@ func (f *ignoreFile) last(names []string, isDir bool, e *effort) (p *pattern, ok
 	return &f.patterns[best], true
 }
 
-// rules are the patterns that hold in one folder, the strongest last: each
-// level is one file.
+// rules are the patterns that hold in one folder, the strongest last. Each level is one
+// file.
 type rules struct {
 	levels []level
 	names  []string // the folder itself, relative to the top
@@ -221,7 +221,7 @@ type rules struct {
 }
 
 type level struct {
-	depth int // how many of the names lead to the folder of the file
+	depth int // how many of the names lead to the folder of this file
 	file  *ignoreFile
 }
 
@@ -233,7 +233,7 @@ func (r rules) with(f *ignoreFile) rules {
 	return r
 }
 
-// in returns the same rules one folder further down, without a file of its own.
+// in returns the same rules one folder further down, when that has no ignore file.
 func (r rules) in(name string) rules {
 	if paths.FoldCase() {
 		name = lowerASCII(name)
@@ -242,7 +242,7 @@ func (r rules) in(name string) rules {
 	return r
 }
 
-// ignored tells about a name in the folder. Whoever sets a bound looks at e afterwards.
+// ignored says whether a name in the folder is ignored. A caller that bounds the effort must check e afterwards.
 func (r rules) ignored(name string, isDir bool, e *effort) bool {
 	if r.all {
 		return true
@@ -257,32 +257,32 @@ func (r rules) ignored(name string, isDir bool, e *effort) bool {
 	return false
 }
 
-// git says what git would about a name in the folder. Patterns that take too long are passed over: what is shown
-// in a list is no secret.
+// git says whether git ignores a name in the folder. Patterns that take too long are passed over, since the list
+// that this is for shows no secrets.
 func (r rules) git(name string, isDir bool) bool {
 	return r.ignored(name, isDir, &effort{left: entryEffort})
 }
 
-// enter returns the rules of a folder in the one of r. dir is its absolute path.
+// enter returns the rules of the folder name in the folder dir of r; dir is absolute.
 func (c *ignoreCache) enter(r rules, dir, name string) rules {
 	all := r.git(name, true)
 	if !all && isRepository(dir) {
-		return c.top(dir) // a repository in a repository goes by its own rules
+		return c.top(dir) // a nested repository has only its own rules
 	}
 	in := r.in(name).with(c.load(filepath.Join(dir, ".gitignore"), nil))
 	in.all = all
 	return in
 }
 
-// top returns the rules of the uppermost folder of a repository, or of a root that is in none.
+// top returns the rules of the uppermost folder of a repository, or of a root outside any repository.
 func (c *ignoreCache) top(dir string) rules {
 	return rules{}.with(c.load(c.excludes, nil)).
 		with(c.load(filepath.Join(dir, ".git", "info", "exclude"), nil)).
 		with(c.load(filepath.Join(dir, ".gitignore"), nil))
 }
 
-// at returns the rules of a canonical folder at or below root. They begin at
-// the repository that root lies in, whose files hold inside root too.
+// at returns the rules of a canonical folder at or below root. They begin at the
+// repository around root, whose files count inside root too.
 func (c *ignoreCache) at(root, dir string) rules {
 	top := root
 	for d := root; ; {
@@ -306,7 +306,7 @@ func (c *ignoreCache) at(root, dir string) rules {
 		at = filepath.Join(at, name)
 		r = c.enter(r, at, name)
 		if paths.Same(at, root) {
-			r.all = false // who opens an ignored folder as a root wants to see what is in it
+			r.all = false // a user who opens an ignored folder as a root wants to see its files
 		}
 	}
 	return r
@@ -317,9 +317,9 @@ func isRepository(dir string) bool {
 	return err == nil
 }
 
-// Ignored reports whether git would ignore a path of the workspace: its own or
-// a folder's name fits a pattern of a .gitignore, .git/info/exclude or
-// core.excludesFile. What is not in the workspace is not ignored.
+// Ignored reports whether git would ignore a path of the workspace: a pattern of a
+// .gitignore, .git/info/exclude or core.excludesFile fits its name or a folder above it.
+// It is false for a path outside the workspace.
 func (w *Workspace) Ignored(path string) bool {
 	l, err := w.locate(path)
 	if err != nil || len(l.names) == 0 {

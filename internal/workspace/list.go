@@ -15,15 +15,15 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// listTimeout ends a listing, incomplete, whose patterns somebody has made to
-// cost time.
+// listTimeout ends a listing, incomplete, when somebody has written patterns that take
+// too long.
 const listTimeout = 3 * time.Second
 
 // A Kind says what an entry of a folder is.
 type Kind string
 
-// The kinds of entries. Link is a symlink that leads out of the workspace or
-// nowhere; others have the kind of what they lead to.
+// The kinds of entries. Link is a symlink that leads out of the workspace or nowhere;
+// any other symlink has the kind of its target.
 const (
 	File   Kind = "file"
 	Folder Kind = "dir"
@@ -33,15 +33,15 @@ const (
 // An Entry is one name in a folder.
 type Entry struct {
 	Name    string `json:"name"`
-	Path    string `json:"path"` // absolute: the folder as it was asked for, and Name
+	Path    string `json:"path"` // absolute: the folder as the caller named it, and Name
 	Kind    Kind   `json:"kind"`
 	Ignored bool   `json:"ignored,omitempty"`
 }
 
-// List returns what is in a folder: folders first, then in natural order
-// (file2 before file10). What is ignored is left out unless showIgnored is set;
-// .git, devices, FIFOs and sockets are always. truncated says that names are
-// missing: there are more than MaxEntries, or judging them took too long.
+// List returns the entries of a folder: folders first, then in natural order (file2
+// before file10). It leaves out ignored entries unless showIgnored is set, and always
+// .git, devices, FIFOs and sockets. truncated says that entries are missing: there are
+// more than MaxEntries, or judging them took too long.
 func (w *Workspace) List(dir string, showIgnored bool) (entries []Entry, truncated bool, err error) {
 	p, err := w.open(dir, toRead)
 	if err != nil {
@@ -65,7 +65,7 @@ func (w *Workspace) List(dir string, showIgnored bool) (entries []Entry, truncat
 		if e.Kind, ok = w.kindOf(p.path, d); !ok || e.Name == ".git" || safefile.IsTemp(e.Name) {
 			continue
 		}
-		// A link to a folder is not a folder to git, as its patterns see it.
+		// To git, a link to a folder is not a folder, so patterns for folders do not fit it.
 		e.Ignored = rules.git(e.Name, d.IsDir())
 		if !e.Ignored || showIgnored {
 			entries = append(entries, e)
@@ -99,8 +99,8 @@ func (p *place) folder() (names []fs.DirEntry, truncated bool, err error) {
 	return names, false, nil
 }
 
-// kindOf tells what to show for an entry of the canonical folder dir; ok is
-// false for what an editor has no use for.
+// kindOf returns the kind of an entry of the canonical folder dir; ok is false for
+// entries that an editor cannot use.
 func (w *Workspace) kindOf(dir string, d fs.DirEntry) (k Kind, ok bool) {
 	switch {
 	case d.IsDir():
@@ -133,8 +133,8 @@ func compareEntries(a, b Entry) int {
 	return natural(a.Name, b.Name)
 }
 
-// natural compares as a person does: without regard to case, and runs of
-// digits by their value; equal so, byte by byte.
+// natural compares names as a person does: it ignores case, and compares runs of digits
+// by their value. Names that are equal so are compared byte by byte.
 func natural(a, b string) int {
 	x, y := strings.ToLower(a), strings.ToLower(b)
 	for x != "" && y != "" {

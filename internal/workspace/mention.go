@@ -10,11 +10,11 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// ErrWithheld: agents are not told of it.
+// ErrWithheld: the path is kept from agents.
 var ErrWithheld = errors.New("is kept from agents")
 
-// MayMention says whether a user may point an agent at a file or folder: nil, or why not. What MayShare keeps from agents, the user
-// does not send by mistake either (SPEC C-8).
+// MayMention returns nil when a user may point an agent at a file or folder, otherwise why not. A path that MayShare keeps from agents
+// must not be sent by mistake either (SPEC C-8).
 func (w *Workspace) MayMention(path string) error {
 	if err := checkPath(path); err != nil {
 		return err

@@ -22,14 +22,14 @@ type location struct {
 	path  string   // canonical: root and names joined
 }
 
-// isSystems says whether an error is the operating system's.
+// isSystems says whether an error comes from the operating system.
 func isSystems(err error) bool {
 	var pathError *fs.PathError
 	return errors.As(err, &pathError) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// locate resolves path, whose last components may not exist yet, to its place
-// in a root. What it says may be outdated at once; open checks it again.
+// locate resolves path to its place in a root. The last components need not exist yet.
+// The result may be outdated at once, so open checks it again.
 func (w *Workspace) locate(path string) (location, error) {
 	if err := checkPath(path); err != nil {
 		return location{}, err
@@ -38,7 +38,7 @@ func (w *Workspace) locate(path string) (location, error) {
 	switch {
 	case errors.Is(err, paths.ErrDangling):
 		return location{}, fmt.Errorf("%q: %v: %w", path, err, ErrOutside)
-	case err != nil && !isSystems(err): // links that go round in circles
+	case err != nil && !isSystems(err): // links form a circle
 		return location{}, fmt.Errorf("%q: %v: %w", path, err, ErrBadPath)
 	case err != nil:
 		return location{}, fmt.Errorf("%q: %w", path, words.Cause(err))
@@ -58,8 +58,8 @@ func (w *Workspace) locate(path string) (location, error) {
 	return l, nil
 }
 
-// checkPath refuses what no honest caller sends. A ".." is refused rather than
-// cleaned away: before a symlink it means something else to the system.
+// checkPath refuses paths that no honest caller sends. It refuses ".." instead of
+// cleaning it away: behind a symlink, the system takes ".." differently.
 func checkPath(path string) error {
 	names := strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == filepath.Separator })
 	switch {
@@ -76,8 +76,8 @@ func checkPath(path string) error {
 
 func (l location) protected() bool { return slices.ContainsFunc(l.names, protectedName) }
 
-// A place is a located path whose folder is held open, so that no exchange of
-// a name on the way there can lead an operation elsewhere.
+// A place is a located path whose folder is held open. Nobody can then lead an operation
+// elsewhere by exchanging a name on the way.
 type place struct {
 	location
 	dir   *os.Root // the folder of base
@@ -87,18 +87,18 @@ type place struct {
 
 func (p *place) close() { p.dir.Close() }
 
-// A purpose says what a place is opened for.
+// A purpose says why a place is opened.
 type purpose int
 
 const (
 	toRead   purpose = iota
 	toWrite          // refuses protected names
-	toCreate         // as toWrite, and makes the folders that are missing on the way
+	toCreate         // like toWrite, and makes the missing folders on the way
 )
 
-// open locates path and descends to its folder component by component,
-// following no link: locate has resolved all that there are, so one that turns
-// up now was put there since.
+// open locates path and descends to its folder component by component, following no
+// link. locate has resolved every link, so a link on the way was put there since, and is
+// an attack or a race.
 func (w *Workspace) open(path string, why purpose) (*place, error) {
 	l, err := w.locate(path)
 	if err != nil {
@@ -136,7 +136,7 @@ func (l location) open(why purpose) (*place, error) {
 	return p, nil
 }
 
-// descend opens a folder of dir, and makes it first when create is set.
+// descend opens a folder in dir; with create, it makes the folder first.
 func descend(dir *os.Root, name string, create bool) (*os.Root, error) {
 	if create {
 		if err := dir.Mkdir(name, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -164,9 +164,9 @@ func descend(dir *os.Root, name string, create bool) (*os.Root, error) {
 	return next, nil
 }
 
-// file opens the place for reading. It never waits: a FIFO is refused before
-// it is opened, and one that takes the file's place meanwhile is opened
-// without blocking and refused then.
+// file opens the place for reading. It never waits: it refuses a FIFO before opening it.
+// When a FIFO replaces the file in between, opening does not block, and it is refused
+// afterwards.
 func (p *place) file() (*os.File, fs.FileInfo, error) {
 	before, err := p.dir.Lstat(p.base)
 	switch {
@@ -186,7 +186,7 @@ func (p *place) file() (*os.File, fs.FileInfo, error) {
 		f.Close()
 		return nil, nil, fmt.Errorf("%q: %w", p.path, ErrChanged)
 	}
-	if err := safefile.OnDisk(f); err != nil { // a build's root in the workspace may have its /proc mounted
+	if err := safefile.OnDisk(f); err != nil { // a build's root inside the workspace may have a mounted /proc
 		f.Close()
 		return nil, nil, fmt.Errorf("%q: %v: %w", p.path, err, ErrNotFile)
 	}

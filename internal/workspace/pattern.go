@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// Bounds on the files that hold patterns. A file beyond them is not whole: see ignoreFile.problem.
+// Bounds on files with patterns. A file beyond them has a problem: see ignoreFile.problem.
 const (
 	maxIgnoreFile = 1 << 20 // bytes
 	maxPatterns   = 10000
 	maxPattern    = 2 * (MaxPath + 1) // bytes: room for the longest path with every byte escaped
 )
 
-// An effort bounds what patterns may cost: it is spent step by step, and when nothing is left no pattern fits any
-// more. nil has no end.
+// An effort bounds what patterns may cost. Matching spends it step by step; when nothing is left, no pattern fits any
+// more. nil is unbounded.
 type effort struct {
 	left  int   // steps
-	bytes int64 // of ignore files that may yet be read
+	bytes int64 // bytes of ignore files that may still be read
 }
 
-// spend takes steps and says whether there were enough.
+// spend takes steps, and says whether enough were left.
 func (e *effort) spend(steps int) bool {
 	if e == nil {
 		return true
@@ -29,7 +29,7 @@ func (e *effort) spend(steps int) bool {
 	return e.left >= 0
 }
 
-// read takes bytes likewise.
+// read takes bytes, and says whether enough were left.
 func (e *effort) read(bytes int64) bool {
 	if e == nil {
 		return true
@@ -40,22 +40,22 @@ func (e *effort) read(bytes int64) bool {
 
 func (e *effort) exhausted() bool { return e != nil && e.left < 0 }
 
-// A pattern is one line of a .gitignore, as gitignore(5) defines it and git
-// itself matches it: byte by byte, so a "?" is one byte. (An oddity of git's is
-// left out: there "a**/b" matches "ab" as well.)
+// A pattern is one line of a .gitignore, as gitignore(5) defines it. It is matched byte
+// by byte, as git does, so a "?" is one byte. One oddity of git's is left out: there
+// "a**/b" matches "ab" as well.
 type pattern struct {
 	negated bool
 	dirOnly bool
-	// anchored patterns are matched with the whole path relative to the
-	// file that holds them, others with the last name alone.
+	// anchored patterns are matched with the whole path relative to their file's folder,
+	// other patterns only with the last name.
 	anchored bool
 	segments []segment
 }
 
-// A segment is what stands between two slashes of a pattern.
+// A segment is the part of a pattern between two slashes.
 type segment struct {
 	anyDepth bool   // "**": any number of names
-	literal  string // the one name that fits, unless there is a glob
+	literal  string // the only name that fits, unless there is a glob
 	glob     *glob
 }
 
@@ -65,11 +65,11 @@ type glob struct {
 	sets   []byteSet // that tokens refer to
 }
 
-// A token matches one byte, or as a star any number of them.
+// A token matches one byte; a star matches any number.
 type token struct {
 	kind tokenKind
-	b    byte   // of one
-	set  uint16 // of oneOf: an index of sets
+	b    byte   // for one
+	set  uint16 // for oneOf: an index of sets
 }
 
 type tokenKind uint8
@@ -84,7 +84,7 @@ const (
 // A byteSet holds bytes, a bit each.
 type byteSet [4]uint64
 
-// add puts the bytes from lo to hi into the set; none when hi is smaller.
+// add puts the bytes from lo to hi into the set; no byte when hi is smaller.
 func (s *byteSet) add(lo, hi byte) {
 	for w := int(lo >> 6); lo <= hi && w <= int(hi>>6); w++ {
 		bits := ^uint64(0)
@@ -100,7 +100,7 @@ func (s *byteSet) add(lo, hi byte) {
 
 func (s *byteSet) has(b byte) bool { return s[b>>6]>>(b&63)&1 == 1 }
 
-// parsePatterns reads the lines of an ignore file, one pattern more than there may be at the most.
+// parsePatterns reads the lines of an ignore file. It stops one pattern beyond the bound, so that the caller can see it.
 func parsePatterns(data []byte, fold bool) []pattern {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	var ps []pattern
@@ -117,7 +117,7 @@ func parsePatterns(data []byte, fold bool) []pattern {
 	return ps
 }
 
-// trimBlanks removes the blanks at the end that no backslash keeps.
+// trimBlanks removes trailing blanks, except behind a backslash.
 func trimBlanks(s string) string {
 	end := 0
 	for i := 0; i < len(s); i++ {
@@ -174,7 +174,7 @@ func parseSegments(s string) ([]segment, bool) {
 			}
 			seg.literal = string(name)
 		}
-		if n := len(segs); !seg.anyDepth || n == 0 || !segs[n-1].anyDepth { // two of them say no more than one
+		if n := len(segs); !seg.anyDepth || n == 0 || !segs[n-1].anyDepth { // two in a row mean the same as one
 			segs = append(segs, seg)
 		}
 		tokens, sets, wild, start = tokens[:0], sets[:0], false, end+1
@@ -202,7 +202,7 @@ func parseSegments(s string) ([]segment, bool) {
 			i += n
 		case '\\':
 			if i++; i == len(s) {
-				return nil, false // a backslash with nothing after it matches nothing
+				return nil, false // a trailing backslash matches nothing
 			}
 			if s[i] == '/' {
 				flush(i)
@@ -217,8 +217,8 @@ func parseSegments(s string) ([]segment, bool) {
 	return slices.Clip(segs), true
 }
 
-// parseSet reads a bracket expression behind its "[" and returns how many
-// bytes it took, -1 when it has no end or names an unknown class.
+// parseSet reads a bracket expression behind its "[" and returns how many bytes it took;
+// -1 when it has no end or names an unknown class.
 func parseSet(s string) (set byteSet, n int) {
 	i := 0
 	negated := false
@@ -249,7 +249,7 @@ func parseSet(s string) (set byteSet, n int) {
 			set.add(byte(prev), hi)
 			prev = -1
 		case c == '[' && i+1 < len(s) && s[i+1] == ':':
-			if closing < i+2 { // looked for once, however many classes begin before it
+			if closing < i+2 { // searched once, however many classes begin before it
 				next := strings.IndexByte(s[i+2:], ']')
 				if next < 0 {
 					return set, -1
@@ -257,7 +257,7 @@ func parseSet(s string) (set byteSet, n int) {
 				closing = i + 2 + next
 			}
 			end := closing - (i + 2)
-			if end == 0 || s[i+2+end-1] != ':' { // no class after all: a "[" as any other byte
+			if end == 0 || s[i+2+end-1] != ':' { // not a class: a "[" like any other byte
 				set.add('[', '[')
 				prev = '['
 				break
@@ -301,8 +301,8 @@ var classes = map[string]string{
 	"lower": "az", "print": " ~", "punct": "!/:@[`{~", "space": "\t\r  ", "upper": "AZ", "xdigit": "09AFaf",
 }
 
-// matches tells whether the pattern fits a path given by its names relative to
-// the folder of the pattern's file.
+// matches says whether the pattern fits a path. names are its components relative to the
+// folder of the pattern's file.
 func (p *pattern) matches(names []string, isDir bool, e *effort) bool {
 	if p.dirOnly && !isDir || len(names) == 0 {
 		return false
@@ -314,8 +314,8 @@ func (p *pattern) matches(names []string, isDir bool, e *effort) bool {
 	return matchSegments(p.segments, names, e)
 }
 
-// matchSegments goes back only to the last "**", which is enough: what an
-// earlier one could take, the later one can take too.
+// matchSegments goes back only to the last "**". That is enough: the last one can take
+// everything that an earlier one could.
 func matchSegments(segs []segment, names []string, e *effort) bool {
 	i, j := 0, 0
 	backSeg, backName := -1, 0
@@ -325,7 +325,7 @@ func matchSegments(segs []segment, names []string, e *effort) bool {
 			return false
 		case i < len(segs) && segs[i].anyDepth:
 			if i == len(segs)-1 {
-				return true // at the end: everything inside, and something is left
+				return true // a trailing "**": everything inside fits, and something is left
 			}
 			backSeg, backName = i, j
 			i++
@@ -349,7 +349,7 @@ func (s *segment) matches(name string, e *effort) bool {
 	return !s.anyDepth && s.literal == name && e.spend(1)
 }
 
-// matches goes back only to the last star, for the same reason.
+// matches goes back only to the last star, which is enough as in matchSegments.
 func (g *glob) matches(name string, e *effort) bool {
 	tokens := g.tokens
 	i, j := 0, 0

@@ -6,15 +6,15 @@ import (
 	"unicode"
 )
 
-// protectedNames are the files and folders through which whoever writes them
-// later runs commands as the user: repositories' hooks and settings, editors'
-// tasks, agents' settings and servers, shell and container set-up.
+// protectedNames are files and folders that make programs run commands as the user:
+// repositories' hooks and settings, editors' tasks, agents' settings and servers, shell
+// and container set-up. Whoever writes them can run anything.
 const protectedNames = " .git .gemini .vscode .idea .husky .envrc .mcp.json .claude .cursor .devcontainer "
 
-// Protected reports whether one of the components of a path relative to its
-// root is a name that is never written. It judges as the most forgiving file
-// system would: without regard to case, invisible characters, trailing dots
-// and blanks, streams ("x:y") or DOS short names, on every platform alike.
+// Protected reports whether a component of rel, a path relative to its root, is a name
+// that is never written. On every system it judges as the most forgiving file system
+// would: it ignores case, invisible characters, trailing dots and blanks, streams
+// ("x:y") and DOS short names.
 func Protected(rel string) bool {
 	for _, name := range strings.FieldsFunc(filepath.ToSlash(rel), func(r rune) bool { return r == '/' }) {
 		if protectedName(name) {

@@ -10,8 +10,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
-// saves notes which half-written files there are in the user's folders, in a folder of pollux's own: what a killed process has left of a save is
-// found again by that, wherever it lies. The zero value notes nothing.
+// saves notes the half-written files in the user's folders, in a folder of pollux's own. By the notes, SweepSaves finds what a killed
+// process left of a save, anywhere. The zero value notes nothing.
 type saves struct{ dir string }
 
 // maxSaveNote bounds a note, in bytes; maxSaves how many are looked at.
@@ -21,15 +21,15 @@ const (
 	saveSuffix  = ".save"
 )
 
-// A saveNote is one save that is under way.
+// A saveNote describes one running save.
 type saveNote struct {
 	Temp  string     `json:"temp"` // the half-written file, absolute
-	PID   int        `json:"pid"`  // of who writes it
+	PID   int        `json:"pid"`  // the process that writes it
 	Start proc.Stamp `json:"start"`
 }
 
-// note is called before a half-written file is made, and what it returns when that is gone. A note that cannot be written is no
-// reason not to save.
+// note must be called before a half-written file is made, and done when the file is gone. A crash in between leaves the
+// note, by which SweepSaves finds the file. A failure to write the note does not stop the save.
 func (s saves) note(temp string) (done func()) {
 	if s.dir == "" || safefile.PrivateDir(s.dir) != nil {
 		return func() {}
@@ -43,9 +43,9 @@ func (s saves) note(temp string) (done func()) {
 	return func() { _ = os.Remove(path) }
 }
 
-// SweepSaves removes the half-written files that killed processes have left in the user's folders, as the notes in a folder tell
-// (Options.Saves), and returns their paths. It removes nothing but regular files of this user's that have a name of
-// pollux's own and a note about them whose writer has ended.
+// SweepSaves removes the half-written files that killed processes left in the user's folders, and returns their paths. dir has the
+// notes about them (Options.Saves). It removes only regular files of this user, with a name that pollux gives, whose noted writer has
+// ended.
 func SweepSaves(dir string) (removed []string) {
 	if info, err := os.Lstat(dir); err != nil || !info.IsDir() || safefile.PrivateDir(dir) != nil {
 		return nil
@@ -60,7 +60,7 @@ func SweepSaves(dir string) (removed []string) {
 		data, err := safefile.ReadPrivate(path, maxSaveNote)
 		var note saveNote
 		if err != nil || json.Unmarshal(data, &note) != nil || filepath.Base(note.Temp) != temp || !filepath.IsAbs(note.Temp) {
-			note = saveNote{} // torn: its file was never begun
+			note = saveNote{} // the note is torn, so its file was never begun
 		}
 		if note.PID != 0 && proc.Same(note.PID, note.Start) {
 			continue

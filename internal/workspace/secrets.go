@@ -8,7 +8,7 @@ import (
 //go:embed secrets.txt
 var secretList string
 
-// secretPatterns reads the list of secrets.
+// secretPatterns returns the list of secrets as patterns.
 func secretPatterns(fold bool) []pattern {
 	var list strings.Builder
 	for line := range strings.Lines(secretList) {

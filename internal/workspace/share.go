@@ -13,8 +13,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/paths"
 )
 
-// Nothing of a Withheld folder is shared, because its .geminiignore cannot be followed: what it should
-// hide is not known.
+// A Withheld folder is not shared at all, because its .geminiignore cannot be followed: nobody knows what it should
+// hide.
 type Withheld struct {
 	Folder  string // absolute
 	File    string // the .geminiignore, absolute
@@ -31,7 +31,7 @@ type withholding struct {
 	files map[string]string
 }
 
-// note takes what was found out about a file and says whether it is news. "" is no problem.
+// note records what was found out about a file, and says whether it is new. "" means no problem.
 func (h *withholding) note(file, problem string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -48,8 +48,8 @@ func (h *withholding) note(file, problem string) bool {
 	return problem != "" && problem != was
 }
 
-// Withheld lists the folders in which something was looked at since the start and whose .geminiignore still
-// cannot be followed.
+// Withheld lists the folders whose .geminiignore cannot be followed, among the folders in which a file was looked at
+// since the start.
 func (w *Workspace) Withheld() []Withheld {
 	w.withheld.mu.Lock()
 	files := make([]string, 0, len(w.withheld.files))
@@ -73,15 +73,15 @@ func (w *Workspace) Withheld() []Withheld {
 	return list
 }
 
-// MayShare reports whether agents may hear of a file (SPEC C-6, C-8): it is a
-// regular file, it lies in the workspace or the settings allow others, and
-// neither the user's own list, the list of secrets (see Secret) nor a .geminiignore on its way names it or a
-// folder above it, under the name given or under the one behind its symlinks. A .geminiignore shows nothing that the lists hide.
-// A folder whose .geminiignore cannot be followed whole is withheld with everything in it.
+// MayShare reports whether agents may hear of a file (SPEC C-6, C-8). It must be a
+// regular file, and lie in the workspace unless the settings allow others. Nothing may name it or a folder above it: not
+// the user's own list, the list of secrets (see Secret), or a .geminiignore on its way. That holds for the given name and for
+// the one behind its symlinks. A .geminiignore cannot show what the lists hide. A folder whose .geminiignore cannot be
+// followed completely is withheld, with everything in it.
 func (w *Workspace) MayShare(path string) bool { return w.Sharing()(path) }
 
-// Sharing returns a MayShare for the files of one moment. Together they cost little more than one: ignore files are
-// looked at once, and patterns that take too long are given up, which withholds their folder. The function is not safe for concurrent use.
+// Sharing returns a MayShare for the files of one moment. Many files then cost little more than one: ignore files are
+// read once, and patterns that take too long are given up, which withholds their folder. The function is not safe for concurrent use.
 func (w *Workspace) Sharing() (mayShare func(path string) bool) {
 	return w.newSharing().may
 }
@@ -103,7 +103,7 @@ type folderKey struct{ root, dir string }
 // A sharedFolder is a folder on the way to a file.
 type sharedFolder struct {
 	rules  rules
-	hidden bool // and so is everything in it
+	hidden bool // the folder is hidden, and so is everything in it
 }
 
 func (s *sharing) may(path string) bool {
@@ -125,8 +125,8 @@ func (s *sharing) may(path string) bool {
 	return !ok || !s.hidden(given, filepath.Clean(path), false)
 }
 
-// Secret reports whether a file is one that holds passwords, tokens or private keys by its usual name, its own or the one
-// behind its symlinks, unless the user's own list says otherwise. It need not be there.
+// Secret reports whether a file usually holds passwords, tokens or private keys, by its own name or the name behind its
+// symlinks. The user's own list can allow it. The file need not exist.
 func (w *Workspace) Secret(path string) bool {
 	for _, p := range []string{filepath.Clean(path), paths.Real(path)} {
 		below := p[len(filepath.VolumeName(p)):]
@@ -143,7 +143,7 @@ func (w *Workspace) Secret(path string) bool {
 	return false
 }
 
-// secret says whether the user or the list of secrets hides a name, given by the names that lead to it from a root.
+// secret says whether the user's list or the list of secrets hides a path; names are its components from a root.
 func (c *ignoreCache) secret(names []string, isDir bool) bool {
 	if paths.FoldCase() {
 		names = slices.Clone(names)
@@ -151,7 +151,7 @@ func (c *ignoreCache) secret(names []string, isDir bool) bool {
 			names[i] = lowerASCII(name)
 		}
 	}
-	// These lists may cost what they cost: no other person has written them.
+	// These lists have no bound on their cost: the user or pollux wrote them.
 	if p, ok := c.never.last(names, isDir, nil); ok {
 		return !p.negated
 	}
@@ -159,7 +159,7 @@ func (c *ignoreCache) secret(names []string, isDir bool) bool {
 	return ok && !p.negated
 }
 
-// hidden asks for a path below root the lists, and the .geminiignore of each folder on its way.
+// hidden checks a path below root against the lists, and against the .geminiignore of each folder on its way.
 func (s *sharing) hidden(root, path string, isDir bool) bool {
 	f := s.folder(root, filepath.Dir(path))
 	if f.hidden {
@@ -185,7 +185,7 @@ func (s *sharing) hidden(root, path string, isDir bool) bool {
 	return false
 }
 
-// folder returns root or a folder below it, with what holds in it.
+// folder returns what is known of root or a folder below it.
 func (s *sharing) folder(root, dir string) *sharedFolder {
 	key := folderKey{root, dir}
 	if f := s.folders[key]; f != nil {
@@ -211,7 +211,7 @@ func (s *sharing) folder(root, dir string) *sharedFolder {
 	return f
 }
 
-// giveUp withholds the folder of the file whose patterns took the most steps. Nothing that has not been judged yet
+// giveUp withholds the folder of the file whose patterns took the most steps. No file that has not been judged yet
 // is shared in this moment.
 func (s *sharing) giveUp() {
 	var most *ignoreFile

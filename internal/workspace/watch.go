@@ -19,12 +19,12 @@ import (
 // Bounds and times of a Watcher.
 const (
 	settle    = 50 * time.Millisecond  // quiet before a batch is told
-	settleMax = 200 * time.Millisecond // the longest that a batch waits
+	settleMax = 200 * time.Millisecond // the longest that a batch waits for quiet
 	pollEvery = 2 * time.Second        // for folders beyond maxWatches, or that cannot be watched
 )
 
-// maxWatches is how many folders are watched; what is beyond is polled. Kqueue keeps a descriptor open for every file of a
-// watched folder, on Windows each costs a handle and a buffer, and inotify allows some thousands to all programs of a user.
+// maxWatches is how many folders are watched; further folders are polled. Kqueue keeps a descriptor open for every file of a
+// watched folder, Windows takes a handle and a buffer for each folder, and inotify allows some thousands for all programs of a user.
 var maxWatches = cmp.Or(map[string]int{"darwin": 64, "windows": 256}[runtime.GOOS], 1024)
 
 // A Change is a batch of what may have changed on disk.
@@ -34,11 +34,10 @@ type Change struct {
 	Dirs, Files []string
 }
 
-// A Watcher tells about changes of the files and folders that somebody looks
-// at. It watches folders, so that a file that is replaced by renaming another
-// over it, as careful programs do, is noticed; what the system cannot watch is
-// looked at every two seconds. It owns two goroutines, one of which calls the callback;
-// both end with Close.
+// A Watcher reports changes of files and folders. It watches folders, and so notices a
+// file that is replaced by renaming another over it, as careful programs do. What the
+// system cannot watch, it polls every two seconds. It owns two goroutines, one of which
+// calls the callback; Close ends both.
 type Watcher struct {
 	changed   func(Change)
 	log       *slog.Logger
@@ -52,10 +51,10 @@ type Watcher struct {
 	files  map[string]stamp
 	dirs   map[string]bool
 	watch  map[string]bool  // folders that notify watches
-	polled map[string]stamp // folders that it could not
+	polled map[string]stamp // folders that notify could not watch
 }
 
-// A stamp tells whether a file is as it was; the zero value is one that is not there.
+// A stamp tells whether a file has changed; the zero value stands for no file.
 type stamp struct {
 	modified int64 // Unix nanoseconds
 	size     int64
@@ -70,8 +69,8 @@ func stampOf(path string) stamp {
 	return stamp{fi.ModTime().UnixNano(), fi.Size(), fi.Mode()}
 }
 
-// Watch returns a Watcher of nothing yet. changed is called from its goroutine
-// and must not block for long; log may be nil.
+// Watch returns a Watcher that watches nothing yet. It calls changed from its goroutine;
+// changed must not block for long. log may be nil.
 func (w *Workspace) Watch(changed func(Change), log *slog.Logger) *Watcher {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -98,8 +97,8 @@ func (w *Workspace) startWatcher(changed func(Change), log *slog.Logger, n *fsno
 	return t
 }
 
-// Close ends the watcher; after it returns the callback is not called again.
-// It must not be called from the callback.
+// Close ends the watcher. After it returns, the callback is not called again. It must
+// not be called from the callback.
 func (t *Watcher) Close() {
 	t.mu.Lock()
 	select {
@@ -114,8 +113,8 @@ func (t *Watcher) Close() {
 	<-t.ended
 }
 
-// Set replaces what is watched: files (open documents) and folders (expanded
-// in a tree), absolute. What of it was watched before stays so without a gap.
+// Set replaces what is watched: files (open documents) and folders (expanded in a tree),
+// absolute. Paths that were watched before stay watched without a gap.
 func (t *Watcher) Set(files, dirs []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -129,7 +128,7 @@ func (t *Watcher) Set(files, dirs []string) {
 			t.files[f] = stampOf(f)
 		}
 		need[filepath.Dir(f)] = true
-		// A symlink's target is replaced in another folder.
+		// Watch the target's folder as well: that is where a symlink's target is replaced.
 		if real, err := filepath.EvalSymlinks(f); err == nil {
 			need[filepath.Dir(real)] = true
 		}
@@ -140,7 +139,7 @@ func (t *Watcher) Set(files, dirs []string) {
 	}
 	for d := range t.watch {
 		if !need[d] {
-			_ = t.notify.Remove(d) // gone already is as good
+			_ = t.notify.Remove(d) // an error means that it is gone already
 			delete(t.watch, d)
 		}
 	}
@@ -158,7 +157,7 @@ func (t *Watcher) Set(files, dirs []string) {
 	}
 }
 
-// add watches a folder, if the system and the bound allow it; t.mu is held.
+// add watches a folder, if the system and the bound allow it. The caller holds t.mu.
 func (t *Watcher) add(dir string) bool {
 	if t.notify == nil || len(t.watch) >= maxWatches {
 		return false
@@ -172,7 +171,7 @@ func (t *Watcher) add(dir string) bool {
 	return true
 }
 
-// run gathers events until they rest.
+// run gathers events until they pause, then reports them.
 func (t *Watcher) run() {
 	defer close(t.ended)
 	var (
@@ -207,7 +206,7 @@ func (t *Watcher) run() {
 			quiet = time.After(max(0, min(settle, settleMax-time.Since(since))))
 		case err := <-errs:
 			t.log.Debug("watching files", "err", err)
-			for d := range t.look(true) { // events were lost: everything may have changed
+			for d := range t.look(true) { // events were lost, so everything may have changed
 				dirs[d] = true
 			}
 			quiet = time.After(settle)
@@ -225,8 +224,8 @@ func (t *Watcher) run() {
 	}
 }
 
-// pass passes on errors until they end; one that nobody has taken stands for all that follow. The library waits for
-// somebody to take an error with the lock held that note and Set need, so it must not wait for them.
+// pass passes errors on until they end; while nobody takes one, it stands for all that follow. The library holds a lock
+// while somebody takes its error. note and Set need that lock, so the library must not wait for them.
 func pass(from <-chan error, to chan<- error) {
 	for err := range from {
 		select {
@@ -236,8 +235,8 @@ func pass(from <-chan error, to chan<- error) {
 	}
 }
 
-// note takes one event into the batch and reports whether it matters: an
-// entry of a watched folder came or went, or a watched file may have changed.
+// note adds an event to the batch, and reports whether it matters: an entry of a watched
+// folder came or went, or a watched file may have changed.
 func (t *Watcher) note(e fsnotify.Event, dirs map[string]bool) bool {
 	if safefile.IsTemp(filepath.Base(e.Name)) {
 		return false
@@ -245,7 +244,7 @@ func (t *Watcher) note(e fsnotify.Event, dirs map[string]bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename) {
-		if t.watch[e.Name] { // the watched folder itself: it may come back
+		if t.watch[e.Name] { // the watched folder itself has changed, and may come back
 			_ = t.notify.Remove(e.Name)
 			delete(t.watch, e.Name)
 			t.polled[e.Name] = stamp{}
@@ -262,8 +261,8 @@ func (t *Watcher) note(e fsnotify.Event, dirs map[string]bool) bool {
 	return e.Op != fsnotify.Chmod || len(t.files) > 0
 }
 
-// look finds the polled folders that have changed (all of the watched ones
-// too when lost is set), and tries to watch them again.
+// look finds the polled folders that have changed, and tries to watch them again. With
+// lost set, it returns all watched folders too.
 func (t *Watcher) look(lost bool) map[string]bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -284,7 +283,7 @@ func (t *Watcher) look(lost bool) map[string]bool {
 	return dirs
 }
 
-// nextPoll is nil when nothing has to be polled.
+// nextPoll returns the poll timer's channel; nil when nothing needs polling.
 func (t *Watcher) nextPoll() <-chan time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package workspace knows what lies in the folders that a user works in: it
-// resolves paths without leaving them, tells what is ignored or protected,
-// lists, finds, reads and saves files, and watches them change.
+// Package workspace handles the folders that a user works in. It resolves paths without
+// leaving them, tells what is ignored or protected, lists, finds, reads and saves files,
+// and watches them change.
 package workspace
 
 import (
@@ -29,16 +29,16 @@ const (
 	MaxQuery = 256
 )
 
-// Errors that callers react to, always wrapped with the path that they are
-// about. Beside them stand fs.ErrNotExist, fs.ErrExist and fs.ErrPermission.
+// Errors that callers react to, always wrapped with the path in question. Calls also
+// return fs.ErrNotExist, fs.ErrExist and fs.ErrPermission.
 var (
-	// ErrBadPath: not an absolute path, or not one that could name a file.
+	// ErrBadPath: the path is not absolute, or no file can have it.
 	ErrBadPath = errors.New("not a usable absolute path")
-	// ErrOutside: not in the workspace once its symlinks are followed.
+	// ErrOutside: the path, with its symlinks followed, is not in the workspace.
 	ErrOutside = errors.New("outside the folders that pollux serves")
-	// ErrProtected: at or below a name that is never written (see Protected).
+	// ErrProtected: the path is at or below a protected name (see Protected).
 	ErrProtected = errors.New("protected: pollux does not write there")
-	// ErrBinary: not text that an editor can hold exactly.
+	// ErrBinary: an editor cannot hold the content exactly as text.
 	ErrBinary = errors.New("not a text file in UTF-8")
 	// ErrTooBig: larger than MaxFile.
 	ErrTooBig = errors.New("larger than 16 MiB")
@@ -46,14 +46,14 @@ var (
 	ErrNotFile = errors.New("not a regular file or folder of the kind needed")
 	// ErrNotEmpty: a folder with something in it.
 	ErrNotEmpty = errors.New("the folder is not empty")
-	// ErrChanged: the path was exchanged while it was being opened.
+	// ErrChanged: somebody exchanged the path while it was being opened.
 	ErrChanged = errors.New("changed while it was being opened, try again")
 )
 
-// A ConflictError says that a file on disk is not what the caller took it for.
+// A ConflictError says that a file on the disk is not the one that the caller expected.
 type ConflictError struct {
 	Path string
-	// Version is that of the disk now, "" when the file is gone.
+	// Version is the version on the disk now, "" when the file is gone.
 	Version string
 }
 
@@ -68,15 +68,15 @@ func (e *ConflictError) Error() string {
 type Options struct {
 	// ShareOutside lets MayShare allow files that lie outside the roots (SPEC C-8).
 	ShareOutside bool
-	// NeverShare lists patterns of the user's, in .gitignore's syntax relative to each root, of what MayShare refuses. A negated
-	// one says that a file holds no secret, whatever its name.
+	// NeverShare lists the user's patterns for MayShare to refuse, in .gitignore's syntax relative to each root. A negated
+	// pattern says that a file holds no secret, whatever its name.
 	NeverShare []string
 	// ExcludesFile is git's core.excludesFile, an absolute path; "" for none.
 	ExcludesFile string
-	// Saves is the folder in which saves that are under way are noted, for SweepSaves; "" for none.
+	// Saves is the folder for notes of running saves, for SweepSaves; "" for none.
 	Saves string
-	// Withholds is told when a folder is found whose .geminiignore cannot be followed, once for each problem; nil is
-	// not. It is called from whoever calls MayShare and must not block.
+	// Withholds, when not nil, is called for a folder whose .geminiignore cannot be followed, once for each problem. It is
+	// called from the goroutine that calls MayShare, and must not block.
 	Withholds func(Withheld)
 }
 
@@ -90,11 +90,11 @@ type Workspace struct {
 	withheld withholding
 	index    index
 	saves    saves
-	write    sync.Mutex // held while a file is replaced: of two saves from one version, one is a conflict
+	write    sync.Mutex // held while a file is replaced, so that of two saves from one version, one is a conflict
 }
 
-// New returns the workspace of these folders. Each must exist; it is kept
-// absolute and with its symlinks resolved, in the order given, once.
+// New returns the workspace of these folders, which must exist. It makes them absolute,
+// follows their symlinks, and drops repetitions; the order stays.
 func New(roots []string, o *Options) (*Workspace, error) {
 	w := &Workspace{}
 	if o != nil {
@@ -109,7 +109,7 @@ func New(roots []string, o *Options) (*Workspace, error) {
 	return w, nil
 }
 
-// SetRoots replaces the folders; on an error they stay as they were.
+// SetRoots replaces the folders. On an error they stay as they were.
 func (w *Workspace) SetRoots(roots []string) error {
 	real := make([]string, 0, len(roots))
 	for _, r := range roots {
@@ -126,7 +126,7 @@ func (w *Workspace) SetRoots(roots []string) error {
 	return nil
 }
 
-// canonicalFolder makes path absolute and follows its symlinks to a folder.
+// canonicalFolder makes path absolute and follows its symlinks. It fails when that is no folder.
 func canonicalFolder(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -149,15 +149,15 @@ func canonicalFolder(path string) (string, error) {
 // Roots returns the folders, absolute and canonical; the caller must not change the slice.
 func (w *Workspace) Roots() []string { return *w.roots.Load() }
 
-// Contains reports whether path, absolute, lies in a root (or is one) once the
-// symlinks of its existing part are followed. The path itself need not exist.
+// Contains reports whether path, absolute, lies in a root or is one, with the symlinks
+// of its existing part followed. The path itself need not exist.
 func (w *Workspace) Contains(path string) bool {
 	_, err := w.locate(path)
 	return err == nil
 }
 
-// rootOf finds the outermost root that holds the canonical path: of nested
-// roots it is the one that sees most of the path's names.
+// rootOf returns the outermost root that holds the canonical path, because that one sees
+// most of the path's names.
 func (w *Workspace) rootOf(real string) (root string, ok bool) {
 	for _, r := range w.Roots() {
 		if paths.Within(r, real) && (!ok || len(r) < len(root)) {

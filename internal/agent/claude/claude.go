@@ -21,19 +21,19 @@ import (
 	"github.com/pollux-companion/pollux/internal/paths"
 )
 
-// TokenHeader is where a connection brings its token (SPEC CC-5).
+// TokenHeader is the header in which a connection brings its token (SPEC CC-5).
 const TokenHeader = "X-Claude-Code-Ide-Authorization" //nolint:gosec // a header's name
 
 // OpenCode is how opencode introduces itself (SPEC OC-3).
 const OpenCode = "opencode"
 
-// A Dialect is how Claude Code speaks: mcp.Dialect.
+// A Dialect is how Claude Code speaks; it implements mcp.Dialect.
 type Dialect struct {
-	// Snapshot is what the user looks at now.
+	// Snapshot returns what the user looks at now.
 	Snapshot func() *state.Snapshot
-	// Open shows a file in the user's editor; nil where there is no way.
+	// Open shows a file in the user's editor; nil when that is impossible.
 	Open func(ctx context.Context, path string, at *state.Position, takeFocus bool) error
-	// First is the number of the first line and character: 0, and 1 for opencode (SPEC OC-3).
+	// First is the number of the first line and character: 0; 1 for opencode (SPEC OC-3).
 	First int
 }
 
@@ -55,7 +55,7 @@ func (d *Dialect) Arguments() []string {
 	return []string{argOld, argNew, argContents, argTab, argPath, argURI, argStart}
 }
 
-// Outcomes implements mcp.Dialect: an outcome is the answer of the openDiff that waits for it.
+// Outcomes implements mcp.Dialect. There are none: the answer of the waiting openDiff is the outcome.
 func (d *Dialect) Outcomes(review.Kind) []string { return nil }
 
 // Outcome implements mcp.Dialect.
@@ -86,8 +86,8 @@ func (d *Dialect) tools() mcp.Tools {
 	}
 }
 
-// openDiff waits for the user (SPEC CC-8). Only a refusal by the user is DIFF_REJECTED; whatever else ends the diff is an error, after
-// which the agent asks in its terminal. Nothing but an acceptance is answered by a word that means one (TAB_CLOSED does).
+// openDiff waits for the user (SPEC CC-8). It answers DIFF_REJECTED only when the user refuses. Any other end of the diff is an
+// error, after which the agent asks in its terminal. Only an acceptance gets an answer that means acceptance (TAB_CLOSED does).
 func (d *Dialect) openDiff(ctx context.Context, s *mcp.Session, m jsonrpc.Message) ([]string, error) {
 	path, tab := paths.OfText(m.Call.Text(argNew).Value), m.Call.Text(argTab).Value
 	if !filepath.IsAbs(path) {
@@ -118,8 +118,8 @@ func (d *Dialect) openDiff(ctx context.Context, s *mcp.Session, m jsonrpc.Messag
 	}
 }
 
-// withEndingsOf is a proposal with the line ends of its file, which Claude Code leaves out of it and restores when it writes (SPEC CC-9):
-// without them every line would be shown as changed.
+// withEndingsOf returns a proposal with the line endings of its file. Claude Code leaves them out, and restores them when it writes
+// (SPEC CC-9); without them, every line would look changed.
 func withEndingsOf(old, proposal string) string {
 	if strings.Contains(proposal, "\r") || !strings.Contains(old, "\r\n") {
 		return proposal
@@ -159,7 +159,7 @@ func (d *Dialect) selection(context.Context, *mcp.Session, jsonrpc.Message) ([]s
 	return Selection(d.Snapshot(), d.First)
 }
 
-// Selection is what is selected, as JSON; first is the number of the first line and character.
+// Selection returns what is selected, as JSON. first is the number of the first line and character.
 func Selection(snap *state.Snapshot, first int) ([]string, error) {
 	now := looksAt(snap, first)
 	if now.FilePath == "" {
@@ -202,20 +202,20 @@ func (d *Dialect) dirty(_ context.Context, _ *mcp.Session, m jsonrpc.Message) ([
 	return mcp.JSON(map[string]any{"success": false, "message": "Document not open: " + path})
 }
 
-// save never writes: what a buffer holds is the user's to save.
+// save never writes: only the user saves a buffer.
 func (d *Dialect) save(_ context.Context, _ *mcp.Session, m jsonrpc.Message) ([]string, error) {
 	return mcp.JSON(map[string]any{"success": false, "message": "Saving is left to the user: " + paths.OfText(m.Call.Text(argPath).Value)})
 }
 
-// errNotKnown: an empty list would say that there is no problem, and Claude Code takes what it hears later for new (SPEC CC-13).
+// errNotKnown: an empty list would say that there is no problem, and Claude Code would take later ones for new (SPEC CC-13).
 var errNotKnown = errors.New("not known: no tool in the editor has looked")
 
 func (d *Dialect) diagnostics(_ context.Context, _ *mcp.Session, m jsonrpc.Message) ([]string, error) {
 	return Diagnostics(d.Snapshot(), m.Call.Text(argURI).Value)
 }
 
-// Diagnostics are the problems of one file, or with an empty uri of all, as JSON (SPEC CC-13). A file that does not exist yet has none;
-// those of one that nobody has looked at are not known, which is an error.
+// Diagnostics returns the problems of one file, or of all when uri is empty, as JSON (SPEC CC-13). A file that does not exist yet has none.
+// For a file that no tool has looked at it fails.
 func Diagnostics(snap *state.Snapshot, uri string) ([]string, error) {
 	only := ""
 	if uri != "" {

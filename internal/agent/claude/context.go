@@ -12,11 +12,11 @@ import (
 	"github.com/pollux-companion/pollux/internal/paths"
 )
 
-// maxSelected is where a selection is cut, in UTF-16 units: the model gets about the first 2,000 characters (SPEC CC-6), and the
-// terminal shows how many lines there are.
+// maxSelected is where a selection is cut, in UTF-16 units. The model gets about the first 2,000 characters (SPEC CC-6), and the
+// terminal shows the number of lines.
 const maxSelected = 64 << 10
 
-// place is a position; which line is the first is the reader's to say.
+// place is a position. The reader decides whether the first line is 0 or 1.
 type place struct {
 	Line      int `json:"line"`
 	Character int `json:"character"`

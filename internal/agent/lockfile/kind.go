@@ -10,28 +10,28 @@ import (
 	"github.com/pollux-companion/pollux/internal/agent/finding"
 )
 
-// A Lock is the content of a lock file, whatever its form.
+// A Lock is the content of a lock file, in any agent's form.
 type Lock struct {
-	// Port is the companion's; 0 for one that is a command.
+	// Port is the companion's port; 0 for a companion that is a command.
 	Port int
-	// Socket is its private socket or pipe for this agent, as its Scheme says; "" where it comes to the port.
+	// Socket is its private socket or pipe for this agent, as its Scheme says; "" when the agent connects to the port.
 	Socket, Scheme string
 	// Since is when the companion started.
 	Since time.Time
 	// Roots are the workspace's folders, absolute.
 	Roots []string
 	Token string
-	// PID must live as long as the lock counts. 0 stands for none.
+	// PID is the process that must live for the lock to count; 0 for none.
 	PID int
 	// Name is the editor's short name, as "pollux"; DisplayName is for people.
 	Name, DisplayName string
-	// Stdio is the command of a companion that is spoken to over its standard input and output; nil for one with a port.
+	// Stdio is the command of a companion that speaks over its standard input and output; nil for one with a port.
 	Stdio *Stdio
-	// Ours says that pollux wrote it: Sweep removes no others.
+	// Ours says that pollux wrote it. Sweep removes no other locks.
 	Ours bool
 }
 
-// Door is where the lock leads.
+// Door returns the address that the lock leads to.
 func (l *Lock) Door() finding.Door {
 	return finding.Door{Port: l.Port, Socket: l.Socket, Token: l.Token}
 }
@@ -42,33 +42,33 @@ type Stdio struct {
 	Args    []string `json:"args,omitempty"`
 }
 
-// ErrLock marks a lock file that does not hold what it should.
+// ErrLock: the content is not a usable lock file.
 var ErrLock = errors.New("not a lock file of a companion")
 
-// ErrToken: a companion does not know the token of a lock.
+// ErrToken: a companion does not know the token of its lock.
 var ErrToken = errors.New("the companion does not know the lock's token")
 
-// A Kind is the form of one agent's lock files, and where they lie.
+// A Kind describes one agent's lock files: their form and their place.
 type Kind struct {
 	// Agent is the agent's name for people.
 	Agent string
-	// Home is the folder that the agent keeps its files in, absolute; it need not exist. HomeVariable moves it.
+	// Home returns the folder that the agent keeps its files in, absolute; it may not exist. HomeVariable names the variable that moves it.
 	Home         func(getenv func(string) string) (string, error)
 	HomeVariable string
-	// Encode renders a file. Decode reads one; of a form that names the port in the file's name alone it leaves Port 0.
+	// Encode renders a file; Decode reads one. When the form has the port in the file's name alone, Decode leaves Port 0.
 	Encode func(*Lock) ([]byte, error)
 	Decode func([]byte) (*Lock, error)
 }
 
-// Dir is the folder of the lock files below an agent's home.
+// Dir returns the folder of the lock files below an agent's home.
 func Dir(home string) string { return filepath.Join(home, "ide") }
 
-// Path is the lock file of a port below an agent's home. Port 0 is for a companion that is a command.
+// Path returns the lock file of a port below an agent's home. Port 0 stands for a companion that is a command.
 func Path(home string, port int) string {
 	return filepath.Join(Dir(home), strconv.Itoa(port)+".lock")
 }
 
-// Put writes a lock, unless the file says the same already.
+// Put writes a lock, unless the file has this content already.
 func (k Kind) Put(f *File, l *Lock) error {
 	data, err := k.Encode(l)
 	if err == nil {
@@ -80,8 +80,8 @@ func (k Kind) Put(f *File, l *Lock) error {
 	return nil
 }
 
-// Sweep removes the locks below home that companions of pollux's left and whose process is gone, and returns their paths.
-// A lock of a command stays, and another program's.
+// Sweep removes the locks below home that pollux's companions left and whose process is gone, and returns their paths. It leaves
+// a command's lock, and other programs' locks.
 func (k Kind) Sweep(home string) (removed []string) {
 	return sweep(Dir(home), func(data []byte) (int, bool) {
 		l, err := k.Decode(data)

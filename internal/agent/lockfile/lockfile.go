@@ -24,7 +24,7 @@ const maxFiles = 10_000
 // A File is the lock file of one companion, from Put to Remove. Its methods are for one goroutine at a time.
 type File struct {
 	path    string
-	written []byte // nil when nothing is
+	written []byte // nil when nothing is written
 }
 
 // New names a file, absolute, without touching the disk.
@@ -33,7 +33,7 @@ func New(path string) *File { return &File{path: path} }
 // Path is the file's absolute path.
 func (f *File) Path() string { return f.path }
 
-// Put writes the file, 0600 and atomically, in a folder of 0700. It leaves a file alone that holds the same already: some agents
+// Put writes the file, 0600 and atomically, in a folder of 0700. It leaves a file with the same content alone, because some agents
 // take the file that was changed last.
 func (f *File) Put(data []byte) error {
 	if there, err := safefile.ReadPrivate(f.path, maxSize); err == nil && bytes.Equal(there, data) {
@@ -50,7 +50,7 @@ func (f *File) Put(data []byte) error {
 	return nil
 }
 
-// Remove deletes the file as long as it is what Put wrote. It may be called at any time and again.
+// Remove deletes the file as long as it is what Put wrote. It may be called at any time, and again.
 func (f *File) Remove() error {
 	if f.written == nil {
 		return nil
@@ -66,8 +66,8 @@ func (f *File) Remove() error {
 	return err
 }
 
-// sweep removes the files named *.lock in a folder whose owner, as ours reads it from a file's content, has ended, and returns
-// their paths. ours says which process keeps a file alive; ok is false for a file that is not pollux's, which is never touched.
+// sweep removes the files named *.lock in a folder whose process has ended, and returns their paths. ours reads from a file's content
+// which process keeps it alive; ok is false for a file that is not pollux's, which is never touched.
 func sweep(dir string, ours func(data []byte) (pid int, ok bool)) (removed []string) {
 	d, err := os.Open(dir)
 	if err != nil {

@@ -14,25 +14,25 @@ import (
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
-// A World is what an agent sees of the machine when it looks for a companion.
+// A World is the part of the machine that an agent looks at when it searches a companion.
 type World struct {
 	Home   string // as Kind.Home gives it
 	Dir    string // its working folder, absolute
 	Getenv func(string) string
 	Alive  func(pid int) bool
-	// Above are the processes above the agent's own, the nearest first.
+	// Above are the ancestors of the agent's process, the nearest first.
 	Above []int
 }
 
 // A Candidate is one lock file.
 type Candidate struct {
 	Path, Name string
-	// Lock is nil where the file is of no use; Problem then says why.
+	// Lock is nil when the file cannot be used; Problem then says why.
 	Lock    *Lock
 	Problem string
-	// Dead says that the lock's process is gone. Fits says that the folder lies in one of the lock's folders, links followed.
+	// Dead says that the lock's process is gone. Fits says that the folder lies in one of the lock's folders, with links followed.
 	Dead, Fits bool
-	// Named says that the variable of the terminal names its port.
+	// Named says that the terminal's variable names its port.
 	Named bool
 	// Changed is when the file was written.
 	Changed time.Time
@@ -43,17 +43,17 @@ type Choice struct {
 	Folder string
 	// Candidates are in the order in which the agent prefers them.
 	Candidates []Candidate
-	// Taken is the index of the one that it takes, -1 for none; Why says by which rule.
+	// Taken is the index of the chosen one, -1 for none; Why names the rule.
 	Taken int
 	Why   string
-	// Says is what the agent shows where it takes none, or where the one that it takes does not answer.
+	// Says is the agent's own message when it takes none, or when the chosen one does not answer.
 	Says string
-	// Trouble is why it takes none, or cannot use the one that it takes; nil where all is well, and where there is simply none.
+	// Trouble says why the agent takes none, or cannot use the chosen one; nil when all is well, and when there is simply none.
 	Trouble *finding.Finding
 }
 
-// Look reads the lock files in a folder as an agent does, which has the port of its terminal in a variable: the one that the
-// variable names is first, then the newest. It deletes nothing.
+// Look reads the lock files in a folder as an agent does. The terminal's variable may name a port: that lock comes first, then the
+// others, newest first. It deletes nothing.
 func (k Kind) Look(folder string, w World, variable string) (all []Candidate) {
 	f, err := os.Open(folder)
 	if err != nil {
@@ -105,7 +105,7 @@ func (k Kind) look(path string, w World, env int) Candidate {
 	return c
 }
 
-// EnvPort is the port that a variable of a terminal names, 0 for none.
+// EnvPort returns the port that a variable of a terminal names; 0 for none.
 func EnvPort(getenv func(string) string, variable string) int {
 	port, err := strconv.Atoi(getenv(variable))
 	if err != nil || port < 1 || port > 65535 {

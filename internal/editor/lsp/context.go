@@ -9,15 +9,15 @@ import (
 	"github.com/pollux-companion/pollux/internal/rpc"
 )
 
-// window is the name of an editor's process in the store: all its windows are one.
+// window is the name of an editor's process in the store. All its windows count as one.
 const window = "editor"
 
 type document struct {
 	URI string `json:"uri"`
 }
 
-// didChangeContext takes focus, cursor, selection and the open documents, in
-// one message that says everything anew.
+// didChangeContext takes focus, cursor, selection and the open documents. Each message
+// says everything anew.
 func (s *Server) didChangeContext(params json.RawMessage) (any, error) {
 	var p struct {
 		Document  *document       `json:"textDocument"`
@@ -105,7 +105,7 @@ func (s *Server) didChangeDiagnostics(params json.RawMessage) (any, error) {
 	return nil, nil
 }
 
-// plain says that the context is read from LSP's own methods.
+// plain says that the context comes from LSP's own methods.
 func (s *Server) plain() bool {
 	h := s.hello.Load()
 	return h.Pollux == nil || !h.Pollux.Context
@@ -116,8 +116,8 @@ type span struct {
 	End   state.Position `json:"end"`
 }
 
-// cursor is where a selection ends. Without one, an editor whose selections
-// always hold a character, of one or two units, sends that under its cursor: wide.
+// cursor returns the end of a selection. Some editors always select the character under
+// the cursor, of one or two units, and mean none by it: wide.
 func (r *span) cursor(wide bool) *state.Position {
 	if n := r.End.Character - r.Start.Character; wide && r.Start.Line == r.End.Line && n > 0 && n <= 2 {
 		return &r.Start
@@ -125,7 +125,7 @@ func (r *span) cursor(wide bool) *state.Position {
 	return &r.End
 }
 
-// textParams are those of every textDocument method.
+// textParams are the parameters of every textDocument method.
 type textParams struct {
 	Document  document             `json:"textDocument"`
 	Position  *state.Position      `json:"position"`
@@ -133,7 +133,7 @@ type textParams struct {
 	Range     *span                `json:"range"`
 }
 
-// where reads the document that a method is about, "" for one that is no file.
+// where returns the path of the document that a method names; "" when that is no file.
 func where(params json.RawMessage) (p textParams, path string, err error) {
 	if err := decode(params, &p); err != nil {
 		return p, "", err
@@ -163,8 +163,8 @@ func (s *Server) didClose(params json.RawMessage) (any, error) {
 	return nil, nil
 }
 
-// didTouch takes didChange and didSave: whoever writes in a document looks at
-// it, and a file that is saved may only exist since now.
+// didTouch takes didChange and didSave. A user who edits a document looks at it, and a
+// file that is saved may be new on the disk.
 func (s *Server) didTouch(params json.RawMessage) (any, error) {
 	_, path, err := where(params)
 	if err != nil || path == "" {
@@ -177,7 +177,7 @@ func (s *Server) didTouch(params json.RawMessage) (any, error) {
 	return nil, nil
 }
 
-// position takes a request that is only made where the user's cursor is.
+// position takes a request that clients make only at the user's cursor.
 func (s *Server) position(params json.RawMessage) (any, error) {
 	p, path, err := where(params)
 	if err != nil || path == "" || !s.plain() {
@@ -200,8 +200,8 @@ func (s *Server) positions(params json.RawMessage) (any, error) {
 	return []any{}, err
 }
 
-// look reports a plain client's active document. Without a position the last
-// one stays, unless it was in another document.
+// look reports a plain client's active document. Without a position, the last one stays
+// if it was in the same document.
 func (s *Server) look(path string, at *state.Position) {
 	if at == nil {
 		if snap := s.core.Store.Snapshot(); snap.Active == path {
@@ -214,7 +214,7 @@ func (s *Server) look(path string, at *state.Position) {
 	s.core.Store.Report(window, state.Report{Active: path, Cursor: at, Front: true})
 }
 
-// codeAction offers what there is to decide about a document.
+// codeAction offers the decisions that can be made about a document.
 func (s *Server) codeAction(params json.RawMessage) (any, error) {
 	if _, err := s.position(params); err != nil {
 		return nil, err
@@ -267,7 +267,7 @@ func (s *Server) didChangeFolders(params json.RawMessage) (any, error) {
 	return nil, nil
 }
 
-// tellEnv gives the terminals that are opened from now on the new folders.
+// tellEnv gives the new folders to terminals that are opened from now on.
 func (s *Server) tellEnv(c Companion) {
 	h := s.hello.Load()
 	if h.Pollux == nil || !h.Pollux.Env {

@@ -11,16 +11,16 @@ import (
 	"github.com/pollux-companion/pollux/internal/rpc"
 )
 
-// codeStale refuses a decision on something that is not the newest any more
-// (SPEC F-13). What is newer has been told, or is about to be.
+// codeStale refuses a decision when the text or the file is newer than the editor has
+// shown (SPEC F-13). The newer one was sent to the editor, or will be in a moment.
 const codeStale = -32004
 
-// didChangeDiff takes the proposal as the user has edited it.
+// didChangeDiff records the proposal as the user has edited it.
 func (s *Server) didChangeDiff(params json.RawMessage) (any, error) {
 	var p struct {
 		ID      string          `json:"diffId"`
 		Version int             `json:"version"`
-		From    *int            `json:"from"` // what the plugin was shown last; version 2
+		From    *int            `json:"from"` // the version that the plugin was shown last; version 2
 		Content json.RawMessage `json:"content"`
 	}
 	if err := decodeText(params, &p, &p.Content); err != nil {
@@ -32,7 +32,7 @@ func (s *Server) didChangeDiff(params json.RawMessage) (any, error) {
 	}
 	s.mu.Lock()
 	if a := s.announced[p.ID]; a != nil {
-		a.text, a.edit = content, p.Version // takeUp goes on from here
+		a.text, a.edit = content, p.Version // takeUp goes on from this text
 	}
 	v := s.views[p.ID]
 	old := v == nil || p.Version < v.edit
@@ -48,7 +48,7 @@ func (s *Server) didChangeDiff(params json.RawMessage) (any, error) {
 	return nil, nil
 }
 
-// tellTooBig says once that a proposal has become too long, when it has, not only at the decision.
+// tellTooBig tells the user once, as soon as it happens, that a proposal has become too long to accept.
 func (s *Server) tellTooBig(v *view, err error) {
 	tooBig := errors.Is(err, review.ErrTooBig)
 	s.mu.Lock()
@@ -60,16 +60,16 @@ func (s *Server) tellTooBig(v *view, err error) {
 	}
 }
 
-// edited records an edit of the editor's by its number, 0 for none. A plugin of version 2 says from which version.
+// edited records an edit of the editor's under its number, 0 for none. A plugin of version 2 says which version it edited.
 func (s *Server) edited(v *view, from *int, number int, content string) error {
 	at, was := s.textOf(v, from)
 	return s.edit(v, from, number, review.Edit{Text: content, From: &at, Was: was, By: s})
 }
 
-// edit is edited with all that the registry is to know.
+// edit is edited, with everything that the registry is to know.
 func (s *Server) edit(v *view, from *int, number int, e review.Edit) error {
 	s.mu.Lock()
-	v.holds++ // a merge is told when it is known which edit is in it
+	v.holds++ // hold the view: a merge is sent only when it is known which edit is in it
 	s.mu.Unlock()
 	defer s.release(v)
 	version, err := s.core.Registry.Edit(v.diff.ID(), e)
@@ -102,8 +102,8 @@ func (s *Server) textOf(v *view, from *int) (version int, text *string) {
 	return *from, v.texts.Of(*from)
 }
 
-// diffResolved takes the user's decision from a plugin of version 1. The
-// editor has closed its view already; a decision that cannot be taken opens it again.
+// diffResolved takes the user's decision from a plugin of version 1. The editor has
+// closed its view already; when the decision cannot be taken, the view opens again.
 func (s *Server) diffResolved(params json.RawMessage) (any, error) {
 	var p struct {
 		ID      string          `json:"diffId"`
@@ -118,7 +118,7 @@ func (s *Server) diffResolved(params json.RawMessage) (any, error) {
 	}
 	v := s.drop(p.ID)
 	if v == nil {
-		return nil, nil // the agent was quicker
+		return nil, nil // the agent took it back first
 	}
 	if p.Outcome != "accepted" {
 		return nil, ignoreSettled(s.core.Registry.Reject(p.ID))
@@ -148,16 +148,16 @@ func optional(raw json.RawMessage) (*string, error) {
 	return &content, err
 }
 
-// resolveDiff takes the user's decision from a plugin of version 2, which
-// closes its view when it has been taken.
+// resolveDiff takes the user's decision from a plugin of version 2, which closes its
+// view once the decision is taken.
 func (s *Server) resolveDiff(params json.RawMessage) (any, error) {
 	var p struct {
 		ID      string          `json:"diffId"`
 		Version int             `json:"version"`
 		Base    int             `json:"baseVersion"`
-		Outcome string          `json:"outcome"` // accepted, rejected, or what ends a conflict: keep, take
+		Outcome string          `json:"outcome"` // accepted or rejected; keep or take to end a conflict
 		Content json.RawMessage `json:"content"`
-		Edit    int             `json:"edit"` // its number as of pollux/didChangeDiff, 0 from older plugins
+		Edit    int             `json:"edit"` // its number in pollux/didChangeDiff; 0 from older plugins
 	}
 	if err := decodeText(params, &p, &p.Content); err != nil {
 		return nil, err
@@ -167,7 +167,7 @@ func (s *Server) resolveDiff(params json.RawMessage) (any, error) {
 		return nil, err
 	}
 	if v == nil {
-		return obj{"settled": true}, nil // the agent was quicker
+		return obj{"settled": true}, nil // the agent took it back first
 	}
 	content, err := optional(p.Content)
 	if err != nil {
@@ -217,7 +217,7 @@ func ignoreSettled(err error) error {
 	return err
 }
 
-// again opens a diff once more whose acceptance failed.
+// again opens a diff once more when accepting it has failed.
 func (s *Server) again(v *view, reason error) {
 	s.complain("%s is still open: %v", filepath.Base(v.diff.Proposal().Path), reason)
 	s.mu.Lock()
@@ -243,15 +243,15 @@ func (s *Server) reopen(v *view) {
 	}
 }
 
-// What ends a conflict.
+// The ways to end a conflict.
 const (
 	keepProposal = "Keep the proposal"
 	takeFile     = "Take the file's lines"
 	lookAgain    = "Look again"
 )
 
-// askConflict asks the user of a plugin of version 1, who has accepted a
-// proposal that conflicts with the file, which of the two stands.
+// askConflict asks the user of a plugin of version 1 which text stands: the proposal,
+// which the user has accepted, or the file's, with which it conflicts.
 func (s *Server) askConflict(v *view) {
 	d := v.diff
 	s.mu.Lock()

@@ -9,8 +9,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/rpc"
 )
 
-// A list takes what editors write for an empty list too: {} from Lua, null
-// from Emacs. A single value counts as a list of it.
+// A list accepts the empty lists that editors write: {} from Lua, null from Emacs. A
+// single value counts as a list with one element.
 type list[T any] []T
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -35,8 +35,8 @@ func isEmptyObject(data []byte) bool {
 	return len(data) >= 2 && data[0] == '{' && len(bytes.TrimSpace(data[1:len(data)-1])) == 0
 }
 
-// decode reads parameters and forgives fields of a wrong type, which then are
-// as if they had not been sent: "[]" for an empty object is the usual one.
+// decode reads parameters. A field of a wrong type counts as missing: the usual one is
+// "[]" for an empty object.
 func decode(params json.RawMessage, into any) error {
 	if len(params) == 0 {
 		return nil
@@ -49,11 +49,11 @@ func decode(params json.RawMessage, into any) error {
 	return nil
 }
 
-// errInexact marks a text that its editor could not say exactly.
+// errInexact: the editor could not send this text exactly.
 var errInexact = errors.New("the text holds bytes or halves of characters that are not Unicode")
 
-// exact decodes a text of a diff, which must not be changed on the way (SPEC
-// F-6): what encoding/json would replace is an error. It uses raw up.
+// exact decodes a text of a diff, which must arrive unchanged (SPEC F-6): a text that
+// encoding/json would alter is an error. It overwrites raw.
 func exact(raw json.RawMessage) (string, error) {
 	in := jsontext.NewScanner(raw)
 	if in.Peek() != '"' {
@@ -66,10 +66,10 @@ func exact(raw json.RawMessage) (string, error) {
 	return t.Value, nil
 }
 
-// large is the size in bytes from which parameters are not decoded twice for the text in them.
+// large is the size in bytes from which parameters with a text are decoded only once.
 const large = 8 << 10
 
-// decodeText is decode for parameters with a text, which content of into is set to.
+// decodeText is decode for parameters with a text, which it puts into content of into.
 func decodeText(params json.RawMessage, into any, content *json.RawMessage) error {
 	if len(params) >= large {
 		if _, value, rest, ok := jsontext.Cut(params, "content"); ok {
@@ -81,9 +81,9 @@ func decodeText(params json.RawMessage, into any, content *json.RawMessage) erro
 	return decode(params, into)
 }
 
-// withTexts are parameters with texts that may be megabytes, by their names.
+// withTexts encodes parameters with texts, by their names, that may be megabytes.
 func withTexts(params obj, texts map[string]string) rpc.Large {
-	head, _ := json.Marshal(params) // it never fails: what is in it is ours
+	head, _ := json.Marshal(params) // cannot fail: pollux made the values
 	room := len(head)
 	for _, t := range texts {
 		room += jsontext.Room(t)

@@ -13,33 +13,33 @@ import (
 // A view is one diff that this process shows, from Show to Close.
 type view struct {
 	diff   *review.Diff
-	editor bool // the editor shows it, not the page alone
+	editor bool // the editor shows it; otherwise only the page does
 	edit   int  // the number of the editor's last edit that the registry has
-	// seen is what the editor was shown, and has made of it since. Of a plugin
-	// of version 2 it is what it was told; own and from are its last edit's
-	// version here, and the one that it had edited.
+	// seen names the version that the editor was shown, or made of it since. For a plugin of
+	// version 2 it is the version that it was told; own and from are its last edit's version
+	// here, and the version that it had edited.
 	seen      review.Seen
 	own, from int
-	texts     review.Shown     // that the editor may have edited
-	conflict  *review.Conflict // that it was told last
-	// again: what it was told last has the version of what it was told before.
-	// crossed: what it was told last may have met an edit on the way; then the plugin has left it alone.
+	texts     review.Shown     // texts that the editor may have edited
+	conflict  *review.Conflict // the conflict that it was told last
+	// again: the last two messages to the editor carried the same version.
+	// crossed: the last message may have met an edit on the way; then the plugin has ignored it.
 	again, crossed bool
-	// ahead is how far the editor's count of bases is ahead of the registry's; see baseFrom.
+	// ahead is by how much the editor counts more bases than the registry; see baseFrom.
 	ahead   int
-	syncing bool // somebody brings it up to date
-	holds   int  // who changes what the editor has, and brings it up to date afterwards
-	tooBig  bool // its text cannot be accepted, which the user has been told
-	// forget ends the question that asks for a decision, nil without one.
+	syncing bool // a goroutine is bringing it up to date
+	holds   int  // how many callers are changing it; the last one brings it up to date
+	tooBig  bool // its text is too big to accept, and the user knows
+	// forget ends the question that asks for a decision; nil when there is none.
 	forget context.CancelFunc
 }
 
-// Show implements review.View: in the editor where it can, else on the page.
+// Show implements review.View. It shows the diff in the editor if that can, otherwise on the page.
 func (s *Server) Show(ctx context.Context, d *review.Diff) error {
 	if s.takeUp(d) {
 		return nil
 	}
-	if _, over := d.Outcome(); over { // it was taken back just before
+	if _, over := d.Outcome(); over { // the agent took it back just before
 		return review.ErrSettled
 	}
 	v := &view{diff: d, editor: s.diffs()}
@@ -52,12 +52,12 @@ func (s *Server) Show(ctx context.Context, d *review.Diff) error {
 			return nil
 		}
 		s.log.Info("the editor does not show a diff", "err", err)
-		s.closeDiff(d.ID(), "") // it may open it late
+		s.closeDiff(d.ID(), "") // the editor may still open it
 	}
 	return s.showAside(ctx, v)
 }
 
-// showAside shows a diff on the page, and asks in the editor what can be asked there.
+// showAside shows a diff on the page, and asks in the editor as far as the editor can be asked.
 func (s *Server) showAside(ctx context.Context, v *view) error {
 	s.mu.Lock()
 	v.editor = false
@@ -77,7 +77,7 @@ func (s *Server) showAside(ctx context.Context, v *view) error {
 	return nil
 }
 
-// openDiff has the editor show v's diff as it is now; one that it shows already is replaced.
+// openDiff has the editor show v's diff as it is now, in place of an older view of it.
 func (s *Server) openDiff(ctx context.Context, v *view, takeFocus bool) error {
 	ctx, cancel := context.WithTimeout(ctx, s.o.OpenWithin)
 	defer cancel()
@@ -88,7 +88,7 @@ func (s *Server) openDiff(ctx context.Context, v *view, takeFocus bool) error {
 	}
 	d := v.diff
 	p, now := d.Proposal(), d.Now()
-	s.mu.Lock() // before the call: its first edit may come before its answer
+	s.mu.Lock() // before the call: the first edit may come before the answer
 	v.holds++
 	v.seen, v.edit, v.conflict, v.again, v.crossed = now.Seen, 0, now.Conflict, false, false
 	v.seen.By = s
@@ -108,13 +108,13 @@ func (s *Server) openDiff(ctx context.Context, v *view, takeFocus bool) error {
 	switch {
 	case err != nil:
 		return err
-	case out.Opened == nil || !*out.Opened: // some clients answer null to what they do not know
+	case out.Opened == nil || !*out.Opened: // some clients answer null to methods that they do not know
 		return errors.New("the editor did not say that it opened the diff")
 	}
 	s.mu.Lock()
 	over := s.views[d.ID()] != v
 	s.mu.Unlock()
-	if over { // it has ended before the editor had it
+	if over { // it ended before the editor had it
 		s.closeDiff(d.ID(), "")
 	}
 	return nil
@@ -139,8 +139,8 @@ func (s *Server) Close(d *review.Diff, o review.Outcome) {
 	}
 }
 
-// Content implements review.View: the agent takes the diff back, so that the
-// editor closes its view with the answer.
+// Content implements review.View. The agent takes the diff back, so the editor closes its
+// view and answers with the newest text.
 func (s *Server) Content(ctx context.Context, d *review.Diff) (newest review.Edit, ok bool) {
 	s.mu.Lock()
 	v := s.views[d.ID()]
@@ -157,7 +157,7 @@ func (s *Server) Content(ctx context.Context, d *review.Diff) (newest review.Edi
 	return newest, ok
 }
 
-// takeBack closes a view of the editor's and returns the text that it had, From the version as the plugin says it.
+// takeBack closes a view in the editor and returns its text. The text's From is the version that the plugin names.
 func (s *Server) takeBack(ctx context.Context, id string) (had review.Edit, ok bool) {
 	var out struct {
 		Content json.RawMessage `json:"content"`
@@ -176,7 +176,7 @@ func (s *Server) takeBack(ctx context.Context, id string) (had review.Edit, ok b
 	return review.Edit{Text: content, From: out.Version}, err == nil
 }
 
-// drop forgets a view and returns it, nil when there is none.
+// drop forgets a view and returns it; nil when there is none.
 func (s *Server) drop(id string) *view {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -185,7 +185,7 @@ func (s *Server) drop(id string) *view {
 	return v
 }
 
-// closeDiff takes a view of the editor's away, aside; what it answers is not of interest.
+// closeDiff closes a view in the editor, on a goroutine of its own. The answer is ignored.
 func (s *Server) closeDiff(id, outcome string) {
 	s.tasks.Go(func() {
 		ctx, cancel := context.WithTimeout(s.ctx, s.o.OpenWithin)
@@ -202,7 +202,7 @@ func (s *Server) closeDiff(id, outcome string) {
 	})
 }
 
-// question asks in the editor for a decision, where the client has the means;
+// question asks in the editor for a decision, where the client can show a question;
 // nothing waits for the answer.
 func (s *Server) question(v *view) bool {
 	h := s.hello.Load()

@@ -8,7 +8,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/paths"
 )
 
-// fillWithin is how long a file that is empty may be about to be filled: programs that write it anew empty it first.
+// fillWithin is how long an empty file is given to be filled: programs that write a file anew empty it first.
 const fillWithin = 150 * time.Millisecond
 
 // watch takes the files that the editor has open, absolute.
@@ -23,11 +23,11 @@ func (s *Server) watch(files []string) {
 	}
 }
 
-// watchEvery is how long a change of what is to be watched waits for others.
+// watchEvery is how long a change of the watched set waits for further ones.
 const watchEvery = 20 * time.Millisecond
 
-// watchFiles tells the editor which of its files others have changed, as long
-// as an agent is connected, until the server ends. Nothing wakes up without one.
+// watchFiles tells the editor which of its files other programs have changed, until the
+// server ends. It works only while an agent is connected, so that pollux otherwise sleeps.
 func (s *Server) watchFiles() {
 	select {
 	case <-s.ready:
@@ -46,7 +46,7 @@ func (s *Server) watchFiles() {
 		}
 		if !slices.Equal(files, watched) {
 			watcher.Set(files, nil)
-			// What has happened before it was watched.
+			// The files may have changed before the watch began.
 			s.filesChanged(slices.DeleteFunc(slices.Clone(files), func(f string) bool { return slices.Contains(watched, f) }))
 			watched = files
 		}
@@ -55,7 +55,7 @@ func (s *Server) watchFiles() {
 		case <-s.ctx.Done():
 			return
 		}
-		select { // many sessions that begin together are one reason to look
+		select { // many sessions that begin together are looked at once
 		case <-time.After(watchEvery):
 		case <-s.ctx.Done():
 			return

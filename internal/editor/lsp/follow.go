@@ -8,10 +8,10 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/review"
 )
 
-// heard takes what happens to diffs, whoever did it.
+// heard takes the registry's events, whoever caused them.
 func (s *Server) heard(e review.Event) {
 	if e.Kind == review.Opened || e.Kind == review.Decided {
-		s.SessionsChanged() // the status counts them
+		s.SessionsChanged() // the status counts open diffs
 	}
 	if o := e.Outcome; o != nil && o.Policy && o.Kind == review.Accepted {
 		s.acceptedByRule(filepath.Base(e.Diff.Proposal().Path))
@@ -27,7 +27,7 @@ func (s *Server) heard(e review.Event) {
 	}
 }
 
-// acceptedByRule tells the user what a rule has accepted for them: one message for what comes together.
+// acceptedByRule tells the user what a rule has accepted: one message for all changes that come together.
 func (s *Server) acceptedByRule(name string) {
 	s.mu.Lock()
 	s.byRule = append(s.byRule, name)
@@ -54,7 +54,7 @@ func (s *Server) acceptedByRule(name string) {
 	})
 }
 
-// refresh brings the editor's view of a diff up to date, aside.
+// refresh brings the editor's view of a diff up to date, on a goroutine of its own.
 func (s *Server) refresh(v *view) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,7 +65,7 @@ func (s *Server) refresh(v *view) {
 	s.tasks.Go(func() { s.sync(v) })
 }
 
-// release ends a hold on a view, and brings it up to date.
+// release ends a hold on a view, and brings the view up to date.
 func (s *Server) release(v *view) {
 	s.mu.Lock()
 	v.holds--
@@ -73,7 +73,7 @@ func (s *Server) release(v *view) {
 	s.refresh(v)
 }
 
-// behind says whether the editor shows something that is not the newest; s.mu is held.
+// behind says whether the editor shows something older than the newest. The caller holds s.mu.
 func (s *Server) behind(v *view) bool {
 	if v.crossed {
 		return s.views[v.diff.ID()] == v
@@ -84,7 +84,7 @@ func (s *Server) behind(v *view) bool {
 	return s.views[v.diff.ID()] == v && (newer || ended)
 }
 
-// sync tells the editor until it has the newest.
+// sync sends the editor what is new, until it has the newest.
 func (s *Server) sync(v *view) {
 	for failed := false; ; {
 		s.mu.Lock()
@@ -102,7 +102,7 @@ func (s *Server) sync(v *view) {
 	}
 }
 
-// tellNewer says to a plugin of version 2 what is newer.
+// tellNewer sends a plugin of version 2 the newer text or file.
 func (s *Server) tellNewer(v *view) {
 	select {
 	case <-s.ready:
@@ -111,10 +111,10 @@ func (s *Server) tellNewer(v *view) {
 	}
 	s.mu.Lock()
 	now, before, edit := v.diff.Now(), v.seen, v.edit
-	rebased := now.Seen.Base != before.Base || v.crossed // what the plugin has left alone may have been that
+	rebased := now.Seen.Base != before.Base || v.crossed // the plugin may have ignored the message about the file
 	v.again, v.crossed = now.Seen.Text == before.Text, false
 	v.conflict = now.Conflict
-	v.seen = now.Seen // what the plugin edits meanwhile still comes from v.from
+	v.seen = now.Seen // an edit that the plugin makes meanwhile still starts from v.from
 	v.texts.Told(now)
 	s.mu.Unlock()
 	id := v.diff.ID()
@@ -130,8 +130,8 @@ func (s *Server) tellNewer(v *view) {
 	}, map[string]string{"content": now.Text}))
 }
 
-// showNewer shows a diff anew in an editor whose plugin is of version 1: what
-// the user has typed there and the plugin has not said yet is taken along.
+// showNewer shows a diff anew in an editor with a plugin of version 1. It first fetches
+// what the user has typed there and the plugin has not sent yet.
 func (s *Server) showNewer(v *view) bool {
 	ctx, cancel := context.WithTimeout(s.ctx, 2*s.o.OpenWithin)
 	defer cancel()
@@ -161,7 +161,7 @@ func (s *Server) showNewer(v *view) bool {
 	return true
 }
 
-// conflictOf says over the wire what is in the way; nil without a conflict.
+// conflictOf encodes a conflict for the wire; nil without one.
 func conflictOf(now review.State) any {
 	if now.Conflict == nil {
 		return nil

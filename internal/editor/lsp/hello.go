@@ -13,7 +13,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/rpc"
 )
 
-// Figures that editors are told.
+// Numbers that editors are told.
 const (
 	throttleMs   = 50
 	maxSelection = 16384 + 512 // UTF-16 units; a little more than any agent takes (SPEC C-5)
@@ -25,7 +25,7 @@ type IDE struct {
 	DisplayName string `json:"displayName"`
 }
 
-// Pollux is what a plugin of pollux's announces.
+// Pollux is what a plugin of pollux's says of itself.
 type Pollux struct {
 	Version  int  `json:"version"`
 	Context  bool `json:"context"`  // it sends pollux/didChangeContext
@@ -33,10 +33,10 @@ type Pollux struct {
 	Env      bool `json:"env"`      // it has terminals and takes pollux/didChangeEnv
 	Types    bool `json:"types"`    // it takes pollux/typeText
 	IDE      IDE  `json:"ide"`
-	// IDEPid is the process that SPEC D-2 wants in the discovery file's name; 0 for the editor's.
+	// IDEPid is the process for the discovery file's name (SPEC D-2); 0 for the editor's.
 	IDEPid  int   `json:"idePid"`
 	Trusted *bool `json:"trusted"`
-	// OpenDiffs are the views that the editor still shows although pollux went away.
+	// OpenDiffs are the views that the editor kept open when an earlier pollux process ended.
 	OpenDiffs list[openDiff] `json:"openDiffs"`
 }
 
@@ -44,23 +44,23 @@ type openDiff struct {
 	ID      string          `json:"diffId"`
 	Path    string          `json:"filePath"`
 	Content json.RawMessage `json:"content"`
-	Shown   json.RawMessage `json:"shown"`   // what it was told last, before the user's edits
-	Old     json.RawMessage `json:"oldText"` // the file beside it
+	Shown   json.RawMessage `json:"shown"`   // the text that it was told last, before the user's edits
+	Old     json.RawMessage `json:"oldText"` // the file's text beside it
 }
 
-// Hello is what an editor said of itself.
+// Hello is what an editor said of itself at its initialize.
 type Hello struct {
-	// IDE is never empty: an editor without a plugin is called by its client's name.
+	// IDE is never empty. An editor without a plugin gets the name of its LSP client.
 	IDE IDE
-	// PID is the process of SPEC D-2, 0 when the editor named none.
+	// PID is the process for the discovery file's name (SPEC D-2); 0 when the editor named none.
 	PID int
-	// Roots are the folders, absolute; never none, each exists.
+	// Roots are the folders, absolute. There is at least one, and each exists.
 	Roots []string
 	// Pollux is nil for an LSP client without a plugin of pollux's.
 	Pollux *Pollux
 
-	process  int  // the editor's own, 0 when not named
-	messages bool // window/showMessageRequest is understood
+	process  int  // the editor's own; 0 when not named
+	messages bool // it can show window/showMessageRequest
 	wide     bool // the character under the cursor is always selected
 }
 
@@ -91,8 +91,8 @@ type folder struct {
 	Name string `json:"name"`
 }
 
-// initialize starts the companion. Whatever is missing has a default, as no
-// client sends everything.
+// initialize starts the companion. Every missing parameter has a default, since no
+// client sends them all.
 func (s *Server) initialize(ctx context.Context, params json.RawMessage) (any, error) {
 	s.mu.Lock()
 	again := s.asked
@@ -148,8 +148,8 @@ func (s *Server) start(ctx context.Context, h Hello) (Companion, error) {
 	s.mu.Lock()
 	s.companion, s.roots = c, h.Roots
 	s.mu.Unlock()
-	// Looked up before the answer: an editor that ends right after it must be missed.
-	if editor, ok := proc.Lookup(h.process); ok { // else another machine's or container's number
+	// Look it up before the answer: the end of an editor that ends right after it must be noticed.
+	if editor, ok := proc.Lookup(h.process); ok { // otherwise the number belongs to another machine or container
 		s.tasks.Go(func() { s.watchEditor(editor) })
 	}
 	s.tasks.Go(s.tellStatus)
@@ -186,7 +186,7 @@ func (p *initializeParams) hello() Hello {
 	return h
 }
 
-// merged takes what either of the two places says.
+// merged returns the value of whichever of the two places has one.
 func merged(a, b *Pollux) *Pollux {
 	if b == nil {
 		return a
@@ -208,7 +208,7 @@ func merged(a, b *Pollux) *Pollux {
 	return &m
 }
 
-// slug makes a name of ideInfo from a client's.
+// slug makes an ideInfo name from a client's name.
 func slug(name string) string {
 	var out []rune
 	for _, r := range name {
@@ -230,8 +230,8 @@ func slug(name string) string {
 	return string(out)
 }
 
-// roots are the folders that exist; where the client names none, the folder
-// that it started pollux in.
+// roots returns the folders that exist. When the client names none, it is the folder in
+// which the client started pollux.
 func (p *initializeParams) roots() []string {
 	var roots []string
 	for _, f := range p.Folders {
@@ -266,8 +266,8 @@ func isFolder(path string) bool {
 
 type obj = map[string]any
 
-// capabilities is the answer to initialize. An editor in the full tier is
-// asked for as little as possible, a plain one for what tells where its user is.
+// capabilities is the answer to initialize. It asks as little as possible of an editor
+// with a plugin. From a plain one it asks for the methods that tell where its user is.
 func (s *Server) capabilities(h *Hello, env map[string]string) any {
 	caps := obj{
 		"positionEncoding": "utf-16",
@@ -290,8 +290,8 @@ func (s *Server) capabilities(h *Hello, env map[string]string) any {
 	return obj{"capabilities": caps, "serverInfo": obj{"name": "pollux", "version": s.o.Version}}
 }
 
-// watchEditor ends the server when the editor's process does (SPEC L-2): its
-// end of the pipe may have been inherited by others.
+// watchEditor ends the server when the editor's process ends (SPEC L-2). The pipe alone
+// does not tell: other processes may have inherited its end.
 func (s *Server) watchEditor(editor proc.Info) {
 	if proc.Wait(s.ctx, editor) == nil {
 		s.end(nil)

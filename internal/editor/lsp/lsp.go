@@ -1,9 +1,8 @@
 // Package lsp adapts editors that speak JSON-RPC over standard input and
 // output, in the shape of the Language Server Protocol: those with a plugin of
 // pollux's in full, every other LSP client as far as LSP goes.
-//
-// Positions are 0-based in UTF-16 units, documents are named by file: URIs,
-// and the text of a diff is whole, with its own line endings.
+// Positions are 0-based in UTF-16 units. Documents are named by file: URIs. The text of a
+// diff is whole, with its own line endings.
 package lsp
 
 import (
@@ -24,13 +23,13 @@ import (
 const (
 	// openWithin is the default of Options.OpenWithin.
 	openWithin = 5 * time.Second
-	// statusEvery is how long a change of the status waits for others.
+	// statusEvery is how long a change of the status waits for further ones.
 	statusEvery = 100 * time.Millisecond
-	// ruleEvery is how long a change that a rule has accepted waits for others, to be told with them.
+	// ruleEvery is how long a change that a rule has accepted waits for further ones, to be told with them.
 	ruleEvery = 500 * time.Millisecond
-	// flushWithin is how long the last messages have to be written at the end.
+	// flushWithin is how long the last messages may take to be written at the end.
 	flushWithin = 300 * time.Millisecond
-	// stopWithin bounds the companion's stop; it has bounds of its own.
+	// stopWithin bounds the companion's stop, which has bounds of its own.
 	stopWithin = time.Second
 )
 
@@ -41,16 +40,16 @@ type Session struct {
 	ID      int    `json:"id"`      // the number in its name
 }
 
-// A Mention is what the user of an editor points an agent at.
+// A Mention is a place that an editor's user points an agent at.
 type Mention struct {
 	Session int    `json:"session"` // Session.ID; 0 for the only one
-	Path    string `json:"uri"`     // of a file or folder
-	First   int    `json:"first"`   // lines from 1; 0 for all
+	Path    string `json:"uri"`     // a file or folder
+	First   int    `json:"first"`   // lines, 1-based; 0 for the whole file
 	Last    int    `json:"last"`
-	Words   string `json:"words"` // that follow in the prompt
+	Words   string `json:"words"` // the words that follow in the prompt
 }
 
-// An Info is what a person wants to know of the companion.
+// An Info is what a person wants to know about the companion.
 type Info struct {
 	Version       string   `json:"version"`
 	Port          int      `json:"port"`
@@ -67,64 +66,62 @@ type Companion interface {
 	SetRoots(roots []string) error
 	Sessions() []Session
 	Info() Info
-	// Stop rejects the open diffs and ends everything within a second; it may be called again.
+	// Stop rejects the open diffs and ends everything within a second. It may be called again.
 	Stop(ctx context.Context) error
-	// Leave is Stop at the editor's end: what CLIs are connected to may go on without the editor (SPEC L-4).
+	// Leave stops the companion at the editor's end. A keeper may go on serving connected CLIs (SPEC L-4).
 	Leave(ctx context.Context) error
 }
 
-// A Page is pollux's own reviewer, for what the editor cannot show.
+// A Page is pollux's own reviewer in the browser, for diffs that the editor cannot show.
 type Page interface {
-	// Show also opens the page for the user where nobody looks at one.
+	// Show also opens the page in the browser, when nobody has it open.
 	review.View
 	// Bring opens the page for the user.
 	Bring(ctx context.Context) error
 }
 
-// A FileWatcher tells of changes of the files that it is set to, until Close, after which it is silent.
+// A FileWatcher reports changes of the files that it was set to. After Close it is silent.
 type FileWatcher interface {
 	Set(files, dirs []string)
 	Close()
 }
 
-// Core is what the companion gives the editor, before it serves anybody.
+// Core is what the companion gives the editor's server before it serves anybody.
 type Core struct {
 	Store    *state.Store
 	Registry *review.Registry
 	Page     Page
-	// Watch makes a watcher of nothing yet, which calls changed with absolute paths; nil watches nothing.
+	// Watch makes a FileWatcher that watches nothing yet; it calls changed with absolute paths. With nil, nothing is watched.
 	Watch func(changed func(files []string)) FileWatcher
-	// History lists past proposals, newest first, for the editor to show; Past is one of them, and Undo takes it back (SPEC F-12).
+	// History lists past proposals, newest first. Past returns one of them, and Undo takes it back (SPEC F-12).
 	History func() (any, error)
 	Past    func(id string) (old, final string, err error)
 	Undo    func(id string) error
-	// Whole returns when every diff of an earlier life that can come back has; nil: there was none.
+	// Whole returns when every diff of an earlier companion is open again or given up; nil when there was none.
 	Whole func()
-	// Mention puts a mention into an agent's prompt and says into which session's, and how. nil: it is not done.
+	// Mention puts a mention into an agent's prompt, and returns the session's label and the way. With nil, mentions are refused.
 	Mention func(context.Context, Mention) (session, by string, err error)
 }
 
 // Options configure a Server.
 type Options struct {
-	// Start starts the companion of this process; it is called once at the
-	// most and calls Server.Attach before it returns.
+	// Start starts the companion of this process. It is called once at most, and must call
+	// Server.Attach before it returns.
 	Start func(ctx context.Context, h Hello) (Companion, error)
 	// Version is pollux's own.
 	Version string
 	Log     *slog.Logger // nil discards
-	// OpenWithin is how long an editor has to open a diff before pollux shows
-	// it itself, and to open a document; 0 is 5 s.
+	// OpenWithin is how long an editor may take to open a document, or a diff before pollux
+	// shows that itself; 5 s when 0.
 	OpenWithin time.Duration
 }
 
-// A Server is one editor process as pollux sees it, from its first byte to
-// its last: it feeds the store, and it is a review.View. Its methods may be
-// called from any goroutine.
-//
-// Goroutines: Serve's, which reads and handles everything in order; the
-// queue's writer, ended by Serve; the one that watches the editor's process,
-// the one that sends the status, the one that looks for files and the one that has them watched, all ended
-// with Serve; and a short one for each closeDiff and question that is under way.
+// A Server is one editor process as pollux sees it, from its first byte to its last. It
+// feeds the store, and it is a review.View. Its methods may be called from any goroutine.
+// Goroutines, all ended with Serve: Serve's, which reads and handles everything in
+// order; the queue's writer; one that watches the editor's process; one that sends the
+// status; one that looks for files, and one that has them watched; and a short one for
+// each closeDiff and question that is under way.
 type Server struct {
 	o     Options
 	log   *slog.Logger
@@ -134,17 +131,17 @@ type Server struct {
 	ctx    context.Context // ends with Serve
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup
-	ready  chan struct{} // closed when initialize has been answered: nothing is asked or told before
+	ready  chan struct{} // closed when initialize has been answered; nothing is sent before
 	wake   chan struct{} // one place: the status may have changed
 	opened chan struct{} // one place: buffers or sessions came or went
 	ended  chan error    // one place: why Serve ends before its input does
 
 	hello   atomic.Pointer[Hello] // nil before initialize
 	core    Core                  // set by Attach, before hello is
-	unwatch func()                // likewise
+	unwatch func()                // set by Attach, as core is
 
-	life sync.Mutex // held while the companion starts or stops, so that who comes meanwhile finds it whole or gone
-	over bool       // Serve ends, nothing is started any more; guarded by life
+	life sync.Mutex // held while the companion starts or stops, so that others see it whole or not at all
+	over bool       // Serve ends and nothing may start any more; guarded by life
 
 	mu        sync.Mutex // guards what follows
 	companion Companion  // nil before initialize, and after shutdown
@@ -153,9 +150,9 @@ type Server struct {
 	views     map[string]*view
 	announced map[string]*announced // by diff id
 	roots     []string
-	buffers   []string // the files that the editor has open, whether they are there or not
+	buffers   []string // files open in the editor, whether they exist or not
 	lastError string
-	byRule    []string // the names of files that a rule accepted changes of, not told yet
+	byRule    []string // files whose changes a rule accepted and the user was not told yet
 }
 
 var _ review.View = (*Server)(nil)
@@ -182,12 +179,11 @@ func New(ch *rpc.Channel, o Options) *Server {
 	return s
 }
 
-// ErrExit: the editor said exit without shutdown, which LSP calls an error.
+// ErrExit: the editor sent exit without shutdown, which LSP calls an error.
 var ErrExit = errors.New("the editor said exit before shutdown")
 
-// Serve reads until the editor says exit, closes its side, or its process
-// ends, or until ctx does; then it stops the companion. It returns nil for
-// every end that is the editor's right.
+// Serve reads until the editor sends exit, closes its side or ends, or until ctx ends.
+// Then it stops the companion. It returns nil for every end that the editor may choose.
 func (s *Server) Serve(ctx context.Context) error {
 	read := make(chan error, 1)
 	go func() { read <- s.peer.Run(s.ctx) }()
@@ -210,8 +206,8 @@ func (s *Server) Serve(ctx context.Context) error {
 	return err
 }
 
-// stop stops the companion once, by its Stop or Leave, and for good when it is over; it returns when the companion has
-// stopped, by whomever.
+// stop stops the companion once, by its Stop or Leave. With over, no companion starts afterwards. It returns when the companion
+// has stopped, whoever stopped it.
 func (s *Server) stop(ctx context.Context, how func(Companion, context.Context) error, over bool) {
 	s.life.Lock()
 	defer s.life.Unlock()
@@ -238,12 +234,12 @@ func (s *Server) end(err error) {
 	}
 }
 
-// Attach gives the server what it feeds and shows. The companion calls it
-// once, before it serves anybody.
+// Attach gives the server what it feeds and shows. The companion calls it once, before
+// it serves anybody.
 func (s *Server) Attach(core Core) {
 	s.core = core
 	s.unwatch = core.Registry.Watch(s.heard)
-	core.Store.FollowPause(func(bool) { poke(s.wake) }) // until the store is shut
+	core.Store.FollowPause(func(bool) { poke(s.wake) }) // lasts until the store is shut
 }
 
 // Full says that the editor speaks pollux's own methods.
@@ -252,19 +248,19 @@ func (s *Server) Full() bool {
 	return h != nil && h.Pollux != nil
 }
 
-// Shows says whether the user sees a diff in the editor: as a view of its own, or as a question about it.
+// Shows says whether the user sees a diff in the editor: in a view of its own, or as a question about it.
 func (s *Server) Shows() bool {
 	h := s.hello.Load()
 	return s.diffs() || h != nil && h.Pollux == nil && h.messages
 }
 
-// diffs says that the editor shows diffs itself.
+// diffs says whether the editor shows diffs itself.
 func (s *Server) diffs() bool {
 	h := s.hello.Load()
 	return h != nil && h.Pollux != nil && h.Pollux.OpenDiff
 }
 
-// handle takes every message of the editor's.
+// handle handles every message of the editor's.
 func (s *Server) handle(ctx context.Context, method string, params json.RawMessage) (any, error) {
 	switch method {
 	case "initialize":
@@ -297,7 +293,7 @@ func (s *Server) handle(ctx context.Context, method string, params json.RawMessa
 	return nil, rpc.Errorf(rpc.CodeNoMethod, "pollux does not know %q", method)
 }
 
-// shutdown stops the companion. A plugin says keep: false when its user has stopped pollux, and not the editor.
+// shutdown stops the companion. A plugin sends keep: false when its user has stopped pollux but not the editor.
 func (s *Server) shutdown(ctx context.Context, params json.RawMessage) error {
 	var p struct {
 		Keep *bool `json:"keep"`
@@ -313,10 +309,10 @@ func (s *Server) shutdown(ctx context.Context, params json.RawMessage) error {
 	return nil
 }
 
-// codeNotInitialized is LSP's.
+// codeNotInitialized is LSP's code for a request before initialize.
 const codeNotInitialized = -32002
 
-// methods are those of an editor that is connected.
+// methods are the methods of a connected editor.
 func methods() map[string]func(*Server, json.RawMessage) (any, error) {
 	return map[string]func(*Server, json.RawMessage) (any, error){
 		"initialized":                         (*Server).nothing,

@@ -6,18 +6,18 @@ import (
 	"github.com/pollux-companion/pollux/internal/rpc"
 )
 
-// An announced is a view that the editor has shown since before this process (SPEC L-3), until its diff is open again or is
-// known not to come back.
+// An announced is a view that the editor has kept since an earlier pollux process (SPEC L-3). It lasts until its diff is open again, or
+// is known not to come back.
 type announced struct {
-	text  string        // as the editor has said last; guarded by Server.mu
-	edit  int           // its number, 0 for that of the announcement; likewise
-	shown *string       // what the editor was told last, before the user's edits; nil where that is not known
-	old   *string       // the file beside it; likewise
-	known chan struct{} // closed then
+	text  string        // the editor's newest text; guarded by Server.mu
+	edit  int           // its number, 0 for the announced text; guarded by Server.mu
+	shown *string       // the text that the editor was told last, before the user's edits; nil when not known
+	old   *string       // the file's text beside it; nil when not known
+	known chan struct{} // closed when its diff is open again or given up
 }
 
-// StillShown is the text of a view that the editor has shown since before this process, by its diff's
-// id; not ok once the diff is open again, or known to be none.
+// StillShown returns the text of a view that the editor has kept since an earlier pollux process, by its diff's id. ok is false
+// when there is none, and once the diff is open again or given up.
 func (s *Server) StillShown(id string) (text string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -28,11 +28,11 @@ func (s *Server) StillShown(id string) (text string, ok bool) {
 	return a.text, true
 }
 
-// takeUp goes on with a view that the editor shows already. Nobody else finds the view before its diff has the editor's text, so
-// that what the user types meanwhile does not come before what was there.
+// takeUp goes on with a view that the editor shows already. The view is found by others only once its diff has the editor's text:
+// otherwise an edit that the user makes meanwhile could be recorded before that text.
 func (s *Server) takeUp(d *review.Diff) bool {
 	v := &view{diff: d, editor: s.diffs(), seen: review.Seen{Text: review.Restored, By: s}, own: review.Restored, from: review.Restored}
-	var from *int // what a plugin of version 2 calls it
+	var from *int // what a plugin of version 2 calls this version
 	if h := s.hello.Load(); h != nil && h.Pollux != nil && h.Pollux.Version >= 2 {
 		at := review.Restored
 		from = &at
@@ -42,7 +42,7 @@ func (s *Server) takeUp(d *review.Diff) bool {
 		a := s.announced[d.ID()]
 		if a == nil {
 			s.mu.Unlock()
-			return !first // closed meanwhile
+			return !first // the editor has closed it meanwhile
 		}
 		if !first && a.text == said {
 			v.edit = max(v.edit, a.edit)
@@ -66,8 +66,8 @@ func (s *Server) takeUp(d *review.Diff) bool {
 	}
 }
 
-// baseFrom counts the bases of a view from the one that the editor has shown since before, nil where that is not known. It may
-// be none of this companion's: then the first one is still to be told. The caller holds Server.mu.
+// baseFrom counts the bases of a view from the one that the editor has shown since before; nil when that one is not known. It may
+// be none of this companion's bases: then the first one must still be sent. The caller holds Server.mu.
 func (v *view) baseFrom(old *string) {
 	if old == nil {
 		return
@@ -80,7 +80,7 @@ func (v *view) baseFrom(old *string) {
 	}
 }
 
-// forget ends the wait for a diff to be open again, and says whether there was one.
+// forget ends the wait for a diff to be open again, and says whether anybody waited for it.
 func (s *Server) forget(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,8 +93,8 @@ func (s *Server) forget(id string) bool {
 	return true
 }
 
-// viewOf finds a view that the editor speaks of. While the diff of one that it has announced is not open again, viewOf waits for
-// it: a decision must not get lost. It fails only at the end of the server.
+// viewOf finds a view that the editor names. For an announced view it waits until the diff is open again, so that no decision
+// gets lost. It fails only when the server ends.
 func (s *Server) viewOf(id string) (*view, error) {
 	s.mu.Lock()
 	a := s.announced[id]
@@ -111,8 +111,8 @@ func (s *Server) viewOf(id string) (*view, error) {
 	return s.views[id], nil
 }
 
-// forgetUnknown closes views that the editor kept from before a crash and
-// whose agent cannot be told any more, and says so: the user may have been writing there.
+// forgetUnknown closes views that the editor kept from before a crash, when their agent cannot be told any more. It tells the user,
+// who may have been editing there.
 func (s *Server) forgetUnknown() {
 	s.mu.Lock()
 	none := len(s.announced) == 0

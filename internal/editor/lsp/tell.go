@@ -20,17 +20,17 @@ const (
 	messageInfo  = 3
 )
 
-// errPlain is why an editor without a plugin cannot be asked.
+// errPlain: an editor without a plugin cannot do this.
 var errPlain = errors.New("this editor has no plugin of pollux's")
 
-// SessionsChanged says that an agent came or went.
+// SessionsChanged must be called when an agent has come or gone.
 func (s *Server) SessionsChanged() {
 	for _, who := range []chan struct{}{s.wake, s.opened} {
 		poke(who)
 	}
 }
 
-// poke wakes who waits at a channel of one place.
+// poke wakes the reader of a channel with one place.
 func poke(who chan struct{}) {
 	select {
 	case who <- struct{}{}:
@@ -38,7 +38,7 @@ func poke(who chan struct{}) {
 	}
 }
 
-// The states of sharing.
+// Whether agents are told what the user looks at.
 const (
 	contextOn     = "on"
 	contextPaused = "paused"
@@ -47,11 +47,11 @@ const (
 type status struct {
 	Sessions []Session `json:"sessions"`
 	Pending  int       `json:"pendingDiffs"`
-	// Context is on, or paused: agents are not told what the user looks at.
+	// Context is "on" or "paused"; while paused, agents are not told what the user looks at.
 	Context string `json:"context"`
 }
 
-// tellStatus keeps the editor's status line right until the server ends.
+// tellStatus keeps the editor's status line up to date until the server ends.
 func (s *Server) tellStatus() {
 	if !s.Full() {
 		return
@@ -80,7 +80,7 @@ func (s *Server) tellStatus() {
 	}
 }
 
-// sessions are those of a status, none of nil.
+// sessions returns the sessions of a status; nil gives an empty list.
 func (st *status) sessions() []Session {
 	if st == nil {
 		return nil
@@ -105,7 +105,7 @@ func (s *Server) status() *status {
 	return now
 }
 
-// say shows a message in the editor, once it may be sent one.
+// say shows a message in the editor, once it accepts messages.
 func (s *Server) say(kind int, format string, args ...any) {
 	select {
 	case <-s.ready:
@@ -114,7 +114,7 @@ func (s *Server) say(kind int, format string, args ...any) {
 	}
 }
 
-// complain says and remembers what went wrong.
+// complain reports a problem, and keeps it for pollux.status.
 func (s *Server) complain(format string, args ...any) {
 	message := fmt.Sprintf(format, args...)
 	s.mu.Lock()
@@ -124,11 +124,11 @@ func (s *Server) complain(format string, args ...any) {
 	s.say(messageError, "%s", message)
 }
 
-// Complain shows the user what is wrong, and keeps it for pollux.status.
+// Complain shows a problem to the user, and keeps it for pollux.status.
 func (s *Server) Complain(message string) { s.complain("%s", message) }
 
-// OpenDocument has the editor show a file; at is where, nil for nowhere in
-// particular. It fails when the editor says so or does not answer in five seconds.
+// OpenDocument has the editor show a file, at a position unless at is nil. It fails when
+// the editor refuses, or does not answer within Options.OpenWithin.
 func (s *Server) OpenDocument(ctx context.Context, path string, at *state.Position, takeFocus bool) error {
 	params := obj{"uri": paths.URI(path), "takeFocus": takeFocus}
 	if at != nil {
@@ -148,8 +148,8 @@ func (s *Server) OpenDocument(ctx context.Context, path string, at *state.Positi
 	return nil
 }
 
-// Ask puts a question to the user and waits until they have answered or ctx
-// ends, when the editor is told to take it away; "" when they made no choice.
+// Ask puts a question to the user and waits for the answer; "" when they made no choice.
+// When ctx ends, the editor is told to take the question away.
 func (s *Server) Ask(ctx context.Context, title, message string, choices []string) (string, error) {
 	var out struct {
 		Choice *string `json:"choice"`
@@ -167,7 +167,7 @@ func (s *Server) Ask(ctx context.Context, title, message string, choices []strin
 	return "", nil
 }
 
-// Type has the editor type a text into its terminal whose first process is pid; typed says whether it has one.
+// Type has the editor type a text into its terminal whose first process is pid. typed is false when the editor has no such terminal.
 func (s *Server) Type(ctx context.Context, pid int, text string) (typed bool, err error) {
 	h := s.hello.Load()
 	if h == nil || h.Pollux == nil || !h.Pollux.Types {
@@ -199,7 +199,7 @@ func (s *Server) mentionCommand(arguments json.RawMessage) (any, error) {
 	return obj{"session": session, "by": by}, nil
 }
 
-// call asks the editor, when it can be asked.
+// call sends the editor a request, once it accepts requests.
 func (s *Server) call(ctx context.Context, method string, params, out any) error {
 	if !s.Full() {
 		return errPlain
@@ -212,7 +212,7 @@ func (s *Server) call(ctx context.Context, method string, params, out any) error
 	return s.peer.Call(ctx, method, params, out)
 }
 
-// A command is what a user or a plugin asks for by workspace/executeCommand.
+// A command is a workspace/executeCommand of a user or a plugin.
 type command func(s *Server, arguments json.RawMessage) (any, error)
 
 func commands() map[string]command {
@@ -263,7 +263,7 @@ func (s *Server) statusCommand(json.RawMessage) (any, error) {
 	if c == nil {
 		return nil, rpc.Errorf(codeNotInitialized, "the companion has stopped")
 	}
-	// Empty lists, never null: an editor goes through them.
+	// Empty lists instead of null, since editors loop over them.
 	info, diffs := c.Info(), []pendingDiff{}
 	info.Roots = append([]string{}, info.Roots...)
 	sessions, rules := append([]Session{}, c.Sessions()...), append([]review.Rule{}, s.core.Registry.Rules()...)
@@ -301,7 +301,7 @@ func (s *Server) reviewCommand(json.RawMessage) (any, error) {
 	return nil, s.core.Page.Bring(ctx)
 }
 
-// chosen is the diff that a command is about: the one named, else the only one.
+// chosen returns the diff that a command names, or else the only open one.
 func (s *Server) chosen(arguments json.RawMessage) (*review.Diff, error) {
 	var p struct {
 		ID string `json:"diffId"`
@@ -353,8 +353,8 @@ func (s *Server) rejectCommand(arguments json.RawMessage) (any, error) {
 	return obj{"diffId": d.ID(), "filePath": d.Proposal().Path}, s.core.Registry.Reject(d.ID())
 }
 
-// policyCommand makes a rule (SPEC F-11): for the session or the file of a
-// diff, for a pattern, or, without a scope, for everything.
+// policyCommand makes a rule (SPEC F-11): for the session or the file of a diff, for a
+// pattern, or, without a scope, for everything.
 func (s *Server) policyCommand(arguments json.RawMessage) (any, error) {
 	var p struct {
 		Policy  review.Mode `json:"policy"`
@@ -398,7 +398,7 @@ func (s *Server) policyCommand(arguments json.RawMessage) (any, error) {
 	return obj{"rules": s.core.Registry.Rules()}, nil
 }
 
-// session is the label of a diff's session, or of the only one that is connected.
+// session returns the label of a diff's session, or of the only connected one.
 func (s *Server) session(arguments json.RawMessage) (string, error) {
 	d, err := s.chosen(arguments)
 	if err == nil {

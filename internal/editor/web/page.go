@@ -15,23 +15,22 @@ import (
 	"github.com/pollux-companion/pollux/internal/rpc"
 )
 
-// maxRunning is how many requests of one page run at once; further ones are
-// not read from its socket before one has ended.
+// maxRunning is how many requests of one page run at once. Further ones stay unread in
+// its socket until one has ended.
 const maxRunning = 8
 
-// oldProtocol is that of pages that send a token, which is not taken any more.
+// oldProtocol is the protocol of pages that send a token, which the server no longer accepts.
 const oldProtocol = "pollux.v1"
 
-// statusDenied is the close code by which a page learns that its secret is not
-// known here and that it need not try again.
+// statusDenied is the close code that tells a page that its secret is not known here, and
+// that it need not try again.
 const statusDenied websocket.StatusCode = 4401
 
-// A page is one WebSocket of one browser tab, until it breaks; a reload or a
-// reconnection is another page that takes over its window.
-//
-// Goroutines: the HTTP handler's (serveSocket); the wire's writer;
-// the pinger; those of at most maxRunning requests. All end with the
-// connection, and serveSocket, which reads, returns when they have.
+// A page is one WebSocket of one browser tab, until it breaks. After a reload or a
+// reconnection, a new page takes over the window.
+// Goroutines: the HTTP handler's (serveSocket); the wire's writer; the pinger; and one
+// for each running request, at most maxRunning. All end with the connection.
+// serveSocket, which reads, returns when the others have ended.
 type page struct {
 	*rpc.Peer
 	s    *Server
@@ -43,18 +42,18 @@ type page struct {
 	greeted  bool
 	clientID string
 	window   string               // its name in state.Store
-	open     []string             // documents, as the page calls them
-	dirty    []string             // those of them with unsaved changes
+	open     []string             // documents, as the page names them
+	dirty    []string             // the documents with unsaved changes
 	known    map[string]string    // versions that the page has been told, by path
 	dirs     []string             // folders that it has listed, the latest last
-	diffs    map[string]*pageDiff // whose texts it has read, by id
-	promised []*review.Diff       // told at hello, not compared with what is open since; see settleHello
-	settled  bool                 // settleHello was done
+	diffs    map[string]*pageDiff // the diffs whose texts it has read, by id
+	promised []*review.Diff       // told at hello, and not compared with the open ones yet; see settleHello
+	settled  bool                 // settleHello has run
 }
 
 // serveSocket runs one page.
 func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
-	if r.Header.Get("Origin") == "" { // a foreign one has been refused at the door
+	if r.Header.Get("Origin") == "" { // the door has refused foreign ones
 		http.Error(w, "only the page itself may connect", http.StatusForbidden)
 		return
 	}
@@ -91,7 +90,7 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
 	p.serve() //nolint:contextcheck // the request's context says nothing of a connection that was taken over
 }
 
-// refuse tells the peer why, if not too many others are being told.
+// refuse tells the peer why it is refused, unless too many others are being told.
 func (s *Server) refuse(conn *websocket.Conn, status websocket.StatusCode, reason string) {
 	select {
 	case s.refusals <- struct{}{}:
@@ -119,7 +118,7 @@ func (p *page) serve() {
 	var others sync.WaitGroup
 	others.Go(p.wire.write)
 	others.Go(p.ping)
-	_ = p.Run(p.wire.ctx) // however it ends, it has ended
+	_ = p.Run(p.wire.ctx) // however it ends, the connection is over
 	p.wire.cancel()
 	others.Wait()
 	p.s.leave(p)
@@ -140,7 +139,7 @@ func (p *page) method(ctx context.Context, name string, params json.RawMessage) 
 	return result, nil
 }
 
-// ping finds out that a peer has died without a word.
+// ping notices a peer that has died silently.
 func (p *page) ping() {
 	tick := time.NewTicker(pingEvery)
 	defer tick.Stop()
@@ -160,7 +159,7 @@ func (p *page) ping() {
 	}
 }
 
-// leave forgets a page. Its window stays a little, in case it comes back.
+// leave forgets a page. Its window stays for a moment, in case the page comes back.
 func (s *Server) leave(p *page) {
 	s.mu.Lock()
 	delete(s.pages, p)
@@ -197,7 +196,7 @@ func (s *Server) depart(client string, d *departed) {
 	s.o.Store.Leave(d.window)
 }
 
-// takeOver gives the page the window that it had before it was reloaded; s.mu is held.
+// takeOver gives the page the window that it had before its reload. The caller holds s.mu.
 func (s *Server) takeOver(p *page, client string) {
 	p.clientID = client
 	if d := s.leaving[client]; d != nil {

@@ -17,17 +17,17 @@ import (
 	"github.com/coder/websocket"
 )
 
-// A page and its companion share a secret: the one-time code of an address, later the key that the page was given for it. The
-// secret never travels. Each new WebSocket begins with proofs of it in both directions (SPEC A-5):
-//
+// A page and its companion share a secret: first the one-time code of an address, later
+// the key that the page got for it. The secret never travels. Each new WebSocket begins
+// with proofs of it in both directions (SPEC A-5):
 //	page       {"id": which secret, "nonce": N}
 //	companion  {"nonce": M, "proof": mac("companion")}
 //	page       {"proof": mac("page")}
 //	companion  {"key": the newest key, under mac("key")}
-//
-// mac(role) is an HMAC by the secret over role, origin and both nonces. The origin holds the address and port that each side
-// believes to speak at, so that nobody in between at another port can pass proofs on. A page tells nothing to a listener that
-// has not proved itself, and what a listener hears proves nothing to anybody else.
+// mac(role) is an HMAC by the secret over role, origin and both nonces. The origin is the
+// address and port at which each side believes to speak, so that a listener at another
+// port cannot pass proofs on. A page tells nothing to a listener that has not proved
+// itself. What that listener hears proves nothing to anybody else.
 
 // Bounds of the proof.
 const (
@@ -35,7 +35,7 @@ const (
 	proofTimeout = 5 * time.Second
 	maxProof     = 4 << 10 // bytes of a message
 	maxProving   = 64      // connections at once; a further one ends the oldest
-	secretSize   = 32      // bytes, of nonces as well
+	secretSize   = 32      // bytes; of nonces as well
 )
 
 var (
@@ -55,7 +55,7 @@ type (
 	}
 )
 
-// An exchange is one proof under way.
+// An exchange is one running proof.
 type exchange struct {
 	secret                    []byte
 	origin, pageNonce, nonces string
@@ -67,7 +67,7 @@ func (e *exchange) mac(role string) []byte {
 	return h.Sum(nil)
 }
 
-// secretID names a secret and does not tell it.
+// secretID names a secret without revealing it.
 func secretID(secret []byte) string {
 	h := hmac.New(sha256.New, secret)
 	h.Write([]byte(protocol + "\nid"))
@@ -82,7 +82,7 @@ func decode(s string) ([]byte, bool) {
 	return b, err == nil && len(b) == secretSize
 }
 
-// prove lets a page in that proves to know a secret, and proves the same to it. The caller closes the connection on an error.
+// prove lets a page in that proves to know a secret, and proves the same to the page. On an error the caller closes the connection.
 func (s *Server) prove(ctx context.Context, conn *websocket.Conn, origin string) error {
 	ctx, end := s.proving.begin(ctx)
 	defer end()
@@ -138,14 +138,14 @@ func rand256() string {
 	return encode(b)
 }
 
-// proving bounds the connections that have not proved themselves yet: an honest page does so at once, so the oldest is
+// proving bounds the connections that have not proved themselves yet. An honest page proves itself at once, so the oldest is
 // the one to send away.
 type proving struct {
 	mu   sync.Mutex // guards ends
 	ends []*context.CancelFunc
 }
 
-// begin returns the context of one proof, whose end must be called.
+// begin returns the context of one proof. Call end when the proof is over.
 func (p *proving) begin(ctx context.Context) (_ context.Context, end func()) {
 	ctx, cancel := context.WithTimeout(ctx, proofTimeout)
 	p.mu.Lock()
@@ -165,7 +165,7 @@ func (p *proving) begin(ctx context.Context) (_ context.Context, end func()) {
 	}
 }
 
-// stop ends all of them.
+// stop ends all proofs.
 func (p *proving) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,10 +1,9 @@
 // Package web serves pollux's own editor, a page in the browser: its listener,
 // its one-time codes and keys, its assets and the WebSocket over which the
 // page feeds state.Store and shows the diffs of review.Registry.
-//
-// A page speaks JSON-RPC 2.0, one message a text frame. Positions are 0-based
-// in UTF-16 units, paths absolute, and texts have line feeds alone: the exact
-// bytes stay on this side (SPEC F-6).
+// A page speaks JSON-RPC 2.0, one message in each text frame. Positions are 0-based in
+// UTF-16 units, and paths absolute. Texts have line feeds alone: the exact bytes stay on
+// this side (SPEC F-6).
 package web
 
 import (
@@ -30,49 +29,49 @@ type Session struct {
 	ID    int       // a number for people, from 1
 	Label string    // as review.Owner.Label
 	Since time.Time // of its start
-	// Process is the agent's command and PID its process, where they are known.
+	// Process is the agent's command and PID its process; "" and 0 when not known.
 	Process string
 	PID     int
 }
 
-// A Mention is what the user of a page points an agent at.
+// A Mention is a place that a page's user points an agent at.
 type Mention struct {
 	Session int    `json:"session"` // Session.ID; 0 for the only one
 	Path    string `json:"path"`    // of a file or folder, absolute
-	First   int    `json:"first"`   // lines from 1; 0 for all
+	First   int    `json:"first"`   // lines, 1-based; 0 for the whole file
 	Last    int    `json:"last"`
-	Words   string `json:"words"` // that follow in the prompt
+	Words   string `json:"words"` // the words that follow in the prompt
 }
 
-// A Trouble is something that the companion does without, as the page shows it: what, why it matters, and what helps.
+// A Trouble is a problem that the companion runs with: what it is, why it matters, and what helps.
 type Trouble struct {
 	What string `json:"what"`
 	Why  string `json:"why"`
 	Do   string `json:"do"`
 }
 
-// An Entry is one proposal of the past (SPEC F-12).
+// An Entry is one past proposal (SPEC F-12).
 type Entry struct {
 	ID, Path, Title, Owner string
-	At                     time.Time // of the outcome
+	At                     time.Time // when it was decided
 	Outcome                review.Kind
 	Edited                 bool // the user changed the proposal
 	Undoable               bool // accepted, and its texts are still kept
 	Undone                 bool // taken back
 }
 
-// Texts are those of an Entry, byte for byte.
+// Texts are the texts of an Entry, byte for byte.
 type Texts struct {
 	Old, New, Final string
 	IsNew           bool // there was no file before
 }
 
-// History is what the page needs of the kept proposals. Its methods may be
-// called from any goroutine.
+// History gives the page the kept proposals. Its methods may be called from any
+// goroutine.
 type History interface {
 	// List returns the entries, newest first.
 	List() ([]Entry, error)
-	// Read returns one entry; an error that wraps fs.ErrNotExist when it is not kept (any more).
+	// Read returns one entry. The error wraps fs.ErrNotExist when the entry is not kept.
 	Read(id string) (Entry, Texts, error)
 	// Undo takes an entry's change back; an error like Read's, or a *workspace.ConflictError where the file holds something else.
 	Undo(id string) error
@@ -83,15 +82,15 @@ type Options struct {
 	Registry  *review.Registry     // required
 	Store     *state.Store         // required
 	Workspace *workspace.Workspace // required
-	History   History              // nil: none is kept
-	Sessions  func() []Session     // nil: none are known; called from any goroutine
-	Troubles  func() []Trouble     // nil: there are none; likewise
-	// Mention puts a mention into an agent's prompt and says into which session's; nil: it is not done.
+	History   History              // nil: no history
+	Sessions  func() []Session     // nil: there are none; called from any goroutine
+	Troubles  func() []Trouble     // nil: there are none; called from any goroutine
+	// Mention puts a mention into an agent's prompt, and returns the session's label. With nil, mentions are refused.
 	Mention func(context.Context, Mention) (session string, err error)
-	// Keys are those of the companions before this one, the newest first, as Server.Keys of the last one gave them.
+	// Keys are the keys of earlier companions, newest first, as Server.Keys of the last one returned them.
 	Keys [][]byte
-	// Expected: pages of the companion before this one are on their way back; diffs are shown to them as to a page that
-	// is just reloading.
+	// Expected says that pages of the companion before this one are coming back. Until then diffs count as shown, as for a page
+	// that is reloading.
 	Expected bool
 	// Name and Version are the product's, PID the companion's process and
 	// AgentPort the port that agents connect to, all for the page to show.
@@ -104,25 +103,24 @@ type Options struct {
 const (
 	maxPages     = 64
 	maxMessage   = 64 << 20         // bytes of one message from a page
-	maxQueue     = 64 << 20         // bytes that wait for a slow page, beside one message of any size
+	maxQueue     = 64 << 20         // bytes that wait for a slow page, besides one message of any size
 	maxQueued    = 4096             // messages that wait for a slow page
 	writeTimeout = 20 * time.Second // for one message
 	pingEvery    = 20 * time.Second
 	pingTimeout  = 10 * time.Second
-	// windowGrace is how long a page that has gone keeps its window, so that
-	// a reload does not make its files flicker in the agents' context.
+	// windowGrace is how long a page that has gone keeps its window, so that its files do
+	// not flicker in the agents' context during a reload.
 	windowGrace = 2 * time.Second
-	// absence is how long after the last page has gone a diff is still
-	// shown: to the page that is just reloading.
+	// absence is how long after the last page has gone a diff still counts as shown: the
+	// page is probably reloading.
 	absence = 10 * time.Second
 )
 
 // A Server is the web editor of one companion, for its whole life. It is a
 // review.View. Its methods may be called from any goroutine.
-//
-// Goroutines: those of its HTTP server, which Serve's caller and Shutdown end;
-// those of each page (see page); its workspace.Watcher's, which Shutdown ends;
-// and for two seconds the timer of a page that has gone.
+// Goroutines: the HTTP server's, which Shutdown ends; the ones of each page (see page);
+// its workspace.Watcher's, which Shutdown ends; and for two seconds the timer of a page
+// that has gone.
 type Server struct {
 	o       Options
 	log     *slog.Logger
@@ -130,21 +128,21 @@ type Server struct {
 	http    *http.Server
 	entry   *entry // codes and keys
 	watch   *workspace.Watcher
-	unwatch func() // the registry
+	unwatch func() // ends the subscription to the registry
 
-	grace    time.Duration // windowGrace, but in tests
+	grace    time.Duration // windowGrace, except in tests
 	proving  proving
-	refusals chan struct{} // a place for each connection that is being told why it is refused
+	refusals chan struct{} // one place for each connection that is being told why it is refused
 
-	rewatch sync.Mutex // serialises telling watch what to watch
-	files   sync.Mutex // held while files are saved, and while pages are told of changes, so that a page never hears of its own
+	rewatch sync.Mutex // held while watch is told what to watch, so that calls keep their order
+	files   sync.Mutex // held while files are saved and while pages are told of changes, so that a page never hears of its own save
 
 	mu      sync.Mutex // guards what follows, and the fields of pages that say so
 	origin  string     // "http://127.0.0.1:PORT", "" before Serve
 	pages   map[*page]bool
 	gone    time.Time // when the last page went
-	front   *page     // that the user was last seen in
-	counter int       // of windows
+	front   *page     // the page where the user was last seen
+	counter int       // counts windows
 	leaving map[string]*departed
 	shown   map[string]bool // the diffs that the pages were told of, by ID
 	closed  bool
@@ -177,8 +175,7 @@ func New(o Options) *Server {
 	return s
 }
 
-// Serve answers on l, which must be on loopback, until Shutdown; it returns
-// nil after that.
+// Serve answers on l, which must be on loopback, until Shutdown; it then returns nil.
 func (s *Server) Serve(l net.Listener) error {
 	if err := s.door.Admit(l.Addr()); err != nil {
 		return err
@@ -202,7 +199,7 @@ func (s *Server) Keys() [][]byte {
 	return keys
 }
 
-// ownOrigin is where the page is served, "" before Serve.
+// ownOrigin returns the origin of the page; "" before Serve.
 func (s *Server) ownOrigin() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -225,8 +222,8 @@ func (s *Server) Pages() int {
 	return len(s.pages)
 }
 
-// Shutdown says goodbye to every page and closes them and the listener, at
-// the latest when ctx ends. Diffs are not touched: shut the registry first.
+// Shutdown says goodbye to every page, and closes the pages and the listener, at the
+// latest when ctx ends. It does not touch diffs: shut the registry first.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true
@@ -246,7 +243,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		select {
 		case <-p.done:
 		case <-ctx.Done():
-			// Aside: while the library waits for a closing handshake, up to 5 s, nothing else ends the connection.
+			// On a goroutine: the library waits up to 5 s for a closing handshake, and nothing else ends the connection meanwhile.
 			go p.wire.abort()
 		}
 	}

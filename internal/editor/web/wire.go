@@ -9,23 +9,23 @@ import (
 	"github.com/coder/websocket"
 )
 
-// errSlow ends the connection of a page that does not take what it is sent.
+// errSlow: the page does not take its messages; the connection ends.
 var errSlow = errors.New("the page does not keep up")
 
-// A wire carries whole messages over one WebSocket. Send only queues,
-// so that a slow or dead page delays nobody; a page that lets the queue
-// overflow is dropped, and learns everything anew when it comes back.
+// A wire carries whole messages over one WebSocket. Send only queues, so that a slow or
+// dead page delays nobody. A page whose queue overflows is disconnected, and learns
+// everything anew when it comes back.
 type wire struct {
 	conn   *websocket.Conn
 	ctx    context.Context // ends with the connection
 	cancel context.CancelFunc
-	wake   chan struct{} // something is queued, or the end has been asked for
+	wake   chan struct{} // wakes write: a message is queued, or finish was called
 
 	mu     sync.Mutex // guards what follows
 	queue  [][]byte
 	bytes  int
-	last   bool   // nothing is queued any more; close when the queue is empty
-	reason string // for the peer, with last
+	last   bool   // no more messages are queued; write closes when the queue is empty
+	reason string // for the peer, when last is set
 }
 
 func newWire(conn *websocket.Conn) *wire {
@@ -34,7 +34,7 @@ func newWire(conn *websocket.Conn) *wire {
 	return &wire{conn: conn, ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1)}
 }
 
-// Send queues one message, which the caller must not change any more.
+// Send queues one message. The caller must not change the message afterwards.
 func (w *wire) Send(msg []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -81,8 +81,8 @@ func (w *wire) signal() {
 	}
 }
 
-// write sends what is queued until the connection ends; it is the wire's only
-// writer, and it closes the socket.
+// write sends queued messages until the connection ends. It is the wire's only writer,
+// and closes the socket.
 func (w *wire) write() {
 	defer w.abort()
 	for {

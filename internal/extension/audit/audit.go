@@ -1,7 +1,6 @@
-// Package audit keeps a log of what became of extensions' tools: each run, each
-// refusal and each contact that was denied, as lines of JSON in files that only
-// grow and are rotated by size (SPEC S-3). It holds names, numbers and hashes;
-// never an argument's value, an output or a secret.
+// Package audit keeps a log of extensions' tools: each run, each refusal and each denied
+// contact, as lines of JSON in files that only grow and are rotated by size (SPEC S-3).
+// It holds names, numbers and hashes; never the value of an argument, an output or a secret.
 package audit
 
 import (
@@ -18,15 +17,15 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// An Event is what an Entry tells of.
+// An Event is what an Entry records.
 type Event string
 
 // The events.
 const (
 	Started Event = "started" // a tool was started; Ended has the same Run
 	Ended   Event = "ended"   // a tool ended, however that was
-	Host    Event = "host"    // a tool asked for a host that its policy does not allow
-	File    Event = "file"    // a tool spoke of a file that its policy keeps from it
+	Host    Event = "host"    // a tool asked for a host that its permissions do not allow
+	File    Event = "file"    // a tool named a file that its permissions withhold
 	Refused Event = "refused" // a tool was not run: Why says who or what refused it
 	Consent Event = "consent" // the user allowed, forbade or revoked something
 )
@@ -35,7 +34,7 @@ const (
 type Entry struct {
 	Time      time.Time `json:"time"` // UTC; set by Append
 	Event     Event     `json:"event"`
-	Run       string    `json:"run,omitempty"` // the same for all that belongs to one run
+	Run       string    `json:"run,omitempty"` // the same for all entries of one run
 	PID       int       `json:"pid"`           // pollux's own; set by Append
 	By        string    `json:"by,omitempty"`  // what asked for it, such as "terminal" or "gemini-cli"
 	Extension string    `json:"extension"`
@@ -68,25 +67,25 @@ const (
 // maxLine bounds an entry; names come from manifests and hosts from tools.
 const maxLine = 16 << 10
 
-// A Log is the log in one folder. It has no state beside paths: any number of
-// processes and goroutines may append and read at once.
+// A Log is the log in one folder. It holds only paths: any number of processes and
+// goroutines may append and read at once.
 type Log struct {
 	dir string
 	max int64 // bytes of a file
 	now func() time.Time
 }
 
-// Open names the log in the state folder dir; it creates nothing yet.
+// Open names the log in the state folder dir. It creates nothing yet.
 func Open(dir string) *Log { return &Log{dir: dir, max: maxFile, now: time.Now} }
 
-// Path is the current file of the log.
+// Path returns the current file of the log.
 func (l *Log) Path() string { return filepath.Join(l.dir, "audit.jsonl") }
 
-// old is the nth file that was set aside, 1 being the newest.
+// old returns the nth rotated file; 1 is the newest.
 func (l *Log) old(n int) string { return filepath.Join(l.dir, "audit-"+strconv.Itoa(n)+".jsonl") }
 
-// Append writes one entry, whole or not at all as far as the system can. Its
-// error says what to do; who asked for the run must not be left unaware of it.
+// Append writes one entry, as far as the system can completely or not at all. Its error
+// says what to do; show it to whoever asked for the run.
 func (l *Log) Append(e Entry) error {
 	e.Time, e.PID = l.now().UTC().Truncate(time.Millisecond), os.Getpid()
 	line, err := encode(e)
@@ -113,9 +112,8 @@ func encode(e Entry) ([]byte, error) {
 	return append(line, '\n'), err
 }
 
-// write appends a line in one call, which O_APPEND makes one piece among
-// those of other processes. Who opened the file just before it was set aside
-// writes there; readers look there, too.
+// write appends a line in one call, which O_APPEND keeps in one piece. A process that
+// opened the file just before its rotation still writes there; readers look there too.
 func (l *Log) write(line []byte) error {
 	if err := safefile.PrivateDir(l.dir); err != nil {
 		return err
@@ -132,7 +130,7 @@ func (l *Log) write(line []byte) error {
 	if !info.Mode().IsRegular() {
 		return errors.New("it is not a regular file; remove it")
 	}
-	// A line that was cut short, by a full disk, must not take this one with it.
+	// A line that a full disk cut short must not damage this one.
 	if size := info.Size(); size > 0 {
 		last := make([]byte, 1)
 		if _, err := f.ReadAt(last, size-1); err == nil && last[0] != '\n' {
@@ -148,8 +146,8 @@ func (l *Log) write(line []byte) error {
 	return nil
 }
 
-// rotate sets the current file aside. Only one process does it, and only while
-// the file is still too large; a failure leaves a larger file, nothing worse.
+// rotate sets the current file aside. Only one process does it, and only while the file
+// is still too large. After a failure the file is larger, and nothing else is wrong.
 func (l *Log) rotate() {
 	lock, err := os.OpenFile(filepath.Join(l.dir, "audit.lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

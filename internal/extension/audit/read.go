@@ -29,9 +29,8 @@ func (q Query) matches(e Entry) bool {
 // followEvery is how late Follow may be.
 const followEvery = 200 * time.Millisecond
 
-// Read returns the entries that q chooses, in the order in which they were
-// written. Lines that are none (cut short by a full disk) are passed over. A
-// missing log is empty.
+// Read returns the entries that q chooses, in the order of their writing. It passes over
+// damaged lines. A missing log is empty.
 func (l *Log) Read(q Query) ([]Entry, error) {
 	var all []Entry
 	files, err := l.open()
@@ -44,8 +43,8 @@ func (l *Log) Read(q Query) ([]Entry, error) {
 	return all, err
 }
 
-// Follow gives f the entries that q chooses, those of the past first and then
-// each that comes, until ctx ends or f fails. The end of ctx is no error.
+// Follow calls f with the entries that q chooses, first the past ones and then each new
+// one, until ctx ends or f fails. The end of ctx is no error.
 func (l *Log) Follow(ctx context.Context, q Query, f func(Entry) error) error {
 	files, err := l.open()
 	defer func() { closeAll(files) }()
@@ -60,7 +59,7 @@ func (l *Log) Follow(ctx context.Context, q Query, f func(Entry) error) error {
 				file.Close()
 			}
 		}
-		files = files[max(0, len(files)-1):] // what was written to an older one has been read
+		files = files[max(0, len(files)-1):] // the older ones have been read
 		select {
 		case <-ctx.Done():
 			return nil
@@ -71,7 +70,7 @@ func (l *Log) Follow(ctx context.Context, q Query, f func(Entry) error) error {
 	return err
 }
 
-// next adds the files that have come since the last one of files was opened.
+// next adds the files that were created since the last one of files was opened.
 func (l *Log) next(files []*reader) ([]*reader, error) {
 	newer, err := l.open()
 	if err != nil || len(files) == 0 {
@@ -82,8 +81,8 @@ func (l *Log) next(files []*reader) ([]*reader, error) {
 	return append(files, newer[i+1:]...), nil
 }
 
-// open opens every file of the log, the oldest first. They are opened newest
-// first: one that is set aside meanwhile is then met twice, and not missed.
+// open opens every file of the log, newest first, and returns the oldest first. A file
+// that is rotated meanwhile is then opened twice instead of being missed.
 func (l *Log) open() (files []*reader, err error) {
 	defer func() { slices.Reverse(files) }()
 	for n := range maxOld + 1 {
@@ -114,7 +113,7 @@ func closeAll(files []*reader) {
 	}
 }
 
-// A reader reads the lines of one file as far as they are complete.
+// A reader reads the complete lines of one file.
 type reader struct {
 	*os.File
 	info os.FileInfo
@@ -141,7 +140,7 @@ func (r *reader) drain(q Query, f func(Entry) error) error {
 			}
 		}
 		if len(r.half) > 4*maxLine {
-			r.half = r.half[:0] // no line of ours
+			r.half = r.half[:0] // not a line of the log
 		}
 		if errors.Is(err, io.EOF) || n == 0 && err == nil {
 			return nil

@@ -12,7 +12,7 @@ import (
 // A Kind is a kind of capability.
 type Kind string
 
-// The kinds, in the order in which they are told.
+// The kinds, in the order of their display.
 const (
 	Permission  Kind = "permission"
 	Tool        Kind = "tool"
@@ -29,21 +29,21 @@ const (
 	Unknown     Kind = "field that pollux does not know"
 )
 
-// Capabilities are what an extension may do, and what it has Gemini CLI do: all that a user agrees to when they install or update
-// it, and nothing that only describes it. They are made by CapabilitiesOf and read-only.
+// Capabilities are what an extension may do, and what it makes Gemini CLI do: everything that a user agrees to at an install or
+// update. Mere descriptions are left out. CapabilitiesOf makes them; they are read-only.
 type Capabilities struct {
 	permissions manifest.Permissions
-	// items holds for each kind the whole of each capability, by its name, in a form that is the same for the same.
+	// items holds for each kind every capability, by its name, in a form in which equal capabilities are equal.
 	items map[Kind]map[string][]string
 }
 
-// An Addition is one capability of a new version that the old one did not have in this form.
+// An Addition is a capability of a new version that the old one lacked in this form.
 type Addition struct {
 	Kind Kind
 	Name string
 }
 
-// CapabilitiesOf takes them from the manifest and from what lies in the folder beside it.
+// CapabilitiesOf reads them from the manifest and the files in the folder beside it.
 func CapabilitiesOf(m *manifest.Manifest) Capabilities {
 	c := Capabilities{permissions: m.Permissions, items: map[Kind]map[string][]string{}}
 	for _, t := range m.Tools {
@@ -53,7 +53,7 @@ func CapabilitiesOf(m *manifest.Manifest) Capabilities {
 		s.Description = ""
 		text := s.JSON
 		s.JSON = ""
-		c.add(Server, s.Name, []any{s, working(text)}) // as pollux reads it, and every field of a newer CLI
+		c.add(Server, s.Name, []any{s, working(text)}) // as pollux reads it, with every field of a newer CLI
 	}
 	for _, h := range m.Found.HookEntries {
 		c.add(Hook, h.Event, []any{h.Event, h.Matcher, parsed(h.JSON)})
@@ -92,7 +92,7 @@ func (c *Capabilities) add(kind Kind, name string, whole any) {
 	c.items[kind][name] = append(c.items[kind][name], string(text))
 }
 
-// parsed is JSON as a value, so that blanks and the order of names make no difference; text that is none stands for itself.
+// parsed decodes JSON, so that blanks and the order of names make no difference. A text that is no JSON stands for itself.
 func parsed(text string) any {
 	d := json.NewDecoder(bytes.NewReader([]byte(text)))
 	d.UseNumber()
@@ -103,7 +103,7 @@ func parsed(text string) any {
 	return v
 }
 
-// working is what a server does: its object without what only describes it, or is ignored in an extension.
+// working returns a server's object without the fields that only describe it, or that extensions must not set.
 func working(text string) any {
 	v := parsed(text)
 	if object, ok := v.(map[string]any); ok {
@@ -114,13 +114,13 @@ func working(text string) any {
 	return v
 }
 
-// Kinds are all kinds, in the order in which they are told.
+// Kinds returns all kinds, in the order of their display.
 func Kinds() []Kind {
 	return []Kind{Permission, Tool, Server, Hook, ContextFile, Excluded, Command, Skill, SubAgent, Policy, Setting, Plans, Unknown}
 }
 
-// Beyond lists what c has beyond agreed: rights that are wider, and capabilities that are new or changed. Where it is empty, whoever
-// agreed to agreed has agreed to c (SPEC S-2).
+// Beyond lists what c has and agreed lacks: wider rights, and capabilities that are new or changed. When the list is empty, a
+// user who agreed to agreed has agreed to c (SPEC S-2).
 func (c Capabilities) Beyond(agreed Capabilities) []Addition {
 	var out []Addition
 	if !agreed.permissions.Covers(c.permissions) {

@@ -1,6 +1,6 @@
-// Package consent keeps what the user has agreed to: which extension's tools
-// may run, for which content, and with which permissions (SPEC S-2). It also
-// words the question, and asks it.
+// Package consent keeps the user's answers: which extension's tools may run, for which
+// content, and with which permissions (SPEC S-2). It also words the question, and asks
+// it.
 package consent
 
 import (
@@ -17,22 +17,22 @@ import (
 // and what its tools may do.
 type Subject struct {
 	Extension string `json:"extension"`
-	// Source is where it came from, in a form of this package's own that is the same for the same source.
+	// Source is where it came from, in this package's own form: equal for equal sources.
 	Source  string `json:"source"`
 	Version string `json:"version"`
 	Commit  string `json:"commit,omitempty"` // "" when not known
-	// Content is the hash of its content (manifest.Tree.ConsentHash); "" for one that is linked, whose
-	// content may change.
+	// Content is the hash of its content (manifest.Tree.ConsentHash); "" for a linked one,
+	// whose content may change.
 	Content     string               `json:"content,omitempty"`
 	Permissions manifest.Permissions `json:"permissions"`
 }
 
-// Linked says that the extension is a folder under development: it is agreed
-// to once for each link, whatever its content becomes.
+// Linked says that the extension is a folder under development. The user agrees once for
+// each link, whatever its content becomes.
 func (s Subject) Linked() bool { return s.Content == "" }
 
-// About is the subject of an installed extension whose content, with the
-// manifest m, has the given consent hash. m must be of that very content.
+// About returns the subject of an installed extension with manifest m, whose content has
+// the given consent hash. m must be from that very content.
 func About(x *store.Extension, m *manifest.Manifest, content string) Subject {
 	s := Subject{Extension: x.Name, Version: m.Version, Commit: x.Commit(), Content: content, Permissions: m.Permissions, Source: "unrecorded"}
 	switch src, err := x.Source(); {
@@ -47,7 +47,7 @@ func About(x *store.Extension, m *manifest.Manifest, content string) Subject {
 	return s
 }
 
-// Of is About for an extension as it lies on the disk.
+// Of is About for an extension on the disk.
 func Of(x *store.Extension) (Subject, error) {
 	if x.Linked() {
 		return About(x, x.Manifest, ""), nil
@@ -59,7 +59,7 @@ func Of(x *store.Extension) (Subject, error) {
 	return About(x, x.Manifest, tree.ConsentHash()), nil
 }
 
-// An Answer is what the user said.
+// An Answer is the user's answer.
 type Answer string
 
 // The answers; the zero value is none.
@@ -77,26 +77,26 @@ type Record struct {
 	Via    string    `json:"via"`    // how it was given: terminal, editor, command
 }
 
-// A Status is what the records say about a subject.
+// A Status summarises the records about a subject.
 type Status string
 
 // The statuses.
 const (
-	NotAsked Status = "none"    // nothing was kept about this extension from this source
+	NotAsked Status = "none"    // there is no record about this extension from this source
 	Allowed  Status = "allowed" // its tools may run
-	Changed  Status = "changed" // it was allowed, and its content is another now
-	Wider    Status = "wider"   // it was allowed, and may do more now
+	Changed  Status = "changed" // it was allowed, and its content has changed since
+	Wider    Status = "wider"   // it was allowed, and may now do more
 	Denied   Status = "never"   // its tools may not run
 )
 
-// A Verdict is a Status with what it rests on.
+// A Verdict is a Status and its reasons.
 type Verdict struct {
 	Status Status
 	Record *Record           // what was kept; nil for NotAsked
-	Change permission.Change // of permissions since Record, for Wider and Changed
+	Change permission.Change // of the permissions since Record, for Wider and Changed
 }
 
-// Words says a verdict to a person, in half a sentence.
+// Words returns a verdict for a person, as half a sentence.
 func (v Verdict) Words() string {
 	day := ""
 	if v.Record != nil {

@@ -12,28 +12,28 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// ErrNobody says that nobody can be asked. What it wraps, if anything, is why.
+// ErrNobody: no person can be asked. It may wrap the reason.
 var ErrNobody = errors.New("nobody can be asked")
 
-// An Asker puts a question to the person who uses this machine, and to no
-// model. It returns "" when they sent the question away, and ErrNobody when
-// they cannot be reached. Its methods may be called from several goroutines.
+// An Asker puts a question to the person who uses this machine, never to a model. It
+// returns "" when the person dismissed the question, and ErrNobody when no person can be
+// reached. Its methods may be called from several goroutines.
 type Asker interface {
 	Ask(ctx context.Context, q Question) (Answer, error)
 }
 
-// A Question is whether the tools of an extension may run.
+// A Question asks whether the tools of an extension may run.
 type Question struct {
 	Subject
 	Verdict     Verdict // why it is asked
 	Description string  // the extension's, as its author wrote it
-	// Tool is the tool that is to run; its zero value when none is.
+	// Tool is the tool that should run; the zero value for none.
 	Tool manifest.Tool
-	// Tools are the names of all its tools: an answer for good covers them.
+	// Tools are the names of all its tools: a lasting answer covers them all.
 	Tools []string
-	// DocsOnly says that it has no tools at all: what is asked for is reading its documents.
+	// DocsOnly says that it has no tools: the question is about reading its documents.
 	DocsOnly bool
-	// Workspace is the folder that the level "workspace" means now; "" when there is none.
+	// Workspace is the folder that the level "workspace" means now; "" for none.
 	Workspace string
 	// By says who wants to run it; "" for the user.
 	By string
@@ -49,7 +49,7 @@ func NewQuestion(subject Subject, v Verdict, m *manifest.Manifest, tool manifest
 	return q
 }
 
-// Title is the question in one line, safe for a terminal.
+// Title returns the question in one line, safe for a terminal.
 func (q Question) Title() string {
 	if q.DocsOnly {
 		return words.Printable(fmt.Sprintf("May models use the documents of the extension %q?", q.Extension))
@@ -60,8 +60,8 @@ func (q Question) Title() string {
 	return words.Printable(fmt.Sprintf("May the tool %q of the extension %q run?", q.Tool.Name, q.Extension))
 }
 
-// Lines is what the user has to know for an answer, in plain language, each
-// line safe for a terminal.
+// Lines returns what the user must know for an answer, in plain language, each line safe
+// for a terminal.
 func (q Question) Lines() []string {
 	var lines []string
 	add := func(format string, args ...any) {
@@ -109,9 +109,9 @@ func (q Question) Lines() []string {
 	return lines
 }
 
-// Sentences says permissions in plain language, one right a sentence. What
-// reaches this computer's own programs, or devices in its network, is a sentence of
-// its own: they often trust whoever can contact them.
+// Sentences describes permissions in plain language, one right in each sentence. Access to
+// this computer's own programs, or to devices in its network, gets a sentence of its own:
+// those often trust everybody who can contact them.
 func Sentences(p manifest.Permissions) []string {
 	var here, near, far []string
 	for _, h := range p.Hosts {
@@ -156,9 +156,9 @@ type Choice struct {
 	Key    string // what is typed for it in a terminal; "" for Enter alone
 }
 
-// Choices are the possible answers. Editors number them. In every question the answers that are kept come first, so that one number
-// never means always in one question and never in another. The last one, which editors put the focus
-// on, is what a key that was meant for something else may press: it keeps nothing.
+// Choices returns the possible answers. Editors number them. Answers that are kept come first in every question, so that a
+// number never means always in one question and never in another. The last choice keeps nothing: editors focus
+// it, and a key that was meant for something else may press it.
 func (q Question) Choices() []Choice {
 	always := "Allow always for this content"
 	if q.Linked() {
@@ -166,12 +166,12 @@ func (q Question) Choices() []Choice {
 	}
 	choices := []Choice{{Always, always, "a"}, {Never, "Never", "n"}, {Once, "Allow once", "o"}, {"", "Not now", ""}}
 	if q.Tool.Name == "" {
-		return slices.Delete(choices, 2, 3) // there is nothing that could be done once
+		return slices.Delete(choices, 2, 3) // nothing here could be done once
 	}
 	return choices
 }
 
-// AnswerOf is the answer whose label or key is text, "" when there is none.
+// AnswerOf returns the answer whose label or key is text; "" when there is none.
 func (q Question) AnswerOf(text string) Answer {
 	text = strings.TrimSpace(text)
 	choices := q.Choices()

@@ -18,8 +18,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
-// ErrDamaged marks a file of answers that cannot be understood. Nothing is
-// allowed as long as it lies there.
+// ErrDamaged: the file of answers cannot be understood. Nothing is allowed while that
+// lasts.
 var ErrDamaged = errors.New("the answers that were kept cannot be read")
 
 // Bounds of the file: nobody answers so often.
@@ -31,17 +31,18 @@ const (
 // lockWait is how long a change waits for another process's.
 const lockWait = 10 * time.Second
 
-// A Store keeps answers in one file of the state folder. It has no state
-// beside paths: any number of processes and goroutines may use it at once.
+// A Store keeps answers in one file of the state folder. It holds only paths: any number
+// of processes and goroutines may use it at once, since each change locks and replaces
+// the whole file.
 type Store struct {
 	dir string
 	now func() time.Time
 }
 
-// Open names the store in the state folder dir; it creates nothing yet.
+// Open names the store in the state folder dir. It creates nothing yet.
 func Open(dir string) *Store { return &Store{dir: dir, now: time.Now} }
 
-// Path is the file of the answers.
+// Path returns the file of the answers.
 func (s *Store) Path() string { return filepath.Join(s.dir, "consent.json") }
 
 // content is the file.
@@ -50,11 +51,11 @@ type content struct {
 	Records []Record `json:"records"` // oldest first
 }
 
-// version is that of the file's form.
+// version is the version of the file's form.
 const version = 1
 
-// List returns every record, the oldest first. A file that cannot be
-// understood is ErrDamaged, and allows nothing.
+// List returns every record, oldest first. It fails with ErrDamaged for a file that
+// cannot be understood; such a file allows nothing.
 func (s *Store) List() ([]Record, error) {
 	if _, err := os.Lstat(s.dir); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -76,11 +77,11 @@ func (s *Store) List() ([]Record, error) {
 	return records, nil
 }
 
-// parse reads the file, all of it or nothing.
+// parse reads the file, completely or not at all.
 func parse(data []byte) ([]Record, error) {
 	var c content
 	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields() // what is not understood might narrow what was allowed
+	dec.DisallowUnknownFields() // a field that is not understood might narrow an answer
 	if err := dec.Decode(&c); err != nil {
 		return nil, err
 	}
@@ -99,7 +100,7 @@ func (s *Store) damaged(err error) error {
 	return fmt.Errorf("%w, so that nothing is allowed: %q: %w; look at the file, or forget all answers with: pollux extensions consent revoke --all", ErrDamaged, s.Path(), err)
 }
 
-// Lookup says what was kept about a subject.
+// Lookup returns the verdict about a subject.
 func (s *Store) Lookup(subject Subject) (Verdict, error) {
 	records, err := s.List()
 	if err != nil {
@@ -117,8 +118,8 @@ func (s *Store) Reader() (func(Subject) Verdict, error) {
 	return func(subject Subject) Verdict { return judge(subject, records) }, nil
 }
 
-// State is Lookup for an extension as it lies on the disk. Its content is read
-// only where something was kept about it.
+// State is Lookup for an extension on the disk. It reads the extension's content only
+// when there is a record about the extension.
 func (s *Store) State(x *store.Extension) (Verdict, error) {
 	records, err := s.List()
 	if err != nil {
@@ -134,8 +135,8 @@ func (s *Store) State(x *store.Extension) (Verdict, error) {
 	return judge(subject, records), nil
 }
 
-// judge is the rule of SPEC S-2. A refusal outweighs everything; then the
-// newest record of the same content decides.
+// judge applies SPEC S-2. A refusal outweighs everything; then the newest record of the
+// same content decides.
 func judge(subject Subject, records []Record) Verdict {
 	var latest, same *Record
 	for i := range records {
@@ -162,26 +163,26 @@ func judge(subject Subject, records []Record) Verdict {
 	return Verdict{Status: Allowed, Record: same}
 }
 
-// ErrAgent marks an answer that an agent's shell tried to give: consent is given by a person.
+// ErrAgent: an agent's shell tried to give an answer; only a person may.
 var ErrAgent = errors.New("consent is the user's to give, and this is an agent's shell")
 
-// A Giver says how an answer was given. The zero value has given none, and Grant refuses it.
+// A Giver says how an answer was given. Grant refuses the zero value.
 type Giver struct {
 	via    string
-	person func(context.Context) error // says that a person types here, or why not; for what was typed
+	person func(context.Context) error // fails when it is not a person who types here
 }
 
-// Typed is a command that somebody typed into the shell of this process. person is nil where a person types there, and says
-// why not where an agent may; without one Grant refuses (package ask has the one for this machine).
+// Typed is a command typed into this process's shell. person must return nil when a person types there, and otherwise the
+// reason against it. Without person, Grant refuses (package ask has the check for this machine).
 func Typed(person func(context.Context) error) Giver { return Giver{via: typed, person: person} }
 
-// typed is the way of what Typed names, in a record.
+// typed is the name of this way in a record.
 const typed = "command"
 
-// Answered is the answer that an Asker of this package brought, or another that asks a person where no agent can type.
+// Answered is an answer that an Asker brought, from this package or any other that asks a person where no agent can type.
 func Answered() Giver { return Giver{via: "question"} }
 
-// check says why nobody may give an answer so.
+// check says why an answer given like that does not count.
 func (g Giver) check(ctx context.Context) error {
 	switch {
 	case g.via == "":
@@ -195,7 +196,7 @@ func (g Giver) check(ctx context.Context) error {
 }
 
 // Grant keeps an answer, Always or Never, in place of earlier answers about the same
-// extension, source and content. Once is nothing to keep, and an error; so is what an agent's shell typed, which is ErrAgent.
+// extension, source and content. It fails for Once, which cannot be kept, and with ErrAgent for an answer typed in an agent's shell.
 func (s *Store) Grant(ctx context.Context, subject Subject, answer Answer, by Giver) error {
 	if answer != Always && answer != Never {
 		return fmt.Errorf("%q is no answer to be kept", answer)
@@ -212,7 +213,7 @@ func (s *Store) Grant(ctx context.Context, subject Subject, answer Answer, by Gi
 	})
 }
 
-// bounded drops the oldest records beyond what is kept, a yes before a never.
+// bounded drops the oldest records beyond the bound, Always before Never.
 func bounded(records []Record) []Record {
 	for len(records) > maxRecords {
 		i := max(0, slices.IndexFunc(records, func(r Record) bool { return r.Answer == Always }))
@@ -221,7 +222,7 @@ func bounded(records []Record) []Record {
 	return records
 }
 
-// Revoke forgets every answer about an extension, from any source, and says how many there were.
+// Revoke forgets every answer about an extension, from any source, and returns their number.
 func (s *Store) Revoke(ctx context.Context, extension string) (n int, err error) {
 	err = s.change(ctx, func(records []Record) []Record {
 		kept := slices.DeleteFunc(slices.Clone(records), func(r Record) bool { return strings.EqualFold(r.Extension, extension) })
@@ -231,7 +232,7 @@ func (s *Store) Revoke(ctx context.Context, extension string) (n int, err error)
 	return n, err
 }
 
-// RevokeAll forgets every answer, also where they cannot be read.
+// RevokeAll forgets every answer, even when the file cannot be read.
 func (s *Store) RevokeAll(ctx context.Context) error {
 	unlock, err := s.lock(ctx)
 	if err != nil {
@@ -263,7 +264,7 @@ func (s *Store) write(records []Record) error {
 	return safefile.Write(s.Path(), append(data, '\n'), nil)
 }
 
-// lock waits for the store's lock, which ends with the process that has it.
+// lock waits for the store's lock. The system releases it when its process ends.
 func (s *Store) lock(ctx context.Context) (func(), error) {
 	if err := safefile.PrivateDir(s.dir); err != nil {
 		return nil, err

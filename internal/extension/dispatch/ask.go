@@ -14,9 +14,9 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/runner"
 )
 
-// askUser has the user asked about the extensions that wait for consent, or about one of them. The model hears of those
-// that were allowed, and of the others not even their names (SPEC P-3). What the user put off is not asked again in this
-// session, unless it is asked for by its name.
+// askUser asks the user about the extensions that wait for consent, or about one of them. The model hears of allowed
+// extensions only; of the others not even their names (SPEC P-3). A question that the user put off is not repeated in this
+// session, unless the extension is asked for by name.
 func (d *Dispatcher) askUser(ctx context.Context, args json.RawMessage) Reply {
 	var a struct {
 		Name string `json:"name"`
@@ -54,7 +54,7 @@ func (d *Dispatcher) askUser(ctx context.Context, args json.RawMessage) Reply {
 	return Reply{Name: capability.AskUser, Text: d.firstPage("The user agreed. There are now:\n" + listing(set.Only(func(x *capability.Extension) bool { return slices.Contains(allowed, x.Name) })))}
 }
 
-// askEach asks about one extension after another, until the user wants no more questions. again asks also what was put off.
+// askEach asks about one extension after another, until the user wants no more questions. With again, it repeats questions that were put off.
 func (d *Dispatcher) askEach(ctx context.Context, names []string, again bool) (allowed []string, refusal error) {
 	for _, name := range names {
 		d.mu.Lock()

@@ -25,8 +25,8 @@ func (d *Dispatcher) describeCall(args json.RawMessage) Reply {
 	return d.Describe(a.Name, a.Script)
 }
 
-// Describe tells everything about a tool, a document or an extension, with a tool's script when that is wanted;
-// without a name it lists everything that is offered.
+// Describe describes a tool, a document or an extension; with a tool's script, when that is wanted. Without a name it lists
+// everything that is offered.
 func (d *Dispatcher) Describe(name string, script bool) Reply {
 	set, err := d.Refresh()
 	if err != nil {
@@ -62,7 +62,7 @@ func (d *Dispatcher) Describe(name string, script bool) Reply {
 	return failed(name, err)
 }
 
-// listing is all that is offered, one line each.
+// listing returns everything that is offered, one line each.
 func listing(set *capability.Set) string {
 	if len(set.Extensions()) == 0 {
 		text := "No extension is offered here."
@@ -114,7 +114,7 @@ func called(t capability.Tool) string {
 	return prompt.Line(named.Signature(), 0)
 }
 
-// describeTool is everything about one tool.
+// describeTool describes one tool.
 func describeTool(t capability.Tool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "tool %s\n", called(t))
@@ -152,7 +152,7 @@ func describeDoc(doc capability.Doc) string {
 	return fmt.Sprintf("document %s (%s)\nwhat it is about: %s\n", doc.Readable, doc.URI(), prompt.Line(doc.Description, 0))
 }
 
-// describeRights is what the sandbox lets the extension's tools do.
+// describeRights describes what the sandbox lets the extension's tools do.
 func describeRights(x *capability.Extension) string {
 	return "permissions:\n  " + strings.Join(rights(x.Permissions), "\n  ") + "\n"
 }

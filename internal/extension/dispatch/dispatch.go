@@ -22,8 +22,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// PageBytes is the most that one reply holds of a long text. With what is said around it, it
-// stays below the 40,000 characters from which Gemini CLI cuts a result (SPEC P-4).
+// PageBytes bounds a long text in one reply. With the words around it, the reply stays
+// below the 40,000 characters from which Gemini CLI cuts a result (SPEC P-4).
 const PageBytes = 36_000
 
 // maxOutput is the most of a tool's answer that is kept for later pages, in bytes.
@@ -39,13 +39,13 @@ type Options struct {
 	Roots func(context.Context) []string
 	// Used says when a tool of each extension ran last, by the extension's name; nil for never.
 	Used func() map[string]time.Time
-	// ForUser says that the user asks, not a model: documents and descriptions are then given without consent.
+	// ForUser says that the user asks, not a model: documents and descriptions then need no consent.
 	ForUser bool
-	// Ends says that whoever asks for more of a long result will ask another process: none is kept, and a model is not told otherwise.
+	// Ends says that this process ends after one answer, so nothing is kept for further pages, and a model is told of none.
 	Ends bool
 }
 
-// A Dispatcher answers for one place. Its methods may be called from several goroutines.
+// A Dispatcher answers for one working folder. Its methods may be called from several goroutines.
 type Dispatcher struct {
 	o Options
 
@@ -56,7 +56,7 @@ type Dispatcher struct {
 	later  map[string]bool // extensions about which the user answered "not now"
 }
 
-// New makes one that offers nothing until Refresh.
+// New returns a Dispatcher that offers nothing until Refresh.
 func New(o Options) *Dispatcher {
 	if o.Roots == nil {
 		o.Roots = func(context.Context) []string { return nil }
@@ -67,7 +67,7 @@ func New(o Options) *Dispatcher {
 	return &Dispatcher{o: o, set: capability.New(nil), runner: o.Runner, later: map[string]bool{}}
 }
 
-// UseRunner has tools that are called from now on run by r.
+// UseRunner makes r run the tools that are called from now on.
 func (d *Dispatcher) UseRunner(r *runner.Runner) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -80,14 +80,14 @@ func (d *Dispatcher) tools() *runner.Runner {
 	return d.runner
 }
 
-// Set is what was offered when Refresh looked last.
+// Set returns what Refresh offered last.
 func (d *Dispatcher) Set() *capability.Set {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.set
 }
 
-// Refresh looks at the disk for what is offered now. With an error the last set stays.
+// Refresh reads from the disk what is offered now. On an error the last set stays.
 func (d *Dispatcher) Refresh() (*capability.Set, error) {
 	all, err := d.o.Store.List()
 	if err != nil {
@@ -101,7 +101,7 @@ func (d *Dispatcher) Refresh() (*capability.Set, error) {
 	return set, nil
 }
 
-// certain is an answer about x; a mistake of pollux's in finding it leaves x not asked about, and the others alone.
+// certain looks up the answer about x. An internal mistake there counts as "not asked" for x alone.
 func certain(answer func(*store.Extension) consent.Status, x *store.Extension) (said consent.Status) {
 	defer func() {
 		if recover() != nil {
@@ -111,8 +111,8 @@ func certain(answer func(*store.Extension) consent.Status, x *store.Extension) (
 	return answer(x)
 }
 
-// answers are what the user said about the extensions that are wanted. It reads every file of
-// each, so several are read at once.
+// answers returns the user's answers about the wanted extensions. It reads every file of each, so it reads several
+// extensions at once.
 func (d *Dispatcher) answers(all []*store.Extension, wanted func(*store.Extension) bool) func(*store.Extension) consent.Status {
 	var (
 		mu   sync.Mutex
@@ -144,17 +144,17 @@ func (d *Dispatcher) answers(all []*store.Extension, wanted func(*store.Extensio
 	return func(x *store.Extension) consent.Status { return out[x] }
 }
 
-// consented asks the runner; what cannot be known is no.
+// consented asks the runner. An error counts as no.
 func (d *Dispatcher) consented(x *store.Extension) bool {
 	ok, err := d.tools().Consented(x)
 	return ok && err == nil
 }
 
-// A Reply is what goes back to a model.
+// A Reply goes back to a model.
 type Reply struct {
-	// Name is what answered, as the model may call it.
+	// Name is the tool that answered, as the model may call it.
 	Name string
-	// Text is for the model. It holds no tag that means something in a prompt, but for those around a document.
+	// Text is for the model. It has no tag that means something in a prompt, except around a document.
 	Text string
 	// Failed says that Text tells why there is no answer.
 	Failed bool
@@ -181,7 +181,7 @@ func (d *Dispatcher) Call(ctx context.Context, name string, args json.RawMessage
 	}
 	tool, err := d.Set().Tool(name)
 	if unknown := new(capability.UnknownError); errors.As(err, &unknown) {
-		// It may have been installed or allowed a moment ago, or wait for the user, who is then asked.
+		// The extension may be new or just allowed, or wait for the user, who is asked now.
 		if set, again := d.Refresh(); again == nil {
 			if tool, err = set.Tool(name); err != nil {
 				if waiting, ok := set.WaitingTool(name); ok {
@@ -233,8 +233,8 @@ func (d *Dispatcher) CallTool(ctx context.Context, tool capability.Tool, args js
 	return r
 }
 
-// firstPage shows how a long text begins and how it ends, where programs say what it came to, and how to get what lies between.
-// The whole is kept for a while.
+// firstPage shows the beginning of a long text, its end, where programs put their conclusions, and how to get the rest. The whole
+// text is kept for a while.
 func (d *Dispatcher) firstPage(text string) string {
 	if len(text) <= PageBytes {
 		return text
@@ -260,17 +260,17 @@ func (d *Dispatcher) firstPage(text string) string {
 // tailBytes is how much of the end of a long result its first page shows.
 const tailBytes = PageBytes / 4
 
-// readOn is the call that gives a text from a byte on.
+// readOn returns the call that reads a text from a byte on.
 func readOn(name string, offset int) string {
 	return fmt.Sprintf("%s(name=%q, offset=%d)", capability.ReadDoc, name, offset)
 }
 
-// page is the part of a text that begins at offset, and how to get what follows by capability.ReadDoc.
+// page returns the part of a text that begins at offset, and how to get the rest by capability.ReadDoc.
 func page(name, text string, offset int) string {
 	return pageBy(text, offset, func(end int) string { return readOn(name, end) })
 }
 
-// pageBy is the same where another way leads to what follows, from the byte end on.
+// pageBy is page with another way to the rest, from the byte end on.
 func pageBy(text string, offset int, next func(end int) string) string {
 	offset = max(0, min(offset, len(text)))
 	for offset < len(text) && !utf8.RuneStart(text[offset]) {
@@ -286,7 +286,7 @@ func pageBy(text string, offset int, next func(end int) string) string {
 // cutPage is one page of a text, and where it ends.
 func cutPage(text string, offset int) (part string, end int) { return cut(text, offset, PageBytes) }
 
-// cut is at most so many bytes of a text from offset on, and where they end.
+// cut returns at most so many bytes of a text from offset on, and where they end.
 func cut(text string, offset, bytes int) (part string, end int) {
 	end = offset + len(words.Clip(text[offset:], bytes))
 	if end < len(text) { // at the end of a line where that is near

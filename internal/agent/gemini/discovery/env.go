@@ -5,11 +5,11 @@ import (
 	"strconv"
 )
 
-// A Variable is one of a terminal's environment.
+// A Variable is one environment variable of a terminal.
 type Variable struct{ Name, Value string }
 
-// Env returns the variables with which a CLI in a terminal finds this companion and no other, always all of
-// them (SPEC D-7). inContainer and getenv describe the terminal: see InContainer.
+// Env returns the variables with which a CLI in a terminal finds this companion and no other. It always returns
+// all of them (SPEC D-7). inContainer and getenv describe the terminal: see InContainer.
 func Env(f *File, pid int, inContainer bool, getenv func(string) string) ([]Variable, error) {
 	workspace, err := WorkspacePath(f.Roots)
 	if err != nil {
@@ -27,15 +27,15 @@ func Env(f *File, pid int, inContainer bool, getenv func(string) string) ([]Vari
 	return vars, nil
 }
 
-// knowsContainer says whether a CLI with this environment, in a container, dials
-// 127.0.0.1 by itself, and not the container's host.
+// knowsContainer says whether a CLI in a container with this environment dials 127.0.0.1
+// by itself, instead of the container's host.
 func knowsContainer(getenv func(string) string) bool {
 	return getenv("SSH_CONNECTION") != "" ||
 		getenv("VSCODE_REMOTE_CONTAINERS_SESSION") != "" ||
 		getenv("REMOTE_CONTAINERS") != ""
 }
 
-// InContainer says whether Gemini CLI, started here, takes itself to be in a container.
+// InContainer says whether Gemini CLI, started here, believes that it runs in a container.
 func InContainer() bool {
 	for _, mark := range []string{"/.dockerenv", "/run/.containerenv"} {
 		if _, err := os.Stat(mark); err == nil {

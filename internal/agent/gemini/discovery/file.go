@@ -22,7 +22,7 @@ type IDE struct {
 	DisplayName string `json:"displayName"` // for a person, as "Pollux"
 }
 
-// A Stdio is the command of a companion that is spoken to over its standard input and output (SPEC K-4).
+// A Stdio is the command of a companion that speaks over its standard input and output (SPEC K-4).
 type Stdio struct {
 	Command string   `json:"command"`
 	Args    []string `json:"args,omitempty"`
@@ -31,13 +31,12 @@ type Stdio struct {
 // A File is the content of a discovery file.
 type File struct {
 	Port int
-	// Roots are the workspace's folders, absolute and not encoded.
+	// Roots are the workspace's folders, absolute, without percent-encoding.
 	Roots []string
 	Token string
 	// IDE is nil in the files of companions that do not introduce themselves.
 	IDE *IDE
-	// Stdio is nil for a companion that listens on a port. pollux's relay
-	// alone writes it.
+	// Stdio is nil for a companion that listens on a port. Only pollux's relay has one.
 	Stdio *Stdio
 }
 
@@ -50,8 +49,8 @@ type fileJSON struct {
 	Stdio         *Stdio          `json:"stdio,omitempty"`
 }
 
-// Encode renders the file as SPEC D-3 has it: exactly port, workspacePath, authToken and ideInfo, in this
-// order. A root that is not absolute or not UTF-8 is an error: no CLI would find it.
+// Encode renders the file as SPEC D-3 defines it: exactly port, workspacePath, authToken and ideInfo, in this
+// order. It fails for a root that is not absolute or not UTF-8: no CLI would find it.
 func (f *File) Encode() ([]byte, error) {
 	workspace, err := WorkspacePath(f.Roots)
 	if err != nil {
@@ -70,12 +69,11 @@ func (f *File) Encode() ([]byte, error) {
 	return bytes.TrimRight(b.Bytes(), "\n"), nil
 }
 
-// ErrFile marks a discovery file that does not hold what it should.
+// ErrFile: the content is not a usable discovery file.
 var ErrFile = errors.New("not a discovery file")
 
-// Parse reads the content of a discovery file as tolerantly as the CLI does:
-// unknown members are skipped and missing ones left empty. A file that names neither a port nor a
-// command is an ErrFile.
+// Parse reads a discovery file as tolerantly as the CLI does: it skips unknown members, and leaves missing ones empty.
+// A file with neither a port nor a command is an ErrFile.
 func Parse(data []byte) (*File, error) {
 	var v fileJSON
 	if err := json.Unmarshal(data, &v); err != nil {
@@ -100,11 +98,11 @@ func Parse(data []byte) (*File, error) {
 
 const listSeparator = string(os.PathListSeparator)
 
-// encodedSeparator is the list separator as it stands within a root.
+// encodedSeparator stands for the list separator within a root.
 var encodedSeparator = fmt.Sprintf("%%%02X", os.PathListSeparator)
 
-// WorkspacePath joins roots as the discovery file and the variable hold them
-// (SPEC D-3): the CLI splits at the list separator and percent-decodes each part.
+// WorkspacePath joins roots for the discovery file and the variable (SPEC D-3). The CLI
+// splits the result at the list separator, and percent-decodes each part.
 func WorkspacePath(roots []string) (string, error) {
 	parts := make([]string, len(roots))
 	for i, r := range roots {
@@ -120,7 +118,7 @@ func WorkspacePath(roots []string) (string, error) {
 	return strings.Join(parts, listSeparator), nil
 }
 
-// SplitWorkspace is the opposite of WorkspacePath. A part with a stray percent sign is taken as it stands.
+// SplitWorkspace is the opposite of WorkspacePath. A part with a stray percent sign stays as it is.
 func SplitWorkspace(s string) []string {
 	if s == "" {
 		return nil
@@ -132,8 +130,8 @@ func SplitWorkspace(s string) []string {
 	return parts
 }
 
-// DecodePercent undoes percent-encoding as JavaScript's decodeURIComponent
-// does, where a malformed sequence leaves all as it was: the CLI does it to every path.
+// DecodePercent decodes percent-encoding as JavaScript's decodeURIComponent does, but a
+// malformed sequence leaves the whole text as it was. The CLI does this to every path.
 func DecodePercent(s string) string {
 	if !strings.Contains(s, "%") {
 		return s

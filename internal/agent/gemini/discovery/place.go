@@ -19,7 +19,7 @@ const RelayFile = "gemini-ide-server-1-0.json"
 // maxFile bounds a discovery file, in bytes; the longest list of roots fits.
 const maxFile = 256 << 10
 
-// Dir is the folder of the discovery files in this environment (SPEC D-1); it need not exist.
+// Dir returns the folder of the discovery files in this environment (SPEC D-1); it may not exist.
 func Dir() string { return filepath.Join(TempDir(), "gemini", "ide") }
 
 // FileName is the name of the discovery file of a process and port.
@@ -37,7 +37,7 @@ func ParseName(name string) (pid, port int, ok bool) {
 	}
 	pid, err := strconv.Atoi(first)
 	port, err2 := strconv.Atoi(second)
-	// Atoi takes signs and leading zeros, which no companion writes.
+	// Atoi also takes signs and leading zeros, which no companion writes.
 	if err != nil || err2 != nil || FileName(pid, port) != name || pid < 0 || port < 0 || port > 65535 {
 		return 0, 0, false
 	}
@@ -58,10 +58,10 @@ func NewPlace(dir string, pid, port int) *Place {
 // Path is the file's absolute path.
 func (p *Place) Path() string { return p.path }
 
-// Prepare makes the folders and proves that they are this user's alone and can be written
-// (SPEC D-4), so that a companion can refuse before it has started anything.
+// Prepare makes the folders, and checks that they are this user's alone and writable
+// (SPEC D-4). A companion can then refuse to start before anything runs.
 func Prepare(dir string) error {
-	// The parent too: who may rename <tmp>/gemini/ide may put an own one in its place.
+	// The parent as well: a user who may rename <tmp>/gemini/ide could put their own there.
 	for _, d := range []string{filepath.Dir(dir), dir} {
 		err := safefile.PrivateDir(d)
 		if errors.Is(err, safefile.ErrNotPrivate) {
@@ -74,7 +74,7 @@ func Prepare(dir string) error {
 	return nil
 }
 
-// Put writes the file, 0600 and atomically, or replaces what Put wrote before (SPEC D-4).
+// Put writes the file, mode 0600, atomically, and replaces what Put wrote before (SPEC D-4).
 func (p *Place) Put(f *File) error {
 	data, err := f.Encode()
 	if err != nil {
@@ -90,7 +90,7 @@ func (p *Place) Put(f *File) error {
 	return nil
 }
 
-// Remove deletes the file (SPEC D-5). It may be called at any time and again.
+// Remove deletes the file (SPEC D-5). It may be called at any time, and again.
 func (p *Place) Remove() error {
 	if !p.written {
 		return nil
@@ -109,8 +109,8 @@ type Entry struct {
 	File      *File
 }
 
-// List reads the files of a folder that belong to this user; those that are
-// somebody else's, malformed or named otherwise are left out. A missing folder has none.
+// List reads the files of a folder that belong to this user. It leaves out other users'
+// files, malformed files, and other names. A missing folder gives an empty list.
 func List(dir string) ([]Entry, error) {
 	names, err := readNames(dir)
 	if err != nil {

@@ -4,5 +4,5 @@ package discovery
 
 import "syscall"
 
-// errRefused is what dialling a port that nobody listens on gives.
+// errRefused is the error of dialling a port on which nobody listens.
 const errRefused = syscall.ECONNREFUSED

@@ -2,5 +2,5 @@ package discovery
 
 import "golang.org/x/sys/windows"
 
-// errRefused is what dialling a port that nobody listens on gives.
+// errRefused is the error of dialling a port on which nobody listens.
 const errRefused = windows.WSAECONNREFUSED

@@ -11,8 +11,8 @@ import (
 )
 
 // PutRelay writes the discovery file with which every CLI of this user that finds no editor of its own starts program as its relay
-// (SPEC K-4), and says where and whether that changed anything. program is absolute and stays where it is. With dryRun nothing
-// is written.
+// (SPEC K-4). It returns the file's path, and whether it changed anything. program is absolute, and must stay where it is. With dryRun
+// nothing is written.
 func PutRelay(program string, dryRun bool) (changed bool, path string, err error) {
 	if !filepath.IsAbs(program) {
 		return false, "", fmt.Errorf("the program %q of the relay is not an absolute path", program)
@@ -38,8 +38,8 @@ func PutRelay(program string, dryRun bool) (changed bool, path string, err error
 	return true, path, NewPlace(Dir(), 1, 0).Put(&file)
 }
 
-// RemoveRelay removes the relay's discovery file, and says where it is and whether it was there. A file that is not a relay's stays,
-// and is an error. With dryRun nothing is removed.
+// RemoveRelay removes the relay's discovery file. It returns the path, and whether the file was there. A file that is not a relay's
+// stays, and is an error. With dryRun nothing is removed.
 func RemoveRelay(dryRun bool) (removed bool, path string, err error) {
 	path = filepath.Join(Dir(), RelayFile)
 	data, err := safefile.ReadPrivate(path, maxFile)

@@ -19,11 +19,11 @@ import (
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
-// resumeWithin is how long after its end a companion can be taken over from (SPEC A-1).
+// resumeWithin is how long after its end a companion can be resumed (SPEC A-1).
 const resumeWithin = 10 * time.Minute
 
-// TouchEvery is how often a living companion touches its record (Resume.Touch), so that the time of a
-// crash is known to this precision.
+// TouchEvery is how often a living companion touches its record (Resume.Touch). The time
+// of a crash is known to this precision.
 const TouchEvery = time.Minute
 
 // A Record is what the next companion of the same editor and workspace needs
@@ -34,38 +34,38 @@ type Record struct {
 	// PID and Start tell which process wrote it.
 	PID   int        `json:"pid"`
 	Start proc.Stamp `json:"start"`
-	// Port is the agents'.
+	// Port is the agents' port.
 	Port int `json:"port"`
-	// Door is Gemini CLI's. Others are those of other agents, by their names; an earlier version wrote none.
+	// Door is Gemini CLI's. Others are the other agents', by their names; an earlier version wrote none.
 	Door
 	Others map[string]Door `json:"others,omitempty"`
-	// Life counts the starts that took over, and Floor tells which sessions were deleted long ago.
+	// Life counts the starts that took over. Floor tells which sessions were deleted long ago.
 	Life  uint32 `json:"life,omitempty"`
 	Floor uint64 `json:"floor,omitempty"`
-	// Sessions are the processes of the sessions that there were, by the sessions' ids: an older token serves nobody else.
+	// Sessions are the processes of each session, by the session's id: an older token serves nobody else.
 	Sessions map[string][]proc.Info `json:"sessions,omitempty"`
-	// PagePort and PageKeys are the editor page's; 0 and nil without a page. The keys are the newest first.
+	// PagePort and PageKeys are the editor page's; 0 and nil without a page. The newest key comes first.
 	PagePort int      `json:"pagePort,omitempty"`
 	PageKeys [][]byte `json:"pageKeys,omitempty"`
 }
 
-// A Door is by what one agent comes in.
+// A Door is how one agent connects.
 type Door struct {
 	Token string `json:"token"`
-	// Older are the tokens of the starts before, newest first, which the sessions of that time still use.
+	// Older are the tokens of earlier starts, newest first. Sessions of that time still use them.
 	Older []string `json:"older,omitempty"`
-	// SessionKey verifies session ids as the companion's own.
+	// SessionKey verifies that a session id is the companion's own.
 	SessionKey []byte `json:"sessionKey"`
 }
 
-// maxRecord bounds a record, in bytes: 4,096 sessions behind relays fit.
+// maxRecord bounds a record, in bytes. 4,096 sessions behind relays fit.
 const maxRecord = 8 << 20
 
-// maxOlder bounds the older tokens: a CLI that has lived through more starts connects anew.
+// maxOlder bounds the older tokens. A CLI that has lived through more starts must connect anew.
 const maxOlder = 1024
 
-// Next is the record of the start that takes over: the old tokens are kept for the sessions that existed, and new ones are for
-// everything else (SPEC A-1).
+// Next returns the record of the start that takes over. It keeps the old tokens for existing sessions, and makes new ones
+// for everything else (SPEC A-1).
 func (r *Record) Next(newToken func() string) Record {
 	next := *r
 	next.Door = r.Door.next(newToken())
@@ -82,18 +82,18 @@ func (d Door) next(token string) Door {
 	return Door{Token: token, Older: older[:min(len(older), maxOlder)], SessionKey: d.SessionKey}
 }
 
-// whole says whether tokens and keys have the sizes that companions give them.
+// whole says whether tokens and keys have the sizes that companions make.
 func (d Door) whole() bool {
 	return len(d.Token) >= 43 && // 256 bits in base64
 		len(d.SessionKey) >= 32
 }
 
-// Slots is how many companions of one editor and workspace have a record at a time.
+// Slots is how many companions of one editor and workspace can have a record at one time.
 const Slots = 8
 
-// A Resume is the place of one editor's and workspace's record, one of Slots. Its methods are for one goroutine at a time.
-// Whoever has claimed it may load and replace the record, and nobody else: of two
-// companions that start at once only one takes over.
+// A Resume is the place of one record: an editor's and workspace's, in one of Slots. Its methods are for one goroutine at a time.
+// Only the process that has claimed it may load and replace the record: of two companions that start at
+// once, only one takes over.
 type Resume struct {
 	path   string
 	editor string
@@ -117,11 +117,11 @@ func NewResume(state, editor string, roots []string, slot int) *Resume {
 	}
 }
 
-// ErrLive: the record belongs to a companion that runs.
+// ErrLive: the record belongs to a running companion.
 var ErrLive = errors.New("a companion of this workspace is running")
 
-// Claim makes the record this companion's, until Release or the end of the process, however that
-// comes. It does not wait: ErrLive says that another companion has it.
+// Claim makes the record this companion's, until Release or the end of the process, even by a kill. It does not wait:
+// it fails with ErrLive when another companion has the record.
 func (r *Resume) Claim() error {
 	if err := r.makeFolders(); err != nil {
 		return err
@@ -150,7 +150,7 @@ func (r *Resume) Claim() error {
 	}
 }
 
-// Release gives the claim up, for the next start. It may be called at any time and again.
+// Release gives the claim up, for the next start. It may be called at any time, and again.
 func (r *Resume) Release() {
 	if r.claim != nil {
 		r.claim.Close()
@@ -158,11 +158,11 @@ func (r *Resume) Release() {
 	}
 }
 
-// lockOf is the file that the claim on a record locks.
+// lockOf returns the file that a claim on a record locks.
 func lockOf(record string) string { return strings.TrimSuffix(record, ".json") + ".lock" }
 
-// Load returns the record when it may be used: of a companion that ended less than ten minutes
-// ago. A nil record without an error means that there is none to use. The record must have been claimed.
+// Load returns the record when it may be used: its companion ended less than ten minutes ago. A nil record without an
+// error means that there is none to use. The record must be claimed.
 func (r *Resume) Load(now time.Time) (*Record, error) {
 	data, err := safefile.ReadPrivate(r.path, maxRecord)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -179,7 +179,7 @@ func (r *Resume) Load(now time.Time) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A clock that was set back makes the end of the last companion look like one that is still to come.
+	// When the clock was set back, the last companion seems to have ended in the future.
 	if age := now.Sub(info.ModTime()).Abs(); age >= resumeWithin {
 		return nil, nil
 	}
@@ -188,7 +188,7 @@ func (r *Resume) Load(now time.Time) (*Record, error) {
 
 func decodes(data []byte, rec *Record) bool { return json.Unmarshal(data, rec) == nil }
 
-// fits says whether rec is whole, and this workspace's: the name is only a hash.
+// fits says whether rec is whole and of this workspace: the file's name is only a hash.
 func (r *Resume) fits(rec *Record) bool {
 	return rec.Editor == r.editor &&
 		slices.Equal(slices.Sorted(slices.Values(rec.Roots)), r.roots) &&
@@ -219,8 +219,8 @@ func (r *Resume) makeFolders() error {
 	return nil
 }
 
-// Inherit makes another record, with its journal, this one's: that of a companion of another editor, whose record is
-// from. Both must have been claimed; from is empty afterwards. This one must have no journal.
+// Inherit moves another record, with its journal, into this place. from is the record of a companion of another editor or
+// other folders. Both must be claimed; from is empty afterwards. This place must have no journal.
 func (r *Resume) Inherit(from *Resume, rec Record) error {
 	if err := r.Save(rec); err != nil {
 		return err
@@ -231,13 +231,13 @@ func (r *Resume) Inherit(from *Resume, rec Record) error {
 	return os.Remove(from.path)
 }
 
-// HasJournal says whether somebody has left something for a next companion.
+// HasJournal says whether an earlier companion has left a journal here.
 func (r *Resume) HasJournal() bool {
 	_, err := os.Lstat(r.Journal())
 	return err == nil
 }
 
-// Port is the port of the record as it stands there, claimed or not; 0 without one.
+// Port returns the port in the record, claimed or not; 0 without one.
 func (r *Resume) Port() int {
 	data, err := safefile.ReadPrivate(r.path, maxRecord)
 	var rec Record
@@ -247,10 +247,10 @@ func (r *Resume) Port() int {
 	return rec.Port
 }
 
-// Touch says that the writer still lives.
+// Touch notes that the writer still lives.
 func (r *Resume) Touch(now time.Time) error { return os.Chtimes(r.path, now, now) }
 
-// Prune removes the records of other workspaces that nobody can use any more.
+// Prune removes records of other workspaces that are too old to use.
 func (r *Resume) Prune(now time.Time) {
 	dir := filepath.Dir(r.path)
 	names, _ := readNames(dir)
@@ -260,14 +260,14 @@ func (r *Resume) Prune(now time.Time) {
 			continue
 		}
 		info, err := os.Lstat(path)
-		// Twice the time: a living companion's is touched every minute, and a machine may have slept.
+		// Twice the time: a living companion touches its record every minute, but the machine may have slept.
 		if err == nil && info.Mode().IsRegular() && now.Sub(info.ModTime()) > 2*resumeWithin {
 			(&Resume{path: path}).remove()
 		}
 	}
 }
 
-// remove removes a record and all that belongs to it, unless its companion lives.
+// remove removes a record and everything that belongs to it, unless its companion lives.
 func (r *Resume) remove() {
 	if r.Claim() != nil {
 		return
@@ -278,5 +278,5 @@ func (r *Resume) remove() {
 	_ = os.Remove(lockOf(r.path)) // while it is held: see Claim
 }
 
-// Journal is the folder, beside the record, for what else the next companion needs; it need not exist.
+// Journal returns the folder, beside the record, for what else the next companion needs. It need not exist.
 func (r *Resume) Journal() string { return strings.TrimSuffix(r.path, ".json") + ".diffs" }

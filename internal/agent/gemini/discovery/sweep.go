@@ -15,30 +15,30 @@ import (
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
-// probeTimeout bounds one question to the port of a file. A companion that takes longer is busy or
-// stopped, not gone.
+// probeTimeout bounds one request to the port of a file. A companion that takes longer is busy or stopped, not
+// gone.
 const probeTimeout = time.Second
 
-// oldTemp is the age at which a half-written file has lost its writer.
+// oldTemp is the age at which a half-written file counts as abandoned.
 const oldTemp = time.Minute
 
-// An answer is what the port of a discovery file says.
+// An answer says who listens on the port of a discovery file.
 type answer int
 
 const (
 	unsure  answer = iota // a time-out, or anything else
 	refused               // nobody listens
-	denied                // somebody listens and does not know the file's token
+	denied                // somebody listens, and does not know the file's token
 	served                // somebody listens
 )
 
-// A Sweeper removes the discovery files of the dead (SPEC D-6).
+// A Sweeper removes the discovery files of dead companions (SPEC D-6).
 type Sweeper struct {
 	Dir string
-	// Keep is this companion's own file, by path.
+	// Keep is the path of this companion's own file.
 	Keep string
-	// OwnPort is the port that this companion listens on, 0 when it has none: another
-	// process's file with it was left by a companion that this one took over from.
+	// OwnPort is the port on which this companion listens, 0 for none. Another process's file with this port was left by a
+	// companion that this one took over from.
 	OwnPort int
 
 	// For tests; nil asks the system.
@@ -46,8 +46,8 @@ type Sweeper struct {
 	probe func(ctx context.Context, port int, token string) answer
 }
 
-// Sweep looks at every file once and returns the paths that it removed. It
-// waits at most a second for each, and stops when ctx ends.
+// Sweep looks at every file once, and returns the paths that it removed. It waits at
+// most a second for each, and stops when ctx ends.
 func (s *Sweeper) Sweep(ctx context.Context) []string {
 	names, err := readNames(s.Dir)
 	if err != nil {
@@ -69,7 +69,7 @@ func (s *Sweeper) Sweep(ctx context.Context) []string {
 	return removed
 }
 
-// dead is certain or says no.
+// dead says whether a file's companion is certainly gone; in doubt it says no.
 func (s *Sweeper) dead(ctx context.Context, name, path string) bool {
 	if safefile.IsTemp(name) {
 		info, err := os.Lstat(path)
@@ -81,12 +81,12 @@ func (s *Sweeper) dead(ctx context.Context, name, path string) bool {
 	}
 	data, err := safefile.ReadPrivate(path, maxFile)
 	if err != nil {
-		return false // somebody else's, or something else
+		return false // another user's, or no discovery file
 	}
 	var token string
 	if f, err := Parse(data); err == nil {
 		if f.Stdio != nil && f.Stdio.Command != "" {
-			return false // it needs no port
+			return false // the relay's, which needs no port
 		}
 		port, token = f.Port, f.Token
 	}
@@ -96,10 +96,10 @@ func (s *Sweeper) dead(ctx context.Context, name, path string) bool {
 	}
 	living := isAlive(pid)
 	if port == s.OwnPort && !living {
-		return true // its writer is gone and the port is ours now
+		return true // its writer is gone, and this companion has the port now
 	}
 	if !living {
-		token = "" // whoever listens there now has no claim to it
+		token = "" // whoever listens there now has no claim to the token
 	}
 	probe := s.probe
 	if probe == nil {
@@ -114,8 +114,8 @@ func (s *Sweeper) dead(ctx context.Context, name, path string) bool {
 	return false
 }
 
-// probePort asks who listens on a loopback port, with a request that opens no session. Without
-// a token it only looks whether anybody does. The token goes to nobody but this user (SPEC A-5).
+// probePort asks who listens on a loopback port, with a request that opens no session. Without a token it only looks
+// whether anybody does. It sends the token only to a process of this user (SPEC A-5).
 func probePort(ctx context.Context, port int, token string) answer {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -133,7 +133,7 @@ func probePort(ctx context.Context, port int, token string) answer {
 	}
 	switch err := proc.CheckServer(conn); {
 	case errors.Is(err, proc.ErrForeign):
-		return denied // what listens there is no companion of this user's
+		return denied // the listener is no companion of this user
 	case err != nil:
 		return unsure
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// TempDirOf is what Node's os.tmpdir() gives in an environment: an empty
-// variable counts as unset, and one slash at the end goes. It may be relative.
+// TempDirOf returns Node's os.tmpdir() for an environment: an empty variable counts as
+// unset, and one trailing slash is removed. The result may be relative.
 func TempDirOf(getenv func(string) string) string {
 	dir := "/tmp"
 	for _, name := range []string{"TMPDIR", "TMP", "TEMP"} {
@@ -24,7 +24,7 @@ func TempDirOf(getenv func(string) string) string {
 	return dir
 }
 
-// TempDir is TempDirOf this environment, made absolute.
+// TempDir returns TempDirOf this environment, made absolute.
 func TempDir() string {
 	dir := TempDirOf(os.Getenv)
 	if abs, err := filepath.Abs(dir); err == nil {
@@ -33,5 +33,5 @@ func TempDir() string {
 	return dir
 }
 
-// TempVariable is the first variable that names the temporary folder.
+// TempVariable returns the first set variable that names the temporary folder.
 const TempVariable = "TMPDIR"

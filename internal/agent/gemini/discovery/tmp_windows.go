@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// TempDir is TempDirOf this environment.
+// TempDir returns TempDirOf this environment.
 func TempDir() string { return TempDirOf(os.Getenv) }
 
-// TempDirOf is what Node's os.tmpdir() gives in an environment: an empty
-// variable counts as unset, and a backslash at the end goes unless a drive stands before it.
+// TempDirOf returns Node's os.tmpdir() for an environment: an empty variable counts as
+// unset, and a trailing backslash is removed unless a drive stands before it.
 func TempDirOf(getenv func(string) string) string {
 	first := func(names ...string) string {
 		for _, name := range names {
@@ -29,5 +29,5 @@ func TempDirOf(getenv func(string) string) string {
 	return dir
 }
 
-// TempVariable is the first variable that names the temporary folder.
+// TempVariable returns the first set variable that names the temporary folder.
 const TempVariable = "TEMP"
