@@ -16,6 +16,8 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/peers"
+
+	"golang.org/x/sys/unix"
 )
 
 // A way is one manner of starting a program.
@@ -114,34 +116,44 @@ func srtWays(b *testing.B, args []string) []way {
 
 // compare times each way b.N times, in turns, and reports medians in ms.
 func compare(b *testing.B, ways []way) {
-	times := make([][]time.Duration, len(ways))
+	times, cpu := make([][]time.Duration, len(ways)), make([][]time.Duration, len(ways))
 	for b.Loop() {
 		for i, w := range ways {
 			if w.ready != nil {
 				w.ready()
 			}
-			begun := time.Now()
+			begun, used := time.Now(), processorTime(b)
 			w.run()
-			times[i] = append(times[i], time.Since(begun))
+			times[i], cpu[i] = append(times[i], time.Since(begun)), append(cpu[i], processorTime(b)-used)
 		}
 	}
-	median := func(i int) float64 {
-		slices.Sort(times[i])
-		return float64(times[i][len(times[i])/2].Microseconds()) / 1000
+	median := func(all [][]time.Duration, i int) float64 {
+		slices.Sort(all[i])
+		return float64(all[i][len(all[i])/2].Microseconds()) / 1000
 	}
 	for i, w := range ways {
-		b.ReportMetric(median(i), w.name+"-ms")
-		b.ReportMetric(median(i)/median(1), w.name+"/"+ways[1].name)
+		b.ReportMetric(median(times, i), w.name+"-ms")
+		b.ReportMetric(median(times, i)/median(times, 1), w.name+"/"+ways[1].name)
+		b.ReportMetric(median(cpu, i), w.name+"-cpu-ms")
 	}
-	var table strings.Builder // two in a line: go test shows ten lines
+	var table strings.Builder
 	for i, w := range ways {
-		end := "   |   "
-		if i%2 == 1 {
-			end = "\n"
-		}
-		fmt.Fprintf(&table, "%-12s %7.2f ms, least %7.2f, %5.2f × bwrap%s", w.name, median(i), float64(times[i][0].Microseconds())/1000, median(i)/median(1), end)
+		fmt.Fprintf(&table, "%-12s %7.2f ms, least %7.2f, %5.2f × bwrap; processor %7.2f ms, %5.2f ×\n", w.name, median(times, i), float64(times[i][0].Microseconds())/1000, median(times, i)/median(times, 1),
+			median(cpu, i), median(cpu, i)/median(cpu, 1))
 	}
 	b.Log("\n" + table.String())
+}
+
+// processorTime is what this process and all that it waited for have used.
+func processorTime(b *testing.B) (sum time.Duration) {
+	for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {
+		var usage unix.Rusage
+		if err := unix.Getrusage(who, &usage); err != nil {
+			b.Fatal(err)
+		}
+		sum += time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+	}
+	return sum
 }
 
 // BenchmarkEntrances measures both ways through the gate: a request, and what

@@ -91,7 +91,11 @@ func (s *Sandbox) layout(p Policy, c Command, prog *program) (*layout, error) {
 	if workspace != "" && read >= permission.Workspace {
 		l.bind(workspace, p.Write >= permission.Workspace)
 	}
-	for _, path := range slices.Concat(prog.readOnly, c.ReadOnly) {
+	own := slices.DeleteFunc(slices.Clone(prog.readOnly), func(path string) bool {
+		// A virtual environment in a workspace that may be written to: pip installs there, as any other program could.
+		return p.Write >= permission.Workspace && workspace != "" && paths.Within(workspace, l.canonical(path))
+	})
+	for _, path := range slices.Concat(own, c.ReadOnly) {
 		if err := l.readOnly(l.canonical(path), s.home); err != nil {
 			return nil, err
 		}
@@ -181,7 +185,7 @@ func (l *layout) system() {
 		}
 	}
 	for _, name := range []string{"ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ld-musl-x86_64.path", "alternatives", "ssl/certs", "ssl/cert.pem", "ssl/openssl.cnf", "pki/ca-trust", "pki/tls/certs", "pki/tls/cert.pem", "pki/tls/openssl.cnf", "ca-certificates", "ca-certificates.conf",
-		"crypto-policies", "fonts", "localtime", "timezone", "mime.types", "os-release", "protocols", "services", "gai.conf", "shells", "terminfo", "debian_version"} {
+		"crypto-policies", "fonts", "localtime", "timezone", "mime.types", "os-release", "protocols", "services", "gai.conf", "shells", "terminfo", "debian_version", "maven/m2.conf", "maven/logging"} {
 		target := "/etc/" + name
 		if source, err := l.evalSymlinks(target); err == nil {
 			l.add(inside.Mount{Show: inside.ShowBind, Source: source, Target: target})

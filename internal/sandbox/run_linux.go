@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -101,7 +102,7 @@ func (s *Sandbox) planFor(p Policy, c Command, prog *program) (*inside.Setup, *l
 	}
 	l.files(s, set.Net != nil)
 	set.Mounts = l.sorted()
-	set.Env = s.environment(p, c, prog, set.Net)
+	set.Env = s.environment(p, c, l.path(p, prog), set.Net)
 	set.Dir = "/tmp"
 	for _, dir := range []string{c.Workspace, c.Dir} { // the last that can be seen
 		if !filepath.IsAbs(dir) {
@@ -144,28 +145,49 @@ func user() string {
 	return "user"
 }
 
-// environment is the whole of what the command gets.
-func (s *Sandbox) environment(p Policy, c Command, prog *program, network *inside.Network) []string {
+// path is where the command finds programs: the program's own folders, those of the user's PATH that it sees, the system's, and where the program lies.
+func (l *layout) path(p Policy, prog *program) []string {
 	dirs := slices.Clone(prog.pathDirs)
-	if p.EffectiveRead() >= permission.Home {
-		dirs = append(dirs, filepath.SplitList(os.Getenv("PATH"))...)
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		if p.EffectiveRead() >= permission.Home || filepath.IsAbs(dir) && l.visible(l.canonical(dir)) && l.exists(dir) {
+			dirs = append(dirs, dir)
+		}
 	}
-	dirs = append(dirs, "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+	dirs = append(dirs, "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", filepath.Dir(prog.path)) // a toolchain's parts find each other
 	var path []string
 	for _, d := range dirs {
 		if filepath.IsAbs(d) && !slices.Contains(path, d) {
 			path = append(path, d)
 		}
 	}
+	return path
+}
+
+// environment is the whole of what the command gets.
+func (s *Sandbox) environment(p Policy, c Command, path []string, network *inside.Network) []string {
 	env := []string{"PATH=" + strings.Join(path, ":"), "HOME=" + s.homeInside(), "TMPDIR=/tmp", "USER=" + user(), "LOGNAME=" + user(), "SHELL=/bin/sh",
-		"LANG=" + or(os.Getenv("LANG"), "C.UTF-8"), "TERM=" + or(os.Getenv("TERM"), "dumb")}
+		"LANG=" + or(os.Getenv("LANG"), "C.UTF-8"), "TERM=" + or(os.Getenv("TERM"), "dumb"),
+		"LSAN_OPTIONS=detect_leaks=0"} // it needs ptrace, and fails a program that is in order
 	if v := os.Getenv("LC_ALL"); v != "" {
 		env = append(env, "LC_ALL="+v)
 	}
 	if network != nil {
 		env = append(env, proxyVariables("http://127.0.0.1:"+strconv.Itoa(network.Proxy))...)
+		if !slices.ContainsFunc(p.Hosts, loopback) {
+			// A server and its client inside; what the policy names on this machine is reached through the proxy.
+			env = append(env, "NO_PROXY="+withoutProxy, "no_proxy="+withoutProxy)
+		}
 	}
 	return append(env, c.Env...)
+}
+
+// withoutProxy is what a command reaches without the proxy: itself.
+const withoutProxy = "localhost,127.0.0.1,::1"
+
+// loopback says whether an entry names this machine.
+func loopback(h permission.Host) bool {
+	addr, err := netip.ParseAddr(strings.Trim(h.Name, "[]"))
+	return h.Name == "localhost" || strings.HasSuffix(h.Name, ".localhost") || err == nil && addr.IsLoopback()
 }
 
 // A run is one command from its start to its end.

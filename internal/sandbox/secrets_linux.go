@@ -43,10 +43,14 @@ func (s *Sandbox) homes() []string {
 	for _, name := range s.tree.list("/home") {
 		home := "/home/" + name
 		homes = append(homes, home)
-		if len(s.tree.among(home, secretStores())) > 0 {
-			continue
+		entries := s.tree.list(home)
+		if slices.ContainsFunc(secretStores(), func(store string) bool {
+			first, _, _ := strings.Cut(store, "/")
+			return slices.Contains(entries, first)
+		}) {
+			continue // a user's, not a group's
 		}
-		for _, below := range s.tree.list(home) {
+		for _, below := range entries {
 			homes = append(homes, home+"/"+below)
 		}
 	}
@@ -55,22 +59,31 @@ func (s *Sandbox) homes() []string {
 }
 
 // among joins a folder with those of the names that may exist in it. One look
-// at the folder spares hundreds at names that are not there.
+// at each folder on the way spares hundreds at names that are not there.
 func (t tree) among(dir string, names []string) []string {
-	there := map[string]bool{}
 	entries := t.list(dir)
+	if len(entries) == 0 && !t.isDir(t.canonical(dir)) {
+		return nil
+	}
+	there := map[string]bool{}
 	for _, e := range entries {
 		there[e] = true
 	}
-	if len(entries) == 0 && !t.exists(dir) {
-		return nil
-	}
 	var all []string
+	below := map[string][]string{} // the rest of names, by their first part
 	for _, name := range names {
-		first, _, _ := strings.Cut(name, "/")
-		if len(entries) == 0 || there[first] { // a folder that cannot be listed may hold anything
+		first, rest, deeper := strings.Cut(name, "/")
+		switch {
+		case len(entries) == 0: // a folder that cannot be listed may hold anything
+			all = append(all, filepath.Join(dir, name))
+		case there[first] && deeper:
+			below[first] = append(below[first], rest)
+		case there[first]:
 			all = append(all, filepath.Join(dir, name))
 		}
+	}
+	for first, rest := range below {
+		all = append(all, t.among(filepath.Join(dir, first), rest)...)
 	}
 	return all
 }

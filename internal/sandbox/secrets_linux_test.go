@@ -146,3 +146,70 @@ func TestRunLater(t *testing.T) {
 		t.Errorf("%d %+v %s", r.Code, r.Quarantined, r.Stderr)
 	}
 }
+
+// TestClosedFolder: what hides secrets in a folder of another user's, which root in a sandbox cannot search, hides the folder
+// (SPEC S-1).
+func TestClosedFolder(t *testing.T) {
+	if os.Getuid() != 0 {
+		return // another user's folder takes root to make
+	}
+	root, err := os.MkdirTemp("/var/lib", "pollux-closed-") // not a temporary folder: those are the sandbox's own
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(root) })
+	other := filepath.Join(root, "other")
+	var masked []string
+	for _, name := range []string{".aws/credentials", ".ssh", "deep/er/.ssh", "deep/.netrc"} {
+		path := filepath.Join(other, name)
+		if err := errors.Join(os.MkdirAll(path, 0o700), os.WriteFile(path+"/key", []byte("content"), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		masked = append(masked, path)
+	}
+	if err := os.WriteFile(filepath.Join(root, "open"), []byte("seen"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	err = filepath.WalkDir(other, func(path string, _ os.DirEntry, err error) error {
+		return errors.Join(err, os.Chown(path, 65534, 65534))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := New(&Options{Masked: masked})
+	for _, p := range []Policy{{Read: manifest.Full}, {Write: manifest.Full}} {
+		for _, mode := range []os.FileMode{0o700, 0o711, 0o755} { // closed, and not
+			if err := os.Chmod(other, mode); err != nil {
+				t.Fatal(err)
+			}
+			r := runIn(t, s, p, Command{Args: []string{"sh", "-c", "cat " + root + "/open; find " + other + " -name key -exec cat {} +; ls -A " + other + "; cat " + strings.Join(masked, "/key ") + "/key; true"}})
+			if out := string(r.Stdout); strings.Contains(out, "content") || !strings.HasPrefix(out, "seen") || mode == 0o700 && out != "seen" {
+				t.Errorf("%v %o: %q %s", p, mode, out, r.Stderr)
+			}
+		}
+	}
+}
+
+// TestAmong: names that may exist in a folder are found by looking at folders, not at each name.
+func TestAmong(t *testing.T) {
+	root := t.TempDir()
+	for _, name := range []string{"home/.config/gh/hosts.yml", "home/.ssh/id", "home/.bashrc", "home/empty/.keep", "store/.aws/credentials"} {
+		if err := errors.Join(os.MkdirAll(filepath.Join(root, filepath.Dir(name)), 0o700), os.WriteFile(filepath.Join(root, name), nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("../store/.aws", filepath.Join(root, "home/.aws")); err != nil {
+		t.Fatal(err)
+	}
+	names := []string{".ssh", ".config/gh", ".config/tea", ".config/gh/hosts.yml", ".aws/credentials", ".aws/none", ".bashrc/.ssh", "none/.ssh"}
+	for dir, want := range map[string]string{
+		"home": ".aws/credentials .config/gh .config/gh/hosts.yml .ssh", "home/.bashrc": "", "home/none": "", "home/.config": "",
+	} {
+		dir = filepath.Join(root, dir)
+		all := tree("").among(dir, names)
+		slices.Sort(all)
+		if got := strings.ReplaceAll(strings.Join(all, " "), dir+"/", ""); got != want {
+			t.Errorf("%s: %s, want %s", dir, got, want)
+		}
+	}
+}

@@ -55,7 +55,8 @@ func (s *stager) limit() error {
 		{syscall.RLIMIT_CORE, 0},
 		{kernel.RLIMIT_MEMLOCK, 64 << 10},
 		{kernel.RLIMIT_MSGQUEUE, 0},
-		// Of what is written to, not of addresses: V8 reserves far more than it uses.
+		// Of addresses that may be written to. Only where nobody watches what is held: V8, stacks of threads and the
+		// sanitizers of compilers reserve far more than they use.
 		{syscall.RLIMIT_DATA, uint64(max(2<<30, 2*s.Limits.Memory))},
 		{kernel.RLIMIT_NPROC, uint64(s.Limits.Processes)},
 	} {
@@ -63,8 +64,8 @@ func (s *stager) limit() error {
 		if err := syscall.Getrlimit(l.what, &now); err != nil {
 			return err
 		}
-		if s.Reduced && l.what == kernel.RLIMIT_NPROC {
-			continue // it would count all of the user's processes
+		if s.Reduced && l.what == kernel.RLIMIT_NPROC || !s.Reduced && l.what == syscall.RLIMIT_DATA {
+			continue // the first would count all of the user's processes
 		}
 		value, most := min(l.value, now.Max), min(l.value, now.Max)
 		if l.what == syscall.RLIMIT_CPU {

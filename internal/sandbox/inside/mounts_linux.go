@@ -20,7 +20,8 @@ const (
 type builder struct {
 	scratch int // the tmpfs behind every private folder and file
 	root    int
-	files   int // counts those in scratch
+	files   int      // counts those in scratch
+	closed  []string // folders that were covered because this process cannot search them
 }
 
 // buildRoot replaces the file system of this process by what the setup names.
@@ -44,7 +45,17 @@ func (s *stager) buildRoot() error {
 		return err
 	}
 	for i, m := range s.Mounts {
-		if err := b.show(m, trees[i]); err != nil {
+		hides := m.Show == ShowNothing || m.Show == ShowVoid
+		if hides && b.covered(m.Target) {
+			s.Mounts[i].Show = ShowDir // nothing is to be seen there
+			continue
+		}
+		err := b.show(m, trees[i])
+		if hides && err == syscall.EACCES {
+			s.Mounts[i].Show = ShowDir
+			err = b.cover(m.Target)
+		}
+		if err != nil {
 			return on(strconv.Quote(m.Target)+" ("+m.Show+")", err)
 		}
 	}
@@ -197,6 +208,28 @@ func (b *builder) show(m Mount, tree int) (err error) {
 	}
 	defer syscall.Close(at)
 	return attach(tree, at, "")
+}
+
+// cover hides the folder that keeps this process from what should be hidden in
+// it: another user's. The command has no more rights, but its owner could let it in.
+func (b *builder) cover(target string) error {
+	for dir := path.Dir(target); dir != "/"; dir = path.Dir(dir) {
+		if err := b.show(Mount{Show: ShowNothing, Target: dir}, -1); err != syscall.EACCES {
+			b.closed = append(b.closed, dir)
+			return err
+		}
+	}
+	return syscall.EACCES
+}
+
+// covered says whether a path lies in a folder that was covered.
+func (b *builder) covered(target string) bool {
+	for _, dir := range b.closed {
+		if len(target) > len(dir) && target[:len(dir)] == dir && target[len(dir)] == '/' {
+			return true
+		}
+	}
+	return false
 }
 
 // target opens the place of a mount. What is missing is made, which the plan
