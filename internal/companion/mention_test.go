@@ -10,7 +10,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/control"
 )
 
-// What the user points at reaches the one session that is meant; what must not be told, and what nobody could have typed, does not.
+// A mention reaches the one session that is meant. A withheld file, and text that nobody could have typed, reaches none.
 func TestMention(t *testing.T) {
 	o, root, _ := options(t)
 	for name, content := range map[string]string{"a.txt": "one\r\ntwo\nthree", ".env": "K=1", ".geminiignore": "hidden\n", "hidden": "x"} {

@@ -203,7 +203,8 @@ func (w *world) note(format string, args ...any) {
 	w.log = append(w.log, fmt.Sprintf(format, args...))
 }
 
-// save is a write to the file by one who has read it; not while an agent is just writing, which nobody can know of.
+// save writes the file as a program that has read it before. It does nothing while an agent is about to write:
+// no program could know of that.
 func (w *world) save() {
 	for _, a := range w.agents {
 		if a.write != nil {

@@ -238,7 +238,7 @@ func (f *fault) try(t *testing.T) {
 	t.Errorf("%s was not caught: %+v", f.caught, all)
 }
 
-// The checks that catch the faults pass where there is none: what they catch is the fault.
+// Without a fault, every check that catches one passes.
 func TestNoFault(t *testing.T) {
 	t.Parallel()
 	checks := map[string]bool{}

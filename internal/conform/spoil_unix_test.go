@@ -90,7 +90,7 @@ func cutAnswer(_ *http.Request, _, answered []byte) []byte {
 
 func replaceIn(text, old, by string) string { return strings.Replace(text, old, by, 1) }
 
-// outcomes changes the events that are about diffs, contexts those that are not.
+// outcomes changes the events about diffs, contexts the other ones.
 func outcomes(change func(event string) string) func(*proxy) {
 	return func(p *proxy) {
 		p.event = func(_ *http.Request, e string) string {

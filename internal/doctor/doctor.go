@@ -17,7 +17,7 @@ type (
 	Finding = finding.Finding
 )
 
-// The levels. With a Fault the CLI does not connect with context and diffs.
+// The levels of a finding. With a Fault, the CLI does not connect with context and diffs.
 const (
 	OK      = finding.OK
 	Note    = finding.Note
@@ -29,7 +29,7 @@ const (
 	fixMode  = finding.Mode
 )
 
-// A Report is what Examine found.
+// A Report is the result of Examine.
 type Report struct {
 	// Connects says whether the CLI would connect with context and diffs.
 	Connects bool `json:"connects"`
@@ -38,23 +38,23 @@ type Report struct {
 	Dir      string    `json:"dir"`
 	Findings []Finding `json:"findings"`
 	choice   *client.Choice
-	home     string // the folder of the lock files' agent, "" for Gemini CLI
+	home     string // the folder of the agent's lock files, "" for Gemini CLI
 }
 
 // Options of Examine.
 type Options struct {
-	// Agent is the one that does not connect.
+	// Agent is the agent that does not connect.
 	Agent agent.Agent
-	// World is the CLI's; nil is this process's.
+	// World is the CLI's environment; nil is this process's.
 	World *client.World
-	// Run are the folders of control sockets, to see companions that have no file here.
+	// Run are the folders of control sockets, to find companions that have no file here.
 	Run []string
-	// PID is the process whose world it is, 0 for this one's, and Lacks what could not be learned of it, a sentence each.
+	// PID is the process whose World it is, 0 for this one. Lacks says what could not be learned of it, a sentence each.
 	PID   int
 	Lacks []string
 	// Settings is the CLI's settings file; "" leaves IDE mode out.
 	Settings string
-	// Others are discovery folders of other temp folders, for those who look in the wrong one.
+	// Others are the discovery folders of other temp folders, for a CLI that looks in the wrong one.
 	Others []string
 }
 
@@ -65,9 +65,9 @@ type examination struct {
 	r *Report
 }
 
-// Examine replays what an agent does in a world and tries the companion that
-// it would take, in a session of its own that it ends. It opens no diff.
-// The longest wait is some ten seconds, for a companion that does not answer.
+// Examine replays an agent's search in a world, and tries the companion that the agent
+// would take, in a session that Examine ends again. It opens no diff. It takes ten seconds
+// at most, when a companion does not answer.
 func Examine(ctx context.Context, o Options) (*Report, error) {
 	if o.Agent.Choose != nil {
 		return examineLocks(ctx, o)
@@ -91,7 +91,7 @@ func Examine(ctx context.Context, o Options) (*Report, error) {
 	return x.r, nil
 }
 
-// repair is the command that has doctor do what is safe.
+// repair returns the command that makes doctor do the safe repairs.
 func (x *examination) repair() string {
 	if x.r.home != "" {
 		return "pollux doctor " + x.o.Agent.Name + " --fix"
@@ -101,12 +101,12 @@ func (x *examination) repair() string {
 
 func (x *examination) add(f Finding) { x.r.Findings = append(x.r.Findings, f) }
 
-// ok adds a step that came to no harm.
+// ok adds a step without a problem.
 func (x *examination) ok(id, what string, details ...string) {
 	x.add(Finding{ID: id, Level: OK, What: what, Details: details})
 }
 
-// failed says whether a step has come to a fault.
+// failed says whether a step ended in a fault.
 func (x *examination) failed(ids ...string) bool {
 	return slices.ContainsFunc(x.r.Findings, func(f Finding) bool { return f.Level == Fault && slices.Contains(ids, f.ID) })
 }

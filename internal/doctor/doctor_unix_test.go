@@ -155,7 +155,7 @@ type fault struct {
 	connects        bool
 }
 
-// faults are those of the search: files, folders, users, variables.
+// faults are the faults of the search: files, folders, users, variables.
 func faults() map[string]fault {
 	root := os.Getuid() == 0
 	return map[string]fault{
@@ -199,7 +199,7 @@ func faults() map[string]fault {
 	}
 }
 
-// faultsOfCLI are those of its settings and its release, and files that break it.
+// faultsOfCLI are the faults of the CLI's settings and release, and files that break the CLI.
 func faultsOfCLI() map[string]fault {
 	return map[string]fault{
 		"IDE mode off":         {func(p *patient) { p.write(p.settings, "{}") }, "mode", Fault, "IDE mode is off", "pollux setup", "disabled", false},
@@ -238,7 +238,7 @@ func faultsOfCLI() map[string]fault {
 	}
 }
 
-// faultsOfFolders are those of the settings of a folder, which count where the CLI trusts it.
+// faultsOfFolders are the faults in a folder's settings, which count when the CLI trusts the folder.
 func faultsOfFolders() map[string]fault {
 	says := func(ide, trust string) func(*patient) {
 		return func(p *patient) {
@@ -279,7 +279,7 @@ func rootsAlone(write func(p *patient, file string), what, says string) fault {
 	return f
 }
 
-// faultsOfCompanions are those of what stands behind a file.
+// faultsOfCompanions are the faults of the program that listens on a file's port.
 func faultsOfCompanions() map[string]fault {
 	return map[string]fault{
 		"no tools": {func(p *patient) { p.replace(`{"tools":[]}`, "") }, "tools", Fault, "no tools", "", "Connected", false},

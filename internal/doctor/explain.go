@@ -2,7 +2,7 @@ package doctor
 
 import "strings"
 
-// An Explanation is about one sentence of the CLI.
+// An Explanation explains one sentence of the CLI.
 type Explanation struct {
 	Says   string   `json:"says"`   // the sentence, or its beginning
 	Means  string   `json:"means"`  // what has happened
@@ -10,8 +10,8 @@ type Explanation struct {
 	Next   string   `json:"next"`   // what to do
 }
 
-// Explain looks up a sentence of the CLI's, or a part of it of at least eight characters. Quotation marks around it,
-// and dots for what is left out at either end, are not part of it.
+// Explain looks up a sentence of the CLI, or a part of one with at least eight characters. It ignores surrounding quotation
+// marks, and dots for omitted text at either end.
 func Explain(text string) (Explanation, bool) {
 	text = strings.Trim(squeeze(text), " .…\"'`“”")
 	if len(text) < 8 {
@@ -30,7 +30,7 @@ func Explain(text string) (Explanation, bool) {
 	return Explanation{}, false
 }
 
-// rests are how sentences end, which a screen may show on a line of its own, and how they begin.
+// rests are endings and beginnings of sentences, which a screen may show on a line of their own.
 func rests() map[string]string {
 	return map[string]string{
 		"please ensure the extension is running":                             "Failed to connect to IDE",
@@ -43,15 +43,15 @@ func rests() map[string]string {
 // squeeze makes texts comparable: capitals, blanks and line ends do not count.
 func squeeze(s string) string { return strings.ToLower(strings.Join(strings.Fields(s), " ")) }
 
-// Explanations are all sentences that Explain knows, for help and completion.
+// Explanations returns every sentence that Explain knows, for help and completion.
 func Explanations() []Explanation { return explanations() }
 
-// seeDoctor is what to do where a sentence has many causes.
+// seeDoctor is the advice for a sentence with many causes.
 const seeDoctor = "pollux doctor   in the same terminal and folder says which it is"
 
 func explanations() []Explanation { return append(unconnected(), disconnected()...) }
 
-// unconnected are the sentences of a CLI that has found no way to an editor.
+// unconnected are the sentences of a CLI that found no way to an editor.
 func unconnected() []Explanation {
 	return []Explanation{
 		{
@@ -87,7 +87,7 @@ func unconnected() []Explanation {
 	}
 }
 
-// disconnected are those of a CLI that had one, or was told not to look, and of what goes wrong on the way.
+// disconnected are the sentences of a CLI that was connected, or was told not to look, and of other failures on the way.
 func disconnected() []Explanation {
 	return []Explanation{
 		{

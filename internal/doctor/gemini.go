@@ -15,7 +15,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/paths"
 )
 
-// mode: whether the CLI looks for a companion at all.
+// mode examines whether the CLI looks for a companion at all.
 func (x *examination) mode() {
 	if x.o.Settings == "" {
 		return
@@ -23,12 +23,12 @@ func (x *examination) mode() {
 	defaults, system := clisettings.System(x.w.Getenv)
 	own := filepath.Join(x.w.Dir, ".gemini", "settings.json")
 	if own == x.o.Settings {
-		own = "" // the home folder's are the user's
+		own = "" // in the home folder they are the user's own
 	}
 	on, by := false, ""
 	trust, trustErr := clisettings.TrustOf(x.w.Getenv, defaults, x.o.Settings, system, x.w.Dir)
-	var passed *bool // what the folder's settings would have said
-	// Each outranks those before it.
+	var passed *bool // what the folder's settings would say
+	// Each file outranks the ones before it.
 	for _, file := range []string{defaults, x.o.Settings, own, system} {
 		enabled, err := (*bool)(nil), error(nil)
 		if file != "" {
@@ -80,7 +80,7 @@ func (x *examination) mode() {
 	x.add(f)
 }
 
-// switches says what a file has to say about IDE mode; nil is nothing. It fails for any switch that the CLI would not understand.
+// switches reads what a file says about IDE mode; nil for nothing. It fails for a switch that the CLI would not understand.
 func switches(file string) (enabled *bool, err error) {
 	for _, key := range clisettings.Switches() {
 		value, err := clisettings.Program.Get(file, key)
@@ -94,7 +94,7 @@ func switches(file string) (enabled *bool, err error) {
 	return enabled, nil
 }
 
-// broken is about a settings file with which the CLI does not start at all.
+// broken reports a settings file with which the CLI does not start at all.
 func broken(file, users string, err error) Finding {
 	what := "the settings " + file + " cannot be read: "
 	if file == users {
@@ -103,7 +103,7 @@ func broken(file, users string, err error) Finding {
 	return Finding{ID: "mode", Level: Fault, What: what + err.Error(), Why: "with such a file the CLI does not start at all", Remark: "mend it at the place that is named"}
 }
 
-// A limitation is what a release of the CLI brought, and what older ones lack.
+// A limitation is something that a release of the CLI brought, and older ones lack.
 type limitation struct {
 	major, minor int
 	lacks        string
@@ -125,7 +125,7 @@ func always() []string {
 	}
 }
 
-// version: which CLI this shell would start, and what that one cannot do.
+// version examines which CLI this shell would start, and what that release cannot do.
 func (x *examination) version() {
 	path, version := x.cli()
 	if path == "" {

@@ -20,7 +20,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// examineLocks replays what an agent with lock files does in a world, and tries the companion that it would take.
+// examineLocks replays the search of an agent with lock files, and tries the companion that it would take.
 func examineLocks(ctx context.Context, o Options) (*Report, error) {
 	x := &examination{o: o, w: client.Complete(o.World)}
 	c, err := Choose(o.Agent, x.w)
@@ -57,7 +57,7 @@ func Choose(a agent.Agent, w *client.World) (*lockfile.Choice, error) {
 	return a.Choose(lockfile.World{Home: home, Dir: w.Dir, Getenv: w.Getenv, Alive: w.Alive, Above: above(w)}), nil
 }
 
-// above are the processes above that of a world, the nearest first.
+// above returns the ancestors of a world's process, the nearest first.
 func above(w *client.World) (pids []int) {
 	const most = 10 // as Claude Code
 	for p, ok := w.Process(w.PID); ok && p.Parent > 1 && len(pids) < most; p, ok = w.Process(p.Parent) {
@@ -66,7 +66,7 @@ func above(w *client.World) (pids []int) {
 	return pids
 }
 
-// asChoice puts a choice among lock files into the form that the steps after the search know.
+// asChoice converts a choice among lock files for the steps that follow the search.
 func asChoice(c *lockfile.Choice) *client.Choice {
 	all := &client.Choice{Folder: c.Folder, Taken: c.Taken, Why: c.Why}
 	for _, cand := range c.Candidates {
@@ -79,7 +79,7 @@ func asChoice(c *lockfile.Choice) *client.Choice {
 	return all
 }
 
-// locks: which lock files it sees, in its order.
+// locks examines which lock files the agent sees, in its order.
 func (x *examination) locks(c *lockfile.Choice) {
 	label := x.o.Agent.Label
 	f := Finding{ID: "files", Level: OK, What: fmt.Sprintf("%s sees %s in %s, in this order", label, plural(len(c.Candidates), "lock file", "lock files"), c.Folder)}
@@ -102,7 +102,7 @@ func (x *examination) locks(c *lockfile.Choice) {
 	x.add(f)
 }
 
-// lockVerdict says of one lock what the agent makes of it.
+// lockVerdict says what the agent makes of one lock.
 func lockVerdict(c *lockfile.Choice, i int) string {
 	switch cand := c.Candidates[i]; {
 	case i == c.Taken && cand.Lock.Stdio != nil:
@@ -121,7 +121,7 @@ func lockVerdict(c *lockfile.Choice, i int) string {
 	return "not taken: another one stands before it"
 }
 
-// lockChoice: which lock it takes, and why a companion of the folder has none.
+// lockChoice examines which lock the agent takes, and why a companion of the folder has none.
 func (x *examination) lockChoice(ctx context.Context, c *lockfile.Choice) {
 	a := x.o.Agent
 	if c.Trouble != nil {
@@ -151,7 +151,7 @@ func (x *examination) lockChoice(ctx context.Context, c *lockfile.Choice) {
 	x.add(f)
 }
 
-// vars are the agent's variables for a companion that this terminal has, "NAME=value" each.
+// vars are the agent's variables in this terminal that name a companion, each as NAME=value.
 func (x *examination) vars() (set []string) {
 	if x.o.Agent.Env == nil {
 		return nil
@@ -165,7 +165,7 @@ func (x *examination) vars() (set []string) {
 	return set
 }
 
-// serving is the process of a companion of pollux's that serves the folder, 0 for none.
+// serving returns the process of a pollux companion that serves the folder; 0 for none.
 func (x *examination) serving(ctx context.Context) (pid int) {
 	for _, c := range control.List(ctx, x.o.Run) {
 		if slices.ContainsFunc(c.Status.Roots, func(root string) bool { return paths.Within(root, paths.Real(x.r.Dir)) }) {
@@ -176,7 +176,7 @@ func (x *examination) serving(ctx context.Context) (pid int) {
 	return pid
 }
 
-// lockWays are the ways that the agent tries: the lock that it takes, then the other ports that fit.
+// lockWays returns the ways that the agent tries: the lock that it takes, then the other ports that fit.
 func (x *examination) lockWays(c *lockfile.Choice) (ways []client.Way) {
 	for i, cand := range c.Candidates {
 		l := cand.Lock
@@ -193,7 +193,7 @@ func (x *examination) lockWays(c *lockfile.Choice) (ways []client.Way) {
 	return ways
 }
 
-// listen joins the companion as the agent does, looks, and leaves.
+// listen connects to the companion as the agent does, looks, and leaves.
 func (x *examination) listen(ctx context.Context, way client.Way) {
 	asking, cancel := context.WithTimeout(ctx, limit)
 	health, note := Healthy, ""
@@ -234,14 +234,14 @@ func (x *examination) listen(ctx context.Context, way client.Way) {
 	x.views(ctx, way)
 }
 
-// hear: what the companion offers, and what it tells of the editor.
+// hear examines what the companion offers, and what it tells of the editor.
 func (x *examination) hear(ctx context.Context, l agent.Listener) {
 	names, err := l.Tools(ctx)
 	switch {
 	case err != nil:
 		x.add(Finding{ID: "tools", Level: Fault, What: "the companion does not list its tools: " + err.Error(), Why: "without them there are no diffs", Remark: "update the companion"})
 		return
-	case x.o.Agent.Shows == "": // it shows no diffs
+	case x.o.Agent.Shows == "": // the agent shows no diffs
 	case !slices.Contains(names, x.o.Agent.Shows):
 		x.add(Finding{ID: "tools", Level: Fault, What: "the companion does not offer " + x.o.Agent.Shows, Why: "without it no changes are shown in the editor", Remark: "update the companion"})
 	default:
@@ -267,7 +267,7 @@ func (x *examination) hear(ctx context.Context, l agent.Listener) {
 	x.r.Says = "Connected to " + x.r.choice.IDE.DisplayName
 }
 
-// program: whether this shell would find the agent.
+// program examines whether this shell would find the agent.
 func (x *examination) program() {
 	a := x.o.Agent
 	for _, dir := range filepath.SplitList(x.w.Getenv("PATH")) {

@@ -13,7 +13,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/control"
 )
 
-// host: which address the CLI dials.
+// host examines which address the CLI dials.
 func (x *examination) host() {
 	host := x.w.Host()
 	f := Finding{ID: "host", Level: OK, What: "it dials " + host}
@@ -25,7 +25,7 @@ func (x *examination) host() {
 	x.add(f)
 }
 
-// proxy: old CLIs send what is meant for the editor through the proxy.
+// proxy examines whether an old CLI would send messages for the editor through a proxy.
 func (x *examination) proxy() {
 	set := ""
 	for _, name := range []string{"HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"} {
@@ -48,10 +48,10 @@ func (x *examination) proxy() {
 		Mend: "export NO_PROXY=127.0.0.1,localhost,$NO_PROXY"})
 }
 
-// firstContext is how long the companion has for its first context.
+// firstContext is how long the companion may take to send its first context.
 const firstContext = 3 * time.Second
 
-// reach joins the companion as the CLI would, looks, and leaves.
+// reach connects to the companion as the CLI would, looks, and leaves.
 func (x *examination) reach(ctx context.Context, ways []client.Way) {
 	if x.r.choice.Fault != nil || x.failed("choice", "workspace") {
 		return
@@ -71,7 +71,7 @@ func (x *examination) reach(ctx context.Context, ways []client.Way) {
 	}
 }
 
-// try joins by one way; more says that the CLI has another one.
+// try connects by one way; more says that the CLI has another way.
 func (x *examination) try(ctx context.Context, way client.Way, more bool) bool {
 	level := Fault
 	if more {
@@ -126,7 +126,7 @@ func (x *examination) try(ctx context.Context, way client.Way, more bool) bool {
 	return true
 }
 
-// open asks the port before a session is opened, which tells the faults apart.
+// open asks the port before it opens a session, to tell the faults apart.
 func (x *examination) open(ctx context.Context, way client.Way, level Level) bool {
 	ask, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -154,7 +154,7 @@ func (x *examination) open(ctx context.Context, way client.Way, level Level) boo
 	}
 	f := Finding{ID: "port", Level: level, What: note, Why: fmt.Sprintf("%s names it; the CLI tries no other file", where),
 		Mend: x.repair(), Remark: "then start the companion again", Fix: fixSweep}
-	if health == Silent { // nobody knows that it has gone: its file stays
+	if health == Silent { // nobody knows whether it has gone, so its file stays
 		f.Mend, f.Remark, f.Fix = "", x.stopped(ctx), fixNone
 	}
 	if way.Host != "127.0.0.1" {
@@ -201,7 +201,7 @@ func (x *examination) refusal(way client.Way, level Level, err error) Finding {
 	return f
 }
 
-// tools: both must be listed, or there are no diffs.
+// tools examines whether both tools are listed: without one, the CLI shows no diffs.
 func (x *examination) tools(c *client.Client) {
 	names := c.Tools()
 	if slices.Contains(names, wire.ToolOpenDiff) && slices.Contains(names, wire.ToolCloseDiff) {
@@ -215,7 +215,7 @@ func (x *examination) tools(c *client.Client) {
 	x.add(Finding{ID: "tools", Level: Fault, What: what, Why: "without openDiff and closeDiff the CLI shows no changes in the editor", Remark: "update the companion"})
 }
 
-// conform is the command that tries the companion behind a way against the contract, "" for one that it cannot name.
+// conform returns the command that tries the companion behind a way against the contract; "" when no command can name the companion.
 func (x *examination) conform(way client.Way) string {
 	c := x.r.choice
 	if way.Port == 0 || way.From != "the discovery file" || c.Taken < 0 {

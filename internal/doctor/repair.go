@@ -7,9 +7,9 @@ import (
 	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
 )
 
-// Repair does what is safe of what a report asks for, and says what it did, a
-// line each: it removes files whose companion is surely gone (SPEC D-6), and
-// switches IDE mode on in the agent's settings.
+// Repair does the safe repairs that a report asks for, and returns what it did, a line
+// each. It removes files whose companion is certainly gone (SPEC D-6), and switches IDE
+// mode on in the agent's settings.
 func Repair(ctx context.Context, o Options, r *Report) (done []string, err error) {
 	var errs []error
 	for _, f := range r.fixes() {

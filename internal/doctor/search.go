@@ -16,7 +16,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// seen: what is known of the process whose world this is, where it is another one's.
+// seen reports what is known of the examined process, when it is another one than this.
 func (x *examination) seen() {
 	if x.o.PID == 0 {
 		return
@@ -31,7 +31,7 @@ func (x *examination) seen() {
 	x.add(f)
 }
 
-// process: which process the CLI takes for its editor's.
+// process examines which process the CLI takes for its editor.
 func (x *examination) process() {
 	e := x.r.choice.Editor
 	f := Finding{ID: "process", Level: OK, What: fmt.Sprintf("the CLI takes process %d for its editor's", e.PID)}
@@ -49,7 +49,7 @@ func (x *examination) process() {
 	x.add(f)
 }
 
-// temp: which temp folder, and by which variable.
+// temp examines which temp folder the CLI uses, and by which variable.
 func (x *examination) temp() {
 	source := "the system's default"
 	for _, name := range tempNames() {
@@ -66,7 +66,7 @@ func (x *examination) temp() {
 	x.add(f)
 }
 
-// files: what it sees there, in its order.
+// files examines which files the CLI sees there, in its order.
 func (x *examination) files(ctx context.Context) {
 	c := x.r.choice
 	if len(c.Candidates) == 0 {
@@ -101,8 +101,8 @@ func (x *examination) files(ctx context.Context) {
 	x.add(f)
 }
 
-// dead says that nobody listens where a file points, as far as it is this user's and says so. Of one that cannot be
-// understood the port in its name counts.
+// dead says whether nobody listens where a file of this user's points. For a file that cannot be understood, the port in
+// its name counts.
 func (x *examination) dead(ctx context.Context, cand client.Candidate) bool {
 	port := 0
 	if text, ok := cand.Config.Port(); ok {
@@ -117,7 +117,7 @@ func (x *examination) dead(ctx context.Context, cand client.Candidate) bool {
 	return health == Dead
 }
 
-// verdict says of one file what the CLI makes of it.
+// verdict says what the CLI makes of one file.
 func (x *examination) verdict(i int) string {
 	c := x.r.choice
 	cand := c.Candidates[i]
@@ -139,7 +139,7 @@ func (x *examination) verdict(i int) string {
 	return "not taken: another one stands before it; " + state
 }
 
-// choice: which file it takes, and whether a companion of the folder is somewhere else.
+// choice examines which file the CLI takes, and whether a companion of the folder is somewhere else.
 func (x *examination) choice(ctx context.Context) {
 	c := x.r.choice
 	if c.Fault != nil {
@@ -173,7 +173,7 @@ func (x *examination) choice(ctx context.Context) {
 	x.add(Finding{ID: "choice", Level: Note, What: "it takes " + x.taken() + ", only to say that it does not fit"})
 }
 
-// elsewhere is about a companion of this folder whose file the CLI, which looks in folder, does not see.
+// elsewhere reports a companion of this folder whose file the CLI does not see, because it looks in another folder.
 func elsewhere(other Companion, folder string) Finding {
 	f := Finding{ID: "choice", Level: Fault, What: fmt.Sprintf("a companion of this folder runs (process %d), but its file is not where the CLI looks", other.PID),
 		Why: "the editor and this terminal have different temp folders (tmux, nix-shell, ssh, sudo)", Remark: "export the TMPDIR that the editor has, or start the editor anew from this terminal"}
@@ -189,7 +189,7 @@ func elsewhere(other Companion, folder string) Finding {
 	return f
 }
 
-// fileOf is where the discovery file of a companion belongs, in the temp folder that its process was started with; "" where
+// fileOf returns the place of a companion's discovery file, in the temp folder that its process was started with; "" when
 // the system does not tell.
 func fileOf(c Companion) string {
 	w, lacks, err := client.OfProcess(c.PID)
@@ -199,7 +199,7 @@ func fileOf(c Companion) string {
 	return filepath.Join(w.Folder(), discovery.FileName(c.PID, c.Port))
 }
 
-// breaks: a file that makes the CLI throw while it looks for its editor, for every folder.
+// breaks reports a file that makes the CLI throw, for every folder, while it looks for its editor.
 func (x *examination) breaks(ctx context.Context) Finding {
 	c := x.r.choice
 	f := Finding{ID: "choice", Level: Fault, What: "a file makes the CLI itself fail: " + c.Fault.Error(),
@@ -219,7 +219,7 @@ func (x *examination) breaks(ctx context.Context) Finding {
 	return f
 }
 
-// workspace: whether the folder lies in the workspace, by real paths.
+// workspace examines whether the folder lies in the workspace, by real paths.
 func (x *examination) workspace() {
 	c := x.r.choice
 	if c.Fault != nil || x.failed("choice") {
@@ -257,7 +257,7 @@ func (x *examination) workspace() {
 	x.add(f)
 }
 
-// support: whether the CLI takes the terminal for an editor's at all.
+// support examines whether the CLI takes the terminal for an editor's at all.
 func (x *examination) support() {
 	c := x.r.choice
 	if c.Fault != nil {

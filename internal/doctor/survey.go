@@ -24,22 +24,22 @@ import (
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
-// A Health is how a companion is.
+// A Health is the state of a companion.
 type Health string
 
 // The states of health.
 const (
 	Healthy    Health = "ok"
 	Dead       Health = "dead"          // nobody listens at its port any more
-	Stranger   Health = "stranger"      // somebody else listens there, who does not know its token
+	Stranger   Health = "stranger"      // another program listens there, and does not know the companion's token
 	Silent     Health = "no answer"     // it took longer than the limit
-	Unreadable Health = "unreadable"    // the file is no use to a CLI
+	Unreadable Health = "unreadable"    // a CLI cannot use the file
 	Relay      Health = "relay"         // a command that a CLI starts; nothing to try
 	Unlisted   Health = "unlisted"      // it runs, without a discovery file that a CLI of this shell sees
-	limit             = 2 * time.Second // for one question to a companion
+	limit             = 2 * time.Second // for one request to a companion
 )
 
-// A Companion is one of this user's on this machine, or what is left of it.
+// A Companion is one of this user's on this machine, or the file that it left.
 type Companion struct {
 	Editor    string    `json:"editor"`              // as it introduces itself, "" when it does not
 	PID       int       `json:"pid"`                 // the editor's process, from the file's name
@@ -49,8 +49,8 @@ type Companion struct {
 	Diffs     *int      `json:"diffs"`               // open ones; null when it does not tell
 	Since     time.Time `json:"since,omitzero"`      // its start, or the file's time
 	Health    Health    `json:"health"`              //
-	Keeper    bool      `json:"keeper,omitempty"`    // its editor was closed; it holds the CLIs' door
-	Note      string    `json:"note,omitempty"`      // what that means, where it is not plain
+	Keeper    bool      `json:"keeper,omitempty"`    // its editor has ended; it goes on serving the CLIs that were connected
+	Note      string    `json:"note,omitempty"`      // what that means, when it is not obvious
 	File      string    `json:"file,omitempty"`      // its discovery file, "" for none
 	Version   string    `json:"version,omitempty"`   // of pollux's own
 	Here      bool      `json:"here"`                // it serves the folder that was asked for
@@ -58,14 +58,13 @@ type Companion struct {
 	TakenBy   []string  `json:"takenBy,omitempty"`   // other agents that would take it, as people call them; set by Mark
 	CLIs      []string  `json:"clis,omitempty"`      // the connected CLIs, by their labels
 	Elsewhere bool      `json:"elsewhere,omitempty"` // its file lies in another temp folder than this shell's
-	// Troubles are what pollux's own does without.
+	// Troubles are the problems that a pollux companion runs with.
 	Troubles []control.Trouble `json:"troubles,omitempty"`
 }
 
-// Survey finds every companion of this user's: those of pollux by the control
-// channel, all by the discovery files in folders (the first one is this shell's). here
-// is the folder that Companion.Here is about. It waits for slow ones together, for two seconds
-// at each of the three questions: who is there, what listens at a file's port, what it tells of itself.
+// Survey finds every companion of this user: pollux's by the control channel, and all by the discovery files in folders
+// (the first one is this shell's). here is the folder for Companion.Here. It waits for slow ones together, two seconds for each
+// of three questions: who is there, who listens at a file's port, what it tells of itself.
 func Survey(ctx context.Context, run, folders []string, here string) []Companion {
 	clients, silent := control.ListAll(ctx, run)
 	probing, cancel := context.WithTimeout(ctx, limit)
@@ -117,7 +116,7 @@ func Survey(ctx context.Context, run, folders []string, here string) []Companion
 	return files
 }
 
-// wakeUp says of companions that do not answer which processes those are, and what to do.
+// wakeUp names the processes of companions that do not answer, and says what to do.
 func wakeUp(files []Companion, silent []int) []Companion {
 	if len(silent) == 0 {
 		return files
@@ -135,7 +134,7 @@ func wakeUp(files []Companion, silent []int) []Companion {
 }
 
 // Mark notes which of Survey's companions a CLI of a world would take (SPEC K-1), alive or not, and puts it
-// first. It is one at the most: none when the CLI would not try to connect. It also notes which other agents would take which.
+// first. It marks none when the CLI would not try to connect. It also notes which other agents would take which.
 func Mark(found []Companion, w *client.World) {
 	w = client.Complete(w)
 	for _, a := range agent.All() {
@@ -174,7 +173,7 @@ func (c *Companion) alive() bool {
 	return c.Health == Healthy || c.Health == Unlisted || c.Health == Relay
 }
 
-// readFolder makes a Companion of every discovery file, useless ones included.
+// readFolder makes a Companion of every discovery file, even of useless ones.
 func readFolder(folder string) []Companion {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -224,7 +223,7 @@ func (c *Companion) fill(f *discovery.File) {
 	}
 }
 
-// try asks the port of a file whether somebody listens who knows the token.
+// try asks the port of a file whether a listener there knows the token.
 func (c *Companion) try(ctx context.Context) {
 	if c.Health != "" {
 		return
@@ -241,7 +240,7 @@ func (c *Companion) try(ctx context.Context) {
 	}
 	token := f.Token
 	if !proc.Alive(c.PID) {
-		token = "" // whoever listens there now has no claim to it
+		token = "" // whoever listens there now has no claim to the token
 	}
 	c.Health, c.Note = knock(ctx, "127.0.0.1", c.Port, token)
 	if token == "" && f.Token != "" && c.Health == Healthy {
@@ -252,7 +251,7 @@ func (c *Companion) try(ctx context.Context) {
 	}
 }
 
-// knock asks without opening a session. On loopback the token goes to nobody but this user (SPEC A-5).
+// knock asks without opening a session. On loopback it sends the token only to a process of this user (SPEC A-5).
 func knock(ctx context.Context, host string, port int, token string) (Health, string) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(host, fmt.Sprint(port)))
 	switch {
@@ -323,8 +322,8 @@ func merge(ctx context.Context, files []Companion, c *control.Client) []Companio
 	return files
 }
 
-// Folders are the discovery folders to look into: this shell's first, and with
-// all those of other temp folders that programs of this user's commonly have.
+// Folders returns the discovery folders to look into: this shell's first; with all, also
+// those of other temp folders that this user's programs commonly have.
 func Folders(all bool) []string {
 	own := (*client.World)(nil).Folder()
 	folders := []string{own}

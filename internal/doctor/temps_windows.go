@@ -14,5 +14,5 @@ func commonTemps() []string {
 	return temps
 }
 
-// tempNames are the variables that decide about the temp folder, in their order.
+// tempNames are the variables that name the temp folder, in their order.
 func tempNames() []string { return []string{"TEMP", "TMP"} }

@@ -9,7 +9,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/paths"
 )
 
-// troubles: what pollux's companions of this folder say that they do without.
+// troubles reports the problems that pollux's companions of this folder tell of themselves.
 func (x *examination) troubles(ctx context.Context) {
 	for _, c := range control.List(ctx, x.o.Run) {
 		if slices.ContainsFunc(c.Status.Roots, func(root string) bool { return paths.Within(root, x.r.Dir) }) {

@@ -10,10 +10,10 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/review"
 )
 
-// views: whether a diff would be shown, which the agent's port does not tell and pollux's own companions do elsewhere.
+// views examines whether a diff would be shown. The agents' port does not tell that, but pollux's own companions do by the control channel.
 func (x *examination) views(ctx context.Context, way client.Way) {
 	if x.failed("tools", "context") {
-		return // there would be none
+		return // no diffs would be shown
 	}
 	const id = "views"
 	told, mode := x.tells(ctx, way)
@@ -38,8 +38,8 @@ func (x *examination) views(ctx context.Context, way client.Way) {
 	}
 }
 
-// tells asks the companion behind a way for its views, and for what its policy wants of every diff; nil when it is
-// none of pollux's, or one of a release that does not tell.
+// tells asks the companion behind a way for its views, and for its policy's mode for every diff; nil when it is not pollux's, or
+// of a release that does not tell.
 func (x *examination) tells(ctx context.Context, way client.Way) (*control.Views, review.Mode) {
 	var told *control.Views
 	mode := review.Ask
@@ -57,7 +57,7 @@ func (x *examination) tells(ctx context.Context, way client.Way) (*control.Views
 	return told, mode
 }
 
-// general is the mode of the policy's default.
+// general returns the mode of the policy's default.
 func general(ctx context.Context, c *control.Client) review.Mode {
 	queue, err := c.Watch(ctx, 0)
 	i := slices.IndexFunc(queue.Rules, func(r control.Rule) bool { return r.Owner == "" && r.Pattern == "" })

@@ -182,7 +182,7 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// of those who have not proven themselves the oldest goes; a proven
+// of the connections that have not proven themselves, the oldest is closed; a proven
 // connection stays, however long it is silent.
 func TestStrangers(t *testing.T) {
 	d, dial := servePipes(t, Options{Credential: func(*http.Request) bool { return true }}, func(http.ResponseWriter, *http.Request) {})

@@ -167,7 +167,8 @@ func TestBelow(t *testing.T) {
 
 // A child that was cut off from its parents is still in its agent's session; with a session of its own, its mark is left.
 func TestOrphans(t *testing.T) {
-	// Its parent has ended; the leader of its session may not be the agent. The session is one of its own: that of the tests may have no leader left.
+	// The parent of this process has ended, and the leader of its session may not be the agent. It gets a session of its own, because
+	// the tests' session may have no leader left.
 	cut := filepath.Join(t.TempDir(), "cut")
 	if err := os.WriteFile(cut, []byte(`(bash -c '`+waits+`' <&0 &) ; read`), 0o600); err != nil {
 		t.Fatal(err)

@@ -33,7 +33,7 @@ func newBox(t *testing.T, o *Options) *box {
 	return b
 }
 
-// path is that of a name in the root.
+// path returns the path of a name in the root.
 func (b *box) path(name string) string { return filepath.Join(b.root, filepath.FromSlash(name)) }
 
 // put writes a file with its folders.

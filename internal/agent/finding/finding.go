@@ -18,24 +18,24 @@ const (
 	Fault   Level = "fault"
 )
 
-// A Finding is one step of an agent's way to a companion, and what it came to.
+// A Finding is the result of one step of an agent's way to a companion.
 type Finding struct {
 	ID    string `json:"id"` // a short name that stays: "port", "token", "workspace"
 	Level Level  `json:"level"`
 	What  string `json:"what"`
-	// Why says why it matters; "" where all is well.
+	// Why says why it matters; "" when all is well.
 	Why string `json:"why,omitempty"`
-	// Mend is the command that mends it, as it is typed into this shell, and nothing else; "" where no command does.
+	// Mend is the command that mends it, exactly as a user types it into this shell; "" when no command does.
 	Mend string `json:"mend,omitempty"`
-	// Remark is what else there is to be said about mending it, for a person.
+	// Remark is further advice for a person.
 	Remark string `json:"remark,omitempty"`
-	// Details are the steps behind it, a line each.
+	// Details are the facts behind it, a line each.
 	Details []string `json:"details,omitempty"`
-	// Fix is what pollux doctor --fix does about it.
+	// Fix is the repair that pollux doctor --fix makes.
 	Fix Fix `json:"-"`
 }
 
-// A Fix is something safe that pollux doctor --fix does.
+// A Fix is a safe repair of pollux doctor --fix.
 type Fix int
 
 // The fixes.
@@ -45,22 +45,22 @@ const (
 	Mode      // switch the agent's search for companions on in its settings
 )
 
-// A Trial is one thing to try with a companion, as pollux conform does.
+// A Trial is one check of a companion by pollux conform.
 type Trial struct {
-	// Name is stable, and begins with its number in the specification: "CC-5/no Origin".
+	// Name stays the same between releases, and begins with its number in the specification: "CC-5/no Origin".
 	Name, About string
-	// Try returns nil where all is well; an error that is ErrNoDiffs leaves it out.
+	// Try returns nil when all is well. An ErrNoDiffs counts as left out.
 	Try func(ctx context.Context, d Door) error
 }
 
-// A Door is where a companion lets an agent in.
+// A Door is the address at which a companion lets an agent in.
 type Door struct {
 	Port int
-	// Socket is the private one (package ownpipe's Name) of an agent that has one; "" else.
+	// Socket is the agent's private socket (package ownpipe's Name); "" for an agent without one.
 	Socket string
 	Token  string
-	Dir    string // a folder of the workspace, for files that are proposed
+	Dir    string // a folder of the workspace, for proposed files
 }
 
-// ErrNoDiffs: the companion shows no diffs at the moment, so that what needs one cannot be tried.
+// ErrNoDiffs: the companion shows no diffs at the moment, so checks that need one cannot run.
 var ErrNoDiffs = errors.New("the companion shows no diffs at the moment")

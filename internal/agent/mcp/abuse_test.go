@@ -180,7 +180,7 @@ func TestAbuseStrangers(t *testing.T) {
 	})
 }
 
-// T-3: 1,000 sessions, half of which read nothing, under a storm of contexts.
+// T-3: 1,000 sessions get a storm of contexts, and half of them read nothing.
 func TestAbuseSessions(t *testing.T) {
 	during(t, func(b *bench) {
 		var mu sync.Mutex

@@ -2,7 +2,7 @@ package mcp
 
 import "github.com/pollux-companion/pollux/internal/core/state"
 
-// For tests outside this package, which need a dialect: that of a real agent imports this package.
+// For tests outside this package. They need a dialect, and a real agent's dialect imports this package.
 
 // MaxProcesses is maxProcesses.
 const MaxProcesses = maxProcesses
@@ -52,7 +52,7 @@ func (s *Server) Streams(id string) int {
 	return len(sess.streams)
 }
 
-// Session is that of an id.
+// Session returns the session with an id.
 func (s *Server) Session(id string) *Session { return s.earlier(id) }
 
 // Publish hands a snapshot to the sessions, as the store does.

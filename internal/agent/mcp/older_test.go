@@ -199,8 +199,8 @@ func TestOlderTokenOfItsProcess(t *testing.T) {
 	}
 }
 
-// SPEC A-1: when the ten minutes are over, an older token opens no session, and serves none whose process is not known; those of known
-// processes it serves as ever.
+// SPEC A-1: after ten minutes, an older token opens no session, and serves no session whose process is not known. It still serves the
+// sessions of known processes.
 func TestOlderTokenLater(t *testing.T) {
 	l := newLives(t, func(o *mcp.Options) { o.OlderFor = time.Nanosecond })
 	l.asker.are(l.self)
@@ -233,8 +233,8 @@ func TestTakenOverIsKnown(t *testing.T) {
 	}
 }
 
-// A session that was deleted is over for good: after some, after more than are remembered by name, and in every later life; and that of
-// others which are open, or whose process is known, is not.
+// A deleted session is over for good: after some deletions, after more than are remembered by name, and in every later life. Other
+// sessions that are open, or whose process is known, stay.
 func TestDeletedForGood(t *testing.T) {
 	l := newLives(t, nil)
 	l.asker.are(l.self)

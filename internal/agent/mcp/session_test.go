@@ -45,7 +45,7 @@ func TestOneCLI(t *testing.T) {
 	b.nothingButThis(c) // no outcome follows a closeDiff
 }
 
-// nothingButThis: the next outcome that a CLI hears is that of a diff which it opens now.
+// nothingButThis checks that no outcome waits: the next one that a CLI hears is of a diff that it opens now.
 func (b *bench) nothingButThis(c *agent.Agent) {
 	b.t.Helper()
 	path := filepath.Join(b.dir, "the next one")
@@ -388,7 +388,7 @@ func (b *bench) cliOf(c *cli) *cli {
 	return other
 }
 
-// F-2: what is not a file that a diff can show, without waiting for it.
+// F-2: ReadOld refuses everything that a diff cannot show, without waiting for it.
 func TestOldFiles(t *testing.T) {
 	b := newBench(t, nil)
 	c := b.agent()

@@ -324,7 +324,7 @@ func TestClaudeEnds(t *testing.T) {
 	}
 }
 
-// SPEC CC-17: the other tools answer, also with nothing open; a call of none of them is an error.
+// SPEC CC-17: the other tools answer, also with nothing open; a call of an unknown tool is an error.
 func TestClaudeTools(t *testing.T) {
 	b := newBench(t, withClaude)
 	k := b.talker("claude-code")

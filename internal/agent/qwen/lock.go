@@ -53,8 +53,8 @@ func encode(l *lockfile.Lock) ([]byte, error) {
 	})
 }
 
-// workspacePath holds the folders as a JSON array inside the string (SPEC Q-2). Without a process Qwen Code wants the name of one
-// folder there, and deletes the file when it finds none of that name (SPEC Q-3).
+// workspacePath holds the folders as a JSON array inside the string (SPEC Q-2). When no process is named, Qwen Code expects the name of
+// one folder there, and deletes the file when it finds no folder of that name (SPEC Q-3).
 func workspacePath(l *lockfile.Lock) (string, error) {
 	if l.PID == 0 && len(l.Roots) == 1 {
 		return l.Roots[0], nil
@@ -63,7 +63,7 @@ func workspacePath(l *lockfile.Lock) (string, error) {
 	return string(roots), err
 }
 
-// compact is JSON on one line, with < > & as they are.
+// compact returns JSON on one line, without escapes for < > &.
 func compact(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -72,8 +72,7 @@ func compact(v any) ([]byte, error) {
 	return bytes.TrimRight(b.Bytes(), "\n"), err
 }
 
-// decode reads the content of a lock file. Members that it does not know are skipped. A file that names neither a port nor
-// a command is a lockfile.ErrLock.
+// decode reads a lock file and skips unknown members. A file with neither a port nor a command is a lockfile.ErrLock.
 func decode(data []byte) (*lockfile.Lock, error) {
 	var v lockJSON
 	if err := json.Unmarshal(data, &v); err != nil {

@@ -22,13 +22,13 @@ const HomeVariable = "QWEN_HOME"
 // Program reads and changes Qwen Code's settings files.
 const Program settingsfile.Program = Label
 
-// Enabled is the key of IDE mode: with it Qwen Code looks for a companion. It is off where it is not set (SPEC Q-9).
+// Enabled is the key of IDE mode: with it Qwen Code looks for a companion. Unset means off (SPEC Q-9).
 const Enabled = "ide.enabled"
 
-// Switches are the keys that pollux setup switches on. With the second one Qwen Code does not offer to install a companion of its own.
+// Switches are the keys that pollux setup switches on. The second one keeps Qwen Code from offering a companion of its own.
 func Switches() []string { return []string{Enabled, "ide.hasSeenNudge"} }
 
-// Home is the folder that Qwen Code keeps its files in, absolute, in the environment that getenv knows. It need not exist.
+// Home returns the folder of Qwen Code's files, absolute, in the environment that getenv reads. It need not exist.
 func Home(getenv func(string) string) (string, error) {
 	if dir := getenv(HomeVariable); dir != "" {
 		return filepath.Abs(dir)
@@ -41,13 +41,13 @@ func Home(getenv func(string) string) (string, error) {
 	return filepath.Join(home, ".qwen"), err
 }
 
-// SettingsPath is the user's own settings file, absolute. It need not exist.
+// SettingsPath returns the user's own settings file, absolute. It need not exist.
 func SettingsPath(getenv func(string) string) (string, error) {
 	home, err := Home(getenv)
 	return filepath.Join(home, "settings.json"), err
 }
 
-// System are the files of this machine's own: defaults, which every other file outranks, and system, which outranks every
+// System returns the machine's own files: defaults, which every other file outranks, and system, which outranks every
 // other. They need not exist.
 func System(getenv func(string) string) (defaults, system string) {
 	if system = getenv("QWEN_CODE_SYSTEM_SETTINGS_PATH"); system == "" {

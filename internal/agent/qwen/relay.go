@@ -12,11 +12,11 @@ import (
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
-// maxLock bounds a lock file that is read, in bytes.
+// maxLock bounds a lock file, in bytes.
 const maxLock = 256 << 10
 
-// relayLock is the lock with which a Qwen Code that finds no editor of its own starts program as its relay (SPEC Q-8). program is
-// absolute and stays where it is; home is the folder of Qwen Code's files, which it does not pass on.
+// relayLock is the lock with which a Qwen Code that finds no editor starts program as its relay (SPEC Q-8). program is
+// absolute and must stay where it is. home is the folder of Qwen Code's files; Qwen Code does not pass that on to the relay.
 func relayLock(home, program string) *lockfile.Lock {
 	return &lockfile.Lock{
 		Roots: []string{filepath.VolumeName(home) + string(filepath.Separator)}, Name: "pollux", DisplayName: "Pollux",
@@ -24,8 +24,8 @@ func relayLock(home, program string) *lockfile.Lock {
 	}
 }
 
-// PutRelay writes the lock of a companion that is a command (SPEC Q-8), and says where and whether that changed anything.
-// It fails where another program's lock has that name. With dryRun nothing is written.
+// PutRelay writes the lock of a companion that is a command (SPEC Q-8). It returns the lock's path, and whether it changed anything.
+// It fails when another program's lock has that name. With dryRun nothing is written.
 func PutRelay(program string, dryRun bool) (changed bool, path string, err error) {
 	if !filepath.IsAbs(program) {
 		return false, "", fmt.Errorf("the program %q of the relay is not an absolute path", program)
@@ -57,7 +57,7 @@ func putRelay(home string, l *lockfile.Lock, dryRun bool) (changed bool, path st
 	return true, file.Path(), Locks().Put(file, l)
 }
 
-// RemoveRelay removes the lock that PutRelay wrote, and says where it is and whether it was there. Another program's lock
+// RemoveRelay removes the lock that PutRelay wrote. It returns the path, and whether the lock was there. Another program's lock
 // stays. With dryRun nothing is removed.
 func RemoveRelay(dryRun bool) (removed bool, path string, err error) {
 	home, err := Home(os.Getenv)
@@ -79,7 +79,7 @@ func removeRelay(home string, dryRun bool) (removed bool, path string, err error
 	return true, file.Path(), err
 }
 
-// readRelay reads the lock at path; nil stands for a missing one. ours says that it is a command that pollux wrote.
+// readRelay reads the lock at path; nil when it is missing. ours says that pollux wrote it and that it is a command.
 func readRelay(path string) (data []byte, ours bool, err error) {
 	data, err = safefile.ReadPrivate(path, maxLock)
 	if errors.Is(err, fs.ErrNotExist) {

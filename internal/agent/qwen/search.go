@@ -8,10 +8,10 @@ import (
 	"github.com/pollux-companion/pollux/internal/agent/lockfile"
 )
 
-// unsupported is what Qwen Code says where it has found no editor.
+// unsupported is Qwen Code's message when it finds no editor.
 const unsupported = "IDE integration is not supported in your current environment. To use this feature, run Qwen Code in one of these supported IDEs: VS Code or VS Code forks"
 
-// Choose replays Qwen Code's own search in a world (SPEC ). It deletes nothing. Where it takes none, it tries
+// Choose replays Qwen Code's own search in a world (SPEC ). It deletes nothing. When no lock fits, Qwen Code tries
 // the port that PortVariable names, without a token.
 func Choose(w lockfile.World) *lockfile.Choice {
 	c := &lockfile.Choice{Folder: lockfile.Dir(w.Home), Taken: -1, Says: unsupported}
@@ -35,12 +35,12 @@ func Choose(w lockfile.World) *lockfile.Choice {
 	return c
 }
 
-// Mode says whether Qwen Code looks for a companion at all (SPEC Q-9). settings is the user's settings file, dir the folder that it
-// is started in.
+// Mode says whether Qwen Code looks for a companion at all (SPEC Q-9). settings is the user's settings file, dir Qwen Code's working
+// folder.
 func Mode(settings, dir string, getenv func(string) string) finding.Finding {
 	defaults, system := System(getenv)
 	on, by := false, ""
-	for _, file := range []string{defaults, settings, filepath.Join(dir, ".qwen", "settings.json"), system} { // each outranks those before it
+	for _, file := range []string{defaults, settings, filepath.Join(dir, ".qwen", "settings.json"), system} { // each outranks the ones before it
 		said, err := Program.Get(file, Enabled)
 		if err != nil {
 			return finding.Finding{Level: finding.Fault, What: "the settings cannot be read: " + err.Error(), Remark: "mend it at the place that is named"}

@@ -523,8 +523,8 @@ func BenchmarkOpenAccept(b *testing.B) {
 	}
 }
 
-// SPEC L-3: who is told that a decision was taken can rely on its owner, who writes it down, knowing it: also when the agent is
-// just being answered.
+// SPEC L-3: when a decision returns, its owner knows it, and has written it down; also when the agent's request is just being
+// answered.
 func TestDecidedWhileAnsweredL3(t *testing.T) {
 	for name, decide := range map[string]func(*review.Registry, *review.Diff) error{
 		"accept": func(r *review.Registry, d *review.Diff) error { return r.Accept(d.ID(), d.Now().Seen, nil) },

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// SPEC F-13: two changes of one text go together where they do not touch.
+// SPEC F-13: two changes of one text merge where they do not touch.
 func TestMerge(t *testing.T) {
 	for name, tt := range map[string]struct {
 		base, mine, theirs string

@@ -59,7 +59,7 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// SPEC A-5: each companion has a key of its own; pages of those before it are let in, up to a bound, and what is no key is not.
+// SPEC A-5: each companion has its own key. Pages of a bounded number of earlier companions are let in; a wrong key is not.
 func TestKeys(t *testing.T) {
 	var keys [][]byte
 	var ids []string

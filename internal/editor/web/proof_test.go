@@ -41,7 +41,7 @@ func dial(t *testing.T, origin string) *websocket.Conn {
 	return conn
 }
 
-// SPEC §11.2, A-5: a code lets one page in, once; what is none, nobody.
+// SPEC §11.2, A-5: a code lets one page in, once; a wrong code lets no page in.
 func TestCodeIsExchanged(t *testing.T) {
 	b := newBench(t)
 	address := b.address()

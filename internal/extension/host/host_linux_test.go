@@ -305,7 +305,7 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// P-4: what is too long for one result is offered in parts as resources, each of which names the next; together they are the
+// P-4: a document that is too long for one result is offered in parts as resources. Each part names the next; together they are the
 // whole document.
 func TestLongDocument(t *testing.T) {
 	w := newWorld(t, nil)

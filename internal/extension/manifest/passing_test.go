@@ -25,7 +25,7 @@ func TestPasses(t *testing.T) {
 	}
 }
 
-// FuzzPasses: every server of which Gemini CLI makes the beginning of pollux's tools is reserved.
+// FuzzPasses: a server is reserved when Gemini CLI's name for it begins as the names of pollux's tools do.
 func FuzzPasses(f *testing.F) {
 	for _, name := range []string{"pollux", "mcp_pollux-abc", "ёpollux", "pollux.", "\xff"} {
 		f.Add(name)

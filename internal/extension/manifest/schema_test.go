@@ -15,7 +15,7 @@ import (
 
 const docs = "../../../docs/"
 
-// The published schema and the field table of the documentation are those of the table of shapes.
+// The published schema and the documentation's field table agree with the table of shapes.
 func TestPublished(t *testing.T) {
 	for file, want := range map[string]string{
 		docs + "schemas/gemini-extension.schema.json": string(Schema()),

@@ -10,7 +10,7 @@ import (
 
 func setOf(all ...capability.Candidate) *capability.Set { return capability.New(all) }
 
-// A workspace's part says what is there alone, and what is not; together with the summary it is the truth.
+// A workspace's part says what only that workspace has, and what it lacks. With the summary it is the whole truth.
 func TestAddition(t *testing.T) {
 	one, two, off, waits := candidate("one", "First.", 1, 0), candidate("two", "Second.", 1, 1), candidate("one", "First.", 1, 0), candidate("EVIL", "Evil.", 1, 0)
 	off.Enabled, waits.Agreed = false, false

@@ -108,7 +108,7 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// SPEC P-2: what a call may hold, and what is said of what is none.
+// SPEC P-2: what a call may hold, and how the error describes text that is no call.
 func TestCalls(t *testing.T) {
 	for text, want := range map[string]string{
 		`x()`:                          `x{}`,

@@ -14,7 +14,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/sandbox"
 )
 
-// TestOneValue: JSON byte for byte, one value; what is none says why.
+// TestOneValue: JSON stays byte for byte, one value; for any other text the error says why.
 func TestOneValue(t *testing.T) {
 	for in, want := range map[string]string{
 		"{\"a\": 12345678901234567890.10, \"a\":1}\n": `{"a": 12345678901234567890.10, "a":1}`,

@@ -146,7 +146,7 @@ func TestEnablementLink(t *testing.T) {
 	}
 }
 
-// TestPolicy: the CLI's settings forbid what they forbid there; a workspace can only forbid more.
+// TestPolicy: the CLI's settings forbid here what they forbid in the CLI; a workspace can only forbid more.
 func TestPolicy(t *testing.T) {
 	local, git := Metadata{Source: "/srv/ext", Type: "local"}, Metadata{Source: "https://example.com/org/ext", Type: "git"}
 	system := filepath.Join(t.TempDir(), "settings.json")

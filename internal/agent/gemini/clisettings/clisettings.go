@@ -16,17 +16,17 @@ import (
 // Program reads and changes the CLI's settings files.
 const Program settingsfile.Program = "Gemini CLI"
 
-// Enabled is the key of IDE mode: with it the CLI looks for a companion. The CLI takes it for false where it is not set.
+// Enabled is the key of IDE mode: with it the CLI looks for a companion. Unset means false.
 const Enabled = "ide.enabled"
 
-// Switches are the keys that pollux setup switches on. With the second one the CLI does not offer to install a companion of its own.
+// Switches are the keys that pollux setup switches on. The second one keeps the CLI from offering a companion of its own.
 func Switches() []string { return []string{Enabled, "ide.hasSeenNudge"} }
 
-// Path is the file of this user, absolute: below GEMINI_CLI_HOME where that is
+// Path returns this user's settings file, absolute: below GEMINI_CLI_HOME where that is
 // set, else below the home folder. It need not exist.
 func Path() (string, error) { return PathIn(os.Getenv) }
 
-// PathIn is Path with the variables of another process, which getenv knows.
+// PathIn is Path with the variables of another process, which getenv returns.
 func PathIn(getenv func(string) string) (string, error) {
 	home := getenv("GEMINI_CLI_HOME")
 	if home == "" {
@@ -39,15 +39,15 @@ func PathIn(getenv func(string) string) (string, error) {
 	return filepath.Join(home, ".gemini", "settings.json"), err
 }
 
-// systemSettings are the files of whole machines.
+// systemSettings are the settings files for the whole machine.
 var systemSettings = map[string]string{
 	"darwin":  "/Library/Application Support/GeminiCli/settings.json",
 	"linux":   "/etc/gemini-cli/settings.json",
 	"windows": `C:\ProgramData\gemini-cli\settings.json`,
 }
 
-// System are the files of this machine's own: defaults, which every other file outranks, and system, which outranks every
-// other. Each is "" where it is missing, or where the CLI passes it over since somebody else than root could have written it.
+// System returns the machine's own files: defaults, which every other file outranks, and system, which outranks every
+// other. Each is "" when it is missing, or when the CLI ignores it because a user other than root could have written it.
 func System(getenv func(string) string) (defaults, system string) {
 	system = getenv("GEMINI_CLI_SYSTEM_SETTINGS_PATH")
 	if system == "" {

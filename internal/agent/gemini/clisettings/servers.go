@@ -7,31 +7,31 @@ import (
 	"strings"
 )
 
-// Servers is what the settings of a CLI say about MCP servers, of all levels together. Every list keeps the file that it stands in.
+// Servers is what a CLI's settings of all levels say about MCP servers. Every list keeps the file that it comes from.
 type Servers struct {
 	// Defined are the servers in mcpServers, by name: a CLI takes them over those of extensions.
 	Defined []Named
-	// Allowed are the lists in mcp.allowed; where there are some, a server must be in each. Admin are the names in
-	// admin.mcp.config; where there are some, a server must be one of them. Excluded are the names in mcp.excluded, and
-	// Disabled are the servers that /mcp disable switched off.
+	// Allowed are the lists in mcp.allowed; a server must be in each of them. Admin are the names in admin.mcp.config; when
+	// there are any, a server must be one of them. Excluded are the names in mcp.excluded. Disabled are the servers that
+	// /mcp disable switched off.
 	Allowed                   []List
 	Admin, Excluded, Disabled []Named
-	// Off is the file that switches all servers off with admin.mcp.enabled; "" where none does.
+	// Off is the file that switches all servers off with admin.mcp.enabled; "" when none does.
 	Off string
-	// Broken are the files that cannot be read; a CLI does not start with them.
+	// Broken are the files that cannot be read; with one, a CLI does not start.
 	Broken []error
 }
 
-// Named is a name and the file that it stands in.
+// Named is a name and the file that it comes from.
 type Named struct{ Name, File string }
 
-// List is one list of names and the file that it stands in.
+// List is one list of names and the file that it comes from.
 type List struct {
 	Names []string
 	File  string
 }
 
-// serverSettings is the part of settings.json that is about MCP servers.
+// serverSettings is the part of settings.json about MCP servers.
 type serverSettings struct {
 	MCPServers map[string]json.RawMessage `json:"mcpServers"`
 	MCP        struct {
@@ -46,8 +46,8 @@ type serverSettings struct {
 	} `json:"admin"`
 }
 
-// ReadServers reads what a CLI with these variables would go by. user are its user's settings, as Path gives them; workspace is
-// the folder that it is started in, "" for one whose settings do not count.
+// ReadServers reads what a CLI with these variables would follow. user is its user's settings file, as Path returns it; workspace is
+// its working folder, "" for one whose settings do not count.
 func ReadServers(getenv func(string) string, user, workspace string) Servers {
 	defaults, system := System(getenv)
 	files := []string{defaults, user}
@@ -106,13 +106,13 @@ func named(all map[string]json.RawMessage, file string) []Named {
 	return out
 }
 
-// A Block is why a CLI does not start a server.
+// A Block says why a CLI does not start a server.
 type Block struct {
-	// Setting is what says so, such as mcp.excluded, and File where it stands.
+	// Setting names the setting, such as mcp.excluded, and File its file.
 	Setting, File string
 }
 
-// Blocks says which settings keep the server of an extension from being started, by its name.
+// Blocks returns the settings that keep an extension's server, by its name, from being started.
 func (s Servers) Blocks(server string) []Block {
 	var out []Block
 	is := func(n Named) bool { return strings.EqualFold(strings.TrimSpace(n.Name), server) }

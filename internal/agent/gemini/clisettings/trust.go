@@ -7,22 +7,21 @@ import (
 	"github.com/pollux-companion/pollux/internal/paths"
 )
 
-// A Trust is what the CLI makes of a folder before it starts there. The settings of a folder that it does not trust do
-// not count.
+// A Trust is the CLI's trust in a folder. The settings of a folder that it does not trust do not count.
 type Trust int
 
-// What the CLI may make of a folder. One that is Undecided is not trusted: the CLI asks.
+// The CLI's answers. An Undecided folder is not trusted: the CLI asks.
 const (
 	Undecided Trust = iota
 	Trusted
 	Distrusted
 )
 
-// TrustOf is what a CLI with these variables makes of dir. user are its user's settings, defaults and system the
-// machine's, as System gives them. With an error, which is FolderTrust's, it is Undecided.
+// TrustOf returns the trust of a CLI with these variables in dir. user is its user's settings file; defaults and system are the
+// machine's, as System returns them. An error is FolderTrust's, with Undecided.
 func TrustOf(getenv func(string) string, defaults, user, system, dir string) (Trust, error) {
 	asks := true
-	for _, file := range []string{defaults, user, system} { // each outranks those before it
+	for _, file := range []string{defaults, user, system} { // each outranks the ones before it
 		var s struct {
 			Security struct {
 				FolderTrust struct {
@@ -37,9 +36,9 @@ func TrustOf(getenv func(string) string, defaults, user, system, dir string) (Tr
 	return FolderTrust(getenv, asks, filepath.Join(filepath.Dir(user), "trustedFolders.json"), dir)
 }
 
-// FolderTrust is the CLI's rule itself: its variables first; then asks, which says whether its settings have it ask at
-// all; then the longest entry that holds dir in its trusted folders, which are in file unless a variable names another.
-// An error is about that file: a CLI that has to read it does not start then.
+// FolderTrust is the CLI's rule itself. Its variables come first; then asks, which says whether the settings make it ask at
+// all; then the longest entry that holds dir among the trusted folders. They are in file unless a variable names another.
+// An error is about that file: a CLI that needs it does not start.
 func FolderTrust(getenv func(string) string, asks bool, file, dir string) (Trust, error) {
 	switch {
 	case getenv("GEMINI_RESTRICTED_MODE") == "true", getenv("GEMINI_CLI_TRUST_WORKSPACE") == "false":
@@ -57,10 +56,10 @@ func FolderTrust(getenv func(string) string, asks bool, file, dir string) (Trust
 	return longest(rules, paths.Real(dir)), nil
 }
 
-// A level is what one entry of the trusted folders says.
+// A level is the value of one entry of the trusted folders.
 type level string
 
-// The levels; the CLI takes no other.
+// The levels; the CLI accepts no other.
 const (
 	trustFolder level = "TRUST_FOLDER"
 	trustParent level = "TRUST_PARENT"

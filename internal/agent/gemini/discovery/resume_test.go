@@ -82,8 +82,8 @@ func TestClaimA1(t *testing.T) {
 	}
 }
 
-// Of the records that are too old, those of living companions stay, whatever their age; with
-// the others goes all that belongs to them.
+// Prune keeps the records of living companions, however old they are. Of the other old
+// records it removes everything.
 func TestPrune(t *testing.T) {
 	state := t.TempDir()
 	records := map[string]*Resume{}

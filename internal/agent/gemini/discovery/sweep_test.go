@@ -16,7 +16,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/usertest"
 )
 
-// SPEC D-6: what is swept and what is not.
+// SPEC D-6: which discovery files are swept, and which stay.
 func TestSweepD6(t *testing.T) {
 	tests := []struct {
 		name  string // of the file; the default when ""

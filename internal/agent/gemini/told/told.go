@@ -94,7 +94,7 @@ type place struct {
 
 func placeOf(f *File) *place { return &place{f.Path, f.Cursor, f.Selected} }
 
-// Full is the whole context as the model is told it: an object with activeFile and otherOpenFiles. ok is false
+// Full returns the whole context as the model is told it: an object with activeFile and otherOpenFiles. ok is false
 // when there is nothing to tell.
 func (c Context) Full() (object any, ok bool) {
 	var full struct {
@@ -112,7 +112,7 @@ func (c Context) Full() (object any, ok bool) {
 	return full, full.Active != nil || len(full.Others) > 0
 }
 
-// changes is what the model is told of a difference; the order of the fields is the CLI's.
+// changes is a difference as the model is told it. The order of the fields is the CLI's.
 type changes struct {
 	Opened []string `json:"filesOpened,omitempty"`
 	Closed []string `json:"filesClosed,omitempty"`
@@ -127,7 +127,7 @@ type changes struct {
 	} `json:"selectionChanged,omitempty"`
 }
 
-// Since is what has changed since before, as the model is told it: an object with changes. ok is false
+// Since returns the changes since before as the model is told them: an object with changes. ok is false
 // when there is nothing to tell.
 func (c Context) Since(before Context) (object any, ok bool) {
 	ch := changes{Opened: missing(c.Files, before.Files), Closed: missing(before.Files, c.Files)}
@@ -177,19 +177,19 @@ func missing(files, others []File) []string {
 	return paths
 }
 
-// The sentences with which the CLI begins.
+// The CLI's introductory sentences.
 const (
 	wholeIs   = "Here is the user's editor context as a JSON object. This is for your information only."
 	changesIs = "Here is a summary of changes in the user's editor context, in JSON format. This is for your information only."
 )
 
-// FullWords is the text part of the prompt that tells the whole context.
+// FullWords returns the text part of the prompt that tells the whole context.
 func (c Context) FullWords() (string, bool) {
 	object, ok := c.Full()
 	return words(wholeIs, object), ok
 }
 
-// SinceWords is the text part of a later prompt.
+// SinceWords returns the text part of a later prompt.
 func (c Context) SinceWords(before Context) (string, bool) {
 	object, ok := c.Since(before)
 	return words(changesIs, object), ok
@@ -199,14 +199,14 @@ func words(sentence string, object any) string {
 	return sentence + "\n```json\n" + string(JSON(object, "  ")) + "\n```"
 }
 
-// JSON writes an object as the CLI does: no character is escaped that need not be.
+// JSON encodes an object as the CLI does: it escapes no character that JSON allows.
 func JSON(object any, indent string) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", indent)
 	_ = enc.Encode(object) // structs of strings and numbers
-	// encoding/json escapes U+2028 and U+2029 all the same, JavaScript does not.
+	// encoding/json always escapes U+2028 and U+2029; JavaScript does not.
 	return unescapeLines(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
 }
 

@@ -42,7 +42,7 @@ func TestDecodeCall(t *testing.T) {
 	}
 }
 
-// T-1: what is not JSON, and what is JSON but no message.
+// T-1: Decode refuses text that is not JSON, and JSON that is not a message.
 func TestDecodeRefuses(t *testing.T) {
 	deep := strings.Repeat("[", MaxDepth+1) + strings.Repeat("]", MaxDepth+1)
 	for body, want := range map[string]error{
