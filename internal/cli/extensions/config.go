@@ -60,11 +60,7 @@ func configure(kit *tools.Kit, cmd *cobra.Command, args []string, f *configFlags
 	if err != nil {
 		return err
 	}
-	s, err := kit.Store()
-	if err != nil {
-		return err
-	}
-	x, err := s.Get(args[0])
+	s, x, err := kit.Find(args[0])
 	if err != nil {
 		return err
 	}

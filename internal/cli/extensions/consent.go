@@ -95,11 +95,7 @@ func consentListCommand(kit *tools.Kit) *cobra.Command {
 				return err
 			}
 			list := []consentJSON{}
-			s, err := kit.Store()
-			if err != nil {
-				return err
-			}
-			installed, err := s.List()
+			_, installed, err := kit.Installed()
 			if err != nil {
 				return err
 			}
@@ -189,11 +185,7 @@ func grant(kit *tools.Kit, cmd *cobra.Command, name string, yes bool) error {
 	if err := guardAgent(ctx, kit, "consent grant"); err != nil {
 		return err
 	}
-	s, err := kit.Store()
-	if err != nil {
-		return err
-	}
-	x, err := s.Get(name)
+	_, x, err := kit.Find(name)
 	if err != nil {
 		return err
 	}
@@ -305,11 +297,7 @@ func revoke(ctx context.Context, kit *tools.Kit, name string, everything, never 
 }
 
 func refuseForGood(ctx context.Context, kit *tools.Kit, name string) error {
-	s, err := kit.Store()
-	if err != nil {
-		return err
-	}
-	x, err := s.Get(name)
+	_, x, err := kit.Find(name)
 	if err != nil {
 		return err
 	}

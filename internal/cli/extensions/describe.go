@@ -53,11 +53,7 @@ func describe(kit *tools.Kit, name string, asJSON, verify bool) error {
 			return err
 		}
 	} else {
-		s, err := kit.Store()
-		if err != nil {
-			return err
-		}
-		x, err := s.Get(name)
+		s, x, err := kit.Find(name)
 		if err != nil {
 			return err
 		}

@@ -57,11 +57,7 @@ func someArgs(cmd *cobra.Command, args []string) error {
 }
 
 func setEnabled(kit *tools.Kit, cmd *cobra.Command, names []string, scope store.Scope, on bool) error {
-	s, err := kit.Store()
-	if err != nil {
-		return err
-	}
-	list, err := s.List()
+	s, list, err := kit.Installed()
 	if err != nil {
 		return err
 	}
@@ -104,11 +100,7 @@ source or the folder's path. Of a linked extension only the link goes.`,
 }
 
 func uninstall(kit *tools.Kit, cmd *cobra.Command, names []string, all bool) error {
-	s, err := kit.Store()
-	if err != nil {
-		return err
-	}
-	list, err := s.List()
+	s, list, err := kit.Installed()
 	if err != nil {
 		return err
 	}

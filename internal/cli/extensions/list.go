@@ -69,11 +69,7 @@ not load, with the reason. The exit code is 0 also when one does not load.`,
   pollux extensions list --json | jq '.extensions[].name'`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			s, err := kit.Store()
-			if err != nil {
-				return err
-			}
-			list, err := s.List()
+			_, list, err := kit.Installed()
 			if err != nil {
 				return err
 			}

@@ -81,11 +81,7 @@ settings, git's folder and caches are not in it.`,
 		Example: `  pollux extensions export code-analyzer -o code-analyzer.zip`,
 		Args:    console.OneArg("NAME"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			s, err := kit.Store()
-			if err != nil {
-				return err
-			}
-			x, err := s.Get(args[0])
+			s, x, err := kit.Find(args[0])
 			if err != nil {
 				return tools.Coded(err)
 			}

@@ -54,11 +54,7 @@ func (w *worst) err() error {
 }
 
 func update(kit *tools.Kit, cmd *cobra.Command, names []string, check bool, f *installFlags) error {
-	s, err := kit.Store()
-	if err != nil {
-		return err
-	}
-	list, err := s.List()
+	s, list, err := kit.Installed()
 	if err != nil {
 		return err
 	}

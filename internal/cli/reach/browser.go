@@ -16,14 +16,26 @@ import (
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
-// OpenWithin bounds how long a browser may take to read the redirect file.
-const OpenWithin = 20 * time.Second
+// openWithin bounds how long a browser may take to read the redirect file.
+const openWithin = 20 * time.Second
 
 var errNoDisplay = errors.New("there is no display to open the page on; print its address with: pollux page")
 
-// openPageNow is openPage for a command that ends when the browser has read the file.
-func openPageNow(ctx context.Context, con *console.Console, address string) error {
-	path, err := StartBrowser(ctx, con, address)
+// ShowPage opens an address of the page in the browser, in the background. clean removes what is left of it; any goroutine may
+// call it, and twice.
+func ShowPage(ctx context.Context, con *console.Console, address string) (clean func(), err error) {
+	path, err := startBrowser(ctx, con, address)
+	if err != nil {
+		return nil, err
+	}
+	remove := func() { _ = os.Remove(path) }
+	timer := time.AfterFunc(openWithin, remove)
+	return func() { timer.Stop(); remove() }, nil
+}
+
+// showPageNow is ShowPage for a command that ends when the browser has read the file.
+func showPageNow(ctx context.Context, con *console.Console, address string) error {
+	path, err := startBrowser(ctx, con, address)
 	if err != nil {
 		return err
 	}
@@ -31,9 +43,9 @@ func openPageNow(ctx context.Context, con *console.Console, address string) erro
 	return os.Remove(path)
 }
 
-// StartBrowser hands the browser a private file that redirects to address, so
+// startBrowser hands the browser a private file that redirects to address, so
 // that no argument list shows the code in it (SPEC §11.2).
-func StartBrowser(ctx context.Context, con *console.Console, address string) (path string, err error) {
+func startBrowser(ctx context.Context, con *console.Console, address string) (path string, err error) {
 	command, ok := opener()
 	if !ok {
 		return "", errNoDisplay
@@ -64,7 +76,7 @@ func StartBrowser(ctx context.Context, con *console.Console, address string) (pa
 func removeOld(dir string) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
-		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > 2*OpenWithin {
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > 2*openWithin {
 			_ = os.Remove(filepath.Join(dir, e.Name()))
 		}
 	}

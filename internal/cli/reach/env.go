@@ -136,7 +136,7 @@ folder (or DIR). It is good for one browser tab; ask again for another.`,
 				return err
 			}
 			if open {
-				return openPageNow(ctx, con, address)
+				return showPageNow(ctx, con, address)
 			}
 			_, err = fmt.Fprintln(con.Out, address)
 			return err

@@ -25,6 +25,11 @@ type keepOrder struct {
 	Door bool `json:"door"` // it has a listening socket
 }
 
+// keeperOf starts keepers for a companion.
+func keeperOf(con *console.Console) func(companion.Keeping, *os.File) (begin func(), err error) {
+	return func(k companion.Keeping, door *os.File) (begin func(), err error) { return startKeeper(con, k, door) }
+}
+
 // startKeeper starts this program once more, in a session of its own, so that whatever the editor does to its children does
 // not concern it.
 func startKeeper(con *console.Console, k companion.Keeping, door *os.File) (begin func(), err error) {
@@ -86,10 +91,9 @@ func keepDoor(ctx context.Context, con *console.Console) error {
 	if order.Door {
 		door = os.NewFile(doorDescriptor, "door")
 	}
-	c, err := companion.Start(ctx, companion.Options{
-		Dirs: con.Dirs, Settings: con.Settings, Roots: order.Roots, IDE: order.IDE, Version: console.Version(), Log: con.Log,
-		Keeping: &order.Keeping, Door: door,
-	})
+	o := base(con)
+	o.Roots, o.IDE, o.Keeping, o.Door = order.Roots, order.IDE, &order.Keeping, door
+	c, err := companion.Start(ctx, o)
 	if err != nil {
 		con.Log.Error("nobody keeps the door of the CLIs that are connected", "err", err)
 		return err

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -67,22 +65,14 @@ type editor struct {
 	server *lsp.Server
 
 	mu    sync.Mutex // guards pages
-	pages []string   // the files that the browser was started with
+	pages []func()   // remove what the browser was started with
 }
 
 func (e *editor) start(ctx context.Context, h lsp.Hello) (lsp.Companion, error) {
-	c, err := companion.Start(ctx, companion.Options{
-		Dirs:     e.con.Dirs,
-		Settings: e.con.Settings,
-		Roots:    h.Roots,
-		IDE:      discovery.IDE{Name: h.IDE.Name, DisplayName: h.IDE.DisplayName},
-		PID:      h.PID,
-		Version:  console.Version(),
-		Editor:   e.server,
-		OpenPage: e.openPage,
-		Keep:     func(k companion.Keeping, door *os.File) (begin func(), err error) { return startKeeper(e.con, k, door) },
-		Log:      e.con.Log,
-	})
+	o := base(e.con)
+	o.Roots, o.PID, o.IDE = h.Roots, h.PID, discovery.IDE{Name: h.IDE.Name, DisplayName: h.IDE.DisplayName}
+	o.Editor, o.OpenPage, o.Keep = e.server, e.openPage, keeperOf(e.con)
+	c, err := companion.Start(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -102,22 +92,21 @@ func (e *editor) openPage(address string) error {
 	if !e.con.Settings.OpenBrowser {
 		return errors.New("the settings forbid it (openBrowser)")
 	}
-	path, err := reach.StartBrowser(e.ctx, e.con, address)
+	clean, err := reach.ShowPage(e.ctx, e.con, address)
 	if err != nil {
 		return err
 	}
 	e.mu.Lock()
-	e.pages = append(e.pages, path)
-	e.mu.Unlock()
-	time.AfterFunc(reach.OpenWithin, e.removePages)
+	defer e.mu.Unlock()
+	e.pages = append(e.pages, clean)
 	return nil
 }
 
 func (e *editor) removePages() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, path := range e.pages {
-		_ = os.Remove(path)
+	for _, clean := range e.pages {
+		clean()
 	}
 	e.pages = nil
 }

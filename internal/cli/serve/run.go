@@ -68,14 +68,12 @@ func runAgent(ctx context.Context, con *console.Console, o companion.Options, f 
 	}
 	sigs := console.CatchSignals()
 	defer sigs.Stop()
-	noteState(con)
 	o.Soon = agentOf(args[0])
-	c, err := companion.Start(ctx, o)
+	c, err := start(ctx, con, o)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = c.Stop(ctx) }()
-	noteOthers(con, c)
 	child := exec.CommandContext(ctx, path, args[1:]...)
 	child.Args[0] = args[0]
 	child.Stdin, child.Stdout, child.Stderr = con.In, con.Out, con.Err

@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -66,14 +65,24 @@ func optionsOf(con *console.Console, f *serveFlags, roots []string) (companion.O
 		}
 		roots[i] = path
 	}
-	return companion.Options{
-		Dirs:     con.Dirs,
-		Settings: set,
-		Roots:    roots,
-		Version:  console.Version(),
-		Port:     f.port,
-		Log:      con.Log,
-	}, nil
+	o := base(con)
+	o.Settings, o.Roots, o.Port = set, roots, f.port
+	return o, nil
+}
+
+// base is what every companion has in common.
+func base(con *console.Console) companion.Options {
+	return companion.Options{Dirs: con.Dirs, Settings: con.Settings, Version: console.Version(), Log: con.Log}
+}
+
+// start starts the companion of serve and run, and says what else the user should know.
+func start(ctx context.Context, con *console.Console, o companion.Options) (*companion.Companion, error) {
+	noteState(con)
+	c, err := companion.Start(ctx, o)
+	if err == nil {
+		noteOthers(con, c)
+	}
+	return c, err
 }
 
 // checkRoot refuses what is no folder, and a folder that would look empty. name is what the user called it.
@@ -131,13 +140,11 @@ func serve(ctx context.Context, con *console.Console, o companion.Options, f *se
 	parent := os.Getppid()
 	sigs := console.CatchSignals()
 	defer sigs.Stop()
-	noteState(con)
-	o.Keep = func(k companion.Keeping, door *os.File) (begin func(), err error) { return startKeeper(con, k, door) }
-	c, err := companion.Start(ctx, o)
+	o.Keep = keeperOf(con)
+	c, err := start(ctx, con, o)
 	if err != nil {
 		return err
 	}
-	noteOthers(con, c)
 	if asJSON {
 		err = printReady(con, c)
 	} else {
@@ -257,15 +264,12 @@ func openPage(ctx context.Context, con *console.Console, c *companion.Companion,
 		return func() {}
 	}
 	address, err := c.PageAddress()
-	var path string
 	if err == nil {
-		path, err = reach.StartBrowser(ctx, con, address)
+		clean, err = reach.ShowPage(ctx, con, address)
 	}
 	if err != nil {
 		con.Log.Info("the browser was not opened", "err", err)
 		return func() {}
 	}
-	remove := func() { _ = os.Remove(path) }
-	timer := time.AfterFunc(reach.OpenWithin, remove)
-	return func() { timer.Stop(); remove() }
+	return clean
 }

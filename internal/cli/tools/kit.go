@@ -51,6 +51,22 @@ func (kit *Kit) Store() (*store.Store, error) {
 	return store.Open(&store.Options{Warn: kit.Note})
 }
 
+// Installed lists the extensions of the user's store.
+func (kit *Kit) Installed() (s *store.Store, list []*store.Extension, err error) {
+	if s, err = kit.Store(); err == nil {
+		list, err = s.List()
+	}
+	return s, list, err
+}
+
+// Find finds an extension of the user's store by its name.
+func (kit *Kit) Find(name string) (s *store.Store, x *store.Extension, err error) {
+	if s, err = kit.Store(); err == nil {
+		x, err = s.Get(name)
+	}
+	return s, x, err
+}
+
 // Runner makes what runs tools; by says who asks, "" for the user.
 func (kit *Kit) Runner(by string, asker consent.Asker) (*runner.Runner, error) {
 	s, err := kit.Store()
