@@ -53,18 +53,18 @@ func (s *stager) limit() error {
 		{syscall.RLIMIT_FSIZE, uint64(s.Limits.FileSize)},
 		{syscall.RLIMIT_NOFILE, uint64(s.Limits.Files)},
 		{syscall.RLIMIT_CORE, 0},
-		{kernel.RLIMIT_MEMLOCK, 64 << 10},
-		{kernel.RLIMIT_MSGQUEUE, 0},
+		{kernel.RlimitMemlock, 64 << 10},
+		{kernel.RlimitMsgqueue, 0},
 		// Of addresses that may be written to. Only where nobody watches what is held: V8, stacks of threads and the
 		// sanitizers of compilers reserve far more than they use.
 		{syscall.RLIMIT_DATA, uint64(max(2<<30, 2*s.Limits.Memory))},
-		{kernel.RLIMIT_NPROC, uint64(s.Limits.Processes)},
+		{kernel.RlimitNproc, uint64(s.Limits.Processes)},
 	} {
 		var now syscall.Rlimit
 		if err := syscall.Getrlimit(l.what, &now); err != nil {
 			return err
 		}
-		if s.Reduced && l.what == kernel.RLIMIT_NPROC || !s.Reduced && l.what == syscall.RLIMIT_DATA {
+		if s.Reduced && l.what == kernel.RlimitNproc || !s.Reduced && l.what == syscall.RLIMIT_DATA {
 			continue // the first would count all of the user's processes
 		}
 		value, most := min(l.value, now.Max), min(l.value, now.Max)
@@ -84,16 +84,16 @@ func (s *stager) limit() error {
 // the filter in their way and no code of the command's in their process.
 func (s *stager) dropPrivileges() error {
 	for c := 0; ; c++ {
-		if err := prctl(syscall.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0); err == syscall.EINVAL && c > 30 {
+		if err := prctl(syscall.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0); errors.Is(err, syscall.EINVAL) && c > 30 {
 			break // the kernel's last
 		} else if err != nil {
 			return on("capability "+strconv.Itoa(c), err)
 		}
 	}
-	if err := prctl(kernel.PR_CAP_AMBIENT, kernel.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+	if err := prctl(kernel.PRCapAmbient, kernel.PRCapAmbientClearAll, 0, 0, 0); err != nil {
 		return on("ambient capabilities", err)
 	}
-	header := kernel.CapHeader{Version: kernel.CAPABILITY_VERSION_3}
+	header := kernel.CapHeader{Version: kernel.CapabilityVersion3}
 	var none [2]kernel.CapData
 	_, _, errno := syscall.AllThreadsSyscall(syscall.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none[0])), 0)
 	if errno == syscall.ENOTSUP { // with cgo
@@ -136,7 +136,7 @@ func landlockHandled(version int, network bool) kernel.Ruleset {
 // restrict is the second lock on files: what the mounts show, and what may be
 // done with it, once more. Without namespaces it is the only one.
 func (s *stager) restrict() error {
-	if err := prctl(kernel.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+	if err := prctl(kernel.PRSetNoNewPrivs, 1, 0, 0, 0); err != nil {
 		return on("no new privileges", err)
 	}
 	s.landlock = kernel.LandlockVersion()
@@ -189,7 +189,7 @@ func (s *stager) rights() map[string]uint64 {
 
 // allow adds one rule. A path that is a file takes only the rights of files.
 func allow(set int, target string, access uint64) error {
-	fd, err := syscall.Open(target, kernel.O_PATH|syscall.O_CLOEXEC, 0)
+	fd, err := syscall.Open(target, kernel.OPath|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
@@ -230,7 +230,7 @@ func (s *stager) check() error {
 	if syscall.Unshare(syscall.CLONE_NEWUSER) == nil {
 		return errors.New("a user namespace could be made")
 	}
-	if v, err := kernel.Prctl(kernel.PR_GET_NO_NEW_PRIVS); err != nil || v != 1 {
+	if v, err := kernel.Prctl(kernel.PRGetNoNewPrivs); err != nil || v != 1 {
 		return errors.New("privileges could be gained")
 	}
 	if v, err := kernel.Prctl(syscall.PR_GET_SECCOMP); err != nil || v != 2 {
@@ -253,7 +253,7 @@ func (s *stager) checkNamespaces() error {
 	if os.Getpid() != 1 {
 		return errors.New("this is no process namespace of its own")
 	}
-	header := kernel.CapHeader{Version: kernel.CAPABILITY_VERSION_3}
+	header := kernel.CapHeader{Version: kernel.CapabilityVersion3}
 	var have [2]kernel.CapData
 	if err := kernel.Capget(&header, &have); err != nil {
 		return err

@@ -254,7 +254,7 @@ func writeAll(fd int, data []byte) error {
 
 func ignoringEINTR[T any](f func() (T, error)) (T, error) {
 	for {
-		if v, err := f(); err != syscall.EINTR {
+		if v, err := f(); !errors.Is(err, syscall.EINTR) {
 			return v, err
 		}
 	}

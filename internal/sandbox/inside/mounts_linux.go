@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	attrReadOnly = kernel.MOUNT_ATTR_RDONLY
-	attrQuiet    = kernel.MOUNT_ATTR_NOSUID | kernel.MOUNT_ATTR_NODEV
+	attrReadOnly = kernel.MountAttrRdonly
+	attrQuiet    = kernel.MountAttrNosuid | kernel.MountAttrNodev
 )
 
 // A builder makes the new root. Every source is taken before anything is
@@ -51,7 +51,7 @@ func (s *stager) buildRoot() error {
 			continue
 		}
 		err := b.show(m, trees[i])
-		if hides && err == syscall.EACCES {
+		if hides && errors.Is(err, syscall.EACCES) {
 			s.Mounts[i].Show = ShowDir
 			err = b.cover(m.Target)
 		}
@@ -75,7 +75,7 @@ func (s *stager) buildRoot() error {
 func takeTree(m Mount) (int, error) {
 	attr := uint64(attrQuiet)
 	if m.Show == ShowDevice {
-		attr = kernel.MOUNT_ATTR_NOSUID | kernel.MOUNT_ATTR_NOEXEC
+		attr = kernel.MountAttrNosuid | kernel.MountAttrNoexec
 	}
 	if !m.Write && m.Show != ShowDevice {
 		attr |= attrReadOnly
@@ -84,22 +84,22 @@ func takeTree(m Mount) (int, error) {
 	if m.Show == ShowHeld {
 		flags = syscall.O_NOFOLLOW
 	}
-	return cloneTree(kernel.AT_FDCWD, m.Source, attr, flags)
+	return cloneTree(kernel.ATFdcwd, m.Source, attr, flags)
 }
 
 // cloneTree follows no symbolic link: paths were resolved when the plan was
 // made, and one that has become a link since is an attack.
 func cloneTree(dir int, name string, attr, flags uint64) (int, error) {
-	at, err := kernel.Openat2(dir, name, &kernel.OpenHow{Flags: kernel.O_PATH | syscall.O_CLOEXEC | flags, Resolve: kernel.RESOLVE_NO_SYMLINKS | kernel.RESOLVE_NO_MAGICLINKS})
+	at, err := kernel.Openat2(dir, name, &kernel.OpenHow{Flags: kernel.OPath | syscall.O_CLOEXEC | flags, Resolve: kernel.ResolveNoSymlinks | kernel.ResolveNoMagiclinks})
 	if err != nil {
 		return -1, err
 	}
 	defer syscall.Close(at)
-	tree, err := kernel.OpenTree(at, "", kernel.AT_EMPTY_PATH|kernel.AT_RECURSIVE|kernel.OPEN_TREE_CLONE|kernel.OPEN_TREE_CLOEXEC)
+	tree, err := kernel.OpenTree(at, "", kernel.ATEmptyPath|kernel.ATRecursive|kernel.OpenTreeClone|kernel.OpenTreeCloexec)
 	if err != nil {
 		return -1, err
 	}
-	if err := kernel.MountSetattr(tree, "", kernel.AT_EMPTY_PATH|kernel.AT_RECURSIVE, &kernel.MountAttr{AttrSet: attr}); err != nil {
+	if err := kernel.MountSetattr(tree, "", kernel.ATEmptyPath|kernel.ATRecursive, &kernel.MountAttr{AttrSet: attr}); err != nil {
 		syscall.Close(tree)
 		return -1, err
 	}
@@ -115,7 +115,7 @@ func (b *builder) makeRoot(r Root, scratch int64) (err error) {
 		if !r.Write {
 			attr |= attrReadOnly
 		}
-		if clone, err = cloneTree(kernel.AT_FDCWD, "/", attr, 0); err != nil {
+		if clone, err = cloneTree(kernel.ATFdcwd, "/", attr, 0); err != nil {
 			return on("the root folder", err)
 		}
 	}
@@ -126,7 +126,7 @@ func (b *builder) makeRoot(r Root, scratch int64) (err error) {
 	if syscall.Access(place, 0) != nil {
 		place = "/usr"
 	}
-	if err := attach(b.scratch, kernel.AT_FDCWD, place); err != nil {
+	if err := attach(b.scratch, kernel.ATFdcwd, place); err != nil {
 		return on("private memory on "+place, err)
 	}
 	if b.root = clone; !r.Host {
@@ -134,14 +134,14 @@ func (b *builder) makeRoot(r Root, scratch int64) (err error) {
 			return on("an empty root folder", err)
 		}
 	}
-	if err := attach(b.root, kernel.AT_FDCWD, place); err != nil {
+	if err := attach(b.root, kernel.ATFdcwd, place); err != nil {
 		return on("the new root on "+place, err)
 	}
 	return nil
 }
 
 func tmpfs(size int64, mode uint32) (int, error) {
-	fs, err := kernel.Fsopen("tmpfs", kernel.FSOPEN_CLOEXEC)
+	fs, err := kernel.Fsopen("tmpfs", kernel.FsopenCloexec)
 	if err != nil {
 		return -1, err
 	}
@@ -154,13 +154,13 @@ func tmpfs(size int64, mode uint32) (int, error) {
 	if err := kernel.FsconfigCreate(fs); err != nil {
 		return -1, err
 	}
-	return kernel.Fsmount(fs, kernel.FSMOUNT_CLOEXEC, attrQuiet)
+	return kernel.Fsmount(fs, kernel.FsmountCloexec, attrQuiet)
 }
 
 func attach(tree, dir int, name string) error {
-	flags := kernel.MOVE_MOUNT_F_EMPTY_PATH
+	flags := kernel.MoveMountFEmptyPath
 	if name == "" {
-		flags |= kernel.MOVE_MOUNT_T_EMPTY_PATH
+		flags |= kernel.MoveMountTEmptyPath
 	}
 	return kernel.MoveMount(tree, "", dir, name, flags)
 }
@@ -214,7 +214,7 @@ func (b *builder) show(m Mount, tree int) (err error) {
 // it: another user's. The command has no more rights, but its owner could let it in.
 func (b *builder) cover(target string) error {
 	for dir := path.Dir(target); dir != "/"; dir = path.Dir(dir) {
-		if err := b.show(Mount{Show: ShowNothing, Target: dir}, -1); err != syscall.EACCES {
+		if err := b.show(Mount{Show: ShowNothing, Target: dir}, -1); !errors.Is(err, syscall.EACCES) {
 			b.closed = append(b.closed, dir)
 			return err
 		}
@@ -237,9 +237,9 @@ func (b *builder) covered(target string) bool {
 func (b *builder) target(target string, dir bool) (int, error) {
 	name := target[1:] // it is absolute
 	if name == "" {
-		return syscall.Openat(b.root, ".", kernel.O_PATH|syscall.O_CLOEXEC, 0)
+		return syscall.Openat(b.root, ".", kernel.OPath|syscall.O_CLOEXEC, 0)
 	}
-	how := kernel.OpenHow{Flags: kernel.O_PATH | syscall.O_CLOEXEC, Resolve: kernel.RESOLVE_IN_ROOT | kernel.RESOLVE_NO_SYMLINKS | kernel.RESOLVE_NO_MAGICLINKS}
+	how := kernel.OpenHow{Flags: kernel.OPath | syscall.O_CLOEXEC, Resolve: kernel.ResolveInRoot | kernel.ResolveNoSymlinks | kernel.ResolveNoMagiclinks}
 	fd, err := kernel.Openat2(b.root, name, &how)
 	if !errors.Is(err, syscall.ENOENT) {
 		return fd, err
@@ -262,8 +262,8 @@ func (b *builder) target(target string, dir bool) (int, error) {
 
 // place opens a link itself.
 func (b *builder) place(link string) (int, error) {
-	return kernel.Openat2(b.root, link[1:], &kernel.OpenHow{Flags: kernel.O_PATH | syscall.O_NOFOLLOW | syscall.O_CLOEXEC,
-		Resolve: kernel.RESOLVE_IN_ROOT | kernel.RESOLVE_NO_SYMLINKS | kernel.RESOLVE_NO_MAGICLINKS})
+	return kernel.Openat2(b.root, link[1:], &kernel.OpenHow{Flags: kernel.OPath | syscall.O_NOFOLLOW | syscall.O_CLOEXEC,
+		Resolve: kernel.ResolveInRoot | kernel.ResolveNoSymlinks | kernel.ResolveNoMagiclinks})
 }
 
 func (b *builder) link(m Mount) error {
@@ -305,7 +305,7 @@ func (b *builder) folder(files []File, links map[string]string) (int, error) {
 	if err := syscall.Mkdirat(b.scratch, name, 0o755); err != nil {
 		return -1, err
 	}
-	at, err := syscall.Openat(b.scratch, name, kernel.O_PATH|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)
+	at, err := syscall.Openat(b.scratch, name, kernel.OPath|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return -1, err
 	}
@@ -368,7 +368,7 @@ func writeFile(dir int, name string, data []byte, mode uint32) error {
 // mountProc mounts a /proc that knows this process's namespace only. What in
 // it tells about the machine is covered.
 func (b *builder) mountProc() (int, error) {
-	fs, err := kernel.Fsopen("proc", kernel.FSOPEN_CLOEXEC)
+	fs, err := kernel.Fsopen("proc", kernel.FsopenCloexec)
 	if err != nil {
 		return -1, err
 	}
@@ -376,7 +376,7 @@ func (b *builder) mountProc() (int, error) {
 	if err := kernel.FsconfigCreate(fs); err != nil {
 		return -1, err
 	}
-	proc, err := kernel.Fsmount(fs, kernel.FSMOUNT_CLOEXEC, attrQuiet|kernel.MOUNT_ATTR_NOEXEC)
+	proc, err := kernel.Fsmount(fs, kernel.FsmountCloexec, attrQuiet|kernel.MountAttrNoexec)
 	if err != nil {
 		return -1, err
 	}
@@ -422,13 +422,13 @@ func enterRoot(root int) error {
 // seal makes /proc, and a root in memory, read-only.
 func (s *stager) seal() error {
 	attr := kernel.MountAttr{AttrSet: attrReadOnly}
-	if err := kernel.MountSetattr(s.procFD, "", kernel.AT_EMPTY_PATH, &attr); err != nil {
+	if err := kernel.MountSetattr(s.procFD, "", kernel.ATEmptyPath, &attr); err != nil {
 		return on("/proc", err)
 	}
 	if s.Root.Write {
 		return nil
 	}
-	if err := kernel.MountSetattr(kernel.AT_FDCWD, "/", 0, &attr); err != nil {
+	if err := kernel.MountSetattr(kernel.ATFdcwd, "/", 0, &attr); err != nil {
 		return on("the root folder", err)
 	}
 	return nil

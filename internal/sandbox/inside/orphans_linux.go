@@ -11,7 +11,7 @@ import (
 // supervise makes this process the one that orphans of the command are handed
 // to, in place of a process namespace.
 func supervise() error {
-	if err := prctl(kernel.PR_SET_CHILD_SUBREAPER, 1); err != nil {
+	if err := prctl(kernel.PRSetChildSubreaper, 1); err != nil {
 		return on("taking in orphans", err)
 	}
 	return prctl(syscall.PR_SET_DUMPABLE, 0)

@@ -56,7 +56,7 @@ func stage() int {
 	var s stager
 	// Whatever an editor or a shell left open in pollux must not reach the
 	// command. Closed at once, the numbers could be the runtime's own.
-	if err := kernel.CloseRange(3, ^uint(0), kernel.CLOSE_RANGE_CLOEXEC); err != nil {
+	if err := kernel.CloseRange(3, ^uint(0), kernel.CloseRangeCloexec); err != nil {
 		return fail("limits", err)
 	}
 	if os.Getenv(WaitVariable) != "" {
@@ -84,7 +84,7 @@ func stage() int {
 // warmUp does what is slow the first time in a process, and the same for every
 // policy: the code is read in.
 func (s *stager) warmUp() {
-	if fs, err := kernel.Fsopen("tmpfs", kernel.FSOPEN_CLOEXEC); err == nil {
+	if fs, err := kernel.Fsopen("tmpfs", kernel.FsopenCloexec); err == nil {
 		syscall.Close(fs)
 	}
 	_ = landlockHandled(kernel.LandlockVersion(), false)

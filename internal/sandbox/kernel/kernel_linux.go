@@ -29,43 +29,43 @@ const (
 
 // What the calls below take, by the names that linux/*.h gives it.
 const (
-	AT_FDCWD      = -100
-	AT_EMPTY_PATH = 0x1000
-	AT_RECURSIVE  = 0x8000
-	O_PATH        = 0x200000
+	ATFdcwd     = -100
+	ATEmptyPath = 0x1000
+	ATRecursive = 0x8000
+	OPath       = 0x200000
 
-	CLOSE_RANGE_CLOEXEC = 4
+	CloseRangeCloexec = 4
 
-	RESOLVE_NO_MAGICLINKS = 2
-	RESOLVE_NO_SYMLINKS   = 4
-	RESOLVE_IN_ROOT       = 16
+	ResolveNoMagiclinks = 2
+	ResolveNoSymlinks   = 4
+	ResolveInRoot       = 16
 
-	OPEN_TREE_CLONE         = 1
-	OPEN_TREE_CLOEXEC       = syscall.O_CLOEXEC
-	FSOPEN_CLOEXEC          = 1
-	FSMOUNT_CLOEXEC         = 1
-	MOVE_MOUNT_F_EMPTY_PATH = 4
-	MOVE_MOUNT_T_EMPTY_PATH = 0x40
+	OpenTreeClone       = 1
+	OpenTreeCloexec     = syscall.O_CLOEXEC
+	FsopenCloexec       = 1
+	FsmountCloexec      = 1
+	MoveMountFEmptyPath = 4
+	MoveMountTEmptyPath = 0x40
 
-	MOUNT_ATTR_RDONLY = 1
-	MOUNT_ATTR_NOSUID = 2
-	MOUNT_ATTR_NODEV  = 4
-	MOUNT_ATTR_NOEXEC = 8
+	MountAttrRdonly = 1
+	MountAttrNosuid = 2
+	MountAttrNodev  = 4
+	MountAttrNoexec = 8
 
-	PR_SET_CHILD_SUBREAPER   = 36
-	PR_SET_NO_NEW_PRIVS      = 38
-	PR_GET_NO_NEW_PRIVS      = 39
-	PR_CAP_AMBIENT           = 47
-	PR_CAP_AMBIENT_CLEAR_ALL = 4
+	PRSetChildSubreaper  = 36
+	PRSetNoNewPrivs      = 38
+	PRGetNoNewPrivs      = 39
+	PRCapAmbient         = 47
+	PRCapAmbientClearAll = 4
 
-	RLIMIT_NPROC    = 6
-	RLIMIT_MEMLOCK  = 8
-	RLIMIT_MSGQUEUE = 12
+	RlimitNproc    = 6
+	RlimitMemlock  = 8
+	RlimitMsgqueue = 12
 
-	SECCOMP_SET_MODE_FILTER   = 1
-	SECCOMP_FILTER_FLAG_TSYNC = 1
+	SeccompSetModeFilter   = 1
+	SeccompFilterFlagTsync = 1
 
-	CAPABILITY_VERSION_3 = 0x20080522
+	CapabilityVersion3 = 0x20080522
 )
 
 // An OpenHow says how Openat2 opens.
@@ -196,7 +196,7 @@ func Capset(header *CapHeader, data *[2]CapData) error {
 // thread that could not be given it, or 0.
 func Seccomp(filter []syscall.SockFilter) (int, error) {
 	program := syscall.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	return number(syscall.Syscall(sysSeccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&program))))
+	return number(syscall.Syscall(sysSeccomp, SeccompSetModeFilter, SeccompFilterFlagTsync, uintptr(unsafe.Pointer(&program))))
 }
 
 // AttachFilter gives a socket a filter.
