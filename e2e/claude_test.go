@@ -88,6 +88,16 @@ func TestClaude(t *testing.T) {
 			t.Errorf("pollux mention says %q", told)
 		}
 		c.Wait("@crlf.txt#L1-2", second(60))
+		d.Click(browser.ID("status-sessions")) // the page points at what is selected there
+		d.Click(browser.ID("mention"))
+		c.Wait("@a.txt#L2-2", second(60))
+		d.Click(browser.ID("status-sessions"))
+		d.Click(browser.ID("share"))
+		b.until("sharing is paused", func() bool { return strings.Contains(b.pollux("status"), "sharing is paused") })
+		d.WaitText(browser.ID("status-troubles"), "1 problem")
+		d.Click(browser.ID("status-sessions"))
+		d.Click(browser.ID("share"))
+		b.until("sharing goes on", func() bool { return !strings.Contains(b.pollux("status"), "sharing is paused") })
 		if told := b.pollux("mention", "a.txt:3", "--words", "why three?"); !strings.Contains(told, "typed by tmux") {
 			t.Errorf("pollux mention says %q", told)
 		}

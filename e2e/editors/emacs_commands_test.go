@@ -59,7 +59,7 @@ func emacsSend(t *testing.T, f flavour) {
 	b.is("(use-region-p)", "t")
 	b.mx("pollux-send")
 	b.until("the mention", func() bool { return strings.Contains(b.eval(screen), `@a\,\ file.go lines 2-3 `) })
-	b.says(`typed @a\,\ file.go lines 2-3 into *gemini: p*`)
+	b.says(`the terminal: press Enter there (typed by editor)`)
 }
 
 // M-x pollux-status and M-x pollux-log, and the mode line.

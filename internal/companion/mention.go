@@ -29,6 +29,9 @@ func (c *Companion) mention(ctx context.Context, m control.Mention) (control.Men
 		return control.Mentioned{}, err
 	}
 	s, err := c.listener(m)
+	if m.Terminal > 0 && errors.Is(err, errUnconnected) {
+		return c.mentionUnconnected(ctx, m)
+	}
 	if err != nil {
 		return control.Mentioned{}, err
 	}
@@ -65,9 +68,33 @@ func (c *Companion) mayMention(m control.Mention) error {
 	return c.work.MayMention(m.Path)
 }
 
+// errUnconnected: what runs in a terminal of the editor's is not connected to this companion.
+var errUnconnected = errors.New("no agent that is connected runs in this terminal")
+
+// mentionUnconnected types into a terminal of the editor's whose agent is not connected, as far as anybody knows.
+func (c *Companion) mentionUnconnected(ctx context.Context, m control.Mention) (control.Mentioned, error) {
+	done := control.Mentioned{Session: "the terminal", By: "editor", Text: typedAs("", m.Terminal, m)}
+	if c.o.Editor == nil {
+		return done, errUnconnected
+	}
+	typed, err := c.o.Editor.Type(ctx, m.Terminal, done.Text)
+	if err == nil && !typed {
+		err = errUnconnected
+	}
+	return done, err
+}
+
 // listener returns the session that a mention is for.
 func (c *Companion) listener(m control.Mention) (mcp.SessionInfo, error) {
 	all := c.agents.Sessions()
+	if m.Terminal > 0 {
+		for _, s := range all {
+			if leader, ok := proc.Leader(s.PID); s.PID > 0 && ok && leader == m.Terminal {
+				return s, nil
+			}
+		}
+		return mcp.SessionInfo{}, errUnconnected
+	}
 	fits := slices.DeleteFunc(slices.Clone(all), func(s mcp.SessionInfo) bool {
 		return m.Session != 0 && s.ID != m.Session || m.Agent != "" && s.Agent != m.Agent
 	})
@@ -148,7 +175,7 @@ func (b backend) Mention(ctx context.Context, m control.Mention) (control.Mentio
 }
 
 func (c *Companion) mentionFromEditor(ctx context.Context, m lsp.Mention) (session, by string, err error) {
-	done, err := c.mention(ctx, control.Mention{Session: m.Session, Path: m.Path, First: m.First, Last: m.Last, Words: m.Words})
+	done, err := c.mention(ctx, control.Mention{Session: m.Session, Path: m.Path, First: m.First, Last: m.Last, Words: m.Words, Terminal: m.Terminal})
 	return done.Session, done.By, err
 }
 

@@ -86,7 +86,7 @@ func (c *Companion) tellTroubles() {
 func (c *Companion) pageTroubles() []web.Trouble {
 	var list []web.Trouble
 	for _, t := range c.shownTroubles() {
-		list = append(list, web.Trouble{What: t.What, Why: t.Why, Do: t.Do})
+		list = append(list, web.Trouble{ID: t.ID, What: t.What, Why: t.Why, Do: t.Do})
 	}
 	return list
 }

@@ -13,6 +13,8 @@ type Mention struct {
 	// First and Last are lines, 1-based; 0 for the whole file.
 	First int `json:"first,omitempty"`
 	Last  int `json:"last,omitempty"`
+	// Terminal is the first process of a terminal of the companion's editor that is meant; 0 for none.
+	Terminal int `json:"-"`
 	// Words follow the mention in the prompt, one line; "" for none.
 	Words string `json:"words,omitempty"`
 }

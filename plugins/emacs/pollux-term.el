@@ -26,6 +26,12 @@
 (declare-function term-set-escape-char "term")
 (declare-function vterm "ext:vterm")
 (declare-function vterm-send-string "ext:vterm")
+(declare-function dired-get-file-for-visit "dired")
+(declare-function flymake-diagnostic-text "flymake")
+(declare-function flymake-diagnostics "flymake")
+(declare-function treemacs-button-get "ext:treemacs")
+(declare-function treemacs-current-button "ext:treemacs")
+(defvar pollux--status)
 (defvar eat-terminal)
 (defvar eshell-buffer-name)
 (defvar eshell-visual-commands)
@@ -188,17 +194,6 @@ PROGRAM and ARGUMENTS are those of another agent."
           (setq pollux-cli-buffer (pollux--agent-name program)))
         buffer))))
 
-(defun pollux--mention (path terminal)
-  "Return what mentions PATH, and the region's lines, to the CLI in TERMINAL."
-  (let ((name (file-relative-name path (buffer-local-value 'default-directory terminal))))
-    (concat "@" (replace-regexp-in-string "[][[:blank:]\\\\(){},;|*?$`'\"#&<>!~]" "\\\\\\&"
-                                          (if (string-prefix-p "../" name) path name))
-            (when (use-region-p)
-              (let ((first (line-number-at-pos (region-beginning) t))
-                    (last (line-number-at-pos (max (region-beginning) (1- (region-end))) t)))
-                (if (= first last) (format " line %d" first) (format " lines %d-%d" first last))))
-            " ")))
-
 (defun pollux--type (terminal text)
   "Type TEXT into TERMINAL."
   (with-current-buffer terminal
@@ -206,19 +201,91 @@ PROGRAM and ARGUMENTS are those of another agent."
           ((derived-mode-p 'eat-mode) (eat-term-send-string eat-terminal text))
           (t (process-send-string (get-buffer-process terminal) text)))))
 
+;;;; Mentions
+
+(defun pollux--type-text (params reply)
+  "Type the text of PARAMS into the terminal of Emacs's own that it names; REPLY."
+  (let ((buffer (cl-find-if (lambda (buffer)
+                              (when-let ((process (get-buffer-process buffer)))
+                                (and (process-tty-name process)
+                                     (eql (process-id process) (plist-get params :processId)))))
+                            (buffer-list))))
+    (when buffer
+      (pollux--type buffer (plist-get params :text)))
+    (funcall reply (list :typed (if buffer t :false)))))
+
+(defun pollux--this ()
+  "Return the file that the user means by this one, or a folder; nil for none."
+  (cond ((derived-mode-p 'dired-mode) (ignore-errors (dired-get-file-for-visit)))
+        ((derived-mode-p 'treemacs-mode)
+         (ignore-errors (treemacs-button-get (treemacs-current-button) :path)))
+        (t (pollux--file (current-buffer)))))
+
+(defun pollux--lines ()
+  "Return the first and the last line of the region, nil when there is none."
+  (when (use-region-p)
+    (cons (line-number-at-pos (region-beginning) t)
+          (line-number-at-pos (max (region-beginning) (1- (region-end))) t))))
+
+(defun pollux--one-line (text)
+  "Return TEXT without control characters, on one line."
+  (string-trim (replace-regexp-in-string "[[:cntrl:][:space:]]+" " " (or text ""))))
+
+(defun pollux--terminal-for (path)
+  "Return the terminal of Emacs's whose CLI PATH is meant for, nil for none."
+  (let ((all (pollux--terminals)))
+    (or (cl-find-if (lambda (buffer)
+                      (file-in-directory-p path (buffer-local-value 'default-directory buffer)))
+                    all)
+        (car all))))
+
+(defun pollux--pointed (done)
+  "Say what became of a mention: DONE."
+  (message "[pollux] %s: press Enter there (%s)" (plist-get done :session)
+           (if (equal (plist-get done :by) "protocol") "by its protocol"
+             (concat "typed by " (plist-get done :by)))))
+
+(defun pollux--point-at (path lines words)
+  "Mention PATH, its LINES and WORDS to an agent.
+It is that of Emacs's own terminal, else the connected one; of several the user
+is asked which."
+  (let* ((terminal (pollux--terminal-for path))
+         (sessions (append (plist-get pollux--status :sessions) nil))
+         (names (mapcar (lambda (session) (plist-get session :name)) sessions))
+         (name (if (and (cdr names) (not terminal)) (completing-read "Mention it to: " names nil t) (car names)))
+         (session (and (not terminal)
+                       (cl-find name sessions :key (lambda (s) (plist-get s :name)) :test #'equal))))
+    (unless (or terminal session)
+      (user-error "No CLI runs here; start one with M-x pollux-run"))
+    (pollux--call "workspace/executeCommand"
+                  `(:command "pollux.mention"
+                    :arguments [(:uri ,(pollux--uri (expand-file-name path))
+                                 :first ,(or (car lines) 0) :last ,(or (cdr lines) 0) :words ,words
+                                 :processId ,(if terminal (process-id (get-buffer-process terminal)) 0)
+                                 :session ,(or (plist-get session :id) 0))])
+                  #'pollux--pointed)))
+
 ;;;###autoload
-(defun pollux-send ()
-  "Type a mention of this file, with the region's lines, into the CLI's terminal."
+(defun pollux-send (&optional words)
+  "Mention this file, or the region's lines, to an agent; nothing is sent there.
+With a prefix argument ask for WORDS of yours that follow in its prompt.  In a
+list of files it is the file or folder at point."
+  (interactive (list (when current-prefix-arg (read-string "Words behind the mention: "))))
+  (pollux--point-at (or (pollux--this) (user-error "This buffer is no file on disk"))
+                    (pollux--lines) (pollux--one-line words)))
+
+;;;###autoload
+(defun pollux-send-problem ()
+  "Mention the line at point to an agent, with the problem found there."
   (interactive)
-  (let* ((path (or (pollux--file (current-buffer)) (user-error "This buffer is no file on disk")))
-         (all (or (pollux--terminals) (user-error "No CLI runs here; start one with M-x pollux-run")))
-         (terminal (or (cl-find-if (lambda (buffer)
-                                     (file-in-directory-p path (buffer-local-value 'default-directory buffer)))
-                                   all)
-                       (car all)))
-         (mention (pollux--mention path terminal)))
-    (pollux--type terminal mention)
-    (message "[pollux] typed %sinto %s" mention (buffer-name terminal))))
+  (let ((said (or (help-at-pt-kbd-string)
+                  (when (fboundp 'flymake-diagnostics)
+                    (when-let ((found (car (flymake-diagnostics (line-beginning-position) (line-end-position)))))
+                      (flymake-diagnostic-text found)))
+                  (user-error "There is no problem in this line")))
+        (line (line-number-at-pos nil t)))
+    (pollux--point-at (or (pollux--this) (user-error "This buffer is no file on disk"))
+                      (cons line line) (pollux--one-line (substring-no-properties said)))))
 
 (provide 'pollux-term)
 ;;; pollux-term.el ends here

@@ -116,7 +116,7 @@ Whatever buffer or binding has an environment of its own at the moment."
   (list :processId (emacs-pid)
         :clientInfo (list :name "Emacs" :version emacs-version)
         :workspaceFolders (pollux--folders pollux--roots)
-        :capabilities '(:experimental (:pollux (:version 2 :context t :openDiff t :env t)))
+        :capabilities '(:experimental (:pollux (:version 2 :context t :openDiff t :env t :types t)))
         :initializationOptions
         (list :pollux (list :version 2 :ide '(:name "emacs" :displayName "Emacs")
                             :idePid (emacs-pid)
@@ -214,6 +214,7 @@ Whatever buffer or binding has an environment of its own at the moment."
         ("pollux/filesChanged" . pollux--files-changed)
         ("pollux/openDocument" . pollux--open-document)
         ("pollux/ask" . pollux--ask)
+        ("pollux/typeText" . pollux--type-text)
         ("pollux/didChangeEnv" . pollux--env-changed)
         ("pollux/didChangeStatus" . pollux--status-changed)
         ("window/showMessage" . pollux--message)))

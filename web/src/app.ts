@@ -18,6 +18,7 @@ import { Review } from "./review/review";
 import { announce, note } from "./ui/announce";
 import { byId } from "./ui/dom";
 import { quickOpen } from "./ui/quickopen";
+import { showSessions, type Target } from "./ui/sessions";
 import { Status } from "./ui/status";
 import { Tabs, type Tab } from "./ui/tabs";
 
@@ -38,7 +39,7 @@ export class App {
   readonly diffs: Diffs;
   readonly review: Review;
   readonly files: FileActions;
-  readonly status = new Status();
+  readonly status: Status;
   readonly context: ContextReporter;
   private readonly policy: Policy;
   private readonly history: HistoryPanel;
@@ -62,6 +63,7 @@ export class App {
     private readonly connection: Connection,
     readonly clientId: string,
   ) {
+    this.status = new Status((sessions, paused) => void showSessions(connection, sessions, paused, this.target()));
     this.documents = new Documents(connection, this.pane.makeState);
     this.tree = new Tree(byId("tree"), connection);
     this.diffs = new Diffs(connection, clientId);
@@ -321,6 +323,17 @@ export class App {
     byId("panes").setAttribute("aria-label", doc?.name ?? { review: "Proposal", history: "History", file: "", empty: "No file" }[this.shown.kind]);
     this.desk.touch();
     this.context.touch();
+  }
+
+  /** What a mention would be of. */
+  private target(): Target | null {
+    const doc = this.shown.kind === "file" ? this.pane.doc : null;
+    if (!doc) return null;
+    const { from, to, empty } = doc.state.selection.main;
+    const text = doc.state.doc;
+    const last = text.lineAt(to);
+    const before = to === last.from && to > from; // nothing of the last line is selected
+    return { path: doc.path, name: doc.name, first: empty ? 0 : text.lineAt(from).number, last: empty ? 0 : before ? last.number - 1 : last.number };
   }
 
   /** What this page shows, for the context. Proposals and history are not files: while they are on show nothing is active (SPEC C-6). */

@@ -47,6 +47,8 @@ type Mention struct {
 	First   int    `json:"first"`   // lines, 1-based; 0 for the whole file
 	Last    int    `json:"last"`
 	Words   string `json:"words"` // the words that follow in the prompt
+	// Terminal is the first process of the editor's own terminal that is meant, instead of a session; 0 for none.
+	Terminal int `json:"processId"`
 }
 
 // An Info is what a person wants to know about the companion.

@@ -21,3 +21,13 @@ func agentMention(ctx context.Context, p *page, m Mention) (any, error) {
 	}
 	return mentioned{session}, nil
 }
+
+type pausing struct {
+	Paused bool `json:"paused"`
+}
+
+// contextPause stops or resumes telling agents what the user looks at.
+func contextPause(_ context.Context, p *page, in pausing) (any, error) {
+	p.s.o.Store.Pause(in.Paused)
+	return empty{}, nil
+}

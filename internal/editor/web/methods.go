@@ -100,6 +100,8 @@ func handlers(name string) (h handler, ok bool) {
 		h = on(diffReject)
 	case "policy/set":
 		h = on(policySet)
+	case "context/pause":
+		h = on(contextPause)
 	case "agent/mention":
 		h = on(agentMention)
 	case "history/list":

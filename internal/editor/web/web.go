@@ -45,6 +45,7 @@ type Mention struct {
 
 // A Trouble is a problem that the companion runs with: what it is, why it matters, and what helps.
 type Trouble struct {
+	ID   string `json:"id"` // a short name that stays: "paused"
 	What string `json:"what"`
 	Why  string `json:"why"`
 	Do   string `json:"do"`

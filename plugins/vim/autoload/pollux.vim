@@ -115,6 +115,8 @@ function! s:request(method, params, id) abort
     call pollux#diff#close(a:params, a:id)
   elseif a:method ==# 'pollux/openDocument'
     call s:open_document(a:params, a:id)
+  elseif a:method ==# 'pollux/typeText'
+    call pollux#send#type_text(a:params, a:id)
   elseif a:method ==# 'pollux/ask'
     let s:questions[a:id] = 1
     call timer_start(0, {-> s:ask(a:params, a:id)})
@@ -226,7 +228,7 @@ function! s:start_process() abort
   call pollux#rpc#call('initialize', {
         \ 'processId': getpid(), 'clientInfo': {'name': 'Vim', 'version': printf('%d.%d', v:version / 100, v:version % 100)},
         \ 'workspaceFolders': s:uris(s:roots),
-        \ 'capabilities': {'experimental': {'pollux': {'version': 2, 'context': v:true, 'openDiff': v:true, 'env': v:true}}},
+        \ 'capabilities': {'experimental': {'pollux': {'version': 2, 'context': v:true, 'openDiff': v:true, 'env': v:true, 'types': v:true}}},
         \ 'initializationOptions': {'pollux': {'version': 2, 'ide': {'name': 'vim', 'displayName': 'Vim'}, 'idePid': getpid(), 'openDiffs': pollux#diff#announce()}},
         \ }, function('s:initialized'))
 endfunction

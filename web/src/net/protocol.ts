@@ -136,6 +136,7 @@ export interface ContextReport {
 
 /** What the companion does without, why that matters, and what helps. */
 export interface Trouble {
+  id?: string;
   what: string;
   why: string;
   do: string;
@@ -175,6 +176,10 @@ export interface Requests {
   "diff/resolve": [{ id: string; text: string; version: number; base: number; edit: number; take: "proposal" | "file" }, Empty];
   "diff/reject": [{ id: string }, Empty];
   "policy/set": [Rule, { rules: Rule[] }];
+  /** Lines from 1; 0 for the whole file. */
+  "agent/mention": [{ session: number; path: string; first: number; last: number; words: string }, { session: string }];
+  /** Whether agents are told what the user looks at. */
+  "context/pause": [{ paused: boolean }, Empty];
   "history/list": [Empty, { entries: HistoryEntry[] }];
   "history/read": [{ id: string }, HistoryTexts];
   "history/undo": [{ id: string }, Empty];

@@ -23,9 +23,14 @@ export class Status {
   private troubles: Trouble[] = [];
   private dismiss: (() => void)[] = [];
 
-  constructor() {
+  constructor(private readonly about: (sessions: Session[], paused: boolean) => void) {
     byId("status-troubles").addEventListener("click", () => void this.showTroubles());
-    byId("status-sessions").addEventListener("click", () => void this.showSessions());
+    byId("status-sessions").addEventListener("click", () => this.about(this.sessions, this.paused));
+  }
+
+  /** Whether agents are told nothing. */
+  private get paused(): boolean {
+    return this.troubles.some((t) => t.id === "paused");
   }
 
   /** Writes the connection's state. */
@@ -92,19 +97,5 @@ export class Status {
     const element = byId("status-pending");
     element.hidden = count === 0;
     element.textContent = count === 1 ? "1 proposal waits" : `${count} proposals wait`;
-  }
-
-  private async showSessions(): Promise<void> {
-    const lines = this.sessions.map((s) => h("li", {}, h("span", { text: [s.label, s.process, s.pid ? `process ${s.pid}` : "", `since ${new Date(s.since).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })}`].filter(Boolean).join(" · ") })));
-    const close = h("button", { type: "button", class: "button", text: "Close", onclick: () => dialog.close() });
-    const dialog = dialogFrame(
-      "Connected CLIs",
-      "sessions-dialog",
-      lines.length > 0 ? h("ul", { class: "rules" }, ...lines) : h("p", { text: "None. Start gemini in a terminal in this folder; /ide enable switches its IDE mode on." }),
-      h("div", { class: "dialog-buttons" }, close),
-    );
-    const done = modal(dialog);
-    close.focus();
-    await done;
   }
 }

@@ -1,9 +1,6 @@
 -- The command :Pollux. See :help :Pollux
 local pollux = require('pollux')
 local M = {}
-
-local api = vim.api
-
 local say = require('pollux.say')
 local fail = say.fail
 
@@ -22,22 +19,6 @@ local function chosen()
     fail('no diff is open')
   end
   return d
-end
-
--- The terminal that the CLI runs in and its channel, that of :Pollux run first.
-local function terminal()
-  local found
-  for _, buf in ipairs(api.nvim_list_bufs()) do
-    local channel = vim.bo[buf].buftype == 'terminal' and vim.bo[buf].channel or 0
-    if channel > 0 and vim.fn.jobwait({ channel }, 0)[1] == -1 then
-      if vim.b[buf].pollux_cli then
-        return buf, channel
-      elseif not found and require('pollux.context').is_cli(buf) then
-        found = { buf, channel }
-      end
-    end
-  end
-  return unpack(found or {})
 end
 
 local commands = {}
@@ -221,29 +202,12 @@ for _, what in ipairs({ 'run', 'toggle', 'focus' }) do
   end
 end
 
--- What the CLI takes for a file: its name below the CLI's own folder, whatever
--- this window's is, with a backslash before what would end it.
-local function mention_of(path, folder)
-  if folder ~= nil and vim.startswith(path, folder) and path:find('^[/\\]', #folder + 1) then
-    path = path:sub(#folder + 2)
-  end
-  return '@' .. path:gsub('[%s\\()%[%]{},;!?"]', '\\%0')
+function commands.send(args, command)
+  require('pollux.send').send(args, command)
 end
 
-function commands.send(_, command)
-  local path = require('pollux.context').file(api.nvim_get_current_buf())
-  if not path then
-    return fail('this buffer is no file on disk')
-  end
-  local buf, channel = terminal()
-  if not buf then
-    return fail('no CLI runs here; start one with :Pollux run')
-  end
-  local mention = mention_of(path, vim.b[buf].pollux_folder)
-  if command.range > 0 then
-    mention = ('%s lines %d-%d'):format(mention, command.line1, command.line2)
-  end
-  vim.fn.chansend(channel, mention .. ' ')
+function commands.problem(args)
+  require('pollux.send').problem(args)
 end
 
 function M.run(command)

@@ -91,6 +91,9 @@ local requests = {
   end,
   ['pollux/openDocument'] = open_document,
   ['pollux/ask'] = ask,
+  ['pollux/typeText'] = function(p, reply)
+    require('pollux.send').type_text(p, reply)
+  end,
 }
 
 local notifications = {
@@ -237,7 +240,7 @@ start_process = function()
     processId = vim.fn.getpid(),
     clientInfo = { name = 'Neovim', version = tostring(vim.version and ('%d.%d.%d'):format(vim.version().major, vim.version().minor, vim.version().patch) or '') },
     workspaceFolders = uris(roots),
-    capabilities = { experimental = { pollux = { version = 2, context = true, openDiff = true, env = true } } },
+    capabilities = { experimental = { pollux = { version = 2, context = true, openDiff = true, env = true, types = true } } },
     initializationOptions = {
       pollux = { version = 2, ide = { name = 'neovim', displayName = 'Neovim' }, idePid = vim.fn.getpid(), openDiffs = diff.announce() },
     },

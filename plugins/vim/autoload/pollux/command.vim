@@ -151,39 +151,10 @@ function! s:log(...) abort
   call pollux#execute('pollux.status', {}, {r, e -> s:tell(r, e) ? execute('tabedit + ' . fnameescape(r.log)) : 0})
 endfunction
 
-" What the CLI takes for a file: its name below the CLI's own folder, whatever
-" this window's is, with a backslash before what would end it.
-function! s:mention(path, folder) abort
-  let l:below = !empty(a:folder) && stridx(a:path, a:folder) == 0 && a:path[strlen(a:folder)] =~# '[/\\]'
-  return '@' . substitute(l:below ? a:path[strlen(a:folder) + 1 :] : a:path, '[[:blank:]\\(){},;!?"[\]]', '\\&', 'g')
-endfunction
-
-" The terminal that the CLI runs in, that of :Pollux run first; 0 for none.
-function! s:terminal() abort
-  let l:running = filter(has('terminal') ? term_list() : [], 'term_getstatus(v:val) =~# "running"')
-  let l:own = filter(copy(l:running), 'getbufvar(v:val, "pollux_cli")')
-  if empty(l:own)
-    call pollux#context#touch(1) " it may have come since
-    let l:own = filter(l:running, 'pollux#context#is_cli(v:val)')
-  endif
-  return get(l:own, 0)
-endfunction
-
-function! s:send(args, range, first, last) abort
-  let [l:path, l:buf] = [pollux#context#file(bufnr('%')), s:terminal()]
-  if empty(l:path)
-    return s:fail('this buffer is no file on disk')
-  elseif !l:buf
-    return s:fail('no CLI runs here; start one with :Pollux run')
-  endif
-  let l:mention = s:mention(l:path, getbufvar(l:buf, 'pollux_folder'))
-  call term_sendkeys(l:buf, l:mention . (a:range > 0 ? printf(' lines %d-%d ', a:first, a:last) : ' '))
-endfunction
-
 let s:commands = {
       \ 'accept': function('s:accept'), 'accept-all': function('s:accept_all'), 'reject': function('s:reject'), 'merge': {-> pollux#reload#merge()}, 'keep': {-> s:settle('keep')}, 'take': {-> s:settle('take')}, 'review': function('s:review'),
       \ 'policy': function('s:policy'), 'pause': function('s:share', ['']), 'resume': function('s:share', ['on']), 'page': function('s:page'), 'start': function('s:start'), 'stop': function('s:stop'),
-      \ 'restart': function('s:restart'), 'status': function('s:status'), 'log': function('s:log'), 'run': function('pollux#terminal#run'), 'toggle': function('pollux#terminal#toggle'), 'focus': function('pollux#terminal#focus'), 'history': function('pollux#past#history'), 'undo': function('pollux#past#undo'), 'rules': function('pollux#past#rules'), 'send': function('s:send')}
+      \ 'restart': function('s:restart'), 'status': function('s:status'), 'log': function('s:log'), 'run': function('pollux#terminal#run'), 'toggle': function('pollux#terminal#toggle'), 'focus': function('pollux#terminal#focus'), 'history': function('pollux#past#history'), 'undo': function('pollux#past#undo'), 'rules': function('pollux#past#rules'), 'send': {a, r, f, l -> pollux#send#send(a, r, f, l)}, 'problem': {a, ... -> pollux#send#problem(a)}}
 
 function! pollux#command#run(args, range, first, last) abort
   let l:name = get(a:args, 0, 'status')

@@ -76,6 +76,11 @@ function! s:tell(timer) abort
   let s:told = l:files
 endfunction
 
+" What was told last of the file in a buffer.
+function! pollux#diagnostics#of(buf) abort
+  return get(s:told, pollux#context#file(a:buf), [])
+endfunction
+
 function! pollux#diagnostics#touch() abort
   if s:timer < 0
     let s:timer = timer_start(200, function('s:tell'))

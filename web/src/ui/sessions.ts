@@ -1,0 +1,65 @@
+import type { Connection } from "../net/connection";
+import { messageOf, type Session } from "../net/protocol";
+import { note } from "./announce";
+import { dialogFrame, modal } from "./dialogs";
+import { h } from "./dom";
+
+/** What a mention would be of: the shown file and, where something is selected, its lines from 1. */
+export interface Target {
+  path: string;
+  name: string;
+  first: number;
+  last: number;
+}
+
+function describe(s: Session): string {
+  const since = new Date(s.since).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  return [s.label, s.process, s.pid ? `process ${s.pid}` : "", `since ${since}`].filter(Boolean).join(" · ");
+}
+
+/** The dialog of the connected CLIs: who they are, a mention for one of them, and whether they are told what the user looks at. */
+export async function showSessions(connection: Connection, sessions: Session[], paused: boolean, target: Target | null): Promise<void> {
+  const words = h("input", { type: "text", "aria-label": "Words that follow the mention", placeholder: "Words of yours (optional)", testid: "mention-words" });
+  const mention = async (s: Session): Promise<void> => {
+    if (!target) return;
+    try {
+      const { path, first, last } = target;
+      const done = await connection.request("agent/mention", { session: Number(s.id), path, first, last, words: words.value.trim() });
+      dialog.close();
+      note(`Mentioned to ${done.session}. Press Enter there.`);
+    } catch (e) {
+      note(messageOf(e), { kind: "problem" });
+    }
+  };
+  const share = async (): Promise<void> => {
+    try {
+      await connection.request("context/pause", { paused: !paused });
+      dialog.close();
+      note(paused ? "Agents are told what you look at." : "Agents are told nothing of what you look at.");
+    } catch (e) {
+      note(messageOf(e), { kind: "problem" });
+    }
+  };
+  const lines = sessions.map((s) =>
+    h(
+      "li",
+      {},
+      h("span", { text: describe(s) }),
+      target ? h("button", { type: "button", class: "button", text: `Mention ${target.name}`, testid: "mention", onclick: () => void mention(s) }) : null,
+    ),
+  );
+  const close = h("button", { type: "button", class: "button", text: "Close", onclick: () => dialog.close() });
+  const pause = h("button", { type: "button", class: "button", text: paused ? "Resume sharing" : "Pause sharing", testid: "share", onclick: () => void share() });
+  const told = paused ? "Sharing is paused: agents are not told what you look at." : sessions.length > 0 ? "They are told your open files, cursor, selection and problems." : "";
+  const dialog = dialogFrame(
+    "Connected CLIs",
+    "sessions-dialog",
+    lines.length > 0 ? h("ul", { class: "rules" }, ...lines) : h("p", { text: "None. Start gemini in a terminal in this folder; /ide enable switches its IDE mode on." }),
+    lines.length > 0 && target ? words : null,
+    h("p", { text: told }),
+    h("div", { class: "dialog-buttons" }, pause, close),
+  );
+  const done = modal(dialog);
+  close.focus();
+  await done;
+}
