@@ -74,6 +74,11 @@ func TestCopilot(t *testing.T) {
 		}
 		b.until("pollux status names it", func() bool { return strings.Contains(b.pollux("status"), "GitHub Copilot CLI #") }) // it comes and goes at first
 	})
+	b.step("mention", func() {
+		b.pollux("mention", "crlf.txt:1-2")
+		c.Wait("crlf.txt:1-2", second(60))
+		b.entered(c.Terminal, c.Model, "crlf.txt")
+	})
 	b.step("accept", func() {
 		c.Ask("write a new file", model.Turn{Calls: []model.Call{copilotCreates(b.path("new.txt"), "proposed\n")}})
 		d.proposal("new.txt")
@@ -166,6 +171,13 @@ func TestOpenCode(t *testing.T) {
 			t.Errorf("pollux status:\n%s", state)
 		}
 	})
+	b.step("mention", func() {
+		if told := b.pollux("mention", "a.txt:2-3"); !strings.Contains(told, "by its protocol") {
+			t.Errorf("pollux mention says %q", told)
+		}
+		c.Wait("a.txt#2-3", second(60))
+		b.entered(c.Terminal, c.Model, "a.txt")
+	})
 }
 
 // TestOpenCodeRun: pollux run connects an opencode on a machine that has no folder of Claude Code's, also in a terminal with a port that
@@ -201,5 +213,18 @@ func TestCodex(t *testing.T) {
 		if !strings.Contains(text, "## Active file: a.txt") || !strings.Contains(text, "## Active selection of the file:\ntwo") {
 			t.Errorf("the model is not told of the selection:\n%s", text)
 		}
+		if mine := strings.TrimSuffix(b.pollux("context", "--agent", "codex"), "\n"); mine == "" || !strings.Contains(text, mine) {
+			t.Errorf("pollux context --agent codex says:\n%s\nand the model is told:\n%s", mine, text)
+		}
+		if found := b.pollux("doctor", "codex"); strings.Contains(found, "FAULT") || !strings.Contains(found, "answered by pollux") {
+			t.Errorf("pollux doctor codex:\n%s", found)
+		}
+		if state := b.pollux("status"); !strings.Contains(state, "connected: Codex") {
+			t.Errorf("pollux status:\n%s", state)
+		}
+	})
+	b.step("mention", func() {
+		b.pollux("mention", "a.txt:2", "--words", "why two?")
+		c.Wait("@a.txt line 2 why two?", second(60))
 	})
 }

@@ -90,7 +90,7 @@ func TestClaude(t *testing.T) {
 		c.Wait("@crlf.txt#L1-2", second(60))
 		d.Click(browser.ID("status-sessions")) // the page points at what is selected there
 		d.Click(browser.ID("mention"))
-		c.Wait("@a.txt#L2-2", second(60))
+		c.Wait("@a.txt#L2 ", second(60))
 		d.Click(browser.ID("status-sessions"))
 		d.Click(browser.ID("share"))
 		b.until("sharing is paused", func() bool { return strings.Contains(b.pollux("status"), "sharing is paused") })
@@ -101,7 +101,7 @@ func TestClaude(t *testing.T) {
 		if told := b.pollux("mention", "a.txt:3", "--words", "why three?"); !strings.Contains(told, "typed by tmux") {
 			t.Errorf("pollux mention says %q", told)
 		}
-		c.Wait("@a.txt#L3-3 why three?", second(60))
+		c.Wait("@a.txt#L3 why three?", second(60))
 		if text := b.entered(c.Terminal, c.Model, "why three?"); !strings.Contains(text, "zwei") {
 			t.Errorf("the model is not told of what was mentioned:\n%s", text)
 		}

@@ -10,9 +10,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/agent/claude"
+	"github.com/pollux-companion/pollux/internal/agent/codex"
 	"github.com/pollux-companion/pollux/internal/agent/copilot"
 	"github.com/pollux-companion/pollux/internal/agent/finding"
 	"github.com/pollux-companion/pollux/internal/agent/gemini"
@@ -37,7 +39,8 @@ type Agent struct {
 	Command string
 	// With names the agent by whose lock and token it comes in, which then has no Door of its own; "" for most.
 	With string
-	// Door is how it comes in: all of an mcp.Agent but what differs for each companion, which is its token and key.
+	// Door is how it comes in: all of an mcp.Agent but what differs for each companion, which is its token and key. nil where it comes
+	// in With another, or asks on a socket of its own.
 	Door func(Options) mcp.Agent
 	// Locks is the form of the files by which its CLIs find companions; nil: package companion knows (Gemini CLI's file has a second
 	// place). Choose replays how a CLI chooses among them.
@@ -47,6 +50,8 @@ type Agent struct {
 	// where they speak as Gemini CLI does.
 	Listen func(ctx context.Context, d finding.Door) (Listener, error)
 	Told   func(context []byte) (string, error)
+	// Look examines the way of its CLIs that are started in dir to a companion, where they have no Locks; nil else.
+	Look func(ctx context.Context, dir string, getenv func(string) string) []finding.Finding
 	// Trials are what pollux conform tries of its wire; nil where it speaks as Gemini CLI does.
 	Trials []finding.Trial
 	// Shows is the tool by which its CLIs have a diff shown.
@@ -68,7 +73,10 @@ type Agent struct {
 
 // LinesOf is how a person would name lines to it, behind a file's name.
 func (a Agent) LinesOf(first, last int) string {
+	one, _, _ := strings.Cut(a.Lines, "-")
 	switch {
+	case a.Lines != "" && first == last:
+		return fmt.Sprintf(one, first)
 	case a.Lines != "":
 		return fmt.Sprintf(a.Lines, first, last)
 	case first == last:
@@ -135,7 +143,7 @@ type Endpoint struct {
 const Gemini = "gemini"
 
 // All lists the agents, Gemini CLI first.
-func All() []Agent { return []Agent{geminiCLI(), claudeCode(), qwenCode(), copilotCLI(), openCode()} }
+func All() []Agent { return []Agent{geminiCLI(), claudeCode(), qwenCode(), copilotCLI(), openCode(), codexCLI()} }
 
 func geminiCLI() Agent {
 	return Agent{
@@ -228,6 +236,22 @@ func openCode() Agent {
 	}
 }
 
+// codexCLI asks on a socket that one companion answers (SPEC CX-1): it has no Door.
+func codexCLI() Agent {
+	return Agent{
+		Name: codex.Name, Label: codex.Label, Command: "codex", Install: "npm install -g @openai/codex", Release: "0.169.0",
+		Told: codex.Told, Look: codex.Look, Trials: codex.Trials(),
+		Listen: func(ctx context.Context, d finding.Door) (Listener, error) {
+			c, err := codex.Dial(ctx, d.Socket, d.Dir)
+			if err != nil {
+				return nil, err
+			}
+			return c, nil
+		},
+		Settings: Settings{Program: codex.Label, Path: codex.SettingsPath, Later: "in each Codex, type /ide"},
+	}
+}
+
 // Find is the agent of that name; ok is false where there is none.
 func Find(name string) (a Agent, ok bool) {
 	all := All()
@@ -283,8 +307,14 @@ func (p *Place) Put(e Endpoint) error {
 	})
 }
 
-// LetsIn is where a companion at a port lets this agent in, by its lock; ok is false where it has none.
-func (a Agent) LetsIn(port int) (d finding.Door, ok bool) {
+// DoorHere is the door of an agent that is started in a folder and knows the way by itself.
+func DoorHere(folder string) finding.Door { return finding.Door{Dir: folder} }
+
+// LetsIn is where the companion of a process, at a port, lets this agent in; ok is false where it does not.
+func (a Agent) LetsIn(port, pid int) (d finding.Door, ok bool) {
+	if a.Name == codex.Name {
+		return codex.LetsIn(pid)
+	}
 	home, used := a.home()
 	if !used {
 		return d, false

@@ -144,7 +144,7 @@ func (b backend) Connection() control.Connection { return b.c.Connection() }
 
 func (b backend) Sessions() []control.Session {
 	var list []control.Session
-	for _, s := range b.c.agents.Sessions() {
+	for _, s := range b.c.everySession() {
 		list = append(list, control.Session{ID: s.ID, Label: s.Label, Agent: s.Agent, Since: s.Since, Version: s.Version, Process: s.Process, PID: s.PID})
 	}
 	return list
@@ -155,7 +155,7 @@ func (b backend) Agents(ctx context.Context) control.Agents {
 	if proc.TellsPeers() != nil {
 		unknown = nil // no unknown session is the caller; an agent is told by its marks alone
 	}
-	return control.Agents{Processes: processes, Unknown: unknown}
+	return control.Agents{Processes: append(processes, b.c.codexes()...), Unknown: unknown}
 }
 
 func (b backend) Diffs() []control.Diff {

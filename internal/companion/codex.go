@@ -5,6 +5,8 @@ import (
 	"os"
 
 	"github.com/pollux-companion/pollux/internal/agent/codex"
+	"github.com/pollux-companion/pollux/internal/agent/mcp"
+	"github.com/pollux-companion/pollux/internal/proc"
 )
 
 // serveCodex answers Codex where Codex has been used (SPEC CX-1). When another companion answers it already, serveCodex tries again
@@ -22,4 +24,24 @@ func (c *Companion) serveCodex() {
 	default:
 		c.codex = s
 	}
+}
+
+// everySession lists the sessions of agents, with the Codexes that have asked; their numbers are negative.
+func (c *Companion) everySession() []mcp.SessionInfo {
+	all := c.agents.Sessions()
+	for _, p := range c.codexes() {
+		all = append(all, mcp.SessionInfo{ID: -p.PID, Label: codex.Label, Agent: codex.Name, PID: p.PID, Process: p.Name})
+	}
+	return all
+}
+
+// codexes are the living processes of Codexes that have asked.
+func (c *Companion) codexes() []proc.Info {
+	c.mu.Lock()
+	s := c.codex
+	c.mu.Unlock()
+	if s == nil {
+		return nil
+	}
+	return s.Asked()
 }

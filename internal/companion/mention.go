@@ -36,7 +36,7 @@ func (c *Companion) mention(ctx context.Context, m control.Mention) (control.Men
 		return control.Mentioned{}, err
 	}
 	done := control.Mentioned{Session: s.Label, By: "protocol"}
-	if m.Words == "" {
+	if m.Words == "" && s.ID > 0 {
 		err := c.agents.Mention(s.ID, mcp.Mention{Path: m.Path, First: m.First, Last: m.Last, Text: linesOf(m)})
 		if err == nil || !errors.Is(err, mcp.ErrNoMention) {
 			return done, err
@@ -86,7 +86,7 @@ func (c *Companion) mentionUnconnected(ctx context.Context, m control.Mention) (
 
 // listener returns the session that a mention is for.
 func (c *Companion) listener(m control.Mention) (mcp.SessionInfo, error) {
-	all := c.agents.Sessions()
+	all := c.everySession()
 	if m.Terminal > 0 {
 		for _, s := range all {
 			if leader, ok := proc.Leader(s.PID); s.PID > 0 && ok && leader == m.Terminal {

@@ -42,8 +42,8 @@ func (c *Companion) newServer(rec discovery.Record) *mcp.Server {
 		Log:       c.o.Log,
 	}
 	for _, a := range agent.All() {
-		if a.With != "" {
-			continue // the other one's Also
+		if a.Door == nil {
+			continue
 		}
 		door := doorOf(&rec, a.Name)
 		in := a.Door(agent.Options{LegacyDiffClosed: c.o.Settings.LegacyDiffClosed, Snapshot: c.store.Snapshot, Open: c.open})

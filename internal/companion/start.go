@@ -94,7 +94,7 @@ func (c *Companion) startAgent() error {
 		c.removeOf(old)
 	}
 	for _, a := range agent.All() {
-		if a.Name != agent.Gemini && a.With == "" && rec.Others[a.Name].Token == "" {
+		if a.Name != agent.Gemini && a.Door != nil && rec.Others[a.Name].Token == "" {
 			rec.Others[a.Name] = freshDoor()
 		}
 	}

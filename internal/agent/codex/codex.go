@@ -20,6 +20,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/text"
 	"github.com/pollux-companion/pollux/internal/ownpipe"
 	"github.com/pollux-companion/pollux/internal/paths"
+	"github.com/pollux-companion/pollux/internal/proc"
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
@@ -32,6 +33,8 @@ const (
 	maxSelected = 64 << 10
 	// us is what answers are signed with.
 	us = "pollux"
+	// methodContext asks what the user looks at.
+	methodContext = "ide-context"
 )
 
 // ErrTaken: somebody answers on the socket already, another companion or another program.
@@ -65,7 +68,32 @@ type Server struct {
 
 	mu     sync.Mutex // guards the below
 	conns  map[net.Conn]struct{}
+	asked  []proc.Info // the living processes that have asked of a folder that is served, the latest last
 	closed bool
+}
+
+// maxAsked bounds the processes that are remembered.
+const maxAsked = 64
+
+// Asked lists the Codexes that have asked what the user looks at and still live.
+func (s *Server) Asked() []proc.Info {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = slices.DeleteFunc(s.asked, func(p proc.Info) bool { return !proc.Same(p.PID, p.Start) })
+	return slices.Clone(s.asked)
+}
+
+// note remembers who has asked. pollux's own questions are no Codex's.
+func (s *Server) note(conn net.Conn, m message) {
+	pid, err := ownpipe.Peer(conn)
+	p, ok := proc.Lookup(pid)
+	if err != nil || !ok || m.Source == us {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = append(slices.DeleteFunc(s.asked, func(old proc.Info) bool { return old.PID == p.PID }), p)
+	s.asked = s.asked[max(0, len(s.asked)-maxAsked):]
 }
 
 // Serve answers on the socket below a temporary folder what a snapshot says. A socket that somebody answers on is left alone, and the
@@ -163,7 +191,11 @@ func (s *Server) serve(conn net.Conn) {
 		if m.Type != "request" {
 			continue // what programs tell each other
 		}
-		data, err := frame(s.answer(m))
+		r := s.answer(m)
+		if m.Method == methodContext && r.Error == "" {
+			s.note(conn, m)
+		}
+		data, err := frame(r)
 		if err != nil {
 			return
 		}
@@ -178,7 +210,7 @@ func (s *Server) answer(m message) response {
 	switch m.Method {
 	case "initialize":
 		r.Value = map[string]string{"clientId": us}
-	case "ide-context":
+	case methodContext:
 		snap := s.snapshot()
 		here := func(root string) bool {
 			return paths.Within(paths.Real(root), paths.Real(m.Params.WorkspaceRoot))

@@ -17,22 +17,30 @@ var errFrame = errors.New("not a frame of Codex's")
 // readFrame reads one message: its length as four bytes, the lowest first, and that many bytes of JSON (SPEC CX-1). io.EOF is an end
 // between two messages.
 func readFrame(r io.Reader) (m message, err error) {
-	var length [4]byte
-	if _, err := io.ReadFull(r, length[:]); err != nil {
+	body, err := readBody(r)
+	if err != nil {
 		return m, err
-	}
-	n := binary.LittleEndian.Uint32(length[:])
-	if n == 0 || n > maxFrame {
-		return m, fmt.Errorf("%w: it says that it has %d bytes", errFrame, n)
-	}
-	body := make([]byte, n)
-	if _, err := io.ReadFull(r, body); err != nil {
-		return m, fmt.Errorf("%w: %w", errFrame, err)
 	}
 	if err := json.Unmarshal(body, &m); err != nil {
 		return m, fmt.Errorf("%w: %w", errFrame, err)
 	}
 	return m, nil
+}
+
+func readBody(r io.Reader) ([]byte, error) {
+	var length [4]byte
+	if _, err := io.ReadFull(r, length[:]); err != nil {
+		return nil, err
+	}
+	n := binary.LittleEndian.Uint32(length[:])
+	if n == 0 || n > maxFrame {
+		return nil, fmt.Errorf("%w: it says that it has %d bytes", errFrame, n)
+	}
+	body := make([]byte, n)
+	if _, err := io.ReadFull(r, body); err != nil {
+		return nil, fmt.Errorf("%w: %w", errFrame, err)
+	}
+	return body, nil
 }
 
 // frame is v as one message.
@@ -48,6 +56,7 @@ func frame(v any) ([]byte, error) {
 type message struct {
 	Type      string `json:"type"`
 	RequestID string `json:"requestId"`
+	Source    string `json:"sourceClientId"`
 	Method    string `json:"method"`
 	Params    struct {
 		WorkspaceRoot string `json:"workspaceRoot"`

@@ -209,7 +209,7 @@ func conformTarget(ctx context.Context, con *console.Console, f conformFlags, ar
 		}
 		for _, e := range entries {
 			if e.PID == f.pid && e.File.Port != 0 && len(e.File.Roots) > 0 {
-				return conform.Target{Addr: local(e.File.Port), Token: e.File.Token, Dir: e.File.Roots[0], File: e.Path, Others: others(e.File.Port)}, nil
+				return conform.Target{Addr: local(e.File.Port), Token: e.File.Token, Dir: e.File.Roots[0], File: e.Path, Others: others(e.File.Port, f.pid)}, nil
 			}
 		}
 		return conform.Target{}, console.No(fmt.Errorf("no discovery file in %s is of process %d; pollux status lists the companions", discovery.Dir(), f.pid))
@@ -226,10 +226,10 @@ func conformTarget(ctx context.Context, con *console.Console, f conformFlags, ar
 	return conform.Target{Addr: local(f.port), Token: string(bytes.TrimSpace(data)), Dir: dir}, err
 }
 
-// others are the agents besides Gemini CLI that have a lock of the companion at a port.
-func others(port int) (all []conform.Other) {
+// others are the agents besides Gemini CLI that the companion of a process lets in, at a port or by a socket.
+func others(port, pid int) (all []conform.Other) {
 	for _, a := range agent.All() {
-		if door, ok := a.LetsIn(port); ok && a.With == "" {
+		if door, ok := a.LetsIn(port, pid); ok && a.With == "" {
 			all = append(all, conform.Other{Agent: a, Door: door})
 		}
 	}

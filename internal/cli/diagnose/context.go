@@ -135,19 +135,11 @@ func printContextOf(ctx context.Context, con *console.Console, one agent.Agent, 
 	if err != nil {
 		return err
 	}
-	c, err := doctor.Choose(one, &client.World{Dir: folder})
-	if err != nil {
-		return err
-	}
-	if c.Taken < 0 {
-		return console.No(fmt.Errorf("a %s that is started in %q finds no companion; see: pollux doctor %s", one.Label, folder, one.Name))
-	}
-	lock := c.Candidates[c.Taken].Lock
 	joining, cancel := context.WithTimeout(ctx, reach.AskTimeout)
 	defer cancel()
-	l, err := one.Listen(joining, lock.Door())
+	l, err := joinAs(joining, one, folder)
 	if err != nil {
-		return console.No(fmt.Errorf("the companion that %s takes does not let it in: %w; see: pollux doctor %s", one.Label, err, one.Name))
+		return err
 	}
 	defer l.Close()
 	for seen := "-"; ; { // which no text is
@@ -179,6 +171,26 @@ func printContextOf(ctx context.Context, con *console.Console, one agent.Agent, 
 		}
 		seen = text
 	}
+}
+
+// joinAs joins the companion that an agent takes which is started in a folder.
+func joinAs(ctx context.Context, one agent.Agent, folder string) (agent.Listener, error) {
+	door := agent.DoorHere(folder)
+	if one.Choose != nil {
+		c, err := doctor.Choose(one, &client.World{Dir: folder})
+		switch {
+		case err != nil:
+			return nil, err
+		case c.Taken < 0:
+			return nil, console.No(fmt.Errorf("a %s that is started in %q finds no companion; see: pollux doctor %s", one.Label, folder, one.Name))
+		}
+		door = c.Candidates[c.Taken].Lock.Door()
+	}
+	l, err := one.Listen(ctx, door)
+	if err != nil {
+		return nil, console.No(fmt.Errorf("the companion that %s takes does not let it in: %w; see: pollux doctor %s", one.Label, err, one.Name))
+	}
+	return l, nil
 }
 
 // readContext reads what --raw has printed.
