@@ -143,7 +143,9 @@ type Endpoint struct {
 const Gemini = "gemini"
 
 // All lists the agents, Gemini CLI first.
-func All() []Agent { return []Agent{geminiCLI(), claudeCode(), qwenCode(), copilotCLI(), openCode(), codexCLI()} }
+func All() []Agent {
+	return []Agent{geminiCLI(), claudeCode(), qwenCode(), copilotCLI(), openCode(), codexCLI()}
+}
 
 func geminiCLI() Agent {
 	return Agent{
