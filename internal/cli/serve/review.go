@@ -18,7 +18,8 @@ import (
 
 // Review makes pollux review.
 func Review(con *console.Console) *cobra.Command {
-	return &cobra.Command{
+	theme := ""
+	cmd := &cobra.Command{
 		Use:   "review [DIR]",
 		Short: "Review proposed changes in this terminal",
 		Long: `Shows the proposals that wait in the companion of the current folder (or of DIR) as
@@ -33,12 +34,17 @@ Press ? in it for the keys.`,
   NO_COLOR=1 pollux review ~/app`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return reviewHere(cmd.Context(), con, console.DirOf(args))
+			return reviewHere(cmd.Context(), con, console.DirOf(args), theme)
 		},
 	}
+	cmd.Flags().StringVar(&theme, "theme", "", "light or dark: the terminal's background, where pollux does not find it out")
+	return cmd
 }
 
-func reviewHere(ctx context.Context, con *console.Console, dir string) error {
+func reviewHere(ctx context.Context, con *console.Console, dir, theme string) error {
+	if theme != "" && theme != "light" && theme != "dark" {
+		return console.Usage(fmt.Errorf("--theme is light or dark, not %q", theme))
+	}
 	folder, err := console.Here(dir)
 	if err != nil {
 		return err
@@ -47,6 +53,7 @@ func reviewHere(ctx context.Context, con *console.Console, dir string) error {
 		return console.Usage(errors.New("review needs a terminal on standard input and output; to ask from a script, see: pollux diff --help"))
 	}
 	o := reviewer(con, folder)
+	o.Theme = theme
 	o.Kept = func(sentence string) { fmt.Fprintf(con.Err, "pollux: %s\n", sentence) }
 	return tui.Run(ctx, o)
 }

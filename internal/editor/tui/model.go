@@ -62,7 +62,7 @@ type notice struct {
 
 func newModel(o Options) *model {
 	return &model{
-		o: o, now: time.Now, theme: newTheme(true, o.NoColor), docs: map[string]*document{}, deciding: map[string]string{}, kept: map[string]kept{},
+		o: o, now: time.Now, theme: newTheme(startsDark(o), o.NoColor), docs: map[string]*document{}, deciding: map[string]string{}, kept: map[string]kept{},
 	}
 }
 
@@ -71,7 +71,7 @@ type program struct{ m *model }
 
 // Init implements tea.Model.
 func (p program) Init() tea.Cmd {
-	if p.m.o.NoColor {
+	if p.m.o.NoColor || p.m.o.Theme != "" {
 		return nil
 	}
 	return tea.RequestBackgroundColor

@@ -2,6 +2,8 @@ package tui
 
 import (
 	"image/color"
+	"strconv"
+	"strings"
 
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
@@ -34,6 +36,21 @@ type theme struct {
 
 func newTheme(dark, noColour bool) theme { return theme{!noColour, dark} }
 
+// startsDark says whether the background is dark, before the terminal has answered, which not every terminal does.
+func startsDark(o Options) bool {
+	if o.Theme != "" {
+		return o.Theme != "light"
+	}
+	for _, v := range o.Env {
+		if colours, ok := strings.CutPrefix(v, "COLORFGBG="); ok { // foreground;background, as numbers of the palette's first 16
+			background := colours[strings.LastIndex(colours, ";")+1:]
+			n, err := strconv.Atoi(background)
+			return err != nil || n != 7 && (n < 9 || n > 15)
+		}
+	}
+	return true
+}
+
 // pick chooses by the terminal's background.
 func (t theme) pick(dark, light string) color.Color {
 	return lipgloss.LightDark(t.dark)(lipgloss.Color(light), lipgloss.Color(dark))
@@ -63,6 +80,9 @@ func (t theme) style(l look) ansi.Style {
 		return s.Faint().Strikethrough(true)
 	case toneDim:
 		return s.Faint()
+	}
+	if l.tone == toneRemoved || l.tone == toneAdded { // readable whatever the terminal's own colours are
+		s = s.ForegroundColor(t.pick("#e6edf3", "#1f2328"))
 	}
 	switch l.class {
 	case comment:

@@ -42,6 +42,8 @@ type Options struct {
 	Folder string
 	// Editor is the command line of the user's editor ("vi", "code --wait"); "" when there is none.
 	Editor string
+	// Theme is "light" or "dark", whatever the terminal says of its background; "" believes the terminal or, as long as it says nothing, Env's COLORFGBG.
+	Theme string
 	// NoColor shows without colours (NO_COLOR).
 	NoColor bool
 	// Input and Output are the terminal; the process's own when nil.
