@@ -133,7 +133,11 @@ func Told(data []byte) (string, error) {
 		for _, f := range c.Open {
 			tabs += "\n- " + f.Label + ": " + filepath.ToSlash(f.Path)
 		}
-		parts = append(parts, tabs)
+		if c.Active != nil && c.Active.Content != "" { // Codex leaves no empty line behind a selection
+			parts[len(parts)-1] += "\n" + tabs
+		} else {
+			parts = append(parts, tabs)
+		}
 	}
 	if len(parts) == 0 {
 		return "", nil

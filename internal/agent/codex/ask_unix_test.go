@@ -60,7 +60,7 @@ func TestLook(t *testing.T) {
 		t.Fatal(err)
 	}
 	told, err := Told(data)
-	if want := "# Context from my IDE setup:\n\n## Active file: a.txt\n\n## Active selection of the file:\ntwo\n\n## Open tabs:\n- a.txt: a.txt"; err != nil || told != want {
+	if want := "# Context from my IDE setup:\n\n## Active file: a.txt\n\n## Active selection of the file:\ntwo\n## Open tabs:\n- a.txt: a.txt"; err != nil || told != want {
 		t.Errorf("%q, %v", told, err)
 	}
 	for _, trial := range Trials() {
