@@ -180,6 +180,14 @@ function M.leave_terminal()
   return false
 end
 
+-- Makes the window that the user was in the one that going back to its tab page leads to: M.leave_terminal has left it.
+local function stay(origin, win)
+  if origin and api.nvim_win_is_valid(origin.win) and origin.tab ~= api.nvim_get_current_tabpage() and api.nvim_tabpage_get_win(origin.tab) ~= origin.win then
+    vim.cmd(('noautocmd call win_gotoid(%d)'):format(origin.win))
+    vim.cmd(('noautocmd call win_gotoid(%d)'):format(win))
+  end
+end
+
 -- Whether the two sides stand one above the other, by the setting or else by 'diffopt'.
 local function stacked()
   local layout = config.get().layout
@@ -201,6 +209,7 @@ function M.open(d)
   d.win = api.nvim_get_current_win()
   vim.cmd('diffthis')
   vim.cmd('wincmd =')
+  stay(d.origin, d.win)
   colours.set()
   tabs.name()
   M.mark(d)
