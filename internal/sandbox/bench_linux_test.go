@@ -20,19 +20,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A way is one manner of starting a program.
+// A way is one way to start a program.
 type way struct {
 	name  string
-	ready func() // is waited for before the clock starts; nil for nothing
+	ready func() // awaited before the clock starts; nil for nothing
 	run   func()
 }
 
-// BenchmarkStart measures what a sandbox costs: the same programs plainly, in
-// ours (started for the run, and kept ready; with hosts and without), in ours
-// as a command, in bubblewrap with the like mounts, and in Anthropic's
-// sandbox-runtime where POLLUX_BENCH_SRT names the folder it is installed in.
-// The ways take turns, so that what else the machine does meets all of them;
-// each reports its median, and that as a multiple of bubblewrap's.
+// BenchmarkStart measures what a sandbox costs. It runs the same programs plainly, in pollux's sandbox (started for
+// the run, and kept ready; with hosts and without), in it as a command, in bubblewrap with similar mounts, and in
+// Anthropic's sandbox-runtime if POLLUX_BENCH_SRT names its folder. The ways take turns, so that other load on the
+// machine affects all of them. Each reports its median, and that as a multiple of bubblewrap's.
 func BenchmarkStart(b *testing.B) {
 	bwrap := []string{peers.Need(b, peers.Bubblewrap), "--ro-bind", "/usr", "/usr", "--symlink", "usr/bin", "/bin", "--symlink", "usr/lib", "/lib", "--symlink", "usr/lib64", "/lib64",
 		"--ro-bind", "/etc/ld.so.cache", "/etc/ld.so.cache", "--ro-bind", "/etc/ssl", "/etc/ssl", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--unshare-all", "--die-with-parent", "--new-session"}
@@ -74,7 +72,7 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// srtWays are sandbox-runtime in a running node and as a command.
+// srtWays are sandbox-runtime in a running Node, and as a command.
 func srtWays(b *testing.B, args []string) []way {
 	dir := os.Getenv("POLLUX_BENCH_SRT")
 	if dir == "" {
@@ -144,7 +142,7 @@ func compare(b *testing.B, ways []way) {
 	b.Log("\n" + table.String())
 }
 
-// processorTime is what this process and all that it waited for have used.
+// processorTime returns what this process and the children it waited for have used.
 func processorTime(b *testing.B) (sum time.Duration) {
 	for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {
 		var usage unix.Rusage
@@ -156,9 +154,8 @@ func processorTime(b *testing.B) (sum time.Duration) {
 	return sum
 }
 
-// BenchmarkEntrances measures both ways through the gate: a request, and what
-// a large download carries in a second; and the same from outside, for what
-// the network costs without.
+// BenchmarkEntrances measures both ways through the gate: one request, and the throughput of a large download. It
+// measures the same from outside, for the cost of the network alone.
 func BenchmarkEntrances(b *testing.B) {
 	w := newWeb(b)
 	curl := need(b, "curl")

@@ -14,16 +14,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cgroupPrefix begins the names of the groups that runs make; the number of
-// the pollux process and of the run follow.
+// cgroupPrefix begins the names of the groups that runs make. The process number of pollux and a random part follow.
 const cgroupPrefix = "pollux-sandbox-"
 
-// A leaf is the control group of one run; nil is none.
+// A leaf is the control group of one run; nil means no group.
 type leaf struct{ dir string }
 
-// cgroupParent finds a group of version 2 in which this user may make groups
-// that count memory and processes: one above this process's own, as systemd
-// delegates to each user. "" when there is none.
+// cgroupParent returns a cgroup v2 folder in which this user may make groups that count memory and processes, or "".
+// It looks above this process's own group, where systemd delegates to users.
 func cgroupParent() string {
 	data, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -42,8 +40,7 @@ func cgroupParent() string {
 	return delegated("/sys/fs/cgroup", own)
 }
 
-// delegated finds the nearest group above own, below the folder root, in which
-// this user may make groups.
+// delegated returns the nearest group above own, below the folder root, in which this user may make groups.
 func delegated(root, own string) string {
 	for dir := filepath.Dir(own); ; dir = filepath.Dir(dir) {
 		path := filepath.Join(root, dir)
@@ -58,8 +55,7 @@ func delegated(root, own string) string {
 	}
 }
 
-// makeLeaf makes the group of a run in parent. It takes away the groups of
-// runs whose pollux was killed.
+// makeLeaf makes the group of a run in parent. It also removes empty groups of pollux processes that were killed.
 func makeLeaf(parent string) (*leaf, error) {
 	sweepLeaves(parent)
 	dir, err := os.MkdirTemp(parent, fmt.Sprintf("%s%d-", cgroupPrefix, os.Getpid()))
@@ -69,24 +65,24 @@ func makeLeaf(parent string) (*leaf, error) {
 	return &leaf{dir: dir}, nil
 }
 
-// limit makes the kernel keep the limits that are counted for a group.
+// limit sets the limits that the kernel counts per group.
 func (g *leaf) limit(l Limits) error {
 	if g == nil {
 		return nil
 	}
 	for name, value := range map[string]string{
-		"memory.max":      strconv.FormatInt(l.Memory+32*mib, 10), // and the first process, which is pollux's
+		"memory.max":      strconv.FormatInt(l.Memory+32*mib, 10), // more than the limit, for pollux's first process
 		"memory.swap.max": "0", "memory.oom.group": "1", "pids.max": strconv.Itoa(l.Processes + 16),
 	} {
 		err := os.WriteFile(filepath.Join(g.dir, name), []byte(value), 0o600)
-		if err != nil && !(name == "memory.swap.max" && errors.Is(err, os.ErrNotExist)) { // a kernel without swap
+		if err != nil && !(name == "memory.swap.max" && errors.Is(err, os.ErrNotExist)) { // the kernel has no swap
 			return err
 		}
 	}
 	return nil
 }
 
-// start starts a command in the group, so that no moment of it is uncounted.
+// start starts a command in the group, so that it is counted from its first moment.
 func (g *leaf) start(cmd *exec.Cmd) error {
 	dir, err := os.Open(g.dir)
 	if err != nil {
@@ -97,7 +93,7 @@ func (g *leaf) start(cmd *exec.Cmd) error {
 	return cmd.Start()
 }
 
-// exceeded says whether the kernel ended processes of the group for memory.
+// exceeded says whether the kernel killed processes of the group for lack of memory.
 func (g *leaf) exceeded() bool {
 	if g == nil {
 		return false
@@ -114,15 +110,14 @@ func (g *leaf) exceeded() bool {
 	return false
 }
 
-// remove takes the group away, and what is left in it. Its processes are dead
-// already, but for orphans of the reduced sandbox; the kernel may need a
-// moment to notice.
+// remove removes the group and kills what is left in it. Its processes are already dead, except orphans of the
+// reduced sandbox. The kernel may need a moment to notice.
 func (g *leaf) remove() {
 	if g == nil {
 		return
 	}
 	if f, err := os.OpenFile(filepath.Join(g.dir, "cgroup.kill"), os.O_WRONLY, 0); err == nil { // since Linux 5.14
-		_, _ = f.WriteString("1") // what it would end is ended elsewhere too
+		_, _ = f.WriteString("1") // each process that this kills is also killed elsewhere
 		f.Close()
 	}
 	for range 50 {
@@ -135,11 +130,11 @@ func (g *leaf) remove() {
 
 // sweepLeaves removes the empty groups of pollux processes that are gone.
 func sweepLeaves(parent string) {
-	dirs, _ := filepath.Glob(filepath.Join(parent, cgroupPrefix+"*")) // a constant pattern is never bad
+	dirs, _ := filepath.Glob(filepath.Join(parent, cgroupPrefix+"*")) // only a bad pattern is an error
 	for _, dir := range dirs {
 		number, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), cgroupPrefix), "-")
 		if pid, err := strconv.Atoi(number); err == nil && unix.Kill(pid, 0) == unix.ESRCH {
-			_ = unix.Rmdir(dir) // one that is still in use stays
+			_ = unix.Rmdir(dir) // fails if it is still in use
 		}
 	}
 }

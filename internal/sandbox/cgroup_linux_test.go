@@ -12,8 +12,7 @@ import (
 	"testing"
 )
 
-// TestLeaf: what is written into a group, and which ones are swept. A plain
-// folder stands for the kernel's.
+// TestLeaf: what is written into a group, and which groups are swept. A plain folder stands for the kernel's.
 func TestLeaf(t *testing.T) {
 	parent := t.TempDir()
 	stale := filepath.Join(parent, cgroupPrefix+"999999999-1")
@@ -54,8 +53,8 @@ func TestLeaf(t *testing.T) {
 	}
 }
 
-// TestDelegated: the nearest group above this process's own that counts memory
-// and processes and lets this user make groups.
+// TestDelegated: the nearest group above this process's own that counts memory and processes and lets this user make
+// groups.
 func TestDelegated(t *testing.T) {
 	root := t.TempDir()
 	for dir, active := range map[string]string{"": "cpu memory pids", "user.slice": "memory pids", "user.slice/user-1.slice/user@1.service": "cpu memory pids", "user.slice/user-1.slice/user@1.service/app.slice": "cpu", "user.slice/user-1.slice/user@1.service/app.slice/x.scope": "memory pids"} {
@@ -81,8 +80,7 @@ func TestDelegated(t *testing.T) {
 	}
 }
 
-// TestGroupThatIsNone: a group that cannot be used is done without, and
-// leaves nothing.
+// TestGroupThatIsNone: a run goes without a group that cannot be used, and leaves nothing behind.
 func TestGroupThatIsNone(t *testing.T) {
 	parent := t.TempDir()
 	s := New(nil)
@@ -95,9 +93,8 @@ func TestGroupThatIsNone(t *testing.T) {
 	}
 }
 
-// TestLeafInTheKernel: where this user may make groups of version 2, a run's
-// first process is born in its own, what stays in it is ended with it, and it
-// is gone afterwards. What such a machine counts is TestGroup's to see.
+// TestLeafInTheKernel: where this user may make cgroup v2 groups, a run's first process starts in its own group. What
+// stays in the group is killed with it, and then the group is gone. TestGroup checks the counting.
 func TestLeafInTheKernel(t *testing.T) {
 	runIn(t, New(nil), Policy{}, Command{Args: []string{"true"}})
 	parent := ""
@@ -148,8 +145,8 @@ func TestLeafInTheKernel(t *testing.T) {
 	}
 }
 
-// TestGroup: memory is limited, by the kernel's own group where one is
-// delegated to this user (it is gone afterwards), by watching elsewhere.
+// TestGroup: memory is limited, by the kernel if a group is delegated to this user (it is gone afterwards), otherwise
+// by sampling.
 func TestGroup(t *testing.T) {
 	parent := cgroupParent()
 	t.Logf("delegated control group: %q", parent)

@@ -91,7 +91,7 @@ func cgroupDetail() string {
 	return "none is delegated to this user; memory is watched by pollux instead, which sees an excess some milliseconds late"
 }
 
-// namespaceCause says what a refusal of user namespaces means.
+// namespaceCause explains why user namespaces were refused.
 func namespaceCause(errno syscall.Errno) string {
 	switch errno {
 	case unix.ENOSPC, unix.EUSERS:
@@ -106,7 +106,7 @@ func namespaceCause(errno syscall.Errno) string {
 	return errno.Error()
 }
 
-// namespaceFix is what helps, by what is seen of the reason.
+// namespaceFix returns what helps, as far as the machine shows the reason.
 func namespaceFix() string {
 	switch {
 	case sysctl("user/max_user_namespaces") == "0":
@@ -121,8 +121,7 @@ func namespaceFix() string {
 	return "run \"pollux sandbox check\" where namespaces are allowed, or ask whoever looks after this machine to allow user namespaces"
 }
 
-// remedy is what helps when a step inside failed, for a reason that is 0 when
-// it is not one of the system's.
+// remedy returns what helps when a step inside failed. errno is 0 if the kernel was not the reason.
 func remedy(phase string, errno syscall.Errno) string {
 	refused := errno == unix.EPERM || errno == unix.EACCES
 	switch {
@@ -148,7 +147,7 @@ func remedy(phase string, errno syscall.Errno) string {
 	return "try again; \"pollux sandbox check\" says what this machine can enforce"
 }
 
-// maskedProc says whether something is mounted in /proc, as containers do.
+// maskedProc says whether something is mounted in /proc, as in containers.
 func maskedProc() bool {
 	data, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {

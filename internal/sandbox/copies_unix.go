@@ -11,11 +11,11 @@ import (
 	"github.com/pollux-companion/pollux/internal/paths"
 )
 
-// Where a folder cannot be hidden behind another, copies lie in the command's
-// private folder, and what of the command names the original names them.
+// macOS cannot hide a folder behind another one. There, copies lie in the command's private folder, and the command's
+// arguments and variables are changed to name them.
 
-// putCopies writes the files of a command's copies below dir, and returns the
-// command that names them, and the folders that they lie in.
+// putCopies writes the files of a command's copies below dir. It returns the changed command and the folders of the
+// copies.
 func putCopies(c Command, dir string) (Command, []string, error) {
 	var folders []string
 	for i, copied := range c.Copies {
@@ -48,8 +48,7 @@ func putCopy(folder string, f CopyFile) error {
 	return os.WriteFile(path, f.Data, mode)
 }
 
-// relocate replaces a folder at the beginning of arguments, or of the values
-// of variables, by another.
+// relocate replaces the folder from with to at the beginning of arguments, or of variables' values.
 func relocate(args []string, from, to string) []string {
 	var all []string
 	for _, a := range args {

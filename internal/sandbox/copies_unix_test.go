@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestPutCopies: where copies cannot hide the original they lie elsewhere, as
-// they were given, and the command names them there.
+// TestPutCopies: where copies cannot hide the original they lie elsewhere, unchanged, and the command names them
+// there.
 func TestPutCopies(t *testing.T) {
 	dir := t.TempDir()
 	c, folders, err := putCopies(Command{

@@ -8,15 +8,14 @@ import (
 	"github.com/pollux-companion/pollux/internal/sandbox/inside"
 )
 
-// TestEarly: the first process takes over before the program's other packages
-// are initialised. In this test program, which has net, encoding/json and the
-// like, it ends before them.
+// TestEarly: the first process takes over before the program's other packages are initialised. This test program
+// imports large packages (net, encoding/json); the process ends before their initialisation.
 func TestEarly(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Args, cmd.Env = []string{inside.Name}, []string{"GODEBUG=inittrace=1"}
 	out, err := cmd.CombinedOutput()
-	if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != 125 { // nobody gave it a setup
+	if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != 125 { // it got no setup
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if !strings.Contains(string(out), "init syscall @") {

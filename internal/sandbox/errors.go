@@ -6,10 +6,9 @@ import (
 	"time"
 )
 
-// What an error of this package is, for errors.Is. Whatever it is, the
-// command was not run.
+// The kinds of errors, for errors.Is. With each of them the command was not run.
 var (
-	// ErrPolicy: this policy or command makes no sense, on any machine.
+	// ErrPolicy: the policy or the command makes no sense on any machine.
 	ErrPolicy = errors.New("not a policy that can be enforced")
 	// ErrUnsupported: this machine lacks what the policy needs.
 	ErrUnsupported = errors.New("not supported on this machine")
@@ -23,10 +22,10 @@ func policyError(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrPolicy, fmt.Sprintf(format, args...))
 }
 
-// An UnsupportedError says what a policy needs and the machine has not.
+// An UnsupportedError says what a policy needs and the machine lacks.
 type UnsupportedError struct {
 	Feature string // what is missing
-	Cause   string // how that was found
+	Cause   string // how that was found out
 	Fix     string // what the user can do
 }
 
@@ -37,12 +36,11 @@ func (e *UnsupportedError) Error() string {
 // Is makes it an ErrUnsupported.
 func (e *UnsupportedError) Is(target error) bool { return target == ErrUnsupported }
 
-// A SetupError says at which step the sandbox could not be built. Nothing of
-// it is left.
+// A SetupError says at which step building the sandbox failed. Nothing of the sandbox is left.
 type SetupError struct {
-	Phase string // userns, mounts, network, system, limits, privileges, landlock, seccomp, check, command
+	Phase string // userns, start, record, mounts, network, system, limits, privileges, landlock, seccomp, check, command
 	Cause string
-	Fix   string // what the user can do; "" when nothing is known
+	Fix   string // what the user can do; "" if unknown
 }
 
 func (e *SetupError) Error() string {
@@ -53,7 +51,7 @@ func (e *SetupError) Error() string {
 	return text
 }
 
-// Is makes it an ErrSetup, or an ErrCommand when only the last step failed.
+// Is makes it an ErrSetup, and also an ErrCommand if starting the command failed.
 func (e *SetupError) Is(target error) bool {
 	return target == ErrSetup || target == ErrCommand && e.Phase == phaseCommand
 }
@@ -95,7 +93,7 @@ const (
 	limitDisk    = "disk"
 )
 
-// size writes bytes as a person does.
+// size prints a number of bytes for people.
 func size(n int64) string {
 	for _, unit := range []struct {
 		one  int64

@@ -16,7 +16,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/sandbox/escapes"
 )
 
-// A prey is what a host has that a sandbox must keep.
+// A prey is what a host has and a sandbox must protect.
 type prey struct {
 	*escapes.Prey
 	s *Sandbox
@@ -37,9 +37,8 @@ func newPrey(t *testing.T) *prey {
 	return &prey{p, New(&Options{Home: p.Home})}
 }
 
-// TestEscapes: each way out works without a sandbox, where that harms nobody,
-// and fails in it, at the level that gives a program the most to work with
-// (SPEC S-1, E-2).
+// TestEscapes: each escape works without a sandbox, if that is harmless, and fails in one, at the level that gives a
+// program most (SPEC S-1, E-2).
 func TestEscapes(t *testing.T) {
 	p := newPrey(t)
 	binary, err := os.Executable()
@@ -64,7 +63,7 @@ func TestEscapes(t *testing.T) {
 			for i, policy := range e.Policies() {
 				s := p.s
 				if i == 0 {
-					s = pooled // what waited before it had a policy holds as well
+					s = pooled // a process that waited before it had a policy must hold too
 				}
 				r := runIn(t, s, policy, Command{Args: e.Command(binary), Workspace: p.Workspace, ReadOnly: []string{p.ReadOnly}, Env: p.Env})
 				if r.Code != escapes.Held {
@@ -78,7 +77,7 @@ func TestEscapes(t *testing.T) {
 	}
 }
 
-// playEscape plays one that takes more than a process, on a prey of its own.
+// playEscape plays an escape that takes more than one process, on a prey of its own.
 func playEscape(t *testing.T, e *escapes.Escape) {
 	dir, err := os.MkdirTemp("", "px")
 	if err != nil {
@@ -91,8 +90,8 @@ func playEscape(t *testing.T, e *escapes.Escape) {
 	}
 }
 
-// TestAsOrdinaryUser repeats, when it is root who tests, what matters most as
-// somebody who is not: other checks of the kernel's are in force then.
+// TestAsOrdinaryUser repeats the most important tests as another user if root runs them: the kernel applies other
+// checks then.
 func TestAsOrdinaryUser(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("this is an ordinary user's run already")

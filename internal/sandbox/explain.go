@@ -8,22 +8,20 @@ import (
 	"time"
 )
 
-// A Plan is what Run would let a command do on this machine, worked out
-// without running it.
+// A Plan is what Run would let a command do on this machine. Nothing is run to find out.
 type Plan struct {
-	// Program is what would run; Args are its arguments, without its name.
+	// Program is what would run; Args are its arguments, without the program's name.
 	Program string   `json:"program"`
 	Args    []string `json:"args"`
 	// Dir is the working folder.
 	Dir string `json:"dir"`
-	// Elsewhere is the access to everything that Paths do not name: AccessNone,
-	// AccessRead or AccessWrite.
+	// Elsewhere is the access to everything that Paths does not name: AccessNone, AccessRead or AccessWrite.
 	Elsewhere Access `json:"elsewhere"`
-	// Paths are in the order in which String writes them.
+	// Paths are sorted as String prints them.
 	Paths []PlanPath `json:"paths"`
-	// Hosts are the entries of the policy; empty means no network at all.
+	// Hosts are the entries of the policy; empty means no network.
 	Hosts []string `json:"hosts"`
-	// Environment holds names only: values can be secrets.
+	// Environment holds only names: values can be secrets.
 	Environment []string   `json:"environment"`
 	Limits      PlanLimits `json:"limits"`
 	// Notes are sentences about what the plan cannot promise.
@@ -33,25 +31,24 @@ type Plan struct {
 // Access is what a command may do at a path.
 type Access string
 
-// The kinds of access, in the order in which plans list them.
+// The kinds of access, in the order of a plan.
 const (
-	AccessWrite   Access = "write"   // read and changed
-	AccessRead    Access = "read"    // only read
-	AccessPrivate Access = "private" // written to, in memory of the command's own
-	AccessGiven   Access = "given"   // made for the command, read-only; the host's is not seen
-	AccessHidden  Access = "hidden"  // empty, whatever the host has there
+	AccessWrite   Access = "write"   // read and change
+	AccessRead    Access = "read"    // read only
+	AccessPrivate Access = "private" // write, in memory of the command's own
+	AccessGiven   Access = "given"   // made for the command, read-only; it hides the host's
+	AccessHidden  Access = "hidden"  // shown empty, whatever the host has there
 	AccessDevice  Access = "device"
 	AccessLink    Access = "link"    // a symbolic link
-	AccessWatched Access = "watched" // what the command makes there is moved aside after it
+	AccessWatched Access = "watched" // what the command makes there is moved aside after the run
 	AccessNone    Access = "none"
 )
 
-// A PlanPath is one path of a Plan and everything below it, but for what
-// another path says.
+// A PlanPath is a path and everything below it, except what another PlanPath names.
 type PlanPath struct {
 	Access Access `json:"access"`
 	Path   string `json:"path"`
-	// Detail is the end of a link, or where something comes from or why.
+	// Detail is a link's target, or where a path comes from or why it is there.
 	Detail string `json:"detail,omitempty"`
 }
 
@@ -69,14 +66,13 @@ type PlanLimits struct {
 	Files      int     `json:"files"`
 }
 
-// Explain says what Run would let c do under p, or why it would refuse. It
-// runs nothing. It does not find out whether this machine can enforce the plan:
-// Check does.
+// Explain says what Run would let c do under p, or why it would refuse. It runs nothing, and does not test whether
+// this machine can enforce the plan; Check does.
 func (s *Sandbox) Explain(p Policy, c Command) (*Plan, error) {
 	return s.explained(p, c, func(c Command) (*Plan, error) { return s.explain(p, c) })
 }
 
-// explained is Explain around what is the platform's own.
+// explained is Explain; the function explain does the platform's part.
 func (s *Sandbox) explained(p Policy, c Command, explain func(Command) (*Plan, error)) (*Plan, error) {
 	c.Limits = c.Limits.filled()
 	if err := c.check(); err != nil {
@@ -103,7 +99,7 @@ func (s *Sandbox) explained(p Policy, c Command, explain func(Command) (*Plan, e
 	return plan, nil
 }
 
-// String is the plan for people to read, some lines long.
+// String prints the plan for people.
 func (p *Plan) String() string {
 	var w strings.Builder
 	line := func(name, text string) { fmt.Fprintf(&w, "%-9s%s\n", name, text) }
@@ -121,8 +117,7 @@ func (p *Plan) String() string {
 	return w.String()
 }
 
-// paths writes a line for each path, or for three and more that lie in one
-// folder and have nothing of their own to say.
+// paths prints a line for each path, or one line for three or more in the same folder with the same detail.
 func (p *Plan) paths() string {
 	var w strings.Builder
 	if p.Elsewhere != AccessNone {
@@ -156,7 +151,7 @@ func (p *Plan) paths() string {
 	return w.String()
 }
 
-// quoted makes arguments one line, and shows where each ends.
+// quoted makes arguments fit on one line, and shows where each ends.
 func quoted(args []string) []string {
 	var all []string
 	for _, a := range args {

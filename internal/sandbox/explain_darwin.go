@@ -1,6 +1,6 @@
 package sandbox
 
-// explain is Explain on macOS: the profile's paths, in words.
+// explain is Explain on macOS: it lists the profile's paths.
 func (s *Sandbox) explain(p Policy, c Command) (*Plan, error) {
 	prog, err := s.find(c)
 	if err != nil {

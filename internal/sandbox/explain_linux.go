@@ -7,7 +7,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/sandbox/inside"
 )
 
-// explain is Explain on Linux: the setup, in words.
+// explain is Explain on Linux.
 func (s *Sandbox) explain(p Policy, c Command) (*Plan, error) {
 	prog, err := s.find(c)
 	if err != nil {
@@ -16,7 +16,7 @@ func (s *Sandbox) explain(p Policy, c Command) (*Plan, error) {
 	return s.describe(p, c, prog)
 }
 
-// describe is explain for a program that was found.
+// describe is explain for a program that is already found.
 func (s *Sandbox) describe(p Policy, c Command, prog *program) (*Plan, error) {
 	set, l, err := s.planFor(p, c, prog)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *Sandbox) describe(p Policy, c Command, prog *program) (*Plan, error) {
 	return plan, nil
 }
 
-// accessOf is a mount in a plan's terms.
+// accessOf returns the access that a mount gives.
 func accessOf(m inside.Mount) Access {
 	switch m.Show {
 	case inside.ShowScratch:
@@ -70,7 +70,7 @@ func accessOf(m inside.Mount) Access {
 	return AccessRead
 }
 
-// detailOf is what else there is to say of a mount.
+// detailOf returns the detail of a mount.
 func detailOf(m inside.Mount) string {
 	switch m.Show {
 	case inside.ShowLink:

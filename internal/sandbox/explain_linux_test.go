@@ -12,7 +12,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 )
 
-// A layoutCase is a kind of machine: what it has, and what is run on it.
+// A layoutCase is a kind of machine: its files, and what runs on it.
 type layoutCase struct {
 	home, workspace string
 	has             []string // folders end in a slash, links are "a -> b", all else is files
@@ -21,7 +21,7 @@ type layoutCase struct {
 	pairs           [][2]manifest.Access // read, write
 }
 
-// everyPair is each effective pair of levels.
+// everyPair returns each effective pair of levels.
 func everyPair() [][2]manifest.Access {
 	const n, w, h, f = manifest.None, manifest.Workspace, manifest.Home, manifest.Full
 	return [][2]manifest.Access{{n, n}, {w, n}, {h, n}, {f, n}, {n, w}, {h, w}, {f, w}, {n, h}, {f, h}, {n, f}}
@@ -80,8 +80,8 @@ func makeTree(t *testing.T, has []string) tree {
 	return tree(root)
 }
 
-// TestPlans: what each pair of levels shows on each kind of machine, so that a
-// change of policy is seen in a diff (SPEC E-2, S-1).
+// TestPlans: what each pair of levels shows on each kind of machine, so that a diff shows a change of policy (SPEC
+// E-2, S-1).
 func TestPlans(t *testing.T) {
 	t.Setenv("LC_ALL", "")
 	for name, lc := range layouts() {
@@ -103,7 +103,7 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// planText is a plan for a program that was found.
+// planText is a plan for a program that is already found.
 func planText(t *testing.T, s *Sandbox, p Policy, lc layoutCase) string {
 	t.Helper()
 	c, prog := lc.command, lc.program
@@ -132,7 +132,7 @@ func compareGolden(t *testing.T, file, got string) {
 	}
 }
 
-// TestExplain: a plan says what a run then does, and is refused like one.
+// TestExplain: a plan says what a run then does, and is refused when the run is.
 func TestExplain(t *testing.T) {
 	p := newPlace(t)
 	c := Command{Args: []string{"sh", "-c", "echo x"}, Workspace: p.workspace, Env: []string{"SECRET=hush"}}

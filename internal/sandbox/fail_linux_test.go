@@ -17,7 +17,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/sandbox/inside"
 )
 
-// runSetup runs a command whose setup was edited, as Run would.
+// runSetup runs a command as Run does, with an edited setup.
 func runSetup(s *Sandbox, p Policy, c Command, edit func(*inside.Setup)) (*Result, error) {
 	c.Limits = c.Limits.filled()
 	set, _, err := s.plan(p, c)
@@ -29,8 +29,8 @@ func runSetup(s *Sandbox, p Policy, c Command, edit func(*inside.Setup)) (*Resul
 	return r.result, r.do(context.Background())
 }
 
-// TestEveryStepFails: whichever step fails, the command is not run, the error
-// says the step, the reason and what to do, and nothing is left (SPEC S-1).
+// TestEveryStepFails: whichever step fails, the command is not run, the error names the step, the reason and what to
+// do, and nothing is left (SPEC S-1).
 func TestEveryStepFails(t *testing.T) {
 	runIn(t, New(nil), Policy{}, Command{Args: []string{"true"}})
 	place := newPlace(t)
@@ -60,7 +60,7 @@ func TestEveryStepFails(t *testing.T) {
 	}
 }
 
-// TestRealFailures: what can really go wrong in a step, and what is said of it.
+// TestRealFailures: realistic failures of a step, and what is said about them.
 func TestRealFailures(t *testing.T) {
 	runIn(t, New(nil), Policy{}, Command{Args: []string{"true"}})
 	for name, test := range map[string]struct {
@@ -88,7 +88,7 @@ func TestRealFailures(t *testing.T) {
 	}
 }
 
-// TestRemedies: every step and every reason has one.
+// TestRemedies: every step and every reason has a remedy.
 func TestRemedies(t *testing.T) {
 	for _, phase := range []string{"start", "mounts", "network", "system", "limits", "privileges", "landlock", "seccomp", "check", inside.PhaseCommand} {
 		for errno := range syscall.Errno(134) {
@@ -99,8 +99,7 @@ func TestRemedies(t *testing.T) {
 	}
 }
 
-// TestInContainers: in namespaces that are like a container's, pollux refuses
-// with the reason, and the remedy for that reason.
+// TestInContainers: in namespaces like a container's, pollux refuses with the reason and its remedy.
 func TestInContainers(t *testing.T) {
 	runIn(t, New(nil), Policy{}, Command{Args: []string{"true"}})
 	for how, want := range map[string][]string{
@@ -126,8 +125,7 @@ func TestInContainers(t *testing.T) {
 	}
 }
 
-// beContainer makes the namespaces that this process was started in like a
-// container's.
+// beContainer makes this process's namespaces like a container's.
 func beContainer(how string) error {
 	switch how {
 	case "no-namespaces":
@@ -138,7 +136,7 @@ func beContainer(how string) error {
 	return nil
 }
 
-// children lists the processes that threads of this one started and that are left.
+// children lists the remaining children of this process's threads.
 func children(t *testing.T) []string {
 	files, err := filepath.Glob("/proc/self/task/*/children")
 	if err != nil {
@@ -147,7 +145,7 @@ func children(t *testing.T) []string {
 	var all []string
 	for _, file := range files {
 		data, err := os.ReadFile(file)
-		if err == nil { // else a thread that ended
+		if err == nil { // otherwise the thread ended
 			all = append(all, strings.Fields(string(data))...)
 		}
 	}

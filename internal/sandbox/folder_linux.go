@@ -9,28 +9,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An identity tells one file or folder from every other: it stays when the
-// file is moved, and is not given to another one after it, because the moment
-// of creation is part of it.
+// An identity tells one file or folder from every other. It survives moves, and since it includes the creation time,
+// a reused inode number gets another identity.
 type identity struct {
 	Dev  uint64 `json:"dev"`
 	Ino  uint64 `json:"ino"`
-	Kind uint16 `json:"kind"`           // the type bits of st_mode
-	Born int64  `json:"born,omitempty"` // nanoseconds, 0 where the file system does not say
+	Kind uint16 `json:"kind"`           // the file type bits of st_mode
+	Born int64  `json:"born,omitempty"` // nanoseconds, 0 if the file system does not know
 }
 
 func (i identity) isDir() bool  { return i.Kind == unix.S_IFDIR }
 func (i identity) isLink() bool { return i.Kind == unix.S_IFLNK }
 
-// A status is what the kernel says of a file, never of what a link leads to.
+// A status is what the kernel says about a file. It never follows a link.
 type status struct {
 	identity
 	mode    uint32 // the permission bits
 	uid     uint32
-	changed int64 // nanoseconds; set by the kernel alone
+	changed int64 // nanoseconds; only the kernel sets it
 }
 
-// statAt looks at a name in an open folder; at the folder itself for "".
+// statAt looks at a name in an open folder, or at the folder itself for "".
 func statAt(dir int, name string) (status, error) {
 	flags := unix.AT_SYMLINK_NOFOLLOW | unix.AT_NO_AUTOMOUNT
 	if name == "" {
@@ -50,13 +49,12 @@ func statAt(dir int, name string) (status, error) {
 
 func nanoseconds(t unix.StatxTimestamp) int64 { return t.Sec*1e9 + int64(t.Nsec) }
 
-// openFolder opens a folder by its path, which must hold no link.
+// openFolder opens a folder by a path without links.
 func openFolder(path string) (int, error) {
 	return unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS})
 }
 
-// listable opens for reading the folder that a descriptor names. A mode that
-// forbids that is changed, where mend is set.
+// listable opens a folder for reading. With mend it first repairs a mode that forbids that.
 func listable(at int, st status, mend bool, before *folder) (int, error) {
 	fd, err := unix.Openat(at, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if !errors.Is(err, unix.EACCES) || !mend {
@@ -68,8 +66,7 @@ func listable(at int, st status, mend bool, before *folder) (int, error) {
 	return unix.Openat(at, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 }
 
-// mendMode gives a folder the mode that it had before, when that is known, and
-// its owner the right to search it in any case.
+// mendMode lets a folder's owner search it, and restores its earlier mode if known.
 func mendMode(fd int, st status, before *folder) error {
 	mode := st.mode
 	if before != nil && before.id == st.identity {
@@ -78,25 +75,23 @@ func mendMode(fd int, st status, before *folder) error {
 	return chmod(fd, mode|0o500)
 }
 
-// chmod changes the mode of what a descriptor names, which may have been
-// opened for nothing but its path.
+// chmod changes the mode of an open file, even one opened with O_PATH.
 func chmod(fd int, mode uint32) error {
 	return unix.Chmod("/proc/self/fd/"+strconv.Itoa(fd), mode)
 }
 
-// openIn opens a folder by its name in an open folder; it follows no link.
+// openIn opens a folder by name in an open folder, and follows no link.
 func openIn(dir int, name string) (int, error) {
 	return unix.Openat(dir, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 }
 
-// A direntry is one line of a folder.
+// A direntry is one entry of a folder.
 type direntry struct {
 	name string
 	dir  bool
 }
 
-// listFolder calls each for every entry of a folder that was opened for
-// reading, in the order of the file system.
+// listFolder calls each for every entry of a folder that is open for reading, in the file system's order.
 func listFolder(fd int, buf []byte, each func(direntry)) error {
 	for {
 		n, err := unix.Getdents(fd, buf)
@@ -126,7 +121,7 @@ func listFolder(fd int, buf []byte, each func(direntry)) error {
 	}
 }
 
-// readlinkAt is what is written in a link.
+// readlinkAt returns a link's target.
 func readlinkAt(dir int, name string) (string, error) {
 	buf := make([]byte, unix.PathMax)
 	n, err := unix.Readlinkat(dir, name, buf)
@@ -136,8 +131,8 @@ func readlinkAt(dir int, name string) (string, error) {
 	return string(buf[:n]), nil
 }
 
-// mayEnter says whether a command of this user's, who has no privileges
-// inside, could look up names in a folder. It errs on the side of yes.
+// mayEnter says whether a command of this user, without privileges, might look up names in a folder. When in doubt it
+// says yes.
 func (st status) mayEnter() bool {
 	return int(st.uid) == os.Getuid() || st.mode&0o011 != 0
 }

@@ -20,31 +20,28 @@ import (
 )
 
 const (
-	// maxConnections is how many connections a command may have at once; the
-	// next ones wait.
+	// maxConnections is how many connections a command may have at once. More of them wait.
 	maxConnections = 64
-	// dialTimeout bounds resolving and connecting.
+	// dialTimeout bounds resolving and connecting together.
 	dialTimeout = 15 * time.Second
-	// firstBytes bounds how long a connection may wait before it says anything
-	// that is looked at.
+	// firstBytes bounds how long a connection may wait before its first bytes, which the gate inspects.
 	firstBytes = 15 * time.Second
-	// maxNames bounds the names that a command can have addresses for.
+	// maxNames bounds how many names a command can get addresses for.
 	maxNames = 4096
 )
 
-// A gate is the only way out of a sandbox: it accepts what the command sends
-// through the proxy and the transparent entrance, and connects to the allowed
-// hosts on its behalf.
+// A gate is the only way out of a sandbox. It accepts connections through the proxy and the transparent entrance, and
+// connects to the allowed hosts for the command.
 //
-// Goroutines: one for each listener and one for each connection (two while it
-// is relayed); close ends and awaits them.
+// Goroutines: one for each listener and one for each connection (two while it is relayed); close ends them and waits
+// for them.
 type gate struct {
 	hosts []permission.Host
 	dial  func(ctx context.Context, network, hostPort string) (net.Conn, error)
 	event func(Denial)
 	log   *slog.Logger
-	own   func() ([]net.Addr, error) // the machine's own addresses
-	key   string                     // what the proxy demands as password, "" for nothing
+	own   func() ([]net.Addr, error) // this machine's own addresses
+	key   string                     // the proxy's password, "" for none
 	over  func()                     // called when left is used up; nil for no limit
 	left  atomic.Int64
 
@@ -53,8 +50,8 @@ type gate struct {
 	wg     sync.WaitGroup
 	slots  chan struct{}
 
-	mu      sync.Mutex // guards what follows
-	closed  bool       // nothing new begins
+	mu      sync.Mutex // guards the fields below
+	closed  bool       // accepts nothing new
 	names   map[netip.Addr]string
 	addrs   map[string]netip.Addr
 	denials []Denial
@@ -70,7 +67,7 @@ func newGate(ctx context.Context, p Policy, o *Options) *gate {
 	return g
 }
 
-// close ends every connection and returns what was refused.
+// close ends every connection and returns the refused contacts.
 func (g *gate) close() []Denial {
 	g.cancel()
 	g.mu.Lock()
@@ -82,7 +79,7 @@ func (g *gate) close() []Denial {
 	return slices.Clone(g.denials)
 }
 
-// serve handles the connections of a listener, until the gate closes.
+// serve handles the connections of a listener until the gate closes.
 func (g *gate) serve(l net.Listener, handle func(net.Conn)) {
 	context.AfterFunc(g.ctx, func() { l.Close() })
 	g.wg.Go(func() {
@@ -99,7 +96,7 @@ func (g *gate) serve(l net.Listener, handle func(net.Conn)) {
 				if g.ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
 					return
 				}
-				time.Sleep(10 * time.Millisecond) // out of descriptors, most likely
+				time.Sleep(10 * time.Millisecond) // most likely out of descriptors
 				continue
 			}
 			stop := context.AfterFunc(g.ctx, func() { conn.Close() })
@@ -111,7 +108,7 @@ func (g *gate) serve(l net.Listener, handle func(net.Conn)) {
 	})
 }
 
-// begin counts one more thing that close waits for; false when it is too late.
+// begin adds a handler that close waits for. It is false once the gate is closed.
 func (g *gate) begin() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -123,16 +120,16 @@ func (g *gate) begin() bool {
 
 // A contact is a host and port that the policy allows.
 type contact struct {
-	name string // a name in lower case without a final dot, or an address
+	name string // lower case without a final dot, or an address
 	port int
-	tls  bool // nothing but TLS for this name may go there
-	web  bool // nothing but HTTP, with TLS or without
+	tls  bool // only TLS for this name
+	web  bool // only HTTP, with or without TLS
 }
 
 func (c contact) hostPort() string { return net.JoinHostPort(c.name, strconv.Itoa(c.port)) }
 
-// contact finds what the policy allows of a name and port. plain says that
-// the command is about to speak HTTP without TLS.
+// contact returns what the policy allows for a name and port. plain means that the command is about to speak HTTP
+// without TLS.
 func (g *gate) contact(name string, port int, plain bool) (contact, bool) {
 	c := contact{name: name, port: port, tls: true, web: true}
 	found := false
@@ -151,7 +148,7 @@ func (g *gate) contact(name string, port int, plain bool) (contact, bool) {
 	return c, found
 }
 
-// matches says whether an entry of the policy means a name; both are in lower case.
+// matches says whether an entry of the policy covers a name. Both are in lower case.
 func matches(h permission.Host, name string) bool {
 	if h.Wildcard {
 		return strings.HasSuffix(name, "."+h.Name) && len(name) > len(h.Name)+1
@@ -159,14 +156,13 @@ func matches(h permission.Host, name string) bool {
 	return strings.Trim(h.Name, "[]") == name
 }
 
-// knows says whether the policy allows a name at any port.
+// knows says whether the policy allows a name on any port.
 func (g *gate) knows(name string) bool {
 	return slices.ContainsFunc(g.hosts, func(h permission.Host) bool { return matches(h, name) })
 }
 
-// hostName reads a host as a program named it: in lower case, without the
-// final dot, and an address in its one usual form. What only some programs
-// take for an address (127.1, 0x7f.0.0.1, 2130706433) is none, and no name.
+// hostName normalises a host as a program wrote it: lower case, no final dot, addresses in their usual form. It
+// refuses spellings that only some programs read as an address (127.1, 0x7f.0.0.1, 2130706433).
 func hostName(text string) (string, bool) {
 	name := strings.TrimSuffix(strings.ToLower(text), ".")
 	if addr, err := netip.ParseAddr(strings.Trim(name, "[]")); err == nil {
@@ -199,9 +195,9 @@ func splitHostPort(text string) (name string, port int, ok bool) {
 	return name, int(n), ok
 }
 
-// dialPublic connects to an allowed host. Whatever its name resolves to, now
-// or a moment later, the address is looked at when it is used: one that the
-// internet cannot reach is refused, unless the policy names it literally.
+// dialPublic connects to an allowed host. It checks the address at the moment of the dial, so a name that resolves
+// differently a moment later gains nothing (DNS rebinding). An address outside the public internet is refused, unless
+// the policy names it literally.
 func (g *gate) dialPublic(ctx context.Context, network, hostPort string) (net.Conn, error) {
 	name, _, ok := splitHostPort(hostPort)
 	if !ok {
@@ -213,7 +209,7 @@ func (g *gate) dialPublic(ctx context.Context, network, hostPort string) (net.Co
 	return d.DialContext(ctx, network, hostPort)
 }
 
-// admit looks at the address that a name leads to, as it is dialled.
+// admit checks the address that a name leads to, at the moment of the dial.
 func (g *gate) admit(name, address string) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -229,11 +225,11 @@ func (g *gate) admit(name, address string) error {
 	return nil
 }
 
-// A privateError refuses a name that leads into the user's own network.
+// A privateError refuses a name that leads to a private address.
 type privateError struct {
 	name string
 	addr netip.Addr
-	own  bool // it is an address of this machine, public or not
+	own  bool // an address of this machine, public or not
 }
 
 func (e *privateError) Error() string {
@@ -243,8 +239,8 @@ func (e *privateError) Error() string {
 	return fmt.Sprintf("the name %s leads to %s, which is not an address of the public internet", e.name, e.addr)
 }
 
-// isOwn says whether an address is one of this machine's at this moment: what
-// listens on all of them is reached by each.
+// isOwn says whether an address currently belongs to this machine. A service that listens on all addresses is
+// reachable there, even if the address is public.
 func (g *gate) isOwn(addr netip.Addr) (bool, error) {
 	all, err := g.own()
 	if err != nil {
@@ -259,8 +255,8 @@ func (g *gate) isOwn(addr netip.Addr) (bool, error) {
 	return false, nil
 }
 
-// public says whether an address is one of the public internet: everything
-// that is set aside for anything else is not (RFC 6890 and its successors).
+// public says whether an address belongs to the public internet. Every block reserved for another purpose does not
+// (RFC 6890 and its successors).
 func public(addr netip.Addr) bool {
 	addr = addr.Unmap()
 	if !addr.IsGlobalUnicast() || addr.IsPrivate() || addr.Zone() != "" {
@@ -274,8 +270,8 @@ func public(addr netip.Addr) bool {
 	return true
 }
 
-// notPublic is what netip does not tell already; the last ones hold addresses
-// of version 4, which may be anything.
+// notPublic lists the reserved blocks that netip does not know. The last ones embed IPv4 addresses, which can be
+// private.
 var notPublic = sync.OnceValue(func() []netip.Prefix {
 	var all []netip.Prefix
 	for _, text := range []string{
@@ -287,7 +283,7 @@ var notPublic = sync.OnceValue(func() []netip.Prefix {
 	return all
 })
 
-// deny notes a refusal; the first of its kind is told at once.
+// deny records a refusal. The first of its kind is also reported at once.
 func (g *gate) deny(host string, port int, why string) {
 	d := Denial{Host: words.Printable(words.Clip(host, 255)), Port: port, Why: words.Printable(words.Clip(why, 300)), Count: 1}
 	g.mu.Lock()
@@ -308,10 +304,10 @@ func (g *gate) deny(host string, port int, why string) {
 	}
 }
 
-// whyNot is the reason for the usual refusal.
+// whyNot is the usual reason of a refusal.
 const whyNot = "the policy does not allow it"
 
-// connect dials an allowed contact, and notes it when its address is refused.
+// connect dials an allowed contact, and records a refusal of its address.
 func (g *gate) connect(ctx context.Context, c contact) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()

@@ -11,11 +11,10 @@ import (
 	"github.com/pollux-companion/pollux/internal/sandbox/inside"
 )
 
-// maxPorts bounds how many ports a policy can name; each is a descriptor that
-// is handed over.
+// maxPorts bounds how many ports a policy can name. Each costs a descriptor.
 const maxPorts = 64
 
-// network is what has to listen inside; nil without hosts.
+// network describes the listeners inside; nil without hosts.
 func network(p Policy) (*inside.Network, error) {
 	if len(p.Hosts) == 0 {
 		return nil, nil
@@ -26,7 +25,7 @@ func network(p Policy) (*inside.Network, error) {
 	}
 	slices.Sort(n.Ports)
 	n.Ports = slices.Compact(n.Ports)
-	// The resolver is there; a policy with this port has the proxy.
+	// Port 53 belongs to the resolver. A policy that names it is served through the proxy.
 	n.Ports = slices.DeleteFunc(n.Ports, func(port int) bool { return port == inside.DNSPort })
 	for slices.Contains(n.Ports, n.Proxy) {
 		n.Proxy++
@@ -39,8 +38,7 @@ func network(p Policy) (*inside.Network, error) {
 	return n, err
 }
 
-// openGate serves the listeners that came out of a sandbox, in the order of
-// the stage's openNetwork.
+// openGate serves the listeners of a sandbox, in the order of openNetwork.
 func (r *run) openGate(ctx context.Context, files []*os.File) (*gate, error) {
 	g := newGate(ctx, r.policy, &r.s.o)
 	g.limit(r.c.Limits.Traffic, r.kill)

@@ -22,7 +22,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/permission"
 )
 
-// newTestGate makes a gate for some hosts; dial stands for the internet.
+// newTestGate makes a gate for some hosts; dial replaces the internet.
 func newTestGate(t testing.TB, dial func(ctx context.Context, network, hostPort string) (net.Conn, error), texts ...string) *gate {
 	t.Helper()
 	var p Policy
@@ -92,7 +92,7 @@ func TestContact(t *testing.T) {
 	}
 }
 
-// TestPublic: addresses that are not the internet's are told apart.
+// TestPublic: public and other addresses are told apart.
 func TestPublic(t *testing.T) {
 	for text, want := range map[string]bool{
 		"1.1.1.1": true, "8.8.8.8": true, "2606:4700::1111": true, "172.32.0.1": true, "100.128.0.1": true,
@@ -107,7 +107,7 @@ func TestPublic(t *testing.T) {
 	}
 }
 
-// TestRebinding: a name is refused by the address that it is dialled at.
+// TestRebinding: a name is refused because of the address at the moment of the dial.
 func TestRebinding(t *testing.T) {
 	g := newTestGate(t, nil, "http://localhost:1", "http://127.0.0.1:1")
 	for _, name := range []string{"ip6-localhost", "127.0.0.1.nip.invalid"} {
@@ -131,7 +131,7 @@ func TestRebinding(t *testing.T) {
 	}
 }
 
-// internet is a dialler to one server for every name, which notes the names.
+// internet dials one server for every name, and records the names.
 func internet(to string, names chan<- string) func(ctx context.Context, network, hostPort string) (net.Conn, error) {
 	return func(ctx context.Context, _, hostPort string) (net.Conn, error) {
 		names <- hostPort
@@ -139,8 +139,8 @@ func internet(to string, names chan<- string) func(ctx context.Context, network,
 	}
 }
 
-// TestProxy: plain requests go where their address says, whatever their Host
-// header; tunnels carry TLS for their host only; others are refused by name.
+// TestProxy: plain requests go to the host in their URL, whatever their Host header says. Tunnels carry TLS for their
+// host only. Other hosts are refused by name.
 func TestProxy(t *testing.T) {
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/redirect" {
@@ -219,7 +219,7 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// TestHello: what goes to a place for TLS is TLS for that host, and arrives unchanged.
+// TestHello: only TLS for that host passes to a TLS host, and arrives unchanged.
 func TestHello(t *testing.T) {
 	g := newTestGate(t, nil, "https://good.org")
 	c := contact{name: "good.org", port: 443, tls: true}
@@ -266,8 +266,7 @@ func question(t testing.TB, name string, kind dnsmessage.Type) []byte {
 	return data
 }
 
-// TestResolver: allowed names have an address inside, always the same one;
-// others do not exist.
+// TestResolver: allowed names have one address inside, always the same; others do not exist.
 func TestResolver(t *testing.T) {
 	g := newTestGate(t, nil, "example.com", "*.wild.net", "http://localhost:80")
 	for _, test := range []struct {
@@ -312,7 +311,7 @@ func TestResolver(t *testing.T) {
 	}
 }
 
-// TestDenialsAreBounded: a command can ask for any number of names.
+// TestDenialsAreBounded: a command can ask for any number of names; the list stays short.
 func TestDenialsAreBounded(t *testing.T) {
 	told := 0
 	g := newTestGate(t, nil)
@@ -326,8 +325,7 @@ func TestDenialsAreBounded(t *testing.T) {
 	}
 }
 
-// FuzzHostPattern: no entry of a policy, and no name that a program asks for,
-// means more than it says.
+// FuzzHostPattern: no entry of a policy, and no name from a program, matches more than it says.
 func FuzzHostPattern(f *testing.F) {
 	for _, seed := range [][2]string{{"example.com", "example.com:443"}, {"*.a.b", "x.a.b.:80"}, {"https://[::1]:1", "[::1]:1"}, {"http://127.0.0.1", "127.1:80"}, {"localhost", "localhost:443"}} {
 		f.Add(seed[0], seed[1])
@@ -388,7 +386,7 @@ func FuzzProxy(f *testing.F) {
 	})
 }
 
-// A pipeListener accepts what is put into it.
+// A pipeListener accepts the connections that are put into it.
 type pipeListener struct {
 	conns chan net.Conn
 	done  chan struct{}
@@ -436,9 +434,8 @@ func FuzzResolve(f *testing.F) {
 	})
 }
 
-// TestOwnAddresses: a name that leads to an address of this machine's own is
-// refused when it is dialled, however public the address looks: services that
-// listen on all addresses are reached there (SPEC S-1).
+// TestOwnAddresses: a name that leads to an address of this machine is refused at the dial, even if the address is
+// public: services that listen on all addresses are reachable there (SPEC S-1).
 func TestOwnAddresses(t *testing.T) {
 	g := newGate(context.Background(), Policy{}, &Options{Log: slog.New(slog.DiscardHandler)})
 	addrs := []net.Addr{&net.IPNet{IP: net.ParseIP("1.2.3.4"), Mask: net.CIDRMask(24, 32)}, &net.IPNet{IP: net.ParseIP("2606:4700::1"), Mask: net.CIDRMask(64, 128)}, &net.IPNet{IP: net.ParseIP("8.8.4.4").To4(), Mask: net.CIDRMask(32, 32)}}
@@ -451,7 +448,7 @@ func TestOwnAddresses(t *testing.T) {
 			t.Errorf("%s: %v %v", text, got, err)
 		}
 	}
-	addrs = append(addrs, &net.IPNet{IP: net.ParseIP("9.9.9.9"), Mask: net.CIDRMask(8, 32)}) // a network that was joined meanwhile
+	addrs = append(addrs, &net.IPNet{IP: net.ParseIP("9.9.9.9"), Mask: net.CIDRMask(8, 32)}) // a network joined since
 	if got, _ := g.isOwn(netip.MustParseAddr("9.9.9.9")); !got {
 		t.Error("a new address is not seen")
 	}
@@ -465,7 +462,7 @@ func TestOwnAddresses(t *testing.T) {
 			t.Errorf("%s at %s is let through", name, to)
 		}
 	}
-	// What cannot be told is refused.
+	// An unknown answer means refusal.
 	g.own = func() ([]net.Addr, error) { return nil, errors.New("no netlink") }
 	if _, err := g.isOwn(netip.MustParseAddr("1.1.1.1")); err == nil || g.admit("example.com", "1.1.1.1:443") == nil {
 		t.Error("without a list an address is let through")

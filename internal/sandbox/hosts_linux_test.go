@@ -23,7 +23,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/sandbox/escapes"
 )
 
-// need returns the machine's own program, or leaves the test out.
+// need returns the path of a program, or skips the test if the machine lacks it.
 func need(t testing.TB, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -36,8 +36,7 @@ func need(t testing.TB, name string) string {
 	return path
 }
 
-// A web stands for the internet: example.com with TLS and without, and a
-// repository on git.example.com.
+// A web replaces the internet: example.com with TLS and without, and a repository on git.example.com.
 type web struct {
 	s         *Sandbox
 	workspace string
@@ -89,7 +88,7 @@ func makeRepo(t testing.TB, dir string) {
 	t.Helper()
 	git, err := exec.LookPath("git")
 	if err != nil {
-		return // its own test says so
+		return // TestHosts's own subtest says so
 	}
 	work := t.TempDir()
 	for _, args := range [][]string{{"init", "-q", work}, {"-C", work, "-c", "user.name=x", "-c", "user.email=x", "commit", "-q", "--allow-empty", "-m", "first"}, {"clone", "-q", "--bare", work, dir}, {"-C", dir, "update-server-info"}} {
@@ -101,8 +100,8 @@ func makeRepo(t testing.TB, dir string) {
 	}
 }
 
-// TestHosts: real programs reach what the policy names, through the proxy and
-// without its variables, and nothing else (SPEC E-2).
+// TestHosts: real programs reach what the policy names, through the proxy and without proxy variables, and nothing
+// else (SPEC E-2).
 func TestHosts(t *testing.T) {
 	w := newWeb(t)
 	policy := Policy{Read: manifest.Workspace, Hosts: hosts(t, "example.com", "http://git.example.com")}
@@ -159,10 +158,8 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// TestRawAddresses: contacts to addresses are refused at every port and in
-// both versions, and told of with the address; those through the proxy too
-// (SPEC E-2, S-3). Where the kernel has no version 6 there is nothing to tell
-// of in it.
+// TestRawAddresses: contacts to addresses are refused at every port, in IPv4 and IPv6, directly and through the
+// proxy, and reported with the address (SPEC E-2, S-3). Without IPv6 in the kernel there is nothing to report for it.
 func TestRawAddresses(t *testing.T) {
 	python := need(t, "python3")
 	var mu sync.Mutex
@@ -223,7 +220,7 @@ func TestTraffic(t *testing.T) {
 	}
 }
 
-// TestHostsEscapes: the ways out of the network, with a host allowed.
+// TestHostsEscapes: escapes through the network, with a host allowed.
 func TestHostsEscapes(t *testing.T) {
 	p := newPrey(t)
 	p.s.o.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("no internet") }
@@ -233,7 +230,7 @@ func TestHostsEscapes(t *testing.T) {
 	}
 	for _, e := range escapes.All() {
 		if e.Play != nil || e.Kind != escapes.Network && e.Kind != escapes.Kernel || e.Name == "an address of the internet" {
-			continue // that much is allowed; where it leads is not
+			continue // the call is allowed; where it leads is not
 		}
 		t.Run(strings.ReplaceAll(e.Name, " ", "-"), func(t *testing.T) {
 			r := runIn(t, p.s, Policy{Hosts: hosts(t, "example.com", "http://10.1.2.3:8080")}, Command{Args: e.Command(binary), Env: p.Env})
@@ -244,7 +241,7 @@ func TestHostsEscapes(t *testing.T) {
 	}
 }
 
-// TestLoopbackOfTheHost: only spelled out it is reached, and only there.
+// TestLoopbackOfTheHost: it is reachable only if the policy names it, and only there.
 func TestLoopbackOfTheHost(t *testing.T) {
 	curl := need(t, "curl")
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "local") }))

@@ -12,7 +12,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/paths"
 )
 
-// holds says whether dir is, or holds, a folder that no program shows.
+// holds says whether dir is or contains a folder that must not be shown because of a program.
 func (p *program) holds(dir string) bool {
 	return dir == "/" || slices.ContainsFunc(p.guarded, func(g string) bool { return paths.Within(dir, g) })
 }
@@ -22,8 +22,8 @@ func alwaysShown(path string) bool {
 	return slices.ContainsFunc(systemFolders(), func(dir string) bool { return paths.Within(dir, path) })
 }
 
-// belongings adds the least that has to be seen of a program: its own file, or
-// the folder that holds it with its libraries where that is known to be one.
+// belongings adds the least that a program needs: its own file, or the installation folder with its libraries if that
+// is recognised.
 func (p *program) belongings(real string) {
 	p.readOnly = append(p.readOnly, real)
 	bin := filepath.Dir(real)
@@ -33,11 +33,11 @@ func (p *program) belongings(real string) {
 	}
 }
 
-// cellar is where Homebrew keeps its packages, below its own folder.
+// cellar is Homebrew's package folder, below its own folder.
 const cellar = "/Cellar/"
 
-// managed says whether a folder lies where a version manager, or a person who
-// keeps to the custom, puts one installation beside another.
+// managed says whether a folder lies where version managers, or people by custom, keep one installation beside
+// another.
 func managed(prefix string) bool {
 	marks := []string{"versions", "Versions", "node-versions", "installs", "toolchains", "candidates", "image", "envs", "venvs", "uv", "opt"}
 	for range 3 {
@@ -49,13 +49,13 @@ func managed(prefix string) bool {
 	return false
 }
 
-// installation adds what a program that is installed below a canonical folder
-// consists of. A folder that holds more than installations is never shown as a whole.
+// installation adds the parts of an installation below a canonical folder. It never adds a whole folder that holds
+// more than installations.
 func (p *program) installation(prefix string) {
 	brew, rest, inBrew := strings.Cut(prefix, cellar)
 	switch {
 	case alwaysShown(prefix):
-	case inBrew && brew != "" && !p.holds(brew): // packages lean on each other
+	case inBrew && brew != "" && !p.holds(brew): // packages depend on each other
 		p.parts(brew, "Cellar", "opt", "bin", "lib", "share", "Frameworks", "etc")
 	case inBrew && strings.Contains(rest, "/") && !p.holds(prefix), managed(prefix) && !p.holds(prefix):
 		p.readOnly = append(p.readOnly, prefix)
@@ -66,7 +66,7 @@ func (p *program) installation(prefix string) {
 	}
 }
 
-// parts adds those of the names in an installation's folder that lie in it.
+// parts adds the named parts of an installation that really lie in its folder.
 func (p *program) parts(prefix string, names ...string) {
 	for _, name := range names {
 		path := filepath.Join(prefix, name)
@@ -74,14 +74,14 @@ func (p *program) parts(prefix string, names ...string) {
 			continue
 		}
 		if real := paths.Real(path); paths.Within(prefix, real) && real != prefix && !p.holds(real) {
-			_, _ = p.addLinks(path) // it was followed a moment ago
+			_, _ = p.addLinks(path) // no error: it was followed a moment ago
 			p.readOnly = append(p.readOnly, real)
 		}
 	}
 }
 
-// python adds the installation of a Python: that which its own file lies in,
-// and that which a virtual environment names.
+// python adds the installations of a Python: the one that its file lies in, and the one that a virtual environment
+// names.
 func (p *program) python(path, real string) error {
 	p.standardLibrary(filepath.Dir(real))
 	env, home := virtualEnvironment(path)
@@ -105,9 +105,8 @@ func (p *program) python(path, real string) error {
 	return nil
 }
 
-// virtualEnvironment reads pyvenv.cfg beside a Python or above it, as Python
-// does: the environment's folder, and where the Python that it was made with
-// lies. env is "" where there is none.
+// virtualEnvironment reads pyvenv.cfg beside or above a Python, as Python does. It returns the environment's folder
+// and the folder of the Python that made it; env is "" if there is none.
 func virtualEnvironment(path string) (env, home string) {
 	for _, dir := range []string{filepath.Dir(path), filepath.Dir(filepath.Dir(path))} {
 		text, err := readSmall(filepath.Join(dir, "pyvenv.cfg"))
@@ -121,7 +120,7 @@ func virtualEnvironment(path string) (env, home string) {
 	return "", ""
 }
 
-// venvHome is what pyvenv.cfg says under "home"; false where it says nothing.
+// venvHome returns the value of "home" in pyvenv.cfg, false if there is none.
 func venvHome(text string) (string, bool) {
 	for line := range strings.Lines(text) {
 		key, value, ok := strings.Cut(line, "=")
@@ -132,9 +131,8 @@ func venvHome(text string) (string, bool) {
 	return "", false
 }
 
-// standardLibrary adds the installation of the Python in a canonical folder:
-// the nearest above it that has the standard library. Where there is none it
-// says false, and adds nothing.
+// standardLibrary adds the installation of the Python in a canonical folder: the nearest folder above that has a
+// standard library. It is false, and adds nothing, if there is none.
 func (p *program) standardLibrary(bin string) bool {
 	if alwaysShown(bin) {
 		return true
@@ -150,12 +148,12 @@ func (p *program) standardLibrary(bin string) bool {
 	return false
 }
 
-// hasStandardLibrary says whether the standard library of a Python lies in a
-// canonical folder, and not behind links that lead out of it.
+// hasStandardLibrary says whether a canonical folder contains a Python standard library. Links out of the folder do
+// not count.
 func hasStandardLibrary(prefix string) bool {
 	for _, name := range []string{"lib", "lib64"} {
 		lib := filepath.Join(prefix, name)
-		entries, _ := os.ReadDir(lib) // unreadable: then no Python could use it
+		entries, _ := os.ReadDir(lib) // if unreadable, no Python could use it
 		for _, e := range entries {
 			if !strings.HasPrefix(e.Name(), "python") && !strings.HasPrefix(e.Name(), "pypy") && !strings.HasPrefix(e.Name(), "graalpy") {
 				continue
@@ -168,8 +166,7 @@ func hasStandardLibrary(prefix string) bool {
 	return false
 }
 
-// headerVersion is what the headers of a Node say of its version; "" where
-// there are none.
+// headerVersion returns a Node's version according to its headers, or "" without headers.
 func headerVersion(path string) string {
 	text, err := readSmall(filepath.Join(filepath.Dir(filepath.Dir(paths.Real(path))), "include/node/node_version.h"))
 	if err != nil {
@@ -188,7 +185,7 @@ func headerVersion(path string) string {
 	return version
 }
 
-// node adds the installation of a Node, where it has more than its own file.
+// node adds the installation of a Node, if it has more than its own file.
 func (p *program) node(real string) {
 	bin := filepath.Dir(real)
 	prefix := filepath.Dir(bin)

@@ -15,20 +15,19 @@ import (
 	"github.com/pollux-companion/pollux/internal/paths"
 )
 
-// standIn is an interpreter that runs where its installation is seen whole.
+// standIn is a fake interpreter that works only if its whole installation is visible.
 const standIn = `#!/bin/sh
 cat "$(dirname $(dirname $(readlink -f "$0")))/lib/part" && echo "ran with $*"
 `
 
-// TestVersionManagers: interpreters start at every level wherever version
-// managers put them, without anything being run outside; no more of the home
-// folder is shown than what they are made of.
+// TestVersionManagers: interpreters start at every level wherever version managers put them. Nothing runs outside,
+// and only their installation is shown of the home folder.
 func TestVersionManagers(t *testing.T) {
 	pace.NotRaced(t, "the programs that it starts share no memory with pollux")
 	const shim = "#!/bin/sh\necho the shim ran; echo x >>\"$ASKED\"; exit 9\n"
 	const asdf = "#!/usr/bin/env bash\n# asdf-plugin: nodejs 20\nexec asdf exec \"node\" \"$@\"\n"
 	for name, test := range map[string]struct {
-		program string            // as the user calls it
+		program string            // as the user types it
 		path    string            // what is in PATH, below the home folder
 		files   map[string]string // "-> x" is a link
 		shows   []string          // below the home folder
@@ -104,9 +103,8 @@ func TestVersionManagers(t *testing.T) {
 	}
 }
 
-// TestRealPythons: the Pythons of this machine know who they are inside, as
-// they do outside: the user's own, and virtual environments made by it and by
-// the system's, called by their names, by paths and by relative paths.
+// TestRealPythons: the Pythons of this machine report the same identity inside as outside: the user's own, and
+// virtual environments made by it and by the system's, called by name, by path and by relative path.
 func TestRealPythons(t *testing.T) {
 	pace.NotRaced(t, "the programs that it starts share no memory with pollux")
 	need(t, "python3")
@@ -139,8 +137,8 @@ func TestRealPythons(t *testing.T) {
 	}
 }
 
-// FuzzInterpreterFiles: what the files of environments and version managers
-// say is read without panic, and chooses nothing outside their folder.
+// FuzzInterpreterFiles: reading files of environments and version managers never panics, and never chooses anything
+// outside their folder.
 func FuzzInterpreterFiles(f *testing.F) {
 	for _, seed := range []string{"home = /usr/bin", "[tools]\npython = [\"3.12\", '3.11']\nnode=\"20\"", "nodejs 20 ref:x path:/y # c", "../../x", "#define NODE_MAJOR_VERSION 20"} {
 		f.Add(seed)
@@ -170,7 +168,7 @@ func FuzzInterpreterFiles(f *testing.F) {
 	})
 }
 
-// TestNodeVersion: a Node's headers tell its version, and nothing else does.
+// TestNodeVersion: only a Node's headers tell its version.
 func TestNodeVersion(t *testing.T) {
 	for text, want := range map[string]string{
 		"#define NODE_MAJOR_VERSION 22\n#define NODE_MINOR_VERSION 21\n#define NODE_PATCH_VERSION 0\n": "22.21.0",

@@ -35,7 +35,7 @@ func newPlace(t *testing.T) *place {
 	return p
 }
 
-// can asks a shell inside what it can read and write, of a list of paths.
+// can asks a shell inside which of the paths it can read and write.
 func (p *place) can(t *testing.T, policy Policy, paths ...string) (read, write []string) {
 	t.Helper()
 	script := `for p; do if grep -q content "$p" 2>/dev/null; then echo "r $p"; fi; if (echo x >>"$p") 2>/dev/null; then echo "w $p"; fi; done; exit 0`
@@ -51,7 +51,7 @@ func (p *place) can(t *testing.T, policy Policy, paths ...string) (read, write [
 			read = append(read, path)
 		} else if _, err := os.Stat(filepath.Join(p.root, path)); err == nil {
 			data, _ := os.ReadFile(filepath.Join(p.root, path))
-			if strings.HasSuffix(string(data), "x\n") { // else it was the private home's
+			if strings.HasSuffix(string(data), "x\n") { // otherwise it was written in the private home
 				write = append(write, path)
 			}
 		}
@@ -59,7 +59,7 @@ func (p *place) can(t *testing.T, policy Policy, paths ...string) (read, write [
 	return read, write
 }
 
-// TestLevels: what each pair of levels lets be read and written (SPEC E-2).
+// TestLevels: what each pair of levels can read and write (SPEC E-2).
 func TestLevels(t *testing.T) {
 	const code, git, envrc, notes, bashrc, tool, outside = "home/work/code", "home/work/.git/config", "home/work/.envrc", "home/notes", "home/.bashrc", "home/.local/bin/tool", "outside/file"
 	secrets := []string{"home/.ssh/id", "home/.npmrc", "home/.config/gh/hosts.yml"}
@@ -90,8 +90,8 @@ func TestLevels(t *testing.T) {
 		})
 	}
 	t.Run("full", func(t *testing.T) {
-		// The temporary folder is private at every level, so the place must lie
-		// elsewhere; /tmp is not the only one that tests run in.
+		// The temporary folder is private at every level, so the place must lie elsewhere. Tests may run with another
+		// temporary folder than /tmp.
 		if tmp := os.TempDir(); paths.Within("/tmp", tmp) || paths.Within("/var/tmp", tmp) {
 			dir, err := os.MkdirTemp("/var/lib", "pollux-test-")
 			if err != nil {
@@ -113,8 +113,8 @@ func TestLevels(t *testing.T) {
 	})
 }
 
-// TestQuarantine: what cannot be protected while it does not exist is moved
-// aside when the command has made it, and links are put back (SPEC E-2).
+// TestQuarantine: what could not be protected before it existed is moved aside after the command made it, and links
+// are put back (SPEC E-2).
 func TestQuarantine(t *testing.T) {
 	p := newPlace(t)
 	ws := p.workspace
@@ -145,9 +145,8 @@ func TestQuarantine(t *testing.T) {
 	}
 }
 
-// TestNestedProtection: below the top of a workspace too, what runs commands
-// as the user is not written to, wherever it is moved, and what is new of the
-// kind is moved aside; packages may come with editors' settings (SPEC E-2).
+// TestNestedProtection: below the top of a workspace too, protected names are not written, even when moved, and new
+// ones are moved aside. Packages may contain editor settings (SPEC E-2).
 func TestNestedProtection(t *testing.T) {
 	p := newPlace(t)
 	ws := p.workspace
@@ -184,8 +183,7 @@ func TestNestedProtection(t *testing.T) {
 	}
 }
 
-// TestMovesAroundProtection: the folder above a protected one stays where it
-// is, and secret stores that are made are moved aside.
+// TestMovesAroundProtection: the folder above a protected one stays in place, and new secret stores are moved aside.
 func TestMovesAroundProtection(t *testing.T) {
 	p := newPlace(t)
 	for _, dir := range []string{".config/autostart", ".local/share/systemd"} {
@@ -209,9 +207,8 @@ func TestMovesAroundProtection(t *testing.T) {
 	}
 }
 
-// TestProtectedNamesAgree: what pollux keeps its own hands off stays read-only
-// in a workspace. There it is more: a person sees a diff of AGENTS.md before it
-// is written, and nobody sees what a command writes.
+// TestProtectedNamesAgree: what pollux itself never writes is read-only in a workspace. The sandbox's list is longer:
+// a person sees a diff of AGENTS.md before it is written, and nobody sees what a command writes.
 func TestProtectedNamesAgree(t *testing.T) {
 	source, err := os.ReadFile("../workspace/protected.go")
 	if err != nil {
@@ -247,7 +244,7 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// TestRefusedPolicies: what has no meaning is refused before anything runs.
+// TestRefusedPolicies: a policy that makes no sense is refused before anything runs.
 func TestRefusedPolicies(t *testing.T) {
 	p := newPlace(t)
 	file := filepath.Join(p.home, "notes")

@@ -9,7 +9,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 )
 
-// holding is a program that fills the buffers of sockets and keeps them; its first argument says how.
+// holding is a program that fills socket buffers and keeps them; its first argument says how.
 const holding = `
 import os, socket, sys, time
 def fill(*all):
@@ -61,7 +61,7 @@ else:
     time.sleep(1000)
 `
 
-// TestSocketBuffers: what sockets hold counts as memory, whatever they are and wherever they are (SPEC S-1).
+// TestSocketBuffers: what sockets hold counts as memory, whatever their kind and wherever they are (SPEC S-1).
 func TestSocketBuffers(t *testing.T) {
 	for name, test := range map[string]struct {
 		how   string

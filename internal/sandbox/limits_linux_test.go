@@ -18,12 +18,12 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// TestLimits: each limit ends what exceeds it, and says which one it was.
+// TestLimits: each limit ends the command that exceeds it, and the result names it.
 func TestLimits(t *testing.T) {
 	for name, test := range map[string]struct {
 		script string
 		limits Limits
-		kind   string // of the LimitError; "" when the kernel refuses or signals instead
+		kind   string // of the LimitError; "" if the kernel refuses or signals instead
 		code   int
 		output string
 	}{
@@ -68,7 +68,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestForkBomb: it ends with its time, and the machine lives.
+// TestForkBomb: the time limit ends it, and the machine stays usable.
 func TestForkBomb(t *testing.T) {
 	mark := marker(t)
 	r := runIn(t, New(nil), Policy{}, Command{Args: []string{"sh", "-c", `b() { b | b & }; b; sleep ` + mark}, Limits: Limits{Time: time.Second, Processes: 301}})
@@ -97,7 +97,7 @@ func TestStdin(t *testing.T) {
 	}
 }
 
-// TestEnvironment: what the command gets is a list, not what pollux has.
+// TestEnvironment: the command gets listed variables, not pollux's environment.
 func TestEnvironment(t *testing.T) {
 	t.Setenv("SANDBOX_TEST_TOKEN", "secret")
 	r := runIn(t, New(nil), Policy{}, Command{Args: []string{"env"}, Env: []string{"GIVEN=1"}})
@@ -106,8 +106,7 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// marker is a word by which the processes of a test are found: a number of
-// seconds, so that a sleep can carry it.
+// marker returns a word that identifies the processes of a test: a number of seconds, so that a sleep can carry it.
 func marker(t *testing.T) string {
 	t.Helper()
 	return fmt.Sprintf("1000.%d%d", os.Getpid(), time.Now().UnixNano())
@@ -124,7 +123,7 @@ func marked(mark string) (all []string) {
 	return all
 }
 
-// nobody waits until no marked process is left, which must be at once.
+// nobody waits until no marked process is left. It should be immediate.
 func nobody(t *testing.T, mark string) {
 	t.Helper()
 	deadline := time.Now().Add(30 * time.Second)
@@ -136,14 +135,14 @@ func nobody(t *testing.T, mark string) {
 	}
 }
 
-// daemon is a script that leaves processes behind in every way that there is.
+// daemon is a script that leaves processes behind in every known way.
 func daemon(mark string) []string {
 	return []string{"sh", "-c", `(setsid sh -c "sleep ` + mark + `; :" >/dev/null 2>&1 &)
 		nohup setsid sh -c "trap '' TERM HUP INT; sleep ` + mark + `; :" & echo started; shift; "$@"`, "sh", mark}
 }
 
-// leftovers lists what a run could leave: mounts, temporary folders (in a
-// folder of the test's own: ownTemp), groups of this process and of dead ones.
+// leftovers lists what a run could leave: mounts, temporary folders (in a folder of the test's own: ownTemp), control
+// groups of this process and of dead ones.
 func leftovers(t *testing.T) []string {
 	t.Helper()
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
@@ -156,7 +155,7 @@ func leftovers(t *testing.T) []string {
 		for _, f := range files {
 			maker, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(f), cgroupPrefix), "-")
 			if pid, err := strconv.Atoi(maker); err == nil && pid != os.Getpid() && exists("/proc/"+maker) {
-				continue // another package's test has it
+				continue // it belongs to another package's test
 			}
 			all = append(all, f)
 		}
@@ -164,14 +163,14 @@ func leftovers(t *testing.T) []string {
 	return all
 }
 
-// ownTemp gives a test, and what it starts, a temporary folder that nobody else uses meanwhile.
+// ownTemp gives a test, and what it starts, a temporary folder of its own.
 func ownTemp(t *testing.T) {
 	t.Helper()
 	t.Setenv("TMPDIR", t.TempDir())
 }
 
-// TestNothingSurvives: after success, failure, a limit, a cancelled context
-// and kill -9 of pollux (SPEC S-1).
+// TestNothingSurvives: nothing is left after success, failure, a limit, a cancelled context or kill -9 of pollux
+// (SPEC S-1).
 func TestNothingSurvives(t *testing.T) {
 	ownTemp(t)
 	before := strings.Join(leftovers(t), "\n")
@@ -221,7 +220,7 @@ func TestNothingSurvives(t *testing.T) {
 	}
 }
 
-// killed ends a pollux that runs a command, with SIGKILL, and looks what is left.
+// killed kills a pollux that runs a command, and checks what is left.
 func killed(t *testing.T, kind string) {
 	mark := marker(t)
 	cmd := exec.Command("/proc/self/exe", "-victim", mark)
@@ -263,7 +262,7 @@ func runVictim(mark string) int {
 	return 1
 }
 
-// hosts reads entries of a policy.
+// hosts parses entries of a policy.
 func hosts(t testing.TB, texts ...string) (all []manifest.Host) {
 	t.Helper()
 	for _, text := range texts {
@@ -276,8 +275,8 @@ func hosts(t testing.TB, texts ...string) (all []manifest.Host) {
 	return all
 }
 
-// TestReduced: without namespaces, reading is what the policy says and
-// writing and the network are nothing; what it cannot keep is refused.
+// TestReduced: without namespaces, reading follows the policy, and writing and the network are impossible. Policies
+// that it cannot keep are refused.
 func TestReduced(t *testing.T) {
 	ownTemp(t)
 	p := newPlace(t)
@@ -310,7 +309,7 @@ func TestReduced(t *testing.T) {
 	}
 }
 
-// TestParallel: runs at the same time do not see or hinder each other.
+// TestParallel: simultaneous runs do not see or hinder each other.
 func TestParallel(t *testing.T) {
 	s := New(nil)
 	for i := range 40 {

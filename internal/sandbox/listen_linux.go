@@ -15,19 +15,18 @@ import (
 	"github.com/pollux-companion/pollux/internal/sandbox/inside"
 )
 
-// setupTimeout is what building a sandbox may take; it takes milliseconds,
-// and seconds only on a machine that has nothing left.
+// setupTimeout bounds how long building a sandbox may take. It usually takes milliseconds, and seconds only on an
+// overloaded machine.
 const setupTimeout = 30 * time.Second
 
-// refillDelay is how long a command runs before the next process is made ready
-// for a Pool: most have ended by then, and would have had to share a processor
-// and the kernel's locks with that.
+// refillDelay is how long a command runs before a Pool starts its next process. Most commands have ended by then;
+// starting earlier would compete with them for the processor and kernel locks.
 const refillDelay = 100 * time.Millisecond
 
 // A hearing is what the parent learnt from the stage.
 type hearing struct {
-	failed error  // the sandbox was not set up, or the command not started
-	phase  string // the last that is known
+	failed error  // the sandbox was not built, or the command not started
+	phase  string // the last known phase
 	began  bool   // the command was started
 	ended  bool
 	status uint32
@@ -42,7 +41,7 @@ func (h *hearing) close() {
 	}
 }
 
-// listen hands over the setup, and follows the stage to its end.
+// listen sends the setup and follows the stage to its end.
 func (r *run) listen(ctx context.Context, st *streams) (h hearing) {
 	conn := r.stage.conn
 	slow := time.AfterFunc(setupTimeout, func() {
@@ -53,7 +52,7 @@ func (r *run) listen(ctx context.Context, st *streams) (h hearing) {
 	st.closeTheirs()
 	st.begin()
 	if err != nil {
-		h.phase = "start" // it did not live; the process's end says more
+		h.phase = "start" // the stage is dead; its exit status says more
 	}
 	for {
 		var rep inside.Report
@@ -87,8 +86,7 @@ func (r *run) listen(ctx context.Context, st *streams) (h hearing) {
 	}
 }
 
-// ready takes the descriptors that come with the report: the sandbox's /proc,
-// and its listeners.
+// ready receives the descriptors that follow the report Ready: the sandbox's /proc and its listeners.
 func (r *run) ready(ctx context.Context, conn *net.UnixConn, h *hearing) error {
 	oob := make([]byte, unix.CmsgSpace(4*(maxPorts+5)))
 	_, n, flags, _, err := conn.ReadMsgUnix(make([]byte, 1), oob)
@@ -120,7 +118,7 @@ func (r *run) ready(ctx context.Context, conn *net.UnixConn, h *hearing) error {
 	return nil
 }
 
-// stageError is the error of a step inside.
+// stageError is the error for a failed step inside.
 func stageError(rep inside.Report, path string) error {
 	e := &SetupError{Phase: rep.Phase, Cause: rep.Cause}
 	if rep.Phase == inside.PhaseCommand {

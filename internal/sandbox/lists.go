@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// The lists, each line with its source; see the head of each file.
+// The lists. Each line names its source; see the head of each file.
 var (
 	//go:embed lists/workspace.txt
 	workspaceList string
@@ -19,7 +19,7 @@ var (
 	variablesList string
 )
 
-// lines reads a list without its sources.
+// lines returns the lines of a list, without their sources.
 func lines(list string) []string {
 	var all []string
 	for line := range strings.Lines(list) {
@@ -31,22 +31,21 @@ func lines(list string) []string {
 	return all
 }
 
-// protectedNames are what stays read-only in a writable workspace, at every
-// depth: through them whoever writes them later runs commands as the user.
+// protectedNames stay read-only in a writable workspace, at every depth: with them a command could make the user run
+// its code later.
 var protectedNames = sync.OnceValue(func() []string { return lines(workspaceList) })
 
-// protectedHome are the like of a home folder: what a shell, a desktop, git or
-// an editor runs at its next start, and programs that the user calls by name.
+// protectedHome are the same for a home folder: what a shell, desktop, git or editor runs at its next start, and the
+// folders of the user's programs.
 var protectedHome = sync.OnceValue(func() []string { return lines(startupList) })
 
-// secretStores are masked at every level: what is in them opens other doors.
+// secretStores are hidden at every level: their contents open other doors.
 var secretStores = sync.OnceValue(func() []string { return lines(secretsList) })
 
-// A variable names, in place of the usual path in a home folder, where
-// something lies.
+// A variable is an environment variable that replaces a usual path in a home folder.
 type variable struct {
 	name  string // of the variable
-	below string // a path below what it holds, or ""
+	below string // a path below its value, or ""
 	usual string
 }
 
@@ -60,8 +59,8 @@ var variables = sync.OnceValue(func() []variable {
 	return all
 })
 
-// named is where, by the variables, the paths of a list lie; all are absolute.
-// What a variable names is never a whole home folder or more.
+// named returns where the paths of a list lie according to the environment variables; all are absolute. It never
+// returns a path that is or contains the home folder.
 func named(list []string, env func(string) string, home string) []string {
 	if env == nil {
 		return nil
@@ -70,7 +69,7 @@ func named(list []string, env func(string) string, home string) []string {
 	for _, v := range variables() {
 		for _, dir := range strings.Split(env(v.name), ":") {
 			if !path.IsAbs(dir) {
-				continue // not set; or "FILE" before a path
+				continue // not set, or "FILE" before a path
 			}
 			dir = path.Join(dir, v.below)
 			for _, usual := range list {

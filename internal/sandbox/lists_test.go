@@ -45,8 +45,8 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// TestNamed: what a variable names is protected there, by the kind of what it
-// stands for; nothing that would take a whole home folder away.
+// TestNamed: a path that a variable names is protected like the usual path that it replaces, but never a whole home
+// folder.
 func TestNamed(t *testing.T) {
 	for _, test := range []struct{ name, value, want string }{
 		{"CODEX_HOME", "/data/codex", "/data/codex"},

@@ -13,23 +13,21 @@ import (
 )
 
 const (
-	// diskSamples is how many samples of memory come to one of what was written to disks.
+	// diskSamples is how many memory samples are taken for each sample of disk writes.
 	diskSamples = 8
-	// networkSocket is the most that a socket of the internet holds, in bytes: system sets what its buffers may grow to.
+	// networkSocket is the most that an internet socket holds, in bytes. system sets the limits of its buffers.
 	networkSocket  = 2 * inside.TCPBuffer
 	memoryInterval = 25 * time.Millisecond
-	// memoryWork bounds how much of the time watching may take: with many
-	// processes the samples come less often.
+	// memoryWork bounds the time spent on sampling to one part in this many: with many processes, samples are less
+	// frequent.
 	memoryWork = 20
-	// memoryLatest bounds that again: a machine that is busy with something
-	// else makes a sample slow, and must not make it the last.
+	// memoryLatest bounds the pause between samples, or a slow sample on a busy machine would stop the watching.
 	memoryLatest = 250 * time.Millisecond
 )
 
-// watchMemory samples what all processes of a sandbox hold, through its own
-// /proc, and ends it above the limit. Pages that processes share count for
-// each, so a sum above the limit is confirmed by one that divides them. What
-// they wrote to disks is sampled too, where they may.
+// watchMemory samples the memory of all processes of a sandbox, through its own /proc, and ends the sandbox above the
+// limit. Shared pages count for each process, so a sum above the limit is confirmed with a slower one that divides
+// them. If the policy allows writing, it also samples what they wrote to disks.
 func (r *run) watchMemory(ctx context.Context, proc *os.File) func() {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -65,7 +63,7 @@ func (r *run) watchMemory(ctx context.Context, proc *os.File) func() {
 	return func() { cancel(); <-done }
 }
 
-// memory is what all processes hold, in bytes.
+// memory returns what all processes hold, in bytes.
 func (r *run) memory(proc *os.Root) int64 {
 	pids := processes(proc)
 	buffers := r.buffers(proc)
@@ -79,14 +77,14 @@ func (r *run) memory(proc *os.Root) int64 {
 	return buffers + proportional(proc, pids)
 }
 
-// processes are the numbers of all processes inside but the first, which is pollux's.
+// processes lists all process numbers inside, except the first process, which is pollux's.
 func processes(proc *os.Root) (pids []string) {
 	dir, err := proc.Open(".")
 	if err != nil {
 		return nil
 	}
 	defer dir.Close()
-	names, _ := dir.Readdirnames(-1) // those of processes that end meanwhile are missing
+	names, _ := dir.Readdirnames(-1) // processes that end meanwhile may be missing
 	for _, name := range names {
 		if name[0] >= '1' && name[0] <= '9' && name != "1" {
 			pids = append(pids, name)
@@ -95,11 +93,11 @@ func processes(proc *os.Root) (pids []string) {
 	return pids
 }
 
-// buffers is the most that the buffers of all sockets inside can hold, in bytes. They belong to no process, and
-// one that is on its way in another's buffer is in no process's list of files either; the kernel counts them all.
+// buffers returns the most that all socket buffers inside can hold, in bytes. Buffers belong to no process. A socket
+// in transit inside another socket's buffer is in no process's file list either, but the kernel's count includes it.
 func (r *run) buffers(proc *os.Root) int64 {
 	if r.setup.Reduced {
-		return 0 // the count would be the whole machine's
+		return 0 // the count would cover the whole machine
 	}
 	data, err := proc.ReadFile("1/net/sockstat")
 	if err != nil {
@@ -116,18 +114,19 @@ func (r *run) buffers(proc *os.Root) int64 {
 	return n * socketBuffer()
 }
 
-// socketBuffer is the most that one end of a pair holds, in bytes: the filter keeps programs from asking for more.
+// socketBuffer returns the most that one end of a socket pair holds, in bytes. The filter keeps programs from asking
+// for more.
 var socketBuffer = sync.OnceValue(func() int64 {
 	data, err := os.ReadFile("/proc/sys/net/core/wmem_default")
 	n, parseErr := strconv.ParseInt(string(bytes.TrimSpace(data)), 10, 64)
 	if err != nil || parseErr != nil {
 		return 256 * kib
 	}
-	return n + 32*kib // the last message may reach beyond it
+	return n + 32*kib // the last message may exceed it
 })
 
-// written is what the processes inside had the kernel write to disks, in bytes: the living ones, with the children that they have
-// waited for, and the orphans that the first one has.
+// written returns what the processes inside wrote to disks, in bytes: living ones with the children that they waited
+// for, and the first process with its orphans.
 func written(proc *os.Root) (sum int64) {
 	for _, pid := range append(processes(proc), "1") {
 		data, err := proc.ReadFile(pid + "/io")
@@ -146,7 +145,7 @@ func written(proc *os.Root) (sum int64) {
 	return sum
 }
 
-// resident is the second number of statm, in pages.
+// resident returns a process's resident memory in bytes, the second number of statm.
 func resident(proc *os.Root, pid string) int64 {
 	data, err := proc.ReadFile(pid + "/statm")
 	if err != nil {
@@ -163,7 +162,7 @@ func resident(proc *os.Root, pid string) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// proportional sums the shares of processes, which is slow for large ones.
+// proportional adds up the proportional shares of processes. That is slow for large ones.
 func proportional(proc *os.Root, pids []string) int64 {
 	var sum int64
 	for _, pid := range pids {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// runNested is a pollux where no namespaces are to be had: inside a sandbox.
-// It prints what becomes of a command there.
+// runNested is a pollux that cannot make namespaces, because it runs inside a sandbox. It prints what happens to a
+// command there.
 func runNested(how string) int {
 	p := Policy{}
 	if how == "hosts" {
@@ -34,9 +34,8 @@ func runNested(how string) int {
 	return 0
 }
 
-// TestWithoutNamespaces: what the machine does not give is refused, with the
-// step and a remedy; the reduced sandbox stands in only where it was allowed
-// and keeps what the policy promises (SPEC S-1).
+// TestWithoutNamespaces: what the machine cannot enforce is refused, with the step and a remedy. The reduced sandbox
+// is used only if allowed, and keeps what the policy promises (SPEC S-1).
 func TestWithoutNamespaces(t *testing.T) {
 	binary, err := os.Executable()
 	if err != nil {

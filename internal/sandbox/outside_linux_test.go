@@ -17,9 +17,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/paths"
 )
 
-// A bait is a home folder with a workspace in it, and a program that leaves a
-// mark in the home folder when anybody runs it outside a sandbox: inside, it
-// has a home folder of its own.
+// A bait is a home folder with a workspace, and a program that leaves a mark in the home folder if anybody runs it
+// outside a sandbox. Inside it has another home folder.
 type bait struct {
 	t                     *testing.T
 	home, workspace, mark string
@@ -56,7 +55,7 @@ func (b *bait) put(name, content string) {
 	}
 }
 
-// path sets PATH to folders below the home folder and the system's.
+// path sets PATH to folders below the home folder, and the system's.
 func (b *bait) path(dirs ...string) {
 	for i, dir := range dirs {
 		if dir != "." {
@@ -66,8 +65,8 @@ func (b *bait) path(dirs ...string) {
 	b.t.Setenv("PATH", strings.Join(append(dirs, "/usr/bin", "/bin"), ":"))
 }
 
-// holds runs and explains a command, and says what was wrong: a program that
-// ran outside, or a part of the home folder that is shown and may not be.
+// holds runs and explains a command, and reports a program that ran outside, or a part of the home folder that should
+// be hidden.
 func (b *bait) holds(s *Sandbox, c Command, shown ...string) (*Result, error) {
 	b.t.Helper()
 	c.Workspace = b.workspace
@@ -104,9 +103,8 @@ func (b *bait) holds(s *Sandbox, c Command, shown ...string) (*Result, error) {
 	return r, err
 }
 
-// TestNothingRunsOutside: whatever a program is called and wherever it lies,
-// nothing that a user, a workspace or an extension can write is run to find
-// out about it (SPEC S-1).
+// TestNothingRunsOutside: pollux runs no program that a user, a workspace or an extension can write in order to find
+// out about it, whatever its name and place (SPEC S-1).
 func TestNothingRunsOutside(t *testing.T) {
 	pyenv := func(b *bait) {
 		b.put("work/.pyenv/shims/python3", b.program)
@@ -194,8 +192,8 @@ func TestNothingRunsOutside(t *testing.T) {
 	}
 }
 
-// TestChainOfTools: a tool that may write to the workspace replaces the
-// interpreter in it; the next one, which may do nothing, runs it inside alone.
+// TestChainOfTools: a tool that may write the workspace replaces the interpreter there. The next tool, without
+// permissions, runs that interpreter only inside.
 func TestChainOfTools(t *testing.T) {
 	b := newBait(t)
 	b.put("work/.venv/bin/python3", "-> /usr/bin/python3")
@@ -218,7 +216,7 @@ func TestChainOfTools(t *testing.T) {
 type widening struct {
 	lay    func(b *bait)
 	shows  []string
-	refuse string // "" where the program is started
+	refuse string // "" if the program starts
 }
 
 func environments() map[string]widening {
@@ -320,8 +318,8 @@ func layoutsThatLie() map[string]widening {
 	}
 }
 
-// TestNothingMoreIsShown: what files say of an interpreter shows no more than
-// an installation that is one (SPEC S-1, E-2).
+// TestNothingMoreIsShown: whatever files say about an interpreter, they show no more than a real installation (SPEC
+// S-1, E-2).
 func TestNothingMoreIsShown(t *testing.T) {
 	all := environments()
 	maps.Copy(all, layoutsThatLie())

@@ -15,9 +15,9 @@ import (
 // tlsHandshake is the first byte of every connection that speaks TLS.
 const tlsHandshake = 0x16
 
-// firstByte looks at the first byte that the command sends, which stays to be read.
+// firstByte returns the first byte that the command sends, without consuming it.
 func firstByte(conn net.Conn) (net.Conn, byte, error) {
-	_ = conn.SetReadDeadline(time.Now().Add(firstBytes)) // a connection of ours has deadlines
+	_ = conn.SetReadDeadline(time.Now().Add(firstBytes)) // a TCP connection has deadlines
 	r := bufio.NewReader(conn)
 	first, err := r.Peek(1)
 	if err != nil {
@@ -27,9 +27,8 @@ func firstByte(conn net.Conn) (net.Conn, byte, error) {
 	return &bufferedConn{Conn: conn, r: r}, first[0], nil
 }
 
-// plain passes HTTP without TLS on, request by request, over out first: each
-// must be for the host that the connection is to, and says so to the server in
-// our words. Raw bytes could ask another site of the same server's.
+// plain relays HTTP without TLS, request by request, using the connection out first. Each request must be for the
+// contact's host, and the gate rewrites its Host header. Raw bytes could ask the same server for another site.
 func (g *gate) plain(conn, out net.Conn, c contact) {
 	first := make(chan net.Conn, 1)
 	first <- out
@@ -83,7 +82,7 @@ func (g *gate) passPlain(w http.ResponseWriter, r *http.Request, c contact, reve
 	reverse.ServeHTTP(w, r)
 }
 
-// isCalled says whether a Host header means the contact; "" does, as HTTP/1.0 has it.
+// isCalled says whether a Host header means the contact. "" does, as in HTTP/1.0.
 func (c contact) isCalled(header string) bool {
 	if header == "" {
 		return true
@@ -101,18 +100,18 @@ func loopbackName(name string) bool {
 	return name == "localhost" || err == nil && addr.IsLoopback()
 }
 
-// reverseProxy passes requests on as the gate rewrote their addresses.
+// reverseProxy forwards requests to the address that the gate put into them.
 func reverseProxy(transport http.RoundTripper) *httputil.ReverseProxy {
 	return &httputil.ReverseProxy{
 		Transport: transport,
 		Rewrite: func(r *httputil.ProxyRequest) {
-			r.Out.Host = r.Out.URL.Host // not what the program wrote into its Host header
+			r.Out.Host = r.Out.URL.Host // not the Host header that the program wrote
 		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) { answerFailure(w, err) },
 	}
 }
 
-// A singleListener has one connection to accept.
+// A singleListener accepts one connection.
 type singleListener struct {
 	conn  chan net.Conn
 	done  chan struct{}
@@ -120,7 +119,7 @@ type singleListener struct {
 	close sync.Once
 }
 
-// Accept returns the connection, and then waits for Close.
+// Accept returns the connection, and then blocks until Close.
 func (l *singleListener) Accept() (net.Conn, error) {
 	select {
 	case conn := <-l.conn:
@@ -136,5 +135,5 @@ func (l *singleListener) Close() error {
 	return nil
 }
 
-// Addr is where the connection came in.
+// Addr is the address at which the connection arrived.
 func (l *singleListener) Addr() net.Addr { return l.addr }

@@ -13,9 +13,8 @@ import (
 	"time"
 )
 
-// TestPlainHTTP: on a connection that a program made to an allowed host itself,
-// as through a tunnel of the proxy, no request reaches another site of the same
-// server (SPEC E-2).
+// TestPlainHTTP: no request reaches another site of the same server, on a direct connection to an allowed host or
+// through a proxy tunnel (SPEC E-2).
 func TestPlainHTTP(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "served %s %s", r.Host, r.URL.Path)

@@ -14,13 +14,13 @@ import (
 	"github.com/pollux-companion/pollux/internal/sandbox/inside"
 )
 
-// A layout is the making of a setup's mounts: at most one for each target.
+// A layout collects the mounts of a setup, at most one for each target.
 type layout struct {
 	tree
 	root    inside.Root
 	mounts  map[string]inside.Mount
 	watched watch
-	notes   map[string]string // why a mount is there, by its target
+	notes   map[string]string // target → why the mount is there
 }
 
 func (l *layout) add(all ...inside.Mount) {
@@ -29,7 +29,7 @@ func (l *layout) add(all ...inside.Mount) {
 	}
 }
 
-// note says why a mount is there, for who reads the plan.
+// note says why a mount is there, for readers of the plan.
 func (l *layout) note(target, why string) { l.notes[target] = why }
 
 const (
@@ -38,17 +38,17 @@ const (
 	noteClosed    = "cannot be searched"
 )
 
-// bind shows what exists at a canonical path; what does not is left out.
+// bind shows a canonical path of the host if it exists.
 func (l *layout) bind(path string, write bool) {
 	if l.exists(path) {
 		l.add(inside.Mount{Show: inside.ShowBind, Source: path, Target: path, Write: write})
 	}
 }
 
-// over finds the mount that a path lies in, itself or the nearest above it;
-// false when that is the root.
+// over returns the mount that shows a path: the mount at the path or the nearest above. It is false if that is the
+// root folder.
 func (l *layout) over(path string) (inside.Mount, bool) {
-	for ; len(path) > 1; path = filepath.Dir(path) { // neither "/" nor "."
+	for ; len(path) > 1; path = filepath.Dir(path) { // until "/" or "."
 		if m, ok := l.mounts[path]; ok && m.Show != inside.ShowDir && m.Show != inside.ShowLink && m.Show != inside.ShowHeld {
 			return m, true
 		}
@@ -56,14 +56,15 @@ func (l *layout) over(path string) (inside.Mount, bool) {
 	return inside.Mount{}, false
 }
 
-// visible says whether the host's own file at path would be seen.
+// visible says whether the command would see the host's own file at path.
 func (l *layout) visible(path string) bool {
 	m, ok := l.over(path)
 	return !ok && l.root.Host || ok && m.Show == inside.ShowBind
 }
 
-// layout decides what a command under p sees, from the policy, the folders and
-// what exists; see docs/sandbox.md for the table.
+// layout decides what a command under p sees. docs/sandbox.md has the table. The order matters: a later mount for the
+// same target replaces an earlier one. So first comes what is shown, then what is protected (read-only), then secrets
+// (hidden), then copies.
 func (s *Sandbox) layout(p Policy, c Command, prog *program) (*layout, error) {
 	l := &layout{tree: s.tree, mounts: map[string]inside.Mount{}, notes: map[string]string{}}
 	workspace, err := s.workspace(p, c)
@@ -92,7 +93,8 @@ func (s *Sandbox) layout(p Policy, c Command, prog *program) (*layout, error) {
 		l.bind(workspace, p.Write >= permission.Workspace)
 	}
 	own := slices.DeleteFunc(slices.Clone(prog.readOnly), func(path string) bool {
-		// A virtual environment in a workspace that may be written to: pip installs there, as any other program could.
+		// A virtual environment in a writable workspace stays writable: pip installs there, and any other program
+		// could too.
 		return p.Write >= permission.Workspace && workspace != "" && paths.Within(workspace, l.canonical(path))
 	})
 	for _, path := range slices.Concat(own, c.ReadOnly) {
@@ -101,14 +103,15 @@ func (s *Sandbox) layout(p Policy, c Command, prog *program) (*layout, error) {
 		}
 	}
 	for link, to := range prog.links {
-		// The way to the program, where it is not seen anyway.
+		// A link on the way to the program, unless the command sees it anyway.
 		if _, taken := l.mounts[link]; !taken && !l.visible(link) {
 			l.add(inside.Mount{Show: inside.ShowLink, Source: to, Target: link})
 		}
 	}
 	l.anchors(p, s.home, workspace)
 	if p.Write >= permission.Home {
-		// A secret store that is not there yet would open a door when made.
+		// A secret store that does not exist yet is protected too: made by the command, it could hold credentials of
+		// its choice.
 		later := slices.Concat(protectedHome(), secretStores())
 		l.protect(s.home, later)
 		l.protect("/", named(later, s.env, s.home))
@@ -141,12 +144,12 @@ func asFiles(all []CopyFile) []inside.File {
 	return files
 }
 
-// systemFolders are shown in every sandbox, where they exist.
+// systemFolders are shown in every sandbox if they exist.
 func systemFolders() []string {
 	return []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store", "/opt/homebrew", "/home/linuxbrew/.linuxbrew"}
 }
 
-// anchors names the folders that a policy lets be written to as a whole.
+// anchors records the folders that a policy lets the command write to as a whole.
 func (l *layout) anchors(p Policy, home, workspace string) {
 	if p.Write >= permission.Workspace && workspace != "" {
 		l.anchor(workspace)
@@ -159,8 +162,7 @@ func (l *layout) anchors(p Policy, home, workspace string) {
 	}
 }
 
-// settle makes a folder that was kept in its place, to be written to, as
-// read-only as the folder that it lies in has become since.
+// settle makes a pinned writable folder read-only if a folder above it has become read-only since.
 func (l *layout) settle() {
 	for _, target := range l.targets() {
 		m := l.mounts[target]
@@ -178,7 +180,7 @@ func (l *layout) system() {
 			l.bind(dir, false)
 		}
 	}
-	// /bin → usr/bin, and what a distribution did likewise (/home → var/home).
+	// /bin → usr/bin, and other links that distributions make (/home → var/home).
 	for _, name := range l.list("/") {
 		if to, err := l.readlink("/" + name); err == nil {
 			l.add(inside.Mount{Show: inside.ShowLink, Source: to, Target: "/" + name})
@@ -194,8 +196,8 @@ func (l *layout) system() {
 	l.java()
 }
 
-// java shows the settings without which Debian's java does not start: its installation is links to them. The folder management
-// stays hidden, since passwords of JMX lie there.
+// java shows the settings that Debian's java needs to start: its installation has links to them. The folder
+// "management" stays hidden, because it holds JMX passwords.
 func (l *layout) java() {
 	for _, folder := range l.list("/etc") {
 		if !strings.HasPrefix(folder, "java-") {
@@ -218,7 +220,7 @@ func (l *layout) private() {
 	}
 	for _, target := range []string{"/tmp", "/var/tmp"} {
 		if l.root.Host {
-			target = l.canonical(target) // a link to somewhere else: that is what must not be seen
+			target = l.canonical(target) // if /tmp is a link, its target must be hidden
 		}
 		l.add(inside.Mount{Show: inside.ShowScratch, Source: inside.ScratchTmp, Target: target})
 	}
@@ -228,8 +230,7 @@ func (l *layout) private() {
 
 func deviceNames() []string { return []string{"null", "zero", "full", "random", "urandom"} }
 
-// readOnly shows a folder or file that the command needs, unless that would
-// show the home folder through the back door.
+// readOnly shows a file or folder that the command needs. It refuses one that holds the home folder.
 func (l *layout) readOnly(path, home string) error {
 	if path == "/" || home != "" && paths.Within(path, home) {
 		return fmt.Errorf("%w: the program needs the folder %q, which holds your whole home folder", ErrCommand, path)
@@ -238,21 +239,21 @@ func (l *layout) readOnly(path, home string) error {
 		return fmt.Errorf("%w: there is no %q", ErrCommand, path)
 	}
 	if m, ok := l.over(path); ok && m.Show == inside.ShowBind && !m.Write && path != m.Target {
-		return nil // seen already
+		return nil // the command sees it already
 	}
 	l.bind(path, false)
 	return nil
 }
 
-// protect protects names in a folder, whether they are there or not.
+// protect makes names in a folder read-only, or watches for them if they do not exist.
 func (l *layout) protect(dir string, names []string) {
 	for _, name := range names {
 		l.way(filepath.Join(dir, name))
 	}
 }
 
-// pin keeps the folders above a protected path where they are: a mount point
-// cannot be moved, and what lies below it could otherwise be made anew.
+// pin mounts the writable folders above a protected path over themselves. A mount point cannot be moved. Without this
+// the command could move the parent away and put its own tree at the protected path.
 func (l *layout) pin(dir string) {
 	for {
 		m, ok := l.over(dir)
@@ -265,8 +266,7 @@ func (l *layout) pin(dir string) {
 	}
 }
 
-// mask covers what exists of the secrets and can be seen. A workspace inside
-// a secret store is none.
+// mask hides the secrets that exist and that the command would see. It refuses a workspace inside a secret store.
 func (l *layout) mask(all []string, workspace string) error {
 	for _, path := range all {
 		if !l.exists(path) {
@@ -289,9 +289,8 @@ func (l *layout) mask(all []string, workspace string) error {
 	return nil
 }
 
-// places sees to it that every mount has a place to be put on: in folders of
-// memory that are read-only it is made with them; in a folder of the host's it
-// must be there.
+// places makes sure that every mount has a mount point. In read-only folders in memory, the mount point is made
+// together with the folder; in a folder of the host it must exist.
 func (l *layout) places() error {
 	for _, target := range l.targets() {
 		m := l.mounts[target]
@@ -305,7 +304,7 @@ func (l *layout) places() error {
 		}
 		switch above.Show {
 		case inside.ShowNothing, inside.ShowCopy, inside.ShowDev:
-			rel, _ := filepath.Rel(above.Target, target) // below it, by what over found
+			rel, _ := filepath.Rel(above.Target, target) // cannot fail: over found the folder above
 			file := inside.File{Name: rel}
 			if l.shows(m) {
 				file.Name += "/"
@@ -321,7 +320,7 @@ func (l *layout) places() error {
 	return nil
 }
 
-// below says whether something is mounted beneath target.
+// below says whether there is a mount beneath target.
 func (l *layout) below(target string) bool {
 	for other := range l.mounts {
 		if other != target && paths.Within(target, other) {
@@ -331,7 +330,7 @@ func (l *layout) below(target string) bool {
 	return false
 }
 
-// shows says whether a mount is a folder.
+// shows says whether a mount shows a folder.
 func (l *layout) shows(m inside.Mount) bool {
 	switch m.Show {
 	case inside.ShowVoid, inside.ShowFile, inside.ShowDevice:
@@ -342,7 +341,7 @@ func (l *layout) shows(m inside.Mount) bool {
 	return true
 }
 
-// targets lists all targets, parents first.
+// targets lists all targets, parents first. Mounts are made in this order, or a parent would cover its children.
 func (l *layout) targets() []string {
 	return slices.SortedFunc(maps.Keys(l.mounts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(strings.Count(a, "/"), strings.Count(b, "/")), cmp.Compare(a, b))
@@ -358,7 +357,7 @@ func (l *layout) sorted() []inside.Mount {
 	return all
 }
 
-// homeInside is the home folder as the command sees it.
+// homeInside returns the home folder's path inside.
 func (s *Sandbox) homeInside() string {
 	if s.home == "" || s.home == "/" {
 		return "/home/user"
@@ -366,7 +365,7 @@ func (s *Sandbox) homeInside() string {
 	return s.home
 }
 
-// canary chooses files of the host that must be out of reach.
+// canary picks a host path that must not be reachable inside. The self-check tries to open it.
 func (l *layout) canary() []string {
 	for _, path := range []string{"/sys", "/boot", "/srv", "/mnt", "/media", "/var/log", "/var/lib", "/root", "/home"} {
 		if !l.exists(path) || l.visible(path) || l.below(path) {

@@ -14,15 +14,14 @@ import (
 //
 // Goroutines: keep, which starts the processes, from open to close.
 type pool struct {
-	ready chan *stageProcess // stages that wait for a command
+	ready chan *stageProcess // one token for each process that may be started
 	want  chan struct{}      // one token for each that may be started
 	quit  chan struct{}
 	once  sync.Once
 	done  chan struct{} // keep has ended
 }
 
-// poolRetry is the pause after a process could not be started: the machine is
-// short of something, or grants no namespaces at all.
+// poolRetry is the pause after a process could not be started: the machine is overloaded, or forbids namespaces.
 const poolRetry = 30 * time.Second
 
 func (p *pool) open(n int) {
@@ -62,19 +61,18 @@ func (p *pool) keep() {
 			continue
 		}
 		st.mounts = mountTable()
-		p.ready <- st // never full: there are as many tokens as places
+		p.ready <- st // never blocks: there are as many tokens as places
 	}
 }
 
-// take hands out a process that waits; nil when there is none. The next one is
-// started once its user calls begun.
+// take returns a waiting process, or nil if there is none. The next one is started once its user calls begun.
 func (p *pool) take() *stageProcess {
 	for {
 		select {
 		case st := <-p.ready:
 			st.begun = sync.OnceFunc(func() { p.want <- struct{}{} })
-			// It saw the machine's mounts when it was started. It is told of later
-			// ones in most set-ups, but not in all.
+			// The process has the mounts from when it was started. Later mounts reach it on most machines, but not on
+			// all.
 			if st.alive() && st.mounts == mountTable() {
 				return st
 			}
@@ -99,8 +97,8 @@ func (p *pool) close() {
 	}
 }
 
-// mountTable identifies what is mounted where; zero when that is not known,
-// which equals nothing.
+// mountTable identifies the current mounts. If they are unknown, the result differs every time, so no waiting process
+// is used.
 func mountTable() [sha256.Size]byte {
 	data, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/sandbox/inside"
 )
 
-// patience is how long a test waits for what must come about.
+// patience is how long a test waits for a condition.
 const patience = 20 * time.Second
 
 // until waits for a condition.
@@ -29,10 +29,10 @@ func until(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// newPool makes a Pool with one process that waits.
+// newPool makes a Pool with one waiting process.
 func newPool(t testing.TB) *Pool {
 	t.Helper()
-	runIn(t, New(nil), Policy{}, Command{Args: []string{"true"}}) // or there is nothing to keep ready
+	runIn(t, New(nil), Policy{}, Command{Args: []string{"true"}}) // skips the test if nothing can be kept ready
 	p := NewPool(1)
 	t.Cleanup(p.Close)
 	p.wait(t)
@@ -44,7 +44,7 @@ func (p *Pool) wait(t testing.TB) {
 	until(t, "a process is ready", func() bool { return len(p.ready) > 0 })
 }
 
-// waiting takes the process that waits out of a Pool, and puts it back.
+// waiting takes the waiting process out of a Pool, and puts it back.
 func (p *Pool) waiting(t testing.TB) *stageProcess {
 	t.Helper()
 	p.wait(t)
@@ -53,16 +53,16 @@ func (p *Pool) waiting(t testing.TB) *stageProcess {
 	return st
 }
 
-// gone says whether a process of the host's has ended. One that nobody has
-// waited for, as some containers' first processes do not, holds nothing.
+// gone says whether a process of the host has ended. A zombie counts as gone: some containers' first processes never
+// wait for orphans.
 func gone(pid int) bool {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	_, state, _ := strings.Cut(string(data), ") ")
 	return err != nil || strings.HasPrefix(state, "Z")
 }
 
-// TestPool: a run takes the process that waits, keeps its own policy, and
-// leaves nothing; the next one is there soon.
+// TestPool: a run takes the waiting process, keeps its own policy, and leaves nothing. The next process is soon
+// ready.
 func TestPool(t *testing.T) {
 	pool := newPool(t)
 	place := newPlace(t)
@@ -93,7 +93,7 @@ func TestPool(t *testing.T) {
 	}
 }
 
-// TestPoolLimits: limits hold in a process that was started before them.
+// TestPoolLimits: limits hold in a process that was started before they were known.
 func TestPoolLimits(t *testing.T) {
 	pool := newPool(t)
 	s := New(&Options{Pool: pool})
@@ -108,8 +108,7 @@ func TestPoolLimits(t *testing.T) {
 	}
 }
 
-// TestPoolReplaces: a process that died, or that saw other mounts than there
-// are now, is not used.
+// TestPoolReplaces: a process that died, or that has other mounts than now, is not used.
 func TestPoolReplaces(t *testing.T) {
 	pool := newPool(t)
 	s := New(&Options{Pool: pool})
@@ -131,7 +130,7 @@ func TestPoolReplaces(t *testing.T) {
 	}
 }
 
-// TestPoolDiesWithPollux: kill -9 of pollux takes the process that waits along.
+// TestPoolDiesWithPollux: kill -9 of pollux ends the waiting process.
 func TestPoolDiesWithPollux(t *testing.T) {
 	cmd := exec.Command("/proc/self/exe", "-victim", "pool")
 	cmd.Env = append(os.Environ(), "VICTIM=pool")
@@ -161,7 +160,7 @@ func TestPoolDiesWithPollux(t *testing.T) {
 	until(t, "the process that waits ends with pollux", func() bool { return gone(pid) })
 }
 
-// runPoolVictim is a pollux with a process that waits, about to be killed.
+// runPoolVictim is a pollux with a waiting process that is about to be killed.
 func runPoolVictim() int {
 	p := NewPool(1)
 	st := <-p.ready

@@ -2,7 +2,7 @@
 
 package sandbox
 
-// A pool is nothing where a sandbox needs no process of its own.
+// A pool is empty: outside Linux a sandbox needs no process to prepare.
 type pool struct{}
 
 func (*pool) open(int) {}

@@ -19,27 +19,26 @@ import (
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
-// Nothing here runs a program: whoever can write to a workspace could have put
-// it there. Where a program lives is read from links, folders and the files
-// that say so, and what they say shows no more than an installation.
+// Nothing here runs a program: whoever can write to the workspace could have put it there. Links, folders and
+// configuration files say where a program lives, and they can never show more than an installation.
 
-// A program is a command that was found, and what it needs to be seen with.
+// A program is a command that was found, and what must be visible for it.
 type program struct {
-	path     string            // absolute; symbolic links in it are kept, some programs look at them
-	readOnly []string          // files and folders that it needs, canonical
-	links    map[string]string // symbolic links on the way to it: path → what is written in it
+	path     string            // absolute; links in it are kept, because some programs look at them
+	readOnly []string          // the files and folders that it needs, canonical
+	links    map[string]string // symbolic links on the way to it: path → target
 	pathDirs []string          // folders that must be in PATH
-	guarded  []string          // canonical folders that none of readOnly may hold: the home folder, the workspace
+	guarded  []string          // folders that no readOnly folder may contain, canonical: home, workspace
 }
 
 // pythonName matches the names under which Python is installed.
 var pythonName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^python(\d+(\.\d+)*)?$`) })
 
-// isNode says whether name is one under which Node is installed.
+// isNode says whether Node is installed under this name.
 func isNode(name string) bool { return name == "node" || name == "nodejs" }
 
-// find looks the program of c up as the user's shell would, and follows it to
-// what really runs: past version managers' shims, past "#!" lines.
+// find looks up the program of c as the user's shell would. It follows version managers' shims and "#!" lines to what
+// really runs.
 func (s *Sandbox) find(c Command) (*program, error) {
 	p := &program{links: map[string]string{}}
 	for _, dir := range []string{s.home, c.Workspace} {
@@ -58,8 +57,7 @@ func (s *Sandbox) find(c Command) (*program, error) {
 	return p, nil
 }
 
-// follow adds the program called name, which is looked for from the folder
-// dir; versions are chosen by the files of the folder project.
+// follow adds the program called name, relative to the folder dir. The files of the folder project choose versions.
 func (p *program) follow(name, dir, project string, depth int) error {
 	path, err := lookup(name, dir)
 	if err != nil {
@@ -77,7 +75,7 @@ func (p *program) follow(name, dir, project string, depth int) error {
 	case pythonName().MatchString(base):
 		err = p.python(path, real)
 	case isNode(base) && isNode(filepath.Base(real)):
-		path = real // as Node does itself
+		path = real // Node resolves links itself
 		p.node(real)
 	}
 	if err != nil {
@@ -99,7 +97,7 @@ func (p *program) follow(name, dir, project string, depth int) error {
 	return nil
 }
 
-// relativeInPath is the folder of PATH that is not absolute and holds a program; "" when there is none.
+// relativeInPath returns the relative folder of PATH that holds a program, or "".
 func relativeInPath(name string) string {
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
 		if dir = cmp.Or(dir, "."); !filepath.IsAbs(dir) && executable(dir+"/"+name) {
@@ -109,8 +107,8 @@ func relativeInPath(name string) string {
 	return ""
 }
 
-// lookup finds a program's absolute path. Folders of PATH that are not
-// absolute are passed over: what lies there depends on where one stands.
+// lookup returns a program's absolute path. It skips relative folders of PATH: their contents depend on the current
+// folder.
 func lookup(name, dir string) (string, error) {
 	if !strings.Contains(name, "/") {
 		if path, ok := inPath(name, ""); ok {
@@ -139,7 +137,7 @@ func lookup(name, dir string) (string, error) {
 	return name, nil
 }
 
-// inPath finds a program in the absolute folders of PATH, but for one folder.
+// inPath finds a program in the absolute folders of PATH, except one folder.
 func inPath(name, but string) (string, bool) {
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
 		if path := filepath.Join(dir, name); filepath.IsAbs(dir) && filepath.Clean(dir) != but && executable(path) {
@@ -155,11 +153,11 @@ func executable(path string) bool {
 	if err != nil || !info.Mode().IsRegular() {
 		return false
 	}
-	_, err = exec.LookPath(path) // with a slash in it nothing is searched
+	_, err = exec.LookPath(path) // with a slash in it, LookPath searches nothing
 	return err == nil
 }
 
-// addLinks records the symbolic links on the way to path, and returns its end.
+// addLinks records the symbolic links on the way to path, and returns the resolved path.
 func (p *program) addLinks(path string) (string, error) {
 	end, err := tree("").follow(path, func(link, to string) { p.links[link] = to })
 	if err != nil {
@@ -168,8 +166,8 @@ func (p *program) addLinks(path string) (string, error) {
 	return end, nil
 }
 
-// hashbang is the program that runs a script: what its first line names, or
-// the one that env would look up. "" when it is none.
+// hashbang returns the interpreter of a script from its first line, or the program that env would look up; "" if
+// there is none.
 func hashbang(path string) string {
 	head, err := readHead(path, 256)
 	line, _, _ := bytes.Cut(head, []byte("\n"))
@@ -184,7 +182,7 @@ func hashbang(path string) string {
 	return words[0]
 }
 
-// envProgram is the program that env runs, given its arguments.
+// envProgram returns the program that env runs with these arguments.
 func envProgram(words []string) string {
 	for i := 0; i < len(words); i++ {
 		w := words[i]
@@ -205,8 +203,7 @@ func envProgram(words []string) string {
 	return ""
 }
 
-// readHead reads the first max bytes of a file, and waits for nobody: what
-// lies at path may be anything.
+// readHead reads the first max bytes of a file. It never blocks, because the file can be of any kind.
 func readHead(path string, max int64) ([]byte, error) {
 	f, _, err := safefile.OpenRegular(path)
 	if err != nil {
@@ -216,7 +213,7 @@ func readHead(path string, max int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, max))
 }
 
-// readSmall reads a file that says something about programs, of at most 64 KiB.
+// readSmall reads a file about programs, at most 64 KiB.
 func readSmall(path string) (string, error) {
 	data, _, err := safefile.ReadRegular(path, 64*kib)
 	return string(data), err

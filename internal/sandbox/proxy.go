@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// closeWith closes a connection when ctx ends; the returned function forgets it.
+// closeWith closes a connection when ctx ends. The returned function undoes that.
 func closeWith(ctx context.Context, c net.Conn) func() {
 	stop := context.AfterFunc(ctx, func() { c.Close() })
 	return func() { stop() }
 }
 
-// proxyVariables tell programs of a proxy, in every spelling.
+// proxyVariables returns the proxy variables in every usual spelling.
 func proxyVariables(address string) []string {
 	env := []string{"NODE_USE_ENV_PROXY=1"} // Node from 22.21 on
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "ALL_PROXY", "all_proxy"} {
@@ -29,8 +29,7 @@ func proxyVariables(address string) []string {
 	return env
 }
 
-// serveProxy is the entrance for programs that honour the proxy variables:
-// CONNECT for TLS, absolute addresses for plain HTTP.
+// serveProxy serves programs that honour the proxy variables: CONNECT for TLS, absolute URLs for plain HTTP.
 func (g *gate) serveProxy(l net.Listener) {
 	passing := &http.Transport{
 		DialContext: func(ctx context.Context, _, hostPort string) (net.Conn, error) {
@@ -108,7 +107,7 @@ func (g *gate) authorised(r *http.Request) bool {
 	return subtle.ConstantTimeCompare([]byte(r.Header.Get("Proxy-Authorization")), []byte(want)) == 1
 }
 
-// connectMethod makes a tunnel.
+// connectMethod opens a tunnel.
 func (g *gate) connectMethod(w http.ResponseWriter, r *http.Request) {
 	name, port, ok := splitHostPort(r.Host)
 	var c contact
@@ -119,7 +118,7 @@ func (g *gate) connectMethod(w http.ResponseWriter, r *http.Request) {
 		g.refuse(w, or(name, r.Host), port)
 		return
 	}
-	// A host that cannot be reached is told before anything else is said.
+	// Dial first, so that a failure can still be reported to the client.
 	out, err := g.connect(r.Context(), c)
 	if err != nil {
 		answerFailure(w, err)
@@ -139,7 +138,7 @@ func (g *gate) connectMethod(w http.ResponseWriter, r *http.Request) {
 	g.relay(&bufferedConn{Conn: conn, r: buffered.Reader}, out, c)
 }
 
-// A bufferedConn reads first what the server had read ahead.
+// A bufferedConn first reads what the server had read ahead.
 type bufferedConn struct {
 	net.Conn
 	r *bufio.Reader
@@ -147,7 +146,7 @@ type bufferedConn struct {
 
 func (c *bufferedConn) Read(p []byte) (int, error) { return c.r.Read(p) }
 
-// CloseWrite passes the end of the other side on.
+// CloseWrite passes on the end of the other side.
 func (c *bufferedConn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
@@ -155,13 +154,13 @@ func (c *bufferedConn) CloseWrite() error {
 	return c.Close()
 }
 
-// refuse answers what the policy does not allow, in words that help a model.
+// refuse answers a request that the policy does not allow, in words that help a model.
 func (g *gate) refuse(w http.ResponseWriter, host string, port int) {
 	g.deny(host, port, whyNot)
 	http.Error(w, fmt.Sprintf("pollux: the policy of this sandbox does not allow contact with %q", host), http.StatusForbidden)
 }
 
-// answerFailure tells what became of an allowed contact.
+// answerFailure reports why an allowed contact failed.
 func answerFailure(w http.ResponseWriter, err error) {
 	if private := (*privateError)(nil); errors.As(err, &private) {
 		http.Error(w, "pollux: "+private.Error(), http.StatusForbidden)
@@ -170,7 +169,7 @@ func answerFailure(w http.ResponseWriter, err error) {
 	http.Error(w, "pollux: the host cannot be reached: "+err.Error(), http.StatusBadGateway)
 }
 
-// A limitedListener accepts as many connections as there are slots.
+// A limitedListener accepts only as many connections as there are slots.
 type limitedListener struct {
 	net.Listener
 	slots chan struct{}
@@ -204,7 +203,7 @@ func (c *slotConn) Close() error {
 	return c.Conn.Close()
 }
 
-// CloseWrite passes the end of the other side on.
+// CloseWrite passes on the end of the other side.
 func (c *slotConn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

@@ -13,40 +13,39 @@ import (
 	"github.com/pollux-companion/pollux/internal/paths"
 )
 
-// A watch is what could not be made read-only while a command ran, because it
-// did not exist. It is all that is needed to look again, also for another
-// process, but for the survey, without which everything is read again.
+// A watch lists what could not be made read-only during a run because it did not exist yet. It is enough to check it
+// after the run, even from another process. Only the survey is not stored; without it the whole workspace is read
+// again.
 type watch struct {
 	Anchors []anchor  `json:"anchors"`
 	Paths   []watched `json:"paths"`
-	// Below Root, the workspace, every protected name is looked for; "" for no
-	// search. Known was there before.
+	// Root is the workspace in which every protected name is searched; "" for no search. Known are the protected
+	// names that were there before the run.
 	Root   string `json:"root,omitempty"`
 	Known  []find `json:"known,omitempty"`
 	survey *survey
 }
 
-// An anchor is a folder that a command may write to, with all below it. Itself
-// it cannot be moved or replaced by the command; nothing is ever renamed
-// outside it.
+// An anchor is a folder that a command may write to as a whole. The command cannot move or replace the folder itself,
+// and pollux renames nothing outside it.
 type anchor struct {
 	Path string `json:"path"`
 	identity
 }
 
-// A watched path was not there, or is a link.
+// A watched path did not exist before the run, or was a link.
 type watched struct {
-	Path string `json:"path"`           // no link is on the way to its last name
-	Link string `json:"link,omitempty"` // where it led; "" for what was not there
+	Path string `json:"path"`           // none of its folders is a link
+	Link string `json:"link,omitempty"` // its target, or "" for a path that did not exist
 }
 
 func (w *watch) empty() bool { return len(w.Paths) == 0 && w.Root == "" }
 
-// anchor adds a folder that may be written to.
+// anchor adds a folder that the command may write to as a whole.
 func (l *layout) anchor(path string) {
 	fd, err := openFolder(string(l.tree) + path)
 	if err != nil {
-		return // the mount fails as well
+		return // the mount will fail too
 	}
 	defer unix.Close(fd)
 	if st, err := statAt(fd, ""); err == nil {
@@ -54,20 +53,20 @@ func (l *layout) anchor(path string) {
 	}
 }
 
-// maxQuarantined bounds how many names of a run are reported one by one.
+// maxQuarantined bounds how many names of one run are reported one by one.
 const maxQuarantined = 100
 
-// A sweep looks for what a command made, after its last process is gone, and
-// renames it in place, so that nothing takes it for the user's own.
+// A sweep looks for what a command made under protected names, and renames it in place, so that no program takes it
+// for the user's own. It runs after the command's last process is gone, so the command cannot race it.
 type sweep struct {
 	watch
-	until int64 // what was made later is not the command's; nanoseconds, 0 for no end
+	until int64 // newer files are not the command's; nanoseconds, 0 for no bound
 	known map[identity]find
 	found []Quarantine
-	more  int // that are not in found
+	more  int // how many are missing in found
 }
 
-// quarantine is the sweep after a run.
+// quarantine sweeps after a run.
 func (w *watch) quarantine(until int64) []Quarantine {
 	s := &sweep{watch: *w, until: until, known: map[identity]find{}}
 	for _, f := range w.Known {
@@ -94,7 +93,8 @@ func (s *sweep) report(q Quarantine) {
 	s.found = append(s.found, q)
 }
 
-// open opens the anchor that a path lies in, if it is still the same folder.
+// open opens the anchor of a path. It fails if another folder lies at the anchor's path now, so nothing outside is
+// renamed.
 func (s *sweep) open(path string) (fd int, a anchor, err error) {
 	for _, b := range s.Anchors {
 		if paths.Within(b.Path, path) && len(b.Path) > len(a.Path) {
@@ -114,7 +114,7 @@ func (s *sweep) open(path string) (fd int, a anchor, err error) {
 	return fd, a, nil
 }
 
-// path looks at one watched path.
+// path checks one watched path.
 func (s *sweep) path(p watched) {
 	dir, a, err := s.open(p.Path)
 	if err != nil {
@@ -122,7 +122,7 @@ func (s *sweep) path(p watched) {
 		return
 	}
 	defer func() { unix.Close(dir) }()
-	rel, _ := filepath.Rel(a.Path, p.Path) // within it, as open found
+	rel, _ := filepath.Rel(a.Path, p.Path) // cannot fail: open found that a holds the path
 	names := strings.Split(rel, "/")
 	for i, name := range names {
 		st, err := s.look(dir, name)
@@ -139,7 +139,7 @@ func (s *sweep) path(p watched) {
 		case last:
 			s.replace(dir, name, st, p)
 			return
-		case st.isLink(): // none was on the way
+		case st.isLink(): // before the run no folder of the path was a link
 			s.move(dir, name, filepath.Join(a.Path, filepath.Join(names[:i+1]...)))
 			return
 		case !st.isDir():
@@ -155,7 +155,7 @@ func (s *sweep) path(p watched) {
 	}
 }
 
-// look is statAt in a folder whose mode may forbid it.
+// look is statAt, and first repairs a mode of dir that forbids it.
 func (s *sweep) look(dir int, name string) (status, error) {
 	st, err := statAt(dir, name)
 	if !errors.Is(err, unix.EACCES) {
@@ -171,7 +171,7 @@ func (s *sweep) look(dir int, name string) (status, error) {
 	return statAt(dir, name)
 }
 
-// replace moves aside what lies at a watched path now, unless it is as it was.
+// replace moves aside what is at a watched path now, unless it is unchanged.
 func (s *sweep) replace(dir int, name string, st status, p watched) {
 	if p.Link != "" && st.isLink() {
 		if to, err := readlinkAt(dir, name); err == nil && to == p.Link {
@@ -200,10 +200,10 @@ func (s *sweep) putBack(dir int, p watched, last bool) {
 	s.report(q)
 }
 
-// later says that something came into being after the command's last moment.
+// later says whether a file was made after the command's last moment.
 func (s *sweep) later(st status) bool { return s.until != 0 && st.Born > s.until }
 
-// tree looks at the whole workspace.
+// tree searches the whole workspace.
 func (s *sweep) tree() {
 	fd, _, err := s.open(s.Root)
 	if err != nil {
@@ -223,7 +223,7 @@ func (s *sweep) tree() {
 	w.run(fd, before)
 }
 
-// seen judges one name that a walk found.
+// seen handles one protected name that a walk found.
 func (s *sweep) seen(w *walk, dir int, name string) (whole bool) {
 	of := name
 	if name == headName {
@@ -236,7 +236,7 @@ func (s *sweep) seen(w *walk, dir int, name string) (whole bool) {
 	if f, ok := s.known[st.identity]; ok {
 		to := ""
 		if st.isLink() {
-			to, _ = readlinkAt(dir, name) // "" is no link's
+			to, _ = readlinkAt(dir, name) // "" never equals a link's target
 		}
 		if to == f.Link {
 			return true
@@ -255,7 +255,7 @@ func (s *sweep) seen(w *walk, dir int, name string) (whole bool) {
 
 func (s *sweep) move(dir int, name, path string) { s.report(s.rename(dir, name, path)) }
 
-// rename gives a name in an open folder another one that nobody looks for.
+// rename gives a name in an open folder a new name that no program looks for.
 func (s *sweep) rename(dir int, name, path string) Quarantine {
 	q := Quarantine{Path: path}
 	st, err := statAt(dir, "")
@@ -265,7 +265,7 @@ func (s *sweep) rename(dir int, name, path string) Quarantine {
 	}
 	for n := 1; ; n++ {
 		to := fmt.Sprintf("%s.pollux-quarantine-%d", name, n)
-		if n > 9 { // the command made such names beforehand
+		if n > 9 { // the command took those names beforehand
 			to = name + ".pollux-quarantine-" + rand.Text()
 		}
 		err = renameIn(dir, name, to)
@@ -285,13 +285,13 @@ func (s *sweep) rename(dir int, name, path string) Quarantine {
 	}
 }
 
-// renameIn replaces nothing.
+// renameIn renames and never replaces a file.
 func renameIn(dir int, from, to string) error {
 	err := unix.Renameat2(dir, from, dir, to, unix.RENAME_NOREPLACE)
 	if !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOSYS) {
 		return err
 	}
-	// A file system without that; nobody else knows the name.
+	// This file system has no RENAME_NOREPLACE. Check first: nobody else knows the new name.
 	if _, err := statAt(dir, to); err == nil {
 		return unix.EEXIST
 	}

@@ -14,20 +14,19 @@ import (
 	"github.com/pollux-companion/pollux/internal/paths"
 )
 
-// A siege is a workspace and a command that tries to leave something in it that
-// runs as the user later: everything evil writes the marker when it runs, and
-// has the word EVIL in it.
+// A siege is a workspace and a command that tries to leave something there that runs as the user later. Everything
+// evil writes the marker when it runs, and contains the word EVIL.
 type siege struct {
 	name   string
 	before string // a shell script that makes what the user has; $out is a folder outside
 	attack string // the command
 	write  manifest.Access
-	// says is a part of what is reported, for what cannot be made good.
+	// says is part of the report, for what cannot be repaired.
 	says string
 }
 
-// evil are shell functions for the attacks: hooks DIR makes a folder of hooks,
-// repo DIR a repository whose settings run a program, each with the marker.
+// evil are shell functions for the attacks: hooks DIR makes a folder of hooks, repo DIR a repository whose settings
+// run a program, each with the marker.
 const evil = `
 hook='#!/bin/sh
 touch "$MARKER" # EVIL
@@ -59,7 +58,7 @@ func sieges() []siege {
 		{"in a folder that was at 311", "mkdir -p a/b && chmod 311 a", "repo a/b; repo a", w, ""},
 		{"the protected folder itself at 000", "", "repo a; chmod 000 a/.git", w, ""},
 		{"settings in a folder that was at 311", "mkdir -p a/.vscode && echo '{}' >a/.vscode/tasks.json && chmod 311 a", "echo EVIL >a/.vscode/tasks.json", w, ""},
-		// Names of the quarantine, links, exchanged folders, numbers used again.
+		// Taken quarantine names, links, swapped folders, reused inode numbers.
 		{"the names of the quarantine are taken", "", "repo a; for i in $(seq 1 1000); do mkdir a/.git.pollux-quarantine-$i; done", w, ""},
 		{"a link in place of a protected link", "echo good >good; ln -s good .envrc; mkdir x; ln -s ../good x/.envrc", "echo EVIL >evil; rm -f .envrc x/.envrc; ln -s evil .envrc; ln -s ../evil x/.envrc; true", w, ""},
 		{"the end of a protected link", "mkdir c && echo good >c/good; ln -s c/good .envrc", "echo EVIL >c/good; mv c d; mkdir c; echo EVIL >c/good; true", w, ""},
@@ -88,7 +87,7 @@ func sieges() []siege {
 		{"a hook that is a link into the project", init + "mkdir scripts; echo '#!/bin/sh' >scripts/pc; chmod 755 scripts/pc; ln -s ../../scripts/pc .git/hooks/pre-commit", `printf '%s' "$hook" >scripts/pc; rm -f scripts/pc; printf '%s' "$hook" >scripts/pc; chmod 755 scripts/pc; mv scripts s; mkdir scripts; printf '%s' "$hook" >scripts/pc; chmod 755 scripts/pc; true`, w, ""},
 		{"hooksPath of the user's settings", init + `echo '[core] hooksPath = .githooks' >"$HOME/.gitconfig"; mkdir .githooks`, "hooks .githooks; true", w, ""},
 		{"hooksPath of the user's settings, not there", init + `echo '[core] hooksPath = .githooks' >"$HOME/.gitconfig"`, "hooks .githooks; true", w, ""},
-		// Settings that lie in the project.
+		// Settings inside the project.
 		{"include.path", init + "git config include.path ../team.cfg; touch team.cfg", "settings team.cfg false; mv team.cfg t; settings team.cfg false; true", w, ""},
 		{"include.path that is not there", init + "git config include.path ../conf/team.cfg", "mkdir conf; settings conf/team.cfg false; true", w, ""},
 		{"includeIf", init + `git config 'includeIf.gitdir:/.path' ../team.cfg; touch team.cfg`, "settings team.cfg false; true", w, ""},
@@ -120,14 +119,13 @@ func sieges() []siege {
 	return all
 }
 
-// TestNothingIsLeft: whatever a command does, nothing of its making runs as the
-// user later, by git or under a protected name; and nothing outside of what it
-// may write is renamed (SPEC E-2).
+// TestNothingIsLeft: whatever a command does, nothing that it made runs as the user later, through git or a protected
+// name. Nothing outside its writable folders is renamed (SPEC E-2).
 func TestNothingIsLeft(t *testing.T) {
 	need(t, "git")
 	for _, s := range sieges() {
 		if os.Getenv("SANDBOX_ORDINARY") != "" && !strings.Contains(s.before+s.attack, "chmod") {
-			continue // only modes are different for an ordinary user
+			continue // only modes behave differently for an ordinary user
 		}
 		t.Run(strings.ReplaceAll(s.name, " ", "-"), func(t *testing.T) {
 			t.Parallel()
@@ -136,7 +134,7 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// shellIn runs a script with the functions, in a folder.
+// shellIn runs a script with these functions in a folder.
 func shellIn(t *testing.T, dir, script string, env ...string) {
 	t.Helper()
 	cmd := exec.Command("sh", "-ec", evil+script)
@@ -182,7 +180,7 @@ func (s siege) run(t *testing.T) {
 	}
 }
 
-// names lists all below a folder.
+// names lists everything below a folder.
 func names(t *testing.T, dir string) string {
 	t.Helper()
 	var w strings.Builder
@@ -196,8 +194,7 @@ func names(t *testing.T, dir string) string {
 	return w.String()
 }
 
-// evilLeft fails when something evil can be read by a protected name. It
-// looks as a user does, who follows links.
+// evilLeft fails if a protected name leads to something evil. It follows links, as the user's programs do.
 func evilLeft(t *testing.T, home string) {
 	t.Helper()
 	watched := []string{".local/bin/ls", ".config/autostart/x", ".config/autostart/x.desktop", ".bashrc"}
@@ -206,7 +203,7 @@ func evilLeft(t *testing.T, home string) {
 			t.Errorf("%s is evil", name)
 		}
 	}
-	// Modes are no hindrance to a user.
+	// The user can change modes.
 	cmd := exec.Command("sh", "-c", `chmod -R u+rwX . ; find . -iname .git -o -name .envrc -o -name .vscode -o -name .mcp.json | while read -r f; do grep -rq EVIL "$f" 2>/dev/null && echo "$f"; if [ -d "$f" ]; then find "$f" -type l | while read -r l; do grep -q EVIL "$l" 2>/dev/null && echo "$l"; done; fi; done; exit 0`)
 	cmd.Dir = filepath.Join(home, "work")
 	out, err := cmd.CombinedOutput()
@@ -215,7 +212,7 @@ func evilLeft(t *testing.T, home string) {
 	}
 }
 
-// useGit works with git in every folder of a workspace.
+// useGit runs git commands in every folder of a workspace.
 func useGit(t *testing.T, home, marker string, env []string) {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", `find . -type d -not -path '*/.git/*' -not -path '*pollux-quarantine*' -not -path '*/junk/*' | head -2500 | while read -r d; do

@@ -13,9 +13,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 )
 
-// TestSwap: while somebody exchanges the workspace, or a protected folder in
-// it, for a link to secrets and back, no command sees a secret. It may be
-// refused (SPEC S-1).
+// TestSwap: while somebody keeps swapping the workspace, or a protected folder in it, with a link to secrets, no
+// command sees a secret. It may be refused (SPEC S-1).
 func TestSwap(t *testing.T) {
 	p := newPlace(t)
 	for _, victim := range []string{p.workspace, filepath.Join(p.workspace, ".git")} {

@@ -17,22 +17,22 @@ import (
 
 const (
 	recordPrefix = "run-"
-	recordNew    = "new-" // one that is being written
-	// recordVersion is that of what a record says.
+	recordNew    = "new-" // a record that is still being written
+	// recordVersion is the version of the record format.
 	recordVersion = 1
 	// maxRecord bounds the size of a record that is read, in bytes.
 	maxRecord = 256 * mib
-	// dying is how long a sandbox may take to go when pollux was killed.
+	// dying bounds how long a sandbox may take to end after pollux was killed.
 	dying = 10 * time.Second
 )
 
-// A record lets a later start of pollux look at what a command made whose own
-// pollux was killed. Its file is locked for as long as that one lives.
+// A record lets a later start of pollux finish the quarantine of a run whose pollux was killed. The file is locked
+// while that pollux lives.
 type record struct {
 	Version int   `json:"version"`
-	Stage   int   `json:"stage"`   // the process that all others of the sandbox end with
-	Started int64 `json:"started"` // when that started, as /proc has it: numbers are used again
-	Until   int64 `json:"until"`   // the command's last moment; nanoseconds
+	Stage   int   `json:"stage"`   // the first process of the sandbox; all others end with it
+	Started int64 `json:"started"` // its start time from /proc, because process numbers are reused
+	Until   int64 `json:"until"`   // the command cannot live longer; nanoseconds
 	Watch   watch `json:"watch"`
 }
 
@@ -75,30 +75,30 @@ func (s *Sandbox) keep(w *watch, stage int, most time.Duration) (_ *recordFile, 
 	return r, nil
 }
 
-// done removes the record; the work is done.
+// done removes the record after the quarantine.
 func (r *recordFile) done() {
 	if r != nil {
 		r.drop(r.final())
 	}
 }
 
-// final is where a record lies once it is whole.
+// final returns the path of a complete record.
 func (r *recordFile) final() string {
 	dir, name := filepath.Split(r.f.Name())
 	return filepath.Join(dir, strings.Replace(name, recordNew, recordPrefix, 1))
 }
 
 func (r *recordFile) drop(path string) {
-	_ = os.Remove(path) // still there, it is found and the work is done once more
+	_ = os.Remove(path) // if it stays, the next start does the quarantine again
 	r.f.Close()
 }
 
-// finish does the work of runs that were killed.
+// finish does the quarantine of runs that were killed.
 func (s *Sandbox) finish() []Quarantine {
 	if s.o.Records == "" {
 		return nil
 	}
-	names, _ := os.ReadDir(s.o.Records) // there is none before the first run
+	names, _ := os.ReadDir(s.o.Records) // before the first run there is no folder
 	var all []Quarantine
 	for _, e := range names {
 		path := filepath.Join(s.o.Records, e.Name())
@@ -107,25 +107,25 @@ func (s *Sandbox) finish() []Quarantine {
 			all = append(all, s.finishOne(path)...)
 		case strings.HasPrefix(e.Name(), recordNew):
 			if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > time.Minute {
-				_ = os.Remove(path) // no command was started with it
+				_ = os.Remove(path) // its command was never started
 			}
 		}
 	}
 	return all
 }
 
-// finishOne does the work of one record, unless its pollux is alive.
+// finishOne does the quarantine of one record, unless its pollux lives.
 func (s *Sandbox) finishOne(path string) []Quarantine {
 	f, err := os.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW, 0)
 	if err != nil {
-		return nil // just done by another
+		return nil // another pollux has just done it
 	}
 	defer f.Close()
 	if locked, err := safefile.TryLock(f); err != nil || !locked {
 		return nil
 	}
 	if here, err := os.Lstat(path); err != nil || !same(f, here) {
-		return nil // done between the two calls
+		return nil // another pollux did it between the two calls
 	}
 	var r record
 	data, err := safefile.ReadPrivate(path, maxRecord)
@@ -136,9 +136,9 @@ func (s *Sandbox) finishOne(path string) []Quarantine {
 		err = errors.New("another version of pollux wrote it")
 	}
 	if err == nil && !ended(r.Stage, r.Started) {
-		return nil // next time
+		return nil // the sandbox still lives; try at the next start
 	}
-	_ = os.Remove(path) // else the same is tried again
+	_ = os.Remove(path) // even on an error, or it would be tried forever
 	if err != nil {
 		return []Quarantine{{Path: path, Err: "the record of a command that was cut off cannot be used: " + err.Error(), Earlier: true}}
 	}
@@ -154,7 +154,7 @@ func same(f *os.File, other os.FileInfo) bool {
 	return err == nil && os.SameFile(info, other)
 }
 
-// ended waits until a process is gone, and with it its sandbox.
+// ended waits for a process, and so its sandbox, to be gone; false if it is not within dying.
 func ended(pid int, started int64) bool {
 	for deadline := time.Now().Add(dying); ; time.Sleep(5 * time.Millisecond) {
 		if now := startOf(pid); now == 0 || now != started {
@@ -166,8 +166,7 @@ func ended(pid int, started int64) bool {
 	}
 }
 
-// startOf is when a process started, in ticks since the machine did; 0 for one
-// that has ended.
+// startOf returns when a process started, in ticks since boot; 0 if it has ended.
 func startOf(pid int) int64 {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

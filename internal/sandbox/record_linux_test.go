@@ -16,11 +16,10 @@ import (
 	"github.com/pollux-companion/pollux/internal/sandbox/inside"
 )
 
-// attackAndWait makes what must not stay, and waits to be killed.
+// attackAndWait makes files that must not stay, and waits to be killed.
 const attackAndWait = "mkdir -p a .vscode && echo EVIL >.vscode/tasks.json && echo EVIL >a/.envrc && rm -f .mcp.json; chmod 311 a; echo made; sleep 1000"
 
-// runWriter is a pollux that is killed while its command writes: below dir are
-// home, home/work and records.
+// runWriter is a pollux that is killed while its command writes. Below dir are home, home/work and records.
 func runWriter(dir string) int {
 	s := New(&Options{Home: dir + "/home", Records: dir + "/records"})
 	_, err := s.Run(context.Background(), Policy{Write: manifest.Workspace}, Command{Workspace: dir + "/home/work", Args: []string{"sh", "-c", attackAndWait}, Stdout: os.Stdout})
@@ -28,7 +27,7 @@ func runWriter(dir string) int {
 	return 1
 }
 
-// startWriter starts one, and waits until its command has written.
+// startWriter starts runWriter and waits until its command has written.
 func startWriter(t *testing.T, dir string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe", "-victim", "writer:"+dir)
@@ -55,11 +54,11 @@ func records(t *testing.T, dir string) []os.DirEntry {
 	return entries
 }
 
-// TestKilled: what a command made is moved aside by the next start when pollux
-// was killed with SIGKILL amid its run; not before, and only once (SPEC E-2).
+// TestKilled: when pollux was killed during a run, the next start moves aside what the command made; not before, and
+// only once (SPEC E-2).
 func TestKilled(t *testing.T) {
 	p := newPlace(t)
-	runIn(t, p.s, Policy{}, Command{Args: []string{"true"}}) // left out where there are no namespaces
+	runIn(t, p.s, Policy{}, Command{Args: []string{"true"}}) // skips the test without namespaces
 	if err := os.MkdirAll(filepath.Join(p.workspace, ".idea"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -110,8 +109,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestKilledTwice: several that were killed, one of them in a folder that is
-// gone, and records that nobody can read; each is dealt with once.
+// TestKilledTwice: several runs were killed, one in a folder that is gone, and some records are unreadable. Each is
+// handled once.
 func TestKilledTwice(t *testing.T) {
 	p := newPlace(t)
 	runIn(t, p.s, Policy{}, Command{Args: []string{"true"}})
@@ -152,8 +151,7 @@ func TestKilledTwice(t *testing.T) {
 	}
 }
 
-// TestLaterIsTheUsers: what came into being after the last moment of a command
-// that was cut off stays where it is.
+// TestLaterIsTheUsers: a file made after a killed command's last moment stays in place.
 func TestLaterIsTheUsers(t *testing.T) {
 	p := newPlace(t)
 	l := &layout{mounts: map[string]inside.Mount{}}
@@ -172,8 +170,7 @@ func TestLaterIsTheUsers(t *testing.T) {
 	}
 }
 
-// TestRecordNeeded: where no record can be written, nothing is run that would
-// need one.
+// TestRecordNeeded: if no record can be written, a command that needs one is not run.
 func TestRecordNeeded(t *testing.T) {
 	p := newPlace(t)
 	s := New(&Options{Home: p.home, Records: filepath.Join(p.home, "notes", "records")})

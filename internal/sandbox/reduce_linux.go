@@ -12,9 +12,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/sandbox/inside"
 )
 
-// reduce turns a setup into one without namespaces: folders of the command's
-// own instead of private memory, and no mounts, so that what exists is left of
-// the list for Landlock. It returns the private folder.
+// reduce turns a setup into one without namespaces. Folders on disk replace private memory, nothing is mounted, and
+// Landlock allows what remains of the mounts. It returns the private folder.
 func reduce(set *inside.Setup) (string, error) {
 	private, err := os.MkdirTemp("", "pollux-sandbox-")
 	if err != nil {

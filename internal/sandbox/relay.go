@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// transparent serves a connection whose program thinks that it reached the
-// host itself: the address that it dialled tells which host it means.
+// transparent serves a connection whose program believes that it reached the host itself. The address that it dialled
+// says which host it means.
 func (g *gate) transparent(conn net.Conn) {
 	local, err := netip.ParseAddrPort(conn.LocalAddr().String())
 	if err != nil {
@@ -42,15 +42,14 @@ func (g *gate) transparent(conn net.Conn) {
 	g.deny(names[0], port, whyNot)
 }
 
-// reset makes closing a connection look like what it is, a failure.
+// reset makes closing the connection look like a failure to the program.
 func reset(conn net.Conn) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0) // then it looks like an early end
+		_ = tcp.SetLinger(0) // sends RST instead of a normal end
 	}
 }
 
-// relay passes bytes on between the command and an allowed host, and closes
-// the host's side.
+// relay copies bytes between the command and an allowed host, and closes the host's side at the end.
 func (g *gate) relay(conn, out net.Conn, c contact) {
 	defer out.Close()
 	defer closeWith(g.ctx, out)()
@@ -84,8 +83,7 @@ func (g *gate) relay(conn, out net.Conn, c contact) {
 	<-done
 }
 
-// pipe copies until the end of one side, and passes that end on. An error of
-// one direction ends the other too.
+// pipe copies until one side ends, and passes that end on. An error in one direction ends both.
 func pipe(to, from net.Conn) {
 	if _, err := io.Copy(to, from); err != nil {
 		to.Close()
@@ -93,7 +91,7 @@ func pipe(to, from net.Conn) {
 		return
 	}
 	if half, ok := to.(interface{ CloseWrite() error }); ok {
-		_ = half.CloseWrite() // closed already
+		_ = half.CloseWrite() // it may be closed already
 		return
 	}
 	to.Close()
@@ -102,10 +100,10 @@ func pipe(to, from net.Conn) {
 // errSeen ends a handshake once its first message has been read.
 var errSeen = errors.New("seen")
 
-// helloFor reads the first message of TLS, which must name the host or none.
-// It returns the bytes read, which are still the host's to answer.
+// helloFor reads the first TLS message, which must name the host or no host. It returns the bytes read, which the
+// host still has to answer. Without this check, a TLS client could ask an allowed server for another site.
 func (g *gate) helloFor(conn net.Conn, c contact) ([]byte, bool) {
-	_ = conn.SetReadDeadline(time.Now().Add(firstBytes)) // a connection of ours has deadlines
+	_ = conn.SetReadDeadline(time.Now().Add(firstBytes)) // a TCP connection has deadlines
 	defer func() { _ = conn.SetReadDeadline(time.Time{}) }()
 	recorded := &recorder{Conn: conn}
 	name, seen := "", false
@@ -127,7 +125,7 @@ func (g *gate) helloFor(conn net.Conn, c contact) ([]byte, bool) {
 	return recorded.read.Bytes(), true
 }
 
-// A recorder keeps what is read, and says nothing.
+// A recorder keeps what is read and drops what is written.
 type recorder struct {
 	net.Conn
 	read bytes.Buffer

@@ -14,31 +14,29 @@ import (
 	"github.com/pollux-companion/pollux/internal/paths"
 )
 
-// maxConfig is how much of a configuration file of git's is read, in bytes.
+// maxConfig bounds how much of a git configuration file is read, in bytes.
 const maxConfig = 16 * mib
 
-// maxIncludes is how deep git lets files include others.
+// maxIncludes is how deep git lets configuration files include others.
 const maxIncludes = 10
 
-// A gitPlan protects what git's configuration leads to: files that are
-// included, folders of hooks, programs that are named by a path.
+// A gitPlan protects what git's configuration points to: included files, hook folders, programs named by a path.
 type gitPlan struct {
 	l    *layout
 	home string
 	env  func(string) string
-	// global are the settings of the system and of the user.
+	// global holds the system's and the user's settings.
 	global []gitconfig.Setting
 }
 
-// repositories protects what the configuration of git leads to that the
-// command could write: that of the user, and of each repository in the
-// workspace or around it.
+// repositories protects the writable files that git's configuration points to. It reads the user's configuration and
+// that of each repository in or around the workspace.
 func (l *layout) repositories(s *Sandbox, workspace string) {
 	g := &gitPlan{l: l, home: s.home, env: s.env}
 	for _, file := range g.globalFiles() {
 		g.global = append(g.global, g.read(file, 0)...)
 	}
-	g.hooks("", g.global) // those with an absolute path
+	g.hooks("", g.global) // only absolute paths: there is no repository
 	g.programs("", g.global)
 	if workspace == "" {
 		return
@@ -64,7 +62,7 @@ func (l *layout) repositories(s *Sandbox, workspace string) {
 	}
 }
 
-// globalFiles are the files that git reads for every repository.
+// globalFiles returns the files that git reads for every repository.
 func (g *gitPlan) globalFiles() []string {
 	files := []string{or(g.env("GIT_CONFIG_SYSTEM"), "/etc/gitconfig")}
 	if global := g.env("GIT_CONFIG_GLOBAL"); global != "" {
@@ -76,14 +74,14 @@ func (g *gitPlan) globalFiles() []string {
 	return append(files, filepath.Join(or(g.env("XDG_CONFIG_HOME"), filepath.Join(g.home, ".config")), "git", "config"), filepath.Join(g.home, ".gitconfig"))
 }
 
-// repository protects what one repository's own configuration leads to. Its
-// working tree is dir; git is the folder of its data, or the file that names it.
+// repository protects what one repository's own configuration points to. dir is its working tree; git is its data
+// folder, or the file that names that folder.
 func (g *gitPlan) repository(dir, git string) {
 	git = g.pointed(g.l.canonical(git), "gitdir: ")
 	g.l.way(git)
 	common := g.pointed(filepath.Join(git, "commondir"), "")
 	if common == filepath.Join(git, "commondir") {
-		common = git // there is no such file
+		common = git // there is no commondir file
 	}
 	g.l.way(common)
 	all := slices.Clone(g.global)
@@ -99,7 +97,7 @@ func (g *gitPlan) repository(dir, git string) {
 	g.programs(dir, all)
 }
 
-// pointed follows a file that holds nothing but a path, after a prefix.
+// pointed returns the path that a file holds after a prefix, or the file itself if it holds none.
 func (g *gitPlan) pointed(file, prefix string) string {
 	data, ok := g.l.readFile(file)
 	to, found := strings.CutPrefix(strings.TrimRight(string(data), "\r\n"), prefix)
@@ -114,18 +112,17 @@ func absolute(path, dir string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
 	}
-	// Not joined: ".." after a link leads elsewhere than the text says.
+	// Not joined: ".." after a link must be resolved by following the link.
 	return dir + "/" + path
 }
 
-// read reads a configuration file and the files that it includes, whatever the
-// condition, and protects these.
+// read reads a configuration file and its includes, whatever their condition, and protects the included files.
 func (g *gitPlan) read(file string, depth int) []gitconfig.Setting {
 	data, ok := g.l.readFile(file)
 	if !ok || depth > maxIncludes {
 		return nil
 	}
-	all, _ := gitconfig.Parse(data) // git stops at a mistake; what stands before it counts here
+	all, _ := gitconfig.Parse(data) // git stops at a mistake, but uses what stands before it
 	for _, s := range slices.Clone(all) {
 		if s.Key != "include.path" && (!strings.HasPrefix(s.Key, "includeif.") || !strings.HasSuffix(s.Key, ".path")) {
 			continue
@@ -138,8 +135,7 @@ func (g *gitPlan) read(file string, depth int) []gitconfig.Setting {
 	return all
 }
 
-// path is the path that a value of git's names; "" for none. Where dir is "",
-// one that is relative has no meaning.
+// path returns the path that a git value means, or "" for none. With dir "", a relative path means nothing.
 func (g *gitPlan) path(value, dir string) string {
 	if rest, ok := strings.CutPrefix(value, "~"); ok {
 		name, below, _ := strings.Cut(rest, "/")
@@ -159,7 +155,7 @@ func (g *gitPlan) path(value, dir string) string {
 	return absolute(value, dir)
 }
 
-// hooks protects the folders that settings name for hooks.
+// hooks protects the hook folders that settings name.
 func (g *gitPlan) hooks(dir string, all []gitconfig.Setting) {
 	for _, s := range all {
 		if s.Key != "core.hookspath" {
@@ -170,7 +166,7 @@ func (g *gitPlan) hooks(dir string, all []gitconfig.Setting) {
 			continue
 		}
 		if real := g.l.canonical(path); g.l.holdsRoot(real) || dir != "" && paths.Within(real, dir) {
-			g.l.protect(path, hookNames()) // all of the project cannot be read-only
+			g.l.protect(path, hookNames()) // the whole project cannot be read-only
 			continue
 		}
 		g.l.way(path)
@@ -178,9 +174,9 @@ func (g *gitPlan) hooks(dir string, all []gitconfig.Setting) {
 	}
 }
 
-// links protects the files that links in a folder lead to.
+// links protects the files that links in a folder point to.
 func (g *gitPlan) links(dir string) {
-	entries, _ := os.ReadDir(string(g.l.tree) + g.l.canonical(dir)) // unreadable: then it is so for programs too
+	entries, _ := os.ReadDir(string(g.l.tree) + g.l.canonical(dir)) // if pollux cannot read it, git cannot either
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		if e.Type()&os.ModeSymlink != 0 && !g.l.isDir(g.l.canonical(path)) {
@@ -189,8 +185,8 @@ func (g *gitPlan) links(dir string) {
 	}
 }
 
-// programs protects the files that settings name as programs by a path. What
-// else such a program reads is code of the project's.
+// programs protects the files that settings name as programs. Other files that such a program reads are the project's
+// code, and are not protected.
 func (g *gitPlan) programs(dir string, all []gitconfig.Setting) {
 	for _, s := range all {
 		section, _, _ := strings.Cut(s.Key, ".")
@@ -215,8 +211,7 @@ func (t tree) isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// readFile reads an ordinary file, however it is linked; a pipe that somebody
-// put there is not waited for.
+// readFile reads an ordinary file through any links. It does not block on a pipe.
 func (t tree) readFile(path string) ([]byte, bool) {
 	f, err := os.OpenFile(string(t)+t.canonical(path), os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// servePackets answers questions for names that come by UDP.
+// servePackets answers DNS questions over UDP.
 func (g *gate) servePackets(conn net.PacketConn) {
 	context.AfterFunc(g.ctx, func() { conn.Close() })
 	g.wg.Go(func() {
@@ -28,16 +28,16 @@ func (g *gate) servePackets(conn net.PacketConn) {
 				continue
 			}
 			if answer := g.resolve(buf[:n]); answer != nil {
-				_, _ = conn.WriteTo(answer, from) // a lost answer is asked for again
+				_, _ = conn.WriteTo(answer, from) // the program asks again after a lost answer
 			}
 		}
 	})
 }
 
-// serveNames answers questions that come by TCP, a length before each.
+// serveNames answers DNS questions over TCP. Each has its length in front.
 func (g *gate) serveNames(conn net.Conn) {
 	for {
-		_ = conn.SetDeadline(time.Now().Add(firstBytes)) // a connection of ours has deadlines
+		_ = conn.SetDeadline(time.Now().Add(firstBytes)) // a TCP connection has deadlines
 		head := make([]byte, 2)
 		if _, err := io.ReadFull(conn, head); err != nil {
 			return
@@ -56,9 +56,8 @@ func (g *gate) serveNames(conn net.Conn) {
 	}
 }
 
-// resolve answers one DNS message; nil for what is none. Allowed names have an
-// address of the sandbox's own, at which the transparent entrance waits; no
-// question leaves the machine, so that names carry nothing out.
+// resolve answers one DNS message, or returns nil if it is not a question. An allowed name gets an address inside the
+// sandbox, at which the transparent entrance listens. No question leaves the machine, so names cannot carry data out.
 func (g *gate) resolve(message []byte) []byte {
 	var p dnsmessage.Parser
 	head, err := p.Start(message)
@@ -96,8 +95,8 @@ func (g *gate) resolve(message []byte) []byte {
 	return answer
 }
 
-// address gives a name its address, always the same within a run: 127.1.0.1
-// and on. There are more of them than any program asks for.
+// address returns the address of a name, the same throughout a run, from 127.1.0.1 upwards. It is false after
+// maxNames names.
 func (g *gate) address(name string) (netip.Addr, bool) {
 	if name == "localhost" {
 		return netip.AddrFrom4([4]byte{127, 0, 0, 1}), true

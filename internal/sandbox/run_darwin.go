@@ -21,7 +21,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/permission"
 )
 
-// seatbeltProgram applies a profile to itself and becomes the command.
+// seatbeltProgram applies a profile to itself and then becomes the command.
 const seatbeltProgram = "/usr/bin/sandbox-exec"
 
 // systemFolders are shown in every sandbox.
@@ -37,8 +37,8 @@ type run struct {
 	result  *Result
 }
 
-// run is Run on macOS: a profile, a private folder, and a session of the
-// command's own that is ended as a whole.
+// run is Run on macOS: a Seatbelt profile, a private folder, and a session of the command's own that is killed as a
+// whole.
 func (s *Sandbox) run(ctx context.Context, p Policy, c Command) (*Result, error) {
 	if _, err := os.Stat(seatbeltProgram); err != nil {
 		return nil, &UnsupportedError{Feature: "Seatbelt", Cause: err.Error(), Fix: "use a macOS that has " + seatbeltProgram}
@@ -83,9 +83,8 @@ func (s *Sandbox) run(ctx context.Context, p Policy, c Command) (*Result, error)
 	return r.result, err
 }
 
-// named lists what is masked beyond the home folder's usual paths. Where the
-// home folder may be written to, that is also what the variables name of what
-// runs later.
+// named lists what is hidden besides the usual paths in the home folder: masked files and secret stores that
+// variables name. If the home folder is writable, it also lists what runs later.
 func (s *Sandbox) named(p Policy) []string {
 	all := slices.Concat(s.o.Masked, named(secretStores(), s.env, s.home))
 	if p.Write >= permission.Home {
@@ -106,8 +105,7 @@ func (s *Sandbox) checkNode(ctx context.Context, prog *program) error {
 	return &UnsupportedError{Feature: "a Node that goes through a proxy", Cause: fmt.Sprintf("%s is Node %s", prog.path, version), Fix: "use Node 22.21 or newer, or 24"}
 }
 
-// nodeVersion is the version of a Node: what its headers say, or what it
-// answers in a sandbox without rights.
+// nodeVersion returns the version of a Node, from its headers, or by running it in a sandbox without permissions.
 func (s *Sandbox) nodeVersion(ctx context.Context, path string) (string, error) {
 	if version := headerVersion(path); version != "" {
 		return version, nil
@@ -119,11 +117,11 @@ func (s *Sandbox) nodeVersion(ctx context.Context, path string) (string, error) 
 	return strings.TrimSpace(string(r.Stdout)), nil
 }
 
-// askTimeout is what a Node may take to say its version.
+// askTimeout bounds how long a Node may take to print its version.
 const askTimeout = 20 * time.Second
 
-// openProxy listens on loopback, where any program of this machine could
-// come: it demands a password that only the command is given.
+// openProxy listens on loopback, where any program of this machine can connect. So it demands a password that only
+// the command gets.
 func openProxy(ctx context.Context, p Policy, o *Options) (*gate, int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -135,7 +133,7 @@ func openProxy(ctx context.Context, p Policy, o *Options) (*gate, int, error) {
 	return g, l.Addr().(*net.TCPAddr).Port, nil
 }
 
-// limitScript sets what macOS counts for each process, and becomes the command.
+// limitScript sets the limits that macOS counts per process, and becomes the command.
 const limitScript = `ulimit -c 0; ulimit -t "$1"; ulimit -f "$2"; ulimit -n "$3"; shift 3; exec "$@"`
 
 // start runs the command and waits for it.
@@ -177,13 +175,13 @@ func (r *run) start(ctx context.Context, b seatbelt, prog *program, workspace st
 	}
 	st.begin()
 	waitErr := cmd.Wait()
-	_ = unix.Kill(-cmd.Process.Pid, unix.SIGKILL) // what it left in its group, if anything
+	_ = unix.Kill(-cmd.Process.Pid, unix.SIGKILL) // anything left in its process group
 	st.wait(r.result)
 	r.result.Elapsed = time.Since(begun)
 	return r.judge(ctx, cmd, waitErr)
 }
 
-// homeInside is the home folder where it may be read, else a private one.
+// homeInside returns the home folder if the policy lets it be read, otherwise the private one.
 func (r *run) homeInside() string {
 	if r.p.EffectiveRead() >= permission.Home {
 		return r.s.home
@@ -191,7 +189,7 @@ func (r *run) homeInside() string {
 	return r.private
 }
 
-// judge says what became of the command.
+// judge turns what happened into the result or an error.
 func (r *run) judge(ctx context.Context, cmd *exec.Cmd, waitErr error) error {
 	if limit := (*LimitError)(nil); errors.As(context.Cause(ctx), &limit) {
 		r.result.Limit, r.result.Code = limit, 137

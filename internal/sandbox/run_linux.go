@@ -21,8 +21,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/sandbox/inside"
 )
 
-// run is Run on Linux. Where the namespaces are not to be had it may go the
-// lower way, when that was allowed and keeps what the policy promises.
+// run is Run on Linux. If namespaces cannot be made, it uses the reduced sandbox, provided that is allowed and keeps
+// what the policy promises.
 func (s *Sandbox) run(ctx context.Context, p Policy, c Command) (r *Result, err error) {
 	if earlier := s.finish(); len(earlier) > 0 {
 		defer func() {
@@ -43,7 +43,7 @@ func (s *Sandbox) run(ctx context.Context, p Policy, c Command) (r *Result, err 
 	return s.runOnce(ctx, p, c, true)
 }
 
-// runOnce runs a command in one of the two ways.
+// runOnce runs a command with or without namespaces.
 func (s *Sandbox) runOnce(ctx context.Context, p Policy, c Command, reduced bool) (*Result, error) {
 	setup, watched, err := s.plan(p, c)
 	if err != nil {
@@ -62,14 +62,14 @@ func (s *Sandbox) runOnce(ctx context.Context, p Policy, c Command, reduced bool
 		r.result.Assurance = Reduced
 	}
 	err = r.do(ctx)
-	if r.record != nil || s.o.Records == "" { // else nothing was started
+	if r.record != nil || s.o.Records == "" { // otherwise nothing was started
 		r.result.Quarantined = watched.quarantine(0)
 		r.record.done()
 	}
 	return r.result, err
 }
 
-// plan turns a policy and a command into the setup of the stage.
+// plan turns a policy and a command into a setup for the stage.
 func (s *Sandbox) plan(p Policy, c Command) (*inside.Setup, *watch, error) {
 	prog, err := s.find(c)
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *Sandbox) plan(p Policy, c Command) (*inside.Setup, *watch, error) {
 	return set, &l.watched, nil
 }
 
-// planFor is plan for a program that was found.
+// planFor is plan for a program that is already found.
 func (s *Sandbox) planFor(p Policy, c Command, prog *program) (*inside.Setup, *layout, error) {
 	l, err := s.layout(p, c, prog)
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *Sandbox) planFor(p Policy, c Command, prog *program) (*inside.Setup, *l
 	set := &inside.Setup{Version: inside.SetupVersion, Root: l.root, Path: prog.path, Args: c.Args, Canary: l.canary(), PIDMax: kernelAtLeast(6, 14),
 		Limits: inside.Limits{CPU: c.Limits.CPU, Memory: c.Limits.Memory, Scratch: c.Limits.Scratch, FileSize: c.Limits.FileSize, Processes: c.Limits.Processes, Files: c.Limits.Files}}
 	if name := c.Args[0]; strings.Contains(name, "/") && !filepath.IsAbs(name) {
-		// Some programs look for themselves there, and the folder that it starts in may not be seen.
+		// Some programs locate themselves by Args[0], and a relative one may not be visible from the start folder.
 		set.Args = append([]string{prog.path}, c.Args[1:]...)
 	}
 	if set.Net, err = network(p); err != nil {
@@ -104,9 +104,9 @@ func (s *Sandbox) planFor(p Policy, c Command, prog *program) (*inside.Setup, *l
 	set.Mounts = l.sorted()
 	set.Env = s.environment(p, c, l.path(p, prog), set.Net)
 	set.Dir = "/tmp"
-	for _, dir := range []string{c.Workspace, c.Dir} { // the last that can be seen
+	for _, dir := range []string{c.Workspace, c.Dir} { // the last visible one wins
 		if !filepath.IsAbs(dir) {
-			continue // none was named
+			continue // not set
 		}
 		if dir := l.canonical(dir); l.visible(dir) && l.exists(dir) {
 			set.Dir = dir
@@ -115,7 +115,7 @@ func (s *Sandbox) planFor(p Policy, c Command, prog *program) (*inside.Setup, *l
 	return set, l, nil
 }
 
-// files adds the few files of /etc that tell who and where one is.
+// files adds the files of /etc that identify the user and the network.
 func (l *layout) files(s *Sandbox, network bool) {
 	resolver, hosts := "# no network\n", "127.0.0.1 localhost sandbox\n"
 	if network {
@@ -145,7 +145,8 @@ func user() string {
 	return "user"
 }
 
-// path is where the command finds programs: the program's own folders, those of the user's PATH that it sees, the system's, and where the program lies.
+// path returns the command's PATH: the program's own folders, the visible folders of the user's PATH, the system's,
+// and the folder of the program.
 func (l *layout) path(p Policy, prog *program) []string {
 	dirs := slices.Clone(prog.pathDirs)
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
@@ -153,7 +154,7 @@ func (l *layout) path(p Policy, prog *program) []string {
 			dirs = append(dirs, dir)
 		}
 	}
-	dirs = append(dirs, "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", filepath.Dir(prog.path)) // a toolchain's parts find each other
+	dirs = append(dirs, "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", filepath.Dir(prog.path)) // so that the parts of a toolchain find each other
 	var path []string
 	for _, d := range dirs {
 		if filepath.IsAbs(d) && !slices.Contains(path, d) {
@@ -163,28 +164,29 @@ func (l *layout) path(p Policy, prog *program) []string {
 	return path
 }
 
-// environment is the whole of what the command gets.
+// environment returns the whole environment of the command.
 func (s *Sandbox) environment(p Policy, c Command, path []string, network *inside.Network) []string {
 	env := []string{"PATH=" + strings.Join(path, ":"), "HOME=" + s.homeInside(), "TMPDIR=/tmp", "USER=" + user(), "LOGNAME=" + user(), "SHELL=/bin/sh",
 		"LANG=" + or(os.Getenv("LANG"), "C.UTF-8"), "TERM=" + or(os.Getenv("TERM"), "dumb"),
-		"LSAN_OPTIONS=detect_leaks=0"} // it needs ptrace, and fails a program that is in order
+		"LSAN_OPTIONS=detect_leaks=0"} // the leak check needs ptrace and would fail a correct program
 	if v := os.Getenv("LC_ALL"); v != "" {
 		env = append(env, "LC_ALL="+v)
 	}
 	if network != nil {
 		env = append(env, proxyVariables("http://127.0.0.1:"+strconv.Itoa(network.Proxy))...)
 		if !slices.ContainsFunc(p.Hosts, loopback) {
-			// A server and its client inside; what the policy names on this machine is reached through the proxy.
+			// So that a server and its client inside talk directly. Loopback addresses that the policy names are the
+			// host's, and need the proxy.
 			env = append(env, "NO_PROXY="+withoutProxy, "no_proxy="+withoutProxy)
 		}
 	}
 	return append(env, c.Env...)
 }
 
-// withoutProxy is what a command reaches without the proxy: itself.
+// withoutProxy lists what a command reaches without the proxy: itself.
 const withoutProxy = "localhost,127.0.0.1,::1"
 
-// loopback says whether an entry names this machine.
+// loopback says whether an entry of the policy names this machine.
 func loopback(h permission.Host) bool {
 	addr, err := netip.ParseAddr(strings.Trim(h.Name, "[]"))
 	return h.Name == "localhost" || strings.HasSuffix(h.Name, ".localhost") || err == nil && addr.IsLoopback()
@@ -192,10 +194,9 @@ func loopback(h permission.Host) bool {
 
 // A run is one command from its start to its end.
 //
-// Goroutines: the caller's, which holds one thread, waits for the stage's
-// process and starts the others; listen, which reads the stage's reports;
-// one for each stream of the command; watch, which samples memory; and the
-// gate's, where there are hosts. All are gone when do returns.
+// Goroutines: the caller's, which holds one thread, waits for the stage's process and starts the others; listen,
+// which reads the stage's reports; one for each stream of the command; watchMemory's; and the gate's, if there are
+// hosts. All end before do returns, except a read of Stdin that blocks.
 type run struct {
 	s      *Sandbox
 	c      Command
@@ -205,15 +206,15 @@ type run struct {
 	record *recordFile
 	result *Result
 
-	kill  context.CancelCauseFunc // ends the stage's process, for a reason
+	kill  context.CancelCauseFunc // ends the stage's process, with a reason
 	stage *stageProcess
 }
 
-// do finds the stage's process, hands it the setup and waits for the end.
+// do takes a stage process, sends it the setup and waits for the end.
 func (r *run) do(ctx context.Context) error {
 	ctx, r.kill = context.WithCancelCause(ctx)
 	defer r.kill(nil)
-	// The death signal is tied to the thread that starts the process.
+	// Pdeathsig fires when the thread that started the process ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	streams, err := newStreams(&r.c, r.kill)
@@ -238,7 +239,7 @@ func (r *run) do(ctx context.Context) error {
 	heard := make(chan hearing, 1)
 	go func() { heard <- r.listen(ctx, streams) }()
 	waitErr := r.stage.cmd.Wait()
-	h := <-heard // the other end is closed now
+	h := <-heard // the stage's end is closed now
 	h.close()
 	streams.wait(r.result)
 	if r.stage.leaf.exceeded() {
@@ -247,7 +248,7 @@ func (r *run) do(ctx context.Context) error {
 	return r.judge(ctx, h, waitErr)
 }
 
-// judge says what became of the command.
+// judge turns what happened into the result or an error.
 func (r *run) judge(ctx context.Context, h hearing, waitErr error) error {
 	limit := (*LimitError)(nil)
 	cause := context.Cause(ctx)
@@ -259,7 +260,7 @@ func (r *run) judge(ctx context.Context, h hearing, waitErr error) error {
 		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case !h.ended && h.began: // somebody short of memory chose it
+	case !h.ended && h.began: // the kernel killed the stage, short of memory
 		r.result.Signal, r.result.Code = int(unix.SIGKILL), 128+int(unix.SIGKILL)
 		return nil
 	case !h.ended:
@@ -278,12 +279,12 @@ func (r *run) judge(ctx context.Context, h hearing, waitErr error) error {
 	return nil
 }
 
-// kernelLimit is the limit that the kernel kept by a signal, as far as that
-// can be told: a shell passes on what happened to its last command.
+// kernelLimit returns the limit that the kernel enforced by a signal, as far as it can be told: a shell passes on its
+// last command's signal as an exit code.
 func (r *run) kernelLimit(cpu int64) *LimitError {
 	l := r.c.Limits
 	signal := or(r.result.Signal, max(r.result.Code-128, 0))
-	used := cpu >= int64(l.CPU)/4 // the kernel decides by ticks, which on a busy machine hit the wrong one
+	used := cpu >= int64(l.CPU)/4 // the kernel counts by ticks, which are inexact on a busy machine
 	switch {
 	case r.result.Signal == int(unix.SIGXCPU), used && (signal == int(unix.SIGXCPU) || signal == int(unix.SIGKILL)):
 		return &LimitError{Kind: limitCPU, Limit: int64(l.CPU)}
@@ -293,8 +294,7 @@ func (r *run) kernelLimit(cpu int64) *LimitError {
 	return nil
 }
 
-// startError says why the stage did not start; the usual reason is a machine
-// that grants no user namespaces.
+// startError says why the stage did not start. The usual reason is a machine that forbids user namespaces.
 func startError(err error) error {
 	e := &SetupError{Phase: "userns", Cause: err.Error()}
 	if errno := syscall.Errno(0); errors.As(err, &errno) {

@@ -2,9 +2,8 @@ package sandbox
 
 import "context"
 
-// run refuses: what Windows offers to programs without an administrator's
-// help limits what may be written, not what may be read or contacted, so that
-// it would keep no policy's promise.
+// run refuses every policy. Without an administrator, Windows can limit what a program writes, but not what it reads
+// or contacts.
 func (s *Sandbox) run(context.Context, Policy, Command) (*Result, error) {
 	return nil, windowsError()
 }

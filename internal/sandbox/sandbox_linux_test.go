@@ -14,11 +14,11 @@ import (
 	"github.com/pollux-companion/pollux/internal/peers"
 )
 
-// testTime bounds a run of a test's.
+// testTime bounds each run in tests.
 const testTime = time.Minute
 
-// runIn runs a command under a policy and fails the test when it could not be
-// run. On a machine that grants no namespaces it is left out, unless peers are required.
+// runIn runs a command under a policy, and fails the test if it could not be run. It skips the test on a machine
+// without namespaces, unless peers are required.
 func runIn(t testing.TB, s *Sandbox, p Policy, c Command) *Result {
 	t.Helper()
 	if c.Limits.Time == 0 {
@@ -36,8 +36,7 @@ func runIn(t testing.TB, s *Sandbox, p Policy, c Command) *Result {
 	return r
 }
 
-// TestInterpretersStart: at every level, with what each can do on its own
-// (SPEC S-1, E-2).
+// TestInterpretersStart: interpreters start at every level and can do their usual work (SPEC S-1, E-2).
 func TestInterpretersStart(t *testing.T) {
 	pace.NotRaced(t, "the programs that it starts share no memory with pollux")
 	s := New(nil)
@@ -59,9 +58,8 @@ func TestInterpretersStart(t *testing.T) {
 	}
 }
 
-// TestRealWork: a small linter over a project, in each runtime and at each
-// level: it finds the project where it may read it, and nothing where it may
-// not (SPEC S-1, E-2, X-1).
+// TestRealWork: a small linter, in each runtime and at each level, finds the project if it may read it, and nothing
+// if it may not (SPEC S-1, E-2, X-1).
 func TestRealWork(t *testing.T) {
 	pace.NotRaced(t, "the programs that it starts share no memory with pollux")
 	s := New(nil)

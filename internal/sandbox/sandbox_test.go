@@ -7,8 +7,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/sandbox/escapes"
 )
 
-// TestMain lets the test binary be pollux itself, and a probe: a program that
-// tries one way out of a sandbox.
+// TestMain lets the test binary act as pollux itself, and as a probe, which tries one escape.
 func TestMain(m *testing.M) {
 	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // hundreds of short processes
 	escapes.Probe()

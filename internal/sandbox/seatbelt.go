@@ -10,22 +10,21 @@ import (
 	"github.com/pollux-companion/pollux/internal/permission"
 )
 
-// A seatbelt is what a macOS profile is made from. Paths are absolute,
-// canonical and slash-separated, whatever system makes the profile.
+// A seatbelt is the input of a macOS profile. Paths are absolute, canonical and slash-separated, on every system.
 type seatbelt struct {
-	read, write []string // with everything below
+	read, write []string // each with everything below
 	files       []string // single files to read
-	secrets     []string // neither, with everything below
-	given       []string // read all the same, with everything below, where it lies in one of those
+	secrets     []string // neither read nor written, with everything below
+	given       []string // readable folders inside secrets, with everything below
 	protected   []string // not written, moved or removed, with everything below
 	nested      string   // below it, protected names are not written at any depth; "" for none
-	proxy       int      // the one port of this machine that may be contacted; 0 for none
+	proxy       int      // the one local port that may be contacted; 0 for none
 }
 
-// maxLiteral is the longest string that Seatbelt takes, in bytes.
+// maxLiteral is the longest string that Seatbelt accepts, in bytes.
 const maxLiteral = 1024
 
-// systemReads are what programs need in order to start on macOS.
+// systemReads are what programs need to start on macOS.
 func systemReads() []string {
 	return []string{"/usr", "/bin", "/sbin", "/System", "/Library/Apple", "/Library/Developer", "/Library/Frameworks", "/Library/Preferences/Logging",
 		"/opt/homebrew", "/private/etc/ssl", "/private/var/db/dyld", "/private/var/db/timezone", "/Applications/Xcode.app/Contents/Developer"}
@@ -36,9 +35,8 @@ func systemFiles() []string {
 		"/dev/random", "/dev/urandom", "/dev/zero", "/dev/null", "/dev/dtracehelper", "/dev/autofs_nowait"}
 }
 
-// profile writes the rules, and the values of their parameters as NAME=VALUE:
-// no path is ever part of the program text, in which a quote could end it.
-// Later rules win, so what is denied stands last.
+// profile returns the rules, and the values of their parameters as NAME=VALUE. Paths appear only as parameters, never
+// in the text, where a quote could end a string. Later rules win, so denials come last.
 func (b seatbelt) profile() (text string, parameters []string, err error) {
 	var w strings.Builder
 	param := func(value string) string {
@@ -76,7 +74,7 @@ func (b seatbelt) profile() (text string, parameters []string, err error) {
 	rule("allow file-read*", "subpath", b.given)
 	rule("deny file-write*", "subpath", b.protected)
 	if b.nested != "" {
-		// Packages come with editors' settings; a repository in one is git's all the same.
+		// Packages contain editor settings, so node_modules is exempt. A repository in it is not: git would use it.
 		fmt.Fprintf(&w, "(deny file-write* (require-all (subpath %s) (regex #\"/%s(/|$)\")))\n", param(b.nested), anyCase(".git"))
 		var names []string
 		for _, name := range protectedNames() {
@@ -84,7 +82,7 @@ func (b seatbelt) profile() (text string, parameters []string, err error) {
 		}
 		fmt.Fprintf(&w, "(deny file-write* (require-all (subpath %s) (regex #\"/(%s)(/|$)\") (require-not (regex #\"/node_modules/\"))))\n", param(b.nested), strings.Join(names, "|"))
 	}
-	// A folder that could be moved would take what is denied in it along.
+	// Moving a parent folder would carry the denied path out of reach of its rule.
 	rule("deny file-write-unlink", "literal", ancestors(slices.Concat(b.secrets, b.protected)))
 	w.WriteString("(deny file-write-setugid)\n")
 	if b.proxy != 0 {
@@ -94,23 +92,22 @@ func (b seatbelt) profile() (text string, parameters []string, err error) {
 	return w.String(), parameters, nil
 }
 
-// anyCase is a regular expression for a protected name, however it is spelled:
-// the usual file systems of macOS take .GIT for .git.
+// anyCase returns a regular expression for a protected name in any case: the usual file systems of macOS take .GIT
+// for .git.
 func anyCase(name string) string {
 	var w strings.Builder
 	for _, r := range name {
 		if upper := strings.ToUpper(string(r)); upper != string(r) {
 			w.WriteString("[" + string(r) + upper + "]")
 		} else {
-			w.WriteString("[" + string(r) + "]") // a dot is one
+			w.WriteString("[" + string(r) + "]") // so that a dot is only a dot
 		}
 	}
 	return w.String()
 }
 
-// honoursProxy says whether a Node of a version goes through the proxy that
-// its environment names; older ones know no other way out than the one that
-// Seatbelt forbids.
+// honoursProxy says whether a version of Node uses the proxy that its environment names. Older versions connect
+// directly, which Seatbelt forbids.
 func honoursProxy(version string) bool {
 	var major, minor int
 	if _, err := fmt.Sscanf(version, "%d.%d.", &major, &minor); err != nil {
@@ -131,7 +128,7 @@ func ancestors(paths []string) []string {
 	return slices.Compact(all)
 }
 
-// seatbeltFor is the profile of a policy: the levels as on Linux.
+// seatbeltFor returns the profile input for a policy. Levels mean the same as on Linux.
 func seatbeltFor(p Policy, home, workspace, private string, readOnly, masked []string) seatbelt {
 	b := seatbelt{read: slices.Clone(readOnly), write: []string{private}}
 	add := func(level permission.Access, dir string) {

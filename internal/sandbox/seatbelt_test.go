@@ -16,8 +16,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// TestSeatbelt: the profile of each pair of levels, with and without hosts and
-// with paths that would break a profile if they stood in it (SPEC S-1, E-2).
+// TestSeatbelt: the profile of each pair of levels, with and without hosts, and with paths that would break a profile
+// if they were part of its text (SPEC S-1, E-2).
 func TestSeatbelt(t *testing.T) {
 	for _, read := range []manifest.Access{manifest.None, manifest.Workspace, manifest.Home, manifest.Full} {
 		for _, write := range []manifest.Access{manifest.None, manifest.Workspace, manifest.Home, manifest.Full} {
@@ -40,7 +40,7 @@ func TestSeatbelt(t *testing.T) {
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	if !slices.Contains([]string{"none-none-0.sb", "workspace-none-49152.sb", "none-workspace-0.sb", "home-home-0.sb", "full-full-49152.sb"}, name) {
-		return // the others differ from these in nothing new
+		return // the others add nothing new
 	}
 	file := filepath.Join("testdata", "seatbelt", name)
 	if *update {
@@ -57,12 +57,12 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// checkSeatbelt reads a profile: balanced, nothing foreign in it, every
-// parameter defined and used, no permission after a denial of files.
+// checkSeatbelt checks a profile: balanced, no foreign text, every parameter defined and used, no permission after a
+// denial of files.
 func checkSeatbelt(t *testing.T, name, text string, parameters []string) {
 	t.Helper()
 	depth, denied := 0, false
-	// What was given lies in a secret store, and is read all the same.
+	// A given folder inside a secret store is readable all the same.
 	given := slices.IndexFunc(parameters, func(v string) bool { return strings.HasSuffix(v, "=/Users/u/.gemini/extensions/x") })
 	again := ""
 	for i := given + 1; i < len(parameters); i++ { // the second of its kind
@@ -116,8 +116,7 @@ func TestNodeAndProxies(t *testing.T) {
 	}
 }
 
-// TestAnyCase: protected names are recognised however they are spelled, and
-// nothing else is.
+// TestAnyCase: protected names match in any case, and nothing else does.
 func TestAnyCase(t *testing.T) {
 	all := regexp.MustCompile("/(" + anyCase(".git") + "|" + anyCase(".mcp.json") + ")(/|$)")
 	for path, want := range map[string]bool{"/w/.git": true, "/w/a/.GiT/hooks": true, "/w/xgit": false, "/w/.github": false, "/w/.gitignore": false, "/w/.MCP.JSON": true, "/w/.mcpxjson": false} {
@@ -127,7 +126,7 @@ func TestAnyCase(t *testing.T) {
 	}
 }
 
-// TestSeatbeltRefusesPaths: what cannot be said in a profile is refused.
+// TestSeatbeltRefusesPaths: a path that a profile cannot express is refused.
 func TestSeatbeltRefusesPaths(t *testing.T) {
 	for _, bad := range []string{"relative", "/a/../b", "/a/", "/a\x00b", "/" + strings.Repeat("x", maxLiteral), ""} {
 		if _, _, err := (seatbelt{read: []string{bad}}).profile(); err == nil {

@@ -9,24 +9,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A rule of the filter: what a system call answers, always or when its
-// arguments are such.
+// A rule of the filter: what some system calls answer, always or under conditions.
 type rule struct {
 	calls  []uintptr
 	answer uint32
-	when   []argument // all of them must hold; none: whatever the arguments
+	when   []argument // all must hold; none: always
 }
 
-// An argument is a test of the low 32 bits of one argument. The kernel takes
-// ints from a register's low half, so the high one must not be looked at: with
-// it set, a comparison of 64 bits would see another value than the kernel does
-// (flatpak CVE-2019-10063 had that shape). One of anyBit, unlike, like is set.
+// An argument is a condition on the low 32 bits of one argument. The kernel reads an int from the low half of a
+// register and ignores the high half, so the filter must do the same: with bits set in the high half, a 64-bit
+// comparison would see another value than the kernel does (the bug of flatpak CVE-2019-10063). Exactly one of anyBit,
+// unlike and like is set.
 type argument struct {
 	index  int
-	anyBit uint32   // one of these bits is set
-	mask   uint32   // bits that are cleared before the comparisons below
-	unlike []uint32 // it is none of these
-	like   []uint32 // it is one of these
+	anyBit uint32   // one of these bits must be set
+	mask   uint32   // bits to clear before comparing with unlike or like
+	unlike []uint32 // none of these values
+	like   []uint32 // one of these values
 }
 
 const (
@@ -40,52 +39,54 @@ const (
 const (
 	newNamespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
 		unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWTIME
-	makesFile = unix.O_CREAT | (unix.O_TMPFILE &^ unix.O_DIRECTORY) // without these the mode is not looked at, and may be anything
+	makesFile = unix.O_CREAT | (unix.O_TMPFILE &^ unix.O_DIRECTORY) // the kernel uses the mode only with these flags; otherwise it can hold anything
 	setIDs    = unix.S_ISUID | unix.S_ISGID
 
-	// What changes a file's flags, version and attributes (linux/fs.h).
+	// ioctls that change a file's flags, version and attributes (linux/fs.h).
 	fsIoc32SetFlags, fsIocSetVersion, fsIoc32SetVersion, fsIocFsSetXattr = 0x40046602, 0x40087602, 0x40047602, 0x401c5820
 
 	// The offsets of struct seccomp_data.
 	dataNumber, dataArch, dataArgs = 0, 4, 16
 )
 
-// rules is the filter of every sandbox: what namespaces do not cover, and what
-// would take them apart. network allows internet sockets, reduced forbids as
-// well what Landlock does not see.
+// rules returns the filter's rules: they refuse what namespaces do not cover and what could take the namespaces
+// apart. With network, internet sockets are allowed. With reduced, calls that Landlock does not see are refused too.
 func rules(network, reduced bool) []rule {
 	all := []rule{
-		// Namespaces, mounts and what changes the machine.
+		// Namespaces, mounts, and calls that change the machine.
 		{calls: []uintptr{unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT,
 			unix.SYS_OPEN_TREE, unix.SYS_OPEN_TREE_ATTR, unix.SYS_LISTNS, unix.SYS_MOVE_MOUNT, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,
 			unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_REBOOT, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME, unix.SYS_ACCT, unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD,
 			unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD, unix.SYS_VHANGUP, unix.SYS_SYSLOG,
 			unix.SYS_CLOCK_SETTIME, unix.SYS_CLOCK_ADJTIME, unix.SYS_SETTIMEOFDAY, unix.SYS_ADJTIMEX, unix.SYS_NFSSERVCTL}, answer: eperm},
-		// Other processes, and parts of the kernel that had many holes.
+		// Other processes, and kernel parts with a history of holes.
 		{calls: []uintptr{unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PROCESS_MADVISE, unix.SYS_PIDFD_GETFD, unix.SYS_KCMP,
 			unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL,
 			unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_NAME_TO_HANDLE_AT, unix.SYS_FANOTIFY_INIT, unix.SYS_FANOTIFY_MARK, unix.SYS_LOOKUP_DCOOKIE,
 			unix.SYS_MOVE_PAGES, unix.SYS_MIGRATE_PAGES}, answer: eperm},
-		// Filters cannot look behind pointers. Libraries fall back to the older calls.
+		// A filter cannot read what a pointer points to, so it could not check these calls' arguments. With ENOSYS
+		// libraries fall back to the older calls, whose arguments the rules below check.
 		{calls: []uintptr{unix.SYS_CLONE3, unix.SYS_OPENAT2, unix.SYS_FCHMODAT2, unix.SYS_MEMFD_CREATE, unix.SYS_MEMFD_SECRET,
 			unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER}, answer: enosys},
 		{calls: []uintptr{unix.SYS_CLONE}, answer: eperm, when: []argument{{index: 0, anyBit: newNamespaces}}},
-		// Typing into the user's terminal, or changing its line discipline.
+		// These type into the user's terminal or change its line discipline.
 		{calls: []uintptr{unix.SYS_IOCTL}, answer: eperm, when: []argument{{index: 1, like: []uint32{unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSETD, unix.TIOCCONS}}}},
 		{calls: []uintptr{unix.SYS_PERSONALITY}, answer: eperm, when: []argument{{index: 0, unlike: []uint32{0, 0xffffffff}}}},
-		// A file that takes on its owner's rights would outlive the sandbox.
+		// A setuid or setgid file would outlive the sandbox and run with its owner's rights.
 		{calls: []uintptr{unix.SYS_FCHMOD}, answer: eperm, when: []argument{{index: 1, anyBit: setIDs}}},
 		{calls: []uintptr{unix.SYS_FCHMODAT, unix.SYS_MKNODAT}, answer: eperm, when: []argument{{index: 2, anyBit: setIDs}}},
 		{calls: []uintptr{unix.SYS_OPENAT}, answer: eperm, when: []argument{{index: 2, anyBit: makesFile}, {index: 3, anyBit: setIDs}}},
 		{calls: []uintptr{unix.SYS_SOCKETPAIR}, answer: eacces, when: []argument{{index: 0, unlike: []uint32{unix.AF_UNIX}}}},
-		// A pair of datagram sockets (SOCK_RAW makes the same) sends to any path; those of streams are joined for good.
+		// A datagram socket of a pair can still send to any socket file (SOCK_RAW makes a datagram socket too).
+		// Stream sockets stay connected to each other for good.
 		{calls: []uintptr{unix.SYS_SOCKETPAIR}, answer: eacces, when: []argument{{index: 1, mask: unix.SOCK_NONBLOCK | unix.SOCK_CLOEXEC, unlike: []uint32{unix.SOCK_STREAM, unix.SOCK_SEQPACKET}}}},
-		// Sockets have the buffers that they have: who asks for larger ones is told yes, and gets none.
+		// Larger socket buffers would hold memory that no limit counts. setsockopt reports success and changes
+		// nothing.
 		{calls: []uintptr{unix.SYS_SETSOCKOPT}, answer: unix.SECCOMP_RET_ERRNO, when: []argument{{index: 1, like: []uint32{unix.SOL_SOCKET}},
 			{index: 2, like: []uint32{unix.SO_SNDBUF, unix.SO_RCVBUF, unix.SO_SNDBUFFORCE, unix.SO_RCVBUFFORCE}}}},
-		// Room on the disk that nobody has written to is not counted. Libraries write zeros instead.
+		// Allocated space that nobody has written to escapes the disk limit. Libraries write zeros instead.
 		{calls: []uintptr{unix.SYS_FALLOCATE}, answer: eopnotsupp},
-		// Memory that belongs to no process, so that no limit sees it; and the host's, where there are no namespaces.
+		// System V memory belongs to no process, so no limit sees it. Without namespaces it would be the host's.
 		{calls: []uintptr{unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SEMGET, unix.SYS_SEMCTL, unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL}, answer: enosys},
 	}
 	if network {
@@ -100,15 +101,15 @@ func rules(network, reduced bool) []rule {
 		all = append(all, rule{calls: append([]uintptr{unix.SYS_FCHMOD, unix.SYS_FCHMODAT, unix.SYS_FCHOWN, unix.SYS_FCHOWNAT, unix.SYS_UTIMENSAT,
 			unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_FSETXATTR, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_FREMOVEXATTR,
 			unix.SYS_SETXATTRAT, unix.SYS_REMOVEXATTRAT, unix.SYS_FILE_SETATTR}, oldReduced()...), answer: eperm},
-			// Flags of a file that was opened to read it.
+			// ioctl can change flags even of a file that was opened for reading.
 			rule{calls: []uintptr{unix.SYS_IOCTL}, answer: eperm, when: []argument{{index: 1, like: []uint32{unix.FS_IOC_SETFLAGS, fsIoc32SetFlags, fsIocSetVersion, fsIoc32SetVersion, fsIocFsSetXattr}}}})
 	}
 	return append(all, oldRules()...)
 }
 
-// assemble makes the filter: first the architecture, on which the numbers
-// depend, then a flat list of rules. Other architectures' calls (i386 by int
-// 0x80, x32) end the process: their numbers would pass every test below.
+// assemble compiles the filter. It checks the architecture first, because system call numbers depend on it. Calls of
+// another interface (i386 through int 0x80, x32) kill the process: their numbers mean other calls and would slip
+// through the rules. Then come the rules, one after the other.
 func assemble(rules []rule) ([]bpf.RawInstruction, error) {
 	code := []bpf.Instruction{
 		bpf.LoadAbsolute{Off: dataArch, Size: 4},
@@ -131,8 +132,8 @@ func assemble(rules []rule) ([]bpf.RawInstruction, error) {
 	return bpf.Assemble(append(code, bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW}))
 }
 
-// body is what follows when the number fits; it leaves the number loaded when
-// the rule does not hold.
+// body returns the instructions for a call whose number matches. If the conditions do not hold, it leaves the number
+// loaded for the next rule.
 func (r rule) body() []bpf.Instruction {
 	if r.when == nil {
 		return []bpf.Instruction{bpf.RetConstant{Val: r.answer}}
@@ -144,8 +145,8 @@ func (r rule) body() []bpf.Instruction {
 	return code
 }
 
-// test falls through when it holds, and otherwise skips the given number of
-// instructions after it.
+// test returns the instructions of one condition. They fall through if it holds, and skip the given number of
+// instructions otherwise.
 func (a argument) test(otherwise int) []bpf.Instruction {
 	code := []bpf.Instruction{bpf.LoadAbsolute{Off: uint32(dataArgs + 8*a.index + lowHalf), Size: 4}}
 	if a.anyBit != 0 {
@@ -166,7 +167,7 @@ func (a argument) test(otherwise int) []bpf.Instruction {
 	return code
 }
 
-// sockFilter is a program in the kernel's form.
+// sockFilter converts a program to the kernel's form.
 func sockFilter(filter []bpf.RawInstruction) []syscall.SockFilter {
 	program := make([]syscall.SockFilter, len(filter))
 	for i, ins := range filter {

@@ -7,7 +7,7 @@ const (
 	lowHalf   = 0 // little endian
 )
 
-// oldRules are those for calls that newer architectures no longer have.
+// oldRules are the rules for calls that not every architecture has.
 func oldRules() []rule {
 	return []rule{
 		{calls: []uintptr{unix.SYS_USELIB, unix.SYS_USTAT, unix.SYS_SYSFS, unix.SYS_IOPL, unix.SYS_IOPERM, unix.SYS_MODIFY_LDT, unix.SYS_CREATE_MODULE,

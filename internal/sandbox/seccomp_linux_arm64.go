@@ -7,7 +7,7 @@ const (
 	lowHalf   = 0 // little endian
 )
 
-// oldRules are those for calls that this architecture has and others lack.
+// oldRules are the rules for calls that not every architecture has.
 func oldRules() []rule {
 	return []rule{{calls: []uintptr{unix.SYS_KEXEC_FILE_LOAD}, answer: eperm}}
 }

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// judge runs the filter in a machine of its own on one call. The machine
-// reads its packet's words big end first, the kernel's are the host's.
+// judge runs the filter on one call, in a BPF machine. The machine reads words in big-endian order; the kernel uses
+// the host's.
 func judge(t *testing.T, filter []bpf.Instruction, arch uint32, number uintptr, args ...uint64) uint32 {
 	t.Helper()
 	vm, err := bpf.NewVM(filter)
@@ -19,7 +19,7 @@ func judge(t *testing.T, filter []bpf.Instruction, arch uint32, number uintptr, 
 	}
 	packet := binary.BigEndian.AppendUint32(nil, uint32(number))
 	packet = binary.BigEndian.AppendUint32(packet, arch)
-	packet = append(packet, make([]byte, 8)...) // the instruction's address
+	packet = append(packet, make([]byte, 8)...) // the instruction pointer
 	for i := range 6 {
 		var v uint64
 		if i < len(args) {
@@ -131,8 +131,7 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// TestFilterRules: each rule without conditions answers as it says, and no
-// call has two answers of that kind.
+// TestFilterRules: each unconditional rule answers as it says, and no call has two of them.
 func TestFilterRules(t *testing.T) {
 	filter := filterFor(t, true, true)
 	var seen []uintptr
@@ -155,8 +154,8 @@ func TestFilterRules(t *testing.T) {
 	}
 }
 
-// TestNewerCalls: each system call since Linux 5.1 was looked at. What does the
-// same as one that is refused is refused; the rest is named here.
+// TestNewerCalls: each system call since Linux 5.1 was reviewed. A call that does the same as a refused one is
+// refused; the rest is listed here.
 func TestNewerCalls(t *testing.T) {
 	const first, last = 424, unix.SYS_RSEQ_SLICE_YIELD
 	harmless := []uintptr{

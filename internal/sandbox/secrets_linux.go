@@ -10,14 +10,14 @@ import (
 	"github.com/pollux-companion/pollux/internal/paths"
 )
 
-// systemSecrets are those outside home folders.
+// systemSecrets are the secrets outside home folders.
 func systemSecrets() []string {
 	return []string{"/run/user", "/run/secrets", "/run/credentials", "/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d",
 		"/etc/ssh", "/etc/NetworkManager/system-connections", "/etc/wireguard", "/etc/krb5.keytab", "/var/lib/sss/secrets", "/etc/ssl/private", "/etc/pki/tls/private"}
 }
 
-// secrets lists what is masked, wherever it can be seen: a workspace can hold
-// another user's home folder, or a part of the system.
+// secrets lists what is hidden wherever it is visible. A workspace can contain another user's home folder or a part
+// of the system.
 func (s *Sandbox) secrets() []string {
 	all := slices.Concat(s.o.Masked, systemSecrets(), named(secretStores(), s.env, s.home))
 	for _, home := range s.homes() {
@@ -26,9 +26,8 @@ func (s *Sandbox) secrets() []string {
 	return append(all, s.tree.aliases(all)...)
 }
 
-// homes lists the home folders of this machine that may hold secrets: the
-// user's own, those that the accounts name, and those below /home, where some
-// machines have folders of groups in between.
+// homes lists the home folders that may hold secrets: the user's own, those of the accounts, and those below /home.
+// Some machines have group folders in /home and the homes below them.
 func (s *Sandbox) homes() []string {
 	homes := []string{"/root", s.home}
 	for line := range strings.Lines(s.tree.read("/etc/passwd")) {
@@ -48,7 +47,7 @@ func (s *Sandbox) homes() []string {
 			first, _, _ := strings.Cut(store, "/")
 			return slices.Contains(entries, first)
 		}) {
-			continue // a user's, not a group's
+			continue // a user's folder, not a group's
 		}
 		for _, below := range entries {
 			homes = append(homes, home+"/"+below)
@@ -58,8 +57,8 @@ func (s *Sandbox) homes() []string {
 	return slices.DeleteFunc(slices.Compact(homes), func(home string) bool { return !filepath.IsAbs(home) || home == "/" })
 }
 
-// among joins a folder with those of the names that may exist in it. One look
-// at each folder on the way spares hundreds at names that are not there.
+// among joins dir with those of the names that may exist in it. It lists each folder once instead of testing hundreds
+// of names.
 func (t tree) among(dir string, names []string) []string {
 	entries := t.list(dir)
 	if len(entries) == 0 && !t.isDir(t.canonical(dir)) {
@@ -70,11 +69,11 @@ func (t tree) among(dir string, names []string) []string {
 		there[e] = true
 	}
 	var all []string
-	below := map[string][]string{} // the rest of names, by their first part
+	below := map[string][]string{} // first part → the rest of the names
 	for _, name := range names {
 		first, rest, deeper := strings.Cut(name, "/")
 		switch {
-		case len(entries) == 0: // a folder that cannot be listed may hold anything
+		case len(entries) == 0: // a folder that cannot be listed may hold any name
 			all = append(all, filepath.Join(dir, name))
 		case there[first] && deeper:
 			below[first] = append(below[first], rest)
@@ -88,20 +87,20 @@ func (t tree) among(dir string, names []string) []string {
 	return all
 }
 
-// read is the text of a small file; "" for one that cannot be read.
+// read returns the text of a small file, or "" if it cannot be read.
 func (t tree) read(path string) string {
-	data, _ := t.readFile(path) // as documented
+	data, _ := t.readFile(path) // "" on error
 	return string(data)
 }
 
-// A mountPoint is a part of a file system, as this process sees it.
+// A mountPoint is one mount as this process sees it.
 type mountPoint struct{ device, root, at string }
 
-// mountPoints lists what is mounted, the latest last.
+// mountPoints lists the mounts, the latest last.
 func (t tree) mountPoints() []mountPoint {
 	data, err := os.ReadFile(string(t) + "/proc/self/mountinfo")
 	if err != nil {
-		return nil // then nothing is known to lie in two places
+		return nil // then no aliases are known
 	}
 	octal := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 	var all []mountPoint
@@ -113,8 +112,8 @@ func (t tree) mountPoints() []mountPoint {
 	return all
 }
 
-// aliases lists where else paths can be reached because a part of their file
-// system is mounted a second time.
+// aliases lists the other paths at which paths can be reached, because part of their file system is mounted twice.
+// Without it a second mount would show a hidden secret.
 func (t tree) aliases(of []string) []string {
 	points := t.mountPoints()
 	count := map[string]int{}
@@ -148,7 +147,7 @@ func (t tree) aliases(of []string) []string {
 	return all
 }
 
-// mountOf is the mount that a path lies in.
+// mountOf returns the mount that a path lies in.
 func mountOf(points []mountPoint, path string) (in mountPoint) {
 	for _, p := range points {
 		if paths.Within(p.at, path) && len(p.at) >= len(in.at) {

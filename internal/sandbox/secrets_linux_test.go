@@ -12,8 +12,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 )
 
-// TestSecretsByVariable: a secret is masked wherever a variable says that it
-// lies, in the workspace too (SPEC E-2).
+// TestSecretsByVariable: a secret is hidden wherever a variable says it is, also in the workspace (SPEC E-2).
 func TestSecretsByVariable(t *testing.T) {
 	p := newPlace(t)
 	env := map[string]string{}
@@ -51,7 +50,7 @@ func TestSecretsByVariable(t *testing.T) {
 	p.s.env = before
 }
 
-// TestSecretsOfAgents: the tokens of other agents and programs (SPEC E-2).
+// TestSecretsOfAgents: the tokens of other agents and programs are hidden (SPEC E-2).
 func TestSecretsOfAgents(t *testing.T) {
 	p := newPlace(t)
 	var files []string
@@ -91,8 +90,7 @@ func TestHomes(t *testing.T) {
 	}
 }
 
-// TestAliases: a secret that can be reached by a second mount of its file
-// system, or of a part of it, is masked there too.
+// TestAliases: a secret that a second mount of its file system, or of a part of it, also shows is hidden there too.
 func TestAliases(t *testing.T) {
 	root := makeTree(t, []string{"home/ada/.ssh/id", "mnt/home/ada/.ssh/id", "mnt/keys/id", "data/ada/.ssh/id", "other/.ssh/id", "a b/.ssh/id"})
 	mounts := "1 0 8:1 / / rw - ext4 /dev/a rw\n2 1 8:2 / /home rw - ext4 /dev/b rw\n3 1 8:2 / /mnt/home rw - ext4 /dev/b rw\n4 1 8:2 /ada/.ssh /mnt/keys rw - ext4 /dev/b rw\n" +
@@ -107,8 +105,8 @@ func TestAliases(t *testing.T) {
 	}
 }
 
-// TestRunLater: what runs at the next start of a shell, a desktop, an
-// interpreter or an agent is neither written to nor made (SPEC E-2).
+// TestRunLater: what runs at the next start of a shell, desktop, interpreter or agent can be neither changed nor
+// created (SPEC E-2).
 func TestRunLater(t *testing.T) {
 	p := newPlace(t)
 	for _, c := range []struct {
@@ -140,20 +138,20 @@ func TestRunLater(t *testing.T) {
 			}
 		}
 	}
-	// A page of the project's that is only called alike.
+	// An ordinary page of the project with a similar name.
 	r := runIn(t, p.s, Policy{Write: manifest.Workspace}, Command{Workspace: p.workspace, Args: []string{"sh", "-c", "echo x >agents.md; echo x >MY-AGENTS.md; echo x >env"}})
 	if r.Code != 0 || len(r.Quarantined) > 0 {
 		t.Errorf("%d %+v %s", r.Code, r.Quarantined, r.Stderr)
 	}
 }
 
-// TestClosedFolder: what hides secrets in a folder of another user's, which root in a sandbox cannot search, hides the folder
-// (SPEC S-1).
+// TestClosedFolder: secrets in another user's folder, which root in a sandbox cannot search, are hidden by hiding the
+// folder (SPEC S-1).
 func TestClosedFolder(t *testing.T) {
 	if os.Getuid() != 0 {
-		return // another user's folder takes root to make
+		return // only root can make another user's folder
 	}
-	root, err := os.MkdirTemp("/var/lib", "pollux-closed-") // not a temporary folder: those are the sandbox's own
+	root, err := os.MkdirTemp("/var/lib", "pollux-closed-") // temporary folders are private in the sandbox
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +188,7 @@ func TestClosedFolder(t *testing.T) {
 	}
 }
 
-// TestAmong: names that may exist in a folder are found by looking at folders, not at each name.
+// TestAmong: names that may exist in a folder are found by listing folders, not by testing each name.
 func TestAmong(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{"home/.config/gh/hosts.yml", "home/.ssh/id", "home/.bashrc", "home/empty/.keep", "store/.aws/credentials"} {

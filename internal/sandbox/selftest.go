@@ -16,15 +16,15 @@ import (
 	"github.com/pollux-companion/pollux/internal/sandbox/escapes"
 )
 
-// A Trial is one way out of the sandbox as it was tried.
+// A Trial is the result of trying one escape.
 type Trial struct {
 	Kind string `json:"kind"` // files, processes, kernel, network, limits, programs or later
 	Name string `json:"name"`
-	// Outside says whether it works without a sandbox here: works, does not, or "" where that was not tried.
+	// Outside says whether it works without a sandbox: "works", "does not", or "" if that was not tried.
 	Outside string `json:"outside,omitempty"`
-	// Held says that nothing came of it inside.
+	// Held says that the sandbox kept it in.
 	Held bool `json:"held"`
-	// What is told where it is not Held.
+	// What says what happened if it was not Held.
 	What string `json:"what,omitempty"`
 	// Policies is how many policies it was tried under.
 	Policies int `json:"policies"`
@@ -33,10 +33,10 @@ type Trial struct {
 // trialWithin bounds one trial.
 const trialWithin = time.Minute
 
-// SelfTest tries every known way out of the sandbox on this machine, against files, services and processes of its own in
-// dir, a new folder of the caller's with a short path. program is this program's file, whose main calls
-// escapes.Probe. Several are tried at once; tell is told of each in the order of the list, from this goroutine. The error
-// says that the sandbox could not be set up; then nothing is known.
+// SelfTest tries every known escape on this machine. Its targets are files, services and processes of its own in dir,
+// a new folder with a short path. program is this program's file; its main must call escapes.Probe. Several trials
+// run at once; tell gets each in list order, from this goroutine. An error means that the sandbox could not be set
+// up, so nothing is known.
 func SelfTest(ctx context.Context, dir, program string, tell func(Trial)) error {
 	prey, err := escapes.NewPrey(paths.Real(dir))
 	if err != nil {
@@ -52,10 +52,10 @@ func SelfTest(ctx context.Context, dir, program string, tell func(Trial)) error 
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var workers sync.WaitGroup
-	defer workers.Wait() // nothing of it may go on beside a prey that is gone
+	defer workers.Wait() // no trial may outlive the prey
 	defer cancel()
 	var next atomic.Int64
-	for range runtime.GOMAXPROCS(0) + 1 { // some of them wait
+	for range runtime.GOMAXPROCS(0) + 1 { // one more, because some only wait
 		workers.Go(func() {
 			for i := int(next.Add(1)) - 1; i < len(all) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
 				var err error
@@ -64,7 +64,7 @@ func SelfTest(ctx context.Context, dir, program string, tell func(Trial)) error 
 			}
 		})
 	}
-	for i := range all { // told in the list's order
+	for i := range all { // in list order
 		select {
 		case err := <-ended[i]:
 			if err != nil {
@@ -78,7 +78,7 @@ func SelfTest(ctx context.Context, dir, program string, tell func(Trial)) error 
 	return nil
 }
 
-// try tries one way out within its time. dir is for what it plays there.
+// try tries one escape within its time. Plays use the folder dir.
 func (s *Sandbox) try(ctx context.Context, prey *escapes.Prey, program, dir string, e *escapes.Escape) (trial Trial, err error) {
 	trial = Trial{Kind: string(e.Kind), Name: e.Name, Policies: 1}
 	within, cancel := context.WithTimeout(ctx, trialWithin)
@@ -95,7 +95,8 @@ func (s *Sandbox) try(ctx context.Context, prey *escapes.Prey, program, dir stri
 	return trial, err
 }
 
-// probe runs a probe without a sandbox, where that harms nobody, and under each policy. What it got is "" when it was held.
+// probe runs a probe without a sandbox, if that is harmless, and under each policy. It returns what the probe got, or
+// "" if it was held.
 func (s *Sandbox) probe(ctx context.Context, prey *escapes.Prey, program string, e *escapes.Escape, trial *Trial) (what string, err error) {
 	if prey.Works(e) {
 		code, err := prey.Outside(ctx, e)
@@ -124,10 +125,11 @@ func (s *Sandbox) probe(ctx context.Context, prey *escapes.Prey, program string,
 	return "", nil
 }
 
-// rights are a policy in two words.
+// rights describes a policy in a few words.
 func rights(p Policy) string { return fmt.Sprintf("read %s, write %s", p.Read, p.Write) }
 
-// playEscape plays an escape that takes more than one process, on a prey of its own in dir. What came of it is "" when it was held.
+// playEscape plays an escape that takes more than one process, on a prey of its own in dir. It returns what happened,
+// or "" if it was held.
 func (s *Sandbox) playEscape(ctx context.Context, dir string, e *escapes.Escape) (what string, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
@@ -146,7 +148,7 @@ func (s *Sandbox) playEscape(ctx context.Context, dir string, e *escapes.Escape)
 	}
 	own := New(&Options{Home: prey.Home, Records: s.o.Records})
 	r, err := own.Run(ctx, p.Policy, c)
-	// Some are no programs that could be run; then it counts that they were not run outside either.
+	// Some are not runnable programs. Refusing them is enough, as long as nothing ran outside.
 	if err != nil && (p.Limit != "" || !errors.Is(err, ErrPolicy) && !errors.Is(err, ErrCommand)) {
 		return "", err
 	}

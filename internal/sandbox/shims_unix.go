@@ -15,16 +15,16 @@ import (
 	"github.com/pollux-companion/pollux/internal/paths"
 )
 
-// A manager is a version manager: its shims choose among what it installed.
+// A manager is a version manager. Its shims choose among the versions that it installed.
 type manager struct {
 	name    string
-	root    string // the folder that holds its shims, and what it installed
-	program string // that is asked for
+	root    string // the folder with its shims and installed versions
+	program string // the program to find
 	project string // the folder whose files choose versions
 }
 
-// passShim finds what a version manager's shim would run: it reads what the
-// manager would, in the manager's order. It runs nothing.
+// passShim returns the program that a version manager's shim would run. It reads the manager's files in the manager's
+// order, and runs nothing.
 func passShim(path, project string) (string, error) {
 	dir := filepath.Dir(path)
 	m := manager{root: filepath.Dir(dir), program: filepath.Base(path), project: project}
@@ -51,8 +51,8 @@ func passShim(path, project string) (string, error) {
 	return "", fmt.Errorf("%w: %s has no %q in the version that is chosen (looked for in %q, from %q on); install it, choose another version, or name the program by its path", ErrCommand, m.name, m.program, m.root, project)
 }
 
-// managerOf names the version manager of a folder, "" for none: by a variable
-// that the user set, or by the folder's usual name.
+// managerOf returns the version manager of a folder, or "". It knows it by a variable that the user set, or by the
+// folder's usual name.
 func managerOf(root string) string {
 	name := strings.TrimPrefix(filepath.Base(root), ".")
 	for manager, variable := range map[string]string{"pyenv": "PYENV_ROOT", "rbenv": "RBENV_ROOT", "nodenv": "NODENV_ROOT", "goenv": "GOENV_ROOT", "asdf": "ASDF_DATA_DIR", "mise": "MISE_DATA_DIR", "volta": "VOLTA_HOME"} {
@@ -63,8 +63,8 @@ func managerOf(root string) string {
 	return ""
 }
 
-// versions is the program of pyenv and the managers made after it: of the
-// version in the variable, in the nearest file, in the global file, or the system's.
+// versions finds the program for pyenv and managers modelled on it. The version comes from the variable, the nearest
+// version file, the global file, or the system, in this order.
 func (m manager) versions() string {
 	language := map[string]string{"pyenv": "python", "rbenv": "ruby", "nodenv": "node", "goenv": "go"}[m.name]
 	wanted := strings.Split(os.Getenv(strings.ToUpper(m.name)+"_VERSION"), ":")
@@ -90,9 +90,8 @@ func (m manager) versions() string {
 	return ""
 }
 
-// installs is the program of asdf and mise, which keep many kinds of tools: of
-// the version that a variable or the nearest file names for one that has it,
-// or the only one.
+// installs finds the program for asdf and mise, which manage many kinds of tools. It takes the version that a
+// variable or the nearest file names for a tool with that program, or the only installed one.
 func (m manager) installs() string {
 	installs := filepath.Join(m.root, "installs")
 	chosen := m.chosen()
@@ -117,7 +116,7 @@ func (m manager) installs() string {
 	return ""
 }
 
-// inVersion is the program in the folder of one version of a tool; "" for none.
+// inVersion returns the program in one version of a tool, or "".
 func (m manager) inVersion(version, versions string) string {
 	for _, bin := range []string{"bin", "go/bin", ".npm/bin", ""} {
 		if path := filepath.Join(version, bin, m.program); version != versions && executable(path) {
@@ -127,10 +126,10 @@ func (m manager) inVersion(version, versions string) string {
 	return ""
 }
 
-// chosen reads which versions asdf or mise would take of each tool, the best first.
+// chosen returns the versions that asdf or mise would take of each tool, the best first.
 func (m manager) chosen() map[string][]string {
 	all := map[string][]string{}
-	home, _ := os.UserHomeDir() // without one there are no files in it
+	home, _ := os.UserHomeDir() // without a home folder it has no files
 	dirs := append(upward(m.project), home)
 	for _, dir := range dirs {
 		if m.name == "mise" {
@@ -144,7 +143,7 @@ func (m manager) chosen() map[string][]string {
 			toolVersions(text, all)
 		}
 	}
-	for tool, alias := range map[string]string{"nodejs": "node", "golang": "go"} { // asdf's names, and mise's
+	for tool, alias := range map[string]string{"nodejs": "node", "golang": "go"} { // asdf's name: mise's name
 		all[alias] = append(all[alias], all[tool]...)
 	}
 	return all
@@ -160,8 +159,7 @@ func toolVersions(text string, into map[string][]string) {
 	}
 }
 
-// miseTools reads the table "tools" of mise's configuration, as far as it
-// names versions in strings.
+// miseTools reads the table "tools" of a mise configuration. It finds only versions that are strings.
 func miseTools(text string, into map[string][]string) {
 	in := false
 	for line := range strings.Lines(text) {
@@ -175,7 +173,7 @@ func miseTools(text string, into map[string][]string) {
 			continue
 		}
 		key = strings.TrimPrefix(strings.Trim(strings.TrimSpace(key), `"'`), "core:")
-		// Between quotation marks stand versions, whatever is around them.
+		// Quoted strings are versions, whatever the syntax around them.
 		for i, part := range strings.FieldsFunc(" "+value, func(r rune) bool { return r == '"' || r == '\'' }) {
 			if i%2 == 1 {
 				into[key] = append(into[key], part)
@@ -184,7 +182,7 @@ func miseTools(text string, into map[string][]string) {
 	}
 }
 
-// volta is the program of the Node that package.json pins, or the user's own.
+// volta finds the program in the Node that package.json pins, or in the user's default Node.
 func (m manager) volta() string {
 	for _, dir := range append(upward(m.project), "") {
 		var pin struct {
@@ -212,7 +210,7 @@ func (m manager) volta() string {
 	return ""
 }
 
-// upward lists an absolute folder and those above it.
+// upward lists an absolute folder and the folders above it.
 func upward(dir string) []string {
 	all := []string{filepath.Clean(dir)}
 	for filepath.Dir(dir) != dir && len(all) < 100 {
@@ -222,7 +220,7 @@ func upward(dir string) []string {
 	return all
 }
 
-// fileWords reads a version file: words, and comments.
+// fileWords returns the words of a version file, without comments.
 func fileWords(path string) []string {
 	text, err := readSmall(path)
 	if err != nil {
@@ -236,8 +234,8 @@ func fileWords(path string) []string {
 	return all
 }
 
-// pick is the name of the version in dir that is wanted: that very one, or the
-// newest of those that it is the beginning of. It never leads out of dir; "" for none.
+// pick returns the installed version in dir that want means: exactly that one, or the newest one with that prefix. It
+// never leaves dir; "" if there is none.
 func pick(dir, want string) string {
 	if want == "" || !filepath.IsLocal(want) || filepath.Clean(want) == "." {
 		return ""
@@ -254,7 +252,7 @@ func pick(dir, want string) string {
 	return best
 }
 
-// newer compares versions number by number; what is no number comes before all.
+// newer compares versions number by number. A part that is no number comes first.
 func newer(a, b string) bool {
 	return slices.CompareFunc(strings.Split(a, "."), strings.Split(b, "."), func(x, y string) int {
 		n, errX := strconv.Atoi(x)

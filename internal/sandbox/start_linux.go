@@ -15,21 +15,19 @@ import (
 	"github.com/pollux-companion/pollux/internal/sandbox/inside"
 )
 
-// A stageProcess is this program's second start: a process inside namespaces
-// of its own, or without any for the reduced sandbox, which waits for a setup.
-// It serves one run.
+// A stageProcess is the second start of this program: a process that waits for a setup, in namespaces of its own or,
+// for the reduced sandbox, without any. It serves one run.
 type stageProcess struct {
 	cmd     *exec.Cmd
-	conn    *net.UnixConn // to it; nobody else has this end
+	conn    *net.UnixConn // to the process; nobody else has this end
 	leaf    *leaf         // its control group, nil for none
 	reduced bool
-	mounts  [32]byte // of a Pool: what was mounted when it was started
-	begun   func()   // of a Pool: the next one may be started
+	mounts  [32]byte // for a Pool: what was mounted when it was started
+	begun   func()   // for a Pool: allows the next one to be started
 }
 
-// startStage starts the process, in a control group of its own below parent
-// unless that is "". It dies with this thread, and when conn is closed. More
-// is added to its environment.
+// startStage starts a stage process, in a control group of its own below parent unless that is "". It dies with this
+// thread and when conn is closed. more is added to its environment.
 func startStage(reduced bool, parent string, more ...string) (*stageProcess, error) {
 	ours, theirs, err := socketPair()
 	if err != nil {
@@ -51,11 +49,9 @@ func startStage(reduced bool, parent string, more ...string) (*stageProcess, err
 	return st, nil
 }
 
-// stageCommand prepares this program's second start. It is given the
-// command's streams later.
+// stageCommand prepares the second start of this program. The command's streams are sent later.
 func stageCommand(reduced bool, control *os.File) *exec.Cmd {
-	// No context: the process may wait for a run that is not known yet, and is
-	// ended by end.
+	// No context: the process may wait for a run that is not known yet. The method end ends it.
 	cmd := exec.CommandContext(context.Background(), "/proc/self/exe")
 	cmd.Args = []string{inside.Name}
 	cmd.Env = []string{"GOMAXPROCS=2", "GOGC=off", "GOTRACEBACK=none", "GORACE=" + os.Getenv("GORACE")}
@@ -63,21 +59,20 @@ func stageCommand(reduced bool, control *os.File) *exec.Cmd {
 	cmd.ExtraFiles = []*os.File{control}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if reduced {
-		return cmd // it hears of our death, and has to clean up
+		return cmd // no death signal: it must clean up after pollux dies
 	}
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 	cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET |
 		syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
 	cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
 	cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
-	// A user who is not mapped to 0 loses capabilities at execve, but for these.
+	// A user who is not mapped to 0 loses all capabilities at execve, except ambient ones.
 	cmd.SysProcAttr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_NET_RAW, unix.CAP_NET_BIND_SERVICE, unix.CAP_SETPCAP, unix.CAP_SYS_RESOURCE, unix.CAP_DAC_OVERRIDE}
 	return cmd
 }
 
-// stageFor finds the process for a run: one that waits, or a new one. A
-// control group that cannot be used is done without: memory is watched all
-// the same.
+// stageFor returns the process for a run, a waiting one or a new one. If the control group cannot be used, the run
+// goes without one: pollux watches memory anyway.
 func (s *Sandbox) stageFor(reduced bool, l Limits) (*stageProcess, error) {
 	if s.o.Pool != nil && !reduced {
 		if st := s.o.Pool.take(); st != nil {
@@ -107,21 +102,20 @@ func (s *Sandbox) stageFor(reduced bool, l Limits) (*stageProcess, error) {
 	return startStage(reduced, "")
 }
 
-// end makes the process end, and with it all others of its sandbox. The
-// reduced one ends what it supervises first, and is given time for that.
+// end ends the process and with it all others of its sandbox. The reduced one gets time to kill its children first.
 func (st *stageProcess) end() {
 	if st.reduced {
-		_ = st.conn.CloseWrite() // gone already, at worst
+		_ = st.conn.CloseWrite() // it may be gone already
 		time.AfterFunc(5*time.Second, func() { _ = st.cmd.Process.Kill() })
 		return
 	}
-	_ = st.cmd.Process.Kill() // as above
+	_ = st.cmd.Process.Kill() // it may be gone already
 }
 
-// discard ends a process that was not used, and waits for it.
+// discard ends an unused process and waits for it.
 func (st *stageProcess) discard() {
 	st.end()
-	_ = st.cmd.Wait() // killed, so never nil
+	_ = st.cmd.Wait() // it was killed, so Wait returns an error
 	st.conn.Close()
 	st.leaf.remove()
 }
@@ -141,7 +135,7 @@ func (st *stageProcess) awaitHello() error {
 	return st.conn.SetReadDeadline(time.Time{})
 }
 
-// alive says whether the process still waits: it has not closed its end.
+// alive says whether the process still waits: its end of the connection is open.
 func (st *stageProcess) alive() bool {
 	raw, err := st.conn.SyscallConn()
 	if err != nil {

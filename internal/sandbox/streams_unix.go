@@ -10,22 +10,23 @@ import (
 	"sync/atomic"
 )
 
-// Streams are a command's standard streams: always pipes, so that it never
-// holds a descriptor of the user's terminal or files.
+// streams are a command's standard streams. They are always pipes, so the command never holds a descriptor of the
+// user's terminal or files.
 //
-// Goroutines: one for each stream, ended by wait.
+// Goroutines: one for each output stream, awaited by wait; and one for input, which may outlive the run while Stdin
+// blocks.
 type streams struct {
 	c                     *Command
 	kill                  func(error)
 	stdin, stdout, stderr *os.File // the command's ends
-	in, out, err          *os.File // ours; in is nil without input
+	in, out, err          *os.File // pollux's ends; in is nil without input
 	copying               sync.WaitGroup
-	left                  atomic.Int64 // bytes of output that may still come
+	left                  atomic.Int64 // bytes of output still allowed
 	outBuf, errBuf        bytes.Buffer
 }
 
-// newStreams makes the pipes of a command; kill is called when it has written
-// too much, or what it writes cannot be passed on.
+// newStreams makes the pipes of a command. It calls kill if the command writes too much, or if its output cannot be
+// passed on.
 func newStreams(c *Command, kill func(error)) (*streams, error) {
 	st := &streams{c: c, kill: kill}
 	st.left.Store(c.Limits.Output)
@@ -51,16 +52,15 @@ func (st *streams) begin() {
 	st.copying.Go(func() { st.copy(or[io.Writer](st.c.Stdout, &st.outBuf), st.out) })
 	st.copying.Go(func() { st.copy(or[io.Writer](st.c.Stderr, &st.errBuf), st.err) })
 	if st.in != nil {
-		// Not waited for: the user's terminal may have nothing more to say, and
-		// then Read does not return.
+		// Nobody waits for this goroutine: Read blocks while the user's terminal has nothing to say.
 		go func() {
-			_, _ = io.Copy(st.in, st.c.Stdin) // a command that reads no more is no error
+			_, _ = io.Copy(st.in, st.c.Stdin) // a command may stop reading
 			st.in.Close()
 		}()
 	}
 }
 
-// copy passes output on until its limit, at which the command is ended.
+// copy passes output on. At the limit it ends the command.
 func (st *streams) copy(to io.Writer, from io.Reader) {
 	buf := make([]byte, 32*kib)
 	for {
@@ -72,7 +72,7 @@ func (st *streams) copy(to io.Writer, from io.Reader) {
 				st.kill(&LimitError{Kind: limitOutput, Limit: st.c.Limits.Output})
 			}
 			if _, err := to.Write(buf[:n]); err != nil {
-				st.kill(err) // nobody reads any more
+				st.kill(err) // nobody reads the output any more
 			}
 		}
 		if err != nil {
@@ -81,7 +81,7 @@ func (st *streams) copy(to io.Writer, from io.Reader) {
 	}
 }
 
-// wait ends when all output has been read: the last process that could write is gone.
+// wait returns when all output has been read, after the last process that could write is gone.
 func (st *streams) wait(result *Result) {
 	st.copying.Wait()
 	result.Stdout, result.Stderr = st.outBuf.Bytes(), st.errBuf.Bytes()

@@ -17,21 +17,21 @@ import (
 	"github.com/pollux-companion/pollux/internal/sandbox/inside"
 )
 
-// A survey is what a workspace holds before a command: what is protected, and
-// by what the next walk knows which folders have changed.
+// A survey is what a workspace holds before a run: its protected names, and the folders as they were, so that the
+// next walk can skip unchanged ones.
 type survey struct {
 	top    *folder
 	began  int64
 	times  map[uint64]bool
 	found  []find
-	closed []string // folders that could not be searched, below the workspace
+	closed []string // folders that could not be searched, relative to the workspace
 }
 
-// A find is a protected name, or a repository by its shape.
+// A find is a protected name, or a git repository recognised by its contents.
 type find struct {
-	Path     string `json:"path"` // below the workspace; "" for the workspace itself
-	identity        // of the folder, for a repository
-	Link     string `json:"link,omitempty"` // where a link leads
+	Path     string `json:"path"` // relative to the workspace; "" for the workspace itself
+	identity        // for a repository, its folder's
+	Link     string `json:"link,omitempty"` // a link's target
 	shape    bool
 }
 
@@ -59,23 +59,22 @@ func (s *survey) note(w *walk, dir int, name string) (whole bool) {
 	}
 	st, err := statAt(dir, name)
 	if err != nil {
-		return false // gone meanwhile
+		return false // removed meanwhile
 	}
 	f.identity = st.identity
 	if f.isLink() {
-		f.Link, _ = readlinkAt(dir, name) // gone meanwhile, then it is new when it is seen again
+		f.Link, _ = readlinkAt(dir, name) // if removed meanwhile, it counts as new when seen again
 	}
 	s.found = append(s.found, f)
 	return f.shape && f.Path != ""
 }
 
-// protectNested makes what a survey found below the top read-only. The folders
-// above can still be moved, or the workspace would fall apart in pieces between
-// which nothing can be renamed; what then stands in their place is found after
-// the command.
+// protectNested makes the protected names that a survey found read-only. Their parent folders stay movable: pinning
+// them would split the workspace into mounts, and nothing could be renamed between those. Whatever the command puts
+// in a moved folder's place is found by the sweep after the run.
 func (l *layout) protectNested(root string) error {
 	s, err := l.survey(root)
-	if errors.Is(err, unix.ENOSYS) { // an old kernel, or the inside of a sandbox: nothing else would work there either
+	if errors.Is(err, unix.ENOSYS) { // an old kernel, or pollux runs inside a sandbox: nothing else would work either
 		return &SetupError{Phase: "mounts", Cause: "the system call openat2 (Linux 5.6) is missing", Fix: "run it outside of any other sandbox, on a newer kernel"}
 	}
 	if err != nil {
@@ -87,7 +86,7 @@ func (l *layout) protectNested(root string) error {
 		switch {
 		case f.isLink():
 			l.way(path)
-		case f.Path == "": // a bare repository, or one whose working tree is elsewhere
+		case f.Path == "": // a bare repository, or one with its working tree elsewhere
 			l.protect(root, []string{headName, "config", "config.worktree", "commondir", "hooks", "info"})
 		case l.writable(path):
 			l.bind(path, false)
@@ -103,18 +102,18 @@ func (l *layout) protectNested(root string) error {
 	return nil
 }
 
-// writable says whether a path lies where the command may write.
+// writable says whether the command may write at a path.
 func (l *layout) writable(path string) bool {
 	m, ok := l.over(path)
 	return ok && m.Write || !ok && l.root.Write
 }
 
-// maxLinks bounds how many links a way may have, as the kernel does.
+// maxLinks bounds how many links a path may go through, as in the kernel.
 const maxLinks = 40
 
-// way protects what programs will find when they follow a path: each folder on
-// it keeps its place, each link on it is held, and what it ends at is read-only.
-// Where it ends before its time, what comes into being there is moved aside.
+// way protects whatever programs find when they follow a path. It pins each folder on the way, holds each link, and
+// makes the end read-only. If the path does not exist yet, way watches it, and what the command makes there is moved
+// aside.
 func (l *layout) way(path string) {
 	done, rest := "/", path
 	for links := 0; ; {
@@ -123,11 +122,11 @@ func (l *layout) way(path string) {
 			break
 		}
 		name, after, _ := strings.Cut(rest, "/")
-		next := filepath.Join(done, name) // dots are right here: done holds no link
+		next := filepath.Join(done, name) // dots resolve correctly: done holds no link
 		info, err := l.lstat(next)
 		if err != nil {
 			if strings.Contains("/"+after+"/", "/../") {
-				after = "" // where it would lead depends on what is made there
+				after = "" // where ".." leads depends on what is made there
 			}
 			l.watch(watched{Path: filepath.Join(next, after)})
 			return
@@ -154,8 +153,8 @@ func (l *layout) way(path string) {
 	l.pin(filepath.Dir(done))
 }
 
-// hold keeps a link as it is: it is mounted over itself. Where the kernel does
-// not do that, a link that was changed is put back.
+// hold mounts a link over itself, so that the command cannot change it. Not every kernel can do that; then the sweep
+// puts a changed link back.
 func (l *layout) hold(path, to string) {
 	if _, taken := l.mounts[path]; taken || !l.writable(path) {
 		return
@@ -166,8 +165,7 @@ func (l *layout) hold(path, to string) {
 	l.pin(filepath.Dir(path))
 }
 
-// watch remembers a path to look at when the command has ended, and keeps the
-// folders above it in their place.
+// watch notes a path to check after the run, and pins the folders above it.
 func (l *layout) watch(w watched) {
 	if !l.writable(w.Path) {
 		return
@@ -186,8 +184,7 @@ func (l *layout) watch(w watched) {
 	}
 }
 
-// holdsRoot says whether a path is one of the folders that may be written to
-// as a whole, or holds one.
+// holdsRoot says whether a path is or contains a folder that the command may write to as a whole.
 func (l *layout) holdsRoot(path string) bool {
 	for _, a := range l.watched.Anchors {
 		if paths.Within(path, a.Path) {
@@ -197,9 +194,8 @@ func (l *layout) holdsRoot(path string) bool {
 	return path == "/"
 }
 
-// isProtected says whether a name is a protected one. Those that begin with a
-// dot are, however they are spelled: some file systems take .GIT for .git, and
-// ignore characters that cannot be seen.
+// isProtected says whether a name is protected. Names with a leading dot match in any spelling: some file systems
+// take .GIT for .git, and ignore invisible characters.
 func isProtected(name string) bool {
 	if name == "" {
 		return false
@@ -216,7 +212,7 @@ func isProtected(name string) bool {
 	return slices.ContainsFunc(protectedNames(), func(p string) bool { return strings.EqualFold(p, name) })
 }
 
-// visible leaves out the characters that file systems ignore in names.
+// visible removes the characters that file systems ignore in names.
 func visible(name string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) {

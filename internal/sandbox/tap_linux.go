@@ -12,14 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// serveTap notes the contacts that nobody of ours would hear of: those to
-// addresses and ports at which nothing listens. ports are the transparent
-// entrance's, which tells of its own.
+// serveTap reports contacts to addresses and ports at which nothing listens. ports are the ports of the transparent
+// entrance, which reports its own contacts.
 func (g *gate) serveTap(tap *os.File, ports []int) {
 	context.AfterFunc(g.ctx, func() { _ = tap.SetReadDeadline(time.Now()) }) // a socket has deadlines
 	g.wg.Go(func() {
-		// The kernel takes some ten milliseconds to close this kind of socket,
-		// and nobody needs to wait for that.
+		// The kernel takes about 10 ms to close a packet socket. Nobody needs to wait for that.
 		defer func() { go tap.Close() }()
 		packet := make([]byte, tapLength)
 		for {
@@ -39,8 +37,8 @@ func (g *gate) serveTap(tap *os.File, ports []int) {
 	})
 }
 
-// denyAddress notes a contact to an address, by the name that the command
-// knows it by. What happens on the sandbox's own loopback is nobody's business.
+// denyAddress reports a contact to an address, under the name that the command knows. Contacts on the sandbox's own
+// loopback are not reported.
 func (g *gate) denyAddress(to netip.AddrPort) {
 	g.mu.Lock()
 	name := g.names[to.Addr()]
@@ -50,7 +48,7 @@ func (g *gate) denyAddress(to netip.AddrPort) {
 	}
 }
 
-// destination reads where a packet goes, from its two headers.
+// destination returns where a packet goes, from its IP and TCP or UDP headers.
 func destination(p []byte) (to netip.AddrPort, protocol uint8, ok bool) {
 	if len(p) < 20 {
 		return to, 0, false
@@ -76,31 +74,30 @@ func destination(p []byte) (to netip.AddrPort, protocol uint8, ok bool) {
 	return netip.AddrPortFrom(addr.Unmap(), binary.BigEndian.Uint16(p[header+2:])), protocol, true
 }
 
-// tapLength is as much of a packet as is looked at: both headers, with the
-// longest options of the first.
+// tapLength is how much of a packet is read, in bytes: both headers, with the longest IP options.
 const tapLength = 128
 
-// tapFilter lets through what openTap says, once: on the loopback interface
-// every packet is seen twice, on its way out and in.
+// tapFilter passes the packets that openTap documents, each once: on the loopback interface every packet appears
+// twice, outgoing and incoming.
 func tapFilter() []bpf.Instruction {
 	const syn, ack = 0x02, 0x10
 	return []bpf.Instruction{
 		bpf.LoadExtension{Num: bpf.ExtType},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.PACKET_OUTGOING, SkipTrue: 16}, // to the end: nothing
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.PACKET_OUTGOING, SkipTrue: 16}, // to the end: drop
 		bpf.LoadExtension{Num: bpf.ExtProto},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.ETH_P_IPV6, SkipTrue: 7},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.ETH_P_IP, SkipFalse: 13},
-		bpf.LoadAbsolute{Off: 9, Size: 1}, // version 4: the protocol
+		bpf.LoadAbsolute{Off: 9, Size: 1}, // IPv4: the protocol
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.IPPROTO_UDP, SkipTrue: 10},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.IPPROTO_TCP, SkipFalse: 10},
 		bpf.LoadMemShift{Off: 0},
 		bpf.LoadIndirect{Off: 13, Size: 1},
 		bpf.Jump{Skip: 4},
-		bpf.LoadAbsolute{Off: 6, Size: 1}, // version 6: the next header
+		bpf.LoadAbsolute{Off: 6, Size: 1}, // IPv6: the next header
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.IPPROTO_UDP, SkipTrue: 4},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.IPPROTO_TCP, SkipFalse: 4},
 		bpf.LoadAbsolute{Off: 40 + 13, Size: 1},
-		bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: syn | ack}, // of TCP's flags
+		bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: syn | ack}, // TCP flags
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: syn, SkipFalse: 1},
 		bpf.RetConstant{Val: tapLength},
 		bpf.RetConstant{Val: 0},

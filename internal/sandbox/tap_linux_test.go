@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestDestination: where packets go, and what is none.
+// TestDestination: where packets go, and which bytes are no packet.
 func TestDestination(t *testing.T) {
 	v4 := []byte{0x46, 0, 0, 0, 0, 0, 0, 0, 64, unix.IPPROTO_TCP, 0, 0, 10, 0, 0, 1, 1, 2, 3, 4, 0, 0, 0, 0, 0x10, 0, 1, 0xbb}
 	v6 := append([]byte{0x60, 0, 0, 0, 0, 8, unix.IPPROTO_UDP, 64}, append(append(make([]byte, 16), netip.MustParseAddr("2606:4700::1111").AsSlice()...), 0, 0, 0, 53)...)
@@ -26,7 +26,7 @@ func TestDestination(t *testing.T) {
 	}
 }
 
-// FuzzDestination: no packet breaks the reading of it.
+// FuzzDestination: no packet crashes destination.
 func FuzzDestination(f *testing.F) {
 	f.Add([]byte{0x45, 0, 0, 0, 0, 0, 0, 0, 64, unix.IPPROTO_TCP, 0, 0, 10, 0, 0, 1, 1, 2, 3, 4, 0, 0, 1, 0xbb})
 	f.Fuzz(func(t *testing.T, packet []byte) {
@@ -37,8 +37,7 @@ func FuzzDestination(f *testing.F) {
 	})
 }
 
-// TestConnectionsAreBounded: more connections than a command may have at once
-// wait, and are served when others end.
+// TestConnectionsAreBounded: connections above the limit wait, and are served when others end.
 func TestConnectionsAreBounded(t *testing.T) {
 	g := newTestGate(t, nil)
 	l, err := net.Listen("tcp", "127.0.0.1:0")

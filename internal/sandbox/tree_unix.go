@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// A tree is the file system that a plan is made for: "" is this machine's, and
-// a folder stands for another machine's in tests. Paths are absolute in it.
+// A tree is the file system that a plan is made for: "" is this machine's; a folder is another machine's, for tests.
+// Paths are absolute in it.
 type tree string
 
 func (t tree) exists(path string) bool {
@@ -25,15 +25,15 @@ func (t tree) lstat(path string) (os.FileInfo, error) { return os.Lstat(string(t
 
 func (t tree) readlink(path string) (string, error) { return os.Readlink(string(t) + path) }
 
-// isDir says whether a path, whose links were followed, is a folder.
+// isDir says whether a path is a folder. The path must have no links left.
 func (t tree) isDir(path string) bool {
 	info, err := t.lstat(path)
 	return err == nil && info.IsDir()
 }
 
-// list names what is in a folder; nothing for one that cannot be read.
+// list returns the names in a folder, or nothing if it cannot be read.
 func (t tree) list(path string) []string {
-	entries, _ := os.ReadDir(string(t) + path) // unreadable: then nothing in it is known to us
+	entries, _ := os.ReadDir(string(t) + path) // unreadable: then its contents are unknown
 	var names []string
 	for _, e := range entries {
 		names = append(names, e.Name())
@@ -41,8 +41,7 @@ func (t tree) list(path string) []string {
 	return names
 }
 
-// canonical follows the symbolic links of a path; one that does not exist
-// stays as it is.
+// canonical resolves the symbolic links of a path. A path that does not exist stays as it is.
 func (t tree) canonical(path string) string {
 	if real, err := t.evalSymlinks(path); err == nil {
 		return real
@@ -62,8 +61,7 @@ func (t tree) evalSymlinks(path string) (string, error) {
 	return real, err
 }
 
-// follow walks a path to its end, and calls link for each symbolic link on
-// the way and what is written in it.
+// follow resolves a path. It calls link for each symbolic link on the way, with its target.
 func (t tree) follow(path string, link func(path, to string)) (string, error) {
 	done, rest := "/", path
 	for range 1000 {
@@ -74,7 +72,7 @@ func (t tree) follow(path string, link func(path, to string)) (string, error) {
 		name, after, _ := strings.Cut(rest, "/")
 		next := filepath.Join(done, name)
 		to, err := t.readlink(next)
-		if err != nil { // no link; Join has dealt with dots
+		if err != nil { // not a link; Join has resolved dots
 			done, rest = next, after
 			continue
 		}

@@ -1,4 +1,4 @@
 package sandbox
 
-// A tree is nothing on Windows, where no plan is made.
+// A tree is unused on Windows, where no plan is made.
 type tree string

@@ -8,18 +8,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// packages is where the code of others lies that the user runs anyway. Whoever
-// may write there needs no hook; packages come with any protected name.
+// packages is a folder of other people's code that the user runs anyway, so a command that can write there needs no
+// hook. Packages may contain any protected name, so a walk skips it.
 const packages = "node_modules"
 
-// clockSlack is how coarse a file system's clock may be: a folder that changed
-// so shortly before a survey can change once more without a sign of it.
+// clockSlack is how coarse a file system's clock may be. A folder that changed this shortly before a survey could
+// change again with the same time.
 const clockSlack = 2 * time.Second
 
-// maxOpen bounds how many folders a walk holds open, however deep it goes.
+// maxOpen bounds how many folders a walk holds open, at any depth.
 const maxOpen = 64
 
-// A folder is a folder of a workspace as a walk saw it.
+// A folder is what a walk saw of one folder of a workspace.
 type folder struct {
 	name    string
 	id      identity
@@ -28,40 +28,38 @@ type folder struct {
 	sub     []*folder
 }
 
-// A walk goes through a workspace by descriptors, depth first and to the end,
-// and follows no link. With what an earlier walk saw it reads only the folders
-// that have changed since: the kernel notes when a folder changes, and nobody
-// but who sets its clock can make it forget.
+// A walk goes through a workspace depth first, by descriptors, and follows no link: a folder that the command swaps
+// for a link cannot lead it astray. With the result of an earlier walk it reads only folders that have changed since.
+// It trusts the kernel's change time, which only somebody who sets the clock can forge.
 type walk struct {
-	mend  bool            // modes that forbid to search are changed
-	since int64           // a folder that changed later than this is read again; nanoseconds
-	times map[uint64]bool // whether the file system of a device keeps such times, as far as it is known
-	// found is told of each entry that runs commands later: its folder and name.
-	// For the HEAD of what git takes for a repository it says whether that is
-	// protected as a whole, and need not be searched.
+	mend  bool            // make folders searchable if their mode forbids it
+	since int64           // read folders again that changed after this; nanoseconds
+	times map[uint64]bool // device → whether its file system keeps change times, as far as known
+	// found is told each entry that could run commands later: its folder and name. For the HEAD of a git repository
+	// it returns whether the repository is protected as a whole and need not be searched.
 	found func(w *walk, dir int, name string) (whole bool)
-	// lost is told of each folder that could not be searched; where name is not
-	// "", it is the one of that name in the folder where the walk is.
+	// lost is told each folder that could not be searched: the one called name in the current folder, or the current
+	// folder itself for "".
 	lost func(w *walk, name string, st status, err error)
 
 	levels []level
 	buf    []byte
 }
 
-// A level is a folder that a walk is in.
+// A level is one folder on the way from the root to the current folder.
 type level struct {
-	fd   int // -1: closed for now
+	fd   int // -1: closed to save descriptors
 	node *folder
 	rest []pending
 }
 
-// A pending folder is still to be entered.
+// A pending folder has not been entered yet.
 type pending struct {
 	name   string
-	before *folder // what was seen there earlier, nil for nothing
+	before *folder // what an earlier walk saw there, nil for nothing
 }
 
-// run walks through root and all below it, and returns what it saw.
+// run walks through root and everything below it, and returns what it saw.
 func (w *walk) run(root int, before *folder) *folder {
 	w.buf = make([]byte, 64*kib)
 	if w.times == nil {
@@ -91,7 +89,7 @@ func (w *walk) run(root int, before *folder) *folder {
 	return top
 }
 
-// step enters one folder of the one where the walk is.
+// step enters a subfolder of the current folder.
 func (w *walk) step(here *level, next pending) {
 	st, err := statAt(here.fd, next.name)
 	if errors.Is(err, unix.ENOENT) || err == nil && !st.isDir() {
@@ -120,12 +118,12 @@ func (w *walk) step(here *level, next pending) {
 	w.enter(fd, st, node, next.before)
 }
 
-// unchanged says whether a folder still holds the names that it held before.
+// unchanged says whether a folder surely holds the same names as before.
 func (w *walk) unchanged(before *folder, st status) bool {
 	return before != nil && before.id == st.identity && before.changed == st.changed && st.changed < w.since && w.times[st.Dev]
 }
 
-// enter goes into a folder that was opened, and reads it where that is needed.
+// enter goes into an open folder and reads it, unless it is unchanged.
 func (w *walk) enter(fd int, st status, node, before *folder) {
 	w.levels = append(w.levels, level{fd: fd, node: node})
 	if n := len(w.levels) - maxOpen; n > 0 && w.levels[n-1].fd >= 0 {
@@ -159,8 +157,7 @@ func (w *walk) enter(fd int, st status, node, before *folder) {
 	}
 }
 
-// read lists a folder, tells what was found in it, and returns the names of
-// the folders below it that are to be searched.
+// read lists a folder, reports what it found, and returns the names of the subfolders to search.
 func (w *walk) read(at int, st status, before *folder) (rest []string, err error) {
 	fd, err := listable(at, st, w.mend, before)
 	if err != nil {
@@ -197,8 +194,8 @@ func (w *walk) probe(at int) {
 	}
 }
 
-// leave goes back to the folder above. One that was closed meanwhile is opened
-// again from below, if it is still the same.
+// leave returns to the parent folder. If that was closed to save descriptors, it is opened again through "..", and
+// must still be the same folder: the command could have moved the child.
 func (w *walk) leave() {
 	last := w.levels[len(w.levels)-1]
 	w.levels = w.levels[:len(w.levels)-1]
@@ -224,7 +221,7 @@ func (w *walk) leave() {
 	here.fd = fd
 }
 
-// path is where the walk is, below its root; with a name in it, unless it is "".
+// path returns the current folder's path below the root, with name appended unless it is "".
 func (w *walk) path(name string) string {
 	var names []string
 	for _, l := range w.levels {
@@ -238,25 +235,25 @@ func (w *walk) path(name string) string {
 	return strings.Join(names, "/")
 }
 
-// keepsTimes says whether a file system notes each change of a folder in its
-// time, as Linux's own do; those of networks and of other systems may not.
+// keepsTimes says whether a file system updates a folder's change time on each change. Linux's own do; network file
+// systems and those of other systems may not.
 func keepsTimes(fd int) bool {
 	var fs unix.Statfs_t
 	if err := unix.Fstatfs(fd, &fs); err != nil {
 		return false
 	}
-	switch uint64(fs.Type) & 0xffffffff { // the type differs between architectures
+	switch uint64(fs.Type) & 0xffffffff { // its size differs between architectures
 	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.TMPFS_MAGIC, unix.F2FS_SUPER_MAGIC, unix.OVERLAYFS_SUPER_MAGIC, 0x2fc12fc1, 0xca451a4e: // the last are ZFS and bcachefs
 		return true
 	}
 	return false
 }
 
-// headName is the file by which git knows a repository.
+// headName is the file that marks a git repository.
 const headName = "HEAD"
 
-// A shape collects the names by which git takes any folder for a repository,
-// whatever it is called (see setup.c, is_git_directory).
+// A shape collects the names that make git accept a folder as a repository, whatever the folder is called (see
+// setup.c, is_git_directory).
 type shape struct{ head, objects, refs, common bool }
 
 func (s *shape) see(name string) {

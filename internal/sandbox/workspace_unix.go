@@ -9,8 +9,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/permission"
 )
 
-// workspace is the canonical folder of the level "workspace". Where that would
-// be the whole home folder, or more, the level has no meaning (SPEC E-2).
+// workspace returns the canonical workspace folder. If that holds the whole home folder, the level "workspace" is
+// refused (SPEC E-2).
 func (s *Sandbox) workspace(p Policy, c Command) (string, error) {
 	if c.Workspace == "" {
 		if p.Read == permission.Workspace || p.Write == permission.Workspace {

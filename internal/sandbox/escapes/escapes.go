@@ -1,5 +1,5 @@
-// Package escapes is the list of known ways out of a sandbox, each as something
-// to try: the tests of package sandbox try them, and so does a user on their own machine (pollux sandbox --self-test).
+// Package escapes lists known ways out of a sandbox, each as something to try. The tests of package sandbox try them,
+// and so can users on their own machine (pollux sandbox --self-test).
 package escapes
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/permission"
 )
 
-// A Kind is what an escape is after.
+// A Kind is what an escape tries to reach.
 type Kind string
 
 // The kinds.
@@ -20,45 +20,45 @@ const (
 	Kernel    Kind = "kernel"
 	Network   Kind = "network"
 	Limits    Kind = "limits"
-	Programs  Kind = "programs" // code that runs outside
+	Programs  Kind = "programs" // code that runs outside the sandbox
 	Later     Kind = "later"    // code that somebody else runs later
 )
 
-// A Proof says for whom an escape works without a sandbox.
+// A Proof says who can do it without a sandbox.
 type Proof int
 
 // The proofs.
 const (
 	ForAll    Proof = iota
-	ForRoot         // for nobody else
+	ForRoot         // only for root
 	ForNobody       // harmful to try, or not offered by every kernel
 )
 
-// An Escape is one way out of a sandbox. It is a probe, which is this very program inside, or a play.
+// An Escape is one way out of a sandbox: a probe, which runs this program inside, or a play.
 type Escape struct {
 	Name string
 	Kind Kind
-	// Outside says for whom it works without a sandbox, where it is harmless; then its failure inside means something.
+	// Outside says who can do it without a sandbox. If it works there, its failure inside proves something.
 	Outside Proof
 	// Play is nil for a probe.
 	Play *Play
 
-	most bool         // tried under the policy that gives most only: what holds then holds under less
-	try  func() error // nil when it got out
+	most bool         // tried only under the policy that allows most; what holds there holds under less
+	try  func() error // returns nil if it got out
 }
 
 // A Play is an escape that takes more than one process.
 type Play struct {
-	// Policy is what it has.
+	// Policy is the policy of its sandbox.
 	Policy permission.Permissions
-	// Args are the command, with $WORKSPACE for the prey's.
+	// Args are the command. $WORKSPACE stands for the prey's workspace.
 	Args []string
-	// Limit is the kind of the limit that must end it; "" when it ends by itself.
+	// Limit is the kind of limit that must end the command; "" if it ends by itself.
 	Limit string
-	// Memory, Output and Disk limit it, in bytes, and Seconds by the clock; 0 is the sandbox's own.
+	// Memory, Output and Disk are its limits in bytes, Seconds the time limit; 0 means the sandbox's default.
 	Memory, Output, Disk int64
 	Seconds              int
-	// Held looks afterwards whether it was kept in; nil when the limit says it all.
+	// Held checks afterwards whether the sandbox kept it in; nil if the limit proves that.
 	Held func(p *Prey) error
 }
 
@@ -69,10 +69,10 @@ const (
 	unknown = 11
 )
 
-// flag makes this program a probe, as its first argument of two, where the environment has the prey's variables.
+// flag is the first of two arguments that make this program a probe, if the environment has the prey's variables.
 const flag = "-probe"
 
-// Probe is among the first calls of every main that plays escapes. In the process of one it does not return.
+// Probe must be among the first calls of every main that plays escapes. In a probe's process it does not return.
 func Probe() {
 	if len(os.Args) != 3 || os.Args[1] != flag || env("SECRET") == "" {
 		return
@@ -90,11 +90,11 @@ func Probe() {
 	os.Exit(unknown)
 }
 
-// Command is the command line of a probe, with the path of this program.
+// Command returns the command line of a probe; program is the path of this program.
 func (e *Escape) Command(program string) []string { return []string{program, flag, e.Name} }
 
-// Policies are what a probe must not get out of: with nothing, reading the workspace, and
-// writing to it, except for what that allows.
+// Policies returns the policies that must keep a probe in: nothing, read the workspace, write it. What a policy
+// allows is left out.
 func (e *Escape) Policies() []permission.Permissions {
 	if e.most {
 		return []permission.Permissions{{Write: permission.Workspace}}
@@ -107,10 +107,10 @@ func (e *Escape) Policies() []permission.Permissions {
 	return append(all, permission.Permissions{Write: permission.Workspace})
 }
 
-// env is what a prey tells a probe.
+// env returns a variable that the prey set for its probes.
 func env(name string) string { return os.Getenv("PROBE_" + name) }
 
-// absent says that a file of the prey's must not be there.
+// absent returns a check that a file of the prey does not exist.
 func absent(name string) func(*Prey) error {
 	return func(p *Prey) error {
 		if _, err := os.Lstat(filepath.Join(p.Home, name)); err == nil {

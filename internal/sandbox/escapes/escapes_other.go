@@ -7,10 +7,10 @@ import (
 	"errors"
 )
 
-// All is empty: the probes are calls of Linux.
+// All is empty: the probes are Linux calls.
 func All() []Escape { return nil }
 
-// A Prey is what a host has that a sandbox must keep.
+// A Prey is what a host has and a sandbox must protect.
 type Prey struct {
 	Home, Workspace, ReadOnly string
 	Env                       []string

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// foreignCall makes a socket by the numbers of i386 (int 0x80, socket is 359),
-// in a process of its own, which a filter ends.
+// foreignCall makes a socket through the i386 interface (int 0x80, socket is 359). It runs in a process of its own,
+// because the filter kills it.
 func foreignCall() error {
 	if os.Getenv("PROBE_FOREIGN") != "" {
 		// mov eax, 359; mov ebx, 2; mov ecx, 1; xor edx, edx; int 0x80; ret

@@ -1,4 +1,4 @@
 package escapes
 
-// foreignCall has nothing to try where the processor knows one way only.
+// foreignCall has nothing to try: this processor has only one system call interface.
 func foreignCall() error { return errHeld }

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openable tries to open a file, with one of the flags of open(2).
+// openable tries to open a file with the given flags of open(2).
 func openable(path string, flags int) func() error {
 	return func() error {
 		fd, err := unix.Open(path, flags|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
@@ -23,7 +23,7 @@ func openable(path string, flags int) func() error {
 	}
 }
 
-// pairSends makes a pair of sockets and lets one of them send to a socket file of the host's.
+// pairSends makes a pair of sockets and sends from one of them to a socket file of the host.
 func pairSends(kind int, send func(fd int, data []byte, flags int, to unix.Sockaddr) error) func() error {
 	return func() error {
 		fds, err := unix.Socketpair(unix.AF_UNIX, kind|unix.SOCK_CLOEXEC, 0)
@@ -53,7 +53,7 @@ func moreFileProbes() []probe {
 		{"the user's terminal", openable("/dev/tty", unix.O_RDWR), ForNobody},
 		{"the kernel's log", openable("/dev/kmsg", unix.O_RDONLY), ForNobody},
 		{"the machine's memory", openable("/proc/kcore", unix.O_RDONLY), ForNobody},
-		{"another root through a descriptor", func() error { // what lies above the root of a process is the root
+		{"another root through a descriptor", func() error { // above the root of a process is only the root
 			fd, err := unix.Open("/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 			if err != nil {
 				return err

@@ -49,7 +49,7 @@ func plays() []Escape {
 	return all
 }
 
-// nothingRunsLater looks for protected names with something in them.
+// nothingRunsLater looks for protected names that have contents.
 func nothingRunsLater(p *Prey) error {
 	var found []string
 	err := filepath.WalkDir(p.Workspace, func(path string, d os.DirEntry, err error) error {

@@ -15,11 +15,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tokenVariable stands in the environment of whoever has a prey, and must not be seen inside.
+// tokenVariable is set in the environment outside and must not be visible inside.
 const tokenVariable = "POLLUX_ESCAPES_TOKEN"
 
-// A Prey is what a host has that a sandbox must keep: files, a process, services on loopback, a descriptor, a token in the
-// environment. All of it is made for that, and harmless.
+// A Prey is what a host has and a sandbox must protect: files, a process, services on loopback, a descriptor, a token
+// in the environment. All of it is made for the purpose and harmless.
 //
 // Goroutines: one for each service and each of its connections; Close ends them.
 type Prey struct {
@@ -33,14 +33,14 @@ type Prey struct {
 	closers []func()
 }
 
-// NewFiles makes one that has files alone, for plays, in an empty folder.
+// NewFiles makes a Prey with files only, for plays, in an empty folder.
 func NewFiles(root string) (*Prey, error) {
 	p := &Prey{Home: filepath.Join(root, "home"), Workspace: filepath.Join(root, "home", "work"), ReadOnly: filepath.Join(root, "home", "extension")}
 	return p, p.files()
 }
 
-// NewPrey makes one in an empty folder, whose path is short enough for sockets. The environment of this process gets a
-// token, and keeps it.
+// NewPrey makes a Prey in an empty folder. The folder's path must be short enough for sockets. The environment of
+// this process gets a token and keeps it.
 func NewPrey(root string) (p *Prey, err error) {
 	if p, err = NewFiles(root); err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func NewPrey(root string) (p *Prey, err error) {
 		return nil, err
 	}
 	secret := filepath.Join(p.Home, ".ssh", "id")
-	// What an editor left open in us, on a number that is not ours to close.
+	// Stands for a descriptor that an editor left open in pollux.
 	leaked, err := unix.Open(secret, unix.O_RDONLY, 0)
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func NewPrey(root string) (p *Prey, err error) {
 	if err := unix.Mkfifo(fifo, 0o600); err != nil {
 		return nil, err
 	}
-	reader, err := unix.Open(fifo, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0) // a program of the user's that listens
+	reader, err := unix.Open(fifo, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0) // a program of the user that listens
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func NewPrey(root string) (p *Prey, err error) {
 	return p, p.serve(filepath.Join(root, "s"))
 }
 
-// files are the prey's.
+// files makes the prey's files.
 func (p *Prey) files() error {
 	for _, dir := range []string{".ssh", "work/.git", "work/bin", "extension"} {
 		if err := os.MkdirAll(filepath.Join(p.Home, dir), 0o700); err != nil {
@@ -94,7 +94,7 @@ func (p *Prey) files() error {
 		}
 	}
 	secret := filepath.Join(p.Home, ".ssh", "id")
-	// A program that passes for an interpreter and tells on whoever runs it outside.
+	// A fake interpreter that leaves a file if anybody runs it outside.
 	trap := "#!/bin/sh\n: >'" + filepath.Join(p.Home, "made-outside") + "'\necho '[\"/usr/bin/python3\",\"/usr\",\"/usr\"]'\n"
 	for path, text := range map[string]string{
 		secret: "secret", filepath.Join(p.Workspace, "file"): "secret", filepath.Join(p.ReadOnly, "tool"): "secret",
@@ -113,12 +113,12 @@ func (p *Prey) files() error {
 	return os.Symlink(secret, filepath.Join(p.Workspace, "link"))
 }
 
-// serve answers on loopback with what comes, as it came.
+// serve starts an echo service on loopback and on a Unix socket.
 func (p *Prey) serve(socket string) error {
 	for name, where := range map[string][2]string{"TCP": {"tcp", "127.0.0.1:0"}, "TCP6": {"tcp6", "[::1]:0"}, "UNIX": {"unix", fmt.Sprintf("@pollux-%d-%s", os.Getpid(), filepath.Base(filepath.Dir(socket)))}, "": {"unix", socket}} {
 		l, err := net.Listen(where[0], where[1])
 		if err != nil && name == "TCP6" {
-			continue // a machine without it
+			continue // the machine lacks this address family
 		}
 		if err != nil {
 			return err
@@ -154,7 +154,7 @@ func (p *Prey) serve(socket string) error {
 	return nil
 }
 
-// Close ends the services. The files stay; they are in the folder of whoever made it.
+// Close ends the services. The files stay; the folder belongs to the caller.
 func (p *Prey) Close() {
 	for _, f := range slices.Backward(p.closers) {
 		f()
@@ -162,7 +162,7 @@ func (p *Prey) Close() {
 	p.closers = nil
 }
 
-// Works says whether a probe must work on this machine without a sandbox.
+// Works says whether a probe must succeed on this machine without a sandbox.
 func (p *Prey) Works(e *Escape) bool {
 	if e.Play != nil || e.Outside == ForNobody || e.Outside == ForRoot && os.Getuid() != 0 {
 		return false
@@ -171,7 +171,7 @@ func (p *Prey) Works(e *Escape) bool {
 	return six || e.Name != "the same by IPv6" && e.Name != "raw packets of version 6"
 }
 
-// Outside tries a probe without a sandbox, and returns its exit code; -1 when ctx ended it.
+// Outside tries a probe without a sandbox and returns its exit code, or -1 if ctx ended it.
 func (p *Prey) Outside(ctx context.Context, e *Escape) (int, error) {
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", e.Command("probe")[1:]...)
 	cmd.Args[0] = "probe"

@@ -21,7 +21,7 @@ import (
 // A probe is one call, or a few, that would get out.
 type probe struct {
 	name    string
-	try     func() error // nil when it got out
+	try     func() error // returns nil if it got out
 	outside Proof
 }
 
@@ -78,7 +78,7 @@ func dial(network string) func() error {
 	}
 }
 
-// All are the escapes that this system knows, by kinds.
+// All lists the escapes that this system knows, grouped by kind.
 func All() []Escape {
 	return slices.Concat(
 		of(Files, false, fileProbes()), of(Files, true, moreFileProbes()),
@@ -89,7 +89,8 @@ func All() []Escape {
 	)
 }
 
-// of gives escapes their kind. most says that they are tried under the policy that gives most only: what holds then holds under less.
+// of makes escapes of probes. most: try them only under the policy that allows most; what holds there holds under
+// less.
 func of(kind Kind, most bool, all []probe) (out []Escape) {
 	for _, p := range all {
 		out = append(out, Escape{Name: p.name, Kind: kind, Outside: p.outside, most: most, try: p.try})
@@ -104,7 +105,7 @@ func fileProbes() []probe {
 		{"list the home folder", func() error {
 			entries, err := os.ReadDir(env("HOME"))
 			for _, e := range entries {
-				if e.Name() == ".ssh" { // the way to the workspace may be seen
+				if e.Name() == ".ssh" { // the path to the workspace may be visible
 					return nil
 				}
 			}
@@ -123,7 +124,7 @@ func fileProbes() []probe {
 			if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
 				return err
 			}
-			return errors.New("only inside: " + path) // the test looks for it
+			return errors.New("only inside: " + path) // the test looks for this error
 		}, ForNobody},
 		{"write to the root folder", func() error { return os.Mkdir("/probe", 0o700) }, ForNobody},
 		{"write to a read-only folder", func() error { return os.WriteFile(filepath.Join(env("READONLY"), "tool"), []byte("x"), 0o700) }, ForAll},
@@ -173,17 +174,17 @@ func fileProbes() []probe {
 	}
 }
 
-// trace has a process of its own traced. It does not ask to be traced itself: its parent would then have to wait for the
-// thread that asked, or neither would ever end.
+// trace traces a process of its own. It does not ask to be traced itself: its parent would have to wait for the
+// thread that asked, and both would hang.
 func trace() error {
-	runtime.LockOSThread() // only the thread that starts it is its tracer
+	runtime.LockOSThread() // only the thread that starts the process is its tracer
 	cmd := exec.Command("/proc/self/exe", flag, "nothing")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	_ = cmd.Process.Kill() // it stands still at its first instruction
-	_ = cmd.Wait()         // killed, so never nil
+	_ = cmd.Process.Kill() // it is stopped at its first instruction
+	_ = cmd.Wait()         // it was killed, so Wait returns an error
 	return nil
 }
 
@@ -214,7 +215,7 @@ func processProbes() []probe {
 			if err := unix.Kill(1, unix.SIGKILL); err != nil {
 				return err
 			}
-			time.Sleep(50 * time.Millisecond) // if it worked this is the end, and the run's result says so
+			time.Sleep(50 * time.Millisecond) // if it worked, this process ends here, and the run's result shows it
 			return errHeld
 		}, ForNobody},
 		{"read the first process's environment", func() error { return readable("/proc/1/environ") }, ForNobody},
@@ -250,7 +251,7 @@ func processProbes() []probe {
 	}
 }
 
-// kernelProbes are the calls and files that no namespace covers.
+// kernelProbes are calls and files that no namespace covers.
 func kernelProbes() []probe {
 	return []probe{
 		{"io_uring", func() error {
@@ -269,7 +270,7 @@ func kernelProbes() []probe {
 			return err
 		}, ForAll},
 		{"another personality", func() error { return call(unix.SYS_PERSONALITY, 0x0040000) }, ForAll},
-		{"type into a terminal", func() error { // a terminal would take it, others say that they are none
+		{"type into a terminal", func() error { // a terminal would accept it; other files say that they are no terminal
 			if err := unix.IoctlSetPointerInt(0, unix.TIOCSTI, 'x'); !errors.Is(err, unix.ENOTTY) {
 				return err
 			}
@@ -305,7 +306,7 @@ func kernelProbes() []probe {
 	}
 }
 
-// unixUnshare unshares in a process of its own.
+// unixUnshare calls unshare in a process of its own.
 func unixUnshare(flags int) error {
 	pid, err := syscall.ForkExec("/proc/self/exe", []string{"x", flag, "nothing"}, &syscall.ProcAttr{Env: os.Environ(), Sys: &syscall.SysProcAttr{Unshareflags: uintptr(flags)}})
 	if err == nil {
@@ -355,7 +356,7 @@ func networkProbes() []probe {
 			if _, err := conn.Write([]byte("GET / HTTP/1.0\r\n\r\n")); err != nil {
 				return err
 			}
-			_, err = conn.Read(make([]byte, 1)) // who accepts and says nothing is not it
+			_, err = conn.Read(make([]byte, 1)) // a service that accepts and says nothing is not the prey's
 			return err
 		}, ForNobody},
 		{"a question to the host's resolver", func() error {

@@ -11,11 +11,12 @@ import (
 	"github.com/pollux-companion/pollux/internal/sandbox/kernel"
 )
 
-// TCPBuffer is the most that a TCP socket inside holds in either direction, in bytes. The other end is never further than this machine.
+// TCPBuffer is the largest buffer of a TCP socket inside, in bytes, for each direction. Small is enough: the other
+// end is always on this machine.
 const TCPBuffer = 256 << 10
 
-// system sets what belongs to the namespaces: names, how many processes, no
-// further namespaces. Then nothing in /proc can be written any more.
+// system sets what belongs to the namespaces: host name, number of processes, and a ban on further namespaces. Then
+// it seals /proc, so no later step can write to it.
 func (s *stager) system() error {
 	if err := syscall.Sethostname([]byte("sandbox")); err != nil {
 		return on("host name", err)
@@ -24,10 +25,10 @@ func (s *stager) system() error {
 		"user/max_user_namespaces": "0", "user/max_mnt_namespaces": "0", "user/max_net_namespaces": "0", "user/max_pid_namespaces": "0",
 	}
 	if s.Net != nil {
-		settings["net/ipv4/tcp_rmem"] = "4096 65536 " + strconv.Itoa(TCPBuffer) // least, usual, most
+		settings["net/ipv4/tcp_rmem"] = "4096 65536 " + strconv.Itoa(TCPBuffer) // minimum, default, maximum
 		settings["net/ipv4/tcp_wmem"] = settings["net/ipv4/tcp_rmem"]
 	}
-	if s.PIDMax { // before, the same file was the whole machine's
+	if s.PIDMax { // older kernels have one pid_max for the whole machine
 		settings["kernel/pid_max"] = strconv.Itoa(s.Limits.Processes)
 	}
 	for name, value := range settings {
@@ -41,10 +42,11 @@ func (s *stager) system() error {
 	return s.seal()
 }
 
-// limit sets what the kernel counts for each process.
+// limit sets the resource limits that the kernel counts per process.
 func (s *stager) limit() error {
 	seconds := uint64((s.Limits.CPU + time.Second - 1) / time.Second)
-	// Package syscall forgets then what it would give back to a child that it starts.
+	// Package syscall raised RLIMIT_NOFILE at start and would restore the old limit in a child. Setting it here makes
+	// it forget that.
 	for _, l := range []struct {
 		what  int
 		value uint64
@@ -55,8 +57,8 @@ func (s *stager) limit() error {
 		{syscall.RLIMIT_CORE, 0},
 		{kernel.RlimitMemlock, 64 << 10},
 		{kernel.RlimitMsgqueue, 0},
-		// Of addresses that may be written to. Only where nobody watches what is held: V8, stacks of threads and the
-		// sanitizers of compilers reserve far more than they use.
+		// RLIMIT_DATA counts reserved writable addresses, so only the reduced sandbox uses it, where nobody measures
+		// memory in use: V8, thread stacks and compiler sanitizers reserve far more than they use.
 		{syscall.RLIMIT_DATA, uint64(max(2<<30, 2*s.Limits.Memory))},
 		{kernel.RlimitNproc, uint64(s.Limits.Processes)},
 	} {
@@ -65,11 +67,11 @@ func (s *stager) limit() error {
 			return err
 		}
 		if s.Reduced && l.what == kernel.RlimitNproc || !s.Reduced && l.what == syscall.RLIMIT_DATA {
-			continue // the first would count all of the user's processes
+			continue // RLIMIT_NPROC in the reduced sandbox would count all processes of the user
 		}
 		value, most := min(l.value, now.Max), min(l.value, now.Max)
 		if l.what == syscall.RLIMIT_CPU {
-			most = min(value+1, now.Max) // a signal that says why comes first, and a second later the one that cannot be ignored
+			most = min(value+1, now.Max) // at the soft limit SIGXCPU names the reason; one second later SIGKILL ends the process
 		}
 		if err := syscall.Setrlimit(l.what, &syscall.Rlimit{Cur: value, Max: most}); err != nil {
 			return on("limit "+strconv.Itoa(l.what), err)
@@ -78,14 +80,13 @@ func (s *stager) limit() error {
 	return nil
 }
 
-// dropPrivileges gives up every capability for good, on the thread that will
-// start the command; and, where the binary lets us reach them, on the
-// runtime's other threads, which otherwise keep those of the namespace, with
-// the filter in their way and no code of the command's in their process.
+// dropPrivileges gives up every capability for good on the thread that will start the command. It does so on the
+// runtime's other threads too, if the binary has no cgo. With cgo those threads keep the namespace's capabilities.
+// The filter still binds them, and they never run the command's code.
 func (s *stager) dropPrivileges() error {
 	for c := 0; ; c++ {
 		if err := prctl(syscall.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0); errors.Is(err, syscall.EINVAL) && c > 30 {
-			break // the kernel's last
+			break // past the kernel's last capability
 		} else if err != nil {
 			return on("capability "+strconv.Itoa(c), err)
 		}
@@ -96,18 +97,18 @@ func (s *stager) dropPrivileges() error {
 	header := kernel.CapHeader{Version: kernel.CapabilityVersion3}
 	var none [2]kernel.CapData
 	_, _, errno := syscall.AllThreadsSyscall(syscall.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none[0])), 0)
-	if errno == syscall.ENOTSUP { // with cgo
+	if errno == syscall.ENOTSUP { // the binary uses cgo
 		if err := kernel.Capset(&header, &none); err != nil {
 			return on("capabilities", err)
 		}
 	} else if errno != 0 {
 		return on("capabilities", errno)
 	}
-	// Nobody looks into this process; a command run as root could otherwise.
+	// No process may trace this one or read its memory. A command run as root could otherwise.
 	return prctl(syscall.PR_SET_DUMPABLE, 0, 0, 0, 0)
 }
 
-// Landlock's rights over files, by what a mount allows.
+// The Landlock rights for each kind of mount.
 const (
 	landRead  = kernel.LandExecute | kernel.LandReadFile | kernel.LandReadDir
 	landWrite = landRead | kernel.LandWriteFile | kernel.LandRemoveDir | kernel.LandRemoveFile | kernel.LandMakeDir | kernel.LandMakeReg |
@@ -116,7 +117,7 @@ const (
 	landDevice = kernel.LandReadFile | kernel.LandWriteFile | kernel.LandIoctlDev
 )
 
-// landlockHandled is what each version of Landlock can refuse.
+// landlockHandled returns what a version of Landlock can refuse.
 func landlockHandled(version int, network bool) kernel.Ruleset {
 	set := kernel.Ruleset{Files: 1<<13 - 1}
 	for since, bit := range map[int]uint64{2: kernel.LandRefer, 3: kernel.LandTruncate, 5: kernel.LandIoctlDev, 9: kernel.LandUnix} {
@@ -133,8 +134,8 @@ func landlockHandled(version int, network bool) kernel.Ruleset {
 	return set
 }
 
-// restrict is the second lock on files: what the mounts show, and what may be
-// done with it, once more. Without namespaces it is the only one.
+// restrict adds Landlock as a second lock on files: the same files and rights as the mounts. Without namespaces
+// Landlock is the only lock.
 func (s *stager) restrict() error {
 	if err := prctl(kernel.PRSetNoNewPrivs, 1, 0, 0, 0); err != nil {
 		return on("no new privileges", err)
@@ -160,12 +161,12 @@ func (s *stager) restrict() error {
 	return kernel.RestrictSelf(set)
 }
 
-// rights maps each place to what may be done below it.
+// rights maps each path to the Landlock rights at and below it.
 func (s *stager) rights() map[string]uint64 {
 	all := map[string]uint64{}
 	if !s.Reduced {
 		all["/"] = kernel.LandReadDir
-		all["/proc"] = landRead | kernel.LandWriteFile // /proc is read-only; its fd links lead elsewhere
+		all["/proc"] = landRead | kernel.LandWriteFile // /proc itself is read-only; writing goes through its fd links to other files
 	}
 	if s.Root.Host {
 		all["/"] = landRead
@@ -187,7 +188,7 @@ func (s *stager) rights() map[string]uint64 {
 	return all
 }
 
-// allow adds one rule. A path that is a file takes only the rights of files.
+// allow adds one rule. A file accepts only the rights that apply to files.
 func allow(set int, target string, access uint64) error {
 	fd, err := syscall.Open(target, kernel.OPath|syscall.O_CLOEXEC, 0)
 	if err != nil {
@@ -204,7 +205,7 @@ func allow(set int, target string, access uint64) error {
 	return kernel.AllowBeneath(set, fd, access)
 }
 
-// seccomp installs the filter, on every thread of this process: whatever they start keeps it, and no_new_privs.
+// seccomp installs the filter on every thread. Each process started later inherits the filter and no_new_privs.
 func (s *stager) seccomp() error {
 	if len(s.Filter) == 0 {
 		return errors.New("there is none")
@@ -216,8 +217,8 @@ func (s *stager) seccomp() error {
 	return err
 }
 
-// check tries what must not work any more. Every layer above reported success;
-// this is for the kernel that reports it and does nothing.
+// check tries what must now be impossible. Every layer above reported success; check catches a kernel that reports
+// success and enforces nothing.
 func (s *stager) check() error {
 	family := syscall.AF_INET
 	if s.Net != nil {
@@ -245,7 +246,7 @@ func (s *stager) check() error {
 	return s.checkNamespaces()
 }
 
-// checkNamespaces is the part of check that needs them.
+// checkNamespaces checks what only a sandbox with namespaces has.
 func (s *stager) checkNamespaces() error {
 	if s.Reduced {
 		return nil

@@ -1,13 +1,13 @@
 package inside
 
-// A located is an error with what it happened to. Package fmt would have to be
-// initialised first.
+// A located is an error and the thing it happened to. It replaces fmt.Errorf, because package fmt is not initialised
+// this early.
 type located struct {
 	what string
 	err  error
 }
 
-// on says what an error happened to.
+// on adds to an error what it happened to.
 func on(what string, err error) error { return &located{what, err} }
 
 func (l *located) Error() string { return l.what + ": " + l.err.Error() }

@@ -13,10 +13,9 @@ import (
 	"time"
 )
 
-// TestSelfCheck: without a sandbox around it the last step before a command
-// finds that out.
+// TestSelfCheck: the last step before a command notices that there is no sandbox.
 func TestSelfCheck(t *testing.T) {
-	runtime.LockOSThread() // it tries to make namespaces
+	runtime.LockOSThread() // check tries to make namespaces
 	for name, s := range map[string]*stager{"no hosts": {}, "hosts": {Setup: Setup{Net: &Network{}}}, "reduced": {Setup: Setup{Reduced: true}}} {
 		if err := s.check(); err == nil {
 			t.Errorf("%s: nothing is found", name)
@@ -24,7 +23,7 @@ func TestSelfCheck(t *testing.T) {
 	}
 }
 
-// TestSteps: the order that only works, and the steps without namespaces.
+// TestSteps: the steps have the one order that works, with and without namespaces.
 func TestSteps(t *testing.T) {
 	for _, test := range []struct {
 		reduced bool
@@ -44,7 +43,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// full is a setup in which nothing is zero.
+// full returns a setup in which no field is zero.
 func full() *Setup {
 	return &Setup{Version: SetupVersion, Reduced: true, Private: "/p", Root: Root{Host: true, Write: true},
 		Mounts: []Mount{{Show: ShowBind, Target: "/t", Source: "/s", Write: true, Data: "d\x00ü"}, {Show: ShowCopy, Files: []File{{Name: "n", Data: []byte{0, 255}, Executable: true}, {Name: "f/", Data: []byte{}}}}},
@@ -54,7 +53,7 @@ func full() *Setup {
 		Canary: []string{"/x"}, Filter: []syscall.SockFilter{{Code: 6, K: 0x7fff0000}}, Fail: "mounts"}
 }
 
-// TestSetupTravels: a setup arrives as it was sent, and no field is forgotten.
+// TestSetupTravels: a setup arrives as it was sent, with every field.
 func TestSetupTravels(t *testing.T) {
 	s := full()
 	for v, i := reflect.ValueOf(s).Elem(), 0; i < v.NumField(); i++ {
@@ -71,7 +70,7 @@ func TestSetupTravels(t *testing.T) {
 		if err := readMessage(bytes.NewReader(data), maxSetup, func(w *wire) { w.setup(&got) }); err != nil || !reflect.DeepEqual(&got, s) {
 			t.Errorf("%v\n%+v\n%+v", err, &got, s)
 		}
-		for cut := range data { // however little of it comes
+		for cut := range data { // wherever the message is cut off
 			if readMessage(bytes.NewReader(data[:cut]), maxSetup, func(w *wire) { w.setup(&got) }) == nil {
 				t.Errorf("%d of %d bytes are taken for the whole", cut, len(data))
 			}
@@ -82,8 +81,7 @@ func TestSetupTravels(t *testing.T) {
 	}
 }
 
-// FuzzReport: what comes from inside is a report or an error, and takes no more
-// memory than it may.
+// FuzzReport: any bytes from inside give a report or an error, and use bounded memory.
 func FuzzReport(f *testing.F) {
 	w := wire{data: make([]byte, 4)}
 	w.report(&Report{Hello: true, Ready: true, Started: true, Phase: "mounts", Cause: "none", Errno: 2, Ended: true, Status: 256, Memory: 1, CPU: 2})
@@ -112,7 +110,7 @@ func FuzzReport(f *testing.F) {
 	})
 }
 
-// FuzzSetup: the same for the other way.
+// FuzzSetup: the same for setups.
 func FuzzSetup(f *testing.F) {
 	data, err := EncodeSetup(full())
 	if err != nil {
@@ -125,7 +123,7 @@ func FuzzSetup(f *testing.F) {
 	})
 }
 
-// TestChildren: the processes of every thread are known.
+// TestChildren: children lists the children of every thread.
 func TestChildren(t *testing.T) {
 	cmd := exec.Command("cat")
 	in, err := cmd.StdinPipe()

@@ -7,23 +7,22 @@ import (
 	"syscall"
 )
 
-// SetupVersion guards against a binary that was replaced between the two
-// starts; the second is started by descriptor all the same.
+// SetupVersion is checked on arrival: the binary could have been replaced between the two starts. (The second start
+// goes by descriptor, so this should not happen.)
 const SetupVersion = 2
 
-// The sizes that messages may have, in bytes: a setup holds the files of
-// copies, and long arguments; reports are short.
+// The largest messages, in bytes. A setup carries the files of copies and long arguments; a report is short.
 const (
 	maxSetup  = 64 << 20
 	maxReport = 64 << 10
 )
 
-// A wire writes values one after the other, or reads them in the same order.
-// It is no JSON, which would have to be initialised first.
+// A wire writes values one after the other, or reads them in the same order. JSON would need packages that are not
+// initialised this early.
 type wire struct {
 	data    []byte
 	reading bool
-	broken  bool // what is read ended too early, or says what cannot be
+	broken  bool // the data ended too early or is invalid
 }
 
 func (w *wire) setup(s *Setup) {
@@ -90,7 +89,7 @@ func (w *wire) report(r *Report) {
 	w.number(&r.CPU)
 }
 
-// number is eight bytes, the lowest first.
+// number is eight bytes, little endian.
 func (w *wire) number(v *int64) {
 	if !w.reading {
 		for i := range 8 {
@@ -141,7 +140,7 @@ func (w *wire) bytes(v *[]byte) {
 	w.data = append(w.data, *v...)
 }
 
-// take returns the next n bytes, none when there are not as many.
+// take returns the next n bytes, or nil if fewer are left.
 func (w *wire) take(n int) []byte {
 	if n < 0 || n > len(w.data) {
 		w.broken, w.data = true, nil
@@ -152,11 +151,11 @@ func (w *wire) take(n int) []byte {
 	return taken
 }
 
-// list is the number of elements, and each of them.
+// list is the number of elements, then each element.
 func list[T any](w *wire, v *[]T, each func(*T)) {
 	n := len(*v)
 	if w.int(&n); w.reading {
-		if n < 0 || n > len(w.data) { // each takes a byte at least
+		if n < 0 || n > len(w.data) { // each element takes at least one byte
 			w.broken, w.data = true, nil
 			return
 		}
@@ -170,14 +169,14 @@ func list[T any](w *wire, v *[]T, each func(*T)) {
 	}
 }
 
-// EncodeSetup is the message that carries a setup.
+// EncodeSetup returns the message that carries a setup.
 func EncodeSetup(s *Setup) ([]byte, error) {
 	w := wire{data: make([]byte, 4, 16<<10)}
 	w.setup(s)
 	return w.message(maxSetup)
 }
 
-// message is what was written, with its length before it.
+// message returns what was written, preceded by its length.
 func (w *wire) message(most int) ([]byte, error) {
 	n := len(w.data) - 4
 	if n > most {
@@ -191,7 +190,7 @@ func (w *wire) message(most int) ([]byte, error) {
 
 func tooLong(n int) error { return errors.New("a message of " + strconv.Itoa(n) + " bytes") }
 
-// readMessage reads a message, and leaves nothing of it to read.
+// readMessage reads and decodes one message. Leftover bytes are an error.
 func readMessage(r io.Reader, most int, decode func(*wire)) error {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -211,7 +210,7 @@ func readMessage(r io.Reader, most int, decode func(*wire)) error {
 	return nil
 }
 
-// ReadReport reads what the process says.
+// ReadReport reads the next report of the process inside.
 func ReadReport(r io.Reader, rep *Report) error {
 	return readMessage(r, maxReport, func(w *wire) { w.report(rep) })
 }
@@ -230,7 +229,7 @@ func tell(rep Report) error {
 	return writeAll(controlFD, data)
 }
 
-// A descriptor is read without the runtime's poller.
+// A descriptor is a file descriptor that is read without the runtime's poller.
 type descriptor int
 
 func (d descriptor) Read(p []byte) (int, error) {

@@ -14,17 +14,17 @@ const (
 	attrQuiet    = kernel.MountAttrNosuid | kernel.MountAttrNodev
 )
 
-// A builder makes the new root. Every source is taken before anything is
-// mounted, and gets its attributes before anybody can see it, so that nothing
-// is writable for a moment that should not be.
+// A builder makes the new root folder. The order matters. First it clones every source and sets the clone's
+// attributes; only then does it mount anything. So no mount is ever visible with more rights than it should have, not
+// even for a moment, and no mount can cover the source of a later one.
 type builder struct {
-	scratch int // the tmpfs behind every private folder and file
+	scratch int // the tmpfs that holds all private folders and files
 	root    int
-	files   int      // counts those in scratch
-	closed  []string // folders that were covered because this process cannot search them
+	files   int      // number of generated names in scratch
+	closed  []string // folders hidden as a whole, because this process may not search them
 }
 
-// buildRoot replaces the file system of this process by what the setup names.
+// buildRoot replaces this process's file system with the one that the setup describes.
 func (s *stager) buildRoot() error {
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
 		return on("private mounts", err)
@@ -47,7 +47,7 @@ func (s *stager) buildRoot() error {
 	for i, m := range s.Mounts {
 		hides := m.Show == ShowNothing || m.Show == ShowVoid
 		if hides && b.covered(m.Target) {
-			s.Mounts[i].Show = ShowDir // nothing is to be seen there
+			s.Mounts[i].Show = ShowDir // its parent is already hidden as a whole
 			continue
 		}
 		err := b.show(m, trees[i])
@@ -71,7 +71,7 @@ func (s *stager) buildRoot() error {
 	return nil
 }
 
-// takeTree clones what lies at a source, with all that is mounted in it.
+// takeTree clones a source with everything mounted below it, and sets the clone's attributes.
 func takeTree(m Mount) (int, error) {
 	attr := uint64(attrQuiet)
 	if m.Show == ShowDevice {
@@ -87,8 +87,8 @@ func takeTree(m Mount) (int, error) {
 	return cloneTree(kernel.ATFdcwd, m.Source, attr, flags)
 }
 
-// cloneTree follows no symbolic link: paths were resolved when the plan was
-// made, and one that has become a link since is an attack.
+// cloneTree refuses symbolic links. The plan resolved all paths, so a link here was put there since: a race that
+// would redirect the mount.
 func cloneTree(dir int, name string, attr, flags uint64) (int, error) {
 	at, err := kernel.Openat2(dir, name, &kernel.OpenHow{Flags: kernel.OPath | syscall.O_CLOEXEC | flags, Resolve: kernel.ResolveNoSymlinks | kernel.ResolveNoMagiclinks})
 	if err != nil {
@@ -106,8 +106,8 @@ func cloneTree(dir int, name string, attr, flags uint64) (int, error) {
 	return tree, nil
 }
 
-// makeRoot mounts the private memory and the new root on a folder of the old
-// one, which nobody will see again.
+// makeRoot mounts the private memory and the new root on a folder of the old root. That folder only serves as a mount
+// point: enterRoot drops the whole old root.
 func (b *builder) makeRoot(r Root, scratch int64) (err error) {
 	var clone int
 	if r.Host {
@@ -177,7 +177,7 @@ func (b *builder) show(m Mount, tree int) (err error) {
 			return err
 		}
 		defer syscall.Close(at)
-		_ = attach(tree, at, "") // a kernel that does not know how: the link is put back later
+		_ = attach(tree, at, "") // not every kernel can mount over a link; then a changed link is put back after the run
 		return nil
 	case ShowDir:
 		at, err := b.target(m.Target, true)
@@ -210,8 +210,9 @@ func (b *builder) show(m Mount, tree int) (err error) {
 	return attach(tree, at, "")
 }
 
-// cover hides the folder that keeps this process from what should be hidden in
-// it: another user's. The command has no more rights, but its owner could let it in.
+// cover hides the nearest reachable folder above target with an empty one. It is for a target inside another user's
+// folder that this process may not search. The command may not search it either, but that user could open the folder
+// during the run.
 func (b *builder) cover(target string) error {
 	for dir := path.Dir(target); dir != "/"; dir = path.Dir(dir) {
 		if err := b.show(Mount{Show: ShowNothing, Target: dir}, -1); !errors.Is(err, syscall.EACCES) {
@@ -222,7 +223,7 @@ func (b *builder) cover(target string) error {
 	return syscall.EACCES
 }
 
-// covered says whether a path lies in a folder that was covered.
+// covered says whether a path lies in a folder that cover has hidden.
 func (b *builder) covered(target string) bool {
 	for _, dir := range b.closed {
 		if len(target) > len(dir) && target[:len(dir)] == dir && target[len(dir)] == '/' {
@@ -232,10 +233,11 @@ func (b *builder) covered(target string) bool {
 	return false
 }
 
-// target opens the place of a mount. What is missing is made, which the plan
-// lets happen in memory only: elsewhere a read-only mount forbids it.
+// target opens the place for a mount. It creates what is missing. The plan allows that only in private memory;
+// elsewhere a read-only mount makes it fail. It never follows a link, so a folder that was swapped for a link cannot
+// redirect a mount.
 func (b *builder) target(target string, dir bool) (int, error) {
-	name := target[1:] // it is absolute
+	name := target[1:] // target is absolute
 	if name == "" {
 		return syscall.Openat(b.root, ".", kernel.OPath|syscall.O_CLOEXEC, 0)
 	}
@@ -260,7 +262,7 @@ func (b *builder) target(target string, dir bool) (int, error) {
 	return kernel.Openat2(b.root, name, &how)
 }
 
-// place opens a link itself.
+// place opens a symbolic link itself, not what it points to.
 func (b *builder) place(link string) (int, error) {
 	return kernel.Openat2(b.root, link[1:], &kernel.OpenHow{Flags: kernel.OPath | syscall.O_NOFOLLOW | syscall.O_CLOEXEC,
 		Resolve: kernel.ResolveInRoot | kernel.ResolveNoSymlinks | kernel.ResolveNoMagiclinks})
@@ -275,7 +277,7 @@ func (b *builder) link(m Mount) error {
 	return kernel.Symlinkat(m.Source, parent, path.Base(m.Target))
 }
 
-// private is a writable folder in the private memory, the same for the same name.
+// private returns a clone of the writable folder with that name in private memory. Equal names share one folder.
 func (b *builder) private(name string) (int, error) {
 	mode := uint32(0o1777)
 	if name == ScratchHome {
@@ -290,7 +292,7 @@ func (b *builder) private(name string) (int, error) {
 	return cloneTree(b.scratch, name, attrQuiet, 0)
 }
 
-// file is a read-only file in the private memory.
+// file returns a read-only file in private memory.
 func (b *builder) file(data string) (int, error) {
 	name := b.next()
 	if err := writeFile(b.scratch, name, []byte(data), 0o444); err != nil {
@@ -299,7 +301,7 @@ func (b *builder) file(data string) (int, error) {
 	return cloneTree(b.scratch, name, attrQuiet|attrReadOnly, 0)
 }
 
-// folder is a read-only folder in the private memory, with files and links.
+// folder returns a read-only folder in private memory, with files and links.
 func (b *builder) folder(files []File, links map[string]string) (int, error) {
 	name := b.next()
 	if err := syscall.Mkdirat(b.scratch, name, 0o755); err != nil {
@@ -323,7 +325,7 @@ func (b *builder) folder(files []File, links map[string]string) (int, error) {
 	return cloneTree(b.scratch, name, attrQuiet|attrReadOnly, 0)
 }
 
-// writeCopy makes one file or folder below dir, with the folders above it.
+// writeCopy makes one file or folder below dir, and its parent folders.
 func writeCopy(dir int, f File) error {
 	name, folder := path.Clean(f.Name), f.Name[len(f.Name)-1] == '/'
 	for i := 0; i <= len(name); i++ {
@@ -343,7 +345,7 @@ func writeCopy(dir int, f File) error {
 	}
 	err := writeFile(dir, name, f.Data, mode)
 	if errors.Is(err, syscall.EEXIST) && len(f.Data) == 0 {
-		return nil // a place for a mount, over a file that is there
+		return nil // an empty file is only a mount point, and a file is there already
 	}
 	return err
 }
@@ -365,8 +367,7 @@ func writeFile(dir int, name string, data []byte, mode uint32) error {
 	return err
 }
 
-// mountProc mounts a /proc that knows this process's namespace only. What in
-// it tells about the machine is covered.
+// mountProc mounts a /proc for this process namespace and covers the files that tell about the machine.
 func (b *builder) mountProc() (int, error) {
 	fs, err := kernel.Fsopen("proc", kernel.FsopenCloexec)
 	if err != nil {
@@ -404,7 +405,7 @@ func (b *builder) mountProc() (int, error) {
 	return proc, nil
 }
 
-// enterRoot makes root this process's whole file system.
+// enterRoot makes root the whole file system of this process.
 func enterRoot(root int) error {
 	if err := syscall.Fchdir(root); err != nil {
 		return on("entering the new root", err)
@@ -412,14 +413,15 @@ func enterRoot(root int) error {
 	if err := syscall.PivotRoot(".", "."); err != nil {
 		return on("exchanging the roots", err)
 	}
-	// The old root lies over the new one now.
+	// PivotRoot(".", ".") left the old root mounted over the new one.
 	if err := syscall.Unmount(".", syscall.MNT_DETACH); err != nil {
 		return on("leaving the old root", err)
 	}
 	return syscall.Chdir("/")
 }
 
-// seal makes /proc, and a root in memory, read-only.
+// seal makes /proc read-only, and the root folder unless the policy allows writing to all of it. It runs after
+// system, which needs a writable /proc.
 func (s *stager) seal() error {
 	attr := kernel.MountAttr{AttrSet: attrReadOnly}
 	if err := kernel.MountSetattr(s.procFD, "", kernel.ATEmptyPath, &attr); err != nil {

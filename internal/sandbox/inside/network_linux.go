@@ -8,9 +8,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/sandbox/kernel"
 )
 
-// openNetwork raises the loopback interface, which is the only one, and makes
-// the listeners at which the parent waits: DNS (UDP, TCP), the proxy, one for
-// each port of the policy, and the tap, in this order.
+// openNetwork raises the loopback interface, the only one, and opens the listeners that the parent serves. Their
+// order: DNS (UDP, TCP), the proxy, one for each port of the policy, the tap.
 func (s *stager) openNetwork() error {
 	if s.Net == nil {
 		return nil
@@ -32,7 +31,7 @@ func (s *stager) openNetwork() error {
 		return err
 	}
 	for _, port := range s.Net.Ports {
-		err := s.listen(syscall.AF_INET6, syscall.SOCK_STREAM, &syscall.SockaddrInet6{Port: port}) // both versions
+		err := s.listen(syscall.AF_INET6, syscall.SOCK_STREAM, &syscall.SockaddrInet6{Port: port}) // IPv6 and IPv4
 		if errors.Is(err, syscall.EAFNOSUPPORT) || errors.Is(err, syscall.EADDRNOTAVAIL) {
 			err = s.listen(syscall.AF_INET, syscall.SOCK_STREAM, &syscall.SockaddrInet4{Port: port})
 		}
@@ -70,7 +69,6 @@ func (s *stager) listen(family, kind int, place syscall.Sockaddr) error {
 	return nil
 }
 
-// raiseLoopback brings lo up.
 func raiseLoopback() error {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/sandbox/kernel"
 )
 
-// supervise makes this process the one that orphans of the command are handed
-// to, in place of a process namespace.
+// supervise makes this process the reaper of the command's orphans. It replaces the process namespace that the
+// reduced sandbox does not have.
 func supervise() error {
 	if err := prctl(kernel.PRSetChildSubreaper, 1); err != nil {
 		return on("taking in orphans", err)
@@ -24,18 +24,17 @@ func freely(f func()) {
 	<-done
 }
 
-// killDescendants ends what the command left behind. Each one that dies hands
-// its children to this process, so it goes on until there are none. It does not
-// block in wait: runCommand may take the one it would wait for, and the next
-// orphan would then never be killed.
+// killDescendants kills everything that the command left behind. A dying process hands its children to this one, so
+// the loop runs until there are none. It must not block in wait: runCommand may reap the process that it would wait
+// for, and the next orphan would then never be killed.
 func killDescendants() {
 	for {
 		for _, pid := range children() {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // gone already, at worst
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may be gone already
 		}
 		_, err := ignoringEINTR(func() (int, error) { return syscall.Wait4(-1, nil, syscall.WNOHANG, nil) })
 		if err != nil {
-			return // there are none
+			return // no children are left
 		}
 		time.Sleep(time.Millisecond)
 	}
@@ -43,15 +42,15 @@ func killDescendants() {
 
 // children lists the children of all threads of this process.
 func children() []int {
-	threads, _ := os.ReadDir("/proc/self/task") // there is one at least
+	threads, _ := os.ReadDir("/proc/self/task") // there is at least one thread
 	var all []int
 	for _, thread := range threads {
 		data, err := os.ReadFile("/proc/self/task/" + thread.Name() + "/children")
 		if err != nil {
-			continue // a thread that ended
+			continue // the thread ended
 		}
 		pid := 0
-		for _, c := range data { // numbers, each with a space after it
+		for _, c := range data { // each number is followed by a space
 			if c >= '0' && c <= '9' {
 				pid = 10*pid + int(c-'0')
 			} else if pid > 0 {
@@ -62,7 +61,7 @@ func children() []int {
 	return all
 }
 
-// prctl is for what has no answer.
+// prctl is for options that return nothing.
 func prctl(option int, arguments ...uintptr) error {
 	_, err := kernel.Prctl(option, arguments...)
 	return err

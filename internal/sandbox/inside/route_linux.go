@@ -8,13 +8,12 @@ import (
 	"github.com/pollux-companion/pollux/internal/sandbox/kernel"
 )
 
-// loopbackIndex is the number of the loopback interface in every network namespace.
+// loopbackIndex is the index of the loopback interface in every network namespace.
 const loopbackIndex = 1
 
-// routeEverything makes every address one of the loopback interface's own, so
-// that contacts to addresses end in this namespace, at pollux where it listens,
-// and can be told of instead of failing unseen. There is no other interface
-// through which anything could leave.
+// routeEverything routes every address to the loopback interface. A connection to any address then ends in this
+// namespace: at pollux if it listens there, otherwise in the tap, which reports it. There is no other interface, so
+// nothing can leave.
 func routeEverything() error {
 	fd, err := syscall.Socket(syscall.AF_NETLINK, syscall.SOCK_RAW|syscall.SOCK_CLOEXEC, syscall.NETLINK_ROUTE)
 	if err != nil {
@@ -30,14 +29,14 @@ func routeEverything() error {
 	switch err := addRoute(fd, syscall.AF_INET6); {
 	case err == nil:
 	case errors.Is(err, syscall.EOPNOTSUPP), errors.Is(err, syscall.EAFNOSUPPORT), errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EINVAL):
-		// The kernel has no version 6, or it is switched off.
+		// The kernel has no IPv6, or it is disabled.
 	default:
 		return on("version 6", err)
 	}
 	return nil
 }
 
-// A routeRequest adds a route through an interface.
+// A routeRequest is the netlink message that adds a route through an interface.
 type routeRequest struct {
 	head  syscall.NlMsghdr
 	route syscall.RtMsg
@@ -45,14 +44,14 @@ type routeRequest struct {
 	index uint32
 }
 
-// A routeAnswer begins as an answer of the kernel's does.
+// A routeAnswer is the start of the kernel's answer.
 type routeAnswer struct {
 	head syscall.NlMsghdr
 	code int32
 	_    [4 << 10]byte
 }
 
-// addRoute is "ip route add local default dev lo".
+// addRoute does "ip route add local default dev lo".
 func addRoute(fd int, family uint8) error {
 	m := routeRequest{
 		head:  syscall.NlMsghdr{Type: syscall.RTM_NEWROUTE, Flags: syscall.NLM_F_REQUEST | syscall.NLM_F_ACK | syscall.NLM_F_CREATE | syscall.NLM_F_REPLACE, Seq: 1},
@@ -77,10 +76,10 @@ func addRoute(fd int, family uint8) error {
 	return nil
 }
 
-// openTap opens what sees the beginning of every contact in this namespace:
-// the first segment of a TCP connection, and UDP. Its reader is the parent.
+// openTap opens a packet socket that sees the first TCP segment of each connection in this namespace, and all UDP.
+// The parent reads it.
 func openTap(filter []syscall.SockFilter) (int, error) {
-	fd, err := syscall.Socket(syscall.AF_PACKET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK, 0) // nothing comes before the filter is there
+	fd, err := syscall.Socket(syscall.AF_PACKET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK, 0) // protocol 0 receives no packets until the filter is attached
 	if err != nil {
 		return -1, err
 	}

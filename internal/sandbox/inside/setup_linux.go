@@ -8,34 +8,33 @@ import (
 // A Setup is everything that the first process inside needs to know.
 type Setup struct {
 	Version int
-	Reduced bool   // no namespaces: supervise, Landlock, seccomp
-	Private string // reduced: the command's private folder
+	Reduced bool   // without namespaces: reaper, Landlock, seccomp
+	Private string // the command's private folder, in the reduced sandbox
 	Root    Root
-	Mounts  []Mount  // in the order of their targets, parents first
-	Net     *Network // nil for none
+	Mounts  []Mount  // sorted by target, parents first
+	Net     *Network // nil: no network
 	Path    string   // of the program
 	Args    []string
 	Env     []string
 	Dir     string
 	Limits  Limits
-	PIDMax  bool     // the kernel counts the processes of a namespace by its pid_max
-	Canary  []string // paths of the host that must not be there
-	// Filter is the filter for system calls.
-	Filter []syscall.SockFilter
-	// Fail is the step that fails after all it does, for tests of what is left then.
+	PIDMax  bool     // pid_max limits the processes of one namespace (Linux 6.14)
+	Canary  []string // host paths that must not be visible; check tries to open them
+	Filter  []syscall.SockFilter
+	// Fail names a step that reports failure after it has run. For tests of the cleanup.
 	Fail string
 }
 
-// Limits are those that are kept inside.
+// Limits are the limits that are enforced inside.
 type Limits struct {
 	CPU                       time.Duration
 	Memory, Scratch, FileSize int64 // bytes
 	Processes, Files          int
 }
 
-// A Root is what lies under all mounts.
+// A Root is the root folder, below all mounts.
 type Root struct {
-	Host  bool // the host's root folder with all that is mounted in it, else an empty one
+	Host  bool // the host's root folder and everything mounted in it; false: an empty one
 	Write bool
 }
 
@@ -50,24 +49,24 @@ const (
 	ShowNothing = "nothing" // an empty folder
 	ShowVoid    = "void"    // an empty file
 	ShowCopy    = "copy"    // Files
-	ShowDir     = "dir"     // a folder to mount things in; nothing is mounted
-	ShowDev     = "dev"     // the folder of devices, with its links
+	ShowDir     = "dir"     // an empty folder to put mounts in; nothing is mounted
+	ShowDev     = "dev"     // the /dev folder with its links
 )
 
-// The private folders; one memory serves them all.
+// The private folders. They share one tmpfs.
 const (
 	ScratchTmp  = "tmp"
 	ScratchHome = "home"
 )
 
-// A Mount is one thing that the command sees.
+// A Mount is one file or folder that the command sees.
 type Mount struct {
 	Show   string
 	Target string // absolute, canonical
 	Source string
 	Write  bool
 	Data   string
-	// Files are what a folder of memory holds; a Name that ends in a slash is a folder.
+	// Files are the contents of a folder in memory. A Name with a final slash is a folder.
 	Files []File
 }
 
@@ -78,12 +77,11 @@ type File struct {
 	Executable bool
 }
 
-// A Network is what listens inside, in its network namespace; the listeners
-// are handed out.
+// A Network describes the listeners in the sandbox's network namespace. The parent gets their descriptors.
 type Network struct {
 	Proxy int   // the port of the HTTP proxy on 127.0.0.1
-	Ports []int // the ports of the transparent entrance, on every address
-	// Tap lets the beginnings of contacts through, to the last listener.
+	Ports []int // the ports that are forwarded transparently, on every address
+	// Tap is the filter of the tap socket: it passes only packets that begin a contact.
 	Tap []syscall.SockFilter
 }
 
@@ -93,17 +91,17 @@ const DNSPort = 53
 // PhaseCommand is the step that starts the command.
 const PhaseCommand = "command"
 
-// A Report is what the process says: that it waits, once that the listeners are
-// coming, or what failed, then how the command ended.
+// A Report is a message from the process inside: first Hello, then Ready, when the listeners follow, then Started and
+// Ended. Phase and Cause say what failed instead.
 type Report struct {
-	Hello   bool // waits for the setup
+	Hello   bool // it waits for the setup
 	Ready   bool
 	Started bool
-	Phase   string // of what failed
+	Phase   string // the step that failed
 	Cause   string
 	Errno   int
 	Ended   bool
-	Status  int   // as wait(2) has it
+	Status  int   // as wait(2) returns it
 	Memory  int64 // bytes
-	CPU     int64 // nanoseconds, of the command and all that it waited for
+	CPU     int64 // nanoseconds, of the command and the children it waited for
 }

@@ -12,50 +12,46 @@ import (
 )
 
 const (
-	// Name is argv[0] of the process.
+	// Name is argv[0] of the first process inside.
 	Name = "pollux-sandbox"
-	// ControlFD is its end of the connection to the parent.
+	// controlFD is the process's end of the connection to the parent.
 	controlFD = 3
-	// WaitVariable is set for a process that may have to wait for its setup.
+	// WaitVariable is set for a process that may wait long for its setup.
 	WaitVariable = "POLLUX_SANDBOX_WAITS"
 
-	// exitSetup is the exit code when the sandbox could not be set up.
+	// exitSetup is the exit code when the sandbox could not be built.
 	exitSetup = 125
 )
 
-// init takes over in the process that Run starts inside the sandbox's
-// namespaces, and never returns there. It does not leave that to main: until
-// main is called, every package of the program would be initialised, which
-// takes longer than all that is done here. What it needs must therefore be
-// initialised early; a test watches the imports.
+// init takes over in the process that Run starts inside the sandbox's namespaces, and never returns there. It does
+// not wait for main: initialising every package of the program takes longer than building the sandbox. So the
+// packages used here must be initialised early; a test checks the imports.
 func init() {
 	if len(os.Args) != 1 || os.Args[0] != Name {
 		return
 	}
-	// Privileges belong to threads. All of this happens on one, and the
-	// command is started from it.
+	// Capabilities and Landlock belong to a thread. All steps run on this one, and it starts the command.
 	runtime.LockOSThread()
 	os.Exit(stage())
 }
 
-// A stager is the first process inside: it builds the sandbox around itself,
-// starts the command, waits for it, and takes every other process with it.
+// A stager is the first process inside: it builds the sandbox around itself, starts the command, waits for it, and
+// ends every other process of the sandbox.
 //
-// Goroutines: main's, on its own thread; and watch's, which ends the process
-// when the parent is gone.
+// Goroutines: main's, on its own thread; and watch's, which ends the process when the parent is gone.
 type stager struct {
 	Setup
 	rootFD, procFD int
-	landlock       int       // the version of its interface, 0 for none
+	landlock       int       // the Landlock version, 0 for none
 	listeners      []int     // in the order of the setup
-	clean          sync.Once // parentGone
+	clean          sync.Once // runs the work of parentGone once
 }
 
 // stage reads the setup, runs all steps and the command, and returns the exit code.
 func stage() int {
 	var s stager
-	// Whatever an editor or a shell left open in pollux must not reach the
-	// command. Closed at once, the numbers could be the runtime's own.
+	// Descriptors that an editor or a shell left open in pollux must not reach the command. They are marked
+	// close-on-exec; closing them now could hit descriptors of the Go runtime.
 	if err := kernel.CloseRange(3, ^uint(0), kernel.CloseRangeCloexec); err != nil {
 		return fail("limits", err)
 	}
@@ -76,13 +72,13 @@ func stage() int {
 	}
 	code := s.run()
 	if code != 0 {
-		s.parentGone() // or it is about to do the same
+		s.parentGone() // failed: clean up as if the parent were gone
 	}
 	return code
 }
 
-// warmUp does what is slow the first time in a process, and the same for every
-// policy: the code is read in.
+// warmUp does what is slow the first time in a process and the same for every policy, so that its code is loaded
+// before the setup arrives.
 func (s *stager) warmUp() {
 	if fs, err := kernel.Fsopen("tmpfs", kernel.FsopenCloexec); err == nil {
 		syscall.Close(fs)
@@ -109,9 +105,8 @@ type step struct {
 	do    func() error
 }
 
-// steps is the way down, in the only order that works: sysctls need a
-// writable /proc, mounts need privileges, Landlock forbids mounts, and the
-// filter forbids most of it.
+// steps returns the steps in the only order that works: sysctls need a writable /proc, mounts need privileges,
+// Landlock forbids mounts, and the filter forbids most of the calls that build a sandbox.
 func (s *stager) steps() []step {
 	if s.Reduced {
 		return []step{
@@ -131,18 +126,17 @@ func (s *stager) steps() []step {
 	}
 }
 
-// fail tells the parent and ends.
+// fail reports an error to the parent and returns the exit code.
 func fail(phase string, err error) int {
 	r := Report{Phase: phase, Cause: err.Error()}
 	if errno := syscall.Errno(0); errors.As(err, &errno) {
 		r.Errno = int(errno)
 	}
-	_ = tell(r) // nobody is left to hear, at worst
+	_ = tell(r) // at worst the parent is gone
 	return exitSetup
 }
 
-// ready hands the listeners and the sandbox's /proc to the parent. Later
-// nothing is accepted from here: then a command might speak.
+// ready sends the listeners and the sandbox's /proc to the parent, before any command runs.
 func (s *stager) ready() error {
 	if err := tell(Report{Ready: true}); err != nil {
 		return err
@@ -157,8 +151,8 @@ func (s *stager) ready() error {
 	return nil
 }
 
-// runCommand starts the command, waits for its end and reports it. The kernel
-// ends what it left behind, when this process ends.
+// runCommand starts the command, waits for it and reports its end. When this process exits, the kernel kills every
+// process left in the namespace.
 func (s *stager) runCommand() int {
 	if s.Path == "" {
 		return fail(PhaseCommand, errors.New("no program"))
@@ -181,7 +175,7 @@ func (s *stager) runCommand() int {
 			return fail(PhaseCommand, err)
 		}
 		if ended != pid {
-			continue // an orphan, which became ours
+			continue // it was an orphan
 		}
 		if s.Reduced {
 			freely(killDescendants)
@@ -193,15 +187,14 @@ func (s *stager) runCommand() int {
 	}
 }
 
-// spareThreads makes the runtime have threads in hand: when the command has
-// used up the processes that it may have, a new one would be refused to this
-// process too, and that would end everything.
+// spareThreads makes the runtime start n threads in advance. Once the command uses up its processes, the kernel
+// refuses this process new threads too, and that would crash it.
 func spareThreads(n int) {
 	var arrived sync.WaitGroup
 	arrived.Add(n)
 	for range n {
 		go func() {
-			runtime.LockOSThread() // waiting, it keeps its thread from the others
+			runtime.LockOSThread() // it blocks its thread, so each goroutine needs another one
 			defer runtime.UnlockOSThread()
 			arrived.Done()
 			arrived.Wait()
@@ -210,27 +203,26 @@ func spareThreads(n int) {
 	arrived.Wait()
 }
 
-// watch ends this process, and with it the sandbox, when the parent is gone,
-// however it went.
+// watch ends this process, and so the sandbox, when the parent is gone for any reason.
 func (s *stager) watch() {
-	_, _ = descriptor(controlFD).Read(make([]byte, 1)) // nothing is ever sent
+	_, _ = descriptor(controlFD).Read(make([]byte, 1)) // the parent sends nothing; the read ends when it is gone
 	s.parentGone()
 	os.Exit(exitSetup)
 }
 
-// parentGone does what is the parent's where there is one.
+// parentGone does the cleanup that is otherwise the parent's.
 func (s *stager) parentGone() {
 	if s.Reduced {
 		s.clean.Do(func() {
 			freely(func() {
 				killDescendants()
-				_ = os.RemoveAll(s.Private) // nobody is left to hear
+				_ = os.RemoveAll(s.Private) // nobody is left to tell
 			})
 		})
 	}
 }
 
-// releaseStdio lets go of the command's streams, so that they end with it.
+// releaseStdio closes this process's copies of the command's streams, so that they end when the command does.
 func releaseStdio() {
 	if null, err := syscall.Open("/dev/null", syscall.O_RDWR|syscall.O_CLOEXEC, 0); err == nil {
 		for fd := range 3 {
@@ -239,7 +231,7 @@ func releaseStdio() {
 	}
 }
 
-// takeStdio receives the command's streams, which become this process's own.
+// takeStdio receives the command's streams and makes them this process's own.
 func takeStdio() error {
 	first, oob := make([]byte, 1), make([]byte, syscall.CmsgSpace(3*4))
 	got, err := ignoringEINTR(func() ([2]int, error) {
@@ -250,7 +242,7 @@ func takeStdio() error {
 		return err
 	}
 	if got[0] == 0 {
-		return syscall.EPIPE // the parent is gone, or has no use for us
+		return syscall.EPIPE // the parent is gone or has no use for this process
 	}
 	messages, err := syscall.ParseSocketControlMessage(oob[:got[1]])
 	if err != nil || len(messages) != 1 {

@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// The numbers of newer system calls are the same on every architecture.
+// The newer system calls have the same number on every architecture.
 const (
 	sysOpenTree      = 428
 	sysMoveMount     = 429
@@ -20,7 +20,7 @@ const (
 	sysRestrictSelf  = 446
 )
 
-// What the calls below take, by the names that linux/*.h gives it.
+// Constants of the calls below, named as in linux/*.h.
 const (
 	ATFdcwd     = -100
 	ATEmptyPath = 0x1000
@@ -61,13 +61,13 @@ const (
 	CapabilityVersion3 = 0x20080522
 )
 
-// An OpenHow says how Openat2 opens.
+// An OpenHow is the argument of Openat2: flags and how to resolve the path.
 type OpenHow struct{ Flags, Mode, Resolve uint64 }
 
-// A MountAttr is what MountSetattr changes.
+// A MountAttr holds the attributes that MountSetattr changes.
 type MountAttr struct{ AttrSet, AttrClr, Propagation, UserNS uint64 }
 
-// Openat2 opens a path below a folder, by rules for what it may lead through.
+// Openat2 opens a path below a folder, with rules for links and mounts on the way.
 func Openat2(dir int, path string, how *OpenHow) (int, error) {
 	p, err := syscall.BytePtrFromString(path)
 	if err != nil {
@@ -76,7 +76,7 @@ func Openat2(dir int, path string, how *OpenHow) (int, error) {
 	return number(syscall.Syscall6(sysOpenat2, uintptr(dir), uintptr(unsafe.Pointer(p)), uintptr(unsafe.Pointer(how)), unsafe.Sizeof(*how), 0, 0))
 }
 
-// OpenTree opens what is mounted at a path, or a copy of it.
+// OpenTree opens the mount at a path, or a copy of it.
 func OpenTree(dir int, path string, flags uint) (int, error) {
 	p, err := syscall.BytePtrFromString(path)
 	if err != nil {
@@ -85,7 +85,7 @@ func OpenTree(dir int, path string, flags uint) (int, error) {
 	return number(syscall.Syscall(sysOpenTree, uintptr(dir), uintptr(unsafe.Pointer(p)), uintptr(flags)))
 }
 
-// MoveMount puts a tree in its place.
+// MoveMount attaches a mount at a path.
 func MoveMount(fromDir int, from string, toDir int, to string, flags int) error {
 	p, err := syscall.BytePtrFromString(from)
 	if err != nil {
@@ -130,18 +130,18 @@ func FsconfigSet(fs int, key, value string) error {
 	return only(syscall.Syscall6(sysFsconfig, uintptr(fs), setString, uintptr(unsafe.Pointer(k)), uintptr(unsafe.Pointer(v)), 0, 0))
 }
 
-// FsconfigCreate makes the file system.
+// FsconfigCreate creates the file system.
 func FsconfigCreate(fs int) error {
 	const create = 6
 	return only(syscall.Syscall6(sysFsconfig, uintptr(fs), create, 0, 0, 0, 0))
 }
 
-// Fsmount turns it into a mount that has no place yet.
+// Fsmount turns it into a mount that is not attached yet.
 func Fsmount(fs, flags, attr int) (int, error) {
 	return number(syscall.Syscall(sysFsmount, uintptr(fs), uintptr(flags), uintptr(attr)))
 }
 
-// CloseRange closes descriptors, or marks them to be closed at exec.
+// CloseRange closes descriptors, or marks them close-on-exec.
 func CloseRange(first, last uint, flags int) error {
 	return only(syscall.Syscall(sysCloseRange, uintptr(first), uintptr(last), uintptr(flags)))
 }
@@ -159,40 +159,40 @@ func Symlinkat(to string, dir int, path string) error {
 	return only(syscall.Syscall(syscall.SYS_SYMLINKAT, uintptr(unsafe.Pointer(p)), uintptr(dir), uintptr(unsafe.Pointer(q))))
 }
 
-// Prctl changes or asks for something of the calling thread.
+// Prctl changes or reads a setting of the calling thread.
 func Prctl(option int, arguments ...uintptr) (int, error) {
 	var a [4]uintptr
 	copy(a[:], arguments)
 	return number(syscall.Syscall6(syscall.SYS_PRCTL, uintptr(option), a[0], a[1], a[2], a[3], 0))
 }
 
-// A CapHeader says whose capabilities are meant: version 3, and 0 for the calling thread's.
+// A CapHeader says whose capabilities are meant: version 3, and PID 0 for the calling thread.
 type CapHeader struct {
 	Version uint32
 	Pid     int32
 }
 
-// CapData are 32 capabilities; a thread's are two of them.
+// CapData holds 32 capabilities; a thread has two of them.
 type CapData struct{ Effective, Permitted, Inheritable uint32 }
 
-// Capget asks for the calling thread's capabilities.
+// Capget reads the calling thread's capabilities.
 func Capget(header *CapHeader, data *[2]CapData) error {
 	return only(syscall.Syscall(syscall.SYS_CAPGET, uintptr(unsafe.Pointer(header)), uintptr(unsafe.Pointer(data)), 0))
 }
 
-// Capset sets them.
+// Capset sets the calling thread's capabilities.
 func Capset(header *CapHeader, data *[2]CapData) error {
 	return only(syscall.Syscall(syscall.SYS_CAPSET, uintptr(unsafe.Pointer(header)), uintptr(unsafe.Pointer(data)), 0))
 }
 
-// Seccomp installs a filter on every thread of this process. It returns a
-// thread that could not be given it, or 0.
+// Seccomp installs a filter on every thread of this process. It returns a thread that could not be given the filter,
+// or 0.
 func Seccomp(filter []syscall.SockFilter) (int, error) {
 	program := syscall.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	return number(syscall.Syscall(sysSeccomp, SeccompSetModeFilter, SeccompFilterFlagTsync, uintptr(unsafe.Pointer(&program))))
 }
 
-// AttachFilter gives a socket a filter.
+// AttachFilter attaches a packet filter to a socket.
 func AttachFilter(fd int, filter []syscall.SockFilter) error {
 	program := syscall.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	return only(syscall.Syscall6(syscall.SYS_SETSOCKOPT, uintptr(fd), syscall.SOL_SOCKET, syscall.SO_ATTACH_FILTER, uintptr(unsafe.Pointer(&program)), unsafe.Sizeof(program), 0))

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestSameAsUnix: every number is the one that package unix has, on this architecture.
+// TestSameAsUnix: every number equals the one in package unix on this architecture.
 func TestSameAsUnix(t *testing.T) {
 	for name, pair := range map[string][2]int{
 		"open_tree": {sysOpenTree, unix.SYS_OPEN_TREE}, "move_mount": {sysMoveMount, unix.SYS_MOVE_MOUNT}, "fsopen": {sysFsopen, unix.SYS_FSOPEN}, "fsconfig": {sysFsconfig, unix.SYS_FSCONFIG},

@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// Landlock's rights over files and the network, and its scopes.
+// Landlock's file rights, network rights and scopes.
 const (
 	LandExecute    = 1 << 0
 	LandWriteFile  = 1 << 1
@@ -30,11 +30,10 @@ const (
 	LandSignal   = 1 << 1
 )
 
-// A Ruleset is what Landlock is to refuse, unless a rule allows it.
+// A Ruleset is what Landlock refuses unless a rule allows it.
 type Ruleset struct{ Files, Network, Scoped uint64 }
 
-// LandlockVersion is the version of the kernel's Landlock, 0 when it has none
-// or does not use it.
+// LandlockVersion returns the kernel's Landlock version, or 0 if Landlock is missing or disabled.
 func LandlockVersion() int {
 	const version = 1
 	v, err := number(syscall.Syscall(sysCreateRuleset, 0, 0, version))
@@ -44,11 +43,11 @@ func LandlockVersion() int {
 	return v
 }
 
-// CreateRuleset opens a set of rules, for a kernel with that version.
+// CreateRuleset opens a ruleset for a kernel with that Landlock version.
 func CreateRuleset(set *Ruleset, version int) (int, error) {
 	size := unsafe.Sizeof(*set)
 	if version < 6 {
-		size = 16 // the fields that it knows come first
+		size = 16 // older versions know only the first fields
 	}
 	if version < 4 {
 		size = 8
@@ -56,10 +55,10 @@ func CreateRuleset(set *Ruleset, version int) (int, error) {
 	return number(syscall.Syscall(sysCreateRuleset, uintptr(unsafe.Pointer(set)), size, 0))
 }
 
-// AllowBeneath adds a rule for what lies at and below an open file or folder.
+// AllowBeneath adds a rule for an open file or folder and everything below it.
 func AllowBeneath(set, fd int, access uint64) error {
 	const pathBeneath = 1
-	var rule struct { // the kernel's is packed, 12 bytes of these
+	var rule struct { // the kernel's struct is packed and has 12 bytes
 		access uint64
 		parent int32
 	}
@@ -67,7 +66,7 @@ func AllowBeneath(set, fd int, access uint64) error {
 	return only(syscall.Syscall6(sysAddRule, uintptr(set), pathBeneath, uintptr(unsafe.Pointer(&rule)), 0, 0, 0))
 }
 
-// RestrictSelf binds the calling thread to a set of rules.
+// RestrictSelf binds the calling thread to a ruleset.
 func RestrictSelf(set int) error {
 	return only(syscall.Syscall(sysRestrictSelf, uintptr(set), 0, 0))
 }
