@@ -1,5 +1,5 @@
-// Package bridge keeps the extension by which today's Gemini CLI knows what
-// pollux offers: its context file is the summary, its MCP server is pollux (SPEC P-3).
+// Package bridge writes the extension that tells today's Gemini CLI what pollux offers: its context file is the
+// summary, its MCP server is pollux (SPEC P-3).
 package bridge
 
 import (
@@ -19,35 +19,35 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/store"
 )
 
-// contextFile is the bridge's context file, which stands in every first prompt and survives compression.
+// contextFile is the bridge's context file. It is part of every first prompt and survives compression.
 const contextFile = "SUMMARY.md"
 
-// placeFile is the context file for one workspace, whose path the CLI puts into the name. It is there only for workspaces
-// that offer something else than the rest.
+// placeFile is the context file for one workspace; the CLI puts the workspace's path into the name. It exists only
+// for workspaces whose offer differs.
 const (
 	places    = "workspaces"
 	placeEnd  = "/SUMMARY.md"
 	placeFile = places + "${workspacePath}" + placeEnd
 )
 
-// Budget is how many tokens the summary may take of every session, as prompt.Tokens counts them, and
-// PlaceBudget how many what a workspace adds to it.
+// Budget is how many tokens the summary may take in every session, as prompt.Tokens counts them. PlaceBudget is how
+// many a workspace may add.
 const (
 	Budget      = 2000
 	PlaceBudget = 1000
-	// gatewayPlace is the same where not every tool is a function.
+	// gatewayPlace replaces PlaceBudget if not every tool is a function.
 	gatewayPlace = 300
 )
 
-// An Offer is what the summaries tell of.
+// An Offer is what the summaries describe.
 type Offer struct {
-	// Everywhere is what is offered where no rule of a workspace says otherwise.
+	// Everywhere is what is offered wherever no workspace rule says otherwise.
 	Everywhere *capability.Set
-	// In is what is offered in each of some folders, by their absolute paths; nil where that is the same.
+	// In is what is offered in some folders, by absolute path; nil for a folder that offers the same.
 	In map[string]*capability.Set
 }
 
-// files are the context files for an offer by a server. A file that is not needed is nil.
+// files returns the context files for an offer by a server. A nil file must not exist.
 func (o Offer) files(server string) map[string][]byte {
 	files := map[string][]byte{contextFile: []byte(Context(server, o.Everywhere))}
 	style, budget := prompt.Gemini(server), PlaceBudget
@@ -70,7 +70,7 @@ func (o Offer) files(server string) map[string][]byte {
 	return files
 }
 
-// placeOf is the context file of a workspace; false where the CLI would not read it.
+// placeOf returns the name of a workspace's context file; false if the CLI would not read it.
 func placeOf(dir string) (string, bool) {
 	name := places + filepath.ToSlash(dir) + placeEnd
 	decoded, err := url.PathUnescape(name)
@@ -78,7 +78,7 @@ func placeOf(dir string) (string, bool) {
 	return name, ok
 }
 
-// Places are the folders whose workspaces have a summary of their own.
+// Places lists the workspaces with a summary of their own.
 func Places(s *store.Store) []string {
 	var dirs []string
 	for _, name := range s.BridgeFiles(places) {
@@ -89,7 +89,7 @@ func Places(s *store.Store) []string {
 	return dirs
 }
 
-// Told is what the CLI tells a model in a workspace, as the files are now; "" without a bridge.
+// Told returns what the CLI currently tells a model in a workspace; "" without a bridge.
 func Told(s *store.Store, dir string) string {
 	text, _ := s.ReadBridge(contextFile)
 	if name, ok := placeOf(dir); ok {
@@ -99,8 +99,8 @@ func Told(s *store.Store, dir string) string {
 	return string(text)
 }
 
-// timeout is how long the CLI waits for a call, in milliseconds: longer than pollux waits for the
-// user's consent and for the tool together, so that the CLI never gives up first.
+// timeout is how long the CLI waits for a call, in milliseconds. It is longer than pollux waits for the user's
+// consent and the tool together, so the CLI never gives up first.
 const timeout = 30 * 60 * 1000
 
 // A Bridge is what Install writes.
@@ -108,7 +108,7 @@ type Bridge struct {
 	Store *store.Store
 	// Command is the absolute path of the pollux that the CLI starts.
 	Command string
-	// Version is pollux's.
+	// Version is the version of pollux.
 	Version string
 }
 
@@ -128,7 +128,7 @@ type server struct {
 	Description string   `json:"description"`
 }
 
-// Install writes the bridge for an offer, or brings it up to date; it says whether anything changed.
+// Install writes or updates the bridge for an offer. It says whether anything changed.
 func (b *Bridge) Install(ctx context.Context, o Offer) (bool, error) {
 	if !filepath.IsAbs(b.Command) {
 		return false, fmt.Errorf("the bridge needs the absolute path of pollux, not %q", b.Command)
@@ -146,7 +146,7 @@ func (b *Bridge) Install(ctx context.Context, o Offer) (bool, error) {
 	}
 	files := o.files(name)
 	files[manifest.FileName] = data
-	moved, err := renewRule(b.Store, name) // first: until then it allows whatever goes by the old name
+	moved, err := renewRule(b.Store, name) // first: until then the rule allows any server with the old name
 	if err != nil {
 		return false, err
 	}
@@ -154,7 +154,7 @@ func (b *Bridge) Install(ctx context.Context, o Offer) (bool, error) {
 	return changed || moved, err
 }
 
-// manifest is the bridge's manifest with a server of that name.
+// manifest returns the bridge's manifest, with a server of that name.
 func (b *Bridge) manifest(name string) ([]byte, error) {
 	return encode(entry{
 		Name: store.BridgeName, Version: version(b.Version), Context: []string{contextFile, placeFile},
@@ -165,7 +165,7 @@ func (b *Bridge) manifest(name string) ([]byte, error) {
 	})
 }
 
-// encode is JSON as people write it.
+// encode returns indented JSON.
 func encode(v any) ([]byte, error) {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
@@ -175,7 +175,7 @@ func encode(v any) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// version is one that every reader of manifests takes.
+// version returns a version that every reader of manifests accepts.
 func version(v string) string {
 	v = strings.TrimPrefix(v, "v")
 	if v == "" || v[0] < '0' || v[0] > '9' {
@@ -184,7 +184,7 @@ func version(v string) string {
 	return v
 }
 
-// Context is the context file that every session has, for what is offered everywhere by a server of that name.
+// Context returns the context file of every session, for what a server of that name offers everywhere.
 func Context(server string, set *capability.Set) string {
 	style, budget := prompt.ForGemini(server, set, Budget)
 	text := prompt.Summarize(set, &prompt.SummaryOptions{Style: style, Budget: budget}).Text
@@ -194,8 +194,8 @@ func Context(server string, set *capability.Set) string {
 	return text
 }
 
-// Refresh brings the summaries of an installed bridge up to date; false when there is none, or nothing to do. A bridge whose server still
-// goes by Legacy gets a name of its own, and everything that the user allowed goes on to hold.
+// Refresh updates the summaries of an installed bridge. It is false if there is no bridge or nothing to do. A bridge
+// whose server is still called Legacy gets a name of its own, and everything that the user allowed stays allowed.
 func Refresh(ctx context.Context, s *store.Store, o Offer) (bool, error) {
 	if !Installed(s) {
 		return false, nil
@@ -215,7 +215,7 @@ func Refresh(ctx context.Context, s *store.Store, o Offer) (bool, error) {
 	return s.PlaceBridge(ctx, files)
 }
 
-// renew writes the bridge anew as it starts now.
+// renew installs the bridge again with the command that it has now.
 func renew(ctx context.Context, s *store.Store, o Offer) (bool, error) {
 	data, err := s.ReadBridge(manifest.FileName)
 	if err != nil {
@@ -229,7 +229,7 @@ func renew(ctx context.Context, s *store.Store, o Offer) (bool, error) {
 	return b.Install(ctx, o)
 }
 
-// only is the server of a manifest with one; else the zero value.
+// only returns the manifest's server if there is exactly one, otherwise the zero value.
 func (e *entry) only() server {
 	for _, s := range e.Servers {
 		if len(e.Servers) == 1 {
@@ -239,13 +239,13 @@ func (e *entry) only() server {
 	return server{}
 }
 
-// Installed says whether there is a bridge; it costs next to nothing.
+// Installed says whether there is a bridge. It is cheap.
 func Installed(s *store.Store) bool {
 	_, err := s.ReadBridge(manifest.FileName)
 	return err == nil
 }
 
-// Remove takes the bridge away with everything that belongs to it; false when there is none.
+// Remove removes the bridge and everything that belongs to it; false if there is none.
 func Remove(ctx context.Context, s *store.Store) (bool, error) {
 	policy, err := Headless(ctx, s, false)
 	if err != nil {

@@ -80,7 +80,7 @@ func (h *house) look() State {
 	return st
 }
 
-// legacy is the bridge, and the rule of --headless, as pollux wrote them before its server had a name of its own.
+// legacy writes the bridge and the --headless rule as pollux did before its server had a name of its own.
 func (h *house) legacy() {
 	h.t.Helper()
 	folder := filepath.Join(h.home, ".gemini", "extensions", "pollux")
@@ -96,8 +96,8 @@ func (h *house) legacy() {
 	h.write(".gemini/policies/pollux.toml", policy(Legacy))
 }
 
-// SPEC P-3: the server's name cannot be guessed, is one that the CLI keeps as it is, leaves room for every tool's, differs from user to
-// user and stays the same until the bridge is removed.
+// SPEC P-3: the server's name cannot be guessed, the CLI keeps it unchanged, it leaves room for every tool's name,
+// differs between users, and stays the same until the bridge is removed.
 func TestServerName(t *testing.T) {
 	h, other := newHouse(t), newHouse(t)
 	h.install()
@@ -130,7 +130,7 @@ func TestServerName(t *testing.T) {
 	}
 }
 
-// A record that is not one of pollux's gives no name: it would stand in rules and in the CLI's names.
+// A forged record gives no name: the name would end up in rules and in the CLI's names.
 func TestServerNameForged(t *testing.T) {
 	h := newHouse(t)
 	for _, text := range []string{"", "{", `{"server": "pollux"}`, `{"server": "pollux-"}`, `{"server": "pollux-abcde\""}`, `{"server": "pollux-ABCDEF"}`, `{"server": "pollux-abcdefg"}`, `{"server": "castor-abcdef"}`, `{"server": "pollux-abcde_"}`, `{"server": 1}`} {
@@ -141,7 +141,8 @@ func TestServerNameForged(t *testing.T) {
 	}
 }
 
-// The bridge of an older pollux gets a name of its own at the first look, with everything that the user allowed, and asks nothing.
+// The bridge of an older pollux gets a name of its own at the first look, keeps everything that the user allowed, and
+// asks nothing.
 func TestMigration(t *testing.T) {
 	h := newHouse(t)
 	h.legacy()
@@ -150,7 +151,7 @@ func TestMigration(t *testing.T) {
 	if st := h.look(); !st.Works() || !st.Headless || st.Server != Legacy || kinds(st) != "guessable guessable guessable" {
 		t.Errorf("before: %+v", st)
 	}
-	for range 2 { // the second time nothing is to be done
+	for range 2 { // the second time there is nothing to do
 		if _, err := Refresh(t.Context(), h.store, offer()); err != nil {
 			t.Fatal(err)
 		}
@@ -170,7 +171,8 @@ func TestMigration(t *testing.T) {
 	}
 }
 
-// Rules that pollux did not write are the user's: they stay as they are, and are named where they are about the old name.
+// Rules that pollux did not write belong to the user: they stay unchanged, and are reported if they name the old
+// server.
 func TestMigrationLeavesTheUsersRules(t *testing.T) {
 	h := newHouse(t)
 	h.legacy()
@@ -200,7 +202,7 @@ func kinds(st State) string {
 	return strings.Join(all, " ")
 }
 
-// SPEC P-3: what keeps the bridge from working, and what passes for it, is found and named with what helps.
+// SPEC P-3: whatever stops the bridge, or could be mistaken for it, is reported with what helps.
 func TestTroubles(t *testing.T) {
 	// NAME stands for the bridge's server.
 	evil := func(server string) map[string]string {
@@ -254,7 +256,7 @@ func TestTroubles(t *testing.T) {
 				}
 			}
 			st := h.look()
-			// A manifest that is damaged is a trouble of two kinds: pollux's, and the CLI's that does not load it.
+			// A damaged manifest causes two troubles: pollux reports it, and the CLI does not load it.
 			got := strings.TrimSuffix(kinds(st), " blocked")
 			all := ""
 			for _, x := range st.Troubles {
@@ -270,7 +272,7 @@ func TestTroubles(t *testing.T) {
 	}
 }
 
-// A bridge that is not there, or in whose place something else is, or whose pollux has gone.
+// The bridge is missing, something else is in its place, or its pollux is gone.
 func TestTroublesWithoutABridge(t *testing.T) {
 	h := newHouse(t)
 	if st := h.look(); st.Works() || st.Installed || kinds(st) != "missing" || st.Troubles[0].Mend != installCommand {

@@ -18,49 +18,49 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// State is how the bridge stands.
+// State is the state of the bridge.
 type State struct {
 	Installed bool   `json:"installed"`
-	Folder    string `json:"folder"`            // where it is, or would be
-	Command   string `json:"command,omitempty"` // what the CLI starts; "" when not installed
-	// Server is the name by which the CLI knows the bridge's MCP server; "" when not installed.
+	Folder    string `json:"folder"`            // where it is or would be
+	Command   string `json:"command,omitempty"` // what the CLI starts; "" if not installed
+	// Server is the CLI's name for the bridge's MCP server; "" if not installed.
 	Server string `json:"server,omitempty"`
-	// Missing says that Command is not there.
+	// Missing says that Command does not exist.
 	Missing bool `json:"missing,omitempty"`
-	// Enabled says that the CLI loads it in the working folder.
+	// Enabled says that the CLI loads the bridge in the working folder.
 	Enabled bool `json:"enabled"`
-	// Headless says that sessions without a terminal may use the tools, too, by Policy.
+	// Headless says that Policy lets sessions without a terminal use the tools.
 	Headless bool   `json:"headless"`
 	Policy   string `json:"policy"` // the file that allows it, or would
-	// Tokens is what the summary takes of each session, estimated.
+	// Tokens estimates what the summary costs each session.
 	Tokens int `json:"tokens,omitempty"`
-	// Troubles are what keeps it from working, then what passes for it.
+	// Troubles lists first what stops the bridge, then the rest.
 	Troubles []Trouble `json:"troubles,omitempty"`
 }
 
 // Works says whether a session in the working folder has the bridge's tools.
 func (st *State) Works() bool { return len(st.Troubles) == 0 || !st.Troubles[0].Stops }
 
-// A Trouble is one thing that is wrong with the bridge, or around it.
+// A Trouble is one thing that is wrong with the bridge or around it.
 type Trouble struct {
 	// Kind is missing, damaged, changed, disabled, shadowed, blocked, guessable or impostor.
 	Kind string `json:"kind"`
-	// Stops says that a session does not have the bridge's tools, or not for sure.
+	// Stops says that a session lacks the bridge's tools, or may lack them.
 	Stops bool `json:"stops"`
-	// What happened and where, in a sentence. Names of others in it can be printed as they are.
+	// What says in a sentence what happened and where. It is safe to print, even with foreign names in it.
 	What string `json:"what"`
-	// Mend is the command that helps, or what else is to be done.
+	// Mend is the command that helps, or other advice.
 	Mend string `json:"mend"`
 }
 
-// Command says whether Mend is a command as it is typed, and nothing else.
+// Command says whether Mend is exactly a command to type.
 func (t Trouble) Command() bool {
 	return strings.HasPrefix(t.Mend, "pollux ") || strings.HasPrefix(t.Mend, "gemini ")
 }
 
 const installCommand = "pollux extensions bridge install"
 
-// Look says how the bridge stands in the store's working folder.
+// Look returns the state of the bridge in the store's working folder.
 func Look(s *store.Store) (State, error) {
 	st := State{Folder: filepath.Join(s.Dir(), store.BridgeName), Policy: policyFile(s)}
 	st.Headless = ruleOf(st.Policy) != ""
@@ -103,7 +103,7 @@ func (st *State) missing() {
 	st.trouble("missing", true, installCommand, "there is no bridge")
 }
 
-// look judges the bridge's own files.
+// look checks the bridge's own files.
 func (st *State) look(s *store.Store, data []byte) {
 	st.Installed = true
 	if text, err := s.ReadBridge(contextFile); err == nil {
@@ -133,7 +133,7 @@ func (st *State) look(s *store.Store, data []byte) {
 	}
 }
 
-// enabled says whether the CLI loads the extension here.
+// enabled checks whether the CLI loads the extension here.
 func (st *State) enabled(all []*store.Extension) {
 	i := slices.IndexFunc(all, (*store.Extension).Bridge)
 	if i < 0 {
@@ -148,7 +148,7 @@ func (st *State) enabled(all []*store.Extension) {
 	}
 }
 
-// around finds what blocks the bridge, and what passes for it.
+// around finds what blocks the bridge, and what could be mistaken for it.
 func (st *State) around(s *store.Store, all []*store.Extension) {
 	set, trust := s.Servers()
 	if st.Installed && trust == clisettings.Distrusted {
@@ -174,7 +174,7 @@ func (st *State) around(s *store.Store, all []*store.Extension) {
 			continue
 		}
 		mend := "pollux extensions uninstall " + x.Name
-		if x.Name != x.Manifest.Name { // it is no name, and may be anything
+		if x.Name != x.Manifest.Name { // such a name may contain anything
 			mend = fmt.Sprintf("remove the folder %q", x.Folder)
 		}
 		for _, server := range x.Manifest.MCPServers {
@@ -190,7 +190,7 @@ func (st *State) around(s *store.Store, all []*store.Extension) {
 	}
 }
 
-// beside judges the name of another server.
+// beside checks the name of another server.
 func (st *State) beside(name, who, mend string) {
 	switch {
 	case st.Server != "" && clash(name, st.Server):
@@ -200,13 +200,13 @@ func (st *State) beside(name, who, mend string) {
 	}
 }
 
-// clash says whether Gemini CLI takes one server for another, or may take their tools for each other's.
+// clash says whether Gemini CLI could confuse two servers or their tools.
 func clash(a, b string) bool {
 	a, b = toolPrefix(a), toolPrefix(b)
 	return strings.HasPrefix(a, b) || strings.HasPrefix(b, a)
 }
 
-// toolPrefix is what the CLI's names for a server's tools begin with.
+// toolPrefix returns the prefix of the CLI's names for a server's tools.
 func toolPrefix(server string) string {
 	name := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-.:", r) {

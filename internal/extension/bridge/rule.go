@@ -16,15 +16,16 @@ import (
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
-// Legacy is the name that the bridge's server had before each user's got one of its own: anybody's server could have it, too.
+// Legacy is what the bridge's server was called before each user's got a name of its own. Any server can have this
+// name.
 const Legacy = store.BridgeName
 
-// policyDir holds the user's rules for the CLI's policy engine, policyFile is the one that Headless writes.
+// policyDir holds the user's rules for the CLI's policy engine; Headless writes policyFile.
 func policyDir(s *store.Store) string  { return filepath.Join(filepath.Dir(s.Dir()), "policies") }
 func policyFile(s *store.Store) string { return filepath.Join(policyDir(s), "pollux.toml") }
 
-// policy lets sessions without a terminal call the tools of a server; the CLI asks on a terminal as before. Without it the CLI
-// hides the tools of every MCP server from a model that nobody watches.
+// policy lets sessions without a terminal call a server's tools. On a terminal the CLI still asks. Without the rule,
+// the CLI hides every MCP server's tools from a session without a terminal.
 func policy(server string) string {
 	return `# Written by pollux extensions bridge install --headless; --no-headless removes it.
 # Gemini CLI without a terminal (gemini -p) may call every tool that pollux
@@ -39,7 +40,7 @@ interactive = false
 `
 }
 
-// ruleOf is the server that a rule of Headless's allows; "" where the file is another one.
+// ruleOf returns the server that Headless's rule allows; "" if the file is not that rule.
 func ruleOf(path string) string {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -53,7 +54,7 @@ func ruleOf(path string) string {
 	return server
 }
 
-// CanHeadless says whether Headless may write its rule: not over a file that is the user's own.
+// CanHeadless says whether Headless may write its rule. It never replaces a file of the user's.
 func CanHeadless(s *store.Store) error {
 	path := policyFile(s)
 	if _, err := os.Lstat(path); err == nil && ruleOf(path) == "" {
@@ -62,19 +63,19 @@ func CanHeadless(s *store.Store) error {
 	return nil
 }
 
-// Headless allows or forbids the bridge's tools in sessions without a terminal; it says whether anything changed. The rule
-// names the server of this user's bridge, which gets its name now if it has none.
+// Headless allows or forbids the bridge's tools in sessions without a terminal. It says whether anything changed. The
+// rule names this user's bridge server, which gets its name now if it has none.
 func Headless(ctx context.Context, s *store.Store, on bool) (bool, error) {
 	path := policyFile(s)
 	now := ruleOf(path)
 	if !on {
-		if now == "" { // another file is the user's own
+		if now == "" { // another file belongs to the user
 			return false, nil
 		}
 		if err := os.Remove(path); err != nil {
 			return false, err
 		}
-		_ = os.Remove(filepath.Dir(path)) // only when it is empty
+		_ = os.Remove(filepath.Dir(path)) // fails unless it is empty
 		return true, nil
 	}
 	server, err := s.NameBridge(ctx)
@@ -90,8 +91,8 @@ func Headless(ctx context.Context, s *store.Store, on bool) (bool, error) {
 	return true, safefile.Write(path, []byte(policy(server)), nil)
 }
 
-// renewRule has the rules that name another server of the bridge's, Legacy above all, name this one: that of Headless, and those
-// that the CLI wrote when the user allowed a tool for good. It says whether anything changed.
+// renewRule makes rules for an old server name of the bridge name this server: Headless's rule, and the rules that
+// the CLI saved for Legacy when the user always allowed a tool. It says whether anything changed.
 func renewRule(s *store.Store, server string) (changed bool, err error) {
 	if old := ruleOf(policyFile(s)); old != "" && old != server {
 		if err := safefile.Write(policyFile(s), []byte(policy(server)), nil); err != nil {
@@ -111,15 +112,16 @@ func renewRule(s *store.Store, server string) (changed bool, err error) {
 	return true, safefile.Write(path, next, &safefile.Options{KeepMode: true})
 }
 
-// legacyRule is the line of a rule that names Legacy.
+// legacyRule matches a line of a rule that names Legacy.
 var legacyRule = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^([ \t]*mcpName[ \t]*=[ \t]*)["']` + Legacy + `["'][ \t]*\r?$`)
 })
 
-// maxRules bounds a file of rules that is read, in bytes.
+// maxRules bounds the size of a rules file, in bytes.
 const maxRules = 4 << 20
 
-// readRules reads a file of rules; nil where there is none. A link is left to the user.
+// readRules reads a rules file; nil if there is none. It leaves links, other special files and files above maxRules
+// to the user.
 func readRules(path string) ([]byte, error) {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && (!info.Mode().IsRegular() || info.Size() > maxRules) {
@@ -131,7 +133,7 @@ func readRules(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// legacyRules are the files of the user's own rules that name Legacy.
+// legacyRules lists the rules files that name Legacy.
 func legacyRules(s *store.Store) []string {
 	files, _ := filepath.Glob(filepath.Join(policyDir(s), "*.toml"))
 	var out []string
