@@ -10,18 +10,17 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/consent"
 )
 
-// sessionKey is the key of the client's session in the context of a call.
+// sessionKey is the context key of the session that makes a call.
 type sessionKey struct{}
 
 func withSession(ctx context.Context, s *mcp.ServerSession) context.Context {
 	return context.WithValue(ctx, sessionKey{}, s)
 }
 
-// An Elicitor asks the person in front of the client that made the call, by MCP's elicitation, where
-// the client has it. Its zero value is ready.
+// An Elicitor asks the person at the client that made the call, through MCP elicitation. Its zero value is ready.
 type Elicitor struct{}
 
-// Ask implements [consent.Asker]. Without a client that can ask it is ErrNobody.
+// Ask implements [consent.Asker]. It returns ErrNobody if the client cannot ask.
 func (Elicitor) Ask(ctx context.Context, q consent.Question) (consent.Answer, error) {
 	session, _ := ctx.Value(sessionKey{}).(*mcp.ServerSession)
 	if session == nil {

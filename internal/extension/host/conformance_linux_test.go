@@ -17,8 +17,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/peers"
 )
 
-// gateway lets a client that speaks HTTP reach a server that speaks stdio: it carries lines, and changes nothing in them. What
-// the server asks while a tool is called goes to the caller of the tool; what else it says unasked is dropped.
+// gateway lets an HTTP client reach a stdio server. It carries lines unchanged. A server's request during a call goes
+// to that call's client; other unasked messages are dropped.
 type gateway struct {
 	w *world
 
@@ -27,16 +27,16 @@ type gateway struct {
 	next    int
 }
 
-// relay is one session of the gateway's.
+// relay is one session of the gateway.
 type relay struct {
 	*client
 
 	mu      sync.Mutex
 	waiting map[string]chan string
-	calling chan string // gets what the server asks; nil when no tool is called
+	calling chan string // gets the server's requests; nil while no tool is called
 }
 
-// carry gives each answer to the request that waits for it.
+// carry passes each answer to the request that waits for it.
 func (r *relay) carry() {
 	for line := range r.lines {
 		var m struct {
@@ -120,7 +120,7 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// stream carries what the server asks, and at last its answer, as events.
+// stream sends the server's requests and finally its answer as events.
 func stream(ctx context.Context, w http.ResponseWriter, asked, answer <-chan string) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	for {
@@ -140,9 +140,8 @@ func stream(ctx context.Context, w http.ResponseWriter, asked, answer <-chan str
 	}
 }
 
-// MCP's own suite, as far as it applies: the suite speaks HTTP, so a gateway of the test's carries its
-// messages; those of its tools that are plain are tools of an extension here. The suite's client can ask its user, and is
-// asked about a tool that nobody has agreed to.
+// MCP's own suite, as far as it applies. The suite speaks HTTP, so a gateway carries its messages. Its plain tools
+// are tools of an extension here. Its client can ask its user, and is asked about a tool that nobody has agreed to.
 func TestConformance(t *testing.T) {
 	peers.Need(t, peers.Conformance)
 	w := newWorld(t, Elicitor{})

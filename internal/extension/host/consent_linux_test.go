@@ -11,7 +11,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/prompt"
 )
 
-// A person answers questions by the extension's name; about others, and once there is nothing more to say, nobody is there.
+// A person answers questions by the extension's name. For other extensions, or when no answers are left, nobody is
+// there.
 type person struct {
 	mu      sync.Mutex
 	answers map[string]consent.Answer
@@ -42,8 +43,8 @@ func (p *person) heard() string {
 	return strings.Join(p.asked, " ")
 }
 
-// SPEC P-3, S-2: a model learns that something waits, has the user asked, and gets the tools only of what was allowed, in time
-// for its next turn. Of the rest it hears not even a name.
+// SPEC P-3, S-2: a model learns that something waits, makes pollux ask the user, and gets only the allowed tools, in
+// time for its next turn. It does not learn even the names of the rest.
 func TestRequestConsent(t *testing.T) {
 	user := &person{answers: map[string]consent.Answer{}}
 	w := newWorld(t, user)
@@ -60,7 +61,7 @@ func TestRequestConsent(t *testing.T) {
 		t.Helper()
 		id++
 		c.call(id, capability.AskUser, args)
-		// The tools come with a notice of the change, and the answer waits for the client to look.
+		// The tools come with a change notice, and the answer waits until the client has listed them.
 		m := c.next(func(m message) bool { return m.ID == float64(id) || m.Method == "notifications/tools/list_changed" })
 		if m.Method != "" {
 			id++
@@ -112,7 +113,7 @@ func TestRequestConsent(t *testing.T) {
 	}
 }
 
-// What the client was not told at the start stands in the description of a tool, as long as that is so.
+// What the client was not told at the start stays in the description of a tool while it applies.
 func TestNews(t *testing.T) {
 	w := newWorld(t, nil)
 	w.extension("one", map[string]string{"echo": echo})

@@ -8,13 +8,13 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/prompt"
 )
 
-// maxWanted is how many names of what the model has described are kept.
+// maxWanted bounds how many described names are kept.
 const maxWanted = 64
 
-// gateway says whether not every tool is declared.
+// gateway says whether some tools are not declared.
 func (h *host) gateway(set *capability.Set) bool { return h.o.Gateway != nil && h.o.Gateway(set) }
 
-// declared are the tools that the client is given one by one. The caller holds mu.
+// declared returns the tools that the client gets one by one. The caller holds mu.
 func (h *host) declared(set *capability.Set) []capability.Tool {
 	if !h.gateway(set) {
 		return set.Tools()
@@ -29,7 +29,7 @@ func (h *host) declared(set *capability.Set) []capability.Tool {
 	return prompt.Declared(set, pinned, slices.Concat(h.wanted, lately))
 }
 
-// want has what the model has described become functions with the next sync, the newest first.
+// want makes what the model has described a function at the next sync, the newest first.
 func (h *host) want(args json.RawMessage) {
 	var a struct {
 		Name string `json:"name"`
@@ -53,18 +53,18 @@ func (h *host) want(args json.RawMessage) {
 	h.wanted = h.wanted[:min(len(h.wanted), maxWanted)]
 }
 
-// A Cost is what a server's functions take of each request of Gemini CLI.
+// A Cost is what a server's functions cost each request of Gemini CLI.
 type Cost struct {
-	// Gateway says that not every tool is declared.
+	// Gateway says that some tools are not declared.
 	Gateway bool `json:"gateway"`
-	// Declared is how many tools of extensions are functions at the start of a session, of Tools.
+	// Declared is how many of Tools are functions at the start of a session.
 	Declared int `json:"declared"`
 	Tools    int `json:"tools"`
-	// Tokens is what all functions take, pollux's own among them, estimated.
+	// Tokens estimates the cost of all functions, including pollux's own.
 	Tokens int `json:"tokens"`
 }
 
-// CostOf says what a server with these options would declare of a set at the start of a session.
+// CostOf returns what a server with these options would declare of a set at the start of a session.
 func CostOf(o Options, set *capability.Set) Cost {
 	h := &host{o: o}
 	declared := h.declared(set)

@@ -8,7 +8,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/capability"
 )
 
-// SPEC P-3: by the gateway every tool runs in one call; what the model describes is listed from then on, before it is answered.
+// SPEC P-3: the gateway runs every tool in one call. A tool that the model asks about is listed from then on, before
+// the answer.
 func TestGateway(t *testing.T) {
 	w := newWorld(t, nil)
 	w.options.Gateway = func(*capability.Set) bool { return true }

@@ -1,6 +1,5 @@
-// Package host serves extensions to an MCP client over standard input and
-// output: one tool for each tool of an extension, documents as resources, and descriptions on demand (SPEC P-3,
-// P-4). It outlives whatever an extension does.
+// Package host serves extensions to an MCP client over standard input and output: one tool for each tool of an
+// extension, documents as resources, and descriptions on demand (SPEC P-3, P-4). No failure of an extension ends it.
 package host
 
 import (
@@ -25,36 +24,38 @@ import (
 // Options of Serve. Dispatcher is required.
 type Options struct {
 	Dispatcher *dispatch.Dispatcher
-	// Version is pollux's.
+	// Version is the version of pollux.
 	Version string
-	// Instructions make what the client tells its model at the start from what is offered then; nil tells nothing.
+	// Instructions returns what the client tells its model at the start, for what is offered then; nil tells nothing.
 	Instructions func(*capability.Set) string
-	// News tells what is offered beyond what the client has been told at its start, as text for the model: it stands in the
-	// instructions and, kept current, in the description of pollux's own tool. Its calls never overlap; it may be nil.
+	// News returns text for the model about offers that the client did not learn at its start. It is part of the
+	// instructions and, kept current, of the description of pollux's own tool. Its calls never overlap; it may be
+	// nil.
 	News func(*capability.Set) string
-	// Gateway says that a set's tools are not all declared: only those that are Pinned, that the model has described, or that ran Lately,
-	// and pollux's own tool that runs any of them. nil declares all. Pinned and Lately name tools by extension.tool, or extensions; they may be nil.
+	// Gateway says that a set has too many tools to declare all. Then only tools that are Pinned, that the model has
+	// described, or that ran Lately are declared, and pollux's own tool runs any of them. nil declares all. Pinned
+	// and Lately name tools by extension.tool, or extensions; they may be nil.
 	Gateway        func(*capability.Set) bool
 	Pinned, Lately func() []string
-	// Prompts offers the extensions' examples as prompts, which are commands of the user's in most clients.
+	// Prompts offers the extensions' examples as prompts, which most clients show as commands.
 	Prompts bool
-	// Watch lists files and folders whose change may change what is offered, given what is offered now; nil watches nothing.
+	// Watch lists files and folders to watch, given what is offered now; nil watches nothing.
 	Watch func(*capability.Set) []string
-	// Changed is told after each look at the disk what is offered now; it may be nil.
+	// Changed is told what is offered after each look at the disk; it may be nil.
 	Changed func(*capability.Set)
-	// Ready is called once after the handshake, for what would only slow it down; it may be nil.
+	// Ready is called once after the handshake, for slow preparations; it may be nil.
 	Ready func()
-	// Extend adds tools of another kind before the client is served; it may be nil.
+	// Extend adds other tools before the client is served; it may be nil.
 	Extend func(*mcp.Server)
-	// Log gets what is of use to somebody who looks for a fault; nil for nobody.
+	// Log gets what helps to find a fault; nil for nobody.
 	Log *slog.Logger
 }
 
-// maxParallel is how many tools run at once; further calls wait for one to end.
+// maxParallel is how many calls run at once; more of them wait.
 const maxParallel = 16
 
-// A host is one server for one client. Serve owns its goroutines: the SDK's, which end with the
-// connection, those of calls, which end with their tools, and one that watches the disk.
+// A host is one server for one client. Serve owns its goroutines: the SDK's, which end with the connection; those of
+// calls, which end with their tools; and one that watches the disk.
 type host struct {
 	o      Options
 	server *mcp.Server
@@ -62,11 +63,11 @@ type host struct {
 	alive  context.Context // ends with the connection
 	lists  atomic.Int64    // how often the client listed the tools
 	edits  atomic.Int64    // how often the tools changed
-	edited atomic.Int64    // lists when they changed last
+	edited atomic.Int64    // the value of lists at the last change
 
-	looking sync.Mutex // held while the disk is read and what it holds is offered; before mu
+	looking sync.Mutex // held while the disk is read and the result offered; lock it before mu
 
-	mu        sync.Mutex // guards what follows, and the features of server
+	mu        sync.Mutex // guards the fields below, and the features of server
 	own       map[string]string
 	tools     map[string]string
 	resources map[string]string
@@ -74,8 +75,8 @@ type host struct {
 	wanted    []string // what the model has described, the newest first
 }
 
-// Serve serves one client until it goes away or ctx ends. It writes nothing but messages of the
-// protocol to out. The error is nil when the client has gone in good order.
+// Serve serves one client until it disconnects or ctx ends. It writes only protocol messages to out. The error is nil
+// after an orderly disconnect.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -88,7 +89,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	}
 	h.survive("reading the extensions", func() {
 		if _, err := o.Dispatcher.Refresh(); err != nil {
-			o.Log.Error("the extensions cannot be read", "err", err) // the client still gets a server that says so when asked
+			o.Log.Error("the extensions cannot be read", "err", err) // the server reports this when asked
 		}
 	})
 	set := o.Dispatcher.Set()
@@ -137,15 +138,15 @@ func newServer(o Options, set *capability.Set) *mcp.Server {
 	}
 	return mcp.NewServer(&mcp.Implementation{Name: capability.Bridge, Title: "pollux: extensions", Version: o.Version}, &mcp.ServerOptions{
 		Instructions: instructions, Capabilities: caps, Logger: o.Log,
-		PageSize: 1 << 20, // Gemini CLI reads the first page only
-		// From 2026-07-28 on a server may not ask its client anything outside of an answer, and consent could not be asked.
+		PageSize: 1 << 20, // Gemini CLI reads only the first page
+		// From 2026-07-28 on a server may ask its client something only within an answer, so pollux could not ask for
+		// consent.
 		SupportedProtocolVersions: slices.DeleteFunc(mcp.SupportedProtocolVersions(), func(v string) bool { return v >= "2026" }),
 	})
 }
 
-// observe counts the client's lists, so that settle knows when it has seen a change. A call
-// of a tool that is not offered is answered as the dispatcher does for a model's text: with the names
-// that are near, or with the question for a consent that is missing.
+// observe counts the client's lists, so that settle knows when it has seen a change. It passes a call of an unknown
+// tool to the dispatcher, which suggests near names or asks for missing consent.
 func (h *host) observe(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		result, err := next(ctx, method, req)
@@ -161,7 +162,7 @@ func (h *host) observe(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// survive does what belongs to no call: a panic in it is logged, and ends nothing.
+// survive runs f outside any call. A panic is logged and ends nothing.
 func (h *host) survive(what string, f func()) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -171,7 +172,7 @@ func (h *host) survive(what string, f func()) {
 	f()
 }
 
-// refresh looks at the disk and offers what it finds. Looks do not overlap: the one that read first might offer last.
+// refresh reads the disk and offers the result. Refreshes do not overlap, or an older result could be offered last.
 func (h *host) refresh() {
 	h.looking.Lock()
 	defer h.looking.Unlock()
@@ -186,14 +187,14 @@ func (h *host) refresh() {
 	}
 }
 
-// How long an answer waits for a client to take notice of changed tools: Gemini CLI declares a tool in
-// its next request only if it has listed it some time before the answer.
+// How long an answer waits for a client to notice changed tools. Gemini CLI declares a tool in its next request only
+// if it listed the tool some time before the answer.
 const (
 	listWait  = 3 * time.Second
 	listPause = 300 * time.Millisecond
 )
 
-// settle waits, for a short time at most, until the client has listed the tools again after their last change.
+// settle waits briefly until the client has listed the tools after their last change.
 func (h *host) settle(ctx context.Context) {
 	deadline := time.NewTimer(listWait)
 	defer deadline.Stop()
@@ -214,8 +215,8 @@ func (h *host) settle(ctx context.Context) {
 	}
 }
 
-// guard runs f with everything that a call needs: its end with the connection, a slot,
-// the session for questions. A panic becomes an answer.
+// guard runs f with what a call needs: cancellation with the connection, a slot, and the session for questions. A
+// panic becomes an answer.
 func (h *host) guard(ctx context.Context, req *mcp.CallToolRequest, f func(context.Context) dispatch.Reply) (result *mcp.CallToolResult, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -234,12 +235,12 @@ func (h *host) guard(ctx context.Context, req *mcp.CallToolRequest, f func(conte
 	}
 	reply := f(withSession(ctx, req.Session))
 	if ctx.Err() != nil {
-		return nil, context.Cause(ctx) // nobody hears it
+		return nil, context.Cause(ctx) // nobody waits for the answer
 	}
 	return answer(reply), nil
 }
 
-// answer is a reply as exactly one block of text.
+// answer returns a reply as exactly one block of text.
 func answer(r dispatch.Reply) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: strings.TrimRight(r.Text, "\n")}}, IsError: r.Failed}
 }

@@ -21,7 +21,7 @@ import (
 
 const echo = "echo \"got $*\"\n"
 
-// SPEC P-3: what is offered, and that nothing is before the user agreed.
+// SPEC P-3: what is offered, and nothing before the user agreed.
 func TestOffer(t *testing.T) {
 	w := newWorld(t, nil)
 	w.extension("one", map[string]string{"echo": echo, "other": echo})
@@ -72,7 +72,7 @@ func TestOffer(t *testing.T) {
 	}
 	for i, of := range []struct{ tool, want string }{
 		{"others", "did you mean other?"},
-		{"echo", "one.echo or two.echo"}, // its name is taken twice
+		{"echo", "one.echo or two.echo"}, // two extensions have a tool of this name
 		{"secret", "consent grant refused"},
 	} {
 		c.call(7+i, of.tool, `{"a":"x"}`)
@@ -82,7 +82,7 @@ func TestOffer(t *testing.T) {
 	}
 }
 
-// SPEC P-4: the argument that the CLI adds is dropped, wrong arguments are told, and calls run side by side.
+// SPEC P-4: the CLI's extra argument is dropped, wrong arguments are reported, and calls run in parallel.
 func TestCalls(t *testing.T) {
 	w := newWorld(t, nil)
 	meet := "touch \"$2\"; while ! [ -e a ] || ! [ -e b ]; do sleep 0.05; done; echo met\n"
@@ -114,7 +114,8 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// SPEC P-4: a cancelled call has no answer, its whole tree of processes ends, and the server goes on. So it is when the client goes.
+// SPEC P-4: a cancelled call gets no answer, its whole process tree ends, and the server continues. The same happens
+// when the client disconnects.
 func TestCancel(t *testing.T) {
 	w := newWorld(t, nil)
 	beat := "(while :; do date +%N > \"beat-$2\"; sleep 0.05; done) & wait\n"
@@ -138,7 +139,7 @@ func TestCancel(t *testing.T) {
 	w.still("beat-second")
 }
 
-// beats waits until a file is there, still until it does not change any more.
+// beats waits until a file exists; still waits until it no longer changes.
 func (w *world) beats(name string) {
 	w.t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
@@ -168,7 +169,7 @@ func (w *world) still(name string) {
 	}
 }
 
-// What changes on the disk, by whoever's hand, reaches the client: an extension comes, is agreed to, changes, goes.
+// Changes on the disk, by anybody, reach the client: an extension is added, agreed to, changed, removed.
 func TestChanges(t *testing.T) {
 	w := newWorld(t, nil)
 	w.extension("one", map[string]string{"echo": echo})
@@ -193,7 +194,7 @@ func TestChanges(t *testing.T) {
 	await("describe_extension read_doc")
 }
 
-// A long result comes in parts, each one block below the CLI's bound, and nothing of it is lost.
+// A long result comes in parts, each one block below the CLI's limit, and nothing is lost.
 func TestLongResult(t *testing.T) {
 	w := newWorld(t, nil)
 	w.extension("one", map[string]string{"long": "i=0; while [ $i -lt 9000 ]; do i=$((i+1)); echo \"line $i größer\"; done\n"})
@@ -228,7 +229,7 @@ func TestLongResult(t *testing.T) {
 	}
 }
 
-// Consent that is still needed is asked where the client can ask.
+// Missing consent is asked through a client that can ask.
 func TestElicitation(t *testing.T) {
 	w := newWorld(t, Elicitor{})
 	w.extension("one", map[string]string{"echo": echo})
@@ -288,7 +289,7 @@ func TestElicitation(t *testing.T) {
 	}
 }
 
-// A mistake of pollux's own is an answer, not the end.
+// A panic in pollux becomes an answer and does not end the server.
 func TestPanic(t *testing.T) {
 	w := newWorld(t, nil)
 	h := &host{o: w.options, slots: make(chan struct{}, 1), alive: t.Context()}
@@ -305,8 +306,8 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// P-4: a document that is too long for one result is offered in parts as resources. Each part names the next; together they are the
-// whole document.
+// SPEC P-4: a document too long for one result is offered in parts as resources. Each part names the next; together
+// they are the whole document.
 func TestLongDocument(t *testing.T) {
 	w := newWorld(t, nil)
 	w.extension("one", map[string]string{"echo": echo})

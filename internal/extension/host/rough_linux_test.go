@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// What goes wrong with an extension in the middle of a session is told to whoever calls it, and is nobody else's trouble.
+// If an extension breaks during a session, its caller is told, and nobody else is affected.
 func TestExtensionsBreak(t *testing.T) {
 	w := newWorld(t, nil)
 	w.extension("one", map[string]string{"echo": echo})
@@ -29,7 +29,7 @@ func TestExtensionsBreak(t *testing.T) {
 	}
 	fails := func(what string) {
 		t.Helper()
-		// Whether the server has noticed already, and says that there is no such tool, is open.
+		// The server may or may not have noticed yet, and may say that there is no such tool.
 		if m := call("echo", `{"a":"x"}`); !m.Result.IsError || !strings.Contains(text(t, m), "one") && !strings.Contains(text(t, m), `no tool "echo"`) {
 			t.Errorf("%s: %+v", what, m)
 		}
@@ -69,7 +69,8 @@ func TestExtensionsBreak(t *testing.T) {
 	}
 }
 
-// A run that cannot be recorded is not done (SPEC S-3); the server goes on, and so do the runs when there is room again.
+// A run that cannot be recorded does not happen (SPEC S-3). The server continues, and runs work again when there is
+// space.
 func TestNoRoomForTheLog(t *testing.T) {
 	w := newWorld(t, nil)
 	w.extension("one", map[string]string{"echo": "touch ran; echo done\n"})
@@ -100,8 +101,8 @@ func TestNoRoomForTheLog(t *testing.T) {
 	}
 }
 
-// An update replaces an extension while its tool is called from all sides: each call is done by one version, whole, or
-// is refused with a reason.
+// An update replaces an extension while many clients call its tool. Each call is done completely by one version, or
+// refused with a reason.
 func TestCallsDuringUpdates(t *testing.T) {
 	w := newWorld(t, nil)
 	place := func(version string) string {
@@ -130,7 +131,7 @@ func TestCallsDuringUpdates(t *testing.T) {
 	seen := map[string]int{}
 	for i := range calls {
 		c.call(100+i, "echo", fmt.Sprintf(`{"a":"%d"}`, i))
-		if i%8 == 4 { // as an update does: two renames
+		if i%8 == 4 { // like an update: two renames
 			swap(folder, old)
 			swap(fresh, folder)
 			old, fresh = fresh, old

@@ -17,7 +17,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/prompt"
 )
 
-// annotations say what the permissions allow; the sandbox holds the tool to it.
+// annotations tell what the permissions allow. The sandbox enforces the permissions.
 func annotations(t capability.Tool) *mcp.ToolAnnotations {
 	p := t.Extension.Permissions
 	writes, open := p.Write != manifest.None, len(p.Hosts) > 0
@@ -27,13 +27,13 @@ func annotations(t capability.Tool) *mcp.ToolAnnotations {
 	}
 }
 
-// reads are the annotations of what changes nothing.
+// reads returns the annotations of a tool that changes nothing.
 func reads() *mcp.ToolAnnotations {
 	no := false
 	return &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: &no}
 }
 
-// readTool is the tool that reads documents, which is always the same.
+// readTool returns the tool that reads documents. It never changes.
 func readTool() *mcp.Tool {
 	zero := 0
 	return &mcp.Tool{
@@ -47,7 +47,7 @@ func readTool() *mcp.Tool {
 	}
 }
 
-// ownTools are pollux's own tools that tell of a set.
+// ownTools returns pollux's own tools whose description depends on the set.
 func (h *host) ownTools(set *capability.Set) []*mcp.Tool {
 	news := ""
 	if h.o.News != nil {
@@ -88,7 +88,7 @@ func (h *host) ownTools(set *capability.Set) []*mcp.Tool {
 	})
 }
 
-// syncOwn offers ownTools, and says whether they changed.
+// syncOwn offers ownTools and says whether they changed.
 func (h *host) syncOwn(set *capability.Set) bool {
 	now, changed := map[string]string{}, false
 	for _, tool := range h.ownTools(set) {
@@ -106,7 +106,7 @@ func (h *host) syncOwn(set *capability.Set) bool {
 	return changed
 }
 
-// answerOwn calls one of pollux's own tools. When it found or caused a change, the client is told of that first.
+// answerOwn calls one of pollux's own tools. If the offer changed meanwhile, the client is told before the answer.
 func (h *host) answerOwn(name string) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return h.guard(ctx, req, func(ctx context.Context) dispatch.Reply {
@@ -119,7 +119,7 @@ func (h *host) answerOwn(name string) mcp.ToolHandler {
 				h.want(req.Params.Arguments)
 			}
 			h.refresh()
-			if h.edits.Load() != before { // by this call, or by who watches the disk
+			if h.edits.Load() != before { // by this call, or by the watcher
 				h.settle(ctx)
 			}
 			return reply
@@ -127,12 +127,11 @@ func (h *host) answerOwn(name string) mcp.ToolHandler {
 	}
 }
 
-// sync makes the server offer exactly what the set holds, and tells the client
-// of what changed.
+// sync makes the server offer exactly the set, and tells the client what changed.
 func (h *host) sync(set *capability.Set) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	lists := h.lists.Load() // a list that comes from now on may know of the change
+	lists := h.lists.Load() // a list after this point may include the change
 	tools, changed := map[string]string{}, false
 	for _, t := range h.declared(set) {
 		tool := declaration(t)
@@ -158,26 +157,26 @@ func (h *host) sync(set *capability.Set) {
 	}
 }
 
-// declaration is a tool of an extension as the client is told of it.
+// declaration returns a tool of an extension as the client sees it.
 func declaration(t capability.Tool) *mcp.Tool {
 	return &mcp.Tool{Name: t.Callable, Description: prompt.Description(t), InputSchema: prompt.Arguments(t.Tool), Annotations: annotations(t)}
 }
 
-// mark is what has changed when it has.
+// mark returns text that differs whenever v differs.
 func mark(v any, more string) string {
 	data, err := json.Marshal(v)
 	if err != nil {
-		panic("host: a plain value did not encode: " + err.Error()) // only our own types get here
+		panic("host: a plain value did not encode: " + err.Error()) // only own types get here
 	}
 	return more + string(data)
 }
 
-// missing are the names that were there and are not any more.
+// missing returns the names in before that now lacks.
 func missing(before, now map[string]string) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(before)), func(name string) bool { _, there := now[name]; return there })
 }
 
-// run calls one tool of an extension, by its place in the extension, whatever else has changed meanwhile.
+// run calls one tool of an extension, as it was when it was offered, whatever has changed since.
 func (h *host) run(t capability.Tool) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return h.guard(ctx, req, func(ctx context.Context) dispatch.Reply {
@@ -222,7 +221,7 @@ func (h *host) read(d capability.Doc, part int) mcp.ResourceHandler {
 	}
 }
 
-// maxPrompts is how many examples are offered as prompts.
+// maxPrompts bounds how many examples of an extension are offered as prompts.
 const maxPrompts = 256
 
 func (h *host) syncPrompts(set *capability.Set) {
@@ -245,7 +244,7 @@ func (h *host) syncPrompts(set *capability.Set) {
 	h.prompts = prompts
 }
 
-// example is an example as the user would ask for it.
+// example returns an example in the words of a user.
 func example(set *capability.Set, x *capability.Extension, e manifest.Example) string {
 	text := prompt.Line(e.Prompt, 2000)
 	for _, t := range set.ToolsOf(x) {

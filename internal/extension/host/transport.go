@@ -14,14 +14,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// maxMessage bounds one message of a client's, in bytes.
+// maxMessage bounds one message from a client, in bytes.
 const maxMessage = 16 << 20
 
-// transport is the SDK's over in and out, changed where Gemini CLI
-// needs it (SPEC P-4): the argument wait_for_previous, which the CLI adds to every call for itself, is
-// dropped before anybody sees it, and a request that was cancelled gets no answer, which the CLI would take for an
-// error of the connection. A line that is no message is answered with an error, where the SDK would end the server.
-// ended is called once when the client has gone.
+// transport is the SDK's transport over in and out, changed for Gemini CLI (SPEC P-4). It drops the argument
+// wait_for_previous, which the CLI adds to every call for itself. It never answers a cancelled request, because the
+// CLI would report a connection error. It answers an invalid line with an error; the SDK would end the server. ended
+// is called once when the client has disconnected.
 type transport struct {
 	in    io.Reader
 	out   io.Writer
@@ -40,12 +39,12 @@ func (t *transport) Connect(ctx context.Context) (mcp.Connection, error) {
 	return &conn{Connection: c, ended: sync.OnceFunc(t.ended), calls: map[jsonrpc.ID]bool{}}, nil
 }
 
-// keepOpen is a writer that somebody else closes.
+// keepOpen is a writer that Close leaves open.
 type keepOpen struct{ io.Writer }
 
 func (keepOpen) Close() error { return nil }
 
-// oneByOne is a writer for several goroutines.
+// oneByOne is a writer that several goroutines can use.
 type oneByOne struct {
 	mu sync.Mutex
 	w  io.Writer
@@ -57,12 +56,12 @@ func (o *oneByOne) Write(p []byte) (int, error) {
 	return o.w.Write(p)
 }
 
-// messages reads the lines of in that are messages, and answers the others on out.
+// messages reads the valid messages of in, line by line, and answers other lines on out.
 type messages struct {
 	in   *bufio.Reader
 	out  io.Writer
-	rest []byte // of the line that is being read
-	old  bool   // the client asked for a version of the protocol that has batches
+	rest []byte // of the current line
+	old  bool   // the client's protocol version has batches
 }
 
 // Read implements [io.Reader].
@@ -100,12 +99,12 @@ func (m *messages) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// refuse answers a line whose sender cannot be told which request it was.
+// refuse answers a line whose request id is unknown.
 func (m *messages) refuse(code int, why string) {
 	_, _ = fmt.Fprintf(m.out, `{"jsonrpc":"2.0","id":null,"error":{"code":%d,"message":%q}}`+"\n", code, why)
 }
 
-// takes says whether the SDK takes a line, as a message or, in a protocol that has them, as a batch of some.
+// takes says whether the SDK accepts a line: a message or, in an old protocol version, a batch.
 func (m *messages) takes(line []byte) bool {
 	var batch []json.RawMessage
 	if line[0] != '[' {
@@ -133,10 +132,10 @@ type conn struct {
 	ended func()
 
 	mu    sync.Mutex
-	calls map[jsonrpc.ID]bool // requests without an answer; true: cancelled
+	calls map[jsonrpc.ID]bool // unanswered requests; true: cancelled
 }
 
-// Read gives the client's next message, without what the CLI put in for itself.
+// Read returns the client's next message, without wait_for_previous.
 func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	m, err := c.Connection.Read(ctx)
 	if err != nil {
@@ -152,7 +151,7 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	return m, nil
 }
 
-// note remembers what is asked and what is cancelled.
+// note records requests and cancellations.
 func (c *conn) note(r *jsonrpc.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -178,7 +177,7 @@ func (c *conn) note(r *jsonrpc.Request) {
 	}
 }
 
-// Write sends a message, unless it answers what was cancelled.
+// Write sends a message, unless it answers a cancelled request.
 func (c *conn) Write(ctx context.Context, m jsonrpc.Message) error {
 	if r, ok := m.(*jsonrpc.Response); ok {
 		c.mu.Lock()
@@ -192,7 +191,7 @@ func (c *conn) Write(ctx context.Context, m jsonrpc.Message) error {
 	return c.Connection.Write(ctx, m)
 }
 
-// withoutWait drops wait_for_previous from the arguments of a call. What it cannot read it leaves alone.
+// withoutWait drops wait_for_previous from a call's arguments. It returns unreadable params unchanged.
 func withoutWait(params json.RawMessage) json.RawMessage {
 	var p map[string]json.RawMessage
 	if json.Unmarshal(params, &p) != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// TestLinesThatAreNoMessages: what is no message is answered, and what comes behind it is read.
+// TestLinesThatAreNoMessages: an invalid line is answered, and the lines after it are read.
 func TestLinesThatAreNoMessages(t *testing.T) {
 	const ping = `{"jsonrpc":"2.0","id":7,"method":"ping"}`
 	for name, c := range map[string]struct{ line, code string }{
@@ -51,7 +51,7 @@ func TestLinesThatAreNoMessages(t *testing.T) {
 	}
 }
 
-// TestBatches: a client of an old protocol may send several messages at once.
+// TestBatches: a client with an old protocol version may send several messages at once.
 func TestBatches(t *testing.T) {
 	const first = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-03-26"}}` + "\n"
 	const ping = `{"jsonrpc":"2.0","id":7,"method":"ping"}`
@@ -71,7 +71,7 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// FuzzMessages: whatever a client sends, it hears nothing but messages, and a call has no argument of the CLI's own.
+// FuzzMessages: whatever a client sends, it receives only valid messages, and no call keeps the CLI's own argument.
 func FuzzMessages(f *testing.F) {
 	for _, seed := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"wait_for_previous":true,"a":"b"}}}`,

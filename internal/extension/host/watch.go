@@ -15,20 +15,19 @@ import (
 )
 
 const (
-	// watchQuiet is how long there must be no further change before the disk is looked at, and watchLatest
-	// how long that may be put off.
+	// watchQuiet is how long events must pause before the disk is read, watchLatest the longest delay by that.
 	watchQuiet  = 100 * time.Millisecond
 	watchLatest = time.Second
-	// watchPoll is how often files are compared, for what the system does not tell.
+	// watchPoll is how often files are compared, for changes that the system does not report.
 	watchPoll = 2 * time.Second
 )
 
-// watch looks at the disk again whenever something changed there, until ctx ends. The system's events make
-// that quick; a comparison of times and sizes now and then makes it sure.
+// watch reads the disk again after each change, until ctx ends. The system's events make that fast. Comparing times
+// and sizes from time to time makes it reliable.
 func (h *host) watch(ctx context.Context) {
 	w := newWatcher(h.o.Log)
 	defer w.close()
-	paths := h.look(w, nil) // what has changed meanwhile
+	paths := h.look(w, nil) // for changes since the start
 	poll := time.NewTicker(watchPoll)
 	defer poll.Stop()
 	for {
@@ -52,16 +51,16 @@ func (h *host) watch(ctx context.Context) {
 	}
 }
 
-// look looks at the disk, and returns the paths that are followed from now on. A mistake of pollux's in it leaves things as
-// they are until the next change.
+// look reads the disk and returns the paths to follow from now on. If pollux panics, the old paths stay until the
+// next change.
 func (h *host) look(w *watcher, paths []string) (followed []string) {
-	followed, w.seen = paths, "?" // which is never so: the next comparison looks again
+	followed, w.seen = paths, "?" // never equal: the next comparison looks again
 	h.survive("looking at the extensions", func() { followed = h.lookNow(w) })
 	return followed
 }
 
 func (h *host) lookNow(w *watcher) []string {
-	// They are followed before they are read: what changes in between is seen by the next look.
+	// Follow before reading, so that the next look sees a change in between.
 	followed := h.o.Watch(h.o.Dispatcher.Set())
 	for range 3 {
 		w.follow(followed)
@@ -77,10 +76,10 @@ func (h *host) lookNow(w *watcher) []string {
 	return followed
 }
 
-// handshakeWait is how long a client may take to list the tools before the watching begins without that.
+// handshakeWait is how long watching waits for the client's first list.
 const handshakeWait = 2 * time.Second
 
-// settled waits until the client has listed the tools; false when ctx has ended.
+// settled waits until the client has listed the tools, at most handshakeWait; false if ctx has ended.
 func (h *host) settled(ctx context.Context) bool {
 	late := time.NewTimer(handshakeWait)
 	defer late.Stop()
@@ -98,9 +97,10 @@ func (h *host) settled(ctx context.Context) bool {
 	return true
 }
 
-// watcher is for watch's goroutine alone. It owns one, which takes the library's errors, and ends with close.
+// watcher belongs to the goroutine of watch. It owns one goroutine, which drains the library's errors and ends with
+// close.
 type watcher struct {
-	fs       *fsnotify.Watcher // nil where the system reports nothing
+	fs       *fsnotify.Watcher // nil if the system reports no changes
 	events   <-chan fsnotify.Event
 	drained  sync.WaitGroup
 	followed []string
@@ -115,7 +115,7 @@ func newWatcher(log *slog.Logger) *watcher {
 		return w
 	}
 	w.fs, w.events = fs, fs.Events
-	// The library waits for somebody to take an error with the lock held that follow needs.
+	// The library delivers errors while holding a lock that follow needs, so somebody must always receive them.
 	w.drained.Go(func() {
 		for err := range fs.Errors {
 			log.Debug("watching the extensions", "err", err)
@@ -131,7 +131,7 @@ func (w *watcher) close() {
 	w.drained.Wait()
 }
 
-// follow has the system report changes of the paths, or of the folders that they are in.
+// follow makes the system report changes of the paths, or of their folders.
 func (w *watcher) follow(paths []string) {
 	w.seen = fingerprint(paths)
 	if w.fs == nil {
@@ -153,17 +153,17 @@ func (w *watcher) follow(paths []string) {
 		}
 	}
 	for _, dir := range dirs {
-		_ = w.fs.Add(dir) // the comparison stands in where that fails
+		_ = w.fs.Add(dir) // if it fails, the comparison notices changes
 	}
 	w.followed = dirs
 }
 
-// concerns says whether an event is about one of the paths or something right in it.
+// concerns says whether an event is about one of the paths or a direct child of one.
 func (w *watcher) concerns(name string, paths []string) bool {
 	return slices.ContainsFunc(paths, func(p string) bool { return name == p || filepath.Dir(name) == p })
 }
 
-// quiet waits until the events pause; false when ctx has ended.
+// quiet waits until the events pause; false if ctx has ended.
 func (w *watcher) quiet(ctx context.Context) bool {
 	latest := time.NewTimer(watchLatest)
 	defer latest.Stop()
@@ -183,7 +183,7 @@ func (w *watcher) quiet(ctx context.Context) bool {
 	}
 }
 
-// fingerprint is different when one of the paths has changed.
+// fingerprint changes when one of the paths has changed.
 func fingerprint(paths []string) string {
 	var b strings.Builder
 	for _, p := range paths {

@@ -12,7 +12,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/capability"
 )
 
-// A mistake of pollux's beside the calls is logged and survived: the server goes on, and goes on noticing.
+// A panic of pollux outside a call is logged and survived: the server continues and keeps noticing changes.
 func TestWatchSurvivesPanics(t *testing.T) {
 	w := newWorld(t, nil)
 	w.extension("one", map[string]string{"echo": echo})
@@ -47,8 +47,8 @@ func TestWatchSurvivesPanics(t *testing.T) {
 	}
 }
 
-// Folders that are moved away and deleted at once, as an update does, are an error of the library's each, which it holds
-// its lock for: nobody may wait for that lock before the error is taken.
+// A folder that is moved and deleted at once, as in an update, causes an error in the library, which holds its lock
+// until somebody receives the error. So nobody may wait for that lock before.
 func TestWatchMovedAndDeleted(t *testing.T) {
 	root := t.TempDir()
 	var paths []string

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// patience is how long a test waits for what must happen.
+// patience is how long a test waits for an expected event.
 const patience = 60 * time.Second
 
 // A world is a user with extensions, answers and a workspace.
@@ -81,7 +81,7 @@ func (w *world) file(name, text string) {
 	}
 }
 
-// extension installs one with shell tools, by name, and a document.
+// extension installs an extension with shell tools, by name, and a document.
 func (w *world) extension(name string, tools map[string]string) {
 	w.t.Helper()
 	var list []map[string]any
@@ -103,7 +103,7 @@ func (w *world) extension(name string, tools map[string]string) {
 	w.file(".gemini/extensions/"+name+"/gemini-extension.json", string(data))
 }
 
-// allow agrees to an extension as it is now.
+// allow agrees to an extension's current content.
 func (w *world) allow(name string) {
 	w.t.Helper()
 	x, err := w.store.Get(name)
@@ -125,7 +125,7 @@ type client struct {
 	lines chan string
 	done  chan error
 
-	// changes counts the notices, among the messages read so far, that the tools have changed.
+	// changes counts the notices of changed tools among the messages read so far.
 	changes int
 }
 
@@ -154,7 +154,7 @@ func (w *world) serve() *client {
 	return c
 }
 
-// ended waits for the server's end.
+// ended waits until the server ends.
 func (c *client) ended() {
 	c.t.Helper()
 	select {
@@ -175,7 +175,7 @@ func (c *client) send(format string, args ...any) {
 	}
 }
 
-// message is the part of a message that tests look at.
+// message has the fields that tests look at.
 type message struct {
 	JSONRPC string
 	ID      any
@@ -188,7 +188,7 @@ type message struct {
 	}
 }
 
-// next waits for the next message that fits; every line must be a message of the protocol.
+// next waits for the next matching message. Every line must be a protocol message.
 func (c *client) next(fits func(message) bool) message {
 	c.t.Helper()
 	deadline := time.After(patience)
@@ -239,7 +239,7 @@ func (c *client) tools(id int) string {
 	return strings.Join(names, " ")
 }
 
-// await asks until ok, which must come about, and with a notice that the tools have changed.
+// await repeats ok until it is true, and expects a notice that the tools have changed.
 func (c *client) await(what string, ok func() bool) {
 	c.t.Helper()
 	for before, deadline := c.changes, time.Now().Add(patience); !ok() || c.changes == before; time.Sleep(10 * time.Millisecond) {
@@ -249,13 +249,13 @@ func (c *client) await(what string, ok func() bool) {
 	}
 }
 
-// call asks for a tool and does not wait.
+// call calls a tool and does not wait.
 func (c *client) call(id int, name, args string) {
 	c.t.Helper()
 	c.send(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, id, name, args)
 }
 
-// text is the one block of an answer.
+// text returns the single block of an answer.
 func text(t testing.TB, m message) string {
 	t.Helper()
 	if m.Error != nil || len(m.Result.Content) != 1 || m.Result.Content[0].Type != "text" {
@@ -264,7 +264,7 @@ func text(t testing.TB, m message) string {
 	return m.Result.Content[0].Text
 }
 
-// pipes serves the world over pipes to a client of the SDK's.
+// pipes serves the world over pipes to an SDK client.
 func (w *world) pipes() mcp.Transport {
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
