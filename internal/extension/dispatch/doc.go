@@ -14,7 +14,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// maxDoc is the largest document that is read, in bytes.
+// maxDoc is the size of the largest document that is read, in bytes.
 const maxDoc = 8 << 20
 
 // readDocArgs are the arguments of capability.ReadDoc.
@@ -41,7 +41,7 @@ func strictly(args json.RawMessage, into any) error {
 	return dec.Decode(into)
 }
 
-// Read gives a document, or what is left of a long result, from offset (in bytes) on.
+// Read returns a document, or more of a long result, from offset (in bytes) on.
 func (d *Dispatcher) Read(name string, offset int) Reply {
 	name = strings.TrimSpace(name)
 	if strings.HasPrefix(name, resultPrefix) {
@@ -65,12 +65,12 @@ func (d *Dispatcher) Read(name string, offset int) Reply {
 	return d.ReadDoc(doc, offset)
 }
 
-// ReadDoc gives a document of a set, delimited, from offset (in bytes) on.
+// ReadDoc returns a document of a set, delimited, from offset (in bytes) on.
 func (d *Dispatcher) ReadDoc(doc capability.Doc, offset int) Reply {
 	return d.readDoc(doc, func(text string) string { return page(doc.Readable, text, offset) })
 }
 
-// readDoc gives what pick takes of a document's text.
+// readDoc returns what pick takes from a document's text.
 func (d *Dispatcher) readDoc(doc capability.Doc, pick func(text string) string) Reply {
 	text, refused, err := d.content(doc.Extension, doc.File)
 	if err != nil {
@@ -81,8 +81,8 @@ func (d *Dispatcher) readDoc(doc capability.Doc, pick func(text string) string) 
 	return Reply{Name: doc.Readable, Text: prompt.Document(doc.Readable, pick(prompt.Data(text)))}
 }
 
-// ReadPart gives one part of a document, 1 being the first, to a client that has MCP's resources and perhaps nothing else: what
-// it says of the next part is that one's address.
+// ReadPart returns one part of a document, counted from 1, for a client that has MCP resources and perhaps no tools.
+// It refers to the next part by its URI.
 func (d *Dispatcher) ReadPart(doc capability.Doc, part int) Reply {
 	return d.readDoc(doc, func(text string) string {
 		offset := 0
@@ -93,7 +93,7 @@ func (d *Dispatcher) ReadPart(doc capability.Doc, part int) Reply {
 	})
 }
 
-// PartURI is the address of a part of a document, which is the document's own for the first.
+// PartURI returns the URI of a part. The first part has the document's own.
 func PartURI(doc capability.Doc, part int) string {
 	if part <= 1 {
 		return doc.URI()
@@ -101,10 +101,10 @@ func PartURI(doc capability.Doc, part int) string {
 	return fmt.Sprintf("%s?part=%d", doc.URI(), part)
 }
 
-// certainlyShort is what the text of a document has one part up to, in bytes, whatever of it has to be written in a longer way.
+// certainlyShort is the size, in bytes, up to which a document has one part however much of it must be escaped.
 const certainlyShort = PageBytes / 8
 
-// Parts is how many parts a document has. One that cannot be read has one, which says why.
+// Parts returns how many parts a document has. An unreadable document has one, which says why.
 func (d *Dispatcher) Parts(doc capability.Doc) int {
 	data, err := readFile(doc.Extension.Dir, doc.File, certainlyShort)
 	if err != nil || len(data) < certainlyShort {
@@ -120,7 +120,7 @@ func (d *Dispatcher) Parts(doc capability.Doc) int {
 	return n
 }
 
-// content reads a file of an extension, once more making sure that the user agreed to what lies there now.
+// content reads a file of an extension. It checks once more that the user agreed to the current content.
 func (d *Dispatcher) content(x *capability.Extension, file string) (text string, refused bool, err error) {
 	if x.Installed != nil && !d.o.ForUser {
 		now, err := d.o.Store.Get(x.Installed.Folder)
@@ -138,7 +138,7 @@ func (d *Dispatcher) content(x *capability.Extension, file string) (text string,
 	return string(data), false, err
 }
 
-// readWhole reads a file that a manifest names, if it is not too long.
+// readWhole reads a file that a manifest names, unless it is too long.
 func readWhole(dir, name string) ([]byte, error) {
 	data, err := readFile(dir, name, maxDoc+1)
 	if err == nil && len(data) > maxDoc {
@@ -147,7 +147,8 @@ func readWhole(dir, name string) ([]byte, error) {
 	return data, err
 }
 
-// readFile reads at most so many bytes of a file that a manifest names; it stays in the extension, whatever links there are.
+// readFile reads at most that many bytes of a file that a manifest names. It never leaves the extension, whatever
+// links there are.
 func readFile(dir, name string, atMost int64) ([]byte, error) {
 	root, err := manifest.OpenFolder(dir)
 	if err != nil {
@@ -162,7 +163,7 @@ func readFile(dir, name string, atMost int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, atMost))
 }
 
-// Find gives an installed extension's document to the user, as it lies there: unabridged and without delimiters.
+// Find returns an installed extension's document for the user, complete and without delimiters.
 func Find(s *store.Store, extension, doc string) ([]byte, error) {
 	x, err := s.Get(extension)
 	if err != nil {
@@ -183,13 +184,13 @@ func Find(s *store.Store, extension, doc string) ([]byte, error) {
 	return data, nil
 }
 
-// A NoDocError says that an extension has no document of a name.
+// A NoDocError says that an extension has no document with that name.
 type NoDocError struct {
 	Extension, Doc string
 	Nearest, Known []string
 }
 
-// Error names the nearest documents, or all.
+// Error names the nearest documents, or all of them.
 func (e *NoDocError) Error() string {
 	text := fmt.Sprintf("the extension %q has no document %q", e.Extension, words.Printable(e.Doc))
 	switch {

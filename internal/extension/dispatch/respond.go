@@ -9,18 +9,18 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/prompt"
 )
 
-// An Outcome is what became of one block of a model's text.
+// An Outcome is the result of one block in a model's text.
 type Outcome struct {
 	Block prompt.Block
-	// Name is the tool or document that was asked for; "" where the block could not be understood.
+	// Name is the requested tool or document; "" if the block could not be understood.
 	Name string
 	// Status is ok, error, denied (the user has not agreed) or ignored (the block was code, a quotation or a result).
 	Status string
-	// Text is the answer without delimiters, Reply with them, ready for the model.
+	// Text is the answer without delimiters; Reply has them, ready for the model.
 	Text, Reply string
 }
 
-// Respond does what one block asks for.
+// Respond carries out one block.
 func (d *Dispatcher) Respond(ctx context.Context, b prompt.Block) Outcome {
 	o := Outcome{Block: b}
 	switch {
@@ -58,7 +58,7 @@ func (o *Outcome) call(ctx context.Context, d *Dispatcher) {
 	o.Reply = r.delimited(o.Name)
 }
 
-// delimited is the reply with tags around it; a document has its own.
+// delimited returns the reply with tags around it. A document already has tags.
 func (r Reply) delimited(name string) string {
 	if !r.Failed && prompt.IsDocument(r.Text) {
 		return r.Text

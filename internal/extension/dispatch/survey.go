@@ -7,11 +7,11 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/store"
 )
 
-// maxPlaces is how many folders Survey looks at.
+// maxPlaces bounds how many folders Survey examines.
 const maxPlaces = 64
 
-// Survey tells what is offered in the store's working folder, and in others where that is something else: in those of dirs, which
-// come first, and in the folders that rules about extensions name. It is nil for a folder where nothing differs, or that is gone.
+// Survey returns what is offered in the store's working folder, and in other folders that differ: those of dirs
+// first, then those that rules about extensions name. A folder without a difference, or that is gone, has nil.
 func (d *Dispatcher) Survey(dirs ...string) (*capability.Set, map[string]*capability.Set, error) {
 	all, err := d.o.Store.List()
 	if err != nil {
