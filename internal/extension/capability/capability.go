@@ -1,6 +1,5 @@
-// Package capability is the registry of what extensions offer a model (SPEC
-// M-3): which tools, documents and examples there are, from which extension,
-// whether they are offered here, and under which names.
+// Package capability is the registry of what extensions offer a model (SPEC M-3): the tools, documents and examples,
+// the extension each belongs to, whether they are offered here, and their names.
 package capability
 
 import (
@@ -13,54 +12,54 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/store"
 )
 
-// Bridge is the name of the extension that pollux itself writes for Gemini CLI (SPEC P-3). It offers nothing of its own here.
+// Bridge is the name of the extension that pollux itself writes for Gemini CLI (SPEC P-3). It is never a candidate
+// here.
 const Bridge = "pollux"
 
-// An Extension is one that is offered. It is read-only.
+// An Extension is an extension that is offered. It is read-only.
 type Extension struct {
 	*manifest.Manifest
-	Dir string // where its content lies, absolute
-	// Installed is nil for one that lies in no store.
+	Dir string // its folder, absolute
+	// Installed is nil if the extension lies in no store.
 	Installed *store.Extension
-	// Local says that it is on in this workspace though it is off elsewhere: somebody wanted it here.
+	// Local says that it is enabled in this workspace but not elsewhere: somebody wanted it here.
 	Local bool
-	// Used is when one of its tools ran last; zero when never.
+	// Used is when one of its tools last ran; zero for never.
 	Used time.Time
 }
 
-// A Tool is one tool that is offered.
+// A Tool is a tool that is offered.
 type Tool struct {
 	manifest.Tool
 	Extension *Extension
-	// Callable is the name under which it is called: its own, or one with its extension's
-	// in front where another extension has a tool of that name. Letters, digits, _ and -,
-	// at most MaxName characters, and different for each tool.
+	// Callable is the name for calls: the tool's own, or with its extension's name in front if that is not unique. It
+	// has letters, digits, _ and -, at most MaxName characters, and is different for each tool.
 	Callable string
 }
 
-// Qualified is the name with the extension in front, as in code-analyzer.lintFile.
+// Qualified returns the name with the extension in front, as in code-analyzer.lintFile.
 func (t Tool) Qualified() string { return t.Extension.Name + "." + t.Name }
 
-// A Doc is one document that is offered.
+// A Doc is a document that is offered.
 type Doc struct {
 	manifest.Doc
 	Extension *Extension
-	// Readable is the name under which it is read: its own where that is the only one, else Qualified.
+	// Readable is the name for reading it: its own if that is unique, otherwise Qualified.
 	Readable string
 }
 
-// Qualified is the name with the extension in front, as in code-analyzer.linter-rules.
+// Qualified returns the name with the extension in front, as in code-analyzer.linter-rules.
 func (d Doc) Qualified() string { return d.Extension.Name + "." + d.Name }
 
-// URI is the address under which MCP clients find it.
+// URI returns the address for MCP clients.
 func (d Doc) URI() string { return "ext://" + d.Extension.Name + "/docs/" + d.Name }
 
-// A Candidate is an installed extension with what decides whether it is offered.
+// A Candidate is an installed extension, with what decides whether it is offered.
 type Candidate struct {
 	Extension
-	// Enabled says that it is on in this workspace and loads without errors.
+	// Enabled says that it is enabled in this workspace and loads without errors.
 	Enabled bool
-	// Agreed says that the user consented to it as it lies there now, Refused that they never will.
+	// Agreed says that the user consented to its current content; Refused, that they never will.
 	Agreed, Refused bool
 }
 
@@ -73,9 +72,9 @@ type Set struct {
 	unagreed   []Tool
 }
 
-// New makes a set of the candidates that are enabled and agreed to, those wanted in this workspace first, then
-// those that were used most recently, then by name. The names of tools and documents are settled among all
-// candidates, offered or not, so that consent and enabling rename nothing.
+// New makes a set of the enabled and agreed candidates: first those wanted in this workspace, then the most recently
+// used, then by name. Names are settled among all candidates, offered or not, so consent and enabling never rename
+// anything.
 func New(candidates []Candidate) *Set {
 	s := &Set{}
 	order := slices.Clone(candidates)
@@ -116,17 +115,17 @@ func New(candidates []Candidate) *Set {
 	return s
 }
 
-// Extensions are the offered extensions, in order of interest.
+// Extensions returns the offered extensions, the most relevant first.
 func (s *Set) Extensions() []*Extension { return s.extensions }
 
-// Tools are all tools that are offered, in the order of Extensions and manifests.
+// Tools returns all offered tools, in the order of Extensions and manifests.
 func (s *Set) Tools() []Tool { return s.tools }
 
-// Docs are all documents that are offered, in the order of Extensions and manifests.
+// Docs returns all offered documents, in the order of Extensions and manifests.
 func (s *Set) Docs() []Doc { return s.docs }
 
-// Waiting names the extensions that would be offered if the user agreed to
-// them. Their names are their authors' words: for the user's eyes, not for a model's.
+// Waiting names the extensions that would be offered if the user agreed. Their authors chose the names: show them to
+// the user, not to a model.
 func (s *Set) Waiting() []string {
 	names := make([]string, len(s.waiting))
 	for i, x := range s.waiting {
@@ -135,7 +134,7 @@ func (s *Set) Waiting() []string {
 	return names
 }
 
-// Only is the part of the set that keep is true of, under the same names.
+// Only returns the part of the set for which keep is true, with the same names.
 func (s *Set) Only(keep func(*Extension) bool) *Set {
 	return &Set{
 		extensions: filter(s.extensions, keep), waiting: filter(s.waiting, keep),
@@ -145,12 +144,12 @@ func (s *Set) Only(keep func(*Extension) bool) *Set {
 	}
 }
 
-// ToolsOf are the tools of one extension.
+// ToolsOf returns the tools of one extension.
 func (s *Set) ToolsOf(x *Extension) []Tool {
 	return filter(s.tools, func(t Tool) bool { return t.Extension == x })
 }
 
-// DocsOf are the documents of one extension.
+// DocsOf returns the documents of one extension.
 func (s *Set) DocsOf(x *Extension) []Doc {
 	return filter(s.docs, func(d Doc) bool { return d.Extension == x })
 }

@@ -22,7 +22,7 @@ func offered(name string, tools ...string) Candidate {
 	return Candidate{Extension: Extension{Manifest: m}, Enabled: true, Agreed: true}
 }
 
-// SPEC P-3: names are legal, short, different, and do not change when another extension is switched on or agreed to.
+// SPEC P-3: names are valid, short and unique, and do not change when another extension is enabled or agreed to.
 func TestNames(t *testing.T) {
 	long := strings.Repeat("l", 52)
 	all := []Candidate{
@@ -65,7 +65,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Many extensions that want one name all get one.
+// Many extensions with the same tool name all get a name.
 func TestManyOfOneName(t *testing.T) {
 	var all []Candidate
 	for i := range 300 {
@@ -80,7 +80,7 @@ func TestManyOfOneName(t *testing.T) {
 	}
 }
 
-// Unknown names get the nearest, ambiguous ones the choice.
+// An unknown name gets the nearest names, an ambiguous one the choices.
 func TestLookup(t *testing.T) {
 	set := New([]Candidate{offered("one", "lintFile", "same", "doc:rules", "doc:shared", "doc:a.b"), offered("two", "same", "doc:shared"), offered("a", "doc:b")})
 	for name, want := range map[string]string{

@@ -7,13 +7,14 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/store"
 )
 
-// Installed makes candidates of a store's extensions, as they are on in the store's working folder. answer is what the user
-// said about one as it lies there; used is when each ran last, by name, and may be nil. The bridge is left out.
+// Installed makes candidates of a store's extensions, as enabled in the store's working folder. answer is what the
+// user said about an extension's current content. used is when each last ran, by name, and may be nil. The bridge is
+// left out.
 func Installed(all []*store.Extension, answer func(*store.Extension) consent.Status, used map[string]time.Time) []Candidate {
 	return installed(all, func(x *store.Extension) bool { return x.EnabledHere }, answer, used)
 }
 
-// InstalledIn is Installed for another folder, absolute. What the settings of that folder forbid it does not know.
+// InstalledIn is Installed for another folder, absolute. It does not read the settings of that folder.
 func InstalledIn(dir string, all []*store.Extension, answer func(*store.Extension) consent.Status, used map[string]time.Time) []Candidate {
 	return installed(all, func(x *store.Extension) bool { return x.EnabledIn(dir) }, answer, used)
 }

@@ -7,14 +7,14 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// An UnknownError says that nothing of a name is offered.
+// An UnknownError says that nothing with that name is offered.
 type UnknownError struct {
 	Kind    string // tool, document or extension
-	Name    string // as it was asked for
+	Name    string // as the caller wrote it
 	Nearest []string
 }
 
-// Error names what was meant, perhaps, and how to see all.
+// Error suggests near names, or says how to list all.
 func (e *UnknownError) Error() string {
 	text := fmt.Sprintf("there is no %s %q", e.Kind, short(e.Name))
 	if len(e.Nearest) > 0 {
@@ -23,7 +23,7 @@ func (e *UnknownError) Error() string {
 	return text + "; " + Describe + "() lists all that there are"
 }
 
-// An AmbiguousError says that several extensions offer something of a name.
+// An AmbiguousError says that several extensions offer something with that name.
 type AmbiguousError struct {
 	Kind, Name string
 	Choices    []string // the qualified names
@@ -34,7 +34,7 @@ func (e *AmbiguousError) Error() string {
 	return fmt.Sprintf("several extensions have a %s %q; write %s", e.Kind, e.Name, strings.Join(e.Choices, " or "))
 }
 
-// short keeps foreign text from filling an error.
+// short cuts foreign text in an error.
 func short(s string) string {
 	if r := []rune(s); len(r) > 80 {
 		return string(r[:79]) + "…"
@@ -42,15 +42,15 @@ func short(s string) string {
 	return s
 }
 
-// WaitingTool finds, by the names of Tool, a tool that waits for the user's consent. It may be called, which asks the user,
-// but nothing of it may be told before that.
+// WaitingTool finds a tool that waits for the user's consent, by the same names as Tool. Calling it asks the user.
+// Before that, nothing about it may be told to a model.
 func (s *Set) WaitingTool(name string) (Tool, bool) {
 	t, err := (&Set{tools: s.unagreed}).Tool(name)
 	return t, err == nil
 }
 
-// Tool finds a tool by its own name where only one offered extension has it,
-// by extension.tool, or by its callable name. The error is an *UnknownError or an *AmbiguousError.
+// Tool finds a tool by its own name if that is unique among offered extensions, by extension.tool, or by its callable
+// name. The error is an *UnknownError or an *AmbiguousError.
 func (s *Set) Tool(name string) (Tool, error) {
 	all := make([]entry[Tool], len(s.tools))
 	for i, t := range s.tools {
@@ -59,8 +59,8 @@ func (s *Set) Tool(name string) (Tool, error) {
 	return find("tool", name, all)
 }
 
-// Doc finds a document by its own name where only one offered extension has it,
-// by extension.document, or by its address. The error is an *UnknownError or an *AmbiguousError.
+// Doc finds a document by its own name if that is unique among offered extensions, by extension.document, or by its
+// URI. The error is an *UnknownError or an *AmbiguousError.
 func (s *Set) Doc(name string) (Doc, error) {
 	all := make([]entry[Doc], len(s.docs))
 	for i, d := range s.docs {
@@ -69,7 +69,7 @@ func (s *Set) Doc(name string) (Doc, error) {
 	return find("document", name, all)
 }
 
-// Extension finds an offered extension by its name, in any capitals.
+// Extension finds an offered extension by name, ignoring case.
 func (s *Set) Extension(name string) (*Extension, error) {
 	names := make([]string, len(s.extensions))
 	for i, x := range s.extensions {
@@ -81,7 +81,7 @@ func (s *Set) Extension(name string) (*Extension, error) {
 	return nil, &UnknownError{"extension", name, words.Nearest(name, names)}
 }
 
-// entry is a thing with the names that it goes by.
+// entry is a thing with its names.
 type entry[T any] struct {
 	thing                T
 	name, qualified, own string

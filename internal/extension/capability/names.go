@@ -8,22 +8,22 @@ import (
 	"strings"
 )
 
-// MaxName is the longest name of a tool, in characters: Gemini CLI knows it as
-// mcp_pollux-abcdef_<name> and cuts what is longer than 63 (SPEC P-3).
+// MaxName is the longest name of a tool, in characters. Gemini CLI calls it mcp_pollux-abcdef_<name> and cuts names
+// longer than 63 (SPEC P-3).
 const MaxName = 45
 
-// pollux's own tools, which a model gets beside those of extensions; no extension's tool may go by their names.
+// pollux's own tools, which a model gets beside those of extensions. No extension's tool may have these names.
 const (
 	ReadDoc  = "read_doc"
 	Describe = "describe_extension"
-	// RunTool runs any tool by its name: the gateway to tools that are not declared one by one.
+	// RunTool runs any tool by name. It is the gateway to tools that are not declared one by one.
 	RunTool = "run_extension_tool"
-	// AskUser has the user asked about the extensions that wait for consent.
+	// AskUser asks the user about the extensions that wait for consent.
 	AskUser = "request_consent"
 )
 
-// reserved are all names that no extension's tool goes by: pollux's own, and those of the editor's tools, which
-// an MCP client may get from the same server.
+// reserved lists the names that no extension's tool may have: pollux's own tools, and the editor's, which an MCP
+// client may get from the same server.
 func reserved() []string {
 	return []string{
 		ReadDoc, Describe, RunTool, AskUser, "checkDocumentDirty", "getCurrentSelection", "getDiagnostics", "getLatestSelection",
@@ -31,12 +31,12 @@ func reserved() []string {
 	}
 }
 
-// Reserved says whether no extension's tool may go by a name.
+// Reserved says whether a name is closed to extensions' tools.
 func Reserved(name string) bool {
 	return slices.ContainsFunc(reserved(), func(r string) bool { return strings.EqualFold(r, name) })
 }
 
-// names knows which names several extensions share.
+// names counts how many extensions use each name.
 type names struct {
 	tools, docs map[string]int
 }
@@ -57,8 +57,8 @@ func newNames(all []Candidate) *names {
 	return n
 }
 
-// tool is the callable name of a tool. A name that begins with mcp_ is never
-// used bare: Gemini CLI would take it for the tool of another server.
+// tool returns the callable name of a tool. A name with the prefix mcp_ is never used alone: Gemini CLI would take it
+// for another server's tool.
 func (n *names) tool(extension, tool string) string {
 	if n.tools[strings.ToLower(tool)] <= 1 && len(tool) <= MaxName && !strings.HasPrefix(strings.ToLower(tool), "mcp_") {
 		return tool
@@ -71,7 +71,7 @@ func (n *names) tool(extension, tool string) string {
 	if len(name) <= MaxName && !taken && !strings.Contains(tool, "_") {
 		return name
 	}
-	// Cut, or not unique by itself (a_b of c is b_c of a): the hash makes it so.
+	// The name was cut, or is ambiguous (a_b of c equals b_c of a). A hash makes it unique.
 	for salt := 0; ; salt++ {
 		sum := sha256.Sum256(fmt.Appendf(nil, "%s.%s.%d", extension, tool, salt))
 		mark := "_" + hex.EncodeToString(sum[:6])
