@@ -1,5 +1,5 @@
-// Package scaffold writes the first files of a new extension from templates
-// that validate without findings and run as they are.
+// Package scaffold writes the first files of a new extension. Its templates validate without findings and run
+// unchanged.
 package scaffold
 
 import (
@@ -21,18 +21,18 @@ var files embed.FS
 // placeholder stands for the extension's name in the templates.
 const placeholder = "EXTENSION_NAME"
 
-// Template is one kind of extension to begin with.
+// Template is a starting point for an extension.
 type Template struct {
 	Name    string
 	Summary string // the description in its manifest
 }
 
-// Default is the template that New takes when none is named.
+// Default is the template that New takes if none is named.
 const Default = "tool-python"
 
-// Templates lists them by name.
+// Templates lists the templates by name.
 func Templates() []Template {
-	entries, _ := files.ReadDir("templates") // embedded, as the tests show
+	entries, _ := files.ReadDir("templates") // embedded, so it cannot fail
 	var out []Template
 	for _, e := range entries {
 		data, _ := files.ReadFile(path.Join("templates", e.Name(), manifest.FileName))
@@ -45,10 +45,9 @@ func Templates() []Template {
 // ErrTemplate marks a template that does not exist.
 var ErrTemplate = errors.New("no such template")
 
-// New writes a template into dir, which must be missing or empty, and returns
-// the files that it wrote, relative with forward slashes. name is the
-// extension's; empty means the last element of dir. What a failure leaves
-// behind is what had been written.
+// New writes a template into dir, which must be missing or empty. It returns the files that it wrote, relative with
+// forward slashes. name is the extension's name; "" means the last element of dir. After a failure the files written
+// so far stay.
 func New(dir, template, name string) ([]string, error) {
 	if template == "" {
 		template = Default
@@ -117,7 +116,7 @@ func write(dir string, src fs.FS, name string) ([]string, error) {
 	return written, nil
 }
 
-// create writes one file; what begins with #! may be executed. An embedded file system knows no modes.
+// create writes one file, executable if it begins with #!. Embedded files have no modes.
 func create(root *os.Root, p, text string) error {
 	mode := fs.FileMode(0o644)
 	if strings.HasPrefix(text, "#!") {

@@ -15,7 +15,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 )
 
-// Every template validates without a finding, and names itself as it was told.
+// Every template validates without a finding and has the name that it was given.
 func TestTemplatesValidate(t *testing.T) {
 	all := Templates()
 	if len(all) < 10 {
@@ -40,7 +40,7 @@ func TestTemplatesValidate(t *testing.T) {
 	}
 }
 
-// What a template brings is what its name says.
+// Each template contains what its name says.
 func TestTemplatesBring(t *testing.T) {
 	for name, has := range map[string]func(m *manifest.Manifest) bool{
 		"tool-python": func(m *manifest.Manifest) bool { return len(m.Tools) == 1 && m.Tools[0].Runtime == "python" },
@@ -68,7 +68,7 @@ func TestTemplatesBring(t *testing.T) {
 	}
 }
 
-// The tools of the templates run and answer what their manifest says.
+// The tools of the templates run and answer as their manifest says.
 func TestToolsRun(t *testing.T) {
 	work := t.TempDir()
 	if err := os.WriteFile(filepath.Join(work, "it's $x.txt"), []byte("one\n\ntwo\n \nlast"), 0o644); err != nil {
@@ -114,7 +114,7 @@ func TestToolsRun(t *testing.T) {
 	}
 }
 
-// The server of the template speaks MCP as the CLI does, one answer a request.
+// The template's server speaks MCP, with one answer for each request.
 func TestServerRuns(t *testing.T) {
 	node, err := exec.LookPath("node")
 	if err != nil {
@@ -149,7 +149,7 @@ func TestServerRuns(t *testing.T) {
 	}
 }
 
-// What New refuses, and that it leaves what was there.
+// What New refuses, and that it leaves existing files alone.
 func TestNewRefuses(t *testing.T) {
 	full := t.TempDir()
 	if err := os.WriteFile(filepath.Join(full, "mine"), nil, 0o644); err != nil {
