@@ -1,5 +1,5 @@
-// Package ask puts the questions of extension/consent to a person: on this process's terminal, or in the editor of the
-// companion that serves the folder, which it reaches by package control. It is the one place where the extension half meets
+// Package ask puts the questions of extension/consent to a person: on this process's terminal, or in the editor of
+// the companion that serves the folder, through package control. It is the only place where the extension half uses
 // the companion half.
 package ask
 
@@ -16,25 +16,25 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/consent"
 )
 
-// editorWait is how long a question stands in an editor before the run is
-// given up: longer than a cup of coffee takes, shorter than Gemini CLI waits for a tool (ten minutes).
+// editorWait is how long a question stays open in an editor before the run is given up: longer than a coffee break,
+// shorter than Gemini CLI waits for a tool (ten minutes).
 const editorWait = 9 * time.Minute
 
-// Typed is a command that somebody typed into the shell of this process. dirs are the folders of sockets, by which an agent's
-// shell is told from the user's, as control.InAgent takes them.
+// Typed is consent by a command that somebody typed into this process's shell. dirs are the socket folders, as
+// control.InAgent takes them; they tell an agent's shell from the user's.
 func Typed(dirs []string) consent.Giver {
 	return consent.Typed(func(ctx context.Context) error { return control.MayDecide(ctx, dirs) })
 }
 
-// A Terminal asks on this process's terminal. It reads whatever In gives: the caller makes sure that this is a terminal.
+// A Terminal asks on this process's terminal. The caller makes sure that In is a terminal.
 type Terminal struct {
 	In   io.Reader
 	Out  io.Writer
-	Dirs []string // the folders of sockets, by which an agent's shell is told from the user's, as control.InAgent takes them
+	Dirs []string // the socket folders, as control.InAgent takes them; they tell an agent's shell from the user's
 }
 
-// Ask prints the question and reads one letter or word with Enter after it.
-// Anything else, and the end of input, is no answer. In an agent's shell it asks nobody: consent.ErrAgent.
+// Ask prints the question and reads a letter or word followed by Enter. Anything else, and the end of input, is no
+// answer. In an agent's shell it returns consent.ErrAgent.
 func (t *Terminal) Ask(ctx context.Context, q consent.Question) (consent.Answer, error) {
 	if control.InAgent(ctx, t.Dirs) {
 		return "", consent.ErrAgent
@@ -58,8 +58,8 @@ func (t *Terminal) Ask(ctx context.Context, q consent.Question) (consent.Answer,
 	return q.AnswerOf(line), nil
 }
 
-// ReadLine reads what a person types, one line of at most 1 MiB with its end,
-// or ends with ctx and its cause; the read itself then ends with the process.
+// ReadLine reads one typed line of at most 1 MiB, with its line end. If ctx ends first, it returns ctx's cause; the
+// blocked read stays until the process ends.
 func ReadLine(ctx context.Context, in io.Reader) (string, error) {
 	type result struct {
 		line string
@@ -78,17 +78,17 @@ func ReadLine(ctx context.Context, in io.Reader) (string, error) {
 	}
 }
 
-// An Editor asks in the editor of the companion that serves Folder: a dialog
-// of its own, which no model's shell can answer (SPEC §11.1).
+// An Editor asks in the editor of the companion that serves Folder. The question appears in a dialog that a model's
+// shell cannot answer (SPEC §11.1).
 type Editor struct {
-	Dirs   []string // the folders of sockets, as control.Find takes them
+	Dirs   []string // the socket folders, as control.Find takes them
 	Folder string   // absolute and canonical
-	// Asking is told, when the question is about to be put, which editor it is put in; nil for nobody.
+	// Asking is told which editor is about to show the question; nil for nobody.
 	Asking func(editor string)
 }
 
-// Ask puts the question to the person in front of the editor. Without a
-// companion, or without a page or editor that can ask, it is consent.ErrNobody.
+// Ask puts the question to the person at the editor. It returns consent.ErrNobody if there is no companion, or no
+// page or editor that can ask.
 func (e *Editor) Ask(ctx context.Context, q consent.Question) (consent.Answer, error) {
 	c, err := control.Find(ctx, e.Dirs, e.Folder)
 	if err != nil {
@@ -118,7 +118,7 @@ func (e *Editor) Ask(ctx context.Context, q consent.Question) (consent.Answer, e
 	return q.AnswerOf(*choice), nil
 }
 
-// First asks the askers in turn until one can reach the person.
+// First asks the askers in turn until one reaches the person.
 func First(askers ...consent.Asker) consent.Asker { return first(askers) }
 
 type first []consent.Asker

@@ -33,7 +33,7 @@ func question(t *testing.T) consent.Question {
 	}
 }
 
-// SPEC §11.1: an agent's shell gives no consent; an answer from elsewhere counts also where an agent runs pollux.
+// SPEC §11.1: an agent's shell cannot give consent. An answer from elsewhere counts, even if an agent runs pollux.
 func TestAgentsShell(t *testing.T) {
 	subject := consent.Subject{Extension: "x", Source: "git a", Content: "sha256:1"}
 	for _, test := range []struct {
@@ -63,7 +63,7 @@ func TestAgentsShell(t *testing.T) {
 	}
 }
 
-// TestTerminal: a letter or a word is an answer, and anything else is none.
+// TestTerminal: a letter or a word is an answer; anything else is not.
 func TestTerminal(t *testing.T) {
 	q := question(t)
 	for in, want := range map[string]consent.Answer{
@@ -108,8 +108,8 @@ func (b *backend) Ask(_ context.Context, q control.Question) (*string, error) {
 	return b.answer(q)
 }
 
-// TestEditor: the question reaches the companion of the folder, with its
-// choices, and its answer comes back; without one, nobody can be asked.
+// TestEditor: the question reaches the folder's companion with its choices, and the answer comes back. Without a
+// companion nobody can be asked.
 func TestEditor(t *testing.T) {
 	dir, err := os.MkdirTemp("", "px") // short, for the socket in it
 	if err != nil {
