@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// BenchmarkLoad1000 loads and validates 1,000 extensions of the size of the
-// example code-analyzer, with their files. See docs/figures.md.
+// BenchmarkLoad1000 loads and validates 1,000 extensions of the size of the example code-analyzer, with their files.
+// See docs/figures.md.
 func BenchmarkLoad1000(b *testing.B) {
 	top := b.TempDir()
 	dirs := make([]string, 1000)
@@ -28,7 +28,7 @@ func BenchmarkLoad1000(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/1000, "µs/extension")
 }
 
-// BenchmarkParse is the text alone.
+// BenchmarkParse parses only the text.
 func BenchmarkParse(b *testing.B) {
 	data := fmt.Appendf(nil, benchManifest, 1)
 	b.SetBytes(int64(len(data)))

@@ -12,25 +12,24 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// maxFindings ends a report that nobody would read to its end.
+// maxFindings bounds a report to a length that people read.
 const maxFindings = 200
 
-// checker walks a tree with the table of shapes and collects findings. It
-// lives for one manifest.
+// checker checks one manifest against the table of shapes and collects findings.
 type checker struct {
 	shown  string // the file, as findings call it
 	data   []byte
 	root   *node
-	half   bool    // the text ends early: what is missing may only be unread
-	folder *folder // nil: only the text is judged
-	own    bool    // the extension is pollux's own: it may have pollux's name
+	half   bool    // the text ends early: a missing value may only be unread
+	folder *folder // nil: only the text is checked
+	own    bool    // pollux's own extension, which may have pollux's name
 	found  []placed
 	more   int      // findings beyond maxFindings
 	worst  Severity // of the findings
-	path   []string // of the value being judged, such as tools, [0], .runtime
+	path   []string // of the current value, such as tools, [0], .runtime
 }
 
-// placed is a finding with the byte offset that it is sorted by.
+// placed is a finding with the byte offset for sorting.
 type placed struct {
 	Finding
 	at int
@@ -50,7 +49,7 @@ func (c *checker) say(s Severity, start, end int, message, fix string) {
 	}})
 }
 
-// full says that no more findings are kept: what is costly to say need not be worked out.
+// full says that no more findings are kept, so costly messages can be skipped.
 func (c *checker) full() bool { return len(c.found) >= maxFindings }
 
 // about is say for a whole value.
@@ -58,7 +57,7 @@ func (c *checker) about(s Severity, n *node, message, fix string) {
 	c.say(s, n.start, n.end, message, fix)
 }
 
-// in judges something one step further down the path.
+// in runs judge one step further down the path.
 func (c *checker) in(step string, judge func()) {
 	c.path = append(c.path, step)
 	judge()
@@ -72,14 +71,14 @@ func (c *checker) inField(name string, judge func()) {
 	c.in(name, judge)
 }
 
-// value judges n by s.
+// value checks n against s.
 func (c *checker) value(n *node, s *shape) {
 	if s.orList && n.kind == kindArray {
 		c.list(n, &shape{kind: kindArray, max: s.max, items: s.item()})
 		return
 	}
 	if s.any {
-		return // whoever holds it judges it
+		return // its parent checks it
 	}
 	if c.half && n.kind == kindNull && n.end <= n.start {
 		return // not read
@@ -96,13 +95,13 @@ func (c *checker) value(n *node, s *shape) {
 	case kindArray:
 		c.list(n, s)
 	}
-	// Judges of a whole look for what is absent, too.
+	// A judge of an object also checks for missing fields.
 	if s.judge != nil && (!c.half || n.kind != kindObject) {
 		s.judge(c, n)
 	}
 }
 
-// item is s without its orList: what an entry of the list must be.
+// item returns s without orList: the shape of the list's entries.
 func (s *shape) item() *shape {
 	one := *s
 	one.orList, one.max = false, 0
@@ -132,7 +131,7 @@ func (c *checker) wrongKind(n *node, s *shape) {
 	c.about(severity, n, fmt.Sprintf("%s must be %s, not %s", c.what(), want, n.kind), fix)
 }
 
-// what names the value being judged.
+// what names the current value.
 func (c *checker) what() string {
 	if len(c.path) == 0 {
 		return "the manifest"
@@ -143,7 +142,7 @@ func (c *checker) what() string {
 func (c *checker) str(n *node, s *shape) {
 	if len(s.enum) > 0 && !slices.Contains(s.enum, n.text) {
 		choices := "one of " + strings.Join(s.enum, ", ")
-		// Only what is surely meant: "all" must not be answered with "full".
+		// Suggest only close matches: "all" must not suggest "full".
 		if near, ok := words.Closest(n.text, s.enum, len(n.text)/4); ok {
 			choices = strconv.Quote(near) + ", or another of " + strings.Join(s.enum, ", ")
 		}
@@ -188,7 +187,7 @@ func (c *checker) object(n *node, s *shape) {
 	}
 }
 
-// values judges an object whose names are the author's.
+// values checks an object whose names the author chooses.
 func (c *checker) values(n *node, s *shape) {
 	if s.max > 0 && len(n.members) > s.max {
 		c.about(Error, n, fmt.Sprintf("%s has %d entries and may have %d", c.what(), len(n.members), s.max), "remove some")
@@ -199,8 +198,8 @@ func (c *checker) values(n *node, s *shape) {
 	}
 }
 
-// duplicates are errors wherever they stand, in unknown fields too: a reader
-// may see the first, JSON.parse takes the last.
+// duplicates reports names that occur twice, in unknown fields too: a reader may see the first, JSON.parse takes the
+// last.
 func (c *checker) duplicates(n *node) {
 	seen := make(map[string]int, len(n.members))
 	for _, m := range n.members {
@@ -221,9 +220,8 @@ func (c *checker) duplicates(n *node) {
 	}
 }
 
-// unknown reports names that nothing here reads. They are kept (SPEC E-1);
-// among permissions they are errors, because a misspelt right must not be
-// taken for an absent one.
+// unknown reports names that pollux does not read. They are kept (SPEC E-1). Among permissions they are errors: a
+// misspelt permission must not count as an absent one.
 func (c *checker) unknown(n *node, s *shape) {
 	names := make([]string, len(s.fields))
 	for i, f := range s.fields {
@@ -253,7 +251,7 @@ func (c *checker) unknown(n *node, s *shape) {
 	}
 }
 
-// unique reports values of field that stand in more than one entry of a list.
+// unique reports values of field that several entries of a list share.
 func (c *checker) unique(list *node, field, what string) {
 	seen := map[string]string{}
 	for i, item := range list.items {
@@ -261,7 +259,7 @@ func (c *checker) unique(list *node, field, what string) {
 		if n == nil || n.kind != kindString {
 			continue
 		}
-		// Not only the same name: two that differ by case alone cannot be told apart by everyone.
+		// Case is ignored: not everybody can tell such names apart.
 		fold := strings.ToLower(n.text)
 		first, twice := seen[fold]
 		if !twice {
@@ -278,7 +276,7 @@ func (c *checker) unique(list *node, field, what string) {
 	}
 }
 
-// findings are what was said, in the order of the file, with lines and columns.
+// findings returns the findings in the order of the file, with lines and columns.
 func (c *checker) findings() Findings {
 	slices.SortStableFunc(c.found, func(a, b placed) int { return cmp.Compare(a.at, b.at) })
 	var out Findings
@@ -303,7 +301,7 @@ func place(data []byte, at int) (line, column int) {
 	return line, 1 + utf8.RuneCount(head)
 }
 
-// excerpt is the first line of text, at most 80 characters.
+// excerpt returns the first line of text, at most 80 characters.
 func excerpt(text []byte) string {
 	s, _, more := strings.Cut(string(text), "\n")
 	s = strings.TrimRight(strings.ToValidUTF8(s, "\uFFFD"), " \t\r,")
@@ -316,7 +314,7 @@ func excerpt(text []byte) string {
 	return s
 }
 
-// sample is a value of a shape, for a fix.
+// sample returns an example value of a shape, for a fix.
 func sample(s *shape) string {
 	switch {
 	case len(s.enum) > 0:

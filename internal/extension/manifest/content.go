@@ -18,10 +18,10 @@ import (
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
-// Content judges the files of an extension beyond its manifest, as far as they can be judged without running anything:
-// encodings, TOML of commands and policies, front matter of skills and sub-agents, first lines of scripts. Gemini CLI passes over
-// most of what is wrong there without a word, so that these are warnings. It reads every file, which Load does not.
-// Files that cannot be read are passed over: who copies them says why.
+// Content checks an extension's files beyond the manifest without running anything: encodings, TOML of commands and
+// policies, front matter of skills and sub-agents, first lines of scripts. Gemini CLI silently skips most faulty
+// files, so the findings are warnings. Unlike Load it reads every file. It skips unreadable files: the copy that
+// follows reports them.
 func Content(dir string) (Findings, error) {
 	root, err := OpenFolder(dir)
 	if err != nil {
@@ -51,7 +51,7 @@ func Content(dir string) (Findings, error) {
 // textEndings are the endings of files that are read as text.
 var textEndings = []string{".md", ".txt", ".json", ".toml", ".yaml", ".yml", ".py", ".js", ".mjs", ".cjs", ".ts", ".sh", ".bash"}
 
-// judgeFile is what is wrong with one file; File and Severity are the caller's to set.
+// judgeFile returns the faults of one file. The caller sets File and Severity.
 func judgeFile(root *os.Root, name string) Findings {
 	f, err := root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|safefile.NoWait, 0)
 	if err != nil {
@@ -85,7 +85,7 @@ func judgeFile(root *os.Root, name string) Findings {
 	return nil
 }
 
-// invalidAt is where a text stops being UTF-8.
+// invalidAt returns where a text stops being UTF-8.
 func invalidAt(data []byte) int {
 	for i := 0; i < len(data); {
 		r, n := utf8.DecodeRune(data[i:])
@@ -109,7 +109,7 @@ func judgeTOML(data []byte, into any) Findings {
 	return nil
 }
 
-// judgeCommand judges a slash command.
+// judgeCommand checks a slash command.
 func judgeCommand(data []byte) Findings {
 	command := map[string]any{}
 	if found := judgeTOML(data, &command); found != nil {
@@ -126,8 +126,8 @@ func judgeCommand(data []byte) Findings {
 	return nil
 }
 
-// judgeFront judges the lines between --- with which a skill or a sub-agent begins. Of YAML it knows what such lines need:
-// names with a value each; what stands indented below a name is not looked at.
+// judgeFront checks the front matter (the lines between ---) of a skill or sub-agent. It understands only simple
+// YAML: one name and value on each line. It ignores indented lines.
 func judgeFront(data []byte) Findings {
 	lines := strings.Split(strings.ReplaceAll(strings.TrimPrefix(string(data), "\uFEFF"), "\r\n", "\n"), "\n")
 	at := func(n int, message, fix string) Findings {
@@ -171,8 +171,8 @@ func judgeFront(data []byte) Findings {
 	return nil
 }
 
-// ambiguous says whether a value on one line is no plain text to YAML: quotes and brackets that are not closed, a colon or a
-// comment inside, or a character in front that means something.
+// ambiguous says whether YAML would not read a one-line value as plain text: unclosed quotes or brackets, a colon or
+// comment inside, or a leading special character.
 func ambiguous(value string) bool {
 	if value == "" {
 		return false

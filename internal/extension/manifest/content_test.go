@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What Gemini CLI would pass over without a word is found, with its place; what is right is not spoken of (SPEC E-4).
+// Faults that Gemini CLI would skip silently are found, with their place; correct files give no findings (SPEC E-4).
 func TestContent(t *testing.T) {
 	front := "---\nname: x\ndescription: does x\n---\ntext\n"
 	for _, c := range []struct{ file, text, want string }{

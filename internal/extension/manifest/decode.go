@@ -7,9 +7,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/permission"
 )
 
-// decode fills a Manifest from whatever has the right kind; what has not was
-// reported and counts as absent. Rights are the exception to nothing here: a
-// level or host that is not understood grants nothing.
+// decode fills a Manifest with the values of the right kind. Others are already reported and count as absent. This
+// holds for permissions too: a level or host that is not understood grants nothing.
 func decode(root *node, data []byte) *Manifest {
 	m := &Manifest{
 		Name:          str(root.get("name")),
@@ -82,7 +81,7 @@ func decodeServer(name string, n *node, raw string) MCPServer {
 	return s
 }
 
-// textMap is an object of texts; nil when n is none.
+// textMap returns an object of texts, or nil if n is no object.
 func textMap(n *node) map[string]string {
 	if n == nil || n.kind != kindObject {
 		return nil
@@ -114,7 +113,7 @@ func decodeTool(n *node, raw func(*node) string) Tool {
 	return t
 }
 
-// compact is a JSON text without blanks between its parts; what is no JSON stays as it is.
+// compact returns JSON text without whitespace between its parts. Other text stays unchanged.
 func compact(text string) string {
 	var out bytes.Buffer
 	if json.Compact(&out, []byte(text)) != nil {
@@ -149,7 +148,7 @@ func str(n *node) string {
 
 func truth(n *node) bool { return n != nil && n.kind == kindBool && n.text == "true" }
 
-// strs is a list of strings, or a string as a list of one.
+// strs returns a list of strings; a single string becomes a list of one.
 func strs(n *node) []string {
 	if n == nil {
 		return nil

@@ -5,13 +5,13 @@ import (
 	"testing"
 )
 
-// with is a manifest with one tool that has these arguments.
+// with returns a manifest with one tool that has these arguments.
 func with(args string) []byte {
 	return []byte(`{"name":"x","version":"1.0.0","tools":[{"name":"t","description":"d","executable":"t.py","runtime":"python","args":[` + args + `]}],
 "examples":[{"prompt":"p","tool_call":"t()"}]}`)
 }
 
-// Arguments may be left out, with or without a default, which fits its type (SPEC E-3).
+// Arguments may be optional, with or without a default, which must match the type (SPEC E-3).
 func TestOptional(t *testing.T) {
 	for args, want := range map[string]string{
 		`{"name":"a","type":"string"}`:                                             "t(a: string)",

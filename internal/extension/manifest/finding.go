@@ -13,30 +13,30 @@ type Severity int
 // The severities, mildest first.
 const (
 	Note    Severity = iota // worth knowing; nothing is wrong
-	Warning                 // it loads, but not as its author may think
+	Warning                 // it loads, but may not do what its author expects
 	Error                   // it must not be installed or run
 )
 
-// String is the severity in lower case, as reports print it.
+// String returns the severity in lower case, as reports print it.
 func (s Severity) String() string { return [...]string{"note", "warning", "error"}[s] }
 
-// MarshalText makes the severity its name in JSON.
+// MarshalText makes the severity a string in JSON.
 func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Finding is one thing that is worth saying about a manifest (SPEC E-4).
+// Finding is one remark about a manifest (SPEC E-4).
 type Finding struct {
 	Severity Severity `json:"severity"`
-	File     string   `json:"file"`           // as it was given to Parse or Load
-	Line     int      `json:"line"`           // 1-based; 0 when the finding is about no place in the file
+	File     string   `json:"file"`           // as given to Parse or Load
+	Line     int      `json:"line"`           // 1-based; 0 if the finding is about no place in the file
 	Column   int      `json:"column"`         // 1-based, in code points
 	Path     string   `json:"path,omitempty"` // the field, such as tools[0].runtime
-	Text     string   `json:"text,omitempty"` // the offending text, cut at 80 characters
+	Text     string   `json:"text,omitempty"` // the text in question, cut at 80 characters
 	Message  string   `json:"message"`
 	Fix      string   `json:"fix,omitempty"` // what to do about it
 }
 
-// String is one line: file:line:column: severity: message: fix. Nothing of
-// the foreign file in it can reach the terminal as a control sequence.
+// String returns one line: file:line:column: severity: message: fix. It is safe to print: control characters of the
+// foreign file are removed.
 func (f Finding) String() string {
 	var b strings.Builder
 	b.WriteString(words.Printable(f.File))
@@ -53,10 +53,10 @@ func (f Finding) String() string {
 	return b.String()
 }
 
-// Findings is everything that was found, in the order of the file.
+// Findings are all findings, in the order of the file.
 type Findings []Finding
 
-// Count is the number of findings of severity s.
+// Count returns the number of findings of severity s.
 func (fs Findings) Count(s Severity) int {
 	n := 0
 	for _, f := range fs {
@@ -67,8 +67,7 @@ func (fs Findings) Count(s Severity) int {
 	return n
 }
 
-// Err is nil without an Error among the findings; otherwise it names the first
-// one and how many more there are.
+// Err returns nil if no finding is an Error. Otherwise it names the first one and how many more there are.
 func (fs Findings) Err() error {
 	n := fs.Count(Error)
 	if n == 0 {
@@ -88,7 +87,7 @@ type InvalidError struct {
 	More  int // further errors
 }
 
-// Error is the first finding, and the count of the rest.
+// Error returns the first finding and the number of the others.
 func (e *InvalidError) Error() string {
 	if e.More == 0 {
 		return e.First.String()

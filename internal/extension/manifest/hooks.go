@@ -6,9 +6,9 @@ import (
 	"io"
 )
 
-// hookCommands reads what hooks/hooks.json makes the CLI run, as lines such as
-// "SessionStart: node start.js". Who agrees to an extension agrees to these,
-// so that an update that exchanges one is seen. An unreadable file is a line, too.
+// hookCommands returns what hooks/hooks.json makes the CLI run, as lines such as "SessionStart: node start.js".
+// Consent to an extension covers these lines, so an update that replaces one is noticed. An unreadable file is a line
+// too.
 func (c *checker) hookCommands(path string) ([]string, []Hook) {
 	var data []byte
 	unreadable := func(why string) ([]string, []Hook) {

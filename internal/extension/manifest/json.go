@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Bounds of what is read. The CLI has none; these are far above any real manifest.
+// Bounds of the parser. The CLI has none; these are far above any real manifest.
 const (
 	maxBytes  = 1 << 20 // of a manifest
 	maxDepth  = 64      // of nesting
@@ -24,16 +24,16 @@ const (
 	kindNull
 )
 
-// String is the kind as a message names it, with its article.
+// String returns the kind as messages name it, with its article.
 func (k kind) String() string {
 	return [...]string{"an object {…}", "a list […]", "a string", "a number", "true or false", "null"}[k]
 }
 
-// node is a JSON value with its place in the file; start and end are byte offsets.
+// node is a JSON value and its place in the file; start and end are byte offsets.
 type node struct {
 	kind       kind
 	start, end int
-	text       string // a string's value; the literal of numbers, true and false
+	text       string // a string's value; the literal of a number, true or false
 	members    []member
 	items      []*node
 }
@@ -45,7 +45,7 @@ type member struct {
 	value      *node
 }
 
-// get finds a member by its exact name; of duplicates the last one, as JSON.parse does.
+// get finds a member by its exact name. Of duplicates it returns the last, as JSON.parse does.
 func (n *node) get(name string) *node {
 	if n == nil || n.kind != kindObject {
 		return nil
@@ -58,10 +58,9 @@ func (n *node) get(name string) *node {
 	return nil
 }
 
-// parser reads strict JSON as JSON.parse does, and reports what people write
-// in JSON files by mistake (comments, trailing or missing commas, single
-// quotes, bare names) without stopping there, so that one run shows everything.
-// What it cannot make sense of ends it by a panic of type stop, caught in parse.
+// parser reads strict JSON as JSON.parse does. It reports common mistakes (comments, trailing or missing commas,
+// single quotes, bare names) and continues, so that one run shows all of them. An error it cannot skip ends it by a
+// panic of type stop, which parse catches.
 type parser struct {
 	data   []byte
 	pos    int
@@ -72,8 +71,8 @@ type parser struct {
 
 type stop struct{}
 
-// parse reads data into a tree. complete is false when the text could not be
-// read to its end; the tree then holds what stands before that point, or nil.
+// parse reads data into a tree. complete is false if the text could not be read to its end; the tree then holds what
+// came before.
 func parse(data []byte, report func(start, end int, message, fix string)) (root *node, complete bool) {
 	p := &parser{data: data, report: report}
 	root = &node{kind: kindNull}
@@ -100,7 +99,7 @@ func parse(data []byte, report func(start, end int, message, fix string)) (root 
 	return root, true
 }
 
-// fail reports and gives up.
+// fail reports an error and stops the parser.
 func (p *parser) fail(at int, message, fix string) {
 	p.report(at, min(p.restOfWord(at), len(p.data)), message, fix)
 	panic(stop{})
@@ -113,7 +112,7 @@ func (p *parser) peek() byte {
 	return 0
 }
 
-// space skips blanks, and comments with a report.
+// space skips whitespace, and reports and skips comments.
 func (p *parser) space() {
 	for p.pos < len(p.data) {
 		switch c := p.data[p.pos]; {
@@ -139,8 +138,7 @@ func (p *parser) comment() {
 	p.report(start, p.pos, "a comment: JSON has none, and Gemini CLI does not load the file", "remove it")
 }
 
-// value reads one value into n, which already hangs in the tree: what was
-// read before a fatal error is not lost.
+// value reads one value into n. n is already part of the tree, so a fatal error later does not lose it.
 func (p *parser) value(n *node) {
 	p.values++
 	if p.values > maxValues {
@@ -260,7 +258,7 @@ func (p *parser) array(n *node) {
 	}
 }
 
-// separator reads the comma after a value and reports one too many or too few.
+// separator reads the comma after a value. It reports a missing or an extra one.
 func (p *parser) separator(closing byte) {
 	after := p.pos
 	p.space()
@@ -272,7 +270,7 @@ func (p *parser) separator(closing byte) {
 		if p.peek() == closing {
 			p.report(comma, comma+1, "a comma after the last value", "remove it")
 		}
-	case c == '}' || c == ']' || p.pos == len(p.data): // for the caller to judge
+	case c == '}' || c == ']' || p.pos == len(p.data): // the caller handles it
 	case c == '"' || c == '{' || c == '[':
 		p.report(after, after, "a comma is missing here", "add it")
 	default:
@@ -294,7 +292,7 @@ func (p *parser) number() string {
 	return text
 }
 
-// validNumber is JSON's grammar: -?(0|[1-9][0-9]*)(.[0-9]+)?([eE][+-]?[0-9]+)?
+// validNumber checks JSON's grammar: -?(0|[1-9][0-9]*)(.[0-9]+)?([eE][+-]?[0-9]+)?
 func validNumber(s string) bool {
 	s = strings.TrimPrefix(s, "-")
 	whole := digits(s)
@@ -328,7 +326,7 @@ func digits(s string) int {
 	return n
 }
 
-// restOfLine is the offset of the end of the current line.
+// restOfLine returns the offset of the end of the current line.
 func (p *parser) restOfLine() int {
 	end := p.pos
 	for end < len(p.data) && p.data[end] != '\n' {
@@ -337,7 +335,7 @@ func (p *parser) restOfLine() int {
 	return end
 }
 
-// restOfWord is the offset at which a run of characters without JSON's own marks ends.
+// restOfWord returns the offset at which a run of characters without whitespace or JSON punctuation ends.
 func (p *parser) restOfWord(at int) int {
 	for at < len(p.data) && p.data[at] > ' ' && strings.IndexByte(`{}[],:"'/`, p.data[at]) < 0 {
 		at++

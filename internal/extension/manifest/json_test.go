@@ -11,9 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzParse holds the reader of manifests against encoding/json: what it takes
-// without a word is JSON, what is JSON it takes without a syntax error, and no
-// right is read that is not spelt exactly so (SPEC E-1, E-2, E-4).
+// FuzzParse compares the parser with encoding/json: what it accepts silently is JSON, JSON gives no syntax error, and
+// no permission is read unless spelled exactly (SPEC E-1, E-2, E-4).
 func FuzzParse(f *testing.F) {
 	archives, _ := filepath.Glob("testdata/findings/*.txtar")
 	for _, a := range archives {
@@ -52,7 +51,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// rights compares what was granted with another reader's view of the file.
+// rights compares the granted permissions with another reader's view of the file.
 func rights(t *testing.T, m *Manifest, found Findings, data []byte) {
 	var all map[string]any
 	if json.Unmarshal(data, &all) != nil {
@@ -83,7 +82,7 @@ func rights(t *testing.T, m *Manifest, found Findings, data []byte) {
 	}
 }
 
-// inside wants every node within the text and within its parent.
+// inside checks that every node lies within the text and within its parent.
 func inside(t *testing.T, n *node, size int) {
 	if n.start < 0 || n.start > size || n.end > size {
 		t.Errorf("a node from %d to %d of %d bytes", n.start, n.end, size)
@@ -100,12 +99,12 @@ func depth(data []byte) int {
 	return bytes.Count(data, []byte("[")) + bytes.Count(data, []byte("{"))
 }
 
-// loneSurrogate says whether a \u escape is half of a pair: encoding/json takes it for U+FFFD.
+// loneSurrogate says whether a \u escape is half of a pair; encoding/json reads it as U+FFFD.
 func loneSurrogate(data []byte) bool {
 	return bytes.Contains(bytes.ToLower(data), []byte(`\ud`))
 }
 
-// A file made to be slow to judge takes no longer than any other (SPEC E-4: bounded).
+// A file designed to be slow to check takes no longer than others (SPEC E-4: bounded).
 func TestParseBounds(t *testing.T) {
 	var distinct, same strings.Builder
 	for i := range 45_000 {

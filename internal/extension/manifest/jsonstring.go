@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// str reads a quoted string. The common case, no escapes, copies once.
+// str reads a quoted string. A string without escapes, the usual case, is copied once.
 func (p *parser) str() string {
 	quote, start := p.data[p.pos], p.pos
 	p.pos++
@@ -66,7 +66,7 @@ func (p *parser) escape(out *strings.Builder) {
 		if c >= ' ' && c < utf8.RuneSelf {
 			out.WriteByte(c)
 		} else {
-			p.pos = start + 1 // no part of the escape: the loop in str judges it
+			p.pos = start + 1 // not part of the escape: the loop in str handles it
 		}
 		return
 	}

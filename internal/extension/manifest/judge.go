@@ -15,12 +15,12 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// semver is the form of https://semver.org with the leading v that the CLI tolerates.
+// semver is the form of https://semver.org, with the optional leading v that the CLI tolerates.
 var semver = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^v?(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
 })
 
-// whole judges what concerns several fields.
+// whole checks what concerns several fields.
 func (c *checker) whole(n *node) {
 	lists := []struct{ list, field, what string }{
 		{"tools", "name", "tool"}, {"docs", "name", "document"}, {"settings", "envVar", "variable"}, {"themes", "name", "theme"},
@@ -100,7 +100,7 @@ func (c *checker) argName(n *node) {
 	}
 }
 
-// argument judges what concerns an argument's default, its type and whether it is required together.
+// argument checks that an argument's default, type and required agree.
 func (c *checker) argument(n *node) {
 	value, required := n.get("default"), n.get("required")
 	if value == nil {
@@ -127,7 +127,7 @@ func (c *checker) argument(n *node) {
 	case "object":
 		ok = value.kind == kindObject
 	default:
-		return // the type is wrong, and that is said
+		return // the wrong type is already reported
 	}
 	c.inField("default", func() {
 		if !ok {
@@ -138,10 +138,10 @@ func (c *checker) argument(n *node) {
 	})
 }
 
-// maxDefault bounds a default, in bytes of the file.
+// maxDefault bounds a default value, in bytes of the file.
 const maxDefault = 16 << 10
 
-// toolCall judges an example against the tools: its name and argument names.
+// toolCall checks an example against the tools: its name and argument names.
 func (c *checker) toolCall(n *node) {
 	name, rest, ok := strings.Cut(strings.TrimSpace(n.text), "(")
 	if !ok || !strings.HasSuffix(rest, ")") {
@@ -164,7 +164,7 @@ func (c *checker) toolCall(n *node) {
 	c.about(Warning, n, fmt.Sprintf("the extension has no tool %q", name), fix)
 }
 
-// callArgs judges the names of the arguments in an example's call of a tool.
+// callArgs checks the argument names in an example's call of a tool.
 func (c *checker) callArgs(n, tool *node, given []string) {
 	var known, needed []string
 	for _, a := range items(tool.get("args")) {
@@ -189,7 +189,8 @@ func (c *checker) callArgs(n, tool *node, given []string) {
 	}
 }
 
-// argNames are the names before = in the arguments of a call, in their order; what has no name gives "".
+// argNames returns the names before "=" in the arguments of a call, in order. An argument without "=" is returned
+// whole.
 func argNames(text string) []string {
 	var names []string
 	depth, start, quote := 0, 0, rune(0)
@@ -224,17 +225,17 @@ func argNames(text string) []string {
 	return names
 }
 
-// described judges a text by which a model decides.
+// described checks a text by which a model decides.
 func (c *checker) described(n *node) {
 	if strings.TrimSpace(n.text) == "" {
 		c.about(Warning, n, c.what()+" is empty, and the model decides by it", "say in a sentence what it is for")
 	}
 }
 
-// maxScript is how much of a script is looked at, in bytes.
+// maxScript bounds how much of a script is checked, in bytes.
 const maxScript = 64 << 10
 
-// tool judges what concerns a tool's program and its runtime together.
+// tool checks a tool's program together with its runtime.
 func (c *checker) tool(n *node) {
 	program := n.get("executable")
 	if c.folder == nil || str(n.get("runtime")) != "shell" || CheckPath(str(program)) != nil {
@@ -242,7 +243,7 @@ func (c *checker) tool(n *node) {
 	}
 	real, err := c.folder.file(program.text)
 	if err != nil {
-		return // said already
+		return // already reported
 	}
 	f, err := Open(c.folder.root, real)
 	if err != nil {
@@ -279,8 +280,8 @@ func (c *checker) server(n *node) {
 	c.about(Error, n, fmt.Sprintf("the server %q can be neither started nor reached", name), `add "command", or "httpUrl"`)
 }
 
-// serverPaths judges the files of the extension that a server's command line
-// names by ${extensionPath}: they run with all the user's rights.
+// serverPaths checks the extension's files that a server's command line names with ${extensionPath}. They run with
+// all of the user's rights.
 func (c *checker) serverPaths(n *node) {
 	words := []*node{n.get("command"), n.get("cwd")}
 	if args := n.get("args"); args != nil {
@@ -306,8 +307,7 @@ func (c *checker) serverPaths(n *node) {
 	}
 }
 
-// variable warns of settings that would change how programs start rather
-// than what they know.
+// variable warns of settings that would change how programs start.
 func (c *checker) variable(n *node) {
 	name := strings.ToUpper(n.text)
 	switch {
@@ -322,8 +322,8 @@ func (c *checker) variable(n *node) {
 // ErrName marks a name that an extension cannot have.
 var ErrName = errors.New("not a name for an extension")
 
-// CheckName says what is wrong with the name of an extension, and nil when
-// nothing is. Gemini CLI takes the same letters; reserved names and a dash in front are ours to refuse.
+// CheckName says what is wrong with an extension's name, or returns nil. Gemini CLI accepts the same letters; pollux
+// also refuses reserved names and a leading dash.
 func CheckName(name string) error {
 	var why string
 	switch {

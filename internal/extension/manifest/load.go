@@ -14,16 +14,15 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// Parse reads data, the content of the manifest that findings call file. It
-// looks at no other file. The manifest is never nil; with an Error among the
-// findings it holds what could be understood, so that a broken extension can
-// still be named, described and removed.
+// Parse reads data, the content of the manifest that findings call file. It reads no other file. The manifest is
+// never nil: with an Error among the findings it holds what could be understood, so that a broken extension can still
+// be named, described and removed.
 func Parse(file string, data []byte) (*Manifest, Findings) {
 	c := &checker{shown: file, data: data}
 	return c.manifest(), c.findings()
 }
 
-// manifest reads, judges and decodes the text.
+// manifest parses, checks and decodes the text.
 func (c *checker) manifest() *Manifest {
 	if len(c.data) > maxBytes {
 		c.say(Error, 0, 0, fmt.Sprintf("the manifest has more than %d bytes", maxBytes), "move what is long into files")
@@ -42,7 +41,8 @@ func (c *checker) manifest() *Manifest {
 	return decode(root, c.data)
 }
 
-// wide says whether a text is in UTF-16, as some editors on Windows save it: by its mark, or by the zero bytes of its first letter.
+// wide says whether a text is in UTF-16, as some Windows editors save it. It looks at the byte order mark, or at the
+// zero byte of the first letter.
 func wide(data []byte) bool {
 	if len(data) < 2 || len(data)%2 != 0 {
 		return false
@@ -50,12 +50,13 @@ func wide(data []byte) bool {
 	return data[0] == 0xff && data[1] == 0xfe || data[0] == 0xfe && data[1] == 0xff || (data[0] == 0) != (data[1] == 0)
 }
 
-// Load reads the manifest in dir and judges it together with the files there.
-// The error is for what keeps it from being read at all (none there:
-// fs.ErrNotExist); what is wrong with it is among the findings. The manifest is nil only with an error.
+// Load reads the manifest in dir and checks it together with the folder's files. The error says why it could not be
+// read at all (fs.ErrNotExist if there is none); faults of the content are among the findings. The manifest is nil
+// only with an error.
 func Load(dir string) (*Manifest, Findings, error) { return load(dir, false) }
 
-// LoadOwn is Load for the extension that pollux itself writes, which alone may have the names that Passes is true of.
+// LoadOwn is Load for the extension that pollux itself writes. Only that one may have a name for which Passes is
+// true.
 func LoadOwn(dir string) (*Manifest, Findings, error) { return load(dir, true) }
 
 func load(dir string, own bool) (*Manifest, Findings, error) {
@@ -81,8 +82,8 @@ func load(dir string, own bool) (*Manifest, Findings, error) {
 	return m, c.findings(), nil
 }
 
-// OpenFolder is [os.OpenRoot] for a path that others chose: what is no folder is
-// refused instead of opened, since opening a pipe waits for a writer that never comes.
+// OpenFolder is [os.OpenRoot] for a path from elsewhere. It refuses anything but a folder, because opening a pipe
+// would wait forever for a writer.
 func OpenFolder(dir string) (*os.Root, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -104,17 +105,17 @@ func (e *noManifest) Error() string {
 }
 func (e *noManifest) Is(target error) bool { return target == fs.ErrNotExist }
 
-// fileUse is what a manifest names a file for.
+// fileUse says why a manifest names a file.
 type fileUse int
 
 const (
-	useText    fileUse = iota // a path somewhere else: only its form is judged
+	useText    fileUse = iota // a path elsewhere: only its form is checked
 	useRun                    // a tool's program
 	useRead                   // a document
-	useContext                // part of the first prompt; the CLI passes over a missing one
+	useContext                // part of the first prompt; the CLI skips a missing file
 )
 
-// file judges a path in the manifest, and the file itself where there is a folder to look in.
+// file checks a path in the manifest and, if there is a folder, the file itself.
 func (c *checker) file(n *node, use fileUse) {
 	err := CheckPath(n.text)
 	switch {
@@ -133,7 +134,7 @@ func (c *checker) file(n *node, use fileUse) {
 	if use == useContext && strings.Contains(n.text, "..") {
 		c.about(Warning, n, "Gemini CLI leaves out context files with .. in the name", "rename the file")
 	}
-	if c.folder == nil || use == useContext && strings.Contains(n.text, "${workspacePath}") { // which file it is the CLI's working folder says
+	if c.folder == nil || use == useContext && strings.Contains(n.text, "${workspacePath}") { // depends on the CLI's working folder
 		return
 	}
 	_, err = c.folder.file(n.text)
@@ -155,8 +156,8 @@ func (c *checker) file(n *node, use fileUse) {
 	}
 }
 
-// conventions finds what the CLI takes from the folder without being told.
-// Names count in any case: on some disks the CLI finds them so.
+// conventions finds what the CLI takes from the folder by convention. Case is ignored, because on some disks the CLI
+// ignores it.
 func (c *checker) conventions(m *Manifest) Found {
 	var found Found
 	found.ContextFiles = c.contextFiles(m)
@@ -209,7 +210,7 @@ func (c *checker) contextFiles(m *Manifest) []string {
 	return out
 }
 
-// outside reports a link that Gemini CLI would follow.
+// outside reports a link out of the extension that Gemini CLI would follow.
 func (c *checker) outside(name string) {
 	c.found = append(c.found, placed{at: len(c.data), Finding: Finding{
 		Severity: Error, File: c.shown, Text: name,
@@ -217,7 +218,7 @@ func (c *checker) outside(name string) {
 	}})
 }
 
-// byName is the path of the entry of dir with this name, in whatever case; empty when there is none.
+// byName returns the path of dir's entry with this name, ignoring case; "" if there is none.
 func (c *checker) byName(dir, name string) string {
 	for _, e := range c.names(dir) {
 		if strings.EqualFold(e, name) {
@@ -227,7 +228,7 @@ func (c *checker) byName(dir, name string) string {
 	return ""
 }
 
-// names lists a directory, links to directories included, sorted; empty when it is none.
+// names lists a folder, or a link to one, sorted; empty if it is not a folder.
 func (c *checker) names(dir string) []string {
 	if dir == "" {
 		return nil
@@ -251,7 +252,7 @@ func (c *checker) names(dir string) []string {
 	return names
 }
 
-// walk calls f with the files below dir, relative to it, a few levels deep.
+// walk calls f for the files below dir, relative to it, at most nine levels deep.
 func (c *checker) walk(dir, rel string, depth int, f func(rel string)) {
 	if dir == "" || depth > 8 {
 		return

@@ -1,6 +1,5 @@
-// Package manifest reads gemini-extension.json in both of its forms, says
-// everything that is wrong with it at once, keeps what it does not know, and
-// measures the tree around it: which files it names, and what they hash to.
+// Package manifest reads gemini-extension.json in both of its forms, reports all its faults at once, keeps unknown
+// fields, and measures the folder around it: the files that it names, and their hashes.
 package manifest
 
 import "strings"
@@ -8,22 +7,21 @@ import "strings"
 // FileName is the manifest's name inside an extension's folder.
 const FileName = "gemini-extension.json"
 
-// InstallFileName is the install metadata that Gemini CLI and pollux write
-// beside the manifest; it is no part of an extension's content.
+// InstallFileName is the install metadata that Gemini CLI and pollux write beside the manifest. It is not part of an
+// extension's content.
 const InstallFileName = ".gemini-extension-install.json"
 
-// Manifest is one gemini-extension.json (SPEC E-1): the old fields and the
-// new ones. Values are as written: variables such as ${extensionPath} are not
-// replaced, paths are relative to the extension with forward slashes. It is
+// Manifest is one gemini-extension.json (SPEC E-1), with the old and the new fields. Values are as written: variables
+// such as ${extensionPath} are not replaced, and paths are relative to the extension with forward slashes. It is
 // read-only after Parse or Load and safe for concurrent use.
 type Manifest struct {
 	Name        string
-	Version     string // a number in the file is kept as its text
+	Version     string // a number keeps its text
 	Description string
 
 	// The old form.
 	MCPServers    []MCPServer // in the file's order
-	ContextFiles  []string    // contextFileName, a string there counts as a list of one; nil when absent
+	ContextFiles  []string    // contextFileName; a string becomes a list of one; nil if absent
 	ExcludeTools  []string
 	Settings      []Setting
 	Themes        []Theme
@@ -32,21 +30,20 @@ type Manifest struct {
 
 	// The new form.
 	Permissions    Permissions
-	HasPermissions bool // whether the file has the block at all; without it everything is denied
+	HasPermissions bool // whether the file has the block; without it everything is denied
 	Tools          []Tool
 	Docs           []Doc
 	Examples       []Example
 
-	// Unknown holds the fields that no version documents, by name, as the JSON
-	// text of the file (SPEC E-1: kept and reported).
+	// Unknown holds the fields that no version documents: name → JSON text (SPEC E-1: kept and reported).
 	Unknown map[string]string
 
-	// Found is what lies in the folder by convention; only Load fills it.
+	// Found is what the folder holds by convention; only Load fills it.
 	Found Found
 }
 
-// MCPServer is an MCP server that the CLI starts or contacts for the
-// extension: outside the sandbox, with all rights of the user.
+// MCPServer is an MCP server that the CLI starts or contacts for the extension. It runs outside the sandbox, with all
+// of the user's rights.
 type MCPServer struct {
 	Name        string
 	Description string
@@ -54,9 +51,9 @@ type MCPServer struct {
 	Args        []string
 	Env         map[string]string
 	Cwd         string
-	URL         string // httpUrl or url; the CLI then starts no Command
+	URL         string // httpUrl or url, or tcp; with it the CLI starts no Command
 	Headers     map[string]string
-	SignIn      string // authProviderType: whose credentials of the user's the CLI sends to URL
+	SignIn      string // authProviderType: which of the user's credentials the CLI sends to URL
 	JSON        string // the whole object as the file has it
 }
 
@@ -66,8 +63,8 @@ type Theme struct {
 	JSON string // the whole object as the file has it
 }
 
-// Setting is a value that the user gives an extension. It reaches the MCP
-// servers and tools as the environment variable EnvVar.
+// Setting is a value that the user gives an extension. MCP servers and tools get it in the environment variable
+// EnvVar.
 type Setting struct {
 	Name, Description, EnvVar string
 	Sensitive                 bool // kept in the keychain, never printed
@@ -85,9 +82,9 @@ type Tool struct {
 // Arg is one named argument of a Tool.
 type Arg struct {
 	Name, Type, Description string // Type: string, number, integer, boolean, array or object
-	// Optional says that a call may leave it out. One with a Default is optional.
+	// Optional says that a call may omit it. An argument with a Default is optional.
 	Optional bool
-	// Default is what the program gets where it is left out, as the JSON text of the file; "" for nothing.
+	// Default is the value if a call omits it, as JSON text; "" for none.
 	Default string
 }
 
@@ -102,32 +99,31 @@ type Example struct {
 	Prompt, ToolCall string
 }
 
-// Calls says whether the example is one of the tool of a name.
+// Calls says whether the example is a call of that tool.
 func (e Example) Calls(tool string) bool {
 	name, _, ok := strings.Cut(e.ToolCall, "(")
 	return ok && strings.TrimSpace(name) == tool
 }
 
-// Found lists what the CLI takes from an extension's folder by convention,
-// relative with forward slashes, sorted.
+// Found lists what the CLI takes from an extension's folder by convention, relative with forward slashes, sorted.
 type Found struct {
-	ContextFiles []string // files that go into the first prompt: those named, or GEMINI.md
-	Commands     []string // commands/**/*.toml, as the user types them: /name or /dir:name
-	Skills       []string // folders of skills/ with a SKILL.md
-	Agents       []string // agents/*.md, without the ending
+	ContextFiles []string // files that go into the first prompt: the named ones, or GEMINI.md
+	Commands     []string // commands/**/*.toml, as typed by the user: /name or /dir:name
+	Skills       []string // folders in skills/ that have a SKILL.md
+	Agents       []string // agents/*.md, without the extension
 	Policies     []string // policies/*.toml
-	Hooks        bool     // hooks/hooks.json is there: commands that the CLI runs by itself
-	HookCommands []string // those commands in the file's order, such as "SessionStart: node start.js"
-	HookEntries  []Hook   // the same in full
+	Hooks        bool     // hooks/hooks.json exists: commands that the CLI runs by itself
+	HookCommands []string // its commands in the file's order, such as "SessionStart: node start.js"
+	HookEntries  []Hook   // its hooks in full
 }
 
 // Hook is one hook of hooks/hooks.json: a command that Gemini CLI runs at an event.
 type Hook struct {
 	Event, Matcher string
-	JSON           string // the whole object as the file has it; with an empty Event the whole file, which could not be read
+	JSON           string // the whole object as in the file; with an empty Event, the whole unreadable file
 }
 
-// Signature is the tool as a model reads it: lintFile(file: string).
+// Signature returns the tool as a model reads it: lintFile(file: string).
 func (t Tool) Signature() string {
 	s := t.Name + "("
 	for i, a := range t.Args {
@@ -139,7 +135,7 @@ func (t Tool) Signature() string {
 	return s + ")"
 }
 
-// signature is an argument as a model reads it: depth: integer = 3, or note?: string.
+// signature returns an argument as a model reads it: depth: integer = 3, or note?: string.
 func (a Arg) signature() string {
 	switch {
 	case len(a.Default) > maxShownDefault:

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Every documented field of both forms arrives (SPEC E-1, E-3), variables unreplaced.
+// Every documented field of both forms is decoded (SPEC E-1, E-3), with variables unreplaced.
 func TestDecode(t *testing.T) {
 	text := `{"$schema": "s", "name": "all", "version": "1.0.0", "description": "d é \ud83d\ude00",
 "mcpServers": {"b": {"command": "node", "args": ["${extensionPath}"], "env": {"A": "$B"}, "cwd": "/c", "description": "s"}, "a": {"url": "https://u.example", "httpUrl": "https://h.example"}, "w": {"tcp": "ws://w.example"}},
@@ -58,7 +58,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// What is not understood grants nothing and stops nothing else from being read (SPEC E-4).
+// An invalid value grants nothing and does not keep other values from being read (SPEC E-4).
 func TestDecodeBroken(t *testing.T) {
 	m, found := Parse("f", []byte(`{"name": "still-named", "version": 3, "permissions": {"filesystem": {"read": "all", "write": true}, "network": {"allowedHosts": "x.example"}}, "tools": [7, {"name": "t"`))
 	var invalid *InvalidError
@@ -75,7 +75,7 @@ func TestDecodeBroken(t *testing.T) {
 	}
 }
 
-// A byte order mark is named, and what follows it is judged (facts: the CLI fails on it).
+// A byte order mark is reported, and the rest is checked (the CLI fails on it).
 func TestByteOrderMark(t *testing.T) {
 	m, found := Parse("f", []byte("\ufeff{\"name\": \"a\", \"version\": \"1.0.0\"}"))
 	if len(found) != 1 || !strings.Contains(found[0].Message, "byte order mark") || found[0].Line != 1 || found[0].Column != 1 || m.Name != "a" {
@@ -83,7 +83,7 @@ func TestByteOrderMark(t *testing.T) {
 	}
 }
 
-// Columns are characters, lines end with any line break of JSON's.
+// Columns count characters; any of JSON's line breaks ends a line.
 func TestPlace(t *testing.T) {
 	_, found := Parse("f", []byte("{\r\n\t\"name\": \"ä\u00a0😀\", \"version\": 1x}"))
 	if len(found) == 0 || found[len(found)-1].Line != 2 || found[len(found)-1].Column != 29 {
@@ -91,7 +91,7 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// TestFindingPrintable: nothing of a foreign manifest moves the cursor or changes colours.
+// TestFindingPrintable: nothing in a foreign manifest moves the cursor or changes colours.
 func TestFindingPrintable(t *testing.T) {
 	f := Finding{Severity: Error, File: "\x1b", Line: 1, Column: 2, Message: "m\x1b", Text: "t\x1b", Fix: "f\x1b"}
 	if s := f.String(); s != `\u001b:1:2: error: m\u001b (t\u001b); f\u001b` {
@@ -110,14 +110,14 @@ func TestCheckName(t *testing.T) {
 	}
 }
 
-// A tree that cannot be read is an error that names it.
+// An unreadable tree is an error that names it.
 func TestHashTreeError(t *testing.T) {
 	if _, err := HashTree(filepath.Join(t.TempDir(), "gone")); !errors.Is(err, os.ErrNotExist) && (err == nil || !strings.Contains(err.Error(), "gone")) {
 		t.Errorf("error %v", err)
 	}
 }
 
-// An example that validates without findings is one of its tool's, also with a blank before the bracket.
+// An example that validates without findings belongs to its tool, also with a blank before the bracket.
 func TestExampleCalls(t *testing.T) {
 	for call, want := range map[string]bool{"lint()": true, " lint (a=1)": true, "lint2()": false, "lin()": false, "lint": false, "": false} {
 		if got := (Example{ToolCall: call}).Calls("lint"); got != want {

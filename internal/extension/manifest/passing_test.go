@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// SPEC P-3: what a person or the CLI could take for pollux is reserved, and nothing else.
+// SPEC P-3: names that a person or the CLI could mistake for pollux are reserved, and no others.
 func TestPasses(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{
@@ -25,7 +25,7 @@ func TestPasses(t *testing.T) {
 	}
 }
 
-// FuzzPasses: a server is reserved when Gemini CLI's name for it begins as the names of pollux's tools do.
+// FuzzPasses: a server is reserved if Gemini CLI's name for it begins like the names of pollux's tools.
 func FuzzPasses(f *testing.F) {
 	for _, name := range []string{"pollux", "mcp_pollux-abc", "ёpollux", "pollux.", "\xff"} {
 		f.Add(name)

@@ -13,18 +13,17 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// Bounds of a path that an extension names or holds.
+// Bounds of the paths in an extension.
 const (
 	maxPathBytes = 1024
 	maxPathDepth = 32
-	maxLinks     = 16      // symlinks on the way to one file
+	maxLinks     = 16      // symbolic links on the way to one file
 	maxEntries   = 100_000 // in one folder
 )
 
-// CheckPath says what is wrong with a path that a manifest or an archive
-// names, and nil when nothing is: it must be relative with forward slashes,
-// without "..", drives, control characters, or what some system reads as
-// another name (blanks and dots at the end, streams, devices). It looks at no file.
+// CheckPath says what is wrong with a path in a manifest or archive, or returns nil. The path must be relative with
+// forward slashes, without "..", drives, control characters, or anything that some system reads as another name
+// (trailing blanks and dots, streams, devices). It reads no file.
 func CheckPath(p string) error {
 	switch {
 	case p == "":
@@ -72,7 +71,7 @@ func checkPart(part string) error {
 	return nil
 }
 
-// reserved says whether Windows opens a device under this name, whatever its ending.
+// reserved says whether Windows opens a device under this name, whatever its extension.
 func reserved(name string) bool {
 	stem, _, _ := strings.Cut(strings.ToLower(name), ".")
 	switch stem = strings.TrimRight(stem, " "); stem {
@@ -89,15 +88,12 @@ func reserved(name string) bool {
 	return utf8.RuneCountInString(rest) == 1 && strings.Contains("0123456789¹²³", rest)
 }
 
-// caches are folders and files that programs and desktops write beside an
-// extension's own. They are written in lower case.
+// caches are files and folders, in lower case, that programs and desktops add to an extension's own.
 const caches = " __pycache__ .pytest_cache .mypy_cache .ruff_cache .ds_store thumbs.db desktop.ini "
 
-// IsContent says whether the file or folder at p (relative, forward slashes)
-// belongs to an extension's content. What does not (.git, install metadata,
-// the user's .env, caches) is not hashed (SPEC S-2); therefore an install does
-// not take it from a source, but for .git, and a manifest cannot name it. Case
-// makes no difference, since on some disks it makes none.
+// IsContent says whether the file or folder at p (relative, forward slashes) belongs to an extension's content. .git,
+// install metadata, the user's .env and caches do not. They are not hashed (SPEC S-2), so a manifest cannot name
+// them, and an install takes none of them from a source except .git. Case is ignored, because some disks ignore it.
 func IsContent(p string) bool {
 	for i, part := range strings.Split(p, "/") {
 		part = strings.ToLower(part)
@@ -111,14 +107,12 @@ func IsContent(p string) bool {
 	return true
 }
 
-// errOutside marks a link that leads out of the extension.
+// errOutside marks a link out of the extension.
 var errOutside = errors.New("it leads out of the extension by a symbolic link")
 
-// Open opens the file that an extension names for reading. It stays in root
-// even when a folder on the way becomes a symlink at this moment; links that
-// stay inside are followed. Refused are whatever CheckPath and IsContent
-// refuse, devices, pipes, and a spelling that differs from the disk's.
-// Missing files are fs.ErrNotExist.
+// Open opens a file that an extension names. It stays inside root even if a folder on the way becomes a symbolic link
+// at this moment; links that stay inside are followed. It refuses what CheckPath and IsContent refuse, devices,
+// pipes, and a spelling that differs from the disk's. A missing file is fs.ErrNotExist.
 func Open(root *os.Root, name string) (*os.File, error) {
 	real, err := newFolder(root).file(name)
 	if err != nil {
@@ -135,9 +129,8 @@ func Open(root *os.Root, name string) (*os.File, error) {
 	return f, nil
 }
 
-// folder answers questions about one extension's files by listing each
-// directory once: names come from the disk in their true spelling, also where
-// the file system would accept another. It is not safe for concurrent use.
+// folder answers questions about one extension's files, and lists each directory once. Names are spelled as on disk,
+// even if the file system would accept another spelling. It is not safe for concurrent use.
 type folder struct {
 	root  *os.Root
 	lists map[string][]fs.DirEntry
@@ -147,7 +140,7 @@ func newFolder(root *os.Root) *folder {
 	return &folder{root: root, lists: map[string][]fs.DirEntry{}}
 }
 
-// list is the entries of a directory; dir is relative, "." for the root.
+// list returns the entries of a directory; dir is relative, "." for the root.
 func (f *folder) list(dir string) ([]fs.DirEntry, error) {
 	if l, ok := f.lists[dir]; ok {
 		return l, nil
@@ -168,7 +161,7 @@ func (f *folder) list(dir string) ([]fs.DirEntry, error) {
 	return l, nil
 }
 
-// missing says that a name is not there, and which one nearly is.
+// missing says that a name does not exist, and suggests a near one.
 type missing struct{ near string }
 
 func (e *missing) Error() string        { return "there is no such file" }
@@ -193,7 +186,7 @@ func (f *folder) file(name string) (real string, err error) {
 	return real, nil
 }
 
-// resolve follows name part by part, links included, without leaving the root.
+// resolve follows name part by part, including links, and never leaves the root.
 func (f *folder) resolve(name string) (real string, mode fs.FileMode, err error) {
 	pending := strings.Split(name, "/")
 	at, links := ".", 0

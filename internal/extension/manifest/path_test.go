@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// FuzzCheckPath: what passes stays inside, on every platform (SPEC E-4).
+// FuzzCheckPath: an accepted path stays inside, on every platform (SPEC E-4).
 func FuzzCheckPath(f *testing.F) {
 	for _, p := range []string{"tools/lint.py", "./a", "../x", "/x", `a\b`, "C:x", "a/../b", "nul.txt", "a/COM¹", "x ", "a\x00", "~/x", ".", "", "a/./b", "\u202ea", "AUX .md"} {
 		f.Add(p)
@@ -31,7 +31,7 @@ func FuzzCheckPath(f *testing.F) {
 	})
 }
 
-// extension is a folder with a secret beside it.
+// extension makes a folder with a secret beside it.
 func extension(t *testing.T) (dir string, root *os.Root) {
 	t.Helper()
 	top := t.TempDir()
@@ -48,7 +48,7 @@ func extension(t *testing.T) (dir string, root *os.Root) {
 	return dir, root
 }
 
-// Attacks by what lies at a path that a manifest names (SPEC E-4).
+// Attacks through the file at a path that a manifest names (SPEC E-4).
 func TestOpenAttacks(t *testing.T) {
 	dir, root := extension(t)
 	for link, target := range map[string]string{
@@ -57,7 +57,7 @@ func TestOpenAttacks(t *testing.T) {
 		"dirlink":   "tools",
 		"up":        "../secret",
 		"absolute":  filepath.Join(filepath.Dir(dir), "secret"),
-		"self":      filepath.Join(dir, "tools", "lint.py"), // absolute, though it leads inside: it breaks when the extension moves
+		"self":      filepath.Join(dir, "tools", "lint.py"), // absolute: it breaks when the extension moves, although it leads inside
 		"loop":      "loop",
 		"ping":      "pong",
 		"pong":      "ping",
@@ -97,8 +97,7 @@ func TestOpenAttacks(t *testing.T) {
 	}
 }
 
-// A folder that turns into a link out of the extension while files in it are
-// opened never yields what lies outside.
+// A folder that becomes a link out of the extension while its files are opened never gives access outside.
 func TestOpenRace(t *testing.T) {
 	dir, root := extension(t)
 	write(t, filepath.Join(dir, "tools", "secret"), "lint")
@@ -133,8 +132,8 @@ func TestOpenRace(t *testing.T) {
 	t.Logf("opened %d of 3000", opened)
 }
 
-// The context file that the CLI takes without being told may not be a link
-// out either, nor the folders that it looks into (facts: it follows them).
+// Neither the context file that the CLI takes by convention nor the folders that it searches may be a link out (the
+// CLI follows them).
 func TestConventionLinks(t *testing.T) {
 	dir, _ := extension(t)
 	write(t, filepath.Join(dir, FileName), `{"name": "a", "version": "1.0.0"}`)
@@ -152,7 +151,7 @@ func TestConventionLinks(t *testing.T) {
 	}
 }
 
-// What the CLI takes from the folder is found in whatever case: on some disks it is found so.
+// What the CLI takes by convention is found in any case, because some disks ignore case.
 func TestFound(t *testing.T) {
 	dir := t.TempDir()
 	for _, f := range []string{
@@ -180,7 +179,7 @@ func TestFound(t *testing.T) {
 	}
 }
 
-// Hooks that cannot be read are still told of, with the reason.
+// Unreadable hooks are still reported, with the reason.
 func TestHooksUnreadable(t *testing.T) {
 	for name, text := range map[string]string{"syntax": "{\"hooks\": {\"SessionStart\": [,]}", "big": strings.Repeat(" ", maxBytes+1), "link": ""} {
 		dir, _ := extension(t)

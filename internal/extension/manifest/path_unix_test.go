@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A pipe, socket or device in a file's place is refused without waiting (SPEC E-4).
+// A pipe, socket or device in place of a file is refused without waiting (SPEC E-4).
 func TestSpecialFiles(t *testing.T) {
 	dir, root := extension(t)
 	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o644); err != nil {

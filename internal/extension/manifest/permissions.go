@@ -2,9 +2,9 @@ package manifest
 
 import "github.com/pollux-companion/pollux/internal/permission"
 
-// The words of the permissions block. Package permission says what they mean.
+// The types of the permissions block. Package permission defines their meaning.
 type (
-	// Access is how much of the file system a right covers.
+	// Access is how much of the file system a permission covers.
 	Access = permission.Access
 	// Permissions is what an extension's tools may do.
 	Permissions = permission.Permissions

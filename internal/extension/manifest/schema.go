@@ -9,11 +9,10 @@ import (
 // SchemaID names the published schema of the manifest.
 const SchemaID = "https://github.com/pollux-companion/pollux/blob/main/docs/schemas/gemini-extension.schema.json"
 
-// Schema is the JSON Schema (draft 7, which editors understand best) of the
-// manifest, made from the same table by which manifests are checked. What a
-// schema cannot say (files, hosts, names that must differ) only Parse and Load
-// judge: they accept nothing that the schema refuses, but for a version that
-// is a number and odd values in mcpServers, which Gemini CLI takes.
+// Schema returns the JSON Schema of the manifest (draft 7, which editors support best), generated from the table that
+// checks manifests. Parse and Load also check what a schema cannot express (files, hosts, names that must differ).
+// They accept nothing that the schema refuses, except a numeric version and odd values in mcpServers, which Gemini
+// CLI accepts.
 func Schema() []byte {
 	s := schemaOf(table())
 	s.Schema, s.ID, s.Title = "http://json-schema.org/draft-07/schema#", SchemaID, "Gemini CLI extension manifest"
@@ -21,11 +20,11 @@ func Schema() []byte {
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	_ = e.Encode(s) // strings and numbers into memory
+	_ = e.Encode(s) // only strings and numbers, into memory: cannot fail
 	return out.Bytes()
 }
 
-// jsonSchema holds the keywords that are used, in the order that they are written.
+// jsonSchema holds the keywords in use, in the order of output.
 type jsonSchema struct {
 	Schema      string        `json:"$schema,omitempty"`
 	ID          string        `json:"$id,omitempty"`
@@ -45,7 +44,7 @@ type jsonSchema struct {
 	MaxProps    int           `json:"maxProperties,omitempty"`
 }
 
-// properties is an object whose members keep the order of the table.
+// properties is an object whose members keep the table's order.
 type properties []property
 
 type property struct {
@@ -53,7 +52,7 @@ type property struct {
 	schema *jsonSchema
 }
 
-// MarshalJSON writes the members in their order.
+// MarshalJSON writes the members in order.
 func (ps properties) MarshalJSON() ([]byte, error) {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
@@ -118,8 +117,8 @@ func schemaOf(s *shape) *jsonSchema {
 	return out
 }
 
-// Reference is the table of fields for the documentation, as Markdown: one
-// row a field, with its path, type, whether it is required, and what it means.
+// Reference returns the documentation's field table, as Markdown: one row for each field with its path, type, whether
+// it is required, and its meaning.
 func Reference() string {
 	var b strings.Builder
 	b.WriteString("| field | type | |\n| --- | --- | --- |\n")
@@ -147,7 +146,7 @@ type nested struct {
 	shape  *shape
 }
 
-// typeWord is the type of a field for a person, and where its own fields stand.
+// typeWord returns a field's type in words, and where its own fields are.
 func typeWord(s *shape) (string, *nested) {
 	switch {
 	case s.any:

@@ -36,7 +36,7 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// page is the manual's page with this table between its two marks.
+// page returns the manual's page with this table between its two marks.
 func page(t *testing.T, table string) string {
 	t.Helper()
 	const start, end = "<!-- fields: written by go test ./internal/extension/manifest -update -->\n", "<!-- end of fields -->"
@@ -52,8 +52,8 @@ func page(t *testing.T, table string) string {
 	return before + start + table + end + after
 }
 
-// Another reader of JSON Schema takes the schema, and agrees with the checks:
-// what the schema refuses, Load refuses too; what is clean for Load is clean for the schema.
+// Another JSON Schema reader accepts the schema and agrees with the checks: Load refuses what the schema refuses, and
+// the schema accepts what Load accepts without findings.
 func TestSchemaAgrees(t *testing.T) {
 	var s jsonschema.Schema
 	if err := json.Unmarshal(Schema(), &s); err != nil {

@@ -7,25 +7,24 @@ import (
 	"github.com/pollux-companion/pollux/internal/permission"
 )
 
-// shape describes what one value of a manifest may be. The table of shapes is
-// the one place that knows the format: check judges by it, the JSON Schema
-// and the field tables of the documentation are generated from it.
+// shape describes what a value in a manifest may be. The table of shapes is the only place that knows the format:
+// checks use it, and the JSON Schema and the documentation's field tables are generated from it.
 type shape struct {
 	kind    kind
-	orList  bool // a list of such values will do as well
-	any     bool // any kind of value will do
-	soft    bool // another kind is odd, but nothing is misread by it
+	orList  bool // a list of such values is allowed too
+	any     bool // any kind of value is allowed
+	soft    bool // a value of another kind is only a warning
 	doc     string
 	enum    []string
-	pattern func() *regexp.Regexp // compiled when first needed
-	hint    string                // what pattern asks for, in words
-	max     int                   // characters of a string, entries of a list or object; 0: the bounds of the parser alone
+	pattern func() *regexp.Regexp // compiled on first use
+	hint    string                // the pattern in words
+	max     int                   // characters of a string, entries of a list or object; 0: only the parser's bounds
 	fields  []field
-	strict  bool   // an unknown field is an error: it may be a right misspelt
-	free    bool   // unknown fields are none of our business
-	values  *shape // of an object whose names are free
+	strict  bool   // an unknown field is an error: it may be a misspelt permission
+	free    bool   // unknown fields are ignored
+	values  *shape // for an object with free names
 	items   *shape
-	// judge adds what a shape cannot say; n has the right kind.
+	// judge checks what a shape cannot express; n has the right kind.
 	judge func(c *checker, n *node)
 }
 
@@ -36,9 +35,8 @@ type field struct {
 	shape    *shape
 }
 
-// The forms of names. A tool's name is a function to the model and becomes
-// mcp_pollux_<tool> in the CLI, whose names end at 63 characters (SPEC P-3); an
-// argument's is a flag on a command line, so it cannot begin with a dash.
+// The forms of names. A tool's name is a function for the model and becomes mcp_pollux_<tool> in the CLI, which
+// allows 63 characters (SPEC P-3). An argument's name becomes a command-line flag, so it cannot begin with a dash.
 var (
 	nameForm     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9-]+$`) })
 	toolForm     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_-]*$`) })
@@ -86,7 +84,7 @@ func file(doc string, use fileUse) *shape {
 	return s
 }
 
-// table is the whole format (SPEC E-1, E-2, E-3). Nobody changes it.
+// table returns the whole format (SPEC E-1, E-2, E-3). It is read-only.
 var table = sync.OnceValue(manifestShape)
 
 func manifestShape() *shape {

@@ -27,7 +27,7 @@ const (
 // The modes of a FileSum.
 const (
 	ModeFile = "file" // a regular file
-	ModeExec = "exec" // one that its owner may execute
+	ModeExec = "exec" // a file that its owner may execute
 	ModeLink = "link" // a symbolic link
 )
 
@@ -35,20 +35,20 @@ const (
 type FileSum struct {
 	Path string `json:"path"` // relative, forward slashes
 	Mode string `json:"mode"` // ModeFile, ModeExec or ModeLink
-	Hash string `json:"hash"` // sha256 in hex: of the content, or of a link's target
+	Hash string `json:"hash"` // SHA-256 in hex: of the content, or of a link's target
 	Size int64  `json:"size"` // bytes
 }
 
-// Tree is an extension's content: every file that IsContent, sorted by path.
+// Tree is an extension's content: every file for which IsContent is true, sorted by path.
 type Tree struct {
 	Files []FileSum `json:"files"`
-	// Consent is the manifest's own hash without its permissions block and
-	// formatting; empty when that is no JSON object.
+	// Consent is the manifest's hash without its permissions block and formatting; empty if the manifest is not a
+	// JSON object.
 	Consent string `json:"consent,omitempty"`
 }
 
-// ReadTree measures the extension in dir. A device, pipe or socket, or more
-// than the bounds, is an error that names it. Links are measured, not followed.
+// ReadTree measures the extension in dir. It refuses a device, pipe or socket, and content above the bounds. Links
+// are measured, not followed.
 func ReadTree(dir string) (*Tree, error) {
 	root, err := OpenFolder(dir)
 	if err != nil {
@@ -63,7 +63,7 @@ func ReadTree(dir string) (*Tree, error) {
 	return r.tree, nil
 }
 
-// HashTree is the content hash of the extension in dir.
+// HashTree returns the content hash of the extension in dir.
 func HashTree(dir string) (string, error) {
 	t, err := ReadTree(dir)
 	if err != nil {
@@ -72,7 +72,7 @@ func HashTree(dir string) (string, error) {
 	return t.Hash(), nil
 }
 
-// treeReader walks one folder once; a buffer and a hash serve all files.
+// treeReader walks one folder once, with one buffer and one hash for all files.
 type treeReader struct {
 	root   *os.Root
 	tree   *Tree
@@ -155,7 +155,7 @@ func (r *treeReader) content(f *FileSum) error {
 	if f.Path == FileName {
 		to = io.MultiWriter(r.sum, &keep)
 	}
-	// The limit also ends a file that grows while it is read.
+	// The limit also stops at a file that grows while it is read.
 	f.Size, err = io.CopyBuffer(to, io.LimitReader(onlyReader{file}, MaxTotal-r.total+1), r.buffer)
 	if err != nil {
 		return fmt.Errorf("%q: %w", f.Path, words.Cause(err))
@@ -170,16 +170,15 @@ func (r *treeReader) content(f *FileSum) error {
 	return nil
 }
 
-// onlyReader hides *os.File's WriterTo, which would not use our buffer.
+// onlyReader hides *os.File's WriterTo, which would not use the shared buffer.
 type onlyReader struct{ io.Reader }
 
-// Hash is the content hash over the whole tree: "sha256:" and 64 hex digits.
-// It covers each file's path, whether it may be executed, and its content.
+// Hash returns the content hash of the whole tree: "sha256:" and 64 hex digits. It covers each file's path,
+// executable bit and content.
 func (t *Tree) Hash() string { return t.hash("") }
 
-// ConsentHash is what a user's consent is bound to (SPEC S-2): as Hash, but
-// without the manifest's permissions block, which is compared as such, and
-// without its formatting.
+// ConsentHash returns the hash that a user's consent is bound to (SPEC S-2). Unlike Hash it ignores the manifest's
+// formatting and permissions block, which is compared separately.
 func (t *Tree) ConsentHash() string { return t.hash(t.Consent) }
 
 func (t *Tree) hash(manifest string) string {
@@ -190,13 +189,13 @@ func (t *Tree) hash(manifest string) string {
 		if f.Path == FileName && manifest != "" {
 			sum = "json " + manifest
 		}
-		// No path holds a NUL, so that no two trees write the same.
+		// No path contains a NUL, so two different trees never hash the same text.
 		io.WriteString(h, f.Path+"\x00"+f.Mode+"\x00"+sum+"\n")
 	}
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
-// TreeDiff is what changed from one tree to another, as sorted paths.
+// TreeDiff is the difference between two trees, as sorted paths.
 type TreeDiff struct {
 	Added   []string `json:"added"`
 	Removed []string `json:"removed"`
@@ -206,7 +205,7 @@ type TreeDiff struct {
 // Empty says whether nothing changed.
 func (d TreeDiff) Empty() bool { return len(d.Added)+len(d.Removed)+len(d.Changed) == 0 }
 
-// Since says what changed from old to t.
+// Since returns what changed from old to t.
 func (t *Tree) Since(old *Tree) TreeDiff {
 	d := TreeDiff{Added: []string{}, Removed: []string{}, Changed: []string{}}
 	before := make(map[string]FileSum, len(old.Files))
@@ -230,8 +229,8 @@ func (t *Tree) Since(old *Tree) TreeDiff {
 	return d
 }
 
-// consentSum hashes a manifest in a form of its own: members sorted, no
-// blanks, no permissions. Empty for what is not wholly understood.
+// consentSum hashes a manifest in a canonical form: sorted members, no whitespace, no permissions. It is empty if the
+// manifest cannot be fully parsed.
 func consentSum(data []byte) string {
 	if len(data) > maxBytes {
 		return ""
@@ -260,7 +259,7 @@ func canonical(out []byte, n *node) []byte {
 		}
 		return append(out, ']')
 	}
-	// Stable: of duplicates the order decides which one counts.
+	// The sort is stable, because the order of duplicates decides which one counts.
 	sorted := slices.Clone(n.members)
 	slices.SortStableFunc(sorted, func(a, b member) int { return strings.Compare(a.name, b.name) })
 	out = append(out, '{')

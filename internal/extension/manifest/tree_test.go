@@ -22,7 +22,7 @@ func treeOf(t *testing.T, dir string) *Tree {
 	return tree
 }
 
-// Every change of the content changes the hash, nothing else does (SPEC S-2).
+// Every change of the content changes the hash; nothing else does (SPEC S-2).
 func TestTreeHash(t *testing.T) {
 	dir := t.TempDir()
 	base := func() {
@@ -76,7 +76,7 @@ func TestTreeHash(t *testing.T) {
 	}
 }
 
-// The tree survives being written and read (it stands in a record of the store).
+// A tree survives writing and reading, as in a record of the store.
 func TestTreeRoundTrip(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, FileName), treeManifest)
@@ -98,7 +98,7 @@ func TestTreeRoundTrip(t *testing.T) {
 	}
 }
 
-// Consent is bound to everything but the permissions, which are compared as such, and the layout (SPEC S-2).
+// Consent covers everything except the layout and the permissions, which are compared separately (SPEC S-2).
 func TestConsentHash(t *testing.T) {
 	hash := func(manifest string) string {
 		dir := t.TempDir()

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// CompareVersions says which of two semantic versions is the newer one: the result is negative where a is older than b, 0 where they are
-// of one age. ok is false where one of them is no semantic version.
+// CompareVersions compares two semantic versions. order is negative if a is older than b, and 0 if they are equal. ok
+// is false if one of them is not a semantic version.
 func CompareVersions(a, b string) (order int, ok bool) {
 	if !semver().MatchString(a) || !semver().MatchString(b) {
 		return 0, false
@@ -17,21 +17,22 @@ func CompareVersions(a, b string) (order int, ok bool) {
 		return order, true
 	}
 	switch {
-	case preA == "" || preB == "": // a release is newer than what came before it
+	case preA == "" || preB == "": // a release is newer than its pre-releases
 		return cmp.Compare(len(preB), len(preA)), true
 	default:
 		return compareDotted(preA, preB), true
 	}
 }
 
-// versionParts are the numbers of a semantic version and what it is before; what it was built from says nothing about its age.
+// versionParts returns the numbers of a semantic version and its pre-release part. Build metadata does not affect the
+// order.
 func versionParts(v string) (core, pre string) {
 	v, _, _ = strings.Cut(strings.TrimPrefix(v, "v"), "+")
 	core, pre, _ = strings.Cut(v, "-")
 	return core, pre
 }
 
-// compareDotted compares words between dots: numbers by their value and before other words, those by their letters.
+// compareDotted compares dotted words: numbers by value and before other words, other words as text.
 func compareDotted(a, b string) int {
 	as, bs := strings.Split(a, "."), strings.Split(b, ".")
 	for i := range min(len(as), len(bs)) {
