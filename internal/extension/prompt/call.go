@@ -11,11 +11,11 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// A Call is one call of a tool, as a model wrote it: name(arg="…").
+// A Call is one tool call as a model wrote it: name(arg="…").
 type Call struct {
-	// Name is the tool's, with the extension and a dot in front where the model wrote them.
+	// Name is the tool's name, with the extension and a dot in front if the model wrote them.
 	Name string
-	// Args are in the order of the text. No name stands twice.
+	// Args are in the order of the text. Their names are unique.
 	Args []Arg
 }
 
@@ -26,7 +26,7 @@ type Arg struct {
 	Value any
 }
 
-// Map is the arguments by name.
+// Map returns the arguments by name.
 func (c *Call) Map() map[string]any {
 	m := make(map[string]any, len(c.Args))
 	for _, a := range c.Args {
@@ -35,26 +35,26 @@ func (c *Call) Map() map[string]any {
 	return m
 }
 
-// A SyntaxError says where a text stops being a call, and what should stand there.
+// A SyntaxError says where a text stops being a call, and what is expected there.
 type SyntaxError struct {
 	// Offset is in bytes from the beginning of the whole text; Line and Column, in characters, count from 1.
 	Offset, Line, Column int
-	// Expected is what should stand there, Found what does; both are for people.
+	// Expected is what should be there, Found what is there, in words.
 	Expected, Found string
 }
 
-// Error names the place, what was expected and what was found.
+// Error returns the place, what was expected and what was found.
 func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("line %d, column %d: expected %s, found %s", e.Line, e.Column, e.Expected, e.Found)
 }
 
-// Bounds on what one call may hold.
+// Bounds of one call.
 const (
 	maxCallDepth = 64
 	maxCallArgs  = 256
 )
 
-// ParseCall reads one call that is the whole of text. The error is a *SyntaxError.
+// ParseCall parses a text that is exactly one call. The error is a *SyntaxError.
 func ParseCall(text string) (*Call, error) {
 	p := &callParser{text: text}
 	c, err := p.parse()
@@ -64,8 +64,7 @@ func ParseCall(text string) (*Call, error) {
 	return c, nil
 }
 
-// callParser reads one call by recursive descent. A syntax error leaves it by panic, and no
-// further than parse.
+// callParser reads one call by recursive descent. A syntax error is a panic, which parse recovers.
 type callParser struct {
 	text  string
 	pos   int
@@ -129,7 +128,7 @@ func (p *callParser) arg(c *Call) {
 	c.Args = append(c.Args, Arg{name, p.value()})
 }
 
-// name is tool or extension.tool; extensions may begin with a digit.
+// name reads tool or extension.tool. An extension may begin with a digit.
 func (p *callParser) name() string {
 	start := p.pos
 	if b := p.peek(); !wordStart(b) && (b < '0' || b > '9') {
@@ -180,13 +179,13 @@ func (p *callParser) take(b byte, expected string) {
 	p.pos++
 }
 
-// fail reports what should stand at an offset.
+// fail reports what is expected at an offset.
 func (p *callParser) fail(at int, expected string) {
 	line, column := place(p.text[:at], 1, 1)
 	panic(&SyntaxError{Offset: at, Line: line, Column: column, Expected: expected, Found: found(p.text[at:])})
 }
 
-// found describes the beginning of what stands somewhere.
+// found describes the beginning of a text.
 func found(rest string) string {
 	if rest == "" {
 		return "the end"
@@ -204,20 +203,20 @@ func found(rest string) string {
 	return strconv.Quote(strings.ToValidUTF8(words.Shorten(rest[:end], 24), "\uFFFD"))
 }
 
-// place moves a line and column over text.
+// place returns the line and column at the end of text, given those at its beginning.
 func place(text string, line, column int) (int, int) {
 	for i := range len(text) {
 		switch b := text[i]; {
 		case b == '\n':
 			line, column = line+1, 1
-		case b < 0x80 || b >= 0xC0: // not the rest of a character
+		case b < 0x80 || b >= 0xC0: // the first byte of a character
 			column++
 		}
 	}
 	return line, column
 }
 
-// value reads a value; names of other languages for true, false and null are taken as well.
+// value reads a value. It also accepts other languages' names for true, false and null.
 func (p *callParser) value() any {
 	switch b := p.peek(); {
 	case b == '"' || b == '\'':
@@ -307,7 +306,7 @@ func (p *callParser) number() json.Number {
 	return json.Number(text)
 }
 
-// str reads a text in single, double or three-fold quotes, with the escapes of JSON and of Python.
+// str reads a string in single, double or triple quotes, with the escapes of JSON and Python.
 func (p *callParser) str() string {
 	start, quote := p.pos, p.text[p.pos:p.pos+1]
 	if triple := strings.Repeat(quote, 3); strings.HasPrefix(p.text[p.pos:], triple) {
@@ -341,7 +340,7 @@ func (p *callParser) escape(b *strings.Builder) {
 	switch i := strings.IndexByte(known, c); {
 	case start+1 == len(p.text):
 		p.pos = start + 1 // the text ends here, which str reports
-	case c == '\n': // a line that goes on
+	case c == '\n': // the line continues
 	case i >= 0:
 		b.WriteByte(means[i])
 	case c == 'x':
@@ -359,7 +358,7 @@ func (p *callParser) escape(b *strings.Builder) {
 	}
 }
 
-// lowHalf reads the second half of a pair.
+// lowHalf reads the second half of a surrogate pair.
 func (p *callParser) lowHalf(start int, high rune) rune {
 	if strings.HasPrefix(p.text[p.pos:], `\u`) {
 		p.pos += 2

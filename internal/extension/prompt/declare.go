@@ -9,15 +9,16 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 )
 
-// What everything that is told of extensions may take of each request, as Tokens counts it: the summary, which stays in the
-// conversation, and the functions that are declared, which every request repeats. Above EverythingBudget not every
-// tool is declared: a gateway is, and the rest when the model asks for it.
+// The budget of everything about extensions in each request, as Tokens counts it: the summary, which stays in the
+// conversation, and the declared functions, which every request repeats. Above EverythingBudget pollux declares a
+// gateway instead of every tool, and other tools when the model asks.
 const (
 	EverythingBudget = 2400
-	// gatewaySummary is the part of the summary then, and gatewayFunctions that of tools that are declared beside the gateway.
+	// With a gateway: gatewaySummary is the summary's part, gatewayFunctions that of tools declared beside the
+	// gateway.
 	gatewaySummary   = 700
 	gatewayFunctions = 650
-	// ownFunctions is what pollux's own functions take.
+	// ownFunctions is the cost of pollux's own functions.
 	ownFunctions = 500
 )
 
@@ -33,13 +34,13 @@ type Schema struct {
 	Default     json.RawMessage    `json:"default,omitempty"`
 }
 
-// Strict is an object with these properties and no others.
+// Strict returns an object schema with these properties and no others.
 func Strict(properties map[string]*Schema, required ...string) *Schema {
 	no := false
 	return &Schema{Type: "object", Properties: properties, Required: required, Additional: &no}
 }
 
-// Arguments is the schema of a tool's arguments; there are no others.
+// Arguments returns the schema of a tool's arguments. It allows no others.
 func Arguments(t manifest.Tool) *Schema {
 	properties := map[string]*Schema{}
 	var required []string
@@ -59,7 +60,7 @@ func Arguments(t manifest.Tool) *Schema {
 	return Strict(properties, required...)
 }
 
-// Description is what a tool does and may do, in one line.
+// Description says in one line what a tool does and may do.
 func Description(t capability.Tool) string {
 	text := Line(t.Description, 300)
 	if text == "" {
@@ -68,7 +69,7 @@ func Description(t capability.Tool) string {
 	return fmt.Sprintf("%s [extension %s; %s]", text, t.Extension.Name, mayWords(t.Extension.Permissions))
 }
 
-// mayWords are the permissions in a few words.
+// mayWords describes permissions in a few words.
 func mayWords(p manifest.Permissions) string {
 	where := [...]string{manifest.None: "no files", manifest.Workspace: "the workspace", manifest.Home: "the home folder", manifest.Full: "all files"}
 	words := []string{"reads " + where[p.EffectiveRead()]}
@@ -89,23 +90,24 @@ func mayWords(p manifest.Permissions) string {
 	return strings.Join(append(words, "contacts "+strings.Join(hosts, ", ")), ", ")
 }
 
-// FunctionTokens is what the declaration of a tool takes of each request of Gemini CLI.
+// FunctionTokens returns what a tool's declaration costs in each request of Gemini CLI.
 func FunctionTokens(t capability.Tool) int {
 	return DeclarationTokens(t.Callable, Description(t), Arguments(t.Tool))
 }
 
-// DeclarationTokens is what a function takes of each request of Gemini CLI, which adds an argument of its own.
+// DeclarationTokens returns what a function costs in each request of Gemini CLI, including the argument that the CLI
+// adds.
 func DeclarationTokens(name, description string, schema any) int {
 	const added = `"wait_for_previous":{"type":"boolean","description":"Set to true to wait for all previously requested tools in this turn to complete before starting. Set to false (or omit) to run in parallel. Use true when this tool depends on the output of previous tools."}`
 	data, err := json.Marshal(map[string]any{"name": "mcp_" + capability.Bridge + "-abcdef_" + name, "description": description, "parametersJsonSchema": schema})
 	if err != nil {
-		return 0 // every value of the types can be written
+		return 0 // cannot fail for these types
 	}
 	return Tokens(string(data) + added)
 }
 
-// ForGemini is the style for Gemini CLI that knows the server by a name: with every tool a function where that fits the
-// budget, else by the gateway; and the budget of the summary.
+// ForGemini returns the style and the summary's budget for Gemini CLI, which knows the server by this name. Every
+// tool is a function if that fits the budget; otherwise the gateway is used.
 func ForGemini(server string, set *capability.Set, budget int) (Style, int) {
 	style := Gemini(server)
 	if Everything(set, style, budget) <= EverythingBudget {
@@ -115,7 +117,7 @@ func ForGemini(server string, set *capability.Set, budget int) (Style, int) {
 	return style, min(budget, gatewaySummary)
 }
 
-// Everything is what a set takes of each request when every tool is a function, in tokens.
+// Everything returns what a set costs in each request if every tool is a function, in tokens.
 func Everything(set *capability.Set, style Style, budget int) int {
 	sum := Summarize(set, &SummaryOptions{Style: style, Budget: budget}).Tokens + ownFunctions
 	for _, t := range set.Tools() {
@@ -127,14 +129,14 @@ func Everything(set *capability.Set, style Style, budget int) int {
 // IsGateway says whether a summary was written for the gateway.
 func IsGateway(text string) bool { return strings.Contains(text, capability.RunTool) }
 
-// Gateway is a style by the gateway.
+// Gateway returns the style for the gateway.
 func (s Style) Gateway() Style {
 	s.gateway = true
 	return s
 }
 
-// Declared chooses the tools that are functions beside the gateway: those that the user pinned, whatever they take, and of the wanted ones
-// as many as fit, the first ones first. Both name a tool by extension.tool, or all of an extension's.
+// Declared returns the tools that are functions beside the gateway: all that the user pinned, whatever they cost,
+// then as many wanted ones as fit, in order. Both lists name a tool by extension.tool, or all tools of an extension.
 func Declared(set *capability.Set, pinned, wanted []string) []capability.Tool {
 	var out []capability.Tool
 	seen := map[string]bool{}

@@ -9,7 +9,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 )
 
-// crowd is so many extensions with two tools each.
+// crowd returns n extensions with two tools each.
 func crowd(n int) *capability.Set {
 	var all []capability.Candidate
 	for i := range n {
@@ -25,7 +25,7 @@ func crowd(n int) *capability.Set {
 	return capability.New(all)
 }
 
-// A few tools are all functions; of many some are, and everything together stays below the budget (SPEC P-1).
+// A few tools are all functions. Of many only some are, and everything together stays below the budget (SPEC P-1).
 func TestGateway(t *testing.T) {
 	few, many := crowd(3), crowd(120)
 	if style, _ := ForGemini("pollux-x", few, 2000); style.gateway || Everything(few, style, 2000) > EverythingBudget {

@@ -2,8 +2,8 @@ package prompt
 
 import "strings"
 
-// giveUp ends a block that has no end: at a closing tag inside a text that is never closed, or at its opening
-// tag, behind which reading goes on.
+// giveUp ends a block without an end. It ends at a closing tag inside an unclosed string, or at the opening tag, and
+// reading continues behind it.
 func (s *Scanner) giveUp(expected string) bool {
 	if s.fallback > 0 {
 		s.toolCode(s.fallback, s.fallback+len("</tool_code>"))
@@ -15,7 +15,7 @@ func (s *Scanner) giveUp(expected string) bool {
 	return true
 }
 
-// toolCode ends a block whose content ends at end, and whose closing tag at after.
+// toolCode ends a block. Its content ends at end, its closing tag at after.
 func (s *Scanner) toolCode(end, after int) {
 	p := &callParser{text: s.buf[s.body:end]}
 	b := Block{}
@@ -39,7 +39,7 @@ func (s *Scanner) finish(after int, b Block) {
 	s.take(after)
 }
 
-// readDoc reads the name in the block that is open.
+// readDoc reads the name in the open block.
 func (s *Scanner) readDoc() bool {
 	const closing = "</read_doc>"
 	i := strings.Index(s.buf[s.body:], closing)

@@ -8,14 +8,14 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/capability"
 )
 
-// Entries is the part of a summary that lists the extensions, in at most budget tokens, without what is said before and after
-// it; "" for an empty set.
+// Entries returns the list of extensions in a summary, in at most budget tokens, without the text around it; "" for
+// an empty set.
 func Entries(set *capability.Set, style Style, budget int) string {
 	return Summarize(set, &SummaryOptions{Style: style, Budget: budget, bare: true}).Text
 }
 
-// Addition is what a workspace adds to a summary of base: what is there in set alone, and what is not there; "" where the
-// two offer the same. A model reads it behind the summary of base.
+// Addition returns what a workspace adds to the summary of base: what only set offers, and what it lacks; "" if both
+// offer the same. A model reads it after the summary of base.
 func Addition(base, set *capability.Set, style Style, budget int) string {
 	known := map[string]bool{}
 	for _, name := range slices.Concat(names(base), base.Waiting()) {
@@ -36,13 +36,13 @@ func Addition(base, set *capability.Set, style Style, budget int) string {
 	return strings.TrimLeft(b.String(), "\n")
 }
 
-// A Told is what a client has been told of extensions when its session began. It is read-only.
+// A Told is what a client learned about extensions when its session began. It is read-only.
 type Told struct {
-	entries map[string]string // what was told of each extension that is offered, in full, by name
-	names   []string          // of all extensions that the text names
+	entries map[string]string // name → full text about an extension that was offered
+	names   []string          // of all extensions in the text
 }
 
-// NewTold compares what is offered at the beginning of a session with the text that the client has.
+// NewTold records what was offered when a session began, and the extensions that its text names.
 func NewTold(set *capability.Set, text string, style Style) *Told {
 	t := &Told{entries: map[string]string{}}
 	for line := range strings.Lines(text) {
@@ -63,10 +63,10 @@ func NewTold(set *capability.Set, text string, style Style) *Told {
 	return t
 }
 
-// newsBudget is the most that news take of each request, in tokens.
+// newsBudget bounds the cost of news in each request, in tokens.
 const newsBudget = 600
 
-// News is what a set offers beyond what was told, and what was told and is not there any more; "" when that is nothing.
+// News returns what is new or gone since the client was told; "" for nothing.
 func (t *Told) News(set *capability.Set, style Style) string {
 	fresh := set.Only(func(x *capability.Extension) bool { return t.entries[x.Name] != entryOf(set, x, style).text[full] })
 	gone := without(t.names, names(set))
@@ -86,7 +86,7 @@ func (t *Told) News(set *capability.Set, style Style) string {
 	return b.String()
 }
 
-// names are the names of the extensions that are offered.
+// names returns the names of the offered extensions.
 func names(set *capability.Set) []string {
 	var out []string
 	for _, x := range set.Extensions() {
@@ -95,12 +95,12 @@ func names(set *capability.Set) []string {
 	return out
 }
 
-// without are the names in all that are not in some.
+// without returns the names in all that are not in some.
 func without(all, some []string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(name string) bool { return slices.Contains(some, name) })
 }
 
-// maxListed is how many names are written down one by one.
+// maxListed bounds how many names are listed.
 const maxListed = 20
 
 func list(names []string) string {

@@ -10,7 +10,7 @@ import (
 
 func setOf(all ...capability.Candidate) *capability.Set { return capability.New(all) }
 
-// A workspace's part says what only that workspace has, and what it lacks. With the summary it is the whole truth.
+// A workspace's addition says what only that workspace has, and what it lacks. With the summary it is complete.
 func TestAddition(t *testing.T) {
 	one, two, off, waits := candidate("one", "First.", 1, 0), candidate("two", "Second.", 1, 1), candidate("one", "First.", 1, 0), candidate("EVIL", "Evil.", 1, 0)
 	off.Enabled, waits.Agreed = false, false
@@ -38,7 +38,7 @@ func TestAddition(t *testing.T) {
 	}
 }
 
-// News are what the text of the start does not have, at whatever length it has it; what is only counted there is no news.
+// News is what the first text lacks, whatever its length. An extension that the text only counts is no news.
 func TestTold(t *testing.T) {
 	var many []capability.Candidate
 	for i := range 40 {

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// The tags that stand around what goes back to a model as text.
+// The tags around text that returns to a model.
 const (
 	resultTag = "tool_result"
 	docTag    = "extension_doc"
 )
 
-// Result delimits what a tool returned. Nothing in text can end the delimited part, begin a block or imitate
-// another tag of a prompt. name is the tool's; status is ok, error or denied.
+// Result delimits what a tool returned. Nothing in text can end the delimited part, begin a block or imitate another
+// tag of a prompt. name is the tool; status is ok, error or denied.
 func Result(name, status, text string) string {
 	return delimited(resultTag, fmt.Sprintf(`tool="%s" status="%s"`, attribute(name), attribute(status)), text)
 }
@@ -31,5 +31,5 @@ func attribute(s string) string {
 	return strings.ReplaceAll(Line(s, 200), `"`, "'")
 }
 
-// IsDocument says whether text is what Document made, or begins with it. No foreign text that went through Data does.
+// IsDocument says whether text begins like a result of Document. Foreign text that went through Data never does.
 func IsDocument(text string) bool { return strings.HasPrefix(text, "<"+docTag+" ") }

@@ -18,35 +18,35 @@ const (
 // A Block is one <tool_code> or <read_doc> in a model's text.
 type Block struct {
 	Kind Kind
-	// Start and End are the bytes of the whole text that the block takes, tags included.
+	// Start and End are the block's bytes in the whole text, tags included.
 	Start, End int
-	// Call is what a ToolCode block calls, Doc what a ReadDoc block names.
+	// Call is the call of a ToolCode block, Doc the name in a ReadDoc block.
 	Call *Call
 	Doc  string
-	// Err says why the block cannot be understood; Call and Doc are then empty.
+	// Err says why the block cannot be understood; then Call and Doc are empty.
 	Err *SyntaxError
-	// Inert says why it must not be run although it looks like a block: it stands in code, in a quotation or in
-	// a result. Only its opening tag was read then, and Start and End are that. "" for the others.
+	// Inert says why a look-alike must not run: it is in code, in a quotation or in a result. Then only its opening
+	// tag was read, and Start and End are the tag's. "" for a block that may run.
 	Inert string
 }
 
-// Bounds on the content of a block, in bytes.
+// Bounds of a block's content, in bytes.
 const (
 	maxToolCode = 256 << 10
 	maxReadDoc  = 1 << 10
 )
 
-// Parse finds the blocks of a whole text.
+// Parse returns the blocks of a whole text.
 func Parse(text string) []Block {
 	s := NewScanner()
 	return append(s.Feed(text), s.Close()...)
 }
 
-// A Scanner finds blocks in a text that arrives in pieces. However the text is cut, the
-// blocks are the same; each is returned as soon as it is complete. It is for one goroutine.
+// A Scanner finds blocks in a text that arrives in pieces. The blocks do not depend on how the text is cut; each is
+// returned as soon as it is complete. It is for one goroutine.
 type Scanner struct {
-	buf          string          // what has not been consumed
-	more         strings.Builder // what follows it, and was not looked at
+	buf          string          // not consumed yet
+	more         strings.Builder // the text after buf, not examined yet
 	wake, sleep  string          // what the last step waits for, see needs and needsNot; "" for anything
 	base         int             // offset of buf in the whole text
 	line, column int             // of buf's first byte
@@ -56,27 +56,27 @@ type Scanner struct {
 
 	bol        bool   // at the beginning of a line
 	blank      bool   // the last line was blank, or there was none
-	indented   bool   // this line is code by its indentation
-	quoteLine  bool   // this line stands in a block quotation
-	fenceChar  byte   // of the fence that is open; 0 for none
+	indented   bool   // this line is indented code
+	quoteLine  bool   // this line is in a block quotation
+	fenceChar  byte   // of the open fence; 0 for none
 	fenceLen   int    // its length
-	fenceAt    int    // how far from the margin its end may stand
+	fenceAt    int    // how far its end may be indented
 	span       int    // backticks that opened the code span; 0 for none
-	quoted     uint8  // the kinds of quotation marks that are open, but for straight ones
-	marks      int    // straight double quotation marks that are open, one in another
-	region     string // the tag that ends the part that is being skipped; "" for none
+	quoted     uint8  // bits of the open kinds of quotation marks, except straight ones
+	marks      int    // nesting depth of open straight double quotation marks
+	region     string // the tag that ends the skipped region; "" for none
 	regionWhy  string
-	regionSoft bool // a blank line ends it, too
+	regionSoft bool // a blank line ends the region too
 
-	open     Kind   // the block that is being read; "" for none
+	open     Kind   // the block being read; "" for none
 	body     int    // where its content begins in buf
-	at       int    // how far its content has been looked at
-	quote    string // the quotes of the text that is open there; "" for none
-	fallback int    // where its first closing tag stands, in a text or not; 0 for none
-	unclosed int    // how far the whole text has no closing tag of a call behind the block's opening one
+	at       int    // how far its content has been examined
+	quote    string // the quotes of the open string there; "" for none
+	fallback int    // where its first closing tag is, in a string or not; 0 for none
+	unclosed int    // up to here, the text has no closing tag after the block's opening tag
 }
 
-// NewScanner begins a text.
+// NewScanner returns a Scanner at the beginning of a text.
 func NewScanner() *Scanner { return &Scanner{line: 1, column: 1, bol: true, blank: true} }
 
 // Feed takes the next piece and returns the blocks that it completes.
@@ -88,28 +88,28 @@ func (s *Scanner) Feed(piece string) []Block {
 	return s.run()
 }
 
-// minSleep is how much text is put aside, in bytes, however little there is already.
+// minSleep is how many bytes are put aside at least before they are examined.
 const minSleep = 4 << 10
 
-// sleeps says that a piece cannot end what the last step waits for. It is put aside then, so that a long line or block that comes
-// in small pieces is not copied with each of them.
+// sleeps says that a piece cannot end what the last step waits for. It is then put aside, so that a long line or
+// block in small pieces is not copied with each piece.
 func (s *Scanner) sleeps(piece string) bool {
 	return s.wake != "" && !strings.ContainsAny(piece, s.wake) || s.sleep != "" && strings.Trim(piece, s.sleep) == ""
 }
 
-// needs says what a step waits for that returns false: one of these characters.
+// needs makes the last step wait for one of these characters.
 func (s *Scanner) needs(wake string) bool {
 	s.wake = wake
 	return false
 }
 
-// needsNot says the same: any character but these.
+// needsNot makes the last step wait for any other character than these.
 func (s *Scanner) needsNot(sleep string) bool {
 	s.sleep = sleep
 	return false
 }
 
-// Close ends the text and returns what was still open. The scanner is not used after it.
+// Close ends the text and returns the blocks still open. The scanner cannot be used afterwards.
 func (s *Scanner) Close() []Block {
 	s.final = true
 	return s.run()
@@ -126,7 +126,7 @@ func (s *Scanner) run() []Block {
 	return found
 }
 
-// step consumes something, or returns false where that needs more text.
+// step consumes something, or returns false if it needs more text.
 func (s *Scanner) step() bool {
 	switch {
 	case s.open != "":
@@ -154,13 +154,13 @@ func (s *Scanner) take(n int) {
 	s.buf = s.buf[n:]
 }
 
-// endLine consumes to the end of a line of n bytes, line break included.
+// endLine consumes a line of n bytes, including its line break.
 func (s *Scanner) endLine(n int) {
 	s.take(n)
 	s.bol, s.indented = true, false
 }
 
-// lineStart looks at what a line begins with: nothing, a fence, a quotation, an indentation.
+// lineStart examines how a line begins: blank, a fence, a quotation, an indentation.
 func (s *Scanner) lineStart() bool {
 	line, _, whole := strings.Cut(s.buf, "\n")
 	whole = whole || s.final
@@ -186,7 +186,7 @@ func (s *Scanner) lineStart() bool {
 			return s.needs("\n")
 		}
 		if width <= s.fenceAt && s.closesFence(rest) {
-			s.fenceChar, s.blank = 0, true // what follows begins a paragraph, or indented code
+			s.fenceChar, s.blank = 0, true // a paragraph or indented code follows
 			s.endLine(min(len(line)+1, len(s.buf)))
 			return true
 		}
@@ -211,24 +211,23 @@ func (s *Scanner) lineStart() bool {
 		s.quoteLine = strings.HasPrefix(item, ">") || s.quoteLine
 		s.indented = width >= 4 && s.blank
 	}
-	s.blank = s.blank && s.indented || rest[0] == '#' // no paragraph goes on behind a heading
+	s.blank = s.blank && s.indented || rest[0] == '#' // a heading ends the paragraph
 	s.bol = false
 	return true
 }
 
-// paragraph forgets what cannot reach beyond one.
+// paragraph resets what cannot extend beyond a paragraph.
 func (s *Scanner) paragraph() { s.span, s.quoted, s.marks = 0, 0, 0 }
 
-// mayGrow says that a line which is not complete may begin with a fence or
-// marker that more text would show.
+// mayGrow says that an incomplete line may still turn out to begin with a fence or marker.
 func mayGrow(rest string) bool {
 	return strings.Trim(rest, marks) == ""
 }
 
-// marks are what fences and markers consist of.
+// marks are the characters of fences and markers.
 const marks = "`~>-*+.)0123456789 \t"
 
-// indentation is the width of the blanks at the beginning, a tab being 4.
+// indentation returns the width of the leading whitespace, a tab being 4.
 func indentation(line string) int {
 	width := 0
 	for i := range len(line) {
@@ -244,7 +243,7 @@ func indentation(line string) int {
 	return width
 }
 
-// afterMarkers is a line without the marks of list items at its beginning.
+// afterMarkers returns a line without list markers at its beginning.
 func afterMarkers(rest string) string {
 	for {
 		digits := strings.TrimLeft(rest, "0123456789")
@@ -261,7 +260,7 @@ func afterMarkers(rest string) string {
 	}
 }
 
-// fence is the kind and length of the fence that a line begins with; 0 for none.
+// fence returns the kind and length of the fence that begins a line; 0 for none.
 func fence(rest string) (char byte, n int) {
 	if rest == "" || rest[0] != '`' && rest[0] != '~' {
 		return 0, 0
@@ -278,7 +277,7 @@ func (s *Scanner) closesFence(rest string) bool {
 	return char == s.fenceChar && n >= s.fenceLen && strings.Trim(rest[n:], " \t\r") == ""
 }
 
-// inertLine consumes a line in which nothing is run.
+// inertLine consumes a line in which nothing runs.
 func (s *Scanner) inertLine(why string) bool {
 	end := strings.IndexByte(s.buf, '\n')
 	if end < 0 {
@@ -292,7 +291,7 @@ func (s *Scanner) inertLine(why string) bool {
 	return true
 }
 
-// note reports the opening tags in a text that is not run.
+// note reports the opening tags in a text that does not run.
 func (s *Scanner) note(text, why string) {
 	for at := 0; ; {
 		i := strings.IndexByte(text[at:], '<')
@@ -309,7 +308,7 @@ func (s *Scanner) note(text, why string) {
 	}
 }
 
-// skipRegion consumes text up to the tag that ends a part in which nothing is run.
+// skipRegion consumes text up to the tag that ends an inert region.
 func (s *Scanner) skipRegion() bool {
 	line := s.buf
 	end := strings.IndexByte(s.buf, '\n')
@@ -330,12 +329,12 @@ func (s *Scanner) skipRegion() bool {
 	return true
 }
 
-// inline consumes ordinary text up to the next character that means something.
+// inline consumes ordinary text up to the next special character.
 func (s *Scanner) inline() bool {
 	i := strings.IndexAny(s.buf, "\n`\\<"+quotationMarks)
 	if i < 0 {
 		i = len(s.buf)
-		if !s.final { // the beginning of a character may end it
+		if !s.final { // the end may be an incomplete character
 			for back := 0; i > 0 && back < 3 && s.buf[i-1] >= 0x80; back++ {
 				i--
 			}
@@ -375,8 +374,8 @@ func (s *Scanner) inline() bool {
 	return true
 }
 
-// straight takes a mark that opens and closes alike. Within a quotation it opens another where it can only do that: behind a
-// blank or bracket, and right before a word or tag.
+// straight handles a straight quotation mark, which opens and closes alike. Inside a quotation it opens another one
+// only where it cannot close: after a blank or bracket, and directly before a word or tag.
 func (s *Scanner) straight() bool {
 	if len(s.buf) < 2 && !s.final {
 		return false
@@ -394,10 +393,11 @@ func (s *Scanner) straight() bool {
 	return true
 }
 
-// quotationMarks are the double ones.
+// quotationMarks are the double quotation marks.
 const quotationMarks = "\"“”„«»「」『』"
 
-// quotation is the kind of a quotation mark that is not straight, a bit. Each kind is open or not for itself: a quotation may stand in another.
+// quotation returns a bit for the kind of a curly quotation mark. Each kind opens and closes by itself, because
+// quotations can be nested.
 func quotation(mark rune) uint8 {
 	switch mark {
 	case '“', '”', '„':
@@ -426,7 +426,7 @@ func (s *Scanner) backticks() bool {
 	return true
 }
 
-// regions are the tags that begin a part in which nothing is run, with what to call it.
+// regions maps the tags that begin an inert region to its description.
 func regions() map[string]string {
 	return map[string]string{
 		resultTag: "in a tool's result", docTag: "in a document", "untrusted_context": "in a tool's result", "tool_response": "in a tool's result",
@@ -434,7 +434,7 @@ func regions() map[string]string {
 	}
 }
 
-// tag looks at a <.
+// tag handles a <.
 func (s *Scanner) tag() bool {
 	if !s.final && len(s.buf) < 24 && !strings.ContainsAny(s.buf, "> \n") {
 		return false
@@ -468,7 +468,7 @@ func (s *Scanner) tag() bool {
 	return true
 }
 
-// inert says why a block that begins here is not run; "" when it is.
+// inert says why a block that begins here does not run; "" if it does.
 func (s *Scanner) inert() string {
 	switch {
 	case s.span > 0:
@@ -481,7 +481,7 @@ func (s *Scanner) inert() string {
 	return ""
 }
 
-// block reads the content of the block that is open.
+// block reads the content of the open block.
 func (s *Scanner) block() bool {
 	if s.open == ReadDoc {
 		return s.readDoc()
@@ -500,7 +500,7 @@ func (s *Scanner) block() bool {
 		}
 		rest := s.buf[s.at:]
 		if len(rest) < len(closing) && !s.final {
-			return false // a closing tag, or quotes, may be cut here
+			return false // a closing tag or quotes may be cut here
 		}
 		closes := strings.HasPrefix(rest, closing)
 		if closes && s.quote == "" {
@@ -518,8 +518,8 @@ func (s *Scanner) block() bool {
 	return s.giveUp(closing)
 }
 
-// closing says whether the open block may have its closing tag within bounds, as far as that is known. Each byte of a text is
-// looked at once for it, however many blocks are opened there and never closed.
+// closing says whether the open block may have its closing tag within bounds, as far as known. It examines each byte
+// once, however many unclosed blocks a text opens.
 func (s *Scanner) closing(tag string) (near, known bool) {
 	from := max(s.body, s.unclosed-s.base)
 	if i := strings.Index(s.buf[from:], tag); i >= 0 {
@@ -530,7 +530,7 @@ func (s *Scanner) closing(tag string) (near, known bool) {
 	return false, s.final || len(s.buf)-s.body > maxToolCode+len(tag)
 }
 
-// content moves over one step of a call: it knows texts, in which a closing tag is none.
+// content moves over one step of a call. It knows strings, in which a closing tag does not count.
 func (s *Scanner) content(rest string) int {
 	switch c := rest[0]; {
 	case s.quote != "" && c == '\\' && len(rest) > 1:

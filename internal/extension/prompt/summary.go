@@ -14,13 +14,13 @@ type Style struct {
 	gateway bool // not every tool is a function
 }
 
-// Blocks is for any model: it writes <tool_code> and <read_doc> into its text (SPEC P-2).
+// Blocks is for any model, which writes <tool_code> and <read_doc> into its text (SPEC P-2).
 func Blocks() Style { return Style{} }
 
-// MCP is for a client of pollux's MCP server that calls the tools by their own names.
+// MCP is for a client of pollux's MCP server that calls tools by their own names.
 func MCP() Style { return Style{mcp: true} }
 
-// Gemini is for Gemini CLI, which puts the name that it knows the server by in front of each tool's (SPEC P-3).
+// Gemini is for Gemini CLI, which puts its name of the server in front of each tool's name (SPEC P-3).
 func Gemini(server string) Style { return Style{mcp: true, server: server} }
 
 // How much of an extension a summary shows.
@@ -28,7 +28,7 @@ const (
 	full    = iota // description, signatures, documents
 	brief          // a short description, names
 	named          // name and counts
-	leftOut        // counted only
+	leftOut        // only counted
 	levels
 )
 
@@ -41,23 +41,23 @@ const (
 	briefLine = 80
 )
 
-// SummaryOptions say how a summary is made; nil means the zero value.
+// SummaryOptions are the options of Summarize; nil means the zero value.
 type SummaryOptions struct {
 	Style Style
-	// Budget is the most tokens that it may take, as Tokens counts them; 0 is no bound.
+	// Budget bounds the summary in tokens, as Tokens counts them; 0 is no bound.
 	Budget int
 
-	bare bool // the entries alone
+	bare bool // only the entries
 }
 
-// A Summary is what a model is told of all extensions at the start of a session (SPEC P-1).
+// A Summary is what a model learns about all extensions at the start of a session (SPEC P-1).
 type Summary struct {
-	// Text is markdown. It is empty where nothing is offered and nothing waits.
+	// Text is Markdown. It is empty if nothing is offered and nothing waits.
 	Text string
-	// Tokens is what Text is estimated to take. It is above the budget only where the budget
-	// is too small for the frame and the counts.
+	// Tokens is the estimated cost of Text. It exceeds the budget only if the budget is too small for the frame and
+	// the counts.
 	Tokens int
-	// LeftOut names the extensions that are only counted, Shortened those shown without some of what they have.
+	// LeftOut names the extensions that are only counted, Shortened those shown with less than everything.
 	LeftOut, Shortened []string
 
 	entries []entry
@@ -72,8 +72,8 @@ type entry struct {
 	level int
 }
 
-// Summarize writes the summary of a set. The same set and options give the same text. When the
-// budget is short, the extensions of most interest keep the most.
+// Summarize writes the summary of a set. The same input gives the same text. If the budget is short, the most
+// relevant extensions keep the most.
 func Summarize(set *capability.Set, o *SummaryOptions) Summary {
 	opts := SummaryOptions{}
 	if o != nil {
@@ -112,8 +112,8 @@ func entryOf(set *capability.Set, x *capability.Extension, style Style) entry {
 	return e
 }
 
-// share gives each extension its level. Up to half of the budget goes to naming as many
-// as possible, the rest to details, in the order of interest.
+// share gives each extension its level. Up to half of the budget names as many extensions as possible; the rest goes
+// to details, the most relevant first.
 func (s *Summary) share(set *capability.Set, o SummaryOptions) {
 	if o.Budget <= 0 {
 		for i := range s.entries {
@@ -121,7 +121,7 @@ func (s *Summary) share(set *capability.Set, o SummaryOptions) {
 		}
 		return
 	}
-	// Counted with the longest tail that there can be.
+	// Reserve space for the longest possible last line.
 	left := o.Budget - Tokens(moreLine(len(s.entries), len(s.entries), o.Style)) - 1
 	if !o.bare {
 		left -= Tokens(frame(o.Style)) + Tokens(waitingLine(set, o.Style))
@@ -198,7 +198,7 @@ func foot(style Style) string {
 		fmt.Sprintf("For the details of a tool: <tool_code>%s(name=\"tool-name\")</tool_code>\n", describe) + trust
 }
 
-// command is the name by which a style's reader calls a tool.
+// command returns the name by which a style's reader calls a tool.
 func command(name string, style Style) string {
 	if style.server != "" {
 		return "mcp_" + style.server + "_" + name
@@ -206,10 +206,10 @@ func command(name string, style Style) string {
 	return name
 }
 
-// moreWords are in a summary that leaves extensions out.
+// moreWords appear in a summary that leaves extensions out.
 const moreWords = " more extensions that are not shown here"
 
-// moreLine says what is not shown, and how to see it; "" when all is.
+// moreLine says what is left out and how to see it; "" if nothing is.
 func moreLine(short, out int, style Style) string {
 	describe := command(capability.Describe, style) + "()"
 	if !style.mcp {
@@ -224,7 +224,7 @@ func moreLine(short, out int, style Style) string {
 	return ""
 }
 
-// waitingLine says that the user could allow more. It holds nothing of an extension's.
+// waitingLine says that the user could allow more. It contains no text from extensions.
 func waitingLine(set *capability.Set, style Style) string {
 	n := len(set.Waiting())
 	if n == 0 {
@@ -241,7 +241,7 @@ func waitingLine(set *capability.Set, style Style) string {
 	return fmt.Sprintf("\n%s %s for the user's consent and cannot be used yet. When the user wants what no tool of yours does, %s asks them; in a terminal they agree with: pollux extensions consent grant NAME\n", subject, verb, ask)
 }
 
-// write is the entry's lines at a level.
+// write returns the entry's lines at a level.
 func (e *entry) write(level int, style Style) string {
 	if level == leftOut {
 		return ""
@@ -278,7 +278,7 @@ func coded[T any](all []T, word func(T) string) string {
 	return strings.Join(out, ", ") + "\n"
 }
 
-// signature is a tool as it is called; at level brief without its arguments.
+// signature returns a tool as it is called; at level brief without its arguments.
 func signature(t capability.Tool, level int, style Style) string {
 	name := t.Callable
 	switch {
@@ -314,11 +314,11 @@ func counts(tools, docs int) string {
 // JSON is the summary for programs.
 type JSON struct {
 	Extensions []ExtensionJSON `json:"extensions"`
-	// LeftOut names extensions that the budget left no room for.
+	// LeftOut names extensions that did not fit the budget.
 	LeftOut []string `json:"leftOut,omitempty"`
 	// Waiting is how many extensions wait for the user's consent.
 	Waiting int `json:"waiting,omitempty"`
-	// Text is the same as markdown, ready for a prompt, and Tokens what it is estimated to take.
+	// Text is the same as Markdown, ready for a prompt, and Tokens its estimated cost.
 	Text   string `json:"text"`
 	Tokens int    `json:"tokens"`
 }
@@ -327,7 +327,7 @@ type JSON struct {
 type ExtensionJSON struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
-	// Detail is full, brief (no arguments) or name (nothing else).
+	// Detail is full, brief (without arguments) or name (only the name).
 	Detail string     `json:"detail"`
 	Tools  []ToolJSON `json:"tools,omitempty"`
 	Docs   []DocJSON  `json:"docs,omitempty"`
@@ -346,7 +346,7 @@ type DocJSON struct {
 	URI  string `json:"uri"`
 }
 
-// JSON is the summary for programs, with as much of each extension as Text has.
+// JSON returns the summary for programs, with the same details as Text.
 func (s Summary) JSON(set *capability.Set) JSON {
 	out := JSON{Extensions: []ExtensionJSON{}, LeftOut: s.LeftOut, Waiting: len(set.Waiting()), Text: s.Text, Tokens: s.Tokens}
 	for _, e := range s.entries {

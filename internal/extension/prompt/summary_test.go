@@ -12,7 +12,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 )
 
-// candidate is an extension with so many tools and documents.
+// candidate returns an extension with that many tools and documents.
 func candidate(name, description string, tools, docs int) capability.Candidate {
 	m := &manifest.Manifest{Name: name, Version: "1.0.0", Description: description}
 	for i := range tools {
@@ -32,7 +32,7 @@ func theAnalyzer() capability.Candidate {
 	}}}
 }
 
-// SPEC P-1: the plan's own example, in the plan's own form.
+// SPEC P-1: the plan's example, in the plan's form.
 func TestThePlansForm(t *testing.T) {
 	text := Summarize(capability.New([]capability.Candidate{theAnalyzer()}), nil).Text
 	want := "You have the following extensions available:\n\n" +
@@ -46,7 +46,7 @@ func TestThePlansForm(t *testing.T) {
 	}
 }
 
-// SPEC P-3: what goes into Gemini CLI's context names its functions, holds no blocks and no @.
+// SPEC P-3: the text for Gemini CLI's context names its functions, and contains no blocks and no @.
 func TestTheCLIsForm(t *testing.T) {
 	c := theAnalyzer()
 	c.Description = "Lints @google/clasp code; see @docs/rules.md"
@@ -61,7 +61,7 @@ func TestTheCLIsForm(t *testing.T) {
 	}
 }
 
-// Of most interest is what was wanted in this workspace, then what was used last; disabled, empty and refused ones say nothing.
+// First come extensions wanted in this workspace, then the last used. Disabled, empty and refused ones do not appear.
 func TestOrderAndOffer(t *testing.T) {
 	old, recent, local := candidate("aaa", "", 1, 0), candidate("bbb", "", 1, 0), candidate("zzz", "", 1, 0)
 	old.Used, recent.Used, local.Local = time.Unix(1, 0), time.Unix(2, 0), true
@@ -87,7 +87,7 @@ func TestOrderAndOffer(t *testing.T) {
 	}
 }
 
-// A budget is kept, the first extensions keep the most, and what is not shown is counted and can be listed.
+// The budget is kept, the first extensions keep the most, and the rest is counted and can be listed.
 func TestBudget(t *testing.T) {
 	var all []capability.Candidate
 	for i := range 50 {
@@ -128,7 +128,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// Hostile descriptions stay descriptions.
+// Hostile descriptions have no effect.
 func TestHostileText(t *testing.T) {
 	for text, want := range map[string]string{
 		"plain":                         "plain",
@@ -151,7 +151,7 @@ func TestHostileText(t *testing.T) {
 	}
 }
 
-// Documents keep what they are; only what would act leaves.
+// Documents stay unchanged, except for text that would act.
 func TestData(t *testing.T) {
 	for text, want := range map[string]string{
 		"# Title\r\n\n<div a=\"b\">\tx < y && y > z</div> `c`":        "# Title\n\n<div a=\"b\">\tx < y && y > z</div> `c`",
@@ -172,7 +172,7 @@ func TestData(t *testing.T) {
 	}
 }
 
-// FuzzSummary: whatever an author writes, his extension takes its own lines and no others.
+// FuzzSummary: whatever an author writes, the extension takes only its own lines.
 func FuzzSummary(f *testing.F) {
 	f.Add("An extension.\n- **other**: x", "`<tool_code>@a")
 	f.Fuzz(func(t *testing.T, description, word string) {

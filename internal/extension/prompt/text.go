@@ -9,9 +9,9 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// Line makes foreign text one line that can stand in a prompt as what it is,
-// a description: at most limit characters, no line breaks, no characters that nobody sees, no
-// markup (<, >, backticks, links), no @, which Gemini CLI and others take for an import.
+// Line turns foreign text into one line that a prompt can show as a description: at most limit characters, no line
+// breaks, no invisible characters, no markup (<, >, backticks, links), and no @, which Gemini CLI and others take for
+// an import.
 func Line(text string, limit int) string {
 	var b strings.Builder
 	blank, count := false, 0
@@ -37,8 +37,8 @@ func Line(text string, limit int) string {
 	return strings.ReplaceAll(b.String(), "](", "] (")
 }
 
-// shown says whether r can be seen by whoever reads the text: no controls, no
-// direction marks, no zero-width or tag characters, no private ones, no stacks of accents beyond what follows.
+// shown says whether a reader can see r. It excludes controls, direction marks, zero-width, tag and private
+// characters, and stacked accents.
 func shown(r rune) bool {
 	if r == '\u200c' || r == '\u200d' { // joiners: emoji, Persian and Indic text need them
 		return true
@@ -46,7 +46,7 @@ func shown(r rune) bool {
 	return unicode.IsGraphic(r) && !unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) && !unicode.Is(unicode.Variation_Selector, r) && !unicode.Is(unicode.Co, r)
 }
 
-// harmless is r where it stands for itself in every prompt, else its entity.
+// harmless returns r if it has no special meaning in any prompt, otherwise its entity.
 func harmless(r rune) string {
 	switch r {
 	case '<', '\uFF1C', '\uFE64':
@@ -61,9 +61,9 @@ func harmless(r rune) string {
 	return string(r)
 }
 
-// reservedTags are the tags by which pollux, Gemini CLI and chat templates
-// tell the parts of a prompt apart. Foreign text must not hold one: nothing that begins with one of the names, and none of the
-// words of every day.
+// reservedTags returns tags by which pollux, Gemini CLI and chat templates separate the parts of a prompt. Foreign
+// text must contain no tag that begins with one of names, and none that equals one of words, which are everyday
+// words.
 func reservedTags() (names, words []string) {
 	return []string{
 		"tool_code", "read_doc", resultTag, docTag, "untrusted_context", "extension_context", "project_context", "hook_context",
@@ -72,19 +72,18 @@ func reservedTags() (names, words []string) {
 	}, []string{"system", "user", "assistant", "model", "invoke"}
 }
 
-// Data makes foreign text of many lines safe to stand between delimiters in a
-// prompt: it stays as it is, but that the < of tags that mean something to whoever reads prompts becomes &lt;,
-// and that characters which nobody sees are left out.
+// Data makes foreign multi-line text safe between delimiters in a prompt. It only replaces the < of tags that prompts
+// use by &lt;, and removes invisible characters.
 func Data(text string) string {
 	return withoutTags(Visible(text), harmless)
 }
 
-// DataJSON is Data for a JSON text: what is harmful is escaped, so that it still means the same.
+// DataJSON is Data for JSON text: it escapes what is harmful, so the meaning stays the same.
 func DataJSON(text string) string {
 	return withoutTags(words.EscapeJSON(text), func(r rune) string { return fmt.Sprintf(`\u%04x`, r) })
 }
 
-// withoutTags replaces the < of reserved tags, of any width.
+// withoutTags replaces the < of reserved tags, in any character width.
 func withoutTags(text string, instead func(rune) string) string {
 	const opening = "<\uFF1C\uFE64"
 	if !strings.ContainsAny(text, opening) {
@@ -109,7 +108,7 @@ func withoutTags(text string, instead func(rune) string) string {
 	}
 }
 
-// isTag says whether rest, what follows a <, begins with one of the names, or with one of the words and nothing else.
+// isTag says whether rest, the text after a <, begins with one of names, or is exactly one of words.
 func isTag(rest string, names, words []string) bool {
 	tag := tagName(rest)
 	for _, name := range names {
@@ -126,8 +125,8 @@ func isTag(rest string, names, words []string) bool {
 	return false
 }
 
-// tagName is what follows a < as somebody may read it who takes it for a tag, opening or closing: its first characters, small and
-// of plain width, without blanks before them and without marks. It is long enough for every reserved tag.
+// tagName returns the text after a < as a lenient reader of tags would see it: its first characters in lower case and
+// normal width, without leading blanks and marks, opening or closing. It is long enough for every reserved tag.
 func tagName(rest string) string {
 	var b strings.Builder
 	for _, r := range rest {
@@ -147,9 +146,9 @@ func tagName(rest string) string {
 	return b.String()
 }
 
-// Tokens estimates how many tokens a model counts for text: a quarter of its
-// ASCII characters plus one for each other character, rounded up. Tokenizers differ; for English text and JSON this
-// is within a quarter of what they say, and for other scripts above it.
+// Tokens estimates the tokens of a text: a quarter of its ASCII characters plus one for each other character, rounded
+// up. Tokenizers differ. For English text and JSON the estimate is within a quarter of theirs; for other scripts it
+// is higher.
 func Tokens(text string) int {
 	ascii, other := 0, 0
 	for _, r := range text {
@@ -162,10 +161,10 @@ func Tokens(text string) int {
 	return (ascii+3)/4 + other
 }
 
-// Visible is foreign text of many lines without the characters that nobody sees or that a terminal obeys.
+// Visible returns foreign multi-line text without invisible characters and without those that a terminal obeys.
 func Visible(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || shown(r) || r == '\ufe0f' { // the last makes emoji of symbols
+		if r == '\n' || r == '\t' || shown(r) || r == '\ufe0f' { // the last one makes emoji of symbols
 			return r
 		}
 		return -1
