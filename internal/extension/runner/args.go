@@ -16,15 +16,14 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// What a command line can carry: Linux allows 128 KiB for one argument.
+// Limits of a command line: Linux allows 128 KiB for one argument.
 const (
 	maxArg  = 128<<10 - 256
 	maxArgs = 1 << 20
 )
 
-// arguments turns a call's arguments into those of a command line, in the
-// order of the manifest, and returns the names that were given. Everything
-// that is wrong is said at once, in an *ArgumentError.
+// arguments turns a call's arguments into command-line arguments in the manifest's order, and returns the given
+// names. An *ArgumentError reports all faults at once.
 func arguments(tool manifest.Tool, object json.RawMessage, typed []TextArg) (line, names []string, err error) {
 	wrong := &ArgumentError{Signature: tool.Signature()}
 	given, err := members(object)
@@ -35,7 +34,7 @@ func arguments(tool manifest.Tool, object json.RawMessage, typed []TextArg) (lin
 	values := map[string]string{}
 	for _, g := range given {
 		if optional(tool, g.name) && string(bytes.TrimSpace(g.value)) == "null" {
-			continue // as if it were not there
+			continue // treated as absent
 		}
 		wrong.put(tool, values, g.name, func(kind string) (string, error) { return fromJSON(g.value, kind) })
 	}
@@ -78,15 +77,15 @@ func arguments(tool manifest.Tool, object json.RawMessage, typed []TextArg) (lin
 	return line, names, nil
 }
 
-// optional says whether a tool has an argument that may be left out.
+// optional says whether a tool has an optional argument with this name.
 func optional(tool manifest.Tool, name string) bool {
 	return slices.ContainsFunc(tool.Args, func(a manifest.Arg) bool { return a.Name == name && a.Optional })
 }
 
-// flag is one argument of a command line. A boolean is there or not, as argparse's store_true and parseArgs' boolean have it;
-// one that is true by default is taken back by --no-name, as BooleanOptionalAction and allowNegative have it. A value that begins with a dash
-// would be taken for a flag by the parsers that Python and Node have; the form
-// with = says what it is. A shell script takes the next word, whatever it is.
+// flag returns one argument for the command line. A boolean is present or absent, as in argparse's store_true and
+// parseArgs' boolean. One that is true by default is negated by --no-name, as in BooleanOptionalAction and
+// allowNegative. Other values use --name=value, because Python's and Node's parsers would take a value with a leading
+// dash for a flag. A shell script simply takes the next word.
 func flag(runtime string, arg manifest.Arg, value string) []string {
 	name := arg.Name
 	switch {
@@ -103,7 +102,7 @@ func flag(runtime string, arg manifest.Arg, value string) []string {
 	return []string{"--" + name, value}
 }
 
-// put converts one argument, and notes what is wrong with it.
+// put converts one argument and notes its faults.
 func (e *ArgumentError) put(tool manifest.Tool, values map[string]string, name string, convert func(kind string) (string, error)) {
 	i := slices.IndexFunc(tool.Args, func(a manifest.Arg) bool { return a.Name == name })
 	if i < 0 {
@@ -133,7 +132,7 @@ func (e *ArgumentError) put(tool manifest.Tool, values map[string]string, name s
 	e.Wrong = append(e.Wrong, WrongArg{Name: name, Want: wanted(tool.Args[i].Type), Got: got})
 }
 
-// wanted says a type to a model.
+// wanted describes a type to a model.
 func wanted(kind string) string {
 	switch kind {
 	case "number":
@@ -150,13 +149,13 @@ func wanted(kind string) string {
 	return "a text"
 }
 
-// A jsonMember is one name of an object and its value.
+// A jsonMember is one name and value of an object.
 type jsonMember struct {
 	name  string
 	value json.RawMessage
 }
 
-// members reads an object; nothing at all is an empty one.
+// members reads an object. Empty input is an empty object.
 func members(object json.RawMessage) (all []jsonMember, err error) {
 	if len(bytes.TrimSpace(object)) == 0 {
 		return nil, nil
@@ -175,7 +174,7 @@ func members(object json.RawMessage) (all []jsonMember, err error) {
 			return nil, notJSON(err)
 		}
 		m := jsonMember{}
-		m.name, _ = name.(string) // the decoder lets nothing else stand there
+		m.name, _ = name.(string) // the decoder allows only strings here
 		if err := dec.Decode(&m.value); err != nil {
 			return nil, notJSON(err)
 		}
@@ -190,8 +189,8 @@ func members(object json.RawMessage) (all []jsonMember, err error) {
 	return all, nil
 }
 
-// fromJSON converts a value to what the program gets. It is as strict as the schema that a model is given: a number is no
-// text, and a text is no number. What was wrong is said so that the next try is right.
+// fromJSON converts a value to what the program gets. It is as strict as the schema that a model sees: a number is no
+// string, and a string is no number. Its errors tell a model how to do it right.
 func fromJSON(value json.RawMessage, kind string) (string, error) {
 	value = bytes.TrimSpace(value)
 	switch value[0] {
@@ -212,7 +211,7 @@ func fromJSON(value json.RawMessage, kind string) (string, error) {
 	case '{', '[':
 		if kind == "object" && value[0] == '{' || kind == "array" && value[0] == '[' {
 			var out bytes.Buffer
-			err := json.Compact(&out, value) // numbers stay as they are written
+			err := json.Compact(&out, value) // numbers keep their spelling
 			return out.String(), err
 		}
 		return "", errors.New(map[byte]string{'{': "an object", '[': "a list"}[value[0]])
@@ -234,7 +233,7 @@ var numberForm = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?$`)
 })
 
-// fromText converts what was typed, or came as a JSON text.
+// fromText converts a value that was typed or is JSON text.
 func fromText(text, kind string) (string, error) {
 	if kind == "string" {
 		return text, nil
@@ -250,7 +249,7 @@ func fromText(text, kind string) (string, error) {
 			return text, nil
 		}
 	case "integer":
-		if numberForm().MatchString(text) { // which bounds the exponent
+		if numberForm().MatchString(text) { // the form bounds the exponent
 			if n, ok := new(big.Rat).SetString(text); ok && n.IsInt() {
 				return n.Num().String(), nil
 			}
@@ -263,8 +262,7 @@ func fromText(text, kind string) (string, error) {
 	return "", errors.New(described(text))
 }
 
-// described says what a text is that is not what was wanted, without quoting
-// more of it than helps.
+// described says what an unexpected text is, and quotes no more of it than helps.
 func described(text string) string {
 	switch {
 	case text == "":

@@ -74,8 +74,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// TestArgumentErrors: everything that is wrong is said at once, by name, with
-// what may be meant.
+// TestArgumentErrors: all faults are reported at once, by name, with similar names.
 func TestArgumentErrors(t *testing.T) {
 	two := tool("python", "file:string", "count:integer", "deep:boolean")
 	for _, test := range []struct {
@@ -126,8 +125,8 @@ func TestArgumentErrors(t *testing.T) {
 	}
 }
 
-// FuzzArguments: whatever comes, the program gets each declared argument
-// once, in its own form, or the caller hears why not.
+// FuzzArguments: for any input, the program gets each declared argument once, in its own form, or the caller learns
+// why not.
 func FuzzArguments(f *testing.F) {
 	for _, seed := range []string{`{}`, `{"s":"x","n":1,"i":2,"b":true,"a":[],"o":{}}`, `{"s":"-x","n":-1e9,"i":1e999,"b":"true","a":"[1]","o":"{\"a\":1}"}`, `{"s":`, `[]`, `{"s":"\u0000"}`, `{"i":1e100}`, "{\"s\":\"\xff\"}"} {
 		f.Add(seed, "s", "text")
@@ -175,7 +174,7 @@ func FuzzArguments(f *testing.F) {
 	})
 }
 
-// fits says whether a text is of a type, judged in another way than the code does.
+// fits says whether a text has a type, tested in another way than in the code.
 func fits(t *testing.T, kind, text string) {
 	t.Helper()
 	if kind == "string" {

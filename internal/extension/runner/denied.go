@@ -15,8 +15,9 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// A FileDenial is a file that a tool spoke of and that its sandbox kept from it. The kernel tells nobody about that, and the
-// tool sees a file that is missing: it is worked out of what the tool said, the plan of its sandbox, and nothing of the disk.
+// A FileDenial is a file that a tool mentioned and that its sandbox withheld. The kernel reports no such denial, and
+// the tool sees a missing file. So pollux derives it from the tool's output and the sandbox's plan, without looking
+// at the disk.
 type FileDenial struct {
 	Path   string `json:"path"`
 	Access string `json:"access" jsonschema:"read or write"`
@@ -24,7 +25,7 @@ type FileDenial struct {
 	Why    string `json:"why"`
 }
 
-// Words is the denial as a sentence without its end.
+// Words returns the denial as a sentence without a final period.
 func (d FileDenial) Words() string {
 	verb := map[string]string{"read": "reading", "write": "changing"}[d.Access]
 	return fmt.Sprintf("%s %q: %s", verb, words.Printable(d.Path), d.Why)
@@ -32,10 +33,10 @@ func (d FileDenial) Words() string {
 
 const (
 	maxFileDenials = 10
-	maxScanned     = 64 << 10 // of what a tool wrote, in bytes
+	maxScanned     = 64 << 10 // of a tool's output, in bytes
 )
 
-// complaint is how programs say that a file cannot be had, refusal how they say that it cannot be changed.
+// complaint matches how programs report an inaccessible file, refusal how they report one that cannot be changed.
 var (
 	complaint = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?i)no such file|enoent|permission ?(denied|error)|eacces|not permitted|eperm|read-only file ?system|erofs|(cannot|can't|could not|unable to) (open|read|write|create|access|stat|find|remove)`)
@@ -43,14 +44,14 @@ var (
 	refusal = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?i)permission ?(denied|error)|eacces|not permitted|eperm|read-only file ?system|erofs`)
 	})
-	// named is a name before the reason, as cat and sh write it.
+	// named matches a name before the reason, as cat and sh write it.
 	named = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`([^\s:'"]+): (?i:no such file|permission denied|read-only file|operation not permitted|enoent|eacces|erofs|eperm)`)
 	})
 	quotedPath = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("'([^']+)'|\"([^\"]+)\"|‘([^’]+)’|`([^`]+)`") })
 )
 
-// fileDenials are the files that the tool complained of and that its permissions keep from it.
+// fileDenials returns the files that the tool complained about and that its permissions withhold.
 func (r *Runner) fileDenials(p *plan, result *Result) []FileDenial {
 	if p.q.Unsafe {
 		return nil
@@ -70,7 +71,7 @@ func (r *Runner) fileDenials(p *plan, result *Result) []FileDenial {
 	c.Copies = []sandbox.Copy{{Dir: p.content.dir, Files: p.content.held()}}
 	plan, err := r.o.Sandbox.Explain(p.subject.Permissions, c)
 	if err != nil {
-		return nil // it has run all the same
+		return nil // the tool has run all the same
 	}
 	var all []FileDenial
 	for _, line := range lines {
@@ -87,7 +88,7 @@ func (r *Runner) fileDenials(p *plan, result *Result) []FileDenial {
 	return all
 }
 
-// pathsIn are the words of a line that may be paths.
+// pathsIn returns the words of a line that may be paths.
 func pathsIn(line string) (all []string) {
 	for _, m := range quotedPath().FindAllStringSubmatch(line, 20) {
 		for _, part := range m[1:] {
@@ -107,7 +108,7 @@ func pathsIn(line string) (all []string) {
 	return all
 }
 
-// denied judges one path by the plan. A relative one is meant in the workspace, or where the tool was called.
+// denied checks one path against the plan. A relative path is relative to the folder where the tool was called.
 func (p *plan) denied(plan *sandbox.Plan, path string, refused bool) (FileDenial, bool) {
 	if len(path) > 1024 || strings.ContainsAny(path, "\x00\n") || strings.Contains(path, "://") {
 		return FileDenial{}, false
@@ -125,7 +126,7 @@ func (p *plan) denied(plan *sandbox.Plan, path string, refused bool) (FileDenial
 	d := FileDenial{Path: path}
 	at := access(plan, path)
 	if at == sandbox.AccessPrivate && p.level(path) < manifest.Full {
-		at = sandbox.AccessNone // an empty folder stands there for the user's own
+		at = sandbox.AccessNone // the sandbox has an empty folder there instead of the user's
 	}
 	switch at {
 	case sandbox.AccessNone:
@@ -136,12 +137,12 @@ func (p *plan) denied(plan *sandbox.Plan, path string, refused bool) (FileDenial
 		return d, true
 	case sandbox.AccessRead:
 		d.Access = "write"
-		return d.explain(p.level(path), have.Write), refused && p.level(path) < manifest.Full // the system's own are nobody's to change
+		return d.explain(p.level(path), have.Write), refused && p.level(path) < manifest.Full // no level allows changing system files
 	}
 	return FileDenial{}, false
 }
 
-// workspaceOr is the tool's workspace, or another folder where it has none.
+// workspaceOr returns the tool's workspace, or the folder of other if there is none.
 func (p *plan) workspaceOr(other string) string {
 	if p.workspace == "" {
 		return filepath.Dir(other)
@@ -160,7 +161,7 @@ func (d FileDenial) explain(needs, have manifest.Access) FileDenial {
 	return d
 }
 
-// level is the least that holds a path.
+// level returns the lowest level that includes a path.
 func (p *plan) level(path string) manifest.Access {
 	if p.workspace != "" && paths.Within(p.workspace, path) || p.workspace == "" && paths.Within(p.dir, path) {
 		return manifest.Workspace
@@ -173,7 +174,7 @@ func (p *plan) level(path string) manifest.Access {
 	return manifest.Full
 }
 
-// access is what a plan says of a path: what its nearest folder above says.
+// access returns the plan's access to a path: that of the nearest listed folder at or above it.
 func access(plan *sandbox.Plan, path string) sandbox.Access {
 	best, found := "", plan.Elsewhere
 	for _, e := range plan.Paths {

@@ -11,9 +11,10 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 )
 
-// A file that the permissions keep from a tool is told as a denial, with the permission that would allow it (SPEC X-1, S-1).
+// A file that the permissions withhold from a tool is reported as a denial, with the permission that would allow it
+// (SPEC X-1, S-1).
 func TestFileDenials(t *testing.T) {
-	home, err := os.MkdirTemp(".", "denied-") // temporary folders are the tool's own
+	home, err := os.MkdirTemp(".", "denied-") // temporary folders are private to the tool
 	if err == nil {
 		home, err = filepath.Abs(home)
 	}

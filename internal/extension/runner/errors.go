@@ -8,10 +8,10 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// An UnknownToolError says that an extension has no tool of a name.
+// An UnknownToolError says that an extension has no tool with this name.
 type UnknownToolError struct {
 	Extension, Tool string
-	Nearest         []string // tools that may be meant, the nearest first
+	Nearest         []string // similar names, the nearest first
 	Known           []string // signatures of all its tools
 }
 
@@ -26,7 +26,7 @@ func unknownTool(m *manifest.Manifest, name string) error {
 	return e
 }
 
-// Error names the nearest tools, or all.
+// Error names the nearest tools, or all tools.
 func (e *UnknownToolError) Error() string {
 	text := fmt.Sprintf("the extension %q has no tool %q", e.Extension, words.Printable(e.Tool))
 	switch {
@@ -38,30 +38,30 @@ func (e *UnknownToolError) Error() string {
 	return text + "; it has " + strings.Join(e.Known, ", ")
 }
 
-// An ArgumentError says everything that is wrong with a call's arguments.
+// An ArgumentError lists all faults of a call's arguments.
 type ArgumentError struct {
 	Signature string // of the tool
 	Missing   []string
 	Unknown   []UnknownArg
 	Wrong     []WrongArg
-	// Text is set alone when the arguments are no JSON object at all.
+	// Text is set, alone, if the arguments are not a JSON object.
 	Text string
 }
 
 // An UnknownArg is an argument that the tool does not have.
 type UnknownArg struct {
 	Name    string
-	Nearest []string // names that may be meant, the nearest first
+	Nearest []string // similar names, the nearest first
 }
 
-// A WrongArg is an argument whose value cannot be what its type says.
+// A WrongArg is an argument whose value does not fit its type.
 type WrongArg struct {
 	Name string
-	Want string // in words, such as: a whole number
+	Want string // in words, such as "a whole number"
 	Got  string // in words, without the value
 }
 
-// Error is one sentence for each kind of mistake, and the signature.
+// Error returns one sentence for each kind of fault, and the signature.
 func (e *ArgumentError) Error() string {
 	var parts []string
 	if e.Text != "" {
@@ -83,33 +83,32 @@ func (e *ArgumentError) Error() string {
 	return fmt.Sprintf("the arguments do not fit %s: %s", e.Signature, strings.Join(parts, "; "))
 }
 
-// A Why says who or what refused a run.
+// A Why says why a run was refused.
 type Why string
 
 // The reasons of a RefusedError.
 const (
 	BecauseConsent  Why = "consent"  // the user has not agreed, or has refused
-	BecauseDisabled Why = "disabled" // the extension is switched off here
+	BecauseDisabled Why = "disabled" // the extension is disabled here
 	BecauseBroken   Why = "broken"   // the extension does not load
-	BecausePlace    Why = "place"    // there is no workspace here that its permissions could mean
+	BecausePlace    Why = "place"    // its permissions need a workspace, and there is none
 )
 
-// A RefusedError says that a tool was not run because it may not. Text says what would change that.
+// A RefusedError says that a tool was not allowed to run. Text says what would change that.
 type RefusedError struct {
 	Why             Why
 	Extension, Tool string
 	Text            string
-	Err             error // consent.ErrNobody and consent.ErrDamaged can be found in it; may be nil
+	Err             error // may wrap consent.ErrNobody or consent.ErrDamaged; may be nil
 }
 
-// Error is the reason, and what would change it.
+// Error returns the reason and what would change it.
 func (e *RefusedError) Error() string { return e.Text }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// A FailedError says that a tool was run and did not end well: by an exit
-// code other than 0, a signal, or a limit.
+// A FailedError says that a tool ran and failed: an exit code other than 0, a signal, or a limit.
 type FailedError struct{ Result *Result }
 
 // Error says how it ended, without its output.
@@ -124,7 +123,7 @@ func (e *FailedError) Error() string {
 	return fmt.Sprintf("the tool %q failed with exit code %d", r.Tool, r.Code)
 }
 
-// failure is the error of a run that did not end well.
+// failure returns the error of a run that failed, otherwise nil.
 func (r *Result) failure() error {
 	if r.Code == 0 && r.Limit == nil {
 		return nil
@@ -132,7 +131,7 @@ func (r *Result) failure() error {
 	return &FailedError{r}
 }
 
-// orList writes names as a person does.
+// orList joins names with "or".
 func orList(names []string) string {
 	quoted := make([]string, len(names))
 	for i, n := range names {
@@ -141,7 +140,7 @@ func orList(names []string) string {
 	return strings.Join(quoted, " or ")
 }
 
-// signalName is what people call the signals that end programs.
+// signalName returns the common name of a signal that ends programs.
 func signalName(n int) string {
 	names := map[int]string{1: "hangup", 2: "interrupt", 3: "quit", 4: "illegal instruction", 6: "abort", 7: "bus error", 8: "arithmetic error",
 		9: "kill", 11: "segmentation fault", 13: "broken pipe", 14: "alarm", 15: "terminate", 24: "too much processor time", 25: "too large a file", 31: "a forbidden system call"}

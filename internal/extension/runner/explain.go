@@ -11,19 +11,17 @@ type Explanation struct {
 	Subject consent.Subject
 	Verdict consent.Verdict
 	Tool    manifest.Tool
-	// Workspace is the tool's; "" when it has none.
+	// Workspace is the tool's workspace; "" if it has none.
 	Workspace string
 	// Command is the command line, the runtime's program first.
 	Command []string
 	// Plan is what the sandbox would let it do.
 	Plan *sandbox.Plan
-	// NotArguments says what is wrong with the arguments; they need not be
-	// complete for an explanation. nil when nothing is.
+	// NotArguments says what is wrong with the arguments, or is nil. An explanation does not need complete arguments.
 	NotArguments error
 }
 
-// Explain works out what Run would do. It asks nobody, runs nothing of the
-// extension's and records nothing.
+// Explain returns what Run would do. It asks nobody, runs nothing of the extension and records nothing.
 func (r *Runner) Explain(q Request) (*Explanation, error) {
 	p, err := r.read(q)
 	if err != nil {
@@ -43,7 +41,7 @@ func (r *Runner) Explain(q Request) (*Explanation, error) {
 	if p.workspace, p.dir, err = place(q, m.Permissions); err != nil {
 		return nil, err
 	}
-	p.env = settingNames(m) // no keychain is asked, which could ask the user
+	p.env = settingNames(m) // values would ask the keychain, which could ask the user
 	c := p.command(p.content.dir)
 	c.Copies = []sandbox.Copy{{Dir: p.content.dir, Files: p.content.held()}}
 	e.Workspace, e.Command = p.workspace, c.Args
@@ -51,10 +49,10 @@ func (r *Runner) Explain(q Request) (*Explanation, error) {
 	return e, err
 }
 
-// held are the files whose content is in memory.
+// held returns the files whose content is in memory.
 func (s *snapshot) held() []sandbox.CopyFile {
 	if s.size > maxHeld || len(s.large) > 0 {
-		return nil // an explanation needs none
+		return nil // an explanation does not need them
 	}
 	return s.files
 }

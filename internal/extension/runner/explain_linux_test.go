@@ -9,7 +9,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 )
 
-// An explanation asks no keychain, which could ask the user; a run does.
+// An explanation never asks the keychain, which could ask the user; a run does.
 func TestExplainAsksNoKeychain(t *testing.T) {
 	w := newWorld(t)
 	w.extension("x", "shell", "true", manifest.Permissions{}, map[string]any{"settings": []any{map[string]any{"name": "Key", "envVar": "X_KEY", "sensitive": true}}})

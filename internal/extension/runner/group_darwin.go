@@ -2,5 +2,5 @@ package runner
 
 import "syscall"
 
-// endWithUs: macOS has no signal for a parent's death.
+// endWithUs changes nothing: macOS has no signal for a parent's death.
 func endWithUs(attr *syscall.SysProcAttr) *syscall.SysProcAttr { return attr }

@@ -2,7 +2,7 @@ package runner
 
 import "syscall"
 
-// endWithUs has the kernel end the program when pollux is killed.
+// endWithUs makes the kernel end the program when pollux is killed.
 func endWithUs(attr *syscall.SysProcAttr) *syscall.SysProcAttr {
 	attr.Pdeathsig = syscall.SIGKILL
 	return attr

@@ -5,10 +5,10 @@ import (
 	"os/exec"
 )
 
-// ownGroup: Windows has no groups that end as one without a job object.
+// ownGroup does nothing: on Windows only a job object could end a group as a whole.
 func ownGroup(*exec.Cmd) {}
 
 func endGroup(*exec.Cmd) {}
 
-// ending is the exit code of a program.
+// ending returns a program's exit code.
 func ending(state *os.ProcessState) (code, signal int) { return state.ExitCode(), 0 }

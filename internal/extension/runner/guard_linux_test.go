@@ -22,8 +22,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/sandbox"
 )
 
-// TestConsent: asked once, kept, asked again for another content and for
-// wider rights, not for narrower ones; what was refused does not run (SPEC S-2).
+// TestConsent: pollux asks once, stores the answer, asks again for changed content and for wider permissions, not for
+// narrower ones. A refused tool does not run (SPEC S-2).
 func TestConsent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -73,7 +73,7 @@ func TestConsent(t *testing.T) {
 	}
 }
 
-// TestOnce: a yes for one run is not kept, nor is a question that was sent away.
+// TestOnce: neither a yes for one run nor a dismissed question is stored.
 func TestOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -104,8 +104,8 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// TestAskedOneByOne: several calls at once put one question, whose answer for
-// good is everybody's; who waits for their turn can be cancelled.
+// TestAskedOneByOne: several calls at once cause one question, and a permanent answer counts for all. A waiting call
+// can be cancelled.
 func TestAskedOneByOne(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -138,7 +138,7 @@ func TestAskedOneByOne(t *testing.T) {
 	}
 }
 
-// TestLinked: a folder under development asks once, and runs what it holds.
+// TestLinked: a folder under development asks once, and runs its current content.
 func TestLinked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -159,8 +159,8 @@ func TestLinked(t *testing.T) {
 	}
 }
 
-// TestWorkspaceIsExtension: who works on an extension runs its tool there: the
-// tool sees and changes the files of the workspace, also of a folder in it.
+// TestWorkspaceIsExtension: authors run their extension's tool in its own folder. The tool sees and changes the files
+// of the workspace, also when called in a subfolder.
 func TestWorkspaceIsExtension(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -186,8 +186,7 @@ func TestWorkspaceIsExtension(t *testing.T) {
 	}
 }
 
-// TestSwap: what was shown to the user is what runs, also when the script is
-// exchanged while they think (SPEC S-2).
+// TestSwap: what was shown to the user is what runs, even if the script is replaced while they think (SPEC S-2).
 func TestSwap(t *testing.T) {
 	t.Parallel()
 	for _, answer := range []consent.Answer{consent.Once, consent.Always} {
@@ -211,8 +210,8 @@ func TestSwap(t *testing.T) {
 	}
 }
 
-// TestSwapWhileReading: files that change all the time while runs go on never
-// bring another content to run than the one that was agreed to.
+// TestSwapWhileReading: files that change all the time during runs never make other content run than the user agreed
+// to.
 func TestSwapWhileReading(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -230,7 +229,7 @@ func TestSwapWhileReading(t *testing.T) {
 			default:
 			}
 			from := []string{other, same}[i%2]
-			tmp := script + ".new" // beside it, so that it is content for a moment, too
+			tmp := script + ".new" // beside it, so that it briefly is content too
 			if os.Link(from, tmp) == nil {
 				_ = os.Rename(tmp, script)
 				_ = os.Remove(tmp)
@@ -257,8 +256,7 @@ func TestSwapWhileReading(t *testing.T) {
 	swapper.Wait()
 }
 
-// TestPycache: compiled code that was not hashed is not read, and none is
-// left behind; outside it would be run.
+// TestPycache: compiled code that was not hashed is not read, and no run leaves any behind.
 func TestPycache(t *testing.T) {
 	pace.NotRaced(t, "the programs that it starts share no memory with pollux")
 	t.Parallel()
@@ -283,8 +281,8 @@ py_compile.compile(sys.argv[1], cfile=sys.argv[2] + "/__pycache__/helper." + sys
 	}
 }
 
-// TestLarge: an extension that is too large for memory runs from a private
-// copy, which is gone afterwards; so does one without a sandbox.
+// TestLarge: an extension too large for memory runs from a private copy, which is removed afterwards; so does one
+// without a sandbox.
 func TestLarge(t *testing.T) {
 	w := newWorld(t)
 	tmp := filepath.Join(w.root, "tmp")
@@ -316,7 +314,7 @@ func TestLarge(t *testing.T) {
 	}
 }
 
-// TestLimits: a limit ends the tool, says which it was, and stands in the log.
+// TestLimits: a limit ends the tool, is named in the error, and is logged.
 func TestLimits(t *testing.T) {
 	for kind, test := range map[string]struct {
 		script string
@@ -348,7 +346,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestEndings: exit codes and signals come back as they were.
+// TestEndings: exit codes and signals are passed on unchanged.
 func TestEndings(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -366,8 +364,8 @@ func TestEndings(t *testing.T) {
 	}
 }
 
-// TestNothingSurvives: no process and no folder, after a limit, a cancelled
-// run and kill -9 of pollux, in the sandbox and without it (SPEC S-1).
+// TestNothingSurvives: no process and no folder is left after a limit, a cancelled run or kill -9 of pollux, with and
+// without the sandbox (SPEC S-1).
 func TestNothingSurvives(t *testing.T) {
 	w := newWorld(t)
 	tmp := filepath.Join(w.root, "tmp")
@@ -376,7 +374,7 @@ func TestNothingSurvives(t *testing.T) {
 	}
 	t.Setenv("TMPDIR", tmp)
 	ready := w.file("work/ready", "")
-	// Leaves processes behind in the ways that there are; the last one says that all are there.
+	// Leaves processes behind in every known way; the last one says that all have started.
 	w.extension("x", "shell", `(setsid sh -c "sleep $2; :" >/dev/null 2>&1 &)
 nohup setsid sh -c "trap '' TERM HUP INT; sleep $2; :" >/dev/null 2>&1 &
 echo ready >"$4"; exec sleep "$2"`, manifest.Permissions{Write: manifest.Workspace}, nil, "mark:string", "ready:string")
@@ -473,7 +471,7 @@ func marked(mark string) (all []string) {
 	return all
 }
 
-// poll waits for what another process does.
+// poll waits for another process to do something.
 func poll(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(testTime); !ok(); time.Sleep(5 * time.Millisecond) {

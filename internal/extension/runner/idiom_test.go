@@ -10,7 +10,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/peers"
 )
 
-// What reaches a program is what its runtime's own parser of arguments understands (SPEC X-1).
+// Each runtime's own argument parser understands what pollux passes to a program (SPEC X-1).
 func TestIdioms(t *testing.T) {
 	pace.NotRaced(t, "the programs that it starts share no memory with pollux")
 	args := []string{"text:string=\"-d\"", "depth:integer=3", "all:boolean", "deep:boolean=false", "colour:boolean=true", "list?:array", "note?:string"}

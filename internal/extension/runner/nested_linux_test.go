@@ -14,9 +14,9 @@ import (
 	"github.com/pollux-companion/pollux/internal/sandbox"
 )
 
-// TestWithoutNamespaces: on a machine that grants none, which the inside of a
-// sandbox is, a tool is refused, and that is recorded; with the reduced sandbox
-// allowed it runs from a private copy, when that keeps its permissions (SPEC S-1).
+// TestWithoutNamespaces: on a machine without namespaces, such as the inside of a sandbox, a tool is refused, and the
+// refusal is logged. If the reduced sandbox is allowed and keeps its permissions, the tool runs from a private copy
+// (SPEC S-1).
 func TestWithoutNamespaces(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -9,11 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// oneValue reads what a tool printed as one JSON value, and keeps it byte for
-// byte: big numbers and the order of members too. When it is none, why says so in
-// a way that helps whoever wrote the tool.
+// oneValue reads a tool's output as one JSON value and keeps it byte for byte, so that big numbers and the order of
+// members survive. If it is not one value, why explains that to the tool's author.
 func oneValue(out []byte, cut bool) (value json.RawMessage, why string) {
-	out = bytes.TrimRight(out, " \t\r\n") // places in messages count from the beginning
+	out = bytes.TrimRight(out, " \t\r\n") // only at the end, so that positions in messages stay right
 	dec := json.NewDecoder(bytes.NewReader(out))
 	err := dec.Decode(&value)
 	switch {
@@ -40,7 +39,7 @@ func broken(out []byte, err error) string {
 	return "its output is no JSON: it ends before the value does"
 }
 
-// at is a place in a text as people count: lines and columns from 1.
+// at returns a position in a text, with line and column counted from 1.
 func at(text []byte, offset int64) string {
 	before := text[:min(offset, int64(len(text)))]
 	return fmt.Sprintf("line %d, column %d", bytes.Count(before, []byte("\n"))+1, len(before)-bytes.LastIndexByte(before, '\n'))

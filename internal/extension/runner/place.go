@@ -11,9 +11,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/paths"
 )
 
-// place finds the tool's workspace and working folder (SPEC E-2). Where the
-// workspace would be the home folder, one above it or the root, it is none,
-// and permissions that mean it are refused.
+// place finds the tool's workspace and working folder (SPEC E-2). The root folder, the home folder and those above it
+// cannot be a workspace. Permissions that need one are then refused.
 func place(q Request, p manifest.Permissions) (workspace, dir string, err error) {
 	means := p.Read == manifest.Workspace || p.Write == manifest.Workspace
 	refuse := func(format string, args ...any) (string, string, error) {
@@ -37,7 +36,7 @@ func place(q Request, p manifest.Permissions) (workspace, dir string, err error)
 	return "", dir, nil
 }
 
-// nearestRoot is the deepest root that holds dir, or dir itself.
+// nearestRoot returns the deepest root that contains dir, or dir itself.
 func nearestRoot(dir string, roots []string) string {
 	best := ""
 	for _, root := range roots {
@@ -51,7 +50,7 @@ func nearestRoot(dir string, roots []string) string {
 	return best
 }
 
-// ownVariables are set by the sandbox. No setting replaces them.
+// ownVariables are set by the sandbox. No setting can replace them.
 func ownVariables() []string {
 	return []string{"PATH", "HOME", "TMPDIR", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TERM",
 		"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "PYTHONDONTWRITEBYTECODE"}
@@ -62,7 +61,7 @@ func carried(s manifest.Setting) bool {
 	return !slices.Contains(ownVariables(), strings.ToUpper(s.EnvVar)) && !strings.ContainsAny(s.EnvVar, "=\x00") && s.EnvVar != ""
 }
 
-// settingNames are the variables that a tool gets where every setting has a value.
+// settingNames returns the variables that a tool would get if every setting had a value.
 func settingNames(m *manifest.Manifest) []string {
 	env := []string{"PYTHONDONTWRITEBYTECODE="}
 	for _, s := range m.Settings {
@@ -73,10 +72,10 @@ func settingNames(m *manifest.Manifest) []string {
 	return env
 }
 
-// environment is what a tool gets beyond the sandbox's own variables: the
-// settings that its extension declares, and nothing of the user's otherwise.
+// environment returns what a tool gets beyond the sandbox's own variables: the settings that its extension declares,
+// and nothing else of the user's.
 func (r *Runner) environment(p *plan) ([]string, error) {
-	env := []string{"PYTHONDONTWRITEBYTECODE=1"} // what was not hashed is neither written nor read
+	env := []string{"PYTHONDONTWRITEBYTECODE=1"} // bytecode files are not hashed, so they are neither written nor read
 	for _, s := range p.content.manifest.Settings {
 		if !carried(s) {
 			r.o.Log.Warn("a setting would replace a variable of the sandbox's", "extension", p.x.Name, "variable", s.EnvVar)

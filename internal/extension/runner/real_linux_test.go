@@ -26,8 +26,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/sandbox"
 )
 
-// probe says, in each language, which of three files can be read and which
-// of two can be written.
+// probes returns, for each language, a script that says which of three files it can read and which of two it can
+// write.
 func probes() map[string]string {
 	return map[string]string{
 		"python": `import argparse, json
@@ -65,7 +65,7 @@ func TestLevels(t *testing.T) {
 			w := newWorld(t)
 			for _, test := range []struct {
 				read, write        manifest.Access
-				reads              [3]bool // a file of the workspace, of the home folder, of neither
+				reads              [3]bool // in the workspace, in the home folder, elsewhere
 				writesWork, writes bool    // in the workspace, in the home folder
 			}{
 				{read: none},
@@ -95,7 +95,7 @@ func TestLevels(t *testing.T) {
 				if err := json.Unmarshal(r.JSON, &got); err != nil {
 					t.Fatalf("%v: %s %s", err, r.NotJSON, r.Text)
 				}
-				wrote := [2]bool{wasWritten(t, code), wasWritten(t, notes)} // a private folder can be written to, too
+				wrote := [2]bool{wasWritten(t, code), wasWritten(t, notes)} // writing to a private folder succeeds too
 				if got.Read != test.reads || wrote != [2]bool{test.writesWork, test.writes} {
 					t.Errorf("%s: reads %v, wrote %v", name, got.Read, wrote)
 				}
@@ -104,7 +104,7 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// readable lets everybody read a tree and run what can be run in it, whatever the umask was.
+// readable lets everybody read a tree and run its programs, whatever the umask was.
 func readable(dir string) error {
 	return filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		info, err2 := d.Info()
@@ -116,8 +116,8 @@ func readable(dir string) error {
 	})
 }
 
-// outsideFile is a file that lies in no home folder and no temporary one,
-// which everybody may read and that holds the word "content".
+// outsideFile returns a file outside home and temporary folders that everybody may read and that contains the word
+// "content".
 func outsideFile(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/var/lib", "pollux-test-")
@@ -142,8 +142,7 @@ func wasWritten(t *testing.T, path string) bool {
 	return strings.HasSuffix(string(data), "x\n")
 }
 
-// TestLint: the plan's lint tool on a real project, this one's page, says what
-// it says without a sandbox.
+// TestLint: the plan's lint tool, on a real project (this one's page), reports the same with and without a sandbox.
 func TestLint(t *testing.T) {
 	pace.NotRaced(t, "the programs that it starts share no memory with pollux")
 	t.Parallel()
@@ -192,8 +191,8 @@ func repository(t *testing.T) string {
 	return root
 }
 
-// TestHosts: a tool reaches the host that it declares, with a setting of the
-// user's, and no other; the other stands in the log by name (SPEC S-3).
+// TestHosts: a tool reaches the host that it declares, with a setting of the user's, and no other; the other one is
+// logged by name (SPEC S-3).
 func TestHosts(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -235,7 +234,7 @@ print(json.dumps(answer))`, manifest.Permissions{Hosts: []manifest.Host{host}},
 	}
 }
 
-// TestEnvironment: what a tool gets is a list; no token of the user's is on it.
+// TestEnvironment: a tool gets only listed variables, without any token of the user's.
 func TestEnvironment(t *testing.T) {
 	t.Setenv("GEMINI_CLI_IDE_AUTH_TOKEN", "secret")
 	t.Setenv("GITHUB_TOKEN", "secret")
@@ -256,7 +255,7 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// TestParallel: sixteen at once, each with its own answer.
+// TestParallel: sixteen runs at once, each with its own answer.
 func TestParallel(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -290,8 +289,8 @@ func TestParallel(t *testing.T) {
 	}
 }
 
-// TestAsOrdinaryUser repeats, when it is root who tests, everything that runs
-// tools as somebody who is not: other checks of the kernel's are in force then.
+// TestAsOrdinaryUser repeats everything that runs tools as another user if root runs the tests: the kernel applies
+// other checks then.
 func TestAsOrdinaryUser(t *testing.T) {
 	pace.NotRaced(t, "the same code as root's has been looked at; who runs it makes no race")
 	if os.Getuid() != 0 {

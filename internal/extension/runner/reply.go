@@ -11,13 +11,12 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// maxStderr is how much of a tool's standard error a model gets: its end.
+// maxStderr bounds how much of a tool's standard error a model gets; it gets the end.
 const maxStderr = 4000
 
-// Reply puts what Run returned into one text for a model, of at most max
-// bytes; failed says that it tells of a failure. A good answer is given as it
-// came (JSON byte for byte), with nothing around it. Everything else says what
-// went wrong, whose business it is, and what to try next.
+// Reply turns the return values of Run into one text for a model, of at most max bytes; failed says that it reports a
+// failure. A successful answer is returned unchanged (JSON byte for byte), with nothing around it. Otherwise the text
+// says what went wrong, who must act, and what to try next.
 func Reply(result *Result, err error, max int) (text string, failed bool) {
 	switch {
 	case err == nil && result != nil:
@@ -40,7 +39,7 @@ func Reply(result *Result, err error, max int) (text string, failed bool) {
 	return clip(text, max), true
 }
 
-// answer is the text of a tool that did well.
+// answer returns the text of a successful run.
 func answer(r *Result, max int) string {
 	if r.JSON != nil {
 		if len(r.JSON) <= max {
@@ -58,7 +57,7 @@ func answer(r *Result, max int) string {
 	return clip(text+hints(r), max)
 }
 
-// failure is the text of a tool that did not do well.
+// failure returns the text of a failed run.
 func failure(r *Result, err error, max int) string {
 	var b strings.Builder
 	b.WriteString(sentence(err.Error()))
@@ -80,7 +79,7 @@ func failure(r *Result, err error, max int) string {
 	return clip(b.String(), max)
 }
 
-// hints says what the sandbox kept the tool from, which explains many failures.
+// hints says what the sandbox denied the tool, which explains many failures.
 func hints(r *Result) string {
 	var b strings.Builder
 	for i, d := range r.Denials {
@@ -121,7 +120,7 @@ func sentence(text string) string {
 	return strings.ToUpper(text[:1]) + text[1:] + "."
 }
 
-// tail is the end of a text, from a line's beginning where there is one.
+// tail returns the end of a text, beginning at a line if possible.
 func tail(text string, n int) string {
 	if len(text) <= n {
 		return text
@@ -133,8 +132,7 @@ func tail(text string, n int) string {
 	return "…\n" + strings.ToValidUTF8(text, "")
 }
 
-// clip shortens a text to n bytes: its first quarter and its end, with a note
-// of what is missing between.
+// clip shortens a text to n bytes: its first quarter and its end, with a note about the part between.
 func clip(text string, n int) string {
 	if n <= 0 || len(text) <= n {
 		return text

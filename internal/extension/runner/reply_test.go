@@ -14,7 +14,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/sandbox"
 )
 
-// TestOneValue: JSON stays byte for byte, one value; for any other text the error says why.
+// TestOneValue: one JSON value stays unchanged byte for byte; for any other text the error says why.
 func TestOneValue(t *testing.T) {
 	for in, want := range map[string]string{
 		"{\"a\": 12345678901234567890.10, \"a\":1}\n": `{"a": 12345678901234567890.10, "a":1}`,
@@ -44,7 +44,7 @@ func TestOneValue(t *testing.T) {
 	}
 }
 
-// TestReply: what a model is told.
+// TestReply: what a model gets.
 func TestReply(t *testing.T) {
 	good := &Result{Tool: "t", JSON: []byte(`{"a":1}`), Text: `{"a":1}`}
 	failed := &Result{Tool: "t", Code: 2, Stderr: "usage: t --file FILE\n", Text: "half"}
@@ -98,8 +98,7 @@ func TestReply(t *testing.T) {
 
 func max0(n int) int { return max(0, n) }
 
-// FuzzOneValue: a value is what was printed, byte for byte, and valid; or
-// there is a reason.
+// FuzzOneValue: a value is what was printed, byte for byte, and valid; otherwise there is a reason.
 func FuzzOneValue(f *testing.F) {
 	for _, seed := range []string{"{}", "0\f", "[1,2", "1 2", "\"\xff\"", " null\n", "{\"a\":1e999}", "-", "\x00"} {
 		f.Add([]byte(seed))

@@ -21,7 +21,7 @@ const (
 	runtimeShell  = "shell"
 )
 
-// Program is what runs a runtime's scripts, as it is looked up in PATH.
+// Program returns the program that runs a runtime's scripts, to be looked up in PATH.
 func Program(runtime string) string {
 	switch runtime {
 	case runtimeNode:
@@ -32,7 +32,7 @@ func Program(runtime string) string {
 	return "sh"
 }
 
-// merge puts the fields of a that are set before those of b.
+// merge returns a with its zero fields taken from b.
 func merge(a, b sandbox.Limits) sandbox.Limits {
 	pick := func(a *int64, b int64) {
 		if *a == 0 {
@@ -60,7 +60,7 @@ func merge(a, b sandbox.Limits) sandbox.Limits {
 	return a
 }
 
-// command is what the sandbox is given, with the extension's content at dir.
+// command returns the command for the sandbox, with the extension's content at dir.
 func (p *plan) command(dir string) sandbox.Command {
 	script := filepath.Join(dir, filepath.FromSlash(p.tool.Executable))
 	return sandbox.Command{
@@ -86,9 +86,9 @@ func (r *Runner) run(ctx context.Context, p *plan) (*Result, error) {
 	return result, nil
 }
 
-// sandboxed gives the sandbox the files that were read. Where they are too
-// large for that, would hide the workspace (whose author works on the extension
-// there), or the sandbox of this machine has no files of its own, it shows it an unpacked copy.
+// sandboxed runs the tool on the files that were read, given as copies in memory. It uses an unpacked copy on disk if
+// they are too large, if a copy would hide the workspace (its author works on the extension there), or if this
+// machine's sandbox has no files of its own.
 func (r *Runner) sandboxed(ctx context.Context, p *plan) (*sandbox.Result, error) {
 	hides := p.workspace != "" && paths.Within(p.content.dir, p.workspace)
 	if len(p.content.large) == 0 && p.content.size <= maxHeld && !hides {
@@ -110,7 +110,7 @@ func (r *Runner) sandboxed(ctx context.Context, p *plan) (*sandbox.Result, error
 	return r.o.Sandbox.Run(ctx, p.subject.Permissions, c)
 }
 
-// result puts a command's end into the terms of tools.
+// result converts a command's result.
 func (p *plan) result(raw *sandbox.Result, assurance string) *Result {
 	result := &Result{
 		Extension: p.x.Name, Version: p.subject.Version, Tool: p.tool.Name,
@@ -124,7 +124,7 @@ func (p *plan) result(raw *sandbox.Result, assurance string) *Result {
 	return result
 }
 
-// entry is what the audit log gets about a plan.
+// entry returns the audit log's entry for a plan.
 func (p *plan) entry(event audit.Event, id string) audit.Entry {
 	e := audit.Entry{Event: event, Run: id, By: p.by, Extension: p.q.Extension, Tool: p.q.Tool, Args: p.names, Workspace: p.workspace}
 	if p.x != nil {
@@ -148,14 +148,14 @@ func (r *Runner) refused(p *plan, q Request, err error) {
 	}
 }
 
-// reason is an error as the log has it: without what helps the one who asked.
+// reason returns an error for the log, without the advice for the caller.
 func reason(err error) string {
 	var refused *RefusedError
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return "it was cancelled"
 	case errors.As(err, new(*ArgumentError)):
-		return "the arguments do not fit" // names of a model's invention are no names
+		return "the arguments do not fit" // a model can invent names; they are not logged
 	case errors.As(err, &refused) && refused.Why == BecauseConsent:
 		switch {
 		case errors.Is(err, consent.ErrDamaged):
@@ -179,7 +179,7 @@ func (r *Runner) note(p *plan, why string) {
 	}
 }
 
-// record writes how a run ended, and what was denied to it.
+// record writes how a run ended, and what it was denied.
 func (r *Runner) record(p *plan, id string, result *Result, runErr error) error {
 	e := p.entry(audit.Ended, id)
 	var all error

@@ -1,7 +1,6 @@
-// Package runner runs one tool of one extension as a model would: it reads the
-// extension once, asks for consent to exactly what it read, runs exactly that
-// in the sandbox that its permissions describe, records it, and says what came
-// of it in a form that helps the caller correct itself (SPEC X-1, S-1 to S-3).
+// Package runner runs one tool of an extension as a model would. It reads the extension once, asks for consent to
+// exactly that content, runs exactly that in a sandbox with its permissions, records the run, and returns a result
+// that helps the caller correct itself (SPEC X-1, S-1 to S-3).
 package runner
 
 import (
@@ -28,32 +27,31 @@ import (
 type Options struct {
 	// Store finds the extensions.
 	Store *store.Store
-	// Consent keeps what the user agreed to.
+	// Consent has what the user agreed to.
 	Consent *consent.Store
-	// Asker asks where nothing was kept; nil asks nobody, and what was not agreed to is refused.
+	// Asker asks if there is no stored answer; nil asks nobody, and the run is refused.
 	Asker consent.Asker
-	// Audit records runs and refusals. Where it cannot be written nothing is run.
+	// Audit records runs and refusals. If it cannot be written, nothing runs.
 	Audit *audit.Log
 	// Sandbox runs the tools.
 	Sandbox *sandbox.Sandbox
-	// Limits of a run; fields that are 0 have the sandbox's defaults.
+	// Limits of a run; a field that is 0 has the sandbox's default.
 	Limits sandbox.Limits
-	// By names who asks, for the audit log and the question: "" is the user.
+	// By names who asks, for the audit log and the question; "" is the user.
 	By string
-	// Log gets what is of use to somebody who looks for a fault; never arguments or output. nil for nobody.
+	// Log gets what helps to find a fault; never arguments or output. nil for nobody.
 	Log *slog.Logger
 }
 
-// A Runner runs tools. Its methods may be used from several goroutines; each
-// call reads the disk anew.
+// A Runner runs tools. Its methods may be used from several goroutines; each call reads the disk again.
 type Runner struct {
 	o Options
-	// asking holds a token while a question stands: several calls at once ask
-	// one after the other, and what was answered to one is not asked for the next.
+	// asking holds a token while a question is open. Several calls ask one after the other, and an answer to one also
+	// counts for the next.
 	asking chan struct{}
 }
 
-// New makes a Runner.
+// New returns a Runner.
 func New(o Options) *Runner {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -64,36 +62,36 @@ func New(o Options) *Runner {
 // A Request is one call of a tool.
 type Request struct {
 	Extension, Tool string
-	// Args are the arguments as one JSON object; nil or empty is none.
+	// Args are the arguments as one JSON object; nil or empty means none.
 	Args json.RawMessage
-	// TextArgs are arguments as somebody typed them, read by their declared
-	// types: text for a string, JSON for a list. They are added to Args.
+	// TextArgs are typed arguments, read by their declared types: text for a string, JSON for a list. They are added
+	// to Args.
 	TextArgs []TextArg
-	// WorkDir is the folder that the caller works in, absolute.
+	// WorkDir is the caller's working folder, absolute.
 	WorkDir string
-	// Roots are the folders that are known as workspaces, absolute; the nearest
-	// one that holds WorkDir is the tool's workspace, else WorkDir is (SPEC E-2).
+	// Roots are the known workspaces, absolute. The nearest one that contains WorkDir is the tool's workspace;
+	// without one it is WorkDir (SPEC E-2).
 	Roots []string
-	// Limits that are not 0 come before those of the Options.
+	// Limits that are not 0 replace those of the Options.
 	Limits sandbox.Limits
 	// Agreed says that the user agreed to this one run beforehand.
 	Agreed bool
-	// Unsafe runs the tool without any sandbox, as the user said in so many words. Consent is needed all the same.
+	// Unsafe runs the tool without a sandbox, as the user explicitly demanded. Consent is still needed.
 	Unsafe bool
 }
 
-// A TextArg is an argument as it was typed.
+// A TextArg is an argument as typed.
 type TextArg struct {
 	Name, Value string
-	// Bare says that there was the name alone, which stands for true.
+	// Bare says that only the name was given, which means true.
 	Bare bool
 }
 
-// A Result is what came of a tool that was run.
+// A Result is the result of a tool that ran.
 type Result struct {
 	Extension, Version, Tool string
-	// JSON is the answer of a tool that answers JSON: one value, exactly as it
-	// was printed. nil when it is none; then NotJSON says why, and Text has what came.
+	// JSON is the answer of a tool that answers JSON: one value, exactly as printed. If it is nil, NotJSON says why,
+	// and Text has the output.
 	JSON    json.RawMessage
 	NotJSON string
 	// Text is what the tool printed, as valid UTF-8.
@@ -102,25 +100,23 @@ type Result struct {
 	Stderr string
 	// Stdout is what it printed, byte for byte.
 	Stdout []byte
-	// Code is the exit code: the tool's own, 128+n when signal n ended it, 137 when a limit did.
+	// Code is the exit code: the tool's own, 128+n if signal n ended it, 137 if a limit did.
 	Code   int
 	Signal int
-	// Limit is the limit that ended it; nil for none. The output is then cut off.
+	// Limit is the limit that ended it, which cuts the output off; nil for none.
 	Limit       *sandbox.LimitError
-	Denials     []sandbox.Denial     // contacts that were refused
-	Files       []FileDenial         // files that were kept from it, as far as it spoke of them
+	Denials     []sandbox.Denial     // refused contacts
+	Files       []FileDenial         // files withheld by the sandbox, as far as the tool mentioned them
 	Quarantined []sandbox.Quarantine // what it made under protected names
 	Elapsed     time.Duration
-	Memory      int64  // the most that one process held, in bytes
-	Assurance   string // full or reduced; none when it ran without a sandbox
-	Workspace   string // where it ran; "" when it had none
+	Memory      int64  // the most that a single process held, in bytes
+	Assurance   string // full or reduced; none without a sandbox
+	Workspace   string // where it ran; "" for none
 }
 
-// Run runs one tool and waits for it. The error says why it was not run
-// (UnknownToolError, ArgumentError, store.NotFoundError, RefusedError,
-// sandbox errors), or what became of it: a *FailedError when it ended other
-// than well, and then the Result is there, too. Nothing of the tool is left
-// when Run returns.
+// Run runs one tool and waits for it. The error says why it did not run (UnknownToolError, ArgumentError,
+// store.NotFoundError, RefusedError, sandbox errors), or is a *FailedError if it ran and failed; then there is a
+// Result too. When Run returns, no process of the tool is left.
 func (r *Runner) Run(ctx context.Context, q Request) (*Result, error) {
 	p, err := r.prepare(q)
 	if err == nil {
@@ -144,7 +140,7 @@ func (r *Runner) Run(ctx context.Context, q Request) (*Result, error) {
 	return result, result.failure()
 }
 
-// A plan is a request that was understood, with the extension's content as it was read.
+// A plan is an accepted request with the extension's content as read.
 type plan struct {
 	q         Request
 	by        string
@@ -160,8 +156,8 @@ type plan struct {
 	env       []string
 }
 
-// prepare finds and checks everything that can be known before the user is
-// asked. It returns what it knows also with an error.
+// prepare checks everything that can be checked before the user is asked. Even with an error it returns what it
+// knows.
 func (r *Runner) prepare(q Request) (*plan, error) {
 	p, err := r.read(q)
 	if err != nil {
@@ -205,7 +201,7 @@ func (r *Runner) read(q Request) (*plan, error) {
 	return p, nil
 }
 
-// usable refuses what is installed and must not run.
+// usable refuses an extension that is installed but must not run.
 func usable(x *store.Extension) error {
 	switch {
 	case x.Problem != "":
@@ -216,20 +212,20 @@ func usable(x *store.Extension) error {
 	return nil
 }
 
-// Tools lists the tools that may be called here, with their extensions: of
-// extensions that load and are enabled, whether or not consent was given.
+// Tools lists the extensions whose tools may be called here: those that load and are enabled, with or without
+// consent.
 func (r *Runner) Tools() ([]*store.Extension, error) {
 	list, err := r.o.Store.List()
 	return slices.DeleteFunc(list, func(x *store.Extension) bool { return usable(x) != nil || len(x.Manifest.Tools) == 0 }), err
 }
 
-// Agree makes sure, without running anything, that the user has agreed to an
-// extension's tools, and asks them where that is needed. The Tool and arguments of q may be empty.
+// Agree makes sure that the user has agreed to an extension's tools, and asks if needed. It runs nothing. Tool and
+// arguments of q may be empty.
 func (r *Runner) Agree(ctx context.Context, q Request) error {
 	p, err := r.read(q)
 	if err == nil {
 		p.tool, _ = p.content.manifest.Tool(q.Tool)         // only for the question's wording
-		p.workspace, _, _ = place(q, p.subject.Permissions) // likewise
+		p.workspace, _, _ = place(q, p.subject.Permissions) // only for the question's wording
 		err = r.agree(ctx, p)
 	}
 	if err != nil {
@@ -238,15 +234,15 @@ func (r *Runner) Agree(ctx context.Context, q Request) error {
 	return err
 }
 
-// Consented says whether the user has agreed to the tools of an extension as
-// it lies there now. It asks nobody; what cannot be known is no.
+// Consented says whether the user has agreed to the extension's current tools. It asks nobody; if that is unknown,
+// the answer is no.
 func (r *Runner) Consented(x *store.Extension) (bool, error) {
 	v, err := r.o.Consent.State(x)
 	return err == nil && v.Status == consent.Allowed, err
 }
 
-// AnswersNow tells of many extensions what the user has answered: the answers are read once, now. What cannot be
-// known is not asked. The function may be used from several goroutines.
+// AnswersNow returns a function that tells the user's answer for an extension. All answers are read once, now. An
+// unknown answer counts as not asked. The function may be used from several goroutines.
 func (r *Runner) AnswersNow() func(*store.Extension) consent.Status {
 	verdict, err := r.o.Consent.Reader()
 	return func(x *store.Extension) consent.Status {
@@ -276,7 +272,7 @@ func (r *Runner) agree(ctx context.Context, p *plan) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	verdict, agreed, err := r.agreed(p) // meanwhile another call may have asked
+	verdict, agreed, err := r.agreed(p) // another call may have asked meanwhile
 	if agreed || err != nil {
 		return err
 	}
@@ -290,8 +286,7 @@ func (r *Runner) agree(ctx context.Context, p *plan) error {
 	return r.settle(ctx, p, answer)
 }
 
-// agreed says whether the plan may run by what was kept, or was agreed to
-// beforehand; the error is a refusal.
+// agreed says whether the plan may run because of a stored answer or earlier agreement. The error is a refusal.
 func (r *Runner) agreed(p *plan) (consent.Verdict, bool, error) {
 	verdict, err := r.o.Consent.Lookup(p.subject)
 	if err != nil {
@@ -303,7 +298,7 @@ func (r *Runner) agreed(p *plan) (consent.Verdict, bool, error) {
 	return verdict, verdict.Status == consent.Allowed || p.q.Agreed, nil
 }
 
-// settle keeps an answer, and is nil when the tool may run.
+// settle stores an answer. It returns nil if the tool may run.
 func (r *Runner) settle(ctx context.Context, p *plan, answer consent.Answer) error {
 	switch answer {
 	case consent.Once:
@@ -324,7 +319,7 @@ func (r *Runner) settle(ctx context.Context, p *plan, answer consent.Answer) err
 	return p.refuse(fmt.Sprintf("the user did not agree to run tools of %q", p.x.Name), nil)
 }
 
-// errDenied is in a RefusedError when the user has said never.
+// errDenied is in a RefusedError if the user has said never.
 var errDenied = errors.New("refused for good")
 
 // needed says what would allow the run.
@@ -340,11 +335,11 @@ func (p *plan) question(v consent.Verdict) consent.Question {
 	return consent.NewQuestion(p.subject, v, p.content.manifest, p.tool, p.workspace, p.by)
 }
 
-// PolicyHash names a set of permissions in the audit log.
+// PolicyHash identifies a set of permissions in the audit log.
 func PolicyHash(p manifest.Permissions) string {
 	data, err := json.Marshal(p)
 	if err != nil {
-		return "" // every value of the type can be written
+		return "" // cannot fail for this type
 	}
 	sum := sha256.Sum256(data)
 	return "sha256:" + hex.EncodeToString(sum[:])

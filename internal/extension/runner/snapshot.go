@@ -17,32 +17,31 @@ import (
 	"github.com/pollux-companion/pollux/internal/sandbox"
 )
 
-// maxHeld bounds what is held in memory and given to the sandbox as it is.
-// Larger extensions are unpacked for each run.
+// maxHeld bounds what is held in memory and given to the sandbox, in bytes. Larger extensions are unpacked for each
+// run.
 const maxHeld = 15 << 20
 
-// maxAliases bounds the files that links add.
+// maxAliases bounds how many files links may add.
 const maxAliases = 20_000
 
-// A snapshot is the content of an extension as it was read once. Its manifest
-// and files are those of its tree, whatever becomes of the folder meanwhile.
+// A snapshot is the content of an extension, read once. Its manifest and files match its tree, whatever happens to
+// the folder later.
 type snapshot struct {
 	dir      string
 	tree     *manifest.Tree
 	manifest *manifest.Manifest
-	files    []sandbox.CopyFile // links are the files that they lead to
+	files    []sandbox.CopyFile // a link is the file that it leads to
 	// large has the files whose Data is not held, by their names in files.
 	large map[string]manifest.FileSum
 	size  int64 // of all files
 }
 
-// errMoved says that somebody is writing to the extension.
+// errMoved says that the extension's files are changing.
 var errMoved = errors.New("its files change while they are read; try again when whatever writes them has finished")
 
-// take reads an extension. Every file is compared with the hash of the tree
-// that consent is bound to (SPEC S-2).
+// take reads an extension. It compares every file with the hash in the tree that consent is bound to (SPEC S-2).
 func take(dir string) (*snapshot, error) {
-	dir = paths.Real(dir) // inside the sandbox the links on the way are not there
+	dir = paths.Real(dir) // links on the way do not exist inside the sandbox
 	tree, err := manifest.ReadTree(dir)
 	if err != nil {
 		return nil, err
@@ -83,7 +82,7 @@ func take(dir string) (*snapshot, error) {
 	return s, nil
 }
 
-// read reads one file that must be what was hashed.
+// read reads one file, which must match its hash.
 func (s *snapshot) read(root *os.Root, f manifest.FileSum) ([]byte, error) {
 	file, err := root.OpenFile(filepath.FromSlash(f.Path), os.O_RDONLY|safefile.NoWait, 0)
 	if err != nil {
@@ -94,7 +93,7 @@ func (s *snapshot) read(root *os.Root, f manifest.FileSum) ([]byte, error) {
 	if err != nil || sum(data) != f.Hash {
 		return nil, errMoved
 	}
-	return data, nil // not nil, which means: not held
+	return data, nil // not nil, which would mean "not held"
 }
 
 func sum(data []byte) string {
@@ -102,7 +101,7 @@ func sum(data []byte) string {
 	return hex.EncodeToString(s[:])
 }
 
-// file is the content of one file.
+// file returns the content of one file.
 func (s *snapshot) file(name string) ([]byte, bool) {
 	i := slices.IndexFunc(s.files, func(f sandbox.CopyFile) bool { return f.Name == name })
 	if i < 0 {
@@ -111,8 +110,8 @@ func (s *snapshot) file(name string) ([]byte, bool) {
 	return s.files[i].Data, true
 }
 
-// follow adds, for each link that stays inside, the file or files that it
-// leads to. Others lead nowhere inside the sandbox either, and are left out.
+// follow adds, for each link that stays inside, the files that it leads to. Other links lead nowhere in the sandbox,
+// and are left out.
 func (s *snapshot) follow(links map[string]string) {
 	real := s.files
 	for from := range links {
@@ -140,8 +139,7 @@ func (s *snapshot) follow(links map[string]string) {
 	slices.SortFunc(s.files, func(a, b sandbox.CopyFile) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// resolve follows a path through the links of the extension; false when it
-// leads out, or in a circle.
+// resolve follows a path through the extension's links; false if it leads out or in a circle.
 func resolve(name string, links map[string]string, depth int) (string, bool) {
 	if depth > 16 {
 		return "", false
@@ -163,7 +161,7 @@ func resolve(name string, links map[string]string, depth int) (string, bool) {
 			if strings.HasPrefix(to, "/") || strings.ContainsAny(to, `:\`) {
 				return "", false
 			}
-			// Not joined, which would take ".." for the folder above a link.
+			// Not joined: Join would drop a link together with the ".." after it.
 			if at, ok = resolve(path.Dir(at)+"/"+to, links, depth+1); !ok {
 				return "", false
 			}

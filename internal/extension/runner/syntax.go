@@ -17,10 +17,10 @@ import (
 	"github.com/pollux-companion/pollux/internal/sandbox"
 )
 
-// maxChecked bounds the scripts that CheckScripts looks at.
+// maxChecked bounds how many scripts CheckScripts checks.
 const maxChecked = 50
 
-// pythonSyntax compiles a script, runs nothing of it, and says in one line what is wrong.
+// pythonSyntax compiles a script without running it, and prints an error in one line.
 const pythonSyntax = `import sys
 try:
     compile(open(sys.argv[1], "rb").read(), sys.argv[1], "exec", dont_inherit=True)
@@ -30,8 +30,8 @@ except ValueError as e:
     sys.exit("%s:1: %s" % (sys.argv[1], e))
 `
 
-// CheckScripts has the runtimes of an extension's tools read their scripts, in a sandbox with no rights at all, and says what
-// they could not read. Nothing of the extension is run. A runtime that is not here is a note, as is a machine without sandbox.
+// CheckScripts lets the runtimes of an extension's tools parse their scripts, in a sandbox without permissions, and
+// reports syntax errors. Nothing of the extension runs. A missing runtime or sandbox is a note.
 func CheckScripts(ctx context.Context, box *sandbox.Sandbox, dir string, m *manifest.Manifest) manifest.Findings {
 	var found manifest.Findings
 	note := func(file, format string, args ...any) {
@@ -50,7 +50,7 @@ func CheckScripts(ctx context.Context, box *sandbox.Sandbox, dir string, m *mani
 				content, err = take(abs)
 			}
 			if err != nil || len(content.large) > 0 {
-				return found // said by others, or too large to look at
+				return found // reported elsewhere, or too large
 			}
 		}
 		script := filepath.Join(content.dir, filepath.FromSlash(tool.Executable))
@@ -74,9 +74,9 @@ func CheckScripts(ctx context.Context, box *sandbox.Sandbox, dir string, m *mani
 	return found
 }
 
-// checkable says whether the runtime can read a tool's script without running it.
+// checkable says whether the runtime can parse a tool's script without running it.
 func checkable(tool manifest.Tool) bool {
-	if tool.Runtime == runtimeNode { // by their endings node tells scripts from other things
+	if tool.Runtime == runtimeNode { // Node recognises scripts by their extension
 		return slices.Contains([]string{".js", ".mjs", ".cjs"}, path.Ext(tool.Executable))
 	}
 	return tool.Runtime == runtimePython || tool.Runtime == runtimeShell
@@ -94,11 +94,11 @@ func syntaxCommand(runtime, script string) []string {
 
 var linePlace = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[^\n]*?: ?(\d+)(?:: ([^\n]*))?(?:\n|$)`) })
 
-// syntaxError is the line and the reason in what a runtime says.
+// syntaxError returns the line and reason in a runtime's message.
 func syntaxError(text string) (line int, why string) {
 	line = 1
 	if m := linePlace().FindStringSubmatch(text); m != nil {
-		line, _ = strconv.Atoi(m[1]) // digits; one that is too long is no line
+		line, _ = strconv.Atoi(m[1]) // digits; a number that is too long gives no line
 		why = m[2]
 	}
 	for l := range strings.SplitSeq(text, "\n") {

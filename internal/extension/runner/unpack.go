@@ -13,28 +13,27 @@ import (
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
-// unpackPrefix begins the names of the folders that hold an unpacked extension.
+// unpackPrefix begins the names of folders with an unpacked extension.
 const unpackPrefix = "pollux-tool-"
 
-// An unpacked is a private copy of a snapshot on the disk, for one run that
-// cannot be given the files in memory: without a sandbox, in one that has no
-// files of its own, or because they are too large. It is locked as long as the
-// run lasts, so that the next one can remove what a killed pollux left.
+// An unpacked is a private copy of a snapshot on disk, for one run that cannot get the files in memory: it has no
+// sandbox, its sandbox has no files of its own, or the files are too large. It is locked during the run, so that a
+// later run can remove what a killed pollux left.
 type unpacked struct {
-	base string // holds the lock and the content
+	base string // contains the lock and the content
 	lock *os.File
 }
 
-// dir is the folder of the content.
+// dir returns the folder of the content.
 func (u *unpacked) dir() string { return filepath.Join(u.base, "extension") }
 
 // close removes the copy.
 func (u *unpacked) close() {
-	u.lock.Close() // before the removal: Windows removes no open file
+	u.lock.Close() // first: Windows removes no open file
 	_ = os.RemoveAll(u.base)
 }
 
-// unpack writes the snapshot into a folder of the user's own.
+// unpack writes the snapshot into a private temporary folder.
 func (s *snapshot) unpack() (*unpacked, error) {
 	sweep(os.TempDir())
 	base, err := os.MkdirTemp("", unpackPrefix)
@@ -56,8 +55,7 @@ func (s *snapshot) unpack() (*unpacked, error) {
 	return u, nil
 }
 
-// writeTo writes every file. Those that are not held in memory are read again,
-// and must still be what was hashed.
+// writeTo writes every file. Files that are not in memory are read again, and must still match their hash.
 func (s *snapshot) writeTo(dir string) error {
 	from, err := manifest.OpenFolder(s.dir)
 	if err != nil {
@@ -86,22 +84,22 @@ func (s *snapshot) writeTo(dir string) error {
 	return nil
 }
 
-// again reads a file that was too large to be held.
+// again reads a file that was too large to keep in memory.
 func (s *snapshot) again(from *os.Root, name string) ([]byte, error) {
 	return s.read(from, s.large[name])
 }
 
-// sweep removes the folders of runs that are no more.
+// sweep removes the folders of runs that have ended.
 func sweep(tmp string) {
 	old, err := filepath.Glob(filepath.Join(tmp, unpackPrefix+"*"))
 	if err != nil {
-		return // a constant pattern in a folder with a bracket in its name
+		return // the folder's name contains a bracket
 	}
 	for _, base := range old {
 		f, err := os.OpenFile(filepath.Join(base, "lock"), os.O_RDWR, 0)
 		if err != nil {
 			if info, e := os.Lstat(base); errors.Is(err, fs.ErrNotExist) && e == nil && time.Since(info.ModTime()) > time.Minute {
-				_ = os.RemoveAll(base) // the rest of a removal; not that of another user's, who keeps it
+				_ = os.RemoveAll(base) // another user's folder cannot be removed and stays
 			}
 			continue
 		}

@@ -15,18 +15,17 @@ import (
 	"github.com/pollux-companion/pollux/internal/sandbox"
 )
 
-// Unsandboxed is the Assurance of a run that nothing kept from anything.
+// Unsandboxed is the Assurance of a run without a sandbox.
 const Unsandboxed = "none"
 
-// The limits of a run without a sandbox: those of the sandbox that can be kept there.
+// The sandbox's limits that also hold for a run without one.
 const (
 	unsafeTime   = time.Minute
 	unsafeOutput = 10 << 20
 )
 
-// runUnsafe runs the plan's tool with all rights of the user, as they said in
-// so many words (--unsafe-no-sandbox). What was hashed is what runs all the
-// same; time and output are limited, memory and processes are not.
+// runUnsafe runs the plan's tool with all of the user's rights, as they explicitly demanded (--unsafe-no-sandbox). It
+// still runs exactly the hashed content. Time and output are limited; memory and processes are not.
 func (r *Runner) runUnsafe(ctx context.Context, p *plan) (*Result, error) {
 	u, err := p.content.unpack()
 	if err != nil {
@@ -71,7 +70,7 @@ func (r *Runner) runUnsafe(ctx context.Context, p *plan) (*Result, error) {
 	return p.result(raw, Unsandboxed), nil
 }
 
-// plainEnvironment is as little as the sandbox gives: no token of the user's.
+// plainEnvironment returns a minimal environment, without any token of the user's.
 func plainEnvironment(program string) []string {
 	env := []string{"PATH=" + filepath.Dir(program) + string(os.PathListSeparator) + os.Getenv("PATH")}
 	for _, name := range []string{"HOME", "TMPDIR", "LANG", "LC_ALL", "TERM", "USER", "LOGNAME", "SystemRoot", "USERPROFILE", "TEMP", "TMP"} {
@@ -82,7 +81,7 @@ func plainEnvironment(program string) []string {
 	return env
 }
 
-// A meter collects output until the bytes that it shares with another are used up.
+// A meter collects output until a byte limit, which it may share with another meter, is used up.
 type meter struct {
 	buf    bytes.Buffer
 	left   atomic.Int64

@@ -6,8 +6,7 @@ import (
 	"os"
 )
 
-// victim is a pollux that is about to be killed while the tool "t" of the
-// extension in RUNNER_VICTIM_EXT runs.
+// victim is a pollux that is killed while it runs the tool "t" of the extension in RUNNER_VICTIM_EXT.
 func victim(root string) int {
 	w := worldAt(nil, root)
 	q := w.request(os.Getenv("RUNNER_VICTIM_EXT"), os.Getenv("RUNNER_VICTIM_ARGS"))

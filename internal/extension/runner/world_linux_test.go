@@ -17,8 +17,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/sandbox"
 )
 
-// TestMain lets the test binary be pollux itself, and one that is killed. All
-// tests share a home folder that is nobody's.
+// TestMain lets the test binary act as pollux itself, and as a pollux that is killed. All tests share an empty home
+// folder.
 func TestMain(m *testing.M) {
 	for _, name := range []string{"GEMINI_CLI_HOME", "GEMINI_CLI", "DBUS_SESSION_BUS_ADDRESS"} {
 		os.Unsetenv(name)
@@ -84,7 +84,7 @@ func worldAt(t testing.TB, root string) *world {
 	return w
 }
 
-// testTime bounds a run of a test's on a busy machine.
+// testTime bounds each run in tests, even on a busy machine.
 const testTime = 40 * time.Second
 
 // file writes a file below the world's root.
@@ -96,8 +96,7 @@ func (w *world) file(name, text string) string {
 	return path
 }
 
-// extension installs one as Gemini CLI does: a folder with a manifest. Its one
-// tool is "t".
+// extension installs an extension as Gemini CLI does: a folder with a manifest. Its only tool is "t".
 func (w *world) extension(name, runtime, script string, p manifest.Permissions, more map[string]any, args ...string) string {
 	t := map[string]any{"name": "t", "description": "a tool", "executable": "tools/t", "runtime": runtime, "output": "json"}
 	var list []map[string]string
@@ -121,7 +120,7 @@ func (w *world) extension(name, runtime, script string, p manifest.Permissions, 
 	return filepath.Join(w.root, dir)
 }
 
-// allow agrees to an extension as it is now.
+// allow agrees to an extension's current content.
 func (w *world) allow(name string) {
 	x, err := w.store.Get(name)
 	if err == nil {
@@ -153,7 +152,7 @@ func (w *world) do(q Request) (*Result, error) {
 	return r, err
 }
 
-// possible leaves a test out on a machine that grants no namespaces, unless peers are required.
+// possible skips a test on a machine without namespaces, unless peers are required.
 func (w *world) possible(err error) {
 	w.t.Helper()
 	if errors.Is(err, sandbox.ErrSetup) && !peers.Required() {
@@ -163,7 +162,7 @@ func (w *world) possible(err error) {
 	}
 }
 
-// must is run for a tool that ends well.
+// must is run for a tool that succeeds.
 func (w *world) must(name, args string) *Result {
 	w.t.Helper()
 	r, err := w.run(name, args)
@@ -176,7 +175,7 @@ func (w *world) must(name, args string) *Result {
 	return r
 }
 
-// events are the log's, in the order in which they were written.
+// events returns the log's entries in the order of writing.
 func (w *world) events() []audit.Entry {
 	w.t.Helper()
 	all, err := w.audit.Read(audit.Query{})
@@ -186,7 +185,7 @@ func (w *world) events() []audit.Entry {
 	return all
 }
 
-// An asker answers what a test says, and counts.
+// An asker gives the answers of a test, and counts questions.
 type asker struct {
 	asked  int
 	answer func(consent.Question) (consent.Answer, error)
