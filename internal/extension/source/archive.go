@@ -19,7 +19,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// archiveFormat is "zip" or "tar.gz" by the file's first bytes, whatever its name.
+// archiveFormat returns "zip" or "tar.gz" according to the file's first bytes, whatever its name.
 func archiveFormat(file string) (string, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -40,10 +40,9 @@ func archiveFormat(file string) (string, error) {
 	return "", usagef("the file %q is neither a .zip nor a .tar.gz archive", file)
 }
 
-// Unpack unpacks the archive file into the folder to, which exists and is
-// empty. It refuses, by name, entries that lead out, links that do, devices, set-uid
-// files, names that collide on any system, and archives that unpack to too much.
-// Nil limits are DefaultLimits. What it wrote before an error is the caller's to remove.
+// Unpack unpacks an archive file into the existing empty folder to. It refuses, by name, entries and links that lead
+// out, devices, set-uid files, names that collide on any system, and archives that unpack to too much. Nil limits are
+// DefaultLimits. After an error the caller removes what was written.
 func Unpack(file, to string, l *Limits) error {
 	format, err := archiveFormat(file)
 	if err != nil {
@@ -77,12 +76,12 @@ func Unpack(file, to string, l *Limits) error {
 	return u.makeLinks()
 }
 
-// unpacker is the state of one archive being unpacked.
+// unpacker is the state of unpacking one archive.
 type unpacker struct {
 	root  *os.Root
 	m     *meter
-	seen  map[string]string // folded path → the name that took it
-	links [][2]string       // name and target, made after all files so that none is written through one
+	seen  map[string]string // folded path → the name that has it
+	links [][2]string       // name and target; made after all files, so that no file is written through a link
 }
 
 // name checks an entry's name and returns it clean; "" for the top folder itself.
@@ -108,8 +107,8 @@ func (u *unpacker) name(raw string, dir bool) (string, error) {
 	return trimmed, u.claim(trimmed, dir)
 }
 
-// claim takes a path and the folders above it, which count as entries too, and refuses a second one that
-// is the same on a system that ignores case.
+// claim reserves a path and the folders above it, which count as entries too. It refuses a second path that is the
+// same if case is ignored.
 func (u *unpacker) claim(name string, dir bool) error {
 	for p := name; p != "."; p = path.Dir(p) {
 		folded := strings.ToLower(strings.ToUpper(p))
@@ -122,12 +121,12 @@ func (u *unpacker) claim(name string, dir bool) error {
 				mark += "/"
 			}
 			u.seen[folded] = mark
-			if p != name { // a folder that no entry has named
+			if p != name { // a folder without an entry of its own
 				if err := u.m.entry(p); err != nil {
 					return err
 				}
 			}
-		case old == p+"/" && isDir: // a folder may be named again
+		case old == p+"/" && isDir: // a folder may have several entries
 		case strings.TrimSuffix(old, "/") == p:
 			return refuse(name, "is in the archive twice")
 		default:
@@ -165,7 +164,7 @@ func (u *unpacker) add(raw string, mode fs.FileMode, link string, in io.Reader, 
 	return writeFile(u.root, u.m, name, mode, in, size)
 }
 
-// makeLinks makes the links that add put off, and then looks where each really leads.
+// makeLinks makes the links that add postponed, and then checks where each one really leads.
 func (u *unpacker) makeLinks() error {
 	for _, l := range u.links {
 		local := filepath.FromSlash(l[0])
@@ -223,8 +222,8 @@ func (u *unpacker) zipEntry(e *zip.File) error {
 	return u.add(e.Name, e.Mode(), link, in, int64(min(e.UncompressedSize64, 1<<62)))
 }
 
-// boundDirectory looks at the end of a zip file before the reader builds its
-// list, which costs hundreds of bytes for each of the directory's 46.
+// boundDirectory checks the end of a zip file before the reader builds its list, which takes hundreds of bytes for
+// each 46-byte entry of the directory.
 func boundDirectory(f io.ReaderAt, size int64, files int) error {
 	buf := make([]byte, min(size, 22+1<<16))
 	if _, err := f.ReadAt(buf, size-int64(len(buf))); err != nil && err != io.EOF {
@@ -261,7 +260,7 @@ func (u *unpacker) tarGz(f io.Reader) error {
 		mode := h.FileInfo().Mode()
 		switch h.Typeflag {
 		case tar.TypeReg, tar.TypeDir, tar.TypeSymlink, tar.TypeFifo, tar.TypeChar, tar.TypeBlock:
-		case tar.TypeXGlobalHeader: // git archive's comment
+		case tar.TypeXGlobalHeader: // the comment of git archive
 			continue
 		case tar.TypeLink:
 			return refuse(h.Name, "is a hard link, which could lead to a file outside")
@@ -274,7 +273,7 @@ func (u *unpacker) tarGz(f io.Reader) error {
 	}
 }
 
-// counter counts what is read, and tells a terminal of every further MiB.
+// counter counts the bytes read, and reports every further MiB to a terminal.
 type counter struct {
 	r        io.Reader
 	n        int64
@@ -293,7 +292,7 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ratioReader refuses a stream that grows out of proportion to what was packed.
+// ratioReader refuses a stream whose unpacked size is out of proportion to its packed size.
 type ratioReader struct {
 	packed *counter
 	r      io.Reader

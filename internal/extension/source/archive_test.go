@@ -19,8 +19,8 @@ import (
 type entry struct {
 	name, content string
 	mode          fs.FileMode
-	link          string // of a symbolic link
-	hard          bool   // a hard link to link, in tar only
+	link          string // the target of a symbolic link
+	hard          bool   // a hard link to link; only in tar
 }
 
 const manifestText = `{"name":"x","version":"1"}`
@@ -85,8 +85,8 @@ func saved(t testing.TB, name string, data []byte) string {
 	return file
 }
 
-// TestUnpack (SPEC M-2): a good archive of either kind is unpacked with its
-// links and executables, also with one folder at its top.
+// TestUnpack (SPEC M-2): a good archive of either format is unpacked with its links and executables, also with a
+// single folder at its top.
 func TestUnpack(t *testing.T) {
 	for _, top := range []string{"", "./", "repo-1.0/"} {
 		entries := []entry{
@@ -117,7 +117,7 @@ func TestUnpack(t *testing.T) {
 	}
 }
 
-// TestUnpackMac: what macOS packs beside a folder does not hide the extension in it.
+// TestUnpackMac: files that macOS adds do not hide the extension's folder.
 func TestUnpackMac(t *testing.T) {
 	file := zipOf(t, entry{name: "x/gemini-extension.json", content: manifestText}, entry{name: ".DS_Store", content: "x"},
 		entry{name: "__MACOSX/x/._gemini-extension.json", content: "x"})
@@ -143,8 +143,7 @@ func TestCopiesNoOther(t *testing.T) {
 	}
 }
 
-// TestUnpackRefuses: each attack is refused with the entry's name, and nothing
-// is written outside.
+// TestUnpackRefuses: each attack is refused with the entry's name, and nothing is written outside.
 func TestUnpackRefuses(t *testing.T) {
 	ok := entry{name: "gemini-extension.json", content: manifestText}
 	for what, attack := range map[string]struct {
@@ -197,7 +196,7 @@ func TestUnpackRefuses(t *testing.T) {
 	}
 }
 
-// TestUnpackBounds: counts and sizes, and directories that lie about them.
+// TestUnpackBounds: limits of counts and sizes, and directories that lie about them.
 func TestUnpackBounds(t *testing.T) {
 	many := make([]entry, 40)
 	for i := range many {
@@ -229,8 +228,8 @@ func TestUnpackBounds(t *testing.T) {
 	}
 }
 
-// FuzzUnpack: any bytes are unpacked or refused, and nothing lies outside or leads there. Bytes that do not begin as an archive are
-// the inside of a .tar.gz.
+// FuzzUnpack: any bytes are unpacked or refused, and nothing lies outside or leads there. Bytes without an archive's
+// beginning are used as the inside of a .tar.gz.
 func FuzzUnpack(f *testing.F) {
 	for _, file := range []string{
 		zipOf(f, entry{name: "a/b", content: "x"}, entry{name: "l", link: "a"}),

@@ -12,8 +12,7 @@ import (
 	"time"
 )
 
-// measure looks at the sizes in a commit before they are unpacked: a small
-// pack can hold a tree that fills the disk.
+// measure checks the sizes in a commit before checkout: a small pack can contain a tree that fills the disk.
 func (g *git) measure(ctx context.Context, dir, id, sub string, l Limits) error {
 	args := []string{"ls-tree", "-r", "-l", "-z", "--full-tree", id}
 	if sub != "" {
@@ -35,7 +34,7 @@ func (g *git) measure(ctx context.Context, dir, id, sub string, l Limits) error 
 		if err := m.entry(name); err != nil {
 			return err
 		}
-		fields := strings.Fields(head) // mode, kind, id, size; the size of a submodule is "-"
+		fields := strings.Fields(head) // mode, kind, id, size; "-" is the size of a submodule
 		size, err := strconv.ParseInt(fields[len(fields)-1], 10, 64)
 		if err != nil {
 			continue
@@ -47,7 +46,7 @@ func (g *git) measure(ctx context.Context, dir, id, sub string, l Limits) error 
 	return nil
 }
 
-// boundPacks ends the context when what a server sends grows beyond limit.
+// boundPacks cancels the context when a server sends more than limit.
 func boundPacks(ctx context.Context, dir string, limit int64) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	tick := time.NewTicker(500 * time.Millisecond)
@@ -67,7 +66,7 @@ func boundPacks(ctx context.Context, dir string, limit int64) (context.Context, 
 	return ctx, func() { cancel(nil) }
 }
 
-// packed is the size of what git has received so far, in bytes.
+// packed returns the size of what git has received so far, in bytes.
 func packed(dir string) (n int64) {
 	entries, err := os.ReadDir(filepath.Join(dir, ".git", "objects", "pack"))
 	if err != nil {
@@ -81,10 +80,10 @@ func packed(dir string) (n int64) {
 	return n
 }
 
-// errTooMuch ends a git that answers without end.
+// errTooMuch ends a git whose answer is too long.
 var errTooMuch = errors.New("git answers with more than 8 MiB")
 
-// limited fails a writer that gets more than it should.
+// limited is a writer that fails after left bytes.
 type limited struct {
 	w    io.Writer
 	left int64

@@ -14,19 +14,19 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 )
 
-// Options say how Fetch and Newest work; nil means the zero value.
+// Options of Fetch and Newest; nil means the zero value.
 type Options struct {
 	Limits *Limits
-	// Progress gets what git reports of long transfers; nil for none.
+	// Progress gets git's reports of long transfers; nil for none.
 	Progress io.Writer
 	// Interactive lets git and ssh ask for a password on the terminal.
 	Interactive bool
-	// GitHubAPI is the base address of the releases API; "" takes GITHUB_API_URL, else GitHub's.
+	// GitHubAPI is the base address of the releases API; "" means GITHUB_API_URL, or GitHub's.
 	GitHubAPI string
-	// Keep fetches in the way that the source's Kind says, as updates do: a release is never replaced by the repository, nor
-	// the repository by a release. Without it a repository is taken for its newest release, where it has one.
+	// Keep fetches by the source's Kind, as updates do: never the repository instead of a release, nor a release
+	// instead of the repository. Otherwise the newest release of a repository is taken, if it has one.
 	Keep bool
-	// Warn is told what the user should know though it stops nothing; nil for nobody.
+	// Warn is told what the user should know although nothing failed; nil for nobody.
 	Warn func(string)
 }
 
@@ -41,20 +41,20 @@ func (o *Options) orDefault() *Options {
 	return &v
 }
 
-// Fetched is what was fetched.
+// Fetched is the result of Fetch.
 type Fetched struct {
-	// Source is the request, with Kind Release where a release was taken.
+	// Source is the request. Its Kind is Release if a release was taken.
 	Source Source `json:"source"`
 	// Dir is the extension's folder, absolute, inside the folder that Fetch was given.
 	Dir string `json:"-"`
-	// Commit is the id of git's commit; "" where there is none.
+	// Commit is git's commit id; "" for none.
 	Commit string `json:"commit,omitempty"`
-	// Tag is the release's tag; "" where there is none.
+	// Tag is the release's tag; "" for none.
 	Tag string `json:"tag,omitempty"`
 }
 
-// Fetch fetches s into a new folder inside work, an existing folder of the
-// caller's, who removes it whatever happens. The result has passed CheckTree. A linked source is not copied.
+// Fetch fetches s into a new folder inside work, an existing folder that the caller removes in any case. The result
+// has passed CheckTree. A linked source is not copied.
 func Fetch(ctx context.Context, s Source, work string, opts *Options) (Fetched, error) {
 	o := opts.orDefault()
 	if s.Kind == Link {
@@ -69,7 +69,7 @@ func Fetch(ctx context.Context, s Source, work string, opts *Options) (Fetched, 
 	switch s.Kind {
 	case Local:
 		if _, err := os.Lstat(filepath.Join(s.Location, manifest.FileName)); errors.Is(err, fs.ErrNotExist) && isDir(s.Location) {
-			got.Dir = tree // the caller says that this is no extension; a whole home folder is not copied for that
+			got.Dir = tree // not an extension, as the caller will report; do not copy a whole home folder for that
 			return got, nil
 		}
 		err = CopyTree(s.Location, tree, o.Limits)
@@ -100,8 +100,8 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// fetchRemote takes a release where GitHub has one, as the CLI does, and the repository otherwise. A release that is there and
-// cannot be had whole is an error: the repository may hold what nobody released.
+// fetchRemote takes a release if GitHub has one, as the CLI does, otherwise the repository. A release that exists but
+// cannot be fetched completely is an error: the repository may contain unreleased code.
 func fetchRemote(ctx context.Context, got *Fetched, work, tree string, o *Options) error {
 	s := &got.Source
 	if s.Kind == Release || !o.Keep && s.GitHub != "" && s.Subdir == "" && !hexCommit().MatchString(s.Ref) {
@@ -155,7 +155,7 @@ func inside(tree, sub string) error {
 	return nil
 }
 
-// gone says of a source that is a release that the release cannot be found.
+// gone explains that a release no longer exists, if that is the error.
 func gone(s Source, err error) error {
 	if errors.Is(err, errNoRelease) {
 		return fmt.Errorf("%w: %s has no release any more; to follow the repository instead, uninstall the extension and install it with --ref BRANCH", ErrNotFound, s)
@@ -163,7 +163,7 @@ func gone(s Source, err error) error {
 	return err
 }
 
-// errDamaged marks a download that is not what was published.
+// errDamaged marks a download that differs from what was published.
 var errDamaged = errors.New("the download is damaged")
 
 func fetchRelease(ctx context.Context, got *Fetched, hub *github, rel release, work, tree string, o *Options) error {
@@ -184,7 +184,7 @@ func fetchRelease(ctx context.Context, got *Fetched, hub *github, rel release, w
 	return err
 }
 
-// bare is an error of Unpack without the path of its working folder.
+// bare returns an error of Unpack without the path of its working folder.
 func bare(err error) error {
 	if errors.Is(err, ErrUsage) {
 		return errors.New("it is neither a .zip nor a .tar.gz archive")
@@ -195,8 +195,8 @@ func bare(err error) error {
 	return err
 }
 
-// top is the extension's folder in an unpacked tree: the asked one, the top,
-// or the single folder in it, which is how sources are packed.
+// top returns the extension's folder in an unpacked tree: the requested subfolder, the top, or the only folder in it,
+// as in packed sources.
 func top(tree, sub string) (string, error) {
 	if sub != "" {
 		return filepath.Join(tree, filepath.FromSlash(sub)), inside(tree, sub)
@@ -208,15 +208,15 @@ func top(tree, sub string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return e.Name() == "__MACOSX" || e.Name() == ".DS_Store" }) // macOS packs its own notes
+	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return e.Name() == "__MACOSX" || e.Name() == ".DS_Store" }) // macOS adds its own files to archives
 	if len(entries) == 1 && entries[0].IsDir() {
 		return filepath.Join(tree, entries[0].Name()), nil
 	}
 	return tree, nil
 }
 
-// dropForeign removes from a fetched tree what is no content of an extension
-// (manifest.IsContent), except the .git that our own git made for a whole repository: the CLI's update needs it.
+// dropForeign removes what is not extension content (manifest.IsContent) from a fetched tree. It keeps the .git that
+// pollux's git made for a whole repository: the CLI's update needs it.
 func dropForeign(dir string, ownGit bool) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -239,8 +239,8 @@ func dropForeign(dir string, ownGit bool) error {
 	})
 }
 
-// Newest says what Fetch would bring now, without fetching it: a commit or a
-// tag. For folders and archives it returns "", because only their content tells.
+// Newest returns what Fetch would bring now, without fetching it: a commit or a tag. For folders and archives it
+// returns "": only their content can tell.
 func Newest(ctx context.Context, s Source, opts *Options) (string, error) {
 	o := opts.orDefault()
 	switch s.Kind {
@@ -260,8 +260,8 @@ func Newest(ctx context.Context, s Source, opts *Options) (string, error) {
 	return "", nil
 }
 
-// FromMetadata rebuilds a source from what the CLI's install metadata hold, for
-// extensions that pollux did not install.
+// FromMetadata returns the source recorded in the CLI's install metadata, for an extension that pollux did not
+// install.
 func FromMetadata(kind, location, ref string, pre bool) (Source, error) {
 	switch Kind(kind) {
 	case Local, Link:

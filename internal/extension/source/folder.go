@@ -12,18 +12,18 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// A Trouble is an entry of a folder that cannot be installed as it is.
+// A Trouble is an entry of a folder that cannot be installed unchanged.
 type Trouble struct {
-	Entry   string // slash-separated; "" for the whole
+	Entry   string // slash-separated; "" for the whole folder
 	Why     string
-	Refused bool // an install would refuse the folder; else it is worth knowing only
+	Refused bool // an install would refuse the folder; otherwise it is only worth knowing
 }
 
-// maxTroubles ends a report that nobody would read to its end.
+// maxTroubles bounds a report to a length that people read.
 const maxTroubles = 100
 
-// CheckFolder says everything for which an install from the folder dir would be refused, whatever its manifest says, and which links
-// lead nowhere. It copies nothing and follows no link. Nil limits are DefaultLimits.
+// CheckFolder returns every reason why an install from the folder dir would be refused, apart from its manifest, and
+// the links that lead nowhere. It copies nothing and follows no link. Nil limits are DefaultLimits.
 func CheckFolder(dir string, l *Limits) ([]Trouble, error) {
 	root, err := manifest.OpenFolder(dir)
 	if err != nil {
@@ -55,7 +55,7 @@ func CheckFolder(dir string, l *Limits) ([]Trouble, error) {
 		}
 		if err := m.entry(name); err != nil {
 			add(name, err)
-			return fs.SkipAll // and so would the others be
+			return fs.SkipAll // all others would exceed it too
 		}
 		if err := checkEntry(root, m, name, d); err != nil {
 			add(name, err)
@@ -72,13 +72,13 @@ func CheckFolder(dir string, l *Limits) ([]Trouble, error) {
 	return found, err
 }
 
-// unusable says what is wrong with an entry that may be in an extension: a file that cannot be read, a link that leads nowhere.
+// unusable says what is wrong with an entry of an allowed kind: an unreadable file, or a link that leads nowhere.
 func unusable(root *os.Root, name string, d fs.DirEntry) string {
 	local := filepath.FromSlash(name)
 	switch {
 	case d.Type()&fs.ModeSymlink != 0:
 		if _, err := root.Stat(local); errors.Is(err, fs.ErrNotExist) {
-			target, _ := root.Readlink(local) // it was there a moment ago
+			target, _ := root.Readlink(local) // it existed a moment ago
 			return fmt.Sprintf("is a link to %q, which is not there", target)
 		}
 	case d.Type().IsRegular():

@@ -20,21 +20,19 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// git runs the user's own git with the user's own configuration, credentials
-// and ssh, but without anything through which a repository, an address or a
-// ref could run a program.
+// git runs the user's own git with the user's configuration, credentials and ssh, but without anything that lets a
+// repository, an address or a ref run a program.
 type git struct {
 	path        string    // of the program
 	interactive bool      // it may ask for a password on the terminal
-	allow       string    // the protocols that it may speak, separated by colons
+	allow       string    // the allowed protocols, separated by colons
 	progress    io.Writer // of long transfers, nil for none
 }
 
-// gitTimeout bounds one command of git's, so that a server that accepts and
-// then says nothing cannot hold the user for ever.
+// gitTimeout bounds one git command, because a server may accept and then say nothing.
 const gitTimeout = 15 * time.Minute
 
-// newGit finds git and says what is missing otherwise.
+// newGit finds git, or says what is missing.
 func newGit(s Source, o *Options) (*git, error) {
 	path, err := proc.Find("git")
 	if err != nil {
@@ -43,9 +41,9 @@ func newGit(s Source, o *Options) (*git, error) {
 	return &git{path: path, interactive: o.Interactive, allow: protocols(s.Location), progress: o.Progress}, nil
 }
 
-// protocols lists what git may speak for one source. A server or the user's
-// insteadOf may lead from https to ssh and back; plain http, local
-// repositories and private helpers only if the user named one or allows them by GIT_ALLOW_PROTOCOL.
+// protocols lists what git may speak for one source. https and ssh are always allowed: a server or the user's
+// insteadOf may lead from one to the other. Plain http, local repositories and private helpers need the user's
+// address or GIT_ALLOW_PROTOCOL.
 func protocols(location string) string {
 	list := []string{"https", "ssh"}
 	if scheme, _, found := strings.Cut(location, "://"); found {
@@ -59,15 +57,14 @@ func protocols(location string) string {
 	return strings.Join(list, ":")
 }
 
-// kept says whether git is given a variable of ours. Of its own it gets those
-// by which a user says how to reach a server; the others would lead it into
-// another repository (from a hook, a rebase), or let the environment that a
-// project sets run a program.
+// kept says whether git gets a variable of pollux's environment. Of git's own variables it gets those that say how to
+// reach a server. Others could lead git into another repository (from a hook or a rebase), or let a project's
+// environment run a program.
 func kept(variable string) bool {
 	name, _, _ := strings.Cut(variable, "=")
 	name = strings.ToUpper(name)
 	if name == "LC_ALL" || name == "LANGUAGE" {
-		return false // what git says is read
+		return false // pollux parses git's messages
 	}
 	if !strings.HasPrefix(name, "GIT_") {
 		return true
@@ -87,7 +84,7 @@ func (g *git) env() []string {
 	if g.interactive {
 		return env
 	}
-	// Without a terminal nobody answers: fail at once instead of waiting.
+	// Without a terminal nobody can answer: fail at once instead of waiting.
 	env = append(env, "GIT_TERMINAL_PROMPT=0", "GCM_INTERACTIVE=never")
 	if os.Getenv("GIT_SSH_COMMAND") == "" && os.Getenv("GIT_SSH") == "" && !g.configured("core.sshCommand") {
 		env = append(env, "GIT_SSH_COMMAND=ssh -oBatchMode=yes")
@@ -95,8 +92,8 @@ func (g *git) env() []string {
 	return env
 }
 
-// noRepository keeps git from the repository around the working folder, whose
-// configuration names programs to run (core.sshCommand, credential.helper).
+// noRepository hides the repository around the working folder from git. Its configuration can name programs to run
+// (core.sshCommand, credential.helper).
 func noRepository() string { return "GIT_DIR=" + os.DevNull }
 
 // configured says whether the user's git configuration sets key.
@@ -108,7 +105,7 @@ func (g *git) configured(key string) bool {
 	return cmd.Run() == nil
 }
 
-// guards switch off, before every command, what a repository could use to run something.
+// guards are options for every command that disable what a repository could use to run something.
 func guards() []string {
 	return []string{
 		"-c", "core.hooksPath=" + os.DevNull,
@@ -121,8 +118,8 @@ func guards() []string {
 	}
 }
 
-// run runs one command in dir ("" for none) and returns its stdout. What git
-// writes to stderr goes to the progress writer and, when it fails, into the error.
+// run runs one command in dir ("" for none) and returns its stdout. git's stderr goes to the progress writer and, on
+// failure, into the error.
 func (g *git) run(ctx context.Context, dir string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, gitTimeout)
 	defer cancel()
@@ -130,7 +127,7 @@ func (g *git) run(ctx context.Context, dir string, args ...string) (string, erro
 	if dir != "" {
 		full = append(full, "-C", dir)
 	}
-	cmd := exec.CommandContext(ctx, g.path, append(full, args...)...) // every argument is checked by Parse
+	cmd := exec.CommandContext(ctx, g.path, append(full, args...)...) // Parse has checked every argument
 	cmd.Env = g.env()
 	if dir == "" {
 		cmd.Env = append(cmd.Env, noRepository())
@@ -161,7 +158,7 @@ func (g *git) run(ctx context.Context, dir string, args ...string) (string, erro
 	return stdout.String(), nil
 }
 
-// A gitError carries git's own last words, which name the cause.
+// A gitError carries git's last messages, which name the cause.
 type gitError struct {
 	said string
 	err  error
@@ -176,7 +173,7 @@ func (e *gitError) Error() string {
 
 func (e *gitError) Unwrap() error { return e.err }
 
-// notThere says whether the server answered that it does not have the ref.
+// notThere says whether the server answered that it lacks the ref.
 func notThere(err error) bool {
 	var g *gitError
 	return errors.As(err, &g) && (strings.Contains(g.said, "couldn't find remote ref") ||
@@ -185,8 +182,8 @@ func notThere(err error) bool {
 
 var hexCommit = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{7,64}$`) })
 
-// clone fetches the one commit that ref names into dir, which exists and is
-// empty, checks out its folder sub ("" for all of it), and returns the commit's id.
+// clone fetches only the commit that ref names into the existing empty folder dir, checks out its folder sub ("" for
+// all), and returns the commit's id.
 func (g *git) clone(ctx context.Context, url, ref, sub, dir string, l Limits) (string, error) {
 	if _, err := g.run(ctx, dir, "init", "-q", "--template="); err != nil {
 		return "", err
@@ -203,11 +200,11 @@ func (g *git) clone(ctx context.Context, url, ref, sub, dir string, l Limits) (s
 	at := "FETCH_HEAD"
 	_, err := g.fetch(bounded, dir, "--depth=1", "--", "origin", want)
 	if said := (*gitError)(nil); errors.As(err, &said) && strings.Contains(said.said, "does not support shallow") {
-		// A web server that only hands out files cannot leave the history out.
+		// A web server that only serves files cannot make a shallow clone.
 		_, err = g.fetch(bounded, dir, "--", "origin", want)
 	}
 	if err != nil && notThere(err) && hexCommit().MatchString(ref) {
-		// A shortened commit, or a server that hands out no single commits: fetch what it has and look there.
+		// An abbreviated commit, or a server that serves no single commits: fetch everything and search there.
 		_, err = g.fetch(bounded, dir, "--tags", "--", "origin", "+refs/heads/*:refs/remotes/origin/*")
 		at = ref
 	}
@@ -248,8 +245,7 @@ func refError(err error, url, ref string) error {
 	return fmt.Errorf("fetching %q: %w", url, err)
 }
 
-// remote asks the server which commit ref names now. A full commit id is
-// returned as it is: it can never move.
+// remote asks the server which commit ref names now. A full commit id is returned unchanged: it cannot move.
 func (g *git) remote(ctx context.Context, url, ref string) (string, error) {
 	if len(ref) >= 40 && hexCommit().MatchString(ref) {
 		return ref, nil
@@ -265,7 +261,7 @@ func (g *git) remote(ctx context.Context, url, ref string) (string, error) {
 	id := ""
 	for line := range strings.Lines(out) {
 		hash, name, _ := strings.Cut(strings.TrimSpace(line), "\t")
-		if id == "" || strings.HasSuffix(name, "^{}") { // an annotated tag's commit stands behind its own object
+		if id == "" || strings.HasSuffix(name, "^{}") { // an annotated tag's commit comes after the tag object
 			id = hash
 		}
 	}
@@ -292,11 +288,11 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// visible passes on what a server or ssh says of a transfer without what a terminal would obey, such
-// as text made invisible just before the user is asked.
+// visible passes on what a server or ssh reports, without control characters. They could, for example, make text
+// invisible just before the user is asked.
 type visible struct {
 	w    io.Writer
-	rest []byte // of a character that is not complete yet
+	rest []byte // of an incomplete character
 }
 
 func (v *visible) Write(p []byte) (int, error) {
@@ -317,11 +313,11 @@ func (v *visible) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// said is the cause in git's words: its lines of errors, without progress and hints.
+// said returns git's own error lines, without progress and hints.
 func (t *tail) said() string {
 	var lines []string
 	for line := range strings.SplitSeq(strings.ReplaceAll(string(t.buf), "\r", "\n"), "\n") {
-		line = strings.TrimSpace(strings.Map(func(r rune) rune { // a server's words
+		line = strings.TrimSpace(strings.Map(func(r rune) rune { // may contain the server's text
 			if r == '\t' || words.Hidden(r) {
 				return -1
 			}
@@ -337,11 +333,11 @@ func (t *tail) said() string {
 	return strings.Join(lines, "; ")
 }
 
-// HeadCommit is the commit of an installed copy of a repository, "" when dir
-// holds none of its own. It only reads files, so that nothing in the copy's configuration can act.
+// HeadCommit returns the commit of an installed copy of a repository, or "" if dir has none. It only reads files, so
+// the copy's configuration has no effect.
 func HeadCommit(dir string) string {
 	file := filepath.Join(dir, ".git", "HEAD")
-	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() || info.Size() > 4096 { // a pipe would be waited for
+	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() || info.Size() > 4096 { // a pipe would block
 		return ""
 	}
 	data, err := os.ReadFile(file)

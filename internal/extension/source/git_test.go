@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// needGit skips a test on a machine without git, and gives the user of the test a configuration of their own.
+// needGit skips a test on a machine without git, and gives the test's user their own configuration.
 func needGit(t *testing.T, config string) {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
@@ -26,7 +26,7 @@ func needGit(t *testing.T, config string) {
 	write(t, file, "[user]\nname = a\nemail = a@example.com\n[init]\ndefaultBranch = main\n[protocol \"file\"]\nallow = always\n"+config)
 	t.Setenv("GIT_CONFIG_GLOBAL", file)
 	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
-	t.Setenv("GIT_ALLOW_PROTOCOL", "") // so that it is put back
+	t.Setenv("GIT_ALLOW_PROTOCOL", "") // restored after the test
 	os.Unsetenv("GIT_ALLOW_PROTOCOL")
 }
 
@@ -41,7 +41,8 @@ func run(t *testing.T, dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// repository has two commits: 1 (tag v1, annotated a1, branch old) and 2 (main), and a folder deep/x.
+// repository returns a repository with two commits, 1 (tag v1, annotated a1, branch old) and 2 (main), and a folder
+// deep/x.
 func repository(t *testing.T) (dir, first, second string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -70,8 +71,8 @@ func fetch(t *testing.T, text string, w Wish, o *Options) (Fetched, error) {
 	return Fetch(t.Context(), s, t.TempDir(), o)
 }
 
-// TestGit (SPEC M-2): branch, tag, annotated tag, whole and shortened commit,
-// a folder; and what the server would give now.
+// TestGit (SPEC M-2): branch, tag, annotated tag, full and abbreviated commit, a folder; and what the server would
+// give now.
 func TestGit(t *testing.T) {
 	needGit(t, "")
 	dir, first, second := repository(t)
@@ -109,8 +110,8 @@ func TestGit(t *testing.T) {
 	}
 }
 
-// TestGitBounds: what is too large is refused before it is unpacked; a folder
-// of a large repository is not; and progress is told.
+// TestGitBounds: content that is too large is refused before checkout, a folder of a large repository is not, and
+// progress is reported.
 func TestGitBounds(t *testing.T) {
 	needGit(t, "")
 	dir, _, _ := repository(t)
@@ -144,7 +145,7 @@ func TestGitBounds(t *testing.T) {
 	}
 }
 
-// TestGitBomb: a repository of a few bytes whose trees name each other thousands of times is refused.
+// TestGitBomb: a tiny repository whose trees refer to each other thousands of times is refused.
 func TestGitBomb(t *testing.T) {
 	needGit(t, "")
 	dir, _, _ := repository(t)
@@ -170,8 +171,8 @@ func TestGitBomb(t *testing.T) {
 	}
 }
 
-// TestGitRunsNothing: hooks, templates, fsmonitor and filters of a template, and the
-// variables of a surrounding git, run nothing and lead nowhere.
+// TestGitRunsNothing: hooks, templates, fsmonitor and filters of a template, and the variables of a surrounding git,
+// run nothing and lead nowhere.
 func TestGitRunsNothing(t *testing.T) {
 	mark := filepath.Join(t.TempDir(), "ran")
 	hooks := filepath.Join(t.TempDir(), "hooks")
@@ -198,7 +199,7 @@ func TestGitRunsNothing(t *testing.T) {
 	}
 }
 
-// TestGitHelpers: ext:: is refused also where the user's configuration leads to it.
+// TestGitHelpers: ext:: is refused even if the user's configuration leads to it.
 func TestGitHelpers(t *testing.T) {
 	mark := filepath.Join(t.TempDir(), "ran")
 	needGit(t, "[protocol \"ext\"]\nallow = always\n[url \"ext::sh -c touch% "+mark+"\"]\ninsteadOf = https://example.invalid/\n")
@@ -211,7 +212,7 @@ func TestGitHelpers(t *testing.T) {
 	}
 }
 
-// TestGitSubmodules: they are not fetched, and the user is told.
+// TestGitSubmodules: submodules are not fetched, and the user is told.
 func TestGitSubmodules(t *testing.T) {
 	needGit(t, "")
 	dir, _, _ := repository(t)
@@ -226,7 +227,7 @@ func TestGitSubmodules(t *testing.T) {
 	}
 }
 
-// TestGitLinks: a link in a repository that leads out is refused by name.
+// TestGitLinks: a link out of the repository is refused by name.
 func TestGitLinks(t *testing.T) {
 	needGit(t, "")
 	dir, _, _ := repository(t)
@@ -241,8 +242,8 @@ func TestGitLinks(t *testing.T) {
 	}
 }
 
-// TestGitCredentials: the user's own credential helper and ssh command are
-// used, and without them it fails at once instead of asking nobody.
+// TestGitCredentials: the user's credential helper and ssh command are used. Without them git fails at once instead
+// of waiting for an answer.
 func TestGitCredentials(t *testing.T) {
 	needGit(t, "")
 	dir, _, second := repository(t)
@@ -277,7 +278,7 @@ func TestGitCredentials(t *testing.T) {
 	}
 }
 
-// TestGitProgress: what a server says reaches a terminal, but nothing of it is obeyed there.
+// TestGitProgress: a server's messages reach the terminal without control characters.
 func TestGitProgress(t *testing.T) {
 	needGit(t, `[core]
 sshCommand = "f() { printf '\\033]0;x\\007\\033[8m\\302\\233hello \\342\\200\\256w\\303\\266rld\\r\\n' >&2; shift $(($#-1)); sh -c \"$1\"; }; f"
@@ -292,7 +293,7 @@ sshCommand = "f() { printf '\\033]0;x\\007\\033[8m\\302\\233hello \\342\\200\\25
 	}
 }
 
-// TestGitDumb: a web server that only hands out files has no shallow clones; it is fetched from whole.
+// TestGitDumb: a web server that only serves files has no shallow clones; everything is fetched.
 func TestGitDumb(t *testing.T) {
 	needGit(t, "")
 	dir, first, second := repository(t)
@@ -306,7 +307,7 @@ func TestGitDumb(t *testing.T) {
 	}
 }
 
-// TestGitHangs: a server that accepts and says nothing holds nobody after a cancel.
+// TestGitHangs: cancelling ends the wait for a server that accepts and says nothing.
 func TestGitHangs(t *testing.T) {
 	needGit(t, "")
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -329,8 +330,8 @@ func TestGitHangs(t *testing.T) {
 	}
 }
 
-// TestGitInAHostileRepository: neither the configuration of the repository that
-// the user stands in, nor what its environment sets, makes git run a program.
+// TestGitInAHostileRepository: neither the configuration of the repository around the working folder nor its
+// environment makes git run a program.
 func TestGitInAHostileRepository(t *testing.T) {
 	needGit(t, "")
 	mark := filepath.Join(t.TempDir(), "mark")

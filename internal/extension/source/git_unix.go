@@ -7,9 +7,8 @@ import (
 	"syscall"
 )
 
-// ownGroup puts git and the helpers that it starts into a process group, so
-// that cancelling ends all of them. A git that may ask on the terminal must stay in the
-// foreground group; its helpers then end with their pipes.
+// ownGroup puts git and its helpers into a process group, so that cancelling ends all of them. A git that may ask on
+// the terminal must stay in the foreground group; then its helpers end with their pipes.
 func ownGroup(cmd *exec.Cmd) {
 	if cmd.Stdin != nil {
 		return

@@ -2,5 +2,5 @@ package source
 
 import "os/exec"
 
-// ownGroup does nothing here: git's helpers end with their pipes.
+// ownGroup does nothing: git's helpers end with their pipes.
 func ownGroup(*exec.Cmd) {}

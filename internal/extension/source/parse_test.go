@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestParse (SPEC M-2): every form in which a source can be named.
+// TestParse (SPEC M-2): every form of a source.
 func TestParse(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "folder", "sub", "x"), "")
@@ -59,7 +59,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestParseRefuses: what git or the file system could take for something else.
+// TestParseRefuses: text that git or the file system could misread.
 func TestParseRefuses(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "text.txt"), "no archive")
@@ -71,7 +71,7 @@ func TestParseRefuses(t *testing.T) {
 		"-u":                                          "write ./-u",
 		"ext::sh -c touch% x":                         "helper program",
 		"fd::17":                                      "helper program",
-		"ssh://-oProxyCommand=touch/x":                "", // whatever the words, it must not pass
+		"ssh://-oProxyCommand=touch/x":                "", // whatever the message, it must be refused
 		"https://user:secret@example.com/r":           "credential helper",
 		"https://example.com/\x00":                    "control character",
 		"https:///nohost":                             "names no host",
@@ -116,7 +116,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// A password or token in an address is refused, however it is written, and never repeated (SPEC §11.8).
+// A password or token in an address is refused in any form, and never repeated (SPEC §11.8).
 func TestSecretsInAddresses(t *testing.T) {
 	for _, text := range []string{
 		"https://user:s3cr3t@example.com/r", "https://user:s3cr3t%zz@example.com/r", "https://user:s3cr3t/x@example.com/r", "ssh://git:s3cr3t@example.com/r",
@@ -134,7 +134,7 @@ func TestSecretsInAddresses(t *testing.T) {
 	}
 }
 
-// The address of an archive is no repository, and the message says what to do (SPEC M-2).
+// An archive's address is no repository; the message says what to do (SPEC M-2).
 func TestAddressOfArchive(t *testing.T) {
 	for text, want := range map[string]string{
 		"https://example.com/x/tools.zip":                          "download it and install the file: pollux extensions install ./tools.zip",
@@ -150,7 +150,7 @@ func TestAddressOfArchive(t *testing.T) {
 	}
 }
 
-// FuzzParse: whatever is typed, what git gets is no option, no helper and no refspec.
+// FuzzParse: whatever is typed, git never gets an option, a helper or a refspec.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"owner/repo", "git@h:p", "https://github.com/o/r/tree/a/b", "ext::x", "-x", "file:///x#y", "gitlab:a/b/c"} {
 		f.Add(s, "main", "sub")

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// release is what GitHub tells of one release.
+// release is GitHub's description of a release.
 type release struct {
 	Tag     string  `json:"tag_name"`
 	Tarball string  `json:"tarball_url"`
@@ -29,17 +29,17 @@ type release struct {
 type asset struct {
 	Name string `json:"name"`
 	URL  string `json:"url"`
-	// Digest is "sha256:" and the hash of the file in hexadecimal, where GitHub tells it.
+	// Digest is "sha256:" and the file's hash in hexadecimal, if GitHub knows it.
 	Digest string `json:"digest"`
 }
 
-// errNoRelease means that the repository publishes none (of that tag): git then fetches it.
+// errNoRelease means that the repository has no release (of that tag); git then fetches it.
 var errNoRelease = errors.New("no release")
 
-// github asks the releases API as the CLI does.
+// github uses the releases API as the CLI does.
 type github struct {
-	base   string // of the API, without a slash at the end
-	token  string // of the user's, "" for none; sent to base's host only
+	base   string // of the API, without a final slash
+	token  string // the user's, "" for none; sent only to base's host
 	client *http.Client
 
 	progress io.Writer // of long downloads, nil for none
@@ -60,7 +60,7 @@ func newGitHub(o *Options) *github {
 	return &github{base: strings.TrimSuffix(base, "/"), token: token, client: &http.Client{Timeout: 10 * time.Minute, CheckRedirect: noDowngrade}, progress: o.Progress}
 }
 
-// noDowngrade follows redirects, but none out of https: neither the token nor the file goes over an open line.
+// noDowngrade follows redirects, but never from https to http, so neither the token nor the file is sent unencrypted.
 func noDowngrade(req *http.Request, via []*http.Request) error {
 	if len(via) >= 10 {
 		return errors.New("too many redirects")
@@ -71,7 +71,7 @@ func noDowngrade(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// get fetches an address of at most limit bytes into w.
+// get fetches at most limit bytes from an address into w.
 func (g *github) get(ctx context.Context, address, accept string, w io.Writer, limit int64) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -80,7 +80,7 @@ func (g *github) get(ctx context.Context, address, accept string, w io.Writer, l
 	req.Header.Set("User-Agent", "pollux")
 	req.Header.Set("Accept", accept)
 	if base, err := url.Parse(g.base); err == nil && g.token != "" && req.URL.Host == base.Host {
-		req.Header.Set("Authorization", "Bearer "+g.token) // net/http drops it on the way to another host
+		req.Header.Set("Authorization", "Bearer "+g.token) // net/http drops it when redirected to another host
 	}
 	res, err := g.client.Do(req)
 	if err != nil {
@@ -106,7 +106,7 @@ func (g *github) get(ctx context.Context, address, accept string, w io.Writer, l
 	return nil
 }
 
-// find asks for the release of tag, or for the newest one.
+// find returns the release of tag, or the newest one.
 func (g *github) find(ctx context.Context, repo, tag string, pre bool) (release, error) {
 	base := g.base + "/repos/" + repo + "/releases"
 	var one release
@@ -139,8 +139,8 @@ func (g *github) json(ctx context.Context, address string, into any) error {
 	return nil
 }
 
-// choose picks what to download by the CLI's rule: the asset of this platform
-// and architecture, of this platform, the only one if it is for all, else the sources.
+// choose picks the download as the CLI does: the asset for this platform and architecture, the asset for this
+// platform, the only asset if it is for all, otherwise the sources.
 func (r release) choose(platform, arch string) (address, accept string, err error) {
 	const octets = "application/octet-stream"
 	for _, prefix := range []string{platform + "." + arch + ".", platform + "."} {
@@ -164,12 +164,12 @@ func (r release) choose(platform, arch string) (address, accept string, err erro
 	return "", "", fmt.Errorf("the release %q has nothing to download for %s %s", r.Tag, platform, arch)
 }
 
-// nodeNames are the systems and architectures that Node, by which release files are named, calls otherwise than Go.
+// nodeNames are the systems and architectures with another name in Node, whose names release files use, than in Go.
 var nodeNames = map[string]string{"windows": "win32", "amd64": "x64", "386": "ia32"}
 
 func inNode(name string) string { return cmp.Or(nodeNames[name], name) }
 
-// download fetches the chosen file of r into the file at dest.
+// download fetches the chosen file of r into the file dest.
 func (g *github) download(ctx context.Context, r release, dest string, limit int64) error {
 	address, accept, err := r.choose(inNode(runtime.GOOS), inNode(runtime.GOARCH))
 	if err != nil {

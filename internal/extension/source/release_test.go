@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// hub is a stand-in for GitHub's API, on loopback.
+// hub replaces GitHub's API, on loopback.
 type hub struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -65,7 +65,7 @@ func content(t *testing.T, file string) string {
 	return string(data)
 }
 
-// TestChoose: which file of a release is taken is the CLI's rule.
+// TestChoose: the CLI's rule decides which file of a release is taken.
 func TestChoose(t *testing.T) {
 	a := func(names ...string) (r release) {
 		for _, n := range names {
@@ -79,7 +79,7 @@ func TestChoose(t *testing.T) {
 		want string
 	}{
 		{a("darwin.arm64.x.tar.gz", "linux.x64.x.tar.gz", "linux.x.tar.gz"), "linux.x64.x.tar.gz"},
-		{a("linux.arm64.x.tar.gz", "Linux.x.tar.gz"), "linux.arm64.x.tar.gz"}, // the platform's prefix alone decides, in order
+		{a("linux.arm64.x.tar.gz", "Linux.x.tar.gz"), "linux.arm64.x.tar.gz"}, // only the platform's prefix decides, in order
 		{a("win32.x.zip", "Linux.X64.x.zip"), "Linux.X64.x.zip"},
 		{a("x.tar.gz"), "x.tar.gz"},
 		{a("x-linux.tar.gz"), "tarball"},
@@ -97,8 +97,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestRelease (SPEC M-2): the newest release, one tag, a pre-release, the
-// sources of one, and the token only for the API's own host.
+// TestRelease (SPEC M-2): the newest release, a tag, a pre-release, a release's sources, and the token only for the
+// API's own host.
 func TestRelease(t *testing.T) {
 	h := newHub(t)
 	packed := content(t, tarOf(t, entry{name: "owner-repo-abc/gemini-extension.json", content: manifestText}))
@@ -138,7 +138,7 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// TestReleaseProgress: a long download is told of, a short one is not.
+// TestReleaseProgress: a long download is reported, a short one is not.
 func TestReleaseProgress(t *testing.T) {
 	h := newHub(t)
 	noise := make([]byte, 3<<20)
@@ -153,8 +153,8 @@ func TestReleaseProgress(t *testing.T) {
 	}
 }
 
-// TestReleaseOrRepository: without a release, or when the API fails, git fetches the
-// repository, and the user is told of a failure; a hostile release is refused and not replaced.
+// TestReleaseOrRepository: without a release, or if the API fails, git fetches the repository, and the user learns of
+// a failure. A hostile release is refused and not replaced.
 func TestReleaseOrRepository(t *testing.T) {
 	h := newHub(t)
 	needGit(t, "")
@@ -179,7 +179,7 @@ func TestReleaseOrRepository(t *testing.T) {
 	}
 }
 
-// TestDowngrade: a redirect out of https is not followed.
+// TestDowngrade: a redirect from https to http is not followed.
 func TestDowngrade(t *testing.T) {
 	plain := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the open line was used") }))
 	defer plain.Close()
@@ -192,8 +192,9 @@ func TestDowngrade(t *testing.T) {
 	}
 }
 
-// A release that is there and does not arrive whole is an error, at an install and at an update: never the repository, which may
-// hold what nobody released (SPEC M-2). An updated release stays a release, an updated repository a repository.
+// A release that exists but does not arrive completely is an error, at install and update. pollux never takes the
+// repository instead, which may contain unreleased code (SPEC M-2). An updated release stays a release, an updated
+// repository a repository.
 func TestReleaseBroken(t *testing.T) {
 	h := newHub(t)
 	needGit(t, "")

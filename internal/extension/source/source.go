@@ -1,11 +1,9 @@
-// Package source turns what a user names as the origin of an extension (a
-// repository, a folder, an archive, a release) into a checked tree of files in
-// a folder of the caller's.
+// Package source turns what a user names as the origin of an extension (a repository, a folder, an archive, a
+// release) into a checked tree of files in a folder of the caller's.
 //
-// Nothing that it fetches is ever run: git runs without the hooks, templates,
-// submodules and helper protocols that a repository could reach for, archives
-// are unpacked entry by entry through [os.Root], and every tree, whatever its
-// origin, passes [CheckTree] before the caller sees it.
+// Nothing that it fetches ever runs: git runs without the hooks, templates, submodules and helper protocols that a
+// repository could use, archives are unpacked entry by entry through [os.Root], and every tree passes [CheckTree]
+// before the caller sees it.
 package source
 
 import (
@@ -21,8 +19,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// A Kind is the way in which a source is fetched. Its values are those of the
-// "type" in the CLI's install metadata, but for Archive, which the CLI does not know.
+// A Kind says how a source is fetched. The values are those of "type" in the CLI's install metadata, except Archive,
+// which the CLI does not know.
 type Kind string
 
 // The kinds of sources.
@@ -34,25 +32,25 @@ const (
 	Archive Kind = "archive"
 )
 
-// A Source says where an extension comes from. Its zero value names nothing; take it from Parse.
+// A Source says where an extension comes from. The zero value means nothing; get one from Parse.
 type Source struct {
 	Kind Kind `json:"kind"`
-	// Location is the URL that git gets, or an absolute path.
+	// Location is the URL for git, or an absolute path.
 	Location string `json:"location"`
 	// Ref is a branch, a tag or a commit; "" means the remote's default branch, or the newest release.
 	Ref string `json:"ref,omitempty"`
-	// Subdir is the slash-separated folder of the extension inside the source; "" is its top.
+	// Subdir is the extension's folder inside the source, slash-separated; "" is the top.
 	Subdir string `json:"subdir,omitempty"`
-	// GitHub is "owner/repo" where the source is a repository of github.com, "" elsewhere.
+	// GitHub is "owner/repo" for a repository on github.com, otherwise "".
 	GitHub string `json:"github,omitempty"`
-	// PreRelease takes the newest release even when it is marked as not ready.
+	// PreRelease takes the newest release even if it is marked as a pre-release.
 	PreRelease bool `json:"preRelease,omitempty"`
 }
 
-// ErrUsage marks a source that cannot be meant: the user must write it differently.
+// ErrUsage marks a source that the user must write differently.
 var ErrUsage = errors.New("not a usable source")
 
-// usageError is an ErrUsage with the sentence for the user.
+// usageError is an ErrUsage with a sentence for the user.
 type usageError string
 
 func (e usageError) Error() string        { return string(e) }
@@ -60,7 +58,7 @@ func (e usageError) Is(target error) bool { return target == ErrUsage }
 
 func usagef(format string, args ...any) error { return usageError(fmt.Sprintf(format, args...)) }
 
-// Wish is what a user adds to a source by flags.
+// Wish holds the flags that the user adds to a source.
 type Wish struct {
 	Ref        string // --ref
 	Subdir     string // --path
@@ -77,8 +75,8 @@ var (
 	gitScheme = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(https?|ssh|git\+ssh|sso|git|file)://`) })
 )
 
-// Parse reads what the user typed. A path that exists wins over owner/repo;
-// relative paths are relative to dir. Errors are ErrUsage and say what to type instead.
+// Parse reads what the user typed. An existing path wins over owner/repo; relative paths are relative to dir. Errors
+// are ErrUsage and say what to type instead.
 func Parse(text, dir string, w Wish) (Source, error) {
 	if err := checkWish(text, w); err != nil {
 		return Source{}, err
@@ -103,7 +101,7 @@ func Parse(text, dir string, w Wish) (Source, error) {
 	if s.Subdir, err = cleanSubdir(s.Subdir); err != nil {
 		return Source{}, err
 	}
-	if s.Kind == Local && s.Subdir != "" { // recorded as one folder, which the CLI can update from
+	if s.Kind == Local && s.Subdir != "" { // recorded as one folder, so that the CLI can update from it
 		s.Location, s.Subdir = filepath.Join(s.Location, filepath.FromSlash(s.Subdir)), ""
 		if info, err := os.Stat(s.Location); err != nil || !info.IsDir() {
 			return Source{}, fmt.Errorf("%w: there is no folder %q", ErrNotFound, s.Location)
@@ -130,7 +128,7 @@ func checkWish(text string, w Wish) error {
 	return nil
 }
 
-// noun is the word for messages.
+// noun returns the word for messages.
 func (k Kind) noun() string {
 	switch k {
 	case Local, Link:
@@ -199,7 +197,7 @@ func parseLocal(text, dir string) (Source, bool, error) {
 	return Source{Kind: Archive, Location: filepath.Clean(abs)}, true, nil
 }
 
-// hosted builds the https address of a repository at a known host; rest may end in #ref.
+// hosted returns the https address of a repository at a known host; rest may end in #ref.
 func hosted(host, rest, text string) (Source, error) {
 	rest, ref, _ := strings.Cut(rest, "#")
 	name := strings.TrimSuffix(strings.Trim(rest, "/"), ".git")
@@ -219,7 +217,7 @@ func hosted(host, rest, text string) (Source, error) {
 	return s, nil
 }
 
-// ownerRepo is "owner/repo" from the path of a GitHub address, or "".
+// ownerRepo returns "owner/repo" from the path of a GitHub address, or "".
 func ownerRepo(p string) string {
 	parts := strings.Split(strings.Trim(strings.TrimSuffix(p, ".git"), "/"), "/")
 	if len(parts) != 2 || parts[0] == "" || parts[1] == "" {
@@ -228,7 +226,7 @@ func ownerRepo(p string) string {
 	return parts[0] + "/" + parts[1]
 }
 
-// cleanSubdir refuses a folder that is not inside the source.
+// cleanSubdir refuses a folder outside the source.
 func cleanSubdir(sub string) (string, error) {
 	if sub == "" {
 		return "", nil
@@ -246,8 +244,8 @@ func cleanSubdir(sub string) (string, error) {
 	return clean, nil
 }
 
-// checkRef refuses what git could take for something else than a branch, a tag or a commit:
-// an option, a refspec, an expression.
+// checkRef refuses what git could read as something other than a branch, tag or commit: an option, a refspec, an
+// expression.
 func checkRef(ref string) error {
 	if ref == "" {
 		return nil
@@ -261,7 +259,7 @@ func checkRef(ref string) error {
 	return nil
 }
 
-// String is the source as a person reads it, without secrets (Parse admits none).
+// String returns the source for people. It contains no secrets, because Parse refuses them.
 func (s Source) String() string {
 	text := s.Location
 	if s.Subdir != "" {

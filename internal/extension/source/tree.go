@@ -14,18 +14,18 @@ import (
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
-// Limits bound what one extension may bring; a nil *Limits means DefaultLimits.
+// Limits bound what an extension may contain; a nil *Limits means DefaultLimits.
 type Limits struct {
-	Files    int   // entries of any kind, folders too
+	Files    int   // entries of any kind, including folders
 	Depth    int   // folders above a file
 	FileSize int64 // bytes of one file
 	Total    int64 // bytes of all files
 	Archive  int64 // bytes of a packed archive
-	Ratio    int64 // unpacked bytes for one packed byte, beyond the first 16 MiB
+	Ratio    int64 // unpacked bytes per packed byte, beyond the first 16 MiB
 }
 
-// DefaultLimits are far above what extensions have (with node_modules some
-// 10,000 files) and far below what fills a disk.
+// DefaultLimits returns limits far above real extensions (about 10,000 files with node_modules) and far below what
+// fills a disk.
 func DefaultLimits() Limits {
 	return Limits{Files: 2 * manifest.MaxFiles, Depth: manifest.MaxDepth, FileSize: 256 << 20, Total: manifest.MaxTotal, Archive: 256 << 20, Ratio: 200}
 }
@@ -37,7 +37,7 @@ func (l *Limits) orDefault() Limits {
 	return *l
 }
 
-// ErrRefused marks a tree or an archive that is not placed because of what it holds. It names the entry.
+// ErrRefused marks a tree or archive that is refused because of an entry, which it names.
 var ErrRefused = errors.New("refused")
 
 // refusal is an ErrRefused that names the entry and the reason.
@@ -50,7 +50,7 @@ func refuse(entry, format string, args ...any) error {
 	return &refusal{entry, fmt.Sprintf(format, args...)}
 }
 
-// meter counts a tree against its limits while it is read or written.
+// meter counts a tree against its limits while the tree is read or written.
 type meter struct {
 	Limits
 	files int
@@ -79,9 +79,9 @@ func (m *meter) size(name string, n, size int64) error {
 	return nil
 }
 
-// CheckTree walks a tree and refuses what no extension needs and an attacker
-// might: a link that leads out, a device, a pipe, a socket, a set-uid file, too
-// many or too large files. It follows no link. Nil limits are DefaultLimits.
+// CheckTree walks a tree and refuses what no extension needs and an attacker might use: a link that leads out, a
+// device, a pipe, a socket, a set-uid file, too many or too large files. It follows no link. Nil limits are
+// DefaultLimits.
 func CheckTree(dir string, l *Limits) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -97,7 +97,7 @@ func CheckTree(dir string, l *Limits) error {
 			return nil
 		}
 		if d.IsDir() && name == ".git" {
-			return fs.SkipDir // git made it, and git alone reads it
+			return fs.SkipDir // git made it, and only git reads it
 		}
 		if err := m.entry(name); err != nil {
 			return err
@@ -141,8 +141,8 @@ func modeNoun(mode fs.FileMode) string {
 	return "neither a file nor a folder"
 }
 
-// checkLink refuses a symbolic link that leads out of root, by its text and,
-// through other links, by what it resolves to. One that leads nowhere is harmless and kept.
+// checkLink refuses a symbolic link that leads out of root, by its text or through other links. A link that leads
+// nowhere is harmless and allowed.
 func checkLink(root *os.Root, name, target string) error {
 	if err := checkTarget(name, target); err != nil {
 		return err
@@ -154,7 +154,7 @@ func checkLink(root *os.Root, name, target string) error {
 	return refuse(name, "is a link to %q, which leads out of the extension or in a circle", target)
 }
 
-// checkTarget is checkLink's textual half, for links that are not made yet.
+// checkTarget is the part of checkLink that checks only the text, for links that do not exist yet.
 func checkTarget(name, target string) error {
 	slashed := filepath.ToSlash(target)
 	switch {
@@ -170,9 +170,9 @@ func checkTarget(name, target string) error {
 
 func hasDrive(p string) bool { return len(p) > 1 && p[1] == ':' }
 
-// CopyTree copies the folder from into the folder to, which exists and is empty,
-// without what is no content of an extension (manifest.IsContent). Links stay links; modes become 0755 or 0644 by the
-// owner's right to execute. It refuses what CheckTree refuses, before it is copied.
+// CopyTree copies the folder from into the existing empty folder to, without what is not extension content
+// (manifest.IsContent). Links stay links; modes become 0755 or 0644, depending on the owner's execute bit. It refuses
+// what CheckTree refuses, before it copies it.
 func CopyTree(from, to string, l *Limits) error {
 	src, err := manifest.OpenFolder(from)
 	if err != nil {
@@ -231,14 +231,14 @@ func copyEntry(src, dst *os.Root, m *meter, name string, d fs.DirEntry) error {
 	if err != nil {
 		return err
 	}
-	if !info.Mode().IsRegular() { // exchanged since the folder was listed
+	if !info.Mode().IsRegular() { // replaced since the folder was listed
 		return refuse(name, "is %s, which an extension cannot hold", modeNoun(info.Mode()))
 	}
 	return writeFile(dst, m, name, info.Mode(), in, -1)
 }
 
-// writeFile writes one new file of a tree, counting its bytes; more than
-// declared bytes (when that is not negative) are refused.
+// writeFile writes one new file of a tree and counts its bytes. It refuses more than declared bytes, unless declared
+// is negative.
 func writeFile(dst *os.Root, m *meter, name string, mode fs.FileMode, in io.Reader, declared int64) error {
 	perm := fs.FileMode(0o644)
 	if mode&0o100 != 0 {

@@ -12,13 +12,13 @@ import (
 	"testing"
 )
 
-// TestCopyTree (SPEC M-2): a folder is copied with its relative links and
-// executables, without git's folder, settings, metadata and caches.
+// TestCopyTree (SPEC M-2): a folder is copied with its relative links and executables, without git's folder,
+// settings, metadata and caches.
 func TestCopyTree(t *testing.T) {
 	src := t.TempDir()
 	write(t, filepath.Join(src, "gemini-extension.json"), manifestText)
 	write(t, filepath.Join(src, "bin", "run"), "x")
-	must(t, os.Chmod(filepath.Join(src, "bin", "run"), 0o4775)) // set-uid by accident: the copy has plain rights
+	must(t, os.Chmod(filepath.Join(src, "bin", "run"), 0o4775)) // set-uid by accident: the copy has ordinary permissions
 	must(t, os.Symlink("../gemini-extension.json", filepath.Join(src, "bin", "link")))
 	must(t, os.Symlink("nowhere", filepath.Join(src, "dangling")))
 	for _, skipped := range []string{".git/config", ".env", ".gemini-extension-install.json", "a/__pycache__/x"} {
@@ -29,7 +29,7 @@ func TestCopyTree(t *testing.T) {
 	if target, _ := os.Readlink(filepath.Join(got.Dir, "bin", "link")); target != "../gemini-extension.json" {
 		t.Errorf("the link became %q", target)
 	}
-	if info, err := os.Stat(filepath.Join(got.Dir, "bin", "run")); err != nil || info.Mode()&^0o055 != 0o700 { // the umask may take from it
+	if info, err := os.Stat(filepath.Join(got.Dir, "bin", "run")); err != nil || info.Mode()&^0o055 != 0o700 { // the umask may remove bits
 		t.Errorf("the executable: %v, %v", info.Mode(), err)
 	}
 	for _, skipped := range []string{".git", ".env", ".gemini-extension-install.json", "a/__pycache__"} {
@@ -39,7 +39,7 @@ func TestCopyTree(t *testing.T) {
 	}
 }
 
-// TestCopyTreeRefuses: what leads out or is no file is refused by name, at once.
+// TestCopyTreeRefuses: a link out of the folder or a special file is refused by name, at once.
 func TestCopyTreeRefuses(t *testing.T) {
 	for what, bad := range map[string]func(path string) error{
 		"pipe":          func(p string) error { return syscall.Mkfifo(p, 0o600) },
@@ -69,7 +69,7 @@ func TestCopyTreeRefuses(t *testing.T) {
 	}
 }
 
-// TestFromMetadata: what the CLI recorded leads back to the source.
+// TestFromMetadata: the CLI's record leads back to the source.
 func TestFromMetadata(t *testing.T) {
 	dir := t.TempDir()
 	zip := zipOf(t, entry{name: "a", content: "b"})

@@ -9,7 +9,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// isPacked says whether a path ends as archives do.
+// isPacked says whether a path ends like an archive.
 func isPacked(p string) bool {
 	p = strings.ToLower(p)
 	for _, ending := range []string{".zip", ".tar.gz", ".tgz", ".tar", ".tar.xz", ".tar.bz2", ".tar.zst"} {
@@ -20,7 +20,7 @@ func isPacked(p string) bool {
 	return false
 }
 
-// packedURL refuses the address of an archive, and says how to get what it holds.
+// packedURL refuses the address of an archive, and says how to get its contents.
 func packedURL(u *url.URL) error {
 	name := path.Base(u.Path)
 	parts := strings.Split(strings.Trim(u.Path, "/"), "/")
@@ -33,13 +33,13 @@ func packedURL(u *url.URL) error {
 	return usagef("%q is the address of an archive, and pollux fetches only repositories; download it and install the file: pollux extensions install ./%s", u.String(), name)
 }
 
-// parseURL reads an address with a scheme, deep links to a folder included.
+// parseURL reads an address with a scheme, including deep links to a folder.
 func parseURL(text string) (Source, error) {
 	u, err := url.Parse(text)
 	if err != nil {
 		var broken *url.Error
 		if errors.As(err, &broken) {
-			err = broken.Err // without the address, which may hold a password
+			err = broken.Err // without the address, which may contain a password
 		}
 		if words.Address(text) != text {
 			return Source{}, usagef("%q is not a valid address, and it holds a password; write it without, and keep the password in git's credential helper", words.Address(text))
@@ -82,9 +82,9 @@ func parseURL(text string) (Source, error) {
 	return s, nil
 }
 
-// githubURL understands the addresses that a browser shows: the repository, a
-// folder or file of it (/tree/REF/…, /blob/REF/…), a release (/releases/tag/TAG).
-// A ref with slashes cannot be told from the folder: then --ref and --path say it.
+// githubURL understands the addresses in a browser: the repository, a folder or file in it (/tree/REF/…,
+// /blob/REF/…), a release (/releases/tag/TAG). A ref with slashes looks like a ref and a folder; then --ref and
+// --path are needed.
 func githubURL(u *url.URL, s Source, text string) (Source, error) {
 	parts := strings.Split(strings.Trim(u.Path, "/"), "/")
 	if len(parts) < 2 {
