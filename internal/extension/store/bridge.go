@@ -21,10 +21,10 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// BridgeName is the name of the extension by which Gemini CLI starts pollux (SPEC P-3).
+// BridgeName is the name of the extension through which Gemini CLI starts pollux (SPEC P-3).
 const BridgeName = manifest.Own
 
-// A bridgeRecord is what pollux keeps of its bridge outside of it.
+// A bridgeRecord is what pollux stores about its bridge outside the bridge's folder.
 type bridgeRecord struct {
 	// Server is the name of the bridge's MCP server.
 	Server string `json:"server"`
@@ -32,7 +32,7 @@ type bridgeRecord struct {
 
 func (s *Store) bridgeFile() string { return s.own("bridge.json") }
 
-// BridgeServer is the name of the MCP server in this user's bridge; "" before NameBridge gave it one.
+// BridgeServer returns the name of the MCP server in this user's bridge; "" before NameBridge named it.
 func (s *Store) BridgeServer() string {
 	data, err := readSmall(s.bridgeFile())
 	var r bridgeRecord
@@ -42,21 +42,22 @@ func (s *Store) BridgeServer() string {
 	return r.Server
 }
 
-// serverLength is the length of each name that NameBridge gives, serverLetters what its end is made of: 30 bits.
+// serverLength is the length of the names that NameBridge gives. serverLetters are the letters of their random end:
+// 30 bits.
 const (
 	serverLength  = len(BridgeName) + 1 + 6
 	serverLetters = "abcdefghijklmnopqrstuvwxyz234567"
 )
 
-// isServer says whether a name is one that NameBridge gives.
+// isServer says whether NameBridge could have given a name.
 func isServer(name string) bool {
 	end, ok := strings.CutPrefix(name, BridgeName+"-")
 	return ok && len(name) == serverLength && strings.Trim(end, serverLetters) == ""
 }
 
-// NameBridge is BridgeServer, and gives the server a name if it has none. The name cannot be guessed: of two servers of one
-// name Gemini CLI takes one, settings of a workspace may replace it, and rules that allow a server's tools go by its name. It stays the same
-// until RemoveBridge, so that those rules go on to hold.
+// NameBridge returns BridgeServer, and first names the server if needed. The name cannot be guessed: of two servers
+// with one name Gemini CLI takes one, a workspace's settings could replace it, and rules that allow its tools refer
+// to its name. The name stays until RemoveBridge, so that those rules stay valid.
 func (s *Store) NameBridge(ctx context.Context) (server string, err error) {
 	err = s.locked(ctx, func() error {
 		if server = s.BridgeServer(); server != "" {
@@ -73,26 +74,26 @@ func (s *Store) NameBridge(ctx context.Context) (server string, err error) {
 	return server, err
 }
 
-// Bridge says whether it is the one that PlaceBridge wrote: its source is its own folder, so
-// that an update by the CLI finds nothing to do.
+// Bridge says whether PlaceBridge wrote this extension. Its source is its own folder, so that an update by the CLI
+// finds nothing to do.
 func (x *Extension) Bridge() bool {
 	return filepath.Base(x.Folder) == BridgeName && x.Metadata.bridges(x.Folder)
 }
 
-// IsBridge says whether a folder is that of the bridge that PlaceBridge wrote.
+// IsBridge says whether a folder is the bridge that PlaceBridge wrote.
 func (s *Store) IsBridge(dir string) bool {
 	folder := s.folder(BridgeName)
 	return paths.Real(dir) == paths.Real(folder) && readMetadata(folder).bridges(folder)
 }
 
-// bridges says whether they are the metadata of a bridge in a folder.
+// bridges says whether this is the metadata of a bridge in a folder.
 func (m *Metadata) bridges(folder string) bool {
 	return m != nil && m.Type == string(source.Local) && m.Source == folder
 }
 
-// PlaceBridge writes the bridge: an extension of these files, by their names (with slashes), the manifest among them. An existing
-// bridge gets the files that differ, each replaced whole, and loses those that are nil. It says whether anything changed. An extension of
-// somebody else's under that name is ErrExists.
+// PlaceBridge writes the bridge: an extension with these files, manifest included, named with slashes. In an existing
+// bridge it replaces each file that differs as a whole, and removes files that are nil. It says whether anything
+// changed. If another extension has the name, the error is ErrExists.
 func (s *Store) PlaceBridge(ctx context.Context, files map[string][]byte) (changed bool, err error) {
 	folder := s.folder(BridgeName)
 	meta := Metadata{Source: folder, Type: string(source.Local)}
@@ -135,7 +136,7 @@ func (s *Store) newBridge(folder string, files map[string][]byte) error {
 	return syncDir(s.Dir())
 }
 
-// writeChanged writes the files whose content differs, the manifest last: what it names is there by then.
+// writeChanged writes the files whose content differs. The manifest comes last, so that the files it names exist.
 func writeChanged(dir string, files map[string][]byte) (changed bool, err error) {
 	names := slices.Sorted(maps.Keys(files))
 	slices.SortStableFunc(names, func(a, b string) int {
@@ -176,7 +177,7 @@ func writeChanged(dir string, files map[string][]byte) (changed bool, err error)
 	return changed, nil
 }
 
-// removeUpTo removes a file below dir, and the folders above it that are empty then; it says whether there was one.
+// removeUpTo removes a file below dir, and then parent folders that are empty. It says whether the file existed.
 func removeUpTo(dir, path string) (bool, error) {
 	err := os.Remove(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -191,7 +192,7 @@ func removeUpTo(dir, path string) (bool, error) {
 	return true, nil
 }
 
-// BridgeFiles are the names, with slashes, of the bridge's files below one of its folders, in order.
+// BridgeFiles returns the names of the bridge's files below one of its folders, sorted, with slashes.
 func (s *Store) BridgeFiles(below string) []string {
 	folder := s.folder(BridgeName)
 	if !readMetadata(folder).bridges(folder) {
@@ -204,12 +205,12 @@ func (s *Store) BridgeFiles(below string) []string {
 				names = append(names, filepath.ToSlash(rel))
 			}
 		}
-		return nil // what cannot be read is not there
+		return nil // unreadable files count as missing
 	})
 	return names
 }
 
-// RemoveBridge removes the bridge with its rules and records; false when there is none.
+// RemoveBridge removes the bridge with its rules and records; false if there is none.
 func (s *Store) RemoveBridge(ctx context.Context) (bool, error) {
 	x, err := s.Get(s.folder(BridgeName))
 	if errors.As(err, new(*NotFoundError)) || err == nil && !x.Bridge() {
@@ -228,11 +229,11 @@ func (s *Store) RemoveBridge(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// tidy removes the folders that a bridge needed and nothing needs any more: those that are empty but for the lock,
-// which is removed while it is held, so that lock notices.
+// tidy removes the folders that only the bridge needed: those that are empty except for the lock. It removes the lock
+// while holding it, so that a waiting process notices.
 func (s *Store) tidy() {
 	if os.Remove(s.Dir()) != nil {
-		return // other extensions, or somebody else's files
+		return // other extensions, or other files
 	}
 	for _, dir := range []string{s.own("staging"), s.own("records")} {
 		_ = os.Remove(dir)
@@ -246,14 +247,14 @@ func (s *Store) tidy() {
 	}
 	ok, err := safefile.TryLock(f)
 	if err == nil && ok {
-		_ = os.Remove(f.Name()) // not on Windows, where an open file stays
+		_ = os.Remove(f.Name()) // fails on Windows, where an open file cannot be removed
 	}
 	f.Close()
 	_ = os.Remove(s.own())
 	_ = os.Remove(s.gemini)
 }
 
-// ReadBridge gives a file of the bridge; fs.ErrNotExist when there is no bridge or no such file.
+// ReadBridge returns a file of the bridge, or fs.ErrNotExist if there is no bridge or no such file.
 func (s *Store) ReadBridge(name string) ([]byte, error) {
 	folder := s.folder(BridgeName)
 	if !readMetadata(folder).bridges(folder) {

@@ -14,27 +14,26 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// A change is one install, update or uninstall, from the moment at which
-// everything is prepared. It is written to the journal before its first step and removed from
-// it after its last:
+// A change is one prepared install, update or uninstall. It is in the journal from before its first step until after
+// its last:
 //
-//	journal   what is going to happen is on the disk
-//	place     the folder is renamed (install), exchanged (update) or taken away (uninstall)
+//	journal   what is going to happen is on disk
+//	place     the folder is renamed (install), exchanged (update) or moved away (uninstall)
 //	settle    enablement, record and the CLI's integrity record follow
-//	done      the journal is gone
+//	done      the journal is removed
 //	clean     what is left of the old state is removed
 //
-// Killed before place, the next pollux forgets the change; killed after it, the
-// next one settles it. Until place has happened the CLI sees the old state, from then on the new one.
+// If pollux is killed before place, the next pollux forgets the change; after place, the next one settles it. The CLI
+// sees the old state before place and the new one after it.
 type change struct {
 	Op    string `json:"op"` // install, update or uninstall
 	Name  string `json:"name"`
 	Base  string `json:"base"`  // the folder's name in the extensions folder
-	Stage string `json:"stage"` // absolute; holds new, the prepared folder, and old, the one that was taken away
-	// Hash is that of new's content: it tells after a crash which of two exchanged folders is which.
+	Stage string `json:"stage"` // absolute; holds "new", the prepared folder, and "old", the one moved away
+	// Hash is the hash of new's content. After a crash it tells which of two exchanged folders is which.
 	Hash   string  `json:"hash,omitempty"`
 	Record *Record `json:"record,omitempty"`
-	// Shared says that another folder holds an extension of the same name, to which the rules and records belong.
+	// Shared says that another folder has an extension of the same name, which owns the rules and records.
 	Shared bool `json:"shared,omitempty"`
 
 	tree *manifest.Tree
@@ -45,7 +44,7 @@ func (s *Store) journalFile() string { return s.own("journal.json") }
 func (c *change) fresh() string { return filepath.Join(c.Stage, "new") }
 func (c *change) gone() string  { return filepath.Join(c.Stage, "old") }
 
-// do makes a change, or leaves everything as it was and says why not. The lock is held.
+// do makes a change, or leaves everything as it was and returns an error. The lock is held.
 func (s *Store) do(c *change) error {
 	if c.Op != "uninstall" {
 		if err := c.writeTree(); err != nil {
@@ -75,7 +74,7 @@ func (s *Store) do(c *change) error {
 	}
 	if err != nil {
 		if undo := errors.Join(around.restore(), s.unplace(c)); undo != nil {
-			// The journal stays: the next pollux tries to settle again.
+			// The journal stays, so that the next pollux settles again.
 			return fmt.Errorf("%w (and it could not be undone: %v; the next pollux will finish it)", err, undo)
 		}
 		s.forget()
@@ -108,7 +107,7 @@ func (s *Store) place(c *change) error {
 	return syncDir(s.Dir())
 }
 
-// replace is swap in two steps, for file systems without it.
+// replace is swap in two steps, for file systems that cannot swap.
 func (s *Store) replace(c *change) error {
 	target := s.folder(c.Base)
 	if err := os.Rename(target, c.gone()); err != nil {
@@ -126,7 +125,7 @@ func (s *Store) replace(c *change) error {
 
 func isInvalid(err error) bool { return errors.Is(err, fs.ErrInvalid) || isEINVAL(err) }
 
-// unplace is place backwards.
+// unplace undoes place.
 func (s *Store) unplace(c *change) error {
 	target := s.folder(c.Base)
 	switch {
@@ -134,14 +133,13 @@ func (s *Store) unplace(c *change) error {
 		return os.Rename(target, c.fresh())
 	case c.Op == "uninstall":
 		return os.Rename(c.gone(), target)
-	case exists(c.gone()): // replaced in two steps
+	case exists(c.gone()): // it was replaced in two steps
 		return errors.Join(os.Rename(target, c.fresh()), os.Rename(c.gone(), target))
 	}
 	return s.exchange(c.fresh(), target)
 }
 
-// settle brings the files around the folder in line with it. It may run again
-// after a crash, so each part gives the same result twice.
+// settle updates the files around the folder. It may run again after a crash, so repeating each part changes nothing.
 func (s *Store) settle(c *change) error {
 	if c.Shared {
 		return nil
@@ -188,7 +186,7 @@ func (s *Store) settleEnablement(c *change) error {
 	return rules.write()
 }
 
-// settleRecord takes the list of hashes over from the stage, which is there until the change is finished.
+// settleRecord takes over the list of hashes from the stage, which exists until the change is finished.
 func (s *Store) settleRecord(c *change) error {
 	if c.Op == "uninstall" {
 		s.dropRecord(c.Name)
@@ -226,7 +224,7 @@ func (s *Store) around(c *change) []string {
 	return []string{s.enablementFile(), s.recordFile(c.Name), s.treeFile(c.Name), s.integrityFile()}
 }
 
-// finish closes the journal; what is left is the old state's remains.
+// finish removes the journal, and then what is left of the old state.
 func (s *Store) finish(c *change) error {
 	if err := s.fault("done"); err != nil {
 		return err
@@ -237,15 +235,15 @@ func (s *Store) finish(c *change) error {
 	return s.fault("clean")
 }
 
-// forget closes the journal of a change that did not happen.
+// forget removes the journal of a change that did not happen.
 func (s *Store) forget() {
 	if err := os.Remove(s.journalFile()); err != nil && exists(s.journalFile()) {
 		s.warn(fmt.Sprintf("the journal %q could not be removed: %v", s.journalFile(), words.Cause(err)))
 	}
 }
 
-// recover finishes or forgets the change of a process that died, and removes
-// what dead processes prepared. The lock is held.
+// recover finishes or forgets the change of a dead process, and removes what dead processes prepared. The lock is
+// held.
 func (s *Store) recover() error {
 	data, err := readSmall(s.journalFile())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -277,14 +275,13 @@ func (s *Store) recover() error {
 	return nil
 }
 
-// plausible refuses a journal that was cut or is not one.
+// plausible refuses a journal that is incomplete or something else.
 func (c *change) plausible() bool {
 	known := c.Op == "install" || c.Op == "update" || c.Op == "uninstall"
 	return known && c.Name != "" && filepath.Base(c.Name) == c.Name && (c.Op == "uninstall" || c.Record != nil)
 }
 
-// placed says whether an interrupted change reached its place step, and
-// completes the two-step form of it.
+// placed says whether an interrupted change reached its place step. It completes a replacement in two steps.
 func (s *Store) placed(c *change) (bool, error) {
 	target := s.folder(c.Base)
 	switch {
@@ -302,7 +299,7 @@ func (s *Store) placed(c *change) (bool, error) {
 	case !exists(target) || !exists(c.fresh()):
 		return false, nil // somebody else removed it
 	}
-	// Exchanged or not: the content tells. Where both are equal, so is the outcome.
+	// The content tells whether the folders were exchanged. If both are equal, it does not matter.
 	hash, err := manifest.HashTree(target)
 	if err != nil {
 		return false, fmt.Errorf("looking at %q after an interrupted update: %w", target, err)

@@ -52,7 +52,7 @@ func (o operation) prepare(t *testing.T) (*Store, string) {
 	return s, src
 }
 
-// steps runs the operation once and returns the steps that it took.
+// steps runs the operation once and returns its steps.
 func (o operation) steps(t *testing.T) []string {
 	t.Helper()
 	s, src := o.prepare(t)
@@ -69,9 +69,8 @@ func (o operation) steps(t *testing.T) []string {
 	return steps
 }
 
-// TestKill (SPEC M-2): a pollux that is killed at any step of an install, an
-// update or an uninstall leaves the old or the new version, whole, and the next
-// pollux cleans up and can do the operation again.
+// TestKill (SPEC M-2): if pollux is killed at any step of an install, an update or an uninstall, the old or the new
+// version is left complete. The next pollux cleans up and can repeat the operation.
 func TestKill(t *testing.T) {
 	for _, o := range operations() {
 		steps := o.steps(t)
@@ -87,7 +86,7 @@ func TestKill(t *testing.T) {
 				if got := whole(t, s); got != o.before && got != o.after && !(inBetween && got == "") {
 					t.Fatalf("right after the kill: version %q", got)
 				}
-				all, err := s.List() // a reader recovers, too
+				all, err := s.List() // reading recovers too
 				must(t, err)
 				now := whole(t, s)
 				if now != o.before && now != o.after {
@@ -115,7 +114,7 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// TestKillAnyTime: the same for an update that is killed at moments that nobody chose.
+// TestKillAnyTime: the same for an update that is killed at random moments.
 func TestKillAnyTime(t *testing.T) {
 	s, src := newStore(t), t.TempDir()
 	for i := range 100 {
@@ -162,7 +161,7 @@ func killed(t *testing.T, s *Store, o operation, src, step string) {
 	}
 }
 
-// settled checks the files around the folder against the version in it.
+// settled checks that the files around the folder match the version in it.
 func settled(t *testing.T, s *Store, o operation, version string) {
 	t.Helper()
 	rules, err := s.readEnablement()
@@ -190,14 +189,13 @@ func settled(t *testing.T, s *Store, o operation, version string) {
 	}
 }
 
-// TestFailure (SPEC M-2): an error at any step (a full disk, a file that
-// cannot be written) leaves every file as it was.
+// TestFailure (SPEC M-2): an error at any step (a full disk, an unwritable file) leaves every file unchanged.
 func TestFailure(t *testing.T) {
 	broken := errors.New("no space left on device")
 	for _, o := range operations() {
 		for _, step := range o.steps(t) {
 			if step == "done" || step == "clean" {
-				continue // the change has been made
+				continue // the change is already made
 			}
 			t.Run(o.String()+"/"+step, func(t *testing.T) {
 				t.Parallel()
@@ -226,8 +224,8 @@ func TestFailure(t *testing.T) {
 	}
 }
 
-// TestTwoInstallsAtOnce: of several processes that install the same name one
-// wins, the others say that it is installed, and the result is whole.
+// TestTwoInstallsAtOnce: if several processes install the same name, one wins, the others report that it is
+// installed, and the result is complete.
 func TestTwoInstallsAtOnce(t *testing.T) {
 	s, src := newStore(t), extension(t, t.TempDir(), "2")
 	codes := make([]int, 6)
@@ -253,7 +251,7 @@ func TestTwoInstallsAtOnce(t *testing.T) {
 	tidy(t, s)
 }
 
-// TestManyChangesAtOnce: changes of different extensions by several stores do not lose each other's rules.
+// TestManyChangesAtOnce: simultaneous changes of different extensions by several stores keep each other's rules.
 func TestManyChangesAtOnce(t *testing.T) {
 	s := newStore(t)
 	var wg sync.WaitGroup
@@ -279,8 +277,8 @@ func TestManyChangesAtOnce(t *testing.T) {
 	}
 }
 
-// TestHalfWritten: files that a process killed in the middle of writing left are removed by the next change;
-// in .gemini, where others write too, only old ones.
+// TestHalfWritten: the next change removes files that a killed process left half-written; in .gemini, where other
+// programs write too, only old ones.
 func TestHalfWritten(t *testing.T) {
 	s := newStore(t)
 	must(t, perform(s, "install", extension(t, t.TempDir(), "1")))
@@ -303,7 +301,7 @@ func TestHalfWritten(t *testing.T) {
 	settled(t, s, operation{}, "1")
 }
 
-// TestBusy: a change that another process holds up ends with its number, not never.
+// TestBusy: a change that waits too long for another process fails and names that process.
 func TestBusy(t *testing.T) {
 	s := newStore(t)
 	unlock, err := s.lock(context.Background())
@@ -317,7 +315,7 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestForeignJournal: a journal that names other folders is never acted on.
+// TestForeignJournal: a journal that names other folders has no effect.
 func TestForeignJournal(t *testing.T) {
 	s := newStore(t)
 	victim := t.TempDir()

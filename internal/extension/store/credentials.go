@@ -20,17 +20,17 @@ import (
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
-// A keychain keeps secrets by service and account. A missing one is "" without an error.
+// A keychain stores secrets by service and account. A missing secret is "" without an error.
 type keychain interface {
 	get(service, account string) (string, error)
 	set(service, account, secret string) error
 	remove(service, account string) error
-	// place says where it is, for people.
+	// place names its location, for people.
 	place() string
 }
 
-// keychain is the one that the CLI uses: the system's where it works, else, or
-// with GEMINI_FORCE_FILE_STORAGE=true, the CLI's encrypted file. It is looked for once.
+// keychain returns the keychain that the CLI uses: the system's if it works; otherwise, or with
+// GEMINI_FORCE_FILE_STORAGE=true, the CLI's encrypted file. It searches only once.
 func (s *Store) keychain() keychain {
 	s.findKeys.Do(func() {
 		if os.Getenv("GEMINI_FORCE_FILE_STORAGE") != "true" {
@@ -43,12 +43,12 @@ func (s *Store) keychain() keychain {
 	return s.keys
 }
 
-// fileKeychain is the CLI's gemini-credentials.json. Its key derives from the
-// machine's and the user's names, so it hides secrets from a glance and a backup, not from a program of this user's.
+// fileKeychain is the CLI's gemini-credentials.json. Its key derives from the names of the machine and the user. So
+// it protects secrets in backups and from a glance, but not from the user's programs.
 type fileKeychain struct {
 	path string
 
-	once   sync.Once // the key costs a tenth of a second of work
+	once   sync.Once // deriving the key takes a tenth of a second
 	key    []byte
 	keyErr error
 }
@@ -89,7 +89,7 @@ func (k *fileKeychain) remove(service, account string) error {
 	return k.write(all)
 }
 
-// aead is the CLI's cipher with its key and an iv of size bytes.
+// aead returns the CLI's cipher with its key, for an iv of size bytes.
 func (k *fileKeychain) aead(size int) (cipher.AEAD, error) {
 	k.once.Do(func() { k.key, k.keyErr = deriveKey() })
 	if k.keyErr != nil {
@@ -102,7 +102,7 @@ func (k *fileKeychain) aead(size int) (cipher.AEAD, error) {
 	return cipher.NewGCMWithNonceSize(block, size)
 }
 
-// deriveKey derives the CLI's key from this machine's and user's names.
+// deriveKey derives the CLI's key from the names of this machine and user.
 func deriveKey() ([]byte, error) {
 	host, err := os.Hostname()
 	if err != nil {

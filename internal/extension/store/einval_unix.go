@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// isEINVAL: how a file system says that it cannot exchange.
+// isEINVAL recognises a file system that cannot exchange folders.
 func isEINVAL(err error) bool {
 	return errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOSYS)
 }

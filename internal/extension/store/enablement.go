@@ -16,17 +16,17 @@ import (
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
-// A Scope is how far an enable or a disable reaches.
+// A Scope says where enabling or disabling applies.
 type Scope string
 
-// The scopes that the CLI keeps on disk.
+// The scopes that the CLI stores on disk.
 const (
 	User      Scope = "user"
 	Workspace Scope = "workspace"
 )
 
-// enablement is the CLI's extension-enablement.json: for each name, rules of
-// which the last that matches a folder decides. What this package does not know in it stays as it is.
+// enablement is the CLI's extension-enablement.json: for each extension a list of rules, of which the last matching
+// one decides. Unknown parts of the file stay unchanged.
 type enablement struct {
 	path  string
 	home  string
@@ -35,7 +35,7 @@ type enablement struct {
 	rest  map[string]map[string]json.RawMessage // other keys of an entry
 }
 
-// brokenFile is a file of the CLI's that cannot be read without losing what the user meant.
+// brokenFile is a file of the CLI's that cannot be read completely, so changing it would lose what the user meant.
 type brokenFile struct{ path, why, fix string }
 
 func (b *brokenFile) Error() string {
@@ -44,8 +44,8 @@ func (b *brokenFile) Error() string {
 
 func (s *Store) enablementFile() string { return filepath.Join(s.Dir(), "extension-enablement.json") }
 
-// readEnablement reads the rules. A broken file is an error: the CLI takes it
-// for empty and overwrites every rule in it, which is not repeated here.
+// readEnablement reads the rules. A broken file is an error. (The CLI treats it as empty and overwrites every rule in
+// it.)
 func (s *Store) readEnablement() (*enablement, error) {
 	e := &enablement{
 		path: s.enablementFile(), home: s.home,
@@ -98,7 +98,7 @@ func (e *enablement) set(name string, rules []string) {
 	e.rules[name] = rules
 }
 
-// enabled says whether the extension is on in the folder at.
+// enabled says whether the extension is enabled in the folder at.
 func (e *enablement) enabled(name, at string) bool {
 	on := true
 	for _, text := range e.rules[name] {
@@ -109,7 +109,7 @@ func (e *enablement) enabled(name, at string) bool {
 	return on
 }
 
-// places are the folders that rules about the extension name, but for the home folder and the root.
+// places returns the folders that rules about the extension name, except the home folder and the root.
 func (e *enablement) places(name string) []string {
 	var out []string
 	for _, text := range e.rules[name] {
@@ -121,8 +121,7 @@ func (e *enablement) places(name string) []string {
 	return out
 }
 
-// enable adds the CLI's rule for a folder and everything below it, and drops the
-// rules that it overrides.
+// enable adds the CLI's rule for a folder and everything below it, and removes the rules that it overrides.
 func (e *enablement) enable(name, at string, on bool) {
 	rule := overrideRule{base: slashed(at), off: !on, deep: true}
 	var kept []string
@@ -136,11 +135,11 @@ func (e *enablement) enable(name, at string, on bool) {
 	e.set(name, append(kept, rule.String()))
 }
 
-// everywhere is the rule by which a disable reaches beyond the home folder,
-// which the CLI's own rule does not. The CLI obeys it but never removes it.
+// everywhere is the rule that disables an extension outside the home folder too, which the CLI's own rule does not.
+// The CLI obeys this rule but never removes it.
 const everywhere = "!/*"
 
-// change makes the rules say that name is on, or off, in a scope.
+// change sets whether name is enabled in a scope.
 func (e *enablement) change(name string, scope Scope, on bool, home, workDir string) {
 	if scope == User {
 		var kept []string
@@ -170,7 +169,7 @@ func (e *enablement) remove(name string) bool {
 	return true
 }
 
-// encode is the file's text, in the order that it had.
+// encode returns the file's text, in its original order.
 func (e *enablement) encode() []byte {
 	var b bytes.Buffer
 	b.WriteByte('{')
@@ -207,11 +206,11 @@ func (e *enablement) write() error {
 	if err := os.MkdirAll(filepath.Dir(e.path), 0o755); err != nil {
 		return err
 	}
-	target := paths.Real(e.path) // a link of the user's stays one
+	target := paths.Real(e.path) // a link that the user made stays a link
 	return safefile.Write(target, e.encode(), &safefile.Options{Mode: 0o644, KeepMode: true})
 }
 
-// overrideRule is one rule: a folder with / at both ends, and whether it is for what lies below.
+// overrideRule is one rule: a folder with / at both ends, and whether the rule covers everything below it.
 type overrideRule struct {
 	base      string
 	off, deep bool
@@ -223,7 +222,7 @@ func parseRule(text string) overrideRule {
 	return overrideRule{base: base, off: off, deep: deep}
 }
 
-// String is the rule as the file has it.
+// String returns the rule as in the file.
 func (r overrideRule) String() string {
 	text := r.base
 	if r.off {
@@ -235,7 +234,7 @@ func (r overrideRule) String() string {
 	return text
 }
 
-// matches does what the CLI's pattern does: a * stands for anything, and "/*" also for nothing.
+// matches matches as the CLI's pattern does: * matches anything, and "/*" also nothing.
 func (r overrideRule) matches(folder string) bool {
 	glob := r.base
 	if r.deep {
@@ -248,7 +247,7 @@ func (r overrideRule) matches(folder string) bool {
 	return err == nil && re.MatchString(folder)
 }
 
-// slashed is a folder as the rules have it: forward slashes, one at each end.
+// slashed returns a folder as in rules: forward slashes, one at each end.
 func slashed(folder string) string {
 	p := strings.ReplaceAll(folder, `\`, "/")
 	if !strings.HasPrefix(p, "/") {

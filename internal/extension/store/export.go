@@ -14,10 +14,9 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// Export writes an extension's content as a zip archive to the file at path,
-// and returns the content's hash. The same content gives the same bytes on every machine: entries sorted and
-// uncompressed (compressors differ between versions), one fixed time, modes 0644 and 0755.
-// An existing file is replaced only with force.
+// Export writes an extension's content as a zip archive to the file at path, and returns the content's hash. The same
+// content gives the same bytes on every machine: sorted and uncompressed entries (compressors differ between
+// versions), one fixed time, modes 0644 and 0755. It replaces an existing file only with force.
 func (s *Store) Export(x *Extension, path string, force bool) (hash string, err error) {
 	if err := x.Findings.Err(); err != nil {
 		return "", err
@@ -95,8 +94,8 @@ func copyContent(out io.Writer, root *os.Root, f manifest.FileSum) error {
 	return err
 }
 
-// IndexFile is the index of extensions that the CLI's settings name
-// (experimental.extensionRegistryURI), when it is a file; "" otherwise.
+// IndexFile returns the index of extensions that the CLI's settings name (experimental.extensionRegistryURI) if it is
+// a file, otherwise "".
 func (s *Store) IndexFile() string {
 	file := s.readPolicy().registry
 	if file == "" || !filepath.IsAbs(file) {

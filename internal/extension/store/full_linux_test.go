@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// disk mounts a small file system of its own at a new folder, or skips the test where that is not allowed
-// (TestFailure injects the same errors everywhere).
+// disk mounts a small file system at a new folder, or skips the test if that is not allowed. (TestFailure injects the
+// same errors everywhere.)
 func disk(t *testing.T, size string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -23,8 +23,8 @@ func disk(t *testing.T, size string) string {
 	return dir
 }
 
-// TestDiskFull (SPEC M-2): however little room is left, an operation succeeds or
-// leaves every file as it was, and nothing behind.
+// TestDiskFull (SPEC M-2): however little space is left, an operation succeeds, or changes no file and leaves nothing
+// behind.
 func TestDiskFull(t *testing.T) {
 	for _, o := range operations()[:2] {
 		t.Run(o.String(), func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// leave fills the disk but for a number of pages.
+// leave fills the disk except for a number of pages.
 func leave(t *testing.T, dir string, pages int) {
 	t.Helper()
 	f, err := os.Create(filepath.Join(dir, "filler"))
@@ -77,7 +77,7 @@ func leave(t *testing.T, dir string, pages int) {
 	must(t, f.Truncate(int64(max(0, n-pages)*len(page))))
 }
 
-// TestReadOnlyHome: what only reads works; what changes says what and where, and leaves nothing.
+// TestReadOnlyHome: reading works. A change reports what failed and where, and leaves nothing.
 func TestReadOnlyHome(t *testing.T) {
 	o := operations()[1]
 	s, src := o.prepare(t)

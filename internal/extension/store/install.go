@@ -17,21 +17,20 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// Plan is an install or update that has been fetched and checked, and changes
-// nothing until Apply. Close it in any case.
+// Plan is an install or update that is fetched and checked. It changes nothing until Apply. Always call Close.
 type Plan struct {
 	Manifest *manifest.Manifest
 	Findings manifest.Findings // never with an Error
 	Fetched  source.Fetched
 	Metadata Metadata
-	// Hash is that of the content; "" for a link.
+	// Hash is the hash of the content; "" for a link.
 	Hash string
-	// Old is the installed extension that an update replaces; nil for an install.
+	// Old is the installed extension to replace; nil if there is none.
 	Old *Extension
 	// UpToDate says that an update would change nothing.
 	UpToDate bool
-	// Older says that an update would replace the extension by an older version, and Moved that it comes from another
-	// source than the installed one.
+	// Older says that the update has an older version than the installed extension. Moved says that it comes from
+	// another source.
 	Older, Moved bool
 
 	store *Store
@@ -39,16 +38,15 @@ type Plan struct {
 	tree  *manifest.Tree
 }
 
-// PlanOptions say how a plan is made; nil means the zero value.
+// PlanOptions are the options of a plan; nil means the zero value.
 type PlanOptions struct {
-	AutoUpdate bool // recorded for the CLI, which updates such extensions by itself
-	// Replace lets an install take the place of an installed extension of the same name; Plan.Old is then that one.
+	AutoUpdate bool // recorded for the CLI, which updates such extensions automatically
+	// Replace lets an install replace an installed extension of the same name, which is then Plan.Old.
 	Replace bool
 	Fetch   *source.Options
 }
 
-// PlanInstall fetches a source and checks everything that can be checked
-// before the user is asked.
+// PlanInstall fetches a source and checks everything that can be checked before the user is asked.
 func (s *Store) PlanInstall(ctx context.Context, src source.Source, opts *PlanOptions) (*Plan, error) {
 	p, err := s.plan(ctx, src, opts)
 	if err != nil {
@@ -70,8 +68,8 @@ func (s *Store) PlanInstall(ctx context.Context, src source.Source, opts *PlanOp
 	return p, nil
 }
 
-// replaceable is the one extension that a new one of this name would replace; nil where there is none, or more than one, or
-// one that is called a little differently.
+// replaceable returns the extension that a new one of this name would replace. It is nil if there is none, more than
+// one, or one whose name differs slightly.
 func (s *Store) replaceable(name string) (*Extension, error) {
 	all, err := s.List()
 	if err != nil {
@@ -107,8 +105,8 @@ func (p *Plan) compare() {
 	p.UpToDate = err == nil && hash == p.Hash && p.Fetched.Commit == x.Commit()
 }
 
-// checkFree refuses a name that is taken: by an extension, in any capitals
-// (some file systems see no difference), or by a folder.
+// checkFree refuses a name that an extension or folder already has. Case is ignored, because some file systems ignore
+// it.
 func (s *Store) checkFree(name string) error {
 	entries, err := os.ReadDir(s.Dir())
 	if err != nil && exists(s.Dir()) {
@@ -184,7 +182,7 @@ func (s *Store) plan(ctx context.Context, src source.Source, opts *PlanOptions) 
 	return p, p.prepare()
 }
 
-// readable names the source in a message where the staging folder stands, which the user does not know and which goes.
+// readable replaces the temporary staging folder in an error by the source, which the user knows.
 func readable(err error, f source.Fetched) error {
 	text := strings.ReplaceAll(err.Error(), f.Dir+string(filepath.Separator), "")
 	text = strings.ReplaceAll(text, f.Dir, f.Source.String())
@@ -194,7 +192,7 @@ func readable(err error, f source.Fetched) error {
 	return &shortened{text, err}
 }
 
-// shortened is an error with a text of its own.
+// shortened is an error with another text.
 type shortened struct {
 	text string
 	err  error
@@ -215,7 +213,7 @@ func (s *Store) checkSource(src source.Source) error {
 	return nil
 }
 
-// prepare makes the stage's folder "new" what the extensions folder will get.
+// prepare turns the stage's folder "new" into what goes into the extensions folder.
 func (p *Plan) prepare() error {
 	fresh := p.stage.path("new")
 	if p.Fetched.Source.Kind == source.Link {
@@ -236,14 +234,14 @@ func (p *Plan) prepare() error {
 	return p.Metadata.write(fresh)
 }
 
-// Close removes what was fetched. After Apply nothing of it is left anyway.
+// Close removes what was fetched. After Apply there is nothing left to remove.
 func (p *Plan) Close() {
 	if p != nil && p.stage != nil {
 		p.stage.close()
 	}
 }
 
-// Apply places the plan: all of it or, with an error, nothing.
+// Apply carries out the plan: completely or, with an error, not at all.
 func (p *Plan) Apply(ctx context.Context) error {
 	s := p.store
 	c := &change{
@@ -278,8 +276,8 @@ func (p *Plan) Apply(ctx context.Context) error {
 	})
 }
 
-// carrySettings copies the user's values, which no source brings. A link is not followed: its
-// author could have made it lead to any file of the user's.
+// carrySettings copies the user's values, which no source contains. It follows no link: the author could have made it
+// lead to any file of the user's.
 func (s *Store) carrySettings(from, to string) error {
 	data, err := readOwnEnv(filepath.Join(from, ".env"))
 	switch {
@@ -294,8 +292,8 @@ func (s *Store) carrySettings(from, to string) error {
 	return os.WriteFile(filepath.Join(to, ".env"), data, 0o600)
 }
 
-// PlanUpdate fetches what an installed extension would be updated to. Where
-// the source can tell cheaply that nothing is new, nothing is fetched and the plan is UpToDate.
+// PlanUpdate fetches the update of an installed extension. If the source can cheaply tell that nothing is new,
+// nothing is fetched and the plan is UpToDate.
 func (s *Store) PlanUpdate(ctx context.Context, x *Extension, opts *PlanOptions) (*Plan, error) {
 	o := PlanOptions{}
 	if opts != nil {
@@ -344,8 +342,8 @@ func (s *Store) PlanUpdate(ctx context.Context, x *Extension, opts *PlanOptions)
 	return p, nil
 }
 
-// updateSource is where an update comes from: the recorded source, or the one
-// that the extension says it moved to, if that answers.
+// updateSource returns the source of an update: the recorded one or, if it answers, the one that the extension says
+// it moved to.
 func (s *Store) updateSource(ctx context.Context, x *Extension, o *source.Options) (src source.Source, moved bool, err error) {
 	if src, err = x.Source(); err != nil {
 		return src, false, err
@@ -378,11 +376,10 @@ func (s *Store) updateSource(ctx context.Context, x *Extension, o *source.Option
 // errLinked marks an update of a folder under development.
 var errLinked = errors.New("it is linked: it is always what its folder holds")
 
-// IsLinked says whether an update failed only because there is nothing to update.
+// IsLinked says whether an update failed only because a linked extension has nothing to update.
 func IsLinked(err error) bool { return errors.Is(err, errLinked) }
 
-// Uninstall removes an extension, broken ones and links included (of a link
-// never the folder that it points to).
+// Uninstall removes an extension, also a broken one or a link. It never removes the folder that a link points to.
 func (s *Store) Uninstall(ctx context.Context, x *Extension) error {
 	return s.locked(ctx, func() error {
 		if !exists(x.Folder) {
@@ -402,7 +399,7 @@ func (s *Store) Uninstall(ctx context.Context, x *Extension) error {
 	})
 }
 
-// SetEnabled switches an extension on or off for the user or the working folder.
+// SetEnabled enables or disables an extension for the user or in the working folder.
 func (s *Store) SetEnabled(ctx context.Context, name string, scope Scope, on bool) error {
 	return s.locked(ctx, func() error {
 		rules, err := s.readEnablement()

@@ -14,9 +14,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
-// integrityStore is the CLI's extension_integrity.json: for each name a signed hash
-// of its install metadata. The CLI accepts a name without a record and refuses to update one whose record
-// does not match.
+// integrityStore is the CLI's extension_integrity.json: for each extension a signed hash of its install metadata. The
+// CLI accepts an extension without a record. It refuses to update one whose record does not match.
 type integrityStore struct {
 	Store     map[string]integrityRecord `json:"store"`
 	Signature string                     `json:"signature"`
@@ -27,7 +26,7 @@ type integrityRecord struct {
 	Signature string `json:"signature"`
 }
 
-// The place of the signing key in the keychain.
+// Where the keychain has the signing key.
 const (
 	integrityService = "gemini-cli-extension-integrity"
 	integrityAccount = "secret-key"
@@ -35,9 +34,8 @@ const (
 
 func (s *Store) integrityFile() string { return filepath.Join(s.gemini, "extension_integrity.json") }
 
-// fixIntegrity makes an existing record of name match the metadata that were
-// written, or removes it for nil metadata. It creates neither a store nor a record: a missing one is
-// accepted. What keeps it from doing so is told, and stops nothing.
+// fixIntegrity makes an existing record of name match the new metadata, or removes it if the metadata is nil. It
+// creates neither a store nor a record: the CLI accepts a missing one. A failure is only a warning.
 func (s *Store) fixIntegrity(name string, m *Metadata) {
 	file := s.integrityFile()
 	data, err := readSmall(file)
@@ -65,7 +63,7 @@ func (s *Store) fixIntegrity(name string, m *Metadata) {
 	}
 }
 
-// resign changes the store in memory; false when nothing had to change.
+// resign changes the store in memory; false if nothing had to change.
 func (s *Store) resign(all *integrityStore, name string, old integrityRecord, m *Metadata) (bool, error) {
 	key, err := s.integrityKey()
 	if err != nil {
@@ -103,7 +101,7 @@ func (s *Store) resign(all *integrityStore, name string, old integrityRecord, m 
 	return true, nil
 }
 
-// integrityKey finds the signing key where the CLI keeps it. It makes none.
+// integrityKey returns the signing key from where the CLI stores it. It never creates one.
 func (s *Store) integrityKey() (string, error) {
 	key, err := s.keychain().get(integrityService, integrityAccount)
 	if err == nil && key != "" {

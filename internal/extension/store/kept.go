@@ -10,15 +10,15 @@ import (
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
-// kept is files as they were, for putting them back.
+// kept holds the earlier contents of files, to restore them.
 type kept []keptFile
 
 type keptFile struct {
 	path string
-	data []byte // nil when there was no file
+	data []byte // nil if there was no file
 }
 
-// keep reads the files. What is no file is not kept: nothing that changes files writes there.
+// keep reads the files. It skips anything that is not a regular file: changes write no such paths.
 
 func keep(paths ...string) (kept, error) {
 	var k kept

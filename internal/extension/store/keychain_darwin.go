@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// systemKeychain is the login keychain, through the system's own security program.
+// systemKeychain returns the login keychain, through the system's program "security".
 func (s *Store) systemKeychain() keychain {
-	const path = "/usr/bin/security" // not whatever PATH finds: it is told secrets
+	const path = "/usr/bin/security" // not from PATH: it receives secrets
 	if _, _, err := runKeychain("", path, "default-keychain"); err != nil {
 		return nil
 	}
@@ -33,8 +33,8 @@ func (k security) get(service, account string) (string, error) {
 	return "", nil
 }
 
-// unquoted reads what -g prints: text in quotes, or with a byte beyond ASCII the
-// bytes in hex before it. (-w prints either without a mark.)
+// unquoted parses the output of -g: quoted text or, for text with non-ASCII bytes, hexadecimal. (The output of -w
+// does not tell which.)
 func unquoted(printed string) (string, error) {
 	if digits, isHex := strings.CutPrefix(printed, "0x"); isHex {
 		digits, _, _ = strings.Cut(digits, " ")
@@ -44,9 +44,9 @@ func unquoted(printed string) (string, error) {
 	return strings.TrimSuffix(strings.TrimPrefix(printed, `"`), `"`), nil
 }
 
-// set hands the command over on stdin: an argument would show the secret to every process.
+// set passes the command through stdin: an argument would show the secret to every process.
 func (k security) set(service, account, secret string) error {
-	if strings.ContainsAny(secret, "\r\n") { // the rest would be taken for a command
+	if strings.ContainsAny(secret, "\r\n") { // the rest would be read as a command
 		return errors.New("the value has a line break, which cannot be handed to the login keychain; set GEMINI_FORCE_FILE_STORAGE=true for Gemini CLI and pollux alike, and try again")
 	}
 	quote := func(s string) string {

@@ -6,9 +6,9 @@ import (
 	"github.com/pollux-companion/pollux/internal/proc"
 )
 
-// systemKeychain is the desktop's Secret Service, through libsecret's own
-// secret-tool; nil without a session bus, as over ssh and in containers. With a bus and without
-// the program the CLI may still reach the keyring, and pollux cannot: that is told.
+// systemKeychain returns the desktop's Secret Service, through libsecret's secret-tool. It is nil without a session
+// bus, as over ssh and in containers. With a bus but without the program, the CLI may reach the keyring and pollux
+// cannot; the user is told.
 func (s *Store) systemKeychain() keychain {
 	if os.Getenv("DBUS_SESSION_BUS_ADDRESS") == "" {
 		return nil
@@ -20,13 +20,12 @@ func (s *Store) systemKeychain() keychain {
 	}
 	k := secretTool(path)
 	if _, err := k.get("pollux-probe", "pollux-probe"); err != nil {
-		return nil // no keyring answers: the CLI then takes its file, too
+		return nil // no keyring answers: the CLI then uses its file too
 	}
 	return k
 }
 
-// secretTool is the path of libsecret's program. The attributes are those under which
-// the CLI's library (keytar) stores.
+// secretTool is the path of libsecret's program. It uses the attributes of the CLI's library (keytar).
 type secretTool string
 
 func (k secretTool) place() string { return "the system's keyring" }

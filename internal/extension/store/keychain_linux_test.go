@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// TestKeyring: with a session bus and libsecret's program, secrets go there,
-// under the attributes that the CLI's library looks for, and never into an argument.
+// TestKeyring: with a session bus and libsecret's program, secrets go there, under the attributes that the CLI's
+// library uses, and never into an argument.
 func TestKeyring(t *testing.T) {
 	dir := t.TempDir()
-	// A stand-in that keeps each secret in a file named by the attributes, and its own arguments in another.
+	// A fake that stores each secret in a file named by the attributes, and its arguments in another file.
 	write(t, filepath.Join(dir, "secret-tool"), `#!/bin/sh
 echo "$@" >> "`+dir+`/args"
 op=$1; shift
@@ -49,8 +49,8 @@ esac
 	}
 }
 
-// TestNoKeyring: with a bus and without the program, the encrypted file is
-// used and the user is told once that the CLI may look elsewhere.
+// TestNoKeyring: with a bus but without the program, the encrypted file is used, and the user is told once that the
+// CLI may look elsewhere.
 func TestNoKeyring(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere")

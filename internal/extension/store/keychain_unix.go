@@ -12,13 +12,12 @@ import (
 	"time"
 )
 
-// runKeychain runs a keychain's program with stdin and returns what it prints. A
-// program that says nothing and fails has found nothing; one that hangs, as a locked
-// keyring without a desktop does, is stopped.
+// runKeychain runs a keychain's program with stdin and returns its output. A program that fails silently has found
+// nothing. A program that hangs, such as a locked keyring without a desktop, is stopped.
 func runKeychain(stdin, program string, args ...string) (stdout, stderr string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program, args...) // the program is the system's
+	cmd := exec.CommandContext(ctx, program, args...) // a program of the system
 	cmd.Dir = "/"
 	cmd.Stdin = strings.NewReader(stdin)
 	var out, said bytes.Buffer

@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// systemKeychain is the Credential Manager, as the CLI's library (keytar) uses it.
+// systemKeychain returns the Credential Manager, used as in the CLI's library (keytar).
 func (s *Store) systemKeychain() keychain { return credentialManager{} }
 
-// credentialManager keeps generic credentials under "service/account".
+// credentialManager stores generic credentials under "service/account".
 type credentialManager struct{}
 
 // credential is CREDENTIALW.
@@ -30,7 +30,7 @@ type credential struct {
 
 const (
 	credGeneric    = 1
-	credEnterprise = 3 // it goes with the user's profile
+	credEnterprise = 3 // roams with the user's profile
 )
 
 func advapi(name string) *windows.LazyProc {

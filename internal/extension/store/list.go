@@ -17,36 +17,35 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// Extension is one installed extension as it lies on the disk at the moment of asking.
+// Extension is one installed extension, as it was on disk when it was read.
 type Extension struct {
-	// Name is the manifest's; the folder's where the manifest says none.
+	// Name is the manifest's name, or the folder's if the manifest has none.
 	Name string
-	// Folder is absolute, in the extensions folder; Dir is where the content lies: the
-	// same, but for a link.
+	// Folder is the absolute path in the extensions folder. Dir is where the content lies, which differs only for a
+	// link.
 	Folder, Dir string
-	// Manifest is never nil; with a Problem it holds what could be read.
+	// Manifest is never nil; with a Problem it has what could be read.
 	Manifest *manifest.Manifest
 	Findings manifest.Findings
-	// Metadata is nil where none were written, which the CLI takes for "cannot be updated".
+	// Metadata is nil if there is none, which means to the CLI that it cannot be updated.
 	Metadata *Metadata
-	// Record is nil where pollux did not install it.
+	// Record is nil if pollux did not install it.
 	Record *Record
-	// EnabledUser and EnabledHere say whether it is on in the home folder and in the working folder.
+	// EnabledUser and EnabledHere say whether it is enabled in the home folder and in the working folder.
 	EnabledUser, EnabledHere bool
-	// Problem says why it does not load, with what to do; "" when it does.
+	// Problem says why it does not load, and what to do; "" if it loads.
 	Problem string
 
-	rules *enablement // as they were when it was read
+	rules *enablement // as read together with the extension
 }
 
-// EnabledIn says whether it is on in a folder, which is absolute.
+// EnabledIn says whether it is enabled in a folder, given as an absolute path.
 func (x *Extension) EnabledIn(dir string) bool { return x.rules.enabled(x.Name, dir) }
 
-// Places are the folders, absolute, below which a rule about it begins to hold, those of the whole system and of the home
-// folder left out.
+// Places returns the folders, absolute, that rules about it name, except the home folder and the root.
 func (x *Extension) Places() []string { return x.rules.places(x.Name) }
 
-// ID is the extension's id in the CLI, which names its place in the keychain.
+// ID returns the CLI's id of the extension, which is part of its keychain entries.
 func (x *Extension) ID() string { return x.Metadata.id(x.Name) }
 
 // Linked says whether it is a folder under development.
@@ -54,7 +53,7 @@ func (x *Extension) Linked() bool {
 	return x.Metadata != nil && x.Metadata.Type == string(source.Link)
 }
 
-// InstalledBy names the program that put it there.
+// InstalledBy names the program that installed it.
 func (x *Extension) InstalledBy() string {
 	switch {
 	case x.Bridge():
@@ -67,7 +66,7 @@ func (x *Extension) InstalledBy() string {
 	return "pollux"
 }
 
-// Commit is the commit that is installed, "" where that is not known.
+// Commit returns the installed commit, "" if unknown.
 func (x *Extension) Commit() string {
 	if x.Record != nil && !x.foreign() {
 		return x.Record.Fetched.Commit
@@ -75,7 +74,7 @@ func (x *Extension) Commit() string {
 	return source.HeadCommit(x.Folder)
 }
 
-// Source is where it is updated from.
+// Source returns where updates come from.
 func (x *Extension) Source() (source.Source, error) {
 	if x.Metadata == nil {
 		return source.Source{}, fmt.Errorf("%q has no record of where it came from; uninstall it and install it from its source", x.Name)
@@ -86,8 +85,8 @@ func (x *Extension) Source() (source.Source, error) {
 	return source.FromMetadata(x.Metadata.Type, x.Metadata.Source, x.Metadata.Ref, x.Metadata.AllowPreRelease)
 }
 
-// List reads every extension, broken ones included, sorted by name. The error
-// is for what keeps the folder from being read; a missing folder is an empty list.
+// List reads every extension, including broken ones, sorted by name. It is an error if the folder cannot be read; a
+// missing folder is an empty list.
 func (s *Store) List() ([]*Extension, error) {
 	s.recoverIfIdle()
 	entries, err := os.ReadDir(s.Dir())
@@ -106,7 +105,7 @@ func (s *Store) List() ([]*Extension, error) {
 	all := make([]*Extension, len(entries))
 	var wg sync.WaitGroup
 	var next atomic.Int64
-	for range min(runtime.GOMAXPROCS(0), len(entries)) { // reading manifests is what takes the time
+	for range min(runtime.GOMAXPROCS(0), len(entries)) { // most of the time goes into reading manifests
 		wg.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(entries)); i = next.Add(1) - 1 {
 				all[i] = s.readOne(entries[i], rules, policy)
@@ -125,7 +124,7 @@ func (s *Store) List() ([]*Extension, error) {
 	return all, nil
 }
 
-// markTwins finds manifest names that two folders have: the CLI then starts not at all.
+// markTwins finds names that two manifests have. The CLI does not start with them.
 func markTwins(all []*Extension) {
 	for i := 1; i < len(all); i++ {
 		if a, b := all[i-1], all[i]; a.Name == b.Name {
@@ -136,7 +135,7 @@ func markTwins(all []*Extension) {
 	}
 }
 
-// readOne is read; a mistake of pollux's in it makes that extension a broken one, and leaves the others alone.
+// readOne is read, but a panic in pollux only makes that extension a broken one.
 func (s *Store) readOne(entry fs.DirEntry, rules *enablement, p *policy) (x *Extension) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -150,7 +149,7 @@ func (s *Store) readOne(entry fs.DirEntry, rules *enablement, p *policy) (x *Ext
 	return s.read(entry, rules, p)
 }
 
-// read reads the extension in one folder; nil for what the CLI does not take for one.
+// read reads the extension in one folder; nil if the CLI would ignore the folder.
 func (s *Store) read(entry fs.DirEntry, rules *enablement, p *policy) *Extension {
 	base := entry.Name()
 	x := &Extension{Name: base, Folder: filepath.Join(s.Dir(), base)}
@@ -205,8 +204,8 @@ func validName(name string) bool {
 	})
 }
 
-// Get finds one extension by its name (any capitals, as the CLI has it), its folder's path or its
-// source. Unknown ones are a *NotFoundError.
+// Get finds an extension by name (in any case, as in the CLI), by its folder's path or by its source. Otherwise the
+// error is a *NotFoundError.
 func (s *Store) Get(name string) (*Extension, error) {
 	all, err := s.List()
 	if err != nil {
@@ -215,7 +214,7 @@ func (s *Store) Get(name string) (*Extension, error) {
 	return Find(all, name)
 }
 
-// Find is Get in a list that has been read.
+// Find is Get for a list that was already read.
 func Find(all []*Extension, name string) (*Extension, error) {
 	same := []func(*Extension) bool{
 		func(x *Extension) bool { return x.Name == name && x.Name == filepath.Base(x.Folder) },

@@ -18,8 +18,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/source"
 )
 
-// TestBrokenSiblings (SPEC E-4): broken extensions hide nobody; each is listed with
-// the reason, described, and removed.
+// TestBrokenSiblings (SPEC E-4): a broken extension hides no other. Each is listed with the reason, described, and
+// removed.
 func TestBrokenSiblings(t *testing.T) {
 	s := newStore(t)
 	must(t, perform(s, "install", extension(t, t.TempDir(), "1")))
@@ -60,14 +60,15 @@ func TestBrokenSiblings(t *testing.T) {
 	tidyBut(t, s, "afile")
 }
 
-// tidyBut is tidy with one more thing that lies there.
+// tidyBut is tidy, allowing one more file.
 func tidyBut(t *testing.T, s *Store, name string) {
 	t.Helper()
 	must(t, os.Remove(filepath.Join(s.Dir(), name)))
 	tidy(t, s)
 }
 
-// TestTwins: two folders with one manifest name keep the CLI from starting: both are told, and either can be removed.
+// TestTwins: two folders with the same manifest name keep the CLI from starting. Both are reported, and either can be
+// removed.
 func TestTwins(t *testing.T) {
 	s := newStore(t)
 	must(t, perform(s, "install", extension(t, t.TempDir(), "1")))
@@ -83,11 +84,11 @@ func TestTwins(t *testing.T) {
 	x, err := s.Get(twin)
 	must(t, err)
 	must(t, s.Uninstall(context.Background(), x))
-	settled(t, s, operation{}, "1") // the other one's rules and record are still there
+	settled(t, s, operation{}, "1") // the other one's rules and record remain
 	tidy(t, s)
 }
 
-// TestNamesCollide: a name that differs in capitals only is taken, and so is a folder of that name.
+// TestNamesCollide: a name that differs only in case is taken, and so is an existing folder's name.
 func TestNamesCollide(t *testing.T) {
 	s := newStore(t)
 	must(t, perform(s, "install", extension(t, t.TempDir(), "1")))
@@ -103,7 +104,7 @@ func TestNamesCollide(t *testing.T) {
 	}
 }
 
-// TestFind: by name in any capitals, folder and source; else the nearest names.
+// TestFind: finds by name in any case, by folder and by source; otherwise suggests the nearest names.
 func TestFind(t *testing.T) {
 	all := []*Extension{
 		{Name: "code-analyzer", Folder: "/e/code-analyzer", Metadata: &Metadata{Source: "https://example.com/a", Type: "git"}},
@@ -123,12 +124,12 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestVerify: what changed since the install is named.
+// TestVerify: reports what changed since the install.
 func TestVerify(t *testing.T) {
 	s := newStore(t)
 	must(t, perform(s, "install", extension(t, t.TempDir(), "1")))
 	dir := s.folder("x")
-	write(t, filepath.Join(dir, ".env"), "A=1") // the user's, no content
+	write(t, filepath.Join(dir, ".env"), "A=1") // the user's, not content
 	if v, err := s.Verify("x"); err != nil || !v.Same() {
 		t.Fatalf("%+v, %v", v, err)
 	}
@@ -146,7 +147,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestLink: a link holds the metadata only, follows its folder, has no update, and its removal leaves the folder.
+// TestLink: a link has only metadata, follows its folder and has no updates. Removing it keeps the folder.
 func TestLink(t *testing.T) {
 	s := newStore(t)
 	dir := extension(t, t.TempDir(), "1")
@@ -171,7 +172,7 @@ func TestLink(t *testing.T) {
 	tidy(t, s)
 }
 
-// TestUpdateRefusals: a source that is gone, became another extension or is broken leaves the old version.
+// TestUpdateRefusals: if a source is gone, broken, or has become another extension, the old version stays.
 func TestUpdateRefusals(t *testing.T) {
 	for what, spoil := range map[string]func(dir string){
 		"gone":      func(dir string) { must(t, os.RemoveAll(dir)) },
@@ -194,8 +195,8 @@ func TestUpdateRefusals(t *testing.T) {
 	}
 }
 
-// TestMigrated: an extension that says where it moved to is updated from there,
-// if that answers; its question then names the new source.
+// TestMigrated: an extension that says where it moved to is updated from there, if that answers. The question then
+// names the new source.
 func TestMigrated(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not installed")
@@ -223,7 +224,7 @@ func TestMigrated(t *testing.T) {
 	}
 }
 
-// TestOpen: GEMINI_CLI_HOME stands for the home folder, as in the CLI.
+// TestOpen: GEMINI_CLI_HOME replaces the home folder, as in the CLI.
 func TestOpen(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("GEMINI_CLI_HOME", home)
@@ -237,7 +238,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestUpToDate: nothing new is nothing done; a file that changed under the same version is an update.
+// TestUpToDate: without changes nothing is done; a file that changed under the same version is an update.
 func TestUpToDate(t *testing.T) {
 	s, dir := newStore(t), extension(t, t.TempDir(), "1")
 	must(t, perform(s, "install", dir))
@@ -262,8 +263,8 @@ func tidyLocked(t *testing.T, s *Store) {
 	tidy(t, s)
 }
 
-// TestExport (reproducible): the same content gives the same bytes whatever the
-// times, rights and settings, and installs as the same content.
+// TestExport (reproducible): the same content gives the same bytes whatever the times, modes and settings, and
+// installs as the same content.
 func TestExport(t *testing.T) {
 	var zips [][]byte
 	var hashes []string
@@ -310,7 +311,7 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// TestOtherDisk: where the extensions folder is a link elsewhere, changes are prepared there.
+// TestOtherDisk: if the extensions folder is a link to another disk, changes are prepared there.
 func TestOtherDisk(t *testing.T) {
 	s, real := newStore(t), filepath.Join(t.TempDir(), "extensions")
 	must(t, os.MkdirAll(real, 0o700))
@@ -355,7 +356,7 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// A mistake of pollux's in reading one extension makes that one broken, and hides no other.
+// A panic of pollux while reading one extension makes that one broken, and hides no other.
 func TestListSurvivesPanics(t *testing.T) {
 	s := newStore(t)
 	must(t, perform(s, "install", extension(t, t.TempDir(), "1")))

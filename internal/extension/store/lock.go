@@ -15,15 +15,15 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// lockWait is how long a change waits for another pollux to finish its own; a
-// change holds the lock for renames and small files only, never while it fetches or asks.
+// lockWait bounds how long a change waits for another pollux. A change holds the lock only for renames and small
+// files, never while it fetches or asks.
 const lockWait = 30 * time.Second
 
-// ErrBusy marks a change that another process of pollux kept from happening.
+// ErrBusy marks a change that did not happen because another pollux held the lock.
 var ErrBusy = errors.New("another pollux is changing the extensions")
 
-// lock takes the store's lock, finishes or undoes what a dead process left,
-// and returns the function that gives the lock back.
+// lock takes the store's lock, finishes or undoes what a dead process left, and returns the function that releases
+// the lock.
 func (s *Store) lock(ctx context.Context) (func(), error) {
 	if err := safefile.PrivateDir(s.own()); err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func (s *Store) lock(ctx context.Context) (func(), error) {
 		if ok && s.isLock(f) {
 			break
 		}
-		if ok { // tidy removed it while this one waited
+		if ok { // tidy removed it during the wait
 			f.Close()
 			return s.lock(ctx)
 		}
@@ -55,7 +55,7 @@ func (s *Store) lock(ctx context.Context) (func(), error) {
 		}
 	}
 	if err := f.Truncate(0); err == nil {
-		_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())), 0) // for the message above only
+		_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())), 0) // only for the message above
 	}
 	if err := s.recover(); err != nil {
 		f.Close()
@@ -64,7 +64,7 @@ func (s *Store) lock(ctx context.Context) (func(), error) {
 	return func() { f.Close() }, nil
 }
 
-// isLock says whether f is still what lies at the lock's path.
+// isLock says whether f is still the file at the lock's path.
 func (s *Store) isLock(f *os.File) bool {
 	mine, err := f.Stat()
 	if err != nil {
@@ -83,8 +83,7 @@ func holder(f *os.File) string {
 	return "unknown"
 }
 
-// recoverIfIdle is for readers: it cleans up after a dead process if there is
-// something to clean and nobody is at work.
+// recoverIfIdle cleans up after a dead process, if needed and if nobody holds the lock. It is for readers.
 func (s *Store) recoverIfIdle() {
 	if !exists(s.journalFile()) {
 		return
@@ -102,15 +101,15 @@ func (s *Store) recoverIfIdle() {
 	}
 }
 
-// A stage is a folder in which one change is prepared. A lock file in it tells
-// a later pollux whether its maker still lives.
+// A stage is a folder in which one change is prepared. Its lock file tells a later pollux whether its maker still
+// lives.
 type stage struct {
 	dir  string
 	lock *os.File
 }
 
-// newStage makes one; close removes it. The store's lock is held, or another pollux
-// could sweep it before its own lock is taken.
+// newStage makes a stage; close removes it. The store's lock must be held, or another pollux could sweep the stage
+// before its own lock is taken.
 func (s *Store) newStage() (*stage, error) {
 	if err := os.MkdirAll(s.Dir(), 0o755); err != nil {
 		return nil, fmt.Errorf("the folder of the extensions cannot be made: %w", err)
@@ -147,7 +146,7 @@ func (st *stage) close() {
 	removeAll(st.dir)
 }
 
-// removeAll is os.RemoveAll also for folders that their maker left read-only.
+// removeAll is os.RemoveAll, also for folders that were made read-only.
 func removeAll(dir string) {
 	if os.RemoveAll(dir) == nil {
 		return
@@ -161,7 +160,7 @@ func removeAll(dir string) {
 	_ = os.RemoveAll(dir)
 }
 
-// sweep removes what dead processes left: stages and half-written files. The lock of the store is held.
+// sweep removes what dead processes left: stages and half-written files. The store's lock is held.
 func (s *Store) sweep() {
 	s.sweepFiles()
 	entries, err := os.ReadDir(s.stagingDir())
@@ -173,7 +172,7 @@ func (s *Store) sweep() {
 		f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR, 0)
 		if err != nil {
 			if errors.Is(err, fs.ErrNotExist) {
-				removeAll(dir) // the rest of a removal that was interrupted
+				removeAll(dir) // left by an interrupted removal
 			}
 			continue
 		}
@@ -185,8 +184,8 @@ func (s *Store) sweep() {
 	}
 }
 
-// sweepFiles removes half-written files. Where only holders of the lock write, none is in use; in .gemini itself
-// other parts of pollux may be at work, so only old ones go there.
+// sweepFiles removes half-written files. In most folders only holders of the lock write, so none is in use. In
+// .gemini other parts of pollux write too, so only old files are removed there.
 func (s *Store) sweepFiles() {
 	dirs := []string{s.own(), s.own("records"), s.Dir()}
 	if entries, err := os.ReadDir(s.Dir()); err == nil {
@@ -207,7 +206,7 @@ func (s *Store) sweepFiles() {
 			}
 			info, err := e.Info()
 			if err == nil && (dir != s.gemini || s.now().Sub(info.ModTime()) > time.Minute) {
-				_ = os.Remove(filepath.Join(dir, e.Name())) // the next one tries again
+				_ = os.Remove(filepath.Join(dir, e.Name())) // if it fails, the next sweep tries again
 			}
 		}
 	}

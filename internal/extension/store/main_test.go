@@ -15,7 +15,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/source"
 )
 
-// TestMain lets the test binary stand in for a process of pollux that is killed.
+// TestMain lets the test binary act as a pollux that is killed.
 func TestMain(m *testing.M) {
 	for _, name := range []string{"GEMINI_CLI_HOME", "GEMINI_CLI_TRUST_WORKSPACE", "GEMINI_RESTRICTED_MODE", "GEMINI_CLI_TRUSTED_FOLDERS_PATH", "DBUS_SESSION_BUS_ADDRESS"} {
 		os.Unsetenv(name)
@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// child does STORE_CHILD (install, update, uninstall) in STORE_HOME with the source
-// STORE_SOURCE, and dies at the step STORE_KILL.
+// child does STORE_CHILD (install, update, uninstall) in STORE_HOME with the source STORE_SOURCE, and dies at the
+// step STORE_KILL.
 func child() int {
 	s, err := Open(&Options{Home: os.Getenv("STORE_HOME"), WorkDir: os.Getenv("STORE_HOME")})
 	if err != nil {
@@ -93,7 +93,7 @@ func perform(s *Store, op, dir string) error {
 	return errors.New("no such operation: " + op)
 }
 
-// newStore is a store in a home of the test's own; warnings fail the test unless they are wanted.
+// newStore returns a store in a home folder of the test's own. Unexpected warnings fail the test.
 func newStore(t testing.TB) *Store {
 	t.Helper()
 	home := t.TempDir()
@@ -104,7 +104,7 @@ func newStore(t testing.TB) *Store {
 	return s
 }
 
-// extension writes an extension "x" of a version and returns its folder.
+// extension writes version version of an extension "x" and returns its folder.
 func extension(t testing.TB, dir, version string) string {
 	t.Helper()
 	write(t, filepath.Join(dir, manifest.FileName), `{"name":"x","version":"`+version+`"}`)
@@ -140,7 +140,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// snapshot is every file below the CLI's folder with its content, but for the lock.
+// snapshot returns every file below the CLI's folder with its content, except the lock.
 func snapshot(t testing.TB, s *Store) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -161,7 +161,8 @@ func snapshot(t testing.TB, s *Store) map[string]string {
 	return all
 }
 
-// whole fails unless the folder of x holds exactly one version, entirely, or is not there; it returns the version.
+// whole fails unless the folder of x contains exactly one complete version, or does not exist. It returns the
+// version.
 func whole(t testing.TB, s *Store) string {
 	t.Helper()
 	dir := s.folder("x")
@@ -182,7 +183,7 @@ func whole(t testing.TB, s *Store) string {
 	return version
 }
 
-// tidy fails unless nothing is left of any change but its result.
+// tidy fails if a change left anything but its result.
 func tidy(t testing.TB, s *Store) {
 	t.Helper()
 	if exists(s.journalFile()) {

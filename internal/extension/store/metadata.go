@@ -15,8 +15,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
-// Metadata is the CLI's .gemini-extension-install.json: where an extension
-// came from, as far as the CLI can express it. The order of the fields is the CLI's.
+// Metadata is the CLI's .gemini-extension-install.json: an extension's origin, as far as the CLI can express it. The
+// fields are in the CLI's order.
 type Metadata struct {
 	Source          string `json:"source"`
 	Type            string `json:"type"` // git, local, link or github-release
@@ -26,8 +26,8 @@ type Metadata struct {
 	ReleaseTag      string `json:"releaseTag,omitempty"`
 }
 
-// metadataFor says a source in the CLI's words. An archive becomes a local
-// source that the CLI finds not updatable, and leaves alone.
+// metadataFor returns a source in the CLI's terms. An archive becomes a local source that the CLI cannot update and
+// so leaves alone.
 func metadataFor(f source.Fetched, autoUpdate bool) Metadata {
 	m := Metadata{
 		Source: f.Source.Location, Type: string(f.Source.Kind), Ref: f.Source.Ref,
@@ -39,10 +39,10 @@ func metadataFor(f source.Fetched, autoUpdate bool) Metadata {
 	return m
 }
 
-// maxSmallFile bounds each of the CLI's own files that are read here, in bytes.
+// maxSmallFile bounds the size of each of the CLI's files, in bytes.
 const maxSmallFile = 4 << 20
 
-// readMetadata reads an extension folder's metadata; nil without a usable file, as the CLI has it.
+// readMetadata reads an extension folder's metadata; nil without a usable file, as in the CLI.
 func readMetadata(dir string) *Metadata {
 	data, err := readSmall(filepath.Join(dir, manifest.InstallFileName))
 	if err != nil {
@@ -55,11 +55,12 @@ func readMetadata(dir string) *Metadata {
 	return &m
 }
 
-// readSmall reads a regular file of the CLI's or the user's; links are
-// followed (dotfiles are often links), pipes are not waited for.
+// readSmall reads a regular file of the CLI's or the user's. It follows links, because dotfiles often are links. It
+// does not block on pipes.
 func readSmall(path string) ([]byte, error) { return readAtMost(path, maxSmallFile) }
 
-// maxOwnFile bounds what pollux itself wrote, lists of all files of an extension among it, in bytes.
+// maxOwnFile bounds the size of files that pollux itself wrote, including lists of all files of an extension, in
+// bytes.
 const maxOwnFile = 64 << 20
 
 func readAtMost(path string, bound int64) ([]byte, error) {
@@ -77,19 +78,19 @@ func (m Metadata) write(dir string) error {
 	return safefile.Write(filepath.Join(dir, manifest.InstallFileName), indented(m), &safefile.Options{Mode: 0o644})
 }
 
-// indented is v as the CLI writes JSON: two spaces, nothing escaped for HTML, no newline at the end.
+// indented returns v as the CLI writes JSON: two spaces, no HTML escapes, no final newline.
 func indented(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	if err := e.Encode(v); err != nil {
-		panic("store: a plain value did not encode: " + err.Error()) // only our own types get here
+		panic("store: a plain value did not encode: " + err.Error()) // only own types get here
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// id is the extension's id in the CLI: a hash of what its source is.
+// id returns the CLI's id of the extension: a hash of its source.
 func (m *Metadata) id(name string) string {
 	if m == nil {
 		return hexHash([]byte(name))
@@ -102,7 +103,7 @@ func (m *Metadata) id(name string) string {
 	return hexHash([]byte(m.Source))
 }
 
-// githubRepo is "owner/repo" as the CLI finds it in an address, "" for other hosts.
+// githubRepo returns "owner/repo" as the CLI finds it in an address; "" for other hosts.
 func githubRepo(address string) string {
 	s, err := source.Parse(address, string(filepath.Separator), source.Wish{})
 	if err != nil {
@@ -111,7 +112,7 @@ func githubRepo(address string) string {
 	return s.GitHub
 }
 
-// stable is JSON as the CLI signs it: keys sorted, no blanks, JavaScript's escapes.
+// stable returns JSON as the CLI signs it: sorted keys, no whitespace, JavaScript's escapes.
 func stable(data []byte) (string, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -162,7 +163,8 @@ func writeStable(b *strings.Builder, v any) {
 	}
 }
 
-// jsString is JSON.stringify of a string: unlike Go's, it leaves the two line separators as they are.
+// jsString is JavaScript's JSON.stringify of a string. Unlike Go's, it does not escape the two Unicode line
+// separators.
 func jsString(s string) string {
 	text := string(indented(s))
 	return strings.NewReplacer(`\u2028`, "\u2028", `\u2029`, "\u2029").Replace(text)

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestPipes: a pipe in the place of any file or folder that is read is waited
-// for by nobody; its neighbours are listed, installed and removed as ever.
+// TestPipes: reading never blocks on a pipe in place of any file or folder. Its neighbours can be listed, installed
+// and removed as usual.
 func TestPipes(t *testing.T) {
 	home := t.TempDir()
 	pipe := func(elem ...string) string {

@@ -16,18 +16,18 @@ import (
 	"github.com/pollux-companion/pollux/internal/paths"
 )
 
-// policy is what the CLI's settings say about extensions, of all levels
-// together. A workspace's file can only forbid more (SPEC §11.3).
+// policy is what all levels of the CLI's settings together say about extensions. A workspace's file can only forbid
+// more (SPEC §11.3).
 type policy struct {
 	off       bool       // no extensions at all (admin.extensions.enabled: false)
 	blockGit  bool       // security.blockGitExtensions
 	allowed   [][]string // each list of security.allowedExtensions must have a match
 	trustOn   bool       // security.folderTrust.enabled
 	registry  string     // experimental.extensionRegistryURI
-	unreadble []error    // settings files that are not valid: nothing may be assumed
+	unreadble []error    // invalid settings files: nothing may be assumed
 }
 
-// cliSettings is the part of the CLI's settings.json that matters here.
+// cliSettings is the relevant part of the CLI's settings.json.
 type cliSettings struct {
 	Security struct {
 		BlockGit    *bool    `json:"blockGitExtensions"`
@@ -46,11 +46,11 @@ type cliSettings struct {
 	} `json:"experimental"`
 }
 
-// readPolicy merges the levels as the CLI does: system over user over the
-// system's defaults; and the workspace's, if that folder is trusted, on top of them but only narrower.
+// readPolicy merges the levels as the CLI does: system over user over the system's defaults. A trusted workspace's
+// settings can only restrict the result.
 func (s *Store) readPolicy() *policy { return s.policyOf(clisettings.System(os.Getenv)) }
 
-// policyOf is readPolicy with the machine's files, as clisettings.System gives them.
+// policyOf is readPolicy with the machine's files, as clisettings.System returns them.
 func (s *Store) policyOf(defaults, system string) *policy {
 	p := &policy{trustOn: true}
 	for _, file := range []string{defaults, filepath.Join(s.gemini, "settings.json"), system} {
@@ -79,7 +79,7 @@ func (s *Store) policyOf(defaults, system string) *policy {
 	return p
 }
 
-// narrow adds what the workspace's own settings forbid.
+// narrow adds what the workspace's settings forbid.
 func (s *Store) narrow(p *policy) {
 	if s.workDir == s.home {
 		return
@@ -100,7 +100,7 @@ func over(to *bool, from *bool) {
 	}
 }
 
-// readSettings reads one settings.json; a missing one is empty. The CLI allows comments in them.
+// readSettings reads one settings.json, which may contain comments. A missing file is empty.
 func readSettings(file string) (cliSettings, error) {
 	var set cliSettings
 	data, err := readSmall(file)
@@ -119,8 +119,8 @@ func readSettings(file string) (cliSettings, error) {
 	return set, nil
 }
 
-// check says whether the settings allow an extension of this source to be
-// installed and loaded; nil metadata mean that none were written.
+// check says whether the settings allow an extension from this source to be installed and loaded. nil means that it
+// has no metadata.
 func (p *policy) check(m *Metadata, workDir string) error {
 	switch {
 	case len(p.unreadble) > 0:
@@ -137,9 +137,8 @@ func (p *policy) check(m *Metadata, workDir string) error {
 	return nil
 }
 
-// checkAllowed matches a source against every list. The CLI matches what the address
-// becomes when it is taken for a path (/folder/https:/host/…), on which a pattern that starts with ^https can
-// never match; both readings count here.
+// checkAllowed matches a source against every list. The CLI matches the address resolved as a path
+// (/folder/https:/host/…), which a pattern with ^https can never match. So pollux tries both forms.
 func (p *policy) checkAllowed(location, workDir string) error {
 	asPath := location
 	if !filepath.IsAbs(asPath) {
@@ -162,8 +161,8 @@ func (p *policy) checkAllowed(location, workDir string) error {
 	return nil
 }
 
-// Servers is what the CLI's settings say about MCP servers in the working folder, and whether the CLI trusts that folder; the
-// folder's own settings count only then.
+// Servers returns what the CLI's settings say about MCP servers in the working folder, and whether the CLI trusts
+// that folder. An untrusted folder's own settings do not count.
 func (s *Store) Servers() (clisettings.Servers, clisettings.Trust) {
 	trust, workspace := s.TrustOf(s.workDir), ""
 	if trust == clisettings.Trusted {
@@ -172,8 +171,8 @@ func (s *Store) Servers() (clisettings.Servers, clisettings.Trust) {
 	return clisettings.ReadServers(os.Getenv, filepath.Join(s.gemini, "settings.json"), workspace), trust
 }
 
-// TrustOf asks the CLI's trusted folders, by the CLI's own rule. Where they cannot be read nobody has said anything, and
-// the user is told.
+// TrustOf says whether the CLI trusts a folder, by the CLI's own rule. If its list of trusted folders is unreadable,
+// no folder counts as trusted, and the user is told.
 func (s *Store) TrustOf(dir string) clisettings.Trust {
 	trust, err := clisettings.FolderTrust(os.Getenv, s.readPolicy().trustOn, filepath.Join(s.gemini, "trustedFolders.json"), dir)
 	if err != nil {

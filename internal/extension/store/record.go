@@ -14,21 +14,20 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// Record is what pollux remembers of an extension that it installed, beyond
-// what the CLI's metadata can say. It lies outside the extension, so that neither the
-// CLI nor the extension's author writes to it.
+// Record is what pollux stores about an extension that it installed, beyond the CLI's metadata. It lies outside the
+// extension, so that neither the CLI nor the extension's author writes to it.
 type Record struct {
 	Name      string         `json:"name"`
 	Version   string         `json:"version"`
 	Fetched   source.Fetched `json:"fetched"`
-	Metadata  Metadata       `json:"metadata"` // as written; when the folder's differ, another program has been at it
-	Hash      string         `json:"hash"`     // of the content as installed; "" for a link
+	Metadata  Metadata       `json:"metadata"` // as written; if the folder's metadata differs, another program changed it
+	Hash      string         `json:"hash"`     // of the installed content; "" for a link
 	Installed time.Time      `json:"installed"`
 }
 
 func (s *Store) recordFile(name string) string { return s.own("records", name+".json") }
 
-// readRecord is nil when pollux did not install name.
+// readRecord returns nil if pollux did not install name.
 func (s *Store) readRecord(name string) *Record {
 	data, err := readSmall(s.recordFile(name))
 	if err != nil {
@@ -41,8 +40,8 @@ func (s *Store) readRecord(name string) *Record {
 	return &r
 }
 
-// treeFile holds the hashes of an extension's files, apart from the record:
-// there may be thousands, and only Verify reads them.
+// treeFile has the hashes of an extension's files. It is separate from the record, because there may be thousands and
+// only Verify reads them.
 func (s *Store) treeFile(name string) string { return s.own("records", name+".tree.json") }
 
 func (s *Store) writeRecord(r *Record) error {
@@ -64,9 +63,9 @@ func (s *Store) readTree(name string) *manifest.Tree {
 	return &t
 }
 
-// Verification is what changed in an extension since pollux installed it.
+// Verification says what changed in an extension since pollux installed it.
 type Verification struct {
-	// Recorded is the content hash at the install; "" when pollux did not install this state.
+	// Recorded is the content hash at the install; "" if pollux did not install this state.
 	Recorded string `json:"recorded,omitempty"`
 	// Current is the content hash now.
 	Current string `json:"current"`
@@ -78,7 +77,7 @@ type Verification struct {
 	ByOther bool `json:"byOther,omitempty"`
 }
 
-// Same says whether the content is what was installed.
+// Same says whether the content is unchanged since the install.
 func (v Verification) Same() bool { return v.Recorded != "" && v.Recorded == v.Current }
 
 // Verify hashes the extension's content and compares it with the record.
@@ -104,8 +103,8 @@ func (s *Store) Verify(name string) (Verification, error) {
 	return v, nil
 }
 
-// foreign says whether another program replaced what the record describes: the
-// metadata differ, or the repository stands at another commit.
+// foreign says whether another program replaced what the record describes: the metadata differs, or the repository is
+// at another commit.
 func (x *Extension) foreign() bool {
 	if x.Record == nil || x.Metadata == nil || x.Record.Metadata != *x.Metadata {
 		return true
@@ -119,7 +118,7 @@ func hexHash(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// dropRecord forgets what pollux knows of name.
+// dropRecord removes what pollux stores about name.
 func (s *Store) dropRecord(name string) {
 	for _, file := range []string{s.recordFile(name), s.treeFile(name)} {
 		if err := os.Remove(file); err != nil && exists(file) {

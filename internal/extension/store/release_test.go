@@ -16,7 +16,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/source"
 )
 
-// hub is GitHub's API with one release of owner/repo, which a test changes between two requests.
+// hub is a fake GitHub API with one release of owner/repo, which a test changes between requests.
 type hub struct {
 	tag  string
 	file []byte
@@ -51,8 +51,8 @@ func (h *hub) publish(t *testing.T, version string) {
 	h.tag, h.file = "v"+version, b.Bytes()
 }
 
-// SPEC M-2: an update of a release whose download breaks leaves the old version, and its source, as they are; so does one whose
-// release is gone; the next whole release is taken. An older one is said to be older.
+// SPEC M-2: if a release's download breaks, or the release is gone, an update leaves the old version and its source
+// unchanged. The next complete release is taken. An older one is reported as older.
 func TestReleaseUpdate(t *testing.T) {
 	h := &hub{}
 	server := httptest.NewServer(h)

@@ -13,8 +13,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/agent/gemini/clisettings"
 )
 
-// TestEnablement: rules are read as the CLI reads them: the last that matches
-// decides, and a * stands for everything below.
+// TestEnablement: rules are read as in the CLI: the last matching rule decides, and * matches everything below.
 func TestEnablement(t *testing.T) {
 	for _, c := range []struct {
 		rules []string
@@ -43,7 +42,7 @@ func TestEnablement(t *testing.T) {
 	}
 }
 
-// TestChangeRules: what enable and disable leave in the file.
+// TestChangeRules: what enable and disable write into the file.
 func TestChangeRules(t *testing.T) {
 	const home, ws = "/home/u", "/srv/ws"
 	type step struct {
@@ -58,7 +57,7 @@ func TestChangeRules(t *testing.T) {
 		{nil, []step{{User, true}}, []string{"/home/u/*"}},
 		{nil, []step{{User, false}}, []string{"!/*", "!/home/u/*"}},
 		{nil, []step{{User, false}, {User, true}}, []string{"/home/u/*"}},
-		{[]string{"!/*", "/home/u/*"}, []step{{User, true}}, []string{"/home/u/*"}}, // the CLI's enable after our disable
+		{[]string{"!/*", "/home/u/*"}, []step{{User, true}}, []string{"/home/u/*"}}, // the CLI's enable after pollux's disable
 		{nil, []step{{Workspace, false}}, []string{"!/srv/ws/*"}},
 		{[]string{"/home/u/*"}, []step{{Workspace, false}, {Workspace, true}}, []string{"/home/u/*", "/srv/ws/*"}},
 		{[]string{"!/srv/ws/deep/*", "!/srv/other/*"}, []step{{Workspace, true}}, []string{"!/srv/other/*", "/srv/ws/*"}},
@@ -84,8 +83,8 @@ func TestChangeRules(t *testing.T) {
 	}
 }
 
-// TestEnablementFile: the file keeps its order, its other extensions and what this version does not know; a broken
-// one is never overwritten, and uninstalling and listing go on without it.
+// TestEnablementFile: the file keeps its order, other extensions and unknown parts. A broken file is never
+// overwritten, and uninstalling and listing work without it.
 func TestEnablementFile(t *testing.T) {
 	s := newStore(t)
 	const text = `{
@@ -131,7 +130,7 @@ func TestEnablementFile(t *testing.T) {
 	}
 }
 
-// TestEnablementLink: a link that the user made of the file stays one.
+// TestEnablementLink: a file that the user replaced by a link stays a link.
 func TestEnablementLink(t *testing.T) {
 	s := newStore(t)
 	real := filepath.Join(t.TempDir(), "dotfiles.json")
@@ -146,7 +145,7 @@ func TestEnablementLink(t *testing.T) {
 	}
 }
 
-// TestPolicy: the CLI's settings forbid here what they forbid in the CLI; a workspace can only forbid more.
+// TestPolicy: the CLI's settings forbid the same as in the CLI; a workspace can only forbid more.
 func TestPolicy(t *testing.T) {
 	local, git := Metadata{Source: "/srv/ext", Type: "local"}, Metadata{Source: "https://example.com/org/ext", Type: "git"}
 	system := filepath.Join(t.TempDir(), "settings.json")
@@ -166,7 +165,7 @@ func TestPolicy(t *testing.T) {
 		{`{"security":{"allowedExtensions":[".*"]}}`, `{"security":{"allowedExtensions":["example"]}}`, "", false, true},
 		{`{"security":{"allowedExtensions":["("]}}`, "", "", false, false},
 		{`{"security":{"allowedExtensions":["(?=x)"]}}`, "", "", false, false},
-		{`{"security":{"blockGitExtensions":true,"allowedExtensions":["example"]}}`, "", "", false, true}, // the list overrides the block, as in the CLI
+		{`{"security":{"blockGitExtensions":true,"allowedExtensions":["example"]}}`, "", "", false, true}, // as in the CLI, the list overrides the block
 		{`{"security":{"allowedExtensions":[]}}`, "", "", true, true},
 		{"", "", `{"admin":{"extensions":{"enabled":false}}}`, false, false},
 		{"// a comment\n{\"security\":{\"blockGitExtensions\":true,},}", "", "", true, false},
@@ -198,8 +197,8 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// TestPolicyForeignSystem: a file of the machine's that anybody could have written says nothing, here as in the CLI: else it
-// could lift what the user's own settings forbid.
+// TestPolicyForeignSystem: a machine-wide file that anybody could have written is ignored, as in the CLI. Otherwise
+// it could allow what the user's own settings forbid.
 func TestPolicyForeignSystem(t *testing.T) {
 	dir := t.TempDir()
 	system, defaults := filepath.Join(dir, "settings.json"), filepath.Join(dir, "system-defaults.json")
@@ -239,7 +238,7 @@ func TestPolicyAtInstall(t *testing.T) {
 	if !strings.Contains(x.Problem, "allowedExtensions") {
 		t.Errorf("problem %q", x.Problem)
 	}
-	must(t, s.Uninstall(context.Background(), x)) // removing is always possible
+	must(t, s.Uninstall(context.Background(), x)) // removing is always allowed
 	if err := perform(s, "install", src); err == nil || !strings.Contains(err.Error(), "allowedExtensions") {
 		t.Errorf("error %v", err)
 	}
@@ -250,7 +249,7 @@ func TestPolicyAtInstall(t *testing.T) {
 	}
 }
 
-// TestTrust: the longest rule counts, and the CLI's variables come first.
+// TestTrust: the longest rule decides, and the CLI's variables come first.
 func TestTrust(t *testing.T) {
 	s := newStore(t)
 	write(t, filepath.Join(s.gemini, "trustedFolders.json"), `{
@@ -274,7 +273,8 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// TestTrustBroken: trusted folders that the CLI would not start with trust nobody, and the user hears of them.
+// TestTrustBroken: with an invalid list of trusted folders, with which the CLI would not start, no folder is trusted,
+// and the user is told.
 func TestTrustBroken(t *testing.T) {
 	for name, text := range map[string]string{"no JSON": `{"/srv":`, "a list": `[]`, "null": `{"/srv": null}`, "a level that is none": `{"/srv": "TRUST_FOLDER", "/x": "TRUST_ALL"}`} {
 		s := newStore(t)

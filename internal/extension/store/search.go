@@ -16,11 +16,11 @@ type Entry struct {
 	Name        string   `json:"name"`
 	Description string   `json:"description,omitempty"`
 	Version     string   `json:"version,omitempty"`
-	Source      string   `json:"source"` // what install takes
+	Source      string   `json:"source"` // the argument for install
 	Keywords    []string `json:"keywords,omitempty"`
 }
 
-// gallery is an entry as the CLI's own gallery publishes it.
+// gallery is an entry in the form of the CLI's own gallery.
 type gallery struct {
 	Name        string `json:"extensionName"`
 	Description string `json:"extensionDescription"`
@@ -29,9 +29,9 @@ type gallery struct {
 	URL         string `json:"url"`
 }
 
-// ReadIndex reads an index file: a list, or an object with a list "extensions",
-// of entries in pollux's form ({name, description, version, source, keywords}) or in that of the CLI's
-// gallery. Entries without a name or a source are left out.
+// ReadIndex reads an index file: a list, or an object with a list "extensions". Entries have pollux's form ({name,
+// description, version, source, keywords}) or that of the CLI's gallery. Entries without a name or source are left
+// out.
 func ReadIndex(file string) ([]Entry, error) {
 	data, err := readSmall(file)
 	if err != nil {
@@ -68,8 +68,8 @@ func ReadIndex(file string) ([]Entry, error) {
 	return all, nil
 }
 
-// Search returns the entries in which every word occurs, best first: in the
-// name, then in the keywords, then in the description. Capitals do not matter.
+// Search returns the entries that contain every word, best first: matches in the name, then in the keywords, then in
+// the description. Case is ignored.
 func Search(all []Entry, words []string) []Entry {
 	type hit struct {
 		Entry
@@ -103,7 +103,7 @@ func Search(all []Entry, words []string) []Entry {
 	return out
 }
 
-// score says how well a word in lower case fits; 0 for not at all.
+// score says how well a word in lower case matches; 0 for not at all.
 func (e Entry) score(word string) int {
 	name := strings.ToLower(e.Name)
 	split := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }

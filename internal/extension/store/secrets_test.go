@@ -15,7 +15,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/peers"
 )
 
-// TestStable: JSON as the CLI signs it, against vectors of JavaScript's.
+// TestStable: JSON as the CLI signs it, compared with JavaScript's output.
 func TestStable(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"b":1,"a":"x"}`: `{"a":"x","b":1}`, ` [ 1 , "é<>&" , null , true ] `: `[1,"é<>&",null,true]`,
@@ -28,7 +28,7 @@ func TestStable(t *testing.T) {
 	}
 }
 
-// TestID: the CLI's ids: of a repository of GitHub, however it is written, of another source, of a name.
+// TestID: the CLI's ids: of a GitHub repository in any spelling, of another source, of a name.
 func TestID(t *testing.T) {
 	hub := hexHash([]byte("https://github.com/o/r"))
 	for _, c := range []struct {
@@ -48,7 +48,7 @@ func TestID(t *testing.T) {
 	}
 }
 
-// node runs a script in the CLI's own language, as an independent reading of its formats.
+// node runs a script in the CLI's own language, as an independent implementation of its formats.
 func node(t *testing.T, script string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(peers.Need(t, peers.Node), append([]string{"-e", script}, args...)...)
@@ -57,7 +57,7 @@ func node(t *testing.T, script string, args ...string) string {
 	return string(out)
 }
 
-// TestCredentials: the CLI's encrypted file is read and written as Node does it.
+// TestCredentials: pollux reads and writes the CLI's encrypted file as Node does.
 func TestCredentials(t *testing.T) {
 	const script = `
 const c=require("crypto"),os=require("os"),fs=require("fs"),[file,op]=process.argv.slice(1);
@@ -98,8 +98,8 @@ if(op==="write"){const iv=c.randomBytes(16),e=c.createCipheriv("aes-256-gcm",key
 	}
 }
 
-// TestIntegrity: an existing signed record follows the metadata, none is
-// made, and what cannot be signed is left alone and told.
+// TestIntegrity: an existing signed record follows the metadata, none is created, and what cannot be signed stays
+// unchanged and is reported.
 func TestIntegrity(t *testing.T) {
 	s := newStore(t)
 	key := strings.Repeat("ab", 32)
@@ -149,15 +149,15 @@ func TestIntegrity(t *testing.T) {
 	if len(told) != 3 {
 		t.Errorf("told %q", told)
 	}
-	write(t, filepath.Join(s.gemini, "integrity.key"), key+"\n") // where the CLI keeps it without a keychain
+	write(t, filepath.Join(s.gemini, "integrity.key"), key+"\n") // where the CLI stores it without a keychain
 	s.fixIntegrity("x", &Metadata{Source: "/a", Type: "local"})
 	if len(told) != 3 || read(t, s.integrityFile()) == file {
 		t.Errorf("with the key in a file: told %q", told[3:])
 	}
 }
 
-// TestValues: settings of the user and, in a trusted folder only, of the workspace; the user's own .env there stays
-// as it is; secrets are in no file that can be read.
+// TestValues: settings come from the user and, only in a trusted folder, from the workspace. The user's own .env
+// there stays unchanged, and no readable file contains a secret.
 func TestValues(t *testing.T) {
 	s, ctx := newStore(t), context.Background()
 	s.workDir = t.TempDir()
@@ -222,8 +222,8 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestSettingsLink: a link in place of an extension's settings, which the CLI
-// would have copied as its author made it, hands out nothing and is not written through.
+// TestSettingsLink: a link in place of an extension's settings, which the CLI would have copied as its author made
+// it, reveals nothing and is not written through.
 func TestSettingsLink(t *testing.T) {
 	s, dir := newStore(t), t.TempDir()
 	told := 0
@@ -251,7 +251,7 @@ func TestSettingsLink(t *testing.T) {
 	}
 }
 
-// FuzzEnv: any file is read without trouble, and a value that is written is read back.
+// FuzzEnv: any file can be read, and a written value is read back.
 func FuzzEnv(f *testing.F) {
 	f.Add("A=1\nexport B='x'\n", "a b")
 	f.Add("=\n'\"`", "it's \"`#")

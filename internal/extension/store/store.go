@@ -1,10 +1,8 @@
-// Package store keeps installed extensions where Gemini CLI keeps them and as it keeps them, so
-// that either program lists, loads, updates and removes what the other
-// installed; but no step of it, interrupted or failing, leaves anything half-done.
+// Package store keeps installed extensions where and how Gemini CLI keeps them, so that either program lists, loads,
+// updates and removes what the other installed. No step, interrupted or failing, leaves anything half-done.
 //
-// Every change is prepared beside the extensions folder on the same file
-// system, written to a journal, made by one rename, and settled; a process that
-// dies in between is rolled forward or back by the next one (see change).
+// Every change is prepared beside the extensions folder on the same file system, written to a journal, made by one
+// rename, and settled. If a process dies in between, the next one rolls the change forward or back (see change).
 package store
 
 import (
@@ -20,21 +18,21 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// Options say where the store lies; nil means this user's own.
+// Options say where the store is; nil means the current user's.
 type Options struct {
-	// Home is the folder that holds .gemini; "" takes GEMINI_CLI_HOME, else the home folder.
+	// Home is the folder that contains .gemini; "" means GEMINI_CLI_HOME, or the home folder.
 	Home string
-	// WorkDir is the folder that "workspace" means, absolute; "" is the working folder.
+	// WorkDir is the folder that "workspace" means, absolute; "" means the working folder.
 	WorkDir string
-	// Warn is told what the user should know though it stops nothing; nil for nobody.
+	// Warn is told what the user should know although nothing failed; nil for nobody.
 	Warn func(string)
 }
 
-// Store is the extensions of one user. It holds no state of its own beside
-// paths and where secrets are kept: every call reads the disk anew, because Gemini CLI writes there too. It is
-// safe for concurrent use; changes take a lock that other processes of pollux respect as well.
+// Store is one user's extensions. It holds only paths and the place of secrets; every call reads the disk again,
+// because Gemini CLI writes there too. It is safe for concurrent use. Changes take a lock that other pollux processes
+// respect.
 type Store struct {
-	home    string // the user's, as the CLI's rules for "user" mean it
+	home    string // the home folder in the CLI's rules for the scope "user"
 	gemini  string // home/.gemini
 	workDir string
 	warn    func(string)
@@ -45,11 +43,11 @@ type Store struct {
 
 	// fault is called before each step of a change; a test ends the process or fails there.
 	fault func(step string) error
-	// exchange is swap; a test takes it away as a file system without it does.
+	// exchange is swap; a test replaces it to simulate a file system without it.
 	exchange func(a, b string) error
 }
 
-// Open finds the store; it creates nothing and reads nothing yet.
+// Open returns the store. It neither reads nor creates anything yet.
 func Open(opts *Options) (*Store, error) {
 	o := Options{}
 	if opts != nil {
@@ -83,17 +81,17 @@ func Open(opts *Options) (*Store, error) {
 	}, nil
 }
 
-// Dir is the folder that holds one folder for each extension.
+// Dir returns the folder with one folder for each extension.
 func (s *Store) Dir() string { return filepath.Join(s.gemini, "extensions") }
 
-// own is a path below pollux's own folder in .gemini, which the CLI does not look into.
+// own returns a path below pollux's own folder in .gemini, which the CLI ignores.
 func (s *Store) own(elem ...string) string {
 	return filepath.Join(append([]string{s.gemini, "pollux"}, elem...)...)
 }
 
-// stagingDir is where changes are prepared: outside the extensions folder,
-// whose every sub-folder with a manifest the CLI loads, but on the same file system, also where
-// the user made the extensions folder a link to another disk.
+// stagingDir returns the folder in which changes are prepared. It is outside the extensions folder, where the CLI
+// loads every sub-folder with a manifest. It is on the same file system, even if the extensions folder is a link to
+// another disk.
 func (s *Store) stagingDir() string {
 	real, err := filepath.EvalSymlinks(s.Dir())
 	if err != nil || real == s.Dir() || filepath.Dir(real) == paths.Real(s.gemini) {
@@ -102,16 +100,16 @@ func (s *Store) stagingDir() string {
 	return filepath.Join(filepath.Dir(real), ".pollux-staging")
 }
 
-// folder is where the extension called name lies.
+// folder returns the folder of the extension called name.
 func (s *Store) folder(name string) string { return filepath.Join(s.Dir(), name) }
 
-// NotFoundError says that no extension of a name is installed.
+// NotFoundError says that no extension with this name is installed.
 type NotFoundError struct {
 	Name    string
-	Nearest []string // names that the user may have meant, the nearest first
+	Nearest []string // similar names, the nearest first
 }
 
-// Error names the extension, and the nearest names.
+// Error names the extension and the nearest names.
 func (e *NotFoundError) Error() string {
 	text := fmt.Sprintf("no extension %q is installed", words.Printable(e.Name))
 	switch len(e.Nearest) {
@@ -130,13 +128,13 @@ func (e *NotFoundError) Error() string {
 	return text + "?"
 }
 
-// ErrExists marks an install of a name that is taken.
+// ErrExists marks an install under a name that is already used.
 var ErrExists = errors.New("already installed")
 
 // ErrPolicy marks what the CLI's security settings forbid.
 var ErrPolicy = errors.New("forbidden by settings")
 
-// exists says whether anything lies at path, a dangling link included.
+// exists says whether anything is at path, even a dangling link.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return !errors.Is(err, fs.ErrNotExist)

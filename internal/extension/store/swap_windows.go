@@ -2,5 +2,5 @@ package store
 
 import "errors"
 
-// swap: this system has no such step; two renames and the journal stand in for it.
+// swap fails: Windows cannot exchange folders. Two renames and the journal replace it.
 func swap(_, _ string) error { return errors.ErrUnsupported }

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// syncTree brings everything below dir to the disk.
+// syncTree flushes everything below dir to disk.
 func syncTree(dir string) error {
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() && !d.Type().IsRegular() {
@@ -16,7 +16,7 @@ func syncTree(dir string) error {
 	})
 }
 
-// syncDir brings one file, or a folder's own entries, to the disk.
+// syncDir flushes one file, or a folder's own entries, to disk.
 func syncDir(path string) error {
 	f, err := os.Open(path)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// syncTree brings everything below dir to the disk: one call for the file
-// system, which is far quicker than one for each of thousands of files.
+// syncTree flushes everything below dir to disk. It makes one call for the whole file system, which is much faster
+// than one for each of thousands of files.
 func syncTree(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -17,7 +17,7 @@ func syncTree(dir string) error {
 	return unix.Syncfs(int(f.Fd()))
 }
 
-// syncDir brings a folder's own entries to the disk.
+// syncDir flushes a folder's own entries to disk.
 func syncDir(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -1,7 +1,6 @@
 package store
 
-// syncTree and syncDir: NTFS journals the renames that a change consists of, and
-// a folder cannot be flushed here.
+// syncTree and syncDir do nothing: NTFS journals a change's renames, and Windows cannot flush a folder.
 func syncTree(string) error { return nil }
 
 func syncDir(string) error { return nil }

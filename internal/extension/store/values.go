@@ -20,17 +20,17 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// Value is one setting of an extension as it stands. A secret's value is never in it.
+// Value is the current state of one setting of an extension. It never contains a secret's value.
 type Value struct {
 	Setting manifest.Setting
 	Set     bool
 	Text    string // "" for a secret
-	Scope   Scope  // where the value in force comes from; "" when there is none
+	Scope   Scope  // where the value comes from; "" if there is none
 	Place   string // the file or keychain, for people
 }
 
-// Values reads the settings of an extension for the working folder: the
-// workspace's value counts before the user's, and only in a trusted folder.
+// Values returns the settings of an extension for the working folder. The workspace's value comes before the user's,
+// but only in a trusted folder.
 func (s *Store) Values(x *Extension) ([]Value, error) {
 	var all []Value
 	for _, setting := range x.Manifest.Settings {
@@ -56,8 +56,8 @@ func (s *Store) Values(x *Extension) ([]Value, error) {
 	return all, nil
 }
 
-// Secret reads the value in force of one setting, secrets included, for the
-// program that runs the extension's tools; "" and false when there is none.
+// Secret returns the value of one setting, even a secret, for the program that runs the extension's tools; "" and
+// false if there is none.
 func (s *Store) Secret(x *Extension, setting manifest.Setting) (string, bool, error) {
 	for _, scope := range []Scope{Workspace, User} {
 		if scope == Workspace && (s.workDir == s.home || s.TrustOf(s.workDir) != clisettings.Trusted) {
@@ -83,7 +83,7 @@ func (s *Store) value(x *Extension, setting manifest.Setting, scope Scope) (text
 	return text, set, file, err
 }
 
-// service is the name under which the CLI keeps an extension's secrets.
+// service returns the CLI's keychain service for an extension's secrets.
 func (s *Store) service(x *Extension, scope Scope) string {
 	name := "Gemini CLI Extensions " + x.Name + " " + x.ID()
 	if scope == Workspace {
@@ -92,8 +92,8 @@ func (s *Store) service(x *Extension, scope Scope) string {
 	return name
 }
 
-// envFile is the user's .env in the extension's folder in the extensions
-// folder (also for a link), or the workspace's own.
+// envFile returns the .env in the extension's folder in the extensions folder (also for a link), or the workspace's
+// own.
 func (s *Store) envFile(x *Extension, scope Scope) string {
 	if scope == Workspace {
 		return filepath.Join(s.workDir, ".env")
@@ -103,7 +103,7 @@ func (s *Store) envFile(x *Extension, scope Scope) string {
 
 var envName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`) })
 
-// SetValue sets a setting, or removes it for a nil text, and says where.
+// SetValue sets a setting, or removes it if text is nil, and says where.
 func (s *Store) SetValue(ctx context.Context, x *Extension, setting manifest.Setting, scope Scope, text *string) (place string, err error) {
 	if scope == Workspace {
 		if s.workDir == s.home {
@@ -136,17 +136,18 @@ func (s *Store) SetValue(ctx context.Context, x *Extension, setting manifest.Set
 	return place, err
 }
 
-// MaxValue is the longest value of a setting, in bytes. A program gets it as an environment variable; Linux takes 128 KiB of one.
+// MaxValue is the longest value of a setting, in bytes. A program gets it as an environment variable, which Linux
+// limits to 128 KiB.
 const MaxValue = 64 << 10
 
-// checkValue refuses a value that would not come back as it is.
+// checkValue refuses a value that could not be read back unchanged.
 func checkValue(setting manifest.Setting, text string) error {
 	switch {
 	case len(text) > MaxValue:
 		return fmt.Errorf("the value has more than %d KiB, which a setting cannot hold; give the path of a file instead", MaxValue>>10)
 	case strings.ContainsRune(text, 0):
 		return errors.New("the value has a NUL byte, which an environment variable cannot hold")
-	case setting.Sensitive: // the keychain holds line breaks, too: keys have them
+	case setting.Sensitive: // the keychain can store line breaks, which keys contain
 		return nil
 	case strings.ContainsAny(text, "\n\r"):
 		return errors.New("the value has a line break, which only a sensitive setting can hold; nothing was set")
@@ -156,8 +157,8 @@ func checkValue(setting manifest.Setting, text string) error {
 	return nil
 }
 
-// writeValue changes one line of an .env. In the workspace's file everything else stays byte
-// for byte: it is the user's own.
+// writeValue changes one line of an .env. The rest of a workspace's file stays unchanged byte for byte, because it is
+// the user's own.
 func (s *Store) writeValue(x *Extension, setting manifest.Setting, scope Scope, text *string) error {
 	file := s.envFile(x, scope)
 	if scope == User {
@@ -196,16 +197,16 @@ func (s *Store) writeValue(x *Extension, setting manifest.Setting, scope Scope, 
 	return safefile.Write(paths.Real(file), []byte(out), &safefile.Options{Mode: 0o600, KeepMode: true})
 }
 
-// readOwnEnv reads the .env in an extension's folder. It follows no link: the
-// CLI copies links as an author made them, and one to a file of secrets would hand those out.
+// readOwnEnv reads the .env in an extension's folder. It follows no link: the CLI copies links as their author made
+// them, and such a link could hand out any file of secrets.
 func readOwnEnv(file string) ([]byte, error) {
 	if info, err := os.Lstat(file); err == nil && info.IsDir() {
-		return nil, fs.ErrNotExist // as the CLI takes it
+		return nil, fs.ErrNotExist // as in the CLI
 	}
 	return safefile.ReadPrivate(file, maxSmallFile)
 }
 
-// readEnv reads an .env as the CLI's library does; a missing one is empty.
+// readEnv reads an .env as the CLI's library does. A missing file is empty.
 func readEnv(file string, scope Scope) (map[string]string, error) {
 	read := readSmall
 	if scope == User {
@@ -227,8 +228,8 @@ func readEnv(file string, scope Scope) (map[string]string, error) {
 	return env, nil
 }
 
-// envLine reads KEY=value with the quotes and comments that the CLI's library knows.
-// Values over several lines, which the CLI never writes, are not read.
+// envLine parses KEY=value with the quotes and comments of the CLI's library. It does not parse multi-line values,
+// which the CLI never writes.
 func envLine(line string) (key, value string, is bool) {
 	line = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "export "))
 	key, value, is = strings.Cut(line, "=")
@@ -249,7 +250,7 @@ func envLine(line string) (key, value string, is bool) {
 	return key, strings.TrimSpace(value), true
 }
 
-// formatEnv writes values so that the CLI reads them back: quoted where a blank or a # would be lost.
+// formatEnv writes values so that the CLI reads them back. It quotes a value if a blank or # would be lost.
 func formatEnv(env map[string]string) []byte {
 	var b strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(env)) {
@@ -260,7 +261,7 @@ func formatEnv(env map[string]string) []byte {
 			value = "'" + value + "'"
 		case !strings.Contains(value, "`"):
 			value = "`" + value + "`"
-		default: // SetValue has refused all three kinds of quotes
+		default: // SetValue refuses values with all three kinds of quotes
 			value = `"` + value + `"`
 		}
 		fmt.Fprintf(&b, "%s=%s\n", key, value)
