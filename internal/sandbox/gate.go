@@ -138,6 +138,8 @@ func (g *gate) contact(name string, port int, plain bool) (contact, bool) {
 			continue
 		}
 		encrypted := h.Scheme == "https" || h.Scheme == "wss" || h.Scheme == "" && port == 443
+		// Several entries can match. An entry that allows TLS only does not allow plain HTTP, but another one may.
+		// The remaining restrictions are those that all matching entries share.
 		if plain && encrypted {
 			continue
 		}

@@ -178,6 +178,7 @@ func (s *sweep) replace(dir int, name string, st status, p watched) {
 			return
 		}
 	}
+	// It was made after the last moment of a killed run, so it is not the command's.
 	if s.later(st) {
 		return
 	}

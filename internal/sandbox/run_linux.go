@@ -231,6 +231,8 @@ func (r *run) do(ctx context.Context) error {
 	defer r.stage.leaf.remove()
 	defer r.stage.conn.Close()
 	defer context.AfterFunc(ctx, r.stage.end)()
+	// The record must be on disk before listen sends the setup: from then on the command may write, and pollux may be
+	// killed.
 	if r.record, err = r.s.keep(r.watch, r.stage.cmd.Process.Pid, r.c.Limits.Time); err != nil {
 		streams.closeTheirs()
 		r.stage.discard()

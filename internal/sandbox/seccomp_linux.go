@@ -39,7 +39,7 @@ const (
 const (
 	newNamespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
 		unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWTIME
-	makesFile = unix.O_CREAT | (unix.O_TMPFILE &^ unix.O_DIRECTORY) // the kernel uses the mode only with these flags; otherwise it can hold anything
+	makesFile = unix.O_CREAT | (unix.O_TMPFILE &^ unix.O_DIRECTORY) // without these the kernel ignores the mode
 	setIDs    = unix.S_ISUID | unix.S_ISGID
 
 	// ioctls that change a file's flags, version and attributes (linux/fs.h).
@@ -68,14 +68,17 @@ func rules(network, reduced bool) []rule {
 		// libraries fall back to the older calls, whose arguments the rules below check.
 		{calls: []uintptr{unix.SYS_CLONE3, unix.SYS_OPENAT2, unix.SYS_FCHMODAT2, unix.SYS_MEMFD_CREATE, unix.SYS_MEMFD_SECRET,
 			unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER}, answer: enosys},
+		// clone passes its flags in a register, so only calls that make namespaces need to be refused.
 		{calls: []uintptr{unix.SYS_CLONE}, answer: eperm, when: []argument{{index: 0, anyBit: newNamespaces}}},
 		// These type into the user's terminal or change its line discipline.
 		{calls: []uintptr{unix.SYS_IOCTL}, answer: eperm, when: []argument{{index: 1, like: []uint32{unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSETD, unix.TIOCCONS}}}},
+		// Other personalities weaken memory protection. Setting the default one and querying are allowed.
 		{calls: []uintptr{unix.SYS_PERSONALITY}, answer: eperm, when: []argument{{index: 0, unlike: []uint32{0, 0xffffffff}}}},
 		// A setuid or setgid file would outlive the sandbox and run with its owner's rights.
 		{calls: []uintptr{unix.SYS_FCHMOD}, answer: eperm, when: []argument{{index: 1, anyBit: setIDs}}},
 		{calls: []uintptr{unix.SYS_FCHMODAT, unix.SYS_MKNODAT}, answer: eperm, when: []argument{{index: 2, anyBit: setIDs}}},
 		{calls: []uintptr{unix.SYS_OPENAT}, answer: eperm, when: []argument{{index: 2, anyBit: makesFile}, {index: 3, anyBit: setIDs}}},
+		// Pairs of other families reach kernel code that no policy needs.
 		{calls: []uintptr{unix.SYS_SOCKETPAIR}, answer: eacces, when: []argument{{index: 0, unlike: []uint32{unix.AF_UNIX}}}},
 		// A datagram socket of a pair can still send to any socket file (SOCK_RAW makes a datagram socket too).
 		// Stream sockets stay connected to each other for good.
@@ -89,6 +92,8 @@ func rules(network, reduced bool) []rule {
 		// System V memory belongs to no process, so no limit sees it. Without namespaces it would be the host's.
 		{calls: []uintptr{unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SEMGET, unix.SYS_SEMCTL, unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL}, answer: enosys},
 	}
+	// Only TCP and UDP over IP: no raw sockets, no netlink (family AF_NETLINK), no rarely used protocols with a
+	// history of holes.
 	if network {
 		all = append(all,
 			rule{calls: []uintptr{unix.SYS_SOCKET}, answer: eacces, when: []argument{{index: 0, unlike: []uint32{unix.AF_INET, unix.AF_INET6}}}},
@@ -97,6 +102,7 @@ func rules(network, reduced bool) []rule {
 	} else {
 		all = append(all, rule{calls: []uintptr{unix.SYS_SOCKET}, answer: eacces})
 	}
+	// Landlock does not control modes, owners, times and attributes. Without read-only mounts the filter must.
 	if reduced {
 		all = append(all, rule{calls: append([]uintptr{unix.SYS_FCHMOD, unix.SYS_FCHMODAT, unix.SYS_FCHOWN, unix.SYS_FCHOWNAT, unix.SYS_UTIMENSAT,
 			unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_FSETXATTR, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_FREMOVEXATTR,

@@ -36,6 +36,7 @@ func (s *stager) system() error {
 			return err
 		}
 	}
+	// When the machine runs out of memory, the kernel kills this sandbox first.
 	if err := os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0); err != nil {
 		return err
 	}
@@ -166,7 +167,7 @@ func (s *stager) rights() map[string]uint64 {
 	all := map[string]uint64{}
 	if !s.Reduced {
 		all["/"] = kernel.LandReadDir
-		all["/proc"] = landRead | kernel.LandWriteFile // /proc itself is read-only; writing goes through its fd links to other files
+		all["/proc"] = landRead | kernel.LandWriteFile // read-only itself; its fd links lead elsewhere
 	}
 	if s.Root.Host {
 		all["/"] = landRead

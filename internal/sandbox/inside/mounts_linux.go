@@ -30,6 +30,7 @@ func (s *stager) buildRoot() error {
 		return on("private mounts", err)
 	}
 	b := builder{}
+	// All sources first: makeRoot mounts over /tmp or /usr, which may contain a source.
 	trees := make([]int, len(s.Mounts))
 	for i, m := range s.Mounts {
 		trees[i] = -1
@@ -45,6 +46,7 @@ func (s *stager) buildRoot() error {
 		return err
 	}
 	for i, m := range s.Mounts {
+		// A path to hide can lie in a folder that this process may not search. Then cover hides that folder.
 		hides := m.Show == ShowNothing || m.Show == ShowVoid
 		if hides && b.covered(m.Target) {
 			s.Mounts[i].Show = ShowDir // its parent is already hidden as a whole
