@@ -9,7 +9,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/control"
 )
 
-// based takes the texts of a proposal whose file has changed (SPEC F-13).
+// based takes new texts for a proposal whose file has changed (SPEC F-13).
 func (m *model) based(msg loadedMsg) {
 	before := m.docs[msg.id]
 	m.docs[msg.id] = newDocument(msg.path, msg.texts, msg.text, msg.version)
@@ -26,7 +26,7 @@ func (m *model) based(msg loadedMsg) {
 	}
 }
 
-// conflicting is a place of the current conflict that a line of the proposal is in, nil for none.
+// conflicting returns the place of the current conflict that covers a line of the proposal, or nil.
 func (m *model) conflicting(line int) *control.Place {
 	d := m.diff()
 	if d == nil || d.Conflict == nil || line < 0 || m.past != nil {
@@ -40,7 +40,7 @@ func (m *model) conflicting(line int) *control.Place {
 	return nil
 }
 
-// A standoff asks which of the two stands, the proposal or the change of its file.
+// A standoff asks which side wins: the proposal or the change on disk.
 type standoff struct {
 	id   string
 	text string
@@ -58,7 +58,7 @@ func newStandoff(d control.Diff, name string) *standoff {
 	return s
 }
 
-// excerpt is the first of some lines.
+// excerpt returns the first line of lines, with "…" when more follow.
 func excerpt(lines string) string {
 	first, rest, _ := strings.Cut(lines, "\n")
 	switch {
@@ -92,7 +92,7 @@ func (s *standoff) draw(*model, *frame)          {}
 func (s *standoff) question() string             { return s.text }
 func (s *standoff) buttons(*model) []button      { return s.keys }
 
-// resolve ends a conflict as the user wants.
+// resolve ends a conflict with the user's choice.
 func (m *model) resolve(id string, theirs bool) tea.Cmd {
 	doc := m.docs[id]
 	if doc == nil {

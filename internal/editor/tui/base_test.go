@@ -7,7 +7,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/control"
 )
 
-// rebase is what the companion says when the file of a proposal has changed.
+// rebase changes the file of a proposal, as the companion reports it.
 func (b *bench) rebase(id, old, now string, c *control.Conflict) {
 	t := b.f.texts[id]
 	t.Old, t.Base = old, t.Base+1
@@ -21,8 +21,7 @@ func (b *bench) rebase(id, old, now string, c *control.Conflict) {
 	b.sync()
 }
 
-// SPEC F-13: the file of a proposal changes: it is shown on what the file
-// holds now, and what is accepted is what was shown.
+// SPEC F-13: when the file changes, the proposal is shown against the new file, and accepting takes what was shown.
 func TestFollowsTheFile(t *testing.T) {
 	b := newBench(t, 80, 24)
 	b.propose("1", "/w/proj/a.txt", "one\ntwo\nthree\n", "one\ntwo\nTHREE\n")
@@ -34,7 +33,7 @@ func TestFollowsTheFile(t *testing.T) {
 	if d := b.decision(); *d.Content != "ONE\ntwo\nTHREE\n" || d.Seen != (control.Seen{Version: 1, Base: 1}) {
 		t.Errorf("%+v, %q", d, *d.Content)
 	}
-	// The companion refuses what is behind; the diff stays.
+	// The companion refuses an outdated decision; the diff stays.
 	b = newBench(t, 80, 24)
 	example(b)
 	b.f.fail = errors.New("the file has changed since this was shown: look at it again before you accept it")
@@ -42,7 +41,7 @@ func TestFollowsTheFile(t *testing.T) {
 	b.wants("the file has changed since this was shown")
 }
 
-// SPEC F-13: a conflict is shown beside the text, and nothing is accepted before the user has said what stands.
+// SPEC F-13: a conflict is shown beside the text, and nothing is accepted before the user has chosen a side.
 func TestStandoff(t *testing.T) {
 	for key, theirs := range map[string]bool{"k": false, "t": true} {
 		b := newBench(t, 80, 24)
@@ -62,7 +61,7 @@ func TestStandoff(t *testing.T) {
 			t.Errorf("%+v", b.f.resolved)
 		}
 	}
-	// A file that is gone has nothing to take.
+	// A deleted file has no lines to take.
 	b := newBench(t, 80, 24)
 	b.propose("1", "/w/proj/a.txt", "one\n", "2\n")
 	b.sync()

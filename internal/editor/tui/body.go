@@ -8,7 +8,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// drawBody draws the rows of the diff that are in view.
+// drawBody draws the visible rows of the diff.
 func (m *model) drawBody(f *frame) {
 	doc := m.doc()
 	if doc == nil {
@@ -32,7 +32,7 @@ func (m *model) drawBody(f *frame) {
 	}
 }
 
-// nothing says why a diff has no rows.
+// nothing explains why a diff has no rows.
 func nothing(doc *document) string {
 	if doc.texts.New == "" {
 		return "The file becomes empty, or stays so."
@@ -68,12 +68,12 @@ func (p *painter) row(r row, w int) string {
 	return cursor + p.half(r, r.old, true, half) + "│" + p.half(r, r.new, false, w-2-half)
 }
 
-// reverted says that the user does not want the row's hunk.
+// reverted reports whether the user has left the row's hunk out.
 func (p *painter) reverted(r row) bool {
 	return r.hunk >= 0 && r.hunk < len(p.doc.change.hunks) && p.doc.change.hunks[r.hunk].reverted
 }
 
-// sign is the character in front of a line, and the part that it plays.
+// sign returns the character in front of a line, and its tone.
 func (p *painter) sign(r row, old bool) (string, tone) {
 	switch {
 	case r.hunk < 0:
@@ -103,7 +103,7 @@ func (p *painter) unified(r row, w int) string {
 	return paint(p.m.theme.style(look{tone: toneDim}), gutter) + paint(p.m.theme.style(look{tone: t}), sign+" ") + p.text(r, i, old, t, width)
 }
 
-// half is one side of a row.
+// half draws one side of a row.
 func (p *painter) half(r row, i int, old bool, w int) string {
 	if i < 0 {
 		return strings.Repeat(" ", max(0, w))
@@ -131,7 +131,7 @@ func (p *painter) text(r row, i int, old bool, t tone, w int) string {
 		return ""
 	}
 	text := from[i]
-	var end string // what the text does not show
+	var end string // a note about what the text does not show
 	switch {
 	case len(from) == 1 && text == "":
 		return p.ended("the file is empty", t, w)
@@ -147,13 +147,13 @@ func (p *painter) text(r row, i int, old bool, t tone, w int) string {
 	return p.cells(text, lex.tokens(i), words, t, w, end)
 }
 
-// ended is the row of a line end that is all there is of a line.
+// ended draws the row of a line that consists of its line end only.
 func (p *painter) ended(note string, t tone, w int) string {
 	note = ansi.Truncate(note, w, "")
 	return paint(p.m.theme.style(look{tone: t}), pad(note, ansi.StringWidth(note), w))
 }
 
-// words are the parts of a changed line that differ from its partner.
+// words returns the parts of a changed line that differ from its partner.
 func (p *painter) words(r row, i int, old bool) []span {
 	if r.hunk < 0 || p.reverted(r) {
 		return nil
@@ -174,7 +174,7 @@ func (p *painter) words(r row, i int, old bool) []span {
 	return nil
 }
 
-// cells draws foreign text, filled to w columns, with marks where it goes on beyond them.
+// cells draws untrusted text, filled to w columns, with marks where the text continues beyond the edge.
 func (p *painter) cells(text string, tokens []token, words []span, t tone, w int, end string) string {
 	skip := p.m.left
 	l := layOut(text, skip, w)
@@ -216,7 +216,7 @@ func (p *painter) cells(text string, tokens []token, words []span, t tone, w int
 	return b.String()
 }
 
-// classAt is the class at a byte; it drops the tokens before, as it is asked in order.
+// classAt returns the class of the byte at offset at. It drops earlier tokens, because callers ask in order.
 func classAt(tokens *[]token, at int) class {
 	for len(*tokens) > 0 && (*tokens)[0].to <= at {
 		*tokens = (*tokens)[1:]

@@ -10,37 +10,36 @@ import (
 )
 
 const (
-	// tabWidth is the distance of tab stops.
+	// tabWidth is the distance between tab stops.
 	tabWidth = 4
-	// maxMarks is how many combining marks a character may carry; a tower of them would grow out of its line.
+	// maxMarks is how many combining marks a character may carry; more would grow out of the line.
 	maxMarks = 4
 )
 
-// A cell is one character as it is shown: never more than its width, and
-// nothing that a terminal obeys.
+// A cell is one character as shown. It never exceeds its width and holds nothing that a terminal obeys.
 type cell struct {
 	text  string
 	width int  // columns
-	at    int  // where it stands in the source, in bytes
-	mark  bool // it stands for something that cannot be seen
+	at    int  // its offset in the source, in bytes
+	mark  bool // it stands for an invisible character
 }
 
-// A cutter walks through a line of foreign text. Everything that a terminal would obey, that reorders or
-// that nobody can see comes out as a visible mark (SPEC F-5: what is accepted is what is shown).
+// A cutter walks through a line of untrusted text. Control characters, characters that reorder text and invisible
+// characters come out as visible marks (SPEC F-5: what is accepted is what is shown).
 type cutter struct {
 	s   string
-	at  int // byte
+	at  int // offset in bytes
 	col int // column, for tabs
 }
 
-// next returns the next character's cells, none at the end.
+// next returns the cells of the next character, or none at the end.
 func (c *cutter) next() []cell {
 	if c.at >= len(c.s) {
 		return nil
 	}
 	var cells []cell
 	if b := c.s[c.at]; b < utf8.RuneSelf && (c.at+1 == len(c.s) || c.s[c.at+1] < utf8.RuneSelf) {
-		cells = []cell{c.ascii(b)} // and the next is ASCII too: no cluster
+		cells = []cell{c.ascii(b)} // the next byte is ASCII too, so this is no cluster
 		c.at++
 	} else {
 		cluster, _ := ansi.FirstGraphemeCluster(c.s[c.at:], ansi.GraphemeWidth)
@@ -69,7 +68,7 @@ func (c *cutter) ascii(b byte) cell {
 	return cell{c.s[c.at : c.at+1], 1, c.at, false}
 }
 
-// visible is a grapheme cluster as cells. Emoji that are joined come apart, as terminals disagree about their width.
+// visible returns a grapheme cluster as cells. It splits joined emoji, because terminals disagree about their width.
 func visible(cluster string, at int) []cell {
 	var cells []cell
 	marks := 0
@@ -85,7 +84,7 @@ func visible(cluster string, at int) []cell {
 			x.at = at + i
 			cells = append(cells, x)
 		case joins(r) && last >= 0 && !cells[last].mark && cells[last].width == 2, selects(r) && last >= 0 && i > 0 && symbol(cluster):
-			// of no width and no meaning but for emoji
+			// no width, and no meaning outside emoji
 		case hidden(r):
 			cells = append(cells, markCell(fmt.Sprintf("‹%X›", r), at+i))
 		case unicode.In(r, unicode.Mn, unicode.Me) && last >= 0 && (marks > maxMarks || !cells[last].mark):
@@ -115,14 +114,14 @@ func markCell(text string, at int) cell { return cell{text, ansi.StringWidth(tex
 func joins(r rune) bool   { return r == 0x200d }
 func selects(r rune) bool { return r == 0xfe0e || r == 0xfe0f }
 
-// symbol says that a cluster begins as emoji do.
+// symbol reports whether a cluster begins like an emoji.
 func symbol(cluster string) bool {
 	r, _ := utf8.DecodeRuneInString(cluster)
 	return r >= 0x203c || r == '#' || r == '*' || r >= '0' && r <= '9'
 }
 
-// hidden says that a character cannot be seen, or changes the order or look of others: controls, bidi controls, blanks
-// without width, fillers, tags, skin tones (which have a width of their own on some terminals).
+// hidden reports whether a character is invisible, or changes the order or look of others: controls, bidi controls,
+// zero-width blanks, fillers, tags, and skin tones (some terminals give them a width of their own).
 func hidden(r rune) bool {
 	switch {
 	case unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Cs):
@@ -135,15 +134,14 @@ func hidden(r rune) bool {
 	return unicode.Is(unicode.Zs, r) && r != ' ' && r != 0x3000 || !unicode.IsPrint(r) && !unicode.In(r, unicode.Co, unicode.Zs) && !unicode.IsMark(r)
 }
 
-// A line is foreign text laid out: the cells that are in view.
+// A line is untrusted text laid out: its visible cells.
 type line struct {
 	cells       []cell
 	width       int  // columns taken
-	left, right bool // there is more on that side
+	left, right bool // more text on that side
 }
 
-// layOut cuts text to width columns from column skip on. It looks at no more of the text than
-// it needs for that.
+// layOut cuts text to width columns from column skip on. It reads no more of the text than it needs.
 func layOut(text string, skip, width int) line {
 	var l line
 	if width <= 0 {
@@ -164,7 +162,7 @@ func layOut(text string, skip, width int) line {
 			case l.width+min(x.width, to-skip) > width:
 				l.right = true
 				return l
-			case from < skip: // half of it is in view
+			case from < skip: // only half of it is visible
 				n := to - skip
 				l.cells = append(l.cells, cell{strings.Repeat(" ", n), n, x.at, x.mark})
 				l.width += n
@@ -178,14 +176,14 @@ func layOut(text string, skip, width int) line {
 }
 
 const (
-	// maxDrawn is how much of a line is drawn, in bytes: of a longer one the part around its first change.
+	// maxDrawn is how many bytes of a line are drawn. A longer line shows the part around its first change.
 	maxDrawn = 64 << 10
-	// beforeChange is how much of that stands before the change.
+	// beforeChange is how many of those bytes stand before the change.
 	beforeChange = 1 << 10
 )
 
-// drawn is the part of a huge line that is drawn, with the spans in it; it says how much is left out on either side. What is decided is the
-// whole line. Other lines are returned as they are.
+// drawn returns the part of a huge line that is drawn, with its spans, and notes how much is left out on either side.
+// A decision still covers the whole line. Shorter lines are returned unchanged.
 func drawn(text string, words []span) (part string, inPart []span, cut bool) {
 	if len(text) <= maxDrawn {
 		return text, words, false
@@ -210,7 +208,7 @@ func drawn(text string, words []span) (part string, inPart []span, cut bool) {
 	return lead + text[from:to] + tail, inPart, true
 }
 
-// leftOut stands for so many bytes of a line that are not drawn.
+// leftOut is the note for n bytes of a line that are not drawn.
 func leftOut(n int) string {
 	if n == 0 {
 		return ""
@@ -218,7 +216,7 @@ func leftOut(n int) string {
 	return fmt.Sprintf("⋯ %d bytes ⋯", n)
 }
 
-// columnOf is the column at which a byte of a text stands.
+// columnOf returns the column of the byte at offset at.
 func columnOf(text string, at int) int {
 	c := cutter{s: text}
 	for c.at < at && c.next() != nil {
@@ -226,7 +224,7 @@ func columnOf(text string, at int) int {
 	return c.col
 }
 
-// plain is foreign text made harmless, at most width columns, with "…" where it is cut.
+// plain returns untrusted text made harmless, at most width columns, with "…" where it is cut.
 func plain(text string, width int) string {
 	l := layOut(text, 0, width)
 	if l.right && width > 1 {

@@ -8,7 +8,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// What a terminal would obey, reorder or hide is shown (hostile names and contents).
+// Characters that a terminal would obey, reorder or hide are shown (hostile names and contents).
 func TestHarmless(t *testing.T) {
 	for _, tt := range []struct{ in, want string }{
 		{"plain", "plain"},
@@ -102,7 +102,7 @@ func FuzzCells(f *testing.F) {
 	})
 }
 
-// The state of one line goes on in the next; other than that a line is a line.
+// The state at the end of one line continues in the next.
 func TestLex(t *testing.T) {
 	show := func(path, text string) string {
 		x := lexed{lang: languageOf(path), text: splitText(text)}
@@ -156,7 +156,7 @@ func FuzzLex(f *testing.F) {
 	})
 }
 
-// What differs far to the right is shown, and the next hunk at the left again.
+// A change far to the right scrolls into view; the next hunk is shown from the left again.
 func TestAside(t *testing.T) {
 	for _, side := range []int{80, 160} {
 		b := newBench(t, side, 24)

@@ -18,7 +18,7 @@ import (
 // askWithin bounds a question to the companion.
 const askWithin = 20 * time.Second
 
-// What comes back.
+// Messages with the companion's answers.
 type (
 	loadedMsg struct {
 		id, path string
@@ -37,7 +37,7 @@ type (
 		to      Companion
 		id      string
 		text    string // with line feeds
-		version int    // of it
+		version int    // of the text
 		err     error
 	}
 	decidedMsg struct {
@@ -65,13 +65,13 @@ type (
 	editedMsg struct {
 		id   string
 		path string // of the proposal
-		file string // what the editor has written, in a folder of its own
-		text string // as it was before
+		file string // what the editor has written, in a private folder
+		text string // the text before editing
 		err  error
 	}
 )
 
-// ask makes a command of a question; nothing is asked while there is no companion.
+// ask makes a command from a call to the companion. Without a companion it does nothing.
 func (m *model) ask(f func(context.Context, Companion) tea.Msg) tea.Cmd {
 	c := m.companion
 	if c == nil {
@@ -95,7 +95,7 @@ func (m *model) load(id, path string) tea.Cmd {
 	})
 }
 
-// reload reads what has become of a diff elsewhere.
+// reload reads a diff that was changed elsewhere.
 func (m *model) reload(id string) tea.Cmd {
 	return m.ask(func(ctx context.Context, c Companion) tea.Msg {
 		text, version, err := c.Text(ctx, id)
@@ -103,7 +103,7 @@ func (m *model) reload(id string) tea.Cmd {
 	})
 }
 
-// send tells the companion of our text of a diff, one at a time.
+// send sends our text of a diff to the companion, one edit at a time.
 func (m *model) send(id string, d *document) tea.Cmd {
 	if d.waiting || d.known == d.change.text() {
 		return nil
@@ -117,7 +117,7 @@ func (m *model) send(id string, d *document) tea.Cmd {
 	})
 }
 
-// decide settles a diff with exactly the text that is shown.
+// decide settles a diff with exactly the text shown.
 func (m *model) decide(id, name string, accept bool) tea.Cmd {
 	decision := control.Decision{ID: id, Accept: accept}
 	what := "rejected " + name
@@ -153,7 +153,7 @@ func (m *model) undo(e control.Entry) tea.Cmd {
 	return m.ask(func(ctx context.Context, c Companion) tea.Msg { return undoneMsg{name, c.Undo(ctx, e.ID)} })
 }
 
-// edit hands the text of a diff to the user's editor, in a private file that ends as the real one does.
+// edit opens the text of a diff in the user's editor, in a private file with the real file's extension.
 func (m *model) edit(id, path string, d *document) tea.Cmd {
 	if m.o.Editor == "" {
 		m.complain("no editor is known; set EDITOR (for example EDITOR=vi) and start again")
@@ -170,7 +170,7 @@ func (m *model) edit(id, path string, d *document) tea.Cmd {
 	return tea.ExecProcess(cmd, func(err error) tea.Msg { return editedMsg{id, path, file, content, err} })
 }
 
-// writePrivate makes a folder of the user's own with the text in it.
+// writePrivate writes the text to a file in a new private folder.
 func writePrivate(path, content string) (file string, err error) {
 	dir, err := os.MkdirTemp("", "pollux-edit-") // 0700
 	if err != nil {
@@ -183,7 +183,7 @@ func writePrivate(path, content string) (file string, err error) {
 	return file, nil
 }
 
-// safeName is a file's name without what an editor or a shell would take for something else.
+// safeName returns a file's name without characters that an editor or a shell would misread.
 func safeName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || strings.ContainsRune(`/\:*?"<>|`, r) {
@@ -198,10 +198,10 @@ func safeName(name string) string {
 	return name
 }
 
-// maxEdited bounds what an editor may leave, in bytes.
+// maxEdited bounds the text that an editor may leave, in bytes.
 const maxEdited = 16 << 20
 
-// takeEdited reads what the editor left, and removes it where that is nothing of the user's own.
+// takeEdited reads the text that the editor left, and removes the file unless it holds the user's own changes.
 func takeEdited(msg editedMsg) (content string, err error) {
 	defer func() {
 		if err == nil && content == msg.text || msg.err != nil {
@@ -228,7 +228,7 @@ func takeEdited(msg editedMsg) (content string, err error) {
 	return keepEnd(msg.text, string(data)), nil
 }
 
-// keepEnd drops the last line's end where an editor has added it by itself (SPEC F-6).
+// keepEnd drops a line end at the end of the text that the editor added by itself (SPEC F-6).
 func keepEnd(before, after string) string {
 	if before == "" || text.ShapeOf(before).FinalNewline {
 		return after

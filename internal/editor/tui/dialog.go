@@ -15,16 +15,16 @@ import (
 type dialog interface {
 	key(m *model, key, text string) tea.Cmd
 	paste(m *model, text string) tea.Cmd
-	// about is the diff that it asks about, "" for none.
+	// about is the diff of the question, "" for none.
 	about() string
-	// whole says that it takes the screen; else it is a question above the keys.
+	// whole reports whether it takes the whole screen; otherwise it is a question above the keys.
 	whole() bool
 	draw(m *model, f *frame)
 	question() string
 	buttons(m *model) []button
 }
 
-// A confirm is a question with yes and no.
+// A confirm is a yes-or-no question.
 type confirm struct {
 	id   string
 	text string
@@ -48,25 +48,25 @@ func (c *confirm) draw(*model, *frame)          {}
 func (c *confirm) question() string             { return c.text }
 func (c *confirm) buttons(*model) []button      { return []button{{"y", "yes"}, {"n", "no"}} }
 
-// A scope is one choice of the policy: which proposals a rule is for.
+// A scope is one choice of the policy: the proposals that a rule covers.
 type scope struct {
 	label string
 	rule  control.Rule // without mode
-	edit  bool         // its pattern can be edited
-	clear bool         // it is a rule in force, which goes
+	edit  bool         // the user can edit its pattern
+	clear bool         // it clears a rule in force
 }
 
 // A policy makes rules (SPEC F-11).
 type policy struct {
 	id      string
-	accept  bool // else leave to the terminal
+	accept  bool // otherwise leave to the terminal
 	scopes  []scope
 	at      int
 	editing bool
 	pattern string
 }
 
-// newPolicy offers what fits the current proposal, and the rules in force.
+// newPolicy offers the rules that fit the current proposal, and lists the rules in force.
 func (m *model) newPolicy() *policy {
 	p := &policy{accept: true}
 	if d := m.diff(); d != nil {
@@ -152,7 +152,7 @@ func (p *policy) paste(_ *model, text string) tea.Cmd {
 	return nil
 }
 
-// make sets the rule that is chosen.
+// make sets the chosen rule.
 func (p *policy) make(m *model) tea.Cmd {
 	s := p.scopes[p.at]
 	r := s.rule
@@ -214,7 +214,7 @@ func (p *policy) draw(m *model, f *frame) {
 	box(f, lines)
 }
 
-// box draws lines in a frame, as many as there is room for.
+// box draws lines in a frame, as many as fit.
 func box(f *frame, lines []string) {
 	lines = lines[:min(len(lines), max(0, f.h-4))]
 	width := max(4, min(f.w, 78))
@@ -253,7 +253,7 @@ func (h *help) buttons(m *model) []button {
 	return keys
 }
 
-// last is the first line that can be at the top.
+// last returns the largest line number that can be at the top.
 func (h *help) last(m *model) int { return max(0, len(helpLines())-max(0, m.h-4)) }
 
 func (h *help) draw(_ *model, f *frame) {

@@ -5,31 +5,31 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/text"
 )
 
-// A document is one proposal as it is being looked at: its change, and what has been computed to show it.
+// A document is one proposal under review: its change, and everything computed to show it.
 type document struct {
 	path    string
 	texts   control.Texts
 	change  *change
 	version int
-	// known is the text that the companion has, with line feeds; what the change says is sent when it differs.
+	// known is the text that the companion has, with line feeds. When the change differs from it, the change is sent.
 	known string
 	lang  *language
 
-	rows    []row // for made
+	rows    []row // computed for made
 	made    rowOptions
 	oldLex  lexed
 	newLex  lexed
-	edited  bool // its text is not the proposal any more
-	waiting bool // an edit of ours is on its way
-	refused bool // our last edit was not taken, and what stands instead is being read
+	edited  bool // its text differs from the proposal
+	waiting bool // one of our edits is on its way
+	refused bool // our last edit was refused; the text that replaced it is being read
 }
 
-// newDocument takes the texts of a proposal, and what has become of it.
+// newDocument makes a document from a proposal's texts and its current text.
 func newDocument(path string, t control.Texts, now string, version int) *document {
 	d := &document{path: path, texts: t, version: version, lang: languageOf(path)}
 	d.take(text.ToLF(now))
-	// Hunks that are gone from the proposal are still its hunks.
-	// But where the file has changed since, what it has now is none of theirs.
+	// Hunks that the user has left out are still hunks of the proposal. But once the file has changed, its new
+	// content belongs to no hunk.
 	if proposal := text.ToLF(t.New); proposal != d.known && t.Base == 0 {
 		c := newChange(text.ToLF(t.Old), t.IsNew, proposal)
 		if c.adopt(d.known) {
@@ -39,7 +39,7 @@ func newDocument(path string, t control.Texts, now string, version int) *documen
 	return d
 }
 
-// take replaces the proposal by a text that was made elsewhere.
+// take replaces the proposal by a text made elsewhere.
 func (d *document) take(lf string) {
 	d.known = lf
 	if d.change != nil && d.change.text() == lf {
@@ -58,16 +58,16 @@ func (d *document) set(c *change) {
 	d.forget()
 }
 
-// forget drops what was computed of the change.
+// forget drops everything computed from the change.
 func (d *document) forget() {
 	d.rows = nil
 	d.edited = d.change.text() != text.ToLF(d.texts.New)
 }
 
-// content is the text as it is now, with the line ends of the proposal (SPEC F-6).
+// content is the current text, with the proposal's line ends (SPEC F-6).
 func (d *document) content() string { return text.FromLF(d.texts.New, d.change.text()) }
 
-// seen is what of the proposal stands here.
+// seen returns the version and base shown here.
 func (d *document) seen() control.Seen { return control.Seen{Version: d.version, Base: d.texts.Base} }
 
 // layout returns the rows for these options.
@@ -78,7 +78,7 @@ func (d *document) layout(o rowOptions) []row {
 	return d.rows
 }
 
-// endings says how the lines of both texts end, "" where it is as everybody expects.
+// endings describes the line ends of both texts, "" when nothing is unusual.
 func (d *document) endings() string {
 	name := func(s string) string {
 		shape := text.ShapeOf(s)
@@ -104,14 +104,14 @@ func (d *document) endings() string {
 	return before + " → " + after
 }
 
-// adopt marks hunks as reverted so that the text comes out, and says whether it can.
+// adopt reverts hunks so that the text becomes lf, and reports whether that is possible.
 func (c *change) adopt(lf string) bool {
 	if len(c.hunks) == 0 || len(c.hunks) > 10000 {
 		return false
 	}
 	before := make([]bool, len(c.hunks))
 	target := splitText(lf)
-	at, from := 0, 0 // in target, in c.new
+	at, from := 0, 0 // line in target, line in c.new
 	ok := true
 	for i := range c.hunks {
 		h := &c.hunks[i]
@@ -141,7 +141,7 @@ func (c *change) adopt(lf string) bool {
 	return false
 }
 
-// nextHunk is the line of the proposal at which the hunk after i begins.
+// nextHunk returns the line of the proposal where the hunk after i begins.
 func (c *change) nextHunk(i int) int {
 	if i+1 < len(c.hunks) {
 		return c.hunks[i+1].newFrom
@@ -149,7 +149,7 @@ func (c *change) nextHunk(i int) int {
 	return len(c.new)
 }
 
-// begins says whether text holds part at a line.
+// begins reports whether text holds part at line at.
 func begins(text lines, at int, part lines) bool {
 	if at < 0 || at+len(part) > len(text) {
 		return false
@@ -162,14 +162,14 @@ func begins(text lines, at int, part lines) bool {
 	return true
 }
 
-// A lexed text is coloured as far as it was looked at.
+// A lexed text is coloured as far as it has been shown.
 type lexed struct {
 	lang   *language
 	text   lines
-	states []lexState // at the beginning of each line that was reached
+	states []lexState // at the beginning of each line reached so far
 }
 
-// tokens colours one line.
+// tokens returns the colours of line i.
 func (x *lexed) tokens(i int) []token {
 	if x.lang == nil || i < 0 || i >= len(x.text) {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/proc"
 )
 
-// editorCommand runs the user's editor as git does: through the shell, which takes its options apart. A program whose
-// path has blanks in it is that program.
+// editorCommand runs the user's editor as git does: through the shell, which splits its options. A program whose path
+// has blanks runs directly.
 func editorCommand(editor, file string) *exec.Cmd {
 	if path, err := proc.Find(editor); err == nil {
 		return exec.Command(path, file) //nolint:noctx // it ends when the user leaves it

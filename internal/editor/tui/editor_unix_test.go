@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// $EDITOR may have options, quotes and a path with blanks; what it gets last is the file, whatever that is called.
+// $EDITOR may have options, quotes and a path with blanks. Its last argument is the file, whatever the file's name.
 func TestEditorCommand(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "my editors")

@@ -7,7 +7,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/proc"
 )
 
-// editorCommand runs the user's editor, with its options if it has any.
+// editorCommand runs the user's editor with its options.
 func editorCommand(editor, file string) *exec.Cmd {
 	words := strings.Fields(editor)
 	if path, err := proc.Find(editor); err == nil {

@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden screens")
 
-// A fakeCompanion answers as a companion does, and keeps what it was told.
+// A fakeCompanion answers like a companion and records every call.
 type fakeCompanion struct {
 	queue   control.Queue
 	texts   map[string]control.Texts
@@ -33,7 +33,7 @@ type fakeCompanion struct {
 	undone  []string
 
 	resolved []resolved
-	fail     error // of everything that changes something
+	fail     error // returned by every call that changes something
 }
 
 func (f *fakeCompanion) Attach(context.Context) error { return nil }
@@ -103,12 +103,12 @@ type resolved struct {
 	theirs bool
 }
 
-// A bench is a model with a companion, a clock of its own, and hands.
+// A bench is a model with a fake companion, a clock and simulated keys.
 type bench struct {
 	t *testing.T
 	m *model
 	f *fakeCompanion
-	// clock is the time; quit says that the reviewer wants to end.
+	// clock is the current time; quit is set when the reviewer ends.
 	clock time.Time
 	quit  bool
 }
@@ -158,7 +158,7 @@ func (b *bench) propose(id, path, old, proposed string) *control.Diff {
 	return &b.f.queue.Diffs[len(b.f.queue.Diffs)-1]
 }
 
-// sync tells the model of the queue as it is now, and lets it settle.
+// sync sends the current queue to the model, and lets it settle.
 func (b *bench) sync() {
 	b.f.queue.Version++
 	b.f.queue.Sessions = 1
@@ -181,7 +181,7 @@ func (b *bench) end(id, outcome string) {
 	b.sync()
 }
 
-// tell gives the model a message, and it back whatever comes of that.
+// tell sends a message to the model, then every message that results.
 func (b *bench) tell(msg tea.Msg) { b.perform(b.m.update(msg)) }
 
 func (b *bench) perform(cmd tea.Cmd) {
@@ -220,7 +220,7 @@ func (b *bench) click(x, y int) {
 	b.tell(tea.MouseClickMsg{X: x, Y: y, Button: tea.MouseLeft})
 }
 
-// screen is what stands there, without colours.
+// screen returns the screen without colours.
 func (b *bench) screen() string {
 	b.t.Helper()
 	f := b.m.frame()

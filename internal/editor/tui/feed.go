@@ -8,13 +8,13 @@ import (
 	"github.com/pollux-companion/pollux/internal/control"
 )
 
-// rejoinEvery is how often a companion is looked for.
+// rejoinEvery is how often the feed looks for a companion.
 const rejoinEvery = time.Second
 
-// errGone: the connection has ended, in whatever words.
+// errGone: the connection has ended, whatever the error said.
 var errGone = errors.New("the companion has ended")
 
-// What the companion says by itself.
+// Messages that the companion sends unasked.
 type (
 	joinedMsg struct{ c Companion }
 	lostMsg   struct{ err error }
@@ -22,21 +22,21 @@ type (
 	queueMsg  struct{ queue control.Queue }
 )
 
-// A feed keeps the model up to date: it joins the companion, again when it has gone, and passes on its queue. It
+// A feed keeps the model up to date: it joins the companion, rejoins when it has gone, and passes on its queue. It
 // owns the connection.
 type feed struct {
 	join func(context.Context) (Companion, error)
 	send func(any)
 }
 
-// run ends with ctx.
+// run follows companions until ctx ends.
 func (f *feed) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := f.follow(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		if err.Error() == control.ErrFromAgent.Error() { // it has lost its identity on the wire
+		if err.Error() == control.ErrFromAgent.Error() { // the error lost its identity on the wire
 			f.send(fatalMsg{control.ErrFromAgent})
 			return
 		}
@@ -48,7 +48,7 @@ func (f *feed) run(ctx context.Context) {
 	}
 }
 
-// follow stays with one companion and returns why that ended.
+// follow stays with one companion and returns why the connection ended.
 func (f *feed) follow(ctx context.Context) error {
 	c, err := f.join(ctx)
 	if err != nil {
@@ -77,7 +77,7 @@ func attach(ctx context.Context, c Companion) error {
 	return c.Attach(ctx)
 }
 
-// watch does not wait for a companion that is stopped.
+// watch waits for a new queue, at most askWithin: a stopped companion must not hold it for ever.
 func watch(ctx context.Context, c Companion, seen uint64) (control.Queue, error) {
 	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()

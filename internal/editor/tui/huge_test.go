@@ -8,7 +8,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/pace"
 )
 
-// A proposal of one line of many megabytes keeps nobody waiting: it comes up, scrolls, and is decided within moments.
+// A proposal of one line of many megabytes delays nobody: it appears, scrolls and is decided within moments.
 func TestHugeLine(t *testing.T) {
 	for name, text := range map[string]string{
 		"ascii":    strings.Repeat("abcdefghi ", 800_000),

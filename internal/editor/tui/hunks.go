@@ -7,15 +7,15 @@ import (
 	"github.com/aymanbagabas/go-udiff/lcs"
 )
 
-// A hunk is one place where the proposal differs from the file, in lines of either.
+// A hunk is one place where the proposal differs from the file, in line numbers of both.
 type hunk struct {
 	oldFrom, oldTo int
 	newFrom, newTo int
-	reverted       bool // the user does not want it
+	reverted       bool // the user has left it out
 }
 
-// A text is one that is compared, in lines without their ends: a last line feed leaves an empty last line.
-// nil is a file that is not there.
+// lines is a text to compare, as lines without their ends. A final line feed leaves an empty last line. nil is a
+// missing file.
 type lines []string
 
 func splitText(s string) lines { return strings.Split(s, "\n") }
@@ -26,7 +26,7 @@ type change struct {
 	hunks    []hunk
 }
 
-// newChange compares two texts with line feeds; isNew says that there is no old one.
+// newChange compares two texts with line feeds; isNew says that there is no old text.
 func newChange(old string, isNew bool, proposed string) *change {
 	c := &change{new: splitText(proposed)}
 	if !isNew {
@@ -36,8 +36,8 @@ func newChange(old string, isNew bool, proposed string) *change {
 	return c
 }
 
-// compare finds where two texts differ. It takes milliseconds for 5 MB, at the
-// price of larger hunks than need be where almost everything differs.
+// compare finds where two texts differ. It takes milliseconds for 5 MB; the price is larger hunks than necessary
+// where almost everything differs.
 func compare(a, b lines) []hunk {
 	lo := 0
 	for lo < len(a) && lo < len(b) && a[lo] == b[lo] {
@@ -59,11 +59,11 @@ func compare(a, b lines) []hunk {
 	return hunks
 }
 
-// anchoredFrom is how many lines are compared piece by piece, between lines that both have exactly
-// once: the comparison gives up the search for the smallest difference after some hundred changes.
+// anchoredFrom is the number of lines from which texts are compared piece by piece, between lines unique in both: the
+// comparison stops looking for the smallest difference after a few hundred changes.
 const anchoredFrom = 2000
 
-// compareLines finds where two texts differ.
+// compareLines returns the differences between two texts.
 func compareLines(a, b lines) []lcs.Diff {
 	if len(a)+len(b) < anchoredFrom {
 		return lcs.DiffLines(a, b)
@@ -79,7 +79,7 @@ func compareLines(a, b lines) []lcs.Diff {
 	return diffs
 }
 
-// anchors are the places of lines that both texts have exactly once, as many as come in the same order in both.
+// anchors returns the places of lines that are unique in both texts, as many as come in the same order in both.
 func anchors(a, b lines) [][2]int {
 	type seen struct{ inA, inB, a, b int }
 	places := make(map[string]*seen, len(a))
@@ -107,8 +107,8 @@ func anchors(a, b lines) [][2]int {
 
 // longestRising drops the fewest pairs so that the second numbers rise as the first ones do.
 func longestRising(pairs [][2]int) [][2]int {
-	before := make([]int, len(pairs)) // the pair that comes before one, -1 for none
-	var ends []int                    // the pair with which a row of some length ends lowest
+	before := make([]int, len(pairs)) // the previous pair, -1 for none
+	var ends []int                    // for each length, the pair that ends its row lowest
 	for i, p := range pairs {
 		n, _ := slices.BinarySearchFunc(ends, p[1], func(e, second int) int { return pairs[e][1] - second })
 		before[i] = -1
@@ -130,7 +130,7 @@ func longestRising(pairs [][2]int) [][2]int {
 	return rising
 }
 
-// text is what the file would hold: the proposal but for the reverted hunks.
+// text returns what the file would hold: the proposal without the reverted hunks.
 func (c *change) text() string {
 	if !slices.ContainsFunc(c.hunks, func(h hunk) bool { return h.reverted }) {
 		return strings.Join(c.new, "\n")
@@ -149,14 +149,14 @@ func (c *change) text() string {
 	return strings.Join(append(out, c.new[at:]...), "\n")
 }
 
-// toggle takes hunk i out of the proposal or back in.
+// toggle takes hunk i out of the proposal, or back in.
 func (c *change) toggle(i int) {
 	if i >= 0 && i < len(c.hunks) {
 		c.hunks[i].reverted = !c.hunks[i].reverted
 	}
 }
 
-// count is how many lines come and go with the hunks that are not reverted.
+// count returns the lines added and removed by the hunks that are not reverted.
 func (c *change) count() (added, removed int) {
 	for _, h := range c.hunks {
 		if !h.reverted {
@@ -167,7 +167,7 @@ func (c *change) count() (added, removed int) {
 	return added, removed
 }
 
-// shown counts lines as a person does: the empty one behind the last line feed is none.
+// shown counts lines as a person does: the empty line after the last line feed does not count.
 func (c *change) shown(text lines, from, to int) int {
 	n := to - from
 	if n > 0 && to == len(text) && text[to-1] == "" {
@@ -176,29 +176,29 @@ func (c *change) shown(text lines, from, to int) int {
 	return n
 }
 
-// A rowKind says what a row of the diff shows.
+// A rowKind is what a row of the diff shows.
 type rowKind int
 
 const (
 	same    rowKind = iota
-	removed         // a line of the file that goes
-	added           // a line of the proposal
+	removed         // a line that leaves the file
+	added           // a line that the proposal adds
 	paired          // side by side: a removed line and an added one
-	folded          // lines that are the same, not shown
+	folded          // equal lines, not shown
 )
 
 // A row is one line of the diff, unified or side by side.
 type row struct {
 	kind     rowKind
-	old, new int // lines, -1 for none; of folded the first
-	hunk     int // -1 outside
-	count    int // of folded: how many
+	old, new int // line numbers, -1 for none; of a folded row the first
+	hunk     int // -1 outside a hunk
+	count    int // of a folded row: how many lines
 }
 
-// rowOptions choose what rows are made.
+// rowOptions choose the layout of the rows.
 type rowOptions struct {
 	side    bool // side by side
-	context int  // lines around a hunk; less than 0 shows all
+	context int  // lines around a hunk; a negative number shows all
 }
 
 // rows lays a change out.
@@ -217,10 +217,10 @@ func (c *change) rows(o rowOptions) []row {
 	return c.between(rows, o, oldAt, newAt, len(c.new)-newAt, len(c.hunks) > 0, false)
 }
 
-// between lays out n lines that are the same, folded but for some after a hunk and before the next.
+// between lays out n equal lines, folded except for a few after one hunk and before the next.
 func (c *change) between(rows []row, o rowOptions, old, new, n int, after, before bool) []row {
 	if n > 0 && !before && c.new[new+n-1] == "" {
-		n-- // what is behind the last line feed is no line
+		n-- // nothing after the last line feed counts as a line
 	}
 	head, tail := 0, 0
 	if after {
@@ -269,7 +269,7 @@ func sideRows(rows []row, i int, h hunk) []row {
 	return rows
 }
 
-// partner is the line on the other side that a changed line is compared with word by word, -1 for none.
+// partner returns the line on the other side that a changed line is compared with word by word, or -1.
 func (h hunk) partner(old, new int) int {
 	if old >= 0 {
 		if n := h.newFrom + old - h.oldFrom; n < h.newTo {

@@ -32,7 +32,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// Each hunk can be taken or left, whatever the others.
+// Each hunk can be taken or left out, independent of the others.
 func TestToggle(t *testing.T) {
 	const old, proposed = "a\nb\nc\nd\ne\n", "A\nb\nc\nx\nd\ne"
 	c := newChange(old, false, proposed)
@@ -57,13 +57,13 @@ func TestToggle(t *testing.T) {
 		}
 	}
 	c.toggle(1)
-	c.toggle(9) // there is none
+	c.toggle(9) // no such hunk
 	if c.hunks[1].reverted {
 		t.Error("a reverted hunk does not come back")
 	}
 }
 
-// An edit that only takes hunks out, made here or in another view, keeps them on the screen.
+// An edit that only leaves hunks out, here or in another view, keeps them on the screen.
 func TestAdopt(t *testing.T) {
 	c := newChange("a\nb\nc\nd\n", false, "A\nb\nC\nd\nE\n")
 	if !c.adopt("A\nb\nc\nd\nE\n") || c.hunks[0].reverted || !c.hunks[1].reverted || c.hunks[2].reverted {
@@ -82,7 +82,8 @@ func words(r *rand.Rand, n int) string {
 	return b.String()
 }
 
-// For all texts: nothing reverted is the proposal, everything the file, and no choice is taken for another.
+// For all texts: with nothing reverted the result is the proposal, with everything reverted the file, and no choice
+// is mistaken for another.
 func TestHunksHold(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 3000 {
@@ -136,7 +137,7 @@ func checkRows(t *testing.T, c *change) {
 	}
 }
 
-// Many small changes in a large file stay many small hunks.
+// Many small changes in a large file remain many small hunks.
 func TestManyHunks(t *testing.T) {
 	var old, proposed lines
 	for i := range 50000 {
@@ -165,7 +166,7 @@ func TestManyHunks(t *testing.T) {
 		t.Error("reverted whole it is not the file")
 	}
 	checkRows(t, c)
-	// The same for texts of lines that come often, in another order.
+	// The same with lines that repeat, in another order.
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 20 {
 		a, b := words(r, 20000), words(r, 20000)
@@ -183,8 +184,8 @@ func TestManyHunks(t *testing.T) {
 	}
 }
 
-// 5 MB that differ everywhere, or in one line of 5 MB, take no time that a person would notice; the
-// figure is only written down, as a machine may be slow.
+// 5 MB that differ everywhere, or in one line of 5 MB, take no time that a person notices. The test only logs the
+// figure, because a machine may be slow.
 func TestLarge(t *testing.T) {
 	old := strings.Repeat("a line of the file\n", 5<<20/19)
 	proposed := strings.ReplaceAll(old, "line", "word")
@@ -216,7 +217,7 @@ func TestChangedWords(t *testing.T) {
 	for _, tt := range []struct{ a, b, wantA, wantB string }{
 		{`name := "world"`, `name := "moon"`, `name := "[world]"`, `name := "[moon]"`},
 		{"foo(a, b)", "foo(a, c, b)", "foo(a, b)", "foo(a, [c, ]b)"},
-		{"größer", "größter", "größer", "größter"}, // all of the word: no marks
+		{"größer", "größter", "größer", "größter"}, // the whole word: no marks
 		{"x = größer + 1", "x = größter + 1", "x = [größer] + 1", "x = [größter] + 1"},
 		{"same", "same", "same", "same"},
 		{"entirely", "different", "entirely", "different"},

@@ -12,15 +12,15 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/text"
 )
 
-// A kept text is one that the user has written in an editor of theirs, until the companion has it: nothing of it is
-// lost when the companion ends meanwhile, or the proposal has been decided.
+// A kept text is what the user wrote in an external editor, until the companion has it. It is not lost when the
+// companion ends meanwhile, or the proposal has been decided.
 type kept struct {
 	path string // of the proposal
-	file string // where it lies
+	file string // the file that holds it
 	text string // with line feeds
 }
 
-// keep holds on to what the user has written; one of before, of the same proposal, is out of date.
+// keep stores what the user wrote. It replaces an earlier text of the same proposal.
 func (m *model) keep(id string, k kept) {
 	m.drop(id)
 	m.kept[id] = k
@@ -34,14 +34,14 @@ func (m *model) drop(id string) {
 	}
 }
 
-// arrived drops a kept text when it is what the companion has taken.
+// arrived drops a kept text once the companion has taken it.
 func (m *model) arrived(id, text string) {
 	if k, ok := m.kept[id]; ok && k.text == text {
 		m.drop(id)
 	}
 }
 
-// apply makes a kept text the proposal's, as soon as that is here: at once, or when it is back.
+// apply gives a kept text to its proposal as soon as the proposal is here: at once, or when it returns.
 func (m *model) apply(id string) tea.Cmd {
 	k, ok := m.kept[id]
 	d := m.docs[id]
@@ -50,7 +50,7 @@ func (m *model) apply(id string) tea.Cmd {
 	}
 	known := d.known
 	d.take(k.text)
-	d.known = known // until it is sent
+	d.known = known // until the edit is sent
 	if id == m.current && m.past == nil {
 		m.hunk = min(m.hunk, max(0, len(d.change.hunks)-1))
 		m.show(m.hunk)
@@ -83,7 +83,7 @@ func (m *model) editedInEditor(msg editedMsg) tea.Cmd {
 	return nil
 }
 
-// whereKept ends a sentence about an edit that was not taken.
+// whereKept completes a message about a refused edit with the file that keeps it.
 func (m *model) whereKept(id string) string {
 	if k, ok := m.kept[id]; ok {
 		return "; your edit is kept in " + k.file
@@ -91,7 +91,7 @@ func (m *model) whereKept(id string) string {
 	return ""
 }
 
-// leftovers tells of the edits that no companion has taken.
+// leftovers lists the edits that no companion has taken.
 func (m *model) leftovers() []string {
 	var all []string
 	for _, id := range slices.Sorted(maps.Keys(m.kept)) {

@@ -10,7 +10,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/control"
 )
 
-// written is what comes of a user's editor that leaves a text for the proposal "1".
+// written is the message of an editor that leaves a text for the proposal "1".
 func (b *bench) written(left string) editedMsg {
 	b.t.Helper()
 	const path = "/w/proj/a.txt"
@@ -26,7 +26,7 @@ func (b *bench) written(left string) editedMsg {
 	return editedMsg{id: "1", path: path, file: file, text: before}
 }
 
-// comesBack is a companion that has taken over, with the same proposals.
+// comesBack starts another companion with the same proposals.
 func (b *bench) comesBack() {
 	b.t.Helper()
 	next := *b.f
@@ -37,8 +37,8 @@ func (b *bench) comesBack() {
 	b.sync()
 }
 
-// What the user has written in an editor of theirs outlives the companion: it lies in a file that is named, and is the
-// proposal's text when that is back (SPEC L-3), in whatever order the news arrive.
+// What the user wrote in an external editor outlives the companion: the message names its file, and the proposal
+// takes the text when it returns (SPEC L-3), in whatever order the news arrive.
 func TestEditOutlivesCompanion(t *testing.T) {
 	gone := lostMsg{errors.New("it is gone")}
 	for name, during := range map[string]func(*bench, editedMsg){
@@ -97,7 +97,7 @@ func TestEditOutlivesCompanion(t *testing.T) {
 	}
 }
 
-// Where the proposal does not come back, the text stays, and who leaves is told where.
+// When the proposal does not return, the text stays, and on leaving the user is told where.
 func TestEditOfDecided(t *testing.T) {
 	b := newBench(t, 200, 24)
 	b.propose("1", "/w/proj/a.txt", "one\n", "one\ntwo\n")
@@ -112,7 +112,7 @@ func TestEditOfDecided(t *testing.T) {
 	if all := b.m.leftovers(); len(all) != 1 || !strings.Contains(all[0], "a.txt") || !strings.Contains(all[0], edit.file) {
 		t.Errorf("%q", all)
 	}
-	// What the user did not change, and what a failing editor left, is nobody's text.
+	// An unchanged text, and the output of a failing editor, are dropped.
 	for _, msg := range []editedMsg{b.written("one\ntwo\n"), b.written("x")} {
 		if msg.text == "one\ntwo\n" && b.m.kept["1"].file == edit.file {
 			msg.err = errors.New("exit status 1")

@@ -6,15 +6,15 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// wheelRows is how far a turn of the wheel goes.
+// wheelRows is how many rows one turn of the wheel scrolls.
 const wheelRows = 3
 
-// key takes a key.
+// key handles a key press.
 func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
 	return m.press(msg.String(), msg.Text)
 }
 
-// press takes a key by its name, and what it types.
+// press handles a key by its name and the text it types.
 func (m *model) press(key, typed string) tea.Cmd {
 	if m.dialog != nil {
 		return m.dialog.key(m, key, typed)
@@ -48,7 +48,7 @@ func (m *model) press(key, typed string) tea.Cmd {
 	return nil
 }
 
-// move takes a key that moves through the diff.
+// move handles a key that moves through the diff.
 func (m *model) move(key string) bool {
 	page := max(1, m.bodyHeight()-2)
 	switch key {
@@ -89,7 +89,7 @@ func (m *model) move(key string) bool {
 	return true
 }
 
-// pressReview takes a key that is about the queue.
+// pressReview handles a key for the queue.
 func (m *model) pressReview(key string) tea.Cmd {
 	switch key {
 	case "q":
@@ -112,7 +112,7 @@ func (m *model) pressReview(key string) tea.Cmd {
 	return m.pressDiff(key)
 }
 
-// pressDiff takes a key that is about the current proposal.
+// pressDiff handles a key for the current proposal.
 func (m *model) pressDiff(key string) tea.Cmd {
 	d, doc := m.diff(), m.doc()
 	if d == nil || doc == nil {
@@ -147,7 +147,7 @@ func (m *model) pressDiff(key string) tea.Cmd {
 	return m.send(d.ID, doc)
 }
 
-// step goes to another proposal.
+// step selects another proposal.
 func (m *model) step(by int) tea.Cmd {
 	n := len(m.queue.Diffs)
 	if n == 0 {
@@ -157,7 +157,7 @@ func (m *model) step(by int) tea.Cmd {
 	return m.fetch()
 }
 
-// ready says whether the current proposal may be decided: it has been there long enough to be meant.
+// ready reports whether the current proposal may be decided: it has been on screen for long enough.
 func (m *model) ready() bool {
 	if _, asked := m.deciding[m.current]; asked {
 		return false
@@ -169,7 +169,7 @@ func (m *model) ready() bool {
 	return true
 }
 
-// accept accepts what is shown; the companion refuses what is not the newest.
+// accept accepts what is shown; the companion refuses an outdated text.
 func (m *model) accept() tea.Cmd {
 	if !m.ready() {
 		return nil
@@ -223,7 +223,7 @@ func (m *model) wheel(msg tea.MouseWheelMsg) tea.Cmd {
 	return nil
 }
 
-// click takes the left button.
+// click handles the left button.
 func (m *model) click(msg tea.MouseClickMsg) tea.Cmd {
 	if msg.Button != tea.MouseLeft {
 		return nil
@@ -241,7 +241,7 @@ func (m *model) click(msg tea.MouseClickMsg) tea.Cmd {
 		return m.past.choose(m, z.entry-1)
 	case z.hunk > 0:
 		m.hunk = z.hunk - 1
-		if msg.X == 0 && m.past == nil { // the bar in front of it
+		if msg.X == 0 && m.past == nil { // the bar in front of a hunk
 			return m.pressDiff("x")
 		}
 	}

@@ -10,10 +10,11 @@ import (
 	"github.com/pollux-companion/pollux/internal/control"
 )
 
-// startled is how long a proposal that came up by itself cannot be decided: the key may have been meant for another.
+// startled is how long a proposal that came up by itself cannot be decided: the key may have been meant for the one
+// before.
 const startled = 400 * time.Millisecond
 
-// A layoutMode is how the user wants diffs laid out.
+// A layoutMode is how diffs are laid out.
 type layoutMode int
 
 const (
@@ -22,10 +23,10 @@ const (
 	unified
 )
 
-// sideFrom is the width from which a diff is shown side by side when nobody says otherwise.
+// sideFrom is the width from which diffs are side by side by default.
 const sideFrom = 120
 
-// A model is the reviewer between two messages. It belongs to one goroutine.
+// A model is the state of the reviewer between two messages. It belongs to one goroutine.
 type model struct {
 	o     Options
 	now   func() time.Time
@@ -33,24 +34,24 @@ type model struct {
 	theme theme
 
 	companion Companion // nil while there is none
-	problem   string    // why
-	fatal     error     // ends the reviewer
+	problem   string    // why there is no companion
+	fatal     error     // the error that ends the reviewer
 
 	queue    control.Queue
-	come     bool // a queue has come
+	come     bool // a queue has arrived
 	current  string
-	since    time.Time // when current came up by itself; zero when the user chose it
+	since    time.Time // when current came up by itself; zero when the user selected it
 	docs     map[string]*document
-	deciding map[string]string // what we have asked for, by diff
+	deciding map[string]string // our pending decisions, by diff
 	kept     map[string]kept   // edits that the companion does not have yet, by diff
 
-	top, left int // of the diff, in rows and columns
-	hunk      int // the current one
+	top, left int // scroll position in the diff, in rows and columns
+	hunk      int // the current hunk
 	mode      layoutMode
 	unfolded  bool
 
 	notice notice
-	dialog dialog // nil without one
+	dialog dialog // nil when no dialog is open
 	past   *pastView
 }
 
@@ -66,7 +67,7 @@ func newModel(o Options) *model {
 	}
 }
 
-// program is the model as Bubble Tea wants it.
+// program adapts the model to Bubble Tea.
 type program struct{ m *model }
 
 // Init implements tea.Model.
@@ -89,7 +90,7 @@ func (p program) View() tea.View {
 	return v
 }
 
-// diff is the current one, nil when nothing waits.
+// diff returns the current proposal, nil when nothing waits.
 func (m *model) diff() *control.Diff {
 	if i := m.index(); i >= 0 {
 		return &m.queue.Diffs[i]
@@ -101,7 +102,7 @@ func (m *model) index() int {
 	return slices.IndexFunc(m.queue.Diffs, func(d control.Diff) bool { return d.ID == m.current })
 }
 
-// doc is what is being looked at: the current proposal, or one of the past; nil while its texts are on their way.
+// doc returns the document on screen: the current proposal or a history entry; nil until its texts arrive.
 func (m *model) doc() *document {
 	if m.past != nil {
 		return m.past.doc
@@ -109,7 +110,7 @@ func (m *model) doc() *document {
 	return m.docs[m.current]
 }
 
-// choose makes a diff the current one; byUser says that it did not come up by itself.
+// choose makes a diff the current one; byUser means that it did not come up by itself.
 func (m *model) choose(id string, byUser bool) {
 	if id == m.current {
 		return
@@ -121,14 +122,14 @@ func (m *model) choose(id string, byUser bool) {
 	m.home()
 }
 
-// home goes to the first change of what is shown.
+// home goes to the first change on screen.
 func (m *model) home() {
 	m.top, m.left, m.hunk = 0, 0, 0
 	m.show(0)
 	m.aside()
 }
 
-// side says whether diffs are side by side now.
+// side reports whether diffs are side by side now.
 func (m *model) side() bool {
 	switch m.mode {
 	case sideBySide:
@@ -147,7 +148,7 @@ func (m *model) rowOptions() rowOptions {
 	return o
 }
 
-// rows are those of what is shown.
+// rows returns the rows of the document on screen.
 func (m *model) rows() []row {
 	if d := m.doc(); d != nil {
 		return d.layout(m.rowOptions())
@@ -155,12 +156,12 @@ func (m *model) rows() []row {
 	return nil
 }
 
-// scroll moves by rows and keeps within the text.
+// scroll moves by rows, within the text.
 func (m *model) scroll(by int) {
 	m.top = max(0, min(m.top+by, len(m.rows())-m.bodyHeight()))
 }
 
-// show scrolls so that a hunk can be seen, with a little before it.
+// show scrolls a hunk into view, with a little before it.
 func (m *model) show(hunk int) {
 	rows := m.rows()
 	i := slices.IndexFunc(rows, func(r row) bool { return r.hunk == hunk })
@@ -190,7 +191,7 @@ func (m *model) goHunk(by int) {
 	m.aside()
 }
 
-// aside scrolls sideways when all that differs in the first line of the current hunk lies outside of the window.
+// aside scrolls sideways when everything that differs in the hunk's first line lies outside the window.
 func (m *model) aside() {
 	d := m.doc()
 	if d == nil || m.hunk >= len(d.change.hunks) {
@@ -209,14 +210,14 @@ func (m *model) aside() {
 	if m.side() {
 		room /= 2
 	}
-	room -= 16 // numbers, marks, and a little of the word itself
+	room -= 16 // line numbers, marks, and a little of the word itself
 	part, words, _ := drawn(d.change.new[h.newFrom], words)
 	if at := columnOf(part, words[0].from); room > 0 && at > room {
 		m.left = at - room/2
 	}
 }
 
-// follow makes the hunk current that is in view, after scrolling.
+// follow makes the visible hunk current, after scrolling.
 func (m *model) follow() {
 	rows := m.rows()
 	bottom := min(m.top+m.bodyHeight(), len(rows))
@@ -238,7 +239,7 @@ func (m *model) follow() {
 func (m *model) say(text string)      { m.notice = notice{text: text} }
 func (m *model) complain(text string) { m.notice = notice{text, true} }
 
-// name is a file's path as it is shown: below the workspace without it.
+// name is a file's path as shown: relative to the workspace where possible.
 func (m *model) name(path string) string {
 	if rel, err := filepath.Rel(m.o.Folder, path); m.o.Folder != "" && err == nil && filepath.IsLocal(rel) {
 		return rel

@@ -15,7 +15,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/review"
 )
 
-// decision is the only one that was made.
+// decision returns the only decision made.
 func (b *bench) decision() control.Decision {
 	b.t.Helper()
 	if len(b.f.decided) != 1 {
@@ -24,7 +24,7 @@ func (b *bench) decision() control.Decision {
 	return b.f.decided[0]
 }
 
-// SPEC F-6: accepted unedited is byte for byte what was proposed.
+// SPEC F-6: accepting an unedited proposal writes it byte for byte.
 func TestAccept(t *testing.T) {
 	const proposed = "\ufeffone\r\ntwo\nthree"
 	b := newBench(t, 80, 24)
@@ -39,8 +39,8 @@ func TestAccept(t *testing.T) {
 	b.wants("Nothing waits")
 }
 
-// Hunks: each can be left out; the companion is told at once, and what is accepted is what is shown, with the
-// line ends of the proposal.
+// Each hunk can be left out. The companion is told at once, and what is accepted is what is shown, with the
+// proposal's line ends.
 func TestHunks(t *testing.T) {
 	b := newBench(t, 80, 24)
 	b.propose("1", "/w/proj/a.txt", "a\r\nb\r\nc\r\nd\r\n", "A\r\nb\r\nC\r\nd\r\n")
@@ -59,7 +59,7 @@ func TestHunks(t *testing.T) {
 	}
 }
 
-// A rejection that loses edits asks; yes and no are what they say.
+// A rejection that loses edits asks first.
 func TestReject(t *testing.T) {
 	b := newBench(t, 80, 24)
 	example(b)
@@ -81,7 +81,7 @@ func TestReject(t *testing.T) {
 	}
 }
 
-// SPEC F-8: unsaved changes in an editor's buffer are pointed out before accepting.
+// SPEC F-8: before accepting, the reviewer points out unsaved changes in an editor's buffer.
 func TestUnsaved(t *testing.T) {
 	b := newBench(t, 80, 24)
 	b.propose("1", "/w/proj/a.txt", "a\n", "b\n").Unsaved = true
@@ -93,7 +93,7 @@ func TestUnsaved(t *testing.T) {
 	b.decision()
 }
 
-// What is decided elsewhere disappears here, with a word about it, and takes its question along.
+// A diff that is decided elsewhere disappears with a notice, and its question with it.
 func TestElsewhere(t *testing.T) {
 	b := newBench(t, 80, 24)
 	example(b)
@@ -119,14 +119,14 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
-// A key that was meant for the proposal before does not decide the one that has just come up.
+// A key meant for the previous proposal does not decide the one that has just come up.
 func TestStartled(t *testing.T) {
 	b := newBench(t, 80, 24)
 	example(b)
 	b.propose("2", "/w/proj/b.txt", "old\n", "new\n")
 	b.sync()
 	b.end("1", "accepted")
-	b.clock = b.clock.Add(-900 * time.Millisecond) // a tenth of a second after it came
+	b.clock = b.clock.Add(-900 * time.Millisecond) // a tenth of a second after it appeared
 	b.perform(b.m.press("a", "a"))
 	if len(b.f.decided) > 0 {
 		t.Fatal("a proposal that nobody saw is accepted")
@@ -134,12 +134,12 @@ func TestStartled(t *testing.T) {
 	b.wants("only just come up")
 	b.press("a")
 	b.decision()
-	// Nor does a second press decide twice.
+	// A second press does not decide twice either.
 	b.press("a", "r")
 	b.decision()
 }
 
-// What cannot be done is said, and the proposal stays.
+// The reviewer says what cannot be done, and the proposal stays.
 func TestRefused(t *testing.T) {
 	b := newBench(t, 80, 24)
 	example(b)
@@ -151,11 +151,11 @@ func TestRefused(t *testing.T) {
 	b.decision()
 }
 
-// Edits that follow one another arrive in order, one at a time, the last one last.
+// Successive edits arrive in order, one at a time, the last one last.
 func TestOneEditAtATime(t *testing.T) {
 	b := newBench(t, 80, 24)
 	example(b)
-	first := b.m.pressDiff("x") // is on its way
+	first := b.m.pressDiff("x") // it is on its way
 	if first == nil {
 		t.Fatal("nothing is sent")
 	}
@@ -163,7 +163,7 @@ func TestOneEditAtATime(t *testing.T) {
 	if cmd := b.m.pressDiff("x"); cmd != nil {
 		t.Error("a second edit is sent before the first has arrived")
 	}
-	b.f.queue.Diffs[0].Version = 1 // somebody tells of the first one meanwhile
+	b.f.queue.Diffs[0].Version = 1 // meanwhile, news of the first edit
 	b.sync()
 	b.perform(first)
 	if len(b.f.edits) != 2 || b.f.edits[1] != b.m.docs["1"].change.text() {
@@ -172,7 +172,8 @@ func TestOneEditAtATime(t *testing.T) {
 	b.wants("hunk 2/3 reverted")
 }
 
-// SPEC F-11: rules for a session, a file, a pattern, everything; accept or leave to the terminal; and away again.
+// SPEC F-11: rules for a session, a file, a pattern, everything; to accept or to leave to the terminal; and removing
+// them.
 func TestPolicy(t *testing.T) {
 	b := newBench(t, 80, 24)
 	example(b)
@@ -196,7 +197,7 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// SPEC F-11: a rule for one file is for that file, also where its name looks like a pattern.
+// SPEC F-11: a rule for one file covers that file only, even when its name looks like a pattern.
 func TestPolicyOfOddFile(t *testing.T) {
 	b := newBench(t, 80, 24)
 	b.propose("1", "/w/proj/a*/b?.t*", "old\n", "new\n")
@@ -209,7 +210,7 @@ func TestPolicyOfOddFile(t *testing.T) {
 	}
 }
 
-// SPEC F-12: an accepted change can be looked at and undone, a rejected one not.
+// SPEC F-12: an accepted change can be viewed and undone, a rejected one not.
 func TestHistory(t *testing.T) {
 	b := newBench(t, 80, 24)
 	history(b)
@@ -225,7 +226,7 @@ func TestHistory(t *testing.T) {
 	b.wants("+ lose")
 	b.press("u")
 	b.wants("nothing to undo")
-	// A fresh entry comes by itself, and what is looked at stays.
+	// A new entry appears by itself; the entry on screen stays.
 	b.f.entries = append([]control.Entry{{ID: "9", Path: "/w/proj/fresh.txt", Owner: "Gemini CLI #1", At: b.clock, Outcome: "accepted"}}, b.f.entries...)
 	b.f.queue.Past++
 	b.sync()
@@ -235,7 +236,7 @@ func TestHistory(t *testing.T) {
 	b.wants("Nothing waits")
 }
 
-// The companion goes and comes back: what it says then counts.
+// After the companion goes and returns, its new state counts.
 func TestLost(t *testing.T) {
 	b := newBench(t, 80, 24)
 	example(b)
@@ -255,7 +256,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// What is said on several lines stands on several lines.
+// A message of several lines is shown on several lines.
 func TestProblemOfSeveralLines(t *testing.T) {
 	b := newBench(t, 80, 24)
 	b.tell(lostMsg{errors.New("no companion serves this folder; others run:\n  process 1 serves /a\n  process 2 serves /b")})
@@ -293,7 +294,7 @@ func TestFifty(t *testing.T) {
 	b.wants("▸ f05.txt")
 }
 
-// A file of five megabytes with a hundred changes, and one that is a single line: shown, taken apart, given back whole.
+// A file of five megabytes with a hundred changes, and one of a single line: shown, taken apart, and returned whole.
 func TestBig(t *testing.T) {
 	b := newBench(t, 160, 50)
 	lines := make([]string, 10_000)
@@ -323,7 +324,7 @@ func TestBig(t *testing.T) {
 	}
 }
 
-// As a guest on a command's screen it leaves when nothing waits.
+// With UntilDone it leaves when nothing waits.
 func TestUntilDone(t *testing.T) {
 	b := newBench(t, 80, 24)
 	b.m.o.UntilDone = true
@@ -337,7 +338,7 @@ func TestUntilDone(t *testing.T) {
 	}
 }
 
-// $EDITOR: the text goes out as it is, comes back, and the last line's end is nobody's change.
+// $EDITOR: the text goes out unchanged and comes back; a line end added at the end is no edit.
 func TestEditor(t *testing.T) {
 	for _, tt := range []struct{ proposed, left, want string }{
 		{"new\n", "new and mine\n", "new and mine\n"},
@@ -393,7 +394,7 @@ func TestSafeName(t *testing.T) {
 	}
 }
 
-// SPEC GC-3: a proposal that its agent takes as it is cannot be edited here, and the keys for that say why.
+// SPEC GC-3: a proposal that its agent applies as is cannot be edited here, and the edit keys say why.
 func TestReadOnlyGC3(t *testing.T) {
 	b := newBench(t, 120, 24)
 	b.propose("1", "/w/proj/src/main.go", exampleOld, exampleNew()).ReadOnly = "the agent takes no edits"

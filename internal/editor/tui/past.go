@@ -18,11 +18,11 @@ type pastView struct {
 	come    bool
 	entries []control.Entry // newest first
 	at      int
-	doc     *document // of the entry, nil while its texts are on their way
+	doc     *document // of the entry; nil until its texts arrive
 	shown   string    // the entry of doc
 }
 
-// entry is the one that is chosen, nil when there is none.
+// entry returns the selected entry, nil when there is none.
 func (p *pastView) entry() *control.Entry {
 	if p.at < len(p.entries) {
 		return &p.entries[p.at]
@@ -30,7 +30,7 @@ func (p *pastView) entry() *control.Entry {
 	return nil
 }
 
-// choose shows another entry.
+// choose selects another entry.
 func (p *pastView) choose(m *model, i int) tea.Cmd {
 	p.at = max(0, min(i, len(p.entries)-1))
 	e := p.entry()
@@ -42,7 +42,7 @@ func (p *pastView) choose(m *model, i int) tea.Cmd {
 	return m.loadEntry(*e)
 }
 
-// heardPast takes what the companion says of the history.
+// heardPast handles the companion's messages about the history.
 func (m *model) heardPast(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case undoneMsg:
@@ -77,7 +77,7 @@ func (m *model) heardPast(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// pastDocument shows what was accepted, or where nothing was, what was proposed, as the user had edited it.
+// pastDocument shows what was accepted; otherwise what was proposed, with the user's edits.
 func pastDocument(e control.Entry, t control.Texts) *document {
 	final := t.Final
 	if e.Outcome == review.Rejected.String() && t.Final == "" {
@@ -86,7 +86,7 @@ func pastDocument(e control.Entry, t control.Texts) *document {
 	return newDocument(e.Path, control.Texts{Old: t.Old, IsNew: t.IsNew, New: final}, final, 0)
 }
 
-// pressPast takes a key while the history is shown.
+// pressPast handles a key in the history.
 func (m *model) pressPast(key string) tea.Cmd {
 	switch key {
 	case "esc", "h", "q":
@@ -152,7 +152,7 @@ func (m *model) drawPast(f *frame) {
 	m.drawBody(f)
 }
 
-// became says what became of a proposal, and when.
+// became says how a proposal ended, and when.
 func (m *model) became(e control.Entry) string {
 	how := e.Outcome
 	if e.Edited {
@@ -167,7 +167,7 @@ func (m *model) became(e control.Entry) string {
 	return fmt.Sprintf("%s · %s · %s", how, plain(e.Owner, 24), when(e.At, m.now()))
 }
 
-// when is a time as short as it may be.
+// when formats a time as briefly as possible.
 func when(at, now time.Time) string {
 	at = at.Local()
 	if y, d := now.Year(), now.YearDay(); at.Year() == y && at.YearDay() == d {

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// A class is what a piece of source text is to a reader.
+// A class is the kind of a piece of source text.
 type class int
 
 const (
@@ -17,22 +17,23 @@ const (
 	keyword
 )
 
-// A language is what must be known of one to colour it: no more than where its comments and strings
-// begin and end, and its words. (A library of grammars would cost every start of pollux five milliseconds, and its
-// regular expressions take as long as a hostile text wants.)
+// A language is what colouring needs: where comments and strings begin and end, and the keywords. (A library of
+// grammars would cost every start of pollux five milliseconds, and hostile text could make its regular expressions
+// run without bound.)
 type language struct {
-	line   []string    // what begins a comment up to the end of the line
-	block  [][2]string // what begins and ends a longer one
-	quotes string      // characters around strings that end with the line; \ escapes
+	line   []string    // what begins a comment that ends with the line
+	block  [][2]string // what begins and ends a block comment
+	quotes string      // quotes of strings that end with the line; \ escapes
 	long   [][2]string // what begins and ends strings over several lines
 	words  map[string]bool
-	fold   bool // words in any case
+	fold   bool // keywords ignore case
 }
 
-// A lexState is where a line begins: 0 in nothing, i in the block comment i-1, -i in the long string i-1.
+// A lexState is the state at the beginning of a line: 0 for plain text, i for block comment i-1, -i for long string
+// i-1.
 type lexState int
 
-// maxColoured is how much of a line is coloured, in bytes.
+// maxColoured is how many bytes of a line are coloured.
 const maxColoured = 4 << 10
 
 // A token is a span of one class.
@@ -41,8 +42,7 @@ type token struct {
 	class class
 }
 
-// lex colours one line, from the state in which it begins, and says in which state the next one does. A nil
-// language colours nothing.
+// lex colours one line that begins in state, and returns the state of the next line. A nil language colours nothing.
 func (l *language) lex(s string, state lexState) ([]token, lexState) {
 	if l == nil {
 		return nil, 0
@@ -73,7 +73,7 @@ func (l *language) lex(s string, state lexState) ([]token, lexState) {
 	return tokens, 0
 }
 
-// skim looks in the rest of a long line only for what goes on in the next one.
+// skim searches the rest of a long line only for what continues in the next line.
 func (l *language) skim(s string, at int) lexState {
 	for at < len(s) {
 		_, next, open := l.one(s, at)
@@ -85,7 +85,7 @@ func (l *language) skim(s string, at int) lexState {
 	return 0
 }
 
-// close finds the end of what state says is open.
+// close finds the end of the comment or string that state names.
 func (l *language) close(s string, at int, state lexState) (end int, found bool) {
 	var mark string
 	if state > 0 {
@@ -106,7 +106,8 @@ func (l *language) classOf(state lexState) class {
 	return literal
 }
 
-// one takes the token at a place, and where the next begins; open is set when it goes on in the next line.
+// one returns the token at an offset, and where the next one begins; open is set when the token continues in the next
+// line.
 func (l *language) one(s string, at int) (t token, next int, open lexState) {
 	rest := s[at:]
 	for _, mark := range l.line {
@@ -159,7 +160,7 @@ func (l *language) wordClass(word string) class {
 	return plainText
 }
 
-// quoted is where the string ends that begins at a place, the line's end at the latest.
+// quoted returns where the string that begins at an offset ends, at the latest at the end of the line.
 func quoted(s string, at int) int {
 	for i := at + 1; i < len(s); i++ {
 		switch s[i] {
@@ -178,7 +179,7 @@ func wordByte(b byte) bool {
 	return b == '_' || b == '$' || digit(b) || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= 0x80
 }
 
-// languageOf chooses by a file's name; nil when it is none that is known.
+// languageOf returns the language for a file's name, nil when it is unknown.
 func languageOf(path string) *language {
 	name := strings.ToLower(filepath.Base(path))
 	all := languages()

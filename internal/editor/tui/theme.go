@@ -9,14 +9,14 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// A tone is the part that a row plays.
+// A tone is the role of a row.
 type tone int
 
 const (
 	toneSame tone = iota
 	toneRemoved
 	toneAdded
-	toneReverted // a line of the proposal that the user does not want
+	toneReverted // a line of the proposal that the user has left out
 	toneDim
 )
 
@@ -25,10 +25,10 @@ type look struct {
 	tone  tone
 	class class
 	word  bool // changed within its line
-	mark  bool // stands for what cannot be seen
+	mark  bool // stands for an invisible character
 }
 
-// A theme turns looks into the terminal's codes. Without colours it says the same by bold, faint, underlined and reversed.
+// A theme turns looks into terminal codes. Without colours it uses bold, faint, underline and reverse.
 type theme struct {
 	colours bool
 	dark    bool
@@ -36,13 +36,13 @@ type theme struct {
 
 func newTheme(dark, noColour bool) theme { return theme{!noColour, dark} }
 
-// startsDark says whether the background is dark, before the terminal has answered, which not every terminal does.
+// startsDark guesses whether the background is dark, before the terminal has answered; some terminals never answer.
 func startsDark(o Options) bool {
 	if o.Theme != "" {
 		return o.Theme != "light"
 	}
 	for _, v := range o.Env {
-		if colours, ok := strings.CutPrefix(v, "COLORFGBG="); ok { // foreground;background, as numbers of the palette's first 16
+		if colours, ok := strings.CutPrefix(v, "COLORFGBG="); ok { // foreground;background, as palette numbers
 			background := colours[strings.LastIndex(colours, ";")+1:]
 			n, err := strconv.Atoi(background)
 			return err != nil || n != 7 && (n < 9 || n > 15)
@@ -51,12 +51,12 @@ func startsDark(o Options) bool {
 	return true
 }
 
-// pick chooses by the terminal's background.
+// pick returns the colour for the terminal's background.
 func (t theme) pick(dark, light string) color.Color {
 	return lipgloss.LightDark(t.dark)(lipgloss.Color(light), lipgloss.Color(dark))
 }
 
-// style is the terminal's code for a look.
+// style returns the terminal codes for a look.
 func (t theme) style(l look) ansi.Style {
 	var s ansi.Style
 	switch {
@@ -81,7 +81,7 @@ func (t theme) style(l look) ansi.Style {
 	case toneDim:
 		return s.Faint()
 	}
-	if l.tone == toneRemoved || l.tone == toneAdded { // readable whatever the terminal's own colours are
+	if l.tone == toneRemoved || l.tone == toneAdded { // readable with any terminal colours
 		s = s.ForegroundColor(t.pick("#e6edf3", "#1f2328"))
 	}
 	switch l.class {
@@ -111,13 +111,13 @@ func (t theme) colourless(l look) ansi.Style {
 	return s
 }
 
-// bar is the first line.
+// bar is the style of the first line.
 func (t theme) bar() ansi.Style { return ansi.Style{}.Reverse(true) }
 
-// button is a key in the last line.
+// button is the style of a key in the last line.
 func (t theme) button() ansi.Style { return ansi.Style{}.Bold() }
 
-// bad is a message about what went wrong.
+// bad is the style of an error message.
 func (t theme) bad() ansi.Style {
 	if !t.colours {
 		return ansi.Style{}.Bold()
@@ -125,7 +125,7 @@ func (t theme) bad() ansi.Style {
 	return ansi.Style{}.Bold().ForegroundColor(t.pick("#ff7b72", "#cf222e"))
 }
 
-// paint writes text in a style, and nothing around text without one.
+// paint returns text in a style, or unchanged when the style is empty.
 func paint(s ansi.Style, text string) string {
 	if len(s) == 0 || text == "" {
 		return text

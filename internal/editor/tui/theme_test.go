@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A terminal that does not say what its background is: --theme, else COLORFGBG, else dark.
+// When the terminal does not report its background: --theme, else COLORFGBG, else dark.
 func TestBackgroundOfSilentTerminals(t *testing.T) {
 	for _, tt := range []struct {
 		theme, colours string
@@ -28,7 +28,7 @@ func TestBackgroundOfSilentTerminals(t *testing.T) {
 	}
 }
 
-// What has a background has a foreground.
+// Every look with a background colour has a foreground colour.
 func TestColouredLinesNameBothColours(t *testing.T) {
 	for _, dark := range []bool{true, false} {
 		for _, l := range []look{{tone: toneAdded}, {tone: toneRemoved}, {tone: toneAdded, word: true}, {tone: toneRemoved, class: keyword}} {

@@ -1,9 +1,9 @@
-// Package tui is pollux's reviewer for terminals: the queue of proposals, each as a diff that can be taken hunk by
-// hunk, edited, accepted and rejected, the policy, and the history with undo. It works beside any other editor of
-// the same companion, over the control channel.
+// Package tui is pollux's reviewer for terminals. It shows the queue of proposals, each as a diff to take hunk by
+// hunk, edit, accept or reject; the policy; and the history with undo. It works beside any other editor of the same
+// companion, over the control channel.
 //
-// A model (model.go) is changed by messages (update.go, keys.go) and drawn (view.go); commands.go holds
-// what it asks of the companion, feed.go what the companion says by itself. All but the last two is pure.
+// Messages (update.go, keys.go) change a model (model.go), which view.go draws. commands.go holds the calls to the
+// companion, feed.go its messages. Everything but these last two files is pure.
 package tui
 
 import (
@@ -16,7 +16,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/control"
 )
 
-// A Companion is what the reviewer needs of one; control.Client is one. Its methods may be called from any goroutine.
+// A Companion is what the reviewer needs from the companion; control.Client implements it. Its methods may be called
+// from any goroutine.
 type Companion interface {
 	Attach(ctx context.Context) error
 	Watch(ctx context.Context, seen uint64) (control.Queue, error)
@@ -36,29 +37,30 @@ var _ Companion = (*control.Client)(nil)
 
 // Options configure a reviewer.
 type Options struct {
-	// Join connects to the companion. It is called again, about once a second, when there is none or it has gone.
+	// Join connects to the companion. It is called about once a second while there is no connection.
 	Join func(ctx context.Context) (Companion, error)
-	// Folder is the workspace's, as it is shown.
+	// Folder is the name of the workspace, for display.
 	Folder string
-	// Editor is the command line of the user's editor ("vi", "code --wait"); "" when there is none.
+	// Editor is the command line of the user's editor ("vi", "code --wait"); "" for none.
 	Editor string
-	// Theme is "light" or "dark", whatever the terminal says of its background; "" believes the terminal or, as long as it says nothing, Env's COLORFGBG.
+	// Theme is "light" or "dark" and overrides the terminal. "" follows the terminal's answer and, until it comes,
+	// Env's COLORFGBG.
 	Theme string
-	// NoColor shows without colours (NO_COLOR).
+	// NoColor draws without colours (NO_COLOR).
 	NoColor bool
-	// Input and Output are the terminal; the process's own when nil.
+	// Input and Output are the terminal; nil means the process's own.
 	Input  io.Reader
 	Output io.Writer
-	// Env is the environment, from which the terminal's abilities are read; the process's own when nil.
+	// Env is the environment that describes the terminal; nil means the process's own.
 	Env []string
-	// UntilDone ends the reviewer when nothing waits any more, as one that has only taken the screen for a while.
+	// UntilDone ends the reviewer when nothing waits any more.
 	UntilDone bool
-	// Kept is told, a sentence each, of edits that no companion has taken, and where they are kept. It is called when
-	// the reviewer has left the screen; nil tells nobody.
+	// Kept receives one sentence for each edit that no companion has taken, naming the file that keeps it. It is
+	// called after the reviewer has left the screen; nil ignores them.
 	Kept func(sentence string)
 }
 
-// Run shows the reviewer until the user leaves it, or ctx ends. It returns an error when the terminal fails, or when
+// Run shows the reviewer until the user leaves it or ctx ends. It returns an error when the terminal fails, or when
 // the companion refuses a reviewer.
 func Run(ctx context.Context, o Options) error {
 	ctx, cancel := context.WithCancel(ctx)

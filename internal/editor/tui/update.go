@@ -10,7 +10,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/text"
 )
 
-// update takes one message.
+// update handles one message.
 func (m *model) update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
@@ -34,7 +34,7 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// heard takes what the companion says.
+// heard handles a message of the companion.
 func (m *model) heard(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case joinedMsg:
@@ -71,7 +71,7 @@ func (m *model) heard(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// lost forgets what belonged to a companion that is not there any more.
+// lost forgets everything that belonged to a companion that has gone.
 func (m *model) lost(err error) {
 	m.companion, m.problem = nil, err.Error()
 	m.queue, m.come = control.Queue{}, false
@@ -112,7 +112,7 @@ func contains(q control.Queue, id string) bool {
 	return slices.ContainsFunc(q.Diffs, func(d control.Diff) bool { return d.ID == id })
 }
 
-// gone leaves the current diff, which has been decided: by us, elsewhere, or by its owner.
+// gone leaves the current diff after it has been decided: here, elsewhere, or by its owner.
 func (m *model) gone(before control.Queue) {
 	id := m.current
 	i := slices.IndexFunc(before.Diffs, func(d control.Diff) bool { return d.ID == id })
@@ -127,7 +127,7 @@ func (m *model) gone(before control.Queue) {
 	}
 	delete(m.deciding, id)
 	if m.dialog != nil && m.dialog.about() == id {
-		m.dialog = nil // its question has lost its object
+		m.dialog = nil // the question's diff is gone
 	}
 	m.current = ""
 	if m.past == nil {
@@ -135,7 +135,7 @@ func (m *model) gone(before control.Queue) {
 	}
 }
 
-// fetch asks for the texts of the current diff, as far as they are not here.
+// fetch reads the texts of the current diff unless they are here.
 func (m *model) fetch() tea.Cmd {
 	d := m.diff()
 	if d == nil {
@@ -171,7 +171,7 @@ func (m *model) loaded(msg loadedMsg) tea.Cmd {
 	return nil
 }
 
-// textCame takes an edit that was made elsewhere.
+// textCame takes an edit made elsewhere.
 func (m *model) textCame(msg textMsg) {
 	d := m.docs[msg.id]
 	if d == nil || msg.err != nil || d.waiting || msg.version < d.version {
@@ -193,18 +193,18 @@ func (m *model) textCame(msg textMsg) {
 	}
 }
 
-// sent goes on with what has changed while an edit was on its way.
+// sent continues with what has changed while an edit was on its way.
 func (m *model) sent(msg sentMsg) tea.Cmd {
 	if msg.err == nil {
 		m.arrived(msg.id, msg.text)
 	}
 	d := m.docs[msg.id]
-	if d == nil || msg.to != m.companion { // its words are about what has been loaded anew since
+	if d == nil || msg.to != m.companion { // the document was dropped or reloaded since
 		return nil
 	}
 	d.waiting = false
 	if msg.err != nil {
-		d.known, d.refused = "", true // it is not what we think
+		d.known, d.refused = "", true // the companion's text is unknown
 		m.complain(msg.err.Error() + m.whereKept(msg.id))
 		return m.reload(msg.id)
 	}
@@ -217,7 +217,7 @@ func (m *model) sent(msg sentMsg) tea.Cmd {
 
 func (m *model) decided(msg decidedMsg) {
 	if msg.err == nil {
-		m.drop(msg.id) // it went with the decision, or was rejected with the rest
+		m.drop(msg.id) // the decision included it, or it was rejected with the rest
 		m.say(msg.what)
 		return
 	}

@@ -9,14 +9,14 @@ import (
 	"github.com/pollux-companion/pollux/internal/control"
 )
 
-// maxListed is how many proposals are listed above the diff.
+// maxListed is how many proposals the list above the diff shows.
 const maxListed = 5
 
 // frame draws everything.
 func (m *model) frame() *frame {
 	f := &frame{w: max(m.w, 1), h: max(m.h, 1)}
 	if m.w == 0 || m.h == 0 {
-		return f // the terminal's size is not known yet
+		return f // the terminal's size is unknown
 	}
 	m.drawHead(f)
 	switch {
@@ -40,7 +40,7 @@ func (m *model) frame() *frame {
 	return f
 }
 
-// listed is how many rows the list of proposals takes.
+// listed returns how many rows the list of proposals takes.
 func (m *model) listed() int {
 	n := len(m.queue.Diffs)
 	if m.past != nil {
@@ -52,7 +52,7 @@ func (m *model) listed() int {
 	return min(n, maxListed, max(0, m.h/4))
 }
 
-// bodyHeight is how many rows the diff has: the rest beside head, list, title, notice and keys.
+// bodyHeight returns how many rows the diff has: all but header, list, title, notice and keys.
 func (m *model) bodyHeight() int { return max(1, m.h-4-m.listed()) }
 
 func (m *model) drawHead(f *frame) {
@@ -129,13 +129,13 @@ func (m *model) drawQueue(f *frame) {
 	}
 }
 
-// window is the part of a list that shows item i in n rows.
+// window returns the part of a list that shows item i in n rows.
 func window[T any](list []T, i, n int) []T {
 	from := max(0, min(i-n/2, len(list)-n))
 	return list[from:min(len(list), from+n)]
 }
 
-// about says of a proposal what is not its name.
+// about describes a proposal beyond its name.
 func (m *model) about(d control.Diff) string {
 	parts := []string{plain(d.Owner, 24)}
 	if d.Edited {
@@ -144,7 +144,7 @@ func (m *model) about(d control.Diff) string {
 	return strings.Join(parts, " · ")
 }
 
-// drawTitle says what the diff is.
+// drawTitle draws the title of the diff.
 func (m *model) drawTitle(f *frame) {
 	d := m.diff()
 	right := []string{}
@@ -170,7 +170,7 @@ func (m *model) drawTitle(f *frame) {
 	f.add(paint(m.theme.button(), between(left, strings.Join(right, " · ")+" ", f.w)))
 }
 
-// describe says of a change how large it is and where the user is in it.
+// describe gives the size of a change and the user's position in it.
 func describe(doc *document, hunk int) []string {
 	added, removed := doc.change.count()
 	parts := []string{fmt.Sprintf("+%d −%d", added, removed)}
@@ -209,7 +209,7 @@ func (m *model) drawNotice(f *frame) {
 	f.add(" " + text)
 }
 
-// A button is a key with what it does.
+// A button is a key and what it does.
 type button struct{ key, does string }
 
 func (m *model) keysShown() []button {
@@ -224,13 +224,13 @@ func (m *model) keysShown() []button {
 	if d := m.diff(); d != nil && d.Conflict != nil {
 		return []button{{"a", "keep or take"}, {"r", "reject"}, {"x", "hunk"}, {"e", "edit"}, {"?", "help"}, {"q", "quit"}}
 	}
-	if len(m.queue.Diffs) > 1 { // what does not fit is left out at the end
+	if len(m.queue.Diffs) > 1 { // buttons that do not fit are dropped from the end
 		return []button{{"a", "accept"}, {"r", "reject"}, {"x", "hunk"}, {"e", "edit"}, {"tab", "next"}, {"A", "policy"}, {"?", "help"}, {"q", "quit"}, {"h", "history"}}
 	}
 	return []button{{"a", "accept"}, {"r", "reject"}, {"x", "hunk"}, {"e", "edit"}, {"A", "policy"}, {"h", "history"}, {"?", "help"}, {"q", "quit"}}
 }
 
-// pressed is the key that a click on a button presses.
+// pressed returns the key that a click on a button presses.
 func pressed(key string) string {
 	switch key {
 	case "↓":

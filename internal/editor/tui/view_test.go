@@ -12,16 +12,16 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/review"
 )
 
-// sizes are those at which the screens are kept.
+// sizes are the screen sizes of the golden files.
 func sizes() map[string][2]int { return map[string][2]int{"80x24": {80, 24}, "160x50": {160, 50}} }
 
-// trouble is what a companion says whose disk is full.
+// trouble is what a companion reports when its disk is full.
 var trouble = []control.Trouble{{
 	ID: "journal", What: "open proposals are not safe from a crash: the journal in /s/resume/a.diffs cannot be written: no space left on device",
 	Why: "if pollux is killed now, an open proposal may be lost", Do: "make room there, or make it writable; pollux tries again every two seconds",
 }}
 
-// The screens, at either size.
+// The screens, at both sizes.
 func TestScreens(t *testing.T) {
 	for name, size := range sizes() {
 		for what, show := range map[string]func(*bench){
@@ -78,7 +78,7 @@ func inConflict(b *bench) {
 	})
 }
 
-// The help says that there is more where there is, and its buttons do what they say.
+// The help shows when there is more, and its buttons work.
 func TestHelpScrolls(t *testing.T) {
 	b := newBench(t, 80, 12)
 	example(b)
@@ -137,7 +137,7 @@ func history(b *bench) {
 	b.press("h")
 }
 
-// No size is too small to be drawn, and none draws outside of it; nor does a terminal's code of a peer's get through.
+// Any size can be drawn, nothing is drawn outside it, and no terminal code from a peer gets through.
 func TestEverySize(t *testing.T) {
 	for w := 1; w <= 200; w += 7 {
 		for _, h := range []int{1, 2, 3, 4, 5, 8, 24, 60} {
@@ -157,7 +157,7 @@ func TestEverySize(t *testing.T) {
 	}
 }
 
-// A change of the size keeps the current hunk in view.
+// Resizing keeps the current hunk in view.
 func TestResize(t *testing.T) {
 	b := newBench(t, 160, 50)
 	example(b)
@@ -168,7 +168,7 @@ func TestResize(t *testing.T) {
 	b.wants("│")
 }
 
-// NO_COLOR: nothing but attributes is sent, and the words that changed can still be told.
+// NO_COLOR: only attributes are sent, and changed words can still be told apart.
 func TestNoColor(t *testing.T) {
 	for _, none := range []bool{false, true} {
 		b := newBench(t, 80, 24)
@@ -185,7 +185,7 @@ func TestNoColor(t *testing.T) {
 	}
 }
 
-// What one key does stands in the last row, and a click there does the same; the wheel scrolls.
+// The last row shows what each key does, and a click there does the same; the wheel scrolls.
 func TestMouse(t *testing.T) {
 	b := newBench(t, 80, 24)
 	example(b)

@@ -8,17 +8,18 @@ import (
 )
 
 const (
-	// maxWords bounds the lines that are compared word by word, in words; of longer ones only both ends are.
+	// maxWords bounds the lines that are compared word by word, in words. In longer lines only both ends are
+	// compared.
 	maxWords = 400
-	// maxWordLine bounds them in bytes.
+	// maxWordLine bounds these lines in bytes.
 	maxWordLine = 16 << 10
 )
 
 // A span is a part of a line, in bytes.
 type span struct{ from, to int }
 
-// changedWords compares two lines word by word and returns what differs in each. Both are nil
-// where the lines have so little in common that marks would say nothing.
+// changedWords compares two lines word by word and returns what differs in each. Both are nil when the lines have so
+// little in common that marks would not help.
 func changedWords(a, b string) (inA, inB []span) {
 	lo := commonPrefix(a, b)
 	hi := commonSuffix(a[lo:], b[lo:])
@@ -42,7 +43,7 @@ func changedWords(a, b string) (inA, inB []span) {
 	return inA, inB
 }
 
-// commonPrefix is how many bytes both begin with, up to the beginning of a word.
+// commonPrefix returns how many bytes both begin with, up to the beginning of a word.
 func commonPrefix(a, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
@@ -50,13 +51,13 @@ func commonPrefix(a, b string) int {
 	}
 	for whole := n; n > 0 && n < max(len(a), len(b)) && (inWord(a, n) || inWord(b, n)); n-- {
 		if whole-n > maxBack && utf8.RuneStart(a[n]) {
-			return n // in the middle of a word that is no word of a person's
+			return n // inside a "word" longer than any real one
 		}
 	}
 	return n
 }
 
-// maxBack is how far the beginning of a word is looked for, in bytes.
+// maxBack is how far back to look for the beginning of a word, in bytes.
 const maxBack = 4 << 10
 
 func commonSuffix(a, b string) int {
@@ -72,7 +73,7 @@ func commonSuffix(a, b string) int {
 	return n
 }
 
-// inWord says that no word begins at i: a cut there would halve one, or a character.
+// inWord reports whether a cut at i would split a word or a character.
 func inWord(s string, i int) bool {
 	if i <= 0 || i >= len(s) {
 		return false
@@ -101,7 +102,7 @@ func splitWords(s string) []string {
 	return words
 }
 
-// starts are where words begin, and one more where the last ends.
+// starts returns where words begin, and one more for the end of the last.
 func starts(words []string, at int) []int {
 	list := make([]int, 0, len(words)+1)
 	for _, w := range words {
@@ -111,7 +112,7 @@ func starts(words []string, at int) []int {
 	return append(list, at)
 }
 
-// add appends a span, joined with the one before it where they touch.
+// add appends a span, merged with the previous one when they touch.
 func add(spans []span, from, to int) []span {
 	if from == to {
 		return spans
