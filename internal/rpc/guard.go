@@ -6,9 +6,8 @@ import (
 	"fmt"
 )
 
-// check refuses what is not JSON-RPC 2.0. jrpc2 answers such messages itself, but v1.3.6 has nobody to
-// answer when it is a notification that it finds as the connection ends, and
-// the process dies of that; so none of them ever reaches it.
+// check refuses messages that are not JSON-RPC 2.0. jrpc2 answers such messages itself, but v1.3.6 crashes the
+// process when a malformed notification arrives as the connection ends; so no malformed message ever reaches it.
 func check(msg []byte) error {
 	if len(msg) > 0 && msg[0] == '[' {
 		var batch []json.RawMessage
@@ -39,7 +38,7 @@ func checkOne(msg []byte) error {
 		if id[0] != '"' && id[0] != '-' && (id[0] < '0' || id[0] > '9') {
 			return fmt.Errorf("%w: an id that is neither string nor number", ErrFraming)
 		}
-		return nil // whatever else is wrong with it can be answered
+		return nil // any other fault can be answered
 	}
 	return checkNotification(m)
 }

@@ -27,7 +27,7 @@ func TestCheck(t *testing.T) {
 	for _, in := range []string{
 		`{"jsonrpc":"2.0","method":"x"}`, `{"jsonrpc":"2.0","id":null,"method":"x","params":[1]}`, `{"jsonrpc":"2.0","id":1,"method":"x","params":{}}`,
 		`{"jsonrpc":"2.0","id":"a","result":null}`, `{"jsonrpc":"2.0","id":-1,"error":{}}`, `[{"jsonrpc":"2.0","method":"x"}]`,
-		`{"jsonrpc":"2.0","id":1,"method":5,"extra":0}`, // wrong, but it can be answered
+		`{"jsonrpc":"2.0","id":1,"method":5,"extra":0}`, // wrong, but it has an id to answer
 	} {
 		if got, err := NewChannel(strings.NewReader(in+"\n"), &sink{}, nil).Recv(); err != nil || string(got) != in {
 			t.Errorf("%s: %s, %v", in, got, err)
@@ -35,7 +35,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Malformed messages as the connection ends do not take the process with them.
+// Malformed messages at the end of a connection do not crash the process.
 func TestMalformedAtTheEnd(t *testing.T) {
 	for range 20 {
 		for _, in := range malformed {

@@ -23,14 +23,14 @@ const (
 	CodeInternal      = -32603
 )
 
-// An Error is the error object of JSON-RPC, in either direction.
+// An Error is JSON-RPC's error object, sent or received.
 type Error struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
 	Data    any    `json:"data,omitempty"`
 }
 
-// Error is the message for a person.
+// Error returns the message for a person.
 func (e *Error) Error() string { return e.Message }
 
 // Errorf makes an Error.
@@ -38,18 +38,18 @@ func Errorf(code int, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// ErrGone: the other side has gone before it answered.
+// ErrGone: the other side went away before it answered.
 var ErrGone = errors.New("the other side has gone")
 
-// A Wire carries whole messages, such as a Channel with a Queue before it.
+// A Wire carries whole messages; a Queue over a Channel is one.
 type Wire interface {
-	// Recv returns the next message; any error ends the conversation. One goroutine calls it.
+	// Recv returns the next message; any error ends the conversation. Only one goroutine calls it.
 	Recv() ([]byte, error)
 	// Send must not block for long. Any goroutine may call it.
 	Send(msg []byte) error
 }
 
-// An Answer is a result with something to do once it has been sent.
+// An Answer is a result, with a function to call once it has been sent.
 type Answer struct {
 	Result any
 	After  func()
@@ -57,39 +57,36 @@ type Answer struct {
 
 // PeerOptions configure a Peer.
 type PeerOptions struct {
-	// Handle answers a request or takes a notification (whose result is
-	// dropped); the result may be an Answer. An error that is no *Error becomes an internal one. ctx ends
-	// with the conversation.
+	// Handle answers a request or takes a notification (whose result is dropped); the result may be an Answer. An
+	// error that is not an *Error becomes an internal error. ctx ends with the conversation.
 	Handle func(ctx context.Context, method string, params json.RawMessage) (any, error)
-	// Aside says which requests run on a goroutine of their own, at most
-	// MaxAside (8 when 0) at once; all else is handled in order. nil: all requests.
+	// Aside reports which requests run on their own goroutines, at most MaxAside (8 when 0) at once. All others are
+	// handled in order. nil means all requests.
 	Aside    func(method string) bool
 	MaxAside int
-	// Cancel is the notification {"id": …} by which the other side hears that
-	// a Call has ended without its answer, such as "$/cancelRequest"; "" for none.
+	// Cancel is the method of the notification {"id": …} that tells the other side that a Call ended without its
+	// answer, such as "$/cancelRequest"; "" for none.
 	Cancel string
 	Log    *slog.Logger // nil discards
 }
 
-// A Peer speaks JSON-RPC 2.0 over a Wire, both sides asking and answering,
-// without batches. It takes whatever arrives: a message that is none costs an
-// error answer, a handler that panics its message alone. Notifications are
+// A Peer speaks JSON-RPC 2.0 over a Wire, without batches; both sides may ask and answer. It survives any input: a
+// malformed message gets an error answer, and a handler that panics loses only its own message. Notifications are
 // handled in order on Run's goroutine, before anything that came after them.
 //
-// It is not creachadair/jrpc2, whose 1.3.6 dies of a malformed notification
-// at the end of a connection (see check), and refuses what real editors send:
-// "params":null.
+// Peer replaces creachadair/jrpc2, because jrpc2 1.3.6 crashes on a malformed notification at the end of a connection
+// (see check), and refuses "params":null, which real editors send.
 type Peer struct {
 	wire Wire
 	o    PeerOptions
-	done chan struct{} // closed when nothing is read any more
+	done chan struct{} // closed when reading has ended
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	calls map[string]chan incoming
 	count int
 }
 
-// An incoming is any of JSON-RPC's three kinds of message.
+// An incoming is a JSON-RPC request, notification or response.
 type incoming struct {
 	Version string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id"`
@@ -106,7 +103,7 @@ type outgoing struct {
 	Params  any             `json:"params,omitempty"`
 }
 
-// NewPeer returns a peer that may send at once and hears when it runs.
+// NewPeer returns a peer that may send at once, and receives once Run is called.
 func NewPeer(w Wire, o PeerOptions) *Peer {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -117,8 +114,8 @@ func NewPeer(w Wire, o PeerOptions) *Peer {
 	return &Peer{wire: w, o: o, done: make(chan struct{}), calls: map[string]chan incoming{}}
 }
 
-// Run reads until the wire ends, and returns when every request has been
-// handled: nil when it ended between two messages.
+// Run reads until the wire ends, and returns when every request has been handled. It returns nil when the wire ended
+// between two messages.
 func (p *Peer) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var aside sync.WaitGroup
@@ -141,10 +138,10 @@ func (p *Peer) Run(ctx context.Context) error {
 	return end
 }
 
-// large is the size in bytes from which a message is not decoded twice for its largest part.
+// large is the size in bytes from which a message's largest part is not decoded twice.
 const large = 8 << 10
 
-// split finds the parts of a message.
+// split returns the parts of a message.
 func split(raw []byte) (m incoming, err error) {
 	if len(raw) >= large {
 		if name, value, rest, ok := jsontext.Cut(raw, "params", "result"); ok {
@@ -178,11 +175,11 @@ func (p *Peer) take(ctx context.Context, raw []byte, aside *sync.WaitGroup, plac
 	case m.Method == "" && isRequest:
 		p.answered(m)
 	case m.Method == "":
-		if m.Error == nil { // an answer to nothing is never answered
+		if m.Error == nil { // never answer a response
 			p.reply(nil, nil, Errorf(CodeInvalid, "neither method nor id"))
 		}
 	case !isRequest:
-		_, _ = p.do(ctx, m) // JSON-RPC has no way to tell
+		_, _ = p.do(ctx, m) // JSON-RPC has no answer to a notification
 	case p.o.Aside != nil && !p.o.Aside(m.Method):
 		result, err := p.do(ctx, m)
 		p.reply(m.ID, result, err)
@@ -196,7 +193,7 @@ func (p *Peer) take(ctx context.Context, raw []byte, aside *sync.WaitGroup, plac
 	}
 }
 
-// do handles one message. What a handler does wrong costs its message alone.
+// do handles one message. A handler that fails or panics loses only this message.
 func (p *Peer) do(ctx context.Context, m incoming) (result any, err *Error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -237,10 +234,10 @@ func (p *Peer) reply(id json.RawMessage, result any, failed *Error) {
 	}
 }
 
-// Notify sends a notification; when the other side has gone there is nobody to tell.
+// Notify sends a notification. It is dropped when the other side has gone.
 func (p *Peer) Notify(method string, params any) { p.send(outgoing{"2.0", nil, method, params}) }
 
-// Call makes a request and decodes its result into out, unless out is nil; a *json.RawMessage gets the result as it came. It
+// Call makes a request and decodes its result into out, unless out is nil; a *json.RawMessage gets the raw result. It
 // waits until the other side answers or goes (ErrGone), or ctx ends.
 func (p *Peer) Call(ctx context.Context, method string, params, out any) error {
 	answer := make(chan incoming, 1)
@@ -295,7 +292,7 @@ func (p *Peer) answered(m incoming) {
 	}
 }
 
-// send encodes a message. Only what this program makes is encoded, so that it cannot fail.
+// send encodes and sends a message. Encoding cannot fail, because this program makes every message itself.
 func (p *Peer) send(m any) bool {
 	raw, err := marshal(m)
 	if err != nil {
@@ -305,9 +302,9 @@ func (p *Peer) send(m any) bool {
 	return p.wire.Send(raw) == nil
 }
 
-// Large are parameters that write themselves, because they hold texts of megabytes.
+// Large is a value that writes its own JSON, because it holds megabytes of text.
 type Large struct {
-	Room   int // about their size in bytes
+	Room   int // approximate size in bytes
 	Append func(dst []byte) []byte
 }
 

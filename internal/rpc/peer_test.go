@@ -12,7 +12,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/pace"
 )
 
-// pair connects two peers by pipes; b is the one under test.
+// pair connects two peers by pipes; b is under test.
 func pair(t *testing.T, o PeerOptions) (a *Peer, aq *Queue, ended chan error, hang func()) {
 	t.Helper()
 	r1, w1 := io.Pipe()
@@ -73,7 +73,7 @@ func TestPeer(t *testing.T) {
 	if got := ask("echo", map[string]int{"x": 1}); got != `{"x":1}` || !<-after {
 		t.Error(got)
 	}
-	for _, msg := range malformed { // none of them ends the conversation
+	for _, msg := range malformed { // no malformed message ends the conversation
 		if err := q.Send([]byte(msg)); err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +91,7 @@ func TestPeer(t *testing.T) {
 	if err := a.Call(ctx, "slow", nil, nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}
-	if got := ask("notes", nil); got == "" { // slow runs aside
+	if got := ask("notes", nil); got == "" { // slow runs on its own goroutine
 		t.Error(got)
 	}
 	hang()
@@ -100,7 +100,7 @@ func TestPeer(t *testing.T) {
 	}
 }
 
-// Whoever asks when the other side has gone learns it.
+// A call fails when the other side has gone.
 func TestPeerGone(t *testing.T) {
 	r, w := io.Pipe()
 	_, out := io.Pipe()
@@ -116,7 +116,7 @@ func TestPeerGone(t *testing.T) {
 	}
 }
 
-// A side that reads nothing delays nobody, and memory stays bounded (SPEC A-4).
+// A side that does not read delays nobody, and memory stays bounded (SPEC A-4).
 func TestQueueIsBounded(t *testing.T) {
 	r, w := io.Pipe()
 	q := NewQueue(NewChannel(strings.NewReader(""), w, nil))
@@ -140,7 +140,7 @@ func TestQueueIsBounded(t *testing.T) {
 	r.Close()
 }
 
-// What is queued is written before the end, in order.
+// Queued messages are written before the end, in order.
 func TestQueueFlushes(t *testing.T) {
 	out := &sink{}
 	q := NewQueue(NewChannel(strings.NewReader(""), out, nil))
@@ -155,7 +155,7 @@ func TestQueueFlushes(t *testing.T) {
 	}
 }
 
-// A large message is taken as a small one is, whatever is in it, and what writes itself arrives.
+// A large message is read like a small one, whatever it contains, and a Large value arrives.
 func TestLargeMessages(t *testing.T) {
 	fill := strings.Repeat("x", large)
 	a, q, _, _ := pair(t, PeerOptions{Handle: func(_ context.Context, method string, params json.RawMessage) (any, error) {

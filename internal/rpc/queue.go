@@ -10,39 +10,38 @@ import (
 // Bounds of a Queue (SPEC A-4).
 const (
 	maxQueued      = 4096     // messages
-	maxQueuedBytes = 64 << 20 // beside one message of any size
+	maxQueuedBytes = 64 << 20 // in addition to one message of any size
 )
 
-// ErrSlow: the other side does not read what it is sent.
+// ErrSlow: the other side does not read its messages.
 var ErrSlow = errors.New("the other side does not keep up")
 
-// A Queue is the Wire of a Channel whose other side may be busy: Send only
-// queues, so that an editor that shows a dialog delays nobody. What does not
-// fit any more is refused with ErrSlow; what is queued stays.
+// A Queue is a Wire over a Channel whose other side may be busy. Send only queues, so that an editor that shows a
+// dialog delays nobody. When the queue is full, Send returns ErrSlow; queued messages stay.
 //
-// Goroutine: the one that writes, from NewQueue until Close or a failed write.
+// Goroutine: the writer, from NewQueue until Close or a failed write.
 type Queue struct {
 	ch   *Channel
-	wake chan struct{} // one place: something is queued, or closed is set
+	wake chan struct{} // capacity 1: something is queued, or closed is set
 	done chan struct{} // closed when the writer has ended
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	queue  [][]byte
 	bytes  int
 	closed bool
 }
 
-// NewQueue starts a queue before ch, which nobody else must use.
+// NewQueue starts a queue over ch; nobody else may use ch.
 func NewQueue(ch *Channel) *Queue {
 	q := &Queue{ch: ch, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	go q.write()
 	return q
 }
 
-// Recv returns the next message whatever it holds; see Channel.Next.
+// Recv returns the next message, valid or not; see Channel.Next.
 func (q *Queue) Recv() ([]byte, error) { return q.ch.Next() }
 
-// Send queues one message, which the caller must not change any more.
+// Send queues one message. The caller must not change it afterwards.
 func (q *Queue) Send(msg []byte) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -58,8 +57,7 @@ func (q *Queue) Send(msg []byte) error {
 	return nil
 }
 
-// Close writes what is queued, as far as the other side reads it within the
-// given time, and takes nothing more. The channel stays open.
+// Close stops taking messages, and writes the queued ones for at most the given time. The channel stays open.
 func (q *Queue) Close(within time.Duration) {
 	q.mu.Lock()
 	q.closed = true
@@ -92,7 +90,7 @@ func (q *Queue) write() {
 				q.mu.Unlock()
 				return
 			}
-			batch[i] = nil // do not hold on to what is written
+			batch[i] = nil // release what has been written
 			q.mu.Lock()
 			q.bytes -= len(msg)
 			q.mu.Unlock()

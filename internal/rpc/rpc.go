@@ -1,9 +1,7 @@
-// Package rpc frames JSON-RPC messages on a byte stream, with a bound on
-// everything that the other side controls.
+// Package rpc frames JSON-RPC messages on a byte stream, and bounds everything that the other side controls.
 //
-// Two framings are understood, as editors speak either: headers with a
-// Content-Length as in LSP, and one JSON value a line. The first byte of a
-// message decides which it is, and answers go out in the framing heard last.
+// It reads two framings, because editors use both: Content-Length headers as in LSP, and one JSON value per line. The
+// first byte of a message decides which it is. Answers use the framing received last.
 package rpc
 
 import (
@@ -18,28 +16,27 @@ import (
 	"time"
 )
 
-// Bounds that hold whatever Options say; sizes in bytes.
+// Bounds that apply whatever Options say; sizes in bytes.
 const (
 	// MaxBody bounds one message (SPEC A-4).
 	MaxBody = 64 << 20
-	// maxHeader bounds the lines before a body, all together.
+	// maxHeader bounds all header lines of a message together.
 	maxHeader = 8 << 10
 	// maxBlank bounds the white space between two messages.
 	maxBlank = 4 << 10
-	// writeTimeout bounds how long a peer may leave a message unread, where
-	// the stream has deadlines.
+	// writeTimeout bounds how long a peer may leave a message unread, if the stream supports deadlines.
 	writeTimeout = 10 * time.Second
 )
 
-// ErrFraming marks bytes that are not a message in either framing, or one
-// beyond the bounds. The stream cannot be used after it.
+// ErrFraming means bytes that are not a message in either framing, or that exceed the bounds. The stream cannot be
+// used afterwards.
 var ErrFraming = errors.New("not a JSON-RPC message")
 
-// A Framing is how messages are told apart on a stream.
+// A Framing is how messages are separated on a stream.
 type Framing int32
 
 const (
-	// Lines: one JSON value a line, without line ends inside.
+	// Lines: one JSON value per line, without line ends inside.
 	Lines Framing = iota
 	// Headers: Content-Length headers, as in LSP.
 	Headers
@@ -47,24 +44,23 @@ const (
 
 // Options configure a Channel; nil means the zero value.
 type Options struct {
-	// First is the framing of what is sent before anything was received.
+	// First is the framing for messages sent before the first one is received.
 	First Framing
-	// MaxBody bounds a received message in bytes; 0 or more than the package's MaxBody means that.
+	// MaxBody bounds a received message in bytes; 0 or a larger value means the package's MaxBody.
 	MaxBody int
 }
 
-// A Channel carries whole messages. It is a channel.Channel of jrpc2: one
-// goroutine may send while another receives, and Close may be called by any.
+// A Channel carries whole messages. It implements jrpc2's channel.Channel: one goroutine may send while another
+// receives, and any goroutine may call Close.
 type Channel struct {
 	r       *bufio.Reader
 	w       io.WriteCloser
 	maxBody int
 	framing atomic.Int32
-	out     bytes.Buffer // Send's, so that a small message is one write
+	out     bytes.Buffer // for Send, so that a small message is one write
 }
 
-// NewChannel frames messages over r and w. Close closes w, which for a
-// connection must end a Recv that waits.
+// NewChannel frames messages over r and w. Close closes w; for a connection this must end a waiting Recv.
 func NewChannel(r io.Reader, w io.WriteCloser, o *Options) *Channel {
 	c := &Channel{r: bufio.NewReader(r), w: w, maxBody: MaxBody}
 	if o != nil {
@@ -76,10 +72,11 @@ func NewChannel(r io.Reader, w io.WriteCloser, o *Options) *Channel {
 	return c
 }
 
-// oneWrite is the size of a message in bytes up to which it is one write with its frame; larger ones are not copied for that.
+// oneWrite is the size in bytes up to which a message and its frame are one write. Larger messages are written
+// separately, to avoid a copy.
 const oneWrite = 64 << 10
 
-// Send writes one message, a single JSON value, and returns when it is written.
+// Send writes one message, a single JSON value, and returns once it is written.
 func (c *Channel) Send(msg []byte) error {
 	var parts [][]byte
 	if Framing(c.framing.Load()) == Headers {
@@ -96,7 +93,7 @@ func (c *Channel) Send(msg []byte) error {
 	}
 	for _, part := range parts {
 		if d, ok := c.w.(interface{ SetWriteDeadline(time.Time) error }); ok {
-			_ = d.SetWriteDeadline(time.Now().Add(writeTimeout)) // files have none
+			_ = d.SetWriteDeadline(time.Now().Add(writeTimeout)) // files have no deadlines
 		}
 		if _, err := c.w.Write(part); err != nil {
 			return err
@@ -105,7 +102,7 @@ func (c *Channel) Send(msg []byte) error {
 	return nil
 }
 
-// oneLine is msg without line ends, which in JSON are white space: inside a string they are escaped.
+// oneLine returns msg without line ends. In JSON they are only white space, because strings escape them.
 func oneLine(msg []byte) []byte {
 	if bytes.IndexByte(msg, '\n') < 0 && bytes.IndexByte(msg, '\r') < 0 {
 		return msg
@@ -119,8 +116,7 @@ func oneLine(msg []byte) []byte {
 	return line
 }
 
-// Recv reads the next message, a JSON-RPC 2.0 one or a batch of them; io.EOF when
-// the stream has ended between two.
+// Recv reads the next JSON-RPC 2.0 message or batch. It returns io.EOF when the stream ends between two messages.
 func (c *Channel) Recv() ([]byte, error) {
 	msg, err := c.Next()
 	if err != nil {
@@ -132,7 +128,7 @@ func (c *Channel) Recv() ([]byte, error) {
 	return msg, nil
 }
 
-// Next reads the bytes of the next message, whatever they are.
+// Next reads the bytes of the next message, valid or not.
 func (c *Channel) Next() ([]byte, error) {
 	first, err := c.skipBlank()
 	if err != nil {
@@ -183,14 +179,14 @@ func (c *Channel) line() ([]byte, error) {
 		case err == nil:
 			return bytes.TrimRight(msg, "\r\n"), nil
 		case errors.Is(err, io.EOF):
-			return msg, nil // the last line may lack its end
+			return msg, nil // the last line may lack its line end
 		case !errors.Is(err, bufio.ErrBufferFull):
 			return nil, err
 		}
 	}
 }
 
-// header reads the lines up to the empty one and returns the length they announce.
+// header reads the header lines, including the final empty one, and returns the announced length.
 func (c *Channel) header() (int, error) {
 	length, read := -1, 0
 	for {
@@ -228,7 +224,7 @@ func (c *Channel) header() (int, error) {
 	return length, nil
 }
 
-// body reads n bytes; memory grows with what arrives, not with what was announced.
+// body reads n bytes. Memory grows with the bytes that arrive, not with the announced length.
 func (c *Channel) body(n int) ([]byte, error) {
 	buf := make([]byte, min(n, 128<<10))
 	for read := 0; ; {

@@ -64,7 +64,7 @@ func TestFraming(t *testing.T) {
 	}
 }
 
-// Answers go out in the framing that was heard last.
+// Answers use the framing received last.
 func TestSendFollowsRecv(t *testing.T) {
 	out := &sink{}
 	c := NewChannel(strings.NewReader("Content-Length: 2\r\n\r\n{}\n[]\n"), out, nil)
@@ -83,7 +83,7 @@ func TestSendFollowsRecv(t *testing.T) {
 	}
 }
 
-// A length that was announced but never comes costs no memory (SPEC A-4).
+// An announced length that never arrives costs no memory (SPEC A-4).
 func TestAnnouncedLengthCostsNothing(t *testing.T) {
 	const in = "Content-Length: 67108864\r\n\r\n{"
 	bytesPer := testing.Benchmark(func(b *testing.B) {
@@ -116,8 +116,7 @@ func TestWithJRPC2(t *testing.T) {
 	}
 }
 
-// Whatever arrives, Recv ends, never hands out more than its bound, and what
-// Send writes is what another Recv reads.
+// For any input, Recv ends and stays within its bound, and another Recv reads what Send writes.
 func FuzzRecv(f *testing.F) {
 	f.Add([]byte("Content-Length: 2\r\n\r\n{}{}\n"))
 	f.Add([]byte("{\n\n[]\r\nContent-Type: x\nContent-Length: 0\n\n"))

@@ -7,11 +7,10 @@ import (
 	"github.com/pollux-companion/pollux/internal/jsontext"
 )
 
-// Decode reads one message in one pass. It takes the body over: the strings
-// of the message lie in it, and it must not be written again. Member order,
-// unknown members and white space are free; of duplicate members the last one
-// counts. An ErrInvalid message still carries its ID when that could be read.
-// Of a tool's arguments it reads those whose names are in arguments.
+// Decode reads one message in one pass. It takes ownership of body: the message's strings point into it, so it must
+// not be written again. Member order, unknown members and white space are free; of duplicate members the last one
+// counts. An ErrInvalid message still carries its ID if that was readable. Of a tool's arguments, Decode reads only
+// those named in arguments.
 func Decode(body []byte, arguments ...string) (Message, error) {
 	s := jsontext.NewScanner(body)
 	if s.Peek() != '{' {
@@ -33,9 +32,9 @@ type decoder struct {
 	version  bool // "jsonrpc": "2.0"
 	badID    bool
 	badMeth  bool
-	consumed bool // params were read as a Call, and are not raw JSON any more
+	consumed bool // params were read as a Call, and are no longer raw JSON
 
-	arguments []string // names of the arguments that are wanted
+	arguments []string // names of the arguments to read
 }
 
 func (d *decoder) member(s *jsontext.Scanner, key string) bool {
@@ -79,7 +78,7 @@ func (d *decoder) id(s *jsontext.Scanner) bool {
 	return ok
 }
 
-// finish judges the whole: what is a request, and is it one.
+// finish checks the whole message.
 func (d *decoder) finish() (Message, error) {
 	m := d.m
 	switch {
@@ -93,13 +92,13 @@ func (d *decoder) finish() (Message, error) {
 	case m.Method == "" || d.badID:
 		return m, ErrInvalid
 	case m.Method != MethodToolsCall:
-		if d.consumed { // two methods in one message, and the first one's params are used up
+		if d.consumed { // two methods in one message; the first one used up the params
 			return m, ErrInvalid
 		}
 		return m, nil
 	}
 	m.Response = false
-	if !d.consumed && m.Params != nil { // params stood before the method
+	if !d.consumed && m.Params != nil { // params came before the method
 		again := jsontext.NewScanner(m.Params)
 		if !d.call(again) {
 			return m, ErrSyntax
@@ -110,7 +109,7 @@ func (d *decoder) finish() (Message, error) {
 	return m, nil
 }
 
-// maxID is how long an id may be, raw, in bytes: it is written back.
+// maxID bounds a raw id in bytes, because the answer repeats it.
 const maxID = 1 << 10
 
 // call reads the params of tools/call.
@@ -156,13 +155,13 @@ func want(s *jsontext.Scanner, t *Text) bool {
 	return ok
 }
 
-// IsBatch says whether a body is an array.
+// IsBatch reports whether a body is an array.
 func IsBatch(body []byte) bool {
 	trimmed := bytes.TrimLeft(body, " \t\r\n")
 	return len(trimmed) > 0 && trimmed[0] == '['
 }
 
-// SplitBatch cuts an array into its elements' raw JSON, at most limit of them.
+// SplitBatch returns the raw JSON of an array's elements, at most limit of them.
 func SplitBatch(body []byte, limit int) ([][]byte, error) {
 	s := jsontext.NewScanner(body)
 	var parts [][]byte

@@ -15,24 +15,24 @@ func AppendNested(dst []byte, s string) []byte { return jsontext.AppendNested(ds
 // Room is jsontext.Room.
 func Room(s string) int { return jsontext.Room(s) }
 
-// AppendResult appends the response of a request up to its result, which the caller appends, and "}".
+// AppendResult appends the response to a request up to its result. The caller appends the result and "}".
 func AppendResult(dst, id []byte) []byte {
 	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
 	dst = append(dst, id...)
 	return append(dst, `,"result":`...)
 }
 
-// Result is the response with a result of raw JSON.
+// Result returns a response with a result of raw JSON.
 func Result(id []byte, result string) []byte {
 	dst := AppendResult(make([]byte, 0, len(id)+len(result)+48), id)
 	dst = append(dst, result...)
 	return append(dst, '}')
 }
 
-// Error is the error response; a nil id becomes null.
+// Error returns an error response; a nil id becomes null.
 func Error(id []byte, code int, message string) []byte { return ErrorData(id, code, message, "") }
 
-// ErrorData is Error with data of raw JSON, none when empty.
+// ErrorData is Error with data of raw JSON; "" means no data.
 func ErrorData(id []byte, code int, message, data string) []byte {
 	if id == nil {
 		id = []byte("null")
@@ -50,7 +50,7 @@ func ErrorData(id []byte, code int, message, data string) []byte {
 	return append(dst, `}}`...)
 }
 
-// Failed is a tool's answer that it could not do it, with what to do (SPEC F-2).
+// Failed returns a tool's error result; text says what to do (SPEC F-2).
 func Failed(id []byte, text string) []byte {
 	dst := AppendResult(make([]byte, 0, len(id)+Room(text)+64), id)
 	dst = append(dst, `{"content":[{"type":"text","text":`...)
@@ -58,7 +58,7 @@ func Failed(id []byte, text string) []byte {
 	return append(dst, `}],"isError":true}}`...)
 }
 
-// Texts is a tool's answer: a block for each text.
+// Texts returns a tool's result with one block for each text.
 func Texts(id []byte, texts ...string) []byte {
 	size := len(id) + 64
 	for _, t := range texts {
@@ -77,7 +77,7 @@ func Texts(id []byte, texts ...string) []byte {
 	return append(dst, `]}}`...)
 }
 
-// Initialized is the answer to initialize.
+// Initialized returns the response to initialize.
 func Initialized(id []byte, version, server string) []byte {
 	dst := AppendResult(make([]byte, 0, 256), id)
 	dst = append(dst, `{"protocolVersion":`...)

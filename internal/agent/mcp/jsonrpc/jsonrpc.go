@@ -1,6 +1,5 @@
-// Package jsonrpc reads and writes the JSON-RPC 2.0 messages of MCP between an
-// agent and a companion: requests whose arguments may be many megabytes, and
-// their answers. It is pure: no I/O, no clock.
+// Package jsonrpc reads and writes MCP's JSON-RPC 2.0 messages between an agent and a companion: requests, whose
+// arguments may be many megabytes, and their responses. It is pure: no I/O, no clock.
 package jsonrpc
 
 import (
@@ -13,12 +12,12 @@ import (
 const (
 	MethodInitialize = "initialize"
 	MethodPing       = "ping"
-	// MethodDiscover begins a session in the drafts of the protocol that follows.
+	// MethodDiscover begins a session in drafts of the next protocol version.
 	MethodDiscover  = "server/discover"
 	MethodToolsList = "tools/list"
 	MethodToolsCall = "tools/call"
 	MethodCancelled = "notifications/cancelled"
-	// MethodInitialized tells that the client is ready to hear.
+	// MethodInitialized says that the client is ready to receive.
 	MethodInitialized = "notifications/initialized"
 )
 
@@ -29,19 +28,19 @@ const (
 	CodeMethodNotFound = -32601
 	CodeInvalidParams  = -32602
 	CodeInternal       = -32603
-	// CodeBusy is a bound of the companion's (SPEC A-4).
+	// CodeBusy: a bound of the companion is reached (SPEC A-4).
 	CodeBusy = -32000
-	// CodeNoSession: the session is not known (any more).
+	// CodeNoSession: the session is unknown or has ended.
 	CodeNoSession = -32001
 	// CodeVersion is MCP's UnsupportedProtocolVersion.
 	CodeVersion = -32022
 )
 
-// Versions lists the protocol versions of MCP with sessions, newest first
-// (SPEC T-1). Later ones have neither sessions nor a stream that could carry ide/*.
+// Versions lists MCP's protocol versions with sessions, newest first (SPEC T-1). Later versions have neither sessions
+// nor a stream that could carry ide/*.
 func Versions() []string { return []string{"2025-11-25", "2025-06-18", "2025-03-26"} }
 
-// Errors of Decode; a caller answers them with CodeParse and CodeInvalidRequest.
+// Errors of Decode. The caller answers them with CodeParse and CodeInvalidRequest.
 var (
 	// ErrSyntax: not JSON, not UTF-8, or nested deeper than MaxDepth.
 	ErrSyntax = errors.New("the body is not valid JSON")
@@ -49,32 +48,31 @@ var (
 	ErrInvalid = errors.New("the message is not valid JSON-RPC 2.0")
 )
 
-// A Message is one decoded JSON-RPC message: a request (Method and ID), a
-// notification (Method alone) or a response of the peer's (neither is acted
-// upon: the companion asks nothing).
+// A Message is one decoded JSON-RPC message: a request (Method and ID), a notification (Method alone) or a response.
+// The companion asks nothing, so it ignores responses.
 type Message struct {
-	// ID is the request's id as raw JSON, a string or a number; nil when there is none.
+	// ID is the request's id as raw JSON, a string or a number; nil when absent.
 	ID     []byte
 	Method string
 	// Params is raw JSON, nil when absent; not set for tools/call.
 	Params []byte
 	// Call holds the params of tools/call.
 	Call Call
-	// Response says that the message has a result or an error instead of a method.
+	// Response is set for a message with a result or an error instead of a method.
 	Response bool
 }
 
-// A Call is the params of tools/call, as far as Decode was asked for them.
+// A Call holds the params of tools/call, with the arguments that Decode was asked for.
 type Call struct {
 	Name Text
-	// Arguments says that they were given, as an object.
+	// Arguments reports that arguments were given, as an object.
 	Arguments bool
 
 	names []string
 	texts []Text
 }
 
-// Text is the string argument of a name that Decode was asked for.
+// Text returns the string argument with the given name, if Decode was asked for it.
 func (c *Call) Text(name string) Text {
 	for i, n := range c.names {
 		if n == name && i < len(c.texts) {
@@ -87,7 +85,7 @@ func (c *Call) Text(name string) Text {
 // MaxDepth is how deep arrays and objects may be nested.
 const MaxDepth = jsontext.MaxDepth
 
-// A TextState says what stood where a string is wanted.
+// A TextState says what was found where a string is expected.
 type TextState = jsontext.TextState
 
 // The states of a Text.

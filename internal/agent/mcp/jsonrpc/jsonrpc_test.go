@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// F-6: what the decoder reads is what encoding/json reads.
+// F-6: the decoder reads the same as encoding/json.
 func TestDecodeCall(t *testing.T) {
 	call := func(args string) string {
 		return `{"method":"tools/call","params":{"name":"openDiff","arguments":` + args + `},"jsonrpc":"2.0","id":7}`
@@ -95,8 +95,7 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// FuzzDecode: the decoder agrees with encoding/json about everything that a
-// JSON-RPC body can be (SPEC A-4, F-6).
+// FuzzDecode: the decoder agrees with encoding/json about every possible JSON-RPC body (SPEC A-4, F-6).
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"method":"tools/call","params":{"name":"openDiff","arguments":{"filePath":"/a","newContent":"x\n\ud83d\ude00"}},"jsonrpc":"2.0","id":7}`))
 	f.Add([]byte(`{"params":{"arguments":{"filePath":1}},"jsonrpc":"2.0","id":"x","method":"tools/call"}`))
@@ -108,7 +107,7 @@ func FuzzDecode(f *testing.F) {
 		valid := json.Valid(body) && utf8.Valid(body)
 		var want map[string]any
 		numbers := json.NewDecoder(bytes.NewReader(body))
-		numbers.UseNumber() // which may be larger than a float64
+		numbers.UseNumber() // numbers may exceed a float64
 		isObject := valid && numbers.Decode(&want) == nil && want != nil
 		m, err := Decode([]byte(string(body)), "filePath", "newContent") // a copy: Decode unescapes in place
 		if !valid {
@@ -160,7 +159,7 @@ func compareCall(t *testing.T, c Call, params any) {
 	}
 }
 
-// depth counts nesting outside strings, of valid JSON.
+// depth returns the nesting depth of valid JSON, outside strings.
 func depth(body []byte) int {
 	deepest, now := 0, 0
 	for d := json.NewDecoder(bytes.NewReader(body)); ; {
