@@ -7,9 +7,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/state"
 )
 
-// Open has a page show a file: the page that the user was last seen in. at is
-// where to go, nil for nowhere in particular; takeFocus asks for the keyboard.
-// It fails when no page is open.
+// Open shows a file in the page that the user last used. at is the position to go to, or nil; takeFocus asks for the
+// keyboard. It fails when no page is open.
 func (s *Server) Open(path string, at *state.Position, takeFocus bool) error {
 	p := s.frontPage()
 	if p == nil {
@@ -29,9 +28,8 @@ type Question struct {
 	Choices        []string // the labels of the buttons, at least one
 }
 
-// Ask puts a question to the user, in the page where they were last seen, and
-// waits until they have answered or ctx ends. choice is one of the question's,
-// "" when the user sent it away. It fails when no page is open or it goes.
+// Ask shows a question in the page that the user last used, and waits for the answer or the end of ctx. choice is one
+// of the question's choices, or "" when the user dismissed it. Ask fails when no page is open or the page goes.
 func (s *Server) Ask(ctx context.Context, q Question) (choice string, err error) {
 	p := s.frontPage()
 	if p == nil {
@@ -49,7 +47,7 @@ func (s *Server) Ask(ctx context.Context, q Question) (choice string, err error)
 	return *out.Choice, nil
 }
 
-// frontPage is the page that the user was last seen in, or any other.
+// frontPage returns the page that the user last used, or any other.
 func (s *Server) frontPage() *page {
 	pages := s.everyPage()
 	s.mu.Lock()

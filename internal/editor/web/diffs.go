@@ -12,10 +12,10 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/text"
 )
 
-// errNoPage is why nothing can be shown.
+// errNoPage: no page is open.
 var errNoPage = errors.New("no editor page is open; run \"pollux page\" in a terminal and open the address that it prints")
 
-// errNoView is the same where there is another way out.
+// errNoView is errNoPage where the reviewer is another way out.
 var errNoView = fmt.Errorf("%w, or run \"pollux review\" and decide there", errNoPage)
 
 type diffInfo struct {
@@ -27,7 +27,7 @@ type diffInfo struct {
 	Owner    string `json:"owner"`
 	Opened   int64  `json:"opened"` // Unix milliseconds
 	Edited   bool   `json:"edited"`
-	ReadOnly string `json:"readOnly,omitempty"` // why it cannot be edited; "" where it can be
+	ReadOnly string `json:"readOnly,omitempty"` // why it cannot be edited; "" if it can
 }
 
 func infoOf(d *review.Diff) diffInfo {
@@ -45,7 +45,7 @@ func outcomeName(k review.Kind) string {
 	return "withdrawn"
 }
 
-// Shows says whether ShowNow would show a diff now.
+// Shows reports whether ShowNow would show a diff now.
 func (s *Server) Shows() bool {
 	pages := s.everyPage()
 	s.mu.Lock()
@@ -56,9 +56,8 @@ func (s *Server) Shows() bool {
 // Show is ShowNow.
 func (s *Server) Show(_ context.Context, d *review.Diff) error { return s.ShowNow(d) }
 
-// ShowNow tells every page of a diff; the pages read its texts themselves. It
-// fails when there is no page, except shortly after the last one went: that
-// one is probably reloading, and finds the diff when it is back.
+// ShowNow announces a diff to every page; the pages read its texts themselves. It fails when no page is open, except
+// shortly after the last one went: that page is probably reloading, and will find the diff.
 func (s *Server) ShowNow(d *review.Diff) error {
 	if !s.Shows() {
 		return errNoView
@@ -70,7 +69,7 @@ func (s *Server) ShowNow(d *review.Diff) error {
 	return nil
 }
 
-// Close takes a settled diff from every page.
+// Close removes a settled diff from every page.
 func (s *Server) Close(d *review.Diff, o review.Outcome) {
 	s.mu.Lock()
 	delete(s.shown, d.ID())
@@ -81,9 +80,8 @@ func (s *Server) Close(d *review.Diff, o review.Outcome) {
 	s.broadcast("diff/closed", map[string]string{"id": d.ID(), "outcome": outcomeName(o.Kind), "owner": d.Label()})
 }
 
-// Content asks the pages that show the diff for edits which their throttle
-// still holds back, so that the last keystrokes before a decision in the
-// terminal count: each is recorded as an edit.
+// Content asks the pages that show the diff for edits that they still hold back, and records each as an edit. So the
+// last keystrokes before a decision in the terminal count.
 func (s *Server) Content(ctx context.Context, d *review.Diff) (newest review.Edit, ok bool) {
 	s.mu.Lock()
 	var ask []*page
@@ -93,8 +91,7 @@ func (s *Server) Content(ctx context.Context, d *review.Diff) (newest review.Edi
 		}
 	}
 	s.mu.Unlock()
-	// A little less than the caller waits, so that what one page answered is
-	// not lost to the silence of another.
+	// Wait a little less than the caller does, so that one silent page does not cost the answers of the others.
 	if end, has := ctx.Deadline(); has {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, end.Add(-time.Until(end)/5))
@@ -108,7 +105,7 @@ func (s *Server) Content(ctx context.Context, d *review.Diff) (newest review.Edi
 	return review.Edit{}, false
 }
 
-// flush asks one page for the text of a diff that it has not sent yet.
+// flush asks one page for a text of the diff that it has not sent yet.
 func (p *page) flush(ctx context.Context, d *review.Diff) {
 	var out struct {
 		Text    *string `json:"text"`
@@ -116,13 +113,12 @@ func (p *page) flush(ctx context.Context, d *review.Diff) {
 		Edit    int     `json:"edit"`
 	}
 	if p.Call(ctx, "diff/flush", idParams{d.ID()}, &out) == nil && out.Text != nil {
-		_ = p.edit(d, *out.Text, out.Version, out.Edit) // the diff may have its outcome
+		_ = p.edit(d, *out.Text, out.Version, out.Edit) // fails if the diff has been decided
 	}
 }
 
-// settleHello compares, at the first word of a page after its hello, what it
-// was told of open diffs then with what is open now, and tells the difference:
-// notifications may have overtaken the answer.
+// settleHello runs at a page's first message after its hello. It compares the open diffs reported then with those
+// open now and sends the difference, because notifications may have overtaken the hello's answer.
 func (s *Server) settleHello(p *page) {
 	s.mu.Lock()
 	promised, done := p.promised, p.settled || !p.greeted
@@ -148,7 +144,7 @@ type diffTexts struct {
 	diffInfo
 	Old     string `json:"old"`
 	New     string `json:"new"`
-	Text    string `json:"text"` // as it is edited now
+	Text    string `json:"text"` // the current text, with edits
 	Version int    `json:"version"`
 	Edit    int    `json:"edit"` // as of diff/text
 	EOL     string `json:"eol"`  // of the proposal
@@ -157,8 +153,8 @@ type diffTexts struct {
 	baseInfo
 }
 
-// diffRead returns the texts of a diff, which the page shows from here on; or,
-// asked in brief, only what is known of it now.
+// diffRead returns the texts of a diff, which the page shows from here on. A brief request returns only the diff's
+// current state.
 func diffRead(_ context.Context, p *page, in struct {
 	ID    string `json:"id"`
 	Brief bool   `json:"brief"`
@@ -172,7 +168,7 @@ func diffRead(_ context.Context, p *page, in struct {
 	s.mu.Lock()
 	edit := 0
 	if !in.Brief {
-		edit = p.diff(in.ID).edit // from here on it is told, maybe what it reads now
+		edit = p.diff(in.ID).edit // from here on the page gets updates, perhaps including what it reads now
 	}
 	dirty := false
 	for other := range s.pages {

@@ -21,8 +21,8 @@ type diffTexts struct {
 	Opened                                                int64
 }
 
-// SPEC F-3, F-5, F-6: whatever its line ends, an unedited proposal comes back
-// byte for byte, and an edited one with the ends of its lines.
+// SPEC F-3, F-5, F-6: whatever its line ends, an unedited proposal comes back byte for byte, and an edited one with
+// its own line ends.
 func TestDiffAccept(t *testing.T) {
 	b := newBench(t)
 	p := b.page("a")
@@ -82,7 +82,8 @@ func TestDiffReject(t *testing.T) { // SPEC F-3, F-8
 	p.ExpectError(-32602, "diff/reject", obj{"id": 1})
 }
 
-// An update says which of the page's own edits it has; what crossed an edit comes again with it, and merged (SPEC F-13).
+// An update says which of the page's own edits it includes. An update that crossed an edit comes again, merged with
+// the edit (SPEC F-13).
 func TestUpdatesSayTheirEdit(t *testing.T) {
 	b := newBench(t)
 	one, two := b.page("one"), b.page("two")
@@ -100,7 +101,7 @@ func TestUpdatesSayTheirEdit(t *testing.T) {
 		t.Errorf("%+v", note)
 	}
 	theirs := note.Version
-	// one had typed before that came.
+	// Page one typed before the update came.
 	one.Notify("diff/edit", obj{"id": d.ID(), "text": "a\nb\nC!\n", "version": 0, "edit": 1})
 	one.Expect("diff/text", &note)
 	if note.Edit != 1 || note.Text != "A\nb\nC!\n" || note.Version <= theirs {
@@ -110,7 +111,8 @@ func TestUpdatesSayTheirEdit(t *testing.T) {
 	if note.Edit != 1 || note.Text != "A\nb\nC!\n" {
 		t.Errorf("%+v", note)
 	}
-	// What one had on its way when it took nothing back from the newest is told again, though nothing is merged.
+	// Page one's next edit crossed the newest text, but keeps all of it. Page one is told again, though nothing is
+	// merged.
 	one.Notify("diff/edit", obj{"id": d.ID(), "text": "A\nb\nC!\n", "version": 0, "edit": 2})
 	one.Expect("diff/text", &note)
 	if note.Edit != 2 || note.Text != "A\nb\nC!\n" {
@@ -120,7 +122,7 @@ func TestUpdatesSayTheirEdit(t *testing.T) {
 	one.ExpectNone("diff/text") // it has the newest
 }
 
-// An edit is merged on the text that its page had, however far the page is behind (SPEC F-13).
+// An edit is merged against the text that its page had, however far the page is behind (SPEC F-13).
 func TestPageFarBehind(t *testing.T) {
 	b := newBench(t)
 	one, two := b.page("one"), b.page("two")
@@ -145,8 +147,7 @@ func TestPageFarBehind(t *testing.T) {
 	}
 }
 
-// Two pages agree about an edit, and about what came of the diff; also when
-// both edit at once.
+// Two pages agree about an edit and about the diff's outcome, even when both edit at once.
 func TestDiffTwoPages(t *testing.T) {
 	b := newBench(t)
 	one, two, third := b.page("one"), b.page("two"), b.page("third")
@@ -177,11 +178,12 @@ func TestDiffTwoPages(t *testing.T) {
 		t.Errorf("%+v", note)
 	}
 	one.ExpectNone("diff/text")
-	third.ExpectNone("diff/text") // it has not looked at the diff, and reads the latest text when it does
+	third.ExpectNone("diff/text") // it reads the latest text later
 	if text, _ := d.Text(); text != "one\r\n" {
 		t.Errorf("registry: %q", text)
 	}
-	// two had typed before it heard of one's edit, on the same line: its own comes back, so that it does not keep one's.
+	// Page two typed on the same line before it heard of page one's edit. Its own text comes back, so that it does
+	// not keep page one's.
 	two.Notify("diff/edit", obj{"id": d.ID(), "text": "two\n", "version": 0})
 	two.Expect("diff/text", &note)
 	if note.Text != "two\n" || note.ClientID != "" {
@@ -199,7 +201,7 @@ func TestDiffTwoPages(t *testing.T) {
 		t.Errorf("%+v", hello)
 	}
 	one.Expect("diff/text", &note)
-	one.ExpectError(-32022, "diff/accept", obj{"id": d.ID(), "text": "one\n", "version": 1, "base": 0}) // SPEC F-10: it is behind
+	one.ExpectError(-32022, "diff/accept", obj{"id": d.ID(), "text": "one\n", "version": 1, "base": 0}) // SPEC F-10: page one is behind
 	one.Call("diff/accept", obj{"id": d.ID()}, nil)
 	if o := b.owner.outcome(t); o.Content != "two!\r\n" || !o.Edited {
 		t.Errorf("%+v", o)
@@ -208,7 +210,7 @@ func TestDiffTwoPages(t *testing.T) {
 	third.Expect("diff/closed", nil)
 }
 
-// An edit and what follows it on the same line arrive in that order.
+// An edit arrives before a later message on the same connection.
 func TestEditBeforeAccept(t *testing.T) {
 	b := newBench(t)
 	p := b.page("a")
@@ -225,10 +227,10 @@ func TestEditBeforeAccept(t *testing.T) {
 	}
 }
 
-// SPEC F-4: the last keystrokes before a decision in the terminal count, and
-// a page that does not answer costs no more than the deadline.
+// SPEC F-4: the last keystrokes before a decision in the terminal count, and a page that does not answer costs no
+// more than the deadline.
 func TestWithdrawFlushes(t *testing.T) {
-	const deadline = 3 * time.Second // of which a silent page costs four fifths
+	const deadline = 3 * time.Second // a silent page costs four fifths of it
 	b := newBenchOf(t, review.Options{ContentTimeout: deadline})
 	silent, typing := b.page("silent"), b.page("typing")
 	late := "typed\n"
@@ -258,7 +260,7 @@ func TestWithdrawFlushes(t *testing.T) {
 			t.Errorf("%+v", closed)
 		}
 	}
-	withdraw("typed\r\n", deadline/2) // silent has not read the diff: it is not asked
+	withdraw("typed\r\n", deadline/2) // the silent page has not read the diff, so it is not asked
 	withdraw("sent\r\n", deadline/2)
 
 	typing.Flush = func(string) *string { return &late }
@@ -295,7 +297,7 @@ func TestBigDiff(t *testing.T) { // SPEC F-5, F-6: 5 MB there and back
 	t.Logf("%v for %d bytes", watch.Took(), len(proposal))
 }
 
-// A page that takes nothing delays neither the agent nor other pages, and is dropped.
+// A page that does not read delays neither the agent nor other pages, and is dropped.
 func TestSlowPage(t *testing.T) { // SPEC A-4
 	b := newBench(t)
 	origin, key := webtest.Login(t, b.address())
@@ -324,7 +326,7 @@ func TestSlowPage(t *testing.T) { // SPEC A-4
 		if i == 200 {
 			t.Fatal("200 MiB wait for a page that takes nothing")
 		}
-		if err := b.server.Open(long, nil, false); err != nil { // to the page in front, the slow one
+		if err := b.server.Open(long, nil, false); err != nil { // to the front page, which is the slow one
 			t.Fatal(err)
 		}
 		watch := pace.Start(t)
@@ -332,7 +334,7 @@ func TestSlowPage(t *testing.T) { // SPEC A-4
 		p.Call("ping", nil, nil)
 		slowest = max(slowest, watch.Took())
 	}
-	if slowest > 10*time.Second { // half of what writing to it may take
+	if slowest > 10*time.Second { // half of the write timeout
 		t.Errorf("an edit took %v beside a slow page", slowest)
 	}
 	t.Logf("slowest edit: %v", slowest)
@@ -359,7 +361,7 @@ func TestPolicy(t *testing.T) { // SPEC F-11
 	}
 }
 
-// SPEC F-11: what a rule decides is not shown: no page is told that it opens, and none is left with it.
+// SPEC F-11: a diff that a rule decides is not shown: no page sees it open, and no page keeps it.
 func TestRuledIsNotShown(t *testing.T) {
 	b := newBench(t)
 	p := b.page("one")
@@ -371,13 +373,13 @@ func TestRuledIsNotShown(t *testing.T) {
 		}
 	}
 	p.ExpectNone("diff/opened")
-	d := b.propose(filepath.Join(b.root, "f.txt"), "", "x") // the rule does not fit it
+	d := b.propose(filepath.Join(b.root, "f.txt"), "", "x") // the rule does not match it
 	p.Expect("diff/opened", nil)
 	p.Call("diff/accept", obj{"id": d.ID()}, nil)
 	b.owner.outcome(t)
 }
 
-// anEditor is a view beside the pages.
+// anEditor is a view besides the pages.
 type anEditor struct{}
 
 func (anEditor) Show(context.Context, *review.Diff) error { return nil }
@@ -386,8 +388,8 @@ func (anEditor) Content(context.Context, *review.Diff) (review.Edit, bool) {
 	return review.Edit{}, false
 }
 
-// A diff that an editor shows is told to the pages when it opens, and taken from them when it is decided, though the
-// page itself was never asked to show or to close it.
+// The pages hear of a diff that another editor shows when it opens, and lose it when it is decided, though no page
+// was asked to show or close it.
 func TestShownElsewhere(t *testing.T) {
 	b := newBenchOf(t, review.Options{View: anEditor{}})
 	p := b.page("one")
@@ -403,8 +405,7 @@ func TestShownElsewhere(t *testing.T) {
 	}
 }
 
-// Edits of a page that does not stop are refused once they exceed a bound,
-// and the connection lives.
+// A page that never stops editing is refused beyond a bound, and its connection survives.
 func TestHostileEdits(t *testing.T) { // SPEC A-4
 	b := newBenchOf(t, review.Options{MaxProposal: 1 << 20})
 	p := b.page("a")
@@ -420,8 +421,8 @@ func TestHostileEdits(t *testing.T) { // SPEC A-4
 	p.ExpectError(-32012, "diff/accept", obj{"id": d.ID(), "text": strings.Repeat("x", 2<<20)})
 }
 
-// SPEC L-3: after a restart a diff is shown to the page that is on its way back, as to one that reloads; without one before,
-// it is refused.
+// SPEC L-3: after a restart, a diff is held for a page that is reconnecting, as for one that reloads; without an
+// earlier page it is refused.
 func TestShownToPageOnItsWayBackL3(t *testing.T) {
 	for _, expected := range []bool{false, true} {
 		b := newBench(t, func(o *web.Options) { o.Expected = expected })

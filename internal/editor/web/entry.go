@@ -12,22 +12,22 @@ import (
 // Bounds of one-time codes.
 const (
 	codeLife = 5 * time.Minute
-	maxCodes = 32 // a further one replaces the oldest
+	maxCodes = 32 // another one replaces the oldest
 )
 
-// maxKeys is how many companions back a page's key may be.
+// maxKeys is how many companions ago a page's key may have been issued.
 const maxKeys = 8
 
-// An entry is how a page gets in: by a code that works once, or by the key that it was given for one (SPEC §11.2). Each
-// companion has a key of its own; those of the companions before it are good for being given the new one.
+// An entry decides which pages get in: those with a code, which works once, or with the key that a code was exchanged
+// for (SPEC §11.2). Each companion has its own key. A key of an earlier companion only serves to get the new one.
 type entry struct {
-	keys []named // the newest first; not changed
+	keys []named // newest first; never changed
 
 	mu    sync.Mutex // guards codes
 	codes []code     // oldest first
 }
 
-// A named secret is looked up by its id, which tells nothing of it.
+// A named secret is looked up by its id, which reveals nothing about it.
 type named struct {
 	id     string
 	secret []byte
@@ -44,7 +44,7 @@ func newSecret() named {
 	return named{secretID(b), b}
 }
 
-// newEntry makes a fresh key, before those of the companions that this one takes over from.
+// newEntry makes a new key, followed by the keys of the companions that this one replaces.
 func newEntry(before [][]byte) *entry {
 	e := &entry{keys: []named{newSecret()}}
 	for _, key := range before {
@@ -55,7 +55,7 @@ func newEntry(before [][]byte) *entry {
 	return e
 }
 
-// newCode returns a fresh code, safe in a URL.
+// newCode returns a new code that is safe in a URL.
 func (e *entry) newCode(now time.Time) string {
 	c := newSecret()
 	e.mu.Lock()
@@ -67,7 +67,7 @@ func (e *entry) newCode(now time.Time) string {
 	return encode(c.secret)
 }
 
-// secret finds a key, or a code that is good. A code stays good: only a proof of it uses it up.
+// secret finds a key or a valid code by its id. The code stays valid: only a proof of it uses it up.
 func (e *entry) secret(id string, now time.Time) ([]byte, bool) {
 	for _, k := range e.keys {
 		if k.id == id {
@@ -84,7 +84,7 @@ func (e *entry) secret(id string, now time.Time) ([]byte, bool) {
 	return nil, false
 }
 
-// redeem says whether whoever has proved the secret of that id may come in. It takes a code out of circulation.
+// redeem reports whether a page that proved the secret with this id may come in. It uses up a code.
 func (e *entry) redeem(id string, now time.Time) bool {
 	for _, k := range e.keys {
 		if k.id == id {
@@ -102,12 +102,11 @@ func (e *entry) redeem(id string, now time.Time) bool {
 	return false
 }
 
-// key is this companion's own.
+// key is this companion's own key.
 func (e *entry) key() []byte { return e.keys[0].secret }
 
-// Redirect returns an HTML document that sends a browser on to address. Given
-// to the browser as a private file, it keeps the one-time code out of every
-// argument list (SPEC §11.2); whoever writes the file removes it after use.
+// Redirect returns an HTML document that sends a browser to address. Opened from a private file, it keeps the
+// one-time code out of every argument list (SPEC §11.2). The caller removes the file after use.
 func Redirect(address string) []byte {
 	var b bytes.Buffer
 	a := html.EscapeString(address)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// idOf is the id by which a page names its code.
+// idOf returns the id by which a page names its code.
 func idOf(t *testing.T, code string) string {
 	t.Helper()
 	secret, ok := decode(code)
@@ -17,7 +17,7 @@ func idOf(t *testing.T, code string) string {
 	return secretID(secret)
 }
 
-// SPEC §11.2: a code works once, for five minutes, and only so many wait.
+// SPEC §11.2: a code works once, for five minutes, and the number of codes is bounded.
 func TestCodes(t *testing.T) {
 	now := time.Unix(1000, 0)
 	e := newEntry(nil)
@@ -25,7 +25,7 @@ func TestCodes(t *testing.T) {
 	if e.redeem("", now) || e.redeem(c+"x", now) || e.redeem(c[1:], now) {
 		t.Error("a wrong code was taken")
 	}
-	for range 3 { // naming a code, as a listener in between could, does not use it up
+	for range 3 { // naming a code, as an eavesdropper could, does not use it up
 		if secret, ok := e.secret(c, now); !ok || secretID(secret) != c {
 			t.Error("a good code was not found")
 		}

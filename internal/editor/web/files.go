@@ -12,10 +12,10 @@ import (
 	"github.com/pollux-companion/pollux/internal/workspace"
 )
 
-// Bounds on what a page says it shows.
+// Bounds on what a page may report.
 const (
 	maxOpen = 500 // documents
-	maxDirs = 256 // listed folders of a page that are watched
+	maxDirs = 256 // watched folders that a page lists
 	maxFind = 200 // files in one answer
 )
 
@@ -31,7 +31,7 @@ func treeList(_ context.Context, p *page, in struct {
 	return map[string]any{"entries": entries, "truncated": truncated}, nil
 }
 
-// listed has a folder that the page shows now watched.
+// listed watches a folder that the page lists.
 func (s *Server) listed(p *page, dir string) {
 	s.mu.Lock()
 	had := slices.Contains(p.dirs, dir)
@@ -60,7 +60,7 @@ func treeFind(ctx context.Context, p *page, in struct {
 }
 
 type fileResult struct {
-	Path         string `json:"path"` // as it was asked for
+	Path         string `json:"path"` // as the page requested it
 	Content      string `json:"content"`
 	Version      string `json:"version"`
 	EOL          string `json:"eol"`
@@ -100,7 +100,7 @@ func (p *page) knows(path, version string) {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
 	if _, ok := p.known[path]; !ok && len(p.known) >= 2*maxOpen {
-		clear(p.known) // it is told of some files once more than needed
+		clear(p.known) // the page is told of some files once more than necessary
 	}
 	p.known[path] = version
 }
@@ -157,7 +157,7 @@ type contextParams struct {
 	Dirty   []string    `json:"dirty"`
 }
 
-// contextUpdate passes on what a page shows (SPEC C-1 … C-8): one window of the store.
+// contextUpdate passes what a page shows to the store, as one window (SPEC C-1 … C-8).
 func contextUpdate(_ context.Context, p *page, in contextParams) (any, error) {
 	report, err := in.report()
 	if err != nil {
@@ -182,7 +182,7 @@ func contextUpdate(_ context.Context, p *page, in contextParams) (any, error) {
 	return empty{}, nil
 }
 
-// report checks everything: what reaches the store reaches agents.
+// report checks everything, because agents receive what reaches the store.
 func (in *contextParams) report() (state.Report, error) {
 	if len(in.Open) > maxOpen || len(in.Dirty) > maxOpen {
 		return state.Report{}, invalid("too many documents")
@@ -217,7 +217,7 @@ func (in *contextParams) report() (state.Report, error) {
 
 func valid(p state.Position) bool { return p.Line >= 0 && p.Character >= 0 }
 
-// watchOpen has everything watched that some page shows.
+// watchOpen watches every file that a page has open.
 func (s *Server) watchOpen() {
 	s.rewatch.Lock()
 	defer s.rewatch.Unlock()
@@ -233,9 +233,8 @@ func (s *Server) watchOpen() {
 	s.watch.Set(files, dirs)
 }
 
-// tellNew tells a page of the documents that were not open before, where it
-// holds another version than the disk: one may have changed between its being
-// read and its being watched, or before a reconnection.
+// tellNew tells a page which newly opened documents differ from the disk: one may have changed between reading and
+// watching it, or before a reconnection.
 func (s *Server) tellNew(p *page, before []string) {
 	s.files.Lock()
 	defer s.files.Unlock()
@@ -250,7 +249,7 @@ func (s *Server) tellNew(p *page, before []string) {
 	s.tellVersions(ask, []*page{p})
 }
 
-// changed is called by the watcher.
+// changed handles a change from the watcher.
 func (s *Server) changed(c workspace.Change) {
 	pages := s.everyPage()
 	for _, p := range pages {
@@ -267,8 +266,7 @@ func (s *Server) changed(c workspace.Change) {
 	s.o.Store.Touch()
 }
 
-// tellVersions tells each page of those paths that it has open in another
-// version; s.files is held.
+// tellVersions tells each page which of the paths it has open in another version. The caller holds s.files.
 func (s *Server) tellVersions(paths []string, pages []*page) {
 	for _, path := range paths {
 		version := s.o.Workspace.Version(path)
@@ -341,8 +339,8 @@ func historyRead(_ context.Context, p *page, in idParams) (any, error) {
 	return entryTexts{entryOf(e), text.ToLF(t.Old), text.ToLF(t.New), text.ToLF(t.Final)}, nil
 }
 
-// historyUndo puts the old text back, if the file still holds the final one:
-// but for its line endings, which the agent writes as the file had them.
+// historyUndo restores the old text if the file still holds the final one. It ignores line ends, because the agent
+// writes them as the file had them.
 func historyUndo(_ context.Context, p *page, in idParams) (any, error) {
 	if _, _, err := p.s.kept(in.ID); err != nil {
 		return nil, err

@@ -114,7 +114,7 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// SPEC F-6: what is read, edited and saved keeps every byte that was not edited.
+// SPEC F-6: reading, editing and saving keep every byte that was not edited.
 func TestReadSave(t *testing.T) {
 	b := newBench(t)
 	p := b.page("a")
@@ -257,8 +257,7 @@ func TestCreateRenameDelete(t *testing.T) {
 	}
 }
 
-// Two pages with one file: each hears of what the other or another program
-// did, and not of what it did itself.
+// Two pages have one file open. Each hears of changes by the other and by other programs, and not of its own.
 func TestFileChanged(t *testing.T) {
 	b := newBench(t)
 	path := b.write("f", "one\n")
@@ -307,8 +306,7 @@ func TestFileChanged(t *testing.T) {
 	}
 }
 
-// A page that comes back with open files learns their versions, whatever
-// happened while it was away.
+// A page that reconnects with open files learns their versions, whatever happened while it was away.
 func TestVersionsAfterReconnection(t *testing.T) {
 	b := newBench(t)
 	path := b.write("f", "one\n")
@@ -326,7 +324,7 @@ func TestVersionsAfterReconnection(t *testing.T) {
 	}
 }
 
-// fakeHistory keeps one entry.
+// fakeHistory holds one entry.
 type fakeHistory struct {
 	entry web.Entry
 	texts web.Texts

@@ -10,19 +10,19 @@ import (
 
 // A pageDiff is what one page has of a diff whose texts it has read.
 type pageDiff struct {
-	// seen is what it was told last. own and from are its last edit's version,
-	// and the one that it had edited; edit is the number that the page gave it.
+	// seen is what the page was told last. own is the version of its last edit, from the version that this edit
+	// changed; edit is the number that the page gave it.
 	seen      review.Seen
 	own, from int
 	edit      int
 	shown     review.Shown
-	// recording counts its edits in work: it is told nothing meanwhile, as nobody could say whether that has the edit.
-	// missed is what it was not told.
+	// recording counts the page's edits in work. Meanwhile the page gets no updates, because nobody could say whether
+	// an update includes the edit. missed collects those updates.
 	recording int
 	missed    news
 }
 
-// News is what a page has to be told of a diff: the more includes the less.
+// News is what a page must be told of a diff; a higher value includes the lower ones.
 type news int
 
 const (
@@ -31,11 +31,11 @@ const (
 	newBase // and the text
 )
 
-// baseInfo is the file beside a proposal (SPEC F-13).
+// baseInfo describes the file of a proposal (SPEC F-13).
 type baseInfo struct {
-	Base     int       `json:"base"` // its version
+	Base     int       `json:"base"` // version of the file
 	Conflict *conflict `json:"conflict,omitempty"`
-	Others   int       `json:"others"` // proposals that wait for the same file
+	Others   int       `json:"others"` // other waiting proposals for the same file
 }
 
 type conflict struct {
@@ -43,7 +43,7 @@ type conflict struct {
 	Places []place `json:"places"`
 }
 
-// A place is one of lines of the proposal, 0-based, and the file's lines for it.
+// A place is a range of lines of the proposal, 0-based, and the file's lines for it.
 type place struct {
 	Start int    `json:"start"`
 	End   int    `json:"end"`
@@ -77,7 +77,7 @@ func (s *Server) heard(e review.Event) {
 	}
 }
 
-// tellOpened tells of a diff that an editor shows. What a rule decides is shown nowhere (SPEC F-11).
+// tellOpened announces a diff that an editor shows. A diff that a rule decides is not shown (SPEC F-11).
 func (s *Server) tellOpened(d *review.Diff) {
 	if d.Ruled() {
 		return
@@ -91,8 +91,8 @@ func (s *Server) tellOpened(d *review.Diff) {
 	}
 }
 
-// tellDecided takes a diff from the pages for which Close was not called, or came before tellOpened. A page that said
-// hello while a rule was deciding may have found it among the open ones.
+// tellDecided removes a diff from the pages where Close was not called, or was called before tellOpened. A page whose
+// hello came while a rule was deciding may also have listed it as open.
 func (s *Server) tellDecided(d *review.Diff, o review.Outcome) {
 	s.mu.Lock()
 	left := s.shown[d.ID()]
@@ -106,8 +106,8 @@ type textNote struct {
 	ID       string `json:"id"`
 	Text     string `json:"text"`
 	Version  int    `json:"version"`
-	Edit     int    `json:"edit"`     // the last of the page's own edits that the text has
-	ClientID string `json:"clientId"` // of the page that has edited; "" where it was none, or both are merged
+	Edit     int    `json:"edit"`     // the page's last own edit that the text includes
+	ClientID string `json:"clientId"` // the page that edited; "" if it was no page, or if edits were merged
 }
 
 type baseNote struct {
@@ -120,7 +120,7 @@ type baseNote struct {
 	baseInfo
 }
 
-// tellText passes a text to the pages that show the diff, but the one that made it.
+// tellText sends a text to the pages that show the diff, except the page that made it.
 func (s *Server) tellText(e review.Event) {
 	by, _ := e.By.(*page)
 	author := ""
@@ -136,14 +136,14 @@ func (s *Server) tellText(e review.Event) {
 	}
 }
 
-// tellBase passes on what the file has become.
+// tellBase tells the pages that the file has changed.
 func (s *Server) tellBase(d *review.Diff) {
 	for _, p := range s.everyPage() {
 		p.tell(d, newBase, "")
 	}
 }
 
-// tell tells the page the newest of a diff that it shows. Of two such calls at once the page takes the newer.
+// tell sends the page the newest state of a diff that it shows. Of two concurrent calls the page takes the newer.
 func (p *page) tell(d *review.Diff, what news, author string) {
 	p.s.mu.Lock()
 	pd := p.diffs[d.ID()]
@@ -154,7 +154,7 @@ func (p *page) tell(d *review.Diff, what news, author string) {
 		p.s.mu.Unlock()
 		return
 	}
-	edit := pd.edit // before the text is looked at, which has it then
+	edit := pd.edit // read before the text, which then includes it
 	p.s.mu.Unlock()
 	now := d.Now()
 	p.s.mu.Lock()
@@ -171,7 +171,7 @@ func (p *page) tell(d *review.Diff, what news, author string) {
 	p.Notify("diff/text", textNote{d.ID(), text.ToLF(now.Text), now.Seen.Text, edit, author})
 }
 
-// told notes what the page is told in an answer.
+// told notes what an answer tells the page.
 func (p *page) told(id string, now review.State) {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
@@ -180,7 +180,7 @@ func (p *page) told(id string, now review.State) {
 	pd.shown.Edited(now.Seen.Text, now.Text)
 }
 
-// diff is what the page has of a diff. The caller holds s.mu.
+// diff returns the page's state of a diff. The caller holds s.mu.
 func (p *page) diff(id string) *pageDiff {
 	if p.diffs[id] == nil {
 		p.diffs[id] = &pageDiff{}
@@ -188,8 +188,9 @@ func (p *page) diff(id string) *pageDiff {
 	return p.diffs[id]
 }
 
-// seen is what the page has of a diff: version and base are what it says that
-// it has processed, nil for the last that it was told; from is the version in that.
+// seen returns which version and base of a diff the page has. version and base are what the page says it has
+// processed; nil means the last that it was told. from is that version; seen.Text is the page's own edit where it
+// edited from.
 func (p *page) seen(id string, version, base *int) (seen review.Seen, from int) {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
@@ -211,8 +212,8 @@ func (p *page) seen(id string, version, base *int) (seen review.Seen, from int) 
 	return seen, from
 }
 
-// edit records an edit that the page has made of a version, and tells the page what its text has become where that is
-// another: a page leaves alone what was sent before its last edit arrived.
+// edit records an edit that the page made to a version. If the resulting text differs, it tells the page, because a
+// page ignores updates sent before its last edit arrived.
 func (p *page) edit(d *review.Diff, edited string, version *int, number int) error {
 	id := d.ID()
 	p.s.mu.Lock()
@@ -246,12 +247,12 @@ func (p *page) edit(d *review.Diff, edited string, version *int, number int) err
 	return err
 }
 
-// diffEdit records an edit; the registry's event passes it on.
+// diffEdit records an edit; the registry's event passes it on to other pages.
 func diffEdit(_ context.Context, p *page, in struct {
 	ID      string `json:"id"`
 	Text    string `json:"text"`
 	Version *int   `json:"version"`
-	Edit    int    `json:"edit"` // how many the page has sent of this diff, this one included
+	Edit    int    `json:"edit"` // number of this page's edits of this diff, this one included
 }) (any, error) {
 	d, ok := p.s.o.Registry.Get(in.ID)
 	if !ok {
@@ -260,8 +261,7 @@ func diffEdit(_ context.Context, p *page, in struct {
 	return empty{}, p.edit(d, in.Text, in.Version, in.Edit)
 }
 
-// diffAccept settles with the text as the page shows it, if that is the newest
-// and the file is as the page shows it.
+// diffAccept accepts the text that the page shows, if that is the newest and the page knows the current file.
 func diffAccept(_ context.Context, p *page, in struct {
 	ID      string  `json:"id"`
 	Text    *string `json:"text"`
@@ -275,7 +275,7 @@ func diffAccept(_ context.Context, p *page, in struct {
 	seen, _ := p.seen(in.ID, in.Version, in.Base)
 	if in.Text != nil {
 		shown := text.FromLF(d.Proposal().New, *in.Text)
-		if now, _ := d.Text(); shown != now { // merged, where it is not of the newest
+		if now, _ := d.Text(); shown != now { // merged, because the page was not at the newest
 			if err := p.edit(d, *in.Text, in.Version, 0); err != nil {
 				return nil, err
 			}
@@ -286,14 +286,14 @@ func diffAccept(_ context.Context, p *page, in struct {
 	return empty{}, p.s.o.Registry.Accept(in.ID, seen, in.Text)
 }
 
-// diffResolve ends a conflict as the user wants.
+// diffResolve ends a conflict with the user's choice.
 func diffResolve(_ context.Context, p *page, in struct {
 	ID      string  `json:"id"`
 	Text    *string `json:"text"`
 	Version *int    `json:"version"`
 	Base    *int    `json:"base"`
 	Edit    int     `json:"edit"` // as of diff/edit
-	Take    string  `json:"take"` // proposal or file
+	Take    string  `json:"take"` // "proposal" or "file"
 }) (any, error) {
 	d, ok := p.s.o.Registry.Get(in.ID)
 	if !ok {
