@@ -17,21 +17,21 @@ import (
 	"testing"
 )
 
-// A proxy stands before a good companion and spoils it.
+// A proxy stands in front of a good companion and breaks it.
 type proxy struct {
-	// request passes a request on, nil, or answers it itself; it may change the request.
+	// request returns nil to pass a request on, or answers it itself; it may change the request.
 	request func(r *http.Request, body []byte) (answer *http.Response)
 	body    func(r *http.Request, asked, answered []byte) []byte
-	// event changes an event with data, "" swallows it.
+	// event returns the event with changed data; "" drops it.
 	event   func(r *http.Request, event string) string
-	address string // to listen at
-	// upgrades opens a WebSocket for whoever asks.
+	address string // the address to listen at
+	// upgrades opens a WebSocket for any request.
 	upgrades bool
 
-	mu      sync.Mutex // guards all below
-	latest  string     // session
+	mu      sync.Mutex // guards the fields below
+	latest  string     // newest session
 	gets    map[string]int
-	streams []*io.PipeWriter // those that are open, or were
+	streams []*io.PipeWriter // streams that are or were open
 }
 
 func (p *proxy) isLatest(r *http.Request) bool {
@@ -40,7 +40,7 @@ func (p *proxy) isLatest(r *http.Request) bool {
 	return r.Header.Get("Mcp-Session-Id") == p.latest
 }
 
-// isFirst says whether a stream is the first of its session.
+// isFirst reports whether a stream is the first of its session.
 func (p *proxy) isFirst(r *http.Request) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -57,7 +57,7 @@ func (p *proxy) tellAll(event string) {
 	}
 }
 
-// start listens before a companion and returns the address.
+// start listens in front of a companion and returns the address.
 func (p *proxy) start(t *testing.T, backend string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", p.address)
@@ -70,7 +70,7 @@ func (p *proxy) start(t *testing.T, backend string) string {
 	return local(l)
 }
 
-// local is a listener's address on loopback.
+// local returns a listener's loopback address.
 func local(l net.Listener) string { return fmt.Sprintf("127.0.0.1:%d", l.Addr().(*net.TCPAddr).Port) }
 
 func (p *proxy) handler(l net.Listener, backend string) http.Handler {
@@ -79,7 +79,7 @@ func (p *proxy) handler(l net.Listener, backend string) http.Handler {
 		r.SetURL(to)
 		r.Out.Host = r.In.Host
 		if r.In.Host == address {
-			r.Out.Host = backend // its own name
+			r.Out.Host = backend // the backend's own name
 		}
 	}, ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }, ErrorLog: log.New(io.Discard, "", 0)}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

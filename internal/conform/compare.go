@@ -14,8 +14,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// compare makes checks of one step: of an answer its status, what its head says and its body;
-// of events, what they tell. What companions may say in their own words is not compared.
+// compare makes the checks of one step: of a response its status, headers and body; of events their content. Text
+// that companions may word freely is not compared.
 func (r *run) compare(a *contract.Archive, want, got contract.Step) {
 	name := a.Name + "/" + want.File
 	switch want.Kind {
@@ -56,7 +56,7 @@ func clip(s string) string {
 	return cmp.Or(words.Shorten(strings.TrimSpace(s), 600), "nothing")
 }
 
-// short is enough to know again what was seen.
+// short returns enough of the evidence to recognise it.
 func short(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if r := []rune(s); len(r) > 200 {
@@ -68,7 +68,7 @@ func short(s string) string {
 	return s
 }
 
-// An answer is a response as vectors show it.
+// An answer is a response in the form that vectors use.
 type answer struct {
 	status string // "200"
 	head   map[string]string
@@ -95,14 +95,14 @@ func sameHeader(name, want, got string) bool {
 	return got != ""
 }
 
-// sameBody compares two bodies of JSON-RPC by what the CLI looks at.
+// sameBody compares two JSON-RPC bodies by what the CLI reads.
 func sameBody(want, got string) (ok bool, why string) {
-	if i := strings.Index(got, "data: "); i >= 0 && !strings.HasPrefix(got, "{") { // an event stream of one answer
+	if i := strings.Index(got, "data: "); i >= 0 && !strings.HasPrefix(got, "{") { // an event stream with one response
 		got, _, _ = strings.Cut(got[i+len("data: "):], "\n")
 	}
 	var w, g any
 	if json.Unmarshal([]byte(want), &w) != nil {
-		return true, "" // plain words, the companion's own
+		return true, "" // plain text, in the companion's own words
 	}
 	if err := json.Unmarshal([]byte(got), &g); err != nil {
 		return false, "it is not JSON"
@@ -149,7 +149,7 @@ func sameMessage(w, g any) (bool, string) {
 	return sameResult(wr, gr)
 }
 
-// sameKeys: every member of want is there.
+// sameKeys reports whether got has every member of want.
 func sameKeys(want, got map[string]any) (bool, string) {
 	for name := range want {
 		if _, ok := got[name]; !ok {
@@ -194,8 +194,7 @@ func firstText(result map[string]any) (string, bool) {
 	return "", false
 }
 
-// sameClosed compares two answers of closeDiff by what the CLI makes of them:
-// the text under "content", and nothing where there is none.
+// sameClosed compares two responses to closeDiff by what the CLI reads: the text under "content", or its absence.
 func sameClosed(want, got string) bool {
 	var w, g map[string]any
 	if json.Unmarshal([]byte(want), &w) != nil {
@@ -254,9 +253,9 @@ func parseEvents(text string) (all []event) {
 	return all
 }
 
-// sameEvents: the same outcomes, those of one file in the same order, exact in what they say; of
-// contexts the last one, as the CLI understands it, and where nobody has put the editor into the
-// state of the vector, only that the CLI understands it.
+// sameEvents compares events. Outcomes must be the same, in the same order per file, and exact in content. Of
+// contexts only the last counts, as the CLI understands it; if nobody has put the editor into the vector's state, it
+// is enough that the CLI understands it.
 func sameEvents(want, got []event, files bool) (bool, string) {
 	wo, wc := split(want)
 	other, gc := split(got)
@@ -300,12 +299,13 @@ func split(events []event) (outcomes []event, context *event) {
 			outcomes = append(outcomes, e)
 		}
 	}
-	// Two files may be decided in any order: a quick user's decision can overtake the answer that opened the view.
+	// Outcomes of two files may come in any order: a quick user's decision can overtake the response that opened the
+	// diff.
 	slices.SortStableFunc(outcomes, func(a, b event) int { return strings.Compare(a.path(), b.path()) })
 	return outcomes, context
 }
 
-// sameContext compares what the CLI understands, but for the times.
+// sameContext compares what the CLI understands, except for times.
 func sameContext(want, got *client.Context) (bool, string) {
 	if t := trust(want); t != trust(got) && t != "" {
 		return false, "isTrusted differs"

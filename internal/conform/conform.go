@@ -1,7 +1,7 @@
-// Package conform tries any companion against the contract with Gemini CLI, and with the other agents that it lets in:
-// the vectors of package contract step by step, and probes of what a vector
-// cannot say, each a named check with its number in the specification and what
-// was seen. What needs somebody in front of the editor is done by a driver, or said to be left out.
+// Package conform tests any companion against the contract with Gemini CLI, and with the other agents that it serves.
+// It plays the vectors of package contract step by step, and runs probes for what a vector cannot express. Each is a
+// named check with its number in the specification and the evidence. Steps that need a user in front of the editor
+// are done by a driver, or reported as left out.
 package conform
 
 import (
@@ -19,63 +19,64 @@ import (
 	"github.com/pollux-companion/pollux/contract"
 )
 
-// A Result is what a check came to.
+// A Result is the outcome of a check.
 type Result string
 
 // The results.
 const (
 	Pass Result = "pass"
 	Fail Result = "fail"
-	Skip Result = "skip" // it needs a person, a driver, or a setting
+	Skip Result = "skip" // needs a person, a driver, or a setting
 )
 
-// A Check is one requirement that was tried.
+// A Check is one requirement that was tested.
 type Check struct {
 	// Name is stable: the vector, its step and the part of it ("F-4a/response 3/body"), or the probe's ("T-2/loopback only").
 	Name   string `json:"name"`
 	Number string `json:"number"` // "F-4"
-	About  string `json:"about"`  // what is required
+	About  string `json:"about"`  // the requirement
 	Result Result `json:"result"`
-	// Evidence is what was seen, with what was wanted where it failed, and what is missing where it was left out. A
-	// probe that passes has none.
+	// Evidence is what was seen. A failed check adds what was expected, a skipped one what is missing. A passed probe
+	// has none.
 	Evidence string `json:"evidence,omitempty"`
 }
 
-// A Target is the companion to try.
+// A Target is the companion to test.
 type Target struct {
 	Addr  string // host:port of its listener for CLIs
 	Token string
-	// Dir is a folder of its workspace; a folder of conform's own is made in it, and removed.
+	// Dir is a folder of its workspace. Conform makes a folder of its own in it, and removes that.
 	Dir string
-	// File is its discovery file, "" where it is not to be looked at.
+	// File is its discovery file; "" skips the checks of it.
 	File string
-	// Driver plays the user, nil for nobody.
+	// Driver plays the user; nil means nobody.
 	Driver Driver
-	// With names what the companion was started with or its editor can: writeFile, extraHost, legacyDiffClosed, and nul,
-	// a byte of zero within text.
+	// With names the companion's settings and its editor's abilities: writeFile, extraHost, legacyDiffClosed, and nul
+	// (a zero byte within text).
 	With []string
-	// Silence is how long a stream may be silent (SPEC T-5: 60 s), and Grace how long a session that is left
-	// alone may live (SPEC T-3: 30 s); 0 leaves these slow checks out.
+	// Silence is how long a stream may be silent (SPEC T-5: 60 s), and Grace how long an abandoned session may live
+	// (SPEC T-3: 30 s); 0 skips these slow checks.
 	Silence, Grace time.Duration
-	// Wait is how long the answer to a request may take, 5 s when 0.
+	// Wait bounds the response to a request; 0 means 5 s.
 	Wait time.Duration
-	// End is how long the companion may take to end, 3 s when 0: the second that SPEC L-1 gives it, and a busy machine's.
+	// End is how long the companion may take to end; 0 means 3 s: the second that SPEC L-1 allows, and extra for a
+	// busy machine.
 	End time.Duration
-	// Command is the companion's process, nil when conform has not started it.
+	// Command is the companion's process, nil when conform did not start it.
 	Command *Process
-	// Others are the agents besides Gemini CLI that the companion lets in, as far as they are to be tried.
+	// Others are the agents besides Gemini CLI to test, among those that the companion serves.
 	Others []Other
-	// Only runs the checks whose name begins with it; "" runs all.
+	// Only selects the checks whose name begins with it; "" selects all.
 	Only string
 
 	// reachable replaces this machine's addresses in tests.
 	reachable func() ([]net.IP, error)
 }
 
-// Settings are what Target.With may name.
+// Settings lists the values of Target.With.
 func Settings() []string { return []string{"writeFile", "extraHost", "legacyDiffClosed", "nul"} }
 
-// A run is one Run.
+// A run is the state of one Run.
 type run struct {
 	t    Target
 	ctx  context.Context //nolint:containedctx // of the run
@@ -84,12 +85,12 @@ type run struct {
 	each func(Check)
 	all  []Check
 	open []string // sessions to end
-	// refuses is why the companion shows no diffs at the moment, "" when it does.
+	// refuses is why the companion shows no diffs now, "" when it does.
 	refuses string
 	moved   bool // the driver has done something since the last reset, or the user before the start
 }
 
-// Run tries everything and returns all checks, which each (may be nil) hears of as they are made.
+// Run tests everything and returns all checks. each (may be nil) receives every check when it is made.
 func Run(ctx context.Context, t Target, each func(Check)) ([]Check, error) {
 	if t.Wait == 0 {
 		t.Wait = 5 * time.Second
@@ -117,7 +118,7 @@ func Run(ctx context.Context, t Target, each func(Check)) ([]Check, error) {
 	r.look()
 	for _, a := range archives {
 		if a.Player != contract.Wire {
-			continue // it is about the inside of a companion of this repository
+			continue // tests the inside of a companion of this repository
 		}
 		if ctx.Err() == nil && r.wanted(a.Name) {
 			r.archive(a)
@@ -134,7 +135,7 @@ func Run(ctx context.Context, t Target, each func(Check)) ([]Check, error) {
 	return r.all, ctx.Err()
 }
 
-// plain is a client that follows nothing and changes nothing.
+// plain returns a client that follows no redirects and changes nothing.
 func plain() *http.Client {
 	return &http.Client{
 		Transport:     &http.Transport{DialContext: (&net.Dialer{Timeout: 3 * time.Second}).DialContext, DisableCompression: true},
@@ -142,7 +143,7 @@ func plain() *http.Client {
 	}
 }
 
-// alive says why there is nothing to try.
+// alive returns an error when there is nothing to test.
 func (r *run) alive() error {
 	conn, err := (&net.Dialer{Timeout: 3 * time.Second}).DialContext(r.ctx, "tcp", r.t.Addr)
 	if err != nil {
@@ -151,11 +152,11 @@ func (r *run) alive() error {
 	return conn.Close()
 }
 
-// look finds out whether the companion shows diffs at the moment: one without an editor refuses them, rightly.
+// look finds out whether the companion shows diffs now. A companion without an editor rightly refuses them.
 func (r *run) look() {
 	l, _, err := r.link()
 	if err != nil {
-		return // what is wrong comes out by the checks
+		return // the checks will report what is wrong
 	}
 	defer r.leave(l)
 	var refused *refusedError
@@ -166,7 +167,7 @@ func (r *run) look() {
 
 func (r *run) wanted(name string) bool { return strings.HasPrefix(name, r.t.Only) }
 
-// shortToken is the length, in bytes, below which a token is not looked for in other text: as any word it stands
+// shortToken is the length in bytes below which a token is not searched for in other text: a short token may occur
 // there by chance.
 const shortToken = 8
 
@@ -189,13 +190,13 @@ func (r *run) note(c Check) {
 	}
 }
 
-// number is the specification's, out of a name: "F-4" of "F-4a/response 3".
+// number returns the specification's number in a name: "F-4" of "F-4a/response 3".
 func number(name string) string {
 	name, _, _ = strings.Cut(name, "/")
 	return strings.TrimRight(name, "abcdefghijklmnopqrstuvwxyz")
 }
 
-// end deletes the sessions of a check, with them their diffs, and its files.
+// end deletes a check's sessions, with their diffs, and its files.
 func (r *run) end() {
 	for _, id := range r.open {
 		ctx, cancel := context.WithTimeout(r.ctx, 2*time.Second)
@@ -244,7 +245,7 @@ func (r *run) archive(a *contract.Archive) {
 	}
 }
 
-// unplayable says why a vector cannot be played here, "" when it can.
+// unplayable says why a vector cannot be played here, "" if it can.
 func (r *run) unplayable(a *contract.Archive) string {
 	for name := range a.Settings {
 		if name == "without" {
@@ -273,10 +274,10 @@ func (r *run) unplayable(a *contract.Archive) string {
 	return ""
 }
 
-// noDiffs is why what needs an open diff is left out; one probe fails and says the companion's reason.
+// noDiffs is why checks that need an open diff are skipped. One probe fails and reports the companion's own reason.
 const noDiffs = "the companion shows no diffs at the moment: open its editor"
 
-// leaveOut names the checks of a vector that is not played.
+// leaveOut reports the checks of a vector that is not played as skipped.
 func (r *run) leaveOut(a *contract.Archive, why string) {
 	for _, s := range a.Steps {
 		if s.Kind == "response" || s.Kind == "events" || s.Kind == "see" {

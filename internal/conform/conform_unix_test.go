@@ -38,12 +38,12 @@ func start(t *testing.T, o clienttest.Options) (*clienttest.Companion, Target) {
 	return c, Target{Addr: c.Addr, Token: c.Token, Dir: c.Root, File: c.File, Driver: &hand{c: c, buffers: map[string]string{}}}
 }
 
-// quick makes the slow checks quick. On a busy machine other checks take longer than such a companion bears.
+// quick shortens the slow checks. On a busy machine other checks take longer than such a companion allows.
 func quick(o *mcp.Options) {
 	o.KeepAlive, o.Grace = 700*time.Millisecond, 300*time.Millisecond
 }
 
-// The companion itself passes everything. (With a driver: e2e, on the page.)
+// pollux's own companion passes everything. (With a driver: e2e, on the page.)
 func TestGood(t *testing.T) {
 	t.Parallel()
 	_, target := start(t, clienttest.Options{Token: strings.Repeat("Zx-9", 11)})
@@ -76,7 +76,7 @@ func TestGood(t *testing.T) {
 	}
 }
 
-// Without a driver, without a view, without anybody there.
+// Without a driver and without a view, checks are left out.
 func TestLeftOut(t *testing.T) {
 	t.Parallel()
 	c, target := start(t, clienttest.Options{Token: strings.Repeat("Zx-9", 11)})
@@ -97,7 +97,7 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// Whatever a companion or a driver says, nothing breaks.
+// Whatever a companion or a driver says, nothing crashes.
 func FuzzCompare(f *testing.F) {
 	f.Add("HTTP/1.1 200 OK\nContent-Type: application/json\n\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[]}}", "data: {}\n\n")
 	f.Fuzz(func(t *testing.T, want, got string) {

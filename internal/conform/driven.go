@@ -31,7 +31,7 @@ func userProbes() []probe {
 	}
 }
 
-// driven has the user do some lines; without a driver the probe is left out.
+// driven makes the driver do some lines; without a driver the probe is skipped.
 func (r *run) driven(lines ...string) error {
 	if r.t.Driver == nil {
 		return skip("it needs a driver, or a person in front of the editor")
@@ -116,7 +116,7 @@ func active(c *client.Context) string {
 	return c.Workspace.Files[0].Path
 }
 
-// comesTo waits for a context that fits.
+// comesTo waits for a context that satisfies fits.
 func (r *run) comesTo(heard chan event, fits func(*client.Context) bool) error {
 	for {
 		e, err := r.next(heard, wire.NotifyContext)
@@ -133,7 +133,7 @@ func (r *run) comesTo(heard chan event, fits func(*client.Context) bool) error {
 	}
 }
 
-// inFront makes a file for a user who has nothing open.
+// inFront creates a file and opens it for a user who has nothing open.
 func (r *run) inFront(name, content string) (path string, err error) {
 	if err := r.driven(`{"reset":true}`); err != nil {
 		return "", err
@@ -142,7 +142,7 @@ func (r *run) inFront(name, content string) (path string, err error) {
 	return path, os.WriteFile(path, []byte(content), 0o600)
 }
 
-// line is one of the driver's lines about a file.
+// line builds one of the driver's lines about a file.
 func line(what, path, content string) string {
 	data, _ := json.Marshal(map[string]any{what: map[string]string{"path": path, "content": content}})
 	return string(data)
@@ -187,7 +187,7 @@ func (r *run) savesFile() error {
 	return nil
 }
 
-// outcome is the method of an outcome that has been heard, "" for none.
+// outcome returns the method of an outcome that has arrived, "" for none.
 func outcome(heard chan event) string {
 	for {
 		select {
@@ -212,7 +212,7 @@ func (r *run) ownOutcomes() error {
 			return err
 		}
 		defer r.leave(l)
-		if _, err := r.next(heard, wire.NotifyContext); err != nil { // the stream stands
+		if _, err := r.next(heard, wire.NotifyContext); err != nil { // the stream is open
 			return err
 		}
 		if err := r.openDiff(l, filepath.Join(r.dir, name), "x"); err != nil {
@@ -317,7 +317,7 @@ func (r *run) times() error {
 	return nil
 }
 
-// trusts looks at what an editor without a trust of its own says, and at one that has it.
+// trusts checks the trust field: absent for an editor without workspace trust, correct for one with it.
 func (r *run) trusts() error {
 	l, heard, err := r.link()
 	if err != nil {
@@ -348,7 +348,7 @@ func (r *run) trusts() error {
 	return says("")
 }
 
-// manyOutcomes has diffs decided in a session without a stream.
+// manyOutcomes decides diffs in a session without a stream.
 func (r *run) manyOutcomes() error {
 	if err := r.driven(`{"reset":true}`); err != nil {
 		return err
@@ -387,7 +387,7 @@ func (r *run) manyOutcomes() error {
 	return nil
 }
 
-// stream reads a session's stream until n messages have come, and the silence after them.
+// stream reads a session's stream until n messages have come, and checks that no more follow.
 func (r *run) stream(session string, n int) (string, error) {
 	ctx, cancel := context.WithTimeout(r.ctx, r.t.Wait)
 	defer cancel()

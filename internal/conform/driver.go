@@ -12,22 +12,22 @@ import (
 	"time"
 )
 
-// ErrUnsupported: a driver cannot do what it was asked.
+// ErrUnsupported: the driver cannot do what it was asked.
 var ErrUnsupported = errors.New("the driver does not support it")
 
-// A Driver plays the user in front of an editor. Do does what one line says
-// (docs/conform.md lists them) and returns when the editor shows it.
+// A Driver plays the user in front of an editor. Do performs one line (docs/conform.md lists them) and returns when
+// the editor shows the result.
 type Driver interface {
 	Do(ctx context.Context, line string) error
 }
 
-// driverWait is how long a driver may take over one line.
+// driverWait bounds the time for one line.
 const driverWait = 20 * time.Second
 
-// settle is longer than the time by which a companion may delay a context.
+// settle is longer than a companion may delay a context.
 const settle = 250 * time.Millisecond
 
-// drive does one line of a vector: files itself, the rest by the driver.
+// drive performs one line of a vector: file lines itself, the rest by the driver.
 func (r *run) drive(line string) error {
 	var do struct {
 		File, Content, Remove string
@@ -68,13 +68,13 @@ func (r *run) pause(d time.Duration) error {
 	}
 }
 
-// A LineDriver speaks the line protocol: it writes one JSON object a line and reads one for each.
+// A LineDriver speaks the line protocol: it writes one JSON object per line and reads one answer to each.
 type LineDriver struct {
 	out   io.Writer
-	lines chan string // what the driver says; closed at its end
+	lines chan string // the driver's output; closed at its end
 }
 
-// NewLineDriver starts to read from in, until its end, in a goroutine of its own.
+// NewLineDriver starts a goroutine that reads in until its end.
 func NewLineDriver(in io.Reader, out io.Writer) *LineDriver {
 	d := &LineDriver{out: out, lines: make(chan string, 1)}
 	go func() {

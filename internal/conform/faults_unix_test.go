@@ -19,10 +19,10 @@ import (
 	"github.com/pollux-companion/pollux/internal/client/clienttest"
 )
 
-// A fault spoils a good companion in the manner of one that exists.
+// A fault breaks a good companion in a way seen in a real one.
 type fault struct {
 	caught string // the check that must fail, or the beginning of its name
-	// server and file change the companion, user its user, answer what it says; the rest passes.
+	// server and file change the companion, user its user, proxy its messages, target what conform is told of it.
 	server func(*mcp.Options)
 	file   func(path string)
 	user   func(h *hand, line string) bool
@@ -35,7 +35,7 @@ func wireFaults() map[string]fault {
 		"one server object for all sessions": {caught: "T-3/answers of two sessions", proxy: func(p *proxy) {
 			p.request = func(r *http.Request, body []byte) *http.Response {
 				if bytes.Contains(body, []byte("closeDiff")) && !p.isLatest(r) {
-					<-r.Context().Done() // the answer goes to the other session
+					<-r.Context().Done() // the response goes to the other session
 				}
 				return nil
 			}
@@ -188,11 +188,11 @@ func contextFaults() map[string]fault {
 	return all
 }
 
-// Every class of fault that was found in the companions that exist is caught.
+// Every class of fault found in real companions is caught.
 func TestSeededFaults(t *testing.T) {
 	t.Parallel()
 	var tests sync.WaitGroup
-	room := make(chan struct{}, 12) // they only wait
+	room := make(chan struct{}, 12) // these tests mostly wait
 	for _, faults := range []map[string]fault{wireFaults(), diffFaults(), contextFaults()} {
 		for name, f := range faults {
 			tests.Go(func() {
@@ -244,7 +244,7 @@ func TestNoFault(t *testing.T) {
 	checks := map[string]bool{}
 	for _, faults := range []map[string]fault{wireFaults(), diffFaults(), contextFaults()} {
 		for _, f := range faults {
-			if f.caught != "T-8a/" { // it needs a companion that serves containers
+			if f.caught != "T-8a/" { // needs a companion that serves containers
 				checks[f.caught] = true
 			}
 		}
@@ -289,12 +289,13 @@ func tryGood(t *testing.T, name string) {
 	}
 }
 
-// elsewhere gives every machine addresses beside 127.0.0.1: whoever listens at all of them answers at one of these.
+// elsewhere gives every machine further addresses besides 127.0.0.1. A companion that listens on all addresses
+// answers at one of them.
 func elsewhere(t *Target) {
 	t.reachable = func() ([]net.IP, error) { return []net.IP{net.IPv4(127, 0, 0, 2), net.IPv6loopback}, nil }
 }
 
-// Which of a machine's addresses others reach.
+// Which addresses of a machine can be reached from outside.
 func TestOthers(t *testing.T) {
 	address := func(ip string) net.Addr { return &net.IPNet{IP: net.ParseIP(ip), Mask: net.CIDRMask(8, 32)} }
 	all := []net.Addr{address("127.0.0.1"), address("192.0.2.7"), address("::1"), address("fe80::1"), address("2001:db8::7"), &net.UnixAddr{}, address("169.254.1.1")}
@@ -346,7 +347,7 @@ func losesBuffer(h *hand, line string) bool {
 	return false
 }
 
-// A rule of the house: the manual's table names every fault and the check that catches it, and no other.
+// A rule of this repository: the manual's table names exactly these faults, each with the check that catches it.
 func TestFaultsAreDocumented(t *testing.T) {
 	data, err := os.ReadFile("../../docs/conform.md")
 	if err != nil {

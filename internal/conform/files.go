@@ -152,7 +152,7 @@ func (r *run) fileToken() error {
 	if err != nil {
 		return err
 	}
-	bits := len(token) * 6 // at the very most, of base64
+	bits := len(token) * 6 // at most, if it is base64
 	if strings.Trim(token, "0123456789abcdefABCDEF-") == "" {
 		bits = (len(token) - strings.Count(token, "-")) * 4
 	}

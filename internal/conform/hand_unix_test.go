@@ -15,12 +15,12 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/state"
 )
 
-// A hand plays the user on a companion of this process. It is for one goroutine.
+// A hand plays the user on a companion in this process. Use it from one goroutine.
 type hand struct {
 	c *clienttest.Companion
-	// change lets a test spoil what the user does: it returns true when it did the line itself.
+	// change lets a test corrupt what the user does. It returns true when it handled the line itself.
 	change func(h *hand, line string) bool
-	// trusts says that the editor has a trust of its own.
+	// trusts means that the editor has workspace trust.
 	trusts bool
 	// buffers are the editor's own texts of files.
 	buffers map[string]string
@@ -68,7 +68,7 @@ func (h *hand) Do(_ context.Context, line string) error {
 	return h.decide(do)
 }
 
-// reset returns when what was open has been told: else the next session began with it.
+// reset returns once the closing of all files has been sent; otherwise the next session would begin with it.
 func (h *hand) reset() error {
 	for _, d := range h.c.Registry.Pending() {
 		_ = h.c.Registry.Reject(d.ID())
@@ -85,10 +85,10 @@ func (h *hand) reset() error {
 	return nil
 }
 
-// patience is how long a test waits for what must happen on a busy machine.
+// patience bounds the wait for something that must happen, on a busy machine.
 const patience = 60 * time.Second
 
-// buffer is about the editor's own text of a file.
+// buffer handles a line about the editor's own text of a file.
 func (h *hand) buffer(do handLine) error {
 	switch {
 	case do.Type != nil:

@@ -11,13 +11,13 @@ import (
 	"github.com/pollux-companion/pollux/internal/agent/finding"
 )
 
-// An Other is an agent besides Gemini CLI, which the companion lets in with a token of its own.
+// An Other is an agent besides Gemini CLI that the companion serves, with its own token.
 type Other struct {
 	Agent agent.Agent
-	Door  finding.Door // its Dir is conform's to say
+	Door  finding.Door // conform sets its Dir
 }
 
-// others tries what the companion says to other agents.
+// others tests what the companion says to other agents.
 func (r *run) others() {
 	for _, o := range r.t.Others {
 		o.Door.Dir = r.dir
@@ -41,7 +41,7 @@ func asProbe(err error) error {
 	return err
 }
 
-// ofGeminis are the probes of Gemini CLI's wire that an agent is tried with that speaks it too, by its own token.
+// ofGeminis returns the probes of Gemini CLI's wire for another agent that speaks it, with that agent's token.
 func (r *run) ofGeminis(o Other) (trials []finding.Trial) {
 	own := r.t.Token
 	with := func(try func(*run) error) func(context.Context, finding.Door) error {
@@ -66,7 +66,7 @@ func (r *run) ofGeminis(o Other) (trials []finding.Trial) {
 	return trials
 }
 
-// unchunked opens an event stream and looks at its form.
+// unchunked opens an event stream and checks its form.
 func (r *run) unchunked() error {
 	id, _, err := r.rawSession()
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/review"
 )
 
-// letsIn starts a companion that lets every agent in, each with a token of its own; change spoils it.
+// letsIn starts a companion that serves every agent, each with its own token; change breaks it.
 func letsIn(t *testing.T, change func(name string, a *mcp.Agent)) (*clienttest.Companion, Target) {
 	t.Helper()
 	var others []Other
@@ -41,7 +41,7 @@ func letsIn(t *testing.T, change func(name string, a *mcp.Agent)) (*clienttest.C
 	return c, target
 }
 
-// tally runs the checks of the other agents alone, and returns their results by name.
+// tally runs only the checks of the other agents, and returns their results by name.
 func tally(t *testing.T, target Target) map[string]Check {
 	t.Helper()
 	r := &run{t: target, ctx: t.Context(), dir: newBase(t), http: plain()}
@@ -54,7 +54,7 @@ func tally(t *testing.T, target Target) map[string]Check {
 	return all
 }
 
-// SPEC, CC-5 to CC-17: a companion that is as it should be passes what other agents want of it, by their own wires.
+// SPEC, CC-5 to CC-17: a correct companion passes the checks of other agents, on their own wires.
 func TestAgents(t *testing.T) {
 	t.Parallel()
 	c, target := letsIn(t, nil)
@@ -75,7 +75,7 @@ func TestAgents(t *testing.T) {
 	}
 }
 
-// What is wrong is found, and nothing else: each companion is spoilt in one way.
+// Each companion is broken in one way. That fault is found, and nothing else.
 func TestAgentsFind(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -119,7 +119,7 @@ func TestAgentsFind(t *testing.T) {
 	}
 }
 
-// Where the companion shows no diffs what needs one is left out, with the reason.
+// When the companion shows no diffs, the checks that need one are skipped, with the reason.
 func TestAgentsWithoutDiffs(t *testing.T) {
 	t.Parallel()
 	c, target := letsIn(t, nil)

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// private says what others than the user may do with a file.
+// private fails when a file's mode gives anyone but the user one of the permissions others.
 func private(path string, others os.FileMode) error {
 	info, err := os.Lstat(path)
 	if err != nil {

@@ -2,8 +2,8 @@ package conform
 
 import "os"
 
-// private: modes say nothing on Windows.
+// private is skipped: modes have no meaning on Windows.
 func private(string, os.FileMode) error { return skip("Windows has no modes") }
 
-// interrupt ends a process: Windows has no way to ask one without a console.
+// interrupt kills a process: Windows cannot ask one to end without a console.
 func interrupt(p *os.Process) error { return p.Kill() }

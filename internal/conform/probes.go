@@ -18,13 +18,13 @@ import (
 	"github.com/pollux-companion/pollux/internal/client"
 )
 
-// A probe is a check that no vector can make.
+// A probe is a check that a vector cannot express.
 type probe struct {
 	name, about string
-	try         func(r *run) error // nil passes, a *skipped leaves it out
+	try         func(r *run) error // nil is a pass, a *skipped a skip
 }
 
-// A skipped says why a probe was not made.
+// A skipped says why a probe was not run.
 type skipped struct{ why string }
 
 func (s *skipped) Error() string { return s.why }
@@ -67,10 +67,11 @@ func wireProbes() []probe {
 	}
 }
 
-// broken is what heard gets when something has come that disconnects the CLI; its parameters are the reason.
+// broken is the method that heard receives when a message has come that disconnects the CLI; its parameters are the
+// reason.
 const broken = "broken"
 
-// link joins the companion; heard gets its notifications.
+// link joins the companion; heard receives its notifications.
 func (r *run) link() (l *client.Link, heard chan event, err error) {
 	heard = make(chan event, 256)
 	host, port, err := net.SplitHostPort(r.t.Addr)
@@ -129,12 +130,13 @@ func (r *run) openDiff(l *client.Link, path, content string) error {
 	return err
 }
 
-// A refusedError is the companion's reason for showing no diff.
+// A refusedError is the companion's reason for refusing a diff.
 type refusedError struct{ why string }
 
 func (e *refusedError) Error() string { return "openDiff is refused: " + e.why }
 
-// closeDiff returns what stands under content (edited says whether it does) and under finalContent.
+// closeDiff closes a diff and returns the text under content (edited says whether it is there) and under
+// finalContent.
 func (r *run) closeDiff(l *client.Link, path string) (content string, edited bool, final string, err error) {
 	m, err := r.tool(l, wire.ToolCloseDiff, map[string]any{"filePath": path, "suppressNotification": true})
 	if err != nil {
@@ -173,13 +175,13 @@ func (r *run) loopback() error {
 	return nil
 }
 
-// reachable are the addresses at which others reach this machine.
+// reachable returns the addresses at which other machines reach this one.
 func reachable() ([]net.IP, error) {
 	all, err := net.InterfaceAddrs()
 	return others(all), err
 }
 
-// others are those of a machine's addresses that are not its own alone.
+// others returns the addresses of a machine that can be reached from outside.
 func others(all []net.Addr) []net.IP {
 	var ips []net.IP
 	for _, a := range all {
@@ -286,7 +288,7 @@ func (r *run) keepAlive() error {
 			}
 		}
 	}()
-	// What comes at once is the greeting; a sign of life comes later, in a silence.
+	// A greeting comes at once; a keep-alive comes later, after silence.
 	if err := r.pause(min(r.t.Silence/4, time.Second)); err != nil {
 		return err
 	}
@@ -305,7 +307,7 @@ func (r *run) keepAlive() error {
 	}
 }
 
-// next waits for a notification of one of the methods.
+// next waits for a notification with one of the methods.
 func (r *run) next(heard chan event, methods ...string) (event, error) {
 	timer := time.NewTimer(r.t.Wait)
 	defer timer.Stop()
@@ -388,7 +390,7 @@ func (r *run) deadSession() error {
 	if err := r.pause(r.t.Grace + r.t.Grace/4); err != nil {
 		return err
 	}
-	// The session itself may be known again by its id; what it had open must be gone.
+	// The companion may accept the old session id, but its open diff must be gone.
 	answer, err := r.ask(id, fmt.Sprintf(call, 2, wire.ToolCloseDiff, path))
 	if err == nil && !strings.Contains(answer, `"isError":true`) {
 		err = fmt.Errorf("after %v without a stream or a request its diff is still open", r.t.Grace)
@@ -396,7 +398,7 @@ func (r *run) deadSession() error {
 	return err
 }
 
-// ask posts a request of a session and returns the answer; a session that is gone counts as isError.
+// ask posts a request in a session and returns the response; a session that has ended counts as isError.
 func (r *run) ask(session, body string) (string, error) {
 	ctx, cancel := context.WithTimeout(r.ctx, r.t.Wait)
 	defer cancel()
@@ -412,7 +414,7 @@ func (r *run) ask(session, body string) (string, error) {
 	return strings.ReplaceAll(string(data), " ", ""), err
 }
 
-// tools reads the list of tools in one session, on its first page as the CLI does, into v, and leaves the session open.
+// tools reads the first page of the tools list into v, as the CLI does. It leaves the session open.
 func (r *run) tools(v any) (*client.Link, error) {
 	l, _, err := r.link()
 	if err != nil {

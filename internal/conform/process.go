@@ -17,25 +17,24 @@ import (
 	"github.com/pollux-companion/pollux/internal/client"
 )
 
-// startWait is how long a companion has to write its discovery file.
+// startWait is how long a companion may take to write its discovery file.
 const startWait = 30 * time.Second
 
-// A Process is a companion that conform has started, from Start to End.
+// A Process is a companion that conform started, from Start to End.
 type Process struct {
 	cmd   *exec.Cmd
 	base  string // the temp folder, with the workspace in it
-	stale string // a file that a crash has left, before the start
+	stale string // a discovery file as a crash leaves it, written before the start
 	said  *recording
 	done  chan struct{}
-	err   error // of the process; read after done
-	// asked is when it was asked to end, with held, a CLI that stays; zero before.
+	err   error // the process's error; read after done
+	// asked is when the process was asked to end; zero before. held is a CLI that stays connected then.
 	asked time.Time
 	held  *client.Link
 }
 
-// Start runs a companion in a workspace of conform's own, with a temp folder of
-// conform's own, waits for its discovery file, and returns what to try. Its output goes to
-// output; its standard input stays open until End.
+// Start runs a companion in its own workspace and temp folder, waits for its discovery file, and returns the target
+// to test. Its output goes to output; its standard input stays open until End.
 func Start(ctx context.Context, args []string, output io.Writer) (Target, error) {
 	base, err := os.MkdirTemp("", "px")
 	if err == nil {
@@ -56,7 +55,7 @@ func Start(ctx context.Context, args []string, output io.Writer) (Target, error)
 		return Target{}, errors.Join(err, os.RemoveAll(base))
 	}
 	p.cmd = exec.Command(args[0], args[1:]...) //nolint:noctx // End ends it
-	if filepath.Base(args[0]) != args[0] {     // a path means what it means where the user is, not in the workspace
+	if filepath.Base(args[0]) != args[0] {     // a relative path refers to the user's folder, not the workspace
 		if p.cmd.Path, err = filepath.Abs(args[0]); err != nil {
 			return Target{}, errors.Join(err, os.RemoveAll(base))
 		}
@@ -116,7 +115,7 @@ func (p *Process) find(ctx context.Context, folder, root string) (Target, error)
 	}
 }
 
-// End ends the companion, by force if need be, and removes its folders.
+// End ends the companion, by force if necessary, and removes its folders.
 func (p *Process) End() {
 	if p.held != nil {
 		defer p.held.Close()
@@ -166,7 +165,7 @@ func (r *run) askToEnd() (heard chan event, err error) {
 	if p.held, heard, err = r.link(); err != nil {
 		return nil, err
 	}
-	if _, err := r.next(heard, wire.NotifyContext); err != nil { // the stream stands
+	if _, err := r.next(heard, wire.NotifyContext); err != nil { // the stream is open
 		return nil, err
 	}
 	opened := r.openDiff(p.held, filepath.Join(r.dir, "open at the end"), "x")

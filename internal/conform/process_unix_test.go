@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A companion is started by the path that it has for the user, whose folder is not the workspace.
+// A companion is started by its path relative to the user's folder, which is not the workspace.
 func TestStartRelative(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("companion", []byte("#!/bin/sh\necho no such editor >&2; exit 7\n"), 0o700); err != nil {

@@ -16,7 +16,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/client/clienttest"
 )
 
-// asCompanion, as its first argument, makes this test binary a companion with the fault that the second names.
+// asCompanion as the first argument makes this test binary a companion, with the fault that the second argument
+// names.
 const asCompanion = "companion"
 
 func TestMain(m *testing.M) {
@@ -26,7 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// A processFault is one of a companion that conform starts.
+// A processFault is a fault of a companion that conform starts.
 type processFault struct {
 	caught string
 	args   []string
@@ -45,7 +46,7 @@ func processFaults() map[string]processFault {
 	}
 }
 
-// companion is a whole one, in the working folder, but for its fault.
+// companion runs a complete companion in the working folder, with the named fault.
 func companion(name string) int {
 	o := clienttest.Options{Base: os.Getenv("TMPDIR")}
 	if name == "the file names a process that is not" {
@@ -73,7 +74,7 @@ func companion(name string) int {
 		return 0
 	case "the end waits for streams", "the file outlives a slow end":
 		c.Registry.Shut()
-		time.Sleep(endWithin + time.Second) // what it waits for does not come
+		time.Sleep(endWithin + time.Second) // longer than conform waits
 	case "open diffs are forgotten at the end":
 		_ = os.Remove(c.File)
 		return 0
@@ -82,7 +83,7 @@ func companion(name string) int {
 	return 0
 }
 
-// trySelf runs the checks that begin with only against this binary as a companion.
+// trySelf runs the checks whose names begin with only, against this binary as the companion.
 func trySelf(t *testing.T, only string, args ...string) []Check {
 	t.Helper()
 	self, err := os.Executable()
@@ -96,7 +97,7 @@ func trySelf(t *testing.T, only string, args ...string) []Check {
 	defer target.Command.End()
 	target.Only, target.Wait = only, 60*time.Second
 	if args[0] == "none" {
-		target.End = 60 * time.Second // nobody measures a busy machine
+		target.End = 60 * time.Second // timing does not matter here
 	}
 	all, err := Run(t.Context(), target, nil)
 	if err != nil {
@@ -108,7 +109,7 @@ func trySelf(t *testing.T, only string, args ...string) []Check {
 	return all
 }
 
-// What is wrong with a companion at its start and at its end is caught, and nothing where nothing is.
+// Faults at a companion's start and end are caught, and a correct companion passes.
 func TestSeededProcessFaults(t *testing.T) {
 	t.Parallel()
 	var tests sync.WaitGroup

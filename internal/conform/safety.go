@@ -30,12 +30,12 @@ func safetyProbes() []probe {
 	}
 }
 
-// runsCode is what tools are called, or take, that run what they are given.
+// runsCode matches names of tools, or of their arguments, that run code.
 var runsCode = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)(exec|eval|shell|terminal|command|script|code|expression|lisp|lua|statement)`)
 })
 
-// noCode looks at the tools that are offered, and calls tools that other companions have without offering them.
+// noCode checks the tools on offer, and calls tools that other companions have without listing them.
 func (r *run) noCode() error {
 	var list struct {
 		Tools []struct {
@@ -102,7 +102,8 @@ func (r *run) preflight() error {
 	return nil
 }
 
-// webSocket asks for one as a page of another site does, which cannot send a token but in the subprotocol.
+// webSocket requests a WebSocket as a page of another site does; such a page can send a token only in the
+// subprotocol.
 func (r *run) webSocket() error {
 	for _, path := range []string{"/", "/mcp", "/stream", "/ws"} {
 		for _, origin := range []string{"https://page.example", ""} {
@@ -135,7 +136,7 @@ func (r *run) webSocket() error {
 	return nil
 }
 
-// trapPath opens diffs whose names would make a file in another language.
+// trapPath opens diffs with names that would create a file if run as code.
 func (r *run) trapPath() error {
 	sprung := filepath.Join(r.dir, "sprung")
 	l, _, err := r.link()
@@ -163,8 +164,8 @@ func (r *run) trapPath() error {
 	return nil
 }
 
-// traps are names of files that make the file sprung where a program pastes them into a command: no
-// slash may stand in a name.
+// traps returns file names that create the file sprung when a program pastes them into a command. They cannot contain
+// a slash.
 func traps(sprung string) []string {
 	octal := strings.ReplaceAll(sprung, "/", `\057`)
 	words := strings.Split(sprung, "/")
@@ -173,10 +174,10 @@ func traps(sprung string) []string {
 	}
 	ex := "call writefile([],join([" + strings.Join(words, ",") + "],nr2char(47)))"
 	return []string{
-		"a$(touch $(printf '" + octal + "'))", // a shell's, between double quotes too
+		"a$(touch $(printf '" + octal + "'))", // for a shell, even between double quotes
 		"a';touch $(printf '" + octal + "');'",
 		"a`touch $(printf \"" + octal + "\")`",
-		"a|" + ex, // Vim's
+		"a|" + ex, // for Vim
 		"a\n" + ex,
 	}
 }
@@ -210,7 +211,7 @@ func (r *run) tokenInArguments() error {
 	return nil
 }
 
-// A recording keeps the last of what a process prints, and passes it on. It may be written by several goroutines.
+// A recording keeps the end of a process's output, and passes the output on. Several goroutines may write to it.
 type recording struct {
 	to io.Writer
 
@@ -238,7 +239,7 @@ func (w *recording) holds(text string) bool {
 	return len(text) >= shortToken && bytes.Contains(w.last, []byte(text))
 }
 
-// tail is the end of what was printed, as much as an error message bears.
+// tail returns the end of the output, short enough for an error message.
 func (w *recording) tail() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

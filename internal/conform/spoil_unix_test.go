@@ -14,7 +14,7 @@ import (
 	"unicode/utf16"
 )
 
-// edited changes a member of the discovery file, or takes it out.
+// edited changes or removes a member of the discovery file.
 func edited(name string, value any) func(string) {
 	return func(path string) {
 		data, _ := os.ReadFile(path)
@@ -29,7 +29,7 @@ func edited(name string, value any) func(string) {
 	}
 }
 
-// diffPath is the file that a call of a tool is about, "" when it is another call.
+// diffPath returns the file of a call of the tool, "" for any other call.
 func diffPath(body []byte, tool string) string {
 	var m struct {
 		Params struct {
@@ -49,7 +49,7 @@ func idOf(body []byte) string {
 	return string(m.ID)
 }
 
-// closed changes the text of closeDiff's answers.
+// closed changes the text of closeDiff's responses.
 func closed(change func(text string) string) func(*proxy) {
 	return func(p *proxy) {
 		p.body = func(_ *http.Request, asked, answered []byte) []byte {
@@ -73,7 +73,7 @@ func closed(change func(text string) string) func(*proxy) {
 	}
 }
 
-// rawText puts the text itself where JSON belongs.
+// rawText puts the bare text where JSON belongs.
 func rawText(r *http.Request, asked, answered []byte) []byte {
 	p := &proxy{}
 	closed(func(text string) string {
@@ -90,7 +90,7 @@ func cutAnswer(_ *http.Request, _, answered []byte) []byte {
 
 func replaceIn(text, old, by string) string { return strings.Replace(text, old, by, 1) }
 
-// outcomes changes the events about diffs, contexts the other ones.
+// outcomes changes the events about diffs; contexts changes the others.
 func outcomes(change func(event string) string) func(*proxy) {
 	return func(p *proxy) {
 		p.event = func(_ *http.Request, e string) string {
@@ -118,7 +118,7 @@ func broadcast(p *proxy) {
 	outcomes(func(e string) string { p.tellAll(e); return "" })(p)
 }
 
-// onlyAtFirst swallows contexts, or outcomes, on all but the first stream of a session.
+// onlyAtFirst drops contexts, or outcomes, on all streams but a session's first.
 func onlyAtFirst(context bool) func(*proxy) {
 	return func(p *proxy) {
 		p.event = func(r *http.Request, e string) string {
@@ -130,7 +130,7 @@ func onlyAtFirst(context bool) func(*proxy) {
 	}
 }
 
-// tenAtMost passes ten outcomes a stream.
+// tenAtMost passes ten outcomes per stream.
 func tenAtMost(p *proxy) {
 	var mu sync.Mutex
 	passed := map[*http.Request]int{}
@@ -147,7 +147,7 @@ func tenAtMost(p *proxy) {
 	}
 }
 
-// baseNames takes files of one name for one file.
+// baseNames confuses files that have the same base name.
 func baseNames(p *proxy) {
 	var mu sync.Mutex
 	first := map[string]string{}
@@ -169,7 +169,7 @@ func baseNames(p *proxy) {
 	}
 }
 
-// files changes what a context says.
+// files changes the contents of a context.
 func files(change func(workspace map[string]any, files []map[string]any)) func(*proxy) {
 	return contexts(func(e string) string {
 		head, data, _ := strings.Cut(e, "data: ")
@@ -194,7 +194,7 @@ func files(change func(workspace map[string]any, files []map[string]any)) func(*
 	})
 }
 
-// firstTimes keeps a file's first time.
+// firstTimes keeps the first timestamp of a file.
 func firstTimes(p *proxy) {
 	var mu sync.Mutex
 	times := map[any]any{}
@@ -227,7 +227,7 @@ func staleSelection(p *proxy) {
 	})(p)
 }
 
-// selections changes the text of a selection as it stands in the message, in JSON's escapes.
+// selections changes the text of a selection in its JSON-escaped form.
 func selections(change func(string) string) func(*proxy) {
 	return contexts(func(e string) string {
 		before, rest, ok := strings.Cut(e, `"selectedText":"`)
@@ -239,7 +239,7 @@ func selections(change func(string) string) func(*proxy) {
 	})
 }
 
-// columns counts the characters before the cursor in another way.
+// columns changes how the characters before the cursor are counted.
 func columns(count func(before string) int) func(*proxy) {
 	return files(func(_ map[string]any, list []map[string]any) {
 		for _, f := range list {
@@ -258,7 +258,7 @@ func columns(count func(before string) int) func(*proxy) {
 
 func utf16Len(s string) int { return len(utf16.Encode([]rune(s))) }
 
-// screenColumn is the column of a terminal with tab stops of eight, from 1.
+// screenColumn returns the column on a terminal with tab stops of eight, from 1.
 func screenColumn(before string) int {
 	n := 0
 	for _, r := range before {

@@ -31,7 +31,7 @@ func (r *run) answersAtOnce() error {
 	return r.with("x", func(*client.Link, chan event, string) error { return nil })
 }
 
-// with opens a diff in a session of its own for f.
+// with opens a diff in its own session and calls f.
 func (r *run) with(content string, f func(l *client.Link, heard chan event, path string) error) error {
 	path := filepath.Join(r.dir, "proposal.txt")
 	return r.withPath(path, content, func(l *client.Link, heard chan event) error { return f(l, heard, path) })

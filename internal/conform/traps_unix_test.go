@@ -11,7 +11,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/peers"
 )
 
-// Each of the names that are to run nothing does run in a program that pastes it where others have pasted it.
+// Each trap name does run code in a program that pastes it as real programs have done.
 func TestTrapsSpring(t *testing.T) {
 	t.Parallel()
 	neovim := peers.Need(t, peers.Neovim)
