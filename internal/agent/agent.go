@@ -1,5 +1,5 @@
-// Package agent is the table of the agents that pollux serves: what each is called, how it speaks, and how its CLIs find a
-// companion. Each agent's own part is a room below this one.
+// Package agent is the table of the agents that pollux serves: their names, how they speak, and how their CLIs find a
+// companion. The code specific to an agent is in a package below this one.
 package agent
 
 import (
@@ -31,47 +31,48 @@ import (
 
 // An Agent is one kind of CLI.
 type Agent struct {
-	// Name is what commands, settings and records call it: "gemini".
+	// Name is its name in commands, settings and records: "gemini".
 	Name string
-	// Label is what a person calls it: "Gemini CLI".
+	// Label is its name for people: "Gemini CLI".
 	Label string
-	// Command is its program as it is typed.
+	// Command is its program, as typed.
 	Command string
-	// With names the agent by whose lock and token it comes in, which then has no Door of its own; "" for most.
+	// With names the agent whose lock and token it uses. It then has no Door of its own. "" for most agents.
 	With string
-	// Door is how it comes in: all of an mcp.Agent but what differs for each companion, which is its token and key. nil where it comes
-	// in With another, or asks on a socket of its own.
+	// Door returns its mcp.Agent, except for the token and key, which differ for each companion. nil if it uses the
+	// lock of With, or asks on its own socket.
 	Door func(Options) mcp.Agent
-	// Locks is the form of the files by which its CLIs find companions; nil: package companion knows (Gemini CLI's file has a second
-	// place). Choose replays how a CLI chooses among them.
+	// Locks describes the files by which its CLIs find companions; nil: package companion handles them (Gemini CLI's
+	// file has a second place). Choose replays how a CLI chooses among them.
 	Locks  *lockfile.Kind
 	Choose func(lockfile.World) *lockfile.Choice
-	// Listen joins a companion as its CLIs do, and Told is what they tell their model of a context that has come, "" for nothing. nil
-	// where they speak as Gemini CLI does.
+	// Listen joins a companion as its CLIs do. Told returns what they tell their model about a context, "" for
+	// nothing. nil if they speak as Gemini CLI does.
 	Listen func(ctx context.Context, d finding.Door) (Listener, error)
 	Told   func(context []byte) (string, error)
-	// Look examines the way of its CLIs that are started in dir to a companion, where they have no Locks; nil else.
+	// Look examines how its CLIs started in dir reach a companion, if they have no Locks; otherwise nil.
 	Look func(ctx context.Context, dir string, getenv func(string) string) []finding.Finding
-	// Trials are what pollux conform tries of its wire; nil where it speaks as Gemini CLI does.
+	// Trials are the checks of its wire in pollux conform; nil if it speaks as Gemini CLI does.
 	Trials []finding.Trial
-	// Shows is the tool by which its CLIs have a diff shown.
+	// Shows is the tool that its CLIs call to show a diff.
 	Shows string
-	// Env are the variables with which its CLIs in a terminal find this companion and no other; nil: there are none. getenv knows
-	// the terminal.
+	// Env returns the variables by which its CLIs in a terminal find this companion and no other; nil: it has none.
+	// getenv reads the terminal's environment.
 	Env func(e Endpoint, getenv func(string) string) ([]discovery.Variable, error)
-	// Lines is how its prompt names lines behind a file's name, with two numbers for the first and the last; "" for words.
+	// Lines is how its prompt names lines after a file's name, a format for the first and last line; "" means in
+	// words.
 	Lines string
-	// Install is the command that installs it. Release is the one that what pollux knows of it was measured with.
+	// Install is the command that installs it. Release is the release that pollux was tested with.
 	Install, Release string
-	// Settings are the user's own settings of the agent, as pollux setup changes them.
+	// Settings are the agent's user settings, as pollux setup changes them.
 	Settings Settings
-	// Relay is the file by which a CLI that finds no editor starts pollux relay; nil: there is none.
+	// Relay is the file by which a CLI that finds no editor starts pollux relay; nil: it has none.
 	Relay *Relay
-	// Bridge says that pollux setup writes the extension by which its CLIs use what other extensions offer.
+	// Bridge means that pollux setup writes the extension by which its CLIs use what other extensions offer.
 	Bridge bool
 }
 
-// LinesOf is how a person would name lines to it, behind a file's name.
+// LinesOf returns how a person names lines to it, after a file's name.
 func (a Agent) LinesOf(first, last int) string {
 	one, _, _ := strings.Cut(a.Lines, "-")
 	switch {
@@ -85,39 +86,41 @@ func (a Agent) LinesOf(first, last int) string {
 	return fmt.Sprintf(" lines %d-%d", first, last)
 }
 
-// A Listener is a connection to a companion, as an agent's CLIs have one. It is for one goroutine at a time.
+// A Listener is a connection to a companion as an agent's CLIs make it. Only one goroutine may use it at a time.
 type Listener interface {
-	// Tools are the names of what the companion offers.
+	// Tools returns the names of the companion's tools.
 	Tools(ctx context.Context) ([]string, error)
-	// Context waits for the next word about what the user looks at, in the agent's own form.
+	// Context waits for the next context, in the agent's own form.
 	Context(ctx context.Context) (json.RawMessage, error)
 	// Close ends the session.
 	Close()
 }
 
-// Settings are an agent's settings of this user.
+// Settings describes an agent's user settings.
 type Settings struct {
 	Program settingsfile.Program
-	// Path is the file, absolute; it need not exist.
+	// Path returns the settings file, absolute; the file need not exist.
 	Path func(getenv func(string) string) (string, error)
-	// Switches are the keys that have a CLI look for a companion by itself; none where every CLI does. Later says what a CLI needs that runs already.
+	// Switches are the keys that make a CLI look for a companion by itself; empty if every CLI does. Later says what
+	// a running CLI needs before they take effect.
 	Switches []string
 	Later    string
-	// Mode says whether a CLI looks for a companion that is started in dir with these settings; nil: package doctor knows.
+	// Mode reports whether a CLI started in dir with these settings looks for a companion; nil: package doctor knows.
 	Mode func(settings, dir string, getenv func(string) string) finding.Finding
 }
 
-// A Relay writes and removes a file. Both say where it is and whether that changed anything; with dryRun they do nothing else.
+// A Relay writes and removes a file. Both functions return its path and whether that changed anything; with dryRun
+// they change nothing.
 type Relay struct {
 	Put    func(program string, dryRun bool) (changed bool, path string, err error)
 	Remove func(dryRun bool) (removed bool, path string, err error)
 }
 
-// Options are the user's settings that dialects know.
+// Options are the user settings that affect dialects.
 type Options struct {
 	// LegacyDiffClosed is for old releases of Gemini CLI (SPEC §0).
 	LegacyDiffClosed bool
-	// Snapshot is what the user looks at now.
+	// Snapshot returns what the user looks at now.
 	Snapshot func() *state.Snapshot
 	// Open shows a file in the user's editor.
 	Open func(ctx context.Context, path string, at *state.Position, takeFocus bool) error
@@ -126,23 +129,23 @@ type Options struct {
 // An Endpoint is where one companion serves one agent.
 type Endpoint struct {
 	Port int
-	// Socket is the path of the private socket (package ownpipe), and Since when it was opened; "" where there is none.
+	// Socket is the path of the private socket (package ownpipe), "" without one. Since is when it was opened.
 	Socket string
 	Since  time.Time
 	Token  string
 	Roots  []string // absolute and canonical
 	// PID is the editor's process.
 	PID int
-	// Alone: the variables are for a terminal in which this agent runs and no other.
+	// Alone: the variables are for a terminal that runs this agent and no other.
 	Alone bool
-	// IDE and DisplayName are how the companion introduces itself: "pollux", "Pollux".
+	// IDE and DisplayName are the companion's names: "pollux", "Pollux".
 	IDE, DisplayName string
 }
 
-// Gemini names Gemini CLI in the table.
+// Gemini is Gemini CLI's name in the table.
 const Gemini = "gemini"
 
-// All lists the agents, Gemini CLI first.
+// All returns the agents, Gemini CLI first.
 func All() []Agent {
 	return []Agent{geminiCLI(), claudeCode(), qwenCode(), copilotCLI(), openCode(), codexCLI()}
 }
@@ -220,7 +223,7 @@ func copilotCLI() Agent {
 	}
 }
 
-// openCode comes in by Claude Code's lock, for context only.
+// openCode connects through Claude Code's lock, for context only.
 func openCode() Agent {
 	a := claudeCode()
 	return Agent{
@@ -238,7 +241,7 @@ func openCode() Agent {
 	}
 }
 
-// codexCLI asks on a socket that one companion answers (SPEC CX-1): it has no Door.
+// codexCLI asks on a socket that one companion serves (SPEC CX-1), so it has no Door.
 func codexCLI() Agent {
 	return Agent{
 		Name: codex.Name, Label: codex.Label, Command: "codex", Install: "npm install -g @openai/codex", Release: "0.169.0",
@@ -254,7 +257,7 @@ func codexCLI() Agent {
 	}
 }
 
-// Find is the agent of that name; ok is false where there is none.
+// Find returns the agent with that name.
 func Find(name string) (a Agent, ok bool) {
 	all := All()
 	i := slices.IndexFunc(all, func(a Agent) bool { return a.Name == name })
@@ -264,7 +267,7 @@ func Find(name string) (a Agent, ok bool) {
 	return all[i], true
 }
 
-// claudeDoor also lets opencode in, which finds Claude Code's lock and counts lines from 1 (SPEC OC-3).
+// claudeDoor also serves opencode, which finds Claude Code's lock and counts lines from 1 (SPEC OC-3).
 func claudeDoor(o Options) mcp.Agent {
 	return mcp.Agent{
 		Socket: true, TokenHeader: claude.TokenHeader, Dialect: &claude.Dialect{Snapshot: o.Snapshot, Open: o.Open},
@@ -274,8 +277,8 @@ func claudeDoor(o Options) mcp.Agent {
 	}
 }
 
-// claudeEnv names the port to Claude Code. Where opencode may run as well the port would keep it out (SPEC OC-2): there Claude Code
-// is told to look for a lock.
+// claudeEnv gives Claude Code the port. Where opencode may run as well, the port would keep opencode out (SPEC OC-2);
+// there Claude Code is told to look for a lock.
 func claudeEnv(e Endpoint, _ func(string) string) ([]discovery.Variable, error) {
 	if e.Alone {
 		return []discovery.Variable{{Name: claude.PortVariable, Value: strconv.Itoa(e.Port)}}, nil
@@ -283,17 +286,17 @@ func claudeEnv(e Endpoint, _ func(string) string) ([]discovery.Variable, error) 
 	return []discovery.Variable{{Name: claude.ConnectVariable, Value: "true"}}, nil
 }
 
-// A Place is the file by which one agent's CLIs find one companion. Its methods are for one goroutine at a time.
+// A Place is the file by which one agent's CLIs find one companion. Only one goroutine may use it at a time.
 type Place struct {
 	*lockfile.File
 	kind lockfile.Kind
 }
 
-// Private says whether its CLIs come in by a private socket.
+// Private reports whether its CLIs connect through a private socket.
 func (a Agent) Private() bool { return a.Door != nil && a.Door(Options{}).Private }
 
-// Place names the file by which CLIs find a companion that serves this port, without touching the disk; nil where that agent was never
-// used on this machine, unless it is about to be (soon), and for one without Locks.
+// Place returns the file by which CLIs find a companion on this port, without touching the disk. It is nil for an
+// agent without Locks, and for one never used on this machine, unless soon says that it is about to be.
 func (a Agent) Place(port int, soon bool) *Place {
 	home, used := a.home()
 	if !used && (home == "" || !soon) {
@@ -302,17 +305,17 @@ func (a Agent) Place(port int, soon bool) *Place {
 	return &Place{lockfile.New(lockfile.Path(home, port)), *a.Locks}
 }
 
-// Put writes the file, 0600 and atomically, unless it says the same already.
+// Put writes the file, 0600 and atomically, unless it is already up to date.
 func (p *Place) Put(e Endpoint) error {
 	return p.kind.Put(p.File, &lockfile.Lock{
 		Port: e.Port, Socket: ownpipe.Name(e.Socket), Scheme: ownpipe.Scheme, Since: e.Since, Roots: e.Roots, Token: e.Token, PID: e.PID, Name: e.IDE, DisplayName: e.DisplayName,
 	})
 }
 
-// DoorHere is the door of an agent that is started in a folder and knows the way by itself.
+// DoorHere returns the door of an agent that is started in a folder and finds the companion by itself.
 func DoorHere(folder string) finding.Door { return finding.Door{Dir: folder} }
 
-// LetsIn is where the companion of a process, at a port, lets this agent in; ok is false where it does not.
+// LetsIn returns where the companion with this process and port serves the agent; ok is false if it does not.
 func (a Agent) LetsIn(port, pid int) (d finding.Door, ok bool) {
 	if a.Name == codex.Name {
 		return codex.LetsIn(pid)
@@ -333,10 +336,10 @@ func (a Agent) LetsIn(port, pid int) (d finding.Door, ok bool) {
 	return l.Door(), true
 }
 
-// maxLock bounds a lock file that is read, in bytes.
+// maxLock bounds a lock file, in bytes.
 const maxLock = 256 << 10
 
-// Sweep removes the locks that companions of pollux's left and whose process is gone, and returns their paths.
+// Sweep removes the locks of pollux companions whose process has ended, and returns their paths.
 func (a Agent) Sweep() []string {
 	home, used := a.home()
 	if !used {
@@ -345,7 +348,8 @@ func (a Agent) Sweep() []string {
 	return a.Locks.Sweep(home)
 }
 
-// home finds the agent's folder; used is false where there is none, because the agent was never used on this machine.
+// home returns the agent's folder; used is false if it does not exist, because the agent was never used on this
+// machine.
 func (a Agent) home() (dir string, used bool) {
 	if a.Locks == nil {
 		return "", false
@@ -362,7 +366,7 @@ func (a Agent) home() (dir string, used bool) {
 	return dir, used
 }
 
-// used says whether an agent that comes in by another one's lock has kept settings on this machine.
+// used reports whether an agent that uses another one's lock has settings on this machine.
 func (a Agent) used() bool {
 	path, err := a.Settings.Path(os.Getenv)
 	if err != nil {

@@ -1,6 +1,6 @@
 package agent
 
-// Names are the names of the agents that fit; nil: of all.
+// Names returns the names of the agents that fit; a nil fits selects all.
 func Names(fits func(Agent) bool) (names []string) {
 	for _, a := range All() {
 		if fits == nil || fits(a) {

@@ -12,8 +12,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/paths"
 )
 
-// maxSelected is where a selection is cut, in UTF-16 units. The model gets about the first 2,000 characters (SPEC CC-6), and the
-// terminal shows the number of lines.
+// maxSelected is where a selection is cut, in UTF-16 units. The model gets about the first 2,000 characters (SPEC
+// CC-6); the terminal shows the number of lines.
 const maxSelected = 64 << 10
 
 // place is a position. The reader decides whether the first line is 0 or 1.
@@ -36,7 +36,7 @@ type selected struct {
 	Selection span   `json:"selection"`
 }
 
-// looksAt is what the user looks at; empty texts say that it is nothing (SPEC CC-6).
+// looksAt returns what the user looks at; empty texts mean nothing (SPEC CC-6).
 func looksAt(snap *state.Snapshot, first int) selected {
 	if snap.Active == "" || !utf8.ValidString(snap.Active) {
 		return selected{Selection: span{IsEmpty: true}}
@@ -59,12 +59,13 @@ func (d *Dialect) Context(snap *state.Snapshot) []byte {
 	return SelectionChanged(snap, d.First)
 }
 
-// SelectionChanged is the notification of what the user looks at (SPEC CC-6); first is the number of the first line and character.
+// SelectionChanged returns the notification of what the user looks at (SPEC CC-6). Lines and characters count from
+// first.
 func SelectionChanged(snap *state.Snapshot, first int) []byte {
 	return notification("selection_changed", looksAt(snap, first))
 }
 
-// Mention implements mcp.Mentioner (SPEC CC-7). opencode's knows lines only.
+// Mention implements mcp.Mentioner (SPEC CC-7). opencode's mentions have lines only.
 func (d *Dialect) Mention(m mcp.Mention) []byte {
 	at := map[string]any{"filePath": m.Path}
 	switch {
@@ -76,7 +77,7 @@ func (d *Dialect) Mention(m mcp.Mention) []byte {
 	return notification("at_mentioned", at)
 }
 
-// Reference is the notification by which Copilot CLI takes a mention (SPEC GC-5).
+// Reference returns the notification of a mention for Copilot CLI (SPEC GC-5).
 func Reference(m mcp.Mention) []byte {
 	at := map[string]any{"filePath": m.Path, "fileUrl": paths.URI(m.Path), "selection": nil, "selectedText": nil}
 	if m.First > 0 {
@@ -90,7 +91,7 @@ func Reference(m mcp.Mention) []byte {
 func notification(method string, params any) []byte {
 	data, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "method": method, "params": params})
 	if err != nil {
-		panic(err) // of strings and numbers
+		panic(err) // it holds only strings and numbers
 	}
 	return data
 }
@@ -98,8 +99,8 @@ func notification(method string, params any) []byte {
 // maxTold is where Claude Code cuts a selection for its model, in UTF-16 units.
 const maxTold = 2000
 
-// Told is what Claude Code tells its model with the next prompt, when params of a selection_changed were the last that came; "" is
-// nothing (SPEC CC-6).
+// Told returns what Claude Code tells its model with the next prompt, if params are those of the latest
+// selection_changed; "" for nothing (SPEC CC-6).
 func Told(params []byte) (string, error) {
 	var s struct {
 		Text      string `json:"text"`

@@ -16,17 +16,18 @@ import (
 	"github.com/pollux-companion/pollux/internal/proc"
 )
 
-// maxMessage bounds a message of a companion's, in bytes.
+// maxMessage bounds a message from a companion, in bytes.
 const maxMessage = 80 << 20
 
-// A Conn is a connection to a companion as Claude Code opens it, for what tries companions. It is for one goroutine at a time.
+// A Conn is a connection to a companion as Claude Code opens it, for testing companions. Only one goroutine may use
+// it at a time.
 type Conn struct {
 	ws    *websocket.Conn
 	asked int
-	heard []message // and not asked for yet
+	heard []message // not asked for yet
 }
 
-// message is any message of a companion's.
+// message is any message from a companion.
 type message struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -37,8 +38,8 @@ type message struct {
 	} `json:"error"`
 }
 
-// Dial opens a session at a port of this machine: the socket, initialize, initialized (SPEC CC-5). Another user's listener is told
-// nothing (SPEC A-5). A companion that does not know the token is a lockfile.ErrToken.
+// Dial opens a session at a port of this machine: the socket, initialize, initialized (SPEC CC-5). It sends nothing
+// to another user's listener (SPEC A-5). It returns a lockfile.ErrToken if the companion does not know the token.
 func Dial(ctx context.Context, port int, token string, header http.Header) (*Conn, error) {
 	h := http.Header{TokenHeader: {token}}
 	for name, values := range header {
@@ -81,13 +82,13 @@ func (c *Conn) send(ctx context.Context, v any) error {
 	return c.ws.Write(ctx, websocket.MessageText, data)
 }
 
-// Ask sends a request without waiting for its answer, and returns its number for Answer.
+// Ask sends a request and returns its number for Answer, without waiting.
 func (c *Conn) Ask(ctx context.Context, method string, params any) (id int, err error) {
 	c.asked++
 	return c.asked, c.send(ctx, map[string]any{"jsonrpc": "2.0", "id": c.asked, "method": method, "params": params})
 }
 
-// Call sends a request and returns its result. An error that is the companion's answer is an error.
+// Call sends a request and returns its result, or the companion's error.
 func (c *Conn) Call(ctx context.Context, method string, params any) (json.RawMessage, error) {
 	id, err := c.Ask(ctx, method, params)
 	if err != nil {
@@ -105,7 +106,7 @@ func (c *Conn) Answer(ctx context.Context, id int) (json.RawMessage, error) {
 	return m.Result, err
 }
 
-// Tools are the names of the tools that the companion offers.
+// Tools returns the names of the companion's tools.
 func (c *Conn) Tools(ctx context.Context) (names []string, err error) {
 	data, err := c.Call(ctx, "tools/list", map[string]any{})
 	if err != nil {
@@ -123,18 +124,18 @@ func (c *Conn) Tools(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-// Context waits for the next word about what the user looks at: the parameters of a selection_changed.
+// Context waits for the next selection_changed and returns its parameters.
 func (c *Conn) Context(ctx context.Context) (json.RawMessage, error) {
 	return c.Hear(ctx, "selection_changed")
 }
 
-// Hear waits for the next notification of a method, and returns its parameters.
+// Hear waits for the next notification of a method and returns its parameters.
 func (c *Conn) Hear(ctx context.Context, method string) (json.RawMessage, error) {
 	m, err := c.await(ctx, func(m message) bool { return m.Method == method })
 	return m.Params, err
 }
 
-// await returns the first message that fits. It looks at the messages that have come already, then waits for more.
+// await returns the first message that fits, from those received already or later ones.
 func (c *Conn) await(ctx context.Context, fits func(message) bool) (message, error) {
 	for i, m := range c.heard {
 		if fits(m) {
@@ -151,7 +152,7 @@ func (c *Conn) await(ctx context.Context, fits func(message) bool) (message, err
 		if err := json.Unmarshal(data, &m); err != nil {
 			return message{}, fmt.Errorf("the companion sends no JSON-RPC: %w", err)
 		}
-		if m.Method != "" && m.ID != nil { // a request, such as ping: Claude Code answers the methods that it knows
+		if m.Method != "" && m.ID != nil { // a request, such as ping; Claude Code answers the methods that it knows
 			if err := c.send(ctx, json.RawMessage(jsonrpc.Error(m.ID, jsonrpc.CodeMethodNotFound, "unknown"))); err != nil {
 				return message{}, err
 			}

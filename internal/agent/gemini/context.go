@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// maxFiles is how many open files a CLI is told of (SPEC C-3).
+	// maxFiles bounds the open files in a context (SPEC C-3).
 	maxFiles = 10
-	// maxSelected is where a selection is cut, in UTF-16 units: a little above
-	// the 16,384 at which the CLI cuts and marks the cut, so that its mark shows (SPEC C-5).
+	// maxSelected is where a selection is cut, in UTF-16 units. It is a little more than the 16,384 at which the CLI
+	// cuts and marks the cut, so that the CLI's mark shows (SPEC C-5).
 	maxSelected = 16384 + 64
 )
 
-// contextOf is the notification for a snapshot, in the CLI's terms: 1-based
-// positions, newest file first, one active at the most (SPEC C-1 … C-7).
+// contextOf returns the notification for a snapshot, in the CLI's terms: 1-based positions, newest file first, at
+// most one active (SPEC C-1 … C-7).
 func contextOf(snap *state.Snapshot) []byte {
 	c := &wire.IdeContext{Trusted: snap.Trusted}
 	for _, f := range snap.Files {
@@ -26,7 +26,7 @@ func contextOf(snap *state.Snapshot) []byte {
 			break
 		}
 		if !utf8.ValidString(f.Path) {
-			continue // no JSON string can name it
+			continue // no JSON string can hold it
 		}
 		file := wire.File{Path: f.Path}
 		if !f.Focused.IsZero() {
@@ -40,7 +40,7 @@ func contextOf(snap *state.Snapshot) []byte {
 	return wire.ContextUpdate(c)
 }
 
-// ContextParams are the parameters of the ide/contextUpdate that a session gets for a snapshot, as JSON.
+// ContextParams returns the JSON parameters of the ide/contextUpdate for a snapshot.
 func ContextParams(snap *state.Snapshot) string {
 	_, params, _ := bytes.Cut(contextOf(snap), []byte(`"params":`))
 	return string(bytes.TrimSuffix(params, []byte("}")))

@@ -1,3 +1,3 @@
-// Package gemini is Gemini CLI's own part of the agent port: its two tools and its ide/* notifications, on the sessions of
-// package mcp.
+// Package gemini implements Gemini CLI's dialect on the sessions of package mcp: two tools and the ide/*
+// notifications.
 package gemini

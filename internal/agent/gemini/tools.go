@@ -12,9 +12,10 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/state"
 )
 
-// A Dialect is how Gemini CLI speaks, and Qwen Code like it: mcp.Dialect.
+// A Dialect is the mcp.Dialect of Gemini CLI and Qwen Code.
 type Dialect struct {
-	// LegacyDiffClosed sends ide/diffClosed after each ide/diffRejected, for CLIs that know only that (SPEC §0).
+	// LegacyDiffClosed sends ide/diffClosed after each ide/diffRejected, for CLIs that know only the former (SPEC
+	// §0).
 	LegacyDiffClosed bool
 }
 
@@ -29,7 +30,7 @@ func (Dialect) Arguments() []string { return []string{wire.ArgumentPath, wire.Ar
 // Context implements mcp.Dialect.
 func (Dialect) Context(snap *state.Snapshot) []byte { return contextOf(snap) }
 
-// closed is ide/diffClosed, in a journal.
+// closed is the journal's name for ide/diffClosed.
 const closed = "closed"
 
 // Outcomes implements mcp.Dialect (SPEC F-3).
@@ -70,8 +71,7 @@ func (Dialect) Call(ctx context.Context, s *mcp.Session, m jsonrpc.Message, repl
 	}
 }
 
-// openDiff shows a proposal and answers when its view is open (SPEC F-2). The
-// answer leaves before any outcome can.
+// openDiff shows a proposal and answers when its view is open (SPEC F-2). The response is sent before any outcome.
 func openDiff(ctx context.Context, s *mcp.Session, m jsonrpc.Message, reply func([]byte)) {
 	p, err := proposal(s, &m.Call)
 	if err != nil {
@@ -106,7 +106,7 @@ func proposal(s *mcp.Session, c *jsonrpc.Call) (p review.Proposal, err error) {
 	}, nil
 }
 
-// want says what is wrong with an argument.
+// want returns what is wrong with an argument.
 func want(name string, t jsonrpc.Text) error {
 	switch t.State {
 	case jsonrpc.Good:
@@ -120,9 +120,8 @@ func want(name string, t jsonrpc.Text) error {
 	}
 }
 
-// closeDiff takes a diff back and answers with its last text (SPEC F-4). No
-// outcome of it follows, whether suppressNotification asks for that or not: it
-// would settle a later diff of the same file.
+// closeDiff withdraws a diff and answers with its last text (SPEC F-4). It sends no outcome, whatever
+// suppressNotification says, because an outcome would settle a later diff of the same file.
 func closeDiff(ctx context.Context, s *mcp.Session, m jsonrpc.Message, reply func([]byte)) {
 	path := m.Call.Text(wire.ArgumentPath)
 	if err := want(wire.ArgumentPath, path); err != nil {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The answer to closeDiff, JSON within JSON, on 5 MB.
+// The response to closeDiff, JSON within JSON, for 5 MB.
 func BenchmarkClosed(b *testing.B) {
 	content := strings.Repeat("\tif err := s.handle(ctx, message); err != nil {\n\t\treturn fmt.Errorf(\"Größe: %w\", err)\n\t}\n", 5<<20/88)
 	b.SetBytes(int64(len(content)))

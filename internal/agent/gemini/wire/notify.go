@@ -9,18 +9,18 @@ import (
 
 // An IdeContext is the params of ide/contextUpdate (SPEC C-1).
 type IdeContext struct {
-	// Files are newest first; those whose path is not Unicode text are left out.
+	// Files are newest first. Files whose path is not Unicode text are left out.
 	Files []File
-	// Trusted is nil when the editor has no notion of workspace trust; the field is then left out (SPEC C-7).
+	// Trusted is nil when the editor has no workspace trust; the field is then omitted (SPEC C-7).
 	Trusted *bool
 }
 
 // A File is one open file of an IdeContext.
 type File struct {
 	Path string
-	// Timestamp is the last focus in Unix milliseconds.
+	// Timestamp is the last focus, in Unix milliseconds.
 	Timestamp int64
-	// Active, with Cursor and Selected, holds for one file at the most (SPEC C-4).
+	// Active, Cursor and Selected are set for at most one file (SPEC C-4).
 	Active bool
 	// Cursor is nil when unknown.
 	Cursor *Cursor
@@ -31,9 +31,8 @@ type File struct {
 // A Cursor is a position, line and UTF-16 character both 1-based (SPEC C-4).
 type Cursor struct{ Line, Character int }
 
-// ContextUpdate is the notification. What the CLI would refuse to parse (null
-// in an optional field, a missing timestamp) cannot be written: the CLI
-// disconnects over it.
+// ContextUpdate returns the notification. It cannot produce what the CLI refuses to parse (null in an optional field,
+// a missing timestamp), because the CLI disconnects on that.
 func ContextUpdate(c *IdeContext) []byte {
 	dst := make([]byte, 0, 512)
 	dst = append(dst, `{"jsonrpc":"2.0","method":"ide/contextUpdate","params":{"workspaceState":{"openFiles":[`...)
@@ -77,13 +76,13 @@ func appendFile(dst []byte, f *File) []byte {
 	return append(dst, '}')
 }
 
-// Accepted is ide/diffAccepted with the path as the CLI sent it (SPEC F-3).
+// Accepted returns ide/diffAccepted with the path as the CLI sent it (SPEC F-3).
 func Accepted(path, content string) []byte { return outcome(NotifyAccepted, path, &content) }
 
-// Rejected is ide/diffRejected.
+// Rejected returns ide/diffRejected.
 func Rejected(path string) []byte { return outcome(NotifyRejected, path, nil) }
 
-// ClosedNotice is ide/diffClosed, for CLIs older than ide/diffRejected.
+// ClosedNotice returns ide/diffClosed, for CLIs older than ide/diffRejected.
 func ClosedNotice(path, content string) []byte { return outcome(NotifyClosed, path, &content) }
 
 func outcome(method, path string, content *string) []byte {

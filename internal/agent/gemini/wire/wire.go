@@ -1,4 +1,4 @@
-// Package wire is the words between Gemini CLI and a companion, which Qwen Code has taken over: two tools and the ide/*
+// Package wire encodes the messages between Gemini CLI or Qwen Code and a companion: two tools and the ide/*
 // notifications. It is pure: no I/O, no clock.
 package wire
 
@@ -9,7 +9,7 @@ const (
 	NotifyContext  = "ide/contextUpdate"
 	NotifyAccepted = "ide/diffAccepted"
 	NotifyRejected = "ide/diffRejected"
-	// NotifyClosed is what CLIs older than diffRejected understand.
+	// NotifyClosed is for CLIs older than diffRejected.
 	NotifyClosed = "ide/diffClosed"
 
 	ToolOpenDiff  = "openDiff"
@@ -19,12 +19,11 @@ const (
 	ArgumentContent = "newContent"
 )
 
-// Opened is the answer to openDiff whose view is open (SPEC F-2).
+// Opened returns the response to openDiff once the view is open (SPEC F-2).
 func Opened(id []byte) []byte { return jsonrpc.Result(id, `{"content":[]}`) }
 
-// Closed is the answer to closeDiff: one text block whose text is JSON (SPEC
-// §0). The CLI takes "content" for the user's edit, so an unedited text stands
-// under another name. The text is escaped twice in one pass.
+// Closed returns the response to closeDiff: one text block whose text is JSON (SPEC §0). The CLI takes "content" as
+// the user's edit, so an unedited text has another name. The text is escaped twice in one pass.
 func Closed(id []byte, content string, edited bool) []byte {
 	name := "finalContent"
 	if edited {

@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// awkward holds what encoders get wrong.
+// awkward holds characters that encoders often get wrong.
 const awkward = "a\"b\\c/\n\r\t\b\f\x00\x1f\x7f é 世界 😀 \u2028\u2029 \u2027 \u20ac </script> \uFFFD end"
 
-// F-6: every text comes through every answer unchanged, once or twice escaped.
+// F-6: every text survives every message unchanged, escaped once or twice.
 func TestEncodersKeepText(t *testing.T) {
 	for _, s := range []string{"", "plain", awkward, strings.Repeat(awkward, 50)} {
 		var notified struct {
@@ -46,7 +46,7 @@ func mustUnmarshal(t *testing.T, b []byte, v any) {
 	}
 }
 
-// FuzzContext: whatever a context holds, the CLI can parse it (SPEC C-1).
+// FuzzContext: the CLI can parse every context (SPEC C-1).
 func FuzzContext(f *testing.F) {
 	f.Add("/a", int64(5), true, 1, 2, "sel", true)
 	f.Add("/\xff", int64(-1), false, 0, 0, awkward, false)
