@@ -41,11 +41,11 @@ type httpSession struct {
 	streams    sync.WaitGroup
 	book       book
 
-	mu       sync.Mutex // guards the below
+	mu       sync.Mutex // guards the fields below
 	id       string     // Mcp-Session-Id
 	protocol string
-	retry    time.Duration // what the server asks for; -1 for nothing
-	ready    bool          // initialised: notifications are heard
+	retry    time.Duration // what the server asks for; -1 for none
+	ready    bool          // initialised: notifications are handled
 	standing bool          // the CLI has connected: faults count
 	closed   bool
 }
@@ -224,18 +224,18 @@ func (s *httpSession) exchange(ctx context.Context, message []byte) error {
 		return nil
 	}
 	if !bytes.Contains(message, []byte(`"id":`)) {
-		return nil // a notification's answer is not looked at
+		return nil // the response to a notification is ignored
 	}
 	return s.answer(res)
 }
 
-// A MessageError is a fault of one message; the connection itself goes on.
+// A MessageError is a fault of one message; the connection continues.
 type MessageError struct{ Err error }
 
 func (e *MessageError) Error() string { return e.Err.Error() }
 func (e *MessageError) Unwrap() error { return e.Err }
 
-// A StatusError is an answer with a status that is none of success.
+// A StatusError is a response with a status other than success.
 type StatusError struct {
 	Status  int
 	Message string
@@ -243,7 +243,7 @@ type StatusError struct {
 
 func (e *StatusError) Error() string { return e.Message }
 
-// hideURL drops the address that net/http puts in front.
+// hideURL removes the address that net/http puts in front.
 func hideURL(err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) {
@@ -297,7 +297,7 @@ func (s *httpSession) event(e sseEvent) {
 	s.take(m)
 }
 
-// take acts on one message of the companion's.
+// take handles one message from the companion.
 func (s *httpSession) take(m incoming) {
 	s.mu.Lock()
 	ready := s.ready
@@ -307,8 +307,8 @@ func (s *httpSession) take(m incoming) {
 	})
 }
 
-// take acts on a message as the library does: answers to who waits, notifications
-// once the session stands, and to a request ping or a refusal.
+// take handles a message as the library does. Responses go to their callers, notifications to notified once the
+// session is ready; a ping is answered, any other request refused.
 func take(m incoming, ready bool, b *book, notified func(string, []byte) error, fault func(error), reply func([]byte)) {
 	switch m.kind {
 	case isResponse:
@@ -342,7 +342,7 @@ func replyTo(m incoming) map[string]any {
 	return answer
 }
 
-// listen opens the event stream in a goroutine of its own.
+// listen opens the event stream in its own goroutine.
 func (s *httpSession) listen(lastID string, attempt int) {
 	s.spawn(func() { s.stream(lastID, attempt) })
 }
@@ -362,7 +362,7 @@ func (s *httpSession) stream(lastID string, attempt int) {
 		case opened:
 			lastID, attempt = id, 0
 		case err == nil || first:
-			return // the companion offers none, or the first did not open: the library does not try again
+			return // the companion has no stream, or the first one failed to open: the library does not retry
 		default:
 			attempt++
 		}
@@ -394,7 +394,7 @@ func (s *httpSession) pause(attempt int) bool {
 	}
 }
 
-// oneStream opens and reads one event stream. opened says that there was one; err is nil at its clean end.
+// oneStream opens and reads one event stream. opened reports that it opened; err is nil at its clean end.
 func (s *httpSession) oneStream(lastID string) (id string, opened bool, err error) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()
@@ -433,7 +433,7 @@ func (s *httpSession) oneStream(lastID string) (id string, opened bool, err erro
 	return id, true, err
 }
 
-// watched tells a timer of every byte.
+// watched resets a timer when bytes arrive.
 type watched struct {
 	r     io.Reader
 	quiet *time.Timer

@@ -8,28 +8,27 @@ import (
 	"sync"
 )
 
-// LinkOptions say what a Link tells.
+// LinkOptions are the callbacks of a Link.
 type LinkOptions struct {
-	// Notified is called with each notification, one after the other. It must return soon.
+	// Notified is called with each notification, one at a time. It must return soon.
 	Notified func(method string, params json.RawMessage)
 	// Broken is called, perhaps more than once, when the connection has failed in a way that disconnects the CLI.
 	Broken func(error)
-	// Strange is called with each message that is none (no JSON, empty data, an answer to nothing): the CLI disconnects
-	// for it, unless it comes before it has connected. nil passes it over.
+	// Strange is called with each malformed message (not JSON, empty data, a response to no request). The CLI
+	// disconnects on one, unless it comes before the CLI has connected. nil ignores them.
 	Strange func(error)
 	// Transport replaces the network in tests.
 	Transport http.RoundTripper
 }
 
-// A Link is one session with a companion whose messages are passed on as they
-// are, for who stands between a CLI and a companion. Its methods may be called
-// from any goroutine. Goroutines: those of its session, which Close awaits.
+// A Link is one session with a companion, for programs between a CLI and a companion: it passes messages on
+// unchanged. Its methods may be called from any goroutine. Goroutines: those of its session, which Close awaits.
 type Link struct {
 	o LinkOptions
 	s session
 
 	mu    sync.Mutex // guards early
-	early error      // a fault before Dial has returned
+	early error      // a fault before Dial returned
 }
 
 // Dial opens a session by one way.
@@ -50,7 +49,7 @@ func Dial(ctx context.Context, way Way, o LinkOptions) (*Link, error) {
 	return l, nil
 }
 
-// Call sends a request and returns its result, for as long as ctx lasts. The error is a *RemoteError when the companion says so.
+// Call sends a request and returns its result. The error is a *RemoteError when the companion returned one, or ctx's.
 func (l *Link) Call(ctx context.Context, method string, params any) (json.RawMessage, error) {
 	return l.s.request(ctx, method, params)
 }
@@ -71,7 +70,8 @@ func (l *Link) notified(method string, params []byte) error {
 	return nil
 }
 
-// faulted takes faults of single messages for no fault of the link: they are the CLI's to judge, if it gets them at all.
+// faulted does not count a malformed message as a fault of the link: the CLI judges it, if it receives the message at
+// all.
 func (l *Link) faulted(err error, standing bool) {
 	var one *MessageError
 	if errors.As(err, &one) {
@@ -97,8 +97,8 @@ func (l *Link) ended() {
 	}
 }
 
-// Way is the way to one candidate by its port, also one that is not taken; ok
-// is false when its workspace does not hold the folder or it names no port.
+// Way returns the way to one candidate by its port, chosen or not; ok is false when its workspace does not contain
+// the folder or it names no port.
 func (c *Choice) Way(i int, w *World) (way Way, ok bool) {
 	cand := c.Candidates[i]
 	text, given := cand.Config.Port()

@@ -11,7 +11,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/agent/gemini/wire"
 )
 
-// Refusal is why a CLI of that world does not even try to connect, in its own words; nil when it tries.
+// Refusal returns why a CLI in that world does not even try to connect, in the CLI's words; nil when it tries.
 func (c *Choice) Refusal(w *World) error {
 	switch {
 	case c.Fault != nil:
@@ -25,21 +25,21 @@ func (c *Choice) Refusal(w *World) error {
 	return nil
 }
 
-// toldEvery bounds how long Told waits for a context that it has not seen.
+// toldEvery bounds how long Told waits for a new context.
 const toldEvery = 2 * time.Second
 
-// A Listener is a CLI at a companion, anybody's, that opens no diff and only hears what the user looks at.
-// Its methods may be called from any goroutine. Goroutines: those of its session, which Close awaits.
+// A Listener is a CLI that only hears what the user looks at, and opens no diff. It works with any companion. Its
+// methods may be called from any goroutine. Goroutines: those of its session, which Close awaits.
 type Listener struct {
 	link *Link
 
-	mu     sync.Mutex // guards the below
+	mu     sync.Mutex // guards the fields below
 	latest json.RawMessage
 	broken error
 	news   chan struct{} // closed when one of them changes
 }
 
-// Listen joins the companion that the CLI would take, by the first of the ways that answers (Choice.Ways).
+// Listen joins the companion that the CLI would choose, by the first of the ways that answers (Choice.Ways).
 func Listen(ctx context.Context, ways []Way) (*Listener, error) {
 	l := &Listener{news: make(chan struct{})}
 	errs := []error{errors.New("there is no way to it")}
@@ -73,8 +73,8 @@ func (l *Listener) set(latest json.RawMessage, broken error) {
 	l.news = make(chan struct{})
 }
 
-// Told returns the parameters of the latest ide/contextUpdate as soon as they are not seen, or after a while as they
-// are. The error is ctx's, or says why the CLI would be disconnected.
+// Told returns the parameters of the latest ide/contextUpdate as soon as they differ from seen, or unchanged after a
+// while. The error is ctx's, or says why the CLI would be disconnected.
 func (l *Listener) Told(ctx context.Context, seen string) (json.RawMessage, error) {
 	again := time.NewTimer(toldEvery)
 	defer again.Stop()
@@ -90,7 +90,7 @@ func (l *Listener) Told(ctx context.Context, seen string) (json.RawMessage, erro
 		}
 		wait := again.C
 		if latest == nil {
-			wait = nil // there must be one
+			wait = nil // a first context must come
 		}
 		select {
 		case <-news:

@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// defaultLimit is how long the CLI's library waits for an answer by default.
+// defaultLimit is how long the CLI's library waits for a response by default.
 const defaultLimit = time.Minute
 
-// protocol is the version of MCP that the CLI asks for; others it takes in an answer.
+// protocol is the MCP version that the CLI requests. It also accepts others in a response.
 const protocol = "2025-06-18"
 
 func protocols() []string { return []string{protocol, "2025-03-26", "2024-11-05", "2024-10-07"} }
 
-// A RemoteError is a JSON-RPC error in an answer.
+// A RemoteError is a JSON-RPC error in a response.
 type RemoteError struct {
 	Code    int
 	Message string
@@ -27,7 +27,7 @@ type RemoteError struct {
 
 func (e *RemoteError) Error() string { return fmt.Sprintf("MCP error %d: %s", e.Code, e.Message) }
 
-// An incoming is one message as the CLI's library takes it apart.
+// An incoming is one message as the CLI's library parses it.
 type incoming struct {
 	kind   kind
 	id     json.RawMessage
@@ -46,8 +46,8 @@ const (
 	isResponse
 )
 
-// parseMessage holds a message to the form that the library asks for: a wrong
-// one is an error of the connection, and disconnects the CLI.
+// parseMessage checks a message as strictly as the library does: a malformed one is a connection error, and
+// disconnects the CLI.
 func parseMessage(data []byte) (m incoming, err error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(data, &members); err != nil {
@@ -124,12 +124,12 @@ func validID(id json.RawMessage) bool {
 	return err == nil && f == math.Trunc(f)
 }
 
-// A book holds the requests that wait for an answer.
+// A book holds the requests that wait for a response.
 type book struct {
-	mu      sync.Mutex // guards the below
+	mu      sync.Mutex // guards the fields below
 	next    int
 	waiting map[int]chan incoming
-	ended   error // set: nothing is answered any more
+	ended   error // set once nothing will be answered any more
 }
 
 func (b *book) open() (id int, answer chan incoming, err error) {
@@ -153,7 +153,7 @@ func (b *book) drop(id int) {
 	delete(b.waiting, id)
 }
 
-// answered hands an answer to who waits; one that nobody asked for is a fault.
+// answered gives a response to its caller; a response to no request is a fault.
 func (b *book) answered(m incoming) error {
 	f, err := strconv.ParseFloat(trimQuotes(string(m.id)), 64)
 	b.mu.Lock()
@@ -174,7 +174,7 @@ func trimQuotes(s string) string {
 	return s
 }
 
-// end lets every waiting request fail.
+// end fails every waiting request.
 func (b *book) end(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -185,8 +185,8 @@ func (b *book) end(err error) {
 	}
 }
 
-// ask sends a request through send and waits for its answer; on the end of ctx
-// the companion is told that nobody waits any more, as the CLI does.
+// ask sends a request through send and waits for its response. When ctx ends it tells the companion that nobody waits
+// any more, as the CLI does.
 func (b *book) ask(ctx context.Context, method string, params any, send func(ctx context.Context, message []byte) error) ([]byte, error) {
 	id, answer, err := b.open()
 	if err != nil {
@@ -208,7 +208,7 @@ func (b *book) ask(ctx context.Context, method string, params any, send func(ctx
 			return m.result, nil
 		case err := <-sent:
 			if err == nil {
-				sent = nil // the answer comes by another way
+				sent = nil // the response comes by another way
 				continue
 			}
 			if ctx.Err() == nil {

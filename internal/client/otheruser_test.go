@@ -11,7 +11,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/usertest"
 )
 
-// SPEC A-5: another user who listens at a companion's port hears nothing of its token: not when it is joined, listened to or linked.
+// SPEC A-5: another user who listens on a companion's port never receives its token, whether the client joins,
+// listens or links.
 func TestOtherUserListensA5(t *testing.T) {
 	var ln net.Listener
 	var err error

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// alive is what the CLI assumes on Windows: every process lives.
+// alive assumes, as the CLI does on Windows, that every process lives.
 func alive(pid int) bool { return pid > 0 }
 
 func onWindows() *bool {

@@ -14,8 +14,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/paths"
 )
 
-// validate says why a folder is not in a workspace, nil when it is; err is a
-// fault of the CLI itself.
+// validate returns why a folder is not in a workspace, nil when it is; err is a fault of the CLI itself.
 func validate(w *World, workspace string, given bool) (mismatch, err error) {
 	if !given {
 		return fmt.Errorf(msgFailed, ""), nil
@@ -42,9 +41,8 @@ func validate(w *World, workspace string, given bool) (mismatch, err error) {
 	return errors.New(msgMismatch + strings.Join(roots, ", ")), nil
 }
 
-// realPath resolves a path as the CLI does: file:// and percent signs are
-// undone, what is relative starts at cwd, links are followed, and of what does not
-// exist the part that does.
+// realPath resolves a path as the CLI does: it decodes file:// and percent escapes, starts a relative path at cwd,
+// and follows links in the part of the path that exists.
 func realPath(cwd, path string) (string, error) {
 	if strings.ContainsRune(path, 0) {
 		return "", fmt.Errorf("Invalid path: %s", strings.ReplaceAll(path, "\x00", `\0`))
@@ -59,7 +57,7 @@ func realPath(cwd, path string) (string, error) {
 	return resolve(filepath.Clean(path), nil)
 }
 
-// fileURL turns file:///x into /x; what is no such address stays as it is.
+// fileURL turns file:///x into /x, and returns any other text unchanged.
 func fileURL(path string) string {
 	if !strings.HasPrefix(path, "file://") {
 		return path
@@ -71,7 +69,7 @@ func fileURL(path string) string {
 	return fileURLPath(filepath.Clean("/" + u.Path))
 }
 
-// resolve follows links as far as there is something.
+// resolve follows links in the part of the path that exists.
 func resolve(path string, visited []string) (string, error) {
 	if slices.Contains(visited, path) {
 		return "", fmt.Errorf("Infinite recursion detected in robustRealpath: %s", path)

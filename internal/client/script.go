@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// truthy is what JavaScript takes for true of a value out of JSON.
+// truthy reports whether JavaScript treats a JSON value as true.
 func truthy(v any) bool {
 	switch v := v.(type) {
 	case nil:
@@ -23,7 +23,7 @@ func truthy(v any) bool {
 	return true
 }
 
-// scriptText is what JavaScript's String() makes of a value out of JSON.
+// scriptText converts a JSON value as JavaScript's String() does.
 func scriptText(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -64,7 +64,7 @@ func numberText(f float64) string {
 	return strconv.FormatFloat(f, 'f', -1, 64)
 }
 
-// parsePort is what the CLI makes of a port by JavaScript's parseInt; 0 when it is of no use.
+// parsePort reads a port as the CLI does, by JavaScript's parseInt; 0 when it is unusable.
 func parsePort(s string) int {
 	s = strings.TrimLeft(s, " \t\n\v\f\r\u00a0\ufeff\u2028\u2029")
 	s = strings.TrimPrefix(s, "+")

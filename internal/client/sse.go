@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// maxEvent bounds one event of a stream, in bytes; the CLI has no bound.
+// maxEvent bounds one event of a stream, in bytes; the CLI has no limit.
 const maxEvent = 80 << 20
 
 var errEventSize = errors.New("an event of more than 80 MiB")
@@ -21,9 +21,8 @@ type sseEvent struct {
 	data     []byte
 }
 
-// readEvents reads an event stream until its end, which is nil, or a fault.
-// Comments are passed over; retried is called for each retry line. An id holds
-// for the events that follow, as the field says.
+// readEvents reads an event stream to its end (nil) or a fault. It ignores comments and calls retried for each retry
+// line. An id also applies to the events that follow, as the standard says.
 func readEvents(r io.Reader, retried func(time.Duration), heard func(sseEvent)) error {
 	in := bufio.NewReaderSize(r, 32<<10)
 	var e sseEvent
@@ -32,7 +31,7 @@ func readEvents(r io.Reader, retried func(time.Duration), heard func(sseEvent)) 
 	for {
 		line, err := readLine(in, maxEvent-data.Len())
 		if errors.Is(err, io.EOF) {
-			return nil // what is not followed by an empty line does not count
+			return nil // an event without a closing empty line does not count
 		}
 		if err != nil {
 			return err
@@ -73,7 +72,8 @@ func readEvents(r io.Reader, retried func(time.Duration), heard func(sseEvent)) 
 	}
 }
 
-// readLine reads a line without its end, LF or CR LF. (A CR alone ends a line too by the standard; no companion writes it.)
+// readLine reads a line without its end, LF or CR LF. (In the standard a lone CR ends a line too; no companion writes
+// one.)
 func readLine(in *bufio.Reader, room int) ([]byte, error) {
 	var line []byte
 	for {

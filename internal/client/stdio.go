@@ -15,11 +15,11 @@ import (
 	"github.com/pollux-companion/pollux/internal/agent/mcp/jsonrpc"
 )
 
-// stopWait is how long a companion that was started has to end when its input is closed.
+// stopWait is how long a started companion has to end after its input is closed.
 const stopWait = 2 * time.Second
 
-// A stdioSession is one MCP session with a program that was started for it.
-// Goroutines: one reads the program's output; close ends the program and awaits it.
+// A stdioSession is one MCP session with a program started for it. Goroutines: one reads the program's output; close
+// ends the program and awaits it.
 type stdioSession struct {
 	owner owner
 	cmd   *exec.Cmd
@@ -27,7 +27,7 @@ type stdioSession struct {
 	done  chan struct{} // closed when the output has ended
 	book  book
 
-	mu     sync.Mutex // guards the below, and writes to in
+	mu     sync.Mutex // guards the fields below, and writes to in
 	ready  bool
 	closed bool
 }
@@ -92,7 +92,7 @@ func (s *stdioSession) send(_ context.Context, message []byte) error {
 	return err
 }
 
-// read takes the program's output, a message a line, until it ends.
+// read takes the program's output, one message per line, until it ends.
 func (s *stdioSession) read(out io.Reader) {
 	defer close(s.done)
 	in := bufio.NewReaderSize(out, 64<<10)
@@ -117,8 +117,8 @@ func (s *stdioSession) read(out io.Reader) {
 	}
 }
 
-// stands says whether faults and the end of the program count: not before
-// the CLI has connected, and not when it closed the session itself.
+// stands reports whether faults and the end of the program count: only after the CLI has connected, and before it
+// closes the session itself.
 func (s *stdioSession) stands() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,7 +149,7 @@ func (s *stdioSession) close() {
 
 func (s *stdioSession) leave(context.Context) {}
 
-// splitBatch takes the messages of a body apart.
+// splitBatch returns the messages of a body.
 func splitBatch(data []byte) []json.RawMessage {
 	if data = bytes.TrimSpace(data); len(data) > 0 && data[0] == '[' {
 		var list []json.RawMessage

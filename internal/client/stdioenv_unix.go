@@ -2,7 +2,7 @@
 
 package client
 
-// stdioNames are the variables that the CLI leaves a companion of standard input and output.
+// stdioNames are the variables that the CLI passes to a companion on standard input and output.
 func stdioNames() []string { return []string{"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"} }
 
 func fileURLPath(path string) string { return path }

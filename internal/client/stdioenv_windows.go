@@ -2,7 +2,7 @@ package client
 
 import "strings"
 
-// stdioNames are the variables that the CLI leaves a companion of standard input and output.
+// stdioNames are the variables that the CLI passes to a companion on standard input and output.
 func stdioNames() []string {
 	return []string{
 		"APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATH", "PROCESSOR_ARCHITECTURE",

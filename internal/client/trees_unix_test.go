@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// What the published CLI asks the system by: of ps one process, of PowerShell all of them.
+// The commands of the published CLI: ps for one process, PowerShell for all.
 const (
 	fakePS = "#!/bin/sh\n" +
 		`exec awk -v pid="$4" '$1 == pid { sub(/^[0-9]+ /, ""); print; found = 1 } END { exit !found }' "$POLLUX_TREE"` + "\n"
@@ -26,7 +26,8 @@ type climbCase struct {
 	Windows bool              `json:"windows"`
 }
 
-// sameInTrees compares the selection rule with the published CLI's own, by which it finds its editor's process in the recorded trees.
+// sameInTrees compares our way of finding the editor's process with the published CLI's, in the recorded process
+// trees.
 func sameInTrees(t *testing.T, real *realCLI) {
 	dir := t.TempDir()
 	for name, script := range map[string]string{"ps": fakePS, "powershell": fakePowerShell} {
@@ -55,7 +56,7 @@ func sameInTrees(t *testing.T, real *realCLI) {
 	}
 }
 
-// writeTree writes a recorded tree as both stand-ins read it.
+// writeTree writes a recorded tree in the form that both stand-ins read.
 func writeTree(t *testing.T, file, text string) {
 	t.Helper()
 	type process struct {

@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// Workspace says why the CLI does not connect from its folder, nil when it
-// would; the file's workspacePath counts, else the environment's.
+// Workspace returns why the CLI does not connect from its folder, nil when it would. The file's workspacePath counts
+// first, then the environment's.
 func (c *Choice) Workspace(w *World) error {
 	w = w.orHere()
 	path, given, err := c.Config.Workspace()
@@ -20,9 +20,8 @@ func (c *Choice) Workspace(w *World) error {
 	return errors.Join(mismatch, err)
 }
 
-// Ways are the ways that the CLI tries, in its order: the port and the command
-// of the one file, then those of the environment. A dead port is not a reason
-// to look at another file.
+// Ways returns the ways that the CLI tries, in order: the port and the command of the one file, then those of the
+// environment. The CLI does not try another file when a port is dead.
 func (c *Choice) Ways(w *World) []Way {
 	w = w.orHere()
 	token, ok := c.Config.Token()
@@ -55,7 +54,7 @@ func (c *Choice) Ways(w *World) []Way {
 	return ways
 }
 
-// stdioArgs reads a JSON array of strings; anything else counts as none.
+// stdioArgs reads a JSON array of strings; anything else counts as empty.
 func stdioArgs(w *World) []string {
 	v, err := parseJSON([]byte(w.Getenv("GEMINI_CLI_IDE_SERVER_STDIO_ARGS")))
 	list, ok := v.([]any)

@@ -22,7 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A recorder is a companion that keeps what it is sent.
+// A recorder is a companion that records its requests.
 type recorder struct {
 	mu     sync.Mutex
 	seen   []string
@@ -71,7 +71,7 @@ func (rec *recorder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%d,"result":%s}`, *m.ID, result)
 }
 
-// keep notes a request with those of its headers that mean something to a companion.
+// keep records a request, with the headers that matter to a companion.
 func (rec *recorder) keep(r *http.Request, body []byte) {
 	line := r.Method + " " + r.URL.Path
 	for _, name := range []string{"Accept", "Authorization", "Content-Type", "Mcp-Session-Id", "Mcp-Protocol-Version", "Last-Event-Id", "User-Agent", "Origin"} {
@@ -90,7 +90,8 @@ func (rec *recorder) has(part string) bool {
 	return slices.ContainsFunc(rec.seen, func(r string) bool { return strings.Contains(r, part) })
 }
 
-// requests are what came, but for when the stream was opened, which is a race of the CLI's own.
+// requests returns the recorded requests. It leaves out when the stream was opened, because the CLI races with itself
+// there.
 func (rec *recorder) requests() []string {
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
@@ -117,10 +118,10 @@ type liveResult struct {
 
 var update = flag.Bool("update", false, "record a session of the published CLI anew")
 
-// recording is a session of the published CLI: what a companion saw of it, request by request.
+// recording is a session of the published CLI: every request that a companion received.
 const recording = "testdata/session.txt"
 
-// record gives a client a companion that records, and returns what that saw.
+// record runs a client against a recording companion, and returns what the companion saw.
 func record(t *testing.T, run func(liveCase, *recorder) liveResult) (seen string, result liveResult) {
 	t.Helper()
 	base := must(filepath.EvalSymlinks(t.TempDir()))
@@ -147,8 +148,8 @@ func record(t *testing.T, run func(liveCase, *recorder) liveResult) (seen string
 	return strings.Join(rec.requests(), "\n\n") + "\n", result
 }
 
-// sameOnTheWire has a whole session of the published CLI's own client, and compares to the byte what a companion sees of it with
-// the recording, and what comes of it with what comes of ours.
+// sameOnTheWire runs a whole session of the published CLI's own client. It compares every byte that a companion sees
+// with the recording, and the result with our client's.
 func sameOnTheWire(t *testing.T, node *realCLI) {
 	seen, result := record(t, func(c liveCase, _ *recorder) (r liveResult) { node.ask(c, &r); return r })
 	if *update {
@@ -174,8 +175,8 @@ func recorded(t *testing.T) string {
 	return string(data)
 }
 
-// SPEC K-1, K-3: what this client, the CLI of pollux's own tests, sends is what the published CLI was recorded to send, header
-// by header and byte for byte. TestAsTheRealCLI holds the recording to the real one.
+// SPEC K-1, K-3: this client, the CLI of pollux's tests, sends what the published CLI was recorded to send, header by
+// header and byte for byte. TestAsTheRealCLI checks the recording against the real CLI.
 func TestAsRecorded(t *testing.T) {
 	t.Parallel()
 	seen, _ := record(t, func(c liveCase, rec *recorder) liveResult { return liveOurs(t, c, rec) })
@@ -190,8 +191,8 @@ func TestAsRecorded(t *testing.T) {
 	}
 }
 
-// liveOurs does with this client what real.mjs does with the published one. The second diff's answer in the terminal must
-// not overtake its opening.
+// liveOurs does with this client what real.mjs does with the published one. The terminal's answer to the second diff
+// must not overtake the opening of that diff.
 func liveOurs(t *testing.T, c liveCase, rec *recorder) (r liveResult) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

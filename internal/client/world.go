@@ -10,30 +10,30 @@ import (
 	"github.com/pollux-companion/pollux/internal/proc"
 )
 
-// A World is what a CLI sees of the machine that it runs on. Its zero fields
-// mean this process's own; a nil *World is this process's own in all.
+// A World is what a CLI sees of its machine. Zero fields mean this process's own values; so does a nil *World, for
+// all fields.
 type World struct {
-	// Environ is the environment as NAME=value; nil is this process's.
+	// Environ is the environment as NAME=value; nil means this process's.
 	Environ []string
 	// Dir is the working folder, absolute.
 	Dir string
-	// Temp is what os.tmpdir() gives there.
+	// Temp is the result of os.tmpdir() there.
 	Temp string
 	// PID is the CLI's own process.
 	PID int
-	// UID is the CLI's user, as a pointer since 0 is one; nil is this process's. It means nothing on Windows.
+	// UID is the CLI's user, a pointer because 0 is a valid user; nil means this process's. Unused on Windows.
 	UID *int
-	// Process tells of a process; nil asks the system.
+	// Process looks a process up; nil asks the system.
 	Process func(pid int) (Process, bool)
-	// Alive says whether a process exists; nil asks the system.
+	// Alive reports whether a process exists; nil asks the system.
 	Alive func(pid int) bool
-	// Container says whether the CLI takes itself to be in one; nil looks at the system.
+	// Container reports whether the CLI believes that it runs in a container; nil looks at the system.
 	Container func() bool
-	// Windows applies the rules that the CLI has there for PIDs; by default where this is Windows.
+	// Windows selects the CLI's Windows rules for PIDs; nil means the platform of this process.
 	Windows *bool
 }
 
-// A Process is what the CLI learns about one.
+// A Process is what the CLI learns about a process.
 type Process struct {
 	Parent  int
 	Command string // the whole command line
@@ -85,7 +85,7 @@ func systemProcess(pid int) (Process, bool) {
 	return Process{Parent: info.Parent, Command: command}, true
 }
 
-// tempDir is what os.tmpdir() gives with an environment; nil is this process's.
+// tempDir returns os.tmpdir() for an environment; nil means this process's.
 func tempDir(environ []string, dir string) string {
 	if environ == nil {
 		return discovery.TempDir()
@@ -100,7 +100,8 @@ func tempDir(environ []string, dir string) string {
 	return temp
 }
 
-// Lookup is the value of a variable; ok is false when it is not set, which the CLI tells from empty.
+// Lookup returns the value of a variable; ok is false when it is not set, because the CLI treats unset and empty
+// differently.
 func (w *World) Lookup(name string) (value string, ok bool) {
 	if w == nil || w.Environ == nil {
 		return os.LookupEnv(name)
@@ -117,16 +118,16 @@ func lookup(environ []string, name string) (string, bool) {
 	return "", false
 }
 
-// Getenv is the value of a variable, "" when it is not set.
+// Getenv returns the value of a variable, "" when it is not set.
 func (w *World) Getenv(name string) string {
 	value, _ := w.Lookup(name)
 	return value
 }
 
-// Folder is where the discovery files of that world lie; it need not exist.
+// Folder returns the folder of the discovery files in that world; it need not exist.
 func (w *World) Folder() string { return filepath.Join(w.orHere().Temp, "gemini", "ide") }
 
-// Host is the address that the CLI dials for its editor (SPEC T-8).
+// Host returns the address that the CLI dials for its editor (SPEC T-8).
 func (w *World) Host() string {
 	w = w.orHere()
 	if w.Container() && w.Getenv("SSH_CONNECTION") == "" &&
@@ -136,9 +137,9 @@ func (w *World) Host() string {
 	return "127.0.0.1"
 }
 
-// OfProcess is the world of a running process of this user's: its environment
-// when it was started, its folder, its place in the tree. What the system does not tell of it is this
-// process's own instead, and lacks says so, a sentence each. The error means that there is no such process.
+// OfProcess returns the world of a running process of this user: its environment at start, its folder, its place in
+// the process tree. What the system hides is taken from this process; lacks names each such part in a sentence. The
+// error means that there is no such process.
 func OfProcess(pid int) (w *World, lacks []string, err error) {
 	if pid <= 0 || !proc.Alive(pid) {
 		return nil, nil, fmt.Errorf("there is no process %d", pid)

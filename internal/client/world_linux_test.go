@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A running process's world: its environment, its folder, its place in the tree.
+// OfProcess returns a running process's environment, folder and place in the process tree.
 func TestOfProcess(t *testing.T) {
 	dir := must(filepath.EvalSymlinks(t.TempDir()))
 	cmd := exec.Command("sleep", "60")

@@ -1,6 +1,5 @@
-// Package clienttest is a companion inside the test's own process, for tests
-// of whatever speaks to one: the real server for CLIs with its discovery file,
-// and in place of an editor what the test decides.
+// Package clienttest runs a companion inside a test's process, for tests of its clients: the real server for CLIs
+// with its discovery file, and an editor that the test controls.
 package clienttest
 
 import (
@@ -26,12 +25,12 @@ import (
 
 // Options of a Companion; zero fields mean the default.
 type Options struct {
-	// Base is a folder of the test's own, absolute and canonical: the temp folder of
-	// the CLIs, with the workspace "app" in it.
+	// Base is a folder of the test, absolute and canonical: the temp folder of the CLIs, with the workspace "app" in
+	// it.
 	Base string
-	// PID is for the discovery file; this process by default.
+	// PID goes into the discovery file; the default is this process.
 	PID int
-	// Port insists on one, Token likewise.
+	// Port and Token are fixed when set.
 	Port  int
 	Token string
 	// NoFile writes no discovery file.
@@ -52,7 +51,7 @@ type Companion struct {
 	Base     string
 	Root     string // Base/app
 	File     string // the discovery file's path
-	Socket   string // where agents with a private one come in; package ownpipe's Name
+	Socket   string // the socket of agents that use a private one; package ownpipe's Name
 
 	server *mcp.Server
 	place  *discovery.Place
@@ -60,10 +59,10 @@ type Companion struct {
 	once   sync.Once
 
 	private string // the folder of Socket, "" without one
-	err     error  // of Stop
+	err     error  // error of Stop
 }
 
-// DefaultToken is what a Companion has unless its options say otherwise.
+// DefaultToken is a Companion's token unless Options.Token is set.
 const DefaultToken = "a-token-of-the-tests-that-is-as-long-as-a-real-one"
 
 // Start starts a companion whose editor shows every diff and decides none.
@@ -113,12 +112,12 @@ func Start(o Options) (*Companion, error) {
 	return c, c.place.Put(&file)
 }
 
-// servePrivate opens a private socket where an agent comes in by one. The server's end closes it.
+// servePrivate opens a private socket if one of the agents uses one. The end of the server closes it.
 func (c *Companion) servePrivate(agents []mcp.Agent) error {
 	if !slices.ContainsFunc(agents, func(a mcp.Agent) bool { return a.Private }) {
 		return nil
 	}
-	dir, err := os.MkdirTemp("", "pollux-") // its path is short
+	dir, err := os.MkdirTemp("", "pollux-") // a short path, for the socket
 	if err != nil {
 		return err
 	}
@@ -132,7 +131,7 @@ func (c *Companion) servePrivate(agents []mcp.Agent) error {
 	return nil
 }
 
-// Stop ends it in order, as companions do: open diffs are rejected first. It may be called again.
+// Stop ends the companion in order: it first rejects open diffs, as companions do. It may be called again.
 func (c *Companion) Stop() error {
 	c.once.Do(func() { c.err = c.stop() })
 	return c.err
@@ -154,7 +153,7 @@ func (c *Companion) stop() error {
 	return errors.Join(append(errs, <-c.served)...)
 }
 
-// AcceptAll lets the user accept every proposal from now on.
+// AcceptAll accepts every proposal from now on.
 func (c *Companion) AcceptAll() { c.Registry.SetRule(review.Rule{Mode: review.AcceptAll}) }
 
 // Open reports files as open, the first one active with its cursor at its start, and waits until that is published.
