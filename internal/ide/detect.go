@@ -1,6 +1,5 @@
-// Package ide recognises the IDE that a terminal belongs to, and equips
-// editors with pollux's plugins, which it writes, records by their hashes, and
-// removes again as long as they are what it wrote (SPEC I-1 to I-3).
+// Package ide recognises the IDE around a terminal, and installs pollux's plugins into editors. It records the hashes
+// of the files it writes, and removes only files that are unchanged (SPEC I-1 to I-3).
 package ide
 
 import (
@@ -8,14 +7,14 @@ import (
 	"strings"
 )
 
-// A Finding says which IDE a terminal belongs to.
+// A Finding names the IDE around a terminal.
 type Finding struct {
 	Name        string `json:"name"`        // as in ideInfo
 	DisplayName string `json:"displayName"` // for people
-	Why         string `json:"why"`         // the variable or process that told
+	Why         string `json:"why"`         // the variable or process that gave it away
 }
 
-// A mark is one line of the table I-1: the first that fits decides.
+// A mark is one line of table I-1; the first match decides.
 type mark struct {
 	name, display string
 	variable      string
@@ -30,8 +29,8 @@ func contains(part string) func(string) bool {
 	return func(value string) bool { return strings.Contains(strings.ToLower(value), part) }
 }
 
-// marks are in the order of precedence: editors inside a terminal first, as
-// they inherit the variables of the terminal around them.
+// marks returns the marks in order of precedence: editors inside a terminal first, because they inherit the variables
+// of the terminal around them.
 func marks() []mark {
 	return []mark{
 		{"neovim", "Neovim", "NVIM", set},
@@ -57,7 +56,7 @@ func marks() []mark {
 	}
 }
 
-// products tell members of a family apart by the command of a process above the shell.
+// products distinguishes members of a family by the command of a process above the shell.
 func products() [][3]string { // part of the command, name, display name
 	return [][3]string{
 		{"idea", "intellijidea", "IntelliJ IDEA"}, {"webstorm", "webstorm", "WebStorm"}, {"pycharm", "pycharm", "PyCharm"},
@@ -67,7 +66,7 @@ func products() [][3]string { // part of the command, name, display name
 	}
 }
 
-// programs are recognised by their process alone, where no variable tells.
+// programs are recognised by their process alone, when no variable names them.
 func programs() map[string][2]string {
 	return map[string][2]string{
 		"nvim": {"neovim", "Neovim"}, "vim": {"vim", "Vim"}, "gvim": {"vim", "Vim"}, "emacs": {"emacs", "Emacs"},
@@ -76,9 +75,8 @@ func programs() map[string][2]string {
 	}
 }
 
-// Detect says which IDE a terminal belongs to, from its environment and, where
-// that does not tell, the commands of the processes above it, the nearest
-// first (SPEC I-2). ok is false when nothing tells.
+// Detect names the IDE around a terminal, from its environment or else from the commands of the processes above it,
+// nearest first (SPEC I-2). ok is false when nothing matches.
 func Detect(getenv func(string) string, commands []string) (f Finding, ok bool) {
 	for _, m := range marks() {
 		if value := getenv(m.variable); m.fits(value) {
@@ -97,7 +95,7 @@ func Detect(getenv func(string) string, commands []string) (f Finding, ok bool) 
 	return Finding{}, false
 }
 
-// member finds the member of a family.
+// member finds the member of a family of IDEs.
 func member(f Finding, commands []string) Finding {
 	switch f.Name {
 	case "jetbrains":

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// SPEC I-1, I-2: no entry of the tables is without a test: each alone, by its
-// variable or its process, leads to its IDE, and other values lead nowhere.
+// SPEC I-1, I-2: every entry of the tables is tested: its variable or process alone leads to its IDE, and other
+// values do not.
 func TestDetectEveryEntry(t *testing.T) {
 	fitting := map[string]string{"TERM_PRODUCT": "Trae", "POSITRON": "1", "TERMINAL_EMULATOR": "JetBrains-JediTerm"}
 	for _, m := range marks() {
@@ -54,7 +54,7 @@ func TestDetectEveryEntry(t *testing.T) {
 	}
 }
 
-// matches says by hand what a variable of the table accepts.
+// matches repeats by hand what a variable of the table accepts.
 func matches(variable, value string) bool {
 	switch variable {
 	case "TERM_PROGRAM":
@@ -69,7 +69,7 @@ func matches(variable, value string) bool {
 	return true
 }
 
-// The order of precedence: an editor's own terminal lies inside the one that it was started in.
+// Precedence: an editor's own terminal wins over the terminal that the editor was started in.
 func TestDetectPrecedence(t *testing.T) {
 	all := marks()
 	for i, outer := range all {

@@ -7,8 +7,7 @@ import (
 	"syscall"
 )
 
-// ownGroup puts a program and what it starts into a process group, so that
-// the end of its context ends all of them.
+// ownGroup starts a program in its own process group, so that the end of its context ends all processes it started.
 func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -2,5 +2,5 @@ package ide
 
 import "os/exec"
 
-// ownGroup does nothing here: what a program has started ends with its pipes.
+// ownGroup does nothing on Windows: child processes end with their pipes.
 func ownGroup(*exec.Cmd) {}

@@ -44,7 +44,7 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// SPEC I-3: the places of each platform.
+// SPEC I-3: the plugin folders on each platform.
 func TestPlace(t *testing.T) {
 	home := t.TempDir()
 	for _, tt := range []struct {
@@ -152,7 +152,7 @@ func TestInstallTwiceAndUninstall(t *testing.T) {
 	}
 }
 
-// Nothing of the user's is overwritten or removed, ever.
+// Files of the user are never overwritten or removed.
 func TestUsersFilesStay(t *testing.T) {
 	i := installer(t)
 	place, _ := i.Machine.Place("neovim")
@@ -193,8 +193,7 @@ func TestUsersFilesStay(t *testing.T) {
 	}
 }
 
-// A link in the place of a file is never followed; a folder that is one, as
-// in many people's dotfiles, is.
+// A link in place of a file is never followed; a folder that is a link, as in many people's dotfiles, is.
 func TestLinks(t *testing.T) {
 	i := installer(t)
 	place, _ := i.Machine.Place("vim")

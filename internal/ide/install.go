@@ -21,8 +21,7 @@ import (
 
 // A Change is one step of an installation or removal.
 type Change struct {
-	// Action is write, keep (it is there already), remove, or leave (the
-	// user changed it, so it stays).
+	// Action is write, keep (already there), remove, or leave (the user changed it, so it stays).
 	Action string `json:"action"`
 	Path   string `json:"path"` // absolute
 }
@@ -35,7 +34,7 @@ type Report struct {
 	Snippet string   `json:"snippet,omitempty"` // what the user has to add to Place
 }
 
-// Left are the files that stay because the user changed them.
+// Left returns the files that stay because the user changed them.
 func (r Report) Left() (paths []string) {
 	for _, c := range r.Changes {
 		if c.Action == "leave" {
@@ -45,15 +44,15 @@ func (r Report) Left() (paths []string) {
 	return paths
 }
 
-// A State is what is known of one editor.
+// A State describes one editor and its plugin.
 type State struct {
 	Editor    string   `json:"editor"`
-	Program   string   `json:"program,omitempty"`   // of the editor, absolute; "" when it is not on this machine
-	Version   string   `json:"version,omitempty"`   // of the editor, by its own word; "" when it does not say
-	Problem   string   `json:"problem,omitempty"`   // why the plugin cannot run in it; "" when nothing is known
-	Installed string   `json:"installed,omitempty"` // the version of pollux that wrote the plugin, or of a fork's companion; "" for none
-	Changed   []string `json:"changed,omitempty"`   // files of the plugin that are not what was written
-	Kept      []string `json:"kept,omitempty"`      // what Uninstall left, as the user had changed it
+	Program   string   `json:"program,omitempty"`   // the editor, absolute; "" if it is not on this machine
+	Version   string   `json:"version,omitempty"`   // the editor's version as it reports it; "" if it does not
+	Problem   string   `json:"problem,omitempty"`   // why the plugin cannot run in it; "" if nothing is known
+	Installed string   `json:"installed,omitempty"` // of the pollux that wrote it, or of a fork's companion; "" for none
+	Changed   []string `json:"changed,omitempty"`   // files of the plugin that the user changed
+	Kept      []string `json:"kept,omitempty"`      // files that Uninstall left because the user had changed them
 }
 
 // record is what an installation wrote; without Files, what Uninstall left.
@@ -62,23 +61,23 @@ type record struct {
 	Place   string            `json:"place"`
 	Files   map[string]string `json:"files"`          // SHA-256 by path
 	Kept    map[string]string `json:"kept,omitempty"` // the same of files that the user changed and no version needs
-	Dirs    []string          `json:"dirs"`           // that did not exist before, outermost first
+	Dirs    []string          `json:"dirs"`           // folders that were created, outermost first
 }
 
-// ours is the hash of what was written at path, "" when nothing was.
+// ours returns the hash of what was written at path, "" if nothing was.
 func (r record) ours(path string) string { return cmp.Or(r.Files[path], r.Kept[path]) }
 
-// says is whether two records are about the same files of one version.
+// says reports whether two records describe the same files of one version.
 func (r record) says(other record) bool {
 	return r.Version == other.Version && r.Place == other.Place && maps.Equal(r.Files, other.Files) && maps.Equal(r.Kept, other.Kept)
 }
 
-// An Installer writes plugins and remembers what it wrote.
+// An Installer writes plugins and records what it wrote.
 type Installer struct {
 	Machine Machine
-	// Record is the file that remembers, below a private folder.
+	// Record is the file of records, in a private folder.
 	Record string
-	// Command is the pollux that plugins start, absolute; Version its version.
+	// Command is the pollux that plugins start, absolute; Version is its version.
 	Command, Version string
 	// DryRun changes nothing.
 	DryRun bool
@@ -120,8 +119,8 @@ func hash(data []byte) string {
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
-// Install writes an editor's plugin, or brings it up to date. Nothing is
-// written when a file that is not ours is in the way. Twice changes nothing.
+// Install writes or updates an editor's plugin. It writes nothing if a foreign file is in the way. A second call
+// changes nothing.
 func (i *Installer) Install(editor string) (Report, error) {
 	place, err := i.Machine.Place(editor)
 	if err != nil {
@@ -160,7 +159,7 @@ func (i *Installer) Install(editor string) (Report, error) {
 	}
 	now.Kept = kept
 	if old.says(now) && len(removals) == 0 && !slices.ContainsFunc(report.Changes, func(c Change) bool { return c.Action != "keep" }) {
-		return report, nil // also where nothing could be written
+		return report, nil // also when nothing could be written
 	}
 	records[editor] = now
 	if err := i.put(place, files, records, editor); err != nil {
@@ -208,7 +207,7 @@ func (i *Installer) put(place string, files map[string][]byte, records map[strin
 	return i.save(records)
 }
 
-// plan says what becomes of one file, or why nothing may.
+// plan returns the action for one file, or why there is none.
 func (i *Installer) plan(path string, content []byte, recorded string) (string, error) {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -234,7 +233,7 @@ func (i *Installer) plan(path string, content []byte, recorded string) (string, 
 	return "", fmt.Errorf("%s exists and was not written by pollux; move it away, then install again", path)
 }
 
-// makeDirs makes dir and returns which folders did not exist, outermost first.
+// makeDirs makes dir and returns the folders that did not exist, outermost first.
 func makeDirs(dir string) (made []string, err error) {
 	for d := dir; ; d = filepath.Dir(d) {
 		if _, err := os.Stat(d); err == nil || d == filepath.Dir(d) {
@@ -245,15 +244,15 @@ func makeDirs(dir string) (made []string, err error) {
 	return made, os.MkdirAll(dir, 0o755) //nolint:gosec // an editor's own folders, as the editor makes them
 }
 
-// removeDirs removes the folders that are empty.
+// removeDirs removes those folders that are empty.
 func removeDirs(dirs []string) {
 	for _, dir := range slices.Backward(slices.Sorted(slices.Values(dirs))) {
-		_ = os.Remove(dir) // not when something is in it
+		_ = os.Remove(dir) // fails if the folder is not empty
 	}
 }
 
-// removeOurs removes the files that are what was written; those that the user
-// changed stay, and are returned in kept. What is gone is not mentioned.
+// removeOurs removes files that are unchanged. Files that the user changed stay, and are returned in kept. Missing
+// files are not reported.
 func removeOurs(files map[string]string, dry bool) (changes []Change, kept map[string]string, err error) {
 	kept = map[string]string{}
 	for _, path := range sortedKeys(files) {
@@ -286,9 +285,8 @@ func removeOurs(files map[string]string, dry bool) (changes []Change, kept map[s
 // ErrNotInstalled: there is nothing to remove.
 var ErrNotInstalled = errors.New("it was not installed by pollux")
 
-// Uninstall removes exactly what Install wrote, except files that the user
-// changed, which the report names with "leave", this time and whenever it is
-// asked again as long as they are there.
+// Uninstall removes exactly what Install wrote, except files that the user changed. The report names these with
+// "leave", on every call as long as they exist.
 func (i *Installer) Uninstall(editor string) (Report, error) {
 	records, err := i.load()
 	if err != nil {
@@ -309,7 +307,7 @@ func (i *Installer) Uninstall(editor string) (Report, error) {
 	if err != nil {
 		return report, fmt.Errorf("%s cannot be removed: %w; make its folder yours and writable, then uninstall again", editor, err)
 	}
-	gone := len(old.Files) == 0 && len(report.Changes) == 0 // the user has removed the rest
+	gone := len(old.Files) == 0 && len(report.Changes) == 0 // the user removed the rest
 	if !i.DryRun {
 		removeDirs(old.Dirs)
 		delete(records, editor)
@@ -324,9 +322,8 @@ func (i *Installer) Uninstall(editor string) (Report, error) {
 	return report, err
 }
 
-// States says of every editor whether it is here, which version it is, and
-// whether it has the plugin; find finds a program in PATH, as exec.LookPath
-// does. Editors are asked at the same time, each for a few seconds at most.
+// States returns for every editor whether it is installed, its version, and whether it has the plugin. find finds a
+// program in PATH, like exec.LookPath. Editors are asked concurrently, each for a few seconds at most.
 func (i *Installer) States(ctx context.Context, find func(string) (string, error)) ([]State, error) {
 	records, err := i.load()
 	if err != nil {

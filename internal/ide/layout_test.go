@@ -12,7 +12,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
-// environment makes a getenv of "K=V K=V".
+// environment makes a getenv from "K=V K=V".
 func environment(pairs string) func(string) string {
 	return func(name string) string {
 		for pair := range strings.FieldsSeq(pairs) {
@@ -24,7 +24,7 @@ func environment(pairs string) func(string) string {
 	}
 }
 
-// SPEC I-3: every editor's place on every platform, under each variable that moves it.
+// SPEC I-3: every editor's plugin folder on every platform, with each variable that moves it.
 func TestPlaces(t *testing.T) {
 	const home = "/h"
 	for _, tt := range []struct{ os, editor, env, want string }{
@@ -47,7 +47,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// The older place of an editor's own wins as it does in the editor.
+// An editor's older folder wins, as it does in the editor.
 func TestPlacesThatExist(t *testing.T) {
 	for _, tt := range []struct {
 		editor, want string
@@ -83,7 +83,7 @@ func TestPlacesThatExist(t *testing.T) {
 	}
 }
 
-// Where nothing can be written, nothing is recorded as if it had been, and the message says where.
+// If nothing can be written, nothing is recorded, and the message names the place.
 func TestReadOnlyHome(t *testing.T) {
 	for _, editor := range Editors() {
 		i := installer(t)
@@ -92,7 +92,7 @@ func TestReadOnlyHome(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// A file where the folder has to be stops everybody, root too.
+		// A file in place of the folder stops everybody, even root.
 		write(t, filepath.Dir(place), "in the way")
 		if _, err := i.Install(editor); err == nil || !strings.Contains(err.Error(), filepath.Dir(place)) {
 			t.Errorf("%s: %v", editor, err)
@@ -109,14 +109,14 @@ func TestReadOnlyHome(t *testing.T) {
 	}
 }
 
-// A folder that refuses to be written to is named, and what was begun can be finished or removed.
+// The error names a folder that cannot be written to, and a half-finished installation can be completed or removed.
 func TestHalfWritten(t *testing.T) {
 	i := installer(t)
 	place, err := i.Machine.Place("vim")
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(place, "plugin"), "in the way") // the last folder of all
+	write(t, filepath.Join(place, "plugin"), "in the way") // the last folder
 	if _, err := i.Install("vim"); err == nil || !strings.Contains(err.Error(), "plugin") {
 		t.Error(err)
 	}
@@ -134,7 +134,7 @@ func TestHalfWritten(t *testing.T) {
 	}
 }
 
-// An older version's file that the new one no longer has goes, one that the user changed stays.
+// An upgrade removes files that the new version lacks, except those that the user changed.
 func TestUpgradeRemoves(t *testing.T) {
 	i := installer(t)
 	if _, err := i.Install("neovim"); err != nil {
@@ -173,7 +173,7 @@ func TestUpgradeRemoves(t *testing.T) {
 	}
 }
 
-// What is written for a platform holds paths of that platform, quoted for the editor's language.
+// Files for a platform hold that platform's paths, quoted for the editor's language.
 func TestCommandsOfPlatforms(t *testing.T) {
 	for _, tt := range []struct{ editor, file, command, want string }{
 		{"neovim", "pollux/lua/pollux/installed.lua", `C:\Program Files\pollux.exe`, `"C:\\Program Files\\pollux.exe"`},
@@ -187,7 +187,7 @@ func TestCommandsOfPlatforms(t *testing.T) {
 	}
 }
 
-// SPEC I-3: the command of VS Code's family in the usual places of each platform.
+// SPEC I-3: VS Code's family's commands in the usual places of each platform.
 func TestForkPlaces(t *testing.T) {
 	for _, tt := range []struct{ os, editor, env, want string }{
 		{"darwin", "vscode", "", "/Applications/Visual Studio Code.app/Contents/Resources/app/bin/code"},

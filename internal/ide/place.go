@@ -13,20 +13,20 @@ import (
 	"github.com/pollux-companion/pollux/plugins"
 )
 
-// A Machine is what decides where an editor looks for plugins.
+// A Machine is what determines where an editor looks for plugins.
 type Machine struct {
 	OS     string              // as runtime.GOOS
 	Home   string              // absolute
-	Getenv func(string) string // of the user's environment
+	Getenv func(string) string // the user's environment
 }
 
-// ErrUnknown: there is no such editor to equip.
+// ErrUnknown: pollux has no plugin for such an editor.
 var ErrUnknown = errors.New("pollux has no plugin for it")
 
-// Editors are the editors with a plugin of pollux's, in the order of lists.
+// Editors returns the editors that pollux has a plugin for, in the order of lists.
 func Editors() []string { return []string{"neovim", "vim", "emacs"} }
 
-// Programs are the commands by which an editor of Editors is found in PATH.
+// Programs returns the commands by which an editor of Editors is found in PATH.
 func Programs(editor string) []string {
 	switch editor {
 	case "neovim":
@@ -52,7 +52,7 @@ func (m Machine) exists(p string) bool {
 	return err == nil
 }
 
-// Place is the folder that an editor's plugin is written into, absolute.
+// Place returns the folder for an editor's plugin, absolute.
 func (m Machine) Place(editor string) (string, error) {
 	switch editor {
 	case "neovim":
@@ -62,7 +62,7 @@ func (m Machine) Place(editor string) (string, error) {
 			return m.join(m.Home, "vimfiles", "pack", "pollux", "start", "pollux"), nil
 		}
 		base := m.join(m.Home, ".vim")
-		config := m.join(m.config(), "vim") // Vim 9.1.327 and later, where there is no older place
+		config := m.join(m.config(), "vim") // Vim 9.1.327 and later, unless an older folder exists
 		if !m.exists(base) && !m.exists(m.join(m.Home, ".vimrc")) && m.exists(config) {
 			base = config
 		}
@@ -80,7 +80,7 @@ func (m Machine) config() string {
 	return m.join(m.Home, ".config")
 }
 
-// neovim is the "site" folder: lazy.nvim keeps it, while it drops packages.
+// neovim returns the "site" folder, because lazy.nvim keeps it but drops packages.
 func (m Machine) neovim() string {
 	app := m.Getenv("NVIM_APPNAME")
 	if app == "" {
@@ -119,11 +119,11 @@ func (m Machine) emacs() string {
 	return old
 }
 
-// emacsVersion is the plugin's own, which package.el wants in the folder's name.
+// emacsVersion is the plugin's version, which package.el expects in the folder's name.
 const emacsVersion = "0.1.0"
 
-// Files are what belongs into Place, by slash-separated names below it:
-// the plugin, and which pollux it shall start (an absolute path).
+// Files returns the files for Place, by slash-separated names: the plugin, and the absolute path of the pollux that
+// it starts.
 func Files(editor, command string) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	folder := map[string]string{"neovim": "nvim", "vim": "vim", "emacs": "emacs"}[editor]
@@ -162,8 +162,8 @@ func Files(editor, command string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// neovimFiles puts the plugin into a folder of its own, as the folder "doc" of
-// the place is shared by all, and one line beside it that Neovim finds.
+// neovimFiles puts the plugin into its own folder, because all plugins share the place's "doc" folder, and adds one
+// line next to it that Neovim finds.
 func neovimFiles(plugin map[string][]byte, command string) map[string][]byte {
 	files := map[string][]byte{
 		"plugin/pollux.lua": []byte("-- written by pollux install\nlocal place = vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p:h:h')\n" +
@@ -185,8 +185,7 @@ func lispString(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
-// autoloads are the forms of the Emacs functions that are marked with an
-// autoload cookie, as package.el would write them.
+// autoloads returns the forms of the Emacs functions that have an autoload cookie, as package.el would write them.
 func autoloads(files map[string][]byte) string {
 	var out strings.Builder
 	for _, name := range sortedKeys(files) {
@@ -201,7 +200,7 @@ func autoloads(files map[string][]byte) string {
 	return out.String()
 }
 
-// helpTags is Vim's index of a help file, as :helptags writes it.
+// helpTags returns Vim's index of a help file, as :helptags writes it.
 func helpTags(help []byte) []byte {
 	tags := map[string]bool{}
 	for line := range strings.Lines(string(help)) {
@@ -218,7 +217,7 @@ func helpTags(help []byte) []byte {
 	return []byte(out.String())
 }
 
-// Here is the machine that this program runs on.
+// Here returns the machine that this program runs on.
 func Here() (Machine, error) {
 	home, err := os.UserHomeDir()
 	return Machine{OS: runtime.GOOS, Home: home, Getenv: os.Getenv}, err

@@ -12,22 +12,21 @@ import (
 	"time"
 )
 
-// Bounds on what a program that calls itself an editor can do when it is
-// asked for its version.
+// Bounds on a supposed editor that is asked for its version.
 const (
 	versionWithin = 5 * time.Second
 	maxVersion    = 64 << 10 // bytes of output
 )
 
-// output runs a program without input, and returns the beginning of what it
-// prints, also when it fails or takes too long; then nothing of it is left running.
+// output runs a program without input, and returns the beginning of its output, even when it fails or takes too long.
+// It leaves no process running.
 func output(ctx context.Context, program string, args ...string) string {
 	ctx, cancel := context.WithTimeout(ctx, versionWithin)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
 	var out beginning
 	cmd.Stdout = &out
-	cmd.WaitDelay = 200 * time.Millisecond // for what it started and left behind
+	cmd.WaitDelay = 200 * time.Millisecond // for processes that it started and left behind
 	ownGroup(cmd)
 	_ = cmd.Run()
 	if cmd.Process != nil {
@@ -36,7 +35,7 @@ func output(ctx context.Context, program string, args ...string) string {
 	return string(out)
 }
 
-// beginning keeps the first maxVersion bytes; its writer hears that there is no place for more.
+// beginning keeps the first maxVersion bytes, and then fails the write.
 type beginning []byte
 
 var errFull = errors.New("enough")
@@ -50,7 +49,7 @@ func (b *beginning) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// ask has an editor of Editors say its version, and why the plugin cannot run in it.
+// ask asks an editor for its version, and returns why the plugin cannot run in it.
 func ask(ctx context.Context, editor, program string) (version, problem string) {
 	out := output(ctx, program, "--version")
 	version = versionIn(out)
@@ -68,14 +67,14 @@ func ask(ctx context.Context, editor, program string) (version, problem string) 
 	return version, problem
 }
 
-// versionIn is the first number with a point in what a program says of
-// itself: digits, letters, points and signs alone, at most 40 of them.
+// versionIn returns the first number with a point in a program's output: digits, letters, points and signs only, at
+// most 40 of them.
 func versionIn(out string) string {
 	v := regexp.MustCompile(`\d{1,6}(\.\d{1,9}){1,3}([-+~][0-9A-Za-z.+~-]{1,24})?`).FindString(out)
 	return v[:min(len(v), 40)]
 }
 
-// older compares two versions by their first two numbers.
+// older compares the first two numbers of two versions.
 func older(version, than string) bool {
 	a, b := strings.SplitN(version, ".", 3), strings.SplitN(than, ".", 3)
 	for i := range 2 {
@@ -88,8 +87,8 @@ func older(version, than string) bool {
 	return false
 }
 
-// ForkStates says the same as States, of VS Code and of the forks of it that
-// are on this machine; Installed is the version of Extension in it.
+// ForkStates is States for VS Code and those of its forks that are on this machine; Installed is the version of
+// Extension in it.
 func (m Machine) ForkStates(ctx context.Context, find func(string) (string, error)) []State {
 	var all []State
 	for _, editor := range Forks() {
@@ -113,8 +112,8 @@ func (m Machine) ForkStates(ctx context.Context, find func(string) (string, erro
 	return all
 }
 
-// Aliases are what people call editors as well, such as their commands, in
-// lower case, with the names among Editors, Forks and Snippets.
+// Aliases maps other names of editors, such as their commands, in lower case, to the names in Editors, Forks and
+// Snippets.
 func Aliases() map[string]string {
 	all := map[string]string{
 		"hx": "helix", "kak": "kakoune", "kak-lsp": "kakoune", "subl": "sublime", "sublimetext": "sublime", "zeditor": "zed",

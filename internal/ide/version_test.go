@@ -25,7 +25,7 @@ func program(t *testing.T, script string) string {
 	return path
 }
 
-// SPEC I-3: the version by the editor's own word, whatever else it says.
+// SPEC I-3: the version as the editor reports it, whatever else it prints.
 func TestVersions(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ editor, says, version, problem string }{
@@ -50,7 +50,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// A program that calls itself an editor can neither hang nor fill pollux, and leaves nothing running.
+// A supposed editor can neither hang pollux nor fill its memory, and leaves no process running.
 func TestHostileVersions(t *testing.T) {
 	t.Parallel()
 	alive := filepath.Join(t.TempDir(), "alive")
@@ -64,7 +64,7 @@ func TestHostileVersions(t *testing.T) {
 		"fails":           "echo 1.2.3; exit 3",
 		"reads":           "echo 1.2.3; cat",
 	} {
-		hostile[what] = program(t, script) // all before the first one runs: a file that is open for writing anywhere cannot be run
+		hostile[what] = program(t, script) // written before any runs: a file open for writing cannot be executed
 	}
 	for what, path := range hostile {
 		wait.Go(func() {
@@ -94,7 +94,7 @@ func TestHostileVersions(t *testing.T) {
 	}
 }
 
-// VS Code's family, with the version of the companion that they installed.
+// VS Code's family, with the version of the installed companion.
 func TestForkStates(t *testing.T) {
 	t.Parallel()
 	code := program(t, "case $1 in --version) printf '1.95.3\\nabcdef\\nx64\\n';; --list-extensions) printf 'x.y@1.0\\nGoogle.gemini-cli-vscode-ide-companion@0.61.0\\n';; esac")
@@ -112,7 +112,7 @@ func TestForkStates(t *testing.T) {
 	}
 }
 
-// What people call an editor leads to one that there is.
+// Every alias leads to an existing editor.
 func TestAliases(t *testing.T) {
 	t.Parallel()
 	for word, want := range map[string]string{"nvim": "neovim", "neovim": "neovim", "code": "vscode", "codium": "vscodium", "hx": "helix", "goland": "jetbrains", "gvim": "vim", "ed": "", "": ""} {
@@ -122,8 +122,8 @@ func TestAliases(t *testing.T) {
 	}
 }
 
-// The plugin is written whole or not at all: what stands in the way is met
-// before anything, and a failure in the middle takes everything back.
+// The plugin is written whole or not at all: obstacles are found before anything is written, and a failure halfway
+// undoes everything.
 func TestInstallIsWhole(t *testing.T) {
 	t.Parallel()
 	for what, breaks := range map[string]func(t *testing.T, i *Installer, place string){
@@ -177,8 +177,7 @@ func TestInstallIsWhole(t *testing.T) {
 	}
 }
 
-// What the user changed is kept and named each time, until it is gone; put
-// back as it was, it is removed.
+// A file that the user changed is kept and named each time, until it is gone. Once it is restored it is removed.
 func TestUninstallTwice(t *testing.T) {
 	t.Parallel()
 	i := installer(t)

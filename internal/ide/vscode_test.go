@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// SPEC I-3: VS Code's family by its own command, here a stand-in.
+// SPEC I-3: VS Code's family, installed by its own command, here a stand-in.
 func TestFork(t *testing.T) {
 	home := t.TempDir()
 	program := filepath.Join(home, ".local", "bin", "codium")

@@ -19,7 +19,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/workspace"
 )
 
-// maxFile bounds the files that a diff is about, in bytes.
+// maxFile bounds the files of a diff, in bytes.
 const maxFile = 16 << 20
 
 type openFileArgs struct {
@@ -64,7 +64,7 @@ func (t *tools) openFile(ctx context.Context, c *control.Client, args json.RawMe
 	return []string{"Opened file: " + path}, nil
 }
 
-// inside says whether a path lies in a folder that the companion serves. Behind a link that leads nowhere nothing does.
+// inside reports whether a path lies in a folder that the companion serves. A path behind a dangling link does not.
 func inside(c *control.Client, path string) bool {
 	real, err := paths.Resolve(filepath.Clean(path))
 	return err == nil && slices.ContainsFunc(c.Status.Roots, func(root string) bool { return paths.Within(root, real) })
@@ -74,7 +74,7 @@ func outside(path string, c *control.Client) error {
 	return fmt.Errorf("%q lies outside of the folders that the editor has open (%s)", path, strings.Join(c.Status.Roots, ", "))
 }
 
-// read reads a text file; one that is missing is fs.ErrNotExist.
+// read reads a text file; a missing one is fs.ErrNotExist.
 func read(path string) (string, error) {
 	data, _, err := safefile.ReadRegular(path, maxFile)
 	if errors.Is(err, safefile.ErrNotRegular) || errors.Is(err, safefile.ErrTooBig) {

@@ -7,7 +7,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/capability"
 )
 
-// No extension's tool can stand in for one of the editor's.
+// No extension's tool can take the name of an editor tool.
 func TestNamesAreReserved(t *testing.T) {
 	for _, one := range all(true) {
 		if !capability.Reserved(one.name) {
@@ -16,7 +16,7 @@ func TestNamesAreReserved(t *testing.T) {
 	}
 }
 
-// What is wrong with arguments is said so that the next try is right.
+// An error about arguments says how to correct them.
 func TestWrongArguments(t *testing.T) {
 	for args, want := range map[string]string{
 		`{"filePath":"a","line":"2"}`: "these arguments do not fit: line must be a whole number, and is a string",

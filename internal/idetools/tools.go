@@ -1,7 +1,6 @@
-// Package idetools offers what a running companion knows of its editor to any
-// MCP client, as tools with the names and schemas that other IDE servers made
-// usual: diagnostics, open editors, selection, opening a file, showing a diff. It changes no file unless that is
-// allowed.
+// Package idetools offers a running companion's editor to any MCP client, as tools with the usual names and schemas
+// of other IDE servers: diagnostics, open editors, selection, opening a file, showing a diff. It changes no file
+// unless that is allowed.
 package idetools
 
 import (
@@ -24,23 +23,24 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// Options of Add.
+// Options configure Add.
 type Options struct {
-	// Dirs are the folders of companions' sockets, Folder the one whose companion is asked, absolute and canonical.
+	// Dirs are the folders of companions' sockets. Folder is the folder whose companion is asked, absolute and
+	// canonical.
 	Dirs   []string
 	Folder string
-	// Write lets openDiff write what the user accepted; without it nothing here changes a file.
+	// Write lets openDiff write what the user accepted; without it no tool changes a file.
 	Write bool
 }
 
-// maxReply bounds one reply, in bytes; diagnostics and selections beyond it are counted and left out.
+// maxReply bounds one reply, in bytes. Diagnostics and selections beyond it are left out and counted.
 const maxReply = 36_000
 
-// A tool is one of the tools: what it is called, what it takes, and what it does.
+// A tool is one tool: its name, schema and function.
 type tool struct {
 	name, description string
 	schema            string // JSON
-	changes           bool   // something that the user sees
+	changes           bool   // the user sees an effect
 	do                func(*tools, context.Context, *control.Client, json.RawMessage) (any, error)
 }
 
@@ -77,7 +77,7 @@ func all(write bool) []tool {
 	}
 }
 
-// handler joins the companion for each call: it may have come, gone or changed since the last one.
+// handler joins the companion anew for each call, because it may have come, gone or changed since the last one.
 func (t *tools) handler(one tool) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (result *mcp.CallToolResult, err error) {
 		defer func() {
@@ -105,7 +105,7 @@ func failure(err error) *mcp.CallToolResult {
 	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: err.Error()}}}
 }
 
-// success is v as JSON text, or each of several texts as a block of its own.
+// success returns v as JSON text, or several texts as one block each.
 func success(v any) (*mcp.CallToolResult, error) {
 	if texts, ok := v.([]string); ok {
 		r := &mcp.CallToolResult{}
@@ -121,7 +121,7 @@ func success(v any) (*mcp.CallToolResult, error) {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(data)}}}, nil
 }
 
-// decode reads arguments; what is not known is an error that names it.
+// decode reads arguments; an unknown one is an error that names it.
 func decode(args json.RawMessage, into any) error {
 	if len(args) == 0 {
 		return nil
@@ -142,7 +142,7 @@ func decode(args json.RawMessage, into any) error {
 	return fmt.Errorf("these arguments do not fit: %s", strings.TrimPrefix(err.Error(), "json: "))
 }
 
-// place is a position, from 0 as everywhere in LSP.
+// place is a position, 0-based as everywhere in LSP.
 type place struct {
 	Line      int `json:"line"`
 	Character int `json:"character"`
@@ -159,7 +159,7 @@ func spanOf(start, end state.Position) span { return span{Start: place(start), E
 type fileDiagnostics struct {
 	URI         string       `json:"uri"`
 	Diagnostics []diagnostic `json:"diagnostics"`
-	LeftOut     int          `json:"leftOut,omitempty"` // more, for which there was no room
+	LeftOut     int          `json:"leftOut,omitempty"` // how many did not fit
 }
 
 type diagnostic struct {
