@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// TryLock takes the lock of an open file if nobody has it. It ends with the
-// process, however that ends. The locked byte lies far behind the content, which stays readable.
+// TryLock locks an open file unless somebody else has locked it. The lock ends with the process, however that ends.
+// The locked byte lies far beyond the content, which stays readable.
 func TryLock(f *os.File) (bool, error) {
 	at := windows.Overlapped{OffsetHigh: 1}
 	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &at)

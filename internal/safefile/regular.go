@@ -9,11 +9,11 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// ErrNotRegular marks what has no bytes of its own on a disk: a folder, FIFO, socket or device, and a file that
-// the kernel makes up while it is read.
+// ErrNotRegular marks a path without content on a disk: a folder, FIFO, socket, device, or a file that the kernel
+// generates while it is read.
 var ErrNotRegular = errors.New("not a regular file")
 
-// notRegular is an ErrNotRegular that says what it is instead, as the rest of a sentence that begins with the path.
+// notRegular is an ErrNotRegular that names the kind of file, as the rest of a sentence that begins with the path.
 type notRegular struct{ text string }
 
 func (e *notRegular) Error() string        { return e.text }
@@ -25,9 +25,9 @@ var ErrTooBig = errors.New("too large")
 // ErrChanging marks a file that was replaced or written while it was being read.
 var ErrChanging = errors.New("changed while it was being read; try again")
 
-// OpenRegular opens a file whose name came from somebody else. It follows links and never waits: it looks at the
-// file before it opens it, opens without blocking, and looks again. Errors are ErrNotRegular, ErrChanging or of
-// the system; none names the path, and the first two go on from it: "x is a folder".
+// OpenRegular opens a file whose name came from somebody else. It follows links and never blocks: it checks the file
+// before opening it, opens without blocking, and checks again. The error is ErrNotRegular, ErrChanging or the
+// system's. None names the path; the first two complete a sentence that begins with it: "x is a folder".
 func OpenRegular(path string) (*os.File, fs.FileInfo, error) {
 	before, err := os.Stat(path)
 	if err != nil {
@@ -54,11 +54,11 @@ func OpenRegular(path string) (*os.File, fs.FileInfo, error) {
 	return f, after, nil
 }
 
-// readTries is how often ReadRegular begins again when somebody writes the file meanwhile.
+// readTries is how often ReadRegular starts again when the file is written meanwhile.
 const readTries = 3
 
-// ReadRegular reads a file of at most limit bytes as OpenRegular opens it. What it returns is the file at one moment:
-// a file that is written again and again meanwhile is ErrChanging, a larger one ErrTooBig.
+// ReadRegular reads a file of at most limit bytes, opened like OpenRegular. It returns the content at one moment. A
+// file that is written again and again meanwhile is ErrChanging, a larger one ErrTooBig.
 func ReadRegular(path string, limit int64) (data []byte, info fs.FileInfo, err error) {
 	for range readTries {
 		data, info, err = readOnce(path, limit)
@@ -78,7 +78,7 @@ func readOnce(path string, limit int64) ([]byte, fs.FileInfo, error) {
 	if before.Size() > limit {
 		return nil, nil, ErrTooBig
 	}
-	data := make([]byte, before.Size()+1) // room to see that there is more
+	data := make([]byte, before.Size()+1) // one more byte, to notice a larger file
 	n, err := io.ReadFull(f, data)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, nil, words.Cause(err)
@@ -93,7 +93,7 @@ func readOnce(path string, limit int64) ([]byte, fs.FileInfo, error) {
 	return data[:n], after, nil
 }
 
-// regular says what stands where a file was expected.
+// regular returns an error that names the kind of an irregular file.
 func regular(info fs.FileInfo) error {
 	switch mode := info.Mode(); {
 	case mode.IsRegular():

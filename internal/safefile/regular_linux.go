@@ -7,11 +7,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// NoWait are flags for os.OpenFile that keep a FIFO or terminal at a file's place from holding the opener up or becoming its own.
+// NoWait are flags for os.OpenFile, so that a FIFO or terminal in place of a file neither blocks nor becomes the
+// controlling terminal.
 const NoWait = syscall.O_NONBLOCK | syscall.O_NOCTTY
 
-// madeUp are the kernel's own file systems. Their files call themselves regular, say that they are empty or one page
-// long, and may block, never end, or change the machine as they are opened and read.
+// madeUp are the kernel's own file systems. Their files claim to be regular and empty or one page long, and may
+// block, never end, or change the machine when opened and read.
 var madeUp = map[int64]string{
 	unix.PROC_SUPER_MAGIC:     "proc",
 	unix.SYSFS_MAGIC:          "sysfs",
@@ -36,7 +37,7 @@ var madeUp = map[int64]string{
 	0x19800202:                "mqueue",
 }
 
-// notMadeUp refuses a file of such a file system, without opening it.
+// notMadeUp refuses a file on such a file system, without opening it.
 func notMadeUp(path string) error {
 	var s unix.Statfs_t
 	if err := unix.Statfs(path, &s); err != nil {
@@ -45,7 +46,7 @@ func notMadeUp(path string) error {
 	return judge(&s)
 }
 
-// OnDisk refuses an open file of such a file system, before it is read: ErrNotRegular.
+// OnDisk refuses an open file on such a file system with ErrNotRegular, before it is read.
 func OnDisk(f *os.File) error {
 	conn, err := f.SyscallConn()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// A file whose name came from somebody else is looked at before it is opened.
+// A file whose name came from somebody else is checked before it is opened.
 func TestReadRegular(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -48,7 +48,7 @@ func TestReadRegular(t *testing.T) {
 	}
 }
 
-// A file that is written all the time is either refused or read as it was at one moment.
+// A file that is written continuously is either refused or read as it was at one moment.
 func TestReadRegularWhileItChanges(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	a, b := bytes.Repeat([]byte("a"), 1<<16), bytes.Repeat([]byte("b"), 1<<15)

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// NoWait are flags for os.OpenFile that keep a pipe from holding the opener up: none, for here nothing waits.
+// NoWait are flags for os.OpenFile, so that a pipe does not block. There are none: opening never blocks on Windows.
 const NoWait = 0
 
-// OnDisk refuses an open file that the kernel makes up: Windows has none.
+// OnDisk refuses an open file that the kernel generates: Windows has none.
 func OnDisk(*os.File) error { return nil }
 
-// notMadeUp refuses the namespace of devices and pipes.
+// notMadeUp refuses paths in the namespace of devices and pipes.
 func notMadeUp(path string) error {
 	if s := strings.ReplaceAll(path, "/", `\`); strings.HasPrefix(s, `\\.\`) || strings.HasPrefix(s, `\\?\`) {
 		return &notRegular{"is a device path, not a file's"}

@@ -1,5 +1,5 @@
-// Package safefile replaces files atomically, keeps private folders private,
-// and reads small private files without trusting what lies at their path.
+// Package safefile replaces files atomically, keeps private folders private, and reads small private files without
+// trusting whatever is at their path.
 package safefile
 
 import (
@@ -17,16 +17,15 @@ import (
 
 // Options say how Write replaces a file; nil means the zero value.
 type Options struct {
-	// Mode is the permission of a file that is new, or of every file
-	// without KeepMode; 0600 when 0. The umask does not apply.
+	// Mode is the permission of a new file, or of every file without KeepMode; 0 means 0600. The umask does not
+	// apply.
 	Mode fs.FileMode
-	// KeepMode gives the new content the permissions of the file that it
-	// replaces and, as far as the system allows it, its owner and group.
+	// KeepMode keeps the permissions of the replaced file and, as far as the system allows, its owner and group.
 	KeepMode bool
-	// Volatile leaves out the flush to the disk: for files that mean nothing after
-	// the machine was switched off. Other processes still see old or new content, never half.
+	// Volatile skips the flush to disk, for files that are meaningless after a restart of the machine. Other
+	// processes still see the old or the new content, never a part.
 	Volatile bool
-	// Temp is the name of the half-written file, as TempName gives it; a new one when "".
+	// Temp is the name of the temporary file, from TempName; "" means a new one.
 	Temp string
 }
 
@@ -44,14 +43,14 @@ func (o *Options) orDefault() Options {
 // tempPrefix starts the name of every temporary file of this package.
 const tempPrefix = ".pollux-tmp-"
 
-// IsTemp says whether name (the last element of a path) is that of a
-// half-written file of this package, which watchers and listings leave out.
+// IsTemp reports whether name (the last element of a path) is a temporary file of this package. Watchers and listings
+// leave it out.
 func IsTemp(name string) bool { return strings.HasPrefix(name, tempPrefix) }
 
-// TempName is a new name for a half-written file.
+// TempName returns a new name for a temporary file.
 func TempName() string { return tempPrefix + rand.Text() }
 
-// RemoveOwn removes a regular file of this user's, and nothing else: no link, folder or file of somebody else's (ErrNotPrivate).
+// RemoveOwn removes a regular file of this user. It refuses links, folders and other users' files (ErrNotPrivate).
 func RemoveOwn(path string) error {
 	root, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
@@ -72,9 +71,9 @@ func RemoveOwn(path string) error {
 	return root.Remove(base)
 }
 
-// Write replaces the file at path, or creates it, so that a reader sees
-// either the old content or all of data. The folder must exist. A symlink at path
-// is replaced, not followed: resolve it first where that is wanted. It is safe for concurrent use; the last one wins.
+// Write replaces or creates the file at path, so that a reader sees either the old content or all of data. The folder
+// must exist. It replaces a symlink at path and does not follow it; resolve it first if you want that. It is safe for
+// concurrent use; the last one wins.
 func Write(path string, data []byte, o *Options) error {
 	root, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
@@ -87,9 +86,8 @@ func Write(path string, data []byte, o *Options) error {
 	return nil
 }
 
-// WriteIn is Write for a file at name, relative to root, that never leaves root:
-// a folder on the way that is a symlink out of it is refused, also when it
-// becomes one at this very moment.
+// WriteIn is Write for a file at name, relative to root, that never leaves root. It refuses a symlinked folder that
+// leads out, even one that becomes a symlink at this very moment.
 func WriteIn(root *os.Root, name string, data []byte, o *Options) error {
 	path := filepath.Join(root.Name(), name)
 	dir, err := root.OpenRoot(filepath.Dir(name))
@@ -103,8 +101,8 @@ func WriteIn(root *os.Root, name string, data []byte, o *Options) error {
 	return nil
 }
 
-// writeAt does the work inside one open folder, so that a folder that is
-// renamed or exchanged meanwhile cannot redirect any of its steps.
+// writeAt does the work inside one open folder, so that renaming or exchanging the folder meanwhile cannot redirect
+// any step.
 func writeAt(dir *os.Root, base string, data []byte, o Options) (err error) {
 	mode := o.Mode.Perm()
 	old, statErr := dir.Lstat(base)
@@ -134,7 +132,7 @@ func writeAt(dir *os.Root, base string, data []byte, o Options) (err error) {
 		return err
 	}
 	if old != nil {
-		keepOwner(f, old) // before the mode, which a change of owner may reset
+		keepOwner(f, old) // before the mode, because a change of owner may reset it
 	}
 	if err = f.Chmod(mode); err != nil {
 		return err
@@ -150,18 +148,18 @@ func writeAt(dir *os.Root, base string, data []byte, o Options) (err error) {
 	return dir.Rename(temp, base)
 }
 
-// ErrNotPrivate marks a file or folder that somebody else may have made or may change.
+// ErrNotPrivate marks a file or folder that others may have made or may change.
 var ErrNotPrivate = errors.New("not private")
 
-// notPrivate is an ErrNotPrivate that says which, why and what to do.
+// notPrivate is an ErrNotPrivate that names the file or folder, the reason, and what to do.
 type notPrivate struct{ text string }
 
 func (e *notPrivate) Error() string        { return e.text }
 func (e *notPrivate) Is(target error) bool { return target == ErrNotPrivate }
 
-// PrivateDir makes sure that path is a folder of the user's own in which nobody else
-// can create or exchange files. A missing one is created 0700 with its parents; one of the user's
-// own that others may write to is closed to them. It refuses a symlink and a folder of somebody else's (ErrNotPrivate).
+// PrivateDir makes sure that path is a folder of the user in which nobody else can create or exchange files. It
+// creates a missing one 0700 with its parents, and closes one of the user's that others may write to. It refuses a
+// symlink and another user's folder (ErrNotPrivate).
 func PrivateDir(path string) error {
 	if err := os.Mkdir(path, 0o700); errors.Is(err, fs.ErrNotExist) {
 		if err := os.MkdirAll(path, 0o700); err != nil {
@@ -183,9 +181,8 @@ func PrivateDir(path string) error {
 	return checkOwnDir(path, info)
 }
 
-// ReadPrivate reads a file of the user's own of at most max bytes. It follows no symlink, waits for no
-// pipe, and refuses what is not a regular file of this user's (ErrNotPrivate).
-// A missing file is fs.ErrNotExist.
+// ReadPrivate reads a file of the user, at most max bytes. It follows no symlink, does not block on a pipe, and
+// refuses anything but a regular file of this user (ErrNotPrivate). A missing file is fs.ErrNotExist.
 func ReadPrivate(path string, max int64) ([]byte, error) {
 	f, err := openNoFollow(path)
 	if err != nil {
@@ -205,7 +202,7 @@ func ReadPrivate(path string, max int64) ([]byte, error) {
 	if info.Size() > max {
 		return nil, fmt.Errorf("reading %q: it has %d bytes, more than the %d that such a file may have", path, info.Size(), max)
 	}
-	// The size may have grown since; the limit holds anyway.
+	// The file may have grown since; the limit still holds.
 	data, err := io.ReadAll(io.LimitReader(f, max+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading %q: %w", path, words.Cause(err))

@@ -30,7 +30,7 @@ func wantFile(t *testing.T, path, text string) {
 	}
 }
 
-// onlyFile fails when something else than name is left in dir.
+// onlyFile fails if dir contains anything but name.
 func onlyFile(t *testing.T, dir, name string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -70,7 +70,7 @@ func TestWriteRefuses(t *testing.T) {
 	onlyFile(t, dir, "d")
 }
 
-// A reader sees one of the versions whole, whatever the writers do (SPEC D-4).
+// A reader sees one complete version, whatever the writers do (SPEC D-4).
 func TestWriteIsAtomic(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	version := func(i int) []byte { return bytes.Repeat([]byte{'a' + byte(i)}, 50_000) }
@@ -101,7 +101,7 @@ func TestWriteIsAtomic(t *testing.T) {
 	onlyFile(t, filepath.Dir(path), "f")
 }
 
-// WriteIn stays inside its root, also through links.
+// WriteIn stays inside its root, even with links.
 func TestWriteIn(t *testing.T) {
 	outside := t.TempDir()
 	dir := t.TempDir()
@@ -134,7 +134,7 @@ func TestIsTemp(t *testing.T) {
 
 func TestPrivateDirCreates(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b", "c")
-	for range 2 { // the second time it is there
+	for range 2 { // the second time it exists
 		if err := PrivateDir(dir); err != nil {
 			t.Fatal(err)
 		}

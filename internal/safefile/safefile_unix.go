@@ -14,8 +14,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// keepOwner gives f the owner and group of old where they differ and the system lets us;
-// where it does not, the file is the user's, as with every editor.
+// keepOwner gives f the owner and group of old if they differ and the system allows it. Otherwise the file is the
+// user's, as with every editor.
 func keepOwner(f *os.File, old fs.FileInfo) {
 	was, ok := old.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -30,11 +30,11 @@ func keepOwner(f *os.File, old fs.FileInfo) {
 		return
 	}
 	if f.Chown(int(was.Uid), int(was.Gid)) != nil {
-		_ = f.Chown(-1, int(was.Gid)) // the group alone, which its members may give
+		_ = f.Chown(-1, int(was.Gid)) // only the group, which its members may set
 	}
 }
 
-// owner names the owner of a file and says whether it is this user.
+// owner returns the name of a file's owner, and whether it is this user.
 func owner(info fs.FileInfo) (name string, own bool) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -57,8 +57,8 @@ func checkOwnDir(path string, info fs.FileInfo) error {
 	if info.Mode().Perm()&0o022 == 0 {
 		return nil
 	}
-	// Ours, but others may write: another program made it under a loose
-	// umask. By descriptor, so that a link put there now is not followed.
+	// Ours, but others may write: another program made it under a loose umask. Use a descriptor, so that a link put
+	// there now is not followed.
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
 		return fmt.Errorf("looking at the folder %q: %w", path, words.Cause(err))

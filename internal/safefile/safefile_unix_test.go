@@ -50,7 +50,7 @@ func TestWriteMode(t *testing.T) {
 	}
 }
 
-// A link at the path is replaced, its target is not touched.
+// A link at the path is replaced; its target is not touched.
 func TestWriteReplacesLink(t *testing.T) {
 	dir := t.TempDir()
 	target, link := filepath.Join(dir, "target"), filepath.Join(dir, "link")
@@ -78,13 +78,13 @@ func TestPrivateDirClosesOwn(t *testing.T) {
 	}
 }
 
-// SPEC D-4 and the wrong calls: what belongs to somebody else is refused by name.
+// SPEC D-4: a file or folder of another user is refused by name.
 func TestForeign(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "d")
 	os.Mkdir(dir, 0o700)
 	file := filepath.Join(dir, "f")
 	mustWrite(t, file, "x", 0o644)
-	if os.Chown(file, 12345, -1) != nil { // only root may; others have the system's folders
+	if os.Chown(file, 12345, -1) != nil { // only root can; other users test with the system's folders
 		dir, file = "/", "/etc/passwd"
 	} else if err := os.Chown(dir, 12345, -1); err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// A pipe at the path must not hold the reader up.
+// A pipe at the path must not block the reader.
 func TestReadPrivatePipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
@@ -108,7 +108,7 @@ func TestReadPrivatePipe(t *testing.T) {
 	}
 }
 
-// Saving another user's file as root keeps it theirs.
+// Saving another user's file as root keeps its owner.
 func TestWriteKeepsOwner(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	mustWrite(t, path, "x", 0o640)

@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// On Windows the folders in question lie in the user's profile, whose access
-// list keeps others out, and files inherit it: there is no mode to set or check.
+// On Windows these folders lie in the user's profile, whose access list keeps others out and is inherited by files.
+// There is no mode to set or check.
 
 func keepOwner(*os.File, fs.FileInfo) {}
 

@@ -6,16 +6,16 @@ import (
 	"path/filepath"
 )
 
-// Dirs are the folders of SPEC §11.3, absolute; none is created by asking for it.
+// Dirs are the folders of SPEC §11.3, absolute. Asking for them creates none.
 type Dirs struct {
-	Config string // the user's configuration; it may be shared between machines
-	State  string // resume records, consent, audit, history, log: private, this machine's
-	// Run lists the folders that may hold the sockets of running companions, the
-	// preferred one first. A companion uses the first that works, a client looks in all.
+	Config string // the user's configuration; machines may share it
+	State  string // resume records, consent, audit, history, log; private, and only for this machine
+	// Run lists the folders that may hold the sockets of running companions, preferred first. A companion uses the
+	// first that works; a client looks in all.
 	Run []string
 }
 
-// Folders finds the folders for this user and environment.
+// Folders returns the folders for this user and environment.
 func Folders() (Dirs, error) {
 	config, err := os.UserConfigDir()
 	if err != nil {
@@ -33,10 +33,10 @@ func Folders() (Dirs, error) {
 	}, nil
 }
 
-// ConfigFile is the path of the user's configuration file.
+// ConfigFile returns the path of the user's configuration file.
 func (d Dirs) ConfigFile() string { return filepath.Join(d.Config, "config.json") }
 
-// LogFile is the path of the current log.
+// LogFile returns the path of the current log.
 func (d Dirs) LogFile() string { return filepath.Join(d.State, "pollux.log") }
 
 // home joins elem to the user's home folder.
@@ -48,7 +48,7 @@ func home(elem ...string) (string, error) {
 	return filepath.Join(append([]string{h}, elem...)...), nil
 }
 
-// absEnv is the value of a variable that holds an absolute path; others do not count, as XDG wants it.
+// absEnv returns the value of a variable that holds an absolute path. Other values do not count, as XDG requires.
 func absEnv(name string) (string, bool) {
 	v := os.Getenv(name)
 	return v, filepath.IsAbs(v)

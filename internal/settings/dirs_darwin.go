@@ -13,7 +13,7 @@ func stateHome() (string, error) {
 	return home("Library", "Application Support")
 }
 
-// runDirs: the last resort is for state folders with names too long for a socket.
+// runDirs returns the folders for sockets. The last one serves when the state folder's name is too long for a socket.
 func runDirs(state string) []string {
 	return []string{filepath.Join(state, "run"), fmt.Sprintf("/tmp/pollux-%d", os.Getuid())}
 }

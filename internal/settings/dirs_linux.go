@@ -13,8 +13,9 @@ func stateHome() (string, error) {
 	return home(".local", "state")
 }
 
-// runDirs: a terminal without XDG_RUNTIME_DIR (su, cron, some ssh) must still
-// find a companion that has it, so its usual place is listed too; the last resort is for state folders with long names.
+// runDirs returns the folders for sockets. A terminal without XDG_RUNTIME_DIR (su, cron, some ssh) must still find a
+// companion that has it, so its usual place is included. The last one serves when the state folder's name is too long
+// for a socket.
 func runDirs(state string) []string {
 	uid := os.Getuid()
 	usual := fmt.Sprintf("/run/user/%d", uid)

@@ -20,7 +20,7 @@ import (
 // maxConfig bounds the configuration file, in bytes.
 const maxConfig = 1 << 20
 
-// A Problem is a place in the configuration file that does not mean what its author hoped.
+// A Problem is a mistake in the configuration file, with its place.
 type Problem struct {
 	File         string
 	Line, Column int // 1-based; the column counts bytes
@@ -31,9 +31,8 @@ func (p *Problem) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Text)
 }
 
-// Load reads the configuration file over the defaults; a missing file is no
-// error. Comments and trailing commas are allowed. A value that cannot be used is an error (a
-// *Problem); keys that pollux does not know are returned as warnings.
+// Load reads the configuration file over the defaults; a missing file is no error. Comments and trailing commas are
+// allowed. An unusable value is an error (a *Problem); unknown keys are returned as warnings.
 func Load(path string) (Settings, []*Problem, error) {
 	s := Defaults()
 	data, err := readConfig(path)
@@ -46,8 +45,7 @@ func Load(path string) (Settings, []*Problem, error) {
 	return parse(path, data)
 }
 
-// readConfig follows links, which people use to keep their configuration
-// elsewhere, but does not wait for a pipe.
+// readConfig follows links, because people keep their configuration elsewhere, but does not block on a pipe.
 func readConfig(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -78,15 +76,15 @@ func unreadable(path string, err error) error {
 	return fmt.Errorf("the configuration %q cannot be read (%v); check its permissions, or move it away to use the defaults", path, words.Cause(err))
 }
 
-// A field is one key of the file: where it goes and what its value may be.
+// A field is one key of the file: its target and its allowed values.
 type field struct {
-	key    string // dotted for one within an object
+	key    string // dotted inside an object
 	target any    // a pointer, for encoding/json
 	expect string // for a message: "true or false"
 	check  func() error
 }
 
-// fields lists every key, bound to the settings s.
+// fields returns every key, bound to the settings s.
 func fields(s *Settings, days *float64) []field {
 	const yesNo = "true or false"
 	return []field{
@@ -134,8 +132,8 @@ func within(v, low, high float64) error {
 	return nil
 }
 
-// CheckContainerAddress says whether a is an address that CLIs in containers may be served on
-// (SPEC T-8): one IP address of this machine, never all of them.
+// CheckContainerAddress returns an error unless CLIs in containers may be served on a (SPEC T-8): one IP address of
+// this machine, never all of them.
 func CheckContainerAddress(a string) error {
 	if a == "" {
 		return nil
@@ -150,7 +148,7 @@ func CheckContainerAddress(a string) error {
 	return nil
 }
 
-// A reader walks one configuration file.
+// A reader reads one configuration file.
 type reader struct {
 	file     string
 	data     []byte
@@ -207,7 +205,7 @@ func (r *reader) set(f field, v *hujson.Value) error {
 	std.Standardize() // comments within a list
 	err := json.Unmarshal(std.Pack(), f.target)
 	if lit, ok := v.Value.(hujson.Literal); ok && lit.Kind() == 'n' {
-		err = errValue // encoding/json takes null for anything
+		err = errValue // encoding/json accepts null for any type
 	}
 	if err == nil && f.check != nil {
 		err = f.check()
@@ -218,7 +216,7 @@ func (r *reader) set(f field, v *hujson.Value) error {
 	return nil
 }
 
-// similar guesses which key was meant.
+// similar guesses the intended key.
 func (r *reader) similar(key string) string {
 	for _, f := range r.fields {
 		if strings.EqualFold(f.key, key) || strings.EqualFold(last(f.key), last(key)) {
@@ -230,7 +228,7 @@ func (r *reader) similar(key string) string {
 
 func last(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
 
-// at makes a Problem of a byte offset.
+// at makes a Problem for a byte offset.
 func (r *reader) at(offset int, text string) *Problem {
 	before := string(r.data[:min(offset, len(r.data))])
 	return &Problem{
@@ -241,7 +239,7 @@ func (r *reader) at(offset int, text string) *Problem {
 	}
 }
 
-// syntax takes line and column out of hujson's message, which has them in front.
+// syntax extracts line and column from the beginning of hujson's message.
 func (r *reader) syntax(err error) error {
 	p := &Problem{File: r.file, Line: 1, Column: 1, Text: strings.TrimPrefix(err.Error(), "hujson: ")}
 	if n, _ := fmt.Sscanf(p.Text, "line %d, column %d: ", &p.Line, &p.Column); n == 2 {

@@ -12,10 +12,10 @@ import (
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
-// maxLog is the size in bytes at which the log is rotated; one old file is kept.
+// maxLog is the size in bytes at which the log is rotated. One old file is kept.
 const maxLog = 4 << 20
 
-// Level turns a word of the user's into a level of slog's.
+// Level converts the user's word to a slog level.
 func Level(word string) (slog.Level, error) {
 	var l slog.Level
 	if oneOf(word, "debug", "info", "warn", "error") != nil || l.UnmarshalText([]byte(word)) != nil {
@@ -24,9 +24,9 @@ func Level(word string) (slog.Level, error) {
 	return l, nil
 }
 
-// OpenLog returns a logger that writes to the log file below the state folder
-// and, when also is not nil, to also. The file is opened at the first line, and shared by
-// all of the user's companions. A log that cannot be written is silent: it must not stop what it reports on.
+// OpenLog returns a logger that writes to the log file in the state folder and, unless also is nil, to also. It opens
+// the file at the first line; all of the user's companions share it. If the log cannot be written, it drops lines
+// silently: a log must not stop the program.
 func OpenLog(d Dirs, level slog.Level, also io.Writer) (*slog.Logger, io.Closer) {
 	f := &logFile{path: d.LogFile(), max: maxLog}
 	opts := &slog.HandlerOptions{Level: level}
@@ -37,7 +37,7 @@ func OpenLog(d Dirs, level slog.Level, also io.Writer) (*slog.Logger, io.Closer)
 	return slog.New(h.WithAttrs([]slog.Attr{slog.Int("pid", os.Getpid())})), f
 }
 
-// both hands each record to two handlers.
+// both passes each record to two handlers.
 type both [2]slog.Handler
 
 func (b both) Enabled(ctx context.Context, l slog.Level) bool { return b[0].Enabled(ctx, l) }
@@ -58,16 +58,16 @@ func (b both) WithGroup(name string) slog.Handler {
 	return both{b[0].WithGroup(name), b[1].WithGroup(name)}
 }
 
-// A logFile appends whole lines to a file that several processes share, and moves it
-// aside when it is full. Each line is one write in append mode, so lines never
-// mix. (A rotating writer made for one process would overwrite the others' lines.)
+// A logFile appends whole lines to a file that several processes share, and rotates it when it is full. Each line is
+// one write in append mode, so lines never mix. (A rotating writer for one process would overwrite the lines of
+// others.)
 type logFile struct {
 	path string
 	max  int64
 
-	mu     sync.Mutex // guards the below
+	mu     sync.Mutex // guards the fields below
 	f      *os.File
-	broken bool // opening failed; not tried again
+	broken bool // opening failed; no retry
 	closed bool
 }
 
@@ -84,14 +84,14 @@ func (l *logFile) Write(line []byte) (int, error) {
 	return l.f.Write(line)
 }
 
-// ready opens the file, or another one when this is full or was moved aside by another process.
+// ready opens the file. It reopens it when the file is full or another process has rotated it.
 func (l *logFile) ready() error {
 	if l.f != nil {
 		info, err := l.f.Stat()
 		if err == nil && info.Size() < l.max {
 			return nil
 		}
-		// Full. Only the first process to notice moves it.
+		// Full. Only the first process to notice rotates it.
 		if now, err2 := os.Lstat(l.path); err == nil && err2 == nil && os.SameFile(info, now) {
 			_ = os.Rename(l.path, l.path+".1")
 		}
@@ -117,7 +117,7 @@ func (l *logFile) ready() error {
 	return nil
 }
 
-// Close ends the log; what is written afterwards is dropped.
+// Close ends the log. Later lines are dropped.
 func (l *logFile) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -53,7 +53,7 @@ func TestOpenLog(t *testing.T) {
 	}
 }
 
-// A log that cannot be written stops nobody.
+// An unwritable log stops nobody.
 func TestLogUnwritable(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	os.WriteFile(file, nil, 0o600)
@@ -73,14 +73,14 @@ func TestLogUnwritable(t *testing.T) {
 	}
 }
 
-// Several processes share the log: lines stay whole, none is lost but by age, and it does not grow.
+// Several processes share the log. Lines stay whole, only old ones are lost, and the log stays small.
 func TestLogShared(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pollux.log")
 	const writers, lines, max = 4, 300, 8 << 10
 	var wait sync.WaitGroup
 	for w := range writers {
 		wait.Go(func() {
-			l := &logFile{path: path, max: max} // one of its own, as another process has
+			l := &logFile{path: path, max: max} // its own logFile, as another process has
 			defer l.Close()
 			for i := range lines {
 				if _, err := fmt.Fprintf(l, "writer %d line %03d.\n", w, i); err != nil {

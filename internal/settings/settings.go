@@ -1,12 +1,11 @@
-// Package settings knows the user's configuration file and its defaults, the
-// folders that pollux keeps things in, and how it logs.
+// Package settings reads the user's configuration file and its defaults, names pollux's folders, and opens the log.
 package settings
 
 import (
 	"time"
 )
 
-// Settings is everything that a user can set once and for all; a command's flags come after it.
+// Settings is everything that a user can configure permanently. Command flags override it.
 type Settings struct {
 	// LogLevel is debug, info, warn or error.
 	LogLevel string
@@ -14,49 +13,52 @@ type Settings struct {
 	OpenBrowser bool
 	// Resume lets a companion take over the port and token of one that ended less than ten minutes ago (SPEC A-1).
 	Resume bool
-	// Keep lets a keeper hold the door of connected CLIs open when their editor ends (SPEC L-4); it needs Resume.
+	// Keep lets a keeper hold the port of connected CLIs open when their editor ends (SPEC L-4). It requires Resume.
 	Keep bool
 	// AllowWriteFile serves POST /write-file (SPEC T-11).
 	AllowWriteFile bool
 	// LegacyDiffClosed also sends ide/diffClosed, for CLIs older than ide/diffRejected (SPEC §0).
 	LegacyDiffClosed bool
-	// ContainerAddress is an IP address of this machine that CLIs in containers reach; "" for none (SPEC T-8).
+	// ContainerAddress is an IP address of this machine for CLIs in containers; "" for none (SPEC T-8).
 	ContainerAddress string
-	// AdmitOtherUsers lets other users of the machine connect who have a token (SPEC A-5).
+	// AdmitOtherUsers accepts connections from other users of the machine who have a token (SPEC A-5).
 	AdmitOtherUsers bool
-	// ShareOutside lets files outside the workspace be named to agents (SPEC C-8).
+	// ShareOutside lets agents see the names of files outside the workspace (SPEC C-8).
 	ShareOutside bool
-	// Ignore lists patterns, in .gitignore's form, of files that are never named nor quoted (SPEC C-8).
+	// Ignore lists patterns, in .gitignore's syntax, of files that agents never see, neither names nor content (SPEC
+	// C-8).
 	Ignore []string
-	// DiffMode is what happens to a proposal without a rule of the page's: ask, accept or terminal (SPEC F-11).
+	// DiffMode says what happens to a proposal that no rule of the page covers: ask, accept or terminal (SPEC F-11).
 	DiffMode string
 	History  History
-	// ExtensionIndex is the file that extensions search looks into; "" for none.
+	// ExtensionIndex is the file that extensions search reads; "" for none.
 	ExtensionIndex string
 	Tools          Tools
 }
 
-// Tools bounds each run of an extension's tool (SPEC X-1); a tool may be given less by a flag, and more.
+// Tools bounds each run of an extension's tool (SPEC X-1). Flags may set lower or higher bounds.
 type Tools struct {
-	Seconds   int   // by the clock
-	Memory    int64 // bytes, of all its processes together
-	Output    int64 // bytes, of both its streams together
-	Processes int   // at once
-	// Pinned names tools (extension.tool), or extensions, that are declared to Gemini CLI one by one, however many there are.
+	Seconds   int   // wall-clock time
+	Memory    int64 // bytes, for all its processes together
+	Output    int64 // bytes, for both output streams together
+	Processes int   // at the same time
+	// Pinned names tools (extension.tool) or extensions that are always declared to Gemini CLI individually, whatever
+	// their number.
 	Pinned []string
-	// Reduced lets a tool run where the machine offers less than full isolation, when its permissions are kept all the same.
+	// Reduced allows a tool to run on a machine with less than full isolation, if its permissions can still be
+	// enforced.
 	Reduced bool
 }
 
-// History bounds what is kept of past proposals (SPEC F-12).
+// History bounds the record of past proposals (SPEC F-12).
 type History struct {
 	Enabled bool
-	Entries int           // at most so many
-	Bytes   int64         // of text in all
-	Age     time.Duration // of the oldest
+	Entries int           // maximum number
+	Bytes   int64         // total size of texts
+	Age     time.Duration // maximum age
 }
 
-// Defaults are the settings of a user who set nothing: every default of the program, in one place.
+// Defaults returns the default settings: every default of the program, in one place.
 func Defaults() Settings {
 	return Settings{
 		LogLevel:    "info",

@@ -34,7 +34,7 @@ func TestLoadAll(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	// Every key of the program stands in that file.
+	// Every key of the program is in that file.
 	var s Settings
 	data, _ := os.ReadFile("testdata/all.json")
 	for _, f := range fields(&s, new(float64)) {
@@ -107,7 +107,7 @@ func TestLoadRefuses(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	// A link to the file is the user's good right.
+	// The file may be a link.
 	link := filepath.Join(dir, "link")
 	all, _ := filepath.Abs("testdata/all.json")
 	os.Symlink(all, link)

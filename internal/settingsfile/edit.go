@@ -13,13 +13,13 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// An object is one of the JSON objects of a file.
+// An object is a JSON object in the file.
 type object struct {
 	*hujson.Object
 	start, end int // offsets of its braces
 }
 
-// parse takes what the agents take: JSON with comments, and no trailing commas.
+// parse accepts what the agents accept: JSON with comments, without trailing commas.
 func (f *file) parse() error {
 	if f.missing {
 		return nil
@@ -27,7 +27,7 @@ func (f *file) parse() error {
 	if bytes.HasPrefix(f.data, []byte("\xef\xbb\xbf")) {
 		return f.problem(0, fmt.Sprintf("the file starts with a byte order mark, which %s refuses; save it as UTF-8 without one", f.program))
 	}
-	// encoding/json has a bound on depth, which hujson has not.
+	// encoding/json limits the depth; hujson does not.
 	if err := json.Unmarshal(plain(f.data), new(any)); err != nil {
 		at := len(f.data)
 		if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
@@ -35,7 +35,7 @@ func (f *file) parse() error {
 		}
 		return f.problem(at, fmt.Sprintf("%v; correct it and try again (%s cannot read it either)", err, f.program))
 	}
-	root, err := hujson.Parse(append(bytes.Clone(f.data), '\n')) // which hujson wants behind a comment
+	root, err := hujson.Parse(append(bytes.Clone(f.data), '\n')) // hujson requires it after a comment
 	if err != nil {
 		return f.problem(0, strings.TrimPrefix(err.Error(), "hujson: "))
 	}
@@ -47,7 +47,7 @@ func (f *file) parse() error {
 	return nil
 }
 
-// plain blanks comments out, as the agents do before they parse.
+// plain replaces comments with blanks, as the agents do before they parse.
 func plain(data []byte) []byte {
 	out := bytes.Clone(data)
 	blank := func(from, to int) {
@@ -76,7 +76,7 @@ func plain(data []byte) []byte {
 		case bytes.HasPrefix(rest, []byte("/*")):
 			n := bytes.Index(rest[2:], []byte("*/"))
 			if n < 0 {
-				return out // not closed: no JSON
+				return out // unterminated: not JSON
 			}
 			blank(i, i+n+4)
 			i += n + 3
@@ -93,7 +93,7 @@ func (f *file) problem(offset int, text string) *Problem {
 	}
 }
 
-// member is the index of the member that counts, the last of its name; -1 for none.
+// member returns the index of the last member with that name, which is the one that counts; -1 if there is none.
 func (o *object) member(name string) int {
 	if o == nil {
 		return -1
@@ -106,7 +106,7 @@ func (o *object) member(name string) int {
 	return -1
 }
 
-// find is the object that holds a dotted key, nil where there is none, and the key's last part.
+// find returns the object that holds a dotted key, or nil, and the key's last part.
 func (f *file) find(key string) (*object, string, error) {
 	outer, inner, _ := strings.Cut(key, ".")
 	i := f.root.member(outer)
@@ -140,7 +140,7 @@ func (f *file) get(key string) (*bool, error) {
 	return nil, f.problem(v.StartOffset, fmt.Sprintf("%q must be %s or %s", key, literal(key, true), literal(key, false)))
 }
 
-// literal is a switch as it stands in a file. Members of "env" are environment variables, which are texts.
+// literal returns a switch as it is written in a file. Members of "env" are environment variables, which are strings.
 func literal(key string, on bool) string {
 	if strings.HasPrefix(key, "env.") {
 		return fmt.Sprintf("%q", fmt.Sprint(on))
@@ -148,7 +148,7 @@ func literal(key string, on bool) string {
 	return fmt.Sprint(on)
 }
 
-// set plans how keys become true. All of them are members of one object.
+// set plans how to set keys to true. All of them are members of one object.
 func (f *file) set(keys []string) (edits []Edit, values []Value, err error) {
 	var missing []string
 	for _, key := range keys {
@@ -192,7 +192,7 @@ func (f *file) put(v hujson.Value, to string) Edit {
 	return Edit{v.StartOffset, string(f.data[v.StartOffset:v.EndOffset]), to}
 }
 
-// style is the file's own line end and indentation.
+// style returns the file's own line end and indentation.
 func (f *file) style() (nl, unit string) {
 	nl = "\n"
 	if i := bytes.IndexByte(f.data, '\n'); i > 0 && f.data[i-1] == '\r' {
@@ -201,12 +201,12 @@ func (f *file) style() (nl, unit string) {
 	return nl, f.root.indent("  ")
 }
 
-// inline says whether an object with members stands on one line.
+// inline reports whether an object with members is on one line.
 func (o *object) inline() bool {
 	return len(o.Members) > 0 && !bytes.Contains(o.Members[0].Name.BeforeExtra, []byte("\n")) && !bytes.Contains(o.AfterExtra, []byte("\n"))
 }
 
-// indent is the white space before the first member, or otherwise.
+// indent returns the white space before the first member, or otherwise.
 func (o *object) indent(otherwise string) string {
 	if o == nil || len(o.Members) == 0 {
 		return otherwise
@@ -219,8 +219,8 @@ func (o *object) indent(otherwise string) string {
 	return otherwise[:len(otherwise)-len(strings.TrimLeft(otherwise, " \t"))]
 }
 
-// add puts members at the end of an object; outer is the indentation of the
-// line that the object starts in. Comments behind the last member stay with it.
+// add appends members to an object; outer is the indentation of the line where the object starts. Comments after the
+// last member stay with it.
 func (f *file) add(o *object, members []string, outer string) []Edit {
 	nl, unit := f.style()
 	at := len(bytes.TrimRight(f.data[:o.end], " \t\r\n"))
@@ -234,14 +234,14 @@ func (f *file) add(o *object, members []string, outer string) []Edit {
 	}
 	own, end := outer+unit, nl+outer
 	if bytes.Contains(f.data[at:o.end], []byte("\n")) {
-		end = "" // the brace has a line of its own
+		end = "" // the brace is on its own line
 	}
 	return []Edit{{Offset: at, New: nl + own + strings.Join(members, ","+nl+own) + end}}
 }
 
-// restore puts values back that are still as a change left them.
+// restore puts back values that are still as a change left them.
 func (f *file) restore(values []Value) (next []byte, keys []string, err error) {
-	own := *f // what was read stays
+	own := *f // keep what was read
 	f = &own
 	for _, v := range values {
 		now, err := f.get(v.Key)
@@ -273,8 +273,7 @@ func (f *file) restore(values []Value) (next []byte, keys []string, err error) {
 	return f.data, keys, nil
 }
 
-// cut takes one member out of an object, with the white space before it and
-// one comma. The comments around it stay.
+// cut removes one member from an object, with the white space before it and one comma. The comments around it stay.
 func (f *file) cut(o *object, i int) []Edit {
 	m := o.Members[i]
 	from, to := m.Name.StartOffset, m.Value.EndOffset
@@ -300,7 +299,7 @@ func (f *file) cut(o *object, i int) []Edit {
 	return edits
 }
 
-// apply makes edits, which are in the order of their offsets.
+// apply makes edits, which are ordered by offset.
 func apply(data []byte, edits []Edit) []byte {
 	var out []byte
 	at := 0
@@ -311,7 +310,7 @@ func apply(data []byte, edits []Edit) []byte {
 	return append(out, data[at:]...)
 }
 
-// revert takes edits back; ok is false where the text is not what they made.
+// revert undoes edits; ok is false if the text is not what they produced.
 func revert(data []byte, edits []Edit) (old []byte, ok bool) {
 	at, shift := 0, 0
 	for _, e := range edits {

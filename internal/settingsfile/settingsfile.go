@@ -1,6 +1,5 @@
-// Package settingsfile reads and changes settings in JSON with comments that
-// belong to another program. Everything that it is not asked to change stays as
-// it is: comments, order, indentation, line ends, mode and links (SPEC §11.6).
+// Package settingsfile reads and changes another program's settings in JSON with comments. Everything else in the
+// file is preserved: comments, order, indentation, line ends, mode and links (SPEC §11.6).
 package settingsfile
 
 import (
@@ -16,13 +15,13 @@ import (
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
-// A Program is whose settings a file holds, as messages name it: "Gemini CLI".
+// A Program is the owner of the settings, as messages name it: "Gemini CLI".
 type Program string
 
 // maxFile bounds a settings file, in bytes.
 const maxFile = 1 << 20
 
-// A Problem is a place in the settings that the program would not understand, or not as meant.
+// A Problem is a place in the settings that the program would reject or misread.
 type Problem struct {
 	File         string
 	Line, Column int // 1-based; the column counts bytes
@@ -33,8 +32,8 @@ func (p *Problem) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Text)
 }
 
-// Get reads one switch, such as "ide.enabled", from the file at path; nil means that the file does not say. A missing
-// file says nothing and is no error. A file that the program cannot read is a *Problem.
+// Get reads one switch, such as "ide.enabled", from the file at path; nil means that it is not set. A missing file
+// sets nothing and is no error. A file that the program cannot read is a *Problem.
 func (p Program) Get(path, key string) (*bool, error) {
 	f, err := p.open(path)
 	if err != nil {
@@ -43,7 +42,7 @@ func (p Program) Get(path, key string) (*bool, error) {
 	return f.get(key)
 }
 
-// Decode reads the whole file into v, as encoding/json does after the comments are gone. A missing file leaves v as it is.
+// Decode reads the whole file into v, like encoding/json, ignoring comments. A missing file leaves v unchanged.
 func (p Program) Decode(path string, v any) error {
 	f, err := p.open(path)
 	if err != nil || f.missing {
@@ -52,12 +51,12 @@ func (p Program) Decode(path string, v any) error {
 	return json.Unmarshal(plain(f.data), v)
 }
 
-// A Change is what Set did to a file, in a form that can be kept as JSON and
-// undone. It holds nothing of the file but what was changed.
+// A Change is what Set did to a file, in a form that can be stored as JSON and undone. It holds only the changed
+// parts of the file.
 type Change struct {
-	Path    string  `json:"path"`              // of the settings, as the program names it
-	Created bool    `json:"created,omitempty"` // there was no file
-	Folder  bool    `json:"folder,omitempty"`  // nor a folder for it
+	Path    string  `json:"path"`              // the settings file, as the program names it
+	Created bool    `json:"created,omitempty"` // the file did not exist
+	Folder  bool    `json:"folder,omitempty"`  // nor did its folder
 	Before  string  `json:"before,omitempty"`  // SHA-256 of the file, hexadecimal
 	After   string  `json:"after"`
 	Edits   []Edit  `json:"edits,omitempty"`
@@ -67,11 +66,11 @@ type Change struct {
 // A Value is one key before and after a change.
 type Value struct {
 	Key string `json:"key"`
-	Old *bool  `json:"old"` // nil: it was not there
+	Old *bool  `json:"old"` // nil: the key was missing
 	New bool   `json:"new"`
 }
 
-// An Edit replaces Old by New, Offset bytes behind the start of the text before the change.
+// An Edit replaces Old by New at Offset, in bytes from the start of the old text.
 type Edit struct {
 	Offset int    `json:"offset"`
 	Old    string `json:"old,omitempty"`
@@ -80,20 +79,20 @@ type Edit struct {
 
 // Options of Set and Undo; nil means the zero value.
 type Options struct {
-	DryRun bool // change nothing, and return what would be
+	DryRun bool // change nothing, and return what would change
 
-	beforeWrite func() // a test changes the file here
+	beforeWrite func() // lets a test change the file at this point
 }
 
-// ErrChanging: somebody else kept changing the file while it was to be changed.
+// ErrChanging: another program kept changing the file.
 var ErrChanging = errors.New("another program is changing it at this moment; try again")
 
-// attempts is how often a change is tried that somebody else came into.
+// attempts is how often a change is tried when another program interferes.
 const attempts = 5
 
-// Set switches keys on, such as "ide.enabled", and leaves everything else as it is. All keys are members of one object.
-// A missing file is made. Without Values in the returned Change everything was
-// as it should be and nothing was written. A file that the program cannot read is a *Problem, and is left alone.
+// Set switches keys on, such as "ide.enabled", and preserves everything else. All keys are members of one object. A
+// missing file is created. If the returned Change has no Values, the keys were already on and nothing was written. A
+// file that the program cannot read is a *Problem, and is not changed.
 func (p Program) Set(path string, keys []string, o *Options) (Change, error) {
 	c := Change{Path: path}
 	err := p.replace(path, keys, o, func(f *file) ([]byte, error) {
@@ -115,8 +114,8 @@ func (p Program) Set(path string, keys []string, o *Options) (Change, error) {
 	return c, nil
 }
 
-// Undo takes back what Set did: byte for byte where the file is still what Set
-// made of it, else those values that are still as Set left them. It returns the keys that were put back.
+// Undo takes back what Set did: byte for byte if the file is still as Set left it; otherwise it restores the values
+// that are. It returns the restored keys.
 func (p Program) Undo(c Change, o *Options) (keys []string, err error) {
 	var changed []string
 	for _, v := range c.Values {
@@ -153,13 +152,13 @@ func (p Program) Undo(c Change, o *Options) (keys []string, err error) {
 		err = os.Remove(target)
 	}
 	if c.Folder {
-		_ = os.Remove(filepath.Dir(c.Path)) // not when something else is in it
+		_ = os.Remove(filepath.Dir(c.Path)) // fails if the folder is not empty
 	}
 	return keys, err
 }
 
-// replace reads the file, has change say what it shall be (nil: as it is) and
-// writes that unless somebody was faster; then it tries again. keys are for messages.
+// replace reads the file, asks change for the new content (nil: unchanged) and writes it. If somebody else changed
+// the file meanwhile, it starts again. keys are for messages.
 func (p Program) replace(path string, keys []string, o *Options, change func(*file) ([]byte, error)) error {
 	if o == nil {
 		o = &Options{}
@@ -191,11 +190,11 @@ func (p Program) replace(path string, keys []string, o *Options, change func(*fi
 	return fmt.Errorf("%s: %w", path, ErrChanging)
 }
 
-// A file is the settings as they were at one moment.
+// A file is the settings at one moment.
 type file struct {
 	program  Program
 	path     string // as the program names it
-	target   string // behind all links
+	target   string // after following all links
 	missing  bool
 	noFolder bool
 	mode     fs.FileMode
@@ -233,7 +232,7 @@ func (p Program) open(path string) (*file, error) {
 	return f, f.parse()
 }
 
-// writable respects a file that its owner has closed to himself.
+// writable respects a file that its owner has made read-only.
 func (f *file) writable(keys []string) error {
 	if !f.missing && f.mode.Perm()&0o200 == 0 {
 		return fmt.Errorf("%s is read-only; make it writable (chmod u+w), or set %s where it is made", f.target, strings.Join(keys, " and "))

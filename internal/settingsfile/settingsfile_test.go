@@ -33,7 +33,7 @@ func content(t *testing.T, path string) string {
 	return string(data)
 }
 
-// texts are settings as people have them, and with IDE mode switched on.
+// texts are realistic settings, each without and with IDE mode.
 func texts() map[string][2]string {
 	return map[string][2]string{
 		"empty object":  {"{}\n", "{\n  \"ide\": {\n    \"enabled\": true,\n    \"hasSeenNudge\": true\n  }\n}\n"},
@@ -52,7 +52,7 @@ func texts() map[string][2]string {
 	}
 }
 
-// Twice changes nothing, and Undo gives back every byte.
+// A second Set changes nothing, and Undo restores every byte.
 func TestSetAndUndo(t *testing.T) {
 	for name, text := range texts() {
 		path := settings(t, text[0])
@@ -89,7 +89,7 @@ func TestSetAndUndo(t *testing.T) {
 	}
 }
 
-// After somebody else's change only what is still as Set left it goes back.
+// After another program's change, Undo restores only values that are still as Set left them.
 func TestUndoLater(t *testing.T) {
 	for _, tt := range []struct{ name, before, from, to, want string }{
 		{"another key", "{\n  \"a\": 1\n}", `"a": 1`, `"a": 2`, "{\n  \"a\": 2\n}"},
@@ -123,7 +123,7 @@ func TestUndoLater(t *testing.T) {
 	}
 }
 
-// A missing file is made, and taken away again while nobody else wrote into it.
+// A missing file is created, and removed again unless somebody else wrote to it.
 func TestMissing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), ".agent", "settings.json")
 	if on, err := program.Get(path, both[0]); err != nil || on != nil {
@@ -144,7 +144,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// What the program cannot read is named by line and column, and left alone.
+// The error for an unreadable file names line and column; the file is not changed.
 func TestRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"{\n  \"a\": 1,\n}":               ":3:1: ",
@@ -165,7 +165,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Dotfiles are written through their link, which stays one.
+// Dotfiles are written through their link, which remains a link.
 func TestLink(t *testing.T) {
 	path := settings(t, "{}")
 	link := filepath.Join(t.TempDir(), "settings.json")
@@ -198,7 +198,7 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// A change of somebody else's is never lost: it is waited out, or named.
+// Another program's change is never lost: Set retries, or reports it.
 func TestConcurrent(t *testing.T) {
 	path := settings(t, "{}")
 	n := 0
@@ -222,7 +222,7 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// FuzzSet: whatever the settings hold, nothing but the keys changes, and Undo gives every byte back.
+// FuzzSet: for any settings, only the keys change, and Undo restores every byte.
 func FuzzSet(f *testing.F) {
 	for _, text := range texts() {
 		f.Add([]byte(text[0]))
@@ -263,7 +263,7 @@ func FuzzSet(f *testing.F) {
 		}
 		for _, m := range []map[string]any{before, again} {
 			if ide, ok := m["ide"].(map[string]any); ok && len(ide) == 0 {
-				delete(m, "ide") // an empty one may go
+				delete(m, "ide") // an empty object may be removed
 			}
 		}
 		if !duplicates(data) && !reflect.DeepEqual(before, again) {
@@ -281,7 +281,7 @@ func parsed(t *testing.T, data []byte) *file {
 	return f
 }
 
-// duplicates says whether a name occurs twice, where the last one counts.
+// duplicates reports whether a name occurs twice; the last one counts.
 func duplicates(data []byte) bool {
 	d := json.NewDecoder(bytes.NewReader(plain(data)))
 	seen := map[string]bool{}

@@ -8,11 +8,11 @@ import (
 	"syscall"
 )
 
-// HomeVariable names the variable of the user's home folder.
+// HomeVariable is the environment variable of the user's home folder.
 const HomeVariable = "HOME"
 
-// RootsOwn says whether root alone can have written file and put it where it is. Settings for the whole machine count
-// only then: anybody else could hand them to other users.
+// RootsOwn reports whether only root can have written file and put it in place. Only then do settings for the whole
+// machine count: anybody else could impose them on other users.
 func RootsOwn(file string) bool {
 	for _, path := range []string{file, filepath.Dir(file)} {
 		info, err := os.Stat(path)

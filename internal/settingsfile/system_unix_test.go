@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Only root's own file in root's own folder counts, and only while nobody else can write to either.
+// Only root's own file in root's own folder counts, and only if nobody else can write to either.
 func TestRootsOwn(t *testing.T) {
 	t.Parallel()
 	root := os.Getuid() == 0
@@ -35,7 +35,7 @@ func TestRootsOwn(t *testing.T) {
 			}
 		}
 		for path, mode := range map[string]os.FileMode{file: tt.file, dir: tt.dir} {
-			if err := os.Chmod(path, mode); err != nil { // whatever the umask
+			if err := os.Chmod(path, mode); err != nil { // independent of the umask
 				t.Fatal(err)
 			}
 		}

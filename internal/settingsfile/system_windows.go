@@ -2,10 +2,10 @@ package settingsfile
 
 import "os"
 
-// HomeVariable names the variable of the user's home folder.
+// HomeVariable is the environment variable of the user's home folder.
 const HomeVariable = "USERPROFILE"
 
-// RootsOwn says whether file exists. Its access list is left to the program that reads it.
+// RootsOwn reports whether file exists. The program that reads the file relies on its access list.
 func RootsOwn(file string) bool {
 	_, err := os.Stat(file)
 	return err == nil
