@@ -1,5 +1,4 @@
-// Package pace measures in tests how long something takes, without the time
-// in which the machine was too busy to let anybody run.
+// Package pace measures durations in tests, without the time in which the machine was too busy to run anything.
 package pace
 
 import (
@@ -10,18 +9,15 @@ import (
 
 const tick = 5 * time.Millisecond
 
-// Slack is how many times its own limit the product may take in a test: what
-// lets the test run on a busy machine need not let the product run.
+// Slack is the factor by which the product may exceed its own limit in a test. Tests also run on busy machines.
 const Slack = 4
 
-// A Watch is a clock that goes only as well as the test itself is let run:
-// on a quiet machine it shows the time, on one that stands still for two
-// seconds it stands still with it. So a limit of the product's, such as a
-// second, can be held up against it anywhere. Its methods may be called from
-// any goroutine.
+// A Watch is a clock that runs only while the test itself gets to run. On a quiet machine it shows the time; on one
+// that stalls for two seconds it stalls too. So a limit such as one second can be tested on any machine. Its methods
+// may be called from any goroutine.
 type Watch struct{ ticks atomic.Int64 }
 
-// Start starts a watch, which goes until the test ends.
+// Start starts a watch, which runs until the test ends.
 func Start(t testing.TB) *Watch {
 	w := &Watch{}
 	end, ended := make(chan struct{}), make(chan struct{})
@@ -30,7 +26,7 @@ func Start(t testing.TB) *Watch {
 		defer close(ended)
 		for {
 			select {
-			case <-ticker.C: // ticks that nobody could take in time are dropped
+			case <-ticker.C: // ticks that nobody received in time are dropped
 				w.ticks.Add(1)
 			case <-end:
 				return
@@ -45,11 +41,10 @@ func Start(t testing.TB) *Watch {
 	return w
 }
 
-// Took returns the time since Start, at most.
+// Took returns the time since Start, or less.
 func (w *Watch) Took() time.Duration { return time.Duration(w.ticks.Load()) * tick }
 
-// NotRaced leaves a test out under the race detector, where it costs much and
-// finds nothing: the reason says why.
+// NotRaced skips a test under the race detector, where it is slow and finds nothing; reason says why.
 func NotRaced(t testing.TB, reason string) {
 	t.Helper()
 	if Raced {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Where nothing else runs it is the time.
+// On a quiet machine the watch shows the time.
 func TestWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := Start(t)

@@ -2,5 +2,5 @@
 
 package pace
 
-// Raced says that the race detector is on: figures mean nothing then, and megabytes take half a minute.
+// Raced reports that the race detector is on. Then timings mean nothing, and megabytes take half a minute.
 const Raced = true

@@ -1,5 +1,5 @@
-// Package screen lets the output of programs that nobody trusts onto a
-// terminal: text, colours and the cursor's movements pass, and nothing that a terminal obeys beyond its picture.
+// Package screen filters the output of untrusted programs for a terminal. Text, colours and cursor movement pass; all
+// other control sequences are dropped.
 package screen
 
 import (
@@ -12,27 +12,28 @@ import (
 )
 
 const (
-	// maxSequence bounds a control sequence, in bytes; longer ones are left out.
+	// maxSequence bounds a control sequence, in bytes; longer ones are dropped.
 	maxSequence = 256
-	// maxNumber bounds the numbers in one: no screen is larger, and some terminals count them off one by one.
+	// maxNumber bounds the numbers in a sequence: no screen is larger, and some terminals count up to them one by
+	// one.
 	maxNumber = 9999
 )
 
-// A Filter passes on what may reach a terminal. Sequences pass whole or not at
-// all, whichever way they are cut into writes. The terminal is taken to read UTF-8.
+// A Filter passes harmless output to a terminal. Sequences pass whole or not at all, however they are split into
+// writes. It assumes that the terminal reads UTF-8.
 type Filter struct {
 	to io.Writer
-	mu *sync.Mutex // guards everything here, and the terminal
+	mu *sync.Mutex // guards all fields, and the terminal
 
 	state   state
-	partial []byte // of a character of UTF-8
+	partial []byte // of a UTF-8 character
 	seq     []byte // of a control sequence, after its introducer
 	out     []byte // of the write in progress
-	left    int    // sequences that were left out
-	last    rune   // of a control string: what may be the first half of its end
+	left    int    // number of dropped sequences
+	last    rune   // in a control string: possibly the first half of its end
 
-	modes map[int]bool    // private modes as the program set them
-	undo  map[string]bool // what puts back the rest of what it changed
+	modes map[int]bool    // private modes that the program has set
+	undo  map[string]bool // sequences that restore everything else it changed
 }
 
 type state int
@@ -43,11 +44,11 @@ const (
 	charset       // after ESC and one of ()*+
 	other         // after ESC and another intermediate byte
 	control       // in a control sequence
-	str           // in a control string, whose end is ST or BEL
+	str           // in a control string, until ST or BEL
 )
 
-// Pair makes two filters for one terminal, such as for a program's standard
-// output and standard error: no sequence can be put together from both.
+// Pair returns two filters for one terminal, for a program's standard output and standard error. Both together cannot
+// form a sequence either.
 func Pair(out, err io.Writer) (*Filter, *Filter) {
 	mu := new(sync.Mutex)
 	make1 := func(w io.Writer) *Filter {
@@ -56,7 +57,7 @@ func Pair(out, err io.Writer) (*Filter, *Filter) {
 	return make1(out), make1(err)
 }
 
-// Write passes on what is harmless. It holds back what is not complete.
+// Write passes on harmless output. It holds back incomplete sequences.
 func (f *Filter) Write(p []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -84,8 +85,8 @@ func (f *Filter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close puts back what the program changed and did not put back itself: colours, modes, the alternate screen. It returns
-// how many control sequences were left out.
+// Close restores what the program changed and did not restore itself: colours, modes, the alternate screen. It
+// returns the number of dropped sequences.
 func (f *Filter) Close() (left int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -106,7 +107,7 @@ func (f *Filter) Close() (left int) {
 		b.WriteString(text)
 	}
 	if b.Len() > 0 {
-		_, _ = io.WriteString(f.to, b.String()) // a terminal that has gone needs nothing
+		_, _ = io.WriteString(f.to, b.String()) // nothing to do if the terminal has gone
 	}
 	f.partial, f.modes, f.undo = nil, map[int]bool{}, map[string]bool{}
 	return f.left
@@ -121,7 +122,7 @@ func sorted[K int | string](m map[K]bool) []K {
 	return all
 }
 
-// atStart says whether a mode is set on a terminal as shells use it: the cursor is seen and lines wrap.
+// atStart reports whether a mode is set on a terminal as shells use it: the cursor is visible and lines wrap.
 func atStart(mode int) bool { return mode == 25 || mode == 7 }
 
 func final(on bool) string {
@@ -131,7 +132,7 @@ func final(on bool) string {
 	return "l"
 }
 
-// rune takes the next character.
+// rune handles the next character.
 func (f *Filter) rune(r rune) {
 	switch f.state {
 	case text:
@@ -151,7 +152,7 @@ func (f *Filter) rune(r rune) {
 	}
 }
 
-// plain is a character outside of sequences.
+// plain handles a character outside of sequences.
 func (f *Filter) plain(r rune) {
 	switch {
 	case r == 0x1b:
@@ -162,18 +163,18 @@ func (f *Filter) plain(r rune) {
 		f.state, f.last = str, 0
 	case r >= '\a' && r <= '\r' || r == 0x0f:
 		f.out = append(f.out, byte(r))
-	case r == 0x0e: // the second set of characters
+	case r == 0x0e: // selects the second character set
 		f.out = append(f.out, byte(r))
 		f.undo["\x0f"] = true
-	case r == 0, r == 0x7f: // terminals do nothing about them
-	case r < 0x20 || r >= 0x80 && r < 0xa0: // one of them has a terminal answer
+	case r == 0, r == 0x7f: // terminals ignore them
+	case r < 0x20 || r >= 0x80 && r < 0xa0: // one of them makes a terminal answer
 		f.left++
 	default:
 		f.out = utf8.AppendRune(f.out, r)
 	}
 }
 
-// drop ends a sequence that is left out; again says that r does not belong to it.
+// drop ends a dropped sequence; again means that r does not belong to it.
 func (f *Filter) drop(r rune, again bool) {
 	f.left++
 	f.state = text
@@ -182,7 +183,7 @@ func (f *Filter) drop(r rune, again bool) {
 	}
 }
 
-// escaped is the character after ESC.
+// escaped handles the character after ESC.
 func (f *Filter) escaped(r rune) {
 	switch {
 	case r == '[':
@@ -193,7 +194,7 @@ func (f *Filter) escaped(r rune) {
 		f.state, f.seq = charset, append(f.seq[:0], byte(r))
 	case r >= 0x20 && r <= 0x2f:
 		f.state = other
-	case strings.ContainsRune("78DEMH=>", r): // the cursor's place, lines, tabs, the keypad
+	case strings.ContainsRune("78DEMH=>", r): // saves or moves the cursor, lines, tabs, the keypad
 		if r == '=' {
 			f.undo["\x1b>"] = true
 		}
@@ -204,7 +205,7 @@ func (f *Filter) escaped(r rune) {
 	}
 }
 
-// designated ends the choice of a set of characters.
+// designated handles the selection of a character set.
 func (f *Filter) designated(r rune) {
 	if !strings.ContainsRune("012AB", r) {
 		f.drop(r, r < 0x30 || r > 0x7e)
@@ -217,13 +218,13 @@ func (f *Filter) designated(r rune) {
 	f.state = text
 }
 
-// inString waits for the end of a control string. None is passed on: titles, the clipboard, links, notifications, colours
-// of the palette, pictures, queries and what single terminals have of their own.
+// inString skips to the end of a control string. None passes: titles, the clipboard, links, notifications, palette
+// colours, images, queries, and private extensions of terminals.
 func (f *Filter) inString(r rune) {
 	switch {
 	case r == '\a' || r == 0x9c || r == 0x18 || r == 0x1a || f.last == 0x1b && r == '\\':
 		f.drop(r, false)
-	case f.last == 0x1b: // something else begins
+	case f.last == 0x1b: // another sequence begins
 		f.left++
 		f.state = escape
 		f.rune(r)
@@ -237,7 +238,7 @@ func (f *Filter) inControl(r rune) {
 	switch {
 	case r == 0x1b || r > 0x7e:
 		f.drop(r, true)
-	case r < 0x20: // a terminal would obey it in the middle of the sequence
+	case r < 0x20: // a terminal would obey it even inside the sequence
 		f.drop(r, r != 0x18 && r != 0x1a)
 	case r >= 0x40:
 		f.state = text
@@ -251,14 +252,14 @@ func (f *Filter) inControl(r rune) {
 	}
 }
 
-// allowed is a control sequence as it may pass: what moves the cursor, erases, scrolls and colours.
+// allowed returns a control sequence as it may pass: cursor movement, erasing, scrolling and colours.
 func (f *Filter) allowed(params string, end byte) (string, bool) {
 	if mode, ok := strings.CutPrefix(params, "?"); ok {
 		return f.private(mode, end)
 	}
 	whole := params + string(end)
 	switch {
-	case whole == "!p": // most modes as at the start
+	case whole == "!p": // resets most modes
 		return whole, true
 	case end == 'q' && strings.HasSuffix(params, " "): // the cursor's shape
 		f.undo["\x1b[0 q"] = true
@@ -268,12 +269,12 @@ func (f *Filter) allowed(params string, end byte) (string, bool) {
 		return whole, numbers(params, ";:")
 	case !numbers(params, ";"):
 		return "", false
-	case end == 'J' && params == "3": // what has scrolled away is the user's
+	case end == 'J' && params == "3": // the scrollback belongs to the user
 		return "", false
-	case end == 'h' && params == "4", end == 'l' && params == "4": // inserting
+	case end == 'h' && params == "4", end == 'l' && params == "4": // insert mode
 		f.undo["\x1b[4l"] = true
 		return whole, true
-	case end == 'r': // the part of the screen that scrolls
+	case end == 'r': // the scrolling region
 		f.undo["\x1b7\x1b[r\x1b8"] = true
 		return whole, true
 	case (end == 's' || end == 'u') && params == "":
@@ -282,10 +283,10 @@ func (f *Filter) allowed(params string, end byte) (string, bool) {
 	return whole, strings.IndexByte("@ABCDEFGHIJKLMPSTXZ`abdefg", end) >= 0
 }
 
-// private drops the modes that change more than the picture. With the others a terminal
-// would send something by itself, or leave out what protects the user who pastes.
+// private drops the modes that change more than the picture. Other modes would make a terminal send input by itself,
+// or disable protection for pasting.
 func (f *Filter) private(params string, end byte) (string, bool) {
-	if end == 'J' || end == 'K' { // erasing what is not protected
+	if end == 'J' || end == 'K' { // selective erase
 		return "?" + params + string(end), numbers(params, ";") && params != "3"
 	}
 	if end != 'h' && end != 'l' || !numbers(params, ";") {
@@ -303,7 +304,7 @@ func (f *Filter) private(params string, end byte) (string, bool) {
 	return "?" + strings.Join(kept, ";") + string(end), len(kept) > 0
 }
 
-// numbers says whether params are numbers of a decent size, and separators.
+// numbers reports whether params are numbers of reasonable size, and separators.
 func numbers(params, separators string) bool {
 	for word := range strings.FieldsFuncSeq(params, func(r rune) bool { return strings.ContainsRune(separators, r) }) {
 		if n, err := strconv.ParseUint(word, 10, 32); err != nil || n > maxNumber {

@@ -9,7 +9,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// passed is what reaches the terminal of an output, and how many sequences do not; it must not matter how it is cut.
+// passed returns the output that reaches the terminal, and the number of dropped sequences. The result must not
+// depend on how the output is split.
 func passed(t *testing.T, output string) (string, int) {
 	t.Helper()
 	var whole, single bytes.Buffer
@@ -32,7 +33,7 @@ func passed(t *testing.T, output string) (string, int) {
 	return body, left
 }
 
-// Nothing that a terminal obeys beyond its picture passes (SPEC S-1).
+// No control sequence passes except for text, colours and cursor movement (SPEC S-1).
 func TestAttacks(t *testing.T) {
 	for name, output := range map[string]string{
 		"clipboard":                   "a\x1b]52;c;cm0gLXJmIH4=\x07b",
@@ -108,7 +109,7 @@ func TestHonest(t *testing.T) {
 		}
 	}
 	for output, want := range map[string]string{
-		"\u009b31mred":                  "\x1b[31mred", // one byte in the older form
+		"\u009b31mred":                  "\x1b[31mred", // the older one-byte form
 		"\x1b[?1000;25;2004l":           "\x1b[?25l",
 		"a\x00\x7fb":                    "ab",
 		"latin\xe9 1 \x9b31m":           "latin\ufffd 1 \ufffd31m",
@@ -122,7 +123,7 @@ func TestHonest(t *testing.T) {
 	}
 }
 
-// The terminal is left as it was, also by a program that was ended in the middle.
+// The terminal is restored, even if a program was killed halfway.
 func TestClose(t *testing.T) {
 	for output, want := range map[string]string{
 		"":                              "",
@@ -143,7 +144,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// Two streams cannot put one sequence together.
+// Two streams cannot form one sequence together.
 func TestInterleaved(t *testing.T) {
 	var screen bytes.Buffer
 	out, err := Pair(&screen, &screen)
@@ -174,7 +175,7 @@ func TestInterleaved(t *testing.T) {
 	}
 }
 
-// FuzzFilter: what passes is text and sequences of the list, whatever comes, and passes again as it is.
+// FuzzFilter: only text and listed sequences pass, whatever the input, and they pass unchanged a second time.
 func FuzzFilter(f *testing.F) {
 	for _, seed := range []string{"\x1b[31m", "\x1b]52;c;\x1b[6n\x07", "\u009b6n", "\x1b\x1b[c", "\x1bP\x1b\\", "\x1b(0\xc3\x28", "\x1b[?25;2004h"} {
 		f.Add(seed)
@@ -187,7 +188,7 @@ func FuzzFilter(f *testing.F) {
 		}
 		state, rest := byte(0), got
 		p := ansi.NewParser()
-		for len(rest) > 0 { // somebody else's reading
+		for len(rest) > 0 { // an independent parser
 			seq, _, n, next := ansi.DecodeSequence(rest, state, p)
 			if strings.HasPrefix(seq, "\x1b]") || strings.HasPrefix(seq, "\x1bP") || strings.HasPrefix(seq, "\x1b_") || strings.HasPrefix(seq, "\x1b^") || strings.HasPrefix(seq, "\x1bX") ||
 				strings.HasPrefix(seq, "\x1b[") && strings.IndexByte("cntyxipzvw", seq[len(seq)-1]) >= 0 && seq != "\x1b[!p" {

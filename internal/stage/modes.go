@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// maxSequence bounds an escape sequence that is remembered, in bytes; longer ones pass unread.
+// maxSequence bounds an escape sequence that is interpreted, in bytes; longer ones are ignored.
 const maxSequence = 64
 
-// restored are the private modes of a terminal that a program sets and that
-// another one on the same terminal changes: cursor keys, cursor, mouse, focus, paste, the alternate screen.
+// restored reports whether a private mode must be restored after another program used the terminal: cursor keys,
+// cursor, mouse, focus, paste, the alternate screen.
 func restored(mode int) bool {
 	switch mode {
 	case 1, 25, 9, 1000, 1002, 1003, 1004, 1005, 1006, 1015, 1016, 2004, altScreen:
@@ -24,8 +24,8 @@ const (
 	synchronized = 2026
 )
 
-// Modes follow what a program writes to a terminal, to know in which modes it
-// has put it, and whether it is in the middle of something. The zero value is a terminal as it starts.
+// Modes reads what a program writes to a terminal. It tracks the modes that the program has set, and whether it is in
+// the middle of a sequence. The zero value is a terminal at its start.
 type Modes struct {
 	state    parseState
 	sequence []byte
@@ -38,11 +38,11 @@ const (
 	ground   parseState = iota
 	escape              // after ESC
 	control             // in CSI
-	text                // in OSC, DCS, APC, PM, SOS: up to ST or BEL
-	textEnds            // there, after ESC
+	text                // in OSC, DCS, APC, PM or SOS: until ST or BEL
+	textEnds            // in a string, after ESC
 )
 
-// Write reads what the program wrote. It never fails.
+// Write interprets the program's output. It never fails.
 func (m *Modes) Write(p []byte) (int, error) {
 	for _, b := range p {
 		m.byte(b)
@@ -91,16 +91,16 @@ func (m *Modes) escaped(b byte) {
 		m.state, m.sequence = control, m.sequence[:0]
 	case strings.IndexByte("]P_^X", b) >= 0:
 		m.state = text
-	case b == 0x1b, b >= 0x20 && b <= 0x2f: // still in it
+	case b == 0x1b, b >= 0x20 && b <= 0x2f: // still inside it
 		m.state = escape
-	case b == 'c': // everything back to the start
+	case b == 'c': // full reset
 		m.state, m.set = ground, nil
 	default:
 		m.state = ground
 	}
 }
 
-// controlled takes a whole CSI sequence with its last byte.
+// controlled handles a complete CSI sequence with its final byte.
 func (m *Modes) controlled(final byte) {
 	params, private := strings.CutPrefix(string(m.sequence), "?")
 	if !private || final != 'h' && final != 'l' || len(m.sequence) > maxSequence {
@@ -123,16 +123,16 @@ func (m *Modes) controlled(final byte) {
 	}
 }
 
-// Quiet says that the program is in the middle of nothing: no half sequence, no picture that is being built.
+// Quiet reports whether the program is between sequences and between frames.
 func (m *Modes) Quiet() bool { return m.state == ground && !m.set[synchronized] }
 
-// Alternate says that the program shows itself on the alternate screen.
+// Alternate reports whether the program uses the alternate screen.
 func (m *Modes) Alternate() bool { return m.set[altScreen] }
 
-// Clear is what puts the terminal into its modes at the start, the alternate screen excepted.
+// Clear returns the sequence that resets the terminal's modes, except the alternate screen.
 func (m *Modes) Clear() string { return m.write(true) }
 
-// Restore is what puts the terminal into the program's modes again.
+// Restore returns the sequence that sets the program's modes again.
 func (m *Modes) Restore() string { return m.write(false) }
 
 func (m *Modes) write(atStart bool) string {
@@ -141,7 +141,7 @@ func (m *Modes) write(atStart bool) string {
 	for mode := range m.set {
 		modes = append(modes, mode)
 	}
-	slices.SortFunc(modes, func(a, b int) int { // the alternate screen first: others may belong to it
+	slices.SortFunc(modes, func(a, b int) int { // the alternate screen first: other modes may belong to it
 		switch {
 		case a == altScreen:
 			return -1
@@ -153,7 +153,7 @@ func (m *Modes) write(atStart bool) string {
 	for _, mode := range modes {
 		on := m.set[mode]
 		if atStart {
-			on = mode == 25 // only the cursor is there at the start
+			on = mode == 25 // only the cursor is on at the start
 		}
 		if mode == synchronized || atStart && mode == altScreen {
 			continue

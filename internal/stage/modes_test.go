@@ -7,7 +7,7 @@ import (
 
 func modesOf(output string) *Modes {
 	m := &Modes{}
-	for i := range len(output) { // byte by byte: a sequence comes in any pieces
+	for i := range len(output) { // byte by byte: sequences may arrive in pieces
 		_, _ = m.Write([]byte{output[i]})
 	}
 	return m
@@ -20,12 +20,12 @@ func TestModes(t *testing.T) {
 		{"\x1b[?2004h\x1b[?2004l", "\x1b[?2004l", "\x1b[?2004l"},
 		{"\x1b[?1000;1006h", "\x1b[?1000h\x1b[?1006h", "\x1b[?1000l\x1b[?1006l"},
 		{"\x1b[?25l\x1b[?1049h", "\x1b[?1049h\x1b[?25l", "\x1b[?25h"},
-		{"\x1b[?7h\x1b[31m\x1b[2J", "", ""},                // nobody changes those
+		{"\x1b[?7h\x1b[31m\x1b[2J", "", ""},                // these modes are not tracked
 		{"\x1b]0;\x1b[?25l\x07", "\x1b[?25l", "\x1b[?25h"}, // ESC ends a title
 		{"\x1b]0;[?25l\x07", "", ""},
 		{"\x1bP1$r\x1b\\\x1b[?1h", "\x1b[?1h", "\x1b[?1l"},
 		{"\x1b[?25l\x1bc", "", ""},
-		{"\x1b[?" + strings.Repeat("1;", 100) + "25l", "", ""}, // longer than any
+		{"\x1b[?" + strings.Repeat("1;", 100) + "25l", "", ""}, // longer than any real sequence
 		{"\x1b[?25;:;1002l", "\x1b[?25l\x1b[?1002l", "\x1b[?25h\x1b[?1002l"},
 	} {
 		m := modesOf(tt.output)

@@ -1,3 +1,3 @@
-// Package stage shares one terminal between a command and a program that needs
-// it now and then: the command runs on a terminal of its own, whose words are passed on or kept.
+// Package stage shares one terminal between a command and a program that needs it occasionally. The command runs on
+// its own terminal, whose output is passed on or held back.
 package stage

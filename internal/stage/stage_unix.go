@@ -18,42 +18,43 @@ import (
 )
 
 const (
-	// maxHeld bounds what the command writes while another has the screen, in bytes; then it has to wait.
+	// maxHeld bounds the command's output while another program has the screen, in bytes; then the command has to
+	// wait.
 	maxHeld = 8 << 20
-	// quietWithin is how long a command may be in the middle of something before it is interrupted all the same.
+	// quietWithin is how long to wait for the command to finish a sequence before interrupting it.
 	quietWithin = 300 * time.Millisecond
-	// drainWithin is how long the last words of a command that has ended may take.
+	// drainWithin is how long the last output of an ended command may take.
 	drainWithin = 500 * time.Millisecond
 )
 
-// A Stage is one terminal with a command on it, which another program may take
-// for a while. Its methods may be called from any goroutine, Take by one at a time.
+// A Stage is one terminal with a command on it, which another program may take for a while. Its methods may be called
+// from any goroutine, but Take only by one at a time.
 //
-// Goroutines: one that carries keys in, one that carries the command's words
-// out, and one for changes of the size; Close ends them all.
+// Goroutines: one carries keys in, one carries the command's output out, one passes on size changes; Close ends them
+// all.
 type Stage struct {
 	in, out *os.File
 	pty     *os.File
-	before  *term.State // of in
+	before  *term.State // the state of in before
 	called  chan struct{}
 	drained chan struct{} // closed when the command's output has ended
 	resize  chan os.Signal
 
 	keys sync.Mutex // guards input
-	// input is where keys are read for the command; nil while another has the screen.
+	// input is where keys are read for the command; nil while another program has the screen.
 	input cancelreader.CancelReader
-	read  chan struct{} // closed when the reading of input has ended
+	read  chan struct{} // closed when reading of input has ended
 
-	mu    sync.Mutex // guards the below
+	mu    sync.Mutex // guards the fields below
 	modes Modes
 	held  []byte
 	taken bool
-	room  *sync.Cond // there is room in held again
+	room  *sync.Cond // signals that held has room again
 	quiet chan struct{}
 }
 
-// Start runs cmd on a terminal of its own that is shown on in and out, which
-// must be a terminal. The caller waits for the command and then calls Close.
+// Start runs cmd on a new terminal that is shown on in and out, which must be a terminal. The caller waits for the
+// command and then calls Close.
 func Start(cmd *exec.Cmd, in, out *os.File) (*Stage, error) {
 	size, err := pty.GetsizeFull(out)
 	if err != nil {
@@ -82,13 +83,13 @@ func Start(cmd *exec.Cmd, in, out *os.File) (*Stage, error) {
 	return s, nil
 }
 
-// Called gets a value when the user presses Ctrl-].
+// Called returns a channel that receives a value when the user presses Ctrl-].
 func (s *Stage) Called() <-chan struct{} { return s.called }
 
-// Close puts the terminal back as it was. The command has ended, and no Take is in progress.
+// Close restores the terminal. The command must have ended, and no Take may be in progress.
 func (s *Stage) Close() {
 	select {
-	case <-s.drained: // a child of the command's may keep it open
+	case <-s.drained: // a child of the command may keep it open
 	case <-time.After(drainWithin):
 	}
 	signal.Stop(s.resize)
@@ -98,14 +99,14 @@ func (s *Stage) Close() {
 	_ = term.Restore(int(s.in.Fd()), s.before)
 }
 
-// follow passes the terminal's size on.
+// follow passes on the terminal's size.
 func (s *Stage) follow() {
 	for range s.resize {
 		_ = pty.InheritSize(s.out, s.pty)
 	}
 }
 
-// listen makes the terminal the command's: every key is its own.
+// listen gives the terminal's keys to the command.
 func (s *Stage) listen() error {
 	s.keys.Lock()
 	defer s.keys.Unlock()
@@ -122,7 +123,7 @@ func (s *Stage) listen() error {
 	return nil
 }
 
-// stopListening leaves the keys to others, and the terminal as it was.
+// stopListening leaves the keys to others, and restores the terminal.
 func (s *Stage) stopListening() {
 	s.keys.Lock()
 	defer s.keys.Unlock()
@@ -137,7 +138,7 @@ func (s *Stage) stopListening() {
 	_ = term.Restore(int(s.in.Fd()), s.before)
 }
 
-// carry takes keys to the command.
+// carry passes keys to the command.
 func (s *Stage) carry(input cancelreader.CancelReader, done chan struct{}) {
 	defer close(done)
 	buf := make([]byte, 4096)
@@ -159,12 +160,12 @@ func (s *Stage) carry(input cancelreader.CancelReader, done chan struct{}) {
 	}
 }
 
-// call says that keys are Ctrl-] alone, in one of the ways in which terminals say so.
+// call reports whether keys are Ctrl-] alone, in any encoding that terminals use.
 func call(keys string) bool {
 	return keys == "\x1d" || keys == "\x1b[93;5u" || keys == "\x1b[27;5;93~"
 }
 
-// write takes the command's words out, or keeps them.
+// write passes on the command's output, or holds it.
 func (s *Stage) write() {
 	defer close(s.drained)
 	buf := make([]byte, 32<<10)
@@ -194,11 +195,11 @@ func (s *Stage) put(p []byte) {
 	if s.quiet != nil && s.modes.Quiet() {
 		close(s.quiet)
 		s.quiet = nil
-		s.taken = true // before the next word
+		s.taken = true // before any further output
 	}
 }
 
-// hold keeps the command's words from now on, but lets it end what it is in the middle of.
+// hold starts to hold the command's output, but first lets a sequence in progress end.
 func (s *Stage) hold() {
 	s.mu.Lock()
 	if s.modes.Quiet() {
@@ -219,7 +220,7 @@ func (s *Stage) hold() {
 	s.mu.Unlock()
 }
 
-// release lets the command's words out again, after what was kept.
+// release passes on the command's output again, after the held output.
 func (s *Stage) release() {
 	s.mu.Lock()
 	_, _ = s.out.WriteString(s.modes.Restore())
@@ -234,7 +235,7 @@ func (s *Stage) release() {
 	}
 }
 
-// redraw makes a command on the alternate screen, which has been lost, draw itself anew: as after a change of the size.
+// redraw makes a command redraw its lost alternate screen, by a change of the terminal's size.
 func (s *Stage) redraw() {
 	size, err := pty.GetsizeFull(s.out)
 	if err != nil || size.Rows < 2 {
@@ -246,8 +247,8 @@ func (s *Stage) redraw() {
 	_ = pty.Setsize(s.pty, size)
 }
 
-// Take gives the screen and the keys to f, which finds the terminal as the command found it, and then back to
-// the command. What the command writes meanwhile comes out afterwards.
+// Take gives the screen and the keys to f, with the terminal as the command found it, and then back to the command.
+// The command's output meanwhile follows afterwards.
 func (s *Stage) Take(f func() error) error {
 	s.hold()
 	s.mu.Lock()

@@ -15,7 +15,7 @@ import (
 	"github.com/creack/pty"
 )
 
-// A screen is what a person sees of a stage, and their keyboard.
+// A screen is what a user sees of a stage, and the user's keyboard.
 type screen struct {
 	t    *testing.T
 	keys *os.File
@@ -86,16 +86,16 @@ func stageOf(t *testing.T, script string) (*screen, *Stage, *exec.Cmd) {
 	return s, st, cmd
 }
 
-// The command has the keys and the screen; whoever takes both gets them whole, and what the command says meanwhile comes
-// afterwards, in order, with its modes as they were.
+// The command has the keys and the screen. Take gets both entirely; the command's output meanwhile follows
+// afterwards, in order, with its modes restored.
 func TestTake(t *testing.T) {
 	s, st, _ := stageOf(t, `stty size; printf '\033[?2004h'; while read line; do echo "got $line"; done`)
 	s.wait("24 80")
 	s.typed("one\n")
 	s.wait("got one")
 	err := st.Take(func() error {
-		s.wait("\x1b[?2004l")                                        // the modes are those of the start
-		if _, err := st.pty.WriteString("meanwhile\n"); err != nil { // as if typed before
+		s.wait("\x1b[?2004l")                                        // the modes are reset
+		if _, err := st.pty.WriteString("meanwhile\n"); err != nil { // typed before Take
 			t.Error(err)
 		}
 		deadline := time.Now().Add(30 * time.Second)
@@ -106,7 +106,7 @@ func TestTake(t *testing.T) {
 			}
 			st.mu.Unlock()
 		}
-		s.typed("x") // a key for the one who has taken the screen
+		s.typed("x") // a key for the program that has the screen
 		key := make([]byte, 10)
 		_ = st.in.SetReadDeadline(time.Now().Add(30 * time.Second))
 		s.typed("\n")
@@ -133,7 +133,7 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// Ctrl-] alone calls; in the middle of other text it is the command's.
+// Ctrl-] alone calls; within other text it belongs to the command.
 func TestCalled(t *testing.T) {
 	s, st, _ := stageOf(t, `stty raw -echo; printf ready; dd bs=1 count=3 2>/dev/null | od -c; echo end`)
 	s.wait("ready")
@@ -153,7 +153,7 @@ func TestCalled(t *testing.T) {
 	}
 }
 
-// A command that ends while another has the screen, and one that never rests, keep nobody waiting.
+// A command that ends during Take, or never pauses its output, does not block Take.
 func TestTakeFromTheDeadAndTheBusy(t *testing.T) {
 	_, st, cmd := stageOf(t, `exit 3`)
 	_ = cmd.Wait()

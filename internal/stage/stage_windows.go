@@ -6,15 +6,15 @@ import (
 	"os/exec"
 )
 
-// A Stage is one terminal with a command on it, which another program may take for a while. There is none on Windows.
+// A Stage is one terminal with a command on it, which another program may take for a while. Windows has none.
 type Stage struct{}
 
-// Start fails.
+// Start always fails.
 func Start(*exec.Cmd, *os.File, *os.File) (*Stage, error) {
 	return nil, errors.New("a terminal cannot be shared on Windows; run pollux review in a second one")
 }
 
-// Called never gets a value.
+// Called never receives a value.
 func (s *Stage) Called() <-chan struct{} { return nil }
 
 // Close is never called.

@@ -1,5 +1,5 @@
-// Package typein types a text into the terminal of another process, and never Enter: by the program that shows that terminal (tmux,
-// GNU screen, zellij, kitty, WezTerm).
+// Package typein types a text into another process's terminal, but never Enter. It uses the program that shows the
+// terminal (tmux, GNU screen, zellij, kitty, WezTerm).
 package typein
 
 import (
@@ -21,24 +21,24 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// MaxText bounds what is typed at one time, in bytes: a mention and a prompt of some paragraphs.
+// MaxText bounds one text, in bytes: a mention and a prompt of a few paragraphs.
 const MaxText = 16 << 10
 
-// within is how long each program may take.
+// within bounds the run of each program.
 const within = 3 * time.Second
 
 var (
-	// ErrNoTerminal: nothing can be typed where the process is. The text of the error says why.
+	// ErrNoTerminal: the process has no terminal that can be typed into. The error's text says why.
 	ErrNoTerminal = errors.New("nothing can be typed there")
-	// ErrBehind: the process does not read its terminal now.
+	// ErrBehind: the process is not reading its terminal now.
 	ErrBehind = errors.New("it is suspended, or another program runs in front of it in its terminal; bring it to the foreground")
-	// ErrText: the text is none that a person could have typed in one line.
+	// ErrText: the text is not one line of visible characters.
 	ErrText = errors.New("only one line of visible text can be typed")
 )
 
-// A Place is a terminal that something can be typed into.
+// A Place is a terminal that can be typed into.
 type Place struct {
-	// Leader is the process that its terminal was opened for: a shell, mostly.
+	// Leader is the process that the terminal was opened for, usually a shell.
 	Leader proc.Info
 	// Host is the process that shows the terminal: a multiplexer, a terminal emulator, an editor.
 	Host proc.Info
@@ -46,7 +46,7 @@ type Place struct {
 	pid int
 }
 
-// Find is the terminal of a process that reads it now: ErrNoTerminal or ErrBehind where it does not.
+// Find returns the terminal that a process is reading now, or else ErrNoTerminal or ErrBehind.
 func Find(pid int) (Place, error) {
 	t, ok := proc.Terminal(pid)
 	if !ok {
@@ -67,7 +67,7 @@ func Find(pid int) (Place, error) {
 	return Place{Leader: leader, Host: host, pid: pid}, nil
 }
 
-// Check says whether a text may be typed: it is one line without characters that a terminal acts on (ErrText).
+// Check reports whether a text may be typed: one line without terminal control characters (else ErrText).
 func Check(text string) error {
 	if text == "" || len(text) > MaxText || !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) || words.Hidden(r) }) {
 		return fmt.Errorf("%w, of at most %d bytes", ErrText, MaxText)
@@ -75,8 +75,8 @@ func Check(text string) error {
 	return nil
 }
 
-// Type types a text, as a paste where the terminal tells pastes apart. by is the program that has done it. ErrNoTerminal: none that is
-// known shows this terminal.
+// Type types a text, as a paste if the terminal supports that. by is the program that did it. ErrNoTerminal: no known
+// program shows this terminal.
 func (p Place) Type(ctx context.Context, text string) (by string, err error) {
 	if err := Check(text); err != nil {
 		return "", err
@@ -85,7 +85,7 @@ func (p Place) Type(ctx context.Context, text string) (by string, err error) {
 		if !strings.HasPrefix(strings.ToLower(p.Host.Name), w.host) {
 			continue
 		}
-		env, err := proc.Environ(p.Leader.PID) // the host's own words: a child may have changed its own
+		env, err := proc.Environ(p.Leader.PID) // the leader's environment: a child may have changed its own
 		if err != nil {
 			return "", fmt.Errorf("%w: the environment of its terminal cannot be read: %w", ErrNoTerminal, err)
 		}
@@ -110,7 +110,7 @@ func variables(env []string) map[string]string {
 	return all
 }
 
-// A way is how one program is told to type; host begins the name of the process that shows its terminals.
+// A way is how to type through one program; host begins the name of the process that shows its terminals.
 type way struct {
 	name, host string
 	run        func(*session, context.Context) error
@@ -123,7 +123,7 @@ func ways() []way {
 	}
 }
 
-// A session is one text on its way.
+// A session is the typing of one text.
 type session struct {
 	place Place
 	text  string
@@ -132,7 +132,7 @@ type session struct {
 
 var number = regexp.MustCompile(`^%?[0-9]{1,9}$`)
 
-// id is a variable that holds a number.
+// id returns the value of a variable that holds a number.
 func (s *session) id(name string) (string, error) {
 	if v := s.env[name]; number.MatchString(v) {
 		return v, nil
@@ -140,7 +140,7 @@ func (s *session) id(name string) (string, error) {
 	return "", fmt.Errorf("%s is not set where it runs", name)
 }
 
-// tmux pastes from a buffer of its own, in brackets where the program in the pane has asked for them.
+// tmux pastes from its own buffer, bracketed if the program in the pane has asked for that.
 func (s *session) tmux(ctx context.Context) error {
 	pane, err := s.id("TMUX_PANE")
 	if err != nil {
@@ -164,7 +164,7 @@ func (s *session) tmux(ctx context.Context) error {
 	return err
 }
 
-// screen stuffs what a person would have typed; a backslash and a caret are signs of its own there, and a dollar names a variable.
+// screen stuffs the text as typed input. It escapes backslash, caret and dollar, which have a special meaning there.
 func (s *session) screen(ctx context.Context) error {
 	window, err := s.id("WINDOW")
 	if err != nil {
@@ -211,7 +211,7 @@ func (s *session) wezterm(ctx context.Context) error {
 	return err
 }
 
-// start runs a program with the terminal's own variables, and says what it said.
+// start runs a program with the terminal's own environment, and returns its output.
 func (s *session) start(ctx context.Context, input, program string, args ...string) (string, error) {
 	path, err := proc.Find(program)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/peers"
 )
 
-// TestMain is also a terminal's host: it opens one for a script and shows it until its input ends.
+// TestMain also serves as a terminal's host: it opens one for a script and shows it until its input ends.
 func TestMain(m *testing.M) {
 	if script := os.Getenv("HOST_SCRIPT"); script != "" {
 		cmd := exec.Command("sh", "-c", script)
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// host runs a script in a terminal that a program of this name shows, and returns the process that the script names.
+// host runs a script in a terminal shown by a program of this name, and returns the process that the script names.
 func host(t *testing.T, name, script string, env ...string) int {
 	t.Helper()
 	dir := t.TempDir()
@@ -92,10 +92,11 @@ func until(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// named is a script that says its number in the file pid and waits for what is typed.
+// named is a script that writes its PID to the file pid and waits for input.
 const named = `echo $$ >pid.new; mv pid.new pid; cat; :`
 
-// A program that shows no terminal by which pollux knows a way, none that the system tells, and one that is not read now get nothing.
+// Nothing is typed into a terminal of an unknown program, one that the system does not reveal, or one that is not
+// being read.
 func TestNowhere(t *testing.T) {
 	t.Parallel()
 	apart := exec.Command("sleep", "60")
@@ -145,7 +146,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// tmux pastes in brackets where the program asks for them, whatever the text holds, and never presses Enter.
+// tmux pastes in brackets if the program asks for them, whatever the text, and never presses Enter.
 func TestTmux(t *testing.T) {
 	peers.Need(t, peers.Tmux)
 	dir := t.TempDir()
@@ -185,7 +186,8 @@ func TestTmux(t *testing.T) {
 	}
 }
 
-// What the other terminals are told, by stand-ins of their programs: the pane that the terminal itself has named, and the text as it is.
+// The other terminals, with stand-ins for their programs: each receives the pane that the terminal named, and the
+// text unchanged.
 func TestOthers(t *testing.T) {
 	bin := t.TempDir()
 	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))

@@ -13,8 +13,9 @@ var (
 	portAndPath = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]{1,5}/`) })
 )
 
-// Address is an address (a URL, git's host:path) as it may be shown: with *** for the password or token in it. It takes
-// malformed ones as well, and hides rather too much of them. An address without a secret comes back as it is.
+// Address returns an address (a URL, git's host:path) for display, with *** for a password or token in it. It accepts
+// malformed addresses too, and hides too much rather than too little. An address without a secret is returned
+// unchanged.
 func Address(text string) string {
 	scheme, rest := "", text
 	if i := strings.Index(text, "://"); i >= 0 {
@@ -23,7 +24,7 @@ func Address(text string) string {
 	return scheme + addressQuery().ReplaceAllString(hideUser(rest, scheme != ""), "$1***")
 }
 
-// hideUser is an address behind its scheme, without what stands for a password or a token before the @.
+// hideUser hides the password or token before the @ in an address without its scheme.
 func hideUser(rest string, url bool) string {
 	at := strings.LastIndexByte(rest, '@')
 	if at < 0 {
@@ -38,7 +39,7 @@ func hideUser(rest string, url bool) string {
 		return "***" + rest[first:]
 	case colon < 0 || colon > at:
 		return rest
-	case first < colon: // git@host:path; a password behind that has no / in it
+	case first < colon: // git@host:path; a password after it contains no /
 		next := strings.IndexByte(rest[first+1:], ':') + first + 1
 		if next > at || strings.Contains(rest[next:at], "/") {
 			return rest
@@ -52,12 +53,12 @@ func hideUser(rest string, url bool) string {
 	return rest[:colon+1] + "***" + rest[at:]
 }
 
-// LooksLikeToken says whether a user's name is a credential of one of the large hosts.
+// LooksLikeToken reports whether a user's name is a credential of one of the large hosts.
 func LooksLikeToken(user string) bool {
 	for _, prefix := range []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "gldt-", "glcbt-", "ATBB", "ATCTT", "x-token-auth", "hf_", "npm_"} {
 		if strings.HasPrefix(user, prefix) {
 			return true
 		}
 	}
-	return len(user) >= 40 && strings.Trim(user, "0123456789abcdef") == "" // the form of older ones
+	return len(user) >= 40 && strings.Trim(user, "0123456789abcdef") == "" // the older form
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// An address is shown without its secrets, however it is written, and otherwise as it is.
+// An address is shown without its secrets, in any form, and otherwise unchanged.
 func TestAddress(t *testing.T) {
 	for text, want := range map[string]string{
 		"https://user:s3cr3t@host/x.git":            "https://user:***@host/x.git",
@@ -60,7 +60,7 @@ func FuzzAddress(f *testing.F) {
 	})
 }
 
-// plain keeps what no address splits at.
+// plain keeps characters that no address is split at.
 func plain(r rune) rune {
 	if strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789-._/", r) {
 		return r

@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// Cause is what went wrong, without the operation and path that package os puts before it: the message names the path that
-// the user knows. Words that others have put around the error go, too; one that os did not make stays as it is.
+// Cause returns an error of package os without its operation and path, because the message names the path that the
+// user knows. It also drops errors wrapped around it. Any other error is returned unchanged.
 func Cause(err error) error {
 	if e := (*fs.PathError)(nil); errors.As(err, &e) {
 		return Cause(e.Err)

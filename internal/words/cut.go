@@ -7,8 +7,8 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// Shorten cuts s to at most n code points. A text that was cut ends with "…", and no grapheme cluster is split but a first
-// one that is longer than that.
+// Shorten cuts s to at most n code points. A text that was cut ends with "…". It splits no grapheme cluster, except a
+// first one that is longer than n.
 func Shorten(s string, n int) string {
 	if utf8.RuneCountInString(s) <= n {
 		return s
@@ -19,7 +19,7 @@ func Shorten(s string, n int) string {
 		cluster, rest, _, state = uniseg.FirstGraphemeClusterInString(rest, state)
 		size := utf8.RuneCountInString(cluster)
 		if size > left {
-			for ; end == 0 && left > 0; left-- { // a hostile run of marks: nothing but its beginning
+			for ; end == 0 && left > 0; left-- { // a hostile run of marks: only its beginning
 				_, first := utf8.DecodeRuneInString(cluster)
 				cluster = cluster[first:]
 				if left == 1 {
@@ -33,7 +33,8 @@ func Shorten(s string, n int) string {
 	return strings.TrimSpace(s[:end]) + "…"
 }
 
-// Clip is the longest beginning of s of at most n bytes that ends between two characters. Of bytes that are no UTF-8 at all it takes n.
+// Clip returns the longest beginning of s of at most n bytes that ends between two characters. If s is not UTF-8 at
+// all, it returns n bytes.
 func Clip(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Nearest are the up to three names that somebody who typed word may have meant, the nearest first: those with about a
-// third of the letters changed, in any capitals, and those that hold the word.
+// Nearest returns up to three names that word may have been meant as, nearest first: names that differ in about a
+// third of the letters, ignoring case, and names that contain word.
 func Nearest(word string, names []string) []string {
 	type near struct {
 		name string
@@ -32,7 +32,7 @@ func Nearest(word string, names []string) []string {
 	return out
 }
 
-// Closest is the name that word becomes with the fewest letters changed, in any capitals: limit letters at the most.
+// Closest returns the name that needs the fewest letters changed in word, ignoring case; at most limit letters.
 func Closest(word string, names []string, limit int) (name string, ok bool) {
 	low := strings.ToLower(word)
 	for _, n := range names {
@@ -43,13 +43,13 @@ func Closest(word string, names []string, limit int) (name string, ok bool) {
 	return name, ok
 }
 
-// Third is how many letters of a word may be changed for it to count as mistyped: about a third, and never all.
+// Third returns how many letters of a word may be changed for it to count as mistyped: about a third, and never all.
 func Third(word string) int { return max(0, min(len(word)/3+1, len(word)-1)) }
 
-// maxWord is the length, in bytes, from which a word is like no other: the work grows with the square.
+// maxWord is the length in bytes from which no word is compared, because the work grows with the square.
 const maxWord = 100
 
-// distance is the number of bytes to add, drop or change that lead from a to b; limit+1 where that is more than limit.
+// distance returns the number of bytes to add, drop or change to get from a to b; limit+1 if that exceeds limit.
 func distance(a, b string, limit int) int {
 	far := limit + 1
 	if a == b {

@@ -2,7 +2,7 @@ package words
 
 import "fmt"
 
-// Plural is a number of things in words: "1 tool", "2 tools".
+// Plural returns a count in words: "1 tool", "2 tools".
 func Plural(n int, word string) string {
 	if n == 1 {
 		return "1 " + word

@@ -1,6 +1,6 @@
-// Package words makes text fit for people: foreign text without anything that a terminal would obey, text cut to a
-// length, the name that was probably meant, and errors without the path that the message names already. Every function
-// is pure and safe for concurrent use.
+// Package words makes text fit for people: untrusted text without terminal control characters, text cut to a length,
+// the name that was probably meant, and errors without the path that the message already names. Every function is
+// pure and safe for concurrent use.
 package words
 
 import (
@@ -10,8 +10,8 @@ import (
 	"unicode/utf16"
 )
 
-// Hidden says whether r is a character that nobody sees: controls (but for
-// line breaks and tabs), direction overrides, zero-width and tag characters.
+// Hidden reports whether r is invisible: control characters (except line breaks and tabs), direction overrides,
+// zero-width and tag characters.
 func Hidden(r rune) bool {
 	if r == '\n' || r == '\t' || r == '\u200d' || r == '\u200c' { // joiners: emoji, Persian and Indic text need them
 		return false
@@ -19,9 +19,9 @@ func Hidden(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029' || r == 0x115F || r == 0x3164
 }
 
-// Printable makes foreign text safe for one line of a terminal: control
-// characters, escape sequences, line breaks and bidirectional overrides become
-// visible escapes such as \u001b, a tab a blank, and bytes that are not UTF-8 U+FFFD. Everything else stays as it is.
+// Printable makes untrusted text safe for one line of a terminal. Control characters, escape sequences, line breaks
+// and bidirectional overrides become visible escapes such as \u001b, a tab becomes a blank, and bytes that are not
+// UTF-8 become U+FFFD. Everything else is unchanged.
 func Printable(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if strings.IndexFunc(s, func(r rune) bool { return r == '\n' || r == '\t' || Hidden(r) }) < 0 {
@@ -45,7 +45,7 @@ func Printable(s string) string {
 	return b.String()
 }
 
-// PrintableLines is Printable for a text of several lines: line breaks and tabs stay.
+// PrintableLines is Printable for several lines: line breaks and tabs stay.
 func PrintableLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -58,8 +58,8 @@ func PrintableLines(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// EscapeJSON replaces in a JSON text the characters that a terminal obeys or
-// nobody sees by escapes; the text means the same. JSON has them in strings only.
+// EscapeJSON escapes control and invisible characters in a JSON text. Its meaning does not change, because JSON has
+// such characters only in strings.
 func EscapeJSON(text string) string {
 	if strings.IndexFunc(text, Hidden) < 0 {
 		return text

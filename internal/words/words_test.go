@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 )
 
-// Nothing of a foreign text moves the cursor, changes colours or the reading direction.
+// Untrusted text cannot move the cursor, change colours or the reading direction.
 func TestPrintable(t *testing.T) {
 	for text, want := range map[string]string{
 		"plain":                  "plain",
@@ -38,7 +38,7 @@ func TestPrintable(t *testing.T) {
 	}
 }
 
-// TestEscapeJSON: what a terminal obeys is escaped, and reads back as it was.
+// TestEscapeJSON: control characters are escaped, and the text decodes to the same value.
 func TestEscapeJSON(t *testing.T) {
 	want := "a\u009b31m\u202e\u200b\x7f\u00ad\U000e0041é\n日本"
 	text, err := json.Marshal([]string{want})
@@ -83,7 +83,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// FuzzCut: no cut is longer than it may be, splits a character, or fails to move on.
+// FuzzCut: no cut is too long, splits a character, or fails to make progress.
 func FuzzCut(f *testing.F) {
 	for _, s := range []string{"", "plain", "Grüße, 世界 👨‍👩‍👧", "\x80\x80\x80\x80\x80", "a\xff\xc3", strings.Repeat("e\u0301", 20), "🇩🇪🇩🇪🇩🇪"} {
 		for n := range 12 {
@@ -110,7 +110,7 @@ func FuzzCut(f *testing.F) {
 	})
 }
 
-// FuzzPrintable: nothing that a terminal obeys is left, and what was printable stays as it is.
+// FuzzPrintable: no control character is left, and printable text is unchanged.
 func FuzzPrintable(f *testing.F) {
 	for _, s := range []string{"plain", "\x1b[2J", "a\nb\tc", "\u202e", "bad\xff", "tag\U000e0041", "👨‍👩‍👧"} {
 		f.Add(s)
