@@ -1,6 +1,5 @@
-// Package gitconfig reads git's configuration files by git's own rules, without
-// running git: a program that must not trust a repository can ask what its
-// settings would make git run.
+// Package gitconfig reads git's configuration files by git's own rules, without running git. A program can learn what
+// an untrusted repository's settings would make git run.
 package gitconfig
 
 import (
@@ -10,17 +9,16 @@ import (
 
 // A Setting is one value of a configuration file.
 type Setting struct {
-	// Key is "section.name" or "section.subsection.name". Section and name are
-	// in lower case; the subsection is as it is written.
+	// Key is "section.name" or "section.subsection.name". Section and name are in lower case; the subsection keeps
+	// its case.
 	Key string
-	// Value has its quotes and escapes resolved. Of a name without "=" it is
-	// "true". Blanks inside it are as they are written; git before 2.45 reads
-	// each tab as a space.
+	// Value is the value with quotes and escapes resolved. A name without "=" has the value "true". Blanks inside the
+	// value are kept; git before 2.45 reads each tab as a space.
 	Value string
 }
 
-// Parse reads the text of a configuration file. It returns the settings up to
-// the first mistake, and an error for that: git itself stops there.
+// Parse reads the text of a configuration file. It returns the settings before the first syntax error, and that
+// error: git itself stops there.
 func Parse(data []byte) ([]Setting, error) {
 	p := &parser{rest: strings.TrimPrefix(string(data), "\ufeff"), line: 1}
 	err := p.file()
@@ -33,14 +31,14 @@ func Parse(data []byte) ([]Setting, error) {
 type parser struct {
 	rest    string
 	line    int
-	section string // with its subsection
+	section string // with the subsection
 	all     []Setting
 }
 
 // end is what next returns at the end of the file.
 const end = -1
 
-// next takes one byte. CR LF counts as LF.
+// next returns the next byte. CR LF counts as LF.
 func (p *parser) next() int {
 	if p.rest == "" {
 		return end
@@ -84,7 +82,7 @@ func (p *parser) comment() {
 	}
 }
 
-// header reads a section's name after its "[".
+// header reads a section's name after the "[".
 func (p *parser) header() error {
 	var name []byte
 	for {
@@ -163,11 +161,10 @@ func (p *parser) setting(c int) error {
 	return nil
 }
 
-// value reads what follows "=", to the end of the line or of the lines that a
-// backslash joins to it.
+// value reads the value after "=", to the end of the line, including lines joined by a backslash.
 func (p *parser) value() (string, error) {
 	var value []byte
-	quoted, keep := false, 0 // keep is how much is left when the blanks at the end are cut
+	quoted, keep := false, 0 // keep is the length without trailing blanks
 	for {
 		c := p.next()
 		switch {
@@ -175,7 +172,7 @@ func (p *parser) value() (string, error) {
 			if quoted {
 				return "", fmt.Errorf("a quoted value is not ended")
 			}
-			text, _, _ := strings.Cut(string(value[:keep]), "\x00") // as C reads it
+			text, _, _ := strings.Cut(string(value[:keep]), "\x00") // ends at a zero byte, as in C
 			return text, nil
 		case isSpace(c) && !quoted:
 			if len(value) > 0 {

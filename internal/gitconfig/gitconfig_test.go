@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// samples are what people and attackers write.
+// samples are files that people and attackers write.
 func samples() []string {
 	return []string{
 		"", "[core]\n\thooksPath = tools/hooks\n", "[core] hooksPath=x", "[core]hooksPath=x # trailing\n", "[CORE]\nHOOKSPATH=\"a b\" ; c\n",
@@ -24,7 +24,7 @@ func samples() []string {
 	}
 }
 
-// gitReads asks git what a file says; false when it refuses the file.
+// gitReads returns the settings that git reads in a file; false if git refuses the file.
 func gitReads(t testing.TB, data string) ([]Setting, bool) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config")
@@ -53,8 +53,8 @@ func gitReads(t testing.TB, data string) ([]Setting, bool) {
 	return all, true
 }
 
-// TestAsGit: what git reads in a file is what is read here; and where git stops,
-// nothing that it read before is missed (SPEC E-2).
+// TestAsGit: Parse reads the same settings as git. If git stops at an error, none of the settings before it is missed
+// (SPEC E-2).
 func TestAsGit(t *testing.T) {
 	for _, data := range samples() {
 		compare(t, data)
@@ -68,7 +68,7 @@ func compare(t *testing.T, data string) {
 	if ok != (err == nil) {
 		t.Errorf("%q: %v, git takes it: %v", data, err, ok)
 	}
-	for i := range got { // as git before 2.45 has it
+	for i := range got { // as git before 2.45 reads it
 		got[i].Value = strings.NewReplacer("\t", " ", "\r", " ").Replace(got[i].Value)
 	}
 	for i := range want {

@@ -10,9 +10,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/text"
 )
 
-// AppendString appends s as a JSON string. Line separators U+2028 and U+2029
-// are escaped, as some readers of event streams break lines there; a byte that
-// is not UTF-8 becomes U+FFFD.
+// AppendString appends s as a JSON string. It escapes U+2028 and U+2029, because some readers of event streams break
+// lines there. A byte that is not UTF-8 becomes U+FFFD.
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	dst = appendEscaped(dst, s, 1)
@@ -43,7 +42,7 @@ func appendEscaped(dst []byte, s string, level int) []byte {
 	return dst
 }
 
-// appendPlain appends what comes in b before the first byte that may need an escape, and returns how much that was.
+// appendPlain appends the part of b before the first byte that may need an escape, and returns its length.
 func appendPlain(dst, b []byte) ([]byte, int) {
 	n := 0
 	for len(b)-n >= 8 {
@@ -51,7 +50,7 @@ func appendPlain(dst, b []byte) ([]byte, int) {
 			dst = slices.Grow(dst, len(b)-n+(len(b)-n)/8+8)
 		}
 		w := binary.LittleEndian.Uint64(b[n:])
-		binary.LittleEndian.PutUint64(dst[len(dst):len(dst)+8], w) // what is too much is written over
+		binary.LittleEndian.PutUint64(dst[len(dst):len(dst)+8], w) // excess bytes are overwritten
 		few := min(firstSpecial(w), firstE2(w))
 		dst, n = dst[:len(dst)+few], n+few
 		if few < 8 {
@@ -68,7 +67,8 @@ func appendPlain(dst, b []byte) ([]byte, int) {
 	return dst, n
 }
 
-// firstE2 counts the bytes of a little-endian word before the first 0xE2, with which line separators begin; 8 without one.
+// firstE2 counts the bytes of a little-endian word before the first 0xE2, which begins a line separator; 8 without
+// one.
 func firstE2(w uint64) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	e2 := w ^ 0xE2*ones
@@ -108,5 +108,5 @@ func appendEscape(dst []byte, r rune, level int) []byte {
 // Room estimates the escaped size of a text, in bytes.
 func Room(s string) int { return len(s) + len(s)/8 + 128 }
 
-// AppendNested appends s as it stands, without quotes, in a JSON string that is itself in a JSON string: escaped twice in one pass.
+// AppendNested appends s without quotes for a JSON string within a JSON string: escaped twice in one pass.
 func AppendNested(dst []byte, s string) []byte { return appendEscaped(dst, s, 2) }

@@ -2,9 +2,10 @@ package jsontext
 
 import "slices"
 
-// Cut takes a large member out of an object, the first that has one of the names: value is its JSON, a part of object, and rest is the
-// object with null in its place, for a decoder that copies and looks twice. ok is false, and object for that decoder, where none
-// is there or where anything is not plain: the name twice or in other words, JSON that is not valid up to the object's end.
+// Cut takes a large member out of an object: the first one with one of the names. value is its JSON, a slice of
+// object; rest is the object with null in its place, for a decoder that copies and scans twice. ok is false, and the
+// decoder gets object itself, if there is no such member or the object is unusual: the name occurs twice or is
+// escaped, or the JSON is invalid before the object's end.
 func Cut(object []byte, names ...string) (name string, value, rest []byte, ok bool) {
 	s := NewScanner(object)
 	start := 0

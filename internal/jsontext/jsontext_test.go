@@ -14,7 +14,7 @@ func TestCut(t *testing.T) {
 		` { "text" : [1,{}] } `:                 `text [1,{}]  { "text" : null } `,
 		`{"other":"y"}`:                         `other "y" {"other":null}`,
 		`{"text":1,"other":2}`:                  `text 1 {"text":null,"other":2}`,
-		// What is not plain is left to encoding/json.
+		// Unusual objects are left to encoding/json.
 		`{"text":1,"text":2}`: ``, `{"te\u0078t":1,"text":2}`: ``, `{"Text":1}`: ``, `{"text":1`: ``, `{"text":1}x`: ``, `{"text":1,}`: ``,
 		`{"text":"` + "\xff" + `"}`: ``, `{"text":01}`: ``, `{}`: ``, `[]`: ``, `"text"`: ``, ``: ``, `{"text"}`: ``, `{5:1,"text":1}`: ``, `{"text":1,"b":tru}`: ``,
 		`{"text":` + strings.Repeat("[", MaxDepth+1) + strings.Repeat("]", MaxDepth+1) + `}`: ``,
@@ -30,7 +30,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// A cut object says what the whole one does.
+// A cut object decodes to the same values as the whole one.
 func FuzzCut(f *testing.F) {
 	for _, s := range []string{`{"a":1,"text":"x"}`, `{"text":{"text":[null,1e5,"\ud83d"]},"b":""}`, `{"text":1,"text":2}`, `{"":0,"text":true}`} {
 		f.Add([]byte(s))
@@ -62,7 +62,7 @@ func FuzzCut(f *testing.F) {
 	})
 }
 
-// What is appended says what the text does, in one round of escaping and in two.
+// Appended text decodes to the same text, escaped once or twice.
 func FuzzAppend(f *testing.F) {
 	for _, s := range []string{"", "a\"b\\c\n\t\r\x00\x1f", "Größe – \u2028\u2029 😀", "\xff\xe2\x80", strings.Repeat("plain text ", 9) + "\"", "âââ\u2027"} {
 		f.Add(s)

@@ -1,4 +1,4 @@
-// Package jsontext reads and writes JSON whose strings may be many megabytes: in one pass, and without copies.
+// Package jsontext reads and writes JSON with strings of many megabytes, in one pass and without copies.
 package jsontext
 
 import (
@@ -11,22 +11,21 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/text"
 )
 
-// MaxDepth is how deep arrays and objects may be nested.
+// MaxDepth bounds the nesting of arrays and objects.
 const MaxDepth = 128
 
-// A Scanner reads JSON in one pass. Strings that are wanted are unescaped in
-// place: an escape is never shorter than what it stands for, so the text fits
-// where it stood, and a diff of megabytes is neither copied nor allocated again.
+// A Scanner reads JSON in one pass. It unescapes strings in place: an escape is never shorter than its character, so
+// the text fits, and a diff of megabytes is neither copied nor allocated again.
 type Scanner struct {
 	b     []byte
 	i     int
 	depth int
 }
 
-// NewScanner reads b, which it changes where it unescapes.
+// NewScanner returns a scanner of b. It changes b where it unescapes.
 func NewScanner(b []byte) *Scanner { return &Scanner{b: b} }
 
-// Done says whether nothing but white space is left.
+// Done reports whether only white space is left.
 func (s *Scanner) Done() bool { return s.Peek() == 0 && s.i == len(s.b) }
 
 func (s *Scanner) space() {
@@ -40,7 +39,7 @@ func (s *Scanner) space() {
 	}
 }
 
-// Peek is the next byte after white space, 0 at the end.
+// Peek returns the next byte after white space, 0 at the end.
 func (s *Scanner) Peek() byte {
 	s.space()
 	if s.i < len(s.b) {
@@ -49,7 +48,7 @@ func (s *Scanner) Peek() byte {
 	return 0
 }
 
-// next consumes c after white space.
+// next consumes c after white space, if it is there.
 func (s *Scanner) next(c byte) bool {
 	if s.Peek() != c || s.i == len(s.b) {
 		return false
@@ -108,7 +107,7 @@ func (s *Scanner) Array(element func() bool) bool {
 	}
 }
 
-// Skip checks and passes any value without changing it.
+// Skip validates and skips any value without changing it.
 func (s *Scanner) Skip() bool {
 	switch c := s.Peek(); {
 	case c == '"':
@@ -124,8 +123,7 @@ func (s *Scanner) Skip() bool {
 	}
 }
 
-// skipObject is Object without keys being unescaped: what is skipped stays
-// readable for a second look.
+// skipObject is Object without unescaping keys, so that the skipped text can be read again.
 func (s *Scanner) skipObject() bool {
 	if !s.next('{') || s.depth == MaxDepth {
 		return false
@@ -148,7 +146,7 @@ func (s *Scanner) skipObject() bool {
 	}
 }
 
-// Raw is the span of the next value.
+// Raw returns the JSON of the next value.
 func (s *Scanner) Raw() ([]byte, bool) {
 	s.space()
 	start := s.i
@@ -199,7 +197,7 @@ func (s *Scanner) digits() bool {
 	return s.i > start
 }
 
-// skipString checks a string and passes it.
+// skipString validates and skips a string.
 func (s *Scanner) skipString() bool {
 	s.i++
 	start := s.i
@@ -228,28 +226,28 @@ func (s *Scanner) skipString() bool {
 	}
 }
 
-// A TextState says what became of an expected string.
+// A TextState says what was found where a string was expected.
 type TextState uint8
 
 const (
 	// Absent: no such member.
 	Absent TextState = iota
-	// Good: a string that is Unicode text.
+	// Good: a string of Unicode text.
 	Good
 	// NotText: a value of another type.
 	NotText
-	// LoneSurrogate: a string with an escape for half a character; its Value
-	// has U+FFFD there, so it must not be passed on as if it were the peer's (SPEC F-6).
+	// LoneSurrogate: a string with an escape for half a character. Its Value has U+FFFD there, so it must not be
+	// passed on as the peer's text (SPEC F-6).
 	LoneSurrogate
 )
 
-// A Text is a string that was read, and how it fared.
+// A Text is a string that was read, and its state.
 type Text struct {
 	Value string
 	State TextState
 }
 
-// Text reads a string and unescapes it in place; those bytes must not be read again. The value is part of them.
+// Text reads a string and unescapes it in place; those bytes must not be read again. The value points into them.
 func (s *Scanner) Text() (Text, bool) {
 	b, start := s.b, s.i+1
 	src := start + plain(b[start:])
@@ -279,17 +277,16 @@ func (s *Scanner) Text() (Text, bool) {
 	}
 	s.i = src + 1
 	out := b[start:dst:dst]
-	// What escapes stand for is whole characters, so the unescaped text is
-	// valid UTF-8 exactly when the raw one is.
+	// Escapes stand for whole characters, so the unescaped text is valid UTF-8 exactly when the raw text is.
 	return Text{Value: unsafe.String(unsafe.SliceData(out), len(out)), State: state}, text.Valid(out)
 }
 
-// shift moves the bytes from src on to dst, which is before it, up to the first
-// one that a JSON string gives a meaning, and returns where both then are.
+// shift moves bytes from src to dst, which is before src, up to the next special byte (see plain), and returns the
+// new positions of both.
 func shift(b []byte, src, dst int) (int, int) {
 	for src-dst >= 8 && len(b)-src >= 8 {
 		w := binary.LittleEndian.Uint64(b[src:])
-		binary.LittleEndian.PutUint64(b[dst:], w) // what is too much lands before src
+		binary.LittleEndian.PutUint64(b[dst:], w) // excess bytes land before src
 		n := firstSpecial(w)
 		src, dst = src+n, dst+n
 		if n < 8 {
@@ -301,10 +298,9 @@ func shift(b []byte, src, dst int) (int, int) {
 	return src + n, dst + n
 }
 
-// simple is what an escape of two bytes at the beginning of b stands for; 0
-// when it is not one.
+// simple returns the character of a two-byte escape at the beginning of b; 0 if there is none.
 func simple(b []byte) byte {
-	const first, meanings = '"', "\"" + // indexed from the quote on
+	const first, meanings = '"', "\"" + // indexed from the quote
 		"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00/" + // # … /
 		"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00" + // 0 … ?
 		"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00" + // @ … O
@@ -317,9 +313,8 @@ func simple(b []byte) byte {
 	return meanings[b[1]-first]
 }
 
-// unicodeEscape reads \uXXXX at the beginning of b, or two of them that make a
-// pair: the character, the bytes it took (0 when it is no escape), and
-// whether it was half a pair.
+// unicodeEscape reads \uXXXX at the beginning of b, or two of them that form a pair. It returns the character, the
+// bytes read (0 if there is no escape), and whether it was half a pair.
 func unicodeEscape(b []byte) (r rune, size int, lone bool) {
 	r, ok := hex4(b)
 	switch {
@@ -355,8 +350,8 @@ func hex4(b []byte) (rune, bool) {
 	return r, true
 }
 
-// plain counts the bytes before the first one that a JSON string gives a
-// meaning: a quote, a backslash, or a control character.
+// plain counts the bytes before the first special byte of a JSON string: a quote, a backslash, or a control
+// character.
 func plain(b []byte) int {
 	n := 0
 	for ; len(b)-n >= 8; n += 8 {
@@ -372,9 +367,8 @@ func plain(b []byte) int {
 	return n
 }
 
-// firstSpecial is plain for the eight bytes of a little-endian word, 8 when
-// none is special. The tests for a byte in a word may also report a byte above a
-// true one, never below, so the lowest report is right.
+// firstSpecial is plain for the eight bytes of a little-endian word; 8 if none is special. Its bit tests may also
+// report a byte above a special one, never below, so the lowest report is right.
 func firstSpecial(w uint64) int {
 	const (
 		ones  = 0x0101010101010101

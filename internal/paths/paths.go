@@ -11,16 +11,17 @@ import (
 	"strings"
 )
 
-// FoldCase says that names that differ in capitals alone name one file, as they do by default on macOS and Windows.
+// FoldCase reports whether names that differ only in case name the same file, as they do by default on macOS and
+// Windows.
 func FoldCase() bool { return foldCase }
 
 var foldCase = map[string]bool{"darwin": true, "windows": true}[runtime.GOOS]
 
-// Same says whether two clean paths name one place. It looks at their text alone.
+// Same reports whether two clean paths name the same place. It compares only their text.
 func Same(a, b string) bool { return a == b || foldCase && strings.EqualFold(a, b) }
 
-// Within says whether path is root or lies below it. Both are absolute and clean, and their links followed by the caller:
-// it looks at their text alone.
+// Within reports whether path is root or lies below it. It compares only their text; the caller has made both
+// absolute and clean, and resolved their links.
 func Within(root, path string) bool {
 	if Same(root, path) {
 		return true
@@ -31,7 +32,7 @@ func Within(root, path string) bool {
 	return len(path) > len(root) && Same(root, path[:len(root)])
 }
 
-// Real follows the links of a path. A path that leads nowhere is only cleaned.
+// Real resolves the links of a path. A path that cannot be resolved is only cleaned.
 func Real(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
@@ -39,11 +40,11 @@ func Real(path string) string {
 	return filepath.Clean(path)
 }
 
-// ErrDangling: a link leads nowhere. What would be created behind it cannot be judged.
+// ErrDangling: a link has no target. What a write would create behind it is unknown.
 var ErrDangling = errors.New("a link that leads nowhere")
 
-// Resolve follows the links of the part of path that exists, and appends the rest. path is absolute and clean.
-// A link that leads nowhere is an ErrDangling; any other error is of package os.
+// Resolve follows the links in the existing part of path, and appends the rest. path is absolute and clean. A
+// dangling link is an ErrDangling; any other error is from package os.
 func Resolve(path string) (string, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -60,7 +61,7 @@ func Resolve(path string) (string, error) {
 	return filepath.Join(real, rest), nil
 }
 
-// existing splits a path before its first name that is not there.
+// existing splits a path before its first missing name.
 func existing(path string) (exists, rest string) {
 	top := filepath.VolumeName(path) + string(filepath.Separator)
 	exists = top

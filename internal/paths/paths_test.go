@@ -25,7 +25,7 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// FuzzWithin: it agrees with filepath.Rel, which cleans both.
+// FuzzWithin: it agrees with filepath.Rel, which cleans both paths.
 func FuzzWithin(f *testing.F) {
 	for _, s := range [][2]string{{"a", "a/b"}, {"a", "ab"}, {"", "x"}, {"a/b", "a"}, {"a", "..a"}, {"a//b", "a/b/"}, {"ſ", "s/x"}} {
 		f.Add(s[0], s[1])
@@ -51,7 +51,7 @@ func TestResolve(t *testing.T) {
 	}
 	for link, target := range map[string]string{"link": at("dir"), "dangling": at("none"), "loop": at("loop"), "up": "dir/../dir/in"} {
 		if err := os.Symlink(target, at(link)); err != nil {
-			t.Fatal(err) // Windows: needs its developer mode
+			t.Fatal(err) // Windows requires developer mode
 		}
 	}
 	for path, want := range map[string]string{

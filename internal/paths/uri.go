@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// OfURI returns the absolute path that a file: URI names; ok is false for everything else.
+// OfURI returns the absolute path in a file: URI; ok is false for anything else.
 func OfURI(uri string) (path string, ok bool) {
 	if !strings.HasPrefix(strings.ToLower(uri), "file:") {
 		return "", false
@@ -19,7 +19,7 @@ func OfURI(uri string) (path string, ok bool) {
 			host, rest = host[:i], host[i:]
 		}
 	}
-	// "?" and "#" in a path are escaped by those who know; those who do not mean the file.
+	// A correct URI escapes "?" and "#" in a path; in any other they are part of the file's name.
 	decoded, err := url.PathUnescape(rest)
 	if err != nil {
 		decoded = rest
@@ -34,7 +34,7 @@ func OfURI(uri string) (path string, ok bool) {
 	return filepath.Clean(path), true
 }
 
-// URI is an absolute path as the file: URI that editors use.
+// URI returns the file: URI that editors use for an absolute path.
 func URI(path string) string {
 	path = filepath.ToSlash(path)
 	if strings.HasPrefix(path, "//") { // a Windows share
@@ -46,7 +46,7 @@ func URI(path string) string {
 	return "file://" + (&url.URL{Path: path}).EscapedPath()
 }
 
-// OfText is the clean path that a file: URI names, or any other text that stands for a path as it is.
+// OfText returns the clean path in a file: URI, or in any other text, which is taken as a path itself.
 func OfText(text string) string {
 	if path, ok := OfURI(text); ok {
 		return path

@@ -22,7 +22,8 @@ func TestOfURI(t *testing.T) {
 	}
 }
 
-// What agents send for a path: a URI, escaped or not, or the path itself. Claude Code puts "file://" before a path as it is.
+// What agents send as a path: a URI, escaped or not, or the path itself. Claude Code puts "file://" before an
+// unescaped path.
 func TestOfText(t *testing.T) {
 	for text, want := range map[string]string{
 		"/p/a.go": "/p/a.go", "/p/../q/": "/q", "/p/100%25": "/p/100%25", "file:///p/%C3%BC": "/p/ü", "file:///p/a#b?c": "/p/a#b?c",
@@ -34,7 +35,7 @@ func TestOfText(t *testing.T) {
 	}
 }
 
-// FuzzOfURI: whatever is taken for a path is absolute, and comes back by its URI.
+// FuzzOfURI: every result is absolute, and survives the round trip through URI.
 func FuzzOfURI(f *testing.F) {
 	for _, s := range []string{"file:///p/a", "file:/p", "file://localhost/p", "file:///%00", "file:///%C3%BC%", "file:////x", "x", "/p"} {
 		f.Add(s)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// localPath makes a path of what a URI names: /C:/x, or //server/share.
+// localPath returns the path for a URI's host and path: /C:/x, or //server/share.
 func localPath(host, path string) (string, bool) {
 	if host != "" {
 		return `\\` + host + filepath.FromSlash(path), true

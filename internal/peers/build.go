@@ -7,11 +7,11 @@ import (
 	"path/filepath"
 )
 
-// folderEnv tells the tests' processes where the pollux under test lies.
+// folderEnv tells test processes where the pollux under test is.
 const folderEnv = "POLLUX_TEST_BIN"
 
-// Build builds pollux for the tests of a package, runs them and returns their
-// exit code, 1 when pollux does not build. TestMain calls it.
+// Build builds pollux for a package's tests, runs them and returns their exit code; 1 if the build fails. TestMain
+// calls it.
 func Build(tests func() int) int {
 	dir, err := os.MkdirTemp("", "pollux-bin-")
 	if err != nil {
@@ -35,5 +35,5 @@ func Build(tests func() int) int {
 	return tests()
 }
 
-// Pollux is the pollux that Build has built.
+// Pollux returns the path of the pollux that Build has built.
 func Pollux() string { return filepath.Join(os.Getenv(folderEnv), "pollux") }

@@ -17,9 +17,8 @@ import (
 // conformance suite uses fs.globSync.
 const minNode = 22
 
-// findPackage finds a program of an npm package: installed below e2e/peers,
-// or globally as command ("" when the package has none of use). The version
-// must be the pinned one: what another version does proves nothing here.
+// findPackage finds a program of an npm package: installed below e2e/peers, or globally as command ("" if the package
+// has no usable one). It must be the pinned version, because another version proves nothing here.
 func findPackage(root, name, script, command string) (Finding, error) {
 	want, err := pinned(filepath.Join(root, "e2e", "peers", "package.json"), name)
 	if err != nil {
@@ -45,8 +44,8 @@ func findPackage(root, name, script, command string) (Finding, error) {
 	return Finding{}, err
 }
 
-// findNative finds the program of an agent for this platform below e2e/peers/agents, which npm has installed in the version of its lock
-// file.
+// findNative finds an agent's program for this platform below e2e/peers/agents, where npm installed the version in
+// its lock file.
 func findNative(root, pattern string) (Finding, error) {
 	dir := filepath.Join(root, "e2e", "peers", "agents", "node_modules")
 	found, err := filepath.Glob(filepath.Join(dir, filepath.FromSlash(pattern)))
@@ -96,8 +95,7 @@ func readJSON(file string, into any) error {
 	return nil
 }
 
-// findNode takes the machine's Node when it is new enough, else the pinned
-// one below e2e/peers/node.
+// findNode returns the machine's Node if it is new enough, else the pinned one below e2e/peers/node.
 func findNode(root string) (Finding, error) {
 	own, err := findProgram("--version", []string{"node", "nodejs"}, nil)
 	if err == nil && major(own.Version) >= minNode {
@@ -119,7 +117,7 @@ func findNode(root string) (Finding, error) {
 	return Finding{}, reason
 }
 
-// major reads the first number of "v22.23.3"; 0 when there is none.
+// major returns the first number of "v22.23.3"; 0 if there is none.
 func major(version string) int {
 	first, _, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
 	n, err := strconv.Atoi(first)
@@ -129,8 +127,7 @@ func major(version string) int {
 	return n
 }
 
-// findEsbuild takes the executable itself, not npm's wrapper of JavaScript,
-// so that it needs no Node.
+// findEsbuild returns the executable itself instead of npm's JavaScript wrapper, so that it needs no Node.
 func findEsbuild(root string) (Finding, error) {
 	web := filepath.Join(root, "web")
 	want, err := pinned(filepath.Join(web, "package.json"), "esbuild")
@@ -155,7 +152,7 @@ func chromiumNames() []string {
 	return []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"}
 }
 
-// chromiumPlaces are where installers of each platform put it, outside PATH.
+// chromiumPlaces are where each platform's installers put it, outside PATH.
 func chromiumPlaces() []string {
 	return []string{
 		"/usr/lib/chromium/chromium",
@@ -166,8 +163,7 @@ func chromiumPlaces() []string {
 	}
 }
 
-// findEglot takes the library of Debian's package, else the one that is part
-// of Emacs.
+// findEglot returns the library of Debian's package, else the one in Emacs itself.
 func findEglot() (Finding, error) {
 	packages, err := filepath.Glob("/usr/share/emacs/site-lisp/elpa-src/eglot-*/eglot.el")
 	if err != nil {
@@ -190,7 +186,7 @@ func findEglot() (Finding, error) {
 	return Finding{Path: string(out), Version: emacs.Version}, nil
 }
 
-// findProgram finds an ordinary program and asks it for its version.
+// findProgram finds an ordinary program and asks for its version.
 func findProgram(flag string, names, places []string) (Finding, error) {
 	path, err := lookPath(names, places)
 	if err != nil {
@@ -203,8 +199,7 @@ func findProgram(flag string, names, places []string) (Finding, error) {
 	return Finding{Path: path, Version: version}, nil
 }
 
-// versionOf runs path with flag and returns the word that starts with a
-// digit or a v and a digit.
+// versionOf runs path with flag and returns the word that starts with a digit, or with v and a digit.
 func versionOf(path, flag string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
@@ -220,7 +215,7 @@ func versionOf(path, flag string) (string, error) {
 	return "", errors.New("it names no version")
 }
 
-// findPathogen finds Debian's package of it.
+// findPathogen finds Debian's package.
 func findPathogen() (Finding, error) {
 	const path = "/usr/share/vim-pathogen/autoload/pathogen.vim"
 	source, err := os.ReadFile(path)
@@ -232,8 +227,8 @@ func findPathogen() (Finding, error) {
 	return Finding{Path: path, Version: strings.TrimSpace(version)}, nil
 }
 
-// findClaude finds Claude Code's own program, which its package has in another one for each platform; npm installs the one
-// that fits.
+// findClaude finds Claude Code's own program. It is in a separate package for each platform; npm installs the right
+// one.
 func findClaude(root string) (Finding, error) {
 	f, err := findPackage(root, "@anthropic-ai/claude-code", "package.json", "")
 	if err != nil {

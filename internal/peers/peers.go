@@ -1,5 +1,5 @@
-// Package peers finds the real programs that pollux is tested with, and says
-// how to get the missing ones. Production code never imports it.
+// Package peers finds the real programs that pollux is tested with, and says how to install missing ones. Production
+// code never imports it.
 package peers
 
 import (
@@ -12,20 +12,19 @@ import (
 	"testing"
 )
 
-// RequireEnv is the environment variable that forbids skips: with the value
-// "1" a missing peer fails its tests.
+// RequireEnv is the environment variable that forbids skips: if it is "1", tests fail when a peer is missing.
 const RequireEnv = "POLLUX_REQUIRE_PEERS"
 
 // A Peer names one real program.
 type Peer string
 
-// The programs that tests ask for.
+// The peers.
 const (
 	// Gemini is the published Gemini CLI, in the version that e2e/peers/package.json pins.
 	Gemini Peer = "Gemini CLI"
 	// Qwen is the published Qwen Code, in the version that e2e/peers/package.json pins.
 	Qwen Peer = "Qwen Code"
-	// Claude is the published Claude Code, in the version that e2e/peers/package.json pins; a program of its own.
+	// Claude is the published Claude Code, in the version that e2e/peers/package.json pins; a native program.
 	Claude Peer = "Claude Code"
 	// Copilot, OpenCode and Codex are published agents that are too large for every run, in the versions that
 	// e2e/peers/agents/package.json pins; All leaves them out.
@@ -36,32 +35,32 @@ const (
 	Node Peer = "Node"
 	// Chromium is Chromium or Chrome.
 	Chromium Peer = "Chromium"
-	// Tmux is the terminal that the CLI is driven in.
+	// Tmux is the terminal that tests drive the CLI in.
 	Tmux Peer = "tmux"
-	// Bubblewrap is what the sandbox is measured against.
+	// Bubblewrap is the sandbox that ours is compared with.
 	Bubblewrap Peer = "bubblewrap"
 	// Conformance is MCP's own conformance suite, in the pinned version.
 	Conformance Peer = "MCP conformance suite"
-	// Inspector is the command line of MCP's own inspector, in the pinned version.
+	// Inspector is the command line of MCP's inspector, in the pinned version.
 	Inspector Peer = "MCP inspector"
 	// Esbuild bundles the editor page, in the version that web/package.json pins.
 	Esbuild Peer = "esbuild"
-	// Neovim, Vim and Emacs are the editors that plugins are for.
+	// Neovim, Vim and Emacs are the editors that have plugins.
 	Neovim Peer = "Neovim"
 	Vim    Peer = "Vim"
 	Emacs  Peer = "Emacs"
-	// Eglot is Emacs's LSP client, a package of its own before Emacs 29.
+	// Eglot is Emacs's LSP client, a separate package before Emacs 29.
 	Eglot Peer = "eglot"
-	// Pathogen is a plugin manager of Vim's.
+	// Pathogen is a plugin manager for Vim.
 	Pathogen Peer = "vim-pathogen"
 )
 
-// All lists every peer that each run wants, in the order of reports.
+// All returns the peers that every run needs, in the order of reports.
 func All() []Peer {
 	return []Peer{Node, Gemini, Qwen, Claude, Conformance, Inspector, Esbuild, Chromium, Tmux, Neovim, Vim, Emacs, Eglot, Pathogen, Bubblewrap}
 }
 
-// Install is a command or sentence that says how to get p on this machine.
+// Install returns a command or sentence that says how to install p on this machine.
 func (p Peer) Install() string {
 	switch p {
 	case Gemini, Qwen, Claude, Conformance, Inspector:
@@ -92,9 +91,8 @@ func (p Peer) Install() string {
 	return "nobody knows how"
 }
 
-// Need returns the absolute path of p's program. Without it the test is
-// skipped, or fails when RequireEnv is "1". Gemini, Qwen, Conformance and Inspector are
-// JavaScript: start them with Command.
+// Need returns the absolute path of p's program. If it is missing, the test is skipped, or fails when RequireEnv is
+// "1". Gemini, Qwen, Conformance and Inspector are JavaScript: start them with Command.
 func Need(t testing.TB, p Peer) string {
 	t.Helper()
 	found, err := find(p)
@@ -109,8 +107,8 @@ func Need(t testing.TB, p Peer) string {
 	return ""
 }
 
-// Command returns the argument list that starts p with args, with the right
-// Node before a program of JavaScript. Missing programs end the test as Need says.
+// Command returns the argument list that starts p with args, with the right Node before a JavaScript program. Missing
+// programs are handled as in Need.
 func Command(t testing.TB, p Peer, args ...string) []string {
 	t.Helper()
 	path := Need(t, p)
@@ -120,17 +118,17 @@ func Command(t testing.TB, p Peer, args ...string) []string {
 	return append([]string{path}, args...)
 }
 
-// Required says whether missing peers are failures in this run.
+// Required reports whether missing peers are failures in this run.
 func Required() bool { return os.Getenv(RequireEnv) == "1" }
 
 // A Finding is one line of Report.
 type Finding struct {
 	Peer Peer
-	// Path is absolute; "" when the program was not found.
+	// Path is absolute; "" if the program was not found.
 	Path string
-	// Version is as the program or its package says it; "" when not found.
+	// Version is as the program or its package reports it; "" if not found.
 	Version string
-	// Err says why it was not found, nil otherwise.
+	// Err says why it was not found, or is nil.
 	Err error
 }
 
@@ -145,7 +143,7 @@ func Report() []Finding {
 	return all
 }
 
-// find looks for one peer. Its error says what is missing, not how to get it.
+// find looks for one peer. Its error says what is missing, not how to install it.
 func find(p Peer) (Finding, error) {
 	root, err := Root()
 	if err != nil {
@@ -196,7 +194,7 @@ func find(p Peer) (Finding, error) {
 	return f, err
 }
 
-// Root is the absolute path of the repository that holds the working folder.
+// Root returns the absolute path of the repository that contains the working folder.
 func Root() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -214,7 +212,7 @@ func Root() (string, error) {
 	}
 }
 
-// lookPath finds the first of names in PATH, or the first of places that exists.
+// lookPath returns the first of names in PATH, or the first of places that exists.
 func lookPath(names, places []string) (string, error) {
 	for _, name := range names {
 		if path, err := exec.LookPath(name); err == nil {

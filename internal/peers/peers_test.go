@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestReportNamesEveryPeer: a peer is either found with path and version, or
-// missing with a reason and a way to get it.
+// TestReportNamesEveryPeer: a peer is either found, with path and version, or missing, with a reason and a way to
+// install it.
 func TestReportNamesEveryPeer(t *testing.T) {
 	report := Report()
 	if len(report) != len(All()) {
@@ -26,8 +26,8 @@ func TestReportNamesEveryPeer(t *testing.T) {
 	}
 }
 
-// TestNeedSkipsOrFails runs itself in a repository without peers: the test
-// is left out with a reason, and fails where skips are forbidden.
+// TestNeedSkipsOrFails runs itself in a repository without peers: the test is skipped with a reason, and fails where
+// skips are forbidden.
 func TestNeedSkipsOrFails(t *testing.T) {
 	if os.Getenv("PEERS_CHILD") == "1" {
 		Need(t, Gemini)
@@ -49,8 +49,7 @@ func TestNeedSkipsOrFails(t *testing.T) {
 	}
 }
 
-// TestFindPackageRefusesOtherVersions: what another version of the CLI does
-// proves nothing about the pinned one.
+// TestFindPackageRefusesOtherVersions: another version of the CLI proves nothing about the pinned one.
 func TestFindPackageRefusesOtherVersions(t *testing.T) {
 	root := t.TempDir()
 	write(t, filepath.Join(root, "e2e/peers/package.json"), `{"dependencies":{"x":"1.2.3"}}`)

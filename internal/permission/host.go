@@ -9,7 +9,7 @@ import (
 	"unicode"
 )
 
-// schemes are those whose port is known; any other needs one written out.
+// schemePort returns the port of a scheme. An entry with any other scheme must include a port.
 func schemePort(scheme string) int {
 	switch scheme {
 	case "https", "wss":
@@ -20,11 +20,11 @@ func schemePort(scheme string) int {
 	return 0
 }
 
-// ParseHost reads an entry of allowedHosts (SPEC E-2): host (ports 443 and
-// 80), scheme://host[:port], or *.domain. Errors say what is wrong with it.
+// ParseHost reads an entry of allowedHosts (SPEC E-2): host (ports 443 and 80), scheme://host[:port], or *.domain.
+// Errors say what is wrong with the entry.
 func ParseHost(text string) (Host, error) {
 	h := Host{Text: text, Ports: []int{443, 80}}
-	if strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII }) { // some have small letters in ASCII
+	if strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII }) { // the lower case of some non-ASCII letters is ASCII
 		return Host{}, errors.New("a host name is written in ASCII, others in their xn-- form, so that look-alikes are seen")
 	}
 	rest := strings.ToLower(text)
@@ -50,7 +50,7 @@ func ParseHost(text string) (Host, error) {
 	return h, checkHostName(h)
 }
 
-// cutPort takes the port from host:port; without one it is the scheme's own.
+// cutPort splits host:port; without a port it returns the scheme's.
 func cutPort(rest string, port int) (string, int, error) {
 	host, text, ok := rest, "", false
 	if i := strings.LastIndexByte(rest, ':'); i >= 0 && !strings.HasSuffix(rest, "]") {
@@ -98,7 +98,7 @@ func checkHostName(h Host) error {
 	}
 	last := labels[len(labels)-1]
 	if last[0] >= '0' && last[0] <= '9' {
-		// 127.1, 0x7f.1 and 2130706433 are addresses to some programs and names to others.
+		// Some programs take 127.1, 0x7f.1 and 2130706433 for addresses, others for names.
 		if addr, err := netip.ParseAddr(name); err != nil || addr.String() != name || h.Wildcard {
 			return errors.New("this is not an IPv4 address in its usual form")
 		}
@@ -121,13 +121,13 @@ func checkLabel(l string) error {
 	return nil
 }
 
-// bareIPv6 says whether a name is an IPv6 address without its brackets.
+// bareIPv6 reports whether a name is an IPv6 address without brackets.
 func bareIPv6(name string) bool {
 	addr, err := netip.ParseAddr(name)
 	return err == nil && addr.Is6()
 }
 
-// HostFix is what to write in place of an entry that ParseHost refused: advice for its author.
+// HostFix advises an author what to write instead of an entry that ParseHost refused.
 func HostFix(text string) string {
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok {
@@ -149,7 +149,7 @@ func HostFix(text string) string {
 	return "write host, scheme://host[:port] or *.domain"
 }
 
-// String is the entry as a person reads it, with its ports when they are unusual.
+// String returns the entry for people, with its ports if they are unusual.
 func (h Host) String() string {
 	s := h.Name
 	if h.Wildcard {
@@ -172,8 +172,7 @@ func (h Host) String() string {
 	return s
 }
 
-// Local says whether the entry names this machine or an address that the
-// internet cannot reach.
+// Local reports whether the entry names this machine or an address that the internet cannot reach.
 func (h Host) Local() bool {
 	if h.Name == "localhost" || strings.HasSuffix(h.Name, ".localhost") || strings.HasSuffix(h.Name, ".local") || strings.HasSuffix(h.Name, ".internal") {
 		return true
@@ -183,7 +182,7 @@ func (h Host) Local() bool {
 	return err == nil && (addr.IsLoopback() || addr.IsPrivate() || addr.IsLinkLocalUnicast() || addr.IsUnspecified() || addr.IsMulticast())
 }
 
-// Covers says whether everything that other allows, h allows too.
+// Covers reports whether h allows everything that other allows.
 func (h Host) Covers(other Host) bool {
 	if h.Scheme != "" && h.Scheme != other.Scheme {
 		return false
@@ -196,6 +195,6 @@ func (h Host) Covers(other Host) bool {
 	if !h.Wildcard {
 		return !other.Wildcard && h.Name == other.Name
 	}
-	// *.a.b covers x.a.b and *.x.a.b, and itself; not a.b.
+	// *.a.b covers x.a.b, *.x.a.b and itself, but not a.b.
 	return strings.HasSuffix(other.Name, "."+h.Name) || other.Wildcard && other.Name == h.Name
 }

@@ -1,5 +1,5 @@
-// Package permission is what an extension's tools may do: levels of the file system and hosts, how they are written, which
-// covers which, and the sentences that a person agrees to (SPEC E-2).
+// Package permission describes what an extension's tools may do: levels of file access and hosts, their notation,
+// which permission covers which, and the sentences that a user agrees to (SPEC E-2).
 package permission
 
 import (
@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// Access is how much of the file system a right covers (SPEC E-2).
+// Access is a level of file access (SPEC E-2).
 type Access int
 
 // The levels, narrowest first.
 const (
 	None      Access = iota // nothing
-	Workspace               // the nearest root of the working folder
+	Workspace               // the nearest root around the working folder
 	Home                    // the user's home folder
 	Full                    // every file that the user can reach
 )
@@ -31,16 +31,16 @@ func ParseAccess(s string) (Access, error) {
 	return Access(i), nil
 }
 
-// AccessNames are the levels as the manifest writes them, narrowest first.
+// AccessNames returns the levels as the manifest writes them, narrowest first.
 func AccessNames() []string { return slices.Clone(accessNames[:]) }
 
-// String is the level as the manifest writes it.
+// String returns the level as the manifest writes it.
 func (a Access) String() string { return accessNames[a] }
 
-// MarshalText makes the level its name in JSON.
+// MarshalText encodes the level as its name.
 func (a Access) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
-// UnmarshalText reads what MarshalText wrote.
+// UnmarshalText decodes what MarshalText wrote.
 func (a *Access) UnmarshalText(text []byte) error {
 	v, err := ParseAccess(string(text))
 	if err == nil {
@@ -49,23 +49,23 @@ func (a *Access) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Permissions is what an extension's tools may do; the zero value denies
-// everything. In JSON it has the form of the manifest's block.
+// Permissions is what an extension's tools may do; the zero value denies everything. Its JSON is the manifest's
+// permissions block.
 type Permissions struct {
 	Read, Write Access
 	Hosts       []Host // network.allowedHosts
 }
 
-// Host is one entry of allowedHosts, checked and in lower case.
+// Host is one entry of allowedHosts, validated and in lower case.
 type Host struct {
 	Text     string // as the manifest writes it
 	Scheme   string // empty: https and http
 	Name     string // host name or IP address (IPv6 in brackets); without the "*." of a wildcard
 	Wildcard bool   // every name below Name, not Name itself
-	Ports    []int  // ports that may be dialled
+	Ports    []int  // allowed ports
 }
 
-// block is the manifest's own form of Permissions.
+// block is the manifest's form of Permissions.
 type block struct {
 	Filesystem struct {
 		Read  Access `json:"read"`
@@ -76,7 +76,7 @@ type block struct {
 	} `json:"network"`
 }
 
-// MarshalJSON writes the manifest's block, with nothing left out.
+// MarshalJSON writes the manifest's block, with every field.
 func (p Permissions) MarshalJSON() ([]byte, error) {
 	var b block
 	b.Filesystem.Read, b.Filesystem.Write = p.Read, p.Write
@@ -87,8 +87,7 @@ func (p Permissions) MarshalJSON() ([]byte, error) {
 	return json.Marshal(b)
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote. A level or host that it does not
-// understand is an error, never a wider right.
+// UnmarshalJSON reads what MarshalJSON wrote. An unknown level or host is an error, never a wider permission.
 func (p *Permissions) UnmarshalJSON(data []byte) error {
 	var b block
 	if err := json.Unmarshal(data, &b); err != nil {
@@ -106,15 +105,15 @@ func (p *Permissions) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// EffectiveRead is what may be read: who may change files may read them.
+// EffectiveRead returns the read level. Whoever may change files may read them.
 func (p Permissions) EffectiveRead() Access { return max(p.Read, p.Write) }
 
-// Covers says whether p allows everything that q allows.
+// Covers reports whether p allows everything that q allows.
 func (p Permissions) Covers(q Permissions) bool {
 	return p.EffectiveRead() >= q.EffectiveRead() && p.Write >= q.Write && len(p.missing(q)) == 0
 }
 
-// missing lists the hosts of q that p does not cover.
+// missing returns the hosts of q that p does not cover.
 func (p Permissions) missing(q Permissions) []Host {
 	var out []Host
 	for _, h := range q.Hosts {
@@ -125,10 +124,10 @@ func (p Permissions) missing(q Permissions) []Host {
 	return out
 }
 
-// Change is how one set of permissions differs from an earlier one, in sentences.
+// Change is the difference between two sets of permissions, in sentences.
 type Change struct{ Wider, Narrower []string }
 
-// Compare says what p allows beyond agreed (Wider) and what it gives up (Narrower).
+// Compare returns what p allows beyond agreed (Wider) and what it gives up (Narrower).
 func (p Permissions) Compare(agreed Permissions) Change {
 	var c Change
 	add := func(now, before Access, sentence [4]string) {
@@ -150,14 +149,14 @@ func (p Permissions) Compare(agreed Permissions) Change {
 	return c
 }
 
-// Sentences says the permissions in plain language, one right a sentence,
-// always in the same order: reading, changing, network. What is denied is said.
+// Sentences describes the permissions in plain language, one per sentence, always in the same order: reading,
+// changing, network. It also says what is denied.
 func (p Permissions) Sentences() []string {
 	return []string{readSentence[p.EffectiveRead()], writeSentence[p.Write], p.networkSentence()}
 }
 
-// Writing to the home folder is as good as everything: what is put there runs
-// at the next login. The sentence must not sound like less.
+// Writing to the home folder equals full access, because a file placed there can run at the next login. The sentence
+// must not sound weaker.
 var readSentence = [4]string{
 	None:      "Its tools may read none of your files.",
 	Workspace: "Its tools may read the files of the workspace they are used in, and no other files of yours.",

@@ -16,7 +16,7 @@ func permissions(t testing.TB, block string) Permissions {
 	return p
 }
 
-// The sentences that a person agrees to (SPEC E-2, S-2): what is denied is said.
+// The sentences that a user agrees to (SPEC E-2, S-2); they also say what is denied.
 func TestSentences(t *testing.T) {
 	for block, want := range map[string][]string{
 		`{}`: {"read none of your files", "change no files", "not use the network"},
@@ -39,7 +39,7 @@ func TestSentences(t *testing.T) {
 	}
 }
 
-// A wider right asks again, a narrower one does not (SPEC S-2).
+// A wider permission asks again, a narrower one does not (SPEC S-2).
 func TestCompare(t *testing.T) {
 	for _, c := range []struct {
 		agreed, now     string
@@ -70,7 +70,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// Rights survive being written and read, and are never read wider.
+// Permissions survive writing and reading, and are never read wider.
 func TestPermissionsJSON(t *testing.T) {
 	for _, block := range []string{`{"filesystem":{"read":"all"}}`, `{"filesystem":{"read":1}}`, `{"network":{"allowedHosts":["*"]}}`, `{"network":{"allowedHosts":"a.example"}}`} {
 		p := Permissions{Read: Workspace}
@@ -88,7 +88,7 @@ func TestPermissionsJSON(t *testing.T) {
 	}
 }
 
-// FuzzHost: what passes names one host or the hosts below one, and covers itself (SPEC E-2).
+// FuzzHost: an accepted entry names one host or the hosts below one, and covers itself (SPEC E-2).
 func FuzzHost(f *testing.F) {
 	for _, s := range []string{"example.com", "*.example.com", "https://example.com:8443", "http://[::1]", "127.0.0.1", "*", "a..b", "https://a@b", "x://y:1", "a.", "[fe80::1%25eth0]", "\u212a.org", "\u0130.org"} {
 		f.Add(s)
@@ -113,7 +113,7 @@ func FuzzHost(f *testing.F) {
 	})
 }
 
-// An IPv6 address without brackets is told apart from a name with a port, and the message shows how it is written.
+// An IPv6 address without brackets is distinguished from a name with a port, and the message shows how to write it.
 func TestBareIPv6(t *testing.T) {
 	for text, fix := range map[string]string{
 		"::1": `write "[::1]", or`, "fd00::1": `write "[fd00::1]", or`, "2001:db8::7": `write "[2001:db8::7]", or`, "::ffff:127.0.0.1": `write "[::ffff:127.0.0.1]", or`,
