@@ -7,8 +7,8 @@ import (
 	"unicode/utf16"
 )
 
-// parseArgs2 takes macOS's kern.procargs2 apart: a count, the program's path, NULs, so many words, and then
-// the environment, which the system leaves out for its own programs. ok is false for what is no such block.
+// parseArgs2 parses macOS's kern.procargs2: a count, the program's path, NULs, that many words, and then the
+// environment, which the system omits for its own programs. ok is false if the data has another form.
 func parseArgs2(data []byte) (words, env []string, ok bool) {
 	if len(data) < 4 {
 		return nil, nil, false
@@ -26,7 +26,7 @@ func parseArgs2(data []byte) (words, env []string, ok bool) {
 		switch {
 		case i < count:
 			words = append(words, string(b))
-		case len(b) == 0: // what follows is the kernel's own: executable_path= and the like
+		case len(b) == 0: // only the kernel's own strings follow: executable_path= and so on
 			return words, env, true
 		default:
 			env = append(env, string(b))
@@ -35,8 +35,8 @@ func parseArgs2(data []byte) (words, env []string, ok bool) {
 	return words, env, true
 }
 
-// parsePathInfo finds the working folder in macOS's struct proc_vnodepathinfo: behind the folder's own
-// data comes its path, which ends with a NUL.
+// parsePathInfo returns the working folder from macOS's struct proc_vnodepathinfo: after the folder's own data comes
+// its path, which ends with a NUL.
 func parsePathInfo(data []byte) (string, bool) {
 	if len(data) < vnodeInfoSize+maxPathLen {
 		return "", false
@@ -45,15 +45,15 @@ func parsePathInfo(data []byte) (string, bool) {
 	return string(path), ok && strings.HasPrefix(string(path), "/")
 }
 
-// Sizes of <sys/proc_info.h>, the same on every Mac: struct vnode_info, a path, and both twice.
+// Sizes from <sys/proc_info.h>, the same on every Mac: struct vnode_info, a path, and both twice.
 const (
 	vnodeInfoSize = 152
 	maxPathLen    = 1024
 	pathInfoSize  = 2 * (vnodeInfoSize + maxPathLen)
 )
 
-// parseEnvBlock takes a Windows environment apart: texts that end with a NUL, and an empty one at the end. The
-// shell's notes about drives (=C:=C:\) are no variables.
+// parseEnvBlock parses a Windows environment: NUL-terminated strings, and an empty one at the end. It omits the
+// shell's notes about drives (=C:=C:\), which are not variables.
 func parseEnvBlock(block []uint16) []string {
 	env := []string{}
 	for len(block) > 0 {

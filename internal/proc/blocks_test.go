@@ -8,7 +8,7 @@ import (
 	"unicode/utf16"
 )
 
-// args2 is a block of macOS's: the count, the program, padding, words, environment, the kernel's own.
+// args2 builds a macOS block: the count, the program, padding, words, environment, the kernel's own strings.
 func args2(count uint32, text string) []byte {
 	return append(binary.NativeEndian.AppendUint32(nil, count), text...)
 }

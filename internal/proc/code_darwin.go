@@ -1,4 +1,4 @@
 package proc
 
-// DropCode does nothing here: the system counts the program's own code to nobody.
+// DropCode does nothing on macOS: a program's code does not count as its own memory.
 func DropCode() error { return nil }

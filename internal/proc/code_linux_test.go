@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// resident is how much of the program's own code and constants is in this process's memory, in KB.
+// resident returns how many KB of the program's code and constants are resident in this process.
 func resident(t *testing.T) (kb int) {
 	t.Helper()
 	smaps, err := os.ReadFile("/proc/self/smaps")
@@ -29,7 +29,7 @@ func resident(t *testing.T) (kb int) {
 	return kb
 }
 
-// Budget of docs/figures.md: what only the start needed is not resident, and the program goes on.
+// Budget of docs/figures.md: code that only the start needed is not resident, and the program continues to work.
 func TestDropCode(t *testing.T) {
 	before := resident(t)
 	if err := DropCode(); err != nil {

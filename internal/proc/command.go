@@ -2,9 +2,8 @@ package proc
 
 import "errors"
 
-// Command is the command line of a process as ps shows it, its words joined by
-// blanks. ok is false when the process does not exist or the system does not
-// say; on Windows it is the program's name alone for another user's process.
+// Command returns a process's command line as ps shows it, its words joined by blanks. ok is false if the process
+// does not exist or the system hides it. On Windows it is only the program's name for another user's process.
 func Command(pid int) (command string, ok bool) {
 	if pid <= 0 {
 		return "", false
@@ -12,12 +11,11 @@ func Command(pid int) (command string, ok bool) {
 	return commandLine(pid)
 }
 
-// errHidden: the system keeps a process's environment to itself.
+// errHidden: the system hides the process's environment.
 var errHidden = errors.New("the system does not show it")
 
-// Environ is the environment that a process of this user's was started with, as
-// NAME=value. The error says why the system does not tell: another user's process, one of
-// the system's own programs on macOS, one that has ended.
+// Environ returns the environment that a process of this user was started with, as NAME=value. The error says why the
+// system hides it: another user's process, one of macOS's own programs, a process that has ended.
 func Environ(pid int) ([]string, error) {
 	if pid <= 0 {
 		return nil, errHidden
@@ -25,8 +23,7 @@ func Environ(pid int) ([]string, error) {
 	return environ(pid)
 }
 
-// Dir is the working folder that a process of this user's has now, absolute. The error says
-// why the system does not tell.
+// Dir returns the current working folder of a process of this user, absolute. The error says why the system hides it.
 func Dir(pid int) (string, error) {
 	if pid <= 0 {
 		return "", errHidden

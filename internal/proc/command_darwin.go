@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// commandLine reads kern.procargs2. Of another user's process the system tells the name alone.
+// commandLine reads kern.procargs2. For another user's process it returns only the name.
 func commandLine(pid int) (string, bool) {
 	data, err := unix.SysctlRaw("kern.procargs2", pid)
 	if err == nil {
@@ -33,7 +33,7 @@ func environ(pid int) ([]string, error) {
 	return env, nil
 }
 
-// Numbers of <sys/proc_info.h>.
+// Constants from <sys/proc_info.h>.
 const (
 	procInfoCallPIDInfo  = 2
 	procPIDVnodePathInfo = 9

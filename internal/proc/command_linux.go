@@ -9,8 +9,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// commandLine reads /proc/PID/cmdline. A process without one (a kernel thread,
-// a zombie) is shown by its name in brackets, as ps does.
+// commandLine reads /proc/PID/cmdline. A process without one (a kernel thread, a zombie) is shown by its name in
+// brackets, as in ps.
 func commandLine(pid int) (string, bool) {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
 	if err != nil {

@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// commandLine is what the process was started with; where that cannot be read, the program's name out of the snapshot.
+// commandLine returns the command line that the process was started with, or else the program's name from the
+// snapshot.
 func commandLine(pid int) (string, bool) {
 	line, err := startText(pid, unsafe.Offsetof(windows.RTL_USER_PROCESS_PARAMETERS{}.CommandLine))
 	if err == nil && line != "" {
@@ -20,7 +21,7 @@ func workingDir(pid int) (string, error) {
 	return startText(pid, unsafe.Offsetof(windows.RTL_USER_PROCESS_PARAMETERS{}.CurrentDirectory))
 }
 
-// maxEnviron bounds an environment that is read, in bytes.
+// maxEnviron bounds an environment, in bytes.
 const maxEnviron = 8 << 20
 
 func environ(pid int) ([]string, error) {
@@ -47,10 +48,10 @@ func environ(pid int) ([]string, error) {
 	return parseEnvBlock(block), nil
 }
 
-// A startMemory is the block of a process in which the system keeps how it was started.
+// A startMemory is the block of a process that records how it was started.
 type startMemory struct {
 	process windows.Handle
-	at      uintptr // of its RTL_USER_PROCESS_PARAMETERS
+	at      uintptr // address of its RTL_USER_PROCESS_PARAMETERS
 }
 
 // openStart finds the block. The caller closes the process's handle.
@@ -59,7 +60,8 @@ func openStart(pid int) (m startMemory, err error) {
 	if err != nil {
 		return m, err
 	}
-	// PROCESS_BASIC_INFORMATION, with a number for the address: a foreign address must not stand in a Go pointer.
+	// PROCESS_BASIC_INFORMATION, with a number as the address: an address in another process must not be in a Go
+	// pointer.
 	var basic struct {
 		status  windows.NTStatus
 		peb     uintptr
@@ -85,12 +87,12 @@ func (m startMemory) read(at uintptr, into unsafe.Pointer, size uintptr) error {
 	return windows.ReadProcessMemory(m.process, at, (*byte)(into), size, nil)
 }
 
-// read takes a value at an offset of the block.
+// read reads a value at an offset of the block.
 func read[T any](m startMemory, offset uintptr) (v T, err error) {
 	return v, m.read(m.at+offset, unsafe.Pointer(&v), unsafe.Sizeof(v))
 }
 
-// startText is a text of the block, of the form UNICODE_STRING.
+// startText reads a UNICODE_STRING of the block.
 func startText(pid int, offset uintptr) (string, error) {
 	m, err := openStart(pid)
 	if err != nil {

@@ -30,7 +30,7 @@ func waitEvent(ctx context.Context, pid int, lives func() bool) error {
 		return errNoEvents
 	}
 	if !lives() {
-		return nil // it ended before, and the number may be another process's
+		return nil // it ended earlier; the PID may belong to another process
 	}
 	told := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -42,7 +42,7 @@ func waitEvent(ctx context.Context, pid int, lives func() bool) error {
 	})
 	defer func() {
 		if !stop() {
-			<-told // before the queue is closed
+			<-told // before closing the queue
 		}
 	}()
 	for {

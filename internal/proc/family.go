@@ -1,7 +1,7 @@
 package proc
 
-// Leader is the leader of the session that a process belongs to, which a child keeps when its parents end; ok is false
-// where there are no sessions, or the leader has ended.
+// Leader returns the leader of a process's session, which a child keeps when its parents end. ok is false if the
+// system has no sessions, or the leader has ended.
 func Leader(pid int) (leader int, ok bool) {
 	if pid <= 0 {
 		return 0, false
@@ -10,7 +10,7 @@ func Leader(pid int) (leader int, ok bool) {
 	return leader, ok && leader >= 1 && Alive(leader)
 }
 
-// Program is a path by which the file that a process runs can be opened; ok is false where the system does not say.
+// Program returns a path for opening the file that a process runs; ok is false if the system hides it.
 func Program(pid int) (path string, ok bool) {
 	if pid <= 0 {
 		return "", false

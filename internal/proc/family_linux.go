@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// programOf is the kernel's own link: it leads to the file also when that was replaced meanwhile.
+// programOf returns the kernel's own link, which leads to the file even after the file was replaced.
 func programOf(pid int) (string, bool) {
 	path := "/proc/" + strconv.Itoa(pid) + "/exe"
 	_, err := os.Readlink(path)

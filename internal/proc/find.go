@@ -11,10 +11,9 @@ import (
 	"github.com/pollux-companion/pollux/internal/paths"
 )
 
-// Find looks a program up in PATH that pollux starts of its own accord, with
-// all rights of the user. Folders that a project can fill are passed over:
-// relative ones, those in the project that the working folder belongs to, and
-// node_modules anywhere. A name with a separator in it is not looked up.
+// Find looks up in PATH a program that pollux starts by itself, with all of the user's permissions. It skips folders
+// that a project can fill: relative ones, folders in the project around the working folder, and any node_modules. A
+// name with a separator is not looked up in PATH.
 func Find(name string) (string, error) {
 	if filepath.Base(name) != name {
 		return exec.LookPath(name)
@@ -39,8 +38,9 @@ func Find(name string) (string, error) {
 	return "", &exec.Error{Name: name, Err: exec.ErrNotFound}
 }
 
-// Called is the absolute path of this program as it was called: a package manager's link to it stays the link, which leads to
-// the next version after an upgrade; that is what settings of editors and agents should name. A link that a project can fill is followed.
+// Called returns the absolute path by which this program was called. It keeps a package manager's link, because after
+// an upgrade the link leads to the next version; settings of editors and agents should name the link. It resolves a
+// link that a project can fill.
 func Called() (string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -64,12 +64,11 @@ func Called() (string, error) {
 }
 
 func workingFolder() string {
-	dir, _ := os.Getwd() // removed: then nothing in it is found either
+	dir, _ := os.Getwd() // fails if it was removed; then nothing is found in it either
 	return paths.Real(dir)
 }
 
-// fillable says whether a project can put a program at path, by its name or
-// by where its links lead.
+// fillable reports whether a project can put a program at path, by its name or by the target of its links.
 func fillable(path, project string) bool {
 	for _, p := range []string{filepath.Clean(path), paths.Real(path)} {
 		if project != "" && paths.Within(project, p) {
@@ -79,11 +78,10 @@ func fillable(path, project string) bool {
 	return slices.Contains(strings.Split(filepath.ToSlash(filepath.Clean(path)), "/"), "node_modules")
 }
 
-// projectOf is the folder of the project that dir belongs to: the outermost
-// one above it that looks like one, else dir itself. The home folder and what
-// holds it are no project; then it is "".
+// projectOf returns the project folder around dir: the outermost folder that looks like a project, else dir itself.
+// It returns "" for the home folder and the folders above it, which are never projects.
 func projectOf(dir string) string {
-	home, _ := os.UserHomeDir() // without one every folder can be a project
+	home, _ := os.UserHomeDir() // without a home folder any folder can be a project
 	home = paths.Real(home)
 	project := ""
 	for at := dir; at != "" && filepath.Dir(at) != at && (home == "" || !paths.Within(at, home)); at = filepath.Dir(at) {

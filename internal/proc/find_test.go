@@ -10,8 +10,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/paths"
 )
 
-// What pollux starts of its own accord is never a program that a project
-// brings along, whatever PATH says (SPEC S-1).
+// pollux never starts a program from a project by itself, whatever PATH says (SPEC S-1).
 func TestFind(t *testing.T) {
 	root := paths.Real(t.TempDir())
 	home := filepath.Join(root, "home")

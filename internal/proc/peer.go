@@ -12,29 +12,29 @@ import (
 
 // Errors of CheckPeer.
 var (
-	// ErrForeign: the other end is another user's, or nobody holds it any more.
+	// ErrForeign: the other end belongs to another user, or nobody holds it any more.
 	ErrForeign = errors.New("the other end of the connection is not this user's")
-	// ErrUntold: this system does not say whose the other end of a connection is.
+	// ErrUntold: this system cannot say who owns the other end of a connection.
 	ErrUntold = errors.New("this system does not say whose the other end of a connection is")
 )
 
 // errNoEnd: no process holds such an end.
 var errNoEnd = errors.New("nobody holds the other end any more")
 
-// An end is one end of a TCP connection of this machine, as the system's table has it.
+// An end is one end of a TCP connection on this machine, from the system's table.
 type end struct {
-	mine bool   // of this user's
-	root bool   // of the system's administrator
-	who  string // whose, for a message
-	// One of the two leads to the process; 0 is unknown.
+	mine bool   // it belongs to this user
+	root bool   // it belongs to root or the administrator
+	who  string // its owner, for a message
+	// One of these two leads to the process; 0 is unknown.
 	inode uint64
 	pid   int
 }
 
-// CheckPeer says whether the client end of a TCP connection that was accepted on this machine is this user's or
-// root's (SPEC A-5). It reads nothing of the connection. On Linux it takes some ten microseconds. Its errors wrap ErrForeign, also for a
-// connection whose other end cannot be found, or ErrUntold where the system has no means to tell. It may be called
-// from any goroutine.
+// CheckPeer reports whether the client end of an accepted TCP connection on this machine belongs to this user or root
+// (SPEC A-5). It reads nothing from the connection, and takes some ten microseconds on Linux. Its errors wrap
+// ErrForeign, also if the other end cannot be found, or ErrUntold if the system cannot tell. It may be called from
+// any goroutine.
 func CheckPeer(conn net.Conn) error {
 	ends, err := theEnds()
 	if err != nil {
@@ -56,20 +56,21 @@ func checkPeer(conn net.Conn, find func(local, remote netip.AddrPort) (end, erro
 	if !e.mine && !e.root {
 		return fmt.Errorf("%w: it is %s's", ErrForeign, e.who)
 	}
-	// A dead connection may have left bytes of a stranger's, and its addresses to somebody else.
+	// A dead connection may hold bytes that a stranger sent, and its addresses may be in use by somebody else.
 	if !stillUp(conn) {
 		return fmt.Errorf("%w: the connection has broken", ErrForeign)
 	}
 	return nil
 }
 
-// TellsPeers is nil where CheckPeer can tell, else ErrUntold with the reason. It tries once, on a connection of its own.
+// TellsPeers returns nil if CheckPeer works on this system, else ErrUntold with the reason. It tries once, with a
+// connection to itself.
 func TellsPeers() error {
 	_, err := theEnds()
 	return err
 }
 
-// theEnds is how this system finds ends, for the life of the process.
+// theEnds finds ends on this system, for the life of the process.
 var theEnds = sync.OnceValues(func() (*ends, error) {
 	all, err := openEnds()
 	if err != nil {
@@ -106,10 +107,10 @@ func tryEnds(find func(local, remote netip.AddrPort) (end, error)) error {
 	return nil
 }
 
-// Peer finds the process of this user's that holds the client end of a TCP connection
-// over loopback: client is its address, server ours. It may have to look through every process, milliseconds on a busy
-// machine, and waits up to a second so that many calls share one look: call it aside, once a connection.
-// ok is false where the system does not tell, and for an end of another user's.
+// Peer returns the process of this user that holds the client end of a TCP connection over loopback; client is its
+// address, server ours. It may search every process, milliseconds on a busy machine, and waits up to a second so that
+// many calls share one search. Call it in the background, once per connection. ok is false if the system cannot tell,
+// and for another user's end.
 func Peer(client, server netip.AddrPort) (pid int, ok bool) {
 	client = netip.AddrPortFrom(client.Addr().Unmap(), client.Port())
 	server = netip.AddrPortFrom(server.Addr().Unmap(), server.Port())

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The states (netinet/tcp_fsm.h) from the connection's beginning up to its orderly end.
+// The states (netinet/tcp_fsm.h) from the beginning of a connection to its orderly end.
 const (
 	pcbEstablished = 4
 	pcbFinWait2    = 9
@@ -32,10 +32,10 @@ func (*ends) find(local, remote netip.AddrPort) (end, error) {
 	return end{mine: int64(p.uid) == int64(os.Geteuid()), root: p.uid == 0, who: fmt.Sprint("user ", p.uid), pid: p.pid}, nil
 }
 
-// listener is not asked: a connection that waits to be accepted has its listener's user.
+// listener is not needed: a connection in the accept queue has its listener's user.
 func (*ends) listener(netip.AddrPort) (end, error) { return end{}, errNoEnd }
 
-// holder is not asked: find has told the process.
+// holder is not needed: find returns the process.
 func (*ends) holder(uint64) (int, bool) { return 0, false }
 
 func stillUp(net.Conn) bool { return true }

@@ -11,19 +11,19 @@ import (
 // A socketHolder is a process and its descriptor of a socket.
 type socketHolder struct{ pid, fd int }
 
-// heldSockets knows which process holds which socket, from one look at every descriptor of this user's processes. Many
-// sessions that begin together share that look.
+// heldSockets maps sockets to the processes that hold them, from one scan of all descriptors of this user's
+// processes. Sessions that begin together share that scan.
 type heldSockets struct {
-	mu    sync.Mutex // guards what follows; held during a look
+	mu    sync.Mutex // guards the fields below; held during a scan
 	known map[uint64]socketHolder
-	ended time.Time     // of the last look
-	took  time.Duration // it
+	ended time.Time     // when the last scan ended
+	took  time.Duration // how long it took
 }
 
-// lookShare bounds the share of a processor that looks cost: one part in so many.
+// lookShare bounds the processor time of scans: one part in lookShare.
 const lookShare = 20
 
-// maxLookPause bounds what waiting for the next look costs whoever asks.
+// maxLookPause bounds the wait for the next scan.
 const maxLookPause = time.Second
 
 func (h *heldSockets) find(inode uint64, look func() map[uint64]socketHolder) (pid int, ok bool) {
@@ -33,7 +33,7 @@ func (h *heldSockets) find(inode uint64, look func() map[uint64]socketHolder) (p
 		return at.pid, true
 	}
 	if pause := min(lookShare*h.took, maxLookPause) - time.Since(h.ended); pause > 0 {
-		time.Sleep(pause) // whoever asks meanwhile waits too, and shares the next look
+		time.Sleep(pause) // further callers wait too, and share the next scan
 	}
 	begun := time.Now()
 	h.known = look()
@@ -43,7 +43,7 @@ func (h *heldSockets) find(inode uint64, look func() map[uint64]socketHolder) (p
 	return at.pid, at.pid != 0
 }
 
-// holds says whether that descriptor still is that socket: PIDs and descriptors are used again.
+// holds reports whether the descriptor is still that socket, because PIDs and descriptors are reused.
 func (s socketHolder) holds(inode uint64) bool {
 	if s.pid == 0 {
 		return false
@@ -52,7 +52,7 @@ func (s socketHolder) holds(inode uint64) bool {
 	return err == nil && target == "socket:["+strconv.FormatUint(inode, 10)+"]"
 }
 
-// lookAtSockets lists the sockets of every process that this user may look at.
+// lookAtSockets returns the sockets of all processes that this user may inspect.
 func lookAtSockets() map[uint64]socketHolder {
 	known := map[uint64]socketHolder{}
 	for _, name := range namesIn("/proc") {
@@ -61,7 +61,7 @@ func lookAtSockets() map[uint64]socketHolder {
 			continue
 		}
 		dir := "/proc/" + name + "/fd"
-		for _, fd := range namesIn(dir) { // none of another user's process, nor of one that is gone
+		for _, fd := range namesIn(dir) { // empty for another user's process and for one that has ended
 			target, err := os.Readlink(dir + "/" + fd)
 			text, isSocket := strings.CutPrefix(target, "socket:[")
 			if err != nil || !isSocket {

@@ -15,17 +15,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sockDiag is the kernel's answer to questions about one socket (man 7 sock_diag). It is asked over one
-// netlink socket that lives as long as the process.
+// sockDiag queries the kernel about single sockets (man 7 sock_diag), over one netlink socket that lives as long as
+// the process.
 type sockDiag struct {
-	mu  sync.Mutex // guards what follows
+	mu  sync.Mutex // guards the fields below
 	fd  int
 	seq uint32
 }
 
 // ends finds ends by netlink, and the processes that hold them.
 type ends struct {
-	diag *sockDiag // nil where netlink has no answers, and /proc/net/tcp is read instead
+	diag *sockDiag // nil if netlink does not answer; then /proc/net/tcp is read
 	held heldSockets
 }
 
@@ -44,7 +44,8 @@ func openEnds() (*ends, error) {
 	return &ends{diag: d}, nil
 }
 
-// knowsUsers fails where users have no numbers of their own: in a namespace that maps neither this user nor others.
+// knowsUsers fails in a user namespace that maps neither this user nor others, because user numbers are then
+// ambiguous.
 func knowsUsers(uid int, proc string) error {
 	overflow, err := os.ReadFile(proc + "/sys/kernel/overflowuid")
 	if err != nil || strings.TrimSpace(string(overflow)) != fmt.Sprint(uid) {
@@ -57,7 +58,7 @@ func knowsUsers(uid int, proc string) error {
 	return fmt.Errorf("in this namespace other users have the number %d too, as this one", uid)
 }
 
-// find finds the end that is bound to local and connected to remote.
+// find returns the end that is bound to local and connected to remote.
 func (a *ends) find(local, remote netip.AddrPort) (end, error) {
 	if a.diag != nil {
 		e, err := a.diag.find(local, remote)
@@ -68,7 +69,7 @@ func (a *ends) find(local, remote netip.AddrPort) (end, error) {
 	return findInTables("/proc/self/net", local, remote)
 }
 
-// listener finds who accepts the connections to an address.
+// listener returns the socket that accepts connections to an address.
 func (a *ends) listener(local netip.AddrPort) (end, error) {
 	if a.diag != nil {
 		e, err := a.diag.ask(local, netip.AddrPortFrom(zero(local.Addr()), 0), listenerOf)
@@ -79,7 +80,7 @@ func (a *ends) listener(local netip.AddrPort) (end, error) {
 	return findListener("/proc/self/net", local)
 }
 
-// zero is the address of no machine, of the same family.
+// zero returns the unspecified address of the same family.
 func zero(a netip.Addr) netip.Addr {
 	if a.Is4() {
 		return netip.IPv4Unspecified()
@@ -87,8 +88,8 @@ func zero(a netip.Addr) netip.Addr {
 	return netip.IPv6Unspecified()
 }
 
-// holder finds the process with a descriptor of a socket; of several (a parent and a child that inherited it) the
-// one with the lowest PID.
+// holder returns the process with a descriptor of a socket. If several have one (a parent and a child that inherited
+// it), it is the one with the lowest PID.
 func (a *ends) holder(inode uint64) (pid int, ok bool) { return a.held.find(inode, lookAtSockets) }
 
 func openDiag() (*sockDiag, error) {
@@ -96,7 +97,7 @@ func openDiag() (*sockDiag, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The answer is there when the question has been sent; should it ever not be, nobody hangs.
+	// The answer is available as soon as the question is sent; if it ever is not, the timeout avoids a hang.
 	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 1}); err != nil {
 		unix.Close(fd)
 		return nil, err
@@ -114,7 +115,7 @@ func (d *sockDiag) find(local, remote netip.AddrPort) (end, error) {
 	return d.ask(local, remote, endOf)
 }
 
-// ask is find with its own reading of a socket's state, user and inode.
+// ask is find with another readEnd.
 func (d *sockDiag) ask(local, remote netip.AddrPort, read readEnd) (end, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -160,11 +161,11 @@ func askDiag(b *[diagAsk]byte, seq uint32, local, remote netip.AddrPort) {
 	binary.BigEndian.PutUint16(b[26:], remote.Port())
 	copy(b[28:44], local.Addr().AsSlice())
 	copy(b[44:60], remote.Addr().AsSlice())
-	// The interface is 0; the cookie is none.
+	// The interface is 0; there is no cookie.
 	binary.NativeEndian.PutUint64(b[64:], ^uint64(0))
 }
 
-// readDiag reads one message; answers is false for what belongs to another question.
+// readDiag reads one message; answers is false if it belongs to another question.
 func readDiag(b []byte, seq uint32, local, remote netip.AddrPort, read readEnd) (e end, answers bool, err error) {
 	if len(b) < 20 || binary.NativeEndian.Uint32(b[8:]) != seq {
 		return end{}, false, nil
@@ -179,7 +180,7 @@ func readDiag(b []byte, seq uint32, local, remote netip.AddrPort, read readEnd) 
 	if binary.NativeEndian.Uint16(b[4:]) != unix.SOCK_DIAG_BY_FAMILY || len(b) < diagReply {
 		return end{}, true, errors.New("netlink: an answer of another form")
 	}
-	// Without a connection of these ports the kernel answers with a listener.
+	// If no connection has these ports, the kernel answers with a listener.
 	if binary.BigEndian.Uint16(b[20:]) != local.Port() || binary.BigEndian.Uint16(b[22:]) != remote.Port() {
 		return end{}, true, errNoEnd
 	}
@@ -187,10 +188,10 @@ func readDiag(b []byte, seq uint32, local, remote netip.AddrPort, read readEnd) 
 	return e, true, err
 }
 
-// A readEnd makes an end of a socket's state, user and inode, or says why there is none.
+// A readEnd makes an end from a socket's state, user and inode, or says why it cannot.
 type readEnd func(state byte, uid uint32, inode uint64) (end, error)
 
-// listenerOf is the readEnd of sockets that listen.
+// listenerOf is the readEnd of listening sockets.
 func listenerOf(state byte, uid uint32, inode uint64) (end, error) {
 	if state != tcpListen || inode == 0 {
 		return end{}, errNoEnd
@@ -202,8 +203,8 @@ func endOfUser(uid uint32, inode uint64) end {
 	return end{mine: int64(uid) == int64(os.Geteuid()), root: uid == 0, who: fmt.Sprint("user ", uid), inode: inode}
 }
 
-// endOf makes an end of what the kernel says of a socket. One that no process holds any more has lost its user
-// (it says root) and its inode; a state before the connection's beginning belongs to a newer one.
+// endOf makes an end from the kernel's data of a socket. A socket that no process holds any more has lost its user
+// (the kernel says root) and its inode. A state before the connection's beginning belongs to a newer socket.
 func endOf(state byte, uid uint32, inode uint64) (end, error) {
 	switch state {
 	case tcpEstablished, tcpFinWait1, tcpFinWait2, tcpCloseWait, tcpLastAck, tcpClosing:
@@ -231,7 +232,7 @@ const (
 	tcpClosing     = 11
 )
 
-// stillUp says whether our own end is connected. As long as it is, no other connection has its addresses.
+// stillUp reports whether our own end is connected. As long as it is, no other connection can have its addresses.
 func stillUp(conn net.Conn) bool {
 	sc, ok := conn.(syscall.Conn)
 	if !ok {

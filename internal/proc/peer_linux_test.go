@@ -17,7 +17,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/usertest"
 )
 
-// finders are the ways to find an end: each must say the same.
+// finders are the ways to find an end; all must agree.
 func finders(t testing.TB) map[string]func(local, remote netip.AddrPort) (end, error) {
 	t.Helper()
 	d, err := openDiag()
@@ -31,7 +31,7 @@ func finders(t testing.TB) map[string]func(local, remote netip.AddrPort) (end, e
 	}
 }
 
-// A wire is a connection, both ends in this process.
+// A wire is a connection with both ends in this process.
 type wire struct{ client, server *net.TCPConn }
 
 func (w wire) close() { w.client.Close(); w.server.Close() }
@@ -83,7 +83,7 @@ func mapped(t testing.TB, ln net.Listener) func() (net.Conn, error) {
 	}
 }
 
-// SPEC A-5: who is let in, by netlink and by the tables alike.
+// SPEC A-5: who is let in, both by netlink and by the tables.
 func TestCheckPeerA5(t *testing.T) {
 	if err := TellsPeers(); err != nil {
 		t.Fatal(err)
@@ -119,8 +119,8 @@ func TestCheckPeerA5(t *testing.T) {
 	}
 }
 
-// SPEC A-5: a socket that its process has closed belongs to nobody, though the kernel says root; what it sent
-// before is not read.
+// SPEC A-5: a socket that its process has closed belongs to nobody, though the kernel says root. What it sent before
+// is not read.
 func TestGonePeerA5(t *testing.T) {
 	ln := listen(t)
 	for name, find := range finders(t) {
@@ -148,14 +148,14 @@ func waitFor(t *testing.T, f func() bool) {
 	}
 }
 
-// SPEC A-5: a stranger's connection does not become this user's when this user's next one gets its addresses.
+// SPEC A-5: a stranger's connection does not become this user's when this user's next connection gets its addresses.
 func TestReusedAddressesA5(t *testing.T) {
 	ln := listen(t)
 	first := connect(t, ln, dialer(ln))
 	from := first.client.LocalAddr().(*net.TCPAddr)
 	io.WriteString(first.client, "a stranger's")
 	first.client.SetLinger(0)
-	first.client.Close() // a reset: the addresses are free at once, and its bytes still there
+	first.client.Close() // a reset: its addresses are free at once, and its bytes are still there
 	again := net.Dialer{LocalAddr: from}
 	second := connect(t, ln, func() (net.Conn, error) { return again.Dial("tcp4", ln.Addr().String()) })
 	for name, find := range finders(t) {
@@ -168,7 +168,7 @@ func TestReusedAddressesA5(t *testing.T) {
 	}
 }
 
-// SPEC A-5: without a connection, a listener at the client's port is not taken for it.
+// SPEC A-5: without a connection, a listener on the client's port is not mistaken for it.
 func TestListenerIsNoPeerA5(t *testing.T) {
 	ln, other := listen(t), listen(t)
 	local, _ := addrPort(other.Addr())
@@ -180,7 +180,7 @@ func TestListenerIsNoPeerA5(t *testing.T) {
 	}
 }
 
-// A kernel without the table, and one whose table does not show this process, tell nothing.
+// Without the table, or with a table that does not show this process, the result is ErrUntold.
 func TestUntold(t *testing.T) {
 	empty := t.TempDir()
 	for _, name := range []string{"tcp", "tcp6"} {
@@ -214,7 +214,7 @@ func TestUntold(t *testing.T) {
 	}
 }
 
-// Tables and answers that are cut, odd or another question's are no end, and no panic.
+// Truncated, odd or unrelated tables and answers yield no end, and no panic.
 func TestOddTables(t *testing.T) {
 	local, remote := netip.MustParseAddrPort("127.0.0.1:4660"), netip.MustParseAddrPort("127.0.0.1:80")
 	a, b := kernelAddr(local.Addr().AsSlice(), local.Port()), kernelAddr(remote.Addr().AsSlice(), remote.Port())
@@ -249,7 +249,7 @@ func FuzzReadDiag(f *testing.F) {
 	})
 }
 
-// One look at the processes serves everybody who asks for one of the sockets that it saw.
+// One scan of the processes serves everybody who asks for a socket that it found.
 func TestOneLookForAll(t *testing.T) {
 	ln := listen(t)
 	var inodes []uint64
@@ -274,14 +274,15 @@ func TestOneLookForAll(t *testing.T) {
 	if looks != 1 {
 		t.Errorf("%d looks for %d sockets", looks, len(inodes))
 	}
-	// What a look says is checked: descriptors and PIDs are used again.
+	// The result of a scan is verified, because descriptors and PIDs are reused.
 	h.known[1] = socketHolder{os.Getpid(), 0}
 	if pid, ok := h.find(1, func() map[uint64]socketHolder { looks++; return nil }); ok || looks != 2 {
 		t.Errorf("socket 1 is held by %d after %d looks", pid, looks)
 	}
 }
 
-// BenchmarkCheckPeer says what SPEC A-5 adds to an accepted connection (0.1 ms at most), and how much that is of it.
+// BenchmarkCheckPeer measures what SPEC A-5 adds to an accepted connection (at most 0.1 ms), and its share of the
+// total.
 func BenchmarkCheckPeer(b *testing.B) {
 	for _, others := range []int{0, 2000} {
 		ln := listen(b)
@@ -318,7 +319,8 @@ func BenchmarkCheckPeer(b *testing.B) {
 	}
 }
 
-// SPEC A-5: whoever has dialled knows whose the listener is, before it has accepted and after, by its own address and by one for all.
+// SPEC A-5: a client knows the owner of the listener before and after it accepts, whether the listener has a specific
+// address or the unspecified one.
 func TestCheckServerA5(t *testing.T) {
 	d, err := openDiag()
 	if err != nil {
@@ -368,7 +370,7 @@ func TestCheckServerA5(t *testing.T) {
 				conn.Close()
 			}
 		}
-		// A listener that closes with the connection in its queue, and one of this user's in its place.
+		// A listener closes with the connection in its queue, and this user opens another in its place.
 		first := listen(t)
 		conn, err := dialer(first)()
 		if err != nil {

@@ -14,14 +14,14 @@ import (
 	"strings"
 )
 
-// findInTables is find for kernels that netlink does not ask: it reads tables as long as there are connections.
+// findInTables is find for kernels without netlink answers. It reads tables that grow with the number of connections.
 func findInTables(dir string, local, remote netip.AddrPort) (end, error) {
 	tables := []struct {
 		name string
 		addr func(netip.Addr) []byte
 	}{
 		{"tcp", netip.Addr.AsSlice},
-		// A socket for IPv6 that speaks IPv4 stands there with mapped addresses.
+		// An IPv6 socket that speaks IPv4 is listed there with mapped addresses.
 		{"tcp6", func(a netip.Addr) []byte { b := a.As16(); return b[:] }},
 	}
 	if local.Addr().Is6() {
@@ -46,7 +46,8 @@ func findInTables(dir string, local, remote netip.AddrPort) (end, error) {
 	return end{}, found
 }
 
-// findListener looks in the same tables for who accepts the connections to an address: by its own socket, else by one for every address.
+// findListener finds the socket that accepts connections to an address in the same tables: first one with that
+// address, then one for every address.
 func findListener(dir string, local netip.AddrPort) (end, error) {
 	v6 := local.Addr().As16()
 	for _, place := range []struct {
@@ -72,7 +73,7 @@ func findListener(dir string, local netip.AddrPort) (end, error) {
 	return end{}, errNoEnd
 }
 
-// findInTable looks in a table of /proc/net/tcp's form for a socket.
+// findInTable finds a socket in a table in the format of /proc/net/tcp.
 func findInTable(r io.Reader, local, remote string, read readEnd) (end, error) {
 	lines := bufio.NewScanner(r)
 	for lines.Scan() {
@@ -99,7 +100,8 @@ func findInTable(r io.Reader, local, remote string, read readEnd) (end, error) {
 	return end{}, errNoEnd
 }
 
-// kernelAddr is an address as the kernel's tables show it: 32-bit words in the machine's byte order, in hex.
+// kernelAddr returns an address in the format of the kernel's tables: 32-bit words in the machine's byte order, in
+// hex.
 func kernelAddr(b []byte, port uint16) string {
 	for i := 0; i < len(b); i += 4 {
 		binary.BigEndian.PutUint32(b[i:], binary.NativeEndian.Uint32(b[i:]))

@@ -5,20 +5,21 @@ import (
 	"net/netip"
 )
 
-// The tables of other systems than Linux are read here, on every system, so that their reading is tested on every system.
+// Other systems' tables are parsed in this file, on every system, so that the parsers are tested everywhere.
 
-// A pcb is what macOS tells of one TCP socket.
+// A pcb is macOS's data of one TCP socket.
 type pcb struct {
 	state uint32
 	uid   uint32
-	pid   int // that used it last
+	pid   int // that last used it
 }
 
-// The records of net.inet.tcp.pcblist_n (xnu: bsd/netinet/in_pcblist.c), each socket's in this order, and their fields' offsets.
+// The records of net.inet.tcp.pcblist_n (xnu: bsd/netinet/in_pcblist.c), in the order of each socket, and the offsets
+// of their fields.
 const (
 	pcbSocket = 0x001 // struct xsocket_n
 	pcbInet   = 0x010 // struct xinpcb_n
-	pcbTCP    = 0x020 // struct xtcpcb_n, the last of a socket
+	pcbTCP    = 0x020 // struct xtcpcb_n, the last record of a socket
 
 	inetForeignPort, inetLocalPort = 16, 18
 	inetVersion                    = 44
@@ -30,13 +31,13 @@ const (
 	tcpSize                        = 40
 )
 
-// findPCB looks in the value of net.inet.tcp.pcblist_n for the socket that is bound to local and connected to remote.
-// Every Mac that is left is little-endian.
+// findPCB finds in the value of net.inet.tcp.pcblist_n the socket that is bound to local and connected to remote. All
+// supported Macs are little-endian.
 func findPCB(b []byte, local, remote netip.AddrPort) (found pcb, ok bool) {
 	if len(b) < 24 {
 		return pcb{}, false
 	}
-	b = b[min(int(binary.LittleEndian.Uint32(b)), len(b)):] // the head says how long it is
+	b = b[min(int(binary.LittleEndian.Uint32(b)), len(b)):] // the header starts with its own length
 	var one pcb
 	matches := false
 	for len(b) >= 8 {
@@ -65,7 +66,7 @@ func isPCB(b []byte, local, remote netip.AddrPort) bool {
 		return false
 	}
 	at := func(offset int) netip.Addr {
-		if b[inetVersion]&1 != 0 { // IPv4, also of a socket for both
+		if b[inetVersion]&1 != 0 { // IPv4, or a dual-stack socket
 			return netip.AddrFrom4([4]byte(b[offset+12 : offset+16]))
 		}
 		return netip.AddrFrom16([16]byte(b[offset : offset+16])).Unmap()
@@ -75,11 +76,12 @@ func isPCB(b []byte, local, remote netip.AddrPort) bool {
 
 const (
 	rowSize = 24
-	// The states of a connection (MIB_TCP_STATE) from its beginning up to its orderly end.
+	// The states (MIB_TCP_STATE) from the beginning of a connection to its orderly end.
 	rowEstablished, rowLastAck = 5, 10
 )
 
-// findRow looks in Windows' MIB_TCPTABLE_OWNER_PID: rows of state, local address and port, remote address and port, process.
+// findRow finds a connection in Windows' MIB_TCPTABLE_OWNER_PID, whose rows are state, local address and port, remote
+// address and port, process.
 func findRow(table []byte, local, remote netip.AddrPort) (pid uint32, ok bool) {
 	if len(table) < 4 {
 		return 0, false

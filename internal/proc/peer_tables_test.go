@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// pcbRecord makes one record of macOS' table.
+// pcbRecord builds one record of macOS's table.
 func pcbRecord(kind uint32, size int, fill func([]byte)) []byte {
 	b := make([]byte, (size+7)&^7)
 	binary.LittleEndian.PutUint32(b, uint32(size))
@@ -15,7 +15,7 @@ func pcbRecord(kind uint32, size int, fill func([]byte)) []byte {
 	return b
 }
 
-// pcbOf makes the records of one socket, in the order and of the sizes that macOS 15 has.
+// pcbOf builds the records of one socket, with the order and sizes of macOS 15.
 func pcbOf(local, remote netip.AddrPort, uid uint32, state byte) []byte {
 	b := pcbRecord(pcbInet, 104, func(b []byte) {
 		binary.BigEndian.PutUint16(b[inetForeignPort:], remote.Port())
@@ -39,7 +39,8 @@ func pcbOf(local, remote netip.AddrPort, uid uint32, state byte) []byte {
 	return append(b, pcbRecord(pcbTCP, 204, func(b []byte) { b[tcpState] = state })...)
 }
 
-// SPEC A-5 on macOS: the right socket's user and process, and nothing of a table that is cut or odd.
+// SPEC A-5 on macOS: findPCB returns the user and process of the right socket, and nothing from a truncated or odd
+// table.
 func TestFindPCB(t *testing.T) {
 	server := netip.MustParseAddrPort("127.0.0.1:80")
 	mine, other := netip.MustParseAddrPort("127.0.0.1:4660"), netip.MustParseAddrPort("127.0.0.1:4661")
@@ -59,14 +60,14 @@ func TestFindPCB(t *testing.T) {
 	if p, ok := findPCB(table, server, other); ok {
 		t.Errorf("a connection that is not there: %+v", p)
 	}
-	for n := range len(table) - 4 { // the last four only pad
+	for n := range len(table) - 4 { // the last four bytes are padding
 		if _, ok := findPCB(table[:n], mine, server); ok {
 			t.Errorf("found in %d bytes of %d", n, len(table))
 		}
 	}
 }
 
-// SPEC A-5 on Windows: the process of exactly this connection, while it lasts.
+// SPEC A-5 on Windows: findRow returns the process of exactly this connection, while it exists.
 func TestFindRow(t *testing.T) {
 	server, client := netip.MustParseAddrPort("127.0.0.1:80"), netip.MustParseAddrPort("127.0.0.1:4660")
 	row := func(local, remote netip.AddrPort, state, pid uint32) []byte {
@@ -78,7 +79,7 @@ func TestFindRow(t *testing.T) {
 		return binary.LittleEndian.AppendUint32(b, pid)
 	}
 	table := append([]byte{3, 0, 0, 0}, row(server, client, 5, 1)...)
-	table = append(table, row(client, server, 11, 2)...) // TIME_WAIT: an older one
+	table = append(table, row(client, server, 11, 2)...) // TIME_WAIT: an older connection
 	table = append(table, row(client, server, 5, 3)...)
 	if pid, ok := findRow(table, client, server); !ok || pid != 3 {
 		t.Errorf("%d, %v", pid, ok)

@@ -33,14 +33,14 @@ func (*ends) find(local, remote netip.AddrPort) (end, error) {
 	return end{mine: mine, root: root, who: fmt.Sprintf("the user of process %d", pid), pid: int(pid)}, err
 }
 
-// tcpTable is the system's table of connections over IPv4 with their processes.
+// tcpTable returns the system's table of IPv4 connections with their processes.
 func tcpTable() ([]byte, error) {
 	call := windows.NewLazySystemDLL("iphlpapi.dll").NewProc("GetExtendedTcpTable")
 	if err := call.Find(); err != nil {
 		return nil, err
 	}
 	size := uint32(64 << 10)
-	for range 8 { // it may have grown since it was measured
+	for range 8 { // it may have grown since its size was read
 		table := make([]byte, size)
 		errno, _, _ := call.Call(uintptr(unsafe.Pointer(&table[0])), uintptr(unsafe.Pointer(&size)), 0,
 			windows.AF_INET, tcpTableOwnerPIDConnections, 0)
@@ -56,7 +56,7 @@ func tcpTable() ([]byte, error) {
 	return nil, windows.ERROR_INSUFFICIENT_BUFFER
 }
 
-// whose asks for the user of a process. One that this user may not ask about is another's.
+// whose returns the user of a process. A process that this user may not inspect belongs to somebody else.
 func whose(pid uint32) (mine, root bool, err error) {
 	process, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, pid)
 	if err != nil {
@@ -79,10 +79,10 @@ func whose(pid uint32) (mine, root bool, err error) {
 	return theirs.User.Sid.Equals(ours.User.Sid), theirs.User.Sid.IsWellKnown(windows.WinLocalSystemSid), nil
 }
 
-// listener is not asked: a connection that waits to be accepted has its listener's user.
+// listener is not needed: a connection in the accept queue has its listener's user.
 func (*ends) listener(netip.AddrPort) (end, error) { return end{}, errNoEnd }
 
-// holder is not asked: find has told the process.
+// holder is not needed: find returns the process.
 func (*ends) holder(uint64) (int, bool) { return 0, false }
 
 func stillUp(net.Conn) bool { return true }

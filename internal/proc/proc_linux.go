@@ -29,7 +29,7 @@ func parseStat(pid int, data []byte) (Info, bool) {
 		return Info{}, false
 	}
 	info := Info{PID: pid, Name: string(data[open+1 : end])}
-	fields := bytes.Fields(data[end+1:]) // from field 3 on
+	fields := bytes.Fields(data[end+1:]) // field 3 and later
 	if len(fields) < 20 {
 		return Info{}, false
 	}
@@ -39,7 +39,7 @@ func parseStat(pid int, data []byte) (Info, bool) {
 	return info, err == nil
 }
 
-// waitEvent waits on a pidfd, which costs neither a thread nor a timer.
+// waitEvent waits on a pidfd, which needs neither a thread nor a timer.
 func waitEvent(ctx context.Context, pid int, lives func() bool) error {
 	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
 	if errors.Is(err, unix.ESRCH) {
@@ -51,7 +51,7 @@ func waitEvent(ctx context.Context, pid int, lives func() bool) error {
 	f := os.NewFile(uintptr(fd), "pidfd")
 	defer f.Close()
 	if !lives() {
-		return nil // it ended before the pidfd, which may be another process's
+		return nil // it ended before; the pidfd may be another process's
 	}
 	raw, err := f.SyscallConn()
 	if err != nil {

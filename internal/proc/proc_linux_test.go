@@ -25,7 +25,7 @@ func TestParseStat(t *testing.T) {
 	}
 }
 
-// The other end of a connection is this very process.
+// The other end of the connection is this process.
 func TestPeer(t *testing.T) {
 	for _, host := range []string{"127.0.0.1:0", "[::1]:0"} {
 		ln, err := net.Listen("tcp", host)

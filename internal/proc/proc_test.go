@@ -12,18 +12,18 @@ import (
 	"github.com/pollux-companion/pollux/internal/pace"
 )
 
-// TestMain lets this binary be the processes that the tests ask about.
+// TestMain lets this binary act as the processes of the tests.
 func TestMain(m *testing.M) {
 	switch os.Getenv("PROC_TEST") {
 	case "sleep":
 		time.Sleep(30 * time.Second)
-	case "watch": // its parent ends; it says when it noticed
+	case "watch": // waits for its parent's end and reports when it noticed
 		parent, _ := strconv.Atoi(os.Getenv("PROC_PARENT"))
 		os.Stdout.WriteString("ready\n")
 		if WaitParent(context.Background(), parent) == nil {
 			os.Stdout.WriteString("gone\n")
 		}
-	case "parent": // starts a watcher with its own output and ends when it is told to
+	case "parent": // starts a watcher with its own output, and ends when told to
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), "PROC_TEST=watch", "PROC_PARENT="+strconv.Itoa(os.Getpid()))
 		cmd.Stdout = os.Stdout

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// stillActive is what a living process has as its exit code.
+// stillActive is the exit code of a running process.
 const stillActive = 259
 
 func alive(pid int) bool {

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// errQueued: the connection waits for its listener to accept it, so that only the listener's user is known.
+// errQueued: the connection waits in its listener's accept queue, so only the listener's user is known.
 var errQueued = errors.New("nobody has accepted the connection yet")
 
-// DialOwn connects, but not to another user's listener on loopback: a token must not get there (SPEC A-5). Where the system does not
-// tell whose a listener is, it connects. It waits ten seconds at most.
+// DialOwn connects, except to another user's listener on loopback, which must not receive a token (SPEC A-5). If the
+// system cannot say who owns the listener, it connects. It waits at most ten seconds.
 func DialOwn(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := (&net.Dialer{Timeout: 10 * time.Second}).DialContext(ctx, network, address)
 	if err != nil {
@@ -26,10 +26,10 @@ func DialOwn(ctx context.Context, network, address string) (net.Conn, error) {
 	return conn, nil
 }
 
-// CheckServer says whether the server end of a TCP connection to this machine's loopback is this user's or root's, so that
-// whoever has dialled may send it a secret. Nothing is sent or read. Its errors wrap ErrForeign for another user's, and ErrUntold
-// where that cannot be known: the system does not say, the address is none of loopback, or the connection has
-// ended. It may be called from any goroutine.
+// CheckServer reports whether the server end of a TCP connection to this machine's loopback belongs to this user or
+// root, so that a client may send it a secret. It sends and reads nothing. Its errors wrap ErrForeign for another
+// user's listener, and ErrUntold if that is unknown: the system cannot tell, the address is not loopback, or the
+// connection has ended. It may be called from any goroutine.
 func CheckServer(conn net.Conn) error {
 	ends, err := theEnds()
 	if err != nil {
@@ -53,7 +53,7 @@ func checkServer(conn net.Conn, server, client netip.AddrPort, find func(local, 
 		return fmt.Errorf("%w: %v", ErrUntold, err)
 	case !e.mine && !e.root:
 		return fmt.Errorf("%w: it is %s's", ErrForeign, e.who)
-	case !stillUp(conn): // a listener that has closed takes its queue along: then the one that was found is another one
+	case !stillUp(conn): // closing a listener drops its queue, so the listener found is another one
 		return fmt.Errorf("%w: the connection has broken", ErrUntold)
 	}
 	return nil

@@ -6,7 +6,8 @@ import (
 	"strconv"
 )
 
-// terminalOf reads /proc/PID/stat: the process group is field 5, the terminal field 7, and the group in its foreground field 8.
+// terminalOf reads /proc/PID/stat: the process group is field 5, the terminal field 7, and the terminal's foreground
+// group field 8.
 func terminalOf(pid int) (TTY, bool) {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -16,7 +17,7 @@ func terminalOf(pid int) (TTY, bool) {
 }
 
 func parseTTY(data []byte) (TTY, bool) {
-	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:]) // from field 3 on
+	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:]) // field 3 and later
 	if len(fields) < 6 {
 		return TTY{}, false
 	}

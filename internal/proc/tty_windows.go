@@ -1,4 +1,4 @@
 package proc
 
-// terminalOf: consoles of other processes are not told.
+// terminalOf finds nothing: Windows does not reveal other processes' consoles.
 func terminalOf(int) (TTY, bool) { return TTY{}, false }
