@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// SPEC §11.2: the browser gets a private file, no argument list shows the code, and nothing of it stays.
+// SPEC §11.2: the browser gets a private file, no argument list contains the code, and nothing is left behind.
 func TestBrowser(t *testing.T) {
 	w := newWorld(t)
 	bin := filepath.Join(w.root, "bin")

@@ -30,8 +30,8 @@ func (w *world) in(dir string, env []string, args ...string) (string, int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// SPEC K-1: where a folder and one in it are both served, whatever speaks of the CLI goes by the CLI's rule, which is
-// not the nearest; what asks the user takes the nearest.
+// SPEC K-1: where a folder and one inside it are both served, commands about the CLI follow the CLI's rule, which is
+// not the nearest. Commands that ask the user take the nearest.
 func TestNested(t *testing.T) {
 	w := newWorld(t)
 	sub := filepath.Join(w.project, "sub")
@@ -57,7 +57,7 @@ func TestNested(t *testing.T) {
 			if env[0] == "GEMINI_CLI_IDE_PID=" {
 				want = larger
 			}
-			env = append(env, "SSH_CONNECTION=a b c d") // nor in a container
+			env = append(env, "SSH_CONNECTION=a b c d") // and not in a container
 			var all []struct {
 				Port        int
 				Here, Taken bool
@@ -80,7 +80,7 @@ func TestNested(t *testing.T) {
 			}
 		}
 	}
-	// open asks the person: the nearest.
+	// open addresses the user: the nearest
 	w.ask("", "sh", "-c", "cd sub && exec pollux open a.txt").wants(0, "")
 	var note struct{ Path string }
 	pages[1].Expect("open", &note)
@@ -89,7 +89,8 @@ func TestNested(t *testing.T) {
 	}
 }
 
-// looks lets a page say that its user looks at a file, and waits until the companion tells it, which of the two says.
+// looks has a page report that its user looks at a file, and waits until the companion reports the file as the CLI's
+// context.
 func (w *world) looks(page *webtest.Page, dir string, env []string, file string) {
 	w.t.Helper()
 	page.Notify("context/update", map[string]any{"open": []string{file}, "active": map[string]any{"path": file, "cursor": map[string]int{"line": 0, "character": 0}}, "dirty": []string{}, "focused": true})
@@ -99,7 +100,7 @@ func (w *world) looks(page *webtest.Page, dir string, env []string, file string)
 	})
 }
 
-// A companion that is not pollux's is joined as a CLI does; one that the CLI does not find, or that has nothing to say, is said so.
+// Other companions are joined as a CLI does. pollux says when the CLI does not find one, or when it sends no context.
 func TestContextOfOthers(t *testing.T) {
 	w := newWorld(t)
 	quiet := []string{"SSH_CONNECTION=a b c d"}
@@ -135,7 +136,7 @@ func TestContextOfOthers(t *testing.T) {
 		t.Errorf("%d diffs", n)
 	}
 
-	// In another temp folder the CLI finds nothing, though pollux does.
+	// With another temp folder the CLI finds nothing, though pollux does.
 	w.serve()
 	for _, env := range [][]string{{"TMPDIR=" + w.root}, {"GEMINI_CLI_IDE_WORKSPACE_PATH=/elsewhere", "TMPDIR=" + w.root, "TERM_PROGRAM=vscode"}} {
 		if out, code := w.in(w.project, env, "context"); code != console.CodeNo || out != "" {
@@ -149,7 +150,7 @@ func TestContextOfOthers(t *testing.T) {
 	}
 }
 
-// doctor is content only where a diff would be shown: a CLI that is connected has none without a page or an editor.
+// doctor is satisfied only where a diff would be shown: a connected CLI shows none without a page or an editor.
 func TestDoctorWithoutViews(t *testing.T) {
 	w := newWorld(t)
 	if out, code := w.in(w.project, nil, "setup", "--only", "ide"); code != 0 {
@@ -180,8 +181,8 @@ func TestDoctorWithoutViews(t *testing.T) {
 
 type finding struct{ ID, Level, What, Mend string }
 
-// A terminal with another temp folder than the editor's is told which one to take; where it is only the file that has gone,
-// it is told so.
+// A terminal whose temp folder differs from the editor's is told which one to use. If only the discovery file is
+// gone, it is told that.
 func TestDoctorOtherTemp(t *testing.T) {
 	w := newWorld(t)
 	file := w.serve().DiscoveryFile

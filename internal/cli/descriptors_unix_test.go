@@ -14,8 +14,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/pace"
 )
 
-// SPEC A-4: with 64 descriptors, a crowd that connects to both ports and says nothing keeps nobody waiting for its ten seconds: the CLI's
-// requests are answered, and the page comes.
+// SPEC A-4: with 64 descriptors, many silent connections to both ports delay nobody for the ten seconds that they
+// last. The CLI's requests are answered, and the page loads.
 func TestFewDescriptorsA4(t *testing.T) {
 	w := newWorld(t)
 	cmd := exec.Command("sh", "-c", "ulimit -n 64; exec pollux serve --no-open --json")

@@ -17,13 +17,13 @@ import (
 	"github.com/pollux-companion/pollux/internal/editor/web/webtest"
 )
 
-// A decider is somebody who looks at proposals.
+// A decider is a user who reviews proposals.
 type decider struct {
 	w *world
 	c *control.Client
 }
 
-// decider joins the companion of the project as a reviewer does.
+// decider joins the project's companion as a reviewer does.
 func (w *world) decider() *decider {
 	w.t.Helper()
 	c := w.control()
@@ -47,7 +47,7 @@ func (d *decider) waiting() control.Diff {
 	return diffs[0]
 }
 
-// decide decides as one who looks at whatever is newer, and keeps the proposal over it (SPEC F-13).
+// decide decides like a reviewer who looks at every newer state, and keeps the proposal over the file (SPEC F-13).
 func (d *decider) decide(accept bool, content *string) {
 	d.w.t.Helper()
 	ctx := d.w.t.Context()
@@ -70,7 +70,7 @@ func (d *decider) decide(accept bool, content *string) {
 	})
 }
 
-// nobody waits until no proposal is open.
+// nothing waits until no proposal is open.
 func (d *decider) nothing() {
 	d.w.t.Helper()
 	eventually(d.w.t, "the withdrawal", func() bool {
@@ -79,7 +79,7 @@ func (d *decider) nothing() {
 	})
 }
 
-// A question is one pollux diff, or a git around it.
+// A question is one pollux diff, or a git that runs it.
 type question struct {
 	w         *world
 	cmd       *exec.Cmd
@@ -101,7 +101,7 @@ func (w *world) ask(stdin string, args ...string) *question {
 	return q
 }
 
-// code waits for the end.
+// code waits for the end and returns the exit code.
 func (q *question) code() int {
 	q.w.t.Helper()
 	var err error
@@ -144,7 +144,7 @@ func (w *world) holds(name, want string) {
 	}
 }
 
-// SPEC §11.5: 0 accepted, 1 rejected, 130 cancelled; the text goes where it was to go, byte for byte.
+// SPEC §11.5: 0 accepted, 1 rejected, 130 cancelled; the text arrives at its destination byte for byte.
 func TestDiff(t *testing.T) {
 	w := newWorld(t)
 	w.serve()
@@ -203,10 +203,10 @@ func TestDiff(t *testing.T) {
 	q.wants(0, "")
 	w.holds("sub.txt", "fresh\n")
 
-	// There is nothing to decide about what is the same.
+	// Equal texts need no decision.
 	w.ask("fresh\n", "pollux", "diff", "sub.txt").wants(0, "fresh\n")
 
-	// A file that has changed meanwhile is left alone.
+	// A file that has changed meanwhile is not overwritten.
 	q = w.ask("mine\n", "pollux", "diff", "sub.txt", "--write")
 	d.waiting()
 	w.write("sub.txt", "theirs\n", 0o600)
@@ -226,7 +226,8 @@ func TestDiff(t *testing.T) {
 	w.holds("a.txt", proposed)
 }
 
-// kept: the accepted text that could not be written is in the one file that the message names, the user's alone.
+// kept checks that the accepted text that could not be written is in the one file that the message names, readable by
+// the user alone.
 func (w *world) kept(q *question, name, why, want string) {
 	w.t.Helper()
 	files, _ := filepath.Glob(filepath.Join(w.project, name+".accepted-*"))
@@ -239,8 +240,7 @@ func (w *world) kept(q *question, name, why, want string) {
 	}
 }
 
-// Whatever comes between, an accepted text is not lost: a file that has changed, one that has gone, one that has come, a
-// folder that has gone.
+// An accepted text is never lost: a file that changed, disappeared or appeared, a folder that disappeared.
 func TestDiffKeeps(t *testing.T) {
 	w := newWorld(t)
 	w.serve()
@@ -276,7 +276,7 @@ func TestDiffKeeps(t *testing.T) {
 		w.kept(q, name, filepath.Join(w.project, name), edited)
 	}
 
-	// -o, whose folder has gone meanwhile: elsewhere, by name.
+	// -o into a folder that has disappeared: the text is kept elsewhere, and the message names the file.
 	out := filepath.Join(w.project, "out")
 	if err := os.Mkdir(out, 0o700); err != nil {
 		t.Fatal(err)
@@ -295,8 +295,7 @@ func TestDiffKeeps(t *testing.T) {
 	}
 }
 
-// SPEC §11.5: a companion that goes away, however it does, has answered
-// nothing, and nobody has cancelled anything.
+// SPEC §11.5: a companion that ends, in any way, has given no answer, and nothing counts as cancelled.
 func TestDiffWithoutItsCompanion(t *testing.T) {
 	for _, end := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGKILL} {
 		w := newWorld(t)
@@ -323,7 +322,7 @@ func TestDiffWithoutItsCompanion(t *testing.T) {
 	}
 }
 
-// SPEC F-2: what no editor can show, and wrong usage.
+// SPEC F-2: texts that no editor can show, and wrong usage.
 func TestDiffRefuses(t *testing.T) {
 	w := newWorld(t)
 	w.write("a.txt", "a\n", 0o600)
@@ -366,7 +365,7 @@ func TestDiffRefuses(t *testing.T) {
 	}
 }
 
-// SPEC §11.1: a model's shell may ask, and cannot answer; nor can it look like somebody who looks.
+// SPEC §11.1: a model's shell may ask, but cannot answer or pose as a reviewer.
 func TestDiffFromAgent(t *testing.T) {
 	w := newWorld(t)
 	w.serve()
@@ -441,7 +440,7 @@ func TestGit(t *testing.T) {
 	run(true, "merge", "side")
 	q = w.ask("", git, "mergetool", "-y", "--tool=pollux")
 	d.waiting()
-	d.decide(true, nil) // with its marks: that is no merge
+	d.decide(true, nil) // with conflict markers: not a merge
 	if code := q.code(); code == 0 {
 		t.Errorf("a file with conflict marks counts as merged: %s%s", &q.out, &q.errs)
 	}
@@ -456,7 +455,7 @@ func TestGit(t *testing.T) {
 	run(false, "commit", "-qm", "merged")
 }
 
-// pollux open FILE:LINE:COLUMN takes the page to a place; pollux context says what the CLI is told of it.
+// pollux open FILE:LINE:COLUMN moves the page to a place; pollux context shows what the CLI is told about it.
 func TestOpenAndContext(t *testing.T) {
 	w := newWorld(t)
 	l := w.serve()

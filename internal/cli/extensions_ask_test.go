@@ -16,8 +16,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/cli/console"
 )
 
-// dialogue runs pollux in a terminal, waits for each prompt, types the answer
-// to it, and returns all that was shown, and the exit code.
+// dialogue runs pollux in a terminal, waits for each prompt, types its answer, and returns all output and the exit
+// code.
 func dialogue(t *testing.T, w *world, args []string, prompts ...[2]string) (string, int) {
 	t.Helper()
 	cmd := w.command(args...)
@@ -53,7 +53,7 @@ func dialogue(t *testing.T, w *world, args []string, prompts ...[2]string) (stri
 	return shown + string(rest), cmd.ProcessState.ExitCode()
 }
 
-// The question before an install: only yes is yes; Ctrl-C is 130; and a no leaves nothing behind (SPEC M-2, S-2).
+// The question before an install: only yes is yes; Ctrl-C is 130; a no leaves nothing behind (SPEC M-2, S-2).
 func TestInstallAsks(t *testing.T) {
 	for answer, want := range map[string]int{"\n": console.CodeNo, "n\n": console.CodeNo, "nope\n": console.CodeNo, "\x04": console.CodeNo, "\x03": console.CodeCancelled, "y\n": console.CodeDone, "YES\n": console.CodeDone} {
 		w := newWorld(t)
@@ -79,7 +79,7 @@ func TestInstallAsks(t *testing.T) {
 	}
 }
 
-// A secret that is typed is not shown, neither then nor later.
+// A typed secret is never shown.
 func TestSecretIsNotShown(t *testing.T) {
 	w := newWorld(t)
 	writeExtension(t, filepath.Join(w.project, "ext"), `{"name":"asks","version":"1.0.0","settings":[{"name":"Key","description":"d","envVar":"ASKS_KEY","sensitive":true}]}`)

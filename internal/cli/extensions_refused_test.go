@@ -13,8 +13,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/cli/console"
 )
 
-// validate finds whatever install would refuse: both look at each broken folder, and what install does not take, validate does
-// not call valid (SPEC E-4, M-2). What only an author wants to know is found as well.
+// validate finds everything that install would refuse: both check each broken folder, and validate never calls valid
+// what install refuses (SPEC E-4, M-2). It also finds problems that only an author cares about.
 func TestValidateFindsWhatInstallRefuses(t *testing.T) {
 	w := newWorld(t)
 	tool := func(runtime, file string) string {
@@ -36,7 +36,7 @@ func TestValidateFindsWhatInstallRefuses(t *testing.T) {
 		manifest string
 		make     func(dir string) error
 		refused  bool   // by install
-		invalid  bool   // to validate, where install takes it
+		invalid  bool   // for validate, although install accepts it
 		says     string // by validate
 	}{
 		"plain":              {plain, nil, false, false, "is valid"},
@@ -96,6 +96,6 @@ func large(dir, name string, size int64) error {
 
 func combined(w *world, args ...string) (string, int) {
 	cmd := w.command(args...)
-	out, _ := cmd.CombinedOutput() // the exit code says it
+	out, _ := cmd.CombinedOutput() // the exit code tells
 	return string(out), cmd.ProcessState.ExitCode()
 }

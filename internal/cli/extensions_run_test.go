@@ -30,15 +30,14 @@ func toolWorld(t *testing.T) *world {
 	return w
 }
 
-// TestRunAsksInTheTerminal: the question in words, an answer by one key; what
-// is no answer runs nothing (SPEC S-2).
+// TestRunAsksInTheTerminal: a question in words, answered with one key; any other key runs nothing (SPEC S-2).
 func TestRunAsksInTheTerminal(t *testing.T) {
 	const prompt = "Enter: not now: "
 	for answer, test := range map[string]struct {
 		code    int
 		runs    bool
 		state   string
-		noAsker bool // whether the next run asks no more
+		noAsker bool // the next run does not ask
 	}{
 		"o\n":    {code: 3, runs: true, state: "nothing was answered yet"},
 		"a\n":    {code: 3, runs: true, state: "x 1.0.0: allowed on", noAsker: true},
@@ -73,7 +72,7 @@ func TestRunAsksInTheTerminal(t *testing.T) {
 	}
 }
 
-// TestAnswerReachesTheBridge: what the user allowed for good by the way is in the next session's summary.
+// TestAnswerReachesTheBridge: an extension allowed for good is in the next session's summary.
 func TestAnswerReachesTheBridge(t *testing.T) {
 	t.Parallel()
 	w := toolWorld(t)
@@ -91,13 +90,12 @@ func TestAnswerReachesTheBridge(t *testing.T) {
 	}
 }
 
-// TestRunAsksInTheEditor: without a terminal of the user's the question comes up in
-// the editor that serves the folder, and so it does for a model's terminal, on which
-// nobody could tell who types.
+// TestRunAsksInTheEditor: without a terminal of the user, the editor that serves the folder asks. The same holds for
+// a model's terminal, where nobody could tell who types.
 func TestRunAsksInTheEditor(t *testing.T) {
 	w := toolWorld(t)
 	l := w.serve()
-	var mu sync.Mutex // guards the two, which the page's connection uses as well
+	var mu sync.Mutex // guards the two fields, which the page's connection also uses
 	var asked []string
 	answer := ""
 	set := func(text string) { mu.Lock(); defer mu.Unlock(); answer, asked = text, nil }
@@ -143,7 +141,7 @@ func TestRunAsksInTheEditor(t *testing.T) {
 	if out, code := dialogue(t, w, []string{"ext", "consent", "revoke", "x"}); code != console.CodeDone {
 		t.Fatal(out)
 	}
-	// A model's terminal: not asked there, whoever types; the editor is.
+	// A model's terminal never gets the question; the editor does.
 	w.env = append(w.env, "GEMINI_CLI=1")
 	set("Never")
 	out, code := dialogue(t, w, []string{"ext", "run", "x", "t"})
@@ -153,12 +151,12 @@ func TestRunAsksInTheEditor(t *testing.T) {
 	page.Leave()
 }
 
-// TestConsentFromAgent: whatever descends from a CLI that is connected is a
-// model's shell, also where it hides its mark; it can answer nothing (SPEC §11.1).
+// TestConsentFromAgent: every descendant of a connected CLI is a model's shell, even if it hides its mark; it cannot
+// answer anything (SPEC §11.1).
 func TestConsentFromAgent(t *testing.T) {
 	w := toolWorld(t)
 	l := w.serve()
-	agent.Connect(t, l.DiscoveryFile) // this process is a CLI now, and starts the commands
+	agent.Connect(t, l.DiscoveryFile) // this process is now a CLI, and starts the commands
 	eventually(t, "the companion knows the CLI's process", func() bool {
 		return control.InAgent(t.Context(), []string{filepath.Join(w.root, "r", "pollux")})
 	})

@@ -13,9 +13,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/cli/schematest"
 )
 
-// TestExtensionScripts runs testdata/extensions: the commands of pollux
-// extensions as a user types them, attacks included (SPEC E, M, U). EXAMPLES
-// is the folder of this repository's examples.
+// TestExtensionScripts runs testdata/extensions: pollux extensions as a user types it, attacks included (SPEC E, M,
+// U). EXAMPLES is this repository's folder of examples.
 func TestExtensionScripts(t *testing.T) {
 	examples, err := filepath.Abs("../../examples")
 	if err != nil {
@@ -49,12 +48,12 @@ func TestExtensionScripts(t *testing.T) {
 	})
 }
 
-// conforms holds a file (or stdout) against the schema of a command's output: conforms describe stdout
+// conforms checks a file (or stdout) against the schema of a command's output: conforms describe stdout
 func conforms(ts *testscript.TestScript, neg bool, args []string, strict func(string) *jsonschema.Resolved) {
 	if len(args) != 2 || neg {
 		ts.Fatalf("usage: conforms COMMAND FILE")
 	}
-	command, lines := strings.CutSuffix(args[0], "-line") // one object a line
+	command, lines := strings.CutSuffix(args[0], "-line") // one object per line
 	resolved := strict(command)
 	texts := []string{ts.ReadFile(args[1])}
 	if lines {

@@ -14,8 +14,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/cli/console"
 )
 
-// addHelp makes the commands that cobra brings behave as the others: what is no command is wrong usage, and not
-// the help of something else, which a shell might even read as its completion.
+// addHelp makes cobra's own commands behave like the others: an unknown command is wrong usage. It does not print
+// another command's help, which a shell might even read as its completion.
 func addHelp(root *cobra.Command) {
 	root.SuggestionsMinimumDistance = 2
 	root.InitDefaultHelpCmd()
@@ -45,7 +45,7 @@ func addHelp(root *cobra.Command) {
 	pointToHelp(root)
 }
 
-// pointToHelp ends what a command says of its arguments with the place where they are told.
+// pointToHelp adds the place of the help to a command's errors about its arguments.
 func pointToHelp(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
@@ -61,7 +61,7 @@ func pointToHelp(cmd *cobra.Command) {
 	}
 }
 
-// completeFiles lets the shell offer what an argument or a flag asks for by the word FILE or DIR.
+// completeFiles lets the shell complete arguments and flags whose usage says FILE or DIR.
 func completeFiles(cmd *cobra.Command) {
 	kind := func(usage string) (complete cobra.CompletionFunc, ok bool) {
 		for word, directive := range map[string]cobra.ShellCompDirective{"FILE": cobra.ShellCompDirectiveDefault, "DIR": cobra.ShellCompDirectiveFilterDirs} {
@@ -86,8 +86,8 @@ func completeFiles(cmd *cobra.Command) {
 	}
 }
 
-// worksAlways says that a command needs neither a home nor a configuration: who has broken his must get help
-// all the same, and his shell its completion without complaints.
+// worksAlways reports whether a command needs neither a home nor a configuration. With a broken configuration, help
+// must still work, and completion must not complain.
 func worksAlways(cmd *cobra.Command) bool {
 	if !cmd.HasParent() {
 		return true

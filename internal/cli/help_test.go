@@ -45,7 +45,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// Without a command pollux says what it can do.
+// Without a command pollux shows what it can do.
 func TestNoCommand(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	var out, errs bytes.Buffer
@@ -54,7 +54,7 @@ func TestNoCommand(t *testing.T) {
 	}
 }
 
-// Every shell's completion is written, and a terminal's colours are not.
+// The completion of every shell is written, without terminal colours.
 func TestCompletion(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
 		var out, errs bytes.Buffer
@@ -64,7 +64,7 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// The shell offers files and folders where they are asked for, and there alone.
+// The shell completes files and folders exactly where they are asked for.
 func TestCompleteFiles(t *testing.T) {
 	for line, want := range map[string]string{
 		"diff|": ":0", "diff|a|--from|": ":0", "diff|--as|": ":0", "diff|-o|": ":0", "open|": ":0", "review|": ":16", "context|": ":16",

@@ -14,7 +14,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/pace"
 )
 
-// wakes counts how often the threads of a process have gone to sleep by themselves, and so been woken.
+// wakes counts how often the threads of a process have gone to sleep and been woken.
 func wakes(t *testing.T, pid int) int {
 	t.Helper()
 	sum := 0
@@ -57,7 +57,7 @@ func idle(t *testing.T, pid int) {
 	t.Errorf("an idle pollux wakes %d times in %v, at the best; at most %d are allowed", fewest, span, most)
 }
 
-// edit starts a pollux lsp for an editor that is a process of the test's own, and leaves its pipe open.
+// edit starts a pollux lsp for an editor process of the test, and leaves its pipe open.
 func (w *world) edit(editor int, root string) *exec.Cmd {
 	w.t.Helper()
 	cmd := w.command("lsp")
@@ -82,16 +82,16 @@ func (w *world) edit(editor int, root string) *exec.Cmd {
 	return cmd
 }
 
-// A companion that nobody asks anything sleeps.
+// An idle companion sleeps.
 func TestIdle(t *testing.T) {
-	t.Parallel() // it waits most of the time
+	t.Parallel() // it mostly waits
 	w := newWorld(t)
 	t.Run("serve", func(t *testing.T) {
 		l := w.serve()
 		idle(t, l.PID)
 		s := newCLI(t, l)
 		s.stream()
-		idle(t, l.PID) // its stream is kept alive every 25 s
+		idle(t, l.PID) // its stream has a keep-alive every 25 s
 	})
 	t.Run("serve with parent", func(t *testing.T) { idle(t, w.serve("--with-parent").PID) })
 	t.Run("lsp", func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestIdle(t *testing.T) {
 			}
 		}
 		newCLI(t, l).stream()
-		idle(t, cmd.Process.Pid) // with a session: nothing is looked for
+		idle(t, cmd.Process.Pid) // with a session: no search
 		watch := pace.Start(t)
 		_ = editor.Process.Kill() // L-2: the pipe stays open, as when a child has inherited it
 		_ = editor.Wait()

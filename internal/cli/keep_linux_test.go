@@ -13,7 +13,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/pace"
 )
 
-// keeping are the processes of keepers of this world, also those that do not serve yet.
+// keeping returns the keeper processes of this world, including those that do not serve yet.
 func (w *world) keeping() (pids []int) {
 	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, name := range all {
@@ -27,8 +27,8 @@ func (w *world) keeping() (pids []int) {
 	return pids
 }
 
-// SPEC L-3, L-4: whoever is killed while a door goes from an editor to its keeper, or from the keeper to the next editor, the next
-// one has the proposal, as its user has edited it, and the CLI hears one outcome.
+// SPEC L-3, L-4: a process is killed while a door passes from an editor to its keeper, or from the keeper to the next
+// editor. The next editor has the proposal with the user's edits, and the CLI hears one outcome.
 func TestKilledHandOversL4(t *testing.T) {
 	t.Parallel()
 	w := newKeptWorld(t)
@@ -51,7 +51,7 @@ func TestKilledHandOversL4(t *testing.T) {
 			e.leave(nil)
 			e.gone(pace.Start(t))
 			if who == "the keeper" {
-				time.Sleep(after) // where that falls is what is tried
+				time.Sleep(after) // the moment varies on purpose
 				kill(what)
 			} else {
 				w.keeper(1)

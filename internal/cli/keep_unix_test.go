@@ -24,19 +24,19 @@ import (
 	"github.com/pollux-companion/pollux/internal/rpc"
 )
 
-// A plugin is an editor of a test's with a plugin of version 2, behind pollux lsp.
+// A plugin is a test editor with a plugin of version 2, behind pollux lsp.
 type plugin struct {
 	w     *world
 	cmd   *exec.Cmd
 	in    io.Closer
 	peer  *rpc.Peer
 	shown chan map[string]any // the parameters of pollux/openDiff
-	ended chan struct{}       // closed when pollux lsp has been waited for
+	ended chan struct{}       // closed when pollux lsp has ended
 	pid   int                 // of the editor
 	file  string              // the discovery file
 }
 
-// newIDE starts pollux lsp for an editor with a process of its own.
+// newIDE starts pollux lsp for an editor with its own process.
 func (w *world) newIDE(name string) *plugin {
 	w.t.Helper()
 	editor := exec.Command("sleep", "600")
@@ -47,7 +47,7 @@ func (w *world) newIDE(name string) *plugin {
 	return w.newIDEOf(name, editor.Process.Pid)
 }
 
-// newIDEOf starts pollux lsp for the editor that is the process pid.
+// newIDEOf starts pollux lsp for the editor with process pid.
 func (w *world) newIDEOf(name string, pid int) *plugin {
 	w.t.Helper()
 	e := &plugin{w: w, pid: pid, cmd: w.command("lsp"), shown: make(chan map[string]any, 8), ended: make(chan struct{})}
@@ -114,7 +114,7 @@ func (e *plugin) shows(path, text string) (id any) {
 	return nil
 }
 
-// looksAt has the user look at a file, and waits until the CLI knows.
+// looksAt makes the user look at a file, and waits until the CLI knows.
 func (e *plugin) looksAt(cli *agent.Agent, path string) {
 	e.w.t.Helper()
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
@@ -124,7 +124,7 @@ func (e *plugin) looksAt(cli *agent.Agent, path string) {
 	cli.Context("the file in the editor", func(files []agent.File) bool { return len(files) == 1 && files[0].Path == path })
 }
 
-// leave ends the editor in good order; keep is what a plugin says of its leaving, nil for nothing.
+// leave ends the editor in order; keep is what the plugin says when leaving, nil for nothing.
 func (e *plugin) leave(keep *bool) {
 	e.w.t.Helper()
 	var params any
@@ -139,7 +139,7 @@ func (e *plugin) leave(keep *bool) {
 	e.peer.Notify("exit", nil)
 }
 
-// gone waits for the end of pollux lsp, which takes a second at the most.
+// gone waits for the end of pollux lsp, which takes at most a second.
 func (e *plugin) gone(watch *pace.Watch) {
 	e.w.t.Helper()
 	select {
@@ -152,7 +152,7 @@ func (e *plugin) gone(watch *pace.Watch) {
 	}
 }
 
-// keepers are the statuses of what serves as a keeper.
+// keepers returns the statuses of the keepers.
 func (w *world) keepers() (all []control.Status) {
 	for _, c := range control.List(context.Background(), []string{filepath.Join(w.root, "r", "pollux")}) {
 		if c.Status.Keeper {
@@ -163,7 +163,7 @@ func (w *world) keepers() (all []control.Status) {
 	return all
 }
 
-// keeper waits for so many keepers, ends them with the test, and returns the first.
+// keeper waits for n keepers, ends them with the test, and returns the first.
 func (w *world) keeper(n int) control.Status {
 	w.t.Helper()
 	var all []control.Status
@@ -183,7 +183,7 @@ func newKeptWorld(t *testing.T) *world {
 	return w
 }
 
-// thief tries to bind a port, until stop.
+// thief keeps trying to bind a port until stop.
 func thief(t *testing.T, port int) (stop func()) {
 	over, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -210,8 +210,8 @@ func portOf(file string) (port int) {
 	return port
 }
 
-// SPEC L-4, A-1: the door outlives the editor, without a moment in which somebody else could have it. What was open waits, what is
-// proposed meanwhile waits too, and the next editor, another one, shows both and decides.
+// SPEC L-4, A-1: the door outlives the editor, without a moment in which anybody else could bind it. Open proposals
+// wait, new ones wait too, and the next editor, a different one, shows both and decides.
 func TestKeeperL4(t *testing.T) {
 	t.Parallel()
 	w := newKeptWorld(t)
@@ -237,7 +237,7 @@ func TestKeeperL4(t *testing.T) {
 		t.Errorf("status says %s", out)
 	}
 
-	// A model's shell gets nothing: neither the door nor the keeper's end.
+	// A model's shell gets neither the door nor the keeper's end.
 	shell := []string{"GEMINI_CLI=1"}
 	model := w.command("serve", "--no-open", "--json")
 	model.Env = append(slices.Clone(w.env), shell...)
@@ -279,7 +279,7 @@ func TestKeeperL4(t *testing.T) {
 	}
 }
 
-// SPEC L-4: however the editor ends, its CLIs are kept; pollux stop rejects what is open, and nothing is left.
+// SPEC L-4: however the editor ends, its CLIs are kept; pollux stop rejects the open proposals, and nothing is left.
 func TestKeeperHoweverL4(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(e *plugin){
@@ -315,7 +315,7 @@ func TestKeeperHoweverL4(t *testing.T) {
 	}
 }
 
-// SPEC L-1, L-4: where nobody keeps, an orderly end rejects what is open and leaves nothing.
+// SPEC L-1, L-4: without a keeper, an orderly end rejects the open proposals and leaves nothing.
 func TestNobodyKeepsL4(t *testing.T) {
 	t.Parallel()
 	never := false
@@ -360,7 +360,7 @@ func TestNobodyKeepsL4(t *testing.T) {
 		t.Parallel()
 		w := newKeptWorld(t)
 		e := w.newIDEOf("vim", os.Getpid())
-		agent.Start(t, e.file) // a process below this one, which is the editor: it ends with it
+		agent.Start(t, e.file) // a child of this process, which is the editor: it ends with it
 		e.leave(nil)
 		e.gone(pace.Start(t))
 		if left := w.leftovers(); len(left) > 0 {
@@ -369,8 +369,8 @@ func TestNobodyKeepsL4(t *testing.T) {
 	})
 }
 
-// SPEC L-4, L-1: pollux stop right after the editor's end, when there is no keeper yet, and a CLI is away that comes back seconds later,
-// leaves nobody unanswered, and nothing behind.
+// SPEC L-4, L-1: pollux stop runs right after the editor's end, before there is a keeper, while a CLI is away that
+// returns seconds later. Every CLI gets its answer, and nothing is left.
 func TestStopAtOnceL4(t *testing.T) {
 	t.Parallel()
 	w := newKeptWorld(t)
@@ -390,7 +390,8 @@ func TestStopAtOnceL4(t *testing.T) {
 	eventually(t, "the end of what was kept", func() bool { return len(w.leftovers()) == 0 })
 }
 
-// SPEC §11.1, L-4: a model that kills an editor's companion gets its door by no keeper of its own; the next editor has it.
+// SPEC §11.1, L-4: a model that kills an editor's companion cannot get its door with a keeper of its own; the next
+// editor gets it.
 func TestAgentsKeeperL4(t *testing.T) {
 	t.Parallel()
 	w := newKeptWorld(t)
@@ -422,7 +423,8 @@ func TestAgentsKeeperL4(t *testing.T) {
 	}
 }
 
-// SPEC L-4: a companion whose terminal is gone is kept, one that was told to end is not; serve takes over from a keeper.
+// SPEC L-4: a companion whose terminal is gone is kept; one that was told to end is not. serve takes over from a
+// keeper.
 func TestServeAndKeeperL4(t *testing.T) {
 	t.Parallel()
 	w := newKeptWorld(t)
@@ -454,7 +456,7 @@ func TestServeAndKeeperL4(t *testing.T) {
 	}
 }
 
-// reviews decides in the keeper, as pollux review does: what comes there waits, and a rule accepts nothing that comes after it.
+// reviews decides in the keeper, as pollux review does. New proposals wait there, and no rule accepts them.
 func (w *world) reviews(cli *agent.Agent) {
 	w.t.Helper()
 	client := w.control()
@@ -477,7 +479,7 @@ func (w *world) reviews(cli *agent.Agent) {
 	}
 }
 
-// SPEC L-4: two editors of one folder, each with a CLI, are kept both, and two editors take both over.
+// SPEC L-4: two editors of one folder, each with a CLI, are both kept, and two editors take both over.
 func TestTwoKeepersL4(t *testing.T) {
 	t.Parallel()
 	w := newKeptWorld(t)

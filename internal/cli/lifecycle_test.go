@@ -21,7 +21,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/pace"
 )
 
-// A session is a CLI's, on the wire.
+// A session is a CLI's session on the wire.
 type session struct {
 	t          *testing.T
 	url, token string
@@ -39,12 +39,12 @@ func newCLI(t *testing.T, l *live) *session {
 	return s
 }
 
-// companion turns the session to a companion that came back.
+// companion moves the session to a companion that came back.
 func (s *session) companion(l *live) {
 	s.url, s.token = fmt.Sprintf("http://127.0.0.1:%d/mcp", l.Port), l.token()
 }
 
-// ask makes a request; the body of the answer is open until the test ends.
+// ask makes a request; the response's body stays open until the test ends.
 func (s *session) ask(method, body string) (http.Header, io.Reader) {
 	s.t.Helper()
 	req, _ := http.NewRequest(method, s.url, strings.NewReader(body))
@@ -63,7 +63,7 @@ func (s *session) ask(method, body string) (http.Header, io.Reader) {
 	return resp.Header, resp.Body
 }
 
-// call makes a request and returns its answer.
+// call makes a request and returns the response.
 func (s *session) call(body string) string {
 	s.t.Helper()
 	_, r := s.ask(http.MethodPost, body)
@@ -91,8 +91,8 @@ func join(t *testing.T, l *live) *bufio.Reader {
 	return newCLI(t, l).stream()
 }
 
-// SPEC L-1, L-2, D-5: every signal ends a companion within a second, also with
-// CLIs on their streams, and nothing is left behind.
+// SPEC L-1, L-2, D-5: every signal ends a companion within a second, even with CLIs on their streams, and nothing is
+// left behind.
 func TestSignalsL1(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(sig.String(), func(t *testing.T) {
@@ -126,7 +126,7 @@ func TestSignalsL1(t *testing.T) {
 	}
 }
 
-// SPEC L-2: with the process that started it.
+// SPEC L-2: a companion ends with the process that started it.
 func TestParentDeathL2(t *testing.T) {
 	w := newWorld(t)
 	out := filepath.Join(w.root, "out")
@@ -146,7 +146,7 @@ func TestParentDeathL2(t *testing.T) {
 	}
 }
 
-// Who starts pollux by go run cannot type the hints as they stand, and is told what to type.
+// A user who runs pollux by go run cannot type the hints as printed, and is told what to type instead.
 func TestHintsOutsidePath(t *testing.T) {
 	w := newWorld(t)
 	cmd := w.command("serve", "--no-open")
@@ -166,14 +166,14 @@ func TestHintsOutsidePath(t *testing.T) {
 	}
 }
 
-// nohup and a terminal that closes: the companion stays, and other signals end it.
+// With nohup and a closed terminal the companion stays; other signals end it.
 func TestNohup(t *testing.T) {
 	w := newWorld(t)
 	cmd := w.command("-c", `trap "" HUP; exec "$0" serve --no-open --json`, "pollux")
 	cmd.Path, cmd.Args = "/bin/sh", append([]string{"sh"}, cmd.Args[1:]...)
 	l := w.start(cmd)
 	cmd.Process.Signal(syscall.SIGHUP)
-	w2, err := w.command("env").Output() // asked after the signal, answered by one that lives
+	w2, err := w.command("env").Output() // asked after the signal; an answer means that it lives
 	if err != nil || !strings.Contains(string(w2), l.token()) {
 		t.Errorf("%s, %v", w2, err)
 	}
@@ -202,7 +202,7 @@ func TestOutlivesParent(t *testing.T) {
 	eventually(t, "the end", func() bool { return len(w.leftovers()) == 0 })
 }
 
-// A closed standard output (pollux serve | head -1) does not kill it with its files in place.
+// A closed standard output (pollux serve | head -1) does not kill it and leave its files behind.
 func TestClosedOutput(t *testing.T) {
 	w := newWorld(t)
 	cmd := w.command("serve", "--no-open")
@@ -224,7 +224,7 @@ func TestClosedOutput(t *testing.T) {
 	}
 }
 
-// SPEC D-6: what a kill -9 leaves is removed by the next start; the living and the relay stay.
+// SPEC D-6: the next start removes what a kill -9 left; living companions and the relay stay.
 func TestSweepAfterKillD6(t *testing.T) {
 	w := newWorld(t)
 	other := filepath.Join(w.root, "other")
@@ -250,7 +250,8 @@ func TestSweepAfterKillD6(t *testing.T) {
 	alive.signal(syscall.SIGTERM)
 }
 
-// SPEC A-1: after a crash and after an orderly end the next one has port and page, and a token of its own; the old one serves old sessions, so that CLIs do not notice.
+// SPEC A-1: after a crash and after an orderly end the next companion has the same port and page, and a new token.
+// The old token serves old sessions, so that CLIs do not notice.
 func TestResumeA1(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
 		t.Run(sig.String(), func(t *testing.T) {
@@ -274,7 +275,7 @@ func TestResumeA1(t *testing.T) {
 	}
 }
 
-// SPEC A-1: not with another workspace, not on a port that is taken, not beside a living companion.
+// SPEC A-1: no takeover with another workspace, on a port in use, or beside a living companion.
 func TestNoResumeA1(t *testing.T) {
 	t.Run("other workspace", func(t *testing.T) {
 		w := newWorld(t)
@@ -323,8 +324,8 @@ func TestNoResumeA1(t *testing.T) {
 	})
 }
 
-// SPEC A-1: of those that start at once only one takes over, and its record stays its own; one that starts
-// while the last is stopping waits for it.
+// SPEC A-1: of companions that start at once only one takes over, and its record stays its own. One that starts while
+// the last is stopping waits for it.
 func TestResumeRacesA1(t *testing.T) {
 	t.Run("several at once", func(t *testing.T) {
 		w := newWorld(t)
@@ -380,7 +381,7 @@ func TestResumeRacesA1(t *testing.T) {
 	})
 }
 
-// SPEC §11.6: a second companion says who else serves the folder, and env takes the nearest, then the newest.
+// SPEC §11.6: a second companion says who else serves the folder; env takes the nearest, then the newest.
 func TestTwoCompanions(t *testing.T) {
 	w := newWorld(t)
 	sub := filepath.Join(w.project, "sub")
@@ -408,7 +409,7 @@ func TestTwoCompanions(t *testing.T) {
 	}
 }
 
-// SPEC A-1, D-6: a companion that is stopped (Ctrl-Z) is neither taken over nor swept.
+// SPEC A-1, D-6: a suspended companion (Ctrl-Z) is neither taken over nor swept.
 func TestStoppedCompanionA1(t *testing.T) {
 	w := newWorld(t)
 	first := w.serve()

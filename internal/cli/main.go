@@ -1,5 +1,5 @@
-// Package cli is the command line: the table of commands, global flags, help and completion, and the settings and the log that each
-// command starts with. The commands are in the packages below it, by what a user does.
+// Package cli is the command line: the table of commands, global flags, help and completion, and the settings and log
+// that each command starts with. The commands are in the packages below it, grouped by use.
 package cli
 
 import (
@@ -33,7 +33,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	addHelp(root) // after SetOut, which the command for completion takes over when it is made
+	addHelp(root) // after SetOut, because the completion command copies it when it is created
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		completeFiles(root)
 	}
@@ -55,13 +55,13 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 type app struct {
 	*console.Console
 	logLevel string // --log-level
-	started  bool   // the arguments were understood
+	started  bool   // the arguments were valid
 	closeLog func()
 }
 
 func (a *app) root(args []string) *cobra.Command {
-	// cobra's own --version takes a template, with which the linker has to keep
-	// every exported method of every type: a fifth of the program.
+	// cobra's own --version uses a template, which makes the linker keep every exported method of every type: a fifth
+	// of the program.
 	asked := false
 	root := &cobra.Command{
 		Use:   "pollux",
@@ -91,7 +91,7 @@ its changes as diffs that you can edit, accept or reject.`,
 	return root
 }
 
-// commands makes all commands, or the one alone whose name args begin with, which saves a companion's start a twentieth.
+// commands returns all commands, or only the one that args name, which makes a companion's start a twentieth faster.
 func (a *app) commands(args []string) []*cobra.Command {
 	con, kit := a.Console, &tools.Kit{Console: a.Console}
 	all := map[string]func() *cobra.Command{
@@ -121,7 +121,7 @@ func (a *app) commands(args []string) []*cobra.Command {
 	return list
 }
 
-// allExtensions makes pollux extensions out of its parts.
+// allExtensions assembles pollux extensions from its parts.
 func allExtensions(kit *tools.Kit) *cobra.Command {
 	cmd := extensions.Command(kit, append(tools.Commands(kit), model.Commands(kit)...)...)
 	model.KeepBridge(kit, cmd, "install", "link", "uninstall", "update", "enable", "disable", "grant", "revoke")

@@ -15,7 +15,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/editor/web/webtest"
 )
 
-// An mcpClient is a client of pollux mcp, message by message.
+// An mcpClient is a client of pollux mcp that sends and receives single messages.
 type mcpClient struct {
 	t     *testing.T
 	in    io.WriteCloser
@@ -65,7 +65,7 @@ func (c *mcpClient) send(method string, params any) {
 	}
 }
 
-// answer is the texts of the answer to what was sent last; those of an error begin with "error: ".
+// answer returns the texts of the response to the last request; those of an error begin with "error: ".
 func (c *mcpClient) answer() []string {
 	c.t.Helper()
 	for {
@@ -103,7 +103,7 @@ func (c *mcpClient) call(tool string, args map[string]any) []string {
 	return c.answer()
 }
 
-// The editor's tools, for any MCP client: what a companion knows, and a diff that waits for the user.
+// The editor's tools, for any MCP client: the companion's data, and a diff that waits for the user.
 func TestMCPForTheEditor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -136,7 +136,7 @@ func TestMCPForTheEditor(t *testing.T) {
 		t.Errorf("nobody looks at diffs: %q", got)
 	}
 	channel := w.control()
-	if err := channel.Attach(t.Context()); err == nil { // it has started the server: the test is an agent
+	if err := channel.Attach(t.Context()); err == nil { // it started the server, so the test counts as an agent
 		t.Error("an agent looks at diffs")
 	}
 	page := webtest.Open(t, l.Page, "person")

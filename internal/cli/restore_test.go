@@ -42,8 +42,8 @@ func say(t *testing.T, conn *websocket.Conn, text string) {
 	}
 }
 
-// SPEC L-3: a diff that was open and edited when the companion was killed is
-// there again afterwards, and its outcome reaches the session that waits for it.
+// SPEC L-3: a diff that was open and edited when the companion was killed returns afterwards, and its outcome reaches
+// the session that waits for it.
 func TestOpenDiffSurvivesKillL3(t *testing.T) {
 	w := newWorld(t)
 	first := w.serve()
@@ -75,7 +75,7 @@ func TestOpenDiffSurvivesKillL3(t *testing.T) {
 	if err != nil || len(diffs) != 1 || diffs[0].ID != id || !diffs[0].Edited || diffs[0].Path != path {
 		t.Fatalf("after the restart: %+v, %v", diffs, err)
 	}
-	say(t, openPage(t, second), acceptance(diffs[0])) // the test is the agent here, which decides nothing by the channel
+	say(t, openPage(t, second), acceptance(diffs[0])) // the test is the agent, which cannot decide there
 	got := expect(t, stream, "ide/diffAccepted")
 	if last := got[strings.LastIndex(got, "data:"):]; !strings.Contains(last, `proposed and edited\n`) || !strings.Contains(last, path) {
 		t.Errorf("the session heard %s", last)
@@ -89,8 +89,8 @@ func TestOpenDiffSurvivesKillL3(t *testing.T) {
 	}
 }
 
-// SPEC T-6, L-3: an outcome that was decided while the CLI's stream was down is not lost by
-// a kill -9 of the companion, even twice, and comes once.
+// SPEC T-6, L-3: an outcome decided while the CLI's stream was down survives a kill -9 of the companion, even two,
+// and arrives once.
 func TestUnsentOutcomeSurvivesKillT6(t *testing.T) {
 	w := newWorld(t)
 	l := w.serve()
@@ -120,7 +120,7 @@ func TestUnsentOutcomeSurvivesKillT6(t *testing.T) {
 	}
 }
 
-// SPEC L-1: an orderly stop rejects what is open, delivers that, and leaves nothing to restore.
+// SPEC L-1: an orderly stop rejects open diffs, delivers that, and leaves nothing to restore.
 func TestOpenDiffIsRejectedAtStopL1(t *testing.T) {
 	w := newWorld(t)
 	first := w.serve()
@@ -139,7 +139,7 @@ func TestOpenDiffIsRejectedAtStopL1(t *testing.T) {
 	}
 }
 
-// acceptance is what a page says when its user accepts a diff as it stands.
+// acceptance is a page's message when its user accepts a diff unchanged.
 func acceptance(d control.Diff) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":"diff/accept","params":{"id":%q,"version":%d,"base":%d}}`, d.ID, d.Version, d.Base)
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/creack/pty"
 )
 
-// trap is a command that tells of each signal and ends with 5 at TERM.
+// trap is a command that reports each signal and ends with 5 at TERM.
 const trap = `trap 'echo got INT' INT; trap 'echo got HUP' HUP; trap 'echo got QUIT' QUIT; trap 'echo got TERM; exit 5' TERM; echo ready; while :; do sleep 0.02; done`
 
-// expect reads lines until one holds want.
+// expect reads lines until one contains want.
 func expect(t *testing.T, r *bufio.Reader, want string) string {
 	t.Helper()
 	lines := make(chan string, 1)
@@ -43,7 +43,7 @@ func expect(t *testing.T, r *bufio.Reader, want string) string {
 	}
 }
 
-// Signals that pollux run gets reach its command, whose end is pollux's.
+// Signals to pollux run reach its command, and pollux ends with the command's exit code.
 func TestRunPassesSignals(t *testing.T) {
 	w := newWorld(t)
 	cmd := w.command("run", "--no-open", "--", "sh", "-c", trap)
@@ -74,12 +74,12 @@ func TestRunPassesSignals(t *testing.T) {
 	}
 }
 
-// In a terminal Ctrl-C reaches the command once, from the terminal, and pollux goes on
-// serving it; Ctrl-Z stops both, and fg continues both.
+// In a terminal Ctrl-C reaches the command once, from the terminal, and pollux continues to serve it. Ctrl-Z stops
+// both, and fg continues both.
 func TestRunInTerminal(t *testing.T) {
 	w := newWorld(t)
 	cmd := w.command("run", "--no-open", "--", "sh", "-c", trap)
-	tty, err := pty.Start(cmd) // a session of its own, with the terminal
+	tty, err := pty.Start(cmd) // a new session with the terminal
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestRunInTerminal(t *testing.T) {
 	if len(w.files()) != 1 {
 		t.Error("Ctrl-C stopped the companion")
 	}
-	syscall.Kill(-cmd.Process.Pid, syscall.SIGSTOP) // Ctrl-Z; SIGTSTP is ignored in an orphaned group
+	syscall.Kill(-cmd.Process.Pid, syscall.SIGSTOP) // like Ctrl-Z; SIGTSTP is ignored in an orphaned group
 	var status syscall.WaitStatus
 	if _, err := syscall.Wait4(cmd.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
 		t.Fatalf("it does not stop: %v, %v", status, err)
@@ -114,7 +114,7 @@ func TestRunInTerminal(t *testing.T) {
 	}
 }
 
-// The command sees the very terminal: its size and that it is one.
+// The command gets the terminal itself, with its size.
 func TestRunTerminalIsPassedOn(t *testing.T) {
 	w := newWorld(t)
 	cmd := w.command("run", "--no-open", "--", "sh", "-c", "stty size; test -t 0 && test -t 1 && test -t 2 && echo terminal")

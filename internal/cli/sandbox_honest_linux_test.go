@@ -8,7 +8,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/peers"
 )
 
-// What honest programs do in a workspace that they may write to, without a network (docs/sandbox.md, "Honest programs").
+// Honest programs in a writable workspace, without a network (docs/sandbox.md, "Honest programs").
 func TestHonestPrograms(t *testing.T) {
 	peers.Need(t, peers.Node)
 	w := newWorld(t)
@@ -37,9 +37,9 @@ func TestHonestPrograms(t *testing.T) {
 		"pool of spawned processes":  {[]string{"--", "python3", "pool.py"}, 0},
 		"loopback without a network": {[]string{"--", "python3", "loopback.py"}, 1},
 		"loopback, beside a host":    {[]string{"--allow-host", "https://example.com", "--", "python3", "loopback.py"}, 0},
-		"loopback, which is named":   {[]string{"--allow-host", "http://localhost:9", "--", "python3", "loopback.py"}, 1}, // through the proxy, to this machine's own
+		"loopback, which is named":   {[]string{"--allow-host", "http://localhost:9", "--", "python3", "loopback.py"}, 1}, // by the proxy, to this machine
 		"400 threads":                {[]string{"--", "python3", "threads.py"}, 0},
-		// A system without Java has nothing to compile, and nothing to find.
+		// Without Java there is nothing to compile.
 		"javac":                          {[]string{"--", "sh", "-c", "command -v javac || exit 0; echo 'class A { public static void main(String[] a) {} }' >A.java && javac A.java && java A"}, 0},
 		"a program by its relative path": {[]string{"--", "sh", "-c", "printf '#!/bin/sh\\nexit 7\\n' >x; chmod +x x; ./x"}, 7},
 	} {

@@ -13,16 +13,16 @@ import (
 
 var slowLanguages = flag.Bool("languages", false, "build with the languages and tools that take long, too")
 
-// A language builds a small project and runs what came of it, in a workspace that it may write to, without a network.
+// A language builds a small project and runs the result, in a writable workspace, without a network.
 type language struct {
-	name    string // as docs/sandbox.md has it
-	program string // what it needs, of this machine
+	name    string // as in docs/sandbox.md
+	program string // the program that it needs on this machine
 	slow    bool   // takes seconds: only with -languages
 	files   map[string]string
 	script  string // prints ok at its end
 }
 
-// wheelScript makes a local wheel.
+// wheelScript builds a local wheel.
 const wheelScript = `import zipfile
 with zipfile.ZipFile("hello-1.0-py3-none-any.whl", "w") as z:
     z.writestr("hello/__init__.py", "print('ok')\n")
@@ -58,7 +58,8 @@ var languages = []language{
 	{name: "ocaml", program: "ocamlfind", slow: true, files: map[string]string{"a.ml": "let () = print_endline \"ok\"\n"}, script: "ocamlfind ocamlopt -o a a.ml && ./a"},
 }
 
-// TestLanguages: what this machine has builds a small project in the sandbox; the rest is named. The slow ones need -languages.
+// TestLanguages: the languages on this machine build a small project in the sandbox; missing ones are named. The slow
+// ones need -languages.
 func TestLanguages(t *testing.T) {
 	w := newWorld(t)
 	var untested []string
@@ -81,7 +82,7 @@ func TestLanguages(t *testing.T) {
 		args := []string{"sandbox", "--write", "workspace", "--workspace", dir, "--time", "5m", "--"}
 		script := "cd '" + dir + "' && " + l.script
 		if l.program == "cargo" {
-			// rustup's choice is kept in the home folder: the toolchain's own program is named.
+			// rustup keeps its choice in the home folder, so this runs the toolchain's own program.
 			if own, err := exec.Command("rustup", "which", "cargo").Output(); err == nil {
 				program = strings.TrimSpace(string(own))
 			}
@@ -98,7 +99,7 @@ func TestLanguages(t *testing.T) {
 	t.Logf("not tried here: %s", strings.Join(untested, "; "))
 }
 
-// TestLanguagesAreTold: the table in docs/sandbox.md has the languages that TestLanguages has.
+// TestLanguagesAreTold: the table in docs/sandbox.md lists the languages of TestLanguages.
 func TestLanguagesAreTold(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "sandbox.md"))

@@ -13,10 +13,10 @@ import (
 	"github.com/pollux-companion/pollux/internal/sandbox/escapes"
 )
 
-// A user tries the very list that the sandbox's tests try, and nothing is left of it (SPEC S-1).
+// sandbox --self-test tries the same list as the sandbox's tests, and leaves nothing behind (SPEC S-1).
 func TestSelfTest(t *testing.T) {
 	pace.NotRaced(t, "the programs that it starts share no memory with pollux")
-	t.Parallel() // beside the one that waits
+	t.Parallel() // alongside the test that waits
 	w := newWorld(t)
 	cmd := w.command("sandbox", "--self-test", "--json")
 	defer time.AfterFunc(5*time.Minute, func() { _ = cmd.Process.Kill() }).Stop()

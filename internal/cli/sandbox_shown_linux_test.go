@@ -11,10 +11,10 @@ import (
 	"github.com/creack/pty"
 )
 
-// hostile is what a program writes to take a terminal over: to both outputs, with honest colours.
+// hostile writes control sequences that take over a terminal to both outputs, among honest colours.
 const hostile = `printf '\033[31mred\033[0m \033]52;c;cm0=\007\033]0;title\007\033[6n'; printf '\033]8;;http://x/\007\033[?2004l\302\2336n' >&2; printf 'end\n'`
 
-// On a terminal a sandbox's command paints and does nothing else; it is left as it was (SPEC S-1).
+// On a terminal, a sandboxed command can only paint; the terminal is restored (SPEC S-1).
 func TestSandboxOnTerminal(t *testing.T) {
 	w := newWorld(t)
 	shows := func(args ...string) string {
@@ -49,7 +49,7 @@ func TestSandboxOnTerminal(t *testing.T) {
 	}
 }
 
-// A pipe and a file of a person's get every byte; in a model's shell the pipe does not.
+// A user's pipe and file get every byte; the pipe of a model's shell does not.
 func TestSandboxInPipe(t *testing.T) {
 	w := newWorld(t)
 	for _, mark := range []string{"", "GEMINI_CLI=1", "CLAUDECODE=1", "QWEN_CODE=1"} {

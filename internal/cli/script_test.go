@@ -11,13 +11,13 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestScript runs testdata/script: what a user types and what comes back.
+// TestScript runs testdata/script: what a user types and what pollux prints.
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script",
 		UpdateScripts: *update,
 		Setup: func(env *testscript.Env) error {
-			// A folder of our own: the names below testscript's are too long for a socket.
+			// A separate folder, because names below testscript's are too long for a socket.
 			root, err := os.MkdirTemp("", "px")
 			if err != nil {
 				return err
@@ -49,7 +49,7 @@ func TestScript(t *testing.T) {
 	})
 }
 
-// exitCode runs a command and wants this exit code: exitcode 2 pollux serve x
+// exitCode runs a command and checks its exit code: exitcode 2 pollux serve x
 func exitCode(ts *testscript.TestScript, neg bool, args []string) {
 	want, err := strconv.Atoi(args[0])
 	if err != nil || neg {
@@ -67,7 +67,7 @@ func exitCode(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// nothingLeft fails when a companion left a file, socket or temporary file: nothing left
+// nothingLeft fails if a companion left a file, socket or temporary file: nothing left
 func nothingLeft(ts *testscript.TestScript, neg bool, args []string) {
 	for _, pattern := range []string{"$TMPDIR/gemini/ide/*", "$TMPDIR/*.sock", "$XDG_RUNTIME_DIR/pollux/*", "$XDG_STATE_HOME/pollux/run/*", "$XDG_STATE_HOME/pollux/open/*"} {
 		left, _ := filepath.Glob(os.Expand(pattern, ts.Getenv))
@@ -77,7 +77,7 @@ func nothingLeft(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// readOnly points TMPDIR at a folder in which nobody can create anything, not even root.
+// readOnly sets TMPDIR to a folder in which nobody can create anything, not even root.
 func readOnly(ts *testscript.TestScript, neg bool, args []string) {
 	if _, err := os.Stat("/sys/kernel"); err == nil {
 		ts.Setenv("TMPDIR", "/sys")
@@ -88,14 +88,14 @@ func readOnly(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("TMPDIR", dir)
 }
 
-// foreign points TMPDIR at a folder whose gemini belongs to somebody else.
+// foreign makes TMPDIR/gemini a folder of another user.
 func foreign(ts *testscript.TestScript, neg bool, args []string) {
 	dir := filepath.Join(ts.Getenv("TMPDIR"), "gemini")
 	ts.Check(os.Mkdir(dir, 0o755))
 	if os.Chown(dir, 12345, -1) == nil {
 		return
 	}
-	// Not root: a link would be refused for being one, so the test is that of links.
+	// Without root, a link takes its place: a link is refused as well.
 	ts.Check(os.Remove(dir))
 	ts.Check(os.Symlink("/", dir))
 }

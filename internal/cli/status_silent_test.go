@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// A companion that does not answer costs the others nothing: all is told of them.
+// status shows all other companions in full beside one that does not answer.
 func TestStatusBesideSilence(t *testing.T) {
 	w := newWorld(t)
 	l := w.serve()

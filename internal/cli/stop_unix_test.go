@@ -13,14 +13,15 @@ import (
 	"github.com/pollux-companion/pollux/internal/cli/console"
 )
 
-// stop says which companions it could not end, also where it has ended another one, and its exit code does too (SPEC §11.5).
+// stop names the companions that it could not end, even if it ended another one, and its exit code says so too (SPEC
+// §11.5).
 func TestStopSaysWhatGoesOn(t *testing.T) {
 	for name, c := range map[string]struct {
 		serve, editors int
-		hangs          bool // one more pollux serve is stopped
-		elsewhere      bool // an editor of another folder runs
+		hangs          bool // another pollux serve is suspended
+		elsewhere      bool // an editor of another folder is running
 		code           int
-		says           string // of each that goes on
+		says           string // for each that continues
 	}{
 		"serve alone":            {serve: 1, code: console.CodeDone},
 		"two of them":            {serve: 2, code: console.CodeDone},

@@ -14,7 +14,7 @@ import (
 	"github.com/creack/pty"
 )
 
-// stoppedWorld is a world with an extension in which a companion is stopped.
+// stoppedWorld is a world with an extension and a suspended companion.
 func stoppedWorld(t *testing.T) (*world, *live) {
 	t.Helper()
 	w := toolWorld(t)
@@ -26,8 +26,8 @@ func stoppedWorld(t *testing.T) (*world, *live) {
 	return w, l
 }
 
-// Beside a companion that is stopped, what starts another one, runs a command or an extension's tool, or asks for consent, ends as it
-// would without it, or says why not.
+// Beside a suspended companion, commands that start another companion, run a command or a tool, or ask for consent
+// end as they would without it, or say why not.
 func TestStoppedCompanionBeside(t *testing.T) {
 	w, _ := stoppedWorld(t)
 	w.together(map[string]beside{
@@ -43,7 +43,7 @@ func TestStoppedCompanionBeside(t *testing.T) {
 	})
 }
 
-// A reviewer at a terminal says which companion does not answer, and can be left.
+// A reviewer at a terminal names the companion that does not answer, and can be left.
 func TestStoppedCompanionReview(t *testing.T) {
 	w, l := stoppedWorld(t)
 	cmd := w.command("review")
@@ -71,7 +71,8 @@ func TestStoppedCompanionReview(t *testing.T) {
 	}
 }
 
-// Behind a relay, a CLI beside a stopped editor is answered: it connects, and a proposal is one for its terminal.
+// Behind a relay, a CLI beside a suspended editor gets an answer: it connects, and its proposal is decided in its
+// terminal.
 func TestStoppedCompanionRelay(t *testing.T) {
 	w, _ := stoppedWorld(t)
 	cmd := w.command("relay")

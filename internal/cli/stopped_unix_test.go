@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// A beside is a command beside a companion that is stopped.
+// A beside is a command that runs beside a suspended companion.
 type beside struct {
 	args []string
 	code int
 	says string
 }
 
-// together starts all commands at once, since each waits for what does not come, and looks at each when it has ended.
+// together starts all commands at once, because each waits in vain, and checks each one when it has ended.
 func (w *world) together(commands map[string]beside) {
 	type started struct {
 		cmd   *exec.Cmd
@@ -57,7 +57,7 @@ func (w *world) together(commands map[string]beside) {
 	}
 }
 
-// Beside a companion that is stopped every command ends, says which process it is, and what to do.
+// Beside a suspended companion every command ends, names the process, and says what to do.
 func TestStoppedCompanion(t *testing.T) {
 	w := newWorld(t)
 	l := w.serve()

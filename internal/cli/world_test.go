@@ -25,7 +25,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// TestMain puts a pollux, which is this binary, into PATH.
+// TestMain puts this binary into PATH as pollux.
 func TestMain(m *testing.M) {
 	agent.Main()
 	escapes.Probe()
@@ -34,11 +34,10 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// patience is how long a test waits for what must happen; a second is what the
-// product has (SPEC L-1, L-2).
+// patience is how long a test waits for something that must happen. The product has a second (SPEC L-1, L-2).
 const patience = 30 * time.Second
 
-// A world is a user of a test's: home, temporary folder, a project.
+// A world is a test user: home, temporary folder, a project.
 type world struct {
 	t          *testing.T
 	root       string
@@ -49,7 +48,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	// Children inherit a hangup that is ignored (nohup go test), but not one that is caught.
+	// Children inherit an ignored hangup (nohup go test), but not a caught one.
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	t.Cleanup(func() { signal.Stop(hangup) })
@@ -86,7 +85,7 @@ func (w *world) configure(settings string) {
 	}
 }
 
-// ide is the folder of the discovery files.
+// ide returns the folder of the discovery files.
 func (w *world) ide() string { return filepath.Join(w.tmp, "gemini", "ide") }
 
 // files lists the discovery files.
@@ -98,7 +97,7 @@ func (w *world) files() []string {
 	return names
 }
 
-// leftovers lists what must not outlive a companion: discovery files, sockets, redirect files.
+// leftovers lists files that must not outlive a companion: discovery files, sockets, redirect files.
 func (w *world) leftovers() []string {
 	left := w.files()
 	filepath.WalkDir(w.root, func(path string, d fs.DirEntry, err error) error {
@@ -117,7 +116,7 @@ func (w *world) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// ready is the line of serve --json.
+// ready is the output line of serve --json.
 type ready struct {
 	PID           int      `json:"pid"`
 	Port          int      `json:"port"`
@@ -128,13 +127,13 @@ type ready struct {
 	AlsoServedBy  []int    `json:"alsoServedBy"`
 }
 
-// A live companion is a process of its own.
+// A live companion runs in its own process.
 type live struct {
 	ready
 	t      *testing.T
 	cmd    *exec.Cmd
 	stderr *strings.Builder
-	ended  chan struct{} // closed when it has been waited for
+	ended  chan struct{} // closed when the process has been waited for
 }
 
 // serve starts a companion and waits until it is ready.
@@ -193,7 +192,7 @@ func (l *live) wait(watch *pace.Watch) {
 	}
 }
 
-// eventually polls for what another process does.
+// eventually polls for an effect of another process.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
@@ -205,7 +204,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 
 func exists(path string) bool { _, err := os.Lstat(path); return !errors.Is(err, fs.ErrNotExist) }
 
-// token reads the discovery file of a companion.
+// token returns the token in a companion's discovery file.
 func (l *live) token() string {
 	l.t.Helper()
 	data, err := os.ReadFile(l.DiscoveryFile)
@@ -219,7 +218,7 @@ func (l *live) token() string {
 	return f.AuthToken
 }
 
-// control joins the channel of the companion.
+// control joins the companion's control channel.
 func (w *world) control() *control.Client {
 	w.t.Helper()
 	c, err := control.Find(w.t.Context(), []string{filepath.Join(w.root, "r", "pollux")}, w.project)

@@ -1,5 +1,5 @@
-// Package confine is pollux sandbox: it runs a command with nothing but the rights that the user names, says what that
-// would be, and tries the ways out.
+// Package confine is pollux sandbox: it runs a command with only the permissions that the user names, explains a
+// policy, and tests the known escapes.
 package confine
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// sandboxFlags is what the user allows a command.
+// sandboxFlags are the permissions and limits of a command.
 type sandboxFlags struct {
 	read, write, workspace  string
 	hosts                   []string
@@ -75,7 +75,7 @@ The exit code is the command's own; 125 when the sandbox could not be set up,
 		},
 	}
 	flags := cmd.Flags()
-	flags.SetInterspersed(false) // the command's own flags are not ours
+	flags.SetInterspersed(false) // flags after the command belong to it
 	flags.StringVar(&f.read, "read", "none", "what it may read: a `LEVEL`")
 	flags.StringVar(&f.write, "write", "none", "what it may change, and read: a `LEVEL`")
 	flags.StringArrayVar(&f.hosts, "allow-host", nil, "a `HOST` that it may contact; may be repeated")
@@ -94,7 +94,7 @@ The exit code is the command's own; 125 when the sandbox could not be set up,
 	return cmd
 }
 
-// policy reads the flags.
+// policy converts the flags to a policy.
 func (f *sandboxFlags) policy() (p sandbox.Policy, err error) {
 	if p.Read, err = permission.ParseAccess(f.read); err != nil {
 		return p, console.Usage(fmt.Errorf("--read: %w", err))
@@ -129,7 +129,7 @@ func Size(flag, text string) (int64, error) {
 	return n * factor, nil
 }
 
-// command is what the flags and arguments ask for.
+// command returns the command that the flags and arguments describe.
 func (f *sandboxFlags) command(args []string) (c sandbox.Command, err error) {
 	c.Args = args
 	if f.time <= 0 {
@@ -158,7 +158,7 @@ func (f *sandboxFlags) command(args []string) (c sandbox.Command, err error) {
 	return c, err
 }
 
-// New makes what runs commands, with the processes of pool held ready; nil: none are.
+// New returns a sandbox that runs commands, with ready processes from pool; nil: no pool.
 func New(con *console.Console, reduced bool, pool *sandbox.Pool) *sandbox.Sandbox {
 	return sandbox.New(&sandbox.Options{
 		Records:      filepath.Join(con.Dirs.State, "sandbox", "runs"),
@@ -205,8 +205,7 @@ func run(con *console.Console, cmd *cobra.Command, f *sandboxFlags, args []strin
 	return ended(con, f, r)
 }
 
-// refusal is the error of a command that was not run: the user's mistake, or
-// the machine's lack.
+// refusal returns the error of a command that was not run: wrong usage, or a machine without a sandbox.
 func refusal(err error) error {
 	if errors.Is(err, sandbox.ErrPolicy) {
 		return console.Usage(err)
@@ -214,14 +213,14 @@ func refusal(err error) error {
 	return console.NotRun(err)
 }
 
-// refusalJSON is what --json prints instead when the command was not run.
+// refusalJSON is the output of --json for a command that was not run.
 type refusalJSON struct {
 	Error string `json:"error"`
-	Phase string `json:"phase,omitempty"` // the step that failed
+	Phase string `json:"phase,omitempty"` // the failed step
 	Fix   string `json:"fix,omitempty"`   // what to do
 }
 
-// refused tells that a command was not run.
+// refused reports that a command was not run.
 func refused(con *console.Console, f *sandboxFlags, err error) error {
 	if f.json {
 		out := refusalJSON{Error: err.Error()}
@@ -239,7 +238,7 @@ func refused(con *console.Console, f *sandboxFlags, err error) error {
 	return refusal(err)
 }
 
-// explain prints what a command could do, without running it.
+// explain prints what a command would be allowed to do, without running it.
 func explain(ctx context.Context, con *console.Console, f *sandboxFlags, p sandbox.Policy, c sandbox.Command) error {
 	plan, err := New(con, f.reduced, nil).Explain(p, c)
 	if err != nil {
@@ -252,7 +251,7 @@ func explain(ctx context.Context, con *console.Console, f *sandboxFlags, p sandb
 	return err
 }
 
-// sandboxJSON is what --json prints.
+// sandboxJSON is the output of --json.
 type sandboxJSON struct {
 	ExitCode     int                  `json:"exitCode"`
 	Signal       int                  `json:"signal,omitempty"`
@@ -266,7 +265,7 @@ type sandboxJSON struct {
 	Assurance    sandbox.Assurance    `json:"assurance"`
 }
 
-// ended tells how a command ended, and passes its exit code on.
+// ended reports how a command ended, and passes its exit code on.
 func ended(con *console.Console, f *sandboxFlags, r *sandbox.Result) error {
 	if f.json {
 		out := sandboxJSON{ExitCode: r.Code, Signal: r.Signal, Stdout: string(r.Stdout), Stderr: string(r.Stderr), Denials: r.Denials, Quarantined: r.Quarantined,
@@ -304,7 +303,7 @@ func ended(con *console.Console, f *sandboxFlags, r *sandbox.Result) error {
 	return nil
 }
 
-// PrintQuarantined says what a command, or a tool, made under protected names.
+// PrintQuarantined lists the files that a command or tool created under protected names.
 func PrintQuarantined(con *console.Console, all []sandbox.Quarantine, who string) {
 	for _, q := range all {
 		the := "the " + who

@@ -11,14 +11,14 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// selfTestJSON is what sandbox --self-test --json prints.
+// selfTestJSON is the output of sandbox --self-test --json.
 type selfTestJSON struct {
 	Held   int             `json:"held"`
 	Out    int             `json:"out"`
 	Trials []sandbox.Trial `json:"trials"`
 }
 
-// selfTest tries every known way out of the sandbox, and leaves nothing behind.
+// selfTest tries every known escape from the sandbox, and leaves nothing behind.
 func selfTest(ctx context.Context, con *console.Console, asJSON bool) error {
 	ctx, stop := console.Interrupted(ctx)
 	defer stop()
@@ -62,7 +62,7 @@ func selfTest(ctx context.Context, con *console.Console, asJSON bool) error {
 	return nil
 }
 
-// printTrial is one row of the table.
+// printTrial prints one row of the table.
 func printTrial(con *console.Console, t sandbox.Trial) {
 	inside, outside := "held", t.Outside
 	if !t.Held {

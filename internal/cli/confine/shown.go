@@ -11,7 +11,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// shown is where a sandbox's command writes to. end is called after it: the terminal is then as it was.
+// shown returns the outputs for a sandboxed command. Call end after it, to restore the terminal.
 func shown(con *console.Console, raw bool) (out, err io.Writer, end func()) {
 	outSafe, errSafe := screen.Pair(con.Out, con.Err)
 	out, err = con.Out, con.Err
@@ -29,8 +29,8 @@ func shown(con *console.Console, raw bool) (out, err io.Writer, end func()) {
 	}
 }
 
-// painted says whether what is written to w ends on a screen: on a terminal, or in a model's shell, whose agent shows it.
-// A file gets every byte, and so does a pipe of a person's.
+// painted reports whether output to w appears on a screen: on a terminal, or in a model's shell, whose agent shows
+// it. A file gets every byte, and so does a user's pipe.
 func painted(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {

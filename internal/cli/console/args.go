@@ -11,9 +11,9 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// Here is a folder of the user's, by default the current one, absolute and canonical.
+// Here returns a folder of the user, by default the current one, absolute and canonical.
 func Here(dir string) (string, error) {
-	if dir == "" { // an unset variable of a script's, most likely; it does not mean the current folder
+	if dir == "" { // probably an unset variable in a script; it does not mean the current folder
 		return "", Usage(errors.New(`"" is no folder; name the folder of your project`))
 	}
 	path, err := filepath.Abs(dir)
@@ -27,7 +27,7 @@ func Here(dir string) (string, error) {
 	return path, nil
 }
 
-// DirOf is the folder that a command's only argument names, by default the current one.
+// DirOf returns the folder in a command's only argument, by default the current one.
 func DirOf(args []string) string {
 	if len(args) == 0 {
 		return "."
@@ -35,7 +35,7 @@ func DirOf(args []string) string {
 	return args[0]
 }
 
-// KnownCommand refuses what is no command, with the nearest ones.
+// KnownCommand refuses an unknown command and suggests the nearest ones.
 func KnownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -49,7 +49,7 @@ func KnownCommand(cmd *cobra.Command, args []string) error {
 	return Usage(errors.New(text))
 }
 
-// OneArg wants exactly one argument and names it when it is missing.
+// OneArg requires exactly one argument, and names it if it is missing.
 func OneArg(name string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {

@@ -1,4 +1,4 @@
-// Package console is what every command of pollux shares: the streams, colours and signals of a terminal, answers in words and in
+// Package console holds what all commands share: a terminal's streams, colours and signals, output in words and in
 // JSON, and the exit codes of SPEC §11.5.
 package console
 
@@ -15,24 +15,25 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// A Console is one run of the command line. Its fields are set before a command runs, and not changed afterwards.
+// A Console is one run of the command line. Its fields are set before a command runs, and do not change afterwards.
 type Console struct {
 	In       io.Reader
 	Out, Err io.Writer
-	// Dirs are the user's folders, Settings what they have configured; both are empty for commands that work without a home.
+	// Dirs are the user's folders, Settings the user's settings. Both are empty for commands that work without a
+	// home.
 	Dirs     settings.Dirs
 	Settings settings.Settings
 	Log      *slog.Logger
-	// Verbose says that the user wants to see the log.
+	// Verbose shows the log to the user.
 	Verbose bool
 }
 
-// Note tells the user something that stops nothing.
+// Note tells the user something that does not stop the command.
 func (c *Console) Note(text string) {
 	fmt.Fprintf(c.Err, "pollux: note: %s\n", words.Printable(text))
 }
 
-// Say prints one line of a result. Foreign text in it is made safe for the terminal.
+// Say prints one line of a result. It makes untrusted text in it safe for the terminal.
 func (c *Console) Say(format string, args ...any) {
 	fmt.Fprintln(c.Out, words.Printable(fmt.Sprintf(format, args...)))
 }
@@ -40,8 +41,8 @@ func (c *Console) Say(format string, args ...any) {
 // PrintJSON is WriteJSON to standard output.
 func (c *Console) PrintJSON(v any) error { return WriteJSON(c.Out, v) }
 
-// WriteJSON writes v for programs: indented, and nothing escaped for HTML. What
-// a terminal would obey or a reader not see is escaped, which JSON reads back as the same.
+// WriteJSON writes v as indented JSON, without escapes for HTML. It escapes control and invisible characters, which
+// does not change the decoded value.
 func WriteJSON(w io.Writer, v any) error {
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
@@ -54,14 +55,14 @@ func WriteJSON(w io.Writer, v any) error {
 	return err
 }
 
-// TellWhoTyped says to a person at a terminal what a server on standard input waits for: the messages of a program.
+// TellWhoTyped tells a user at a terminal what a server on standard input expects: the messages of a program.
 func (c *Console) TellWhoTyped(whose string) {
 	if Terminal(c.In) != nil {
 		fmt.Fprintf(c.Err, "pollux: this is for programs; it waits for messages of %s on standard input. Ctrl-C ends it.\n", whose)
 	}
 }
 
-// Terminal is a stream where it is a terminal, else nil.
+// Terminal returns a stream if it is a terminal, else nil.
 func Terminal(stream any) *os.File {
 	if f, ok := stream.(*os.File); ok && isTerminal(f) {
 		return f
@@ -69,7 +70,7 @@ func Terminal(stream any) *os.File {
 	return nil
 }
 
-// A Colour is a terminal's code for it.
+// A Colour is the terminal code of a colour.
 type Colour string
 
 // The colours that pollux uses.
@@ -78,7 +79,7 @@ const (
 	Bold Colour = "\x1b[1m"
 )
 
-// Paint colours text for a terminal that wants it, and for nothing else.
+// Paint colours text if w is a terminal that supports it.
 func Paint(w io.Writer, c Colour, text string) string {
 	if os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" || Terminal(w) == nil {
 		return text
@@ -86,10 +87,10 @@ func Paint(w io.Writer, c Colour, text string) string {
 	return string(c) + text + "\x1b[0m"
 }
 
-// Folders lists folders for a person. A folder's name may hold what commands a terminal.
+// Folders lists folders for a person. It escapes control characters in their names.
 func Folders(paths []string) string { return words.Printable(strings.Join(paths, ", ")) }
 
-// List is s, never nil: an empty list in JSON is [].
+// List returns s, never nil: an empty list in JSON is [].
 func List[T any, S ~[]T](s S) S {
 	if s == nil {
 		return S{}
@@ -97,7 +98,7 @@ func List[T any, S ~[]T](s S) S {
 	return s
 }
 
-// Each is what f makes of each value of a list, never nil.
+// Each returns f of each value in a list, never nil.
 func Each[T, U any](list []T, f func(T) U) []U {
 	out := make([]U, len(list))
 	for i, v := range list {

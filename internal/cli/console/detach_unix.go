@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// detach starts cmd in a session of its own, away from this terminal's signals.
+// detach starts cmd in a new session, away from this terminal's signals.
 func detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }

@@ -6,17 +6,17 @@ import (
 	"fmt"
 )
 
-// The exit codes of SPEC §11.5. A command that pollux runs passes its own through.
+// The exit codes of SPEC §11.5. A command that pollux runs passes its own code through.
 const (
 	CodeDone      = 0
-	CodeNo        = 1 // the answer is no: nothing is served here
+	CodeNo        = 1 // the answer is no: for example, nothing is served here
 	CodeUsage     = 2
 	CodeFailed    = 3
 	CodeSandbox   = 125 // the sandbox could not be set up, or this machine cannot enforce the policy
 	CodeCancelled = 130
 )
 
-// Exit is the error of a command that has told already what there is to tell: its exit code.
+// Exit is the exit code of a command that has already printed everything.
 type Exit int
 
 func (e Exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
@@ -33,19 +33,19 @@ type notRunError struct{ error }
 
 func (e notRunError) Unwrap() error { return e.error }
 
-// Usage marks what the user typed wrong.
+// Usage marks a mistake in what the user typed.
 func Usage(err error) error { return usageError{err} }
 
-// No marks an answer that is no rather than a failure.
+// No marks a negative answer, which is not a failure.
 func No(err error) error { return noError{err} }
 
-// NotRun marks that a command or tool was not run, for want of a sandbox.
+// NotRun marks a command or tool that was not run, because there is no sandbox.
 func NotRun(err error) error { return notRunError{err} }
 
-// IsNotRun says whether an error is one of NotRun's.
+// IsNotRun reports whether an error is from NotRun.
 func IsNotRun(err error) bool { return errors.As(err, &notRunError{}) }
 
-// Report prints the error that a command ended with, and returns its exit code.
+// Report prints a command's error, and returns its exit code.
 func (c *Console) Report(err error) int {
 	if err == nil {
 		return CodeDone

@@ -14,7 +14,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
-// Version is what the Go tool recorded in the binary.
+// Version returns the version that the Go tool recorded in the binary.
 func Version() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version
@@ -22,8 +22,8 @@ func Version() string {
 	return "(devel)"
 }
 
-// Lasting is the absolute path of this pollux, for plugins, bridge and relay to
-// start, as it was called. One that was built for this run only is copied to a place of the user's first (SPEC §11.4).
+// Lasting returns the absolute path by which pollux was called, for plugins, bridge and relay to start. It first
+// copies a binary that was built only for this run to a folder of the user (SPEC §11.4).
 func (c *Console) Lasting(dryRun bool) (string, error) {
 	self, err := proc.Called()
 	if err != nil || !Temporary(paths.Real(self)) {
@@ -50,18 +50,18 @@ func (c *Console) Lasting(dryRun bool) (string, error) {
 	return path, safefile.Write(path, data, &safefile.Options{Mode: 0o700})
 }
 
-// Temporary says whether go run or go test built the program at path: in its
-// working folder, or in its cache, where the folder has the program's hash for a name.
+// Temporary reports whether go run or go test built the program at path: in their working folder, or in the cache,
+// where the folder's name is the program's hash.
 func Temporary(path string) bool {
 	return regexp.MustCompile(`/go-build|/[0-9a-f]{64}-d/[^/]*$`).MatchString(filepath.ToSlash(path))
 }
 
-// Outlive starts a program that outlives pollux: the signals of this terminal do not reach it.
+// Outlive starts a program that outlives pollux: this terminal's signals do not reach it.
 func Outlive(cmd *exec.Cmd) error {
 	detach(cmd)
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	go func() { _ = cmd.Wait() }() // for a pollux that goes on
+	go func() { _ = cmd.Wait() }() // if this pollux continues to run
 	return nil
 }

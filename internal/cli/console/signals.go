@@ -5,13 +5,13 @@ import (
 	"os"
 )
 
-// Signals ask pollux to end. Stop ends the catching of them.
+// Signals receives the signals that ask pollux to end. Stop stops catching them.
 type Signals struct {
 	End  chan os.Signal
 	Pipe chan os.Signal // nobody reads the output any more; never on Windows
 }
 
-// Interrupted ends its context when pollux is asked to end. The function that it returns ends the watching.
+// Interrupted returns a context that ends when pollux is asked to end, and a function that stops watching.
 func Interrupted(ctx context.Context) (context.Context, func()) {
 	sigs := CatchSignals()
 	ctx, cancel := context.WithCancel(ctx)

@@ -8,8 +8,9 @@ import (
 	"syscall"
 )
 
-// CatchSignals also keeps a closed standard output from killing the process, which would leave its files behind.
-// A hangup that was ignored at the start stays so: that is how nohup lets a companion outlive its terminal.
+// CatchSignals also survives a closed standard output, which would otherwise kill the process and leave its files
+// behind. A hangup that was ignored at the start stays ignored: that is how nohup lets a companion outlive its
+// terminal.
 func CatchSignals() *Signals {
 	s := &Signals{End: make(chan os.Signal, 4), Pipe: make(chan os.Signal, 1)}
 	signal.Notify(s.End, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM)
@@ -20,5 +21,5 @@ func CatchSignals() *Signals {
 	return s
 }
 
-// Stop lets signals do again what they do by themselves.
+// Stop restores the default effect of signals.
 func (s *Signals) Stop() { signal.Stop(s.End); signal.Stop(s.Pipe) }

@@ -13,5 +13,5 @@ func CatchSignals() *Signals {
 	return s
 }
 
-// Stop lets signals do again what they do by themselves.
+// Stop restores the default effect of signals.
 func (s *Signals) Stop() { signal.Stop(s.End) }

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// isTerminal also says no to consoles that do not understand colour codes.
+// isTerminal also returns false for consoles that do not understand colour codes.
 func isTerminal(f *os.File) bool {
 	var mode uint32
 	err := windows.GetConsoleMode(windows.Handle(f.Fd()), &mode)

@@ -60,7 +60,7 @@ The exit code is 0 when no check has failed.`,
 			if f.json && f.junit {
 				return console.Usage(errors.New("--json and --junit are two forms of the report; use one of them"))
 			}
-			for _, name := range f.with { // before anything is started
+			for _, name := range f.with { // before starting anything
 				if known := conform.Settings(); !slices.Contains(known, name) {
 					return console.Usage(fmt.Errorf("--with knows no setting %q; it knows %s", name, strings.Join(known, ", ")))
 				}
@@ -85,8 +85,8 @@ The exit code is 0 when no check has failed.`,
 	return cmd
 }
 
-// untilSignal ends the context with the first signal that asks pollux to end, or when nobody reads its output any more:
-// the companion that was started must not stay behind.
+// untilSignal ends the context at the first signal that asks pollux to end, or when nobody reads its output any more,
+// so that the started companion does not stay behind.
 func untilSignal(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	sigs := console.CatchSignals()
@@ -104,7 +104,7 @@ func untilSignal(ctx context.Context) (_ context.Context, stop func()) {
 func tryCompanion(ctx context.Context, con *console.Console, f conformFlags, args []string) error {
 	report := con.Out
 	if f.driver == "-" {
-		report = con.Err // standard output is the driver's
+		report = con.Err // the driver uses standard output
 	}
 	t, err := conformTarget(ctx, con, f, args)
 	if err != nil {
@@ -154,7 +154,7 @@ func tryCompanion(ctx context.Context, con *console.Console, f conformFlags, arg
 	return err
 }
 
-// A progress is the line at the bottom of a terminal that says how far it has come; elsewhere there is none.
+// A progress is the progress line at the bottom of a terminal. Elsewhere it prints nothing.
 type progress struct {
 	out    io.Writer
 	on     bool
@@ -226,7 +226,7 @@ func conformTarget(ctx context.Context, con *console.Console, f conformFlags, ar
 	return conform.Target{Addr: local(f.port), Token: string(bytes.TrimSpace(data)), Dir: dir}, err
 }
 
-// others are the agents besides Gemini CLI that the companion of a process lets in, at a port or by a socket.
+// others returns the agents besides Gemini CLI that a process's companion serves, at a port or a socket.
 func others(port, pid int) (all []conform.Other) {
 	for _, a := range agent.All() {
 		if door, ok := a.LetsIn(port, pid); ok && a.With == "" {
@@ -238,7 +238,7 @@ func others(port, pid int) (all []conform.Other) {
 
 func local(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
-// conformDriver starts the driver, if there is one; stop ends it.
+// conformDriver starts the driver, if any; stop ends it.
 func conformDriver(ctx context.Context, con *console.Console, t *conform.Target, command string) (stop func(), err error) {
 	switch command {
 	case "":
@@ -284,13 +284,13 @@ func printCheck(out io.Writer, c conform.Check) {
 	fmt.Fprintln(out, mark+c.Name)
 	if c.Result != conform.Pass {
 		fold(out, "- "+c.About, 8, 10)
-		for line := range strings.Lines(c.Evidence) { // a companion's words: none that a terminal obeys
+		for line := range strings.Lines(c.Evidence) { // a companion's text, without terminal control characters
 			fold(out, "- "+words.Printable(strings.TrimSpace(line)), 8, 10)
 		}
 	}
 }
 
-// printSummary is the table by chapter, and what was left out and why.
+// printSummary prints the table by chapter, and the skipped checks with their reasons.
 func printSummary(out io.Writer, all []conform.Check) {
 	names := map[string]string{"T": "transport", "D": "discovery", "A": "authentication", "C": "context", "F": "diffs", "L": "lifecycle", "K": "the CLI's side", "Q": "Qwen Code", "CC": "Claude Code"}
 	type row struct{ pass, fail, skip int }
@@ -328,7 +328,7 @@ func printSummary(out io.Writer, all []conform.Check) {
 	}
 }
 
-// junit is the report that CI systems read.
+// junit is the report format that CI systems read.
 type junit struct {
 	XMLName  xml.Name    `xml:"testsuite"`
 	Name     string      `xml:"name,attr"`

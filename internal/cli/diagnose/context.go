@@ -22,7 +22,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// contextFlags choose the form in which context prints.
+// contextFlags choose the output format of context.
 type contextFlags struct {
 	watch, json, raw bool
 	since, agent     string
@@ -104,7 +104,7 @@ func printContext(ctx context.Context, con *console.Console, dir string, f conte
 		params, err := toldWithin(ctx, c, seen)
 		switch {
 		case ctx.Err() != nil && f.watch:
-			return nil // Ctrl-C is how one ends it
+			return nil // Ctrl-C is the normal end
 		case err != nil && seen != "" && !errors.Is(err, control.ErrStopped):
 			return fmt.Errorf("the companion has gone (%w); start it again, and this command with it", err)
 		case err != nil:
@@ -122,12 +122,13 @@ func printContext(ctx context.Context, con *console.Console, dir string, f conte
 	}
 }
 
-// tellers are the agents whose words to their model are known.
+// tellers returns the agents for which pollux knows what they tell their model.
 func tellers() []string {
 	return agent.Names(func(a agent.Agent) bool { return a.Told != nil || a.Name == agent.Gemini })
 }
 
-// printContextOf shows what an agent would tell its model that has a search and words of its own: it joins the companion as the agent does.
+// printContextOf prints what an agent with its own discovery and wording would tell its model. It joins the companion
+// as the agent does.
 func printContextOf(ctx context.Context, con *console.Console, one agent.Agent, dir string, f contextFlags) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -142,7 +143,7 @@ func printContextOf(ctx context.Context, con *console.Console, one agent.Agent, 
 		return err
 	}
 	defer l.Close()
-	for seen := "-"; ; { // which no text is
+	for seen := "-"; ; { // a value that no text equals
 		waiting := ctx
 		if seen == "-" {
 			waiting = joining
@@ -150,7 +151,7 @@ func printContextOf(ctx context.Context, con *console.Console, one agent.Agent, 
 		params, err := l.Context(waiting)
 		switch {
 		case err != nil && ctx.Err() != nil && f.watch:
-			return nil // Ctrl-C is how one ends it
+			return nil // Ctrl-C is the normal end
 		case err != nil:
 			return fmt.Errorf("the companion has said nothing of what the user looks at: %w; see: pollux doctor %s", err, one.Name)
 		}
@@ -173,7 +174,7 @@ func printContextOf(ctx context.Context, con *console.Console, one agent.Agent, 
 	}
 }
 
-// joinAs joins the companion that an agent takes which is started in a folder.
+// joinAs joins the companion that an agent started in a folder would join.
 func joinAs(ctx context.Context, one agent.Agent, folder string) (agent.Listener, error) {
 	door := agent.DoorHere(folder)
 	if one.Choose != nil {
@@ -193,7 +194,7 @@ func joinAs(ctx context.Context, one agent.Agent, folder string) (agent.Listener
 	return l, nil
 }
 
-// readContext reads what --raw has printed.
+// readContext reads the output of --raw.
 func readContext(file string) (told.Context, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -206,13 +207,13 @@ func readContext(file string) (told.Context, error) {
 	return c, nil
 }
 
-// A contextSource tells contexts as a companion sends them.
+// A contextSource returns contexts as a companion sends them.
 type contextSource interface {
 	Told(ctx context.Context, seen string) (json.RawMessage, error)
 	Close()
 }
 
-// chosen joins the companion that a CLI takes which is started in dir (SPEC K-1): by the control channel when it is
+// chosen joins the companion that a CLI started in dir would join (SPEC K-1): by the control channel if it is
 // pollux's own, else as a CLI.
 func chosen(ctx context.Context, con *console.Console, dir string) (contextSource, error) {
 	folder, err := console.Here(dir)
@@ -255,7 +256,7 @@ func chosen(ctx context.Context, con *console.Console, dir string) (contextSourc
 	return l, nil
 }
 
-// toldWithin asks once, and does not wait for a companion that is stopped.
+// toldWithin asks once, and does not wait for a suspended companion.
 func toldWithin(ctx context.Context, c contextSource, seen string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, reach.AskTimeout)
 	defer cancel()
@@ -266,12 +267,12 @@ func toldWithin(ctx context.Context, c contextSource, seen string) ([]byte, erro
 	return params, err
 }
 
-// A teller prints one context after the other.
+// A teller prints contexts one after another.
 type teller struct {
 	con  *console.Console
 	f    contextFlags
 	last *told.Context // nil before the first
-	gap  string        // between what is printed
+	gap  string        // printed between contexts
 }
 
 func (p *teller) print(params []byte) error {

@@ -1,5 +1,5 @@
-// Package diagnose is the commands that say how companions and agents stand: which there are, why an agent does not connect, what
-// a companion keeps of the contract, and what an agent tells its model.
+// Package diagnose holds the commands that examine companions and agents: which are running, why an agent does not
+// connect, whether a companion conforms to the contract, and what an agent tells its model.
 package diagnose
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// textWidth is what lines of prose are folded at.
+// textWidth is the column at which prose is wrapped.
 const textWidth = 78
 
 type doctorFlags struct {
@@ -31,7 +31,7 @@ type doctorFlags struct {
 	agent     agent.Agent
 }
 
-// Doctor makes pollux doctor; bridge says how the bridge to extensions stands beside a CLI's settings, for one that is
+// Doctor makes pollux doctor. bridge returns findings about the bridge to extensions for a CLI with these settings,
 // started in dir.
 func Doctor(con *console.Console, bridge func(settings, dir string) []doctor.Finding) *cobra.Command {
 	var f doctorFlags
@@ -124,7 +124,7 @@ func diagnose(ctx context.Context, con *console.Console, f doctorFlags, bridge f
 	return err
 }
 
-// examine is doctor's examination, with the bridge of an agent that has one.
+// examine runs doctor's examination, including the bridge of an agent that has one.
 func examine(ctx context.Context, o doctor.Options, bridge func(settings, dir string) []doctor.Finding) (*doctor.Report, error) {
 	r, err := doctor.Examine(ctx, o)
 	if err == nil && o.Agent.Bridge {
@@ -203,8 +203,8 @@ func printFindings(con *console.Console, r *doctor.Report, label string) {
 	}
 }
 
-// fold writes a paragraph that wraps at words. first says how far the first line is indented
-// already or has to be, rest the others. A word may hold anything: it is made printable.
+// fold prints a paragraph, wrapped at words. first is the indentation of the first line, or what is already printed
+// of it; rest that of the others. Words are made printable.
 func fold(w io.Writer, text string, first, rest int) {
 	text = words.Printable(text)
 	column := first
@@ -228,7 +228,7 @@ func fold(w io.Writer, text string, first, rest int) {
 	fmt.Fprintln(w)
 }
 
-// sentences are the messages of the CLI that doctor explains.
+// sentences returns the CLI's messages that doctor explains.
 func sentences() []string {
 	var known []string
 	for _, e := range doctor.Explanations() {

@@ -102,7 +102,7 @@ func printStatus(con *console.Console, found []doctor.Companion) {
 	}
 }
 
-// number shows a count that may not be known.
+// number formats a count that may be unknown.
 func number(n *int) string {
 	if n == nil {
 		return "-"
@@ -110,7 +110,7 @@ func number(n *int) string {
 	return strconv.Itoa(*n)
 }
 
-// port shows a port; a relay has none.
+// port formats a port; a relay has none.
 func port(n int) string {
 	if n == 0 {
 		return "-"
@@ -118,7 +118,7 @@ func port(n int) string {
 	return strconv.Itoa(n)
 }
 
-// age is how long ago something was, in its largest unit.
+// age returns the time since a moment, in its largest unit.
 func age(since time.Time) string {
 	if since.IsZero() {
 		return "-"

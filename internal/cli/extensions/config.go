@@ -99,7 +99,7 @@ func configure(kit *tools.Kit, cmd *cobra.Command, args []string, f *configFlags
 	return nil
 }
 
-// findSetting finds a setting by its name or its variable.
+// findSetting finds a setting by its name or its environment variable.
 func findSetting(x *store.Extension, name string) (manifest.Setting, error) {
 	var names []string
 	for _, s := range x.Manifest.Settings {
@@ -117,7 +117,7 @@ func findSetting(x *store.Extension, name string) (manifest.Setting, error) {
 	return manifest.Setting{}, fmt.Errorf("%s has no setting %q; it has %s", x.Name, name, strings.Join(names, ", "))
 }
 
-// settingValue is the value to set: the argument, or for - what is typed or piped in.
+// settingValue returns the new value: the argument, or for "-" what is typed or piped in.
 func settingValue(ctx context.Context, kit *tools.Kit, s manifest.Setting, arg string) (string, error) {
 	if arg != "-" {
 		if s.Sensitive {
@@ -137,7 +137,7 @@ func settingValue(ctx context.Context, kit *tools.Kit, s manifest.Setting, arg s
 	return readSecret(ctx, in, kit.Err)
 }
 
-// pipedValue is all that is piped in, without the line break at its end.
+// pipedValue returns all of standard input, without the line break at its end.
 func pipedValue(ctx context.Context, in io.Reader) (string, error) {
 	type result struct {
 		data []byte
@@ -145,7 +145,7 @@ func pipedValue(ctx context.Context, in io.Reader) (string, error) {
 	}
 	done := make(chan result, 1)
 	go func() {
-		data, err := io.ReadAll(io.LimitReader(in, store.MaxValue+3)) // with a line break, and one byte to see that there is more
+		data, err := io.ReadAll(io.LimitReader(in, store.MaxValue+3)) // for a line break, and one byte too many
 		done <- result{data, err}
 	}()
 	select {
@@ -163,8 +163,7 @@ func pipedValue(ctx context.Context, in io.Reader) (string, error) {
 	}
 }
 
-// readSecret reads a line that the terminal does not show. Ctrl-C ends it
-// with the terminal as it was.
+// readSecret reads a line without echo. Ctrl-C ends it and restores the terminal.
 func readSecret(ctx context.Context, in *os.File, stderr io.Writer) (string, error) {
 	before, err := term.GetState(int(in.Fd()))
 	if err != nil {
@@ -195,7 +194,7 @@ type valueJSON struct {
 	Description string  `json:"description,omitempty"`
 	Sensitive   bool    `json:"sensitive"`
 	Set         bool    `json:"set"`
-	Value       *string `json:"value,omitempty"` // never of a secret
+	Value       *string `json:"value,omitempty"` // absent for a secret
 	Scope       string  `json:"scope,omitempty"`
 	Place       string  `json:"place,omitempty"`
 }

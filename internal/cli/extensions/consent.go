@@ -20,7 +20,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// forgetConsent drops the answers about an extension that is no more.
+// forgetConsent deletes the answers about an extension that is gone.
 func forgetConsent(ctx context.Context, kit *tools.Kit, name string) {
 	if n, err := kit.Consent().Revoke(ctx, name); err != nil {
 		kit.Note(fmt.Sprintf("what was answered about %s is still kept: %v", name, err))
@@ -29,11 +29,11 @@ func forgetConsent(ctx context.Context, kit *tools.Kit, name string) {
 	}
 }
 
-// noteConsent says after an update whether the user is asked anew.
+// noteConsent says after an update whether the user will be asked again.
 func noteConsent(kit *tools.Kit, s *store.Store, name string) {
 	x, err := s.Get(name)
 	if err != nil {
-		return // the update is done; list says what is wrong with it
+		return // the update is done; list reports the problem
 	}
 	if c := kit.ConsentOf(x); c.State == string(consent.Changed) || c.State == string(consent.Wider) {
 		kit.Note(name + ": its content changed; pollux asks again before one of its tools runs")
@@ -168,7 +168,7 @@ own terminal: a model's shell is refused.`,
 	return cmd
 }
 
-// guardAgent refuses what is only the user's to do.
+// guardAgent refuses what only the user may do.
 func guardAgent(ctx context.Context, kit *tools.Kit, what string) error {
 	switch err := control.MayDecide(ctx, kit.Dirs.Run); {
 	case errors.Is(err, control.ErrFromAgent):
@@ -221,7 +221,7 @@ func grant(kit *tools.Kit, cmd *cobra.Command, name string, yes bool) error {
 		}
 		question := fmt.Sprintf("Allow %s, always for this %s?", what, scope)
 		agreed, err := askYesNo(ctx, kit, question)
-		if errors.Is(err, errUnattended) { // what it would allow is shown by now; there is no --dry-run
+		if errors.Is(err, errUnattended) { // the user has seen what it would allow; there is no --dry-run
 			return console.Usage(errors.New("this needs an answer, and there is no terminal to ask on; add --yes to agree to what is shown above"))
 		}
 		if err != nil {

@@ -63,7 +63,7 @@ func describe(kit *tools.Kit, name string, asJSON, verify bool) error {
 			v, err := s.Verify(x.Name)
 			if err == nil {
 				r.Verification = &v
-			} else if unverified = err; r.Problem == "" { // what cannot be read is described all the same
+			} else if unverified = err; r.Problem == "" { // an unreadable extension is described as well
 				r.Problem = err.Error()
 			}
 		}
@@ -129,8 +129,8 @@ func describeInstalled(x *store.Extension) describeReport {
 	return r
 }
 
-// printDescription prints the report for a person, in the order in which one
-// decides about an extension: what it is, what it may do, what is wrong.
+// printDescription prints the report in the order of a decision about an extension: what it is, what it may do, what
+// is wrong.
 func printDescription(kit *tools.Kit, r describeReport, m *manifest.Manifest) error {
 	var b strings.Builder
 	mark := "✓"
@@ -173,7 +173,7 @@ func section(kit *tools.Kit, b *strings.Builder, s wordSection) {
 	}
 }
 
-// facts are the lines about where the extension lies and comes from.
+// facts returns the lines about the extension's place and source.
 func (r describeReport) facts() [][2]string {
 	var lines [][2]string
 	add := func(name, value string) {

@@ -48,7 +48,7 @@ home folder included; workspace is for the current folder and those below it.`
 	return cmd
 }
 
-// someArgs wants at least one name.
+// someArgs requires at least one name.
 func someArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return console.Usage(fmt.Errorf("%s takes the name of an extension; pollux extensions list shows them", cmd.CommandPath()))
@@ -117,7 +117,7 @@ func uninstall(kit *tools.Kit, cmd *cobra.Command, names []string, all bool) err
 			continue
 		}
 		remove := s.Uninstall
-		if x.Bridge() { // with what belongs to it
+		if x.Bridge() { // and everything that belongs to it
 			remove = func(ctx context.Context, _ *store.Extension) error { _, err := bridge.Remove(ctx, s); return err }
 		}
 		if err := remove(cmd.Context(), x); err != nil {

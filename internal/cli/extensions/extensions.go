@@ -1,4 +1,4 @@
-// Package extensions is the commands that install, inspect, allow and remove extensions.
+// Package extensions holds the commands that install, inspect, allow and remove extensions.
 package extensions
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/source"
 )
 
-// Command makes pollux extensions, with more commands than this package has.
+// Command makes pollux extensions, with more commands from other packages.
 func Command(kit *tools.Kit, more ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "extensions",
@@ -47,15 +47,15 @@ is interrupted or fails leaves an extension half-installed.`,
 	return cmd
 }
 
-// cancellable is a context that Ctrl-C ends, so that what was begun is cleaned up.
+// cancellable returns a context that Ctrl-C ends, so that unfinished work is cleaned up.
 func cancellable(cmd *cobra.Command) (context.Context, func()) {
 	return signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 }
 
-// errUnattended is told instead of a question that nobody would answer.
+// errUnattended replaces a question that nobody could answer.
 var errUnattended = errors.New("this needs an answer, and there is no terminal to ask on; add --yes to agree beforehand, or --dry-run to see what would happen")
 
-// askYesNo puts a yes-or-no question on stderr. Anything but yes is no.
+// askYesNo asks a yes-or-no question on stderr. Anything but yes means no.
 func askYesNo(ctx context.Context, kit *tools.Kit, question string) (bool, error) {
 	in := console.Terminal(kit.In)
 	if in == nil {
@@ -71,7 +71,7 @@ func askYesNo(ctx context.Context, kit *tools.Kit, question string) (bool, error
 	return answer == "y" || answer == "yes", nil
 }
 
-// fetchOptions are how sources are fetched for this terminal.
+// fetchOptions returns the options for fetching sources from this terminal.
 func fetchOptions(kit *tools.Kit) *source.Options {
 	o := &source.Options{Interactive: console.Terminal(kit.In) != nil, Warn: kit.Note}
 	if f := console.Terminal(kit.Err); f != nil {

@@ -134,7 +134,7 @@ func installSource(kit *tools.Kit, cmd *cobra.Command, src source.Source, f *ins
 	return nil
 }
 
-// hintNext says what is still to be done until a model can use what was installed.
+// hintNext says what is left to do before a model can use what was installed.
 func hintNext(kit *tools.Kit, s *store.Store, m *manifest.Manifest) {
 	if len(m.Tools)+len(m.Docs) == 0 {
 		return
@@ -150,7 +150,7 @@ func hintNext(kit *tools.Kit, s *store.Store, m *manifest.Manifest) {
 	}
 }
 
-// hintSettings says which settings still lack a value.
+// hintSettings names the settings that still lack a value.
 func hintSettings(_ context.Context, kit *tools.Kit, s *store.Store, name string) {
 	x, err := s.Get(name)
 	if err != nil || len(x.Manifest.Settings) == 0 {

@@ -23,22 +23,22 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// extensionJSON is one extension of `list --json`; docs/schemas describes it.
+// extensionJSON is one extension in `list --json`; docs/schemas describes it.
 type extensionJSON struct {
 	Name        string      `json:"name"`
 	Version     string      `json:"version"`
 	Description string      `json:"description,omitempty"`
-	Path        string      `json:"path"`             // where its content lies
+	Path        string      `json:"path"`             // the folder of its content
 	Folder      string      `json:"folder"`           // its place in the extensions folder
 	Source      *sourceJSON `json:"source,omitempty"` // absent when nothing is recorded
 	Enabled     enabledJSON `json:"enabled"`
 	InstalledBy string      `json:"installedBy"`
-	Hash        string      `json:"hash,omitempty"` // of the content as pollux installed it
+	Hash        string      `json:"hash,omitempty"` // of the content that pollux installed
 	MCPServers  []string    `json:"mcpServers,omitempty"`
 	Tools       []string    `json:"tools,omitempty"` // signatures
 	Docs        []string    `json:"docs,omitempty"`
 	Problem     string      `json:"problem,omitempty"` // why it does not load
-	// Consent is whether its tools may run; absent when it has none, or does not load.
+	// Consent says whether its tools may run; absent if it has none, or does not load.
 	Consent *tools.ConsentReport `json:"consent,omitempty"`
 }
 
@@ -107,7 +107,7 @@ func toJSON(x *store.Extension) extensionJSON {
 	return j
 }
 
-// withConsent is toJSON with what the user agreed to, for which the content is read.
+// withConsent is toJSON plus the user's consent, which requires reading the content.
 func withConsent(kit *tools.Kit, x *store.Extension) extensionJSON {
 	j := toJSON(x)
 	if len(x.Manifest.Tools) > 0 && x.Problem == "" {
@@ -117,7 +117,7 @@ func withConsent(kit *tools.Kit, x *store.Extension) extensionJSON {
 	return j
 }
 
-// state is an extension's state in one word.
+// state returns an extension's state in one word.
 func state(x *store.Extension) string {
 	switch {
 	case x.Problem != "":
@@ -161,7 +161,7 @@ func printList(kit *tools.Kit, list []*store.Extension, all bool) error {
 	return nil
 }
 
-// more is what --all adds to an extension's line.
+// more returns what --all adds to an extension's line.
 func more(j extensionJSON) []string {
 	var lines []string
 	if j.Source != nil {
@@ -185,10 +185,10 @@ func more(j extensionJSON) []string {
 	return lines
 }
 
-// maxDescription is the widest description where the lines go to no terminal, in columns.
+// maxDescription is the maximum width of a description in columns, if the output is not a terminal.
 const maxDescription = 60
 
-// width is how many columns a terminal has; 0 for what is none.
+// width returns the columns of a terminal; 0 if w is not one.
 func width(w io.Writer) int {
 	f := console.Terminal(w)
 	if f == nil {
@@ -201,8 +201,8 @@ func width(w io.Writer) int {
 	return columns
 }
 
-// columns sets rows below each other, with the last cell of each cut so that the line fits width columns; 0 is no bound.
-// Characters count as wide as terminals show them.
+// columns aligns rows in columns, and cuts the last cell of each so that the line fits into width columns; 0 means no
+// limit. Characters count as wide as terminals show them.
 func columns(rows [][]string, width int) []string {
 	var widest [3]int
 	for _, row := range rows {
@@ -231,7 +231,7 @@ func columns(rows [][]string, width int) []string {
 	return lines
 }
 
-// absentPrograms are the programs that tools need and PATH does not have, each once.
+// absentPrograms returns the programs that tools need and PATH lacks, each once.
 func absentPrograms(m *manifest.Manifest) []string {
 	var absent []string
 	for _, t := range m.Tools {
@@ -243,7 +243,7 @@ func absentPrograms(m *manifest.Manifest) []string {
 	return absent
 }
 
-// listTroubles says what keeps extensions that load from working here.
+// listTroubles prints what stops loaded extensions from working here.
 func listTroubles(kit *tools.Kit, list []*store.Extension) {
 	missing := map[string][]string{}
 	for _, x := range list {

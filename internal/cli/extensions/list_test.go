@@ -7,7 +7,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Lines fit the terminal, whatever is written in them, and their columns stand below each other.
+// Lines fit the terminal and columns are aligned, whatever the text.
 func TestColumns(t *testing.T) {
 	rows := [][]string{
 		{"a", "1.0.0", "enabled", "A description that is longer than any terminal is wide, and then goes on."},

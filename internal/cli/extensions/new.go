@@ -42,7 +42,7 @@ yet or is empty. They are valid and run as they are.`,
 	return cmd
 }
 
-// templateList is the templates with their summaries, a line each.
+// templateList returns the templates with their summaries, one per line.
 func templateList() string {
 	var lines []string
 	templates := scaffold.Templates()

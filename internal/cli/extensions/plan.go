@@ -15,7 +15,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// origin says where a plan comes from.
+// origin returns the lines about a plan's source.
 func origin(p *store.Plan) []string {
 	f := p.Fetched
 	lines := []string{"from " + f.Source.String()}
@@ -31,7 +31,7 @@ func origin(p *store.Plan) []string {
 	return append(lines, "content "+p.Hash)
 }
 
-// showPlan prints what a plan would do, on stderr: it is a question's text, not a result.
+// showPlan prints what a plan would do. It uses stderr, because it belongs to a question and is not a result.
 func showPlan(kit *tools.Kit, p *store.Plan) {
 	p.Manifest.Description = strings.TrimSpace(p.Manifest.Description)
 	line := func(s string) { fmt.Fprintln(kit.Err, words.Printable(s)) }
@@ -68,7 +68,7 @@ func showPlan(kit *tools.Kit, p *store.Plan) {
 	switch {
 	case len(added)+len(removed)+len(more) == 0:
 		line("  What it may do stays as it was.")
-	case len(added) == 0 && len(more) > 0: // what the words leave out
+	case len(added) == 0 && len(more) > 0: // what the text omits
 		for _, m := range more {
 			line(fmt.Sprintf("  Changed: %s %q", m.Kind, m.Name))
 		}
@@ -86,9 +86,8 @@ func showPlan(kit *tools.Kit, p *store.Plan) {
 	}
 }
 
-// news lists what one version says and another does not, each line with its
-// title. Lines count within their own section only: a document cannot be
-// worded so that a hook of the next version passes for it.
+// news returns what one version says and another does not, each line with its title. Lines are compared only within
+// their section, so that no document can be worded to hide a hook of the next version.
 func news(than, of []wordSection) []string {
 	var out []string
 	for _, s := range of {
@@ -107,13 +106,13 @@ func news(than, of []wordSection) []string {
 	return out
 }
 
-// asksAnew says whether an update may do anything that the installed version may not.
+// asksAnew reports whether an update may do anything that the installed version may not.
 func asksAnew(p *store.Plan) bool {
 	return p.Old == nil || p.Old.Metadata == nil || p.Old.Metadata.Source != p.Metadata.Source || p.Moved || p.Older ||
 		len(beyond(p)) > 0
 }
 
-// beyond is what an update may do that the installed version may not.
+// beyond returns what an update may do that the installed version may not.
 func beyond(p *store.Plan) []consent.Addition {
 	return consent.CapabilitiesOf(p.Manifest).Beyond(consent.CapabilitiesOf(p.Old.Manifest))
 }

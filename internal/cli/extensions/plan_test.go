@@ -8,8 +8,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/permission"
 )
 
-// An update asks when it may do more than the installed version, also where an
-// old text was worded to look like the new right (SPEC S-2).
+// An update asks if it may do more than the installed version, even if an old text was worded like the new permission
+// (SPEC S-2).
 func TestAsksAnew(t *testing.T) {
 	hosts := func(list ...string) manifest.Permissions {
 		var p manifest.Permissions

@@ -13,7 +13,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// describeReport is what describe --json prints.
+// describeReport is the output of describe --json.
 type describeReport struct {
 	Name        string `json:"name"`
 	Version     string `json:"version"`
@@ -125,7 +125,7 @@ type settingReport struct {
 	Sensitive   bool   `json:"sensitive"`
 }
 
-// newDescribeReport fills in what the manifest says.
+// newDescribeReport fills in the manifest's data.
 func newDescribeReport(m *manifest.Manifest, found manifest.Findings) describeReport {
 	r := describeReport{
 		Name: m.Name, Version: m.Version, Description: m.Description, MigratedTo: m.MigratedTo,

@@ -11,7 +11,7 @@ import (
 
 var rewrite = flag.Bool("update", false, "rewrite the published schemas")
 
-// What is printed as JSON is what the published schemas say.
+// JSON output conforms to the published schemas.
 func TestOutputSchemas(t *testing.T) {
 	type list struct {
 		Extensions []extensionJSON `json:"extensions"`

@@ -105,7 +105,7 @@ settings, git's folder and caches are not in it.`,
 	return cmd
 }
 
-// fileSafe keeps a version from naming another folder.
+// fileSafe prevents a version from naming another folder.
 func fileSafe(r rune) rune {
 	if strings.ContainsRune(`/\:*?"<>|`, r) || r < ' ' {
 		return '_'

@@ -41,7 +41,7 @@ An update that fails leaves the old version as it was, and the exit code says so
 	return cmd
 }
 
-// worst is the exit code of several answers: a failure outweighs a no.
+// worst is the combined exit code of several answers: a failure outweighs a no.
 type worst struct{ code int }
 
 func (w *worst) add(code int) { w.code = max(w.code, code) }
@@ -82,7 +82,7 @@ func update(kit *tools.Kit, cmd *cobra.Command, names []string, check bool, f *i
 	return result.err()
 }
 
-// choose finds the named extensions; unknown names are told and counted as a no.
+// choose returns the named extensions. It reports unknown names, and counts them as a no.
 func choose(kit *tools.Kit, list []*store.Extension, names []string, result *worst) []*store.Extension {
 	var chosen []*store.Extension
 	for _, n := range names {
@@ -147,7 +147,7 @@ func updateOne(ctx context.Context, kit *tools.Kit, s *store.Store, x *store.Ext
 	return nil
 }
 
-// noteReplaced says what of the installed extension a plan would replace against expectation.
+// noteReplaced warns if a plan would replace something unexpected in the installed extension.
 func noteReplaced(kit *tools.Kit, s *store.Store, p *store.Plan) {
 	x := p.Old
 	noteEdits(kit, s, x)
@@ -162,7 +162,7 @@ func noteReplaced(kit *tools.Kit, s *store.Store, p *store.Plan) {
 	}
 }
 
-// ageWords says that an update leads to an older version, else nothing.
+// ageWords warns of an update to an older version; otherwise it returns "".
 func ageWords(p *store.Plan) string {
 	if p.Older {
 		return " (an older version)"
@@ -170,8 +170,7 @@ func ageWords(p *store.Plan) string {
 	return ""
 }
 
-// noteEdits says which files of the installed copy were changed by hand, since an
-// update replaces them.
+// noteEdits lists the files of the installed copy that were changed by hand, because an update replaces them.
 func noteEdits(kit *tools.Kit, s *store.Store, x *store.Extension) {
 	v, err := s.Verify(x.Name)
 	if err != nil || v.Recorded == "" || v.ByOther || v.Same() {

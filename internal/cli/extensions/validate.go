@@ -39,7 +39,7 @@ The exit code is 0 without errors, 1 with errors (with --strict: or warnings).`,
 	return cmd
 }
 
-// validateReport is what validate --json prints.
+// validateReport is the output of validate --json.
 type validateReport struct {
 	Path     string            `json:"path"`
 	Name     string            `json:"name" jsonschema:"the extension's name, empty when it could not be read"`
@@ -89,8 +89,8 @@ func validate(kit *tools.Kit, path string, asJSON, strict bool) error {
 	return err
 }
 
-// validateFiles judges what lies beside the manifest: what an install would refuse, what Gemini CLI would pass over, and
-// scripts that no runtime could read.
+// validateFiles checks the files beside the manifest: files that an install would refuse, files that Gemini CLI would
+// skip, and scripts that no runtime can parse.
 func validateFiles(kit *tools.Kit, dir string, m *manifest.Manifest) manifest.Findings {
 	var found manifest.Findings
 	troubles, err := source.CheckFolder(dir, nil)
@@ -108,7 +108,7 @@ func validateFiles(kit *tools.Kit, dir string, m *manifest.Manifest) manifest.Fi
 		found = append(found, f)
 	}
 	if found.Err() != nil {
-		return found // what would only be said twice
+		return found // it would only repeat the findings
 	}
 	more, err := manifest.Content(dir)
 	if err != nil {
@@ -119,10 +119,10 @@ func validateFiles(kit *tools.Kit, dir string, m *manifest.Manifest) manifest.Fi
 	return append(append(found, more...), runner.CheckScripts(ctx, kit.Sandbox(kit.Settings.Tools.Reduced), dir, m)...)
 }
 
-// syntaxTime bounds the look at all scripts together.
+// syntaxTime bounds the check of all scripts together.
 const syntaxTime = 20 * time.Second
 
-// unreadable is the finding for a manifest that Load could not read at all.
+// unreadable returns the finding for a manifest that Load could not read.
 func unreadable(dir string, err error) manifest.Finding {
 	f := manifest.Finding{Severity: manifest.Error, File: filepath.Join(dir, manifest.FileName), Message: err.Error()}
 	if errors.Is(err, fs.ErrNotExist) {
@@ -151,7 +151,7 @@ func printReport(kit *tools.Kit, r validateReport) error {
 	return err
 }
 
-// count is "1 error", "2 errors".
+// count returns "1 error", "2 errors".
 func count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

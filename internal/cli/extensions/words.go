@@ -10,17 +10,16 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// wordSection is one thing that an extension brings, told to a person; nothing
-// in it can reach the terminal as a control sequence.
+// wordSection describes one part of an extension to a person. It contains no terminal control sequences.
 type wordSection struct {
 	Kind  string // the same in every version
 	Title string
 	Lines []string
 }
 
-// capabilities says what an extension brings and may do, the rights of its
-// tools first, then what runs with the user's own rights. Sections without content are left out,
-// but for the permissions: what is denied is said, too.
+// capabilities describes what an extension contains and may do: first the permissions of its tools, then what runs
+// with all of the user's permissions. Empty sections are left out, except the permissions, which also say what is
+// denied.
 func capabilities(m *manifest.Manifest) []wordSection {
 	rights := wordSection{Kind: "permissions", Title: "Permissions", Lines: m.Permissions.Sentences()}
 	if len(m.Tools) == 0 && !m.HasPermissions {
@@ -84,7 +83,7 @@ func serverWords(m *manifest.Manifest) []string {
 	for _, s := range m.MCPServers {
 		what := strings.TrimSpace(s.Command + " " + strings.Join(s.Args, " "))
 		if s.URL != "" && s.Command != "" {
-			what = words.Address(s.URL) + " (another machine), and not its command " + what // so the CLI chooses
+			what = words.Address(s.URL) + " (another machine), and not its command " + what // so the CLI uses the URL
 		} else if s.URL != "" {
 			what = words.Address(s.URL) + " (another machine)"
 		}
@@ -106,9 +105,8 @@ func serverWords(m *manifest.Manifest) []string {
 	return lines
 }
 
-// valueWords shows values, since a variable such as NODE_OPTIONS runs code as
-// much as an argument does, and a header such as X: $API_KEY hands out a variable of the user's; but none
-// that looks like a secret of its own.
+// valueWords shows values, because a variable such as NODE_OPTIONS can run code like an argument, and a header such
+// as X: $API_KEY reveals a variable of the user. It hides values that look like secrets.
 func valueWords(values map[string]string) []string {
 	var words []string
 	for _, n := range slices.Sorted(maps.Keys(values)) {

@@ -156,10 +156,11 @@ func bridgeStatus(kit *tools.Kit, asJSON bool) error {
 	return nil
 }
 
-// bridgeCost is how the bridge stands, and what it takes in the working folder.
+// bridgeCost is the bridge's state, and what it costs in the working folder.
 type bridgeCost struct {
 	bridge.State
-	// SummaryTokens is what the context files take here, RequestTokens that and the functions: what each request carries.
+	// SummaryTokens is the size of the context files here; RequestTokens adds the functions: the cost of each
+	// request.
 	SummaryTokens int       `json:"summaryTokens"`
 	RequestTokens int       `json:"requestTokens"`
 	Functions     host.Cost `json:"functions"`
@@ -180,10 +181,10 @@ func addCost(kit *tools.Kit, c *bridgeCost) error {
 	return nil
 }
 
-// troubleText is a trouble as one line.
+// troubleText returns a trouble as one line.
 func troubleText(t bridge.Trouble) string { return t.What + "; " + t.Mend }
 
-// homeStore is the store as it looks from the home folder: what holds for every session.
+// homeStore returns the store as seen from the home folder: what applies to every session.
 func homeStore(kit *tools.Kit) (*store.Store, error) {
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -192,8 +193,8 @@ func homeStore(kit *tools.Kit) (*store.Store, error) {
 	return store.Open(&store.Options{WorkDir: home, Warn: kit.Note})
 }
 
-// installBridge writes the bridge and says so; changed is false when it was there. headless nil leaves that as it is.
-// What cannot be done whole is not begun.
+// installBridge writes the bridge and describes that in text; changed is false if it was already there. A nil
+// headless keeps that setting. It does not start what it cannot complete.
 func installBridge(ctx context.Context, kit *tools.Kit, headless *bool, dryRun bool) (text string, changed bool, err error) {
 	s, err := kit.Store()
 	if err != nil {
@@ -250,7 +251,7 @@ func installBridge(ctx context.Context, kit *tools.Kit, headless *bool, dryRun b
 	return text, changed || rule, nil
 }
 
-// wouldInstall says what installBridge would do.
+// wouldInstall describes what installBridge would do.
 func wouldInstall(before bridge.State, headless *bool) (text string, changed bool) {
 	text, changed = "the bridge is there already, in "+before.Folder, false
 	if !before.Installed {
@@ -272,7 +273,7 @@ func waits(n int) string {
 	return fmt.Sprintf("%d more wait", n)
 }
 
-// removeBridge takes the bridge away, and says whether there was one.
+// removeBridge removes the bridge, and reports whether there was one.
 func removeBridge(ctx context.Context, kit *tools.Kit) (bool, error) {
 	s, err := kit.Store()
 	if err != nil {
@@ -281,7 +282,7 @@ func removeBridge(ctx context.Context, kit *tools.Kit) (bool, error) {
 	return bridge.Remove(ctx, s)
 }
 
-// updateBridge brings the summary of an installed bridge up to date.
+// updateBridge updates the summary of an installed bridge.
 func updateBridge(ctx context.Context, kit *tools.Kit) error {
 	s, err := kit.Store()
 	if err != nil || !bridge.Installed(s) {
@@ -295,8 +296,8 @@ func updateBridge(ctx context.Context, kit *tools.Kit) error {
 	return err
 }
 
-// KeepBridge has the bridge brought up to date after the commands of these names, whatever became of them, and after any command
-// in which the user answered a question of consent for good.
+// KeepBridge makes the named commands update the bridge at their end, whatever their result, and every command in
+// which the user answered a consent question permanently.
 func KeepBridge(kit *tools.Kit, cmd *cobra.Command, names ...string) {
 	for _, sub := range cmd.Commands() {
 		KeepBridge(kit, sub, names...)

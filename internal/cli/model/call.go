@@ -36,10 +36,10 @@ well, 1 when it failed, was refused or is not there, 2 when this is no call.`,
 	return cmd
 }
 
-// callReport is the JSON form of call.
+// callReport is the JSON output of call.
 type callReport struct {
 	Tool   string `json:"tool"`
-	Status string `json:"status"` // ok, error, or denied when you have not agreed
+	Status string `json:"status"` // ok, error, or denied if you have not agreed
 	Text   string `json:"text"`   // for the model
 }
 
@@ -82,7 +82,7 @@ func runCall(kit *tools.Kit, cmd *cobra.Command, text string, asJSON bool) error
 	return nil
 }
 
-// printText prints a text that ends with a line break; foreign text in it cannot reach a terminal as commands.
+// printText prints a text that ends with a line break, without terminal control characters.
 func printText(kit *tools.Kit, text string) {
 	if console.Terminal(kit.Out) != nil {
 		text = terminalText(text)
@@ -116,14 +116,14 @@ something for the model to know. Nothing asked gives no output.`,
 	return cmd
 }
 
-// respondReport is the JSON form of respond.
+// respondReport is the JSON output of respond.
 type respondReport struct {
 	Blocks []blockReport `json:"blocks"`
-	// Reply is what goes back to the model; "" when it asked for nothing.
+	// Reply is the answer to the model; "" if it asked for nothing.
 	Reply string `json:"reply"`
 }
 
-// blockReport is one block of a model's text. Start and End are bytes of the text.
+// blockReport is one block of a model's text. Start and End are byte offsets in the text.
 type blockReport struct {
 	Kind   string `json:"kind"`
 	Start  int    `json:"start"`
@@ -175,7 +175,7 @@ func respond(kit *tools.Kit, cmd *cobra.Command, asJSON bool) error {
 	return nil
 }
 
-// feed gives f what comes, as it comes, until the end of it or of ctx; a read then ends with the process.
+// feed passes input to f as it arrives, until it ends or ctx does; a pending read then ends with the process.
 func feed(ctx context.Context, in io.Reader, f func(string) error) error {
 	type piece struct {
 		text string
@@ -214,7 +214,7 @@ func feed(ctx context.Context, in io.Reader, f func(string) error) error {
 	}
 }
 
-// Commands are the commands of pollux extensions that this package has.
+// Commands returns this package's commands of pollux extensions.
 func Commands(kit *tools.Kit) []*cobra.Command {
 	return []*cobra.Command{
 		promptCommand(kit), readCommand(kit), callCommand(kit), respondCommand(kit),

@@ -12,7 +12,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/prompt"
 )
 
-// MCP makes pollux mcp; ide offers the editor's tools, which the other half knows.
+// MCP makes pollux mcp; ide adds the editor's tools.
 func MCP(kit *tools.Kit, ide func(s *mcp.Server, folder string, write bool)) *cobra.Command {
 	var withIDE, write bool
 	var budget int

@@ -1,5 +1,5 @@
-// Package model is the commands by which models learn of extensions and use them: as text, through the bridge to Gemini CLI, and
-// through MCP.
+// Package model holds the commands by which models learn about extensions and use them: as text, through the bridge
+// to Gemini CLI, and through MCP.
 package model
 
 import (
@@ -26,11 +26,11 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/prompt"
 )
 
-// recently is how much of the end of the log of runs is read for which extensions are in use, in bytes.
+// recently is how many bytes at the end of the run log are read to find the extensions in use.
 const recently = 256 << 10
 
-// newDispatcher makes what answers calls from the current folder. by says who calls, "" for the user, to whom
-// also what waits for consent is told; ends says that this process does not answer the caller's next call.
+// newDispatcher returns a dispatcher that answers calls from the current folder. by is the caller, "" for the user,
+// who is also told what waits for consent. ends means that this process will not answer the caller's next call.
 func newDispatcher(kit *tools.Kit, by string, asker consent.Asker, ends bool) (*dispatch.Dispatcher, error) {
 	s, err := kit.Store()
 	if err != nil {
@@ -49,7 +49,7 @@ func newDispatcher(kit *tools.Kit, by string, asker consent.Asker, ends bool) (*
 	}), nil
 }
 
-// lastUsed is when a tool of each extension ran last.
+// lastUsed returns when a tool of each extension last ran.
 func lastUsed(kit *tools.Kit) map[string]time.Time {
 	used := map[string]time.Time{}
 	for _, e := range recentRuns(kit) {
@@ -58,7 +58,7 @@ func lastUsed(kit *tools.Kit) map[string]time.Time {
 	return used
 }
 
-// lately are the tools that ran in the working folder's workspace, the newest first.
+// lately returns the tools that ran in the working folder's workspace, newest first.
 func lately(kit *tools.Kit) []string {
 	dir, err := console.Here(".")
 	if err != nil {
@@ -76,22 +76,22 @@ func lately(kit *tools.Kit) []string {
 	return out
 }
 
-// A recentRun is the beginning of a tool's run.
+// A recentRun is the start of a tool's run.
 type recentRun struct {
 	Time                       time.Time
 	Event                      audit.Event
 	Extension, Tool, Workspace string
 }
 
-// recentRuns are the last that the log tells of, the newest last.
+// recentRuns returns the last runs in the log, newest last.
 func recentRuns(kit *tools.Kit) (all []recentRun) {
 	f, err := os.Open(kit.Audit().Path())
 	if err != nil {
-		return nil // nothing has run yet, or it is of no interest
+		return nil // nothing has run yet, or the log is unavailable
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err == nil && info.Size() > recently {
-		_, _ = f.Seek(-recently, io.SeekEnd) // the first line may then be half of one
+		_, _ = f.Seek(-recently, io.SeekEnd) // the first line may then be incomplete
 	}
 	lines := bufio.NewScanner(io.LimitReader(f, recently))
 	lines.Buffer(nil, recently)
@@ -104,7 +104,7 @@ func recentRuns(kit *tools.Kit) (all []recentRun) {
 	return all
 }
 
-// maxLately is how many tools that ran lately are of interest.
+// maxLately bounds the tools that lately returns.
 const maxLately = 12
 
 func promptCommand(kit *tools.Kit) *cobra.Command {
@@ -139,7 +139,7 @@ func printSummary(kit *tools.Kit, format string, budget int) error {
 	if budget < 0 {
 		return console.Usage(fmt.Errorf("--budget is a number of tokens, not %d", budget))
 	}
-	d, err := newDispatcher(kit, "a model", nil, true) // nobody is asked, and nothing told that waits
+	d, err := newDispatcher(kit, "a model", nil, true) // nobody is asked, and waiting consents are not mentioned
 	if err != nil {
 		return err
 	}
@@ -181,11 +181,11 @@ func readCommand(kit *tools.Kit) *cobra.Command {
 	return cmd
 }
 
-// readReport is the JSON form of read.
+// readReport is the JSON output of read.
 type readReport struct {
 	Extension string `json:"extension"`
 	Doc       string `json:"doc"`
-	Text      string `json:"text"` // the whole document; what is no UTF-8 in it is U+FFFD
+	Text      string `json:"text"` // the whole document; invalid UTF-8 becomes U+FFFD
 }
 
 func readDoc(kit *tools.Kit, extension, doc string, asJSON bool) error {
@@ -210,7 +210,7 @@ func readDoc(kit *tools.Kit, extension, doc string, asJSON bool) error {
 	return err
 }
 
-// terminalText is foreign text of many lines without what a terminal would obey.
+// terminalText returns untrusted text of many lines without terminal control characters.
 func terminalText(text string) string {
 	text = prompt.Visible(text)
 	if text != "" && !strings.HasSuffix(text, "\n") {
@@ -219,15 +219,15 @@ func terminalText(text string) string {
 	return text
 }
 
-// refreshBridge brings the bridge up to date, if there is one, after extensions changed.
+// refreshBridge updates the bridge, if there is one, after extensions changed.
 func refreshBridge(ctx context.Context, kit *tools.Kit) {
 	if err := updateBridge(ctx, kit); err != nil {
 		kit.Note(fmt.Sprintf("the bridge to Gemini CLI was not brought up to date (%v); do it with: pollux extensions bridge install", err))
 	}
 }
 
-// bridgeOffer is what the bridge tells of: what is offered wherever no rule of a workspace says otherwise, and in the workspaces for
-// which one does, the working folder among them.
+// bridgeOffer returns what the bridge describes: what is offered where no workspace rule says otherwise, and what is
+// offered in the workspaces that have a rule, including the working folder's.
 func bridgeOffer(kit *tools.Kit) (bridge.Offer, error) {
 	s, err := homeStore(kit)
 	if err != nil {

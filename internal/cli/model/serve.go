@@ -46,7 +46,7 @@ client, and brings the bridge's summary up to date.`,
 	return cmd
 }
 
-// bridgeOptions are what the bridge's server declares, for a server of that name, and the style of its summary.
+// bridgeOptions returns what the bridge's server declares, for a server of that name, and the style of its summary.
 func bridgeOptions(kit *tools.Kit, server string) (host.Options, prompt.Style) {
 	style := prompt.Gemini(server)
 	told := prompt.IsGateway(bridgeText(kit))
@@ -62,7 +62,7 @@ func bridgeOptions(kit *tools.Kit, server string) (host.Options, prompt.Style) {
 	}, style
 }
 
-// news tells a model that something is wrong with the bridge. It names nothing: names are the words of others.
+// news tells a model that something is wrong with the bridge. It includes no names, because others choose them.
 func (t *troubleTeller) news() string {
 	st := t.note()
 	if !st.Installed || len(st.Troubles) == 0 {
@@ -71,13 +71,13 @@ func (t *troubleTeller) news() string {
 	return "\n\nSomething passes for pollux on this machine, or keeps it from working. Tell the user to type: pollux extensions bridge status"
 }
 
-// A troubleTeller says what is wrong with the bridge.
+// A troubleTeller reports what is wrong with the bridge.
 type troubleTeller struct {
 	kit  *tools.Kit
 	told sync.Map
 }
 
-// note tells whoever reads a server's standard error what is wrong with the bridge, each thing once.
+// note reports each trouble of the bridge once, on the server's standard error.
 func (t *troubleTeller) note() bridge.State {
 	s, err := t.kit.Store()
 	if err != nil {
@@ -100,12 +100,12 @@ func (t *troubleTeller) note() bridge.State {
 	return st
 }
 
-// bridgeInstructions are short: the summary stands in the bridge's context file.
+// bridgeInstructions returns short instructions, because the summary is in the bridge's context file.
 func bridgeInstructions(set *capability.Set) string {
 	return "Tools and documents of extensions, each tool in a sandbox of its own. " + capability.Describe + "() lists them all, also those that the extension context does not name."
 }
 
-// newsSince tells what a client has not been told of when its session began; told gives the text that it was told then.
+// newsSince returns what a client was not told when its session began; told returns the text that it was told then.
 func newsSince(style prompt.Style, told func(*capability.Set) string) func(*capability.Set) string {
 	var known *prompt.Told
 	return func(set *capability.Set) string {
@@ -116,7 +116,7 @@ func newsSince(style prompt.Style, told func(*capability.Set) string) func(*capa
 	}
 }
 
-// bridgeText is what Gemini CLI reads of the bridge's context files in this folder.
+// bridgeText returns what Gemini CLI reads from the bridge's context files in this folder.
 func bridgeText(kit *tools.Kit) string {
 	s, err := kit.Store()
 	if err != nil {
@@ -129,11 +129,11 @@ func bridgeText(kit *tools.Kit) string {
 	return bridge.Told(s, dir)
 }
 
-// serve serves one client on standard input and output. o may be filled in part; in asks the user.
+// serve serves one client on standard input and output. o may be partly filled in; in asks the user.
 func serve(ctx context.Context, kit *tools.Kit, by string, in *ask.Editor, o host.Options) error {
 	out := kit.Out
 	if kit.Out == os.Stdout {
-		os.Stdout = os.Stderr // nothing else may reach the client
+		os.Stdout = os.Stderr // nothing else may write to the client
 	}
 	dir, err := console.Here(".")
 	if err != nil {
@@ -167,7 +167,7 @@ func serve(ctx context.Context, kit *tools.Kit, by string, in *ask.Editor, o hos
 	return host.Serve(ctx, kit.In, out, o)
 }
 
-// watched lists what changes when extensions, or what the user agreed to, do.
+// watched lists the files that change with the extensions or the user's consents.
 func watched(kit *tools.Kit) []string {
 	s, err := kit.Store()
 	if err != nil {
@@ -187,7 +187,7 @@ func watched(kit *tools.Kit) []string {
 	return paths
 }
 
-// bridgeKeeper brings the bridge up to date beside a server, at its end at the latest: sessions may be shorter than a moment.
+// bridgeKeeper updates the bridge while a server runs, at the latest at its end, because a session may be very short.
 // It owns one goroutine, which close ends.
 type bridgeKeeper struct {
 	wake chan struct{}
@@ -221,10 +221,10 @@ func newBridgeKeeper(kit *tools.Kit) *bridgeKeeper {
 	return k
 }
 
-// bridgeNow brings the bridge up to date, in a second at the most.
+// bridgeNow updates the bridge, within a second.
 func bridgeNow(kit *tools.Kit) {
 	defer func() {
-		if r := recover(); r != nil { // the server is more than its bridge
+		if r := recover(); r != nil { // the server must survive a failure of the bridge
 			kit.Log.Error("bringing the bridge up to date panicked", "panic", r, "stack", string(debug.Stack()))
 		}
 	}()
@@ -238,7 +238,7 @@ func bridgeNow(kit *tools.Kit) {
 func (k *bridgeKeeper) changed(*capability.Set) {
 	select {
 	case k.wake <- struct{}{}:
-	default: // it is about to look anyway
+	default: // an update is already due
 	}
 }
 
@@ -247,7 +247,7 @@ func (k *bridgeKeeper) close() {
 	<-k.done
 }
 
-// mcpInstructions are the whole summary: other clients have no context file.
+// mcpInstructions returns the whole summary, because other clients have no context file.
 func mcpInstructions(budget int) func(*capability.Set) string {
 	return func(set *capability.Set) string {
 		return prompt.Summarize(set, &prompt.SummaryOptions{Style: prompt.MCP(), Budget: budget}).Text

@@ -10,7 +10,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/store"
 )
 
-// A SetupBridge is the bridge as pollux setup writes and removes it.
+// A SetupBridge writes and removes the bridge for pollux setup.
 type SetupBridge struct{ Kit *tools.Kit }
 
 // SetUp writes the bridge, or with dryRun says what it would do.
@@ -19,7 +19,7 @@ func (b SetupBridge) SetUp(ctx context.Context, dryRun bool) (path, text string,
 	return b.path(), text, changed, err
 }
 
-// TakeAway removes the bridge; removed is false when there was none.
+// TakeAway removes the bridge; removed is false if there was none.
 func (b SetupBridge) TakeAway(ctx context.Context, dryRun bool) (path string, removed bool, err error) {
 	s, err := b.Kit.Store()
 	if err != nil {
@@ -44,7 +44,7 @@ func (b SetupBridge) path() string {
 	return filepath.Join(s.Dir(), store.BridgeName)
 }
 
-// BridgeFindings say how the bridge to extensions stands beside a CLI's settings, for one that is started in dir.
+// BridgeFindings returns findings about the bridge to extensions for a CLI with these settings, started in dir.
 func BridgeFindings(settings, dir string) []finding.Finding {
 	s, err := store.Open(&store.Options{Home: filepath.Dir(filepath.Dir(settings)), WorkDir: dir})
 	if err != nil {

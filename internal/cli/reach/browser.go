@@ -21,8 +21,8 @@ const openWithin = 20 * time.Second
 
 var errNoDisplay = errors.New("there is no display to open the page on; print its address with: pollux page")
 
-// ShowPage opens an address of the page in the browser, in the background. clean removes what is left of it; any goroutine may
-// call it, and twice.
+// ShowPage opens an address of the page in the browser, in the background. clean removes its temporary file; any
+// goroutine may call it, more than once.
 func ShowPage(ctx context.Context, con *console.Console, address string) (clean func(), err error) {
 	path, err := startBrowser(ctx, con, address)
 	if err != nil {
@@ -33,18 +33,18 @@ func ShowPage(ctx context.Context, con *console.Console, address string) (clean 
 	return func() { timer.Stop(); remove() }, nil
 }
 
-// showPageNow is ShowPage for a command that ends when the browser has read the file.
+// showPageNow is ShowPage for a command that waits until the browser has read the file.
 func showPageNow(ctx context.Context, con *console.Console, address string) error {
 	path, err := startBrowser(ctx, con, address)
 	if err != nil {
 		return err
 	}
-	time.Sleep(3 * time.Second) // nothing tells when the browser has read it
+	time.Sleep(3 * time.Second) // there is no event when the browser has read it
 	return os.Remove(path)
 }
 
-// startBrowser hands the browser a private file that redirects to address, so
-// that no argument list shows the code in it (SPEC §11.2).
+// startBrowser gives the browser a private file that redirects to address, so that the code is in no argument list
+// (SPEC §11.2).
 func startBrowser(ctx context.Context, con *console.Console, address string) (path string, err error) {
 	command, ok := opener()
 	if !ok {
@@ -72,7 +72,7 @@ func startBrowser(ctx context.Context, con *console.Console, address string) (pa
 	return path, nil
 }
 
-// removeOld removes what a pollux that was killed could not.
+// removeOld removes files left by a pollux that was killed.
 func removeOld(dir string) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {

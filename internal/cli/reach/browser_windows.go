@@ -2,8 +2,7 @@ package reach
 
 import "os"
 
-// opener is the command that opens a file in the user's browser; ok is false
-// in a session without a display.
+// opener returns the command that opens a file in the user's browser; ok is false without a display.
 func opener() (command []string, ok bool) {
 	if os.Getenv("SSH_CONNECTION") != "" {
 		return nil, false

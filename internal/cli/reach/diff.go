@@ -16,7 +16,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// diffFlags are those of diff.
+// diffFlags are the flags of pollux diff.
 type diffFlags struct {
 	from, as, out string
 	write, json   bool
@@ -62,9 +62,9 @@ then the newest.`,
 	return cmd
 }
 
-// A change is one question of diff.
+// A change is one question to the user.
 type change struct {
-	path     string // as it is shown; absolute
+	path     string // as shown; absolute
 	file     string // FILE, absolute
 	proposal control.Proposal
 }
@@ -97,7 +97,7 @@ func askAbout(ctx context.Context, con *console.Console, file string, f diffFlag
 	return accepted(con, ch, f, answer)
 }
 
-// changeOf reads both texts, before anybody is asked.
+// changeOf reads both texts, before asking the user.
 func changeOf(con *console.Console, file string, f diffFlags) (*change, error) {
 	if file == "" {
 		return nil, console.Usage(errors.New(`"" is no file; name the file that the change is about`))
@@ -146,7 +146,7 @@ func proposedText(con *console.Console, from string) (string, error) {
 	return readText(con.In, "standard input")
 }
 
-// propose asks and waits. Ctrl-C takes the question back.
+// propose asks the user and waits. Ctrl-C withdraws the question.
 func propose(ctx context.Context, con *console.Console, c *control.Client, ch *change) (control.Answer, error) {
 	ctx, stop := console.Interrupted(ctx)
 	defer stop()
@@ -164,7 +164,7 @@ func propose(ctx context.Context, con *console.Console, c *control.Client, ch *c
 	return answer, nil
 }
 
-// accepted puts the final text where it is wanted.
+// accepted writes the final text to its destination.
 func accepted(con *console.Console, ch *change, f diffFlags, answer control.Answer) error {
 	var err error
 	written := true
@@ -189,8 +189,8 @@ func accepted(con *console.Console, ch *change, f diffFlags, answer control.Answ
 	return err
 }
 
-// keepText puts an accepted text that could not be written into a new file beside the one that it was for: the user's edits
-// are in it. Where that cannot be either, it goes to standard output. The error that it returns says where it is.
+// keepText saves an accepted text that could not be written, because it has the user's edits: in a new file next to
+// its destination, or else to standard output. The returned error names the place.
 func keepText(con *console.Console, ch *change, f diffFlags, content string, why error) error {
 	target := ch.file
 	if f.out != "" {
@@ -208,13 +208,13 @@ func keepText(con *console.Console, ch *change, f diffFlags, content string, why
 		_ = os.Remove(file.Name())
 	}
 	if f.json {
-		return why // the text is in the object
+		return why // the text is in the JSON object
 	}
 	_, err := io.WriteString(con.Out, content)
 	return errors.Join(why, err)
 }
 
-// write changes FILE, unless it has changed while the user was deciding.
+// write changes FILE, unless it changed while the user was deciding.
 func (ch *change) write(content string) error {
 	now, exists, err := readTextFile(ch.file)
 	if err != nil {
@@ -229,7 +229,7 @@ func (ch *change) write(content string) error {
 	return replaceFile(ch.file, content)
 }
 
-// printAnswer prints the outcome for a program; the text is left out when it was written somewhere.
+// printAnswer prints the outcome as JSON, without the text if that was written somewhere.
 func printAnswer(con *console.Console, ch *change, answer control.Answer, written bool) error {
 	out := struct {
 		Path     string  `json:"path"`
@@ -245,8 +245,9 @@ func printAnswer(con *console.Console, ch *change, answer control.Answer, writte
 	return enc.Encode(out)
 }
 
-// findFor joins the companion that serves a file, which need not exist: the one of its folder, else that of the current
-// one; the nearest root counts, for it is the user who is asked. That there is none is no answer of theirs (SPEC §11.5).
+// findFor joins the companion that serves a file, which need not exist: the one of its folder, else the one of the
+// current folder. The nearest root wins, because the user is asked. Its error is never an answer of the user (SPEC
+// §11.5).
 func findFor(ctx context.Context, con *console.Console, path string) (*control.Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, AskTimeout)
 	defer cancel()

@@ -1,5 +1,5 @@
-// Package reach is the commands that ask a running companion for something: its address and variables, a file or a diff on show,
-// the end of sharing or of itself, the way to it for a CLI.
+// Package reach holds the commands that talk to a running companion: show its address and variables, open a file or a
+// diff, pause sharing, stop it, and connect a CLI to it.
 package reach
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/control"
 )
 
-// AskTimeout bounds a question to a running companion.
+// AskTimeout bounds a request to a running companion.
 const AskTimeout = 5 * time.Second
 
 // find joins the companion that serves dir.
@@ -62,7 +62,7 @@ others can read.`,
 	return cmd
 }
 
-// envAgents are the names of the agents that have variables.
+// envAgents returns the names of the agents that have variables.
 func envAgents() []string { return agent.Names(func(a agent.Agent) bool { return a.Env != nil }) }
 
 func printEnv(ctx context.Context, con *console.Console, dir, shell, name string, asJSON bool) error {
@@ -100,7 +100,7 @@ func printEnv(ctx context.Context, con *console.Console, dir, shell, name string
 		enc.SetEscapeHTML(false)
 		return enc.Encode(object)
 	}
-	var script strings.Builder // all or nothing: half of the variables lead a CLI astray
+	var script strings.Builder // all or nothing: some of the variables alone mislead a CLI
 	for _, v := range vars {
 		line, err := assign(v.Name, v.Value)
 		if err != nil {
@@ -146,8 +146,8 @@ folder (or DIR). It is good for one browser tab; ask again for another.`,
 	return cmd
 }
 
-// Variables are those by which an agent in this terminal finds the companion (SPEC D-7, Q-9); name is the agent's, "" for all
-// of them.
+// Variables returns the variables by which an agent in this terminal finds the companion (SPEC D-7, Q-9); name is the
+// agent's, "" for all agents.
 func Variables(conn control.Connection, name string) (vars []discovery.Variable, err error) {
 	e := agent.Endpoint{Port: conn.Port, Token: conn.Token, Roots: conn.Roots, PID: conn.PID, Alone: name != ""}
 	for _, a := range agent.All() {

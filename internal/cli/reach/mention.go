@@ -20,10 +20,10 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// mentionTimeout is more than the slowest terminal takes.
+// mentionTimeout is longer than the slowest terminal takes.
 const mentionTimeout = 15 * time.Second
 
-// mentionFlags choose the session, and the form of the answer.
+// mentionFlags choose the session and the output format.
 type mentionFlags struct {
 	session int
 	agent   string
@@ -101,7 +101,7 @@ func mention(ctx context.Context, con *console.Console, what string, f mentionFl
 	return nil
 }
 
-// listening finds the companion and the session that a mention is for, among all companions of the file's folder.
+// listening returns the companion and session for a mention, among all companions of the file's folder.
 func listening(ctx context.Context, con *console.Console, path string, f mentionFlags) (c *control.Client, session int, err error) {
 	clients, silent := control.ListAll(ctx, con.Dirs.Run)
 	var labels []string
@@ -135,7 +135,7 @@ func listening(ctx context.Context, con *console.Console, path string, f mention
 	case !served && len(silent) > 0:
 		return nil, 0, console.No(control.SilentError(silent))
 	case !served:
-		_, err := control.Find(ctx, con.Dirs.Run, path) // which says what runs
+		_, err := control.Find(ctx, con.Dirs.Run, path) // its error says what is running
 		return nil, 0, err
 	case f.session != 0 || f.agent != "":
 		return nil, 0, console.No(errors.New("no such agent is connected to the companion of this folder; see: pollux status"))
@@ -143,7 +143,7 @@ func listening(ctx context.Context, con *console.Console, path string, f mention
 	return nil, 0, console.No(errors.New("no agent is connected to the companion of this folder; start one there, and pollux doctor says why it does not connect"))
 }
 
-// parseLines takes FILE, FILE:LINE or FILE:FIRST-LAST apart; a file that has such a name is meant itself.
+// parseLines splits FILE, FILE:LINE or FILE:FIRST-LAST. An existing file with the whole name wins.
 func parseLines(what string) (name string, first, last int, err error) {
 	name, at, err := parsePlace(what)
 	switch {
@@ -165,7 +165,7 @@ func parseLines(what string) (name string, first, last int, err error) {
 	return name, 0, 0, nil
 }
 
-// cutLast takes a number behind a sign off the end.
+// cutLast cuts a number after a sign off the end.
 func cutLast(s string, sign byte) (rest string, n int, ok bool) {
 	i := strings.LastIndexByte(s, sign)
 	if i <= 0 {

@@ -70,7 +70,7 @@ func openPlace(ctx context.Context, con *console.Console, what string, takeFocus
 	return c.Open(ctx, control.Location{Path: path, Position: at, TakeFocus: takeFocus})
 }
 
-// parsePlace takes FILE, FILE:LINE or FILE:LINE:COLUMN apart; a file that has such a name is meant itself.
+// parsePlace splits FILE, FILE:LINE or FILE:LINE:COLUMN. An existing file with the whole name wins.
 func parsePlace(what string) (name string, at *editorstate.Position, err error) {
 	if what == "" {
 		return "", nil, console.Usage(errors.New(`"" is no file; name the file to open`))
@@ -94,5 +94,5 @@ func parsePlace(what string) (name string, at *editorstate.Position, err error) 
 	return name, at, nil
 }
 
-// cutNumber takes a number behind a colon off the end.
+// cutNumber cuts a number after a colon off the end.
 func cutNumber(s string) (rest string, n int, ok bool) { return cutLast(s, ':') }

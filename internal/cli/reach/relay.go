@@ -16,7 +16,7 @@ import (
 // Relay makes pollux relay.
 func Relay(con *console.Console) *cobra.Command {
 	var temp string
-	homes := map[string]*string{} // by the names of agents
+	homes := map[string]*string{} // by agent name
 	cmd := &cobra.Command{
 		Use:   "relay",
 		Short: "Connect a CLI that started it to whatever editor serves its folder",

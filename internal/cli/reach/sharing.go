@@ -50,7 +50,7 @@ in a terminal of your own.`,
 	}
 }
 
-// share tells every companion of the folder.
+// share pauses or resumes every companion of the folder.
 func share(ctx context.Context, con *console.Console, dir string, paused bool) error {
 	folder, err := console.Here(dir)
 	if err != nil {
@@ -70,7 +70,7 @@ func share(ctx context.Context, con *console.Console, dir string, paused bool) e
 		return nil
 	})
 	if told == 0 && err == nil {
-		_, err = control.Find(ctx, con.Dirs.Run, folder) // which says what runs
+		_, err = control.Find(ctx, con.Dirs.Run, folder) // its error says what is running
 	}
 	return err
 }
@@ -93,10 +93,10 @@ of an editor that runs is left alone.`,
 	}
 }
 
-// keeperWithin is how long stop looks for a keeper that is just starting, after its editor's end.
+// keeperWithin is how long stop looks for a keeper that is starting, after its editor's end.
 const keeperWithin = 1500 * time.Millisecond
 
-// endServing ends the companions of a folder that have no editor, and says which ones go on.
+// endServing ends the companions of a folder that have no editor, and names those that continue.
 func endServing(ctx context.Context, con *console.Console, dir string) error {
 	folder, err := console.Here(dir)
 	if err != nil {
@@ -121,8 +121,8 @@ func endServing(ctx context.Context, con *console.Console, dir string) error {
 	}
 }
 
-// everyCompanion does one thing to each companion that serves a folder. done counts those to which it was done; the error is about
-// the others, and about the processes that do not answer and may serve it.
+// everyCompanion calls do for each companion that serves a folder. done counts the successes; the error covers the
+// failures, and the processes that do not answer and may serve the folder.
 func everyCompanion(ctx context.Context, con *console.Console, folder string, do func(*control.Client) error) (done int, err error) {
 	var errs []error
 	clients, silent := control.ListAll(ctx, con.Dirs.Run)

@@ -11,10 +11,10 @@ import (
 	"github.com/pollux-companion/pollux/internal/proc"
 )
 
-// shellNames are the families of shells that env prints for.
+// shellNames are the families of shells that env supports.
 func shellNames() []string { return []string{"sh", "fish", "powershell", "cmd"} }
 
-// ShellHere guesses the shell that runs pollux: by the parent process, else by SHELL.
+// ShellHere guesses the shell that runs pollux, from the parent process, else from SHELL.
 func ShellHere() string {
 	info, _ := proc.Lookup(os.Getppid())
 	for _, name := range []string{info.Name, filepath.Base(os.Getenv("SHELL"))} {
@@ -33,7 +33,7 @@ func ShellHere() string {
 	return cmp.Or(map[string]string{"windows": "powershell"}[runtime.GOOS], "sh")
 }
 
-// EvalHint is the command that sets the variables in a shell.
+// EvalHint returns the command that sets the variables in a shell.
 func EvalHint(shell string) string {
 	switch shell {
 	case "fish":
@@ -46,8 +46,8 @@ func EvalHint(shell string) string {
 	return `eval "$(pollux env)"`
 }
 
-// assigner returns how a shell sets an exported variable to a value, quoted so that nothing in the value is
-// read as anything but itself.
+// assigner returns a function that writes a shell's assignment of an exported variable, quoted so that the value is
+// always read literally.
 func assigner(shell string) (func(name, value string) (string, error), error) {
 	switch shell {
 	case "sh":
@@ -58,7 +58,7 @@ func assigner(shell string) (func(name, value string) (string, error), error) {
 		quote := strings.NewReplacer(`\`, `\\`, `'`, `\'`)
 		return func(n, v string) (string, error) { return "set -gx " + n + " '" + quote.Replace(v) + "'", nil }, nil
 	case "powershell":
-		// PowerShell takes typographic quotes for quotes.
+		// PowerShell treats typographic quotes as quotes.
 		quote := strings.NewReplacer("'", "''", "‘", "‘‘", "’", "’’", "‚", "‚‚", "‛", "‛‛")
 		return func(n, v string) (string, error) { return "$env:" + n + " = '" + quote.Replace(v) + "'", nil }, nil
 	case "cmd":
@@ -67,7 +67,7 @@ func assigner(shell string) (func(name, value string) (string, error), error) {
 	return nil, fmt.Errorf("pollux does not know the shell %q; use one of %s", shell, strings.Join(shellNames(), ", "))
 }
 
-// assignCmd writes a line of a batch file, where a percent sign is doubled.
+// assignCmd writes a line of a batch file, which doubles percent signs.
 func assignCmd(name, value string) (string, error) {
 	if strings.ContainsAny(value, "\r\n\"") {
 		return "", fmt.Errorf("the value of %s holds a quote or a line end, which cmd cannot take; use --shell powershell", name)

@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-// nasty are values that a workspace's path can have.
+// nasty are values that the path of a workspace can have.
 var nasty = []string{
 	"", "/home/me", "/a b/ü/😀", "it's", `'`, `''`, `"`, `\`, `\'`, `$HOME`, "`id`", "$(id)", "a;b", "a|b&c", "*?[x]", "~", "!!", "#x", "%PATH%", "%25",
 	"a\nb", "\t", "-n", "‘typographic’‚quotes‛", `C:\a b\`, `\\`, "{a,b}", "^x^",
 }
 
-// What env prints is read back by real shells exactly as it was, and runs nothing.
+// Real shells read the output of env back exactly, and run nothing.
 func TestShells(t *testing.T) {
 	for shell, script := range map[string][2]string{
 		"sh":   {"sh", `printf %s "$NAME"`},
@@ -75,7 +75,7 @@ func TestAssign(t *testing.T) {
 	}
 }
 
-// unquoteSh reads the one word after NAME= as POSIX shells do; ok is false when something else is in it.
+// unquoteSh reads the single word after NAME= as POSIX shells do; ok is false if it contains anything else.
 func unquoteSh(word string) (value string, ok bool) {
 	var b strings.Builder
 	for len(word) > 0 {
@@ -119,7 +119,7 @@ func FuzzAssignSh(f *testing.F) {
 	})
 }
 
-// For fish and PowerShell: within the quotes nothing ends them early.
+// For fish and PowerShell: no value ends its quotes early.
 func FuzzAssignOthers(f *testing.F) {
 	for _, v := range nasty {
 		f.Add(v)
@@ -135,7 +135,7 @@ func FuzzAssignOthers(f *testing.F) {
 		}
 		line, _ = powershell("N", value)
 		inner = strings.TrimSuffix(strings.TrimPrefix(line, "$env:N = '"), "'")
-		pairs := strings.NewReplacer("''", "x", "‘‘", "x", "’’", "x", "‚‚", "x", "‛‛", "x") // what stands on both sides stays apart
+		pairs := strings.NewReplacer("''", "x", "‘‘", "x", "’’", "x", "‚‚", "x", "‛‛", "x") // both sides stay apart
 		if strings.ContainsAny(pairs.Replace(inner), "'‘’‚‛") {
 			t.Errorf("powershell: %q is not closed in %s", value, line)
 		}

@@ -13,11 +13,11 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// maxText bounds a text that an editor is asked to show, in bytes (SPEC A-4).
+// maxText bounds a text for an editor, in bytes (SPEC A-4).
 const maxText = 16 << 20
 
-// readTextFile reads what an editor can show (SPEC F-2); exists is false when there is no file. What the system calls
-// its null device is no file: git names it for one that is not there.
+// readTextFile reads a file that an editor can show (SPEC F-2); exists is false if there is none. The null device
+// counts as no file: git passes it for a missing one.
 func readTextFile(path string) (content string, exists bool, err error) {
 	if path == os.DevNull {
 		return "", false, nil
@@ -44,7 +44,7 @@ func readTextFile(path string) (content string, exists bool, err error) {
 	return content, err == nil, err
 }
 
-// readText reads a stream to its end, which name is called.
+// readText reads a stream to its end; name is for errors.
 func readText(r io.Reader, name string) (string, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxText+1))
 	switch {
@@ -62,8 +62,8 @@ func tooBig(name string) error {
 	return fmt.Errorf("%q is larger than %d MiB, more than an editor is asked to show; split it", name, maxText>>20)
 }
 
-// placeFor says, before anybody is asked for a text, why a file could not take it: it is a folder, or in none.
-// Rights are left to the writing.
+// placeFor returns, before asking for a text, why a file could not take it: it is a folder, or its folder does not
+// exist. It does not check permissions; writing does.
 func placeFor(path string) error {
 	if path == "" {
 		return nil
@@ -77,8 +77,8 @@ func placeFor(path string) error {
 	return nil
 }
 
-// replaceFile gives a file a text in one step, with the mode that it has. It writes through a link, and
-// into what is no regular file (a device) without replacing it.
+// replaceFile replaces a file's text in one step and keeps its mode. It writes through a link, and into a device or
+// similar without replacing it.
 func replaceFile(path, content string) error {
 	target, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -105,13 +105,13 @@ func replaceFile(path, content string) error {
 	return nil
 }
 
-// createFile writes a file that does not exist, with the mode that the system gives new ones.
+// createFile writes a new file with the system's default mode.
 func createFile(path, content string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666) //nolint:gosec // the user's own file, with the rights that their umask leaves
 	if err != nil {
 		return fmt.Errorf("%q cannot be written: %w", path, words.Cause(err))
 	}
-	f.Close() // its mode is kept by the write in one step that follows
+	f.Close() // the write that follows keeps its mode
 	if err := safefile.Write(path, []byte(content), &safefile.Options{KeepMode: true}); err != nil {
 		_ = os.Remove(path)
 		return err

@@ -1,4 +1,4 @@
-// Package schematest holds what the commands of extensions print as JSON against the schemas that docs/schemas publishes.
+// Package schematest checks the JSON output of the extension commands against the schemas in docs/schemas.
 package schematest
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/peers"
 )
 
-// path is where the schema of a command's output is published.
+// path returns the file with the schema of a command's output.
 func path(t testing.TB, command string) string {
 	t.Helper()
 	root, err := peers.Root()
@@ -27,7 +27,7 @@ func path(t testing.TB, command string) string {
 	return filepath.Join(root, "docs", "schemas", "extensions-"+command+".schema.json")
 }
 
-// Strict is the published schema of a command's output, without room for more fields.
+// Strict returns the published schema of a command's output, without additional fields.
 func Strict(t testing.TB, command string) *jsonschema.Resolved {
 	t.Helper()
 	data, err := os.ReadFile(path(t, command))
@@ -50,7 +50,7 @@ func Strict(t testing.TB, command string) *jsonschema.Resolved {
 	return resolved
 }
 
-// schemaOf is the schema of a command's output, as strict as the type is.
+// schemaOf returns the schema of a command's output, as strict as its Go type.
 func schemaOf(command string, output reflect.Type) (*jsonschema.Schema, error) {
 	words := func(list ...any) *jsonschema.Schema { return &jsonschema.Schema{Type: "string", Enum: list} }
 	var manifestSchema jsonschema.Schema
@@ -67,7 +67,7 @@ func schemaOf(command string, output reflect.Type) (*jsonschema.Schema, error) {
 		return nil, err
 	}
 	eachSchema(s, func(s *jsonschema.Schema) {
-		// What Go could leave nil is never null here: lists are empty, the rest is left out.
+		// Values that could be nil in Go are never null here: lists are empty, others are left out.
 		if i := slices.Index(s.Types, "null"); i >= 0 && len(s.Types) == 2 {
 			s.Type, s.Types = s.Types[1-i], nil
 		}
@@ -95,8 +95,8 @@ func eachSchema(s *jsonschema.Schema, f func(*jsonschema.Schema)) {
 	eachSchema(s.AdditionalProperties, f)
 }
 
-// Check compares the published schemas of commands with the types that they print; with update it writes them. They allow
-// more fields than there are today: a program that reads them must, too.
+// Check compares the published schemas with the types that the commands print; with update it writes them. The
+// schemas allow additional fields, because programs that read the output must tolerate future ones.
 func Check(t *testing.T, update bool, outputs map[string]reflect.Type) {
 	t.Helper()
 	for command, output := range outputs {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// passSignal hands a signal on to the command of run. What the terminal sends (Ctrl-C,
-// Ctrl-\) has reached it already, as it is in the same process group: twice would mean something else to it.
+// passSignal passes a signal on to run's command. The terminal's own signals (Ctrl-C, Ctrl-\) have already reached
+// it, because it is in the same process group; a second one could mean something else to it.
 func passSignal(p *os.Process, sig os.Signal) {
 	if (sig == syscall.SIGINT || sig == syscall.SIGQUIT) && inForeground() {
 		return
@@ -18,7 +18,7 @@ func passSignal(p *os.Process, sig os.Signal) {
 	_ = p.Signal(sig)
 }
 
-// inForeground says whether this process group has the terminal.
+// inForeground reports whether this process group has the terminal.
 func inForeground() bool {
 	tty, err := os.OpenFile("/dev/tty", os.O_RDONLY|syscall.O_NOCTTY, 0)
 	if err != nil {
@@ -29,7 +29,7 @@ func inForeground() bool {
 	return err == nil && group == unix.Getpgrp()
 }
 
-// exitCodeOf is a shell's view of how a process ended.
+// exitCodeOf returns a process's exit code as a shell does.
 func exitCodeOf(ps *os.ProcessState) int {
 	if ws, ok := ps.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		return 128 + int(ws.Signal())

@@ -16,10 +16,10 @@ import (
 	"github.com/pollux-companion/pollux/internal/companion"
 )
 
-// doorDescriptor is where a keeper finds its listening socket: the first after the three that every process has.
+// doorDescriptor is the descriptor of a keeper's listening socket: the first after the three standard ones.
 const doorDescriptor = 3
 
-// keepOrder is what a keeper is told on its standard input, as one line; the end of the input lets it begin.
+// keepOrder is what a keeper is told on its standard input, as one line. The keeper begins at the end of the input.
 type keepOrder struct {
 	companion.Keeping
 	Door bool `json:"door"` // it has a listening socket
@@ -30,8 +30,8 @@ func keeperOf(con *console.Console) func(companion.Keeping, *os.File) (begin fun
 	return func(k companion.Keeping, door *os.File) (begin func(), err error) { return startKeeper(con, k, door) }
 }
 
-// startKeeper starts this program once more, in a session of its own, so that whatever the editor does to its children does
-// not concern it.
+// startKeeper starts this program again in a new session, so that what the editor does to its children does not
+// affect it.
 func startKeeper(con *console.Console, k companion.Keeping, door *os.File) (begin func(), err error) {
 	if door != nil {
 		defer door.Close()
@@ -45,7 +45,7 @@ func startKeeper(con *console.Console, k companion.Keeping, door *os.File) (begi
 		return nil, err
 	}
 	defer in.Close()
-	cmd := exec.CommandContext(context.Background(), self, "keep") // it outlives this one
+	cmd := exec.CommandContext(context.Background(), self, "keep") // it outlives this process
 	cmd.Args[0] = os.Args[0]
 	cmd.Dir, cmd.Stdin = con.Dirs.State, in
 	if door != nil {
@@ -72,7 +72,7 @@ func Keep(con *console.Console) *cobra.Command {
 	}
 }
 
-// keepDoor keeps, until somebody takes over, nobody needs it any more, or a signal comes.
+// keepDoor keeps until another companion takes over, nobody needs it any more, or a signal comes.
 func keepDoor(ctx context.Context, con *console.Console) error {
 	con.TellWhoTyped("an editor's pollux")
 	var order keepOrder
@@ -86,7 +86,7 @@ func keepDoor(ctx context.Context, con *console.Console) error {
 	}
 	sigs := console.CatchSignals()
 	defer sigs.Stop()
-	_, _ = io.Copy(io.Discard, in) // the companion before has ended
+	_, _ = io.Copy(io.Discard, in) // the previous companion has ended
 	var door *os.File
 	if order.Door {
 		door = os.NewFile(doorDescriptor, "door")
@@ -106,7 +106,7 @@ func keepDoor(ctx context.Context, con *console.Console) error {
 	return ended(c.Leave(ctx), err)
 }
 
-// ended is the error of a companion that has stopped, because of an error or its own wish.
+// ended returns the error of a companion that has stopped, after an error or on request.
 func ended(stopping, because error) error {
 	for _, fine := range []error{companion.ErrKept, companion.ErrHandedOn, companion.ErrStopped} {
 		if errors.Is(because, fine) {

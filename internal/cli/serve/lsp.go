@@ -51,13 +51,12 @@ func serveEditor(ctx context.Context, con *console.Console) error {
 	return err
 }
 
-// output is standard output, which is never closed.
+// output is standard output without a Close.
 type output struct{ io.Writer }
 
 func (output) Close() error { return nil }
 
-// An editor is the process behind standard input; it starts the companion when
-// it has said who it is.
+// An editor is the process behind standard input. It starts the companion once it has said who it is.
 type editor struct {
 	*companion.Companion
 	con    *console.Console
@@ -65,7 +64,7 @@ type editor struct {
 	server *lsp.Server
 
 	mu    sync.Mutex // guards pages
-	pages []func()   // remove what the browser was started with
+	pages []func()   // functions that remove the browser's files
 }
 
 func (e *editor) start(ctx context.Context, h lsp.Hello) (lsp.Companion, error) {

@@ -6,9 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// widen makes room for a megabyte in a pipe, where f is one: an editor that
-// writes a large text into a full pipe waits for its next tick each time
-// (Emacs for 20 ms) before it looks again.
+// widen makes room for a megabyte in f, if it is a pipe. An editor that writes a large text into a full pipe waits
+// for its next tick each time (Emacs 20 ms).
 func widen(f any) {
 	file, ok := f.(*os.File)
 	if !ok {

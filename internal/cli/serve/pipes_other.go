@@ -2,5 +2,5 @@
 
 package serve
 
-// widen does nothing: the size of a pipe is the system's.
+// widen does nothing: the system determines the size of a pipe.
 func widen(any) {}

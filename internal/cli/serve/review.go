@@ -58,7 +58,7 @@ func reviewHere(ctx context.Context, con *console.Console, dir, theme string) er
 	return tui.Run(ctx, o)
 }
 
-// reviewer are the options of a reviewer of the companion that serves folder.
+// reviewer returns the options of a reviewer for the companion that serves folder.
 func reviewer(con *console.Console, folder string) tui.Options {
 	return tui.Options{
 		Join: func(ctx context.Context) (tui.Companion, error) {
@@ -77,7 +77,7 @@ func reviewer(con *console.Console, folder string) tui.Options {
 	}
 }
 
-// userEditor is the user's editor as other programs of the terminal choose it.
+// userEditor returns the user's editor as other terminal programs choose it.
 func userEditor() string {
 	for _, name := range []string{"VISUAL", "EDITOR"} {
 		if editor := os.Getenv(name); editor != "" {

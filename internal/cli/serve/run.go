@@ -50,21 +50,21 @@ There q puts off what waits, and Ctrl-] calls the reviewer at any time.`,
 			return runAgent(cmd.Context(), con, o, &f, args, review)
 		},
 	}
-	cmd.Flags().SetInterspersed(false) // the command's own flags are not ours
+	cmd.Flags().SetInterspersed(false) // flags after the command belong to it
 	f.add(cmd)
 	cmd.Flags().StringVar(&review, "review", reviewNot, "review proposals in this terminal; the `MODE` is auto, split (tmux) or screen")
 	cmd.Flags().Lookup("review").NoOptDefVal = reviewAuto
 	return cmd
 }
 
-// runAgent starts a companion and the command, in that order, and waits for the command.
+// runAgent starts a companion, then the command, and waits for the command.
 func runAgent(ctx context.Context, con *console.Console, o companion.Options, f *serveFlags, args []string, review string) error {
 	if len(args) == 0 {
 		args = []string{"gemini"}
 	}
 	path, err := lookCommand(args[0])
 	if err != nil {
-		return err // before anything has been started
+		return err // before anything has started
 	}
 	sigs := console.CatchSignals()
 	defer sigs.Stop()
@@ -94,8 +94,7 @@ func runAgent(ctx context.Context, con *console.Console, o companion.Options, f 
 	return await(con, c, child, sigs)
 }
 
-// startChild starts run's command, and the reviewer beside it or behind it. What it returns is called after
-// the command's end.
+// startChild starts run's command, with the reviewer beside it or behind it. Call stop after the command has ended.
 func startChild(ctx context.Context, con *console.Console, c *companion.Companion, child *exec.Cmd, review string) (stop func(), err error) {
 	if review == reviewScreen {
 		s, err := startShared(ctx, con, c, child)
@@ -117,8 +116,8 @@ func startChild(ctx context.Context, con *console.Console, c *companion.Companio
 	return stop, nil
 }
 
-// await passes signals to the command until it ends. A companion that fails
-// meanwhile is reported and does not end the command, which may hold unsaved work.
+// await passes signals to the command until it ends. If the companion fails meanwhile, await reports that but lets
+// the command continue, because it may hold unsaved work.
 func await(con *console.Console, c *companion.Companion, child *exec.Cmd, sigs *console.Signals) error {
 	ended := make(chan error, 1)
 	go func() { ended <- child.Wait() }()
@@ -159,7 +158,7 @@ func lookCommand(name string) (string, error) {
 	return "", fmt.Errorf("no such command: %q; %s", name, hint)
 }
 
-// agentOf is the name of the agent whose program a command is; "" for another program, in which any agent may be started.
+// agentOf returns the agent whose program a command is; "" for any other program, which may start any agent.
 func agentOf(command string) string {
 	base := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(command), ".exe"), ".cmd")
 	for _, a := range agent.All() {

@@ -20,15 +20,15 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// The ways in which run shows the reviewer.
+// The ways to show the reviewer during run.
 const (
 	reviewNot    = ""
 	reviewAuto   = "auto"   // split inside tmux, else screen
-	reviewSplit  = "split"  // in a pane of tmux's beside the command
+	reviewSplit  = "split"  // in a tmux pane beside the command
 	reviewScreen = "screen" // on the command's screen while something waits
 )
 
-// besideFrom is the width from which tmux splits side by side, in columns.
+// besideFrom is the width in columns from which tmux splits side by side.
 const besideFrom = 160
 
 // reviewMode decides what --review means in this terminal, before anything is started.
@@ -61,12 +61,12 @@ func reviewMode(con *console.Console, asked string) (string, error) {
 	return "", console.Usage(fmt.Errorf("%q is no way to review; use auto, split or screen", asked))
 }
 
-// terminal is standard input and output where they are a terminal, else nil.
+// terminal returns standard input and output if they are a terminal, else nil.
 func terminal(con *console.Console) (in, out *os.File) {
 	return console.Terminal(con.In), console.Terminal(con.Out)
 }
 
-// splitReview opens the reviewer in a pane beside this one, which the returned function closes.
+// splitReview opens the reviewer in a pane beside this one. The returned function closes it.
 func splitReview(ctx context.Context, con *console.Console, folder string) (closePane func(), err error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -82,7 +82,7 @@ func splitReview(ctx context.Context, con *console.Console, folder string) (clos
 	}
 	args := []string{"split-window", "-d", direction, "-t", target, "-P", "-F", "#{pane_id}", "-c", folder}
 	for _, name := range []string{"HOME", "PATH", "TMPDIR", "XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "NO_COLOR", "VISUAL", "EDITOR", "LANG", "LC_ALL"} {
-		if value, ok := os.LookupEnv(name); ok { // the tmux server's may be others
+		if value, ok := os.LookupEnv(name); ok { // the tmux server may have other values
 			args = append(args, "-e", name+"="+value)
 		}
 	}
@@ -93,7 +93,7 @@ func splitReview(ctx context.Context, con *console.Console, folder string) (clos
 	return func() { _, _ = tmux(context.WithoutCancel(ctx), "kill-pane", "-t", pane) }, nil
 }
 
-// tmux gives the server around this terminal one command.
+// tmux sends one command to the tmux server of this terminal.
 func tmux(ctx context.Context, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, reach.AskTimeout)
 	defer cancel()
@@ -109,21 +109,21 @@ func tmux(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// A sharedScreen is the reviewer on the screen of run's command. Goroutine: the one that waits for proposals and
-// takes the screen for them; close ends it.
+// A sharedScreen is the reviewer on the screen of run's command. Goroutine: one waits for proposals and takes the
+// screen for them; close ends it.
 type sharedScreen struct {
 	con    *console.Console
 	stage  *stage.Stage
 	folder string
 	cancel context.CancelFunc
 	done   chan struct{}
-	kept   []string // told at the end: of edits that were not taken; written by watch, read when it has ended
+	kept   []string // messages for the end, about edits that were not taken; written by watch, read after it has ended
 }
 
-// startShared starts the command on a terminal of its own, and the reviewer behind it.
+// startShared starts the command on a new terminal, with the reviewer behind it.
 func startShared(ctx context.Context, con *console.Console, c *companion.Companion, child *exec.Cmd) (*sharedScreen, error) {
 	in, out := terminal(con)
-	child.Stdin, child.Stdout, child.Stderr = nil, nil, nil // the terminal of its own
+	child.Stdin, child.Stdout, child.Stderr = nil, nil, nil // the new terminal
 	st, err := stage.Start(child, in, out)
 	if err != nil {
 		return nil, fmt.Errorf("%q cannot be started: %w", child.Args[0], words.Cause(err))
@@ -137,17 +137,17 @@ func startShared(ctx context.Context, con *console.Console, c *companion.Compani
 	return s, nil
 }
 
-// close comes after the command's end.
+// close must be called after the command has ended.
 func (s *sharedScreen) close() {
 	s.cancel()
 	<-s.done
 	s.stage.Close()
-	for _, sentence := range s.kept { // while the command ran, the screen was its own
+	for _, sentence := range s.kept { // while the command ran, it had the screen
 		fmt.Fprintf(s.con.Err, "pollux: %s\n", sentence)
 	}
 }
 
-// watch takes the screen whenever a proposal waits that the user has not put off, or the user asks for it.
+// watch takes the screen when a proposal waits that the user has not put off, or when the user asks for it.
 func (s *sharedScreen) watch(ctx context.Context, pid int) {
 	c := s.join(ctx, pid)
 	if c == nil {
@@ -177,7 +177,7 @@ func (s *sharedScreen) watch(ctx context.Context, pid int) {
 		if err := s.stage.Take(func() error { return tui.Run(ctx, o) }); err != nil {
 			s.con.Log.Warn("the reviewer", "err", err)
 		}
-		if diffs, err := c.Diffs(ctx); err == nil { // what is left has been put off
+		if diffs, err := c.Diffs(ctx); err == nil { // proposals that are left have been put off
 			for _, d := range diffs {
 				seen[d.ID] = true
 			}
@@ -185,7 +185,7 @@ func (s *sharedScreen) watch(ctx context.Context, pid int) {
 	}
 }
 
-// poll says when the queue is another one, until ctx ends.
+// poll signals each change of the queue, until ctx ends.
 func (s *sharedScreen) poll(ctx context.Context, c *control.Client, news chan<- struct{}) {
 	for seen := uint64(0); ; {
 		q, err := c.Watch(ctx, seen)
@@ -198,12 +198,12 @@ func (s *sharedScreen) poll(ctx context.Context, c *control.Client, news chan<- 
 		seen = q.Version
 		select {
 		case news <- struct{}{}:
-		default: // it has been said
+		default: // already signalled
 		}
 	}
 }
 
-// join attaches to the companion of this process: from now on somebody looks at diffs.
+// join attaches to this process's companion, which then counts as having a reviewer.
 func (s *sharedScreen) join(ctx context.Context, pid int) *control.Client {
 	for {
 		c, err := s.dial(ctx, pid)
@@ -225,7 +225,7 @@ func (s *sharedScreen) join(ctx context.Context, pid int) *control.Client {
 	}
 }
 
-// dial finds the companion of this process among those of the user.
+// dial finds this process's companion among the user's.
 func (s *sharedScreen) dial(ctx context.Context, pid int) (*control.Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, reach.AskTimeout)
 	defer cancel()

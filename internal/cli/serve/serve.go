@@ -1,5 +1,5 @@
-// Package serve is the commands that start companions: for a folder, around an agent, behind an editor, and as the keeper of
-// connected CLIs; and the reviewer, which shows proposals in a terminal.
+// Package serve holds the commands that start companions: for a folder, around an agent, behind an editor, and as the
+// keeper of connected CLIs. It also has the reviewer, which shows proposals in a terminal.
 package serve
 
 import (
@@ -70,12 +70,12 @@ func optionsOf(con *console.Console, f *serveFlags, roots []string) (companion.O
 	return o, nil
 }
 
-// base is what every companion has in common.
+// base returns the options that every companion shares.
 func base(con *console.Console) companion.Options {
 	return companion.Options{Dirs: con.Dirs, Settings: con.Settings, Version: console.Version(), Log: con.Log}
 }
 
-// start starts the companion of serve and run, and says what else the user should know.
+// start starts the companion of serve and run, and prints its warnings.
 func start(ctx context.Context, con *console.Console, o companion.Options) (*companion.Companion, error) {
 	noteState(con)
 	c, err := companion.Start(ctx, o)
@@ -85,7 +85,8 @@ func start(ctx context.Context, con *console.Console, o companion.Options) (*com
 	return c, err
 }
 
-// checkRoot refuses what is no folder, and a folder that would look empty. name is what the user called it.
+// checkRoot refuses a path that is not a folder, and an unreadable folder, which would look empty. name is the user's
+// name for it.
 func checkRoot(name, path string) error {
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
 		return console.Usage(fmt.Errorf("%q is not a folder; name the folder of your project", name))
@@ -165,27 +166,25 @@ func serve(ctx context.Context, con *console.Console, o companion.Options, f *se
 	if err == nil {
 		select {
 		case sig := <-sigs.End:
-			if sig == syscall.SIGHUP { // the terminal is gone; nobody has said that pollux should end
+			if sig == syscall.SIGHUP { // the terminal is gone, but nobody asked pollux to end
 				stop = c.Leave
 			}
 		case <-orphaned:
 		case err = <-c.Failed():
 		}
 	}
-	// Further signals are swallowed: Stop takes a second at the most, and what it leaves
-	// undone lies there for the next start.
+	// Ignore further signals: Stop takes at most a second, and the next start cleans up anything left.
 	return ended(stop(ctx), err)
 }
 
-// noteState warns, before it matters, of what is promised and will not be kept. A companion without it is
-// better than none.
+// noteState warns in advance if the state folder is unusable. A companion without it is better than none.
 func noteState(con *console.Console) {
 	if err := safefile.PrivateDir(con.Dirs.State); err != nil {
 		fmt.Fprintf(con.Err, "pollux: there will be no log, no history, and no resuming after a restart: %v\n", err)
 	}
 }
 
-// noteOthers says who serves the same folder; nothing is joined (SPEC §11.6).
+// noteOthers says who else serves the same folder; it joins nothing (SPEC §11.6).
 func noteOthers(con *console.Console, c *companion.Companion) {
 	others := c.Serving()
 	for _, o := range others {
@@ -216,11 +215,11 @@ func printServing(con *console.Console, c *companion.Companion) error {
 		fmt.Fprintf(out, "  not in PATH   where it says pollux, say %s\n", path)
 	}
 	fmt.Fprintf(out, "Ctrl-C stops it.\n")
-	return nil // a closed standard output is no reason to stop
+	return nil // a closed standard output does not stop serving
 }
 
-// elsewhere is the path of this program where a shell would not find it by its name: started by go run,
-// or from the folder that it was built in.
+// elsewhere returns this program's path if a shell would not find it by name: it was started by go run, or from its
+// build folder.
 func elsewhere() (path string, ok bool) {
 	if _, err := exec.LookPath("pollux"); err == nil {
 		return "", false
@@ -229,7 +228,7 @@ func elsewhere() (path string, ok bool) {
 	return words.Printable(path), err == nil
 }
 
-// ready is the line of serve --json.
+// ready is the output line of serve --json.
 type ready struct {
 	PID           int      `json:"pid"`
 	Port          int      `json:"port"`
@@ -256,9 +255,8 @@ func printReady(con *console.Console, c *companion.Companion) error {
 	return json.NewEncoder(con.Out).Encode(r)
 }
 
-// openPage opens the page in the browser where the user wants it and there is one, in the
-// background. The function that it returns removes what is left of it. A browser that cannot be
-// started is only logged, as the address has been printed too.
+// openPage opens the page in a browser, in the background, if the user wants that and there is one. The returned
+// function removes its temporary file. A failure is only logged, because the address was printed too.
 func openPage(ctx context.Context, con *console.Console, c *companion.Companion, f *serveFlags) (clean func()) {
 	if !con.Settings.OpenBrowser || f.noOpen {
 		return func() {}

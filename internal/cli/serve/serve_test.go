@@ -10,14 +10,14 @@ import (
 	"github.com/pollux-companion/pollux/internal/cli/console"
 )
 
-// A folder that cannot be read would look empty.
+// An unreadable folder would look empty.
 func TestUnreadableRoot(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "secret")
 	if err := os.Mkdir(dir, 0o300); err != nil {
 		t.Fatal(err)
 	}
 	err := checkRoot("secret", dir)
-	if os.Geteuid() == 0 { // whom no mode keeps out
+	if os.Geteuid() == 0 { // modes do not stop root
 		if err != nil {
 			t.Error(err)
 		}

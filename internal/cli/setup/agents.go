@@ -12,7 +12,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/cli/console"
 )
 
-// installed says whether an agent is on this machine: its command is in PATH, or it has kept settings here.
+// installed reports whether an agent is on this machine: its command is in PATH, or it has settings here.
 func installed(a agent.Agent) bool {
 	if _, err := exec.LookPath(a.Command); err == nil {
 		return true
@@ -25,8 +25,8 @@ func installed(a agent.Agent) bool {
 	return err == nil && info.IsDir()
 }
 
-// agentsFor chooses the agents for setup: the named ones, or all of them to undo, or else the installed ones. The first one is
-// set up where none is found.
+// agentsFor returns the agents to set up: the named ones, or for undo all, or else the installed ones. If none is
+// installed, it returns the first agent.
 func agentsFor(names []string, undo bool) ([]agent.Agent, error) {
 	all := agent.All()
 	if len(names) == 0 && undo {

@@ -6,15 +6,16 @@ import (
 	"github.com/pollux-companion/pollux/internal/agent"
 )
 
-// A Bridge is the extension by which an agent uses what other extensions offer.
+// A Bridge is the extension through which an agent uses what other extensions offer.
 type Bridge interface {
-	// SetUp writes it to path, and says so in text; changed is false when it was there. With dryRun it only says what it would do.
+	// SetUp writes it to path, and describes that in text; changed is false if it was already there. With dryRun it
+	// only says what it would do.
 	SetUp(ctx context.Context, dryRun bool) (path, text string, changed bool, err error)
-	// TakeAway removes it from path; removed is false when there was none.
+	// TakeAway removes it from path; removed is false if there was none.
 	TakeAway(ctx context.Context, dryRun bool) (path string, removed bool, err error)
 }
 
-// bridgePart is the bridge as a part of setup.
+// bridgePart returns the bridge as a part of setup.
 func bridgePart(one agent.Agent, b Bridge) setupPart {
 	do := func(ctx context.Context, _ agent.Agent, f setupFlags) (setupReport, error) {
 		path, text, changed, err := b.SetUp(ctx, f.dryRun)

@@ -17,12 +17,12 @@ import (
 	"github.com/pollux-companion/pollux/internal/settingsfile"
 )
 
-// setupRecord is what setup changed in settings, the oldest change first.
+// setupRecord holds the changes that setup made to settings, oldest first.
 type setupRecord struct {
 	Settings []setupChange `json:"settings"`
 }
 
-// A setupChange is one change of an agent's settings. Older records have no agent: there was Gemini CLI only.
+// A setupChange is one change of an agent's settings. Older records name no agent, because there was only Gemini CLI.
 type setupChange struct {
 	Agent string `json:"agent,omitempty"`
 	settingsfile.Change
@@ -32,7 +32,7 @@ func (c setupChange) of(one agent.Agent) bool {
 	return c.Agent == one.Name || c.Agent == "" && one.Name == agent.Gemini
 }
 
-// maxSetupRecord bounds the file of it, in bytes.
+// maxSetupRecord bounds the record's file, in bytes.
 const maxSetupRecord = 1 << 20
 
 func setupFile(con *console.Console) string { return filepath.Join(con.Dirs.State, "setup.json") }
@@ -52,14 +52,14 @@ func loadSetup(con *console.Console) (setupRecord, error) {
 	return r, nil
 }
 
-// saveSetup keeps what could be undone; when that is nothing, nothing stays.
+// saveSetup stores the record of undoable changes. It removes the file when there are none.
 func saveSetup(con *console.Console, r setupRecord) error {
 	if len(r.Settings) == 0 {
 		err := os.Remove(setupFile(con))
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}
-		_ = os.Remove(con.Dirs.State) // only when it is empty
+		_ = os.Remove(con.Dirs.State) // fails unless it is empty
 		return err
 	}
 	data, err := json.MarshalIndent(r, "", "  ")
@@ -103,14 +103,14 @@ func setupIDE(_ context.Context, con *console.Console, one agent.Agent, f setupF
 	}
 	r.Text += "; " + one.Settings.Later
 	record.Settings = append(record.Settings, setupChange{one.Name, change})
-	if err := saveSetup(con, record); err != nil { // without it nothing could be undone
+	if err := saveSetup(con, record); err != nil { // without the record nothing could be undone
 		_, undone := one.Settings.Program.Undo(change, nil)
 		return setupReport{}, errors.Join(err, undone)
 	}
 	return r, nil
 }
 
-// undoIDE takes the changes of an agent's settings back, the newest first.
+// undoIDE undoes the changes of an agent's settings, newest first.
 func undoIDE(_ context.Context, con *console.Console, one agent.Agent, f setupFlags) (setupReport, error) {
 	record, err := loadSetup(con)
 	if err != nil {
@@ -146,7 +146,7 @@ func undoIDE(_ context.Context, con *console.Console, one agent.Agent, f setupFl
 	return undoReport(r, changed, undone, f.dryRun), nil
 }
 
-// undoReport says what became of the changed keys; the undone ones are as before.
+// undoReport describes the result for the changed keys; undone counts the restored ones.
 func undoReport(r setupReport, changed, undone int, dryRun bool) setupReport {
 	word := "is"
 	switch {

@@ -20,7 +20,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// equipFlags are those of install and uninstall.
+// equipFlags are the flags of install and uninstall.
 type equipFlags struct {
 	all, list, dryRun, asJSON bool
 }
@@ -84,7 +84,7 @@ func installer(con *console.Console, dryRun bool) (*ide.Installer, error) {
 	return i, err
 }
 
-// editors turns what the user typed into names; a word that is none keeps everything from being done.
+// editors converts what the user typed to editor names. One unknown word stops everything.
 func editors(named []string) ([]string, error) {
 	known := ide.Aliases()
 	var names []string
@@ -151,7 +151,7 @@ func unequip(ctx context.Context, con *console.Console, f *equipFlags, words []s
 	if err != nil {
 		return err
 	}
-	i, err := installer(con, true) // nothing is to be started
+	i, err := installer(con, true) // uninstalling starts no program
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func unequip(ctx context.Context, con *console.Console, f *equipFlags, words []s
 	})
 }
 
-// fork has VS Code or a fork of it change itself.
+// fork makes VS Code or one of its forks install or remove the extension itself.
 func fork(ctx context.Context, con *console.Console, editor, command string, f *equipFlags, remove bool, err error) (ide.Report, error) {
 	action := "write"
 	if remove {
@@ -184,7 +184,7 @@ func fork(ctx context.Context, con *console.Console, editor, command string, f *
 	return report, err
 }
 
-// eachEditor does one thing to every editor; one that fails keeps no other from its turn.
+// eachEditor calls do for every editor. A failure does not stop the others.
 func eachEditor(con *console.Console, editors []string, f *equipFlags, do func(string) (ide.Report, error)) error {
 	reports, errs := []ide.Report{}, []error(nil)
 	for _, editor := range editors {
@@ -263,7 +263,7 @@ func printStates(con *console.Console, states []ide.State, asJSON bool) error {
 	return nil
 }
 
-// stateOf says in words whether an editor is equipped.
+// stateOf says in words whether an editor has the plugin.
 func stateOf(s ide.State) string {
 	var says string
 	switch {
@@ -325,7 +325,7 @@ func detect(con *console.Console, asJSON bool) error {
 	return err
 }
 
-// above are the commands of the processes above this one, the nearest first.
+// above returns the commands of the processes above this one, nearest first.
 func above() (commands []string) {
 	pid := os.Getppid()
 	for range 32 {

@@ -8,7 +8,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/cli/console"
 )
 
-// setupRelay writes or removes the file by which an agent starts pollux relay, when it is asked for.
+// setupRelay writes or removes the file by which an agent starts pollux relay, if asked to.
 func setupRelay(ctx context.Context, con *console.Console, one agent.Agent, f setupFlags) (setupReport, error) {
 	switch {
 	case f.relay && f.noRelay:
@@ -33,7 +33,7 @@ func setupRelay(ctx context.Context, con *console.Console, one agent.Agent, f se
 	return r, nil
 }
 
-// undoRelay removes it.
+// undoRelay removes that file.
 func undoRelay(_ context.Context, con *console.Console, one agent.Agent, f setupFlags) (setupReport, error) {
 	removed, path, err := one.Relay.Remove(f.dryRun)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package setup is the commands that prepare agents and editors for pollux, and take that back.
+// Package setup holds the commands that prepare agents and editors for pollux, and undo that.
 package setup
 
 import (
@@ -17,32 +17,32 @@ import (
 	"github.com/pollux-companion/pollux/internal/cli/console"
 )
 
-// setupFlags are those of setup.
+// setupFlags are the flags of setup.
 type setupFlags struct {
 	only                  string
 	undo, dryRun, jsonOut bool
 	relay, noRelay        bool
 }
 
-// A setupPart is one of the things that setup sets up for an agent. do and undo change
-// nothing when f.dryRun is set, and report what they would do.
+// A setupPart is one thing that setup sets up for an agent. do and undo change nothing if f.dryRun is set, and report
+// what they would do.
 type setupPart struct {
 	name     string
 	agent    agent.Agent
 	do, undo func(context.Context, agent.Agent, setupFlags) (setupReport, error)
 }
 
-// A setupReport says what became of a part.
+// A setupReport is the result of a part.
 type setupReport struct {
 	Part   string   `json:"part"`
-	Action string   `json:"action"` // changed, kept (nothing was to be done), undone, removed, or left (the user changed it since)
-	Path   string   `json:"path"`   // the file or folder that it is about
+	Action string   `json:"action"` // changed, kept (already done), undone, removed, or left (the user changed it since)
+	Path   string   `json:"path"`   // the file or folder concerned
 	Keys   []string `json:"keys,omitempty"`
 	Text   string   `json:"text"`  // what that means, for people
 	Agent  string   `json:"agent"` // gemini, claude, qwen
 }
 
-// Setup makes pollux setup; bridge knows the other half.
+// Setup makes pollux setup; bridge is the agent's bridge to extensions.
 func Setup(con *console.Console, bridge Bridge) *cobra.Command {
 	var f setupFlags
 	cmd := &cobra.Command{
@@ -82,7 +82,7 @@ it is still so.`,
 	return cmd
 }
 
-// setupParts are the parts of agents in their order; undo goes the other way.
+// setupParts returns the parts for agents, in order; undo reverses it.
 func setupParts(con *console.Console, agents []agent.Agent, bridge Bridge) (parts []setupPart) {
 	for _, s := range agents {
 		parts = append(parts, setupPart{"ide", s, func(p context.Context, one agent.Agent, f setupFlags) (setupReport, error) {
@@ -163,7 +163,7 @@ func setUp(ctx context.Context, con *console.Console, names []string, bridge Bri
 	return errors.Join(errs...)
 }
 
-// notWritable says of an error of a part, where it is one of rights, what to do.
+// notWritable adds advice to a part's error if permissions are the cause.
 func notWritable(part string, err error) error {
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
 		return fmt.Errorf("%s: %w; nothing was changed: make that folder yours and writable, and run setup again", part, err)

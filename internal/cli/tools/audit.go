@@ -43,7 +43,7 @@ no secrets, and about the last 20 MiB.`,
 	return cmd
 }
 
-// auditQuery reads the arguments.
+// auditQuery converts the arguments to a query.
 func auditQuery(args []string, since string, now time.Time) (q audit.Query, err error) {
 	q.Extension = strings.Join(args, "")
 	if since == "" {
@@ -79,7 +79,7 @@ func showAudit(ctx context.Context, kit *Kit, q audit.Query, asJSON, follow bool
 		defer stop()
 		err := kit.Audit().Follow(ctx, q, show)
 		if err == nil && ctx.Err() != nil {
-			return nil // Ctrl-C is how it ends
+			return nil // Ctrl-C is the normal end
 		}
 		return err
 	}
@@ -107,7 +107,7 @@ func showAudit(ctx context.Context, kit *Kit, q audit.Query, asJSON, follow bool
 	return nil
 }
 
-// withoutEnded leaves out the beginnings of runs whose end is there.
+// withoutEnded leaves out the start of each run whose end is included.
 func withoutEnded(entries []audit.Entry) []audit.Entry {
 	ended := map[string]bool{}
 	for _, e := range entries {
@@ -131,7 +131,7 @@ func auditLine(kit *Kit, e audit.Entry) error {
 	return nil
 }
 
-// auditWords says what became of it.
+// auditWords returns the result of an entry in words.
 func auditWords(e audit.Entry) string {
 	switch e.Event {
 	case audit.Started:

@@ -7,7 +7,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/store"
 )
 
-// ConsentReport says whether the user has agreed to an extension's tools being run.
+// ConsentReport says whether the user allows an extension's tools to run.
 type ConsentReport struct {
 	State string   `json:"state" jsonschema:"none: not asked yet; allowed; changed: allowed for other content; wider: allowed for less than it may do now; never: refused for good; unneeded: it has no tools and no documents; unknown: the answers cannot be read, so that nothing is allowed"`
 	Since string   `json:"since,omitempty" jsonschema:"when that was answered: RFC 3339, UTC"`
@@ -15,7 +15,7 @@ type ConsentReport struct {
 	Words string   `json:"-"`
 }
 
-// NewConsentReport reports what was found out.
+// NewConsentReport converts a verdict.
 func NewConsentReport(v consent.Verdict) ConsentReport {
 	r := ConsentReport{State: string(v.Status), New: v.Change.Wider, Words: v.Words()}
 	if v.Record != nil {
@@ -24,7 +24,7 @@ func NewConsentReport(v consent.Verdict) ConsentReport {
 	return r
 }
 
-// Short is the report in a column's words; nothing for an extension without tools.
+// Short returns the report in words for a column; "" for an extension without tools.
 func (c *ConsentReport) Short() string {
 	switch {
 	case c == nil:
@@ -37,7 +37,7 @@ func (c *ConsentReport) Short() string {
 	return ", tools ask first"
 }
 
-// ConsentOf is what was agreed to about an installed extension.
+// ConsentOf returns the user's consent to an installed extension.
 func (kit *Kit) ConsentOf(x *store.Extension) ConsentReport {
 	if len(x.Manifest.Tools)+len(x.Manifest.Docs) == 0 {
 		return ConsentReport{State: "unneeded", Words: "not needed: it has no tools and no documents"}

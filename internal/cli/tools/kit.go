@@ -1,5 +1,5 @@
-// Package tools is what commands of extensions share, and those of them that run tools: what is installed, what the user agreed to,
-// who asks them, and the sandbox in which a tool runs.
+// Package tools holds what the extension commands share, and the commands that run tools: what is installed, what the
+// user has agreed to, who asks the user, and the sandbox in which a tool runs.
 package tools
 
 import (
@@ -23,17 +23,16 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// A Kit is what the commands of extensions work with in one run of the command line.
+// A Kit is the shared state of the extension commands in one run of the command line.
 type Kit struct {
 	*console.Console
-	// Answered says that the user has answered a question of consent for good. Any goroutine may use it.
+	// Answered is set when the user has answered a consent question permanently. Any goroutine may use it.
 	Answered atomic.Bool
-	// Pool holds processes ready for a command that runs many tools; nil for the others.
+	// Pool holds ready processes for a command that runs many tools; nil otherwise.
 	Pool *sandbox.Pool
 }
 
-// Coded gives an error of the extension packages its exit code: what
-// was typed wrong, what the answer is no to, and what could not be done.
+// Coded adds the exit code to an error of the extension packages: wrong usage, a negative answer, or a failure.
 func Coded(err error) error {
 	var unknown *store.NotFoundError
 	var invalid *manifest.InvalidError
@@ -67,7 +66,7 @@ func (kit *Kit) Find(name string) (s *store.Store, x *store.Extension, err error
 	return s, x, err
 }
 
-// Runner makes what runs tools; by says who asks, "" for the user.
+// Runner returns a runner of tools; by is the caller, "" for the user.
 func (kit *Kit) Runner(by string, asker consent.Asker) (*runner.Runner, error) {
 	s, err := kit.Store()
 	if err != nil {
@@ -79,19 +78,19 @@ func (kit *Kit) Runner(by string, asker consent.Asker) (*runner.Runner, error) {
 	}), nil
 }
 
-// Consent is what the user has agreed to.
+// Consent opens the user's consents.
 func (kit *Kit) Consent() *consent.Store { return consent.Open(kit.Dirs.State) }
 
-// Audit is the log of runs and answers.
+// Audit opens the log of runs and answers.
 func (kit *Kit) Audit() *audit.Log { return audit.Open(kit.Dirs.State) }
 
-// limits are the limits of tools as the user set them.
+// limits returns the limits of tools in the user's settings.
 func (kit *Kit) limits() sandbox.Limits {
 	t := kit.Settings.Tools
 	return sandbox.Limits{Time: time.Duration(t.Seconds) * time.Second, Memory: t.Memory, Output: t.Output, Processes: t.Processes}
 }
 
-// KnownRoots are the folders that companions serve.
+// KnownRoots returns the folders that companions serve.
 func (kit *Kit) KnownRoots(ctx context.Context) []string {
 	var roots []string
 	for _, c := range control.List(ctx, kit.Dirs.Run) {
@@ -101,8 +100,8 @@ func (kit *Kit) KnownRoots(ctx context.Context) []string {
 	return roots
 }
 
-// Asker finds, when a question comes up, who can answer it: the person at this
-// terminal, unless it is one that a model types on, or else in the editor.
+// Asker returns an asker that finds, for each question, who can answer it: the person at this terminal, unless a
+// model types there, or else the editor.
 func (kit *Kit) Asker() consent.Asker {
 	return askerFunc(func(ctx context.Context, q consent.Question) (consent.Answer, error) {
 		answer, err := kit.askUser(ctx, q)
@@ -135,12 +134,12 @@ func (kit *Kit) askUser(ctx context.Context, q consent.Question) (consent.Answer
 	}}).Ask(ctx, q)
 }
 
-// terminalErr says that the user sees what is written to standard error.
+// terminalErr reports whether the user sees standard error.
 func (kit *Kit) terminalErr() bool {
 	return console.Terminal(kit.Err) != nil
 }
 
-// Sandbox makes what runs tools.
+// Sandbox returns the sandbox for tools.
 func (kit *Kit) Sandbox(reduced bool) *sandbox.Sandbox {
 	return confine.New(kit.Console, reduced, kit.Pool)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// runReport is what extensions run --json prints.
+// runReport is the output of extensions run --json.
 type runReport struct {
 	OK           bool                 `json:"ok" jsonschema:"whether the tool ran and ended with exit code 0"`
 	Extension    string               `json:"extension,omitempty"`
@@ -40,7 +40,7 @@ type runReport struct {
 	Error        *runError            `json:"error,omitempty"`
 }
 
-// runError says why a tool was not run, or did not end well.
+// runError says why a tool was not run, or failed.
 type runError struct {
 	Kind    string     `json:"kind" jsonschema:"extension, tool, arguments, consent, disabled, broken, place, sandbox, limit, signal, exit or other"`
 	Message string     `json:"message"`
@@ -112,8 +112,7 @@ func newRunError(err error) *runError {
 	return e
 }
 
-// printOutput passes on what the tool printed: as it is to a program, and made
-// safe for a terminal.
+// printOutput passes on the tool's output: unchanged to a program, and made safe for a terminal.
 func printOutput(kit *Kit, r *runner.Result) {
 	passOn(kit, kit.Err, []byte(r.Stderr))
 	passOn(kit, kit.Out, r.Stdout)
@@ -126,10 +125,10 @@ func passOn(kit *Kit, w io.Writer, data []byte) {
 			data = append(data, '\n')
 		}
 	}
-	_, _ = w.Write(data) // a reader that has gone has seen enough
+	_, _ = w.Write(data) // a reader that has gone needs no more
 }
 
-// printRemarks says on standard error what else came of a run.
+// printRemarks prints on standard error what else happened in a run.
 func printRemarks(kit *Kit, r *runner.Result) {
 	for _, d := range r.Denials {
 		at := d.Host
@@ -153,7 +152,7 @@ func printRemarks(kit *Kit, r *runner.Result) {
 	}
 }
 
-// explainReport is what extensions run --explain --json prints.
+// explainReport is the output of extensions run --explain --json.
 type explainReport struct {
 	Extension   string        `json:"extension"`
 	Version     string        `json:"version"`
@@ -166,7 +165,7 @@ type explainReport struct {
 	Arguments   string        `json:"arguments,omitempty" jsonschema:"what is wrong with the arguments"`
 }
 
-// explainTool prints the policy in force, and runs nothing.
+// explainTool prints the policy in force, without running anything.
 func explainTool(ctx context.Context, kit *Kit, r *runner.Runner, q runner.Request, asJSON bool) error {
 	e, err := r.Explain(q)
 	if err != nil {

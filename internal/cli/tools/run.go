@@ -20,7 +20,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/sandbox"
 )
 
-// toolFlags are the flags of extensions run; what is none of them is an argument of the tool's.
+// toolFlags are the flags of extensions run; any other flag is an argument of the tool.
 type toolFlags struct {
 	args              []string
 	jsonArgs          string
@@ -56,7 +56,7 @@ refused, 2 when the arguments do not fit.`,
 		Example: `  pollux extensions run code-analyzer lintFile --file src/index.js
   pollux extensions run code-analyzer lintFile --json-args '{"file": "src/index.js"}' --json
   pollux extensions run code-analyzer lintFile --explain`,
-		DisableFlagParsing: true, // the tool's own flags are not known to cobra
+		DisableFlagParsing: true, // cobra does not know the tool's flags
 		Args:               f.parse,
 		RunE:               func(cmd *cobra.Command, _ []string) error { return runTool(kit, cmd, &f) },
 	}
@@ -75,8 +75,7 @@ refused, 2 when the arguments do not fit.`,
 	return cmd
 }
 
-// parse takes the command line apart: pollux's own flags, EXT and TOOL, and
-// the tool's arguments.
+// parse splits the command line: pollux's own flags, EXT and TOOL, and the tool's arguments.
 func (f *toolFlags) parse(cmd *cobra.Command, args []string) error {
 	flags := cmd.Flags()
 	own, plain, err := f.split(args, func(name string) *pflag.Flag {
@@ -117,8 +116,8 @@ func (f *toolFlags) parse(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// split separates flags that lookup knows from the tool's arguments, which go
-// to f.typed, and from other words. After -- all flags are the tool's.
+// split separates flags that lookup knows from the tool's arguments, which go to f.typed, and from other words. All
+// flags after -- belong to the tool.
 func (f *toolFlags) split(args []string, lookup func(string) *pflag.Flag) (own, plain []string, err error) {
 	for i := 0; i < len(args); i++ {
 		word := args[i]
@@ -175,7 +174,7 @@ func (f *toolFlags) limits() (l sandbox.Limits, err error) {
 	return l, err
 }
 
-// request is what the flags ask for.
+// request converts the flags to a request.
 func request(ctx context.Context, kit *Kit, f *toolFlags) (q runner.Request, err error) {
 	q = runner.Request{Extension: f.extension, Tool: f.tool, TextArgs: f.typed, Agreed: f.yes, Unsafe: f.unsafe}
 	if q.Limits, err = f.limits(); err != nil {
@@ -247,7 +246,7 @@ func runTool(kit *Kit, cmd *cobra.Command, f *toolFlags) error {
 	return toolError(err)
 }
 
-// guardFlags keeps a model's shell from the flags that stand for the user's own word.
+// guardFlags refuses a model's shell the flags that stand for the user's consent.
 func guardFlags(ctx context.Context, kit *Kit, f *toolFlags) error {
 	if !f.yes && !f.unsafe {
 		return nil
@@ -265,7 +264,7 @@ func guardFlags(ctx context.Context, kit *Kit, f *toolFlags) error {
 	return nil
 }
 
-// toolError gives an error of the runner its exit code.
+// toolError adds the exit code to an error of the runner.
 func toolError(err error) error {
 	var unknown *runner.UnknownToolError
 	var wrong *runner.ArgumentError
@@ -281,7 +280,7 @@ func toolError(err error) error {
 	return Coded(err)
 }
 
-// Commands are the commands of pollux extensions that this package has.
+// Commands returns this package's commands of pollux extensions.
 func Commands(kit *Kit) []*cobra.Command {
 	return []*cobra.Command{runCommand(kit), auditCommand(kit)}
 }
