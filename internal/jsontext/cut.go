@@ -4,8 +4,8 @@ import "slices"
 
 // Cut takes a large member out of an object: the first one with one of the names. value is its JSON, a slice of
 // object; rest is the object with null in its place, for a decoder that copies and scans twice. ok is false, and the
-// decoder gets object itself, if there is no such member or the object is unusual: the name occurs twice or is
-// escaped, or the JSON is invalid before the object's end.
+// decoder gets object itself, if there is no such member or the object is unusual: the name occurs twice, a key has
+// an escape, or the JSON is invalid.
 func Cut(object []byte, names ...string) (name string, value, rest []byte, ok bool) {
 	s := NewScanner(object)
 	start := 0

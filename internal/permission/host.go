@@ -24,7 +24,7 @@ func schemePort(scheme string) int {
 // Errors say what is wrong with the entry.
 func ParseHost(text string) (Host, error) {
 	h := Host{Text: text, Ports: []int{443, 80}}
-	if strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII }) { // the lower case of some non-ASCII letters is ASCII
+	if strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII }) { // lower case makes some ASCII
 		return Host{}, errors.New("a host name is written in ASCII, others in their xn-- form, so that look-alikes are seen")
 	}
 	rest := strings.ToLower(text)

@@ -11,7 +11,8 @@ type Settings struct {
 	LogLevel string
 	// OpenBrowser lets serve and run open the editor page.
 	OpenBrowser bool
-	// Resume lets a companion take over the port and token of one that ended less than ten minutes ago (SPEC A-1).
+	// Resume lets a companion take over the port of one that ended less than ten minutes ago, and accept its token
+	// for its sessions (SPEC A-1).
 	Resume bool
 	// Keep lets a keeper hold the port of connected CLIs open when their editor ends (SPEC L-4). It requires Resume.
 	Keep bool

@@ -211,7 +211,8 @@ func (s *session) wezterm(ctx context.Context) error {
 	return err
 }
 
-// start runs a program with the terminal's own environment, and returns its output.
+// start runs a program with this process's environment and the terminal's WEZTERM_UNIX_SOCKET, and returns its
+// output.
 func (s *session) start(ctx context.Context, input, program string, args ...string) (string, error) {
 	path, err := proc.Find(program)
 	if err != nil {
