@@ -65,7 +65,7 @@ func direct() *http.Transport {
 type owner interface {
 	// notified handles a notification; its error is a fault of the session.
 	notified(method string, params []byte) error
-	// faulted: something went wrong. Before the session stands the CLI forgets it again.
+	// faulted reports an error. Before the session is established the CLI forgets it again.
 	faulted(err error, standing bool)
 	// ended: the other side has closed the session.
 	ended()
@@ -118,7 +118,7 @@ func (s *httpSession) start(ctx context.Context, version string) error {
 	return nil
 }
 
-// fault disconnects the CLI. A fault before the connection stands is forgotten.
+// fault disconnects the CLI. A fault before the connection is established is forgotten.
 func (s *httpSession) fault(err error) {
 	s.mu.Lock()
 	standing := s.standing
