@@ -48,7 +48,7 @@ func dialogue(t *testing.T, w *world, args []string, prompts ...[2]string) (stri
 		}
 		io.WriteString(tty, p[1])
 	}
-	rest, _ := io.ReadAll(tty) // a terminal ends with an error
+	rest, _ := io.ReadAll(tty) // a closed terminal reads as an error
 	cmd.Wait()
 	return shown + string(rest), cmd.ProcessState.ExitCode()
 }

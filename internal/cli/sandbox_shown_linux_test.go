@@ -23,7 +23,7 @@ func TestSandboxOnTerminal(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer tty.Close()
-		data, _ := io.ReadAll(tty) // a terminal ends with an error
+		data, _ := io.ReadAll(tty) // a closed terminal reads as an error
 		return string(data)
 	}
 	got := shows("--", "sh", "-c", hostile)

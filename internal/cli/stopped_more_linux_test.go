@@ -65,7 +65,7 @@ func TestStoppedCompanionReview(t *testing.T) {
 	if _, err := io.WriteString(tty, "q"); err != nil {
 		t.Fatal(err)
 	}
-	_, _ = io.ReadAll(tty) // a terminal ends with an error
+	_, _ = io.ReadAll(tty) // a closed terminal reads as an error
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
 	}

@@ -50,7 +50,7 @@ type httpSession struct {
 	closed   bool
 }
 
-// direct is a transport that goes around every proxy, as the CLI does for its editor.
+// direct returns a transport that bypasses every proxy, as the CLI does for its editor.
 func direct() *http.Transport {
 	return &http.Transport{
 		DialContext:           proc.DialOwn,
@@ -183,7 +183,7 @@ func (s *httpSession) header(r *http.Request) {
 	r.Header.Set("User-Agent", "undici")
 }
 
-// post sends one message. Every fault of it is a fault of the session.
+// post sends one message. Any failure is a fault of the session.
 func (s *httpSession) post(ctx context.Context, message []byte) error {
 	err := s.exchange(ctx, message)
 	if err != nil && ctx.Err() == nil && s.ctx.Err() == nil {
@@ -321,7 +321,7 @@ func take(m incoming, ready bool, b *book, notified func(string, []byte) error, 
 		}
 		params := []byte(m.params)
 		if m.bare {
-			params = []byte("null") // which no notification of the editor's may have
+			params = []byte("null") // the editor's notifications must have params
 		}
 		if err := notified(m.method, params); err != nil {
 			fault(&MessageError{err})

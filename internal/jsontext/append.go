@@ -75,8 +75,7 @@ func firstE2(w uint64) int {
 	return bits.TrailingZeros64((e2-ones)&^e2&highs) >> 3
 }
 
-// lineSeparator is U+2028 or U+2029 when s begins with it, else 0. s begins
-// with a whole character of three bytes.
+// lineSeparator returns U+2028 or U+2029 if s begins with it, else 0. s begins with a whole character of three bytes.
 func lineSeparator(s []byte) rune {
 	if s[1] == 0x80 && (s[2] == 0xA8 || s[2] == 0xA9) {
 		return 0x2028 + rune(s[2]-0xA8)

@@ -34,7 +34,7 @@ func hideUser(rest string, url bool) string {
 	switch {
 	case url && strings.IndexByte(rest[:at], ':') < 0:
 		if strings.ContainsAny(rest[:first], "/?#") || !LooksLikeToken(rest[:first]) {
-			return rest // a user's name, or an @ in the path
+			return rest // only a user's name, or an @ in the path
 		}
 		return "***" + rest[first:]
 	case colon < 0 || colon > at:

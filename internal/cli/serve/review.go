@@ -66,7 +66,7 @@ func reviewer(con *console.Console, folder string) tui.Options {
 			defer cancel()
 			c, err := control.Find(ctx, con.Dirs.Run, folder)
 			if err != nil {
-				return nil, err // not a nil client in an interface
+				return nil, err // a nil client in an interface is not nil
 			}
 			return c, nil
 		},

@@ -105,7 +105,7 @@ func anchors(a, b lines) [][2]int {
 	return longestRising(pairs)
 }
 
-// longestRising drops the fewest pairs so that the second numbers rise as the first ones do.
+// longestRising drops the fewest pairs so that the second numbers increase like the first ones.
 func longestRising(pairs [][2]int) [][2]int {
 	before := make([]int, len(pairs)) // the previous pair, -1 for none
 	var ends []int                    // for each length, the pair that ends its row lowest

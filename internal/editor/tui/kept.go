@@ -74,7 +74,7 @@ func (m *model) editedInEditor(msg editedMsg) tea.Cmd {
 	switch {
 	case m.docs[msg.id] != nil:
 		return m.apply(msg.id)
-	case contains(m.queue, msg.id): // it is on its way
+	case contains(m.queue, msg.id): // the proposal's texts are being loaded
 	case m.companion == nil || !m.come:
 		m.complain(fmt.Sprintf("the companion has ended while you were editing; your edit is kept in %s, and taken when the proposal is back", msg.file))
 	default:

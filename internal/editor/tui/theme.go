@@ -42,7 +42,7 @@ func startsDark(o Options) bool {
 		return o.Theme != "light"
 	}
 	for _, v := range o.Env {
-		if colours, ok := strings.CutPrefix(v, "COLORFGBG="); ok { // foreground;background, as palette numbers
+		if colours, ok := strings.CutPrefix(v, "COLORFGBG="); ok { // foreground;background, of 16 colours
 			background := colours[strings.LastIndex(colours, ";")+1:]
 			n, err := strconv.Atoi(background)
 			return err != nil || n != 7 && (n < 9 || n > 15)
