@@ -14,6 +14,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/cli/console"
 	"github.com/pollux-companion/pollux/internal/client/clienttest"
 	"github.com/pollux-companion/pollux/internal/editor/web/webtest"
+	"github.com/pollux-companion/pollux/internal/pace"
 )
 
 // in runs a pollux in a folder and returns its output and exit code.
@@ -33,6 +34,7 @@ func (w *world) in(dir string, env []string, args ...string) (string, int) {
 // SPEC K-1: where a folder and one inside it are both served, commands about the CLI follow the CLI's rule, which is
 // not the nearest. Commands that ask the user take the nearest.
 func TestNested(t *testing.T) {
+	pace.NotRaced(t, "each command is a process of its own, and shares its memory with no other")
 	w := newWorld(t)
 	sub := filepath.Join(w.project, "sub")
 	if err := os.Mkdir(sub, 0o700); err != nil {

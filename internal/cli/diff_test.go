@@ -15,6 +15,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/editor/web/webtest"
+	"github.com/pollux-companion/pollux/internal/pace"
 )
 
 // A decider is a user who reviews proposals.
@@ -378,6 +379,7 @@ func TestDiffFromAgent(t *testing.T) {
 
 // The recipes of docs/review.md, with the user's own git.
 func TestGit(t *testing.T) {
+	pace.NotRaced(t, "each command is a process of its own, and shares its memory with no other")
 	git, err := exec.LookPath("git")
 	if err != nil {
 		t.Fatal("git is needed: apt-get install git")

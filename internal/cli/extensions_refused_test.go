@@ -11,11 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pollux-companion/pollux/internal/cli/console"
+	"github.com/pollux-companion/pollux/internal/pace"
 )
 
 // validate finds everything that install would refuse: both check each broken folder, and validate never calls valid
 // what install refuses (SPEC E-4, M-2). It also finds problems that only an author cares about.
 func TestValidateFindsWhatInstallRefuses(t *testing.T) {
+	pace.NotRaced(t, "each command is a process of its own, and shares its memory with no other")
 	w := newWorld(t)
 	tool := func(runtime, file string) string {
 		return `{"name":"x","version":"1.0.0","description":"d","permissions":{},"tools":[{"name":"t","description":"d","executable":"` + file + `","runtime":"` + runtime + `","args":[]}]}`

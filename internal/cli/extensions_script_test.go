@@ -11,11 +11,13 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/pollux-companion/pollux/internal/cli/schematest"
+	"github.com/pollux-companion/pollux/internal/pace"
 )
 
 // TestExtensionScripts runs testdata/extensions: pollux extensions as a user types it, attacks included (SPEC E, M,
 // U). EXAMPLES is this repository's folder of examples.
 func TestExtensionScripts(t *testing.T) {
+	pace.NotRaced(t, "each command is a process of its own, and shares its memory with no other")
 	examples, err := filepath.Abs("../../examples")
 	if err != nil {
 		t.Fatal(err)

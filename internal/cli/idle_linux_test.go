@@ -84,6 +84,7 @@ func (w *world) edit(editor int, root string) *exec.Cmd {
 
 // An idle companion sleeps.
 func TestIdle(t *testing.T) {
+	pace.NotRaced(t, "it measures, and waits for minutes")
 	t.Parallel() // it mostly waits
 	w := newWorld(t)
 	t.Run("serve", func(t *testing.T) {

@@ -5,11 +5,13 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/pollux-companion/pollux/internal/pace"
 	"github.com/pollux-companion/pollux/internal/peers"
 )
 
 // Honest programs in a writable workspace, without a network (docs/sandbox.md, "Honest programs").
 func TestHonestPrograms(t *testing.T) {
+	pace.NotRaced(t, "each command is a process of its own, and shares its memory with no other")
 	peers.Need(t, peers.Node)
 	w := newWorld(t)
 	for name, text := range map[string]string{

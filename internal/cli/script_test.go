@@ -9,10 +9,13 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/pollux-companion/pollux/internal/pace"
 )
 
 // TestScript runs testdata/script: what a user types and what pollux prints.
 func TestScript(t *testing.T) {
+	pace.NotRaced(t, "each command is a process of its own, and shares its memory with no other")
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script",
 		UpdateScripts: *update,

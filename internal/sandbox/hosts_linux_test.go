@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/pace"
 	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/peers"
 	"github.com/pollux-companion/pollux/internal/sandbox/escapes"
@@ -222,6 +223,7 @@ func TestTraffic(t *testing.T) {
 
 // TestHostsEscapes: escapes through the network, with a host allowed.
 func TestHostsEscapes(t *testing.T) {
+	pace.NotRaced(t, "the programs that it starts share no memory with pollux")
 	p := newPrey(t)
 	p.s.o.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("no internet") }
 	binary, err := os.Executable()

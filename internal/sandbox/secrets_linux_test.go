@@ -10,10 +10,12 @@ import (
 	"testing"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/pace"
 )
 
 // TestSecretsByVariable: a secret is hidden wherever a variable says it is, also in the workspace (SPEC E-2).
 func TestSecretsByVariable(t *testing.T) {
+	pace.NotRaced(t, "the programs that it starts share no memory with pollux")
 	p := newPlace(t)
 	env := map[string]string{}
 	var files []string
@@ -108,6 +110,7 @@ func TestAliases(t *testing.T) {
 // TestRunLater: what runs at the next start of a shell, desktop, interpreter or agent can be neither changed nor
 // created (SPEC E-2).
 func TestRunLater(t *testing.T) {
+	pace.NotRaced(t, "the programs that it starts share no memory with pollux")
 	p := newPlace(t)
 	for _, c := range []struct {
 		dir   string

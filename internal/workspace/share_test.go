@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf16"
+
+	"github.com/pollux-companion/pollux/internal/pace"
 )
 
 // utf16le is how the shells of Windows write what is echoed into a file.
@@ -166,6 +168,7 @@ func TestRulesChangeUnseen(t *testing.T) { // SPEC C-8
 
 // Long honest lists are followed, for as many files as an editor has open.
 func TestManyHonestPatterns(t *testing.T) {
+	pace.NotRaced(t, "one goroutine, and a minute of it")
 	b := newBox(t, nil)
 	b.put(".geminiignore", numbered(4000, "gen%d.go")+numbered(4000, "/out/gen%d/")+numbered(1900, "!gen%d.go.keep")+numbered(90, "*.ext%d")+"secret*\n")
 	for i := range 500 {

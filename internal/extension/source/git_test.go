@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pollux-companion/pollux/internal/pace"
 )
 
 // needGit skips a test on a machine without git, and gives the test's user their own configuration.
@@ -147,6 +149,7 @@ func TestGitBounds(t *testing.T) {
 
 // TestGitBomb: a tiny repository whose trees refer to each other thousands of times is refused.
 func TestGitBomb(t *testing.T) {
+	pace.NotRaced(t, "the git that it starts shares no memory with pollux")
 	needGit(t, "")
 	dir, _, _ := repository(t)
 	tree := func(entries string) string {
