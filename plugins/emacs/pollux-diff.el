@@ -46,6 +46,14 @@ that one who goes through several diffs by Ediff's keys stays with them."
   :type '(choice (const :tag "the proposal" proposal) (const :tag "Ediff's control panel" panel))
   :group 'pollux)
 
+(defcustom pollux-layout 'fitting
+  "How a diff's file and proposal are laid out.
+`fitting' puts them beside each other in a frame of 100 columns or more,
+else one above the other."
+  :type '(choice (const :tag "beside each other" beside) (const :tag "one above the other" below)
+                 (const :tag "as the frame's width allows" fitting))
+  :group 'pollux)
+
 (defcustom pollux-diff-hook nil
   "Run in the proposal's buffer when a diff is on show."
   :type 'hook

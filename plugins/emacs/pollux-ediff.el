@@ -115,11 +115,17 @@
       (set-buffer-modified-p nil))
     (cons buffer shape)))
 
+(defun pollux--split-function ()
+  "Return the function that splits a diff's window, by `pollux-layout'."
+  (if (or (eq pollux-layout 'below) (and (eq pollux-layout 'fitting) (< (frame-width) 100)))
+      #'split-window-vertically
+    #'split-window-horizontally))
+
 (defun pollux--panel (diff)
   "Return what sets up the control panel of DIFF."
   (lambda ()
     (setq-local ediff-window-setup-function #'ediff-setup-windows-plain)
-    (setq-local ediff-split-window-function #'split-window-horizontally)
+    (setq-local ediff-split-window-function (pollux--split-function))
     (setq pollux--id (pollux--diff-id diff))
     (use-local-map (make-composed-keymap pollux-diff-control-map (current-local-map)))
     (add-hook 'kill-buffer-hook #'pollux--killed nil t)))
@@ -148,7 +154,7 @@
     (with-current-buffer (car right) (setq buffer-read-only (and (pollux--diff-fixed diff) t)))
     (with-current-buffer (car right) (add-hook 'after-change-functions #'pollux--changed nil t))
     (let ((ediff-window-setup-function #'ediff-setup-windows-plain)
-          (ediff-split-window-function #'split-window-horizontally)
+          (ediff-split-window-function (pollux--split-function))
           (ediff-make-buffers-readonly-at-startup nil)
           (inhibit-message t))
       (condition-case err
@@ -298,7 +304,8 @@ Return its shape."
 
 (defun pollux--restore (windows)
   "Put WINDOWS, as `pollux--windows' returned them, back.
-Terminals go on where their output has come to since."
+Terminals go on where their output has come to since, and whoever types
+into a prompt goes on there."
   (set-window-configuration (car windows))
   (pcase-dolist (`(,window ,before ,after) (cdr windows))
     (when (window-live-p window)
@@ -307,7 +314,10 @@ Terminals go on where their output has come to since."
   (dolist (window (window-list (pollux--frame-of windows) 'no-minibuffer))
     (let ((process (get-buffer-process (window-buffer window))))
       (when (and process (buffer-local-value 'pollux--at-output (window-buffer window)))
-        (set-window-point window (process-mark process))))))
+        (set-window-point window (process-mark process)))))
+  (when-let ((prompt (active-minibuffer-window)))
+    (when (eq (window-frame prompt) (selected-frame))
+      (select-window prompt))))
 
 (defun pollux--select (diff)
   "Select the window of DIFF's proposal, and put it on the screen again if need be."

@@ -175,6 +175,20 @@ Whatever buffer or binding has an environment of its own at the moment."
         (pollux--touch))) ; no command of the user's has moved point
     (funcall answer '(:opened t))))
 
+(defun pollux--save-document (params answer)
+  "Save the buffer of the file of PARAMS and tell ANSWER.
+A file that others have written since Emacs read it is left alone."
+  (let* ((path (pollux--path (plist-get params :uri)))
+         (buffer (find-buffer-visiting path))
+         (why (cond ((not buffer) "it is not open in the editor")
+                    ((not (buffer-modified-p buffer)) nil)
+                    ((buffer-local-value 'buffer-read-only buffer) "the editor has it read-only")
+                    ((not (verify-visited-file-modtime buffer)) "it has changed on disk since the editor read it")
+                    (t (condition-case problem
+                           (with-current-buffer buffer (save-buffer) nil)
+                         (error (error-message-string problem)))))))
+    (funcall answer (if why (list :saved :json-false :why why) '(:saved t)))))
+
 (defun pollux--go (line character)
   "Go to LINE and CHARACTER, as LSP counts, even out of a narrowed part."
   (let (point)
@@ -213,6 +227,7 @@ Whatever buffer or binding has an environment of its own at the moment."
         ("pollux/didChangeProposal" . pollux--proposal-changed)
         ("pollux/filesChanged" . pollux--files-changed)
         ("pollux/openDocument" . pollux--open-document)
+        ("pollux/saveDocument" . pollux--save-document)
         ("pollux/ask" . pollux--ask)
         ("pollux/typeText" . pollux--type-text)
         ("pollux/didChangeEnv" . pollux--env-changed)
@@ -306,6 +321,9 @@ With a prefix argument it is started with ARGUMENTS that are asked for, such as
     (each "Folders" (append (plist-get status :roots) nil))
     (line "Discovery" (plist-get status :discoveryFile))
     (each "CLIs" (mapcar #'pollux--session-name (plist-get status :sessions)))
+    (line "Sharing" (cond ((pollux--paused-p) "paused; M-x pollux-resume ends that")
+                          ((member (plist-get status :sharing) '(nil "")) "with nobody")
+                          (t (plist-get status :sharing))))
     (each "Diffs" (mapcar #'pollux--diff-line (plist-get status :diffs)))
     (each "Policy" (mapcar (lambda (rule)
                              (string-trim (format "%s %s %s" (plist-get rule :mode) (or (plist-get rule :owner) "")
@@ -414,8 +432,10 @@ proposals come as ever."
                     " Pollux:-"
                   (concat (format " Pollux:%d" (length (plist-get pollux--status :sessions)))
                           (and (> waiting 0) (format "±%d" waiting))
+                          (and (not (member (plist-get pollux--status :untold) '(nil "")))
+                               (concat " not told: " (plist-get pollux--status :untold)))
                           (and (pollux--paused-p) " paused")))
-                'help-echo "CLIs that are connected, ± diffs that wait, whether sharing is paused; mouse-1: status"
+                'help-echo "CLIs that are connected, ± diffs that wait, who is not told what you look at; mouse-1: status"
                 'local-map pollux--mode-line-map)))
 
 (defconst pollux--hooks

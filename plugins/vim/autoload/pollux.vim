@@ -115,6 +115,8 @@ function! s:request(method, params, id) abort
     call pollux#diff#close(a:params, a:id)
   elseif a:method ==# 'pollux/openDocument'
     call s:open_document(a:params, a:id)
+  elseif a:method ==# 'pollux/saveDocument'
+    call pollux#rpc#reply(a:id, pollux#reload#save(a:params))
   elseif a:method ==# 'pollux/typeText'
     call pollux#send#type_text(a:params, a:id)
   elseif a:method ==# 'pollux/ask'
@@ -134,6 +136,8 @@ function! s:notification(method, params) abort
     let s:state.sessions = a:params.sessions
     let s:state.pending = a:params.pendingDiffs
     let s:state.paused = get(a:params, 'context', '') ==# 'paused'
+    let s:state.agents = get(a:params, 'agents', '')
+    let s:state.untold = get(a:params, 'untold', '')
     call s:redraw()
     call pollux#reload#guard(!empty(s:state.sessions))
     call pollux#context#touch(1) " it may be a CLI in this terminal that has come
@@ -249,6 +253,7 @@ function! pollux#start() abort
       endif
     endfor
   augroup END
+  call pollux#reload#start()
   call s:start_process()
 endfunction
 
@@ -296,10 +301,13 @@ function! pollux#execute(command, argument, callback) abort
   call pollux#rpc#call('workspace/executeCommand', {'command': a:command, 'arguments': empty(a:argument) ? [] : [a:argument]}, a:callback)
 endfunction
 
-" A few characters for a status line: connected CLIs and waiting diffs.
+" A few characters for a status line: connected agents, waiting diffs, and which agents are told nothing.
 function! pollux#statusline() abort
   if s:state.status !=# 'running'
     return ''
   endif
-  return 'Gemini ' . len(s:state.sessions) . (s:state.pending > 0 ? ' ±' . s:state.pending : '') . (get(s:state, 'paused') ? ' paused' : '')
+  let l:agents = get(s:state, 'agents', '')
+  let l:untold = get(s:state, 'untold', '')
+  return (empty(l:agents) ? 'Gemini 0' : l:agents) . (s:state.pending > 0 ? ' ±' . s:state.pending : '')
+        \ . (empty(l:untold) ? '' : ' not told: ' . l:untold) . (get(s:state, 'paused') ? ' paused' : '')
 endfunction

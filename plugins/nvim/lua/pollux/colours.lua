@@ -10,6 +10,7 @@ local links = {
   PolluxChange = 'DiffChange',
   PolluxDelete = 'DiffDelete',
   PolluxText = 'DiffText',
+  PolluxGone = 'DiffDelete',
 }
 
 -- What stands for the garish colours of an editor that nobody has configured.
@@ -19,12 +20,14 @@ local calm = {
     PolluxChange = 'ctermbg=236 guibg=#262c36',
     PolluxDelete = 'ctermfg=240 ctermbg=NONE guifg=#5c6370 guibg=NONE',
     PolluxText = 'ctermbg=24 guibg=#24506e',
+    PolluxGone = 'ctermfg=252 ctermbg=52 guifg=#c9d1d9 guibg=#3c1618',
   },
   light = {
     PolluxAdd = 'ctermbg=194 guibg=#d5f5dc',
     PolluxChange = 'ctermbg=255 guibg=#eef0f3',
     PolluxDelete = 'ctermfg=249 ctermbg=NONE guifg=#a8b0b8 guibg=NONE',
     PolluxText = 'ctermbg=153 guibg=#b4d8f8',
+    PolluxGone = 'ctermfg=237 ctermbg=224 guifg=#373e47 guibg=#ffe1de',
   },
 }
 

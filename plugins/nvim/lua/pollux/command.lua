@@ -162,6 +162,8 @@ function commands.status()
       lines[#lines + 1] = 'folders    ' .. table.concat(status.roots or {}, ', ')
       if state.paused then
         lines[#lines + 1] = 'sharing    paused; :Pollux resume ends that'
+      elseif (status.sharing or '') ~= '' then
+        lines[#lines + 1] = 'sharing    ' .. status.sharing
       end
       for _, s in ipairs(status.sessions or {}) do
         lines[#lines + 1] = 'session    ' .. s.name

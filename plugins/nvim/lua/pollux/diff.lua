@@ -201,6 +201,7 @@ local function buffers(d)
         M.accept(d)
       else
         say.say('not accepted, as nobody typed that; use :Pollux accept', vim.log.levels.WARN)
+        d.hint = say.last()
       end
     end,
     left = function(gone)
@@ -396,6 +397,7 @@ function M.settle(d, how)
   end
   decide(d, how, content, function()
     say.brief(vim.fn.fnamemodify(d.path, ':t'), how == 'keep' and 'the proposal stands; :w accepts it' or "the file's lines stand; :w accepts the rest")
+    d.hint = say.last()
   end)
 end
 
@@ -432,6 +434,7 @@ local function take(d, p)
       api.nvim_win_call(vim.fn.win_findbuf(d.right)[1], function()
         vim.cmd('diffupdate')
       end)
+      view.where(d)
     end
   end
   if d.conflict and not vim.deep_equal(conflict, d.conflict) then
@@ -443,6 +446,7 @@ local function take(d, p)
       ),
       vim.log.levels.WARN
     )
+    d.hint = say.last()
     return true
   end
 end
@@ -460,6 +464,7 @@ function M.rebase(p)
   end
   if not take(d, p) and changed_file then
     say.brief(vim.fn.fnamemodify(d.path, ':t'), 'the file has changed; the proposal is shown on what it holds now')
+    d.hint = say.last()
   end
 end
 
@@ -547,6 +552,7 @@ function M.open(p, reply)
   M.pump()
   if not d.tab and not d.leaving and config.get().notify then
     say.brief(d.title, 'waits, :Pollux review shows it')
+    d.hint = say.last()
   end
 end
 

@@ -90,6 +90,9 @@ local requests = {
     require('pollux.diff').close(p, reply)
   end,
   ['pollux/openDocument'] = open_document,
+  ['pollux/saveDocument'] = function(p, reply)
+    require('pollux.reload').save(p, reply)
+  end,
   ['pollux/ask'] = ask,
   ['pollux/typeText'] = function(p, reply)
     require('pollux.send').type_text(p, reply)
@@ -100,6 +103,7 @@ local notifications = {
   ['pollux/didChangeEnv'] = equip,
   ['pollux/didChangeStatus'] = function(p)
     state.sessions, state.pending, state.paused = p.sessions or {}, p.pendingDiffs or 0, p.context == 'paused'
+    state.agents, state.untold = p.agents or '', p.untold or ''
     redraw()
     require('pollux.reload').guard(#state.sessions > 0)
     require('pollux.context').touch(false) -- it may be a CLI in this terminal that has come
@@ -330,13 +334,15 @@ function M.execute(command, argument, callback)
   client.call('workspace/executeCommand', { command = command, arguments = argument and { argument } or {} }, callback)
 end
 
---- A few characters for a status line: connected CLIs and waiting diffs.
+--- A few characters for a status line: connected agents, waiting diffs, and which agents are told nothing.
 function M.statusline()
   if state.status ~= 'running' then
     return ''
   end
   local waiting = state.pending > 0 and (' ±%d'):format(state.pending) or ''
-  return ('Gemini %d%s%s'):format(#state.sessions, waiting, state.paused and ' paused' or '')
+  local untold = (state.untold or '') ~= '' and (' not told: %s'):format(state.untold) or ''
+  local agents = (state.agents or '') ~= '' and state.agents or 'Gemini 0'
+  return agents .. waiting .. untold .. (state.paused and ' paused' or '')
 end
 
 return M

@@ -31,6 +31,32 @@ function M.stamp(path)
   return s and ('%d.%d %d %d'):format(s.mtime.sec, s.mtime.nsec, s.size, s.ino) or ''
 end
 
+local stamps = {} -- of files when their buffers were read or written
+
+-- Remembers what a buffer's file is while the buffer shows it.
+local function mark(buf)
+  stamps[buf] = M.stamp(api.nvim_buf_get_name(buf))
+end
+
+--- pollux/saveDocument: writes the user's unsaved changes, unless others have written the file since.
+function M.save(p, reply)
+  local path = p.uri and vim.uri_to_fname(p.uri)
+  local buf = path and M.buffer(path)
+  if not buf then
+    return reply({ saved = false, why = 'it is not open in the editor' })
+  elseif not vim.bo[buf].modified then
+    return reply({ saved = true })
+  elseif vim.bo[buf].readonly then
+    return reply({ saved = false, why = 'the editor has it read-only' })
+  elseif stamps[buf] ~= M.stamp(path) then
+    return reply({ saved = false, why = 'it has changed on disk since the editor read it' })
+  end
+  local ok, err = pcall(api.nvim_buf_call, buf, function()
+    vim.cmd('write')
+  end)
+  reply({ saved = ok and not vim.bo[buf].modified, why = not ok and tostring(err) or nil })
+end
+
 local told = {} -- what the user has been told of a buffer since it was read or written
 
 -- Tells once that a buffer does not show what is on disk.
@@ -115,17 +141,34 @@ local function reread(buf, path, new)
   told[buf] = nil
   api.nvim_buf_call(buf, function()
     vim.b.pollux_read = vim.fn.undotree().seq_cur
+    if tick then
+      vim.b.pollux_changed = vim.b.pollux_read -- which "u" takes back
+    end
   end)
 end
 
+-- Says once that "u" has gone behind what others have written, which the next :write would overwrite.
+local function undone(event)
+  local changed = vim.b[event.buf].pollux_changed
+  if changed and vim.fn.changenr() < changed and vim.bo[event.buf].modified then
+    vim.b[event.buf].pollux_changed = nil
+    local name = vim.fn.fnamemodify(api.nvim_buf_get_name(event.buf), ':t')
+    say.brief(name, 'that was the text before the file changed; CTRL-R shows the file again', vim.log.levels.WARN)
+  end
+end
+
 local guard -- the autocommand that asks nothing while a CLI is connected
+
+-- Buffers of files that were not there when they were opened, and have not been read or written since. Of such Neovim would ask
+-- (W13) by itself, whatever the guard says.
+local unread = {}
 
 -- Shows in the user's buffer what stands in the file, which may be new, and says what it cannot show.
 local function refresh(path, new)
   local buf = M.buffer(path)
   if not buf then
     context.touch(true)
-  elseif vim.bo[buf].modified and not guard then
+  elseif vim.bo[buf].modified and (not guard or unread[buf] and uv.fs_stat(path)) then
     tell_unsaved(buf)
   elseif vim.bo[buf].modified or not uv.fs_stat(path) then
     vim.cmd('silent! checktime ' .. buf) -- the guard says what there is to say
@@ -240,10 +283,30 @@ function M.start()
   api.nvim_create_autocmd({ 'BufReadPost', 'BufWritePost' }, {
     group = group,
     callback = function(event)
-      told[event.buf] = nil
+      told[event.buf], unread[event.buf] = nil, nil
+      mark(event.buf)
       vim.b[event.buf].pollux_read = vim.fn.undotree().seq_cur
+      if event.event == 'BufWritePost' then
+        vim.b[event.buf].pollux_changed = nil
+      end
     end,
   })
+  local function note(buf)
+    unread[buf] = vim.bo[buf].buftype == '' and not uv.fs_stat(api.nvim_buf_get_name(buf)) or nil
+  end
+  api.nvim_create_autocmd('BufNewFile', {
+    group = group,
+    callback = function(event)
+      note(event.buf)
+    end,
+  })
+  for _, buf in ipairs(api.nvim_list_bufs()) do
+    note(buf)
+    if not vim.bo[buf].modified then
+      mark(buf)
+    end
+  end
+  api.nvim_create_autocmd('TextChanged', { group = group, callback = undone })
 end
 
 --- Keeps what the user made of a proposal that nobody waits for any more, as its CLI or its companion has gone.

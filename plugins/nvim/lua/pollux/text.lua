@@ -79,8 +79,8 @@ function M.fill(buf, text)
   put_shape(buf, s)
 end
 
--- The lines that differ: from, how many, and what comes in their place; from the first to the last.
-local function hunks(before, after)
+--- The lines that differ: from, how many, and what comes in their place; from the first to the last.
+function M.hunks(before, after)
   local diff = vim.text and vim.text.diff or vim.diff
   local all = {}
   for _, h in ipairs(diff(table.concat(before, '\n') .. '\n', table.concat(after, '\n') .. '\n', { result_type = 'indices' })) do
@@ -115,7 +115,7 @@ end
 --- Replaces what differs in the lines of a modifiable buffer, and returns whether anything does; marks, folds, cursors and views stay with their text.
 function M.replace(buf, lines)
   local api, o = vim.api, vim.bo[buf]
-  local changes = hunks(api.nvim_buf_get_lines(buf, 0, -1, true), lines)
+  local changes = M.hunks(api.nvim_buf_get_lines(buf, 0, -1, true), lines)
   if #changes == 0 then
     return false
   end

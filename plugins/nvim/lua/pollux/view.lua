@@ -4,6 +4,7 @@ local colours = require('pollux.colours')
 local reload = require('pollux.reload')
 local tabs = require('pollux.tabs')
 local text = require('pollux.text')
+local unified = require('pollux.unified')
 local M = {}
 
 local api = vim.api
@@ -113,7 +114,7 @@ function M.where(d)
   end
   local ticks = api.nvim_buf_get_changedtick(d.left) .. ' ' .. api.nvim_buf_get_changedtick(d.right)
   if d.ticks ~= ticks then
-    d.ticks, d.starts = ticks, starts(win) or {}
+    d.ticks, d.starts = ticks, d.unified and unified.draw(d) or starts(win) or {}
   end
   local line, at = api.nvim_win_get_cursor(win)[1], 0
   while d.starts[at + 1] and d.starts[at + 1] <= line do
@@ -188,10 +189,22 @@ local function stay(origin, win)
   end
 end
 
--- Whether the two sides stand one above the other, by the setting or else by 'diffopt'.
+-- Whether the two sides stand one above the other: by the setting, else by 'diffopt', else where two do not fit.
 local function stacked()
-  local layout = config.get().layout
-  return layout == 'horizontal' or layout ~= 'vertical' and vim.tbl_contains(vim.opt.diffopt:get(), 'horizontal')
+  local layout, diffopt = config.get().layout, vim.opt.diffopt:get()
+  if layout == 'vertical' or layout == 'horizontal' then
+    return layout == 'horizontal'
+  end
+  return vim.tbl_contains(diffopt, 'horizontal') or vim.o.columns < 100 and not vim.tbl_contains(diffopt, 'vertical')
+end
+
+-- Has the tab page of a diff show both sides.
+local function sides(d)
+  vim.cmd('diffthis')
+  vim.cmd(('rightbelow %s sbuffer %d'):format(stacked() and '' or 'vertical', d.right))
+  d.win = api.nvim_get_current_win()
+  vim.cmd('diffthis')
+  vim.cmd('wincmd =')
 end
 
 --- Opens the tab page of a diff.
@@ -199,21 +212,25 @@ function M.open(d)
   local count = #api.nvim_list_tabpages()
   -- While the tab page of the last one closes, or when an autocommand goes elsewhere,
   -- it splits a window of the user's instead, or finds no room for that (E36).
-  local ok, err = pcall(vim.cmd, 'tab sbuffer ' .. d.left)
+  d.unified = config.get().layout == 'unified' and unified.fits(d)
+  local ok, err = pcall(vim.cmd, 'tab sbuffer ' .. (d.unified and d.right or d.left))
   if #api.nvim_list_tabpages() == count then
     error(M.no_tab .. (ok and '' or ': ' .. tostring(err)), 0)
   end
   d.tab = api.nvim_get_current_tabpage()
-  vim.cmd('diffthis')
-  vim.cmd(('rightbelow %s sbuffer %d'):format(stacked() and '' or 'vertical', d.right))
-  d.win = api.nvim_get_current_win()
-  vim.cmd('diffthis')
-  vim.cmd('wincmd =')
+  d.win, d.ticks = api.nvim_get_current_win(), nil
+  if not d.unified then
+    sides(d)
+  end
   stay(d.origin, d.win)
   colours.set()
   tabs.name()
   M.mark(d)
-  first_change()
+  if d.unified then
+    unified.begin(d)
+  else
+    first_change()
+  end
   M.where(d)
 end
 

@@ -1,13 +1,15 @@
 " The colours of diffs, each a group that a colour scheme or the user may set, and the names of tabs.
 
-let s:links = {'PolluxLabel': 'StatusLine', 'PolluxConflict': 'WarningMsg', 'PolluxAdd': 'DiffAdd', 'PolluxChange': 'DiffChange', 'PolluxDelete': 'DiffDelete', 'PolluxText': 'DiffText'}
+let s:links = {'PolluxLabel': 'StatusLine', 'PolluxConflict': 'WarningMsg', 'PolluxAdd': 'DiffAdd', 'PolluxChange': 'DiffChange', 'PolluxDelete': 'DiffDelete', 'PolluxText': 'DiffText', 'PolluxGone': 'DiffDelete'}
 
 " What stands for the garish colours of an editor that nobody has configured.
 let s:calm = {
       \ 'dark': {'PolluxAdd': 'ctermbg=22 guibg=#12351f', 'PolluxChange': 'ctermbg=236 guibg=#262c36',
-      \   'PolluxDelete': 'ctermfg=240 ctermbg=NONE guifg=#5c6370 guibg=NONE', 'PolluxText': 'ctermbg=24 guibg=#24506e'},
+      \   'PolluxDelete': 'ctermfg=240 ctermbg=NONE guifg=#5c6370 guibg=NONE', 'PolluxText': 'ctermbg=24 guibg=#24506e',
+      \   'PolluxGone': 'ctermfg=252 ctermbg=52 guifg=#c9d1d9 guibg=#3c1618'},
       \ 'light': {'PolluxAdd': 'ctermbg=194 guibg=#d5f5dc', 'PolluxChange': 'ctermbg=255 guibg=#eef0f3',
-      \   'PolluxDelete': 'ctermfg=249 ctermbg=NONE guifg=#a8b0b8 guibg=NONE', 'PolluxText': 'ctermbg=153 guibg=#b4d8f8'}}
+      \   'PolluxDelete': 'ctermfg=249 ctermbg=NONE guifg=#a8b0b8 guibg=NONE', 'PolluxText': 'ctermbg=153 guibg=#b4d8f8',
+      \   'PolluxGone': 'ctermfg=237 ctermbg=224 guifg=#373e47 guibg=#ffe1de'}}
 let s:ours = [] " the groups that were given calm colours
 let s:highlight = '' " the option 'highlight' before a diff was on show
 let s:tabline = '%!pollux#colours#tabs()'

@@ -136,6 +136,8 @@ function! s:show_status(status, error) abort
         \ 'folders    ' . join(a:status.roots, ', ')]
   if get(pollux#state(), 'paused')
     call add(l:lines, 'sharing    paused; :Pollux resume ends that')
+  elseif !empty(get(a:status, 'sharing', ''))
+    call add(l:lines, 'sharing    ' . a:status.sharing)
   endif
   call extend(l:lines, map(copy(a:status.sessions), '"session    " . v:val.name'))
   let l:mine = map(copy(pollux#diff#list()), 'v:val.id') " the numbers of :Pollux review

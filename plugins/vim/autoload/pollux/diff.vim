@@ -221,10 +221,14 @@ function! s:hide(d) abort
       execute 'silent! bwipeout!' l:buf
     endif
   endfor
+  let l:others = filter(copy(s:queue), 's:visible(v:val)')
+  if empty(l:others)
+    call pollux#unified#done()
+  endif
   if l:here
     call pollux#view#restore(a:d.origin)
   endif
-  if empty(filter(copy(s:queue), 's:visible(v:val)'))
+  if empty(l:others)
     call pollux#colours#done()
   endif
   call pollux#say#over(get(a:d, 'hint', -1))
@@ -310,8 +314,13 @@ function! pollux#diff#settle(d, how) abort
   elseif !s:valid(a:d, l:content)
     return pollux#say#fail('the proposal holds bytes that are not UTF-8')
   endif
-  call s:decide(a:d, a:how, l:content, {-> pollux#say#brief(fnamemodify(a:d.path, ':t'),
-        \ a:how ==# 'keep' ? 'the proposal stands; :w accepts it' : "the file's lines stand; :w accepts the rest")})
+  call s:decide(a:d, a:how, l:content, {-> s:hint(a:d, a:how ==# 'keep' ? 'the proposal stands; :w accepts it' : "the file's lines stand; :w accepts the rest")})
+endfunction
+
+" Says something of a diff that holds as long as it is there.
+function! s:hint(d, message) abort
+  call pollux#say#brief(fnamemodify(a:d.path, ':t'), a:message)
+  let a:d.hint = pollux#say#last()
 endfunction
 
 " Rejects a diff. One that is being accepted is not: its window may go before the answer comes.
@@ -341,7 +350,7 @@ function! s:take(d, p) abort
   if s:tick(a:d) != -1
     call pollux#view#mark(a:d)
     if s:visible(a:d) && exists('*win_execute')
-      call win_execute(win_findbuf(a:d.buffers[1])[0], 'diffupdate')
+      call pollux#view#again(a:d)
     endif
   endif
   if empty(a:d.conflict) || a:d.conflict ==# l:conflict
@@ -349,6 +358,7 @@ function! s:take(d, p) abort
   endif
   call pollux#say#say(printf('%s: %s; :Pollux keep keeps the proposal%s', fnamemodify(a:d.path, ':t'), a:d.conflict.reason,
         \ empty(a:d.conflict.places) ? '' : ", :Pollux take takes the file's lines"), 'WarningMsg')
+  let a:d.hint = pollux#say#last()
   return 1
 endfunction
 
@@ -364,7 +374,7 @@ function! pollux#diff#rebase(p) abort
     call pollux#text#update(l:d.buffers[0], l:d.old)
   endif
   if !s:take(l:d, a:p) && l:news
-    call pollux#say#brief(fnamemodify(l:d.path, ':t'), 'the file has changed; the proposal is shown on what it holds now')
+    call s:hint(l:d, 'the file has changed; the proposal is shown on what it holds now')
   endif
 endfunction
 
@@ -433,6 +443,7 @@ function! pollux#diff#open(p, id) abort
   call pollux#diff#pump()
   if !s:visible(l:d) && pollux#setting('notify')
     call pollux#say#brief(l:d.title, 'waits, :Pollux review shows it')
+    let l:d.hint = pollux#say#last()
   endif
 endfunction
 

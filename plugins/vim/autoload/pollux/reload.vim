@@ -3,7 +3,11 @@
 let s:told = {} " what the user has been told of a buffer since it was read or written
 let s:missing = {} " whether a buffer's file has never been there
 let s:waiting = {} " files that are looked at when the user's mode allows it
+let s:stamps = {} " of files when their buffers were read or written
 let s:guarded = 0
+" Buffers of files that were not there when they were opened, and have not been read or written since. Of such Vim would ask (W13)
+" by itself, whatever pollux#reload#guard() says.
+let s:unread = {}
 
 " The loaded buffer of a file, 0 when there is none.
 function! pollux#reload#buffer(path) abort
@@ -31,6 +35,35 @@ endfunction
 
 function! pollux#reload#stamp(path) abort
   return [getftime(a:path), getfsize(a:path)]
+endfunction
+
+" Remembers what a buffer's file is while the buffer shows it.
+function! s:mark(buf) abort
+  let s:stamps[a:buf] = pollux#reload#stamp(fnamemodify(bufname(a:buf), ':p'))
+endfunction
+
+" pollux/saveDocument: writes the user's unsaved changes, unless others have written the file since.
+function! pollux#reload#save(p) abort
+  let l:path = pollux#path(a:p.uri)
+  let l:buf = pollux#reload#buffer(l:path)
+  let l:win = l:buf > 0 ? get(win_findbuf(l:buf), 0) : 0
+  if l:buf == 0
+    return {'saved': v:false, 'why': 'it is not open in the editor'}
+  elseif !getbufvar(l:buf, '&modified')
+    return {'saved': v:true}
+  elseif getbufvar(l:buf, '&readonly')
+    return {'saved': v:false, 'why': 'the editor has it read-only'}
+  elseif get(s:stamps, l:buf, []) != pollux#reload#stamp(l:path)
+    return {'saved': v:false, 'why': 'it has changed on disk since the editor read it'}
+  elseif l:win == 0 || !exists('*win_execute')
+    return {'saved': v:false, 'why': 'no window of the editor shows it'}
+  endif
+  try
+    call win_execute(l:win, 'write')
+  catch
+    return {'saved': v:false, 'why': v:exception}
+  endtry
+  return {'saved': getbufvar(l:buf, '&modified') ? v:false : v:true}
 endfunction
 
 function! s:look(state, timer) abort
@@ -129,6 +162,17 @@ function! s:reread(buf, path, new) abort
   endif
   call s:put_back(l:views)
   call s:note(a:buf)
+  if l:tick >= 0
+    call setbufvar(a:buf, 'pollux_changed', getbufvar(a:buf, 'pollux_read')) " which "u" takes back
+  endif
+endfunction
+
+" Says once that "u" has gone behind what others have written, which the next :write would overwrite.
+function! s:undone() abort
+  if &modified && changenr() < get(b:, 'pollux_changed')
+    let b:pollux_changed = 0
+    call pollux#say#brief(expand('%:t'), 'that was the text before the file changed; CTRL-R shows the file again')
+  endif
 endfunction
 
 " Remembers that a buffer shows what is on the disk.
@@ -153,6 +197,20 @@ function! s:asked(buf) abort
   endif
 endfunction
 
+function! pollux#reload#start() abort
+  for l:buf in filter(range(1, bufnr('$')), 'bufloaded(v:val) && empty(getbufvar(v:val, "&buftype"))')
+    let s:unread[l:buf] = getftime(fnamemodify(bufname(l:buf), ':p')) < 0
+    if !getbufvar(l:buf, '&modified')
+      call s:mark(l:buf)
+    endif
+  endfor
+  augroup pollux_unread
+    autocmd!
+    autocmd BufNewFile * let s:unread[expand('<abuf>')] = 1
+    autocmd BufReadPost,BufWritePost * let s:unread[expand('<abuf>')] = 0 | call s:mark(str2nr(expand('<abuf>')))
+  augroup END
+endfunction
+
 " While a CLI is connected Vim asks nothing about files that have changed (W11, W12), as they are followed. An autocommand of
 " the user's for that is left alone.
 function! pollux#reload#guard(connected) abort
@@ -162,6 +220,8 @@ function! pollux#reload#guard(connected) abort
       autocmd!
       autocmd FileChangedShell * call s:asked(str2nr(expand('<abuf>')))
       autocmd BufReadPost,BufWritePost * call s:note(str2nr(expand('<abuf>')))
+      autocmd BufWritePost * let b:pollux_changed = 0
+      autocmd TextChanged * call s:undone()
     augroup END
   elseif !a:connected && s:guarded
     let s:guarded = 0
@@ -196,7 +256,7 @@ function! s:refresh(path) abort
   let l:others = s:others(l:buf)
   let [l:there, l:new] = [getftime(a:path) >= 0, get(s:missing, l:buf)]
   let s:missing[l:buf] = get(s:missing, l:buf, 1) && !l:there
-  if getbufvar(l:buf, '&modified') && !s:guarded
+  if getbufvar(l:buf, '&modified') && (!s:guarded || l:there && get(s:unread, l:buf))
     call s:tell_unsaved(l:buf)
   elseif getbufvar(l:buf, '&modified') || !l:there
     execute 'silent! checktime' l:buf

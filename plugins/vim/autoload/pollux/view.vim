@@ -90,8 +90,13 @@ function! pollux#view#open(d, made) abort
   call add(a:made, bufnr('%'))
   let l:left = s:scratch(a:d, 'before', a:d.old)
   setlocal nomodifiable
-  let l:layout = pollux#setting('layout')
-  execute 'rightbelow' l:layout ==# 'horizontal' || l:layout !=# 'vertical' && &diffopt =~# 'horizontal' ? '' : 'vertical' 'new'
+  let l:unified = pollux#setting('layout') ==# 'unified' && pollux#unified#fits(a:d)
+  if l:unified
+    setlocal bufhidden=hide
+    enew
+  else
+    execute 'rightbelow' s:stacked() ? '' : 'vertical' 'new'
+  endif
   call add(a:made, bufnr('%'))
   let l:right = s:scratch(a:d, 'proposal', a:d.new)
   setlocal buftype=acwrite
@@ -104,8 +109,10 @@ function! pollux#view#open(d, made) abort
     if !empty(l:syntax)
       call setbufvar(l:buf, '&syntax', l:syntax)
     endif
-    call win_gotoid(win_findbuf(l:buf)[0])
-    diffthis
+    if !l:unified
+      call win_gotoid(win_findbuf(l:buf)[0])
+      diffthis
+    endif
   endfor
   wincmd =
   augroup pollux_diff
@@ -119,15 +126,30 @@ function! pollux#view#open(d, made) abort
   execute printf('autocmd pollux_diff CursorMoved,CursorMovedI,TextChanged,TextChangedI <buffer=%d> call s:where(%d)', l:right, l:left)
   call pollux#colours#set()
   call pollux#view#mark(a:d)
-  call s:first_change()
+  if l:unified
+    call pollux#unified#begin()
+  else
+    call s:first_change()
+  endif
   call s:where(l:left)
+endfunction
+
+" Whether the two sides stand one above the other: by the setting, else by 'diffopt', else where two do not fit.
+function! s:stacked() abort
+  let l:layout = pollux#setting('layout')
+  return l:layout ==# 'horizontal' || l:layout !=# 'vertical' && (&diffopt =~# 'horizontal' || &columns < 100 && &diffopt !~# 'vertical')
+endfunction
+
+" Looks at once what differs in {d}, where others have changed it.
+function! pollux#view#again(d) abort
+  call win_execute(win_findbuf(a:d.buffers[1])[0], 'diffupdate | call s:where(a:d.buffers[0])')
 endfunction
 
 " Notes for the status line at which change of the current buffer, whose other side is {left}, the cursor is.
 function! s:where(left) abort
   let l:ticks = [b:changedtick, getbufvar(a:left, 'changedtick')]
   if get(b:, 'pollux_ticks', []) != l:ticks
-    let [b:pollux_ticks, b:pollux_starts] = [l:ticks, s:starts()]
+    let [b:pollux_ticks, b:pollux_starts] = [l:ticks, pollux#unified#here() ? pollux#unified#draw() : s:starts()]
   endif
   let [l:all, l:at] = [len(b:pollux_starts), len(filter(copy(b:pollux_starts), 'v:val <= line(".")'))]
   let b:pollux_change = l:all == 0 ? '' : l:at > 0 ? printf('change %d/%d', l:at, l:all) : l:all == 1 ? '1 change' : l:all . ' changes'
