@@ -1,6 +1,6 @@
-// Package contract holds the wire between Gemini CLI and a companion as
-// numbered vectors, each an archive of raw requests and the raw answers and
-// events expected for them, and plays them against any companion.
+// Package contract holds the wires between agents and a companion as numbered
+// vectors, each an archive of raw requests and the raw answers and events
+// expected for them, and plays them against any companion.
 //
 // An archive is named after its number in the specification (F-4a.txtar) and
 // begins with a sentence that says what it shows. Its files are played in order;
@@ -11,6 +11,8 @@
 //	request    a raw HTTP request, lines ending with LF here
 //	response   the raw answer, headers sorted, Date left out
 //	events     the events of the session's stream since the last look
+//	send       messages, a line each, for the newest socket; (end) ends it
+//	messages   the messages of that socket since the last look, answers first
 //	do         lines of JSON for the package that plays the archive
 //	see        what that package then sees; the second word says of what
 //
@@ -21,6 +23,8 @@
 // thousand times x. With the setting "connect: yes" the session is opened
 // beforehand, with "stream: yes" its stream as well, up to the first context.
 // "without: writeFile" wants a companion that has not that setting.
+// "agent: claude" is another agent's wire: its token, and its way to open a
+// session. A request that is not followed by its response waits for it.
 //
 // The folder drivers holds programs that play the user in front of real editors, for `pollux conform`.
 //
@@ -63,8 +67,16 @@ type Step struct {
 	Text string
 }
 
+// Expects says whether the step holds what must come.
+func (s Step) Expects() bool {
+	return slices.Contains([]string{"response", "events", "messages", "see"}, s.Kind)
+}
+
 // Number is the number of the specification that the vector belongs to: "F-4".
 func (a *Archive) Number() string { return strings.TrimRight(a.Name, "abcdefghijklmnopqrstuvwxyz") }
+
+// Agent is the name of the agent that speaks so, "" for Gemini CLI.
+func (a *Archive) Agent() string { return a.Settings["agent"] }
 
 // NeedsEditor says whether somebody must play the user: such a vector cannot be
 // tried on a companion that somebody works with.
@@ -133,7 +145,7 @@ func Parse(name string, data []byte) (*Archive, error) {
 				}
 				a.Settings[key] = value
 			}
-		case "editor", "request", "response", "events", "do", "see":
+		case "editor", "request", "response", "events", "send", "messages", "do", "see":
 			a.Steps = append(a.Steps, Step{File: f.Name, Kind: kind, Text: string(f.Data)})
 		default:
 			return nil, fmt.Errorf("%s: unknown kind of file %q", name, f.Name)
@@ -161,4 +173,20 @@ func (a *Archive) Rewrite(folder string, got []Step) error {
 		}
 	}
 	return os.WriteFile(name, txtar.Format(file), 0o600)
+}
+
+// Said returns the JSON messages that the agent sends in a vector, in order: lines of send, and the bodies of requests. They are as the
+// vector has them, with {{…}}.
+func (a *Archive) Said() (messages []string) {
+	for _, s := range a.Steps {
+		switch s.Kind {
+		case "send":
+			messages = append(messages, strings.Split(strings.TrimSpace(s.Text), "\n")...)
+		case "request":
+			if _, body, _ := strings.Cut(s.Text, "\n\n"); strings.TrimSpace(body) != "" {
+				messages = append(messages, strings.TrimSpace(body))
+			}
+		}
+	}
+	return messages
 }

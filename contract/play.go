@@ -20,8 +20,10 @@ import (
 // A Target is a companion that vectors are played against.
 type Target struct {
 	Addr  string // host:port of its listener for CLIs
-	Token string
+	Token string // of the vector's agent
 	Dir   string // a folder of its workspace, for {{dir}}
+	// Dial connects to a private socket; nil connects to Addr.
+	Dial func(context.Context) (net.Conn, error)
 	// Editor does what one line of an editor step says; nil where nobody plays the user.
 	Editor func(line string) error
 	// Patience is how long what must come may take, 5 s when less.
@@ -39,7 +41,7 @@ const (
 // what is expected. The vector holds when they are equal to a.Steps.
 func Play(a *Archive, target Target) ([]Step, error) {
 	target.Patience = max(target.Patience, patience)
-	p := &player{target: target}
+	p := &player{target: target, agent: a.Agent(), late: map[string]chan reply{}}
 	defer p.close()
 	if a.Settings["connect"] != "" || a.Settings["stream"] != "" {
 		if err := p.connect(a.Settings["connect"]); err != nil {
@@ -47,22 +49,38 @@ func Play(a *Archive, target Target) ([]Step, error) {
 		}
 	}
 	if a.Settings["stream"] != "" {
-		if _, err := p.request(getStream); err != nil {
+		if _, err := p.request("GET /mcp" + p.heads() + getStream); err != nil {
 			return nil, fmt.Errorf("%s: opening the stream: %w", a.Name, err)
 		}
 		p.events(1)
 	}
 	got := slices.Clone(a.Steps)
-	response := ""
+	response, lastLook := "", 0
+	for i, step := range a.Steps {
+		if step.Kind == "messages" {
+			lastLook = i
+		}
+	}
 	for i, step := range a.Steps {
 		var err error
 		switch step.Kind {
 		case "editor":
 			err = p.edit(step.Text)
 		case "request":
-			response, err = p.request(step.Text)
+			if name := "response" + strings.TrimPrefix(step.File, "request"); i+1 < len(a.Steps) && a.Steps[i+1].File != name {
+				err = p.ask(name, step.Text)
+			} else {
+				response, err = p.request(step.Text)
+			}
 		case "response":
+			if late := p.late[step.File]; late != nil {
+				response, err = p.answered(<-late)
+			}
 			got[i].Text = response
+		case "send":
+			err = p.send(step.Text)
+		case "messages":
+			got[i].Text = p.messages(strings.Count(step.Text, "\n"), i == lastLook)
 		case "events":
 			got[i].Text = p.events(strings.Count(step.Text, "data: "))
 		}
@@ -76,40 +94,62 @@ func Play(a *Archive, target Target) ([]Step, error) {
 // A player is one run of a vector: one CLI.
 type player struct {
 	target  Target
+	agent   string // "" for Gemini CLI
 	first   string // the first session
 	session string // the newest
 	event   string // id of the last one
 	streams []net.Conn
-	lines   chan string // of the newest stream
+	lines   chan string           // of the newest stream
+	late    map[string]chan reply // of requests that wait, by the file of their response
+	wire    wire                  // of the newest socket
+	heard   chan string           // its messages
+	told    string                // the newest context
 }
 
 func (p *player) close() {
+	if p.agent == "copilot" && p.session != "" {
+		_, _ = p.request("DELETE /mcp" + p.heads() + "Mcp-Session-Id: {{session}}\n\n")
+	}
 	for _, c := range p.streams {
 		_ = c.Close()
 	}
 }
 
 const (
-	heads = " HTTP/1.1\nHost: {{host}}\nAuthorization: Bearer {{token}}\nAccept: application/json, text/event-stream\n"
-
-	getStream   = "GET /mcp" + heads + "Mcp-Session-Id: {{session}}\n\n"
-	initialize  = "POST /mcp" + heads + "Content-Type: application/json\n\n" + `{"method":"initialize","params":{"protocolVersion":"%s","capabilities":{},"clientInfo":{"name":"streamable-http-client","version":"0.61.0"}},"jsonrpc":"2.0","id":0}`
-	initialized = "POST /mcp" + heads + "Content-Type: application/json\nMcp-Session-Id: {{session}}\n\n" + `{"method":"notifications/initialized","jsonrpc":"2.0"}`
+	getStream   = "Mcp-Session-Id: {{session}}\n\n"
+	initialize  = "Content-Type: application/json\n\n" + `{"method":"initialize","params":{"protocolVersion":"%s","capabilities":{},"clientInfo":{"name":"%s","version":"0.61.0"}},"jsonrpc":"2.0","id":0}`
+	initialized = "Content-Type: application/json\nMcp-Session-Id: {{session}}\n\n" + `{"method":"notifications/initialized","jsonrpc":"2.0"}`
 )
+
+// heads are the first headers of each request.
+func (p *player) heads() string {
+	const accept = "\nAccept: application/json, text/event-stream\n"
+	if p.agent == "copilot" {
+		return " HTTP/1.1\nHost: localhost\nAuthorization: Nonce {{token}}" + accept
+	}
+	return " HTTP/1.1\nHost: {{host}}\nAuthorization: Bearer {{token}}" + accept
+}
 
 // connect is what the CLI does first. The setting may name a protocol version.
 func (p *player) connect(version string) error {
+	if p.agent == "claude" {
+		return p.join()
+	}
+	client := "streamable-http-client"
+	if p.agent == "copilot" {
+		client, version = "copilot-cli", "2025-11-25"
+	}
 	if !strings.HasPrefix(version, "20") {
 		version = "2025-06-18"
 	}
-	answer, err := p.request(fmt.Sprintf(initialize, version))
+	answer, err := p.request("POST /mcp" + p.heads() + fmt.Sprintf(initialize, version, client))
 	if err == nil && p.session == "" {
 		err = fmt.Errorf("no session in the answer:\n%s", answer)
 	}
 	if err != nil {
 		return err
 	}
-	_, err = p.request(initialized)
+	_, err = p.request("POST /mcp" + p.heads() + initialized)
 	return err
 }
 
@@ -168,28 +208,62 @@ func (p *player) raw(text string) []byte {
 	return []byte(head + "\r\n" + body)
 }
 
-// request sends a request on a connection of its own. The answer of a stream is
-// its head alone; the stream goes on.
-func (p *player) request(text string) (string, error) {
+// A reply is what came on the connection of one request.
+type reply struct {
+	conn net.Conn
+	in   *bufio.Reader
+	res  *http.Response
+	err  error
+}
+
+func (p *player) dial() (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), p.target.Patience)
 	defer cancel()
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", p.target.Addr)
+	if p.target.Dial != nil {
+		return p.target.Dial(ctx)
+	}
+	return (&net.Dialer{}).DialContext(ctx, "tcp", p.target.Addr)
+}
+
+// request sends a request on a connection of its own. The answer of a stream or a socket is its head alone, and it goes on.
+func (p *player) request(text string) (string, error) {
+	conn, err := p.dial()
 	if err != nil {
 		return "", err
 	}
+	return p.answered(p.exchange(conn, p.raw(text), strings.Fields(text)[0]))
+}
+
+// ask sends a request whose response a later step reads.
+func (p *player) ask(response, text string) error {
+	conn, err := p.dial()
+	if err != nil {
+		return err
+	}
+	p.streams = append(p.streams, conn)
+	late, raw := make(chan reply, 1), p.raw(text)
+	p.late[response] = late
+	go func() { late <- p.exchange(conn, raw, strings.Fields(text)[0]) }()
+	return nil
+}
+
+func (p *player) exchange(conn net.Conn, raw []byte, method string) reply {
+	r := reply{conn: conn, in: bufio.NewReader(conn)}
 	_ = conn.SetDeadline(time.Now().Add(p.target.Patience))
-	if _, err := conn.Write(p.raw(text)); err != nil {
-		_ = conn.Close()
-		return "", err
+	if _, r.err = conn.Write(raw); r.err == nil {
+		//nolint:bodyclose // it is the connection, which answered closes or keeps
+		r.res, r.err = http.ReadResponse(r.in, &http.Request{Method: method})
 	}
-	in := bufio.NewReader(conn)
-	//nolint:bodyclose // it is the connection, which is closed below or with the stream
-	res, err := http.ReadResponse(in, &http.Request{Method: strings.Fields(text)[0]})
-	if err != nil {
-		_ = conn.Close()
-		return "", err
+	return r
+}
+
+// answered reads a reply, and what it says of the session.
+func (p *player) answered(r reply) (string, error) {
+	if r.err != nil {
+		_ = r.conn.Close()
+		return "", r.err
 	}
-	if id := res.Header.Get("Mcp-Session-Id"); id != "" {
+	if id := r.res.Header.Get("Mcp-Session-Id"); id != "" {
 		if p.first == "" {
 			p.first = id
 		}
@@ -198,16 +272,20 @@ func (p *player) request(text string) (string, error) {
 		}
 		p.session = id
 	}
-	if res.StatusCode == http.StatusOK && res.Header.Get("Content-Type") == "text/event-stream" {
-		_ = conn.SetDeadline(time.Time{})
-		p.streams = append(p.streams, conn)
+	switch {
+	case r.res.StatusCode == http.StatusSwitchingProtocols:
+		p.upgraded(r.conn, r.in)
+		return p.answer(r.res, nil), nil
+	case r.res.StatusCode == http.StatusOK && r.res.Header.Get("Content-Type") == "text/event-stream":
+		_ = r.conn.SetDeadline(time.Time{})
+		p.streams = append(p.streams, r.conn)
 		p.lines = make(chan string, 1024)
-		go readLines(res.Body, p.lines)
-		return p.answer(res, nil), nil
+		go readLines(r.res.Body, p.lines)
+		return p.answer(r.res, nil), nil
 	}
-	defer conn.Close()
-	body, err := io.ReadAll(res.Body)
-	return p.answer(res, body), err
+	defer r.conn.Close()
+	body, err := io.ReadAll(r.res.Body)
+	return p.answer(r.res, body), err
 }
 
 func readLines(r io.Reader, lines chan<- string) {
@@ -256,7 +334,10 @@ var (
 
 // tidy puts names in place of what differs from run to run.
 func (p *player) tidy(s string) string {
-	pairs := []string{p.target.Dir, "{{dir}}", p.target.Addr, "{{host}}"}
+	pairs := []string{p.target.Dir, "{{dir}}"}
+	if p.target.Addr != "" {
+		pairs = append(pairs, p.target.Addr, "{{host}}")
+	}
 	switch token := p.target.Token; {
 	case len(token) >= 8:
 		pairs = append(pairs, token, "{{token}}")

@@ -3,6 +3,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -25,6 +26,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/agent/qwen"
 	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/ownpipe"
+	"github.com/pollux-companion/pollux/internal/proc"
 	"github.com/pollux-companion/pollux/internal/safefile"
 	"github.com/pollux-companion/pollux/internal/settingsfile"
 )
@@ -39,6 +41,8 @@ type Agent struct {
 	Command string
 	// With names the agent whose lock and token it uses. It then has no Door of its own. "" for most agents.
 	With string
+	// Sole: where several companions serve their folder, its CLIs connect to none, or always to the same. Of pollux's own, one serves it.
+	Sole bool
 	// Door returns its mcp.Agent, except for the token and key, which differ for each companion. nil if it uses the
 	// lock of With, or asks on its own socket.
 	Door func(Options) mcp.Agent
@@ -120,10 +124,17 @@ type Relay struct {
 type Options struct {
 	// LegacyDiffClosed is for old releases of Gemini CLI (SPEC §0).
 	LegacyDiffClosed bool
-	// Snapshot returns what the user looks at now.
+	// Snapshot returns what the user looks at now, with the agents that must not be told.
 	Snapshot func() *state.Snapshot
 	// Open shows a file in the user's editor.
 	Open func(ctx context.Context, path string, at *state.Position, takeFocus bool) error
+	// Save has the user's editor write the unsaved changes of a file that others have not written since.
+	Save func(ctx context.Context, path string) error
+}
+
+// snapshot returns what an agent may be told of what the user looks at now.
+func (o Options) snapshot(agent string) func() *state.Snapshot {
+	return func() *state.Snapshot { return o.Snapshot().For(agent) }
 }
 
 // An Endpoint is where one companion serves one agent.
@@ -171,7 +182,7 @@ func geminiCLI() Agent {
 func claudeCode() Agent {
 	locks := claude.Locks()
 	return Agent{
-		Name: "claude", Label: "Claude Code", Command: "claude", Install: "npm install -g @anthropic-ai/claude-code",
+		Name: claude.Name, Sole: true, Label: "Claude Code", Command: "claude", Install: "npm install -g @anthropic-ai/claude-code",
 		Lines: "#L%d-%d", Release: "2.1.330", Door: claudeDoor, Env: claudeEnv, Locks: &locks, Choose: claude.Choose, Told: claude.Told, Shows: "openDiff", Trials: claude.Trials(),
 		Listen: func(ctx context.Context, d finding.Door) (Listener, error) {
 			c, err := claude.Dial(ctx, d.Port, d.Token, nil)
@@ -207,9 +218,9 @@ func qwenCode() Agent {
 func copilotCLI() Agent {
 	locks := copilot.Locks()
 	return Agent{
-		Name: "copilot", Label: copilot.Label, Command: "copilot", Install: "npm install -g @github/copilot", Release: "1.0.102",
+		Name: copilot.Name, Label: copilot.Label, Command: "copilot", Install: "npm install -g @github/copilot", Release: "1.0.102",
 		Door: func(o Options) mcp.Agent {
-			return mcp.Agent{Private: true, TokenHeader: copilot.TokenHeader, TokenScheme: copilot.TokenScheme, Dialect: &copilot.Dialect{Snapshot: o.Snapshot}}
+			return mcp.Agent{Private: true, TokenHeader: copilot.TokenHeader, TokenScheme: copilot.TokenScheme, Dialect: &copilot.Dialect{Snapshot: o.snapshot(copilot.Name)}}
 		},
 		Locks: &locks, Choose: copilot.Choose, Told: copilot.Told, Shows: "open_diff", Trials: copilot.Trials(),
 		Listen: func(ctx context.Context, d finding.Door) (Listener, error) {
@@ -227,7 +238,7 @@ func copilotCLI() Agent {
 func openCode() Agent {
 	a := claudeCode()
 	return Agent{
-		Name: claude.OpenCode, Label: claude.OpenCode, Command: "opencode", Install: "npm install -g opencode-ai", Release: "1.18.33", With: a.Name,
+		Name: claude.OpenCode, Sole: true, Label: claude.OpenCode, Command: "opencode", Install: "npm install -g opencode-ai", Release: "1.18.33", With: a.Name,
 		Locks: a.Locks, Choose: claude.ChooseOpenCode, Listen: a.Listen,
 		Env: func(e Endpoint, _ func(string) string) (vars []discovery.Variable, err error) {
 			for _, name := range claude.OpenCodePorts() { // a real port would keep it out (SPEC OC-2)
@@ -244,7 +255,7 @@ func openCode() Agent {
 // codexCLI asks on a socket that one companion serves (SPEC CX-1), so it has no Door.
 func codexCLI() Agent {
 	return Agent{
-		Name: codex.Name, Label: codex.Label, Command: "codex", Install: "npm install -g @openai/codex", Release: "0.169.0",
+		Name: codex.Name, Sole: true, Label: codex.Label, Command: "codex", Install: "npm install -g @openai/codex", Release: "0.169.0",
 		Told: codex.Told, Look: codex.Look, Trials: codex.Trials(),
 		Listen: func(ctx context.Context, d finding.Door) (Listener, error) {
 			c, err := codex.Dial(ctx, d.Socket, d.Dir)
@@ -270,9 +281,9 @@ func Find(name string) (a Agent, ok bool) {
 // claudeDoor also serves opencode, which finds Claude Code's lock and counts lines from 1 (SPEC OC-3).
 func claudeDoor(o Options) mcp.Agent {
 	return mcp.Agent{
-		Socket: true, TokenHeader: claude.TokenHeader, Dialect: &claude.Dialect{Snapshot: o.Snapshot, Open: o.Open},
+		Socket: true, TokenHeader: claude.TokenHeader, Dialect: &claude.Dialect{Snapshot: o.snapshot(claude.Name), Open: o.Open, Save: o.Save},
 		Also: map[string]mcp.Agent{
-			claude.OpenCode: {Name: "opencode", Label: "opencode", Dialect: &claude.Dialect{Snapshot: o.Snapshot, Open: o.Open, First: 1}},
+			claude.OpenCode: {Name: claude.OpenCode, Label: claude.OpenCode, Dialect: &claude.Dialect{Snapshot: o.snapshot(claude.OpenCode), Open: o.Open, Save: o.Save, First: 1}},
 		},
 	}
 }
@@ -280,7 +291,7 @@ func claudeDoor(o Options) mcp.Agent {
 // claudeEnv gives Claude Code the port. Where opencode may run as well, the port would keep opencode out (SPEC OC-2);
 // there Claude Code is told to look for a lock.
 func claudeEnv(e Endpoint, _ func(string) string) ([]discovery.Variable, error) {
-	if e.Alone {
+	if _, has := claudeCode().LetsIn(e.Port, e.PID); has && e.Alone { // the port is of use only with the lock of the companion
 		return []discovery.Variable{{Name: claude.PortVariable, Value: strconv.Itoa(e.Port)}}, nil
 	}
 	return []discovery.Variable{{Name: claude.ConnectVariable, Value: "true"}}, nil
@@ -334,6 +345,20 @@ func (a Agent) LetsIn(port, pid int) (d finding.Door, ok bool) {
 	}
 	l.Port = port
 	return l.Door(), true
+}
+
+// Rival returns the name of another program whose lock of this agent is valid for some of the folders that overlaps accepts; "" for none.
+func (a Agent) Rival(overlaps func(roots []string) bool) string {
+	home, used := a.home()
+	if !used {
+		return ""
+	}
+	for _, l := range a.Locks.Look(lockfile.Dir(home), lockfile.World{Home: home, Dir: home, Getenv: os.Getenv, Alive: proc.Alive}, "") {
+		if l.Lock != nil && !l.Dead && !l.Lock.Ours && overlaps(l.Lock.Roots) {
+			return cmp.Or(l.Lock.DisplayName, l.Lock.Name, "another program")
+		}
+	}
+	return ""
 }
 
 // maxLock bounds a lock file, in bytes.

@@ -64,7 +64,7 @@ type Target struct {
 	End time.Duration
 	// Command is the companion's process, nil when conform did not start it.
 	Command *Process
-	// Others are the agents besides Gemini CLI to test, among those that the companion serves.
+	// Others are the agents to test besides Gemini CLI. The companion must serve them.
 	Others []Other
 	// Only selects the checks whose name begins with it; "" selects all.
 	Only string
@@ -117,22 +117,38 @@ func Run(ctx context.Context, t Target, each func(Check)) ([]Check, error) {
 	}
 	r.look()
 	for _, a := range archives {
-		if a.Player != contract.Wire {
-			continue // tests the inside of a companion of this repository
+		target, ok := r.targetOf(a)
+		if !ok {
+			continue // tests the inside of a companion of this repository, or an agent that it does not serve
 		}
-		if ctx.Err() == nil && r.wanted(a.Name) {
-			r.archive(a)
-			r.end()
+		if err := r.try(a.Name, func() { r.archive(a, target) }); err != nil {
+			return r.all, err
 		}
 	}
 	for _, p := range probes() {
-		if ctx.Err() == nil && r.wanted(p.name) {
-			r.probe(p)
-			r.end()
+		if err := r.try(p.name, func() { r.probe(p) }); err != nil {
+			return r.all, err
 		}
 	}
 	r.others()
 	return r.all, ctx.Err()
+}
+
+// try makes the checks of one name. When some fail because the companion has fallen silent, the others would wait
+// in vain, each for itself, and the run ends.
+func (r *run) try(name string, checks func()) error {
+	if r.ctx.Err() != nil || !r.wanted(name) {
+		return nil
+	}
+	before := len(r.all)
+	checks()
+	if slices.ContainsFunc(r.all[before:], func(c Check) bool { return c.Result == Fail }) {
+		if err := r.alive(); errors.Is(err, errSilent) {
+			return fmt.Errorf("after %s: %w", name, err)
+		}
+	}
+	r.end()
+	return nil
 }
 
 // plain returns a client that follows no redirects and changes nothing.
@@ -143,13 +159,23 @@ func plain() *http.Client {
 	}
 }
 
-// alive returns an error when there is nothing to test.
+// errSilent: the system accepts connections for a process that somebody has suspended.
+var errSilent = errors.New("takes connections and answers nothing; is it suspended?")
+
+// alive returns an error when there is nothing to test: nobody listens, or, with errSilent, what listens does not even end a
+// connection after a plain request.
 func (r *run) alive() error {
 	conn, err := (&net.Dialer{Timeout: 3 * time.Second}).DialContext(r.ctx, "tcp", r.t.Addr)
 	if err != nil {
 		return fmt.Errorf("nobody listens at %s: %w", r.t.Addr, err)
 	}
-	return conn.Close()
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(r.t.Wait))
+	_, _ = fmt.Fprintf(conn, "GET / HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", r.t.Addr)
+	if _, err := conn.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
+		return fmt.Errorf("for %v the program at %s %w", r.t.Wait, r.t.Addr, errSilent)
+	}
+	return nil
 }
 
 // look finds out whether the companion shows diffs now. A companion without an editor rightly refuses them.
@@ -218,12 +244,11 @@ func (r *run) end() {
 }
 
 // archive plays one vector.
-func (r *run) archive(a *contract.Archive) {
+func (r *run) archive(a *contract.Archive, target contract.Target) {
 	if why := r.unplayable(a); why != "" {
 		r.leaveOut(a, why)
 		return
 	}
-	target := contract.Target{Addr: r.t.Addr, Token: r.t.Token, Dir: r.dir, Patience: r.t.Wait, Opened: func(id string) { r.open = append(r.open, id) }}
 	if r.t.Driver != nil && (r.moved || a.NeedsEditor()) {
 		r.moved = a.NeedsEditor()
 		target.Editor = r.drive
@@ -257,13 +282,13 @@ func (r *run) unplayable(a *contract.Archive) string {
 		if name == "grace" {
 			return "it needs a companion whose sessions end sooner than a user's do, after " + a.Settings[name]
 		}
-		if name != "connect" && name != "stream" && !slices.Contains(r.t.With, name) {
+		if name != "connect" && name != "stream" && name != "agent" && !slices.Contains(r.t.With, name) {
 			return "it needs a companion with the setting " + name + " (--with " + name + ")"
 		}
 	}
 	if r.refuses != "" {
 		for _, s := range a.Steps {
-			if s.Kind == "response" && strings.Contains(s.Text, `"result":{"content":[]}`) {
+			if s.Kind == "response" && strings.Contains(s.Text, `"result":{"content":[]}`) || strings.Contains(s.Text, `"accept"`) {
 				return noDiffs
 			}
 		}
@@ -280,7 +305,7 @@ const noDiffs = "the companion shows no diffs at the moment: open its editor"
 // leaveOut reports the checks of a vector that is not played as skipped.
 func (r *run) leaveOut(a *contract.Archive, why string) {
 	for _, s := range a.Steps {
-		if s.Kind == "response" || s.Kind == "events" || s.Kind == "see" {
+		if s.Expects() {
 			r.note(Check{Name: a.Name + "/" + s.File, About: a.About, Result: Skip, Evidence: why})
 		}
 	}

@@ -33,6 +33,7 @@ type handLine struct {
 	Accept, Trust               json.RawMessage
 	Edit, Policy                *string
 	Type, Save, Holds           *handText
+	Views                       *int
 }
 
 type handText struct{ Path, Content string }
@@ -62,6 +63,13 @@ func (h *hand) Do(_ context.Context, line string) error {
 		err := json.Unmarshal(do.Trust, &trusted)
 		h.c.Store.SetTrust(trusted)
 		return err
+	case do.Views != nil:
+		for deadline := time.Now().Add(patience); len(h.c.Registry.Pending()) != *do.Views; time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				return fmt.Errorf("%d views are open", len(h.c.Registry.Pending()))
+			}
+		}
+		return nil
 	case do.Type != nil, do.Save != nil, do.Holds != nil:
 		return h.buffer(do)
 	}

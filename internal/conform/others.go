@@ -4,17 +4,43 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"slices"
+	"strconv"
 
+	"github.com/pollux-companion/pollux/contract"
 	"github.com/pollux-companion/pollux/internal/agent"
 	"github.com/pollux-companion/pollux/internal/agent/finding"
+	"github.com/pollux-companion/pollux/internal/ownpipe"
 )
 
 // An Other is an agent besides Gemini CLI that the companion serves, with its own token.
 type Other struct {
 	Agent agent.Agent
 	Door  finding.Door // conform sets its Dir
+}
+
+// targetOf returns where a vector is played; ok is false for one that is not the companion's.
+func (r *run) targetOf(a *contract.Archive) (target contract.Target, ok bool) {
+	target = contract.Target{Addr: r.t.Addr, Token: r.t.Token, Dir: r.dir, Patience: r.t.Wait}
+	if a.Agent() == "" {
+		target.Opened = func(id string) { r.open = append(r.open, id) }
+		return target, a.Player == contract.Wire
+	}
+	i := slices.IndexFunc(r.t.Others, func(o Other) bool { return o.Agent.Name == a.Agent() })
+	if i < 0 {
+		return target, false
+	}
+	d := r.t.Others[i].Door
+	target.Token = d.Token
+	if d.Port != 0 {
+		target.Addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(d.Port))
+	}
+	if d.Socket != "" {
+		target.Dial = func(ctx context.Context) (net.Conn, error) { return ownpipe.Dial(ctx, d.Socket) }
+	}
+	return target, true
 }
 
 // others tests what the companion says to other agents.

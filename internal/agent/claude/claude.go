@@ -24,6 +24,9 @@ import (
 // TokenHeader is the header in which a connection brings its token (SPEC CC-5).
 const TokenHeader = "X-Claude-Code-Ide-Authorization" //nolint:gosec // a header's name
 
+// Name is Claude Code's name in the table of agents.
+const Name = "claude"
+
 // OpenCode is how opencode introduces itself (SPEC OC-3).
 const OpenCode = "opencode"
 
@@ -33,6 +36,8 @@ type Dialect struct {
 	Snapshot func() *state.Snapshot
 	// Open shows a file in the user's editor; nil when that is impossible.
 	Open func(ctx context.Context, path string, at *state.Position, takeFocus bool) error
+	// Save has the user's editor write a file's unsaved changes; nil when that is impossible.
+	Save func(ctx context.Context, path string) error
 	// First is the number of the first line and character: 0; 1 for opencode (SPEC OC-3).
 	First int
 }
@@ -202,9 +207,22 @@ func (d *Dialect) dirty(_ context.Context, _ *mcp.Session, m jsonrpc.Message) ([
 	return mcp.JSON(map[string]any{"success": false, "message": "Document not open: " + path})
 }
 
-// save never writes: only the user saves a buffer.
-func (d *Dialect) save(_ context.Context, _ *mcp.Session, m jsonrpc.Message) ([]string, error) {
-	return mcp.JSON(map[string]any{"success": false, "message": "Saving is left to the user: " + paths.OfText(m.Call.Text(argPath).Value)})
+// save has the editor write a file that this agent may know to be open. The editor refuses when others have written the file since.
+func (d *Dialect) save(ctx context.Context, _ *mcp.Session, m jsonrpc.Message) ([]string, error) {
+	path := paths.OfText(m.Call.Text(argPath).Value)
+	answer := func(saved bool, message string) ([]string, error) {
+		return mcp.JSON(map[string]any{"success": saved, "saved": saved, "filePath": path, "message": message})
+	}
+	switch {
+	case !slices.ContainsFunc(d.Snapshot().Files, func(f state.File) bool { return f.Path == path }):
+		return answer(false, "Document not open: "+path)
+	case d.Save == nil:
+		return answer(false, "Saving is left to the user: "+path)
+	}
+	if err := d.Save(ctx, path); err != nil {
+		return answer(false, err.Error())
+	}
+	return answer(true, "Document saved: "+path)
 }
 
 // errNotKnown: an empty list would say that there is no problem, and Claude Code would take later ones for new (SPEC CC-13).

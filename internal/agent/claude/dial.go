@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"strconv"
 
 	"github.com/coder/websocket"
@@ -38,7 +39,7 @@ type message struct {
 	} `json:"error"`
 }
 
-// Dial opens a session at a port of this machine: the socket, initialize, initialized (SPEC CC-5). It sends nothing
+// Dial opens a session at a port of this machine: the socket, initialize, initialized, ide_connected (SPEC CC-5). It sends nothing
 // to another user's listener (SPEC A-5). It returns a lockfile.ErrToken if the companion does not know the token.
 func Dial(ctx context.Context, port int, token string, header http.Header) (*Conn, error) {
 	h := http.Header{TokenHeader: {token}}
@@ -63,6 +64,9 @@ func Dial(ctx context.Context, port int, token string, header http.Header) (*Con
 	})
 	if err == nil {
 		err = c.send(ctx, map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"})
+	}
+	if err == nil {
+		err = c.send(ctx, map[string]any{"jsonrpc": "2.0", "method": "ide_connected", "params": map[string]int{"pid": os.Getpid()}})
 	}
 	if err != nil {
 		c.Close()

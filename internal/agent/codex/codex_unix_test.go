@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/safefile"
+	"github.com/pollux-companion/pollux/internal/usertest"
 )
 
 // shortTemp is a temporary folder whose path leaves room for a socket's.
@@ -32,7 +34,7 @@ func shortTemp(t *testing.T) string {
 
 func serve(t *testing.T, temp string, snap *state.Snapshot) (*Server, error) {
 	t.Helper()
-	s, err := Serve(temp, func() *state.Snapshot { return snap }, slog.New(slog.DiscardHandler))
+	s, err := Serve(temp, func() *state.Snapshot { return snap }, func() {}, slog.New(slog.DiscardHandler))
 	if err == nil {
 		t.Cleanup(s.Close)
 	}
@@ -213,4 +215,54 @@ func FuzzFrame(f *testing.F) {
 			t.Errorf("%+v becomes %+v, %v", m, got, err)
 		}
 	})
+}
+
+// SPEC CX-1, A-5: where another user has made Codex's folder or socket in a shared temporary folder, nobody of this user listens there,
+// nothing is asked there, and doctor says whose it is.
+func TestOtherUsersSocketCX1(t *testing.T) {
+	for name, plant := range map[string]func(dir, socket string) (net.Listener, error){
+		"their folder and socket": func(dir, socket string) (net.Listener, error) {
+			if err := os.Mkdir(dir, 0o755); err != nil {
+				return nil, err
+			}
+			return net.Listen("unix", socket)
+		},
+		"their folder, open to all": func(dir, _ string) (net.Listener, error) {
+			return nil, errors.Join(os.Mkdir(dir, 0o777), os.Chmod(dir, 0o777))
+		},
+		"a link to a folder": func(dir, _ string) (net.Listener, error) { return nil, os.Symlink("/tmp", dir) },
+	} {
+		temp := shortTemp(t)
+		if err := os.Chmod(temp, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		socket := Path(temp) // this user's
+		var ln net.Listener
+		var err error
+		if !usertest.Do(t, func() { ln, err = plant(filepath.Dir(socket), socket) }) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, err := serve(t, temp, &state.Snapshot{}); !errors.Is(err, safefile.ErrNotPrivate) {
+			t.Errorf("%s: %v, %v", name, s, err)
+		}
+		if c, err := Dial(t.Context(), socket, "/"); err == nil {
+			c.Close()
+			t.Errorf("%s: it is asked", name)
+		}
+		if ln != nil {
+			_ = ln.(*net.UnixListener).SetDeadline(time.Now().Add(30 * time.Second))
+			conn, err := ln.Accept() // what Dial has opened, and closed
+			if err != nil {
+				t.Fatal(err)
+			}
+			if said, _ := io.ReadAll(conn); len(said) > 0 {
+				t.Errorf("%s: they were told %q", name, said)
+			}
+			conn.Close()
+			ln.Close()
+		}
+	}
 }

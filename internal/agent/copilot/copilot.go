@@ -16,6 +16,9 @@ import (
 	"github.com/pollux-companion/pollux/internal/paths"
 )
 
+// Name is its name in the table of agents.
+const Name = "copilot"
+
 // Label is what a person calls it.
 const Label = "GitHub Copilot CLI"
 

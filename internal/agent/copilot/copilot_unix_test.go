@@ -280,3 +280,35 @@ func TestContextGC5(t *testing.T) {
 		t.Errorf("of a file that does not exist yet: %s, %v", data, err)
 	}
 }
+
+// SPEC A-4: the name of a tab is bounded, since the journal and the views repeat it.
+func TestLongTabA4(t *testing.T) {
+	s := newScene(t)
+	for n, refused := range map[int]bool{64 << 10: false, 64<<10 + 1: true, 2 << 20: true} {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		answer := make(chan string, 1)
+		c := s.dial()
+		go func() {
+			data, _ := c.Call(ctx, "tools/call", map[string]any{"name": "open_diff", "arguments": map[string]string{
+				"original_file_path": filepath.Join(s.Root, "a"), "new_file_contents": "x", "tab_name": strings.Repeat("t", n),
+			}})
+			answer <- string(data)
+		}()
+		var got string
+		for end := time.Now().Add(patience); got == "" && len(s.Registry.Pending()) == 0 && time.Now().Before(end); time.Sleep(time.Millisecond) {
+			select {
+			case got = <-answer:
+			default:
+			}
+		}
+		if strings.Contains(got, "its name has more than") != refused || refused == (len(s.Registry.Pending()) > 0) {
+			t.Errorf("%d bytes: %.200s, open: %v", n, got, s.Registry.Pending())
+		}
+		cancel()
+		for end := time.Now().Add(patience); len(s.Registry.Pending()) > 0 && time.Now().Before(end); time.Sleep(time.Millisecond) {
+			for _, d := range s.Registry.Pending() {
+				_ = s.Registry.Reject(d.ID())
+			}
+		}
+	}
+}

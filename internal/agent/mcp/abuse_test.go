@@ -87,7 +87,7 @@ func connections(t *testing.T, want int) int {
 }
 
 // 1,000 connections that never finish asking. The oldest strangers make
-// room; those that showed the token are ended by the deadline (30 s; not waited for here).
+// room; connections with the token are ended by the deadline (30 s; not waited for here).
 func TestAbuseHalfOpen(t *testing.T) {
 	during(t, func(b *bench) {
 		var conns []net.Conn

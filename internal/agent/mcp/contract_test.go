@@ -1,10 +1,12 @@
 package mcp_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -15,10 +17,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pollux-companion/pollux/contract"
+	"github.com/pollux-companion/pollux/internal/agent/copilot"
 	"github.com/pollux-companion/pollux/internal/agent/gemini"
 	"github.com/pollux-companion/pollux/internal/agent/mcp"
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/ownpipe"
 	"github.com/pollux-companion/pollux/internal/workspace"
 )
 
@@ -35,7 +39,7 @@ func TestContract(t *testing.T) {
 		t.Run(a.Name, func(t *testing.T) {
 			t.Parallel()
 			u := newUser(t, a.Settings)
-			got, err := contract.Play(a, contract.Target{Addr: u.addr, Token: testToken, Dir: u.dir, Editor: u.act})
+			got, err := contract.Play(a, u.target(a.Agent()))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -71,6 +75,15 @@ func newUser(t *testing.T, settings map[string]string) *user {
 	u.bench = newBench(t, func(o *mcp.Options) {
 		o.Store = state.New(&state.Options{Keep: w.Sharing})
 		o.Agents[0].Dialect = gemini.Dialect{LegacyDiffClosed: settings["legacyDiffClosed"] != ""}
+		switch settings["agent"] {
+		case "claude":
+			withClaude(o)
+		case "copilot":
+			o.Agents = append(o.Agents, mcp.Agent{
+				Name: "copilot", Label: copilot.Label, Token: copilotToken, Private: true, TokenHeader: copilot.TokenHeader, TokenScheme: copilot.TokenScheme,
+				Dialect: &copilot.Dialect{Snapshot: o.Store.Snapshot},
+			})
+		}
 		if name := settings["extraHost"]; name != "" {
 			o.ExtraHosts = []string{name}
 		}
@@ -86,6 +99,34 @@ func newUser(t *testing.T, settings map[string]string) *user {
 	return &u
 }
 
+const copilotToken = "copilots-token-that-is-as-long-as-a-real-one-is"
+
+// target is where a vector of that agent's is played.
+func (u *user) target(agent string) contract.Target {
+	u.t.Helper()
+	target := contract.Target{Addr: u.addr, Token: testToken, Dir: u.dir, Editor: u.act, Patience: patience}
+	switch agent {
+	case "claude":
+		target.Token = claudeToken
+	case "copilot":
+		dir, err := os.MkdirTemp("", "pollux-") // a short path, for the socket
+		if err != nil {
+			u.t.Fatal(err)
+		}
+		u.t.Cleanup(func() { _ = os.RemoveAll(dir) })
+		ln, err := ownpipe.ListenIn([]string{filepath.Join(dir, "run")}, ".agents")
+		if err != nil {
+			u.t.Fatal(err)
+		}
+		go func() { _ = u.server.Serve(ln) }() // ends with the bench
+		target.Token = copilotToken
+		target.Dial = func(ctx context.Context) (net.Conn, error) {
+			return ownpipe.Dial(ctx, ownpipe.Name(ln.Addr().String()))
+		}
+	}
+	return target
+}
+
 // act does what one line of an editor step says.
 func (u *user) act(line string) error {
 	var do struct {
@@ -96,6 +137,7 @@ func (u *user) act(line string) error {
 		Edit, Refuse, Policy  *string
 		Fails                 json.RawMessage
 		Views                 *int
+		Mention               *mcp.Mention
 	}
 	if err := json.Unmarshal([]byte(line), &do); err != nil {
 		return err
@@ -130,6 +172,9 @@ func (u *user) act(line string) error {
 			defer u.editor.mu.Unlock()
 			return len(u.editor.shown)-u.editor.closed == *do.Views && len(u.registry.Pending()) == *do.Views
 		})
+	case do.Mention != nil:
+		sessions := u.server.Sessions()
+		return u.server.Mention(sessions[len(sessions)-1].ID, *do.Mention)
 	case do.Fails != nil:
 		if err := u.act(string(do.Fails)); err == nil {
 			return errors.New("it did not fail")
@@ -162,7 +207,7 @@ func (u *user) decide(accept json.RawMessage, reject bool, edit *string) error {
 	default:
 		return errors.New("nothing to do")
 	}
-	if err == nil { // a quick user's outcome may be told by the call that opened the diff
+	if err == nil && !pending[0].Proposal().Waits { // a quick user's outcome may be told by the call that opened the diff
 		eventually(u.t, "the session hears of it", func() bool { return u.server.Told() > told })
 	}
 	return err

@@ -19,6 +19,7 @@ const (
 	sessionHeader = "Mcp-Session-Id"
 	versionHeader = "Mcp-Protocol-Version"
 	tooLarge      = "the request is larger than 64 MiB"
+	tooMany       = "too many connections at once for the open files that pollux may have (ulimit -n); end some CLIs, or start the editor or pollux serve with a higher limit"
 	// maxFirst is the largest message outside a session, in bytes: an initialize is small.
 	maxFirst       = 1 << 20
 	noSession      = sessionHeader + " is missing; send initialize first"
@@ -80,7 +81,11 @@ func (s *Server) mcp(w http.ResponseWriter, r *http.Request, agent *entrance) {
 	case http.MethodDelete:
 		if sess := s.session(w, r, agent); sess != nil {
 			s.delete(sess)
-			w.WriteHeader(http.StatusNoContent)
+			status := http.StatusNoContent
+			if agent.Private { // Copilot CLI shows its user an error for 204 (SPEC GC-2)
+				status = http.StatusOK
+			}
+			w.WriteHeader(status)
 		}
 	default:
 		w.Header()["Allow"] = []string{"GET, POST, DELETE"}

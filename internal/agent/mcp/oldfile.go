@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/text"
 	"github.com/pollux-companion/pollux/internal/safefile"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // ReadOld reads the text that a diff is against; exists is false when there is no file. It waits neither for the writer of a
@@ -26,4 +28,16 @@ func ReadOld(path string) (old string, exists bool, err error) {
 		return "", false, fmt.Errorf("%q is not text in UTF-8", path)
 	}
 	return string(b), true, nil
+}
+
+// Files looks at the files of proposals as the sessions do.
+type Files struct{}
+
+// Read implements review.Files.
+func (Files) Read(path string) review.File {
+	old, exists, err := ReadOld(path)
+	if err != nil {
+		return review.File{Exists: true, Problem: words.Cause(err).Error()}
+	}
+	return review.File{Text: old, Exists: exists}
 }

@@ -35,10 +35,19 @@ func (s *Session) calling(ctx context.Context, id string) (_ context.Context, ov
 	}
 }
 
+// maxKey bounds a proposal's key, in bytes. A peer chooses it, and the journal and each notification repeat it.
+const maxKey = 64 << 10
+
+// errKey is the error for a longer one.
+var errKey = fmt.Errorf("no diff is open: its name has more than %d bytes; review this change in the terminal", maxKey)
+
 // Open shows a proposal of the session. It calls opened when the view is open, and before any outcome can come. request is the id
 // of the agent's request, by which the agent may cancel it. The error tells the model, or its user, why no view is
 // open and what to do.
 func (s *Session) Open(ctx context.Context, request string, p review.Proposal, opened func()) error {
+	if len(p.Key) > maxKey {
+		return errKey
+	}
 	if err := s.mayDecide(ctx); err != nil {
 		return err
 	}
@@ -86,6 +95,9 @@ func (s *Session) Withdraw(ctx context.Context, key string) (review.Outcome, err
 // Ask shows a proposal of the session and waits for its end; the proposal's Waits must be true. The outcome is Withdrawn when nobody
 // decided. When ctx or the session ends, the diff is taken away. The error is as in Open.
 func (s *Session) Ask(ctx context.Context, request string, p review.Proposal) (review.Outcome, error) {
+	if len(p.Key) > maxKey {
+		return review.Outcome{}, errKey
+	}
 	if err := s.mayDecide(ctx); err != nil {
 		return review.Outcome{}, err
 	}

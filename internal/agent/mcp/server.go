@@ -187,6 +187,8 @@ func New(o Options) *Server {
 	}
 	s.door = door.New(door.Options{
 		Credential: func(r *http.Request) bool { return s.entered(r) != nil },
+		Eighths:    5,
+		Full:       string(jsonrpc.Error(nil, jsonrpc.CodeInternal, tooMany)),
 		TooLarge:   string(jsonrpc.Error(nil, jsonrpc.CodeInvalidRequest, tooLarge)),
 		Log:        s.o.Log,
 	})
@@ -194,7 +196,7 @@ func New(o Options) *Server {
 	s.withBehind(s.http)
 	s.stop = o.Store.Subscribe(s.publish)
 	for _, e := range s.everyone() {
-		e.context.CompareAndSwap(nil, newFrame(e.Dialect.Context(o.Store.Snapshot())))
+		e.context.CompareAndSwap(nil, newFrame(e.Dialect.Context(o.Store.Snapshot().For(e.Name))))
 	}
 	return s
 }
@@ -296,7 +298,7 @@ func (s *Server) Deliver(ctx context.Context) {
 func (s *Server) publish(snap *state.Snapshot) {
 	changed := map[*entrance]*frame{}
 	for _, e := range s.everyone() {
-		f := newFrame(e.Dialect.Context(snap))
+		f := newFrame(e.Dialect.Context(snap.For(e.Name)))
 		if old := e.context.Swap(f); old == nil || !old.equal(f) {
 			changed[e] = f
 		}

@@ -3,6 +3,7 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -348,6 +349,38 @@ func TestClaudeTools(t *testing.T) {
 	k.call(31, "executeCode", map[string]string{})
 	if got := k.answer(31); !strings.Contains(got, "-32602") {
 		t.Errorf("no such tool: %s", got)
+	}
+}
+
+// SPEC CC-17: a file is saved by the editor, which may refuse; a file that the agent may not know to be open is not even asked for.
+func TestClaudeSave(t *testing.T) {
+	asked := make(chan string, 16)
+	b := newBench(t, func(o *mcp.Options) {
+		withClaude(o)
+		d := o.Agents[len(o.Agents)-1].Dialect.(*claude.Dialect)
+		d.Save = func(_ context.Context, path string) error {
+			asked <- path
+			if strings.HasSuffix(path, "changed") {
+				return errors.New("it has changed on disk")
+			}
+			return nil
+		}
+	})
+	good, changed := b.file("good", "x"), b.file("changed", "x")
+	b.store.Report("w", state.Report{Open: []string{good, changed}, Active: good})
+	eventually(t, "both are open", func() bool { return len(b.store.Snapshot().Files) == 2 })
+	k := b.talker("claude-code")
+	for i, tt := range []struct{ path, want string }{
+		{good, `"saved":true,"success":true`}, {changed, "it has changed on disk"}, {changed, `"saved":false,"success":false`},
+		{b.dir + "/closed", "Document not open"}, {"good", "Document not open"}, {"", "Document not open"}, {"/etc/passwd", "Document not open"},
+	} {
+		k.call(i, "saveDocument", map[string]string{"filePath": tt.path})
+		if got := texts(t, k.answer(float64(i))); len(got) != 1 || !strings.Contains(got[0], tt.want) {
+			t.Errorf("%q: %q, want %q", tt.path, got, tt.want)
+		}
+	}
+	if n := len(asked); n != 3 {
+		t.Errorf("the editor is asked %d times", n)
 	}
 }
 

@@ -150,6 +150,26 @@ func (r *Resume) Claim() error {
 	}
 }
 
+// Renew claims the record again if somebody has removed the file that the claim locks. It fails with ErrLive when another companion has
+// claimed it since.
+func (r *Resume) Renew() error {
+	before := r.claim
+	if before != nil {
+		mine, err := before.Stat()
+		there, err2 := os.Lstat(before.Name())
+		if err == nil && err2 == nil && os.SameFile(mine, there) {
+			return nil
+		}
+	}
+	if err := r.Claim(); err != nil {
+		return err
+	}
+	if before != nil {
+		before.Close()
+	}
+	return nil
+}
+
 // Release gives the claim up, for the next start. It may be called at any time, and again.
 func (r *Resume) Release() {
 	if r.claim != nil {
