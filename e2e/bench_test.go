@@ -83,6 +83,12 @@ func run(m *testing.M) int {
 	if chromium != nil {
 		chromium.Stop()
 	}
+	if *matrix {
+		if err := writeMatrix(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
 	return code
 }
 

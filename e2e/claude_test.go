@@ -153,6 +153,7 @@ func TestClaudeElsewhere(t *testing.T) {
 	b := newStage(t)
 	b.usesClaude()
 	first := b.serve()
+	var again *companion
 	d := b.desk(first)
 	d.open("a.txt")
 	c := b.claude()
@@ -165,13 +166,29 @@ func TestClaudeElsewhere(t *testing.T) {
 		b.holds("terminal.txt", "proposed\n")
 		d.noProposal()
 	})
+	runs := func(prompt, command string) {
+		c.Ask(prompt, model.Turn{Calls: []model.Call{{Name: "Bash", Args: map[string]any{"command": command, "description": "work"}}}})
+	}
 	tries := func(name, command string) {
-		c.Ask("work "+name, model.Turn{Calls: []model.Call{{Name: "Bash", Args: map[string]any{"command": command, "description": "work"}}}})
+		runs("work "+name, command)
 		b.gotNothing(name)
+	}
+	change := func(prompt, before, after string) { // of a.txt, which the user accepts in a reviewer
+		c.Ask(prompt, claudeReads(b.path("a.txt")), claudeEdits(b.path("a.txt"), before, after))
 	}
 	b.step("the model's shell", func() {
 		tries("plain", "node thief.js plain")
 		tries("wiped", wiped("node thief.js wiped"))
+	})
+	tm := b.reviewer(120, 40)
+	b.step("a child that left its parents, and a person", func() {
+		runs("work behind", "sh behind.sh")
+		change("change it", "old", "new")
+		tm.Wait("+1 −1 · hunk 1/1", second(60))
+		b.gotNothing("orphan")
+		b.stays("a.txt", "old\n")
+		b.accepts(tm, "a.txt", "new\n")
+		d.noProposal()
 	})
 	b.step("killed and back", func() {
 		c.Ask("write one more", claudeWrites(b.path("lost.txt"), "proposed\n"))
@@ -181,7 +198,7 @@ func TestClaudeElsewhere(t *testing.T) {
 		older := b.claudeToken(first)
 		d.Expect("WebSocket connection")
 		first.end(syscall.SIGKILL)
-		again := b.serve()
+		again = b.serve()
 		b.until("Claude Code is back", func() bool { return strings.Count(b.log(), `session="Claude Code #`) >= 2 })
 		if b.claudeToken(again) == older {
 			t.Error("the token is the one of before (SPEC A-1)")
@@ -201,6 +218,11 @@ func TestClaudeElsewhere(t *testing.T) {
 		c.Answer("1. Yes") // its question of before still stands in the terminal
 		b.holds("lost.txt", "proposed\n")
 		tries("again", wiped("node thief.js again"))
+		change("change it again", "new", "newer")
+		b.accepts(tm, "a.txt", "newer\n")
+	})
+	b.step("a companion of the model's own", func() {
+		b.servesNothing(again, func(command string) { runs("serve", command) })
 	})
 }
 

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pollux-companion/pollux/e2e/agent"
 	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
 	"github.com/pollux-companion/pollux/internal/conform"
 	"github.com/pollux-companion/pollux/internal/core/state"
@@ -126,9 +129,21 @@ func TestPageConforms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// This process plays the CLI. The page is nobody's child, as a browser.
+	origin, key := webtest.Login(t, c.Page)
+	u, err := url.Parse(origin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := strconv.Atoi(u.Port())
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := webtest.ConnectBy(t, &http.Client{Transport: agent.Apart(t, port, "setsid", "--fork")}, origin, key)
+	page.Call("hello", map[string]any{"clientId": "conform"}, nil)
 	all, err := conform.Run(t.Context(), conform.Target{
 		Addr: fmt.Sprintf("127.0.0.1:%d", c.Port), Token: f.Token, Dir: b.dir, File: c.DiscoveryFile, Wait: second(20), With: []string{"writeFile", "extraHost", "nul"},
-		Driver: &pageDriver{page: webtest.Open(t, c.Page, "conform")},
+		Driver: &pageDriver{page: page},
 	}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -36,6 +36,7 @@ func TestContextReachesTheModel(t *testing.T) {
 	}
 	s.Wait("2 open files", second(60))
 
+	defer tells(t, "context")
 	first := s.Ask("tell me what I look at")
 	before := b.saidBoth(first, "")
 	ctx := first.Context()

@@ -70,7 +70,7 @@ func TestDecisions(t *testing.T) {
 		}
 		d.noProposal()
 	})
-	b.step("accept in the terminal unedited", func() {
+	b.step("answered in the terminal", func() {
 		from := propose("one more file", model.WriteFile("plain.txt", "as proposed\n"), "plain.txt")
 		s.Keys("Enter")
 		b.holds("plain.txt", "as proposed\n")
@@ -90,7 +90,7 @@ func TestDecisions(t *testing.T) {
 			t.Errorf("a rejected change was written: %q", got)
 		}
 	})
-	b.step("two writes in one answer", func() {
+	b.step("two proposals", func() {
 		s.Ask("change two files", model.Turn{Calls: append(
 			model.WriteFile("b.txt", "first\n").Calls, model.WriteFile("a.txt", "second\n").Calls...)})
 		d.proposal("b.txt")
@@ -113,7 +113,7 @@ func TestTexts(t *testing.T) {
 	s := b.gemini("")
 	connected(s)
 
-	b.step("CRLF", func() {
+	b.step("a file with CRLF", func() {
 		s.Ask("change a file of DOS", model.Replace("dos.txt", "zwei", "2"))
 		d.proposal("dos.txt")
 		if n := strings.TrimSpace(d.Text(browser.ID("hunk-summary"))); !strings.Contains(n, "1") || strings.Contains(n, "3") {

@@ -26,6 +26,7 @@ import (
 // still be decided, and what follows works (A-1, L-3, T-5, D-6).
 func TestCrash(t *testing.T) {
 	needCLI(t)
+	defer tells(t, "killed and back")
 	b := newBench(t, map[string]string{"a.txt": "old\n", "b.txt": "other\n"})
 	c := b.serve()
 	d := b.desk(c)

@@ -135,6 +135,8 @@ func TestThemes(t *testing.T) {
 		readable(t, d, theme+", a proposal")
 		d.Click(browser.ID("toggle-layout"))
 		d.Wait(`.diff[data-layout="unified"]`)
+		d.Until("deleted lines have the colours of their language",
+			`[...document.querySelectorAll(".cm-deletedLine span")].some(e => [...e.classList].some(c => c.startsWith("ͼ")))`)
 		readable(t, d, theme+", a unified proposal")
 		d.Click(browser.ID("toggle-layout"))
 		d.Click(browser.ID("reject"))
@@ -319,6 +321,16 @@ func TestNarrow(t *testing.T) {
 		if out != "" {
 			t.Errorf("at %d × %d these stick out: %s", size[0], size[1], out)
 		}
+	}
+	d.Size(420, 700)
+	d.Until("the page has its width", "innerWidth === 420")
+	rows := browser.Eval[string](d.Page, `[...new Set([...document.querySelectorAll(".review-tools button")].map((e) => Math.round(e.getBoundingClientRect().top / 20)))].join(" ")`)
+	if strings.Contains(rows, " ") {
+		t.Errorf("at 420 pixels the buttons above a diff stand in rows at %s", rows)
+	}
+	for _, layout := range []string{"side", "unified"} { // what the button chooses is what comes
+		d.Click(browser.ID("toggle-layout"))
+		d.Until("the layout is "+layout, fmt.Sprintf("document.querySelector('.diff').dataset.layout === %q", layout))
 	}
 	d.Size(400, 700)
 	if d.Has(d.item("b.txt")) {

@@ -130,7 +130,7 @@ func TestQwen(t *testing.T) {
 		s.Idle()
 		b.stays("a.txt", "neu 🎈\n")
 	})
-	b.step("two writes in one turn", func() {
+	b.step("two proposals", func() {
 		s.Ask("change two files", model.Turn{Calls: append(model.ReadFile(b.path("a.txt")).Calls, model.ReadFile(b.path("b.txt")).Calls...)},
 			model.Turn{Calls: append(model.WriteFile(b.path("a.txt"), "first\n").Calls, model.WriteFile(b.path("b.txt"), "second\n").Calls...)})
 		user.act(b, "diff/accept", nil)
@@ -138,7 +138,7 @@ func TestQwen(t *testing.T) {
 		b.holds("a.txt", "first\n")
 		b.holds("b.txt", "second\n")
 	})
-	b.step("accept in the terminal", func() {
+	b.step("answered in the terminal", func() {
 		from := len(s.Model.Requests())
 		s.Ask("once more", b.overwrite("a.txt", "as proposed\n")...)
 		id := user.shown(b)
@@ -182,6 +182,7 @@ func (b *bench) stays(name, content string) {
 // A companion that stops in order takes its lock away.
 func TestQwenSurvives(t *testing.T) {
 	needQwen(t)
+	defer tells(t, "killed and back")
 	b := newBench(t, map[string]string{"a.txt": "old\n"})
 	c, user := b.serveQwen()
 	s := b.qwen("")
@@ -236,15 +237,14 @@ func (d *pageDriver) owned(b *bench, label string) {
 }
 
 // SPEC Q-8: Qwen Code is started before any companion. With the relay's lock it is connected all the same, and finds the
-// companion that comes later. Without the lock it says that there is no editor.
+// companion that comes later. Its model decides nothing there, nor by a companion of its own (SPEC §11.1).
 func TestQwenRelay(t *testing.T) {
 	needQwen(t)
-	b := newBench(t, map[string]string{"a.txt": "old\n"})
-	b.home.Qwen(t)
+	b := newQwenStage(t)
 	b.pollux("setup", "qwen", "--relay")
 	s := b.qwen("")
 	connected(s)
-	_, user := b.serveQwen()
+	c, user := b.serveQwen()
 	b.until("the relay at the companion", func() bool {
 		var all []struct{ Sessions int }
 		_ = json.Unmarshal([]byte(b.pollux("status", "--json")), &all)
@@ -256,34 +256,53 @@ func TestQwenRelay(t *testing.T) {
 	user.act(b, "diff/accept", nil)
 	b.holds("a.txt", "new\n")
 	b.wrote(s, from)
+	b.tries(s, "first") // SPEC §11.1: the relay's process is none of the model's
+	c.end(syscall.SIGKILL)
+	c = b.serve()
+	b.tries(s, "again")
+	b.servesNothing(c, func(command string) { s.Ask("serve", shell(command)) })
 	b.pollux("setup", "qwen", "--undo")
 	if _, err := os.Stat(filepath.Join(b.home.Dir, ".qwen", "ide", "0.lock")); err == nil {
 		t.Error("the relay's lock is left")
 	}
 }
 
-// SPEC §11.1, Q-9: the model of Qwen Code cannot decide about its own changes from its shell, whatever it does to its marks.
-func TestQwenModelDecidesNothing(t *testing.T) {
-	needQwen(t)
+// newQwenStage is newStage for Qwen Code.
+func newQwenStage(t *testing.T) *bench {
+	t.Helper()
 	b := newStage(t)
-	b.keeping()
 	b.home.Qwen(t)
 	b.write(".qwen/settings.json", `{"permissions": {"allow": ["Bash", "run_shell_command"]}, "tools": {"allowed": ["run_shell_command"]}}`)
-	c, user := b.serveQwen()
+	return b
+}
+
+// SPEC §11.1, Q-9: the model of Qwen Code cannot decide about its own changes from its shell, whatever it does to its marks: cut off from
+// its parents, or after a restart. The person beside it can, also while a keeper holds the CLI.
+func TestQwenModelDecidesNothing(t *testing.T) {
+	needQwen(t)
+	b := newQwenStage(t)
+	b.keeping()
+	c := b.serve()
 	s := b.qwen("")
 	connected(s)
+	tm := b.reviewer(120, 40)
 	b.tries(s, "first")
-	if got := len(user.diffs()); got != 0 {
-		t.Errorf("%d proposals are open", got)
-	}
+
+	s.Ask("work behind", shell("sh behind.sh"))
+	s.Idle()
+	s.Ask("change it", b.overwrite("a.txt", "new\n")...)
+	tm.Wait("+1 −1 · hunk 1/1", second(60))
+	b.gotNothing("orphan")
+	b.stays("a.txt", "old\n")
+	b.accepts(tm, "a.txt", "new\n")
+
 	c.end(syscall.SIGKILL)
 	c = b.serve()
 	b.tries(s, "again")
-
+	s.Ask("change it again", b.overwrite("a.txt", "newer\n")...)
+	b.accepts(tm, "a.txt", "newer\n")
+	s.Idle()
 	b.keptFor(c)
-	tm := b.reviewer(120, 40)
-	s.Ask("change it", b.overwrite("a.txt", "new\n")...)
-	tm.Wait("+1 −1 · hunk 1/1", second(60))
-	b.press(tm, "a", "Nothing waits")
-	b.holds("a.txt", "new\n")
+	s.Ask("change it without an editor", b.overwrite("a.txt", "newest\n")...)
+	b.accepts(tm, "a.txt", "newest\n")
 }

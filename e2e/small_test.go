@@ -51,6 +51,7 @@ func (b *bench) until(what string, ok func() bool) {
 func (b *bench) step(name string, do func()) {
 	b.t.Helper()
 	b.t.Logf("step: %s", name)
+	defer tells(b.t, name)
 	do()
 }
 

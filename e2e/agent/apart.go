@@ -30,15 +30,23 @@ func Main() {
 }
 
 // Start is Connect by a process of its own, as a CLI is one: the companion, which the test has started itself, must not
-// take it for an agent's (SPEC §11.1). TestMain calls Main.
-func Start(t testing.TB, discoveryFile string) *Agent {
+// take it for an agent's (SPEC §11.1). The process may be started by words before its command. TestMain calls Main.
+func Start(t testing.TB, discoveryFile string, by ...string) *Agent {
+	t.Helper()
+	found := read(t, discoveryFile)
+	return dial(t, found.Port, found.Token, Apart(t, found.Port, by...))
+}
+
+// Apart returns a transport whose connections to a companion's port come from a process of their own, which may be
+// started by words before its command. TestMain calls Main.
+func Apart(t testing.TB, port int, by ...string) *http.Transport {
 	t.Helper()
 	if os.Getenv(apartVariable) != "" {
 		t.Fatal("call agent.Main first of all in TestMain")
 	}
-	found := read(t, discoveryFile)
-	cmd := exec.Command(os.Args[0], "-test.run=^$")
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=127.0.0.1:%d", apartVariable, found.Port))
+	words := append(by, os.Args[0], "-test.run=^$")
+	cmd := exec.Command(words[0], words[1:]...)
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=127.0.0.1:%d", apartVariable, port))
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -60,7 +68,7 @@ func Start(t testing.TB, discoveryFile string) *Agent {
 		return new(net.Dialer).DialContext(ctx, network, strings.TrimSpace(address))
 	}}
 	t.Cleanup(transport.CloseIdleConnections)
-	return dial(t, found.Port, found.Token, transport)
+	return transport
 }
 
 // passOn listens on a port of its own, says which, and passes each connection on to address, until standard input ends.

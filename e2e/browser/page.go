@@ -14,9 +14,29 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/performance"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
+
+// Busy is how long the tab has worked since its first call: the processor time of its main thread, which another
+// program's load does not lengthen.
+func (p *Page) Busy() (total time.Duration) {
+	p.t.Helper()
+	p.do("the time that the tab has worked", chromedp.Func(func(ctx context.Context, tg *chromedp.Target) error {
+		if _, err := cdp.Call(ctx, tg, performance.Enable, performance.EnableParams{TimeDomain: "threadTicks"}); err != nil {
+			return err
+		}
+		r, err := cdp.Call(ctx, tg, performance.GetMetrics, cdp.Empty{})
+		for _, m := range r.Metrics {
+			if m.Name == "TaskDuration" {
+				total = time.Duration(m.Value * float64(time.Second))
+			}
+		}
+		return err
+	}))
+	return total
+}
 
 // ID is the selector of the element with that data-testid.
 func ID(name string) string { return fmt.Sprintf("[data-testid=%q]", name) }
@@ -60,11 +80,11 @@ func (p *Page) Wait(selector string) string {
 	return p.Text(selector)
 }
 
-// WaitText waits until a visible element contains text.
+// WaitText waits until a visible element contains text; a no-break space is a blank.
 func (p *Page) WaitText(selector, text string) {
 	p.t.Helper()
 	p.Until(fmt.Sprintf("%s shows %q", selector, text),
-		fmt.Sprintf("[...document.querySelectorAll(%s)].some(e => e.checkVisibility() && (e.innerText ?? e.textContent).includes(%s))", quote(selector), quote(text)))
+		fmt.Sprintf("[...document.querySelectorAll(%s)].some(e => e.checkVisibility() && (e.innerText ?? e.textContent).replaceAll('\u00a0', ' ').includes(%s))", quote(selector), quote(text)))
 }
 
 // Gone waits until no such element is visible.

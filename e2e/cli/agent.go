@@ -22,17 +22,22 @@ func startAgent(t testing.TB, m *model.Server, dir, prompt, busy string, env, ar
 	return &Agent{Model: m, t: t, prompt: prompt, busy: busy, Terminal: terminal.Start(t, terminal.Options{Dir: dir, Env: env, Args: args})}
 }
 
-// Ask types a prompt and returns the model's request that carries it.
+// Ask types a prompt and returns the model's request that carries it. A prompt that vanishes is typed again: Copilot CLI empties its
+// prompt a moment after a refusal.
 func (c *Agent) Ask(prompt string, turns ...model.Turn) *model.Request {
 	c.t.Helper()
+	idle := time.Now() // since when; right after a prompt, and between two answers, it looks idle for a moment
 	c.Until("an end of the work", waitTimeout, func(screen string) bool {
-		return strings.Contains(screen, c.prompt) && !strings.Contains(screen, c.busy)
+		if !strings.Contains(screen, c.prompt) || strings.Contains(screen, c.busy) {
+			idle = time.Now()
+		}
+		return time.Since(idle) > time.Second
 	})
 	c.Model.Script(prompt, turns...)
 	n := len(c.Model.Requests())
 	fits := func(r *model.Request) bool { return r.Prompt() == prompt }
 	c.Type(prompt)
-	pressed := time.Time{}
+	pressed, typed := time.Time{}, time.Now()
 	c.Until("the model is asked "+prompt, waitTimeout, func(screen string) bool {
 		for _, r := range c.Model.Requests()[n:] {
 			if fits(r) {
@@ -42,6 +47,10 @@ func (c *Agent) Ask(prompt string, turns ...model.Turn) *model.Request {
 		if strings.Contains(screen, prompt) && time.Since(pressed) > 2*time.Second {
 			c.Keys("Enter")
 			pressed = time.Now()
+		}
+		if !strings.Contains(screen, prompt) && time.Since(typed) > 5*time.Second {
+			c.Type(prompt)
+			typed = time.Now()
 		}
 		return false
 	})

@@ -267,7 +267,7 @@ func (s *seat) cancelled(line string) {
 	}
 }
 
-// outcomes are those that pollux keeps, oldest first.
+// outcomes are what pollux keeps of decided proposals, oldest first.
 func (s *seat) outcomes() (all []string) {
 	s.Helper()
 	entries, err := s.ctl.History(s.Context())

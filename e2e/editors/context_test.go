@@ -1,9 +1,14 @@
 package editors
 
 import (
+	"encoding/json"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pollux-companion/pollux/e2e/agent"
+	"github.com/pollux-companion/pollux/internal/agent/claude"
 )
 
 // TestContext: what the CLI knows of its user (SPEC D-2 to D-4, D-7, C-1 to C-6).
@@ -127,7 +132,7 @@ func folders(t *testing.T, f flavour) {
 // EDITOR-PROTOCOL, pollux/openDocument: pollux open shows the place, counted in UTF-16.
 func openPlace(t *testing.T, f flavour) {
 	const name = "dir/ü x%.txt"
-	b, a := user(t, f, map[string]string{"a": "a\n", name: "one\nzwei 😀é here"}, "a")
+	b, a := user(t, f, map[string]string{"a": "a\n", name: "one\nzwei 😀é here", "../.claude/settings.json": "{}"}, "a")
 	for place, stands := range map[string]string{":2:10": "2:10", ":1:3": "1:3", ":2:1": "2:1", ":2:8": "2:8"} {
 		b.step("pollux open %s", place)
 		b.pollux("open", name+place)
@@ -137,4 +142,78 @@ func openPlace(t *testing.T, f flavour) {
 	b.step("pollux open, behind the end")
 	b.pollux("open", name+":9:99")
 	b.is(b.cursor(), "2 zwei 😀é here")
+	saves(b, a)
+}
+
+// EDITOR-PROTOCOL, pollux/saveDocument: an agent has the user's changes saved, but never over what others have written (SPEC CC-17).
+func saves(b *bench, a *agent.Agent) {
+	b.Helper()
+	c := b.claude()
+	save := func(name string) string {
+		b.Helper()
+		data, err := c.Call(b.Context(), "tools/call", map[string]any{"name": "saveDocument", "arguments": map[string]string{"filePath": b.path(name)}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		return string(data)
+	}
+	b.step("a file that is not open")
+	if got := save("closed"); !strings.Contains(got, "not open") {
+		b.Errorf("%s", got)
+	}
+	b.step("nothing to save")
+	b.pollux("open", "a")
+	b.sees(a, "a 1:1")
+	if got := save("a"); !strings.Contains(got, `\"saved\":true`) {
+		b.Errorf("%s", got)
+	}
+	b.step("unsaved changes")
+	b.types(1, " more")
+	b.is(b.modified("a"), "1")
+	if got := save("a"); !strings.Contains(got, `\"saved\":true`) {
+		b.Errorf("%s", got)
+	}
+	b.is(b.modified("a"), "0")
+	if data, _ := os.ReadFile(b.path("a")); string(data) != "a more\n" {
+		b.Errorf("the file holds %q", data)
+	}
+	b.step("others have written it")
+	b.types(1, " mine")
+	b.is(b.modified("a"), "1")
+	b.write("a", "the text of others\n")
+	if got := save("a"); !strings.Contains(got, `\"saved\":false`) || !strings.Contains(got, "changed on disk") {
+		b.Errorf("%s", got)
+	}
+	b.is(b.buffer("a"), "a more mine")
+	b.is(b.modified("a"), "1")
+	if data, _ := os.ReadFile(b.path("a")); string(data) != "the text of others\n" {
+		b.Errorf("the file holds %q", data)
+	}
+	b.step("others have removed it")
+	if err := os.Remove(b.path("a")); err != nil {
+		b.Fatal(err)
+	}
+	if got := save("a"); strings.Contains(got, `\"saved\":true`) {
+		b.Errorf("%s", got)
+	}
+	b.is(b.buffer("a"), "a more mine")
+	if _, err := os.Stat(b.path("a")); err == nil {
+		b.Errorf("the file is there again")
+	}
+}
+
+// claude is a session as Claude Code opens it, found by the companion's lock.
+func (b *bench) claude() *claude.Conn {
+	b.Helper()
+	var lock struct{ AuthToken string }
+	b.until("Claude Code's lock", func() bool {
+		data, err := os.ReadFile(filepath.Join(b.root, ".claude", "ide", itoa(b.port())+".lock"))
+		return err == nil && json.Unmarshal(data, &lock) == nil
+	})
+	c, err := claude.Dial(b.Context(), b.port(), lock.AuthToken, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(c.Close)
+	return c
 }

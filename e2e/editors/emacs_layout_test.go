@@ -19,8 +19,13 @@ func (f flavour) with(lisp string) flavour {
 	return f
 }
 
-// mx types a command of Emacs's by name.
-func (b *bench) mx(command string) { b.Helper(); b.keys("M-x"); b.text(command + "\r") }
+// mx types a command of Emacs's by name, once its prompt is there: a busy Emacs drops keys that come while it opens.
+func (b *bench) mx(command string) {
+	b.Helper()
+	b.keys("M-x")
+	b.is(asking, "1")
+	b.text(command + "\r")
+}
 
 // frame opens one more frame in a terminal of its own.
 func (b *bench) frame(dir string, args ...string) *terminal.Terminal {
@@ -149,7 +154,8 @@ func emacsWritten(t *testing.T, f flavour) {
 	}
 }
 
-// A diff does not open in a side window, where a tree or a terminal stands, and does not take it away.
+// A diff does not open in a side window, where a tree or a terminal stands, and does not take it away;
+// its sides are laid out as the user wants.
 func emacsSideWindow(t *testing.T, f flavour) {
 	b, a := user(t, f, map[string]string{"a.go": "a\n"}, "a.go")
 	b.eval(`(progn (with-current-buffer (get-buffer-create "*side*") (insert "side"))
@@ -160,6 +166,23 @@ func emacsSideWindow(t *testing.T, f flavour) {
 	b.keys("C-c", "C-c")
 	a.Outcome()
 	b.is("(list (length (window-list)) (buffer-name) (window-parameter nil 'window-side))", "(2 *side* left)")
+
+	// One above the other where the user wants it, and in narrow frames.
+	for _, narrow := range []func(){
+		func() { b.eval("(setq pollux-layout 'below)") },
+		func() {
+			b.tm.Resize(80, 40)
+			b.is("(list (setq pollux-layout (eval (car (get 'pollux-layout 'standard-value)))) (frame-width))", "(fitting 80)")
+		},
+	} {
+		narrow()
+		a.OpenDiff(b.path("a.go"), "newer\n")
+		b.is("(list (length (window-list)) (buffer-name))", "(3 a.go <proposal>)")
+		b.is(`(mapcar (lambda (edge) (if (= (funcall edge (window-edges (get-buffer-window "a.go <before>"))) (funcall edge (window-edges (get-buffer-window "a.go <proposal>")))) "same" "other")) '(car cadr))`, "(same other)")
+		b.keys("C-c", "C-k")
+		a.Outcome()
+		b.is("(list (length (window-list)) (buffer-name) (window-parameter nil 'window-side))", "(2 *side* left)")
+	}
 }
 
 // A diff that is decided from another tab of the tab bar gives its own tab's windows back.

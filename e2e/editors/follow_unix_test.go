@@ -167,6 +167,7 @@ func followsConflict(t *testing.T, f flavour) {
 		b.accept()
 		b.accepted(a, "a.txt", want)
 		b.calm("a.txt")
+		b.until("the hint's end", func() bool { return !strings.Contains(b.tm.Screen(), ":w accepts") })
 		b.proposes(a)
 	}
 }

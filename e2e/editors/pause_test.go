@@ -35,6 +35,7 @@ func pauses(t *testing.T, f flavour) {
 	b.proposes(a)
 	b.accept()
 	b.accepted(a, "a.txt", proposed)
+	b.calm("a.txt")
 	told("nothing", 0)
 	b.step("the same key resumes")
 	b.command("pollux.pause")
@@ -43,6 +44,13 @@ func pauses(t *testing.T, f flavour) {
 	b.step("the user pauses and resumes")
 	b.command("pollux.pause")
 	told("nothing again", 0)
+	b.is(line[0], line[1]+" paused")
 	b.command("pollux.resume")
 	told("the file at last", 1)
+	b.step("this agent is told nothing more")
+	if err := b.control().Share(b.Context(), "gemini", "never"); err != nil {
+		b.Fatal(err)
+	}
+	told("nothing once more", 0)
+	b.is(line[0], line[1]+" not told: Gemini")
 }

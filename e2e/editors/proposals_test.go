@@ -62,6 +62,14 @@ func accept(t *testing.T, f flavour) {
 	b.step("the user undoes that")
 	b.undo()
 	b.is(b.buffer("a.go"), lines(old))
+	if f.name != "emacs" { // whose undo says "Undo"
+		b.says("that was the text before the file changed")
+		b.redo()
+		b.is(b.buffer("a.go"), lines(proposed))
+		b.is(b.modified("a.go"), "0")
+		b.undo()
+		b.is(b.buffer("a.go"), lines(old))
+	}
 	b.step("the user undoes it for good, by the history")
 	b.undoPast("a.go")
 	b.says("a.go has its earlier text again")
@@ -227,7 +235,7 @@ func takenBack(t *testing.T, f flavour) {
 
 // F-8: unsaved changes are announced where the decision is made, and kept.
 func unsaved(t *testing.T, f flavour) {
-	b, a := user(t, f, map[string]string{"a": "a\n"}, "a")
+	b, a := user(t, f, map[string]string{"a": "a\n", "b": "b\n"}, "a")
 	b.types(1, " unsaved")
 	b.is(b.buffer("a"), "a unsaved")
 	b.is(b.modified("a"), "1")
@@ -243,6 +251,28 @@ func unsaved(t *testing.T, f flavour) {
 	b.says("your unsaved changes are kept")
 	b.is(b.buffer("a"), "a unsaved")
 	b.is(b.modified("a"), "1")
+	b.step("the user writes into a file that is not there yet, and goes away")
+	b.visit("later")
+	b.calm("later")
+	b.types(1, "mine")
+	b.is(b.buffer("later"), "mine")
+	b.visit("b")
+	b.calm("b")
+	b.step("the agent makes that file")
+	b.offer(a, "later", "theirs\n")
+	b.tm.Wait(b.hints("unsaved")[0], patience)
+	b.accept()
+	b.accepted(a, "later", "theirs\n")
+	b.calm("b")
+	b.write("later", "theirs\n")
+	b.says("later: has changed on disk; your unsaved changes are kept")
+	b.is(b.buffer("later"), "mine")
+	b.is(b.modified("later"), "1")
+	b.step("the user goes back and saves")
+	b.calm("b") // and nothing was asked
+	if data, _ := os.ReadFile(b.path("later")); string(data) != "theirs\n" {
+		t.Errorf("later holds %q", data)
+	}
 }
 
 // F-5: a file that is not there yet, in a folder that is not there, whatever its name is.

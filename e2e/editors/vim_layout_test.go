@@ -95,6 +95,83 @@ func vimKeys(t *testing.T, f flavour) {
 	b.accepted(a, "a", "more\n")
 }
 
+// A diff's layout: one side above the other where two do not fit, unless the user says otherwise; unified.
+func vimLayouts(t *testing.T, f flavour) {
+	b, a := user(t, f, map[string]string{"a.txt": nine}, "a.txt")
+	options := b.eval("&signcolumn . &number . &foldenable . &diff . &laststatus . winheight(1)")
+	b.tm.Resize(80, 40)
+	b.is("&columns", "80")
+	b.offer(a, "a.txt", proposed)
+	b.is("winwidth(1) . ' ' . winwidth(2)", "80 80")
+	b.reject()
+	b.rejected(a, "a.txt")
+	b.calm("a.txt")
+	b.step("the user wants sides beside each other all the same")
+	b.ex("set diffopt+=vertical")
+	b.offer(a, "a.txt", proposed)
+	b.is("winwidth(1) < 80", "1")
+	b.reject()
+	b.rejected(a, "a.txt")
+	b.calm("a.txt")
+
+	b.step("unified")
+	b.setting("layout", "'unified'")
+	const here = "&diff . winnr('$') . tabpagenr('$') . expand('%:t')"
+	a.OpenDiff(b.path("a.txt"), strings.NewReplacer("one", "ONE", "five\n", "", "nine\n", "nine\n\tten\n").Replace(nine))
+	b.is(here, "012a.txt (proposal)")
+	for _, want := range []string{"- one", "ONE", "- five", "+       ", "change 1/3"} {
+		b.tm.Wait(want, patience)
+	}
+	b.is("line('.')", "1")
+	for _, step := range [][2]string{{"]c", "5 six"}, {"]c", "9 ^Iten"}, {"]c", "9 ^Iten"}, {"[c", "5 six"}} {
+		b.text(step[0])
+		b.is("line('.') . ' ' . strtrans(getline('.'))", step[1])
+	}
+	b.step("the user takes a change back, and edits")
+	b.text("do")
+	b.is("getline(5)", "five")
+	b.types(2, " edited")
+	b.tm.Wait("+ two edited", patience)
+	screen := b.tm.Wait("- two", patience)
+	if strings.Contains(screen, "- five") {
+		t.Errorf("%s", screen)
+	}
+	b.step("the file changes")
+	b.shell("sed -i s/seven/SEVEN/ a.txt")
+	want := strings.NewReplacer("one", "ONE", "two", "two edited", "seven", "SEVEN", "nine\n", "nine\n\tten\n").Replace(nine)
+	const text = "strtrans(join(getline(1, '$'), '|'))"
+	printable := strings.NewReplacer("\t", "^I", "\x01", "^A")
+	b.is(text, printable.Replace(lines(want)))
+	b.until("its line is no change", func() bool {
+		s := b.tm.Screen()
+		return strings.Contains(s, "SEVEN") && !strings.Contains(s, "+ SEVEN")
+	})
+	b.accept()
+	b.accepted(a, "a.txt", want)
+	b.calm("a.txt")
+	b.tm.Resize(160, 50)
+	b.is("&signcolumn . &number . &foldenable . &diff . &laststatus . winheight(1)", options)
+	for what, tt := range map[string]struct{ file, text, shows string }{
+		"a new file":      {"new.txt", "x\n", "+ x"},
+		"the first lines": {"a.txt", strings.TrimPrefix(nine, "one\ntwo\n"), "- one"},
+		"the last lines":  {"a.txt", strings.TrimSuffix(nine, "eight\nnine\n"), "- nine"},
+		"wide and hidden": {"a.txt", strings.Replace(nine, "four", "vier\x01 日本", 1), "- four"},
+		"all of it":       {"a.txt", "x\n", "- nine"},
+	} {
+		b.step("%s", what)
+		b.write("a.txt", nine)
+		a.OpenDiff(b.path(tt.file), tt.text)
+		b.is(here, "012"+tt.file+" (proposal)")
+		b.tm.Wait(tt.shows, patience)
+		b.tm.Wait("change", patience)
+		b.text("]c[cdou")
+		b.is(text, printable.Replace(lines(tt.text)))
+		b.reject()
+		b.rejected(a, tt.file)
+		b.calm("a.txt")
+	}
+}
+
 // L-2: a terminal that goes away while the editor is leaving leaves no process behind.
 func vimHangup(t *testing.T, f flavour) {
 	for _, leaving := range []string{"", ":qa!\n"} {

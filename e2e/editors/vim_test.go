@@ -79,7 +79,7 @@ func TestVim(t *testing.T) {
 		"context": vimContext, "selection": vimSelection, "tabs": vimTabs, "blocks": vimBlocks, "working folders": vimWorkingFolders,
 		"hunk": vimHunk, "exact": vimExact, "open before": vimOpenBefore, "first lines": vimFirstLines, "commit": vimCommit, "half-written": vimHalfWritten,
 		"saveas": vimSaveAs, "read again": vimReadAgain, "long undo": vimLongUndo, "edit": vimEditOther, "without a diff": vimUnseen,
-		"review": vimReview, "policies": vimPolicies, "commands": vimCommands, "cli": vimCLI, "haste": vimHaste, "keys and colours": vimKeys,
+		"review": vimReview, "policies": vimPolicies, "commands": vimCommands, "cli": vimCLI, "haste": vimHaste, "keys and colours": vimKeys, "layouts": vimLayouts,
 		"invalid": vimInvalid, "save settings": vimSaveSettings, "long words": vimLongWords, "hangup": vimHangup, "question": vimQuestion,
 		"no tab page": vimNoTab, "no room": vimNoRoom,
 	})

@@ -57,7 +57,7 @@ type Server struct {
 	http *httptest.Server
 
 	mu       sync.Mutex        // guards what follows
-	scripts  map[string][]Turn // by prompt, those that have not begun
+	scripts  map[string][]Turn // by prompt; one that has begun is gone
 	script   []Turn            // what is left of the one that has
 	requests []*Request
 	tokens   int           // of each prompt, as the API reports them

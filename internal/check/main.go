@@ -147,7 +147,7 @@ func test(ctx context.Context, c config, b batch, root string, t *tally, stderr 
 		args = append(args, "-p", "1", "-parallel", strconv.Itoa(runtime.GOMAXPROCS(0)+1))
 	}
 	if c.race {
-		args = append(args, "-race")
+		args = append(args, "-race", "-vet=off") // the run without the detector vets
 	}
 	if c.short {
 		args = append(args, "-short")

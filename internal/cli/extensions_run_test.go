@@ -102,7 +102,7 @@ func TestRunAsksInTheEditor(t *testing.T) {
 	questions := func() []string { mu.Lock(); defer mu.Unlock(); return asked }
 	origin, token := webtest.Login(t, l.Page)
 	page := webtest.Connect(t, origin, token)
-	page.Ask = func(title, message string, choices []string) *string {
+	page.OnAsk(func(title, message string, choices []string) *string {
 		mu.Lock()
 		defer mu.Unlock()
 		asked = append(asked, title+"\n"+message)
@@ -112,7 +112,7 @@ func TestRunAsksInTheEditor(t *testing.T) {
 			}
 		}
 		return nil
-	}
+	})
 	var hello any
 	page.Call("hello", map[string]any{"clientId": "test"}, &hello)
 	run := func() (string, int) {

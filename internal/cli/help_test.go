@@ -12,7 +12,7 @@ import (
 
 // The help of each command, with an example; go test -update rewrites the files.
 func TestHelp(t *testing.T) {
-	names := []string{"", "serve", "run", "env", "status", "doctor", "conform", "relay", "context", "diff", "open", "review", "page", "stop", "mention", "pause", "resume", "lsp", "install", "uninstall", "setup", "detect", "version", "completion", "sandbox", "sandbox check", "extensions", "mcp"}
+	names := []string{"", "serve", "run", "env", "status", "doctor", "conform", "relay", "context", "diff", "open", "review", "page", "stop", "mention", "share", "pause", "resume", "lsp", "install", "uninstall", "setup", "detect", "version", "completion", "sandbox", "sandbox check", "extensions", "mcp"}
 	for _, name := range []string{"install", "link", "uninstall", "update", "list", "describe", "enable", "disable", "config", "search", "export", "new", "validate", "schema", "run", "consent", "consent list", "consent grant", "consent revoke", "audit", "prompt", "read", "call", "respond", "serve", "bridge", "bridge install", "bridge remove", "bridge status"} {
 		names = append(names, "extensions "+name)
 	}

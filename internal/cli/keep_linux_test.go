@@ -13,7 +13,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/pace"
 )
 
-// keeping returns the keeper processes of this world, including those that do not serve yet.
+// keeping returns the keeper processes of this world, also before they serve.
 func (w *world) keeping() (pids []int) {
 	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, name := range all {

@@ -17,11 +17,14 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/pollux-companion/pollux/e2e/agent"
 	"github.com/pollux-companion/pollux/internal/cli/console"
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/pace"
 	"github.com/pollux-companion/pollux/internal/rpc"
+	"github.com/pollux-companion/pollux/internal/usertest"
 )
 
 // A plugin is a test editor with a plugin of version 2, behind pollux lsp.
@@ -183,23 +186,31 @@ func newKeptWorld(t *testing.T) *world {
 	return w
 }
 
-// thief keeps trying to bind a port until stop.
+// thief keeps trying to bind a port until stop, as another user where this one is root. Both ends may ask to share it.
 func thief(t *testing.T, port int) (stop func()) {
 	over, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
+	share := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
+		return raw.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEPORT, 1) })
+	}}
+	try := func() {
 		for {
 			select {
 			case <-over:
 				return
 			default:
 			}
-			if ln, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			if ln, err := share.Listen(context.Background(), "tcp4", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
 				ln.Close()
 				t.Error("somebody else could bind the port")
 				return
 			}
 			time.Sleep(200 * time.Microsecond)
+		}
+	}
+	go func() {
+		defer close(done)
+		if !usertest.Do(t, try) {
+			try()
 		}
 	}()
 	return func() { close(over); <-done }
@@ -228,9 +239,10 @@ func TestKeeperL4(t *testing.T) {
 	first.leave(nil)
 	first.gone(watch)
 	keeper := w.keeper(1)
-	if files := w.files(); len(files) != 1 || portOf(files[0]) != port || !strings.Contains(files[0], fmt.Sprintf("-%d-", keeper.PID)) {
-		t.Errorf("the files are %v; want the keeper's, of process %d and port %d", files, keeper.PID, port)
-	}
+	eventually(t, "its discovery file instead of the editor's", func() bool {
+		files := w.files()
+		return len(files) == 1 && portOf(files[0]) == port && strings.Contains(files[0], fmt.Sprintf("-%d-", keeper.PID))
+	})
 	cli.Context("an empty context", func(files []agent.File) bool { return len(files) == 0 })
 	cli.OpenDiff(b, "B\n")
 	if out, _ := w.in(w.project, nil, "status"); !strings.Contains(out, "keeper") {

@@ -18,12 +18,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pollux-companion/pollux/e2e/agent"
 	"github.com/pollux-companion/pollux/internal/pace"
 )
 
 // A session is a CLI's session on the wire.
 type session struct {
 	t          *testing.T
+	client     *http.Client
 	url, token string
 	id         string
 }
@@ -31,7 +33,18 @@ type session struct {
 // newCLI opens a session.
 func newCLI(t *testing.T, l *live) *session {
 	t.Helper()
-	s := &session{t: t}
+	return connect(t, l, http.DefaultClient)
+}
+
+// newCLIApart is newCLI by a process of its own, beside which this process may decide as the user's page (SPEC §11.1).
+func newCLIApart(t *testing.T, l *live) *session {
+	t.Helper()
+	return connect(t, l, &http.Client{Transport: agent.Apart(t, l.Port)})
+}
+
+func connect(t *testing.T, l *live, client *http.Client) *session {
+	t.Helper()
+	s := &session{t: t, client: client}
 	s.companion(l)
 	header, _ := s.ask(http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
 	s.id = header.Get("Mcp-Session-Id")
@@ -55,7 +68,7 @@ func (s *session) ask(method, body string) (http.Header, io.Reader) {
 		req.Header.Set("Mcp-Session-Id", s.id)
 		req.Header.Set("Mcp-Protocol-Version", "2025-06-18")
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := s.client.Do(req)
 	if err != nil || resp.StatusCode >= 300 {
 		s.t.Fatalf("%s: %v %v", method, resp, err)
 	}

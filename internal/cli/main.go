@@ -104,7 +104,7 @@ func (a *app) commands(args []string) []*cobra.Command {
 	for name, command := range map[string]func(*console.Console) *cobra.Command{
 		"serve": serve.Serve, "run": serve.Run, "lsp": serve.LSP, "keep": serve.Keep, "review": serve.Review,
 		"env": reach.Env, "page": reach.Page, "open": reach.Open, "diff": reach.Diff, "relay": reach.Relay,
-		"mention": reach.Mention, "pause": reach.Pause, "resume": reach.Resume, "stop": reach.Stop,
+		"mention": reach.Mention, "share": reach.Share, "pause": reach.Pause, "resume": reach.Resume, "stop": reach.Stop,
 		"status": diagnose.Status, "conform": diagnose.Conform, "context": diagnose.Context,
 		"install": setup.Install, "uninstall": setup.Uninstall, "detect": setup.Detect,
 		"sandbox": confine.Command,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -23,10 +24,22 @@ type mcpClient struct {
 	id    int
 }
 
-// mcp starts pollux mcp in the project and does the handshake.
+// mcp starts pollux mcp in the project, as this process's own, and does the handshake.
 func (w *world) mcp(args ...string) *mcpClient {
 	w.t.Helper()
-	cmd := w.command(append([]string{"mcp"}, args...)...)
+	return w.shake(w.command(append([]string{"mcp"}, args...)...))
+}
+
+// mcpApart is mcp with awk as the agent, beside which this process may decide as the user's page (SPEC §11.1).
+func (w *world) mcpApart(flag string) *mcpClient {
+	w.t.Helper()
+	cmd := exec.Command("awk", fmt.Sprintf(`BEGIN { exit system("pollux mcp %s") }`, flag))
+	cmd.Dir, cmd.Env = w.project, w.env
+	return w.shake(cmd)
+}
+
+func (w *world) shake(cmd *exec.Cmd) *mcpClient {
+	w.t.Helper()
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		w.t.Fatal(err)
@@ -107,7 +120,7 @@ func (c *mcpClient) call(tool string, args map[string]any) []string {
 func TestMCPForTheEditor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	c := w.mcp("--ide")
+	c := w.mcpApart("--ide")
 	if got := c.call("getOpenEditors", nil); len(got) != 1 || !strings.HasPrefix(got[0], "error: no companion serves this folder") {
 		t.Errorf("without a companion: %q", got)
 	}
@@ -136,9 +149,6 @@ func TestMCPForTheEditor(t *testing.T) {
 		t.Errorf("nobody looks at diffs: %q", got)
 	}
 	channel := w.control()
-	if err := channel.Attach(t.Context()); err == nil { // it started the server, so the test counts as an agent
-		t.Error("an agent looks at diffs")
-	}
 	page := webtest.Open(t, l.Page, "person")
 	decide := func(c *mcpClient, method string, text any) []string {
 		t.Helper()
@@ -148,9 +158,6 @@ func TestMCPForTheEditor(t *testing.T) {
 		eventually(t, "a proposal", func() bool { open, err = channel.Diffs(t.Context()); return err != nil || len(open) > 0 })
 		if err != nil {
 			t.Fatal(err)
-		}
-		if err := channel.Decide(t.Context(), control.Decision{ID: open[0].ID, Accept: true}); err == nil || err.Error() != control.ErrFromAgent.Error() {
-			t.Errorf("an agent decides: %v", err)
 		}
 		page.Call(method, map[string]any{"id": open[0].ID, "text": text}, nil)
 		return c.answer()
@@ -164,7 +171,7 @@ func TestMCPForTheEditor(t *testing.T) {
 	if data, _ := os.ReadFile(file); string(data) != "old\n" {
 		t.Errorf("the file was written: %q", data)
 	}
-	writer := w.mcp("--ide-write")
+	writer := w.mcpApart("--ide-write")
 	edited := "edited\n"
 	if got := decide(writer, "diff/accept", edited); len(got) != 2 || got[1] != edited {
 		t.Errorf("edited: %q", got)
@@ -175,5 +182,25 @@ func TestMCPForTheEditor(t *testing.T) {
 	diff["new_file_path"] = filepath.Join(w.project, ".git", "config")
 	if got := decide(writer, "diff/accept", nil); !strings.Contains(got[0], "error: ") {
 		t.Errorf("a protected file: %q", got)
+	}
+
+	// Now this process is an agent, because it starts a server itself.
+	own := w.mcp("--ide")
+	diff["new_file_path"] = file
+	own.send("tools/call", map[string]any{"name": "openDiff", "arguments": diff})
+	var open []control.Diff
+	eventually(t, "its proposal", func() bool {
+		var err error
+		open, err = channel.Diffs(t.Context())
+		return err != nil || len(open) > 0
+	})
+	if err := channel.Attach(t.Context()); err == nil {
+		t.Error("an agent looks at diffs")
+	}
+	if err := channel.Decide(t.Context(), control.Decision{ID: open[0].ID, Accept: true}); err == nil || err.Error() != control.ErrFromAgent.Error() {
+		t.Errorf("an agent decides: %v", err)
+	}
+	if err := page.Try("diff/accept", map[string]any{"id": open[0].ID}, nil); err == nil {
+		t.Error("an agent decides on the page")
 	}
 }

@@ -114,7 +114,7 @@ func TestRunInTerminal(t *testing.T) {
 	}
 }
 
-// The command gets the terminal itself, with its size.
+// The command gets the terminal itself, with its size. Before that pollux says how to see proposals where no page opens.
 func TestRunTerminalIsPassedOn(t *testing.T) {
 	w := newWorld(t)
 	cmd := w.command("run", "--no-open", "--", "sh", "-c", "stty size; test -t 0 && test -t 1 && test -t 2 && echo terminal")
@@ -123,8 +123,8 @@ func TestRunTerminalIsPassedOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tty.Close()
-	got := expect(t, bufio.NewReader(tty), "terminal")
-	if !strings.Contains(got, "33 77") {
+	got := expect(t, bufio.NewReader(tty), "\nterminal")
+	if hint, sees, ok := strings.Cut(got, "\n"); !ok || !strings.Contains(hint, "in another terminal: pollux review") || !strings.Contains(sees, "33 77") {
 		t.Errorf("it sees %q", got)
 	}
 	cmd.Wait()

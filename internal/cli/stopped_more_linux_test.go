@@ -38,6 +38,9 @@ func TestStoppedCompanionBeside(t *testing.T) {
 		"extensions run --yes":     {[]string{"extensions", "run", "--yes", "x", "t"}, 1, "kill -CONT"},
 		"extensions consent":       {[]string{"extensions", "consent", "list"}, 0, ""},
 		"extensions consent --yes": {[]string{"extensions", "consent", "grant", "x", "--yes"}, 1, "kill -CONT"},
+		"extensions link --yes":    {[]string{"extensions", "link", filepath.Join(w.root, ".gemini", "extensions", "x"), "--force", "--yes"}, 1, "kill -CONT"},
+		"extensions enable":        {[]string{"extensions", "enable", "x"}, 1, "kill -CONT"},
+		"bridge --headless":        {[]string{"extensions", "bridge", "install", "--headless"}, 1, "kill -CONT"},
 		"extensions bridge status": {[]string{"extensions", "bridge", "status"}, 1, ""},
 		"extensions prompt":        {[]string{"extensions", "prompt"}, 0, ""},
 	})

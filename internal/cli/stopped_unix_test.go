@@ -3,11 +3,14 @@
 package cli
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -80,12 +83,63 @@ func TestStoppedCompanion(t *testing.T) {
 		"status":       {[]string{"status"}, 1, advice},
 		"status --all": {[]string{"status", "--all", "--json"}, 1, advice},
 		"doctor":       {[]string{"doctor"}, 1, advice},
-		"context":      {[]string{"context"}, 1, advice},
+		"context":      {[]string{"context"}, 3, advice},
+		"mention":      {[]string{"mention", file}, 3, advice},
 		"relay":        {[]string{"relay"}, 0, ""},
 		"mcp --ide":    {[]string{"mcp", "--ide"}, 0, ""},
 		"stop":         {[]string{"stop"}, 3, advice},
 		"pause":        {[]string{"pause"}, 3, advice},
+		"share":        {[]string{"share", "claude", "never"}, 3, advice},
 		"resume":       {[]string{"resume"}, 3, advice},
 		"keep":         {[]string{"keep"}, 2, "starts this by itself"},
+		"conform":      {[]string{"conform", "--pid", strconv.Itoa(l.PID)}, 3, "suspended"},
 	})
+}
+
+// SPEC A-4: beside a companion whose control socket others have filled, every command says that one runs, and what helps; nobody consents
+// meanwhile, since the agents are not known.
+func TestFullCompanion(t *testing.T) {
+	w := newWorld(t)
+	l := w.serve()
+	sockets, err := filepath.Glob(filepath.Join(w.root, "r", "pollux", "*.sock"))
+	if err != nil || len(sockets) != 1 {
+		t.Fatalf("%q, %v", sockets, err)
+	}
+	for range 80 {
+		conn, err := net.Dial("unix", sockets[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+	}
+	file := filepath.Join(w.project, "f")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	says := fmt.Sprintf("process %d runs, but other", l.PID)
+	w.together(map[string]beside{
+		"env":     {[]string{"env"}, 3, says},
+		"page":    {[]string{"page"}, 3, says},
+		"open":    {[]string{"open", file}, 3, says},
+		"status":  {[]string{"status"}, 0, says},
+		"doctor":  {[]string{"doctor"}, 1, says},
+		"stop":    {[]string{"stop"}, 3, says},
+		"pause":   {[]string{"pause"}, 3, says},
+		"share":   {[]string{"share", "claude", "never"}, 3, says},
+		"consent": {[]string{"extensions", "consent", "grant", "x", "--yes"}, 1, says},
+	})
+	second := w.command("serve", "--no-open", "--json")
+	stderr, err := second.StderrPipe()
+	if err == nil {
+		err = second.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, _ := bufio.NewReader(stderr).ReadString('\n')
+	_ = second.Process.Kill()
+	_ = second.Wait()
+	if !strings.Contains(line, says) {
+		t.Errorf("one more companion says %q", line)
+	}
 }

@@ -194,7 +194,16 @@ func digits(s string) bool {
 // maxConfig bounds a file that is read, in bytes; the CLI has no bound.
 const maxConfig = 16 << 20
 
+// read reads the file as the CLI does, with one exception: the CLI follows a link of another user's to a file of this user's, which can
+// name a command, and pollux does not.
 func (cand *Candidate) read(w *World, path string) {
+	entry, err := os.Lstat(path)
+	if err == nil && cand.others(w, entry) {
+		if entry.Mode()&os.ModeSymlink != 0 {
+			cand.Problem = fmt.Sprintf("it is a link that user %d has made; Gemini CLI would follow it", cand.UID)
+		}
+		return
+	}
 	f, err := os.OpenFile(path, os.O_RDONLY|safefile.NoWait, 0)
 	if err != nil {
 		cand.Problem = "it cannot be read: " + words.Cause(err).Error()
@@ -206,8 +215,7 @@ func (cand *Candidate) read(w *World, path string) {
 		cand.Problem = "it cannot be read: " + words.Cause(err).Error()
 		return
 	}
-	if uid, known := ownerOf(info); known && uid != *w.UID {
-		cand.Problem, cand.UID = fmt.Sprintf("it belongs to user %d, not to you (user %d)", uid, *w.UID), uid
+	if cand.others(w, info) {
 		return
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxConfig {
@@ -221,6 +229,16 @@ func (cand *Candidate) read(w *World, path string) {
 	}
 	config, problem := parseConfig(data)
 	cand.Config, cand.Problem = config, problem
+}
+
+// others says whether a file or link belongs to another user, and makes that the Problem.
+func (cand *Candidate) others(w *World, info os.FileInfo) bool {
+	uid, known := ownerOf(info)
+	if !known || uid == *w.UID {
+		return false
+	}
+	cand.Problem, cand.UID = fmt.Sprintf("it belongs to user %d, not to you (user %d)", uid, *w.UID), uid
+	return true
 }
 
 func readAll(f *os.File, size int64) ([]byte, error) {

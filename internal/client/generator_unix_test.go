@@ -23,7 +23,7 @@ type generator struct {
 func (g *generator) one(of ...string) string { return of[g.r.IntN(len(of))] }
 func (g *generator) chance(percent int) bool { return g.r.IntN(100) < percent }
 
-// folders are those that the cases' workspaces and working folders lie in.
+// folders makes the folders in which the cases put workspaces and working folders.
 func (g *generator) folders() {
 	g.t.Helper()
 	for _, dir := range []string{"ws/sub/deep", "ws2", "p q", "p%20q", "100%", "日本/子", "a:b/c", "..odd"} {

@@ -20,6 +20,7 @@ type Info struct {
 	Port          int
 	Roots         []string // absolute and canonical
 	DiscoveryFile string   // absolute; "" where it can be nowhere
+	Hidden        bool     // Gemini CLI does not find the file, since the folder for it is not this user's
 	// Resumed says that the companion took over the port and token of an earlier one.
 	Resumed bool
 }
@@ -40,6 +41,7 @@ func (c *Companion) Info() Info {
 		Port:          c.file.Port,
 		Roots:         slices.Clone(c.file.Roots),
 		DiscoveryFile: file,
+		Hidden:        c.hidden != nil,
 		Resumed:       c.resumed,
 	}
 }
@@ -87,6 +89,7 @@ func (c *Companion) SetRoots(roots []string) error {
 		return errors.Join(err, c.work.SetRoots(before))
 	}
 	c.file = file
+	c.lookShares()
 	c.store.SetRoots(file.Roots)
 	if page != nil {
 		page.RootsChanged()
@@ -107,6 +110,14 @@ func (c *Companion) Serving() []control.Status {
 	return serving
 }
 
+// Silent returns an error about the companions that ran when this one started, and did not answer; nil for none.
+func (c *Companion) Silent() error {
+	if len(c.silent) == 0 {
+		return nil
+	}
+	return control.SilentError(c.silent)
+}
+
 // backend shows the companion to the control channel.
 type backend struct{ c *Companion }
 
@@ -118,9 +129,11 @@ func (b backend) Status() control.Status {
 		Roots:   b.c.work.Roots(),
 		Started: b.c.started,
 		Keeper:  b.c.o.Keeping != nil,
+		Alone:   b.c.o.Soon != "",
 		Views:   b.views(),
 
 		Troubles: b.c.troubles(),
+		Shares:   b.c.shares.list(),
 	}
 }
 
@@ -145,7 +158,7 @@ func (b backend) Connection() control.Connection { return b.c.Connection() }
 func (b backend) Sessions() []control.Session {
 	var list []control.Session
 	for _, s := range b.c.everySession() {
-		list = append(list, control.Session{ID: s.ID, Label: s.Label, Agent: s.Agent, Since: s.Since, Version: s.Version, Process: s.Process, PID: s.PID})
+		list = append(list, control.Session{ID: s.ID, Label: s.Label, Agent: s.Agent, Since: s.Since, Version: s.Version, Process: s.Process, PID: s.PID, Told: b.c.toldTo(s.Agent)})
 	}
 	return list
 }

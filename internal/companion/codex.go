@@ -4,19 +4,28 @@ import (
 	"errors"
 	"os"
 
+	"github.com/pollux-companion/pollux/internal/agent"
 	"github.com/pollux-companion/pollux/internal/agent/codex"
 	"github.com/pollux-companion/pollux/internal/agent/mcp"
+	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/proc"
 )
 
 // serveCodex answers Codex where Codex has been used (SPEC CX-1). When another companion answers it already, serveCodex tries again
 // with the next touch. The caller holds c.mu.
 func (c *Companion) serveCodex() {
+	if a, _ := agent.Find(codex.Name); !c.serves(a) {
+		if c.codex != nil {
+			c.codex.Close()
+			c.codex = nil
+		}
+		return
+	}
 	home, err := os.UserHomeDir()
 	if c.codex != nil || err != nil || !codex.Used(os.Getenv, home) {
 		return
 	}
-	s, err := codex.Serve(os.TempDir(), c.store.Snapshot, c.o.Log)
+	s, err := codex.Serve(os.TempDir(), func() *state.Snapshot { return c.store.Snapshot().For(codex.Name) }, c.askShares, c.o.Log)
 	switch {
 	case errors.Is(err, codex.ErrTaken): // Codex hears from the other companion
 	case err != nil:

@@ -26,6 +26,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/history"
 	"github.com/pollux-companion/pollux/internal/journal"
 	"github.com/pollux-companion/pollux/internal/proc"
+	"github.com/pollux-companion/pollux/internal/remind"
 	"github.com/pollux-companion/pollux/internal/settings"
 	"github.com/pollux-companion/pollux/internal/workspace"
 )
@@ -101,21 +102,25 @@ type Companion struct {
 	store    *state.Store
 	reg      *review.Registry
 	agents   *mcp.Server
-	past     web.History       // nil when no history is kept
-	kept     *history.History  // nil when no history is kept
-	resume   *discovery.Resume // nil when nothing is kept for the next start
-	journal  *journal.Journal  // nil without resume
-	restored chan struct{}     // closed when the diffs of the journal are open again
-	record   discovery.Record  // what a next start may take over
-	recorded []string          // the roots that it is found by
+	past     web.History           // nil when no history is kept
+	kept     *history.History      // nil when no history is kept
+	resume   *discovery.Resume     // nil when nothing is kept for the next start
+	journal  *journal.Journal      // nil without resume
+	unread   atomic.Pointer[error] // why a diff of the journal is missing; nil when none is
+	restored chan struct{}         // closed when the diffs of the journal are open again
+	record   discovery.Record      // what a next start may take over
+	recorded []string              // the roots that it is found by
 	resumed  bool
 	door     net.Listener // the agents' port
 	handed   atomic.Bool  // the next companion has the door
 	below    bool         // an agent started this companion, so it decides nothing
 
+	channel atomic.Pointer[control.Server] // nil until it has started, or when it could not
+
 	socket string // for the agents that come in by a private one; "" when there is none
 
 	others []control.Status // companions that ran before this one, newest first
+	silent []control.Silent // the ones among them that did not answer
 
 	ctx     context.Context // ends when Stop begins
 	cancel  context.CancelFunc
@@ -127,6 +132,12 @@ type Companion struct {
 	once    sync.Once
 
 	reviewers reviewers
+	reminder  *remind.Reminder // nil when the user wants none
+
+	electing sync.Mutex // held by elect
+
+	shares     *shares
+	wakeShares chan struct{}
 
 	telling      sync.Mutex // guards the below; held while pages are told
 	told         []control.Trouble
@@ -145,8 +156,12 @@ type Companion struct {
 	file   discovery.File
 	// apart is the agent that was last seen not to have started this companion. That cannot change: a process gets no new ancestors.
 	apart []proc.Info
+	// unsaved is why the record for the next start is not on the disk; nil when it is, or none is wanted.
+	unsaved error
 	// aloof: this companion is a keeper and has withdrawn its files, because others serve the workspace.
 	aloof bool
+	// elected is the companion that serves the sole agents instead of this one; nil for none. See elect.
+	elected *control.Client
 	// codex answers Codex; nil when nothing does, or another companion.
 	codex *codex.Server
 	// places are where CLIs of the other agents find this companion, by the agents' names.
@@ -173,6 +188,7 @@ func Start(ctx context.Context, o Options) (*Companion, error) {
 		c.startAgent,
 		c.startPage,
 		c.startJournal,
+		c.startReminder,
 		c.startServing,
 		c.startControl,
 		c.startDiscovery,

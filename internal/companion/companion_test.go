@@ -262,9 +262,16 @@ func TestStateUnwritable(t *testing.T) {
 	if entries, _ := discovery.List(discovery.Dir()); len(entries) != 1 {
 		t.Error("no discovery file")
 	}
+	if !hasTrouble(c, "record") {
+		t.Errorf("nobody is told: %v", c.troubles())
+	}
 	if err := c.Stop(t.Context()); err != nil {
 		t.Error(err)
 	}
+}
+
+func hasTrouble(c *Companion, id string) bool {
+	return slices.ContainsFunc(c.troubles(), func(t control.Trouble) bool { return t.ID == id })
 }
 
 // A record that others could have written is not trusted.

@@ -24,7 +24,7 @@ const showWithin = 8 * time.Second
 const browserEvery = 20 * time.Second
 
 // errNoBrowser is the error of Show when no page is open and no browser can be opened.
-var errNoBrowser = errors.New("no editor page is open and the browser could not be opened; run \"pollux page\" in a terminal and open the address that it prints")
+var errNoBrowser = errors.New("no editor page is open and the browser could not be opened; run \"pollux page\" in a terminal and open the address that it prints, or run \"pollux review\" and decide there")
 
 // attachEditor makes the editor's process part of this companion.
 func (c *Companion) attachEditor() error {
@@ -96,9 +96,7 @@ func (c *Companion) needPage() (*web.Server, error) {
 	c.tasks.Go(func() { <-c.ctx.Done(); unwatch() })
 	c.record.PagePort, c.record.PageKeys = ln.Addr().(*net.TCPAddr).Port, page.Keys()
 	if c.resume != nil && c.place != nil { // otherwise startDiscovery saves it
-		if err := c.resume.Save(c.record); err != nil {
-			c.o.Log.Warn("a restart will not find its pages again", "err", err)
-		}
+		c.save("a restart will not find its pages again")
 	}
 	return page, nil
 }
@@ -182,8 +180,21 @@ func (c *Companion) open(ctx context.Context, path string, at *state.Position, t
 	return err
 }
 
+// saveFile has the user's editor write unsaved changes of a file.
+func (c *Companion) saveFile(ctx context.Context, path string) error {
+	if c.o.Editor == nil || !c.o.Editor.Full() {
+		return errors.New("saving is left to the user, in this editor")
+	}
+	return c.o.Editor.SaveDocument(ctx, path)
+}
+
 // ask puts a question to the user, in the editor or else on the page; "" when the user made no choice.
 func (c *Companion) ask(ctx context.Context, q web.Question) (string, error) {
+	if c.reminder != nil {
+		key := new(web.Question)
+		c.reminder.Wait(key)
+		defer c.reminder.Done(key)
+	}
 	if c.o.Editor != nil && c.o.Editor.Full() {
 		return c.o.Editor.Ask(ctx, q.Title, q.Message, q.Choices)
 	}

@@ -116,6 +116,40 @@ func TestLostDiffIsKept(t *testing.T) {
 	}
 }
 
+// SPEC L-3: what is missing of the journal of the companion before this one is said.
+func TestMissingIsSaid(t *testing.T) {
+	for what, pattern := range map[string]string{"a text": "*.text", "the records": "log"} {
+		o, dir, _ := options(t)
+		_ = start(t, o).Stop(t.Context()) // leaves the record
+		at := discovery.NewResume(o.Dirs.State, "pollux", []string{dir}, 0).Journal()
+		left := journal.Open(at, func(err error) { t.Error(err) })
+		reg := review.New(review.Options{View: view{}})
+		if _, err := reg.Open(t.Context(), &stranger{}, review.Proposal{Key: "k", Path: filepath.Join(dir, "f"), New: strings.Repeat("x", 1<<20)}, func(d *review.Diff) {
+			left.Opened("s", d)
+		}); err != nil {
+			t.Fatal(err)
+		}
+		left.Close()
+		files, _ := filepath.Glob(filepath.Join(at, pattern))
+		if len(files) != 1 {
+			t.Fatalf("%s: %v", what, files)
+		}
+		data, err := os.ReadFile(files[0])
+		if err == nil {
+			data[len(data)/2] ^= 1
+			err = os.WriteFile(files[0], data, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := start(t, o)
+		c.whole()
+		if !c.Info().Resumed || !hasTrouble(c, "lost") {
+			t.Errorf("%s is damaged; resumed: %v, said: %v", what, c.Info().Resumed, c.troubles())
+		}
+	}
+}
+
 // A journal that cannot be written is said, and keeps nobody from proposing and deciding.
 func TestJournalTroubleIsSaid(t *testing.T) {
 	o, dir, _ := options(t)

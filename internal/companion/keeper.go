@@ -181,7 +181,7 @@ func (c *Companion) stopAnswered() {
 
 // fromKeeper takes over the door of a keeper of this workspace, preferring a keeper of the same editor. It returns nil when there is none.
 func (c *Companion) fromKeeper() (*discovery.Record, *os.File) {
-	if !slices.ContainsFunc(c.others, c.isKeeper) {
+	if !c.keeper() {
 		return nil, nil
 	}
 	clients := control.List(c.ctx, c.o.Dirs.Run) // newest first

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/pollux-companion/pollux/internal/agent"
 	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
@@ -15,7 +16,6 @@ import (
 	"github.com/pollux-companion/pollux/internal/editor/web"
 	"github.com/pollux-companion/pollux/internal/guard"
 	"github.com/pollux-companion/pollux/internal/proc"
-	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // A server answers on listeners until it is shut down.
@@ -46,7 +46,7 @@ func (c *Companion) newServer(rec discovery.Record) *mcp.Server {
 			continue
 		}
 		door := doorOf(&rec, a.Name)
-		in := a.Door(agent.Options{LegacyDiffClosed: c.o.Settings.LegacyDiffClosed, Snapshot: c.store.Snapshot, Open: c.open})
+		in := a.Door(agent.Options{LegacyDiffClosed: c.o.Settings.LegacyDiffClosed, Snapshot: c.store.Snapshot, Open: c.open, Save: c.saveFile})
 		in.Name, in.Label = a.Name, a.Label
 		in.Token, in.Older, in.SessionKey = door.Token, door.Older, door.SessionKey
 		o.Agents = append(o.Agents, in)
@@ -82,6 +82,7 @@ func (c *Companion) newPage(rec discovery.Record) *web.Server {
 		Sessions:  c.pageSessions,
 		Troubles:  c.pageTroubles,
 		Mention:   c.mentionFromPage,
+		Decides:   c.pageDecides,
 		Keys:      rec.PageKeys,
 		Name:      c.o.IDE.DisplayName,
 		Version:   c.o.Version,
@@ -95,10 +96,13 @@ func (c *Companion) newPage(rec discovery.Record) *web.Server {
 func (c *Companion) pageSessions() []web.Session {
 	var list []web.Session
 	for _, s := range c.agents.Sessions() {
-		list = append(list, web.Session{ID: s.ID, Label: s.Label, Since: s.Since, Process: s.Process, PID: s.PID})
+		list = append(list, web.Session{ID: s.ID, Label: s.Label, Since: s.Since, Process: s.Process, PID: s.PID, Told: c.toldTo(s.Agent)})
 	}
 	return list
 }
+
+// decidesWithin bounds how long a page's decision waits until the agents' processes are known.
+const decidesWithin = 3 * time.Second
 
 // errBelow is why a companion that an agent has started shows no diffs.
 var errBelow = errors.New("this companion was started from an agent's own shell, where nothing may be decided about its changes; review this change in the terminal, and start the editor, or pollux serve, in a terminal of yours")
@@ -126,6 +130,34 @@ func (c *Companion) mayDecide(agent []proc.Info) error {
 	return nil
 }
 
+// errAgentsPage is why a page decides nothing. It fits into a WebSocket's close frame (123 bytes).
+var errAgentsPage = errors.New("this was opened from an agent's own shell, which may not decide; open it in a browser of yours: pollux page")
+
+// pageDecides says why the process at the other end of a page's connection may not decide for the user: it runs below an agent, or has
+// an agent's mark (SPEC §11.1). A process that the system does not name may, as a browser that hides its descriptors.
+func (c *Companion) pageDecides(ctx context.Context, page, server netip.AddrPort) error {
+	pid, ok := proc.Peer(page, server)
+	if !ok || pid == os.Getpid() {
+		return nil
+	}
+	if v := guard.Look(pid, c.knownAgents(ctx)); v == guard.Below || v == guard.Marked {
+		return errAgentsPage
+	}
+	return nil
+}
+
+// knownAgents returns the processes of the connected agents and of agents that have asked through a go-between. It waits at most
+// decidesWithin for processes that are still being found.
+func (c *Companion) knownAgents(ctx context.Context) []proc.Info {
+	ctx, cancel := context.WithTimeout(ctx, decidesWithin)
+	defer cancel()
+	agents := backend{c}.Agents(ctx).Processes
+	if channel := c.channel.Load(); channel != nil {
+		agents = append(agents, channel.Between()...)
+	}
+	return agents
+}
+
 // belowOneOf says whether one of these sessions' agents has started this companion or its editor. Then the companion takes none of the
 // sessions over, since an agent could decide its own open diffs here.
 func (c *Companion) belowOneOf(sessions map[string][]proc.Info) bool {
@@ -143,18 +175,6 @@ func (c *Companion) selves() []int { return []int{os.Getpid(), c.o.PID} }
 // marked says whether an agent has started this companion or its editor, as far as marks in the environment tell.
 func (c *Companion) marked() bool {
 	return guard.Carries(os.Environ()) || slices.ContainsFunc(c.selves(), func(pid int) bool { return guard.Look(pid, nil) == guard.Marked })
-}
-
-// files looks at the files of proposals as the sessions do.
-type files struct{}
-
-// Read implements review.Files.
-func (files) Read(path string) review.File {
-	old, exists, err := mcp.ReadOld(path)
-	if err != nil {
-		return review.File{Exists: true, Problem: words.Cause(err).Error()}
-	}
-	return review.File{Text: old, Exists: exists}
 }
 
 // lateView passes the registry's calls to the page, which is made only after the registry. A diff that no page shows

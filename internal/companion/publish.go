@@ -54,6 +54,15 @@ func (c *Companion) announce(f *discovery.File) {
 		if a.Locks == nil || a.With != "" || c.socket == "" && a.Private() {
 			continue
 		}
+		if !c.serves(a) {
+			if p := c.places[a.Name]; p != nil {
+				if err := p.Remove(); err != nil {
+					c.o.Log.Warn("an agent still finds this companion", "agent", a.Label, "err", err)
+				}
+				delete(c.places, a.Name)
+			}
+			continue
+		}
 		if c.places[a.Name] == nil {
 			if p := a.Place(f.Port, a.Name == c.o.Soon || soon.With == a.Name); p != nil {
 				c.places[a.Name] = p

@@ -36,6 +36,9 @@ func TestBlockedFolderD4(t *testing.T) {
 			if trouble == nil || trouble.What == "" || trouble.Do == "" {
 				t.Fatalf("%+v", trouble)
 			}
+			if !c.Info().Hidden {
+				t.Error("it counts as found")
+			}
 			private := c.Connection().TempDir
 			entries, err := discovery.List(filepath.Join(private, "gemini", "ide"))
 			if err != nil || len(entries) != 1 || entries[0].Path != c.Info().DiscoveryFile || entries[0].File.Token != c.Connection().Token {
@@ -48,7 +51,7 @@ func TestBlockedFolderD4(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.touch(time.Now())
-			if entries, _ := discovery.List(discovery.Dir()); len(entries) != 1 || c.folderTrouble() != nil || c.Connection().TempDir != "" {
+			if entries, _ := discovery.List(discovery.Dir()); len(entries) != 1 || c.folderTrouble() != nil || c.Info().Hidden || c.Connection().TempDir != "" {
 				t.Errorf("the obstacle has gone: %+v, %+v", entries, c.folderTrouble())
 			}
 			c.Stop(t.Context())

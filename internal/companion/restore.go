@@ -77,6 +77,8 @@ func (c *Companion) bringBack(left []journal.Diff) {
 		switch {
 		case err != nil:
 			c.o.Log.Warn("a diff of the companion before this one cannot be read", "err", err)
+			c.unread.Store(&err)
+			go c.tellTroubles() // on a goroutine: nothing here waits for pages
 		case !c.resumed:
 			err = errSession
 		case len(d.Outcomes) > 0:

@@ -9,7 +9,9 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/pollux-companion/pollux/internal/agent"
 	"github.com/pollux-companion/pollux/internal/agent/gemini"
+	"github.com/pollux-companion/pollux/internal/agent/mcp"
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/state"
@@ -135,7 +137,7 @@ func (b backend) Watch(ctx context.Context, seen uint64) control.Queue {
 			}
 			return control.Queue{
 				Version: version, Diffs: diffs, Rules: rules, Sessions: len(b.c.agents.Sessions()),
-				Past: past, Ended: outcomes, Troubles: b.c.shownTroubles(),
+				Sharing: b.c.Sharing().Sentence, Past: past, Ended: outcomes, Troubles: b.c.shownTroubles(),
 			}
 		}
 		select {
@@ -155,7 +157,7 @@ func (b backend) Told(ctx context.Context, seen string) string {
 		if snap == nil {
 			snap = &state.Snapshot{}
 		}
-		told := gemini.ContextParams(snap)
+		told := gemini.ContextParams(snap.For(agent.Gemini))
 		if told != seen || ctx.Err() != nil {
 			return told
 		}
@@ -285,7 +287,7 @@ func (b backend) Propose(ctx context.Context, in control.Proposal, opened func()
 // apart says whether a proposal is about another text than the file's own, as a
 // proposal of git difftool is.
 func apart(p control.Proposal) bool {
-	now := files{}.Read(p.Path)
+	now := mcp.Files{}.Read(p.Path)
 	return now.Exists == p.IsNew || now.Text != p.Old
 }
 

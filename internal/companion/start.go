@@ -17,6 +17,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/agent"
 	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
+	"github.com/pollux-companion/pollux/internal/agent/mcp"
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/state"
@@ -56,11 +57,14 @@ func (c *Companion) withholds(w workspace.Withheld) {
 }
 
 func (c *Companion) startCore() error {
-	c.store = state.New(&state.Options{Keep: c.work.Sharing})
+	c.store = state.New(&state.Options{Keep: c.work.Sharing, LentTo: sole()})
 	c.store.SetRoots(c.work.Roots())
 	c.startPause()
+	if err := c.startShares(); err != nil {
+		return err
+	}
 	c.onStop("state", func(context.Context) error { c.store.Shut(); return nil })
-	o := review.Options{View: lateView{c}, Files: files{}, AlwaysAsk: c.o.Keeping != nil}
+	o := review.Options{View: lateView{c}, Files: mcp.Files{}, AlwaysAsk: c.o.Keeping != nil}
 	if c.o.Editor != nil {
 		o.View, o.ShowTimeout = c.o.Editor, showWithin
 	}
@@ -79,11 +83,7 @@ func (c *Companion) startAgent() error {
 	if c.below = c.marked(); c.below {
 		c.o.Log.Warn("started from an agent's shell, so that no diffs are shown here")
 	}
-	old, door, err := c.predecessor()
-	if err != nil {
-		return err
-	}
-	ln, resumed, err := c.listenAgent(old, door)
+	old, ln, resumed, err := c.settleDown()
 	if err != nil {
 		return err
 	}
@@ -109,6 +109,49 @@ func (c *Companion) startAgent() error {
 	c.listenPrivate()
 	c.onStop("agent", c.agents.Shutdown)
 	return nil
+}
+
+// settleDown takes over from the companion before this one, or opens a port of its own. A keeper and the next companion
+// hand the door and its record on one after the other. A companion that starts in between finds the record, but not the port. It leaves the
+// record to them and looks again: with another port it could only drop the proposals (SPEC L-4).
+func (c *Companion) settleDown() (old *discovery.Record, ln net.Listener, resumed bool, err error) {
+	deadline := time.Now().Add(claimWithin)
+	for {
+		before := c.keeper()
+		old, door, err := c.predecessor()
+		if err != nil {
+			return nil, nil, false, err
+		}
+		ln, resumed, err := c.listenAgent(old, door)
+		again := c.resume != nil && (old != nil && ownListener(c.ctx, old.Port) || old == nil && !before && c.keeper())
+		if err != nil || resumed || !again || c.o.Port != 0 || time.Now().After(deadline) {
+			return old, ln, resumed, err
+		}
+		ln.Close()
+		c.resume.Release()
+		c.resume = nil
+		select {
+		case <-c.ctx.Done():
+			return nil, nil, false, c.ctx.Err()
+		case <-time.After(50 * time.Millisecond): // the other one asks for the record every 10 ms
+		}
+		c.lookAround()
+	}
+}
+
+// keeper says whether a keeper of this workspace was running when this companion last looked around.
+func (c *Companion) keeper() bool { return slices.ContainsFunc(c.others, c.isKeeper) }
+
+// ownListener says whether a program of this user listens on a port of loopback.
+func ownListener(ctx context.Context, port int) bool {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	conn, err := proc.DialOwn(ctx, "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
 }
 
 // privateSuffix ends the name of the socket for agents that connect by a private one.
@@ -151,12 +194,16 @@ func (c *Companion) takeOver() *discovery.Record {
 	resume, err := c.claimSlot()
 	if err != nil {
 		c.o.Log.Info("not resuming", "err", err)
+		if !errors.Is(err, discovery.ErrLive) {
+			c.unsaved = err
+		}
 		return nil // the records belong to those companions
 	}
 	c.onStop("claim", func(context.Context) error { resume.Release(); return nil })
 	old, err := resume.Load(time.Now())
 	if err != nil {
 		c.o.Log.Info("not resuming", "err", err)
+		c.unsaved = err
 		return nil // don't replace a record that cannot be trusted
 	}
 	if old != nil && c.belowOneOf(old.Sessions) {
@@ -165,7 +212,8 @@ func (c *Companion) takeOver() *discovery.Record {
 		return nil
 	}
 	c.resume = resume
-	if other := c.sharing(); other != nil {
+	// Beside another companion, a record matters only for the sessions that wait for it: of two that were killed, both come back.
+	if other := c.sharing(); other != nil && (old == nil || len(old.Sessions) == 0 && !resume.HasJournal()) {
 		c.o.Log.Info("not resuming: another companion serves this workspace", "other", other.PID)
 		return nil
 	}
@@ -184,12 +232,12 @@ func (c *Companion) claimSlot() (*discovery.Resume, error) {
 }
 
 // claim claims a record. It waits for a companion that has the record but is just stopping, and so does not answer
-// any more. A companion that answers keeps the record.
+// any more. A companion or keeper that answers keeps the record.
 func (c *Companion) claim(resume *discovery.Resume) error {
 	deadline := time.Now().Add(claimWithin)
 	for {
 		err := resume.Claim()
-		if !errors.Is(err, discovery.ErrLive) || c.sharing() != nil || time.Now().After(deadline) {
+		if !errors.Is(err, discovery.ErrLive) || c.sharing() != nil || c.keeper() || time.Now().After(deadline) {
 			return err
 		}
 		select {
@@ -214,7 +262,9 @@ func (c *Companion) sharing() *control.Status {
 // lookAround finds the companions that run already.
 func (c *Companion) lookAround() {
 	c.others = nil
-	for _, client := range control.List(c.ctx, c.o.Dirs.Run) {
+	var clients []*control.Client
+	clients, c.silent = control.ListAll(c.ctx, c.o.Dirs.Run)
+	for _, client := range clients {
 		c.others = append(c.others, client.Status)
 		client.Close()
 	}
@@ -227,11 +277,14 @@ func sameSet(a, b []string) bool {
 // listenAgent opens the agents' port on loopback (SPEC T-2): the user's, or else the old one, or else any.
 func (c *Companion) listenAgent(old *discovery.Record, door *os.File) (ln net.Listener, resumed bool, err error) {
 	if door != nil {
-		if c.o.Port == 0 || c.o.Port == old.Port {
-			ln, err := listenDoor(door, old.Port)
-			return ln, err == nil, err
+		if ln, err = listenDoor(door, old.Port); err == nil && (c.o.Port == 0 || c.o.Port == old.Port) {
+			return ln, true, nil
 		}
-		door.Close()
+		if err == nil {
+			ln.Close()
+		} else {
+			c.o.Log.Warn("the socket that was handed on is not used", "err", err)
+		}
 	}
 	if old != nil && (c.o.Port == 0 || c.o.Port == old.Port) {
 		if ln, err := c.listen("127.0.0.1", old.Port); err == nil {
@@ -350,12 +403,14 @@ func (c *Companion) startControl() error {
 		c.o.Log.Warn("other pollux commands cannot reach this companion", "err", err)
 		return nil
 	}
+	c.channel.Store(s)
 	c.onStop("control", func(context.Context) error { s.Close(); return nil })
 	return nil
 }
 
 // startDiscovery publishes the companion. It comes last: a CLI that finds the file must find everything else.
 func (c *Companion) startDiscovery() error {
+	c.elect()
 	c.mu.Lock() // a page for the editor may be starting at the same time
 	defer c.mu.Unlock()
 	c.place = discovery.NewPlace(discovery.Dir(), c.o.PID, c.file.Port)
@@ -375,12 +430,10 @@ func (c *Companion) startDiscovery() error {
 		return errors.Join(errs...)
 	})
 	if c.resume != nil {
-		if err := c.resume.Save(c.record); err != nil {
-			c.o.Log.Warn("a restart will not resume", "err", err)
-			c.resume = nil
-		}
+		c.save("a restart will not resume")
 	}
 	c.followSessions()
+	c.followShares()
 	c.aloof = c.o.Keeping != nil && c.sharing() != nil
 	return c.publish(&c.file)
 }
@@ -418,8 +471,13 @@ func (c *Companion) keepSessions() {
 		return
 	}
 	c.record.Sessions, c.record.Floor = known, floor
-	if err := c.resume.Save(c.record); err != nil {
-		c.o.Log.Warn("a restart will not know the sessions' processes", "err", err)
+	c.save("a restart will not know the sessions' processes")
+}
+
+// save writes the record for the next start. A failure becomes trouble, which ends when touch has saved it. The caller holds c.mu.
+func (c *Companion) save(otherwise string) {
+	if c.unsaved = c.resume.Save(c.record); c.unsaved != nil {
+		c.o.Log.Warn(otherwise, "err", c.unsaved)
 	}
 }
 
@@ -450,6 +508,8 @@ func (c *Companion) startUpkeep() {
 			return
 		case <-time.After(upkeepAfter):
 		}
+		c.electAndPublish() // another may have started at the same time
+		c.tellTroubles()
 		for _, s := range sweepers {
 			if removed := s.Sweep(c.ctx); len(removed) > 0 {
 				c.o.Log.Info("removed the files of companions that are gone", "files", removed)
@@ -481,7 +541,9 @@ func (c *Companion) startUpkeep() {
 				return
 			case now := <-tick.C:
 				c.stepAside()
+				c.elect()
 				c.touch(now)
+				c.askShares()
 				c.tellTroubles()
 			}
 		}
@@ -491,8 +553,10 @@ func (c *Companion) startUpkeep() {
 func (c *Companion) touch(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.resume != nil {
-		_ = c.resume.Touch(now)
+	if c.resume != nil && (c.unsaved != nil || c.resume.Touch(now) != nil) { // somebody may have removed the folder
+		if c.unsaved = c.resume.Renew(); c.unsaved == nil {
+			c.save("a restart will not resume")
+		}
 	}
 	if c.ctx.Err() != nil {
 		return

@@ -1,6 +1,7 @@
 package companion
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -21,6 +22,9 @@ func (c *Companion) troubles() []control.Trouble {
 	if t := c.pauseTrouble(); t != nil {
 		all = append(all, *t)
 	}
+	if t := c.rivalTrouble(); t != nil {
+		all = append(all, *t)
+	}
 	for _, w := range c.work.Withheld() { // SPEC C-8
 		all = append(all, control.Trouble{
 			ID: "sharing", What: w.String(),
@@ -37,14 +41,46 @@ func (c *Companion) troubles() []control.Trouble {
 			})
 		}
 	}
+	if err := c.lost(); err != nil {
+		all = append(all, control.Trouble{
+			ID: "lost", What: err.Error(),
+			Why: "a proposal that was open may be missing here, or without its last edits, and its CLI wait for it",
+			Do:  "cancel it in the CLI if it waits, and have it proposed again",
+		})
+	}
+	if err := c.unrecorded(); err != nil {
+		all = append(all, control.Trouble{
+			ID: "record", What: "a restart would not take over the connected CLIs and open proposals: " + err.Error(),
+			Why: "if pollux is killed now, its CLIs lose it and wait for what is open",
+			Do:  "make room in the state folder, or make it writable; pollux looks every minute, and if this stays, start it again",
+		})
+	}
 	return all
+}
+
+// lost says what is missing of the journal of the companion before this one.
+func (c *Companion) lost() error {
+	if c.journal == nil || !c.resumed {
+		return nil
+	}
+	if err := c.unread.Load(); err != nil {
+		return fmt.Errorf("a proposal of the companion before this one cannot be read: %w", *err)
+	}
+	return c.journal.Lost()
+}
+
+// unrecorded says why there is no record for the next start; nil when there is one, or none is wanted.
+func (c *Companion) unrecorded() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.unsaved
 }
 
 // shownTroubles returns the problems that also stand where proposals are reviewed: work may be lost, or the model may not hear
 // of a folder. The other problems are about the machine's set-up, and only status and doctor show them.
 func (c *Companion) shownTroubles() []control.Trouble {
 	return slices.DeleteFunc(c.troubles(), func(t control.Trouble) bool {
-		return !slices.Contains([]string{"journal", "sharing", pausedTrouble}, t.ID)
+		return !slices.Contains([]string{"journal", "lost", "record", "sharing", pausedTrouble, rivalTroubleID}, t.ID)
 	})
 }
 

@@ -24,8 +24,9 @@ var ErrUnknownAgent = errors.New("the process is not known of an agent that is c
 // knowWithin bounds how long a decision waits until the agents' processes are known.
 const knowWithin = 3 * time.Second
 
-// maxAgents bounds the agents that a companion remembers because of their go-betweens.
-const maxAgents = 256
+// maxAgents bounds the agents that a companion remembers because of their go-betweens. None is forgotten while it lives: with more, commands
+// decide nothing until the companion ends.
+const maxAgents = 1024
 
 // Agents are the agents whose models must not decide.
 type Agents struct {
@@ -67,8 +68,8 @@ func MayDecide(ctx context.Context, dirs []string) error {
 	}
 	var all Agents
 	clients, silent := ListAll(ctx, dirs)
-	for _, pid := range silent { // an agent may have stopped that companion, so that nobody learns of the agent
-		all.Unknown = append(all.Unknown, fmt.Sprintf("companion %d does not answer; take it up again: kill -CONT %d", pid, pid))
+	if len(silent) > 0 { // an agent may have stopped that companion, or hold its connections, so that nobody learns of the agent
+		all.Unknown = append(all.Unknown, SilentError(silent).Error())
 	}
 	for _, c := range clients {
 		limited, cancel := context.WithTimeout(ctx, knowWithin+dialTimeout)
@@ -81,31 +82,69 @@ func MayDecide(ctx context.Context, dirs []string) error {
 		all.Unknown = append(all.Unknown, agents.Unknown...)
 		c.Close()
 	}
-	return all.MayDecide(os.Getpid())
+	err := all.MayDecide(os.Getpid())
+	if len(silent) > 0 && errors.Is(err, ErrUnknownAgent) {
+		return silence{err}
+	}
+	return err
 }
+
+// silence is an error that is an ErrSilent as well.
+type silence struct{ error }
+
+func (s silence) Unwrap() error      { return s.error }
+func (silence) Is(target error) bool { return target == ErrSilent }
 
 // between remembers the agents whose go-betweens have connected, as long as they live. The zero value is ready; its
 // methods may be called from any goroutine.
 type between struct {
 	mu   sync.Mutex // guards the below
 	seen []proc.Info
+	cut  []proc.Info // go-betweens whose agent is not known
+	full bool        // there were more than maxAgents
 }
 
 // note checks whether a peer is a go-between, and remembers its agent.
 func (b *between) note(pid int) {
-	agents := guard.Behind(pid)
-	if len(agents) < 2 {
-		return
+	switch agents := guard.Behind(pid); len(agents) {
+	case 0:
+		if p, ok := proc.Lookup(pid); ok {
+			b.keep(&b.cut, p)
+		}
+	case 1: // it stands between nobody and pollux
+	default:
+		b.keep(&b.seen, agents...)
 	}
+}
+
+// keep adds processes to a list.
+func (b *between) keep(list *[]proc.Info, processes ...proc.Info) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.prune()
-	for _, p := range agents {
-		if !slices.ContainsFunc(b.seen, func(old proc.Info) bool { return old.PID == p.PID }) {
-			b.seen = append(b.seen, p)
+	for _, p := range processes {
+		switch {
+		case slices.ContainsFunc(*list, func(old proc.Info) bool { return old.PID == p.PID }):
+		case len(*list) >= maxAgents:
+			b.full = true
+		default:
+			*list = append(*list, p)
 		}
 	}
-	b.seen = b.seen[max(0, len(b.seen)-maxAgents):]
+}
+
+// doubts says why an agent may be there that list does not have.
+func (b *between) doubts() (why []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.prune()
+	for _, p := range b.cut {
+		why = append(why, fmt.Sprintf("process %d, a pollux relay or pollux mcp whose parents have ended", p.PID))
+	}
+	if b.full {
+		why = append(why, fmt.Sprintf("there were more than %d programs between agents and pollux; start this companion again", maxAgents))
+	}
+	return why
 }
 
 func (b *between) list() []proc.Info {
@@ -115,7 +154,8 @@ func (b *between) list() []proc.Info {
 	return slices.Clone(b.seen)
 }
 
-// prune forgets agents that have ended. The caller holds mu.
+// prune forgets processes that have ended. The caller holds mu.
 func (b *between) prune() {
-	b.seen = slices.DeleteFunc(b.seen, func(p proc.Info) bool { return !proc.Same(p.PID, p.Start) })
+	ended := func(p proc.Info) bool { return !proc.Same(p.PID, p.Start) }
+	b.seen, b.cut = slices.DeleteFunc(b.seen, ended), slices.DeleteFunc(b.cut, ended)
 }

@@ -11,12 +11,14 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/creachadair/jrpc2"
 
 	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/ownpipe"
+	"github.com/pollux-companion/pollux/internal/proc"
 	"github.com/pollux-companion/pollux/internal/rpc"
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
@@ -37,8 +39,9 @@ type Client struct {
 	rpc    *jrpc2.Client
 	conn   *carrier
 	path   string
-	server int                    // the process that listens there; 0 when the system does not say
+	server proc.Info              // the process that listens there; its PID is 0 when the system does not say
 	opened atomic.Pointer[func()] // the callback of Propose
+	gone   chan struct{}          // closed when the connection has ended
 }
 
 // Dial connects to the companion behind a socket.
@@ -52,15 +55,23 @@ func join(ctx context.Context, path string, takes bool) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{conn: carry(conn, takes), path: path}
-	c.server, _ = ownpipe.Peer(conn) // Dial has checked whose it is
-	c.rpc = jrpc2.NewClient(rpc.NewChannel(c.conn, c.conn, nil), &jrpc2.ClientOptions{OnNotify: c.notified})
+	c := &Client{conn: carry(conn, takes), path: path, gone: make(chan struct{})}
+	pid, _ := ownpipe.Peer(conn) // Dial has checked whose it is
+	c.server, _ = proc.Lookup(pid)
+	c.server.PID = pid
+	c.rpc = jrpc2.NewClient(rpc.NewChannel(c.conn, c.conn, nil), &jrpc2.ClientOptions{OnNotify: c.notified, OnStop: func(*jrpc2.Client, error) { close(c.gone) }})
 	if err := c.call(ctx, methodStatus, empty{}, &c.Status); err != nil {
 		c.Close()
 		return nil, err
 	}
 	return c, nil
 }
+
+// Path returns the absolute path of the companion's socket, which no other companion has.
+func (c *Client) Path() string { return c.path }
+
+// Began says when the process began that listens at the socket, whatever Status says; 0 when the system does not tell.
+func (c *Client) Began() proc.Stamp { return c.server.Start }
 
 // Close ends the connection.
 func (c *Client) Close() {
@@ -125,7 +136,7 @@ func (c *Client) Ask(ctx context.Context, q Question) (*string, error) {
 
 // Context returns what the user looks at.
 func (c *Client) Context(ctx context.Context) (v *state.Snapshot, err error) {
-	return v, c.call(ctx, methodContext, empty{}, &v)
+	return v, c.call(ctx, methodContext, contextParams{inAgent()}, &v)
 }
 
 // Page returns a fresh address of the editor page.
@@ -140,6 +151,21 @@ func (c *Client) Pause(ctx context.Context, paused bool) error {
 	return c.call(ctx, methodPause, pauseParams{paused, inAgent()}, &empty{})
 }
 
+// Share says whether an agent is told what the user looks at, in the companion's workspace: "always", "ask" or "never". A
+// model's shell may only say never, and otherwise gets ErrFromAgent.
+func (c *Client) Share(ctx context.Context, agent, mode string) error {
+	return c.call(ctx, methodShare, shareParams{agent, mode, inAgent()}, &empty{})
+}
+
+// Lend tells a companion what the user of another one looks at; active says that this user was active just now. What is lent ends with
+// the connection.
+func (c *Client) Lend(ctx context.Context, snap *state.Snapshot, active bool) error {
+	return c.call(ctx, methodLend, lendParams{snap, active}, &empty{})
+}
+
+// Gone is closed when the connection has ended.
+func (c *Client) Gone() <-chan struct{} { return c.gone }
+
 // Connection returns what a CLI needs to reach the companion.
 func (c *Client) Connection(ctx context.Context) (v Connection, err error) {
 	return v, c.call(ctx, methodEnv, empty{}, &v)
@@ -152,27 +178,33 @@ func List(ctx context.Context, dirs []string) []*Client {
 	return clients
 }
 
+// A Silent is a process that holds a socket and does not say who it is.
+type Silent struct {
+	PID  int  // as the socket's name says
+	Full bool // it takes no more connections; otherwise it hangs, or is stopped
+}
+
 // ListAll is List, and also returns the processes that hold a socket and do not answer: see SilentError.
-func ListAll(ctx context.Context, dirs []string) (clients []*Client, silent []int) {
+func ListAll(ctx context.Context, dirs []string) (clients []*Client, silent []Silent) {
 	var (
 		mu   sync.Mutex
 		wait sync.WaitGroup
 	)
 	for _, path := range sockets(dirs) {
 		wait.Go(func() {
-			c, err := Dial(ctx, path)
+			c, err := dialBusy(ctx, path)
 			if errors.Is(err, ownpipe.ErrRefused) && settled(path) {
 				_ = os.Remove(path)
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			switch pid, _, _ := strings.Cut(filepath.Base(path), "-"); {
+			pid, _, _ := strings.Cut(filepath.Base(path), "-")
+			n, noNumber := strconv.Atoi(pid)
+			switch {
 			case err == nil:
 				clients = append(clients, c)
-			case errors.Is(err, context.DeadlineExceeded):
-				if n, err := strconv.Atoi(pid); err == nil {
-					silent = append(silent, n)
-				}
+			case noNumber == nil && (busy(err) || errors.Is(err, context.DeadlineExceeded)):
+				silent = append(silent, Silent{n, busy(err)})
 			}
 		})
 	}
@@ -183,8 +215,25 @@ func ListAll(ctx context.Context, dirs []string) (clients []*Client, silent []in
 		}
 		return b.Status.PID - a.Status.PID
 	})
-	slices.Sort(silent)
+	slices.SortFunc(silent, func(a, b Silent) int { return a.PID - b.PID })
 	return clients, silent
+}
+
+// busyFor is how long a companion that takes no connection is asked again: one that is just stopping is gone after that.
+const busyFor = 300 * time.Millisecond
+
+// dialBusy is Dial, again and again for busyFor while the companion takes no connection.
+func dialBusy(ctx context.Context, path string) (c *Client, err error) {
+	for limit := time.Now().Add(busyFor); ; time.Sleep(20 * time.Millisecond) {
+		if c, err = Dial(ctx, path); !busy(err) || ctx.Err() != nil || time.Now().After(limit) {
+			return c, err
+		}
+	}
+}
+
+// busy says whether an error of Dial is that of a companion whose connections are all taken: it closes further ones, or lets them wait.
+func busy(err error) bool {
+	return slices.ContainsFunc([]error{ErrStopped, syscall.EAGAIN, syscall.EPIPE, syscall.ECONNRESET}, func(e error) bool { return errors.Is(err, e) })
 }
 
 // settled says that a socket is old enough to be removed. A fresh one refuses connections
@@ -215,14 +264,26 @@ func sockets(dirs []string) []string {
 // ErrSilent: a companion that may serve the folder runs, but does not answer. The error's text says which.
 var ErrSilent = errors.New("a companion does not answer")
 
-// SilentError is an ErrSilent about these processes, with the command that resumes them.
-func SilentError(pids []int) error {
-	names := make([]string, len(pids))
-	for i, pid := range pids {
-		names[i] = strconv.Itoa(pid)
+// SilentError is an ErrSilent about these processes, with what helps.
+func SilentError(silent []Silent) error {
+	var hang, full []string
+	for _, s := range silent {
+		if pid := strconv.Itoa(s.PID); s.Full {
+			full = append(full, pid)
+		} else {
+			hang = append(hang, pid)
+		}
 	}
-	return fmt.Errorf("%w: process %s hangs or is stopped (Ctrl-Z); take it up again (kill -CONT %s), or end it and start it again",
-		ErrSilent, strings.Join(names, ", "), strings.Join(names, " "))
+	var parts []string
+	if len(hang) > 0 {
+		parts = append(parts, fmt.Sprintf("process %s hangs or is stopped (Ctrl-Z); take it up again (kill -CONT %s), or end it and start it again",
+			strings.Join(hang, ", "), strings.Join(hang, " ")))
+	}
+	if len(full) > 0 {
+		parts = append(parts, fmt.Sprintf("process %s runs, but other programs of yours hold all connections of its control socket; end those, an agent's shell perhaps, or end it and start it again",
+			strings.Join(full, ", ")))
+	}
+	return fmt.Errorf("%w: %s", ErrSilent, strings.Join(parts, "; "))
 }
 
 // quoted lists names for a person; the names may hold anything.

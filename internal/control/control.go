@@ -23,6 +23,8 @@ const (
 	methodPage     = "page"
 	methodEnv      = "env"
 	methodPause    = "pause"
+	methodShare    = "share"
+	methodLend     = "lend"
 	methodMention  = "mention"
 	methodTold     = "told"    // the context as CLIs are told it
 	methodPropose  = "propose" // pollux diff
@@ -55,10 +57,14 @@ type Status struct {
 	Started time.Time `json:"started"`
 	// Keeper says that its editor has ended, and that it serves the CLIs that were connected then (SPEC L-4).
 	Keeper bool `json:"keeper,omitempty"`
+	// Alone says that it was started for its own agent (pollux run), and is not elected to serve other sessions.
+	Alone bool `json:"alone,omitempty"`
 	// Views says who would show a diff at this moment; nil from a companion that does not tell.
 	Views *Views `json:"views,omitempty"`
 	// Troubles are problems that this companion runs with.
 	Troubles []Trouble `json:"troubles,omitempty"`
+	// Shares lists every agent that pollux knows.
+	Shares []Share `json:"shares,omitempty"`
 }
 
 // A Trouble is a problem that a companion runs with, told to a person.
@@ -89,6 +95,16 @@ type Session struct {
 	Version string    `json:"version,omitempty"` // the CLI's version, as it says; "" when it says none
 	Process string    `json:"process,omitempty"` // "" when not known
 	PID     int       `json:"pid,omitempty"`     // 0 when not known
+	// Told says whether it is told what the user looks at: "told", "paused", "asks" or "never"; "" from a companion that does not say.
+	Told string `json:"told,omitempty"`
+}
+
+// A Share says whether the sessions of one agent are told what the user looks at (SPEC C-8).
+type Share struct {
+	Agent string `json:"agent"` // its name: "claude"
+	Label string `json:"label"`
+	// Mode is "always", "ask" or "never". With ask, nothing is told until the person has answered.
+	Mode string `json:"mode"`
 }
 
 // A Diff is one open proposal.
@@ -183,6 +199,10 @@ type Backend interface {
 	Context() *state.Snapshot
 	// Pause stops or resumes telling agents what the user looks at.
 	Pause(paused bool)
+	// SetShare says whether an agent is told what the user looks at, in this workspace.
+	SetShare(agent, mode string) error
+	// Lend takes what the user of another companion looks at, as state.Store.Lend does. key stands for the connection.
+	Lend(key any, snap *state.Snapshot, active bool)
 	// Mention puts a mention into the prompt of a session.
 	Mention(context.Context, Mention) (Mentioned, error)
 	// Told returns the parameters of ide/contextUpdate as CLIs get them, as soon as they differ from seen, or when
@@ -214,6 +234,21 @@ type (
 
 type pauseParams struct {
 	Paused  bool `json:"paused"`
+	InAgent bool `json:"inAgent,omitempty"`
+}
+
+type shareParams struct {
+	Agent   string `json:"agent"`
+	Mode    string `json:"mode"`
+	InAgent bool   `json:"inAgent,omitempty"`
+}
+
+type lendParams struct {
+	Snapshot *state.Snapshot `json:"snapshot"`
+	Active   bool            `json:"active,omitempty"`
+}
+
+type contextParams struct {
 	InAgent bool `json:"inAgent,omitempty"`
 }
 

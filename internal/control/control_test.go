@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,6 +30,9 @@ type fake struct {
 	opened   []Location
 	mentions int
 	paused   []bool
+	shared   []string
+	withheld []string
+	lent     atomic.Pointer[state.Snapshot]
 	door     *os.File // that HandOver hands on
 	over     func()   // of HandOver and Stop
 }
@@ -66,8 +70,15 @@ func (f *fake) Mention(_ context.Context, m Mention) (Mentioned, error) {
 	f.mentions++
 	return Mentioned{Session: "x #1", By: "protocol"}, nil
 }
-func (f *fake) Pause(paused bool)        { f.paused = append(f.paused, paused) }
-func (f *fake) Context() *state.Snapshot { return &state.Snapshot{Active: "/p", Roots: f.status.Roots} }
+func (f *fake) Pause(paused bool) { f.paused = append(f.paused, paused) }
+func (f *fake) SetShare(agent, mode string) error {
+	f.shared = append(f.shared, agent+" "+mode)
+	return nil
+}
+func (f *fake) Lend(_ any, snap *state.Snapshot, _ bool) { f.lent.Store(snap) }
+func (f *fake) Context() *state.Snapshot {
+	return &state.Snapshot{Active: "/p", Roots: f.status.Roots, Withheld: f.withheld}
+}
 func (f *fake) HandOver() (Handing, *os.File, func(), error) {
 	return Handing{Editor: f.status.Editor, Roots: f.status.Roots, Port: 2}, f.door, f.over, nil
 }

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/pollux-companion/pollux/internal/guard"
 	"github.com/pollux-companion/pollux/internal/paths"
@@ -27,7 +30,7 @@ func Find(ctx context.Context, dirs []string, folder string) (*Client, error) {
 	}
 	persons := serving
 	if !inAgent() {
-		persons = ofPersons(ctx, serving)
+		persons = slices.DeleteFunc(Persons(ctx, clients, nil), func(c *Client) bool { return c.Status.depth(folder) == 0 })
 	}
 	best := nearest(persons, folder)
 	for _, c := range clients {
@@ -39,8 +42,8 @@ func Find(ctx context.Context, dirs []string, folder string) (*Client, error) {
 	case best != nil:
 		return best, nil
 	case len(serving) > 0:
-		return nil, fmt.Errorf("%w (%q) but process %d, which was started from an agent's own shell; start one in a terminal of yours: pollux serve",
-			ErrNone, folder, serving[0].Status.PID)
+		return nil, fmt.Errorf("%w (%q) but process %s, started from an agent's own shell; end that, and start one in a terminal of yours: pollux serve",
+			ErrNone, folder, numbers(serving))
 	case len(silent) > 0:
 		return nil, SilentError(silent)
 	}
@@ -52,6 +55,15 @@ func Find(ctx context.Context, dirs []string, folder string) (*Client, error) {
 		return nil, fmt.Errorf("%w (%q); go to a folder that is served, or run: pollux serve%s", ErrNone, folder, others.String())
 	}
 	return nil, fmt.Errorf("%w (%q), and none runs; start one with: pollux serve", ErrNone, folder)
+}
+
+// numbers lists the companions' processes.
+func numbers(clients []*Client) string {
+	list := make([]string, len(clients))
+	for i, c := range clients {
+		list[i] = strconv.Itoa(c.Status.PID)
+	}
+	return strings.Join(list, ", ")
 }
 
 // depth returns the length of the nearest root that holds folder, 0 when none does.
@@ -78,29 +90,49 @@ func nearest(clients []*Client, folder string) (best *Client) {
 	return best
 }
 
-// ofPersons leaves out companions that an agent started: those with its marks, and, if others remain, those below it.
-func ofPersons(ctx context.Context, clients []*Client) []*Client {
-	clients = slices.DeleteFunc(slices.Clone(clients), func(c *Client) bool { return c.FromAgent(nil) })
+// Persons leaves out companions that an agent started: those with its marks, those below one of known, and, if several remain, those
+// below an agent of any of them. Two that call each other an agent's are both left out, since one of them lies.
+func Persons(ctx context.Context, clients []*Client, known []proc.Info) []*Client {
+	clients = slices.DeleteFunc(slices.Clone(clients), func(c *Client) bool { return c.FromAgent(known) })
 	if len(clients) < 2 {
 		return clients
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	var known []proc.Info
-	for _, c := range clients {
-		if agents, err := c.Agents(ctx); err == nil && !guard.Same(agents.Processes) { // pollux conform may be above the companion that it tries
-			known = append(known, agents.Processes...)
+	said := make([][]proc.Info, len(clients))
+	var wait sync.WaitGroup
+	for i, c := range clients {
+		wait.Go(func() {
+			if agents, err := c.Agents(ctx); err == nil && !guard.Same(agents.Processes) { // pollux conform may be above the companion that it tries
+				said[i] = agents.Processes
+			}
+		})
+	}
+	wait.Wait()
+	var apart, below []*Client
+	for i, c := range clients {
+		if c.FromAgent(said[i]) { // what it says of others does not count: it could accuse them
+			below = append(below, c)
+			continue
 		}
+		apart = append(apart, c)
+		known = append(slices.Clip(known), said[i]...)
 	}
-	apart := slices.DeleteFunc(slices.Clone(clients), func(c *Client) bool { return c.FromAgent(known) })
 	if len(apart) == 0 {
-		return clients // this whole terminal runs below one
+		return below // this whole terminal runs below one
 	}
-	return apart
+	return slices.DeleteFunc(apart, func(c *Client) bool { return c.FromAgent(known) })
 }
 
-// FromAgent says whether the process that listens at the socket has an agent's mark, or runs below one of agents. That process may be any program.
+// FromAgent says whether the process that listens at the socket has an agent's mark, or runs below one of agents. That process may be any
+// program. One that has made the socket, passed it on and ended hides who listens, and counts as an agent's.
 func (c *Client) FromAgent(agents []proc.Info) bool {
-	verdict := guard.Look(c.server, agents)
-	return verdict == guard.Marked || verdict == guard.Below
+	switch guard.Look(c.server.PID, agents) {
+	case guard.Marked, guard.Below:
+		return true
+	case guard.Unseen:
+		_, told := proc.Lookup(os.Getpid())
+		return told && c.server.PID != 0
+	}
+	return !proc.Same(c.server.PID, c.server.Start)
 }

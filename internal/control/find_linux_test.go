@@ -5,32 +5,101 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pollux-companion/pollux/internal/ownpipe"
+	"github.com/pollux-companion/pollux/internal/proc"
 )
 
 // TestMain is also a companion in a process of its own, which claims to be newer, until its standard input ends.
 func TestMain(m *testing.M) {
+	if path := os.Getenv("POLLUX_TEST_FILL"); path != "" {
+		for range 2 * maxPeers {
+			if _, err := net.Dial("unix", path); err != nil {
+				panic(err)
+			}
+		}
+		fmt.Println("ready")
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		return
+	}
 	dir := os.Getenv("POLLUX_TEST_SERVE")
 	if dir == "" {
 		os.Exit(m.Run())
 	}
 	f := &fake{reviewed: newReviewed(), status: Status{Editor: "agent's", Started: time.Unix(2, 0), Roots: strings.Fields(os.Getenv("POLLUX_TEST_ROOTS"))}}
-	if _, err := Listen([]string{dir}, f, slog.New(slog.DiscardHandler)); err != nil {
+	if err := listenFor(dir, f); err != nil {
 		panic(err)
 	}
 	fmt.Println("ready")
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
+// listenFor serves f in dir. Where the program is asked to hide, a process listens that ends at once; its child answers.
+func listenFor(dir string, f *fake) error {
+	log := slog.New(slog.DiscardHandler)
+	hide := os.Getenv("POLLUX_TEST_HIDE")
+	switch hide {
+	case "":
+		_, err := Listen([]string{dir}, f, log)
+		return err
+	case "maker":
+		ln, err := ownpipe.ListenIn([]string{dir}, socketSuffix)
+		if err != nil {
+			return err
+		}
+		socket, err := ln.(*net.UnixListener).File()
+		if err != nil {
+			return err
+		}
+		cmd := exec.Command(os.Args[0])
+		cmd.Env, cmd.ExtraFiles = append(os.Environ(), "POLLUX_TEST_HIDE="+strconv.Itoa(os.Getpid())), []*os.File{socket}
+		cmd.Stdin, cmd.Stdout = os.Stdin, os.Stdout
+		if err := cmd.Start(); err != nil {
+			return err
+		}
+		os.Exit(0)
+	}
+	for maker, _ := strconv.Atoi(hide); proc.Alive(maker); {
+		time.Sleep(time.Millisecond)
+	}
+	ln, err := net.FileListener(os.NewFile(3, "socket"))
+	if err == nil {
+		s := &Server{backend: f, log: log, ln: ln, conns: map[net.Conn]struct{}{}}
+		s.done.Go(s.accept)
+	}
+	return err
+}
+
+// SPEC A-4: an agent's processes cannot keep a person's commands out.
+func TestAgentFillsHalf(t *testing.T) {
+	dirs := []string{shortDir(t)}
+	s := listen(t, dirs, &fake{status: Status{PID: 5}})
+	child(t, "POLLUX_TEST_FILL="+s.Path(), "GEMINI_CLI=1")
+	clients, silent := ListAll(t.Context(), dirs)
+	if len(clients) != 1 || len(silent) != 0 {
+		t.Fatalf("%d companions, %v", len(clients), silent)
+	}
+	clients[0].Close()
+}
+
 // served starts a companion below a shell, whose process it returns.
 func served(t *testing.T, dir, roots, mark string) (shell int) {
 	t.Helper()
+	return child(t, "POLLUX_TEST_SERVE="+dir, "POLLUX_TEST_ROOTS="+roots, mark)
+}
+
+// child starts this program below a shell, and waits until it is ready.
+func child(t *testing.T, env ...string) (shell int) {
+	t.Helper()
 	cmd := exec.Command("sh", "-c", os.Args[0]+"; true")
-	cmd.Env = []string{"POLLUX_TEST_SERVE=" + dir, "POLLUX_TEST_ROOTS=" + roots, mark}
+	cmd.Env = env
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -66,6 +135,7 @@ func TestFindLeavesOutAgents(t *testing.T) {
 		"wiped, below a known agent":     {roots: root, mark: "X=1", below: true, want: "person's"},
 		"wiped, nearer, below an agent":  {roots: "/r/p/sub", mark: "X=1", below: true, want: "person's"},
 		"with a mark, alone":             {roots: root, mark: "CLAUDECODE=1", alone: true},
+		"its socket's maker has ended":   {roots: root + " /r/p/sub", mark: "POLLUX_TEST_HIDE=maker", want: "person's"},
 		"asked by the agent itself":      {roots: root, mark: "GEMINI_CLI=1", asks: "GEMINI_CLI", want: "agent's"},
 		"another person's, newer":        {roots: root, mark: "X=1", want: "agent's"},
 		"for another folder":             {roots: "/else", mark: "GEMINI_CLI=1", want: "person's"},

@@ -3,6 +3,7 @@
 package control
 
 import (
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -93,5 +94,56 @@ func TestOtherUserListens(t *testing.T) {
 	}
 	if got := <-heard; got != "" {
 		t.Errorf("it was sent %q", got)
+	}
+}
+
+// SPEC §11.1, A-5: a folder for sockets that another user was first to make is not used, and no socket in it is dialled: pollux listens in the
+// next folder, and passes over who answers there.
+func TestOtherUsersFolder(t *testing.T) {
+	for name, plant := range map[string]func(dir string) error{
+		"a folder of theirs":                func(dir string) error { return os.Mkdir(dir, 0o700) },
+		"a folder of theirs, open to all":   func(dir string) error { return errors.Join(os.Mkdir(dir, 0o777), os.Chmod(dir, 0o777)) },
+		"a link to a folder of theirs":      func(dir string) error { return errors.Join(os.Mkdir(dir+".x", 0o755), os.Symlink(dir+".x", dir)) },
+		"a link to the folder of this user": func(dir string) error { return os.Symlink(filepath.Join(filepath.Dir(dir), "own"), dir) },
+		"a file":                            func(dir string) error { return os.WriteFile(dir, nil, 0o644) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			base := openDir(t)
+			dir, own := filepath.Join(base, "run"), filepath.Join(base, "own")
+			var ln net.Listener
+			var err error
+			if !usertest.Do(t, func() {
+				if err = plant(dir); err == nil {
+					ln, _ = net.Listen("unix", filepath.Join(dir, "1-abcdef"+socketSuffix)) // not where that is no folder of theirs
+				}
+			}) {
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ln != nil {
+				defer ln.Close()
+			}
+			s := listen(t, []string{dir, own}, &fake{})
+			if filepath.Dir(s.Path()) != own {
+				t.Errorf("it listens at %s", s.Path())
+			}
+			clients, silent := ListAll(t.Context(), []string{dir, own})
+			if len(clients) != 1 || clients[0].path != s.Path() || len(silent) != 0 {
+				t.Errorf("it finds %d, silent %v", len(clients), silent)
+			}
+			for _, c := range clients {
+				c.Close()
+			}
+			if ln == nil {
+				return
+			}
+			_ = ln.(*net.UnixListener).SetDeadline(time.Now().Add(20 * time.Millisecond)) // nobody is in the queue
+			if conn, err := ln.Accept(); err == nil {
+				conn.Close()
+				t.Error("their socket was dialled")
+			}
+		})
 	}
 }

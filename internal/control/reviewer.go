@@ -11,6 +11,7 @@ import (
 	"github.com/creachadair/jrpc2/handler"
 
 	"github.com/pollux-companion/pollux/internal/core/review"
+	"github.com/pollux-companion/pollux/internal/core/state"
 )
 
 // pollWithin is how long the companion holds a question whose answer has not changed. A client asks again after that,
@@ -29,6 +30,7 @@ type peer struct {
 	agents *between
 	// attached has room for one value: the function that detaches the peer, while it is attached.
 	attached chan func()
+	lent     atomic.Bool // it has lent a snapshot
 }
 
 // trusted returns nil when the peer, as far as anybody can know, is not a model's shell. inAgent is what the peer says of itself.
@@ -39,12 +41,25 @@ func (p *peer) trusted(ctx context.Context, inAgent bool) error {
 	return p.known(ctx).MayDecide(p.pid)
 }
 
+// errPrivate: some agent must not be told what the user looks at, and it may be the one that asks.
+var errPrivate = errors.New("an agent's shell asks, and the user does not share with every agent what they look at; pollux share says with whom")
+
+// mayKnow returns nil when the peer may be told a snapshot. Which agent is above a model's shell is not known, so that shell is told
+// nothing as long as one agent must not be told (SPEC C-8).
+func (p *peer) mayKnow(ctx context.Context, inAgent bool, snap *state.Snapshot) error {
+	if len(snap.Withheld) > 0 && p.trusted(ctx, inAgent) != nil {
+		return errPrivate
+	}
+	return nil
+}
+
 // known returns the sessions' agents, and agents that have asked through a go-between.
 func (p *peer) known(ctx context.Context) Agents {
 	ctx, cancel := context.WithTimeout(ctx, knowWithin)
 	defer cancel()
 	agents := p.b.Agents(ctx)
 	agents.Processes = append(p.agents.list(), agents.Processes...)
+	agents.Unknown = append(agents.Unknown, p.agents.doubts()...)
 	return agents
 }
 
@@ -54,6 +69,9 @@ func (p *peer) end() {
 	case detach := <-p.attached:
 		detach()
 	default:
+	}
+	if p.lent.Load() {
+		p.b.Lend(p, nil, false)
 	}
 	if over := p.over.Load(); over != nil {
 		(*over)()
@@ -73,7 +91,8 @@ func (p *peer) reviewing() handler.Map {
 		methodTold: method(func(ctx context.Context, t toldParams) (toldReply, error) {
 			ctx, cancel := context.WithTimeout(ctx, pollWithin)
 			defer cancel()
-			return toldReply{b.Told(ctx, t.Seen)}, nil
+			params := b.Told(ctx, t.Seen)
+			return toldReply{params}, p.mayKnow(ctx, t.InAgent, b.Context())
 		}),
 		methodTexts: method(func(_ context.Context, id idParams) (textsReply, error) {
 			t, err := b.Texts(id.ID)
@@ -228,7 +247,7 @@ func (c *Client) Propose(ctx context.Context, p Proposal, opened func()) (Answer
 // few seconds; at once when seen is "".
 func (c *Client) Told(ctx context.Context, seen string) (json.RawMessage, error) {
 	var r toldReply
-	err := c.call(ctx, methodTold, toldParams{seen}, &r)
+	err := c.call(ctx, methodTold, toldParams{seen, inAgent()}, &r)
 	return json.RawMessage(r.Params), err
 }
 

@@ -41,6 +41,8 @@ type Queue struct {
 	Rules   []Rule `json:"rules,omitempty"`
 	// Sessions is how many CLIs are connected.
 	Sessions int `json:"sessions"`
+	// Sharing says in words who is told what the user looks at; "" when nobody is connected.
+	Sharing string `json:"sharing,omitempty"`
 	// Past grows when an entry is added to the history.
 	Past uint64 `json:"past"`
 	// Troubles are the problems that the user should see beside the proposals.
@@ -153,7 +155,8 @@ type (
 		Edited   bool   `json:"edited,omitempty"`
 	}
 	toldParams struct {
-		Seen string `json:"seen"`
+		Seen    string `json:"seen"`
+		InAgent bool   `json:"inAgent,omitempty"`
 	}
 	toldReply struct {
 		Params string `json:"params"`

@@ -235,7 +235,7 @@ func TestAgentDecidesNothing(t *testing.T) {
 			for what, err := range map[string]error{
 				"attach": c.Attach(ctx), "edit": second(c.Edit(ctx, "d", "x", nil)), "resolve": c.Resolve(ctx, "d", Seen{}, false), "rule": c.SetRule(ctx, Rule{Mode: review.AcceptAll}),
 				"undo": c.Undo(ctx, "h"), "accept": c.Decide(ctx, Decision{ID: "d", Accept: true}), "reject": c.Decide(ctx, Decision{ID: "d"}),
-				"page": pageErr, "resume": c.Pause(ctx, false), "mention": mentionErr, "consent": MayDecide(ctx, []string{filepath.Dir(f.socket)}),
+				"page": pageErr, "resume": c.Pause(ctx, false), "share": c.Share(ctx, "claude", "always"), "share after a question": c.Share(ctx, "claude", "ask"), "mention": mentionErr, "consent": MayDecide(ctx, []string{filepath.Dir(f.socket)}),
 			} {
 				if err == nil || !strings.HasPrefix(err.Error(), tt.says) {
 					t.Errorf("%s: %v", what, err)
@@ -243,6 +243,19 @@ func TestAgentDecidesNothing(t *testing.T) {
 			}
 			if err := c.Pause(ctx, true); err != nil || !slices.Equal(f.paused, []bool{true}) {
 				t.Errorf("pause: %v, %v", f.paused, err)
+			}
+			if err := c.Share(ctx, "claude", "never"); err != nil || !slices.Equal(f.shared, []string{"claude never"}) {
+				t.Errorf("never: %v, %v", f.shared, err)
+			}
+			if snap, err := c.Context(ctx); err != nil || snap.Active == "" { // every agent may be told
+				t.Errorf("%+v, %v", snap, err)
+			}
+			f.withheld = []string{"codex"} // it may be the one that asks
+			if snap, err := c.Context(ctx); err == nil || snap != nil && snap.Active != "" {
+				t.Errorf("a shell is told %+v", snap)
+			}
+			if told, err := c.Told(ctx, ""); err == nil {
+				t.Errorf("a shell is told %s", told)
 			}
 			if f.mentions+len(f.edits)+len(f.rules)+len(f.undone)+len(f.decided)+len(f.attached) > 0 {
 				t.Error("something was done all the same")

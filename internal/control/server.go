@@ -14,16 +14,21 @@ import (
 	"github.com/creachadair/jrpc2/handler"
 
 	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/guard"
 	"github.com/pollux-companion/pollux/internal/ownpipe"
+	"github.com/pollux-companion/pollux/internal/proc"
 	"github.com/pollux-companion/pollux/internal/rpc"
 )
 
 // Bounds on what a peer can make the companion hold (SPEC A-4).
 const (
-	maxPeers = 64       // connections at once
+	maxPeers = 64       // connections at once, fewer where few descriptors are allowed; agents' processes get half of them
 	maxBody  = 48 << 20 // bytes of a message: a proposal with two texts of 16 MiB, in base64
 	maxCalls = 8        // at once on a connection; some wait for the user
 )
+
+// mostPeers is maxPeers, or an eighth of the connections that this process may have.
+var mostPeers = sync.OnceValue(func() int { return min(maxPeers, max(4, proc.Connections()/8)) })
 
 // A Server answers on one socket, from Listen to Close. Goroutines: one that
 // accepts, and for each connection the ones of its jrpc2 server; Close ends and awaits all.
@@ -54,6 +59,9 @@ func Listen(dirs []string, b Backend, log *slog.Logger) (*Server, error) {
 // Path returns the socket's absolute path.
 func (s *Server) Path() string { return s.ln.Addr().String() }
 
+// Between returns the living agents that have asked through a go-between (pollux relay, pollux mcp), with these.
+func (s *Server) Between() []proc.Info { return s.agents.list() }
+
 func (s *Server) accept() {
 	for {
 		conn, err := s.ln.Accept()
@@ -77,15 +85,32 @@ func (s *Server) accept() {
 		}
 		s.done.Go(func() {
 			defer s.drop(conn)
-			s.serve(conn, pid)
+			if s.room(pid) {
+				s.serve(conn, pid)
+			}
 		})
 	}
+}
+
+// room says whether a process may have one more connection: when half of them are taken, only a person's may, so that an agent cannot
+// keep its user's commands out.
+func (s *Server) room(pid int) bool {
+	s.mu.Lock()
+	half := len(s.conns) > mostPeers()/2
+	s.mu.Unlock()
+	if !half {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	v := guard.Look(pid, append(s.agents.list(), s.backend.Agents(ctx).Processes...))
+	return v != guard.Marked && v != guard.Below
 }
 
 func (s *Server) add(conn net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || len(s.conns) >= maxPeers {
+	if s.closed || len(s.conns) >= mostPeers() {
 		return false
 	}
 	s.conns[conn] = struct{}{}
@@ -145,7 +170,10 @@ func (p *peer) methods() handler.Map {
 		methodSessions: method(func(context.Context, empty) ([]Session, error) { return b.Sessions(), nil }),
 		methodAgents:   method(func(ctx context.Context, _ empty) (Agents, error) { return p.known(ctx), nil }),
 		methodDiffs:    method(func(context.Context, empty) ([]Diff, error) { return b.Diffs(), nil }),
-		methodContext:  method(func(context.Context, empty) (*state.Snapshot, error) { return b.Context(), nil }),
+		methodContext: method(func(ctx context.Context, in contextParams) (*state.Snapshot, error) {
+			snap := b.Context()
+			return snap, p.mayKnow(ctx, in.InAgent, snap)
+		}),
 		methodDecide: method(func(ctx context.Context, d decideParams) (empty, error) {
 			if err := p.trusted(ctx, d.InAgent); err != nil {
 				return empty{}, err
@@ -169,6 +197,25 @@ func (p *peer) methods() handler.Map {
 				}
 			}
 			b.Pause(in.Paused)
+			return empty{}, nil
+		}),
+		methodShare: method(func(ctx context.Context, in shareParams) (empty, error) {
+			if in.Mode != "never" { // anybody may stop sharing
+				if err := p.trusted(ctx, in.InAgent); err != nil {
+					return empty{}, err
+				}
+			}
+			return empty{}, b.SetShare(in.Agent, in.Mode)
+		}),
+		methodLend: method(func(ctx context.Context, in lendParams) (empty, error) {
+			if !p.lent.Load() && guard.Look(p.pid, p.known(ctx).Processes) != guard.Person {
+				return empty{}, ErrFromAgent
+			}
+			if in.Snapshot == nil {
+				return empty{}, nil
+			}
+			p.lent.Store(true)
+			b.Lend(p, in.Snapshot, in.Active)
 			return empty{}, nil
 		}),
 		methodMention: method(p.mention),

@@ -117,18 +117,23 @@ func Survey(ctx context.Context, run, folders []string, here string) []Companion
 }
 
 // wakeUp names the processes of companions that do not answer, and says what to do.
-func wakeUp(files []Companion, silent []int) []Companion {
+func wakeUp(files []Companion, silent []control.Silent) []Companion {
 	if len(silent) == 0 {
 		return files
 	}
 	hint, listed := control.SilentError(silent).Error(), false
 	for i := range files {
-		if f := &files[i]; f.Health == Silent {
+		f := &files[i]
+		full := slices.Contains(silent, control.Silent{PID: f.PID, Full: true})
+		switch {
+		case f.Health == Silent:
 			f.Note, listed = f.Note+"; "+hint, true
+		case full && f.alive(): // its port answers
+			f.Note, listed = hint, true
 		}
 	}
 	if !listed {
-		files = append(files, Companion{PID: silent[0], Workspace: []string{}, Health: Silent, Note: hint})
+		files = append(files, Companion{PID: silent[0].PID, Workspace: []string{}, Health: Silent, Note: hint})
 	}
 	return files
 }
@@ -308,11 +313,12 @@ func merge(ctx context.Context, files []Companion, c *control.Client) []Companio
 		f.Note = "a keeper: its editor was closed, and CLIs are connected; an editor opened there takes over, pollux stop ends it"
 	}
 	f.Version, f.Since, f.Troubles = c.Status.Version, c.Status.Started, c.Status.Troubles
+	told := map[string]string{"asks": " (not told what you look at until you agree)", "never": " (never told what you look at)"}
 	if sessions, err := c.Sessions(ctx); err == nil {
 		n := len(sessions)
 		f.Sessions = &n
 		for _, s := range sessions {
-			f.CLIs = append(f.CLIs, s.Label)
+			f.CLIs = append(f.CLIs, s.Label+told[s.Told])
 		}
 	}
 	if diffs, err := c.Diffs(ctx); err == nil {

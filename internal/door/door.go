@@ -4,6 +4,7 @@
 package door
 
 import (
+	"cmp"
 	"crypto/subtle"
 	"errors"
 	"fmt"
@@ -28,7 +29,8 @@ const (
 	// RequestTimeout is how long a request may take to arrive, how long its answer may
 	// take to leave, and how long a connection may idle in between.
 	RequestTimeout = 30 * time.Second
-	// MaxConns is the number of connections at one time; the next one is closed at once.
+	// MaxConns is the number of connections at one time; the next one gets 503. It is smaller where few descriptors are allowed:
+	// see Options.Eighths.
 	MaxConns = 8192
 	// MaxStrangers is the number of connections without a request that brought a credential. The next one ends the
 	// oldest of them. The number is smaller where few descriptors are allowed. At a door without a credential every
@@ -46,6 +48,10 @@ type Options struct {
 	Origins []string
 	// TooLarge is the body of a 413, application/json; "" for none.
 	TooLarge string
+	// Full is the body of a 503, application/json, when there are too many connections; "" for none.
+	Full string
+	// Eighths is the listener's part of the connections that the process may have; 0 means 2.
+	Eighths int
 	// Log gets panics and refusals; nil discards.
 	Log *slog.Logger
 }
@@ -67,6 +73,7 @@ func New(o Options) *Door {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	d := &Door{o: o, hosts: map[string]bool{}, origins: map[string]bool{}}
+	d.conns.bound(cmp.Or(o.Eighths, 2), o.Credential != nil)
 	for _, origin := range o.Origins {
 		d.origins[strings.ToLower(origin)] = true
 	}
@@ -137,6 +144,7 @@ func (d *Door) Handler(next http.Handler) http.Handler {
 		if d.o.Credential != nil { // a door that asks for nothing has nothing proven
 			d.conns.prove(r.Context())
 		}
+		defer d.conns.left(r.Context())
 		defer d.recover(w, r)
 		next.ServeHTTP(w, r)
 	})
@@ -153,6 +161,9 @@ func (d *Door) verdict(r *http.Request) int {
 	}
 	if r.ContentLength > MaxBody {
 		return http.StatusRequestEntityTooLarge
+	}
+	if known := connOf(r.Context()); known != nil && known.full {
+		return http.StatusServiceUnavailable
 	}
 	return 0
 }
@@ -175,10 +186,7 @@ func (d *Door) welcome(r *http.Request) bool {
 // refuse answers a request from its headers.
 func (d *Door) refuse(w http.ResponseWriter, r *http.Request, status int) {
 	d.o.Log.Debug("refused", "status", status, "method", r.Method, "remote", r.RemoteAddr)
-	body := ""
-	if status == http.StatusRequestEntityTooLarge {
-		body = d.o.TooLarge
-	}
+	body := map[int]string{http.StatusRequestEntityTooLarge: d.o.TooLarge, http.StatusServiceUnavailable: d.o.Full}[status]
 	Refuse(w, status, body)
 }
 

@@ -11,8 +11,9 @@ import (
 	"github.com/pollux-companion/pollux/internal/proc"
 )
 
-// maxClimb bounds how many ancestors of a process are looked at.
-const maxClimb = 64
+// maxClimb bounds how many ancestors of a process are looked at. No person's terminal lies so deep: a process with more counts as below an
+// agent, whose shell can start as many as it likes, one below the other.
+const maxClimb = 256
 
 // A Verdict says whether a process counts as a person's.
 type Verdict int
@@ -31,9 +32,12 @@ const (
 // Look judges a process, which may be this one. agents are the processes of known agents; other agents are recognised by their marks
 // in the environment. A program that has left its marks, its parents and its session behind is not recognised.
 func Look(pid int, agents []proc.Info) Verdict {
-	line := lineage(pid)
-	if len(line) == 0 {
+	line, whole := lineage(pid)
+	switch {
+	case len(line) == 0:
 		return Unseen
+	case !whole:
+		return Below
 	}
 	for _, p := range line {
 		if slices.ContainsFunc(agents, func(a proc.Info) bool { return same(a, p) }) {
@@ -53,8 +57,8 @@ func Descends(pid int, agents []proc.Info) bool {
 	isAgent := func(p proc.Info) bool {
 		return slices.ContainsFunc(agents, func(a proc.Info) bool { return same(a, p) })
 	}
-	line := lineage(pid)
-	return len(line) > 0 && !isAgent(line[0]) && slices.ContainsFunc(line[1:], isAgent)
+	line, whole := lineage(pid)
+	return len(line) > 0 && !isAgent(line[0]) && (!whole || slices.ContainsFunc(line[1:], isAgent))
 }
 
 // Same says whether each of these processes runs this very program: then pollux itself plays the agent.
@@ -68,17 +72,22 @@ func same(a, b proc.Info) bool {
 }
 
 // lineage returns the process, its ancestors, and the leader of its session with its ancestors. A child that was cut off
-// from its parents still has its session. The result is empty when nothing is known of the process.
-func lineage(pid int) []proc.Info {
-	line := climb(pid)
+// from its parents still has its session. The result is empty when nothing is known of the process; whole is false when it has more
+// ancestors than are looked at.
+func lineage(pid int) (line []proc.Info, whole bool) {
+	line, whole = climb(pid)
 	if leader, ok := proc.Leader(pid); ok && !slices.ContainsFunc(line, func(p proc.Info) bool { return p.PID == leader }) {
-		line = append(line, climb(leader)...)
+		more, ended := climb(leader)
+		line, whole = append(line, more...), whole && ended
 	}
-	return line
+	return line, whole
 }
 
 // climb returns a process and its ancestors, as far as the system tells.
-func climb(pid int) []proc.Info { return slices.Collect(upwards(pid)) }
+func climb(pid int) (line []proc.Info, whole bool) {
+	line = slices.Collect(upwards(pid))
+	return line, len(line) < maxClimb
+}
 
 // upwards is climb, one process at a time: each costs a question to the system.
 func upwards(pid int) iter.Seq[proc.Info] {
@@ -96,7 +105,8 @@ func upwards(pid int) iter.Seq[proc.Info] {
 }
 
 // Behind returns the processes of the agent behind a connection, the agent last. The first is the connected process itself. When that is a
-// go-between of pollux's (pollux relay, pollux mcp), its ancestors follow, up to the agent that started it.
+// go-between of pollux's (pollux relay, pollux mcp), its ancestors follow, up to the agent that started it. It returns nil when that agent
+// is not known: the go-between was cut off from it, and every process lies below the one that takes such children.
 func Behind(pid int) []proc.Info {
 	var line []proc.Info
 	for p := range upwards(pid) {
@@ -106,11 +116,18 @@ func Behind(pid int) []proc.Info {
 			line = append(line, p)
 		case len(line) > 0 && isShell(words):
 			return line // a person typed the go-between's command
+		case len(line) > 0 && isInit(p.PID, words):
+			return nil
 		default:
 			return append(line, p)
 		}
 	}
-	return line
+	return nil
+}
+
+// isInit says whether a process takes in the children of processes that have ended.
+func isInit(pid int, words []string) bool {
+	return pid == 1 || len(words) > 0 && slices.Contains([]string{"systemd", "init", "launchd", "tini", "dumb-init", "docker-init", "catatonit"}, base(words[0]))
 }
 
 // commandOf returns a process's command line in words. A path with blanks gives several words.

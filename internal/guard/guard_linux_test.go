@@ -239,6 +239,23 @@ func TestLeftWithMark(t *testing.T) {
 	}
 }
 
+// SPEC §11.1: however many processes deep. One with more ancestors than are looked at is nobody's terminal.
+func TestDeep(t *testing.T) {
+	us := infos(t, os.Getpid())
+	for depth, agents := range map[int][]proc.Info{100: us, maxClimb: nil} {
+		pid := started(t, plain(), fmt.Sprintf(`echo 'if [ $1 = 0 ]; then echo $$; read x; else sh deeper $(($1-1)); true; fi' >deeper; exec sh deeper %d`, depth))
+		if got := Look(pid, agents); got != Below {
+			t.Errorf("%d processes down: %v", depth, got)
+		}
+		if got := Descends(pid, us); !got {
+			t.Errorf("%d processes down: this process has not started it", depth)
+		}
+	}
+	if got := Look(started(t, plain(), waits), nil); got != Person {
+		t.Errorf("a person: %v", got)
+	}
+}
+
 // SPEC §11.1: behind a go-between of pollux's stands the agent that started it, also through shells that run a command or a script.
 func TestBehind(t *testing.T) {
 	cd := "cd " + betweens(t) + "; "
@@ -266,6 +283,11 @@ func TestBehind(t *testing.T) {
 		if last := found[len(found)-1].PID; (last == us) != tt.above {
 			t.Errorf("%s: %v, this is process %d", name, found, us)
 		}
+	}
+	// Cut off from its agent, it has none that is known: least of all the process that has taken it in, which is above every terminal.
+	cut := started(t, plain(), cd+"(setsid -f ./pollux relay <&0) ; true")
+	if found := Behind(cut); found != nil {
+		t.Errorf("cut off: %v", found)
 	}
 	if got := Behind(1 << 30); len(got) != 0 {
 		t.Errorf("no process: %v", got)

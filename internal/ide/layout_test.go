@@ -39,6 +39,9 @@ func TestPlaces(t *testing.T) {
 		{"darwin", "emacs", "", "/h/.emacs.d/elpa/pollux-" + emacsVersion},
 		{"windows", "emacs", `HOME=C:\u`, `C:\u\.emacs.d\elpa\pollux-` + emacsVersion},
 		{"windows", "emacs", "", `\h\AppData\Roaming\.emacs.d\elpa\pollux-` + emacsVersion},
+		{"linux", "micro", "", "/h/.config/micro/plug/pollux"},
+		{"darwin", "micro", "XDG_CONFIG_HOME=/c", "/c/micro/plug/pollux"},
+		{"linux", "micro", "XDG_CONFIG_HOME=/c MICRO_CONFIG_HOME=/m", "/m/plug/pollux"},
 	} {
 		m := Machine{OS: tt.os, Home: home, Getenv: environment(tt.env)}
 		if got, err := m.Place(tt.editor); err != nil || got != tt.want {
@@ -134,7 +137,7 @@ func TestHalfWritten(t *testing.T) {
 	}
 }
 
-// An upgrade removes files that the new version lacks, except those that the user changed.
+// An upgrade removes files that the new version lacks, unless the user changed them.
 func TestUpgradeRemoves(t *testing.T) {
 	i := installer(t)
 	if _, err := i.Install("neovim"); err != nil {
@@ -178,6 +181,7 @@ func TestCommandsOfPlatforms(t *testing.T) {
 	for _, tt := range []struct{ editor, file, command, want string }{
 		{"neovim", "pollux/lua/pollux/installed.lua", `C:\Program Files\pollux.exe`, `"C:\\Program Files\\pollux.exe"`},
 		{"vim", "autoload/pollux/installed.vim", `C:\it's\pollux.exe`, `'C:\it''s\pollux.exe'`},
+		{"micro", "installed.lua", `C:\Program Files\pollux.exe`, `"C:\\Program Files\\pollux.exe"`},
 		{"emacs", "pollux-autoloads.el", `/home/a "b"/pollux`, `"/home/a \"b\"/pollux"`},
 	} {
 		files, err := Files(tt.editor, tt.command)

@@ -24,7 +24,7 @@ type Machine struct {
 var ErrUnknown = errors.New("pollux has no plugin for it")
 
 // Editors returns the editors that pollux has a plugin for, in the order of lists.
-func Editors() []string { return []string{"neovim", "vim", "emacs"} }
+func Editors() []string { return []string{"neovim", "vim", "emacs", "micro"} }
 
 // Programs returns the commands by which an editor of Editors is found in PATH.
 func Programs(editor string) []string {
@@ -35,6 +35,8 @@ func Programs(editor string) []string {
 		return []string{"vim", "vim.basic", "gvim", "mvim"}
 	case "emacs":
 		return []string{"emacs"}
+	case "micro":
+		return []string{"micro"}
 	}
 	return nil
 }
@@ -69,6 +71,11 @@ func (m Machine) Place(editor string) (string, error) {
 		return m.join(base, "pack", "pollux", "start", "pollux"), nil
 	case "emacs":
 		return m.join(m.emacs(), "elpa", "pollux-"+emacsVersion), nil
+	case "micro":
+		if dir := m.Getenv("MICRO_CONFIG_HOME"); dir != "" {
+			return m.join(dir, "plug", "pollux"), nil
+		}
+		return m.join(m.config(), "micro", "plug", "pollux"), nil
 	}
 	return "", fmt.Errorf("%q: %w; it has: %s", editor, ErrUnknown, strings.Join(Editors(), ", "))
 }
@@ -126,7 +133,7 @@ const emacsVersion = "0.1.0"
 // it starts.
 func Files(editor, command string) (map[string][]byte, error) {
 	files := map[string][]byte{}
-	folder := map[string]string{"neovim": "nvim", "vim": "vim", "emacs": "emacs"}[editor]
+	folder := map[string]string{"neovim": "nvim", "vim": "vim", "emacs": "emacs", "micro": "micro"}[editor]
 	if folder == "" {
 		return nil, fmt.Errorf("%q: %w", editor, ErrUnknown)
 	}
@@ -151,6 +158,8 @@ func Files(editor, command string) (map[string][]byte, error) {
 	case "vim":
 		files["autoload/pollux/installed.vim"] = []byte("\" written by pollux install\nfunction! pollux#installed#command() abort\n  return '" + strings.ReplaceAll(command, "'", "''") + "'\nendfunction\n")
 		files["doc/tags"] = helpTags(files["doc/pollux.txt"])
+	case "micro":
+		files["installed.lua"] = []byte("-- written by pollux install\ninstalled = " + luaString(command) + "\n")
 	case "emacs":
 		delete(files, "README.md")
 		files["pollux-pkg.el"] = []byte(`(define-package "pollux" "` + emacsVersion + "\" \"Gemini CLI in this editor\" '((emacs \"27.1\")))\n")

@@ -61,7 +61,7 @@ func ask(ctx context.Context, editor, program string) (version, problem string) 
 			return version, "it is built without +job; install a fuller Vim"
 		}
 	}
-	if least := map[string]string{"neovim": "0.7", "vim": "8.0", "emacs": "27.1"}[editor]; version != "" && older(version, least) {
+	if least := map[string]string{"neovim": "0.7", "vim": "8.0", "emacs": "27.1", "micro": "2.0"}[editor]; version != "" && older(version, least) {
 		problem = "the plugin needs " + least + " or newer"
 	}
 	return version, problem

@@ -38,6 +38,8 @@ func TestVersions(t *testing.T) {
 		{"vim", "VIM - Vi IMproved 9.0 (x)\nSmall version without GUI.\n+insert_expand -job +jumplist\n", "9.0", "it is built without +job; install a fuller Vim"},
 		{"emacs", "GNU Emacs 28.2\nCopyright (C) 2022", "28.2", ""},
 		{"emacs", "GNU Emacs 26.3", "26.3", "the plugin needs 27.1 or newer"},
+		{"micro", "Version: 2.0.11\nCommit hash: 225927b", "2.0.11", ""},
+		{"micro", "Version: 1.4.1", "1.4.1", "the plugin needs 2.0 or newer"},
 		{"emacs", "no number at all", "", ""},
 		{"emacs", "", "", ""},
 		{"neovim", "\x1b]0;title\x07\x1b[31m0.9\x1b[0m;\x00 rm", "0.9", ""},
@@ -97,7 +99,7 @@ func TestHostileVersions(t *testing.T) {
 // VS Code's family, with the version of the installed companion.
 func TestForkStates(t *testing.T) {
 	t.Parallel()
-	code := program(t, "case $1 in --version) printf '1.95.3\\nabcdef\\nx64\\n';; --list-extensions) printf 'x.y@1.0\\nGoogle.gemini-cli-vscode-ide-companion@0.61.0\\n';; esac")
+	code := program(t, "case $1 in --version) printf '1.95.3\\nabcdef\\nx64\\n';; --list-extensions) printf 'x.y@1.0\\npollux.pollux@0.61.0\\n';; esac")
 	codium := program(t, "echo 1.90.0")
 	find := func(name string) (string, error) {
 		if path := map[string]string{"code": code, "codium": codium}[name]; path != "" {

@@ -4,19 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 )
 
-// Extension is the companion for VS Code and its forks, which they install themselves.
-const Extension = "google.gemini-cli-vscode-ide-companion"
+// Extension is pollux's extension for VS Code and its forks, by the name under
+// which they know it. They install it themselves, from a file that pollux makes.
+const Extension = "pollux.pollux"
 
 // forks are VS Code and its forks by the name of their command.
 func forks() map[string]string {
 	return map[string]string{
 		"vscode": "code", "vscode-insiders": "code-insiders", "vscodium": "codium", "cursor": "cursor", "windsurf": "windsurf",
 		"positron": "positron", "trae": "trae", "antigravity": "agy", "code-server": "code-server",
+		"theia": "theia",
 	}
 }
 
@@ -41,13 +45,13 @@ func (m Machine) Fork(editor string, find func(string) (string, error)) (command
 			return place, true, nil
 		}
 	}
-	return "", true, fmt.Errorf("%s: %w (%s); open the editor, run \"Shell Command: Install '%s' command in PATH\" from its palette, and try again", editor, ErrNoCommand, name, name)
+	return "", true, fmt.Errorf("%s: %w (%s); open the editor, run \"Shell Command: Install '%s' command in PATH\" from its palette if it has that, and try again", editor, ErrNoCommand, name, name)
 }
 
 func (m Machine) forkPlaces(name string) []string {
 	app := map[string]string{
 		"code": "Visual Studio Code", "code-insiders": "Visual Studio Code - Insiders", "codium": "VSCodium", "cursor": "Cursor",
-		"windsurf": "Windsurf", "positron": "Positron", "trae": "Trae", "agy": "Antigravity",
+		"windsurf": "Windsurf", "positron": "Positron", "trae": "Trae", "agy": "Antigravity", "theia": "TheiaIDE",
 	}[name]
 	switch m.OS {
 	case "darwin":
@@ -69,20 +73,41 @@ func (m Machine) forkPlaces(name string) []string {
 // installWithin bounds how long an editor may take to fetch an extension.
 const installWithin = 5 * time.Minute
 
-// RunFork has an editor install (or remove) Extension.
-func RunFork(ctx context.Context, command string, remove bool) error {
+// InstallExtension has an editor of VS Code's family, by its own command,
+// install Extension, which will start i.Command. The error has the editor's
+// own last words.
+func (i *Installer) InstallExtension(ctx context.Context, editor string) error {
+	dir, err := os.MkdirTemp("", "pollux-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "pollux.vsix")
+	if err := i.WriteExtension(file); err != nil {
+		return err
+	}
+	return runFork(ctx, editor, "--install-extension", file, "--force")
+}
+
+// WriteExtension writes Extension as a file that a user can install in the editor.
+func (i *Installer) WriteExtension(file string) error {
+	return writeVSIX(file, i.Version, i.Command)
+}
+
+// RemoveExtension has it remove Extension.
+func RemoveExtension(ctx context.Context, editor string) error {
+	return runFork(ctx, editor, "--uninstall-extension", Extension)
+}
+
+func runFork(ctx context.Context, editor string, args ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, installWithin)
 	defer cancel()
-	args := []string{"--install-extension", Extension, "--force"}
-	if remove {
-		args = []string{"--uninstall-extension", Extension}
-	}
-	cmd := exec.CommandContext(ctx, command, args...)
+	cmd := exec.CommandContext(ctx, editor, args...)
 	cmd.WaitDelay = time.Second
 	ownGroup(cmd)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("%s %s: %w: %s", command, strings.Join(args, " "), errors.Join(err, ctx.Err()), lastWords(out))
+		return fmt.Errorf("%s %s: %w: %s", editor, strings.Join(args, " "), errors.Join(err, ctx.Err()), lastWords(out))
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,7 +21,7 @@ func (j *Journal) append(r *record) (size int64) {
 		return 0 // a rewrite brings everything that is missing
 	}
 	var err error
-	if j.buf, err = encode(j.buf[:0], r); err == nil {
+	if j.buf, err = j.encode(j.buf[:0], r); err == nil {
 		err = j.write(j.buf)
 	}
 	if err != nil {
@@ -38,6 +39,14 @@ func (j *Journal) append(r *record) (size int64) {
 	return size
 }
 
+// encode numbers a record and appends it, framed, to b. Numbers are never used again, also not in a file that replaces this one.
+// The caller holds mu.
+func (j *Journal) encode(b []byte, r *record) ([]byte, error) {
+	j.n++
+	r.N = j.n
+	return encode(b, r)
+}
+
 // grew adds a record's size to its entry. The caller holds mu.
 func (j *Journal) grew(e *entry, size int64) {
 	e.bytes += size
@@ -46,6 +55,9 @@ func (j *Journal) grew(e *entry, size int64) {
 
 // write adds all of b to the file, or nothing: it cuts off a half-written record. The caller holds mu.
 func (j *Journal) write(b []byte) error {
+	if err := j.look(); err != nil {
+		return err
+	}
 	if j.f == nil {
 		if err := j.open(); err != nil {
 			return err
@@ -60,6 +72,27 @@ func (j *Journal) write(b []byte) error {
 	}
 	j.size += int64(n)
 	return nil
+}
+
+// lookEvery is how often it is checked that the file is still in its folder. A check costs two microseconds.
+const lookEvery = time.Second
+
+// errGone: somebody has removed or replaced the file, so that what was written to it would not be found.
+var errGone = errors.New("its file was removed by another program")
+
+// look fails with errGone when the open file is not the one in the folder any more. The caller holds mu.
+func (j *Journal) look() error {
+	if j.f == nil || time.Since(j.looked) < lookEvery {
+		return nil
+	}
+	j.looked = time.Now()
+	mine, err := j.f.Stat()
+	there, err2 := os.Lstat(j.path())
+	if err == nil && err2 == nil && os.SameFile(mine, there) {
+		return nil
+	}
+	j.shut()
+	return errGone
 }
 
 // open opens the file to add to it. The caller holds mu.
@@ -100,7 +133,7 @@ func (j *Journal) rewrite() error {
 	live := int64(0)
 	var err error
 	for _, session := range j.deleted {
-		if b, err = encode(b, &record{Kind: deleted, Session: session}); err != nil {
+		if b, err = j.encode(b, &record{Kind: deleted, Session: session}); err != nil {
 			return err
 		}
 	}
@@ -115,7 +148,7 @@ func (j *Journal) rewrite() error {
 	for session, o := range j.counts {
 		if !slices.ContainsFunc(j.entries, func(e *entry) bool { return e.Session == session }) {
 			delete(j.counts, session)
-		} else if b, err = encode(b, &record{Kind: counted, Session: session, Life: o.Life, Seq: o.Seq}); err != nil {
+		} else if b, err = j.encode(b, &record{Kind: counted, Session: session, Life: o.Life, Seq: o.Seq}); err != nil {
 			return err
 		}
 	}
@@ -157,7 +190,7 @@ func (j *Journal) encodeEntry(b []byte, e *entry) (_ []byte, err error) {
 		records = append(records, &record{Kind: decided, ID: e.ID, As: o.As, Life: o.Life, Seq: o.Seq})
 	}
 	for _, r := range records {
-		if b, err = encode(b, r); err != nil {
+		if b, err = j.encode(b, r); err != nil {
 			return b, err
 		}
 	}

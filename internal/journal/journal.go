@@ -4,6 +4,7 @@ package journal
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/safefile"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 const (
@@ -65,10 +67,13 @@ type Journal struct {
 	dir     string
 	trouble func(error)
 	files   atomic.Uint64 // numbers of text files
+	lost    error         // see Lost; never changed after Open
 
 	mu      sync.Mutex // guards the below
 	f       *os.File   // nil before the first record, and after a failure
 	size    int64      // of the file
+	looked  time.Time  // when the file was last checked
+	n       uint64     // of the newest record
 	live    int64      // of the records that are still needed, about
 	entries []*entry   // in order of opening
 	byID    map[string]*entry
@@ -93,6 +98,7 @@ type entry struct {
 	file     review.File // agreed, when known
 	known    bool
 	decided  bool
+	unsure   bool  // edits may be missing, so that the next ones do not fit; the text stays as it was before
 	bytes    int64 // of its records, about
 }
 
@@ -111,25 +117,42 @@ func Open(dir string, trouble func(error)) *Journal {
 	data, err := safefile.ReadPrivate(j.path(), maxLog)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
+			j.lost = fmt.Errorf("the journal of the companion before this one cannot be read: %w", words.Cause(err))
 			j.fail(err)
 		}
 		return j
 	}
-	good := decode(data, j.replay)
+	good, damaged := decode(data, j.replay)
 	j.size, j.gone = int64(good), nil
 	j.sweep()
-	if good < len(data) {
-		if err := os.Truncate(j.path(), int64(good)); err != nil {
-			j.fail(err)
-		}
+	switch {
+	case damaged > 0:
+		j.lost = fmt.Errorf("%d of %d bytes of the journal of the companion before this one, in %s, are damaged", damaged, len(data), j.dir)
+		err = j.rewrite()
+	case good < len(data):
+		err = os.Truncate(j.path(), int64(good))
+	}
+	if err != nil {
+		j.fail(err)
 	}
 	return j
 }
 
+// Lost says why open proposals of the companion before this one may be missing here; nil when none is.
+func (j *Journal) Lost() error { return j.lost }
+
 func (j *Journal) path() string { return filepath.Join(j.dir, logName) }
 
-// replay applies a record to the model. A record that does not fit is passed over.
-func (j *Journal) replay(r *record, size int) {
+// replay applies a record to the model. A record that does not fit is passed over, and so is one that has
+// been read before. gap says that records before this one are missing.
+func (j *Journal) replay(r *record, size int, gap bool) {
+	for _, e := range j.entries {
+		e.unsure = e.unsure || gap
+	}
+	if r.N != 0 && r.N <= j.n {
+		return
+	}
+	j.n = max(j.n, r.N)
 	for _, t := range r.texts() {
 		if !t.valid() {
 			return
@@ -170,8 +193,8 @@ func (j *Journal) amend(e *entry, r *record, size int64) {
 	case r.Kind == based && r.Old != nil:
 		e.agreed, e.noFile = r.Old, r.IsNew
 	case r.Text != nil:
-		e.base, e.edits = r.Text, nil
-	case r.Ins != nil:
+		e.base, e.edits, e.unsure = r.Text, nil, false
+	case r.Ins != nil && !e.unsure:
 		e.edits = append(e.edits, edit{r.From, r.Cut, r.Ins})
 	}
 	e.bytes += size

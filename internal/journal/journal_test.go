@@ -1,7 +1,9 @@
 package journal
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -181,15 +183,25 @@ func TestTornAnywhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := map[string]bool{}
+	seen, last := map[string]bool{}, len(whole)-len(lastRecord(whole))
 	for at := range whole {
-		for _, data := range [][]byte{whole[:at], append(append(slices.Clone(whole[:at]), whole[at]^0x20), whole[at+1:]...)} {
+		for i, data := range [][]byte{whole[:at], append(append(slices.Clone(whole[:at]), whole[at]^0x20), whole[at+1:]...)} {
 			dir := filepath.Join(t.TempDir(), "j")
 			if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, logName), data, 0o600)); err != nil {
 				t.Fatal(err)
 			}
 			j := open(t, dir)
-			seen[fmt.Sprint(book(t, j))] = true
+			switch known := book(t, j); {
+			case i == 0:
+				seen[fmt.Sprint(known)] = true
+				if j.Lost() != nil {
+					t.Errorf("cut at %d: %v", at, j.Lost())
+				}
+			case at < last && (len(j.Diffs()) == 0 || j.Diffs()[len(j.Diffs())-1].Key != "/b") && at < len(magic)-2:
+				t.Errorf("byte %d: %v", at, known) // a damaged record costs no other
+			case at < last && j.Lost() == nil:
+				t.Errorf("byte %d is damaged, and nobody is told", at)
+			}
 			third := &owner{t: t, j: j, id: "one"}
 			third.open(s.r, review.Proposal{Key: "/c", Path: "/c", New: "third"})
 			same(t, j, dir)
@@ -202,6 +214,119 @@ func TestTornAnywhere(t *testing.T) {
 	if len(seen) != 4 { // nothing, and what is known after each record but the last
 		t.Errorf("%d states were seen: %v", len(seen), seen)
 	}
+}
+
+// lastRecord returns the last record of a file.
+func lastRecord(file []byte) []byte {
+	last := file
+	for rest := file[len(magic):]; len(rest) > 0; {
+		_, size := decodeAt(rest)
+		last, rest = rest[:size], rest[size:]
+	}
+	return last
+}
+
+// SPEC L-3: one damaged record costs what it says, no other, and nobody sees a text that missing edits have made wrong.
+func TestDamageCostsOneRecord(t *testing.T) {
+	long := strings.Repeat("0123456789\n", 1000)
+	s := newSetup(t)
+	o := s.session(t, "one")
+	a := o.open(s.r, review.Proposal{Key: "/a", Path: "/a", New: long})
+	mark := s.j.size
+	_, _ = s.r.Edit(a.ID(), review.Edit{Text: "first " + long})
+	at := mark + headerSize + 20
+	_, _ = s.r.Edit(a.ID(), review.Edit{Text: "first second " + long})
+	forged, _ := encode([]byte(magic), &record{Kind: deleted, Session: "one"})
+	o.open(s.r, review.Proposal{Key: "/b", Path: "/b", New: string(forged)})
+	o.open(s.r, review.Proposal{Key: "/c", Path: "/c", New: "c"})
+	data, err := os.ReadFile(s.j.path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[at] ^= 1
+	if err := os.WriteFile(s.j.path(), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	j := open(t, s.dir)
+	if len(j.Diffs()) != 3 || j.Lost() == nil || !strings.Contains(j.Lost().Error(), s.dir) {
+		t.Errorf("%v; said: %v", j.Diffs(), j.Lost())
+	}
+	if texts, err := j.Texts(a.ID()); err != nil || texts.Text != long {
+		t.Errorf("not the text before the damage: %.30q, %v", texts.Text, err)
+	}
+	for _, d := range j.Diffs()[1:] {
+		if _, err := j.Texts(d.ID); err != nil {
+			t.Errorf("%s: %v", d.Key, err)
+		}
+	}
+	if again := open(t, s.dir); len(again.Diffs()) != 3 || again.Lost() != nil {
+		t.Errorf("the next start: %v; said: %v", again.Diffs(), again.Lost())
+	}
+}
+
+// SPEC A-4: what is written can be read again, however long the names in it.
+func TestLongNames(t *testing.T) {
+	s := newSetup(t)
+	s.j.trouble = func(error) {}
+	o := s.session(t, "one")
+	o.open(s.r, review.Proposal{Key: strings.Repeat("k", maxRecord), Path: "/a", New: "a"})
+	if s.j.Trouble() == nil {
+		t.Error("nobody is told")
+	}
+	o.open(s.r, review.Proposal{Key: "/b", Path: "/b", New: "b"})
+	s.j.Dropped("one", strings.Repeat("k", maxRecord))
+	s.j.again()
+	same(t, s.j, s.dir)
+}
+
+// SPEC L-3, T-6: records that stand in the file twice, one by one, from somewhere on, or all, count once: nothing is open again, decided
+// twice, edited twice or lost.
+func TestRepeatedRecords(t *testing.T) {
+	s := newSetup(t)
+	one, two := s.session(t, "one"), s.session(t, "two")
+	long := strings.Repeat("0123456789abcdef\n", 1000)
+	d := one.open(s.r, review.Proposal{Key: "/a", Path: "/a", Old: "old", New: long})
+	for cut := 1; cut < 4; cut++ { // each time the first character
+		_, _ = s.r.Edit(d.ID(), review.Edit{Text: long[cut:]})
+	}
+	_ = s.r.Reject(one.open(s.r, review.Proposal{Key: "/b", Path: "/b", New: "not heard"}).ID())
+	_ = s.r.Reject(one.open(s.r, review.Proposal{Key: "/c", Path: "/c", New: "heard"}).ID())
+	s.j.Heard("one", one.n)
+	two.open(s.r, review.Proposal{Key: "/d", Path: "/d", New: "of a session that is deleted"})
+	s.j.Ended("two", false)
+	one.open(s.r, review.Proposal{Key: "/e", Path: "/e", New: "taken back"})
+	s.j.Dropped("one", "/e")
+	whole, err := os.ReadFile(s.j.path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var records [][]byte
+	for rest := whole[len(magic):]; len(rest) > 0; {
+		size := headerSize + int(binary.BigEndian.Uint32(rest))
+		records, rest = append(records, rest[:size]), rest[size:]
+	}
+	check := func(name string, data []byte) {
+		t.Helper()
+		dir := filepath.Join(t.TempDir(), "j")
+		if err := os.CopyFS(dir, os.DirFS(s.dir)); err != nil { // with the files of its texts
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, logName), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		j := open(t, dir)
+		if diff := cmp.Diff(book(t, s.j), book(t, j)); diff != "" || !slices.Equal(s.j.Deleted(), j.Deleted()) {
+			t.Errorf("%s: %v\n%s", name, j.Deleted(), diff)
+		}
+		(&owner{t: t, j: j, id: "three"}).open(s.r, review.Proposal{Key: "/z", Path: "/z", New: "next"})
+		same(t, j, dir) // what is written from then on counts
+	}
+	each := []byte(magic)
+	for i, r := range records {
+		each = append(append(each, r...), r...)
+		check(fmt.Sprintf("from record %d on", i), append(slices.Clone(whole), bytes.Join(records[i:], nil)...))
+	}
+	check("each", each)
 }
 
 // SPEC A-4: the file stays small however long it is written to, and texts that are of no use are gone at once.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"hash/crc32"
 	"time"
 )
@@ -14,7 +15,7 @@ import (
 //	CRC-32C of the payload   4 bytes, big-endian
 //	payload                  a line of JSON, the head; after it the texts that the head counts, byte for byte
 //
-// Reading stops at the first record that is not whole.
+// Reading passes over bytes that are no whole record (see Journal.Lost).
 const (
 	magic      = "pollux journal 1\n"
 	headerSize = 8
@@ -49,6 +50,7 @@ const (
 // A record is the head of one. Its kind decides which fields are used.
 type record struct {
 	Kind    kind      `json:"kind"`
+	N       uint64    `json:"n,omitempty"` // grows from record to record; 0 in files of older versions
 	Session string    `json:"session,omitempty"`
 	ID      string    `json:"id,omitempty"`
 	Key     string    `json:"key,omitempty"`
@@ -92,6 +94,9 @@ func encode(b []byte, r *record) ([]byte, error) {
 			b = append(b, t.text...)
 		}
 	}
+	if len(b)-start > headerSize+maxRecord { // reading stops there, so that everything behind it would be lost
+		return b[:start], errRecord
+	}
 	seal(b[start:])
 	return b, nil
 }
@@ -111,32 +116,104 @@ func seal(b []byte) {
 	binary.BigEndian.PutUint32(b[4:], crc32.Checksum(payload, castagnoli()))
 }
 
-// decode reads the records of a file. It calls f with each record and its size on the disk, and returns how many bytes are good.
-func decode(data []byte, f func(*record, int)) (good int) {
+// errRecord: a record is larger than a start reads.
+var errRecord = fmt.Errorf("a record has more than %d bytes", maxRecord)
+
+// heading begins the payload of each record.
+const heading = `{"kind":"`
+
+// decode reads the records of a file. It calls f with each record and its size on the disk; gap says that bytes before it
+// could not be read. It returns how many bytes at the front are good up to the first damage or the end, and how many bytes are damaged. A record that the
+// end of its process has torn, at the end of the file, is no damage: nobody was told of it.
+func decode(data []byte, f func(r *record, size int, gap bool)) (good, damaged int) {
+	at, gap := len(magic), false
 	if !bytes.HasPrefix(data, []byte(magic)) {
-		return 0
+		if bytes.HasPrefix([]byte(magic), data) {
+			return 0, 0
+		}
+		if bytes.HasPrefix(data, []byte(magic[:len(magic)-2])) { // of another format
+			return 0, len(data)
+		}
+		at = 0
 	}
-	good = len(magic)
+	for at < len(data) {
+		r, size := decodeAt(data[at:])
+		if r != nil {
+			f(r, size, gap)
+			at, gap = at+size, false
+			if damaged == 0 {
+				good = at
+			}
+			continue
+		}
+		if damaged == 0 {
+			good = at
+		}
+		next := at + claimed(data[at:]) // a text may look like records, so it is not searched where that can be avoided
+		if r, _ := decodeAt(data[next:]); r == nil {
+			next = nextRecord(data, at+1)
+		}
+		if next < 0 {
+			if !torn(data[at:]) {
+				damaged += len(data) - at
+			}
+			return good, damaged
+		}
+		damaged, gap, at = damaged+next-at, true, next
+	}
+	return max(good, min(len(magic), len(data))), damaged
+}
+
+// decodeAt reads the record at the front of data, and its size on the disk; nil when there is no whole one.
+func decodeAt(data []byte) (*record, int) {
+	if len(data) < headerSize {
+		return nil, 0
+	}
+	size := int(binary.BigEndian.Uint32(data))
+	if size > maxRecord || size > len(data)-headerSize {
+		return nil, 0
+	}
+	payload := data[headerSize : headerSize+size]
+	if crc32.Checksum(payload, castagnoli()) != binary.BigEndian.Uint32(data[4:]) {
+		return nil, 0
+	}
+	r, ok := decodePayload(payload)
+	if !ok {
+		return nil, 0
+	}
+	return r, headerSize + size
+}
+
+// claimed returns the size on the disk that a record's header claims, at most all of data.
+func claimed(data []byte) int {
+	if len(data) < headerSize {
+		return len(data)
+	}
+	return min(headerSize+int(binary.BigEndian.Uint32(data)), len(data))
+}
+
+// nextRecord returns where the next whole record begins, at or after from; -1 for none.
+func nextRecord(data []byte, from int) int {
 	for {
-		rest := data[good:]
-		if len(rest) < headerSize {
-			return good
+		i := bytes.Index(data[min(from+headerSize, len(data)):], []byte(heading))
+		if i < 0 {
+			return -1
 		}
-		size := int(binary.BigEndian.Uint32(rest))
-		if size > maxRecord || size > len(rest)-headerSize {
-			return good
+		from += i
+		if r, _ := decodeAt(data[from:]); r != nil {
+			return from
 		}
-		payload := rest[headerSize : headerSize+size]
-		if crc32.Checksum(payload, castagnoli()) != binary.BigEndian.Uint32(rest[4:]) {
-			return good
-		}
-		r, ok := decodePayload(payload)
-		if !ok {
-			return good
-		}
-		good += headerSize + size
-		f(r, headerSize+size)
+		from++
 	}
+}
+
+// torn says whether the end of a file is the beginning of a record, or room that was never written.
+func torn(end []byte) bool {
+	if len(end) < headerSize || len(bytes.Trim(end, "\x00")) == 0 {
+		return true
+	}
+	size := int(binary.BigEndian.Uint32(end))
+	return size <= maxRecord && size > len(end)-headerSize
 }
 
 func decodePayload(payload []byte) (*record, bool) {

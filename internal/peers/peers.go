@@ -49,6 +49,8 @@ const (
 	Neovim Peer = "Neovim"
 	Vim    Peer = "Vim"
 	Emacs  Peer = "Emacs"
+	// Micro has a plugin as well.
+	Micro Peer = "micro"
 	// Eglot is Emacs's LSP client, a separate package before Emacs 29.
 	Eglot Peer = "eglot"
 	// Pathogen is a plugin manager for Vim.
@@ -57,7 +59,7 @@ const (
 
 // All returns the peers that every run needs, in the order of reports.
 func All() []Peer {
-	return []Peer{Node, Gemini, Qwen, Claude, Conformance, Inspector, Esbuild, Chromium, Tmux, Neovim, Vim, Emacs, Eglot, Pathogen, Bubblewrap}
+	return []Peer{Node, Gemini, Qwen, Claude, Conformance, Inspector, Esbuild, Chromium, Tmux, Neovim, Vim, Emacs, Micro, Eglot, Pathogen, Bubblewrap}
 }
 
 // Install returns a command or sentence that says how to install p on this machine.
@@ -83,6 +85,8 @@ func (p Peer) Install() string {
 		return "apt-get install vim (or brew install vim)"
 	case Emacs:
 		return "apt-get install emacs-nox (or brew install emacs)"
+	case Micro:
+		return "apt-get install micro (or brew install micro)"
 	case Eglot:
 		return "apt-get install elpa-eglot (part of Emacs 29 and newer)"
 	case Pathogen:
@@ -183,6 +187,8 @@ func find(p Peer) (Finding, error) {
 		f, err = findProgram("--version", []string{"vim.basic", "vim.nox", "vim"}, nil)
 	case Emacs:
 		f, err = findProgram("--version", []string{"emacs"}, nil)
+	case Micro:
+		f, err = findProgram("--version", []string{"micro"}, nil)
 	case Eglot:
 		f, err = findEglot()
 	case Pathogen:

@@ -17,3 +17,10 @@ func Program(pid int) (path string, ok bool) {
 	}
 	return programOf(pid)
 }
+
+// ownDescriptors is what a companion needs besides its peers' connections: listeners, locks, logs, the journal, files that it reads.
+const ownDescriptors = 24
+
+// Connections returns how many connections all peers of this process may have at one time, by the files that it may have open.
+// The runtime has raised that number as far as the system lets it.
+func Connections() int { return max(8, descriptors()-ownDescriptors) }

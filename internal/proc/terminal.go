@@ -1,5 +1,10 @@
 package proc
 
+import (
+	"errors"
+	"os"
+)
+
 // A TTY is the terminal that a process belongs to.
 type TTY struct {
 	// ID distinguishes the terminals that exist on this machine at one time.
@@ -16,3 +21,9 @@ func Terminal(pid int) (t TTY, ok bool) {
 	}
 	return terminalOf(pid)
 }
+
+// errNoTTY: the terminal cannot be opened by its number.
+var errNoTTY = errors.New("this terminal cannot be opened from outside")
+
+// Open opens the terminal to write to it. It fails for another user's terminal, and on systems other than Linux.
+func (t TTY) Open() (*os.File, error) { return openTTY(t.ID) }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -139,7 +140,7 @@ func (g *gate) contact(name string, port int, plain bool) (contact, bool) {
 		}
 		encrypted := h.Scheme == "https" || h.Scheme == "wss" || h.Scheme == "" && port == 443
 		// Several entries can match. An entry that allows TLS only does not allow plain HTTP, but another one may.
-		// The remaining restrictions are those that all matching entries share.
+		// A restriction remains only if all matching entries share it.
 		if plain && encrypted {
 			continue
 		}
@@ -309,6 +310,16 @@ func (g *gate) deny(host string, port int, why string) {
 // whyNot is the usual reason of a refusal.
 const whyNot = "the policy does not allow it"
 
+// ownProxy names the variable by which the user has a proxy; "" for none.
+func ownProxy() string {
+	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"} {
+		if os.Getenv(name) != "" {
+			return name
+		}
+	}
+	return ""
+}
+
 // connect dials an allowed contact, and records a refusal of its address.
 func (g *gate) connect(ctx context.Context, c contact) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
@@ -316,6 +327,8 @@ func (g *gate) connect(ctx context.Context, c contact) (net.Conn, error) {
 	conn, err := g.dial(ctx, "tcp", c.hostPort())
 	if private := (*privateError)(nil); errors.As(err, &private) {
 		g.deny(c.name, c.port, private.Error())
+	} else if proxy := ownProxy(); err != nil && proxy != "" && !errors.Is(context.Cause(ctx), context.Canceled) {
+		g.deny(c.name, c.port, "it is allowed, but cannot be reached directly; your proxy ("+proxy+") is not used, because it would hide which address is contacted")
 	}
 	if err != nil {
 		return nil, err

@@ -468,3 +468,26 @@ func TestOwnAddresses(t *testing.T) {
 		t.Error("without a list an address is let through")
 	}
 }
+
+// A host that cannot be reached directly is denied with the user's own proxy named, which pollux does not use.
+func TestOwnProxyIsNamed(t *testing.T) {
+	host, err := permission.ParseHost("https://api.example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, proxy := range []string{"", "http://user:secret@proxy.example:3128"} {
+		t.Setenv("HTTPS_PROXY", proxy)
+		g := newGate(t.Context(), Policy{Hosts: []permission.Host{host}}, &Options{Log: slog.New(slog.DiscardHandler),
+			Dial: func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("no route to host") }})
+		if _, err := g.connect(t.Context(), contact{name: "api.example.com", port: 443}); err == nil {
+			t.Fatal("it was reached")
+		}
+		all := g.close()
+		if proxy == "" && len(all) > 0 {
+			t.Errorf("without a proxy: %v", all)
+		}
+		if proxy != "" && (len(all) != 1 || !strings.Contains(all[0].Why, "your proxy (HTTPS_PROXY) is not used") || strings.Contains(all[0].Why, "secret")) {
+			t.Errorf("with one: %v", all)
+		}
+	}
+}

@@ -146,7 +146,8 @@ func TestQuarantine(t *testing.T) {
 }
 
 // TestNestedProtection: below the top of a workspace too, protected names are not written, even when moved, and new
-// ones are moved aside. Packages may contain editor settings (SPEC E-2).
+// ones are moved aside. Packages may contain editor settings, and a virtual environment is the workspace's own code:
+// pip writes .pth files (SPEC E-2).
 func TestNestedProtection(t *testing.T) {
 	p := newPlace(t)
 	ws := p.workspace
@@ -163,6 +164,7 @@ func TestNestedProtection(t *testing.T) {
 		for f in lib/sub/.git/config lib/.envrc tools/hooks/pre-commit tools/hooks/new; do (echo x >$f) 2>/dev/null && echo "wrote $f"; done
 		for f in lib/sub/.git lib/.envrc tools/hooks tools; do mv $f $f.old 2>/dev/null && echo "moved $f"; done
 		(echo x >node_modules/x/.vscode/tasks.json) && mkdir -p node_modules/z/.idea
+		mkdir -p .venv/lib/python3/site-packages && echo 'import x' >.venv/lib/python3/site-packages/editable.pth
 		mv lib lib2 && mkdir -p lib/sub/.git && echo evil >lib/sub/.git/config
 		mkdir -p new/deep/.git && ln -s /tmp new/.Vscode && mkdir node_modules/z/.git; touch -d 2001-01-01 new new/deep lib lib/sub .; true`}})
 	if r.Code != 0 || len(r.Stdout) != 0 {
@@ -178,8 +180,10 @@ func TestNestedProtection(t *testing.T) {
 	if want := []string{"lib/sub/.git", "new/.Vscode", "new/deep/.git"}; !slices.Equal(moved, want) {
 		t.Errorf("moved aside: %q, want %q", moved, want)
 	}
-	if data, err := os.ReadFile(filepath.Join(ws, "lib2/sub/.git/config")); err != nil || string(data) != "content" {
-		t.Errorf("what was protected is now %q, %v", data, err)
+	for name, want := range map[string]string{"lib2/sub/.git/config": "content", ".venv/lib/python3/site-packages/editable.pth": "import x\n"} {
+		if data, err := os.ReadFile(filepath.Join(ws, name)); err != nil || string(data) != want {
+			t.Errorf("%s is now %q, %v", name, data, err)
+		}
 	}
 }
 

@@ -61,6 +61,35 @@ else:
     time.sleep(1000)
 `
 
+// Memory that grows towards its limit is looked at sooner, the nearer it is; the cost of looking stays bounded (SPEC S-1).
+func TestNextSample(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	for name, c := range map[string]struct {
+		before, held int64
+		since, took  time.Duration
+		want         time.Duration
+	}{
+		"at rest":                    {500, 500, 25 * ms, 0, 25 * ms},
+		"at rest beside the limit":   {1023, 1023, 25 * ms, 0, 25 * ms},
+		"shrinking":                  {900, 100, 25 * ms, 0, 25 * ms},
+		"far away":                   {0, 100, 25 * ms, 0, 25 * ms},
+		"half of the rest":           {424, 824, 100 * ms, 0, 25 * ms},
+		"fast, and near":             {924, 974, 25 * ms, 0, 12500 * time.Microsecond},
+		"faster":                     {24, 1004, 25 * ms, 0, 2 * ms},
+		"many processes, at rest":    {500, 500, 25 * ms, 5 * ms, 100 * ms},
+		"many processes, and near":   {824, 924, 25 * ms, 2 * ms, 12500 * time.Microsecond},
+		"many processes, very near":  {824, 1020, 25 * ms, 4 * ms, 20 * ms},
+		"slow samples":               {500, 500, 25 * ms, time.Second, 250 * ms},
+		"slow samples, and near":     {824, 1020, 250 * ms, time.Second, 250 * ms},
+		"no time since the last one": {0, 1000, 0, 0, 2 * ms},
+	} {
+		if got := nextSample(1024, c.before, c.held, c.since, c.took); got.Round(ms/2) != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
 // TestSocketBuffers: what sockets hold counts as memory, whatever their kind and wherever they are (SPEC S-1).
 func TestSocketBuffers(t *testing.T) {
 	for name, test := range map[string]struct {

@@ -23,7 +23,22 @@ const (
 	memoryWork = 20
 	// memoryLatest bounds the pause between samples, or a slow sample on a busy machine would stop the watching.
 	memoryLatest = 250 * time.Millisecond
+	// memorySoonest is the shortest pause, while memory grows towards the limit; then sampling may take one part in
+	// memoryHurry of the time.
+	memorySoonest = 2 * time.Millisecond
+	memoryHurry   = 5
 )
+
+// nextSample returns the pause before the next memory sample: half of the time until the limit at the present pace of
+// growth, where that is shorter than usual. before is the sample taken since ago; took is the cost of a sample.
+func nextSample(limit, before, held int64, since, took time.Duration) time.Duration {
+	usual := min(max(memoryInterval, memoryWork*took), memoryLatest)
+	if held <= before {
+		return usual
+	}
+	left := time.Duration(float64(since) * float64(limit-held) / float64(held-before))
+	return min(usual, max(left/2, memorySoonest, memoryHurry*took))
+}
 
 // watchMemory samples the memory of all processes of a sandbox, through its own /proc, and ends the sandbox above the
 // limit. Shared pages count for each process, so a sum above the limit is confirmed with a slower one that divides
@@ -42,6 +57,8 @@ func (r *run) watchMemory(ctx context.Context, proc *os.File) func() {
 			return
 		}
 		defer root.Close()
+		var before int64
+		last := time.Now()
 		for n := 1; ; n++ {
 			select {
 			case <-ctx.Done():
@@ -49,7 +66,8 @@ func (r *run) watchMemory(ctx context.Context, proc *os.File) func() {
 			case <-timer.C:
 			}
 			begun := time.Now()
-			if held := r.memory(root); held > r.c.Limits.Memory {
+			held := r.memory(root)
+			if held > r.c.Limits.Memory {
 				r.kill(&LimitError{Kind: limitMemory, Limit: r.c.Limits.Memory})
 				return
 			}
@@ -57,7 +75,8 @@ func (r *run) watchMemory(ctx context.Context, proc *os.File) func() {
 				r.kill(&LimitError{Kind: limitDisk, Limit: r.c.Limits.Disk})
 				return
 			}
-			timer.Reset(min(max(memoryInterval, memoryWork*time.Since(begun)), memoryLatest))
+			timer.Reset(nextSample(r.c.Limits.Memory, before, held, begun.Sub(last), time.Since(begun)))
+			before, last = held, begun
 		}
 	}()
 	return func() { cancel(); <-done }

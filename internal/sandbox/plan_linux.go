@@ -187,7 +187,7 @@ func (l *layout) system() {
 		}
 	}
 	for _, name := range []string{"ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ld-musl-x86_64.path", "alternatives", "ssl/certs", "ssl/cert.pem", "ssl/openssl.cnf", "pki/ca-trust", "pki/tls/certs", "pki/tls/cert.pem", "pki/tls/openssl.cnf", "ca-certificates", "ca-certificates.conf",
-		"crypto-policies", "fonts", "localtime", "timezone", "mime.types", "os-release", "protocols", "services", "gai.conf", "shells", "terminfo", "debian_version", "maven/m2.conf", "maven/logging"} {
+		"crypto-policies", "fonts", "localtime", "timezone", "mime.types", "os-release", "protocols", "services", "gai.conf", "shells", "terminfo", "debian_version", "maven/m2.conf", "maven/logging", "ocamlfind.conf", "ocamlfind.conf.d"} {
 		target := "/etc/" + name
 		if source, err := l.evalSymlinks(target); err == nil {
 			l.add(inside.Mount{Show: inside.ShowBind, Source: source, Target: target})

@@ -178,7 +178,9 @@ func (r *run) start(ctx context.Context, b seatbelt, prog *program, workspace st
 	_ = unix.Kill(-cmd.Process.Pid, unix.SIGKILL) // anything left in its process group
 	st.wait(r.result)
 	r.result.Elapsed = time.Since(begun)
-	return r.judge(ctx, cmd, waitErr)
+	err = r.judge(ctx, cmd, waitErr)
+	r.result.Missed = st.missed(r.p, r.result)
+	return err
 }
 
 // homeInside returns the home folder if the policy lets it be read, otherwise the private one.

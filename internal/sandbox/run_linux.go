@@ -247,7 +247,11 @@ func (r *run) do(ctx context.Context) error {
 	if r.stage.leaf.exceeded() {
 		r.kill(&LimitError{Kind: limitMemory, Limit: r.c.Limits.Memory})
 	}
-	return r.judge(ctx, h, waitErr)
+	if err := r.judge(ctx, h, waitErr); err != nil {
+		return err
+	}
+	r.result.Missed = streams.missed(r.policy, r.result)
+	return nil
 }
 
 // judge turns what happened into the result or an error.

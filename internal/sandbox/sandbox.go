@@ -189,6 +189,8 @@ type Result struct {
 	Stdout, Stderr []byte
 	// Denials are the refused contacts, each once with a count; at most maxDenials.
 	Denials []Denial
+	// Missed is what the command seems to have missed, if it failed.
+	Missed Missed
 	// Quarantined lists what the command made under protected names and was renamed afterwards, and which links were
 	// put back.
 	Quarantined []Quarantine

@@ -54,7 +54,8 @@ func stageCommand(reduced bool, control *os.File) *exec.Cmd {
 	// No context: the process may wait for a run that is not known yet. The method end ends it.
 	cmd := exec.CommandContext(context.Background(), "/proc/self/exe")
 	cmd.Args = []string{inside.Name}
-	cmd.Env = []string{"GOMAXPROCS=2", "GOGC=off", "GOTRACEBACK=none", "GORACE=" + os.Getenv("GORACE")}
+	// If TZ is not set, a package that is initialised early reads /etc/localtime. The command has an environment of its own.
+	cmd.Env = []string{"GOMAXPROCS=2", "GOGC=off", "GOTRACEBACK=none", "TZ=", "GORACE=" + os.Getenv("GORACE")}
 	cmd.Dir = "/"
 	cmd.ExtraFiles = []*os.File{control}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

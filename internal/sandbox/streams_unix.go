@@ -23,6 +23,7 @@ type streams struct {
 	copying               sync.WaitGroup
 	left                  atomic.Int64 // bytes of output still allowed
 	outBuf, errBuf        bytes.Buffer
+	outEnd, errEnd        tail
 }
 
 // newStreams makes the pipes of a command. It calls kill if the command writes too much, or if its output cannot be
@@ -49,8 +50,8 @@ func newStreams(c *Command, kill func(error)) (*streams, error) {
 
 // begin starts copying.
 func (st *streams) begin() {
-	st.copying.Go(func() { st.copy(or[io.Writer](st.c.Stdout, &st.outBuf), st.out) })
-	st.copying.Go(func() { st.copy(or[io.Writer](st.c.Stderr, &st.errBuf), st.err) })
+	st.copying.Go(func() { st.copy(or[io.Writer](st.c.Stdout, &st.outBuf), &st.outEnd, st.out) })
+	st.copying.Go(func() { st.copy(or[io.Writer](st.c.Stderr, &st.errBuf), &st.errEnd, st.err) })
 	if st.in != nil {
 		// Nobody waits for this goroutine: Read blocks while the user's terminal has nothing to say.
 		go func() {
@@ -60,8 +61,8 @@ func (st *streams) begin() {
 	}
 }
 
-// copy passes output on. At the limit it ends the command.
-func (st *streams) copy(to io.Writer, from io.Reader) {
+// copy passes output on, and keeps its end. At the limit it ends the command.
+func (st *streams) copy(to io.Writer, end *tail, from io.Reader) {
 	buf := make([]byte, 32*kib)
 	for {
 		n, err := from.Read(buf)
@@ -71,6 +72,7 @@ func (st *streams) copy(to io.Writer, from io.Reader) {
 				n = int(max(before, 0))
 				st.kill(&LimitError{Kind: limitOutput, Limit: st.c.Limits.Output})
 			}
+			end.add(buf[:n])
 			if _, err := to.Write(buf[:n]); err != nil {
 				st.kill(err) // nobody reads the output any more
 			}
@@ -85,6 +87,14 @@ func (st *streams) copy(to io.Writer, from io.Reader) {
 func (st *streams) wait(result *Result) {
 	st.copying.Wait()
 	result.Stdout, result.Stderr = st.outBuf.Bytes(), st.errBuf.Bytes()
+}
+
+// missed guesses what a failed command missed, after wait.
+func (st *streams) missed(p Policy, r *Result) Missed {
+	if r.Code == 0 || r.Limit != nil {
+		return MissedNothing
+	}
+	return missed(p, st.errEnd.end(), st.outEnd.end())
 }
 
 func (st *streams) closeTheirs() {

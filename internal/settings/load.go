@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -98,7 +99,19 @@ func fields(s *Settings, days *float64) []field {
 		{"admitOtherUsers", &s.AdmitOtherUsers, yesNo, nil},
 		{"shareOutside", &s.ShareOutside, yesNo, nil},
 		{"ignore", &s.Ignore, `a list of patterns, such as ["secrets/", "*.pem"]`, nil},
+		{"share", &s.Share, `an object of agents with "always", "ask" or "never", such as {"*": "ask", "claude": "never"}`, func() error {
+			for _, mode := range s.Share {
+				if err := oneOf(mode, "always", "ask", "never"); err != nil {
+					return err
+				}
+			}
+			return nil
+		}},
 		{"diffMode", &s.DiffMode, `"ask", "accept" or "terminal"`, func() error { return oneOf(s.DiffMode, "ask", "accept", "terminal") }},
+		{"notify.seconds", &s.Notify.Seconds, "a number of seconds from 0 (never) to 86400", func() error { return within(float64(s.Notify.Seconds), 0, 86400) }},
+		{"notify.terminal", &s.Notify.Terminal, yesNo, nil},
+		{"notify.desktop", &s.Notify.Desktop, yesNo, nil},
+		{"notify.command", &s.Notify.Command, `a list of a program, by its absolute path or a name in PATH, and its arguments, such as ["say", "pollux waits"]`, func() error { return checkCommand(s.Notify.Command) }},
 		{"extensionIndex", &s.ExtensionIndex, "the path of an index file", nil},
 		{"tools.seconds", &s.Tools.Seconds, "a number of seconds from 1 to 86400", func() error { return within(float64(s.Tools.Seconds), 1, 86400) }},
 		{"tools.memory", &s.Tools.Memory, "a number of bytes from 16777216", func() error { return within(float64(s.Tools.Memory), 16<<20, 1e15) }},
@@ -120,6 +133,14 @@ var errValue = errors.New("value not allowed")
 
 func oneOf(v string, allowed ...string) error {
 	if !slices.Contains(allowed, v) {
+		return errValue
+	}
+	return nil
+}
+
+// checkCommand refuses a program that a workspace could bring: what a relative path means depends on the folder.
+func checkCommand(c []string) error {
+	if len(c) > 0 && (c[0] == "" || filepath.Base(c[0]) != c[0] && !filepath.IsAbs(c[0])) {
 		return errValue
 	}
 	return nil

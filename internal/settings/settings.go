@@ -29,12 +29,24 @@ type Settings struct {
 	// Ignore lists patterns, in .gitignore's syntax, of files that agents never see, neither names nor content (SPEC
 	// C-8).
 	Ignore []string
+	// Share says what agents, by their names, are told of what the user looks at: "always", "ask" or "never". "*" is for
+	// the agents that it does not name; without it, always (SPEC C-8).
+	Share map[string]string
 	// DiffMode says what happens to a proposal that no rule of the page covers: ask, accept or terminal (SPEC F-11).
 	DiffMode string
+	Notify   Notify
 	History  History
 	// ExtensionIndex is the file that extensions search reads; "" for none.
 	ExtensionIndex string
 	Tools          Tools
+}
+
+// Notify says how a user who is elsewhere learns that something waits for an answer (SPEC F-11).
+type Notify struct {
+	Seconds  int      // how long it waits first; 0 tells nobody
+	Terminal bool     // ring the terminals where agents run
+	Desktop  bool     // use the desktop's notifications
+	Command  []string // a program of the user's, by its absolute path or a name in PATH, with arguments
 }
 
 // Tools bounds each run of an extension's tool (SPEC X-1). Flags may set lower or higher bounds.
@@ -67,6 +79,7 @@ func Defaults() Settings {
 		Resume:      true,
 		Keep:        true,
 		DiffMode:    "ask",
+		Notify:      Notify{Terminal: true},
 		History: History{
 			Enabled: true,
 			Entries: 100,

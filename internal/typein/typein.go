@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -130,11 +131,11 @@ type session struct {
 	env   map[string]string // of the terminal's first process
 }
 
-var number = regexp.MustCompile(`^%?[0-9]{1,9}$`)
+var number = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^%?[0-9]{1,9}$`) })
 
 // id returns the value of a variable that holds a number.
 func (s *session) id(name string) (string, error) {
-	if v := s.env[name]; number.MatchString(v) {
+	if v := s.env[name]; number().MatchString(v) {
 		return v, nil
 	}
 	return "", fmt.Errorf("%s is not set where it runs", name)

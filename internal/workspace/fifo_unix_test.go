@@ -56,8 +56,8 @@ func TestSpecialFiles(t *testing.T) { // SPEC T-11
 		if b.MayShare(b.path("f")) || len(b.Withheld()) != 1 { // SPEC C-8: what it should hide is not known
 			t.Error("a FIFO in the place of .geminiignore was taken for no list of patterns")
 		}
-		if files, _, err := b.Find(t.Context(), "", 10); err != nil || len(files) != 1 {
-			t.Errorf("Find: %q %v", files, err)
+		if found, err := b.Find(t.Context(), "", 10); err != nil || len(found.Files) != 1 {
+			t.Errorf("Find: %q %v", found.Files, err)
 		}
 	})
 }

@@ -228,15 +228,15 @@ func TestFind(t *testing.T) {
 	b.link(b.root, "loop")
 	find := func(query string, limit int) (names []string, truncated bool) {
 		t.Helper()
-		files, truncated, err := b.Find(t.Context(), query, limit)
+		found, err := b.Find(t.Context(), query, limit)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, f := range files {
+		for _, f := range found.Files {
 			rel, _ := filepath.Rel(b.root, f)
 			names = append(names, filepath.ToSlash(rel))
 		}
-		return names, truncated
+		return names, found.Truncated
 	}
 	if got, _ := find("main", 10); !slices.Equal(got, []string{"cmd/main.go", "docs/main.md"}) {
 		t.Errorf("main: %q", got)
@@ -269,23 +269,7 @@ func TestFind(t *testing.T) {
 	cancel()
 	other := newBox(t, nil)
 	other.index.building = make(chan struct{}) // one that never ends
-	if _, _, err := other.Find(ctx, "x", 1); !errors.Is(err, context.Canceled) {
+	if _, err := other.Find(ctx, "x", 1); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
-	}
-}
-
-func BenchmarkFind(b *testing.B) {
-	w := &Workspace{}
-	w.ignores.init(Options{})
-	w.roots.Store(&[]string{})
-	for i := range MaxFound {
-		p := fmt.Sprintf("internal/some/package%d/file_with_a_name_%d.go", i%500, i)
-		w.index.files = append(w.index.files, indexed{"/root/" + p, p})
-	}
-	w.index.built = time.Now().Add(time.Hour)
-	for b.Loop() {
-		if _, _, err := w.Find(b.Context(), "pkgname12", 50); err != nil {
-			b.Fatal(err)
-		}
 	}
 }

@@ -1,13 +1,14 @@
 package workspace
 
 import (
-	"cmp"
+	"bytes"
 	"context"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/safefile"
@@ -17,17 +18,19 @@ import (
 // background when it is first needed and again when it has aged.
 type index struct {
 	mu       sync.Mutex // guards what follows
-	files    []indexed
+	folders  []folder
 	whole    bool // not cut at MaxFound
 	built    time.Time
 	stale    bool
 	building chan struct{} // closed when the running build is done; nil when none runs
 }
 
-// An indexed file is prepared for matching.
-type indexed struct {
+// A folder of the index with the names of its files. Half a million files fit into
+// some megabytes because a folder's path is kept once, and its names are one string.
+type folder struct {
 	path  string // absolute
-	lower string // relative to its root, with slashes, lower case
+	lower string // relative to its root, with slashes, in lower case; it ends with a slash unless it is empty
+	names string // of its files, sorted, with a slash between them
 }
 
 // Ages of an index. When somebody asks, it is built anew once it is indexFresh old, and
@@ -35,12 +38,13 @@ type indexed struct {
 const (
 	indexFresh   = 5 * time.Second
 	indexTimeout = 20 * time.Second
+	indexWait    = 80 * time.Millisecond
 )
 
 func (x *index) drop() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.files, x.built, x.stale = nil, time.Time{}, true
+	x.folders, x.built, x.stale = nil, time.Time{}, true
 }
 
 // touch notes that files were added or removed.
@@ -52,42 +56,103 @@ func (x *index) touch(changed bool) {
 	}
 }
 
-// Find returns at most limit files of the workspace, best first: files that are not
-// ignored, and whose path relative to its root has the letters of query in that order.
-// truncated says that there are more, or that the workspace has more than MaxFound
-// files. Find waits for the first index as long as ctx allows. Later it answers from the
-// last index while a new one is built.
-func (w *Workspace) Find(ctx context.Context, query string, limit int) (files []string, truncated bool, err error) {
-	all, whole, err := w.indexed(ctx)
-	if err != nil {
-		return nil, false, err
-	}
-	query = strings.ToLower(strings.Join(strings.Fields(query), ""))
-	if len(query) > MaxQuery {
-		return nil, false, nil
-	}
-	type hit struct {
-		f     *indexed
-		score int
-	}
-	var hits []hit
-	for i := range all {
-		if s, ok := score(query, all[i].lower); ok {
-			hits = append(hits, hit{&all[i], s})
-		}
-	}
-	slices.SortFunc(hits, func(a, b hit) int {
-		return cmp.Or(b.score-a.score, len(a.f.lower)-len(b.f.lower), natural(a.f.path, b.f.path))
-	})
-	for _, h := range hits[:min(limit, len(hits))] {
-		files = append(files, h.f.path)
-	}
-	return files, !whole || len(hits) > limit, nil
+// Found is what Find has found.
+type Found struct {
+	Files     []string // absolute, best first
+	Truncated bool     // there are more, or the workspace has more than MaxFound files
+	Old       bool     // a new index is being built: ask again in a moment
 }
 
-// indexed returns the index, building it when there is none.
-func (w *Workspace) indexed(ctx context.Context) (files []indexed, whole bool, err error) {
+// Find returns at most limit files of the workspace: files that are not ignored, and whose
+// path relative to its root has the letters of query in that order. It waits for the first
+// index as long as ctx allows. Later it answers from the last index while a new one takes
+// longer than a moment.
+func (w *Workspace) Find(ctx context.Context, query string, limit int) (Found, error) {
+	folders, found, err := w.indexed(ctx)
+	if err != nil {
+		return Found{}, err
+	}
+	wanted := appendLower(nil, strings.Join(strings.Fields(query), ""))
+	if len(wanted) > MaxQuery {
+		return Found{}, nil
+	}
+	best := ranking{limit: limit}
+	var path []byte
+	for i := range folders {
+		f := &folders[i]
+		path = append(path[:0], f.lower...)
+		for name := range strings.SplitSeq(f.names, "/") {
+			path = appendLower(path[:len(f.lower)], name)
+			if points, ok := score(wanted, path, len(f.lower)); ok {
+				best.add(hit{f, name, points, len(path)})
+			}
+		}
+	}
+	for _, h := range best.hits {
+		found.Files = append(found.Files, filepath.Join(h.folder.path, h.name))
+	}
+	found.Truncated = found.Truncated || best.all > limit
+	return found, nil
+}
+
+// Warm has the index built in the background, so that the first Find need not wait for it.
+func (w *Workspace) Warm() {
+	done, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, _, _ = w.indexed(done)
+}
+
+// A hit is a file that fits a query.
+type hit struct {
+	folder *folder
+	name   string
+	points int
+	length int // of its path relative to its root
+}
+
+// A ranking keeps the best hits. More points come first, then shorter paths, then the order
+// in which they were added.
+type ranking struct {
+	limit int
+	hits  []hit // best first
+	all   int   // how many were added
+}
+
+func (r *ranking) add(h hit) {
+	r.all++
+	at := len(r.hits)
+	for at > 0 && (h.points > r.hits[at-1].points || h.points == r.hits[at-1].points && h.length < r.hits[at-1].length) {
+		at--
+	}
+	switch {
+	case len(r.hits) < r.limit:
+		r.hits = slices.Insert(r.hits, at, h)
+	case at < len(r.hits):
+		copy(r.hits[at+1:], r.hits[at:])
+		r.hits[at] = h
+	}
+}
+
+// appendLower appends s in lower case.
+func appendLower(dst []byte, s string) []byte {
+	start := len(dst)
+	for i := range len(s) {
+		c := s[i]
+		if c >= utf8.RuneSelf {
+			return append(dst[:start], strings.ToLower(s)...)
+		}
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		dst = append(dst, c)
+	}
+	return dst
+}
+
+// indexed returns the index, building it when there is none. found has no files yet.
+func (w *Workspace) indexed(ctx context.Context) (folders []folder, found Found, err error) {
 	x := &w.index
+	var late <-chan time.Time
 	for {
 		x.mu.Lock()
 		aged := x.stale || time.Since(x.built) > indexFresh
@@ -96,16 +161,24 @@ func (w *Workspace) indexed(ctx context.Context) (files []indexed, whole bool, e
 			x.building, x.stale = done, false
 			go w.build(done)
 		}
-		files, whole = x.files, x.whole
-		ready, building := !x.built.IsZero(), x.building
+		building := x.building
+		folders, found = x.folders, Found{Truncated: !x.whole, Old: building != nil}
+		ready := !x.built.IsZero()
 		x.mu.Unlock()
-		if ready {
-			return files, whole, nil
+		if building == nil {
+			return folders, found, nil
+		}
+		if ready && late == nil {
+			timer := time.NewTimer(indexWait)
+			defer timer.Stop()
+			late = timer.C
 		}
 		select {
 		case <-building:
+		case <-late:
+			return folders, found, nil
 		case <-ctx.Done():
-			return nil, false, ctx.Err()
+			return nil, Found{}, ctx.Err()
 		}
 	}
 }
@@ -121,7 +194,7 @@ func (w *Workspace) build(done chan struct{}) {
 	}
 	x := &w.index
 	x.mu.Lock()
-	x.files, x.whole = b.files, !b.cut
+	x.folders, x.whole = b.folders, !b.cut
 	x.built, x.building = time.Now(), nil
 	x.mu.Unlock()
 	close(done)
@@ -130,13 +203,14 @@ func (w *Workspace) build(done chan struct{}) {
 type builder struct {
 	ws       *Workspace
 	deadline time.Time
-	files    []indexed
+	folders  []folder
+	files    int
 	cut      bool
 }
 
 // walk collects the files below dir; it follows no symlink.
 func (b *builder) walk(root, dir string, r rules, depth int) {
-	if len(b.files) >= MaxFound || depth > maxDepth/4 {
+	if b.files >= MaxFound || depth > maxDepth/4 || time.Now().After(b.deadline) {
 		b.cut = true
 		return
 	}
@@ -144,36 +218,58 @@ func (b *builder) walk(root, dir string, r rules, depth int) {
 	if err != nil {
 		return // it is gone or unreadable, and the index lists what can be opened
 	}
-	names, cut, _ := p.folder()
+	entries, cut, _ := p.folder()
 	p.close()
 	b.cut = b.cut || cut
-	for _, d := range names {
-		name := d.Name()
-		path := filepath.Join(dir, name)
-		if time.Now().After(b.deadline) {
+	var files, dirs []string
+	for _, d := range entries {
+		if time.Now().After(b.deadline) { // somebody has written patterns that take long
 			b.cut = true
-			return
+			break
 		}
+		name := d.Name()
 		switch {
 		case name == ".git" || safefile.IsTemp(name) || r.git(name, d.IsDir()):
 		case d.IsDir():
-			b.walk(root, path, b.ws.ignores.enter(r, path, name), depth+1)
-		case d.Type().IsRegular() && len(b.files) < MaxFound:
-			rel := strings.TrimPrefix(path[len(root):], string(filepath.Separator))
-			b.files = append(b.files, indexed{path, strings.ToLower(filepath.ToSlash(rel))})
+			dirs = append(dirs, name)
+		case d.Type().IsRegular():
+			files = append(files, name)
 		}
+	}
+	if room := MaxFound - b.files; len(files) > room {
+		files, b.cut = files[:room], true
+	}
+	b.add(root, dir, files)
+	slices.Sort(dirs)
+	for _, name := range dirs {
+		path := filepath.Join(dir, name)
+		b.walk(root, path, b.ws.ignores.enter(r, path, name), depth+1)
 	}
 }
 
-// score tells how well path matches query, both in lower case; ok is false when it does
-// not. Letters in a row, at the beginning of a word and in the file's own name count
-// more. It searches from the end, to prefer the file's name to its folders.
-func score(query, path string) (points int, ok bool) {
-	if query == "" {
+// add puts a folder's files into the index.
+func (b *builder) add(root, dir string, files []string) {
+	if len(files) == 0 {
+		return
+	}
+	slices.Sort(files)
+	b.files += len(files)
+	lower := strings.ToLower(filepath.ToSlash(strings.TrimPrefix(dir[len(root):], string(filepath.Separator))))
+	if lower != "" {
+		lower += "/"
+	}
+	b.folders = append(b.folders, folder{path: dir, lower: lower, names: strings.Join(files, "/")})
+}
+
+// score tells how well a path matches query, both in lower case; ok is false when it does
+// not. The file's own name begins at name. Letters in a row, at the beginning of a word and
+// in the file's own name count more. It searches from the end, to prefer the file's name to
+// its folders.
+func score(query, path []byte, name int) (points int, ok bool) {
+	if len(query) == 0 {
 		return 0, true
 	}
-	name := strings.LastIndexByte(path, '/') + 1
-	if i := strings.Index(path[name:], query); i >= 0 {
+	if i := bytes.Index(path[name:], query); i >= 0 {
 		points = 1000 * len(query)
 		if i == 0 {
 			points += 500

@@ -89,7 +89,7 @@ func (p *place) folder() (names []fs.DirEntry, truncated bool, err error) {
 		return nil, false, fmt.Errorf("%q: %w", p.path, words.Cause(err))
 	}
 	defer f.Close()
-	names, err = f.ReadDir(MaxEntries + 1)
+	names, err = readDir(f, p.path, MaxEntries+1)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, false, fmt.Errorf("%q: %w", p.path, words.Cause(err))
 	}

@@ -25,7 +25,7 @@ const (
 	// MaxEntries is how many entries of one folder List returns.
 	MaxEntries = 5000
 	// MaxFound is how many files Find looks through, MaxQuery how long its query may be in bytes.
-	MaxFound = 50000
+	MaxFound = 500_000
 	MaxQuery = 256
 )
 

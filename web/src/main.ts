@@ -89,14 +89,15 @@ function connectionChanged(app: App, connection: Connection, state: ConnectionSt
     window.setTimeout(() => lost(connection), wait);
   } else if (state === "denied") {
     banner("");
-    if (entry.before) {
+    if (entry.before && !connection.barred) {
       use(entry.before, "");
       entry.why = "";
       connection.connect();
       return;
     }
     forgetKey();
-    void code(entry.why || "The companion does not know this page any more.").then((found) => {
+    const barred = connection.barred && `Refused: ${connection.barred}.`;
+    void code(barred || entry.why || "The companion does not know this page any more.").then((found) => {
       putCode(found);
       location.reload();
     });

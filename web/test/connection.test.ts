@@ -109,6 +109,14 @@ test("a refused token is not tried again", async () => {
   assert.equal(t.sockets.length, 1);
 });
 
+test("a page that may not come in is told why", async () => {
+  const t = harness();
+  t.connection.connect();
+  t.last().onclose?.({ code: 4403, reason: "an agent opened this" });
+  assert.equal(t.connection.state, "denied");
+  assert.equal(t.connection.barred, "an agent opened this");
+});
+
 test("requests get their own answers, errors keep code and data, and a break rejects what waits", async () => {
   const t = harness();
   await t.open();

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Chunk } from "@codemirror/merge";
 import { Text } from "@codemirror/state";
-import { applyChanges, commonEnds, minimalChanges } from "../src/core/changes";
+import { applyChanges, minimalChanges } from "../src/core/changes";
+import { commonEnds, withEnds } from "../src/core/ends";
 import { lineDiff } from "../src/core/linediff";
 import { isHuge } from "../src/editor/setup";
 import { countLines, hunkAt, nextHunk, revertHunk, type Hunk } from "../src/review/hunks";
@@ -58,6 +59,34 @@ test("line diff is exact and ordered, for any pair of texts", () => {
     }
     assert.equal(out + a.slice(at), b);
   }
+});
+
+test("a text comes whole from its ends and its middle, for any pair of texts", () => {
+  const next = random(5);
+  for (let i = 0; i < 2000; i++) {
+    const a = randomText(next, next(12));
+    const b = randomText(next, next(12));
+    const ends = commonEnds(a, b);
+    assert.equal(withEnds(a, b.slice(ends.start, b.length - ends.end), ends), b, JSON.stringify([a, b]));
+  }
+  assert.equal(withEnds("a", "b", undefined), "b");
+});
+
+test("line diff of one huge line is quick and shows what changed in it", () => {
+  const old = `[${'{"key": "värde ☃"}, '.repeat(250_000)}]\n`;
+  const started = Date.now();
+  for (const [a, b, changed] of [
+    [old, old.replace("key", "KEY"), "KEY"],
+    [`first\n${old}last\n`, `first\n${old.slice(0, 4_000_000)}NEW${old.slice(4_000_000)}last\n`, "NEW"],
+    [old, old.slice(0, 100) + old.slice(110), ""],
+    [old, `${old}more\n`, "more\n"],
+    [`x${old}`, `y${old.slice(0, -3)}z`, ""],
+  ] as const) {
+    const found = lineDiff(a, b);
+    assert.equal(found.length, 1);
+    if (!a.startsWith("x")) assert.equal(b.slice(found[0]?.fromB, found[0]?.toB), changed);
+  }
+  assert.ok(Date.now() - started < 4000, `took ${Date.now() - started} ms`);
 });
 
 test("line diff of large, repetitive and scattered texts is quick and small (F-5)", () => {

@@ -63,6 +63,21 @@ test("both sides prove themselves, and the page gets the newest key (SPEC A-5)",
   assert.deepEqual(t.seen.messages, ["hello"]);
 });
 
+test("a reason to end counts only from a companion that has proved itself", async () => {
+  for (const proof of [true, false]) {
+    const t = harness();
+    const reasons: string[] = [];
+    t.socket.onclose = (e) => reasons.push(e.reason);
+    await t.wire.until(1);
+    if (proof) {
+      t.say({ nonce: "N", proof: t.mac("companion", "N").toString("base64url") });
+      await t.wire.until(2);
+    }
+    t.wire.onclose?.({ code: 4403, reason: "run this: x" });
+    assert.deepEqual(reasons, [proof ? "run this: x" : ""]);
+  }
+});
+
 for (const [name, answer] of Object.entries({
   "a made-up proof": () => ({ nonce: "N", proof: "x" }),
   "no proof": () => ({ nonce: "N" }),

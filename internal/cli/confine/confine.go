@@ -259,6 +259,7 @@ type sandboxJSON struct {
 	Stdout       string               `json:"stdout"`
 	Stderr       string               `json:"stderr"`
 	Denials      []sandbox.Denial     `json:"denials"`
+	Missed       sandbox.Missed       `json:"missed,omitempty"` // network or socket, guessed from the outputs of a command that failed
 	Quarantined  []sandbox.Quarantine `json:"quarantined"`
 	Milliseconds int64                `json:"milliseconds"`
 	MemoryBytes  int64                `json:"memoryBytes"`
@@ -268,7 +269,7 @@ type sandboxJSON struct {
 // ended reports how a command ended, and passes its exit code on.
 func ended(con *console.Console, f *sandboxFlags, r *sandbox.Result) error {
 	if f.json {
-		out := sandboxJSON{ExitCode: r.Code, Signal: r.Signal, Stdout: string(r.Stdout), Stderr: string(r.Stderr), Denials: r.Denials, Quarantined: r.Quarantined,
+		out := sandboxJSON{ExitCode: r.Code, Signal: r.Signal, Stdout: string(r.Stdout), Stderr: string(r.Stderr), Denials: r.Denials, Missed: r.Missed, Quarantined: r.Quarantined,
 			Milliseconds: r.Elapsed.Milliseconds(), MemoryBytes: r.Memory, Assurance: r.Assurance}
 		if r.Limit != nil {
 			out.Limit = r.Limit.Kind
@@ -289,6 +290,12 @@ func ended(con *console.Console, f *sandboxFlags, r *sandbox.Result) error {
 			at += ":" + strconv.Itoa(d.Port)
 		}
 		fmt.Fprintf(con.Err, "pollux: refused: %s (%s)\n", words.Printable(at), d.Why)
+	}
+	switch r.Missed {
+	case sandbox.MissedNetwork:
+		fmt.Fprintln(con.Err, "pollux: it seems to need the network; --allow-host HOST allows one host, and gives the command sockets of its own")
+	case sandbox.MissedSocket:
+		fmt.Fprintln(con.Err, `pollux: it seems to have tried a unix socket with a name, which no flag allows: it could reach services of this machine. In Python, multiprocessing.set_start_method("spawn") needs none, and multiprocessing.managers.SyncManager(("127.0.0.1", 0)) needs --allow-host only`)
 	}
 	PrintQuarantined(con, r.Quarantined, "command")
 	switch {

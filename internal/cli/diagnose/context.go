@@ -248,7 +248,7 @@ func chosen(ctx context.Context, con *console.Console, dir string) (contextSourc
 	}
 	l, err := client.Listen(ctx, ways)
 	if err != nil && len(silent) > 0 {
-		return nil, console.No(control.SilentError(silent))
+		return nil, control.SilentError(silent)
 	}
 	if err != nil {
 		return nil, console.No(fmt.Errorf("the companion that the CLI takes does not let it in: %w; see: pollux doctor", err))

@@ -79,6 +79,9 @@ func configure(kit *tools.Kit, cmd *cobra.Command, args []string, f *configFlags
 	}
 	ctx, stop := cancellable(cmd)
 	defer stop()
+	if err := tools.NotByAgent(ctx, kit, "changing a setting"); err != nil {
+		return err
+	}
 	var value *string
 	if !f.unset {
 		text, err := settingValue(ctx, kit, setting, args[2])

@@ -11,7 +11,6 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/cli/console"
 	"github.com/pollux-companion/pollux/internal/cli/tools"
-	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/extension/ask"
 	"github.com/pollux-companion/pollux/internal/extension/audit"
 	"github.com/pollux-companion/pollux/internal/extension/consent"
@@ -168,21 +167,10 @@ own terminal: a model's shell is refused.`,
 	return cmd
 }
 
-// guardAgent refuses what only the user may do.
-func guardAgent(ctx context.Context, kit *tools.Kit, what string) error {
-	switch err := control.MayDecide(ctx, kit.Dirs.Run); {
-	case errors.Is(err, control.ErrFromAgent):
-		return console.No(fmt.Errorf("%s is for the user, and this is an agent's shell; run it in a terminal of your own", what))
-	case err != nil:
-		return console.No(fmt.Errorf("%s is for the user, and whether this is an agent's shell cannot be told: %w", what, err))
-	}
-	return nil
-}
-
 func grant(kit *tools.Kit, cmd *cobra.Command, name string, yes bool) error {
 	ctx, stop := cancellable(cmd)
 	defer stop()
-	if err := guardAgent(ctx, kit, "consent grant"); err != nil {
+	if err := tools.ByPerson(ctx, kit, "consent grant"); err != nil {
 		return err
 	}
 	_, x, err := kit.Find(name)
@@ -270,7 +258,7 @@ its content becomes, and you are not asked.`,
 }
 
 func revoke(ctx context.Context, kit *tools.Kit, name string, everything, never bool) error {
-	if err := guardAgent(ctx, kit, "consent revoke"); err != nil {
+	if err := tools.ByPerson(ctx, kit, "consent revoke"); err != nil {
 		return err
 	}
 	if everything {

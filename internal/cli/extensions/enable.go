@@ -61,6 +61,11 @@ func setEnabled(kit *tools.Kit, cmd *cobra.Command, names []string, scope store.
 	if err != nil {
 		return err
 	}
+	if on {
+		if err := tools.NotByAgent(cmd.Context(), kit, "switching an extension on"); err != nil {
+			return err
+		}
+	}
 	var result worst
 	for _, x := range choose(kit, list, names, &result) {
 		if err := s.SetEnabled(cmd.Context(), x.Name, scope, on); err != nil {

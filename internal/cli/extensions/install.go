@@ -116,6 +116,9 @@ func installSource(kit *tools.Kit, cmd *cobra.Command, src source.Source, f *ins
 		kit.Say("%s %s would be %s; nothing was changed", p.Manifest.Name, p.Manifest.Version, would)
 		return nil
 	}
+	if err := tools.NotByAgent(ctx, kit, "agreeing to what an extension may do"); err != nil {
+		return err
+	}
 	if !f.yes {
 		yes, err := askYesNo(ctx, kit, question)
 		if err != nil {

@@ -110,11 +110,17 @@ func toJSON(x *store.Extension) extensionJSON {
 // withConsent is toJSON plus the user's consent, which requires reading the content.
 func withConsent(kit *tools.Kit, x *store.Extension) extensionJSON {
 	j := toJSON(x)
-	if len(x.Manifest.Tools) > 0 && x.Problem == "" {
-		c := kit.ConsentOf(x)
-		j.Consent = &c
-	}
+	j.Consent = consentOf(kit, x)
 	return j
+}
+
+// consentOf says whether an extension's tools may run; nil if it has none, or does not load.
+func consentOf(kit *tools.Kit, x *store.Extension) *tools.ConsentReport {
+	if len(x.Manifest.Tools) == 0 || x.Problem != "" {
+		return nil
+	}
+	c := kit.ConsentOf(x)
+	return &c
 }
 
 // state returns an extension's state in one word.
@@ -134,17 +140,19 @@ func printList(kit *tools.Kit, list []*store.Extension, all bool) error {
 		return nil
 	}
 	rows := make([][]string, len(list))
-	reports := make([]extensionJSON, len(list))
+	consents := make([]*tools.ConsentReport, len(list))
 	for i, x := range list {
-		reports[i] = withConsent(kit, x)
+		consents[i] = consentOf(kit, x)
 		description, _, _ := strings.Cut(x.Manifest.Description, "\n")
-		rows[i] = []string{words.Printable(x.Name), cmp.Or(words.Printable(x.Manifest.Version), "–"), state(x) + reports[i].Consent.Short(), words.Printable(description)}
+		rows[i] = []string{words.Printable(x.Name), cmp.Or(words.Printable(x.Manifest.Version), "–"), state(x) + consents[i].Short(), words.Printable(description)}
 	}
 	out := bufio.NewWriter(kit.Out)
 	for i, line := range columns(rows, width(kit.Out)) {
 		fmt.Fprintln(out, line)
 		if all {
-			for _, line := range more(reports[i]) {
+			j := toJSON(list[i])
+			j.Consent = consents[i]
+			for _, line := range more(j) {
 				fmt.Fprintln(out, words.Printable(line))
 			}
 		}

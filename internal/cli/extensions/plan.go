@@ -2,7 +2,6 @@ package extensions
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -31,6 +30,9 @@ func origin(p *store.Plan) []string {
 	return append(lines, "content "+p.Hash)
 }
 
+// maxWarnings bounds the warnings about an extension's files that stand above a question.
+const maxWarnings = 10
+
 // showPlan prints what a plan would do. It uses stderr, because it belongs to a question and is not a result.
 func showPlan(kit *tools.Kit, p *store.Plan) {
 	p.Manifest.Description = strings.TrimSpace(p.Manifest.Description)
@@ -46,11 +48,12 @@ func showPlan(kit *tools.Kit, p *store.Plan) {
 	for _, l := range origin(p) {
 		line("  " + l)
 	}
-	for _, f := range p.Findings {
-		if f.Severity == manifest.Warning {
-			f.File = filepath.Base(f.File)
-			line("  " + f.String())
-		}
+	warnings := slices.DeleteFunc(slices.Clone(p.Findings), func(f manifest.Finding) bool { return f.Severity != manifest.Warning })
+	for _, f := range warnings[:min(maxWarnings, len(warnings))] {
+		line("  " + f.String())
+	}
+	if n := len(warnings) - maxWarnings; n > 0 {
+		line(fmt.Sprintf("  … and %s; pollux extensions validate FOLDER shows all", count(n, "more warning")))
 	}
 	now := capabilities(p.Manifest)
 	if p.Old == nil {

@@ -128,6 +128,11 @@ func updateOne(ctx context.Context, kit *tools.Kit, s *store.Store, x *store.Ext
 		kit.Say("%s would be updated: %s → %s%s; nothing was changed", x.Name, x.Manifest.Version, p.Manifest.Version, ageWords(p))
 		return nil
 	}
+	if asksAnew(p) {
+		if err := tools.NotByAgent(ctx, kit, "agreeing to what an extension may do"); err != nil {
+			return err
+		}
+	}
 	if !f.yes && asksAnew(p) {
 		yes, err := askYesNo(ctx, kit, "Update it?")
 		if err != nil {

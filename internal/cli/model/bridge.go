@@ -57,6 +57,11 @@ only tools of extensions that you agreed to, and each runs in its sandbox.`,
 			if headless && noHeadless {
 				return console.Usage(errors.New("--headless and --no-headless exclude each other"))
 			}
+			if headless && !dryRun {
+				if err := tools.ByPerson(cmd.Context(), kit, "--headless"); err != nil {
+					return err
+				}
+			}
 			var choice *bool
 			if headless || noHeadless {
 				choice = &headless

@@ -8,8 +8,6 @@ import (
 	"github.com/pollux-companion/pollux/internal/cli/tools"
 	"github.com/pollux-companion/pollux/internal/extension/ask"
 	"github.com/pollux-companion/pollux/internal/extension/bridge"
-	"github.com/pollux-companion/pollux/internal/extension/host"
-	"github.com/pollux-companion/pollux/internal/extension/prompt"
 )
 
 // MCP makes pollux mcp; ide adds the editor's tools.
@@ -22,7 +20,9 @@ func MCP(kit *tools.Kit, ide func(s *mcp.Server, folder string, write bool)) *co
 		Long: `Serves the extensions that are enabled in this folder and that you agreed to as
 an MCP server on standard input and output: tools (each in its sandbox),
 documents as resources, examples as prompts, and the summary as instructions.
-Where the client can ask you, consent that is still needed is asked there.
+Where the client can ask you, consent that is still needed is asked there. Of
+many tools only some are declared; one function describes and another runs the
+rest.
 
 With --ide the client also gets tools for the editor that a companion serves
 this folder to: getDiagnostics, getOpenEditors, getCurrentSelection, openFile,
@@ -34,7 +34,7 @@ Gemini CLI wants the bridge instead: pollux extensions bridge install.`,
   {"mcpServers": {"pollux": {"command": "pollux", "args": ["mcp", "--ide"]}}}`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o := host.Options{Instructions: mcpInstructions(budget), News: newsSince(prompt.MCP(), mcpInstructions(budget)), Prompts: true}
+			o := mcpOptions(kit, budget)
 			if withIDE || write {
 				dir, err := console.Here(".")
 				if err != nil {
@@ -48,6 +48,6 @@ Gemini CLI wants the bridge instead: pollux extensions bridge install.`,
 	}
 	cmd.Flags().BoolVar(&withIDE, "ide", false, "offer the editor's tools, too")
 	cmd.Flags().BoolVar(&write, "ide-write", false, "offer them, and let openDiff write what you accepted")
-	cmd.Flags().IntVar(&budget, "budget", bridge.Budget, "the most `TOKENS` of the instructions; 0 is no bound")
+	cmd.Flags().IntVar(&budget, "budget", bridge.Budget, "the most `TOKENS` of the instructions; 0 bounds neither them nor the tools")
 	return cmd
 }

@@ -55,7 +55,8 @@ func bridgeOptions(kit *tools.Kit, server string) (host.Options, prompt.Style) {
 	}
 	return host.Options{
 		Gateway: func(set *capability.Set) bool {
-			return told || prompt.Everything(set, prompt.Gemini(server), bridge.Budget) > prompt.EverythingBudget
+			now, _ := prompt.Gemini(server).Fit(set, bridge.Budget)
+			return told || now.IsGateway()
 		},
 		Pinned: func() []string { return kit.Settings.Tools.Pinned },
 		Lately: func() []string { return lately(kit) },
@@ -100,8 +101,12 @@ func (t *troubleTeller) note() bridge.State {
 	return st
 }
 
-// bridgeInstructions returns short instructions, because the summary is in the bridge's context file.
+// bridgeInstructions returns short instructions, because the summary is in the bridge's context file. Without extensions
+// there is nothing to say: pollux's own tool, without which Gemini CLI takes the server for a broken one, explains itself.
 func bridgeInstructions(set *capability.Set) string {
+	if len(set.Extensions())+len(set.Waiting()) == 0 {
+		return ""
+	}
 	return "Tools and documents of extensions, each tool in a sandbox of its own. " + capability.Describe + "() lists them all, also those that the extension context does not name."
 }
 
@@ -247,9 +252,27 @@ func (k *bridgeKeeper) close() {
 	<-k.done
 }
 
-// mcpInstructions returns the whole summary, because other clients have no context file.
-func mcpInstructions(budget int) func(*capability.Set) string {
-	return func(set *capability.Set) string {
-		return prompt.Summarize(set, &prompt.SummaryOptions{Style: prompt.MCP(), Budget: budget}).Text
+// mcpOptions returns what other clients than Gemini CLI are told and given within a budget of tokens. They have no
+// context file, so the instructions are the summary. A session that began with the gateway keeps it.
+func mcpOptions(kit *tools.Kit, budget int) host.Options {
+	style, summary := prompt.MCP(), budget
+	told := func(set *capability.Set) string {
+		return prompt.Summarize(set, &prompt.SummaryOptions{Style: style, Budget: summary}).Text
+	}
+	var news func(*capability.Set) string
+	return host.Options{
+		Instructions: func(set *capability.Set) string { // called once, before all else
+			style, summary = prompt.MCP().Fit(set, budget)
+			news = newsSince(style, told)
+			return told(set)
+		},
+		News: func(set *capability.Set) string { return news(set) },
+		Gateway: func(set *capability.Set) bool {
+			now, _ := prompt.MCP().Fit(set, budget)
+			return style.IsGateway() || now.IsGateway()
+		},
+		Pinned:  func() []string { return kit.Settings.Tools.Pinned },
+		Lately:  func() []string { return lately(kit) },
+		Prompts: true,
 	}
 }

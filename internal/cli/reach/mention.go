@@ -133,7 +133,7 @@ func listening(ctx context.Context, con *console.Console, path string, f mention
 		c.Close()
 		return nil, 0, console.Usage(fmt.Errorf("several agents could take it; choose by --session NUMBER or --agent NAME: %s", strings.Join(labels, ", ")))
 	case !served && len(silent) > 0:
-		return nil, 0, console.No(control.SilentError(silent))
+		return nil, 0, control.SilentError(silent)
 	case !served:
 		_, err := control.Find(ctx, con.Dirs.Run, path) // its error says what is running
 		return nil, 0, err

@@ -96,7 +96,7 @@ of an editor that runs is left alone.`,
 // keeperWithin is how long stop looks for a keeper that is starting, after its editor's end.
 const keeperWithin = 1500 * time.Millisecond
 
-// endServing ends the companions of a folder that have no editor, and names those that continue.
+// endServing ends the companions of a folder that have no editor, and names every one that continues.
 func endServing(ctx context.Context, con *console.Console, dir string) error {
 	folder, err := console.Here(dir)
 	if err != nil {

@@ -132,6 +132,9 @@ func (e *editor) Sessions() []lsp.Session {
 	return list
 }
 
+// Sharing implements lsp.Companion.
+func (e *editor) Sharing() lsp.Sharing { return lsp.Sharing(e.Companion.Sharing()) }
+
 // Info implements lsp.Companion.
 func (e *editor) Info() lsp.Info {
 	info := e.Companion.Info()

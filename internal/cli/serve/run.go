@@ -85,12 +85,16 @@ func runAgent(ctx context.Context, con *console.Console, o companion.Options, f 
 	for _, v := range vars {
 		child.Env = append(child.Env, v.Name+"="+v.Value) // the last one counts
 	}
+	clean, opened := openPage(ctx, con, c, f)
+	defer clean()
+	if !opened && review == reviewNot && console.Terminal(con.Err) != nil { // the command has the terminal from here on
+		fmt.Fprintln(con.Err, "pollux: to see proposals, run in another terminal: pollux review (or pollux page, for the browser)")
+	}
 	stop, err := startChild(ctx, con, c, child, review)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	defer openPage(ctx, con, c, f)()
 	return await(con, c, child, sigs)
 }
 

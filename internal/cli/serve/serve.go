@@ -146,12 +146,16 @@ func serve(ctx context.Context, con *console.Console, o companion.Options, f *se
 	if err != nil {
 		return err
 	}
+	if silent := c.Silent(); silent != nil {
+		fmt.Fprintf(con.Err, "pollux: whether this folder is already served is not known, because %v\n", silent)
+	}
 	if asJSON {
 		err = printReady(con, c)
 	} else {
 		err = printServing(con, c)
 	}
-	defer openPage(ctx, con, c, f)()
+	clean, _ := openPage(ctx, con, c, f)
+	defer clean()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	orphaned := make(chan struct{})
@@ -205,8 +209,13 @@ func printServing(con *console.Console, c *companion.Companion) error {
 	fmt.Fprintf(out, "%s %s\n", console.Paint(out, console.Bold, "Pollux serves"), console.Paint(out, console.Bold, console.Folders(info.Roots)))
 	fmt.Fprintf(out, "  editor page   %s\n", address)
 	fmt.Fprintf(out, "                (good once; `pollux page` prints a fresh address)\n")
-	fmt.Fprintf(out, "  Gemini CLI    start gemini in this folder, in any terminal: it connects by itself\n")
-	fmt.Fprintf(out, "                where it does not:  %s\n", reach.EvalHint(reach.ShellHere()))
+	if !info.Hidden {
+		fmt.Fprintf(out, "  Gemini CLI    start gemini in this folder, in any terminal: it connects by itself\n")
+		fmt.Fprintf(out, "                where it does not:  %s\n", reach.EvalHint(reach.ShellHere()))
+	} else {
+		fmt.Fprintf(out, "  Gemini CLI    cannot find it by itself; `pollux status` says why. In the terminal where you start gemini, first:\n")
+		fmt.Fprintf(out, "                %s\n", reach.EvalHint(reach.ShellHere()))
+	}
 	fmt.Fprintf(out, "  listening on  127.0.0.1:%d\n", info.Port)
 	if info.Resumed {
 		fmt.Fprintf(out, "  resumed       CLIs of the companion before this one stay connected\n")
@@ -257,9 +266,9 @@ func printReady(con *console.Console, c *companion.Companion) error {
 
 // openPage opens the page in a browser, in the background, if the user wants that and there is one. The returned
 // function removes its temporary file. A failure is only logged, because the address was printed too.
-func openPage(ctx context.Context, con *console.Console, c *companion.Companion, f *serveFlags) (clean func()) {
+func openPage(ctx context.Context, con *console.Console, c *companion.Companion, f *serveFlags) (clean func(), opened bool) {
 	if !con.Settings.OpenBrowser || f.noOpen {
-		return func() {}
+		return func() {}, false
 	}
 	address, err := c.PageAddress()
 	if err == nil {
@@ -267,7 +276,7 @@ func openPage(ctx context.Context, con *console.Console, c *companion.Companion,
 	}
 	if err != nil {
 		con.Log.Info("the browser was not opened", "err", err)
-		return func() {}
+		return func() {}, false
 	}
-	return clean
+	return clean, true
 }

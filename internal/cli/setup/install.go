@@ -17,6 +17,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/cli/console"
 	"github.com/pollux-companion/pollux/internal/ide"
 	"github.com/pollux-companion/pollux/internal/proc"
+	"github.com/pollux-companion/pollux/internal/safefile"
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
@@ -32,8 +33,11 @@ func Install(con *console.Console) *cobra.Command {
 		Use:   "install [EDITOR…]",
 		Short: "Equip editors for Gemini CLI",
 		Long: `Writes pollux's plugin where an editor finds it by itself, without touching any
-of your own files: neovim, vim and emacs. VS Code and its forks install their
-companion themselves. For other editors it prints what to add to their settings.
+of your own files: neovim, vim and emacs. VS Code and its forks (vscode,
+vscode-insiders, vscodium, cursor, windsurf, code-server, positron, trae,
+antigravity, theia) install pollux's extension by their own command; where that
+is missing, pollux says which file to choose in the editor. For other editors it
+prints what to add to their settings.
 
 A file that is in the way, or that you changed since, is named and left alone.
 Without an editor it shows which ones are on this machine, the version of each,
@@ -140,7 +144,11 @@ func equip(ctx context.Context, con *console.Console, f *equipFlags, words []str
 			return ide.Report{Editor: editor, Place: where, Changes: []ide.Change{}, Snippet: text}, nil
 		}
 		if command, ok, err := i.Machine.Fork(editor, proc.Find); ok {
-			return fork(ctx, con, editor, command, f, false, err)
+			r, err := fork(editor, command, f.dryRun, "write", err, func() error { return i.InstallExtension(ctx, command) })
+			if err != nil && !f.dryRun {
+				err = byHand(con, i, err)
+			}
+			return r, err
 		}
 		return i.Install(editor)
 	})
@@ -161,7 +169,7 @@ func unequip(ctx context.Context, con *console.Console, f *equipFlags, words []s
 			return ide.Report{Editor: editor}, console.No(fmt.Errorf("pollux wrote nothing for %s; take out what you added to %s", editor, where))
 		}
 		if command, ok, err := i.Machine.Fork(editor, proc.Find); ok {
-			return fork(ctx, con, editor, command, f, true, err)
+			return fork(editor, command, f.dryRun, "remove", err, func() error { return ide.RemoveExtension(ctx, command) })
 		}
 		r, err := i.Uninstall(editor)
 		if left := r.Left(); err == nil && len(left) > 0 && len(left) == len(r.Changes) {
@@ -171,17 +179,22 @@ func unequip(ctx context.Context, con *console.Console, f *equipFlags, words []s
 	})
 }
 
-// fork makes VS Code or one of its forks install or remove the extension itself.
-func fork(ctx context.Context, con *console.Console, editor, command string, f *equipFlags, remove bool, err error) (ide.Report, error) {
-	action := "write"
-	if remove {
-		action = "remove"
-	}
+// fork makes VS Code or one of its forks install or remove the extension itself. err says that its command was not found.
+func fork(editor, command string, dry bool, action string, err error, do func() error) (ide.Report, error) {
 	report := ide.Report{Editor: editor, Place: command, Changes: []ide.Change{{Action: action, Path: ide.Extension}}}
-	if err == nil && !f.dryRun {
-		err = ide.RunFork(ctx, command, remove)
+	if err == nil && !dry {
+		err = do()
 	}
 	return report, err
+}
+
+// byHand leaves the extension in a file where an editor's command could not install it, and says so beside why.
+func byHand(con *console.Console, i *ide.Installer, why error) error {
+	file := filepath.Join(con.Dirs.State, "pollux.vsix")
+	if err := errors.Join(safefile.PrivateDir(con.Dirs.State), i.WriteExtension(file)); err != nil {
+		return errors.Join(why, err)
+	}
+	return fmt.Errorf("%w\n  or by hand: run \"Extensions: Install from VSIX…\" from the editor's palette, and choose\n  %s", why, file)
 }
 
 // eachEditor calls do for every editor. A failure does not stop the others.
@@ -239,8 +252,25 @@ func printEquipped(con *console.Console, r ide.Report, dry bool) {
 		says[0] = ide.Extension + strings.Replace(strings.TrimPrefix(says[0], "1"), "written", "installed", 1)
 	}
 	fmt.Fprintf(con.Out, "%s: %s (%s)\n", r.Editor, strings.Join(says, ", "), r.Place)
+	if counts["write"] > 0 && !dry {
+		fmt.Fprintln(con.Out, "  next: "+nextStep(r.Editor))
+	}
 	for _, path := range r.Left() {
 		fmt.Fprintf(con.Out, "  kept: %s was changed since pollux wrote it; remove it yourself if you do not need it\n", path)
+	}
+}
+
+// nextStep says what to do in an editor that was just equipped.
+func nextStep(editor string) string {
+	switch {
+	case slices.Contains(ide.Forks(), editor):
+		return "reload its open windows, and start an agent in its terminal"
+	case editor == "emacs":
+		return "start it again, open a file of your project, and M-x pollux-run starts an agent"
+	case editor == "micro":
+		return "start it again in your project, and > term gemini starts an agent"
+	default:
+		return "start it again in your project, and :Pollux run starts an agent"
 	}
 }
 
@@ -267,8 +297,6 @@ func printStates(con *console.Console, states []ide.State, asJSON bool) error {
 func stateOf(s ide.State) string {
 	var says string
 	switch {
-	case s.Installed != "" && slices.Contains(ide.Forks(), s.Editor):
-		return "equipped with its own companion " + s.Installed
 	case s.Installed != "":
 		says = "equipped by pollux " + s.Installed
 	case s.Program == "":

@@ -137,6 +137,9 @@ func printRemarks(kit *Kit, r *runner.Result) {
 		}
 		fmt.Fprintf(kit.Err, "pollux: refused: %s (%s)\n", words.Printable(at), d.Why)
 	}
+	if words := runner.MissedWords(r.Missed); words != "" {
+		fmt.Fprintf(kit.Err, "pollux: %s\n", words)
+	}
 	for _, d := range r.Files {
 		fmt.Fprintf(kit.Err, "pollux: refused: %s\n", d.Words())
 	}

@@ -246,6 +246,27 @@ func runTool(kit *Kit, cmd *cobra.Command, f *toolFlags) error {
 	return toolError(err)
 }
 
+// ByPerson refuses an agent's shell what only the user may do.
+func ByPerson(ctx context.Context, kit *Kit, what string) error {
+	switch err := control.MayDecide(ctx, kit.Dirs.Run); {
+	case errors.Is(err, control.ErrFromAgent):
+		return console.No(fmt.Errorf("%s is for the user, and this is an agent's shell; run it in a terminal of your own", what))
+	case err != nil:
+		return console.No(fmt.Errorf("%s is for the user, and whether this is an agent's shell cannot be told: %w", what, err))
+	}
+	return nil
+}
+
+// NotByAgent is ByPerson for what no editor can be asked instead: an agent in a container, whose process is unknown,
+// keeps nobody from it.
+func NotByAgent(ctx context.Context, kit *Kit, what string) error {
+	err := ByPerson(ctx, kit, what)
+	if errors.Is(err, control.ErrUnknownAgent) && !errors.Is(err, control.ErrSilent) {
+		return nil
+	}
+	return err
+}
+
 // guardFlags refuses a model's shell the flags that stand for the user's consent.
 func guardFlags(ctx context.Context, kit *Kit, f *toolFlags) error {
 	if !f.yes && !f.unsafe {

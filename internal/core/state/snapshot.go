@@ -49,12 +49,43 @@ type Snapshot struct {
 	Selections []Selection // in Active, the primary one first
 	// Diagnostics are by absolute path. A document has an entry, maybe an empty one, when a tool of the editor's looks at it.
 	Diagnostics map[string][]Diagnostic
+	// Withheld are the agents that must not be told, sorted; see For.
+	Withheld []string
+	// Lent is what the user of another companion looks at, who was active last; nil when this store's own user was. See Store.Lend.
+	Lent *Snapshot `json:"-"`
+	// LentTo are the agents that are told Lent.
+	LentTo []string `json:"-"`
 }
+
+// For returns the part of the snapshot that an agent may be told: everything, or the roots and trust alone. For the agents of
+// Options.LentTo it is the lent one, if there is one.
+func (s *Snapshot) For(agent string) *Snapshot {
+	switch {
+	case slices.Contains(s.Withheld, agent):
+		return s.Bare()
+	case s.Lent == nil || !slices.Contains(s.LentTo, agent):
+		return s
+	}
+	out := *s.Lent.For(agent)
+	out.Roots, out.Trusted = s.Roots, s.Trusted
+	return &out
+}
+
+// SameLook reports whether the user looks at the same place in both.
+func (s *Snapshot) SameLook(o *Snapshot) bool {
+	return s.Active == o.Active && equalValues(s.Cursor, o.Cursor) && slices.Equal(s.Selections, o.Selections)
+}
+
+// Bare returns the roots and trust alone.
+func (s *Snapshot) Bare() *Snapshot { return &Snapshot{Roots: s.Roots, Trusted: s.Trusted} }
 
 // equal says whether a subscriber could tell the two apart.
 func equal(a, b *Snapshot) bool {
-	return a.Active == b.Active && equalValues(a.Cursor, b.Cursor) && slices.Equal(a.Selections, b.Selections) &&
-		slices.Equal(a.Files, b.Files) && slices.Equal(a.Roots, b.Roots) && equalValues(a.Trusted, b.Trusted) &&
+	if a.Lent != b.Lent && (a.Lent == nil || b.Lent == nil || !equal(a.Lent, b.Lent)) {
+		return false
+	}
+	return a.SameLook(b) &&
+		slices.Equal(a.Files, b.Files) && slices.Equal(a.Roots, b.Roots) && equalValues(a.Trusted, b.Trusted) && slices.Equal(a.Withheld, b.Withheld) &&
 		maps.EqualFunc(a.Diagnostics, b.Diagnostics, slices.Equal[[]Diagnostic])
 }
 
@@ -79,6 +110,9 @@ func kept(snap *Snapshot, judge func() func(string) bool) *Snapshot {
 		return !answer
 	}
 	out := *snap
+	if snap.Lent != nil {
+		out.Lent = kept(snap.Lent, judge)
+	}
 	if slices.ContainsFunc(snap.Files, func(f File) bool { return refused(f.Path) }) {
 		out.Files = slices.DeleteFunc(slices.Clone(snap.Files), func(f File) bool { return refused(f.Path) })
 	}

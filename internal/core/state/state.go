@@ -27,6 +27,15 @@ type Options struct {
 	// Keep once, and the function that it returns once for each path. Keep may do I/O: the
 	// store's lock is never held, and calls may come from several goroutines. nil keeps all.
 	Keep func() (keep func(path string) bool)
+	// LentTo are the agents that are told what Lend brings.
+	LentTo []string
+}
+
+func (o *Options) lentTo() []string {
+	if o == nil {
+		return nil
+	}
+	return o.LentTo
 }
 
 func (o *Options) debounce() time.Duration {
@@ -61,6 +70,7 @@ func (o *Options) keep() func() func(string) bool {
 type Store struct {
 	debounce, maxDelay time.Duration
 	keep               func() func(string) bool
+	lentTo             []string
 	subscribers        notify.List[*Snapshot]
 	published          *Snapshot // only the timer's goroutine uses it
 	followers          notify.List[[]string]
@@ -79,11 +89,15 @@ type Store struct {
 	active    string // front.active, as of the last call of changed
 	roots     []string
 	trusted   *bool
+	withheld  []string // agents, sorted
+	lent      map[any]*Snapshot
+	lender    any // whose user was active last; nil for this store's own
 	diags     map[string][]Diagnostic
 	shared    bool   // diags is part of a snapshot: copy before writing
 	files     []File // the snapshot's, shared with the snapshots handed out; nil when out of date
 
-	armed         bool // the timer is set or its goroutine at work
+	used          time.Time // when a window last reported something that its user did
+	armed         bool      // the timer is set or its goroutine at work
 	shut          bool
 	timer         *time.Timer // nil before the first change
 	first, latest time.Time   // times of the changes that wait to be published; zero when none waits
@@ -92,7 +106,8 @@ type Store struct {
 // New returns an empty Store.
 func New(o *Options) *Store {
 	return &Store{
-		debounce: o.debounce(), maxDelay: o.maxDelay(), keep: o.keep(),
+		debounce: o.debounce(), maxDelay: o.maxDelay(), keep: o.keep(), lentTo: o.lentTo(),
+		lent:      make(map[any]*Snapshot),
 		published: &Snapshot{},
 		windows:   make(map[string]*window),
 		focused:   make(map[string]int64),
@@ -127,6 +142,9 @@ func (s *Store) Report(name string, r Report) {
 	defer s.mu.Unlock()
 	w := s.window(name)
 	looks, lists := w.look(r), w.list(r)
+	if looks || r.Front {
+		s.used = time.Now()
+	}
 	comes := false
 	if looks || r.Front || s.front == nil {
 		comes = s.front != w
@@ -136,9 +154,20 @@ func (s *Store) Report(name string, r Report) {
 	if lists {
 		s.files = nil
 	}
-	if looks || lists || comes {
+	returns := s.lender != nil && (looks || r.Front)
+	if returns {
+		s.lender = nil
+	}
+	if looks || lists || comes || returns {
 		s.changed()
 	}
+}
+
+// Used returns when the user last looked at something else or moved the cursor, in any window; zero for never.
+func (s *Store) Used() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.used
 }
 
 // window finds or makes the window of that name.
@@ -301,6 +330,36 @@ func (s *Store) Pause(paused bool) {
 	s.pauses.Send(paused)
 }
 
+// Lend takes what the user of another companion looks at. key stands for that companion. active says that its user was active just now, so
+// that the agents of Options.LentTo are told of that user, until another one is active. A nil snapshot takes it back.
+func (s *Store) Lend(key any, snap *Snapshot, active bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if snap == nil {
+		delete(s.lent, key)
+		if s.lender == key {
+			s.lender = nil
+		}
+	} else {
+		s.lent[key] = snap
+		if active {
+			s.lender = key
+		}
+	}
+	s.changed()
+}
+
+// Withhold replaces the agents that must not be told of the user's files; see Snapshot.For. It takes effect as Pause does.
+func (s *Store) Withhold(agents []string) {
+	sorted := slices.Sorted(slices.Values(agents))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Equal(s.withheld, sorted) {
+		s.withheld = sorted
+		s.changed()
+	}
+}
+
 // Paused says whether telling is stopped by Pause.
 func (s *Store) Paused() bool { return s.paused.Load() }
 
@@ -310,14 +369,14 @@ func (s *Store) FollowPause(f func(paused bool)) (cancel func()) { return s.paus
 // shareable returns the part of a snapshot that agents may be told.
 func (s *Store) shareable(snap *Snapshot) *Snapshot {
 	if s.paused.Load() {
-		return &Snapshot{Roots: snap.Roots, Trusted: snap.Trusted}
+		return snap.Bare()
 	}
 	return kept(snap, s.keep)
 }
 
 // collect puts a snapshot together, before Keep is asked. The caller holds mu.
 func (s *Store) collect() *Snapshot {
-	snap := &Snapshot{Roots: s.roots, Trusted: s.trusted, Diagnostics: s.diags}
+	snap := &Snapshot{Roots: s.roots, Trusted: s.trusted, Diagnostics: s.diags, Withheld: s.withheld, Lent: s.lent[s.lender], LentTo: s.lentTo}
 	s.shared = true
 	if s.front != nil {
 		snap.Active, snap.Cursor, snap.Selections = s.front.active, s.front.cursor, s.front.selections

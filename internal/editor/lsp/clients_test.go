@@ -72,6 +72,9 @@ func TestUnknownRequests(t *testing.T) {
 		for _, method := range []string{"pollux/openDiff", "pollux/openDocument", "pollux/ask", "pollux/closeDiff"} {
 			e.on(method, answer)
 		}
+		if err := e.server.SaveDocument(t.Context(), "/p/a"); err == nil {
+			t.Error("an editor without a plugin saves")
+		}
 		if err := e.server.OpenDocument(t.Context(), "/p/a", &state.Position{}, true); err == nil {
 			t.Errorf("%s: the document counts as open", name)
 		}

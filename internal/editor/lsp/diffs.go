@@ -66,7 +66,7 @@ func (s *Server) showAside(ctx context.Context, v *view) error {
 	asks := s.question(v)
 	switch {
 	case err == nil:
-		s.say(messageInfo, "%s waits for you in pollux's editor page", v.diff.Proposal().Title)
+		s.say(messageInfo, "%s waits for you in pollux's editor page, and in a terminal where you run: pollux review", v.diff.Proposal().Title)
 	case asks:
 		s.complain("only accept or reject can be chosen here: %v", err)
 	default:

@@ -89,8 +89,9 @@ func (c *comp) Sessions() []lsp.Session {
 	}
 	return []lsp.Session{{Name: "Gemini CLI #1", Version: "0.61.0"}}
 }
-func (c *comp) leave(alone bool) { c.mu.Lock(); defer c.mu.Unlock(); c.alone = alone }
-func (c *comp) Info() lsp.Info   { return lsp.Info{Version: "test", Port: 1} }
+func (c *comp) Sharing() lsp.Sharing { return lsp.Sharing{Agents: "Gemini 1"} }
+func (c *comp) leave(alone bool)     { c.mu.Lock(); defer c.mu.Unlock(); c.alone = alone }
+func (c *comp) Info() lsp.Info       { return lsp.Info{Version: "test", Port: 1} }
 func (c *comp) Leave(ctx context.Context) error {
 	c.mu.Lock()
 	c.left++

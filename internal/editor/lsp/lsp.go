@@ -40,6 +40,15 @@ type Session struct {
 	ID      int    `json:"id"`      // the number in its name
 }
 
+// A Sharing says in words who is told what the user looks at.
+type Sharing struct {
+	// Agents counts the connected sessions: "Gemini 2, Claude 1". Untold are the agents among them that are told nothing.
+	Agents string `json:"agents"`
+	Untold string `json:"untold"`
+	// Sentence says it all; "" when nobody is connected.
+	Sentence string `json:"sharing"`
+}
+
 // A Mention is a place that an editor's user points an agent at.
 type Mention struct {
 	Session int    `json:"session"` // Session.ID; 0 for the only one
@@ -67,6 +76,7 @@ type Companion interface {
 	Env() (map[string]string, error)
 	SetRoots(roots []string) error
 	Sessions() []Session
+	Sharing() Sharing
 	Info() Info
 	// Stop rejects the open diffs and ends everything within a second. It may be called again.
 	Stop(ctx context.Context) error

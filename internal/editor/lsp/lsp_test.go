@@ -516,6 +516,20 @@ func TestOpenAndAsk(t *testing.T) {
 	if got := string(e.heard("pollux/openDocument")); !strings.Contains(got, `"uri":"file:///p/a"`) || !strings.Contains(got, `"line":4`) {
 		t.Error(got)
 	}
+	answers := map[string]obj{"saved": {"saved": true}, "changed": {"saved": false, "why": "it has changed on disk"}, "silent": {}}
+	e.on("pollux/saveDocument", func(p json.RawMessage) (any, error) {
+		var at struct{ URI string }
+		_ = json.Unmarshal(p, &at)
+		if answer, ok := answers[strings.TrimPrefix(at.URI, "file:///p/")]; ok {
+			return answer, nil
+		}
+		return nil, errors.New("no such method")
+	})
+	for name, want := range map[string]string{"saved": "", "changed": "it has changed on disk", "silent": "does not say why", "unknown": "did not save"} {
+		if err := e.server.SaveDocument(t.Context(), "/p/"+name); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 	if got, err := e.server.Ask(t.Context(), "t", "m", []string{"Yes", "No"}); got != "Yes" || err != nil {
 		t.Error(got, err)
 	}

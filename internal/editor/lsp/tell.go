@@ -1,6 +1,7 @@
 package lsp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -49,6 +50,7 @@ type status struct {
 	Pending  int       `json:"pendingDiffs"`
 	// Context is "on" or "paused"; while paused, agents are not told what the user looks at.
 	Context string `json:"context"`
+	Sharing
 }
 
 // tellStatus keeps the editor's status line up to date until the server ends.
@@ -95,7 +97,7 @@ func (s *Server) status() *status {
 	if c == nil {
 		return nil
 	}
-	now := &status{Sessions: c.Sessions(), Pending: len(s.core.Registry.Pending()), Context: contextOn}
+	now := &status{Sessions: c.Sessions(), Pending: len(s.core.Registry.Pending()), Context: contextOn, Sharing: c.Sharing()}
 	if s.core.Store.Paused() {
 		now.Context = contextPaused
 	}
@@ -144,6 +146,24 @@ func (s *Server) OpenDocument(ctx context.Context, path string, at *state.Positi
 	}
 	if out.Opened == nil || !*out.Opened {
 		return fmt.Errorf("the editor did not open %q", path)
+	}
+	return nil
+}
+
+// SaveDocument has the editor write the user's unsaved changes of a file. It fails, and says why, when the file has changed on disk since
+// the editor read it, when the editor refuses, and when it does not answer within Options.OpenWithin.
+func (s *Server) SaveDocument(ctx context.Context, path string) error {
+	var out struct {
+		Saved bool   `json:"saved"`
+		Why   string `json:"why"`
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.o.OpenWithin)
+	defer cancel()
+	if err := s.call(ctx, "pollux/saveDocument", obj{"uri": paths.URI(path)}, &out); err != nil {
+		return fmt.Errorf("the editor did not save %q: %w", path, err)
+	}
+	if !out.Saved {
+		return fmt.Errorf("the editor did not save %q: %s", path, cmp.Or(out.Why, "it does not say why"))
 	}
 	return nil
 }
@@ -273,11 +293,12 @@ func (s *Server) statusCommand(json.RawMessage) (any, error) {
 	}
 	return struct {
 		Info
+		Sharing
 		Sessions  []Session     `json:"sessions"`
 		Diffs     []pendingDiff `json:"diffs"`
 		Rules     []review.Rule `json:"rules"`
 		LastError string        `json:"lastError,omitempty"`
-	}{info, sessions, diffs, rules, lastError}, nil
+	}{info, c.Sharing(), sessions, diffs, rules, lastError}, nil
 }
 
 // contextCommand stops or resumes telling agents what the user looks at.

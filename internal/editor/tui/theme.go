@@ -32,9 +32,27 @@ type look struct {
 type theme struct {
 	colours bool
 	dark    bool
+	few     bool // the terminal has 256 colours or fewer
 }
 
-func newTheme(dark, noColour bool) theme { return theme{!noColour, dark} }
+func newTheme(dark, noColour bool) theme { return theme{colours: !noColour, dark: dark} }
+
+// A hue is a colour for dark and for light backgrounds, in 24 bits and out of 256. The latter are chosen by hand: the
+// nearest ones to the former make added and removed lines alike.
+type hue struct{ dark, light, dark256, light256 string }
+
+var (
+	hueRemoved     = hue{"#3c1618", "#ffebe9", "52", "224"}
+	hueRemovedWord = hue{"#8b2a2f", "#ffb3ad", "88", "217"}
+	hueAdded       = hue{"#0f3320", "#dafbe1", "22", "194"}
+	hueAddedWord   = hue{"#1d6b3c", "#94e0a5", "28", "157"}
+	huePlain       = hue{"#e6edf3", "#1f2328", "231", "235"}
+	hueComment     = hue{"#8b949e", "#57606a", "251", "239"}
+	hueLiteral     = hue{"#a5d6ff", "#0a3069", "153", "17"}
+	hueNumber      = hue{"#79c0ff", "#0550ae", "159", "18"}
+	hueKeyword     = hue{"#ff9e94", "#a40e26", "223", "88"}
+	hueBad         = hue{"#ff7b72", "#cf222e", "210", "160"}
+)
 
 // startsDark guesses whether the background is dark, before the terminal has answered; some terminals never answer.
 func startsDark(o Options) bool {
@@ -51,9 +69,12 @@ func startsDark(o Options) bool {
 	return true
 }
 
-// pick returns the colour for the terminal's background.
-func (t theme) pick(dark, light string) color.Color {
-	return lipgloss.LightDark(t.dark)(lipgloss.Color(light), lipgloss.Color(dark))
+// pick returns the colour for the terminal.
+func (t theme) pick(h hue) color.Color {
+	if t.few {
+		h.dark, h.light = h.dark256, h.light256
+	}
+	return lipgloss.LightDark(t.dark)(lipgloss.Color(h.light), lipgloss.Color(h.dark))
 }
 
 // style returns the terminal codes for a look.
@@ -67,14 +88,14 @@ func (t theme) style(l look) ansi.Style {
 	}
 	switch l.tone {
 	case toneRemoved:
-		s = s.BackgroundColor(t.pick("#3c1618", "#ffebe9"))
+		s = s.BackgroundColor(t.pick(hueRemoved))
 		if l.word {
-			s = s.BackgroundColor(t.pick("#8b2a2f", "#ffb3ad")).Bold()
+			s = s.BackgroundColor(t.pick(hueRemovedWord)).Bold()
 		}
 	case toneAdded:
-		s = s.BackgroundColor(t.pick("#0f3320", "#dafbe1"))
+		s = s.BackgroundColor(t.pick(hueAdded))
 		if l.word {
-			s = s.BackgroundColor(t.pick("#1d6b3c", "#94e0a5")).Bold()
+			s = s.BackgroundColor(t.pick(hueAddedWord)).Bold()
 		}
 	case toneReverted:
 		return s.Faint().Strikethrough(true)
@@ -82,17 +103,20 @@ func (t theme) style(l look) ansi.Style {
 		return s.Faint()
 	}
 	if l.tone == toneRemoved || l.tone == toneAdded { // readable with any terminal colours
-		s = s.ForegroundColor(t.pick("#e6edf3", "#1f2328"))
+		s = s.ForegroundColor(t.pick(huePlain))
+	}
+	if l.word { // no language's colour can be read on its ground
+		return s
 	}
 	switch l.class {
 	case comment:
-		s = s.ForegroundColor(t.pick("#8b949e", "#57606a"))
+		s = s.ForegroundColor(t.pick(hueComment))
 	case literal:
-		s = s.ForegroundColor(t.pick("#a5d6ff", "#0a3069"))
+		s = s.ForegroundColor(t.pick(hueLiteral))
 	case number:
-		s = s.ForegroundColor(t.pick("#79c0ff", "#0550ae"))
+		s = s.ForegroundColor(t.pick(hueNumber))
 	case keyword:
-		s = s.ForegroundColor(t.pick("#ff9e94", "#a40e26"))
+		s = s.ForegroundColor(t.pick(hueKeyword))
 	}
 	return s
 }
@@ -122,7 +146,7 @@ func (t theme) bad() ansi.Style {
 	if !t.colours {
 		return ansi.Style{}.Bold()
 	}
-	return ansi.Style{}.Bold().ForegroundColor(t.pick("#ff7b72", "#cf222e"))
+	return ansi.Style{}.Bold().ForegroundColor(t.pick(hueBad))
 }
 
 // paint returns text in a style, or unchanged when the style is empty.

@@ -17,7 +17,9 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 		m.w, m.h = msg.Width, msg.Height
 		m.show(m.hunk)
 	case tea.BackgroundColorMsg:
-		m.theme = newTheme(msg.IsDark(), m.o.NoColor)
+		m.theme.dark, m.theme.colours = msg.IsDark(), !m.o.NoColor
+	case tea.ColorProfileMsg:
+		m.theme.few = msg.String() != "TrueColor"
 	case tea.KeyPressMsg:
 		return m.key(msg)
 	case tea.PasteMsg:

@@ -100,6 +100,9 @@ func (m *model) drawEmpty(f *frame) {
 		lines = []string{"Connecting…"}
 	}
 	if m.companion != nil {
+		if m.queue.Sharing != "" {
+			lines = append(append(lines, ""), wrap(plain(m.queue.Sharing, 1000), f.w-4)...)
+		}
 		for _, t := range m.queue.Troubles {
 			lines = append(append(lines, ""), wrap(plain(t.What+"; "+t.Do, 1000), f.w-4)...)
 		}

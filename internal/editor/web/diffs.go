@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/text"
@@ -145,19 +146,50 @@ type diffTexts struct {
 	Old     string `json:"old"`
 	New     string `json:"new"`
 	Text    string `json:"text"` // the current text, with edits
-	Version int    `json:"version"`
-	Edit    int    `json:"edit"` // as of diff/text
-	EOL     string `json:"eol"`  // of the proposal
+	NewEnds *ends  `json:"newEnds,omitempty"`
+	// TextEnds is set with NewEnds, when the page has asked for short texts.
+	TextEnds *ends  `json:"textEnds,omitempty"`
+	Version  int    `json:"version"`
+	Edit     int    `json:"edit"` // as of diff/text
+	EOL      string `json:"eol"`  // of the proposal
 	// DirtyElsewhere: another page has unsaved changes of the file.
 	DirtyElsewhere bool `json:"dirtyElsewhere"`
 	baseInfo
 }
 
+// ends is what a short text leaves out, in UTF-16 units: its start and its end are the same as another text's.
+type ends struct {
+	Start int `json:"start"`
+	End   int `json:"end"`
+}
+
+// shorten takes from s what it begins and ends with as base does. A browser needs most of a second for each five
+// megabytes that it is sent, and the three texts of a diff are mostly the same.
+func shorten(base, s string) (string, *ends) {
+	start := 0
+	for start < len(base) && start < len(s) && base[start] == s[start] {
+		start++
+	}
+	for start > 0 && (start < len(s) && !utf8.RuneStart(s[start]) || start < len(base) && !utf8.RuneStart(base[start])) {
+		start--
+	}
+	end := 0
+	for end < min(len(base), len(s))-start && base[len(base)-1-end] == s[len(s)-1-end] {
+		end++
+	}
+	for end > 0 && !utf8.RuneStart(s[len(s)-end]) {
+		end--
+	}
+	return s[start : len(s)-end], &ends{text.UTF16Len(s[:start]), text.UTF16Len(s[len(s)-end:])}
+}
+
 // diffRead returns the texts of a diff, which the page shows from here on. A brief request returns only the diff's
-// current state.
+// current state; a short one gets the proposal without what it shares with the old text, and the current text without
+// what it shares with the proposal.
 func diffRead(_ context.Context, p *page, in struct {
 	ID    string `json:"id"`
 	Brief bool   `json:"brief"`
+	Short bool   `json:"short"`
 }) (any, error) {
 	d, ok := p.s.o.Registry.Get(in.ID)
 	if !ok {
@@ -180,9 +212,14 @@ func diffRead(_ context.Context, p *page, in struct {
 	}
 	now := d.Now()
 	p.told(in.ID, now)
-	return diffTexts{
+	out := diffTexts{
 		diffInfo: infoOf(d), Old: text.ToLF(now.Base.Text), New: text.ToLF(pr.New),
 		Text: text.ToLF(now.Text), Version: now.Seen.Text, Edit: edit, EOL: eolName(text.ShapeOf(pr.New)), DirtyElsewhere: dirty,
 		baseInfo: baseOf(now),
-	}, nil
+	}
+	if in.Short {
+		out.Text, out.TextEnds = shorten(out.New, out.Text)
+		out.New, out.NewEnds = shorten(out.Old, out.New)
+	}
+	return out, nil
 }

@@ -168,6 +168,11 @@ func TestDiffTwoPages(t *testing.T) {
 	if !brief.DirtyElsewhere || brief.Old+brief.New+brief.Text != "" {
 		t.Errorf("asked in brief, a page is told %+v", brief)
 	}
+	var short diffTexts
+	two.Call("diff/read", obj{"id": d.ID(), "short": true}, &short)
+	if short.Old != "a\n" || short.New != "b" || short.Text != "" {
+		t.Errorf("asked in short, a page is told %+v", short)
+	}
 	one.Notify("diff/edit", obj{"id": d.ID(), "text": "one\n", "clientId": "one"})
 	var note struct {
 		ID, Text, ClientID string
@@ -234,10 +239,10 @@ func TestWithdrawFlushes(t *testing.T) {
 	b := newBenchOf(t, review.Options{ContentTimeout: deadline})
 	silent, typing := b.page("silent"), b.page("typing")
 	late := "typed\n"
-	typing.Flush = func(string) *string { return &late }
+	typing.OnFlush(func(string) *string { return &late })
 	release := make(chan struct{})
 	defer close(release)
-	silent.Flush = func(string) *string { <-release; return nil }
+	silent.OnFlush(func(string) *string { <-release; return nil })
 
 	withdraw := func(want string, atMost time.Duration) {
 		t.Helper()
@@ -245,7 +250,7 @@ func TestWithdrawFlushes(t *testing.T) {
 		d := b.propose(path, "a\r\n", "b\r\n")
 		typing.Call("diff/read", obj{"id": d.ID()}, nil)
 		if want != "typed\r\n" {
-			typing.Flush = nil
+			typing.OnFlush(nil)
 			typing.Notify("diff/edit", obj{"id": d.ID(), "text": "sent\n"})
 			typing.Call("ping", nil, nil)
 		}
@@ -263,7 +268,7 @@ func TestWithdrawFlushes(t *testing.T) {
 	withdraw("typed\r\n", deadline/2) // the silent page has not read the diff, so it is not asked
 	withdraw("sent\r\n", deadline/2)
 
-	typing.Flush = func(string) *string { return &late }
+	typing.OnFlush(func(string) *string { return &late })
 	path := filepath.Join(b.root, "g")
 	d := b.propose(path, "a\r\n", "b\r\n")
 	typing.Call("diff/read", obj{"id": d.ID()}, nil)
@@ -430,5 +435,18 @@ func TestShownToPageOnItsWayBackL3(t *testing.T) {
 		if (err == nil) != expected || b.server.Shows() != expected {
 			t.Errorf("expected %v: %v", expected, err)
 		}
+	}
+}
+
+// The page has ten seconds to come back to the companion after a restart, as it has after its own reload.
+func TestAwaitedTenSecondsL3(t *testing.T) {
+	b := newBench(t, func(o *web.Options) { o.Expected = true })
+	b.server.PagesLeft(9 * time.Second) // ago
+	if !b.server.Shows() {
+		t.Error("a diff is refused before the page could come back")
+	}
+	b.server.PagesLeft(10*time.Second + time.Millisecond)
+	if b.server.Shows() {
+		t.Error("a diff is shown to a page that does not come back")
 	}
 }

@@ -52,11 +52,11 @@ func treeFind(ctx context.Context, p *page, in struct {
 	if in.Limit <= 0 || in.Limit > maxFind {
 		in.Limit = maxFind
 	}
-	files, truncated, err := p.s.o.Workspace.Find(ctx, in.Query, in.Limit)
+	found, err := p.s.o.Workspace.Find(ctx, in.Query, in.Limit)
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{"files": append([]string{}, files...), "truncated": truncated}, nil
+	return map[string]any{"files": append([]string{}, found.Files...), "truncated": found.Truncated, "old": found.Old}, nil
 }
 
 type fileResult struct {

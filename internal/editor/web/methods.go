@@ -116,6 +116,15 @@ func handlers(name string) (h handler, ok bool) {
 	return h, true
 }
 
+// decides says whether a method is the user's alone (SPEC §11.1).
+func decides(method string) bool {
+	switch method {
+	case "diff/edit", "diff/accept", "diff/resolve", "diff/reject", "policy/set", "context/pause", "agent/mention", "history/undo":
+		return true
+	}
+	return false
+}
+
 // invalid is the error of parameters that no honest page sends.
 func invalid(what string) error { return rpc.Errorf(rpc.CodeInvalidParams, "%s", what) }
 
@@ -206,6 +215,7 @@ func hello(_ context.Context, p *page, in struct {
 	}
 	s.mu.Unlock()
 	pending := s.o.Registry.Pending()
+	p.s.o.Workspace.Warm() // its user may soon open a file by name
 	out := helloResult{
 		Version: s.o.Version, PID: s.o.PID, Name: s.o.Name, Agent: agent{s.o.AgentPort},
 		Roots: s.rootList(), Sessions: s.sessionList(), Diffs: []diffInfo{},
@@ -238,6 +248,7 @@ type session struct {
 	Since   int64  `json:"since"` // Unix milliseconds
 	Process string `json:"process,omitempty"`
 	PID     int    `json:"pid,omitempty"`
+	Told    string `json:"told,omitempty"`
 }
 
 func (s *Server) sessionList() []session {
@@ -246,7 +257,7 @@ func (s *Server) sessionList() []session {
 		return list
 	}
 	for _, x := range s.o.Sessions() {
-		list = append(list, session{x.ID, x.Label, x.Since.UnixMilli(), x.Process, x.PID})
+		list = append(list, session{x.ID, x.Label, x.Since.UnixMilli(), x.Process, x.PID, x.Told})
 	}
 	return list
 }

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -26,6 +28,9 @@ const oldProtocol = "pollux.v1"
 // that it need not try again.
 const statusDenied websocket.StatusCode = 4401
 
+// statusBarred is the close code that tells a page that its secret is good and it may not come in all the same; the reason is for the user.
+const statusBarred websocket.StatusCode = 4403
+
 // A page is one WebSocket of one browser tab, until it breaks. After a reload or a
 // reconnection, a new page takes over the window.
 // Goroutines: the HTTP handler's (serveSocket); the wire's writer; the pinger; and one
@@ -36,6 +41,8 @@ type page struct {
 	s    *Server
 	wire *wire
 	done chan struct{} // closed when the page has gone
+	// mayDecide is Options.Decides for this page's connection; nil: it may.
+	mayDecide func(context.Context) error
 
 	// Guarded by s.mu:
 
@@ -74,20 +81,38 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
 		s.refuse(conn, websocket.StatusProtocolError, "subprotocol "+protocol+" expected")
 		return
 	}
-	switch err := s.prove(context.WithoutCancel(r.Context()), conn, s.ownOrigin()); {
+	mayDecide := s.deciderOf(r)
+	var no deniedError
+	switch err := s.prove(context.WithoutCancel(r.Context()), conn, s.ownOrigin(), mayDecide); {
+	case errors.As(err, &no):
+		s.log.Warn("a page is refused", "remote", r.RemoteAddr, "err", err)
+		s.refuse(conn, statusBarred, err.Error())
+		return
 	case errors.Is(err, errUnknown):
 		s.refuse(conn, statusDenied, err.Error())
 		return
 	case err != nil:
 		return
 	}
-	p := &page{s: s, wire: newWire(conn), done: make(chan struct{}), known: map[string]string{}, diffs: map[string]*pageDiff{}}
+	p := &page{s: s, wire: newWire(conn), done: make(chan struct{}), mayDecide: mayDecide, known: map[string]string{}, diffs: map[string]*pageDiff{}}
 	p.Peer = rpc.NewPeer(p.wire, rpc.PeerOptions{Handle: p.method, MaxAside: maxRunning, Log: s.log})
 	if !s.join(p) {
 		s.refuse(conn, websocket.StatusTryAgainLater, "too many pages")
 		return
 	}
 	p.serve() //nolint:contextcheck // the request's context says nothing of a connection that was taken over
+}
+
+// deciderOf returns Options.Decides for the connection of a request. A page may answer the user's questions and edit proposals, so a
+// key alone does not let it in: an agent's shell can read that key in the record of this companion (SPEC §11.1).
+func (s *Server) deciderOf(r *http.Request) func(context.Context) error {
+	server, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	there, err := netip.ParseAddrPort(r.RemoteAddr)
+	here, err2 := netip.ParseAddrPort(fmt.Sprint(server))
+	if s.o.Decides == nil || err != nil || err2 != nil {
+		return func(context.Context) error { return nil }
+	}
+	return func(ctx context.Context) error { return s.o.Decides(ctx, there, here) }
 }
 
 // refuse tells the peer why it is refused, unless too many others are being told.
@@ -132,6 +157,11 @@ func (p *page) method(ctx context.Context, name string, params json.RawMessage) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
+	if decides(name) && p.mayDecide != nil {
+		if err := p.mayDecide(ctx); err != nil { // an agent may have connected since the page came in
+			return nil, rpc.Errorf(codeForbidden, "%s", err)
+		}
+	}
 	result, err := h(ctx, p, params)
 	if err != nil {
 		return nil, wireError(err)

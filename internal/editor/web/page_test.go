@@ -162,25 +162,23 @@ func TestAsk(t *testing.T) {
 		t.Error("a question without a page was answered")
 	}
 	p := b.page("a")
-	answer := "no"
-	p.Ask = func(title, message string, choices []string) *string {
-		if title != "t" || message != "m" || len(choices) != 2 {
-			t.Errorf("%q %q %q", title, message, choices)
-		}
-		return &answer
-	}
 	for given, want := range map[string]string{"no": "no", "yes": "yes", "maybe": ""} {
-		answer = given
+		p.OnAsk(func(title, message string, choices []string) *string {
+			if title != "t" || message != "m" || len(choices) != 2 {
+				t.Errorf("%q %q %q", title, message, choices)
+			}
+			return &given
+		})
 		if got, err := b.server.Ask(t.Context(), q); err != nil || got != want {
 			t.Errorf("answer %q: %q %v", given, got, err)
 		}
 	}
-	p.Ask = nil
+	p.OnAsk(nil)
 	if got, err := b.server.Ask(t.Context(), q); err != nil || got != "" {
 		t.Errorf("sent away: %q %v", got, err)
 	}
 	block := make(chan struct{})
-	p.Ask = func(string, string, []string) *string { <-block; return nil }
+	p.OnAsk(func(string, string, []string) *string { <-block; return nil })
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := b.server.Ask(ctx, q); err == nil {

@@ -82,8 +82,11 @@ func decode(s string) ([]byte, bool) {
 	return b, err == nil && len(b) == secretSize
 }
 
+// A deniedError is Options.Decides' reason why a page that knows a secret does not get in.
+type deniedError struct{ error }
+
 // prove lets a page in that proves to know a secret, and proves the same to the page. On an error the caller closes the connection.
-func (s *Server) prove(ctx context.Context, conn *websocket.Conn, origin string) error {
+func (s *Server) prove(ctx context.Context, conn *websocket.Conn, origin string, mayDecide func(context.Context) error) error {
 	ctx, end := s.proving.begin(ctx)
 	defer end()
 	conn.SetReadLimit(maxProof)
@@ -104,7 +107,13 @@ func (s *Server) prove(ctx context.Context, conn *websocket.Conn, origin string)
 		return err
 	}
 	proof, _ := decode(last.Proof)
-	if !hmac.Equal(proof, e.mac("page")) || !s.entry.redeem(hello.ID, time.Now()) {
+	if !hmac.Equal(proof, e.mac("page")) {
+		return errUnknown
+	}
+	if err := mayDecide(ctx); err != nil { // before the code is used up: it is the user's
+		return deniedError{err}
+	}
+	if !s.entry.redeem(hello.ID, time.Now()) {
 		return errUnknown
 	}
 	key := make([]byte, secretSize)

@@ -5,12 +5,15 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -289,4 +292,53 @@ func TestOneOrigin(t *testing.T) {
 	if rsp.StatusCode != http.StatusTemporaryRedirect || rsp.Header.Get("Location") != b.origin()+"/" {
 		t.Errorf("%s to %q", rsp.Status, rsp.Header.Get("Location"))
 	}
+}
+
+// SPEC §11.1: a key or code alone lets nobody in whom Options.Decides refuses, and a code stays good for the user. A page that came in
+// before decides nothing once it is refused; it may still look.
+func TestPageOfAnAgent(t *testing.T) {
+	var refuse atomic.Bool
+	b := newBench(t, func(o *web.Options) {
+		o.Decides = func(_ context.Context, page, server netip.AddrPort) error {
+			if !page.Addr().IsLoopback() || !server.Addr().IsLoopback() || page == server {
+				return fmt.Errorf("asked about %v at %v", page, server)
+			}
+			if refuse.Load() {
+				return errors.New("this was opened by an agent")
+			}
+			return nil
+		}
+	})
+	_, key := webtest.Login(t, b.address())
+	page := webtest.Connect(t, b.origin(), key)
+	page.Call("hello", map[string]any{"clientId": "a"}, nil)
+	path := b.write("a.txt", "old\n")
+	d := b.propose(path, "old\n", "new\n")
+	code := codeOf(t, b.address())
+
+	refuse.Store(true)
+	for name, secret := range map[string]string{"the key": key, "a code": code} {
+		_, err := webtest.Prove(dial(t, b.origin()), b.origin(), secret)
+		if websocket.CloseStatus(err) != 4403 || !strings.Contains(err.Error(), "by an agent") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for method, params := range map[string]map[string]any{
+		"diff/accept": {"id": d.ID()}, "diff/reject": {"id": d.ID()}, "diff/edit": {"id": d.ID(), "content": "x"}, "diff/resolve": {"id": d.ID()},
+		"policy/set": {"mode": "accept"}, "context/pause": {"paused": false}, "agent/mention": {"path": path}, "history/undo": {"id": d.ID()},
+	} {
+		if err := page.ExpectError(-32015, method, params); !strings.Contains(err.Message, "by an agent") {
+			t.Errorf("%s: %v", method, err)
+		}
+	}
+	page.Call("diff/read", map[string]any{"id": d.ID()}, nil)
+	if _, over := d.Outcome(); over {
+		t.Error("it was decided")
+	}
+
+	refuse.Store(false)
+	if _, err := webtest.Prove(dial(t, b.origin()), b.origin(), code); err != nil {
+		t.Errorf("the user's code: %v", err)
+	}
+	page.Call("diff/accept", map[string]any{"id": d.ID()}, nil)
 }

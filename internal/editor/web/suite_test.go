@@ -44,11 +44,11 @@ func TestViewSuite(t *testing.T) {
 		// What a user types stands in the page before it is sent.
 		var mu sync.Mutex
 		typed := map[string]*string{}
-		p.Flush = func(id string) *string {
+		p.OnFlush(func(id string) *string {
 			mu.Lock()
 			defer mu.Unlock()
 			return typed[id]
-		}
+		})
 		return reviewtest.Subject{
 			View: server,
 			Edit: func(d *review.Diff, text string) {

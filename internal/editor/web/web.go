@@ -14,6 +14,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -32,6 +33,8 @@ type Session struct {
 	// Process is the agent's command and PID its process; "" and 0 when not known.
 	Process string
 	PID     int
+	// Told says whether it is told what the user looks at: "told", "paused", "asks" or "never".
+	Told string
 }
 
 // A Mention is a place that a page's user points an agent at.
@@ -88,6 +91,9 @@ type Options struct {
 	Troubles  func() []Trouble     // nil: there are none; called from any goroutine
 	// Mention puts a mention into an agent's prompt, and returns the session's label. With nil, mentions are refused.
 	Mention func(context.Context, Mention) (session string, err error)
+	// Decides says, for the ends of a page's connection, why the process that holds it may not decide for the user; nil when it may.
+	// It is asked when a page comes in, and again for each decision. It may be called from any goroutine; nil: everybody may.
+	Decides func(ctx context.Context, page, server netip.AddrPort) error
 	// Keys are the keys of earlier companions, newest first, as Server.Keys of the last one returned them.
 	Keys [][]byte
 	// Expected says that pages of the companion before this one are coming back. Until then diffs count as shown, as for a page

@@ -3,8 +3,11 @@ package web
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/coder/websocket"
 )
@@ -36,6 +39,7 @@ func newWire(conn *websocket.Conn) *wire {
 
 // Send queues one message. The caller must not change the message afterwards.
 func (w *wire) Send(msg []byte) error {
+	msg = forBrowser(msg)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.last || w.ctx.Err() != nil {
@@ -49,6 +53,42 @@ func (w *wire) Send(msg []byte) error {
 	w.bytes += len(msg)
 	w.signal()
 	return nil
+}
+
+// longMessage is the length in bytes from which a browser's time to decode a message can be felt.
+const longMessage = 64 << 10
+
+// forBrowser returns a long JSON message with few characters beyond ASCII in ASCII alone: a browser needs half the
+// time for it.
+func forBrowser(msg []byte) []byte {
+	if len(msg) < longMessage {
+		return msg
+	}
+	foreign := 0
+	for _, b := range msg {
+		if b >= utf8.RuneSelf {
+			foreign++
+		}
+	}
+	if foreign == 0 || foreign > len(msg)/8 {
+		return msg
+	}
+	out := make([]byte, 0, len(msg)+2*foreign)
+	for rest := msg; len(rest) > 0; {
+		n := 0
+		for n < len(rest) && rest[n] < utf8.RuneSelf {
+			n++
+		}
+		out, rest = append(out, rest[:n]...), rest[n:]
+		if len(rest) > 0 { // JSON has such characters in strings alone
+			r, size := utf8.DecodeRune(rest)
+			for _, unit := range utf16.AppendRune(nil, r) {
+				out = fmt.Appendf(out, "\\u%04x", unit)
+			}
+			rest = rest[size:]
+		}
+	}
+	return out
 }
 
 // Recv returns the next message; io.EOF when the connection has ended.

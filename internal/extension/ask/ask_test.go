@@ -99,9 +99,11 @@ type backend struct {
 func (b *backend) Status() control.Status {
 	return control.Status{PID: os.Getpid(), Roots: b.roots, Started: time.Now()}
 }
-func (b *backend) Sessions() []control.Session { return nil }
-func (b *backend) Context() *state.Snapshot    { return nil }
-func (b *backend) Pause(bool)                  {}
+func (b *backend) Sessions() []control.Session     { return nil }
+func (b *backend) Context() *state.Snapshot        { return nil }
+func (b *backend) Pause(bool)                      {}
+func (b *backend) Lend(any, *state.Snapshot, bool) {}
+func (b *backend) SetShare(_, _ string) error      { return nil }
 
 func (b *backend) Ask(_ context.Context, q control.Question) (*string, error) {
 	b.asked <- q

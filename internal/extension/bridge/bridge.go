@@ -19,7 +19,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/store"
 )
 
-// contextFile is the bridge's context file. It is part of every first prompt and survives compression.
+// contextFile is the bridge's context file. It is part of every first prompt and survives compression. It exists only
+// if something is offered everywhere: the CLI skips a missing one.
 const contextFile = "SUMMARY.md"
 
 // placeFile is the context file for one workspace; the CLI puts the workspace's path into the name. It exists only
@@ -49,7 +50,10 @@ type Offer struct {
 
 // files returns the context files for an offer by a server. A nil file must not exist.
 func (o Offer) files(server string) map[string][]byte {
-	files := map[string][]byte{contextFile: []byte(Context(server, o.Everywhere))}
+	files := map[string][]byte{contextFile: nil}
+	if text := Context(server, o.Everywhere); text != "" {
+		files[contextFile] = []byte(text)
+	}
 	style, budget := prompt.Gemini(server), PlaceBudget
 	if prompt.IsGateway(string(files[contextFile])) {
 		style, budget = style.Gateway(), gatewayPlace
@@ -184,14 +188,11 @@ func version(v string) string {
 	return v
 }
 
-// Context returns the context file of every session, for what a server of that name offers everywhere.
+// Context returns the context file of every session, for what a server of that name offers everywhere. It is "" if that
+// is nothing: then no prompt grows by a word.
 func Context(server string, set *capability.Set) string {
-	style, budget := prompt.ForGemini(server, set, Budget)
-	text := prompt.Summarize(set, &prompt.SummaryOptions{Style: style, Budget: budget}).Text
-	if text == "" {
-		text = "No extensions are offered everywhere at the moment; an MCP server of that purpose, " + server + ", is there and lists them when there are some.\n"
-	}
-	return text
+	style, budget := prompt.Gemini(server).Fit(set, Budget)
+	return prompt.Summarize(set, &prompt.SummaryOptions{Style: style, Budget: budget}).Text
 }
 
 // Refresh updates the summaries of an installed bridge. It is false if there is no bridge or nothing to do. A bridge

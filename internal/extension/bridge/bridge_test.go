@@ -96,6 +96,42 @@ func (h *house) legacy() {
 	h.write(".gemini/policies/pollux.toml", policy(Legacy))
 }
 
+// SPEC P-3: without extensions no prompt grows. The context file of earlier times goes, comes with something to say, and
+// goes again.
+func TestNothingOfferedIsNotTold(t *testing.T) {
+	h := newHouse(t)
+	const file = ".gemini/extensions/pollux/SUMMARY.md"
+	told := func(step string, want bool) {
+		t.Helper()
+		_, err := os.Stat(filepath.Join(h.home, filepath.FromSlash(file)))
+		if there := err == nil; there != want || (Told(h.store, h.ws) != "") != want || (h.look().Tokens > 0) != want {
+			t.Errorf("%s: the context file %v (%v), told %q, %d tokens", step, there, err, Told(h.store, h.ws), h.look().Tokens)
+		}
+	}
+	waiting := capability.Extension{Manifest: &manifest.Manifest{Name: "x", Tools: []manifest.Tool{{Name: "t"}}}}
+	h.install()
+	told("installed", false)
+	h.write(file, "No extensions are offered everywhere at the moment.\n") // as an earlier pollux did
+	for _, step := range []struct {
+		name  string
+		offer Offer
+		want  bool
+	}{
+		{"nothing", offer(), false},
+		{"one waits", Offer{Everywhere: capability.New([]capability.Candidate{{Extension: waiting, Enabled: true}})}, true},
+		{"nothing again", offer(), false},
+		{"nothing, also in a folder", Offer{Everywhere: capability.New(nil), In: map[string]*capability.Set{h.ws: nil, h.home: capability.New(nil)}}, false},
+	} {
+		if _, err := Refresh(t.Context(), h.store, step.offer); err != nil {
+			t.Fatal(err)
+		}
+		told(step.name, step.want)
+	}
+	if changed, err := Refresh(t.Context(), h.store, offer()); changed || err != nil {
+		t.Errorf("a refresh of nothing: %v, %v", changed, err)
+	}
+}
+
 // SPEC P-3: the server's name cannot be guessed, the CLI keeps it unchanged, it leaves room for every tool's name,
 // differs between users, and stays the same until the bridge is removed.
 func TestServerName(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 // maxPlaces bounds how many folders Survey examines.
 const maxPlaces = 64
 
-// Survey returns what is offered in the store's working folder, and in other folders that differ: those of dirs
-// first, then those that rules about extensions name. A folder without a difference, or that is gone, has nil.
+// Survey returns what is offered in the store's working folder, and in other folders that differ: first in dirs,
+// then in the folders that rules about extensions name. A folder without a difference, or that is gone, has nil.
 func (d *Dispatcher) Survey(dirs ...string) (*capability.Set, map[string]*capability.Set, error) {
 	all, err := d.o.Store.List()
 	if err != nil {

@@ -1,9 +1,14 @@
 package host
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/pollux-companion/pollux/internal/extension/capability"
 )
@@ -46,4 +51,33 @@ func TestGateway(t *testing.T) {
 	if got := text(t, c.answer(6)); !strings.Contains(got, "got --a d") {
 		t.Errorf("one that is not listed: %s", got)
 	}
+}
+
+// A client that does not list the tools after a change is waited for once, until it lists them again.
+func TestDeafClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &host{}
+		took := func() time.Duration {
+			begun := time.Now()
+			h.settle(t.Context())
+			return time.Since(begun)
+		}
+		if d := took(); d != listWait {
+			t.Errorf("the first wait took %v", d)
+		}
+		if d := took(); d != 0 {
+			t.Errorf("the second took %v", d)
+		}
+		list := h.observe(func(context.Context, string, mcp.Request) (mcp.Result, error) { return nil, nil })
+		if _, err := list(t.Context(), "tools/list", nil); err != nil {
+			t.Fatal(err)
+		}
+		if d := took(); d != listPause {
+			t.Errorf("after it listed the tools the wait took %v", d)
+		}
+		h.edited.Store(h.lists.Load())
+		if d := took(); d != listWait {
+			t.Errorf("after another change it took %v", d)
+		}
+	})
 }

@@ -64,6 +64,7 @@ type host struct {
 	lists  atomic.Int64    // how often the client listed the tools
 	edits  atomic.Int64    // how often the tools changed
 	edited atomic.Int64    // the value of lists at the last change
+	deaf   atomic.Bool     // the client ignored a change of the tools
 
 	looking sync.Mutex // held while the disk is read and the result offered; lock it before mu
 
@@ -152,6 +153,7 @@ func (h *host) observe(next mcp.MethodHandler) mcp.MethodHandler {
 		result, err := next(ctx, method, req)
 		if method == "tools/list" {
 			h.lists.Add(1)
+			h.deaf.Store(false)
 		}
 		if call, ok := req.(*mcp.CallToolRequest); ok && err != nil && strings.Contains(err.Error(), "unknown tool") {
 			return h.guard(ctx, call, func(ctx context.Context) dispatch.Reply {
@@ -194,8 +196,12 @@ const (
 	listPause = 300 * time.Millisecond
 )
 
-// settle waits briefly until the client has listed the tools after their last change.
+// settle waits briefly until the client has listed the tools after their last change. A client that did not list them
+// after an earlier change is not waited for.
 func (h *host) settle(ctx context.Context) {
+	if h.deaf.Load() {
+		return
+	}
 	deadline := time.NewTimer(listWait)
 	defer deadline.Stop()
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -204,6 +210,7 @@ func (h *host) settle(ctx context.Context) {
 		select {
 		case <-tick.C:
 		case <-deadline.C:
+			h.deaf.Store(true)
 			return
 		case <-ctx.Done():
 			return

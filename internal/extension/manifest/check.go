@@ -223,13 +223,15 @@ func (c *checker) duplicates(n *node) {
 // unknown reports names that pollux does not read. They are kept (SPEC E-1). Among permissions they are errors: a
 // misspelt permission must not count as an absent one.
 func (c *checker) unknown(n *node, s *shape) {
-	names := make([]string, len(s.fields))
-	for i, f := range s.fields {
-		names[i] = f.name
-	}
+	var names []string
 	for _, m := range n.members {
-		if slices.Contains(names, m.name) {
+		if slices.ContainsFunc(s.fields, func(f field) bool { return f.name == m.name }) {
 			continue
+		}
+		if names == nil {
+			for _, f := range s.fields {
+				names = append(names, f.name)
+			}
 		}
 		severity, message, fix := Note, fmt.Sprintf("the field %q is not known here; it is kept and has no effect", m.name), ""
 		var near string

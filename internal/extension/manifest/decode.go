@@ -3,6 +3,7 @@ package manifest
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 
 	"github.com/pollux-companion/pollux/internal/permission"
 )
@@ -48,15 +49,11 @@ func decode(root *node, data []byte) *Manifest {
 
 func unknownFields(root *node, raw func(*node) string) map[string]string {
 	var out map[string]string
-	known := map[string]bool{}
-	for _, f := range table().fields {
-		known[f.name] = true
-	}
 	if root.kind != kindObject {
 		return nil
 	}
 	for _, m := range root.members {
-		if !known[m.name] {
+		if !slices.ContainsFunc(table().fields, func(f field) bool { return f.name == m.name }) {
 			if out == nil {
 				out = map[string]string{}
 			}

@@ -18,7 +18,7 @@ func (c *checker) hookCommands(path string) ([]string, []Hook) {
 		}})
 		return []string{"what they are could not be read"}, []Hook{{JSON: string(data)}}
 	}
-	f, err := Open(c.folder.root, path)
+	f, err := c.folder.open(path)
 	if errors.Is(err, errOutside) {
 		c.outside(path)
 	}

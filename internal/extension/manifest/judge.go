@@ -245,7 +245,7 @@ func (c *checker) tool(n *node) {
 	if err != nil {
 		return // already reported
 	}
-	f, err := Open(c.folder.root, real)
+	f, err := c.folder.open(real)
 	if err != nil {
 		return
 	}
@@ -289,7 +289,7 @@ func (c *checker) serverPaths(n *node) {
 	}
 	for _, w := range words {
 		rest, ours := strings.CutPrefix(str(w), "${extensionPath}")
-		rest = strings.TrimPrefix(strings.NewReplacer("${/}", "/", "${pathSeparator}", "/").Replace(rest), "/")
+		rest = strings.TrimPrefix(strings.ReplaceAll(strings.ReplaceAll(rest, "${/}", "/"), "${pathSeparator}", "/"), "/")
 		if !ours || rest == "" || strings.Contains(rest, "$") {
 			continue
 		}

@@ -66,7 +66,7 @@ func load(dir string, own bool) (*Manifest, Findings, error) {
 	}
 	defer root.Close()
 	c := &checker{shown: filepath.Join(dir, FileName), folder: newFolder(root), own: own}
-	f, err := Open(root, FileName)
+	f, err := c.folder.open(FileName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, &noManifest{dir}
 	}
@@ -240,15 +240,10 @@ func (c *checker) names(dir string) []string {
 	if err != nil || !mode.IsDir() {
 		return nil
 	}
-	entries, err := c.folder.list(real)
+	names, err := c.folder.list(real)
 	if err != nil {
 		return nil
 	}
-	names := make([]string, len(entries))
-	for i, e := range entries {
-		names[i] = e.Name()
-	}
-	slices.Sort(names)
 	return names
 }
 

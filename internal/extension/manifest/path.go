@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -113,35 +114,39 @@ var errOutside = errors.New("it leads out of the extension by a symbolic link")
 // Open opens a file that an extension names. It stays inside root even if a folder on the way becomes a symbolic link
 // at this moment; links that stay inside are followed. It refuses what CheckPath and IsContent refuse, devices,
 // pipes, and a spelling that differs from the disk's. A missing file is fs.ErrNotExist.
-func Open(root *os.Root, name string) (*os.File, error) {
-	real, err := newFolder(root).file(name)
-	if err != nil {
-		return nil, fmt.Errorf("%q: %w", name, err)
-	}
-	f, err := root.OpenFile(real, os.O_RDONLY|safefile.NoWait, 0)
-	if err != nil {
-		return nil, fmt.Errorf("%q: %w", name, words.Cause(err))
-	}
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		f.Close()
-		return nil, fmt.Errorf("%q is not a regular file", name)
-	}
-	return f, nil
-}
+func Open(root *os.Root, name string) (*os.File, error) { return newFolder(root).open(name) }
 
 // folder answers questions about one extension's files, and lists each directory once. Names are spelled as on disk,
 // even if the file system would accept another spelling. It is not safe for concurrent use.
 type folder struct {
 	root  *os.Root
-	lists map[string][]fs.DirEntry
+	lists map[string][]string // directory → names, sorted
 }
 
 func newFolder(root *os.Root) *folder {
-	return &folder{root: root, lists: map[string][]fs.DirEntry{}}
+	return &folder{root: root, lists: map[string][]string{}}
 }
 
-// list returns the entries of a directory; dir is relative, "." for the root.
-func (f *folder) list(dir string) ([]fs.DirEntry, error) {
+// open is Open.
+func (f *folder) open(name string) (*os.File, error) {
+	real, err := f.file(name)
+	if err != nil {
+		return nil, fmt.Errorf("%q: %w", name, err)
+	}
+	file, err := f.root.OpenFile(real, os.O_RDONLY|safefile.NoWait, 0)
+	if err != nil {
+		return nil, fmt.Errorf("%q: %w", name, words.Cause(err))
+	}
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		file.Close()
+		return nil, fmt.Errorf("%q is not a regular file", name)
+	}
+	return file, nil
+}
+
+// list returns the names in a directory, sorted; dir is relative, "." for the root. It reads names alone, because in
+// an [os.Root] ReadDir asks about every entry.
+func (f *folder) list(dir string) ([]string, error) {
 	if l, ok := f.lists[dir]; ok {
 		return l, nil
 	}
@@ -150,13 +155,14 @@ func (f *folder) list(dir string) ([]fs.DirEntry, error) {
 		return nil, words.Cause(err)
 	}
 	defer d.Close()
-	l, err := d.ReadDir(maxEntries)
+	l, err := d.Readdirnames(maxEntries)
 	if err != nil && len(l) == 0 && !isEOF(err) {
 		return nil, words.Cause(err)
 	}
 	if len(l) == maxEntries {
 		return nil, fmt.Errorf("the folder %q holds too many files", dir)
 	}
+	slices.Sort(l)
 	f.lists[dir] = l
 	return l, nil
 }
@@ -205,7 +211,7 @@ func (f *folder) resolve(name string) (real string, mode fs.FileMode, err error)
 		case !mode.IsDir():
 			return "", 0, &missing{}
 		}
-		entry, err := f.entry(at, part)
+		kind, err := f.entry(at, part)
 		if gone := (*missing)(nil); errors.As(err, &gone) && gone.near != "" {
 			gone.near = path.Join(append([]string{gone.near}, pending...)...)
 		}
@@ -213,8 +219,8 @@ func (f *folder) resolve(name string) (real string, mode fs.FileMode, err error)
 			return "", 0, err
 		}
 		next := path.Join(at, part)
-		if entry.Type()&fs.ModeSymlink == 0 {
-			at, mode = next, entry.Type()
+		if kind&fs.ModeSymlink == 0 {
+			at, mode = next, kind
 			continue
 		}
 		if links++; links > maxLinks {
@@ -233,22 +239,27 @@ func (f *folder) resolve(name string) (real string, mode fs.FileMode, err error)
 	return at, mode, nil
 }
 
-// entry finds a name in a directory in exactly this spelling.
-func (f *folder) entry(dir, name string) (fs.DirEntry, error) {
-	l, err := f.list(dir)
+// entry returns what a name in a directory is, in exactly this spelling.
+func (f *folder) entry(dir, name string) (fs.FileMode, error) {
+	names, err := f.list(dir)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	var names []string
-	for _, e := range l {
-		if e.Name() == name {
-			return e, nil
+	if slices.Contains(names, name) {
+		info, err := f.root.Lstat(path.Join(dir, name))
+		switch {
+		case err == nil:
+			return info.Mode().Type(), nil
+		case !errors.Is(err, fs.ErrNotExist): // otherwise it has gone since
+			return 0, words.Cause(err)
 		}
-		names = append(names, e.Name())
 	}
 	near, _ := words.Closest(name, names, words.Third(name))
+	if near == name {
+		near = ""
+	}
 	if near != "" {
 		near = path.Join(dir, near)
 	}
-	return nil, &missing{near: near}
+	return 0, &missing{near: near}
 }

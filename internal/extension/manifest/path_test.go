@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -213,5 +214,49 @@ func TestLoadErrors(t *testing.T) {
 	}
 	if m, found, err := Load(big); err != nil || m == nil || found.Err() == nil {
 		t.Errorf("too big: %v, %v, %v", m, found, err)
+	}
+}
+
+// TestFolderChanges: what happens to a listed name afterwards is an answer like any other: a file that has gone is
+// missing, one that has become a folder or a link out of the extension is not opened, and no spelling of the name
+// itself is suggested for it.
+func TestFolderChanges(t *testing.T) {
+	t.Parallel()
+	for what, change := range map[string]func(name string) error{
+		"gone":       func(string) error { return nil },
+		"folder":     func(name string) error { return os.Mkdir(name, 0o755) },
+		"link out":   func(name string) error { return os.Symlink(os.TempDir(), name) },
+		"link in":    func(name string) error { return os.Symlink("other.md", name) },
+		"other file": func(name string) error { return os.WriteFile(name, []byte("new"), 0o644) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			dir, root := extension(t)
+			for _, name := range []string{"doc.md", "other.md"} {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte("old"), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f := newFolder(root)
+			if names, err := f.list("."); err != nil || !slices.Contains(names, "doc.md") {
+				t.Fatalf("%q %v", names, err)
+			}
+			if err := os.Remove(filepath.Join(dir, "doc.md")); err != nil {
+				t.Fatal(err)
+			}
+			if err := change(filepath.Join(dir, "doc.md")); err != nil {
+				t.Fatal(err)
+			}
+			file, err := f.open("doc.md")
+			if err == nil {
+				file.Close()
+			}
+			if opens := what == "link in" || what == "other file"; opens != (err == nil) {
+				t.Errorf("%v", err)
+			}
+			if gone := (*missing)(nil); what == "gone" && (!errors.As(err, &gone) || gone.near == "doc.md") {
+				t.Errorf("%v %+v", err, gone)
+			}
+		})
 	}
 }

@@ -90,13 +90,13 @@ func mayWords(p manifest.Permissions) string {
 	return strings.Join(append(words, "contacts "+strings.Join(hosts, ", ")), ", ")
 }
 
-// FunctionTokens returns what a tool's declaration costs in each request of Gemini CLI.
+// FunctionTokens returns what a tool's declaration costs in each request.
 func FunctionTokens(t capability.Tool) int {
 	return DeclarationTokens(t.Callable, Description(t), Arguments(t.Tool))
 }
 
 // DeclarationTokens returns what a function costs in each request of Gemini CLI, including the argument that the CLI
-// adds.
+// adds. Other agents send less.
 func DeclarationTokens(name, description string, schema any) int {
 	const added = `"wait_for_previous":{"type":"boolean","description":"Set to true to wait for all previously requested tools in this turn to complete before starting. Set to false (or omit) to run in parallel. Use true when this tool depends on the output of previous tools."}`
 	data, err := json.Marshal(map[string]any{"name": "mcp_" + capability.Bridge + "-abcdef_" + name, "description": description, "parametersJsonSchema": schema})
@@ -106,19 +106,19 @@ func DeclarationTokens(name, description string, schema any) int {
 	return Tokens(string(data) + added)
 }
 
-// ForGemini returns the style and the summary's budget for Gemini CLI, which knows the server by this name. Every
-// tool is a function if that fits the budget; otherwise the gateway is used.
-func ForGemini(server string, set *capability.Set, budget int) (Style, int) {
-	style := Gemini(server)
-	if Everything(set, style, budget) <= EverythingBudget {
-		return style, budget
+// Fit returns a style and a summary's budget so that everything about a set fits EverythingBudget, or the budget
+// itself if that is wider. Every tool is a function if that fits; otherwise the gateway is used. A budget of 0 is no
+// bound.
+func (s Style) Fit(set *capability.Set, budget int) (Style, int) {
+	if budget <= 0 || everything(set, s, budget) <= max(budget, EverythingBudget) {
+		return s, budget
 	}
-	style.gateway = true
-	return style, min(budget, gatewaySummary)
+	s.gateway = true
+	return s, min(budget, gatewaySummary)
 }
 
-// Everything returns what a set costs in each request if every tool is a function, in tokens.
-func Everything(set *capability.Set, style Style, budget int) int {
+// everything returns what a set costs in each request if every tool is a function, in tokens.
+func everything(set *capability.Set, style Style, budget int) int {
 	sum := Summarize(set, &SummaryOptions{Style: style, Budget: budget}).Tokens + ownFunctions
 	for _, t := range set.Tools() {
 		sum += FunctionTokens(t)
@@ -128,6 +128,9 @@ func Everything(set *capability.Set, style Style, budget int) int {
 
 // IsGateway says whether a summary was written for the gateway.
 func IsGateway(text string) bool { return strings.Contains(text, capability.RunTool) }
+
+// IsGateway says whether the style is for the gateway.
+func (s Style) IsGateway() bool { return s.gateway }
 
 // Gateway returns the style for the gateway.
 func (s Style) Gateway() Style {

@@ -28,10 +28,10 @@ func crowd(n int) *capability.Set {
 // A few tools are all functions. Of many only some are, and everything together stays below the budget (SPEC P-1).
 func TestGateway(t *testing.T) {
 	few, many := crowd(3), crowd(120)
-	if style, _ := ForGemini("pollux-x", few, 2000); style.gateway || Everything(few, style, 2000) > EverythingBudget {
-		t.Errorf("six tools take %d", Everything(few, style, 2000))
+	if style, _ := Gemini("pollux-x").Fit(few, 2000); style.gateway || everything(few, style, 2000) > EverythingBudget {
+		t.Errorf("six tools take %d", everything(few, style, 2000))
 	}
-	style, budget := ForGemini("pollux-x", many, 2000)
+	style, budget := Gemini("pollux-x").Fit(many, 2000)
 	s := Summarize(many, &SummaryOptions{Style: style, Budget: budget})
 	if !style.gateway || !IsGateway(s.Text) || strings.Contains(s.Text, "mcp_pollux-x_tool") || !strings.Contains(s.Text, "`mcp_pollux-x_run_extension_tool(name, arguments)`") {
 		t.Errorf("%s", s.Text)

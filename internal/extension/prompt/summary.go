@@ -187,15 +187,23 @@ func foot(style Style) string {
 	switch {
 	case style.gateway:
 		run := command(capability.RunTool, style)
-		return fmt.Sprintf("\nTo run any of these tools, call your function `%s(name, arguments)`. Before, call `%s(name)` with the name of an extension or tool: it tells which tools there are, what they do, their arguments, permissions and examples, and makes them functions of yours. To read a doc, call `%s(name)`. In a session without a terminal these functions are missing until the user types: pollux extensions bridge install --headless\n", run, describe, read) + trust
+		return fmt.Sprintf("\nTo run any of these tools, call your function `%s(name, arguments)`. Before, call `%s(name)` with the name of an extension or tool: it tells which tools there are, what they do, their arguments, permissions and examples, and makes them functions of yours. To read a doc, call `%s(name)`.%s\n", run, describe, read, headless(style)) + trust
 	case style.server != "":
-		return fmt.Sprintf("\nThese tools are functions of yours: call them by these names. To read a doc, call `%s(name)` or read_mcp_resource. For what a tool does, its arguments, permissions, examples and script, call `%s(name)`. In a session without a terminal these functions are missing until the user types: pollux extensions bridge install --headless\n", read, describe) + trust
+		return fmt.Sprintf("\nThese tools are functions of yours: call them by these names. To read a doc, call `%s(name)` or read_mcp_resource. For what a tool does, its arguments, permissions, examples and script, call `%s(name)`.%s\n", read, describe, headless(style)) + trust
 	case style.mcp:
 		return fmt.Sprintf("\nThese are tools of this server: call them by these names. To read a doc, call `%s(name)` or read the resource. For what a tool does, its arguments, permissions, examples and script, call `%s(name)`.\n", read, describe) + trust
 	}
 	return "\nTo use a tool, use the following format: <tool_code>...</tool_code>\n" +
 		"To read a doc, use the following format: <read_doc>doc-name</read_doc>\n" +
 		fmt.Sprintf("For the details of a tool: <tool_code>%s(name=\"tool-name\")</tool_code>\n", describe) + trust
+}
+
+// headless says what Gemini CLI's sessions without a terminal lack; "" for other clients.
+func headless(style Style) string {
+	if style.server == "" {
+		return ""
+	}
+	return " In a session without a terminal these functions are missing until the user types: pollux extensions bridge install --headless"
 }
 
 // command returns the name by which a style's reader calls a tool.

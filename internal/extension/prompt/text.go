@@ -161,7 +161,7 @@ func Tokens(text string) int {
 	return (ascii+3)/4 + other
 }
 
-// Visible returns foreign multi-line text without invisible characters and without those that a terminal obeys.
+// Visible returns foreign multi-line text without invisible characters, and without control characters that a terminal obeys.
 func Visible(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' || shown(r) || r == '\ufe0f' { // the last one makes emoji of symbols

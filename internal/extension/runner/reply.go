@@ -89,6 +89,9 @@ func hints(r *Result) string {
 		}
 		fmt.Fprintf(&b, "\nThe sandbox refused it a contact with %s: %s.", d.Host, strings.TrimSuffix(d.Why, "."))
 	}
+	if text := MissedWords(r.Missed); text != "" {
+		fmt.Fprintf(&b, "\n%s", sentence(text))
+	}
 	for i, d := range r.Files {
 		if i == 5 {
 			fmt.Fprintf(&b, "\n%d more files were kept from it.", len(r.Files)-i)
@@ -111,6 +114,18 @@ func hints(r *Result) string {
 		}
 	}
 	return b.String()
+}
+
+// MissedWords says what a tool seems to have missed, and which permission would give it, as a sentence without a final
+// period; "" for nothing.
+func MissedWords(m sandbox.Missed) string {
+	switch m {
+	case sandbox.MissedSocket:
+		return "it seems to have tried a unix socket with a name, which no permission allows"
+	case sandbox.MissedNetwork:
+		return "it seems to need the network: the permission network.allowedHosts names no host, and so it gets no sockets and no names"
+	}
+	return ""
 }
 
 func sentence(text string) string {

@@ -115,7 +115,7 @@ func (p *plan) result(raw *sandbox.Result, assurance string) *Result {
 	result := &Result{
 		Extension: p.x.Name, Version: p.subject.Version, Tool: p.tool.Name,
 		Text: strings.ToValidUTF8(string(raw.Stdout), "\uFFFD"), Stderr: strings.ToValidUTF8(string(raw.Stderr), "\uFFFD"), Stdout: raw.Stdout,
-		Code: raw.Code, Signal: raw.Signal, Limit: raw.Limit, Denials: raw.Denials, Quarantined: raw.Quarantined,
+		Code: raw.Code, Signal: raw.Signal, Limit: raw.Limit, Denials: raw.Denials, Missed: raw.Missed, Quarantined: raw.Quarantined,
 		Elapsed: raw.Elapsed, Memory: raw.Memory, Assurance: assurance, Workspace: p.workspace,
 	}
 	if p.tool.Output == "json" {

@@ -106,6 +106,7 @@ type Result struct {
 	// Limit is the limit that ended it, which cuts the output off; nil for none.
 	Limit       *sandbox.LimitError
 	Denials     []sandbox.Denial     // refused contacts
+	Missed      sandbox.Missed       // what it seems to have missed, if it failed
 	Files       []FileDenial         // files withheld by the sandbox, as far as the tool mentioned them
 	Quarantined []sandbox.Quarantine // what it made under protected names
 	Elapsed     time.Duration
@@ -212,8 +213,7 @@ func usable(x *store.Extension) error {
 	return nil
 }
 
-// Tools lists the extensions whose tools may be called here: those that load and are enabled, with or without
-// consent.
+// Tools lists the extensions whose tools may be called here. They load and are enabled; some may lack consent.
 func (r *Runner) Tools() ([]*store.Extension, error) {
 	list, err := r.o.Store.List()
 	return slices.DeleteFunc(list, func(x *store.Extension) bool { return usable(x) != nil || len(x.Manifest.Tools) == 0 }), err

@@ -57,7 +57,7 @@ func protocols(location string) string {
 	return strings.Join(list, ":")
 }
 
-// kept says whether git gets a variable of pollux's environment. Of git's own variables it gets those that say how to
+// kept says whether git gets a variable of pollux's environment. Of git's own variables it gets only what says how to
 // reach a server. Others could lead git into another repository (from a hook or a rebase), or let a project's
 // environment run a program.
 func kept(variable string) bool {

@@ -229,7 +229,7 @@ func (s *Store) RemoveBridge(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// tidy removes the folders that only the bridge needed: those that are empty except for the lock. It removes the lock
+// tidy removes the folders that only the bridge needed, if they are empty except for the lock. It removes the lock
 // while holding it, so that a waiting process notices.
 func (s *Store) tidy() {
 	if os.Remove(s.Dir()) != nil {

@@ -20,7 +20,9 @@ import (
 // Plan is an install or update that is fetched and checked. It changes nothing until Apply. Always call Close.
 type Plan struct {
 	Manifest *manifest.Manifest
-	Findings manifest.Findings // never with an Error
+	// Findings are about the manifest and the other files, each File relative to the extension's folder. There is
+	// never an Error.
+	Findings manifest.Findings
 	Fetched  source.Fetched
 	Metadata Metadata
 	// Hash is the hash of the content; "" for a link.
@@ -179,7 +181,26 @@ func (s *Store) plan(ctx context.Context, src source.Source, opts *PlanOptions) 
 	if err = p.Findings.Err(); err != nil {
 		return nil, fmt.Errorf("the extension is not valid: %w", readable(err, p.Fetched))
 	}
+	if err = p.judgeFiles(); err != nil {
+		return nil, err
+	}
 	return p, p.prepare()
+}
+
+// judgeFiles adds the findings about the files beside the manifest, such as a command that Gemini CLI would skip.
+func (p *Plan) judgeFiles() error {
+	dir := p.Fetched.Dir
+	more, err := manifest.Content(dir)
+	if err != nil {
+		return readable(err, p.Fetched)
+	}
+	p.Findings = append(p.Findings, more...)
+	for i, f := range p.Findings {
+		if rel, err := filepath.Rel(dir, f.File); err == nil {
+			p.Findings[i].File = rel
+		}
+	}
+	return nil
 }
 
 // readable replaces the temporary staging folder in an error by the source, which the user knows.

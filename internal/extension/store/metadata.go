@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -64,14 +65,31 @@ func readSmall(path string) ([]byte, error) { return readAtMost(path, maxSmallFi
 const maxOwnFile = 64 << 20
 
 func readAtMost(path string, bound int64) ([]byte, error) {
-	info, err := os.Stat(path)
+	usable := func(info os.FileInfo) bool { return info.Mode().IsRegular() && info.Size() <= bound }
+	before, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() || info.Size() > bound {
-		return nil, fmt.Errorf("%q is not a file of at most %d bytes", path, bound)
+	refused := fmt.Errorf("%q is not a file of at most %d bytes", path, bound)
+	if !usable(before) { // a device might do something when it is opened
+		return nil, refused
 	}
-	return os.ReadFile(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|safefile.NoWait, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !usable(info) { // it was replaced meanwhile
+		return nil, refused
+	}
+	data := bytes.NewBuffer(make([]byte, 0, before.Size()+bytes.MinRead)) // reading the end takes room too
+	if _, err := data.ReadFrom(io.LimitReader(f, bound+1)); err != nil {
+		return nil, err
+	}
+	if int64(data.Len()) > bound {
+		return nil, refused
+	}
+	return data.Bytes(), nil
 }
 
 func (m Metadata) write(dir string) error {

@@ -73,3 +73,57 @@ func TestPipes(t *testing.T) {
 		t.Fatal("it waits for a writer")
 	}
 }
+
+// TestReadReplaced: whatever takes a file's place while it is read, reading ends, and gives what a regular file held
+// or an error.
+func TestReadReplaced(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path, pipe := filepath.Join(dir, "file"), filepath.Join(dir, "pipe")
+	if err := os.WriteFile(filepath.Join(dir, "text"), []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range 300 {
+			for _, target := range []string{"pipe", "text", "/dev/zero", "."} {
+				next := filepath.Join(dir, "next")
+				if os.Symlink(target, next) != nil || os.Rename(next, path) != nil {
+					t.Errorf("round %d: the link was not made", i)
+				}
+			}
+		}
+	}()
+	for read := 0; ; read++ {
+		data, err := readAtMost(path, 16)
+		if err == nil && string(data) != "text" {
+			t.Fatalf("read %d: %q", read, data)
+		}
+		select {
+		case <-done:
+			return
+		default:
+		}
+	}
+}
+
+// TestReadAtMost: the bound is exact, and neither an empty file nor a folder is a special case.
+func TestReadAtMost(t *testing.T) {
+	t.Parallel()
+	for size, fits := range map[int]bool{0: true, 15: true, 16: true, 17: false, 100_000: false} {
+		path := filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(path, make([]byte, size), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if data, err := readAtMost(path, 16); fits != (err == nil) || fits && len(data) != size {
+			t.Errorf("%d bytes: %d, %v", size, len(data), err)
+		}
+	}
+	if _, err := readAtMost(t.TempDir(), 16); err == nil {
+		t.Error("a folder was read")
+	}
+}

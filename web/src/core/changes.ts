@@ -1,3 +1,4 @@
+import { commonEnds } from "./ends";
 import { lineDiff } from "./linediff";
 
 /** One replacement: the text between the offsets `from` and `to` (UTF-16 units of the old text) becomes `insert`. */
@@ -5,20 +6,6 @@ export interface Replacement {
   from: number;
   to: number;
   insert: string;
-}
-
-const isLow = (unit: number) => unit >= 0xdc00 && unit < 0xe000;
-
-/** The lengths of what two texts have in common at their starts and ends, never splitting a surrogate pair. */
-export function commonEnds(a: string, b: string): { start: number; end: number } {
-  const limit = Math.min(a.length, b.length);
-  let start = 0;
-  while (start < limit && a.charCodeAt(start) === b.charCodeAt(start)) start++;
-  if (start > 0 && (isLow(a.charCodeAt(start)) || isLow(b.charCodeAt(start)))) start--;
-  let end = 0;
-  while (end < limit - start && a.charCodeAt(a.length - 1 - end) === b.charCodeAt(b.length - 1 - end)) end++;
-  if (end > 0 && isLow(a.charCodeAt(a.length - end))) end--;
-  return { start, end };
 }
 
 /**

@@ -1,6 +1,7 @@
 import { Change, diff } from "@codemirror/merge";
+import { commonEnds } from "./ends";
 
-/** A text cut into lines, each a number that equal lines share; `starts[i]` is where line i begins, with one more for the end. */
+/** Some of a text's lines, each a number that equal lines share; `starts[i]` is where line i begins, with one more for the end. */
 interface Lines {
   ids: Int32Array;
   starts: Int32Array;
@@ -16,18 +17,17 @@ interface Range {
 
 /** The longest edit script, in lines, that is looked for exactly; beyond it lines that occur once split the problem. */
 const maxEdits = 600;
-/** A changed block larger than this, in UTF-16 units of both sides, is not compared by characters. */
+/** A changed block larger than this, in UTF-16 units of both sides, is not compared by characters; a single line only from its ends. */
 const maxBlock = 40_000;
 /** What comparing by characters may take in all, in milliseconds. */
 const refineTime = 250;
 
-function cut(text: string, known: Map<string, number>): Lines {
+function cut(text: string, from: number, to: number, known: Map<string, number>): Lines {
   const starts: number[] = [];
   const ids: number[] = [];
-  for (let at = 0; at <= text.length; ) {
+  for (let at = from; at < to; ) {
     const end = text.indexOf("\n", at);
-    const next = end < 0 ? text.length : end + 1;
-    if (next === at) break;
+    const next = end < 0 ? to : end + 1;
     const line = text.slice(at, next);
     let id = known.get(line);
     if (id === undefined) known.set(line, (id = known.size));
@@ -35,7 +35,7 @@ function cut(text: string, known: Map<string, number>): Lines {
     ids.push(id);
     at = next;
   }
-  starts.push(text.length);
+  starts.push(to);
   return { ids: Int32Array.from(ids), starts: Int32Array.from(starts) };
 }
 
@@ -45,24 +45,35 @@ function cut(text: string, known: Map<string, number>): Lines {
  * answer, never a late one.
  */
 export function lineDiff(a: string, b: string): readonly Change[] {
+  const ends = commonEnds(a, b);
+  const from = ends.start === 0 ? 0 : a.lastIndexOf("\n", ends.start - 1) + 1;
+  const lastLines = a.indexOf("\n", a.length - ends.end) + 1;
+  const toA = lastLines === 0 ? a.length : lastLines;
   const known = new Map<string, number>();
-  const linesA = cut(a, known);
-  const linesB = cut(b, known);
+  const linesA = cut(a, from, toA, known);
+  const linesB = cut(b, from, b.length - (a.length - toA), known);
   const ranges: Range[] = [];
   compare(linesA.ids, linesB.ids, { fromA: 0, toA: linesA.ids.length, fromB: 0, toB: linesB.ids.length }, ranges, 0);
   const end = Date.now() + refineTime;
-  return ranges.flatMap((r) => refine(a, b, charRange(linesA, linesB, r), end));
+  return ranges.flatMap((r) => refine(a, b, charRange(linesA, linesB, r), r.toA - r.fromA === 1 && r.toB - r.fromB === 1, end));
 }
 
 function charRange(a: Lines, b: Lines, r: Range): Change {
   return new Change(a.starts[r.fromA] ?? 0, a.starts[r.toA] ?? 0, b.starts[r.fromB] ?? 0, b.starts[r.toB] ?? 0);
 }
 
-function refine(a: string, b: string, c: Change, end: number): readonly Change[] {
+function refine(a: string, b: string, c: Change, oneLine: boolean, end: number): readonly Change[] {
   const lengthA = c.toA - c.fromA;
   const lengthB = c.toB - c.fromB;
-  if (lengthA === 0 || lengthB === 0 || lengthA + lengthB > maxBlock || Date.now() > end) return [c];
-  const inner = diff(a.slice(c.fromA, c.toA), b.slice(c.fromB, c.toB), { scanLimit: 500, timeout: 50 });
+  const large = lengthA + lengthB > maxBlock;
+  if (lengthA === 0 || lengthB === 0 || (large && !oneLine) || Date.now() > end) return [c];
+  const oldPart = a.slice(c.fromA, c.toA);
+  const newPart = b.slice(c.fromB, c.toB);
+  if (large) {
+    const { start, end: same } = commonEnds(oldPart, newPart);
+    return [new Change(c.fromA + start, c.toA - same, c.fromB + start, c.toB - same)];
+  }
+  const inner = diff(oldPart, newPart, { scanLimit: 500, timeout: 50 });
   return inner.map((i) => new Change(c.fromA + i.fromA, c.fromA + i.toA, c.fromB + i.fromB, c.fromB + i.toB));
 }
 

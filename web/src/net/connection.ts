@@ -47,6 +47,9 @@ export const timing = { firstRetry: 250, maxRetry: 5000, ping: 10_000, pong: 500
 /** The close code by which the companion refuses a secret. */
 const deniedCode = 4401;
 
+/** The companion knows the page's secret and does not let it in; the reason is for the user. */
+const barredCode = 4403;
+
 const offline = () => new RpcError(Code.offline, "The companion cannot be reached at the moment.");
 
 /**
@@ -76,6 +79,9 @@ export class Connection {
     return this.current;
   }
 
+  /** Why the companion does not let this page in, when it is `denied`; "" when it does not know its secret. */
+  barred = "";
+
   /** Dials now, also in the middle of a pause between attempts. */
   connect(): void {
     if (this.socket) return;
@@ -86,7 +92,7 @@ export class Connection {
     this.watchTimer = this.clock.setTimeout(() => this.drop(socket), timing.dial);
     socket.onopen = () => void this.greet(socket);
     socket.onmessage = (e) => this.receive(socket, e.data);
-    socket.onclose = (e) => this.closed(socket, e.code);
+    socket.onclose = (e) => this.closed(socket, e.code, e.reason);
   }
 
   /** Asks the companion; rejects with an RpcError, of code `offline` when there is no connection or it breaks meanwhile. */
@@ -187,13 +193,14 @@ export class Connection {
     this.closed(socket, 1006);
   }
 
-  private closed(socket: Socket, code: number): void {
+  private closed(socket: Socket, code: number, reason = ""): void {
     if (socket !== this.socket) return;
     this.socket = null;
     this.clear();
     const waiting = [...this.pending.values()];
     this.pending.clear();
-    if (code === deniedCode) {
+    if (code === deniedCode || code === barredCode) {
+      this.barred = code === barredCode ? reason : "";
       this.setState("denied");
     } else {
       this.setState("lost");

@@ -46,6 +46,8 @@ export class ProvenSocket implements Socket {
   /** What was heard, one after the other. */
   private turn: Promise<void> = Promise.resolve();
   private theirs = "";
+  /** The companion has proved itself: what it gives as a reason may be shown. */
+  private known = false;
 
   constructor(
     private readonly wire: Wire,
@@ -56,7 +58,7 @@ export class ProvenSocket implements Socket {
       if (this.proven) this.onmessage?.(e);
       else this.inTurn(() => this.heard(e.data));
     };
-    wire.onclose = (e) => this.onclose?.(e);
+    wire.onclose = (e) => this.onclose?.({ code: e.code, reason: this.known ? e.reason : "" });
   }
 
   send(data: string): void {
@@ -89,6 +91,7 @@ export class ProvenSocket implements Socket {
   private async answered(m: Record<string, unknown>): Promise<void> {
     this.theirs = String(m["nonce"]);
     if (m["proof"] !== encode(await this.mac("companion"))) return this.refuse();
+    this.known = true;
     this.step = (next) => this.welcomed(next);
     this.say({ proof: encode(await this.mac("page")) });
   }

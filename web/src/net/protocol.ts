@@ -1,5 +1,7 @@
 /** The words of the page protocol: JSON-RPC 2.0 over a WebSocket. Positions are 0-based, characters are UTF-16 units, paths absolute, texts have LF line ends. */
 
+import type { Ends } from "../core/ends";
+
 /** A place in a document, 0-based, `character` in UTF-16 units. */
 export interface Position {
   line: number;
@@ -19,6 +21,8 @@ export interface Session {
   since: number;
   process?: string;
   pid?: number;
+  /** Whether it is told what the user looks at. */
+  told?: "told" | "paused" | "asks" | "never";
 }
 
 /** An open proposal, without its texts; `opened` in Unix milliseconds. */
@@ -163,14 +167,14 @@ export interface Requests {
   hello: [{ clientId: string }, Hello];
   ping: [Empty, Empty];
   "tree/list": [{ path: string; showIgnored?: boolean }, { entries: TreeEntry[]; truncated: boolean }];
-  "tree/find": [{ query: string; limit: number }, { files: string[]; truncated: boolean }];
+  "tree/find": [{ query: string; limit: number }, { files: string[]; truncated: boolean; old: boolean }];
   "file/read": [{ path: string }, FileContent];
   "file/save": [{ path: string; content: string; baseVersion: string; force?: boolean }, { version: string }];
   "file/create": [{ path: string; dir?: boolean }, Empty];
   "file/rename": [{ from: string; to: string }, Empty];
   "file/delete": [{ path: string; recursive?: boolean }, Empty];
   /** `brief`: without the texts. */
-  "diff/read": [{ id: string; brief?: boolean }, DiffTexts];
+  "diff/read": [{ id: string; brief?: boolean; short?: boolean }, DiffTexts & { newEnds?: Ends; textEnds?: Ends }];
   /** `version` and `base` are what the page shows: nothing newer is accepted. */
   "diff/accept": [{ id: string; text: string; version: number; base: number }, Empty];
   "diff/resolve": [{ id: string; text: string; version: number; base: number; edit: number; take: "proposal" | "file" }, Empty];

@@ -1,3 +1,4 @@
+import { withEnds } from "../core/ends";
 import { Signal } from "../core/signal";
 import { browserClock, debounce, throttle, type Throttled } from "../core/throttle";
 import type { Connection } from "../net/connection";
@@ -173,13 +174,20 @@ export class Diffs {
   /** Reads a proposal's texts, once. */
   async read(diff: Diff): Promise<DiffTexts> {
     if (diff.texts) return diff.texts;
-    let texts = await this.connection.request("diff/read", { id: diff.info.id });
+    let texts = await this.request(diff);
     if (diff.outdated) {
       diff.outdated = false;
-      texts = await this.connection.request("diff/read", { id: diff.info.id });
+      texts = await this.request(diff);
     }
     if (diff.overtaking && diff.overtaking.version > texts.version) Object.assign(texts, diff.overtaking);
     return (diff.texts ??= texts);
+  }
+
+  private async request(diff: Diff): Promise<DiffTexts> {
+    const { newEnds, textEnds, ...texts } = await this.connection.request("diff/read", { id: diff.info.id, short: true });
+    texts.new = withEnds(texts.old, texts.new, newEnds);
+    texts.text = withEnds(texts.new, texts.text, textEnds);
+    return texts;
   }
 
   /** Whether another page has unsaved changes of the file now. */
@@ -190,7 +198,7 @@ export class Diffs {
 
   private async reread(diff: Diff): Promise<void> {
     try {
-      const texts = await this.connection.request("diff/read", { id: diff.info.id });
+      const texts = await this.request(diff);
       if (!diff.texts) return;
       const whole = !diff.lacks(texts.version, texts.edit);
       diff.moved ||= diff.texts.base !== texts.base;

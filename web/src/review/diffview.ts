@@ -131,8 +131,16 @@ export class DiffView {
     this.right.contentDOM.dataset.testid = "diff-new";
     if (this.places.length > 0) this.setConflict(this.places);
     const { right: view } = this;
-    loadLanguage(path, this.huge, (spec) => view.dispatch(spec));
+    loadLanguage(path, this.huge, (spec) => {
+      view.dispatch(spec);
+      if (view === this.right && !this.merge) this.redrawDeleted();
+    });
     this.element.dataset.layout = this.layout;
+  }
+
+  /** Draws the deleted lines of the unified layout anew: they keep the colours of when they were first drawn. */
+  private redrawDeleted(): void {
+    for (const extension of [[], this.unified(this.collapsed)]) this.right.dispatch({ effects: this.collapse.reconfigure(extension) });
   }
 
   private unified(collapsed: boolean): Extension {

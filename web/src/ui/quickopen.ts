@@ -6,6 +6,8 @@ import { dialogFrame, modal, modalIsOpen } from "./dialogs";
 import { h } from "./dom";
 
 const limit = 50;
+/** Milliseconds until the page asks again, when the answer came from a list that is being made anew. */
+const again = 300;
 
 /** Asks for a file by a few letters of its path; null when dismissed. A combobox with a listbox, by the ARIA practices. */
 export async function quickOpen(connection: Connection, roots: readonly Root[], recent: readonly string[]): Promise<string | null> {
@@ -51,15 +53,16 @@ export async function quickOpen(connection: Connection, roots: readonly Root[], 
     const query = input.value.trim();
     const number = ++asked;
     try {
-      const found = query ? await connection.request("tree/find", { query, limit }) : { files: [...recent], truncated: false };
+      const found = query ? await connection.request("tree/find", { query, limit }) : { files: [...recent], truncated: false, old: false };
       if (number !== asked) return;
       files = found.files ?? [];
+      at = answered === query ? Math.min(at, Math.max(files.length - 1, 0)) : 0;
       answered = query;
+      if (found.old) setTimeout(() => number === asked && dialog.open && void search(), again); // files have just come or gone
       hint.textContent = files.length === 0 ? (query ? "No file matches." : "") : found.truncated ? `The best ${files.length} matches` : "";
     } catch (e) {
       hint.textContent = messageOf(e);
     }
-    at = 0;
     draw();
   };
   /** Takes the marked file of what was typed, however quickly Enter followed: never of a list that answers something else. */

@@ -12,9 +12,15 @@ export interface Target {
   last: number;
 }
 
+/** Why an agent is not told what the user looks at; "" where it is told, or all are told nothing. */
+export function untold(s: Session): string {
+  if (s.told === "never") return "never told what you look at";
+  return s.told === "asks" ? "told nothing until you agree" : "";
+}
+
 function describe(s: Session): string {
   const since = new Date(s.since).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
-  return [s.label, s.process, s.pid ? `process ${s.pid}` : "", `since ${since}`].filter(Boolean).join(" · ");
+  return [s.label, s.process, s.pid ? `process ${s.pid}` : "", `since ${since}`, untold(s)].filter(Boolean).join(" · ");
 }
 
 /** The dialog of the connected CLIs: who they are, a mention for one of them, and whether they are told what the user looks at. */
@@ -50,7 +56,7 @@ export async function showSessions(connection: Connection, sessions: Session[], 
   );
   const close = h("button", { type: "button", class: "button", text: "Close", onclick: () => dialog.close() });
   const pause = h("button", { type: "button", class: "button", text: paused ? "Resume sharing" : "Pause sharing", testid: "share", onclick: () => void share() });
-  const told = paused ? "Sharing is paused: agents are not told what you look at." : sessions.length > 0 ? "They are told your open files, cursor, selection and problems." : "";
+  const told = paused ? "Sharing is paused: agents are not told what you look at." : sessions.length > 0 ? `${sessions.some(untold) ? "The others are" : "They are"} told your open files, cursor, selection and problems; pollux share changes that.` : "";
   const dialog = dialogFrame(
     "Connected CLIs",
     "sessions-dialog",

@@ -7,6 +7,7 @@ import type { Session, Trouble } from "../net/protocol";
 import { announce, note } from "./announce";
 import { dialogFrame, modal } from "./dialogs";
 import { byId, h } from "./dom";
+import { untold } from "./sessions";
 
 const stateNames: Record<ConnectionState, string> = {
   connecting: "Connecting…",
@@ -45,7 +46,9 @@ export class Status {
     const before = this.sessions.length;
     this.sessions = sessions ?? [];
     const { length } = this.sessions;
-    byId("status-sessions").textContent = length === 0 ? "No CLI connected" : length === 1 ? (this.sessions[0]?.label ?? "1 CLI") : `${length} CLIs`;
+    const kept = this.sessions.filter((s) => untold(s));
+    const who = length === 0 ? "No CLI connected" : length === 1 ? (this.sessions[0]?.label ?? "1 CLI") : `${length} CLIs`;
+    byId("status-sessions").textContent = kept.length > 0 ? `${who} · not told: ${length === 1 ? "what you look at" : kept.map((s) => s.label).join(", ")}` : who;
     if (!quiet && length !== before) announce(length > before ? "A CLI has connected" : "A CLI has left");
   }
 

@@ -87,6 +87,7 @@ type companion struct{}
 
 func (companion) Env() (map[string]string, error) { return nil, nil }
 func (companion) SetRoots([]string) error         { return nil }
+func (companion) Sharing() lsp.Sharing            { return lsp.Sharing{} }
 func (companion) Sessions() []lsp.Session         { return nil }
 func (companion) Info() lsp.Info                  { return lsp.Info{} }
 func (companion) Stop(context.Context) error      { return nil }

@@ -36,15 +36,13 @@ type Note struct {
 // get what they expect; they may be called from any goroutine of the test but Fatal's rules apply.
 type Page struct {
 	T testing.TB
-	// Flush answers the server's diff/flush: the text that is not sent yet, nil for none.
-	Flush func(id string) *string
-	// Ask answers the server's questions; nil means that they are sent away.
-	Ask func(title, message string, choices []string) *string
 
 	client *jrpc2.Client
 	conn   *websocket.Conn
 
 	mu    sync.Mutex
+	flush func(id string) *string
+	ask   func(title, message string, choices []string) *string
 	notes []Note // heard and not expected yet
 	heard chan struct{}
 	gone  chan struct{} // closed with the connection
@@ -75,6 +73,10 @@ func Login(t testing.TB, address string) (origin, key string) {
 
 // Dial opens a WebSocket as a page of that origin would, and says nothing; status is that of the answer, 0 when there was none.
 func Dial(server, origin string) (conn *websocket.Conn, status int, err error) {
+	return dial(http.DefaultClient, server, origin)
+}
+
+func dial(client *http.Client, server, origin string) (conn *websocket.Conn, status int, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
 	h := http.Header{}
@@ -82,7 +84,7 @@ func Dial(server, origin string) (conn *websocket.Conn, status int, err error) {
 		h.Set("Origin", origin)
 	}
 	conn, rsp, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(server, "http")+"/ws", &websocket.DialOptions{
-		HTTPHeader: h, Subprotocols: []string{"pollux.v2"},
+		HTTPClient: client, HTTPHeader: h, Subprotocols: []string{"pollux.v2"},
 	})
 	if rsp != nil {
 		status = rsp.StatusCode
@@ -95,7 +97,11 @@ func Dial(server, origin string) (conn *websocket.Conn, status int, err error) {
 
 // Enter opens a WebSocket as a page that has a key, and proves it.
 func Enter(origin, key string) (*websocket.Conn, error) {
-	conn, _, err := Dial(origin, origin)
+	return enter(http.DefaultClient, origin, key)
+}
+
+func enter(client *http.Client, origin, key string) (*websocket.Conn, error) {
+	conn, _, err := dial(client, origin, origin)
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +185,13 @@ func Open(t testing.TB, address, clientID string) *Page {
 // Connect connects a page that has a key and has said nothing yet.
 func Connect(t testing.TB, origin, key string) *Page {
 	t.Helper()
-	conn, err := Enter(origin, key)
+	return ConnectBy(t, http.DefaultClient, origin, key)
+}
+
+// ConnectBy is Connect by a client of the test's, whose connections may come from another process.
+func ConnectBy(t testing.TB, client *http.Client, origin, key string) *Page {
+	t.Helper()
+	conn, err := enter(client, origin, key)
 	if err != nil {
 		t.Fatalf("dialling the page's socket: %v", err)
 	}
@@ -190,6 +202,21 @@ func Connect(t testing.TB, origin, key string) *Page {
 	})
 	t.Cleanup(p.Leave)
 	return p
+}
+
+// OnFlush sets what answers diff/flush: the text that is not sent yet, nil for none. A nil function has none.
+func (p *Page) OnFlush(f func(id string) *string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.flush = f
+}
+
+// OnAsk sets what answers questions; a nil choice, or a nil function, sends them away. One may come as soon as the page has said
+// hello: a test that expects it connects, sets its answer and then says hello.
+func (p *Page) OnAsk(f func(title, message string, choices []string) *string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ask = f
 }
 
 // Leave breaks the connection, as closing the tab does.
@@ -315,22 +342,25 @@ func (p *Page) note(req *jrpc2.Request) {
 }
 
 func (p *Page) answer(_ context.Context, req *jrpc2.Request) (any, error) {
+	p.mu.Lock()
+	flush, ask := p.flush, p.ask
+	p.mu.Unlock()
 	switch req.Method() {
 	case "diff/flush":
 		var in struct{ ID string }
-		if err := req.UnmarshalParams(&in); err != nil || p.Flush == nil {
+		if err := req.UnmarshalParams(&in); err != nil || flush == nil {
 			return map[string]any{"text": nil}, err
 		}
-		return map[string]any{"text": p.Flush(in.ID)}, nil
+		return map[string]any{"text": flush(in.ID)}, nil
 	case "ask":
 		var in struct {
 			Title, Message string
 			Choices        []string
 		}
-		if err := req.UnmarshalParams(&in); err != nil || p.Ask == nil {
+		if err := req.UnmarshalParams(&in); err != nil || ask == nil {
 			return map[string]any{"choice": nil}, err
 		}
-		return map[string]any{"choice": p.Ask(in.Title, in.Message, in.Choices)}, nil
+		return map[string]any{"choice": ask(in.Title, in.Message, in.Choices)}, nil
 	}
 	return nil, jrpc2.Errorf(jrpc2.MethodNotFound, "unknown method %s", req.Method())
 }

@@ -1,0 +1,232 @@
+package companion
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/agent"
+	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/guard"
+	"github.com/pollux-companion/pollux/internal/paths"
+	"github.com/pollux-companion/pollux/internal/proc"
+)
+
+// electAgainAfter is how long after a lost companion the next one is elected.
+const electAgainAfter = 50 * time.Millisecond
+
+// lendWithin bounds one message to the elected companion, answersWithin the first one.
+const (
+	lendWithin    = 5 * time.Second
+	answersWithin = 2 * time.Second
+)
+
+// sole lists the agents that connect to no companion, or always to the same, where several serve their folder. Of pollux's companions
+// with overlapping folders, one is elected to serve them all; see elect.
+func sole() []string { return agent.Names(func(a agent.Agent) bool { return a.Sole }) }
+
+// elect finds out which companion serves the sole agents: of all with overlapping folders the one whose process began first, keepers last.
+// The others withdraw their files from these agents, and lend the elected one what their users look at, so that it speaks for the editor
+// that was used last. When it ends, the connection to it ends, and they elect again. A companion that an agent has started is elected by
+// nobody, and one that was started for its own agent (pollux run) takes no part. The caller does not hold c.mu.
+func (c *Companion) elect() {
+	c.electing.Lock()
+	defer c.electing.Unlock()
+	if c.o.Soon != "" || c.ctx.Err() != nil {
+		return
+	}
+	clients := control.List(c.ctx, c.o.Dirs.Run)
+	c.mu.Lock()
+	before := c.elected
+	c.mu.Unlock()
+	first := c.choose(clients, before)
+	for _, client := range clients {
+		if client != first {
+			client.Close()
+		}
+	}
+	c.mu.Lock()
+	if first != nil && c.elected != nil && c.elected.Path() == first.Path() {
+		c.mu.Unlock()
+		first.Close()
+		return
+	}
+	before, c.elected = c.elected, first
+	c.mu.Unlock()
+	if before != nil {
+		before.Close()
+	}
+	if first != nil {
+		c.o.Log.Info("another companion serves agents that take one only", "companion", first.Status.PID, "agents", sole())
+		c.tasks.Go(func() { c.lend(first) })
+	}
+}
+
+// choose returns the companion to be elected; nil for this one. Whatever it says of itself, it must not run below an agent, it must not have
+// begun later than others, and it must take what is lent.
+func (c *Companion) choose(clients []*control.Client, elected *control.Client) *control.Client {
+	channel := c.channel.Load()
+	others := slices.DeleteFunc(slices.Clone(clients), func(o *control.Client) bool { return channel != nil && o.Path() == channel.Path() })
+	if len(others) == 0 {
+		return nil
+	}
+	known := c.knownAgents(c.ctx)
+	if guard.Same(known) { // pollux conform may be above the companion that it tries
+		known = nil
+	}
+	mine := seniority{keeper: c.o.Keeping != nil, began: proc.Self(), started: c.started, pid: c.o.PID}
+	others = slices.DeleteFunc(control.Persons(c.ctx, others, known), func(o *control.Client) bool {
+		return o.Status.Alone || !c.overlaps(o.Status.Roots) || !c.below && seniorityOf(o).compare(mine) >= 0
+	})
+	slices.SortFunc(others, func(a, b *control.Client) int { return seniorityOf(a).compare(seniorityOf(b)) })
+	for _, o := range others {
+		if elected != nil && elected.Path() == o.Path() || c.answers(o) {
+			return o
+		}
+	}
+	return nil
+}
+
+// answers says whether a companion takes, or refuses, what is lent. One that does neither serves nobody.
+func (c *Companion) answers(o *control.Client) bool {
+	ctx, cancel := context.WithTimeout(c.ctx, answersWithin)
+	defer cancel()
+	err := o.Lend(ctx, c.store.Snapshot().Bare(), false)
+	return !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, control.ErrStopped)
+}
+
+// electAndPublish elects, and writes or removes the files that follow from it.
+func (c *Companion) electAndPublish() {
+	c.elect()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ctx.Err() == nil && !c.aloof {
+		c.announce(&c.file)
+	}
+}
+
+func (c *Companion) overlaps(roots []string) bool {
+	return slices.ContainsFunc(c.work.Roots(), func(mine string) bool {
+		return slices.ContainsFunc(roots, func(theirs string) bool { return paths.Within(mine, theirs) || paths.Within(theirs, mine) })
+	})
+}
+
+// A seniority orders companions: who is first is elected.
+type seniority struct {
+	keeper  bool
+	began   proc.Stamp // of its process, as the system says
+	started time.Time  // as it says itself, for several of one process
+	pid     int
+}
+
+func seniorityOf(c *control.Client) seniority {
+	return seniority{c.Status.Keeper, c.Began(), c.Status.Started, c.Status.PID}
+}
+
+func (s seniority) compare(o seniority) int {
+	switch {
+	case s.keeper != o.keeper && o.keeper:
+		return -1
+	case s.keeper != o.keeper:
+		return 1
+	}
+	return cmp.Or(cmp.Compare(s.began, o.began), s.started.Compare(o.started), cmp.Compare(s.pid, o.pid))
+}
+
+// lendable returns what this one's user looks at, as far as a sole agent may be told.
+func (c *Companion) lendable() *state.Snapshot {
+	snap := c.store.Snapshot()
+	if !slices.ContainsFunc(sole(), func(name string) bool { return !slices.Contains(snap.Withheld, name) }) {
+		return snap.Bare()
+	}
+	return snap
+}
+
+// lend tells the elected companion what this one's user looks at, until it ends or hangs, another is elected, or Stop.
+func (c *Companion) lend(to *control.Client) {
+	changed := make(chan struct{}, 1)
+	cancel := c.store.Subscribe(func(*state.Snapshot) {
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	})
+	defer cancel()
+	defer to.Close()
+	last := &state.Snapshot{}
+	for {
+		now := c.lendable()
+		ctx, done := context.WithTimeout(c.ctx, lendWithin)
+		err := to.Lend(ctx, now, !last.SameLook(now))
+		done()
+		if errors.Is(err, context.DeadlineExceeded) {
+			c.withoutElected(to)
+			return
+		}
+		if err != nil && c.ctx.Err() == nil {
+			c.o.Log.Info("the elected companion does not hear what this one's user looks at", "companion", to.Status.PID, "err", err)
+		}
+		last = now
+		select {
+		case <-changed:
+		case <-c.ctx.Done():
+			return
+		case <-to.Gone():
+			c.withoutElected(to)
+			return
+		}
+	}
+}
+
+// withoutElected elects again after the elected companion has ended, or hangs.
+func (c *Companion) withoutElected(elected *control.Client) {
+	c.mu.Lock()
+	lost := c.elected == elected
+	if lost {
+		c.elected = nil
+	}
+	c.mu.Unlock()
+	if !lost {
+		return
+	}
+	select {
+	case <-c.ctx.Done():
+	case <-time.After(electAgainAfter):
+		c.electAndPublish()
+	}
+}
+
+// Lend is part of control.Backend.
+func (b backend) Lend(key any, snap *state.Snapshot, front bool) { b.c.store.Lend(key, snap, front) }
+
+// serves says whether an agent finds this companion by its files. The caller holds c.mu.
+func (c *Companion) serves(a agent.Agent) bool {
+	return c.shares.mode(a.Name) != shareLeave && (c.elected == nil || !a.Sole)
+}
+
+// rivalTrouble says that another program's companion keeps an agent from connecting to either; nil when none does.
+func (c *Companion) rivalTrouble() *control.Trouble {
+	for _, a := range agent.All() {
+		c.mu.Lock()
+		silent := a.Locks == nil || a.With != "" || !a.Sole || c.places[a.Name] == nil || !c.serves(a)
+		c.mu.Unlock()
+		if silent {
+			continue
+		}
+		if name := a.Rival(c.overlaps); name != "" {
+			return &control.Trouble{
+				ID:   rivalTroubleID,
+				What: a.Label + " connects to no editor here by itself: " + name + " serves it as well",
+				Why:  "where two companions serve its folder, it takes neither; a port in its environment decides",
+				Do:   "pollux share " + a.Name + " leave leaves it to the other; or end the other, or choose by /ide in " + a.Label,
+			}
+		}
+	}
+	return nil
+}
+
+// rivalTroubleID is the ID of rivalTrouble.
+const rivalTroubleID = "rival"
