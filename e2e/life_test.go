@@ -1,9 +1,12 @@
 package e2e
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -16,6 +19,7 @@ import (
 	"github.com/pollux-companion/pollux/e2e/cli"
 	"github.com/pollux-companion/pollux/e2e/model"
 	"github.com/pollux-companion/pollux/e2e/terminal"
+	"github.com/pollux-companion/pollux/internal/editor/web/webtest"
 	"github.com/pollux-companion/pollux/internal/pace"
 	"github.com/pollux-companion/pollux/internal/peers"
 	"github.com/pollux-companion/pollux/internal/usertest"
@@ -289,4 +293,58 @@ func TestPrivateTemp(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(private, "*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
+}
+
+// SPEC T-6: a published CLI says what it has read when it comes back to a companion that was killed. Here the test itself listens at the port then.
+func TestSaysWhatItHasReadT6(t *testing.T) {
+	says := func(t *testing.T, b *bench, c *companion) {
+		t.Helper()
+		b.holds("a.txt", "new\n")
+		c.end(syscall.SIGKILL)
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", c.Port))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		_ = l.(*net.TCPListener).SetDeadline(time.Now().Add(second(60)))
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				t.Fatal("it did not come back: ", err)
+			}
+			_ = conn.SetDeadline(time.Now().Add(second(10)))
+			r, err := http.ReadRequest(bufio.NewReader(conn))
+			_ = conn.Close()
+			if err != nil || r.Method != http.MethodGet || r.Header.Get("Mcp-Session-Id") == "" {
+				continue // not the stream of a session
+			}
+			if id := r.Header.Get("Last-Event-Id"); !strings.HasSuffix(id, "-1") {
+				t.Errorf("it has read one outcome, and says %q", id)
+			}
+			return
+		}
+	}
+	t.Run("Gemini", func(t *testing.T) {
+		needCLI(t)
+		b := newBench(t, map[string]string{"a.txt": "old\n"})
+		c := b.serve()
+		user := &pageDriver{page: webtest.Open(t, c.Page, "t6")}
+		s := b.gemini("")
+		connected(s)
+		s.Ask("change it", model.WriteFile("a.txt", "new\n"))
+		user.shown(b)
+		user.act(b, "diff/accept", nil)
+		says(t, b, c)
+	})
+	t.Run("Qwen", func(t *testing.T) {
+		needQwen(t)
+		b := newBench(t, map[string]string{"a.txt": "old\n"})
+		c, user := b.serveQwen()
+		s := b.qwen("")
+		connected(s)
+		s.Ask("change it", b.overwrite("a.txt", "new\n")...)
+		user.shown(b)
+		user.act(b, "diff/accept", nil)
+		says(t, b, c)
+	})
 }

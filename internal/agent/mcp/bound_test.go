@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -158,4 +159,85 @@ func TestBroughtInOrderT6(t *testing.T) {
 	if n := b.server.Waiting(c.session); n != 0 {
 		t.Errorf("%d are to be told again", n)
 	}
+}
+
+// SPEC T-6: a CLI that comes back and does not say what it has read is sent a ping after its outcomes. Its answer confirms those before the ping; it hears
+// the others again.
+func TestPingConfirmsT6(t *testing.T) {
+	journal, key := &notebook{}, []byte(strings.Repeat("k", 32))
+	b := newBench(t, func(o *mcp.Options) { o.Journal, o.Agents[0].SessionKey = journal, key })
+	c := b.cli()
+	c.session = mcp.NewSessionID(key, 1) // of an earlier life
+	tell := func(name string) {
+		if err := b.registry.Reject(c.mustOpen(filepath.Join(b.dir, name), "x").ID()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hears := func(l *listener, want ...string) (ping event) {
+		t.Helper()
+		for _, name := range want {
+			e := l.next()
+			for e.method == "ide/contextUpdate" {
+				e = l.next()
+			}
+			if e.method != "ide/diffRejected" || !strings.Contains(e.data, name) {
+				t.Fatalf("%+v, want the outcome of %s", e, name)
+			}
+		}
+		if ping = l.next(); ping.method != "ping" {
+			t.Fatalf("%+v after the outcomes, want a ping", ping)
+		}
+		return ping
+	}
+	comesBack := func(l *listener) *listener {
+		l.close()
+		eventually(t, "the end of the stream", func() bool { return b.server.Streams(c.session) == 0 })
+		c.last = ""
+		return c.listen()
+	}
+	answer := func(ping event) {
+		if res := c.post(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{}}`, idOf(t, ping.data))); res.status != 202 {
+			t.Fatalf("the answer to the ping: %d %s", res.status, res.body)
+		}
+	}
+	tell("one")
+	tell("two")
+	l := c.listen()
+	hears(l, "one", "two") // and answers nothing
+	l = comesBack(l)
+	first := hears(l, "one", "two")
+	tell("three")
+	hears(l, "three")
+	answer(first)
+	if n := b.server.Waiting(c.session); n != 1 {
+		t.Errorf("%d wait after the answer to the first ping, want the third", n)
+	}
+	l = comesBack(l)
+	answer(hears(l, "three"))
+	tell("four")
+	fourth := hears(l, "four")
+	answer(fourth)
+	if n := b.server.Waiting(c.session); n != 0 {
+		t.Errorf("%d wait after the answer", n)
+	}
+	if u := journal.unheard(); len(u) != 0 {
+		t.Errorf("the journal keeps %+v", u)
+	}
+	l = comesBack(l)
+	tell("five")
+	answer(fourth) // again: it was sent before the fifth
+	hears(l, "five")
+	if n := b.server.Waiting(c.session); n != 1 {
+		t.Errorf("%d wait, want the fifth", n)
+	}
+}
+
+// idOf is the id of a request, as JSON.
+func idOf(t *testing.T, request string) string {
+	t.Helper()
+	var m struct{ ID json.RawMessage }
+	if err := json.Unmarshal([]byte(request), &m); err != nil {
+		t.Fatal(err)
+	}
+	return string(m.ID)
 }

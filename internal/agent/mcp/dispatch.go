@@ -71,8 +71,12 @@ func (s *Session) handle(ctx context.Context, m jsonrpc.Message, reply func([]by
 	}
 }
 
-// notified handles a notification, or a response that nobody waits for.
+// notified handles a notification, or the response to a ping.
 func (s *Session) notified(m jsonrpc.Message) {
+	if m.Response && m.ID != nil {
+		s.answered(string(m.ID))
+		return
+	}
 	if m.Method != jsonrpc.MethodCancelled {
 		return
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // An outcome waits in its session's queue until the CLI has confirmed it by a
-// Last-Event-ID. A CLI has not read everything that was written to its socket (SPEC T-6).
+// Last-Event-ID, as the published CLIs always do, or by its answer to a ping. A CLI has not read everything that was written to its socket (SPEC T-6).
 type outcome struct {
 	id      string // the diff's
 	path    string // as the CLI spelled it
@@ -22,7 +22,8 @@ type outcome struct {
 	seq     uint64
 	via     *stream // the stream that it was sent on; nil when it was not sent yet, or when that stream has broken
 	sent    time.Time
-	brought bool // from an earlier life, which may have sent it
+	ping    string // the id, as JSON, of the ping that was sent after it; "" when none was
+	brought bool   // from an earlier life, which may have sent it
 }
 
 // tellOutcome writes an outcome down, queues its notification, and sends it when a stream is there. The order matters: after a
@@ -187,6 +188,13 @@ func (s *Session) resume(lastEventID string) {
 	}
 }
 
+// answered drops the outcomes that stood before the ping with this id: its CLI has read them.
+func (s *Session) answered(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.heard(s.letGo(func(o *outcome) bool { return o.ping == id }))
+}
+
 // greeting returns the beginning of a stream: when to come back, and the newest context.
 // The context's id is the last outcome before the first that waits, so that a client
 // that breaks off here asks for the right ones (SPEC T-7). The caller holds s.mu.
@@ -211,6 +219,7 @@ func (s *Session) attach(st *stream, head []byte, lastEventID string) bool {
 		return false
 	}
 	s.resume(lastEventID)
+	st.asks = st.greets && s.adopted && lastEventID == ""
 	var oldest *stream
 	if len(s.streams) == MaxStreams {
 		oldest = s.streams[0]

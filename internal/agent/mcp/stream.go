@@ -1,8 +1,10 @@
 package mcp
 
 import (
+	"crypto/rand"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -16,6 +18,7 @@ type stream struct {
 	session *Session
 	conn    conn
 	greets  bool          // it begins with the session's greeting: an event stream does
+	asks    bool          // its CLI came back after a restart without a Last-Event-ID: a ping follows its outcomes
 	closed  chan struct{} // closed when the connection is
 	once    sync.Once
 
@@ -25,6 +28,7 @@ type stream struct {
 	busy    bool     // the goroutine runs; then only it touches rest and writes
 	pulse   pulse
 	stage   stage
+	told    bool // an outcome was written since the last ping
 }
 
 // A stage is how far a stream has come.
@@ -126,11 +130,14 @@ func (st *stream) next() []byte {
 	if len(s.streams) > 0 && s.streams[len(s.streams)-1] == st {
 		for _, o := range s.outcomes {
 			if o.via == nil {
-				o.via, o.sent = st, time.Now()
+				o.via, o.sent, o.ping, st.told = st, time.Now(), "", true
 				s.trim(o.sent)
 				return st.conn.message(newFrame(s.agent.Dialect.Outcome(o.as, o.path, o.content)), s.eventID(o.seq))
 			}
 		}
+	}
+	if st.asks && st.told {
+		return st.ask()
 	}
 	if f := st.context; f != nil {
 		st.context = nil
@@ -150,6 +157,18 @@ func (st *stream) next() []byte {
 		return st.conn.last(s.server.o.Retry)
 	}
 	return nil
+}
+
+// ask returns a ping. Whoever answers it has read all that was written before it. The caller holds the session's mu.
+func (st *stream) ask() []byte {
+	ping := strconv.Quote(rand.Text())
+	for _, o := range st.session.outcomes {
+		if o.via == st && o.ping == "" {
+			o.ping = ping
+		}
+	}
+	st.told = false
+	return st.conn.message(newFrame(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"ping"}`, ping)), "")
 }
 
 // beat is one tick of the keep-alive's clock. The caller holds the session's mu.
