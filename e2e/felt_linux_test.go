@@ -219,6 +219,16 @@ func (c *wire) trade(request []byte) {
 	_, _ = c.in.Discard(length)
 }
 
+// leave ends a session, as it ends by itself 30 seconds after its CLI. A keeper would go on serving one that is left.
+func (c *wire) leave() {
+	_ = c.conn.Close()
+	end := c.w.dial()
+	defer end.conn.Close()
+	end.session = c.session
+	_, _ = end.conn.Write(end.head("DELETE", 0))
+	_, _ = end.in.ReadString('\n')
+}
+
 // stream opens a session's event stream on a connection of its own and reads the first context.
 func (c *wire) stream() *wire {
 	s := c.w.dial()
@@ -308,6 +318,7 @@ func BenchmarkFeltDiff(b *testing.B) {
 					}
 				}
 				c := w.join()
+				b.Cleanup(c.leave)
 				agents = append(agents, c)
 				opens = append(opens, c.post(fmt.Sprintf(`{"method":"tools/call","params":{"name":"openDiff","arguments":{"filePath":%q,"newContent":%s}},"jsonrpc":"2.0","id":1}`, path, text)))
 				closes = append(closes, c.post(fmt.Sprintf(`{"method":"tools/call","params":{"name":"closeDiff","arguments":{"filePath":%q}},"jsonrpc":"2.0","id":1}`, path)))
@@ -346,6 +357,7 @@ func BenchmarkFeltDecision(b *testing.B) {
 			for _, w := range t.lanes[1:] {
 				agents[w] = w.join()
 				streams[w] = agents[w].stream()
+				b.Cleanup(streams[w].leave)
 			}
 			round := 0
 			for b.Loop() {
@@ -379,7 +391,7 @@ func BenchmarkFeltStart(b *testing.B) {
 			c.trade(c.post(`{"method":"tools/call","params":{"name":"openDiff","arguments":{"filePath":"` + w.cmd.Dir + `/x.go","newContent":"package x\n"}},"jsonrpc":"2.0","id":1}`))
 			t.note(w, "start", time.Since(w.start))
 			t.note(w, "cpu", w.cpuTime())
-			_ = c.conn.Close()
+			c.leave()
 			w.stop()
 		}
 	}
@@ -420,15 +432,10 @@ func (w *lane) gather(n int) *crowd {
 	return c
 }
 
-// leave ends the sessions, as they end by themselves 30 seconds after their CLIs.
+// leave ends the sessions.
 func (c *crowd) leave() {
 	for _, s := range c.streams {
-		_ = s.conn.Close()
-		end := s.w.dial()
-		end.session = s.session
-		_, _ = end.conn.Write(end.head("DELETE", 0))
-		_, _ = end.in.ReadString('\n')
-		_ = end.conn.Close()
+		s.leave()
 	}
 }
 
