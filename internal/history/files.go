@@ -17,7 +17,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unsafe"
 
+	"github.com/pollux-companion/pollux/internal/core/text"
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
@@ -30,6 +32,8 @@ const (
 	format = 1
 	// maxHead bounds the first line, in bytes; a path and a title are shorter.
 	maxHead = 1 << 20
+	// oneWrite is the size, in bytes, up to which a copy costs less than further writes.
+	oneWrite = 64 << 10
 	// tempAge is the age at which a half-written file counts as abandoned.
 	tempAge = time.Hour
 )
@@ -58,31 +62,39 @@ func (e Entry) size() int64 {
 	return int64(n + len(e.Path) + len(e.Title) + 500)
 }
 
-func encode(e Entry) ([]byte, error) {
-	e.Sum = sum(e.Final)
-	h := head{Format: format, Info: e.Info, OldSize: int64(len(e.Old)), NewSize: int64(len(e.New)), FinalSize: -1}
+// encode returns an entry's file in pieces: the texts are not copied.
+func encode(e Entry) ([]string, error) {
+	h := head{Format: format, OldSize: int64(len(e.Old)), NewSize: int64(len(e.New)), FinalSize: -1}
 	texts := []string{e.Old, e.New}
 	if e.Final != e.New {
 		h.FinalSize = int64(len(e.Final))
 		texts = append(texts, e.Final)
 	}
-	check := sha256.New()
-	for _, t := range texts {
-		io.WriteString(check, t)
+	h.Check = hash(texts...)
+	if lf := text.ToLF(e.Final); e.Old == "" && len(texts) == 2 && lf == e.New {
+		e.Sum = h.Check // of a new file with line feeds, both are of the same bytes
+	} else {
+		e.Sum = hash(lf)
 	}
-	h.Check = hex.EncodeToString(check.Sum(nil))
+	h.Info = e.Info
 	line, err := json.Marshal(h)
 	if err != nil {
 		return nil, err
 	}
-	var b bytes.Buffer
-	b.Grow(len(line) + 1 + int(e.size()))
-	b.Write(line)
-	b.WriteByte('\n')
-	for _, t := range texts {
-		b.WriteString(t)
+	pieces := append([]string{string(line) + "\n"}, texts...)
+	if e.size() <= oneWrite {
+		pieces = []string{strings.Join(pieces, "")}
 	}
-	return b.Bytes(), nil
+	return pieces, nil
+}
+
+// hash returns the SHA-256 of texts, one after the other, as hexadecimal digits. It does not copy them.
+func hash(texts ...string) string {
+	h := sha256.New()
+	for _, t := range texts {
+		h.Write(unsafe.Slice(unsafe.StringData(t), len(t)))
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // decodeHead reads the head of a file of that size, and returns the length of its line.
@@ -159,13 +171,17 @@ func (h *History) save(e Entry) error {
 	if e.size() > h.opt.MaxBytes {
 		return fmt.Errorf("it is larger than the whole history may be")
 	}
-	data, err := encode(e)
+	pieces, err := encode(e)
 	if err != nil {
 		return err
 	}
+	size := int64(0)
+	for _, p := range pieces {
+		size += int64(len(p))
+	}
 	name := fmt.Sprintf("%013d-%s%s", e.Settled.UnixMilli(), e.ID, suffix)
-	k := keptFile{entryFile: entryFile{name, e.ID, e.Settled}, size: int64(len(data)), ranked: true, person: e.byPerson(), owner: e.Owner}
-	if err := h.put(name, data); err != nil {
+	k := keptFile{entryFile: entryFile{name, e.ID, e.Settled}, size: size, ranked: true, person: e.byPerson(), owner: e.Owner}
+	if err := h.put(name, pieces); err != nil {
 		return err
 	}
 	h.index.add(k)
@@ -173,10 +189,10 @@ func (h *History) save(e Entry) error {
 }
 
 // put writes a file into the folder, and makes the folder where it is missing.
-func (h *History) put(name string, data []byte) (err error) {
+func (h *History) put(name string, pieces []string) (err error) {
 	for range 3 { // a Prune, also of another companion, may remove the empty folder
 		if err = safefile.PrivateDir(h.dir); err == nil {
-			err = safefile.Write(filepath.Join(h.dir, name), data, &safefile.Options{Volatile: true})
+			err = safefile.WritePieces(filepath.Join(h.dir, name), pieces, &safefile.Options{Volatile: true})
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			break

@@ -65,10 +65,7 @@ func (i Info) Undoable(current *string) bool {
 }
 
 // sum returns Info.Sum of a text.
-func sum(s string) string {
-	h := sha256.Sum256([]byte(text.ToLF(s)))
-	return hex.EncodeToString(h[:])
-}
+func sum(s string) string { return hash(text.ToLF(s)) }
 
 // Options configure a History; nil means the zero value.
 type Options struct {

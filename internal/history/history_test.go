@@ -3,6 +3,9 @@ package history
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,6 +22,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/review/reviewtest"
+	"github.com/pollux-companion/pollux/internal/core/text"
 )
 
 // start opens a history, and has it pruned as a companion does; it is closed with the test.
@@ -132,7 +136,7 @@ func TestUndoable(t *testing.T) { // SPEC F-12
 		{"never written", review.Withdrawn, text("old"), false},
 		{"gone", review.Accepted, nil, false},
 	} {
-		data, err := encode(Entry{Info: Info{Outcome: tt.outcome}, Old: "old", New: "x", Final: "a\nb\n"})
+		data, err := encoded(Entry{Info: Info{Outcome: tt.outcome}, Old: "old", New: "x", Final: "a\nb\n"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -249,7 +253,7 @@ func TestOff(t *testing.T) {
 
 // A damaged entry is left out and removed, everything else stays.
 func TestDamage(t *testing.T) {
-	good, err := encode(entry("BAD", time.Now()))
+	good, err := encoded(entry("BAD", time.Now()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -373,8 +377,40 @@ func TestCloseHasADeadline(t *testing.T) {
 	})
 }
 
+// encoded is an entry's file as a whole.
+func encoded(e Entry) ([]byte, error) {
+	pieces, err := encode(e)
+	return []byte(strings.Join(pieces, "")), err
+}
+
+// The sums are of the final text with line feeds, and of all texts, also where one of them serves as both.
+func TestSums(t *testing.T) {
+	large := strings.Repeat("package x // Größe\n", 1<<13)
+	for _, e := range []Entry{
+		{}, {New: "x", Final: "x"}, {New: large, Final: large}, {New: "x\r\n", Final: "x\r\n"}, {New: "\ufeffx", Final: "\ufeffx"},
+		{New: "x", Final: ""}, {New: "x\r\n", Final: "x\n"}, {Old: "x", New: "x", Final: "x"}, {Old: large, New: large + "\r", Final: large},
+	} {
+		data, err := encoded(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		line, texts, _ := bytes.Cut(data, []byte("\n"))
+		var h head
+		if err := json.Unmarshal(line, &h); err != nil {
+			t.Fatal(err)
+		}
+		all, final := sha256.Sum256(texts), sha256.Sum256([]byte(text.ToLF(e.Final)))
+		if h.Check != hex.EncodeToString(all[:]) || h.Sum != hex.EncodeToString(final[:]) {
+			t.Errorf("%.20q, %.20q, %.20q: sums %s and %s, want %x and %x", e.Old, e.New, e.Final, h.Check, h.Sum, all, final)
+		}
+		if back, err := decode(data); err != nil || back.Old != e.Old || back.New != e.New || back.Final != e.Final {
+			t.Errorf("%.20q, %.20q, %.20q came back as another entry, %v", e.Old, e.New, e.Final, err)
+		}
+	}
+}
+
 func FuzzDecode(f *testing.F) {
-	good, _ := encode(Entry{Info: Info{ID: "X"}, Old: "old", New: "new", Final: "final"})
+	good, _ := encoded(Entry{Info: Info{ID: "X"}, Old: "old", New: "new", Final: "final"})
 	f.Add(good)
 	f.Add([]byte("{}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -382,7 +418,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := encode(e)
+		again, err := encoded(e)
 		if err != nil {
 			t.Fatal(err)
 		}

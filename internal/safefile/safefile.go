@@ -74,13 +74,34 @@ func RemoveOwn(path string) error {
 // Write replaces or creates the file at path, so that a reader sees either the old content or all of data. The folder
 // must exist. It replaces a symlink at path and does not follow it; resolve it first if you want that. It is safe for
 // concurrent use; the last one wins.
-func Write(path string, data []byte, o *Options) error {
+func Write(path string, data []byte, o *Options) error { return write(path, whole(data), o) }
+
+// WritePieces is Write for large texts that follow each other. It does not put them together.
+func WritePieces(path string, pieces []string, o *Options) error {
+	return write(path, func(f *os.File) error {
+		for _, p := range pieces {
+			if _, err := f.WriteString(p); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, o)
+}
+
+// A fill writes a new file's content.
+type fill func(*os.File) error
+
+func whole(data []byte) fill {
+	return func(f *os.File) error { _, err := f.Write(data); return err }
+}
+
+func write(path string, content fill, o *Options) error {
 	root, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
 		return fmt.Errorf("writing %q: %w", path, words.Cause(err))
 	}
 	defer root.Close()
-	if err := writeAt(root, filepath.Base(path), data, o.orDefault()); err != nil {
+	if err := writeAt(root, filepath.Base(path), content, o.orDefault()); err != nil {
 		return fmt.Errorf("writing %q: %w", path, words.Cause(err))
 	}
 	return nil
@@ -95,7 +116,7 @@ func WriteIn(root *os.Root, name string, data []byte, o *Options) error {
 		return fmt.Errorf("writing %q: %w", path, words.Cause(err))
 	}
 	defer dir.Close()
-	if err := writeAt(dir, filepath.Base(name), data, o.orDefault()); err != nil {
+	if err := writeAt(dir, filepath.Base(name), whole(data), o.orDefault()); err != nil {
 		return fmt.Errorf("writing %q: %w", path, words.Cause(err))
 	}
 	return nil
@@ -103,7 +124,7 @@ func WriteIn(root *os.Root, name string, data []byte, o *Options) error {
 
 // writeAt does the work inside one open folder, so that renaming or exchanging the folder meanwhile cannot redirect
 // any step.
-func writeAt(dir *os.Root, base string, data []byte, o Options) (err error) {
+func writeAt(dir *os.Root, base string, content fill, o Options) (err error) {
 	mode := o.Mode.Perm()
 	old, statErr := dir.Lstat(base)
 	switch {
@@ -128,7 +149,7 @@ func writeAt(dir *os.Root, base string, data []byte, o Options) (err error) {
 			_ = dir.Remove(temp)
 		}
 	}()
-	if _, err = f.Write(data); err != nil {
+	if err = content(f); err != nil {
 		return err
 	}
 	if old != nil {
