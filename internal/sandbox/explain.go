@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -105,7 +106,7 @@ func (p *Plan) String() string {
 	line := func(name, text string) { fmt.Fprintf(&w, "%-9s%s\n", name, text) }
 	line("runs", strings.Join(append([]string{p.Program}, quoted(p.Args)...), " "))
 	line("in", p.Dir)
-	line("contacts", or(strings.Join(p.Hosts, ", "), "nobody"))
+	line("contacts", cmp.Or(strings.Join(p.Hosts, ", "), "nobody"))
 	line("knows", strings.Join(p.Environment, " "))
 	l := p.Limits
 	line("has", fmt.Sprintf("%v, %v of processor time, %s of memory, %d processes, %s of output, %s for private files, %d open files, %s for a file, %s for all that it writes",

@@ -1,5 +1,7 @@
 package sandbox
 
+import "cmp"
+
 // explain is Explain on macOS: it lists the profile's paths.
 func (s *Sandbox) explain(p Policy, c Command) (*Plan, error) {
 	prog, err := s.find(c)
@@ -12,7 +14,7 @@ func (s *Sandbox) explain(p Policy, c Command) (*Plan, error) {
 	}
 	const private = "/private/var/folders"
 	b := seatbeltFor(p, s.home, workspace, private, append(prog.readOnly, c.ReadOnly...), s.named(p))
-	plan := &Plan{Program: prog.path, Dir: or(workspace, private), Elsewhere: AccessNone,
+	plan := &Plan{Program: prog.path, Dir: cmp.Or(workspace, private), Elsewhere: AccessNone,
 		Environment: []string{"PATH", "HOME", "TMPDIR", "LANG", "TERM", "SHELL"}}
 	for _, group := range []struct {
 		access Access

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -31,7 +32,7 @@ func (s *Sandbox) describe(p Policy, c Command, prog *program) (*Plan, error) {
 	}
 	for _, m := range set.Mounts {
 		if m.Show != inside.ShowDir && m.Show != inside.ShowDev {
-			plan.Paths = append(plan.Paths, PlanPath{accessOf(m), m.Target, or(detailOf(m), l.notes[m.Target])})
+			plan.Paths = append(plan.Paths, PlanPath{accessOf(m), m.Target, cmp.Or(detailOf(m), l.notes[m.Target])})
 		}
 	}
 	plan.Paths = append(plan.Paths, PlanPath{AccessGiven, "/proc", "of its own processes, read-only"})

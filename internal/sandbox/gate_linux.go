@@ -2,12 +2,12 @@ package sandbox
 
 import (
 	"context"
-	"net"
 	"os"
 	"slices"
 
 	"golang.org/x/net/bpf"
 
+	"github.com/pollux-companion/pollux/internal/sandbox/gate"
 	"github.com/pollux-companion/pollux/internal/sandbox/inside"
 )
 
@@ -33,49 +33,18 @@ func network(p Policy) (*inside.Network, error) {
 	if len(n.Ports) > maxPorts {
 		return nil, policyError("the policy names more than %d ports", maxPorts)
 	}
-	tap, err := bpf.Assemble(tapFilter())
+	tap, err := bpf.Assemble(gate.TapFilter())
 	n.Tap = sockFilter(tap)
 	return n, err
 }
 
-// openGate serves the listeners of a sandbox, in the order of openNetwork.
-func (r *run) openGate(ctx context.Context, files []*os.File) (*gate, error) {
-	g := newGate(ctx, r.policy, &r.s.o)
-	g.limit(r.c.Limits.Traffic, r.kill)
-	last := len(files) - 1
-	for i, f := range files {
-		var err error
-		switch i {
-		case 0:
-			var conn net.PacketConn
-			if conn, err = net.FilePacketConn(f); err == nil {
-				g.servePackets(conn)
-			}
-			f.Close()
-		case last:
-			g.serveTap(f, r.setup.Net.Ports)
-		default:
-			var l net.Listener
-			if l, err = net.FileListener(f); err == nil {
-				g.serveListener(i, l)
-			}
-			f.Close()
-		}
-		if err != nil {
-			g.close()
-			return nil, err
-		}
+// openGate serves the listeners of a sandbox.
+func (r *run) openGate(ctx context.Context, files []*os.File) (*gate.Gate, error) {
+	g := gate.New(ctx, r.s.gateOptions(r.policy, ""))
+	meter(g, r.c.Limits.Traffic, r.kill)
+	if err := g.ServeInside(files, r.setup.Net.Ports); err != nil {
+		g.Close()
+		return nil, err
 	}
 	return g, nil
-}
-
-func (g *gate) serveListener(i int, l net.Listener) {
-	switch i {
-	case 1:
-		g.serve(l, g.serveNames)
-	case 2:
-		g.serveProxy(l)
-	default:
-		g.serve(l, g.transparent)
-	}
 }

@@ -114,7 +114,7 @@ func (r *run) ready(ctx context.Context, conn *net.UnixConn, h *hearing) error {
 	if err != nil {
 		return err
 	}
-	h.closer = append(h.closer, func() { r.result.Denials = g.close() })
+	h.closer = append(h.closer, func() { r.result.Denials = g.Close() })
 	return nil
 }
 

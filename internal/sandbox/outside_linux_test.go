@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -332,7 +333,7 @@ func TestNothingMoreIsShown(t *testing.T) {
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
-				_, err = b.holds(New(&Options{Home: b.home}), Command{Args: []string{or(map[bool]string{true: "node"}[strings.Contains(name, "under versions")], "python3"), "-c", "1"}, Dir: b.workspace}, test.shows...)
+				_, err = b.holds(New(&Options{Home: b.home}), Command{Args: []string{cmp.Or(map[bool]string{true: "node"}[strings.Contains(name, "under versions")], "python3"), "-c", "1"}, Dir: b.workspace}, test.shows...)
 			}()
 			select {
 			case <-done:

@@ -46,7 +46,7 @@ func (s *Sandbox) find(c Command) (*program, error) {
 			p.guarded = append(p.guarded, paths.Real(dir))
 		}
 	}
-	dir := or(c.Dir, or(c.Workspace, "/"))
+	dir := cmp.Or(c.Dir, cmp.Or(c.Workspace, "/"))
 	if err := p.follow(c.Args[0], dir, dir, 0); err != nil {
 		return nil, err
 	}

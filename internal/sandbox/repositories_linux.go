@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"io"
 	"os"
 	accounts "os/user"
@@ -64,14 +65,14 @@ func (l *layout) repositories(s *Sandbox, workspace string) {
 
 // globalFiles returns the files that git reads for every repository.
 func (g *gitPlan) globalFiles() []string {
-	files := []string{or(g.env("GIT_CONFIG_SYSTEM"), "/etc/gitconfig")}
+	files := []string{cmp.Or(g.env("GIT_CONFIG_SYSTEM"), "/etc/gitconfig")}
 	if global := g.env("GIT_CONFIG_GLOBAL"); global != "" {
 		return append(files, global)
 	}
 	if g.home == "" {
 		return files
 	}
-	return append(files, filepath.Join(or(g.env("XDG_CONFIG_HOME"), filepath.Join(g.home, ".config")), "git", "config"), filepath.Join(g.home, ".gitconfig"))
+	return append(files, filepath.Join(cmp.Or(g.env("XDG_CONFIG_HOME"), filepath.Join(g.home, ".config")), "git", "config"), filepath.Join(g.home, ".gitconfig"))
 }
 
 // repository protects what one repository's own configuration points to. dir is its working tree; git is its data
@@ -147,7 +148,7 @@ func (g *gitPlan) path(value, dir string) string {
 			}
 			home = u.HomeDir
 		}
-		return absolute(or(below, "."), home)
+		return absolute(cmp.Or(below, "."), home)
 	}
 	if value == "" || dir == "" && !filepath.IsAbs(value) {
 		return ""

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/permission"
+	"github.com/pollux-companion/pollux/internal/sandbox/gate"
 )
 
 // seatbeltProgram applies a profile to itself and then becomes the command.
@@ -32,8 +34,8 @@ type run struct {
 	s       *Sandbox
 	p       Policy
 	c       Command
-	private string // the command's temporary folder
-	gate    *gate  // nil without hosts
+	private string     // the command's temporary folder
+	gate    *gate.Gate // nil without hosts
 	result  *Result
 }
 
@@ -70,14 +72,15 @@ func (s *Sandbox) run(ctx context.Context, p Policy, c Command) (*Result, error)
 	b := seatbeltFor(p, s.home, workspace, r.private, append(prog.readOnly, c.ReadOnly...), s.named(p))
 	b.protected = append(b.protected, copies...)
 	if len(p.Hosts) > 0 {
-		g, port, err := openProxy(ctx, p, &s.o)
+		key := rand.Text() // any program of this machine can connect; only the command gets this
+		g, port, err := s.openProxy(ctx, p, key)
 		if err != nil {
 			return nil, &SetupError{Phase: "network", Cause: err.Error()}
 		}
 		r.gate = g
-		defer func() { r.result.Denials = g.close() }()
+		defer func() { r.result.Denials = g.Close() }()
 		b.proxy = port
-		c.Env = append(proxyVariables("http://pollux:"+g.key+"@127.0.0.1:"+strconv.Itoa(port)), c.Env...)
+		c.Env = append(gate.Variables("http://pollux:"+key+"@127.0.0.1:"+strconv.Itoa(port)), c.Env...)
 	}
 	err = r.start(ctx, b, prog, workspace, c.Env)
 	return r.result, err
@@ -120,16 +123,14 @@ func (s *Sandbox) nodeVersion(ctx context.Context, path string) (string, error) 
 // askTimeout bounds how long a Node may take to print its version.
 const askTimeout = 20 * time.Second
 
-// openProxy listens on loopback, where any program of this machine can connect. So it demands a password that only
-// the command gets.
-func openProxy(ctx context.Context, p Policy, o *Options) (*gate, int, error) {
+// openProxy serves a proxy on loopback, with key as its password.
+func (s *Sandbox) openProxy(ctx context.Context, p Policy, key string) (*gate.Gate, int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, 0, err
 	}
-	g := newGate(ctx, p, o)
-	g.key = rand.Text()
-	g.serveProxy(l)
+	g := gate.New(ctx, s.gateOptions(p, key))
+	g.ServeProxy(l)
 	return g, l.Addr().(*net.TCPAddr).Port, nil
 }
 
@@ -151,7 +152,7 @@ func (r *run) start(ctx context.Context, b seatbelt, prog *program, workspace st
 	ctx, kill := context.WithCancelCause(ctx)
 	defer kill(nil)
 	if r.gate != nil {
-		r.gate.limit(l.Traffic, kill)
+		meter(r.gate, l.Traffic, kill)
 	}
 	st, err := newStreams(&r.c, kill)
 	if err != nil {
@@ -159,9 +160,9 @@ func (r *run) start(ctx context.Context, b seatbelt, prog *program, workspace st
 	}
 	defer st.close()
 	cmd := exec.CommandContext(ctx, seatbeltProgram, append(args, r.c.Args[1:]...)...)
-	cmd.Dir = or(workspace, r.private)
+	cmd.Dir = cmp.Or(workspace, r.private)
 	cmd.Env = append([]string{"PATH=" + strings.Join(append(prog.pathDirs, "/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin"), ":"),
-		"HOME=" + r.homeInside(), "TMPDIR=" + r.private, "LANG=" + or(os.Getenv("LANG"), "C.UTF-8"), "TERM=dumb", "SHELL=/bin/sh"}, env...)
+		"HOME=" + r.homeInside(), "TMPDIR=" + r.private, "LANG=" + cmp.Or(os.Getenv("LANG"), "C.UTF-8"), "TERM=dumb", "SHELL=/bin/sh"}, env...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = st.stdin, st.stdout, st.stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Cancel = func() error { return unix.Kill(-cmd.Process.Pid, unix.SIGKILL) }

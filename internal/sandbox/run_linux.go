@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pollux-companion/pollux/internal/permission"
+	"github.com/pollux-companion/pollux/internal/sandbox/gate"
 
 	"github.com/pollux-companion/pollux/internal/sandbox/inside"
 )
@@ -167,13 +169,13 @@ func (l *layout) path(p Policy, prog *program) []string {
 // environment returns the whole environment of the command.
 func (s *Sandbox) environment(p Policy, c Command, path []string, network *inside.Network) []string {
 	env := []string{"PATH=" + strings.Join(path, ":"), "HOME=" + s.homeInside(), "TMPDIR=/tmp", "USER=" + user(), "LOGNAME=" + user(), "SHELL=/bin/sh",
-		"LANG=" + or(os.Getenv("LANG"), "C.UTF-8"), "TERM=" + or(os.Getenv("TERM"), "dumb"),
+		"LANG=" + cmp.Or(os.Getenv("LANG"), "C.UTF-8"), "TERM=" + cmp.Or(os.Getenv("TERM"), "dumb"),
 		"LSAN_OPTIONS=detect_leaks=0"} // the leak check needs ptrace and would fail a correct program
 	if v := os.Getenv("LC_ALL"); v != "" {
 		env = append(env, "LC_ALL="+v)
 	}
 	if network != nil {
-		env = append(env, proxyVariables("http://127.0.0.1:"+strconv.Itoa(network.Proxy))...)
+		env = append(env, gate.Variables("http://127.0.0.1:"+strconv.Itoa(network.Proxy))...)
 		if !slices.ContainsFunc(p.Hosts, loopback) {
 			// So that a server and its client inside talk directly. Loopback addresses that the policy names are the
 			// host's, and need the proxy.
@@ -270,7 +272,7 @@ func (r *run) judge(ctx context.Context, h hearing, waitErr error) error {
 		r.result.Signal, r.result.Code = int(unix.SIGKILL), 128+int(unix.SIGKILL)
 		return nil
 	case !h.ended:
-		return &SetupError{Phase: or(h.phase, "start"), Cause: fmt.Sprintf("the first process inside ended unexpectedly (%v)", waitErr), Fix: remedy("start", 0)}
+		return &SetupError{Phase: cmp.Or(h.phase, "start"), Cause: fmt.Sprintf("the first process inside ended unexpectedly (%v)", waitErr), Fix: remedy("start", 0)}
 	}
 	status := unix.WaitStatus(h.status)
 	r.result.Code = status.ExitStatus()
@@ -289,7 +291,7 @@ func (r *run) judge(ctx context.Context, h hearing, waitErr error) error {
 // last command's signal as an exit code.
 func (r *run) kernelLimit(cpu int64) *LimitError {
 	l := r.c.Limits
-	signal := or(r.result.Signal, max(r.result.Code-128, 0))
+	signal := cmp.Or(r.result.Signal, max(r.result.Code-128, 0))
 	used := cpu >= int64(l.CPU)/4 // the kernel counts by ticks, which are inexact on a busy machine
 	switch {
 	case r.result.Signal == int(unix.SIGXCPU), used && (signal == int(unix.SIGXCPU) || signal == int(unix.SIGKILL)):

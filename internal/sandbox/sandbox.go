@@ -7,6 +7,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/permission"
+	"github.com/pollux-companion/pollux/internal/sandbox/gate"
 )
 
 // Policy is what a command may read, write and contact; the zero value allows nothing. It is the type that a manifest
@@ -56,25 +58,17 @@ const (
 
 // filled returns l with defaults in place of zeros.
 func (l Limits) filled() Limits {
-	l.Time = or(l.Time, time.Minute)
-	l.CPU = or(l.CPU, l.Time)
-	l.Memory = or(l.Memory, gib)
-	l.Scratch = or(l.Scratch, 256*mib)
-	l.FileSize = or(l.FileSize, gib)
-	l.Disk = or(l.Disk, 8*gib)
-	l.Output = or(l.Output, 10*mib)
-	l.Traffic = or(l.Traffic, gib)
-	l.Processes = max(or(l.Processes, 512), 301)
-	l.Files = or(l.Files, 1024)
+	l.Time = cmp.Or(l.Time, time.Minute)
+	l.CPU = cmp.Or(l.CPU, l.Time)
+	l.Memory = cmp.Or(l.Memory, gib)
+	l.Scratch = cmp.Or(l.Scratch, 256*mib)
+	l.FileSize = cmp.Or(l.FileSize, gib)
+	l.Disk = cmp.Or(l.Disk, 8*gib)
+	l.Output = cmp.Or(l.Output, 10*mib)
+	l.Traffic = cmp.Or(l.Traffic, gib)
+	l.Processes = max(cmp.Or(l.Processes, 512), 301)
+	l.Files = cmp.Or(l.Files, 1024)
 	return l
-}
-
-func or[T comparable](value, instead T) T {
-	var zero T
-	if value == zero {
-		return instead
-	}
-	return value
 }
 
 // A Command is what to run. Only Args is required.
@@ -187,7 +181,7 @@ type Result struct {
 	Limit *LimitError
 	// Stdout and Stderr are what the command wrote, if it had no writers of its own; cut at Limits.Output.
 	Stdout, Stderr []byte
-	// Denials are the refused contacts, each once with a count; at most maxDenials.
+	// Denials are the refused contacts, each once with a count; at most gate.MaxDenials.
 	Denials []Denial
 	// Missed is what the command seems to have missed, if it failed.
 	Missed Missed
@@ -203,12 +197,7 @@ type Result struct {
 }
 
 // A Denial is a contact that the policy does not allow.
-type Denial struct {
-	Host  string `json:"host"` // as the command named it, printable
-	Port  int    `json:"port,omitempty"`
-	Why   string `json:"why"`
-	Count int    `json:"count"`
-}
+type Denial = gate.Denial
 
 // A Quarantine is a file or folder that a command made under a protected name.
 type Quarantine struct {
@@ -219,9 +208,6 @@ type Quarantine struct {
 	// Earlier says that an earlier run made it, whose pollux was killed.
 	Earlier bool `json:"earlier,omitempty"`
 }
-
-// maxDenials bounds the list of a run: a command can ask for any number of names.
-const maxDenials = 100
 
 // Run runs c under p and waits for it. An error means that c was not run, or that ctx ended. A command that fails is
 // no error; one that a limit ended has Result.Limit. When Run returns, no process of the command is left. With an
@@ -239,7 +225,7 @@ func (c Command) check() error {
 	if len(c.Args) == 0 || c.Args[0] == "" {
 		return policyError("no command to run")
 	}
-	for _, path := range append([]string{or(c.Dir, "/"), or(c.Workspace, "/")}, c.ReadOnly...) {
+	for _, path := range append([]string{cmp.Or(c.Dir, "/"), cmp.Or(c.Workspace, "/")}, c.ReadOnly...) {
 		if !filepath.IsAbs(path) {
 			return policyError("the path %q is not absolute", path)
 		}
@@ -260,4 +246,14 @@ func (c Command) check() error {
 		return policyError("the files of the command have %d bytes, %d are allowed", size, maxCopies)
 	}
 	return nil
+}
+
+// gateOptions are those of a run's gate; key is its proxy's password.
+func (s *Sandbox) gateOptions(p Policy, key string) gate.Options {
+	return gate.Options{Hosts: p.Hosts, Key: key, Dial: s.o.Dial, Event: s.o.Event, Log: s.o.Log}
+}
+
+// meter has kill called when all connections of a run together have carried more than this many bytes.
+func meter(g *gate.Gate, bytes int64, kill func(error)) {
+	g.Limit(bytes, func() { kill(&LimitError{Kind: limitTraffic, Limit: bytes}) })
 }

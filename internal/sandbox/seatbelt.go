@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -49,7 +50,7 @@ func (b seatbelt) profile() (text string, parameters []string, err error) {
 			fmt.Fprintf(&w, "(%s (%s %s))\n", action, kind, param(p))
 		}
 	}
-	for _, p := range slices.Concat(b.read, b.write, b.files, b.secrets, b.given, b.protected, []string{or(b.nested, "/")}) {
+	for _, p := range slices.Concat(b.read, b.write, b.files, b.secrets, b.given, b.protected, []string{cmp.Or(b.nested, "/")}) {
 		if !path.IsAbs(p) || path.Clean(p) != p || strings.ContainsRune(p, 0) || len(p) > maxLiteral {
 			return "", nil, policyError("the path %q cannot stand in a profile", p)
 		}

@@ -202,7 +202,7 @@ func (m manager) volta() string {
 			continue
 		}
 		images := filepath.Join(m.root, "tools/image/node")
-		version := pick(images, or(pin.Volta.Node, pin.Node.Runtime))
+		version := pick(images, cmp.Or(pin.Volta.Node, pin.Node.Runtime))
 		if path := filepath.Join(images, version, "bin", m.program); version != "" && executable(path) {
 			return path
 		}

@@ -4,6 +4,7 @@ package sandbox
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"os"
 	"sync"
@@ -50,8 +51,8 @@ func newStreams(c *Command, kill func(error)) (*streams, error) {
 
 // begin starts copying.
 func (st *streams) begin() {
-	st.copying.Go(func() { st.copy(or[io.Writer](st.c.Stdout, &st.outBuf), &st.outEnd, st.out) })
-	st.copying.Go(func() { st.copy(or[io.Writer](st.c.Stderr, &st.errBuf), &st.errEnd, st.err) })
+	st.copying.Go(func() { st.copy(cmp.Or[io.Writer](st.c.Stdout, &st.outBuf), &st.outEnd, st.out) })
+	st.copying.Go(func() { st.copy(cmp.Or[io.Writer](st.c.Stderr, &st.errBuf), &st.errEnd, st.err) })
 	if st.in != nil {
 		// Nobody waits for this goroutine: Read blocks while the user's terminal has nothing to say.
 		go func() {

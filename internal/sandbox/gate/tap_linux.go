@@ -1,6 +1,7 @@
-package sandbox
+package gate
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"net/netip"
@@ -14,7 +15,7 @@ import (
 
 // serveTap reports contacts to addresses and ports at which nothing listens. ports are the ports of the transparent
 // entrance, which reports its own contacts.
-func (g *gate) serveTap(tap *os.File, ports []int) {
+func (g *Gate) serveTap(tap *os.File, ports []int) {
 	context.AfterFunc(g.ctx, func() { _ = tap.SetReadDeadline(time.Now()) }) // a socket has deadlines
 	g.wg.Go(func() {
 		// The kernel takes about 10 ms to close a packet socket. Nobody needs to wait for that.
@@ -39,12 +40,12 @@ func (g *gate) serveTap(tap *os.File, ports []int) {
 
 // denyAddress reports a contact to an address, under the name that the command knows. Contacts on the sandbox's own
 // loopback are not reported.
-func (g *gate) denyAddress(to netip.AddrPort) {
+func (g *Gate) denyAddress(to netip.AddrPort) {
 	g.mu.Lock()
 	name := g.names[to.Addr()]
 	g.mu.Unlock()
 	if name != "" || !to.Addr().IsLoopback() {
-		g.deny(or(name, to.Addr().String()), int(to.Port()), whyNot)
+		g.deny(cmp.Or(name, to.Addr().String()), int(to.Port()), whyNot)
 	}
 }
 
@@ -77,9 +78,9 @@ func destination(p []byte) (to netip.AddrPort, protocol uint8, ok bool) {
 // tapLength is how much of a packet is read, in bytes: both headers, with the longest IP options.
 const tapLength = 128
 
-// tapFilter passes the packets that openTap documents, each once: on the loopback interface every packet appears
+// TapFilter passes the packets that serveTap reports, each once: on the loopback interface every packet appears
 // twice, outgoing and incoming.
-func tapFilter() []bpf.Instruction {
+func TapFilter() []bpf.Instruction {
 	const syn, ack = 0x02, 0x10
 	return []bpf.Instruction{
 		bpf.LoadExtension{Num: bpf.ExtType},

@@ -1,4 +1,4 @@
-package sandbox
+package gate
 
 import (
 	"bufio"
@@ -58,7 +58,7 @@ func TestPlainHTTP(t *testing.T) {
 		})
 	}
 	denied := false
-	for _, d := range g.close() {
+	for _, d := range g.Close() {
 		denied = denied || d.Host == "evil.com" && d.Port == 80 && strings.Contains(d.Why, "example.com")
 	}
 	if !denied {
@@ -67,7 +67,7 @@ func TestPlainHTTP(t *testing.T) {
 }
 
 // relayed sends bytes through a relay to a contact, and returns the whole answer.
-func relayed(t *testing.T, g *gate, name string, port int, send string) string {
+func relayed(t *testing.T, g *Gate, name string, port int, send string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

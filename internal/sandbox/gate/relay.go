@@ -1,4 +1,4 @@
-package sandbox
+package gate
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 
 // transparent serves a connection whose program believes that it reached the host itself. The address that it dialled
 // says which host it means.
-func (g *gate) transparent(conn net.Conn) {
+func (g *Gate) transparent(conn net.Conn) {
 	local, err := netip.ParseAddrPort(conn.LocalAddr().String())
 	if err != nil {
 		return
@@ -50,7 +50,7 @@ func reset(conn net.Conn) {
 }
 
 // relay copies bytes between the command and an allowed host, and closes the host's side at the end.
-func (g *gate) relay(conn, out net.Conn, c contact) {
+func (g *Gate) relay(conn, out net.Conn, c contact) {
 	defer out.Close()
 	defer closeWith(g.ctx, out)()
 	var first []byte
@@ -102,7 +102,7 @@ var errSeen = errors.New("seen")
 
 // helloFor reads the first TLS message, which must name the host or no host. It returns the bytes read, which the
 // host still has to answer. Without this check, a TLS client could ask an allowed server for another site.
-func (g *gate) helloFor(conn net.Conn, c contact) ([]byte, bool) {
+func (g *Gate) helloFor(conn net.Conn, c contact) ([]byte, bool) {
 	_ = conn.SetReadDeadline(time.Now().Add(firstBytes)) // a TCP connection has deadlines
 	defer func() { _ = conn.SetReadDeadline(time.Time{}) }()
 	recorded := &recorder{Conn: conn}

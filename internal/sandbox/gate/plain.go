@@ -1,4 +1,4 @@
-package sandbox
+package gate
 
 import (
 	"bufio"
@@ -29,7 +29,7 @@ func firstByte(conn net.Conn) (net.Conn, byte, error) {
 
 // plain relays HTTP without TLS, request by request, using the connection out first. Each request must be for the
 // contact's host, and the gate rewrites its Host header. Raw bytes could ask the same server for another site.
-func (g *gate) plain(conn, out net.Conn, c contact) {
+func (g *Gate) plain(conn, out net.Conn, c contact) {
 	first := make(chan net.Conn, 1)
 	first <- out
 	transport := &http.Transport{
@@ -41,7 +41,7 @@ func (g *gate) plain(conn, out net.Conn, c contact) {
 				return g.connect(ctx, c)
 			}
 		},
-		MaxConnsPerHost: maxConnections, IdleConnTimeout: 30 * time.Second, MaxResponseHeaderBytes: mib, DisableCompression: true,
+		MaxConnsPerHost: maxConnections, IdleConnTimeout: 30 * time.Second, MaxResponseHeaderBytes: 1 << 20, DisableCompression: true,
 	}
 	defer transport.CloseIdleConnections()
 	reverse := reverseProxy(transport)
@@ -55,7 +55,7 @@ func (g *gate) plain(conn, out net.Conn, c contact) {
 			defer handlers.Done()
 			g.passPlain(w, r, c, reverse)
 		}),
-		ReadHeaderTimeout: firstBytes, IdleTimeout: time.Minute, MaxHeaderBytes: 64 * kib,
+		ReadHeaderTimeout: firstBytes, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
 		BaseContext: func(net.Listener) context.Context { return g.ctx },
 		ConnState: func(_ net.Conn, state http.ConnState) {
 			if state == http.StateClosed || state == http.StateHijacked {
@@ -68,7 +68,7 @@ func (g *gate) plain(conn, out net.Conn, c contact) {
 }
 
 // passPlain handles one request of plain.
-func (g *gate) passPlain(w http.ResponseWriter, r *http.Request, c contact, reverse http.Handler) {
+func (g *Gate) passPlain(w http.ResponseWriter, r *http.Request, c contact, reverse http.Handler) {
 	if r.Method == http.MethodConnect {
 		http.Error(w, "pollux: this is no proxy", http.StatusBadRequest)
 		return

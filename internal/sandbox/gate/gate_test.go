@@ -1,4 +1,4 @@
-package sandbox
+package gate
 
 import (
 	"context"
@@ -23,18 +23,18 @@ import (
 )
 
 // newTestGate makes a gate for some hosts; dial replaces the internet.
-func newTestGate(t testing.TB, dial func(ctx context.Context, network, hostPort string) (net.Conn, error), texts ...string) *gate {
+func newTestGate(t testing.TB, dial func(ctx context.Context, network, hostPort string) (net.Conn, error), texts ...string) *Gate {
 	t.Helper()
-	var p Policy
+	var hosts []permission.Host
 	for _, text := range texts {
 		h, err := permission.ParseHost(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.Hosts = append(p.Hosts, h)
+		hosts = append(hosts, h)
 	}
-	g := newGate(context.Background(), p, &Options{Dial: dial, Log: slog.New(slog.DiscardHandler)})
-	t.Cleanup(func() { g.close() })
+	g := New(context.Background(), Options{Hosts: hosts, Dial: dial, Log: slog.New(slog.DiscardHandler)})
+	t.Cleanup(func() { g.Close() })
 	return g
 }
 
@@ -156,7 +156,7 @@ func TestProxy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.serveProxy(l)
+	g.ServeProxy(l)
 	proxy := &url.URL{Scheme: "http", Host: l.Addr().String()}
 	client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(proxy), DisableKeepAlives: true}}
 	for _, test := range []struct {
@@ -207,7 +207,7 @@ func TestProxy(t *testing.T) {
 		}
 		conn.Close()
 	}
-	denials := g.close()
+	denials := g.Close()
 	for len(dialled) > 0 {
 		name := <-dialled
 		if !slices.Contains([]string{"good.org:80", "raw.org:7", "tls.org:443"}, name) {
@@ -316,11 +316,11 @@ func TestDenialsAreBounded(t *testing.T) {
 	told := 0
 	g := newTestGate(t, nil)
 	g.event = func(Denial) { told++ }
-	for i := range 10 * maxDenials {
+	for i := range 10 * MaxDenials {
 		g.deny(strings.Repeat("x", i%200)+".org\x1b[31m", i%7, whyNot)
 	}
-	d := g.close()
-	if len(d) != maxDenials || told != maxDenials || strings.Contains(d[0].Host, "\x1b") {
+	d := g.Close()
+	if len(d) != MaxDenials || told != MaxDenials || strings.Contains(d[0].Host, "\x1b") {
 		t.Errorf("%d denials, %d told, %q", len(d), told, d[0].Host)
 	}
 }
@@ -335,7 +335,7 @@ func FuzzHostPattern(f *testing.F) {
 		if err != nil {
 			return
 		}
-		g := &gate{hosts: []manifest.Host{h}}
+		g := &Gate{hosts: []manifest.Host{h}}
 		name, port, ok := splitHostPort(hostPort)
 		if !ok {
 			return
@@ -372,14 +372,14 @@ func FuzzProxy(f *testing.F) {
 			return nil, errors.New("no internet")
 		}, "good.org")
 		l := &pipeListener{conns: make(chan net.Conn, 1), done: make(chan struct{})}
-		g.serveProxy(l)
+		g.ServeProxy(l)
 		ours, theirs := net.Pipe()
 		l.conns <- theirs
 		_ = ours.SetDeadline(time.Now().Add(50 * time.Millisecond))
 		go func() { _, _ = ours.Write(sent); _ = ours.SetDeadline(time.Now()) }()
 		_, _ = io.Copy(io.Discard, ours)
 		ours.Close()
-		g.close()
+		g.Close()
 		if bad != nil {
 			t.Fatalf("%q reaches %v", sent, bad)
 		}
@@ -437,7 +437,7 @@ func FuzzResolve(f *testing.F) {
 // TestOwnAddresses: a name that leads to an address of this machine is refused at the dial, even if the address is
 // public: services that listen on all addresses are reachable there (SPEC S-1).
 func TestOwnAddresses(t *testing.T) {
-	g := newGate(context.Background(), Policy{}, &Options{Log: slog.New(slog.DiscardHandler)})
+	g := New(context.Background(), Options{Log: slog.New(slog.DiscardHandler)})
 	addrs := []net.Addr{&net.IPNet{IP: net.ParseIP("1.2.3.4"), Mask: net.CIDRMask(24, 32)}, &net.IPNet{IP: net.ParseIP("2606:4700::1"), Mask: net.CIDRMask(64, 128)}, &net.IPNet{IP: net.ParseIP("8.8.4.4").To4(), Mask: net.CIDRMask(32, 32)}}
 	g.own = func() ([]net.Addr, error) { return addrs, nil }
 	for text, want := range map[string]bool{
@@ -477,12 +477,12 @@ func TestOwnProxyIsNamed(t *testing.T) {
 	}
 	for _, proxy := range []string{"", "http://user:secret@proxy.example:3128"} {
 		t.Setenv("HTTPS_PROXY", proxy)
-		g := newGate(t.Context(), Policy{Hosts: []permission.Host{host}}, &Options{Log: slog.New(slog.DiscardHandler),
+		g := New(t.Context(), Options{Hosts: []permission.Host{host}, Log: slog.New(slog.DiscardHandler),
 			Dial: func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("no route to host") }})
 		if _, err := g.connect(t.Context(), contact{name: "api.example.com", port: 443}); err == nil {
 			t.Fatal("it was reached")
 		}
-		all := g.close()
+		all := g.Close()
 		if proxy == "" && len(all) > 0 {
 			t.Errorf("without a proxy: %v", all)
 		}

@@ -1,4 +1,6 @@
-package sandbox
+// Package gate is the only way out of a sandbox. It lets a command contact the hosts that its policy names, through a
+// proxy and through listeners that take connections to any address, and notes every other contact.
+package gate
 
 import (
 	"context"
@@ -29,14 +31,37 @@ const (
 	firstBytes = 15 * time.Second
 	// maxNames bounds how many names a command can get addresses for.
 	maxNames = 4096
+	// MaxDenials is how many refused contacts a Gate keeps. A command can ask for any number of names.
+	MaxDenials = 100
 )
 
-// A gate is the only way out of a sandbox. It accepts connections through the proxy and the transparent entrance, and
-// connects to the allowed hosts for the command.
+// A Denial is a contact that the policy does not allow.
+type Denial struct {
+	Host  string `json:"host"` // as the command named it, printable
+	Port  int    `json:"port,omitempty"`
+	Why   string `json:"why"`
+	Count int    `json:"count"`
+}
+
+// Options of New.
+type Options struct {
+	// Hosts may be contacted, on their ports.
+	Hosts []permission.Host
+	// Key is the proxy's password; "" for none, where only the command can reach the proxy.
+	Key string
+	// Dial replaces the dialler, and is then responsible for the addresses behind names. For tests; nil for none.
+	Dial func(ctx context.Context, network, hostPort string) (net.Conn, error)
+	// Event is told each refused contact as it happens, from several goroutines at once; nil for nobody.
+	Event func(Denial)
+	Log   *slog.Logger
+}
+
+// A Gate serves one run. It accepts connections through the proxy and the transparent entrance, and connects to the
+// allowed hosts for the command. Its methods may be used from several goroutines.
 //
-// Goroutines: one for each listener and one for each connection (two while it is relayed); close ends them and waits
+// Goroutines: one for each listener and one for each connection (two while it is relayed); Close ends them and waits
 // for them.
-type gate struct {
+type Gate struct {
 	hosts []permission.Host
 	dial  func(ctx context.Context, network, hostPort string) (net.Conn, error)
 	event func(Denial)
@@ -58,8 +83,9 @@ type gate struct {
 	denials []Denial
 }
 
-func newGate(ctx context.Context, p Policy, o *Options) *gate {
-	g := &gate{own: net.InterfaceAddrs, hosts: p.Hosts, dial: o.Dial, event: o.Event, log: o.Log, slots: make(chan struct{}, maxConnections),
+// New returns a Gate that serves nothing yet. It closes its connections when ctx ends.
+func New(ctx context.Context, o Options) *Gate {
+	g := &Gate{own: net.InterfaceAddrs, hosts: o.Hosts, key: o.Key, dial: o.Dial, event: o.Event, log: o.Log, slots: make(chan struct{}, maxConnections),
 		names: map[netip.Addr]string{}, addrs: map[string]netip.Addr{}}
 	if g.dial == nil {
 		g.dial = g.dialPublic
@@ -68,8 +94,8 @@ func newGate(ctx context.Context, p Policy, o *Options) *gate {
 	return g
 }
 
-// close ends every connection and returns the refused contacts.
-func (g *gate) close() []Denial {
+// Close ends every connection, and returns the refused contacts, each once with a count.
+func (g *Gate) Close() []Denial {
 	g.cancel()
 	g.mu.Lock()
 	g.closed = true
@@ -81,7 +107,7 @@ func (g *gate) close() []Denial {
 }
 
 // serve handles the connections of a listener until the gate closes.
-func (g *gate) serve(l net.Listener, handle func(net.Conn)) {
+func (g *Gate) serve(l net.Listener, handle func(net.Conn)) {
 	context.AfterFunc(g.ctx, func() { l.Close() })
 	g.wg.Go(func() {
 		defer l.Close()
@@ -109,8 +135,8 @@ func (g *gate) serve(l net.Listener, handle func(net.Conn)) {
 	})
 }
 
-// begin adds a handler that close waits for. It is false once the gate is closed.
-func (g *gate) begin() bool {
+// begin adds a handler that Close waits for. It is false once the gate is closed.
+func (g *Gate) begin() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.closed {
@@ -131,7 +157,7 @@ func (c contact) hostPort() string { return net.JoinHostPort(c.name, strconv.Ito
 
 // contact returns what the policy allows for a name and port. plain means that the command is about to speak HTTP
 // without TLS.
-func (g *gate) contact(name string, port int, plain bool) (contact, bool) {
+func (g *Gate) contact(name string, port int, plain bool) (contact, bool) {
 	c := contact{name: name, port: port, tls: true, web: true}
 	found := false
 	for _, h := range g.hosts {
@@ -160,7 +186,7 @@ func matches(h permission.Host, name string) bool {
 }
 
 // knows says whether the policy allows a name on any port.
-func (g *gate) knows(name string) bool {
+func (g *Gate) knows(name string) bool {
 	return slices.ContainsFunc(g.hosts, func(h permission.Host) bool { return matches(h, name) })
 }
 
@@ -201,7 +227,7 @@ func splitHostPort(text string) (name string, port int, ok bool) {
 // dialPublic connects to an allowed host. It checks the address at the moment of the dial, so a name that resolves
 // differently a moment later gains nothing (DNS rebinding). An address outside the public internet is refused, unless
 // the policy names it literally.
-func (g *gate) dialPublic(ctx context.Context, network, hostPort string) (net.Conn, error) {
+func (g *Gate) dialPublic(ctx context.Context, network, hostPort string) (net.Conn, error) {
 	name, _, ok := splitHostPort(hostPort)
 	if !ok {
 		return nil, fmt.Errorf("%q is no host and port", hostPort)
@@ -213,7 +239,7 @@ func (g *gate) dialPublic(ctx context.Context, network, hostPort string) (net.Co
 }
 
 // admit checks the address that a name leads to, at the moment of the dial.
-func (g *gate) admit(name, address string) error {
+func (g *Gate) admit(name, address string) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return err
@@ -244,7 +270,7 @@ func (e *privateError) Error() string {
 
 // isOwn says whether an address currently belongs to this machine. A service that listens on all addresses is
 // reachable there, even if the address is public.
-func (g *gate) isOwn(addr netip.Addr) (bool, error) {
+func (g *Gate) isOwn(addr netip.Addr) (bool, error) {
 	all, err := g.own()
 	if err != nil {
 		return false, fmt.Errorf("the addresses of this machine are not known: %w", err)
@@ -287,7 +313,7 @@ var notPublic = sync.OnceValue(func() []netip.Prefix {
 })
 
 // deny records a refusal. The first of its kind is also reported at once.
-func (g *gate) deny(host string, port int, why string) {
+func (g *Gate) deny(host string, port int, why string) {
 	d := Denial{Host: words.Printable(words.Clip(host, 255)), Port: port, Why: words.Printable(words.Clip(why, 300)), Count: 1}
 	g.mu.Lock()
 	for i, old := range g.denials {
@@ -297,7 +323,7 @@ func (g *gate) deny(host string, port int, why string) {
 			return
 		}
 	}
-	room := len(g.denials) < maxDenials
+	room := len(g.denials) < MaxDenials
 	if room {
 		g.denials = append(g.denials, d)
 	}
@@ -321,7 +347,7 @@ func ownProxy() string {
 }
 
 // connect dials an allowed contact, and records a refusal of its address.
-func (g *gate) connect(ctx context.Context, c contact) (net.Conn, error) {
+func (g *Gate) connect(ctx context.Context, c contact) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	conn, err := g.dial(ctx, "tcp", c.hostPort())

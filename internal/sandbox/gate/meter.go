@@ -1,4 +1,4 @@
-package sandbox
+package gate
 
 import (
 	"net"
@@ -8,17 +8,17 @@ import (
 // idleTimeout ends a connection to a host after this long without traffic.
 const idleTimeout = 10 * time.Minute
 
-// limit ends the command once all its connections together have carried more than this many bytes, both directions
-// added.
-func (g *gate) limit(bytes int64, kill func(error)) {
-	g.over = func() { kill(&LimitError{Kind: limitTraffic, Limit: bytes}) }
+// Limit calls over once all connections together have carried more than this many bytes, both directions added. It is
+// called before anything is served; over may be called more than once.
+func (g *Gate) Limit(bytes int64, over func()) {
+	g.over = over
 	g.left.Store(bytes)
 }
 
 // A meteredConn is a connection to a host. It counts its bytes and ends when idle.
 type meteredConn struct {
 	net.Conn
-	g *gate
+	g *Gate
 }
 
 // Read reads and counts.

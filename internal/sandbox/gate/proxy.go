@@ -1,7 +1,8 @@
-package sandbox
+package gate
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/subtle"
 	"encoding/base64"
@@ -20,8 +21,8 @@ func closeWith(ctx context.Context, c net.Conn) func() {
 	return func() { stop() }
 }
 
-// proxyVariables returns the proxy variables in every usual spelling.
-func proxyVariables(address string) []string {
+// Variables returns the environment variables that name a proxy, in every usual spelling, as NAME=VALUE.
+func Variables(address string) []string {
 	env := []string{"NODE_USE_ENV_PROXY=1"} // Node from 22.21 on
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "ALL_PROXY", "all_proxy"} {
 		env = append(env, name+"="+address)
@@ -29,8 +30,8 @@ func proxyVariables(address string) []string {
 	return env
 }
 
-// serveProxy serves programs that honour the proxy variables: CONNECT for TLS, absolute URLs for plain HTTP.
-func (g *gate) serveProxy(l net.Listener) {
+// ServeProxy serves programs that honour the proxy variables: CONNECT for TLS, absolute URLs for plain HTTP.
+func (g *Gate) ServeProxy(l net.Listener) {
 	passing := &http.Transport{
 		DialContext: func(ctx context.Context, _, hostPort string) (net.Conn, error) {
 			name, port, ok := splitHostPort(hostPort)
@@ -41,7 +42,7 @@ func (g *gate) serveProxy(l net.Listener) {
 		},
 		MaxConnsPerHost:        maxConnections,
 		IdleConnTimeout:        30 * time.Second,
-		MaxResponseHeaderBytes: mib,
+		MaxResponseHeaderBytes: 1 << 20,
 		DisableCompression:     true,
 	}
 	reverse := reverseProxy(passing)
@@ -49,7 +50,7 @@ func (g *gate) serveProxy(l net.Listener) {
 		Handler:           http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.proxy(w, r, reverse) }),
 		ReadHeaderTimeout: firstBytes,
 		IdleTimeout:       time.Minute,
-		MaxHeaderBytes:    64 * kib,
+		MaxHeaderBytes:    64 << 10,
 		BaseContext:       func(net.Listener) context.Context { return g.ctx },
 	}
 	limited := &limitedListener{Listener: l, slots: g.slots, done: g.ctx.Done()}
@@ -62,7 +63,7 @@ func (g *gate) serveProxy(l net.Listener) {
 }
 
 // proxy handles one request.
-func (g *gate) proxy(w http.ResponseWriter, r *http.Request, reverse http.Handler) {
+func (g *Gate) proxy(w http.ResponseWriter, r *http.Request, reverse http.Handler) {
 	if !g.begin() {
 		return
 	}
@@ -89,7 +90,7 @@ func (g *gate) proxy(w http.ResponseWriter, r *http.Request, reverse http.Handle
 		_, ok = g.contact(name, port, true)
 	}
 	if !ok {
-		g.refuse(w, or(name, hostPort), port)
+		g.refuse(w, cmp.Or(name, hostPort), port)
 		return
 	}
 	r.URL.Host = contact{name: name, port: port}.hostPort()
@@ -99,7 +100,7 @@ func (g *gate) proxy(w http.ResponseWriter, r *http.Request, reverse http.Handle
 	reverse.ServeHTTP(w, r)
 }
 
-func (g *gate) authorised(r *http.Request) bool {
+func (g *Gate) authorised(r *http.Request) bool {
 	if g.key == "" {
 		return true
 	}
@@ -108,14 +109,14 @@ func (g *gate) authorised(r *http.Request) bool {
 }
 
 // connectMethod opens a tunnel.
-func (g *gate) connectMethod(w http.ResponseWriter, r *http.Request) {
+func (g *Gate) connectMethod(w http.ResponseWriter, r *http.Request) {
 	name, port, ok := splitHostPort(r.Host)
 	var c contact
 	if ok {
 		c, ok = g.contact(name, port, false)
 	}
 	if !ok {
-		g.refuse(w, or(name, r.Host), port)
+		g.refuse(w, cmp.Or(name, r.Host), port)
 		return
 	}
 	// Dial first, so that a failure can still be reported to the client.
@@ -155,7 +156,7 @@ func (c *bufferedConn) CloseWrite() error {
 }
 
 // refuse answers a request that the policy does not allow, in words that help a model.
-func (g *gate) refuse(w http.ResponseWriter, host string, port int) {
+func (g *Gate) refuse(w http.ResponseWriter, host string, port int) {
 	g.deny(host, port, whyNot)
 	http.Error(w, fmt.Sprintf("pollux: the policy of this sandbox does not allow contact with %q", host), http.StatusForbidden)
 }

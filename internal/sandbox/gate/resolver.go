@@ -1,6 +1,7 @@
-package sandbox
+package gate
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -14,11 +15,11 @@ import (
 )
 
 // servePackets answers DNS questions over UDP.
-func (g *gate) servePackets(conn net.PacketConn) {
+func (g *Gate) servePackets(conn net.PacketConn) {
 	context.AfterFunc(g.ctx, func() { conn.Close() })
 	g.wg.Go(func() {
 		defer conn.Close()
-		buf := make([]byte, 4*kib)
+		buf := make([]byte, 4<<10)
 		for {
 			n, from, err := conn.ReadFrom(buf)
 			if errors.Is(err, net.ErrClosed) || g.ctx.Err() != nil {
@@ -35,7 +36,7 @@ func (g *gate) servePackets(conn net.PacketConn) {
 }
 
 // serveNames answers DNS questions over TCP. Each has its length in front.
-func (g *gate) serveNames(conn net.Conn) {
+func (g *Gate) serveNames(conn net.Conn) {
 	for {
 		_ = conn.SetDeadline(time.Now().Add(firstBytes)) // a TCP connection has deadlines
 		head := make([]byte, 2)
@@ -58,7 +59,7 @@ func (g *gate) serveNames(conn net.Conn) {
 
 // resolve answers one DNS message, or returns nil if it is not a question. An allowed name gets an address inside the
 // sandbox, at which the transparent entrance listens. No question leaves the machine, so names cannot carry data out.
-func (g *gate) resolve(message []byte) []byte {
+func (g *Gate) resolve(message []byte) []byte {
 	var p dnsmessage.Parser
 	head, err := p.Start(message)
 	if err != nil || head.Response {
@@ -74,7 +75,7 @@ func (g *gate) resolve(message []byte) []byte {
 	if !allowed {
 		reply.RCode = dnsmessage.RCodeNameError
 		if !strings.HasSuffix(name, ".arpa") {
-			g.deny(or(name, q.Name.String()), 0, whyNot)
+			g.deny(cmp.Or(name, q.Name.String()), 0, whyNot)
 		}
 	}
 	b := dnsmessage.NewBuilder(nil, reply)
@@ -97,7 +98,7 @@ func (g *gate) resolve(message []byte) []byte {
 
 // address returns the address of a name, the same throughout a run, from 127.1.0.1 upwards. It is false after
 // maxNames names.
-func (g *gate) address(name string) (netip.Addr, bool) {
+func (g *Gate) address(name string) (netip.Addr, bool) {
 	if name == "localhost" {
 		return netip.AddrFrom4([4]byte{127, 0, 0, 1}), true
 	}
