@@ -40,6 +40,31 @@ func Real(path string) string {
 	return filepath.Clean(path)
 }
 
+// Follow resolves an absolute path with readlink, which is an error for what is no link. It calls link for each symbolic
+// link on the way, with its target. Only links that lead in a circle are an error.
+func Follow(readlink func(string) (string, error), path string, link func(path, to string)) (string, error) {
+	done, rest := "/", path
+	for range 1000 {
+		rest = strings.TrimLeft(rest, "/")
+		if rest == "" {
+			return done, nil
+		}
+		name, after, _ := strings.Cut(rest, "/")
+		next := filepath.Join(done, name)
+		to, err := readlink(next)
+		if err != nil { // not a link; Join has resolved dots
+			done, rest = next, after
+			continue
+		}
+		link(next, to)
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(done, to)
+		}
+		done, rest = "/", to+"/"+after
+	}
+	return "", fmt.Errorf("the symbolic links of %q lead in a circle", path)
+}
+
 // ErrDangling: a link has no target. What a write would create behind it is unknown.
 var ErrDangling = errors.New("a link that leads nowhere")
 

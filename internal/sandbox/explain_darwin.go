@@ -13,8 +13,8 @@ func (s *Sandbox) explain(p Policy, c Command) (*Plan, error) {
 		return nil, err
 	}
 	const private = "/private/var/folders"
-	b := seatbeltFor(p, s.home, workspace, private, append(prog.readOnly, c.ReadOnly...), s.named(p))
-	plan := &Plan{Program: prog.path, Dir: cmp.Or(workspace, private), Elsewhere: AccessNone,
+	b := seatbeltFor(p, s.home, workspace, private, append(prog.ReadOnly, c.ReadOnly...), s.named(p))
+	plan := &Plan{Program: prog.Path, Dir: cmp.Or(workspace, private), Elsewhere: AccessNone,
 		Environment: []string{"PATH", "HOME", "TMPDIR", "LANG", "TERM", "SHELL"}}
 	for _, group := range []struct {
 		access Access

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pollux-companion/pollux/internal/sandbox/inside"
+	"github.com/pollux-companion/pollux/internal/sandbox/program"
 )
 
 // explain is Explain on Linux.
@@ -18,7 +19,7 @@ func (s *Sandbox) explain(p Policy, c Command) (*Plan, error) {
 }
 
 // describe is explain for a program that is already found.
-func (s *Sandbox) describe(p Policy, c Command, prog *program) (*Plan, error) {
+func (s *Sandbox) describe(p Policy, c Command, prog *program.Program) (*Plan, error) {
 	set, l, err := s.planFor(p, c, prog)
 	if err != nil {
 		return nil, err

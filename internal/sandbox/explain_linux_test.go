@@ -10,13 +10,14 @@ import (
 	"testing"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/sandbox/program"
 )
 
 // A layoutCase is a kind of machine: its files, and what runs on it.
 type layoutCase struct {
 	home, workspace string
 	has             []string // folders end in a slash, links are "a -> b", all else is files
-	program         program
+	program         program.Program
 	command         Command
 	pairs           [][2]manifest.Access // read, write
 }
@@ -38,19 +39,19 @@ func layouts() map[string]layoutCase {
 		"home/other/.aws/",
 		"home/u/work/app/.git/config", "home/u/work/app/.envrc -> shared/envrc", "home/u/work/app/shared/envrc", "home/u/work/app/lib/sub/.git", "home/u/work/app/node_modules/x/.vscode/", "home/u/work/app/main.py"})
 	return map[string]layoutCase{
-		"debian": {home: "/home/u", workspace: "/home/u/work/app", has: debian, program: program{path: "/usr/bin/python3", readOnly: []string{"/usr/bin/python3"}},
+		"debian": {home: "/home/u", workspace: "/home/u/work/app", has: debian, program: program.Program{Path: "/usr/bin/python3", ReadOnly: []string{"/usr/bin/python3"}},
 			command: Command{Args: []string{"python3", "/home/u/.gemini/extensions/lint/lint.py", "--file", "a b"}, Copies: []Copy{{Dir: "/home/u/.gemini/extensions/lint", Files: []CopyFile{{Name: "lint.py"}}}}}, pairs: everyPair()},
 		"pyenv": {home: "/home/u", workspace: "/home/u/work/app", has: append(slices.Clone(debian), "home/u/.pyenv/versions/3.11/bin/python3", "home/u/.pyenv/shims/python3"),
-			program: program{path: "/home/u/.pyenv/versions/3.11/bin/python3", readOnly: []string{"/home/u/.pyenv/versions/3.11"}, pathDirs: []string{"/home/u/.pyenv/versions/3.11/bin"}},
+			program: program.Program{Path: "/home/u/.pyenv/versions/3.11/bin/python3", ReadOnly: []string{"/home/u/.pyenv/versions/3.11"}, PathDirs: []string{"/home/u/.pyenv/versions/3.11/bin"}},
 			command: Command{Args: []string{"python3"}}, pairs: [][2]manifest.Access{{n, n}, {h, w}, {n, h}}},
 		"ostree": {home: "/var/home/u", workspace: "/var/home/u/app", has: slices.Concat(slices.DeleteFunc(someEtc(), func(n string) bool { return n == "tmp/" }), []string{"usr/bin/sh", "usr/lib64/", "bin -> usr/bin", "lib64 -> usr/lib64", "home -> var/home", "root -> var/roothome", "var/roothome/.ssh/", "tmp -> sysroot/tmp", "sysroot/tmp/", "var/home/u/.ssh/", "var/home/u/app/.git/config"}),
-			program: program{path: "/usr/bin/sh"}, command: Command{Args: []string{"sh"}}, pairs: [][2]manifest.Access{{n, n}, {n, w}, {manifest.Full, n}}},
+			program: program.Program{Path: "/usr/bin/sh"}, command: Command{Args: []string{"sh"}}, pairs: [][2]manifest.Access{{n, n}, {n, w}, {manifest.Full, n}}},
 		"nix": {home: "/home/u", workspace: "/home/u/app", has: []string{"nix/store/abc-python/bin/python3", "bin/sh", "usr/bin/env", "etc/static -> /nix/store/xyz-etc", "nix/store/xyz-etc/ssl/certs/ca.crt", "etc/ssl/certs -> ../static/ssl/certs", "etc/passwd", "tmp/", "run/current-system/", "home/u/.ssh/", "home/u/app/x"},
-			program: program{path: "/nix/store/abc-python/bin/python3", readOnly: []string{"/nix/store/abc-python"}}, command: Command{Args: []string{"python3"}}, pairs: [][2]manifest.Access{{n, n}, {w, n}, {n, w}}},
+			program: program.Program{Path: "/nix/store/abc-python/bin/python3", ReadOnly: []string{"/nix/store/abc-python"}}, command: Command{Args: []string{"python3"}}, pairs: [][2]manifest.Access{{n, n}, {w, n}, {n, w}}},
 		"split": {home: "/root", workspace: "/workspace", has: slices.Concat(someEtc(), []string{"usr/bin/node", "bin/sh", "sbin/", "lib/", "lib64/", "root/.ssh/", "root/.bashrc", "workspace/.git/config", "workspace/.git/hooks/", "workspace/tools/hooks/"}),
-			program: program{path: "/usr/bin/node"}, command: Command{Args: []string{"node"}}, pairs: [][2]manifest.Access{{n, n}, {n, w}, {n, h}}},
+			program: program.Program{Path: "/usr/bin/node"}, command: Command{Args: []string{"node"}}, pairs: [][2]manifest.Access{{n, n}, {n, w}, {n, h}}},
 		"homeless": {home: "", workspace: "/workspace", has: slices.Concat(someEtc(), []string{"usr/bin/sh", "bin -> usr/bin", "workspace/x"}),
-			program: program{path: "/usr/bin/sh"}, command: Command{Args: []string{"sh"}}, pairs: [][2]manifest.Access{{n, n}, {n, w}}},
+			program: program.Program{Path: "/usr/bin/sh"}, command: Command{Args: []string{"sh"}}, pairs: [][2]manifest.Access{{n, n}, {n, w}}},
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/permission"
+	"github.com/pollux-companion/pollux/internal/sandbox/program"
 
 	"github.com/pollux-companion/pollux/internal/sandbox/inside"
 )
@@ -65,7 +66,7 @@ func (l *layout) visible(path string) bool {
 // layout decides what a command under p sees. docs/sandbox.md has the table. The order matters: a later mount for the
 // same target replaces an earlier one. So first comes what is shown, then what is protected (read-only), then secrets
 // (hidden), then copies.
-func (s *Sandbox) layout(p Policy, c Command, prog *program) (*layout, error) {
+func (s *Sandbox) layout(p Policy, c Command, prog *program.Program) (*layout, error) {
 	l := &layout{tree: s.tree, mounts: map[string]inside.Mount{}, notes: map[string]string{}}
 	workspace, err := s.workspace(p, c)
 	if err != nil {
@@ -92,7 +93,7 @@ func (s *Sandbox) layout(p Policy, c Command, prog *program) (*layout, error) {
 	if workspace != "" && read >= permission.Workspace {
 		l.bind(workspace, p.Write >= permission.Workspace)
 	}
-	own := slices.DeleteFunc(slices.Clone(prog.readOnly), func(path string) bool {
+	own := slices.DeleteFunc(slices.Clone(prog.ReadOnly), func(path string) bool {
 		// A virtual environment in a writable workspace stays writable: pip installs there, and any other program
 		// could too.
 		return p.Write >= permission.Workspace && workspace != "" && paths.Within(workspace, l.canonical(path))
@@ -102,7 +103,7 @@ func (s *Sandbox) layout(p Policy, c Command, prog *program) (*layout, error) {
 			return nil, err
 		}
 	}
-	for link, to := range prog.links {
+	for link, to := range prog.Links {
 		// A link on the way to the program, unless the command sees it anyway.
 		if _, taken := l.mounts[link]; !taken && !l.visible(link) {
 			l.add(inside.Mount{Show: inside.ShowLink, Source: to, Target: link})

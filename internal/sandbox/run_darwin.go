@@ -21,6 +21,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/permission"
 	"github.com/pollux-companion/pollux/internal/sandbox/gate"
+	"github.com/pollux-companion/pollux/internal/sandbox/program"
 )
 
 // seatbeltProgram applies a profile to itself and then becomes the command.
@@ -69,7 +70,7 @@ func (s *Sandbox) run(ctx context.Context, p Policy, c Command) (*Result, error)
 			return nil, err
 		}
 	}
-	b := seatbeltFor(p, s.home, workspace, r.private, append(prog.readOnly, c.ReadOnly...), s.named(p))
+	b := seatbeltFor(p, s.home, workspace, r.private, append(prog.ReadOnly, c.ReadOnly...), s.named(p))
 	b.protected = append(b.protected, copies...)
 	if len(p.Hosts) > 0 {
 		key := rand.Text() // any program of this machine can connect; only the command gets this
@@ -97,20 +98,20 @@ func (s *Sandbox) named(p Policy) []string {
 }
 
 // checkNode refuses a Node that could not reach any host.
-func (s *Sandbox) checkNode(ctx context.Context, prog *program) error {
-	if !isNode(filepath.Base(prog.path)) {
+func (s *Sandbox) checkNode(ctx context.Context, prog *program.Program) error {
+	if !program.IsNode(filepath.Base(prog.Path)) {
 		return nil
 	}
-	version, err := s.nodeVersion(ctx, prog.path)
+	version, err := s.nodeVersion(ctx, prog.Path)
 	if err != nil || honoursProxy(version) {
 		return err
 	}
-	return &UnsupportedError{Feature: "a Node that goes through a proxy", Cause: fmt.Sprintf("%s is Node %s", prog.path, version), Fix: "use Node 22.21 or newer, or 24"}
+	return &UnsupportedError{Feature: "a Node that goes through a proxy", Cause: fmt.Sprintf("%s is Node %s", prog.Path, version), Fix: "use Node 22.21 or newer, or 24"}
 }
 
 // nodeVersion returns the version of a Node, from its headers, or by running it in a sandbox without permissions.
 func (s *Sandbox) nodeVersion(ctx context.Context, path string) (string, error) {
-	if version := headerVersion(path); version != "" {
+	if version := program.NodeVersion(path); version != "" {
 		return version, nil
 	}
 	r, err := s.Run(ctx, Policy{}, Command{Args: []string{path, "-p", "process.versions.node"}, Limits: Limits{Time: askTimeout, Output: kib}})
@@ -138,7 +139,7 @@ func (s *Sandbox) openProxy(ctx context.Context, p Policy, key string) (*gate.Ga
 const limitScript = `ulimit -c 0; ulimit -t "$1"; ulimit -f "$2"; ulimit -n "$3"; shift 3; exec "$@"`
 
 // start runs the command and waits for it.
-func (r *run) start(ctx context.Context, b seatbelt, prog *program, workspace string, env []string) error {
+func (r *run) start(ctx context.Context, b seatbelt, prog *program.Program, workspace string, env []string) error {
 	text, parameters, err := b.profile()
 	if err != nil {
 		return err
@@ -148,7 +149,7 @@ func (r *run) start(ctx context.Context, b seatbelt, prog *program, workspace st
 		args = append(args, "-D", v)
 	}
 	l := r.c.Limits
-	args = append(args, "/bin/sh", "-c", limitScript, "sh", strconv.Itoa(int((l.CPU+time.Second-1)/time.Second)), strconv.FormatInt(l.FileSize/512, 10), strconv.Itoa(l.Files), prog.path)
+	args = append(args, "/bin/sh", "-c", limitScript, "sh", strconv.Itoa(int((l.CPU+time.Second-1)/time.Second)), strconv.FormatInt(l.FileSize/512, 10), strconv.Itoa(l.Files), prog.Path)
 	ctx, kill := context.WithCancelCause(ctx)
 	defer kill(nil)
 	if r.gate != nil {
@@ -161,7 +162,7 @@ func (r *run) start(ctx context.Context, b seatbelt, prog *program, workspace st
 	defer st.close()
 	cmd := exec.CommandContext(ctx, seatbeltProgram, append(args, r.c.Args[1:]...)...)
 	cmd.Dir = cmp.Or(workspace, r.private)
-	cmd.Env = append([]string{"PATH=" + strings.Join(append(prog.pathDirs, "/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin"), ":"),
+	cmd.Env = append([]string{"PATH=" + strings.Join(append(prog.PathDirs, "/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin"), ":"),
 		"HOME=" + r.homeInside(), "TMPDIR=" + r.private, "LANG=" + cmp.Or(os.Getenv("LANG"), "C.UTF-8"), "TERM=dumb", "SHELL=/bin/sh"}, env...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = st.stdin, st.stdout, st.stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/permission"
 	"github.com/pollux-companion/pollux/internal/sandbox/gate"
+	"github.com/pollux-companion/pollux/internal/sandbox/program"
 
 	"github.com/pollux-companion/pollux/internal/sandbox/inside"
 )
@@ -85,16 +86,16 @@ func (s *Sandbox) plan(p Policy, c Command) (*inside.Setup, *watch, error) {
 }
 
 // planFor is plan for a program that is already found.
-func (s *Sandbox) planFor(p Policy, c Command, prog *program) (*inside.Setup, *layout, error) {
+func (s *Sandbox) planFor(p Policy, c Command, prog *program.Program) (*inside.Setup, *layout, error) {
 	l, err := s.layout(p, c, prog)
 	if err != nil {
 		return nil, nil, err
 	}
-	set := &inside.Setup{Version: inside.SetupVersion, Root: l.root, Path: prog.path, Args: c.Args, Canary: l.canary(), PIDMax: kernelAtLeast(6, 14),
+	set := &inside.Setup{Version: inside.SetupVersion, Root: l.root, Path: prog.Path, Args: c.Args, Canary: l.canary(), PIDMax: kernelAtLeast(6, 14),
 		Limits: inside.Limits{CPU: c.Limits.CPU, Memory: c.Limits.Memory, Scratch: c.Limits.Scratch, FileSize: c.Limits.FileSize, Processes: c.Limits.Processes, Files: c.Limits.Files}}
 	if name := c.Args[0]; strings.Contains(name, "/") && !filepath.IsAbs(name) {
 		// Some programs locate themselves by Args[0], and a relative one may not be visible from the start folder.
-		set.Args = append([]string{prog.path}, c.Args[1:]...)
+		set.Args = append([]string{prog.Path}, c.Args[1:]...)
 	}
 	if set.Net, err = network(p); err != nil {
 		return nil, nil, err
@@ -149,14 +150,14 @@ func user() string {
 
 // path returns the command's PATH: the program's own folders, the visible folders of the user's PATH, the system's,
 // and the folder of the program.
-func (l *layout) path(p Policy, prog *program) []string {
-	dirs := slices.Clone(prog.pathDirs)
+func (l *layout) path(p Policy, prog *program.Program) []string {
+	dirs := slices.Clone(prog.PathDirs)
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
 		if p.EffectiveRead() >= permission.Home || filepath.IsAbs(dir) && l.visible(l.canonical(dir)) && l.exists(dir) {
 			dirs = append(dirs, dir)
 		}
 	}
-	dirs = append(dirs, "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", filepath.Dir(prog.path)) // so that the parts of a toolchain find each other
+	dirs = append(dirs, "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", filepath.Dir(prog.Path)) // so that the parts of a toolchain find each other
 	var path []string
 	for _, d := range dirs {
 		if filepath.IsAbs(d) && !slices.Contains(path, d) {

@@ -3,10 +3,10 @@
 package sandbox
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
+
+	"github.com/pollux-companion/pollux/internal/paths"
 )
 
 // A tree is the file system that a plan is made for: "" is this machine's; a folder is another machine's, for tests.
@@ -54,33 +54,9 @@ func (t tree) evalSymlinks(path string) (string, error) {
 	if t == "" {
 		return filepath.EvalSymlinks(path)
 	}
-	real, err := t.follow(path, func(string, string) {})
+	real, err := paths.Follow(t.readlink, path, func(string, string) {})
 	if err == nil {
 		_, err = t.lstat(real)
 	}
 	return real, err
-}
-
-// follow resolves a path. It calls link for each symbolic link on the way, with its target.
-func (t tree) follow(path string, link func(path, to string)) (string, error) {
-	done, rest := "/", path
-	for range 1000 {
-		rest = strings.TrimLeft(rest, "/")
-		if rest == "" {
-			return done, nil
-		}
-		name, after, _ := strings.Cut(rest, "/")
-		next := filepath.Join(done, name)
-		to, err := t.readlink(next)
-		if err != nil { // not a link; Join has resolved dots
-			done, rest = next, after
-			continue
-		}
-		link(next, to)
-		if !filepath.IsAbs(to) {
-			to = filepath.Join(done, to)
-		}
-		done, rest = "/", to+"/"+after
-	}
-	return "", fmt.Errorf("the symbolic links of %q lead in a circle", path)
 }

@@ -3,10 +3,13 @@
 package sandbox
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/permission"
+	"github.com/pollux-companion/pollux/internal/sandbox/program"
 )
 
 // workspace returns the canonical workspace folder. If that holds the whole home folder, the level "workspace" is
@@ -34,4 +37,14 @@ func (s *Sandbox) workspace(p Policy, c Command) (string, error) {
 		return "", policyError("the folder %q is no workspace: it holds your whole home folder; work in a folder of the project's own", dir)
 	}
 	return "", nil
+}
+
+// find looks up the program of a command.
+func (s *Sandbox) find(c Command) (*program.Program, error) {
+	hidden := slices.DeleteFunc([]string{s.home, c.Workspace}, func(dir string) bool { return dir == "" })
+	p, err := program.Find(program.Search{Name: c.Args[0], Dir: cmp.Or(c.Dir, c.Workspace, "/"), Guarded: hidden, Shown: systemFolders()})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCommand, err)
+	}
+	return p, nil
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package sandbox
+package program
 
 import (
 	"cmp"
@@ -48,7 +48,7 @@ func passShim(path, project string) (string, error) {
 	if real := find(); real != "" {
 		return real, nil
 	}
-	return "", fmt.Errorf("%w: %s has no %q in the version that is chosen (looked for in %q, from %q on); install it, choose another version, or name the program by its path", ErrCommand, m.name, m.program, m.root, project)
+	return "", fmt.Errorf("%s has no %q in the version that is chosen (looked for in %q, from %q on); install it, choose another version, or name the program by its path", m.name, m.program, m.root, project)
 }
 
 // managerOf returns the version manager of a folder, or "". It knows it by a variable that the user set, or by the
@@ -96,14 +96,14 @@ func (m manager) installs() string {
 	installs := filepath.Join(m.root, "installs")
 	chosen := m.chosen()
 	var all []string
-	for _, tool := range tree("").list(installs) {
+	for _, tool := range list(installs) {
 		versions := filepath.Join(installs, tool)
 		for _, want := range append(strings.Fields(os.Getenv(strings.ToUpper(m.name+"_"+tool)+"_VERSION")), chosen[tool]...) {
 			if path := m.inVersion(filepath.Join(versions, pick(versions, want)), versions); path != "" {
 				return path
 			}
 		}
-		for _, v := range tree("").list(versions) {
+		for _, v := range list(versions) {
 			if path := m.inVersion(filepath.Join(versions, v), versions); path != "" {
 				all = append(all, paths.Real(path))
 			}
@@ -244,7 +244,7 @@ func pick(dir, want string) string {
 		return want
 	}
 	best := ""
-	for _, name := range tree("").list(dir) {
+	for _, name := range list(dir) {
 		if (want == "latest" || strings.HasPrefix(name, want+".")) && newer(name, best) {
 			best = name
 		}
@@ -265,4 +265,19 @@ func newer(a, b string) bool {
 		}
 		return cmp.Or(cmp.Compare(n, m), cmp.Compare(x, y))
 	}) > 0
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// list returns the names in a folder, or nothing if it cannot be read.
+func list(dir string) []string {
+	entries, _ := os.ReadDir(dir) // unreadable: then its contents are unknown
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
 }

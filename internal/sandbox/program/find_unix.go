@@ -1,6 +1,6 @@
 //go:build unix
 
-package sandbox
+package program
 
 import (
 	"bytes"
@@ -19,46 +19,38 @@ import (
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
-// Nothing here runs a program: whoever can write to the workspace could have put it there. Links, folders and
-// configuration files say where a program lives, and they can never show more than an installation.
-
-// A program is a command that was found, and what must be visible for it.
-type program struct {
-	path     string            // absolute; links in it are kept, because some programs look at them
-	readOnly []string          // the files and folders that it needs, canonical
-	links    map[string]string // symbolic links on the way to it: path → target
-	pathDirs []string          // folders that must be in PATH
-	guarded  []string          // folders that no readOnly folder may contain, canonical: home, workspace
-}
-
 // pythonName matches the names under which Python is installed.
 var pythonName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^python(\d+(\.\d+)*)?$`) })
 
-// isNode says whether Node is installed under this name.
-func isNode(name string) bool { return name == "node" || name == "nodejs" }
+// IsNode says whether Node is installed under this name.
+func IsNode(name string) bool { return name == "node" || name == "nodejs" }
 
-// find looks up the program of c as the user's shell would. It follows version managers' shims and "#!" lines to what
-// really runs.
-func (s *Sandbox) find(c Command) (*program, error) {
-	p := &program{links: map[string]string{}}
-	for _, dir := range []string{s.home, c.Workspace} {
-		if dir != "" {
-			p.guarded = append(p.guarded, paths.Real(dir))
-		}
+// Find looks up a program as the user's shell would. It follows version managers' shims and "#!" lines to what really
+// runs. An error says why it cannot be run or shown.
+func Find(s Search) (*Program, error) {
+	f := finder{Program: Program{Links: map[string]string{}}, shown: s.Shown}
+	for _, dir := range s.Guarded {
+		f.guarded = append(f.guarded, paths.Real(dir))
 	}
-	dir := cmp.Or(c.Dir, cmp.Or(c.Workspace, "/"))
-	if err := p.follow(c.Args[0], dir, dir, 0); err != nil {
+	if err := f.follow(s.Name, s.Dir, s.Dir, 0); err != nil {
 		return nil, err
 	}
-	all := p.readOnly
-	p.readOnly = slices.DeleteFunc(slices.Clone(all), func(path string) bool {
+	all := f.ReadOnly
+	f.ReadOnly = slices.DeleteFunc(slices.Clone(all), func(path string) bool {
 		return slices.ContainsFunc(all, func(other string) bool { return path != other && paths.Within(other, path) })
 	})
-	return p, nil
+	return &f.Program, nil
+}
+
+// A finder collects what a program needs.
+type finder struct {
+	Program
+	guarded []string // folders that must not be shown, canonical
+	shown   []string // folders that are shown anyway
 }
 
 // follow adds the program called name, relative to the folder dir. The files of the folder project choose versions.
-func (p *program) follow(name, dir, project string, depth int) error {
+func (f *finder) follow(name, dir, project string, depth int) error {
 	path, err := lookup(name, dir)
 	if err != nil {
 		return err
@@ -66,33 +58,33 @@ func (p *program) follow(name, dir, project string, depth int) error {
 	if path, err = passShim(path, project); err != nil {
 		return err
 	}
-	real, err := p.addLinks(path)
+	real, err := f.addLinks(path)
 	if err != nil {
 		return err
 	}
 	base := filepath.Base(path)
 	switch {
 	case pythonName().MatchString(base):
-		err = p.python(path, real)
-	case isNode(base) && isNode(filepath.Base(real)):
+		err = f.python(path, real)
+	case IsNode(base) && IsNode(filepath.Base(real)):
 		path = real // Node resolves links itself
-		p.node(real)
+		f.node(real)
 	}
 	if err != nil {
 		return err
 	}
 	if depth == 0 {
-		p.path = path
+		f.Path = path
 	}
-	if depth > 0 || pythonName().MatchString(base) || isNode(base) {
-		p.pathDirs = append(p.pathDirs, filepath.Dir(path))
+	if depth > 0 || pythonName().MatchString(base) || IsNode(base) {
+		f.PathDirs = append(f.PathDirs, filepath.Dir(path))
 	}
-	p.belongings(real)
+	f.belongings(real)
 	if depth > 4 {
-		return fmt.Errorf("%w: the \"#!\" lines from %q on lead too far", ErrCommand, name)
+		return fmt.Errorf("the \"#!\" lines from %q on lead too far", name)
 	}
 	if next := hashbang(real); next != "" {
-		return p.follow(next, "/", project, depth+1)
+		return f.follow(next, "/", project, depth+1)
 	}
 	return nil
 }
@@ -115,9 +107,9 @@ func lookup(name, dir string) (string, error) {
 			return path, nil
 		}
 		if dir := relativeInPath(name); dir != "" {
-			return "", fmt.Errorf("%w: %q is only in %q, a folder of PATH that is not absolute and counts for nothing here; name the program by its path", ErrCommand, name, dir)
+			return "", fmt.Errorf("%q is only in %q, a folder of PATH that is not absolute and counts for nothing here; name the program by its path", name, dir)
 		}
-		return "", fmt.Errorf("%w: no program %q is found in PATH; install it, or add its folder to PATH", ErrCommand, name)
+		return "", fmt.Errorf("no program %q is found in PATH; install it, or add its folder to PATH", name)
 	}
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(dir, name)
@@ -126,13 +118,13 @@ func lookup(name, dir string) (string, error) {
 	info, err := os.Stat(name)
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("%w: no program %q is found", ErrCommand, name)
+		return "", fmt.Errorf("no program %q is found", name)
 	case info.IsDir():
-		return "", fmt.Errorf("%w: %q is a folder, not a program", ErrCommand, name)
+		return "", fmt.Errorf("%q is a folder, not a program", name)
 	case !info.Mode().IsRegular():
-		return "", fmt.Errorf("%w: %q is not a file", ErrCommand, name)
+		return "", fmt.Errorf("%q is not a file", name)
 	case !executable(name):
-		return "", fmt.Errorf("%w: %q is not executable; make it so with chmod +x, or write the program that reads it before it", ErrCommand, name)
+		return "", fmt.Errorf("%q is not executable; make it so with chmod +x, or write the program that reads it before it", name)
 	}
 	return name, nil
 }
@@ -158,10 +150,10 @@ func executable(path string) bool {
 }
 
 // addLinks records the symbolic links on the way to path, and returns the resolved path.
-func (p *program) addLinks(path string) (string, error) {
-	end, err := tree("").follow(path, func(link, to string) { p.links[link] = to })
+func (f *finder) addLinks(path string) (string, error) {
+	end, err := paths.Follow(os.Readlink, path, func(link, to string) { f.Links[link] = to })
 	if err != nil {
-		return "", fmt.Errorf("%w: %w", ErrCommand, err)
+		return "", err
 	}
 	return end, nil
 }
@@ -205,16 +197,16 @@ func envProgram(words []string) string {
 
 // readHead reads the first max bytes of a file. It never blocks, because the file can be of any kind.
 func readHead(path string, max int64) ([]byte, error) {
-	f, _, err := safefile.OpenRegular(path)
+	file, _, err := safefile.OpenRegular(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, max))
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, max))
 }
 
 // readSmall reads a file about programs, at most 64 KiB.
 func readSmall(path string) (string, error) {
-	data, _, err := safefile.ReadRegular(path, 64*kib)
+	data, _, err := safefile.ReadRegular(path, 64<<10)
 	return string(data), err
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package sandbox
+package program
 
 import (
 	"fmt"
@@ -13,23 +13,23 @@ import (
 )
 
 // holds says whether dir is or contains a folder that must not be shown because of a program.
-func (p *program) holds(dir string) bool {
-	return dir == "/" || slices.ContainsFunc(p.guarded, func(g string) bool { return paths.Within(dir, g) })
+func (f *finder) holds(dir string) bool {
+	return dir == "/" || slices.ContainsFunc(f.guarded, func(g string) bool { return paths.Within(dir, g) })
 }
 
 // alwaysShown says whether every sandbox shows a path.
-func alwaysShown(path string) bool {
-	return slices.ContainsFunc(systemFolders(), func(dir string) bool { return paths.Within(dir, path) })
+func (f *finder) alwaysShown(path string) bool {
+	return slices.ContainsFunc(f.shown, func(dir string) bool { return paths.Within(dir, path) })
 }
 
 // belongings adds the least that a program needs: its own file, or the installation folder with its libraries if that
 // is recognised.
-func (p *program) belongings(real string) {
-	p.readOnly = append(p.readOnly, real)
+func (f *finder) belongings(real string) {
+	f.ReadOnly = append(f.ReadOnly, real)
 	bin := filepath.Dir(real)
 	prefix := filepath.Dir(bin)
 	if base := filepath.Base(bin); (base == "bin" || base == "sbin") && (managed(prefix) || strings.Contains(prefix, cellar)) {
-		p.installation(prefix)
+		f.installation(prefix)
 	}
 }
 
@@ -51,56 +51,56 @@ func managed(prefix string) bool {
 
 // installation adds the parts of an installation below a canonical folder. It never adds a whole folder that holds
 // more than installations.
-func (p *program) installation(prefix string) {
+func (f *finder) installation(prefix string) {
 	brew, rest, inBrew := strings.Cut(prefix, cellar)
 	switch {
-	case alwaysShown(prefix):
-	case inBrew && brew != "" && !p.holds(brew): // packages depend on each other
-		p.parts(brew, "Cellar", "opt", "bin", "lib", "share", "Frameworks", "etc")
-	case inBrew && strings.Contains(rest, "/") && !p.holds(prefix), managed(prefix) && !p.holds(prefix):
-		p.readOnly = append(p.readOnly, prefix)
+	case f.alwaysShown(prefix):
+	case inBrew && brew != "" && !f.holds(brew): // packages depend on each other
+		f.parts(brew, "Cellar", "opt", "bin", "lib", "share", "Frameworks", "etc")
+	case inBrew && strings.Contains(rest, "/") && !f.holds(prefix), managed(prefix) && !f.holds(prefix):
+		f.ReadOnly = append(f.ReadOnly, prefix)
 	case exists(filepath.Join(prefix, "conda-meta")):
-		p.parts(prefix, "bin", "lib", "libexec", "include", "share", "ssl", "etc", "conda-meta", "pkgs")
+		f.parts(prefix, "bin", "lib", "libexec", "include", "share", "ssl", "etc", "conda-meta", "pkgs")
 	default:
-		p.parts(prefix, "bin", "lib", "lib64", "include")
+		f.parts(prefix, "bin", "lib", "lib64", "include")
 	}
 }
 
 // parts adds the named parts of an installation that really lie in its folder.
-func (p *program) parts(prefix string, names ...string) {
+func (f *finder) parts(prefix string, names ...string) {
 	for _, name := range names {
 		path := filepath.Join(prefix, name)
 		if !exists(path) {
 			continue
 		}
-		if real := paths.Real(path); paths.Within(prefix, real) && real != prefix && !p.holds(real) {
-			_, _ = p.addLinks(path) // no error: it was followed a moment ago
-			p.readOnly = append(p.readOnly, real)
+		if real := paths.Real(path); paths.Within(prefix, real) && real != prefix && !f.holds(real) {
+			_, _ = f.addLinks(path) // no error: it was followed a moment ago
+			f.ReadOnly = append(f.ReadOnly, real)
 		}
 	}
 }
 
 // python adds the installations of a Python: the one that its file lies in, and the one that a virtual environment
 // names.
-func (p *program) python(path, real string) error {
-	p.standardLibrary(filepath.Dir(real))
+func (f *finder) python(path, real string) error {
+	f.standardLibrary(filepath.Dir(real))
 	env, home := virtualEnvironment(path)
 	if env == "" {
 		return nil
 	}
 	config := filepath.Join(env, "pyvenv.cfg")
-	if !filepath.IsAbs(home) || !p.standardLibrary(paths.Real(home)) {
-		return fmt.Errorf("%w: %q says home = %q, where no Python is installed; make the environment anew with python3 -m venv %q", ErrCommand, config, home, env)
+	if !filepath.IsAbs(home) || !f.standardLibrary(paths.Real(home)) {
+		return fmt.Errorf("%q says home = %q, where no Python is installed; make the environment anew with python3 -m venv %q", config, home, env)
 	}
-	if _, err := p.addLinks(home); err != nil {
+	if _, err := f.addLinks(home); err != nil {
 		return err
 	}
-	real, err := p.addLinks(env)
+	real, err := f.addLinks(env)
 	if err != nil {
 		return err
 	}
-	if !alwaysShown(real) {
-		p.parts(real, "pyvenv.cfg", "bin", "lib", "lib64", "include", "share", "etc")
+	if !f.alwaysShown(real) {
+		f.parts(real, "pyvenv.cfg", "bin", "lib", "lib64", "include", "share", "etc")
 	}
 	return nil
 }
@@ -133,14 +133,14 @@ func venvHome(text string) (string, bool) {
 
 // standardLibrary adds the installation of the Python in a canonical folder: the nearest folder above that has a
 // standard library. It is false, and adds nothing, if there is none.
-func (p *program) standardLibrary(bin string) bool {
-	if alwaysShown(bin) {
+func (f *finder) standardLibrary(bin string) bool {
+	if f.alwaysShown(bin) {
 		return true
 	}
 	prefix := bin
 	for range 2 {
 		if hasStandardLibrary(prefix) {
-			p.installation(prefix)
+			f.installation(prefix)
 			return true
 		}
 		prefix = filepath.Dir(prefix)
@@ -166,8 +166,8 @@ func hasStandardLibrary(prefix string) bool {
 	return false
 }
 
-// headerVersion returns a Node's version according to its headers, or "" without headers.
-func headerVersion(path string) string {
+// NodeVersion returns a Node's version according to its headers, or "" without headers.
+func NodeVersion(path string) string {
 	text, err := readSmall(filepath.Join(filepath.Dir(filepath.Dir(paths.Real(path))), "include/node/node_version.h"))
 	if err != nil {
 		return ""
@@ -186,7 +186,7 @@ func headerVersion(path string) string {
 }
 
 // node adds the installation of a Node, if it has more than its own file.
-func (p *program) node(real string) {
+func (f *finder) node(real string) {
 	bin := filepath.Dir(real)
 	prefix := filepath.Dir(bin)
 	if filepath.Base(bin) != "bin" {
@@ -194,7 +194,7 @@ func (p *program) node(real string) {
 	}
 	for _, name := range []string{"lib/node_modules", "include/node"} {
 		if inside, err := filepath.EvalSymlinks(filepath.Join(prefix, name)); err == nil && paths.Within(prefix, inside) {
-			p.installation(prefix)
+			f.installation(prefix)
 			return
 		}
 	}
