@@ -18,61 +18,75 @@ func AppendString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// appendEscaped appends s with level rounds of JSON escaping, in one pass.
+// appendEscaped appends s with level rounds of JSON escaping, 1 or 2, in one pass.
 func appendEscaped(dst []byte, s string, level int) []byte {
 	b := unsafe.Slice(unsafe.StringData(s), len(s))
 	if !text.Valid(b) {
 		b = []byte(strings.ToValidUTF8(s, "\uFFFD"))
 	}
+	out, n := dst[:cap(dst)], len(dst)
 	for len(b) > 0 {
-		var n int
-		dst, n = appendPlain(dst, b)
-		if b = b[n:]; len(b) == 0 {
-			break
+		if len(out)-n < 16 { // a step writes a word of 8 bytes, and then an escape of at most 7
+			out = slices.Grow(out[:n], len(b)+len(b)/8+16)
+			out = out[:cap(out)]
 		}
-		size, r := 1, rune(b[0])
-		if r == 0xE2 {
-			if size, r = 3, lineSeparator(b); r == 0 {
-				dst, b = append(dst, b[:size]...), b[size:]
+		if len(b) >= 8 {
+			w := binary.LittleEndian.Uint64(b)
+			binary.LittleEndian.PutUint64(out[n:], w) // excess bytes are overwritten
+			few := firstEscaped(w)
+			b, n = b[few:], n+few
+			if few == 8 {
 				continue
 			}
 		}
-		dst, b = appendEscape(dst, r, level), b[size:]
+		c, size := b[0], 1
+		if as := escapeOf(c); as != 0 {
+			n += putEscape(out[n:], rune(c), as, level)
+		} else if c != 0xE2 { // at the end, where no word is left
+			out[n] = c
+			n++
+		} else if size = 3; lineSeparator(b) == 0 {
+			n += copy(out[n:], b[:size])
+		} else {
+			n += putEscape(out[n:], lineSeparator(b), 'u', level)
+		}
+		b = b[size:]
 	}
-	return dst
+	return out[:n]
 }
 
-// appendPlain appends the part of b before the first byte that may need an escape, and returns its length.
-func appendPlain(dst, b []byte) ([]byte, int) {
-	n := 0
-	for len(b)-n >= 8 {
-		if cap(dst)-len(dst) < 8 {
-			dst = slices.Grow(dst, len(b)-n+(len(b)-n)/8+8)
-		}
-		w := binary.LittleEndian.Uint64(b[n:])
-		binary.LittleEndian.PutUint64(dst[len(dst):len(dst)+8], w) // excess bytes are overwritten
-		few := min(firstSpecial(w), firstE2(w))
-		dst, n = dst[:len(dst)+few], n+few
-		if few < 8 {
-			return dst, n
-		}
-	}
-	for ; n < len(b); n++ {
-		c := b[n]
-		if c < ' ' || c == '"' || c == '\\' || c == 0xE2 {
-			break
-		}
-		dst = append(dst, c)
-	}
-	return dst, n
-}
-
-// firstE2 counts the bytes of a little-endian word before the first 0xE2, which begins a line separator; 8 without
-// one.
-func firstE2(w uint64) int {
-	const ones, highs = 0x0101010101010101, 0x8080808080808080
+// firstEscaped counts the bytes of a little-endian word before the first one that may need an escape: a special one (see
+// special), or 0xE2, which begins a line separator. It returns 8 without one.
+func firstEscaped(w uint64) int {
 	e2 := w ^ 0xE2*ones
-	return bits.TrailingZeros64((e2-ones)&^e2&highs) >> 3
+	return bits.TrailingZeros64(special(w)|(e2-ones)&^e2&highs) >> 3
+}
+
+// escapeOf returns what stands for c behind a backslash: a character, or 'u' for its number. 0 means that c needs no escape.
+func escapeOf(c byte) byte {
+	const control = "uuuuuuuuutnuuruuuuuuuuuuuuuuuuuu"
+	switch {
+	case c < ' ':
+		return control[c]
+	case c == '"', c == '\\':
+		return c
+	}
+	return 0
+}
+
+// putEscape writes an escape to out, which has room for 7 bytes, and returns its size. as is from escapeOf.
+func putEscape(out []byte, r rune, as byte, level int) int {
+	copy(out, `\\\\`) // excess backslashes are overwritten
+	n := 1 << (level - 1)
+	if rune(as) == r { // a quote or a backslash, which need one themselves in the next round
+		n = 1<<level - 1
+	}
+	out[n] = as
+	if n++; as != 'u' {
+		return n
+	}
+	const hex = "0123456789abcdef"
+	return n + copy(out[n:], []byte{hex[r>>12&15], hex[r>>8&15], hex[r>>4&15], hex[r&15]})
 }
 
 // lineSeparator returns U+2028 or U+2029 if s begins with it, else 0. s begins with a whole character of three bytes.
@@ -81,27 +95,6 @@ func lineSeparator(s []byte) rune {
 		return 0x2028 + rune(s[2]-0xA8)
 	}
 	return 0
-}
-
-func appendEscape(dst []byte, r rune, level int) []byte {
-	slashes := 1<<level - 1
-	switch r {
-	case '"':
-		return append(append(dst, `\\\\\\\`[:slashes]...), '"')
-	case '\\':
-		return append(dst, `\\\\\\\\`[:slashes+1]...)
-	}
-	dst = append(dst, `\\\\\\\`[:(slashes+1)/2]...)
-	switch r {
-	case '\n':
-		return append(dst, 'n')
-	case '\r':
-		return append(dst, 'r')
-	case '\t':
-		return append(dst, 't')
-	}
-	const hex = "0123456789abcdef"
-	return append(dst, 'u', hex[r>>12&15], hex[r>>8&15], hex[r>>4&15], hex[r&15])
 }
 
 // Room estimates the escaped size of a text, in bytes.

@@ -64,7 +64,7 @@ func FuzzCut(f *testing.F) {
 
 // Appended text decodes to the same text, escaped once or twice.
 func FuzzAppend(f *testing.F) {
-	for _, s := range []string{"", "a\"b\\c\n\t\r\x00\x1f", "Größe – \u2028\u2029 😀", "\xff\xe2\x80", strings.Repeat("plain text ", 9) + "\"", "âââ\u2027"} {
+	for _, s := range []string{"", "a\"b\\c\n\t\r\x00\x1f", "Größe – \u2028\u2029 😀", "\xff\xe2\x80", strings.Repeat("plain text ", 9) + "\"", "âââ\u2027", "1234567\u2028\u2029\x01", strings.Repeat("\x1f\\", 99), "12345\u2029678\""} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -367,15 +367,16 @@ func plain(b []byte) int {
 	return n
 }
 
-// firstSpecial is plain for the eight bytes of a little-endian word; 8 if none is special. Its bit tests may also
-// report a byte above a special one, never below, so the lowest report is right.
-func firstSpecial(w uint64) int {
-	const (
-		ones  = 0x0101010101010101
-		highs = 0x8080808080808080
-	)
+// firstSpecial is plain for the eight bytes of a little-endian word; 8 if none is special.
+func firstSpecial(w uint64) int { return bits.TrailingZeros64(special(w)) >> 3 }
+
+// Words with a byte's lowest and highest bit set, eight times.
+const ones, highs = 0x0101010101010101, 0x8080808080808080
+
+// special sets the highest bit of each special byte of a word (see plain). It may also set the bit of a byte above a
+// special one, never of one below, so the lowest bit is right.
+func special(w uint64) uint64 {
 	quote := w ^ '"'*ones
 	slash := w ^ '\\'*ones
-	special := ((quote-ones)&^quote | (slash-ones)&^slash | (w-' '*ones)&^w) & highs
-	return bits.TrailingZeros64(special) >> 3
+	return ((quote-ones)&^quote | (slash-ones)&^slash | (w-' '*ones)&^w) & highs
 }
