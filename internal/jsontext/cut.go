@@ -7,8 +7,18 @@ import "slices"
 // decoder gets object itself, if there is no such member or the object is unusual: the name occurs twice, a key has
 // an escape, or the JSON is invalid.
 func Cut(object []byte, names ...string) (name string, value, rest []byte, ok bool) {
+	return cut(NewScanner(object), names)
+}
+
+// CutChecked is Cut for an object that is known to be valid JSON. It does not look into strings, so it costs nearly nothing.
+func CutChecked(object []byte, names ...string) (name string, value, rest []byte, ok bool) {
 	s := NewScanner(object)
-	start := 0
+	s.checked = true
+	return cut(s, names)
+}
+
+func cut(s *Scanner, names []string) (name string, value, rest []byte, ok bool) {
+	object, start := s.b, 0
 	if !s.next('{') || s.Peek() == '}' {
 		return "", nil, nil, false
 	}

@@ -10,10 +10,12 @@ import (
 
 func TestCut(t *testing.T) {
 	for object, want := range map[string]string{
-		`{"a":1,"text":"x\"}{","b":{"text":2}}`: `text "x\"}{" {"a":1,"text":null,"b":{"text":2}}`,
-		` { "text" : [1,{}] } `:                 `text [1,{}]  { "text" : null } `,
-		`{"other":"y"}`:                         `other "y" {"other":null}`,
-		`{"text":1,"other":2}`:                  `text 1 {"text":null,"other":2}`,
+		`{"a":1,"text":"x\"}{","b":{"text":2}}`:       `text "x\"}{" {"a":1,"text":null,"b":{"text":2}}`,
+		` { "text" : [1,{}] } `:                       `text [1,{}]  { "text" : null } `,
+		`{"a":"\\\\","text":"\\\\\"\"\\\\","\\\\":1}`: ``,
+		`{"a":"\\\\","text":"\\\\\"\"\\\\","":""}`:    `text "\\\\\"\"\\\\" {"a":"\\\\","text":null,"":""}`,
+		`{"other":"y"}`:                               `other "y" {"other":null}`,
+		`{"text":1,"other":2}`:                        `text 1 {"text":null,"other":2}`,
 		// Unusual objects are left to encoding/json.
 		`{"text":1,"text":2}`: ``, `{"te\u0078t":1,"text":2}`: ``, `{"Text":1}`: ``, `{"text":1`: ``, `{"text":1}x`: ``, `{"text":1,}`: ``,
 		`{"text":"` + "\xff" + `"}`: ``, `{"text":01}`: ``, `{}`: ``, `[]`: ``, `"text"`: ``, ``: ``, `{"text"}`: ``, `{5:1,"text":1}`: ``, `{"text":1,"b":tru}`: ``,
@@ -23,6 +25,10 @@ func TestCut(t *testing.T) {
 		before := strings.Clone(object)
 		if name, value, rest, ok := Cut([]byte(object), "text", "other"); ok {
 			got = name + " " + string(value) + " " + string(rest)
+			name, value, rest, ok = CutChecked([]byte(object), "text", "other")
+			if again := name + " " + string(value) + " " + string(rest); !ok || again != got {
+				t.Errorf("%s: %q, want %q: checked", object, again, got)
+			}
 		}
 		if got != want || object != before {
 			t.Errorf("%s: %q, want %q", object, got, want)
@@ -38,8 +44,12 @@ func FuzzCut(f *testing.F) {
 	f.Fuzz(func(t *testing.T, object []byte) {
 		was := bytes.Clone(object)
 		_, value, rest, ok := Cut(object, "text")
+		_, value2, rest2, ok2 := CutChecked(object, "text") // only valid JSON is its business
 		if !bytes.Equal(object, was) {
 			t.Fatal("the object was changed")
+		}
+		if utf8.Valid(object) && json.Valid(object) && (ok != ok2 || !bytes.Equal(value, value2) || !bytes.Equal(rest, rest2)) {
+			t.Fatalf("%q is cut into %q and %q, checked into %q and %q", object, value, rest, value2, rest2)
 		}
 		if !ok {
 			return

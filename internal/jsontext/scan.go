@@ -2,6 +2,7 @@
 package jsontext
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/bits"
 	"unicode/utf16"
@@ -17,9 +18,10 @@ const MaxDepth = 128
 // A Scanner reads JSON in one pass. It unescapes strings in place: an escape is never shorter than its character, so
 // the text fits, and a diff of megabytes is neither copied nor allocated again.
 type Scanner struct {
-	b     []byte
-	i     int
-	depth int
+	b       []byte
+	i       int
+	depth   int
+	checked bool // b is known to be valid JSON
 }
 
 // NewScanner returns a scanner of b. It changes b where it unescapes.
@@ -200,6 +202,9 @@ func (s *Scanner) digits() bool {
 // skipString validates and skips a string.
 func (s *Scanner) skipString() bool {
 	s.i++
+	if s.checked {
+		return s.leaveString()
+	}
 	start := s.i
 	for {
 		s.i += plain(s.b[s.i:])
@@ -222,6 +227,25 @@ func (s *Scanner) skipString() bool {
 			s.i += size
 		default:
 			return false
+		}
+	}
+}
+
+// leaveString skips the rest of a valid string.
+func (s *Scanner) leaveString() bool {
+	for start := s.i; ; {
+		n := bytes.IndexByte(s.b[s.i:], '"')
+		if n < 0 {
+			return false
+		}
+		quote := s.i + n
+		s.i = quote + 1
+		slashes := 0
+		for quote-slashes > start && s.b[quote-slashes-1] == '\\' {
+			slashes++
+		}
+		if slashes%2 == 0 { // the quote is not escaped
+			return true
 		}
 	}
 }

@@ -69,10 +69,10 @@ func exact(raw json.RawMessage) (string, error) {
 // large is the size in bytes from which parameters with a text are decoded only once.
 const large = 8 << 10
 
-// decodeText is decode for parameters with a text, which it puts into content of into.
+// decodeText is decode for parameters with a text, which it puts into content of into. rpc has checked that they are JSON.
 func decodeText(params json.RawMessage, into any, content *json.RawMessage) error {
 	if len(params) >= large {
-		if _, value, rest, ok := jsontext.Cut(params, "content"); ok {
+		if _, value, rest, ok := jsontext.CutChecked(params, "content"); ok {
 			err := decode(rest, into)
 			*content = value
 			return err
