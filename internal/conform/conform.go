@@ -5,6 +5,7 @@
 package conform
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -160,19 +161,20 @@ func plain() *http.Client {
 }
 
 // errSilent: the system accepts connections for a process that somebody has suspended.
-var errSilent = errors.New("takes connections and answers nothing; is it suspended?")
+var errSilent = errors.New("takes connections and answers none to its end; is it suspended?")
 
-// alive returns an error when there is nothing to test: nobody listens, or, with errSilent, what listens does not even end a
-// connection after a plain request.
+// alive returns an error when there is nothing to test: nobody listens, or, with errSilent, what listens does not answer
+// a plain request in time.
 func (r *run) alive() error {
 	conn, err := (&net.Dialer{Timeout: 3 * time.Second}).DialContext(r.ctx, "tcp", r.t.Addr)
 	if err != nil {
 		return fmt.Errorf("nobody listens at %s: %w", r.t.Addr, err)
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(r.t.Wait))
+	deadline := time.Now().Add(r.t.Wait)
+	_ = conn.SetDeadline(deadline)
 	_, _ = fmt.Fprintf(conn, "GET / HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", r.t.Addr)
-	if _, err := conn.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
+	if _, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil && time.Now().After(deadline) { //nolint:bodyclose // the connection is closed here
 		return fmt.Errorf("for %v the program at %s %w", r.t.Wait, r.t.Addr, errSilent)
 	}
 	return nil

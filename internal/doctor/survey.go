@@ -8,7 +8,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -256,6 +258,9 @@ func (c *Companion) try(ctx context.Context) {
 	}
 }
 
+// maxHeader bounds what knock reads, in bytes.
+const maxHeader = 64 << 10
+
 // knock asks without opening a session. On loopback it sends the token only to a process of this user (SPEC A-5).
 func knock(ctx context.Context, host string, port int, token string) (Health, string) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(host, fmt.Sprint(port)))
@@ -281,14 +286,14 @@ func knock(ctx context.Context, host string, port int, token string) (Health, st
 	}
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
 	fmt.Fprintf(conn, "GET /mcp HTTP/1.1\r\nHost: %s:%d\r\nAuthorization: Bearer %s\r\nAccept: text/event-stream\r\nConnection: close\r\n\r\n", host, port, token)
-	line, err := bufio.NewReaderSize(conn, 256).ReadSlice('\n')
-	fields := strings.Fields(string(line))
+	res, err := http.ReadResponse(bufio.NewReader(io.LimitReader(conn, maxHeader)), nil) //nolint:bodyclose // closing it would wait for all of it
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return Silent, fmt.Sprintf("something listens at port %d and does not answer within %v", port, limit)
-	case err != nil, len(fields) < 2, !strings.HasPrefix(fields[0], "HTTP/"):
+	case err != nil:
 		return Stranger, fmt.Sprintf("what listens at port %d does not speak HTTP", port)
-	case fields[1] == "401":
+	}
+	if res.StatusCode == http.StatusUnauthorized {
 		return Stranger, fmt.Sprintf("what listens at port %d does not know the file's token", port)
 	}
 	return Healthy, ""
