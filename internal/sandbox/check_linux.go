@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pollux-companion/pollux/internal/permission"
+	"github.com/pollux-companion/pollux/internal/sandbox/cgroup"
 
 	"github.com/pollux-companion/pollux/internal/sandbox/inside"
 
@@ -39,7 +40,7 @@ func (s *Sandbox) report(ctx context.Context) Report {
 		{"seccomp", phase != "seccomp", "about 100 system calls refused"},
 		{"self-check", phase != "check", "what must fail is tried before each command"},
 		{"process limit", kernelAtLeast(6, 14), "for all processes together since Linux 6.14; before, only for users other than root"},
-		{"cgroup", cgroupParent() != "", cgroupDetail()},
+		{"cgroup", cgroup.Parent() != "", cgroupDetail()},
 	}}
 	if err == nil {
 		r.Summary = "Every policy can be enforced on this machine."
@@ -85,7 +86,7 @@ func landlockDetail(abi int) string {
 }
 
 func cgroupDetail() string {
-	if dir := cgroupParent(); dir != "" {
+	if dir := cgroup.Parent(); dir != "" {
 		return "memory and processes are limited by the kernel, below " + dir
 	}
 	return "none is delegated to this user; memory is watched by pollux instead, which sees an excess some milliseconds late"

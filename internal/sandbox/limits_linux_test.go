@@ -15,6 +15,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/permission"
+	"github.com/pollux-companion/pollux/internal/sandbox/cgroup"
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
@@ -150,10 +151,10 @@ func leftovers(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	all := []string{string(mounts)}
-	for _, pattern := range []string{filepath.Join(os.TempDir(), "pollux-sandbox-*"), "/sys/fs/cgroup/*/" + cgroupPrefix + "*", "/sys/fs/cgroup/*/*/*/*/" + cgroupPrefix + "*"} {
+	for _, pattern := range []string{filepath.Join(os.TempDir(), "pollux-sandbox-*"), "/sys/fs/cgroup/*/" + cgroup.Prefix + "*", "/sys/fs/cgroup/*/*/*/*/" + cgroup.Prefix + "*"} {
 		files, _ := filepath.Glob(pattern)
 		for _, f := range files {
-			maker, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(f), cgroupPrefix), "-")
+			maker, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(f), cgroup.Prefix), "-")
 			if pid, err := strconv.Atoi(maker); err == nil && pid != os.Getpid() && exists("/proc/"+maker) {
 				continue // it belongs to another package's test
 			}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pollux-companion/pollux/internal/sandbox/cgroup"
 	"github.com/pollux-companion/pollux/internal/sandbox/inside"
 )
 
@@ -45,7 +46,7 @@ func (p *pool) keep() {
 			return
 		case <-p.want:
 		}
-		st, err := startStage(false, cgroupParent(), inside.WaitVariable+"=1")
+		st, err := startStage(false, cgroup.Parent(), inside.WaitVariable+"=1")
 		if err == nil {
 			if err = st.awaitHello(); err != nil {
 				st.discard()

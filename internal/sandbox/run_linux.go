@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pollux-companion/pollux/internal/permission"
+	"github.com/pollux-companion/pollux/internal/sandbox/filter"
 	"github.com/pollux-companion/pollux/internal/sandbox/gate"
 	"github.com/pollux-companion/pollux/internal/sandbox/program"
 
@@ -70,6 +71,15 @@ func (s *Sandbox) runOnce(ctx context.Context, p Policy, c Command, reduced bool
 		r.record.done()
 	}
 	return r.result, err
+}
+
+// compile assembles the filter of a sandbox.
+func compile(network, reduced bool) ([]syscall.SockFilter, error) {
+	program, err := filter.Compile(network, reduced)
+	if err != nil {
+		return nil, &SetupError{Phase: "seccomp", Cause: err.Error(), Fix: remedy("seccomp", 0)}
+	}
+	return program, nil
 }
 
 // plan turns a policy and a command into a setup for the stage.
@@ -231,7 +241,7 @@ func (r *run) do(ctx context.Context) error {
 		return startError(err)
 	}
 	defer r.stage.begun()
-	defer r.stage.leaf.remove()
+	defer r.stage.group.Remove()
 	defer r.stage.conn.Close()
 	defer context.AfterFunc(ctx, r.stage.end)()
 	// The record must be on disk before listen sends the setup: from then on the command may write, and pollux may be
@@ -247,7 +257,7 @@ func (r *run) do(ctx context.Context) error {
 	h := <-heard // the stage's end is closed now
 	h.close()
 	streams.wait(r.result)
-	if r.stage.leaf.exceeded() {
+	if r.stage.group.Exceeded() {
 		r.kill(&LimitError{Kind: limitMemory, Limit: r.c.Limits.Memory})
 	}
 	if err := r.judge(ctx, h, waitErr); err != nil {

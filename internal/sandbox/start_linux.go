@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/pollux-companion/pollux/internal/sandbox/cgroup"
 	"github.com/pollux-companion/pollux/internal/sandbox/inside"
 )
 
@@ -20,7 +21,7 @@ import (
 type stageProcess struct {
 	cmd     *exec.Cmd
 	conn    *net.UnixConn // to the process; nobody else has this end
-	leaf    *leaf         // its control group, nil for none
+	group   *cgroup.Group // its control group, nil for none
 	reduced bool
 	mounts  [32]byte // for a Pool: what was mounted when it was started
 	begun   func()   // for a Pool: allows the next one to be started
@@ -38,11 +39,11 @@ func startStage(reduced bool, parent string, more ...string) (*stageProcess, err
 	st.cmd.Env = append(st.cmd.Env, more...)
 	if parent == "" {
 		err = st.cmd.Start()
-	} else if st.leaf, err = makeLeaf(parent); err == nil {
-		err = st.leaf.start(st.cmd)
+	} else if st.group, err = cgroup.Make(parent); err == nil {
+		err = st.group.Start(st.cmd)
 	}
 	if err != nil {
-		st.leaf.remove()
+		st.group.Remove()
 		ours.Close()
 		return nil, err
 	}
@@ -78,7 +79,7 @@ func stageCommand(reduced bool, control *os.File) *exec.Cmd {
 func (s *Sandbox) stageFor(reduced bool, l Limits) (*stageProcess, error) {
 	if s.o.Pool != nil && !reduced {
 		if st := s.o.Pool.take(); st != nil {
-			err := st.leaf.limit(l)
+			err := st.group.Limit(l.Memory, l.Processes)
 			if err == nil {
 				return st, nil
 			}
@@ -87,14 +88,14 @@ func (s *Sandbox) stageFor(reduced bool, l Limits) (*stageProcess, error) {
 			st.begun()
 		}
 	}
-	find := cgroupParent
+	find := cgroup.Parent
 	if s.groups != nil {
 		find = s.groups
 	}
 	if parent := find(); parent != "" {
 		st, err := startStage(reduced, parent)
 		if err == nil {
-			if err = st.leaf.limit(l); err == nil {
+			if err = st.group.Limit(l.Memory, l.Processes); err == nil {
 				return st, nil
 			}
 			st.discard()
@@ -119,7 +120,7 @@ func (st *stageProcess) discard() {
 	st.end()
 	_ = st.cmd.Wait() // it was killed, so Wait returns an error
 	st.conn.Close()
-	st.leaf.remove()
+	st.group.Remove()
 }
 
 // awaitHello returns when the process waits for its setup.

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/net/bpf"
 
+	"github.com/pollux-companion/pollux/internal/sandbox/filter"
 	"github.com/pollux-companion/pollux/internal/sandbox/gate"
 	"github.com/pollux-companion/pollux/internal/sandbox/inside"
 )
@@ -34,7 +35,7 @@ func network(p Policy) (*inside.Network, error) {
 		return nil, policyError("the policy names more than %d ports", maxPorts)
 	}
 	tap, err := bpf.Assemble(gate.TapFilter())
-	n.Tap = sockFilter(tap)
+	n.Tap = filter.SockFilter(tap)
 	return n, err
 }
 

@@ -1,4 +1,4 @@
-package sandbox
+package cgroup
 
 import (
 	"errors"
@@ -14,15 +14,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cgroupPrefix begins the names of the groups that runs make. The process number of pollux and a random part follow.
-const cgroupPrefix = "pollux-sandbox-"
+// Prefix begins the names of the groups that runs make. The process number of pollux and a random part follow.
+const Prefix = "pollux-sandbox-"
 
-// A leaf is the control group of one run; nil means no group.
-type leaf struct{ dir string }
+// A Group is the control group of one run. nil means none: then its methods do nothing.
+type Group struct {
+	Dir string // its folder, absolute
+}
 
-// cgroupParent returns a cgroup v2 folder in which this user may make groups that count memory and processes, or "".
+// Parent returns a cgroup v2 folder in which this user may make groups that count memory and processes, or "".
 // It looks above this process's own group, where systemd delegates to users.
-func cgroupParent() string {
+func Parent() string {
 	data, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
 		return ""
@@ -55,26 +57,26 @@ func delegated(root, own string) string {
 	}
 }
 
-// makeLeaf makes the group of a run in parent. It also removes empty groups of pollux processes that were killed.
-func makeLeaf(parent string) (*leaf, error) {
-	sweepLeaves(parent)
-	dir, err := os.MkdirTemp(parent, fmt.Sprintf("%s%d-", cgroupPrefix, os.Getpid()))
+// Make makes the group of a run in parent. It also removes empty groups of pollux processes that were killed.
+func Make(parent string) (*Group, error) {
+	sweep(parent)
+	dir, err := os.MkdirTemp(parent, fmt.Sprintf("%s%d-", Prefix, os.Getpid()))
 	if err != nil {
 		return nil, err
 	}
-	return &leaf{dir: dir}, nil
+	return &Group{Dir: dir}, nil
 }
 
-// limit sets the limits that the kernel counts per group.
-func (g *leaf) limit(l Limits) error {
+// Limit sets the limits that the kernel counts per group: memory in bytes, and processes with their threads.
+func (g *Group) Limit(memory int64, processes int) error {
 	if g == nil {
 		return nil
 	}
 	for name, value := range map[string]string{
-		"memory.max":      strconv.FormatInt(l.Memory+32*mib, 10), // more than the limit, for pollux's first process
-		"memory.swap.max": "0", "memory.oom.group": "1", "pids.max": strconv.Itoa(l.Processes + 16),
+		"memory.max":      strconv.FormatInt(memory+32<<20, 10), // more than the limit, for pollux's first process
+		"memory.swap.max": "0", "memory.oom.group": "1", "pids.max": strconv.Itoa(processes + 16),
 	} {
-		err := os.WriteFile(filepath.Join(g.dir, name), []byte(value), 0o600)
+		err := os.WriteFile(filepath.Join(g.Dir, name), []byte(value), 0o600)
 		if err != nil && !(name == "memory.swap.max" && errors.Is(err, os.ErrNotExist)) { // the kernel has no swap
 			return err
 		}
@@ -82,9 +84,9 @@ func (g *leaf) limit(l Limits) error {
 	return nil
 }
 
-// start starts a command in the group, so that it is counted from its first moment.
-func (g *leaf) start(cmd *exec.Cmd) error {
-	dir, err := os.Open(g.dir)
+// Start starts a command in the group, so that it is counted from its first moment.
+func (g *Group) Start(cmd *exec.Cmd) error {
+	dir, err := os.Open(g.Dir)
 	if err != nil {
 		return err
 	}
@@ -93,12 +95,12 @@ func (g *leaf) start(cmd *exec.Cmd) error {
 	return cmd.Start()
 }
 
-// exceeded says whether the kernel killed processes of the group for lack of memory.
-func (g *leaf) exceeded() bool {
+// Exceeded says whether the kernel killed processes of the group for lack of memory.
+func (g *Group) Exceeded() bool {
 	if g == nil {
 		return false
 	}
-	data, err := os.ReadFile(filepath.Join(g.dir, "memory.events"))
+	data, err := os.ReadFile(filepath.Join(g.Dir, "memory.events"))
 	if err != nil {
 		return false
 	}
@@ -110,29 +112,29 @@ func (g *leaf) exceeded() bool {
 	return false
 }
 
-// remove removes the group and kills what is left in it. Its processes are already dead, except orphans of the
+// Remove removes the group and kills what is left in it. Its processes are already dead, except orphans of the
 // reduced sandbox. The kernel may need a moment to notice.
-func (g *leaf) remove() {
+func (g *Group) Remove() {
 	if g == nil {
 		return
 	}
-	if f, err := os.OpenFile(filepath.Join(g.dir, "cgroup.kill"), os.O_WRONLY, 0); err == nil { // since Linux 5.14
+	if f, err := os.OpenFile(filepath.Join(g.Dir, "cgroup.kill"), os.O_WRONLY, 0); err == nil { // since Linux 5.14
 		_, _ = f.WriteString("1") // each process that this kills is also killed elsewhere
 		f.Close()
 	}
 	for range 50 {
-		if err := unix.Rmdir(g.dir); err != unix.EBUSY {
+		if err := unix.Rmdir(g.Dir); err != unix.EBUSY {
 			return
 		}
 		time.Sleep(2 * time.Millisecond)
 	}
 }
 
-// sweepLeaves removes the empty groups of pollux processes that are gone.
-func sweepLeaves(parent string) {
-	dirs, _ := filepath.Glob(filepath.Join(parent, cgroupPrefix+"*")) // only a bad pattern is an error
+// sweep removes the empty groups of pollux processes that are gone.
+func sweep(parent string) {
+	dirs, _ := filepath.Glob(filepath.Join(parent, Prefix+"*")) // only a bad pattern is an error
 	for _, dir := range dirs {
-		number, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), cgroupPrefix), "-")
+		number, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), Prefix), "-")
 		if pid, err := strconv.Atoi(number); err == nil && unix.Kill(pid, 0) == unix.ESRCH {
 			_ = unix.Rmdir(dir) // fails if it is still in use
 		}

@@ -1,4 +1,4 @@
-package sandbox
+package filter
 
 import (
 	"fmt"
@@ -173,8 +173,8 @@ func (a argument) test(otherwise int) []bpf.Instruction {
 	return code
 }
 
-// sockFilter converts a program to the kernel's form.
-func sockFilter(filter []bpf.RawInstruction) []syscall.SockFilter {
+// SockFilter converts a program to the kernel's form.
+func SockFilter(filter []bpf.RawInstruction) []syscall.SockFilter {
 	program := make([]syscall.SockFilter, len(filter))
 	for i, ins := range filter {
 		program[i] = syscall.SockFilter{Code: ins.Op, Jt: ins.Jt, Jf: ins.Jf, K: ins.K}
@@ -182,11 +182,12 @@ func sockFilter(filter []bpf.RawInstruction) []syscall.SockFilter {
 	return program
 }
 
-// compile assembles the filter of a sandbox.
-func compile(network, reduced bool) ([]syscall.SockFilter, error) {
+// Compile returns the filter of a sandbox. With network, internet sockets are allowed. With reduced, it also refuses the
+// calls that only namespaces make harmless.
+func Compile(network, reduced bool) ([]syscall.SockFilter, error) {
 	filter, err := assemble(rules(network, reduced))
 	if err != nil {
-		return nil, &SetupError{Phase: "seccomp", Cause: err.Error(), Fix: remedy("seccomp", 0)}
+		return nil, err
 	}
-	return sockFilter(filter), nil
+	return SockFilter(filter), nil
 }
