@@ -71,14 +71,23 @@ func same(a, b proc.Info) bool {
 	return a.PID == b.PID && (a.Start == 0 || b.Start == 0 || a.Start == b.Start)
 }
 
-// lineage returns the process, its ancestors, and the leader of its session with its ancestors. A child that was cut off
-// from its parents still has its session. The result is empty when nothing is known of the process; whole is false when it has more
-// ancestors than are looked at.
+// lineage returns the process, its ancestors, and the leaders of all their sessions with their ancestors. A child that was cut off from
+// its parents still has its session, and so has one whose parent was cut off. The result is empty when nothing is known of the process;
+// whole is false when there are more than are looked at.
 func lineage(pid int) (line []proc.Info, whole bool) {
 	line, whole = climb(pid)
-	if leader, ok := proc.Leader(pid); ok && !slices.ContainsFunc(line, func(p proc.Info) bool { return p.PID == leader }) {
-		more, ended := climb(leader)
-		line, whole = append(line, more...), whole && ended
+	for n := 0; whole && n < len(line); n++ { // line grows
+		leader, ok := proc.Leader(line[n].PID)
+		if !ok {
+			continue
+		}
+		for p := range upwards(leader) {
+			if slices.ContainsFunc(line, func(known proc.Info) bool { return known.PID == p.PID }) {
+				break // and so are the ancestors known
+			}
+			line = append(line, p)
+		}
+		whole = len(line) < maxClimb
 	}
 	return line, whole
 }

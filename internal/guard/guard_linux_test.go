@@ -182,6 +182,24 @@ func TestOrphans(t *testing.T) {
 	if got := Look(pid, infos(t, leader)); got != Below {
 		t.Errorf("a child of process %d in the session of process %d: %v", p.Parent, leader, got)
 	}
+	// A child in a session of its own, whose parent is the one that was cut off.
+	apart := filepath.Join(t.TempDir(), "apart")
+	if err := os.WriteFile(apart, []byte(`(bash -c 'setsid --wait bash -c "echo \$\$; read" <&0; true' <&0 &) ; read`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pid = started(t, plain(), "setsid --wait bash "+apart)
+	p, _ = proc.Lookup(pid)
+	leader, ok = proc.Leader(p.Parent)
+	if own, _ := proc.Leader(pid); !ok || own != pid || leader == own {
+		t.Fatalf("process %d leads session %d, its parent %d is in session %d", pid, own, p.Parent, leader)
+	}
+	agent := infos(t, leader)
+	if got := Look(pid, agent); got != Below {
+		t.Errorf("a child in a session of its own, of process %d in the session of process %d: %v", p.Parent, leader, got)
+	}
+	if !Descends(pid, agent) {
+		t.Error("it does not descend from the leader")
+	}
 	marked := started(t, plain("GEMINI_CLI=1"), `setsid -f bash -c '`+waits+`' <&0; read`)
 	if got := Look(marked, nil); got != Marked {
 		t.Errorf("cut off, with its mark: %v", got)
