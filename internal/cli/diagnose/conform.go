@@ -3,11 +3,9 @@ package diagnose
 import (
 	"bytes"
 	"context"
-	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -23,7 +21,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
 	"github.com/pollux-companion/pollux/internal/cli/console"
 	"github.com/pollux-companion/pollux/internal/conform"
-	"github.com/pollux-companion/pollux/internal/words"
+	"github.com/pollux-companion/pollux/internal/conform/editor"
 )
 
 type conformFlags struct {
@@ -31,14 +29,17 @@ type conformFlags struct {
 	tokenFile, dir, driver, only  string
 	with                          []string
 	json, junit, slow, allVisible bool
+	editor                        bool
+	keys, plug                    string
+	wait                          time.Duration
 }
 
 // Conform makes pollux conform.
 func Conform(con *console.Console) *cobra.Command {
 	var f conformFlags
 	cmd := &cobra.Command{
-		Use:   "conform [--pid PID | --port PORT --token-file FILE | -- COMMAND…]",
-		Short: "Try a companion, anybody's, against the contract with Gemini CLI",
+		Use:   "conform [--pid PID | --port PORT --token-file FILE | -- COMMAND… | --editor -- COMMAND…]",
+		Short: "Try a companion, anybody's, against the contract with Gemini CLI, or an editor's plugin",
 		Long: `Tries a companion against the contract as a test suite of hundreds of named
 checks, each with its number in the specification and, where it fails, what was
 seen. The companion is a running one (by its process, or by port and token), or
@@ -54,9 +55,13 @@ checks are left out, and said so.
 The exit code is 0 when no check has failed.`,
 		Example: `  pollux conform --pid 4711 --slow           with the checks that take a minute
   pollux conform --port 41234 --token-file -  <token.txt
-  pollux conform --driver ./drive-my-editor --junit -- my-companion >report.xml`,
+  pollux conform --driver ./drive-my-editor --junit -- my-companion >report.xml
+  pollux conform --editor --keys keys.json -- my-editor`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.plug != "" {
+				return console.Exit(editor.Plug(cmd.Context(), f.plug, args, con.In, con.Out, con.Err))
+			}
 			if f.json && f.junit {
 				return console.Usage(errors.New("--json and --junit are two forms of the report; use one of them"))
 			}
@@ -67,6 +72,9 @@ The exit code is 0 when no check has failed.`,
 			}
 			ctx, stop := untilSignal(cmd.Context())
 			defer stop()
+			if f.editor {
+				return tryEditor(ctx, con, f, args)
+			}
 			return tryCompanion(ctx, con, f, args)
 		},
 	}
@@ -77,6 +85,11 @@ The exit code is 0 when no check has failed.`,
 	flags.StringVar(&f.dir, "dir", ".", "a folder `DIR` of its workspace, with --port")
 	flags.StringVar(&f.driver, "driver", "", "`COMMAND` that plays the user; - is whoever reads standard output and answers on standard input")
 	flags.StringSliceVar(&f.with, "with", nil, "`SETTINGS` that the companion has: writeFile, extraHost, legacyDiffClosed, nul")
+	flags.BoolVar(&f.editor, "editor", false, "try the plugin of the editor that COMMAND starts")
+	flags.StringVar(&f.keys, "keys", "", "with --editor, what a user of it types: a JSON `FILE` of actions and keys")
+	flags.DurationVar(&f.wait, "wait", 10*time.Second, "with --editor, how long the plugin may take for anything")
+	flags.StringVar(&f.plug, editor.PlugFlag, "", "connect to a run of conform at `ADDRESS`, as the pollux that a plugin starts")
+	_ = flags.MarkHidden(editor.PlugFlag)
 	flags.BoolVar(&f.slow, "slow", false, "also the checks that take up to a minute")
 	flags.StringVar(&f.only, "only", "", "only checks whose name begins with `NAME`, such as F-4")
 	flags.BoolVarP(&f.allVisible, "all", "a", false, "list every check, not only those that failed")
@@ -122,63 +135,7 @@ func tryCompanion(ctx context.Context, con *console.Console, f conformFlags, arg
 		return err
 	}
 	defer stop()
-	p := &progress{out: con.Err, on: !f.allVisible}
-	each := func(c conform.Check) {
-		p.clear()
-		if !f.json && !f.junit && (f.allVisible || c.Result == conform.Fail) {
-			printCheck(report, c)
-		}
-		p.show(c)
-	}
-	all, err := conform.Run(ctx, t, each)
-	p.clear()
-	if err != nil {
-		return err
-	}
-	if len(all) == 0 {
-		return console.Usage(fmt.Errorf("--only %s: no check has such a name", f.only))
-	}
-	switch {
-	case f.json:
-		err = console.WriteJSON(report, all)
-	case f.junit:
-		err = writeJUnit(report, all)
-	default:
-		printSummary(report, all)
-	}
-	for _, c := range all {
-		if err == nil && c.Result == conform.Fail {
-			err = console.Exit(console.CodeNo)
-		}
-	}
-	return err
-}
-
-// A progress is the progress line at the bottom of a terminal. Elsewhere it prints nothing.
-type progress struct {
-	out    io.Writer
-	on     bool
-	n, bad int
-	shown  bool
-}
-
-func (p *progress) show(c conform.Check) {
-	if p.n++; c.Result == conform.Fail {
-		p.bad++
-	}
-	if !p.on || console.Terminal(p.out) == nil || os.Getenv("TERM") == "dumb" {
-		return
-	}
-	name, _, _ := strings.Cut(c.Name, "/")
-	fmt.Fprintf(p.out, "  %d checks, %d failed, at %s", p.n, p.bad, name)
-	p.shown = true
-}
-
-func (p *progress) clear() {
-	if p.shown {
-		fmt.Fprint(p.out, "\r\x1b[K")
-		p.shown = false
-	}
+	return inform(con, report, f, func(each func(conform.Check)) ([]conform.Check, error) { return conform.Run(ctx, t, each) })
 }
 
 func conformTarget(ctx context.Context, con *console.Console, f conformFlags, args []string) (conform.Target, error) {
@@ -277,100 +234,4 @@ func conformDriver(ctx context.Context, con *console.Console, t *conform.Target,
 		defer timer.Stop()
 		_ = cmd.Wait()
 	}, nil
-}
-
-func printCheck(out io.Writer, c conform.Check) {
-	mark := map[conform.Result]string{conform.Pass: "  ok    ", conform.Skip: "  -     ", conform.Fail: console.Paint(out, console.Red, "  FAIL  ")}[c.Result]
-	fmt.Fprintln(out, mark+c.Name)
-	if c.Result != conform.Pass {
-		fold(out, "- "+c.About, 8, 10)
-		for line := range strings.Lines(c.Evidence) { // a companion's text, without terminal control characters
-			fold(out, "- "+words.Printable(strings.TrimSpace(line)), 8, 10)
-		}
-	}
-}
-
-// printSummary prints the table by chapter, and the skipped checks with their reasons.
-func printSummary(out io.Writer, all []conform.Check) {
-	names := map[string]string{"T": "transport", "D": "discovery", "A": "authentication", "C": "context", "F": "diffs", "L": "lifecycle", "K": "the CLI's side", "Q": "Qwen Code", "CC": "Claude Code"}
-	type row struct{ pass, fail, skip int }
-	rows, total := map[string]*row{}, &row{}
-	why := map[string]int{}
-	for _, c := range all {
-		chapter, _, _ := strings.Cut(c.Number, "-")
-		if rows[chapter] == nil {
-			rows[chapter] = &row{}
-		}
-		for _, r := range []*row{rows[chapter], total} {
-			switch c.Result {
-			case conform.Pass:
-				r.pass++
-			case conform.Fail:
-				r.fail++
-			case conform.Skip:
-				r.skip++
-			}
-		}
-		if c.Result == conform.Skip {
-			why[c.Evidence]++
-		}
-	}
-	fmt.Fprintf(out, "\n  %-18s %7s %7s %9s\n", "chapter", "passed", "failed", "left out")
-	line := func(name string, r *row) { fmt.Fprintf(out, "  %-18s %7d %7d %9d\n", name, r.pass, r.fail, r.skip) }
-	for _, chapter := range []string{"T", "D", "A", "C", "F", "L", "K", "Q", "CC"} {
-		if r := rows[chapter]; r != nil {
-			line(chapter+" "+names[chapter], r)
-		}
-	}
-	line("all", total)
-	for _, reason := range slices.Sorted(maps.Keys(why)) {
-		fold(out, fmt.Sprintf("- %d left out: %s", why[reason], reason), 2, 4)
-	}
-}
-
-// junit is the report format that CI systems read.
-type junit struct {
-	XMLName  xml.Name    `xml:"testsuite"`
-	Name     string      `xml:"name,attr"`
-	Tests    int         `xml:"tests,attr"`
-	Failures int         `xml:"failures,attr"`
-	Skipped  int         `xml:"skipped,attr"`
-	Cases    []junitCase `xml:"testcase"`
-}
-
-type junitCase struct {
-	Class   string     `xml:"classname,attr"`
-	Name    string     `xml:"name,attr"`
-	Failure *junitText `xml:"failure,omitempty"`
-	Skipped *junitText `xml:"skipped,omitempty"`
-	Seen    string     `xml:"system-out,omitempty"`
-}
-
-type junitText struct {
-	Message string `xml:"message,attr"`
-	Text    string `xml:",chardata"`
-}
-
-func writeJUnit(out io.Writer, all []conform.Check) error {
-	suite := junit{Name: "pollux conform", Tests: len(all)}
-	for _, c := range all {
-		jc := junitCase{Class: "SPEC " + c.Number, Name: c.Name}
-		text := &junitText{c.About, words.Printable(c.Evidence)}
-		switch c.Result {
-		case conform.Fail:
-			suite.Failures++
-			jc.Failure = text
-		case conform.Skip:
-			suite.Skipped++
-			jc.Skipped = text
-		case conform.Pass:
-			jc.Seen = text.Text
-		}
-		suite.Cases = append(suite.Cases, jc)
-	}
-	data, err := xml.MarshalIndent(suite, "", "  ")
-	if err == nil {
-		_, err = fmt.Fprintf(out, "%s%s\n", xml.Header, data)
-	}
-	return err
 }
