@@ -162,6 +162,8 @@ type Companion struct {
 	aloof bool
 	// elected is the companion that serves the sole agents instead of this one; nil for none. See elect.
 	elected *control.Client
+	// silentOnes were elected, and do not answer now.
+	silentOnes []*control.Client
 	// codex answers Codex; nil when nothing does, or another companion.
 	codex *codex.Server
 	// places are where CLIs of the other agents find this companion, by the agents' names.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -55,6 +56,10 @@ func (c *Companion) elect() {
 		return
 	}
 	before, c.elected = c.elected, first
+	if before != nil && !slices.ContainsFunc(clients, func(o *control.Client) bool { return o.Path() == before.Path() }) {
+		c.awaits(before) // it hangs, or has just ended
+		before = nil
+	}
 	c.mu.Unlock()
 	if before != nil {
 		before.Close()
@@ -108,6 +113,43 @@ func (c *Companion) electAndPublish() {
 	}
 }
 
+// awaits notes a companion that was elected and does not answer now, and elects again once it does, or has ended. The question that it
+// has not answered waits for it, so that nobody needs to ask again. The caller holds c.mu.
+func (c *Companion) awaits(silent *control.Client) {
+	c.silentOnes = append(c.silentOnes, silent)
+	c.tasks.Go(func() {
+		_ = silent.Lend(c.ctx, c.store.Snapshot().Bare(), false)
+		silent.Close()
+		c.mu.Lock()
+		c.silentOnes = slices.DeleteFunc(c.silentOnes, func(o *control.Client) bool { return o == silent })
+		c.mu.Unlock()
+		if c.ctx.Err() == nil {
+			c.electAndPublish()
+			c.tellTroubles()
+		}
+	})
+	go c.tellTroubles() // on a goroutine: it takes c.mu
+}
+
+// silentTrouble says that the companion that was elected hangs, or is stopped; nil when none does.
+func (c *Companion) silentTrouble() *control.Trouble {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.silentOnes) == 0 {
+		return nil
+	}
+	pid := c.silentOnes[len(c.silentOnes)-1].Status.PID
+	return &control.Trouble{
+		ID:   silentTroubleID,
+		What: fmt.Sprintf("process %d, which serves Claude Code, opencode and Codex here, does not answer", pid),
+		Why:  "this companion serves them as well now, but they find two, and may connect to neither, or wait for the other",
+		Do:   fmt.Sprintf("take it up again (fg, or kill -CONT %d), or end it (kill -9 %d)", pid, pid),
+	}
+}
+
+// silentTroubleID is the ID of silentTrouble.
+const silentTroubleID = "silent"
+
 func (c *Companion) overlaps(roots []string) bool {
 	return slices.ContainsFunc(c.work.Roots(), func(mine string) bool {
 		return slices.ContainsFunc(roots, func(theirs string) bool { return paths.Within(mine, theirs) || paths.Within(theirs, mine) })
@@ -155,7 +197,6 @@ func (c *Companion) lend(to *control.Client) {
 		}
 	})
 	defer cancel()
-	defer to.Close()
 	last := &state.Snapshot{}
 	for {
 		now := c.lendable()
@@ -163,7 +204,7 @@ func (c *Companion) lend(to *control.Client) {
 		err := to.Lend(ctx, now, !last.SameLook(now))
 		done()
 		if errors.Is(err, context.DeadlineExceeded) {
-			c.withoutElected(to)
+			c.withoutElected(to, true)
 			return
 		}
 		if err != nil && c.ctx.Err() == nil {
@@ -173,24 +214,31 @@ func (c *Companion) lend(to *control.Client) {
 		select {
 		case <-changed:
 		case <-c.ctx.Done():
+			to.Close()
 			return
 		case <-to.Gone():
-			c.withoutElected(to)
+			c.withoutElected(to, false)
 			return
 		}
 	}
 }
 
 // withoutElected elects again after the elected companion has ended, or hangs.
-func (c *Companion) withoutElected(elected *control.Client) {
+func (c *Companion) withoutElected(elected *control.Client, hangs bool) {
 	c.mu.Lock()
 	lost := c.elected == elected
 	if lost {
 		c.elected = nil
+		if hangs {
+			c.awaits(elected)
+		}
 	}
 	c.mu.Unlock()
 	if !lost {
 		return
+	}
+	if !hangs {
+		elected.Close()
 	}
 	select {
 	case <-c.ctx.Done():

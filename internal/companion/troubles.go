@@ -25,6 +25,9 @@ func (c *Companion) troubles() []control.Trouble {
 	if t := c.rivalTrouble(); t != nil {
 		all = append(all, *t)
 	}
+	if t := c.silentTrouble(); t != nil {
+		all = append(all, *t)
+	}
 	for _, w := range c.work.Withheld() { // SPEC C-8
 		all = append(all, control.Trouble{
 			ID: "sharing", What: w.String(),
@@ -80,7 +83,7 @@ func (c *Companion) unrecorded() error {
 // of a folder. The other problems are about the machine's set-up, and only status and doctor show them.
 func (c *Companion) shownTroubles() []control.Trouble {
 	return slices.DeleteFunc(c.troubles(), func(t control.Trouble) bool {
-		return !slices.Contains([]string{"journal", "lost", "record", "sharing", pausedTrouble, rivalTroubleID}, t.ID)
+		return !slices.Contains([]string{"journal", "lost", "record", "sharing", pausedTrouble, rivalTroubleID, silentTroubleID}, t.ID)
 	})
 }
 
