@@ -164,11 +164,15 @@ func (b backend) Sessions() []control.Session {
 }
 
 func (b backend) Agents(ctx context.Context) control.Agents {
-	processes, unknown := b.c.agents.Agents(ctx)
+	unknown := b.c.agents.Unknown(ctx)
 	if proc.TellsPeers() != nil {
 		unknown = nil // no unknown session is the caller; an agent is told by its marks alone
 	}
-	return control.Agents{Processes: append(processes, b.c.codexes()...), Unknown: unknown}
+	processes, full := b.c.met.Living()
+	if full {
+		unknown = append(unknown, "one of thousands of programs that have connected; start this companion again")
+	}
+	return control.Agents{Processes: processes, Unknown: unknown}
 }
 
 func (b backend) Diffs() []control.Diff {

@@ -1,6 +1,7 @@
 package companion
 
 import (
+	"cmp"
 	"os"
 	"slices"
 	"strings"
@@ -88,7 +89,7 @@ func TestTakesNothingOverBelowItsAgent(t *testing.T) {
 	c := start(t, o)
 	port := c.Info().Port
 	_ = c.Stop(t.Context())
-	sessions := func(of map[string][]proc.Info) {
+	write := func(of discovery.Record) {
 		t.Helper()
 		r := discovery.NewResume(o.Dirs.State, "pollux", o.Roots, 0)
 		if err := r.Claim(); err != nil {
@@ -99,24 +100,26 @@ func TestTakesNothingOverBelowItsAgent(t *testing.T) {
 		if err != nil || rec == nil {
 			t.Fatalf("%v, %v", rec, err)
 		}
-		rec.Sessions = of
+		rec.Sessions, rec.Met, rec.Namespaces = of.Sessions, of.Met, cmp.Or(of.Namespaces, proc.Namespaces())
 		if err := r.Save(*rec); err != nil {
 			t.Fatal(err)
 		}
 	}
 	other := proc.Info{PID: 1 << 30, Start: 1}
 	for name, tt := range map[string]struct {
-		sessions map[string][]proc.Info
-		resumes  bool
+		record  discovery.Record
+		resumes bool
 	}{
-		"its agent":              {map[string][]proc.Info{"s": {parent}}, false},
-		"its agent and another":  {map[string][]proc.Info{"r": {other}, "s": {parent}}, false},
-		"its agent, by a relay":  {map[string][]proc.Info{"s": {other, parent}}, false},
-		"an agent elsewhere":     {map[string][]proc.Info{"s": {other}}, true},
-		"the number of an ended": {map[string][]proc.Info{"s": {{PID: parent.PID, Start: parent.Start - 1}}}, true},
-		"nobody known":           {map[string][]proc.Info{"s": nil}, true},
+		"its agent":              {discovery.Record{Sessions: map[string][]proc.Info{"s": {parent}}}, false},
+		"its agent and another":  {discovery.Record{Sessions: map[string][]proc.Info{"r": {other}, "s": {parent}}}, false},
+		"its agent, by a relay":  {discovery.Record{Sessions: map[string][]proc.Info{"s": {other, parent}}}, false},
+		"its agent, no session":  {discovery.Record{Met: []proc.Info{other, parent}}, false},
+		"other namespaces":       {discovery.Record{Namespaces: "pid:[1] user:[2]"}, false},
+		"an agent elsewhere":     {discovery.Record{Sessions: map[string][]proc.Info{"s": {other}}, Met: []proc.Info{other}}, true},
+		"the number of an ended": {discovery.Record{Sessions: map[string][]proc.Info{"s": {{PID: parent.PID, Start: parent.Start - 1}}}}, true},
+		"nobody known":           {discovery.Record{Sessions: map[string][]proc.Info{"s": nil}}, true},
 	} {
-		sessions(tt.sessions)
+		write(tt.record)
 		c := start(t, o)
 		if info := c.Info(); info.Resumed != tt.resumes || (info.Port == port) != tt.resumes {
 			t.Errorf("%s: it takes over: %v, want %v", name, info.Resumed, tt.resumes)

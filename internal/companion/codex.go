@@ -25,7 +25,10 @@ func (c *Companion) serveCodex() {
 	if c.codex != nil || err != nil || !codex.Used(os.Getenv, home) {
 		return
 	}
-	s, err := codex.Serve(os.TempDir(), func() *state.Snapshot { return c.store.Snapshot().For(codex.Name) }, c.askShares, c.o.Log)
+	s, err := codex.Serve(os.TempDir(), func() *state.Snapshot { return c.store.Snapshot().For(codex.Name) }, func(p proc.Info) {
+		c.met.Add(p)
+		c.askShares()
+	}, c.o.Log)
 	switch {
 	case errors.Is(err, codex.ErrTaken): // Codex hears from the other companion
 	case err != nil:

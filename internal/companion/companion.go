@@ -102,6 +102,7 @@ type Companion struct {
 	store    *state.Store
 	reg      *review.Registry
 	agents   *mcp.Server
+	met      proc.Set              // the processes of all agents that have connected, in earlier lives too
 	past     web.History           // nil when no history is kept
 	kept     *history.History      // nil when no history is kept
 	resume   *discovery.Resume     // nil when nothing is kept for the next start

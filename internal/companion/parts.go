@@ -3,6 +3,7 @@ package companion
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -36,11 +37,13 @@ func (c *Companion) newServer(rec discovery.Record) *mcp.Server {
 		Process:   processOf,
 		Behind:    guard.Behind,
 		Known:     rec.Sessions,
+		Met:       &c.met,
 		Floor:     rec.Floor,
 		Life:      rec.Life,
 		MayDecide: c.mayDecide,
 		Log:       c.o.Log,
 	}
+	c.met.Add(rec.Met...)
 	for _, a := range agent.All() {
 		if a.Door == nil {
 			continue
@@ -158,15 +161,18 @@ func (c *Companion) knownAgents(ctx context.Context) []proc.Info {
 	return agents
 }
 
-// belowOneOf says whether one of these sessions' agents has started this companion or its editor. Then the companion takes none of the
-// sessions over, since an agent could decide its own open diffs here.
-func (c *Companion) belowOneOf(sessions map[string][]proc.Info) bool {
-	for _, agent := range sessions {
-		if c.mayDecide(agent) != nil {
-			return true
+// mayInherit says why this companion must not take over the sessions of a record: one of their agents has started it or its editor, and
+// could decide its own open diffs here. In other namespaces it could not be seen that one has.
+func (c *Companion) mayInherit(old *discovery.Record) error {
+	for _, agent := range old.Sessions {
+		if err := c.mayDecide(agent); err != nil {
+			return err
 		}
 	}
-	return false
+	if here := proc.Namespaces(); old.Namespaces != "" && here != old.Namespaces {
+		return fmt.Errorf("the last companion ran in other namespaces (%s, and here are %s)", old.Namespaces, here)
+	}
+	return c.mayDecide(old.Met)
 }
 
 // selves returns this process and its editor's.

@@ -98,7 +98,7 @@ func (c *Companion) startAgent() error {
 			rec.Others[a.Name] = freshDoor()
 		}
 	}
-	rec.Port = ln.Addr().(*net.TCPAddr).Port
+	rec.Port, rec.Namespaces = ln.Addr().(*net.TCPAddr).Port, proc.Namespaces()
 	c.file = discovery.File{Port: rec.Port, Roots: c.work.Roots(), Token: rec.Token, IDE: &c.o.IDE}
 	c.record = rec
 	c.agents = c.newServer(rec)
@@ -173,7 +173,7 @@ func (c *Companion) listenPrivate() {
 func (c *Companion) predecessor() (old *discovery.Record, door *os.File, err error) {
 	if k := c.o.Keeping; k != nil {
 		c.o.Log.Info("keeping", "port", k.Record.Port)
-		if old, err = c.inherit(k.Record); err == nil && (c.below || c.belowOneOf(old.Sessions)) {
+		if old, err = c.inherit(k.Record); err == nil && (c.below || c.mayInherit(old) != nil) {
 			err = errAgentsKeeper
 		}
 		return old, c.o.Door, err
@@ -206,10 +206,12 @@ func (c *Companion) takeOver() *discovery.Record {
 		c.unsaved = err
 		return nil // don't replace a record that cannot be trusted
 	}
-	if old != nil && c.belowOneOf(old.Sessions) {
-		c.o.Log.Warn("not resuming: one of the agents that were connected has started this companion")
-		resume.Release() // leave it for the user's next companion
-		return nil
+	if old != nil {
+		if err := c.mayInherit(old); err != nil {
+			c.o.Log.Warn("not resuming", "err", err)
+			resume.Release() // leave it for the user's next companion
+			return nil
+		}
 	}
 	c.resume = resume
 	// Beside another companion, a record matters only for the sessions that wait for it: of two that were killed, both come back.
@@ -464,13 +466,13 @@ func (c *Companion) followSessions() {
 }
 
 func (c *Companion) keepSessions() {
-	known, floor := c.agents.Known(), c.agents.Floor()
+	known, floor, met := c.agents.Known(), c.agents.Floor(), c.met.All()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.resume == nil || floor == c.record.Floor && maps.EqualFunc(known, c.record.Sessions, slices.Equal) {
+	if c.resume == nil || floor == c.record.Floor && maps.EqualFunc(known, c.record.Sessions, slices.Equal) && slices.Equal(met, c.record.Met) {
 		return
 	}
-	c.record.Sessions, c.record.Floor = known, floor
+	c.record.Sessions, c.record.Floor, c.record.Met = known, floor, met
 	c.save("a restart will not know the sessions' processes")
 }
 

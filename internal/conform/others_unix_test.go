@@ -21,6 +21,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/client/clienttest"
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/proc"
 )
 
 // letsIn starts a companion that serves every agent, each with its own token; change breaks it.
@@ -96,7 +97,7 @@ func ofCodex(t *testing.T, c *clienttest.Companion) Other {
 		snap := *c.Store.Snapshot()
 		snap.Roots = []string{c.Root}
 		return &snap
-	}, func() {}, slog.New(slog.DiscardHandler))
+	}, func(proc.Info) {}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,7 @@ func Path(temp string) string {
 // A Server answers until Close. Goroutines: one that accepts, and one for each connection; Close ends and awaits all.
 type Server struct {
 	snapshot func() *state.Snapshot
-	heard    func()
+	heard    func(proc.Info)
 	ln       net.Listener
 	path     string
 	file     fs.FileInfo // of the socket
@@ -91,17 +91,17 @@ func (s *Server) note(conn net.Conn, m message) {
 	if err != nil || !ok || m.Source == us {
 		return
 	}
-	defer s.heard()
+	defer s.heard(p)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked = append(slices.DeleteFunc(s.asked, func(old proc.Info) bool { return old.PID == p.PID }), p)
 	s.asked = s.asked[max(0, len(s.asked)-maxAsked):]
 }
 
-// Serve answers on the socket below a temporary folder what a snapshot says. It calls heard, which must not block, after a Codex has
+// Serve answers on the socket below a temporary folder what a snapshot says. It calls heard, which must not block, with a Codex that has
 // asked. A socket that somebody answers on is left alone, and the
 // error is ErrTaken; one that nobody answers on any more is replaced.
-func Serve(temp string, snapshot func() *state.Snapshot, heard func(), log *slog.Logger) (*Server, error) {
+func Serve(temp string, snapshot func() *state.Snapshot, heard func(proc.Info), log *slog.Logger) (*Server, error) {
 	path := Path(temp)
 	switch {
 	case ownpipe.Scheme != "unix":

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/proc"
 	"github.com/pollux-companion/pollux/internal/safefile"
 	"github.com/pollux-companion/pollux/internal/usertest"
 )
@@ -34,7 +35,7 @@ func shortTemp(t *testing.T) string {
 
 func serve(t *testing.T, temp string, snap *state.Snapshot) (*Server, error) {
 	t.Helper()
-	s, err := Serve(temp, func() *state.Snapshot { return snap }, func() {}, slog.New(slog.DiscardHandler))
+	s, err := Serve(temp, func() *state.Snapshot { return snap }, func(proc.Info) {}, slog.New(slog.DiscardHandler))
 	if err == nil {
 		t.Cleanup(s.Close)
 	}

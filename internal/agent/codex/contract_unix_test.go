@@ -17,6 +17,7 @@ import (
 
 	"github.com/pollux-companion/pollux/contract"
 	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/proc"
 )
 
 var update = flag.Bool("update", false, "rewrite the vectors of contract/ with what really comes")
@@ -63,7 +64,7 @@ func target(t *testing.T) contract.Target {
 		return &snap
 	}
 	temp := shortTemp(t)
-	s, err := Serve(temp, snapshot, func() {}, slog.New(slog.DiscardHandler))
+	s, err := Serve(temp, snapshot, func(proc.Info) {}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/agent/mcp"
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/proc"
 )
 
 const testToken = "a-token-of-the-tests-that-is-as-long-as-a-real-one"
@@ -80,6 +81,7 @@ type bench struct {
 	registry *review.Registry
 	editor   *editor
 	server   *mcp.Server
+	met      *proc.Set
 	addr     string
 	dir      string
 }
@@ -99,11 +101,11 @@ func newBenchOn(t testing.TB, l net.Listener, change func(*mcp.Options)) *bench 
 	b.dir, _ = filepath.EvalSymlinks(t.TempDir())
 	b.store = state.New(nil)
 	b.registry = review.New(review.Options{View: b.editor})
-	o := mcp.Options{Store: b.store, Registry: b.registry, Version: "1.2.3", Agents: geminiOnly()}
+	o := mcp.Options{Store: b.store, Registry: b.registry, Version: "1.2.3", Agents: geminiOnly(), Met: new(proc.Set)}
 	if change != nil {
 		change(&o)
 	}
-	b.store = o.Store
+	b.store, b.met = o.Store, o.Met
 	b.server = mcp.New(o)
 	served := make(chan error, 1)
 	go func() { served <- b.server.Serve(l) }()

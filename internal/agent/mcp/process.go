@@ -85,12 +85,20 @@ func (s *Session) know(found []proc.Info) {
 	if len(found) == 0 {
 		return
 	}
+	s.server.o.Met.Add(found...)
 	s.mu.Lock()
-	for _, p := range found {
-		s.processes = slices.DeleteFunc(s.processes, func(old proc.Info) bool { return old.PID == p.PID })
-		s.processes = append(s.processes, p)
+	if len(s.processes) >= maxProcesses { // anybody who knows the session may connect: nobody pushes the CLI out
+		s.processes = slices.DeleteFunc(s.processes, func(old proc.Info) bool { return !proc.Same(old.PID, old.Start) })
 	}
-	s.processes = s.processes[max(0, len(s.processes)-maxProcesses):]
+	for _, p := range found {
+		i := slices.IndexFunc(s.processes, func(old proc.Info) bool { return old.PID == p.PID })
+		switch {
+		case i >= 0:
+			s.processes[i] = p
+		case len(s.processes) < maxProcesses:
+			s.processes = append(s.processes, p)
+		}
+	}
 	if !proc.Same(s.cli.PID, s.cli.Start) { // a later connection may belong to another program
 		s.cli = found[len(found)-1]
 	}
@@ -123,22 +131,20 @@ func (s *Session) mayDecide(ctx context.Context) error {
 	return s.server.o.MayDecide(agent)
 }
 
-// Agents returns the living processes of the connected CLIs, go-betweens included, and the labels of the sessions whose
-// process is not known. It waits for running searches until ctx ends.
-func (s *Server) Agents(ctx context.Context) (agents []proc.Info, unknown []string) {
+// Unknown returns the labels of the sessions whose process is not known. It waits for running searches until ctx ends; after that,
+// Options.Met has the processes that they have found.
+func (s *Server) Unknown(ctx context.Context) (labels []string) {
 	sessions := s.live()
 	for _, sess := range sessions {
 		sess.awaitLooks(ctx)
 	}
 	for _, sess := range sessions {
-		living, known := sess.agents()
-		agents = append(agents, living...)
-		if !known {
-			unknown = append(unknown, sess.label)
+		if _, known := sess.agents(); !known {
+			labels = append(labels, sess.label)
 		}
 	}
-	slices.Sort(unknown)
-	return agents, unknown
+	slices.Sort(labels)
+	return labels
 }
 
 func (s *Session) awaitLooks(ctx context.Context) {

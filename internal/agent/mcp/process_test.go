@@ -37,7 +37,8 @@ func (b *bench) knows() (pids []int, unknown []string) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
 	defer cancel()
-	agents, unknown := b.server.Agents(ctx)
+	unknown = b.server.Unknown(ctx)
+	agents, _ := b.met.Living()
 	for _, p := range agents {
 		if !slices.Contains(pids, p.PID) {
 			pids = append(pids, p.PID)
@@ -118,6 +119,52 @@ func TestAgentsAreUnknown(t *testing.T) {
 	}
 }
 
+// SPEC §11.1: an agent that lives stays known. Others that connect with its session's id do not push it out, the end of its session
+// does not, and after a restart it is known before it comes back.
+func TestAgentsStayKnown(t *testing.T) {
+	var all []proc.Info
+	for range mcp.MaxProcesses + 4 {
+		other := exec.Command("sleep", "60")
+		if err := other.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = other.Process.Kill(); _ = other.Wait() })
+		p, _ := proc.Lookup(other.Process.Pid)
+		all = append(all, p)
+	}
+	cli := all[0].PID
+	var next atomic.Int32
+	b := newBench(t, func(o *mcp.Options) {
+		o.Process = func(_, _ netip.AddrPort) []proc.Info { return all[next.Load():][:1] }
+	})
+	known := func(when string) {
+		t.Helper()
+		if pids, unknown := b.knows(); !slices.Contains(pids, cli) || len(unknown) > 0 {
+			t.Errorf("%s: %v, unknown %q; the agent is %d", when, pids, unknown, cli)
+		}
+	}
+	c := b.connect()
+	known("connected")
+	for i := range all[1:] {
+		next.Store(int32(i + 1))
+		l := c.listen() // by another process
+		b.knows()
+		l.close()
+	}
+	known("after many others")
+	if infos := b.server.Sessions(); len(infos) != 1 || infos[0].PID != cli {
+		t.Errorf("%+v", infos)
+	}
+	sessions := b.server.Known()
+	if !slices.ContainsFunc(sessions[c.session], func(p proc.Info) bool { return p.PID == cli }) {
+		t.Errorf("the next life hears of %v", sessions)
+	}
+	c.do(c.request("DELETE", "/mcp", ""))
+	known("after the session's end")
+	b = newBench(t, func(o *mcp.Options) { o.Known = sessions })
+	known("before it comes back")
+}
+
 // A process that has ended is none to guard against, and its number may be another's.
 func TestAgentsThatEnded(t *testing.T) {
 	other := exec.Command("sleep", "60")
@@ -151,7 +198,7 @@ func TestSlowSearch(t *testing.T) {
 	defer l.close()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, unknown := b.server.Agents(ctx); len(unknown) != 1 {
+	if unknown := b.server.Unknown(ctx); len(unknown) != 1 {
 		t.Errorf("a search that does not end: unknown %q", unknown)
 	}
 	for range 3 * mcp.MaxProcesses { // searches of one session are bounded

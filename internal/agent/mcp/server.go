@@ -70,6 +70,8 @@ type Options struct {
 	OlderFor time.Duration
 	// Known are the processes of sessions of earlier lives, by the sessions' ids, as Server.Known returned them.
 	Known map[string][]proc.Info
+	// Met gets the process of every CLI that connects, go-betweens included. New adds those of Known. With nil nobody reads it.
+	Met *proc.Set
 	// Version is pollux's own, as clients see it.
 	Version string
 	// ExtraHosts are further names, without port, by which clients may call the listener:
@@ -114,6 +116,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.Retry, 3*time.Second)
 	setDefault(&o.OlderFor, olderFor)
 	setDefault(&o.Version, "dev")
+	setDefault(&o.Met, new(proc.Set))
 	setDefault(&o.Log, slog.New(slog.DiscardHandler))
 	return o
 }
@@ -181,6 +184,7 @@ func New(o Options) *Server {
 	s.trimDeleted()
 	for _, processes := range s.known {
 		s.heirs = append(s.heirs, processes...)
+		s.o.Met.Add(processes...)
 	}
 	for _, a := range o.Agents {
 		s.agents = append(s.agents, newEntrance(a))

@@ -44,6 +44,10 @@ type Record struct {
 	Floor uint64 `json:"floor,omitempty"`
 	// Sessions are the processes of each session, by the session's id: an older token serves nobody else.
 	Sessions map[string][]proc.Info `json:"sessions,omitempty"`
+	// Met are the processes of all agents that have connected, also of those whose session has ended.
+	Met []proc.Info `json:"met,omitempty"`
+	// Namespaces are the process and user namespaces that it ran in (proc.Namespaces).
+	Namespaces string `json:"namespaces,omitempty"`
 	// PagePort and PageKeys are the editor page's; 0 and nil without a page. The newest key comes first.
 	PagePort int      `json:"pagePort,omitempty"`
 	PageKeys [][]byte `json:"pageKeys,omitempty"`

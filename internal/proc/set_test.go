@@ -1,0 +1,44 @@
+package proc
+
+import (
+	"os"
+	"slices"
+	"testing"
+)
+
+// A set forgets those that have ended, takes a number's new owner in its place, and says so when it could not keep one that lives.
+func TestSet(t *testing.T) {
+	self, _ := Lookup(os.Getpid())
+	cmd := start(t, "sleep")
+	other, _ := Lookup(cmd.Process.Pid)
+	var s Set
+	s.Add(self, Info{PID: other.PID, Start: other.Start + 1}, self)
+	if all, full := s.Living(); !slices.Equal(all, []Info{self}) || full {
+		t.Errorf("a number that is another's: %v, %v", all, full)
+	}
+	s.Add(Info{PID: other.PID, Start: other.Start + 1})
+	s.Add(other)
+	if all, _ := s.Living(); len(all) != 2 || !slices.Contains(all, other) {
+		t.Errorf("%v", all)
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	if all := s.All(); len(all) != 2 {
+		t.Errorf("without a look: %v", all)
+	}
+	if all, _ := s.Living(); !slices.Equal(all, []Info{self}) {
+		t.Errorf("after its end: %v", all)
+	}
+
+	for i := range maxSet {
+		s.Add(Info{PID: 1<<29 + i, Start: 1}) // beyond every system's numbers: they have ended
+	}
+	if all, full := s.Living(); !slices.Equal(all, []Info{self}) || full {
+		t.Errorf("many that have ended: %d, %v", len(all), full)
+	}
+	full := Set{most: 1}
+	full.Add(self)
+	if full.Add(Info{PID: os.Getppid()}); !full.full {
+		t.Error("a living process was left out, and nobody hears of it")
+	}
+}
