@@ -124,6 +124,8 @@ type Relay struct {
 type Options struct {
 	// LegacyDiffClosed is for old releases of Gemini CLI (SPEC §0).
 	LegacyDiffClosed bool
+	// KeepJSON: the view shows proposals as JSON, so that their JSON is kept while they are being opened.
+	KeepJSON bool
 	// Snapshot returns what the user looks at now, with the agents that must not be told.
 	Snapshot func() *state.Snapshot
 	// Open shows a file in the user's editor.
@@ -165,7 +167,7 @@ func geminiCLI() Agent {
 	return Agent{
 		Name: Gemini, Label: string(clisettings.Program), Command: "gemini", Install: "npm install -g @google/gemini-cli",
 		Door: func(o Options) mcp.Agent {
-			return mcp.Agent{Dialect: gemini.Dialect{LegacyDiffClosed: o.LegacyDiffClosed}}
+			return mcp.Agent{Dialect: gemini.Dialect{LegacyDiffClosed: o.LegacyDiffClosed}, KeepJSON: o.KeepJSON}
 		},
 		Env: func(e Endpoint, getenv func(string) string) ([]discovery.Variable, error) {
 			return discovery.Env(&discovery.File{Port: e.Port, Roots: e.Roots, Token: e.Token}, e.PID, discovery.InContainer(), getenv)
@@ -202,7 +204,7 @@ func qwenCode() Agent {
 	locks := qwen.Locks()
 	return Agent{
 		Name: "qwen", Label: qwen.Label, Command: "qwen", Install: "npm install -g @qwen-code/qwen-code", Release: "0.24.4",
-		Door: func(Options) mcp.Agent { return mcp.Agent{Dialect: gemini.Dialect{}} },
+		Door: func(o Options) mcp.Agent { return mcp.Agent{Dialect: gemini.Dialect{}, KeepJSON: o.KeepJSON} },
 		Env: func(e Endpoint, _ func(string) string) ([]discovery.Variable, error) {
 			return []discovery.Variable{{Name: qwen.PortVariable, Value: strconv.Itoa(e.Port)}}, nil
 		},

@@ -231,7 +231,7 @@ func (s *Scanner) skipString() bool {
 	}
 }
 
-// leaveString skips the rest of a valid string.
+// leaveString skips the rest of a string without checking it.
 func (s *Scanner) leaveString() bool {
 	for start := s.i; ; {
 		n := bytes.IndexByte(s.b[s.i:], '"')
@@ -269,6 +269,7 @@ const (
 type Text struct {
 	Value string
 	State TextState
+	JSON  string // the string as it was sent, with its quotes; only from Aside
 }
 
 // Text reads a string and unescapes it in place; those bytes must not be read again. The value points into them.
@@ -303,6 +304,23 @@ func (s *Scanner) Text() (Text, bool) {
 	out := b[start:dst:dst]
 	// Escapes stand for whole characters, so the unescaped text is valid UTF-8 exactly when the raw text is.
 	return Text{Value: unsafe.String(unsafe.SliceData(out), len(out)), State: state}, text.Valid(out)
+}
+
+// Aside is Text for a string that is needed as JSON too: it unescapes a copy. The JSON points into the scanner's bytes, the value
+// does not.
+func (s *Scanner) Aside() (Text, bool) {
+	if s.Peek() != '"' {
+		return Text{}, false
+	}
+	start := s.i
+	s.i++
+	if !s.leaveString() {
+		return Text{}, false
+	}
+	sent := s.b[start:s.i]
+	t, ok := NewScanner(bytes.Clone(sent)).Text() // checks it too
+	t.JSON = unsafe.String(unsafe.SliceData(sent), len(sent))
+	return t, ok
 }
 
 // shift moves bytes from src to dst, which is before src, up to the next special byte (see plain), and returns the

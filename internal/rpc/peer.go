@@ -45,8 +45,8 @@ var ErrGone = errors.New("the other side has gone")
 type Wire interface {
 	// Recv returns the next message; any error ends the conversation. Only one goroutine calls it.
 	Recv() ([]byte, error)
-	// Send must not block for long. Any goroutine may call it.
-	Send(msg []byte) error
+	// Send takes one message, in pieces that nobody changes afterwards. It must not block for long. Any goroutine may call it.
+	Send(pieces ...[]byte) error
 }
 
 // An Answer is a result, with a function to call once it has been sent.
@@ -294,31 +294,28 @@ func (p *Peer) answered(m incoming) {
 
 // send encodes and sends a message. Encoding cannot fail, because this program makes every message itself.
 func (p *Peer) send(m any) bool {
-	raw, err := marshal(m)
+	pieces, err := marshal(m)
 	if err != nil {
 		p.o.Log.Error("a message cannot be encoded", "err", err)
 		return false
 	}
-	return p.wire.Send(raw) == nil
+	return p.wire.Send(pieces...) == nil
 }
 
-// Large is a value that writes its own JSON, because it holds megabytes of text.
-type Large struct {
-	Room   int // approximate size in bytes
-	Append func(dst []byte) []byte
-}
+// Large are parameters of many megabytes: their JSON, in pieces. It is neither checked nor copied.
+type Large [][]byte
 
-func marshal(m any) ([]byte, error) {
+func marshal(m any) ([][]byte, error) {
 	out, _ := m.(outgoing)
-	params, ok := out.Params.(Large)
-	if !ok {
-		return json.Marshal(m)
+	params, large := out.Params.(Large)
+	if large {
+		out.Params = nil
+		m = out
 	}
-	out.Params = nil
-	head, err := json.Marshal(out)
-	if err != nil {
-		return nil, err
+	raw, err := json.Marshal(m)
+	if err != nil || !large {
+		return [][]byte{raw}, err
 	}
-	raw := append(make([]byte, 0, len(head)+params.Room+16), head[:len(head)-1]...)
-	return append(params.Append(append(raw, `,"params":`...)), '}'), nil
+	head := append(raw[:len(raw)-1], `,"params":`...)
+	return append(append([][]byte{head}, params...), []byte{'}'}), nil
 }

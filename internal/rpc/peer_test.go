@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -177,12 +178,12 @@ func TestLargeMessages(t *testing.T) {
 	}
 	for _, params := range []any{
 		map[string]string{"a": fill}, []string{fill, fill}, json.RawMessage(`{"text" : "` + fill + `", "b":[1]}`),
-		Large{Room: len(fill), Append: func(dst []byte) []byte { return append(append(append(dst, `{"a":"`...), fill...), `"}`...) }},
+		Large{[]byte(`{"a":"` + fill + `"}`)}, Large{[]byte(`{"a":"`), []byte(fill), []byte(strings.Repeat("y", 2*oneWrite)), []byte(`"`), []byte(`}`)},
 	} {
 		want, ok := params.(Large)
 		expect, _ := json.Marshal(params)
 		if ok {
-			expect = want.Append(nil)
+			expect = slices.Concat(want...)
 		}
 		var raw json.RawMessage
 		if err := a.Call(ctx, "echo", params, &raw); err != nil || string(raw) != string(expect) {

@@ -26,9 +26,19 @@ type Queue struct {
 	done chan struct{} // closed when the writer has ended
 
 	mu     sync.Mutex // guards the fields below
-	queue  [][]byte
+	queue  []message
 	bytes  int
 	closed bool
+}
+
+// A message is one, in pieces.
+type message [][]byte
+
+func (m message) size() (n int) {
+	for _, piece := range m {
+		n += len(piece)
+	}
+	return n
 }
 
 // NewQueue starts a queue over ch; nobody else may use ch.
@@ -41,18 +51,20 @@ func NewQueue(ch *Channel) *Queue {
 // Recv returns the next message, valid or not; see Channel.Next.
 func (q *Queue) Recv() ([]byte, error) { return q.ch.Next() }
 
-// Send queues one message. The caller must not change it afterwards.
-func (q *Queue) Send(msg []byte) error {
+// Send queues one message, in pieces. The caller must not change them afterwards.
+func (q *Queue) Send(pieces ...[]byte) error {
+	msg := message(pieces)
+	size := msg.size()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
 		return io.ErrClosedPipe
 	}
-	if len(q.queue) >= maxQueued || len(q.queue) > 0 && q.bytes+len(msg) > maxQueuedBytes {
+	if len(q.queue) >= maxQueued || len(q.queue) > 0 && q.bytes+size > maxQueuedBytes {
 		return ErrSlow
 	}
 	q.queue = append(q.queue, msg)
-	q.bytes += len(msg)
+	q.bytes += size
 	q.signal()
 	return nil
 }
@@ -84,7 +96,7 @@ func (q *Queue) write() {
 		q.queue = nil
 		q.mu.Unlock()
 		for i, msg := range batch {
-			if q.ch.Send(msg) != nil {
+			if q.ch.SendPieces(msg...) != nil {
 				q.mu.Lock()
 				q.closed = true
 				q.mu.Unlock()
@@ -92,7 +104,7 @@ func (q *Queue) write() {
 			}
 			batch[i] = nil // release what has been written
 			q.mu.Lock()
-			q.bytes -= len(msg)
+			q.bytes -= msg.size()
 			q.mu.Unlock()
 		}
 		if closed && len(batch) == 0 {

@@ -57,7 +57,7 @@ type Channel struct {
 	w       io.WriteCloser
 	maxBody int
 	framing atomic.Int32
-	out     bytes.Buffer // for Send, so that a small message is one write
+	out     bytes.Buffer // for SendPieces, so that a small message is one write
 }
 
 // NewChannel frames messages over r and w. Close closes w; for a connection this must end a waiting Recv.
@@ -72,34 +72,56 @@ func NewChannel(r io.Reader, w io.WriteCloser, o *Options) *Channel {
 	return c
 }
 
-// oneWrite is the size in bytes up to which a message and its frame are one write. Larger messages are written
-// separately, to avoid a copy.
+// oneWrite is the size in bytes up to which a piece is copied, to be written together with its neighbours. A larger one is written
+// by itself.
 const oneWrite = 64 << 10
 
 // Send writes one message, a single JSON value, and returns once it is written.
-func (c *Channel) Send(msg []byte) error {
-	var parts [][]byte
-	if Framing(c.framing.Load()) == Headers {
-		parts = [][]byte{fmt.Appendf(nil, "Content-Length: %d\r\n\r\n", len(msg)), msg}
-	} else {
-		parts = [][]byte{oneLine(msg), {'\n'}}
+func (c *Channel) Send(msg []byte) error { return c.SendPieces(msg) }
+
+// SendPieces is Send for a message in pieces.
+func (c *Channel) SendPieces(pieces ...[]byte) error {
+	c.out.Reset()
+	headers := Framing(c.framing.Load()) == Headers
+	if headers {
+		fmt.Fprintf(&c.out, "Content-Length: %d\r\n\r\n", message(pieces).size())
 	}
-	if len(msg) <= oneWrite {
-		c.out.Reset()
-		for _, part := range parts {
-			c.out.Write(part)
+	for _, piece := range pieces {
+		if !headers {
+			piece = oneLine(piece)
 		}
-		parts = [][]byte{c.out.Bytes()}
-	}
-	for _, part := range parts {
-		if d, ok := c.w.(interface{ SetWriteDeadline(time.Time) error }); ok {
-			_ = d.SetWriteDeadline(time.Now().Add(writeTimeout)) // files have no deadlines
+		if len(piece) <= oneWrite {
+			c.out.Write(piece)
+			continue
 		}
-		if _, err := c.w.Write(part); err != nil {
+		if err := c.flush(); err != nil {
+			return err
+		}
+		if err := c.write(piece); err != nil {
 			return err
 		}
 	}
-	return nil
+	if !headers {
+		c.out.WriteByte('\n')
+	}
+	return c.flush()
+}
+
+// flush writes what has gathered in out.
+func (c *Channel) flush() error {
+	defer c.out.Reset()
+	return c.write(c.out.Bytes())
+}
+
+func (c *Channel) write(b []byte) error {
+	if len(b) == 0 {
+		return nil
+	}
+	if d, ok := c.w.(interface{ SetWriteDeadline(time.Time) error }); ok {
+		_ = d.SetWriteDeadline(time.Now().Add(writeTimeout)) // files have no deadlines
+	}
+	_, err := c.w.Write(b)
+	return err
 }
 
 // oneLine returns msg without line ends. In JSON they are only white space, because strings escape them.

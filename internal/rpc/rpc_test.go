@@ -19,7 +19,10 @@ var _ channel.Channel = (*Channel)(nil)
 type sink struct {
 	bytes.Buffer
 	closed bool
+	writes int
 }
+
+func (s *sink) Write(b []byte) (int, error) { s.writes++; return s.Buffer.Write(b) }
 
 func (s *sink) Close() error { s.closed = true; return nil }
 
@@ -80,6 +83,29 @@ func TestSendFollowsRecv(t *testing.T) {
 	}
 	if c.Close(); !out.closed {
 		t.Error("Close did not close the writer")
+	}
+}
+
+// A message in pieces arrives as one, in either framing, and few writes carry it.
+func TestPieces(t *testing.T) {
+	long := strings.Repeat("x", oneWrite+1)
+	for _, pieces := range [][]string{{`{"a":1}`}, {`{"a":`, `1`, `}`}, {`{"a":"`, long, `"}`}, {`["` + long + `",`, ` "` + long + `"`, `]`}} {
+		want, all := strings.Join(pieces, ""), [][]byte{}
+		for _, p := range pieces {
+			all = append(all, []byte(p))
+		}
+		for _, first := range []Framing{Lines, Headers} {
+			out := &sink{}
+			if err := NewChannel(strings.NewReader(""), out, &Options{First: first}).SendPieces(all...); err != nil {
+				t.Fatal(err)
+			}
+			if out.writes > len(pieces)+1 || len(want) < oneWrite && out.writes > 1 {
+				t.Errorf("%d writes for %d pieces of %d bytes", out.writes, len(pieces), len(want))
+			}
+			if got, err := NewChannel(strings.NewReader(out.String()), nil, nil).Next(); err != nil || string(got) != want {
+				t.Errorf("%.40s in framing %d came as %.40s, %v", want, first, got, err)
+			}
+		}
 	}
 }
 

@@ -101,7 +101,7 @@ func proposal(s *mcp.Session, c *jsonrpc.Call) (p review.Proposal, err error) {
 		return p, fmt.Errorf("%w; review this change in the terminal", err)
 	}
 	return review.Proposal{
-		Key: path, Path: filepath.Clean(path), Old: old, IsNew: !exists, New: content.Value,
+		Key: path, Path: filepath.Clean(path), Old: old, IsNew: !exists, New: content.Value, NewJSON: content.JSON,
 		Title: filepath.Base(path) + " – " + s.Label(),
 	}, nil
 }

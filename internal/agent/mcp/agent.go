@@ -43,6 +43,8 @@ type Agent struct {
 	// random bytes, different for each agent; nil makes a fresh one.
 	SessionKey []byte
 	Dialect    Dialect
+	// KeepJSON has the dialect get large arguments as JSON too (jsonrpc.Text), to pass them on.
+	KeepJSON bool
 }
 
 // A Dialect is one agent's own part: its tools, and the notifications that it understands. Its methods may be called from any
@@ -68,15 +70,15 @@ type Dialect interface {
 type entrance struct {
 	Agent
 
-	arguments []string
-	also      map[string]*entrance
-	current   func(*http.Request) bool
-	older     map[[sha256.Size]byte]bool // tokens by their hashes, so that the time of a look-up tells nothing about a token
-	context   atomic.Pointer[frame]      // the newest published context, encoded once for all of its sessions
+	decoder jsonrpc.Decoder
+	also    map[string]*entrance
+	current func(*http.Request) bool
+	older   map[[sha256.Size]byte]bool // tokens by their hashes, so that the time of a look-up tells nothing about a token
+	context atomic.Pointer[frame]      // the newest published context, encoded once for all of its sessions
 }
 
 func newEntrance(a Agent) *entrance {
-	e := &entrance{Agent: a, arguments: a.Dialect.Arguments(), also: map[string]*entrance{}, current: door.Bearer(a.Token), older: map[[sha256.Size]byte]bool{}}
+	e := &entrance{Agent: a, decoder: jsonrpc.Decoder{Arguments: a.Dialect.Arguments(), KeepJSON: a.KeepJSON}, also: map[string]*entrance{}, current: door.Bearer(a.Token), older: map[[sha256.Size]byte]bool{}}
 	if len(e.SessionKey) == 0 {
 		e.SessionKey = make([]byte, 32)
 		_, _ = rand.Read(e.SessionKey) // never fails

@@ -43,7 +43,7 @@ func Brief(s string) string { return words.Clip(s, 64) }
 
 // serve decodes and handles one message of a batch or a WebSocket.
 func (s *Session) serve(ctx context.Context, body []byte, reply func([]byte)) {
-	m, err := jsonrpc.Decode(body, s.agent.arguments...)
+	m, err := s.agent.decoder.Decode(body)
 	switch {
 	case err != nil:
 		reply(malformed(m, err))

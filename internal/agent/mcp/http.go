@@ -205,7 +205,7 @@ func refuseBody(w http.ResponseWriter, err error) {
 }
 
 func (s *Server) single(w http.ResponseWriter, r *http.Request, agent *entrance, sess *Session, body []byte) {
-	m, err := jsonrpc.Decode(body, agent.arguments...)
+	m, err := agent.decoder.Decode(body)
 	switch {
 	case err != nil:
 		answer(w, http.StatusBadRequest, malformed(m, err))

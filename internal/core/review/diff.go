@@ -18,6 +18,7 @@ type Diff struct {
 
 	// Guarded by registry.mu:
 
+	json    string // see JSON
 	text    string
 	version int
 	earlier []earlier // some earlier texts, oldest first; see Registry.Edit
@@ -70,8 +71,16 @@ const (
 // ID names the diff. It is unique, also among companions, never reused, and safe in a URL.
 func (d *Diff) ID() string { return d.id }
 
-// Proposal returns the proposal as the agent made it, without the user's edits.
+// Proposal returns the proposal as the agent made it, without the user's edits, and without NewJSON.
 func (d *Diff) Proposal() Proposal { return d.proposal }
+
+// JSON returns the proposal's text as the JSON string that its agent sent, while the diff is being shown for the first time; ""
+// when it is not known. A view that passes it on need not encode megabytes again.
+func (d *Diff) JSON() string {
+	d.registry.mu.Lock()
+	defer d.registry.mu.Unlock()
+	return d.json
+}
 
 // Owner returns the session that opened the diff.
 func (d *Diff) Owner() Owner { return d.owner }

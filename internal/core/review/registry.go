@@ -108,9 +108,11 @@ func (r *Registry) Open(ctx context.Context, owner Owner, p Proposal, deliver fu
 // diff makes a Diff that is not open yet.
 func (r *Registry) diff(id string, owner Owner, opened time.Time, p Proposal) *Diff {
 	file := File{Text: p.Old, Exists: !p.IsNew}
+	sent := p.NewJSON
+	p.NewJSON = ""
 	return &Diff{
 		id: id, owner: owner, label: owner.Label(), proposal: p, opened: opened,
-		registry: r, text: p.New, base: file, agreed: file,
+		registry: r, json: sent, text: p.New, base: file, agreed: file,
 	}
 }
 
@@ -217,6 +219,7 @@ func (r *Registry) abandon(d *Diff) bool {
 func (r *Registry) answer(ctx context.Context, d *Diff, ruled bool) error {
 	r.mu.Lock()
 	defer r.unlock()
+	d.json = "" // it is as large as the text
 	if ctx.Err() != nil {
 		r.settle(d, Outcome{Kind: Withdrawn, Content: d.text})
 	}

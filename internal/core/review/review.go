@@ -88,6 +88,8 @@ type Proposal struct {
 	Old   string
 	IsNew bool
 	New   string
+	// NewJSON is New as a JSON string with its quotes, where the agent sent it so; "" where it is not known. See Diff.JSON.
+	NewJSON string
 	// Title says for a person what it is and which session asked.
 	Title string
 	// Waits: the agent waits for the outcome, and asks in its terminal when there is none. So the end of the companion is no

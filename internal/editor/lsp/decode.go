@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"unsafe"
 
 	"github.com/pollux-companion/pollux/internal/jsontext"
 	"github.com/pollux-companion/pollux/internal/rpc"
@@ -81,19 +82,28 @@ func decodeText(params json.RawMessage, into any, content *json.RawMessage) erro
 	return decode(params, into)
 }
 
-// withTexts encodes parameters with texts, by their names, that may be megabytes.
-func withTexts(params obj, texts map[string]string) rpc.Large {
+// A largeText is a text that may be megabytes, with its name. sent is its JSON, when that is known.
+type largeText struct{ name, text, sent string }
+
+// withTexts encodes parameters with texts.
+func withTexts(params obj, texts ...largeText) rpc.Large {
 	head, _ := json.Marshal(params) // cannot fail: pollux made the values
 	room := len(head)
 	for _, t := range texts {
-		room += jsontext.Room(t)
-	}
-	return rpc.Large{Room: room, Append: func(dst []byte) []byte {
-		dst = append(dst, head[:len(head)-1]...)
-		for name, t := range texts {
-			dst = append(append(append(dst, ',', '"'), name...), '"', ':')
-			dst = jsontext.AppendString(dst, t)
+		if t.sent == "" {
+			room += jsontext.Room(t.text)
 		}
-		return append(dst, '}')
-	}}
+	}
+	var pieces rpc.Large
+	b := append(make([]byte, 0, room), head[:len(head)-1]...)
+	for _, t := range texts {
+		b = append(append(append(b, ',', '"'), t.name...), '"', ':')
+		if t.sent == "" {
+			b = jsontext.AppendString(b, t.text)
+			continue
+		}
+		pieces = append(pieces, b, unsafe.Slice(unsafe.StringData(t.sent), len(t.sent)))
+		b = nil
+	}
+	return append(pieces, append(b, '}'))
 }

@@ -96,6 +96,10 @@ func (s *Server) openDiff(ctx context.Context, v *view, takeFocus bool) error {
 	v.texts.Edited(now.Seen.Text, now.Text)
 	s.mu.Unlock()
 	defer s.release(v)
+	newText := largeText{name: "newText", text: now.Text}
+	if now.Text == p.New {
+		newText.sent = d.JSON()
+	}
 	var out struct {
 		Opened         *bool `json:"opened"`
 		BufferModified bool  `json:"bufferModified"`
@@ -104,7 +108,7 @@ func (s *Server) openDiff(ctx context.Context, v *view, takeFocus bool) error {
 		"diffId": d.ID(), "filePath": p.Path, "uri": paths.URI(p.Path), "isNewFile": !now.Base.Exists, "title": p.Title, "takeFocus": takeFocus,
 		"version": now.Seen.Text, "baseVersion": now.Seen.Base, "conflict": conflictOf(now), "others": now.Others,
 		"readOnly": p.ReadOnly,
-	}, map[string]string{"oldText": now.Base.Text, "newText": now.Text}), &out)
+	}, largeText{name: "oldText", text: now.Base.Text}, newText), &out)
 	switch {
 	case err != nil:
 		return err

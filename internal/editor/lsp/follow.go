@@ -122,12 +122,12 @@ func (s *Server) tellNewer(v *view) {
 		s.peer.Notify("pollux/didChangeBase", withTexts(obj{
 			"diffId": id, "baseVersion": now.Seen.Base + v.ahead, "isNewFile": !now.Base.Exists,
 			"version": now.Seen.Text, "conflict": conflictOf(now), "others": now.Others, "edit": edit,
-		}, map[string]string{"oldText": now.Base.Text, "content": now.Text}))
+		}, largeText{name: "oldText", text: now.Base.Text}, largeText{name: "content", text: now.Text}))
 		return
 	}
 	s.peer.Notify("pollux/didChangeProposal", withTexts(obj{
 		"diffId": id, "version": now.Seen.Text, "conflict": conflictOf(now), "edit": edit,
-	}, map[string]string{"content": now.Text}))
+	}, largeText{name: "content", text: now.Text}))
 }
 
 // showNewer shows a diff anew in an editor with a plugin of version 1. It first fetches

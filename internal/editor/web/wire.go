@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -37,8 +38,12 @@ func newWire(conn *websocket.Conn) *wire {
 	return &wire{conn: conn, ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1)}
 }
 
-// Send queues one message. The caller must not change the message afterwards.
-func (w *wire) Send(msg []byte) error {
+// Send queues one message. The caller must not change its pieces afterwards.
+func (w *wire) Send(pieces ...[]byte) error {
+	msg := pieces[0]
+	if len(pieces) > 1 {
+		msg = slices.Concat(pieces...)
+	}
 	msg = forBrowser(msg)
 	w.mu.Lock()
 	defer w.mu.Unlock()

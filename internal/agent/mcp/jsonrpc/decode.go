@@ -12,6 +12,20 @@ import (
 // counts. An ErrInvalid message still carries its ID if that was readable. Of a tool's arguments, Decode reads only
 // those named in arguments.
 func Decode(body []byte, arguments ...string) (Message, error) {
+	return Decoder{Arguments: arguments}.Decode(body)
+}
+
+// A Decoder says what to read.
+type Decoder struct {
+	// Arguments are the names of the tool's arguments to read.
+	Arguments []string
+	// KeepJSON keeps the JSON of large arguments (Text.JSON), for a caller that passes them on. The body then lives as long as that
+	// JSON, and no longer.
+	KeepJSON bool
+}
+
+// Decode is the function Decode with these settings.
+func (o Decoder) Decode(body []byte) (Message, error) {
 	s := jsontext.NewScanner(body)
 	if s.Peek() != '{' {
 		if !s.Skip() || !s.Done() {
@@ -19,7 +33,7 @@ func Decode(body []byte, arguments ...string) (Message, error) {
 		}
 		return Message{}, ErrInvalid
 	}
-	d := decoder{arguments: arguments}
+	d := decoder{Decoder: o}
 	if !s.Object(func(key string) bool { return d.member(s, key) }) || !s.Done() {
 		return Message{}, ErrSyntax
 	}
@@ -34,7 +48,7 @@ type decoder struct {
 	badMeth  bool
 	consumed bool // params were read as a Call, and are no longer raw JSON
 
-	arguments []string // names of the arguments to read
+	Decoder
 }
 
 func (d *decoder) member(s *jsontext.Scanner, key string) bool {
@@ -114,7 +128,7 @@ const maxID = 1 << 10
 
 // call reads the params of tools/call.
 func (d *decoder) call(s *jsontext.Scanner) bool {
-	d.m.Call = Call{names: d.arguments}
+	d.m.Call = Call{names: d.Arguments}
 	if s.Peek() != '{' {
 		return s.Skip()
 	}
@@ -138,6 +152,9 @@ func (d *decoder) given(s *jsontext.Scanner) bool {
 	}
 	return s.Object(func(key string) bool {
 		if i := slices.Index(c.names, key); i >= 0 {
+			if d.KeepJSON && s.Peek() == '"' {
+				return aside(s, &c.texts[i])
+			}
 			return want(s, &c.texts[i])
 		}
 		return s.Skip()
@@ -152,6 +169,18 @@ func want(s *jsontext.Scanner, t *Text) bool {
 	}
 	var ok bool
 	*t, ok = s.Text()
+	return ok
+}
+
+// keptFrom is the size in bytes from which JSON is kept: encoding a smaller text again costs little.
+const keptFrom = 16 << 10
+
+// aside reads a string beside its JSON.
+func aside(s *jsontext.Scanner, t *Text) bool {
+	var ok bool
+	if *t, ok = s.Aside(); len(t.JSON) < keptFrom {
+		t.JSON = ""
+	}
 	return ok
 }
 

@@ -42,6 +42,46 @@ func TestDecodeCall(t *testing.T) {
 	}
 }
 
+// F-6: the JSON of a large argument is kept as it was sent, and is the same text. That of a small one is not kept.
+func TestDecodeKeeps(t *testing.T) {
+	const all = `\ufeff\r\n\u0000\/\u00e9\ud83d\ude00\"\\ ` + "\u2028é😀"
+	long := strings.Repeat(all, keptFrom/len(all)+1)
+	for _, content := range []string{long, "x", "", long + `\ud83d`} {
+		body := `{"method":"tools/call","params":{"name":"openDiff","arguments":{"filePath":"/a\n","newContent":"` + content + `"}},"jsonrpc":"2.0","id":7}`
+		sent := []byte(body)
+		m, err := Decoder{Arguments: []string{"filePath", "newContent"}, KeepJSON: true}.Decode(sent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := m.Call.Text("filePath"); text.JSON != "" || text.Value != "/a\n" {
+			t.Errorf("%+v", text)
+		}
+		var want string
+		if err := json.Unmarshal([]byte(`"`+content+`"`), &want); err != nil {
+			t.Fatal(err)
+		}
+		text, kept := m.Call.Text("newContent"), ""
+		if len(content) >= keptFrom {
+			kept = `"` + content + `"`
+		}
+		if text.Value != want || text.JSON != kept || (text.State == LoneSurrogate) != strings.HasSuffix(content, `\ud83d`) {
+			t.Errorf("%.40q: %d bytes, state %d, JSON %d bytes", content, len(text.Value), text.State, len(text.JSON))
+		}
+		for i := range sent { // the body may be used again, where no JSON is kept
+			sent[i] = 'x'
+		}
+		if text.Value != want || m.Call.Text("filePath").Value != "/a\n" {
+			t.Errorf("%.40q points into the body", content)
+		}
+	}
+	for _, bad := range []string{`"` + long, `"` + long + "\n\"", `"` + long + "\xff\"", `"` + long + `\x"`} {
+		body := `{"method":"tools/call","params":{"name":"openDiff","arguments":{"newContent":` + bad + `}},"jsonrpc":"2.0","id":7}`
+		if _, err := (Decoder{Arguments: []string{"newContent"}, KeepJSON: true}).Decode([]byte(body)); !errors.Is(err, ErrSyntax) {
+			t.Errorf("%.40q: %v", bad[len(bad)-8:], err)
+		}
+	}
+}
+
 // T-1: Decode refuses text that is not JSON, and JSON that is not a message.
 func TestDecodeRefuses(t *testing.T) {
 	deep := strings.Repeat("[", MaxDepth+1) + strings.Repeat("]", MaxDepth+1)
@@ -121,6 +161,10 @@ func FuzzDecode(f *testing.F) {
 				t.Fatal("refused valid JSON")
 			}
 			return
+		}
+		kept, err2 := Decoder{Arguments: []string{"filePath", "newContent"}, KeepJSON: true}.Decode([]byte(string(body)))
+		if !errors.Is(err2, err) || string(kept.ID) != string(m.ID) || kept.Call.Text("filePath") != m.Call.Text("filePath") || kept.Call.Text("newContent") != m.Call.Text("newContent") {
+			t.Fatalf("%+v, %v; with the JSON kept %+v, %v", m, err, kept, err2)
 		}
 		if err != nil {
 			return
