@@ -39,7 +39,11 @@ func (c *Companion) elect() {
 	if c.o.Soon != "" || c.ctx.Err() != nil {
 		return
 	}
-	clients := control.List(c.ctx, c.o.Dirs.Run)
+	own := ""
+	if channel := c.channel.Load(); channel != nil {
+		own = channel.Path()
+	}
+	clients := control.Others(c.ctx, c.o.Dirs.Run, own)
 	c.mu.Lock()
 	before := c.elected
 	c.mu.Unlock()
@@ -73,9 +77,7 @@ func (c *Companion) elect() {
 // choose returns the companion to be elected; nil for this one. Whatever it says of itself, it must not run below an agent, it must not have
 // begun later than others, and it must take what is lent.
 func (c *Companion) choose(clients []*control.Client, elected *control.Client) *control.Client {
-	channel := c.channel.Load()
-	others := slices.DeleteFunc(slices.Clone(clients), func(o *control.Client) bool { return channel != nil && o.Path() == channel.Path() })
-	if len(others) == 0 {
+	if len(clients) == 0 {
 		return nil
 	}
 	known := c.knownAgents(c.ctx)
@@ -83,7 +85,7 @@ func (c *Companion) choose(clients []*control.Client, elected *control.Client) *
 		known = nil
 	}
 	mine := seniority{keeper: c.o.Keeping != nil, began: proc.Self(), started: c.started, pid: c.o.PID}
-	others = slices.DeleteFunc(control.Persons(c.ctx, others, known), func(o *control.Client) bool {
+	others := slices.DeleteFunc(control.Persons(c.ctx, clients, known), func(o *control.Client) bool {
 		return o.Status.Alone || !c.overlaps(o.Status.Roots) || !c.below && seniorityOf(o).compare(mine) >= 0
 	})
 	slices.SortFunc(others, func(a, b *control.Client) int { return seniorityOf(a).compare(seniorityOf(b)) })

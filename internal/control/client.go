@@ -178,6 +178,12 @@ func List(ctx context.Context, dirs []string) []*Client {
 	return clients
 }
 
+// Others is List without the companion whose socket is own: it is not asked, so that it need not wake to answer itself.
+func Others(ctx context.Context, dirs []string, own string) []*Client {
+	clients, _ := list(ctx, slices.DeleteFunc(sockets(dirs), func(path string) bool { return path == own }))
+	return clients
+}
+
 // A Silent is a process that holds a socket and does not say who it is.
 type Silent struct {
 	PID  int  // as the socket's name says
@@ -186,11 +192,15 @@ type Silent struct {
 
 // ListAll is List, and also returns the processes that hold a socket and do not answer: see SilentError.
 func ListAll(ctx context.Context, dirs []string) (clients []*Client, silent []Silent) {
+	return list(ctx, sockets(dirs))
+}
+
+func list(ctx context.Context, paths []string) (clients []*Client, silent []Silent) {
 	var (
 		mu   sync.Mutex
 		wait sync.WaitGroup
 	)
-	for _, path := range sockets(dirs) {
+	for _, path := range paths {
 		wait.Go(func() {
 			c, err := dialBusy(ctx, path)
 			if errors.Is(err, ownpipe.ErrRefused) && settled(path) {

@@ -52,6 +52,14 @@ func (s *Server) Streams(id string) int {
 	return len(sess.streams)
 }
 
+// Untimed says that no timer wakes for a session.
+func (s *Server) Untimed(id string) bool {
+	sess := s.earlier(id)
+	sess.mu.Lock()
+	defer sess.mu.Unlock()
+	return sess.untimed
+}
+
 // Session returns the session with an id.
 func (s *Server) Session(id string) *Session { return s.earlier(id) }
 

@@ -250,7 +250,7 @@ func (s *Session) detach(st *stream) {
 	st.move(broken) // does nothing when it has ended cleanly
 	if i := slices.Index(s.streams, st); i >= 0 {
 		s.streams = slices.Delete(s.streams, i, i+1)
-		s.quiet = time.Now()
+		s.rests()
 		for _, o := range s.outcomes {
 			if o.via == st && st.stage != clean { // resume could not do that when the next stream came before this one's end
 				o.via = nil

@@ -32,6 +32,7 @@ type Session struct {
 	ended     bool
 	requests  int
 	quiet     time.Time // since when there is neither stream nor request
+	untimed   bool      // the grace timer has found it busy, and does not run
 	client    string
 	version   string
 	protocol  string
@@ -213,24 +214,36 @@ func (s *Session) done() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests--
-	if s.requests == 0 && len(s.streams) == 0 {
-		s.quiet = time.Now()
+	s.rests()
+}
+
+// busy says whether the session has a stream or a request. The caller holds s.mu.
+func (s *Session) busy() bool { return s.requests > 0 || len(s.streams) > 0 }
+
+// rests begins the session's grace when it has neither stream nor request any more. The caller holds s.mu.
+func (s *Session) rests() {
+	if s.busy() {
+		return
+	}
+	s.quiet = time.Now()
+	if s.untimed && !s.ended {
+		s.untimed = false
+		s.grace.Reset(s.server.o.Grace)
 	}
 }
 
-// expire is called by the grace timer. It ends the session, or waits for the rest of its grace.
+// expire is called by the grace timer. It ends the session, waits for the rest of its grace, or stops the timer of a busy session, which
+// would wake an idle machine for nothing.
 func (s *Session) expire() {
 	s.mu.Lock()
-	idle := time.Since(s.quiet)
-	if s.requests > 0 || len(s.streams) > 0 {
-		idle = 0
-	}
-	left, ended := s.server.o.Grace-idle, s.ended
-	if left > 0 && !ended {
+	left, ended := s.server.o.Grace-time.Since(s.quiet), s.ended
+	s.untimed = s.busy()
+	if left > 0 && !s.untimed && !ended {
 		s.grace.Reset(left)
 	}
+	on := left > 0 || s.untimed || ended
 	s.mu.Unlock()
-	if left > 0 || ended {
+	if on {
 		return
 	}
 	s.server.o.Log.Info("session expired", "session", s.label)

@@ -3,6 +3,7 @@ package mcp_test
 import (
 	"bufio"
 	"context"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -226,6 +227,32 @@ func TestExpiry(t *testing.T) {
 	if res := c.post(`{"jsonrpc":"2.0","id":1,"method":"ping"}`); res.status != 404 {
 		t.Errorf("after DELETE: %d", res.status)
 	}
+}
+
+// T-3: no timer wakes for a session with a stream, and its grace still begins when the stream ends, or its last request.
+func TestGraceOfAnIdleSession(t *testing.T) {
+	b := newBench(t, func(o *mcp.Options) { o.Grace = 50 * time.Millisecond })
+	streams, asks := b.connect(), b.cli()
+	l := streams.listen()
+	eventually(t, "no timer runs", func() bool { return b.server.Untimed(streams.session) })
+	_ = streams.post(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+	if !b.server.Untimed(streams.session) {
+		t.Error("a request beside a stream starts the timer")
+	}
+	l.close()
+	eventually(t, "it ends", func() bool { return len(b.server.Sessions()) == 0 })
+
+	asks.initialize("2025-06-18")
+	body, end := io.Pipe()
+	r := asks.request("POST", "/mcp", "")
+	r.Body, r.ContentLength = body, -1
+	answered := make(chan struct{})
+	go func() { defer close(answered); asks.do(r) }()
+	eventually(t, "no timer runs", func() bool { return b.server.Untimed(asks.session) })
+	_, _ = io.WriteString(end, `{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+	_ = end.Close()
+	<-answered
+	eventually(t, "it ends", func() bool { return len(b.server.Sessions()) == 0 })
 }
 
 // L-1: Shutdown delivers the outcomes of open diffs, ends the streams with
