@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -157,4 +158,24 @@ func TestTold(t *testing.T) {
 	if _, err := Told([]byte(`{"text":1}`)); err == nil {
 		t.Error("a number is no text")
 	}
+}
+
+// FuzzTold: whatever a companion says of a selection, what the model would be told names the file.
+func FuzzTold(f *testing.F) {
+	for _, seed := range []string{
+		`{"text":"two","filePath":"/w/a.txt","selection":{"start":{"line":1},"end":{"line":2,"character":0}}}`, `{"filePath":"/w/a.txt","selection":{}}`,
+		`{"text":"x","filePath":"a","selection":null}`, `{"selection":{"start":{"line":-9e18}}}`, `{}`, `[]`, ``,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var said struct{ FilePath string }
+		told, err := Told(data)
+		if err != nil || told == "" {
+			return
+		}
+		if err := json.Unmarshal(data, &said); err != nil || !strings.Contains(told, said.FilePath) {
+			t.Errorf("of %q: %q", data, told)
+		}
+	})
 }

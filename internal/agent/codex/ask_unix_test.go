@@ -3,6 +3,7 @@
 package codex
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -85,4 +86,24 @@ func TestLook(t *testing.T) {
 	if got := s.Asked(); len(got) != 1 || got[0].PID != os.Getpid() {
 		t.Errorf("who has asked: %v", got)
 	}
+}
+
+// FuzzTold: no context of another program's makes it fail, and each of its parts stands in what the model is told.
+func FuzzTold(f *testing.F) {
+	for _, seed := range []string{
+		`{"activeFile":{"label":"a","path":"a","fsPath":"/w/a","activeSelectionContent":"two"},"openTabs":[{"label":"a","path":"a"}]}`,
+		`{"activeFile":{"path":""},"openTabs":null}`, `{"openTabs":[{}]}`, `{"activeFile":null}`, `{}`, `[]`, ``,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		told, err := Told(data)
+		var c ideContext
+		if err != nil || json.Unmarshal(data, &c) != nil {
+			return
+		}
+		if (told == "") != (c.Active == nil && len(c.Open) == 0) || c.Active != nil && !strings.Contains(told, c.Active.Content) {
+			t.Errorf("of %q: %q", data, told)
+		}
+	})
 }

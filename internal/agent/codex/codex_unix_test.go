@@ -18,6 +18,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/proc"
+	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/safefile"
 	"github.com/pollux-companion/pollux/internal/usertest"
 )
@@ -214,6 +215,37 @@ func FuzzFrame(f *testing.F) {
 		}
 		if got, err := readFrame(bytes.NewReader(again)); err != nil || got != m {
 			t.Errorf("%+v becomes %+v, %v", m, got, err)
+		}
+	})
+}
+
+// FuzzAnswer: whatever is asked, the answer names the question, and only a question about a folder of the workspace is told anything.
+func FuzzAnswer(f *testing.F) {
+	for _, seed := range []string{
+		`{"type":"request","requestId":"1","method":"ide-context","params":{"workspaceRoot":"/w/sub/.."}}`, `{"method":"ide-context","params":{"workspaceRoot":"/w/../x"}}`,
+		`{"method":"ide-context","params":null}`, `{"method":"initialize"}`, `{"method":1}`, `{"requestId":"\u0000"}`, `{}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	s := &Server{snapshot: func() *state.Snapshot {
+		return &state.Snapshot{Roots: []string{"/w"}, Active: "/w/secret-name", Files: []state.File{{Path: "/w/secret-name"}}}
+	}}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var m message
+		if json.Unmarshal(data, &m) != nil {
+			return
+		}
+		got, err := frame(s.answer(m))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r response
+		if err := json.Unmarshal(got[4:], &r); err != nil || r.RequestID != m.RequestID {
+			t.Errorf("%q is answered %q, %v", data, got, err)
+		}
+		inside := filepath.IsAbs(m.Params.WorkspaceRoot) && paths.Within(paths.Real("/w"), paths.Real(m.Params.WorkspaceRoot))
+		if !inside && bytes.Contains(got, []byte("secret-name")) {
+			t.Errorf("%q is told %q", data, got)
 		}
 	})
 }

@@ -45,7 +45,7 @@ func Mode(_, _ string, _ func(string) string) finding.Finding {
 
 // Locks are Copilot CLI's lock files (SPEC GC-1).
 func Locks() lockfile.Kind {
-	return lockfile.Kind{Agent: Label, Home: Home, HomeVariable: HomeVariable, Encode: encode, Decode: decode}
+	return lockfile.Kind{Agent: Label, Home: Home, HomeVariable: HomeVariable, Encode: encode, Decode: decode, AnyName: true}
 }
 
 // lockJSON is the form on disk. Pollux marks the locks that Sweep may remove.

@@ -1,6 +1,7 @@
 package copilot
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/agent/lockfile"
+	"github.com/pollux-companion/pollux/internal/core/text"
 )
 
 // SPEC GC-1: a lock says what Copilot CLI reads, and is read again as it was; what is no lock is none.
@@ -44,11 +46,11 @@ func TestChooseGC1(t *testing.T) {
 		}
 	}
 	for name, lock := range map[string]lockfile.Lock{
-		"1": {PID: 2, Roots: []string{dir}, DisplayName: "dead"},
-		"2": {PID: 1, Roots: []string{deep}, DisplayName: "deeper"},
-		"3": {PID: 1, Roots: []string{"/elsewhere", dir}, DisplayName: "first"},
-		"4": {PID: 1, Roots: []string{dir}, DisplayName: "second"},
-		"5": {PID: 1, Roots: []string{"/"}, DisplayName: "above"},
+		"1":                                    {PID: 2, Roots: []string{dir}, DisplayName: "dead"},
+		"2":                                    {PID: 1, Roots: []string{deep}, DisplayName: "deeper"},
+		"2f0c6c0e-98c4-4b2e-8a56-0d2f6f3b1a77": {PID: 1, Roots: []string{"/elsewhere", dir}, DisplayName: "first"}, // as Visual Studio Code names it
+		"4":                                    {PID: 1, Roots: []string{dir}, DisplayName: "second"},
+		"5":                                    {PID: 1, Roots: []string{"/"}, DisplayName: "above"},
 	} {
 		lock.Socket, lock.Token = "/s", "t"
 		data, err := Locks().Encode(&lock)
@@ -88,4 +90,60 @@ func TestToldGC5(t *testing.T) {
 	if _, err := Told([]byte(`[`)); err == nil {
 		t.Error("no JSON is told")
 	}
+}
+
+// FuzzDecode: whatever lies in the folder, no lock of it is half a lock, and choosing among such locks ends well.
+func FuzzDecode(f *testing.F) {
+	home, dir := f.TempDir(), f.TempDir()
+	file := filepath.Join(lockfile.Dir(home), "x.lock")
+	if err := os.Mkdir(lockfile.Dir(home), 0o700); err != nil {
+		f.Fatal(err)
+	}
+	whole := fmt.Sprintf(`{"socketPath":"/s","scheme":"unix","headers":{"Authorization":"Nonce t"},"pid":7,"ideName":"Ed","timestamp":1,"workspaceFolders":[%q]}`, dir)
+	for _, seed := range []string{
+		whole, strings.Replace(whole, "7", "-1", 1), strings.Replace(whole, "unix", "pipe", 1), strings.Replace(whole, `"/s"`, `"\\\\.\\pipe\\s"`, 1),
+		strings.Replace(whole, "Authorization", "authorization", 1), strings.Replace(whole, "Nonce t", "Nonce ", 1), `{"workspaceFolders":null}`,
+		`{"socketPath":"/s","headers":{"Authorization":"Nonce t"},"workspaceFolders":["","\u0000","/"]}`, `{"pid":1e99}`, `{}`, `[]`, ``, "/s\n",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if l, err := decode(data); err == nil {
+			again, err := encode(l)
+			if err != nil {
+				return // a folder that is not UTF-8
+			}
+			back, err := decode(again)
+			if err != nil || back.Socket != l.Socket || back.Token != l.Token || back.PID != l.PID || len(back.Roots) != len(l.Roots) {
+				t.Errorf("%q reads back as %+v, %v", data, back, err)
+			}
+		}
+		if err := os.WriteFile(file, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c := Choose(lockfile.World{Home: home, Dir: dir, Getenv: func(string) string { return "" }, Alive: func(pid int) bool { return pid == 7 }})
+		if c.Taken >= 0 && c.Candidates[c.Taken].Lock == nil {
+			t.Errorf("%q is no lock, and is taken", data)
+		}
+	})
+}
+
+// FuzzTold: whatever a companion says of a selection, what the model would be told holds the file's name and the selected text.
+func FuzzTold(f *testing.F) {
+	for _, seed := range []string{
+		`{"text":"two","filePath":"/w/a.txt","selection":{"start":{"line":1},"end":{"line":1}}}`,
+		`{"text":"x","filePath":"/","selection":{"start":{"line":9e18},"end":{"line":-1}}}`, `{"text":"x","filePath":"a","selection":null}`, `{}`, `[]`, ``,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var said struct{ Text, FilePath string }
+		told, err := Told(data)
+		if err != nil || told == "" {
+			return
+		}
+		if err := json.Unmarshal(data, &said); err != nil || !strings.Contains(told, filepath.Base(said.FilePath)) || !strings.Contains(told, text.CutUTF16(said.Text, maxTold)) {
+			t.Errorf("of %q: %q", data, told)
+		}
+	})
 }

@@ -58,6 +58,8 @@ type Kind struct {
 	// Encode renders a file; Decode reads one. When the form has the port in the file's name alone, Decode leaves Port 0.
 	Encode func(*Lock) ([]byte, error)
 	Decode func([]byte) (*Lock, error)
+	// AnyName says that the agent reads every file named *.lock. Otherwise the names are ports.
+	AnyName bool
 }
 
 // Dir returns the folder of the lock files below an agent's home.

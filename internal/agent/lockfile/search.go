@@ -62,7 +62,8 @@ func (k Kind) Look(folder string, w World, variable string) (all []Candidate) {
 	names, _ := f.Readdirnames(maxFiles)
 	_ = f.Close()
 	for _, name := range names {
-		if number, ok := strings.CutSuffix(name, ".lock"); ok && number != "" && strings.Trim(number, "0123456789") == "" {
+		number, ok := strings.CutSuffix(name, ".lock")
+		if ok && number != "" && (k.AnyName || strings.Trim(number, "0123456789") == "") {
 			all = append(all, k.look(filepath.Join(folder, name), w, EnvPort(w.Getenv, variable)))
 		}
 	}
