@@ -25,7 +25,7 @@ func (s *Server) open(r *http.Request, agent *entrance, m jsonrpc.Message) (*Ses
 	if other := agent.also[params.ClientInfo.Name]; other != nil {
 		agent = other
 	}
-	sess := s.create(agent, "", 0)
+	sess := s.create(agent, "", s.numberOf(r))
 	if sess == nil {
 		return nil, jsonrpc.Error(m.ID, jsonrpc.CodeBusy, "too many sessions, or the companion is stopping; try again later")
 	}

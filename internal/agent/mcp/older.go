@@ -107,14 +107,16 @@ func (s *Server) Known() map[string][]proc.Info {
 	return maps.Clone(s.known)
 }
 
-// remember keeps the processes of a session, so that its older token serves nobody else. The slice must not be changed afterwards.
-func (s *Server) remember(id string, processes []proc.Info) {
+// remember keeps the processes of a session, so that its older token serves nobody else, and its number stays its CLI's. The slice
+// must not be changed afterwards.
+func (s *Server) remember(sess *Session, processes []proc.Info) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.sessions[id] == nil {
+	if s.sessions[sess.id] == nil {
 		return // it has ended meanwhile, perhaps for good
 	}
-	s.known[id] = processes
+	s.known[sess.id] = processes
+	s.keep(sess.number, processes)
 	if len(s.known) <= MaxSessions {
 		return
 	}

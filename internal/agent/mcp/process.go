@@ -104,7 +104,7 @@ func (s *Session) know(found []proc.Info) {
 	}
 	all := slices.Clone(s.processes)
 	s.mu.Unlock()
-	s.server.remember(s.id, all)
+	s.server.remember(s, all)
 	s.server.watch.Send(struct{}{})
 }
 

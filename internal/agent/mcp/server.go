@@ -5,6 +5,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -155,11 +156,12 @@ type Server struct {
 	mu       sync.RWMutex           // guards all below
 	known    map[string][]proc.Info // see Known
 	sessions map[string]*Session
-	numbers  map[int]bool // of live sessions
-	next     int          // the next number
-	deleted  []string     // ids that were deleted, newest last
-	floor    uint64       // see trimDeleted
-	beating  *time.Timer  // keep-alives; nil while there is no session
+	numbers  map[int]bool      // of live sessions
+	kept     map[proc.Info]int // numbers of CLIs that may come back; see keep
+	next     int               // the next number
+	deleted  []string          // ids that were deleted, newest last
+	floor    uint64            // see trimDeleted
+	beating  *time.Timer       // keep-alives; nil while there is no session
 }
 
 // New returns a server that is subscribed to the store, and listens nowhere yet.
@@ -171,6 +173,7 @@ func New(o Options) *Server {
 		asking:   make(chan struct{}, 1),
 		sessions: map[string]*Session{},
 		numbers:  map[int]bool{},
+		kept:     map[proc.Info]int{},
 		next:     1,
 		deleted:  slices.Clone(o.Deleted),
 		floor:    o.Floor,
@@ -182,9 +185,10 @@ func New(o Options) *Server {
 		delete(s.known, id)
 	}
 	s.trimDeleted()
-	for _, processes := range s.known {
-		s.heirs = append(s.heirs, processes...)
-		s.o.Met.Add(processes...)
+	for _, id := range slices.SortedFunc(maps.Keys(s.known), func(a, b string) int { return cmp.Compare(birthOf(a).order(), birthOf(b).order()) }) {
+		s.heirs = append(s.heirs, s.known[id]...)
+		s.keep(birthOf(id).number, s.known[id])
+		s.o.Met.Add(s.known[id]...)
 	}
 	for _, a := range o.Agents {
 		s.agents = append(s.agents, newEntrance(a))

@@ -75,7 +75,8 @@ func (s *Server) create(agent *entrance, id string, number int) *Session {
 		return nil
 	}
 	if number <= 0 || s.numbers[number] {
-		number = s.next
+		for number = s.next; s.numbers[number] || s.isKept(number); number++ {
+		}
 	}
 	s.next = max(s.next, number+1)
 	s.numbers[number] = true
