@@ -116,6 +116,9 @@ func followsOtherAgent(t *testing.T, f flavour) {
 	second.OpenDiff(b.path("a.txt"), strings.Replace(nine, "one", "ONE", 1))
 	b.step("one more waits")
 	b.tm.Wait("1 more for this file", patience)
+	b.until("whose the shown one is, above or below it", func() bool { // the message at the bottom names the other
+		return strings.Contains(b.tm.Screen(), "Gemini CLI #1")
+	})
 	b.accept()
 	b.accepted(first, "a.txt", proposed)
 	b.step("the second is shown on the first")

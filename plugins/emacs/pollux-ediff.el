@@ -43,7 +43,8 @@
         (others (1- (cl-count (pollux--diff-path diff) pollux--diffs :key #'pollux--diff-path :test #'equal))))
     (concat " before" (pollux--header-change diff)
             (if (> all 1) (format "  %d of %d waiting" (1+ (cl-position diff pollux--diffs)) all) "")
-            (if (> others 0) (format "  %d more for this file" others) ""))))
+            (if (> others 0) (format "  %d more for this file" others) "")
+            (replace-regexp-in-string "\\`\\(?:.*\\) – " "  " (pollux--diff-title diff)))))
 
 (defun pollux--header ()
   "Return the line above a side of a diff."

@@ -148,6 +148,7 @@ function M.mark(d)
   if d.place ~= '' and not (d.others > 0 and d.place:find(' of ' .. d.others + 1 .. ' ')) then -- or that says it
     more = more .. '  ' .. d.place
   end
+  more = '  ' .. (d.title:match('.* – (.*)') or '') .. more -- first, so that a narrow window shows the rest
   for _, win in ipairs(vim.fn.win_findbuf(d.left)) do
     label(win, 'before', d, '')
   end

@@ -212,6 +212,7 @@ function! pollux#view#mark(d) abort
   if !empty(a:d.place) && !(a:d.others > 0 && a:d.place =~# ' of ' . (a:d.others + 1) . ' ') " or that says it
     let l:more .= '  ' . a:d.place
   endif
+  let l:more = '  ' . matchstr(a:d.title, ".* \u2013 \\zs.*") . l:more " first, so that a narrow window shows the rest
   call s:label(a:d.buffers[0], 'before', a:d, '')
   call s:label(a:d.buffers[1], 'proposal', a:d, l:more)
 endfunction
