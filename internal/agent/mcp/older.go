@@ -109,14 +109,14 @@ func (s *Server) Known() map[string][]proc.Info {
 
 // remember keeps the processes of a session, so that its older token serves nobody else, and its number stays its CLI's. The slice
 // must not be changed afterwards.
-func (s *Server) remember(sess *Session, processes []proc.Info) {
+func (s *Server) remember(sess *Session, cli proc.Info, processes []proc.Info) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.sessions[sess.id] == nil {
 		return // it has ended meanwhile, perhaps for good
 	}
 	s.known[sess.id] = processes
-	s.keep(sess.number, processes)
+	s.keep(sess.number, []proc.Info{cli})
 	if len(s.known) <= MaxSessions {
 		return
 	}

@@ -102,9 +102,9 @@ func (s *Session) know(found []proc.Info) {
 	if !proc.Same(s.cli.PID, s.cli.Start) { // a later connection may belong to another program
 		s.cli = found[len(found)-1]
 	}
-	all := slices.Clone(s.processes)
+	cli, all := s.cli, slices.Clone(s.processes)
 	s.mu.Unlock()
-	s.server.remember(s, all)
+	s.server.remember(s, cli, all)
 	s.server.watch.Send(struct{}{})
 }
 
