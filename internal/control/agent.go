@@ -37,8 +37,11 @@ type Agents struct {
 }
 
 // MayDecide returns nil when a process may decide for the user; otherwise ErrFromAgent or an ErrUnknownAgent.
-func (a Agents) MayDecide(pid int) error {
-	switch guard.Look(pid, a.Processes) {
+func (a Agents) MayDecide(pid int) error { return a.judge(guard.Look(pid, a.Processes)) }
+
+// judge is MayDecide for a process that was looked at.
+func (a Agents) judge(v guard.Verdict) error {
+	switch v {
 	case guard.Person:
 	case guard.Below, guard.Marked:
 		return ErrFromAgent
@@ -105,10 +108,14 @@ type between struct {
 }
 
 // note checks whether a peer is a go-between, and remembers its agent.
-func (b *between) note(pid int) {
-	switch agents := guard.Behind(pid); len(agents) {
+func (b *between) note(p proc.Info) {
+	agents := guard.Behind(p.PID)
+	if !proc.Same(p.PID, p.Start) {
+		return // it was another process that has the number now
+	}
+	switch len(agents) {
 	case 0:
-		if p, ok := proc.Lookup(pid); ok {
+		if p.Start != 0 {
 			b.keep(&b.cut, p)
 		}
 	case 1: // it stands between nobody and pollux

@@ -40,6 +40,7 @@ type Client struct {
 	conn   *carrier
 	path   string
 	server proc.Info              // the process that listens there; its PID is 0 when the system does not say
+	ended  bool                   // that process has ended, and another one answers
 	opened atomic.Pointer[func()] // the callback of Propose
 	gone   chan struct{}          // closed when the connection has ended
 }
@@ -56,9 +57,8 @@ func join(ctx context.Context, path string, takes bool) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{conn: carry(conn, takes), path: path, gone: make(chan struct{})}
-	pid, _ := ownpipe.Peer(conn) // Dial has checked whose it is
-	c.server, _ = proc.Lookup(pid)
-	c.server.PID = pid
+	c.server, err = ownpipe.Who(conn) // Dial has checked whose it is
+	c.ended = errors.Is(err, ownpipe.ErrEnded)
 	c.rpc = jrpc2.NewClient(rpc.NewChannel(c.conn, c.conn, nil), &jrpc2.ClientOptions{OnNotify: c.notified, OnStop: func(*jrpc2.Client, error) { close(c.gone) }})
 	if err := c.call(ctx, methodStatus, empty{}, &c.Status); err != nil {
 		c.Close()

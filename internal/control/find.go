@@ -127,6 +127,9 @@ func Persons(ctx context.Context, clients []*Client, known []proc.Info) []*Clien
 // FromAgent says whether the process that listens at the socket has an agent's mark, or runs below one of agents. That process may be any
 // program. One that has made the socket, passed it on and ended hides who listens, and counts as an agent's.
 func (c *Client) FromAgent(agents []proc.Info) bool {
+	if c.ended {
+		return true
+	}
 	switch guard.Look(c.server.PID, agents) {
 	case guard.Marked, guard.Below:
 		return true

@@ -13,12 +13,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pollux-companion/pollux/e2e/ended"
 	"github.com/pollux-companion/pollux/internal/ownpipe"
 	"github.com/pollux-companion/pollux/internal/proc"
 )
 
 // TestMain is also a companion in a process of its own, which claims to be newer, until its standard input ends.
 func TestMain(m *testing.M) {
+	ended.Main()
 	if path := os.Getenv("POLLUX_TEST_FILL"); path != "" {
 		for range 2 * maxPeers {
 			if _, err := net.Dial("unix", path); err != nil {

@@ -90,5 +90,5 @@ func (p *peer) person(ctx context.Context, inAgent bool) error {
 	}
 	agents := p.known(ctx)
 	agents.Unknown = nil
-	return agents.MayDecide(p.pid)
+	return p.judge(agents)
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/guard"
+	"github.com/pollux-companion/pollux/internal/proc"
 )
 
 // pollWithin is how long the companion holds a question whose answer has not changed. A client asks again after that,
@@ -21,10 +23,11 @@ const pollWithin = 2 * time.Second
 // errMode: the rule has an unknown mode.
 var errMode = errors.New("mode must be ask, accept or terminal")
 
-// A peer is one connection, from the process pid, for as long as it lasts.
+// A peer is one connection, for as long as it lasts.
 type peer struct {
-	b      Backend
-	pid    int
+	b Backend
+	// from is the process that made the connection. When it has ended, whoever holds the connection decides nothing.
+	from   proc.Info
 	out    *carrier
 	over   atomic.Pointer[func()] // of Keeping.HandOver
 	agents *between
@@ -38,7 +41,19 @@ func (p *peer) trusted(ctx context.Context, inAgent bool) error {
 	if inAgent {
 		return ErrFromAgent
 	}
-	return p.known(ctx).MayDecide(p.pid)
+	return p.judge(p.known(ctx))
+}
+
+// judge is Agents.MayDecide for the peer.
+func (p *peer) judge(agents Agents) error { return agents.judge(p.verdict(agents)) }
+
+// verdict looks at the peer's process.
+func (p *peer) verdict(agents Agents) guard.Verdict {
+	v := guard.Look(p.from.PID, agents.Processes)
+	if !proc.Same(p.from.PID, p.from.Start) { // asked after Look, so that Look saw this process
+		return guard.Unseen
+	}
+	return v
 }
 
 // errPrivate: some agent must not be told what the user looks at, and it may be the one that asks.

@@ -73,9 +73,9 @@ func (s *Server) accept() {
 			time.Sleep(50 * time.Millisecond) // most likely out of descriptors
 			continue
 		}
-		pid, err := ownpipe.Peer(conn)
+		from, err := ownpipe.Who(conn)
 		if err != nil {
-			s.log.Warn("a stranger at the control socket", "err", err)
+			s.log.Warn("a stranger at the control socket", "process", from.PID, "err", err)
 			conn.Close()
 			continue
 		}
@@ -85,8 +85,8 @@ func (s *Server) accept() {
 		}
 		s.done.Go(func() {
 			defer s.drop(conn)
-			if s.room(pid) {
-				s.serve(conn, pid)
+			if s.room(from.PID) {
+				s.serve(conn, from)
 			}
 		})
 	}
@@ -124,11 +124,11 @@ func (s *Server) drop(conn net.Conn) {
 	delete(s.conns, conn)
 }
 
-func (s *Server) serve(conn net.Conn, pid int) {
+func (s *Server) serve(conn net.Conn, from proc.Info) {
 	out := carry(conn, false)
 	ch := rpc.NewChannel(conn, out, &rpc.Options{MaxBody: maxBody})
-	s.agents.note(pid)
-	p := &peer{b: s.backend, pid: pid, out: out, agents: &s.agents, attached: make(chan func(), 1)}
+	s.agents.note(from)
+	p := &peer{b: s.backend, from: from, out: out, agents: &s.agents, attached: make(chan func(), 1)}
 	defer p.end()
 	srv := jrpc2.NewServer(p.methods(), &jrpc2.ServerOptions{AllowPush: true, Concurrency: maxCalls}).Start(ch)
 	if err := srv.Wait(); err != nil {
@@ -208,7 +208,7 @@ func (p *peer) methods() handler.Map {
 			return empty{}, b.SetShare(in.Agent, in.Mode)
 		}),
 		methodLend: method(func(ctx context.Context, in lendParams) (empty, error) {
-			if !p.lent.Load() && guard.Look(p.pid, p.known(ctx).Processes) != guard.Person {
+			if !p.lent.Load() && p.verdict(p.known(ctx)) != guard.Person {
 				return empty{}, ErrFromAgent
 			}
 			if in.Snapshot == nil {

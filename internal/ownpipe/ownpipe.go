@@ -59,6 +59,25 @@ func Sweep(dir, suffix string) {
 	}
 }
 
+// ErrEnded: the process that made a connection has ended. Another one may hold its end, and a third one may have its number.
+var ErrEnded = errors.New("the process that made the connection has ended")
+
+// Who returns the process at the other end of a connection, with the time of its start, by which it is told later from a process that got
+// its number: ask soon after the connection was made, and proc.Same before each use. Its error is ErrEnded, or one of Peer. The Info has no
+// start for a process that the system hides, and no PID when the system does not say which one it is.
+func Who(c net.Conn) (proc.Info, error) {
+	pid, err := Peer(c)
+	if err != nil || pid == 0 {
+		return proc.Info{}, err
+	}
+	p, ok := proc.Lookup(pid)
+	if ended(c) || !ok && !proc.Alive(pid) { // ended is asked after Lookup, so that what was found is that process
+		return proc.Info{PID: pid}, ErrEnded
+	}
+	p.PID = pid
+	return p, nil
+}
+
 // Guard returns l without the connections of other users: it closes them before it reads a byte (SPEC A-5). Accept may be called from any goroutine.
 func Guard(l net.Listener, log *slog.Logger) net.Listener { return guarded{l, log} }
 

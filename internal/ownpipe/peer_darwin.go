@@ -12,3 +12,6 @@ func credentialsOf(fd int) (pid int, uid uint32, err error) {
 	pid, _ = unix.GetsockoptInt(fd, unix.SOL_LOCAL, unix.LOCAL_PEERPID)
 	return pid, cred.Uid, nil
 }
+
+// endedAt is false: the system tells it by the process's number alone.
+func endedAt(int) bool { return false }

@@ -48,6 +48,16 @@ func Dial(ctx context.Context, name string) (net.Conn, error) {
 	return conn, nil
 }
 
+// ended says whether the process that made a connection has ended, as far as the system tells it otherwise than by the process's number.
+func ended(c net.Conn) (over bool) {
+	if conn, ok := c.(*net.UnixConn); ok {
+		if raw, err := conn.SyscallConn(); err == nil {
+			_ = raw.Control(func(fd uintptr) { over = endedAt(int(fd)) })
+		}
+	}
+	return over
+}
+
 // Peer returns the process at the other end of a connection, 0 when the system does not say. It fails for a process of another user, except
 // root, which may do anything anyway.
 func Peer(c net.Conn) (pid int, err error) {

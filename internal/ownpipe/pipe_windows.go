@@ -121,3 +121,6 @@ func peerOf(conn net.Conn, ask func(windows.Handle, *uint32) error) (pid uint32,
 	err = ask(windows.Handle(pipe.Fd()), &pid)
 	return pid, err
 }
+
+// ended is false: the system tells it by the process's number alone.
+func ended(net.Conn) bool { return false }

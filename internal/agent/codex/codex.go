@@ -85,10 +85,8 @@ func (s *Server) Asked() []proc.Info {
 }
 
 // note remembers who has asked. pollux's own questions are no Codex's.
-func (s *Server) note(conn net.Conn, m message) {
-	pid, err := ownpipe.Peer(conn)
-	p, ok := proc.Lookup(pid)
-	if err != nil || !ok || m.Source == us {
+func (s *Server) note(p proc.Info, m message) {
+	if p.Start == 0 || !proc.Same(p.PID, p.Start) || m.Source == us {
 		return
 	}
 	defer s.heard(p)
@@ -185,6 +183,10 @@ func (s *Server) serve(conn net.Conn) {
 		defer s.mu.Unlock()
 		delete(s.conns, conn)
 	}()
+	from, err := ownpipe.Who(conn)
+	if err != nil {
+		return
+	}
 	for {
 		_ = conn.SetDeadline(time.Now().Add(silence))
 		m, err := readFrame(conn)
@@ -196,7 +198,7 @@ func (s *Server) serve(conn net.Conn) {
 		}
 		r := s.answer(m)
 		if m.Method == methodContext && r.Error == "" {
-			s.note(conn, m)
+			s.note(from, m)
 		}
 		data, err := frame(r)
 		if err != nil {

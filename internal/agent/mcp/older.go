@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -74,9 +75,15 @@ type behind struct {
 func (s *Server) withBehind(h *http.Server) {
 	inner := h.ConnContext
 	h.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
+		from, err := ownpipe.Who(conn) // now: when that process has ended, another may get its number
+		private := s.o.Behind != nil && (from.PID > 0 || errors.Is(err, ownpipe.ErrEnded))
 		return context.WithValue(inner(ctx, conn), behindKey{}, &behind{find: func() []proc.Info {
-			if pid, err := ownpipe.Peer(conn); err == nil && pid > 0 && s.o.Behind != nil {
-				return s.o.Behind(pid)
+			if private {
+				found := s.o.Behind(from.PID)
+				if err != nil || !proc.Same(from.PID, from.Start) { // asked after Behind, so that Behind saw this process
+					return nil
+				}
+				return found
 			}
 			peer, _ := netip.ParseAddrPort(fmt.Sprint(conn.RemoteAddr()))
 			local, _ := netip.ParseAddrPort(fmt.Sprint(conn.LocalAddr()))
