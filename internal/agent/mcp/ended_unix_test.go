@@ -86,7 +86,7 @@ func TestMakerEnded(t *testing.T) {
 			if len(sessions) != 1 {
 				t.Fatalf("%s: %d sessions", answer.Status, len(sessions))
 			}
-			b.server.Agents(t.Context()) // waits for the search
+			b.server.Unknown(t.Context()) // waits for the search
 			want := maker.PID
 			if before {
 				want = 0
