@@ -26,6 +26,19 @@ func newDesk(t *testing.T, files map[string]string) (*bench, *companion, *desk, 
 	return b, c, d, agent.Start(t, c.DiscoveryFile)
 }
 
+// TestQuiet: the cursor of a page that nobody types into stops blinking, so that an idle page wakes no processor.
+func TestQuiet(t *testing.T) {
+	b := newBench(t, map[string]string{"a.txt": "a\n"})
+	d := b.desk(b.serve())
+	d.Media("reduced-motion", "no-preference")
+	d.open("a.txt")
+	const layer = `getComputedStyle(document.querySelector(".cm-focused .cm-cursorLayer"))`
+	d.Until("the cursor blinks", layer+`.animationName.startsWith("cm-blink")`)
+	if blinks := browser.Eval[string](d.Page, layer+".animationIterationCount"); blinks != "8" {
+		t.Errorf("it blinks %s times", blinks)
+	}
+}
+
 // TestEditing: tree, tabs, editing, finding and saving; what is ignored is
 // not shown (page); unsaved changes are marked and survive a reload.
 func TestEditing(t *testing.T) {

@@ -38,6 +38,7 @@ func Start(t testing.TB) *Browser {
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path), chromedp.UserDataDir(dir), chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("force-prefers-reduced-motion", true), // animations cost time where no graphics card draws them
 		chromedp.Flag("mute-audio", true), chromedp.WindowSize(1280, 800),
 		chromedp.Env("HOME="+dir),
 		chromedp.WSURLReadTimeout(2*timeout), // the first start reads 300 MB from a cold disk
