@@ -10,7 +10,8 @@ func Cut(object []byte, names ...string) (name string, value, rest []byte, ok bo
 	return cut(NewScanner(object), names)
 }
 
-// CutChecked is Cut for an object that is known to be valid JSON. It does not look into strings, so it costs nearly nothing.
+// CutChecked is Cut for an object whose strings were checked before, or will be by who decodes the parts. It does not look into
+// them, so it costs nearly nothing.
 func CutChecked(object []byte, names ...string) (name string, value, rest []byte, ok bool) {
 	s := NewScanner(object)
 	s.checked = true

@@ -21,7 +21,7 @@ type Scanner struct {
 	b       []byte
 	i       int
 	depth   int
-	checked bool // b is known to be valid JSON
+	checked bool // strings are not looked into
 }
 
 // NewScanner returns a scanner of b. It changes b where it unescapes.

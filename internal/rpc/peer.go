@@ -141,10 +141,11 @@ func (p *Peer) Run(ctx context.Context) error {
 // large is the size in bytes from which a message's largest part is not decoded twice.
 const large = 8 << 10
 
-// split returns the parts of a message.
+// split returns the parts of a message. A large result is checked by the Call that decodes it.
 func split(raw []byte) (m incoming, err error) {
 	if len(raw) >= large {
-		if name, value, rest, ok := jsontext.Cut(raw, "params", "result"); ok {
+		name, value, rest, ok := jsontext.CutChecked(raw, "params", "result")
+		if ok && (name == "result" || jsontext.NewScanner(value).Skip()) {
 			err = json.Unmarshal(rest, &m)
 			if name == "params" {
 				m.Params = value
@@ -237,8 +238,8 @@ func (p *Peer) reply(id json.RawMessage, result any, failed *Error) {
 // Notify sends a notification. It is dropped when the other side has gone.
 func (p *Peer) Notify(method string, params any) { p.send(outgoing{"2.0", nil, method, params}) }
 
-// Call makes a request and decodes its result into out, unless out is nil; a *json.RawMessage gets the raw result. It
-// waits until the other side answers or goes (ErrGone), or ctx ends.
+// Call makes a request and decodes its result into out, unless out is nil; a *json.RawMessage gets the raw result, whose
+// strings may be invalid. It waits until the other side answers or goes (ErrGone), or ctx ends.
 func (p *Peer) Call(ctx context.Context, method string, params, out any) error {
 	answer := make(chan incoming, 1)
 	p.mu.Lock()

@@ -101,6 +101,40 @@ func TestPeer(t *testing.T) {
 	}
 }
 
+// A large answer with a broken string fails the call that decodes it, at once; raw, it comes as it is.
+func TestLargeBrokenAnswer(t *testing.T) {
+	toPeer, answers := io.Pipe()
+	asked, fromPeer := io.Pipe()
+	a := NewPeer(NewQueue(NewChannel(toPeer, fromPeer, nil)), PeerOptions{})
+	go func() { _ = a.Run(t.Context()) }()
+	t.Cleanup(func() { answers.Close(); asked.Close() })
+	other := NewChannel(asked, answers, nil)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	call := func(result string, out any) error {
+		done := make(chan error, 1)
+		go func() { done <- a.Call(ctx, "x", nil, out) }()
+		var m incoming
+		if request, err := other.Next(); err != nil || json.Unmarshal(request, &m) != nil {
+			t.Fatalf("%s, %v", request, err)
+		}
+		if err := other.Send([]byte(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":` + result + `}`)); err != nil {
+			t.Fatal(err)
+		}
+		return <-done
+	}
+	for _, broken := range []string{`\x`, `\u12`, "\x01"} {
+		result := `"` + strings.Repeat("x", large) + broken + `"`
+		if err := call(result, new(string)); err == nil || ctx.Err() != nil {
+			t.Errorf("%q: %v", broken, err)
+		}
+		var raw json.RawMessage
+		if err := call(result, &raw); err != nil || string(raw) != result {
+			t.Errorf("%q: %.20s, %v", broken, raw, err)
+		}
+	}
+}
+
 // A call fails when the other side has gone.
 func TestPeerGone(t *testing.T) {
 	r, w := io.Pipe()

@@ -70,7 +70,7 @@ func exact(raw json.RawMessage) (string, error) {
 // large is the size in bytes from which parameters with a text are decoded only once.
 const large = 8 << 10
 
-// decodeText is decode for parameters with a text, which it puts into content of into. rpc has checked that they are JSON.
+// decodeText is decode for parameters with a text, which it puts into content of into. That text is not checked: see exact.
 func decodeText(params json.RawMessage, into any, content *json.RawMessage) error {
 	if len(params) >= large {
 		if _, value, rest, ok := jsontext.CutChecked(params, "content"); ok {

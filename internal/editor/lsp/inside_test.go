@@ -70,3 +70,23 @@ func TestLargeTextIsNotCopied(t *testing.T) {
 		}
 	}
 }
+
+// A large text that nobody has checked before is refused where a small one would be, and no other part of its message is lost.
+func TestLargeUnchecked(t *testing.T) {
+	fill := strings.Repeat("é\\n", large)
+	for _, end := range []string{``, `\x`, `\ud83d`, `\u12`, "\x01", "\xff"} {
+		var out struct {
+			Content json.RawMessage `json:"content"`
+			Version int             `json:"version"`
+		}
+		if err := decodeText(json.RawMessage(`{"content":"`+fill+end+`","version":7}`), &out, &out.Content); err != nil || out.Version != 7 {
+			t.Fatalf("%q: %+v, %v", end, out.Version, err)
+		}
+		if content, err := exact(out.Content); (err == nil) != (end == "") || err == nil && content != strings.Repeat("é\n", large) {
+			t.Errorf("%q: %d bytes, %v", end, len(content), err)
+		}
+	}
+	if err := decodeText(json.RawMessage(`{"content":"`+fill+`","version":"\x"}`), new(struct{}), new(json.RawMessage)); err == nil {
+		t.Error("another part that is no JSON is taken")
+	}
+}
