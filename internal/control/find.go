@@ -125,7 +125,8 @@ func Persons(ctx context.Context, clients []*Client, known []proc.Info) []*Clien
 }
 
 // FromAgent says whether the process that listens at the socket has an agent's mark, or runs below one of agents. That process may be any
-// program. One that has made the socket, passed it on and ended hides who listens, and counts as an agent's.
+// program. One that has made the socket, passed it on and ended hides who listens, and counts as an agent's; so does one that keeps its
+// environment, where a mark may be, from its own user. pollux never does that.
 func (c *Client) FromAgent(agents []proc.Info) bool {
 	if c.ended {
 		return true
@@ -137,5 +138,5 @@ func (c *Client) FromAgent(agents []proc.Info) bool {
 		_, told := proc.Lookup(os.Getpid())
 		return told && c.server.PID != 0
 	}
-	return !proc.Same(c.server.PID, c.server.Start)
+	return proc.Hides(c.server.PID) || !proc.Same(c.server.PID, c.server.Start)
 }

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -10,12 +11,16 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/pollux-companion/pollux/e2e/ended"
 	"github.com/pollux-companion/pollux/internal/ownpipe"
 	"github.com/pollux-companion/pollux/internal/proc"
+	"github.com/pollux-companion/pollux/internal/usertest"
 )
 
 // TestMain is also a companion in a process of its own, which claims to be newer, until its standard input ends.
@@ -27,6 +32,14 @@ func TestMain(m *testing.M) {
 				panic(err)
 			}
 		}
+		fmt.Println("ready")
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		return
+	}
+	if dumpable := os.Getenv("POLLUX_TEST_DUMPABLE"); dumpable != "" {
+		_ = syscall.Setresgid(usertest.ID, usertest.ID, usertest.ID)
+		_ = syscall.Setresuid(usertest.ID, usertest.ID, usertest.ID)
+		_ = unix.Prctl(unix.PR_SET_DUMPABLE, uintptr(dumpable[0]-'0'), 0, 0, 0)
 		fmt.Println("ready")
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		return
@@ -170,5 +183,41 @@ func TestFindLeavesOutAgents(t *testing.T) {
 				t.Errorf("found the %s, want the %s", c.Status.Editor, tt.want)
 			}
 		})
+	}
+}
+
+// SPEC §11.1: a companion whose process hides its environment, and so perhaps an agent's mark, from its own user counts as an agent's. Root sees
+// through that, so it is tried as another user.
+func TestHidesItsMarks(t *testing.T) {
+	for dumpable, want := range map[string]bool{"0": true, "1": false} {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), "POLLUX_TEST_DUMPABLE="+dumpable)
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if os.Geteuid() == 0 {
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+				t.Fatalf("%q, %v", line, err)
+			}
+		}
+		usertest.Do(t, func() {
+			server, _ := proc.Lookup(cmd.Process.Pid)
+			c := &Client{server: server}
+			if got := c.FromAgent(nil); got != want {
+				t.Errorf("dumpable %s: an agent's: %v", dumpable, got)
+			}
+		})
+		_ = in.Close()
+		if cmd.Process != nil {
+			_ = cmd.Wait()
+		}
 	}
 }

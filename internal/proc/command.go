@@ -23,6 +23,9 @@ func Environ(pid int) ([]string, error) {
 	return environ(pid)
 }
 
+// Hides says whether a process of this user keeps its environment from its own user, as a program can on Linux (PR_SET_DUMPABLE).
+func Hides(pid int) bool { return pid > 0 && hides(pid) }
+
 // Dir returns the current working folder of a process of this user, absolute. The error says why the system hides it.
 func Dir(pid int) (string, error) {
 	if pid <= 0 {
