@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/pollux-companion/pollux/internal/paths"
+	"github.com/pollux-companion/pollux/internal/peers"
 )
 
 func TestPatterns(t *testing.T) { // gitignore(5)
@@ -309,4 +311,79 @@ func FuzzPatterns(f *testing.F) { // SPEC A-4
 			}
 		}
 	})
+}
+
+// SPEC C-8: each row of the table in docs/using.md is true: what it says to be obeyed keeps a file from agents, in any folder, and
+// nothing else does.
+func TestWhichIgnoreFileBinds(t *testing.T) {
+	root, err := peers.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(root, "docs", "using.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(data), "**Which ignore file binds whom.**")
+	contents := map[string]string{ // of the files that are not in the form of a .gitignore
+		".claude/settings.json": `{"permissions": {"deny": ["Read(./hidden)"]}}`,
+		"opencode.json":         `{"permission": {"read": {"hidden": "deny"}}}`,
+	}
+	rows, names := 0, 0
+	for line := range strings.Lines(table) {
+		cells := strings.Split(line, "|")
+		if len(cells) != 5 || !strings.Contains(line, "`") {
+			if rows > 0 {
+				break
+			}
+			continue
+		}
+		rows++
+		obeyed := strings.TrimSpace(cells[2]) == "obeyed"
+		for i, name := range strings.Split(cells[1], "`") {
+			if i%2 == 0 || strings.Contains(name, "(") || name == "permission" || name == "permissions.deny" {
+				continue
+			}
+			names++
+			for _, folder := range []string{"", "sub"} {
+				b := newBox(t, &Options{})
+				if name == "ignore" { // the setting
+					b = newBox(t, &Options{NeverShare: []string{"hidden"}})
+				} else {
+					b.put(filepath.Join(folder, name), cmp.Or(contents[name], "hidden\n"))
+				}
+				if got := b.MayShare(b.put(filepath.Join(folder, "hidden"), "")); got == obeyed {
+					t.Errorf("%s in %q: obeyed is %v, and MayShare says %v", name, folder, obeyed, got)
+				}
+				if !b.MayShare(b.put(filepath.Join(folder, "open"), "")) {
+					t.Errorf("%s in %q: it hides more than it names", name, folder)
+				}
+			}
+		}
+	}
+	if rows != 7 || names != 9 {
+		t.Errorf("%d rows with %d names were tried", rows, names)
+	}
+	for _, one := range ignoreNames {
+		if !strings.Contains(table, "`"+one+"`") {
+			t.Errorf("%s is not in the table", one)
+		}
+	}
+}
+
+// An ignore file cannot show what one of another name hides.
+func TestIgnoreFilesAdd(t *testing.T) {
+	b := newBox(t, nil)
+	b.put(".aiexclude", "one\n!two\n")
+	b.put(".geminiignore", "two\n!one\n")
+	b.put("sub/.qwenignore", "!one\n!two\n")
+	for _, name := range []string{"one", "two", "sub/one", "sub/two"} {
+		if b.MayShare(b.put(name, "")) {
+			t.Errorf("%s is shared", name)
+		}
+	}
+	b.put("sub/.aiignore", "\xff\xfe")
+	if b.MayShare(b.put("sub/three", "")) || len(b.Withheld()) != 1 {
+		t.Errorf("a folder of which nobody knows what it hides: %v", b.Withheld())
+	}
 }

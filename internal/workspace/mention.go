@@ -40,10 +40,10 @@ func (w *Workspace) MayMention(path string) error {
 		return err
 	}
 	if len(l.path) > len(l.root) && s.hidden(l.root, l.path, info.IsDir()) {
-		return fmt.Errorf("%q %w: a .geminiignore or the setting \"ignore\" names it", path, ErrWithheld)
+		return fmt.Errorf("%q %w: an ignore file (.geminiignore or its kin) or the setting \"ignore\" names it", path, ErrWithheld)
 	}
 	if given, ok := w.rootOf(filepath.Clean(path)); ok && len(filepath.Clean(path)) > len(given) && s.hidden(given, filepath.Clean(path), info.IsDir()) {
-		return fmt.Errorf("%q %w: a .geminiignore or the setting \"ignore\" names it", path, ErrWithheld)
+		return fmt.Errorf("%q %w: an ignore file (.geminiignore or its kin) or the setting \"ignore\" names it", path, ErrWithheld)
 	}
 	return nil
 }

@@ -13,11 +13,15 @@ import (
 	"github.com/pollux-companion/pollux/internal/paths"
 )
 
-// A Withheld folder is not shared at all, because its .geminiignore cannot be followed: nobody knows what it should
+// ignoreNames are the files by which the author of a folder keeps files from agents, all in the form of a .gitignore. Each binds what
+// every agent is told, whichever agent reads the file itself.
+var ignoreNames = [...]string{".geminiignore", ".qwenignore", ".agentignore", ".aiignore", ".aiexclude"} //nolint:gochecknoglobals // constant
+
+// A Withheld folder is not shared at all, because one of its ignore files cannot be followed: nobody knows what it should
 // hide.
 type Withheld struct {
 	Folder  string // absolute
-	File    string // the .geminiignore, absolute
+	File    string // the ignore file, absolute
 	Problem string // the rest of a sentence that begins with File
 }
 
@@ -48,7 +52,7 @@ func (h *withholding) note(file, problem string) bool {
 	return problem != "" && problem != was
 }
 
-// Withheld lists the folders whose .geminiignore cannot be followed, among the folders in which a file was looked at
+// Withheld lists the folders of which an ignore file cannot be followed, among the folders in which a file was looked at
 // since the start.
 func (w *Workspace) Withheld() []Withheld {
 	w.withheld.mu.Lock()
@@ -75,9 +79,9 @@ func (w *Workspace) Withheld() []Withheld {
 
 // MayShare reports whether agents may hear of a file (SPEC C-6, C-8). It must be a
 // regular file, and lie in the workspace unless the settings allow others. Nothing may name it or a folder above it: not
-// the user's own list, the list of secrets (see Secret), or a .geminiignore on its way. That holds for the given name and for
-// the one behind its symlinks. A .geminiignore cannot show what the lists hide. A folder whose .geminiignore cannot be
-// followed completely is withheld, with everything in it.
+// the user's own list, the list of secrets (see Secret), or an ignore file on its way (.geminiignore and its kin). That holds for the
+// given name and for the one behind its symlinks. An ignore file cannot show what the lists or files of another name hide. A folder
+// with an ignore file that cannot be followed completely is withheld, with everything in it.
 func (w *Workspace) MayShare(path string) bool { return w.Sharing()(path) }
 
 // Sharing returns a MayShare for the files of one moment. Many files then cost little more than one: ignore files are
@@ -102,8 +106,8 @@ type folderKey struct{ root, dir string }
 
 // A sharedFolder is a folder on the way to a file.
 type sharedFolder struct {
-	rules  rules
-	hidden bool // the folder is hidden, and so is everything in it
+	rules  [len(ignoreNames)]rules // those of each name by themselves
+	hidden bool                    // the folder is hidden, and so is everything in it
 }
 
 func (s *sharing) may(path string) bool {
@@ -159,18 +163,28 @@ func (c *ignoreCache) secret(names []string, isDir bool) bool {
 	return ok && !p.negated
 }
 
-// hidden checks a path below root against the lists, and against the .geminiignore of each folder on its way.
+// hidden checks a path below root against the lists, and against the ignore files of each folder on its way.
 func (s *sharing) hidden(root, path string, isDir bool) bool {
 	f := s.folder(root, filepath.Dir(path))
 	if f.hidden {
 		return true
 	}
-	names := f.rules.in(filepath.Base(path)).names
+	names := f.rules[0].in(filepath.Base(path)).names
 	if s.w.ignores.secret(names, isDir) {
 		return true
 	}
-	for i := len(f.rules.levels) - 1; i >= 0; i-- {
-		l := f.rules.levels[i]
+	for _, r := range f.rules {
+		if s.hides(r, names, isDir) {
+			return true
+		}
+	}
+	return false
+}
+
+// hides says whether rules hide a name; the strongest pattern that fits decides.
+func (s *sharing) hides(r rules, names []string, isDir bool) bool {
+	for i := len(r.levels) - 1; i >= 0; i-- {
+		l := r.levels[i]
 		before := s.effort.left
 		p, ok := l.file.last(names[l.depth:], isDir, &s.effort)
 		s.spent[l.file] += before - s.effort.left
@@ -194,18 +208,23 @@ func (s *sharing) folder(root, dir string) *sharedFolder {
 	f := &sharedFolder{}
 	if len(dir) > len(root) {
 		f.hidden = s.hidden(root, dir, true)
-		f.rules = s.folder(root, filepath.Dir(dir)).rules.in(filepath.Base(dir))
+		f.rules = s.folder(root, filepath.Dir(dir)).rules
+		for i := range f.rules {
+			f.rules[i] = f.rules[i].in(filepath.Base(dir))
+		}
 	}
 	if !f.hidden {
-		path := filepath.Join(dir, ".geminiignore")
-		file := s.w.ignores.load(path, &s.effort)
-		if file != nil && file.problem != "" {
-			f.hidden = true
-			s.withhold(file, file.problem)
-		} else {
-			s.w.withheld.note(path, "")
+		for i, name := range ignoreNames {
+			path := filepath.Join(dir, name)
+			file := s.w.ignores.load(path, &s.effort)
+			if file != nil && file.problem != "" {
+				f.hidden = true
+				s.withhold(file, file.problem)
+			} else {
+				s.w.withheld.note(path, "")
+			}
+			f.rules[i] = f.rules[i].with(file)
 		}
-		f.rules = f.rules.with(file)
 	}
 	s.folders[key] = f
 	return f
