@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -165,6 +166,11 @@ func TestConsentFromAgent(t *testing.T) {
 		if err == nil || !strings.Contains(string(out), "agent's shell") {
 			t.Errorf("%q: %v %s", args, err, out)
 		}
+	}
+	elsewhere := w.command("ext", "consent", "grant", "x", "--yes") // it does not look where the companion's socket is
+	elsewhere.Env = append(slices.Clip(elsewhere.Env), "XDG_RUNTIME_DIR="+filepath.Join(w.root, "nowhere"))
+	if out, err := elsewhere.CombinedOutput(); err == nil || !strings.Contains(string(out), "agent's shell") {
+		t.Errorf("with another XDG_RUNTIME_DIR: %v %s", err, out)
 	}
 	if out, code := dialogue(t, w, []string{"ext", "run", "x", "t"}); code != console.CodeNo || strings.Contains(out, "not now") || !strings.Contains(out, "no editor page is open") {
 		t.Errorf("exit code %d\n%s", code, out)

@@ -405,7 +405,7 @@ func (c *Companion) startControl() error {
 		c.o.Log.Warn("other pollux commands cannot reach this companion", "err", err)
 		return nil
 	}
-	c.channel.Store(s)
+	c.channel.Store(s.PointFrom(c.o.Dirs.Pointers()))
 	c.onStop("control", func(context.Context) error { s.Close(); return nil })
 	return nil
 }

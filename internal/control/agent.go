@@ -64,33 +64,53 @@ func InAgent(ctx context.Context, dirs []string) bool { return MayDecide(ctx, di
 
 // MayDecide returns nil when this process may decide for the user, at its terminal or by a flag: about changes, and about what
 // extensions may do. Otherwise it says why not: the process has an agent's mark; or it runs below the agent of a companion whose
-// socket lies in dirs; or such a companion has an agent whose process is not known.
+// socket or pointer lies in dirs, as this process or that companion sees it; or such a companion has an agent whose process is not known,
+// does not answer, or lives where neither sees the other.
 func MayDecide(ctx context.Context, dirs []string) error {
 	if inAgent() {
 		return ErrFromAgent
 	}
 	var all Agents
-	clients, silent := ListAll(ctx, dirs)
-	if len(silent) > 0 { // an agent may have stopped that companion, or hold its connections, so that nobody learns of the agent
-		all.Unknown = append(all.Unknown, SilentError(silent).Error())
+	clients, hidden := listForGuard(ctx, dirs)
+	for _, err := range hidden {
+		all.Unknown = append(all.Unknown, err.Error())
 	}
+	fromAgent := false
 	for _, c := range clients {
-		limited, cancel := context.WithTimeout(ctx, knowWithin+dialTimeout)
-		agents, err := c.Agents(limited)
-		cancel()
+		agents, err := inTime(ctx, c.Agents)
 		if err != nil { // an older version, or no answer
 			agents.Unknown = append(agents.Unknown, fmt.Sprintf("companion %d does not answer", c.Status.PID))
+		}
+		switch by, _ := inTime(ctx, c.judged); {
+		case by == byAgent:
+			fromAgent = true
+		case by != byPerson && c.server.PID == 0: // this process may have hidden its parents from itself, in a namespace of its own
+			hidden = append(hidden, errApart)
+			agents.Unknown = append(agents.Unknown, fmt.Sprintf("companion %d %v", c.Status.PID, errApart))
 		}
 		all.Processes = append(all.Processes, agents.Processes...)
 		all.Unknown = append(all.Unknown, agents.Unknown...)
 		c.Close()
 	}
+	if fromAgent {
+		return ErrFromAgent
+	}
 	err := all.MayDecide(os.Getpid())
-	if len(silent) > 0 && errors.Is(err, ErrUnknownAgent) {
+	if len(hidden) > 0 && errors.Is(err, ErrUnknownAgent) {
 		return silence{err}
 	}
 	return err
 }
+
+// inTime asks a companion something that waits for what it finds out.
+func inTime[T any](ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, knowWithin+dialTimeout)
+	defer cancel()
+	return ask(ctx)
+}
+
+// errApart: neither sees the other's process.
+var errApart = errors.New("runs in another container or namespace of processes; ask in one where it runs")
 
 // silence is an error that is an ErrSilent as well.
 type silence struct{ error }

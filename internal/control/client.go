@@ -108,6 +108,13 @@ func (c *Client) Agents(ctx context.Context) (v Agents, err error) {
 	return v, c.call(ctx, methodAgents, empty{}, &v)
 }
 
+// judged returns what the companion takes this process for, whatever this process can see: the system tells the companion which process asks.
+func (c *Client) judged(ctx context.Context) (verdict string, err error) {
+	var v judgeReply
+	err = c.call(ctx, methodJudge, empty{}, &v)
+	return v.Verdict, err
+}
+
 // Diffs lists the open proposals, oldest first.
 func (c *Client) Diffs(ctx context.Context) (v []Diff, err error) {
 	return v, c.call(ctx, methodDiffs, empty{}, &v)
@@ -253,22 +260,38 @@ func settled(path string) bool {
 	return err == nil && time.Since(info.ModTime()).Abs() > settling
 }
 
-// sockets lists the paths of the sockets in dirs, each once. It bounds their number, so
-// that asking them all stays cheap.
+// maxSockets bounds how many sockets are asked, so that asking them all stays cheap.
+const maxSockets = 256
+
+// sockets lists the paths of the sockets in dirs, each once, as many as are asked.
 func sockets(dirs []string) []string {
-	var paths []string
+	paths := socketsIn(dirs)
+	return paths[:min(len(paths), maxSockets)]
+}
+
+func socketsIn(dirs []string) (paths []string) {
 	for _, dir := range dirs {
-		if info, err := os.Lstat(dir); err != nil || !info.IsDir() || safefile.PrivateDir(dir) != nil {
-			continue // missing, or other users could put sockets there
-		}
-		entries, _ := os.ReadDir(dir)
-		for _, e := range entries {
-			if strings.HasSuffix(e.Name(), socketSuffix) && !slices.Contains(paths, filepath.Join(dir, e.Name())) {
-				paths = append(paths, filepath.Join(dir, e.Name()))
+		for _, path := range filesIn(dir, socketSuffix) {
+			if !slices.Contains(paths, path) {
+				paths = append(paths, path)
 			}
 		}
 	}
-	return paths[:min(len(paths), 256)]
+	return paths
+}
+
+// filesIn lists the files of a folder whose names have a suffix: none when the folder is missing, or other users could put files there.
+func filesIn(dir, suffix string) (paths []string) {
+	if info, err := os.Lstat(dir); err != nil || !info.IsDir() || safefile.PrivateDir(dir) != nil {
+		return nil
+	}
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), suffix) {
+			paths = append(paths, filepath.Join(dir, e.Name()))
+		}
+	}
+	return paths
 }
 
 // ErrSilent: a companion that may serve the folder runs, but does not answer. The error's text says which.

@@ -15,6 +15,7 @@ const (
 	methodStatus   = "status"
 	methodSessions = "sessions"
 	methodAgents   = "agents"
+	methodJudge    = "judge"
 	methodDiffs    = "diffs"
 	methodDecide   = "decide"
 	methodOpen     = "open"
@@ -250,6 +251,17 @@ type lendParams struct {
 
 type contextParams struct {
 	InAgent bool `json:"inAgent,omitempty"`
+}
+
+// The verdicts of methodJudge.
+const (
+	byPerson = "person"
+	byAgent  = "agent"
+	byUnseen = "unseen"
+)
+
+type judgeReply struct {
+	Verdict string `json:"verdict"`
 }
 
 type pageReply struct {

@@ -2,6 +2,7 @@ package control
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -26,6 +27,10 @@ import (
 // TestMain is also a companion in a process of its own, which claims to be newer, until its standard input ends.
 func TestMain(m *testing.M) {
 	ended.Main()
+	if dirs := os.Getenv("POLLUX_TEST_DECIDE"); dirs != "" {
+		fmt.Println(MayDecide(context.Background(), strings.Fields(dirs)))
+		return
+	}
 	if path := os.Getenv("POLLUX_TEST_FILL"); path != "" {
 		for range 2 * maxPeers {
 			if _, err := net.Dial("unix", path); err != nil {

@@ -56,6 +56,17 @@ func (p *peer) verdict(agents Agents) guard.Verdict {
 	return v
 }
 
+// judged says what the peer is taken for.
+func (p *peer) judged(ctx context.Context, _ empty) (judgeReply, error) {
+	switch p.verdict(p.known(ctx)) {
+	case guard.Person:
+		return judgeReply{byPerson}, nil
+	case guard.Below, guard.Marked:
+		return judgeReply{byAgent}, nil
+	}
+	return judgeReply{byUnseen}, nil
+}
+
 // errPrivate: some agent must not be told what the user looks at, and it may be the one that asks.
 var errPrivate = errors.New("an agent's shell asks, and the user does not share with every agent what they look at; pollux share says with whom")
 

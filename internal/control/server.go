@@ -40,9 +40,10 @@ type Server struct {
 
 	agents between
 
-	mu     sync.Mutex // guards the below
-	conns  map[net.Conn]struct{}
-	closed bool
+	mu      sync.Mutex // guards the below
+	conns   map[net.Conn]struct{}
+	closed  bool
+	unpoint func() // of PointFrom; nil for no pointer
 }
 
 // Listen opens a socket in the first of dirs that can be made private and whose name is short enough, and serves b on it.
@@ -139,6 +140,9 @@ func (s *Server) serve(conn net.Conn, from proc.Info) {
 // Close ends every connection, removes the socket and waits for what runs.
 func (s *Server) Close() {
 	s.mu.Lock()
+	if s.unpoint != nil {
+		s.unpoint() // first: it promises that somebody answers
+	}
 	s.closed = true
 	for conn := range s.conns {
 		conn.Close()
@@ -169,6 +173,7 @@ func (p *peer) methods() handler.Map {
 		methodEnv:      method(func(context.Context, empty) (Connection, error) { return b.Connection(), nil }),
 		methodSessions: method(func(context.Context, empty) ([]Session, error) { return b.Sessions(), nil }),
 		methodAgents:   method(func(ctx context.Context, _ empty) (Agents, error) { return p.known(ctx), nil }),
+		methodJudge:    method(p.judged),
 		methodDiffs:    method(func(context.Context, empty) ([]Diff, error) { return b.Diffs(), nil }),
 		methodContext: method(func(ctx context.Context, in contextParams) (*state.Snapshot, error) {
 			snap := b.Context()

@@ -17,3 +17,13 @@ func TryLock(f *os.File) (bool, error) {
 	}
 	return err == nil, err
 }
+
+// Locked says whether somebody else holds the lock of TryLock. It disturbs nobody who asks the same.
+func Locked(f *os.File) bool {
+	at := windows.Overlapped{OffsetHigh: 1}
+	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &at)
+	if err == nil {
+		_ = windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, &at)
+	}
+	return errors.Is(err, windows.ERROR_LOCK_VIOLATION)
+}

@@ -6,11 +6,14 @@ import (
 	"path/filepath"
 )
 
+// usualState is the folder for state, below a home folder.
+const usualState = ".local/state"
+
 func stateHome() (string, error) {
 	if dir, ok := absEnv("XDG_STATE_HOME"); ok {
 		return dir, nil
 	}
-	return home(".local", "state")
+	return home(usualState)
 }
 
 // runDirs returns the folders for sockets. A terminal without XDG_RUNTIME_DIR (su, cron, some ssh) must still find a
@@ -26,7 +29,7 @@ func runDirs(state string) []string {
 			usual = ""
 		}
 	}
-	dirs = append(dirs, filepath.Join(state, "run"), fmt.Sprintf("/tmp/pollux-%d", uid))
+	dirs = append(dirs, pointers(state), fmt.Sprintf("/tmp/pollux-%d", uid))
 	if usual != "" {
 		if _, err := os.Stat(usual); err == nil {
 			dirs = append(dirs, filepath.Join(usual, "pollux"))

@@ -50,6 +50,27 @@ func TestRunDirs(t *testing.T) {
 	}
 }
 
+// A companion that was started without XDG_STATE_HOME is found with it, and by a process with another HOME.
+func TestPointersOfOthers(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_STATE_HOME", "")
+	d, err := Folders()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(d.Pointers(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("XDG_STATE_HOME", "/s")
+	if other, err := Folders(); err != nil || !slices.Contains(other.Run, d.Pointers()) {
+		t.Errorf("%v, %v: not %s", other.Run, err, d.Pointers())
+	}
+	if all := homes(); all[0] != home {
+		t.Errorf("%v", all)
+	}
+}
+
 func TestNoHome(t *testing.T) {
 	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"} {
 		t.Setenv(name, "")

@@ -1,0 +1,100 @@
+//go:build unix
+
+package control
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// pointing is a companion whose socket lies where its client does not look; the client finds a pointer in dir.
+func pointing(t *testing.T, f *fake) (s *Server, dir string) {
+	t.Helper()
+	s = listen(t, []string{shortDir(t)}, f)
+	dir = filepath.Join(t.TempDir(), "run")
+	if err := s.point(dir); err != nil {
+		t.Fatal(err)
+	}
+	return s, dir
+}
+
+func names(t *testing.T, dir string) (list []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		list = append(list, e.Name())
+	}
+	return list
+}
+
+// SPEC §11.1: a variable leads no process past the companion that knows its agent.
+func TestPointer(t *testing.T) {
+	_, dir := pointing(t, &fake{reviewed: newReviewed(), agent: os.Getpid()})
+	if err := MayDecide(t.Context(), []string{filepath.Join(dir, "nothing"), dir}); err == nil || err.Error() != ErrFromAgent.Error() {
+		t.Errorf("the agent's process: %v", err)
+	}
+	s, dir := pointing(t, &fake{reviewed: newReviewed()})
+	dirs := []string{filepath.Join(dir, "nothing"), dir}
+	if err := MayDecide(t.Context(), dirs); err != nil {
+		t.Errorf("a person's: %v", err)
+	}
+	if err := MayDecide(t.Context(), []string{filepath.Dir(s.Path()), dir}); err != nil {
+		t.Errorf("a person's, who finds the socket as well: %v", err)
+	}
+	s.Close()
+	if left := names(t, dir); len(left) > 0 {
+		t.Errorf("it leaves %q", left)
+	}
+}
+
+// Whoever cannot reach a companion that lives, does not know whose they are.
+func TestPointerToHidden(t *testing.T) {
+	s, dir := pointing(t, &fake{reviewed: newReviewed()})
+	if err := os.Rename(s.Path(), s.Path()+".away"); err != nil {
+		t.Fatal(err)
+	}
+	err := MayDecide(t.Context(), []string{dir})
+	if !errors.Is(err, ErrUnknownAgent) || !errors.Is(err, ErrSilent) || !strings.Contains(err.Error(), fmt.Sprintf("process %d runs", os.Getpid())) {
+		t.Errorf("%v", err)
+	}
+}
+
+// A companion that was killed has left its pointer.
+func TestPointerIsRemoved(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "7-ABC.at"), []byte("/nowhere"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := MayDecide(t.Context(), []string{dir}); err != nil {
+		t.Error(err)
+	}
+	if left := names(t, dir); len(left) > 0 {
+		t.Errorf("it stays: %q", left)
+	}
+}
+
+// A companion does not hide behind more sockets than are asked.
+func TestManySockets(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for n := range maxSockets + 1 {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(n)+socketSuffix), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := MayDecide(t.Context(), []string{dir}); !errors.Is(err, ErrSilent) {
+		t.Errorf("%v", err)
+	}
+}
