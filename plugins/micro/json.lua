@@ -8,6 +8,15 @@ local function escape(c)
   return escapes[c] or string.format('\\u%04x', c:byte())
 end
 
+-- quote writes a text, in parts: micro's Lua cannot replace more than 5000 characters at once.
+local function quote(s)
+  local parts = {}
+  for i = 1, #s, 4000 do
+    parts[#parts + 1] = s:sub(i, i + 3999):gsub('[%z\1-\31"\\]', escape)
+  end
+  return '"' .. table.concat(parts) .. '"'
+end
+
 -- encode writes a value. A table with [1], or without any member, is an array.
 function json.encode(value)
   local kind = type(value)
@@ -16,7 +25,7 @@ function json.encode(value)
   elseif value == json.empty then
     return '{}'
   elseif kind == 'string' then
-    return '"' .. value:gsub('[%z\1-\31"\\]', escape) .. '"'
+    return quote(value)
   elseif kind ~= 'table' then
     return tostring(value)
   end
@@ -56,13 +65,16 @@ local function unicode(s, i)
 end
 
 local function text(s, i) -- i is behind the quotation mark
-  local parts = {}
+  local wholes, parts = {}, {}
   while true do
+    if #parts > 1000 then -- micro's Lua cannot join more than 5000 at once
+      wholes[#wholes + 1], parts = table.concat(parts), {}
+    end
     local at = s:find('["\\]', i) or error('JSON: a text without an end')
     parts[#parts + 1] = s:sub(i, at - 1)
     local c = s:sub(at + 1, at + 1)
     if s:byte(at) == 34 then
-      return table.concat(parts), at + 1
+      return table.concat(wholes) .. table.concat(parts), at + 1
     elseif c == 'u' then
       parts[#parts + 1], i = unicode(s, at + 2)
     else

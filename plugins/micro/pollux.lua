@@ -96,11 +96,28 @@ end
 
 -- position is a place of a text as LSP counts: lines from 0, and UTF-16 units.
 local function position(buf, at)
-  local units = 0
-  for _, byte in ipairs({ util.String(buf:Substr(buffer.Loc(0, at.Y), buffer.Loc(at.X, at.Y))):byte(1, -1) }) do
-    units = units + (byte >= 0xF0 and 2 or (byte < 0x80 or byte >= 0xC0) and 1 or 0)
+  local units, line = 0, util.String(buf:Substr(buffer.Loc(0, at.Y), buffer.Loc(at.X, at.Y)))
+  for i = 1, #line, 1000 do -- micro's Lua cannot take 5000 values at once
+    for _, byte in ipairs({ line:byte(i, i + 999) }) do
+      units = units + (byte >= 0xF0 and 2 or (byte < 0x80 or byte >= 0xC0) and 1 or 0)
+    end
   end
   return { line = at.Y, character = units }
+end
+
+-- place is the reverse of position: where a place of LSP's is in a text.
+local function place(buf, at)
+  local line = math.min(at.line, buf:LinesNum() - 1)
+  local first, final = 0, util.CharacterCountInString(buf:Line(line))
+  while first < final do
+    local middle = math.floor((first + final) / 2)
+    if position(buf, buffer.Loc(middle, line)).character < at.character then
+      first = middle + 1
+    else
+      final = middle
+    end
+  end
+  return buffer.Loc(first, line)
 end
 
 local function selection(buf, cursor)
@@ -114,7 +131,22 @@ local function selection(buf, cursor)
   return { start = position(buf, from), ['end'] = position(buf, to), text = util.String(cursor:GetSelection()) }
 end
 
-local function context()
+local telling = time.Now() -- when a context was sent last
+local late = false -- one will be sent in a moment
+
+local function context(again)
+  late = late and not again
+  if not ready then
+    return -- it has ended meanwhile
+  elseif late or time.Since(telling) < 5e7 then -- one in 50 ms
+    if not late then
+      late = true
+      shell.JobSpawn('sleep', { '0.05' }, nil, nil, function()
+        context(true)
+      end)
+    end
+    return
+  end
   local params = { textDocument = json.null, openDocuments = {} }
   panes(function(pane)
     if is_file(pane.Buf) then
@@ -129,7 +161,7 @@ local function context()
   end
   local text = json.encode(params)
   if text ~= last then
-    last = text
+    last, telling = text, time.Now()
     notify('pollux/didChangeContext', params)
   end
 end
@@ -181,7 +213,7 @@ local requests = {
     pane = micro.CurPane()
     pane:OpenBuffer(buf)
     if p.selection then
-      pane.Cursor:GotoLoc(buffer.Loc(p.selection.start.character, p.selection.start.line))
+      pane.Cursor:GotoLoc(place(buf, p.selection.start))
       pane:Relocate()
     end
     return { opened = true }
@@ -206,7 +238,11 @@ local function receive(m)
     local f = requests[m.method]
     local result, err
     if f then
-      result, err = f(m.params or {})
+      local ok
+      ok, result, err = pcall(f, m.params or {})
+      if not ok then
+        result, err = nil, { code = -32603, message = tostring(result) }
+      end
       err = not result and (err or { code = -32602, message = 'there is no such proposal, or no window for it' }) or nil
     else
       err = { code = -32601, message = 'no ' .. m.method }
@@ -413,12 +449,17 @@ function deinit()
   notify('exit', json.empty)
 end
 
--- A pane is the current one only after micro has called this: pollux's answer to a question comes then.
+-- A pane is the current one, and shows its text, only after micro has called this: pollux's answer to a question comes then.
 function onBufPaneOpen()
   if ready then
     request('workspace/executeCommand', { command = 'pollux.status', arguments = {} }, moved)
   end
   return true
+end
+
+-- Files that > open puts into a pane that is there.
+function onBufferOpen(buf)
+  return not is_file(buf) or onBufPaneOpen()
 end
 
 -- After every action micro calls a function of its name.

@@ -16,6 +16,7 @@ func contextChecks() []check {
 	return []check{
 		{"EP-3/open document", "pollux/openDocument shows the file, and the context says so, with the open files", (*play).opens},
 		{"EP-3/cursor", "the cursor is where openDocument has put it, counted in UTF-16 units", (*play).putsCursor},
+		{"EP-3/long line", "so it is in a line of 30000 characters", (*play).putsCursorFar},
 		{"EP-3/names", "a name with blanks, %, # and letters of others is percent-encoded both ways", (*play).encodes},
 		{"EP-3/a user opens", "a file that the user opens becomes active", (*play).userOpens},
 		{"EP-3/a user moves", "the cursor that the user moves is told; a character beyond the BMP counts two", (*play).userMoves},
@@ -113,22 +114,30 @@ func (p *play) opens() error {
 	return err
 }
 
-func (p *play) putsCursor() error {
+func (p *play) putsCursor() error { return p.cursorAt("one\n😀ä😀 x\nthree\n", 1, 5) }
+
+func (p *play) putsCursorFar() error {
+	return p.cursorAt(strings.Repeat("0123456😀x", 3000)+"\n", 0, 25_000)
+}
+
+// cursorAt has the plugin put the cursor to a place of a text.
+func (p *play) cursorAt(content string, line, character int) error {
 	if err := p.contexts(); err != nil {
 		return err
 	}
-	path, err := p.file(p.fresh("cursor"), "one\n😀ä😀 x\nthree\n")
+	path, err := p.file(p.fresh("cursor"), content)
 	if err != nil {
 		return err
 	}
 	mark := p.link.mark()
-	if itself, err := p.show(path, 1, 5); err != nil {
+	if itself, err := p.show(path, line, character); err != nil {
 		return err
 	} else if !itself {
 		return skipError("the plugin does not know openDocument")
 	}
-	_, err = p.look(mark, "the cursor at 1:5, which is behind 😀ä😀", func(c lookedAt) bool {
-		return c.path() == path && c.Position != nil && c.Position.String() == "1:5"
+	want := fmt.Sprintf("%d:%d", line, character)
+	_, err = p.look(mark, "the cursor at "+want+" of "+quoted(content), func(c lookedAt) bool {
+		return c.path() == path && c.Position != nil && c.Position.String() == want
 	})
 	return err
 }

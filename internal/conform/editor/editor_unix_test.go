@@ -84,7 +84,7 @@ func TestFaults(t *testing.T) {
 		"no name": "EP-1/announcement", "no process": "EP-1/process", "another folder": "EP-1/folders", "no initialized": "EP-1/initialized", "hasty": "EP-1/waits for the answer",
 		"null for unknown": "EP-2/unknown request", "unknown ends it": "EP-2/unknown notification", "members end it": "EP-2/unknown members", "ids are numbers": "EP-2/ids",
 		"bytes as they come": "EP-2/pieces", "malformed ends it": "EP-2/malformed", "small messages": "EP-2/huge", "no version": everyMessage,
-		"only says opened": "EP-3/open document", "bytes": "EP-3/cursor", "characters": "EP-3/cursor", "names as they are": "EP-3/names",
+		"only says opened": "EP-3/open document", "bytes": "EP-3/cursor", "characters": "EP-3/cursor", "short lines": "EP-3/long line", "names as they are": "EP-3/names",
 		"opens in silence": "EP-3/a user opens", "selects for ever": "EP-3/a user selects", "selects too much": "EP-3/a user selects", "everything is a file": "EP-3/no file", "each key": "EP-3/rate",
 		"null for yes": "EP-4/shown", "decides what is closed": "EP-4/shown", "new files unknown": "EP-4/new file", "unknown is closed": "EP-4/unknown id", "one diff": "EP-4/two at once",
 		"the first stays": "EP-4/same path", "edits what is fixed": "EP-4/read only", "writes the file": "EP-4/writes nothing", "ignores what is newer": "EP-4/newer base",

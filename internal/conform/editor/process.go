@@ -81,10 +81,7 @@ func (e *process) run(command []string, bin, stand string) (err error) {
 		}
 	}
 	e.cmd.Dir = e.dir
-	e.cmd.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), CommandEnv+"="+stand)
-	if term := os.Getenv("TERM"); term == "" || term == "dumb" {
-		e.cmd.Env = append(e.cmd.Env, "TERM=xterm-256color")
-	}
+	e.cmd.Env = append(os.Environ(), "TERM=xterm-256color", "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), CommandEnv+"="+stand)
 	if e.tty, err = inTerminal(e.cmd); err != nil {
 		return fmt.Errorf("the editor does not start: %w", err)
 	}

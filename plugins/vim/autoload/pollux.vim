@@ -104,7 +104,11 @@ function! s:ask(p, id) abort
   endif
   call remove(s:questions, a:id)
   let l:labels = map(copy(a:p.choices), 'substitute(v:val, "[&\n]", " ", "g")')
-  let l:n = confirm(a:p.title . "\n" . a:p.message, join(l:labels, "\n"), 0)
+  let l:n = 0
+  try
+    let l:n = confirm(a:p.title . "\n" . a:p.message, join(l:labels, "\n"), 0)
+  catch /^Vim:Interrupt$/ " CTRL-C, which ends a function without an answer
+  endtry
   call pollux#rpc#reply(a:id, {'choice': l:n > 0 ? a:p.choices[l:n - 1] : v:null})
 endfunction
 
