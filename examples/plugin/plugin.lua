@@ -7,7 +7,7 @@ local job, diffs, last, waiting = nil, {}, nil, nil
 ---- 1. Messages: one JSON value a line, both ways. ----
 local function send(message)
   message.jsonrpc = '2.0'
-  vim.fn.chansend(job, vim.json.encode(message) .. '\n')
+  return job and vim.fn.chansend(job, vim.json.encode(message) .. '\n')
 end
 
 local function notify(method, params)
@@ -82,11 +82,12 @@ end
 
 local function open_diff(p)
   local id = p.diffId
-  local d = { before = scratch(id .. ':before ' .. p.filePath, p.oldText), after = scratch(id .. ':after ' .. p.filePath, p.newText) }
+  local d = { path = p.filePath, before = scratch(id .. ':before ' .. p.filePath, p.oldText), after = scratch(id .. ':after ' .. p.filePath, p.newText) }
   diffs[id] = d
   vim.bo[d.after].buftype = 'acwrite'
   vim.cmd('tabnew | setlocal bufhidden=wipe | buffer ' .. d.before .. ' | diffthis | rightbelow vsplit | buffer ' .. d.after .. ' | diffthis')
-  vim.bo[d.after].modified = false
+  local fixed = (p.readOnly or '') ~= '' -- the agent takes no edits
+  vim.bo[d.after].modified, vim.bo[d.after].modifiable = false, not fixed
   -- :w accepts, closing the window rejects, and pollux hears of each edit.
   local events = { BufWriteCmd = 'accepted', BufWinLeave = 'rejected', TextChanged = 'edited', TextChangedI = 'edited' }
   api.nvim_create_autocmd(vim.tbl_keys(events), {
@@ -95,7 +96,9 @@ local function open_diff(p)
       if events[e.event] ~= 'edited' then
         return close(id, events[e.event]) and nil
       end
-      notify('pollux/didChangeDiff', { diffId = id, version = vim.b[d.after].changedtick, content = text_of(d.after) })
+      if not fixed then
+        notify('pollux/didChangeDiff', { diffId = id, version = vim.b[d.after].changedtick, content = text_of(d.after) })
+      end
     end,
   })
   return { opened = true }
@@ -111,39 +114,62 @@ local requests = {
 }
 
 local function receive(line)
-  local m = vim.json.decode(line)
-  if m.method and m.id then -- a request: always answer
-    local result = requests[m.method] and requests[m.method](m.params)
-    send({ id = m.id, result = result, error = not result and { code = -32601, message = 'no ' .. m.method } or nil })
-  elseif m.result then -- the answer to initialize
+  local ok, m = pcall(vim.json.decode, line)
+  if not ok or type(m) ~= 'table' then -- pollux sends none such; a plugin must outlive it all the same
+    return
+  elseif m.method and m.id then -- a request: always answer
+    local f = requests[m.method]
+    local result = f and f(m.params)
+    send({ id = m.id, result = result, error = not result and { code = f and -32602 or -32601, message = 'no ' .. m.method } or nil })
+  elseif m.id == 1 and m.result then -- the answer to initialize
     for name, value in pairs(m.result.capabilities.experimental.pollux.env) do
       vim.env[name] = value -- an agent in this editor's terminal finds pollux by these
     end
     notify('initialized', vim.empty_dict())
-    api.nvim_create_autocmd({ 'BufEnter', 'CursorMoved', 'CursorMovedI', 'ModeChanged', 'BufDelete' }, { callback = moved })
+    local group = api.nvim_create_augroup('example', {})
+    api.nvim_create_autocmd({ 'BufEnter', 'CursorMoved', 'CursorMovedI', 'ModeChanged', 'BufDelete' }, { group = group, callback = moved })
+    last = nil
     moved()
   end
 end
 
----- 5. Start. pollux ends by itself when this process does. ----
-local part = '' -- of a line that has not come whole
-job = vim.fn.jobstart({ 'pollux', 'lsp' }, {
-  on_stdout = function(_, lines)
-    for i, line in ipairs(lines) do
-      part = part .. line
-      if i < #lines then
-        receive(part)
-        part = ''
+---- 5. Start, and again when pollux has ended. It ends by itself when this process does. ----
+local function shown() -- what a new pollux takes over
+  local list = {}
+  for id, d in pairs(diffs) do
+    list[#list + 1] = { diffId = id, filePath = d.path, content = text_of(d.after) }
+  end
+  return #list > 0 and list or nil
+end
+
+local start
+function start()
+  local part = '' -- of a line that has not come whole
+  job = vim.fn.jobstart({ 'pollux', 'lsp' }, {
+    on_stdout = function(_, lines)
+      for i, line in ipairs(lines) do
+        part = part .. line
+        if i < #lines then
+          receive(part)
+          part = ''
+        end
       end
-    end
-  end,
-})
-send({
-  id = 1,
-  method = 'initialize',
-  params = {
-    processId = vim.fn.getpid(),
-    workspaceFolders = { { uri = uri(vim.fn.getcwd()), name = 'project' } },
-    initializationOptions = { pollux = { version = 1, context = true, openDiff = true, ide = { name = 'example', displayName = 'Example' } } },
-  },
-})
+    end,
+    on_exit = function()
+      job = nil
+      vim.defer_fn(start, 1000) -- a good plugin waits longer each time
+    end,
+  })
+  send({
+    id = 1,
+    method = 'initialize',
+    params = {
+      processId = vim.fn.getpid(),
+      workspaceFolders = { { uri = uri(vim.fn.getcwd()), name = 'project' } },
+      initializationOptions = {
+        pollux = { version = 1, context = true, openDiff = true, ide = { name = 'example', displayName = 'Example' }, openDiffs = shown() },
+      },
+    },
+  })
+end
+start()

@@ -66,7 +66,7 @@ func (p *play) open(path, oldText, newText string, more map[string]any) (id stri
 	id = fmt.Sprintf("conform-%d", p.n)
 	_, missing := os.Stat(path)
 	params := map[string]any{"diffId": id, "filePath": path, "uri": uriOf(path), "isNewFile": missing != nil, "oldText": oldText, "newText": newText,
-		"title": filepath.Base(path), "takeFocus": true}
+		"title": filepath.Base(path), "takeFocus": true, "readOnly": ""}
 	if p.hi.Version >= 2 {
 		params["version"], params["baseVersion"], params["conflict"], params["others"] = 1, 0, nil, 0
 	}

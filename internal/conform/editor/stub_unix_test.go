@@ -425,7 +425,7 @@ func (s *stub) key(command, rest string) {
 func (s *stub) decide(d object, command, rest string) {
 	before := d["newText"]
 	if command == "edit" {
-		if d["readOnly"] != nil && !s.is("edits what is fixed") {
+		if d["readOnly"] != "" && !s.is("edits what is fixed") {
 			return
 		}
 		d["newText"], d["before"] = rest+before.(string), before
