@@ -67,13 +67,13 @@ func (c *Companion) newServer(rec discovery.Record) *mcp.Server {
 	return mcp.New(o)
 }
 
-// processOf names the processes of the CLI behind a connection: also behind pollux relay.
-func processOf(client, server netip.AddrPort) []proc.Info {
-	pid, ok := proc.Peer(client, server)
-	if !ok {
-		return nil
+// processOf names the processes of the CLI behind a connection: also behind pollux relay. Of several that hold it, the last is the oldest, and
+// all are the agent's: it may have given the connection to another program.
+func processOf(client, server netip.AddrPort) (all []proc.Info) {
+	for _, pid := range slices.Backward(proc.Peers(client, server)) {
+		all = append(all, guard.Behind(pid)...)
 	}
-	return guard.Behind(pid)
+	return all
 }
 
 func (c *Companion) newPage(rec discovery.Record) *web.Server {
@@ -136,15 +136,16 @@ func (c *Companion) mayDecide(agent []proc.Info) error {
 // errAgentsPage is why a page decides nothing. It fits into a WebSocket's close frame (123 bytes).
 var errAgentsPage = errors.New("this was opened from an agent's own shell, which may not decide; open it in a browser of yours: pollux page")
 
-// pageDecides says why the process at the other end of a page's connection may not decide for the user: it runs below an agent, or has
+// pageDecides says why the processes at the other end of a page's connection may not decide for the user: one runs below an agent, or has
 // an agent's mark (SPEC §11.1). A process that the system does not name may, as a browser that hides its descriptors.
 func (c *Companion) pageDecides(ctx context.Context, page, server netip.AddrPort) error {
-	pid, ok := proc.Peer(page, server)
-	if !ok || pid == os.Getpid() {
-		return nil
-	}
-	if v := guard.Look(pid, c.knownAgents(ctx)); v == guard.Below || v == guard.Marked {
-		return errAgentsPage
+	for _, pid := range proc.Peers(page, server) {
+		if pid == os.Getpid() {
+			continue
+		}
+		if v := guard.Look(pid, c.knownAgents(ctx)); v == guard.Below || v == guard.Marked {
+			return errAgentsPage
+		}
 	}
 	return nil
 }

@@ -107,28 +107,28 @@ func tryEnds(find func(local, remote netip.AddrPort) (end, error)) error {
 	return nil
 }
 
-// Peer returns the process of this user that holds the client end of a TCP connection over loopback; client is its
-// address, server ours. It may search every process, milliseconds on a busy machine, and waits up to a second so that
-// many calls share one search. Call it in the background, once per connection. ok is false if the system cannot tell,
-// and for another user's end.
-func Peer(client, server netip.AddrPort) (pid int, ok bool) {
+// Peers returns the processes of this user that hold the client end of a TCP connection over loopback, the lowest PID first: a parent and a
+// child that inherited it, or one that was given it. client is its address, server ours. It may search every process, milliseconds on a
+// busy machine, and waits up to a second so that many calls share one search. Call it in the background, once per connection. There are none
+// if the system cannot tell, and for another user's end.
+func Peers(client, server netip.AddrPort) (pids []int) {
 	client = netip.AddrPortFrom(client.Addr().Unmap(), client.Port())
 	server = netip.AddrPortFrom(server.Addr().Unmap(), server.Port())
 	if !client.Addr().IsLoopback() || !server.Addr().IsLoopback() {
-		return 0, false
+		return nil
 	}
 	ends, err := theEnds()
 	if err != nil {
-		return 0, false
+		return nil
 	}
 	e, err := ends.find(client, server)
 	if err != nil || !e.mine {
-		return 0, false
+		return nil
 	}
 	if e.pid != 0 {
-		return e.pid, true
+		return []int{e.pid}
 	}
-	return ends.holder(e.inode)
+	return ends.holders(e.inode)
 }
 
 func addrPort(a net.Addr) (netip.AddrPort, bool) {

@@ -35,7 +35,7 @@ func (*ends) find(local, remote netip.AddrPort) (end, error) {
 // listener is not needed: a connection in the accept queue has its listener's user.
 func (*ends) listener(netip.AddrPort) (end, error) { return end{}, errNoEnd }
 
-// holder is not needed: find returns the process.
-func (*ends) holder(uint64) (int, bool) { return 0, false }
+// holders is not needed: find returns the process.
+func (*ends) holders(uint64) []int { return nil }
 
 func stillUp(net.Conn) bool { return true }

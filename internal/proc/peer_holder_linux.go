@@ -2,6 +2,7 @@ package proc
 
 import (
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,7 +16,7 @@ type socketHolder struct{ pid, fd int }
 // processes. Sessions that begin together share that scan.
 type heldSockets struct {
 	mu    sync.Mutex // guards the fields below; held during a scan
-	known map[uint64]socketHolder
+	known map[uint64][]socketHolder
 	ended time.Time     // when the last scan ended
 	took  time.Duration // how long it took
 }
@@ -26,11 +27,13 @@ const lookShare = 20
 // maxLookPause bounds the wait for the next scan.
 const maxLookPause = time.Second
 
-func (h *heldSockets) find(inode uint64, look func() map[uint64]socketHolder) (pid int, ok bool) {
+// find returns the processes that hold a socket, by their numbers.
+func (h *heldSockets) find(inode uint64, look func() map[uint64][]socketHolder) (pids []int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if at := h.known[inode]; at.holds(inode) {
-		return at.pid, true
+	dropped := func(s socketHolder) bool { return !s.holds(inode) }
+	if all := h.known[inode]; len(all) > 0 && !slices.ContainsFunc(all, dropped) {
+		return pidsOf(all)
 	}
 	if pause := min(lookShare*h.took, maxLookPause) - time.Since(h.ended); pause > 0 {
 		time.Sleep(pause) // further callers wait too, and share the next scan
@@ -39,22 +42,26 @@ func (h *heldSockets) find(inode uint64, look func() map[uint64]socketHolder) (p
 	h.known = look()
 	h.ended = time.Now()
 	h.took = h.ended.Sub(begun)
-	at := h.known[inode]
-	return at.pid, at.pid != 0
+	return pidsOf(h.known[inode])
+}
+
+func pidsOf(holders []socketHolder) (pids []int) {
+	for _, s := range holders {
+		pids = append(pids, s.pid)
+	}
+	slices.Sort(pids)
+	return slices.Compact(pids)
 }
 
 // holds reports whether the descriptor is still that socket, because PIDs and descriptors are reused.
 func (s socketHolder) holds(inode uint64) bool {
-	if s.pid == 0 {
-		return false
-	}
 	target, err := os.Readlink("/proc/" + strconv.Itoa(s.pid) + "/fd/" + strconv.Itoa(s.fd))
 	return err == nil && target == "socket:["+strconv.FormatUint(inode, 10)+"]"
 }
 
 // lookAtSockets returns the sockets of all processes that this user may inspect.
-func lookAtSockets() map[uint64]socketHolder {
-	known := map[uint64]socketHolder{}
+func lookAtSockets() map[uint64][]socketHolder {
+	known := map[uint64][]socketHolder{}
 	for _, name := range namesIn("/proc") {
 		pid, err := strconv.Atoi(name)
 		if err != nil {
@@ -69,8 +76,8 @@ func lookAtSockets() map[uint64]socketHolder {
 			}
 			inode, err := strconv.ParseUint(strings.TrimSuffix(text, "]"), 10, 64)
 			number, err2 := strconv.Atoi(fd)
-			if before := known[inode]; err == nil && err2 == nil && (before.pid == 0 || pid < before.pid) {
-				known[inode] = socketHolder{pid, number}
+			if err == nil && err2 == nil {
+				known[inode] = append(known[inode], socketHolder{pid, number})
 			}
 		}
 	}

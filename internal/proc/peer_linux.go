@@ -88,9 +88,8 @@ func zero(a netip.Addr) netip.Addr {
 	return netip.IPv6Unspecified()
 }
 
-// holder returns the process with a descriptor of a socket. If several have one (a parent and a child that inherited
-// it), it is the one with the lowest PID.
-func (a *ends) holder(inode uint64) (pid int, ok bool) { return a.held.find(inode, lookAtSockets) }
+// holders returns the processes with a descriptor of a socket, the lowest PID first.
+func (a *ends) holders(inode uint64) (pids []int) { return a.held.find(inode, lookAtSockets) }
 
 func openDiag() (*sockDiag, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)

@@ -5,6 +5,8 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"os/exec"
+	"slices"
 	"strconv"
 	"testing"
 )
@@ -41,15 +43,49 @@ func TestPeer(t *testing.T) {
 		defer conn.Close()
 		client := netip.MustParseAddrPort(conn.LocalAddr().String())
 		server := netip.MustParseAddrPort(conn.RemoteAddr().String())
-		if pid, ok := Peer(client, server); !ok || pid != os.Getpid() {
-			t.Errorf("%s: process %d, %v; want %d", host, pid, ok, os.Getpid())
+		if pids := Peers(client, server); !slices.Equal(pids, []int{os.Getpid()}) {
+			t.Errorf("%s: processes %d; want %d", host, pids, os.Getpid())
 		}
-		if pid, ok := Peer(netip.AddrPortFrom(client.Addr(), 1), server); ok {
-			t.Errorf("a connection that is not there belongs to %d", pid)
+		if pids := Peers(netip.AddrPortFrom(client.Addr(), 1), server); len(pids) > 0 {
+			t.Errorf("a connection that is not there belongs to %d", pids)
 		}
 	}
-	if _, ok := Peer(netip.MustParseAddrPort("10.0.0.1:5"), netip.MustParseAddrPort("127.0.0.1:6")); ok {
+	if len(Peers(netip.MustParseAddrPort("10.0.0.1:5"), netip.MustParseAddrPort("127.0.0.1:6"))) > 0 {
 		t.Error("an address of another machine has a process")
+	}
+}
+
+// Whoever was given a connection holds it too, until it ends.
+func TestPeersThatWereGivenIt(t *testing.T) {
+	ln := listen(t)
+	w := connect(t, ln, dialer(ln))
+	client := netip.MustParseAddrPort(w.client.LocalAddr().String())
+	server := netip.MustParseAddrPort(w.client.RemoteAddr().String())
+	f, err := w.client.File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("cat")
+	cmd.ExtraFiles = []*os.File{f}
+	in, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	want := []int{os.Getpid(), cmd.Process.Pid}
+	slices.Sort(want)
+	for range 2 { // the second is from memory
+		if got := Peers(client, server); !slices.Equal(got, want) {
+			t.Errorf("%d, want %d", got, want)
+		}
+	}
+	in.Close()
+	_ = cmd.Wait()
+	if got := Peers(client, server); !slices.Equal(got, []int{os.Getpid()}) {
+		t.Errorf("the other has ended: %d, want %d", got, os.Getpid())
 	}
 }
 
