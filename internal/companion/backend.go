@@ -163,6 +163,9 @@ func (b backend) Sessions() []control.Session {
 	return list
 }
 
+// Meet remembers agents.
+func (b backend) Meet(agents ...proc.Info) { b.c.met.Add(agents...) }
+
 func (b backend) Agents(ctx context.Context) control.Agents {
 	unknown := b.c.agents.Unknown(ctx)
 	if proc.TellsPeers() != nil {

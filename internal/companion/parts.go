@@ -155,11 +155,7 @@ func (c *Companion) pageDecides(ctx context.Context, page, server netip.AddrPort
 func (c *Companion) knownAgents(ctx context.Context) []proc.Info {
 	ctx, cancel := context.WithTimeout(ctx, decidesWithin)
 	defer cancel()
-	agents := backend{c}.Agents(ctx).Processes
-	if channel := c.channel.Load(); channel != nil {
-		agents = append(agents, channel.Between()...)
-	}
-	return agents
+	return backend{c}.Agents(ctx).Processes
 }
 
 // mayInherit says why this companion must not take over the sessions of a record: one of their agents has started it or its editor, and

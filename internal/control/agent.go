@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/guard"
@@ -23,10 +21,6 @@ var ErrUnknownAgent = errors.New("the process is not known of an agent that is c
 
 // knowWithin bounds how long a decision waits until the agents' processes are known.
 const knowWithin = 3 * time.Second
-
-// maxAgents bounds the agents that a companion remembers because of their go-betweens. None is forgotten while it lives: with more, commands
-// decide nothing until the companion ends.
-const maxAgents = 1024
 
 // Agents are the agents whose models must not decide.
 type Agents struct {
@@ -118,71 +112,35 @@ type silence struct{ error }
 func (s silence) Unwrap() error      { return s.error }
 func (silence) Is(target error) bool { return target == ErrSilent }
 
-// between remembers the agents whose go-betweens have connected, as long as they live. The zero value is ready; its
-// methods may be called from any goroutine.
-type between struct {
-	mu   sync.Mutex // guards the below
-	seen []proc.Info
-	cut  []proc.Info // go-betweens whose agent is not known
-	full bool        // there were more than maxAgents
-}
+// orphans are the go-betweens whose agent is not known, as long as they live. The zero value is ready; its methods may be called from any
+// goroutine.
+type orphans struct{ proc.Set }
 
-// note checks whether a peer is a go-between, and remembers its agent.
-func (b *between) note(p proc.Info) {
+// behind returns the agents behind a peer that is a go-between. One without an agent becomes an orphan.
+func (o *orphans) behind(p proc.Info) []proc.Info {
 	agents := guard.Behind(p.PID)
 	if !proc.Same(p.PID, p.Start) {
-		return // it was another process that has the number now
+		return nil // it was another process that has the number now
 	}
 	switch len(agents) {
 	case 0:
 		if p.Start != 0 {
-			b.keep(&b.cut, p)
+			o.Add(p)
 		}
 	case 1: // it stands between nobody and pollux
-	default:
-		b.keep(&b.seen, agents...)
+		return nil
 	}
+	return agents
 }
 
-// keep adds processes to a list.
-func (b *between) keep(list *[]proc.Info, processes ...proc.Info) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.prune()
-	for _, p := range processes {
-		switch {
-		case slices.ContainsFunc(*list, func(old proc.Info) bool { return old.PID == p.PID }):
-		case len(*list) >= maxAgents:
-			b.full = true
-		default:
-			*list = append(*list, p)
-		}
-	}
-}
-
-// doubts says why an agent may be there that list does not have.
-func (b *between) doubts() (why []string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.prune()
-	for _, p := range b.cut {
+// doubts says why an agent may be there that nobody knows.
+func (o *orphans) doubts() (why []string) {
+	living, full := o.Living()
+	for _, p := range living {
 		why = append(why, fmt.Sprintf("process %d, a pollux relay or pollux mcp whose parents have ended", p.PID))
 	}
-	if b.full {
-		why = append(why, fmt.Sprintf("there were more than %d programs between agents and pollux; start this companion again", maxAgents))
+	if full {
+		why = append(why, "one of thousands of programs without parents that have connected; start this companion again")
 	}
 	return why
-}
-
-func (b *between) list() []proc.Info {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.prune()
-	return slices.Clone(b.seen)
-}
-
-// prune forgets processes that have ended. The caller holds mu.
-func (b *between) prune() {
-	ended := func(p proc.Info) bool { return !proc.Same(p.PID, p.Start) }
-	b.seen, b.cut = slices.DeleteFunc(b.seen, ended), slices.DeleteFunc(b.cut, ended)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/proc"
 )
 
 // The methods of the channel. Each takes one object as its parameters.
@@ -191,6 +192,8 @@ type Backend interface {
 	Sessions() []Session
 	// Agents returns the sessions' agents. It waits until ctx ends for processes that are still being found.
 	Agents(context.Context) Agents
+	// Meet is told of agents that ask through a go-between (pollux relay, pollux mcp), and of these. Agents has them from then on.
+	Meet(...proc.Info)
 	Diffs() []Diff
 	Decide(Decision) error
 	// Open shows a file in the editor.

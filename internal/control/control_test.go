@@ -34,7 +34,8 @@ type fake struct {
 	withheld []string
 	lent     atomic.Pointer[state.Snapshot]
 	door     *os.File // that HandOver hands on
-	over     func()   // of HandOver and Stop
+	met      proc.Set
+	over     func() // of HandOver and Stop
 }
 
 func (f *fake) Status() Status { return f.status }
@@ -44,10 +45,11 @@ func (f *fake) Connection() Connection {
 func (f *fake) Sessions() []Session {
 	return []Session{{ID: 1, Label: "Gemini CLI #1", PID: f.agent}}
 }
+func (f *fake) Meet(agents ...proc.Info) { f.met.Add(agents...) }
 func (f *fake) Agents(context.Context) Agents {
-	a := Agents{Unknown: f.unknown}
+	a := Agents{Unknown: f.unknown, Processes: f.met.All()}
 	if f.agent != 0 {
-		a.Processes = []proc.Info{{PID: f.agent}}
+		a.Processes = append(a.Processes, proc.Info{PID: f.agent})
 	}
 	return a
 }

@@ -62,7 +62,7 @@ func TestMakersNumberIsReused(t *testing.T) {
 		t.Fatal("the system tells nothing of processes")
 	}
 	f := &fake{reviewed: newReviewed()}
-	p := &peer{b: f, from: us, agents: &between{}}
+	p := &peer{b: f, from: us, orphans: &orphans{}}
 	if err := p.trusted(t.Context(), false); err != nil {
 		t.Errorf("this process: %v", err)
 	}
@@ -73,9 +73,9 @@ func TestMakersNumberIsReused(t *testing.T) {
 	if err := p.person(t.Context(), false); err == nil {
 		t.Error("a process that had this one's number takes over")
 	}
-	var b between
-	if b.note(p.from); len(b.list())+len(b.doubts()) > 0 {
-		t.Errorf("what is behind this process counts for one that had its number: %v, %v", b.list(), b.doubts())
+	var o orphans
+	if agents := o.behind(p.from); len(agents)+len(o.doubts()) > 0 {
+		t.Errorf("what is behind this process counts for one that had its number: %v, %v", agents, o.doubts())
 	}
 }
 

@@ -27,10 +27,10 @@ var errMode = errors.New("mode must be ask, accept or terminal")
 type peer struct {
 	b Backend
 	// from is the process that made the connection. When it has ended, whoever holds the connection decides nothing.
-	from   proc.Info
-	out    *carrier
-	over   atomic.Pointer[func()] // of Keeping.HandOver
-	agents *between
+	from    proc.Info
+	out     *carrier
+	over    atomic.Pointer[func()] // of Keeping.HandOver
+	orphans *orphans
 	// attached has room for one value: the function that detaches the peer, while it is attached.
 	attached chan func()
 	lent     atomic.Bool // it has lent a snapshot
@@ -79,13 +79,12 @@ func (p *peer) mayKnow(ctx context.Context, inAgent bool, snap *state.Snapshot) 
 	return nil
 }
 
-// known returns the sessions' agents, and agents that have asked through a go-between.
+// known returns the agents, and what speaks for others that nobody knows.
 func (p *peer) known(ctx context.Context) Agents {
 	ctx, cancel := context.WithTimeout(ctx, knowWithin)
 	defer cancel()
 	agents := p.b.Agents(ctx)
-	agents.Processes = append(p.agents.list(), agents.Processes...)
-	agents.Unknown = append(agents.Unknown, p.agents.doubts()...)
+	agents.Unknown = append(agents.Unknown, p.orphans.doubts()...)
 	return agents
 }
 

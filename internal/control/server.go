@@ -38,7 +38,7 @@ type Server struct {
 	ln      net.Listener
 	done    sync.WaitGroup
 
-	agents between
+	orphans orphans
 
 	mu      sync.Mutex // guards the below
 	conns   map[net.Conn]struct{}
@@ -59,9 +59,6 @@ func Listen(dirs []string, b Backend, log *slog.Logger) (*Server, error) {
 
 // Path returns the socket's absolute path.
 func (s *Server) Path() string { return s.ln.Addr().String() }
-
-// Between returns the living agents that have asked through a go-between (pollux relay, pollux mcp), with these.
-func (s *Server) Between() []proc.Info { return s.agents.list() }
 
 func (s *Server) accept() {
 	for {
@@ -104,7 +101,7 @@ func (s *Server) room(pid int) bool {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	v := guard.Look(pid, append(s.agents.list(), s.backend.Agents(ctx).Processes...))
+	v := guard.Look(pid, s.backend.Agents(ctx).Processes)
 	return v != guard.Marked && v != guard.Below
 }
 
@@ -128,8 +125,8 @@ func (s *Server) drop(conn net.Conn) {
 func (s *Server) serve(conn net.Conn, from proc.Info) {
 	out := carry(conn, false)
 	ch := rpc.NewChannel(conn, out, &rpc.Options{MaxBody: maxBody})
-	s.agents.note(from)
-	p := &peer{b: s.backend, from: from, out: out, agents: &s.agents, attached: make(chan func(), 1)}
+	s.backend.Meet(s.orphans.behind(from)...)
+	p := &peer{b: s.backend, from: from, out: out, orphans: &s.orphans, attached: make(chan func(), 1)}
 	defer p.end()
 	srv := jrpc2.NewServer(p.methods(), &jrpc2.ServerOptions{AllowPush: true, Concurrency: maxCalls}).Start(ch)
 	if err := srv.Wait(); err != nil {
