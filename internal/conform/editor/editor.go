@@ -1,6 +1,6 @@
 // Package editor tests the plugin of any editor against the protocol between editors and pollux. It plays the companion
 // that the plugin starts, and with the keys of the editor also the user. Each requirement is a named check with its
-// number in docs/spec/editor-protocol.md and what was seen.
+// number (docs/conform.md lists them) and what was seen.
 package editor
 
 import (
