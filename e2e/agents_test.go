@@ -211,14 +211,7 @@ func TestCodex(t *testing.T) {
 	d.cursor(2, 1, 3)
 	c := cli.StartCodex(t, b.home, b.dir)
 	b.step("context", func() {
-		c.Type("/ide")
-		c.Until("IDE context is on", second(60), func(screen string) bool {
-			if !strings.Contains(screen, "IDE context is on") {
-				c.Keys("Enter")
-				return false
-			}
-			return true
-		})
+		c.IDE()
 		text := said(c.Ask("tell me what I look at"))
 		if !strings.Contains(text, "## Active file: a.txt") || !strings.Contains(text, "## Active selection of the file:\ntwo") {
 			t.Errorf("the model is not told of the selection:\n%s", text)

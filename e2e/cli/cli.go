@@ -1,4 +1,4 @@
-// Package cli drives the published Gemini CLI and Qwen Code in a real terminal,
+// Package cli drives the published agents in a real terminal,
 // with a home of the test's own and a scripted model.
 package cli
 

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pollux-companion/pollux/e2e/model"
 	"github.com/pollux-companion/pollux/internal/peers"
@@ -36,4 +37,26 @@ trust_level = "trusted"
 	c := startAgent(t, m, dir, "› ", "esc to interrupt", h.Env(append([]string{"SCRIPTED_KEY=anything"}, env...)...), peers.Command(t, peers.Codex, "--no-daemon"))
 	c.Until("Codex's prompt", startTimeout, func(screen string) bool { return strings.Contains(screen, "› ") })
 	return c
+}
+
+// IDE has Codex use the context of editors. What comes too early is swallowed, so it is typed again.
+func (c *Agent) IDE() {
+	c.t.Helper()
+	const on = "IDE context is on"
+	typed, pressed := time.Now(), time.Time{}
+	c.Type("/ide")
+	c.Until(on, waitTimeout, func(screen string) bool {
+		switch {
+		case strings.Contains(screen, on):
+			return true
+		case time.Since(typed) > 15*time.Second:
+			c.Keys("C-c") // empties the line
+			c.Type("/ide")
+			typed = time.Now()
+		case strings.Contains(screen, "› /ide") && time.Since(pressed) > time.Second:
+			c.Keys("Enter")
+			pressed = time.Now()
+		}
+		return false
+	})
 }

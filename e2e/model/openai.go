@@ -35,8 +35,9 @@ func (c *chat) body() Body {
 	body := Body{Tools: c.Tools}
 	names := map[string]string{} // of calls, by id
 	for _, m := range c.Messages {
-		content := Content{Role: m.Role}
+		content, notice := Content{Role: m.Role}, false
 		for _, text := range texts(m.Content) {
+			notice = notice || m.Role == "user" && strings.HasPrefix(text, "<system_notification>") // Copilot CLI's own, behind the prompt: its companion is back
 			if m.Role != "tool" {
 				content.Parts = append(content.Parts, Part{Text: text})
 				continue
@@ -51,7 +52,9 @@ func (c *chat) body() Body {
 			_ = json.Unmarshal([]byte(call.Function.Arguments), &part.FunctionCall.Args)
 			content.Parts = append(content.Parts, part)
 		}
-		body.Contents = append(body.Contents, content)
+		if !notice {
+			body.Contents = append(body.Contents, content)
+		}
 	}
 	return body
 }
