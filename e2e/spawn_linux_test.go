@@ -302,3 +302,102 @@ func BenchmarkIdle(b *testing.B) {
 	}
 	b.ReportMetric(0, "ns/op")
 }
+
+// used are the folders by which agents are known to be used on a machine. Claude Code's also lets opencode in, and Gemini CLI needs none.
+var used = []string{".claude", ".codex", ".copilot", ".qwen"} //nolint:gochecknoglobals // constant
+
+// doors is how to start pollux on a machine where no other agent than Gemini CLI is used, and on one where all six are.
+func doors(b *testing.B) [2]func() *spawned {
+	b.Helper()
+	program := filepath.Join(programs(b), "pollux")
+	start := func(folders ...string) *spawned {
+		s := prepare(b, program, "serve", "--no-open")
+		for _, folder := range folders {
+			if err := os.Mkdir(filepath.Join(s.cmd.Dir, "..", folder), 0o700); err != nil {
+				b.Fatal(err)
+			}
+		}
+		s.launch()
+		return s
+	}
+	return [2]func() *spawned{func() *spawned { return start() }, func() *spawned { return start(used...) }}
+}
+
+// awaitDoors returns when every agent finds the companion.
+func (s *spawned) awaitDoors() {
+	s.b.Helper()
+	home := filepath.Join(s.cmd.Dir, "..")
+	for deadline := s.start.Add(10 * time.Second); ; time.Sleep(100 * time.Microsecond) {
+		open := 0
+		for _, pattern := range []string{".claude/ide/*.lock", ".copilot/ide/*.lock", ".qwen/ide/*.lock", "codex-ipc/*.sock"} {
+			if found, _ := filepath.Glob(filepath.Join(home, pattern)); len(found) == 1 {
+				open++
+			}
+		}
+		if open == len(used) {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.b.Fatalf("%d of %d doors are open after 10 s", open, len(used))
+		}
+	}
+}
+
+// What the doors of all six agents cost at the start. Budget: 1.3× one agent's.
+func BenchmarkSpawnDoors(b *testing.B) {
+	both := doors(b)
+	var found [2][]time.Duration
+	var all []time.Duration
+	for b.Loop() {
+		for i, spawn := range both {
+			s := spawn()
+			found[i] = append(found[i], time.Since(s.start))
+			if i == 1 {
+				s.awaitDoors()
+				all = append(all, time.Since(s.start))
+			}
+			s.stop()
+		}
+	}
+	one, six := median(found[0]), median(found[1])
+	b.ReportMetric(one, "one-door-ms")
+	b.ReportMetric(six, "six-doors-ms")
+	b.ReportMetric(median(all), "six-doors-open-ms")
+	b.ReportMetric(six/one, "×one-door")
+	b.ReportMetric(0, "ns/op")
+}
+
+// What they cost while nobody calls. Budget: 1.3× one agent's.
+func BenchmarkIdleDoors(b *testing.B) {
+	both := doors(b)
+	for b.Loop() {
+		var rss, anonymous [2][]float64
+		for range 5 {
+			for i, spawn := range both {
+				s := spawn()
+				if i == 1 {
+					s.awaitDoors()
+				}
+				time.Sleep(2 * time.Second)
+				before := s.cpu()
+				rss[i], anonymous[i] = append(rss[i], s.smaps("Rss")), append(anonymous[i], s.smaps("Anonymous"))
+				time.Sleep(2 * time.Second)
+				b.ReportMetric(float64(10*(s.cpu()-before)), []string{"one", "six"}[i]+"-cpu-ms/2s")
+				s.stop()
+			}
+		}
+		for what, values := range map[string][2][]float64{"RSS": rss, "anonymous": anonymous} {
+			one, six := middle(values[0]), middle(values[1])
+			b.ReportMetric(one, "one-"+what+"-MB")
+			b.ReportMetric(six, "six-"+what+"-MB")
+			b.ReportMetric(six/one, what+"-×one-door")
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+// middle is the median.
+func middle(values []float64) float64 {
+	slices.Sort(values)
+	return values[len(values)/2]
+}
