@@ -142,28 +142,43 @@ func decode(data []byte) (Entry, error) {
 
 // readHead reads what List needs, without the texts.
 func readHead(path string) (head, error) {
-	f, err := os.Open(path)
+	f, info, err := openEntry(path)
 	if err != nil {
 		return head{}, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return head{}, err
-	}
-	if !info.Mode().IsRegular() {
-		return head{}, errDamaged
-	}
 	h, _, err := decodeHead(f, info.Size())
 	return h, err
 }
 
 func readEntry(path string) (Entry, error) {
-	data, err := os.ReadFile(path)
+	f, info, err := openEntry(path)
 	if err != nil {
 		return Entry{}, err
 	}
+	defer f.Close()
+	data := make([]byte, info.Size())
+	if _, err := io.ReadFull(f, data); err != nil {
+		return Entry{}, err
+	}
 	return decode(data)
+}
+
+// openEntry opens an entry's file. A folder or a FIFO in its place counts as damaged, and is not waited for.
+func openEntry(path string) (*os.File, fs.FileInfo, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|safefile.NoWait, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errDamaged
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
 }
 
 // save writes an entry's file. It does not flush it to the disk: after a power cut, a half-written entry is left out as damaged.

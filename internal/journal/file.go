@@ -100,7 +100,7 @@ func (j *Journal) open() error {
 	if err := j.makeFolder(); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(j.path(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	f, err := os.OpenFile(j.path(), os.O_WRONLY|os.O_CREATE|os.O_APPEND|safefile.NoWait, 0o600)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
 // textSuffix ends the names of the files of texts.
@@ -55,16 +57,12 @@ func (j *Journal) get(s *stored) (string, error) {
 	if s.File == "" {
 		return s.text, nil
 	}
-	f, err := os.Open(filepath.Join(j.dir, s.File))
+	f, info, err := safefile.OpenPrivate(filepath.Join(j.dir, s.File))
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("%w: %w", errDamaged, err)
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return "", err
-	}
-	if !info.Mode().IsRegular() || info.Size() != int64(s.Size) {
+	if info.Size() != int64(s.Size) {
 		return "", fmt.Errorf("%w: %s", errDamaged, s.File)
 	}
 	var b strings.Builder

@@ -202,24 +202,36 @@ func PrivateDir(path string) error {
 	return checkOwnDir(path, info)
 }
 
-// ReadPrivate reads a file of the user, at most max bytes. It follows no symlink, does not block on a pipe, and
+// OpenPrivate opens a file of the user for reading. It follows no symlink, does not block on a pipe, and
 // refuses anything but a regular file of this user (ErrNotPrivate). A missing file is fs.ErrNotExist.
-func ReadPrivate(path string, max int64) ([]byte, error) {
+func OpenPrivate(path string) (*os.File, fs.FileInfo, error) {
 	f, err := openNoFollow(path)
 	if err != nil {
-		return nil, fmt.Errorf("reading %q: %w", path, words.Cause(err))
+		return nil, nil, fmt.Errorf("reading %q: %w", path, words.Cause(err))
 	}
-	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return nil, fmt.Errorf("reading %q: %w", path, words.Cause(err))
+		f.Close()
+		return nil, nil, fmt.Errorf("reading %q: %w", path, words.Cause(err))
 	}
 	if !info.Mode().IsRegular() {
-		return nil, &notPrivate{fmt.Sprintf("%q is not a regular file; remove it and try again", path)}
+		f.Close()
+		return nil, nil, &notPrivate{fmt.Sprintf("%q is not a regular file; remove it and try again", path)}
 	}
 	if who, own := owner(info); !own {
-		return nil, &notPrivate{fmt.Sprintf("%q belongs to %s, not to you; ask them to remove it", path, who)}
+		f.Close()
+		return nil, nil, &notPrivate{fmt.Sprintf("%q belongs to %s, not to you; ask them to remove it", path, who)}
 	}
+	return f, info, nil
+}
+
+// ReadPrivate reads a file of the user, at most max bytes. It opens the file like OpenPrivate.
+func ReadPrivate(path string, max int64) ([]byte, error) {
+	f, info, err := OpenPrivate(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
 	if info.Size() > max {
 		return nil, fmt.Errorf("reading %q: it has %d bytes, more than the %d that such a file may have", path, info.Size(), max)
 	}

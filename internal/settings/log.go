@@ -109,7 +109,7 @@ func (l *logFile) ready() error {
 			_ = os.Rename(l.path, l.path+".1")
 		}
 	}
-	f, err := os.OpenFile(l.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(l.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|safefile.NoWait, 0o600)
 	if err != nil {
 		return fmt.Errorf("opening the log: %w", err)
 	}

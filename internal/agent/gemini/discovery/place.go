@@ -136,7 +136,7 @@ func List(dir string) ([]Entry, error) {
 
 // readNames bounds what a crowded folder costs.
 func readNames(dir string) ([]string, error) {
-	d, err := os.Open(dir)
+	d, err := os.OpenFile(dir, os.O_RDONLY|safefile.NoWait, 0) // it may be a FIFO
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

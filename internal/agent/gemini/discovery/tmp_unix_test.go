@@ -5,7 +5,9 @@ package discovery
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -51,5 +53,16 @@ func TestTempDirAgreesWithNode(t *testing.T) {
 		if got := strings.TrimSuffix(string(out), "\n"); err != nil || got != tt.want {
 			t.Errorf("%+v: node says %q, %v", tt, got, err)
 		}
+	}
+}
+
+// A FIFO in place of the folder of discovery files is not waited for.
+func TestSweepNoFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "ide")
+	if err := syscall.Mkfifo(dir, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if removed := (&Sweeper{Dir: dir}).Sweep(t.Context()); len(removed) > 0 {
+		t.Errorf("removed %v", removed)
 	}
 }
