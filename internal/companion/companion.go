@@ -108,6 +108,7 @@ type Companion struct {
 	resume   *discovery.Resume     // nil when nothing is kept for the next start
 	journal  *journal.Journal      // nil without resume
 	unread   atomic.Pointer[error] // why a diff of the journal is missing; nil when none is
+	damaged  error                 // why the record beside the journal could not be used; nil when it could, or the journal has nothing
 	restored chan struct{}         // closed when the diffs of the journal are open again
 	record   discovery.Record      // what a next start may take over
 	recorded []string              // the roots that it is found by

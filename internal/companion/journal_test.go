@@ -150,6 +150,45 @@ func TestMissingIsSaid(t *testing.T) {
 	}
 }
 
+// SPEC L-3: proposals that are lost because the record beside their journal is damaged are said, with the record's name. The next start has
+// a good record.
+func TestDamagedRecordIsSaid(t *testing.T) {
+	for what, open := range map[string]bool{"a proposal": true, "nothing": false} {
+		o, dir, _ := options(t)
+		_ = start(t, o).Stop(t.Context()) // leaves the record
+		if open {
+			left := journal.Open(discovery.NewResume(o.Dirs.State, "pollux", []string{dir}, 0).Journal(), func(err error) { t.Error(err) })
+			reg := review.New(review.Options{View: view{}})
+			if _, err := reg.Open(t.Context(), &stranger{}, review.Proposal{Key: "k", Path: filepath.Join(dir, "f"), New: "x"}, func(d *review.Diff) {
+				left.Opened("s", d)
+			}); err != nil {
+				t.Fatal(err)
+			}
+			left.Close()
+		}
+		records, _ := filepath.Glob(filepath.Join(o.Dirs.State, "resume", "*.json"))
+		if len(records) != 1 {
+			t.Fatalf("%v", records)
+		}
+		if err := os.WriteFile(records[0], []byte("{"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c := start(t, o)
+		c.whole()
+		said := c.lost()
+		if c.Info().Resumed || hasTrouble(c, "lost") != open || hasTrouble(c, "record") {
+			t.Errorf("with %s open: resumed: %v, said: %v", what, c.Info().Resumed, c.troubles())
+		}
+		if open && !strings.Contains(fmt.Sprint(said), records[0]) {
+			t.Errorf("said: %v", said)
+		}
+		_ = c.Stop(t.Context())
+		if again := start(t, o); !again.Info().Resumed || hasTrouble(again, "lost") {
+			t.Errorf("the next start: resumed: %v, said: %v", again.Info().Resumed, again.troubles())
+		}
+	}
+}
+
 // A journal that cannot be written is said, and keeps nobody from proposing and deciding.
 func TestJournalTroubleIsSaid(t *testing.T) {
 	o, dir, _ := options(t)

@@ -294,7 +294,7 @@ func (c *Companion) own(r *discovery.Resume, h control.Handing, rec *discovery.R
 		if mine.Claim() != nil {
 			continue
 		}
-		if old, err := mine.Load(time.Now()); old != nil || err != nil || mine.HasJournal() {
+		if old, err := mine.Load(time.Now()); old != nil || err != nil && !errors.Is(err, discovery.ErrDamaged) || mine.HasJournal() {
 			mine.Release() // sessions of that record may still come back
 			continue
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
 	"github.com/pollux-companion/pollux/internal/agent/mcp"
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/history"
@@ -21,9 +22,22 @@ const restoreWithin = 10 * time.Second
 // errSession: this companion did not issue the session's id.
 var errSession = errors.New("its session is not known")
 
+// load reads a claimed record. A damaged one is as none, because this companion replaces it; lost says it.
+func (c *Companion) load(resume *discovery.Resume) (*discovery.Record, error) {
+	old, err := resume.Load(time.Now())
+	if c.damaged = nil; errors.Is(err, discovery.ErrDamaged) {
+		c.o.Log.Warn("not resuming", "err", err)
+		c.damaged, err = err, nil
+	}
+	return old, err
+}
+
 // openJournal reads what the companion before this one left, and begins to write down what happens in this one.
 func (c *Companion) openJournal(dir string) {
 	c.journal = journal.Open(dir, c.journalTrouble)
+	if len(c.journal.Diffs()) == 0 && c.journal.Lost() == nil {
+		c.damaged = nil // nothing was open
+	}
 	c.restored = make(chan struct{})
 	c.onStop("journal", func(context.Context) error { c.journal.Close(); return nil })
 }

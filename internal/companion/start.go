@@ -200,7 +200,7 @@ func (c *Companion) takeOver() *discovery.Record {
 		return nil // the records belong to those companions
 	}
 	c.onStop("claim", func(context.Context) error { resume.Release(); return nil })
-	old, err := resume.Load(time.Now())
+	old, err := c.load(resume)
 	if err != nil {
 		c.o.Log.Info("not resuming", "err", err)
 		c.unsaved = err

@@ -63,8 +63,11 @@ func (c *Companion) troubles() []control.Trouble {
 
 // lost says what is missing of the journal of the companion before this one.
 func (c *Companion) lost() error {
-	if c.journal == nil || !c.resumed {
+	if c.journal == nil {
 		return nil
+	}
+	if !c.resumed {
+		return c.damaged
 	}
 	if err := c.unread.Load(); err != nil {
 		return fmt.Errorf("a proposal of the companion before this one cannot be read: %w", *err)

@@ -129,7 +129,7 @@ func decode(data []byte, f func(r *record, size int, gap bool)) (good, damaged i
 	at, gap := len(magic), false
 	if !bytes.HasPrefix(data, []byte(magic)) {
 		if bytes.HasPrefix([]byte(magic), data) {
-			return 0, 0
+			return 0, len(data) // the first record is written behind the whole line
 		}
 		if bytes.HasPrefix(data, []byte(magic[:len(magic)-2])) { // of another format
 			return 0, len(data)

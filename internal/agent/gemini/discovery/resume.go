@@ -185,8 +185,11 @@ func (r *Resume) Release() {
 // lockOf returns the file that a claim on a record locks.
 func lockOf(record string) string { return strings.TrimSuffix(record, ".json") + ".lock" }
 
+// ErrDamaged: the record is not one that this version has written whole. Its tokens and port are not known any more.
+var ErrDamaged = errors.New("is damaged, or another version's")
+
 // Load returns the record when it may be used: its companion ended less than ten minutes ago. A nil record without an
-// error means that there is none to use. The record must be claimed.
+// error means that there is none to use. With ErrDamaged the record may be replaced, but its sessions are lost. The record must be claimed.
 func (r *Resume) Load(now time.Time) (*Record, error) {
 	data, err := safefile.ReadPrivate(r.path, maxRecord)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -194,10 +197,6 @@ func (r *Resume) Load(now time.Time) (*Record, error) {
 	}
 	if err != nil {
 		return nil, err
-	}
-	var rec Record
-	if !decodes(data, &rec) || !r.fits(&rec) {
-		return nil, nil // an older version's, or damaged
 	}
 	info, err := os.Lstat(r.path)
 	if err != nil {
@@ -207,17 +206,26 @@ func (r *Resume) Load(now time.Time) (*Record, error) {
 	if age := now.Sub(info.ModTime()).Abs(); age >= resumeWithin {
 		return nil, nil
 	}
+	var rec Record
+	if !decodes(data, &rec) {
+		return nil, fmt.Errorf("the record of the companion before this one, %q, %w", r.path, ErrDamaged)
+	}
+	if !r.fits(&rec) {
+		return nil, nil
+	}
 	return &rec, nil
 }
 
-func decodes(data []byte, rec *Record) bool { return json.Unmarshal(data, rec) == nil }
-
-// fits says whether rec is whole and of this workspace: the file's name is only a hash.
-func (r *Resume) fits(rec *Record) bool {
-	return rec.Editor == r.editor &&
-		slices.Equal(slices.Sorted(slices.Values(rec.Roots)), r.roots) &&
+// decodes reads a record, and says whether it is whole.
+func decodes(data []byte, rec *Record) bool {
+	return json.Unmarshal(data, rec) == nil &&
 		rec.Port > 0 && rec.Port < 65536 && rec.PagePort >= 0 && rec.PagePort < 65536 &&
 		rec.Door.whole() && !slices.ContainsFunc(slices.Collect(maps.Values(rec.Others)), func(d Door) bool { return !d.whole() })
+}
+
+// fits says whether rec is of this workspace: the file's name is only a hash.
+func (r *Resume) fits(rec *Record) bool {
+	return rec.Editor == r.editor && slices.Equal(slices.Sorted(slices.Values(rec.Roots)), r.roots)
 }
 
 // Save writes the record of this process, 0600 and atomically.

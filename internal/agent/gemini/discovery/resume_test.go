@@ -118,14 +118,19 @@ func TestResumeDamaged(t *testing.T) {
 	good, _ := os.ReadFile(r.path)
 	for name, text := range map[string]string{
 		"empty":       "",
+		"null":        "null",
+		"a list":      "[]",
 		"short token": strings.Replace(string(good), strings.Repeat("t", 43), "t", 1),
 		"no port":     strings.Replace(string(good), `"port":5`, `"port":0`, 1),
 		"no key":      strings.Replace(string(good), `"sessionKey":"A`, `"sessionKex":"A`, 1),
 		"cut":         string(good[:len(good)/2]),
 	} {
 		os.WriteFile(r.path, []byte(text), 0o600)
-		if got, err := r.Load(time.Now()); got != nil || err != nil {
+		if got, err := r.Load(time.Now()); got != nil || !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), r.path) {
 			t.Errorf("%s: %v, %v", name, got, err)
+		}
+		if got, err := r.Load(time.Now().Add(time.Hour)); got != nil || err != nil {
+			t.Errorf("%s, too old: %v, %v", name, got, err)
 		}
 	}
 	os.Remove(r.path)
