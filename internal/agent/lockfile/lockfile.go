@@ -69,7 +69,7 @@ func (f *File) Remove() error {
 // sweep removes the files named *.lock in a folder whose process has ended, and returns their paths. ours reads from a file's content
 // which process keeps it alive; ok is false for a file that is not pollux's, which is never touched.
 func sweep(dir string, ours func(data []byte) (pid int, ok bool)) (removed []string) {
-	d, err := os.Open(dir)
+	d, err := os.OpenFile(dir, os.O_RDONLY|safefile.NoWait, 0) // it may be a FIFO
 	if err != nil {
 		return nil
 	}

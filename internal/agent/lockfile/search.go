@@ -55,7 +55,7 @@ type Choice struct {
 // Look reads the lock files in a folder as an agent does. The terminal's variable may name a port: that lock comes first, then the
 // others, newest first. It deletes nothing.
 func (k Kind) Look(folder string, w World, variable string) (all []Candidate) {
-	f, err := os.Open(folder)
+	f, err := os.OpenFile(folder, os.O_RDONLY|safefile.NoWait, 0) // it may be a FIFO
 	if err != nil {
 		return nil
 	}
