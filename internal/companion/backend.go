@@ -163,8 +163,14 @@ func (b backend) Sessions() []control.Session {
 	return list
 }
 
-// Meet remembers agents.
-func (b backend) Meet(agents ...proc.Info) { b.c.met.Add(agents...) }
+// Meet remembers an agent that is not above this companion, with its go-betweens.
+func (b backend) Meet(agents ...proc.Info) bool {
+	if b.c.isBelow(agents[len(agents)-1]) {
+		return false
+	}
+	b.c.met.Add(agents...)
+	return true
+}
 
 func (b backend) Agents(ctx context.Context) control.Agents {
 	unknown := b.c.agents.Unknown(ctx)

@@ -3,6 +3,7 @@ package companion
 import (
 	"cmp"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/pollux-companion/pollux/e2e/agent"
 	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
 	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/guard"
 	"github.com/pollux-companion/pollux/internal/proc"
 )
@@ -121,10 +123,91 @@ func TestTakesNothingOverBelowItsAgent(t *testing.T) {
 	} {
 		write(tt.record)
 		c := start(t, o)
-		if info := c.Info(); info.Resumed != tt.resumes || (info.Port == port) != tt.resumes {
-			t.Errorf("%s: it takes over: %v, want %v", name, info.Resumed, tt.resumes)
+		if info := c.Info(); (info.Port == port) != tt.resumes || tt.resumes && !info.Resumed {
+			t.Errorf("%s: it takes over: %v, want %v", name, info.Port == port, tt.resumes)
+		}
+		if c.resume == nil || c.unsaved != nil {
+			t.Errorf("%s: nothing is kept for its own next start: %v", name, c.unsaved)
 		}
 		_ = c.Stop(t.Context())
+	}
+}
+
+// SPEC A-1: a companion that must not inherit has a record of its own beside the other, and the next one takes that over.
+func TestOwnRecordBesideAnother(t *testing.T) {
+	o, _, _ := options(t)
+	c := start(t, o)
+	_ = c.Stop(t.Context())
+	r := discovery.NewResume(o.Dirs.State, "pollux", o.Roots, 0)
+	if err := r.Claim(); err != nil {
+		t.Fatal(err)
+	}
+	rec, err := r.Load(time.Now())
+	if err != nil || rec == nil {
+		t.Fatalf("%v, %v", rec, err)
+	}
+	rec.Namespaces = "pid:[1] user:[2]"
+	if err := r.Save(*rec); err != nil {
+		t.Fatal(err)
+	}
+	r.Release()
+
+	first := start(t, o)
+	port := first.Info().Port
+	_ = first.Stop(t.Context())
+	second := start(t, o)
+	if info := second.Info(); first.Info().Resumed || !info.Resumed || info.Port != port {
+		t.Errorf("port %d, resumed %v; it was %d, %v", info.Port, info.Resumed, port, first.Info().Resumed)
+	}
+	_ = second.Stop(t.Context())
+	if err := r.Claim(); err != nil {
+		t.Fatal(err)
+	}
+	defer r.Release()
+	if other, err := r.Load(time.Now()); err != nil || other == nil || other.Namespaces != rec.Namespaces {
+		t.Errorf("the other record is %+v, %v", other, err)
+	}
+}
+
+// SPEC §11.1: a rule that a process set before anybody knew of the agent above it counts no more when that agent proposes. A person's does.
+func TestRuleOfAnUnknownAgent(t *testing.T) {
+	o, _, _ := options(t)
+	c := start(t, o)
+	person := exec.Command("sleep", "60") // an agent that has nothing to do with who sets the rule
+	if err := person.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = person.Process.Kill(); _ = person.Wait() }()
+	elsewhere, _ := proc.Lookup(person.Process.Pid)
+	parent, _ := proc.Lookup(os.Getppid())
+	backend{c}.SetRule(review.Rule{Mode: review.AcceptAll}, os.Getpid())
+	_ = c.mayDecide([]proc.Info{elsewhere})
+	if len(c.reg.Rules()) != 1 {
+		t.Error("a person's rule is gone")
+	}
+	_ = c.mayDecide([]proc.Info{parent})
+	if rules := c.reg.Rules(); len(rules) != 0 {
+		t.Errorf("rules left: %v", rules)
+	}
+	backend{c}.SetRule(review.Rule{Mode: review.AcceptAll}, person.Process.Pid)
+	_ = c.mayDecide([]proc.Info{{PID: 1 << 30, Start: 1}})
+	if len(c.reg.Rules()) != 1 {
+		t.Error("a rule of later is gone")
+	}
+}
+
+// SPEC §11.1: what takes in the children of ended processes may be the user's own session. An agent behind a go-between that is above the
+// companion is a doubt, and none that lasts.
+func TestAgentAboveTheCompanion(t *testing.T) {
+	o, _, _ := options(t)
+	c := start(t, o)
+	parent, _ := proc.Lookup(os.Getppid())
+	relay := proc.Info{PID: 1 << 30, Start: 1}
+	if (backend{c}).Meet(relay, parent) || c.met.Has(parent) {
+		t.Error("the user's own session counts as an agent")
+	}
+	if other := (proc.Info{PID: 1<<30 + 1, Start: 1}); !(backend{c}).Meet(relay, other) || !c.met.Has(other) {
+		t.Error("an agent elsewhere does not count")
 	}
 }
 

@@ -23,6 +23,8 @@ const (
 	// keepIdle is how long a keeper waits for a session. Agents come back within seconds, and a session that is gone had its
 	// half minute of grace already.
 	keepIdle = 25 * time.Second
+	// leaveWithin bounds how long the end of an editor waits until the sessions' processes are known.
+	leaveWithin = 300 * time.Millisecond
 	// keepAtMost is how long a keeper lives, even with sessions.
 	keepAtMost = 12 * time.Hour
 	// handWithin is how long a companion that hands its door on may take to end.
@@ -82,8 +84,13 @@ func (c *Companion) Leave(ctx context.Context) error {
 // keeps says whether this companion needs a keeper: one can be started, and a connected session outlives the editor.
 func (c *Companion) keeps() bool {
 	s := &c.o.Settings
-	return c.o.Keep != nil && s.Keep && s.Resume && c.resume != nil && c.parts.Load() && c.ctx.Err() == nil &&
-		slices.ContainsFunc(c.agents.Sessions(), c.outlives)
+	if c.o.Keep == nil || !s.Keep || !s.Resume || c.resume == nil || !c.parts.Load() || c.ctx.Err() != nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(c.ctx, leaveWithin)
+	defer cancel()
+	c.agents.Unknown(ctx) // the process of a session that has just begun is still being found
+	return slices.ContainsFunc(c.agents.Sessions(), c.outlives)
 }
 
 // outlives says whether a session's CLI goes on without the editor. A CLI in a terminal of the editor's own does not.

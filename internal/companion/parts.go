@@ -34,8 +34,8 @@ func (c *Companion) newServer(rec discovery.Record) *mcp.Server {
 		Store:     c.store,
 		Registry:  c.reg,
 		Version:   c.o.Version,
-		Process:   processOf,
-		Behind:    guard.Behind,
+		Process:   c.processOf,
+		Behind:    c.behind,
 		Known:     rec.Sessions,
 		Met:       &c.met,
 		Floor:     rec.Floor,
@@ -69,11 +69,26 @@ func (c *Companion) newServer(rec discovery.Record) *mcp.Server {
 
 // processOf names the processes of the CLI behind a connection: also behind pollux relay. Of several that hold it, the last is the oldest, and
 // all are the agent's: it may have given the connection to another program.
-func processOf(client, server netip.AddrPort) (all []proc.Info) {
+func (c *Companion) processOf(client, server netip.AddrPort) (all []proc.Info) {
 	for _, pid := range slices.Backward(proc.Peers(client, server)) {
-		all = append(all, guard.Behind(pid)...)
+		all = append(all, c.behind(pid)...)
 	}
 	return all
+}
+
+// behind is guard.Behind. An agent above this companion, behind a go-between, is not known: it may be the process that takes in the children
+// of those that have ended, the user's own session.
+func (c *Companion) behind(pid int) []proc.Info {
+	agents := guard.Behind(pid)
+	if len(agents) > 1 && c.isBelow(agents[len(agents)-1]) {
+		return nil
+	}
+	return agents
+}
+
+// isBelow says whether a process has started this companion or its editor.
+func (c *Companion) isBelow(p proc.Info) bool {
+	return slices.ContainsFunc(c.selves(), func(pid int) bool { return guard.Descends(pid, []proc.Info{p}) })
 }
 
 func (c *Companion) newPage(rec discovery.Record) *web.Server {
@@ -116,6 +131,7 @@ func (c *Companion) mayDecide(agent []proc.Info) error {
 	if c.below {
 		return errBelow
 	}
+	c.dropRulesOf(agent)
 	c.mu.Lock()
 	known := slices.Equal(agent, c.apart)
 	c.mu.Unlock()
@@ -133,6 +149,19 @@ func (c *Companion) mayDecide(agent []proc.Info) error {
 	return nil
 }
 
+// dropRulesOf drops the rules when one may be this agent's own: a process below it set a rule while nobody knew yet that it is an agent.
+// From now on it is known.
+func (c *Companion) dropRulesOf(agent []proc.Info) {
+	if !slices.ContainsFunc(agent, c.setters.Has) || guard.Same(agent) {
+		return
+	}
+	c.setters.Clear()
+	if len(c.reg.Rules()) > 0 {
+		c.o.Log.Warn("all rules are dropped: an agent's own process may have set one before the agent was known", "agent", agent[len(agent)-1].PID)
+		c.reg.DropRules()
+	}
+}
+
 // errAgentsPage is why a page decides nothing. It fits into a WebSocket's close frame (123 bytes).
 var errAgentsPage = errors.New("this was opened from an agent's own shell, which may not decide; open it in a browser of yours: pollux page")
 
@@ -146,6 +175,7 @@ func (c *Companion) pageDecides(ctx context.Context, page, server netip.AddrPort
 		if v := guard.Look(pid, c.knownAgents(ctx)); v == guard.Below || v == guard.Marked {
 			return errAgentsPage
 		}
+		c.setters.Add(guard.Line(pid)...)
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/core/text"
+	"github.com/pollux-companion/pollux/internal/guard"
 )
 
 // maxEnded is how many outcomes are kept for a reviewer that asks seldom.
@@ -203,7 +204,8 @@ func (b backend) Resolve(id string, seen control.Seen, theirs bool) error {
 }
 
 // SetRule is part of control.Reviewing.
-func (b backend) SetRule(rule review.Rule) {
+func (b backend) SetRule(rule review.Rule, by int) {
+	b.c.setters.Add(guard.Line(by)...)
 	b.c.reg.SetRule(rule)
 }
 

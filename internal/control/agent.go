@@ -116,21 +116,15 @@ func (silence) Is(target error) bool { return target == ErrSilent }
 // goroutine.
 type orphans struct{ proc.Set }
 
-// behind returns the agents behind a peer that is a go-between. One without an agent becomes an orphan.
-func (o *orphans) behind(p proc.Info) []proc.Info {
+// note tells meet of the agent behind a peer that is a go-between. One without an agent becomes an orphan.
+func (o *orphans) note(p proc.Info, meet func(...proc.Info) bool) {
 	agents := guard.Behind(p.PID)
-	if !proc.Same(p.PID, p.Start) {
-		return nil // it was another process that has the number now
+	if len(agents) == 1 || !proc.Same(p.PID, p.Start) {
+		return // it stands between nobody and pollux, or it was another process that has the number now
 	}
-	switch len(agents) {
-	case 0:
-		if p.Start != 0 {
-			o.Add(p)
-		}
-	case 1: // it stands between nobody and pollux
-		return nil
+	if (len(agents) == 0 || !meet(agents...)) && p.Start != 0 {
+		o.Add(p)
 	}
-	return agents
 }
 
 // doubts says why an agent may be there that nobody knows.

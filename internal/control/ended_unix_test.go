@@ -74,8 +74,8 @@ func TestMakersNumberIsReused(t *testing.T) {
 		t.Error("a process that had this one's number takes over")
 	}
 	var o orphans
-	if agents := o.behind(p.from); len(agents)+len(o.doubts()) > 0 {
-		t.Errorf("what is behind this process counts for one that had its number: %v, %v", agents, o.doubts())
+	if o.note(p.from, f.Meet); len(f.met.All())+len(o.doubts()) > 0 {
+		t.Errorf("what is behind this process counts for one that had its number: %v, %v", f.met.All(), o.doubts())
 	}
 }
 

@@ -180,7 +180,7 @@ func (p *peer) rule(ctx context.Context, r ruleParams) error {
 	default:
 		return errMode
 	}
-	p.b.SetRule(r.Rule)
+	p.b.SetRule(r.Rule, p.from.PID)
 	return nil
 }
 

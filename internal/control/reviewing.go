@@ -23,8 +23,8 @@ type Reviewing interface {
 	Edit(id, text string, from *int) (version int, err error)
 	// Resolve ends a conflict with the proposal's text or, with theirs, the file's.
 	Resolve(id string, seen Seen, theirs bool) error
-	// SetRule adds a rule to the policy (SPEC F-11).
-	SetRule(review.Rule)
+	// SetRule adds a rule to the policy (SPEC F-11). A process asks for it that may decide.
+	SetRule(rule review.Rule, process int)
 	// History lists past proposals, newest first (SPEC F-12).
 	History() ([]Entry, error)
 	// Entry returns the texts of a past proposal; Final is "" when it was rejected.

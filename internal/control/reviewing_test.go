@@ -60,7 +60,7 @@ func (f *reviewed) Resolve(id string, seen Seen, theirs bool) error {
 	f.edits = append(f.edits, fmt.Sprint(id, seen, theirs))
 	return nil
 }
-func (f *reviewed) SetRule(r Rule) { f.rules = append(f.rules, r) }
+func (f *reviewed) SetRule(r Rule, _ int) { f.rules = append(f.rules, r) }
 func (f *reviewed) History() ([]Entry, error) {
 	return []Entry{{ID: "h", Path: "/p", Outcome: "accepted"}}, nil
 }

@@ -125,7 +125,7 @@ func (s *Server) drop(conn net.Conn) {
 func (s *Server) serve(conn net.Conn, from proc.Info) {
 	out := carry(conn, false)
 	ch := rpc.NewChannel(conn, out, &rpc.Options{MaxBody: maxBody})
-	s.backend.Meet(s.orphans.behind(from)...)
+	s.orphans.note(from, s.backend.Meet)
 	p := &peer{b: s.backend, from: from, out: out, orphans: &s.orphans, attached: make(chan func(), 1)}
 	defer p.end()
 	srv := jrpc2.NewServer(p.methods(), &jrpc2.ServerOptions{AllowPush: true, Concurrency: maxCalls}).Start(ch)

@@ -52,6 +52,12 @@ func Look(pid int, agents []proc.Info) Verdict {
 	return Person
 }
 
+// Line returns a process, its ancestors, and the leaders of their sessions with their ancestors; none when nothing is known of it.
+func Line(pid int) []proc.Info {
+	line, _ := lineage(pid)
+	return line
+}
+
 // Descends says whether one of the agents started the process, directly or not. It is false for an agent itself.
 func Descends(pid int, agents []proc.Info) bool {
 	isAgent := func(p proc.Info) bool {

@@ -39,6 +39,21 @@ func (s *Set) Add(processes ...Info) {
 	}
 }
 
+// Has says whether the set has this very process, which may have ended.
+func (s *Set) Has(p Info) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old, there := s.all[p.PID]
+	return there && old.Start == p.Start
+}
+
+// Clear forgets all.
+func (s *Set) Clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all, s.full = nil, false
+}
+
 // Living returns the processes that still live, by number. With full, others may live that it does not know any more.
 func (s *Set) Living() (living []Info, full bool) {
 	s.mu.Lock()

@@ -238,6 +238,14 @@ func (r *Registry) SetRule(rule Rule) {
 	}
 }
 
+// DropRules has every proposal asked about again.
+func (r *Registry) DropRules() {
+	r.mu.Lock()
+	defer r.unlock()
+	r.policy = nil
+	r.events = append(r.events, Event{Kind: RulesChanged})
+}
+
 // Rules returns the user's policy, oldest rule first.
 func (r *Registry) Rules() []Rule {
 	r.mu.Lock()
