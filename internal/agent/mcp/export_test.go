@@ -73,3 +73,6 @@ func (s *Server) EndSessions() {
 		sess.end()
 	}
 }
+
+// Closing says whether Shutdown has begun.
+func (s *Server) Closing() bool { return s.closing.Load() }

@@ -107,6 +107,9 @@ type Options struct {
 	// tries once without a message to its user, so a restarted companion has this time to be
 	// back.
 	Retry time.Duration
+	// Late is how long Shutdown waits for the stream of a CLI that has just connected, or is just coming back, and has an outcome to
+	// hear (250 ms when 0).
+	Late time.Duration
 	// Log discards when nil. It gets no contents and no tokens.
 	Log *slog.Logger
 }
@@ -115,6 +118,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.KeepAlive, 25*time.Second)
 	setDefault(&o.Grace, 30*time.Second)
 	setDefault(&o.Retry, 3*time.Second)
+	setDefault(&o.Late, 250*time.Millisecond)
 	setDefault(&o.OlderFor, olderFor)
 	setDefault(&o.Version, "dev")
 	setDefault(&o.Met, new(proc.Set))
@@ -273,6 +277,9 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	for _, sess := range sessions {
 		sess.finishStreams()
 	}
+	late, cancelLate := context.WithTimeout(ctx, s.o.Late)
+	s.Deliver(late)
+	cancelLate()
 	for _, sess := range sessions {
 		sess.waitStreams(ctx)
 		sess.keepUnheard()

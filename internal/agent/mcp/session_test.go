@@ -466,6 +466,28 @@ func TestCloseAfterUnheardAcceptance(t *testing.T) {
 	}
 }
 
+// SPEC L-1: a CLI whose stream comes only while the server ends hears its outcome.
+func TestShutdownWaitsForTheStream(t *testing.T) {
+	b := newBench(t, func(o *mcp.Options) { o.Late = patience })
+	c := b.connect()
+	d := c.mustOpen(b.file("f", "old\n"), "new\n")
+	if err := b.registry.Reject(d.ID()); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- b.server.Shutdown(t.Context()) }()
+	eventually(t, "the server ends", b.server.Closing)
+	l := c.listen()
+	for e := l.next(); e.method != "ide/diffRejected"; e = l.next() {
+		if e.method != "ide/contextUpdate" {
+			t.Fatalf("%+v", e)
+		}
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
 // SPEC L-3: a session that has a next life is never said to be unknown, also while this one ends: a client would begin anew.
 func TestShutdownKnowsSessions(t *testing.T) {
 	b := newBench(t, nil)
