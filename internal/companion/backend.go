@@ -163,14 +163,8 @@ func (b backend) Sessions() []control.Session {
 	return list
 }
 
-// Meet remembers an agent that is not above this companion, with its go-betweens.
-func (b backend) Meet(agents ...proc.Info) bool {
-	if b.c.isBelow(agents[len(agents)-1]) {
-		return false
-	}
-	b.c.met.Add(agents...)
-	return true
-}
+// Meet remembers an agent with its go-betweens.
+func (b backend) Meet(agents ...proc.Info) { b.c.meet(agents...) }
 
 func (b backend) Agents(ctx context.Context) control.Agents {
 	unknown := b.c.agents.Unknown(ctx)
@@ -178,7 +172,9 @@ func (b backend) Agents(ctx context.Context) control.Agents {
 		unknown = nil // no unknown session is the caller; an agent is told by its marks alone
 	}
 	processes, full := b.c.met.Living()
-	if full {
+	behind, more := b.c.above.living()
+	processes = append(processes, behind...)
+	if full || more {
 		unknown = append(unknown, "one of thousands of programs that have connected; start this companion again")
 	}
 	return control.Agents{Processes: processes, Unknown: unknown}

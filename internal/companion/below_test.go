@@ -196,18 +196,31 @@ func TestRuleOfAnUnknownAgent(t *testing.T) {
 	}
 }
 
-// SPEC §11.1: what takes in the children of ended processes may be the user's own session. An agent behind a go-between that is above the
-// companion is a doubt, and none that lasts.
+// SPEC §11.1: what takes in the children of ended processes may be the user's own session. An agent that is above the companion, behind a
+// go-between, counts as long as the go-between lives, and is not remembered.
 func TestAgentAboveTheCompanion(t *testing.T) {
 	o, _, _ := options(t)
 	c := start(t, o)
-	parent, _ := proc.Lookup(os.Getppid())
-	relay := proc.Info{PID: 1 << 30, Start: 1}
-	if (backend{c}).Meet(relay, parent) || c.met.Has(parent) {
-		t.Error("the user's own session counts as an agent")
+	relay := exec.Command("sleep", "60")
+	if err := relay.Start(); err != nil {
+		t.Fatal(err)
 	}
-	if other := (proc.Info{PID: 1<<30 + 1, Start: 1}); !(backend{c}).Meet(relay, other) || !c.met.Has(other) {
-		t.Error("an agent elsewhere does not count")
+	between, _ := proc.Lookup(relay.Process.Pid)
+	parent, _ := proc.Lookup(os.Getppid())
+	counts := func() bool {
+		return slices.ContainsFunc(c.knownAgents(t.Context()), func(p proc.Info) bool { return p.PID == parent.PID })
+	}
+	c.meet(between, parent)
+	if !counts() {
+		t.Error("it does not count while its go-between lives")
+	}
+	_ = relay.Process.Kill()
+	_ = relay.Wait()
+	if counts() || c.met.Has(parent) {
+		t.Error("the user's own session stays an agent")
+	}
+	if c.meet(between, between); !c.met.Has(between) {
+		t.Error("an agent elsewhere is not remembered")
 	}
 }
 

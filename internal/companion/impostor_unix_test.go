@@ -35,7 +35,7 @@ func (i impostor) Status() control.Status {
 	return control.Status{PID: 1, Started: time.Unix(1, 0), Roots: []string{i.root}}
 }
 func (i impostor) Agents(context.Context) control.Agents { return control.Agents{Processes: i.accuse} }
-func (impostor) Meet(...proc.Info) bool                  { return true }
+func (impostor) Meet(...proc.Info)                       {}
 func (i impostor) Lend(_ any, snap *state.Snapshot, _ bool) {
 	if snap != nil {
 		i.lend(snap)

@@ -34,10 +34,10 @@ func (c *Companion) newServer(rec discovery.Record) *mcp.Server {
 		Store:     c.store,
 		Registry:  c.reg,
 		Version:   c.o.Version,
-		Process:   c.processOf,
-		Behind:    c.behind,
+		Process:   processOf,
+		Behind:    guard.Behind,
 		Known:     rec.Sessions,
-		Met:       &c.met,
+		Meet:      c.meet,
 		Floor:     rec.Floor,
 		Life:      rec.Life,
 		MayDecide: c.mayDecide,
@@ -69,26 +69,11 @@ func (c *Companion) newServer(rec discovery.Record) *mcp.Server {
 
 // processOf names the processes of the CLI behind a connection: also behind pollux relay. Of several that hold it, the last is the oldest, and
 // all are the agent's: it may have given the connection to another program.
-func (c *Companion) processOf(client, server netip.AddrPort) (all []proc.Info) {
+func processOf(client, server netip.AddrPort) (all []proc.Info) {
 	for _, pid := range slices.Backward(proc.Peers(client, server)) {
-		all = append(all, c.behind(pid)...)
+		all = append(all, guard.Behind(pid)...)
 	}
 	return all
-}
-
-// behind is guard.Behind. An agent above this companion, behind a go-between, is not known: it may be the process that takes in the children
-// of those that have ended, the user's own session.
-func (c *Companion) behind(pid int) []proc.Info {
-	agents := guard.Behind(pid)
-	if len(agents) > 1 && c.isBelow(agents[len(agents)-1]) {
-		return nil
-	}
-	return agents
-}
-
-// isBelow says whether a process has started this companion or its editor.
-func (c *Companion) isBelow(p proc.Info) bool {
-	return slices.ContainsFunc(c.selves(), func(pid int) bool { return guard.Descends(pid, []proc.Info{p}) })
 }
 
 func (c *Companion) newPage(rec discovery.Record) *web.Server {

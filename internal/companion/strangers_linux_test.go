@@ -83,7 +83,7 @@ type falseKeeper struct {
 
 func (k *falseKeeper) Status() control.Status                    { return k.status }
 func (k *falseKeeper) Agents(context.Context) (a control.Agents) { return a }
-func (k *falseKeeper) Meet(...proc.Info) bool                    { return true }
+func (k *falseKeeper) Meet(...proc.Info)                         {}
 func (k *falseKeeper) HandOver() (control.Handing, *os.File, func(), error) {
 	return k.handing, k.door, func() {}, nil
 }

@@ -117,12 +117,13 @@ func (silence) Is(target error) bool { return target == ErrSilent }
 type orphans struct{ proc.Set }
 
 // note tells meet of the agent behind a peer that is a go-between. One without an agent becomes an orphan.
-func (o *orphans) note(p proc.Info, meet func(...proc.Info) bool) {
+func (o *orphans) note(p proc.Info, meet func(...proc.Info)) {
 	agents := guard.Behind(p.PID)
-	if len(agents) == 1 || !proc.Same(p.PID, p.Start) {
-		return // it stands between nobody and pollux, or it was another process that has the number now
-	}
-	if (len(agents) == 0 || !meet(agents...)) && p.Start != 0 {
+	switch {
+	case len(agents) == 1, !proc.Same(p.PID, p.Start): // it stands between nobody and pollux, or it was another process that has the number now
+	case len(agents) > 1:
+		meet(agents...)
+	case p.Start != 0:
 		o.Add(p)
 	}
 }

@@ -193,8 +193,8 @@ type Backend interface {
 	// Agents returns the sessions' agents. It waits until ctx ends for processes that are still being found.
 	Agents(context.Context) Agents
 	// Meet is told of an agent that asks through go-betweens (pollux relay, pollux mcp), and of these; the agent is the last. Agents has
-	// them from then on. It is false when the agent may be no agent at all.
-	Meet(...proc.Info) bool
+	// them from then on.
+	Meet(...proc.Info)
 	Diffs() []Diff
 	Decide(Decision) error
 	// Open shows a file in the editor.

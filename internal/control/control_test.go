@@ -45,7 +45,7 @@ func (f *fake) Connection() Connection {
 func (f *fake) Sessions() []Session {
 	return []Session{{ID: 1, Label: "Gemini CLI #1", PID: f.agent}}
 }
-func (f *fake) Meet(agents ...proc.Info) bool { f.met.Add(agents...); return true }
+func (f *fake) Meet(agents ...proc.Info) { f.met.Add(agents...) }
 func (f *fake) Agents(context.Context) Agents {
 	a := Agents{Unknown: f.unknown, Processes: f.met.All()}
 	if f.agent != 0 {

@@ -97,15 +97,15 @@ func newBench(t testing.TB, change func(*mcp.Options)) *bench {
 
 func newBenchOn(t testing.TB, l net.Listener, change func(*mcp.Options)) *bench {
 	t.Helper()
-	b := &bench{t: t, editor: &editor{}, addr: l.Addr().String()}
+	b := &bench{t: t, editor: &editor{}, met: new(proc.Set), addr: l.Addr().String()}
 	b.dir, _ = filepath.EvalSymlinks(t.TempDir())
 	b.store = state.New(nil)
 	b.registry = review.New(review.Options{View: b.editor})
-	o := mcp.Options{Store: b.store, Registry: b.registry, Version: "1.2.3", Agents: geminiOnly(), Met: new(proc.Set)}
+	o := mcp.Options{Store: b.store, Registry: b.registry, Version: "1.2.3", Agents: geminiOnly(), Meet: b.met.Add}
 	if change != nil {
 		change(&o)
 	}
-	b.store, b.met = o.Store, o.Met
+	b.store = o.Store
 	b.server = mcp.New(o)
 	served := make(chan error, 1)
 	go func() { served <- b.server.Serve(l) }()

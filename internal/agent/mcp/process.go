@@ -85,7 +85,7 @@ func (s *Session) know(found []proc.Info) {
 	if len(found) == 0 {
 		return
 	}
-	s.server.o.Met.Add(found...)
+	s.server.o.Meet(found...)
 	s.mu.Lock()
 	if len(s.processes) >= maxProcesses { // anybody who knows the session may connect: nobody pushes the CLI out
 		s.processes = slices.DeleteFunc(s.processes, func(old proc.Info) bool { return !proc.Same(old.PID, old.Start) })
@@ -132,7 +132,7 @@ func (s *Session) mayDecide(ctx context.Context) error {
 }
 
 // Unknown returns the labels of the sessions whose process is not known. It waits for running searches until ctx ends; after that,
-// Options.Met has the processes that they have found.
+// Options.Meet has got the processes that they have found.
 func (s *Server) Unknown(ctx context.Context) (labels []string) {
 	sessions := s.live()
 	for _, sess := range sessions {

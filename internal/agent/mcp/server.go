@@ -71,8 +71,9 @@ type Options struct {
 	OlderFor time.Duration
 	// Known are the processes of sessions of earlier lives, by the sessions' ids, as Server.Known returned them.
 	Known map[string][]proc.Info
-	// Met gets the process of every CLI that connects, go-betweens included. New adds those of Known. With nil nobody reads it.
-	Met *proc.Set
+	// Meet is told the processes of every CLI that connects, and those of Known: its go-betweens first, the CLI itself last. It must not
+	// block. With nil nobody hears of them.
+	Meet func(processes ...proc.Info)
 	// Version is pollux's own, as clients see it.
 	Version string
 	// ExtraHosts are further names, without port, by which clients may call the listener:
@@ -121,7 +122,9 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.Late, 250*time.Millisecond)
 	setDefault(&o.OlderFor, olderFor)
 	setDefault(&o.Version, "dev")
-	setDefault(&o.Met, new(proc.Set))
+	if o.Meet == nil {
+		o.Meet = func(...proc.Info) {}
+	}
 	setDefault(&o.Log, slog.New(slog.DiscardHandler))
 	return o
 }
@@ -192,7 +195,7 @@ func New(o Options) *Server {
 	for _, id := range slices.SortedFunc(maps.Keys(s.known), func(a, b string) int { return cmp.Compare(birthOf(a).order(), birthOf(b).order()) }) {
 		s.heirs = append(s.heirs, s.known[id]...)
 		s.keep(birthOf(id).number, s.known[id])
-		s.o.Met.Add(s.known[id]...)
+		s.o.Meet(s.known[id]...)
 	}
 	for _, a := range o.Agents {
 		s.agents = append(s.agents, newEntrance(a))

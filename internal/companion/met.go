@@ -1,0 +1,56 @@
+package companion
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/pollux-companion/pollux/internal/guard"
+	"github.com/pollux-companion/pollux/internal/proc"
+)
+
+// meet remembers the agent behind a connection, the last process, with its go-betweens.
+func (c *Companion) meet(processes ...proc.Info) {
+	if len(processes) > 1 && slices.ContainsFunc(c.selves(), func(pid int) bool { return guard.Descends(pid, processes[len(processes)-1:]) }) {
+		c.above.add(processes)
+		return
+	}
+	c.met.Add(processes...)
+}
+
+// maxAbove bounds an above.
+const maxAbove = 64
+
+// An above has agents above this companion that stand behind go-betweens, each as long as its first go-between lives. Such an agent may be
+// the program that takes in the children of ended processes, the user's own session. The zero value is ready; its methods may be called
+// from any goroutine.
+type above struct {
+	mu   sync.Mutex // guards the below
+	all  [][]proc.Info
+	full bool
+}
+
+func (a *above) add(processes []proc.Info) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.prune()
+	switch {
+	case slices.ContainsFunc(a.all, func(old []proc.Info) bool { return old[0].PID == processes[0].PID }):
+	case len(a.all) >= maxAbove:
+		a.full = true
+	default:
+		a.all = append(a.all, slices.Clone(processes))
+	}
+}
+
+// living returns the agents with their go-betweens. With full, there were more.
+func (a *above) living() (agents []proc.Info, full bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.prune()
+	return slices.Concat(a.all...), a.full
+}
+
+// prune forgets agents whose go-between has ended. The caller holds mu.
+func (a *above) prune() {
+	a.all = slices.DeleteFunc(a.all, func(processes []proc.Info) bool { return !proc.Same(processes[0].PID, processes[0].Start) })
+}
