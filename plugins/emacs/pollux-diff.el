@@ -368,6 +368,13 @@ THEN is called if it does.  It refuses where something is newer, which it tells.
 
 ;;;; What the companion asks
 
+(defun pollux--announce (diff)
+  "Say that DIFF waits, once no question is in the echo area.
+The message would hide the question."
+  (cond ((not (memq diff pollux--diffs)))
+        (cursor-in-echo-area (run-at-time 1 nil #'pollux--announce diff))
+        ((message "[pollux] %s waits: M-x pollux-review shows it" (pollux--diff-title diff)))))
+
 (defun pollux--open-diff (params answer)
   "Take the proposal of PARAMS into the queue, and tell ANSWER."
   (pollux--check params)
@@ -385,7 +392,7 @@ THEN is called if it does.  It refuses where something is newer, which it tells.
     (run-at-time 0 nil (lambda ()
                          (pollux--pump)
                          (unless (pollux--visible-p diff)
-                           (message "[pollux] %s waits: M-x pollux-review shows it" (pollux--diff-title diff)))))
+                           (pollux--announce diff))))
     (funcall answer (list :opened t :bufferModified (if (pollux--unsaved (pollux--diff-path diff)) t :json-false)))))
 
 (defun pollux--keep (diff text)
