@@ -167,6 +167,20 @@ func TestOwnRecordBesideAnother(t *testing.T) {
 	if other, err := r.Load(time.Now()); err != nil || other == nil || other.Namespaces != rec.Namespaces {
 		t.Errorf("the other record is %+v, %v", other, err)
 	}
+
+	for slot := 1; slot < discovery.Slots; slot++ {
+		more := discovery.NewResume(o.Dirs.State, "pollux", o.Roots, slot)
+		if err := more.Claim(); err != nil {
+			t.Fatal(err)
+		}
+		if err := more.Save(*rec); err != nil {
+			t.Fatal(err)
+		}
+		more.Release()
+	}
+	if last := start(t, o); last.unsaved == nil || last.resume != nil {
+		t.Errorf("every record is another's, and nobody is told: %v", last.unsaved)
+	}
 }
 
 // SPEC §11.1: a rule that a process set before anybody knew of the agent above it counts no more when that agent proposes. A person's does.

@@ -102,7 +102,7 @@ type Companion struct {
 	store    *state.Store
 	reg      *review.Registry
 	agents   *mcp.Server
-	above    above                 // agents of which little is known
+	above    above                 // agents that count only as long as their go-between lives
 	setters  proc.Set              // who has set rules, with all above them
 	met      proc.Set              // the processes of all agents that have connected, in earlier lives too
 	past     web.History           // nil when no history is kept

@@ -3,6 +3,7 @@ package companion
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
@@ -13,12 +14,15 @@ import (
 // companion has another record then.
 func (c *Companion) takeOver() *discovery.Record {
 	c.recorded = c.work.Roots()
+	var refused error
 	for slot := 0; ; slot++ {
 		resume, claimed, err := c.claimSlot(slot)
 		if slot = claimed; err != nil {
 			c.o.Log.Info("not resuming", "err", err)
 			if !errors.Is(err, discovery.ErrLive) {
 				c.unsaved = err
+			} else if refused != nil {
+				c.unsaved = fmt.Errorf("no record is left for this companion: %w", refused)
 			}
 			return nil // the records belong to those companions
 		}
@@ -32,6 +36,7 @@ func (c *Companion) takeOver() *discovery.Record {
 		if old != nil {
 			if err := c.mayInherit(old); err != nil {
 				c.o.Log.Warn("not resuming", "err", err)
+				refused = err
 				resume.Release()
 				continue
 			}

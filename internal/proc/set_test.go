@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A set forgets those that have ended, takes a number's new owner in its place, and says so when it could not keep one that lives.
+// A set forgets processes that have ended. A number's new owner takes the old one's place. When a living process does not fit, the set says so.
 func TestSet(t *testing.T) {
 	self, _ := Lookup(os.Getpid())
 	cmd := start(t, "sleep")

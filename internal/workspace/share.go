@@ -52,7 +52,7 @@ func (h *withholding) note(file, problem string) bool {
 	return problem != "" && problem != was
 }
 
-// Withheld lists the folders of which an ignore file cannot be followed, among the folders in which a file was looked at
+// Withheld lists the folders whose ignore file cannot be followed, among the folders in which a file was looked at
 // since the start.
 func (w *Workspace) Withheld() []Withheld {
 	w.withheld.mu.Lock()

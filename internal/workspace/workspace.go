@@ -75,7 +75,7 @@ type Options struct {
 	ExcludesFile string
 	// Saves is the folder for notes of running saves, for SweepSaves; "" for none.
 	Saves string
-	// Withholds, when not nil, is called for a folder of which an ignore file cannot be followed, once for each problem. It is
+	// Withholds, when not nil, is called for a folder whose ignore file cannot be followed, once for each problem. It is
 	// called from the goroutine that calls MayShare, and must not block.
 	Withholds func(Withheld)
 }

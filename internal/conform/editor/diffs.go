@@ -57,6 +57,14 @@ func texts() []sample {
 	}
 }
 
+// propose makes a file, and opens a proposal for it.
+func (p *play) propose(name, oldText, newText string, more map[string]any) (path, id string, err error) {
+	if path, err = p.file(p.fresh(name), oldText); err == nil {
+		id, err = p.open(path, oldText, newText, more)
+	}
+	return path, id, err
+}
+
 // open asks for a diff.
 func (p *play) open(path, oldText, newText string, more map[string]any) (id string, err error) {
 	if !p.hi.OpenDiff {
@@ -167,11 +175,7 @@ func (p *play) quiet(id string, decisions int) error {
 }
 
 func (p *play) showsDiff() error {
-	path, err := p.file(p.fresh("shown"), "old\n")
-	if err != nil {
-		return err
-	}
-	id, err := p.open(path, "old\n", "new\n", nil)
+	_, id, err := p.propose("shown", "old\n", "new\n", nil)
 	if err != nil {
 		return err
 	}
@@ -228,11 +232,7 @@ func (p *play) twoDiffs() error {
 }
 
 func (p *play) samePath() error {
-	path, err := p.file(p.fresh("same"), "old\n")
-	if err != nil {
-		return err
-	}
-	first, err := p.open(path, "old\n", "first\n", nil)
+	path, first, err := p.propose("same", "old\n", "first\n", nil)
 	if err != nil {
 		return err
 	}
@@ -253,11 +253,7 @@ func (p *play) samePath() error {
 }
 
 func (p *play) readOnly() error {
-	path, err := p.file(p.fresh("fixed"), "old\n")
-	if err != nil {
-		return err
-	}
-	id, err := p.open(path, "old\n", "fixed\n", map[string]any{"readOnly": "this agent takes no edits"})
+	_, id, err := p.propose("fixed", "old\n", "fixed\n", map[string]any{"readOnly": "this agent takes no edits"})
 	if err != nil {
 		return err
 	}
@@ -277,11 +273,7 @@ func (p *play) readOnly() error {
 }
 
 func (p *play) writesNothing() error {
-	path, err := p.file(p.fresh("still"), "old\n")
-	if err != nil {
-		return err
-	}
-	id, err := p.open(path, "old\n", "new\n", nil)
+	path, id, err := p.propose("still", "old\n", "new\n", nil)
 	if err != nil {
 		return err
 	}
@@ -305,11 +297,7 @@ func (p *play) newerBase() error {
 	if p.hi.Version < 2 {
 		return skipError("a plugin of version 1 needs nothing for it")
 	}
-	path, err := p.file(p.fresh("base"), "one\ntwo\n")
-	if err != nil {
-		return err
-	}
-	id, err := p.open(path, "one\ntwo\n", "ONE\ntwo\n", nil)
+	_, id, err := p.propose("base", "one\ntwo\n", "ONE\ntwo\n", nil)
 	if err != nil {
 		return err
 	}
@@ -332,11 +320,7 @@ func (p *play) newerBase() error {
 }
 
 func (p *play) exact(content string) error {
-	path, err := p.file(p.fresh("exact"), "old\n")
-	if err != nil {
-		return err
-	}
-	id, err := p.open(path, "old\n", content, nil)
+	_, id, err := p.propose("exact", "old\n", content, nil)
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ const PlugFlag = "editor-plug"
 // A process is the editor, from startEditor to end. It has a workspace, and a folder in its PATH where a stand-in is
 // called pollux.
 //
-// Goroutines: those that accept connections and read the screen, and the one that waits, until end.
+// Goroutines: one accepts connections, one reads the screen, one waits for the editor; end ends and awaits them.
 type process struct {
 	cmd   *exec.Cmd
 	base  string // private; holds the rest
