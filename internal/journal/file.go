@@ -3,6 +3,7 @@ package journal
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -58,10 +59,8 @@ func (j *Journal) write(b []byte) error {
 	if err := j.look(); err != nil {
 		return err
 	}
-	if j.f == nil {
-		if err := j.open(); err != nil {
-			return err
-		}
+	if err := j.open(); err != nil {
+		return err
 	}
 	n, err := j.f.Write(b)
 	if err != nil {
@@ -80,7 +79,10 @@ const lookEvery = time.Second
 // errGone: somebody has removed or replaced the file, so that what was written to it would not be found.
 var errGone = errors.New("its file was removed by another program")
 
-// look fails with errGone when the open file is not the one in the folder any more. The caller holds mu.
+// errCut: somebody else has written to the file, or cut it.
+var errCut = errors.New("its file was changed by another program")
+
+// look fails when the open file is not the one in the folder any more, or not as this process wrote it. The caller holds mu.
 func (j *Journal) look() error {
 	if j.f == nil || time.Since(j.looked) < lookEvery {
 		return nil
@@ -88,29 +90,35 @@ func (j *Journal) look() error {
 	j.looked = time.Now()
 	mine, err := j.f.Stat()
 	there, err2 := os.Lstat(j.path())
-	if err == nil && err2 == nil && os.SameFile(mine, there) {
+	switch {
+	case err != nil || err2 != nil || !os.SameFile(mine, there):
+		err = errGone
+	case mine.Size() != j.size:
+		err = errCut
+	default:
 		return nil
 	}
 	j.shut()
-	return errGone
+	return err
 }
 
-// open opens the file to add to it. The caller holds mu.
+// open opens the file to add to it. A missing one is made whole, and before any text: so an empty or missing file beside texts is
+// somebody else's work, and no trace of a crash. The caller holds mu.
 func (j *Journal) open() error {
+	if j.f != nil {
+		return nil
+	}
 	if err := j.makeFolder(); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(j.path(), os.O_WRONLY|os.O_CREATE|os.O_APPEND|safefile.NoWait, 0o600)
-	if err != nil {
-		return err
-	}
-	info, err := f.Stat()
-	if err == nil && info.Size() == 0 {
+	if _, err := os.Lstat(j.path()); errors.Is(err, fs.ErrNotExist) {
+		if err := safefile.Write(j.path(), []byte(magic), &safefile.Options{Volatile: true}); err != nil {
+			return err
+		}
 		j.size = int64(len(magic))
-		_, err = f.WriteString(magic)
 	}
+	f, err := os.OpenFile(j.path(), os.O_WRONLY|os.O_APPEND|safefile.NoWait, 0o600)
 	if err != nil {
-		f.Close()
 		return err
 	}
 	j.f = f
@@ -243,24 +251,14 @@ func (j *Journal) Close() {
 	j.closed = true
 	j.shut()
 	if len(j.entries) == 0 && len(j.deleted) == 0 {
+		j.sweep() // texts first: left beside no file, they would look like a loss
 		_ = os.RemoveAll(j.dir)
 	}
 }
 
-// Clear forgets everything.
-func (j *Journal) Clear() {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.shut()
-	j.entries, j.byID, j.deleted, j.gone, j.size, j.live = nil, map[string]*entry{}, nil, nil, 0, 0
-	j.counts = map[string]Outcome{}
-	if err := os.RemoveAll(j.dir); err != nil {
-		j.fail(err)
-	}
-}
-
-// sweep removes files that no record names: texts of diffs that have ended or were never noted, and half-written files.
-func (j *Journal) sweep() {
+// sweep removes files that no record names: texts of diffs that have ended or were never noted, and half-written files. It says
+// whether there were texts.
+func (j *Journal) sweep() (texts bool) {
 	named := map[string]bool{logName: true}
 	for _, e := range j.entries {
 		for _, t := range e.texts() {
@@ -272,6 +270,8 @@ func (j *Journal) sweep() {
 		if old := strings.HasSuffix(n.Name(), ".json") || n.Name() == "unheard"; !named[n.Name()] &&
 			(old || strings.HasSuffix(n.Name(), textSuffix) || safefile.IsTemp(n.Name())) {
 			_ = os.Remove(filepath.Join(j.dir, n.Name()))
+			texts = texts || strings.HasSuffix(n.Name(), textSuffix)
 		}
 	}
+	return texts
 }

@@ -3,6 +3,7 @@
 package journal
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -115,17 +116,24 @@ func Open(dir string, trouble func(error)) *Journal {
 	j := &Journal{dir: dir, trouble: trouble, byID: map[string]*entry{}, counts: map[string]Outcome{}}
 	j.files.Store(uint64(time.Now().UnixNano())) // no name of an earlier life is used again
 	data, err := safefile.ReadPrivate(j.path(), maxLog)
-	if err != nil {
-		if !errors.Is(err, fs.ErrNotExist) {
-			j.lost = fmt.Errorf("the journal of the companion before this one cannot be read: %w", words.Cause(err))
-			j.fail(err)
+	if errors.Is(err, fs.ErrNotExist) {
+		if j.sweep() {
+			j.lost = fmt.Errorf("the journal of the companion before this one, in %s, has lost its file of records", j.dir)
 		}
+		return j
+	}
+	if err != nil {
+		j.lost = fmt.Errorf("the journal of the companion before this one cannot be read: %w", words.Cause(err))
+		j.fail(err)
 		return j
 	}
 	good, damaged := decode(data, j.replay)
 	j.size, j.gone = int64(good), nil
 	j.sweep()
 	switch {
+	case !bytes.HasPrefix(data, []byte(magic)): // no crash leaves that: the file was made with this line
+		j.lost = fmt.Errorf("the journal of the companion before this one, in %s, does not begin as this version writes it", j.dir)
+		err = j.rewrite()
 	case damaged > 0:
 		j.lost = fmt.Errorf("%d of %d bytes of the journal of the companion before this one, in %s, are damaged", damaged, len(data), j.dir)
 		err = j.rewrite()
@@ -274,6 +282,7 @@ func (j *Journal) Texts(id string) (t Texts, err error) {
 // agent then has not heard of either.
 func (j *Journal) Opened(session string, d *review.Diff) {
 	p := d.Proposal()
+	j.begin()
 	old, err := j.put(d.ID(), p.Old)
 	proposal, err2 := j.put(d.ID(), p.New)
 	j.mu.Lock()
@@ -296,6 +305,18 @@ func (j *Journal) Opened(session string, d *review.Diff) {
 	j.grew(e, j.append(e.record()))
 	j.editTo(e, current(d)) // the user may have edited it meanwhile
 	j.baseTo(e, d.Agreed())
+}
+
+// begin makes the file of records before the first text.
+func (j *Journal) begin() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed || j.failing != nil {
+		return
+	}
+	if err := j.open(); err != nil {
+		j.fail(err)
+	}
 }
 
 func current(d *review.Diff) string { text, _ := d.Text(); return text }

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pollux-companion/pollux/internal/core/review"
+	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
 type view struct{}
@@ -194,7 +195,7 @@ func TestTornAnywhere(t *testing.T) {
 			switch known := book(t, j); {
 			case i == 0:
 				seen[fmt.Sprint(known)] = true
-				if first := at > 0 && at < len(magic); (j.Lost() != nil) != first { // no tear leaves a part of the first line
+				if first := at < len(magic); (j.Lost() != nil) != first { // no tear leaves a part of the first line
 					t.Errorf("cut at %d: %v", at, j.Lost())
 				}
 			case at < last && (len(j.Diffs()) == 0 || j.Diffs()[len(j.Diffs())-1].Key != "/b") && at < len(magic)-2:
@@ -213,6 +214,75 @@ func TestTornAnywhere(t *testing.T) {
 	}
 	if len(seen) != 4 { // nothing, and what is known after each record but the last
 		t.Errorf("%d states were seen: %v", len(seen), seen)
+	}
+}
+
+// SPEC L-3: a file of records that somebody has emptied, cut, filled with zeros or removed is said, whether texts are left beside it or
+// not; what a kill leaves is not.
+func TestEmptied(t *testing.T) {
+	long := strings.Repeat("x", inlineText+1)
+	for name, c := range map[string]struct {
+		text string
+		do   func(log string, whole []byte) error
+		lost bool
+	}{
+		"emptied beside a text":      {long, func(log string, _ []byte) error { return os.Truncate(log, 0) }, true},
+		"emptied":                    {"x", func(log string, _ []byte) error { return os.Truncate(log, 0) }, true},
+		"zeros":                      {"x", func(log string, whole []byte) error { return os.WriteFile(log, make([]byte, len(whole)), 0) }, true},
+		"without its first line":     {"x", func(log string, whole []byte) error { return os.WriteFile(log, whole[len(magic):], 0) }, true},
+		"of the next version":        {"x", func(log string, whole []byte) error { whole[len(magic)-2]++; return os.WriteFile(log, whole, 0) }, true},
+		"removed beside a text":      {long, func(log string, _ []byte) error { return os.Remove(log) }, true},
+		"killed before the record":   {long, func(log string, _ []byte) error { return os.Truncate(log, int64(len(magic))) }, false},
+		"killed in the first record": {long, func(log string, _ []byte) error { return os.Truncate(log, int64(len(magic))+20) }, false},
+		"killed before the text":     {"x", func(log string, _ []byte) error { return os.Truncate(log, int64(len(magic))) }, false},
+		"killed before the file":     {"x", func(log string, _ []byte) error { return os.Rename(log, log+"-"+safefile.TempName()) }, false},
+	} {
+		s := newSetup(t)
+		o := s.session(t, "one")
+		o.open(s.r, review.Proposal{Key: "/a", Path: "/a", New: c.text})
+		whole, err := os.ReadFile(s.j.path())
+		if err := errors.Join(err, c.do(s.j.path(), whole)); err != nil {
+			t.Fatal(err)
+		}
+		j := open(t, s.dir)
+		if (j.Lost() != nil) != c.lost {
+			t.Errorf("%s: said: %v", name, j.Lost())
+		}
+		(&owner{t: t, j: j, id: "two"}).open(s.r, review.Proposal{Key: "/b", Path: "/b", New: long})
+		same(t, j, s.dir)
+		if again := open(t, s.dir); again.Lost() != nil {
+			t.Errorf("%s, at the start after that: %v", name, again.Lost())
+		}
+	}
+}
+
+// SPEC L-3: a file that another program cuts or writes to meanwhile is written anew, with everything in it.
+func TestChangedMeanwhile(t *testing.T) {
+	for name, change := range map[string]func(log string) error{
+		"emptied": func(log string) error { return os.Truncate(log, 0) },
+		"cut":     func(log string) error { return os.Truncate(log, int64(len(magic))+30) },
+		"added to": func(log string) error {
+			data, err := os.ReadFile(log)
+			return errors.Join(err, os.WriteFile(log, append(data, "and more"...), 0))
+		},
+	} {
+		s := newSetup(t)
+		s.j.trouble = func(error) {}
+		o := s.session(t, "one")
+		o.open(s.r, review.Proposal{Key: "/a", Path: "/a", New: "a"})
+		if err := change(s.j.path()); err != nil {
+			t.Fatal(err)
+		}
+		s.j.looked = s.j.looked.Add(-lookEvery)
+		o.open(s.r, review.Proposal{Key: "/b", Path: "/b", New: "b"})
+		if s.j.Trouble() == nil {
+			t.Errorf("%s: nobody is told", name)
+		}
+		s.j.again()
+		if s.j.Trouble() != nil || len(s.j.Diffs()) != 2 {
+			t.Errorf("%s: %v", name, s.j.Trouble())
+		}
+		same(t, s.j, s.dir)
 	}
 }
 
@@ -435,7 +505,7 @@ func FuzzDecode(f *testing.F) {
 		if int(j.size) > len(data) {
 			t.Errorf("%d of %d bytes are good", j.size, len(data))
 		}
-		j.Clear()
+		j.Close()
 	})
 }
 
