@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -43,6 +44,30 @@ func TestStoppedCompanionBeside(t *testing.T) {
 		"bridge --headless":        {[]string{"extensions", "bridge", "install", "--headless"}, 1, "kill -CONT"},
 		"extensions bridge status": {[]string{"extensions", "bridge", "status"}, 1, ""},
 		"extensions prompt":        {[]string{"extensions", "prompt"}, 0, ""},
+	})
+}
+
+// A FIFO in place of a file of pollux's, the CLI's or the project's is waited for by no command.
+func TestFIFOsForFiles(t *testing.T) {
+	w := toolWorld(t)
+	for _, path := range []string{
+		filepath.Join(w.state, "pollux", "audit.jsonl"), filepath.Join(w.state, "pollux", "setup.json"), filepath.Join(w.state, "pollux", "pollux.log"),
+		filepath.Join(w.root, ".gemini", "policies", "pollux.toml"), filepath.Join(w.root, ".gemini", "settings.json"), filepath.Join(w.root, ".gemini", "trustedFolders.json"),
+		filepath.Join(w.project, ".gemini", "settings.json"), filepath.Join(w.project, ".gitignore"), filepath.Join(w.project, ".env"),
+		filepath.Join(w.project, ".gemini", "package.json"),
+	} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), syscall.Mkfifo(path, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.together(map[string]beside{
+		"extensions prompt":        {[]string{"extensions", "prompt"}, 0, ""},
+		"extensions list":          {[]string{"extensions", "list"}, 0, "x"},
+		"extensions bridge status": {[]string{"extensions", "bridge", "status"}, 1, ""},
+		"doctor":                   {[]string{"doctor"}, 1, ""},
+		"status":                   {[]string{"status"}, 1, ""},
+		"detect":                   {[]string{"detect"}, 1, ""},
+		"run":                      {[]string{"run", "--no-open", "--", "sh", "-c", "echo it ran; exit 4"}, 4, "it ran"},
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/editor/web"
 	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/proc"
+	"github.com/pollux-companion/pollux/internal/safefile"
 	"github.com/pollux-companion/pollux/internal/typein"
 )
 
@@ -116,11 +116,10 @@ func (c *Companion) listener(m control.Mention) (mcp.SessionInfo, error) {
 
 // linesOf returns the text of the mentioned lines; "" when it is not known.
 func linesOf(m control.Mention) string {
-	info, err := os.Stat(m.Path)
-	if m.First == 0 || err != nil || !info.Mode().IsRegular() || info.Size() > maxQuoted {
+	if m.First == 0 {
 		return ""
 	}
-	data, err := os.ReadFile(m.Path)
+	data, _, err := safefile.ReadRegular(m.Path, maxQuoted)
 	lines := strings.SplitAfter(string(data), "\n")
 	if err != nil || m.First > len(lines) {
 		return ""

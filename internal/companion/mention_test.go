@@ -100,3 +100,17 @@ func TestTypedAs(t *testing.T) {
 		}
 	}
 }
+
+// The lines of what is no file are not read: the companion never waits for it.
+func TestLinesOfNoFile(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "a.txt")
+	if err := os.WriteFile(file, []byte("one\ntwo\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{file: "two", dir: "", filepath.Join(dir, "none"): "", os.DevNull: "", "/proc/self/status": ""} {
+		if got := linesOf(control.Mention{Path: path, First: 2, Last: 2}); got != want {
+			t.Errorf("%s: %q", path, got)
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/agent/gemini/clisettings"
 	"github.com/pollux-companion/pollux/internal/client"
 	"github.com/pollux-companion/pollux/internal/paths"
+	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
 // mode examines whether the CLI looks for a companion at all.
@@ -169,6 +170,9 @@ func (x *examination) cli() (path, version string) {
 	return "", ""
 }
 
+// maxPackage bounds a package.json that is read, in bytes.
+const maxPackage = 1 << 20
+
 func versionBeside(script string) string {
 	target := paths.Real(script)
 	dirs := []string{filepath.Dir(target)}
@@ -177,7 +181,7 @@ func versionBeside(script string) string {
 	}
 	dirs = append(dirs, filepath.Join(filepath.Dir(script), "node_modules", "@google", "gemini-cli"))
 	for _, dir := range dirs {
-		data, err := os.ReadFile(filepath.Join(dir, "package.json"))
+		data, _, err := safefile.ReadRegular(filepath.Join(dir, "package.json"), maxPackage)
 		var m struct{ Name, Version string }
 		if err == nil && json.Unmarshal(data, &m) == nil && m.Name == "@google/gemini-cli" {
 			return m.Version

@@ -86,6 +86,9 @@ type Installer struct {
 // maxRecord bounds the file of records, in bytes.
 const maxRecord = 1 << 20
 
+// maxPlugin bounds an installed plugin's file when it is compared, in bytes.
+const maxPlugin = 16 << 20
+
 func (i *Installer) load() (map[string]record, error) {
 	records := map[string]record{}
 	data, err := safefile.ReadPrivate(i.Record, maxRecord)
@@ -348,7 +351,7 @@ func (i *Installer) States(ctx context.Context, find func(string) (string, error
 		}
 		s.Installed = r.Version
 		for _, path := range sortedKeys(r.Files) {
-			if there, err := os.ReadFile(path); err != nil || hash(there) != r.Files[path] {
+			if there, _, err := safefile.ReadRegular(path, maxPlugin); err != nil || hash(there) != r.Files[path] {
 				s.Changed = append(s.Changed, path)
 			}
 		}

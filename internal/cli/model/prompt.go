@@ -3,13 +3,9 @@
 package model
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -76,32 +72,10 @@ func lately(kit *tools.Kit) []string {
 	return out
 }
 
-// A recentRun is the start of a tool's run.
-type recentRun struct {
-	Time                       time.Time
-	Event                      audit.Event
-	Extension, Tool, Workspace string
-}
-
 // recentRuns returns the last runs in the log, newest last.
-func recentRuns(kit *tools.Kit) (all []recentRun) {
-	f, err := os.Open(kit.Audit().Path())
-	if err != nil {
-		return nil // nothing has run yet, or the log is unavailable
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.Size() > recently {
-		_, _ = f.Seek(-recently, io.SeekEnd) // the first line may then be incomplete
-	}
-	lines := bufio.NewScanner(io.LimitReader(f, recently))
-	lines.Buffer(nil, recently)
-	for lines.Scan() {
-		var e recentRun
-		if json.Unmarshal(lines.Bytes(), &e) == nil && e.Event == audit.Started {
-			all = append(all, e)
-		}
-	}
-	return all
+func recentRuns(kit *tools.Kit) []audit.Entry {
+	last, _ := kit.Audit().Last(recently) // without a log, nothing has run yet
+	return slices.DeleteFunc(last, func(e audit.Entry) bool { return e.Event != audit.Started })
 }
 
 // maxLately bounds the tools that lately returns.

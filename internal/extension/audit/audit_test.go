@@ -147,6 +147,15 @@ func TestTornLine(t *testing.T) {
 	if got, err := l.Read(Query{}); err != nil || len(got) != 3 {
 		t.Error(len(got), err)
 	}
+	info, err := os.Stat(l.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for max, want := range map[int64]int{info.Size(): 3, info.Size() + 1: 3, info.Size() - 1: 2, 3: 0} {
+		if got, err := l.Last(max); err != nil || len(got) != want {
+			t.Errorf("the last %d bytes: %d entries, %v", max, len(got), err)
+		}
+	}
 }
 
 // TestHostileNames: names come from manifests and from models.

@@ -43,6 +43,23 @@ func (l *Log) Read(q Query) ([]Entry, error) {
 	return all, err
 }
 
+// Last returns the entries in the last bytes of the newest file, at most max, in the order of their writing.
+func (l *Log) Last(max int64) (all []Entry, err error) {
+	files, err := l.open()
+	defer closeAll(files)
+	if err != nil || len(files) == 0 {
+		return nil, err
+	}
+	newest := files[len(files)-1]
+	if newest.info.Size() > max {
+		if _, err := newest.Seek(-max, io.SeekEnd); err != nil { // the first line may then be incomplete, and is passed over
+			return nil, err
+		}
+	}
+	err = newest.drain(Query{}, func(e Entry) error { all = append(all, e); return nil })
+	return all, err
+}
+
 // Follow calls f with the entries that q chooses, first the past ones and then each new
 // one, until ctx ends or f fails. The end of ctx is no error.
 func (l *Log) Follow(ctx context.Context, q Query, f func(Entry) error) error {

@@ -42,7 +42,7 @@ interactive = false
 
 // ruleOf returns the server that Headless's rule allows; "" if the file is not that rule.
 func ruleOf(path string) string {
-	data, err := os.ReadFile(path)
+	data, err := readRules(path)
 	if err != nil {
 		return ""
 	}
