@@ -92,7 +92,7 @@ func TestIdle(t *testing.T) {
 		idle(t, l.PID)
 		s := newCLI(t, l)
 		s.stream()
-		idle(t, l.PID) // its stream has a keep-alive every 25 s
+		idle(t, l.PID) // its stream has a keep-alive every 30 s
 	})
 	t.Run("serve with parent", func(t *testing.T) { idle(t, w.serve("--with-parent").PID) })
 	t.Run("lsp", func(t *testing.T) {

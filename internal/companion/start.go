@@ -471,13 +471,14 @@ func (c *Companion) startUpkeep() {
 		_ = proc.DropCode() // a failure costs only memory
 	})
 	c.tasks.Go(func() {
-		tick := time.NewTicker(discovery.TouchEvery)
+		tick := time.NewTimer(mcp.NextBeat(time.Now(), discovery.TouchEvery))
 		defer tick.Stop()
 		for {
 			select {
 			case <-c.ctx.Done():
 				return
 			case now := <-tick.C:
+				tick.Reset(mcp.NextBeat(now, discovery.TouchEvery))
 				c.stepAside()
 				c.elect()
 				c.touch(now)

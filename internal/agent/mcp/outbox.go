@@ -136,13 +136,13 @@ func (s *Session) forget(path string) (accepted review.Outcome, ok bool) {
 // maxClosed bounds the paths that forget remembers, since a peer chooses them.
 const maxClosed = 256
 
-// beat sends a keep-alive on each stream that was silent since the last beat, and drops
+// beat sends a keep-alive on each stream, and drops
 // outcomes that no CLI will ask for again.
 func (s *Session) beat() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, st := range s.streams {
-		st.beat()
+		st.due = true
 		st.kick()
 	}
 	s.trim(time.Now())

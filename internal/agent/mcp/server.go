@@ -100,7 +100,7 @@ type Options struct {
 	Floor   uint64
 	// Life counts the lives with this SessionKey. Event and session ids carry it.
 	Life uint32
-	// KeepAlive is the longest silence of a stream (25 s when 0; SPEC T-5).
+	// KeepAlive is the longest silence of a stream (30 s when 0; SPEC T-5).
 	KeepAlive time.Duration
 	// Grace is how long a session lives with neither stream nor request (30 s when 0; SPEC T-3).
 	Grace time.Duration
@@ -116,7 +116,7 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	setDefault(&o.KeepAlive, 25*time.Second)
+	setDefault(&o.KeepAlive, 30*time.Second)
 	setDefault(&o.Grace, 30*time.Second)
 	setDefault(&o.Retry, 3*time.Second)
 	setDefault(&o.Late, 250*time.Millisecond)
@@ -350,5 +350,15 @@ func (s *Server) beat() {
 		s.beating = nil
 		return
 	}
-	s.beating.Reset(s.o.KeepAlive)
+	s.beating.Reset(NextBeat(time.Now(), s.o.KeepAlive))
+}
+
+// NextBeat returns how long to wait for the next beat of those that come regularly. They come when the clock shows a multiple of
+// every, so that everything wakes at one time: an idle companion wakes twice a minute, however many sessions it has.
+func NextBeat(now time.Time, every time.Duration) time.Duration {
+	wait := now.Truncate(every).Add(every).Sub(now)
+	if wait < every/10 { // this beat came a little early
+		wait += every
+	}
+	return wait
 }

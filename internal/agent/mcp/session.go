@@ -95,7 +95,7 @@ func (s *Server) create(agent *entrance, id string, number int) *Session {
 	sess.mu.Unlock()
 	s.sessions[id] = sess
 	if s.beating == nil {
-		s.beating = time.AfterFunc(s.o.KeepAlive, s.beat)
+		s.beating = time.AfterFunc(NextBeat(time.Now(), s.o.KeepAlive), s.beat)
 	}
 	return sess
 }

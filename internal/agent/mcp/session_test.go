@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -350,7 +351,20 @@ func (c *cli) rawStream() net.Conn {
 	return conn
 }
 
-// T-5: keep-alives come while nothing else does, and their timer ends with the last session.
+// T-5: beats come at least every minute, and together: an idle companion wakes twice a minute.
+func TestNextBeat(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 1000 {
+		now := time.Unix(random.Int64N(1<<32), random.Int64N(1<<30))
+		at := now.Add(mcp.NextBeat(now, 30*time.Second))
+		minute := now.Add(mcp.NextBeat(now, time.Minute))
+		if wait := at.Sub(now); wait < 3*time.Second || wait > 33*time.Second || at.Second()%30 != 0 || at.Nanosecond() != 0 || minute.Second() != 0 || minute.Nanosecond() != 0 {
+			t.Errorf("at %v the next is %v, that of the minute %v", now, at, minute)
+		}
+	}
+}
+
+// T-5: keep-alives come also while something else does, and their timer ends with the last session.
 func TestKeepAlive(t *testing.T) {
 	b := newBench(t, func(o *mcp.Options) { o.KeepAlive = 20 * time.Millisecond; o.Grace = 10 * time.Millisecond })
 	c := b.connect()

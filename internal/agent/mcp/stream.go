@@ -26,7 +26,7 @@ type stream struct {
 	context *frame   // the newest context, when it is not sent yet
 	notes   []*frame // waiting notifications, oldest first
 	busy    bool     // the goroutine runs; then only it touches rest and writes
-	pulse   pulse
+	due     bool     // a keep-alive is to be written
 	stage   stage
 	told    bool // an outcome was written since the last ping
 }
@@ -60,15 +60,6 @@ func (st *stream) move(to stage) {
 
 // over says whether the stream takes nothing more. The caller holds the session's mu.
 func (st *stream) over() bool { return st.stage >= closing }
-
-// A pulse says whether a stream needs a keep-alive.
-type pulse int
-
-const (
-	silent pulse = iota // nothing was written since the last beat
-	wrote               // something was written since
-	due                 // nothing was written from one beat to the next: send a keep-alive
-)
 
 // A conn is the way to one peer.
 type conn interface {
@@ -116,9 +107,6 @@ func (st *stream) load() bool {
 		return true
 	}
 	st.rest = st.next()
-	if len(st.rest) > 0 {
-		st.pulse = wrote
-	}
 	return len(st.rest) > 0
 }
 
@@ -148,8 +136,8 @@ func (st *stream) next() []byte {
 		st.notes = st.notes[1:]
 		return st.conn.message(f, "")
 	}
-	if st.pulse == due {
-		st.pulse = silent
+	if st.due {
+		st.due = false
 		return st.conn.beat()
 	}
 	if st.stage == finishing {
@@ -169,15 +157,6 @@ func (st *stream) ask() []byte {
 	}
 	st.told = false
 	return st.conn.message(newFrame(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"ping"}`, ping)), "")
-}
-
-// beat is one tick of the keep-alive's clock. The caller holds the session's mu.
-func (st *stream) beat() {
-	if st.pulse == wrote {
-		st.pulse = silent
-	} else {
-		st.pulse = due
-	}
 }
 
 // drain writes on a goroutine of its own until nothing waits. It holds the session's mu only between writes.
