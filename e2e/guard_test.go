@@ -122,10 +122,10 @@ function asPage(record, id) {
 })();
 `
 
-// behind starts the thief as a child that leaves its parents and waits for a proposal. It ends when the thief has left: some CLIs end what
+// behind starts the thief as a child that leaves its parents, its session and its marks, and waits for a proposal. It ends when the thief has left: some CLIs end what
 // a command leaves behind in its process group.
 const behind = `
-setsid -f node thief.js orphan wait >/dev/null 2>&1 </dev/null
+setsid -f env -i PATH="$PATH" HOME="$HOME" TMPDIR="$TMPDIR" node thief.js orphan wait >/dev/null 2>&1 </dev/null
 until [ -e orphan.up ]; do sleep 0.1; done
 `
 

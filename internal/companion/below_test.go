@@ -203,6 +203,10 @@ func TestRuleOfAnUnknownAgent(t *testing.T) {
 	if rules := c.reg.Rules(); len(rules) != 0 {
 		t.Errorf("rules left: %v", rules)
 	}
+	backend{c}.SetRule(review.Rule{Mode: review.AcceptAll}, os.Getpid())
+	if c.meet(elsewhere, parent); len(c.reg.Rules()) != 0 { // as pollux mcp is met, which proposes by no session
+		t.Error("a rule is left of an agent behind a go-between")
+	}
 	backend{c}.SetRule(review.Rule{Mode: review.AcceptAll}, person.Process.Pid)
 	_ = c.mayDecide([]proc.Info{{PID: 1 << 30, Start: 1}})
 	if len(c.reg.Rules()) != 1 {

@@ -8,13 +8,24 @@ import (
 	"github.com/pollux-companion/pollux/internal/proc"
 )
 
-// meet remembers the agent behind a connection, the last process, with its go-betweens.
+// meet remembers the agent behind a connection, the last process, with its go-betweens. It brands an agent elsewhere, so that every
+// companion knows what that agent starts from now on, and no process gets rid of it. What is above this companion may be the user's own
+// session, or their editor, and is not branded; neither is pollux itself, which plays an agent (pollux conform).
 func (c *Companion) meet(processes ...proc.Info) {
-	if len(processes) > 1 && slices.ContainsFunc(c.selves(), func(pid int) bool { return guard.Descends(pid, processes[len(processes)-1:]) }) {
+	if len(processes) == 0 { // an earlier life did not learn of any
+		return
+	}
+	c.dropRulesOf(processes) // now: it may propose by a go-between, as pollux mcp
+	agent := processes[len(processes)-1:]
+	above := slices.ContainsFunc(c.selves(), func(pid int) bool { return guard.Descends(pid, agent) })
+	if len(processes) > 1 && above {
 		c.above.add(processes)
 		return
 	}
 	c.met.Add(processes...)
+	if !above && !guard.Same(agent) {
+		proc.Brand(agent[0])
+	}
 }
 
 // maxAbove bounds an above.

@@ -23,14 +23,15 @@ const (
 	Person Verdict = iota
 	// Below: it is an agent's own process, or one below it.
 	Below
-	// Marked: its environment, or the environment of an ancestor, carries an agent's mark.
+	// Marked: its environment, or the environment of an ancestor, carries an agent's mark; or it is branded.
 	Marked
 	// Unseen: the system does not say which process it is.
 	Unseen
 )
 
 // Look judges a process, which may be this one. agents are the processes of known agents; other agents are recognised by their marks
-// in the environment. A program that has left its marks, its parents and its session behind is not recognised.
+// in the environment, and those that have ever connected by their brand (proc.Brand). Without a brand, a program that has left its marks,
+// its parents and its session behind is not recognised.
 func Look(pid int, agents []proc.Info) Verdict {
 	line, whole := lineage(pid)
 	switch {
@@ -43,6 +44,9 @@ func Look(pid int, agents []proc.Info) Verdict {
 		if slices.ContainsFunc(agents, func(a proc.Info) bool { return same(a, p) }) {
 			return Below
 		}
+	}
+	if proc.Branded(pid) {
+		return Marked
 	}
 	for _, p := range line {
 		if env, err := proc.Environ(p.PID); err == nil && Carries(env) {

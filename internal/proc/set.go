@@ -39,12 +39,12 @@ func (s *Set) Add(processes ...Info) {
 	}
 }
 
-// Has says whether the set has this very process, which may have ended.
+// Has says whether the set has this very process, which may have ended, or may have had it: a living one did not fit.
 func (s *Set) Has(p Info) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old, there := s.all[p.PID]
-	return there && old.Start == p.Start
+	return s.full || there && old.Start == p.Start
 }
 
 // Clear forgets all.

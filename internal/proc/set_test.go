@@ -38,7 +38,10 @@ func TestSet(t *testing.T) {
 	}
 	full := Set{most: 1}
 	full.Add(self)
-	if full.Add(Info{PID: os.Getppid()}); !full.full {
+	if full.Has(other) {
+		t.Error("it has a process that nobody added")
+	}
+	if full.Add(Info{PID: os.Getppid()}); !full.full || !full.Has(Info{PID: os.Getppid()}) {
 		t.Error("a living process was left out, and nobody hears of it")
 	}
 }

@@ -1,0 +1,86 @@
+package proc
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/pollux-companion/pollux/internal/usertest"
+)
+
+// A process that is branded has branded what it had started before, and what it starts later, however that leaves; nothing takes the
+// brand away but root.
+func TestBrand(t *testing.T) {
+	cmd := exec.Command("bash", "-c", `sleep 60 & echo $!; read; setsid -f env -i bash -c 'echo $$; exec sleep 60'; read; kill %1`)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(out)
+	number := func() (pid int) {
+		t.Helper()
+		line, err := lines.ReadString('\n')
+		if _, err2 := fmt.Sscan(line, &pid); err != nil || err2 != nil {
+			t.Fatalf("%q: %v, %v", line, err, err2)
+		}
+		return pid
+	}
+	parent, _ := Lookup(cmd.Process.Pid)
+	early := number()
+	if Branded(parent.PID) || Branded(early) {
+		t.Fatal("branded by nobody")
+	}
+	other := parent
+	if other.Start--; Brand(other) || Branded(parent.PID) {
+		t.Error("a process that got the number of an ended one is branded")
+	}
+	if !Brand(parent) || !Brand(parent) || !Branded(parent.PID) {
+		t.Fatal("not branded")
+	}
+	if len(childrenOf(parent.PID)) > 0 && !Branded(early) {
+		t.Error("what it had started before is not branded")
+	}
+	fmt.Fprintln(in)
+	left := number()
+	if info, _ := Lookup(left); info.Parent == parent.PID || !Branded(left) {
+		t.Errorf("process %d, which has left its parents: branded %v", left, Branded(left))
+	}
+	fmt.Fprintln(in)
+	in.Close()
+	_ = cmd.Wait()
+	if p, err := exec.Command("kill", fmt.Sprint(left)).CombinedOutput(); err != nil {
+		t.Errorf("%s, %v", p, err)
+	}
+	if Branded(1<<30) || Branded(0) {
+		t.Error("no process is branded")
+	}
+}
+
+// Who is not root, or is it only in a user namespace of their own, cannot take the brand away.
+func TestBrandStays(t *testing.T) {
+	for name, script := range map[string]string{
+		"raised":               `ulimit -x unlimited`,
+		"raised as a new root": `unshare -Ur bash -c 'ulimit -x unlimited && ulimit -Hx' | grep unlimited`,
+	} {
+		cmd := exec.Command("bash", "-c", "ulimit -x 1000000; "+script+"; ulimit -Hx")
+		cmd.Dir = "/"
+		if os.Geteuid() == 0 {
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: usertest.ID, Gid: usertest.ID}}
+		}
+		out, err := cmd.Output()
+		if err != nil || strings.TrimSpace(string(out)) != "1000000" {
+			t.Errorf("%s: %q, %v", name, out, err)
+		}
+	}
+}

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package proc
+
+func brand(int) bool { return false }
+
+func branded(int) bool { return false }
