@@ -1,12 +1,52 @@
 package companion
 
 import (
+	"bufio"
+	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"os"
 	"os/exec"
+	"runtime"
+	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pollux-companion/pollux/internal/proc"
 )
+
+// hidesVariable makes the test's program connect to an address, by a thread with descriptors of its own.
+const hidesVariable = "POLLUX_TEST_HIDES"
+
+func init() {
+	address, err := netip.ParseAddrPort(os.Getenv(hidesVariable))
+	if err != nil {
+		return
+	}
+	connected := make(chan int)
+	go func() {
+		runtime.LockOSThread()
+		fd := -1
+		err := unix.Unshare(unix.CLONE_FILES)
+		if err == nil {
+			fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+		}
+		if err == nil {
+			err = unix.Connect(fd, &unix.SockaddrInet4{Port: int(address.Port()), Addr: address.Addr().As4()})
+		}
+		name, _ := unix.Getsockname(fd)
+		if own, ok := name.(*unix.SockaddrInet4); ok && err == nil {
+			connected <- own.Port
+		}
+		close(connected)
+		select {} // the thread keeps the descriptor
+	}()
+	fmt.Println(<-connected)
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	os.Exit(0)
+}
 
 // SPEC §11.1: a page's connection that an agent's process holds is the agent's, whoever else was given it.
 func TestPageThatAnAgentHolds(t *testing.T) {
@@ -41,6 +81,50 @@ func TestPageThatAnAgentHolds(t *testing.T) {
 		page, server := netip.MustParseAddrPort(conn.LocalAddr().String()), netip.MustParseAddrPort(conn.RemoteAddr().String())
 		if err := c.pageDecides(t.Context(), page, server); (err == nil) != decides {
 			t.Errorf("held by a process with %s: %v", env, err)
+		}
+	}
+}
+
+// SPEC §11.1: a page's connection that nobody is seen to hold is an agent's, when a process of an agent's may hide it.
+func TestPageThatAnAgentHides(t *testing.T) {
+	o, _, _ := options(t)
+	c := start(t, o)
+	ln, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	for env, decides := range map[string]bool{"NOTHING=1": true, "GEMINI_CLI=1": false} {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), env, hidesVariable+"="+ln.Addr().String())
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := cmd.StdoutPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { in.Close(); _ = cmd.Wait() }()
+		port, _ := bufio.NewReader(out).ReadString('\n')
+		page, err := netip.ParseAddrPort("127.0.0.1:" + strings.TrimSpace(port))
+		server := netip.MustParseAddrPort(ln.Addr().String())
+		if err != nil {
+			t.Fatalf("%q: %v", port, err)
+		}
+		conn, err := ln.Accept() // before, the system says of nobody that it holds the other end
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if seen := proc.Peers(page, server); len(seen) != 0 {
+			t.Fatalf("processes %v are seen to hold it", seen)
+		}
+		if err := c.pageDecides(t.Context(), page, server); (err == nil) != decides {
+			t.Errorf("hidden by a process with %s: %v", env, err)
 		}
 	}
 }

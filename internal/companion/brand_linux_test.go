@@ -2,15 +2,78 @@ package companion
 
 import (
 	"bufio"
+	"encoding/binary"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/pollux-companion/pollux/internal/agent/codex"
+	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/guard"
 	"github.com/pollux-companion/pollux/internal/proc"
 )
+
+// asksVariable makes the test's program ask on a socket as Codex does, of the folder in asksOfVariable.
+const asksVariable, asksOfVariable = "POLLUX_TEST_ASKS", "POLLUX_TEST_ASKS_OF"
+
+func init() {
+	path := os.Getenv(asksVariable)
+	if path == "" {
+		return
+	}
+	conn, err := net.Dial("unix", path)
+	question := fmt.Sprintf(`{"type":"request","requestId":"1","sourceClientId":"x","method":"ide-context","params":{"workspaceRoot":%q}}`, os.Getenv(asksOfVariable))
+	if err == nil {
+		_, err = conn.Write(append(binary.LittleEndian.AppendUint32(nil, uint32(len(question))), question...))
+	}
+	if err == nil {
+		_, err = io.ReadFull(conn, make([]byte, 5))
+	}
+	fmt.Println(err)
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	os.Exit(0)
+}
+
+// SPEC §11.1, CX-1: Codex, which has no session, is met as other agents are: its own early rule is dropped, and it is known.
+func TestCodexIsMet(t *testing.T) {
+	o, a, _ := options(t)
+	if err := os.MkdirAll(filepath.Join(os.Getenv("HOME"), ".codex"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c := start(t, o)
+	program := filepath.Join(t.TempDir(), "codex") // another one: what runs this very program plays an agent
+	if data, err := os.ReadFile("/proc/self/exe"); err != nil || os.WriteFile(program, data, 0o700) != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program)
+	cmd.Env = append(os.Environ(), asksVariable+"="+codex.Path(os.TempDir()), asksOfVariable+"="+a)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { in.Close(); _ = cmd.Wait() }()
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	setter, _ := proc.Lookup(cmd.Process.Pid)
+	c.setters.Add(setter)
+	c.reg.SetRule(review.Rule{Mode: review.AcceptAll})
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "<nil>\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	if rules := c.reg.Rules(); !c.met.Has(setter) || !proc.Branded(setter.PID) || len(rules) != 0 {
+		t.Errorf("met: %v, branded: %v, rules left: %v", c.met.All(), proc.Branded(setter.PID), rules)
+	}
+}
 
 // SPEC §11.1: what an agent starts after it has connected counts as the agent's for everybody, also without parents, session and mark:
 // for another companion, after this one's record is lost, and while none runs. What is above the companion is not branded.

@@ -26,7 +26,7 @@ func (c *Companion) serveCodex() {
 		return
 	}
 	s, err := codex.Serve(os.TempDir(), func() *state.Snapshot { return c.store.Snapshot().For(codex.Name) }, func(p proc.Info) {
-		c.met.Add(p)
+		c.meet(p)
 		c.askShares()
 	}, c.o.Log)
 	switch {

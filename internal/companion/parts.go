@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/agent"
@@ -151,16 +152,24 @@ func (c *Companion) dropRulesOf(agent []proc.Info) {
 var errAgentsPage = errors.New("this was opened from an agent's own shell, which may not decide; open it in a browser of yours: pollux page")
 
 // pageDecides says why the processes at the other end of a page's connection may not decide for the user: one runs below an agent, or has
-// an agent's mark (SPEC §11.1). A process that the system does not name may, as a browser that hides its descriptors.
+// an agent's mark (SPEC §11.1). A process that the system does not name may, as sshd, which hides its descriptors, unless it may be an agent's.
 func (c *Companion) pageDecides(ctx context.Context, page, server netip.AddrPort) error {
-	for _, pid := range proc.Peers(page, server) {
+	known := sync.OnceValue(func() []proc.Info { return c.knownAgents(ctx) })
+	agents := func(pid int) bool {
 		if pid == os.Getpid() {
-			continue
+			return false
 		}
-		if v := guard.Look(pid, c.knownAgents(ctx)); v == guard.Below || v == guard.Marked {
-			return errAgentsPage
+		v := guard.Look(pid, known())
+		return v == guard.Below || v == guard.Marked
+	}
+	peers := proc.Peers(page, server)
+	if slices.ContainsFunc(peers, agents) || len(peers) == 0 && proc.MayHold(page, server, agents) {
+		return errAgentsPage
+	}
+	for _, pid := range peers {
+		if pid != os.Getpid() {
+			c.setters.Add(guard.Line(pid)...)
 		}
-		c.setters.Add(guard.Line(pid)...)
 	}
 	return nil
 }

@@ -131,6 +131,17 @@ func Peers(client, server netip.AddrPort) (pids []int) {
 	return ends.holders(e.inode)
 }
 
+// MayHold says whether one of this user's processes, of those that which picks, may hold the client end of a TCP connection over loopback for
+// which Peers finds none: it hides its descriptors from its own user, or a thread of it has descriptors of its own. It looks at every process.
+func MayHold(client, server netip.AddrPort, which func(pid int) bool) bool {
+	ends, err := theEnds()
+	if err != nil {
+		return false
+	}
+	e, err := ends.find(netip.AddrPortFrom(client.Addr().Unmap(), client.Port()), netip.AddrPortFrom(server.Addr().Unmap(), server.Port()))
+	return err == nil && e.mine && ends.hidden(e.inode, which)
+}
+
 func addrPort(a net.Addr) (netip.AddrPort, bool) {
 	tcp, ok := a.(*net.TCPAddr)
 	if !ok {

@@ -38,4 +38,7 @@ func (*ends) listener(netip.AddrPort) (end, error) { return end{}, errNoEnd }
 // holders is not needed: find returns the process.
 func (*ends) holders(uint64) []int { return nil }
 
+// hidden is not needed: find returns the process.
+func (*ends) hidden(uint64, func(int) bool) bool { return false }
+
 func stillUp(net.Conn) bool { return true }

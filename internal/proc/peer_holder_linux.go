@@ -1,6 +1,8 @@
 package proc
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -82,6 +84,39 @@ func lookAtSockets() map[uint64][]socketHolder {
 		}
 	}
 	return known
+}
+
+// mine says whether a process runs as this user. Its folder in /proc does not tell: that of a process that hides itself is root's.
+func mine(pid int) bool {
+	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	_, rest, ok := strings.Cut(string(status), "\nUid:")
+	users, _, _ := strings.Cut(rest, "\n")
+	return err == nil && ok && slices.Contains(strings.Fields(users), strconv.Itoa(os.Geteuid()))
+}
+
+// mayHold says whether a thread of a process has a descriptor of a socket, or hides those that it has. Threads share descriptors, unless one has
+// asked for its own; the first thread may have ended.
+func mayHold(pid int, inode uint64) bool {
+	tasks := "/proc/" + strconv.Itoa(pid) + "/task/"
+	target := "socket:[" + strconv.FormatUint(inode, 10) + "]"
+	for _, task := range namesIn(tasks) {
+		d, err := os.Open(tasks + task + "/fd")
+		if errors.Is(err, fs.ErrPermission) {
+			return true
+		}
+		if err != nil {
+			continue // it has ended
+		}
+		names, _ := d.Readdirnames(-1)
+		d.Close()
+		if slices.ContainsFunc(names, func(fd string) bool {
+			held, err := os.Readlink(tasks + task + "/fd/" + fd)
+			return err == nil && held == target
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 func namesIn(dir string) []string {

@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -90,6 +92,14 @@ func zero(a netip.Addr) netip.Addr {
 
 // holders returns the processes with a descriptor of a socket, the lowest PID first.
 func (a *ends) holders(inode uint64) (pids []int) { return a.held.find(inode, lookAtSockets) }
+
+// hidden is MayHold for a socket.
+func (a *ends) hidden(inode uint64, which func(pid int) bool) bool {
+	return slices.ContainsFunc(namesIn("/proc"), func(name string) bool {
+		pid, err := strconv.Atoi(name)
+		return err == nil && mine(pid) && which(pid) && mayHold(pid, inode)
+	})
+}
 
 func openDiag() (*sockDiag, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)

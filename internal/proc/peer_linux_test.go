@@ -7,9 +7,11 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -389,4 +391,61 @@ func TestCheckServerA5(t *testing.T) {
 		}
 		second.Close()
 	}
+}
+
+// A process that hides its descriptors from its own user may hold what nobody is seen to hold. It is asked about when it is picked.
+func TestMayHold(t *testing.T) {
+	ln := listen(t)
+	dir := t.TempDir()
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile(bash)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "hides"), program, 0o111) // a program that cannot be read cannot be looked into
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for d := dir; d != os.TempDir() && d != "/"; d = filepath.Dir(d) {
+		if err := os.Chmod(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hides := exec.Command(filepath.Join(dir, "hides"), "-c", fmt.Sprintf("exec 3<>/dev/tcp/127.0.0.1/%d; read", ln.Addr().(*net.TCPAddr).Port))
+	hides.Dir = "/"
+	if os.Geteuid() == 0 {
+		hides.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: usertest.ID, Gid: usertest.ID}}
+	}
+	in, err := hides.StdinPipe()
+	if err == nil {
+		err = hides.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { in.Close(); _ = hides.Wait() }()
+	conn, err := ln.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	client, server := netip.MustParseAddrPort(conn.RemoteAddr().String()), netip.MustParseAddrPort(conn.LocalAddr().String())
+	asTheirs := func() {
+		if seen := Peers(client, server); len(seen) != 0 {
+			t.Errorf("processes %v are seen to hold it", seen)
+		}
+		if !MayHold(client, server, func(pid int) bool { return pid == hides.Process.Pid }) {
+			t.Error("the process that holds it may not hold it")
+		}
+		if MayHold(client, server, func(pid int) bool { return pid == os.Getppid() }) {
+			t.Error("others may hold it")
+		}
+	}
+	if os.Geteuid() != 0 {
+		asTheirs()
+		return
+	}
+	usertest.Do(t, asTheirs)
 }
