@@ -2,51 +2,15 @@ package companion
 
 import (
 	"bufio"
-	"fmt"
-	"io"
 	"net"
 	"net/netip"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/pollux-companion/pollux/internal/proc"
 )
-
-// hidesVariable makes the test's program connect to an address, by a thread with descriptors of its own.
-const hidesVariable = "POLLUX_TEST_HIDES"
-
-func init() {
-	address, err := netip.ParseAddrPort(os.Getenv(hidesVariable))
-	if err != nil {
-		return
-	}
-	connected := make(chan int)
-	go func() {
-		runtime.LockOSThread()
-		fd := -1
-		err := unix.Unshare(unix.CLONE_FILES)
-		if err == nil {
-			fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
-		}
-		if err == nil {
-			err = unix.Connect(fd, &unix.SockaddrInet4{Port: int(address.Port()), Addr: address.Addr().As4()})
-		}
-		name, _ := unix.Getsockname(fd)
-		if own, ok := name.(*unix.SockaddrInet4); ok && err == nil {
-			connected <- own.Port
-		}
-		close(connected)
-		select {} // the thread keeps the descriptor
-	}()
-	fmt.Println(<-connected)
-	_, _ = io.Copy(io.Discard, os.Stdin)
-	os.Exit(0)
-}
 
 // SPEC §11.1: a page's connection that an agent's process holds is the agent's, whoever else was given it.
 func TestPageThatAnAgentHolds(t *testing.T) {

@@ -2,10 +2,7 @@ package companion
 
 import (
 	"bufio"
-	"encoding/binary"
 	"fmt"
-	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,27 +14,6 @@ import (
 	"github.com/pollux-companion/pollux/internal/guard"
 	"github.com/pollux-companion/pollux/internal/proc"
 )
-
-// asksVariable makes the test's program ask on a socket as Codex does, of the folder in asksOfVariable.
-const asksVariable, asksOfVariable = "POLLUX_TEST_ASKS", "POLLUX_TEST_ASKS_OF"
-
-func init() {
-	path := os.Getenv(asksVariable)
-	if path == "" {
-		return
-	}
-	conn, err := net.Dial("unix", path)
-	question := fmt.Sprintf(`{"type":"request","requestId":"1","sourceClientId":"x","method":"ide-context","params":{"workspaceRoot":%q}}`, os.Getenv(asksOfVariable))
-	if err == nil {
-		_, err = conn.Write(append(binary.LittleEndian.AppendUint32(nil, uint32(len(question))), question...))
-	}
-	if err == nil {
-		_, err = io.ReadFull(conn, make([]byte, 5))
-	}
-	fmt.Println(err)
-	_, _ = io.Copy(io.Discard, os.Stdin)
-	os.Exit(0)
-}
 
 // SPEC §11.1, CX-1: Codex, which has no session, is met as other agents are: its own early rule is dropped, and it is known.
 func TestCodexIsMet(t *testing.T) {

@@ -22,6 +22,7 @@ func TestMain(m *testing.M) {
 		impersonate(strings.Fields(order))
 		return
 	}
+	play()
 	agent.Main()
 	os.Exit(m.Run())
 }

@@ -1,0 +1,6 @@
+//go:build unix && !linux
+
+package companion
+
+// play does nothing: the tests that need it are Linux's.
+func play() {}
