@@ -101,7 +101,7 @@ func All() ([]*Archive, error) {
 		if err != nil {
 			return nil, err
 		}
-		a, err := Parse(strings.TrimSuffix(path.Base(name), ".txtar"), data)
+		a, err := parse(strings.TrimSuffix(path.Base(name), ".txtar"), data)
 		if err != nil {
 			return nil, err
 		}
@@ -123,8 +123,8 @@ func PlayedBy(player string) ([]*Archive, error) {
 	return all, nil
 }
 
-// Parse reads one archive.
-func Parse(name string, data []byte) (*Archive, error) {
+// parse reads one archive.
+func parse(name string, data []byte) (*Archive, error) {
 	file := txtar.Parse(data)
 	about, player, named := strings.Cut(strings.TrimSpace(string(file.Comment)), "\nplayed by: ")
 	if !named {

@@ -104,7 +104,7 @@ func tests(t *testing.T, folder, source string) bool {
 
 func TestParseRefuses(t *testing.T) {
 	for _, text := range []string{"", "-- request --\n", "about\n-- settings --\nx\n", "about\n-- odd --\n"} {
-		if _, err := Parse("X-1", []byte(text)); err == nil {
+		if _, err := parse("X-1", []byte(text)); err == nil {
 			t.Errorf("%q was taken", text)
 		}
 	}

@@ -152,14 +152,6 @@ func (p *Page) Click(selector string) {
 	p.do("click "+selector, chromedp.MouseClickXY(x, y))
 }
 
-// DoubleClick clicks twice.
-func (p *Page) DoubleClick(selector string) {
-	p.t.Helper()
-	x, y := p.at(selector)
-	p.do("double click "+selector, chromedp.MouseClickXY(x, y))
-	p.do("double click "+selector, chromedp.MouseClickXY(x, y, chromedp.ClickCount(2)))
-}
-
 // Type enters text where the focus is, as an input method does.
 func (p *Page) Type(text string) {
 	p.t.Helper()

@@ -20,7 +20,7 @@ func TestArchitecture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree, err := Load(root)
+	tree, err := load(root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,11 +43,11 @@ func TestNamedTests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree, err := Load(root)
+	tree, err := load(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	missing, err := NamedTests(tree, filepath.Join(root, "docs", "security.md"))
+	missing, err := namedTests(tree, filepath.Join(root, "docs", "security.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestNamedTests(t *testing.T) {
 	if err := os.WriteFile(page, []byte("`TestNamedTests`, `TestOfNothing`"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if found, err := NamedTests(tree, page); err != nil || len(found) != 1 || !strings.Contains(found[0], "TestOfNothing") {
+	if found, err := namedTests(tree, page); err != nil || len(found) != 1 || !strings.Contains(found[0], "TestOfNothing") {
 		t.Errorf("%q, %v", found, err)
 	}
 }
@@ -69,7 +69,7 @@ func TestCitations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	missing, err := Citations(root)
+	missing, err := citations(root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestCitations(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	missing, err = Citations(small)
+	missing, err = citations(small)
 	want := []string{"a.go:3: " + spec + " A-2", "a.go:4: " + spec + " A-3", "b.lua:1: " + spec + " B-1"}
 	if err != nil || !slices.EqualFunc(missing, want, strings.HasPrefix) {
 		t.Errorf("%q, %v; want %q", missing, err, want)
@@ -101,8 +101,8 @@ func TestCitations(t *testing.T) {
 
 func rules() map[string]func(*Tree) []string {
 	return map[string]func(*Tree) []string{
-		"sentences": Sentences, "sizes": Sizes, "inits": Inits, "names": Names, "docs": Docs,
-		"platforms": Platforms, "variables": Variables, "logs": Logs, "pure": Pure, "rooms": Rooms, "fan-outs": FanOuts,
+		"sentences": sentences, "sizes": sizes, "inits": inits, "names": names, "docs": docs,
+		"platforms": Platforms, "variables": variables, "logs": logs, "pure": pure, "rooms": rooms, "fan-outs": fanOuts,
 	}
 }
 
@@ -112,11 +112,11 @@ func arrows(t *testing.T, tree *Tree, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	places, err := Places(string(page))
+	places, err := placesOf(string(page))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, finding := range Arrows(tree, places) {
+	for _, finding := range arrowsOf(tree, places) {
 		t.Error(finding)
 	}
 	want, err := Page(string(page), tree, places)
@@ -170,7 +170,7 @@ func TestRulesFindWhatTheyForbid(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	tree, err := Load(root)
+	tree, err := load(root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +199,7 @@ func TestRulesFindWhatTheyForbid(t *testing.T) {
 func imports(n int) string {
 	var b strings.Builder
 	for i := range n {
-		fmt.Fprintf(&b, "\t_ \"%s/p%d\"\n", Module, i)
+		fmt.Fprintf(&b, "\t_ \"%s/p%d\"\n", module, i)
 	}
 	return b.String()
 }
@@ -214,7 +214,7 @@ func TestArrowsFindEveryDirection(t *testing.T) {
 	} {
 		source := "// Package x is one of several | kinds. More.\npackage x\n"
 		if imports != "" {
-			source += "\nimport _ \"" + Module + "/" + imports + "\"\n"
+			source += "\nimport _ \"" + module + "/" + imports + "\"\n"
 		}
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o700); err != nil {
 			t.Fatal(err)
@@ -227,15 +227,15 @@ func TestArrowsFindEveryDirection(t *testing.T) {
 		"| ground | both | `bottom` |\n| edges | both | `tooled` |\n| tests | both | `internal/peers` |\n| domain | both | `gone` |\n| edges | both | `shared` |\n" +
 		"| edges | extension | `asks` |\n| edges | companion | `internal/control` |\n| programs | both | `program` |\n| programs | companion | `command` |\n| ground | companion | `halved` |\n| tests | both | `bench` |\n" +
 		tableEnd + "\nrest\n"
-	places, err := Places(page)
+	places, err := placesOf(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree, err := Load(root)
+	tree, err := load(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := Arrows(tree, places)
+	got := arrowsOf(tree, places)
 	want := []string{
 		"bench (tests, both): the floor tests", "bottom (ground, both): imports top (assemblies, both); arrows", "command (programs, companion): imports left (edges, extension); the halves", "gone:", "halved (ground, companion): the ground",
 		"left (edges, extension): imports right (edges, companion); the halves", "new:",
@@ -252,7 +252,7 @@ func TestArrowsFindEveryDirection(t *testing.T) {
 		t.Errorf("no row %q in\n%s", row, written)
 	}
 	for _, bad := range []string{"no table", tableStart + "\n| cellar | both | `x` |\n" + tableEnd, tableStart + "\n| ground | third | `x` |\n" + tableEnd, tableStart + "\n| ground | both | `x` |\n| edges | both | `x` |\n" + tableEnd} {
-		if _, err := Places(bad); err == nil {
+		if _, err := placesOf(bad); err == nil {
 			t.Errorf("%q passes", bad)
 		}
 	}

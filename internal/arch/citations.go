@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// Citations finds numbers of the contract ("SPEC F-4", "SPEC §11.2") that the repository below root cites in its
+// citations finds numbers of the contract ("SPEC F-4", "SPEC §11.2") that the repository below root cites in its
 // sources and that no page of docs/spec has.
-func Citations(root string) ([]string, error) {
+func citations(root string) ([]string, error) {
 	defined, err := definitions(filepath.Join(root, "docs", "spec"))
 	if err != nil {
 		return nil, err
@@ -73,8 +73,8 @@ func definitions(dir string) (map[string]bool, error) {
 	return defined, nil
 }
 
-// NamedTests finds tests that a page of the documentation names as proof, and that no package has.
-func NamedTests(t *Tree, page string) ([]string, error) {
+// namedTests finds tests that a page of the documentation names as proof, and that no package has.
+func namedTests(t *Tree, page string) ([]string, error) {
 	data, err := os.ReadFile(page)
 	if err != nil {
 		return nil, err

@@ -15,8 +15,8 @@ const (
 	maxFile     = 600
 )
 
-// Sentences finds packages without a doc comment that says what they are.
-func Sentences(t *Tree) []string {
+// sentences finds packages without a doc comment that says what they are.
+func sentences(t *Tree) []string {
 	var all []string
 	for _, p := range t.Packages {
 		if p.Sentence() == "" {
@@ -26,8 +26,8 @@ func Sentences(t *Tree) []string {
 	return all
 }
 
-// Sizes finds functions and files that are too long.
-func Sizes(t *Tree) []string {
+// sizes finds functions and files that are too long.
+func sizes(t *Tree) []string {
 	var all []string
 	t.each(func(f File) {
 		if f.Generated {
@@ -53,8 +53,8 @@ func Sizes(t *Tree) []string {
 // sandbox must not wait until the rest of the program is initialised.
 const early = "internal/sandbox/inside/"
 
-// Inits finds functions named init: what starts by itself cannot be tested without it.
-func Inits(t *Tree) []string {
+// inits finds functions named init: what starts by itself cannot be tested without it.
+func inits(t *Tree) []string {
 	var all []string
 	t.each(func(f File) {
 		for _, d := range f.AST.Decls {
@@ -66,8 +66,8 @@ func Inits(t *Tree) []string {
 	return all
 }
 
-// Names finds packages whose name says nothing.
-func Names(t *Tree) []string {
+// names finds packages whose name says nothing.
+func names(t *Tree) []string {
 	var all []string
 	for _, p := range t.Packages {
 		for _, name := range []string{p.Name, path.Base(p.Dir)} {
@@ -116,11 +116,11 @@ func Platforms(t *Tree) []string {
 	return all
 }
 
-// Logs finds loggers that are not log/slog, and testing in production code.
-func Logs(t *Tree) []string {
+// logs finds loggers that are not log/slog, and testing in production code.
+func logs(t *Tree) []string {
 	var all []string
 	t.each(func(f File) {
-		if f.Test || Workshop(path.Dir(f.Path)) {
+		if f.Test || workshop(path.Dir(f.Path)) {
 			return
 		}
 		for _, spec := range f.AST.Imports {
@@ -132,17 +132,17 @@ func Logs(t *Tree) []string {
 	return all
 }
 
-// Workshop says that a folder is part of the tests' own tools, which no
+// workshop says that a folder is part of the tests' own tools, which no
 // production code may import: also packages like net/http/httptest.
-func Workshop(dir string) bool {
+func workshop(dir string) bool {
 	return dir == "e2e" || strings.HasPrefix(dir, "e2e/") || strings.HasSuffix(path.Base(dir), "test") ||
 		slices.Contains([]string{"internal/peers", "internal/pace", "internal/check", "internal/arch", "internal/usertest"}, dir)
 }
 
-// Pure finds input and output in the waist. The clock is allowed:
+// pure finds input and output in the waist. The clock is allowed:
 // testing/synctest makes it virtual. Of os and path/filepath only what looks
 // at the text of a path is.
-func Pure(t *Tree) []string {
+func pure(t *Tree) []string {
 	var all []string
 	t.each(func(f File) {
 		if f.Test || !strings.HasPrefix(f.Path, "internal/core/") {
@@ -174,20 +174,20 @@ func wide() map[string]int {
 	return map[string]int{"internal/companion": 23} // it puts every part of a running companion together
 }
 
-// FanOuts finds packages that import so many others that nobody can know what a change in them touches.
-func FanOuts(t *Tree) []string {
+// fanOuts finds packages that import so many others that nobody can know what a change in them touches.
+func fanOuts(t *Tree) []string {
 	var all []string
 	for _, p := range t.Packages {
-		if n, most := len(p.Imports()), max(maxImports, wide()[p.Dir]); n > most && !Workshop(p.Dir) {
+		if n, most := len(p.Imports()), max(maxImports, wide()[p.Dir]); n > most && !workshop(p.Dir) {
 			all = append(all, fmt.Sprintf("%s: imports %d packages of this repository; %d is the most: split it by what it does", p.Dir, n, most))
 		}
 	}
 	return all
 }
 
-// Rooms finds what names an agent where the table of package agent should be asked: an agent's own room is imported by package agent
+// rooms finds what names an agent where the table of package agent should be asked: an agent's own room is imported by package agent
 // and its neighbours below internal/agent alone. Gemini CLI's contract is the house's own.
-func Rooms(t *Tree) []string {
+func rooms(t *Tree) []string {
 	var all []string
 	t.each(func(f File) {
 		if f.Test || strings.HasPrefix(f.Path, "internal/agent/") {
@@ -216,8 +216,8 @@ func touches(sel *ast.SelectorExpr) bool {
 	return false
 }
 
-// Docs finds exported names without a comment: top-level names and methods of exported types.
-func Docs(t *Tree) []string {
+// docs finds exported names without a comment: top-level names and methods of exported types.
+func docs(t *Tree) []string {
 	var all []string
 	t.each(func(f File) {
 		if f.Test || f.Generated {

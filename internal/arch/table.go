@@ -38,8 +38,8 @@ type Place struct{ Floor, Half string }
 
 func (from Place) String() string { return from.Floor + ", " + from.Half }
 
-// Places reads the table in ARCHITECTURE.md.
-func Places(page string) (map[string]Place, error) {
+// placesOf reads the table in ARCHITECTURE.md.
+func placesOf(page string) (map[string]Place, error) {
 	table, err := tableOf(page)
 	if err != nil {
 		return nil, err
@@ -69,9 +69,9 @@ func tableOf(page string) (string, error) {
 	return table, nil
 }
 
-// Arrows finds imports that point up or into the other half, packages that the table does not place, and rows of
+// arrowsOf finds imports that point up or into the other half, packages that the table does not place, and rows of
 // packages that are gone. Within a floor the table itself is the rule: Page fails when the code imports what it does not say.
-func Arrows(t *Tree, places map[string]Place) []string {
+func arrowsOf(t *Tree, places map[string]Place) []string {
 	var all []string
 	there := map[string]bool{}
 	for _, p := range t.Packages {
@@ -81,7 +81,7 @@ func Arrows(t *Tree, places map[string]Place) []string {
 		case from == Place{}:
 			all = append(all, fmt.Sprintf("%s: not in the table of ARCHITECTURE.md; add a row \"| FLOOR | HALF | `%s` |\" and run with -update", p.Dir, p.Dir))
 			continue
-		case (from.Floor == "tests") != Workshop(p.Dir):
+		case (from.Floor == "tests") != workshop(p.Dir):
 			all = append(all, fmt.Sprintf("%s (%s): the floor tests is for what only tests use", p.Dir, from))
 		case from.Floor == "ground" && from.Half != bothHalves:
 			all = append(all, fmt.Sprintf("%s (%s): the ground is below both halves", p.Dir, from))

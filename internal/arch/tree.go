@@ -15,8 +15,8 @@ import (
 	"strings"
 )
 
-// Module is the import path of the repository's root.
-const Module = "github.com/pollux-companion/pollux"
+// module is the import path of the repository's root.
+const module = "github.com/pollux-companion/pollux"
 
 // A File is one parsed Go file.
 type File struct {
@@ -47,9 +47,9 @@ type Tree struct {
 	Packages []*Package
 }
 
-// Load parses every Go file below root. Modules of their own, testdata,
+// load parses every Go file below root. Modules of their own, testdata,
 // node_modules and hidden folders are left out.
-func Load(root string) (*Tree, error) {
+func load(root string) (*Tree, error) {
 	t := &Tree{Fset: token.NewFileSet()}
 	byDir := map[string]*Package{}
 	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
@@ -120,7 +120,7 @@ func (p *Package) Imports() []string {
 	var all []string
 	for _, f := range p.Production() {
 		for _, spec := range f.AST.Imports {
-			if rest, ours := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), Module+"/"); ours {
+			if rest, ours := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), module+"/"); ours {
 				all = append(all, rest)
 			}
 		}

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// Variables finds package variables that somebody could change. Allowed are
+// variables finds package variables that somebody could change. Allowed are
 // "_", embedded files, values that are immutable once made (errors, regular
 // expressions, replacers, sync.OnceValue), and unexported tables that the
 // package's code only reads.
-func Variables(t *Tree) []string {
+func variables(t *Tree) []string {
 	var all []string
 	for _, p := range t.Packages {
 		changed := written(p)

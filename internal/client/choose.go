@@ -59,7 +59,7 @@ type Candidate struct {
 // Choose replays the CLI's choice among the discovery files of a world (SPEC K-1).
 func Choose(w *World) *Choice {
 	w = w.orHere()
-	c := &Choice{Editor: FindEditor(w), Folder: w.Folder(), Taken: -1}
+	c := &Choice{Editor: findEditor(w), Folder: w.Folder(), Taken: -1}
 	if err := c.choose(w); err != nil {
 		c.Fault, c.Taken, c.Config = err, -1, nil
 		return c
@@ -310,8 +310,8 @@ func (c *Config) Workspace() (path string, given bool, err error) {
 	return path, true, nil
 }
 
-// Token returns the member authToken; ok is false when it is missing or null.
-func (c *Config) Token() (token string, ok bool) {
+// token returns the member authToken; ok is false when it is missing or null.
+func (c *Config) token() (token string, ok bool) {
 	if c == nil {
 		return "", false
 	}
@@ -335,8 +335,8 @@ func (c *Config) IDE() (IDE, bool) {
 	return ide, ide != IDE{}
 }
 
-// Stdio returns the member stdio (SPEC K-4).
-func (c *Config) Stdio() (command string, args []string, ok bool) {
+// stdio returns the member stdio (SPEC K-4).
+func (c *Config) stdio() (command string, args []string, ok bool) {
 	if c == nil {
 		return "", nil, false
 	}

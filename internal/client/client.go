@@ -19,8 +19,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/agent/mcp/jsonrpc"
 )
 
-// Version is the release of the CLI that this package behaves as.
-const Version = "0.61.0"
+// version is the release of the CLI that this package behaves as.
+const version = "0.61.0"
 
 // requestLimit is how long the CLI waits for the answer to a tool call.
 const requestLimit = 10 * time.Minute
@@ -94,7 +94,7 @@ func New(w *World, o *Options) *Client {
 		c.opts = *o
 	}
 	if c.opts.Version == "" {
-		c.opts.Version = Version
+		c.opts.Version = version
 	}
 	if c.opts.Log == nil {
 		c.opts.Log = slog.New(slog.DiscardHandler)
@@ -180,13 +180,6 @@ func listTools(ctx context.Context, s session) ([]string, error) {
 		return nil, err
 	}
 	return parseTools(data)
-}
-
-// Choice returns how the last Connect chose; nil before.
-func (c *Client) Choice() *Choice {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.choice
 }
 
 // Status returns the state of the connection.
@@ -331,8 +324,8 @@ func (c *Client) Leave(ctx context.Context) {
 	c.Close()
 }
 
-// ErrNotConnected: no session exists in which a diff could open.
-var ErrNotConnected = errors.New("IDE client is not connected.")
+// errNotConnected: no session exists in which a diff could open.
+var errNotConnected = errors.New("IDE client is not connected.")
 
 // Sentences of the CLI that a user sees; pollux doctor --explain looks them up.
 const (

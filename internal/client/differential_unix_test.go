@@ -236,7 +236,7 @@ func ours(c choiceCase) (out chosen) {
 	}
 	path, given, err := choice.Config.Workspace()
 	if err == nil && !given {
-		path, given = w.Lookup("GEMINI_CLI_IDE_WORKSPACE_PATH")
+		path, given = w.lookup("GEMINI_CLI_IDE_WORKSPACE_PATH")
 	}
 	mismatch, err2 := validate(w.orHere(), path, given)
 	if err = errors.Join(err, err2); err != nil {

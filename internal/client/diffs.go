@@ -49,7 +49,7 @@ func (c *Client) OpenDiff(ctx context.Context, path, content string) (Outcome, e
 	}
 	c.mu.Unlock()
 	if s == nil {
-		return Outcome{}, ErrNotConnected
+		return Outcome{}, errNotConnected
 	}
 	if err := c.show(ctx, s, path, content); err != nil {
 		c.forget(path)
@@ -136,7 +136,7 @@ func (c *Client) closeDiff(ctx context.Context, path string, quietly bool) (*str
 	s := c.session
 	c.mu.Unlock()
 	if s == nil {
-		return nil, ErrNotConnected
+		return nil, errNotConnected
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestLimit)
 	defer cancel()

@@ -25,10 +25,10 @@ type Step struct {
 	Note    string // what the CLI makes of it
 }
 
-// FindEditor computes the process of the editor as the CLI does: from GEMINI_CLI_IDE_PID, else from the
+// findEditor computes the process of the editor as the CLI does: from GEMINI_CLI_IDE_PID, else from the
 // tree: on Unix the first shell's grandparent, or its parent where that is the first
 // process; on Windows the third from the top.
-func FindEditor(w *World) Editor {
+func findEditor(w *World) Editor {
 	w = w.orHere()
 	if text := w.Getenv("GEMINI_CLI_IDE_PID"); text != "" {
 		if pid := parseInt(text); pid > 0 {
@@ -128,7 +128,7 @@ func findWindows(w *World) Editor {
 func stdioEnv(w *World) []string {
 	env := []string{}
 	for _, name := range stdioNames() {
-		if value, ok := w.Lookup(name); ok && !strings.HasPrefix(value, "()") {
+		if value, ok := w.lookup(name); ok && !strings.HasPrefix(value, "()") {
 			env = append(env, name+"="+value)
 		}
 	}

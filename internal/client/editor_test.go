@@ -129,7 +129,7 @@ func climbs() map[string]climb {
 func TestFindEditor(t *testing.T) {
 	for name, test := range climbs() {
 		windows := test.windows == 1
-		got := FindEditor(test.world(t))
+		got := findEditor(test.world(t))
 		if got.PID != test.want {
 			t.Errorf("%s: %d, want %d: %+v", name, got.PID, test.want, got.Steps)
 		}
@@ -149,7 +149,7 @@ func (c climb) world(t *testing.T) *World {
 func TestFindEditorEnds(t *testing.T) {
 	for _, windows := range []bool{false, true} {
 		circle := func(pid int) (Process, bool) { return Process{Parent: pid%5 + 2, Command: "x"}, true }
-		got := FindEditor(&World{PID: 3, Process: circle, Windows: &windows, Environ: []string{}, Dir: "/"})
+		got := findEditor(&World{PID: 3, Process: circle, Windows: &windows, Environ: []string{}, Dir: "/"})
 		if len(got.Steps) > maxClimb+1 {
 			t.Errorf("%d steps", len(got.Steps))
 		}

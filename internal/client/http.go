@@ -229,11 +229,11 @@ func (s *httpSession) exchange(ctx context.Context, message []byte) error {
 	return s.answer(res)
 }
 
-// A MessageError is a fault of one message; the connection continues.
-type MessageError struct{ Err error }
+// A messageError is a fault of one message; the connection continues.
+type messageError struct{ Err error }
 
-func (e *MessageError) Error() string { return e.Err.Error() }
-func (e *MessageError) Unwrap() error { return e.Err }
+func (e *messageError) Error() string { return e.Err.Error() }
+func (e *messageError) Unwrap() error { return e.Err }
 
 // A StatusError is a response with a status other than success.
 type StatusError struct {
@@ -291,7 +291,7 @@ func (s *httpSession) event(e sseEvent) {
 	}
 	m, err := parseMessage(e.data)
 	if err != nil {
-		s.fault(&MessageError{err})
+		s.fault(&messageError{err})
 		return
 	}
 	s.take(m)
@@ -313,7 +313,7 @@ func take(m incoming, ready bool, b *book, notified func(string, []byte) error, 
 	switch m.kind {
 	case isResponse:
 		if err := b.answered(m); err != nil {
-			fault(&MessageError{err})
+			fault(&messageError{err})
 		}
 	case isNotification:
 		if !ready {
@@ -324,7 +324,7 @@ func take(m incoming, ready bool, b *book, notified func(string, []byte) error, 
 			params = []byte("null") // the editor's notifications must have params
 		}
 		if err := notified(m.method, params); err != nil {
-			fault(&MessageError{err})
+			fault(&messageError{err})
 		}
 	case isRequest:
 		data, _ := encode(replyTo(m))

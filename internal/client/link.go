@@ -34,7 +34,7 @@ type Link struct {
 // Dial opens a session by one way.
 func Dial(ctx context.Context, way Way, o LinkOptions) (*Link, error) {
 	l := &Link{o: o}
-	s, err := open(ctx, way, Version, o.Transport, l)
+	s, err := open(ctx, way, version, o.Transport, l)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (l *Link) notified(method string, params []byte) error {
 // faulted does not count a malformed message as a fault of the link: the CLI judges it, if it receives the message at
 // all.
 func (l *Link) faulted(err error, standing bool) {
-	var one *MessageError
+	var one *messageError
 	if errors.As(err, &one) {
 		if l.o.Strange != nil {
 			l.o.Strange(err)
@@ -93,7 +93,7 @@ func (l *Link) faulted(err error, standing bool) {
 
 func (l *Link) ended() {
 	if l.o.Broken != nil {
-		l.o.Broken(ErrNotConnected)
+		l.o.Broken(errNotConnected)
 	}
 }
 
@@ -106,6 +106,6 @@ func (c *Choice) Way(i int, w *World) (way Way, ok bool) {
 	if cand.Config == nil || !cand.checked || cand.Mismatch != nil || !given || port == 0 {
 		return Way{}, false
 	}
-	token, _ := cand.Config.Token()
+	token, _ := cand.Config.token()
 	return Way{Host: w.orHere().Host(), Port: port, Token: token, From: cand.Name}, true
 }

@@ -107,7 +107,7 @@ func (s *stdioSession) read(out io.Reader) {
 		}
 		m, err := parseMessage(line)
 		if err != nil {
-			s.fault(&MessageError{err})
+			s.fault(&messageError{err})
 			continue
 		}
 		s.mu.Lock()

@@ -50,7 +50,7 @@ func sameInTrees(t *testing.T, real *realCLI) {
 			Fault   string
 		}
 		real.ask(climbCase{"climb", env, dir, c.from, c.windows == 1}, &want)
-		if got := FindEditor(c.world(t)); want.Fault != "" || got.PID != want.PID || got.Command != want.Command || got.PID != c.want {
+		if got := findEditor(c.world(t)); want.Fault != "" || got.PID != want.PID || got.Command != want.Command || got.PID != c.want {
 			t.Errorf("%s: real %+v, ours %d (%s), want %d", name, want, got.PID, got.Command, c.want)
 		}
 	}

@@ -14,7 +14,7 @@ func (c *Choice) Workspace(w *World) error {
 		return err
 	}
 	if !given {
-		path, given = w.Lookup("GEMINI_CLI_IDE_WORKSPACE_PATH")
+		path, given = w.lookup("GEMINI_CLI_IDE_WORKSPACE_PATH")
 	}
 	mismatch, err := validate(w, path, given)
 	return errors.Join(mismatch, err)
@@ -24,7 +24,7 @@ func (c *Choice) Workspace(w *World) error {
 // environment. The CLI does not try another file when a port is dead.
 func (c *Choice) Ways(w *World) []Way {
 	w = w.orHere()
-	token, ok := c.Config.Token()
+	token, ok := c.Config.token()
 	if !ok {
 		token = w.Getenv("GEMINI_CLI_IDE_AUTH_TOKEN")
 	}
@@ -41,7 +41,7 @@ func (c *Choice) Ways(w *World) []Way {
 		if port, ok := c.Config.Port(); ok && truthy(c.Config.members["port"]) {
 			http(port, "the discovery file")
 		}
-		if command, args, ok := c.Config.Stdio(); ok {
+		if command, args, ok := c.Config.stdio(); ok {
 			stdio(command, args, "the discovery file")
 		}
 	}

@@ -100,9 +100,9 @@ func tempDir(environ []string, dir string) string {
 	return temp
 }
 
-// Lookup returns the value of a variable; ok is false when it is not set, because the CLI treats unset and empty
+// lookup returns the value of a variable; ok is false when it is not set, because the CLI treats unset and empty
 // differently.
-func (w *World) Lookup(name string) (value string, ok bool) {
+func (w *World) lookup(name string) (value string, ok bool) {
 	if w == nil || w.Environ == nil {
 		return os.LookupEnv(name)
 	}
@@ -120,7 +120,7 @@ func lookup(environ []string, name string) (string, bool) {
 
 // Getenv returns the value of a variable, "" when it is not set.
 func (w *World) Getenv(name string) string {
-	value, _ := w.Lookup(name)
+	value, _ := w.lookup(name)
 	return value
 }
 

@@ -30,10 +30,10 @@ type Agents struct {
 	Unknown []string `json:"unknown,omitempty"`
 }
 
-// MayDecide returns nil when a process may decide for the user; otherwise ErrFromAgent or an ErrUnknownAgent.
-func (a Agents) MayDecide(pid int) error { return a.judge(guard.Look(pid, a.Processes)) }
+// mayDecide returns nil when a process may decide for the user; otherwise ErrFromAgent or an ErrUnknownAgent.
+func (a Agents) mayDecide(pid int) error { return a.judge(guard.Look(pid, a.Processes)) }
 
-// judge is MayDecide for a process that was looked at.
+// judge is mayDecide for a process that was looked at.
 func (a Agents) judge(v guard.Verdict) error {
 	switch v {
 	case guard.Person:
@@ -71,7 +71,7 @@ func MayDecide(ctx context.Context, dirs []string) error {
 	}
 	fromAgent := false
 	for _, c := range clients {
-		agents, err := inTime(ctx, c.Agents)
+		agents, err := inTime(ctx, c.agents)
 		if err != nil { // an older version, or no answer
 			agents.Unknown = append(agents.Unknown, fmt.Sprintf("companion %d does not answer", c.Status.PID))
 		}
@@ -89,7 +89,7 @@ func MayDecide(ctx context.Context, dirs []string) error {
 	if fromAgent {
 		return ErrFromAgent
 	}
-	err := all.MayDecide(os.Getpid())
+	err := all.mayDecide(os.Getpid())
 	if len(hidden) > 0 && errors.Is(err, ErrUnknownAgent) {
 		return silence{err}
 	}

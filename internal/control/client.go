@@ -103,8 +103,8 @@ func (c *Client) Sessions(ctx context.Context) (v []Session, err error) {
 	return v, c.call(ctx, methodSessions, empty{}, &v)
 }
 
-// Agents returns the agents that the companion knows, also by their go-betweens.
-func (c *Client) Agents(ctx context.Context) (v Agents, err error) {
+// agents returns the agents that the companion knows, also by their go-betweens.
+func (c *Client) agents(ctx context.Context) (v Agents, err error) {
 	return v, c.call(ctx, methodAgents, empty{}, &v)
 }
 

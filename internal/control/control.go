@@ -218,7 +218,7 @@ type Backend interface {
 	// Propose shows a proposal and waits for its outcome. It calls opened when the proposal is shown. When ctx ends, it
 	// takes the proposal back.
 	Propose(ctx context.Context, p Proposal, opened func()) (Answer, error)
-	Reviewing
+	reviewing
 	Keeping
 }
 

@@ -103,7 +103,7 @@ func Persons(ctx context.Context, clients []*Client, known []proc.Info) []*Clien
 	var wait sync.WaitGroup
 	for i, c := range clients {
 		wait.Go(func() {
-			if agents, err := c.Agents(ctx); err == nil && !guard.Same(agents.Processes) { // pollux conform may be above the companion that it tries
+			if agents, err := c.agents(ctx); err == nil && !guard.Same(agents.Processes) { // pollux conform may be above the companion that it tries
 				said[i] = agents.Processes
 			}
 		})

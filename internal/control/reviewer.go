@@ -44,7 +44,7 @@ func (p *peer) trusted(ctx context.Context, inAgent bool) error {
 	return p.judge(p.known(ctx))
 }
 
-// judge is Agents.MayDecide for the peer.
+// judge is Agents.mayDecide for the peer.
 func (p *peer) judge(agents Agents) error { return agents.judge(p.verdict(agents)) }
 
 // verdict looks at the peer's process.

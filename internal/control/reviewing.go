@@ -7,9 +7,9 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/review"
 )
 
-// Reviewing is what a reviewer in another process needs of a companion. A process below an agent gets ErrFromAgent
+// reviewing is what a reviewer in another process needs of a companion. A process below an agent gets ErrFromAgent
 // for every method that decides, changes a text or a file, or counts as looking.
-type Reviewing interface {
+type reviewing interface {
 	// Attach counts the caller as somebody who looks at diffs, until detach.
 	Attach() (detach func())
 	// Watch returns the queue as soon as it differs from seen (at once for 0), or when ctx ends.

@@ -117,16 +117,6 @@ func (x *examination) failed(ids ...string) bool {
 	return slices.ContainsFunc(x.r.Findings, func(f Finding) bool { return f.Level == Fault && slices.Contains(ids, f.ID) })
 }
 
-// Find returns the finding of a step; ok is false when there is none.
-func (r *Report) Find(id string) (f Finding, ok bool) {
-	for _, f := range r.Findings {
-		if f.ID == id {
-			return f, true
-		}
-	}
-	return Finding{}, false
-}
-
 // taken names the file that the CLI takes.
 func (x *examination) taken() string {
 	c := x.r.choice

@@ -136,7 +136,7 @@ func TestHealthy(t *testing.T) {
 		"support": `"Test Editor", as its file says`, "host": "127.0.0.1", "proxy": "no proxy", "port": fmt.Sprint(p.c.Port), "token": "accepted",
 		"handshake": "speaks MCP", "tools": "openDiff and closeDiff", "context": "a.go", "mode": p.settings, "version": "does not come back by itself",
 	} {
-		if f, ok := r.Find(id); !ok || !strings.Contains(f.What+"\n"+strings.Join(f.Details, "\n"), want) {
+		if f, ok := r.find(id); !ok || !strings.Contains(f.What+"\n"+strings.Join(f.Details, "\n"), want) {
 			t.Errorf("%s: %+v, want %q", id, f, want)
 		}
 	}
@@ -317,7 +317,7 @@ func TestFaults(t *testing.T) {
 			p := newPatient(t, nil)
 			test.make(p)
 			r := p.examine()
-			f, ok := r.Find(test.id)
+			f, ok := r.find(test.id)
 			if !ok {
 				t.Fatalf("no finding %q: %+v", test.id, r.Findings)
 			}
@@ -548,4 +548,14 @@ func TestSurvey(t *testing.T) {
 	if len(got) != len(want) {
 		t.Errorf("%+v", got)
 	}
+}
+
+// find returns the finding of a step; ok is false when there is none.
+func (r *Report) find(id string) (f Finding, ok bool) {
+	for _, f := range r.Findings {
+		if f.ID == id {
+			return f, true
+		}
+	}
+	return Finding{}, false
 }

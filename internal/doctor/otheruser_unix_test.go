@@ -39,7 +39,7 @@ func TestOtherUserListensA5(t *testing.T) {
 			conn.Close()
 		}
 	}
-	f, ok := p.examine().Find("token")
+	f, ok := p.examine().find("token")
 	if !ok || f.Level != Fault || !strings.Contains(f.What, "another user's") {
 		t.Errorf("doctor says %+v", f)
 	}

@@ -75,7 +75,7 @@ func TestViews(t *testing.T) {
 			p.tell(&teller{connection: control.Connection{Port: 1, Token: "another"}, views: &control.Views{Page: true}})
 			p.tell(&teller{connection: control.Connection{Port: p.c.Port, Token: p.c.Token}, views: test.views, rules: test.rules})
 			r := p.examine()
-			f, ok := r.Find("views")
+			f, ok := r.find("views")
 			if !ok || f.Level != test.level || !strings.Contains(f.What, test.what) || f.Mend != test.mend || f.Level != OK && f.Why == "" {
 				t.Errorf("%+v", f)
 			}
@@ -90,11 +90,11 @@ func TestViews(t *testing.T) {
 func TestViewsOfAnother(t *testing.T) {
 	t.Parallel()
 	p := newPatient(t, nil)
-	if f, ok := p.examine().Find("views"); !ok || f.Level != Note || !strings.Contains(f.What, "cannot be known") {
+	if f, ok := p.examine().find("views"); !ok || f.Level != Note || !strings.Contains(f.What, "cannot be known") {
 		t.Errorf("%+v", f)
 	}
 	p.command("/bin/cat")
-	if f, ok := p.examine().Find("views"); ok {
+	if f, ok := p.examine().find("views"); ok {
 		t.Errorf("it speaks no MCP, and: %+v", f)
 	}
 }
@@ -107,11 +107,11 @@ func TestTroubles(t *testing.T) {
 	p.tell(&teller{roots: []string{p.examine().Dir}, troubles: []control.Trouble{users}})
 	p.tell(&teller{roots: []string{t.TempDir()}, troubles: []control.Trouble{{ID: "folder", What: "not here"}}})
 	r := p.examine()
-	f, ok := r.Find("users")
+	f, ok := r.find("users")
 	if !ok || f.Level != Warning || !strings.Contains(f.What, users.What) || f.Why != users.Why || f.Remark != users.Do || !r.Connects {
 		t.Errorf("%+v", f)
 	}
-	if f, ok := r.Find("folder"); ok {
+	if f, ok := r.find("folder"); ok {
 		t.Errorf("another folder's: %+v", f)
 	}
 }

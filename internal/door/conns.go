@@ -28,7 +28,7 @@ type conns struct {
 // bound sets how many connections there may be: an eighth, or several, of what the process may have.
 func (c *conns) bound(eighths int, credential bool) {
 	c.open = map[net.Conn]*conn{}
-	c.most = min(MaxConns, max(4, proc.Connections()/8*eighths))
+	c.most = min(maxConns, max(4, proc.Connections()/8*eighths))
 	c.mostStrangers = min(MaxStrangers, c.most)
 	if credential {
 		c.mostStrangers = min(MaxStrangers, max(4, c.most/4))

@@ -20,8 +20,8 @@ import (
 
 // The bounds that every listener shares (SPEC A-4; docs/limits.md).
 const (
-	// MaxHeader is the size of a request's headers in bytes.
-	MaxHeader = 32 << 10
+	// maxHeader is the size of a request's headers in bytes.
+	maxHeader = 32 << 10
 	// MaxBody is the size of a request's body in bytes (SPEC T-4).
 	MaxBody = 64 << 20
 	// HeaderTimeout is how long a connection may take over its headers.
@@ -29,9 +29,9 @@ const (
 	// RequestTimeout is how long a request may take to arrive, how long its answer may
 	// take to leave, and how long a connection may idle in between.
 	RequestTimeout = 30 * time.Second
-	// MaxConns is the number of connections at one time; the next one gets 503. It is smaller where few descriptors are allowed:
+	// maxConns is the number of connections at one time; the next one gets 503. It is smaller where few descriptors are allowed:
 	// see Options.Eighths.
-	MaxConns = 8192
+	maxConns = 8192
 	// MaxStrangers is the number of connections without a request that brought a credential. The next one ends the
 	// oldest of them. The number is smaller where few descriptors are allowed. At a door without a credential every
 	// connection stays a stranger.
@@ -120,12 +120,12 @@ func (d *Door) admit(hostport string) error {
 // Serve may be called for several listeners.
 func (d *Door) Server(next http.Handler) *http.Server {
 	return &http.Server{
-		Handler:           d.Handler(next),
+		Handler:           d.handler(next),
 		ReadHeaderTimeout: HeaderTimeout,
 		ReadTimeout:       RequestTimeout,
 		WriteTimeout:      RequestTimeout,
 		IdleTimeout:       RequestTimeout,
-		MaxHeaderBytes:    MaxHeader - 4096, // net/http itself adds 4096
+		MaxHeaderBytes:    maxHeader - 4096, // net/http itself adds 4096
 		ConnState:         d.conns.state,
 		ConnContext:       d.conns.context,
 		ErrorLog:          slog.NewLogLogger(d.o.Log.Handler(), slog.LevelDebug),
@@ -134,8 +134,8 @@ func (d *Door) Server(next http.Handler) *http.Server {
 	}
 }
 
-// Handler lets a request through to next, or answers it from its headers.
-func (d *Door) Handler(next http.Handler) http.Handler {
+// handler lets a request through to next, or answers it from its headers.
+func (d *Door) handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if status := d.verdict(r); status != 0 {
 			d.refuse(w, r, status)

@@ -151,7 +151,7 @@ func TestUnspecifiedAddress(t *testing.T) {
 func TestBounds(t *testing.T) {
 	_, addr := serve(t, Options{TooLarge: `{"error":"too large"}`}, func(http.ResponseWriter, *http.Request) {})
 	head := "POST / HTTP/1.1\r\nHost: " + addr + "\r\n"
-	if got := exchange(t, addr, head+"X: "+strings.Repeat("x", MaxHeader+1)+"\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 431") {
+	if got := exchange(t, addr, head+"X: "+strings.Repeat("x", maxHeader+1)+"\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 431") {
 		t.Errorf("headers: %.40q", got)
 	}
 	got := exchange(t, addr, head+"Content-Length: 67108865\r\n\r\n")

@@ -368,18 +368,3 @@ func (h *History) SetUndone(id string) error {
 	}
 	return nil
 }
-
-// Clear removes all entries of this workspace.
-func (h *History) Clear() error {
-	h.mu.Lock()
-	h.queue = nil
-	h.mu.Unlock()
-	files, err := entryFiles(h.dir)
-	for _, f := range files {
-		err = errors.Join(err, remove(filepath.Join(h.dir, f.name)))
-	}
-	if err != nil {
-		return fmt.Errorf("clearing the history: %w", err)
-	}
-	return nil
-}

@@ -90,16 +90,6 @@ func TestIndex(t *testing.T) {
 			t.Errorf("%d entries, want 2", n)
 		}
 	})
-	t.Run("cleared", func(t *testing.T) {
-		h := open(t)
-		if err := h.Clear(); err != nil {
-			t.Fatal(err)
-		}
-		fill(t, h, 8, 3)
-		if n := len(names(t, h)); n != 3 {
-			t.Errorf("%d entries, want 3", n)
-		}
-	})
 	t.Run("the same entry again", func(t *testing.T) {
 		h := open(t)
 		e := entry("E9", time.Now().Add(time.Hour))

@@ -76,11 +76,11 @@ func TestPlace(t *testing.T) {
 			}
 			return ""
 		}}
-		if got, err := m.Place(tt.editor); err != nil || got != tt.want {
+		if got, err := m.place(tt.editor); err != nil || got != tt.want {
 			t.Errorf("%s %s %q: %q, %v; want %q", tt.os, tt.editor, tt.env, got, err, tt.want)
 		}
 	}
-	if _, err := (Machine{}).Place("ed"); !errors.Is(err, ErrUnknown) {
+	if _, err := (Machine{}).place("ed"); !errors.Is(err, errUnknown) {
 		t.Error(err)
 	}
 }
@@ -155,7 +155,7 @@ func TestInstallTwiceAndUninstall(t *testing.T) {
 // Files of the user are never overwritten or removed.
 func TestUsersFilesStay(t *testing.T) {
 	i := installer(t)
-	place, _ := i.Machine.Place("neovim")
+	place, _ := i.Machine.place("neovim")
 	foreign := filepath.Join(place, "plugin", "pollux.lua")
 	write(t, foreign, "mine")
 	if _, err := i.Install("neovim"); err == nil || !strings.Contains(err.Error(), foreign) || len(tree(t, place)) != 2 {
@@ -196,7 +196,7 @@ func TestUsersFilesStay(t *testing.T) {
 // A link in place of a file is never followed; a folder that is a link, as in many people's dotfiles, is.
 func TestLinks(t *testing.T) {
 	i := installer(t)
-	place, _ := i.Machine.Place("vim")
+	place, _ := i.Machine.place("vim")
 	dotfiles := filepath.Join(i.Machine.Home, "dotfiles")
 	if err := os.MkdirAll(dotfiles, 0o700); err != nil {
 		t.Fatal(err)

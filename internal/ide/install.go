@@ -125,11 +125,11 @@ func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps
 // Install writes or updates an editor's plugin. It writes nothing if a foreign file is in the way. A second call
 // changes nothing.
 func (i *Installer) Install(editor string) (Report, error) {
-	place, err := i.Machine.Place(editor)
+	place, err := i.Machine.place(editor)
 	if err != nil {
 		return Report{}, err
 	}
-	files, err := Files(editor, i.Command)
+	files, err := files(editor, i.Command)
 	if err != nil {
 		return Report{}, err
 	}

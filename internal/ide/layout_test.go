@@ -44,7 +44,7 @@ func TestPlaces(t *testing.T) {
 		{"linux", "micro", "XDG_CONFIG_HOME=/c MICRO_CONFIG_HOME=/m", "/m/plug/pollux"},
 	} {
 		m := Machine{OS: tt.os, Home: home, Getenv: environment(tt.env)}
-		if got, err := m.Place(tt.editor); err != nil || got != tt.want {
+		if got, err := m.place(tt.editor); err != nil || got != tt.want {
 			t.Errorf("%s on %s with %q: %q, %v; want %q", tt.editor, tt.os, tt.env, got, err, tt.want)
 		}
 	}
@@ -68,7 +68,7 @@ func TestPlacesThatExist(t *testing.T) {
 		for _, name := range tt.there {
 			write(t, filepath.Join(i.Machine.Home, filepath.FromSlash(name)), "mine")
 		}
-		place, err := i.Machine.Place(tt.editor)
+		place, err := i.Machine.place(tt.editor)
 		if err != nil || !strings.HasPrefix(place, filepath.Join(i.Machine.Home, filepath.FromSlash(tt.want))) {
 			t.Errorf("%s beside %v: %q, %v", tt.editor, tt.there, place, err)
 		}
@@ -91,7 +91,7 @@ func TestReadOnlyHome(t *testing.T) {
 	for _, editor := range Editors() {
 		i := installer(t)
 		write(t, i.Record, "{}")
-		place, err := i.Machine.Place(editor)
+		place, err := i.Machine.place(editor)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +115,7 @@ func TestReadOnlyHome(t *testing.T) {
 // The error names a folder that cannot be written to, and a half-finished installation can be completed or removed.
 func TestHalfWritten(t *testing.T) {
 	i := installer(t)
-	place, err := i.Machine.Place("vim")
+	place, err := i.Machine.place("vim")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestUpgradeRemoves(t *testing.T) {
 	if _, err := i.Install("neovim"); err != nil {
 		t.Fatal(err)
 	}
-	place, err := i.Machine.Place("neovim")
+	place, err := i.Machine.place("neovim")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestCommandsOfPlatforms(t *testing.T) {
 		{"micro", "installed.lua", `C:\Program Files\pollux.exe`, `"C:\\Program Files\\pollux.exe"`},
 		{"emacs", "pollux-autoloads.el", `/home/a "b"/pollux`, `"/home/a \"b\"/pollux"`},
 	} {
-		files, err := Files(tt.editor, tt.command)
+		files, err := files(tt.editor, tt.command)
 		if err != nil || !strings.Contains(string(files[tt.file]), tt.want) {
 			t.Errorf("%s: %s, %v", tt.editor, files[tt.file], err)
 		}

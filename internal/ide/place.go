@@ -20,8 +20,8 @@ type Machine struct {
 	Getenv func(string) string // the user's environment
 }
 
-// ErrUnknown: pollux has no plugin for such an editor.
-var ErrUnknown = errors.New("pollux has no plugin for it")
+// errUnknown: pollux has no plugin for such an editor.
+var errUnknown = errors.New("pollux has no plugin for it")
 
 // Editors returns the editors that pollux has a plugin for, in the order of lists.
 func Editors() []string { return []string{"neovim", "vim", "emacs", "micro"} }
@@ -54,8 +54,8 @@ func (m Machine) exists(p string) bool {
 	return err == nil
 }
 
-// Place returns the folder for an editor's plugin, absolute.
-func (m Machine) Place(editor string) (string, error) {
+// place returns the folder for an editor's plugin, absolute.
+func (m Machine) place(editor string) (string, error) {
 	switch editor {
 	case "neovim":
 		return m.neovim(), nil
@@ -77,7 +77,7 @@ func (m Machine) Place(editor string) (string, error) {
 		}
 		return m.join(m.config(), "micro", "plug", "pollux"), nil
 	}
-	return "", fmt.Errorf("%q: %w; it has: %s", editor, ErrUnknown, strings.Join(Editors(), ", "))
+	return "", fmt.Errorf("%q: %w; it has: %s", editor, errUnknown, strings.Join(Editors(), ", "))
 }
 
 func (m Machine) config() string {
@@ -129,13 +129,13 @@ func (m Machine) emacs() string {
 // emacsVersion is the plugin's version, which package.el expects in the folder's name.
 const emacsVersion = "0.1.0"
 
-// Files returns the files for Place, by slash-separated names: the plugin, and the absolute path of the pollux that
+// files returns the files of an editor's plugin, by slash-separated names: the plugin, and the absolute path of the pollux that
 // it starts.
-func Files(editor, command string) (map[string][]byte, error) {
+func files(editor, command string) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	folder := map[string]string{"neovim": "nvim", "vim": "vim", "emacs": "emacs", "micro": "micro"}[editor]
 	if folder == "" {
-		return nil, fmt.Errorf("%q: %w", editor, ErrUnknown)
+		return nil, fmt.Errorf("%q: %w", editor, errUnknown)
 	}
 	sub, err := fs.Sub(plugins.Files(), folder)
 	if err == nil {

@@ -133,7 +133,7 @@ func TestInstallIsWhole(t *testing.T) {
 		"no place for the record":       func(t *testing.T, i *Installer, _ string) { write(t, filepath.Dir(i.Record), "mine") },
 	} {
 		i := installer(t)
-		place, err := i.Machine.Place("vim")
+		place, err := i.Machine.place("vim")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -186,7 +186,7 @@ func TestUninstallTwice(t *testing.T) {
 	if _, err := i.Install("neovim"); err != nil {
 		t.Fatal(err)
 	}
-	place, err := i.Machine.Place("neovim")
+	place, err := i.Machine.place("neovim")
 	if err != nil {
 		t.Fatal(err)
 	}

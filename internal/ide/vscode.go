@@ -27,8 +27,8 @@ func forks() map[string]string {
 // Forks are the names under which Fork takes VS Code and its forks.
 func Forks() []string { return sortedKeys(forks()) }
 
-// ErrNoCommand: an editor's own command is not where it usually is.
-var ErrNoCommand = errors.New("its command was not found")
+// errNoCommand: an editor's own command is not where it usually is.
+var errNoCommand = errors.New("its command was not found")
 
 // Fork finds the command of VS Code or a fork, in PATH (find, as exec.LookPath
 // does) or in the usual places; ok is false when editor is none of Forks.
@@ -45,7 +45,7 @@ func (m Machine) Fork(editor string, find func(string) (string, error)) (command
 			return place, true, nil
 		}
 	}
-	return "", true, fmt.Errorf("%s: %w (%s); open the editor, run \"Shell Command: Install '%s' command in PATH\" from its palette if it has that, and try again", editor, ErrNoCommand, name, name)
+	return "", true, fmt.Errorf("%s: %w (%s); open the editor, run \"Shell Command: Install '%s' command in PATH\" from its palette if it has that, and try again", editor, errNoCommand, name, name)
 }
 
 func (m Machine) forkPlaces(name string) []string {

@@ -37,7 +37,7 @@ func TestFork(t *testing.T) {
 	if said, _ := os.ReadFile(filepath.Join(home, "said")); !strings.HasPrefix(string(said), "--install-extension pollux.vsix --force\n") {
 		t.Errorf("%s", said)
 	}
-	if _, ok, err := m.Fork("windsurf", none); !ok || !errors.Is(err, ErrNoCommand) {
+	if _, ok, err := m.Fork("windsurf", none); !ok || !errors.Is(err, errNoCommand) {
 		t.Errorf("%v, %v", ok, err)
 	}
 	if _, ok, _ := m.Fork("ed", none); ok {

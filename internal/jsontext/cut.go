@@ -2,16 +2,11 @@ package jsontext
 
 import "slices"
 
-// Cut takes a large member out of an object: the first one with one of the names. value is its JSON, a slice of
+// CutChecked takes a large member out of an object: the first one with one of the names. value is its JSON, a slice of
 // object; rest is the object with null in its place, for a decoder that copies and scans twice. ok is false, and the
 // decoder gets object itself, if there is no such member or the object is unusual: the name occurs twice, a key has
-// an escape, or the JSON is invalid.
-func Cut(object []byte, names ...string) (name string, value, rest []byte, ok bool) {
-	return cut(NewScanner(object), names)
-}
-
-// CutChecked is Cut for an object whose strings were checked before, or will be by who decodes the parts. It does not look into
-// them, so it costs nearly nothing.
+// an escape, or the JSON is invalid. It does not look into strings, which were checked before or will be by who decodes the parts,
+// so it costs nearly nothing.
 func CutChecked(object []byte, names ...string) (name string, value, rest []byte, ok bool) {
 	s := NewScanner(object)
 	s.checked = true

@@ -182,8 +182,8 @@ func (h Host) Local() bool {
 	return err == nil && (addr.IsLoopback() || addr.IsPrivate() || addr.IsLinkLocalUnicast() || addr.IsUnspecified() || addr.IsMulticast())
 }
 
-// Covers reports whether h allows everything that other allows.
-func (h Host) Covers(other Host) bool {
+// covers reports whether h allows everything that other allows.
+func (h Host) covers(other Host) bool {
 	if h.Scheme != "" && h.Scheme != other.Scheme {
 		return false
 	}

@@ -117,7 +117,7 @@ func (p Permissions) Covers(q Permissions) bool {
 func (p Permissions) missing(q Permissions) []Host {
 	var out []Host
 	for _, h := range q.Hosts {
-		if !slices.ContainsFunc(p.Hosts, func(mine Host) bool { return mine.Covers(h) }) {
+		if !slices.ContainsFunc(p.Hosts, func(mine Host) bool { return mine.covers(h) }) {
 			out = append(out, h)
 		}
 	}

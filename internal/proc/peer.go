@@ -14,8 +14,8 @@ import (
 var (
 	// ErrForeign: the other end belongs to another user, or nobody holds it any more.
 	ErrForeign = errors.New("the other end of the connection is not this user's")
-	// ErrUntold: this system cannot say who owns the other end of a connection.
-	ErrUntold = errors.New("this system does not say whose the other end of a connection is")
+	// errUntold: this system cannot say who owns the other end of a connection.
+	errUntold = errors.New("this system does not say whose the other end of a connection is")
 )
 
 // errNoEnd: no process holds such an end.
@@ -33,7 +33,7 @@ type end struct {
 
 // CheckPeer reports whether the client end of an accepted TCP connection on this machine belongs to this user or root
 // (SPEC A-5). It reads nothing from the connection, and takes some ten microseconds on Linux. Its errors wrap
-// ErrForeign, also if the other end cannot be found, or ErrUntold if the system cannot tell. It may be called from
+// ErrForeign, also if the other end cannot be found, or errUntold if the system cannot tell. It may be called from
 // any goroutine.
 func CheckPeer(conn net.Conn) error {
 	ends, err := theEnds()
@@ -63,7 +63,7 @@ func checkPeer(conn net.Conn, find func(local, remote netip.AddrPort) (end, erro
 	return nil
 }
 
-// TellsPeers returns nil if CheckPeer works on this system, else ErrUntold with the reason. It tries once, with a
+// TellsPeers returns nil if CheckPeer works on this system, else errUntold with the reason. It tries once, with a
 // connection to itself.
 func TellsPeers() error {
 	_, err := theEnds()
@@ -74,7 +74,7 @@ func TellsPeers() error {
 var theEnds = sync.OnceValues(func() (*ends, error) {
 	all, err := openEnds()
 	if err != nil {
-		return nil, fmt.Errorf("%w: %v", ErrUntold, err)
+		return nil, fmt.Errorf("%w: %v", errUntold, err)
 	}
 	return all, tryEnds(all.find)
 })
@@ -86,13 +86,13 @@ func tryEnds(find func(local, remote netip.AddrPort) (end, error)) error {
 	var listen net.ListenConfig
 	ln, err := listen.Listen(ctx, "tcp4", "127.0.0.1:0")
 	if err != nil {
-		return fmt.Errorf("%w: %v", ErrUntold, err)
+		return fmt.Errorf("%w: %v", errUntold, err)
 	}
 	defer ln.Close()
 	var dial net.Dialer
 	client, err := dial.DialContext(ctx, "tcp4", ln.Addr().String())
 	if err != nil {
-		return fmt.Errorf("%w: %v", ErrUntold, err)
+		return fmt.Errorf("%w: %v", errUntold, err)
 	}
 	defer client.Close()
 	a, _ := addrPort(client.LocalAddr())
@@ -100,9 +100,9 @@ func tryEnds(find func(local, remote netip.AddrPort) (end, error)) error {
 	e, err := find(a, b)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%w: it does not show a connection of this process (%v)", ErrUntold, err)
+		return fmt.Errorf("%w: it does not show a connection of this process (%v)", errUntold, err)
 	case !e.mine:
-		return fmt.Errorf("%w: it says that a connection of this process is %s's", ErrUntold, e.who)
+		return fmt.Errorf("%w: it says that a connection of this process is %s's", errUntold, e.who)
 	}
 	return nil
 }

@@ -183,7 +183,7 @@ func TestListenerIsNoPeerA5(t *testing.T) {
 	}
 }
 
-// Without the table, or with a table that does not show this process, the result is ErrUntold.
+// Without the table, or with a table that does not show this process, the result is errUntold.
 func TestUntold(t *testing.T) {
 	empty := t.TempDir()
 	for _, name := range []string{"tcp", "tcp6"} {
@@ -191,7 +191,7 @@ func TestUntold(t *testing.T) {
 	}
 	for what, dir := range map[string]string{"no table": filepath.Join(empty, "none"), "another namespace's": empty} {
 		err := tryEnds(func(l, r netip.AddrPort) (end, error) { return findInTables(dir, l, r) })
-		if !errors.Is(err, ErrUntold) {
+		if !errors.Is(err, errUntold) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -386,7 +386,7 @@ func TestCheckServerA5(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := check(conn); !errors.Is(err, ErrUntold) {
+		if err := check(conn); !errors.Is(err, errUntold) {
 			t.Errorf("%s: a listener in the place of another: %v", name, err)
 		}
 		second.Close()

@@ -28,7 +28,7 @@ func DialOwn(ctx context.Context, network, address string) (net.Conn, error) {
 
 // CheckServer reports whether the server end of a TCP connection to this machine's loopback belongs to this user or
 // root, so that a client may send it a secret. It sends and reads nothing. Its errors wrap ErrForeign for another
-// user's listener, and ErrUntold if that is unknown: the system cannot tell, the address is not loopback, or the
+// user's listener, and errUntold if that is unknown: the system cannot tell, the address is not loopback, or the
 // connection has ended. It may be called from any goroutine.
 func CheckServer(conn net.Conn) error {
 	ends, err := theEnds()
@@ -38,7 +38,7 @@ func CheckServer(conn net.Conn) error {
 	server, ok := addrPort(conn.RemoteAddr())
 	client, ok2 := addrPort(conn.LocalAddr())
 	if !ok || !ok2 || !server.Addr().IsLoopback() {
-		return fmt.Errorf("%w: it is not on loopback", ErrUntold)
+		return fmt.Errorf("%w: it is not on loopback", errUntold)
 	}
 	return checkServer(conn, server, client, ends.find, ends.listener)
 }
@@ -50,11 +50,11 @@ func checkServer(conn net.Conn, server, client netip.AddrPort, find func(local, 
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("%w: %v", ErrUntold, err)
+		return fmt.Errorf("%w: %v", errUntold, err)
 	case !e.mine && !e.root:
 		return fmt.Errorf("%w: it is %s's", ErrForeign, e.who)
 	case !stillUp(conn): // closing a listener drops its queue, so the listener found is another one
-		return fmt.Errorf("%w: the connection has broken", ErrUntold)
+		return fmt.Errorf("%w: the connection has broken", errUntold)
 	}
 	return nil
 }

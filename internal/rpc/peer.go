@@ -38,8 +38,8 @@ func Errorf(code int, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// ErrGone: the other side went away before it answered.
-var ErrGone = errors.New("the other side has gone")
+// errGone: the other side went away before it answered.
+var errGone = errors.New("the other side has gone")
 
 // A Wire carries whole messages; a Queue over a Channel is one.
 type Wire interface {
@@ -239,7 +239,7 @@ func (p *Peer) reply(id json.RawMessage, result any, failed *Error) {
 func (p *Peer) Notify(method string, params any) { p.send(outgoing{"2.0", nil, method, params}) }
 
 // Call makes a request and decodes its result into out, unless out is nil; a *json.RawMessage gets the raw result, whose
-// strings may be invalid. It waits until the other side answers or goes (ErrGone), or ctx ends.
+// strings may be invalid. It waits until the other side answers or goes (errGone), or ctx ends.
 func (p *Peer) Call(ctx context.Context, method string, params, out any) error {
 	answer := make(chan incoming, 1)
 	p.mu.Lock()
@@ -253,7 +253,7 @@ func (p *Peer) Call(ctx context.Context, method string, params, out any) error {
 		p.mu.Unlock()
 	}()
 	if !p.send(outgoing{"2.0", json.RawMessage(id), method, params}) {
-		return fmt.Errorf("%s: %w", method, ErrGone)
+		return fmt.Errorf("%s: %w", method, errGone)
 	}
 	select {
 	case m := <-answer:
@@ -279,7 +279,7 @@ func (p *Peer) Call(ctx context.Context, method string, params, out any) error {
 		}
 		return fmt.Errorf("%s: no answer in time: %w", method, ctx.Err())
 	case <-p.done:
-		return fmt.Errorf("%s: %w", method, ErrGone)
+		return fmt.Errorf("%s: %w", method, errGone)
 	}
 }
 

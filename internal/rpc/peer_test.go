@@ -146,7 +146,7 @@ func TestPeerGone(t *testing.T) {
 	if err := p.Run(t.Context()); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Error(err)
 	}
-	if err := <-failed; !errors.Is(err, ErrGone) {
+	if err := <-failed; !errors.Is(err, errGone) {
 		t.Error(err)
 	}
 }
@@ -161,7 +161,7 @@ func TestQueueIsBounded(t *testing.T) {
 	for ; err == nil && sent < 100; sent++ {
 		err = q.Send(big)
 	}
-	if !errors.Is(err, ErrSlow) || sent > 9 || watch.Took() > pace.Slack*time.Second {
+	if !errors.Is(err, errSlow) || sent > 9 || watch.Took() > pace.Slack*time.Second {
 		t.Errorf("%d messages of 10 MiB, %v, %v", sent, err, watch.Took())
 	}
 	begun := watch.Took()

@@ -13,11 +13,11 @@ const (
 	maxQueuedBytes = 64 << 20 // in addition to one message of any size
 )
 
-// ErrSlow: the other side does not read its messages.
-var ErrSlow = errors.New("the other side does not keep up")
+// errSlow: the other side does not read its messages.
+var errSlow = errors.New("the other side does not keep up")
 
 // A Queue is a Wire over a Channel whose other side may be busy. Send only queues, so that an editor that shows a
-// dialog delays nobody. When the queue is full, Send returns ErrSlow; queued messages stay.
+// dialog delays nobody. When the queue is full, Send returns errSlow; queued messages stay.
 //
 // Goroutine: the writer, from NewQueue until Close or a failed write.
 type Queue struct {
@@ -61,7 +61,7 @@ func (q *Queue) Send(pieces ...[]byte) error {
 		return io.ErrClosedPipe
 	}
 	if len(q.queue) >= maxQueued || len(q.queue) > 0 && q.bytes+size > maxQueuedBytes {
-		return ErrSlow
+		return errSlow
 	}
 	q.queue = append(q.queue, msg)
 	q.bytes += size
@@ -96,7 +96,7 @@ func (q *Queue) write() {
 		q.queue = nil
 		q.mu.Unlock()
 		for i, msg := range batch {
-			if q.ch.SendPieces(msg...) != nil {
+			if q.ch.sendPieces(msg...) != nil {
 				q.mu.Lock()
 				q.closed = true
 				q.mu.Unlock()

@@ -57,7 +57,7 @@ type Channel struct {
 	w       io.WriteCloser
 	maxBody int
 	framing atomic.Int32
-	out     bytes.Buffer // for SendPieces, so that a small message is one write
+	out     bytes.Buffer // for sendPieces, so that a small message is one write
 }
 
 // NewChannel frames messages over r and w. Close closes w; for a connection this must end a waiting Recv.
@@ -77,10 +77,10 @@ func NewChannel(r io.Reader, w io.WriteCloser, o *Options) *Channel {
 const oneWrite = 64 << 10
 
 // Send writes one message, a single JSON value, and returns once it is written.
-func (c *Channel) Send(msg []byte) error { return c.SendPieces(msg) }
+func (c *Channel) Send(msg []byte) error { return c.sendPieces(msg) }
 
-// SendPieces is Send for a message in pieces.
-func (c *Channel) SendPieces(pieces ...[]byte) error {
+// sendPieces is Send for a message in pieces.
+func (c *Channel) sendPieces(pieces ...[]byte) error {
 	c.out.Reset()
 	headers := Framing(c.framing.Load()) == Headers
 	if headers {

@@ -96,7 +96,7 @@ func TestPieces(t *testing.T) {
 		}
 		for _, first := range []Framing{Lines, Headers} {
 			out := &sink{}
-			if err := NewChannel(strings.NewReader(""), out, &Options{First: first}).SendPieces(all...); err != nil {
+			if err := NewChannel(strings.NewReader(""), out, &Options{First: first}).sendPieces(all...); err != nil {
 				t.Fatal(err)
 			}
 			if out.writes > len(pieces)+1 || len(want) < oneWrite && out.writes > 1 {

@@ -85,9 +85,9 @@ func plain(data []byte) []byte {
 	return out
 }
 
-func (f *file) problem(offset int, text string) *Problem {
+func (f *file) problem(offset int, text string) *problem {
 	before := f.data[:min(offset, len(f.data))]
-	return &Problem{
+	return &problem{
 		File: f.path, Line: bytes.Count(before, []byte("\n")) + 1,
 		Column: len(before) - bytes.LastIndexByte(before, '\n'), Text: text,
 	}

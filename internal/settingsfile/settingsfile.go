@@ -21,19 +21,19 @@ type Program string
 // maxFile bounds a settings file, in bytes.
 const maxFile = 1 << 20
 
-// A Problem is a place in the settings that the program would reject or misread.
-type Problem struct {
+// A problem is a place in the settings that the program would reject or misread.
+type problem struct {
 	File         string
 	Line, Column int // 1-based; the column counts bytes
 	Text         string
 }
 
-func (p *Problem) Error() string {
+func (p *problem) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Text)
 }
 
 // Get reads one switch, such as "ide.enabled", from the file at path; nil means that it is not set. A missing file
-// sets nothing and is no error. A file that the program cannot read is a *Problem.
+// sets nothing and is no error. A file that the program cannot read is a *problem.
 func (p Program) Get(path, key string) (*bool, error) {
 	f, err := p.open(path)
 	if err != nil {
@@ -84,15 +84,15 @@ type Options struct {
 	beforeWrite func() // lets a test change the file at this point
 }
 
-// ErrChanging: another program kept changing the file.
-var ErrChanging = errors.New("another program is changing it at this moment; try again")
+// errChanging: another program kept changing the file.
+var errChanging = errors.New("another program is changing it at this moment; try again")
 
 // attempts is how often a change is tried when another program interferes.
 const attempts = 5
 
 // Set switches keys on, such as "ide.enabled", and preserves everything else. All keys are members of one object. A
 // missing file is created. If the returned Change has no Values, the keys were already on and nothing was written. A
-// file that the program cannot read is a *Problem, and is not changed.
+// file that the program cannot read is a *problem, and is not changed.
 func (p Program) Set(path string, keys []string, o *Options) (Change, error) {
 	c := Change{Path: path}
 	err := p.replace(path, keys, o, func(f *file) ([]byte, error) {
@@ -187,7 +187,7 @@ func (p Program) replace(path string, keys []string, o *Options, change func(*fi
 		}
 		return f.write(next)
 	}
-	return fmt.Errorf("%s: %w", path, ErrChanging)
+	return fmt.Errorf("%s: %w", path, errChanging)
 }
 
 // A file is the settings at one moment.

@@ -159,7 +159,7 @@ func TestRefused(t *testing.T) {
 	} {
 		path := settings(t, text)
 		_, err := program.Set(path, both, nil)
-		if problem := (*Problem)(nil); !errors.As(err, &problem) || !strings.Contains(err.Error(), want) || content(t, path) != text {
+		if problem := (*problem)(nil); !errors.As(err, &problem) || !strings.Contains(err.Error(), want) || content(t, path) != text {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -217,7 +217,7 @@ func TestConcurrent(t *testing.T) {
 	}
 	path = settings(t, "{}")
 	_, err = program.Set(path, both, &Options{beforeWrite: func() { n++; _ = os.WriteFile(path, []byte(`{"n":`+strings.Repeat("1", n)+"}"), 0o600) }})
-	if !errors.Is(err, ErrChanging) || strings.Contains(content(t, path), "ide") {
+	if !errors.Is(err, errChanging) || strings.Contains(content(t, path), "ide") {
 		t.Error(err)
 	}
 }

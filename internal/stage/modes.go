@@ -24,9 +24,9 @@ const (
 	synchronized = 2026
 )
 
-// Modes reads what a program writes to a terminal. It tracks the modes that the program has set, and whether it is in
+// modes reads what a program writes to a terminal. It tracks the modes that the program has set, and whether it is in
 // the middle of a sequence. The zero value is a terminal at its start.
-type Modes struct {
+type modes struct {
 	state    parseState
 	sequence []byte
 	set      map[int]bool
@@ -43,14 +43,14 @@ const (
 )
 
 // Write interprets the program's output. It never fails.
-func (m *Modes) Write(p []byte) (int, error) {
+func (m *modes) Write(p []byte) (int, error) {
 	for _, b := range p {
 		m.byte(b)
 	}
 	return len(p), nil
 }
 
-func (m *Modes) byte(b byte) {
+func (m *modes) byte(b byte) {
 	switch m.state {
 	case ground:
 		if b == 0x1b {
@@ -85,7 +85,7 @@ func (m *Modes) byte(b byte) {
 	}
 }
 
-func (m *Modes) escaped(b byte) {
+func (m *modes) escaped(b byte) {
 	switch {
 	case b == '[':
 		m.state, m.sequence = control, m.sequence[:0]
@@ -101,7 +101,7 @@ func (m *Modes) escaped(b byte) {
 }
 
 // controlled handles a complete CSI sequence with its final byte.
-func (m *Modes) controlled(final byte) {
+func (m *modes) controlled(final byte) {
 	params, private := strings.CutPrefix(string(m.sequence), "?")
 	if !private || final != 'h' && final != 'l' || len(m.sequence) > maxSequence {
 		return
@@ -123,19 +123,19 @@ func (m *Modes) controlled(final byte) {
 	}
 }
 
-// Quiet reports whether the program is between sequences and between frames.
-func (m *Modes) Quiet() bool { return m.state == ground && !m.set[synchronized] }
+// quiet reports whether the program is between sequences and between frames.
+func (m *modes) quiet() bool { return m.state == ground && !m.set[synchronized] }
 
-// Alternate reports whether the program uses the alternate screen.
-func (m *Modes) Alternate() bool { return m.set[altScreen] }
+// alternate reports whether the program uses the alternate screen.
+func (m *modes) alternate() bool { return m.set[altScreen] }
 
-// Clear returns the sequence that resets the terminal's modes, except the alternate screen.
-func (m *Modes) Clear() string { return m.write(true) }
+// clear returns the sequence that resets the terminal's modes, except the alternate screen.
+func (m *modes) clear() string { return m.write(true) }
 
-// Restore returns the sequence that sets the program's modes again.
-func (m *Modes) Restore() string { return m.write(false) }
+// restore returns the sequence that sets the program's modes again.
+func (m *modes) restore() string { return m.write(false) }
 
-func (m *Modes) write(atStart bool) string {
+func (m *modes) write(atStart bool) string {
 	var b strings.Builder
 	modes := make([]int, 0, len(m.set))
 	for mode := range m.set {

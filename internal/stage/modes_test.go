@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-func modesOf(output string) *Modes {
-	m := &Modes{}
+func modesOf(output string) *modes {
+	m := &modes{}
 	for i := range len(output) { // byte by byte: sequences may arrive in pieces
 		_, _ = m.Write([]byte{output[i]})
 	}
@@ -29,10 +29,10 @@ func TestModes(t *testing.T) {
 		{"\x1b[?25;:;1002l", "\x1b[?25l\x1b[?1002l", "\x1b[?25h\x1b[?1002l"},
 	} {
 		m := modesOf(tt.output)
-		if got := m.Restore(); got != tt.restore {
+		if got := m.restore(); got != tt.restore {
 			t.Errorf("%q: restored by %q, want %q", tt.output, got, tt.restore)
 		}
-		if got := m.Clear(); got != tt.clear {
+		if got := m.clear(); got != tt.clear {
 			t.Errorf("%q: cleared by %q, want %q", tt.output, got, tt.clear)
 		}
 	}
@@ -43,11 +43,11 @@ func TestQuiet(t *testing.T) {
 		"text": true, "\x1b": false, "\x1b[3": false, "\x1b[31m": true, "\x1b]0;ti": false, "\x1b]0;title\x1b\\": true,
 		"\x1b[?2026h": false, "\x1b[?2026hx\x1b[?2026l": true, "\x1b(B": true, "\x1b(": false, "\x1b[\x18": true,
 	} {
-		if got := modesOf(output).Quiet(); got != want {
+		if got := modesOf(output).quiet(); got != want {
 			t.Errorf("after %q: %v", output, got)
 		}
 	}
-	if m := modesOf("\x1b[?1049h"); !m.Alternate() {
+	if m := modesOf("\x1b[?1049h"); !m.alternate() {
 		t.Error("the alternate screen is not noticed")
 	}
 }
@@ -56,9 +56,9 @@ func FuzzModes(f *testing.F) {
 	f.Add("\x1b[?25l\x1b]0;t\x07")
 	f.Fuzz(func(t *testing.T, output string) {
 		m := modesOf(output)
-		again := modesOf(m.Restore())
-		if !again.Quiet() || again.Restore() != m.Restore() {
-			t.Errorf("%q restores %q, and that %q", output, m.Restore(), again.Restore())
+		again := modesOf(m.restore())
+		if !again.quiet() || again.restore() != m.restore() {
+			t.Errorf("%q restores %q, and that %q", output, m.restore(), again.restore())
 		}
 	})
 }

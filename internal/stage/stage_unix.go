@@ -46,7 +46,7 @@ type Stage struct {
 	read  chan struct{} // closed when reading of input has ended
 
 	mu    sync.Mutex // guards the fields below
-	modes Modes
+	modes modes
 	held  []byte
 	taken bool
 	room  *sync.Cond // signals that held has room again
@@ -192,7 +192,7 @@ func (s *Stage) put(p []byte) {
 	}
 	_, _ = s.modes.Write(p)
 	_, _ = s.out.Write(p)
-	if s.quiet != nil && s.modes.Quiet() {
+	if s.quiet != nil && s.modes.quiet() {
 		close(s.quiet)
 		s.quiet = nil
 		s.taken = true // before any further output
@@ -202,7 +202,7 @@ func (s *Stage) put(p []byte) {
 // hold starts to hold the command's output, but first lets a sequence in progress end.
 func (s *Stage) hold() {
 	s.mu.Lock()
-	if s.modes.Quiet() {
+	if s.modes.quiet() {
 		s.taken = true
 		s.mu.Unlock()
 		return
@@ -223,10 +223,10 @@ func (s *Stage) hold() {
 // release passes on the command's output again, after the held output.
 func (s *Stage) release() {
 	s.mu.Lock()
-	_, _ = s.out.WriteString(s.modes.Restore())
+	_, _ = s.out.WriteString(s.modes.restore())
 	_, _ = s.modes.Write(s.held)
 	_, _ = s.out.Write(s.held)
-	alternate := s.modes.Alternate()
+	alternate := s.modes.alternate()
 	s.held, s.taken = nil, false
 	s.room.Broadcast()
 	s.mu.Unlock()
@@ -252,7 +252,7 @@ func (s *Stage) redraw() {
 func (s *Stage) Take(f func() error) error {
 	s.hold()
 	s.mu.Lock()
-	_, _ = s.out.WriteString(s.modes.Clear())
+	_, _ = s.out.WriteString(s.modes.clear())
 	s.mu.Unlock()
 	s.stopListening()
 	err := f()

@@ -22,8 +22,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// MaxText bounds one text, in bytes: a mention and a prompt of a few paragraphs.
-const MaxText = 16 << 10
+// maxText bounds one text, in bytes: a mention and a prompt of a few paragraphs.
+const maxText = 16 << 10
 
 // within bounds the run of each program.
 const within = 3 * time.Second
@@ -31,10 +31,10 @@ const within = 3 * time.Second
 var (
 	// ErrNoTerminal: the process has no terminal that can be typed into. The error's text says why.
 	ErrNoTerminal = errors.New("nothing can be typed there")
-	// ErrBehind: the process is not reading its terminal now.
-	ErrBehind = errors.New("it is suspended, or another program runs in front of it in its terminal; bring it to the foreground")
-	// ErrText: the text is not one line of visible characters.
-	ErrText = errors.New("only one line of visible text can be typed")
+	// errBehind: the process is not reading its terminal now.
+	errBehind = errors.New("it is suspended, or another program runs in front of it in its terminal; bring it to the foreground")
+	// errText: the text is not one line of visible characters.
+	errText = errors.New("only one line of visible text can be typed")
 )
 
 // A Place is a terminal that can be typed into.
@@ -47,14 +47,14 @@ type Place struct {
 	pid int
 }
 
-// Find returns the terminal that a process is reading now, or else ErrNoTerminal or ErrBehind.
+// Find returns the terminal that a process is reading now, or else ErrNoTerminal or errBehind.
 func Find(pid int) (Place, error) {
 	t, ok := proc.Terminal(pid)
 	if !ok {
 		return Place{}, fmt.Errorf("%w: process %d has no terminal that the system tells", ErrNoTerminal, pid)
 	}
 	if !t.Foreground {
-		return Place{}, ErrBehind
+		return Place{}, errBehind
 	}
 	number, _ := proc.Leader(pid)
 	leader, ok := proc.Lookup(number)
@@ -68,10 +68,10 @@ func Find(pid int) (Place, error) {
 	return Place{Leader: leader, Host: host, pid: pid}, nil
 }
 
-// Check reports whether a text may be typed: one line without terminal control characters (else ErrText).
+// Check reports whether a text may be typed: one line without terminal control characters (else errText).
 func Check(text string) error {
-	if text == "" || len(text) > MaxText || !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) || words.Hidden(r) }) {
-		return fmt.Errorf("%w, of at most %d bytes", ErrText, MaxText)
+	if text == "" || len(text) > maxText || !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) || words.Hidden(r) }) {
+		return fmt.Errorf("%w, of at most %d bytes", errText, maxText)
 	}
 	return nil
 }
@@ -92,7 +92,7 @@ func (p Place) Type(ctx context.Context, text string) (by string, err error) {
 		}
 		s := &session{place: p, text: text, env: variables(env)}
 		if now, ok := proc.Terminal(p.pid); !ok || !now.Foreground {
-			return "", ErrBehind
+			return "", errBehind
 		}
 		if err := w.run(s, ctx); err != nil {
 			return "", fmt.Errorf("%s did not type it: %w", w.name, err)

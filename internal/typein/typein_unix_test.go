@@ -113,8 +113,8 @@ func TestNowhere(t *testing.T) {
 		"no terminal":        {apart.Process.Pid, ErrNoTerminal},
 		"an unknown host":    {host(t, "someterm", named), ErrNoTerminal},
 		"no variables":       {host(t, "kitty", named, "KITTY_WINDOW_ID=", "KITTY_LISTEN_ON="), nil},
-		"in the background":  {host(t, "tmux", `bash -c 'set -m; sleep 60 & echo $! >pid.new; mv pid.new pid; exec cat'`), ErrBehind},
-		"a suspended one":    {host(t, "tmux", `bash -c 'set -m; sh -c "echo \$\$ >pid.new; mv pid.new pid; kill -STOP \$\$"; exec cat'`), ErrBehind},
+		"in the background":  {host(t, "tmux", `bash -c 'set -m; sleep 60 & echo $! >pid.new; mv pid.new pid; exec cat'`), errBehind},
+		"a suspended one":    {host(t, "tmux", `bash -c 'set -m; sh -c "echo \$\$ >pid.new; mv pid.new pid; kill -STOP \$\$"; exec cat'`), errBehind},
 		"a variable's abuse": {host(t, "zellij", named, "ZELLIJ_PANE_ID=1 --help", "ZELLIJ_SESSION_NAME=x"), nil},
 	} {
 		var err error
@@ -131,16 +131,16 @@ func TestNowhere(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	t.Parallel()
-	for _, good := range []string{"@a.txt ", "@a b.txt lines 1-2 why so? ", "é漢😀", strings.Repeat("x", MaxText)} {
+	for _, good := range []string{"@a.txt ", "@a b.txt lines 1-2 why so? ", "é漢😀", strings.Repeat("x", maxText)} {
 		if err := Check(good); err != nil {
 			t.Errorf("%.20q: %v", good, err)
 		}
 	}
-	for _, bad := range []string{"", "a\n", "a\r", "\x1b[201~rm", "a\tb", "\x03", "a\x00b", "a\x7f", "\u009b31m", "\xff", "\u2028", "a\u202eb", strings.Repeat("x", MaxText+1)} {
-		if err := Check(bad); !errors.Is(err, ErrText) {
+	for _, bad := range []string{"", "a\n", "a\r", "\x1b[201~rm", "a\tb", "\x03", "a\x00b", "a\x7f", "\u009b31m", "\xff", "\u2028", "a\u202eb", strings.Repeat("x", maxText+1)} {
+		if err := Check(bad); !errors.Is(err, errText) {
 			t.Errorf("%.20q: %v", bad, err)
 		}
-		if _, err := (Place{}).Type(t.Context(), bad); !errors.Is(err, ErrText) {
+		if _, err := (Place{}).Type(t.Context(), bad); !errors.Is(err, errText) {
 			t.Errorf("%.20q is typed: %v", bad, err)
 		}
 	}

@@ -47,7 +47,7 @@ func TestSpecialFiles(t *testing.T) { // SPEC T-11
 			t.Error("a device was read")
 		}
 		entries, _, err := b.List(b.root, true)
-		if err != nil || len(entries) != 2 || entries[0].Name != "f" || entries[1].Name != "zero" || entries[1].Kind != Link {
+		if err != nil || len(entries) != 2 || entries[0].Name != "f" || entries[1].Name != "zero" || entries[1].Kind != kindLink {
 			t.Errorf("List: %+v %v", entries, err)
 		}
 		if b.Ignored(b.path("f")) {

@@ -27,7 +27,7 @@ type Text struct {
 	ReadOnly bool
 }
 
-// Read reads a text file of at most MaxFile bytes.
+// Read reads a text file of at most maxFile bytes.
 func (w *Workspace) Read(path string) (Text, error) {
 	p, err := w.open(path, toRead)
 	if err != nil {
@@ -99,7 +99,7 @@ func (w *Workspace) Save(path, content, base string, force bool) (version string
 	if !text.IsBinary(old) {
 		data = []byte(text.FromLF(string(old), content))
 	}
-	if len(data) > MaxFile {
+	if len(data) > maxFile {
 		return "", fmt.Errorf("%q: %w", path, ErrTooBig)
 	}
 	if now != "" && now == versionOf(data) {
@@ -158,22 +158,22 @@ func versionOf(data []byte) string {
 	return hex.EncodeToString(sum[:12])
 }
 
-// read returns the whole file, unless it is larger than MaxFile.
+// read returns the whole file, unless it is larger than maxFile.
 func (p *place) read() ([]byte, fs.FileInfo, error) {
 	f, fi, err := p.file()
 	if err != nil {
 		return nil, nil, err
 	}
 	defer f.Close()
-	if fi.Size() > MaxFile {
+	if fi.Size() > maxFile {
 		return nil, fi, fmt.Errorf("%q: %w", p.path, ErrTooBig)
 	}
 	data := make([]byte, 0, fi.Size()+1)
-	data, err = readAll(io.LimitReader(f, MaxFile+1), data)
+	data, err = readAll(io.LimitReader(f, maxFile+1), data)
 	if err != nil {
 		return nil, fi, fmt.Errorf("%q: %w", p.path, words.Cause(err))
 	}
-	if len(data) > MaxFile {
+	if len(data) > maxFile {
 		return nil, fi, fmt.Errorf("%q: %w", p.path, ErrTooBig)
 	}
 	return data, fi, nil

@@ -17,7 +17,7 @@ import (
 func TestReadErrors(t *testing.T) {
 	b := newBox(t, nil)
 	big := b.put("big", "")
-	if err := os.Truncate(big, MaxFile+1); err != nil {
+	if err := os.Truncate(big, maxFile+1); err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]error{
@@ -33,7 +33,7 @@ func TestReadErrors(t *testing.T) {
 	if s, err := b.Read(b.put(".git/x", "x")); err != nil || !s.ReadOnly {
 		t.Errorf("protected: %+v %v", s, err)
 	}
-	if err := os.Truncate(big, MaxFile); err != nil {
+	if err := os.Truncate(big, maxFile); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.Read(big); errors.Is(err, ErrTooBig) {
@@ -75,7 +75,7 @@ func TestSaveShape(t *testing.T) {
 	if _, err = b.Save(b.path("gone"), "x", v, false); !errors.As(err, &conflict) || conflict.Version != "" {
 		t.Errorf("a file that is gone: %v", err)
 	}
-	_, err = b.Save(path, strings.Repeat("x", MaxFile), v, false)
+	_, err = b.Save(path, strings.Repeat("x", maxFile), v, false)
 	wantErr(t, "too big", err, ErrTooBig)
 	if entries, _ := os.ReadDir(b.path("d")); len(entries) != 1 {
 		t.Errorf("left behind: %v", entries)
@@ -194,13 +194,13 @@ func TestList(t *testing.T) {
 
 func TestListIsBounded(t *testing.T) { // SPEC A-4
 	b := newBox(t, nil)
-	for i := range MaxEntries + 10 {
+	for i := range maxEntries + 10 {
 		if err := os.WriteFile(b.path(fmt.Sprint(i)), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	entries, truncated, err := b.List(b.root, false)
-	if err != nil || !truncated || len(entries) != MaxEntries {
+	if err != nil || !truncated || len(entries) != maxEntries {
 		t.Errorf("%d entries, truncated %v, %v", len(entries), truncated, err)
 	}
 }

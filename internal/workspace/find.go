@@ -19,7 +19,7 @@ import (
 type index struct {
 	mu       sync.Mutex // guards what follows
 	folders  []folder
-	whole    bool // not cut at MaxFound
+	whole    bool // not cut at maxFound
 	built    time.Time
 	stale    bool
 	building chan struct{} // closed when the running build is done; nil when none runs
@@ -59,7 +59,7 @@ func (x *index) touch(changed bool) {
 // Found is what Find has found.
 type Found struct {
 	Files     []string // absolute, best first
-	Truncated bool     // there are more, or the workspace has more than MaxFound files
+	Truncated bool     // there are more, or the workspace has more than maxFound files
 	Old       bool     // a new index is being built: ask again in a moment
 }
 
@@ -73,7 +73,7 @@ func (w *Workspace) Find(ctx context.Context, query string, limit int) (Found, e
 		return Found{}, err
 	}
 	wanted := appendLower(nil, strings.Join(strings.Fields(query), ""))
-	if len(wanted) > MaxQuery {
+	if len(wanted) > maxQuery {
 		return Found{}, nil
 	}
 	best := ranking{limit: limit}
@@ -210,7 +210,7 @@ type builder struct {
 
 // walk collects the files below dir; it follows no symlink.
 func (b *builder) walk(root, dir string, r rules, depth int) {
-	if b.files >= MaxFound || depth > maxDepth/4 || time.Now().After(b.deadline) {
+	if b.files >= maxFound || depth > maxDepth/4 || time.Now().After(b.deadline) {
 		b.cut = true
 		return
 	}
@@ -236,7 +236,7 @@ func (b *builder) walk(root, dir string, r rules, depth int) {
 			files = append(files, name)
 		}
 	}
-	if room := MaxFound - b.files; len(files) > room {
+	if room := maxFound - b.files; len(files) > room {
 		files, b.cut = files[:room], true
 	}
 	b.add(root, dir, files)

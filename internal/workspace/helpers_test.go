@@ -87,3 +87,19 @@ func promptly(t *testing.T, what string, f func()) {
 		t.Fatalf("%s hangs", what)
 	}
 }
+
+// MayShare is Sharing for one file.
+func (w *Workspace) MayShare(path string) bool { return w.Sharing()(path) }
+
+// Ignored reports whether git would ignore a path of the workspace: a pattern of a
+// .gitignore, .git/info/exclude or core.excludesFile fits its name or a folder above it.
+// It is false for a path outside the workspace.
+func (w *Workspace) Ignored(path string) bool {
+	l, err := w.locate(path)
+	if err != nil || len(l.names) == 0 {
+		return false
+	}
+	fi, err := os.Lstat(l.path)
+	dir := filepath.Dir(l.path)
+	return w.ignores.at(l.root, dir).git(filepath.Base(l.path), err == nil && fi.IsDir())
+}

@@ -22,12 +22,12 @@ const listTimeout = 3 * time.Second
 // A Kind says what an entry of a folder is.
 type Kind string
 
-// The kinds of entries. Link is a symlink that leads out of the workspace or nowhere;
+// The kinds of entries. A link is a symlink that leads out of the workspace or nowhere;
 // any other symlink has the kind of its target.
 const (
-	File   Kind = "file"
-	Folder Kind = "dir"
-	Link   Kind = "link"
+	kindFile   Kind = "file"
+	kindFolder Kind = "dir"
+	kindLink   Kind = "link"
 )
 
 // An Entry is one name in a folder.
@@ -41,7 +41,7 @@ type Entry struct {
 // List returns the entries of a folder: folders first, then in natural order (file2
 // before file10). It leaves out ignored entries unless showIgnored is set, and always
 // .git, devices, FIFOs and sockets. truncated says that entries are missing: there are
-// more than MaxEntries, or judging them took too long.
+// more than maxEntries, or judging them took too long.
 func (w *Workspace) List(dir string, showIgnored bool) (entries []Entry, truncated bool, err error) {
 	p, err := w.open(dir, toRead)
 	if err != nil {
@@ -75,7 +75,7 @@ func (w *Workspace) List(dir string, showIgnored bool) (entries []Entry, truncat
 	return entries, truncated, nil
 }
 
-// folder reads the names of the place's folder, at most MaxEntries.
+// folder reads the names of the place's folder, at most maxEntries.
 func (p *place) folder() (names []fs.DirEntry, truncated bool, err error) {
 	before, err := p.dir.Lstat(p.base)
 	if err != nil {
@@ -89,12 +89,12 @@ func (p *place) folder() (names []fs.DirEntry, truncated bool, err error) {
 		return nil, false, fmt.Errorf("%q: %w", p.path, words.Cause(err))
 	}
 	defer f.Close()
-	names, err = readDir(f, p.path, MaxEntries+1)
+	names, err = readDir(f, p.path, maxEntries+1)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, false, fmt.Errorf("%q: %w", p.path, words.Cause(err))
 	}
-	if len(names) > MaxEntries {
-		return names[:MaxEntries], true, nil
+	if len(names) > maxEntries {
+		return names[:maxEntries], true, nil
 	}
 	return names, false, nil
 }
@@ -104,9 +104,9 @@ func (p *place) folder() (names []fs.DirEntry, truncated bool, err error) {
 func (w *Workspace) kindOf(dir string, d fs.DirEntry) (k Kind, ok bool) {
 	switch {
 	case d.IsDir():
-		return Folder, true
+		return kindFolder, true
 	case d.Type().IsRegular():
-		return File, true
+		return kindFile, true
 	case d.Type()&fs.ModeSymlink == 0:
 		return "", false
 	}
@@ -114,18 +114,18 @@ func (w *Workspace) kindOf(dir string, d fs.DirEntry) (k Kind, ok bool) {
 	fi, err := os.Stat(path)
 	switch {
 	case err != nil || !w.Contains(path):
-		return Link, true
+		return kindLink, true
 	case fi.IsDir():
-		return Folder, true
+		return kindFolder, true
 	case fi.Mode().IsRegular():
-		return File, true
+		return kindFile, true
 	}
 	return "", false
 }
 
 func compareEntries(a, b Entry) int {
-	if (a.Kind == Folder) != (b.Kind == Folder) {
-		if a.Kind == Folder {
+	if (a.Kind == kindFolder) != (b.Kind == kindFolder) {
+		if a.Kind == kindFolder {
 			return -1
 		}
 		return 1

@@ -10,10 +10,10 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// ErrWithheld: the path is kept from agents.
-var ErrWithheld = errors.New("is kept from agents")
+// errWithheld: the path is kept from agents.
+var errWithheld = errors.New("is kept from agents")
 
-// MayMention returns nil when a user may point an agent at a file or folder, otherwise why not. A path that MayShare keeps from agents
+// MayMention returns nil when a user may point an agent at a file or folder, otherwise why not. A path that Sharing keeps from agents
 // must not be sent by mistake either (SPEC C-8).
 func (w *Workspace) MayMention(path string) error {
 	if err := checkPath(path); err != nil {
@@ -29,7 +29,7 @@ func (w *Workspace) MayMention(path string) error {
 	case !info.IsDir() && !info.Mode().IsRegular():
 		return fmt.Errorf("%q: %w", path, ErrNotFile)
 	case w.Secret(path):
-		return fmt.Errorf("%q %w: its name says that it holds secrets; a !pattern in the setting \"ignore\" allows it", path, ErrWithheld)
+		return fmt.Errorf("%q %w: its name says that it holds secrets; a !pattern in the setting \"ignore\" allows it", path, errWithheld)
 	}
 	s := w.newSharing()
 	l, err := w.locate(path)
@@ -40,10 +40,10 @@ func (w *Workspace) MayMention(path string) error {
 		return err
 	}
 	if len(l.path) > len(l.root) && s.hidden(l.root, l.path, info.IsDir()) {
-		return fmt.Errorf("%q %w: an ignore file (.geminiignore or its kin) or the setting \"ignore\" names it", path, ErrWithheld)
+		return fmt.Errorf("%q %w: an ignore file (.geminiignore or its kin) or the setting \"ignore\" names it", path, errWithheld)
 	}
 	if given, ok := w.rootOf(filepath.Clean(path)); ok && len(filepath.Clean(path)) > len(given) && s.hidden(given, filepath.Clean(path), info.IsDir()) {
-		return fmt.Errorf("%q %w: an ignore file (.geminiignore or its kin) or the setting \"ignore\" names it", path, ErrWithheld)
+		return fmt.Errorf("%q %w: an ignore file (.geminiignore or its kin) or the setting \"ignore\" names it", path, errWithheld)
 	}
 	return nil
 }

@@ -31,8 +31,8 @@ func TestMayMention(t *testing.T) {
 	b.put("id_rsa", "")
 	for name, want := range map[string]error{
 		"a.txt": nil, "sub": nil, "sub/b.txt": nil, "": nil, "open.key": nil,
-		".env": ErrWithheld, "plain.txt": ErrWithheld, "id_rsa": ErrWithheld, "notes.mine": ErrWithheld,
-		"build": ErrWithheld, "build/x.o": ErrWithheld, "sub/hidden.txt": ErrWithheld,
+		".env": errWithheld, "plain.txt": errWithheld, "id_rsa": errWithheld, "notes.mine": errWithheld,
+		"build": errWithheld, "build/x.o": errWithheld, "sub/hidden.txt": errWithheld,
 		"out.txt": ErrOutside, "none.txt": fs.ErrNotExist, "sub/../a.txt": ErrBadPath, "a\xff": ErrBadPath,
 	} {
 		if err := b.MayMention(root + "/" + name); !errors.Is(err, want) {

@@ -77,15 +77,14 @@ func (w *Workspace) Withheld() []Withheld {
 	return list
 }
 
-// MayShare reports whether agents may hear of a file (SPEC C-6, C-8). It must be a
+// Sharing returns a function that says whether agents may hear of a file (SPEC C-6, C-8). The file must be a
 // regular file, and lie in the workspace unless the settings allow others. Nothing may name it or a folder above it: not
 // the user's own list, the list of secrets (see Secret), or an ignore file on its way (.geminiignore and its kin). That holds for the
 // given name and for the one behind its symlinks. An ignore file cannot show what the lists or files of another name hide. A folder
 // with an ignore file that cannot be followed completely is withheld, with everything in it.
-func (w *Workspace) MayShare(path string) bool { return w.Sharing()(path) }
-
-// Sharing returns a MayShare for the files of one moment. Many files then cost little more than one: ignore files are
-// read once, and patterns that take too long are given up, which withholds their folder. The function is not safe for concurrent use.
+//
+// The function judges the files of one moment. Many files then cost little more than one: ignore files are
+// read once, and patterns that take too long are given up, which withholds their folder. It is not safe for concurrent use.
 func (w *Workspace) Sharing() (mayShare func(path string) bool) {
 	return w.newSharing().may
 }

@@ -17,16 +17,16 @@ import (
 
 // Bounds on what one call reads, returns or accepts.
 const (
-	// MaxFile is the size in bytes up to which Read and Save take a file.
-	MaxFile = 16 << 20
+	// maxFile is the size in bytes up to which Read and Save take a file.
+	maxFile = 16 << 20
 	// MaxPath is the longest path in bytes that Linux opens, and maxDepth the most components it may have.
 	MaxPath  = 4095
 	maxDepth = 512
-	// MaxEntries is how many entries of one folder List returns.
-	MaxEntries = 5000
-	// MaxFound is how many files Find looks through, MaxQuery how long its query may be in bytes.
-	MaxFound = 500_000
-	MaxQuery = 256
+	// maxEntries is how many entries of one folder List returns.
+	maxEntries = 5000
+	// maxFound is how many files Find looks through, maxQuery how long its query may be in bytes.
+	maxFound = 500_000
+	maxQuery = 256
 )
 
 // Errors that callers react to, always wrapped with the path in question. Calls also
@@ -40,7 +40,7 @@ var (
 	ErrProtected = errors.New("protected: pollux does not write there")
 	// ErrBinary: an editor cannot hold the content exactly as text.
 	ErrBinary = errors.New("not a text file in UTF-8")
-	// ErrTooBig: larger than MaxFile.
+	// ErrTooBig: larger than maxFile.
 	ErrTooBig = errors.New("larger than 16 MiB")
 	// ErrNotFile: a folder, device, FIFO or socket where a file is needed, or a file where a folder is.
 	ErrNotFile = errors.New("not a regular file or folder of the kind needed")
@@ -66,9 +66,9 @@ func (e *ConflictError) Error() string {
 
 // Options configure a Workspace; the zero value and nil are valid.
 type Options struct {
-	// ShareOutside lets MayShare allow files that lie outside the roots (SPEC C-8).
+	// ShareOutside lets Sharing allow files that lie outside the roots (SPEC C-8).
 	ShareOutside bool
-	// NeverShare lists the user's patterns for MayShare to refuse, in .gitignore's syntax relative to each root. A negated
+	// NeverShare lists the user's patterns for Sharing to refuse, in .gitignore's syntax relative to each root. A negated
 	// pattern says that a file holds no secret, whatever its name.
 	NeverShare []string
 	// ExcludesFile is git's core.excludesFile, an absolute path; "" for none.
@@ -76,7 +76,7 @@ type Options struct {
 	// Saves is the folder for notes of running saves, for SweepSaves; "" for none.
 	Saves string
 	// Withholds, when not nil, is called for a folder whose ignore file cannot be followed, once for each problem. It is
-	// called from the goroutine that calls MayShare, and must not block.
+	// called from the goroutine that judges a file, and must not block.
 	Withholds func(Withheld)
 }
 

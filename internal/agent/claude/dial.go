@@ -86,7 +86,7 @@ func (c *Conn) send(ctx context.Context, v any) error {
 	return c.ws.Write(ctx, websocket.MessageText, data)
 }
 
-// Ask sends a request and returns its number for Answer, without waiting.
+// Ask sends a request and returns its number for answer, without waiting.
 func (c *Conn) Ask(ctx context.Context, method string, params any) (id int, err error) {
 	c.asked++
 	return c.asked, c.send(ctx, map[string]any{"jsonrpc": "2.0", "id": c.asked, "method": method, "params": params})
@@ -98,11 +98,11 @@ func (c *Conn) Call(ctx context.Context, method string, params any) (json.RawMes
 	if err != nil {
 		return nil, err
 	}
-	return c.Answer(ctx, id)
+	return c.answer(ctx, id)
 }
 
-// Answer waits for the result of a request.
-func (c *Conn) Answer(ctx context.Context, id int) (json.RawMessage, error) {
+// answer waits for the result of a request.
+func (c *Conn) answer(ctx context.Context, id int) (json.RawMessage, error) {
 	m, err := c.await(ctx, func(m message) bool { return m.Method == "" && string(m.ID) == strconv.Itoa(id) })
 	if err == nil && m.Error != nil {
 		err = errors.New("the companion answers: " + m.Error.Message)
@@ -130,11 +130,11 @@ func (c *Conn) Tools(ctx context.Context) (names []string, err error) {
 
 // Context waits for the next selection_changed and returns its parameters.
 func (c *Conn) Context(ctx context.Context) (json.RawMessage, error) {
-	return c.Hear(ctx, "selection_changed")
+	return c.hear(ctx, "selection_changed")
 }
 
-// Hear waits for the next notification of a method and returns its parameters.
-func (c *Conn) Hear(ctx context.Context, method string) (json.RawMessage, error) {
+// hear waits for the next notification of a method and returns its parameters.
+func (c *Conn) hear(ctx context.Context, method string) (json.RawMessage, error) {
 	m, err := c.await(ctx, func(m message) bool { return m.Method == method })
 	return m.Params, err
 }

@@ -18,18 +18,18 @@ const PortVariable = "CLAUDE_CODE_SSE_PORT"
 // ConnectVariable, when it is "true", has Claude Code look for a lock by itself (SPEC CC-3).
 const ConnectVariable = "CLAUDE_CODE_AUTO_CONNECT_IDE"
 
-// HomeVariable moves the folder that Claude Code keeps its files in.
-const HomeVariable = "CLAUDE_CONFIG_DIR"
+// homeVariable moves the folder that Claude Code keeps its files in.
+const homeVariable = "CLAUDE_CONFIG_DIR"
 
-// Home is the folder that Claude Code keeps its files in; it need not exist. A lock in both this folder and the usual one makes
+// home is the folder that Claude Code keeps its files in; it need not exist. A lock in both this folder and the usual one makes
 // it connect to neither (SPEC CC-1), so there is one only.
-func Home(getenv func(string) string) (string, error) {
-	if dir := getenv(HomeVariable); dir != "" {
+func home(getenv func(string) string) (string, error) {
+	if dir := getenv(homeVariable); dir != "" {
 		return filepath.Abs(dir)
 	}
 	home := getenv(settingsfile.HomeVariable)
 	if home == "" {
-		return "", errors.New("there is no home folder: " + settingsfile.HomeVariable + " is not set (nor " + HomeVariable + "); set it and try again")
+		return "", errors.New("there is no home folder: " + settingsfile.HomeVariable + " is not set (nor " + homeVariable + "); set it and try again")
 	}
 	home, err := filepath.Abs(home)
 	return filepath.Join(home, ".claude"), err
@@ -37,7 +37,7 @@ func Home(getenv func(string) string) (string, error) {
 
 // Locks are Claude Code's lock files (SPEC CC-1, CC-2). The port is told by a file's name alone.
 func Locks() lockfile.Kind {
-	return lockfile.Kind{Agent: "Claude Code", Home: Home, HomeVariable: HomeVariable, Encode: encode, Decode: decode}
+	return lockfile.Kind{Agent: "Claude Code", Home: home, HomeVariable: homeVariable, Encode: encode, Decode: decode}
 }
 
 // lockJSON is the form on disk. Pollux marks the locks that Sweep may remove.

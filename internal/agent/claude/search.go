@@ -20,7 +20,7 @@ func Choose(w lockfile.World) *lockfile.Choice {
 	c := &lockfile.Choice{Folder: lockfile.Dir(w.Home), Taken: -1}
 	c.Candidates = Locks().Look(c.Folder, w, PortVariable)
 	usual := filepath.Join(w.Getenv(settingsfile.HomeVariable), ".claude")
-	if both := lockfile.Dir(usual); w.Getenv(HomeVariable) != "" && paths.Real(both) != paths.Real(c.Folder) {
+	if both := lockfile.Dir(usual); w.Getenv(homeVariable) != "" && paths.Real(both) != paths.Real(c.Folder) {
 		c.Candidates = append(c.Candidates, Locks().Look(both, w, PortVariable)...)
 	}
 	here := paths.Real(w.Dir)
@@ -72,7 +72,7 @@ func tooMany(c *lockfile.Choice, valid []int) *finding.Finding {
 		f.Details = append(f.Details, fmt.Sprintf("%s (process %d): %s", l.Lock.DisplayName, l.Lock.PID, l.Path))
 		if i != valid[0] && l.Lock.Port == first.Lock.Port {
 			f.What = "the same lock lies in both of Claude Code's folders, and it connects to neither"
-			f.Why = HomeVariable + " is set, and Claude Code looks into the usual folder as well"
+			f.Why = homeVariable + " is set, and Claude Code looks into the usual folder as well"
 			f.Mend, f.Remark = "", "remove one of the two files"
 		}
 	}
@@ -81,7 +81,7 @@ func tooMany(c *lockfile.Choice, valid []int) *finding.Finding {
 
 // SettingsPath is the user's own settings file, absolute. It need not exist. Claude Code changes it only when the user asks for it.
 func SettingsPath(getenv func(string) string) (string, error) {
-	home, err := Home(getenv)
+	home, err := home(getenv)
 	return filepath.Join(home, "settings.json"), err
 }
 
@@ -126,7 +126,7 @@ func Mode(settings, _ string, getenv func(string) string) finding.Finding {
 
 // stateFile is what Claude Code rewrites all the time; it is only read.
 func stateFile(getenv func(string) string) string {
-	if dir := getenv(HomeVariable); dir != "" {
+	if dir := getenv(homeVariable); dir != "" {
 		return filepath.Join(dir, ".claude.json")
 	}
 	return filepath.Join(getenv(settingsfile.HomeVariable), ".claude.json")

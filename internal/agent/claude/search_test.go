@@ -65,7 +65,7 @@ func TestChoose(t *testing.T) {
 		"in an editor's own terminal":   {locks: []string{here, lock(parent, app)}, env: map[string]string{forceVariable: "true"}, taken: "2.lock"},
 		"in a stranger's terminal":      {locks: []string{here}, env: map[string]string{forceVariable: "true"}, blames: "not one of the processes above"},
 		"the port in such a terminal":   {locks: []string{here}, env: map[string]string{forceVariable: "true", PortVariable: "1"}, taken: "1.lock"},
-		"two folders, and the same one": {locks: []string{here}, env: map[string]string{HomeVariable: "usual"}, taken: "1.lock"},
+		"two folders, and the same one": {locks: []string{here}, env: map[string]string{homeVariable: "usual"}, taken: "1.lock"},
 	} {
 		home := t.TempDir()
 		world := lockfile.World{Home: filepath.Join(home, ".claude"), Dir: tt.dir, Above: []int{5, parent}, Alive: func(pid int) bool { return pid == living || pid == parent }}
@@ -74,11 +74,11 @@ func TestChoose(t *testing.T) {
 			env[k] = v
 		}
 		if tt.usual != nil {
-			env[HomeVariable] = filepath.Join(home, "config")
-			world.Home = env[HomeVariable]
+			env[homeVariable] = filepath.Join(home, "config")
+			world.Home = env[homeVariable]
 		}
-		if env[HomeVariable] == "usual" {
-			env[HomeVariable] = world.Home
+		if env[homeVariable] == "usual" {
+			env[homeVariable] = world.Home
 		}
 		put(t, world.Home, tt.locks)
 		put(t, filepath.Join(home, ".claude"), tt.usual)

@@ -122,7 +122,7 @@ func (c *Conn) ask(ctx context.Context, tool string, args map[string]string) (id
 }
 
 func (c *Conn) texts(ctx context.Context, id int) (texts []string, failed bool, err error) {
-	data, err := c.Answer(ctx, id)
+	data, err := c.answer(ctx, id)
 	if err != nil {
 		return nil, false, err
 	}

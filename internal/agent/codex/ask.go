@@ -41,8 +41,8 @@ func Dial(ctx context.Context, socket, dir string) (*Conn, error) {
 	return &Conn{conn: conn, dir: dir}, nil
 }
 
-// Peer is the process that answers, 0 when the system does not say.
-func (c *Conn) Peer() int {
+// peer is the process that answers, 0 when the system does not say.
+func (c *Conn) peer() int {
 	pid, _ := ownpipe.Peer(c.conn)
 	return pid
 }

@@ -18,8 +18,8 @@ import (
 
 func tempDir() string { return os.TempDir() }
 
-// Home is the folder that Codex keeps its files in; it need not exist.
-func Home(getenv func(string) string) (string, error) {
+// home is the folder that Codex keeps its files in; it need not exist.
+func home(getenv func(string) string) (string, error) {
 	if dir := getenv("CODEX_HOME"); dir != "" {
 		return filepath.Abs(dir)
 	}
@@ -33,14 +33,14 @@ func Home(getenv func(string) string) (string, error) {
 
 // SettingsPath is the user's own settings file, absolute. pollux changes nothing in it.
 func SettingsPath(getenv func(string) string) (string, error) {
-	home, err := Home(getenv)
+	home, err := home(getenv)
 	return filepath.Join(home, "config.toml"), err
 }
 
 // Look replays what a Codex does that is started in dir: whether somebody answers on its socket, who that is, and what its model would
 // be told.
 func Look(ctx context.Context, dir string, getenv func(string) string) []finding.Finding {
-	home, err := Home(getenv)
+	home, err := home(getenv)
 	if err != nil {
 		return []finding.Finding{{ID: "files", Level: finding.Fault, What: err.Error(), Why: "a companion answers where Codex has been used"}}
 	}
@@ -66,7 +66,7 @@ func Look(ctx context.Context, dir string, getenv func(string) string) []finding
 	}
 	defer c.Close()
 	name := "a program that the system does not name"
-	if p, ok := proc.Lookup(c.Peer()); ok {
+	if p, ok := proc.Lookup(c.peer()); ok {
 		name = fmt.Sprintf("%s (process %d)", p.Name, p.PID)
 	}
 	all = append(all, finding.Finding{ID: "port", Level: finding.OK, What: "it is answered by " + name})
@@ -161,5 +161,5 @@ func LetsIn(pid int) (d finding.Door, ok bool) {
 		return d, false
 	}
 	defer c.Close()
-	return finding.Door{Socket: socket}, pid > 0 && c.Peer() == pid
+	return finding.Door{Socket: socket}, pid > 0 && c.peer() == pid
 }

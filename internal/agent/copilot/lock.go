@@ -13,20 +13,20 @@ import (
 	"github.com/pollux-companion/pollux/internal/settingsfile"
 )
 
-// HomeVariable moves the folder that Copilot CLI keeps its files in.
-const HomeVariable = "COPILOT_HOME"
+// homeVariable moves the folder that Copilot CLI keeps its files in.
+const homeVariable = "COPILOT_HOME"
 
 // Program is its name in errors about its settings.
 const Program settingsfile.Program = Label
 
-// Home is the folder that Copilot CLI keeps its files in; it need not exist.
-func Home(getenv func(string) string) (string, error) {
-	if dir := getenv(HomeVariable); dir != "" {
+// home is the folder that Copilot CLI keeps its files in; it need not exist.
+func home(getenv func(string) string) (string, error) {
+	if dir := getenv(homeVariable); dir != "" {
 		return filepath.Abs(dir)
 	}
 	home := getenv(settingsfile.HomeVariable)
 	if home == "" {
-		return "", errors.New("there is no home folder: " + settingsfile.HomeVariable + " is not set (nor " + HomeVariable + "); set it and try again")
+		return "", errors.New("there is no home folder: " + settingsfile.HomeVariable + " is not set (nor " + homeVariable + "); set it and try again")
 	}
 	home, err := filepath.Abs(home)
 	return filepath.Join(home, ".copilot"), err
@@ -34,7 +34,7 @@ func Home(getenv func(string) string) (string, error) {
 
 // SettingsPath is the user's own settings file, absolute. It need not exist.
 func SettingsPath(getenv func(string) string) (string, error) {
-	home, err := Home(getenv)
+	home, err := home(getenv)
 	return filepath.Join(home, "config.json"), err
 }
 
@@ -45,7 +45,7 @@ func Mode(_, _ string, _ func(string) string) finding.Finding {
 
 // Locks are Copilot CLI's lock files (SPEC GC-1).
 func Locks() lockfile.Kind {
-	return lockfile.Kind{Agent: Label, Home: Home, HomeVariable: HomeVariable, Encode: encode, Decode: decode, AnyName: true}
+	return lockfile.Kind{Agent: Label, Home: home, HomeVariable: homeVariable, Encode: encode, Decode: decode, AnyName: true}
 }
 
 // lockJSON is the form on disk. Pollux marks the locks that Sweep may remove.

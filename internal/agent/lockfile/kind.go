@@ -74,7 +74,7 @@ func Path(home string, port int) string {
 func (k Kind) Put(f *File, l *Lock) error {
 	data, err := k.Encode(l)
 	if err == nil {
-		err = f.Put(data)
+		err = f.put(data)
 	}
 	if err != nil {
 		return fmt.Errorf("%s does not find this companion: %w", k.Agent, err)

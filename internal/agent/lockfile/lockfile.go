@@ -21,7 +21,7 @@ const maxSize = 256 << 10
 // maxFiles bounds what a crowded folder costs.
 const maxFiles = 10_000
 
-// A File is the lock file of one companion, from Put to Remove. Its methods are for one goroutine at a time.
+// A File is the lock file of one companion, from its first write to Remove. Its methods are for one goroutine at a time.
 type File struct {
 	path    string
 	written []byte // nil when nothing is written
@@ -33,9 +33,9 @@ func New(path string) *File { return &File{path: path} }
 // Path is the file's absolute path.
 func (f *File) Path() string { return f.path }
 
-// Put writes the file, 0600 and atomically, in a folder of 0700. It leaves a file with the same content alone, because some agents
+// put writes the file, 0600 and atomically, in a folder of 0700. It leaves a file with the same content alone, because some agents
 // take the file that was changed last.
-func (f *File) Put(data []byte) error {
+func (f *File) put(data []byte) error {
 	if there, err := safefile.ReadPrivate(f.path, maxSize); err == nil && bytes.Equal(there, data) {
 		f.written = data
 		return nil
@@ -50,7 +50,7 @@ func (f *File) Put(data []byte) error {
 	return nil
 }
 
-// Remove deletes the file as long as it is what Put wrote. It may be called at any time, and again.
+// Remove deletes the file as long as it is what put wrote. It may be called at any time, and again.
 func (f *File) Remove() error {
 	if f.written == nil {
 		return nil

@@ -21,14 +21,14 @@ func TestFile(t *testing.T) {
 	if err := f.Remove(); err != nil {
 		t.Errorf("nothing to remove: %v", err)
 	}
-	if err := f.Put([]byte("one")); err != nil {
+	if err := f.put([]byte("one")); err != nil {
 		t.Fatal(err)
 	}
 	past := time.Now().Add(-time.Hour).Truncate(time.Second)
 	if err := os.Chtimes(f.Path(), past, past); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Put([]byte("one")); err != nil {
+	if err := f.put([]byte("one")); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(f.Path())
@@ -38,7 +38,7 @@ func TestFile(t *testing.T) {
 	if got := info.Mode().Perm(); got != 0o600 && filepath.Separator == '/' {
 		t.Errorf("mode %v", got)
 	}
-	if err := f.Put([]byte("two")); err != nil {
+	if err := f.put([]byte("two")); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(f.Path(), []byte("another's"), 0o600); err != nil {

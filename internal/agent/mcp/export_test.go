@@ -1,11 +1,28 @@
 package mcp
 
-import "github.com/pollux-companion/pollux/internal/core/state"
+import (
+	"github.com/pollux-companion/pollux/internal/core/review"
+	"github.com/pollux-companion/pollux/internal/core/state"
+)
 
 // For tests outside this package. They need a dialect, and a real agent's dialect imports this package.
 
 // MaxProcesses is maxProcesses.
 const MaxProcesses = maxProcesses
+
+// MaxOld is maxOld.
+const MaxOld = maxOld
+
+// MaxStreams is maxStreams.
+const MaxStreams = maxStreams
+
+// SessionID returns the id that Adopt takes for the owner of a diff; "" when the owner is no session of this package.
+func SessionID(owner review.Owner) string {
+	if sess, ok := owner.(*Session); ok {
+		return sess.id
+	}
+	return ""
+}
 
 // SessionHeader is sessionHeader.
 const SessionHeader = sessionHeader

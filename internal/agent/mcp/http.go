@@ -253,7 +253,7 @@ func (s *Server) batch(w http.ResponseWriter, r *http.Request, agent *entrance, 
 		answer(w, http.StatusBadRequest, jsonrpc.Error(nil, jsonrpc.CodeInvalidRequest, "this protocol version has no batches"))
 		return
 	}
-	parts, err := jsonrpc.SplitBatch(body, MaxBatch)
+	parts, err := jsonrpc.SplitBatch(body, maxBatch)
 	if err != nil {
 		answer(w, http.StatusBadRequest, malformed(jsonrpc.Message{}, err))
 		return

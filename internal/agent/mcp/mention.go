@@ -11,8 +11,8 @@ type Mention struct {
 	Text string
 }
 
-// A Mentioner is a Dialect whose agent takes mentions into its prompt.
-type Mentioner interface {
+// A mentioner is a Dialect whose agent takes mentions into its prompt.
+type mentioner interface {
 	// Mention returns the notification of a mention; nil when the agent has none for it.
 	Mention(Mention) []byte
 }
@@ -33,7 +33,7 @@ func (s *Server) Mention(session int, m Mention) error {
 		if sess.number != session {
 			continue
 		}
-		to, ok := sess.agent.Dialect.(Mentioner)
+		to, ok := sess.agent.Dialect.(mentioner)
 		if !ok {
 			return ErrNoMention
 		}

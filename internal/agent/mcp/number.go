@@ -13,10 +13,10 @@ func (s *Server) keep(number int, processes []proc.Info) {
 	if number <= 0 || len(processes) == 0 {
 		return
 	}
-	if len(s.kept) >= MaxSessions {
+	if len(s.kept) >= maxSessions {
 		maps.DeleteFunc(s.kept, func(cli proc.Info, _ int) bool { return !proc.Same(cli.PID, cli.Start) })
 	}
-	if cli := stamp(processes[len(processes)-1]); cli.Start != 0 && len(s.kept) < MaxSessions {
+	if cli := stamp(processes[len(processes)-1]); cli.Start != 0 && len(s.kept) < maxSessions {
 		s.kept[cli] = number
 	}
 }

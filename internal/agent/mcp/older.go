@@ -124,14 +124,14 @@ func (s *Server) remember(sess *Session, cli proc.Info, processes []proc.Info) {
 	}
 	s.known[sess.id] = processes
 	s.keep(sess.number, []proc.Info{cli})
-	if len(s.known) <= MaxSessions {
+	if len(s.known) <= maxSessions {
 		return
 	}
 	maps.DeleteFunc(s.known, func(id string, processes []proc.Info) bool {
 		return s.sessions[id] == nil && !slices.ContainsFunc(processes, func(p proc.Info) bool { return proc.Same(p.PID, p.Start) })
 	})
 	for old := range s.known { // forget any session that has ended: no CLI comes back that late
-		if len(s.known) > MaxSessions && s.sessions[old] == nil {
+		if len(s.known) > maxSessions && s.sessions[old] == nil {
 			delete(s.known, old)
 		}
 	}

@@ -12,14 +12,14 @@ import (
 )
 
 // ReadOld reads the text that a diff is against; exists is false when there is no file. It waits neither for the writer of a
-// FIFO nor for the kernel, and reads at most MaxOld bytes. The error tells a person why the text cannot be shown.
+// FIFO nor for the kernel, and reads at most maxOld bytes. The error tells a person why the text cannot be shown.
 func ReadOld(path string) (old string, exists bool, err error) {
-	b, _, err := safefile.ReadRegular(path, MaxOld)
+	b, _, err := safefile.ReadRegular(path, maxOld)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", false, nil
 	case errors.Is(err, safefile.ErrTooBig):
-		return "", false, fmt.Errorf("%q is larger than %d MiB", path, MaxOld>>20)
+		return "", false, fmt.Errorf("%q is larger than %d MiB", path, maxOld>>20)
 	case errors.Is(err, safefile.ErrNotRegular), errors.Is(err, safefile.ErrChanging):
 		return "", false, fmt.Errorf("%q %w", path, err)
 	case err != nil:

@@ -221,7 +221,7 @@ func (s *Session) attach(st *stream, head []byte, lastEventID string) bool {
 	s.resume(lastEventID)
 	st.asks = st.greets && s.adopted && lastEventID == ""
 	var oldest *stream
-	if len(s.streams) == MaxStreams {
+	if len(s.streams) == maxStreams {
 		oldest = s.streams[0]
 		s.streams = slices.Delete(s.streams, 0, 1)
 		oldest.move(broken)

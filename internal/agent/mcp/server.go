@@ -30,16 +30,16 @@ import (
 // Bounds on what a CLI can make the companion hold (SPEC A-4, docs/limits.md). Package
 // door bounds connections and bodies, package review diffs.
 const (
-	// MaxSessions is the number of sessions at one time; the next initialize gets 503.
-	MaxSessions = 4096
-	// MaxStreams is the number of streams of a session; the next one ends the oldest.
-	MaxStreams = 4
-	// MaxCalls is the number of running requests of one session; the next one gets 429.
-	MaxCalls = 64
-	// MaxBatch is the number of messages in a batch (protocol 2025-03-26).
-	MaxBatch = 64
-	// MaxOld is the largest file, in bytes, of which a diff is shown.
-	MaxOld = 16 << 20
+	// maxSessions is the number of sessions at one time; the next initialize gets 503.
+	maxSessions = 4096
+	// maxStreams is the number of streams of a session; the next one ends the oldest.
+	maxStreams = 4
+	// maxCalls is the number of running requests of one session; the next one gets 429.
+	maxCalls = 64
+	// maxBatch is the number of messages in a batch (protocol 2025-03-26).
+	maxBatch = 64
+	// maxOld is the largest file, in bytes, of which a diff is shown.
+	maxOld = 16 << 20
 	// bodyBudget is the memory, in bytes, for bodies over 256 KiB that are read at one time.
 	bodyBudget = 512 << 20
 	// keptSent and keptFor bound the outcomes that are kept after they were sent, until the

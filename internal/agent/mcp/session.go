@@ -71,7 +71,7 @@ func (s *Server) create(agent *entrance, id string, number int) *Session {
 	if sess := s.sessions[id]; sess != nil {
 		return sess // another request has adopted it meanwhile
 	}
-	if s.closing.Load() || len(s.sessions) >= MaxSessions {
+	if s.closing.Load() || len(s.sessions) >= maxSessions {
 		return nil
 	}
 	if number <= 0 || s.numbers[number] {
@@ -169,14 +169,6 @@ func (s *Server) earlier(id string) *Session {
 	return nil
 }
 
-// SessionID returns the id that Adopt takes for the owner of a diff; "" when the owner is no session of this package.
-func SessionID(owner review.Owner) string {
-	if sess, ok := owner.(*Session); ok {
-		return sess.id
-	}
-	return ""
-}
-
 // delete ends a session for good: its id cannot be adopted again.
 func (s *Server) delete(sess *Session) {
 	s.mu.Lock()
@@ -204,7 +196,7 @@ func (s *Server) trimDeleted() {
 func (s *Session) begin() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended || s.requests >= MaxCalls {
+	if s.ended || s.requests >= maxCalls {
 		return false
 	}
 	s.requests++

@@ -46,7 +46,7 @@ func (s *Server) webSocket(w http.ResponseWriter, r *http.Request, agent *entran
 }
 
 // A socket is one WebSocket, served by the goroutine of its handshake. Calls that wait
-// for a view have a goroutine each, at most MaxCalls.
+// for a view have a goroutine each, at most maxCalls.
 type socket struct {
 	server *Server
 	agent  *entrance

@@ -16,26 +16,26 @@ const Label = "Qwen Code"
 // PortVariable names the companion's port in a terminal that belongs to it (SPEC Q-9).
 const PortVariable = "QWEN_CODE_IDE_SERVER_PORT"
 
-// HomeVariable moves the folder that Qwen Code keeps its files in.
-const HomeVariable = "QWEN_HOME"
+// homeVariable moves the folder that Qwen Code keeps its files in.
+const homeVariable = "QWEN_HOME"
 
 // Program reads and changes Qwen Code's settings files.
 const Program settingsfile.Program = Label
 
-// Enabled is the key of IDE mode: with it Qwen Code looks for a companion. Unset means off (SPEC Q-9).
-const Enabled = "ide.enabled"
+// enabled is the key of IDE mode: with it Qwen Code looks for a companion. Unset means off (SPEC Q-9).
+const enabled = "ide.enabled"
 
 // Switches are the keys that pollux setup switches on. The second one keeps Qwen Code from offering a companion of its own.
-func Switches() []string { return []string{Enabled, "ide.hasSeenNudge"} }
+func Switches() []string { return []string{enabled, "ide.hasSeenNudge"} }
 
 // Home returns the folder of Qwen Code's files, absolute, in the environment that getenv reads. It need not exist.
 func Home(getenv func(string) string) (string, error) {
-	if dir := getenv(HomeVariable); dir != "" {
+	if dir := getenv(homeVariable); dir != "" {
 		return filepath.Abs(dir)
 	}
 	home := getenv(settingsfile.HomeVariable)
 	if home == "" {
-		return "", errors.New("there is no home folder: " + settingsfile.HomeVariable + " is not set (nor " + HomeVariable + "); set it and try again")
+		return "", errors.New("there is no home folder: " + settingsfile.HomeVariable + " is not set (nor " + homeVariable + "); set it and try again")
 	}
 	home, err := filepath.Abs(home)
 	return filepath.Join(home, ".qwen"), err
@@ -47,9 +47,9 @@ func SettingsPath(getenv func(string) string) (string, error) {
 	return filepath.Join(home, "settings.json"), err
 }
 
-// System returns the machine's own files: defaults, which every other file outranks, and system, which outranks every
+// system returns the machine's own files: defaults, which every other file outranks, and system, which outranks every
 // other. They need not exist.
-func System(getenv func(string) string) (defaults, system string) {
+func system(getenv func(string) string) (defaults, system string) {
 	if system = getenv("QWEN_CODE_SYSTEM_SETTINGS_PATH"); system == "" {
 		system = systemSettings
 	}

@@ -16,8 +16,8 @@ func TestHome(t *testing.T) {
 		want string
 	}{
 		{map[string]string{settingsfile.HomeVariable: home}, filepath.Join(home, ".qwen")},
-		{map[string]string{settingsfile.HomeVariable: home, HomeVariable: other}, other},
-		{map[string]string{HomeVariable: other}, other},
+		{map[string]string{settingsfile.HomeVariable: home, homeVariable: other}, other},
+		{map[string]string{homeVariable: other}, other},
 		{nil, ""},
 	} {
 		getenv := func(name string) string { return tt.env[name] }

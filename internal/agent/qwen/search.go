@@ -38,10 +38,10 @@ func Choose(w lockfile.World) *lockfile.Choice {
 // Mode says whether Qwen Code looks for a companion at all (SPEC Q-9). settings is the user's settings file, dir Qwen Code's working
 // folder.
 func Mode(settings, dir string, getenv func(string) string) finding.Finding {
-	defaults, system := System(getenv)
+	defaults, system := system(getenv)
 	on, by := false, ""
 	for _, file := range []string{defaults, settings, filepath.Join(dir, ".qwen", "settings.json"), system} { // each outranks the ones before it
-		said, err := Program.Get(file, Enabled)
+		said, err := Program.Get(file, enabled)
 		if err != nil {
 			return finding.Finding{Level: finding.Fault, What: "the settings cannot be read: " + err.Error(), Remark: "mend it at the place that is named"}
 		}

@@ -195,7 +195,7 @@ func (p *play) again() error {
 		case <-p.ed.done:
 			return fmt.Errorf("the editor has ended; its screen ends with %q", p.ed.screen())
 		case <-deadline.C:
-			return fmt.Errorf("the plugin starts no pollux: let it start %q from PATH, or the program in $%s; the editor's screen ends with %q", "pollux lsp", CommandEnv, p.ed.screen())
+			return fmt.Errorf("the plugin starts no pollux: let it start %q from PATH, or the program in $%s; the editor's screen ends with %q", "pollux lsp", commandEnv, p.ed.screen())
 		case <-p.ctx.Done():
 			return p.ctx.Err()
 		}

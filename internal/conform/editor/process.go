@@ -16,8 +16,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/ownpipe"
 )
 
-// CommandEnv is the variable that names the program to start instead of pollux, for plugins with a setting for it.
-const CommandEnv = "POLLUX_CONFORM_COMMAND"
+// commandEnv is the variable that names the program to start instead of pollux, for plugins with a setting for it.
+const commandEnv = "POLLUX_CONFORM_COMMAND"
 
 // PlugFlag is the hidden flag of pollux conform that makes it the stand-in for pollux: see Plug.
 const PlugFlag = "editor-plug"
@@ -81,7 +81,7 @@ func (e *process) run(command []string, bin, stand string) (err error) {
 		}
 	}
 	e.cmd.Dir = e.dir
-	e.cmd.Env = append(os.Environ(), "TERM=xterm-256color", "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), CommandEnv+"="+stand)
+	e.cmd.Env = append(os.Environ(), "TERM=xterm-256color", "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), commandEnv+"="+stand)
 	if e.tty, err = inTerminal(e.cmd); err != nil {
 		return fmt.Errorf("the editor does not start: %w", err)
 	}

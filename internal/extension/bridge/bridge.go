@@ -31,12 +31,12 @@ const (
 	placeFile = places + "${workspacePath}" + placeEnd
 )
 
-// Budget is how many tokens the summary may take in every session, as prompt.Tokens counts them. PlaceBudget is how
+// Budget is how many tokens the summary may take in every session, as prompt.Tokens counts them. placeBudget is how
 // many a workspace may add.
 const (
 	Budget      = 2000
-	PlaceBudget = 1000
-	// gatewayPlace replaces PlaceBudget if not every tool is a function.
+	placeBudget = 1000
+	// gatewayPlace replaces placeBudget if not every tool is a function.
 	gatewayPlace = 300
 )
 
@@ -54,7 +54,7 @@ func (o Offer) files(server string) map[string][]byte {
 	if text := Context(server, o.Everywhere); text != "" {
 		files[contextFile] = []byte(text)
 	}
-	style, budget := prompt.Gemini(server), PlaceBudget
+	style, budget := prompt.Gemini(server), placeBudget
 	if prompt.IsGateway(string(files[contextFile])) {
 		style, budget = style.Gateway(), gatewayPlace
 	}

@@ -14,19 +14,19 @@ type Kind string
 
 // The kinds, in the order of their display.
 const (
-	Permission  Kind = "permission"
-	Tool        Kind = "tool"
-	Server      Kind = "MCP server"
-	Hook        Kind = "hook"
-	ContextFile Kind = "context file"
-	Excluded    Kind = "core tool that it switches off"
-	Command     Kind = "slash command"
-	Skill       Kind = "skill"
-	SubAgent    Kind = "sub-agent"
-	Policy      Kind = "policy"
-	Setting     Kind = "setting"
-	Plans       Kind = "folder of plans"
-	Unknown     Kind = "field that pollux does not know"
+	kindPermission  Kind = "permission"
+	kindTool        Kind = "tool"
+	kindServer      Kind = "MCP server"
+	kindHook        Kind = "hook"
+	kindContextFile Kind = "context file"
+	kindExcluded    Kind = "core tool that it switches off"
+	kindCommand     Kind = "slash command"
+	kindSkill       Kind = "skill"
+	kindSubAgent    Kind = "sub-agent"
+	kindPolicy      Kind = "policy"
+	kindSetting     Kind = "setting"
+	kindPlans       Kind = "folder of plans"
+	kindUnknown     Kind = "field that pollux does not know"
 )
 
 // Capabilities are what an extension may do, and what it makes Gemini CLI do: everything that a user agrees to at an install or
@@ -47,36 +47,36 @@ type Addition struct {
 func CapabilitiesOf(m *manifest.Manifest) Capabilities {
 	c := Capabilities{permissions: m.Permissions, items: map[Kind]map[string][]string{}}
 	for _, t := range m.Tools {
-		c.add(Tool, t.Name, t)
+		c.add(kindTool, t.Name, t)
 	}
 	for _, s := range m.MCPServers {
 		s.Description = ""
 		text := s.JSON
 		s.JSON = ""
-		c.add(Server, s.Name, []any{s, working(text)}) // as pollux reads it, with every field of a newer CLI
+		c.add(kindServer, s.Name, []any{s, working(text)}) // as pollux reads it, with every field of a newer CLI
 	}
 	for _, h := range m.Found.HookEntries {
-		c.add(Hook, h.Event, []any{h.Event, h.Matcher, parsed(h.JSON)})
+		c.add(kindHook, h.Event, []any{h.Event, h.Matcher, parsed(h.JSON)})
 	}
 	if m.Found.Hooks && len(m.Found.HookEntries) == 0 {
-		c.add(Hook, "", m.Found.HookCommands)
+		c.add(kindHook, "", m.Found.HookCommands)
 	}
 	for _, s := range m.Settings {
-		c.add(Setting, s.EnvVar, s)
+		c.add(kindSetting, s.EnvVar, s)
 	}
 	for kind, names := range map[Kind][]string{
-		ContextFile: m.Found.ContextFiles, Excluded: m.ExcludeTools, Command: m.Found.Commands, Skill: m.Found.Skills,
-		SubAgent: m.Found.Agents, Policy: m.Found.Policies,
+		kindContextFile: m.Found.ContextFiles, kindExcluded: m.ExcludeTools, kindCommand: m.Found.Commands, kindSkill: m.Found.Skills,
+		kindSubAgent: m.Found.Agents, kindPolicy: m.Found.Policies,
 	} {
 		for _, name := range names {
 			c.add(kind, name, name)
 		}
 	}
 	if m.PlanDirectory != "" {
-		c.add(Plans, m.PlanDirectory, m.PlanDirectory)
+		c.add(kindPlans, m.PlanDirectory, m.PlanDirectory)
 	}
 	for name, text := range m.Unknown {
-		c.add(Unknown, name, parsed(text))
+		c.add(kindUnknown, name, parsed(text))
 	}
 	return c
 }
@@ -114,9 +114,9 @@ func working(text string) any {
 	return v
 }
 
-// Kinds returns all kinds, in the order of their display.
-func Kinds() []Kind {
-	return []Kind{Permission, Tool, Server, Hook, ContextFile, Excluded, Command, Skill, SubAgent, Policy, Setting, Plans, Unknown}
+// kinds returns all kinds, in the order of their display.
+func kinds() []Kind {
+	return []Kind{kindPermission, kindTool, kindServer, kindHook, kindContextFile, kindExcluded, kindCommand, kindSkill, kindSubAgent, kindPolicy, kindSetting, kindPlans, kindUnknown}
 }
 
 // Beyond lists what c has and agreed lacks: wider rights, and capabilities that are new or changed. When the list is empty, a
@@ -125,13 +125,13 @@ func (c Capabilities) Beyond(agreed Capabilities) []Addition {
 	var out []Addition
 	if !agreed.permissions.Covers(c.permissions) {
 		for _, sentence := range c.permissions.Compare(agreed.permissions).Wider {
-			out = append(out, Addition{Permission, sentence})
+			out = append(out, Addition{kindPermission, sentence})
 		}
 		if len(out) == 0 {
-			out = append(out, Addition{Permission, ""})
+			out = append(out, Addition{kindPermission, ""})
 		}
 	}
-	for _, kind := range Kinds() {
+	for _, kind := range kinds() {
 		for _, name := range slices.Sorted(maps.Keys(c.items[kind])) {
 			left := slices.Clone(agreed.items[kind][name])
 			for _, whole := range c.items[kind][name] {

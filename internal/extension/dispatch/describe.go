@@ -22,19 +22,19 @@ func (d *Dispatcher) describeCall(args json.RawMessage) Reply {
 	if err := strictly(args, &a); err != nil {
 		return failed(capability.Describe, fmt.Errorf("%s takes name, that of an extension, tool or document, and perhaps script, true or false; without a name it lists everything", capability.Describe))
 	}
-	return d.Describe(a.Name, a.Script)
+	return d.describe(a.Name, a.Script)
 }
 
-// Describe describes a tool, a document or an extension; with a tool's script, when that is wanted. Without a name it lists
+// describe describes a tool, a document or an extension; with a tool's script, when that is wanted. Without a name it lists
 // everything that is offered.
-func (d *Dispatcher) Describe(name string, script bool) Reply {
+func (d *Dispatcher) describe(name string, script bool) Reply {
 	set, err := d.Refresh()
 	if err != nil {
 		return failed(capability.Describe, err)
 	}
 	if name == "" {
 		text := listing(set)
-		if d.o.Ends && len(text) > PageBytes { // there is no second page
+		if d.o.Ends && len(text) > pageBytes { // there is no second page
 			text = nameList(set)
 		}
 		return Reply{Name: capability.Describe, Text: d.firstPage(text)}

@@ -22,9 +22,9 @@ import (
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
-// PageBytes bounds a long text in one reply. With the words around it, the reply stays
+// pageBytes bounds a long text in one reply. With the words around it, the reply stays
 // below the 40,000 characters from which Gemini CLI cuts a result (SPEC P-4).
-const PageBytes = 36_000
+const pageBytes = 36_000
 
 // maxOutput is the most of a tool's answer that is kept for later pages, in bytes.
 const maxOutput = 4 << 20
@@ -236,10 +236,10 @@ func (d *Dispatcher) CallTool(ctx context.Context, tool capability.Tool, args js
 // firstPage shows the beginning of a long text, its end, where programs put their conclusions, and how to get the rest. The whole
 // text is kept for a while.
 func (d *Dispatcher) firstPage(text string) string {
-	if len(text) <= PageBytes {
+	if len(text) <= pageBytes {
 		return text
 	}
-	head, end := cut(text, 0, PageBytes-tailBytes)
+	head, end := cut(text, 0, pageBytes-tailBytes)
 	tail := words.ClipEnd(text, tailBytes)
 	if i := strings.IndexByte(tail, '\n'); i >= 0 && i < tailBytes/4 { // from the beginning of a line where that is near
 		tail = tail[i+1:]
@@ -258,7 +258,7 @@ func (d *Dispatcher) firstPage(text string) string {
 }
 
 // tailBytes is how much of the end of a long result its first page shows.
-const tailBytes = PageBytes / 4
+const tailBytes = pageBytes / 4
 
 // readOn returns the call that reads a text from a byte on.
 func readOn(name string, offset int) string {
@@ -284,7 +284,7 @@ func pageBy(text string, offset int, next func(end int) string) string {
 }
 
 // cutPage is one page of a text, and where it ends.
-func cutPage(text string, offset int) (part string, end int) { return cut(text, offset, PageBytes) }
+func cutPage(text string, offset int) (part string, end int) { return cut(text, offset, pageBytes) }
 
 // cut returns at most so many bytes of a text from offset on, and where they end.
 func cut(text string, offset, bytes int) (part string, end int) {

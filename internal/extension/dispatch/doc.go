@@ -102,7 +102,7 @@ func PartURI(doc capability.Doc, part int) string {
 }
 
 // certainlyShort is the size, in bytes, up to which a document has one part however much of it must be escaped.
-const certainlyShort = PageBytes / 8
+const certainlyShort = pageBytes / 8
 
 // Parts returns how many parts a document has. An unreadable document has one, which says why.
 func (d *Dispatcher) Parts(doc capability.Doc) int {

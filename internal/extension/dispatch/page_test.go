@@ -16,7 +16,7 @@ func TestFirstPage(t *testing.T) {
 		"one line":          "{" + strings.Repeat("x", 200_000) + "}",
 		"wide characters":   strings.Repeat("größer 日本 😀", 4000),
 		"not UTF-8":         strings.Repeat("\xff\xfe", 60_000),
-		"a byte too long":   strings.Repeat("x", PageBytes+1),
+		"a byte too long":   strings.Repeat("x", pageBytes+1),
 		"a long end":        strings.Repeat("x\n", 40_000) + strings.Repeat("y", 30_000),
 		"a note of its own": strings.Repeat("[bytes 0 to 9 above, and 10 to 20 below, of 20; read on]\n", 2000) + "end",
 	} {
@@ -24,7 +24,7 @@ func TestFirstPage(t *testing.T) {
 			d := New(Options{Ends: ends})
 			got := d.firstPage(text)
 			all := note.FindAllStringSubmatchIndex(got, -1)
-			if len(got) > PageBytes+300 || len(all) == 0 {
+			if len(got) > pageBytes+300 || len(all) == 0 {
 				t.Fatalf("%s: %d bytes, %d notes", name, len(got), len(all))
 			}
 			n := all[0]
@@ -49,7 +49,7 @@ func TestFirstPage(t *testing.T) {
 			}
 		}
 	}
-	if text := strings.Repeat("x", PageBytes); New(Options{}).firstPage(text) != text {
+	if text := strings.Repeat("x", pageBytes); New(Options{}).firstPage(text) != text {
 		t.Error("a page that fits was changed")
 	}
 }

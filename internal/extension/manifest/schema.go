@@ -3,11 +3,10 @@ package manifest
 import (
 	"bytes"
 	"encoding/json"
-	"strings"
 )
 
-// SchemaID names the published schema of the manifest.
-const SchemaID = "https://github.com/pollux-companion/pollux/blob/main/docs/schemas/gemini-extension.schema.json"
+// schemaID names the published schema of the manifest.
+const schemaID = "https://github.com/pollux-companion/pollux/blob/main/docs/schemas/gemini-extension.schema.json"
 
 // Schema returns the JSON Schema of the manifest (draft 7, which editors support best), generated from the table that
 // checks manifests. Parse and Load also check what a schema cannot express (files, hosts, names that must differ).
@@ -15,7 +14,7 @@ const SchemaID = "https://github.com/pollux-companion/pollux/blob/main/docs/sche
 // CLI accepts.
 func Schema() []byte {
 	s := schemaOf(table())
-	s.Schema, s.ID, s.Title = "http://json-schema.org/draft-07/schema#", SchemaID, "Gemini CLI extension manifest"
+	s.Schema, s.ID, s.Title = "http://json-schema.org/draft-07/schema#", schemaID, "Gemini CLI extension manifest"
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
@@ -115,60 +114,4 @@ func schemaOf(s *shape) *jsonSchema {
 		}
 	}
 	return out
-}
-
-// Reference returns the documentation's field table, as Markdown: one row for each field with its path, type, whether
-// it is required, and its meaning.
-func Reference() string {
-	var b strings.Builder
-	b.WriteString("| field | type | |\n| --- | --- | --- |\n")
-	reference(&b, "", table())
-	return b.String()
-}
-
-func reference(b *strings.Builder, prefix string, s *shape) {
-	for _, f := range s.fields {
-		path := prefix + f.name
-		kind, below := typeWord(f.shape)
-		required := ""
-		if f.required {
-			required = "**required** "
-		}
-		b.WriteString("| `" + path + "` | " + kind + " | " + required + f.shape.doc + " |\n")
-		if below != nil {
-			reference(b, path+below.suffix, below.shape)
-		}
-	}
-}
-
-type nested struct {
-	suffix string
-	shape  *shape
-}
-
-// typeWord returns a field's type in words, and where its own fields are.
-func typeWord(s *shape) (string, *nested) {
-	switch {
-	case s.any:
-		return "any", nil
-	case s.orList:
-		return "string or list", nil
-	case len(s.enum) > 0:
-		return "`" + strings.Join(s.enum, "` `") + "`", nil
-	case s.kind == kindArray && s.items.kind == kindObject:
-		return "list of objects", &nested{"[].", s.items}
-	case s.kind == kindArray:
-		return "list of strings", nil
-	case s.kind == kindObject && s.values != nil && s.values.kind == kindObject:
-		return "object of objects", &nested{".NAME.", s.values}
-	case s.kind == kindObject && s.values != nil:
-		return "object of strings", nil
-	case s.kind == kindObject:
-		return "object", &nested{".", s}
-	case s.kind == kindBool:
-		return "true or false", nil
-	case s.kind == kindNumber:
-		return "number", nil
-	}
-	return "string", nil
 }

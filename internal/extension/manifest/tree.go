@@ -202,9 +202,6 @@ type TreeDiff struct {
 	Changed []string `json:"changed"`
 }
 
-// Empty says whether nothing changed.
-func (d TreeDiff) Empty() bool { return len(d.Added)+len(d.Removed)+len(d.Changed) == 0 }
-
 // Since returns what changed from old to t.
 func (t *Tree) Since(old *Tree) TreeDiff {
 	d := TreeDiff{Added: []string{}, Removed: []string{}, Changed: []string{}}

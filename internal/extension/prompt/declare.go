@@ -90,8 +90,8 @@ func mayWords(p manifest.Permissions) string {
 	return strings.Join(append(words, "contacts "+strings.Join(hosts, ", ")), ", ")
 }
 
-// FunctionTokens returns what a tool's declaration costs in each request.
-func FunctionTokens(t capability.Tool) int {
+// functionTokens returns what a tool's declaration costs in each request.
+func functionTokens(t capability.Tool) int {
 	return DeclarationTokens(t.Callable, Description(t), Arguments(t.Tool))
 }
 
@@ -121,7 +121,7 @@ func (s Style) Fit(set *capability.Set, budget int) (Style, int) {
 func everything(set *capability.Set, style Style, budget int) int {
 	sum := Summarize(set, &SummaryOptions{Style: style, Budget: budget}).Tokens + ownFunctions
 	for _, t := range set.Tools() {
-		sum += FunctionTokens(t)
+		sum += functionTokens(t)
 	}
 	return sum
 }
@@ -149,7 +149,7 @@ func Declared(set *capability.Set, pinned, wanted []string) []capability.Tool {
 			if seen[t.Qualified()] || name != t.Qualified() && name != t.Extension.Name {
 				continue
 			}
-			cost := FunctionTokens(t)
+			cost := functionTokens(t)
 			if cost > left && !always {
 				continue
 			}

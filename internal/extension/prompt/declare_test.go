@@ -43,7 +43,7 @@ func TestGateway(t *testing.T) {
 	sum := s.Tokens + ownFunctions
 	declared := Declared(many, nil, lately)
 	for _, tool := range declared {
-		sum += FunctionTokens(tool)
+		sum += functionTokens(tool)
 	}
 	if len(declared) < 2 || sum > EverythingBudget || declared[0].Name != "tool0Of0" {
 		t.Errorf("%d functions, %d tokens", len(declared), sum)

@@ -8,9 +8,9 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/capability"
 )
 
-// Entries returns the list of extensions in a summary, in at most budget tokens, without the text around it; "" for
+// entries returns the list of extensions in a summary, in at most budget tokens, without the text around it; "" for
 // an empty set.
-func Entries(set *capability.Set, style Style, budget int) string {
+func entries(set *capability.Set, style Style, budget int) string {
 	return Summarize(set, &SummaryOptions{Style: style, Budget: budget, bare: true}).Text
 }
 
@@ -26,7 +26,7 @@ func Addition(base, set *capability.Set, style Style, budget int) string {
 		return Summarize(own, &SummaryOptions{Style: style, Budget: budget}).Text
 	}
 	var b strings.Builder
-	if text := Entries(own, style, budget); text != "" {
+	if text := entries(own, style, budget); text != "" {
 		b.WriteString("In this workspace you have these extensions as well:\n\n" + text)
 	}
 	if gone := without(names(base), names(set)); len(gone) > 0 {
@@ -77,7 +77,7 @@ func (t *Told) News(set *capability.Set, style Style) string {
 	}
 	slices.Sort(gone)
 	var b strings.Builder
-	if text := Entries(fresh, style, newsBudget); text != "" {
+	if text := entries(fresh, style, newsBudget); text != "" {
 		b.WriteString("\n\nThese extensions are here as well, or have changed since the session began:\n" + text)
 	}
 	if len(gone) > 0 {

@@ -7,15 +7,13 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/capability"
 )
 
-// A Style says who reads a summary, and so how tools are called. The zero value is Blocks.
+// A Style says who reads a summary, and so how tools are called. The zero value is for any model,
+// which writes <tool_code> and <read_doc> into its text (SPEC P-2).
 type Style struct {
 	mcp     bool
 	server  string
 	gateway bool // not every tool is a function
 }
-
-// Blocks is for any model, which writes <tool_code> and <read_doc> into its text (SPEC P-2).
-func Blocks() Style { return Style{} }
 
 // MCP is for a client of pollux's MCP server that calls tools by their own names.
 func MCP() Style { return Style{mcp: true} }

@@ -98,7 +98,7 @@ func TestBudget(t *testing.T) {
 	if len(whole.LeftOut)+len(whole.Shortened) != 0 || strings.Contains(whole.Text, "not shown") {
 		t.Errorf("without a budget: %v %v", whole.LeftOut, whole.Shortened)
 	}
-	for _, style := range []Style{Blocks(), Gemini("pollux"), MCP()} {
+	for _, style := range []Style{{}, Gemini("pollux"), MCP()} {
 		last := 0
 		for budget := 250; budget < whole.Tokens+500; budget += 57 {
 			s := Summarize(set, &SummaryOptions{Style: style, Budget: budget})

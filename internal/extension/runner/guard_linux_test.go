@@ -309,7 +309,7 @@ func TestLarge(t *testing.T) {
 		}
 	}
 	last := w.events()[len(w.events())-1]
-	if last.Assurance != Unsandboxed {
+	if last.Assurance != unsandboxed {
 		t.Errorf("%+v", last)
 	}
 }

@@ -131,7 +131,7 @@ func (p *plan) entry(event audit.Event, id string) audit.Entry {
 		e.Extension = p.x.Name
 	}
 	if p.subject.Extension != "" {
-		e.Version, e.Content, e.Policy = p.subject.Version, p.subject.Content, PolicyHash(p.subject.Permissions)
+		e.Version, e.Content, e.Policy = p.subject.Version, p.subject.Content, policyHash(p.subject.Permissions)
 		if p.subject.Linked() {
 			e.Content = "link"
 		}

@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/extension/audit"
@@ -213,12 +212,6 @@ func usable(x *store.Extension) error {
 	return nil
 }
 
-// Tools lists the extensions whose tools may be called here. They load and are enabled; some may lack consent.
-func (r *Runner) Tools() ([]*store.Extension, error) {
-	list, err := r.o.Store.List()
-	return slices.DeleteFunc(list, func(x *store.Extension) bool { return usable(x) != nil || len(x.Manifest.Tools) == 0 }), err
-}
-
 // Agree makes sure that the user has agreed to an extension's tools, and asks if needed. It runs nothing. Tool and
 // arguments of q may be empty.
 func (r *Runner) Agree(ctx context.Context, q Request) error {
@@ -335,8 +328,8 @@ func (p *plan) question(v consent.Verdict) consent.Question {
 	return consent.NewQuestion(p.subject, v, p.content.manifest, p.tool, p.workspace, p.by)
 }
 
-// PolicyHash identifies a set of permissions in the audit log.
-func PolicyHash(p manifest.Permissions) string {
+// policyHash identifies a set of permissions in the audit log.
+func policyHash(p manifest.Permissions) string {
 	data, err := json.Marshal(p)
 	if err != nil {
 		return "" // cannot fail for this type

@@ -15,8 +15,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/sandbox"
 )
 
-// Unsandboxed is the Assurance of a run without a sandbox.
-const Unsandboxed = "none"
+// unsandboxed is the Assurance of a run without a sandbox.
+const unsandboxed = "none"
 
 // The sandbox's limits that also hold for a run without one.
 const (
@@ -58,7 +58,7 @@ func (r *Runner) runUnsafe(ctx context.Context, p *plan) (*Result, error) {
 	raw := &sandbox.Result{Stdout: out.buf.Bytes(), Stderr: errs.buf.Bytes(), Elapsed: time.Since(begun)}
 	if limit := (*sandbox.LimitError)(nil); errors.As(context.Cause(ctx), &limit) {
 		raw.Limit, raw.Code = limit, 137
-		return p.result(raw, Unsandboxed), nil
+		return p.result(raw, unsandboxed), nil
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -67,7 +67,7 @@ func (r *Runner) runUnsafe(ctx context.Context, p *plan) (*Result, error) {
 		return nil, fmt.Errorf("%w: %w", sandbox.ErrCommand, waitErr)
 	}
 	raw.Code, raw.Signal = ending(cmd.ProcessState)
-	return p.result(raw, Unsandboxed), nil
+	return p.result(raw, unsandboxed), nil
 }
 
 // plainEnvironment returns a minimal environment, without any token of the user's.

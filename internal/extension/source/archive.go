@@ -40,10 +40,10 @@ func archiveFormat(file string) (string, error) {
 	return "", usagef("the file %q is neither a .zip nor a .tar.gz archive", file)
 }
 
-// Unpack unpacks an archive file into the existing empty folder to. It refuses, by name, entries and links that lead
+// unpack unpacks an archive file into the existing empty folder to. It refuses, by name, entries and links that lead
 // out, devices, set-uid files, names that collide on any system, and archives that unpack to too much. Nil limits are
-// DefaultLimits. After an error the caller removes what was written.
-func Unpack(file, to string, l *Limits) error {
+// defaultLimits. After an error the caller removes what was written.
+func unpack(file, to string, l *Limits) error {
 	format, err := archiveFormat(file)
 	if err != nil {
 		return err

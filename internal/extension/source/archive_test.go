@@ -208,21 +208,21 @@ func TestUnpackBounds(t *testing.T) {
 		"may have":           {Files: 99, Depth: 9, FileSize: 1 << 20, Total: 1 << 20, Archive: 100, Ratio: 99},
 	} {
 		for _, file := range []string{zipOf(t, many...), tarOf(t, many...)} {
-			if err := Unpack(file, t.TempDir(), &l); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), what) {
+			if err := unpack(file, t.TempDir(), &l); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), what) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
 	}
 	deep := []entry{{name: "a/b/c/d/e/f", content: "x"}, {name: "1/2/3/4/5/6/7", content: "x"}}
 	for _, file := range []string{zipOf(t, deep...), tarOf(t, deep...)} {
-		if err := Unpack(file, t.TempDir(), &Limits{Files: 12, Depth: 9, FileSize: 9, Total: 9, Archive: 1 << 20, Ratio: 9}); !errors.Is(err, ErrRefused) {
+		if err := unpack(file, t.TempDir(), &Limits{Files: 12, Depth: 9, FileSize: 9, Total: 9, Archive: 1 << 20, Ratio: 9}); !errors.Is(err, ErrRefused) {
 			t.Errorf("13 entries, 11 of them folders that only the names of others tell of: %v", err)
 		}
 	}
 	data, err := os.ReadFile(zipOf(t, many...))
 	must(t, err)
 	for cut := 1; cut < len(data); cut += len(data)/50 + 1 {
-		if err := Unpack(saved(t, "cut.zip", data[:cut]), t.TempDir(), nil); err == nil {
+		if err := unpack(saved(t, "cut.zip", data[:cut]), t.TempDir(), nil); err == nil {
 			t.Errorf("an archive cut at %d of %d bytes was taken", cut, len(data))
 		}
 	}
@@ -265,12 +265,12 @@ func FuzzUnpack(f *testing.F) {
 		}
 		must(t, os.WriteFile(file, data, 0o600))
 		must(t, os.Mkdir(to, 0o700))
-		err := Unpack(file, to, &small)
+		err := unpack(file, to, &small)
 		if left, _ := os.ReadDir(base); len(left) != 2 {
 			t.Fatalf("written outside: %v", left)
 		}
 		if err == nil {
-			must(t, CheckTree(to, &small))
+			must(t, checkTree(to, &small))
 		}
 	})
 }

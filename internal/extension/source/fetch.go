@@ -54,7 +54,7 @@ type Fetched struct {
 }
 
 // Fetch fetches s into a new folder inside work, an existing folder that the caller removes in any case. The result
-// has passed CheckTree. A linked source is not copied.
+// has passed checkTree. A linked source is not copied.
 func Fetch(ctx context.Context, s Source, work string, opts *Options) (Fetched, error) {
 	o := opts.orDefault()
 	if s.Kind == Link {
@@ -72,10 +72,10 @@ func Fetch(ctx context.Context, s Source, work string, opts *Options) (Fetched, 
 			got.Dir = tree // not an extension, as the caller will report; do not copy a whole home folder for that
 			return got, nil
 		}
-		err = CopyTree(s.Location, tree, o.Limits)
+		err = copyTree(s.Location, tree, o.Limits)
 		got.Dir = tree
 	case Archive:
-		if err = Unpack(s.Location, tree, o.Limits); err == nil {
+		if err = unpack(s.Location, tree, o.Limits); err == nil {
 			got.Dir, err = top(tree, s.Subdir)
 		}
 	case Git, Release:
@@ -92,7 +92,7 @@ func Fetch(ctx context.Context, s Source, work string, opts *Options) (Fetched, 
 	if err := dropForeign(got.Dir, got.Commit != "" && s.Subdir == ""); err != nil {
 		return Fetched{}, err
 	}
-	return got, CheckTree(got.Dir, o.Limits)
+	return got, checkTree(got.Dir, o.Limits)
 }
 
 func isDir(path string) bool {
@@ -172,7 +172,7 @@ func fetchRelease(ctx context.Context, got *Fetched, hub *github, rel release, w
 	if err := hub.download(ctx, rel, packed, limits.Archive); err != nil {
 		return fmt.Errorf("the release %q of %s cannot be fetched: %w; try again later, or name a branch with --ref to take the repository", rel.Tag, got.Source.GitHub, err)
 	}
-	err := Unpack(packed, tree, o.Limits)
+	err := unpack(packed, tree, o.Limits)
 	switch {
 	case errors.Is(err, ErrRefused):
 		return err
@@ -184,7 +184,7 @@ func fetchRelease(ctx context.Context, got *Fetched, hub *github, rel release, w
 	return err
 }
 
-// bare returns an error of Unpack without the path of its working folder.
+// bare returns an error of unpack without the path of its working folder.
 func bare(err error) error {
 	if errors.Is(err, ErrUsage) {
 		return errors.New("it is neither a .zip nor a .tar.gz archive")

@@ -23,7 +23,7 @@ type Trouble struct {
 const maxTroubles = 100
 
 // CheckFolder returns every reason why an install from the folder dir would be refused, apart from its manifest, and
-// the links that lead nowhere. It copies nothing and follows no link. Nil limits are DefaultLimits.
+// the links that lead nowhere. It copies nothing and follows no link. Nil limits are defaultLimits.
 func CheckFolder(dir string, l *Limits) ([]Trouble, error) {
 	root, err := manifest.OpenFolder(dir)
 	if err != nil {

@@ -120,7 +120,7 @@ func TestGitBounds(t *testing.T) {
 	write(t, filepath.Join(dir, "large"), strings.Repeat("\x00", 1<<20))
 	run(t, dir, "add", ".")
 	run(t, dir, "commit", "-q", "-m", "3")
-	l := DefaultLimits()
+	l := defaultLimits()
 	l.Total = 1 << 19
 	var progress strings.Builder
 	o := &Options{Limits: &l, Progress: &progress}

@@ -2,7 +2,7 @@
 // release) into a checked tree of files in a folder of the caller's.
 //
 // Nothing that it fetches ever runs: git runs without the hooks, templates, submodules and helper protocols that a
-// repository could use, archives are unpacked entry by entry through [os.Root], and every tree passes [CheckTree]
+// repository could use, archives are unpacked entry by entry through [os.Root], and every tree passes [checkTree]
 // before the caller sees it.
 package source
 

@@ -14,7 +14,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
-// Limits bound what an extension may contain; a nil *Limits means DefaultLimits.
+// Limits bound what an extension may contain; a nil *Limits means defaultLimits.
 type Limits struct {
 	Files    int   // entries of any kind, including folders
 	Depth    int   // folders above a file
@@ -24,15 +24,15 @@ type Limits struct {
 	Ratio    int64 // unpacked bytes per packed byte, beyond the first 16 MiB
 }
 
-// DefaultLimits returns limits far above real extensions (about 10,000 files with node_modules) and far below what
+// defaultLimits returns limits far above real extensions (about 10,000 files with node_modules) and far below what
 // fills a disk.
-func DefaultLimits() Limits {
+func defaultLimits() Limits {
 	return Limits{Files: 2 * manifest.MaxFiles, Depth: manifest.MaxDepth, FileSize: 256 << 20, Total: manifest.MaxTotal, Archive: 256 << 20, Ratio: 200}
 }
 
 func (l *Limits) orDefault() Limits {
 	if l == nil {
-		return DefaultLimits()
+		return defaultLimits()
 	}
 	return *l
 }
@@ -79,10 +79,10 @@ func (m *meter) size(name string, n, size int64) error {
 	return nil
 }
 
-// CheckTree walks a tree and refuses what no extension needs and an attacker might use: a link that leads out, a
+// checkTree walks a tree and refuses what no extension needs and an attacker might use: a link that leads out, a
 // device, a pipe, a socket, a set-uid file, too many or too large files. It follows no link. Nil limits are
-// DefaultLimits.
-func CheckTree(dir string, l *Limits) error {
+// defaultLimits.
+func checkTree(dir string, l *Limits) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
@@ -170,10 +170,10 @@ func checkTarget(name, target string) error {
 
 func hasDrive(p string) bool { return len(p) > 1 && p[1] == ':' }
 
-// CopyTree copies the folder from into the existing empty folder to, without what is not extension content
+// copyTree copies the folder from into the existing empty folder to, without what is not extension content
 // (manifest.IsContent). Links stay links; modes become 0755 or 0644, depending on the owner's execute bit. It refuses
-// what CheckTree refuses, before it copies it.
-func CopyTree(from, to string, l *Limits) error {
+// what checkTree refuses, before it copies it.
+func copyTree(from, to string, l *Limits) error {
 	src, err := manifest.OpenFolder(from)
 	if err != nil {
 		return err

@@ -63,7 +63,7 @@ func TestCopyTreeRefuses(t *testing.T) {
 		if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), `"bad"`) {
 			t.Errorf("%s: %v", what, err)
 		}
-		if err := CheckTree(src, nil); !errors.Is(err, ErrRefused) {
+		if err := checkTree(src, nil); !errors.Is(err, ErrRefused) {
 			t.Errorf("%s in place: %v", what, err)
 		}
 	}

@@ -310,7 +310,7 @@ func TestBusy(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	err = s.SetEnabled(ctx, "x", User, false)
-	if !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), fmt.Sprint(os.Getpid())) {
+	if !errors.Is(err, errBusy) || !strings.Contains(err.Error(), fmt.Sprint(os.Getpid())) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -229,7 +229,7 @@ func (s *Store) checkSource(src source.Source) error {
 		return err
 	}
 	if src.Kind == source.Local && s.TrustOf(src.Location) == clisettings.Distrusted {
-		return fmt.Errorf("%w: Gemini CLI's trusted folders say not to trust %q; change that with /permissions in Gemini CLI", ErrPolicy, src.Location)
+		return fmt.Errorf("%w: Gemini CLI's trusted folders say not to trust %q; change that with /permissions in Gemini CLI", errPolicy, src.Location)
 	}
 	return nil
 }

@@ -19,8 +19,8 @@ import (
 // files, never while it fetches or asks.
 const lockWait = 30 * time.Second
 
-// ErrBusy marks a change that did not happen because another pollux held the lock.
-var ErrBusy = errors.New("another pollux is changing the extensions")
+// errBusy marks a change that did not happen because another pollux held the lock.
+var errBusy = errors.New("another pollux is changing the extensions")
 
 // lock takes the store's lock, finishes or undoes what a dead process left, and returns the function that releases
 // the lock.
@@ -50,7 +50,7 @@ func (s *Store) lock(ctx context.Context) (func(), error) {
 		select {
 		case <-ctx.Done():
 			defer f.Close()
-			return nil, fmt.Errorf("%w (process %s); try again when it has finished", ErrBusy, holder(f))
+			return nil, fmt.Errorf("%w (process %s); try again when it has finished", errBusy, holder(f))
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

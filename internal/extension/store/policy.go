@@ -126,13 +126,13 @@ func (p *policy) check(m *Metadata, workDir string) error {
 	case len(p.unreadble) > 0:
 		return p.unreadble[0]
 	case p.off:
-		return fmt.Errorf("%w: extensions are switched off (admin.extensions.enabled)", ErrPolicy)
+		return fmt.Errorf("%w: extensions are switched off (admin.extensions.enabled)", errPolicy)
 	case len(p.allowed) > 0 && m == nil:
-		return fmt.Errorf("%w: with security.allowedExtensions every extension needs install metadata, and Gemini CLI does not start without; uninstall it", ErrPolicy)
+		return fmt.Errorf("%w: with security.allowedExtensions every extension needs install metadata, and Gemini CLI does not start without; uninstall it", errPolicy)
 	case len(p.allowed) > 0:
 		return p.checkAllowed(m.Source, workDir)
 	case p.blockGit && m != nil && (m.Type == string(source.Git) || m.Type == string(source.Release)):
-		return fmt.Errorf("%w: extensions from repositories are blocked (security.blockGitExtensions)", ErrPolicy)
+		return fmt.Errorf("%w: extensions from repositories are blocked (security.blockGitExtensions)", errPolicy)
 	}
 	return nil
 }
@@ -150,12 +150,12 @@ func (p *policy) checkAllowed(location, workDir string) error {
 		for _, pattern := range list {
 			re, err := regexp.Compile(pattern)
 			if err != nil {
-				return fmt.Errorf("%w: the pattern %q in security.allowedExtensions cannot be used (%v); write it without look-around", ErrPolicy, pattern, err)
+				return fmt.Errorf("%w: the pattern %q in security.allowedExtensions cannot be used (%v); write it without look-around", errPolicy, pattern, err)
 			}
 			found = found || re.MatchString(asPath) || re.MatchString(location)
 		}
 		if !found {
-			return fmt.Errorf("%w: no pattern in security.allowedExtensions matches the source %q", ErrPolicy, location)
+			return fmt.Errorf("%w: no pattern in security.allowedExtensions matches the source %q", errPolicy, location)
 		}
 	}
 	return nil

@@ -131,8 +131,8 @@ func (e *NotFoundError) Error() string {
 // ErrExists marks an install under a name that is already used.
 var ErrExists = errors.New("already installed")
 
-// ErrPolicy marks what the CLI's security settings forbid.
-var ErrPolicy = errors.New("forbidden by settings")
+// errPolicy marks what the CLI's security settings forbid.
+var errPolicy = errors.New("forbidden by settings")
 
 // exists says whether anything is at path, even a dangling link.
 func exists(path string) bool {

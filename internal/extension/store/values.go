@@ -110,7 +110,7 @@ func (s *Store) SetValue(ctx context.Context, x *Extension, setting manifest.Set
 			return "", errors.New("the home folder is no workspace; leave out --scope")
 		}
 		if s.TrustOf(s.workDir) != clisettings.Trusted {
-			return "", fmt.Errorf("%w: the folder %q is not trusted, and Gemini CLI reads no settings there; trust it with /permissions in Gemini CLI", ErrPolicy, s.workDir)
+			return "", fmt.Errorf("%w: the folder %q is not trusted, and Gemini CLI reads no settings there; trust it with /permissions in Gemini CLI", errPolicy, s.workDir)
 		}
 	}
 	if !envName().MatchString(setting.EnvVar) {

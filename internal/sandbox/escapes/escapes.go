@@ -29,9 +29,9 @@ type Proof int
 
 // The proofs.
 const (
-	ForAll    Proof = iota
-	ForRoot         // only for root
-	ForNobody       // harmful to try, or not offered by every kernel
+	forAll    Proof = iota
+	forRoot         // only for root
+	forNobody       // harmful to try, or not offered by every kernel
 )
 
 // An Escape is one way out of a sandbox: a probe, which runs this program inside, or a play.

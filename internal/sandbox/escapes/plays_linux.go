@@ -15,7 +15,7 @@ const mib = 1 << 20
 func plays() []Escape {
 	var all []Escape
 	add := func(kind Kind, name string, p Play) {
-		all = append(all, Escape{Name: name, Kind: kind, Outside: ForNobody, Play: &p})
+		all = append(all, Escape{Name: name, Kind: kind, Outside: forNobody, Play: &p})
 	}
 	shell := func(script string) []string { return []string{"sh", "-c", script} }
 	writes := permission.Permissions{Write: permission.Workspace}

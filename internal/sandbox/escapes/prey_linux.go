@@ -164,7 +164,7 @@ func (p *Prey) Close() {
 
 // Works says whether a probe must succeed on this machine without a sandbox.
 func (p *Prey) Works(e *Escape) bool {
-	if e.Play != nil || e.Outside == ForNobody || e.Outside == ForRoot && os.Getuid() != 0 {
+	if e.Play != nil || e.Outside == forNobody || e.Outside == forRoot && os.Getuid() != 0 {
 		return false
 	}
 	six := slices.ContainsFunc(p.Env, func(v string) bool { return strings.HasPrefix(v, "PROBE_TCP6=") })

@@ -31,8 +31,8 @@ const (
 	firstBytes = 15 * time.Second
 	// maxNames bounds how many names a command can get addresses for.
 	maxNames = 4096
-	// MaxDenials is how many refused contacts a Gate keeps. A command can ask for any number of names.
-	MaxDenials = 100
+	// maxDenials is how many refused contacts a Gate keeps. A command can ask for any number of names.
+	maxDenials = 100
 )
 
 // A Denial is a contact that the policy does not allow.
@@ -323,7 +323,7 @@ func (g *Gate) deny(host string, port int, why string) {
 			return
 		}
 	}
-	room := len(g.denials) < MaxDenials
+	room := len(g.denials) < maxDenials
 	if room {
 		g.denials = append(g.denials, d)
 	}

@@ -316,11 +316,11 @@ func TestDenialsAreBounded(t *testing.T) {
 	told := 0
 	g := newTestGate(t, nil)
 	g.event = func(Denial) { told++ }
-	for i := range 10 * MaxDenials {
+	for i := range 10 * maxDenials {
 		g.deny(strings.Repeat("x", i%200)+".org\x1b[31m", i%7, whyNot)
 	}
 	d := g.Close()
-	if len(d) != MaxDenials || told != MaxDenials || strings.Contains(d[0].Host, "\x1b") {
+	if len(d) != maxDenials || told != maxDenials || strings.Contains(d[0].Host, "\x1b") {
 		t.Errorf("%d denials, %d told, %q", len(d), told, d[0].Host)
 	}
 }

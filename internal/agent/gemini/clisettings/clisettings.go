@@ -6,7 +6,6 @@ package clisettings
 import (
 	"cmp"
 	"errors"
-	"os"
 	"path/filepath"
 	"runtime"
 
@@ -22,11 +21,8 @@ const Enabled = "ide.enabled"
 // Switches are the keys that pollux setup switches on. The second one keeps the CLI from offering a companion of its own.
 func Switches() []string { return []string{Enabled, "ide.hasSeenNudge"} }
 
-// Path returns this user's settings file, absolute: below GEMINI_CLI_HOME where that is
-// set, else below the home folder. It need not exist.
-func Path() (string, error) { return PathIn(os.Getenv) }
-
-// PathIn is Path with the variables of another process, which getenv returns.
+// PathIn returns the user's settings file, absolute: below GEMINI_CLI_HOME where that is
+// set, else below the home folder. It need not exist. getenv returns the variables of the CLI's process.
 func PathIn(getenv func(string) string) (string, error) {
 	home := getenv("GEMINI_CLI_HOME")
 	if home == "" {

@@ -69,15 +69,15 @@ func (f *File) Encode() ([]byte, error) {
 	return bytes.TrimRight(b.Bytes(), "\n"), nil
 }
 
-// ErrFile: the content is not a usable discovery file.
-var ErrFile = errors.New("not a discovery file")
+// errFile: the content is not a usable discovery file.
+var errFile = errors.New("not a discovery file")
 
 // Parse reads a discovery file as tolerantly as the CLI does: it skips unknown members, and leaves missing ones empty.
-// A file with neither a port nor a command is an ErrFile.
+// A file with neither a port nor a command is an errFile.
 func Parse(data []byte) (*File, error) {
 	var v fileJSON
 	if err := json.Unmarshal(data, &v); err != nil {
-		return nil, fmt.Errorf("%w: %v", ErrFile, err)
+		return nil, fmt.Errorf("%w: %v", errFile, err)
 	}
 	f := &File{Token: v.AuthToken, IDE: v.IDEInfo, Stdio: v.Stdio}
 	if v.WorkspacePath != nil {
@@ -86,12 +86,12 @@ func Parse(data []byte) (*File, error) {
 	if text := strings.Trim(string(v.Port), `"`); text != "" && text != "null" {
 		port, err := strconv.ParseUint(text, 10, 16)
 		if err != nil || port == 0 {
-			return nil, fmt.Errorf("%w: the port is %.20q", ErrFile, text)
+			return nil, fmt.Errorf("%w: the port is %.20q", errFile, text)
 		}
 		f.Port = int(port)
 	}
 	if f.Port == 0 && (f.Stdio == nil || f.Stdio.Command == "") {
-		return nil, fmt.Errorf("%w: it names neither a port nor a command", ErrFile)
+		return nil, fmt.Errorf("%w: it names neither a port nor a command", errFile)
 	}
 	return f, nil
 }

@@ -100,7 +100,7 @@ func TestParseTolerant(t *testing.T) {
 		}
 	}
 	for _, in := range []string{``, `{}`, `[]`, `null`, `5`, `{"port": 0}`, `{"port": -1}`, `{"port": 65536}`, `{"port": 1.5}`, `{"port": {}}`, `{"port": "x"}`, `{"stdio": {}}`, `{"port": 5`} {
-		if got, err := Parse([]byte(in)); !errors.Is(err, ErrFile) {
+		if got, err := Parse([]byte(in)); !errors.Is(err, errFile) {
 			t.Errorf("%s: %+v, %v; want ErrFile", in, got, err)
 		}
 	}

@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	// MaxFiles is how many open files the CLI keeps.
-	MaxFiles = 10
-	// MaxSelected is where it cuts a selection, in UTF-16 units.
-	MaxSelected = 16384
-	// Cut is what it writes behind a selection that it has cut.
-	Cut = "... [TRUNCATED]"
+	// maxFiles is how many open files the CLI keeps.
+	maxFiles = 10
+	// maxSelected is where it cuts a selection, in UTF-16 units.
+	maxSelected = 16384
+	// cutWord is what it writes behind a selection that it has cut.
+	cutWord = "... [TRUNCATED]"
 )
 
 // A Cursor is a position, line and UTF-16 character both 1-based.
@@ -61,11 +61,11 @@ func Parse(params []byte) (Context, error) {
 		if i > 0 || !f.Active {
 			f.Active, f.Cursor, f.Selected = false, nil, ""
 		}
-		if text.UTF16Len(f.Selected) > MaxSelected {
-			f.Selected = text.Substring(f.Selected, MaxSelected) + Cut
+		if text.UTF16Len(f.Selected) > maxSelected {
+			f.Selected = text.Substring(f.Selected, maxSelected) + cutWord
 		}
 	}
-	return Context{files[:min(len(files), MaxFiles)], in.State.Trusted}, nil
+	return Context{files[:min(len(files), maxFiles)], in.State.Trusted}, nil
 }
 
 func compare(a, b int64) int {

@@ -91,13 +91,13 @@ func TestParse(t *testing.T) {
 	for i := range 12 {
 		many = append(many, fmt.Sprintf(`{"path":"/%d","timestamp":%d}`, i, i))
 	}
-	if c := parse(t, strings.Join(many, ",")); len(c.Files) != MaxFiles || c.Files[0].Path != "/11" {
+	if c := parse(t, strings.Join(many, ",")); len(c.Files) != maxFiles || c.Files[0].Path != "/11" {
 		t.Errorf("%d files, the first %s", len(c.Files), c.Files[0].Path)
 	}
-	long, _ := json.Marshal(strings.Repeat("a", MaxSelected-1) + "🎈b")
+	long, _ := json.Marshal(strings.Repeat("a", maxSelected-1) + "🎈b")
 	c := parse(t, `{"path":"/a","timestamp":1,"isActive":true,"selectedText":`+string(long)+`}`)
-	if s := c.Files[0].Selected; s != strings.Repeat("a", MaxSelected-1)+"\ufffd"+Cut {
-		t.Errorf("cut to %q", s[MaxSelected-5:])
+	if s := c.Files[0].Selected; s != strings.Repeat("a", maxSelected-1)+"\ufffd"+cutWord {
+		t.Errorf("cut to %q", s[maxSelected-5:])
 	}
 	if _, err := Parse([]byte("[")); err == nil {
 		t.Error("no error for what is no JSON")

@@ -42,7 +42,7 @@ func Versions() []string { return []string{"2025-11-25", "2025-06-18", "2025-03-
 
 // Errors of Decode. The caller answers them with CodeParse and CodeInvalidRequest.
 var (
-	// ErrSyntax: not JSON, not UTF-8, or nested deeper than MaxDepth.
+	// ErrSyntax: not JSON, not UTF-8, or nested deeper than jsontext.MaxDepth.
 	ErrSyntax = errors.New("the body is not valid JSON")
 	// ErrInvalid: JSON, but not a JSON-RPC 2.0 message.
 	ErrInvalid = errors.New("the message is not valid JSON-RPC 2.0")
@@ -81,12 +81,6 @@ func (c *Call) Text(name string) Text {
 	}
 	return Text{}
 }
-
-// MaxDepth is how deep arrays and objects may be nested.
-const MaxDepth = jsontext.MaxDepth
-
-// A TextState says what was found where a string is expected.
-type TextState = jsontext.TextState
 
 // The states of a Text.
 const (

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/pollux-companion/pollux/internal/jsontext"
 )
 
 // F-6: the decoder reads the same as encoding/json.
@@ -84,7 +86,7 @@ func TestDecodeKeeps(t *testing.T) {
 
 // T-1: Decode refuses text that is not JSON, and JSON that is not a message.
 func TestDecodeRefuses(t *testing.T) {
-	deep := strings.Repeat("[", MaxDepth+1) + strings.Repeat("]", MaxDepth+1)
+	deep := strings.Repeat("[", jsontext.MaxDepth+1) + strings.Repeat("]", jsontext.MaxDepth+1)
 	for body, want := range map[string]error{
 		``:                                    ErrSyntax,
 		`{`:                                   ErrSyntax,
@@ -142,7 +144,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`[{"jsonrpc":"2.0","method":"notifications/initialized"}]`))
 	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"result":{}}`))
 	f.Add([]byte(`{"jsonrpc":"2.0","id":1e999,"method":"x"}`))
-	f.Add([]byte(`{"a":"` + strings.Repeat("]", MaxDepth) + `","b":` + strings.Repeat("[", MaxDepth) + strings.Repeat("]", MaxDepth) + `}`))
+	f.Add([]byte(`{"a":"` + strings.Repeat("]", jsontext.MaxDepth) + `","b":` + strings.Repeat("[", jsontext.MaxDepth) + strings.Repeat("]", jsontext.MaxDepth) + `}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		valid := json.Valid(body) && utf8.Valid(body)
 		var want map[string]any
@@ -157,7 +159,7 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		if errors.Is(err, ErrSyntax) {
-			if depth(body) <= MaxDepth {
+			if depth(body) <= jsontext.MaxDepth {
 				t.Fatal("refused valid JSON")
 			}
 			return

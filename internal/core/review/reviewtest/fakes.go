@@ -80,8 +80,8 @@ func (v *View) complain(format string, args ...any) {
 	v.wrong = append(v.wrong, fmt.Sprintf(format, args...))
 }
 
-// Visible counts the diffs that were shown and not closed.
-func (v *View) Visible() int {
+// visible counts the diffs that were shown and not closed.
+func (v *View) visible() int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return len(v.shown) - len(v.closed)
@@ -92,7 +92,7 @@ func (v *View) Visible() int {
 func (v *View) ExpectVisible(t testing.TB, n int) {
 	t.Helper()
 	eventually(t, func() string {
-		if got := v.Visible(); got != n {
+		if got := v.visible(); got != n {
 			return fmt.Sprintf("%d diffs are visible, want %d", got, n)
 		}
 		return ""

@@ -26,8 +26,8 @@ import (
 // Patience is how long an expectation waits before the test fails.
 const Patience = 30 * time.Second
 
-// A Note is one notification that the page has heard.
-type Note struct {
+// A note is one notification that the page has heard.
+type note struct {
 	Method string
 	Params json.RawMessage
 }
@@ -43,7 +43,7 @@ type Page struct {
 	mu    sync.Mutex
 	flush func(id string) *string
 	ask   func(title, message string, choices []string) *string
-	notes []Note // heard and not expected yet
+	notes []note // heard and not expected yet
 	heard chan struct{}
 	gone  chan struct{} // closed with the connection
 }
@@ -307,7 +307,7 @@ func (p *Page) ExpectGone() {
 	}
 }
 
-func (p *Page) take(method string) (Note, bool) {
+func (p *Page) take(method string) (note, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, n := range p.notes {
@@ -316,7 +316,7 @@ func (p *Page) take(method string) (Note, bool) {
 			return n, true
 		}
 	}
-	return Note{}, false
+	return note{}, false
 }
 
 func (p *Page) methods() string {
@@ -333,7 +333,7 @@ func (p *Page) note(req *jrpc2.Request) {
 	var raw json.RawMessage
 	_ = req.UnmarshalParams(&raw)
 	p.mu.Lock()
-	p.notes = append(p.notes, Note{req.Method(), raw})
+	p.notes = append(p.notes, note{req.Method(), raw})
 	p.mu.Unlock()
 	select {
 	case p.heard <- struct{}{}:
