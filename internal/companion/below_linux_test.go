@@ -73,6 +73,7 @@ func TestPageThatAnAgentHides(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { in.Close(); _ = cmd.Wait() }()
+		_, _ = in.Write([]byte("\n"))
 		port, _ := bufio.NewReader(out).ReadString('\n')
 		page, err := netip.ParseAddrPort("127.0.0.1:" + strings.TrimSpace(port))
 		server := netip.MustParseAddrPort(ln.Addr().String())

@@ -43,6 +43,7 @@ func TestCodexIsMet(t *testing.T) {
 	setter, _ := proc.Lookup(cmd.Process.Pid)
 	c.setters.Add(setter)
 	c.reg.SetRule(review.Rule{Mode: review.AcceptAll})
+	fmt.Fprintln(in)
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "<nil>\n" {
 		t.Fatalf("%q, %v", line, err)
 	}

@@ -20,15 +20,17 @@ const (
 	asksOfVariable = "POLLUX_TEST_ASKS_OF"
 )
 
-// play does what a variable tells the test's program to do, says what came of it, and ends with its standard input.
+// play does what a variable tells the test's program to do, once a byte comes, says what came of it, and ends with its standard input.
 func play() {
+	if os.Getenv(hidesVariable)+os.Getenv(asksVariable) == "" {
+		return
+	}
+	_, _ = os.Stdin.Read(make([]byte, 1))
 	switch {
 	case os.Getenv(hidesVariable) != "":
 		fmt.Println(connectHidden(netip.MustParseAddrPort(os.Getenv(hidesVariable))))
-	case os.Getenv(asksVariable) != "":
-		fmt.Println(askAsCodex(os.Getenv(asksVariable), os.Getenv(asksOfVariable)))
 	default:
-		return
+		fmt.Println(askAsCodex(os.Getenv(asksVariable), os.Getenv(asksOfVariable)))
 	}
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	os.Exit(0)
@@ -37,9 +39,14 @@ func play() {
 // connectHidden returns the port from which it has connected; 0 when it has not.
 func connectHidden(address netip.AddrPort) int {
 	connected := make(chan int)
-	go func() {
-		defer close(connected)
+	var connect func()
+	connect = func() {
 		runtime.LockOSThread() // and never unlocked: the thread keeps the descriptor
+		if unix.Gettid() == os.Getpid() {
+			go connect() // on another thread: the first one's descriptors are the process's
+			select {}
+		}
+		defer close(connected)
 		if unix.Unshare(unix.CLONE_FILES) != nil {
 			return
 		}
@@ -51,7 +58,8 @@ func connectHidden(address netip.AddrPort) int {
 			connected <- own.(*unix.SockaddrInet4).Port
 		}
 		select {}
-	}()
+	}
+	go connect()
 	return <-connected
 }
 
