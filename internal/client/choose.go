@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/pollux-companion/pollux/internal/safefile"
-	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // A Choice is how the CLI chose among the discovery files, told so that a person can follow it.
@@ -206,13 +205,13 @@ func (cand *Candidate) read(w *World, path string) {
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|safefile.NoWait, 0)
 	if err != nil {
-		cand.Problem = "it cannot be read: " + words.Cause(err).Error()
+		cand.Problem = "it cannot be read: " + safefile.Cause(err).Error()
 		return
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		cand.Problem = "it cannot be read: " + words.Cause(err).Error()
+		cand.Problem = "it cannot be read: " + safefile.Cause(err).Error()
 		return
 	}
 	if cand.others(w, info) {
@@ -224,7 +223,7 @@ func (cand *Candidate) read(w *World, path string) {
 	}
 	data, err := readAll(f, info.Size())
 	if err != nil {
-		cand.Problem = "it cannot be read: " + words.Cause(err).Error()
+		cand.Problem = "it cannot be read: " + safefile.Cause(err).Error()
 		return
 	}
 	config, problem := parseConfig(data)

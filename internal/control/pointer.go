@@ -12,7 +12,6 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/ownpipe"
 	"github.com/pollux-companion/pollux/internal/safefile"
-	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // A companion leaves a pointer to its socket in the state folder, so that no variable (XDG_RUNTIME_DIR) leads a process past it that agrees
@@ -110,7 +109,7 @@ func listForGuard(ctx context.Context, dirs []string) (clients []*Client, hidden
 		}
 		cause := err
 		if e := (*net.OpError)(nil); errors.As(err, &e) {
-			cause = words.Cause(e.Err)
+			cause = safefile.Cause(e.Err)
 		}
 		pid, _, _ := strings.Cut(filepath.Base(path), "-")
 		if !slices.ContainsFunc(silent, func(s Silent) bool { return fmt.Sprint(s.PID) == pid }) {

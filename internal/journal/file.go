@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/safefile"
-	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // append writes a record at the end of the file and returns its size. A failure becomes the journal's trouble, and the size is 0.
@@ -210,7 +209,7 @@ func (j *Journal) fail(err error) {
 	if j.closed || j.failing != nil {
 		return
 	}
-	j.failing = fmt.Errorf("open proposals are not safe from a crash: the journal in %s cannot be written: %w", j.dir, words.Cause(err))
+	j.failing = fmt.Errorf("open proposals are not safe from a crash: the journal in %s cannot be written: %w", j.dir, safefile.Cause(err))
 	j.trouble(j.failing)
 	j.retry = time.AfterFunc(retryEvery, j.again)
 }

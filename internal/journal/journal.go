@@ -16,7 +16,6 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/safefile"
-	"github.com/pollux-companion/pollux/internal/words"
 )
 
 const (
@@ -123,7 +122,7 @@ func Open(dir string, trouble func(error)) *Journal {
 		return j
 	}
 	if err != nil {
-		j.lost = fmt.Errorf("the journal of the companion before this one cannot be read: %w", words.Cause(err))
+		j.lost = fmt.Errorf("the journal of the companion before this one cannot be read: %w", safefile.Cause(err))
 		j.fail(err)
 		return j
 	}

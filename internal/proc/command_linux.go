@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pollux-companion/pollux/internal/words"
+	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
 // commandLine reads /proc/PID/cmdline. A process without one (a kernel thread, a zombie) is shown by its name in
@@ -31,12 +31,12 @@ func joinWords(data []byte) string {
 func environ(pid int) ([]string, error) {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err != nil {
-		return nil, words.Cause(err)
+		return nil, safefile.Cause(err)
 	}
 	return strings.FieldsFunc(string(data), func(r rune) bool { return r == 0 }), nil
 }
 
 func workingDir(pid int) (string, error) {
 	dir, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/cwd")
-	return dir, words.Cause(err)
+	return dir, safefile.Cause(err)
 }

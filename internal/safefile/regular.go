@@ -5,8 +5,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-
-	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // ErrNotRegular marks a path without content on a disk: a folder, FIFO, socket, device, or a file that the kernel
@@ -31,7 +29,7 @@ var ErrChanging = errors.New("changed while it was being read; try again")
 func OpenRegular(path string) (*os.File, fs.FileInfo, error) {
 	before, err := os.Stat(path)
 	if err != nil {
-		return nil, nil, words.Cause(err)
+		return nil, nil, Cause(err)
 	}
 	if err := regular(before); err != nil {
 		return nil, nil, err
@@ -41,7 +39,7 @@ func OpenRegular(path string) (*os.File, fs.FileInfo, error) {
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|NoWait, 0)
 	if err != nil {
-		return nil, nil, words.Cause(err)
+		return nil, nil, Cause(err)
 	}
 	after, err := f.Stat()
 	if err == nil && !os.SameFile(before, after) {
@@ -49,7 +47,7 @@ func OpenRegular(path string) (*os.File, fs.FileInfo, error) {
 	}
 	if err != nil {
 		f.Close()
-		return nil, nil, words.Cause(err)
+		return nil, nil, Cause(err)
 	}
 	return f, after, nil
 }
@@ -81,11 +79,11 @@ func readOnce(path string, limit int64) ([]byte, fs.FileInfo, error) {
 	data := make([]byte, before.Size()+1) // one more byte, to notice a larger file
 	n, err := io.ReadFull(f, data)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, nil, words.Cause(err)
+		return nil, nil, Cause(err)
 	}
 	after, err := f.Stat()
 	if err != nil {
-		return nil, nil, words.Cause(err)
+		return nil, nil, Cause(err)
 	}
 	if int64(n) != before.Size() || after.Size() != before.Size() || !after.ModTime().Equal(before.ModTime()) {
 		return nil, nil, ErrChanging

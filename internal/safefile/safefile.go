@@ -1,5 +1,5 @@
 // Package safefile replaces files atomically, keeps private folders private, and reads small private files without
-// trusting whatever is at their path.
+// trusting whatever is at their path. Its errors do not name a path that their message already names.
 package safefile
 
 import (
@@ -11,8 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // Options say how Write replaces a file; nil means the zero value.
@@ -98,11 +96,11 @@ func whole(data []byte) fill {
 func write(path string, content fill, o *Options) error {
 	root, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
-		return fmt.Errorf("writing %q: %w", path, words.Cause(err))
+		return fmt.Errorf("writing %q: %w", path, Cause(err))
 	}
 	defer root.Close()
 	if err := writeAt(root, filepath.Base(path), content, o.orDefault()); err != nil {
-		return fmt.Errorf("writing %q: %w", path, words.Cause(err))
+		return fmt.Errorf("writing %q: %w", path, Cause(err))
 	}
 	return nil
 }
@@ -113,11 +111,11 @@ func WriteIn(root *os.Root, name string, data []byte, o *Options) error {
 	path := filepath.Join(root.Name(), name)
 	dir, err := root.OpenRoot(filepath.Dir(name))
 	if err != nil {
-		return fmt.Errorf("writing %q: %w", path, words.Cause(err))
+		return fmt.Errorf("writing %q: %w", path, Cause(err))
 	}
 	defer dir.Close()
 	if err := writeAt(dir, filepath.Base(name), whole(data), o.orDefault()); err != nil {
-		return fmt.Errorf("writing %q: %w", path, words.Cause(err))
+		return fmt.Errorf("writing %q: %w", path, Cause(err))
 	}
 	return nil
 }
@@ -184,14 +182,14 @@ func (e *notPrivate) Is(target error) bool { return target == ErrNotPrivate }
 func PrivateDir(path string) error {
 	if err := os.Mkdir(path, 0o700); errors.Is(err, fs.ErrNotExist) {
 		if err := os.MkdirAll(path, 0o700); err != nil {
-			return fmt.Errorf("creating the folder %q: %w", path, words.Cause(err))
+			return fmt.Errorf("creating the folder %q: %w", path, Cause(err))
 		}
 	} else if err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("creating the folder %q: %w", path, words.Cause(err))
+		return fmt.Errorf("creating the folder %q: %w", path, Cause(err))
 	}
 	info, err := os.Lstat(path)
 	if err != nil {
-		return fmt.Errorf("looking at the folder %q: %w", path, words.Cause(err))
+		return fmt.Errorf("looking at the folder %q: %w", path, Cause(err))
 	}
 	switch {
 	case info.Mode()&fs.ModeSymlink != 0:
@@ -207,12 +205,12 @@ func PrivateDir(path string) error {
 func OpenPrivate(path string) (*os.File, fs.FileInfo, error) {
 	f, err := openNoFollow(path)
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading %q: %w", path, words.Cause(err))
+		return nil, nil, fmt.Errorf("reading %q: %w", path, Cause(err))
 	}
 	info, err := f.Stat()
 	if err != nil {
 		f.Close()
-		return nil, nil, fmt.Errorf("reading %q: %w", path, words.Cause(err))
+		return nil, nil, fmt.Errorf("reading %q: %w", path, Cause(err))
 	}
 	if !info.Mode().IsRegular() {
 		f.Close()
@@ -238,7 +236,7 @@ func ReadPrivate(path string, max int64) ([]byte, error) {
 	// The file may have grown since; the limit still holds.
 	data, err := io.ReadAll(io.LimitReader(f, max+1))
 	if err != nil {
-		return nil, fmt.Errorf("reading %q: %w", path, words.Cause(err))
+		return nil, fmt.Errorf("reading %q: %w", path, Cause(err))
 	}
 	if int64(len(data)) > max {
 		return nil, fmt.Errorf("reading %q: it grew beyond %d bytes", path, max)

@@ -10,8 +10,6 @@ import (
 	"os/user"
 	"strconv"
 	"syscall"
-
-	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // keepOwner gives f the owner and group of old if they differ and the system allows it. Otherwise the file is the
@@ -61,11 +59,11 @@ func checkOwnDir(path string, info fs.FileInfo) error {
 	// there now is not followed.
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
-		return fmt.Errorf("looking at the folder %q: %w", path, words.Cause(err))
+		return fmt.Errorf("looking at the folder %q: %w", path, Cause(err))
 	}
 	defer f.Close()
 	if err := f.Chmod(info.Mode().Perm() &^ 0o022); err != nil {
-		return &notPrivate{fmt.Sprintf("others may write to the folder %q and it cannot be changed (%v); run: chmod go-w %q", path, words.Cause(err), path)}
+		return &notPrivate{fmt.Sprintf("others may write to the folder %q and it cannot be changed (%v); run: chmod go-w %q", path, Cause(err), path)}
 	}
 	return nil
 }

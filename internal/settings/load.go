@@ -13,9 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pollux-companion/pollux/internal/safefile"
 	"github.com/tailscale/hujson"
-
-	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // maxConfig bounds the configuration file, in bytes.
@@ -74,7 +73,7 @@ func readConfig(path string) ([]byte, error) {
 }
 
 func unreadable(path string, err error) error {
-	return fmt.Errorf("the configuration %q cannot be read (%v); check its permissions, or move it away to use the defaults", path, words.Cause(err))
+	return fmt.Errorf("the configuration %q cannot be read (%v); check its permissions, or move it away to use the defaults", path, safefile.Cause(err))
 }
 
 // A field is one key of the file: its target and its allowed values.

@@ -1,6 +1,5 @@
 // Package words makes text fit for people: untrusted text without terminal control characters, text cut to a length,
-// the name that was probably meant, and errors without the path that the message already names. Every function is
-// pure and safe for concurrent use.
+// and the name that was probably meant. Every function is pure and safe for concurrent use.
 package words
 
 import (

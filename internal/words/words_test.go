@@ -2,14 +2,8 @@ package words
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"unicode/utf8"
 )
@@ -154,22 +148,6 @@ func TestClosest(t *testing.T) {
 	for word, want := range map[string]int{"": 0, "a": 0, "ab": 1, "abc": 2, "abcdef": 3} {
 		if got := Third(word); got != want {
 			t.Errorf("%q: %d, want %d", word, got, want)
-		}
-	}
-}
-
-func TestCause(t *testing.T) {
-	_, path := os.Open(filepath.Join(t.TempDir(), "gone"))
-	link := os.Symlink("x", filepath.Join(t.TempDir(), "gone", "x"))
-	plain := errors.New("plain")
-	for _, c := range []struct{ err, want error }{
-		{nil, nil}, {plain, plain},
-		{path, syscall.ENOENT}, {fmt.Errorf("reading: %w", path), syscall.ENOENT}, {link, syscall.ENOENT},
-		{os.NewSyscallError("dup", syscall.EBADF), syscall.EBADF},
-		{&fs.PathError{Op: "read", Path: "x", Err: os.NewSyscallError("read", syscall.EIO)}, syscall.EIO},
-	} {
-		if got := Cause(c.err); got != c.want { //nolint:errorlint // this error itself, not one that holds it
-			t.Errorf("%v: %v, want %v", c.err, got, c.want)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/pollux-companion/pollux/internal/paths"
-	"github.com/pollux-companion/pollux/internal/words"
+	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
 // Create makes an empty file, or a folder when dir is set, and the folders above it
@@ -32,7 +32,7 @@ func (w *Workspace) Create(path string, dir bool) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("%q: %w", path, words.Cause(err))
+		return fmt.Errorf("%q: %w", path, safefile.Cause(err))
 	}
 	w.index.touch(true)
 	return nil
@@ -59,13 +59,13 @@ func (w *Workspace) Rename(from, to string) error {
 	}
 	was, err := src.dir.Lstat(src.base)
 	if err != nil {
-		return fmt.Errorf("%q: %w", from, words.Cause(err))
+		return fmt.Errorf("%q: %w", from, safefile.Cause(err))
 	}
 	if is, err := dst.dir.Lstat(dst.base); err == nil && !(os.SameFile(was, is) && paths.Same(src.path, dst.path)) {
 		return fmt.Errorf("%q: %w", to, fs.ErrExist)
 	}
 	if err := moveEntry(src, dst); err != nil {
-		return fmt.Errorf("%q to %q: %w", from, to, words.Cause(err))
+		return fmt.Errorf("%q to %q: %w", from, to, safefile.Cause(err))
 	}
 	w.index.touch(true)
 	return nil
@@ -97,7 +97,7 @@ func (w *Workspace) Delete(path string, recursive bool) error {
 	}
 	defer p.close()
 	if _, err := p.dir.Lstat(p.base); err != nil {
-		return fmt.Errorf("%q: %w", path, words.Cause(err))
+		return fmt.Errorf("%q: %w", path, safefile.Cause(err))
 	}
 	if recursive {
 		err = p.dir.RemoveAll(p.base)
@@ -108,7 +108,7 @@ func (w *Workspace) Delete(path string, recursive bool) error {
 		return fmt.Errorf("%q: %w", path, ErrNotEmpty)
 	}
 	if err != nil {
-		return fmt.Errorf("%q: %w", path, words.Cause(err))
+		return fmt.Errorf("%q: %w", path, safefile.Cause(err))
 	}
 	w.index.touch(true)
 	return nil

@@ -13,7 +13,6 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/core/text"
 	"github.com/pollux-companion/pollux/internal/safefile"
-	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // A Text is a file's text as an editor holds it.
@@ -134,7 +133,7 @@ func (w *Workspace) WriteFile(path string, content []byte) error {
 	case errors.Is(err, fs.ErrNotExist):
 		fi = nil
 	case err != nil:
-		return fmt.Errorf("%q: %w", path, words.Cause(err))
+		return fmt.Errorf("%q: %w", path, safefile.Cause(err))
 	case !fi.Mode().IsRegular():
 		return fmt.Errorf("%q: %w", path, ErrNotFile)
 	}
@@ -171,7 +170,7 @@ func (p *place) read() ([]byte, fs.FileInfo, error) {
 	data := make([]byte, 0, fi.Size()+1)
 	data, err = readAll(io.LimitReader(f, maxFile+1), data)
 	if err != nil {
-		return nil, fi, fmt.Errorf("%q: %w", p.path, words.Cause(err))
+		return nil, fi, fmt.Errorf("%q: %w", p.path, safefile.Cause(err))
 	}
 	if len(data) > maxFile {
 		return nil, fi, fmt.Errorf("%q: %w", p.path, ErrTooBig)
@@ -204,7 +203,7 @@ func (p *place) writable(fi fs.FileInfo) error {
 	}
 	f, err := p.dir.OpenFile(p.base, os.O_WRONLY|safefile.NoWait, 0)
 	if err != nil {
-		return fmt.Errorf("%q: %w", p.path, words.Cause(err))
+		return fmt.Errorf("%q: %w", p.path, safefile.Cause(err))
 	}
 	return f.Close()
 }
@@ -221,7 +220,7 @@ func (p *place) replace(data []byte, old fs.FileInfo) error {
 	if old == nil {
 		mode, err := p.newMode(o.Temp)
 		if err != nil {
-			return fmt.Errorf("%q: %w", p.path, words.Cause(err))
+			return fmt.Errorf("%q: %w", p.path, safefile.Cause(err))
 		}
 		o.Mode = mode
 	} else if err := p.writable(old); err != nil {
@@ -280,7 +279,7 @@ func (w *Workspace) Restore(path, now, old string, remove bool) error {
 	}
 	w.index.touch(true)
 	if err := p.dir.Remove(p.base); err != nil {
-		return fmt.Errorf("%q: %w", p.path, words.Cause(err))
+		return fmt.Errorf("%q: %w", p.path, safefile.Cause(err))
 	}
 	return nil
 }

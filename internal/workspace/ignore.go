@@ -15,7 +15,6 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/text"
 	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/safefile"
-	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // Bounds on what the cache remembers of ignore files. Beyond them it forgets everything and reads anew.
@@ -90,7 +89,7 @@ func (c *ignoreCache) load(path string, e *effort) *ignoreFile {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return &ignoreFile{path: path, problem: "cannot be read: " + words.Cause(err).Error()}
+		return &ignoreFile{path: path, problem: "cannot be read: " + safefile.Cause(err).Error()}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/safefile"
-	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // listTimeout ends a listing, incomplete, when somebody has written patterns that take
@@ -79,19 +78,19 @@ func (w *Workspace) List(dir string, showIgnored bool) (entries []Entry, truncat
 func (p *place) folder() (names []fs.DirEntry, truncated bool, err error) {
 	before, err := p.dir.Lstat(p.base)
 	if err != nil {
-		return nil, false, fmt.Errorf("%q: %w", p.path, words.Cause(err))
+		return nil, false, fmt.Errorf("%q: %w", p.path, safefile.Cause(err))
 	}
 	if !before.IsDir() {
 		return nil, false, fmt.Errorf("%q: %w", p.path, ErrNotFile)
 	}
 	f, err := p.dir.OpenFile(p.base, os.O_RDONLY|safefile.NoWait, 0)
 	if err != nil {
-		return nil, false, fmt.Errorf("%q: %w", p.path, words.Cause(err))
+		return nil, false, fmt.Errorf("%q: %w", p.path, safefile.Cause(err))
 	}
 	defer f.Close()
 	names, err = readDir(f, p.path, maxEntries+1)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, false, fmt.Errorf("%q: %w", p.path, words.Cause(err))
+		return nil, false, fmt.Errorf("%q: %w", p.path, safefile.Cause(err))
 	}
 	if len(names) > maxEntries {
 		return names[:maxEntries], true, nil

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"unicode/utf8"
 
-	"github.com/pollux-companion/pollux/internal/words"
+	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
 // errWithheld: the path is kept from agents.
@@ -25,7 +25,7 @@ func (w *Workspace) MayMention(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%q: %w", path, words.Cause(err))
+		return fmt.Errorf("%q: %w", path, safefile.Cause(err))
 	case !info.IsDir() && !info.Mode().IsRegular():
 		return fmt.Errorf("%q: %w", path, ErrNotFile)
 	case w.Secret(path):

@@ -12,7 +12,6 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/safefile"
-	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // A location is a path within a root, before anything is opened.
@@ -41,7 +40,7 @@ func (w *Workspace) locate(path string) (location, error) {
 	case err != nil && !isSystems(err): // links form a circle
 		return location{}, fmt.Errorf("%q: %v: %w", path, err, ErrBadPath)
 	case err != nil:
-		return location{}, fmt.Errorf("%q: %w", path, words.Cause(err))
+		return location{}, fmt.Errorf("%q: %w", path, safefile.Cause(err))
 	}
 	root, ok := w.rootOf(real)
 	if !ok {
@@ -129,7 +128,7 @@ func (l location) open(why purpose) (*place, error) {
 		next, err := descend(p.dir, name, why == toCreate)
 		p.dir.Close()
 		if err != nil {
-			return nil, fmt.Errorf("%q: %w", l.path, words.Cause(err))
+			return nil, fmt.Errorf("%q: %w", l.path, safefile.Cause(err))
 		}
 		p.dir = next
 	}
@@ -171,7 +170,7 @@ func (p *place) file() (*os.File, fs.FileInfo, error) {
 	before, err := p.dir.Lstat(p.base)
 	switch {
 	case err != nil:
-		return nil, nil, fmt.Errorf("%q: %w", p.path, words.Cause(err))
+		return nil, nil, fmt.Errorf("%q: %w", p.path, safefile.Cause(err))
 	case before.Mode()&fs.ModeSymlink != 0:
 		return nil, nil, fmt.Errorf("%q: %w", p.path, ErrChanged)
 	case !before.Mode().IsRegular():
@@ -179,7 +178,7 @@ func (p *place) file() (*os.File, fs.FileInfo, error) {
 	}
 	f, err := p.dir.OpenFile(p.base, os.O_RDONLY|safefile.NoWait, 0)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%q: %w", p.path, words.Cause(err))
+		return nil, nil, fmt.Errorf("%q: %w", p.path, safefile.Cause(err))
 	}
 	after, err := f.Stat()
 	if err != nil || !os.SameFile(before, after) {

@@ -8,7 +8,6 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/text"
 	"github.com/pollux-companion/pollux/internal/safefile"
-	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // ReadOld reads the text that a diff is against; exists is false when there is no file. It waits neither for the writer of a
@@ -37,7 +36,7 @@ type Files struct{}
 func (Files) Read(path string) review.File {
 	old, exists, err := ReadOld(path)
 	if err != nil {
-		return review.File{Exists: true, Problem: words.Cause(err).Error()}
+		return review.File{Exists: true, Problem: safefile.Cause(err).Error()}
 	}
 	return review.File{Text: old, Exists: exists}
 }

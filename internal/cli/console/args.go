@@ -6,9 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/pollux-companion/pollux/internal/safefile"
 	"github.com/spf13/cobra"
-
-	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // Here returns a folder of the user, by default the current one, absolute and canonical.
@@ -18,11 +17,11 @@ func Here(dir string) (string, error) {
 	}
 	path, err := filepath.Abs(dir)
 	if err != nil {
-		return "", Usage(fmt.Errorf("the current folder is gone (%w); go to another one", words.Cause(err)))
+		return "", Usage(fmt.Errorf("the current folder is gone (%w); go to another one", safefile.Cause(err)))
 	}
 	path, err = filepath.EvalSymlinks(path)
 	if err != nil {
-		return "", Usage(fmt.Errorf("no folder %q: %w", dir, words.Cause(err)))
+		return "", Usage(fmt.Errorf("no folder %q: %w", dir, safefile.Cause(err)))
 	}
 	return path, nil
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/client"
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/doctor"
-	"github.com/pollux-companion/pollux/internal/words"
+	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
 // contextFlags choose the output format of context.
@@ -198,7 +198,7 @@ func joinAs(ctx context.Context, one agent.Agent, folder string) (agent.Listener
 func readContext(file string) (told.Context, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return told.Context{}, fmt.Errorf("%q cannot be read: %w", file, words.Cause(err))
+		return told.Context{}, fmt.Errorf("%q cannot be read: %w", file, safefile.Cause(err))
 	}
 	c, err := told.Parse(data)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/runner"
 	"github.com/pollux-companion/pollux/internal/extension/source"
+	"github.com/pollux-companion/pollux/internal/safefile"
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
@@ -57,7 +58,7 @@ func validate(kit *tools.Kit, path string, asJSON, strict bool) error {
 		dir = filepath.Dir(path)
 	}
 	if info, err := os.Stat(dir); err != nil {
-		return fmt.Errorf("no extension at %q: %w", path, words.Cause(err))
+		return fmt.Errorf("no extension at %q: %w", path, safefile.Cause(err))
 	} else if !info.IsDir() {
 		return console.Usage(fmt.Errorf("%q is a file; name the extension's folder", path))
 	}
@@ -95,7 +96,7 @@ func validateFiles(kit *tools.Kit, dir string, m *manifest.Manifest) manifest.Fi
 	var found manifest.Findings
 	troubles, err := source.CheckFolder(dir, nil)
 	if err != nil {
-		return manifest.Findings{{Severity: manifest.Error, File: dir, Message: words.Cause(err).Error(), Fix: "make it readable"}}
+		return manifest.Findings{{Severity: manifest.Error, File: dir, Message: safefile.Cause(err).Error(), Fix: "make it readable"}}
 	}
 	for _, t := range troubles {
 		f := manifest.Finding{Severity: manifest.Warning, File: filepath.Join(dir, filepath.FromSlash(t.Entry)), Message: "it " + t.Why, Fix: "correct or remove it"}
@@ -112,7 +113,7 @@ func validateFiles(kit *tools.Kit, dir string, m *manifest.Manifest) manifest.Fi
 	}
 	more, err := manifest.Content(dir)
 	if err != nil {
-		return append(found, manifest.Finding{Severity: manifest.Error, File: dir, Message: words.Cause(err).Error(), Fix: "make it readable"})
+		return append(found, manifest.Finding{Severity: manifest.Error, File: dir, Message: safefile.Cause(err).Error(), Fix: "make it readable"})
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), syntaxTime)
 	defer cancel()

@@ -13,7 +13,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/cli/console"
 	"github.com/pollux-companion/pollux/internal/control"
-	"github.com/pollux-companion/pollux/internal/words"
+	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
 // diffFlags are the flags of pollux diff.
@@ -108,7 +108,7 @@ func changeOf(con *console.Console, file string, f diffFlags) (*change, error) {
 		ch.path, err = filepath.Abs(f.as)
 	}
 	if err != nil {
-		return nil, console.Usage(fmt.Errorf("the current folder is gone (%w); go to another one", words.Cause(err)))
+		return nil, console.Usage(fmt.Errorf("the current folder is gone (%w); go to another one", safefile.Cause(err)))
 	}
 	if f.as == "" {
 		ch.path = ch.file

@@ -17,7 +17,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/cli/console"
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/paths"
-	"github.com/pollux-companion/pollux/internal/words"
+	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
 // mentionTimeout is longer than the slowest terminal takes.
@@ -77,7 +77,7 @@ func mention(ctx context.Context, con *console.Console, what string, f mentionFl
 		path, err = filepath.EvalSymlinks(path)
 	}
 	if err != nil {
-		return fmt.Errorf("%q cannot be mentioned: %w", name, words.Cause(err))
+		return fmt.Errorf("%q cannot be mentioned: %w", name, safefile.Cause(err))
 	}
 	ctx, cancel := context.WithTimeout(ctx, mentionTimeout)
 	defer cancel()

@@ -13,7 +13,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/cli/console"
 	"github.com/pollux-companion/pollux/internal/control"
 	editorstate "github.com/pollux-companion/pollux/internal/core/state"
-	"github.com/pollux-companion/pollux/internal/words"
+	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
 // Open makes pollux open.
@@ -48,17 +48,17 @@ func openPlace(ctx context.Context, con *console.Console, what string, takeFocus
 	}
 	path, err := filepath.Abs(name)
 	if err != nil {
-		return console.Usage(fmt.Errorf("the current folder is gone (%w); go to another one", words.Cause(err)))
+		return console.Usage(fmt.Errorf("the current folder is gone (%w); go to another one", safefile.Cause(err)))
 	}
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%q cannot be opened: %w", name, words.Cause(err))
+		return fmt.Errorf("%q cannot be opened: %w", name, safefile.Cause(err))
 	case info.IsDir():
 		return fmt.Errorf("%q is a folder; name a file in it", name)
 	}
 	if path, err = filepath.EvalSymlinks(path); err != nil {
-		return fmt.Errorf("%q cannot be opened: %w", name, words.Cause(err))
+		return fmt.Errorf("%q cannot be opened: %w", name, safefile.Cause(err))
 	}
 	c, err := findFor(ctx, con, path)
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/core/text"
 	"github.com/pollux-companion/pollux/internal/safefile"
-	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // maxText bounds a text for an editor, in bytes (SPEC A-4).
@@ -27,7 +26,7 @@ func readTextFile(path string) (content string, exists bool, err error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", false, nil
 	case err != nil:
-		return "", false, fmt.Errorf("%q cannot be read: %w", path, words.Cause(err))
+		return "", false, fmt.Errorf("%q cannot be read: %w", path, safefile.Cause(err))
 	case info.IsDir():
 		return "", false, fmt.Errorf("%q is a folder; name a file in it", path)
 	case !info.Mode().IsRegular():
@@ -37,7 +36,7 @@ func readTextFile(path string) (content string, exists bool, err error) {
 	}
 	f, _, err := safefile.OpenRegular(path)
 	if err != nil {
-		return "", false, fmt.Errorf("%q cannot be read: %w", path, words.Cause(err))
+		return "", false, fmt.Errorf("%q cannot be read: %w", path, safefile.Cause(err))
 	}
 	defer f.Close()
 	content, err = readText(f, path)
@@ -49,7 +48,7 @@ func readText(r io.Reader, name string) (string, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxText+1))
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("%q cannot be read: %w", name, words.Cause(err))
+		return "", fmt.Errorf("%q cannot be read: %w", name, safefile.Cause(err))
 	case len(data) > maxText:
 		return "", tooBig(name)
 	case text.IsBinary(data):
@@ -85,11 +84,11 @@ func replaceFile(path, content string) error {
 		return createFile(path, content)
 	}
 	if err != nil {
-		return fmt.Errorf("%q cannot be written: %w", path, words.Cause(err))
+		return fmt.Errorf("%q cannot be written: %w", path, safefile.Cause(err))
 	}
 	info, err := os.Stat(target)
 	if err != nil {
-		return fmt.Errorf("%q cannot be written: %w", path, words.Cause(err))
+		return fmt.Errorf("%q cannot be written: %w", path, safefile.Cause(err))
 	}
 	if info.Mode().IsRegular() {
 		return safefile.Write(target, []byte(content), &safefile.Options{KeepMode: true})
@@ -100,7 +99,7 @@ func replaceFile(path, content string) error {
 		err = errors.Join(err, f.Close())
 	}
 	if err != nil {
-		return fmt.Errorf("%q cannot be written: %w", path, words.Cause(err))
+		return fmt.Errorf("%q cannot be written: %w", path, safefile.Cause(err))
 	}
 	return nil
 }
@@ -109,7 +108,7 @@ func replaceFile(path, content string) error {
 func createFile(path, content string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666) //nolint:gosec // the user's own file, with the rights that their umask leaves
 	if err != nil {
-		return fmt.Errorf("%q cannot be written: %w", path, words.Cause(err))
+		return fmt.Errorf("%q cannot be written: %w", path, safefile.Cause(err))
 	}
 	f.Close() // the write that follows keeps its mode
 	if err := safefile.Write(path, []byte(content), &safefile.Options{KeepMode: true}); err != nil {

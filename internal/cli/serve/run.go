@@ -15,7 +15,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/cli/console"
 	"github.com/pollux-companion/pollux/internal/cli/reach"
 	"github.com/pollux-companion/pollux/internal/companion"
-	"github.com/pollux-companion/pollux/internal/words"
+	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
 // Run makes pollux run.
@@ -115,7 +115,7 @@ func startChild(ctx context.Context, con *console.Console, c *companion.Companio
 	}
 	if err := child.Start(); err != nil {
 		stop()
-		return nil, fmt.Errorf("%q cannot be started: %w", child.Args[0], words.Cause(err))
+		return nil, fmt.Errorf("%q cannot be started: %w", child.Args[0], safefile.Cause(err))
 	}
 	return stop, nil
 }
@@ -157,7 +157,7 @@ func lookCommand(name string) (string, error) {
 		hint = "install it (" + a.Install + "), or name another: pollux run -- COMMAND"
 	}
 	if strings.ContainsRune(name, os.PathSeparator) {
-		return "", fmt.Errorf("%q cannot be run (%w); %s", name, words.Cause(errors.Unwrap(err)), hint)
+		return "", fmt.Errorf("%q cannot be run (%w); %s", name, safefile.Cause(errors.Unwrap(err)), hint)
 	}
 	return "", fmt.Errorf("no such command: %q; %s", name, hint)
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/editor/tui"
 	"github.com/pollux-companion/pollux/internal/proc"
+	"github.com/pollux-companion/pollux/internal/safefile"
 	"github.com/pollux-companion/pollux/internal/stage"
-	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // The ways to show the reviewer during run.
@@ -126,7 +126,7 @@ func startShared(ctx context.Context, con *console.Console, c *companion.Compani
 	child.Stdin, child.Stdout, child.Stderr = nil, nil, nil // the new terminal
 	st, err := stage.Start(child, in, out)
 	if err != nil {
-		return nil, fmt.Errorf("%q cannot be started: %w", child.Args[0], words.Cause(err))
+		return nil, fmt.Errorf("%q cannot be started: %w", child.Args[0], safefile.Cause(err))
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	s := &sharedScreen{con: con, stage: st, folder: c.Info().Roots[0], cancel: cancel, done: make(chan struct{})}

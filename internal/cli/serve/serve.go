@@ -97,7 +97,7 @@ func checkRoot(name, path string) error {
 		dir.Close()
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("the folder %q cannot be read (%w); check its permissions, or name another", path, words.Cause(err))
+		return fmt.Errorf("the folder %q cannot be read (%w); check its permissions, or name another", path, safefile.Cause(err))
 	}
 	return nil
 }

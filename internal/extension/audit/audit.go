@@ -93,7 +93,7 @@ func (l *Log) Append(e Entry) error {
 		err = l.write(line)
 	}
 	if err != nil {
-		return fmt.Errorf("the audit log %q cannot be written: %w; make room, or correct its permissions", l.Path(), words.Cause(err))
+		return fmt.Errorf("the audit log %q cannot be written: %w; make room, or correct its permissions", l.Path(), safefile.Cause(err))
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pollux-companion/pollux/internal/words"
+	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
 // A Query chooses entries; the zero value chooses all.
@@ -112,7 +112,7 @@ func (l *Log) open() (files []*reader, err error) {
 			continue
 		}
 		if err != nil {
-			return files, fmt.Errorf("the audit log %q cannot be read: %w", path, words.Cause(err))
+			return files, fmt.Errorf("the audit log %q cannot be read: %w", path, safefile.Cause(err))
 		}
 		info, err := file.Stat()
 		if err != nil || !info.Mode().IsRegular() || slices.ContainsFunc(files, func(r *reader) bool { return os.SameFile(info, r.info) }) {
@@ -163,7 +163,7 @@ func (r *reader) drain(q Query, f func(Entry) error) error {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("the audit log %q cannot be read: %w", r.Name(), words.Cause(err))
+			return fmt.Errorf("the audit log %q cannot be read: %w", r.Name(), safefile.Cause(err))
 		}
 	}
 }

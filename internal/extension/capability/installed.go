@@ -3,23 +3,22 @@ package capability
 import (
 	"time"
 
-	"github.com/pollux-companion/pollux/internal/extension/consent"
 	"github.com/pollux-companion/pollux/internal/extension/store"
 )
 
 // Installed makes candidates of a store's extensions, as enabled in the store's working folder. answer is what the
 // user said about an extension's current content. used is when each last ran, by name, and may be nil. The bridge is
 // left out.
-func Installed(all []*store.Extension, answer func(*store.Extension) consent.Status, used map[string]time.Time) []Candidate {
+func Installed(all []*store.Extension, answer func(*store.Extension) (agreed, refused bool), used map[string]time.Time) []Candidate {
 	return installed(all, func(x *store.Extension) bool { return x.EnabledHere }, answer, used)
 }
 
 // InstalledIn is Installed for another folder, absolute. It does not read the settings of that folder.
-func InstalledIn(dir string, all []*store.Extension, answer func(*store.Extension) consent.Status, used map[string]time.Time) []Candidate {
+func InstalledIn(dir string, all []*store.Extension, answer func(*store.Extension) (agreed, refused bool), used map[string]time.Time) []Candidate {
 	return installed(all, func(x *store.Extension) bool { return x.EnabledIn(dir) }, answer, used)
 }
 
-func installed(all []*store.Extension, on func(*store.Extension) bool, answer func(*store.Extension) consent.Status, used map[string]time.Time) []Candidate {
+func installed(all []*store.Extension, on func(*store.Extension) bool, answer func(*store.Extension) (agreed, refused bool), used map[string]time.Time) []Candidate {
 	var out []Candidate
 	for _, x := range all {
 		if x.Name == Bridge {
@@ -27,9 +26,9 @@ func installed(all []*store.Extension, on func(*store.Extension) bool, answer fu
 		}
 		here := on(x)
 		usable := x.Problem == "" && here
-		said := consent.NotAsked
+		var agreed, refused bool
 		if usable && len(x.Manifest.Tools)+len(x.Manifest.Docs) > 0 {
-			said = answer(x)
+			agreed, refused = answer(x)
 		}
 		out = append(out, Candidate{
 			Extension: Extension{
@@ -37,7 +36,7 @@ func installed(all []*store.Extension, on func(*store.Extension) bool, answer fu
 				Local: here && !x.EnabledUser, Used: used[x.Name],
 			},
 			Enabled: usable,
-			Agreed:  said == consent.Allowed, Refused: said == consent.Denied,
+			Agreed:  agreed, Refused: refused,
 		})
 	}
 	return out

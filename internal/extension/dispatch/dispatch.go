@@ -113,7 +113,7 @@ func certain(answer func(*store.Extension) consent.Status, x *store.Extension) (
 
 // answers returns the user's answers about the wanted extensions. It reads every file of each, so it reads several
 // extensions at once.
-func (d *Dispatcher) answers(all []*store.Extension, wanted func(*store.Extension) bool) func(*store.Extension) consent.Status {
+func (d *Dispatcher) answers(all []*store.Extension, wanted func(*store.Extension) bool) func(*store.Extension) (agreed, refused bool) {
 	var (
 		mu   sync.Mutex
 		wait sync.WaitGroup
@@ -141,7 +141,9 @@ func (d *Dispatcher) answers(all []*store.Extension, wanted func(*store.Extensio
 	}
 	close(next)
 	wait.Wait()
-	return func(x *store.Extension) consent.Status { return out[x] }
+	return func(x *store.Extension) (agreed, refused bool) {
+		return out[x] == consent.Allowed, out[x] == consent.Denied
+	}
 }
 
 // consented asks the runner. An error counts as no.

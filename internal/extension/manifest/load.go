@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pollux-companion/pollux/internal/words"
+	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
 // Parse reads data, the content of the manifest that findings call file. It reads no other file. The manifest is
@@ -62,7 +62,7 @@ func LoadOwn(dir string) (*Manifest, Findings, error) { return load(dir, true) }
 func load(dir string, own bool) (*Manifest, Findings, error) {
 	root, err := OpenFolder(dir)
 	if err != nil {
-		return nil, nil, fmt.Errorf("the extension folder %q cannot be opened: %w", dir, words.Cause(err))
+		return nil, nil, fmt.Errorf("the extension folder %q cannot be opened: %w", dir, safefile.Cause(err))
 	}
 	defer root.Close()
 	c := &checker{shown: filepath.Join(dir, FileName), folder: newFolder(root), own: own}
@@ -75,7 +75,7 @@ func load(dir string, own bool) (*Manifest, Findings, error) {
 	}
 	defer f.Close()
 	if c.data, err = io.ReadAll(io.LimitReader(f, maxBytes+1)); err != nil {
-		return nil, nil, fmt.Errorf("the manifest in %q cannot be read: %w", dir, words.Cause(err))
+		return nil, nil, fmt.Errorf("the manifest in %q cannot be read: %w", dir, safefile.Cause(err))
 	}
 	m := c.manifest()
 	m.Found = c.conventions(m)

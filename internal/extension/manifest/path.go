@@ -135,7 +135,7 @@ func (f *folder) open(name string) (*os.File, error) {
 	}
 	file, err := f.root.OpenFile(real, os.O_RDONLY|safefile.NoWait, 0)
 	if err != nil {
-		return nil, fmt.Errorf("%q: %w", name, words.Cause(err))
+		return nil, fmt.Errorf("%q: %w", name, safefile.Cause(err))
 	}
 	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
 		file.Close()
@@ -152,12 +152,12 @@ func (f *folder) list(dir string) ([]string, error) {
 	}
 	d, err := f.root.Open(dir)
 	if err != nil {
-		return nil, words.Cause(err)
+		return nil, safefile.Cause(err)
 	}
 	defer d.Close()
 	l, err := d.Readdirnames(maxEntries)
 	if err != nil && len(l) == 0 && !isEOF(err) {
-		return nil, words.Cause(err)
+		return nil, safefile.Cause(err)
 	}
 	if len(l) == maxEntries {
 		return nil, fmt.Errorf("the folder %q holds too many files", dir)
@@ -228,7 +228,7 @@ func (f *folder) resolve(name string) (real string, mode fs.FileMode, err error)
 		}
 		target, err := f.root.Readlink(next)
 		if err != nil {
-			return "", 0, words.Cause(err)
+			return "", 0, safefile.Cause(err)
 		}
 		target = strings.ReplaceAll(target, string(os.PathSeparator), "/")
 		if strings.HasPrefix(target, "/") || strings.ContainsAny(target, ":\\") {
@@ -251,7 +251,7 @@ func (f *folder) entry(dir, name string) (fs.FileMode, error) {
 		case err == nil:
 			return info.Mode().Type(), nil
 		case !errors.Is(err, fs.ErrNotExist): // otherwise it has gone since
-			return 0, words.Cause(err)
+			return 0, safefile.Cause(err)
 		}
 	}
 	near, _ := words.Closest(name, names, words.Third(name))

@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"github.com/pollux-companion/pollux/internal/safefile"
-	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // Bounds of an extension's content.
@@ -52,7 +51,7 @@ type Tree struct {
 func ReadTree(dir string) (*Tree, error) {
 	root, err := OpenFolder(dir)
 	if err != nil {
-		return nil, fmt.Errorf("the extension folder %q cannot be opened: %w", dir, words.Cause(err))
+		return nil, fmt.Errorf("the extension folder %q cannot be opened: %w", dir, safefile.Cause(err))
 	}
 	defer root.Close()
 	r := &treeReader{root: root, tree: &Tree{}, sum: sha256.New(), buffer: make([]byte, 64<<10)}
@@ -87,12 +86,12 @@ func (r *treeReader) dir(dir string, depth int) error {
 	}
 	d, err := r.root.Open(dir)
 	if err != nil {
-		return fmt.Errorf("%q: %w", dir, words.Cause(err))
+		return fmt.Errorf("%q: %w", dir, safefile.Cause(err))
 	}
 	entries, err := d.ReadDir(maxEntries)
 	d.Close()
 	if err != nil && !isEOF(err) {
-		return fmt.Errorf("%q: %w", dir, words.Cause(err))
+		return fmt.Errorf("%q: %w", dir, safefile.Cause(err))
 	}
 	for _, e := range entries {
 		p := path.Join(dir, e.Name())
@@ -123,7 +122,7 @@ func (r *treeReader) file(p string, e fs.DirEntry) error {
 	case fs.ModeSymlink:
 		target, err := r.root.Readlink(p)
 		if err != nil {
-			return fmt.Errorf("%q: %w", p, words.Cause(err))
+			return fmt.Errorf("%q: %w", p, safefile.Cause(err))
 		}
 		f.Mode, f.Size, f.Hash = ModeLink, int64(len(target)), hexSum([]byte(target))
 	default:
@@ -136,7 +135,7 @@ func (r *treeReader) file(p string, e fs.DirEntry) error {
 func (r *treeReader) content(f *FileSum) error {
 	file, err := r.root.OpenFile(f.Path, os.O_RDONLY|safefile.NoWait, 0)
 	if err != nil {
-		return fmt.Errorf("%q: %w", f.Path, words.Cause(err))
+		return fmt.Errorf("%q: %w", f.Path, safefile.Cause(err))
 	}
 	defer file.Close()
 	info, err := file.Stat()
@@ -158,7 +157,7 @@ func (r *treeReader) content(f *FileSum) error {
 	// The limit also stops at a file that grows while it is read.
 	f.Size, err = io.CopyBuffer(to, io.LimitReader(onlyReader{file}, MaxTotal-r.total+1), r.buffer)
 	if err != nil {
-		return fmt.Errorf("%q: %w", f.Path, words.Cause(err))
+		return fmt.Errorf("%q: %w", f.Path, safefile.Cause(err))
 	}
 	if r.total += f.Size; r.total > MaxTotal {
 		return fmt.Errorf("more than %d MiB", MaxTotal>>20)

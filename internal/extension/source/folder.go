@@ -9,7 +9,6 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/safefile"
-	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // A Trouble is an entry of a folder that cannot be installed unchanged.
@@ -44,7 +43,7 @@ func CheckFolder(dir string, l *Limits) ([]Trouble, error) {
 		case len(found) >= maxTroubles:
 			return fs.SkipAll
 		case err != nil:
-			add(name, fmt.Errorf("cannot be read: %w", words.Cause(err)))
+			add(name, fmt.Errorf("cannot be read: %w", safefile.Cause(err)))
 			return fs.SkipDir
 		case name == ".":
 			return nil
@@ -84,7 +83,7 @@ func unusable(root *os.Root, name string, d fs.DirEntry) string {
 	case d.Type().IsRegular():
 		f, err := root.OpenFile(local, os.O_RDONLY|safefile.NoWait, 0)
 		if err != nil {
-			return fmt.Sprintf("cannot be read: %v", words.Cause(err))
+			return fmt.Sprintf("cannot be read: %v", safefile.Cause(err))
 		}
 		f.Close()
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/source"
 	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/safefile"
-	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // BridgeName is the name of the extension through which Gemini CLI starts pollux (SPEC P-3).
@@ -131,7 +130,7 @@ func (s *Store) newBridge(folder string, files map[string][]byte) error {
 		return err
 	}
 	if err := os.Rename(fresh, folder); err != nil {
-		return fmt.Errorf("placing %q: %w", folder, words.Cause(err))
+		return fmt.Errorf("placing %q: %w", folder, safefile.Cause(err))
 	}
 	return syncDir(s.Dir())
 }

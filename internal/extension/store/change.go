@@ -11,7 +11,6 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/safefile"
-	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // A change is one prepared install, update or uninstall. It is in the journal from before its first step until after
@@ -102,7 +101,7 @@ func (s *Store) place(c *change) error {
 		err = os.Rename(target, c.gone())
 	}
 	if err != nil {
-		return fmt.Errorf("placing %q: %w", target, words.Cause(err))
+		return fmt.Errorf("placing %q: %w", target, safefile.Cause(err))
 	}
 	return syncDir(s.Dir())
 }
@@ -238,7 +237,7 @@ func (s *Store) finish(c *change) error {
 // forget removes the journal of a change that did not happen.
 func (s *Store) forget() {
 	if err := os.Remove(s.journalFile()); err != nil && exists(s.journalFile()) {
-		s.warn(fmt.Sprintf("the journal %q could not be removed: %v", s.journalFile(), words.Cause(err)))
+		s.warn(fmt.Sprintf("the journal %q could not be removed: %v", s.journalFile(), safefile.Cause(err)))
 	}
 }
 

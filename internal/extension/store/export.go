@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
-	"github.com/pollux-companion/pollux/internal/words"
+	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
 // Export writes an extension's content as a zip archive to the file at path, and returns the content's hash. The same
@@ -35,7 +35,7 @@ func (s *Store) Export(x *Extension, path string, force bool) (hash string, err 
 	defer root.Close()
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".pollux-export-*")
 	if err != nil {
-		return "", fmt.Errorf("writing %q: %w", path, words.Cause(err))
+		return "", fmt.Errorf("writing %q: %w", path, safefile.Cause(err))
 	}
 	defer os.Remove(tmp.Name())
 	defer tmp.Close()
@@ -43,7 +43,7 @@ func (s *Store) Export(x *Extension, path string, force bool) (hash string, err 
 		return "", fmt.Errorf("writing %q: %w", path, err)
 	}
 	if err := errors.Join(tmp.Chmod(0o644), tmp.Sync(), tmp.Close()); err != nil {
-		return "", fmt.Errorf("writing %q: %w", path, words.Cause(err))
+		return "", fmt.Errorf("writing %q: %w", path, safefile.Cause(err))
 	}
 	return tree.Hash(), os.Rename(tmp.Name(), path)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/source"
+	"github.com/pollux-companion/pollux/internal/safefile"
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
@@ -173,11 +174,11 @@ func (s *Store) read(entry fs.DirEntry, rules *enablement, p *policy) *Extension
 	case x.Linked() && errors.Is(err, fs.ErrNotExist) && !exists(x.Dir):
 		x.Problem = fmt.Sprintf("the linked folder %q is gone; bring it back, or uninstall %s", x.Dir, base)
 	case err != nil && x.Linked():
-		x.Problem = fmt.Sprintf("the linked folder %q cannot be read (%v); bring it back, or uninstall %s", x.Dir, words.Cause(err), base)
+		x.Problem = fmt.Sprintf("the linked folder %q cannot be read (%v); bring it back, or uninstall %s", x.Dir, safefile.Cause(err), base)
 	case errors.Is(err, fs.ErrNotExist):
 		x.Problem = fmt.Sprintf("%q holds no %s; uninstall %s", x.Folder, manifest.FileName, base)
 	case err != nil:
-		x.Problem = words.Cause(err).Error()
+		x.Problem = safefile.Cause(err).Error()
 	case x.Findings.Err() != nil:
 		x.Problem = x.Findings.Err().Error()
 	}

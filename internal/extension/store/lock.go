@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/safefile"
-	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // lockWait bounds how long a change waits for another pollux. A change holds the lock only for renames and small
@@ -123,7 +122,7 @@ func (s *Store) newStage() (*stage, error) {
 	}
 	dir, err := os.MkdirTemp(base, "")
 	if err != nil {
-		return nil, fmt.Errorf("preparing in %q: %w", base, words.Cause(err))
+		return nil, fmt.Errorf("preparing in %q: %w", base, safefile.Cause(err))
 	}
 	st := &stage{dir: dir}
 	st.lock, err = os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)

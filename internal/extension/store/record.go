@@ -11,7 +11,6 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/source"
 	"github.com/pollux-companion/pollux/internal/safefile"
-	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // Record is what pollux stores about an extension that it installed, beyond the CLI's metadata. It lies outside the
@@ -122,7 +121,7 @@ func hexHash(data []byte) string {
 func (s *Store) dropRecord(name string) {
 	for _, file := range []string{s.recordFile(name), s.treeFile(name)} {
 		if err := os.Remove(file); err != nil && exists(file) {
-			s.warn(fmt.Sprintf("the record %q could not be removed: %v", file, words.Cause(err)))
+			s.warn(fmt.Sprintf("the record %q could not be removed: %v", file, safefile.Cause(err)))
 		}
 	}
 }

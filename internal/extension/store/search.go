@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/pollux-companion/pollux/internal/words"
+	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
 // Entry is one extension of an index.
@@ -35,7 +35,7 @@ type gallery struct {
 func ReadIndex(file string) ([]Entry, error) {
 	data, err := readSmall(file)
 	if err != nil {
-		return nil, fmt.Errorf("the index %q cannot be read: %w", file, words.Cause(err))
+		return nil, fmt.Errorf("the index %q cannot be read: %w", file, safefile.Cause(err))
 	}
 	var list []json.RawMessage
 	if err := json.Unmarshal(data, &list); err != nil {

@@ -17,7 +17,6 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/safefile"
-	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // Value is the current state of one setting of an extension. It never contains a secret's value.
@@ -218,7 +217,7 @@ func readEnv(file string, scope Scope) (map[string]string, error) {
 		return env, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the settings in %q cannot be read: %w", file, words.Cause(err))
+		return nil, fmt.Errorf("the settings in %q cannot be read: %w", file, safefile.Cause(err))
 	}
 	for line := range strings.Lines(string(data)) {
 		if key, value, is := envLine(line); is {
