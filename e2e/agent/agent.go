@@ -9,6 +9,7 @@ import (
 	"errors"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -44,6 +45,7 @@ type Agent struct {
 
 	mu    sync.Mutex // guards what follows
 	files []File
+	lost  bool
 }
 
 // Connect reads a discovery file and opens a session with a stream.
@@ -78,7 +80,7 @@ func dial(t testing.TB, port int, token string, transport http.RoundTripper) *Ag
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	var err error
-	a.link, err = client.Dial(ctx, client.Way{Host: "127.0.0.1", Port: port, Token: token}, client.LinkOptions{Notified: a.heard, Transport: transport})
+	a.link, err = client.Dial(ctx, client.Way{Host: "127.0.0.1", Port: port, Token: token}, client.LinkOptions{Notified: a.heard, Broken: a.broken, Transport: transport})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,6 +161,41 @@ func (a *Agent) Outcome() Outcome {
 		a.t.Fatalf("no outcome within %v", patience)
 		return Outcome{}
 	}
+}
+
+// Heard is the next outcome where one has come already.
+func (a *Agent) Heard() (o Outcome, ok bool) {
+	select {
+	case o = <-a.outcomes:
+		return o, true
+	default:
+		return o, false
+	}
+}
+
+// Lost says whether the session hears nothing more: its companion was away for longer than the CLI's library tries.
+func (a *Agent) Lost() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.lost
+}
+
+// Leave ends the session.
+func (a *Agent) Leave() {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	a.link.Leave(ctx)
+}
+
+// broken tells the end of a stream, which is opened again, from the end of all attempts.
+func (a *Agent) broken(err error) {
+	var status *client.StatusError
+	if !strings.HasPrefix(err.Error(), "Maximum reconnection attempts") && !(errors.As(err, &status) && status.Status == http.StatusNotFound) {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.lost = true
 }
 
 // Quiet fails the test when an outcome has come that nobody waited for.

@@ -32,6 +32,26 @@ func TestVimDisk(t *testing.T) {
 	playOn(t, vis, map[string]func(*testing.T, flavour){"merge": vimMerge, "alone": vimDiskAlone})
 }
 
+// TestVimAsked: Vim's question before it writes over what others have written stays on the screen when an agent comes.
+func TestVimAsked(t *testing.T) {
+	t.Parallel()
+	b := looking(t, vim(t), nine)
+	b.types(5, " mine")
+	b.shell("sed -i s/one/ONE/ a.txt")
+	b.says("a.txt: has changed on disk; your unsaved changes are kept")
+	b.ex("w")
+	const question = "Do you really want to write to it"
+	b.tm.Wait(question, patience)
+	b.step("an agent comes")
+	b.connect()
+	b.is("len(pollux#state().sessions)", "2")
+	if screen := b.tm.Screen(); !strings.Contains(screen, question) {
+		t.Errorf("the question has gone from the screen, and mode() is %s", b.eval("mode(1)"))
+	}
+	b.text("n")
+	b.pressUntil("Enter", "the question's end", func() bool { return b.eval("&modified . mode(1)") == "1n" })
+}
+
 // looking opens a.txt where a CLI is connected.
 func looking(t *testing.T, f flavour, text string) *bench {
 	t.Helper()

@@ -18,6 +18,8 @@ type driver interface {
 	done()
 	// adds types a new last line.
 	adds(text string)
+	// jots types a new line below another without waiting for anything.
+	jots(line int, text string)
 	// visit opens a file in the same window.
 	visit(file string)
 	// save writes the file at hand by hand, saveAs gives it another name, close closes it.
@@ -29,6 +31,8 @@ type driver interface {
 	back(file string)
 	// leaving are the ways to end the editor with "mine" unsaved behind the one line of the file b.
 	leaving() []leave
+	// abandons ends the editor and saves nothing.
+	abandons()
 	undo()
 	redo()
 	// mark puts a mark at the line of the cursor.
@@ -109,6 +113,10 @@ type driver interface {
 	merging(side string) string
 	// complaints are what the editor says by itself of files that others write.
 	complaints() []string
+	// questions are what the editor asks before it would write over what others have written, and the answer that does not.
+	questions() map[string]string
+	// everything is the text of all buffers.
+	everything() string
 	// hints are what the screen says beside a proposal: of a "conflict", or of "unsaved" changes.
 	hints(of string) []string
 }

@@ -17,6 +17,13 @@ func (e emacsUser) begin(line int) {
 }
 func (e emacsUser) done()            {}
 func (e emacsUser) adds(text string) { e.b.Helper(); e.b.keys("M->"); e.b.text(text + "\r") }
+func (e emacsUser) jots(line int, text string) {
+	e.b.Helper()
+	e.b.keys("M-g", "g")
+	e.b.text(itoa(line) + "\r")
+	e.b.keys("C-e")
+	e.b.text("\r" + text)
+}
 func (e emacsUser) visit(file string) {
 	e.b.Helper()
 	e.b.keys("C-x", "C-f")
@@ -87,6 +94,20 @@ func (e emacsUser) leaving() []leave {
 			e.b.tm.Wait("exit anyway", patience)
 			e.b.text("yes\r")
 		}}, "b\n"},
+	}
+}
+
+func (e emacsUser) abandons() {
+	e.b.Helper()
+	pid := e.b.tm.PID()
+	e.b.keys("C-x", "C-c")
+	for last := ""; alive(pid); {
+		last = e.b.tm.Until("the next question", patience, func(screen string) bool { return screen != last || !alive(pid) })
+		if strings.Contains(last, "Save file") {
+			e.b.text("n")
+		} else if strings.Contains(last, "exit anyway") {
+			e.b.text("yes\r")
+		}
 	}
 }
 
@@ -248,6 +269,12 @@ func (e emacsUser) merging(side string) string {
 	return `(if (= (length (window-list)) 4) ` + e.in(`(get-buffer "a.txt`+map[string]string{"disk": " <disk>", "began": " <began>"}[side]+`")`) + ` "no merge")`
 }
 func (e emacsUser) complaints() []string { return []string{"changed since", "really edit"} }
+func (e emacsUser) questions() map[string]string {
+	return map[string]string{"Save anyway?": "no\r", "really edit the buffer?": "n"}
+}
+func (e emacsUser) everything() string {
+	return `(mapconcat (lambda (b) (with-current-buffer b (if (buffer-file-name) (buffer-string) (if (string-match-p " <" (buffer-name)) (buffer-string) "")))) (buffer-list) "|")`
+}
 func (e emacsUser) hints(of string) []string {
 	return map[string][]string{"conflict": {"C-c C-t take", "! NINE"}, "unsaved": {"your unsaved changes of this file are kept"}}[of]
 }

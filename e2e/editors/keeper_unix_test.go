@@ -16,7 +16,7 @@ import (
 
 // TestKeeper: an editor is closed and opened again, and the CLI beside it keeps its companion (SPEC L-4).
 func TestKeeper(t *testing.T) {
-	play(t, map[string]func(*testing.T, flavour){"closed and opened": closedAndOpened})
+	play(t, map[string]func(*testing.T, flavour){"closed and opened": closedAndOpened, "edited and left": editedAndLeft})
 	t.Run("Gemini CLI", func(t *testing.T) {
 		t.Parallel()
 		keptCLI(t, neovim(t))
@@ -62,6 +62,23 @@ func closedAndOpened(t *testing.T, f flavour) {
 		b.accepted(a, file, texts[file])
 		delete(texts, file)
 	}
+}
+
+// editedAndLeft: what was typed just before the editor was left is in the proposal as well.
+func editedAndLeft(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a": "a\n"})
+	b.withKeeper()
+	b.open("a")
+	a := b.connect()
+	a.OpenDiff(b.path("a"), "new\n")
+	b.shows("a", "new\n")
+	b.step("the user types and leaves at once")
+	b.jots(1, "edited")
+	keeper := b.leaves()
+	b.opensAgain(keeper, "a")
+	b.shows("a", "new\nedited\n")
+	b.accept()
+	b.accepted(a, "a", "new\nedited\n")
 }
 
 // keptCLI: the published CLI notices nothing. What waits is decided in the next editor, or in the CLI's terminal meanwhile, also

@@ -112,6 +112,12 @@ func reject(t *testing.T, f flavour) {
 		b.rejected(a, "a.go")
 		b.calm("a.go")
 	}
+	b.step("the user types and rejects at once")
+	b.offer(a, "a.go", "other\n")
+	b.jots(1, "in haste")
+	b.reject()
+	b.rejected(a, "a.go")
+	b.until("it to be in the history", func() bool { return b.history("in haste") })
 	a.Quiet()
 }
 

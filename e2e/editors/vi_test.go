@@ -13,8 +13,13 @@ func (v vi) begin(line int) {
 	v.b.text(itoa(line) + "GA")
 	v.b.is("mode()", "i")
 }
-func (v vi) done()              { v.b.Helper(); v.b.escape() }
-func (v vi) adds(text string)   { v.b.Helper(); v.b.text("Go" + text); v.b.escape() }
+func (v vi) done()            { v.b.Helper(); v.b.escape() }
+func (v vi) adds(text string) { v.b.Helper(); v.b.text("Go" + text); v.b.escape() }
+func (v vi) jots(line int, text string) {
+	v.b.Helper()
+	v.b.text(itoa(line) + "Go" + text)
+	v.b.keys("Escape")
+}
 func (v vi) visit(file string)  { v.b.Helper(); v.b.ex("hide edit " + file) }
 func (v vi) save()              { v.b.Helper(); v.b.ex("w") }
 func (v vi) saveAs(file string) { v.b.Helper(); v.b.ex("saveas " + file) }
@@ -82,6 +87,8 @@ func (v vi) leaving() []leave {
 	ways := v.commands("qa!", "wqa", "xa")
 	return []leave{{ways[0], "b\n"}, {ways[1], "bmine\n"}, {ways[2], "bmine\n"}}
 }
+
+func (v vi) abandons() { v.b.Helper(); v.b.ex("qa!") }
 
 func (v vi) policy(decision, pattern string) {
 	v.b.Helper()
@@ -208,6 +215,12 @@ func (v vi) merging(what string) string {
 	return "tabpagenr() . winnr('$') . winnr() . &diff ==# '2331' ? " + side(map[string]int{"disk": 1, "began": 2, "mine": 3}[what]) + " : 'no merge'"
 }
 func (v vi) complaints() []string { return []string{"W1", "E211", "WARNING"} }
+func (v vi) questions() map[string]string {
+	return map[string]string{"Do you really want to write to it": "n"}
+}
+func (v vi) everything() string {
+	return "join(map(getbufinfo({'bufloaded': 1}), 'join(getbufline(v:val.bufnr, 1, \"$\"), \"|\")'), '|')"
+}
 func (v vi) hints(of string) []string {
 	return map[string][]string{"conflict": {"conflict: :Pollux keep or take"}, "unsaved": {"without your unsaved changes"}}[of]
 }

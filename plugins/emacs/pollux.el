@@ -155,8 +155,14 @@ Whatever buffer or binding has an environment of its own at the moment."
   (when (and pollux-mode (not pollux--process))
     (pollux--start)))
 
+(defun pollux--leave ()
+  "Tell the companion what was typed just now, and that Emacs ends."
+  (ignore-errors (mapc #'pollux--report-edit pollux--diffs))
+  (pollux--hang-up))
+
 (defun pollux--stop ()
   "Stop the companion in good order; it rejects what is open."
+  (mapc #'pollux--report-edit pollux--diffs)
   (pollux--disconnect)
   (pollux--equip nil (copy-sequence pollux--variables))
   (setq pollux--status nil)
@@ -449,7 +455,7 @@ proposals come as ever."
     (buffer-list-update-hook . pollux--forget-files)
     (delete-frame-functions . pollux--frame-goes)
     (after-delete-frame-functions . pollux--touch)
-    (kill-emacs-hook . pollux--hang-up))
+    (kill-emacs-hook . pollux--leave))
   "What the mode listens to.")
 
 (defvar pollux--idle-timer nil "The timer that looks at files which others may have removed.")

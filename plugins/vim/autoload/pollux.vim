@@ -67,7 +67,11 @@ function! s:equip(p) abort
   endfor
 endfunction
 
+" Has the status lines say what is new, but not while Vim asks something: that would take the question off the screen.
 function! s:redraw() abort
+  if mode(1) =~# '^r'
+    return timer_start(200, {-> s:redraw()})
+  endif
   silent! redrawstatus!
   if exists('#User#PolluxStatus')
     doautocmd <nomodeline> User PolluxStatus
@@ -269,6 +273,7 @@ function! pollux#stop(wait, ...) abort
   if l:job is v:null
     return
   endif
+  call map(copy(pollux#diff#list()), 'pollux#diff#report(v:val)') " what was typed just now
   call pollux#rpc#call('shutdown', {'keep': a:0 ? v:true : v:false}, {-> 0})
   call pollux#rpc#notify('exit', v:null)
   for l:i in range(a:wait / 10)

@@ -296,14 +296,18 @@ function M.stop(leaving)
   if not mine then
     return
   end
-  require('pollux.diff').connect(nil)
+  local diff = require('pollux.diff')
+  for _, d in ipairs(diff.list()) do
+    diff.report(d) -- what was typed just now
+  end
+  diff.connect(nil)
   mine.call('shutdown', { keep = leaving == true }, nil)
   mine.notify('exit', nil)
   for name in pairs(state.env) do
     vim.env[name] = nil
   end
   state.env = {}
-  require('pollux.diff').clear()
+  diff.clear()
 end
 
 --- Called when the editor is ready; starts what the settings say.

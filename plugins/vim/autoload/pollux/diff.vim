@@ -171,7 +171,11 @@ endfunction
 " companion may refuse that one before the timer runs, and then the diff is shown again.
 function! pollux#diff#left(id, ...) abort
   let l:now = a:0
-  if empty(get(s:find(a:id), 'deciding', ''))
+  let l:d = s:find(a:id)
+  if empty(get(l:d, 'deciding', ''))
+    if !empty(l:d)
+      call pollux#diff#report(l:d) " before its buffer goes
+    endif
     call timer_start(0, {-> s:gone(a:id, l:now)})
   endif
 endfunction
