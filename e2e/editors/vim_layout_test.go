@@ -172,6 +172,114 @@ func vimLayouts(t *testing.T, f flavour) {
 	}
 }
 
+// A diff on show is laid out anew when the screen gets another size, with what the user has typed and where they are.
+func vimResized(t *testing.T, f flavour) {
+	b, a := user(t, f, map[string]string{"a.txt": nine}, "a.txt")
+	sizes := "winwidth(1) . ' ' . winwidth(2)"
+	b.offer(a, "a.txt", proposed)
+	b.is("winwidth(1) < 81 && winwidth(2) < 81", "1")
+	b.types(5, " edited")
+	want := strings.Replace(proposed, "five", "five edited", 1)
+	for range 2 {
+		b.step("the screen gets narrow")
+		b.tm.Resize(80, 40)
+		b.is(sizes, "80 80")
+		b.is("winheight(1) - winheight(2) <= 1", "1")
+		b.shows("a.txt", want)
+		b.is(b.cursor(), "5 five edited")
+		b.step("the screen gets wide, with the user elsewhere")
+		b.text("gT")
+		b.is("&diff", "0")
+		b.tm.Resize(160, 50)
+		b.is("&columns", "160")
+		b.text("gt")
+		b.is("winwidth(1) < 81 && winwidth(2) < 81", "1")
+		b.is("winheight(1) == winheight(2)", "1")
+		b.shows("a.txt", want)
+	}
+	b.step("the user wants them beside each other")
+	b.setting("layout", "'vertical'")
+	b.tm.Resize(80, 40)
+	b.is("&columns . (winwidth(1) < 41)", "801")
+	a.Quiet()
+	b.accept()
+	b.accepted(a, "a.txt", want)
+	b.calm("a.txt")
+}
+
+// The layout "terminal": the agent's terminal stays in sight beside the diff, where it was, and is the user's as before.
+func vimBesideTerminal(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a.txt": nine, "../bin/agent": "#!/bin/sh\necho ready\nwhile read -r line; do echo \"got $line\"; done\n"})
+	if err := os.Chmod(b.path("../bin/agent"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	b.open("a.txt")
+	a := b.connect()
+	b.setting("layout", "'terminal'")
+	for side, at := range map[string]string{"right": "winnr('$')", "left": "1", "bottom": "winnr('$')"} {
+		b.step("the terminal is at the %s", side)
+		b.setting("side", "'"+side+"'")
+		b.ex("Pollux run " + b.root + "/bin/agent")
+		b.is("&buftype . mode()", "terminalt")
+		b.text("one\r")
+		b.tm.Wait("got one", patience)
+		b.keys("C-\\", "C-n")
+		b.ex("wincmd p")
+		const windows = "join(map(range(1, winnr('$')), 'winwidth(v:val) . \"x\" . winheight(v:val)')) . expand('%') . tabpagenr('$')"
+		b.is("winnr('$') . expand('%')", "2a.txt")
+		before := b.eval(windows)
+		for _, decide := range append(b.accepting()[:2], b.rejecting()[0], b.rejecting()[2]) {
+			b.step("the terminal is at the %s, and the user decides by %s", side, decide.name)
+			a.OpenDiff(b.path("a.txt"), proposed)
+			b.is("&diff . winnr('$') . expand('%:t')", "13a.txt (proposal)")
+			b.is("getbufvar(winbufnr("+at+"), '&buftype')", "terminal")
+			b.tm.Wait("got one", patience)
+			decide.do()
+			a.Outcome()
+			b.is(windows, before)
+		}
+		b.step("the user goes to the terminal at the %s from a proposal, and types", side)
+		a.OpenDiff(b.path("a.txt"), proposed)
+		b.is("&diff . winnr('$')", "13")
+		b.types(5, " edited")
+		b.ex(at1(at) + "wincmd w")
+		b.is("&buftype", "terminal")
+		b.text("i")
+		b.is("mode()", "t")
+		b.text("two\r")
+		b.tm.Wait("got two", patience)
+		b.step("the screen gets narrow")
+		b.tm.Resize(80, 40)
+		b.is("&columns . (winwidth("+at+") > 20)", "801")
+		b.keys("C-\\", "C-n")
+		b.ex("wincmd p")
+		b.is("expand('%:t') . getline(5)", "a.txt (proposal)five edited")
+		b.is("winwidth(0) > 40 && winheight(0) > 5", "1")
+		b.tm.Resize(160, 50)
+		b.is("&columns", "160")
+		b.accept()
+		b.accepted(a, "a.txt", strings.Replace(proposed, "five", "five edited", 1))
+		b.is("winnr('$') . tabpagenr('$') . expand('%')", "21a.txt")
+		b.ex(at1(at) + "wincmd w")
+		b.is("&buftype", "terminal")
+		b.ex("bwipeout!")
+		b.is("winnr('$') . expand('%')", "1a.txt")
+	}
+	b.step("no terminal is on the screen")
+	b.offer(a, "a.txt", proposed)
+	b.reject()
+	b.rejected(a, "a.txt")
+	b.calm("a.txt")
+}
+
+// at1 is the count for CTRL-W w of a window at either end.
+func at1(at string) string {
+	if at == "1" {
+		return "1"
+	}
+	return "9"
+}
+
 // L-2: a terminal that goes away while the editor is leaving leaves no process behind.
 func vimHangup(t *testing.T, f flavour) {
 	for _, leaving := range []string{"", ":qa!\n"} {

@@ -81,6 +81,6 @@ func TestVim(t *testing.T) {
 		"saveas": vimSaveAs, "read again": vimReadAgain, "long undo": vimLongUndo, "edit": vimEditOther, "without a diff": vimUnseen,
 		"review": vimReview, "policies": vimPolicies, "commands": vimCommands, "cli": vimCLI, "haste": vimHaste, "keys and colours": vimKeys, "layouts": vimLayouts,
 		"invalid": vimInvalid, "save settings": vimSaveSettings, "long words": vimLongWords, "hangup": vimHangup, "question": vimQuestion,
-		"no tab page": vimNoTab, "no room": vimNoRoom,
+		"no tab page": vimNoTab, "no room": vimNoRoom, "resized": vimResized, "beside the terminal": vimBesideTerminal,
 	})
 }

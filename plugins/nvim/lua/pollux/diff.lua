@@ -1,6 +1,7 @@
 -- Diffs: proposals of the CLI's, one on show in a tab of its own, the others in a queue.
 local config = require('pollux.config')
 local context = require('pollux.context')
+local mirror = require('pollux.mirror')
 local reload = require('pollux.reload')
 local say = require('pollux.say')
 local sides = require('pollux.sides')
@@ -248,6 +249,7 @@ function M.show(d)
   end
   local function close()
     d.tab = nil -- so that no window's end rejects
+    mirror.close(d)
     for _, win in ipairs(vim.list_extend(vim.fn.win_findbuf(d.right), vim.fn.win_findbuf(d.left))) do
       pcall(api.nvim_win_close, win, true)
     end
@@ -276,6 +278,7 @@ end
 local function hide(d, tries)
   pcall(api.nvim_del_augroup_by_name, 'pollux_diff_' .. d.id)
   local here = d.tab and api.nvim_tabpage_is_valid(d.tab) and api.nvim_get_current_tabpage() == d.tab
+  mirror.close(d)
   if d.tab and api.nvim_tabpage_is_valid(d.tab) then
     local closed = true
     for _, win in ipairs(api.nvim_tabpage_list_wins(d.tab)) do

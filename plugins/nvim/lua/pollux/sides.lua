@@ -100,6 +100,14 @@ function M.make(d, on)
       end
     end,
   })
+  api.nvim_create_autocmd({ 'VimResized', 'TabEnter' }, {
+    group = group,
+    callback = function()
+      if d.tab == api.nvim_get_current_tabpage() then
+        view.resize(d)
+      end
+    end,
+  })
   on.listen()
 end
 

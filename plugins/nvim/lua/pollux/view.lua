@@ -1,6 +1,7 @@
 -- The buffers and windows of one diff.
 local config = require('pollux.config')
 local colours = require('pollux.colours')
+local mirror = require('pollux.mirror')
 local reload = require('pollux.reload')
 local tabs = require('pollux.tabs')
 local text = require('pollux.text')
@@ -191,20 +192,36 @@ local function stay(origin, win)
 end
 
 -- Whether the two sides stand one above the other: by the setting, else by 'diffopt', else where two do not fit.
-local function stacked()
+local function stacked(d)
   local layout, diffopt = config.get().layout, vim.opt.diffopt:get()
   if layout == 'vertical' or layout == 'horizontal' then
     return layout == 'horizontal'
   end
-  return vim.tbl_contains(diffopt, 'horizontal') or vim.o.columns < 100 and not vim.tbl_contains(diffopt, 'vertical')
+  return vim.tbl_contains(diffopt, 'horizontal') or vim.o.columns - mirror.columns(d) < 100 and not vim.tbl_contains(diffopt, 'vertical')
 end
 
 -- Has the tab page of a diff show both sides.
 local function sides(d)
   vim.cmd('diffthis')
-  vim.cmd(('rightbelow %s sbuffer %d'):format(stacked() and '' or 'vertical', d.right))
+  d.stacked = stacked(d)
+  vim.cmd(('rightbelow %s sbuffer %d'):format(d.stacked and '' or 'vertical', d.right))
   d.win = api.nvim_get_current_win()
   vim.cmd('diffthis')
+  vim.cmd('wincmd =')
+end
+
+--- Lays a diff out anew where the screen has another size: its windows move, and keep what they show.
+function M.resize(d)
+  local left, right = vim.fn.bufwinid(d.left), vim.fn.bufwinid(d.right)
+  if right <= 0 or d.size == vim.o.columns .. ' ' .. vim.o.lines then
+    return
+  end
+  d.size = vim.o.columns .. ' ' .. vim.o.lines
+  mirror.resize(d)
+  if left > 0 and d.stacked ~= stacked(d) then
+    d.stacked = not d.stacked
+    vim.fn.win_splitmove(right, left, { vertical = not d.stacked, rightbelow = true })
+  end
   vim.cmd('wincmd =')
 end
 
@@ -219,7 +236,8 @@ function M.open(d)
     error(M.no_tab .. (ok and '' or ': ' .. tostring(err)), 0)
   end
   d.tab = api.nvim_get_current_tabpage()
-  d.win, d.ticks = api.nvim_get_current_win(), nil
+  d.win, d.ticks, d.size = api.nvim_get_current_win(), nil, vim.o.columns .. ' ' .. vim.o.lines
+  mirror.open(d)
   if not d.unified then
     sides(d)
   end

@@ -5,6 +5,8 @@ let s:waiter = -1
 let s:serial = 0
 
 augroup pollux_diff
+  autocmd!
+  autocmd VimResized,TabEnter * call pollux#diff#resized()
 augroup END
 
 function! s:find(id) abort
@@ -100,6 +102,7 @@ function! pollux#diff#show(d) abort
   try
     call pollux#view#open(a:d, l:made)
   catch
+    call pollux#mirror#close(a:d)
     let a:d.buffers = []
     for l:buf in l:made
       execute 'silent! bwipeout!' l:buf
@@ -218,7 +221,8 @@ endfunction
 " Takes the view away and puts the user back.
 function! s:hide(d) abort
   " Not when the user has opened something else in its window.
-  let l:here = empty(a:d.buffers) ? 0 : index(a:d.buffers, bufnr('%')) >= 0 || !s:visible(a:d) && win_id2tabwin(a:d.win) ==# [0, 0]
+  let l:here = empty(a:d.buffers) ? 0 : index(a:d.buffers, bufnr('%')) >= 0 || pollux#mirror#here(a:d) || !s:visible(a:d) && win_id2tabwin(a:d.win) ==# [0, 0]
+  call pollux#mirror#close(a:d)
   for l:buf in a:d.buffers
     execute printf('autocmd! pollux_diff * <buffer=%d>', l:buf)
     if bufexists(l:buf)
@@ -394,6 +398,13 @@ endfunction
 function! pollux#diff#disconnected() abort
   for l:d in s:queue
     let l:d.deciding = ''
+  endfor
+endfunction
+
+" Lays out the diffs on show anew, as the screen has another size.
+function! pollux#diff#resized() abort
+  for l:d in filter(copy(s:queue), 's:visible(v:val)')
+    call pollux#view#resize(l:d)
   endfor
 endfunction
 

@@ -57,7 +57,7 @@ function! s:scratch(d, side, content) abort
 endfunction
 
 function! pollux#view#remember() abort
-  let l:origin = {'win': win_getid(), 'sizes': winrestcmd(), 'views': {}, 'terminal': mode() ==# 't'}
+  let l:origin = {'tab': tabpagenr(), 'win': win_getid(), 'sizes': winrestcmd(), 'views': {}, 'terminal': mode() ==# 't'}
   if exists('*win_execute')
     for l:win in range(1, winnr('$'))
       let l:id = win_getid(l:win)
@@ -94,8 +94,11 @@ function! pollux#view#open(d, made) abort
   if l:unified
     setlocal bufhidden=hide
     enew
+    call pollux#mirror#open(a:d)
   else
-    execute 'rightbelow' s:stacked() ? '' : 'vertical' 'new'
+    call pollux#mirror#open(a:d)
+    let a:d.stacked = s:stacked(a:d)
+    execute 'rightbelow' a:d.stacked ? '' : 'vertical' 'new'
   endif
   call add(a:made, bufnr('%'))
   let l:right = s:scratch(a:d, 'proposal', a:d.new)
@@ -104,7 +107,7 @@ function! pollux#view#open(d, made) abort
   let l:syntax = s:syntax_of(a:d.path)
   setlocal nomodified
   let [a:d.tick, a:d.told] = [b:changedtick, b:changedtick]
-  let [a:d.buffers, a:d.win] = [[l:left, l:right], win_getid()]
+  let [a:d.buffers, a:d.win, a:d.size] = [[l:left, l:right], win_getid(), [&columns, &lines]]
   for l:buf in a:d.buffers
     if !empty(l:syntax)
       call setbufvar(l:buf, '&syntax', l:syntax)
@@ -135,9 +138,24 @@ function! pollux#view#open(d, made) abort
 endfunction
 
 " Whether the two sides stand one above the other: by the setting, else by 'diffopt', else where two do not fit.
-function! s:stacked() abort
+function! s:stacked(d) abort
   let l:layout = pollux#setting('layout')
-  return l:layout ==# 'horizontal' || l:layout !=# 'vertical' && (&diffopt =~# 'horizontal' || &columns < 100 && &diffopt !~# 'vertical')
+  return l:layout ==# 'horizontal' || l:layout !=# 'vertical' && (&diffopt =~# 'horizontal' || &columns - pollux#mirror#columns(a:d) < 100 && &diffopt !~# 'vertical')
+endfunction
+
+" Lays a diff out anew where the screen has another size: its windows move, and keep what they show.
+function! pollux#view#resize(d) abort
+  let l:windows = map(copy(a:d.buffers), 'win_id2win(get(win_findbuf(v:val), 0))')
+  if l:windows[1] == 0 || !exists('*win_splitmove') || a:d.size == [&columns, &lines]
+    return 0 " in another tab page, or a Vim before 8.2
+  endif
+  let a:d.size = [&columns, &lines]
+  call pollux#mirror#resize(a:d)
+  if l:windows[0] > 0 && a:d.stacked != s:stacked(a:d)
+    let a:d.stacked = !a:d.stacked
+    call win_splitmove(l:windows[1], l:windows[0], {'vertical': !a:d.stacked, 'rightbelow': 1})
+  endif
+  wincmd =
 endfunction
 
 " Looks at once what differs in {d}, where others have changed it.
