@@ -411,9 +411,10 @@ func (w *tangle) saves() {
 
 // crashes kills the companion.
 func (w *tangle) crashes() {
-	w.until("the companion", func() bool { return w.child() != 0 })
+	pid := 0
+	w.until("the companion", func() bool { pid = w.child(); return pid != 0 })
 	w.note("the companion is killed")
-	w.kill(w.child(), syscall.SIGKILL)
+	_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended just now
 }
 
 // child is the PID of the editor's companion, 0 without one.

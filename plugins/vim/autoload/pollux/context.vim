@@ -45,7 +45,8 @@ function! s:runs_cli(buf) abort
   if !has_key(s:looked, a:buf) && executable('ps')
     let l:cli = pollux#setting('cli')
     let l:name = escape(fnamemodify(type(l:cli) == v:t_list ? l:cli[0] : l:cli, ':t'), '\')
-    let l:processes = systemlist('ps -o stat= -o args= -t ' . shellescape(term_gettty(a:buf)))
+    let l:processes = []
+    silent! let l:processes = systemlist('ps -o stat= -o args= -t ' . shellescape(term_gettty(a:buf)))
     let s:looked[a:buf] = match(l:processes, '\C\V\^\S\*+\S\*\s\.\*\[ /]' . l:name . '\%(\[ .]\|\$\)') >= 0
   endif
   return get(s:looked, a:buf)
