@@ -163,6 +163,9 @@ func All() []Agent {
 	return []Agent{geminiCLI(), claudeCode(), qwenCode(), copilotCLI(), openCode(), codexCLI()}
 }
 
+// Deniers are the settings by which users keep files from the tools of some agents. getenv reads the user's environment.
+func Deniers(getenv func(string) string) []claude.Denier { return claude.Deniers(getenv) }
+
 func geminiCLI() Agent {
 	return Agent{
 		Name: Gemini, Label: string(clisettings.Program), Command: "gemini", Install: "npm install -g @google/gemini-cli",

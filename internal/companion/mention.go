@@ -35,6 +35,9 @@ func (c *Companion) mention(ctx context.Context, m control.Mention) (control.Men
 	if err != nil {
 		return control.Mentioned{}, err
 	}
+	if err := c.work.WhyDenied(s.Agent, m.Path); err != nil {
+		return control.Mentioned{}, err
+	}
 	done := control.Mentioned{Session: s.Label, By: "protocol"}
 	if m.Words == "" && s.ID > 0 {
 		err := c.agents.Mention(s.ID, mcp.Mention{Path: m.Path, First: m.First, Last: m.Last, Text: linesOf(m)})

@@ -304,6 +304,7 @@ func (c *Companion) followShares() {
 				return
 			case <-c.wakeShares:
 			}
+			c.lookFolders()
 			c.lookShares()
 			for _, s := range c.everySession() {
 				if !strings.HasPrefix(s.Client, "pollux") { // pollux doctor and context look for themselves

@@ -32,6 +32,7 @@ func (c *Companion) startWorkspace() (err error) {
 		ShareOutside: c.o.Settings.ShareOutside,
 		NeverShare:   c.o.Settings.Ignore,
 		Saves:        c.savesFolder(),
+		Deniers:      c.deniers(),
 		Withholds:    c.withholds,
 	})
 	if err != nil {
@@ -42,6 +43,36 @@ func (c *Companion) startWorkspace() (err error) {
 		return err
 	}
 	return nil
+}
+
+// deniers are the agents whose own settings keep files from them (SPEC C-8).
+func (c *Companion) deniers() []workspace.Denier {
+	ds := agent.Deniers(os.Getenv)
+	for i, d := range ds {
+		ds[i].Folders = func() []string { return c.foldersOf(d.Agent) }
+	}
+	return ds
+}
+
+// foldersOf returns the folders in which an agent's sessions run, as of the last lookFolders.
+func (c *Companion) foldersOf(name string) []string {
+	if all := c.folders.Load(); all != nil {
+		return (*all)[name]
+	}
+	return nil
+}
+
+// lookFolders finds out in which folders sessions run: their agent reads its settings there.
+func (c *Companion) lookFolders() {
+	all := map[string][]string{}
+	for _, s := range c.everySession() {
+		if dir, err := proc.Dir(s.PID); err == nil && !slices.Contains(all[s.Agent], dir) {
+			all[s.Agent] = append(all[s.Agent], dir)
+		}
+	}
+	if was := c.folders.Swap(&all); was == nil || !maps.EqualFunc(*was, all, slices.Equal[[]string]) {
+		c.store.Touch()
+	}
 }
 
 // savesFolder holds notes of saves that are under way, for whichever companion starts next.
@@ -57,7 +88,7 @@ func (c *Companion) withholds(w workspace.Withheld) {
 }
 
 func (c *Companion) startCore() error {
-	c.store = state.New(&state.Options{Keep: c.work.Sharing, LentTo: sole()})
+	c.store = state.New(&state.Options{Keep: c.work.Sharing, Denied: c.work.Denying, Deniable: c.work.Deniable(), LentTo: sole()})
 	c.store.SetRoots(c.work.Roots())
 	c.startPause()
 	if err := c.startShares(); err != nil {

@@ -70,13 +70,16 @@ func (p *peer) judged(ctx context.Context, _ empty) (judgeReply, error) {
 // errPrivate: some agent must not be told what the user looks at, and it may be the one that asks.
 var errPrivate = errors.New("an agent's shell asks, and the user does not share with every agent what they look at; pollux share says with whom")
 
-// mayKnow returns nil when the peer may be told a snapshot. Which agent is above a model's shell is not known, so that shell is told
-// nothing as long as one agent must not be told (SPEC C-8).
-func (p *peer) mayKnow(ctx context.Context, inAgent bool, snap *state.Snapshot) error {
-	if len(snap.Withheld) > 0 && p.trusted(ctx, inAgent) != nil {
-		return errPrivate
+// mayKnow returns what the peer may be told of a snapshot. Which agent is above a model's shell is not known, so that shell is told
+// nothing as long as one agent must not be told, and no file that one agent must not be told (SPEC C-8).
+func (p *peer) mayKnow(ctx context.Context, inAgent bool, snap *state.Snapshot) (*state.Snapshot, error) {
+	if len(snap.Withheld) == 0 && len(snap.Denied) == 0 || p.trusted(ctx, inAgent) == nil {
+		return snap, nil
 	}
-	return nil
+	if len(snap.Withheld) > 0 {
+		return nil, errPrivate
+	}
+	return snap.ForAll(), nil
 }
 
 // known returns the agents, and what speaks for others that nobody knows.
@@ -117,7 +120,11 @@ func (p *peer) reviewing() handler.Map {
 			ctx, cancel := context.WithTimeout(ctx, pollWithin)
 			defer cancel()
 			params := b.Told(ctx, t.Seen)
-			return toldReply{params}, p.mayKnow(ctx, t.InAgent, b.Context())
+			snap := b.Context()
+			if known, err := p.mayKnow(ctx, t.InAgent, snap); err != nil || known != snap {
+				return toldReply{}, errPrivate
+			}
+			return toldReply{params}, nil
 		}),
 		methodTexts: method(func(_ context.Context, id idParams) (textsReply, error) {
 			t, err := b.Texts(id.ID)

@@ -173,8 +173,7 @@ func (p *peer) methods() handler.Map {
 		methodJudge:    method(p.judged),
 		methodDiffs:    method(func(context.Context, empty) ([]Diff, error) { return b.Diffs(), nil }),
 		methodContext: method(func(ctx context.Context, in contextParams) (*state.Snapshot, error) {
-			snap := b.Context()
-			return snap, p.mayKnow(ctx, in.InAgent, snap)
+			return p.mayKnow(ctx, in.InAgent, b.Context())
 		}),
 		methodDecide: method(func(ctx context.Context, d decideParams) (empty, error) {
 			if err := p.trusted(ctx, d.InAgent); err != nil {

@@ -85,6 +85,32 @@ func plain(data []byte) []byte {
 	return out
 }
 
+// Relaxed replaces comments and trailing commas with blanks, for programs that allow both.
+func Relaxed(data []byte) []byte {
+	out := plain(data)
+	comma := -1 // where the last comma stands, as long as only blanks follow
+	for i := 0; i < len(out); i++ {
+		switch c := out[i]; c {
+		case '"':
+			comma = -1
+			for i++; i < len(out) && out[i] != '"'; i++ {
+				if out[i] == '\\' {
+					i++
+				}
+			}
+		case ',':
+			comma = i
+		case ' ', '\t', '\r', '\n':
+		default:
+			if (c == '}' || c == ']') && comma >= 0 {
+				out[comma] = ' '
+			}
+			comma = -1
+		}
+	}
+	return out
+}
+
 func (f *file) problem(offset int, text string) *problem {
 	before := f.data[:min(offset, len(f.data))]
 	return &problem{

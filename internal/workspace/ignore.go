@@ -50,12 +50,14 @@ type ignoreCache struct {
 // An ignoreFile is the content of one file. It is immutable, except for costly.
 type ignoreFile struct {
 	path    string
+	key     string      // in ignoreCache.files
 	info    fs.FileInfo // to tell whether the file is still the same; nil when that is not known
 	settled bool        // the file had not changed for a while when it was read
 	// problem says why the patterns may not be what the file's author wanted: the rest of a
 	// sentence that begins with the path; "" when they are. Then nobody knows what the file should hide.
 	problem  string
 	patterns []pattern
+	denials  []Denial // of an agent's settings, which have no patterns
 	// literal finds the patterns without wildcards: by their name, or with a leading slash by their path from the
 	// file's folder. wild are the other patterns. Both hold indexes of patterns, in their order.
 	literal map[string][]int
@@ -76,6 +78,11 @@ func (c *ignoreCache) init(o Options) {
 
 // load returns what a file says, nil when it does not exist. Reading and parsing spend from e.
 func (c *ignoreCache) load(path string, e *effort) *ignoreFile {
+	return c.loadAs(path, path, e, (*ignoreFile).parse)
+}
+
+// loadAs is load for a file that is parsed in another way. key stands for the file and this way.
+func (c *ignoreCache) loadAs(path, key string, e *effort, parse func(f *ignoreFile, data []byte)) *ignoreFile {
 	if path == "" {
 		return nil
 	}
@@ -93,14 +100,14 @@ func (c *ignoreCache) load(path string, e *effort) *ignoreFile {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	have, ok := c.files[path]
+	have, ok := c.files[key]
 	if ok && have.settled && have.info.ModTime().Equal(fi.ModTime()) && have.info.Size() == fi.Size() && os.SameFile(have.info, fi) {
 		return have
 	}
 	if fi.Mode().IsRegular() && fi.Size() <= maxIgnoreFile && !e.read(fi.Size()) {
 		return &ignoreFile{path: path, problem: tooMuch}
 	}
-	read := readIgnoreFile(path)
+	read := readIgnoreFile(path, parse)
 	if read.info == nil {
 		return read
 	}
@@ -111,7 +118,7 @@ func (c *ignoreCache) load(path string, e *effort) *ignoreFile {
 		clear(c.files)
 		c.bytes = read.info.Size()
 	}
-	c.files[path] = read
+	read.key, c.files[key] = key, read
 	return read
 }
 
@@ -125,15 +132,15 @@ const tooMuch = "is one of so many ignore files that they cannot be read at once
 func (c *ignoreCache) blame(f *ignoreFile, problem string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.files[f.path] == f {
+	if c.files[f.key] == f {
 		blamed := *f
 		blamed.problem, blamed.settled = problem, true
-		c.files[f.path] = &blamed
+		c.files[f.key] = &blamed
 	}
 }
 
 // readIgnoreFile reads an existing file. The result has no info when another try may give something else.
-func readIgnoreFile(path string) *ignoreFile {
+func readIgnoreFile(path string, parse func(f *ignoreFile, data []byte)) *ignoreFile {
 	f := &ignoreFile{path: path}
 	begun := time.Now()
 	data, info, err := safefile.ReadRegular(path, maxIgnoreFile)
@@ -153,6 +160,12 @@ func readIgnoreFile(path string) *ignoreFile {
 		f.problem = "is not text in UTF-8; save it as UTF-8"
 		return f
 	}
+	parse(f, data)
+	return f
+}
+
+// parse takes the lines of an ignore file.
+func (f *ignoreFile) parse(data []byte) {
 	f.patterns = parsePatterns(data, paths.FoldCase())
 	longest := 0
 	for line := range bytes.Lines(data) {
@@ -167,7 +180,6 @@ func readIgnoreFile(path string) *ignoreFile {
 		f.problem, f.patterns = "has more than 10,000 patterns; shorten it", f.patterns[:maxPatterns]
 	}
 	f.sort()
-	return f
 }
 
 // sort fills literal and wild.

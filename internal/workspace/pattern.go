@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Bounds on files with patterns. A file beyond them has a problem: see ignoreFile.problem.
@@ -75,9 +76,10 @@ type token struct {
 type tokenKind uint8
 
 const (
-	one   tokenKind = iota // one byte
-	any1                   // "?"
-	oneOf                  // a bracket expression
+	one     tokenKind = iota // one byte
+	any1                     // "?"
+	anyRune                  // a character of any number of bytes
+	oneOf                    // a bracket expression
 	star
 )
 
@@ -361,6 +363,10 @@ func (g *glob) matches(name string, e *effort) bool {
 		case i < len(tokens) && tokens[i].kind == star:
 			backToken, backByte = i, j
 			i++
+		case i < len(tokens) && tokens[i].kind == anyRune:
+			_, size := utf8.DecodeRuneInString(name[j:])
+			i++
+			j += size
 		case i < len(tokens) && tokens[i].matches(name[j], g.sets):
 			i++
 			j++

@@ -17,16 +17,24 @@ import (
 // every agent is told, whichever agent reads the file itself.
 var ignoreNames = [...]string{".geminiignore", ".qwenignore", ".agentignore", ".aiignore", ".aiexclude"} //nolint:gochecknoglobals // constant
 
-// A Withheld folder is not shared at all, because one of its ignore files cannot be followed: nobody knows what it should
-// hide.
+// A Withheld folder is not shared at all, because one of its ignore files, or an agent's settings, cannot be followed: nobody knows
+// what the file should hide.
 type Withheld struct {
-	Folder  string // absolute
-	File    string // the ignore file, absolute
+	Folder  string // absolute; "" for every folder
+	File    string // the ignore file or the settings, absolute
 	Problem string // the rest of a sentence that begins with File
+	From    string // the label of the only agent that is told nothing; "" for all agents
 }
 
 func (w Withheld) String() string {
-	return fmt.Sprintf("nothing in %q is shared with agents: %q %s", w.Folder, w.File, w.Problem)
+	what, whom := "no file", "agents"
+	if w.Folder != "" {
+		what = fmt.Sprintf("nothing in %q", w.Folder)
+	}
+	if w.From != "" {
+		whom = w.From
+	}
+	return fmt.Sprintf("%s is shared with %s: %q %s", what, whom, w.File, w.Problem)
 }
 
 // withholding remembers which folders are withheld.
@@ -64,17 +72,30 @@ func (w *Workspace) Withheld() []Withheld {
 	e := &effort{left: contextEffort, bytes: contextBytes}
 	var list []Withheld
 	for _, file := range files {
-		f := w.ignores.load(file, e)
+		var f *ignoreFile
+		if d, folder := w.denierOf(file); d != nil {
+			f = w.loadDenials(d, file, folder, e)
+		} else {
+			f = w.ignores.load(file, e)
+		}
 		if f == nil {
 			f = &ignoreFile{path: file}
 		}
 		w.withheld.note(file, f.problem)
 		if f.problem != "" {
-			list = append(list, Withheld{Folder: filepath.Dir(file), File: file, Problem: f.problem})
+			list = append(list, w.withholds(file, f.problem))
 		}
 	}
 	slices.SortFunc(list, func(a, b Withheld) int { return cmp.Compare(a.File, b.File) })
 	return list
+}
+
+// withholds says what a file with a problem withholds.
+func (w *Workspace) withholds(file, problem string) Withheld {
+	if d, folder := w.denierOf(file); d != nil {
+		return Withheld{Folder: folder, File: file, Problem: problem, From: d.Label}
+	}
+	return Withheld{Folder: filepath.Dir(file), File: file, Problem: problem}
 }
 
 // Sharing returns a function that says whether agents may hear of a file (SPEC C-6, C-8). The file must be a

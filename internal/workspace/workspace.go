@@ -75,6 +75,8 @@ type Options struct {
 	ExcludesFile string
 	// Saves is the folder for notes of running saves, for SweepSaves; "" for none.
 	Saves string
+	// Deniers are the agents whose own settings Denying obeys.
+	Deniers []Denier
 	// Withholds, when not nil, is called for a folder whose ignore file cannot be followed, once for each problem. It is
 	// called from the goroutine that judges a file, and must not block.
 	Withholds func(Withheld)
@@ -88,6 +90,7 @@ type Workspace struct {
 	roots    atomic.Pointer[[]string]
 	ignores  ignoreCache
 	withheld withholding
+	deniers  []denier
 	index    index
 	saves    saves
 	write    sync.Mutex // held while a file is replaced, so that of two saves from one version, one is a conflict
@@ -102,6 +105,9 @@ func New(roots []string, o *Options) (*Workspace, error) {
 	}
 	w.saves.dir = w.options.Saves
 	w.ignores.init(w.options)
+	for _, d := range w.options.Deniers {
+		w.deniers = append(w.deniers, denier{Denier: d})
+	}
 	w.roots.Store(&[]string{})
 	if err := w.SetRoots(roots); err != nil {
 		return nil, err

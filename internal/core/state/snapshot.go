@@ -51,6 +51,8 @@ type Snapshot struct {
 	Diagnostics map[string][]Diagnostic
 	// Withheld are the agents that must not be told, sorted; see For.
 	Withheld []string
+	// Denied are the paths in it that one agent must not be told, sorted, by the agent.
+	Denied map[string][]string
 	// Lent is what the user of another companion looks at, who was active last; nil when this store's own user was. See Store.Lend.
 	Lent *Snapshot `json:"-"`
 	// LentTo are the agents that are told Lent.
@@ -64,10 +66,39 @@ func (s *Snapshot) For(agent string) *Snapshot {
 	case slices.Contains(s.Withheld, agent):
 		return s.Bare()
 	case s.Lent == nil || !slices.Contains(s.LentTo, agent):
-		return s
+		return s.without(s.Denied[agent])
 	}
 	out := *s.Lent.For(agent)
 	out.Roots, out.Trusted = s.Roots, s.Trusted
+	return &out
+}
+
+// ForAll returns the part that every agent of Denied may be told. It says nothing about Withheld.
+func (s *Snapshot) ForAll() *Snapshot {
+	out := s
+	for _, paths := range s.Denied {
+		out = out.without(paths)
+	}
+	return out
+}
+
+// without returns s without what it says of some files.
+func (s *Snapshot) without(paths []string) *Snapshot {
+	if len(paths) == 0 {
+		return s
+	}
+	has := func(path string) bool {
+		_, ok := slices.BinarySearch(paths, path)
+		return ok
+	}
+	out := *s
+	out.Denied = nil
+	out.Files = slices.DeleteFunc(slices.Clone(s.Files), func(f File) bool { return has(f.Path) })
+	out.Diagnostics = maps.Clone(s.Diagnostics)
+	maps.DeleteFunc(out.Diagnostics, func(path string, _ []Diagnostic) bool { return has(path) })
+	if has(out.Active) {
+		out.Active, out.Cursor, out.Selections = "", nil, nil
+	}
 	return &out
 }
 
@@ -86,11 +117,51 @@ func equal(a, b *Snapshot) bool {
 	}
 	return a.SameLook(b) &&
 		slices.Equal(a.Files, b.Files) && slices.Equal(a.Roots, b.Roots) && equalValues(a.Trusted, b.Trusted) && slices.Equal(a.Withheld, b.Withheld) &&
+		maps.EqualFunc(a.Denied, b.Denied, slices.Equal[[]string]) &&
 		maps.EqualFunc(a.Diagnostics, b.Diagnostics, slices.Equal[[]Diagnostic])
 }
 
 func equalValues[T comparable](a, b *T) bool {
 	return a == b || a != nil && b != nil && *a == *b
+}
+
+// denied adds to a snapshot what agents must not be told. It asks once for each agent and path.
+func denied(snap *Snapshot, agents []string, judge func() func(agent, path string) bool) *Snapshot {
+	if judge == nil || len(agents) == 0 {
+		return snap
+	}
+	named := map[string]bool{}
+	for _, f := range snap.Files {
+		named[f.Path] = true
+	}
+	for path := range snap.Diagnostics {
+		named[path] = true
+	}
+	if snap.Active != "" {
+		named[snap.Active] = true
+	}
+	out := *snap
+	if snap.Lent != nil {
+		out.Lent = denied(snap.Lent, agents, judge)
+	}
+	if len(named) == 0 {
+		return &out
+	}
+	paths := slices.Sorted(maps.Keys(named))
+	out.Denied = maps.Clone(snap.Denied) // of the companion that lent it
+	denies := judge()
+	for _, agent := range agents {
+		for _, path := range paths {
+			if denies(agent, path) && !slices.Contains(out.Denied[agent], path) {
+				if out.Denied == nil {
+					out.Denied = map[string][]string{}
+				}
+				out.Denied[agent] = append(slices.Clone(out.Denied[agent]), path)
+			}
+		}
+		slices.Sort(out.Denied[agent])
+	}
+	return &out
 }
 
 // kept returns snap without the paths that judge's function refuses. It asks once for each path, and

@@ -27,6 +27,9 @@ type Options struct {
 	// Keep once, and the function that it returns once for each path. Keep may do I/O: the
 	// store's lock is never held, and calls may come from several goroutines. nil keeps all.
 	Keep func() (keep func(path string) bool)
+	// Denied says whether a path that Keep allows must not be named to one of the agents Deniable. It is called as Keep is; nil denies nothing.
+	Denied   func() (denied func(agent, path string) bool)
+	Deniable []string
 	// LentTo are the agents that are told what Lend brings.
 	LentTo []string
 }
@@ -70,6 +73,8 @@ func (o *Options) keep() func() func(string) bool {
 type Store struct {
 	debounce, maxDelay time.Duration
 	keep               func() func(string) bool
+	denied             func() func(agent, path string) bool
+	deniable           []string
 	lentTo             []string
 	subscribers        notify.List[*Snapshot]
 	published          *Snapshot // only the timer's goroutine uses it
@@ -105,13 +110,17 @@ type Store struct {
 
 // New returns an empty Store.
 func New(o *Options) *Store {
-	return &Store{
+	s := &Store{
 		debounce: o.debounce(), maxDelay: o.maxDelay(), keep: o.keep(), lentTo: o.lentTo(),
 		lent:      make(map[any]*Snapshot),
 		published: &Snapshot{},
 		windows:   make(map[string]*window),
 		focused:   make(map[string]int64),
 	}
+	if o != nil {
+		s.denied, s.deniable = o.Denied, o.Deniable
+	}
+	return s
 }
 
 // SetRoots replaces the workspace's folders.
@@ -371,7 +380,7 @@ func (s *Store) shareable(snap *Snapshot) *Snapshot {
 	if s.paused.Load() {
 		return snap.Bare()
 	}
-	return kept(snap, s.keep)
+	return denied(kept(snap, s.keep), s.deniable, s.denied)
 }
 
 // collect puts a snapshot together, before Keep is asked. The caller holds mu.
