@@ -6,7 +6,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -54,6 +56,10 @@ type Agent struct {
 	// nothing. nil if they speak as Gemini CLI does.
 	Listen func(ctx context.Context, d finding.Door) (Listener, error)
 	Told   func(context []byte) (string, error)
+	// Answer answers its CLIs on the socket that they ask on, which one companion serves; nil if they use the companion's own. asked is
+	// called with each process that asks, and must not block. The Answerer is nil if another companion answers, or the agent was never
+	// used on this machine.
+	Answer func(snapshot func() *state.Snapshot, asked func(proc.Info), log *slog.Logger) (Answerer, error)
 	// Look examines how its CLIs started in dir reach a companion, if they have no Locks; otherwise nil.
 	Look func(ctx context.Context, dir string, getenv func(string) string) []finding.Finding
 	// Trials are the checks of its wire in pollux conform; nil if it speaks as Gemini CLI does.
@@ -97,6 +103,13 @@ type Listener interface {
 	// Context waits for the next context, in the agent's own form.
 	Context(ctx context.Context) (json.RawMessage, error)
 	// Close ends the session.
+	Close()
+}
+
+// An Answerer answers on an agent's own socket until Close.
+type Answerer interface {
+	// Asked returns the living processes that have asked.
+	Asked() []proc.Info
 	Close()
 }
 
@@ -157,6 +170,9 @@ type Endpoint struct {
 
 // Gemini is Gemini CLI's name in the table.
 const Gemini = "gemini"
+
+// Context returns a context as Gemini CLI gets it, which the user is shown as an example of what agents are told.
+func Context(snap *state.Snapshot) string { return gemini.ContextParams(snap.For(Gemini)) }
 
 // All returns the agents, Gemini CLI first.
 func All() []Agent {
@@ -261,7 +277,7 @@ func openCode() Agent {
 func codexCLI() Agent {
 	return Agent{
 		Name: codex.Name, Sole: true, Label: codex.Label, Command: "codex", Install: "npm install -g @openai/codex", Release: "0.169.0",
-		Told: codex.Told, Look: codex.Look, Trials: codex.Trials(),
+		Answer: answerCodex, Told: codex.Told, Look: codex.Look, Trials: codex.Trials(),
 		Listen: func(ctx context.Context, d finding.Door) (Listener, error) {
 			c, err := codex.Dial(ctx, d.Socket, d.Dir)
 			if err != nil {
@@ -271,6 +287,21 @@ func codexCLI() Agent {
 		},
 		Settings: Settings{Program: codex.Label, Path: codex.SettingsPath, Later: "in each Codex, type /ide"},
 	}
+}
+
+func answerCodex(snapshot func() *state.Snapshot, asked func(proc.Info), log *slog.Logger) (Answerer, error) {
+	home, err := os.UserHomeDir()
+	if err != nil || !codex.Used(os.Getenv, home) {
+		return nil, nil
+	}
+	s, err := codex.Serve(os.TempDir(), snapshot, asked, log)
+	switch {
+	case errors.Is(err, codex.ErrTaken): // Codex hears from the other companion
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return s, nil
 }
 
 // Find returns the agent with that name.

@@ -10,7 +10,6 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/editor/web"
-	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/proc"
 )
 
@@ -101,9 +100,7 @@ func (c *Companion) SetRoots(roots []string) error {
 func (c *Companion) Serving() []control.Status {
 	var serving []control.Status
 	for _, o := range c.others {
-		if !o.Keeper && slices.ContainsFunc(c.work.Roots(), func(mine string) bool {
-			return slices.ContainsFunc(o.Roots, func(theirs string) bool { return paths.Within(theirs, mine) })
-		}) {
+		if !o.Keeper && c.work.Within(o.Roots) {
 			serving = append(serving, o)
 		}
 	}

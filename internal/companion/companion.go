@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/agent"
-	"github.com/pollux-companion/pollux/internal/agent/codex"
 	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
 	"github.com/pollux-companion/pollux/internal/agent/mcp"
 	"github.com/pollux-companion/pollux/internal/control"
@@ -169,8 +168,8 @@ type Companion struct {
 	elected *control.Client
 	// silentOnes were elected, and do not answer now.
 	silentOnes []*control.Client
-	// codex answers Codex; nil when nothing does, or another companion.
-	codex *codex.Server
+	// askers answer the agents that ask on a socket of their own, by the agents' names; none where another companion answers.
+	askers map[string]agent.Answerer
 	// places are where CLIs of the other agents find this companion, by the agents' names.
 	places map[string]*agent.Place
 }
@@ -186,7 +185,7 @@ type step struct {
 // are served only when every part is there, and the discovery file comes last.
 func Start(ctx context.Context, o Options) (*Companion, error) {
 	o.defaults()
-	c := &Companion{o: o, started: time.Now(), failed: make(chan error, 1), places: map[string]*agent.Place{}}
+	c := &Companion{o: o, started: time.Now(), failed: make(chan error, 1), places: map[string]*agent.Place{}, askers: map[string]agent.Answerer{}}
 	c.ctx, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	for _, start := range []func() error{
 		c.startWorkspace,

@@ -12,7 +12,6 @@ import (
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/guard"
-	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/proc"
 )
 
@@ -86,7 +85,7 @@ func (c *Companion) choose(clients []*control.Client, elected *control.Client) *
 	}
 	mine := seniority{keeper: c.o.Keeping != nil, began: proc.Self(), started: c.started, pid: c.o.PID}
 	others := slices.DeleteFunc(control.Persons(c.ctx, clients, known), func(o *control.Client) bool {
-		return o.Status.Alone || !c.overlaps(o.Status.Roots) || !c.below && seniorityOf(o).compare(mine) >= 0
+		return o.Status.Alone || !c.work.Overlaps(o.Status.Roots) || !c.below && seniorityOf(o).compare(mine) >= 0
 	})
 	slices.SortFunc(others, func(a, b *control.Client) int { return seniorityOf(a).compare(seniorityOf(b)) })
 	for _, o := range others {
@@ -151,12 +150,6 @@ func (c *Companion) silentTrouble() *control.Trouble {
 
 // silentTroubleID is the ID of silentTrouble.
 const silentTroubleID = "silent"
-
-func (c *Companion) overlaps(roots []string) bool {
-	return slices.ContainsFunc(c.work.Roots(), func(mine string) bool {
-		return slices.ContainsFunc(roots, func(theirs string) bool { return paths.Within(mine, theirs) || paths.Within(theirs, mine) })
-	})
-}
 
 // A seniority orders companions: who is first is elected.
 type seniority struct {
@@ -266,7 +259,7 @@ func (c *Companion) rivalTrouble() *control.Trouble {
 		if silent {
 			continue
 		}
-		if name := a.Rival(c.overlaps); name != "" {
+		if name := a.Rival(c.work.Overlaps); name != "" {
 			return &control.Trouble{
 				ID:   rivalTroubleID,
 				What: a.Label + " connects to no editor here by itself: " + name + " serves it as well",

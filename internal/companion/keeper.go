@@ -14,7 +14,6 @@ import (
 	"github.com/pollux-companion/pollux/internal/agent/mcp"
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/guard"
-	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/proc"
 )
 
@@ -221,9 +220,7 @@ func (c *Companion) fromKeeper() (*discovery.Record, *os.File) {
 
 // isKeeper says whether a companion is a keeper, and all its folders lie in this workspace.
 func (c *Companion) isKeeper(s control.Status) bool {
-	return s.Keeper && len(s.Roots) > 0 && !slices.ContainsFunc(s.Roots, func(root string) bool {
-		return !slices.ContainsFunc(c.work.Roots(), func(mine string) bool { return paths.Within(mine, root) })
-	})
+	return s.Keeper && len(s.Roots) > 0 && !slices.ContainsFunc(s.Roots, func(root string) bool { return !c.work.Holds(root) })
 }
 
 func (c *Companion) takeFrom(keeper *control.Client) (*discovery.Record, *os.File, error) {

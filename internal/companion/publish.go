@@ -48,7 +48,7 @@ func (c *Companion) publish(f *discovery.File) error {
 // announce writes the files by which the other agents' CLIs find this companion, but only for agents that were used on this machine.
 // A file that cannot be written is logged. The caller holds c.mu.
 func (c *Companion) announce(f *discovery.File) {
-	c.serveCodex()
+	c.answerAskers()
 	soon, _ := agent.Find(c.o.Soon)
 	for _, a := range agent.All() {
 		if a.Locks == nil || a.With != "" || c.socket == "" && a.Private() {

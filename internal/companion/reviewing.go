@@ -3,19 +3,16 @@ package companion
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
 
 	"github.com/pollux-companion/pollux/internal/agent"
-	"github.com/pollux-companion/pollux/internal/agent/gemini"
 	"github.com/pollux-companion/pollux/internal/agent/mcp"
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/state"
-	"github.com/pollux-companion/pollux/internal/core/text"
 	"github.com/pollux-companion/pollux/internal/guard"
 )
 
@@ -158,7 +155,7 @@ func (b backend) Told(ctx context.Context, seen string) string {
 		if snap == nil {
 			snap = &state.Snapshot{}
 		}
-		told := gemini.ContextParams(snap.For(agent.Gemini))
+		told := agent.Context(snap)
 		if told != seen || ctx.Err() != nil {
 			return told
 		}
@@ -256,9 +253,6 @@ func (p *proposer) Settled(_ *review.Diff, o review.Outcome) { p.outcome <- o }
 
 // Propose is part of control.Backend.
 func (b backend) Propose(ctx context.Context, in control.Proposal, opened func()) (control.Answer, error) {
-	if err := checkProposal(in); err != nil {
-		return control.Answer{}, err
-	}
 	c := b.c
 	owner := &proposer{outcome: make(chan review.Outcome, 1)}
 	c.reviewers.touch(func() {
@@ -291,15 +285,4 @@ func (b backend) Propose(ctx context.Context, in control.Proposal, opened func()
 func apart(p control.Proposal) bool {
 	now := mcp.Files{}.Read(p.Path)
 	return now.Exists == p.IsNew || now.Text != p.Old
-}
-
-// checkProposal refuses what no editor can show (SPEC F-2). The registry checks sizes.
-func checkProposal(p control.Proposal) error {
-	switch {
-	case !filepath.IsAbs(p.Path):
-		return &fs.PathError{Op: "propose", Path: p.Path, Err: errors.New("not an absolute path")}
-	case text.IsBinary([]byte(p.Old)), text.IsBinary([]byte(p.New)):
-		return &fs.PathError{Op: "propose", Path: p.Path, Err: errors.New("not text in UTF-8")}
-	}
-	return nil
 }

@@ -21,8 +21,6 @@ import (
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/state"
-	"github.com/pollux-companion/pollux/internal/door"
-	"github.com/pollux-companion/pollux/internal/ownpipe"
 	"github.com/pollux-companion/pollux/internal/proc"
 	"github.com/pollux-companion/pollux/internal/workspace"
 )
@@ -185,18 +183,15 @@ func ownListener(ctx context.Context, port int) bool {
 	return true
 }
 
-// privateSuffix ends the name of the socket for agents that connect by a private one.
-const privateSuffix = ".agents"
-
 // listenPrivate opens the private socket. A failure is only logged: without the socket, some agents do not find this companion, but the others do.
 func (c *Companion) listenPrivate() {
-	ln, err := ownpipe.ListenIn(c.o.Dirs.Run, privateSuffix)
+	ln, err := mcp.ListenPrivate(c.o.Dirs.Run, c.o.Log)
 	if err != nil {
 		c.o.Log.Warn("some agents do not find this companion", "err", err)
 		return
 	}
 	c.socket = ln.Addr().String()
-	c.attach(ownpipe.Guard(ln, c.o.Log), c.agents)
+	c.attach(ln, c.agents)
 }
 
 // predecessor returns the companion to take over from: the one that started this keeper, a running keeper, or one that has ended; nil
@@ -314,7 +309,7 @@ func (c *Companion) guard(ln net.Listener) net.Listener {
 	if c.o.Settings.AdmitOtherUsers {
 		return ln
 	}
-	return door.OwnUser(ln, c.o.Log)
+	return mcp.OwnUser(ln, c.o.Log)
 }
 
 // attach lets s serve ln once every part has started. Connections before that wait in the
@@ -387,8 +382,8 @@ func (c *Companion) startDiscovery() error {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		errs := []error{c.place.Remove()}
-		if c.codex != nil {
-			c.codex.Close()
+		for _, s := range c.askers {
+			s.Close()
 		}
 		if c.aside != nil {
 			errs = append(errs, c.aside.Remove())
@@ -488,7 +483,7 @@ func (c *Companion) startUpkeep() {
 			a.Sweep()
 		}
 		for _, dir := range c.o.Dirs.Run {
-			ownpipe.Sweep(dir, privateSuffix)
+			mcp.SweepPrivate(dir)
 		}
 		if removed := workspace.SweepSaves(c.savesFolder()); len(removed) > 0 {
 			c.o.Log.Info("removed what saves that were interrupted have left", "files", removed)

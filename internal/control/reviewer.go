@@ -1,6 +1,11 @@
 package control
 
 import (
+	"io/fs"
+	"path/filepath"
+
+	"github.com/pollux-companion/pollux/internal/core/text"
+
 	"context"
 	"encoding/json"
 	"errors"
@@ -194,6 +199,12 @@ func (p *peer) rule(ctx context.Context, r ruleParams) error {
 // propose waits for the user as long as the connection lasts. Everybody may propose: a model's shell that does so asks the
 // user, and cannot answer for them.
 func (p *peer) propose(ctx context.Context, in proposeParams) (answerReply, error) {
+	switch {
+	case !filepath.IsAbs(in.Path):
+		return answerReply{}, &fs.PathError{Op: "propose", Path: in.Path, Err: errors.New("not an absolute path")}
+	case text.IsBinary(in.Old), text.IsBinary(in.New): // no editor can show it (SPEC F-2); the registry checks sizes
+		return answerReply{}, &fs.PathError{Op: "propose", Path: in.Path, Err: errors.New("not text in UTF-8")}
+	}
 	server := jrpc2.ServerFromContext(ctx)
 	a, err := p.b.Propose(ctx, Proposal{in.Path, string(in.Old), in.IsNew, string(in.New)}, func() {
 		_ = server.Notify(ctx, noteOpened, nil)

@@ -162,6 +162,24 @@ func (w *Workspace) Contains(path string) bool {
 	return err == nil
 }
 
+// Holds reports whether a folder lies in a root or is one. Like Within, it compares only the text of canonical paths.
+func (w *Workspace) Holds(folder string) bool {
+	_, ok := w.rootOf(folder)
+	return ok
+}
+
+// Within reports whether a root lies in one of the folders or is one.
+func (w *Workspace) Within(folders []string) bool {
+	return slices.ContainsFunc(w.Roots(), func(root string) bool {
+		return slices.ContainsFunc(folders, func(f string) bool { return paths.Within(f, root) })
+	})
+}
+
+// Overlaps reports whether a folder is in the workspace, or a root in a folder.
+func (w *Workspace) Overlaps(folders []string) bool {
+	return w.Within(folders) || slices.ContainsFunc(folders, w.Holds)
+}
+
 // rootOf returns the outermost root that holds the canonical path, because that one sees
 // most of the path's names.
 func (w *Workspace) rootOf(real string) (root string, ok bool) {
