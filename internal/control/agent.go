@@ -75,12 +75,14 @@ func MayDecide(ctx context.Context, dirs []string) error {
 		if err != nil { // an older version, or no answer
 			agents.Unknown = append(agents.Unknown, fmt.Sprintf("companion %d does not answer", c.Status.PID))
 		}
-		switch by, _ := inTime(ctx, c.judged); {
+		switch by, err := inTime(ctx, c.judged); { // this process may have hidden its parents from itself, in a namespace of its own
 		case by == byAgent:
 			fromAgent = true
-		case by != byPerson && c.server.PID == 0: // this process may have hidden its parents from itself, in a namespace of its own
+		case by != byPerson && c.server.PID == 0:
 			hidden = append(hidden, errApart)
 			agents.Unknown = append(agents.Unknown, fmt.Sprintf("companion %d %v", c.Status.PID, errApart))
+		case err != nil: // an older version, or no answer any more
+			agents.Unknown = append(agents.Unknown, fmt.Sprintf("companion %d does not say who asks", c.Status.PID))
 		}
 		all.Processes = append(all.Processes, agents.Processes...)
 		all.Unknown = append(all.Unknown, agents.Unknown...)

@@ -3,11 +3,13 @@
 package control
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -51,6 +53,32 @@ func TestPointer(t *testing.T) {
 	s.Close()
 	if left := names(t, dir); len(left) > 0 {
 		t.Errorf("it leaves %q", left)
+	}
+}
+
+// fleeting is a companion that ends between two questions.
+type fleeting struct {
+	*fake
+
+	asked atomic.Int32
+	end   func()
+}
+
+func (f *fleeting) Agents(ctx context.Context) Agents {
+	if f.asked.Add(1) == 2 {
+		go f.end()
+		<-ctx.Done()
+	}
+	return f.fake.Agents(ctx)
+}
+
+// SPEC §11.1: a companion that says who is connected, but not whose this process is, leaves that open: this process may see no parents.
+func TestNotJudged(t *testing.T) {
+	f := &fleeting{fake: &fake{reviewed: newReviewed()}}
+	s := listen(t, []string{shortDir(t)}, f)
+	f.end = s.Close
+	if err := MayDecide(t.Context(), []string{filepath.Dir(s.Path())}); !errors.Is(err, ErrUnknownAgent) || f.asked.Load() != 2 {
+		t.Errorf("%v, asked %d times", err, f.asked.Load())
 	}
 }
 

@@ -3,8 +3,10 @@
 package guard
 
 import (
+	"debug/buildinfo"
 	"iter"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -157,11 +159,12 @@ func commandOf(pid int) []string {
 
 // goesBetween says whether a process is a pollux command that an agent starts to talk to the companion.
 func goesBetween(pid int, words []string) bool {
-	if len(words) == 0 || !strings.HasPrefix(base(words[0]), "pollux") && !ours(pid) {
+	if len(words) == 0 {
 		return false
 	}
 	has := func(w string) bool { return slices.Contains(words[1:], w) }
-	return has("relay") || has("mcp") || (has("extensions") || has("ext")) && has("serve")
+	between := has("relay") || has("mcp") || (has("extensions") || has("ext")) && has("serve")
+	return between && (strings.HasPrefix(base(words[0]), "pollux") || isPollux(pid))
 }
 
 // isBatch says whether a command line is a shell that runs a command or a script, and no person types into.
@@ -186,6 +189,17 @@ func isShell(words []string) bool {
 func base(program string) string {
 	program = strings.TrimPrefix(program[strings.LastIndexAny(program, `/\`)+1:], "-")
 	return strings.TrimSuffix(strings.ToLower(program), ".exe")
+}
+
+// isPollux says whether a process runs some build of pollux, under any name, which may have been replaced or removed since.
+func isPollux(pid int) bool {
+	program, known := proc.Program(pid)
+	if !known {
+		return false
+	}
+	info, err := buildinfo.ReadFile(program)
+	self, ok := debug.ReadBuildInfo()
+	return err == nil && ok && info.Main.Path == self.Main.Path
 }
 
 // ours says whether a process runs this very program, under any name.

@@ -16,6 +16,18 @@ import (
 	"github.com/pollux-companion/pollux/internal/proc"
 )
 
+// waitsVariable makes the test's program say its number and wait until its standard input ends.
+const waitsVariable = "POLLUX_TEST_WAITS"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(waitsVariable) != "" {
+		fmt.Println(os.Getpid())
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		return
+	}
+	os.Exit(m.Run())
+}
+
 // plain is an environment without marks.
 func plain(extra ...string) []string { return append([]string{"PATH=" + os.Getenv("PATH")}, extra...) }
 
@@ -309,6 +321,33 @@ func TestBehind(t *testing.T) {
 	}
 	if got := Behind(1 << 30); len(got) != 0 {
 		t.Errorf("no process: %v", got)
+	}
+}
+
+// Another build of pollux is known by what it was built from, under any name, and after its file was replaced.
+func TestBehindAnotherBuild(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	build, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(t.TempDir(), "plx")
+	if err := os.WriteFile(program, append(build, 0), 0o700); err != nil { // another file
+		t.Fatal(err)
+	}
+	relay := started(t, plain(waitsVariable+"=1"), program+" relay; true")
+	other := started(t, plain(waitsVariable+"=1"), program+" review; true")
+	if err := os.Remove(program); err != nil {
+		t.Fatal(err)
+	}
+	if found := Behind(relay); len(found) < 3 || found[len(found)-1].PID != os.Getpid() {
+		t.Errorf("behind a renamed relay, whose file is gone: %v, this is process %d", found, os.Getpid())
+	}
+	if found := Behind(other); len(found) != 1 {
+		t.Errorf("behind another command: %v", found)
 	}
 }
 
