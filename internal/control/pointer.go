@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/pollux-companion/pollux/internal/ownpipe"
 	"github.com/pollux-companion/pollux/internal/safefile"
@@ -98,23 +99,35 @@ func listForGuard(ctx context.Context, dirs []string) (clients []*Client, hidden
 	if many {
 		hidden = append(hidden, errMany)
 	}
-	for _, path := range pointed(dirs) {
-		if slices.ContainsFunc(clients, func(c *Client) bool { return c.path == path }) {
-			continue
-		}
-		c, err := dialBusy(ctx, path)
-		if err == nil {
-			clients = append(clients, c)
-			continue
-		}
-		cause := err
-		if e := (*net.OpError)(nil); errors.As(err, &e) {
-			cause = safefile.Cause(e.Err)
-		}
-		pid, _, _ := strings.Cut(filepath.Base(path), "-")
-		if !slices.ContainsFunc(silent, func(s Silent) bool { return fmt.Sprint(s.PID) == pid }) {
-			hidden = append(hidden, fmt.Errorf("%w: process %s runs, and its socket %q is not reached from here (%v); end that process and start it again", ErrSilent, pid, path, cause))
-		}
+	paths := slices.DeleteFunc(pointed(dirs), func(path string) bool {
+		return slices.ContainsFunc(clients, func(c *Client) bool { return c.path == path })
+	})
+	if len(paths) > maxSockets && !many {
+		hidden = append(hidden, errMany)
 	}
+	var (
+		mu   sync.Mutex
+		wait sync.WaitGroup
+	)
+	for _, path := range paths[:min(len(paths), maxSockets)] {
+		wait.Go(func() { // each may take as long as a Dial
+			c, err := dialBusy(ctx, path)
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				clients = append(clients, c)
+				return
+			}
+			cause := err
+			if e := (*net.OpError)(nil); errors.As(err, &e) {
+				cause = safefile.Cause(e.Err)
+			}
+			pid, _, _ := strings.Cut(filepath.Base(path), "-")
+			if !slices.ContainsFunc(silent, func(s Silent) bool { return fmt.Sprint(s.PID) == pid }) {
+				hidden = append(hidden, fmt.Errorf("%w: process %s runs, and its socket %q is not reached from here (%v); end that process and start it again", ErrSilent, pid, path, cause))
+			}
+		})
+	}
+	wait.Wait()
 	return clients, hidden
 }

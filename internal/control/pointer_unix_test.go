@@ -6,11 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // pointing is a companion whose socket lies where its client does not look; the client finds a pointer in dir.
@@ -124,5 +126,30 @@ func TestManySockets(t *testing.T) {
 	}
 	if err := MayDecide(t.Context(), []string{dir}); !errors.Is(err, ErrSilent) {
 		t.Errorf("%v", err)
+	}
+}
+
+// Many companions that hang cost no more time than one.
+func TestManyHang(t *testing.T) {
+	var dir string
+	for range 12 {
+		s := listen(t, []string{shortDir(t)}, &fake{reviewed: newReviewed()})
+		s.ln.Close() // its socket is gone
+		ln, err := net.Listen("unix", s.Path())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { ln.Close() })
+		if dir == "" {
+			dir = filepath.Join(t.TempDir(), "run")
+		}
+		if err := s.point(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	begun := time.Now()
+	err := MayDecide(t.Context(), []string{dir})
+	if took := time.Since(begun); !errors.Is(err, ErrSilent) || took > 5*dialTimeout {
+		t.Errorf("%v, after %v", err, took)
 	}
 }
