@@ -22,7 +22,7 @@ func (c *Companion) answerAskers() {
 			continue
 		}
 		s, err := a.Answer(func() *state.Snapshot { return c.store.Snapshot().For(a.Name) }, func(p proc.Info) {
-			c.meet(p)
+			c.meetCLI(p)
 			c.askShares()
 		}, c.o.Log)
 		switch {

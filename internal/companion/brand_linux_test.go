@@ -73,11 +73,14 @@ func TestMeetBrands(t *testing.T) {
 	self, _ := proc.Lookup(os.Getpid())
 	parent, _ := proc.Lookup(os.Getppid())
 	for name, p := range map[string]proc.Info{"above the companion": parent, "the companion itself": self} {
-		if c.meet(p); proc.Branded(p.PID) {
+		if c.meetCLI(p); proc.Branded(p.PID) {
 			t.Fatalf("%s is branded", name)
 		}
 	}
-	if c.meet(parent, agent); !proc.Branded(agent.PID) {
+	if c.meet(parent, agent); proc.Branded(agent.PID) {
+		t.Error("what asks by pollux mcp is branded, which may be a terminal of the user's")
+	}
+	if c.meetCLI(parent, agent); !proc.Branded(agent.PID) {
 		t.Error("the agent is not branded")
 	}
 	fmt.Fprintln(in)

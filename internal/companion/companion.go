@@ -103,6 +103,7 @@ type Companion struct {
 	agents   *mcp.Server
 	folders  atomic.Pointer[map[string][]string] // where sessions run, by their agent; see lookFolders
 	above    above                               // agents that count only as long as their go-between lives
+	plain    atomic.Pointer[proc.Info]           // the CLI that was last found not to be branded; its ancestors stay the same
 	setters  proc.Set                            // who has set rules, with all above them
 	met      proc.Set                            // the processes of all agents that have connected, in earlier lives too
 	past     web.History                         // nil when no history is kept

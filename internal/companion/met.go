@@ -8,24 +8,42 @@ import (
 	"github.com/pollux-companion/pollux/internal/proc"
 )
 
-// meet remembers the agent behind a connection, the last process, with its go-betweens. It brands an agent elsewhere, so that every
-// companion knows what that agent starts from now on, and no process gets rid of it. What is above this companion may be the user's own
-// session, or their editor, and is not branded; neither is pollux itself, which plays an agent (pollux conform).
+// meet remembers the agent behind a connection, the last process, with its go-betweens.
 func (c *Companion) meet(processes ...proc.Info) {
 	if len(processes) == 0 { // an earlier life did not learn of any
 		return
 	}
 	c.dropRulesOf(processes) // now: it may propose by a go-between, as pollux mcp
-	agent := processes[len(processes)-1:]
-	above := slices.ContainsFunc(c.selves(), func(pid int) bool { return guard.Descends(pid, agent) })
-	if len(processes) > 1 && above {
+	if len(processes) > 1 && c.isBelow(processes[len(processes)-1]) {
 		c.above.add(processes)
 		return
 	}
 	c.met.Add(processes...)
-	if !above && !guard.Same(agent) {
-		proc.Brand(agent[0])
+}
+
+// meetCLI is meet for an agent that has a session, or is Codex. It brands an agent elsewhere, so that every companion knows what that agent
+// starts from now on, and no process gets rid of it. What is above this companion may be the user's own session, or their editor, and is not
+// branded; neither is pollux itself, which plays an agent (pollux conform). The agent behind a pollux mcp may be an editor with terminals of
+// the user's, and is only met.
+func (c *Companion) meetCLI(processes ...proc.Info) {
+	c.meet(processes...)
+	if len(processes) == 0 {
+		return
 	}
+	cli := processes[len(processes)-1]
+	if last := c.plain.Load(); last != nil && *last == cli || proc.Branded(cli.PID) || !proc.Same(cli.PID, cli.Start) {
+		return // a CLI may have thousands of sessions
+	}
+	if !c.isBelow(cli) && !guard.Same([]proc.Info{cli}) {
+		proc.Brand(cli)
+		return
+	}
+	c.plain.Store(&cli)
+}
+
+// isBelow says whether a process has started this companion or its editor, directly or not.
+func (c *Companion) isBelow(p proc.Info) bool {
+	return slices.ContainsFunc(c.selves(), func(pid int) bool { return guard.Descends(pid, []proc.Info{p}) })
 }
 
 // maxAbove bounds an above.

@@ -38,7 +38,7 @@ func (c *Companion) newServer(rec discovery.Record) *mcp.Server {
 		Process:   processOf,
 		Behind:    guard.Behind,
 		Known:     rec.Sessions,
-		Meet:      c.meet,
+		Meet:      c.meetCLI,
 		Floor:     rec.Floor,
 		Life:      rec.Life,
 		MayDecide: c.mayDecide,
