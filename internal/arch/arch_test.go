@@ -63,6 +63,32 @@ func TestNamedTests(t *testing.T) {
 	}
 }
 
+// TestWalks: the walks of ARCHITECTURE.md go through functions that exist, and one that does not is found.
+func TestWalks(t *testing.T) {
+	root, err := peers.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := load(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(filepath.Join(root, "ARCHITECTURE.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, finding := range namedPlaces(tree, string(page), "## Four walks, five hops each") {
+		t.Error(finding)
+	}
+	bad := "\n## Walk\n`internal/door`, `door.Door.verdict`, `ide/diffAccepted`, `door.Door.gone`, `door.Gone`, `ide/gone`\n## Next\n`gone`\n"
+	if found := namedPlaces(tree, bad, "## Walk"); len(found) != 3 || !strings.Contains(found[2], "ide/gone") {
+		t.Errorf("%q", found)
+	}
+	if found := namedPlaces(tree, bad, "## Elsewhere"); len(found) != 1 {
+		t.Errorf("%q", found)
+	}
+}
+
 // TestCitations: every number of the contract that a comment cites stands in docs/spec, and one that does not is found.
 func TestCitations(t *testing.T) {
 	root, err := peers.Root()

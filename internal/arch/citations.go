@@ -3,8 +3,10 @@ package arch
 import (
 	"fmt"
 	"go/ast"
+	"go/token"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -94,4 +96,66 @@ func namedTests(t *Tree, page string) ([]string, error) {
 		}
 	}
 	return missing, nil
+}
+
+// namedPlaces finds names in a section of ARCHITECTURE.md that the code does not have: functions and types with their package
+// in front ("review.Registry.Open"), and messages ("ide/diffAccepted"), which are strings in production code.
+func namedPlaces(t *Tree, page, heading string) []string {
+	_, section, _ := strings.Cut(page, "\n"+heading+"\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	known := map[string]bool{}
+	t.each(func(f File) {
+		if f.Test {
+			return
+		}
+		for _, p := range []string{path.Base(path.Dir(f.Path)), path.Dir(f.Path)} {
+			known[p] = true
+			for _, d := range f.AST.Decls {
+				for _, name := range namesOf(d) {
+					known[path.Base(p)+"."+name] = true
+				}
+			}
+		}
+		ast.Inspect(f.AST, func(n ast.Node) bool {
+			if l, ok := n.(*ast.BasicLit); ok && l.Kind == token.STRING {
+				known[strings.Trim(l.Value, "`\"")] = true
+			}
+			return true
+		})
+	})
+	var missing []string
+	names := regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(section, -1)
+	for _, m := range names {
+		if !known[m[1]] {
+			missing = append(missing, fmt.Sprintf("%q names %s, which is nowhere", heading, m[1]))
+		}
+	}
+	if len(names) == 0 {
+		missing = append(missing, fmt.Sprintf("%q names nothing: the search is broken", heading))
+	}
+	return missing
+}
+
+// namesOf returns the names that a declaration gives: functions, types, and methods with their type in front.
+func namesOf(d ast.Decl) (all []string) {
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		if d.Recv == nil {
+			return []string{d.Name.Name}
+		}
+		of := d.Recv.List[0].Type
+		if star, ok := of.(*ast.StarExpr); ok {
+			of = star.X
+		}
+		if id, ok := of.(*ast.Ident); ok {
+			return []string{id.Name + "." + d.Name.Name}
+		}
+	case *ast.GenDecl:
+		for _, spec := range d.Specs {
+			if s, ok := spec.(*ast.TypeSpec); ok {
+				all = append(all, s.Name.Name)
+			}
+		}
+	}
+	return all
 }
