@@ -130,7 +130,7 @@ func (b backend) Status() control.Status {
 		Views:   b.views(),
 
 		Troubles: b.c.troubles(),
-		Shares:   b.c.shares.list(),
+		Shares:   b.c.everyShare(),
 	}
 }
 

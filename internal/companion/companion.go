@@ -141,7 +141,7 @@ type Companion struct {
 
 	electing sync.Mutex // held by elect
 
-	shares     *shares
+	shares     *settings.Shares
 	wakeShares chan struct{}
 
 	telling      sync.Mutex // guards the below; held while pages are told

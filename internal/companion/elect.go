@@ -13,6 +13,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/guard"
 	"github.com/pollux-companion/pollux/internal/proc"
+	"github.com/pollux-companion/pollux/internal/settings"
 )
 
 // electAgainAfter is how long after a lost companion the next one is elected.
@@ -247,7 +248,7 @@ func (b backend) Lend(key any, snap *state.Snapshot, front bool) { b.c.store.Len
 
 // serves says whether an agent finds this companion by its files. The caller holds c.mu.
 func (c *Companion) serves(a agent.Agent) bool {
-	return c.shares.mode(a.Name) != shareLeave && (c.elected == nil || !a.Sole)
+	return c.shares.Mode(a.Name) != settings.ShareLeave && (c.elected == nil || !a.Sole)
 }
 
 // rivalTrouble says that another program's companion keeps an agent from connecting to either; nil when none does.

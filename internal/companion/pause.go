@@ -1,30 +1,15 @@
 package companion
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
-
 	"github.com/pollux-companion/pollux/internal/control"
-	"github.com/pollux-companion/pollux/internal/safefile"
+	"github.com/pollux-companion/pollux/internal/settings"
 )
 
-// pausedFolder holds one file for each set of roots that is paused. A pause outlives the companion, so that no restart shares what the user wants kept private.
-const pausedFolder = "paused"
+func (c *Companion) pause() settings.Pause { return settings.PauseOf(c.o.Dirs.State, c.work.Roots()) }
 
-func (c *Companion) pauseFile() string {
-	sum := sha256.Sum256([]byte(strings.Join(slices.Sorted(slices.Values(c.work.Roots())), "\x00")))
-	return filepath.Join(c.o.Dirs.State, pausedFolder, hex.EncodeToString(sum[:8]))
-}
-
-// startPause takes over the pause of an earlier companion. When it cannot tell, it pauses.
+// startPause takes over the pause of an earlier companion.
 func (c *Companion) startPause() {
-	if _, err := os.Lstat(c.pauseFile()); err == nil || !errors.Is(err, fs.ErrNotExist) {
+	if c.pause().Holds() {
 		c.store.Pause(true)
 	}
 	c.store.FollowPause(c.paused) // until Shut
@@ -32,17 +17,7 @@ func (c *Companion) startPause() {
 
 // paused writes the start or end of a pause down for the next companion, and tells the views and reviewers.
 func (c *Companion) paused(now bool) {
-	file := c.pauseFile()
-	err := os.Remove(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	if now {
-		if err = safefile.PrivateDir(filepath.Dir(file)); err == nil {
-			err = safefile.Write(file, nil, &safefile.Options{Mode: 0o600})
-		}
-	}
-	if err != nil {
+	if err := c.pause().Set(now); err != nil {
 		c.o.Log.Warn("the next companion will not know whether sharing is paused", "err", err)
 	}
 	go c.tellTroubles()

@@ -1,35 +1,18 @@
 package companion
 
 import (
-	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/agent"
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/editor/web"
-	"github.com/pollux-companion/pollux/internal/safefile"
+	"github.com/pollux-companion/pollux/internal/settings"
 )
-
-// Whether an agent is told what the user looks at (SPEC C-8), from the strictest.
-const (
-	shareLeave  = "leave" // it does not even find this companion, so that it finds another
-	shareNever  = "never"
-	shareAsk    = "ask"
-	shareAlways = "always"
-)
-
-var strictness = []string{shareLeave, shareNever, shareAsk, shareAlways}
 
 // What control.Session.Told says.
 const (
@@ -39,222 +22,34 @@ const (
 	toldNothing = "never"
 )
 
-// everyAgent stands in the settings for the agents that they do not name.
-const everyAgent = "*"
-
-// sharesFolder holds one file for each folder for which the user has decided.
-const sharesFolder = "share"
-
-// maxShares bounds such a file, in bytes.
-const maxShares = 64 << 10
-
 // askShareWithin is how long the question stands.
 const askShareWithin = 10 * time.Minute
 
-// shares knows which agents are told what the user looks at. A decision for a folder holds for the folders below it. It comes before the settings.
-// Of several roots the strictest counts. Its methods may be called from any goroutine.
-type shares struct {
-	dir      string
-	defaults map[string]string
-	agents   []control.Share // every agent, in the table's order; without modes
-
-	writing sync.Mutex // held from reading a file to its change
-
-	mu     sync.Mutex        // guards the below
-	modes  map[string]string // by the agents' names
-	forced map[string]bool   // never, although that could not be written down
-	asked  map[string]bool   // the question was shown in this life, and not answered
-	asking string            // the agent that a question is about; "" for none
-	answer context.CancelFunc
-}
-
-// A shareFile is what the user has decided for a folder.
-type shareFile struct {
-	Folder string            `json:"folder"`
-	Agents map[string]string `json:"agents"`
-}
-
-func newShares(state string, defaults map[string]string) (*shares, error) {
-	s := &shares{dir: filepath.Join(state, sharesFolder), defaults: defaults, modes: map[string]string{}, forced: map[string]bool{}, asked: map[string]bool{}}
-	names := agent.Names(nil)
-	for name := range defaults {
-		if name != everyAgent && !slices.Contains(names, name) {
-			return nil, fmt.Errorf("the setting share names %q, which is no agent; the agents are %s", name, strings.Join(names, ", "))
-		}
-	}
-	for _, a := range agent.All() {
-		s.agents = append(s.agents, control.Share{Agent: a.Name, Label: a.Label})
-	}
-	return s, nil
-}
-
-func (s *shares) file(folder string) string {
-	sum := sha256.Sum256([]byte(folder))
-	return filepath.Join(s.dir, hex.EncodeToString(sum[:8])+".json")
-}
-
-// load reads the file of a folder. A missing file is no error.
-func (s *shares) load(folder string) (f shareFile, err error) {
-	path := s.file(folder)
-	data, err := safefile.ReadPrivate(path, maxShares)
-	if errors.Is(err, fs.ErrNotExist) {
-		return shareFile{Folder: folder, Agents: map[string]string{}}, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(data, &f)
-	}
-	if err == nil && f.Folder != folder {
-		err = errors.New("it is about another folder")
-	}
-	if err != nil {
-		return f, fmt.Errorf("%q says with whom you share what you look at, and cannot be used (%w); remove it and decide again with pollux share", path, err)
-	}
-	if f.Agents == nil {
-		f.Agents = map[string]string{}
-	}
-	return f, nil
-}
-
-// recorded returns the decision for the nearest of a folder and the folders above it; "" for none, never when a file cannot be used.
-func (s *shares) recorded(root, name string) string {
-	for folder := root; ; folder = filepath.Dir(folder) {
-		f, err := s.load(folder)
-		if err != nil {
-			return shareNever
-		}
-		if mode := f.Agents[name]; mode != "" {
-			if !slices.Contains(strictness, mode) {
-				return shareNever
-			}
-			return mode
-		}
-		if filepath.Dir(folder) == folder {
-			return ""
-		}
-	}
-}
-
-// look finds out the modes for these roots.
-func (s *shares) look(roots []string) {
-	modes := map[string]string{}
-	for _, a := range s.agents {
-		preset := cmp.Or(s.defaults[a.Agent], s.defaults[everyAgent], shareAlways)
-		mode := preset
-		for i, root := range roots {
-			of := cmp.Or(s.recorded(root, a.Agent), preset)
-			if i == 0 || slices.Index(strictness, of) < slices.Index(strictness, mode) {
-				mode = of
-			}
-		}
-		modes[a.Agent] = mode
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for name := range s.forced {
-		modes[name] = shareNever
-	}
-	s.modes = modes
-	if s.asking != "" && modes[s.asking] != shareAsk {
-		s.answer()
-	}
-}
-
-// set decides for every root. What cannot be written down counts for this life alone if it is never, and not at all otherwise.
-func (s *shares) set(roots []string, name, mode string) error {
-	s.writing.Lock()
-	defer s.writing.Unlock()
-	var errs []error
-	for _, root := range roots {
-		f, err := s.load(root)
-		if err == nil {
-			f.Agents[name] = mode
-			err = s.write(f)
-		}
-		errs = append(errs, err)
-	}
-	err := errors.Join(errs...)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.forced, name)
-	if err != nil || len(roots) == 0 {
-		s.forced[name] = true
-	}
-	return err
-}
-
-func (s *shares) write(f shareFile) error {
-	data, err := json.Marshal(f)
-	if err == nil {
-		err = safefile.PrivateDir(s.dir)
-	}
-	if err == nil {
-		err = safefile.Write(s.file(f.Folder), data, &safefile.Options{Mode: 0o600})
-	}
-	return err
-}
-
-// mode returns an agent's mode; never for an unknown agent.
-func (s *shares) mode(name string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return cmp.Or(s.modes[name], shareNever)
-}
-
-// list returns every agent with its mode.
-func (s *shares) list() []control.Share {
-	list := slices.Clone(s.agents)
-	for i := range list {
-		list[i].Mode = s.mode(list[i].Agent)
-	}
-	return list
-}
-
-// withheld returns the agents that are told nothing.
-func (s *shares) withheld() (names []string) {
-	for _, a := range s.list() {
-		if a.Mode != shareAlways {
-			names = append(names, a.Agent)
-		}
-	}
-	return names
-}
-
-// begin marks a question about an agent as asked; ok is false when it was asked before, or another question stands.
-func (s *shares) begin(name string, answer context.CancelFunc) (ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.asking != "" || s.asked[name] || s.modes[name] != shareAsk {
-		return false
-	}
-	s.asking, s.answer = name, answer
-	return true
-}
-
-// end notes that the question is over; again allows it to be asked anew.
-func (s *shares) end(again bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.asked[s.asking] = !again
-	s.asking = ""
-}
-
 // startShares withholds what agents must not be told, before any of them can connect.
 func (c *Companion) startShares() (err error) {
-	if c.shares, err = newShares(c.o.Dirs.State, c.o.Settings.Share); err != nil {
+	if c.shares, err = settings.NewShares(c.o.Dirs.State, c.o.Settings.Share, agent.Names(nil)); err != nil {
 		return err
 	}
 	c.wakeShares = make(chan struct{}, 1)
-	c.shares.look(c.work.Roots())
-	c.store.Withhold(c.shares.withheld())
+	c.shares.Look(c.work.Roots())
+	c.store.Withhold(c.shares.Withheld())
 	return nil
+}
+
+// everyShare returns every agent with its mode.
+func (c *Companion) everyShare() (all []control.Share) {
+	for _, a := range agent.All() {
+		all = append(all, control.Share{Agent: a.Name, Label: a.Label, Mode: c.shares.Mode(a.Name)})
+	}
+	return all
 }
 
 // lookShares takes over what another companion or the user has decided meanwhile. It returns at once.
 func (c *Companion) lookShares() {
-	before := c.shares.list()
-	c.shares.look(c.work.Roots())
-	c.store.Withhold(c.shares.withheld())
-	if !slices.Equal(before, c.shares.list()) {
+	before := c.everyShare()
+	c.shares.Look(c.work.Roots())
+	c.store.Withhold(c.shares.Withheld())
+	if !slices.Equal(before, c.everyShare()) {
 		go c.tellShares()
 	}
 }
@@ -276,18 +71,18 @@ func (b backend) SetShare(name, mode string) error {
 	switch {
 	case !slices.Contains(names, name):
 		return fmt.Errorf("%q is no agent; the agents are %s", name, strings.Join(names, ", "))
-	case !slices.Contains(strictness, mode):
+	case !settings.IsShareMode(mode):
 		return fmt.Errorf("%q is not always, ask, never or leave", mode)
-	case mode == shareLeave && name == agent.Gemini:
+	case mode == settings.ShareLeave && name == agent.Gemini:
 		return errors.New("nothing stands in the way of Gemini CLI, which takes one of several companions by itself; say never instead")
 	}
 	c := b.c
-	err := c.shares.set(c.work.Roots(), name, mode)
+	err := c.shares.Set(c.work.Roots(), name, mode)
 	c.lookShares()
 	c.askShares()
 	c.electAndPublish()
 	go c.tellTroubles()
-	if err != nil && mode == shareNever {
+	if err != nil && mode == settings.ShareNever {
 		return fmt.Errorf("%s is told nothing until this companion ends, but that could not be written down: %w", name, err)
 	}
 	return err
@@ -328,7 +123,7 @@ func (c *Companion) askShares() {
 func (c *Companion) askShare(name, label string) {
 	ctx, cancel := context.WithTimeout(c.ctx, askShareWithin)
 	defer cancel()
-	if c.below || !c.shares.begin(name, cancel) {
+	if c.below || !c.shares.Begin(name, cancel) {
 		return
 	}
 	const yes, no = "Share", "Never share"
@@ -337,9 +132,9 @@ func (c *Companion) askShare(name, label string) {
 		Message: "Its model would hear of your open files, cursor, selection and problems in " + strings.Join(c.work.Roots(), ", ") + ". pollux share changes the answer later.",
 		Choices: []string{yes, no},
 	})
-	c.shares.end(err != nil && ctx.Err() == nil)
-	mode := map[string]string{yes: shareAlways, no: shareNever}[choice]
-	if err != nil || mode == "" || c.shares.mode(name) != shareAsk {
+	c.shares.End(err != nil && ctx.Err() == nil)
+	mode := map[string]string{yes: settings.ShareAlways, no: settings.ShareNever}[choice]
+	if err != nil || mode == "" || c.shares.Mode(name) != settings.ShareAsk {
 		return
 	}
 	if err := (backend{c}).SetShare(name, mode); err != nil {
@@ -349,12 +144,12 @@ func (c *Companion) askShare(name, label string) {
 
 // toldTo says whether an agent is told what the user looks at, as control.Session says it.
 func (c *Companion) toldTo(name string) string {
-	switch mode := c.shares.mode(name); {
-	case mode == shareNever, mode == shareLeave:
+	switch mode := c.shares.Mode(name); {
+	case mode == settings.ShareNever, mode == settings.ShareLeave:
 		return toldNothing
 	case c.store.Paused():
 		return toldPaused
-	case mode == shareAsk:
+	case mode == settings.ShareAsk:
 		return toldAsks
 	}
 	return toldAll

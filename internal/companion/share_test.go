@@ -184,7 +184,7 @@ func TestShareIsKeptC8(t *testing.T) {
 	if err := (backend{c}).SetShare("claud", "never"); err == nil {
 		t.Error("an unknown agent is taken")
 	}
-	files, _ := filepath.Glob(filepath.Join(o.Dirs.State, sharesFolder, "*"))
+	files, _ := filepath.Glob(filepath.Join(o.Dirs.State, "share", "*"))
 	if len(files) != 1 {
 		t.Fatal(files)
 	}
@@ -266,9 +266,9 @@ func TestShareAskC8(t *testing.T) {
 				t.Fatal("nobody is asked")
 			}
 			want := map[bool]string{true: "always", false: "never"}[told]
-			for deadline := time.Now().Add(within); c.shares.mode("claude") != want; time.Sleep(time.Millisecond) {
+			for deadline := time.Now().Add(within); c.shares.Mode("claude") != want; time.Sleep(time.Millisecond) {
 				if time.Now().After(deadline) {
-					t.Fatal(c.shares.mode("claude"))
+					t.Fatal(c.shares.Mode("claude"))
 				}
 			}
 			c.Stop(t.Context())
@@ -298,7 +298,7 @@ func TestShareUnansweredC8(t *testing.T) {
 	if q := <-questions; !strings.Contains(q, "opencode") {
 		t.Error(q)
 	}
-	if mode := c.shares.mode("claude"); mode != "ask" {
+	if mode := c.shares.Mode("claude"); mode != "ask" {
 		t.Error(mode)
 	}
 }

@@ -1,4 +1,5 @@
-// Package settings reads the user's configuration file and its defaults, names pollux's folders, and opens the log.
+// Package settings is what the user has decided: the configuration file with its defaults, and, folder by folder, which agents are told
+// what the user looks at. It names pollux's folders, and opens the log.
 package settings
 
 import (
