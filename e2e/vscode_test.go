@@ -314,8 +314,10 @@ func TestVSCode(t *testing.T) {
 		"main.go": "package main\n\nfunc main() {\n\tprintln(\"hi\")\n}\n", "dos.txt": "\uFEFFone\r\ntwo\nthree\r\n",
 		"long.txt": "1\n2\n3\n4\n5\n6\n7\n8\n9\n", "bad.json": "{\"a\" 1}\n",
 	})
+	b.usesClaude()
 	s := b.studio()
 	s.looks()
+	s.saves()
 	s.decides()
 	s.follows()
 	s.terminals()
@@ -338,6 +340,24 @@ func (s *studio) looks() {
 	b.step("problems", func() {
 		s.open("bad.json")
 		b.until("the problem is told", func() bool { return strings.Contains(b.tool("getDiagnostics"), "Colon expected") })
+	})
+}
+
+// saves: an agent has the user's changes saved, but never over what others have written (SPEC CC-17).
+func (s *studio) saves() {
+	b := s.b
+	b.step("an agent saves", func() {
+		b.write("mine.txt", "one\n")
+		s.command("File: Toggle Auto Save")
+		s.open("mine.txt")
+		marked := tabs + `.dirty[data-resource-name="mine.txt"]`
+		b.savesFor("mine.txt", func(text string) {
+			s.Press("Control+Home")
+			s.Type(text)
+		}, func() { s.Wait(marked) }, func() { s.Gone(marked) })
+		s.command("File: Revert File")
+		s.Gone(marked)
+		s.command("File: Toggle Auto Save")
 	})
 }
 

@@ -180,12 +180,15 @@ func (c *Companion) open(ctx context.Context, path string, at *state.Position, t
 	return err
 }
 
-// saveFile has the user's editor write unsaved changes of a file.
+// saveFile has the user's editor, or else the page, write unsaved changes of a file.
 func (c *Companion) saveFile(ctx context.Context, path string) error {
-	if c.o.Editor == nil || !c.o.Editor.Full() {
-		return errors.New("saving is left to the user, in this editor")
+	if c.o.Editor != nil && c.o.Editor.Full() {
+		return c.o.Editor.SaveDocument(ctx, path)
 	}
-	return c.o.Editor.SaveDocument(ctx, path)
+	if page := c.webPage(); page != nil {
+		return page.Save(ctx, path)
+	}
+	return errors.New("saving is left to the user, in this editor")
 }
 
 // ask puts a question to the user, in the editor or else on the page; "" when the user made no choice.

@@ -344,12 +344,12 @@ func FitsWhole(pattern, name string) bool { return wholeGlob(pattern).matches(na
 func wholeGlob(pattern string) *glob {
 	g := &glob{}
 	for i := range len(pattern) {
-		switch c := pattern[i]; {
-		case c == '*':
+		switch c := pattern[i]; c {
+		case '*':
 			if n := len(g.tokens); n == 0 || g.tokens[n-1].kind != star {
 				g.tokens = append(g.tokens, token{kind: star})
 			}
-		case c == '?':
+		case '?':
 			g.tokens = append(g.tokens, token{kind: anyRune})
 		default:
 			g.tokens = append(g.tokens, token{b: c})
@@ -372,7 +372,7 @@ func (d *denials) deny(path, root, top1, top2 string, e *effort) bool {
 		if _, ok := decided[l.Chain]; ok {
 			continue
 		}
-		fits := false
+		var fits bool
 		switch {
 		case !l.Whole:
 			fits = l.fits(path, root, e)

@@ -174,6 +174,7 @@ async function start(): Promise<void> {
     },
     answer: async (method, params) => {
       if (method === "ask") return ask(params);
+      if (method === "file/saveOpen") return app.files.saveOpen((params as { path: string }).path);
       if (method === "diff/flush") return app.diffs.flush((params as { id: string }).id);
       throw new RpcError(Code.methodNotFound, `unknown method ${method}`);
     },

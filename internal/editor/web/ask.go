@@ -1,8 +1,12 @@
 package web
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
+	"time"
 
 	"github.com/pollux-companion/pollux/internal/core/state"
 )
@@ -21,6 +25,37 @@ func (s *Server) Open(path string, at *state.Position, takeFocus bool) error {
 	}{path, at, takeFocus})
 	return nil
 }
+
+// saveWithin bounds how long a page may take to save a file.
+const saveWithin = 5 * time.Second
+
+// Save has the pages write the unsaved changes of a file that they have open. It fails, and says why, when others have written the file since,
+// when a page does not answer, and when no page has the file open.
+func (s *Server) Save(ctx context.Context, path string) error {
+	ctx, cancel := context.WithTimeout(ctx, saveWithin)
+	defer cancel()
+	open := false
+	for _, p := range s.everyPage() {
+		var out struct {
+			Open  bool   `json:"open"`
+			Saved bool   `json:"saved"`
+			Why   string `json:"why"`
+		}
+		if err := p.Call(ctx, "file/saveOpen", map[string]string{"path": path}, &out); err != nil {
+			return fmt.Errorf("the page did not save %q: %w", path, err)
+		}
+		if out.Open && !out.Saved {
+			return fmt.Errorf("the page did not save %q: %s", path, cmp.Or(out.Why, "it does not say why"))
+		}
+		open = open || out.Open
+	}
+	if !open {
+		return fmt.Errorf("no page has %q open: %w", path, errNotOpen)
+	}
+	return nil
+}
+
+var errNotOpen = errors.New("there is nothing to save")
 
 // A Question is put to the user.
 type Question struct {

@@ -191,6 +191,35 @@ func TestAsk(t *testing.T) {
 	close(block)
 }
 
+// SPEC CC-17: every page that has the file open saves it; one that refuses says why, and one that is silent does not hold the agent up.
+func TestSaveOpen(t *testing.T) {
+	b := newBench(t)
+	says := func(what, want string) {
+		t.Helper()
+		err := b.server.Save(t.Context(), "/p/a")
+		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), `"/p/a"`)) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	says("no page", "no page has")
+	one, two := b.page("one"), b.page("two")
+	says("nowhere open", "no page has")
+	one.OnSave(func(path string) (bool, string) { return path == "/p/a", "another file" })
+	says("saved", "")
+	two.OnSave(func(string) (bool, string) { return false, "it has changed on disk" })
+	says("refused by one", "changed on disk")
+	two.OnSave(func(string) (bool, string) { return false, "" })
+	says("refused without a word", "does not say why")
+	block := make(chan struct{})
+	defer close(block)
+	two.OnSave(func(string) (bool, string) { <-block; return true, "" })
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := b.server.Save(ctx, "/p/a"); err == nil {
+		t.Error("a silent page is taken for one that saved")
+	}
+}
+
 func TestGoodbye(t *testing.T) { // SPEC L-1
 	b := newBench(t)
 	one, two := b.page("one"), b.page("two")

@@ -35,11 +35,11 @@ __export(extension_exports, {
 });
 module.exports = __toCommonJS(extension_exports);
 var path3 = __toESM(require("node:path"));
-var vscode6 = __toESM(require("vscode"));
+var vscode7 = __toESM(require("vscode"));
 
 // src/companion.ts
 var import_node_fs = require("node:fs");
-var vscode3 = __toESM(require("vscode"));
+var vscode4 = __toESM(require("vscode"));
 
 // src/diagnostics.ts
 var vscode = __toESM(require("vscode"));
@@ -225,6 +225,41 @@ function lines(stream, each) {
   });
 }
 
+// src/save.ts
+var import_promises = require("node:fs/promises");
+var vscode3 = __toESM(require("vscode"));
+var stamps = /* @__PURE__ */ new Map();
+async function stamp(path4) {
+  try {
+    const s = await (0, import_promises.stat)(path4, { bigint: true });
+    return `${s.ino} ${s.size} ${s.mtimeNs}`;
+  } catch {
+    return void 0;
+  }
+}
+function note(document) {
+  if (document.uri.scheme === "file" && !document.isDirty) stamps.set(document.uri.toString(), stamp(document.uri.fsPath));
+}
+function watch3() {
+  vscode3.workspace.textDocuments.forEach(note);
+  return vscode3.Disposable.from(
+    vscode3.workspace.onDidOpenTextDocument(note),
+    vscode3.workspace.onDidSaveTextDocument(note),
+    vscode3.workspace.onDidChangeTextDocument((e) => note(e.document)),
+    // read again from the disk, or all changes undone
+    vscode3.workspace.onDidCloseTextDocument((d) => stamps.delete(d.uri.toString()))
+  );
+}
+async function save(uri) {
+  const key = uri.toString();
+  const document = vscode3.workspace.textDocuments.find((d) => d.uri.toString() === key);
+  if (!document) return { saved: false, why: "it is not open in the editor" };
+  if (!document.isDirty) return { saved: true };
+  const was = await stamps.get(key);
+  if (was === void 0 || was !== await stamp(uri.fsPath)) return { saved: false, why: "it has changed on disk since the editor read it" };
+  return await document.save() ? { saved: true } : { saved: false, why: "VS Code did not save it" };
+}
+
 // src/companion.ts
 var vendors = [
   ["google.gemini-cli-vscode-ide-companion", /^GEMINI_CLI_IDE/],
@@ -241,7 +276,7 @@ var Companion = class {
     this.installed = installed;
     this.output = output;
     environment.persistent = false;
-    this.others = vscode3.extensions.onDidChange(() => this.equip({}));
+    this.others = vscode4.extensions.onDidChange(() => this.equip({}));
   }
   diffs;
   environment;
@@ -255,7 +290,7 @@ var Companion = class {
   roots = [];
   variables = /* @__PURE__ */ new Map();
   others;
-  changed = new vscode3.EventEmitter();
+  changed = new vscode4.EventEmitter();
   onDidChange = this.changed.event;
   status = { state: "stopped", sessions: [], paused: false };
   dispose() {
@@ -299,7 +334,7 @@ var Companion = class {
     this.changed.fire();
   }
   spawn() {
-    const command = vscode3.workspace.getConfiguration("pollux").get("path") || ((0, import_node_fs.existsSync)(this.installed) ? this.installed : "pollux");
+    const command = vscode4.workspace.getConfiguration("pollux").get("path") || ((0, import_node_fs.existsSync)(this.installed) ? this.installed : "pollux");
     this.set({ state: "starting" });
     const peer = new Peer(command, ["lsp"], {
       request: (method, params, waited) => this.answer(method, params, waited),
@@ -325,16 +360,16 @@ var Companion = class {
     const announcement = { version: 2, context: true, openDiff: true, env: true, types: true };
     return {
       processId: process.pid,
-      clientInfo: { name: vscode3.env.appName, version: vscode3.version },
+      clientInfo: { name: vscode4.env.appName, version: vscode4.version },
       workspaceFolders: this.roots.map((uri) => ({ uri, name: uri.split("/").at(-1) ?? "" })),
       capabilities: { experimental: { pollux: announcement } },
       initializationOptions: {
         pollux: {
           ...announcement,
-          ide: { name: vscode3.env.uriScheme, displayName: vscode3.env.appName },
+          ide: { name: vscode4.env.uriScheme, displayName: vscode4.env.appName },
           idePid: process.ppid,
           // the ancestor of this window's shells
-          trusted: vscode3.workspace.isTrusted,
+          trusted: vscode4.workspace.isTrusted,
           openDiffs: this.diffs.announce()
         }
       }
@@ -350,8 +385,8 @@ var Companion = class {
     this.watches = [
       watch2((message) => peer.notify("pollux/didChangeContext", message)),
       watch((found) => peer.notify("pollux/didChangeDiagnostics", found)),
-      vscode3.workspace.onDidGrantWorkspaceTrust(() => peer.notify("pollux/didChangeTrust", { trusted: true })),
-      vscode3.workspace.onDidChangeWorkspaceFolders(() => this.moved(peer))
+      vscode4.workspace.onDidGrantWorkspaceTrust(() => peer.notify("pollux/didChangeTrust", { trusted: true })),
+      vscode4.workspace.onDidChangeWorkspaceFolders(() => this.moved(peer))
     ];
     this.set({ state: "running" });
     this.timer = setTimeout(() => this.failures = 0, lived);
@@ -365,7 +400,7 @@ var Companion = class {
     if (added.length + removed.length > 0) peer.notify("workspace/didChangeWorkspaceFolders", { event: { added: event(added), removed: event(removed) } });
   }
   unwatch() {
-    vscode3.Disposable.from(...this.watches).dispose();
+    vscode4.Disposable.from(...this.watches).dispose();
     this.watches = [];
   }
   ended(command, reason, missing) {
@@ -377,22 +412,22 @@ var Companion = class {
     if (!this.wanted) return;
     this.output.appendLine(`pollux has ended: ${reason}`);
     if (missing) return this.fail(`${command} cannot be started: ${reason}`, "Choose the Program…", "How to Get It");
-    if (++this.failures === 4) void vscode3.window.showErrorMessage(`The companion keeps ending (${reason}). “pollux: Show Log” shows why.`);
+    if (++this.failures === 4) void vscode4.window.showErrorMessage(`The companion keeps ending (${reason}). “pollux: Show Log” shows why.`);
     this.timer = setTimeout(() => this.wanted && !this.peer && this.spawn(), Math.min(longest, 200 * 2 ** (this.failures - 1)));
   }
   fail(message, ...actions) {
     this.wanted = false;
     this.set({ state: "failed" });
-    void vscode3.window.showErrorMessage(`pollux: ${message}`, ...actions).then((action) => {
-      if (action === "Choose the Program…") void vscode3.commands.executeCommand("workbench.action.openSettings", "pollux.path");
-      if (action === "How to Get It") void vscode3.commands.executeCommand("workbench.action.openWalkthrough", "pollux.pollux#start");
+    void vscode4.window.showErrorMessage(`pollux: ${message}`, ...actions).then((action) => {
+      if (action === "Choose the Program…") void vscode4.commands.executeCommand("workbench.action.openSettings", "pollux.path");
+      if (action === "How to Get It") void vscode4.commands.executeCommand("workbench.action.openWalkthrough", "pollux.pollux#start");
     });
   }
   /** Sets the variables of new terminals, but for agents whose vendor's own extension is here. */
   equip(p) {
     for (const name of p.unset ?? []) this.variables.delete(name);
     for (const [name, value] of Object.entries(p.set ?? {})) this.variables.set(name, String(value));
-    const taken = vendors.filter(([id]) => vscode3.extensions.getExtension(id));
+    const taken = vendors.filter(([id]) => vscode4.extensions.getExtension(id));
     this.environment.clear();
     for (const [name, value] of this.variables) {
       if (!taken.some(([, variables]) => variables.test(name))) this.environment.replace(name, value);
@@ -410,9 +445,9 @@ var Companion = class {
         return this.diffs.follow(p);
       case "window/showMessage": {
         const message = String(p.message);
-        if (p.type === 1) void vscode3.window.showErrorMessage(message);
-        else if (p.type === 2) void vscode3.window.showWarningMessage(message);
-        else vscode3.window.setStatusBarMessage(message, 8e3);
+        if (p.type === 1) void vscode4.window.showErrorMessage(message);
+        else if (p.type === 2) void vscode4.window.showWarningMessage(message);
+        else vscode4.window.setStatusBarMessage(message, 8e3);
       }
     }
   }
@@ -424,8 +459,10 @@ var Companion = class {
         return this.diffs.close(p);
       case "pollux/openDocument":
         return openDocument(p);
+      case "pollux/saveDocument":
+        return save(vscode4.Uri.parse(p.uri, true));
       case "pollux/ask": {
-        const choice = await vscode3.window.showInformationMessage(p.title ?? "pollux", { modal: true, detail: p.message }, ...p.choices ?? []);
+        const choice = await vscode4.window.showInformationMessage(p.title ?? "pollux", { modal: true, detail: p.message }, ...p.choices ?? []);
         return { choice: waited() ? choice ?? null : null };
       }
       case "pollux/typeText":
@@ -436,22 +473,22 @@ var Companion = class {
   }
 };
 function folders() {
-  return (vscode3.workspace.workspaceFolders ?? []).filter((f) => f.uri.scheme === "file").map((f) => f.uri.toString());
+  return (vscode4.workspace.workspaceFolders ?? []).filter((f) => f.uri.scheme === "file").map((f) => f.uri.toString());
 }
 async function openDocument(p) {
-  const uri = vscode3.Uri.parse(p.uri, true);
+  const uri = vscode4.Uri.parse(p.uri, true);
   if (uri.scheme !== "file") throw new RpcError(-32602, "no file");
   const options = { preserveFocus: !p.takeFocus, preview: false };
   const s = p.selection;
   if (s == null ? void 0 : s.start) {
     const end = s.end ?? s.start;
-    options.selection = new vscode3.Range(s.start.line, s.start.character ?? 0, end.line, end.character ?? 0);
+    options.selection = new vscode4.Range(s.start.line, s.start.character ?? 0, end.line, end.character ?? 0);
   }
-  await vscode3.window.showTextDocument(uri, options);
+  await vscode4.window.showTextDocument(uri, options);
   return { opened: true };
 }
 async function type(p) {
-  for (const terminal of vscode3.window.terminals) {
+  for (const terminal of vscode4.window.terminals) {
     if (await terminal.processId !== p.processId) continue;
     terminal.sendText(String(p.text).replace(/[\x00-\x1f\x7f-\x9f]/g, " "), false);
     return true;
@@ -464,7 +501,7 @@ function sleep(ms) {
 
 // src/diff.ts
 var path = __toESM(require("node:path"));
-var vscode4 = __toESM(require("vscode"));
+var vscode5 = __toESM(require("vscode"));
 
 // src/text.ts
 var ends = /\r\n|\r|\n/g;
@@ -533,14 +570,14 @@ var Diffs = class {
   queue = [];
   companion;
   files = new Files();
-  changed = new vscode4.EventEmitter();
+  changed = new vscode5.EventEmitter();
   /** The queue, or what is on show, has changed. */
   onDidChange = this.changed.event;
   disposables;
-  beside = vscode4.window.createTextEditorDecorationType({
+  beside = vscode5.window.createTextEditorDecorationType({
     isWholeLine: true,
-    backgroundColor: new vscode4.ThemeColor("merge.currentContentBackground"),
-    overviewRulerColor: new vscode4.ThemeColor("editorOverviewRuler.warningForeground")
+    backgroundColor: new vscode5.ThemeColor("merge.currentContentBackground"),
+    overviewRulerColor: new vscode5.ThemeColor("editorOverviewRuler.warningForeground")
   });
   typed = 0;
   showing = 0;
@@ -549,13 +586,13 @@ var Diffs = class {
     this.disposables = [
       this.changed,
       this.beside,
-      vscode4.workspace.registerFileSystemProvider(scheme, this.files, { isCaseSensitive: true }),
-      vscode4.workspace.onDidChangeTextDocument((e) => this.edited(e.document)),
-      vscode4.workspace.onWillSaveTextDocument((e) => this.saving(e)),
-      vscode4.window.tabGroups.onDidChangeTabs(() => this.closed()),
-      vscode4.window.onDidChangeVisibleTextEditors(() => this.queue.forEach((p) => this.mark(p))),
-      vscode4.window.onDidChangeTextEditorSelection((e) => {
-        if (e.kind === vscode4.TextEditorSelectionChangeKind.Keyboard) this.typed = Date.now();
+      vscode5.workspace.registerFileSystemProvider(scheme, this.files, { isCaseSensitive: true }),
+      vscode5.workspace.onDidChangeTextDocument((e) => this.edited(e.document)),
+      vscode5.workspace.onWillSaveTextDocument((e) => this.saving(e)),
+      vscode5.window.tabGroups.onDidChangeTabs(() => this.closed()),
+      vscode5.window.onDidChangeVisibleTextEditors(() => this.queue.forEach((p) => this.mark(p))),
+      vscode5.window.onDidChangeTextEditorSelection((e) => {
+        if (e.kind === vscode5.TextEditorSelectionChangeKind.Keyboard) this.typed = Date.now();
       })
     ];
   }
@@ -594,7 +631,7 @@ var Diffs = class {
     const known = this.find(q.diffId);
     if (known) await this.finish(known);
     const id = String(q.diffId);
-    const name = path.posix.basename(vscode4.Uri.file(q.filePath).path);
+    const name = path.posix.basename(vscode5.Uri.file(q.filePath).path);
     const text = q.newText ?? "";
     const p = {
       id,
@@ -602,8 +639,8 @@ var Diffs = class {
       title: q.title || name,
       proposed: text,
       fixed: q.readOnly ?? "",
-      left: vscode4.Uri.from({ scheme, path: `/before/${id}/${name}` }),
-      right: vscode4.Uri.from({ scheme, path: `/proposal/${id}/${name}` }),
+      left: vscode5.Uri.from({ scheme, path: `/before/${id}/${name}` }),
+      right: vscode5.Uri.from({ scheme, path: `/proposal/${id}/${name}` }),
       old: q.oldText ?? "",
       text,
       shown: text,
@@ -621,7 +658,7 @@ var Diffs = class {
     this.files.put(p.left, p.old, true);
     this.files.put(p.right, p.text, p.fixed !== "");
     this.queue.push(p);
-    const file = vscode4.workspace.textDocuments.find((d) => d.uri.scheme === "file" && d.uri.fsPath === p.path);
+    const file = vscode5.workspace.textDocuments.find((d) => d.uri.scheme === "file" && d.uri.fsPath === p.path);
     this.pump();
     this.changed.fire();
     return { opened: true, bufferModified: (file == null ? void 0 : file.isDirty) ?? false };
@@ -638,7 +675,7 @@ var Diffs = class {
   rebase(q) {
     this.follow(q, (p) => {
       p.base = q.baseVersion;
-      if (p.old !== q.oldText) vscode4.window.setStatusBarMessage(`${path.basename(p.path)}: the file has changed; the proposal is shown on what it holds now`, 8e3);
+      if (p.old !== q.oldText) vscode5.window.setStatusBarMessage(`${path.basename(p.path)}: the file has changed; the proposal is shown on what it holds now`, 8e3);
       p.old = q.oldText;
       this.files.put(p.left, p.old, true);
     });
@@ -668,7 +705,7 @@ var Diffs = class {
     if (!p) return this.next();
     const content = this.content(p);
     if (content === "" && p.proposed !== "") {
-      void vscode4.window.showErrorMessage("An emptied proposal cannot be accepted: the agent would write its own text. Reject it instead.");
+      void vscode5.window.showErrorMessage("An emptied proposal cannot be accepted: the agent would write its own text. Reject it instead.");
       return;
     }
     if (!await this.decide(p, "accepted", content)) return;
@@ -694,7 +731,7 @@ var Diffs = class {
     const conflict = JSON.stringify(p == null ? void 0 : p.conflict);
     while (p == null ? void 0 : p.deciding) await p.answer;
     if (!(p == null ? void 0 : p.conflict) || this.find(p.id) !== p) {
-      void vscode4.window.showInformationMessage("Nothing is in conflict here.");
+      void vscode5.window.showInformationMessage("Nothing is in conflict here.");
       return;
     }
     if (JSON.stringify(p.conflict) !== conflict) {
@@ -707,7 +744,7 @@ var Diffs = class {
   async next() {
     const p = this.following();
     if (p) await this.show(p, true);
-    else void vscode4.window.showInformationMessage("No proposal waits.");
+    else void vscode5.window.showInformationMessage("No proposal waits.");
   }
   /** Ends every diff without a word: the companion has ended in good order, and rejected them. */
   async clear() {
@@ -721,9 +758,9 @@ var Diffs = class {
   }
   /** The proposal whose diff is the front tab of a group, first of the group with the focus. */
   seen() {
-    const { activeTabGroup, all } = vscode4.window.tabGroups;
+    const { activeTabGroup, all } = vscode5.window.tabGroups;
     for (const { activeTab } of [activeTabGroup, ...all]) {
-      const p = (activeTab == null ? void 0 : activeTab.input) instanceof vscode4.TabInputTextDiff ? this.of(activeTab.input.modified) : void 0;
+      const p = (activeTab == null ? void 0 : activeTab.input) instanceof vscode5.TabInputTextDiff ? this.of(activeTab.input.modified) : void 0;
       if (p) return p;
     }
     return void 0;
@@ -734,7 +771,7 @@ var Diffs = class {
     return p ? this.queue[(this.queue.indexOf(p) + 1) % this.queue.length] : this.queue[0];
   }
   document(p) {
-    return vscode4.workspace.textDocuments.find((d) => !d.isClosed && d.uri.toString() === p.right.toString());
+    return vscode5.workspace.textDocuments.find((d) => !d.isClosed && d.uri.toString() === p.right.toString());
   }
   /** The text of a proposal as it is now. */
   content(p) {
@@ -750,12 +787,12 @@ var Diffs = class {
       return true;
     }
     if (same(document.getText(), content)) return true;
-    const newline = document.eol === vscode4.EndOfLine.CRLF ? "\r\n" : "\n";
+    const newline = document.eol === vscode5.EndOfLine.CRLF ? "\r\n" : "\n";
     const was = document.getText();
     const least = change(was, content.replace(/^\uFEFF/, "").replace(/\r\n|\r|\n/g, newline));
-    const edit = new vscode4.WorkspaceEdit();
-    edit.replace(p.right, new vscode4.Range(document.positionAt(least.start), document.positionAt(least.end)), least.with);
-    return vscode4.workspace.applyEdit(edit);
+    const edit = new vscode5.WorkspaceEdit();
+    edit.replace(p.right, new vscode5.Range(document.positionAt(least.start), document.positionAt(least.end)), least.with);
+    return vscode5.workspace.applyEdit(edit);
   }
   /** Tells what the user has edited and nobody has heard of. Returns whether there was any. */
   report(p) {
@@ -781,16 +818,16 @@ var Diffs = class {
   /** A save by hand accepts what the user sees. One that VS Code makes by itself, or of all files, does not. */
   saving(e) {
     const p = this.of(e.document.uri);
-    if (p && p === this.seen() && e.reason === vscode4.TextDocumentSaveReason.Manual) void this.accept(p);
+    if (p && p === this.seen() && e.reason === vscode5.TextDocumentSaveReason.Manual) void this.accept(p);
   }
   /** Asks pollux to end a diff, or its conflict, with what is on the screen. It refuses where something is newer, which it tells. */
   async decide(p, outcome, content) {
     if (p.deciding) {
-      vscode4.window.setStatusBarMessage("pollux: your last decision is not answered yet", 3e3);
+      vscode5.window.setStatusBarMessage("pollux: your last decision is not answered yet", 3e3);
       return false;
     }
     if (!this.companion) {
-      void vscode4.window.showWarningMessage("The companion does not run just now. The proposal still waits for your decision.");
+      void vscode5.window.showWarningMessage("The companion does not run just now. The proposal still waits for your decision.");
       return false;
     }
     p.deciding = true;
@@ -804,7 +841,7 @@ var Diffs = class {
       return this.find(p.id) === p;
     } catch (err) {
       if (this.find(p.id) === p) {
-        void vscode4.window.showWarningMessage(err instanceof Error ? err.message : String(err));
+        void vscode5.window.showWarningMessage(err instanceof Error ? err.message : String(err));
         p.opened = tab(p) !== void 0;
         this.pump();
       }
@@ -815,9 +852,9 @@ var Diffs = class {
   }
   /** Keeps what the user typed between the key that accepts and pollux's answer. */
   async rescue(p) {
-    const document = await vscode4.workspace.openTextDocument({ content: this.content(p) });
-    await vscode4.window.showTextDocument(document, { preview: false, preserveFocus: true });
-    void vscode4.window.showWarningMessage(`${path.basename(p.path)} was accepted without what you have typed since. That is in a new, untitled file.`);
+    const document = await vscode5.workspace.openTextDocument({ content: this.content(p) });
+    await vscode5.window.showTextDocument(document, { preview: false, preserveFocus: true });
+    void vscode5.window.showWarningMessage(`${path.basename(p.path)} was accepted without what you have typed since. That is in a new, untitled file.`);
   }
   async refuse(p) {
     var _a;
@@ -853,9 +890,9 @@ var Diffs = class {
     const options = { viewColumn: column(), preview: false, preserveFocus: !focus };
     this.showing++;
     try {
-      await vscode4.commands.executeCommand("vscode.diff", p.left, p.right, p.title, options);
+      await vscode5.commands.executeCommand("vscode.diff", p.left, p.right, p.title, options);
     } catch (err) {
-      void vscode4.window.showErrorMessage(`A diff cannot be shown: ${err instanceof Error ? err.message : err}. Try “pollux review” in a terminal.`);
+      void vscode5.window.showErrorMessage(`A diff cannot be shown: ${err instanceof Error ? err.message : err}. Try “pollux review” in a terminal.`);
     }
     this.showing--;
     if (this.find(p.id) !== p) {
@@ -866,7 +903,7 @@ var Diffs = class {
     this.mark(p);
     this.changed.fire();
     if (p.conflict) this.clash(p, p.conflict);
-    if (p.fixed) vscode4.window.setStatusBarMessage(p.fixed, 8e3);
+    if (p.fixed) vscode5.window.setStatusBarMessage(p.fixed, 8e3);
   }
   /** Opens the oldest diff when none is on show and the user pauses. */
   pump() {
@@ -880,55 +917,55 @@ var Diffs = class {
   /** Shows the file's lines beside those of the proposal that they are in conflict with. */
   mark(p) {
     var _a;
-    for (const editor of vscode4.window.visibleTextEditors.filter((e) => e.document.uri.toString() === p.right.toString())) {
+    for (const editor of vscode5.window.visibleTextEditors.filter((e) => e.document.uri.toString() === p.right.toString())) {
       editor.setDecorations(
         this.beside,
         (((_a = p.conflict) == null ? void 0 : _a.places) ?? []).map((place) => ({
-          range: new vscode4.Range(place.start, 0, Math.max(place.start, place.end - 1), 0),
-          hoverMessage: new vscode4.MarkdownString("The file has here:").appendCodeblock(place.text),
-          renderOptions: { after: { contentText: ` ◀ the file: ${place.text.trim().split("\n")[0] || "nothing"}`, color: new vscode4.ThemeColor("editorCodeLens.foreground") } }
+          range: new vscode5.Range(place.start, 0, Math.max(place.start, place.end - 1), 0),
+          hoverMessage: new vscode5.MarkdownString("The file has here:").appendCodeblock(place.text),
+          renderOptions: { after: { contentText: ` ◀ the file: ${place.text.trim().split("\n")[0] || "nothing"}`, color: new vscode5.ThemeColor("editorCodeLens.foreground") } }
         }))
       );
     }
   }
   clash(p, conflict) {
     const take = conflict.places.length > 0 ? ["Take the File's Lines"] : [];
-    void vscode4.window.showWarningMessage(`${path.basename(p.path)}: ${conflict.reason}`, "Keep the Proposal", ...take).then((choice) => {
+    void vscode5.window.showWarningMessage(`${path.basename(p.path)}: ${conflict.reason}`, "Keep the Proposal", ...take).then((choice) => {
       if (choice && this.find(p.id) === p && p.conflict) void this.settle(choice === "Keep the Proposal" ? "keep" : "take", p);
     });
   }
 };
 async function sweep() {
-  const left = vscode4.window.tabGroups.all.flatMap((g) => g.tabs).filter((t) => t.input instanceof vscode4.TabInputTextDiff && t.input.modified.scheme === scheme);
-  for (const d of vscode4.workspace.textDocuments) if (d.uri.scheme === scheme && d.isDirty) await d.save();
-  if (left.length > 0) await vscode4.window.tabGroups.close(left, true);
+  const left = vscode5.window.tabGroups.all.flatMap((g) => g.tabs).filter((t) => t.input instanceof vscode5.TabInputTextDiff && t.input.modified.scheme === scheme);
+  for (const d of vscode5.workspace.textDocuments) if (d.uri.scheme === scheme && d.isDirty) await d.save();
+  if (left.length > 0) await vscode5.window.tabGroups.close(left, true);
 }
 function tabs(p) {
-  return vscode4.window.tabGroups.all.flatMap((group) => group.tabs).filter((t) => t.input instanceof vscode4.TabInputTextDiff && t.input.modified.toString() === p.right.toString());
+  return vscode5.window.tabGroups.all.flatMap((group) => group.tabs).filter((t) => t.input instanceof vscode5.TabInputTextDiff && t.input.modified.toString() === p.right.toString());
 }
 function tab(p) {
   return tabs(p)[0];
 }
 async function close(p) {
   const open = tabs(p);
-  if (open.length > 0) await vscode4.window.tabGroups.close(open, true);
+  if (open.length > 0) await vscode5.window.tabGroups.close(open, true);
 }
 function column() {
   var _a;
-  const { activeTabGroup, all } = vscode4.window.tabGroups;
+  const { activeTabGroup, all } = vscode5.window.tabGroups;
   return ((_a = [activeTabGroup, ...all].find((g) => {
     var _a2;
-    return !(((_a2 = g.activeTab) == null ? void 0 : _a2.input) instanceof vscode4.TabInputTerminal);
-  })) == null ? void 0 : _a.viewColumn) ?? vscode4.ViewColumn.Beside;
+    return !(((_a2 = g.activeTab) == null ? void 0 : _a2.input) instanceof vscode5.TabInputTerminal);
+  })) == null ? void 0 : _a.viewColumn) ?? vscode5.ViewColumn.Beside;
 }
 var Files = class {
   files = /* @__PURE__ */ new Map();
-  changes = new vscode4.EventEmitter();
+  changes = new vscode5.EventEmitter();
   onDidChangeFile = this.changes.event;
   time = Date.now();
   put(uri, text, fixed) {
     this.files.set(uri.toString(), { bytes: encode(text), time: ++this.time, fixed });
-    this.changes.fire([{ type: vscode4.FileChangeType.Changed, uri }]);
+    this.changes.fire([{ type: vscode5.FileChangeType.Changed, uri }]);
   }
   drop(...uris) {
     for (const uri of uris) this.files.delete(uri.toString());
@@ -936,11 +973,11 @@ var Files = class {
   stat(uri) {
     const file = this.get(uri);
     return {
-      type: vscode4.FileType.File,
+      type: vscode5.FileType.File,
       ctime: 0,
       mtime: file.time,
       size: file.bytes.length,
-      ...file.fixed && { permissions: vscode4.FilePermission.Readonly }
+      ...file.fixed && { permissions: vscode5.FilePermission.Readonly }
     };
   }
   readFile(uri) {
@@ -955,31 +992,31 @@ var Files = class {
     this.files.set(uri.toString(), { fixed: false, ...this.files.get(uri.toString()), bytes, time: ++this.time });
   }
   watch() {
-    return new vscode4.Disposable(() => {
+    return new vscode5.Disposable(() => {
     });
   }
   readDirectory() {
     return [];
   }
   createDirectory() {
-    throw vscode4.FileSystemError.NoPermissions();
+    throw vscode5.FileSystemError.NoPermissions();
   }
   delete() {
-    throw vscode4.FileSystemError.NoPermissions();
+    throw vscode5.FileSystemError.NoPermissions();
   }
   rename() {
-    throw vscode4.FileSystemError.NoPermissions();
+    throw vscode5.FileSystemError.NoPermissions();
   }
   get(uri) {
     const file = this.files.get(uri.toString());
-    if (!file) throw vscode4.FileSystemError.FileNotFound(uri);
+    if (!file) throw vscode5.FileSystemError.FileNotFound(uri);
     return file;
   }
 };
 
 // src/past.ts
 var path2 = __toESM(require("node:path"));
-var vscode5 = __toESM(require("vscode"));
+var vscode6 = __toESM(require("vscode"));
 var Past = class _Past {
   constructor(execute) {
     this.execute = execute;
@@ -987,7 +1024,7 @@ var Past = class _Past {
   execute;
   static scheme = "pollux-past";
   texts = /* @__PURE__ */ new Map();
-  provider = vscode5.workspace.registerTextDocumentContentProvider(_Past.scheme, {
+  provider = vscode6.workspace.registerTextDocumentContentProvider(_Past.scheme, {
     provideTextDocumentContent: (uri) => this.texts.get(uri.toString()) ?? "“pollux: Past Proposals” shows this one again."
   });
   dispose() {
@@ -999,39 +1036,39 @@ var Past = class _Past {
     const entry = await choose(entries, "Past proposals", "Nothing was proposed here yet.", (e) => ({
       label: path2.basename(e.path),
       description: [e.outcome, e.edited && "edited", e.policy && "by a rule", e.undone && "undone", e.owner].filter(Boolean).join(", "),
-      detail: `${(e.at ?? "").slice(0, 16).replace("T", " ")}  ${vscode5.workspace.asRelativePath(e.path)}`
+      detail: `${(e.at ?? "").slice(0, 16).replace("T", " ")}  ${vscode6.workspace.asRelativePath(e.path)}`
     }));
     if (!entry) return;
     const { oldText, finalText } = await this.execute("pollux.history", { id: entry.id });
     const [left, right] = [this.put(entry, "before", oldText), this.put(entry, "after", finalText)];
-    await vscode5.commands.executeCommand("vscode.diff", left, right, `${path2.basename(entry.path)} (${entry.outcome})`, { preview: true });
+    await vscode6.commands.executeCommand("vscode.diff", left, right, `${path2.basename(entry.path)} (${entry.outcome})`, { preview: true });
     if (!entry.undoable || entry.undone) return;
-    if (await vscode5.window.showInformationMessage(`${path2.basename(entry.path)}: this change was ${entry.outcome}.`, "Undo It") !== "Undo It") return;
+    if (await vscode6.window.showInformationMessage(`${path2.basename(entry.path)}: this change was ${entry.outcome}.`, "Undo It") !== "Undo It") return;
     await this.execute("pollux.undo", { id: entry.id });
-    vscode5.window.setStatusBarMessage(`${path2.basename(entry.path)} has its earlier text again`, 5e3);
+    vscode6.window.setStatusBarMessage(`${path2.basename(entry.path)} has its earlier text again`, 5e3);
   }
   /** Lists the rules, the newest first, and changes the one that is chosen. */
   async rules() {
     const { rules } = await this.execute("pollux.status");
     const about = (r) => r.pattern ?? r.owner ?? "everything";
     const rule = await choose(rules.reverse(), "Rules", "There is no rule: you are asked about everything.", (r) => ({ label: about(r), description: r.mode }));
-    const policy = rule && await vscode5.window.showQuickPick(["ask", "accept", "terminal"], { title: about(rule) });
+    const policy = rule && await vscode6.window.showQuickPick(["ask", "accept", "terminal"], { title: about(rule) });
     if (!policy) return;
     await this.execute("pollux.setPolicy", { policy, scope: rule.pattern ? "pattern" : rule.owner ? "session" : void 0, pattern: rule.pattern, session: rule.owner });
-    vscode5.window.setStatusBarMessage(`${about(rule)}: ${policy}`, 5e3);
+    vscode6.window.setStatusBarMessage(`${about(rule)}: ${policy}`, 5e3);
   }
   put(entry, side, text) {
-    const uri = vscode5.Uri.from({ scheme: _Past.scheme, path: `/${entry.id}/${side}/${path2.basename(entry.path)}` });
+    const uri = vscode6.Uri.from({ scheme: _Past.scheme, path: `/${entry.id}/${side}/${path2.basename(entry.path)}` });
     this.texts.set(uri.toString(), text);
     return uri;
   }
 };
 async function choose(all, title, none, label) {
   if (all.length === 0) {
-    void vscode5.window.showInformationMessage(none);
+    void vscode6.window.showInformationMessage(none);
     return void 0;
   }
-  const picked = await vscode5.window.showQuickPick(
+  const picked = await vscode6.window.showQuickPick(
     all.map((one) => ({ ...label(one), one })),
     { title, matchOnDescription: true, matchOnDetail: true }
   );
@@ -1043,23 +1080,23 @@ var agents = ["gemini", "qwen", "claude", "opencode", "copilot", "codex"];
 var companion;
 function activate(extension) {
   var _a;
-  const output = vscode6.window.createOutputChannel("pollux");
+  const output = vscode7.window.createOutputChannel("pollux");
   const diffs = new Diffs();
   const here = new Companion(diffs, extension.environmentVariableCollection, ((_a = extension.extension.packageJSON.pollux) == null ? void 0 : _a.command) ?? "pollux", output);
   const past = new Past((command, argument) => here.execute(command, argument));
   companion = here;
-  const bar = vscode6.window.createStatusBarItem("pollux.status", vscode6.StatusBarAlignment.Right, 90);
+  const bar = vscode7.window.createStatusBarItem("pollux.status", vscode7.StatusBarAlignment.Right, 90);
   bar.name = "pollux";
   bar.command = "pollux.menu";
   const draw = () => show(bar, here, diffs);
   draw();
   bar.show();
-  extension.subscriptions.push(output, diffs, here, past, bar, here.onDidChange(draw), diffs.onDidChange(draw));
+  extension.subscriptions.push(output, diffs, here, past, bar, watch3(), here.onDidChange(draw), diffs.onDidChange(draw));
   for (const [name, run2] of Object.entries(commands5(here, diffs, past, output))) {
-    extension.subscriptions.push(vscode6.commands.registerCommand(`pollux.${name}`, said(run2)));
+    extension.subscriptions.push(vscode7.commands.registerCommand(`pollux.${name}`, said(run2)));
   }
   void sweep().finally(() => {
-    if (vscode6.workspace.getConfiguration("pollux").get("autostart", true)) here.start();
+    if (vscode7.workspace.getConfiguration("pollux").get("autostart", true)) here.start();
   });
 }
 async function deactivate() {
@@ -1070,7 +1107,7 @@ function said(run2) {
     try {
       return await run2(...args);
     } catch (err) {
-      void vscode6.window.showErrorMessage(err instanceof Error ? err.message : String(err));
+      void vscode7.window.showErrorMessage(err instanceof Error ? err.message : String(err));
     }
   };
 }
@@ -1101,7 +1138,7 @@ function show(bar, here, diffs) {
   const waits = diffs.waiting > 0 ? ` $(git-compare) ${diffs.place} of ${diffs.waiting}` : "";
   bar.text = state === "running" ? `$(${paused ? "eye-closed" : "eye"}) ${names.join(", ") || "pollux"}${waits}` : `$(circle-slash) pollux`;
   bar.tooltip = state !== "running" ? `pollux: ${state}` : sessions.length === 0 ? "pollux: no agent is connected" : paused ? "pollux: paused, no agent hears what you look at" : `pollux: ${names.join(", ")} ${names.length === 1 ? "hears" : "hear"} which files you have open, where the cursor is, and what you select`;
-  bar.backgroundColor = diffs.waiting > 0 ? new vscode6.ThemeColor("statusBarItem.warningBackground") : void 0;
+  bar.backgroundColor = diffs.waiting > 0 ? new vscode7.ThemeColor("statusBarItem.warningBackground") : void 0;
 }
 async function menu(here, diffs) {
   const items = [
@@ -1114,14 +1151,14 @@ async function menu(here, diffs) {
     here.status.state === "running" ? ["Stop the companion", "stop"] : ["Start the companion", "start"],
     ["Show the log", "log"]
   ];
-  const picked = await vscode6.window.showQuickPick(
+  const picked = await vscode7.window.showQuickPick(
     items.map(([label, command]) => ({ label, command })),
     { title: "pollux" }
   );
-  if (picked) await vscode6.commands.executeCommand(`pollux.${picked.command}`);
+  if (picked) await vscode7.commands.executeCommand(`pollux.${picked.command}`);
 }
 async function send(here, uri) {
-  const editor = vscode6.window.activeTextEditor;
+  const editor = vscode7.window.activeTextEditor;
   const target = uri ?? (editor == null ? void 0 : editor.document.uri);
   if ((target == null ? void 0 : target.scheme) !== "file") throw new Error("There is no file to send.");
   const argument = { uri: target.toString() };
@@ -1131,25 +1168,25 @@ async function send(here, uri) {
   }
   const { sessions } = here.status;
   if (sessions.length > 1) {
-    const picked = await vscode6.window.showQuickPick(
+    const picked = await vscode7.window.showQuickPick(
       sessions.map((s) => ({ label: s.name, id: s.id })),
       { title: "Send to" }
     );
     if (!picked) return;
     argument.session = picked.id;
   }
-  const words = await vscode6.window.showInputBox({ title: `Send ${path3.basename(target.fsPath)}`, prompt: "Words that follow in the agent's prompt, or none. Nothing is submitted.", ignoreFocusOut: true });
+  const words = await vscode7.window.showInputBox({ title: `Send ${path3.basename(target.fsPath)}`, prompt: "Words that follow in the agent's prompt, or none. Nothing is submitted.", ignoreFocusOut: true });
   if (words === void 0) return;
   argument.words = words;
   const sent = await here.execute("pollux.mention", argument);
-  vscode6.window.setStatusBarMessage(`${path3.basename(target.fsPath)}: sent to ${(sent == null ? void 0 : sent.session) ?? "the agent"}`, 5e3);
+  vscode7.window.setStatusBarMessage(`${path3.basename(target.fsPath)}: sent to ${(sent == null ? void 0 : sent.session) ?? "the agent"}`, 5e3);
 }
 async function run() {
-  const agent = await vscode6.window.showQuickPick(agents, { title: "Run an agent" });
+  const agent = await vscode7.window.showQuickPick(agents, { title: "Run an agent" });
   if (!agent) return;
-  const open = vscode6.window.terminals.find((t) => t.name === agent && t.exitStatus === void 0);
+  const open = vscode7.window.terminals.find((t) => t.name === agent && t.exitStatus === void 0);
   if (open) return open.show();
-  const terminal = vscode6.window.createTerminal({ name: agent, location: { viewColumn: vscode6.ViewColumn.Beside } });
+  const terminal = vscode7.window.createTerminal({ name: agent, location: { viewColumn: vscode7.ViewColumn.Beside } });
   terminal.show();
   terminal.sendText(agent);
 }

@@ -5,6 +5,7 @@ import * as diagnostics from "./diagnostics";
 import * as context from "./context";
 import type { Diffs } from "./diff";
 import { type Params, Peer, RpcError } from "./rpc";
+import { save } from "./save";
 
 export interface Session {
   name: string;
@@ -228,6 +229,8 @@ export class Companion implements vscode.Disposable {
         return this.diffs.close(p);
       case "pollux/openDocument":
         return openDocument(p);
+      case "pollux/saveDocument":
+        return save(vscode.Uri.parse(p.uri, true));
       case "pollux/ask": {
         const choice = await vscode.window.showInformationMessage(p.title ?? "pollux", { modal: true, detail: p.message }, ...(p.choices ?? []));
         return { choice: waited() ? (choice ?? null) : null };

@@ -4,6 +4,7 @@ import * as vscode from "vscode";
 import { Companion } from "./companion";
 import { Diffs, sweep } from "./diff";
 import { Past } from "./past";
+import { watch } from "./save";
 
 const agents = ["gemini", "qwen", "claude", "opencode", "copilot", "codex"];
 
@@ -21,7 +22,7 @@ export function activate(extension: vscode.ExtensionContext): void {
   const draw = (): void => show(bar, here, diffs);
   draw();
   bar.show();
-  extension.subscriptions.push(output, diffs, here, past, bar, here.onDidChange(draw), diffs.onDidChange(draw));
+  extension.subscriptions.push(output, diffs, here, past, bar, watch(), here.onDidChange(draw), diffs.onDidChange(draw));
   for (const [name, run] of Object.entries(commands(here, diffs, past, output))) {
     extension.subscriptions.push(vscode.commands.registerCommand(`pollux.${name}`, said(run)));
   }

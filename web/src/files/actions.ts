@@ -54,6 +54,22 @@ export class FileActions {
     }
   }
 
+  /** Saves an open document because an agent asks for it, but never over what others have written. */
+  async saveOpen(path: string): Promise<{ open: boolean; saved: boolean; why?: string }> {
+    const doc = this.documents.get(path);
+    if (!doc) return { open: false, saved: false };
+    if (!doc.dirty) return { open: true, saved: true };
+    const not = (why: string): { open: boolean; saved: boolean; why: string } => ({ open: true, saved: false, why });
+    if (doc.readOnly) return not("it is read-only");
+    try {
+      if (doc.conflict || !(await this.documents.save(doc))) return not("it has changed on disk since the page read it");
+    } catch (e) {
+      return not(messageOf(e));
+    }
+    announce(`Saved ${doc.name}, as an agent asked`);
+    return { open: true, saved: true };
+  }
+
   /** Closes a document; asks when there is something unsaved. */
   async close(doc: Doc): Promise<void> {
     if (doc.dirty) {

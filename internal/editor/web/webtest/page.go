@@ -43,6 +43,7 @@ type Page struct {
 	mu    sync.Mutex
 	flush func(id string) *string
 	ask   func(title, message string, choices []string) *string
+	save  func(path string) (saved bool, why string)
 	notes []note // heard and not expected yet
 	heard chan struct{}
 	gone  chan struct{} // closed with the connection
@@ -219,6 +220,13 @@ func (p *Page) OnAsk(f func(title, message string, choices []string) *string) {
 	p.ask = f
 }
 
+// OnSave sets what answers that an open file is to be saved; a nil function has no file open.
+func (p *Page) OnSave(f func(path string) (saved bool, why string)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.save = f
+}
+
 // Leave breaks the connection, as closing the tab does.
 func (p *Page) Leave() {
 	_ = p.conn.CloseNow()
@@ -343,9 +351,19 @@ func (p *Page) note(req *jrpc2.Request) {
 
 func (p *Page) answer(_ context.Context, req *jrpc2.Request) (any, error) {
 	p.mu.Lock()
-	flush, ask := p.flush, p.ask
+	flush, ask, save := p.flush, p.ask, p.save
 	p.mu.Unlock()
 	switch req.Method() {
+	case "file/saveOpen":
+		var in struct{ Path string }
+		if err := req.UnmarshalParams(&in); err != nil {
+			return nil, err
+		}
+		if save == nil {
+			return map[string]any{"open": false, "saved": false}, nil
+		}
+		saved, why := save(in.Path)
+		return map[string]any{"open": true, "saved": saved, "why": why}, nil
 	case "diff/flush":
 		var in struct{ ID string }
 		if err := req.UnmarshalParams(&in); err != nil || flush == nil {

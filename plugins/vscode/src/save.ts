@@ -1,0 +1,44 @@
+// Saving what an agent asks to have saved, but never over what others have written.
+import { stat } from "node:fs/promises";
+import * as vscode from "vscode";
+
+/** What each file was when its document last held the same text; undefined where that is not known. */
+const stamps = new Map<string, Promise<string | undefined>>();
+
+async function stamp(path: string): Promise<string | undefined> {
+  try {
+    const s = await stat(path, { bigint: true });
+    return `${s.ino} ${s.size} ${s.mtimeNs}`;
+  } catch {
+    return undefined;
+  }
+}
+
+function note(document: vscode.TextDocument): void {
+  if (document.uri.scheme === "file" && !document.isDirty) stamps.set(document.uri.toString(), stamp(document.uri.fsPath));
+}
+
+/** Remembers what the files of documents without unsaved changes are, until it is disposed. */
+export function watch(): vscode.Disposable {
+  vscode.workspace.textDocuments.forEach(note);
+  return vscode.Disposable.from(
+    vscode.workspace.onDidOpenTextDocument(note),
+    vscode.workspace.onDidSaveTextDocument(note),
+    vscode.workspace.onDidChangeTextDocument((e) => note(e.document)), // read again from the disk, or all changes undone
+    vscode.workspace.onDidCloseTextDocument((d) => stamps.delete(d.uri.toString())),
+  );
+}
+
+/**
+ * pollux/saveDocument: writes the user's unsaved changes, unless others have written the file since. VS Code looks for that as well, but asks the
+ * user, or overwrites where its settings say so.
+ */
+export async function save(uri: vscode.Uri): Promise<{ saved: boolean; why?: string }> {
+  const key = uri.toString();
+  const document = vscode.workspace.textDocuments.find((d) => d.uri.toString() === key);
+  if (!document) return { saved: false, why: "it is not open in the editor" };
+  if (!document.isDirty) return { saved: true };
+  const was = await stamps.get(key);
+  if (was === undefined || was !== (await stamp(uri.fsPath))) return { saved: false, why: "it has changed on disk since the editor read it" };
+  return (await document.save()) ? { saved: true } : { saved: false, why: "VS Code did not save it" };
+}
