@@ -312,7 +312,7 @@ func TestVSCode(t *testing.T) {
 	peers.Need(t, peers.Chromium)
 	b := newBench(t, map[string]string{
 		"main.go": "package main\n\nfunc main() {\n\tprintln(\"hi\")\n}\n", "dos.txt": "\uFEFFone\r\ntwo\nthree\r\n",
-		"long.txt": "1\n2\n3\n4\n5\n6\n7\n8\n9\n", "bad.json": "{\"a\" 1}\n",
+		"long.txt": "1\n2\n3\n4\n5\n6\n7\n8\n9\n", "bad.json": "{\"a\" 1}\n", "mine.txt": "one\n",
 	})
 	b.usesClaude()
 	s := b.studio()
@@ -347,7 +347,6 @@ func (s *studio) looks() {
 func (s *studio) saves() {
 	b := s.b
 	b.step("an agent saves", func() {
-		b.write("mine.txt", "one\n")
 		s.command("File: Toggle Auto Save")
 		s.open("mine.txt")
 		marked := tabs + `.dirty[data-resource-name="mine.txt"]`

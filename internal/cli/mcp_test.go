@@ -116,6 +116,27 @@ func (c *mcpClient) call(tool string, args map[string]any) []string {
 	return c.answer()
 }
 
+// An agent that has started pollux mcp --ide, and has not asked anything yet, is known by the name that it gave itself, as long as it lives.
+func TestMCPIsKnown(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.serve()
+	status := func() string {
+		out, _ := w.in(w.project, nil, "status")
+		return out
+	}
+	if got := status(); strings.Contains(got, "asks by pollux mcp") {
+		t.Errorf("before: %s", got)
+	}
+	c := w.mcpApart("--ide")
+	eventually(t, "it is known", func() bool { return strings.Contains(status(), "asks by pollux mcp: t 1\n") })
+	if len(w.control().Status.Askers) != 1 {
+		t.Error("it is not known once")
+	}
+	c.in.Close()
+	eventually(t, "it is forgotten", func() bool { return !strings.Contains(status(), "asks by pollux mcp") })
+}
+
 // The editor's tools, for any MCP client: the companion's data, and a diff that waits for the user.
 func TestMCPForTheEditor(t *testing.T) {
 	t.Parallel()

@@ -17,6 +17,7 @@ const (
 	methodSessions = "sessions"
 	methodAgents   = "agents"
 	methodJudge    = "judge"
+	methodJoin     = "join"
 	methodDiffs    = "diffs"
 	methodDecide   = "decide"
 	methodOpen     = "open"
@@ -67,6 +68,8 @@ type Status struct {
 	Troubles []Trouble `json:"troubles,omitempty"`
 	// Shares lists every agent that pollux knows.
 	Shares []Share `json:"shares,omitempty"`
+	// Askers are the agents that ask by pollux mcp.
+	Askers []Asker `json:"askers,omitempty"`
 }
 
 // A Trouble is a problem that a companion runs with, told to a person.

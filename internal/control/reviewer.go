@@ -36,6 +36,7 @@ type peer struct {
 	out     *carrier
 	over    atomic.Pointer[func()] // of Keeping.HandOver
 	orphans *orphans
+	joined  *askers
 	// attached has room for one value: the function that detaches the peer, while it is attached.
 	attached chan func()
 	lent     atomic.Bool // it has lent a snapshot

@@ -39,6 +39,7 @@ type Server struct {
 	done    sync.WaitGroup
 
 	orphans orphans
+	joined  askers
 
 	mu      sync.Mutex // guards the below
 	conns   map[net.Conn]struct{}
@@ -126,7 +127,7 @@ func (s *Server) serve(conn net.Conn, from proc.Info) {
 	out := carry(conn, false)
 	ch := rpc.NewChannel(conn, out, &rpc.Options{MaxBody: maxBody})
 	s.orphans.note(from, s.backend.Meet)
-	p := &peer{b: s.backend, from: from, out: out, orphans: &s.orphans, attached: make(chan func(), 1)}
+	p := &peer{b: s.backend, from: from, out: out, orphans: &s.orphans, joined: &s.joined, attached: make(chan func(), 1)}
 	defer p.end()
 	srv := jrpc2.NewServer(p.methods(), &jrpc2.ServerOptions{AllowPush: true, Concurrency: maxCalls}).Start(ch)
 	if err := srv.Wait(); err != nil {
@@ -166,7 +167,12 @@ func method[P, R any](f func(context.Context, P) (R, error)) jrpc2.Handler {
 func (p *peer) methods() handler.Map {
 	b := p.b
 	all := handler.Map{
-		methodStatus:   method(func(context.Context, empty) (Status, error) { return b.Status(), nil }),
+		methodStatus: method(func(context.Context, empty) (Status, error) {
+			status := b.Status()
+			status.Askers = p.joined.list()
+			return status, nil
+		}),
+		methodJoin:     method(func(_ context.Context, a Asker) (empty, error) { p.joined.add(a, p.from); return empty{}, nil }),
 		methodEnv:      method(func(context.Context, empty) (Connection, error) { return b.Connection(), nil }),
 		methodSessions: method(func(context.Context, empty) ([]Session, error) { return b.Sessions(), nil }),
 		methodAgents:   method(func(ctx context.Context, _ empty) (Agents, error) { return p.known(ctx), nil }),

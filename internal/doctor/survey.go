@@ -59,6 +59,7 @@ type Companion struct {
 	Taken     bool      `json:"taken"`               // it is the one that a CLI would take; set by Mark
 	TakenBy   []string  `json:"takenBy,omitempty"`   // other agents that would take it, as people call them; set by Mark
 	CLIs      []string  `json:"clis,omitempty"`      // the connected CLIs, by their labels
+	Askers    []string  `json:"askers,omitempty"`    // the agents that ask by pollux mcp, as they name themselves
 	Elsewhere bool      `json:"elsewhere,omitempty"` // its file lies in another temp folder than this shell's
 	// Troubles are the problems that a pollux companion runs with.
 	Troubles []control.Trouble `json:"troubles,omitempty"`
@@ -325,6 +326,9 @@ func merge(ctx context.Context, files []Companion, c *control.Client) []Companio
 		for _, s := range sessions {
 			f.CLIs = append(f.CLIs, s.Label+told[s.Told])
 		}
+	}
+	for _, a := range c.Status.Askers {
+		f.Askers = append(f.Askers, strings.TrimSpace(a.Name+" "+a.Version))
 	}
 	if diffs, err := c.Diffs(ctx); err == nil {
 		n := len(diffs)

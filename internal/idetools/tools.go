@@ -14,6 +14,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -49,6 +50,7 @@ type tools struct{ o Options }
 // Add adds the tools to a server.
 func Add(s *mcp.Server, o Options) {
 	t := &tools{o}
+	s.AddReceivingMiddleware(t.joins)
 	for _, one := range all(o.Write) {
 		no := false
 		s.AddTool(&mcp.Tool{
@@ -77,6 +79,33 @@ func all(write bool) []tool {
 	}
 }
 
+// joinWithin bounds how long a companion is sought for Join.
+const joinWithin = 5 * time.Second
+
+// joins tells the companion at once which agent asks here, before its first question: the goroutine that it starts ends within joinWithin.
+func (t *tools) joins(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if ss, ok := req.GetSession().(*mcp.ServerSession); ok && method == "notifications/initialized" {
+			go func() {
+				ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), joinWithin)
+				defer cancel()
+				if c, err := control.Find(ctx, t.o.Dirs, t.o.Folder); err == nil {
+					defer c.Close()
+					join(ctx, c, ss)
+				}
+			}()
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// join tells a companion which agent asks. Whether that arrives decides nothing.
+func join(ctx context.Context, c *control.Client, ss *mcp.ServerSession) {
+	if hello := ss.InitializeParams(); hello != nil && hello.ClientInfo != nil {
+		_ = c.Join(ctx, hello.ClientInfo.Name, hello.ClientInfo.Version)
+	}
+}
+
 // handler joins the companion anew for each call, because it may have come, gone or changed since the last one.
 func (t *tools) handler(one tool) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (result *mcp.CallToolResult, err error) {
@@ -90,6 +119,7 @@ func (t *tools) handler(one tool) mcp.ToolHandler {
 			return failure(err), nil
 		}
 		defer c.Close()
+		join(ctx, c, req.Session) // it may be another companion than the last one
 		v, err := one.do(t, ctx, c, req.Params.Arguments)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)

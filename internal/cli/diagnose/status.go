@@ -29,7 +29,8 @@ pollux's own), its age and its health. A discovery file that was left behind is
 marked dead; the next companion that starts removes it, and pollux doctor --fix.
 A star marks the one that a Gemini CLI would take that is started here, in this
 shell, by the CLI's own rule; pollux doctor says why it is that one. Below the
-list stand the CLIs that are connected, and the other agents that would connect.
+list stand the CLIs that are connected, the agents that ask by pollux mcp --ide,
+and the other agents that would connect.
 
 The exit code is 1 when none is alive.`,
 		Example: `  pollux status
@@ -89,6 +90,9 @@ func printStatus(con *console.Console, found []doctor.Companion) {
 	for _, c := range found {
 		if len(c.CLIs) > 0 {
 			fmt.Fprintf(con.Out, "  %d: connected: %s\n", c.PID, console.Folders(c.CLIs))
+		}
+		if len(c.Askers) > 0 {
+			fmt.Fprintf(con.Out, "  %d: asks by pollux mcp: %s\n", c.PID, console.Folders(c.Askers))
 		}
 		if len(c.TakenBy) > 0 {
 			fmt.Fprintf(con.Out, "  %d: taken as well, from here, by: %s\n", c.PID, console.Folders(c.TakenBy))

@@ -1,0 +1,77 @@
+package control
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/pollux-companion/pollux/internal/proc"
+)
+
+// An Asker is an agent that asks by pollux mcp, as it names itself when it starts that.
+type Asker struct {
+	Name    string `json:"name"`
+	Version string `json:"version,omitempty"`
+	// PID is pollux mcp's process.
+	PID int `json:"pid"`
+}
+
+// maxAskers bounds the askers that are remembered; maxAskerName bounds their names and versions, in bytes.
+const (
+	maxAskers    = 64
+	maxAskerName = 100
+)
+
+// Join tells the companion which agent asks by this process, until this process ends.
+func (c *Client) Join(ctx context.Context, name, version string) error {
+	return c.call(ctx, methodJoin, Asker{Name: name, Version: version}, &empty{})
+}
+
+// askers remembers the askers whose processes live. The zero value is ready; its methods may be called from any goroutine.
+type askers struct {
+	mu   sync.Mutex // guards the below
+	all  []Asker
+	from []proc.Info
+}
+
+func (j *askers) add(a Asker, from proc.Info) {
+	a.Name, a.Version, a.PID = shortened(a.Name), shortened(a.Version), from.PID
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.sweep()
+	i := slices.IndexFunc(j.from, func(p proc.Info) bool { return p.PID == from.PID })
+	switch {
+	case a.Name == "":
+	case i >= 0:
+		j.all[i] = a
+	case len(j.all) < maxAskers:
+		j.all, j.from = append(j.all, a), append(j.from, from)
+	}
+}
+
+// list returns the askers in the order in which they came.
+func (j *askers) list() []Asker {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.sweep()
+	return slices.Clone(j.all)
+}
+
+// sweep forgets those whose process has ended. The caller holds mu.
+func (j *askers) sweep() {
+	for i := len(j.all) - 1; i >= 0; i-- {
+		if !proc.Same(j.from[i].PID, j.from[i].Start) {
+			j.all, j.from = slices.Delete(j.all, i, i+1), slices.Delete(j.from, i, i+1)
+		}
+	}
+}
+
+// shortened cuts a name that another program chose.
+func shortened(s string) string {
+	for len(s) > maxAskerName {
+		_, size := utf8.DecodeLastRuneInString(s)
+		s = s[:len(s)-size]
+	}
+	return s
+}
