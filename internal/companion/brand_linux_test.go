@@ -58,6 +58,7 @@ func TestMeetBrands(t *testing.T) {
 	o, _, _ := options(t)
 	c := start(t, o)
 	shell := exec.Command("bash", "-c", `read; setsid -f env -i bash -c 'echo $$; exec sleep 60'`)
+	shell.Args[0] = "gemini"
 	in, err := shell.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -79,6 +80,15 @@ func TestMeetBrands(t *testing.T) {
 	}
 	if c.meet(parent, agent); proc.Branded(agent.PID) {
 		t.Error("what asks by pollux mcp is branded, which may be a terminal of the user's")
+	}
+	other := exec.Command("sleep", "60")
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = other.Process.Kill(); _ = other.Wait() }()
+	client, _ := proc.Lookup(other.Process.Pid)
+	if c.meetCLI(client); proc.Branded(client.PID) {
+		t.Error("a client that is no CLI is branded")
 	}
 	if c.meetCLI(parent, agent); !proc.Branded(agent.PID) {
 		t.Error("the agent is not branded")

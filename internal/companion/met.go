@@ -21,10 +21,9 @@ func (c *Companion) meet(processes ...proc.Info) {
 	c.met.Add(processes...)
 }
 
-// meetCLI is meet for an agent that has a session, or is Codex. It brands an agent elsewhere, so that every companion knows what that agent
-// starts from now on, and no process gets rid of it. What is above this companion may be the user's own session, or their editor, and is not
-// branded; neither is pollux itself, which plays an agent (pollux conform). The agent behind a pollux mcp may be an editor with terminals of
-// the user's, and is only met.
+// meetCLI is meet for an agent that has a session, or is Codex. It brands a CLI that is known by name, so that every companion knows what that
+// CLI starts from now on, and no process gets rid of it. Other clients may be editors or terminals, with terminals of the user's, and so may
+// what is above this companion or its editor.
 func (c *Companion) meetCLI(processes ...proc.Info) {
 	c.meet(processes...)
 	if len(processes) == 0 {
@@ -34,7 +33,7 @@ func (c *Companion) meetCLI(processes ...proc.Info) {
 	if last := c.plain.Load(); last != nil && *last == cli || proc.Branded(cli.PID) || !proc.Same(cli.PID, cli.Start) {
 		return // a CLI may have thousands of sessions
 	}
-	if !c.isBelow(cli) && !guard.Same([]proc.Info{cli}) {
+	if guard.IsCLI(cli.PID) && !c.isBelow(cli) {
 		proc.Brand(cli)
 		return
 	}

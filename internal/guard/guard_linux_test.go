@@ -377,6 +377,21 @@ func TestTyped(t *testing.T) {
 	}
 }
 
+// The agents' own programs are known by name, as users and their packages start them; editors, terminals and other clients are not.
+func TestIsCLI(t *testing.T) {
+	for line, cli := range map[string]bool{
+		"/usr/bin/node --max-old-space-size=4096 /usr/bin/gemini": true, "node /x/node_modules/@google/gemini-cli/bundle/gemini.js": true,
+		"node /x/@qwen-code/qwen-code/cli.js": true, "claude --ide": true, "/home/u/.local/bin/claude": true, "bun /x/opencode-ai/bin/opencode": true,
+		"/x/codex": true, "node /usr/lib/node_modules/@github/copilot/index.js": true, "qwen": true,
+		"node /home/u/.vscode-server/out/server-main.js": false, "code /home/u/claude": false, "node": false, "": false, "ssh -L 1:x:1 codex": false,
+		"tmux new -s gemini": false, "bash": false, "e2e.test -test.run TestGemini": false, "nvim gemini": false,
+	} {
+		if got := isCLI(strings.Fields(line)); got != cli {
+			t.Errorf("%q: %v", line, got)
+		}
+	}
+}
+
 // A shell that a person types into is not climbed through: the terminal beside the go-between is a person's.
 func TestShells(t *testing.T) {
 	for line, batch := range map[string]bool{
