@@ -169,17 +169,12 @@ func pure(t *Tree) []string {
 // maxImports is how many packages of this repository one of them may import.
 const maxImports = 15
 
-// wide are the packages that may import more, each with how many.
-func wide() map[string]int {
-	return map[string]int{"internal/companion": 16} // it puts every part of a running companion together
-}
-
 // fanOuts finds packages that import so many others that nobody can know what a change in them touches.
 func fanOuts(t *Tree) []string {
 	var all []string
 	for _, p := range t.Packages {
-		if n, most := len(p.Imports()), max(maxImports, wide()[p.Dir]); n > most && !workshop(p.Dir) {
-			all = append(all, fmt.Sprintf("%s: imports %d packages of this repository; %d is the most: split it by what it does", p.Dir, n, most))
+		if n := len(p.Imports()); n > maxImports && !workshop(p.Dir) {
+			all = append(all, fmt.Sprintf("%s: imports %d packages of this repository; %d is the most: split it by what it does", p.Dir, n, maxImports))
 		}
 	}
 	return all

@@ -22,8 +22,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/editor/lsp"
 	"github.com/pollux-companion/pollux/internal/editor/web"
-	"github.com/pollux-companion/pollux/internal/history"
-	"github.com/pollux-companion/pollux/internal/journal"
+	"github.com/pollux-companion/pollux/internal/past"
 	"github.com/pollux-companion/pollux/internal/proc"
 	"github.com/pollux-companion/pollux/internal/remind"
 	"github.com/pollux-companion/pollux/internal/settings"
@@ -106,10 +105,9 @@ type Companion struct {
 	plain    atomic.Pointer[proc.Info]           // the CLI that was last found not to be branded; its ancestors stay the same
 	setters  proc.Set                            // who has set rules, with all above them
 	met      proc.Set                            // the processes of all agents that have connected, in earlier lives too
-	past     web.History                         // nil when no history is kept
-	kept     *history.History                    // nil when no history is kept
+	kept     *past.History                       // nil when no history is kept
 	resume   *discovery.Resume                   // nil when nothing is kept for the next start
-	journal  *journal.Journal                    // nil without resume
+	journal  *past.Journal                       // nil without resume
 	unread   atomic.Pointer[error]               // why a diff of the journal is missing; nil when none is
 	damaged  error                               // why the record beside the journal could not be used; nil when it could, or the journal has nothing
 	restored chan struct{}                       // closed when the diffs of the journal are open again

@@ -82,7 +82,7 @@ func (c *Companion) newPage(rec discovery.Record) *web.Server {
 		Registry:  c.reg,
 		Store:     c.store,
 		Workspace: c.work,
-		History:   c.past,
+		History:   c.kept.ForPages(),
 		Sessions:  c.pageSessions,
 		Troubles:  c.pageTroubles,
 		Mention:   c.mentionFromPage,

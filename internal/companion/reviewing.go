@@ -236,7 +236,7 @@ func (b backend) Undo(id string) error {
 	if b.c.kept == nil {
 		return errNoHistory
 	}
-	return b.c.past.Undo(id)
+	return b.c.kept.Undo(id)
 }
 
 // A proposer is the owner of the one proposal of a `pollux diff`.

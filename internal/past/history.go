@@ -1,0 +1,95 @@
+// Package past is what outlives a companion: the history of decided proposals as views show it and undo from it, and the way back of what
+// an earlier companion's journal holds.
+package past
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/pollux-companion/pollux/internal/core/review"
+	"github.com/pollux-companion/pollux/internal/editor/web"
+	"github.com/pollux-companion/pollux/internal/history"
+	"github.com/pollux-companion/pollux/internal/settings"
+	"github.com/pollux-companion/pollux/internal/workspace"
+)
+
+// A History keeps past proposals (SPEC F-12), and takes them back.
+type History struct {
+	*history.History
+	work *workspace.Workspace
+}
+
+// Open opens the history of a workspace in a folder, and follows the registry. changed is called when entries change.
+func Open(dir string, o settings.History, work *workspace.Workspace, reg *review.Registry, changed func()) (*History, error) {
+	h, err := history.Open(dir, &history.Options{
+		Roots:      work.Roots(),
+		Off:        !o.Enabled,
+		MaxEntries: o.Entries,
+		MaxBytes:   o.Bytes,
+		MaxAge:     o.Age,
+		Secret:     work.Secret,
+		Changed:    changed,
+	})
+	if err != nil {
+		return nil, err
+	}
+	h.Follow(reg)
+	return &History{h, work}, nil
+}
+
+// Undo takes an entry's change back, and notes that. With a new file go the folders that were new with it, if they are empty.
+func (h *History) Undo(id string) error {
+	e, err := h.Get(id)
+	if err != nil {
+		return err
+	}
+	if e.Outcome == review.Rejected {
+		return fmt.Errorf("a rejected change was never written; there is nothing to undo: %w", fs.ErrPermission)
+	}
+	err = h.work.Restore(e.Path, e.Final, e.Old, e.IsNew)
+	var conflict *workspace.ConflictError
+	if errors.As(err, &conflict) && e.Undone {
+		return fmt.Errorf("%s has been undone already: %w", filepath.Base(e.Path), err)
+	}
+	if err != nil {
+		return err
+	}
+	if e.IsNew {
+		h.work.RemoveEmpty(e.Path, e.NewDirs)
+	}
+	return h.SetUndone(id)
+}
+
+// ForPages is the history as the page reads it; nil for none.
+func (h *History) ForPages() web.History {
+	if h == nil {
+		return nil
+	}
+	return pages{h}
+}
+
+type pages struct{ *History }
+
+func (p pages) List() ([]web.Entry, error) {
+	infos, err := p.History.History.List()
+	entries := make([]web.Entry, len(infos))
+	for i, info := range infos {
+		entries[i] = entryOf(info)
+	}
+	return entries, err
+}
+
+func (p pages) Read(id string) (web.Entry, web.Texts, error) {
+	e, err := p.Get(id)
+	return entryOf(e.Info), web.Texts{Old: e.Old, New: e.New, Final: e.Final, IsNew: e.IsNew}, err
+}
+
+func entryOf(i history.Info) web.Entry {
+	return web.Entry{
+		ID: i.ID, Path: i.Path, Title: i.Title, Owner: i.Owner,
+		At: i.Settled, Outcome: i.Outcome, Edited: i.Edited,
+		Undoable: i.Outcome != review.Rejected, Undone: i.Undone,
+	}
+}
