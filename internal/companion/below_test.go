@@ -2,6 +2,8 @@ package companion
 
 import (
 	"cmp"
+	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"slices"
@@ -130,6 +132,42 @@ func TestTakesNothingOverBelowItsAgent(t *testing.T) {
 			t.Errorf("%s: nothing is kept for its own next start: %v", name, c.unsaved)
 		}
 		_ = c.Stop(t.Context())
+	}
+}
+
+// SPEC §11.1: an agent that was connected stays known when the next companion cannot have the port, because a program of that agent's listens there.
+func TestKnowsAgentsAtAnotherPort(t *testing.T) {
+	o, _, _ := options(t)
+	c := start(t, o)
+	agents := []proc.Info{}
+	for range 2 {
+		cmd := exec.Command("sleep", "60")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+		p, _ := proc.Lookup(cmd.Process.Pid)
+		p.Parent = 0 // which is not written down
+		agents = append(agents, p)
+	}
+	c.met.Add(agents[0])
+	c.keepSessions()
+	c.mu.Lock()
+	c.record.Sessions = map[string][]proc.Info{"s": agents[1:]}
+	c.save("")
+	c.mu.Unlock()
+	port := c.Info().Port
+	c.resume.Release() // as when it is killed; Stop would forget what was made up
+	c.resume = nil
+	_ = c.Stop(t.Context())
+	ln, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	next := start(t, o)
+	if known := next.knownAgents(t.Context()); next.Info().Resumed || !slices.Contains(known, agents[0]) || !slices.Contains(known, agents[1]) {
+		t.Errorf("resumed: %v, known: %v, want %v", next.Info().Resumed, known, agents)
 	}
 }
 

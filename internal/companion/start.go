@@ -117,6 +117,9 @@ func (c *Companion) startAgent() error {
 		return err
 	}
 	c.door = ln
+	if old != nil { // also when the port is another one: an agent counts as long as it lives
+		c.met.Add(slices.Concat(append(slices.Collect(maps.Values(old.Sessions)), old.Met)...)...)
+	}
 	rec := freshRecord()
 	if resumed {
 		rec, c.resumed = old.Next(newToken), true
