@@ -121,6 +121,7 @@ func TestDeniedClaude(t *testing.T) {
 				"~/p5", "a.key", "sub/a.key", "~/b.key", "sub/x/deep.txt", "deep.txt", "p6", "p7", "p9", "p14", "#p19", "a b", "p(1)", "äö", "ö.x", "l1", "s1", "sub/s1"},
 		}, 24, 5},
 		"below":      {denial{map[string]string{".claude/settings.json": deny("Read(p1)", "Read(/p2)"), "sub/.claude/settings.json": deny("Read(s1)", "Read(/$ROOT/s2)", "Read(../s3)")}, "sub", []string{"p1", "s1", "s2", "sub/s1", "free"}}, 2, 2},
+		"comments":   {denial{map[string]string{"~/.claude/settings.json": "// not loaded\n" + deny("Read(p1)")}, "", []string{"p1"}}, 0, 0},
 		"everything": {denial{map[string]string{".claude/settings.json": deny("Re*")}, "", []string{"p1", "sub/p1", "~/x"}}, 3, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -130,6 +131,9 @@ func TestDeniedClaude(t *testing.T) {
 					"ANTHROPIC_BASE_URL=" + m.URL(), "ANTHROPIC_API_KEY=sk-ant-none", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "IS_SANDBOX=1",
 				}
 			})
+			if name == "comments" && denied > 0 {
+				t.Error("Claude Code loads settings with comments: pollux setup need not refuse them")
+			}
 			if denied < tc.denied || told < tc.told {
 				t.Errorf("it denies %d files, at least %d were expected; it is told of %d, at least %d were expected", denied, tc.denied, told, tc.told)
 			}

@@ -12,8 +12,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/agent/claude"
 )
 
-// saving returns a function that calls saveDocument as Claude Code does, and returns the answer.
-func (b *bench) saving() func(name string) string {
+// saving connects as Claude Code does. save calls saveDocument and returns the answer.
+func (b *bench) saving() (save func(name string) string, end func()) {
 	b.t.Helper()
 	var lock struct{ AuthToken string }
 	var port int
@@ -30,7 +30,6 @@ func (b *bench) saving() func(name string) string {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	b.t.Cleanup(c.Close)
 	return func(name string) string {
 		b.t.Helper()
 		data, err := c.Call(b.t.Context(), "tools/call", map[string]any{"name": "saveDocument", "arguments": map[string]string{"filePath": b.path(name)}})
@@ -38,14 +37,15 @@ func (b *bench) saving() func(name string) string {
 			b.t.Fatal(err)
 		}
 		return string(data)
-	}
+	}, c.Close
 }
 
 // savesFor plays what an agent's saveDocument does to a file that the user has open and changes by typing (SPEC CC-17). dirty and clean wait for
 // the editor's mark of unsaved changes.
 func (b *bench) savesFor(name string, typed func(text string), dirty, clean func()) {
 	b.t.Helper()
-	save := b.saving()
+	save, end := b.saving()
+	defer end()
 	is := func(want string, parts ...string) {
 		b.t.Helper()
 		got := save(name)

@@ -58,7 +58,7 @@ func (b *bench) studio() *studio {
 		b.t.Fatal(err)
 	}
 	b.outside(filepath.Join(b.home.Dir, ".local", "share", "code-server", "User", "settings.json"),
-		`{"security.workspace.trust.enabled": false, "workbench.startupEditor": "none", "workbench.secondarySideBar.defaultVisibility": "hidden", "files.autoSave": "afterDelay", "files.autoSaveDelay": 100, "chat.disableAIFeatures": true}`)
+		`{"security.workspace.trust.enabled": false, "workbench.startupEditor": "none", "workbench.secondarySideBar.defaultVisibility": "hidden", "files.autoSave": "afterDelay", "files.autoSaveDelay": 100, "[markdown]": {"files.autoSave": "off"}, "chat.disableAIFeatures": true}`)
 	if says := b.pollux("install", "code-server"); !strings.Contains(says, "pollux.pollux installed") {
 		b.t.Fatalf("pollux install says %q", says)
 	}
@@ -312,7 +312,7 @@ func TestVSCode(t *testing.T) {
 	peers.Need(t, peers.Chromium)
 	b := newBench(t, map[string]string{
 		"main.go": "package main\n\nfunc main() {\n\tprintln(\"hi\")\n}\n", "dos.txt": "\uFEFFone\r\ntwo\nthree\r\n",
-		"long.txt": "1\n2\n3\n4\n5\n6\n7\n8\n9\n", "bad.json": "{\"a\" 1}\n", "mine.txt": "one\n",
+		"long.txt": "1\n2\n3\n4\n5\n6\n7\n8\n9\n", "bad.json": "{\"a\" 1}\n", "mine.md": "one\n",
 	})
 	b.usesClaude()
 	s := b.studio()
@@ -347,16 +347,14 @@ func (s *studio) looks() {
 func (s *studio) saves() {
 	b := s.b
 	b.step("an agent saves", func() {
-		s.command("File: Toggle Auto Save")
-		s.open("mine.txt")
-		marked := tabs + `.dirty[data-resource-name="mine.txt"]`
-		b.savesFor("mine.txt", func(text string) {
+		s.open("mine.md")
+		marked := tabs + `.dirty[data-resource-name="mine.md"]`
+		b.savesFor("mine.md", func(text string) {
 			s.Press("Control+Home")
 			s.Type(text)
 		}, func() { s.Wait(marked) }, func() { s.Gone(marked) })
 		s.command("File: Revert File")
 		s.Gone(marked)
-		s.command("File: Toggle Auto Save")
 	})
 }
 

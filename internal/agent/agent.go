@@ -213,7 +213,7 @@ func claudeCode() Agent {
 			return c, nil
 		},
 		Settings: Settings{
-			Program: "Claude Code", Path: claude.SettingsPath, Switches: claude.Switches(), Mode: claude.Mode,
+			Program: settingsfile.ClaudeCode, Path: claude.SettingsPath, Switches: claude.Switches(), Mode: claude.Mode,
 			Later: "a Claude Code that runs already needs /ide",
 		},
 	}

@@ -19,7 +19,7 @@ type object struct {
 	start, end int // offsets of its braces
 }
 
-// parse accepts what the agents accept: JSON with comments, without trailing commas.
+// parse accepts what most agents accept: JSON with comments, without trailing commas.
 func (f *file) parse() error {
 	if f.missing {
 		return nil
@@ -83,6 +83,20 @@ func plain(data []byte) []byte {
 		}
 	}
 	return out
+}
+
+// loads says why the program would not load a file that can be parsed.
+func (f *file) loads() error {
+	if f.program != ClaudeCode {
+		return nil
+	}
+	without := plain(f.data)
+	for i, c := range f.data {
+		if c != without[i] {
+			return f.problem(i, fmt.Sprintf("%s does not load a file with comments; take this one out", f.program))
+		}
+	}
+	return nil
 }
 
 // Relaxed replaces comments and trailing commas with blanks, for programs that allow both.
@@ -176,6 +190,9 @@ func literal(key string, on bool) string {
 
 // set plans how to set keys to true. All of them are members of one object.
 func (f *file) set(keys []string) (edits []Edit, values []Value, err error) {
+	if err := f.loads(); err != nil {
+		return nil, nil, err
+	}
 	var missing []string
 	for _, key := range keys {
 		old, err := f.get(key)

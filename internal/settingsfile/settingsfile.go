@@ -18,6 +18,9 @@ import (
 // A Program is the owner of the settings, as messages name it: "Gemini CLI".
 type Program string
 
+// ClaudeCode takes no comments, other than the other programs.
+const ClaudeCode Program = "Claude Code"
+
 // maxFile bounds a settings file, in bytes.
 const maxFile = 1 << 20
 
@@ -36,6 +39,9 @@ func (p *problem) Error() string {
 // sets nothing and is no error. A file that the program cannot read is a *problem.
 func (p Program) Get(path, key string) (*bool, error) {
 	f, err := p.open(path)
+	if err == nil {
+		err = f.loads()
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -165,6 +165,32 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// Claude Code does not load a file with comments (SPEC CC-18), so that a switch in it would do nothing. What was switched is undone all the same.
+func TestNoComments(t *testing.T) {
+	const before = "{\n  \"a\": \"//\"\n}\n"
+	path := settings(t, before)
+	c, err := ClaudeCode.Set(path, both, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	commented := "// mine\n" + content(t, path)
+	if err := os.WriteFile(path, []byte(commented), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if on, err := ClaudeCode.Get(path, both[0]); on != nil || err == nil || !strings.Contains(err.Error(), ":1:1: Claude Code does not load a file with comments") {
+		t.Errorf("%v, %v", on, err)
+	}
+	if _, err := ClaudeCode.Set(path, both, nil); err == nil || content(t, path) != commented {
+		t.Errorf("it is set all the same: %v", err)
+	}
+	if on, err := program.Get(path, both[0]); err != nil || on == nil || !*on {
+		t.Errorf("another agent: %v, %v", on, err)
+	}
+	if _, err := ClaudeCode.Undo(c, nil); err != nil || content(t, path) != "// mine\n"+before {
+		t.Errorf("%v: %q", err, content(t, path))
+	}
+}
+
 // Dotfiles are written through their link, which remains a link.
 func TestLink(t *testing.T) {
 	path := settings(t, "{}")

@@ -89,7 +89,7 @@ func SettingsPath(getenv func(string) string) (string, error) {
 func Switches() []string { return []string{"env." + ConnectVariable} }
 
 // program reads and changes Claude Code's settings files.
-const program settingsfile.Program = "Claude Code"
+const program = settingsfile.ClaudeCode
 
 // Mode says whether a Claude Code that is started without --ide looks for a companion by itself (SPEC CC-3).
 func Mode(settings, _ string, getenv func(string) string) finding.Finding {
