@@ -18,7 +18,15 @@ const elsewhereTo = "POLLUX_E2E_ELSEWHERE"
 
 // elsewhere is the address of a process that passes connections on to a port. A CLI of the test's own that connects through it is
 // not the process that started the companion, which may decide nothing about that one's changes (SPEC §11.1).
-func elsewhere(t *testing.T, port int) string {
+func elsewhere(t testing.TB, port int) string {
+	t.Helper()
+	address, end := passing(t, port)
+	t.Cleanup(end)
+	return address
+}
+
+// passing is elsewhere, until end is called.
+func passing(t testing.TB, port int) (address string, end func()) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=127.0.0.1:%d", elsewhereTo, port))
@@ -34,12 +42,13 @@ func elsewhere(t *testing.T, port int) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { in.Close(); _ = cmd.Wait() })
-	address, err := bufio.NewReader(out).ReadString('\n')
+	end = func() { in.Close(); _ = cmd.Wait() }
+	address, err = bufio.NewReader(out).ReadString('\n')
 	if err != nil {
+		end()
 		t.Fatal(err)
 	}
-	return strings.TrimSpace(address)
+	return strings.TrimSpace(address), end
 }
 
 // passOn is that process: until its input ends.

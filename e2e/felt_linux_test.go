@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -105,6 +106,7 @@ func member(m []byte, name string) []byte {
 type lane struct {
 	*spawned
 	name   string
+	way    string       // the address to which agents connect; "" is its own
 	editor *floorEditor // nil for the floor without one
 }
 
@@ -154,7 +156,7 @@ type wire struct {
 
 func (w *lane) dial() *wire {
 	w.b.Helper()
-	conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", w.Port))
+	conn, err := net.Dial("tcp", cmp.Or(w.way, fmt.Sprintf("127.0.0.1:%d", w.Port)))
 	if err != nil {
 		w.b.Fatal(err)
 	}
