@@ -266,7 +266,7 @@ func (s *soak) user(ctx context.Context) {
 			}
 			for _, d := range open {
 				if !strings.Contains(d.Path, "back") {
-					n, _ := strconv.Atoi(strings.Trim(filepath.Base(d.Path), "a.txt"))
+					n, _ := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(filepath.Base(d.Path), "a"), ".txt"))
 					s.decide(ctx, client, d, n)
 				}
 			}
