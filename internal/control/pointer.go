@@ -36,6 +36,7 @@ func (s *Server) point(dir string) error {
 	if err := safefile.PrivateDir(dir); err != nil {
 		return err
 	}
+	pointed([]string{dir}) // removes what killed companions have left
 	name := filepath.Join(dir, strings.TrimSuffix(filepath.Base(s.Path()), socketSuffix)+pointerSuffix)
 	fresh := filepath.Join(dir, safefile.TempName())
 	f, err := os.OpenFile(fresh, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)

@@ -107,12 +107,37 @@ func (s *Server) behindOf(ctx context.Context) []proc.Info {
 }
 
 // Known returns the processes of the sessions of this life and earlier ones, by the sessions' ids. Pass it as
-// Options.Known to the next life.
+// Options.Known to the next life. A session of an earlier life that has ended with all its processes is deleted: nobody can come back to it.
 func (s *Server) Known() map[string][]proc.Info {
+	for _, id := range s.deserted() {
+		s.bury(id)
+	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return maps.Clone(s.known)
 }
+
+// deserted returns the known sessions of earlier lives that have ended with all their processes, which alone could use their tokens. Until
+// Options.Ready, one may still be brought back.
+func (s *Server) deserted() (ids []string) {
+	if s.o.Ready != nil {
+		select {
+		case <-s.o.Ready:
+		default:
+			return nil
+		}
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for id, processes := range s.known {
+		if s.sessions[id] == nil && birthOf(id).life != s.o.Life && !slices.ContainsFunc(processes, lives) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+func lives(p proc.Info) bool { return proc.Same(p.PID, p.Start) }
 
 // remember keeps the processes of a session, so that its older token serves nobody else, and its number stays its CLI's. The slice
 // must not be changed afterwards.
@@ -128,7 +153,7 @@ func (s *Server) remember(sess *Session, cli proc.Info, processes []proc.Info) {
 		return
 	}
 	maps.DeleteFunc(s.known, func(id string, processes []proc.Info) bool {
-		return s.sessions[id] == nil && !slices.ContainsFunc(processes, func(p proc.Info) bool { return proc.Same(p.PID, p.Start) })
+		return s.sessions[id] == nil && !slices.ContainsFunc(processes, lives)
 	})
 	for old := range s.known { // forget any session that has ended: no CLI comes back that late
 		if len(s.known) > maxSessions && s.sessions[old] == nil {

@@ -289,3 +289,37 @@ func TestDeletedForGood(t *testing.T) {
 		t.Error("no new session")
 	}
 }
+
+// SPEC A-1: a session of an earlier life whose processes have all ended is over for good once what was open is back, so that what is
+// known does not grow from life to life. One with a process that lives is not, and only such processes are met.
+func TestDesertedSession(t *testing.T) {
+	key := []byte(strings.Repeat("k", 32))
+	before := newBench(t, func(o *mcp.Options) { o.Agents[0].SessionKey = key })
+	deserted, alive := before.connect(), before.connect()
+	self, _ := proc.Lookup(os.Getpid())
+	ended := proc.Info{PID: self.PID, Start: self.Start + 1, Name: "ended"} // whose number another process has now
+	ready := make(chan struct{})
+	var met []proc.Info
+	after := newBench(t, func(o *mcp.Options) {
+		o.Agents[0].SessionKey, o.Life, o.Ready = key, 2, ready
+		o.Known = map[string][]proc.Info{deserted.session: {ended}, alive.session: {ended, self}}
+		o.Meet = func(p ...proc.Info) { met = append(met, p...) }
+	})
+	if want := []proc.Info{ended, self}; !slices.Equal(met, want) {
+		t.Errorf("met %v, want %v", met, want)
+	}
+	if known := after.server.Known(); len(known) != 2 {
+		t.Errorf("before all is back: %v", known)
+	}
+	close(ready)
+	if known := after.server.Known(); len(known) != 1 || known[alive.session] == nil {
+		t.Errorf("then: %v", known)
+	}
+	for session, want := range map[string]int{deserted.session: 404, alive.session: 200} {
+		c := after.cli()
+		c.session = session
+		if got := c.do(c.request(http.MethodPost, "/mcp", pingMessage)).status; got != want {
+			t.Errorf("%d, want %d", got, want)
+		}
+	}
+}

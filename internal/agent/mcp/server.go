@@ -158,7 +158,7 @@ type Server struct {
 	asking  chan struct{} // one place, so that one call of Options.Process runs at a time
 	closing atomic.Bool   // Shutdown has begun
 	begun   time.Time
-	heirs   []proc.Info // the processes of Options.Known
+	heirs   []proc.Info // the processes of Options.Known, of sessions with one that lives
 
 	mu       sync.RWMutex           // guards all below
 	known    map[string][]proc.Info // see Known
@@ -193,9 +193,11 @@ func New(o Options) *Server {
 	}
 	s.trimDeleted()
 	for _, id := range slices.SortedFunc(maps.Keys(s.known), func(a, b string) int { return cmp.Compare(birthOf(a).order(), birthOf(b).order()) }) {
-		s.heirs = append(s.heirs, s.known[id]...)
-		s.keep(birthOf(id).number, s.known[id])
-		s.o.Meet(s.known[id]...)
+		if processes := s.known[id]; slices.ContainsFunc(processes, lives) {
+			s.heirs = append(s.heirs, processes...)
+			s.keep(birthOf(id).number, processes)
+			s.o.Meet(processes...)
+		}
 	}
 	for _, a := range o.Agents {
 		s.agents = append(s.agents, newEntrance(a))

@@ -171,15 +171,20 @@ func (s *Server) earlier(id string) *Session {
 
 // delete ends a session for good: its id cannot be adopted again.
 func (s *Server) delete(sess *Session) {
+	s.bury(sess.id)
+	sess.end()
+}
+
+// bury makes an id one that is never valid again.
+func (s *Server) bury(id string) {
 	s.mu.Lock()
-	delete(s.known, sess.id)
-	s.deleted = append(s.deleted, sess.id)
+	delete(s.known, id)
+	s.deleted = append(s.deleted, id)
 	s.trimDeleted()
 	s.mu.Unlock()
 	if s.o.Journal != nil {
-		s.o.Journal.Ended(sess.id, false)
+		s.o.Journal.Ended(id, false)
 	}
-	sess.end()
 }
 
 // trimDeleted replaces the oldest deleted ids by a floor. Below the floor, only sessions that are open, or whose processes are
