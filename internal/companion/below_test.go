@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -294,5 +295,34 @@ func TestAgentsOfACompanion(t *testing.T) {
 	}
 	if said := cli.Refused(a+"/f", "new\n"); !strings.Contains(said, "no editor page is open") {
 		t.Errorf("a companion of the same process is not below it: %q", said)
+	}
+}
+
+// SPEC A-1, L-1: a record with 4,000 sessions whose agents have ended costs the next start little.
+// Each agent used to be looked for among all processes above the companion, which took three seconds together.
+func TestManyEndedSessionsCostNoStart(t *testing.T) {
+	o, _, _ := options(t)
+	c := start(t, o)
+	old := &discovery.Record{Sessions: map[string][]proc.Info{}}
+	for i := range 4000 {
+		old.Sessions[strconv.Itoa(i)] = []proc.Info{{PID: 1<<30 + i, Start: 1}} // above every number of a process
+	}
+	best := func(do func()) time.Duration {
+		took := time.Hour
+		for range 5 {
+			begun := time.Now()
+			do()
+			took = min(took, time.Since(begun))
+		}
+		return took
+	}
+	one := best(func() { guard.Descends(os.Getpid(), old.Sessions["0"]) })
+	all := best(func() {
+		if err := c.mayInherit(old); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if t.Logf("4,000 sessions take %v, one look at the processes above takes %v", all, one); all > 400*one {
+		t.Error("that is too long")
 	}
 }

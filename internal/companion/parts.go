@@ -185,10 +185,16 @@ func (c *Companion) knownAgents(ctx context.Context) []proc.Info {
 // mayInherit says why this companion must not take over the sessions of a record: one of their agents has started it or its editor, and
 // could decide its own open diffs here. In other namespaces it could not be seen that one has.
 func (c *Companion) mayInherit(old *discovery.Record) error {
+	var ended []proc.Info // asked for at once: there may be thousands, and each question looks at all processes above this one
 	for _, agent := range old.Sessions {
-		if err := c.mayDecide(agent); err != nil {
+		if !slices.ContainsFunc(agent, func(p proc.Info) bool { return proc.Same(p.PID, p.Start) }) {
+			ended = append(ended, agent...)
+		} else if err := c.mayDecide(agent); err != nil {
 			return err
 		}
+	}
+	if err := c.mayDecide(ended); err != nil {
+		return err
 	}
 	if here := proc.Namespaces(); old.Namespaces != "" && here != old.Namespaces {
 		return fmt.Errorf("the last companion ran in other namespaces (%s, and here are %s)", old.Namespaces, here)

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -81,6 +82,24 @@ func TestNotJudged(t *testing.T) {
 	f.end = s.Close
 	if err := MayDecide(t.Context(), []string{filepath.Dir(s.Path())}); !errors.Is(err, ErrUnknownAgent) || f.asked.Load() != 2 {
 		t.Errorf("%v, asked %d times", err, f.asked.Load())
+	}
+}
+
+// A companion's start removes what killed ones have left, and no pointer of one that lives.
+func TestPointersOfKilled(t *testing.T) {
+	first, dir := pointing(t, &fake{reviewed: newReviewed()})
+	there := names(t, dir)[0]
+	for i := range 3 {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(i, pointerSuffix)), []byte("/nowhere"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	second := listen(t, []string{shortDir(t)}, &fake{reviewed: newReviewed()})
+	if err := second.point(dir); err != nil {
+		t.Fatal(err)
+	}
+	if left := names(t, dir); len(left) != 2 || !slices.Contains(left, there) {
+		t.Errorf("left are %q, of them %q of %q", left, there, first.Path())
 	}
 }
 
