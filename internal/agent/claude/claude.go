@@ -6,13 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/pollux-companion/pollux/internal/agent/looks"
 	"github.com/pollux-companion/pollux/internal/agent/mcp"
 	"github.com/pollux-companion/pollux/internal/agent/mcp/jsonrpc"
 	"github.com/pollux-companion/pollux/internal/core/review"
@@ -161,16 +159,7 @@ func (d *Dialect) openFile(ctx context.Context, _ *mcp.Session, m jsonrpc.Messag
 }
 
 func (d *Dialect) selection(context.Context, *mcp.Session, jsonrpc.Message) ([]string, error) {
-	return Selection(d.Snapshot(), d.First)
-}
-
-// Selection returns what is selected, as JSON. first is the number of the first line and character.
-func Selection(snap *state.Snapshot, first int) ([]string, error) {
-	now := looksAt(snap, first)
-	if now.FilePath == "" {
-		return mcp.JSON(map[string]any{"success": false, "message": "No active editor found"})
-	}
-	return mcp.JSON(map[string]any{"success": true, "text": now.Text, "filePath": now.FilePath, "fileUrl": now.FileURL, "selection": now.Selection})
+	return mcp.JSON(looks.Selection(d.Snapshot(), d.First))
 }
 
 func (d *Dialect) editors(context.Context, *mcp.Session, jsonrpc.Message) ([]string, error) {
@@ -225,65 +214,10 @@ func (d *Dialect) save(ctx context.Context, _ *mcp.Session, m jsonrpc.Message) (
 	return answer(true, "Document saved: "+path)
 }
 
-// errNotKnown: an empty list would say that there is no problem, and Claude Code would take later ones for new (SPEC CC-13).
-var errNotKnown = errors.New("not known: no tool in the editor has looked")
-
 func (d *Dialect) diagnostics(_ context.Context, _ *mcp.Session, m jsonrpc.Message) ([]string, error) {
-	return Diagnostics(d.Snapshot(), m.Call.Text(argURI).Value)
-}
-
-// Diagnostics returns the problems of one file, or of all when uri is empty, as JSON (SPEC CC-13). A file that does not exist yet has none.
-// For a file that no tool has looked at it fails.
-func Diagnostics(snap *state.Snapshot, uri string) ([]string, error) {
-	only := ""
-	if uri != "" {
-		only = paths.OfText(uri)
+	found, err := looks.Diagnostics(d.Snapshot(), m.Call.Text(argURI).Value)
+	if err != nil {
+		return nil, err
 	}
-	if _, known := snap.Diagnostics[only]; !known && (only != "" || len(snap.Diagnostics) == 0) {
-		if _, err := os.Lstat(only); only == "" || !errors.Is(err, fs.ErrNotExist) {
-			return nil, errNotKnown
-		}
-	}
-	type finding struct {
-		Message  string `json:"message"`
-		Severity string `json:"severity"`
-		Range    struct {
-			Start place `json:"start"`
-			End   place `json:"end"`
-		} `json:"range"`
-		Source string `json:"source,omitempty"`
-	}
-	type file struct {
-		URI         string    `json:"uri"`
-		Diagnostics []finding `json:"diagnostics"`
-	}
-	out := []file{}
-	for _, path := range slices.Sorted(maps.Keys(snap.Diagnostics)) {
-		if only != "" && path != only {
-			continue
-		}
-		f := file{URI: paths.URI(path), Diagnostics: []finding{}}
-		for _, one := range snap.Diagnostics[path] {
-			x := finding{Message: text.CutUTF16(one.Message, 2000), Severity: severity(one.Severity), Source: one.Source}
-			x.Range.Start, x.Range.End = place(one.Start), place(one.End)
-			f.Diagnostics = append(f.Diagnostics, x)
-		}
-		out = append(out, f)
-	}
-	if only != "" && len(out) == 0 {
-		out = append(out, file{URI: paths.URI(only), Diagnostics: []finding{}})
-	}
-	return mcp.JSON(out)
-}
-
-func severity(n int) string {
-	switch n {
-	case 1:
-		return "Error"
-	case 2:
-		return "Warning"
-	case 3:
-		return "Info"
-	}
-	return "Hint"
+	return mcp.JSON(found)
 }

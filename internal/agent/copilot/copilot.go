@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/pollux-companion/pollux/internal/agent/claude"
+	"github.com/pollux-companion/pollux/internal/agent/looks"
 	"github.com/pollux-companion/pollux/internal/agent/mcp"
 	"github.com/pollux-companion/pollux/internal/agent/mcp/jsonrpc"
 	"github.com/pollux-companion/pollux/internal/core/review"
@@ -60,10 +60,12 @@ func (d *Dialect) Outcomes(review.Kind) []string { return nil }
 func (d *Dialect) Outcome(_, _, _ string) []byte { return nil }
 
 // Context implements mcp.Dialect (SPEC GC-5).
-func (d *Dialect) Context(snap *state.Snapshot) []byte { return claude.SelectionChanged(snap, 0) }
+func (d *Dialect) Context(snap *state.Snapshot) []byte { return looks.SelectionChanged(snap, 0) }
 
 // Mention implements mcp.Mentioner (SPEC GC-5).
-func (d *Dialect) Mention(m mcp.Mention) []byte { return claude.Reference(m) }
+func (d *Dialect) Mention(m mcp.Mention) []byte {
+	return looks.Reference(m.Path, m.First, m.Last, m.Text)
+}
 
 // Tools implements mcp.Dialect.
 func (d *Dialect) Tools() string { return d.tools().List() }
@@ -79,10 +81,14 @@ func (d *Dialect) tools() mcp.Tools {
 		toolOpen:  {About: "Shows a proposed text of a file and waits for the user's decision.", Arguments: diff, Required: diff, Run: d.openDiff},
 		toolClose: {About: "Takes a diff away.", Arguments: []string{argTab}, Required: []string{argTab}, Run: d.closeDiff},
 		"get_selection": {About: "Gets what is selected in the editor.", Run: func(context.Context, *mcp.Session, jsonrpc.Message) ([]string, error) {
-			return claude.Selection(d.Snapshot(), 0)
+			return mcp.JSON(looks.Selection(d.Snapshot(), 0))
 		}},
 		"get_diagnostics": {About: "Gets the problems that the editor's tools found in a file, or in all.", Arguments: []string{argURI}, Run: func(_ context.Context, _ *mcp.Session, m jsonrpc.Message) ([]string, error) {
-			return claude.Diagnostics(d.Snapshot(), m.Call.Text(argURI).Value)
+			found, err := looks.Diagnostics(d.Snapshot(), m.Call.Text(argURI).Value)
+			if err != nil {
+				return nil, err
+			}
+			return mcp.JSON(found)
 		}},
 	}
 }
