@@ -17,20 +17,6 @@ import (
 	"github.com/pollux-companion/pollux/internal/pace"
 )
 
-// in runs a pollux in a folder and returns its output and exit code.
-func (w *world) in(dir string, env []string, args ...string) (string, int) {
-	w.t.Helper()
-	cmd := w.command(args...)
-	cmd.Dir, cmd.Env = dir, append(slices.Clip(w.env), env...)
-	var errs strings.Builder
-	cmd.Stderr = &errs
-	out, _ := cmd.Output()
-	if errs.Len() > 0 {
-		w.t.Logf("pollux %v: %s", args, &errs)
-	}
-	return string(out), cmd.ProcessState.ExitCode()
-}
-
 // SPEC K-1: where a folder and one inside it are both served, commands about the CLI follow the CLI's rule, which is
 // not the nearest. Commands that ask the user take the nearest.
 func TestNested(t *testing.T) {

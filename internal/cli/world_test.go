@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -134,6 +135,20 @@ type live struct {
 	cmd    *exec.Cmd
 	stderr *strings.Builder
 	ended  chan struct{} // closed when the process has been waited for
+}
+
+// in runs a pollux in a folder and returns its output and exit code.
+func (w *world) in(dir string, env []string, args ...string) (string, int) {
+	w.t.Helper()
+	cmd := w.command(args...)
+	cmd.Dir, cmd.Env = dir, append(slices.Clip(w.env), env...)
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	out, _ := cmd.Output()
+	if errs.Len() > 0 {
+		w.t.Logf("pollux %v: %s", args, &errs)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
 }
 
 // serve starts a companion and waits until it is ready.
