@@ -78,7 +78,7 @@ func (e *chaosEditor) start() chaosLife {
 	both.Go(func() { _ = e.peer.Run(e.x.ctx); out.Close() })
 	go func(ended chan struct{}, pollux *exec.Cmd) { both.Wait(); _ = pollux.Wait(); close(ended) }(e.ended, e.pollux)
 	life := e.hello()
-	e.agrees()
+	e.x.agrees(e.shown)
 	return life
 }
 
@@ -116,9 +116,19 @@ func (e *chaosEditor) hello() chaosLife {
 	return chaosLife{port, env["GEMINI_CLI_IDE_AUTH_TOKEN"], true, e.user, e.kill}
 }
 
-// agrees waits until the editor shows what is open and nothing else, with the text that its user left there.
-func (e *chaosEditor) agrees() {
-	x := e.x
+// shown are the texts of the views, by path.
+func (e *chaosEditor) shown() map[string]string {
+	all := map[string]string{}
+	e.x.try(func() {
+		for _, v := range e.views {
+			all[v.fate.path] = v.text
+		}
+	})
+	return all
+}
+
+// agrees waits until an editor shows what is open and nothing else, with the text that its user left there.
+func (x *chaos) agrees(views func() map[string]string) {
 	client, err := x.reviewer(x.ctx)
 	if err != nil {
 		x.t.Fatal(err)
@@ -130,17 +140,13 @@ func (e *chaosEditor) agrees() {
 		if err != nil {
 			x.t.Fatal(err)
 		}
-		shown, open = map[string]string{}, map[string]string{}
+		open = map[string]string{}
 		for _, d := range diffs {
 			if open[d.Path], _, err = client.Text(x.ctx, d.ID); err != nil {
 				break
 			}
 		}
-		x.try(func() {
-			for _, v := range e.views {
-				shown[v.fate.path] = v.text
-			}
-		})
+		shown = views()
 		if err == nil && maps.Equal(shown, open) {
 			break
 		}
@@ -150,8 +156,10 @@ func (e *chaosEditor) agrees() {
 		}
 	}
 	x.try(func() {
-		for _, v := range e.views {
-			v.fate.text, v.fate.texts = v.text, nil // what its user left there
+		for path, text := range shown {
+			if f := x.diffs[path]; f != nil {
+				f.text, f.texts = text, nil // what its user left there
+			}
 		}
 	})
 }
@@ -312,13 +320,7 @@ func (e *chaosEditor) kill() {
 		e.killPollux()
 		e.killEditor()
 	case 3:
-		x.try(func() {
-			x.editors++
-			x.leaving = true
-			for _, f := range x.diffs {
-				f.tried = append(f.tried, "")
-			}
-		})
+		x.leaves()
 		e.killEditor()
 		if x.n(2) == 0 {
 			time.Sleep(time.Duration(x.n(5000)) * time.Microsecond)
@@ -335,6 +337,17 @@ func (e *chaosEditor) kill() {
 	if e.process == nil {
 		x.try(func() { clear(e.views) })
 	}
+}
+
+// leaves says that an editor is killed whose companion then rejects what is open.
+func (x *chaos) leaves() {
+	x.try(func() {
+		x.editors++
+		x.leaving = true
+		for _, f := range x.diffs {
+			f.tried = append(f.tried, "")
+		}
+	})
 }
 
 func (e *chaosEditor) killPollux() {
