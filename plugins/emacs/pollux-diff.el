@@ -49,8 +49,12 @@ that one who goes through several diffs by Ediff's keys stays with them."
 (defcustom pollux-layout 'fitting
   "How a diff's file and proposal are laid out.
 `fitting' puts them beside each other in a frame of 100 columns or more,
-else one above the other."
+else one above the other.  `terminal' does so, too, and leaves an agent's
+terminal in sight beside them.  `unified' shows the proposal alone, with
+the lines that it takes away between its own."
   :type '(choice (const :tag "beside each other" beside) (const :tag "one above the other" below)
+                 (const :tag "the proposal alone, with its changes inline" unified)
+                 (const :tag "beside the agent's terminal" terminal)
                  (const :tag "as the frame's width allows" fitting))
   :group 'pollux)
 
@@ -108,6 +112,7 @@ else one above the other."
   shape                          ; of the proposal, see `pollux--fill'
   tick                           ; of the right buffer when nobody had edited it
   windows                        ; the window configuration before, and the buffers shown before
+  size                           ; the frame's width when it was laid out
   held                           ; it waits for `pollux-review'
   timer)                         ; of the next report of an edit
 

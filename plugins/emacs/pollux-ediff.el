@@ -16,6 +16,8 @@
 (require 'cl-lib)
 (require 'ediff)
 (require 'pollux-diff)
+(require 'pollux-term)
+(require 'pollux-unified)
 
 ;;;; The view
 
@@ -39,10 +41,13 @@
 
 (defun pollux--header-before (diff)
   "Return the line above the left side of DIFF: where the user is."
+  (concat " before" (pollux--header-change diff) (pollux--header-place diff)))
+
+(defun pollux--header-place (diff)
+  "Return which of how many DIFF is, and whose."
   (let ((all (length pollux--diffs))
         (others (1- (cl-count (pollux--diff-path diff) pollux--diffs :key #'pollux--diff-path :test #'equal))))
-    (concat " before" (pollux--header-change diff)
-            (if (> all 1) (format "  %d of %d waiting" (1+ (cl-position diff pollux--diffs)) all) "")
+    (concat (if (> all 1) (format "  %d of %d waiting" (1+ (cl-position diff pollux--diffs)) all) "")
             (if (> others 0) (format "  %d more for this file" others) "")
             (replace-regexp-in-string "\\`\\(?:.*\\) – " "  " (pollux--diff-title diff)))))
 
@@ -52,9 +57,13 @@
     (if (eq (current-buffer) (pollux--diff-left diff))
         (pollux--header-before diff)
       (let ((key (lambda (command)
-                   (propertize (substitute-command-keys (format "\\<pollux-diff-mode-map>\\[%s]" command))
+                   (propertize (substitute-command-keys (format "\\<%s>\\[%s]" (if (eq command 'pollux-take-back) "pollux-unified-mode-map" "pollux-diff-mode-map") command))
                                'face 'pollux-key))))
         (concat " " (funcall key 'pollux-accept) " accept  " (funcall key 'pollux-reject) " reject"
+                (if (pollux--unified-p diff)
+                    (concat "  " (funcall key 'pollux-take-back) " take a change back"
+                            (pollux--inline-change) (pollux--header-place diff))
+                  "")
                 (pollux--header-conflict diff)
                 (if (pollux--unsaved (pollux--diff-path diff))
                     (concat "  " (propertize "your unsaved changes of this file are kept, and not in this diff"
@@ -116,11 +125,85 @@
       (set-buffer-modified-p nil))
     (cons buffer shape)))
 
-(defun pollux--split-function ()
-  "Return the function that splits a diff's window, by `pollux-layout'."
-  (if (or (eq pollux-layout 'below) (and (eq pollux-layout 'fitting) (< (frame-width) 100)))
-      #'split-window-vertically
-    #'split-window-horizontally))
+(defun pollux--terminal-window ()
+  "Return the window of an agent's terminal in this frame, nil without one."
+  (let ((terminals (pollux--terminals)))
+    (get-window-with-predicate (lambda (window) (memq (window-buffer window) terminals)))))
+
+(defun pollux--terminal-place (window)
+  "Return the side of the frame at which WINDOW is, and its size there."
+  (let ((edges (window-edges window)))
+    (cond ((one-window-p) (list 'right (floor (* 0.4 (frame-width)))))
+          ((< (window-total-width window) (frame-width))
+           (list (if (= (car edges) 0) 'left 'right) (min (window-total-width window) (floor (* 0.5 (frame-width))))))
+          (t (list (if (<= (cadr edges) 1) 'above 'below) (min (window-total-height window) (floor (* 0.5 (frame-height)))))))))
+
+(defun pollux--terminal-beside ()
+  "Return the place of the terminal that stays beside a diff, nil without one."
+  (when-let ((window (and (eq pollux-layout 'terminal) (pollux--terminal-window))))
+    (pollux--terminal-place window)))
+
+(defvar pollux--terminal-was nil "The agent's terminal that Ediff is about to cover, and its place.")
+
+(defun pollux--note-terminal ()
+  "Remember which agent's terminal is beside a diff that Ediff is about to lay out."
+  (let ((place (pollux--terminal-beside)))
+    (setq pollux--terminal-was (and place (cons (window-buffer (pollux--terminal-window)) place)))
+    (dolist (diff pollux--diffs)
+      (when (buffer-live-p (pollux--diff-control diff))
+        (with-current-buffer (pollux--diff-control diff)
+          (setq-local ediff-split-window-function (pollux--split-function place)))))))
+
+(defun pollux--put-terminal ()
+  "Put the terminal back beside the diff that Ediff has laid out."
+  (pcase pollux--terminal-was
+    (`(,buffer ,side ,size)
+     (when (and (not (get-buffer-window buffer)) ; Ediff may have left the windows as they were
+                (cl-some (lambda (diff) (and (pollux--visible-p diff) (get-buffer-window (pollux--diff-right diff))))
+                         pollux--diffs))
+       (set-window-buffer (split-window (frame-root-window) (- size) side) buffer))))
+  (setq pollux--terminal-was nil))
+
+(add-hook 'ediff-before-setup-windows-hook #'pollux--note-terminal)
+(add-hook 'ediff-after-setup-windows-hook #'pollux--put-terminal)
+
+(defun pollux--split-function (&optional terminal)
+  "Return the function that splits a diff's window, by `pollux-layout'.
+TERMINAL is the place of the terminal beside it, nil without one."
+  (let ((width (- (frame-width) (if (memq (car terminal) '(left right)) (nth 1 terminal) 0))))
+    (if (or (eq pollux-layout 'below) (and (not (eq pollux-layout 'beside)) (< width 100)))
+        #'split-window-vertically
+      #'split-window-horizontally)))
+
+(defun pollux--relayout (frame)
+  "Lay out the diff in FRAME anew where FRAME has another size.
+Its buffers stay, with what was typed, and point."
+  (when-let ((diff (cl-find-if (lambda (diff)
+                                 (and (pollux--visible-p diff) (pollux--diff-control diff)
+                                      (get-buffer-window (pollux--diff-right diff) frame)
+                                      (get-buffer-window (pollux--diff-left diff) frame)))
+                               pollux--diffs)))
+    (unless (equal (pollux--diff-size diff) (frame-width frame))
+      (if (active-minibuffer-window)
+          (run-at-time 0.5 nil #'pollux--relayout frame)
+        (setf (pollux--diff-size diff) (frame-width frame))
+        (with-selected-frame frame
+          (let ((selected (window-buffer))
+                (places (mapcar (lambda (buffer) (cons buffer (window-point (get-buffer-window buffer))))
+                                (list (pollux--diff-left diff) (pollux--diff-right diff))))
+                (inhibit-message t) (inhibit-read-only t)) ; of Ediff's panel
+            (select-window (get-buffer-window (pollux--diff-right diff)))
+            (with-demoted-errors "[pollux] %S"
+              (ediff-setup-windows (pollux--diff-left diff) (pollux--diff-right diff) nil (pollux--diff-control diff)))
+            (pcase-dolist (`(,buffer . ,point) places)
+              (when-let ((window (get-buffer-window buffer)))
+                (set-window-point window point)))
+            (select-window (or (get-buffer-window selected) (selected-window)))))))))
+
+(defun pollux--resized (frame)
+  "Lay out the diff in FRAME anew once its windows have their sizes."
+  (when (framep frame)
+    (run-at-time 0 nil (lambda () (when (frame-live-p frame) (pollux--relayout frame))))))
 
 (defun pollux--panel (diff)
   "Return what sets up the control panel of DIFF."
@@ -138,6 +221,31 @@
                         (lambda (w) (not (window-parameter w 'window-side))))))
       (select-window window))))
 
+(defun pollux--show-sides (diff)
+  "Show the buffers of DIFF, by `pollux-layout'."
+  (let ((ediff-window-setup-function #'ediff-setup-windows-plain)
+        (ediff-split-window-function (pollux--split-function (pollux--terminal-beside)))
+        (ediff-make-buffers-readonly-at-startup nil)
+        (left (pollux--diff-left diff)) (right (pollux--diff-right diff))
+        (inhibit-message t))
+    (add-hook 'window-size-change-functions #'pollux--resized)
+    (setf (pollux--diff-size diff) (frame-width))
+    (condition-case err
+        (progn
+          (pollux--leave-side-window)
+          (if (pollux--unified-wanted-p diff)
+              (pollux--show-unified diff)
+            (setf (pollux--diff-control diff)
+                  (pollux--at-once
+                    (ediff-buffers left right (list (pollux--panel diff)))))))
+      (error
+       (setf (pollux--diff-right diff) nil (pollux--diff-left diff) nil)
+       (dolist (buffer (list left right))
+         (with-current-buffer buffer (setq pollux--id nil))
+         (kill-buffer buffer))
+       (pollux--restore (pollux--diff-windows diff))
+       (signal (car err) (cdr err))))))
+
 (defun pollux--show (diff)
   "Show DIFF now, in Ediff."
   (pollux--note-terminals)
@@ -154,28 +262,13 @@
     (with-current-buffer (car left) (setq buffer-read-only t))
     (with-current-buffer (car right) (setq buffer-read-only (and (pollux--diff-fixed diff) t)))
     (with-current-buffer (car right) (add-hook 'after-change-functions #'pollux--changed nil t))
-    (let ((ediff-window-setup-function #'ediff-setup-windows-plain)
-          (ediff-split-window-function (pollux--split-function))
-          (ediff-make-buffers-readonly-at-startup nil)
-          (inhibit-message t))
-      (condition-case err
-          (progn
-            (pollux--leave-side-window)
-            (setf (pollux--diff-control diff)
-                  (pollux--at-once
-                    (ediff-buffers (car left) (car right) (list (pollux--panel diff))))))
-        (error
-         (setf (pollux--diff-right diff) nil (pollux--diff-left diff) nil)
-         (dolist (buffer (list (car left) (car right)))
-           (with-current-buffer buffer (setq pollux--id nil))
-           (kill-buffer buffer))
-         (pollux--restore (pollux--diff-windows diff))
-         (signal (car err) (cdr err)))))
+    (pollux--show-sides diff)
     (select-window (get-buffer-window (car right)))
-    (pollux--first-change diff)
+    (when (pollux--diff-control diff)
+      (pollux--first-change diff))
     (pollux--mark diff)
     (run-hooks 'pollux-diff-hook)
-    (when (or pollux--from-panel (eq pollux-select 'panel))
+    (when (and (pollux--diff-control diff) (or pollux--from-panel (eq pollux-select 'panel)))
       (select-window (or (get-buffer-window (pollux--diff-control diff)) (selected-window))))
     (message "[pollux] %s: %s accepts, %s rejects%s%s%s" (pollux--diff-title diff)
              (substitute-command-keys "\\<pollux-diff-mode-map>\\[pollux-accept]")
@@ -241,6 +334,8 @@ Return its shape."
          (places (mapcar #'pollux--place (list (pollux--diff-left diff) (pollux--diff-right diff))))
          (selected (window-buffer)) (inhibit-message t))
     (cond
+     ((pollux--unified-p diff)
+      (pollux--draw diff))
      ((active-minibuffer-window)
       (run-at-time 0.5 nil (lambda () (when (and (memq diff pollux--diffs) (pollux--visible-p diff)) (pollux--compare diff)))))
      (window
@@ -327,7 +422,9 @@ into a prompt goes on there."
         (select-window window)
         (select-frame-set-input-focus (selected-frame)))
     (pollux--leave-side-window)
-    (with-current-buffer (pollux--diff-control diff) (ediff-recenter 'no-rehighlight))
+    (if (pollux--unified-p diff)
+        (pollux--show-unified diff)
+      (with-current-buffer (pollux--diff-control diff) (ediff-recenter 'no-rehighlight)))
     (pollux--compare diff)
     (when-let ((window (get-buffer-window (pollux--diff-right diff))))
       (select-window window))))
