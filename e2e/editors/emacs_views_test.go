@@ -53,7 +53,7 @@ func emacsUnified(t *testing.T, f flavour) {
 		"the first lines": {"a.txt", strings.TrimPrefix(nine, "one\ntwo\n"), "- one"},
 		"the last lines":  {"a.txt", strings.TrimSuffix(nine, "eight\nnine\n"), "- nine"},
 		"no last end":     {"a.txt", strings.TrimSuffix(nine, "\neight\nnine\n"), "- nine"},
-		"wide": {"a.txt", strings.Replace(nine, "four", "vier 日本", 1), "- four"},
+		"wide":            {"a.txt", strings.Replace(nine, "four", "vier 日本", 1), "- four"},
 		"all of it":       {"a.txt", "x\n", "- nine"},
 	} {
 		b.step("%s", what)
