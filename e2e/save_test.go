@@ -1,18 +1,24 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/coder/websocket"
+
+	"github.com/pollux-companion/pollux/e2e/agent"
 	"github.com/pollux-companion/pollux/e2e/browser"
 	"github.com/pollux-companion/pollux/internal/agent/claude"
 )
 
-// saving connects as Claude Code does. save calls saveDocument and returns the answer.
+// saving connects as Claude Code does, by a process of its own: this one is the user. save calls saveDocument and returns the answer.
 func (b *bench) saving() (save func(name string) string, end func()) {
 	b.t.Helper()
 	var lock struct{ AuthToken string }
@@ -26,18 +32,38 @@ func (b *bench) saving() (save func(name string) string, end func()) {
 		data, err := os.ReadFile(locks[0])
 		return err == nil && json.Unmarshal(data, &lock) == nil
 	})
-	c, err := claude.Dial(b.t.Context(), port, lock.AuthToken, nil)
+	conn, _, err := websocket.Dial(b.t.Context(), fmt.Sprintf("ws://127.0.0.1:%d/", port), &websocket.DialOptions{
+		HTTPClient: &http.Client{Transport: agent.Apart(b.t, port)}, HTTPHeader: http.Header{claude.TokenHeader: {lock.AuthToken}}, Subprotocols: []string{"mcp"},
+	})
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return func(name string) string {
+	send := func(message string) {
 		b.t.Helper()
-		data, err := c.Call(b.t.Context(), "tools/call", map[string]any{"name": "saveDocument", "arguments": map[string]string{"filePath": b.path(name)}})
-		if err != nil {
+		if err := conn.Write(b.t.Context(), websocket.MessageText, []byte(message)); err != nil {
 			b.t.Fatal(err)
 		}
-		return string(data)
-	}, c.Close
+	}
+	send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"claude-code","version":"1"}}}`)
+	send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	asked := 0
+	return func(name string) string {
+		b.t.Helper()
+		asked++
+		send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"saveDocument","arguments":{"filePath":%q}}}`, asked, b.path(name)))
+		ctx, cancel := context.WithTimeout(b.t.Context(), second(60))
+		defer cancel()
+		for {
+			_, data, err := conn.Read(ctx)
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			var m struct{ ID *int }
+			if json.Unmarshal(data, &m) == nil && m.ID != nil && *m.ID == asked {
+				return string(data)
+			}
+		}
+	}, func() { _ = conn.Close(websocket.StatusNormalClosure, "") }
 }
 
 // savesFor plays what an agent's saveDocument does to a file that the user has open and changes by typing (SPEC CC-17). dirty and clean wait for
