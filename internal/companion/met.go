@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
 	"github.com/pollux-companion/pollux/internal/guard"
 	"github.com/pollux-companion/pollux/internal/proc"
 )
@@ -38,6 +39,16 @@ func (c *Companion) meetCLI(processes ...proc.Info) {
 		return
 	}
 	c.plain.Store(&cli)
+}
+
+// meetAgain meets the living agents of a companion whose sessions do not come back.
+func (c *Companion) meetAgain(old *discovery.Record) {
+	c.met.Add(old.Met...)
+	for _, agent := range old.Sessions {
+		if slices.ContainsFunc(agent, func(p proc.Info) bool { return proc.Same(p.PID, p.Start) }) {
+			c.meet(agent...)
+		}
+	}
 }
 
 // isBelow says whether a process has started this companion or its editor, directly or not.

@@ -117,8 +117,8 @@ func (c *Companion) startAgent() error {
 		return err
 	}
 	c.door = ln
-	if old != nil { // also when the port is another one: an agent counts as long as it lives
-		c.met.Add(slices.Concat(append(slices.Collect(maps.Values(old.Sessions)), old.Met)...)...)
+	if old != nil && !resumed { // the port is another one, and an agent counts as long as it lives
+		c.meetAgain(old)
 	}
 	rec := freshRecord()
 	if resumed {
