@@ -55,7 +55,6 @@ type tangle struct {
 type party struct {
 	*agent.Agent
 	name  string
-	label string  // of its session
 	open  string  // the id of its proposal
 	write *string // what it is to write
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/creachadair/jrpc2"
 
+	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/ownpipe"
 	"github.com/pollux-companion/pollux/internal/proc"
@@ -84,13 +85,13 @@ var ErrStopped = errors.New("the companion has stopped before it answered; open 
 
 // call turns the companion's errors into plain text for a person. When the connection
 // ends, the library reports its calls as cancelled; call says ErrStopped then, since the
-// caller has cancelled nothing.
+// caller has cancelled nothing. It says so as well when the companion had the time to answer that it ends.
 func (c *Client) call(ctx context.Context, method string, params, result any) error {
 	err := c.rpc.CallResult(ctx, method, params, result)
 	var je *jrpc2.Error
 	switch {
 	case err == nil || ctx.Err() != nil:
-	case errors.As(err, &je) && je.Code == jrpc2.SystemError && je.Message != ErrStopped.Error():
+	case errors.As(err, &je) && je.Code == jrpc2.SystemError && je.Message != ErrStopped.Error() && je.Message != review.ErrShut.Error():
 		return errors.New(je.Message)
 	case je != nil && je.Code == jrpc2.SystemError, c.rpc.IsStopped(), errors.Is(err, context.Canceled):
 		return ErrStopped

@@ -30,6 +30,7 @@ type reviewed struct {
 	answer   chan Answer
 	gone     chan struct{} // closed when a proposer has gone
 	texts    Texts
+	shut     bool
 }
 
 func newReviewed() *reviewed {
@@ -69,6 +70,9 @@ func (f *reviewed) Undo(id string) error                { f.undone = append(f.un
 func (f *reviewed) Told(context.Context, string) string { return `{"workspaceState":{}}` }
 
 func (f *reviewed) Propose(ctx context.Context, p Proposal, opened func()) (Answer, error) {
+	if f.shut {
+		return Answer{}, review.ErrShut
+	}
 	opened()
 	f.proposed <- p
 	select {
@@ -91,6 +95,15 @@ func joined(t *testing.T, f *fake) *Client {
 	}
 	t.Cleanup(c.Close)
 	return c
+}
+
+// Who asked a companion that is ending hears what to do, whether it could still say so or not.
+func TestProposeShut(t *testing.T) {
+	f := &fake{reviewed: newReviewed()}
+	f.shut = true
+	if _, err := joined(t, f).Propose(t.Context(), Proposal{Path: "/a", New: "b"}, nil); !errors.Is(err, ErrStopped) {
+		t.Errorf("%v, want %v", err, ErrStopped)
+	}
 }
 
 // within fails the test when nothing comes.
