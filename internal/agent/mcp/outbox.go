@@ -29,7 +29,7 @@ type outcome struct {
 // tellOutcome writes an outcome down, queues its notification, and sends it when a stream is there. The order matters: after a
 // crash, the journal must know every outcome that the CLI may have been sent, so that its numbers are not used again. It all
 // happens under s.mu, so that numbers, journal and queue have one order.
-func (s *Session) tellOutcome(d *review.Diff, as string, is review.Outcome) {
+func (s *Session) tellOutcome(d *review.Diff, as string, final review.Outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	path, journal := d.Proposal().Key, s.server.o.Journal
@@ -43,11 +43,11 @@ func (s *Session) tellOutcome(d *review.Diff, as string, is review.Outcome) {
 	if journal != nil {
 		var content *string
 		if as == Accepted {
-			content = &is.Content
+			content = &final.Content
 		}
 		journal.Decided(d.ID(), content, as, s.life, s.seq)
 	}
-	s.queue(&outcome{id: d.ID(), path: path, as: as, content: is.Content, edited: is.Edited, seq: s.seq})
+	s.queue(&outcome{id: d.ID(), path: path, as: as, content: final.Content, edited: final.Edited, seq: s.seq})
 	s.kick()
 }
 
@@ -252,7 +252,7 @@ func (s *Session) detach(st *stream) {
 		s.streams = slices.Delete(s.streams, i, i+1)
 		s.rests()
 		for _, o := range s.outcomes {
-			if o.via == st && st.stage != clean { // resume could not do that when the next stream came before this one's end
+			if o.via == st && st.state != clean { // resume could not do that when the next stream came before this one's end
 				o.via = nil
 			}
 		}

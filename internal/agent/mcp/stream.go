@@ -27,23 +27,23 @@ type stream struct {
 	notes   []*frame // waiting notifications, oldest first
 	busy    bool     // the goroutine runs; then only it touches rest and writes
 	due     bool     // a keep-alive is to be written
-	stage   stage
+	state   streamState
 	told    bool // an outcome was written since the last ping
 }
 
-// A stage is how far a stream has come.
-type stage int
+// A streamState is how far a stream has come.
+type streamState int
 
 const (
-	flowing   stage = iota
-	finishing       // it ends when nothing waits any more
-	closing         // its last bytes are being written; nothing follows them
-	broken          // it has ended, and may have lost what it was writing
-	clean           // it has ended after everything was written
+	flowing   streamState = iota
+	finishing             // it ends when nothing waits any more
+	closing               // its last bytes are being written; nothing follows them
+	broken                // it has ended, and may have lost what it was writing
+	clean                 // it has ended after everything was written
 )
 
-// stages is the table of allowed moves: from a stage, to these.
-var stages = map[stage][]stage{
+// moves is the table of allowed moves: from a state, to these.
+var moves = map[streamState][]streamState{
 	flowing:   {finishing, broken},
 	finishing: {finishing, closing, broken},
 	closing:   {clean, broken},
@@ -51,15 +51,15 @@ var stages = map[stage][]stage{
 	clean:     {},
 }
 
-// move takes the stream to another stage. A move that stages does not allow does nothing. The caller holds the session's mu.
-func (st *stream) move(to stage) {
-	if slices.Contains(stages[st.stage], to) {
-		st.stage = to
+// move takes the stream to another state. One that the table does not allow does nothing. The caller holds the session's mu.
+func (st *stream) move(to streamState) {
+	if slices.Contains(moves[st.state], to) {
+		st.state = to
 	}
 }
 
 // over says whether the stream takes nothing more. The caller holds the session's mu.
-func (st *stream) over() bool { return st.stage >= closing }
+func (st *stream) over() bool { return st.state >= closing }
 
 // A conn is the way to one peer.
 type conn interface {
@@ -94,7 +94,7 @@ func (st *stream) kick() {
 			return
 		}
 	}
-	if st.stage == closing {
+	if st.state == closing {
 		st.move(clean)
 		go st.close()
 	}
@@ -140,7 +140,7 @@ func (st *stream) next() []byte {
 		st.due = false
 		return st.conn.beat()
 	}
-	if st.stage == finishing {
+	if st.state == finishing {
 		st.move(closing)
 		return st.conn.last(s.server.o.Retry)
 	}
@@ -169,7 +169,7 @@ func (st *stream) drain() {
 		err := st.conn.write(b)
 		s.mu.Lock()
 		st.rest = nil
-		if err != nil && st.stage != closing { // a failure of the last bytes loses nothing
+		if err != nil && st.state != closing { // a failure of the last bytes loses nothing
 			st.move(broken)
 			break
 		}

@@ -68,7 +68,7 @@ func (s *Server) Bring(u Unheard) bool {
 // unheard says whether no stream has taken the outcome whole. The caller holds the
 // session's mu.
 func (o *outcome) unheard() bool {
-	return o.via == nil || o.via.stage == broken
+	return o.via == nil || o.via.state == broken
 }
 
 // waits says whether some outcome was taken by no stream.

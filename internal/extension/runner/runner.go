@@ -190,7 +190,7 @@ func (r *Runner) read(q Request) (*plan, error) {
 	if err := usable(x); err != nil {
 		return p, err
 	}
-	if p.content, err = take(x.Dir); err != nil {
+	if p.content, err = readFolder(x.Dir); err != nil {
 		return p, fmt.Errorf("the extension %q cannot be read: %w", x.Name, err)
 	}
 	m := p.content.manifest
@@ -276,7 +276,7 @@ func (r *Runner) agree(ctx context.Context, p *plan) error {
 	if err != nil {
 		return p.refuse(fmt.Sprintf("%s\nWhy you were not asked: %v", needed(p), err), err)
 	}
-	return r.settle(ctx, p, answer)
+	return r.grant(ctx, p, answer)
 }
 
 // agreed says whether the plan may run because of a stored answer or earlier agreement. The error is a refusal.
@@ -291,8 +291,8 @@ func (r *Runner) agreed(p *plan) (consent.Verdict, bool, error) {
 	return verdict, verdict.Status == consent.Allowed || p.q.Agreed, nil
 }
 
-// settle stores an answer. It returns nil if the tool may run.
-func (r *Runner) settle(ctx context.Context, p *plan, answer consent.Answer) error {
+// grant stores an answer. It returns nil if the tool may run.
+func (r *Runner) grant(ctx context.Context, p *plan, answer consent.Answer) error {
 	switch answer {
 	case consent.Once:
 		return nil

@@ -39,8 +39,8 @@ type snapshot struct {
 // errMoved says that the extension's files are changing.
 var errMoved = errors.New("its files change while they are read; try again when whatever writes them has finished")
 
-// take reads an extension. It compares every file with the hash in the tree that consent is bound to (SPEC S-2).
-func take(dir string) (*snapshot, error) {
+// readFolder reads an extension. It compares every file with the hash in the tree that consent is bound to (SPEC S-2).
+func readFolder(dir string) (*snapshot, error) {
 	dir = paths.Real(dir) // links on the way do not exist inside the sandbox
 	tree, err := manifest.ReadTree(dir)
 	if err != nil {

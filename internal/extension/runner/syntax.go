@@ -47,7 +47,7 @@ func CheckScripts(ctx context.Context, box *sandbox.Sandbox, dir string, m *mani
 		if content == nil {
 			abs, err := filepath.Abs(dir)
 			if err == nil {
-				content, err = take(abs)
+				content, err = readFolder(abs)
 			}
 			if err != nil || len(content.large) > 0 {
 				return found // reported elsewhere, or too large
