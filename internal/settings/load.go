@@ -13,8 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pollux-companion/pollux/internal/safefile"
 	"github.com/tailscale/hujson"
+
+	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
 // maxConfig bounds the configuration file, in bytes.

@@ -6,8 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/pollux-companion/pollux/internal/safefile"
 	"github.com/spf13/cobra"
+
+	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
 // Here returns a folder of the user, by default the current one, absolute and canonical.
