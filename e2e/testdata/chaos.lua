@@ -83,9 +83,11 @@ server:listen(4, function()
       return os.exit(1) -- the test has ended
     end
     rest = rest .. data
-    for at in function()
-      return rest:find('\n', 1, true)
-    end do
+    for at in
+      function()
+        return rest:find('\n', 1, true)
+      end
+    do
       local line = rest:sub(1, at - 1)
       rest = rest:sub(at + 1)
       vim.schedule(function()
