@@ -18,8 +18,9 @@ const (
 	// watchQuiet is how long events must pause before the disk is read, watchLatest the longest delay by that.
 	watchQuiet  = 100 * time.Millisecond
 	watchLatest = time.Second
-	// watchPoll is how often files are compared, for changes that the system does not report.
+	// watchPoll is how often files are compared where the system may not report a change, watchSure how often where it does.
 	watchPoll = 2 * time.Second
+	watchSure = 30 * time.Second
 )
 
 // watch reads the disk again after each change, until ctx ends. The system's events make that fast. Comparing times
@@ -28,7 +29,7 @@ func (h *host) watch(ctx context.Context) {
 	w := newWatcher(h.o.Log)
 	defer w.close()
 	paths := h.look(w, nil) // for changes since the start
-	poll := time.NewTicker(watchPoll)
+	poll := time.NewTicker(w.every())
 	defer poll.Stop()
 	for {
 		select {
@@ -48,6 +49,7 @@ func (h *host) watch(ctx context.Context) {
 			}
 		}
 		paths = h.look(w, paths)
+		poll.Reset(w.every())
 	}
 }
 
@@ -104,6 +106,7 @@ type watcher struct {
 	events   <-chan fsnotify.Event
 	drained  sync.WaitGroup
 	followed []string
+	sure     bool // the system reports changes of all that is followed
 	seen     string
 }
 
@@ -138,9 +141,15 @@ func (w *watcher) follow(paths []string) {
 		return
 	}
 	var dirs []string
+	w.sure = true
 	for _, p := range paths {
 		dir := p
-		if info, err := os.Stat(p); err != nil || !info.IsDir() {
+		info, err := os.Lstat(p)
+		if err == nil && info.Mode()&os.ModeSymlink != 0 {
+			w.sure = false // nothing reports what is behind a link
+			info, err = os.Stat(p)
+		}
+		if err != nil || !info.IsDir() {
 			dir = filepath.Dir(p)
 		}
 		if !slices.Contains(dirs, dir) {
@@ -153,14 +162,24 @@ func (w *watcher) follow(paths []string) {
 		}
 	}
 	for _, dir := range dirs {
-		_ = w.fs.Add(dir) // if it fails, the comparison notices changes
+		if w.fs.Add(dir) != nil { // the comparison notices changes
+			w.sure = false
+		}
 	}
 	w.followed = dirs
 }
 
-// concerns says whether an event is about one of the paths or a direct child of one.
+// every is how often files are compared. A comparison wakes an idle machine.
+func (w *watcher) every() time.Duration {
+	if w.sure && w.seen != "?" {
+		return watchSure
+	}
+	return watchPoll
+}
+
+// concerns says whether an event is about one of the paths, a direct child of one, or a folder that is followed for one: it may have gone.
 func (w *watcher) concerns(name string, paths []string) bool {
-	return slices.ContainsFunc(paths, func(p string) bool { return name == p || filepath.Dir(name) == p })
+	return slices.Contains(w.followed, name) || slices.ContainsFunc(paths, func(p string) bool { return name == p || filepath.Dir(name) == p })
 }
 
 // quiet waits until the events pause; false if ctx has ended.

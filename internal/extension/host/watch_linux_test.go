@@ -91,3 +91,51 @@ func TestWatchMovedAndDeleted(t *testing.T) {
 		t.Fatal("following other paths hangs")
 	}
 }
+
+// An idle server wakes twice a minute where the system reports every change, and more often where it may not.
+func TestWatchEvery(t *testing.T) {
+	root := t.TempDir()
+	file, link := filepath.Join(root, "file"), filepath.Join(root, "link")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(file, link); err != nil {
+		t.Fatal(err)
+	}
+	w := newWatcher(quiet())
+	defer w.close()
+	for name, tt := range map[string]struct {
+		path string
+		want time.Duration
+	}{
+		"a folder":                         {root, watchSure},
+		"a file":                           {file, watchSure},
+		"a file that is not there yet":     {filepath.Join(root, "later"), watchSure},
+		"a link, behind which nobody sees": {link, watchPoll},
+		"no folder to follow":              {filepath.Join(root, "no", "file"), watchPoll},
+	} {
+		w.follow([]string{root, tt.path})
+		if got := w.every(); got != tt.want {
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
+		}
+	}
+	w.follow([]string{file})
+	if w.seen = "?"; w.every() != watchPoll { // a look that failed
+		t.Error("a look that failed is not repeated soon")
+	}
+	w.follow([]string{file}) // by its folder
+	if err := os.Rename(root, root+"-away"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Rename(root+"-away", root) })
+	for late := time.After(patience); ; {
+		select {
+		case e := <-w.events:
+			if w.concerns(e.Name, []string{file}) {
+				return
+			}
+		case <-late:
+			t.Fatal("a folder that goes with its file is not noticed")
+		}
+	}
+}
