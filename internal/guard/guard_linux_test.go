@@ -387,6 +387,12 @@ func TestIsCLI(t *testing.T) {
 		"/x/codex": true, "node /usr/lib/node_modules/@github/copilot/index.js": true, "qwen": true,
 		"node /home/u/.vscode-server/out/server-main.js": false, "code /home/u/claude": false, "node": false, "": false, "ssh -L 1:x:1 codex": false,
 		"tmux new -s gemini": false, "bash": false, "e2e.test -test.run TestGemini": false, "nvim gemini": false,
+		"node /usr/lib/node_modules/@anthropic-ai/claude-code/cli.js": true, "node /x/node_modules/opencode-ai/main.js": true,
+		// users and projects are called so too, and what lies in their folders may have terminals of the user's
+		"/home/claude/.vscode-server/node /home/claude/.vscode-server/out/bootstrap-fork --type=extensionHost": false,
+		"node /work/codex/server.js": false, "node /work/gemini-cli/node_modules/vite/bin/vite.js": false, "bun /home/qwen/dev.ts": false,
+		"node /x/node_modules/@types/copilot/x.js": false, "less /x/@google/gemini-cli/README.md": false, "npm exec @google/gemini-cli": false,
+		"bash /home/u/bin/claude": false, "python3 qwen": false,
 	} {
 		if got := isCLI(strings.Fields(line)); got != cli {
 			t.Errorf("%q: %v", line, got)
