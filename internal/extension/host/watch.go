@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/pollux-companion/pollux/internal/paths"
 )
 
 const (
@@ -149,8 +151,11 @@ func (w *watcher) follow(paths []string) {
 			w.sure = false // nothing reports what is behind a link
 			info, err = os.Stat(p)
 		}
-		if err != nil || !info.IsDir() {
-			dir = filepath.Dir(p)
+		for err != nil || !info.IsDir() { // the nearest folder that is there
+			dir = filepath.Dir(dir)
+			if info, err = os.Stat(dir); dir == filepath.Dir(dir) {
+				break
+			}
 		}
 		if !slices.Contains(dirs, dir) {
 			dirs = append(dirs, dir)
@@ -177,9 +182,12 @@ func (w *watcher) every() time.Duration {
 	return watchPoll
 }
 
-// concerns says whether an event is about one of the paths, a direct child of one, or a folder that is followed for one: it may have gone.
-func (w *watcher) concerns(name string, paths []string) bool {
-	return slices.Contains(w.followed, name) || slices.ContainsFunc(paths, func(p string) bool { return name == p || filepath.Dir(name) == p })
+// concerns says whether an event is about one of the paths, a direct child of one, a folder above one, or a folder that is followed for
+// one: it may have gone.
+func (w *watcher) concerns(name string, all []string) bool {
+	return slices.Contains(w.followed, name) || slices.ContainsFunc(all, func(p string) bool {
+		return filepath.Dir(name) == p || paths.Within(name, p)
+	})
 }
 
 // quiet waits until the events pause; false if ctx has ended.

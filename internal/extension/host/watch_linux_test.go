@@ -108,11 +108,11 @@ func TestWatchEvery(t *testing.T) {
 		path string
 		want time.Duration
 	}{
-		"a folder":                         {root, watchSure},
-		"a file":                           {file, watchSure},
-		"a file that is not there yet":     {filepath.Join(root, "later"), watchSure},
-		"a link, behind which nobody sees": {link, watchPoll},
-		"no folder to follow":              {filepath.Join(root, "no", "file"), watchPoll},
+		"a folder":                           {root, watchSure},
+		"a file":                             {file, watchSure},
+		"a file that is not there yet":       {filepath.Join(root, "later"), watchSure},
+		"a link, behind which nobody sees":   {link, watchPoll},
+		"one in a folder that is not either": {filepath.Join(root, "no", "such", "file"), watchSure},
 	} {
 		w.follow([]string{root, tt.path})
 		if got := w.every(); got != tt.want {
@@ -123,19 +123,31 @@ func TestWatchEvery(t *testing.T) {
 	if w.seen = "?"; w.every() != watchPoll { // a look that failed
 		t.Error("a look that failed is not repeated soon")
 	}
+	late := filepath.Join(root, "no", "such", "file")
+	w.follow([]string{late})
+	if err := os.Mkdir(filepath.Join(root, "no"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	heard(t, w, late)
 	w.follow([]string{file}) // by its folder
 	if err := os.Rename(root, root+"-away"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.Rename(root+"-away", root) })
+	heard(t, w, file)
+}
+
+// heard waits for an event that concerns a path.
+func heard(t *testing.T, w *watcher, path string) {
+	t.Helper()
 	for late := time.After(patience); ; {
 		select {
 		case e := <-w.events:
-			if w.concerns(e.Name, []string{file}) {
+			if w.concerns(e.Name, []string{path}) {
 				return
 			}
 		case <-late:
-			t.Fatal("a folder that goes with its file is not noticed")
+			t.Fatalf("no event concerns %s", path)
 		}
 	}
 }
