@@ -42,6 +42,9 @@ func TestStartedByAnAgent(t *testing.T) {
 			if !strings.Contains(said, "started from an agent's own shell") || !strings.Contains(said, "review this change in the terminal") {
 				t.Errorf("the CLI is told %q", said)
 			}
+			if all := c.troubles(); len(all) == 0 || all[0].ID != "below" {
+				t.Errorf("nothing says that it decides nothing: %+v", all)
+			}
 			_ = c.Stop(t.Context())
 			os.Unsetenv(m.Name)
 			if info := start(t, o).Info(); !info.Resumed || info.Port != port {

@@ -108,8 +108,11 @@ func (c *Companion) pageSessions() []web.Session {
 // decidesWithin bounds how long a page's decision waits until the agents' processes are known.
 const decidesWithin = 3 * time.Second
 
+// belowDo is what to do about a companion that an agent has started.
+const belowDo = "start the editor, or pollux serve, in a terminal of yours; pollux doctor says when that one counts as an agent's"
+
 // errBelow is why a companion that an agent has started shows no diffs.
-var errBelow = errors.New("this companion was started from an agent's own shell, where nothing may be decided about its changes; review this change in the terminal, and start the editor, or pollux serve, in a terminal of yours")
+var errBelow = errors.New("this companion was started from an agent's own shell, where nothing may be decided about its changes; review this change in the terminal, and " + belowDo)
 
 // mayDecide says why an agent's diffs must not be decided here. An agent must not answer its own proposals, so an editor or page that
 // an agent started decides nothing (SPEC §11.1). pollux conform may start the companion that it tries.
@@ -149,7 +152,7 @@ func (c *Companion) dropRulesOf(agent []proc.Info) {
 }
 
 // errAgentsPage is why a page decides nothing. It fits into a WebSocket's close frame (123 bytes).
-var errAgentsPage = errors.New("this was opened from an agent's own shell, which may not decide; open it in a browser of yours: pollux page")
+var errAgentsPage = errors.New("an agent has started this browser, which may not decide; close it, start it yourself, and run: pollux page")
 
 // pageDecides says why the processes at the other end of a page's connection may not decide for the user: one runs below an agent, or has
 // an agent's mark (SPEC §11.1). A process that the system does not name may, as sshd, which hides its descriptors, unless it may be an agent's.

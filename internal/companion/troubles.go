@@ -13,6 +13,12 @@ import (
 // troubles returns the problems that status and doctor report of this companion.
 func (c *Companion) troubles() []control.Trouble {
 	var all []control.Trouble
+	if c.below || slices.ContainsFunc(c.selves(), proc.Branded) {
+		all = append(all, control.Trouble{
+			ID: "below", What: "this companion counts as an agent's: an agent has started it or its editor",
+			Why: "it decides nothing and shows no changes, and pollux's other commands pass it over (SPEC §11.1)", Do: belowDo,
+		})
+	}
 	if t := c.usersTrouble(proc.TellsPeers()); t != nil {
 		all = append(all, *t)
 	}

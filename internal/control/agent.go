@@ -13,7 +13,7 @@ import (
 )
 
 // ErrFromAgent: a model's shell must not approve the model's own changes, nor open the page where they are approved (SPEC §11.1).
-var ErrFromAgent = errors.New("this was asked from within an agent's own shell, which may not decide about its changes; run it in a terminal of yours")
+var ErrFromAgent = errors.New("this was asked from within an agent's own shell, which may not decide about its changes; run it in a terminal of yours (if this is one: pollux doctor)")
 
 // ErrUnknownAgent: an agent is connected whose process is not known. Its shell cannot be told from a person's
 // terminal. The error's text says which agent.

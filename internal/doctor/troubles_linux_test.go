@@ -1,21 +1,24 @@
 package doctor
 
 import (
+	"fmt"
+	"os"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/pollux-companion/pollux/internal/proc"
 )
 
-// SPEC §11.1: whoever counts as an agent's by the brand learns why, and what to do.
-func TestBranded(t *testing.T) {
+// SPEC §11.1: whoever counts as an agent's by the brand or a mark learns why, and what to do.
+func TestCounts(t *testing.T) {
 	sleep := exec.Command("sleep", "600")
 	if err := sleep.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = sleep.Process.Kill(); _ = sleep.Wait() })
 	x := &examination{r: &Report{}}
-	x.brand(sleep.Process.Pid, "it")
+	x.person(sleep.Process.Pid, "it")
 	if len(x.r.Findings) > 0 {
 		t.Fatalf("without a brand: %+v", x.r.Findings)
 	}
@@ -23,8 +26,29 @@ func TestBranded(t *testing.T) {
 	if !proc.Brand(p) {
 		t.Fatal("not branded")
 	}
-	x.brand(p.PID, "it")
+	x.person(p.PID, "it")
 	if len(x.r.Findings) != 1 || x.r.Findings[0].ID != "brand" || x.r.Findings[0].Level != Warning {
 		t.Errorf("%+v", x.r.Findings)
+	}
+	marked := exec.Command("cat")
+	marked.Env = []string{"AGENT=1", "PATH=" + os.Getenv("PATH")}
+	in, err := marked.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := marked.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := marked.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { in.Close(); _ = marked.Wait() })
+	fmt.Fprintln(in)
+	if _, err := out.Read(make([]byte, 1)); err != nil { // now the system shows its environment
+		t.Fatal(err)
+	}
+	if x.person(marked.Process.Pid, "it"); len(x.r.Findings) != 2 || !strings.Contains(x.r.Findings[1].Why, "AGENT") {
+		t.Errorf("with a mark: %+v", x.r.Findings)
 	}
 }

@@ -250,7 +250,7 @@ func runTool(kit *Kit, cmd *cobra.Command, f *toolFlags) error {
 func ByPerson(ctx context.Context, kit *Kit, what string) error {
 	switch err := control.MayDecide(ctx, kit.Dirs.Run); {
 	case errors.Is(err, control.ErrFromAgent):
-		return console.No(fmt.Errorf("%s is for the user, and this is an agent's shell; run it in a terminal of your own", what))
+		return console.No(fmt.Errorf("%s is for the user, and this is an agent's shell; run it in a terminal of yours (if this is one: pollux doctor)", what))
 	case err != nil:
 		return console.No(fmt.Errorf("%s is for the user, and whether this is an agent's shell cannot be told: %w", what, err))
 	}
