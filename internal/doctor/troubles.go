@@ -34,7 +34,7 @@ func (x *examination) troubles(ctx context.Context) {
 // person says why a process counts as an agent's: by its limit on file locks, also where the system's administrator has set one for everybody,
 // or by a mark.
 func (x *examination) person(pid int, what string) {
-	why, do := "", ""
+	var why, do string
 	switch {
 	case proc.Branded(pid):
 		why = "its limit on file locks is a number (ulimit -Hx), by which pollux knows agents and all that they have started"
