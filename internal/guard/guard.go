@@ -32,8 +32,8 @@ const (
 )
 
 // Look judges a process, which may be this one. agents are the processes of known agents; other agents are recognised by their marks
-// in the environment, and those that have ever connected by their brand (proc.Brand). Without a brand, a program that has left its marks,
-// its parents and its session behind is not recognised.
+// in the environment. A published CLI that has ever connected is recognised by its brand (proc.Brand). A program without a brand that has
+// left its marks, its parents and its session behind is not recognised.
 func Look(pid int, agents []proc.Info) Verdict {
 	line, whole := lineage(pid)
 	switch {

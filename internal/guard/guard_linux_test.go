@@ -390,7 +390,7 @@ func TestIsCLI(t *testing.T) {
 		"node /usr/lib/node_modules/@anthropic-ai/claude-code/cli.js": true, "node /x/node_modules/opencode-ai/main.js": true,
 		// users and projects are called so too, and what lies in their folders may have terminals of the user's
 		"/home/claude/.vscode-server/node /home/claude/.vscode-server/out/bootstrap-fork --type=extensionHost": false,
-		"node /work/codex/server.js": false, "node /work/gemini-cli/node_modules/vite/bin/vite.js": false, "bun /home/qwen/dev.ts": false,
+		"node /srv/codex/server.js": false, "node /srv/gemini-cli/node_modules/vite/bin/vite.js": false, "bun /home/qwen/dev.ts": false,
 		"node /x/node_modules/@types/copilot/x.js": false, "less /x/@google/gemini-cli/README.md": false, "npm exec @google/gemini-cli": false,
 		"bash /home/u/bin/claude": false, "python3 qwen": false,
 	} {

@@ -131,8 +131,8 @@ func Peers(client, server netip.AddrPort) (pids []int) {
 	return ends.holders(e.inode)
 }
 
-// MayHold says whether one of this user's processes, of those that which picks, may hold the client end of a TCP connection over loopback for
-// which Peers finds none: it hides its descriptors from its own user, or a thread of it has descriptors of its own. It looks at every process.
+// MayHold says whether one of this user's processes may hold the client end of a TCP connection over loopback where Peers finds nobody: a
+// process that hides its descriptors, or has a thread with descriptors of its own. It looks at every process for which which is true.
 func MayHold(client, server netip.AddrPort, which func(pid int) bool) bool {
 	ends, err := theEnds()
 	if err != nil {

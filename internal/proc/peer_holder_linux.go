@@ -94,8 +94,8 @@ func mine(pid int) bool {
 	return err == nil && ok && slices.Contains(strings.Fields(users), strconv.Itoa(os.Geteuid()))
 }
 
-// mayHold says whether a thread of a process has a descriptor of a socket, or hides those that it has. Threads share descriptors, unless one has
-// asked for its own; the first thread may have ended.
+// mayHold says whether a thread of a process has a descriptor of a socket, or hides its descriptors. Each thread is asked: one may have
+// descriptors of its own, and the first one may have ended.
 func mayHold(pid int, inode uint64) bool {
 	tasks := "/proc/" + strconv.Itoa(pid) + "/task/"
 	target := "socket:[" + strconv.FormatUint(inode, 10) + "]"

@@ -38,7 +38,7 @@ const (
 	maxCalls = 64
 	// maxBatch is the number of messages in a batch (protocol 2025-03-26).
 	maxBatch = 64
-	// maxOld is the largest file, in bytes, of which a diff is shown.
+	// maxOld bounds a file whose diff is shown, in bytes.
 	maxOld = 16 << 20
 	// bodyBudget is the memory, in bytes, for bodies over 256 KiB that are read at one time.
 	bodyBudget = 512 << 20
@@ -355,8 +355,8 @@ func (s *Server) beat() {
 	s.beating.Reset(NextBeat(time.Now(), s.o.KeepAlive))
 }
 
-// NextBeat returns how long to wait for the next beat of those that come regularly. They come when the clock shows a multiple of
-// every, so that everything wakes at one time: an idle companion wakes twice a minute, however many sessions it has.
+// NextBeat returns how long to wait for the next beat. Beats come when the clock shows a multiple of every, so that everything wakes at
+// one time: an idle companion wakes twice a minute, however many sessions it has.
 func NextBeat(now time.Time, every time.Duration) time.Duration {
 	wait := now.Truncate(every).Add(every).Sub(now)
 	if wait < every/10 { // this beat came a little early
