@@ -226,6 +226,26 @@ func TestClaudeElsewhere(t *testing.T) {
 	})
 }
 
+// TestClaudeKept: when the editor has ended, a keeper holds Claude Code's door, and a person beside it decides in pollux review
+// (SPEC L-4, §11.1). The model's own shell decides nothing there either.
+func TestClaudeKept(t *testing.T) {
+	needClaude(t)
+	b := newStage(t)
+	b.usesClaude()
+	b.keeping()
+	companion := b.serve()
+	c := b.claude()
+	tm := b.reviewer(120, 40)
+	b.keptFor(companion)
+	b.until("Claude Code is at the keeper", func() bool { return strings.Count(b.log(), `session="Claude Code #`) >= 2 })
+	c.Ask("change it", claudeReads(b.path("a.txt")), claudeEdits(b.path("a.txt"), "old", "new"))
+	tm.Wait("+1 −1 · hunk 1/1", second(60))
+	b.stays("a.txt", "old\n")
+	b.accepts(tm, "a.txt", "new\n")
+	c.Ask("work", model.Turn{Calls: []model.Call{{Name: "Bash", Args: map[string]any{"command": wiped("node thief.js kept"), "description": "work"}}}})
+	b.gotNothing("kept")
+}
+
 // claudeToken is the token in the lock that Claude Code finds.
 func (b *bench) claudeToken(c *companion) string {
 	b.t.Helper()
