@@ -78,11 +78,10 @@ func processOf(client, server netip.AddrPort) (all []proc.Info) {
 }
 
 func (c *Companion) newPage(rec discovery.Record) *web.Server {
-	return web.New(web.Options{
+	o := web.Options{
 		Registry:  c.reg,
 		Store:     c.store,
 		Workspace: c.work,
-		History:   c.kept.ForPages(),
 		Sessions:  c.pageSessions,
 		Troubles:  c.pageTroubles,
 		Mention:   c.mentionFromPage,
@@ -94,7 +93,11 @@ func (c *Companion) newPage(rec discovery.Record) *web.Server {
 		AgentPort: rec.Port,
 		Expected:  c.resumed && len(rec.PageKeys) > 0,
 		Log:       c.o.Log,
-	})
+	}
+	if c.kept != nil { // a nil *past.History in an interface would not be nil
+		o.History = c.kept
+	}
+	return web.New(o)
 }
 
 func (c *Companion) pageSessions() []web.Session {

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 
 	"github.com/pollux-companion/pollux/internal/core/review"
-	"github.com/pollux-companion/pollux/internal/editor/web"
 	"github.com/pollux-companion/pollux/internal/history"
 	"github.com/pollux-companion/pollux/internal/settings"
 	"github.com/pollux-companion/pollux/internal/workspace"
@@ -60,36 +59,4 @@ func (h *History) Undo(id string) error {
 		h.work.RemoveEmpty(e.Path, e.NewDirs)
 	}
 	return h.SetUndone(id)
-}
-
-// ForPages is the history as the page reads it; nil for none.
-func (h *History) ForPages() web.History {
-	if h == nil {
-		return nil
-	}
-	return pages{h}
-}
-
-type pages struct{ *History }
-
-func (p pages) List() ([]web.Entry, error) {
-	infos, err := p.History.History.List()
-	entries := make([]web.Entry, len(infos))
-	for i, info := range infos {
-		entries[i] = entryOf(info)
-	}
-	return entries, err
-}
-
-func (p pages) Read(id string) (web.Entry, web.Texts, error) {
-	e, err := p.Get(id)
-	return entryOf(e.Info), web.Texts{Old: e.Old, New: e.New, Final: e.Final, IsNew: e.IsNew}, err
-}
-
-func entryOf(i history.Info) web.Entry {
-	return web.Entry{
-		ID: i.ID, Path: i.Path, Title: i.Title, Owner: i.Owner,
-		At: i.Settled, Outcome: i.Outcome, Edited: i.Edited,
-		Undoable: i.Outcome != review.Rejected, Undone: i.Undone,
-	}
 }

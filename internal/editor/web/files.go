@@ -7,8 +7,10 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/core/text"
+	"github.com/pollux-companion/pollux/internal/history"
 	"github.com/pollux-companion/pollux/internal/workspace"
 )
 
@@ -302,8 +304,8 @@ type entryTexts struct {
 	Final string `json:"final"`
 }
 
-func entryOf(e Entry) entryInfo {
-	return entryInfo{e.ID, e.Path, e.Title, e.Owner, e.At.UnixMilli(), outcomeName(e.Outcome), e.Edited, e.Undoable, e.Undone}
+func entryOf(i history.Info) entryInfo {
+	return entryInfo{i.ID, i.Path, i.Title, i.Owner, i.Settled.UnixMilli(), outcomeName(i.Outcome), i.Edited, i.Outcome != review.Rejected, i.Undone}
 }
 
 func historyList(_ context.Context, p *page, _ empty) (any, error) {
@@ -324,25 +326,25 @@ type idParams struct {
 	ID string `json:"id"`
 }
 
-func (s *Server) kept(id string) (Entry, Texts, error) {
+func (s *Server) kept(id string) (history.Entry, error) {
 	if s.o.History == nil {
-		return Entry{}, Texts{}, fmt.Errorf("no history is kept: %w", fs.ErrNotExist)
+		return history.Entry{}, fmt.Errorf("no history is kept: %w", fs.ErrNotExist)
 	}
-	return s.o.History.Read(id)
+	return s.o.History.Get(id)
 }
 
 func historyRead(_ context.Context, p *page, in idParams) (any, error) {
-	e, t, err := p.s.kept(in.ID)
+	e, err := p.s.kept(in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return entryTexts{entryOf(e), text.ToLF(t.Old), text.ToLF(t.New), text.ToLF(t.Final)}, nil
+	return entryTexts{entryOf(e.Info), text.ToLF(e.Old), text.ToLF(e.New), text.ToLF(e.Final)}, nil
 }
 
 // historyUndo restores the old text if the file still holds the final one. It ignores line ends, because the agent
 // writes them as the file had them.
 func historyUndo(_ context.Context, p *page, in idParams) (any, error) {
-	if _, _, err := p.s.kept(in.ID); err != nil {
+	if _, err := p.s.kept(in.ID); err != nil {
 		return nil, err
 	}
 	p.s.files.Lock()

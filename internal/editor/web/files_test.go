@@ -12,6 +12,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/editor/web"
+	"github.com/pollux-companion/pollux/internal/history"
 	"github.com/pollux-companion/pollux/internal/workspace"
 )
 
@@ -326,31 +327,32 @@ func TestVersionsAfterReconnection(t *testing.T) {
 
 // fakeHistory holds one entry.
 type fakeHistory struct {
-	entry web.Entry
-	texts web.Texts
+	entry history.Entry
 	work  *workspace.Workspace
 }
 
-func (h *fakeHistory) List() ([]web.Entry, error) { return []web.Entry{h.entry}, nil }
-func (h *fakeHistory) Read(id string) (web.Entry, web.Texts, error) {
+func (h *fakeHistory) List() ([]history.Info, error) { return []history.Info{h.entry.Info}, nil }
+func (h *fakeHistory) Get(id string) (history.Entry, error) {
 	if id != h.entry.ID {
-		return web.Entry{}, web.Texts{}, fs.ErrNotExist
+		return history.Entry{}, fs.ErrNotExist
 	}
-	return h.entry, h.texts, nil
+	return h.entry, nil
 }
 func (h *fakeHistory) Undo(string) error {
-	if !h.entry.Undoable {
+	if h.entry.Outcome == review.Rejected {
 		return fs.ErrPermission
 	}
-	return h.work.Restore(h.entry.Path, h.texts.Final, h.texts.Old, h.texts.IsNew)
+	return h.work.Restore(h.entry.Path, h.entry.Final, h.entry.Old, h.entry.IsNew)
 }
 
 func TestHistory(t *testing.T) { // SPEC F-12
 	h := &fakeHistory{}
 	b := newBench(t, func(o *web.Options) { o.History, h.work = h, o.Workspace })
 	path := b.write("f", "new\r\n")
-	h.entry = web.Entry{ID: "h1", Path: path, Title: "t", Owner: "o", At: time.UnixMilli(99), Outcome: review.Accepted, Edited: true, Undoable: true}
-	h.texts = web.Texts{Old: "old\r\n", New: "n\n", Final: "new\n"}
+	h.entry = history.Entry{
+		Info: history.Info{ID: "h1", Path: path, Title: "t", Owner: "o", Settled: time.UnixMilli(99), Outcome: review.Accepted, Edited: true},
+		Old:  "old\r\n", New: "n\n", Final: "new\n",
+	}
 	p := b.page("a")
 	var list struct{ Entries []obj }
 	p.Call("history/list", obj{}, &list)
@@ -378,12 +380,12 @@ func TestHistory(t *testing.T) { // SPEC F-12
 	p.ExpectError(-32014, "history/undo", obj{"id": "h1"})
 
 	b.write("f", "new\n")
-	h.texts.IsNew = true
+	h.entry.IsNew = true
 	p.Call("history/undo", obj{"id": "h1"}, nil)
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		t.Error("undoing a new file leaves it")
 	}
-	h.entry.Undoable = false
+	h.entry.Outcome = review.Rejected
 	p.ExpectError(-32015, "history/undo", obj{"id": "h1"})
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/door"
+	"github.com/pollux-companion/pollux/internal/history"
 	"github.com/pollux-companion/pollux/internal/workspace"
 )
 
@@ -54,30 +55,14 @@ type Trouble struct {
 	Do   string `json:"do"`
 }
 
-// An Entry is one past proposal (SPEC F-12).
-type Entry struct {
-	ID, Path, Title, Owner string
-	At                     time.Time // when it was decided
-	Outcome                review.Kind
-	Edited                 bool // the user changed the proposal
-	Undoable               bool // accepted, and its texts are still kept
-	Undone                 bool // taken back
-}
-
-// Texts are the texts of an Entry, byte for byte.
-type Texts struct {
-	Old, New, Final string
-	IsNew           bool // there was no file before
-}
-
 // History gives the page the kept proposals. Its methods may be called from any
 // goroutine.
 type History interface {
 	// List returns the entries, newest first.
-	List() ([]Entry, error)
-	// Read returns one entry. The error wraps fs.ErrNotExist when the entry is not kept.
-	Read(id string) (Entry, Texts, error)
-	// Undo takes an entry's change back; an error like Read's, or a *workspace.ConflictError where the file holds something else.
+	List() ([]history.Info, error)
+	// Get returns one entry. The error wraps fs.ErrNotExist when the entry is not kept.
+	Get(id string) (history.Entry, error)
+	// Undo takes an entry's change back; an error like Get's, or a *workspace.ConflictError where the file holds something else.
 	Undo(id string) error
 }
 
