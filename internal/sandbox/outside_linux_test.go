@@ -300,6 +300,24 @@ func layoutsThatLie() map[string]widening {
 			b.put("private/run", "#!/bin/sh\n")
 			b.put("work/.venv/bin/python3", "-> ../../../private/run")
 		}, []string{"private/run"}, ""},
+		"an interpreter in a secret store": {func(b *bait) {
+			b.put(".ssh/id_rsa", "#!/bin/sh\nkey")
+			b.put("work/.venv/bin/env", "#!/bin/sh\ncat .ssh/id_rsa")
+			b.put("work/.venv/bin/python3", "#!"+b.workspace+"/.venv/bin/env "+b.home+"/.ssh/id_rsa\n")
+		}, []string{"work/.venv"}, "secrets are kept"},
+		"a secret store that a variable names": {func(b *bait) {
+			b.put("other/key", "#!/bin/sh\nkey")
+			b.t.Setenv("GNUPGHOME", filepath.Join(b.home, "other"))
+			b.put("work/.venv/bin/python3", "#!/usr/bin/env -S --argv0="+b.home+"/x "+b.home+"/other/key\n")
+		}, []string{"work/.venv"}, "secrets are kept"},
+		"a link into a secret store": {func(b *bait) {
+			b.put(".aws/credentials", "#!/bin/sh\nkey")
+			b.put("work/.venv/bin/python3", "-> ../../../.aws/credentials")
+		}, []string{"work/.venv"}, "secrets are kept"},
+		"an interpreter that is no program": {func(b *bait) {
+			b.put("private/notes", "executable, as every file of some file systems")
+			b.put("work/.venv/bin/python3", "#!/usr/bin/env -S -u X "+b.home+"/private/notes\n")
+		}, []string{"work/.venv"}, "is no program"},
 		"a configuration that never ends": {func(b *bait) {
 			b.put("work/.venv/bin/python3", "#!/bin/sh\n")
 			if err := unix.Mkfifo(filepath.Join(b.workspace, ".venv/pyvenv.cfg"), 0o600); err != nil {

@@ -128,7 +128,7 @@ func (s *Sandbox) layout(p Policy, c Command, prog *program.Program) (*layout, e
 		l.repositories(s, workspace)
 	}
 	l.settle()
-	if err := l.mask(s.secrets(), workspace); err != nil {
+	if err := l.mask(s.secrets(), workspace, prog); err != nil {
 		return nil, err
 	}
 	for _, copied := range c.Copies {
@@ -267,13 +267,20 @@ func (l *layout) pin(dir string) {
 	}
 }
 
-// mask hides the secrets that exist and that the command would see. It refuses a workspace inside a secret store.
-func (l *layout) mask(all []string, workspace string) error {
+// mask hides the secrets that exist and that the command would see. It refuses a workspace inside a secret store, and
+// a program that leads into one: a workspace's links and "#!" lines could name any secret there.
+func (l *layout) mask(all []string, workspace string, prog *program.Program) error {
 	for _, path := range all {
 		if !l.exists(path) {
 			continue
 		}
+		store := path
 		path = l.canonical(path)
+		for _, needed := range prog.ReadOnly {
+			if paths.Within(path, needed) && !paths.Within(store, prog.Path) && !paths.Within(path, prog.Path) {
+				return fmt.Errorf("%w: %q leads to %q, which lies in %q, where secrets are kept; name the program by its own path", ErrCommand, prog.Path, needed, path)
+			}
+		}
 		info, err := l.lstat(path)
 		if err != nil || !l.visible(path) {
 			continue

@@ -62,6 +62,9 @@ func (f *finder) follow(name, dir, project string, depth int) error {
 	if err != nil {
 		return err
 	}
+	if depth > 0 && !startsAsProgram(real) {
+		return fmt.Errorf("%q, which a \"#!\" line names, is no program; correct that line", path)
+	}
 	base := filepath.Base(path)
 	switch {
 	case pythonName().MatchString(base):
@@ -156,6 +159,21 @@ func (f *finder) addLinks(path string) (string, error) {
 		return "", err
 	}
 	return end, nil
+}
+
+// startsAsProgram says whether a file begins like one that the kernel runs. Some file systems let every file be run,
+// and a script must not have any file shown by naming it.
+func startsAsProgram(path string) bool {
+	head, err := readHead(path, 4)
+	if err != nil {
+		return os.IsPermission(err) // it may be run though not read; then nothing inside can read it either
+	}
+	for _, magic := range []string{"#!", "\x7fELF", "\xfe\xed\xfa\xce", "\xfe\xed\xfa\xcf", "\xce\xfa\xed\xfe", "\xcf\xfa\xed\xfe", "\xca\xfe\xba\xbe", "\xca\xfe\xba\xbf"} {
+		if strings.HasPrefix(string(head), magic) {
+			return true
+		}
+	}
+	return false
 }
 
 // hashbang returns the interpreter of a script from its first line, or the program that env would look up; "" if
