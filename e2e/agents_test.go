@@ -140,7 +140,7 @@ func TestCopilot(t *testing.T) {
 // TestCopilotElsewhere: the end of the companion decides nothing, and Copilot CLI asks in its terminal (SPEC GC-3).
 func TestCopilotElsewhere(t *testing.T) {
 	needAgent(t, peers.Copilot)
-	b := newStage(t)
+	b := newScene(t)
 	b.uses(".copilot")
 	first := b.serve()
 	d := b.desk(first)

@@ -150,7 +150,7 @@ func TestClaude(t *testing.T) {
 // token of before, which serves no other process (SPEC A-1), and what the user has written is in the history (SPEC CC-12).
 func TestClaudeElsewhere(t *testing.T) {
 	needClaude(t)
-	b := newStage(t)
+	b := newScene(t)
 	b.usesClaude()
 	first := b.serve()
 	var again *companion
@@ -230,7 +230,7 @@ func TestClaudeElsewhere(t *testing.T) {
 // (SPEC L-4, §11.1). The model's own shell decides nothing there either.
 func TestClaudeKept(t *testing.T) {
 	needClaude(t)
-	b := newStage(t)
+	b := newScene(t)
 	b.usesClaude()
 	b.keeping()
 	companion := b.serve()

@@ -129,8 +129,8 @@ setsid -f env -i PATH="$PATH" HOME="$HOME" TMPDIR="$TMPDIR" node thief.js orphan
 until [ -e orphan.up ]; do sleep 0.1; done
 `
 
-// newStage is a project in which a model finds the thief, and may run it without a question.
-func newStage(t *testing.T) *bench {
+// newScene is a project in which a model finds the thief, and may run it without a question.
+func newScene(t *testing.T) *bench {
 	t.Helper()
 	return newBench(t, map[string]string{
 		"a.txt": "old\n", "behind.sh": behind, "thief.js": strings.ReplaceAll(thief, "POLLUX", `"`+shared.pollux+`"`),
@@ -181,7 +181,7 @@ func (b *bench) tries(s *cli.Session, when string) {
 // and came back. The person still can.
 func TestModelDecidesNothing(t *testing.T) {
 	needCLI(t)
-	b := newStage(t)
+	b := newScene(t)
 	c := b.serve()
 	page := webtest.Open(t, c.Page, "person")
 	s := b.gemini("")
@@ -243,7 +243,7 @@ func (b *bench) accepts(tm *terminal.Terminal, name, content string) {
 // The same behind pollux relay, whose own process is none of the model's (SPEC §11.1, K-4).
 func TestModelBehindRelay(t *testing.T) {
 	needCLI(t)
-	b := newStage(t)
+	b := newScene(t)
 	b.pollux("setup", "--relay")
 	s := b.gemini("")
 	connected(s)
@@ -274,7 +274,7 @@ func (b *bench) relayed(c *companion) {
 // while a keeper holds the CLI's door (SPEC L-4).
 func TestPersonDecides(t *testing.T) {
 	needCLI(t)
-	b := newStage(t)
+	b := newScene(t)
 	b.keeping()
 	c := b.serve()
 	s := b.gemini("")

@@ -240,7 +240,7 @@ func (d *pageDriver) owned(b *bench, label string) {
 // companion that comes later. Its model decides nothing there, nor by a companion of its own (SPEC §11.1).
 func TestQwenRelay(t *testing.T) {
 	needQwen(t)
-	b := newQwenStage(t)
+	b := newQwenScene(t)
 	b.pollux("setup", "qwen", "--relay")
 	s := b.qwen("")
 	connected(s)
@@ -267,10 +267,10 @@ func TestQwenRelay(t *testing.T) {
 	}
 }
 
-// newQwenStage is newStage for Qwen Code.
-func newQwenStage(t *testing.T) *bench {
+// newQwenScene is newScene for Qwen Code.
+func newQwenScene(t *testing.T) *bench {
 	t.Helper()
-	b := newStage(t)
+	b := newScene(t)
 	b.home.Qwen(t)
 	b.write(".qwen/settings.json", `{"permissions": {"allow": ["Bash", "run_shell_command"]}, "tools": {"allowed": ["run_shell_command"]}}`)
 	return b
@@ -280,7 +280,7 @@ func newQwenStage(t *testing.T) *bench {
 // its parents, or after a restart. The person beside it can, also while a keeper holds the CLI.
 func TestQwenModelDecidesNothing(t *testing.T) {
 	needQwen(t)
-	b := newQwenStage(t)
+	b := newQwenScene(t)
 	b.keeping()
 	c := b.serve()
 	s := b.qwen("")

@@ -274,7 +274,7 @@ func (s *httpSession) batch(data []byte) error {
 		if err != nil {
 			return err
 		}
-		s.take(m)
+		s.handle(m)
 	}
 	return nil
 }
@@ -294,22 +294,22 @@ func (s *httpSession) event(e sseEvent) {
 		s.fault(&messageError{err})
 		return
 	}
-	s.take(m)
+	s.handle(m)
 }
 
 // take handles one message from the companion.
-func (s *httpSession) take(m incoming) {
+func (s *httpSession) handle(m incoming) {
 	s.mu.Lock()
 	ready := s.ready
 	s.mu.Unlock()
-	take(m, ready, &s.book, s.owner.notified, s.fault, func(reply []byte) {
+	handleMessage(m, ready, &s.book, s.owner.notified, s.fault, func(reply []byte) {
 		s.spawn(func() { _ = s.post(s.ctx, reply) })
 	})
 }
 
 // take handles a message as the library does. Responses go to their callers, notifications to notified once the
 // session is ready; a ping is answered, any other request refused.
-func take(m incoming, ready bool, b *book, notified func(string, []byte) error, fault func(error), reply func([]byte)) {
+func handleMessage(m incoming, ready bool, b *book, notified func(string, []byte) error, fault func(error), reply func([]byte)) {
 	switch m.kind {
 	case isResponse:
 		if err := b.answered(m); err != nil {

@@ -113,7 +113,7 @@ func (s *stdioSession) read(out io.Reader) {
 		s.mu.Lock()
 		ready := s.ready
 		s.mu.Unlock()
-		take(m, ready, &s.book, s.owner.notified, s.fault, func(reply []byte) { _ = s.send(context.Background(), reply) })
+		handleMessage(m, ready, &s.book, s.owner.notified, s.fault, func(reply []byte) { _ = s.send(context.Background(), reply) })
 	}
 }
 

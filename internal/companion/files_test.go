@@ -94,7 +94,7 @@ func eventuallyKept(t *testing.T, c *control.Client, old string) {
 	if err != nil || len(list) == 0 {
 		t.Fatalf("%+v, %v", list, err)
 	}
-	if e, err := c.Entry(t.Context(), list[0].ID); err != nil || e.Old != old {
+	if e, err := c.PastTexts(t.Context(), list[0].ID); err != nil || e.Old != old {
 		t.Errorf("kept %q, %v", e.Old, err)
 	}
 }

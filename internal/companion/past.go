@@ -21,7 +21,7 @@ func (c *Companion) startHistory() error {
 
 // shown are the texts of a past proposal as an editor shows them; of a rejected one, what was proposed.
 func (b backend) shown(id string) (old, final string, err error) {
-	t, err := b.Entry(id)
+	t, err := b.PastTexts(id)
 	if t.Final == "" && t.New != "" {
 		t.Final = t.New
 	}

@@ -207,14 +207,14 @@ func (b backend) SetRule(rule review.Rule, by int) {
 }
 
 // History is part of control.Reviewing.
-func (b backend) History() ([]control.Entry, error) {
+func (b backend) History() ([]control.PastProposal, error) {
 	if b.c.kept == nil {
 		return nil, errNoHistory
 	}
 	infos, err := b.c.kept.List()
-	entries := make([]control.Entry, len(infos))
+	entries := make([]control.PastProposal, len(infos))
 	for i, info := range infos {
-		entries[i] = control.Entry{
+		entries[i] = control.PastProposal{
 			ID: info.ID, Path: info.Path, Owner: info.Owner, At: info.Settled, Outcome: info.Outcome.String(),
 			Edited: info.Edited, Policy: info.Policy, Undoable: info.Outcome != review.Rejected, Undone: info.Undone,
 		}
@@ -222,8 +222,8 @@ func (b backend) History() ([]control.Entry, error) {
 	return entries, err
 }
 
-// Entry is part of control.Reviewing.
-func (b backend) Entry(id string) (control.Texts, error) {
+// PastTexts is part of control.Reviewing.
+func (b backend) PastTexts(id string) (control.Texts, error) {
 	if b.c.kept == nil {
 		return control.Texts{}, errNoHistory
 	}

@@ -55,7 +55,7 @@ func (r *run) doesNotWrite() error {
 		if _, err := r.next(heard, wire.NotifyAccepted); err != nil {
 			return err
 		}
-		if err := r.pause(settle); err != nil {
+		if err := r.pause(contextDelay); err != nil {
 			return err
 		}
 		if data, err := os.ReadFile(path); err == nil {
@@ -168,7 +168,7 @@ func (r *run) savesFile() error {
 	if err := r.driven(line("save", path, "the user's\n")); err != nil {
 		return err
 	}
-	if err := r.pause(settle); err != nil {
+	if err := r.pause(contextDelay); err != nil {
 		return err
 	}
 	data, err := os.ReadFile(path)
@@ -232,7 +232,7 @@ func (r *run) ownOutcomes() error {
 			return fmt.Errorf("session %d hears of %s", i+1, filepath.Base(e.path()))
 		}
 	}
-	if err := r.pause(settle); err != nil {
+	if err := r.pause(contextDelay); err != nil {
 		return err
 	}
 	for i, heard := range both {
@@ -412,7 +412,7 @@ func (r *run) stream(session string, n int) (string, error) {
 		b.WriteString(lines.Text() + "\n")
 		if strings.HasPrefix(lines.Text(), "data: ") {
 			if n--; n == 0 { // nothing more may come
-				time.AfterFunc(settle, cancel)
+				time.AfterFunc(contextDelay, cancel)
 			}
 		}
 	}

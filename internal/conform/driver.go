@@ -24,8 +24,8 @@ type Driver interface {
 // driverWait bounds the time for one line.
 const driverWait = 20 * time.Second
 
-// settle is longer than a companion may delay a context.
-const settle = 250 * time.Millisecond
+// contextDelay is longer than a companion may delay a context.
+const contextDelay = 250 * time.Millisecond
 
 // drive performs one line of a vector: file lines itself, the rest by the driver.
 func (r *run) drive(line string) error {
@@ -43,7 +43,7 @@ func (r *run) drive(line string) error {
 	case do.Remove != "":
 		return os.Remove(filepath.Join(r.dir, do.Remove))
 	case do.Settle:
-		return r.pause(settle)
+		return r.pause(contextDelay)
 	case do.Fails != nil:
 		err := r.t.Driver.Do(r.ctx, string(do.Fails))
 		if err == nil {

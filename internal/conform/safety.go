@@ -154,7 +154,7 @@ func (r *run) trapPath() error {
 				return err
 			}
 		}
-		if err := r.pause(settle / 5); err != nil {
+		if err := r.pause(contextDelay / 5); err != nil {
 			return err
 		}
 		if _, err := os.Stat(sprung); err == nil {

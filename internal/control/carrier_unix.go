@@ -65,13 +65,13 @@ func (c *carrier) Read(b []byte) (int, error) {
 	oob := make([]byte, unix.CmsgSpace(4))
 	n, oobn, _, _, err := c.ReadMsgUnix(b, oob)
 	if oobn > 0 {
-		c.take(oob[:oobn])
+		c.keep(oob[:oobn])
 	}
 	return max(n, 0), err
 }
 
 // take keeps descriptors that arrived.
-func (c *carrier) take(oob []byte) {
+func (c *carrier) keep(oob []byte) {
 	messages, _ := unix.ParseSocketControlMessage(oob)
 	for i := range messages {
 		fds, _ := unix.ParseUnixRights(&messages[i])

@@ -154,11 +154,11 @@ func (p *peer) reviewing() handler.Map {
 			return empty{}, b.Resolve(r.ID, r.Seen, r.Theirs)
 		}),
 		methodRule: method(func(ctx context.Context, r ruleParams) (empty, error) { return empty{}, p.rule(ctx, r) }),
-		methodHistory: method(func(context.Context, empty) ([]Entry, error) {
+		methodHistory: method(func(context.Context, empty) ([]PastProposal, error) {
 			return b.History()
 		}),
 		methodEntry: method(func(_ context.Context, id idParams) (textsReply, error) {
-			t, err := b.Entry(id.ID)
+			t, err := b.PastTexts(id.ID)
 			return t.wire(), err
 		}),
 		methodUndo: method(func(ctx context.Context, id idParams) (empty, error) {
@@ -257,12 +257,12 @@ func (c *Client) SetRule(ctx context.Context, r Rule) error {
 }
 
 // History lists past proposals, newest first.
-func (c *Client) History(ctx context.Context) (list []Entry, err error) {
+func (c *Client) History(ctx context.Context) (list []PastProposal, err error) {
 	return list, c.call(ctx, methodHistory, empty{}, &list)
 }
 
-// Entry returns the texts of a past proposal.
-func (c *Client) Entry(ctx context.Context, id string) (Texts, error) {
+// PastTexts returns the texts of a past proposal.
+func (c *Client) PastTexts(ctx context.Context, id string) (Texts, error) {
 	var r textsReply
 	err := c.call(ctx, methodEntry, idParams{ID: id}, &r)
 	return r.texts(), err

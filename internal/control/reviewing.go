@@ -26,9 +26,9 @@ type reviewing interface {
 	// SetRule adds a rule to the policy (SPEC F-11). A process asks for it that may decide.
 	SetRule(rule review.Rule, process int)
 	// History lists past proposals, newest first (SPEC F-12).
-	History() ([]Entry, error)
-	// Entry returns the texts of a past proposal; Final is "" when it was rejected.
-	Entry(id string) (Texts, error)
+	History() ([]PastProposal, error)
+	// PastTexts returns the texts of a past proposal; Final is "" when it was rejected.
+	PastTexts(id string) (Texts, error)
 	// Undo puts the old text back, if the file still holds the final one.
 	Undo(id string) error
 }
@@ -66,12 +66,12 @@ type Texts struct {
 	Old   string
 	IsNew bool // there was no file
 	New   string
-	Final string // of an Entry only
+	Final string // of a PastProposal only
 	Base  int    // the version of Old; of an open diff only
 }
 
-// An Entry is a past proposal.
-type Entry struct {
+// A PastProposal is one that was decided.
+type PastProposal struct {
 	ID       string    `json:"id"`
 	Path     string    `json:"path"`
 	Owner    string    `json:"owner"`

@@ -62,10 +62,10 @@ func (f *reviewed) Resolve(id string, seen Seen, theirs bool) error {
 	return nil
 }
 func (f *reviewed) SetRule(r Rule, _ int) { f.rules = append(f.rules, r) }
-func (f *reviewed) History() ([]Entry, error) {
-	return []Entry{{ID: "h", Path: "/p", Outcome: "accepted"}}, nil
+func (f *reviewed) History() ([]PastProposal, error) {
+	return []PastProposal{{ID: "h", Path: "/p", Outcome: "accepted"}}, nil
 }
-func (f *reviewed) Entry(string) (Texts, error)         { return f.texts, nil }
+func (f *reviewed) PastTexts(string) (Texts, error)     { return f.texts, nil }
 func (f *reviewed) Undo(id string) error                { f.undone = append(f.undone, id); return nil }
 func (f *reviewed) Told(context.Context, string) string { return `{"workspaceState":{}}` }
 
@@ -152,9 +152,9 @@ func TestReviewing(t *testing.T) {
 		t.Errorf("a rule of no mode: %v", err)
 	}
 	list, err := c.History(ctx)
-	check("history", []Entry{{ID: "h", Path: "/p", Outcome: "accepted"}}, list, err)
+	check("history", []PastProposal{{ID: "h", Path: "/p", Outcome: "accepted"}}, list, err)
 	f.texts.Final = f.texts.New
-	texts, err = c.Entry(ctx, "h")
+	texts, err = c.PastTexts(ctx, "h")
 	check("entry", f.texts, texts, err)
 	check("undo", nil, nil, c.Undo(ctx, "h"))
 	check("undone", []string{"h"}, f.undone, nil)

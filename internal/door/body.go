@@ -103,7 +103,7 @@ func (i *intake) grow() error {
 	}
 	if i.length < 0 && have >= pieceSize {
 		next := min(pieceSize, i.limit+1-i.size-have)
-		if !i.take(i.held + next) {
+		if !i.reserve(i.held + next) {
 			return ErrBusy
 		}
 		i.full, i.size = append(i.full, i.buf), i.size+have
@@ -114,15 +114,15 @@ func (i *intake) grow() error {
 	if i.length >= have && i.length <= have*50 { // enough has come to believe the length
 		next = i.length + 1
 	}
-	if !i.take(next) {
+	if !i.reserve(next) {
 		return ErrBusy
 	}
 	i.buf = append(make([]byte, 0, next), i.buf...)
 	return nil
 }
 
-// take changes the intake's share of the budget; false when the budget has no room.
-func (i *intake) take(bytes int64) bool {
+// reserve changes the intake's share of the budget; false when the budget has no room.
+func (i *intake) reserve(bytes int64) bool {
 	if i.budget.left.Add(i.held-bytes) < 0 {
 		i.budget.left.Add(bytes - i.held)
 		return false
@@ -137,7 +137,7 @@ func (i *intake) join() ([]byte, error) {
 		return i.buf, nil
 	}
 	total := i.size + int64(len(i.buf))
-	if !i.take(i.held + total) {
+	if !i.reserve(i.held + total) {
 		return nil, ErrBusy
 	}
 	body := make([]byte, 0, total)
@@ -146,7 +146,7 @@ func (i *intake) join() ([]byte, error) {
 	}
 	body = append(body, i.buf...)
 	i.full, i.buf = nil, nil
-	i.take(total)
+	i.reserve(total)
 	return body, nil
 }
 

@@ -142,7 +142,7 @@ func (i *Installer) Install(editor string) (Report, error) {
 	now := record{Version: i.Version, Place: place, Files: map[string]string{}, Kept: map[string]string{}, Dirs: old.Dirs}
 	for _, name := range sortedKeys(files) {
 		path := filepath.Join(place, filepath.FromSlash(name))
-		action, err := i.plan(path, files[name], old.ours(path))
+		action, err := i.actionFor(path, files[name], old.ours(path))
 		if err != nil {
 			return Report{Editor: editor, Place: place}, err
 		}
@@ -210,8 +210,8 @@ func (i *Installer) put(place string, files map[string][]byte, records map[strin
 	return i.save(records)
 }
 
-// plan returns the action for one file, or why there is none.
-func (i *Installer) plan(path string, content []byte, recorded string) (string, error) {
+// actionFor returns the action for one file, or why there is none.
+func (i *Installer) actionFor(path string, content []byte, recorded string) (string, error) {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "write", nil

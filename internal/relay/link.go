@@ -71,8 +71,8 @@ func (r *relay) set(link *client.Link) {
 // forget tells the CLI that no diff is open any more, as far as anybody knows.
 func (r *relay) forget(ctx context.Context) {
 	r.mu.Lock()
-	told := r.told
-	r.told = false
+	told := r.hasContext
+	r.hasContext = false
 	r.mu.Unlock()
 	if told && ctx.Err() == nil {
 		r.notify(wire.NotifyContext, json.RawMessage(`{"workspaceState":{"openFiles":[]}}`))
@@ -154,7 +154,7 @@ func (r *relay) notified(method string, params json.RawMessage) {
 	switch method {
 	case wire.NotifyContext:
 		r.mu.Lock()
-		r.told = true
+		r.hasContext = true
 		r.mu.Unlock()
 	case wire.NotifyAccepted, wire.NotifyRejected, wire.NotifyClosed:
 		var p struct {

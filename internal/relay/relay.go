@@ -59,11 +59,11 @@ type relay struct {
 
 	out sync.Mutex // guards writes to o.Out
 
-	mu      sync.Mutex // guards the below
-	link    *client.Link
-	changed chan struct{} // closed and replaced when link changes
-	open    []diff        // in the order of opening
-	told    bool          // the CLI has been told of a context
+	mu         sync.Mutex // guards the below
+	link       *client.Link
+	changed    chan struct{} // closed and replaced when link changes
+	open       []diff        // in the order of opening
+	hasContext bool          // the CLI has been told of a context
 }
 
 // A diff is one that the CLI waits for.
@@ -95,7 +95,7 @@ func (r *relay) listen(ctx context.Context) error {
 			return err
 		}
 		if line = bytes.TrimSpace(line); len(line) > 0 {
-			r.take(ctx, line)
+			r.handle(ctx, line)
 		}
 	}
 }
@@ -123,7 +123,7 @@ type message struct {
 	Params json.RawMessage `json:"params"`
 }
 
-func (r *relay) take(ctx context.Context, line []byte) {
+func (r *relay) handle(ctx context.Context, line []byte) {
 	var m message
 	if err := json.Unmarshal(line, &m); err != nil {
 		r.answerError(json.RawMessage("null"), jsonrpc.CodeParse, "the message is not valid JSON")

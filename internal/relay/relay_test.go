@@ -378,7 +378,7 @@ func FuzzTake(f *testing.F) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		r := &relay{o: Options{Out: io.Discard}, changed: make(chan struct{}), ready: make(chan struct{})}
-		r.take(ctx, data)
+		r.handle(ctx, data)
 		r.work.Wait()
 	})
 }

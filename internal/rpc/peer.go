@@ -127,7 +127,7 @@ func (p *Peer) Run(ctx context.Context) error {
 			end = err
 			break
 		}
-		p.take(ctx, raw, &aside, places)
+		p.handle(ctx, raw, &aside, places)
 	}
 	close(p.done)
 	cancel()
@@ -158,8 +158,8 @@ func split(raw []byte) (m incoming, err error) {
 	return m, json.Unmarshal(raw, &m)
 }
 
-// take handles one message.
-func (p *Peer) take(ctx context.Context, raw []byte, aside *sync.WaitGroup, places chan struct{}) {
+// handle handles one message.
+func (p *Peer) handle(ctx context.Context, raw []byte, aside *sync.WaitGroup, places chan struct{}) {
 	m, err := split(raw)
 	if err != nil || m.Version != "2.0" {
 		code := CodeInvalid

@@ -20,7 +20,7 @@ func (s *Sandbox) explain(p Policy, c Command) (*Plan, error) {
 
 // describe is explain for a program that is already found.
 func (s *Sandbox) describe(p Policy, c Command, prog *program.Program) (*Plan, error) {
-	set, l, err := s.planFor(p, c, prog)
+	set, l, err := s.setupOf(p, c, prog)
 	if err != nil {
 		return nil, err
 	}

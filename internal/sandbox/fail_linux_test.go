@@ -20,7 +20,7 @@ import (
 // runSetup runs a command as Run does, with an edited setup.
 func runSetup(s *Sandbox, p Policy, c Command, edit func(*inside.Setup)) (*Result, error) {
 	c.Limits = c.Limits.filled()
-	set, _, err := s.plan(p, c)
+	set, _, err := s.setup(p, c)
 	if err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ func (s *Sandbox) run(ctx context.Context, p Policy, c Command) (r *Result, err 
 
 // runOnce runs a command with or without namespaces.
 func (s *Sandbox) runOnce(ctx context.Context, p Policy, c Command, reduced bool) (*Result, error) {
-	setup, watched, err := s.plan(p, c)
+	setup, watched, err := s.setup(p, c)
 	if err != nil {
 		return nil, err
 	}
@@ -82,21 +82,21 @@ func compile(network, reduced bool) ([]syscall.SockFilter, error) {
 	return program, nil
 }
 
-// plan turns a policy and a command into a setup for the stage.
-func (s *Sandbox) plan(p Policy, c Command) (*inside.Setup, *watch, error) {
+// setup turns a policy and a command into a setup for the stage.
+func (s *Sandbox) setup(p Policy, c Command) (*inside.Setup, *watch, error) {
 	prog, err := s.find(c)
 	if err != nil {
 		return nil, nil, err
 	}
-	set, l, err := s.planFor(p, c, prog)
+	set, l, err := s.setupOf(p, c, prog)
 	if err != nil {
 		return nil, nil, err
 	}
 	return set, &l.watched, nil
 }
 
-// planFor is plan for a program that is already found.
-func (s *Sandbox) planFor(p Policy, c Command, prog *program.Program) (*inside.Setup, *layout, error) {
+// setupOf is setup for a program that is already found.
+func (s *Sandbox) setupOf(p Policy, c Command, prog *program.Program) (*inside.Setup, *layout, error) {
 	l, err := s.layout(p, c, prog)
 	if err != nil {
 		return nil, nil, err

@@ -29,8 +29,8 @@ const (
 	kindLink   Kind = "link"
 )
 
-// An Entry is one name in a folder.
-type Entry struct {
+// A DirEntry is one name in a folder.
+type DirEntry struct {
 	Name    string `json:"name"`
 	Path    string `json:"path"` // absolute: the folder as the caller named it, and Name
 	Kind    Kind   `json:"kind"`
@@ -41,7 +41,7 @@ type Entry struct {
 // before file10). It leaves out ignored entries unless showIgnored is set, and always
 // .git, devices, FIFOs and sockets. truncated says that entries are missing: there are
 // more than maxEntries, or judging them took too long.
-func (w *Workspace) List(dir string, showIgnored bool) (entries []Entry, truncated bool, err error) {
+func (w *Workspace) List(dir string, showIgnored bool) (entries []DirEntry, truncated bool, err error) {
 	p, err := w.open(dir, toRead)
 	if err != nil {
 		return nil, false, err
@@ -52,14 +52,14 @@ func (w *Workspace) List(dir string, showIgnored bool) (entries []Entry, truncat
 		return nil, false, err
 	}
 	rules := w.ignores.at(p.root, p.path)
-	entries = make([]Entry, 0, len(names))
+	entries = make([]DirEntry, 0, len(names))
 	deadline := time.Now().Add(listTimeout)
 	for _, d := range names {
 		if time.Now().After(deadline) {
 			truncated = true
 			break
 		}
-		e := Entry{Name: d.Name(), Path: filepath.Join(dir, d.Name())}
+		e := DirEntry{Name: d.Name(), Path: filepath.Join(dir, d.Name())}
 		var ok bool
 		if e.Kind, ok = w.kindOf(p.path, d); !ok || e.Name == ".git" || safefile.IsTemp(e.Name) {
 			continue
@@ -122,7 +122,7 @@ func (w *Workspace) kindOf(dir string, d fs.DirEntry) (k Kind, ok bool) {
 	return "", false
 }
 
-func compareEntries(a, b Entry) int {
+func compareEntries(a, b DirEntry) int {
 	if (a.Kind == kindFolder) != (b.Kind == kindFolder) {
 		if a.Kind == kindFolder {
 			return -1

@@ -22,13 +22,13 @@ type stream struct {
 	closed  chan struct{} // closed when the connection is
 	once    sync.Once
 
-	rest    []byte   // what is being written, without the part that has left
-	context *frame   // the newest context, when it is not sent yet
-	notes   []*frame // waiting notifications, oldest first
-	busy    bool     // the goroutine runs; then only it touches rest and writes
-	due     bool     // a keep-alive is to be written
-	state   streamState
-	told    bool // an outcome was written since the last ping
+	rest     []byte   // what is being written, without the part that has left
+	context  *frame   // the newest context, when it is not sent yet
+	notes    []*frame // waiting notifications, oldest first
+	busy     bool     // the goroutine runs; then only it touches rest and writes
+	due      bool     // a keep-alive is to be written
+	state    streamState
+	answered bool // an outcome was written since the last ping
 }
 
 // A streamState is how far a stream has come.
@@ -118,13 +118,13 @@ func (st *stream) next() []byte {
 	if len(s.streams) > 0 && s.streams[len(s.streams)-1] == st {
 		for _, o := range s.outcomes {
 			if o.via == nil {
-				o.via, o.sent, o.ping, st.told = st, time.Now(), "", true
+				o.via, o.sent, o.ping, st.answered = st, time.Now(), "", true
 				s.trim(o.sent)
 				return st.conn.message(newFrame(s.agent.Dialect.Outcome(o.as, o.path, o.content)), s.eventID(o.seq))
 			}
 		}
 	}
-	if st.asks && st.told {
+	if st.asks && st.answered {
 		return st.ask()
 	}
 	if f := st.context; f != nil {
@@ -155,7 +155,7 @@ func (st *stream) ask() []byte {
 			o.ping = ping
 		}
 	}
-	st.told = false
+	st.answered = false
 	return st.conn.message(newFrame(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"ping"}`, ping)), "")
 }
 

@@ -17,7 +17,7 @@ func TestOutputSchemas(t *testing.T) {
 		Extensions []extensionJSON `json:"extensions"`
 	}
 	type search struct {
-		Extensions []store.Entry `json:"extensions"`
+		Extensions []store.IndexEntry `json:"extensions"`
 	}
 	type config struct {
 		Settings []valueJSON `json:"settings"`

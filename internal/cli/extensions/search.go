@@ -54,7 +54,7 @@ func searchIndex(kit *tools.Kit, terms []string, index string, asJSON bool) erro
 	}
 	found := store.Search(all, strings.Fields(strings.Join(terms, " ")))
 	if asJSON {
-		return kit.PrintJSON(map[string][]store.Entry{"extensions": append([]store.Entry{}, found...)})
+		return kit.PrintJSON(map[string][]store.IndexEntry{"extensions": append([]store.IndexEntry{}, found...)})
 	}
 	for _, e := range found {
 		kit.Say("%s %s", e.Name, e.Version)

@@ -17,7 +17,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/editor/tui"
 	"github.com/pollux-companion/pollux/internal/proc"
 	"github.com/pollux-companion/pollux/internal/safefile"
-	"github.com/pollux-companion/pollux/internal/stage"
+	"github.com/pollux-companion/pollux/internal/tty"
 )
 
 // The ways to show the reviewer during run.
@@ -113,7 +113,7 @@ func tmux(ctx context.Context, args ...string) (string, error) {
 // screen for them; close ends it.
 type sharedScreen struct {
 	con    *console.Console
-	stage  *stage.Stage
+	shared *tty.Shared
 	folder string
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -124,12 +124,12 @@ type sharedScreen struct {
 func startShared(ctx context.Context, con *console.Console, c *companion.Companion, child *exec.Cmd) (*sharedScreen, error) {
 	in, out := terminal(con)
 	child.Stdin, child.Stdout, child.Stderr = nil, nil, nil // the new terminal
-	st, err := stage.Start(child, in, out)
+	st, err := tty.Start(child, in, out)
 	if err != nil {
 		return nil, fmt.Errorf("%q cannot be started: %w", child.Args[0], safefile.Cause(err))
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	s := &sharedScreen{con: con, stage: st, folder: c.Info().Roots[0], cancel: cancel, done: make(chan struct{})}
+	s := &sharedScreen{con: con, shared: st, folder: c.Info().Roots[0], cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(s.done)
 		s.watch(ctx, c.Info().PID)
@@ -141,7 +141,7 @@ func startShared(ctx context.Context, con *console.Console, c *companion.Compani
 func (s *sharedScreen) close() {
 	s.cancel()
 	<-s.done
-	s.stage.Close()
+	s.shared.Close()
 	for _, sentence := range s.kept { // while the command ran, it had the screen
 		fmt.Fprintf(s.con.Err, "pollux: %s\n", sentence)
 	}
@@ -162,7 +162,7 @@ func (s *sharedScreen) watch(ctx context.Context, pid int) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-s.stage.Called():
+		case <-s.shared.Called():
 			called = true
 		case <-news:
 		}
@@ -174,7 +174,7 @@ func (s *sharedScreen) watch(ctx context.Context, pid int) {
 		o.UntilDone = !called
 		o.Join = func(ctx context.Context) (tui.Companion, error) { return s.dial(ctx, pid) }
 		o.Kept = func(sentence string) { s.kept = append(s.kept, sentence) }
-		if err := s.stage.Take(func() error { return tui.Run(ctx, o) }); err != nil {
+		if err := s.shared.Lend(func() error { return tui.Run(ctx, o) }); err != nil {
 			s.con.Log.Warn("the reviewer", "err", err)
 		}
 		if diffs, err := c.Diffs(ctx); err == nil { // proposals that are left have been put off

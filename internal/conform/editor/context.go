@@ -252,14 +252,14 @@ func (p *play) rate() error {
 	if err != nil {
 		return err
 	}
-	p.pause(settle)
+	p.pause(silence)
 	mark := p.link.mark()
 	begun := time.Now()
 	for range 60 {
 		if err := p.press("right"); err != nil {
 			return err
 		}
-		p.pause(settle / 100)
+		p.pause(silence / 100)
 	}
 	if _, err := p.look(mark, "the cursor at 0:60", func(c lookedAt) bool {
 		return c.path() == path && c.Position != nil && c.Position.String() == "0:60"

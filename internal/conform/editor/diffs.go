@@ -165,7 +165,7 @@ func differ(want, got string) string {
 
 // quiet makes sure that no decision of a diff comes.
 func (p *play) quiet(id string, decisions int) error {
-	p.pause(settle)
+	p.pause(silence)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if d := p.diffs[id]; d.decided > decisions {
@@ -262,7 +262,7 @@ func (p *play) readOnly() error {
 		if err := p.press("edit", "{text}", "edited "); err != nil {
 			return err
 		}
-		p.pause(2 * settle)
+		p.pause(2 * silence)
 		for _, m := range p.link.since(mark) {
 			if m.Method == "pollux/didChangeDiff" {
 				return errors.New("it sends an edit, and the agent takes none")
@@ -285,7 +285,7 @@ func (p *play) writesNothing() error {
 
 // holds makes sure that nobody has written a file.
 func (p *play) holds(path, want string) error {
-	p.pause(settle)
+	p.pause(silence)
 	data, err := os.ReadFile(path)
 	if err == nil && string(data) != want {
 		err = fmt.Errorf("the file holds %.80q: the agent writes it, not the plugin", data)

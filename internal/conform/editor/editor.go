@@ -37,8 +37,8 @@ type Options struct {
 	start time.Duration
 }
 
-// settle is how long a message must not come; longer than a plugin may hold one back.
-const settle = 400 * time.Millisecond
+// silence is how long a message must not come; longer than a plugin may hold one back.
+const silence = 400 * time.Millisecond
 
 // A play is the state of one Run. The goroutine of Run owns it, except for the fields below mu.
 type play struct {

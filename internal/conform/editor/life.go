@@ -60,7 +60,7 @@ func (p *play) variableIs(name, want string) error {
 	}
 	var data []byte
 	var err error
-	for end := time.Now().Add(p.o.Wait); time.Now().Before(end) && p.ctx.Err() == nil; p.pause(settle / 20) {
+	for end := time.Now().Add(p.o.Wait); time.Now().Before(end) && p.ctx.Err() == nil; p.pause(silence / 20) {
 		if data, err = os.ReadFile(path); err == nil && strings.HasSuffix(string(data), "\n") {
 			break
 		}
@@ -103,18 +103,18 @@ func (p *play) cancelsQuestion() error {
 	if err != nil {
 		return err
 	}
-	p.pause(settle)
+	p.pause(silence)
 	if err := p.link.notify("$/cancelRequest", map[string]any{"id": id}); err != nil {
 		return err
 	}
-	p.pause(settle)
+	p.pause(silence)
 	if err := p.press("cancel"); err != nil {
 		return err
 	}
 	if err := p.link.lives(); err != nil {
 		return err
 	}
-	p.pause(settle)
+	p.pause(silence)
 	for _, m := range p.link.since(mark) {
 		if m.Method == "" && string(m.ID) == fmt.Sprint(id) && m.Error == nil && m.Result != nil && !alike(string(*m.Result), `{"choice":null}`) {
 			return fmt.Errorf("nobody has answered, and it says %s", quoted(*m.Result))
@@ -135,7 +135,7 @@ func (p *play) answersNull() error {
 	// The question comes when the user pauses; a key before it would not be for the question.
 	answered := func(m message) bool { return m.Method == "" && string(m.ID) == fmt.Sprint(id) }
 	for end := time.Now().Add(p.o.Wait); time.Now().Before(end) && p.ctx.Err() == nil; {
-		if _, err = p.link.wait(mark, 5*settle, "answer to the question", answered); err == nil {
+		if _, err = p.link.wait(mark, 5*silence, "answer to the question", answered); err == nil {
 			break
 		}
 		if err := p.press("cancel"); err != nil {

@@ -66,7 +66,7 @@ func (p *play) pieces() error {
 		if err := p.link.write(bytes.Clone(part)); err != nil {
 			return err
 		}
-		p.pause(settle / 20)
+		p.pause(silence / 20)
 	}
 	for _, id := range ids {
 		if _, err := p.link.answerTo(id, mark, "a request that came in pieces"); code(err) != rpc.CodeNoMethod {

@@ -48,7 +48,7 @@ func (l *link) greeted(within time.Duration) error {
 		return err
 	}
 	l.hello.read(m)
-	l.p.pause(settle)
+	l.p.pause(silence)
 	l.mu.Lock()
 	l.hello.answered = true
 	l.mu.Unlock()

@@ -101,7 +101,7 @@ func TestOrders(t *testing.T) {
 	} {
 		e.peer.Notify("textDocument/"+n.method, doc(n.path))
 	}
-	e.settle()
+	e.drain()
 	snap := e.store.Snapshot()
 	if snap.Active != "/p/a" || len(snap.Files) != 2 {
 		t.Errorf("%+v", snap)
@@ -129,7 +129,7 @@ func TestHalfSurrogates(t *testing.T) {
 		if err := e.raw.Send([]byte(msg)); err != nil {
 			t.Fatal(err)
 		}
-		e.settle()
+		e.drain()
 		snap := e.store.Snapshot()
 		if len(snap.Selections) != 1 || !strings.Contains(snap.Selections[0].Text, "\ufffd") {
 			t.Errorf("%s: %+v", cut, snap.Selections)
@@ -167,7 +167,7 @@ func TestBigMessages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := start(t, tt.framing, newRegistry)
 			e.hello(nil)
-			e.settle() // nothing of the queue is on its way any more
+			e.drain() // nothing of the queue is on its way any more
 			if _, err := io.WriteString(e.in, tt.fits); err != nil {
 				t.Fatal(err)
 			}
@@ -203,7 +203,7 @@ func TestStorm(t *testing.T) {
 			e.peer.Notify("textDocument/didOpen", obj{"textDocument": doc})
 			e.peer.Notify("pollux/didChangeContext", obj{"textDocument": doc, "position": obj{"line": i, "character": 0}})
 			if i%500 == 0 {
-				e.settle()
+				e.drain()
 			}
 		}
 	}()
@@ -217,7 +217,7 @@ func TestStorm(t *testing.T) {
 		want = append(want, review.Rejected)
 	}
 	<-done
-	e.settle()
+	e.drain()
 	owner.ExpectTold(t, want...)
 	if snap := e.store.Snapshot(); snap.Active != "/p/49" || snap.Cursor == nil || snap.Cursor.Line != 3999 || len(snap.Files) != 50 {
 		t.Errorf("%q at %v, %d files", snap.Active, snap.Cursor, len(snap.Files))

@@ -17,7 +17,7 @@ func TestEditedElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.types(d, 9, "in the editor\n")
-	e.settle()
+	e.drain()
 	if _, err := e.reg.Edit(d.ID(), review.Edit{Text: "elsewhere\n"}); err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func TestEditedElsewhere(t *testing.T) {
 		t.Errorf("%s", last)
 	}
 	e.types(d, 1, "and again\n")
-	e.settle()
+	e.drain()
 	if text, _ := d.Text(); text != "and again\n" {
 		t.Errorf("the editor's next edit is lost: %q", text)
 	}

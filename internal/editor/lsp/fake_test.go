@@ -226,8 +226,8 @@ func (e *editor) try(method string, params any) (json.RawMessage, error) {
 	return out, err
 }
 
-// settle returns when everything sent before has been handled.
-func (e *editor) settle() { _, _ = e.try("pollux/unknown", nil) }
+// drain returns when everything sent before has been handled.
+func (e *editor) drain() { _, _ = e.try("pollux/unknown", nil) }
 
 func (e *editor) handle(_ context.Context, method string, params json.RawMessage) (any, error) {
 	e.mu.Lock()

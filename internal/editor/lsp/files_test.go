@@ -55,7 +55,7 @@ func TestFilesChanged(t *testing.T) {
 	e.hello(obj{"version": 2})
 	open := func(uris ...string) {
 		e.peer.Notify("pollux/didChangeContext", obj{"textDocument": nil, "openDocuments": uris})
-		e.settle()
+		e.drain()
 	}
 	told := func(want ...string) {
 		t.Helper()
@@ -89,7 +89,7 @@ func TestFilesChanged(t *testing.T) {
 
 	old := full(t)
 	old.peer.Notify("pollux/didChangeContext", obj{"textDocument": nil, "openDocuments": []string{"file:///p/a"}})
-	old.settle()
+	old.drain()
 	if sets, _ := old.watcher.state(); sets != 0 || old.watcher.changed != nil {
 		t.Error("version 1 is told")
 	}

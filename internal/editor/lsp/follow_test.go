@@ -91,7 +91,7 @@ func TestFileChangesUnderVersion1(t *testing.T) {
 			if len(owner.Told()) > 0 {
 				t.Fatal("accepted")
 			}
-			e.settle()
+			e.drain()
 			e.accepts(d)
 			if o := owner.ExpectTold(t, review.Accepted)[0].Outcome; o.Content != want {
 				t.Errorf("accepted %q", o.Content)
@@ -115,7 +115,7 @@ func TestConflictUnderVersion1(t *testing.T) {
 			files.write(theirs)
 			e.accepts(d) // says that it has changed, shows it, and keeps the proposal
 			e.until("the newest", func() bool { return e.text(d.ID()) == after })
-			e.settle()
+			e.drain()
 			e.accepts(d)
 			if want == after {
 				if o := owner.ExpectTold(t, review.Accepted)[0].Outcome; o.Content != want {
@@ -297,7 +297,7 @@ func TestSaysWhichEditIsInAnUpdate(t *testing.T) {
 	}
 	n := updates()
 	e.peer.Notify("pollux/didChangeDiff", obj{"diffId": d.ID(), "version": 2, "from": told.Version, "content": told.Content + "more\n"})
-	e.settle()
+	e.drain()
 	if updates() != n || d.Now().Text != "0\n"+after+"typed\nmore\n" {
 		t.Errorf("told again of %q", d.Now().Text)
 	}

@@ -40,18 +40,18 @@ func TestViewSuite(t *testing.T) {
 				e.mu.Unlock()
 				version++
 				e.peer.Notify("pollux/didChangeDiff", obj{"diffId": d.ID(), "version": version, "content": edited})
-				e.settle()
+				e.drain()
 			},
 			Accept: func(d *review.Diff) {
 				content := now(d)
 				forget(d)
 				e.peer.Notify("pollux/diffResolved", obj{"diffId": d.ID(), "outcome": "accepted", "content": content})
-				e.settle()
+				e.drain()
 			},
 			Reject: func(d *review.Diff) {
 				forget(d)
 				e.peer.Notify("pollux/diffResolved", obj{"diffId": d.ID(), "outcome": "rejected"})
-				e.settle()
+				e.drain()
 			},
 		}
 	})
@@ -264,7 +264,7 @@ func TestWithdraw(t *testing.T) {
 		t.Errorf("%+v, %v", o, err)
 	}
 	e.peer.Notify("pollux/diffResolved", obj{"diffId": d.ID(), "outcome": "rejected"}) // too late
-	e.settle()
+	e.drain()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	n := 0
@@ -338,7 +338,7 @@ func TestContext(t *testing.T) {
 		if err := e.raw.Send([]byte(`{"jsonrpc":"2.0","method":"pollux/didChangeContext","params":` + params + `}`)); err != nil {
 			t.Fatal(err)
 		}
-		e.settle()
+		e.drain()
 	}
 	send(`{"textDocument":{"uri":"file:///p/a%20b.go"},"position":{"line":1,"character":12},"selection":{"start":{"line":1,"character":12},"end":{"line":1,"character":17},"text":" 😀 x"},"openDocuments":["file:///p/a%20b.go","untitled:x","file:///p/c"]}`)
 	snap := e.store.Snapshot()
@@ -357,12 +357,12 @@ func TestContext(t *testing.T) {
 	e.peer.Notify("workspace/didRenameFiles", obj{"files": []obj{{"oldUri": "file:///p/c", "newUri": "file:///p/d"}}})
 	e.peer.Notify("pollux/didChangeTrust", obj{"trusted": true})
 	e.peer.Notify("pollux/didChangeDiagnostics", obj{"uri": "file:///p/d", "diagnostics": []obj{{"message": "m", "severity": 1, "range": obj{}}}})
-	e.settle()
+	e.drain()
 	if snap = e.store.Snapshot(); snap.Active != "/p/d" || snap.Trusted == nil || !*snap.Trusted || len(snap.Diagnostics["/p/d"]) != 1 {
 		t.Errorf("%+v", snap)
 	}
 	e.peer.Notify("workspace/didDeleteFiles", obj{"files": []obj{{"uri": "file:///p/d"}}})
-	e.settle()
+	e.drain()
 	if snap = e.store.Snapshot(); len(snap.Files) != 0 {
 		t.Errorf("%+v", snap)
 	}
@@ -382,7 +382,7 @@ func TestPlainTier(t *testing.T) {
 		t.Error(got)
 	}
 	e.peer.Notify("textDocument/didChange", obj{"textDocument": doc, "contentChanges": []obj{{"text": "y"}}})
-	e.settle()
+	e.drain()
 	if snap := e.store.Snapshot(); snap.Active != "/p/a" || snap.Cursor == nil || snap.Cursor.Line != 3 || len(snap.Files) != 2 {
 		t.Errorf("%+v", snap)
 	}
@@ -395,7 +395,7 @@ func TestPlainTier(t *testing.T) {
 		t.Errorf("%+v", snap)
 	}
 	e.peer.Notify("textDocument/didClose", obj{"textDocument": doc})
-	e.settle()
+	e.drain()
 	if snap := e.store.Snapshot(); snap.Active != "" {
 		t.Errorf("%+v", snap)
 	}
@@ -575,7 +575,7 @@ func TestSurvives(t *testing.T) {
 	for i := range 5000 { // a storm
 		e.peer.Notify("pollux/didChangeContext", obj{"textDocument": obj{"uri": "file:///p/a"}, "position": obj{"line": i, "character": 0}})
 		if i%1000 == 999 {
-			e.settle()
+			e.drain()
 		}
 	}
 	if got := e.store.Snapshot().Cursor; got == nil || got.Line != 4999 {

@@ -111,7 +111,7 @@ func TestTypesWhileItComesBack(t *testing.T) {
 	r := newReturning(t, 2)
 	r.typesUnsaidIn("kept", "typed meanwhile")
 	r.peer.Notify("pollux/didChangeDiff", obj{"diffId": "kept", "version": 1, "from": 1, "content": "typed meanwhile"})
-	r.settle()
+	r.drain()
 	d := r.back()
 	r.rest()
 	r.holds("typed meanwhile")
@@ -138,7 +138,7 @@ func TestTakenBackWhileItComesBack(t *testing.T) {
 	}
 	r.rest()
 	r.shown(0)
-	r.settle()
+	r.drain()
 	if r.last("pollux/openDiff") != nil {
 		t.Error("opened again")
 	}
@@ -156,7 +156,7 @@ func TestEndsWhileItComesBack(t *testing.T) {
 // SPEC L-3: a journal that takes long to read is no reason to close what the editor shows.
 func TestComesBackLate(t *testing.T) {
 	r := newReturning(t, 2)
-	r.settle()
+	r.drain()
 	if r.last("pollux/closeDiff") != nil {
 		t.Fatal("closed as unknown before everything was back")
 	}

@@ -47,7 +47,7 @@ func TestTooLongIsToldAtOnce(t *testing.T) {
 	}
 	complaints := func(want int) {
 		t.Helper()
-		e.settle()
+		e.drain()
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		n := 0

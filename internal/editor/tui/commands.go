@@ -50,11 +50,11 @@ type (
 		err  error
 	}
 	pastMsg struct {
-		entries []control.Entry
+		entries []control.PastProposal
 		err     error
 	}
 	entryMsg struct {
-		entry control.Entry
+		entry control.PastProposal
 		texts control.Texts
 		err   error
 	}
@@ -141,14 +141,14 @@ func (m *model) loadPast() tea.Cmd {
 	})
 }
 
-func (m *model) loadEntry(e control.Entry) tea.Cmd {
+func (m *model) loadEntry(e control.PastProposal) tea.Cmd {
 	return m.ask(func(ctx context.Context, c Companion) tea.Msg {
-		texts, err := c.Entry(ctx, e.ID)
+		texts, err := c.PastTexts(ctx, e.ID)
 		return entryMsg{e, texts, err}
 	})
 }
 
-func (m *model) undo(e control.Entry) tea.Cmd {
+func (m *model) undo(e control.PastProposal) tea.Cmd {
 	name := m.name(e.Path)
 	return m.ask(func(ctx context.Context, c Companion) tea.Msg { return undoneMsg{name, c.Undo(ctx, e.ID)} })
 }

@@ -27,7 +27,7 @@ type document struct {
 // newDocument makes a document from a proposal's texts and its current text.
 func newDocument(path string, t control.Texts, now string, version int) *document {
 	d := &document{path: path, texts: t, version: version, lang: languageOf(path)}
-	d.take(text.ToLF(now))
+	d.replace(text.ToLF(now))
 	// Hunks that the user has left out are still hunks of the proposal. But once the file has changed, its new
 	// content belongs to no hunk.
 	if proposal := text.ToLF(t.New); proposal != d.known && t.Base == 0 {
@@ -39,8 +39,8 @@ func newDocument(path string, t control.Texts, now string, version int) *documen
 	return d
 }
 
-// take replaces the proposal by a text made elsewhere.
-func (d *document) take(lf string) {
+// replace replaces the proposal by a text made elsewhere.
+func (d *document) replace(lf string) {
 	d.known = lf
 	if d.change != nil && d.change.text() == lf {
 		return

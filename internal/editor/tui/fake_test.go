@@ -25,7 +25,7 @@ type fakeCompanion struct {
 	queue   control.Queue
 	texts   map[string]control.Texts
 	now     map[string]string // as edited
-	entries []control.Entry
+	entries []control.PastProposal
 
 	decided []control.Decision
 	edits   []string
@@ -84,8 +84,10 @@ func (f *fakeCompanion) SetRule(_ context.Context, r control.Rule) error {
 	f.rules = append(f.rules, r)
 	return f.fail
 }
-func (f *fakeCompanion) History(context.Context) ([]control.Entry, error) { return f.entries, nil }
-func (f *fakeCompanion) Entry(_ context.Context, id string) (control.Texts, error) {
+func (f *fakeCompanion) History(context.Context) ([]control.PastProposal, error) {
+	return f.entries, nil
+}
+func (f *fakeCompanion) PastTexts(_ context.Context, id string) (control.Texts, error) {
 	return f.texts[id], nil
 }
 

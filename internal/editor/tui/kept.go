@@ -49,7 +49,7 @@ func (m *model) apply(id string) tea.Cmd {
 		return nil
 	}
 	known := d.known
-	d.take(k.text)
+	d.replace(k.text)
 	d.known = known // until the edit is sent
 	if id == m.current && m.past == nil {
 		m.hunk = min(m.hunk, max(0, len(d.change.hunks)-1))

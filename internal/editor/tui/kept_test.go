@@ -72,7 +72,7 @@ func TestEditOutlivesCompanion(t *testing.T) {
 			next := *b.f
 			b.f = &next
 			b.tell(joinedMsg{b.f})
-			load := b.m.take(b.f.queue)
+			load := b.m.showQueue(b.f.queue)
 			b.tell(edit)
 			b.perform(load)
 		},

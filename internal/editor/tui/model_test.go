@@ -227,7 +227,7 @@ func TestHistory(t *testing.T) {
 	b.press("u")
 	b.wants("nothing to undo")
 	// A new entry appears by itself; the entry on screen stays.
-	b.f.entries = append([]control.Entry{{ID: "9", Path: "/w/proj/fresh.txt", Owner: "Gemini CLI #1", At: b.clock, Outcome: "accepted"}}, b.f.entries...)
+	b.f.entries = append([]control.PastProposal{{ID: "9", Path: "/w/proj/fresh.txt", Owner: "Gemini CLI #1", At: b.clock, Outcome: "accepted"}}, b.f.entries...)
 	b.f.queue.Past++
 	b.sync()
 	b.wants("fresh.txt")

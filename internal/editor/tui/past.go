@@ -16,14 +16,14 @@ import (
 // A pastView is the history on the screen (SPEC F-12).
 type pastView struct {
 	come    bool
-	entries []control.Entry // newest first
+	entries []control.PastProposal // newest first
 	at      int
 	doc     *document // of the entry; nil until its texts arrive
 	shown   string    // the entry of doc
 }
 
 // entry returns the selected entry, nil when there is none.
-func (p *pastView) entry() *control.Entry {
+func (p *pastView) entry() *control.PastProposal {
 	if p.at < len(p.entries) {
 		return &p.entries[p.at]
 	}
@@ -61,7 +61,7 @@ func (m *model) heardPast(msg tea.Msg) tea.Cmd {
 		}
 		m.past.come = true
 		m.past.entries = msg.entries
-		i := slices.IndexFunc(msg.entries, func(e control.Entry) bool { return e.ID == m.past.shown })
+		i := slices.IndexFunc(msg.entries, func(e control.PastProposal) bool { return e.ID == m.past.shown })
 		return m.past.choose(m, max(0, i))
 	case entryMsg:
 		if m.past == nil || m.past.shown != msg.entry.ID {
@@ -78,7 +78,7 @@ func (m *model) heardPast(msg tea.Msg) tea.Cmd {
 }
 
 // pastDocument shows what was accepted; otherwise what was proposed, with the user's edits.
-func pastDocument(e control.Entry, t control.Texts) *document {
+func pastDocument(e control.PastProposal, t control.Texts) *document {
 	final := t.Final
 	if e.Outcome == review.Rejected.String() && t.Final == "" {
 		final = t.New
@@ -153,7 +153,7 @@ func (m *model) drawPast(f *frame) {
 }
 
 // became says how a proposal ended, and when.
-func (m *model) became(e control.Entry) string {
+func (m *model) became(e control.PastProposal) string {
 	how := e.Outcome
 	if e.Edited {
 		how += ", edited"

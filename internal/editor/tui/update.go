@@ -50,7 +50,7 @@ func (m *model) heard(msg tea.Msg) tea.Cmd {
 		m.fatal = msg.err
 		return tea.Quit
 	case queueMsg:
-		return m.take(msg.queue)
+		return m.showQueue(msg.queue)
 	case loadedMsg:
 		return m.loaded(msg)
 	case textMsg:
@@ -85,8 +85,8 @@ func (m *model) lost(err error) {
 	}
 }
 
-// take replaces the queue.
-func (m *model) take(q control.Queue) tea.Cmd {
+// showQueue shows a queue in place of the one before.
+func (m *model) showQueue(q control.Queue) tea.Cmd {
 	before, at := m.queue, m.index()
 	m.queue, m.come = q, true
 	for id := range m.docs {
@@ -186,7 +186,7 @@ func (m *model) textCame(msg textMsg) {
 		d.known = lf
 		return
 	}
-	d.take(lf)
+	d.replace(lf)
 	if msg.id == m.current && m.past == nil {
 		if !refused {
 			m.say("the proposal was edited elsewhere")

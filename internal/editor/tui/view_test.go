@@ -126,7 +126,7 @@ func hostile(b *bench) {
 
 func history(b *bench) {
 	at := b.clock.Add(-time.Hour)
-	b.f.entries = []control.Entry{
+	b.f.entries = []control.PastProposal{
 		{ID: "1", Path: "/w/proj/src/main.go", Owner: "Gemini CLI #1", At: at, Outcome: "accepted", Edited: true, Undoable: true},
 		{ID: "2", Path: "/w/proj/b.txt", Owner: "pollux diff #2", At: at.Add(-48 * time.Hour), Outcome: "rejected"},
 		{ID: "3", Path: "/w/proj/c.txt", Owner: "Gemini CLI #1", At: at.Add(-72 * time.Hour), Outcome: "accepted", Policy: true, Undoable: true},

@@ -83,7 +83,7 @@ func (s *Set) Extension(name string) (*Extension, error) {
 
 // entry is a thing with its names.
 type entry[T any] struct {
-	thing                T
+	value                T
 	name, qualified, own string
 }
 
@@ -92,7 +92,7 @@ func find[T any](kind, name string, all []entry[T]) (T, error) {
 	var names, qualified []string
 	for _, e := range all {
 		if e.qualified == name || e.own == name && e.name != name {
-			return e.thing, nil
+			return e.value, nil
 		}
 		if e.name == name {
 			found = append(found, e)
@@ -105,7 +105,7 @@ func find[T any](kind, name string, all []entry[T]) (T, error) {
 		}
 	}
 	if len(found) == 1 {
-		return found[0].thing, nil
+		return found[0].value, nil
 	}
 	var none T
 	if len(found) > 1 {

@@ -59,7 +59,7 @@ func TestDeafClient(t *testing.T) {
 		h := &host{}
 		took := func() time.Duration {
 			begun := time.Now()
-			h.settle(t.Context())
+			h.awaitList(t.Context())
 			return time.Since(begun)
 		}
 		if d := took(); d != listWait {

@@ -196,9 +196,9 @@ const (
 	listPause = 300 * time.Millisecond
 )
 
-// settle waits briefly until the client has listed the tools after their last change. A client that did not list them
+// awaitList waits briefly until the client has listed the tools after their last change. A client that did not list them
 // after an earlier change is not waited for.
-func (h *host) settle(ctx context.Context) {
+func (h *host) awaitList(ctx context.Context) {
 	if h.deaf.Load() {
 		return
 	}

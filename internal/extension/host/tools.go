@@ -120,7 +120,7 @@ func (h *host) answerOwn(name string) mcp.ToolHandler {
 			}
 			h.refresh()
 			if h.edits.Load() != before { // by this call, or by the watcher
-				h.settle(ctx)
+				h.awaitList(ctx)
 			}
 			return reply
 		})

@@ -84,7 +84,7 @@ func (p *callParser) parse() (c *Call, err *SyntaxError) {
 	p.space()
 	c = &Call{Name: p.name()}
 	p.space()
-	p.take('(', `"(" after the name of the tool`)
+	p.expect('(', `"(" after the name of the tool`)
 	for p.space(); p.peek() != ')'; p.space() {
 		p.arg(c)
 		p.space()
@@ -93,7 +93,7 @@ func (p *callParser) parse() (c *Call, err *SyntaxError) {
 		}
 		p.pos++
 	}
-	p.take(')', `"," or ")"`)
+	p.expect(')', `"," or ")"`)
 	p.space()
 	if p.peek() == ';' {
 		p.pos++
@@ -172,7 +172,7 @@ func (p *callParser) space() {
 	}
 }
 
-func (p *callParser) take(b byte, expected string) {
+func (p *callParser) expect(b byte, expected string) {
 	if p.pos == len(p.text) || p.text[p.pos] != b {
 		p.fail(p.pos, expected)
 	}
@@ -263,7 +263,7 @@ func (p *callParser) array() []any {
 		}
 		p.pos++
 	}
-	p.take(']', `"," or "]"`)
+	p.expect(']', `"," or "]"`)
 	return list
 }
 
@@ -280,7 +280,7 @@ func (p *callParser) object() map[string]any {
 			p.fail(start, fmt.Sprintf("another name: %q has a value already", words.Shorten(name, 40)))
 		}
 		p.space()
-		p.take(':', `":" after the name`)
+		p.expect(':', `":" after the name`)
 		p.space()
 		object[name] = p.value()
 		p.space()
@@ -289,7 +289,7 @@ func (p *callParser) object() map[string]any {
 		}
 		p.pos++
 	}
-	p.take('}', `"," or "}"`)
+	p.expect('}', `"," or "}"`)
 	return object
 }
 

@@ -36,7 +36,7 @@ func (s *Scanner) finish(after int, b Block) {
 	b.Kind, b.Start, b.End = s.open, s.base, s.base+after
 	s.found = append(s.found, b)
 	s.open = ""
-	s.take(after)
+	s.consume(after)
 }
 
 // readDoc reads the name in the open block.

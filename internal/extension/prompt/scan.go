@@ -144,7 +144,7 @@ func (s *Scanner) step() bool {
 }
 
 // take consumes n bytes.
-func (s *Scanner) take(n int) {
+func (s *Scanner) consume(n int) {
 	if n == 0 {
 		return
 	}
@@ -156,7 +156,7 @@ func (s *Scanner) take(n int) {
 
 // endLine consumes a line of n bytes, including its line break.
 func (s *Scanner) endLine(n int) {
-	s.take(n)
+	s.consume(n)
 	s.bol, s.indented = true, false
 }
 
@@ -324,7 +324,7 @@ func (s *Scanner) skipRegion() bool {
 		return true
 	}
 	s.note(line[:i], s.regionWhy)
-	s.take(i + len(s.region))
+	s.consume(i + len(s.region))
 	s.region, s.regionSoft = "", false
 	return true
 }
@@ -339,11 +339,11 @@ func (s *Scanner) inline() bool {
 				i--
 			}
 		}
-		s.take(i)
+		s.consume(i)
 		return i > 0
 	}
 	if i > 0 {
-		s.take(i)
+		s.consume(i)
 		return true
 	}
 	switch c := s.buf[0]; c {
@@ -359,7 +359,7 @@ func (s *Scanner) inline() bool {
 		if s.span == 0 && len(s.buf) > 1 && strings.IndexByte("`\"<\\", s.buf[1]) >= 0 {
 			n = 2
 		}
-		s.take(n)
+		s.consume(n)
 	case '<':
 		return s.tag()
 	case '"':
@@ -369,7 +369,7 @@ func (s *Scanner) inline() bool {
 		if s.span == 0 {
 			s.quoted ^= quotation(mark)
 		}
-		s.take(n)
+		s.consume(n)
 	}
 	return true
 }
@@ -389,7 +389,7 @@ func (s *Scanner) straight() bool {
 	default:
 		s.marks--
 	}
-	s.take(1)
+	s.consume(1)
 	return true
 }
 
@@ -422,7 +422,7 @@ func (s *Scanner) backticks() bool {
 	case n:
 		s.span = 0
 	}
-	s.take(n)
+	s.consume(n)
 	return true
 }
 
@@ -446,7 +446,7 @@ func (s *Scanner) tag() bool {
 		}
 		if why := s.inert(); why != "" {
 			s.found = append(s.found, Block{Kind: kind, Start: s.base, End: s.base + len(tag), Inert: why})
-			s.take(len(tag))
+			s.consume(len(tag))
 			return true
 		}
 		s.open, s.body, s.at, s.quote, s.fallback = kind, len(tag), len(tag), "", 0
@@ -464,7 +464,7 @@ func (s *Scanner) tag() bool {
 			}
 		}
 	}
-	s.take(1)
+	s.consume(1)
 	return true
 }
 

@@ -63,11 +63,11 @@ type Summary struct {
 
 // entry is one extension at every level.
 type entry struct {
-	x     *capability.Extension
-	tools []capability.Tool
-	docs  []capability.Doc
-	text  [levels]string
-	level int
+	extension *capability.Extension
+	tools     []capability.Tool
+	docs      []capability.Doc
+	text      [levels]string
+	level     int
 }
 
 // Summarize writes the summary of a set. The same input gives the same text. If the budget is short, the most
@@ -92,9 +92,9 @@ func Summarize(set *capability.Set, o *SummaryOptions) Summary {
 	for _, e := range s.entries {
 		switch e.level {
 		case leftOut:
-			s.LeftOut = append(s.LeftOut, e.x.Name)
+			s.LeftOut = append(s.LeftOut, e.extension.Name)
 		case brief, named:
-			s.Shortened = append(s.Shortened, e.x.Name)
+			s.Shortened = append(s.Shortened, e.extension.Name)
 		}
 	}
 	s.Text = s.assemble(set, opts)
@@ -103,7 +103,7 @@ func Summarize(set *capability.Set, o *SummaryOptions) Summary {
 }
 
 func entryOf(set *capability.Set, x *capability.Extension, style Style) entry {
-	e := entry{x: x, tools: set.ToolsOf(x), docs: set.DocsOf(x), level: leftOut}
+	e := entry{extension: x, tools: set.ToolsOf(x), docs: set.DocsOf(x), level: leftOut}
 	for level := range levels {
 		e.text[level] = e.write(level, style)
 	}
@@ -253,7 +253,7 @@ func (e *entry) write(level int, style Style) string {
 		return ""
 	}
 	var b strings.Builder
-	name := Line(e.x.Name, 0)
+	name := Line(e.extension.Name, 0)
 	if level == named {
 		fmt.Fprintf(&b, "- **%s**: %s\n", name, counts(len(e.tools), len(e.docs)))
 		return b.String()
@@ -262,7 +262,7 @@ func (e *entry) write(level int, style Style) string {
 	if level == brief {
 		limit = briefLine
 	}
-	description := Line(e.x.Description, limit)
+	description := Line(e.extension.Description, limit)
 	if description == "" {
 		description = counts(len(e.tools), len(e.docs))
 	}
@@ -359,12 +359,12 @@ func (s Summary) JSON(set *capability.Set) JSON {
 		if e.level == leftOut {
 			continue
 		}
-		x := ExtensionJSON{Name: e.x.Name, Detail: detailWords()[e.level]}
+		x := ExtensionJSON{Name: e.extension.Name, Detail: detailWords()[e.level]}
 		switch e.level {
 		case full:
-			x.Description = Line(e.x.Description, fullLine)
+			x.Description = Line(e.extension.Description, fullLine)
 		case brief:
-			x.Description = Line(e.x.Description, briefLine)
+			x.Description = Line(e.extension.Description, briefLine)
 		}
 		if e.level != named {
 			for _, t := range e.tools {

@@ -52,7 +52,7 @@ var (
 )
 
 // fileDenials returns the files that the tool complained about and that its permissions withhold.
-func (r *Runner) fileDenials(p *plan, result *Result) []FileDenial {
+func (r *Runner) fileDenials(p *job, result *Result) []FileDenial {
 	if p.q.Unsafe {
 		return nil
 	}
@@ -109,7 +109,7 @@ func pathsIn(line string) (all []string) {
 }
 
 // denied checks one path against the plan. A relative path is relative to the folder where the tool was called.
-func (p *plan) denied(plan *sandbox.Plan, path string, refused bool) (FileDenial, bool) {
+func (p *job) denied(plan *sandbox.Plan, path string, refused bool) (FileDenial, bool) {
 	if len(path) > 1024 || strings.ContainsAny(path, "\x00\n") || strings.Contains(path, "://") {
 		return FileDenial{}, false
 	}
@@ -143,7 +143,7 @@ func (p *plan) denied(plan *sandbox.Plan, path string, refused bool) (FileDenial
 }
 
 // workspaceOr returns the tool's workspace, or the folder of other if there is none.
-func (p *plan) workspaceOr(other string) string {
+func (p *job) workspaceOr(other string) string {
 	if p.workspace == "" {
 		return filepath.Dir(other)
 	}
@@ -162,7 +162,7 @@ func (d FileDenial) explain(needs, have manifest.Access) FileDenial {
 }
 
 // level returns the lowest level that includes a path.
-func (p *plan) level(path string) manifest.Access {
+func (p *job) level(path string) manifest.Access {
 	if p.workspace != "" && paths.Within(p.workspace, path) || p.workspace == "" && paths.Within(p.dir, path) {
 		return manifest.Workspace
 	}

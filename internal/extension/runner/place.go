@@ -74,16 +74,16 @@ func settingNames(m *manifest.Manifest) []string {
 
 // environment returns what a tool gets beyond the sandbox's own variables: the settings that its extension declares,
 // and nothing else of the user's.
-func (r *Runner) environment(p *plan) ([]string, error) {
+func (r *Runner) environment(p *job) ([]string, error) {
 	env := []string{"PYTHONDONTWRITEBYTECODE=1"} // bytecode files are not hashed, so they are neither written nor read
 	for _, s := range p.content.manifest.Settings {
 		if !carried(s) {
-			r.o.Log.Warn("a setting would replace a variable of the sandbox's", "extension", p.x.Name, "variable", s.EnvVar)
+			r.o.Log.Warn("a setting would replace a variable of the sandbox's", "extension", p.extension.Name, "variable", s.EnvVar)
 			continue
 		}
-		value, ok, err := r.o.Store.Secret(p.x, s)
+		value, ok, err := r.o.Store.Secret(p.extension, s)
 		if err != nil {
-			return nil, fmt.Errorf("the setting %q of %q cannot be read: %w", s.Name, p.x.Name, err)
+			return nil, fmt.Errorf("the setting %q of %q cannot be read: %w", s.Name, p.extension.Name, err)
 		}
 		if ok && !strings.ContainsRune(value, 0) {
 			env = append(env, s.EnvVar+"="+value)

@@ -61,7 +61,7 @@ func merge(a, b sandbox.Limits) sandbox.Limits {
 }
 
 // command returns the command for the sandbox, with the extension's content at dir.
-func (p *plan) command(dir string) sandbox.Command {
+func (p *job) command(dir string) sandbox.Command {
 	script := filepath.Join(dir, filepath.FromSlash(p.tool.Executable))
 	return sandbox.Command{
 		Args:      append([]string{Program(p.tool.Runtime), script}, p.args...),
@@ -72,8 +72,8 @@ func (p *plan) command(dir string) sandbox.Command {
 	}
 }
 
-// run runs the plan's tool in its sandbox.
-func (r *Runner) run(ctx context.Context, p *plan) (*Result, error) {
+// run runs the job's tool in its sandbox.
+func (r *Runner) run(ctx context.Context, p *job) (*Result, error) {
 	if p.q.Unsafe {
 		return r.runUnsafe(ctx, p)
 	}
@@ -89,7 +89,7 @@ func (r *Runner) run(ctx context.Context, p *plan) (*Result, error) {
 // sandboxed runs the tool on the files that were read, given as copies in memory. It uses an unpacked copy on disk if
 // they are too large, if a copy would hide the workspace (its author works on the extension there), or if this
 // machine's sandbox has no files of its own.
-func (r *Runner) sandboxed(ctx context.Context, p *plan) (*sandbox.Result, error) {
+func (r *Runner) sandboxed(ctx context.Context, p *job) (*sandbox.Result, error) {
 	hides := p.workspace != "" && paths.Within(p.content.dir, p.workspace)
 	if len(p.content.large) == 0 && p.content.size <= maxHeld && !hides {
 		c := p.command(p.content.dir)
@@ -111,9 +111,9 @@ func (r *Runner) sandboxed(ctx context.Context, p *plan) (*sandbox.Result, error
 }
 
 // result converts a command's result.
-func (p *plan) result(raw *sandbox.Result, assurance string) *Result {
+func (p *job) result(raw *sandbox.Result, assurance string) *Result {
 	result := &Result{
-		Extension: p.x.Name, Version: p.subject.Version, Tool: p.tool.Name,
+		Extension: p.extension.Name, Version: p.subject.Version, Tool: p.tool.Name,
 		Text: strings.ToValidUTF8(string(raw.Stdout), "\uFFFD"), Stderr: strings.ToValidUTF8(string(raw.Stderr), "\uFFFD"), Stdout: raw.Stdout,
 		Code: raw.Code, Signal: raw.Signal, Limit: raw.Limit, Denials: raw.Denials, Missed: raw.Missed, Quarantined: raw.Quarantined,
 		Elapsed: raw.Elapsed, Memory: raw.Memory, Assurance: assurance, Workspace: p.workspace,
@@ -124,11 +124,11 @@ func (p *plan) result(raw *sandbox.Result, assurance string) *Result {
 	return result
 }
 
-// entry returns the audit log's entry for a plan.
-func (p *plan) entry(event audit.Event, id string) audit.Entry {
+// entry returns the audit log's entry for a job.
+func (p *job) entry(event audit.Event, id string) audit.Entry {
 	e := audit.Entry{Event: event, Run: id, By: p.by, Extension: p.q.Extension, Tool: p.q.Tool, Args: p.names, Workspace: p.workspace}
-	if p.x != nil {
-		e.Extension = p.x.Name
+	if p.extension != nil {
+		e.Extension = p.extension.Name
 	}
 	if p.subject.Extension != "" {
 		e.Version, e.Content, e.Policy = p.subject.Version, p.subject.Content, policyHash(p.subject.Permissions)
@@ -140,7 +140,7 @@ func (p *plan) entry(event audit.Event, id string) audit.Entry {
 }
 
 // refused records that nothing was run.
-func (r *Runner) refused(p *plan, q Request, err error) {
+func (r *Runner) refused(p *job, q Request, err error) {
 	e := p.entry(audit.Refused, "")
 	e.Why = reason(err)
 	if err := r.o.Audit.Append(e); err != nil {
@@ -171,16 +171,16 @@ func reason(err error) string {
 }
 
 // note records an answer.
-func (r *Runner) note(p *plan, why string) {
+func (r *Runner) note(p *job, why string) {
 	e := p.entry(audit.Consent, "")
 	e.Args, e.Why = nil, why
 	if err := r.o.Audit.Append(e); err != nil {
-		r.o.Log.Error("an answer was not recorded", "extension", p.x.Name, "err", err)
+		r.o.Log.Error("an answer was not recorded", "extension", p.extension.Name, "err", err)
 	}
 }
 
 // record writes how a run ended, and what it was denied.
-func (r *Runner) record(p *plan, id string, result *Result, runErr error) error {
+func (r *Runner) record(p *job, id string, result *Result, runErr error) error {
 	e := p.entry(audit.Ended, id)
 	var all error
 	switch {

@@ -140,11 +140,11 @@ func (r *Runner) Run(ctx context.Context, q Request) (*Result, error) {
 	return result, result.failure()
 }
 
-// A plan is an accepted request with the extension's content as read.
-type plan struct {
+// A job is an accepted request with the extension's content as read.
+type job struct {
 	q         Request
 	by        string
-	x         *store.Extension
+	extension *store.Extension
 	content   *snapshot
 	tool      manifest.Tool
 	subject   consent.Subject
@@ -158,7 +158,7 @@ type plan struct {
 
 // prepare checks everything that can be checked before the user is asked. Even with an error it returns what it
 // knows.
-func (r *Runner) prepare(q Request) (*plan, error) {
+func (r *Runner) prepare(q Request) (*job, error) {
 	p, err := r.read(q)
 	if err != nil {
 		return p, err
@@ -180,13 +180,13 @@ func (r *Runner) prepare(q Request) (*plan, error) {
 }
 
 // read finds the extension and reads its content.
-func (r *Runner) read(q Request) (*plan, error) {
-	p := &plan{q: q, by: r.o.By, limits: merge(q.Limits, r.o.Limits)}
+func (r *Runner) read(q Request) (*job, error) {
+	p := &job{q: q, by: r.o.By, limits: merge(q.Limits, r.o.Limits)}
 	x, err := r.o.Store.Get(q.Extension)
 	if err != nil {
 		return p, err
 	}
-	p.x = x
+	p.extension = x
 	if err := usable(x); err != nil {
 		return p, err
 	}
@@ -250,8 +250,8 @@ func (r *Runner) AnswersNow() func(*store.Extension) consent.Status {
 	}
 }
 
-// agree makes sure that the user has agreed to the plan.
-func (r *Runner) agree(ctx context.Context, p *plan) error {
+// agree makes sure that the user has agreed to the job.
+func (r *Runner) agree(ctx context.Context, p *job) error {
 	_, agreed, err := r.agreed(p)
 	if agreed || err != nil {
 		return err
@@ -279,20 +279,20 @@ func (r *Runner) agree(ctx context.Context, p *plan) error {
 	return r.grant(ctx, p, answer)
 }
 
-// agreed says whether the plan may run because of a stored answer or earlier agreement. The error is a refusal.
-func (r *Runner) agreed(p *plan) (consent.Verdict, bool, error) {
+// agreed says whether the job may run because of a stored answer or earlier agreement. The error is a refusal.
+func (r *Runner) agreed(p *job) (consent.Verdict, bool, error) {
 	verdict, err := r.o.Consent.Lookup(p.subject)
 	if err != nil {
 		return verdict, false, p.refuse(err.Error(), err)
 	}
 	if verdict.Status == consent.Denied {
-		return verdict, false, p.refuse(fmt.Sprintf("the user has refused for good to run tools of %q; pollux extensions consent revoke %s has pollux ask again", p.x.Name, p.x.Name), errDenied)
+		return verdict, false, p.refuse(fmt.Sprintf("the user has refused for good to run tools of %q; pollux extensions consent revoke %s has pollux ask again", p.extension.Name, p.extension.Name), errDenied)
 	}
 	return verdict, verdict.Status == consent.Allowed || p.q.Agreed, nil
 }
 
 // grant stores an answer. It returns nil if the tool may run.
-func (r *Runner) grant(ctx context.Context, p *plan, answer consent.Answer) error {
+func (r *Runner) grant(ctx context.Context, p *job, answer consent.Answer) error {
 	switch answer {
 	case consent.Once:
 		return nil
@@ -304,27 +304,27 @@ func (r *Runner) grant(ctx context.Context, p *plan, answer consent.Answer) erro
 		return nil
 	case consent.Never:
 		if err := r.o.Consent.Grant(ctx, p.subject, answer, consent.Answered()); err != nil {
-			r.o.Log.Error("a refusal was not kept", "extension", p.x.Name, "err", err)
+			r.o.Log.Error("a refusal was not kept", "extension", p.extension.Name, "err", err)
 		}
 		r.note(p, "refused for good")
-		return p.refuse(fmt.Sprintf("the user has refused for good to run tools of %q", p.x.Name), errDenied)
+		return p.refuse(fmt.Sprintf("the user has refused for good to run tools of %q", p.extension.Name), errDenied)
 	}
-	return p.refuse(fmt.Sprintf("the user did not agree to run tools of %q", p.x.Name), nil)
+	return p.refuse(fmt.Sprintf("the user did not agree to run tools of %q", p.extension.Name), nil)
 }
 
 // errDenied is in a RefusedError if the user has said never.
 var errDenied = errors.New("refused for good")
 
 // needed says what would allow the run.
-func needed(p *plan) string {
-	return fmt.Sprintf("tools of %q may not run yet: nobody has agreed to that. To allow them, type in a terminal of your own (not a model's): pollux extensions consent grant %s", p.x.Name, p.x.Name)
+func needed(p *job) string {
+	return fmt.Sprintf("tools of %q may not run yet: nobody has agreed to that. To allow them, type in a terminal of your own (not a model's): pollux extensions consent grant %s", p.extension.Name, p.extension.Name)
 }
 
-func (p *plan) refuse(text string, err error) error {
-	return &RefusedError{Why: BecauseConsent, Extension: p.x.Name, Tool: p.tool.Name, Text: text, Err: err}
+func (p *job) refuse(text string, err error) error {
+	return &RefusedError{Why: BecauseConsent, Extension: p.extension.Name, Tool: p.tool.Name, Text: text, Err: err}
 }
 
-func (p *plan) question(v consent.Verdict) consent.Question {
+func (p *job) question(v consent.Verdict) consent.Question {
 	return consent.NewQuestion(p.subject, v, p.content.manifest, p.tool, p.workspace, p.by)
 }
 

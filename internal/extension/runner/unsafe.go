@@ -24,9 +24,9 @@ const (
 	unsafeOutput = 10 << 20
 )
 
-// runUnsafe runs the plan's tool with all of the user's rights, as they explicitly demanded (--unsafe-no-sandbox). It
+// runUnsafe runs the job's tool with all of the user's rights, as they explicitly demanded (--unsafe-no-sandbox). It
 // still runs exactly the hashed content. Time and output are limited; memory and processes are not.
-func (r *Runner) runUnsafe(ctx context.Context, p *plan) (*Result, error) {
+func (r *Runner) runUnsafe(ctx context.Context, p *job) (*Result, error) {
 	u, err := p.content.unpack()
 	if err != nil {
 		return nil, err

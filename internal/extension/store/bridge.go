@@ -117,7 +117,7 @@ func (s *Store) newBridge(folder string, files map[string][]byte) error {
 	if err := s.checkFree(BridgeName); err != nil {
 		return fmt.Errorf("there is an extension called %q that is not pollux's bridge: %w", BridgeName, err)
 	}
-	st, err := s.newStage()
+	st, err := s.newStaging()
 	if err != nil {
 		return err
 	}

@@ -69,7 +69,7 @@ func (s *Store) do(c *change) error {
 	}
 	around, err := keep(s.around(c)...)
 	if err == nil {
-		err = s.settle(c)
+		err = s.updateAround(c)
 	}
 	if err != nil {
 		if undo := errors.Join(around.restore(), s.unplace(c)); undo != nil {
@@ -138,21 +138,21 @@ func (s *Store) unplace(c *change) error {
 	return s.exchange(c.fresh(), target)
 }
 
-// settle updates the files around the folder. It may run again after a crash, so repeating each part changes nothing.
-func (s *Store) settle(c *change) error {
+// updateAround updates the files around the folder. It may run again after a crash, so repeating each part changes nothing.
+func (s *Store) updateAround(c *change) error {
 	if c.Shared {
 		return nil
 	}
 	if err := s.fault("enablement"); err != nil {
 		return err
 	}
-	if err := s.settleEnablement(c); err != nil {
+	if err := s.updateEnablement(c); err != nil {
 		return err
 	}
 	if err := s.fault("record"); err != nil {
 		return err
 	}
-	if err := s.settleRecord(c); err != nil {
+	if err := s.updateRecord(c); err != nil {
 		return err
 	}
 	if err := s.fault("integrity"); err != nil {
@@ -166,7 +166,7 @@ func (s *Store) settle(c *change) error {
 	return nil
 }
 
-func (s *Store) settleEnablement(c *change) error {
+func (s *Store) updateEnablement(c *change) error {
 	if c.Op == "update" {
 		return nil
 	}
@@ -185,8 +185,8 @@ func (s *Store) settleEnablement(c *change) error {
 	return rules.write()
 }
 
-// settleRecord takes over the list of hashes from the stage, which exists until the change is finished.
-func (s *Store) settleRecord(c *change) error {
+// updateRecord takes over the list of hashes from the staging folder, which exists until the change is finished.
+func (s *Store) updateRecord(c *change) error {
 	if c.Op == "uninstall" {
 		s.dropRecord(c.Name)
 		return nil
@@ -218,7 +218,7 @@ func (c *change) writeTree() error {
 	return os.WriteFile(c.treeFile(), data, 0o600)
 }
 
-// around lists the files that settle changes.
+// around lists the files that updateAround changes.
 func (s *Store) around(c *change) []string {
 	return []string{s.enablementFile(), s.recordFile(c.Name), s.treeFile(c.Name), s.integrityFile()}
 }
@@ -263,7 +263,7 @@ func (s *Store) recover() error {
 	if !placed {
 		s.forget()
 	} else {
-		if err := s.settle(&c); err != nil {
+		if err := s.updateAround(&c); err != nil {
 			return fmt.Errorf("finishing an interrupted %s of %q: %w", c.Op, c.Name, err)
 		}
 		if err := s.finish(&c); err != nil {

@@ -35,9 +35,9 @@ type Plan struct {
 	// another source.
 	Older, Moved bool
 
-	store *Store
-	stage *stage
-	tree  *manifest.Tree
+	store   *Store
+	staging *staging
+	tree    *manifest.Tree
 }
 
 // PlanOptions are the options of a plan; nil means the zero value.
@@ -139,7 +139,7 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// plan fetches into a stage and checks the result.
+// plan fetches into a staging folder and checks the result.
 func (s *Store) plan(ctx context.Context, src source.Source, opts *PlanOptions) (_ *Plan, err error) {
 	o := PlanOptions{}
 	if opts != nil {
@@ -148,11 +148,11 @@ func (s *Store) plan(ctx context.Context, src source.Source, opts *PlanOptions) 
 	if err := s.checkSource(src); err != nil {
 		return nil, err
 	}
-	var st *stage
-	if err := s.locked(ctx, func() (err error) { st, err = s.newStage(); return err }); err != nil {
+	var st *staging
+	if err := s.locked(ctx, func() (err error) { st, err = s.newStaging(); return err }); err != nil {
 		return nil, err
 	}
-	p := &Plan{store: s, stage: st}
+	p := &Plan{store: s, staging: st}
 	defer func() {
 		if err != nil {
 			p.Close()
@@ -234,9 +234,9 @@ func (s *Store) checkSource(src source.Source) error {
 	return nil
 }
 
-// prepare turns the stage's folder "new" into what goes into the extensions folder.
+// prepare turns the staging folder's "new" into what goes into the extensions folder.
 func (p *Plan) prepare() error {
-	fresh := p.stage.path("new")
+	fresh := p.staging.path("new")
 	if p.Fetched.Source.Kind == source.Link {
 		if err := os.Mkdir(fresh, 0o755); err != nil {
 			return err
@@ -257,8 +257,8 @@ func (p *Plan) prepare() error {
 
 // Close removes what was fetched. After Apply there is nothing left to remove.
 func (p *Plan) Close() {
-	if p != nil && p.stage != nil {
-		p.stage.close()
+	if p != nil && p.staging != nil {
+		p.staging.close()
 	}
 }
 
@@ -266,7 +266,7 @@ func (p *Plan) Close() {
 func (p *Plan) Apply(ctx context.Context) error {
 	s := p.store
 	c := &change{
-		Op: "install", Name: p.Manifest.Name, Base: p.Manifest.Name, Stage: p.stage.dir, Hash: p.Hash, tree: p.tree,
+		Op: "install", Name: p.Manifest.Name, Base: p.Manifest.Name, Stage: p.staging.dir, Hash: p.Hash, tree: p.tree,
 		Record: &Record{
 			Name: p.Manifest.Name, Version: p.Manifest.Version, Fetched: p.Fetched, Metadata: p.Metadata,
 			Hash: p.Hash, Installed: s.now().UTC().Truncate(1e9),
@@ -406,7 +406,7 @@ func (s *Store) Uninstall(ctx context.Context, x *Extension) error {
 		if !exists(x.Folder) {
 			return &NotFoundError{Name: x.Name}
 		}
-		st, err := s.newStage()
+		st, err := s.newStaging()
 		if err != nil {
 			return err
 		}

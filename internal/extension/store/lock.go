@@ -100,16 +100,16 @@ func (s *Store) recoverIfIdle() {
 	}
 }
 
-// A stage is a folder in which one change is prepared. Its lock file tells a later pollux whether its maker still
+// A staging is a folder in which one change is prepared. Its lock file tells a later pollux whether its maker still
 // lives.
-type stage struct {
+type staging struct {
 	dir  string
 	lock *os.File
 }
 
-// newStage makes a stage; close removes it. The store's lock must be held, or another pollux could sweep the stage
+// newStaging makes one; close removes it. The store's lock must be held, or another pollux could sweep the folder
 // before its own lock is taken.
-func (s *Store) newStage() (*stage, error) {
+func (s *Store) newStaging() (*staging, error) {
 	if err := os.MkdirAll(s.Dir(), 0o755); err != nil {
 		return nil, fmt.Errorf("the folder of the extensions cannot be made: %w", err)
 	}
@@ -124,7 +124,7 @@ func (s *Store) newStage() (*stage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing in %q: %w", base, safefile.Cause(err))
 	}
-	st := &stage{dir: dir}
+	st := &staging{dir: dir}
 	st.lock, err = os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err == nil {
 		_, err = safefile.TryLock(st.lock)
@@ -136,9 +136,9 @@ func (s *Store) newStage() (*stage, error) {
 	return st, nil
 }
 
-func (st *stage) path(elem string) string { return filepath.Join(st.dir, elem) }
+func (st *staging) path(elem string) string { return filepath.Join(st.dir, elem) }
 
-func (st *stage) close() {
+func (st *staging) close() {
 	if st.lock != nil {
 		st.lock.Close()
 	}

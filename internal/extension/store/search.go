@@ -11,8 +11,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
-// Entry is one extension of an index.
-type Entry struct {
+// An IndexEntry is one extension of an index.
+type IndexEntry struct {
 	Name        string   `json:"name"`
 	Description string   `json:"description,omitempty"`
 	Version     string   `json:"version,omitempty"`
@@ -32,7 +32,7 @@ type gallery struct {
 // ReadIndex reads an index file: a list, or an object with a list "extensions". Entries have pollux's form ({name,
 // description, version, source, keywords}) or that of the CLI's gallery. Entries without a name or source are left
 // out.
-func ReadIndex(file string) ([]Entry, error) {
+func ReadIndex(file string) ([]IndexEntry, error) {
 	data, err := readSmall(file)
 	if err != nil {
 		return nil, fmt.Errorf("the index %q cannot be read: %w", file, safefile.Cause(err))
@@ -47,15 +47,15 @@ func ReadIndex(file string) ([]Entry, error) {
 		}
 		list = object.Extensions
 	}
-	var all []Entry
+	var all []IndexEntry
 	for _, raw := range list {
-		var e Entry
+		var e IndexEntry
 		if err := json.Unmarshal(raw, &e); err != nil || e.Name == "" || e.Source == "" {
 			var g gallery
 			if json.Unmarshal(raw, &g) != nil || g.Name == "" || g.URL == "" {
 				continue
 			}
-			e = Entry{Name: g.Name, Description: g.Description, Version: g.Version, Source: g.URL}
+			e = IndexEntry{Name: g.Name, Description: g.Description, Version: g.Version, Source: g.URL}
 			if e.Description == "" {
 				e.Description = g.About
 			}
@@ -70,9 +70,9 @@ func ReadIndex(file string) ([]Entry, error) {
 
 // Search returns the entries that contain every word, best first: matches in the name, then in the keywords, then in
 // the description. Case is ignored.
-func Search(all []Entry, words []string) []Entry {
+func Search(all []IndexEntry, words []string) []IndexEntry {
 	type hit struct {
-		Entry
+		IndexEntry
 		score int
 	}
 	var hits []hit
@@ -96,15 +96,15 @@ func Search(all []Entry, words []string) []Entry {
 		}
 		return strings.Compare(a.Name, b.Name)
 	})
-	out := make([]Entry, len(hits))
+	out := make([]IndexEntry, len(hits))
 	for i, h := range hits {
-		out[i] = h.Entry
+		out[i] = h.IndexEntry
 	}
 	return out
 }
 
 // score says how well a word in lower case matches; 0 for not at all.
-func (e Entry) score(word string) int {
+func (e IndexEntry) score(word string) int {
 	name := strings.ToLower(e.Name)
 	split := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 	switch {

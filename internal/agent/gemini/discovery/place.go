@@ -102,8 +102,8 @@ func (p *Place) Remove() error {
 	return nil
 }
 
-// An Entry is a discovery file that lies in a folder.
-type Entry struct {
+// A Found is a discovery file that lies in a folder.
+type Found struct {
 	Path      string
 	PID, Port int // from the name
 	File      *File
@@ -111,12 +111,12 @@ type Entry struct {
 
 // List reads the files of a folder that belong to this user. It leaves out other users'
 // files, malformed files, and other names. A missing folder gives an empty list.
-func List(dir string) ([]Entry, error) {
+func List(dir string) ([]Found, error) {
 	names, err := readNames(dir)
 	if err != nil {
 		return nil, err
 	}
-	var entries []Entry
+	var entries []Found
 	for _, name := range names {
 		pid, port, ok := ParseName(name)
 		if !ok {
@@ -128,7 +128,7 @@ func List(dir string) ([]Entry, error) {
 			continue
 		}
 		if f, err := Parse(data); err == nil {
-			entries = append(entries, Entry{Path: path, PID: pid, Port: port, File: f})
+			entries = append(entries, Found{Path: path, PID: pid, Port: port, File: f})
 		}
 	}
 	return entries, nil

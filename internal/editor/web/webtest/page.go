@@ -279,7 +279,7 @@ func (p *Page) Expect(method string, out any) {
 	p.T.Helper()
 	deadline := time.After(Patience)
 	for {
-		if n, ok := p.take(method); ok {
+		if n, ok := p.pop(method); ok {
 			if out != nil {
 				if err := json.Unmarshal(n.Params, out); err != nil {
 					p.T.Fatalf("%s: %v", method, err)
@@ -300,7 +300,7 @@ func (p *Page) Expect(method string, out any) {
 func (p *Page) ExpectNone(method string) {
 	p.T.Helper()
 	p.Call("ping", nil, nil)
-	if n, ok := p.take(method); ok {
+	if n, ok := p.pop(method); ok {
 		p.T.Fatalf("unexpected %s %.200s", method, n.Params)
 	}
 }
@@ -315,7 +315,7 @@ func (p *Page) ExpectGone() {
 	}
 }
 
-func (p *Page) take(method string) (note, bool) {
+func (p *Page) pop(method string) (note, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, n := range p.notes {

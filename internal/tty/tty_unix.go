@@ -1,6 +1,6 @@
 //go:build unix
 
-package stage
+package tty
 
 import (
 	"errors"
@@ -27,12 +27,12 @@ const (
 	drainWithin = 500 * time.Millisecond
 )
 
-// A Stage is one terminal with a command on it, which another program may take for a while. Its methods may be called
+// A Shared is one terminal with a command on it, which another program may take for a while. Its methods may be called
 // from any goroutine, but Take only by one at a time.
 //
 // Goroutines: one carries keys in, one carries the command's output out, one passes on size changes; Close ends them
 // all.
-type Stage struct {
+type Shared struct {
 	in, out *os.File
 	pty     *os.File
 	before  *term.State // the state of in before
@@ -55,12 +55,12 @@ type Stage struct {
 
 // Start runs cmd on a new terminal that is shown on in and out, which must be a terminal. The caller waits for the
 // command and then calls Close.
-func Start(cmd *exec.Cmd, in, out *os.File) (*Stage, error) {
+func Start(cmd *exec.Cmd, in, out *os.File) (*Shared, error) {
 	size, err := pty.GetsizeFull(out)
 	if err != nil {
 		return nil, fmt.Errorf("the size of the terminal is not known: %w", err)
 	}
-	s := &Stage{
+	s := &Shared{
 		in: in, out: out, called: make(chan struct{}, 1), drained: make(chan struct{}),
 		resize: make(chan os.Signal, 1),
 	}
@@ -84,10 +84,10 @@ func Start(cmd *exec.Cmd, in, out *os.File) (*Stage, error) {
 }
 
 // Called returns a channel that receives a value when the user presses Ctrl-].
-func (s *Stage) Called() <-chan struct{} { return s.called }
+func (s *Shared) Called() <-chan struct{} { return s.called }
 
 // Close restores the terminal. The command must have ended, and no Take may be in progress.
-func (s *Stage) Close() {
+func (s *Shared) Close() {
 	select {
 	case <-s.drained: // a child of the command may keep it open
 	case <-time.After(drainWithin):
@@ -100,14 +100,14 @@ func (s *Stage) Close() {
 }
 
 // follow passes on the terminal's size.
-func (s *Stage) follow() {
+func (s *Shared) follow() {
 	for range s.resize {
 		_ = pty.InheritSize(s.out, s.pty)
 	}
 }
 
 // listen gives the terminal's keys to the command.
-func (s *Stage) listen() error {
+func (s *Shared) listen() error {
 	s.keys.Lock()
 	defer s.keys.Unlock()
 	if _, err := term.MakeRaw(int(s.in.Fd())); err != nil {
@@ -124,7 +124,7 @@ func (s *Stage) listen() error {
 }
 
 // stopListening leaves the keys to others, and restores the terminal.
-func (s *Stage) stopListening() {
+func (s *Shared) stopListening() {
 	s.keys.Lock()
 	defer s.keys.Unlock()
 	if s.input == nil {
@@ -139,7 +139,7 @@ func (s *Stage) stopListening() {
 }
 
 // carry passes keys to the command.
-func (s *Stage) carry(input cancelreader.CancelReader, done chan struct{}) {
+func (s *Shared) carry(input cancelreader.CancelReader, done chan struct{}) {
 	defer close(done)
 	buf := make([]byte, 4096)
 	for {
@@ -166,7 +166,7 @@ func call(keys string) bool {
 }
 
 // write passes on the command's output, or holds it.
-func (s *Stage) write() {
+func (s *Shared) write() {
 	defer close(s.drained)
 	buf := make([]byte, 32<<10)
 	for {
@@ -180,7 +180,7 @@ func (s *Stage) write() {
 	}
 }
 
-func (s *Stage) put(p []byte) {
+func (s *Shared) put(p []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for s.taken && len(s.held) > maxHeld {
@@ -200,7 +200,7 @@ func (s *Stage) put(p []byte) {
 }
 
 // hold starts to hold the command's output, but first lets a sequence in progress end.
-func (s *Stage) hold() {
+func (s *Shared) hold() {
 	s.mu.Lock()
 	if s.modes.quiet() {
 		s.taken = true
@@ -221,7 +221,7 @@ func (s *Stage) hold() {
 }
 
 // release passes on the command's output again, after the held output.
-func (s *Stage) release() {
+func (s *Shared) release() {
 	s.mu.Lock()
 	_, _ = s.out.WriteString(s.modes.restore())
 	_, _ = s.modes.Write(s.held)
@@ -236,7 +236,7 @@ func (s *Stage) release() {
 }
 
 // redraw makes a command redraw its lost alternate screen, by a change of the terminal's size.
-func (s *Stage) redraw() {
+func (s *Shared) redraw() {
 	size, err := pty.GetsizeFull(s.out)
 	if err != nil || size.Rows < 2 {
 		return
@@ -249,7 +249,7 @@ func (s *Stage) redraw() {
 
 // Take gives the screen and the keys to f, with the terminal as the command found it, and then back to the command.
 // The command's output meanwhile follows afterwards.
-func (s *Stage) Take(f func() error) error {
+func (s *Shared) Lend(f func() error) error {
 	s.hold()
 	s.mu.Lock()
 	_, _ = s.out.WriteString(s.modes.clear())

@@ -127,7 +127,7 @@ func (s *Sandbox) layout(p Policy, c Command, prog *program.Program) (*layout, e
 	if p.Write >= permission.Workspace {
 		l.repositories(s, workspace)
 	}
-	l.settle()
+	l.narrowPins()
 	if err := l.mask(s.secrets(), workspace, prog); err != nil {
 		return nil, err
 	}
@@ -163,8 +163,8 @@ func (l *layout) anchors(p Policy, home, workspace string) {
 	}
 }
 
-// settle makes a pinned writable folder read-only if a folder above it has become read-only since.
-func (l *layout) settle() {
+// narrowPins makes a pinned writable folder read-only if a folder above it has become read-only since.
+func (l *layout) narrowPins() {
 	for _, target := range l.targets() {
 		m := l.mounts[target]
 		if above, ok := l.over(filepath.Dir(target)); ok && m.Write && l.notes[target] == notePinned && !above.Write {

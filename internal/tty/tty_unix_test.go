@@ -1,6 +1,6 @@
 //go:build unix
 
-package stage
+package tty
 
 import (
 	"errors"
@@ -15,7 +15,7 @@ import (
 	"github.com/creack/pty"
 )
 
-// A screen is what a user sees of a stage, and the user's keyboard.
+// A screen is what a user sees of a shared terminal, and the user's keyboard.
 type screen struct {
 	t    *testing.T
 	keys *os.File
@@ -46,7 +46,7 @@ func (s *screen) typed(text string) {
 	}
 }
 
-func stageOf(t *testing.T, script string) (*screen, *Stage, *exec.Cmd) {
+func sharing(t *testing.T, script string) (*screen, *Shared, *exec.Cmd) {
 	t.Helper()
 	person, tty, err := pty.Open()
 	if err == nil {
@@ -89,11 +89,11 @@ func stageOf(t *testing.T, script string) (*screen, *Stage, *exec.Cmd) {
 // The command has the keys and the screen. Take gets both entirely; the command's output meanwhile follows
 // afterwards, in order, with its modes restored.
 func TestTake(t *testing.T) {
-	s, st, _ := stageOf(t, `stty size; printf '\033[?2004h'; while read line; do echo "got $line"; done`)
+	s, st, _ := sharing(t, `stty size; printf '\033[?2004h'; while read line; do echo "got $line"; done`)
 	s.wait("24 80")
 	s.typed("one\n")
 	s.wait("got one")
-	err := st.Take(func() error {
+	err := st.Lend(func() error {
 		s.wait("\x1b[?2004l")                                        // the modes are reset
 		if _, err := st.pty.WriteString("meanwhile\n"); err != nil { // typed before Take
 			t.Error(err)
@@ -135,7 +135,7 @@ func TestTake(t *testing.T) {
 
 // Ctrl-] alone calls; within other text it belongs to the command.
 func TestCalled(t *testing.T) {
-	s, st, _ := stageOf(t, `stty raw -echo; printf ready; dd bs=1 count=3 2>/dev/null | od -c; echo end`)
+	s, st, _ := sharing(t, `stty raw -echo; printf ready; dd bs=1 count=3 2>/dev/null | od -c; echo end`)
 	s.wait("ready")
 	s.typed("\x1d")
 	select {
@@ -155,14 +155,14 @@ func TestCalled(t *testing.T) {
 
 // A command that ends during Take, or never pauses its output, does not block Take.
 func TestTakeFromTheDeadAndTheBusy(t *testing.T) {
-	_, st, cmd := stageOf(t, `exit 3`)
+	_, st, cmd := sharing(t, `exit 3`)
 	_ = cmd.Wait()
-	if err := st.Take(func() error { return nil }); err != nil {
+	if err := st.Lend(func() error { return nil }); err != nil {
 		t.Error(err)
 	}
-	s, st, _ := stageOf(t, `printf '\033[?2026h'; printf half; cat`)
+	s, st, _ := sharing(t, `printf '\033[?2026h'; printf half; cat`)
 	s.wait("half")
-	if err := st.Take(func() error { return nil }); err != nil {
+	if err := st.Lend(func() error { return nil }); err != nil {
 		t.Error(err)
 	}
 	s.typed("still\n")
