@@ -353,7 +353,7 @@ func (w *tangle) decides() {
 	w.note("the user decides to %s %q on %q", what, w.eval(w.proposal(tangled)), w.eval(w.original(tangled)))
 	before, refused := w.versions(), w.refusals()
 	press()
-	if w.r.IntN(8) == 0 && what != "reject" { // what was typed 200 ms before a rejection that nobody has read is gone with its view
+	if w.r.IntN(8) == 0 {
 		w.crashes()
 		w.until("a companion", w.serving)
 		return

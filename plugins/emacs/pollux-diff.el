@@ -117,6 +117,8 @@ the lines that it takes away between its own."
   timer)                         ; of the next report of an edit
 
 (defvar pollux--diffs nil "The diffs that wait for a decision, oldest first.")
+(defvar pollux--unheard nil
+  "Announcements of rejections that no companion has answered.")
 (defvar pollux--from-panel nil "Non-nil when the queue's last decision was made in a control panel.")
 (defvar pollux--waiter nil "The timer that opens a diff when the user pauses.")
 (defvar-local pollux--id nil "The diff that a buffer belongs to.")
@@ -327,9 +329,18 @@ CONTENT counts as a report of an edit."
   "Reject DIFF.  One that is being accepted is not."
   (unless (pollux--diff-deciding diff)
     (pollux--report-edit diff) ; the history keeps what the user made of it
-    (let ((params (pollux--resolution diff "rejected")))
+    (let* ((id (pollux--diff-id diff)) (params (pollux--resolution diff "rejected"))
+           (heard (lambda (_) (pollux--rejection id)))
+           (rejected (append (pollux--announcement diff) '(:outcome "rejected"))))
       (when (pollux--finish diff)
-        (pollux--call "pollux/resolveDiff" params #'ignore #'ignore)))))
+        (push rejected pollux--unheard)
+        (pollux--call "pollux/resolveDiff" params heard heard)))))
+
+(defun pollux--rejection (id)
+  "Return what `pollux--unheard' has of the diff ID, and forget it."
+  (when-let ((rejected (cl-find id pollux--unheard :key (lambda (r) (plist-get r :diffId)) :test #'equal)))
+    (setq pollux--unheard (delq rejected pollux--unheard))
+    rejected))
 
 (defun pollux--decide (diff outcome text then)
   "Ask the companion to end DIFF, or its conflict, with OUTCOME and TEXT.
@@ -409,10 +420,16 @@ Its CLI or its companion has gone."
              (pollux--diff-title diff) (buffer-name))))
 
 (defun pollux--close-diff (params answer)
-  "Take back the diff of PARAMS and tell ANSWER its text."
-  (let ((diff (or (pollux--find (plist-get params :diffId))
-                  (signal 'pollux-refused '(-32602 "no such diff"))))
-        text)
+  "Take back the diff of PARAMS and tell ANSWER its text, also of a rejected one."
+  (if-let ((rejected (pollux--rejection (plist-get params :diffId))))
+      (funcall answer (list :content (plist-get rejected :content)))
+    (pollux--take-back (or (pollux--find (plist-get params :diffId))
+                           (signal 'pollux-refused '(-32602 "no such diff")))
+                       params answer)))
+
+(defun pollux--take-back (diff params answer)
+  "End DIFF as PARAMS say and tell ANSWER its text."
+  (let (text)
     (setq text (pollux--text diff))
     (unless (pollux--exact-p text)
       (setq text (pollux--diff-new diff)))

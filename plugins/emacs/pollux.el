@@ -120,7 +120,7 @@ Whatever buffer or binding has an environment of its own at the moment."
         :initializationOptions
         (list :pollux (list :version 2 :ide '(:name "emacs" :displayName "Emacs")
                             :idePid (emacs-pid)
-                            :openDiffs (vconcat (mapcar #'pollux--announcement pollux--diffs))))))
+                            :openDiffs (vconcat pollux--unheard (mapcar #'pollux--announcement pollux--diffs))))))
 
 (defun pollux--initialized (result)
   "Take the companion's RESULT of initialize."
@@ -167,6 +167,7 @@ Whatever buffer or binding has an environment of its own at the moment."
   (pollux--equip nil (copy-sequence pollux--variables))
   (setq pollux--status nil)
   (pollux--drop-questions)
+  (setq pollux--unheard nil)
   (mapc #'pollux--finish (copy-sequence pollux--diffs)))
 
 (defun pollux--open-document (params answer)

@@ -8,6 +8,7 @@ local open = {} -- oldest first: {id, path, old, new, before, after, sent, numbe
 local following = {} -- by path, what an agent writes now: {since, asks: micro would ask about it, over}
 local editing = time.Now() -- when an edit was told last
 local waiting = false -- to tell of the next one
+local unheard = {} -- rejections that no pollux has answered, by id, as diffs.shown() tells them
 local taken -- {path, at}: the proposal on show that pollux took back last; it may bring a newer one
 
 diffs = {}
@@ -204,7 +205,11 @@ end
 
 -- close answers pollux/closeDiff.
 function diffs.close(id)
-  local d = find(id)
+  local d, rejected = find(id), unheard[id]
+  if rejected then
+    unheard[id] = nil
+    return { content = rejected.content }
+  end
   if not d then
     return nil
   end
@@ -213,6 +218,15 @@ function diffs.close(id)
   forget(d)
   follow(d.path)
   return { content = content }
+end
+
+-- report tells of what pollux has not heard yet.
+local function report(d)
+  local now = text(d)
+  if now ~= d.sent and not d.read_only then
+    d.sent, editing, d.version = now, time.Now(), (d.version or 0) + 1
+    link.notify('pollux/didChangeDiff', { diffId = d.id, version = d.version, content = now })
+  end
 end
 
 -- edited tells of an edit, at most five times a second.
@@ -229,11 +243,11 @@ function diffs.edited(soon)
     end)
     return
   end
-  local now = text(d)
-  if now ~= d.sent then
-    d.sent, editing, d.version = now, time.Now(), (d.version or 0) + 1
-    link.notify('pollux/didChangeDiff', { diffId = d.id, version = d.version, content = now })
-  end
+  report(d)
+end
+
+local function announcement(d, outcome)
+  return { diffId = d.id, filePath = d.path, content = text(d), oldText = d.old, outcome = outcome }
 end
 
 -- decide says what becomes of the proposal at hand.
@@ -242,12 +256,20 @@ function diffs.decide(pane, outcome)
   if not d then
     return link.say('this is no proposal; > pollux review shows the next one')
   end
-  local content = text(d)
-  forget(d)
-  if outcome == 'accepted' then
+  if outcome == 'rejected' then
+    report(d) -- the history keeps what the user made of it
+    unheard[d.id] = announcement(d, outcome)
+    forget(d)
+    link.notify('pollux/diffResolved', { diffId = d.id, outcome = outcome })
+    link.request('workspace/executeCommand', { command = 'pollux.status', arguments = {} }, function() -- answered when that is done
+      unheard[d.id] = nil
+    end)
+  else
+    local content = text(d)
+    forget(d)
     follow(d.path)
+    link.notify('pollux/diffResolved', { diffId = d.id, outcome = outcome, content = content })
   end
-  link.notify('pollux/diffResolved', { diffId = d.id, outcome = outcome, content = outcome == 'accepted' and content or nil })
   if #open > 0 then
     link.say(#open .. ' waiting: > pollux review')
   end
@@ -274,13 +296,21 @@ function diffs.review()
   end
 end
 
--- shown are the proposals that a new pollux takes over.
+-- shown are the proposals that a new pollux takes over, and what the one before has not heard.
 function diffs.shown()
   local list = {}
+  for _, rejected in pairs(unheard) do
+    list[#list + 1] = rejected
+  end
   for _, d in ipairs(open) do
-    list[#list + 1] = { diffId = d.id, filePath = d.path, content = text(d), oldText = d.old }
+    list[#list + 1] = announcement(d)
   end
   return #list > 0 and list or nil
+end
+
+-- stopped: pollux ends by the user's word, and has rejected what was open.
+function diffs.stopped()
+  unheard = {}
 end
 
 function diffs.count()

@@ -399,6 +399,7 @@ local commands = {
   end,
   stop = function()
     stopped = true
+    diffs.stopped()
     request('shutdown', { keep = false }, function()
       notify('exit', json.empty)
     end)
@@ -427,7 +428,7 @@ end
 
 ---- What diff.lua needs, and what micro calls. ----
 
-link = { notify = notify, say = say, panes = panes, current = current, is_file = is_file, text_of = text_of }
+link = { notify = notify, request = request, say = say, panes = panes, current = current, is_file = is_file, text_of = text_of }
 
 function preinit()
   config.RegisterGlobalOption('pollux', 'command', '')

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/proc"
 	"github.com/pollux-companion/pollux/internal/rpc"
@@ -36,7 +37,7 @@ type Pollux struct {
 	// IDEPid is the process for the discovery file's name (SPEC D-2); 0 for the editor's.
 	IDEPid  int   `json:"idePid"`
 	Trusted *bool `json:"trusted"`
-	// OpenDiffs are the views that the editor kept open when an earlier pollux process ended.
+	// OpenDiffs are the views that the editor kept open when an earlier pollux process ended, and the rejections that it never answered.
 	OpenDiffs list[openDiff] `json:"openDiffs"`
 }
 
@@ -46,6 +47,8 @@ type openDiff struct {
 	Content json.RawMessage `json:"content"`
 	Shown   json.RawMessage `json:"shown"`   // the text that it was told last, before the user's edits
 	Old     json.RawMessage `json:"oldText"` // the file's text beside it
+	// Outcome is "rejected" where the user has rejected it and the view has gone; "" where it is still shown.
+	Outcome string `json:"outcome"`
 }
 
 // Hello is what an editor said of itself at its initialize.
@@ -111,7 +114,7 @@ func (s *Server) initialize(ctx context.Context, params json.RawMessage) (any, e
 			if content, err := exact(d.Content); err == nil {
 				shown, _ := optional(d.Shown)
 				old, _ := optional(d.Old)
-				s.announced[d.ID] = &announced{text: content, shown: shown, old: old, known: make(chan struct{})}
+				s.announced[d.ID] = &announced{text: content, shown: shown, old: old, rejected: d.Outcome == review.Rejected.String(), known: make(chan struct{})}
 			}
 		}
 	}

@@ -9,11 +9,13 @@ import (
 // An announced is a view that the editor has kept since an earlier pollux process (SPEC L-3). It lasts until its diff is open again, or
 // is known not to come back.
 type announced struct {
-	text  string        // the editor's newest text; guarded by Server.mu
-	edit  int           // its number, 0 for the announced text; guarded by Server.mu
-	shown *string       // the text that the editor was told last, before the user's edits; nil when not known
-	old   *string       // the file's text beside it; nil when not known
-	known chan struct{} // closed when its diff is open again or given up
+	text  string  // the editor's newest text; guarded by Server.mu
+	edit  int     // its number, 0 for the announced text; guarded by Server.mu
+	shown *string // the text that the editor was told last, before the user's edits; nil when not known
+	old   *string // the file's text beside it; nil when not known
+	// rejected: the user has rejected it, and the earlier process has not answered that.
+	rejected bool
+	known    chan struct{} // closed when its diff is open again or given up
 }
 
 // StillShown returns the text of a view that the editor has kept since an earlier pollux process, by its diff's id. ok is false
@@ -51,6 +53,10 @@ func (s *Server) takeUp(d *review.Diff) bool {
 			delete(s.announced, d.ID())
 			close(a.known)
 			s.mu.Unlock()
+			if a.rejected {
+				s.tasks.Go(func() { _ = s.core.Registry.Reject(d.ID()) }) // which the editor hears by closeDiff
+				return true
+			}
 			s.refresh(v)
 			return true
 		}
@@ -126,6 +132,9 @@ func (s *Server) forgetUnknown() {
 	for _, d := range s.hello.Load().Pollux.OpenDiffs {
 		if _, open := s.core.Registry.Get(d.ID); !open && s.forget(d.ID) {
 			s.closeDiff(d.ID, review.Withdrawn.String())
+			if d.Outcome != "" {
+				continue // nobody looks at it any more
+			}
 			s.say(messageInfo, "the session that proposed the change of %s cannot be reached any more; look for the proposal in the history (h in pollux review)", d.Path)
 		}
 	}

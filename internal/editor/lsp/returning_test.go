@@ -2,6 +2,7 @@ package lsp_test
 
 import (
 	"context"
+	"maps"
 	"testing"
 	"time"
 
@@ -31,11 +32,19 @@ type returning struct {
 
 func newReturning(t *testing.T, version int) *returning {
 	t.Helper()
+	return newReturningWith(t, version, obj{})
+}
+
+// newReturningWith has the editor say more of what it announces.
+func newReturningWith(t *testing.T, version int, more obj) *returning {
+	t.Helper()
+	kept := obj{"diffId": "kept", "filePath": "/p/a", "content": "what the editor has"}
+	maps.Copy(kept, more)
 	r := &returning{owner: &reviewtest.Owner{Name: "a"}, show: make(chan struct{}), whole: make(chan struct{})}
 	r.editor = start(t, rpc.Lines, func(view review.View) *review.Registry { return newRegistry(lateView{view, r.show}) })
 	r.editor.whole = func() { <-r.whole }
 	r.typesUnsaidIn("kept", "what the editor has")
-	r.hello(obj{"version": version, "openDiffs": []obj{{"diffId": "kept", "filePath": "/p/a", "content": "what the editor has"}}})
+	r.hello(obj{"version": version, "openDiffs": []obj{kept}})
 	return r
 }
 
@@ -182,4 +191,31 @@ func TestNeverComesBack(t *testing.T) {
 		t.Error(err)
 	}
 	r.shown(0)
+}
+
+// SPEC L-3, F-12: a rejection that a killed pollux has not answered counts, with what the user had made of the text. The editor hears
+// when it need not keep it any more.
+func TestRejectedBeforeItComesBack(t *testing.T) {
+	t.Run("comes back", func(t *testing.T) {
+		r := newReturningWith(t, 2, obj{"outcome": "rejected"})
+		d := r.back()
+		r.rest()
+		r.owner.ExpectTold(t, review.Rejected)
+		if text, _ := d.Text(); text != "what the editor has" {
+			t.Errorf("rejected with %q", text)
+		}
+		r.shown(0)
+		if r.last("pollux/openDiff") != nil {
+			t.Error("opened again")
+		}
+	})
+	t.Run("never", func(t *testing.T) {
+		r := newReturningWith(t, 2, obj{"outcome": "rejected"})
+		r.rest()
+		r.shown(0)
+		r.drain()
+		if said := r.last("window/showMessage"); said != nil {
+			t.Errorf("the user is told %s", said)
+		}
+	})
 }

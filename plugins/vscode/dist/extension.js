@@ -568,6 +568,8 @@ var idle = 1e3;
 var Diffs = class {
   /** In the order in which they came. */
   queue = [];
+  /** Rejections that no companion has answered, as announce() tells them. */
+  unheard = /* @__PURE__ */ new Map();
   companion;
   files = new Files();
   changed = new vscode5.EventEmitter();
@@ -608,13 +610,14 @@ var Diffs = class {
   get place() {
     return this.queue.indexOf(this.seen() ?? this.following()) + 1;
   }
-  /** The views as a companion that has come back wants to hear of them. It counts their versions anew. */
+  /** The views as a companion that has come back wants to hear of them, with what the one before has not heard. It counts their versions anew. */
   announce() {
-    return this.queue.map((p) => {
-      const content = this.content(p);
-      Object.assign(p, { version: 1, base: 0, edits: 0, deciding: false, told: content });
-      return { diffId: p.id, filePath: p.path, content, shown: p.shown, oldText: p.old };
+    const views = this.queue.map((p) => {
+      const view = this.view(p);
+      Object.assign(p, { version: 1, base: 0, edits: 0, deciding: false, told: view.content });
+      return view;
     });
+    return [...this.unheard.values(), ...views];
   }
   connect(companion2) {
     this.companion = companion2;
@@ -665,6 +668,11 @@ var Diffs = class {
   }
   /** pollux/closeDiff */
   close(q) {
+    const rejected = this.unheard.get(q.diffId);
+    if (rejected) {
+      this.unheard.delete(q.diffId);
+      return { content: rejected.content };
+    }
     const p = this.find(q.diffId);
     if (!p) throw new RpcError(-32602, `no diff ${q.diffId}`);
     const content = this.content(p);
@@ -748,7 +756,11 @@ var Diffs = class {
   }
   /** Ends every diff without a word: the companion has ended in good order, and rejected them. */
   async clear() {
+    this.unheard.clear();
     for (const p of [...this.queue]) await this.finish(p);
+  }
+  view(p) {
+    return { diffId: p.id, filePath: p.path, content: this.content(p), shown: p.shown, oldText: p.old };
   }
   find(id) {
     return this.queue.find((p) => p.id === id);
@@ -860,8 +872,12 @@ var Diffs = class {
     var _a;
     if (p.deciding) return;
     this.report(p);
-    (_a = this.companion) == null ? void 0 : _a.call("pollux/resolveDiff", { diffId: p.id, version: p.version, baseVersion: p.base, outcome: "rejected" }).catch(() => {
-    });
+    const rejected = { ...this.view(p), outcome: "rejected" };
+    this.unheard.set(p.id, rejected);
+    (_a = this.companion) == null ? void 0 : _a.call("pollux/resolveDiff", { diffId: p.id, version: p.version, baseVersion: p.base, outcome: "rejected" }).then(
+      () => this.unheard.delete(p.id),
+      (err) => err instanceof RpcError && this.unheard.delete(p.id)
+    );
     await this.finish(p);
   }
   /** The one place where a diff ends. It is out of the queue before anything is closed. */

@@ -60,6 +60,8 @@ const idle = 1000; // milliseconds without a key before a diff comes
 export class Diffs implements vscode.Disposable {
   /** In the order in which they came. */
   private queue: Proposal[] = [];
+  /** Rejections that no companion has answered, as announce() tells them. */
+  private readonly unheard = new Map<string, { content: string }>();
   private companion: Companion | undefined;
   private readonly files = new Files();
   private readonly changed = new vscode.EventEmitter<void>();
@@ -105,13 +107,14 @@ export class Diffs implements vscode.Disposable {
     return this.queue.indexOf(this.seen() ?? this.following()!) + 1;
   }
 
-  /** The views as a companion that has come back wants to hear of them. It counts their versions anew. */
+  /** The views as a companion that has come back wants to hear of them, with what the one before has not heard. It counts their versions anew. */
   announce(): unknown[] {
-    return this.queue.map((p) => {
-      const content = this.content(p);
-      Object.assign(p, { version: 1, base: 0, edits: 0, deciding: false, told: content });
-      return { diffId: p.id, filePath: p.path, content, shown: p.shown, oldText: p.old };
+    const views = this.queue.map((p) => {
+      const view = this.view(p);
+      Object.assign(p, { version: 1, base: 0, edits: 0, deciding: false, told: view.content });
+      return view;
     });
+    return [...this.unheard.values(), ...views];
   }
 
   connect(companion: Companion | undefined): void {
@@ -166,6 +169,11 @@ export class Diffs implements vscode.Disposable {
 
   /** pollux/closeDiff */
   close(q: Params): unknown {
+    const rejected = this.unheard.get(q.diffId);
+    if (rejected) {
+      this.unheard.delete(q.diffId);
+      return { content: rejected.content };
+    }
     const p = this.find(q.diffId);
     if (!p) throw new RpcError(-32602, `no diff ${q.diffId}`);
     const content = this.content(p);
@@ -257,7 +265,12 @@ export class Diffs implements vscode.Disposable {
 
   /** Ends every diff without a word: the companion has ended in good order, and rejected them. */
   async clear(): Promise<void> {
+    this.unheard.clear();
     for (const p of [...this.queue]) await this.finish(p);
+  }
+
+  private view(p: Proposal): { diffId: string; filePath: string; content: string; shown: string; oldText: string } {
+    return { diffId: p.id, filePath: p.path, content: this.content(p), shown: p.shown, oldText: p.old };
   }
 
   private find(id: unknown): Proposal | undefined {
@@ -378,7 +391,12 @@ export class Diffs implements vscode.Disposable {
   private async refuse(p: Proposal): Promise<void> {
     if (p.deciding) return;
     this.report(p); // the history keeps what the user made of it
-    this.companion?.call("pollux/resolveDiff", { diffId: p.id, version: p.version, baseVersion: p.base, outcome: "rejected" }).catch(() => {});
+    const rejected = { ...this.view(p), outcome: "rejected" };
+    this.unheard.set(p.id, rejected);
+    this.companion?.call("pollux/resolveDiff", { diffId: p.id, version: p.version, baseVersion: p.base, outcome: "rejected" }).then(
+      () => this.unheard.delete(p.id),
+      (err: unknown) => err instanceof RpcError && this.unheard.delete(p.id), // else it has ended
+    );
     await this.finish(p);
   }
 

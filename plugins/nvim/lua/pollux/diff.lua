@@ -2,6 +2,7 @@
 local config = require('pollux.config')
 local context = require('pollux.context')
 local mirror = require('pollux.mirror')
+local pause = require('pollux.pause')
 local reload = require('pollux.reload')
 local say = require('pollux.say')
 local sides = require('pollux.sides')
@@ -13,23 +14,9 @@ local M = {}
 local api, uv = vim.api, vim.uv or vim.loop
 
 local queue = {} -- in the order in which they came; see M.open for their fields
+local unheard = {} -- rejections that no companion has answered, by id; see M.announce
 local client -- set by M.connect
-local key = { at = 0, mode = 'n', tick = 0 } -- the last one typed: when, in which mode, on which text
 local waiter -- the timer that opens a diff when the user pauses
-
-local function now()
-  return uv.hrtime() / 1e6
-end
-
--- Whether a write is the user's: typed as a command, or by a key that did nothing else. Saving
--- by itself, after a change or a pause, must not accept.
-local function by_hand(d)
-  local age = now() - key.at
-  if key.mode:match('^c') then
-    return age < 2000
-  end
-  return key.mode:match('^n') and age < 200 and key.tick == api.nvim_buf_get_changedtick(d.right)
-end
 
 local function find(id)
   for i, d in ipairs(queue) do
@@ -104,11 +91,15 @@ local function notify(method, params)
   end
 end
 
---- The diffs as a companion that has come back wants to hear of them. It counts their versions anew.
+local function announcement(d, outcome)
+  return { diffId = d.id, filePath = d.path, content = M.content(d), shown = d.shown, oldText = d.old, outcome = outcome }
+end
+
+--- The diffs as a companion that has come back wants to hear of them, with what the one before has not heard. It counts their versions anew.
 function M.announce()
-  local all = {}
+  local all = vim.tbl_values(unheard)
   for _, d in ipairs(queue) do
-    all[#all + 1] = { diffId = d.id, filePath = d.path, content = M.content(d), shown = d.shown, oldText = d.old }
+    all[#all + 1] = announcement(d)
     d.version, d.base, d.edits, d.deciding = 1, 0, 0, nil
     d.told = tick(d)
   end
@@ -198,7 +189,7 @@ local function buffers(d)
       return M.content(d)
     end,
     write = function()
-      if by_hand(d) then
+      if pause.by_hand(d.right) then
         M.accept(d)
       else
         say.say('not accepted, as nobody typed that; use :Pollux accept', vim.log.levels.WARN)
@@ -408,8 +399,11 @@ end
 function M.reject(d)
   if find(d.id) and not d.deciding then
     M.report(d) -- the history keeps what the user made of it
+    unheard[d.id] = announcement(d, 'rejected')
     if client then
-      client.call('pollux/resolveDiff', { diffId = d.id, version = d.version, baseVersion = d.base, outcome = 'rejected' })
+      client.call('pollux/resolveDiff', { diffId = d.id, version = d.version, baseVersion = d.base, outcome = 'rejected' }, function()
+        unheard[d.id] = nil
+      end)
     end
     finish(d)
   end
@@ -479,21 +473,10 @@ function M.follow(p)
   end
 end
 
--- Whether nothing on the screen waits for a key of the user's.
-local function free(mode)
-  return not (mode.blocking or vim.fn.getcmdwintype() ~= '' or mode.mode:match('^c') or mode.mode:match('^r'))
-end
-
---- Whether the user pauses, and records nothing.
-function M.paused()
-  local mode = api.nvim_get_mode()
-  return free(mode) and vim.fn.reg_recording() == '' and now() - key.at >= config.get().idle and mode.mode:match('^[nt]') ~= nil and not mode.mode:match('^no')
-end
-
 -- Whether the user would not mind another tab now.
 local function idle()
   local focus = config.get().focus
-  return focus == 'now' and free(api.nvim_get_mode()) or focus ~= 'never' and M.paused()
+  return focus == 'now' and pause.free() or focus ~= 'never' and pause.now()
 end
 
 --- Opens the oldest diff when none is on show and the user pauses.
@@ -561,8 +544,11 @@ end
 
 --- pollux/closeDiff
 function M.close(p, reply)
-  local d = find(p.diffId)
-  if not d then
+  local d, rejected = find(p.diffId), unheard[p.diffId]
+  if rejected then
+    unheard[p.diffId] = nil
+    return reply({ content = rejected.content })
+  elseif not d then
     return reply(nil, { code = -32602, message = 'no diff ' .. tostring(p.diffId) })
   end
   local content = M.content(d)
@@ -581,16 +567,10 @@ end
 
 --- Ends every diff without a word: its companion has ended in good order, and rejected them.
 function M.clear()
+  unheard = {}
   for _, d in ipairs(vim.list_extend({}, queue)) do
     finish(d)
   end
-end
-
-function M.start()
-  M.space = M.space or api.nvim_create_namespace('pollux_keys')
-  vim.on_key(function()
-    key.at, key.mode, key.tick = now(), api.nvim_get_mode().mode, api.nvim_buf_get_changedtick(0)
-  end, M.space)
 end
 
 return M

@@ -71,7 +71,7 @@ local function ask(p, reply, open)
   if not open() then
     return -- taken back
   end
-  if not require('pollux.diff').paused() then
+  if not require('pollux.pause').now() then
     vim.defer_fn(function()
       ask(p, reply, open)
     end, 100)
@@ -182,7 +182,6 @@ local function initialized(result)
   state.server = vim.tbl_get(result, 'serverInfo', 'version')
   equip({ set = experimental.env })
   client.notify('initialized', vim.empty_dict())
-  require('pollux.diff').connect(client)
   require('pollux.context').start(function(message)
     if client then
       client.notify('pollux/didChangeContext', message)
@@ -238,7 +237,7 @@ start_process = function()
     state.status = 'failed'
     return log(('%s cannot be started: %s'):format(command[1], reason))
   end
-  diff.start()
+  require('pollux.pause').start()
   require('pollux.reload').start()
   client.call('initialize', {
     processId = vim.fn.getpid(),
@@ -255,6 +254,7 @@ start_process = function()
     end
     initialized(result)
   end)
+  diff.connect(client) -- what the user decides from now on is heard behind the announcement
 end
 
 --- Starts the companion; nothing when it runs. One that is just ending is started anew when it has.

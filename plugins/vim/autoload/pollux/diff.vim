@@ -3,6 +3,7 @@
 let s:queue = [] " in the order in which they came; see pollux#diff#open() for their fields
 let s:waiter = -1
 let s:serial = 0
+let s:unheard = {} " rejections that no companion has answered, by id; see pollux#diff#announce()
 
 augroup pollux_diff
   autocmd!
@@ -76,9 +77,9 @@ function! s:valid(d, content) abort
   return empty(a:d.buffers) || a:content ==# a:d.new || pollux#text#valid(a:d.buffers[1], a:content)
 endfunction
 
-" The diffs as a companion that has come back wants to hear of them. It counts their versions anew.
+" The diffs as a companion that has come back wants to hear of them, with what the one before has not heard. It counts their versions anew.
 function! pollux#diff#announce() abort
-  let l:all = []
+  let l:all = values(s:unheard)
   for l:d in s:queue
     call add(l:all, {'diffId': l:d.id, 'filePath': l:d.path, 'content': pollux#diff#content(l:d), 'shown': l:d.shown, 'oldText': l:d.old})
     call extend(l:d, {'version': 1, 'base': 0, 'edits': 0, 'deciding': '', 'told': s:tick(l:d)})
@@ -178,6 +179,7 @@ function! pollux#diff#left(id, ...) abort
   if empty(get(l:d, 'deciding', ''))
     if !empty(l:d)
       call pollux#diff#report(l:d) " before its buffer goes
+      let l:d.leaves = pollux#diff#content(l:d)
     endif
     call timer_start(0, {-> s:gone(a:id, l:now)})
   endif
@@ -335,9 +337,18 @@ endfunction
 function! pollux#diff#reject(d) abort
   if empty(a:d.deciding) && !empty(s:find(a:d.id))
     call pollux#diff#report(a:d) " the history keeps what the user made of it
+    let l:content = s:tick(a:d) == -1 ? get(a:d, 'leaves', a:d.new) : pollux#diff#content(a:d)
+    let s:unheard[a:d.id] = {'diffId': a:d.id, 'filePath': a:d.path, 'content': s:valid(a:d, l:content) ? l:content : a:d.new,
+          \ 'shown': a:d.shown, 'oldText': a:d.old, 'outcome': 'rejected'}
     call s:finish(a:d)
-    call pollux#rpc#call('pollux/resolveDiff', {'diffId': a:d.id, 'version': a:d.version, 'baseVersion': a:d.base, 'outcome': 'rejected'}, {-> 0})
+    call pollux#rpc#call('pollux/resolveDiff', {'diffId': a:d.id, 'version': a:d.version, 'baseVersion': a:d.base, 'outcome': 'rejected'},
+          \ {-> s:forget(a:d.id)})
   endif
+endfunction
+
+" Forgets a rejection that is answered, and returns it; {} when there is none.
+function! s:forget(id) abort
+  return has_key(s:unheard, a:id) ? remove(s:unheard, a:id) : {}
 endfunction
 
 " Whether an update was sent before the user's last edit was heard of. It would overwrite that; what is merged with it
@@ -478,8 +489,10 @@ endfunction
 
 " pollux/closeDiff
 function! pollux#diff#close(p, id) abort
-  let l:d = s:find(a:p.diffId)
-  if empty(l:d)
+  let [l:d, l:rejected] = [s:find(a:p.diffId), s:forget(a:p.diffId)]
+  if !empty(l:rejected)
+    return pollux#rpc#reply(a:id, {'content': l:rejected.content})
+  elseif empty(l:d)
     return pollux#rpc#fail(a:id, -32602, 'no diff ' . a:p.diffId)
   endif
   let l:content = pollux#diff#content(l:d)
@@ -498,6 +511,7 @@ endfunction
 
 " Ends every diff without a word: its companion has ended in good order, and rejected them.
 function! pollux#diff#clear() abort
+  let s:unheard = {}
   for l:d in copy(s:queue)
     call s:finish(l:d)
   endfor
