@@ -20,12 +20,12 @@ func brand(pid int) bool {
 	if branded(pid) {
 		return true
 	}
-	done := limitOf(pid, &unix.Rlimit{Cur: brandLimit, Max: brandLimit}, nil)
+	done := limit(pid)
 	for next, n := childrenOf(pid), 0; len(next) > 0 && n < maxBranded; n++ { // its parent first: a child that starts meanwhile has it from there
 		child := next[0]
 		next = next[1:]
 		if !branded(child) {
-			_ = limitOf(child, &unix.Rlimit{Cur: brandLimit, Max: brandLimit}, nil) // one of another user is beyond reach
+			_ = limit(child) // one of another user is beyond reach
 		}
 		next = append(next, childrenOf(child)...)
 	}
@@ -34,12 +34,28 @@ func brand(pid int) bool {
 
 func branded(pid int) bool {
 	var now unix.Rlimit
-	return limitOf(pid, nil, &now) && now.Max != unix.RLIM_INFINITY
+	switch err := unix.Prlimit(pid, unix.RLIMIT_LOCKS, nil, &now); err {
+	case nil:
+		return now.Max != unix.RLIM_INFINITY
+	case unix.EPERM: // root's, or one that has changed its group, as by sg
+		return readBrand(pid)
+	default:
+		return false
+	}
 }
 
-// limitOf sets and reads the limit of a process of this user.
-func limitOf(pid int, set, now *unix.Rlimit) bool {
-	return unix.Prlimit(pid, unix.RLIMIT_LOCKS, set, now) == nil
+// readBrand is branded by the file that the kernel shows to everybody.
+func readBrand(pid int) bool {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/limits")
+	_, rest, ok := strings.Cut(string(data), "\nMax file locks ")
+	line, _, _ := strings.Cut(rest, "\n")
+	limits := strings.Fields(line) // the soft one, the hard one, the unit
+	return err == nil && (!ok || len(limits) < 2 || limits[1] != "unlimited")
+}
+
+// limit sets the limit of a process of this user.
+func limit(pid int) bool {
+	return unix.Prlimit(pid, unix.RLIMIT_LOCKS, &unix.Rlimit{Cur: brandLimit, Max: brandLimit}, nil) == nil
 }
 
 // childrenOf returns what a process has started and not lost; nothing from a kernel that does not list it.

@@ -86,3 +86,36 @@ func TestBrandStays(t *testing.T) {
 		}
 	}
 }
+
+// A process that has changed its group, as by sg, may not be asked for its limits. Its brand is seen all the same.
+func TestBrandInAnotherGroup(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Log("not root: nobody's group can be changed")
+		return
+	}
+	for limit, want := range map[string]bool{"1000000": true, "unlimited": false} {
+		cmd := exec.Command("bash", "-c", "ulimit -x "+limit+"; echo; read")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: usertest.ID, Gid: usertest.ID - 1}}
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := cmd.StdoutPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+		usertest.Do(t, func() {
+			if got := Branded(cmd.Process.Pid); got != want {
+				t.Errorf("with the limit %s it is branded: %v", limit, got)
+			}
+		})
+		in.Close()
+		_ = cmd.Wait()
+	}
+}
