@@ -126,24 +126,37 @@ func upwards(pid int) iter.Seq[proc.Info] {
 }
 
 // Behind returns the processes of the agent behind a connection, the agent last. The first is the connected process itself. When that is a
-// go-between of pollux's (pollux relay, pollux mcp), its ancestors follow, up to the agent that started it. It returns nil when that agent
-// is not known: the go-between was cut off from it, and every process lies below the one that takes such children.
+// go-between of pollux's (pollux relay, pollux mcp), its ancestors follow, up to the agent that started it. Below a published CLI, they
+// follow up to that one: whatever stands between, the CLI has started it. It returns nil when the agent is not known: the go-between was cut
+// off from it, and every process lies below the one that takes such children.
 func Behind(pid int) []proc.Info {
-	var line []proc.Info
+	line, done := []proc.Info(nil), false
+	found := 0 // how many processes of the line are the agent's in any case
 	for p := range upwards(pid) {
 		words := commandOf(p.PID)
+		init := isInit(p.PID, words)
 		switch {
+		case isCLI(words):
+			return append(line, p)
+		case done:
 		case goesBetween(p.PID, words), len(line) > 0 && isBatch(words):
-			line = append(line, p)
-		case len(line) > 0 && isShell(words):
-			return line // a person typed the go-between's command
-		case len(line) > 0 && isInit(p.PID, words):
+			found = len(line) + 1
+		case len(line) > 0 && isShell(words): // a person typed the go-between's command
+			done = true
+		case len(line) > 0 && init:
 			return nil
 		default:
-			return append(line, p)
+			found, done = len(line)+1, true
+		}
+		line = append(line, p)
+		if init && done {
+			break
 		}
 	}
-	return nil
+	if !done {
+		return nil
+	}
+	return line[:found]
 }
 
 // isInit says whether a process takes in the children of processes that have ended.
@@ -151,10 +164,13 @@ func isInit(pid int, words []string) bool {
 	return pid == 1 || len(words) > 0 && slices.Contains([]string{"systemd", "init", "launchd", "tini", "dumb-init", "docker-init", "catatonit"}, base(words[0]))
 }
 
-// commandOf returns a process's command line in words. A path with blanks gives several words.
+// commandOf returns a process's command line in words.
 func commandOf(pid int) []string {
-	line, _ := proc.Command(pid)
-	return strings.Fields(line)
+	words, _ := proc.Words(pid)
+	if len(words) == 1 { // a title, which holds them all
+		return strings.Fields(words[0])
+	}
+	return words
 }
 
 // goesBetween says whether a process is a pollux command that an agent starts to talk to the companion.
@@ -162,27 +178,68 @@ func goesBetween(pid int, words []string) bool {
 	if len(words) == 0 {
 		return false
 	}
-	has := func(w string) bool { return slices.Contains(words[1:], w) }
-	between := has("relay") || has("mcp") || (has("extensions") || has("ext")) && has("serve")
-	return between && (strings.HasPrefix(base(words[0]), "pollux") || isPollux(pid))
+	command, rest := commandIn(words[1:])
+	switch command {
+	case "relay", "mcp":
+	case "extensions", "extension", "ext":
+		if sub, _ := commandIn(rest); sub != "serve" {
+			return false
+		}
+	default:
+		return false
+	}
+	return strings.HasPrefix(base(words[0]), "pollux") || isPollux(pid)
+}
+
+// commandIn returns the first of pollux's arguments that is no flag, and those that follow.
+func commandIn(args []string) (command string, rest []string) {
+	for n := 0; n < len(args) && args[n] != "--"; n++ {
+		switch {
+		case args[n] == "--log-level":
+			n++ // its value
+		case !strings.HasPrefix(args[n], "-"):
+			return args[n], args[n+1:]
+		}
+	}
+	return "", nil
 }
 
 // isBatch says whether a command line is a shell that runs a command or a script, and no person types into.
 func isBatch(words []string) bool {
-	return isShell(words) && slices.ContainsFunc(words[1:], runsSomething)
+	args, ok := shellArgs(words)
+	for n := 0; ok && n < len(args); n++ {
+		switch word := args[n]; {
+		case slices.Contains(valued, word):
+			n++
+		case !strings.HasPrefix(word, "-"), !strings.HasPrefix(word, "--") && strings.Contains(word, "c"):
+			return true // a script, or -c
+		}
+	}
+	return false
 }
 
-// runsSomething says whether a shell's argument makes it run something: -c, or a script's name.
-func runsSomething(word string) bool {
-	if !strings.HasPrefix(word, "-") {
-		return true
-	}
-	return !strings.HasPrefix(word, "--") && strings.Contains(word, "c")
-}
+// valued are the shells' flags that another word belongs to, and that run nothing by themselves.
+var valued = []string{"--init-file", "--rcfile", "--init-command", "-o", "+o", "-O", "+O", "--config", "--env-config", "--plugin-config", "--rc", "-rc"}
 
 func isShell(words []string) bool {
-	return len(words) > 0 &&
-		slices.Contains([]string{"sh", "bash", "dash", "zsh", "ksh", "mksh", "fish", "ash", "busybox", "cmd", "powershell", "pwsh"}, base(words[0]))
+	_, ok := shellArgs(words)
+	return ok
+}
+
+// shells are what programs are called that people type commands into.
+var shells = []string{
+	"sh", "bash", "dash", "zsh", "ksh", "mksh", "fish", "ash", "busybox", "csh", "tcsh", "nu", "xonsh", "elvish", "cmd", "powershell", "pwsh",
+}
+
+// shellArgs returns the arguments of a shell.
+func shellArgs(words []string) (args []string, ok bool) {
+	if len(words) > 1 && strings.HasPrefix(base(words[0]), "python") && base(words[1]) == "xonsh" {
+		return words[2:], true
+	}
+	if len(words) == 0 || !slices.Contains(shells, base(words[0])) {
+		return nil, false
+	}
+	return words[1:], true
 }
 
 // base returns a program's name without its folder, the dash of a login shell, and the extension.

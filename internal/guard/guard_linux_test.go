@@ -32,9 +32,9 @@ func TestMain(m *testing.M) {
 func plain(extra ...string) []string { return append([]string{"PATH=" + os.Getenv("PATH")}, extra...) }
 
 // started runs a script and returns the process that it names: the first number that it prints.
-func started(t *testing.T, env []string, script string) int {
+func started(t *testing.T, env []string, script string, args ...string) int {
 	t.Helper()
-	cmd := exec.Command("bash", "-c", script)
+	cmd := exec.Command("bash", append([]string{"-c", script, "bash"}, args...)...)
 	cmd.Env, cmd.Dir = env, t.TempDir()
 	in, err := cmd.StdinPipe() // what is started ends when this does
 	if err != nil {
@@ -300,6 +300,7 @@ func TestBehind(t *testing.T) {
 		"through a shell":       {cd + "./pollux relay; true", true},
 		"through a script":      {cd + "bash wrapper; true", true},
 		"a tool's run":          {cd + "exec ./pollux ext run x t", false},
+		"a file called mcp":     {cd + "exec ./pollux review mcp relay", false},
 		"no go-between":         {cd + "exec ./pollux review", false},
 		"another program":       {waits, false},
 		"another, called mcp":   {"exec -a mcp bash -c '" + waits + "' mcp", false},
@@ -323,6 +324,41 @@ func TestBehind(t *testing.T) {
 	}
 	if got := Behind(1 << 30); len(got) != 0 {
 		t.Errorf("no process: %v", got)
+	}
+}
+
+// Behind whatever an agent's program has started stands that agent, however it was started: a wrapper between the two hides nobody.
+func TestBehindAWrapper(t *testing.T) {
+	dir := betweens(t)
+	for name, script := range map[string]string{
+		"a wrapper of pollux mcp":  `timeout 60 ./pollux mcp --ide`,
+		"another program":          `timeout 60 bash -c 'echo $$; read'`,
+		"a shell that is typed in": `bash --norc -i <<<'./pollux relay <&3'`,
+	} {
+		const cli = "cli" // its number
+		pid := started(t, plain("PS1="), `cd `+dir+`; echo "$1" >wrapper.sh; exec -a gemini bash -c 'echo $$ >`+cli+`; exec 3<&0; . ./wrapper.sh; true'`, script)
+		data, err := os.ReadFile(filepath.Join(dir, cli))
+		agent, err2 := strconv.Atoi(strings.TrimSpace(string(data)))
+		if err != nil || err2 != nil {
+			t.Fatal(err, err2)
+		}
+		if found := Behind(pid); len(found) < 2 || found[0].PID != pid || found[len(found)-1].PID != agent {
+			t.Errorf("%s: behind process %d is %v, want %d", name, pid, found, agent)
+		}
+	}
+}
+
+// A go-between is known by pollux's command, and by nothing else of its command line.
+func TestGoesBetween(t *testing.T) {
+	for line, between := range map[string]bool{
+		"pollux relay": true, "/x/pollux mcp --ide": true, "pollux.exe relay": true, "pollux -v relay --tmp /t": true, "pollux --log-level debug mcp": true,
+		"pollux --log-level=debug mcp": true, "pollux extensions serve": true, "pollux ext -v serve": true, "pollux extension --log-level debug serve x": true,
+		"pollux open mcp": false, "pollux diff relay mcp": false, "pollux mention extensions serve": false, "pollux run -- x mcp": false, "pollux": false,
+		"pollux extensions run x serve": false, "pollux -- relay": false, "pollux --log-level relay": false, "pollux serve": false,
+	} {
+		if got := goesBetween(0, strings.Fields(line)); got != between {
+			t.Errorf("%q: %v", line, got)
+		}
 	}
 }
 
@@ -405,9 +441,15 @@ func TestShells(t *testing.T) {
 	for line, batch := range map[string]bool{
 		"sh -c x": true, "/bin/bash -lc x": true, "bash script": true, "-zsh": false, "bash": false, "bash -i": false, "bash --login": false,
 		"fish -l": false, "node x": false, "/usr/bin/zsh -il": false, "bash --rcfile": false, "": false,
+		"bash --init-file /x/vs/integration.sh": false, "bash --init-file /x y": true, "fish --init-command x": false, "bash -o vi": false, "bash -o vi -c x": true,
+		"tcsh -c x": true, "tcsh": false, "nu -c x": true, "nu --config /c": false, "xonsh": false, "xonsh x": true, "elvish -c x": true, "elvish": false,
+		"/usr/bin/python3 /usr/bin/xonsh": false, "python3 /usr/bin/xonsh -c x": true, "python3 x": false,
 	} {
 		if got := isBatch(strings.Fields(line)); got != batch {
 			t.Errorf("%q: %v", line, got)
+		}
+		if known, name := isShell(strings.Fields(line)), strings.HasSuffix(line, " x") && (strings.HasPrefix(line, "node") || line == "python3 x"); known == (name || line == "") {
+			t.Errorf("%q is a shell: %v", line, known)
 		}
 	}
 }

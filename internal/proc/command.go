@@ -11,6 +11,15 @@ func Command(pid int) (command string, ok bool) {
 	return commandLine(pid)
 }
 
+// Words returns the words of a process's command line, the program first. A program that has set a title of its
+// own has one word.
+func Words(pid int) (words []string, ok bool) {
+	if pid <= 0 {
+		return nil, false
+	}
+	return wordsOf(pid)
+}
+
 // errHidden: the system hides the process's environment.
 var errHidden = errors.New("the system does not show it")
 

@@ -9,16 +9,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// commandLine reads kern.procargs2. For another user's process it returns only the name.
 func commandLine(pid int) (string, bool) {
+	words, ok := wordsOf(pid)
+	return strings.TrimSpace(strings.Join(words, " ")), ok
+}
+
+// wordsOf reads kern.procargs2. For another user's process it returns only the name.
+func wordsOf(pid int) ([]string, bool) {
 	data, err := unix.SysctlRaw("kern.procargs2", pid)
 	if err == nil {
 		if words, _, ok := parseArgs2(data); ok {
-			return strings.TrimSpace(strings.Join(words, " ")), true
+			return words, true
 		}
 	}
 	info, ok := lookup(pid)
-	return info.Name, ok
+	return []string{info.Name}, ok
 }
 
 func environ(pid int) ([]string, error) {

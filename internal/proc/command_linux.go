@@ -1,7 +1,6 @@
 package proc
 
 import (
-	"bytes"
 	"os"
 	"strconv"
 	"strings"
@@ -9,23 +8,28 @@ import (
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
-// commandLine reads /proc/PID/cmdline. A process without one (a kernel thread, a zombie) is shown by its name in
-// brackets, as in ps.
 func commandLine(pid int) (string, bool) {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
-	if err != nil {
-		return "", false
-	}
-	if line := strings.TrimSpace(joinWords(data)); line != "" {
-		return line, true
-	}
-	info, ok := lookup(pid)
-	return "[" + info.Name + "]", ok
+	words, ok := wordsOf(pid)
+	return strings.TrimSpace(strings.Join(words, " ")), ok
 }
 
-// joinWords turns the kernel's NUL-terminated words into one line.
-func joinWords(data []byte) string {
-	return string(bytes.ReplaceAll(bytes.TrimRight(data, "\x00"), []byte{0}, []byte{' '}))
+// wordsOf reads /proc/PID/cmdline. A process without one (a kernel thread, a zombie) is shown by its name in
+// brackets, as in ps.
+func wordsOf(pid int) ([]string, bool) {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+	if err != nil {
+		return nil, false
+	}
+	if words := splitWords(data); strings.TrimSpace(strings.Join(words, "")) != "" {
+		return words, true
+	}
+	info, ok := lookup(pid)
+	return []string{"[" + info.Name + "]"}, ok
+}
+
+// splitWords splits the kernel's NUL-terminated words.
+func splitWords(data []byte) []string {
+	return strings.Split(strings.TrimRight(string(data), "\x00"), "\x00")
 }
 
 func environ(pid int) ([]string, error) {

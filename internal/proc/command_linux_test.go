@@ -2,6 +2,7 @@ package proc
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +22,7 @@ func TestCommand(t *testing.T) {
 			t.Errorf("process %d: %q", pid, line)
 		}
 	}
-	if got := joinWords([]byte("bash\x00-c\x00a b\x00")); got != "bash -c a b" {
+	if got := splitWords([]byte("bash\x00-c\x00a b\x00")); !slices.Equal(got, []string{"bash", "-c", "a b"}) {
 		t.Errorf("words: %q", got)
 	}
 }

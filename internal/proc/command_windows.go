@@ -17,6 +17,12 @@ func commandLine(pid int) (string, bool) {
 	return info.Name, ok
 }
 
+func wordsOf(pid int) ([]string, bool) {
+	line, ok := commandLine(pid)
+	words, err := windows.DecomposeCommandLine(line)
+	return words, ok && err == nil
+}
+
 func workingDir(pid int) (string, error) {
 	return startText(pid, unsafe.Offsetof(windows.RTL_USER_PROCESS_PARAMETERS{}.CurrentDirectory))
 }
