@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,6 +22,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/guard"
 	"github.com/pollux-companion/pollux/internal/proc"
 	"github.com/pollux-companion/pollux/internal/workspace"
 )
@@ -155,7 +157,7 @@ func (c *Companion) settleDown() (old *discovery.Record, ln net.Listener, resume
 			return nil, nil, false, err
 		}
 		ln, resumed, err := c.listenAgent(old, door)
-		again := c.resume != nil && (old != nil && ownListener(c.ctx, old.Port) || old == nil && !before && c.keeper())
+		again := c.resume != nil && (old != nil && companionListens(c.ctx, old.Port) || old == nil && !before && c.keeper())
 		if err != nil || resumed || !again || c.o.Port != 0 || time.Now().After(deadline) {
 			return old, ln, resumed, err
 		}
@@ -174,8 +176,9 @@ func (c *Companion) settleDown() (old *discovery.Record, ln net.Listener, resume
 // keeper says whether a keeper of this workspace was running when this companion last looked around.
 func (c *Companion) keeper() bool { return slices.ContainsFunc(c.others, c.isKeeper) }
 
-// ownListener says whether a program of this user listens on a port of loopback.
-func ownListener(ctx context.Context, port int) bool {
+// companionListens says whether a companion of this user's listens on a port of loopback: any program of the user's where the system does
+// not say which.
+func companionListens(ctx context.Context, port int) bool {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	conn, err := proc.DialOwn(ctx, "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
@@ -183,7 +186,8 @@ func ownListener(ctx context.Context, port int) bool {
 		return false
 	}
 	conn.Close()
-	return true
+	pids := proc.Listeners(netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(port)))
+	return len(pids) == 0 || slices.ContainsFunc(pids, guard.IsPollux)
 }
 
 // listenPrivate opens the private socket. A failure is only logged: without the socket, some agents do not find this companion, but the others do.

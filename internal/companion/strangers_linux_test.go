@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -176,5 +177,31 @@ func TestForeignKeeperA5(t *testing.T) {
 	ln.Close()
 	if got, more := <-heard; more {
 		t.Errorf("it was told %q", got)
+	}
+}
+
+// A program that has nothing to do with pollux, and has the old port, costs a start no time (SPEC L-3).
+func TestStartsBesideAnotherProgram(t *testing.T) {
+	o, _, _ := options(t)
+	first := start(t, o)
+	port := first.Info().Port
+	door, err := duplicate(first.door)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := exec.Command("sleep", "600")
+	other.ExtraFiles = []*os.File{door}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	door.Close()
+	t.Cleanup(func() { _ = other.Process.Kill(); _ = other.Wait() })
+	if err := first.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	next := start(t, o)
+	if took := time.Since(began); took > claimWithin*3/4 || next.Info().Port == port {
+		t.Errorf("it has started after %v at port %d, where process %d listens at %d", took, next.Info().Port, other.Process.Pid, port)
 	}
 }

@@ -188,7 +188,7 @@ func goesBetween(pid int, words []string) bool {
 	default:
 		return false
 	}
-	return strings.HasPrefix(base(words[0]), "pollux") || isPollux(pid)
+	return strings.HasPrefix(base(words[0]), "pollux") || IsPollux(pid)
 }
 
 // commandIn returns the first of pollux's arguments that is no flag, and those that follow.
@@ -248,8 +248,8 @@ func base(program string) string {
 	return strings.TrimSuffix(strings.ToLower(program), ".exe")
 }
 
-// isPollux says whether a process runs some build of pollux, under any name, which may have been replaced or removed since.
-func isPollux(pid int) bool {
+// IsPollux says whether a process runs some build of pollux, under any name, which may have been replaced or removed since.
+func IsPollux(pid int) bool {
 	program, known := proc.Program(pid)
 	if !known {
 		return false

@@ -26,6 +26,20 @@ func DialOwn(ctx context.Context, network, address string) (net.Conn, error) {
 	return conn, nil
 }
 
+// Listeners returns the processes of this user that hold the socket which listens at an address, the lowest PID first; none when the system
+// does not tell. It may search every process, as Peers does.
+func Listeners(at netip.AddrPort) (pids []int) {
+	ends, err := theEnds()
+	if err != nil {
+		return nil
+	}
+	e, err := ends.listener(at)
+	if err != nil || !e.mine {
+		return nil
+	}
+	return ends.holders(e.inode)
+}
+
 // CheckServer reports whether the server end of a TCP connection to this machine's loopback belongs to this user or
 // root, so that a client may send it a secret. It sends and reads nothing. Its errors wrap ErrForeign for another
 // user's listener, and errUntold if that is unknown: the system cannot tell, the address is not loopback, or the
