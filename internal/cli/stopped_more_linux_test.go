@@ -67,8 +67,8 @@ func TestFIFOsForFiles(t *testing.T) {
 		"doctor":                   {[]string{"doctor"}, 1, ""},
 		"status":                   {[]string{"status"}, 1, ""},
 		"detect":                   {[]string{"detect"}, 1, ""},
-		"run":                      {[]string{"run", "--no-open", "--", "sh", "-c", "echo it ran; exit 4"}, 4, "it ran"},
 	})
+	w.together(map[string]beside{"run": {[]string{"run", "--no-open", "--", "sh", "-c", "echo it ran; exit 4"}, 4, "it ran"}}) // status would list its companion
 }
 
 // A reviewer at a terminal names the companion that does not answer, and can be left.
