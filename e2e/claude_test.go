@@ -236,6 +236,8 @@ func TestClaudeKept(t *testing.T) {
 	companion := b.serve()
 	c := b.claude()
 	tm := b.reviewer(120, 40)
+	c.Ask("say something", model.Text("A word from the script.")) // what ends while it is still connecting, it does not come back to
+	c.Wait("A word from the script.", second(60))
 	b.keptFor(companion)
 	b.until("Claude Code is at the keeper", func() bool { return strings.Count(b.log(), `session="Claude Code #`) >= 2 })
 	c.Ask("change it", claudeReads(b.path("a.txt")), claudeEdits(b.path("a.txt"), "old", "new"))
