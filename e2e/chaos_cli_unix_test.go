@@ -3,11 +3,9 @@
 package e2e
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"slices"
@@ -18,15 +16,11 @@ import (
 
 // A chaosCLI is one session of a CLI's.
 type chaosCLI struct {
-	x       *chaos
-	url     string
-	host    string // the companion's own name
-	session string
-	token   string
-	dead    bool // killed for good; guarded by x.mu
-	drop    context.CancelFunc
-	last    string // Last-Event-ID
-	ended   chan struct{}
+	*rawCLI
+	x     *chaos
+	dead  bool // killed for good; guarded by x.mu
+	drop  context.CancelFunc
+	ended chan struct{}
 }
 
 func tokenOf(t *testing.T, c *companion) string {
@@ -43,15 +37,13 @@ func tokenOf(t *testing.T, c *companion) string {
 }
 
 func (x *chaos) newCLI(c chaosLife) {
-	cli := &chaosCLI{x: x, url: "http://" + x.way + "/mcp", host: fmt.Sprintf("127.0.0.1:%d", c.port), ended: make(chan struct{})}
-	cli.token = c.token // that of this start: an older one opens no session (SPEC A-1)
-	header, _, err := cli.post(x.ctx, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}`)
-	if err != nil {
+	// The token is that of this start: an older one opens no session (SPEC A-1).
+	x.cli = &chaosCLI{rawCLI: newRawCLI(x.way, c.port, c.token), x: x, ended: make(chan struct{})}
+	x.t.Cleanup(x.cli.client.CloseIdleConnections)
+	if err := x.cli.join(x.ctx); err != nil {
 		x.t.Fatal(err)
 	}
-	cli.session = header.Get("Mcp-Session-Id")
-	x.cli = cli
-	go cli.listen()
+	go x.cli.stay()
 }
 
 // killCLI ends the CLI with its diffs open; nobody may hear of them any more.
@@ -64,39 +56,8 @@ func (x *chaos) killCLI() {
 	<-x.cli.ended
 }
 
-func (cli *chaosCLI) request(ctx context.Context, method, body string) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, method, cli.url, strings.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	req.Host = cli.host
-	req.Header.Set("Authorization", "Bearer "+cli.token)
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "application/json, text/event-stream")
-	if cli.session != "" {
-		req.Header.Set("Mcp-Session-Id", cli.session)
-	}
-	if method == http.MethodGet && cli.last != "" {
-		req.Header.Set("Last-Event-Id", cli.last)
-	}
-	return http.DefaultClient.Do(req)
-}
-
-func (cli *chaosCLI) post(ctx context.Context, body string) (http.Header, []byte, error) {
-	res, err := cli.request(ctx, http.MethodPost, body)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer res.Body.Close()
-	data, err := io.ReadAll(res.Body)
-	if err == nil && res.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s", res.Status, data)
-	}
-	return res.Header, data, err
-}
-
-// listen keeps a stream open, and comes back with what it has read as the CLI's library does.
-func (cli *chaosCLI) listen() {
+// stay keeps a stream open, and comes back with what it has read.
+func (cli *chaosCLI) stay() {
 	defer close(cli.ended)
 	for cli.x.ctx.Err() == nil {
 		ctx, cancel := context.WithCancel(cli.x.ctx)
@@ -108,43 +69,11 @@ func (cli *chaosCLI) listen() {
 			cancel()
 			return
 		}
-		if res, err := cli.request(ctx, http.MethodGet, ""); err == nil {
-			cli.read(res)
+		if status := cli.listen(ctx, cli.notified); status != 0 && status != http.StatusOK && status != http.StatusServiceUnavailable && cli.x.ctx.Err() == nil {
+			cli.x.t.Errorf("the stream: %d", status)
 		}
 		cancel()
 		time.Sleep(time.Duration(cli.x.n(20)) * time.Millisecond)
-	}
-}
-
-func (cli *chaosCLI) read(res *http.Response) {
-	defer res.Body.Close()
-	if res.StatusCode != http.StatusOK {
-		if cli.x.ctx.Err() == nil && res.StatusCode != http.StatusServiceUnavailable {
-			cli.x.t.Errorf("the stream: %s", res.Status)
-		}
-		return
-	}
-	var id, data string
-	in := bufio.NewReader(res.Body)
-	for {
-		line, err := in.ReadString('\n')
-		if err != nil {
-			return
-		}
-		switch line = strings.TrimSuffix(line, "\n"); {
-		case strings.HasPrefix(line, "id: "):
-			id = line[4:]
-		case strings.HasPrefix(line, "data: "):
-			data = line[6:]
-		case line == "":
-			if data != "" {
-				cli.notified(data)
-			}
-			if id != "" {
-				cli.last = id
-			}
-			id, data = "", ""
-		}
 	}
 }
 
@@ -211,31 +140,6 @@ func (x *chaos) propose(ctx context.Context) {
 	}
 }
 
-func (x *chaos) tool(ctx context.Context, cli *chaosCLI, name string, args map[string]any) (text string, isError bool, err error) {
-	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": map[string]any{"name": name, "arguments": args}})
-	if err != nil {
-		return "", false, err
-	}
-	_, data, err := cli.post(ctx, string(body))
-	if err != nil {
-		return "", false, err
-	}
-	var answer struct {
-		Result struct {
-			IsError bool
-			Content []struct{ Text string }
-		}
-		Error *struct{ Message string }
-	}
-	if err = json.Unmarshal(data, &answer); err == nil && answer.Error != nil {
-		err = fmt.Errorf("%s", answer.Error.Message)
-	}
-	if len(answer.Result.Content) > 0 {
-		text = answer.Result.Content[0].Text
-	}
-	return text, answer.Result.IsError, err
-}
-
 func (x *chaos) openOne(ctx context.Context) {
 	proposed := x.text()
 	x.mu.Lock()
@@ -245,7 +149,7 @@ func (x *chaos) openOne(ctx context.Context) {
 		f.tried = []string{""}
 	}
 	x.mu.Unlock()
-	text, refused, err := x.tool(ctx, f.cli, "openDiff", map[string]any{"filePath": f.path, "newContent": proposed})
+	text, refused, err := f.cli.tool(ctx, "openDiff", map[string]any{"filePath": f.path, "newContent": proposed})
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	switch {
@@ -264,7 +168,7 @@ func (x *chaos) takeBack(ctx context.Context, f *fate) {
 	x.mu.Lock()
 	f.takingBack = true
 	x.mu.Unlock()
-	text, missing, err := x.tool(ctx, f.cli, "closeDiff", map[string]any{"filePath": f.path, "suppressNotification": true})
+	text, missing, err := f.cli.tool(ctx, "closeDiff", map[string]any{"filePath": f.path, "suppressNotification": true})
 	if err != nil {
 		return
 	}

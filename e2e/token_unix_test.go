@@ -5,7 +5,6 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -18,49 +17,27 @@ import (
 
 // A way is a process through which a test speaks to a companion as a CLI.
 type way struct {
-	t       *testing.T
-	address string
-	host    string
-	token   string
-	session string
-	client  *http.Client // whose connections stay open, as a CLI's
+	*rawCLI
+	t *testing.T
 }
 
 func (b *bench) way(c *companion) *way {
 	b.t.Helper()
-	client := &http.Client{Transport: &http.Transport{}}
-	b.t.Cleanup(client.CloseIdleConnections)
-	return &way{t: b.t, address: elsewhere(b.t, c.Port), host: fmt.Sprintf("127.0.0.1:%d", c.Port), token: tokenOf(b.t, c), client: client}
+	w := &way{newRawCLI(elsewhere(b.t, c.Port), c.Port, tokenOf(b.t, c)), b.t}
+	b.t.Cleanup(w.client.CloseIdleConnections)
+	return w
 }
 
 func (w *way) post(body string) (status int, session, answer string) {
 	w.t.Helper()
-	r, err := http.NewRequestWithContext(w.t.Context(), http.MethodPost, "http://"+w.address+"/mcp", strings.NewReader(body))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	r.Host = w.host
-	r.Header.Set("Authorization", "Bearer "+w.token)
-	r.Header.Set("Content-Type", "application/json")
-	if w.session != "" {
-		r.Header.Set("Mcp-Session-Id", w.session)
-	}
-	res, err := w.client.Do(r)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer res.Body.Close()
-	data, err := io.ReadAll(res.Body)
+	res, data, err := w.do(w.t.Context(), http.MethodPost, body)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	return res.StatusCode, res.Header.Get("Mcp-Session-Id"), string(data)
 }
 
-const (
-	initializes = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}`
-	pings       = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
-)
+const pings = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 
 // recorded waits until the processes of so many sessions are in the resume record.
 func (b *bench) recorded(n int) {
