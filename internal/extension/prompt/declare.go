@@ -126,8 +126,8 @@ func everything(set *capability.Set, style Style, budget int) int {
 	return sum
 }
 
-// IsGateway says whether a summary was written for the gateway.
-func IsGateway(text string) bool { return strings.Contains(text, capability.RunTool) }
+// IsGateway says whether a summary was written for the gateway. No author's words stand at the beginning of a line.
+func IsGateway(text string) bool { return strings.Contains(text, gatewayFoot) }
 
 // IsGateway says whether the style is for the gateway.
 func (s Style) IsGateway() bool { return s.gateway }
