@@ -3,8 +3,11 @@ package sandbox
 import (
 	_ "embed" // the lists are data
 	"path"
+	"slices"
 	"strings"
 	"sync"
+
+	"github.com/pollux-companion/pollux/internal/paths"
 )
 
 // The lists. Each line names its source; see the head of each file.
@@ -88,4 +91,30 @@ func named(list []string, env func(string) string, home string) []string {
 		}
 	}
 	return all
+}
+
+// systemSecrets are the secrets outside home folders.
+func systemSecrets() []string {
+	return []string{"/run/user", "/run/secrets", "/run/credentials", "/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d",
+		"/etc/ssh", "/etc/NetworkManager/system-connections", "/etc/wireguard", "/etc/krb5.keytab", "/var/lib/sss/secrets", "/etc/ssl/private", "/etc/pki/tls/private"}
+}
+
+// InSecretStore says whether a path lies where no level shows anything. It goes by the names alone, so that the answer
+// says nothing about what exists.
+func (s *Sandbox) InSecretStore(name string) bool {
+	all := slices.Concat(s.o.Masked, systemSecrets(), named(secretStores(), s.env, s.home))
+	homes := []string{s.home, "/root"}
+	if rest, below := strings.CutPrefix(name, "/home/"); below { // also /home/GROUP/USER
+		parts := strings.SplitN(rest, "/", 3)
+		homes = append(homes, "/home/"+parts[0])
+		if len(parts) > 2 && "/home/"+parts[0] != s.home {
+			homes = append(homes, "/home/"+parts[0]+"/"+parts[1])
+		}
+	}
+	for _, home := range homes {
+		for _, store := range secretStores() {
+			all = append(all, path.Join(home, store))
+		}
+	}
+	return slices.ContainsFunc(all, func(store string) bool { return paths.Within(store, name) })
 }

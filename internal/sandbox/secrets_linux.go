@@ -10,12 +10,6 @@ import (
 	"github.com/pollux-companion/pollux/internal/paths"
 )
 
-// systemSecrets are the secrets outside home folders.
-func systemSecrets() []string {
-	return []string{"/run/user", "/run/secrets", "/run/credentials", "/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d",
-		"/etc/ssh", "/etc/NetworkManager/system-connections", "/etc/wireguard", "/etc/krb5.keytab", "/var/lib/sss/secrets", "/etc/ssl/private", "/etc/pki/tls/private"}
-}
-
 // secrets lists what is hidden wherever it is visible. A workspace can contain another user's home folder or a part
 // of the system.
 func (s *Sandbox) secrets() []string {

@@ -214,3 +214,18 @@ func TestAmong(t *testing.T) {
 		}
 	}
 }
+
+// TestInSecretStore: what no level shows is known by its name, in every home folder and on the system.
+func TestInSecretStore(t *testing.T) {
+	s := New(&Options{Home: "/home/u", Masked: []string{"/srv/pollux"}})
+	s.env = func(name string) string { return map[string]string{"GNUPGHOME": "/data/keys"}[name] }
+	for name, want := range map[string]bool{
+		"/home/u/.ssh": true, "/home/u/.ssh/id": true, "/home/other/.aws/x": true, "/home/group/other/.ssh/id": true, "/root/.gnupg": true,
+		"/etc/shadow": true, "/data/keys/x": true, "/srv/pollux/x": true,
+		"/home/u/.sshx": false, "/home/u/notes": false, "/home/u/src/.ssh": false, "/home": false, "/home/u": false, "/etc/passwd": false, "/srv": false, "/": false,
+	} {
+		if s.InSecretStore(name) != want {
+			t.Errorf("%s: %v", name, !want)
+		}
+	}
+}

@@ -44,6 +44,10 @@ var (
 	refusal = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?i)permission ?(denied|error)|eacces|not permitted|eperm|read-only file ?system|erofs`)
 	})
+	// creation matches how they report a file that they were to make or change.
+	creation = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)read-only file ?system|erofs|(cannot|can't|could not|unable to) (create|write|make|touch|remove|rename|move)`)
+	})
 	// named matches a name before the reason, as cat and sh write it.
 	named = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`([^\s:'"]+): (?i:no such file|permission denied|read-only file|operation not permitted|enoent|eacces|erofs|eperm)`)
@@ -79,7 +83,10 @@ func (r *Runner) fileDenials(p *job, result *Result) []FileDenial {
 			if complaint().MatchString(word) {
 				continue
 			}
-			d, ok := p.denied(plan, word, refusal().MatchString(line))
+			d, ok := p.denied(plan, word, line)
+			if ok && r.o.Sandbox.InSecretStore(d.Path) {
+				d = FileDenial{Path: d.Path, Access: "read", Why: outOfReach}
+			}
 			if ok && len(all) < maxFileDenials && !slices.Contains(all, d) {
 				all = append(all, d)
 			}
@@ -108,8 +115,12 @@ func pathsIn(line string) (all []string) {
 	return all
 }
 
-// denied checks one path against the plan. A relative path is relative to the folder where the tool was called.
-func (p *job) denied(plan *sandbox.Plan, path string, refused bool) (FileDenial, bool) {
+// outOfReach is why a file of a secret store is refused.
+const outOfReach = "secret stores are out of reach of every permission"
+
+// denied checks a path in a tool's complaint against the plan. A relative path is relative to the folder where the
+// tool was called.
+func (p *job) denied(plan *sandbox.Plan, path, line string) (FileDenial, bool) {
 	if len(path) > 1024 || strings.ContainsAny(path, "\x00\n") || strings.Contains(path, "://") {
 		return FileDenial{}, false
 	}
@@ -130,14 +141,18 @@ func (p *job) denied(plan *sandbox.Plan, path string, refused bool) (FileDenial,
 	}
 	switch at {
 	case sandbox.AccessNone:
+		if creation().MatchString(line) {
+			d.Access = "write"
+			return d.explain(p.level(path), have.Write), true
+		}
 		d.Access = "read"
 		return d.explain(p.level(path), have.EffectiveRead()), true
 	case sandbox.AccessHidden:
-		d.Access, d.Why = "read", "secret stores are out of reach of every permission"
+		d.Access, d.Why = "read", outOfReach
 		return d, true
 	case sandbox.AccessRead:
 		d.Access = "write"
-		return d.explain(p.level(path), have.Write), refused && p.level(path) < manifest.Full // no level allows changing system files
+		return d.explain(p.level(path), have.Write), refusal().MatchString(line) && p.level(path) < manifest.Full // no level allows changing system files
 	}
 	return FileDenial{}, false
 }

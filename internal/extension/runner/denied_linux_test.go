@@ -56,6 +56,10 @@ const fs = require('fs'); v.write ? fs.writeFileSync(v.file, 'x') : fs.readFileS
 			{reads, filepath.Join(home, "notes.txt"), false, FileDenial{filepath.Join(home, "notes.txt"), "read", "home", `the permission "read" is "workspace", and "home" would allow it`}},
 			{reads, "/var/log/x", false, FileDenial{"/var/log/x", "read", "full", `the permission "read" is "workspace", and "full" would allow it`}},
 			{whole, filepath.Join(home, ".ssh/id_ed25519"), false, FileDenial{filepath.Join(home, ".ssh/id_ed25519"), "read", "", "secret stores are out of reach of every permission"}},
+			{reads, filepath.Join(home, ".ssh/id_ed25519"), false, FileDenial{filepath.Join(home, ".ssh/id_ed25519"), "read", "", "secret stores are out of reach of every permission"}},
+			{none, filepath.Join(home, ".aws/missing"), true, FileDenial{filepath.Join(home, ".aws/missing"), "read", "", "secret stores are out of reach of every permission"}},
+			{none, "/etc/shadow", false, FileDenial{"/etc/shadow", "read", "", "secret stores are out of reach of every permission"}},
+			{reads, "/etc/new", true, FileDenial{"/etc/new", "write", "full", `the permission "write" is "none", and "full" would allow it`}},
 			{reads, "missing", false, FileDenial{}},
 			{reads, "/tmp/missing", false, FileDenial{}},
 		} {
@@ -97,7 +101,7 @@ const fs = require('fs'); v.write ? fs.writeFileSync(v.file, 'x') : fs.readFileS
 			entries++
 		}
 	}
-	if want := 6 * len(scripts); entries != want {
+	if want := 10 * len(scripts); entries != want {
 		t.Errorf("%d denials are recorded, want %d", entries, want)
 	}
 }
