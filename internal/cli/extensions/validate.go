@@ -100,11 +100,11 @@ func validateFiles(kit *tools.Kit, dir string, m *manifest.Manifest) manifest.Fi
 	}
 	for _, t := range troubles {
 		f := manifest.Finding{Severity: manifest.Warning, File: filepath.Join(dir, filepath.FromSlash(t.Entry)), Message: "it " + t.Why, Fix: "correct or remove it"}
-		if t.Entry == "" {
-			f.Message = t.Why
-		}
 		if t.Refused {
 			f.Severity, f.Fix = manifest.Error, "remove it; the extension cannot be installed with it"
+		}
+		if t.Entry == "" {
+			f.Message, f.Fix = t.Why, "the extension cannot be installed as it is"
 		}
 		found = append(found, f)
 	}

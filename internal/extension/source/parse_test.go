@@ -71,6 +71,9 @@ func TestParseRefuses(t *testing.T) {
 		"-u":                                          "write ./-u",
 		"ext::sh -c touch% x":                         "helper program",
 		"fd::17":                                      "helper program",
+		"::1":                                         "address of a machine",
+		"[fe80::1]":                                   "address of a machine",
+		"2001:db8::7/x.git":                           "address of a machine",
 		"ssh://-oProxyCommand=touch/x":                "", // whatever the message, it must be refused
 		"https://user:secret@example.com/r":           "credential helper",
 		"https://example.com/\x00":                    "control character",

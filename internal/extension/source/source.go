@@ -9,6 +9,7 @@ package source
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"path"
 	"path/filepath"
@@ -156,6 +157,10 @@ func parse(text, dir string) (Source, error) {
 	}
 	if hidden := words.Address(text); hidden != text {
 		return Source{}, usagef("the address %q holds a password, which would stay in the installed copy; write git@host:owner/repo or https://host/owner/repo, and keep the password in git's credential helper", hidden)
+	}
+	machine, _, _ := strings.Cut(strings.TrimPrefix(text, "["), "/")
+	if addr, err := netip.ParseAddr(strings.TrimSuffix(machine, "]")); err == nil && !strings.HasPrefix(text, "fd::") { // git's helper "fd"
+		return Source{}, usagef("%q is the address of a machine; write https://HOST/PATH for a repository there, in brackets if HOST has colons", addr)
 	}
 	if strings.Contains(text, "::") {
 		return Source{}, usagef("%q asks git for a helper program (NAME::…), which could run anything; give the https or ssh address", text)
