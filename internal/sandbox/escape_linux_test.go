@@ -129,3 +129,15 @@ func TestAsOrdinaryUser(t *testing.T) {
 		t.Logf("%s", out)
 	}
 }
+
+// TestSelfTestCannotBegin: where the targets cannot be made, the self-test says so.
+func TestSelfTestCannotBegin(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), strings.Repeat("x", 120)) // too long for a socket
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	err := SelfTest(t.Context(), dir, "/proc/self/exe", func(Trial) { t.Error("something was tried") })
+	if !errors.Is(err, ErrUnsupported) {
+		t.Errorf("%v", err)
+	}
+}

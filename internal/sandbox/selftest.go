@@ -40,7 +40,7 @@ const trialWithin = time.Minute
 func SelfTest(ctx context.Context, dir, program string, tell func(Trial)) error {
 	prey, err := escapes.NewPrey(paths.Real(dir))
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrUnsupported, err)
+		return fmt.Errorf("%w: the targets of the test could not be made in %q: %w; see what is missing: pollux sandbox check", ErrUnsupported, dir, err)
 	}
 	defer prey.Close()
 	s := New(&Options{Home: prey.Home, Records: filepath.Join(dir, "runs")})

@@ -41,8 +41,9 @@ func NewFiles(root string) (*Prey, error) {
 
 // NewPrey makes a Prey in an empty folder. The folder's path must be short enough for sockets. The environment of
 // this process gets a token and keeps it.
-func NewPrey(root string) (p *Prey, err error) {
-	if p, err = NewFiles(root); err != nil {
+func NewPrey(root string) (_ *Prey, err error) {
+	p, err := NewFiles(root)
+	if err != nil {
 		return nil, err
 	}
 	defer func() {
