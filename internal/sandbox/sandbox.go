@@ -12,6 +12,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"time"
@@ -133,6 +134,9 @@ type Options struct {
 	AllowReduced bool
 	// Pool has processes ready for runs; nil for none.
 	Pool *Pool
+	// UseProxy has allowed hosts contacted through the proxy that this process's environment names (HTTPS_PROXY). Then
+	// that proxy decides which address a name leads to.
+	UseProxy bool
 	// Event is told each refused contact as it happens, from several goroutines at once.
 	Event func(Denial)
 	// Dial replaces pollux's own dialler, and is then responsible for the addresses behind names. For tests.
@@ -250,7 +254,11 @@ func (c Command) check() error {
 
 // gateOptions are those of a run's gate; key is its proxy's password.
 func (s *Sandbox) gateOptions(p Policy, key string) gate.Options {
-	return gate.Options{Hosts: p.Hosts, Key: key, Dial: s.o.Dial, Event: s.o.Event, Log: s.o.Log}
+	o := gate.Options{Hosts: p.Hosts, Key: key, Dial: s.o.Dial, Event: s.o.Event, Log: s.o.Log}
+	if s.o.UseProxy {
+		o.ProxyOf = http.ProxyFromEnvironment
+	}
+	return o
 }
 
 // meter has kill called when all connections of a run together have carried more than this many bytes.

@@ -119,6 +119,7 @@ func fields(s *Settings, days *float64) []field {
 		{"tools.pinned", &s.Tools.Pinned, "a list of names, as in [\"code-analyzer\", \"code-analyzer.lintFile\"]", nil},
 		{"tools.processes", &s.Tools.Processes, "a number from 301 to 100000", func() error { return within(float64(s.Tools.Processes), 301, 100000) }},
 		{"tools.reduced", &s.Tools.Reduced, yesNo, nil},
+		{"tools.useProxy", &s.Tools.UseProxy, yesNo, nil},
 		{"history.enabled", &s.History.Enabled, yesNo, nil},
 		{"history.entries", &s.History.Entries, "a number from 1 to 10000", func() error { return within(float64(s.History.Entries), 1, 10000) }},
 		{"history.bytes", &s.History.Bytes, "a number of bytes from 1 to 10000000000", func() error { return within(float64(s.History.Bytes), 1, 1e10) }},

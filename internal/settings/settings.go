@@ -62,6 +62,8 @@ type Tools struct {
 	// Reduced allows a tool to run on a machine with less than full isolation, if its permissions can still be
 	// enforced.
 	Reduced bool
+	// UseProxy has a tool's allowed hosts contacted through the user's own proxy (HTTPS_PROXY).
+	UseProxy bool
 }
 
 // History bounds the record of past proposals (SPEC F-12).

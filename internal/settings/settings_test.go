@@ -26,7 +26,7 @@ func TestLoadAll(t *testing.T) {
 		ContainerAddress: "172.17.0.1", AdmitOtherUsers: true, ShareOutside: true, Ignore: []string{"secrets/", "*.pem"}, Share: map[string]string{"*": "ask", "claude": "never"}, DiffMode: "terminal",
 		Notify:  Notify{Seconds: 30, Terminal: false, Desktop: true, Command: []string{"/usr/bin/say", "pollux waits"}},
 		History: History{Enabled: false, Entries: 5, Bytes: 1000, Age: 36 * time.Hour}, ExtensionIndex: "/srv/extensions.json",
-		Tools: Tools{Seconds: 5, Memory: 32 << 20, Output: 2048, Processes: 400, Reduced: true, Pinned: []string{"analyzer", "other.lint"}},
+		Tools: Tools{Seconds: 5, Memory: 32 << 20, Output: 2048, Processes: 400, Reduced: true, UseProxy: true, Pinned: []string{"analyzer", "other.lint"}},
 	}
 	got, warnings, err := Load("testdata/all.json")
 	if err != nil || len(warnings) > 0 {

@@ -26,7 +26,7 @@ The exit code is 0 when every policy can be enforced, otherwise 1.`,
 				_, err := fmt.Fprint(con.Out, sandbox.AppArmorProfile())
 				return err
 			}
-			r := New(con, false, nil).Check(cmd.Context())
+			r := New(con, false, false, nil).Check(cmd.Context())
 			if asJSON {
 				if err := con.PrintJSON(r); err != nil {
 					return err

@@ -29,6 +29,7 @@ type sandboxFlags struct {
 	memory, output, traffic string
 	disk                    string
 	json, reduced, explain  bool
+	useProxy                bool
 	raw, selfTest           bool
 }
 
@@ -79,6 +80,7 @@ The exit code is the command's own; 125 when the sandbox could not be set up,
 	flags.StringVar(&f.read, "read", "none", "what it may read: a `LEVEL`")
 	flags.StringVar(&f.write, "write", "none", "what it may change, and read: a `LEVEL`")
 	flags.StringArrayVar(&f.hosts, "allow-host", nil, "a `HOST` that it may contact; may be repeated")
+	flags.BoolVar(&f.useProxy, "use-proxy", false, "contact its hosts through your own proxy (HTTPS_PROXY), which you trust")
 	flags.StringVar(&f.workspace, "workspace", "", "the `DIR` that the level workspace means (default: the current folder)")
 	flags.DurationVar(&f.time, "time", time.Minute, "how long it may take, a `DURATION` as in 90s or 5m")
 	flags.StringVar(&f.memory, "memory", "1G", "how much memory all its processes may hold, a `SIZE` as in 512M or 2G")
@@ -159,11 +161,14 @@ func (f *sandboxFlags) command(args []string) (c sandbox.Command, err error) {
 }
 
 // New returns a sandbox that runs commands, with ready processes from pool; nil: no pool.
-func New(con *console.Console, reduced bool, pool *sandbox.Pool) *sandbox.Sandbox {
+//
+// It uses the user's own proxy if useProxy says so.
+func New(con *console.Console, reduced, useProxy bool, pool *sandbox.Pool) *sandbox.Sandbox {
 	return sandbox.New(&sandbox.Options{
 		Records:      filepath.Join(con.Dirs.State, "sandbox", "runs"),
 		Masked:       append([]string{con.Dirs.State, con.Dirs.Config}, con.Dirs.Run...),
 		AllowReduced: reduced,
+		UseProxy:     useProxy,
 		Log:          con.Log,
 		Pool:         pool,
 	})
@@ -191,7 +196,7 @@ func run(con *console.Console, cmd *cobra.Command, f *sandboxFlags, args []strin
 	}
 	ctx, stop := console.Interrupted(cmd.Context())
 	defer stop()
-	r, err := New(con, f.reduced, nil).Run(ctx, p, c)
+	r, err := New(con, f.reduced, f.useProxy, nil).Run(ctx, p, c)
 	end()
 	if err != nil && r != nil {
 		PrintQuarantined(con, r.Quarantined, "command")
@@ -240,7 +245,7 @@ func refused(con *console.Console, f *sandboxFlags, err error) error {
 
 // explain prints what a command would be allowed to do, without running it.
 func explain(ctx context.Context, con *console.Console, f *sandboxFlags, p sandbox.Policy, c sandbox.Command) error {
-	plan, err := New(con, f.reduced, nil).Explain(p, c)
+	plan, err := New(con, f.reduced, f.useProxy, nil).Explain(p, c)
 	if err != nil {
 		return refusal(err)
 	}

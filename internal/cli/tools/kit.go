@@ -141,5 +141,5 @@ func (kit *Kit) terminalErr() bool {
 
 // Sandbox returns the sandbox for tools.
 func (kit *Kit) Sandbox(reduced bool) *sandbox.Sandbox {
-	return confine.New(kit.Console, reduced, kit.Pool)
+	return confine.New(kit.Console, reduced, kit.Settings.Tools.UseProxy, kit.Pool)
 }

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/netip"
+	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -51,6 +53,9 @@ type Options struct {
 	Key string
 	// Dial replaces the dialler, and is then responsible for the addresses behind names. For tests; nil for none.
 	Dial func(ctx context.Context, network, hostPort string) (net.Conn, error)
+	// ProxyOf names the user's own proxy for a request, as http.ProxyFromEnvironment does. The allowed hosts are then
+	// contacted through it, and it alone chooses the addresses. nil: they are contacted directly.
+	ProxyOf func(*http.Request) (*url.URL, error)
 	// Event is told each refused contact as it happens, from several goroutines at once; nil for nobody.
 	Event func(Denial)
 	Log   *slog.Logger
@@ -68,8 +73,11 @@ type Gate struct {
 	log   *slog.Logger
 	own   func() ([]net.Addr, error) // this machine's own addresses
 	key   string                     // the proxy's password, "" for none
-	over  func()                     // called when left is used up; nil for no limit
-	left  atomic.Int64
+	// proxyOf names the user's own proxy; nil if that is not used.
+	proxyOf func(*http.Request) (*url.URL, error)
+	lookup  func(ctx context.Context, network, host string) ([]netip.Addr, error)
+	over    func() // called when left is used up; nil for no limit
+	left    atomic.Int64
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -85,8 +93,11 @@ type Gate struct {
 
 // New returns a Gate that serves nothing yet. It closes its connections when ctx ends.
 func New(ctx context.Context, o Options) *Gate {
-	g := &Gate{own: net.InterfaceAddrs, hosts: o.Hosts, key: o.Key, dial: o.Dial, event: o.Event, log: o.Log, slots: make(chan struct{}, maxConnections),
+	g := &Gate{own: net.InterfaceAddrs, lookup: net.DefaultResolver.LookupNetIP, hosts: o.Hosts, key: o.Key, dial: o.Dial, event: o.Event, log: o.Log, slots: make(chan struct{}, maxConnections),
 		names: map[netip.Addr]string{}, addrs: map[string]netip.Addr{}}
+	if g.proxyOf = o.ProxyOf; g.dial == nil && g.proxyOf != nil {
+		g.dial = g.dialThrough
+	}
 	if g.dial == nil {
 		g.dial = g.dialPublic
 	}
@@ -353,8 +364,10 @@ func (g *Gate) connect(ctx context.Context, c contact) (net.Conn, error) {
 	conn, err := g.dial(ctx, "tcp", c.hostPort())
 	if private := (*privateError)(nil); errors.As(err, &private) {
 		g.deny(c.name, c.port, private.Error())
-	} else if proxy := ownProxy(); err != nil && proxy != "" && !errors.Is(context.Cause(ctx), context.Canceled) {
-		g.deny(c.name, c.port, "it is allowed, but cannot be reached directly; your proxy ("+proxy+") is not used, because it would hide which address is contacted")
+	} else if refused := (*proxyError)(nil); errors.As(err, &refused) {
+		g.deny(c.name, c.port, "it is allowed, but "+refused.Error())
+	} else if proxy := ownProxy(); err != nil && proxy != "" && g.proxyOf == nil && !errors.Is(context.Cause(ctx), context.Canceled) {
+		g.deny(c.name, c.port, "it is allowed, but cannot be reached directly; your proxy ("+proxy+") is not used, because it would hide which address is contacted; --use-proxy (for extensions' tools, tools.useProxy in the settings) has it used")
 	}
 	if err != nil {
 		return nil, err
