@@ -136,7 +136,7 @@ func TestFullDiskIsSaid(t *testing.T) {
 			}
 			mend()
 			said(false)
-			left := journal.Open(at, func(err error) {
+			left := journal.Open(at, nil, func(err error) {
 				if err != nil {
 					t.Error(err)
 				}

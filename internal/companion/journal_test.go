@@ -93,7 +93,7 @@ func TestUnheardOutcomes(t *testing.T) {
 // SPEC L-3, F-12: an edited diff that no companion may take over any more is a past proposal, with the edits.
 func TestLostDiffIsKept(t *testing.T) {
 	o, dir, _ := options(t)
-	lost := journal.Open(discovery.NewResume(o.Dirs.State, "pollux", []string{dir}, 0).Journal(), func(err error) { t.Error(err) })
+	lost := journal.Open(discovery.NewResume(o.Dirs.State, "pollux", []string{dir}, 0).Journal(), nil, func(err error) { t.Error(err) })
 	reg := review.New(review.Options{View: view{}})
 	d, err := reg.Open(t.Context(), &stranger{}, review.Proposal{Key: "k", Path: filepath.Join(dir, "f"), Title: "f", Old: "old", New: "new"}, func(d *review.Diff) {
 		lost.Opened("s", d)
@@ -122,7 +122,7 @@ func TestMissingIsSaid(t *testing.T) {
 		o, dir, _ := options(t)
 		_ = start(t, o).Stop(t.Context()) // leaves the record
 		at := discovery.NewResume(o.Dirs.State, "pollux", []string{dir}, 0).Journal()
-		left := journal.Open(at, func(err error) { t.Error(err) })
+		left := journal.Open(at, nil, func(err error) { t.Error(err) })
 		reg := review.New(review.Options{View: view{}})
 		if _, err := reg.Open(t.Context(), &stranger{}, review.Proposal{Key: "k", Path: filepath.Join(dir, "f"), New: strings.Repeat("x", 1<<20)}, func(d *review.Diff) {
 			left.Opened("s", d)
@@ -157,7 +157,7 @@ func TestDamagedRecordIsSaid(t *testing.T) {
 		o, dir, _ := options(t)
 		_ = start(t, o).Stop(t.Context()) // leaves the record
 		if open {
-			left := journal.Open(discovery.NewResume(o.Dirs.State, "pollux", []string{dir}, 0).Journal(), func(err error) { t.Error(err) })
+			left := journal.Open(discovery.NewResume(o.Dirs.State, "pollux", []string{dir}, 0).Journal(), nil, func(err error) { t.Error(err) })
 			reg := review.New(review.Options{View: view{}})
 			if _, err := reg.Open(t.Context(), &stranger{}, review.Proposal{Key: "k", Path: filepath.Join(dir, "f"), New: "x"}, func(d *review.Diff) {
 				left.Opened("s", d)

@@ -101,7 +101,7 @@ func (w *world) live(shown []lsptest.View) {
 
 // restore follows the registry, and brings back what an earlier life has left.
 func (w *world) restore() {
-	w.book = journal.Open(filepath.Join(w.dir, "journal"), func(err error) {
+	w.book = journal.Open(filepath.Join(w.dir, "journal"), nil, func(err error) {
 		if err != nil {
 			w.t.Error(err)
 		}

@@ -28,7 +28,7 @@ func (c *Companion) load(resume *discovery.Resume) (*discovery.Record, error) {
 
 // openJournal reads what the companion before this one left, and begins to write down what happens in this one.
 func (c *Companion) openJournal(dir string) {
-	c.journal = past.OpenJournal(dir, c.journalTrouble)
+	c.journal = past.OpenJournal(dir, c.work.Secret, c.journalTrouble)
 	if len(c.journal.Diffs()) == 0 && c.journal.Lost() == nil {
 		c.damaged = nil // nothing was open
 	}

@@ -175,8 +175,8 @@ func (j *Journal) rewrite() error {
 // encodeEntry appends every record of an entry to b. It also stores texts that could not be stored before.
 func (j *Journal) encodeEntry(b []byte, e *entry) (_ []byte, err error) {
 	for _, t := range e.texts() {
-		if t.File == "" && len(t.text) > inlineText {
-			again, err := j.put(e.ID, t.text)
+		if t.File == "" && apart(t.text, e.secret) {
+			again, err := j.put(e.ID, t.text, e.secret)
 			if err != nil {
 				return b, err
 			}

@@ -66,8 +66,9 @@ type Texts struct {
 type Journal struct {
 	dir     string
 	trouble func(error)
-	files   atomic.Uint64 // numbers of text files
-	lost    error         // see Lost; never changed after Open
+	secret  func(path string) bool // see Open
+	files   atomic.Uint64          // numbers of text files
+	lost    error                  // see Lost; never changed after Open
 
 	mu      sync.Mutex // guards the below
 	f       *os.File   // nil before the first record, and after a failure
@@ -98,6 +99,7 @@ type entry struct {
 	file     review.File // agreed, when known
 	known    bool
 	decided  bool
+	secret   bool  // its texts have files of their own, which go when it goes
 	unsure   bool  // edits may be missing, so that the next ones do not fit; the text stays as it was before
 	bytes    int64 // of its records, about
 }
@@ -110,9 +112,13 @@ type edit struct {
 
 // Open reads the journal in a folder, which need not exist, and goes on with it. A record that the end of the earlier process has
 // torn is cut off. trouble is called with an error when a write fails, and with nil when everything is written again. It is called
-// with the journal's lock held, so it must call no method of the journal.
-func Open(dir string, trouble func(error)) *Journal {
-	j := &Journal{dir: dir, trouble: trouble, byID: map[string]*entry{}, counts: map[string]Outcome{}}
+// with the journal's lock held, so it must call no method of the journal. secret says whether the texts of a file must not stay on
+// the disk when its diff is not needed any more; nil for no file.
+func Open(dir string, secret func(path string) bool, trouble func(error)) *Journal {
+	if secret == nil {
+		secret = func(string) bool { return false }
+	}
+	j := &Journal{dir: dir, secret: secret, trouble: trouble, byID: map[string]*entry{}, counts: map[string]Outcome{}}
 	j.files.Store(uint64(time.Now().UnixNano())) // no name of an earlier life is used again
 	data, err := safefile.ReadPrivate(j.path(), maxLog)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -170,7 +176,7 @@ func (j *Journal) replay(r *record, size int, gap bool) {
 		if r.Old != nil && r.New != nil && j.byID[r.ID] == nil {
 			j.dropKey(r.Session, r.Key)
 			d := Diff{Session: r.Session, ID: r.ID, Key: r.Key, Path: r.Path, Title: r.Title, Opened: r.Opened, IsNew: r.IsNew}
-			j.enter(&entry{Diff: d, old: r.Old, new: r.New, base: r.New, bytes: int64(size)})
+			j.enter(&entry{Diff: d, old: r.Old, new: r.New, base: r.New, secret: j.secret(r.Path), bytes: int64(size)})
 		}
 	case edited, based, decided:
 		if e := j.byID[r.ID]; e != nil {
@@ -282,8 +288,9 @@ func (j *Journal) Texts(id string) (t Texts, err error) {
 func (j *Journal) Opened(session string, d *review.Diff) {
 	p := d.Proposal()
 	j.begin()
-	old, err := j.put(d.ID(), p.Old)
-	proposal, err2 := j.put(d.ID(), p.New)
+	secret := j.secret(p.Path)
+	old, err := j.put(d.ID(), p.Old, secret)
+	proposal, err2 := j.put(d.ID(), p.New, secret)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if o, over := d.Outcome(); over && o.Kind == review.Withdrawn {
@@ -293,7 +300,7 @@ func (j *Journal) Opened(session string, d *review.Diff) {
 	j.dropKey(session, p.Key) // replay of the record does the same
 	e := &entry{
 		Diff: Diff{Session: session, ID: d.ID(), Key: p.Key, Path: p.Path, Title: p.Title, Opened: d.Opened(), IsNew: p.IsNew},
-		old:  old, new: proposal, base: proposal, now: p.New, known: true,
+		old:  old, new: proposal, base: proposal, now: p.New, known: true, secret: secret,
 		file: review.File{Text: p.Old, Exists: !p.IsNew},
 	}
 	j.enter(e)
@@ -358,7 +365,7 @@ func (j *Journal) baseTo(e *entry, file review.File) {
 	if file == e.file || file.Problem != "" {
 		return
 	}
-	text, err := j.put(e.ID, file.Text)
+	text, err := j.put(e.ID, file.Text, e.secret)
 	if e.agreed != nil {
 		j.gone = append(j.gone, e.agreed)
 	}
@@ -381,11 +388,11 @@ func (j *Journal) editTo(e *entry, text string) {
 	var err error
 	if s.whole(text) || len(text)*len(e.edits) > maxRework {
 		r.From, r.Cut = 0, 0
-		r.Text, err = j.put(e.ID, text)
+		r.Text, err = j.put(e.ID, text, e.secret)
 		j.gone = append(j.gone, slices.DeleteFunc(e.texts()[1:], func(t *stored) bool { return t == e.new || t == e.agreed })...)
 		e.base, e.edits = r.Text, nil
 	} else {
-		r.Ins, err = j.put(e.ID, s.ins)
+		r.Ins, err = j.put(e.ID, s.ins, e.secret)
 		e.edits = append(e.edits, edit{s.from, s.cut, r.Ins})
 	}
 	e.now = text

@@ -57,7 +57,7 @@ func (o *owner) open(r *review.Registry, p review.Proposal) *review.Diff {
 }
 
 func open(t *testing.T, dir string) *Journal {
-	return Open(dir, func(err error) {
+	return Open(dir, nil, func(err error) {
 		if err != nil {
 			t.Error(err)
 		}
@@ -432,7 +432,7 @@ func TestTrouble(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := make(chan error, 10)
-	j := Open(dir, func(err error) { said <- err })
+	j := Open(dir, nil, func(err error) { said <- err })
 	r := review.New(review.Options{View: view{}})
 	t.Cleanup(j.Follow(r))
 	o := &owner{t: t, j: j, id: "one"}
@@ -498,7 +498,7 @@ func FuzzDecode(f *testing.F) {
 		if err := os.WriteFile(filepath.Join(dir, logName), data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		j := Open(dir, func(error) {})
+		j := Open(dir, nil, func(error) {})
 		for _, d := range j.Diffs() {
 			_, _ = j.Texts(d.ID)
 		}
@@ -533,7 +533,7 @@ func TestSplice(t *testing.T) {
 func BenchmarkOpened(b *testing.B) {
 	for _, size := range []int{1 << 10, 100 << 10, 5 << 20} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
-			j := Open(filepath.Join(b.TempDir(), "j"), func(err error) { b.Error(err) })
+			j := Open(filepath.Join(b.TempDir(), "j"), nil, func(err error) { b.Error(err) })
 			r := review.New(review.Options{View: view{}})
 			text := strings.Repeat("x", size)
 			d, err := r.Open(b.Context(), &owner{}, review.Proposal{Key: "k", New: text}, nil)

@@ -36,7 +36,7 @@ func TestRemovedFile(t *testing.T) {
 	if err := errors.Join(os.Remove(s.j.path()), os.Mkdir(s.j.path(), 0o700)); err != nil {
 		t.Fatal(err)
 	}
-	if j := Open(s.dir, func(error) {}); j.Lost() == nil {
+	if j := Open(s.dir, nil, func(error) {}); j.Lost() == nil {
 		t.Error("a journal that cannot be read, and nobody is told")
 	}
 }

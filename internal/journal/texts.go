@@ -19,10 +19,13 @@ const textSuffix = ".text"
 // errDamaged: a stored text does not match its checksum.
 var errDamaged = errors.New("a text of the journal is damaged")
 
-// put stores a text. A large one gets a file of its own, written before the record that names it: a crash in between leaves a file that sweep removes.
-func (j *Journal) put(id, text string) (*stored, error) {
+// apart says whether a text gets a file of its own: a large one, and one that must not stay in the file of records.
+func apart(text string, secret bool) bool { return len(text) > inlineText || secret && text != "" }
+
+// put stores a text. A file of its own is written before the record that names it: a crash in between leaves a file that sweep removes.
+func (j *Journal) put(id, text string, secret bool) (*stored, error) {
 	s := &stored{Size: len(text), text: text}
-	if len(text) <= inlineText {
+	if !apart(text, secret) {
 		return s, nil
 	}
 	name := id + "-" + strconv.FormatUint(j.files.Add(1), 36) + textSuffix

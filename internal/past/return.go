@@ -16,7 +16,9 @@ import (
 type Journal = journal.Journal
 
 // OpenJournal is journal.Open.
-func OpenJournal(dir string, trouble func(error)) *Journal { return journal.Open(dir, trouble) }
+func OpenJournal(dir string, secret func(path string) bool, trouble func(error)) *Journal {
+	return journal.Open(dir, secret, trouble)
+}
 
 // errSession: this companion did not issue the session's id.
 var errSession = errors.New("its session is not known")
