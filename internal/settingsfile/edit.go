@@ -24,18 +24,22 @@ func (f *file) parse() error {
 	if f.missing {
 		return nil
 	}
-	if bytes.HasPrefix(f.data, []byte("\xef\xbb\xbf")) {
+	data := f.text()
+	if len(data) == 0 && f.program == ClaudeCode {
+		return nil
+	}
+	if bytes.HasPrefix(data, []byte(mark)) {
 		return f.problem(0, fmt.Sprintf("the file starts with a byte order mark, which %s refuses; save it as UTF-8 without one", f.program))
 	}
 	// encoding/json limits the depth; hujson does not.
-	if err := json.Unmarshal(plain(f.data), new(any)); err != nil {
+	if err := json.Unmarshal(plain(data), new(any)); err != nil {
 		at := len(f.data)
 		if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
 			at = max(0, int(syntax.Offset)-1)
 		}
 		return f.problem(at, fmt.Sprintf("%v; correct it and try again (%s cannot read it either)", err, f.program))
 	}
-	root, err := hujson.Parse(append(bytes.Clone(f.data), '\n')) // hujson requires it after a comment
+	root, err := hujson.Parse(append(bytes.Clone(data), '\n')) // hujson requires it after a comment
 	if err != nil {
 		return f.problem(0, strings.TrimPrefix(err.Error(), "hujson: "))
 	}
@@ -45,6 +49,17 @@ func (f *file) parse() error {
 	}
 	f.root = &object{obj, root.StartOffset, root.EndOffset - 1}
 	return nil
+}
+
+// mark is a byte order mark.
+const mark = "\xef\xbb\xbf"
+
+// text returns the file with blanks for a byte order mark that the program takes.
+func (f *file) text() []byte {
+	if f.program != ClaudeCode || !bytes.HasPrefix(f.data, []byte(mark)) {
+		return f.data
+	}
+	return append([]byte("   "), f.data[len(mark):]...)
 }
 
 // plain replaces comments with blanks, as the agents do before they parse.
@@ -90,8 +105,9 @@ func (f *file) loads() error {
 	if f.program != ClaudeCode {
 		return nil
 	}
-	without := plain(f.data)
-	for i, c := range f.data {
+	data := f.text()
+	without := plain(data)
+	for i, c := range data {
 		if c != without[i] {
 			return f.problem(i, fmt.Sprintf("%s does not load a file with comments; take this one out", f.program))
 		}
@@ -173,7 +189,7 @@ func (f *file) get(key string) (*bool, error) {
 	v := obj.Members[i].Value
 	lit, _ := v.Value.(hujson.Literal)
 	for _, b := range []bool{true, false} {
-		if string(lit) == literal(key, b) {
+		if string(lit) == literal(key, b) || strings.HasPrefix(key, "env.") && slices.Contains(spellings(b), strings.ToLower(lit.String())) {
 			return &b, nil
 		}
 	}
@@ -186,6 +202,14 @@ func literal(key string, on bool) string {
 		return fmt.Sprintf("%q", fmt.Sprint(on))
 	}
 	return fmt.Sprint(on)
+}
+
+// spellings are the values of a variable that Claude Code takes for on, or for off.
+func spellings(on bool) []string {
+	if on {
+		return []string{"1", "true", "yes", "on"}
+	}
+	return []string{"0", "false", "no", "off"}
 }
 
 // set plans how to set keys to true. All of them are members of one object.
@@ -217,7 +241,7 @@ func (f *file) set(keys []string) (edits []Edit, values []Value, err error) {
 	obj, _, _ := f.find(keys[0])
 	nl, unit := f.style()
 	switch {
-	case f.missing:
+	case f.root == nil:
 		edits = []Edit{{New: "{\n  \"" + outer + "\": {\n    " + strings.Join(missing, ",\n    ") + "\n  }\n}\n"}}
 	case obj != nil:
 		edits = append(edits, f.add(obj, missing, unit)...)
@@ -355,6 +379,7 @@ func apply(data []byte, edits []Edit) []byte {
 
 // revert undoes edits; ok is false if the text is not what they produced.
 func revert(data []byte, edits []Edit) (old []byte, ok bool) {
+	old = []byte{} // the old text may be empty
 	at, shift := 0, 0
 	for _, e := range edits {
 		from := e.Offset + shift

@@ -18,7 +18,7 @@ import (
 // A Program is the owner of the settings, as messages name it: "Gemini CLI".
 type Program string
 
-// ClaudeCode takes no comments, other than the other programs.
+// ClaudeCode takes no comments, but a byte order mark and an empty file, other than the other programs.
 const ClaudeCode Program = "Claude Code"
 
 // maxFile bounds a settings file, in bytes.
@@ -51,10 +51,10 @@ func (p Program) Get(path, key string) (*bool, error) {
 // Decode reads the whole file into v, like encoding/json, ignoring comments. A missing file leaves v unchanged.
 func (p Program) Decode(path string, v any) error {
 	f, err := p.open(path)
-	if err != nil || f.missing {
+	if err != nil || f.root == nil {
 		return err
 	}
-	return json.Unmarshal(plain(f.data), v)
+	return json.Unmarshal(plain(f.text()), v)
 }
 
 // A Change is what Set did to a file, in a form that can be stored as JSON and undone. It holds only the changed

@@ -324,3 +324,40 @@ func duplicates(data []byte) bool {
 		}
 	}
 }
+
+// Claude Code loads a file that starts with a byte order mark, and an empty one, and takes its variable for on or off in several spellings
+// (measured with 2.1.330).
+func TestClaudeLoads(t *testing.T) {
+	keys := []string{"env.X"}
+	for before, after := range map[string]string{
+		"\xef\xbb\xbf{\"a\": 1}\n":             "\xef\xbb\xbf{\"a\": 1, \"env\": {\"X\": \"true\"}}\n",
+		"":                                     "{\n  \"env\": {\n    \"X\": \"true\"\n  }\n}\n",
+		"{\"env\": {\"X\": \"off\"}}":          "{\"env\": {\"X\": \"true\"}}",
+		"\xef\xbb\xbf{\"env\": {\"X\": \"\"}}": "",
+		"{\"env\": {\"X\": \"1\"}}":            "{\"env\": {\"X\": \"1\"}}",
+		"{\"env\": {\"X\": \"Yes\"}}":          "{\"env\": {\"X\": \"Yes\"}}",
+		"{\"env\": {\"X\": true}}":             "{\"env\": {\"X\": true}}",
+	} {
+		path := settings(t, before)
+		c, err := ClaudeCode.Set(path, keys, nil)
+		if after == "" {
+			if err == nil || !strings.Contains(err.Error(), `:1:18: "env.X" must be "true" or "false"`) || content(t, path) != before {
+				t.Errorf("%q: %v", before, err)
+			}
+			continue
+		}
+		if got := content(t, path); err != nil || got != after {
+			t.Errorf("%q: %v, %q", before, err, got)
+			continue
+		}
+		if on, err := ClaudeCode.Get(path, keys[0]); err != nil || on == nil || !*on {
+			t.Errorf("%q: %v, %v", before, on, err)
+		}
+		if before == after {
+			continue
+		}
+		if _, err := ClaudeCode.Undo(c, nil); err != nil || content(t, path) != before {
+			t.Errorf("%q: undo: %v, %q", before, err, content(t, path))
+		}
+	}
+}
