@@ -95,7 +95,7 @@ func TestLostDiffIsKept(t *testing.T) {
 	o, dir, _ := options(t)
 	lost := journal.Open(discovery.NewResume(o.Dirs.State, "pollux", []string{dir}, 0).Journal(), nil, func(err error) { t.Error(err) })
 	reg := review.New(review.Options{View: view{}})
-	d, err := reg.Open(t.Context(), &stranger{}, review.Proposal{Key: "k", Path: filepath.Join(dir, "f"), Title: "f", Old: "old", New: "new"}, func(d *review.Diff) {
+	d, err := reg.Open(t.Context(), &stranger{}, review.Proposal{Key: "k", Path: filepath.Join(dir, "f"), Title: "f – Claude Code #2", Old: "old", New: "new"}, func(d *review.Diff) {
 		lost.Opened("s", d)
 	})
 	if err != nil {
@@ -111,7 +111,7 @@ func TestLostDiffIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	e, err := start(t, o).kept.Get(d.ID())
-	if err != nil || e.Final != "mine" || e.Old != "old" || e.New != "new" || !e.Edited || e.Outcome != review.Withdrawn {
+	if err != nil || e.Final != "mine" || e.Old != "old" || e.New != "new" || !e.Edited || e.Outcome != review.Withdrawn || e.Owner != "Claude Code #2" {
 		t.Errorf("%+v, %v", e, err)
 	}
 }

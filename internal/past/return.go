@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/agent/mcp"
@@ -152,9 +153,17 @@ func (r Return) keepPast(d journal.Diff, t journal.Texts, kind review.Kind) {
 	}
 	r.History.Keep(history.Entry{
 		Info: history.Info{
-			ID: d.ID, Path: d.Path, Title: d.Title, Owner: "a session of the companion before this one",
+			ID: d.ID, Path: d.Path, Title: d.Title, Owner: ownerOf(d),
 			Opened: d.Opened, Settled: time.Now(), Outcome: kind, Edited: kind != review.Rejected && t.Text != t.New, IsNew: d.IsNew,
 		},
 		Old: t.Old, New: t.New, Final: t.Text,
 	})
+}
+
+// ownerOf returns the session's name, which ends a proposal's title.
+func ownerOf(d journal.Diff) string {
+	if i := strings.LastIndex(d.Title, " – "); i >= 0 {
+		return d.Title[i+len(" – "):]
+	}
+	return "a session of the companion before this one"
 }

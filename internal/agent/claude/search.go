@@ -63,6 +63,9 @@ func Choose(w lockfile.World) *lockfile.Choice {
 // tooMany: of several it takes none (SPEC CC-4), and a lock in both of its folders counts twice (SPEC CC-1).
 func tooMany(c *lockfile.Choice, valid []int) *finding.Finding {
 	first := c.Candidates[valid[0]]
+	if i := slices.IndexFunc(valid, func(i int) bool { return c.Candidates[i].Lock.Ours }); i >= 0 {
+		first = c.Candidates[valid[i]] // who asks pollux means pollux's
+	}
 	f := &finding.Finding{Level: finding.Fault, What: fmt.Sprintf("%d companions serve this folder, and Claude Code connects to none of them", len(valid)),
 		Why:    "it takes a companion by itself only where there is one",
 		Mend:   fmt.Sprintf("export %s=%d", PortVariable, first.Lock.Port),
@@ -70,7 +73,7 @@ func tooMany(c *lockfile.Choice, valid []int) *finding.Finding {
 	for _, i := range valid {
 		l := c.Candidates[i]
 		f.Details = append(f.Details, fmt.Sprintf("%s (process %d): %s", l.Lock.DisplayName, l.Lock.PID, l.Path))
-		if i != valid[0] && l.Lock.Port == first.Lock.Port {
+		if l.Path != first.Path && l.Lock.Port == first.Lock.Port {
 			f.What = "the same lock lies in both of Claude Code's folders, and it connects to neither"
 			f.Why = homeVariable + " is set, and Claude Code looks into the usual folder as well"
 			f.Mend, f.Remark = "", "remove one of the two files"

@@ -42,6 +42,7 @@ func TestChoose(t *testing.T) {
 		env    map[string]string //
 		taken  string
 		blames string // a word of what stands in the way; "" where there is simply none
+		mend   string // what mends that; any when ""
 	}{
 		"none":                          {},
 		"the only one":                  {locks: []string{here}, taken: "1.lock"},
@@ -55,6 +56,7 @@ func TestChoose(t *testing.T) {
 		"broken":                        {locks: []string{"{", "[]", ""}},
 		"two":                           {locks: []string{here, here}, blames: "connects to none"},
 		"three, one elsewhere":          {locks: []string{here, lock(living, base+"/other"), here}, blames: "2 companions"},
+		"two, the first pollux's":       {locks: []string{here, strings.Replace(here, `"pollux":true`, `"pollux":false`, 1)}, blames: "connects to none", mend: "export CLAUDE_CODE_SSE_PORT=1"},
 		"two, and the port":             {locks: []string{here, here}, env: map[string]string{PortVariable: "2"}, taken: "2.lock"},
 		"the port of another folder":    {locks: []string{lock(living, base+"/other"), here}, env: map[string]string{PortVariable: "1"}, taken: "1.lock"},
 		"the port of a dead one":        {locks: []string{lock(gone, app), here}, env: map[string]string{PortVariable: "1"}, taken: "2.lock"},
@@ -93,6 +95,9 @@ func TestChoose(t *testing.T) {
 		}
 		if c.Trouble != nil {
 			blames = c.Trouble.What
+			if tt.mend != "" && c.Trouble.Mend != tt.mend {
+				t.Errorf("%s: %s", name, c.Trouble.Mend)
+			}
 		}
 		if taken != tt.taken || !strings.Contains(blames, tt.blames) || (blames == "") != (tt.blames == "") {
 			t.Errorf("%s: %q, %q of %+v; want %q, %q", name, taken, blames, c.Candidates, tt.taken, tt.blames)

@@ -89,7 +89,7 @@ func (m *model) drawHead(f *frame) {
 }
 
 func (m *model) drawEmpty(f *frame) {
-	lines := []string{"Nothing waits for you.", "", "What Gemini CLI, or pollux diff, wants to change comes up here."}
+	lines := []string{"Nothing waits for you.", "", "What an agent, or pollux diff, wants to change comes up here."}
 	switch {
 	case m.companion == nil && m.problem != "":
 		lines = []string{"No companion is connected; looking for one.", ""}
