@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -138,5 +139,27 @@ func TestDeniedClaude(t *testing.T) {
 				t.Errorf("it denies %d files, at least %d were expected; it is told of %d, at least %d were expected", denied, tc.denied, told, tc.told)
 			}
 		})
+	}
+}
+
+// TestDeniedElsewhere: what a Claude Code denies to its tools in a folder that only its own environment names is not named to it
+// (SPEC C-8, CC-1, CC-18).
+func TestDeniedElsewhere(t *testing.T) {
+	needClaude(t)
+	b := newBench(t, map[string]string{"a.txt": "one\n", "kept.txt": "two\n"})
+	b.usesClaude()
+	d := b.desk(b.serve())
+	own := filepath.Join(b.home.Dir, "own")
+	settings := `{"permissions": {"defaultMode": "default", "disableAutoMode": "disable", "deny": ["Read(kept.txt)"]}}`
+	if err := errors.Join(os.Mkdir(own, 0o700), os.WriteFile(filepath.Join(own, "settings.json"), []byte(settings), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	c := b.claude("CLAUDE_CONFIG_DIR=" + own)
+	d.open("a.txt")
+	c.Wait("In a.txt", second(60))
+	d.open("kept.txt")
+	c.Until("nothing is named", second(60), func(screen string) bool { return !strings.Contains(screen, "In a.txt") })
+	if screen, text := c.Screen(), said(c.Ask("what do I look at")); strings.Contains(screen+text, "kept.txt") {
+		t.Errorf("it is told of a file that its settings deny:\n%s\n%s", screen, text)
 	}
 }

@@ -15,7 +15,7 @@ import (
 const claudeKey = "sk-ant-api03-nothing-but-a-scripted-model-asks-for-it"
 
 // StartClaude runs Claude Code in dir until its prompt stands there. Every question that has nothing to do with an editor is
-// answered beforehand.
+// answered beforehand. CLAUDE_CONFIG_DIR in env moves its settings.
 func StartClaude(t testing.TB, h Home, dir string, env ...string) *Agent {
 	t.Helper()
 	real, err := filepath.EvalSymlinks(dir)
@@ -30,9 +30,15 @@ func StartClaude(t testing.TB, h Home, dir string, env ...string) *Agent {
 	if err != nil {
 		t.Fatal(err)
 	}
+	config, stateDir := filepath.Join(h.Dir, ".claude"), h.Dir
+	for _, variable := range env {
+		if own, ok := strings.CutPrefix(variable, "CLAUDE_CONFIG_DIR="); ok {
+			config, stateDir = own, own
+		}
+	}
 	for file, content := range map[string]string{
-		filepath.Join(h.Dir, ".claude.json"):             string(state),
-		filepath.Join(h.Dir, ".claude", "settings.json"): `{"permissions": {"defaultMode": "default", "disableAutoMode": "disable", "allow": ["Bash"]}}`,
+		filepath.Join(stateDir, ".claude.json"): string(state),
+		filepath.Join(config, "settings.json"):  `{"permissions": {"defaultMode": "default", "disableAutoMode": "disable", "allow": ["Bash"]}}`,
 	} {
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 			t.Fatal(err)

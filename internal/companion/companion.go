@@ -100,19 +100,19 @@ type Companion struct {
 	store    *state.Store
 	reg      *review.Registry
 	agents   *mcp.Server
-	folders  atomic.Pointer[map[string][]string] // where sessions run, by their agent; see lookFolders
-	above    above                               // agents that count only as long as their go-between lives
-	plain    atomic.Pointer[proc.Info]           // the CLI that was last found not to be branded; its ancestors stay the same
-	setters  proc.Set                            // who has set rules, with all above them
-	met      proc.Set                            // the processes of all agents that have connected, in earlier lives too
-	kept     *past.History                       // nil when no history is kept
-	resume   *discovery.Resume                   // nil when nothing is kept for the next start
-	journal  *past.Journal                       // nil without resume
-	unread   atomic.Pointer[error]               // why a diff of the journal is missing; nil when none is
-	damaged  error                               // why the record beside the journal could not be used; nil when it could, or the journal has nothing
-	restored chan struct{}                       // closed when the diffs of the journal are open again
-	record   discovery.Record                    // what a next start may take over
-	recorded []string                            // the roots that it is found by
+	running  atomic.Pointer[running]   // see lookRunning
+	above    above                     // agents that count only as long as their go-between lives
+	plain    atomic.Pointer[proc.Info] // the CLI that was last found not to be branded; its ancestors stay the same
+	setters  proc.Set                  // who has set rules, with all above them
+	met      proc.Set                  // the processes of all agents that have connected, in earlier lives too
+	kept     *past.History             // nil when no history is kept
+	resume   *discovery.Resume         // nil when nothing is kept for the next start
+	journal  *past.Journal             // nil without resume
+	unread   atomic.Pointer[error]     // why a diff of the journal is missing; nil when none is
+	damaged  error                     // why the record beside the journal could not be used; nil when it could, or the journal has nothing
+	restored chan struct{}             // closed when the diffs of the journal are open again
+	record   discovery.Record          // what a next start may take over
+	recorded []string                  // the roots that it is found by
 	resumed  bool
 	door     net.Listener // the agents' port
 	handed   atomic.Bool  // the next companion has the door

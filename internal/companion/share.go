@@ -99,7 +99,7 @@ func (c *Companion) followShares() {
 				return
 			case <-c.wakeShares:
 			}
-			c.lookFolders()
+			c.lookRunning()
 			c.lookShares()
 			for _, s := range c.everySession() {
 				if !strings.HasPrefix(s.Client, "pollux") { // pollux doctor and context look for themselves

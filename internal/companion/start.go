@@ -45,36 +45,6 @@ func (c *Companion) startWorkspace() (err error) {
 	return nil
 }
 
-// deniers are the agents whose own settings keep files from them (SPEC C-8).
-func (c *Companion) deniers() []workspace.Denier {
-	ds := agent.Deniers(os.Getenv)
-	for i, d := range ds {
-		ds[i].Folders = func() []string { return c.foldersOf(d.Agent) }
-	}
-	return ds
-}
-
-// foldersOf returns the folders in which an agent's sessions run, as of the last lookFolders.
-func (c *Companion) foldersOf(name string) []string {
-	if all := c.folders.Load(); all != nil {
-		return (*all)[name]
-	}
-	return nil
-}
-
-// lookFolders finds out in which folders sessions run: their agent reads its settings there.
-func (c *Companion) lookFolders() {
-	all := map[string][]string{}
-	for _, s := range c.everySession() {
-		if dir, err := proc.Dir(s.PID); err == nil && !slices.Contains(all[s.Agent], dir) {
-			all[s.Agent] = append(all[s.Agent], dir)
-		}
-	}
-	if was := c.folders.Swap(&all); was == nil || !maps.EqualFunc(*was, all, slices.Equal[[]string]) {
-		c.store.Touch()
-	}
-}
-
 // savesFolder holds notes of saves that are under way, for whichever companion starts next.
 func (c *Companion) savesFolder() string { return filepath.Join(c.o.Dirs.State, "saves") }
 

@@ -23,6 +23,10 @@ type Denier struct {
 	Read func(data []byte, file, folder string) ([]Denial, error)
 	// Folders returns the folders where the agent runs now. Their settings count for every file. nil for none.
 	Folders func() []string
+	// Own returns the settings files of an agent with this environment that hold everywhere; nil when the environment moves none. Owned
+	// returns those of the agents that run now, which count beside Always; nil for none.
+	Own   func(getenv func(string) string) []string
+	Owned func() []string
 }
 
 // A Denial is one line of an agent's settings.
@@ -187,7 +191,7 @@ func (s *denying) in(dir, root string) *denials {
 
 func (s *denying) everywhere() []*ignoreFile {
 	files := []*ignoreFile{}
-	for _, pattern := range s.d.Always {
+	for _, pattern := range s.d.everywhere() {
 		matches, _ := filepath.Glob(pattern)
 		if len(matches) == 0 {
 			matches = []string{pattern} // it may be a link that leads nowhere, or become one
@@ -204,6 +208,15 @@ func (s *denying) everywhere() []*ignoreFile {
 		files = append(files, s.beside(folder)...)
 	}
 	return slices.DeleteFunc(files, func(f *ignoreFile) bool { return f == nil })
+}
+
+// everywhere returns the settings files that hold everywhere now.
+func (d *Denier) everywhere() []string {
+	all := slices.Clone(d.Always)
+	if d.Owned != nil {
+		all = append(all, d.Owned()...)
+	}
+	return all
 }
 
 func (s *denying) beside(folder string) (files []*ignoreFile) {
@@ -451,7 +464,7 @@ func (w *Workspace) denied(f *ignoreFile, problem string) {
 func (w *Workspace) denierOf(file string) (d *denier, folder string) {
 	for i := range w.deniers {
 		d := &w.deniers[i]
-		for _, always := range d.Always {
+		for _, always := range d.everywhere() {
 			if ok, err := filepath.Match(always, file); err == nil && ok || always == file {
 				return d, ""
 			}

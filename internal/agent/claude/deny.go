@@ -23,22 +23,28 @@ func Deniers(getenv func(string) string) []Denier {
 // denier is Claude Code's permissions.deny: the rules for its tool Read, which other file tools obey too (SPEC CC-18).
 func denier(getenv func(string) string) workspace.Denier {
 	home := homeOf(getenv)
-	user := []string{}
-	for _, dir := range []string{filepath.Join(home, ".claude"), getenv(homeVariable)} {
-		if filepath.IsAbs(dir) {
-			user = append(user, filepath.Join(dir, "settings.json"))
-		}
+	user := ownSettings(getenv)
+	if home != "" {
+		user = append([]string{filepath.Join(home, ".claude", "settings.json")}, user...)
 	}
 	for _, dir := range managed(getenv) {
 		user = append(user, filepath.Join(dir, "managed-settings.json"), filepath.Join(dir, "managed-settings.d", "*.json"))
 	}
 	return workspace.Denier{
-		Agent: Name, Label: "Claude Code", Always: user,
+		Agent: Name, Label: "Claude Code", Always: user, Own: ownSettings,
 		Beside: []string{".claude/settings.json", ".claude/settings.local.json"},
 		Read: func(data []byte, file, folder string) ([]workspace.Denial, error) {
 			return denials(data, file, folder, home)
 		},
 	}
+}
+
+// ownSettings is the user's settings file where a variable moves it.
+func ownSettings(getenv func(string) string) []string {
+	if dir := getenv(homeVariable); filepath.IsAbs(dir) {
+		return []string{filepath.Join(dir, "settings.json")}
+	}
+	return nil
 }
 
 // homeOf returns the user's home folder, "" when it is not known.
