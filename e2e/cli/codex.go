@@ -12,13 +12,15 @@ import (
 	"github.com/pollux-companion/pollux/internal/peers"
 )
 
-// StartCodex runs Codex in dir until its prompt stands there.
+// StartCodex runs Codex in dir until its prompt stands there. Its model's shell asks nothing, and is in no sandbox.
 func StartCodex(t testing.TB, h Home, dir string, env ...string) *Agent {
 	t.Helper()
 	m := model.Start(t)
 	config := fmt.Sprintf(`model = "scripted"
 model_provider = "scripted"
 check_for_update_on_startup = false
+sandbox_mode = "danger-full-access"
+approval_policy = "never"
 [model_providers.scripted]
 name = "scripted"
 base_url = "%s/v1"
