@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pollux-companion/pollux/e2e/child"
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/rpc"
 )
@@ -362,17 +363,7 @@ func (s *soak) lsp() *soakEditor {
 	cmd := exec.Command(shared.pollux, "lsp")
 	e := &soakEditor{t: t, dir: s.b.dir, said: &bytes.Buffer{}, over: make(chan struct{})}
 	cmd.Dir, cmd.Env, cmd.Stderr = s.b.dir, s.b.home.Env(), e.said
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in, out := child.Start(t, cmd)
 	e.pid = cmd.Process.Pid
 	e.peer = rpc.NewPeer(rpc.NewQueue(rpc.NewChannel(out, in, &rpc.Options{First: rpc.Lines})), rpc.PeerOptions{Handle: e.handle})
 	go func() { _ = e.peer.Run(s.ctx); _ = cmd.Wait(); close(e.over) }()

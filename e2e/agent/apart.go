@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/pollux-companion/pollux/e2e/child"
 )
 
 // apartVariable tells a process that Start has begun what it is there for: the address of a companion's port.
@@ -48,17 +50,7 @@ func Apart(t testing.TB, port int, by ...string) *http.Transport {
 	cmd := exec.Command(words[0], words[1:]...)
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=127.0.0.1:%d", apartVariable, port))
 	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in, out := child.Start(t, cmd)
 	t.Cleanup(func() { in.Close(); _ = cmd.Wait() })
 	address, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {

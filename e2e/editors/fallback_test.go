@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pollux-companion/pollux/e2e/child"
 	"github.com/pollux-companion/pollux/internal/editor/web/webtest"
 	"github.com/pollux-companion/pollux/internal/pace"
 	"github.com/pollux-companion/pollux/internal/rpc"
@@ -81,17 +82,7 @@ func TestPlainClient(t *testing.T) {
 		b.browse()
 		cmd := exec.Command(binary(), "lsp")
 		cmd.Dir, cmd.Env, cmd.Stderr = b.project, b.env, os.Stderr
-		in, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := cmd.StdoutPipe()
-		if err == nil {
-			err = cmd.Start()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		in, out := child.Start(t, cmd)
 		client := rpc.NewPeer(rpc.NewQueue(rpc.NewChannel(out, in, &rpc.Options{First: framing})), rpc.PeerOptions{
 			Handle: func(context.Context, string, json.RawMessage) (any, error) { return nil, nil }, // null, as eglot answers
 		})

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/pollux-companion/pollux/e2e/child"
 	"github.com/pollux-companion/pollux/internal/proc"
 )
 
@@ -48,17 +49,7 @@ func Connect(t *testing.T, path string) (conn net.Conn, maker proc.Info, end fun
 	defer f.Close() // FileConn has one of its own
 	cmd := exec.Command(os.Args[0])
 	cmd.Env, cmd.ExtraFiles = append(os.Environ(), connectTo+"="+path), []*os.File{f}
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in, out := child.Start(t, cmd)
 	end = func() {
 		in.Close()
 		_ = cmd.Wait()

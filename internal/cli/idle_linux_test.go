@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pollux-companion/pollux/e2e/child"
 	"github.com/pollux-companion/pollux/internal/pace"
 )
 
@@ -61,17 +62,7 @@ func idle(t *testing.T, pid int) {
 func (w *world) edit(editor int, root string) *exec.Cmd {
 	w.t.Helper()
 	cmd := w.command("lsp")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		w.t.Fatal(err)
-	}
+	in, out := child.Start(w.t, cmd)
 	go func() { _, _ = io.Copy(io.Discard, out) }()
 	for _, m := range []string{
 		fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"processId":%d,"rootUri":"file://%s","capabilities":{},"initializationOptions":{}}}`, editor, root),

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pollux-companion/pollux/e2e/agent"
+	"github.com/pollux-companion/pollux/e2e/child"
 	"github.com/pollux-companion/pollux/internal/cli/console"
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/pace"
@@ -54,17 +55,7 @@ func (w *world) newIDE(name string) *plugin {
 func (w *world) newIDEOf(name string, pid int) *plugin {
 	w.t.Helper()
 	e := &plugin{w: w, pid: pid, cmd: w.command("lsp"), shown: make(chan map[string]any, 8), ended: make(chan struct{})}
-	in, err := e.cmd.StdinPipe()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	out, err := e.cmd.StdoutPipe()
-	if err == nil {
-		err = e.cmd.Start()
-	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	in, out := child.Start(w.t, e.cmd)
 	e.in = in
 	e.peer = rpc.NewPeer(rpc.NewQueue(rpc.NewChannel(out, in, &rpc.Options{First: rpc.Lines})), rpc.PeerOptions{Handle: e.handle})
 	read := make(chan struct{})
@@ -73,7 +64,7 @@ func (w *world) newIDEOf(name string, pid int) *plugin {
 	w.t.Cleanup(func() { _ = e.cmd.Process.Kill(); in.Close(); <-e.ended })
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
 	defer cancel()
-	err = e.peer.Call(ctx, "initialize", map[string]any{
+	err := e.peer.Call(ctx, "initialize", map[string]any{
 		"processId": pid, "workspaceFolders": []any{map[string]any{"uri": "file://" + w.project}},
 		"initializationOptions": map[string]any{"pollux": map[string]any{"version": 2, "context": true, "openDiff": true, "ide": map[string]any{"name": name, "displayName": name}}},
 	}, nil)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pollux-companion/pollux/e2e/child"
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/editor/web/webtest"
 )
@@ -40,17 +41,7 @@ func (w *world) mcpApart(flag string) *mcpClient {
 
 func (w *world) shake(cmd *exec.Cmd) *mcpClient {
 	w.t.Helper()
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	in, out := child.Start(w.t, cmd)
 	timer := time.AfterFunc(2*patience, func() { cmd.Process.Kill() })
 	w.t.Cleanup(func() {
 		in.Close()

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/creack/pty"
+
+	"github.com/pollux-companion/pollux/e2e/child"
 )
 
 // stoppedWorld is a world with an extension and a suspended companion.
@@ -104,17 +106,7 @@ func TestStoppedCompanionReview(t *testing.T) {
 func TestStoppedCompanionRelay(t *testing.T) {
 	w, _ := stoppedWorld(t)
 	cmd := w.command("relay")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in, out := child.Start(t, cmd)
 	timer := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
 	t.Cleanup(func() { timer.Stop(); _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	lines := bufio.NewReader(out)

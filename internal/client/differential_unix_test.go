@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pollux-companion/pollux/e2e/child"
 	"github.com/pollux-companion/pollux/internal/pace"
 	"github.com/pollux-companion/pollux/internal/peers"
 )
@@ -39,17 +40,7 @@ func startReal(t *testing.T) *realCLI {
 	// A shell above it, as a user's CLI has.
 	cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", `"$@"; exit $?`, "sh", peers.Need(t, peers.Node), script, filepath.Dir(gemini))
 	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in, out := child.Start(t, cmd)
 	t.Cleanup(func() { in.Close(); _ = cmd.Wait() })
 	return &realCLI{t, cmd.Process.Pid, json.NewEncoder(in), bufio.NewReaderSize(out, 1<<20)}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pollux-companion/pollux/e2e/child"
 	"github.com/pollux-companion/pollux/internal/proc"
 )
 
@@ -61,17 +62,7 @@ func TestPageThatAnAgentHides(t *testing.T) {
 	for env, decides := range map[string]bool{"NOTHING=1": true, "GEMINI_CLI=1": false} {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), env, hidesVariable+"="+ln.Addr().String())
-		in, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := cmd.StdoutPipe()
-		if err == nil {
-			err = cmd.Start()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		in, out := child.Start(t, cmd)
 		defer func() { in.Close(); _ = cmd.Wait() }()
 		_, _ = in.Write([]byte("\n"))
 		port, _ := bufio.NewReader(out).ReadString('\n')

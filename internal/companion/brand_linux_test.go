@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pollux-companion/pollux/e2e/child"
 	"github.com/pollux-companion/pollux/internal/agent/codex"
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/guard"
@@ -59,17 +60,7 @@ func TestMeetBrands(t *testing.T) {
 	c := start(t, o)
 	shell := exec.Command("bash", "-c", `read; setsid -f env -i bash -c 'echo $$; exec sleep 60'`)
 	shell.Args[0] = "gemini"
-	in, err := shell.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := shell.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := shell.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in, out := child.Start(t, shell)
 	agent, _ := proc.Lookup(shell.Process.Pid)
 	self, _ := proc.Lookup(os.Getpid())
 	parent, _ := proc.Lookup(os.Getppid())

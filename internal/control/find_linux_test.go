@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/pollux-companion/pollux/e2e/child"
 	"github.com/pollux-companion/pollux/e2e/ended"
 	"github.com/pollux-companion/pollux/internal/ownpipe"
 	"github.com/pollux-companion/pollux/internal/proc"
@@ -101,7 +102,7 @@ func listenFor(dir string, f *fake) error {
 func TestAgentFillsHalf(t *testing.T) {
 	dirs := []string{shortDir(t)}
 	s := listen(t, dirs, &fake{status: Status{PID: 5}})
-	child(t, "POLLUX_TEST_FILL="+s.Path(), "GEMINI_CLI=1")
+	belowShell(t, "POLLUX_TEST_FILL="+s.Path(), "GEMINI_CLI=1")
 	clients, silent := ListAll(t.Context(), dirs)
 	if len(clients) != 1 || len(silent) != 0 {
 		t.Fatalf("%d companions, %v", len(clients), silent)
@@ -112,25 +113,15 @@ func TestAgentFillsHalf(t *testing.T) {
 // served starts a companion below a shell, whose process it returns.
 func served(t *testing.T, dir, roots, mark string) (shell int) {
 	t.Helper()
-	return child(t, "POLLUX_TEST_SERVE="+dir, "POLLUX_TEST_ROOTS="+roots, mark)
+	return belowShell(t, "POLLUX_TEST_SERVE="+dir, "POLLUX_TEST_ROOTS="+roots, mark)
 }
 
-// child starts this program below a shell, and waits until it is ready.
-func child(t *testing.T, env ...string) (shell int) {
+// belowShell starts this program below a shell, and waits until it is ready.
+func belowShell(t *testing.T, env ...string) (shell int) {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", os.Args[0]+"; true")
 	cmd.Env = env
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	in, out := child.Start(t, cmd)
 	t.Cleanup(func() { in.Close(); _ = cmd.Wait() })
 	if _, err := io.ReadFull(out, make([]byte, len("ready\n"))); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pollux-companion/pollux/e2e/child"
 	"github.com/pollux-companion/pollux/internal/proc"
 )
 
@@ -32,17 +33,7 @@ func TestCounts(t *testing.T) {
 	}
 	marked := exec.Command("cat")
 	marked.Env = []string{"AGENT=1", "PATH=" + os.Getenv("PATH")}
-	in, err := marked.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := marked.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := marked.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in, out := child.Start(t, marked)
 	t.Cleanup(func() { in.Close(); _ = marked.Wait() })
 	fmt.Fprintln(in)
 	if _, err := out.Read(make([]byte, 1)); err != nil { // now the system shows its environment

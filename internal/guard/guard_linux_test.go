@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pollux-companion/pollux/e2e/child"
 	"github.com/pollux-companion/pollux/internal/peers"
 	"github.com/pollux-companion/pollux/internal/proc"
 )
@@ -395,17 +396,7 @@ func TestTyped(t *testing.T) {
 	for _, command := range []string{"./pollux mcp", "./pollux relay"} {
 		cmd := exec.Command("bash", "--norc", "-i")
 		cmd.Env, cmd.Dir = plain("PS1="), dir
-		in, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		in, out := child.Start(t, cmd)
 		t.Cleanup(func() { in.Close(); _ = cmd.Wait() })
 		fmt.Fprintln(in, command)
 		pid := number(t, out)

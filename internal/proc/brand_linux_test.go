@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/pollux-companion/pollux/e2e/child"
 	"github.com/pollux-companion/pollux/internal/usertest"
 )
 
@@ -16,17 +17,7 @@ import (
 // brand away but root.
 func TestBrand(t *testing.T) {
 	cmd := exec.Command("bash", "-c", `sleep 60 & echo $!; read; setsid -f env -i bash -c 'echo $$; exec sleep 60'; read; kill %1`)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in, out := child.Start(t, cmd)
 	lines := bufio.NewReader(out)
 	number := func() (pid int) {
 		t.Helper()
@@ -96,17 +87,7 @@ func TestBrandInAnotherGroup(t *testing.T) {
 	for limit, want := range map[string]bool{"1000000": true, "unlimited": false} {
 		cmd := exec.Command("bash", "-c", "ulimit -x "+limit+"; echo; read")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: usertest.ID, Gid: usertest.ID - 1}}
-		in, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := cmd.StdoutPipe()
-		if err == nil {
-			err = cmd.Start()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		in, out := child.Start(t, cmd)
 		if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 			t.Fatal(err)
 		}

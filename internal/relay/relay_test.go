@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pollux-companion/pollux/e2e/child"
 	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
 	"github.com/pollux-companion/pollux/internal/agent/mcp"
 	"github.com/pollux-companion/pollux/internal/client"
@@ -81,17 +82,7 @@ func startEditor(t *testing.T, base string) *editor {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "RELAY_TEST=editor", "RELAY_TMP="+base)
 	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in, out := child.Start(t, cmd)
 	e := &editor{t, cmd, in, bufio.NewScanner(out)}
 	t.Cleanup(e.kill)
 	if !strings.HasPrefix(e.line(), "port ") {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pollux-companion/pollux/e2e/child"
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/peers"
 
@@ -83,17 +84,7 @@ func srtWays(b *testing.B, args []string) []way {
 	for _, hosts := range []string{"none", "hosts"} {
 		cmd := exec.Command("node", "testdata/srt.mjs", module, hosts, strings.Join(args, " "))
 		cmd.Dir, _ = os.Getwd()
-		in, err := cmd.StdinPipe()
-		if err != nil {
-			b.Fatal(err)
-		}
-		out, err := cmd.StdoutPipe()
-		if err == nil {
-			err = cmd.Start()
-		}
-		if err != nil {
-			b.Fatal(err)
-		}
+		in, out := child.Start(b, cmd)
 		b.Cleanup(func() { in.Close(); _ = cmd.Wait() })
 		lines := bufio.NewReader(out)
 		ask := func(question, want string) {
