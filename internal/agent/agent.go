@@ -82,8 +82,9 @@ type Agent struct {
 	Bridge bool
 }
 
-// LinesOf returns how a person names lines to it, after a file's name.
-func (a Agent) LinesOf(first, last int) string {
+// LinesOf returns how a person names lines to an agent, after a file's name.
+func LinesOf(name string, first, last int) string {
+	a, _ := Find(name)
 	one, _, _ := strings.Cut(a.Lines, "-")
 	switch {
 	case a.Lines != "" && first == last:

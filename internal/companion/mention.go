@@ -3,6 +3,7 @@ package companion
 import (
 	"context"
 
+	"github.com/pollux-companion/pollux/internal/agent"
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/editor/lsp"
 	"github.com/pollux-companion/pollux/internal/editor/web"
@@ -11,7 +12,7 @@ import (
 
 // mention puts a mention into the prompt of a session.
 func (c *Companion) mention(ctx context.Context, m control.Mention) (control.Mentioned, error) {
-	to := mention.Mentioner{Sessions: c.everySession, Tell: c.agents.Mention, May: c.work.MayMention, Denied: c.work.WhyDenied}
+	to := mention.Mentioner{Sessions: c.everySession, Tell: c.agents.Mention, Lines: agent.LinesOf, May: c.work.MayMention, Denied: c.work.WhyDenied}
 	if c.o.Editor != nil {
 		to.Type = c.o.Editor.Type
 	}

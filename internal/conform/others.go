@@ -10,15 +10,15 @@ import (
 	"strconv"
 
 	"github.com/pollux-companion/pollux/contract"
-	"github.com/pollux-companion/pollux/internal/agent"
 	"github.com/pollux-companion/pollux/internal/agent/finding"
 	"github.com/pollux-companion/pollux/internal/ownpipe"
 )
 
 // An Other is an agent besides Gemini CLI that the companion serves, with its own token.
 type Other struct {
-	Agent agent.Agent
-	Door  finding.Door // conform sets its Dir
+	Name, Label string
+	Trials      []finding.Trial // of its wire; nil if it speaks as Gemini CLI does
+	Door        finding.Door    // conform sets its Dir
 }
 
 // targetOf returns where a vector is played; ok is false for one that is not the companion's.
@@ -28,7 +28,7 @@ func (r *run) targetOf(a *contract.Archive) (target contract.Target, ok bool) {
 		target.Opened = func(id string) { r.open = append(r.open, id) }
 		return target, a.Player == contract.Wire
 	}
-	i := slices.IndexFunc(r.t.Others, func(o Other) bool { return o.Agent.Name == a.Agent() })
+	i := slices.IndexFunc(r.t.Others, func(o Other) bool { return o.Name == a.Agent() })
 	if i < 0 {
 		return target, false
 	}
@@ -47,7 +47,7 @@ func (r *run) targetOf(a *contract.Archive) (target contract.Target, ok bool) {
 func (r *run) others() {
 	for _, o := range r.t.Others {
 		o.Door.Dir = r.dir
-		trials := o.Agent.Trials
+		trials := o.Trials
 		if trials == nil {
 			trials = r.ofGeminis(o)
 		}
@@ -77,7 +77,7 @@ func (r *run) ofGeminis(o Other) (trials []finding.Trial) {
 			return try(r)
 		}
 	}
-	name := " (" + o.Agent.Label + ")"
+	name := " (" + o.Label + ")"
 	trials = append(trials, finding.Trial{Name: "Q-1/a token of its own" + name, About: "each agent has another token, which tells the companion who comes", Try: func(context.Context, finding.Door) error {
 		if o.Door.Token == own {
 			return errors.New("it has Gemini CLI's")

@@ -35,7 +35,7 @@ func letsIn(t *testing.T, change func(name string, a *mcp.Agent)) (*clienttest.C
 			}
 			in := a.Door(agent.Options{Snapshot: o.Store.Snapshot})
 			in.Name, in.Label, in.Token = a.Name, a.Label, strings.Repeat(a.Name, 10)
-			others = append(others, Other{Agent: a, Door: finding.Door{Token: in.Token}})
+			others = append(others, Other{Name: a.Name, Label: a.Label, Trials: a.Trials, Door: finding.Door{Token: in.Token}})
 			if change != nil {
 				change(a.Name, &in)
 			}
@@ -43,8 +43,10 @@ func letsIn(t *testing.T, change func(name string, a *mcp.Agent)) (*clienttest.C
 		}
 	}})
 	for i := range others {
-		if others[i].Door.Port = c.Port; others[i].Agent.Private() {
-			others[i].Door.Port, others[i].Door.Socket = 0, c.Socket
+		if a, _ := agent.Find(others[i].Name); !a.Private() {
+			others[i].Door.Port = c.Port
+		} else {
+			others[i].Door.Socket = c.Socket
 		}
 	}
 	target.Driver, target.Others = nil, others
@@ -103,7 +105,7 @@ func ofCodex(t *testing.T, c *clienttest.Companion) Other {
 	}
 	t.Cleanup(s.Close)
 	a, _ := agent.Find(codex.Name)
-	return Other{Agent: a, Door: finding.Door{Socket: codex.Path(temp), Dir: c.Root}}
+	return Other{Name: a.Name, Label: a.Label, Trials: a.Trials, Door: finding.Door{Socket: codex.Path(temp), Dir: c.Root}}
 }
 
 // SPEC CC-5 to CC-17, OC-1 to OC-3, GC-1 to GC-5, CX-1, CX-2: a correct companion passes the vectors of the other agents.

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pollux-companion/pollux/internal/agent"
 	"github.com/pollux-companion/pollux/internal/agent/mcp"
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/paths"
@@ -27,6 +26,8 @@ type Mentioner struct {
 	// Sessions lists the sessions. Tell tells one of a mention by its agent's protocol; the error is mcp.ErrNoMention where there is none.
 	Sessions func() []mcp.SessionInfo
 	Tell     func(session int, m mcp.Mention) error
+	// Lines says how a person names lines to an agent, after a file's name.
+	Lines func(agent string, first, last int) string
 	// Type has the editor type into the process of one of its terminals; nil without an editor.
 	Type func(ctx context.Context, pid int, text string) (typed bool, err error)
 	// May returns why nobody may mention a file; Denied, why one agent must not hear of it. nil: nothing speaks against it.
@@ -60,7 +61,7 @@ func (t Mentioner) Mention(ctx context.Context, m control.Mention) (control.Ment
 	if s.PID == 0 {
 		return done, fmt.Errorf("the process of %s is not known, so that nothing can be typed into its terminal; type @ and the name there", s.Label)
 	}
-	done.Text = typedAs(s.Agent, s.PID, m)
+	done.Text = t.typedAs(s.Agent, s.PID, m)
 	done.By, err = t.typeInto(ctx, s.PID, done.Text)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", s.Label, err)
@@ -88,7 +89,7 @@ var errUnconnected = errors.New("no agent that is connected runs in this termina
 
 // unconnected types into a terminal of the editor's whose agent is not connected, as far as anybody knows.
 func (t Mentioner) unconnected(ctx context.Context, m control.Mention) (control.Mentioned, error) {
-	done := control.Mentioned{Session: "the terminal", By: "editor", Text: typedAs("", m.Terminal, m)}
+	done := control.Mentioned{Session: "the terminal", By: "editor", Text: t.typedAs("", m.Terminal, m)}
 	if t.Type == nil {
 		return done, errUnconnected
 	}
@@ -144,7 +145,7 @@ func linesOf(m control.Mention) string {
 
 // typedAs writes a mention as a person would type it to an agent: the name relative to the agent's own folder, with a backslash before
 // each character that would end it.
-func typedAs(name string, pid int, m control.Mention) string {
+func (t Mentioner) typedAs(agent string, pid int, m control.Mention) string {
 	path := m.Path
 	if dir, err := proc.Dir(pid); err == nil && paths.Within(paths.Real(dir), paths.Real(path)) {
 		if rel, err := filepath.Rel(paths.Real(dir), paths.Real(path)); err == nil && rel != "." {
@@ -159,8 +160,8 @@ func typedAs(name string, pid int, m control.Mention) string {
 		}
 		b.WriteRune(r)
 	}
-	if one, _ := agent.Find(name); m.First > 0 {
-		b.WriteString(one.LinesOf(m.First, m.Last))
+	if m.First > 0 {
+		b.WriteString(t.Lines(agent, m.First, m.Last))
 	}
 	b.WriteByte(' ')
 	if m.Words != "" {

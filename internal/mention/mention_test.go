@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/pollux-companion/pollux/internal/agent"
 	"github.com/pollux-companion/pollux/internal/control"
 )
 
@@ -20,7 +21,7 @@ func TestTypedAs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	me := os.Getpid()
+	me, to := os.Getpid(), Mentioner{Lines: agent.LinesOf}
 	for _, tt := range []struct {
 		agent string
 		m     control.Mention
@@ -33,7 +34,7 @@ func TestTypedAs(t *testing.T) {
 		{"claude", control.Mention{Path: filepath.Join(dir, "plain"), First: 4, Last: 4}, "@plain#L4 "},
 		{"gemini", control.Mention{Path: "/nowhere/x"}, "@/nowhere/x "},
 	} {
-		if got := typedAs(tt.agent, me, tt.m); got != tt.want {
+		if got := to.typedAs(tt.agent, me, tt.m); got != tt.want {
 			t.Errorf("%q, want %q", got, tt.want)
 		}
 	}

@@ -1,4 +1,5 @@
-// Package paths compares paths and follows their links. It changes nothing, and every function is safe for concurrent use.
+// Package paths compares paths, follows their links, and finds programs that no project can put in the way. It changes
+// nothing, and every function is safe for concurrent use.
 package paths
 
 import (

@@ -95,7 +95,7 @@ func alarm(env []string, text string) string {
 
 // run starts a program that no project can have put there.
 func (w *Ways) run(ctx context.Context, command []string, waiting int) error {
-	path, err := proc.Find(command[0])
+	path, err := paths.Program(command[0])
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/proc"
 	"github.com/pollux-companion/pollux/internal/words"
 )
@@ -215,7 +216,7 @@ func (s *session) wezterm(ctx context.Context) error {
 // start runs a program with this process's environment and the terminal's WEZTERM_UNIX_SOCKET, and returns its
 // output.
 func (s *session) start(ctx context.Context, input, program string, args ...string) (string, error) {
-	path, err := proc.Find(program)
+	path, err := paths.Program(program)
 	if err != nil {
 		return "", err
 	}

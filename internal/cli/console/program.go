@@ -10,7 +10,6 @@ import (
 	"runtime/debug"
 
 	"github.com/pollux-companion/pollux/internal/paths"
-	"github.com/pollux-companion/pollux/internal/proc"
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
@@ -25,7 +24,7 @@ func Version() string {
 // Lasting returns the absolute path by which pollux was called, for plugins, bridge and relay to start. It first
 // copies a binary that was built only for this run to a folder of the user (SPEC §11.4).
 func (c *Console) Lasting(dryRun bool) (string, error) {
-	self, err := proc.Called()
+	self, err := paths.Called()
 	if err != nil || !Temporary(paths.Real(self)) {
 		return self, err
 	}

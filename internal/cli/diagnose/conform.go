@@ -187,7 +187,7 @@ func conformTarget(ctx context.Context, con *console.Console, f conformFlags, ar
 func others(port, pid int) (all []conform.Other) {
 	for _, a := range agent.All() {
 		if door, ok := a.LetsIn(port, pid); ok && a.With == "" {
-			all = append(all, conform.Other{Agent: a, Door: door})
+			all = append(all, conform.Other{Name: a.Name, Label: a.Label, Trials: a.Trials, Door: door})
 		}
 	}
 	return all

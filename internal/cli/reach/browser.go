@@ -12,7 +12,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/cli/console"
 	"github.com/pollux-companion/pollux/internal/editor/web"
-	"github.com/pollux-companion/pollux/internal/proc"
+	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
@@ -50,7 +50,7 @@ func startBrowser(ctx context.Context, con *console.Console, address string) (pa
 	if !ok {
 		return "", errNoDisplay
 	}
-	program, err := proc.Find(command[0])
+	program, err := paths.Program(command[0])
 	if err != nil {
 		return "", fmt.Errorf("no program to open the browser with: %w", err)
 	}

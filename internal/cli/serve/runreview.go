@@ -15,7 +15,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/companion"
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/editor/tui"
-	"github.com/pollux-companion/pollux/internal/proc"
+	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/safefile"
 	"github.com/pollux-companion/pollux/internal/tty"
 )
@@ -35,7 +35,7 @@ const besideFrom = 160
 func reviewMode(con *console.Console, asked string) (string, error) {
 	tmux := os.Getenv("TMUX") != ""
 	if tmux {
-		_, err := proc.Find("tmux")
+		_, err := paths.Program("tmux")
 		tmux = err == nil
 	}
 	mode := asked
@@ -97,7 +97,7 @@ func splitReview(ctx context.Context, con *console.Console, folder string) (clos
 func tmux(ctx context.Context, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, reach.AskTimeout)
 	defer cancel()
-	program, err := proc.Find("tmux")
+	program, err := paths.Program("tmux")
 	if err != nil {
 		return "", err
 	}

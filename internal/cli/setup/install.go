@@ -16,6 +16,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/cli/console"
 	"github.com/pollux-companion/pollux/internal/ide"
+	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/proc"
 	"github.com/pollux-companion/pollux/internal/safefile"
 	"github.com/pollux-companion/pollux/internal/words"
@@ -121,12 +122,12 @@ func equip(ctx context.Context, con *console.Console, f *equipFlags, words []str
 	if self, err := os.Executable(); f.dryRun && err == nil && console.Temporary(self) {
 		fmt.Fprintf(con.Err, "pollux: this is a temporary build; what is installed would start a copy of it, %s\n", i.Command)
 	}
-	states, err := i.States(ctx, proc.Find)
+	states, err := i.States(ctx, paths.Program)
 	if err != nil {
 		return err
 	}
 	if f.list || len(args) == 0 && !f.all {
-		return printStates(con, append(states, i.Machine.ForkStates(ctx, proc.Find)...), f.asJSON)
+		return printStates(con, append(states, i.Machine.ForkStates(ctx, paths.Program)...), f.asJSON)
 	}
 	for _, s := range states {
 		if f.all && s.Program != "" && !slices.Contains(args, s.Editor) {
@@ -143,7 +144,7 @@ func equip(ctx context.Context, con *console.Console, f *equipFlags, words []str
 		if where, text, ok := ide.Snippet(editor, i.Command); ok {
 			return ide.Report{Editor: editor, Place: where, Changes: []ide.Change{}, Snippet: text}, nil
 		}
-		if command, ok, err := i.Machine.Fork(editor, proc.Find); ok {
+		if command, ok, err := i.Machine.Fork(editor, paths.Program); ok {
 			r, err := fork(editor, command, f.dryRun, "write", err, func() error { return i.InstallExtension(ctx, command) })
 			if err != nil && !f.dryRun {
 				err = byHand(con, i, err)
@@ -168,7 +169,7 @@ func unequip(ctx context.Context, con *console.Console, f *equipFlags, words []s
 		if where, _, ok := ide.Snippet(editor, i.Command); ok {
 			return ide.Report{Editor: editor}, console.No(fmt.Errorf("pollux wrote nothing for %s; take out what you added to %s", editor, where))
 		}
-		if command, ok, err := i.Machine.Fork(editor, proc.Find); ok {
+		if command, ok, err := i.Machine.Fork(editor, paths.Program); ok {
 			return fork(editor, command, f.dryRun, "remove", err, func() error { return ide.RemoveExtension(ctx, command) })
 		}
 		r, err := i.Uninstall(editor)

@@ -16,7 +16,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/pollux-companion/pollux/internal/proc"
+	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
@@ -34,7 +34,7 @@ const gitTimeout = 15 * time.Minute
 
 // newGit finds git, or says what is missing.
 func newGit(s Source, o *Options) (*git, error) {
-	path, err := proc.Find("git")
+	path, err := paths.Program("git")
 	if err != nil {
 		return nil, errors.New("git is not installed (or not in PATH), and this source needs it; install git, or install the extension from a folder or an archive")
 	}

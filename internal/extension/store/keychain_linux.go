@@ -3,7 +3,7 @@ package store
 import (
 	"os"
 
-	"github.com/pollux-companion/pollux/internal/proc"
+	"github.com/pollux-companion/pollux/internal/paths"
 )
 
 // systemKeychain returns the desktop's Secret Service, through libsecret's secret-tool. It is nil without a session
@@ -13,7 +13,7 @@ func (s *Store) systemKeychain() keychain {
 	if os.Getenv("DBUS_SESSION_BUS_ADDRESS") == "" {
 		return nil
 	}
-	path, err := proc.Find("secret-tool")
+	path, err := paths.Program("secret-tool")
 	if err != nil {
 		s.warn("secret-tool is not installed (libsecret-tools), so secrets are looked for in Gemini CLI's encrypted file only; if the CLI uses the desktop's keyring, install it")
 		return nil

@@ -1,4 +1,4 @@
-package proc
+package paths
 
 import (
 	"os"
@@ -6,13 +6,11 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-
-	"github.com/pollux-companion/pollux/internal/paths"
 )
 
 // pollux never starts a program from a project by itself, whatever PATH says (SPEC S-1).
-func TestFind(t *testing.T) {
-	root := paths.Real(t.TempDir())
+func TestProgram(t *testing.T) {
+	root := Real(t.TempDir())
 	home := filepath.Join(root, "home")
 	suffix := map[string]string{"windows": ".exe"}[runtime.GOOS]
 	for _, name := range []string{"good", "home/.local/bin", "home/app", "home/app/bin", "home/app/sub/.venv/bin", "home/app/sub/node_modules/.bin", "home/node_modules/.bin", "other/bin", "other/sub"} {
@@ -61,7 +59,7 @@ func TestFind(t *testing.T) {
 				path = append(path, dir)
 			}
 			t.Setenv("PATH", strings.Join(path, string(os.PathListSeparator)))
-			got, err := Find("git")
+			got, err := Program("git")
 			if want := filepath.Join(root, test.want, "git"+suffix); test.want != "" && got != want || (err != nil) != (test.want == "") {
 				t.Errorf("%q %v, want %q", got, err, want)
 			}

@@ -1,4 +1,4 @@
-package proc
+package paths
 
 import (
 	"fmt"
@@ -7,14 +7,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/pollux-companion/pollux/internal/paths"
 )
 
-// Find looks up in PATH a program that pollux starts by itself, with all of the user's permissions. It skips folders
+// Program looks up in PATH a program that pollux starts by itself, with all of the user's permissions. It skips folders
 // that a project can fill: relative ones, folders in the project around the working folder, and any node_modules. A
 // name with a separator is not looked up in PATH.
-func Find(name string) (string, error) {
+func Program(name string) (string, error) {
 	if filepath.Base(name) != name {
 		return exec.LookPath(name)
 	}
@@ -46,7 +44,7 @@ func Called() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	path, err := Find(os.Args[0])
+	path, err := Program(os.Args[0])
 	if err == nil {
 		path, err = filepath.Abs(path)
 	}
@@ -65,13 +63,13 @@ func Called() (string, error) {
 
 func workingFolder() string {
 	dir, _ := os.Getwd() // fails if it was removed; then nothing is found in it either
-	return paths.Real(dir)
+	return Real(dir)
 }
 
 // fillable reports whether a project can put a program at path, by its name or by the target of its links.
 func fillable(path, project string) bool {
-	for _, p := range []string{filepath.Clean(path), paths.Real(path)} {
-		if project != "" && paths.Within(project, p) {
+	for _, p := range []string{filepath.Clean(path), Real(path)} {
+		if project != "" && Within(project, p) {
 			return true
 		}
 	}
@@ -82,9 +80,9 @@ func fillable(path, project string) bool {
 // It returns "" for the home folder and the folders above it, which are never projects.
 func projectOf(dir string) string {
 	home, _ := os.UserHomeDir() // without a home folder any folder can be a project
-	home = paths.Real(home)
+	home = Real(home)
 	project := ""
-	for at := dir; at != "" && filepath.Dir(at) != at && (home == "" || !paths.Within(at, home)); at = filepath.Dir(at) {
+	for at := dir; at != "" && filepath.Dir(at) != at && (home == "" || !Within(at, home)); at = filepath.Dir(at) {
 		if at == dir || looksLikeProject(at) {
 			project = at
 		}
