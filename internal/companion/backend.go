@@ -9,7 +9,6 @@ import (
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/state"
-	"github.com/pollux-companion/pollux/internal/editor/web"
 	"github.com/pollux-companion/pollux/internal/proc"
 )
 
@@ -220,7 +219,7 @@ func (b backend) Open(ctx context.Context, l control.Location) error {
 }
 
 func (b backend) Ask(ctx context.Context, q control.Question) (*string, error) {
-	choice, err := b.c.ask(ctx, web.Question{Title: q.Title, Message: q.Message, Choices: q.Choices})
+	choice, err := b.c.ask(ctx, q)
 	if err != nil || choice == "" {
 		return nil, err
 	}

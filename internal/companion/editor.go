@@ -192,9 +192,9 @@ func (c *Companion) saveFile(ctx context.Context, path string) error {
 }
 
 // ask puts a question to the user, in the editor or else on the page; "" when the user made no choice.
-func (c *Companion) ask(ctx context.Context, q web.Question) (string, error) {
+func (c *Companion) ask(ctx context.Context, q control.Question) (string, error) {
 	if c.reminder != nil {
-		key := new(web.Question)
+		key := new(control.Question)
 		c.reminder.Wait(key)
 		defer c.reminder.Done(key)
 	}
@@ -205,7 +205,7 @@ func (c *Companion) ask(ctx context.Context, q web.Question) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return page.Ask(ctx, q)
+	return page.Ask(ctx, q.Title, q.Message, q.Choices)
 }
 
 // Sessions lists the connected CLIs.

@@ -6,7 +6,6 @@ import (
 	"github.com/pollux-companion/pollux/internal/agent"
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/editor/lsp"
-	"github.com/pollux-companion/pollux/internal/editor/web"
 	"github.com/pollux-companion/pollux/internal/mention"
 )
 
@@ -28,7 +27,7 @@ func (c *Companion) mentionFromEditor(ctx context.Context, m lsp.Mention) (sessi
 	return done.Session, done.By, err
 }
 
-func (c *Companion) mentionFromPage(ctx context.Context, m web.Mention) (session string, err error) {
-	done, err := c.mention(ctx, control.Mention{Session: m.Session, Path: m.Path, First: m.First, Last: m.Last, Words: m.Words})
+func (c *Companion) mentionFromPage(ctx context.Context, m control.Mention) (session string, err error) {
+	done, err := c.mention(ctx, m)
 	return done.Session, err
 }

@@ -83,7 +83,7 @@ func (c *Companion) newPage(rec discovery.Record) *web.Server {
 		Store:     c.store,
 		Workspace: c.work,
 		Sessions:  c.pageSessions,
-		Troubles:  c.pageTroubles,
+		Troubles:  c.shownTroubles,
 		Mention:   c.mentionFromPage,
 		Decides:   c.pageDecides,
 		Keys:      rec.PageKeys,

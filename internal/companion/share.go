@@ -10,7 +10,6 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/agent"
 	"github.com/pollux-companion/pollux/internal/control"
-	"github.com/pollux-companion/pollux/internal/editor/web"
 	"github.com/pollux-companion/pollux/internal/settings"
 )
 
@@ -127,7 +126,7 @@ func (c *Companion) askShare(name, label string) {
 		return
 	}
 	const yes, no = "Share", "Never share"
-	choice, err := c.ask(ctx, web.Question{
+	choice, err := c.ask(ctx, control.Question{
 		Title:   "May " + label + " know what you look at?",
 		Message: "Its model would hear of your open files, cursor, selection and problems in " + strings.Join(c.work.Roots(), ", ") + ". pollux share changes the answer later.",
 		Choices: []string{yes, no},

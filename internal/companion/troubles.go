@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/control"
-	"github.com/pollux-companion/pollux/internal/editor/web"
 	"github.com/pollux-companion/pollux/internal/proc"
 )
 
@@ -128,15 +127,6 @@ func (c *Companion) tellTroubles() {
 	if page := c.webPage(); page != nil {
 		page.TroublesChanged()
 	}
-}
-
-// pageTroubles returns the shown problems for a page.
-func (c *Companion) pageTroubles() []web.Trouble {
-	var list []web.Trouble
-	for _, t := range c.shownTroubles() {
-		list = append(list, web.Trouble{ID: t.ID, What: t.What, Why: t.Why, Do: t.Do})
-	}
-	return list
 }
 
 // usersTrouble says that other users' connections cannot be recognised and kept out (SPEC A-5). untold is the error of proc.TellsPeers.

@@ -57,15 +57,9 @@ func (s *Server) Save(ctx context.Context, path string) error {
 
 var errNotOpen = errors.New("there is nothing to save")
 
-// A Question is put to the user.
-type Question struct {
-	Title, Message string
-	Choices        []string // the labels of the buttons, at least one
-}
-
 // Ask shows a question in the page that the user last used, and waits for the answer or the end of ctx. choice is one
-// of the question's choices, or "" when the user dismissed it. Ask fails when no page is open or the page goes.
-func (s *Server) Ask(ctx context.Context, q Question) (choice string, err error) {
+// of choices, the labels of the buttons, or "" when the user dismissed it. Ask fails when no page is open or the page goes.
+func (s *Server) Ask(ctx context.Context, title, message string, choices []string) (choice string, err error) {
 	p := s.frontPage()
 	if p == nil {
 		return "", errNoPage
@@ -73,10 +67,10 @@ func (s *Server) Ask(ctx context.Context, q Question) (choice string, err error)
 	var out struct {
 		Choice *string `json:"choice"`
 	}
-	if err := p.Call(ctx, "ask", map[string]any{"title": q.Title, "message": q.Message, "choices": q.Choices}, &out); err != nil {
+	if err := p.Call(ctx, "ask", map[string]any{"title": title, "message": message, "choices": choices}, &out); err != nil {
 		return "", err
 	}
-	if out.Choice == nil || !slices.Contains(q.Choices, *out.Choice) {
+	if out.Choice == nil || !slices.Contains(choices, *out.Choice) {
 		return "", nil
 	}
 	return *out.Choice, nil

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 
+	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/rpc"
 )
 
@@ -11,7 +12,7 @@ type mentioned struct {
 }
 
 // agentMention points an agent at what the user looks at, who is told why where that fails.
-func agentMention(ctx context.Context, p *page, m Mention) (any, error) {
+func agentMention(ctx context.Context, p *page, m control.Mention) (any, error) {
 	if p.s.o.Mention == nil {
 		return nil, rpc.Errorf(rpc.CodeNoMethod, "this companion mentions nothing")
 	}

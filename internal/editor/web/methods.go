@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/text"
 	"github.com/pollux-companion/pollux/internal/rpc"
@@ -187,16 +188,16 @@ type agent struct {
 }
 
 type helloResult struct {
-	Version  string        `json:"version"`
-	PID      int           `json:"pid"`
-	Name     string        `json:"name"`
-	Agent    agent         `json:"agent"`
-	Roots    []root        `json:"roots"`
-	Sessions []session     `json:"sessions"`
-	Diffs    []diffInfo    `json:"diffs"`
-	Rules    []review.Rule `json:"rules"`
-	Troubles []Trouble     `json:"troubles"`
-	Platform string        `json:"platform"`
+	Version  string            `json:"version"`
+	PID      int               `json:"pid"`
+	Name     string            `json:"name"`
+	Agent    agent             `json:"agent"`
+	Roots    []root            `json:"roots"`
+	Sessions []session         `json:"sessions"`
+	Diffs    []diffInfo        `json:"diffs"`
+	Rules    []review.Rule     `json:"rules"`
+	Troubles []control.Trouble `json:"troubles"`
+	Platform string            `json:"platform"`
 }
 
 // hello introduces a page. From here on it hears notifications; what it is
@@ -267,11 +268,11 @@ func (s *Server) SessionsChanged() {
 	s.broadcast("sessions/changed", map[string]any{"sessions": s.sessionList()})
 }
 
-func (s *Server) troubleList() []Trouble {
+func (s *Server) troubleList() []control.Trouble {
 	if s.o.Troubles == nil {
-		return []Trouble{}
+		return []control.Trouble{}
 	}
-	return append([]Trouble{}, s.o.Troubles()...) // never null
+	return append([]control.Trouble{}, s.o.Troubles()...) // never null
 }
 
 // TroublesChanged tells the pages what the companion does without.

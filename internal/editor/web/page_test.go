@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/core/state"
-	"github.com/pollux-companion/pollux/internal/editor/web"
 	"github.com/pollux-companion/pollux/internal/editor/web/webtest"
 	"github.com/pollux-companion/pollux/internal/pace"
 )
@@ -157,8 +156,8 @@ func TestReloadOldGrace(t *testing.T) {
 
 func TestAsk(t *testing.T) {
 	b := newBench(t)
-	q := web.Question{Title: "t", Message: "m", Choices: []string{"yes", "no"}}
-	if _, err := b.server.Ask(t.Context(), q); err == nil {
+	q := []string{"yes", "no"}
+	if _, err := b.server.Ask(t.Context(), "t", "m", q); err == nil {
 		t.Error("a question without a page was answered")
 	}
 	p := b.page("a")
@@ -169,23 +168,23 @@ func TestAsk(t *testing.T) {
 			}
 			return &given
 		})
-		if got, err := b.server.Ask(t.Context(), q); err != nil || got != want {
+		if got, err := b.server.Ask(t.Context(), "t", "m", q); err != nil || got != want {
 			t.Errorf("answer %q: %q %v", given, got, err)
 		}
 	}
 	p.OnAsk(nil)
-	if got, err := b.server.Ask(t.Context(), q); err != nil || got != "" {
+	if got, err := b.server.Ask(t.Context(), "t", "m", q); err != nil || got != "" {
 		t.Errorf("sent away: %q %v", got, err)
 	}
 	block := make(chan struct{})
 	p.OnAsk(func(string, string, []string) *string { <-block; return nil })
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := b.server.Ask(ctx, q); err == nil {
+	if _, err := b.server.Ask(ctx, "t", "m", q); err == nil {
 		t.Error("no answer within the deadline is no error")
 	}
 	time.AfterFunc(50*time.Millisecond, p.Leave)
-	if _, err := b.server.Ask(t.Context(), q); err == nil {
+	if _, err := b.server.Ask(t.Context(), "t", "m", q); err == nil {
 		t.Error("a page that goes is no error")
 	}
 	close(block)

@@ -19,6 +19,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/door"
@@ -38,23 +39,6 @@ type Session struct {
 	Told string
 }
 
-// A Mention is a place that a page's user points an agent at.
-type Mention struct {
-	Session int    `json:"session"` // Session.ID; 0 for the only one
-	Path    string `json:"path"`    // of a file or folder, absolute
-	First   int    `json:"first"`   // lines, 1-based; 0 for the whole file
-	Last    int    `json:"last"`
-	Words   string `json:"words"` // the words that follow in the prompt
-}
-
-// A Trouble is a problem that the companion runs with: what it is, why it matters, and what helps.
-type Trouble struct {
-	ID   string `json:"id"` // a short name that stays: "paused"
-	What string `json:"what"`
-	Why  string `json:"why"`
-	Do   string `json:"do"`
-}
-
 // History gives the page the kept proposals. Its methods may be called from any
 // goroutine.
 type History interface {
@@ -68,14 +52,14 @@ type History interface {
 
 // Options configure a Server.
 type Options struct {
-	Registry  *review.Registry     // required
-	Store     *state.Store         // required
-	Workspace *workspace.Workspace // required
-	History   History              // nil: no history
-	Sessions  func() []Session     // nil: there are none; called from any goroutine
-	Troubles  func() []Trouble     // nil: there are none; called from any goroutine
+	Registry  *review.Registry         // required
+	Store     *state.Store             // required
+	Workspace *workspace.Workspace     // required
+	History   History                  // nil: no history
+	Sessions  func() []Session         // nil: there are none; called from any goroutine
+	Troubles  func() []control.Trouble // nil: there are none; called from any goroutine
 	// Mention puts a mention into an agent's prompt, and returns the session's label. With nil, mentions are refused.
-	Mention func(context.Context, Mention) (session string, err error)
+	Mention func(context.Context, control.Mention) (session string, err error)
 	// Decides says, for the ends of a page's connection, why the process that holds it may not decide for the user; nil when it may.
 	// It is asked when a page comes in, and again for each decision. It may be called from any goroutine; nil: everybody may.
 	Decides func(ctx context.Context, page, server netip.AddrPort) error
