@@ -3,6 +3,7 @@ package arch
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,7 +13,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/peers"
 )
 
-var update = flag.Bool("update", false, "rewrite the table of ARCHITECTURE.md")
+var update = flag.Bool("update", false, "rewrite the tables of ARCHITECTURE.md")
 
 // TestArchitecture holds the tree to its rules, each in a subtest.
 func TestArchitecture(t *testing.T) {
@@ -125,15 +126,15 @@ func TestCitations(t *testing.T) {
 	}
 }
 
-func rules() map[string]func(*Tree) []string {
-	return map[string]func(*Tree) []string{
+func rules() map[string]func(*goTree) []string {
+	return map[string]func(*goTree) []string{
 		"sentences": sentences, "sizes": sizes, "inits": inits, "names": names, "docs": docs,
-		"platforms": Platforms, "variables": variables, "logs": logs, "pure": pure, "rooms": rooms, "fan-outs": fanOuts,
+		"platforms": platformNames, "variables": variables, "logs": logs, "pure": pure, "rooms": rooms, "fan-outs": fanOuts,
 	}
 }
 
 // arrows checks the imports against the page's table, and the table against the code.
-func arrows(t *testing.T, tree *Tree, file string) {
+func arrows(t *testing.T, tree *goTree, file string) {
 	page, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -145,19 +146,63 @@ func arrows(t *testing.T, tree *Tree, file string) {
 	for _, finding := range arrowsOf(tree, places) {
 		t.Error(finding)
 	}
-	want, err := Page(string(page), tree, places)
+	want, err := rewritten(string(page), tree, places)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if want, err = measured(want, measures(tree)); err != nil {
 		t.Fatal(err)
 	}
 	if want == string(page) {
 		return
 	}
 	if !*update {
-		t.Error("the table of ARCHITECTURE.md is not what the code says; run: go test ./internal/arch -update")
+		t.Error("the tables of ARCHITECTURE.md are not what the code says; run: go test ./internal/arch -update")
 		return
 	}
 	if err := os.WriteFile(file, []byte(want), 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestMeasures: a chain and a figure that are not the page's are found, and what is near enough stays.
+func TestMeasures(t *testing.T) {
+	root := t.TempDir()
+	for name, content := range map[string]string{
+		"cmd/a/a.go":      "package a\n\nimport _ \"" + module + "/internal/b\"\n\n// A is.\ntype A int\n\nfunc (a A) B() {}\n\nfunc (a A) c() {}\n",
+		"internal/b/b.go": "package b\n\nimport _ \"" + module + "/internal/c\"\n\nconst D, e = 1, 2\n",
+		"internal/c/c.go": "package c\n", "internal/c/c_test.go": "package c\n", "e2e/e.go": "package e2e\n\nimport _ \"" + module + "/cmd/a\"\n",
+	} {
+		file := filepath.Join(root, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tree, err := load(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int{}
+	for _, m := range measures(tree) {
+		got[m.row] = m.value
+	}
+	want := map[string]int{
+		"packages with code": 4, "lines of Go outside tests": 19, "the same without e2e": 16,
+		"exported names": 3, "longest import chain": 3, "imports of the package with most": 1,
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	page := "| packages | 1 | 4 |\n| lines, all | 9 | about 1,010 |\n| names | 9 | about 900 |\n| imports (x) | 9, 8 | 2, 1 |\n"
+	out, err := measured(page, []measure{{"packages", 5, 0}, {"lines", 1000, 100}, {"names", 12345, 10}, {"imports", 3, 0}})
+	if want := "| packages | 1 | 5 |\n| lines, all | 9 | about 1,010 |\n| names | 9 | about 12,350 |\n| imports (x) | 9, 8 | 3, 1 |\n"; err != nil || out != want {
+		t.Errorf("%s%v", out, err)
+	}
+	if _, err := measured(page, []measure{{"nothing", 1, 0}}); err == nil {
+		t.Error("a row that is missing is not said")
 	}
 }
 
@@ -270,7 +315,7 @@ func TestArrowsFindEveryDirection(t *testing.T) {
 	if !slices.EqualFunc(got, want, strings.HasPrefix) {
 		t.Errorf("found %q, want %q", got, want)
 	}
-	written, err := Page(page, tree, places)
+	written, err := rewritten(page, tree, places)
 	if err != nil {
 		t.Fatal(err)
 	}

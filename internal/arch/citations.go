@@ -76,13 +76,13 @@ func definitions(dir string) (map[string]bool, error) {
 }
 
 // namedTests finds tests that a page of the documentation names as proof, and that no package has.
-func namedTests(t *Tree, page string) ([]string, error) {
+func namedTests(t *goTree, page string) ([]string, error) {
 	data, err := os.ReadFile(page)
 	if err != nil {
 		return nil, err
 	}
 	known := map[string]bool{}
-	t.each(func(f File) {
+	t.each(func(f goFile) {
 		for _, d := range f.AST.Decls {
 			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil {
 				known[fn.Name.Name] = true
@@ -100,11 +100,11 @@ func namedTests(t *Tree, page string) ([]string, error) {
 
 // namedPlaces finds names in a section of ARCHITECTURE.md that the code does not have: functions and types with their package
 // in front ("review.Registry.Open"), and messages ("ide/diffAccepted"), which are strings in production code.
-func namedPlaces(t *Tree, page, heading string) []string {
+func namedPlaces(t *goTree, page, heading string) []string {
 	_, section, _ := strings.Cut(page, "\n"+heading+"\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	known := map[string]bool{}
-	t.each(func(f File) {
+	t.each(func(f goFile) {
 		if f.Test {
 			return
 		}

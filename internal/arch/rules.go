@@ -16,10 +16,10 @@ const (
 )
 
 // sentences finds packages without a doc comment that says what they are.
-func sentences(t *Tree) []string {
+func sentences(t *goTree) []string {
 	var all []string
 	for _, p := range t.Packages {
-		if p.Sentence() == "" {
+		if p.sentence() == "" {
 			all = append(all, fmt.Sprintf("%s: no file says in its doc comment what package %s is (\"Package %s …\", or \"Command …\")", p.Dir, p.Name, p.Name))
 		}
 	}
@@ -27,9 +27,9 @@ func sentences(t *Tree) []string {
 }
 
 // sizes finds functions and files that are too long.
-func sizes(t *Tree) []string {
+func sizes(t *goTree) []string {
 	var all []string
-	t.each(func(f File) {
+	t.each(func(f goFile) {
 		if f.Generated {
 			return
 		}
@@ -54,9 +54,9 @@ func sizes(t *Tree) []string {
 const early = "internal/sandbox/inside/"
 
 // inits finds functions named init: what starts by itself cannot be tested without it.
-func inits(t *Tree) []string {
+func inits(t *goTree) []string {
 	var all []string
-	t.each(func(f File) {
+	t.each(func(f goFile) {
 		for _, d := range f.AST.Decls {
 			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" && !strings.HasPrefix(f.Path, early) {
 				all = append(all, t.at(f, fn.Pos())+": an init; call a function where the thing is needed")
@@ -67,7 +67,7 @@ func inits(t *Tree) []string {
 }
 
 // names finds packages whose name says nothing.
-func names(t *Tree) []string {
+func names(t *goTree) []string {
 	var all []string
 	for _, p := range t.Packages {
 		for _, name := range []string{p.Name, path.Base(p.Dir)} {
@@ -85,11 +85,11 @@ func platforms() []string {
 	return []string{"linux", "darwin", "windows", "unix", "bsd", "freebsd", "other", "posix"}
 }
 
-// Platforms finds branches by platform in files that are for all of them: comparisons with runtime.GOOS and switches over
+// platformNames finds branches by platform in files that are for all of them: comparisons with runtime.GOOS and switches over
 // it. To look a value up by it in a table, or to pass it on, is fine.
-func Platforms(t *Tree) []string {
+func platformNames(t *goTree) []string {
 	var all []string
-	t.each(func(f File) {
+	t.each(func(f goFile) {
 		name := strings.TrimSuffix(path.Base(f.Path), ".go")
 		if f.Test || slices.ContainsFunc(platforms(), func(s string) bool { return strings.HasSuffix(name, "_"+s) }) {
 			return
@@ -117,9 +117,9 @@ func Platforms(t *Tree) []string {
 }
 
 // logs finds loggers that are not log/slog, and testing in production code.
-func logs(t *Tree) []string {
+func logs(t *goTree) []string {
 	var all []string
-	t.each(func(f File) {
+	t.each(func(f goFile) {
 		if f.Test || workshop(path.Dir(f.Path)) {
 			return
 		}
@@ -142,9 +142,9 @@ func workshop(dir string) bool {
 // pure finds input and output in the waist. The clock is allowed:
 // testing/synctest makes it virtual. Of os and path/filepath only what looks
 // at the text of a path is.
-func pure(t *Tree) []string {
+func pure(t *goTree) []string {
 	var all []string
-	t.each(func(f File) {
+	t.each(func(f goFile) {
 		if f.Test || !strings.HasPrefix(f.Path, "internal/core/") {
 			return
 		}
@@ -170,10 +170,10 @@ func pure(t *Tree) []string {
 const maxImports = 15
 
 // fanOuts finds packages that import so many others that nobody can know what a change in them touches.
-func fanOuts(t *Tree) []string {
+func fanOuts(t *goTree) []string {
 	var all []string
 	for _, p := range t.Packages {
-		if n := len(p.Imports()); n > maxImports && !workshop(p.Dir) {
+		if n := len(p.imported()); n > maxImports && !workshop(p.Dir) {
 			all = append(all, fmt.Sprintf("%s: imports %d packages of this repository; %d is the most: split it by what it does", p.Dir, n, maxImports))
 		}
 	}
@@ -182,9 +182,9 @@ func fanOuts(t *Tree) []string {
 
 // rooms finds what names an agent where the table of package agent should be asked: an agent's own room is imported by package agent
 // and its neighbours below internal/agent alone. Gemini CLI's contract is the house's own.
-func rooms(t *Tree) []string {
+func rooms(t *goTree) []string {
 	var all []string
-	t.each(func(f File) {
+	t.each(func(f goFile) {
 		if f.Test || strings.HasPrefix(f.Path, "internal/agent/") {
 			return
 		}
@@ -212,9 +212,9 @@ func touches(sel *ast.SelectorExpr) bool {
 }
 
 // docs finds exported names without a comment: top-level names and methods of exported types.
-func docs(t *Tree) []string {
+func docs(t *goTree) []string {
 	var all []string
-	t.each(func(f File) {
+	t.each(func(f goFile) {
 		if f.Test || f.Generated {
 			return
 		}
@@ -289,7 +289,7 @@ func isName(e ast.Expr, name string) bool {
 	return ok && id.Name == name
 }
 
-func (t *Tree) each(do func(File)) {
+func (t *goTree) each(do func(goFile)) {
 	for _, p := range t.Packages {
 		for _, f := range p.Files {
 			do(f)
@@ -297,6 +297,6 @@ func (t *Tree) each(do func(File)) {
 	}
 }
 
-func (t *Tree) line(pos token.Pos) int { return t.Fset.Position(pos).Line }
+func (t *goTree) line(pos token.Pos) int { return t.Fset.Position(pos).Line }
 
-func (t *Tree) at(f File, pos token.Pos) string { return fmt.Sprintf("%s:%d", f.Path, t.line(pos)) }
+func (t *goTree) at(f goFile, pos token.Pos) string { return fmt.Sprintf("%s:%d", f.Path, t.line(pos)) }

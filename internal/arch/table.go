@@ -33,26 +33,26 @@ func interfaces() map[string]string {
 	return map[string]string{"internal/control": "asks the person in front of the editor"}
 }
 
-// A Place is where a package stands in the house.
-type Place struct{ Floor, Half string }
+// A place is where a package stands in the house.
+type place struct{ Floor, Half string }
 
-func (from Place) String() string { return from.Floor + ", " + from.Half }
+func (from place) String() string { return from.Floor + ", " + from.Half }
 
 // placesOf reads the table in ARCHITECTURE.md.
-func placesOf(page string) (map[string]Place, error) {
+func placesOf(page string) (map[string]place, error) {
 	table, err := tableOf(page)
 	if err != nil {
 		return nil, err
 	}
-	places := map[string]Place{}
+	places := map[string]place{}
 	for _, m := range regexp.MustCompile("(?m)^\\| *(\\w+) *\\| *(\\w+) *\\| *`([^`]+)`").FindAllStringSubmatch(table, -1) {
-		p, dir := Place{m[1], m[2]}, m[3]
+		p, dir := place{m[1], m[2]}, m[3]
 		switch {
 		case !slices.Contains(floors(), p.Floor):
 			return nil, fmt.Errorf("%s: there is no floor %q; there are %s", dir, p.Floor, strings.Join(floors(), ", "))
 		case !slices.Contains([]string{companionHalf, extensionHalf, bothHalves}, p.Half):
 			return nil, fmt.Errorf("%s: there is no half %q; there are %s, %s and %s", dir, p.Half, companionHalf, extensionHalf, bothHalves)
-		case places[dir] != Place{}:
+		case places[dir] != place{}:
 			return nil, fmt.Errorf("the table of ARCHITECTURE.md names %s twice", dir)
 		}
 		places[dir] = p
@@ -70,15 +70,15 @@ func tableOf(page string) (string, error) {
 }
 
 // arrowsOf finds imports that point up or into the other half, packages that the table does not place, and rows of
-// packages that are gone. Within a floor the table itself is the rule: Page fails when the code imports what it does not say.
-func arrowsOf(t *Tree, places map[string]Place) []string {
+// packages that are gone. Within a floor the table itself is the rule: rewritten differs when the code imports what it does not say.
+func arrowsOf(t *goTree, places map[string]place) []string {
 	var all []string
 	there := map[string]bool{}
 	for _, p := range t.Packages {
 		there[p.Dir] = true
 		from := places[p.Dir]
 		switch {
-		case from == Place{}:
+		case from == place{}:
 			all = append(all, fmt.Sprintf("%s: not in the table of ARCHITECTURE.md; add a row \"| FLOOR | HALF | `%s` |\" and run with -update", p.Dir, p.Dir))
 			continue
 		case (from.Floor == "tests") != workshop(p.Dir):
@@ -86,8 +86,8 @@ func arrowsOf(t *Tree, places map[string]Place) []string {
 		case from.Floor == "ground" && from.Half != bothHalves:
 			all = append(all, fmt.Sprintf("%s (%s): the ground is below both halves", p.Dir, from))
 		}
-		for _, other := range p.Imports() {
-			if why := from.mayNot(other, places[other]); why != "" && places[other] != (Place{}) {
+		for _, other := range p.imported() {
+			if why := from.mayNot(other, places[other]); why != "" && places[other] != (place{}) {
 				all = append(all, fmt.Sprintf("%s (%s): imports %s (%s); %s", p.Dir, from, other, places[other], why))
 			}
 		}
@@ -102,7 +102,7 @@ func arrowsOf(t *Tree, places map[string]Place) []string {
 }
 
 // mayNot says why a package at from may not import another one at to; "" when it may.
-func (from Place) mayNot(other string, to Place) string {
+func (from place) mayNot(other string, to place) string {
 	switch {
 	case from.Floor == "tests":
 		return ""
@@ -110,7 +110,7 @@ func (from Place) mayNot(other string, to Place) string {
 		return "that is for tests"
 	case slices.Index(floors(), to.Floor) < slices.Index(floors(), from.Floor):
 		return "arrows point down only"
-	case from == Place{"programs", bothHalves} || to.Half == bothHalves || to.Half == from.Half || interfaces()[other] != "":
+	case from == place{"programs", bothHalves} || to.Half == bothHalves || to.Half == from.Half || interfaces()[other] != "":
 		return ""
 	case from.Half == bothHalves:
 		return "what both halves share imports neither"
@@ -118,29 +118,29 @@ func (from Place) mayNot(other string, to Place) string {
 	return "the halves know nothing of each other"
 }
 
-// Page writes the table anew from the tree: places as they stand, sentences
+// rewritten writes the table anew from the tree: places as they stand, sentences
 // and arrows as the code has them.
-func Page(page string, t *Tree, places map[string]Place) (string, error) {
+func rewritten(page string, t *goTree, places map[string]place) (string, error) {
 	old, err := tableOf(page)
 	if err != nil {
 		return "", err
 	}
 	packages := slices.Clone(t.Packages)
-	slices.SortStableFunc(packages, func(a, b *Package) int {
+	slices.SortStableFunc(packages, func(a, b *goPackage) int {
 		pa, pb := places[a.Dir], places[b.Dir]
 		return cmp.Or(slices.Index(floors(), pa.Floor)-slices.Index(floors(), pb.Floor), strings.Compare(pa.Half, pb.Half), strings.Compare(a.Dir, b.Dir))
 	})
 	var b strings.Builder
 	b.WriteString("| floor | half | package | what it is | imports |\n| --- | --- | --- | --- | --- |\n")
 	for _, p := range packages {
-		if places[p.Dir] == (Place{}) {
+		if places[p.Dir] == (place{}) {
 			continue
 		}
 		arrows := "–"
-		if imports := p.Imports(); len(imports) > 0 {
+		if imports := p.imported(); len(imports) > 0 {
 			arrows = "`" + strings.Join(short(imports), "` `") + "`"
 		}
-		fmt.Fprintf(&b, "| %s | %s | `%s` | %s | %s |\n", places[p.Dir].Floor, places[p.Dir].Half, p.Dir, strings.ReplaceAll(p.Sentence(), "|", "\\|"), arrows)
+		fmt.Fprintf(&b, "| %s | %s | `%s` | %s | %s |\n", places[p.Dir].Floor, places[p.Dir].Half, p.Dir, strings.ReplaceAll(p.sentence(), "|", "\\|"), arrows)
 	}
 	return strings.Replace(page, old, b.String(), 1), nil
 }

@@ -18,8 +18,8 @@ import (
 // module is the import path of the repository's root.
 const module = "github.com/pollux-companion/pollux"
 
-// A File is one parsed Go file.
-type File struct {
+// A goFile is one parsed Go file.
+type goFile struct {
 	// Path is relative to the root, with slashes.
 	Path string
 	// Test says that the file's name ends in _test.go.
@@ -31,27 +31,27 @@ type File struct {
 	Lines int
 }
 
-// A Package is one folder with Go files.
-type Package struct {
+// A goPackage is one folder with Go files.
+type goPackage struct {
 	// Dir is relative to the root, with slashes.
 	Dir  string
 	Name string
 	// Files are sorted by path, tests among them.
-	Files []File
+	Files []goFile
 }
 
-// A Tree is all packages of the repository, of every platform and build tag.
-type Tree struct {
+// A goTree is all packages of the repository, of every platform and build tag.
+type goTree struct {
 	Fset *token.FileSet
 	// Packages are sorted by folder.
-	Packages []*Package
+	Packages []*goPackage
 }
 
 // load parses every Go file below root. Modules of their own, testdata,
 // node_modules and hidden folders are left out.
-func load(root string) (*Tree, error) {
-	t := &Tree{Fset: token.NewFileSet()}
-	byDir := map[string]*Package{}
+func load(root string) (*goTree, error) {
+	t := &goTree{Fset: token.NewFileSet()}
+	byDir := map[string]*goPackage{}
 	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -68,7 +68,7 @@ func load(root string) (*Tree, error) {
 		}
 		return t.add(byDir, file, filepath.ToSlash(rel))
 	})
-	slices.SortFunc(t.Packages, func(a, b *Package) int { return strings.Compare(a.Dir, b.Dir) })
+	slices.SortFunc(t.Packages, func(a, b *goPackage) int { return strings.Compare(a.Dir, b.Dir) })
 	return t, err
 }
 
@@ -86,7 +86,7 @@ func enter(root, dir, name string) error {
 	return nil
 }
 
-func (t *Tree) add(byDir map[string]*Package, file, rel string) error {
+func (t *goTree) add(byDir map[string]*goPackage, file, rel string) error {
 	parsed, err := parser.ParseFile(t.Fset, file, nil, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		return fmt.Errorf("%s does not parse: %w", rel, err)
@@ -94,11 +94,11 @@ func (t *Tree) add(byDir map[string]*Package, file, rel string) error {
 	dir := path.Dir(rel)
 	p := byDir[dir]
 	if p == nil {
-		p = &Package{Dir: dir}
+		p = &goPackage{Dir: dir}
 		byDir[dir] = p
 		t.Packages = append(t.Packages, p)
 	}
-	f := File{
+	f := goFile{
 		Path: rel, Test: strings.HasSuffix(rel, "_test.go"), Generated: ast.IsGenerated(parsed),
 		AST: parsed, Lines: t.Fset.File(parsed.FileStart).LineCount(),
 	}
@@ -109,16 +109,16 @@ func (t *Tree) add(byDir map[string]*Package, file, rel string) error {
 	return nil
 }
 
-// Production are the files that are no tests.
-func (p *Package) Production() []File {
-	return slices.DeleteFunc(slices.Clone(p.Files), func(f File) bool { return f.Test })
+// production are the files that are no tests.
+func (p *goPackage) production() []goFile {
+	return slices.DeleteFunc(slices.Clone(p.Files), func(f goFile) bool { return f.Test })
 }
 
-// Imports are the folders of this repository that p's production code
+// imported are the folders of this repository that p's production code
 // imports, sorted.
-func (p *Package) Imports() []string {
+func (p *goPackage) imported() []string {
 	var all []string
-	for _, f := range p.Production() {
+	for _, f := range p.production() {
 		for _, spec := range f.AST.Imports {
 			if rest, ours := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), module+"/"); ours {
 				all = append(all, rest)
@@ -129,9 +129,9 @@ func (p *Package) Imports() []string {
 	return slices.Compact(all)
 }
 
-// Sentence is the first sentence of p's doc comment after "Package name ",
+// sentence is the first sentence of p's doc comment after "Package name ",
 // in one line; "" when it has none.
-func (p *Package) Sentence() string {
+func (p *goPackage) sentence() string {
 	for _, f := range p.Files {
 		doc := strings.Join(strings.Fields(f.AST.Doc.Text()), " ")
 		for _, start := range []string{"Package " + p.Name + " ", "Command " + path.Base(p.Dir) + " "} {

@@ -12,11 +12,11 @@ import (
 // "_", embedded files, values that are immutable once made (errors, regular
 // expressions, replacers, sync.OnceValue), and unexported tables that the
 // package's code only reads.
-func variables(t *Tree) []string {
+func variables(t *goTree) []string {
 	var all []string
 	for _, p := range t.Packages {
 		changed := written(p)
-		for _, f := range p.Production() {
+		for _, f := range p.production() {
 			if f.Generated {
 				continue
 			}
@@ -101,14 +101,14 @@ func called(fun ast.Expr) string {
 // written lists the names that p's production code assigns to, changes in
 // place, or takes the address of. It goes by name alone, so a local variable
 // of the same name counts too: that is confusing to readers as well.
-func written(p *Package) map[string]bool {
+func written(p *goPackage) map[string]bool {
 	all := map[string]bool{}
 	note := func(e ast.Expr) {
 		if name := root(e); name != "" {
 			all[name] = true
 		}
 	}
-	for _, f := range p.Production() {
+	for _, f := range p.production() {
 		ast.Inspect(f.AST, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.AssignStmt:
