@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -109,5 +110,8 @@ func copySelf(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	data, err := os.ReadFile(path)
 	ts.Check(err)
+	// A child that another script starts meanwhile would hold the file open, and nobody could run it.
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), data, 0o755))
 }
