@@ -83,3 +83,34 @@ func TestSandboxInPipe(t *testing.T) {
 		}
 	}
 }
+
+// TestToolInPipe: what an extension's tool prints and what its documents hold reaches a user's pipe byte for byte, and
+// a model's shell, whose agent shows it on a screen, without control sequences (SPEC S-1).
+func TestToolInPipe(t *testing.T) {
+	w := toolWorld(t)
+	dir := filepath.Join(w.root, ".gemini", "extensions", "y")
+	writeExtension(t, dir, `{"name":"y","version":"1.0.0","tools":[{"name":"u","description":"d","executable":"u.sh","runtime":"shell"}],"docs":[{"name":"doc","description":"d","file":"doc.md"}]}`)
+	for name, text := range map[string]string{"u.sh": hostile, "doc.md": "a\x1b]52;c;cm0=\a b\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out, err := w.command("ext", "consent", "grant", "y", "--yes").CombinedOutput(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	for _, mark := range []string{"GEMINI_CLI=", "GEMINI_CLI=1"} {
+		for _, args := range [][]string{{"ext", "run", "y", "u"}, {"ext", "read", "y", "doc"}} {
+			cmd := w.command(args...)
+			cmd.Env = append(cmd.Env, mark)
+			var out bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &out, &out // one pipe
+			if err := cmd.Run(); err != nil {
+				t.Fatalf("%q: %v %s", args, err, out.String())
+			}
+			got := out.String()
+			if passes := strings.ContainsAny(got, "\x1b\u009b\a"); passes != (mark == "GEMINI_CLI=") || !strings.Contains(got, "52;c;cm0=") {
+				t.Errorf("%s %q: %q", mark, args, got)
+			}
+		}
+	}
+}

@@ -15,10 +15,10 @@ import (
 func shown(con *console.Console, raw bool) (out, err io.Writer, end func()) {
 	outSafe, errSafe := screen.Pair(con.Out, con.Err)
 	out, err = con.Out, con.Err
-	if !raw && painted(con.Out) {
+	if !raw && Painted(con.Out) {
 		out = outSafe
 	}
-	if !raw && painted(con.Err) {
+	if !raw && Painted(con.Err) {
 		err = errSafe
 	}
 	return out, err, func() {
@@ -29,9 +29,9 @@ func shown(con *console.Console, raw bool) (out, err io.Writer, end func()) {
 	}
 }
 
-// painted reports whether output to w appears on a screen: on a terminal, or in a model's shell, whose agent shows
+// Painted reports whether output to w appears on a screen: on a terminal, or in a model's shell, whose agent shows
 // it. A file gets every byte, and so does a user's pipe.
-func painted(w io.Writer) bool {
+func Painted(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {
 		return false

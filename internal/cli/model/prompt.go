@@ -177,7 +177,7 @@ func readDoc(kit *tools.Kit, extension, doc string, asJSON bool) error {
 	if asJSON {
 		return kit.PrintJSON(readReport{extension, doc, string(data)})
 	}
-	if console.Terminal(kit.Out) != nil {
+	if kit.Painted() {
 		data = []byte(terminalText(string(data)))
 	}
 	_, err = kit.Out.Write(data)

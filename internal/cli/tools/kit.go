@@ -78,6 +78,9 @@ func (kit *Kit) Runner(by string, asker consent.Asker) (*runner.Runner, error) {
 	}), nil
 }
 
+// Painted says whether the standard output appears on a screen.
+func (kit *Kit) Painted() bool { return confine.Painted(kit.Out) }
+
 // Consent opens the user's consents.
 func (kit *Kit) Consent() *consent.Store { return consent.Open(kit.Dirs.State) }
 

@@ -112,14 +112,14 @@ func newRunError(err error) *runError {
 	return e
 }
 
-// printOutput passes on the tool's output: unchanged to a program, and made safe for a terminal.
+// printOutput passes on the tool's output: unchanged to a program, and made safe for a screen.
 func printOutput(kit *Kit, r *runner.Result) {
 	passOn(kit, kit.Err, []byte(r.Stderr))
 	passOn(kit, kit.Out, r.Stdout)
 }
 
 func passOn(kit *Kit, w io.Writer, data []byte) {
-	if console.Terminal(w) != nil {
+	if confine.Painted(w) {
 		data = []byte(words.PrintableLines(string(data)))
 		if len(data) > 0 && data[len(data)-1] != '\n' {
 			data = append(data, '\n')
