@@ -20,7 +20,7 @@
 // of the last event) stand for what differs from run to run; {{life}} and {{ms}}
 // only in what is expected. {{first}} is the first of two sessions, {{port}} the
 // port of {{host}}, {{short}} the token without its last byte and {{1000 x}} a
-// thousand times x. With the setting "connect: yes" the session is opened
+// thousand times x. {{root}} is the workspace's folder, in which {{dir}} lies. With the setting "connect: yes" the session is opened
 // beforehand, with "stream: yes" its stream as well, up to the first context.
 // "without: writeFile" wants a companion that has not that setting.
 // "agent: claude" is another agent's wire: its token, and its way to open a

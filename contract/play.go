@@ -3,6 +3,7 @@ package contract
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -22,6 +23,7 @@ type Target struct {
 	Addr  string // host:port of its listener for CLIs
 	Token string // of the vector's agent
 	Dir   string // a folder of its workspace, for {{dir}}
+	Root  string // the workspace's folder, for {{root}}; Dir when empty
 	// Dial connects to a private socket; nil connects to Addr.
 	Dial func(context.Context) (net.Conn, error)
 	// Editor does what one line of an editor step says; nil where nobody plays the user.
@@ -169,7 +171,7 @@ func (p *player) fill(s string) string {
 	_, port, _ := net.SplitHostPort(p.target.Addr)
 	s = strings.NewReplacer("{{host}}", p.target.Addr, "{{port}}", port, "{{token}}", p.target.Token,
 		"{{short}}", p.target.Token[:max(0, len(p.target.Token)-1)], "{{session}}", p.session, "{{first}}", p.first,
-		"{{dir}}", p.target.Dir, "{{event}}", p.event, "{{empty}}", "").Replace(s)
+		"{{dir}}", p.target.Dir, "{{root}}", cmp.Or(p.target.Root, p.target.Dir), "{{event}}", p.event, "{{empty}}", "").Replace(s)
 	return times().ReplaceAllStringFunc(s, func(m string) string {
 		parts := times().FindStringSubmatch(m)
 		n, _ := strconv.Atoi(parts[1])

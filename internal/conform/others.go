@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -23,7 +24,7 @@ type Other struct {
 
 // targetOf returns where a vector is played; ok is false for one that is not the companion's.
 func (r *run) targetOf(a *contract.Archive) (target contract.Target, ok bool) {
-	target = contract.Target{Addr: r.t.Addr, Token: r.t.Token, Dir: r.dir, Patience: r.t.Wait}
+	target = contract.Target{Addr: r.t.Addr, Token: r.t.Token, Dir: r.dir, Root: filepath.Dir(r.dir), Patience: r.t.Wait}
 	if a.Agent() == "" {
 		target.Opened = func(id string) { r.open = append(r.open, id) }
 		return target, a.Player == contract.Wire

@@ -131,7 +131,7 @@ func Trials() []finding.Trial {
 			return err
 		})},
 		{Name: "CX-2/another project", About: "of a folder that it does not serve nothing is told", Try: with(func(ctx context.Context, c *Conn, d finding.Door) error {
-			r, err := c.ask(ctx, methodContext, filepath.Join(filepath.Dir(paths.Real(d.Dir)), "pollux-conform-elsewhere"))
+			r, err := c.ask(ctx, methodContext, filepath.Join(filepath.VolumeName(d.Dir)+string(filepath.Separator), "pollux-conform-elsewhere"))
 			if err != nil || r.Error != "no-client-found" {
 				return fmt.Errorf("it answers %+v (%v)", r, err)
 			}

@@ -110,9 +110,16 @@ func printCheck(out io.Writer, c conform.Check) {
 	}
 }
 
+// chapters are the chapters of the specification, and what they are about.
+func chapters() [][2]string {
+	return [][2]string{
+		{"T", "transport"}, {"D", "discovery"}, {"A", "authentication"}, {"C", "context"}, {"F", "diffs"}, {"L", "lifecycle"}, {"K", "the CLI's side"},
+		{"Q", "Qwen Code"}, {"CC", "Claude Code"}, {"OC", "opencode"}, {"GC", "Copilot CLI"}, {"CX", "Codex"}, {"EP", "editor protocol"},
+	}
+}
+
 // printSummary prints the table by chapter, and the skipped checks with their reasons.
 func printSummary(out io.Writer, all []conform.Check) {
-	names := map[string]string{"T": "transport", "D": "discovery", "A": "authentication", "C": "context", "F": "diffs", "L": "lifecycle", "K": "the CLI's side", "Q": "Qwen Code", "CC": "Claude Code", "EP": "editor protocol"}
 	type row struct{ pass, fail, skip int }
 	rows, total := map[string]*row{}, &row{}
 	why := map[string]int{}
@@ -137,9 +144,9 @@ func printSummary(out io.Writer, all []conform.Check) {
 	}
 	fmt.Fprintf(out, "\n  %-18s %7s %7s %9s\n", "chapter", "passed", "failed", "left out")
 	line := func(name string, r *row) { fmt.Fprintf(out, "  %-18s %7d %7d %9d\n", name, r.pass, r.fail, r.skip) }
-	for _, chapter := range []string{"T", "D", "A", "C", "F", "L", "K", "Q", "CC", "EP"} {
-		if r := rows[chapter]; r != nil {
-			line(chapter+" "+names[chapter], r)
+	for _, chapter := range chapters() {
+		if r := rows[chapter[0]]; r != nil {
+			line(chapter[0]+" "+chapter[1], r)
 		}
 	}
 	line("all", total)
