@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,7 +56,8 @@ func TestCopilot(t *testing.T) {
 	needAgent(t, peers.Copilot)
 	b := newBench(t, map[string]string{"a.txt": "one\ntwo\nthree\n", "crlf.txt": "eins\r\nzwei\r\n"})
 	b.uses(".copilot")
-	d := b.desk(b.serve())
+	first := b.serve()
+	d := b.desk(first)
 	d.open("a.txt")
 	d.cursor(2, 1, 3)
 	c := b.copilot()
@@ -135,6 +137,20 @@ func TestCopilot(t *testing.T) {
 		}
 		d.noProposal()
 	})
+	b.step("killed and back", func() {
+		b.killed(first, d, "GitHub Copilot CLI #1")
+		c.Ask("write again", model.Turn{Calls: []model.Call{copilotCreates(b.path("again.txt"), "proposed\n")}})
+		d.proposal("again.txt")
+		d.Click(browser.ID("accept"))
+		b.holds("again.txt", "proposed\n")
+		d.noProposal()
+	})
+	b.step("the agent is killed", func() {
+		c.Ask("one more", model.Turn{Calls: []model.Call{copilotCreates(b.path("orphan.txt"), "proposed\n")}})
+		d.proposal("orphan.txt")
+		b.kills(c)
+		d.noProposal()
+	})
 }
 
 // TestCopilotElsewhere: the end of the companion decides nothing, and Copilot CLI asks in its terminal (SPEC GC-3).
@@ -159,13 +175,35 @@ func TestCopilotElsewhere(t *testing.T) {
 	})
 }
 
+// killed kills a companion, and starts one that its page and an agent come back to by themselves.
+func (b *bench) killed(c *companion, d *desk, label string) {
+	b.t.Helper()
+	d.Expect("WebSocket")
+	d.Expect("net::ERR_")
+	c.end(syscall.SIGKILL)
+	b.serve()
+	d.online()
+	b.until(label+" is back", func() bool { return strings.Contains(b.pollux("status"), label) })
+}
+
+// isTold asks an agent until its model is told some words.
+func (b *bench) isTold(c *cli.Agent, words string) {
+	b.t.Helper()
+	n := 0
+	b.until("the model is told "+words, func() bool {
+		n++ // no prompt is like another: what stands on the screen already hides that a new one was swallowed
+		return strings.Contains(said(c.Ask(fmt.Sprintf("tell me what I look at, the %d. time", n))), words)
+	})
+}
+
 // TestOpenCode: the published opencode finds the companion by Claude Code's lock, and its model is told what is selected, with the lines
 // that a person counts (SPEC OC-1 to OC-4).
 func TestOpenCode(t *testing.T) {
 	needAgent(t, peers.OpenCode)
 	b := newBench(t, map[string]string{"a.txt": "one\ntwo\nthree\n"})
 	b.uses(".claude")
-	d := b.desk(b.serve())
+	first := b.serve()
+	d := b.desk(first)
 	d.open("a.txt")
 	d.cursor(2, 1, 3)
 	c := b.joins("opencode", func() *cli.Agent { return cli.StartOpenCode(b.t, b.home, b.dir, nil) })
@@ -188,6 +226,11 @@ func TestOpenCode(t *testing.T) {
 		c.Wait("a.txt#2-3", second(60))
 		b.entered(c.Terminal, c.Model, "a.txt")
 	})
+	b.step("killed and back", func() {
+		b.killed(first, d, "opencode #")
+		d.cursor(3, 1, 5)
+		b.isTold(c, "```three```")
+	})
 }
 
 // TestOpenCodeRun: pollux run connects an opencode on a machine that has no folder of Claude Code's, also in a terminal with a port that
@@ -206,7 +249,8 @@ func TestCodex(t *testing.T) {
 	needAgent(t, peers.Codex)
 	b := newBench(t, map[string]string{"a.txt": "one\ntwo\nthree\n"})
 	b.uses(".codex")
-	d := b.desk(b.serve())
+	first := b.serve()
+	d := b.desk(first)
 	d.open("a.txt")
 	d.cursor(2, 1, 3)
 	c := cli.StartCodex(t, b.home, b.dir)
@@ -229,5 +273,11 @@ func TestCodex(t *testing.T) {
 	b.step("mention", func() {
 		b.pollux("mention", "a.txt:2", "--words", "why two?")
 		c.Wait("@a.txt line 2 why two?", second(60))
+	})
+	b.step("killed and back", func() {
+		b.entered(c.Terminal, c.Model, "why two?")
+		b.killed(first, d, "")
+		d.cursor(3, 1, 5)
+		b.isTold(c, "selection of the file:\nthree") // it asks with its prompts alone
 	})
 }

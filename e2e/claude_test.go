@@ -145,6 +145,56 @@ func TestClaude(t *testing.T) {
 	})
 }
 
+// TestClaudeEnds: two proposals of one turn come one after the other; the end of the companion decides nothing, and the end of Claude Code
+// takes its proposal away (SPEC CC-8, CC-12).
+func TestClaudeEnds(t *testing.T) {
+	needClaude(t)
+	b := newBench(t, map[string]string{"a.txt": "one\n"})
+	b.usesClaude()
+	first := b.serve()
+	d := b.desk(first)
+	c := b.claude()
+	b.step("two proposals", func() {
+		c.Ask("write two", model.Turn{Calls: append(claudeWrites(b.path("x.txt"), "x\n").Calls, claudeWrites(b.path("y.txt"), "y\n").Calls...)})
+		for range 2 {
+			d.Wait(browser.ID("accept"))
+			name := filepath.Base(strings.Fields(d.Text(browser.ID("diff-title")))[0])
+			d.Click(browser.ID("accept"))
+			b.holds(name, name[:1]+"\n")
+		}
+		d.noProposal()
+	})
+	b.step("companion's end", func() {
+		c.Ask("write the last one", claudeWrites(b.path("last.txt"), "proposed\n"))
+		d.proposal("last.txt")
+		d.Expect("WebSocket")
+		d.Expect("net::ERR_")
+		first.end(syscall.SIGTERM)
+		b.serve()
+		if _, err := os.Stat(b.path("last.txt")); err == nil {
+			t.Error("the companion's end was taken for an acceptance")
+		}
+		c.Answer("1. Yes")
+		b.holds("last.txt", "proposed\n")
+		d.online()
+		b.until("Claude Code is back", func() bool { return strings.Contains(b.pollux("status"), "Claude Code #1") })
+	})
+	b.step("the agent is killed", func() {
+		c.Ask("one more", claudeWrites(b.path("orphan.txt"), "proposed\n"))
+		d.proposal("orphan.txt")
+		b.kills(c)
+		d.noProposal()
+	})
+}
+
+// kills ends an agent as a crash does.
+func (b *bench) kills(c *cli.Agent) {
+	b.t.Helper()
+	if err := syscall.Kill(c.PID(), syscall.SIGKILL); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
 // TestClaudeElsewhere: a proposal that is answered in the terminal closes on the page (SPEC CC-10); the model's own shell decides
 // nothing (SPEC CC-15, §11.1); and when the companion is killed, Claude Code comes back to the next one, by the
 // token of before, which serves no other process (SPEC A-1), and what the user has written is in the history (SPEC CC-12).

@@ -76,6 +76,7 @@ func TestCrash(t *testing.T) {
 // leaves no file (L-1, D-5); a start within minutes is not noticed by the CLI (A-1, L-3).
 func TestRestart(t *testing.T) {
 	needCLI(t)
+	defer tells(t, "companion's end")
 	b := newBench(t, map[string]string{"a.txt": "old\n"})
 	c := b.serve()
 	d := b.desk(c)

@@ -15,9 +15,9 @@ var matrix = flag.Bool("matrix", false, "write into docs/agents.md which stories
 
 // published are the agents of the table, the packages they come in, and the tests that tell their stories.
 var published = []struct{ label, pkg, tests string }{ //nolint:gochecknoglobals // constant
-	{"Gemini CLI", "@google/gemini-cli", "TestDecisions TestTexts TestContextReachesTheModel TestCrash"},
+	{"Gemini CLI", "@google/gemini-cli", "TestDecisions TestTexts TestContextReachesTheModel TestCrash TestRestart"},
 	{"Qwen Code", "@qwen-code/qwen-code", "TestQwen TestQwenSurvives"},
-	{"Claude Code", "@anthropic-ai/claude-code", "TestClaude TestClaudeElsewhere"},
+	{"Claude Code", "@anthropic-ai/claude-code", "TestClaude TestClaudeElsewhere TestClaudeEnds"},
 	{"opencode", "opencode-ai", "TestOpenCode"},
 	{"GitHub Copilot CLI", "@github/copilot", "TestCopilot TestCopilotElsewhere"},
 	{"Codex", "@openai/codex", "TestCodex"},
@@ -26,7 +26,7 @@ var published = []struct{ label, pkg, tests string }{ //nolint:gochecknoglobals 
 // stories are the rows of the table: names of steps.
 var stories = []string{ //nolint:gochecknoglobals // constant
 	"context", "mention", "accept", "edit and accept", "reject", "answered in the terminal", "two proposals", "a file with CRLF",
-	"companion's end", "killed and back",
+	"the agent is killed", "companion's end", "killed and back",
 }
 
 // told are the stories of this run, by test.
@@ -178,5 +178,12 @@ func TestMatrix(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "docs", "agents.md"))
 	if err != nil || !strings.Contains(string(data), matrixBegin) || !strings.Contains(string(data), matrixEnd) {
 		t.Errorf("docs/agents.md has no place for the table: %v", err)
+	}
+	_, table, _ = strings.Cut(string(data), matrixBegin)
+	table, _, _ = strings.Cut(table, matrixEnd)
+	for _, p := range published {
+		if column := columnIn(table, p.label); len(column) != len(stories)+1 || column[0] != p.label+" "+versions[p.pkg] {
+			t.Errorf("docs/agents.md has %q; run the tests of %s with -matrix", column, p.label)
+		}
 	}
 }

@@ -92,7 +92,7 @@ func (b *bench) overwrite(name, text string) []model.Turn {
 // in which a proposal can end has its effect. The folder's name is one that Gemini CLI's list of folders would not survive.
 func TestQwen(t *testing.T) {
 	needQwen(t)
-	b := newBenchAt(t, "100% of a:b ü", map[string]string{"a.txt": "old\n", "b.txt": "one\ntwo\n"})
+	b := newBenchAt(t, "100% of a:b ü", map[string]string{"a.txt": "old\n", "b.txt": "one\ntwo\n", "crlf.txt": "eins\r\nzwei\r\n"})
 	_, user := b.serveQwen()
 	s := b.qwen("")
 	connected(s)
@@ -137,6 +137,14 @@ func TestQwen(t *testing.T) {
 		user.act(b, "diff/accept", nil) // the second one comes after the first; both are written after that
 		b.holds("a.txt", "first\n")
 		b.holds("b.txt", "second\n")
+	})
+	b.step("a file with CRLF", func() {
+		s.Ask("change the file of DOS", model.ReadFile(b.path("crlf.txt")), model.Turn{Calls: []model.Call{{
+			Name: "edit", Args: map[string]any{"file_path": b.path("crlf.txt"), "old_string": "zwei", "new_string": "2"},
+		}}})
+		user.act(b, "diff/accept", nil)
+		b.holds("crlf.txt", "eins\r\n2\r\n")
+		s.Idle()
 	})
 	b.step("answered in the terminal", func() {
 		from := len(s.Model.Requests())
