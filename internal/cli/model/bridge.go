@@ -122,7 +122,7 @@ func bridgeStatus(kit *tools.Kit, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	st, err := bridge.Look(s)
+	st, err := lookAtBridge(s)
 	if err != nil {
 		return err
 	}
@@ -159,6 +159,22 @@ func bridgeStatus(kit *tools.Kit, asJSON bool) error {
 		return console.Exit(console.CodeNo)
 	}
 	return nil
+}
+
+// lookAtBridge is bridge.Look, and remarks a bridge that starts another program than this one.
+func lookAtBridge(s *store.Store) (bridge.State, error) {
+	st, err := bridge.Look(s)
+	self, selfErr := os.Executable()
+	if err != nil || selfErr != nil || !st.Installed || st.Missing || console.Temporary(self) {
+		return st, err
+	}
+	theirs, err1 := os.Stat(st.Command)
+	ours, err2 := os.Stat(self)
+	if err1 == nil && err2 == nil && !os.SameFile(theirs, ours) {
+		what := words.Printable(fmt.Sprintf("the bridge starts %q, which is another program than this %q", st.Command, self))
+		st.Troubles = append(st.Troubles, bridge.Trouble{Kind: "changed", What: what, Mend: "pollux extensions bridge install"})
+	}
+	return st, nil
 }
 
 // bridgeCost is the bridge's state, and what it costs in the working folder.

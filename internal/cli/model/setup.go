@@ -50,7 +50,7 @@ func BridgeFindings(settings, dir string) []finding.Finding {
 	if err != nil {
 		return nil
 	}
-	st, err := bridge.Look(s)
+	st, err := lookAtBridge(s)
 	if err != nil {
 		return []finding.Finding{{ID: "bridge", Level: finding.Warning, What: "the bridge to extensions cannot be looked at: " + err.Error()}}
 	}
