@@ -1,6 +1,7 @@
 package editors
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -245,6 +246,33 @@ func emacsEdiff(t *testing.T, f flavour) {
 	b.keys("C-c", "C-k")
 	a.Outcome()
 	b.is(`(if (string-match-p "Ediff" (buffer-name)) (symbol-name (key-binding "q")) (buffer-name))`, "ediff-quit")
+}
+
+// What has no other side is one change, for which Emacs stops to run no program; another layout says the same.
+func emacsOneSided(t *testing.T, f flavour) {
+	b, a := user(t, f, map[string]string{"a.go": "one\ntwo\n", "count": ""}, "a.go")
+	diff, runs := b.path("count"), b.path("runs")
+	b.shell(fmt.Sprintf(`printf '#!/bin/sh\necho >>%s\nexec diff "$@"\n' >count && chmod +x count`, runs))
+	b.is(fmt.Sprintf("(progn (require 'ediff) (setq ediff-diff-program %q) 1)", diff), "1")
+	for _, layout := range []string{"beside", "unified"} {
+		b.is(fmt.Sprintf("(setq pollux-layout '%s)", layout), layout)
+		for _, step := range []struct {
+			name, text string
+			runs       bool
+		}{{"new.go", "one\ntwo\nthree", false}, {"new.go", "one\n", false}, {"new.go", "\n", false}, {"a.go", "", false}, {"a.go", "one\nTWO\n", true}} {
+			b.step("%s %q %s", step.name, step.text, layout)
+			b.shell("rm -f runs")
+			a.OpenDiff(b.path(step.name), step.text)
+			b.is("(buffer-name)", step.name+" <proposal>")
+			b.tm.Wait("change 1/1", patience)
+			if _, err := os.Stat(runs); (err == nil) != step.runs {
+				t.Errorf("%s %q, %s: a program looks for differences: %v", step.name, step.text, layout, err == nil)
+			}
+			b.keys("C-c", "C-k")
+			a.Outcome()
+			b.is("(buffer-name)", "a.go")
+		}
+	}
 }
 
 // A diff whose windows the user has covered is still there, and comes back

@@ -120,6 +120,7 @@ func TestEmacs(t *testing.T) {
 		"tab bar":      emacsTabBar,
 		"terminal":     emacsTerminalFollows,
 		"ediff":        emacsEdiff,
+		"one side":     emacsOneSided,
 		"hidden":       emacsHidden,
 		"panel":        emacsPanel,
 		"unified":      emacsUnified,

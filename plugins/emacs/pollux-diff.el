@@ -148,8 +148,9 @@ the lines that it takes away between its own."
 Only where every line ends in CR LF are they left out."
   (let* ((mark (string-prefix-p "\ufeff" text))
          (body (if mark (substring text 1) text))
-         (dos (and (string-match-p "\r\n" body)
-                   (not (string-match-p "\\(?:\\`\\|[^\r]\\)\n" body)))))
+         (dos (pollux--exactly
+                (and (string-match-p "\r\n" body)
+                     (not (string-match-p "\\(?:\\`\\|[^\r]\\)\n" body))))))
     (erase-buffer)
     (insert (if dos (pollux--unix body) body))
     (list mark dos)))
@@ -405,10 +406,11 @@ The message would hide the question."
                :conflict (plist-get params :conflict)
                :fixed (let ((why (plist-get params :readOnly))) (and (stringp why) (not (string-empty-p why)) why)))))
     (setq pollux--diffs (append pollux--diffs (list diff)))
-    (run-at-time 0 nil (lambda ()
-                         (pollux--pump)
-                         (unless (pollux--visible-p diff)
-                           (pollux--announce diff))))
+    ;; Not 0: keys that came while its text was read have their answer first.
+    (run-at-time 0.01 nil (lambda ()
+                            (pollux--pump)
+                            (unless (pollux--visible-p diff)
+                              (pollux--announce diff))))
     (funcall answer (list :opened t :bufferModified (if (pollux--unsaved (pollux--diff-path diff)) t :json-false)))))
 
 (defun pollux--keep (diff text)

@@ -221,6 +221,19 @@ Its buffers stay, with what was typed, and point."
                         (lambda (w) (not (window-parameter w 'window-side))))))
       (select-window window))))
 
+(defun pollux--start-ediff (left right hook)
+  "Start Ediff on LEFT and RIGHT with HOOK; return its control panel.
+Where one is empty, no file is written for it and no program run: Emacs
+would answer no key meanwhile."
+  (let ((hunk (pollux--only-hunk left right))
+        (write-region-inhibit-fsync t)) ; of Ediff's temporary files
+    (if (not hunk)
+        (ediff-buffers left right (list hook))
+      (cl-letf (((symbol-function 'ediff-make-diff2-buffer)
+                 (lambda (buffer &rest _)
+                   (with-current-buffer buffer (erase-buffer) (insert hunk)))))
+        (ediff-setup left "" right "" nil nil (list hook) '((ediff-job-name . ediff-buffers)))))))
+
 (defun pollux--show-sides (diff)
   "Show the buffers of DIFF, by `pollux-layout'."
   (let ((ediff-window-setup-function #'ediff-setup-windows-plain)
@@ -237,7 +250,7 @@ Its buffers stay, with what was typed, and point."
               (pollux--show-unified diff)
             (setf (pollux--diff-control diff)
                   (pollux--at-once
-                    (ediff-buffers left right (list (pollux--panel diff)))))))
+                    (pollux--start-ediff left right (pollux--panel diff))))))
       (error
        (setf (pollux--diff-right diff) nil (pollux--diff-left diff) nil)
        (dolist (buffer (list left right))
@@ -341,7 +354,8 @@ Return its shape."
      (window
       (with-demoted-errors "[pollux] %S"
         (with-selected-window window ; where Ediff looks for its buffers
-          (ediff-update-diffs)))
+          (let ((write-region-inhibit-fsync t)) ; of its temporary files
+            (ediff-update-diffs))))
       (when-let ((back (get-buffer-window selected)))
         (select-window back))
       (dolist (put-back places)

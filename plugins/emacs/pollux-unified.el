@@ -64,7 +64,7 @@ Texts of more than 20000 lines are too long to be compared while they are typed.
   (with-current-buffer buffer
     (save-restriction
       (widen)
-      (let ((coding-system-for-write 'utf-8-emacs-unix))
+      (let ((coding-system-for-write 'utf-8-emacs-unix) (write-region-inhibit-fsync t))
         (write-region (point-min) (point-max) file nil 'quiet)))))
 
 (defun pollux--line-start (line)
@@ -83,27 +83,49 @@ With COMMAND equal to EMPTY it is the place behind line FIRST."
         (list (pollux--line-start (1+ first)) (pollux--line-start (1+ first)))
       (list (pollux--line-start first) (pollux--line-start (1+ (or last first)))))))
 
-(defun pollux--differences (left right)
-  "Return the changes from buffer LEFT to buffer RIGHT, as in `pollux--changes'."
-  (let ((old (make-temp-file "pollux-old")) (new (make-temp-file "pollux-new")) all)
+(defun pollux--line-count (buffer)
+  "Return how many lines the whole text of BUFFER has."
+  (with-current-buffer buffer
+    (save-restriction
+      (widen)
+      (count-lines (point-min) (point-max)))))
+
+(defun pollux--only-hunk (left right)
+  "Return what diff would say of buffers LEFT and RIGHT, nil unless one is empty."
+  (let ((old (pollux--line-count left)) (new (pollux--line-count right)))
+    (cond ((and (= old 0) (= new 0)) "")
+          ((= old 0) (format "0a1,%d\n" new))
+          ((= new 0) (format "1,%dd0\n" old)))))
+
+(defun pollux--insert-hunks (left right)
+  "Insert what diff says of buffers LEFT and RIGHT."
+  (let ((old (make-temp-file "pollux-old")) (new (make-temp-file "pollux-new")))
     (unwind-protect
-        (with-temp-buffer
+        (progn
           (pollux--write-lines left old)
           (pollux--write-lines right new)
-          (call-process ediff-diff-program nil t nil "--text" old new)
-          (goto-char (point-min))
-          (while (re-search-forward "^\\([0-9]+\\)\\(?:,\\([0-9]+\\)\\)?\\([acd]\\)\\([0-9]+\\)\\(?:,\\([0-9]+\\)\\)?$" nil t)
-            (let* ((match (match-string 0)) (command (match-string 3)))
-              (string-match "\\`\\([0-9]+\\)\\(?:,\\([0-9]+\\)\\)?[acd]\\([0-9]+\\)\\(?:,\\([0-9]+\\)\\)?\\'" match)
-              (push (append
-                     (with-current-buffer right
-                       (save-restriction (widen) (pollux--difference match 3 4 command "d")))
-                     (list (with-current-buffer left
-                             (apply #'buffer-substring-no-properties (pollux--difference match 1 2 command "a")))))
-                    all)))
-          (nreverse all))
+          (call-process ediff-diff-program nil t nil "--text" old new))
       (delete-file old)
       (delete-file new))))
+
+(defun pollux--differences (left right)
+  "Return the changes from buffer LEFT to buffer RIGHT, as in `pollux--changes'."
+  (with-temp-buffer
+    (if-let ((hunk (pollux--only-hunk left right)))
+        (insert hunk)
+      (pollux--insert-hunks left right))
+    (goto-char (point-min))
+    (let (all)
+      (while (re-search-forward "^\\([0-9]+\\)\\(?:,\\([0-9]+\\)\\)?\\([acd]\\)\\([0-9]+\\)\\(?:,\\([0-9]+\\)\\)?$" nil t)
+        (let* ((match (match-string 0)) (command (match-string 3)))
+          (string-match "\\`\\([0-9]+\\)\\(?:,\\([0-9]+\\)\\)?[acd]\\([0-9]+\\)\\(?:,\\([0-9]+\\)\\)?\\'" match)
+          (push (append
+                 (with-current-buffer right
+                   (save-restriction (widen) (pollux--difference match 3 4 command "d")))
+                 (list (with-current-buffer left
+                         (apply #'buffer-substring-no-properties (pollux--difference match 1 2 command "a")))))
+                all)))
+      (nreverse all))))
 
 ;;;; What is seen of it
 
