@@ -223,6 +223,7 @@ func TestRulesFindWhatTheyForbid(t *testing.T) {
 		"variables/x.go":                  "// Package variables changes.\npackage variables\n\nvar n int\n\nvar table = map[int]int{}\n\n// Exported can be changed by anybody.\nvar Exported = []int{1}\n\nfunc f() { table[1] = 2 }\n",
 		"logs/x.go":                       "// Package logs prints.\npackage logs\n\nimport _ \"log\"\n",
 		"internal/core/x.go":              "// Package core reads files.\npackage core\n\nimport \"os\"\n\nvar _ = os.IsPathSeparator\n\nvar _ = os.Stat\n",
+		"internal/companion/x.go":         "// Package companion names a view.\npackage companion\n\nimport _ \"x/internal/editor/web\"\n",
 		"rooms/x.go":                      "// Package rooms knows an agent.\npackage rooms\n\nimport _ \"x/internal/agent/qwen\"\n",
 		"internal/agent/x.go":             "// Package agent knows the agents.\npackage agent\n\nimport _ \"x/internal/agent/claude\"\n",
 		"wide/x.go":                       "// Package wide imports too much.\npackage wide\n\nimport (\n" + imports(16) + ")\n",
@@ -250,7 +251,7 @@ func TestRulesFindWhatTheyForbid(t *testing.T) {
 		"docs":      {"docs/x.go:4", "docs/x.go:6", "docs/x.go:8", "docs/x.go:10"},
 		"platforms": {"platforms/x.go:8", "platforms/x.go:11", "platforms/x.go:14"}, "variables": {"variables/x.go:4", "variables/x.go:6", "variables/x.go:9"},
 		"logs": {"logs/x.go:4"}, "pure": {"internal/core/x.go:8"},
-		"rooms": {"rooms/x.go:4"}, "fan-outs": {"wide:"},
+		"rooms": {"internal/companion/x.go:4", "rooms/x.go:4"}, "fan-outs": {"wide:"},
 	}
 	for name, rule := range rules() {
 		got := rule(tree)

@@ -181,7 +181,7 @@ func fanOuts(t *goTree) []string {
 }
 
 // rooms finds what names an agent where the table of package agent should be asked: an agent's own room is imported by package agent
-// and its neighbours below internal/agent alone. Gemini CLI's contract is the house's own.
+// and its neighbours below internal/agent alone. Gemini CLI's contract is the house's own. Package companion names no view either.
 func rooms(t *goTree) []string {
 	var all []string
 	t.each(func(f goFile) {
@@ -190,10 +190,13 @@ func rooms(t *goTree) []string {
 		}
 		for _, spec := range f.AST.Imports {
 			name := strings.Trim(spec.Path.Value, `"`)
-			for _, room := range []string{"claude", "qwen"} {
+			for _, room := range []string{"claude", "qwen", "copilot", "codex"} {
 				if strings.HasSuffix(name, "internal/agent/"+room) {
 					all = append(all, fmt.Sprintf("%s: it knows the agent %s; ask the table of internal/agent", t.at(f, spec.Pos()), room))
 				}
+			}
+			if strings.HasPrefix(f.Path, "internal/companion/") && strings.Contains(name, "/internal/editor/") {
+				all = append(all, fmt.Sprintf("%s: a companion names no view; it knows its Editor and its Page", t.at(f, spec.Pos())))
 			}
 		}
 	})

@@ -20,8 +20,6 @@ import (
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/state"
-	"github.com/pollux-companion/pollux/internal/editor/lsp"
-	"github.com/pollux-companion/pollux/internal/editor/web"
 	"github.com/pollux-companion/pollux/internal/past"
 	"github.com/pollux-companion/pollux/internal/proc"
 	"github.com/pollux-companion/pollux/internal/remind"
@@ -60,7 +58,9 @@ type Options struct {
 	// Port is the agents' port, when the user insists on one; with 0, A-1 or the system chooses.
 	Port int
 	// Editor is the process of an editor that shows the diffs. nil: the page does.
-	Editor *lsp.Server
+	Editor Editor
+	// NewPage makes the page.
+	NewPage func(PageOptions) Page
 	// OpenPage opens an address of the page in the user's browser, for what an editor
 	// cannot show; nil when no browser should open.
 	OpenPage func(address string) error
@@ -146,8 +146,8 @@ type Companion struct {
 	told         []control.Trouble
 	lookingAgain *time.Timer
 
-	pages      sync.Mutex  // guards the below; taken before mu
-	page       *web.Server // nil until it is needed, where there is an Editor
+	pages      sync.Mutex // guards the below; taken before mu
+	page       Page       // nil until it is needed, where there is an Editor
 	pageClosed bool
 	browser    time.Time // when it was last opened
 

@@ -17,6 +17,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/editor/web"
 	"github.com/pollux-companion/pollux/internal/pace"
 	"github.com/pollux-companion/pollux/internal/safefile"
 	"github.com/pollux-companion/pollux/internal/settings"
@@ -49,6 +50,7 @@ func options(t *testing.T) (o Options, a, b string) {
 		Settings: settings.Defaults(),
 		Roots:    []string{path("a")},
 		Version:  "test",
+		NewPage:  func(o PageOptions) Page { return web.New(o) },
 	}, path("a"), path("b")
 }
 

@@ -7,11 +7,10 @@ import (
 	"net"
 	"time"
 
+	"github.com/pollux-companion/pollux/internal/attach"
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/state"
-	"github.com/pollux-companion/pollux/internal/editor/lsp"
-	"github.com/pollux-companion/pollux/internal/editor/web"
 	"github.com/pollux-companion/pollux/internal/workspace"
 )
 
@@ -29,8 +28,8 @@ var errNoBrowser = errors.New("no editor page is open and the browser could not 
 // attachEditor makes the editor's process part of this companion.
 func (c *Companion) attachEditor() error {
 	past := backend{c}
-	c.o.Editor.Attach(lsp.Core{
-		Store: c.store, Registry: c.reg, Page: pageView{c}, Watch: c.watch, Whole: c.whole, Mention: c.mentionFromEditor,
+	c.o.Editor.Attach(attach.Core{
+		Store: c.store, Registry: c.reg, Page: pageView{c}, Watch: c.watch, Whole: c.whole, Mention: c.mention,
 		History: func() (any, error) { return past.History() }, Past: past.shown, Undo: past.Undo,
 	})
 	unwatch := c.agents.Watch(c.o.Editor.SessionsChanged)
@@ -50,7 +49,7 @@ func (c *Companion) lazyPage() error {
 }
 
 // watch reports changes of files, inside the workspace or outside.
-func (c *Companion) watch(changed func([]string)) lsp.FileWatcher {
+func (c *Companion) watch(changed func([]string)) attach.FileWatcher {
 	return c.work.Watch(func(change workspace.Change) { changed(change.Files) }, c.o.Log)
 }
 
@@ -67,14 +66,14 @@ func (c *Companion) stopPage(ctx context.Context) error {
 }
 
 // webPage returns the page's server; nil as long as nothing has needed it.
-func (c *Companion) webPage() *web.Server {
+func (c *Companion) webPage() Page {
 	c.pages.Lock()
 	defer c.pages.Unlock()
 	return c.page
 }
 
 // needPage returns the page's server, started.
-func (c *Companion) needPage() (*web.Server, error) {
+func (c *Companion) needPage() (Page, error) {
 	c.pages.Lock()
 	defer c.pages.Unlock()
 	if c.page != nil {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/agent"
 	"github.com/pollux-companion/pollux/internal/control"
-	"github.com/pollux-companion/pollux/internal/editor/lsp"
 	"github.com/pollux-companion/pollux/internal/mention"
 )
 
@@ -20,14 +19,4 @@ func (c *Companion) mention(ctx context.Context, m control.Mention) (control.Men
 
 func (b backend) Mention(ctx context.Context, m control.Mention) (control.Mentioned, error) {
 	return b.c.mention(ctx, m)
-}
-
-func (c *Companion) mentionFromEditor(ctx context.Context, m lsp.Mention) (session, by string, err error) {
-	done, err := c.mention(ctx, control.Mention{Session: m.Session, Path: m.Path, First: m.First, Last: m.Last, Words: m.Words, Terminal: m.Terminal})
-	return done.Session, done.By, err
-}
-
-func (c *Companion) mentionFromPage(ctx context.Context, m control.Mention) (session string, err error) {
-	done, err := c.mention(ctx, m)
-	return done.Session, err
 }

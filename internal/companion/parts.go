@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"os"
 	"slices"
@@ -14,18 +13,11 @@ import (
 	"github.com/pollux-companion/pollux/internal/agent"
 	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
 	"github.com/pollux-companion/pollux/internal/agent/mcp"
+	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/core/review"
-	"github.com/pollux-companion/pollux/internal/editor/web"
 	"github.com/pollux-companion/pollux/internal/guard"
 	"github.com/pollux-companion/pollux/internal/proc"
 )
-
-// A server answers on listeners until it is shut down.
-type server interface {
-	// Serve returns nil after Shutdown.
-	Serve(net.Listener) error
-	Shutdown(context.Context) error
-}
 
 // containerHost is the name by which a CLI in a container calls its host (SPEC T-8).
 const containerHost = "host.docker.internal"
@@ -77,14 +69,14 @@ func processOf(client, server netip.AddrPort) (all []proc.Info) {
 	return all
 }
 
-func (c *Companion) newPage(rec discovery.Record) *web.Server {
-	o := web.Options{
+func (c *Companion) newPage(rec discovery.Record) Page {
+	o := PageOptions{
 		Registry:  c.reg,
 		Store:     c.store,
 		Workspace: c.work,
 		Sessions:  c.pageSessions,
 		Troubles:  c.shownTroubles,
-		Mention:   c.mentionFromPage,
+		Mention:   c.mention,
 		Decides:   c.pageDecides,
 		Keys:      rec.PageKeys,
 		Name:      c.o.IDE.DisplayName,
@@ -97,13 +89,13 @@ func (c *Companion) newPage(rec discovery.Record) *web.Server {
 	if c.kept != nil { // a nil *past.History in an interface would not be nil
 		o.History = c.kept
 	}
-	return web.New(o)
+	return c.o.NewPage(o)
 }
 
-func (c *Companion) pageSessions() []web.Session {
-	var list []web.Session
+func (c *Companion) pageSessions() []control.Session {
+	var list []control.Session
 	for _, s := range c.agents.Sessions() {
-		list = append(list, web.Session{ID: s.ID, Label: s.Label, Since: s.Since, Process: s.Process, PID: s.PID, Told: c.toldTo(s.Agent)})
+		list = append(list, control.Session{ID: s.ID, Label: s.Label, Since: s.Since, Process: s.Process, PID: s.PID, Told: c.toldTo(s.Agent)})
 	}
 	return list
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
 	"github.com/pollux-companion/pollux/internal/cli/console"
 	"github.com/pollux-companion/pollux/internal/cli/reach"
 	"github.com/pollux-companion/pollux/internal/companion"
@@ -69,7 +68,7 @@ type editor struct {
 
 func (e *editor) start(ctx context.Context, h lsp.Hello) (lsp.Companion, error) {
 	o := base(e.con)
-	o.Roots, o.PID, o.IDE = h.Roots, h.PID, discovery.IDE{Name: h.IDE.Name, DisplayName: h.IDE.DisplayName}
+	o.Roots, o.PID, o.IDE.Name, o.IDE.DisplayName = h.Roots, h.PID, h.IDE.Name, h.IDE.DisplayName
 	o.Editor, o.OpenPage, o.Keep = e.server, e.openPage, keeperOf(e.con)
 	c, err := companion.Start(ctx, o)
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/cli/console"
 	"github.com/pollux-companion/pollux/internal/cli/reach"
 	"github.com/pollux-companion/pollux/internal/companion"
+	"github.com/pollux-companion/pollux/internal/editor/web"
 	"github.com/pollux-companion/pollux/internal/proc"
 	"github.com/pollux-companion/pollux/internal/safefile"
 	"github.com/pollux-companion/pollux/internal/settings"
@@ -72,7 +73,10 @@ func optionsOf(con *console.Console, f *serveFlags, roots []string) (companion.O
 
 // base returns the options that every companion shares.
 func base(con *console.Console) companion.Options {
-	return companion.Options{Dirs: con.Dirs, Settings: con.Settings, Version: console.Version(), Log: con.Log}
+	return companion.Options{
+		Dirs: con.Dirs, Settings: con.Settings, Version: console.Version(), Log: con.Log,
+		NewPage: func(o companion.PageOptions) companion.Page { return web.New(o) },
+	}
 }
 
 // start starts the companion of serve and run, and prints its warnings.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pollux-companion/pollux/internal/attach"
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/editor/lsp"
@@ -39,7 +40,7 @@ type editor struct {
 	comp   *comp
 
 	attached func(*review.Registry) // called when the companion starts, nil for nothing
-	whole    func()                 // lsp.Core's
+	whole    func()                 // attach.Core's
 
 	mu sync.Mutex // guards what follows
 	// answer answers requests; the default is a plugin that opens everything.
@@ -163,7 +164,7 @@ func startWithin(t *testing.T, within time.Duration, framing rpc.Framing, own fu
 	e.server = lsp.New(rpc.NewChannel(toServer, out, nil), lsp.Options{Version: "1.2.3", OpenWithin: within, Start: func(_ context.Context, h lsp.Hello) (lsp.Companion, error) {
 		e.reg = own(e.server)
 		e.comp = &comp{roots: h.Roots, stop: e.reg.Shut}
-		e.server.Attach(lsp.Core{Store: e.store, Registry: e.reg, Page: e.page, Watch: e.watch, Whole: e.whole})
+		e.server.Attach(attach.Core{Store: e.store, Registry: e.reg, Page: e.page, Watch: e.watch, Whole: e.whole})
 		if e.attached != nil {
 			e.attached(e.reg)
 		}

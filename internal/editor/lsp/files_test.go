@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/pollux-companion/pollux/internal/editor/lsp"
+	"github.com/pollux-companion/pollux/internal/attach"
 	"github.com/pollux-companion/pollux/internal/rpc"
 )
 
@@ -29,7 +29,7 @@ func (w *watcher) Close()             { w.mu.Lock(); defer w.mu.Unlock(); w.clos
 func (w *watcher) watched() []string  { w.mu.Lock(); defer w.mu.Unlock(); return w.files }
 func (w *watcher) state() (int, bool) { w.mu.Lock(); defer w.mu.Unlock(); return w.sets, w.closed }
 
-func (e *editor) watch(changed func([]string)) lsp.FileWatcher {
+func (e *editor) watch(changed func([]string)) attach.FileWatcher {
 	e.watcher.changed = changed
 	return &e.watcher
 }

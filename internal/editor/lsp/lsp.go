@@ -14,8 +14,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pollux-companion/pollux/internal/attach"
 	"github.com/pollux-companion/pollux/internal/core/review"
-	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/rpc"
 )
 
@@ -84,37 +84,6 @@ type Companion interface {
 	Leave(ctx context.Context) error
 }
 
-// A Page is pollux's own reviewer in the browser, for diffs that the editor cannot show.
-type Page interface {
-	// Show also opens the page in the browser, when nobody has it open.
-	review.View
-	// Bring opens the page for the user.
-	Bring(ctx context.Context) error
-}
-
-// A FileWatcher reports changes of the files that it was set to. After Close it is silent.
-type FileWatcher interface {
-	Set(files, dirs []string)
-	Close()
-}
-
-// Core is what the companion gives the editor's server before it serves anybody.
-type Core struct {
-	Store    *state.Store
-	Registry *review.Registry
-	Page     Page
-	// Watch makes a FileWatcher that watches nothing yet; it calls changed with absolute paths. With nil, nothing is watched.
-	Watch func(changed func(files []string)) FileWatcher
-	// History lists past proposals, newest first. Past returns one of them, and Undo takes it back (SPEC F-12).
-	History func() (any, error)
-	Past    func(id string) (old, final string, err error)
-	Undo    func(id string) error
-	// Whole returns when every diff of an earlier companion is open again or given up; nil when there was none.
-	Whole func()
-	// Mention puts a mention into an agent's prompt, and returns the session's label and the way. With nil, mentions are refused.
-	Mention func(context.Context, Mention) (session, by string, err error)
-}
-
 // Options configure a Server.
 type Options struct {
 	// Start starts the companion of this process. It is called once at most, and must call
@@ -149,7 +118,7 @@ type Server struct {
 	ended  chan error    // one place: why Serve ends before its input does
 
 	hello   atomic.Pointer[Hello] // nil before initialize
-	core    Core                  // set by Attach, before hello is
+	core    attach.Core           // set by Attach, before hello is
 	unwatch func()                // set by Attach, as core is
 
 	life sync.Mutex // held while the companion starts or stops, so that others see it whole or not at all
@@ -248,7 +217,7 @@ func (s *Server) end(err error) {
 
 // Attach gives the server what it feeds and shows. The companion calls it once, before
 // it serves anybody.
-func (s *Server) Attach(core Core) {
+func (s *Server) Attach(core attach.Core) {
 	s.core = core
 	s.unwatch = core.Registry.Watch(s.heard)
 	core.Store.FollowPause(func(bool) { poke(s.wake) }) // lasts until the store is shut

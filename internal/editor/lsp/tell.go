@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/paths"
@@ -212,11 +213,11 @@ func (s *Server) mentionCommand(arguments json.RawMessage) (any, error) {
 		return nil, rpc.Errorf(rpc.CodeInternal, "this companion mentions nothing")
 	}
 	p.Path = paths.OfText(p.Path)
-	session, by, err := s.core.Mention(s.ctx, p)
+	done, err := s.core.Mention(s.ctx, control.Mention{Session: p.Session, Path: p.Path, First: p.First, Last: p.Last, Words: p.Words, Terminal: p.Terminal})
 	if err != nil {
 		return nil, rpc.Errorf(rpc.CodeInvalidParams, "%s", err)
 	}
-	return obj{"session": session, "by": by}, nil
+	return obj{"session": done.Session, "by": done.By}, nil
 }
 
 // call sends the editor a request, once it accepts requests.

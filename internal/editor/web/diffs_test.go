@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pollux-companion/pollux/internal/attach"
 	"github.com/pollux-companion/pollux/internal/core/review"
-	"github.com/pollux-companion/pollux/internal/editor/web"
 	"github.com/pollux-companion/pollux/internal/editor/web/webtest"
 	"github.com/pollux-companion/pollux/internal/pace"
 )
@@ -430,7 +430,7 @@ func TestHostileEdits(t *testing.T) { // SPEC A-4
 // earlier page it is refused.
 func TestShownToPageOnItsWayBackL3(t *testing.T) {
 	for _, expected := range []bool{false, true} {
-		b := newBench(t, func(o *web.Options) { o.Expected = expected })
+		b := newBench(t, func(o *attach.PageOptions) { o.Expected = expected })
 		_, err := b.registry.Open(t.Context(), b.owner, review.Proposal{Key: "/f", Path: "/f", New: "x"}, nil)
 		if (err == nil) != expected || b.server.Shows() != expected {
 			t.Errorf("expected %v: %v", expected, err)
@@ -440,7 +440,7 @@ func TestShownToPageOnItsWayBackL3(t *testing.T) {
 
 // The page has ten seconds to come back to the companion after a restart, as it has after its own reload.
 func TestAwaitedTenSecondsL3(t *testing.T) {
-	b := newBench(t, func(o *web.Options) { o.Expected = true })
+	b := newBench(t, func(o *attach.PageOptions) { o.Expected = true })
 	b.server.PagesLeft(9 * time.Second) // ago
 	if !b.server.Shows() {
 		t.Error("a diff is refused before the page could come back")

@@ -10,8 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pollux-companion/pollux/internal/attach"
+	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/core/review"
-	"github.com/pollux-companion/pollux/internal/editor/web"
 	"github.com/pollux-companion/pollux/internal/history"
 	"github.com/pollux-companion/pollux/internal/workspace"
 )
@@ -24,9 +25,9 @@ type fileResult struct {
 type obj = map[string]any
 
 func TestHello(t *testing.T) {
-	b := newBench(t, func(o *web.Options) {
-		o.Sessions = func() []web.Session {
-			return []web.Session{{ID: 1, Label: "Gemini CLI #1", Since: time.UnixMilli(1234), PID: 7}}
+	b := newBench(t, func(o *attach.PageOptions) {
+		o.Sessions = func() []control.Session {
+			return []control.Session{{ID: 1, Label: "Gemini CLI #1", Since: time.UnixMilli(1234), PID: 7}}
 		}
 	})
 	p := b.connect()
@@ -347,7 +348,7 @@ func (h *fakeHistory) Undo(string) error {
 
 func TestHistory(t *testing.T) { // SPEC F-12
 	h := &fakeHistory{}
-	b := newBench(t, func(o *web.Options) { o.History, h.work = h, o.Workspace })
+	b := newBench(t, func(o *attach.PageOptions) { o.History, h.work = h, o.Workspace })
 	path := b.write("f", "new\r\n")
 	h.entry = history.Entry{
 		Info: history.Info{ID: "h1", Path: path, Title: "t", Owner: "o", Settled: time.UnixMilli(99), Outcome: review.Accepted, Edited: true},

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pollux-companion/pollux/internal/attach"
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/rpc"
@@ -55,7 +56,7 @@ func FuzzMethods(f *testing.F) { // SPEC A-4, C-1
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := New(Options{Registry: registry, Store: store, Workspace: ws})
+		s := New(attach.PageOptions{Registry: registry, Store: store, Workspace: ws})
 		defer s.watch.Close()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()

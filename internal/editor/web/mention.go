@@ -16,11 +16,11 @@ func agentMention(ctx context.Context, p *page, m control.Mention) (any, error) 
 	if p.s.o.Mention == nil {
 		return nil, rpc.Errorf(rpc.CodeNoMethod, "this companion mentions nothing")
 	}
-	session, err := p.s.o.Mention(ctx, m)
+	done, err := p.s.o.Mention(ctx, m)
 	if err != nil {
 		return nil, rpc.Errorf(rpc.CodeInvalidParams, "%s", err)
 	}
-	return mentioned{session}, nil
+	return mentioned{done.Session}, nil
 }
 
 type pausing struct {

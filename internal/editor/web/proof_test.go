@@ -19,7 +19,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/pollux-companion/pollux/internal/editor/web"
+	"github.com/pollux-companion/pollux/internal/attach"
 	"github.com/pollux-companion/pollux/internal/editor/web/webtest"
 	"github.com/pollux-companion/pollux/internal/pace"
 )
@@ -107,12 +107,12 @@ func TestOldPageIsDenied(t *testing.T) {
 func TestKeySurvives(t *testing.T) {
 	first := newBench(t)
 	_, old := webtest.Login(t, first.address())
-	second := newBench(t, func(o *web.Options) { o.Keys = first.server.Keys() })
+	second := newBench(t, func(o *attach.PageOptions) { o.Keys = first.server.Keys() })
 	key, err := webtest.Prove(dial(t, second.origin()), second.origin(), old)
 	if err != nil || key == old {
 		t.Fatalf("%v; a new key: %v", err, key != old)
 	}
-	third := newBench(t, func(o *web.Options) { o.Keys = second.server.Keys()[:1] })
+	third := newBench(t, func(o *attach.PageOptions) { o.Keys = second.server.Keys()[:1] })
 	webtest.Connect(t, third.origin(), key).Call("ping", nil, nil)
 	if _, err := webtest.Prove(dial(t, third.origin()), third.origin(), old); websocket.CloseStatus(err) != 4401 {
 		t.Errorf("the key of a start that is forgotten: %v", err)
@@ -298,7 +298,7 @@ func TestOneOrigin(t *testing.T) {
 // before decides nothing once it is refused; it may still look.
 func TestPageOfAnAgent(t *testing.T) {
 	var refuse atomic.Bool
-	b := newBench(t, func(o *web.Options) {
+	b := newBench(t, func(o *attach.PageOptions) {
 		o.Decides = func(_ context.Context, page, server netip.AddrPort) error {
 			if !page.Addr().IsLoopback() || !server.Addr().IsLoopback() || page == server {
 				return fmt.Errorf("asked about %v at %v", page, server)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pollux-companion/pollux/internal/attach"
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/review/reviewtest"
 	"github.com/pollux-companion/pollux/internal/core/state"
@@ -24,7 +25,7 @@ func TestViewSuite(t *testing.T) {
 		}
 		store := state.New(nil)
 		t.Cleanup(store.Shut)
-		server := web.New(web.Options{Registry: r, Store: store, Workspace: ws})
+		server := web.New(attach.PageOptions{Registry: r, Store: store, Workspace: ws})
 		l, err := net.Listen("tcp4", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)

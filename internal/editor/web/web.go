@@ -14,66 +14,15 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"net/netip"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/attach"
 	"github.com/pollux-companion/pollux/internal/core/review"
-	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/door"
-	"github.com/pollux-companion/pollux/internal/history"
 	"github.com/pollux-companion/pollux/internal/workspace"
 )
-
-// A Session is one connected agent, as the page lists it.
-type Session struct {
-	ID    int       // a number for people, from 1
-	Label string    // as review.Owner.Label
-	Since time.Time // of its start
-	// Process is the agent's command and PID its process; "" and 0 when not known.
-	Process string
-	PID     int
-	// Told says whether it is told what the user looks at: "told", "paused", "asks" or "never".
-	Told string
-}
-
-// History gives the page the kept proposals. Its methods may be called from any
-// goroutine.
-type History interface {
-	// List returns the entries, newest first.
-	List() ([]history.Info, error)
-	// Get returns one entry. The error wraps fs.ErrNotExist when the entry is not kept.
-	Get(id string) (history.Entry, error)
-	// Undo takes an entry's change back; an error like Get's, or a *workspace.ConflictError where the file holds something else.
-	Undo(id string) error
-}
-
-// Options configure a Server.
-type Options struct {
-	Registry  *review.Registry         // required
-	Store     *state.Store             // required
-	Workspace *workspace.Workspace     // required
-	History   History                  // nil: no history
-	Sessions  func() []Session         // nil: there are none; called from any goroutine
-	Troubles  func() []control.Trouble // nil: there are none; called from any goroutine
-	// Mention puts a mention into an agent's prompt, and returns the session's label. With nil, mentions are refused.
-	Mention func(context.Context, control.Mention) (session string, err error)
-	// Decides says, for the ends of a page's connection, why the process that holds it may not decide for the user; nil when it may.
-	// It is asked when a page comes in, and again for each decision. It may be called from any goroutine; nil: everybody may.
-	Decides func(ctx context.Context, page, server netip.AddrPort) error
-	// Keys are the keys of earlier companions, newest first, as Server.Keys of the last one returned them.
-	Keys [][]byte
-	// Expected says that pages of the companion before this one are coming back. Until then diffs count as shown, as for a page
-	// that is reloading.
-	Expected bool
-	// Name and Version are the product's, PID the companion's process and
-	// AgentPort the port that agents connect to, all for the page to show.
-	Name, Version  string
-	PID, AgentPort int
-	Log            *slog.Logger // nil discards
-}
 
 // Bounds and times of a Server (SPEC A-4).
 const (
@@ -98,7 +47,7 @@ const (
 // its workspace.Watcher's, which Shutdown ends; and for two seconds the timer of a page
 // that has gone.
 type Server struct {
-	o       Options
+	o       attach.PageOptions
 	log     *slog.Logger
 	door    *door.Door
 	http    *http.Server
@@ -133,7 +82,7 @@ type departed struct {
 var _ review.View = (*Server)(nil)
 
 // New returns a server that does not listen yet.
-func New(o Options) *Server {
+func New(o attach.PageOptions) *Server {
 	s := &Server{
 		o: o, log: o.Log, entry: newEntry(o.Keys), grace: windowGrace, refusals: make(chan struct{}, 16),
 		pages: map[*page]bool{}, leaving: map[string]*departed{}, shown: map[string]bool{},

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pollux-companion/pollux/internal/attach"
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/editor/web"
@@ -30,12 +31,12 @@ type bench struct {
 // lateView lets the registry be made before its view, as a companion does.
 type lateView struct{ review.View }
 
-func newBench(t *testing.T, change ...func(*web.Options)) *bench {
+func newBench(t *testing.T, change ...func(*attach.PageOptions)) *bench {
 	t.Helper()
 	return newBenchOf(t, review.Options{}, change...)
 }
 
-func newBenchOf(t *testing.T, bounds review.Options, change ...func(*web.Options)) *bench {
+func newBenchOf(t *testing.T, bounds review.Options, change ...func(*attach.PageOptions)) *bench {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -51,7 +52,7 @@ func newBenchOf(t *testing.T, bounds review.Options, change ...func(*web.Options
 		bounds.View = view
 	}
 	registry := review.New(bounds)
-	o := web.Options{
+	o := attach.PageOptions{
 		Registry: registry, Store: store, Workspace: ws,
 		Name: "pollux", Version: "1.2.3", PID: 42, AgentPort: 4711,
 	}

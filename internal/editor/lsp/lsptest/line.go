@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pollux-companion/pollux/internal/attach"
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/editor/lsp"
@@ -29,7 +30,7 @@ func connect(ctx context.Context, o Options) (*line, rpc.Wire) {
 	back, out := l.carry(o.Delay)
 	var s *lsp.Server
 	s = lsp.New(rpc.NewChannel(there, out, nil), lsp.Options{Version: "test", OpenWithin: patience, Start: func(context.Context, lsp.Hello) (lsp.Companion, error) {
-		s.Attach(lsp.Core{Store: l.store, Registry: o.Start(s), Page: nobody{}})
+		s.Attach(attach.Core{Store: l.store, Registry: o.Start(s), Page: nobody{}})
 		if o.Attached != nil {
 			o.Attached()
 		}
