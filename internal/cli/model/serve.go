@@ -169,7 +169,7 @@ func serve(ctx context.Context, kit *tools.Kit, by string, in *ask.Editor, o hos
 	o.Dispatcher, o.Version, o.Log = d, console.Version(), kit.Log
 	o.Watch = func(*capability.Set) []string { return watched(kit) }
 	o.Changed = keeper.changed
-	return host.Serve(ctx, kit.In, out, o)
+	return host.Serve(ctx, console.OwnPipes(kit.In, out), out, o) // the client answers there for the user
 }
 
 // watched lists the files that change with the extensions or the user's consents.

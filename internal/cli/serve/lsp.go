@@ -41,7 +41,7 @@ func serveEditor(ctx context.Context, con *console.Console) error {
 	widen(con.In)
 	widen(con.Out)
 	e := &editor{con: con, ctx: ctx}
-	e.server = lsp.New(rpc.NewChannel(con.In, output{con.Out}, nil), lsp.Options{Start: e.start, Version: console.Version(), Log: con.Log})
+	e.server = lsp.New(rpc.NewChannel(console.OwnPipes(con.In, con.Out), output{con.Out}, nil), lsp.Options{Start: e.start, Version: console.Version(), Log: con.Log})
 	err := e.server.Serve(ctx)
 	e.removePages()
 	if errors.Is(err, lsp.ErrExit) {

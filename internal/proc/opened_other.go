@@ -1,0 +1,7 @@
+//go:build !linux
+
+package proc
+
+import "os"
+
+func watchPipes([]*os.File) func() bool { return nil }
