@@ -253,7 +253,7 @@ func TestCodex(t *testing.T) {
 	d := b.desk(first)
 	d.open("a.txt")
 	d.cursor(2, 1, 3)
-	c := cli.StartCodex(t, b.home, b.dir)
+	c := cli.StartCodex(t, b.home, b.dir, false)
 	b.step("context", func() {
 		c.IDE()
 		text := said(c.Ask("tell me what I look at"))

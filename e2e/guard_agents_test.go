@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -55,11 +56,26 @@ func TestCodexModelDecidesNothing(t *testing.T) {
 	b := newScene(t)
 	b.uses(".codex")
 	b.serve()
-	c := cli.StartCodex(t, b.home, b.dir)
+	t.Cleanup(b.endDaemons)
+	cli.StartCodex(t, b.home, b.dir, true)
+	b.until("Codex's daemon, which runs the shells of the next one", func() bool { return len(b.daemons()) > 0 })
+	c := cli.StartCodex(t, b.home, b.dir, true)
 	c.IDE()
 	c.Ask("say something", model.Text("A word from the script."))
 	b.until("Codex is connected", func() bool { return strings.Contains(b.pollux("status"), "connected: Codex") })
 	b.deciding(func(prompt, command string) {
 		c.Ask(prompt, model.Turn{Calls: []model.Call{{Name: "exec_command", Args: map[string]any{"cmd": command}}}})
 	})
+}
+
+// daemons returns the processes of Codex's daemon that belong to this home.
+func (b *bench) daemons() []string {
+	out, _ := exec.Command("pgrep", "-f", "^"+b.home.Dir+"/.codex/packages/").Output() // it fails when there are none
+	return strings.Fields(string(out))
+}
+
+func (b *bench) endDaemons() {
+	for _, pid := range b.daemons() {
+		_ = exec.Command("kill", "-9", pid).Run()
+	}
 }

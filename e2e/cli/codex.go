@@ -13,7 +13,8 @@ import (
 )
 
 // StartCodex runs Codex in dir until its prompt stands there. Its model's shell asks nothing, and is in no sandbox.
-func StartCodex(t testing.TB, h Home, dir string, env ...string) *Agent {
+// With daemon, it has its background server, as when a user starts it.
+func StartCodex(t testing.TB, h Home, dir string, daemon bool, env ...string) *Agent {
 	t.Helper()
 	m := model.Start(t)
 	config := fmt.Sprintf(`model = "scripted"
@@ -36,7 +37,11 @@ trust_level = "trusted"
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c := startAgent(t, m, dir, "› ", "esc to interrupt", h.Env(append([]string{"SCRIPTED_KEY=anything"}, env...)...), peers.Command(t, peers.Codex, "--no-daemon"))
+	command := peers.Command(t, peers.Codex)
+	if !daemon {
+		command = append(command, "--no-daemon")
+	}
+	c := startAgent(t, m, dir, "› ", "esc to interrupt", h.Env(append([]string{"SCRIPTED_KEY=anything"}, env...)...), command)
 	c.Until("Codex's prompt", startTimeout, func(screen string) bool { return strings.Contains(screen, "› ") })
 	return c
 }

@@ -96,7 +96,7 @@ func (b *bench) guests(home cli.Home) []*guest {
 			return model.Turn{Calls: []model.Call{{Name: tool, Args: map[string]any{path: b.path(file), content: text}}}}
 		}
 	}
-	codex := cli.StartCodex(b, home, b.project)
+	codex := cli.StartCodex(b, home, b.project, false)
 	codex.IDE()
 	return []*guest{
 		session(cli.Start(b, home, b.project), "Gemini CLI"),

@@ -103,3 +103,29 @@ func TestMeetBrands(t *testing.T) {
 		t.Errorf("this process counts as %v", got)
 	}
 }
+
+// SPEC §11.1: a CLI's daemon may run the model's shell, and asks nothing itself, as Codex's. It is known with its CLI.
+func TestMeetsTheDaemon(t *testing.T) {
+	o, _, _ := options(t)
+	c := start(t, o)
+	run := func(name string) proc.Info {
+		cmd := exec.Command("sleep", "60")
+		cmd.Args[0] = name
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+		p, _ := proc.Lookup(cmd.Process.Pid)
+		return p
+	}
+	cli, daemon, editor := run("/x/copilot"), run("/y/copilot"), run("vim")
+	c.meetCLI(cli)
+	for _, p := range []proc.Info{cli, daemon} {
+		if !proc.Branded(p.PID) || !c.met.Has(p) {
+			t.Errorf("process %d, branded: %v, met: %v", p.PID, proc.Branded(p.PID), c.met.Has(p))
+		}
+	}
+	if proc.Branded(editor.PID) || c.met.Has(editor) {
+		t.Error("another program counts as the agent's")
+	}
+}

@@ -103,6 +103,7 @@ type Companion struct {
 	running  atomic.Pointer[running]   // see lookRunning
 	above    above                     // agents that count only as long as their go-between lives
 	plain    atomic.Pointer[proc.Info] // the CLI that was last found not to be branded; its ancestors stay the same
+	kinAt    atomic.Int64              // when all processes were looked at for a CLI's kin
 	setters  proc.Set                  // who has set rules, with all above them
 	met      proc.Set                  // the processes of all agents that have connected, in earlier lives too
 	kept     *past.History             // nil when no history is kept

@@ -3,6 +3,7 @@ package companion
 import (
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
 	"github.com/pollux-companion/pollux/internal/guard"
@@ -31,6 +32,7 @@ func (c *Companion) meetCLI(processes ...proc.Info) {
 		return
 	}
 	cli := processes[len(processes)-1]
+	c.meetKin(cli)
 	if last := c.plain.Load(); last != nil && *last == cli || proc.Branded(cli.PID) || !proc.Same(cli.PID, cli.Start) {
 		return // a CLI may have thousands of sessions
 	}
@@ -40,6 +42,25 @@ func (c *Companion) meetCLI(processes ...proc.Info) {
 	}
 	c.plain.Store(&cli)
 }
+
+// meetKin meets and brands what else runs a CLI's program: the model's shell may be its daemon's, which asks nothing itself, as Codex's. It
+// looks at every process, so it does that once in kinEvery.
+func (c *Companion) meetKin(cli proc.Info) {
+	now := time.Now().UnixNano()
+	last := c.kinAt.Load()
+	if now-last < int64(kinEvery) || !c.kinAt.CompareAndSwap(last, now) {
+		return
+	}
+	for _, pid := range guard.Kin(cli.PID) {
+		if p, ok := proc.Lookup(pid); ok && !proc.Branded(pid) && !c.isBelow(p) {
+			c.meet(p)
+			proc.Brand(p)
+		}
+	}
+}
+
+// kinEvery is how often all processes are looked at for a CLI's kin.
+const kinEvery = 500 * time.Millisecond
 
 // meetAgain meets the living agents of a companion whose sessions do not come back.
 func (c *Companion) meetAgain(old *discovery.Record) {

@@ -3,6 +3,8 @@ package guard
 import (
 	"slices"
 	"strings"
+
+	"github.com/pollux-companion/pollux/internal/proc"
 )
 
 // programs are what the agents' programs are called.
@@ -13,6 +15,29 @@ var packages = []string{"@google/gemini-cli", "@qwen-code/qwen-code", "@anthropi
 
 // IsCLI says whether a process runs an agent's own program, by its command line: no editor, terminal or ssh that an agent may come through.
 func IsCLI(pid int) bool { return isCLI(commandOf(pid)) }
+
+// Kin returns the processes of this user that run the same program of an agent's as a process does, where that is no script: its daemon
+// may run the model's shell (Codex). It returns none where the system has no brand.
+func Kin(pid int) (kin []int) {
+	name := native(commandOf(pid))
+	if name == "" {
+		return nil
+	}
+	for _, other := range proc.OfUser() {
+		if other != pid && native(commandOf(other)) == name {
+			kin = append(kin, other)
+		}
+	}
+	return kin
+}
+
+// native returns the name of an agent's program; "" for a script and for other programs.
+func native(words []string) string {
+	if len(words) == 0 || !slices.Contains(programs, base(words[0])) {
+		return ""
+	}
+	return base(words[0])
+}
 
 func isCLI(words []string) bool {
 	if len(words) == 0 {

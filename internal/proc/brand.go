@@ -7,3 +7,6 @@ func Brand(p Info) bool { return Same(p.PID, p.Start) && brand(p.PID) }
 
 // Branded says whether a process is one that Brand has marked, or one that such a process has started.
 func Branded(pid int) bool { return pid > 0 && branded(pid) }
+
+// OfUser returns all processes of this user; none where the system has no brand.
+func OfUser() []int { return ofUser() }
