@@ -1,10 +1,28 @@
 package editors
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 )
+
+// The example stays as short as its page says.
+func TestExampleIsShort(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join(repository(t), "examples", "plugin", "plugin.lua"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := 0
+	for line := range strings.Lines(string(data)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "--") {
+			code++
+		}
+	}
+	if code >= 150 || code < 50 {
+		t.Errorf("%d lines of code", code)
+	}
+}
 
 // The worked example of docs/spec/write-a-plugin.md, played by keys: what that page promises after an afternoon.
 func TestExamplePlugin(t *testing.T) {

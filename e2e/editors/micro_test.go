@@ -145,27 +145,6 @@ func TestMicro(t *testing.T) {
 	a.Quiet()
 }
 
-// What the user typed and rejected while pollux read nothing, and was killed, is in the history (SPEC F-12, L-3).
-func TestMicroRejectionSurvives(t *testing.T) {
-	t.Parallel()
-	b, a := user(t, micro(t), map[string]string{"b.txt": "b\n"}, "b.txt")
-	b.microShows(a, "b.txt", "other\n")
-	b.until("the journal", func() bool { return b.journal("other") })
-	pid := b.companion()
-	old := b.stamp()
-	b.kill(pid, syscall.SIGSTOP)
-	b.text("unheard ")
-	b.keys("C-q")
-	b.off("(proposal)")
-	b.kill(pid, syscall.SIGKILL)
-	b.until("another companion", func() bool {
-		b.keys("Right")
-		return len(b.files()) == 1 && b.stamp() != old && serves(b.file())
-	})
-	b.until("the words in the history", func() bool { return b.history("unheard other") })
-	b.pending(0)
-}
-
 // A micro without a pollux says what to do, and goes on.
 func TestMicroAlone(t *testing.T) {
 	t.Parallel()

@@ -142,8 +142,7 @@ local function shown() -- what a new pollux takes over
   return #list > 0 and list or nil
 end
 
-local start
-function start()
+local function start()
   local part = '' -- of a line that has not come whole
   job = vim.fn.jobstart({ 'pollux', 'lsp' }, {
     on_stdout = function(_, lines)
