@@ -190,7 +190,11 @@ func TestClaudeEnds(t *testing.T) {
 // kills ends an agent as a crash does.
 func (b *bench) kills(c *cli.Agent) {
 	b.t.Helper()
-	if err := syscall.Kill(c.PID(), syscall.SIGKILL); err != nil {
+	p, err := os.FindProcess(c.PID())
+	if err == nil {
+		err = p.Kill()
+	}
+	if err != nil {
 		b.t.Fatal(err)
 	}
 }
