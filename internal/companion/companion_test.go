@@ -16,6 +16,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
 	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/editor/web"
 	"github.com/pollux-companion/pollux/internal/pace"
@@ -330,7 +331,40 @@ func TestStopIsBoundedL1(t *testing.T) {
 	nothingLeft(t, o)
 }
 
-// A folder whose ignore file cannot be followed is not shared, and status and log say so.
+// SPEC §11.1, F-11: settings by which nobody is asked, whoever wrote them, are told by status, reviewers and the page, as long as
+// they hold.
+func TestSettingsThatAcceptAreTold(t *testing.T) {
+	for mode, want := range map[review.Mode]bool{review.AcceptAll: true, review.Ask: false, review.Terminal: false} {
+		o, a, _ := options(t)
+		o.Settings.DiffMode = string(mode)
+		c := start(t, o)
+		client, err := control.Find(t.Context(), o.Dirs.Run, a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		is := func(x control.Trouble) bool { return x.ID == "accepting" && strings.Contains(x.Do, "diffMode") }
+		if told := slices.ContainsFunc(client.Status.Troubles, is); told != want {
+			t.Errorf("%s: status says %+v", mode, client.Status.Troubles)
+		}
+		queue := backend{c}.Watch(t.Context(), 0)
+		if told := slices.ContainsFunc(queue.Troubles, is); told != want {
+			t.Errorf("%s: reviewers hear %+v", mode, queue.Troubles)
+		}
+		if !want {
+			continue
+		}
+		c.reg.SetRule(review.Rule{Mode: review.Ask})
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		for ctx.Err() == nil && slices.ContainsFunc(queue.Troubles, is) {
+			queue = backend{c}.Watch(ctx, queue.Version)
+		}
+		if ctx.Err() != nil {
+			t.Errorf("%s: with another rule, reviewers still hear %+v", mode, queue.Troubles)
+		}
+	}
+}
+
 // SPEC C-8: what the user keeps from agents stays so over a restart, for this folder, and status says so.
 func TestPauseOutlivesC8(t *testing.T) {
 	o, a, b := options(t)

@@ -89,6 +89,11 @@ func (r *reviewers) looking() bool {
 func (c *Companion) followReviews() {
 	cancels := []func(){
 		c.reg.Watch(c.reviewers.note),
+		c.reg.Watch(func(e review.Event) {
+			if e.Kind == review.RulesChanged {
+				c.tellTroubles() // changes may no longer be accepted without asking
+			}
+		}),
 		c.store.Subscribe(func(snap *state.Snapshot) {
 			c.reviewers.touch(func() { c.reviewers.snap = snap })
 			c.tellTroubles() // an ignore file may have been mended

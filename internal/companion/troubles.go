@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/proc"
 )
 
@@ -25,6 +26,9 @@ func (c *Companion) troubles() []control.Trouble {
 		all = append(all, *t)
 	}
 	if t := c.pauseTrouble(); t != nil {
+		all = append(all, *t)
+	}
+	if t := c.acceptingTrouble(); t != nil {
 		all = append(all, *t)
 	}
 	if t := c.rivalTrouble(); t != nil {
@@ -66,6 +70,23 @@ func (c *Companion) troubles() []control.Trouble {
 	return all
 }
 
+// acceptingTroubleID is the ID of acceptingTrouble.
+const acceptingTroubleID = "accepting"
+
+// acceptingTrouble says that the settings have every change accepted without a question; nil when somebody is asked. Nobody
+// may have decided that in this life: any program of the user's can write the settings (SPEC §11.1).
+func (c *Companion) acceptingTrouble() *control.Trouble {
+	everything := review.Rule{Mode: review.AcceptAll}
+	if review.Mode(c.o.Settings.DiffMode) != review.AcceptAll || !slices.Contains(c.reg.Rules(), everything) {
+		return nil
+	}
+	return &control.Trouble{
+		ID: acceptingTroubleID, What: `every change is accepted without asking: the settings say "diffMode": "accept"`,
+		Why: "agents change files here, and you see it only afterwards, in the history",
+		Do:  `if you did not choose that, set "diffMode" to "ask" and look who wrote it; for now, a rule "ask" for everything does`,
+	}
+}
+
 // lost says what is missing of the journal of the companion before this one.
 func (c *Companion) lost() error {
 	if c.journal == nil {
@@ -91,7 +112,7 @@ func (c *Companion) unrecorded() error {
 // of a folder. The other problems are about the machine's set-up, and only status and doctor show them.
 func (c *Companion) shownTroubles() []control.Trouble {
 	return slices.DeleteFunc(c.troubles(), func(t control.Trouble) bool {
-		return !slices.Contains([]string{"journal", "lost", "record", "sharing", pausedTrouble, rivalTroubleID, silentTroubleID}, t.ID)
+		return !slices.Contains([]string{"journal", "lost", "record", "sharing", pausedTrouble, acceptingTroubleID, rivalTroubleID, silentTroubleID}, t.ID)
 	})
 }
 
