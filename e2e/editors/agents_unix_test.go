@@ -38,7 +38,7 @@ func TestEveryAgent(t *testing.T) {
 	all := b.guests(home)
 
 	b.step("all are connected")
-	before := b.present(ctl, all)
+	b.present(ctl, all)
 	b.step("context")
 	b.selects("two")
 	for _, g := range all {
@@ -49,6 +49,7 @@ func TestEveryAgent(t *testing.T) {
 	b.decidesAll(ctl, all, "first")
 
 	b.step("the companion is killed")
+	before := b.present(ctl, all) // Copilot CLI connects anew just after its start
 	old := b.stamp()
 	b.kill(b.companion(), syscall.SIGKILL)
 	b.until("another companion", func() bool { return len(b.files()) == 1 && b.stamp() != old && serves(b.file()) })
