@@ -7,9 +7,9 @@ import (
 	"io/fs"
 )
 
-//go:embed emacs micro nvim vim
+//go:embed emacs kakoune micro nvim vim
 //go:embed vscode/package.json vscode/README.md vscode/dist/extension.js
 var files embed.FS
 
-// Files are the plugins, a folder for each editor: emacs, micro, nvim, vim, vscode.
+// Files are the plugins, a folder for each editor: emacs, kakoune, micro, nvim, vim, vscode.
 func Files() fs.FS { return files }

@@ -1,4 +1,4 @@
-// Package editors drives the real Neovim, Vim, Emacs and micro with pollux's plugins
+// Package editors drives the real Neovim, Vim, Emacs, micro and Kakoune with pollux's plugins
 // in a real terminal, by the keys that a user types.
 package editors
 

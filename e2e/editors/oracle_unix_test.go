@@ -3,6 +3,7 @@
 package editors
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -446,7 +447,8 @@ func (w *tangle) quits() {
 // gone waits until the editor and its companion have ended.
 func (w *tangle) gone(pid, companion int) {
 	w.runs, w.typed = false, nil
-	w.until("the editor's end", func() bool { return !alive(pid) })
+	// Also of its number: an Emacs that finds a lock of it would take it for one that edits the file.
+	w.until("the editor's end", func() bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) })
 	w.until("its companion's end", func() bool { return companion == 0 || !alive(companion) })
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/cli/console"
 	"github.com/pollux-companion/pollux/internal/cli/diagnose"
 	"github.com/pollux-companion/pollux/internal/cli/extensions"
+	"github.com/pollux-companion/pollux/internal/cli/kak"
 	"github.com/pollux-companion/pollux/internal/cli/model"
 	"github.com/pollux-companion/pollux/internal/cli/reach"
 	"github.com/pollux-companion/pollux/internal/cli/serve"
@@ -102,7 +103,7 @@ func (a *app) commands(args []string) []*cobra.Command {
 		"doctor":     func() *cobra.Command { return diagnose.Doctor(con, model.BridgeFindings) },
 	}
 	for name, command := range map[string]func(*console.Console) *cobra.Command{
-		"serve": serve.Serve, "run": serve.Run, "lsp": serve.LSP, "keep": serve.Keep, "review": serve.Review,
+		"serve": serve.Serve, "run": serve.Run, "lsp": serve.LSP, "keep": serve.Keep, "kakoune": kak.Command, "review": serve.Review,
 		"env": reach.Env, "page": reach.Page, "open": reach.Open, "diff": reach.Diff, "relay": reach.Relay,
 		"mention": reach.Mention, "share": reach.Share, "pause": reach.Pause, "resume": reach.Resume, "stop": reach.Stop,
 		"status": diagnose.Status, "conform": diagnose.Conform, "context": diagnose.Context,

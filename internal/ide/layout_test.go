@@ -41,6 +41,8 @@ func TestPlaces(t *testing.T) {
 		{"windows", "emacs", "", `\h\AppData\Roaming\.emacs.d\elpa\pollux-` + emacsVersion},
 		{"linux", "micro", "", "/h/.config/micro/plug/pollux"},
 		{"darwin", "micro", "XDG_CONFIG_HOME=/c", "/c/micro/plug/pollux"},
+		{"linux", "kakoune", "", "/h/.config/kak/pollux"},
+		{"darwin", "kakoune", "XDG_CONFIG_HOME=/c KAKOUNE_CONFIG_DIR=/k", "/k/pollux"},
 		{"linux", "micro", "XDG_CONFIG_HOME=/c MICRO_CONFIG_HOME=/m", "/m/plug/pollux"},
 	} {
 		m := Machine{OS: tt.os, Home: home, Getenv: environment(tt.env)}
@@ -182,6 +184,7 @@ func TestCommandsOfPlatforms(t *testing.T) {
 		{"neovim", "pollux/lua/pollux/installed.lua", `C:\Program Files\pollux.exe`, `"C:\\Program Files\\pollux.exe"`},
 		{"vim", "autoload/pollux/installed.vim", `C:\it's\pollux.exe`, `'C:\it''s\pollux.exe'`},
 		{"micro", "installed.lua", `C:\Program Files\pollux.exe`, `"C:\\Program Files\\pollux.exe"`},
+		{"kakoune", "installed.kak", `/it's/pollux`, `'/it''s/pollux'`},
 		{"emacs", "pollux-autoloads.el", `/home/a "b"/pollux`, `"/home/a \"b\"/pollux"`},
 	} {
 		files, err := files(tt.editor, tt.command)

@@ -24,7 +24,7 @@ type Machine struct {
 var errUnknown = errors.New("pollux has no plugin for it")
 
 // Editors returns the editors that pollux has a plugin for, in the order of lists.
-func Editors() []string { return []string{"neovim", "vim", "emacs", "micro"} }
+func Editors() []string { return []string{"neovim", "vim", "emacs", "micro", "kakoune"} }
 
 // Programs returns the commands by which an editor of Editors is found in PATH.
 func Programs(editor string) []string {
@@ -37,6 +37,8 @@ func Programs(editor string) []string {
 		return []string{"emacs"}
 	case "micro":
 		return []string{"micro"}
+	case "kakoune":
+		return []string{"kak"}
 	}
 	return nil
 }
@@ -76,6 +78,11 @@ func (m Machine) place(editor string) (string, error) {
 			return m.join(dir, "plug", "pollux"), nil
 		}
 		return m.join(m.config(), "micro", "plug", "pollux"), nil
+	case "kakoune": // not its "autoload": where that exists, Kakoune reads none of its own scripts
+		if dir := m.Getenv("KAKOUNE_CONFIG_DIR"); dir != "" {
+			return m.join(dir, "pollux"), nil
+		}
+		return m.join(m.config(), "kak", "pollux"), nil
 	}
 	return "", fmt.Errorf("%q: %w; it has: %s", editor, errUnknown, strings.Join(Editors(), ", "))
 }
@@ -133,7 +140,7 @@ const emacsVersion = "0.1.0"
 // it starts.
 func files(editor, command string) (map[string][]byte, error) {
 	files := map[string][]byte{}
-	folder := map[string]string{"neovim": "nvim", "vim": "vim", "emacs": "emacs", "micro": "micro"}[editor]
+	folder := map[string]string{"neovim": "nvim", "vim": "vim", "emacs": "emacs", "micro": "micro", "kakoune": "kakoune"}[editor]
 	if folder == "" {
 		return nil, fmt.Errorf("%q: %w", editor, errUnknown)
 	}
@@ -160,6 +167,8 @@ func files(editor, command string) (map[string][]byte, error) {
 		files["doc/tags"] = helpTags(files["doc/pollux.txt"])
 	case "micro":
 		files["installed.lua"] = []byte("-- written by pollux install\ninstalled = " + luaString(command) + "\n")
+	case "kakoune":
+		files["installed.kak"] = []byte("# written by pollux install\nset-option global pollux_command '" + strings.ReplaceAll(command, "'", "''") + "'\n")
 	case "emacs":
 		delete(files, "README.md")
 		files["pollux-pkg.el"] = []byte(`(define-package "pollux" "` + emacsVersion + "\" \"Gemini CLI in this editor\" '((emacs \"27.1\")))\n")

@@ -51,7 +51,11 @@ func (b *beginning) Write(p []byte) (int, error) {
 
 // ask asks an editor for its version, and returns why the plugin cannot run in it.
 func ask(ctx context.Context, editor, program string) (version, problem string) {
-	out := output(ctx, program, "--version")
+	flag := "--version"
+	if editor == "kakoune" {
+		flag = "-version"
+	}
+	out := output(ctx, program, flag)
 	version = versionIn(out)
 	if editor == "vim" && version != "" {
 		if patch := regexp.MustCompile(`Included patches: 1-(\d{1,6})`).FindStringSubmatch(out); patch != nil {
@@ -61,7 +65,7 @@ func ask(ctx context.Context, editor, program string) (version, problem string) 
 			return version, "it is built without +job; install a fuller Vim"
 		}
 	}
-	if least := map[string]string{"neovim": "0.7", "vim": "8.0", "emacs": "27.1", "micro": "2.0"}[editor]; version != "" && older(version, least) {
+	if least := map[string]string{"neovim": "0.7", "vim": "8.0", "emacs": "27.1", "micro": "2.0", "kakoune": "2021.10"}[editor]; version != "" && older(version, least) {
 		problem = "the plugin needs " + least + " or newer"
 	}
 	return version, problem
@@ -116,7 +120,7 @@ func (m Machine) ForkStates(ctx context.Context, find func(string) (string, erro
 // Snippets.
 func Aliases() map[string]string {
 	all := map[string]string{
-		"hx": "helix", "kak": "kakoune", "kak-lsp": "kakoune", "subl": "sublime", "sublimetext": "sublime", "zeditor": "zed",
+		"hx": "helix", "kak-lsp": "kakoune", "subl": "sublime", "sublimetext": "sublime", "zeditor": "zed",
 		"idea": "jetbrains", "intellij": "jetbrains", "pycharm": "jetbrains", "webstorm": "jetbrains", "goland": "jetbrains", "clion": "jetbrains", "rider": "jetbrains",
 	}
 	for _, editor := range Editors() {

@@ -136,8 +136,6 @@ func Snippet(editor, command string) (where, text string, ok bool) {
 		return "an extension that names the server \"pollux\", and settings.json", "{\n  \"lsp\": {\"pollux\": {\"binary\": {\"path\": " + quoted + ", \"arguments\": [\"lsp\"]}}},\n  \"terminal\": {\"env\": {}}\n}\n", true
 	case "jetbrains":
 		return "the plugin LSP4IJ: Languages & Frameworks, Language Servers, +", "Name: pollux\nCommand: " + quoted + " lsp\nMappings: File name patterns, *\n", true
-	case "kakoune":
-		return "kak-lsp's configuration in kakrc", "hook -group pollux global BufSetOption filetype=.* %{\n  set-option -add buffer lsp_servers %{\n    [pollux]\n    root_globs = [\".git\"]\n    command = " + quoted + "\n    args = [\"lsp\"]\n  }\n}\n", true
 	case "sublime":
 		return "Preferences, Package Settings, LSP, Settings", "{\n  \"clients\": {\n    \"pollux\": {\"enabled\": true, \"command\": [" + quoted + ", \"lsp\"], \"selector\": \"source | text\"}\n  }\n}\n", true
 	}
@@ -146,5 +144,5 @@ func Snippet(editor, command string) (where, text string, ok bool) {
 
 // Snippets are the editors that Snippet knows.
 func Snippets() []string {
-	return []string{"helix", "jetbrains", "kakoune", "kate", "sublime", "zed"}
+	return []string{"helix", "jetbrains", "kate", "sublime", "zed"}
 }

@@ -215,6 +215,19 @@ func versionOf(path, flag string) (string, error) {
 	return "", errors.New("it names no version")
 }
 
+// findKakoune finds Kakoune. Debian's calls its version unknown.
+func findKakoune() (Finding, error) {
+	path, err := lookPath([]string{"kak"}, nil)
+	if err != nil {
+		return Finding{}, err
+	}
+	version, err := versionOf(path, "-version")
+	if err != nil {
+		version = "unknown"
+	}
+	return Finding{Path: path, Version: version}, nil
+}
+
 // findPathogen finds Debian's package.
 func findPathogen() (Finding, error) {
 	const path = "/usr/share/vim-pathogen/autoload/pathogen.vim"

@@ -51,6 +51,8 @@ const (
 	Emacs  Peer = "Emacs"
 	// Micro has a plugin as well.
 	Micro Peer = "micro"
+	// Kakoune has one, too.
+	Kakoune Peer = "kakoune"
 	// Eglot is Emacs's LSP client, a separate package before Emacs 29.
 	Eglot Peer = "eglot"
 	// Pathogen is a plugin manager for Vim.
@@ -59,7 +61,7 @@ const (
 
 // All returns the peers that every run needs, in the order of reports.
 func All() []Peer {
-	return []Peer{Node, Gemini, Qwen, Claude, Conformance, Inspector, Esbuild, Chromium, Tmux, Neovim, Vim, Emacs, Micro, Eglot, Pathogen, Bubblewrap}
+	return []Peer{Node, Gemini, Qwen, Claude, Conformance, Inspector, Esbuild, Chromium, Tmux, Neovim, Vim, Emacs, Micro, Kakoune, Eglot, Pathogen, Bubblewrap}
 }
 
 // Install returns a command or sentence that says how to install p on this machine.
@@ -87,6 +89,8 @@ func (p Peer) Install() string {
 		return "apt-get install emacs-nox (or brew install emacs)"
 	case Micro:
 		return "apt-get install micro (or brew install micro)"
+	case Kakoune:
+		return "apt-get install kakoune (or brew install kakoune)"
 	case Eglot:
 		return "apt-get install elpa-eglot (part of Emacs 29 and newer)"
 	case Pathogen:
@@ -189,6 +193,8 @@ func find(p Peer) (Finding, error) {
 		f, err = findProgram("--version", []string{"emacs"}, nil)
 	case Micro:
 		f, err = findProgram("--version", []string{"micro"}, nil)
+	case Kakoune:
+		f, err = findKakoune()
 	case Eglot:
 		f, err = findEglot()
 	case Pathogen:

@@ -40,8 +40,13 @@ func serveEditor(ctx context.Context, con *console.Console) error {
 	con.TellWhoTyped("an editor")
 	widen(con.In)
 	widen(con.Out)
+	return Over(ctx, con, console.OwnPipes(con.In, con.Out), con.Out)
+}
+
+// Over serves one editor over a pair of pipes until it ends, or ctx does.
+func Over(ctx context.Context, con *console.Console, in io.Reader, out io.Writer) error {
 	e := &editor{con: con, ctx: ctx}
-	e.server = lsp.New(rpc.NewChannel(console.OwnPipes(con.In, con.Out), output{con.Out}, nil), lsp.Options{Start: e.start, Version: console.Version(), Log: con.Log})
+	e.server = lsp.New(rpc.NewChannel(in, output{out}, nil), lsp.Options{Start: e.start, Version: console.Version(), Log: con.Log})
 	err := e.server.Serve(ctx)
 	e.removePages()
 	if errors.Is(err, lsp.ErrExit) {

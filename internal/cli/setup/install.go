@@ -270,6 +270,8 @@ func nextStep(editor string) string {
 		return "start it again, open a file of your project, and M-x pollux-run starts an agent"
 	case editor == "micro":
 		return "start it again in your project, and > term gemini starts an agent"
+	case editor == "kakoune":
+		return `add this line to your kakrc: source "%val{config}/pollux/pollux.kak"; then start it again in your project`
 	default:
 		return "start it again in your project, and :Pollux run starts an agent"
 	}

@@ -1,0 +1,77 @@
+// Package kak holds the command that Kakoune's plugin starts, to tell its events and to be served.
+package kak
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pollux-companion/pollux/internal/cli/console"
+	"github.com/pollux-companion/pollux/internal/cli/serve"
+	"github.com/pollux-companion/pollux/internal/editor/kakoune"
+)
+
+// Command makes pollux kakoune, which Kakoune's plugin starts.
+func Command(con *console.Console) *cobra.Command {
+	return &cobra.Command{
+		Use:    "kakoune EVENT [ARG …]",
+		Short:  "Tell an event of Kakoune's (its plugin starts this by itself)",
+		Hidden: true,
+		Args:   cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if args[0] == "serve" {
+				return serveKakoune(cmd.Context(), con, args[1:])
+			}
+			fmt.Fprint(con.Out, tellKakoune(cmd.Context(), args[0], args[1:]))
+			return nil
+		},
+	}
+}
+
+// tellKakoune tells an event, and returns what Kakoune is to do. Where the pollux that listened has ended, another one is to start; it
+// hears what the user has rejected meanwhile.
+func tellKakoune(ctx context.Context, name string, args []string) string {
+	e, socket := kakoune.FromKakoune(name, args)
+	script, err := kakoune.Tell(ctx, socket, e)
+	if err == nil {
+		return script
+	}
+	again := "pollux-start\n"
+	if socket == "" {
+		again = "" // it is about to listen, or the user has stopped it
+	}
+	switch name {
+	case "quit", "stop":
+		return ""
+	case "context":
+		return again
+	case "edited":
+		return "set-option buffer pollux_told ''\n" + again
+	case "reject":
+		if len(args) > 2 && kakoune.Reject(os.Getenv("kak_opt_pollux_dir"), args[0]) == nil {
+			return again + kakoune.Close(args[1], args[2])
+		}
+	}
+	return again + "fail 'pollux does not run just now; :pollux-start starts it'\n"
+}
+
+// serveKakoune serves one Kakoune until it ends: its session, the PID of its server, and the client that started this.
+func serveKakoune(ctx context.Context, con *console.Console, args []string) error {
+	if len(args) != 3 {
+		return console.Usage(errors.New("Kakoune's plugin starts this by itself: pollux install kakoune"))
+	}
+	pid, err := strconv.Atoi(args[1])
+	if err != nil {
+		return console.Usage(err)
+	}
+	ctx, stop := console.Interrupted(ctx)
+	defer stop()
+	con.TellWhoTyped("an editor")
+	start := kakoune.Start{Session: args[0], PID: pid, Client: args[2], State: con.Dirs.State, Run: con.Dirs.Run, Log: con.Log}
+	return kakoune.Run(ctx, start, func(in io.Reader, out io.Writer) error { return serve.Over(ctx, con, in, out) })
+}
