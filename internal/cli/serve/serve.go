@@ -214,7 +214,8 @@ func printServing(con *console.Console, c *companion.Companion) error {
 	fmt.Fprintf(out, "  editor page   %s\n", address)
 	fmt.Fprintf(out, "                (good once; `pollux page` prints a fresh address)\n")
 	if !info.Hidden {
-		fmt.Fprintf(out, "  Gemini CLI    start gemini in this folder, in any terminal: it connects by itself\n")
+		fmt.Fprintf(out, "  Gemini CLI    start gemini in this folder, in any terminal: it connects by itself once IDE mode is on\n")
+		fmt.Fprintf(out, "                to switch that on, once:  pollux setup\n")
 		fmt.Fprintf(out, "                where it does not:  %s\n", reach.EvalHint(reach.ShellHere()))
 	} else {
 		fmt.Fprintf(out, "  Gemini CLI    cannot find it by itself; `pollux status` says why. In the terminal where you start gemini, first:\n")
