@@ -3,7 +3,6 @@
 package editors
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -172,6 +171,7 @@ func (w *tangle) does() {
 func (w *tangle) starts() {
 	w.note("the editor is opened")
 	_ = os.Remove(filepath.Join(w.root, "n")) // Neovim does not listen where a killed one did
+	_ = os.Remove(w.path(".#" + tangled))     // a killed Emacs keeps its number until tmux waits for it, and its lock would ask a question
 	w.open(tangled)
 	w.runs = true
 	w.edited = nil
@@ -447,8 +447,7 @@ func (w *tangle) quits() {
 // gone waits until the editor and its companion have ended.
 func (w *tangle) gone(pid, companion int) {
 	w.runs, w.typed = false, nil
-	// Also of its number: an Emacs that finds a lock of it would take it for one that edits the file.
-	w.until("the editor's end", func() bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) })
+	w.until("the editor's end", func() bool { return !alive(pid) })
 	w.until("its companion's end", func() bool { return companion == 0 || !alive(companion) })
 }
 
