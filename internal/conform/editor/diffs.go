@@ -253,20 +253,26 @@ func (p *play) samePath() error {
 }
 
 func (p *play) readOnly() error {
-	_, id, err := p.propose("fixed", "old\n", "fixed\n", map[string]any{"readOnly": "this agent takes no edits"})
+	fixed := map[string]any{"readOnly": "this agent takes no edits"}
+	if p.can("edit") != nil {
+		_, id, err := p.propose("fixed", "old\n", "fixed\n", fixed)
+		if err != nil {
+			return err
+		}
+		return p.closes(id, "fixed\n")
+	}
+	id, _, err := p.proposedAs("fixed", "fixed\n", fixed)
 	if err != nil {
 		return err
 	}
-	if p.can("edit") == nil && p.shown() == nil {
-		mark := p.link.mark()
-		if err := p.press("edit", "{text}", "edited "); err != nil {
-			return err
-		}
-		p.pause(2 * silence)
-		for _, m := range p.link.since(mark) {
-			if m.Method == "pollux/didChangeDiff" {
-				return errors.New("it sends an edit, and the agent takes none")
-			}
+	mark := p.link.mark()
+	if err := p.press("edit", "{text}", "edited "); err != nil {
+		return err
+	}
+	p.pause(2 * silence)
+	for _, m := range p.link.since(mark) {
+		if m.Method == "pollux/didChangeDiff" {
+			return errors.New("it sends an edit, and the agent takes none")
 		}
 	}
 	return p.closes(id, "fixed\n")

@@ -25,6 +25,11 @@ func userChecks() []check {
 
 // proposed opens a diff where the user is in a file, and waits until it has the focus.
 func (p *play) proposed(kind, content string, keys ...string) (id, path string, err error) {
+	return p.proposedAs(kind, content, nil, keys...)
+}
+
+// proposedAs is proposed, with more members of openDiff.
+func (p *play) proposedAs(kind, content string, more map[string]any, keys ...string) (id, path string, err error) {
 	if err := p.can(keys...); err != nil {
 		return "", "", err
 	}
@@ -32,21 +37,14 @@ func (p *play) proposed(kind, content string, keys ...string) (id, path string, 
 		return "", "", err
 	}
 	mark := p.link.mark()
-	if id, err = p.open(path, "old\n", content, nil); err != nil {
+	if id, err = p.open(path, "old\n", content, more); err != nil {
 		return "", "", err
 	}
 	if p.can("review") == nil {
 		err = p.press("review")
 	}
-	return id, path, errors.Join(err, p.shownSince(mark))
-}
-
-// shown waits until a diff has the focus.
-func (p *play) shown() error { return p.shownSince(0) }
-
-func (p *play) shownSince(mark int) error {
-	_, err := p.look(mark, "textDocument null, since the diff has the focus", func(c lookedAt) bool { return c.TextDocument == nil })
-	return err
+	_, unseen := p.look(mark, "textDocument null, since the diff has the focus", func(c lookedAt) bool { return c.TextDocument == nil })
+	return id, path, errors.Join(err, unseen)
 }
 
 // decision waits for a diff's outcome, once and no more.
