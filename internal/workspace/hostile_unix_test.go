@@ -33,6 +33,13 @@ func cpu(f func()) time.Duration {
 func TestHostilePatterns(t *testing.T) {
 	pace.NotRaced(t, "one goroutine, and a minute of it")
 	many := func(line string) string { return strings.Repeat(line+"\n", min(10000, (1<<20)/(len(line)+1))) }
+	each := func(format string) string { // like many, but no line twice
+		var all strings.Builder
+		for i := 0; i < 10000 && all.Len()+len(format)+4 < 1<<20; i++ {
+			fmt.Fprintf(&all, format+"\n", i)
+		}
+		return all.String()
+	}
 	one := func(s string) string { return strings.Repeat(s, (1<<20-10)/len(s)) }
 	deep := strings.Repeat("a/", 60)
 	name := strings.Repeat("a", 200)
@@ -54,6 +61,12 @@ func TestHostilePatterns(t *testing.T) {
 		"questions":             many("*" + strings.Repeat("?", 90) + "b"),
 		"backslashes":           many(strings.Repeat(`\a`, 48)),
 		"many literals":         many("other"),
+		"other literals":        each("%d" + strings.Repeat("x", 95)),
+		"other paths":           each("/%d" + strings.Repeat("/x", 45)),
+		"long paths":            each("/%d" + strings.Repeat("/x", 4000)),
+		"long paths, escaped":   each(`/%d/\y` + strings.Repeat("/x", 4000)),
+		"escaped paths":         each(`/%d/\y` + strings.Repeat("/x", 43)),
+		"other classes":         each("%d" + strings.Repeat("[a-z][!a-c]*", 7)),
 		"the same literal":      many("!" + name + "0/"),
 		"long lines":            one("x"),
 		"anchored":              many("a/*/a/*/a/*/b"),
@@ -92,7 +105,7 @@ func TestHostilePatterns(t *testing.T) {
 					best = min(best, context(b.Workspace, files)-context(plain.Workspace, same))
 				}
 				t.Logf("the %s context: %v", round, best)
-				if best > 20*time.Millisecond*pace.Slack {
+				if best > 2*20*time.Millisecond { // processor's time, the best of five: a busy machine costs it less than the clock's
 					t.Errorf("the %s context takes %v longer than without the file", round, best)
 				}
 			}

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -186,16 +185,13 @@ func (f *ignoreFile) parse(data []byte) {
 func (f *ignoreFile) sort() {
 	f.literal = make(map[string][]int)
 	for i, p := range f.patterns {
-		if slices.ContainsFunc(p.segments, func(s segment) bool { return s.glob != nil || s.anyDepth }) {
+		if p.segments != nil {
 			f.wild = append(f.wild, i)
 			continue
 		}
-		key := p.segments[0].literal
+		key := p.plain
 		if p.anchored {
-			key = ""
-			for _, s := range p.segments {
-				key += "/" + s.literal
-			}
+			key = "/" + key
 		}
 		f.literal[key] = append(f.literal[key], i)
 	}

@@ -50,6 +50,9 @@ type pattern struct {
 	// anchored patterns are matched with the whole path relative to their file's folder,
 	// other patterns only with the last name.
 	anchored bool
+	// plain is the only path that fits, or the only name. It has no segments then: they take sixteen times the
+	// memory of what somebody has written who wrote nothing but slashes.
+	plain    string
 	segments []segment
 }
 
@@ -152,14 +155,37 @@ func parsePattern(s string, fold bool) (p pattern, ok bool) {
 	if fold {
 		s = lowerASCII(s)
 	}
+	if p.plain, ok = unescape(s); ok {
+		return p, true
+	}
 	p.segments, ok = parseSegments(s)
 	return p, ok
 }
 
+// unescape returns a pattern without wildcards as the path or name that it means. A trailing backslash is not ok.
+func unescape(s string) (plain string, ok bool) {
+	if !strings.ContainsAny(s, `*?[\`) {
+		return s, true
+	}
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '*', '?', '[':
+			return "", false
+		case '\\':
+			if i++; i == len(s) {
+				return "", false
+			}
+		}
+		b = append(b, s[i])
+	}
+	return string(b), true
+}
+
 func parseSegments(s string) ([]segment, bool) {
-	var segs []segment
-	var tokens []token
-	var sets []byteSet
+	segs := make([]segment, 0, 1+strings.Count(s, "/")) // a hostile file has half a million in all: none is copied
+	tokens := make([]token, 0, len(s))
+	sets := make([]byteSet, 0, strings.Count(s, "["))
 	wild := false
 	start := 0 // of the segment, in s
 	flush := func(end int) {
@@ -169,6 +195,8 @@ func parseSegments(s string) ([]segment, bool) {
 			seg = segment{anyDepth: true}
 		case wild:
 			seg.glob = &glob{slices.Clone(tokens), slices.Clone(sets)}
+		case !strings.Contains(raw, "\\"):
+			seg.literal = raw
 		default:
 			name := make([]byte, len(tokens))
 			for i, t := range tokens {
@@ -216,7 +244,7 @@ func parseSegments(s string) ([]segment, bool) {
 		}
 	}
 	flush(len(s))
-	return slices.Clip(segs), true
+	return segs, true
 }
 
 // parseSet reads a bracket expression behind its "[" and returns how many bytes it took;
@@ -309,11 +337,31 @@ func (p *pattern) matches(names []string, isDir bool, e *effort) bool {
 	if p.dirOnly && !isDir || len(names) == 0 {
 		return false
 	}
-	if !p.anchored {
+	switch {
+	case p.segments == nil && p.anchored:
+		return isPath(p.plain, names, e)
+	case p.segments == nil:
+		return p.plain == names[len(names)-1]
+	case !p.anchored:
 		seg := p.segments[0]
 		return seg.anyDepth || seg.matches(names[len(names)-1], e)
 	}
 	return matchSegments(p.segments, names, e)
+}
+
+// isPath says whether names make path.
+func isPath(path string, names []string, e *effort) bool {
+	for i, name := range names {
+		if i > 0 && !strings.HasPrefix(path, "/") || !e.spend(1) {
+			return false
+		}
+		rest, ok := strings.CutPrefix(path[min(i, 1):], name)
+		if !ok {
+			return false
+		}
+		path = rest
+	}
+	return path == ""
 }
 
 // matchSegments goes back only to the last "**". That is enough: the last one can take
