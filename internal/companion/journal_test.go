@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
+	"github.com/pollux-companion/pollux/internal/attach"
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/journal"
@@ -32,48 +33,111 @@ type stranger struct{}
 func (*stranger) Label() string                        { return "somebody" }
 func (*stranger) Settled(*review.Diff, review.Outcome) {}
 
+// A plainCLI is a session without a stream.
+type plainCLI struct{ session string }
+
+func (p *plainCLI) ask(t *testing.T, c *Companion, method, body string) (http.Header, io.Reader) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	r, err := http.NewRequestWithContext(ctx, method, fmt.Sprintf("http://127.0.0.1:%d/mcp", c.Info().Port), strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+c.Connection().Token)
+	r.Header.Set("Content-Type", "application/json")
+	if p.session != "" {
+		r.Header.Set("Mcp-Session-Id", p.session)
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil || res.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %v, %v", method, res, err)
+	}
+	t.Cleanup(func() { res.Body.Close() })
+	return res.Header, res.Body
+}
+
+// leaveUnheard has a companion that accepts everything end with an outcome that its CLI has not heard.
+func leaveUnheard(t *testing.T, c *Companion, dir string) *plainCLI {
+	t.Helper()
+	p := &plainCLI{}
+	header, _ := p.ask(t, c, "POST", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}`)
+	p.session = header.Get("Mcp-Session-Id")
+	path, _ := json.Marshal(filepath.Join(dir, "a"))
+	p.ask(t, c, "POST", fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"openDiff","arguments":{"filePath":%s,"newContent":"x"}}}`, path))
+	// The rule accepts a moment after the answer; what the stop finds open it rejects.
+	for deadline := time.Now().Add(within); len(c.reg.Pending()) > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the proposal is not accepted")
+		}
+	}
+	if err := c.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// SPEC T-6, L-1, L-3: what is decided as soon as a diff is open again comes behind the outcomes that wait for the session, with a
+// number of its own: a CLI that has heard one with that number would never hear it.
+func TestDecidedWhileComingBack(t *testing.T) {
+	o, dir, _ := options(t)
+	o.Settings.DiffMode = string(review.AcceptAll)
+	session := leaveUnheard(t, start(t, o), dir)
+	left := journal.Open(discovery.NewResume(o.Dirs.State, "pollux", []string{dir}, 0).Journal(), nil, func(err error) { t.Error(err) })
+	reg := review.New(review.Options{View: view{}})
+	const open = 30
+	for i := range open {
+		p := review.Proposal{Key: fmt.Sprint(i), Path: filepath.Join(dir, fmt.Sprint(i)), New: "x"}
+		if _, err := reg.Open(t.Context(), &stranger{}, p, func(d *review.Diff) { left.Opened(session.session, d) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	left.Close() // as if by a kill: its diffs are open
+	o.Editor = &hasty{}
+	_, stream := session.ask(t, start(t, o), "GET", "")
+	ids := map[string]bool{}
+	for in := bufio.NewScanner(stream); len(ids) < 1+open && in.Scan(); {
+		if id, is := strings.CutPrefix(in.Text(), "id: "); is {
+			if ids[id] {
+				t.Fatalf("two outcomes with the number %s, after %d", id, len(ids))
+			}
+			ids[id] = true
+		}
+	}
+	if len(ids) < 1+open {
+		t.Errorf("%d outcomes are heard: %v", len(ids), ids)
+	}
+}
+
+// hasty is an editor whose user rejects whatever is shown, at once.
+type hasty struct {
+	Editor
+	core attach.Core
+}
+
+func (h *hasty) Attach(core attach.Core)                  { h.core = core }
+func (h *hasty) Full() bool                               { return true }
+func (h *hasty) Shows() bool                              { return true }
+func (h *hasty) StillShown(string) (text string, ok bool) { return "", false }
+func (h *hasty) Complain(string)                          {}
+func (h *hasty) SessionsChanged()                         {}
+func (h *hasty) Show(_ context.Context, d *review.Diff) error {
+	go func() { _ = h.core.Registry.Reject(d.ID()) }()
+	return nil
+}
+func (h *hasty) Close(*review.Diff, review.Outcome) {}
+func (h *hasty) Content(context.Context, *review.Diff) (review.Edit, bool) {
+	return review.Edit{}, false
+}
+
 // SPEC T-6, L-1: a CLI whose stream is down while the companion stops in good order hears of
 // its outcomes from the one that comes back.
 func TestUnheardOutcomes(t *testing.T) {
 	o, dir, _ := options(t)
 	o.Settings.DiffMode = string(review.AcceptAll)
-	first := start(t, o)
-	session := ""
-	ask := func(c *Companion, method, body string) (http.Header, io.Reader) {
-		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		t.Cleanup(cancel)
-		r, err := http.NewRequestWithContext(ctx, method, fmt.Sprintf("http://127.0.0.1:%d/mcp", c.Info().Port), strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header.Set("Authorization", "Bearer "+c.Connection().Token)
-		r.Header.Set("Content-Type", "application/json")
-		if session != "" {
-			r.Header.Set("Mcp-Session-Id", session)
-		}
-		res, err := http.DefaultClient.Do(r)
-		if err != nil || res.StatusCode != http.StatusOK {
-			t.Fatalf("%s: %v, %v", method, res, err)
-		}
-		t.Cleanup(func() { res.Body.Close() })
-		return res.Header, res.Body
-	}
-	header, _ := ask(first, "POST", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}`)
-	session = header.Get("Mcp-Session-Id")
-	path, _ := json.Marshal(filepath.Join(dir, "a"))
-	ask(first, "POST", fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"openDiff","arguments":{"filePath":%s,"newContent":"x"}}}`, path))
-	// The rule accepts a moment after the answer; what the stop finds open it rejects.
-	for deadline := time.Now().Add(within); len(first.reg.Pending()) > 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the proposal is not accepted")
-		}
-	}
-	if err := first.Stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	session := leaveUnheard(t, start(t, o), dir)
 	second := start(t, o)
-	_, stream := ask(second, "GET", "")
+	_, stream := session.ask(t, second, "GET", "")
 	heard := ""
 	for in := bufio.NewScanner(stream); in.Scan(); {
 		heard += in.Text() + "\n"

@@ -40,37 +40,50 @@ type Return struct {
 }
 
 // BringBack opens the diffs of an earlier companion again, and hands outcomes that a CLI may not have heard to its session.
+// The outcomes come first: they say how far the session's count has come. A diff that is open may be decided at once, and an
+// outcome with a number that was used before counts as heard.
 // A crash in here loses nothing: the journal keeps each entry until its outcome was heard or the entry is forgotten.
 func (r Return) BringBack(ctx context.Context, left []journal.Diff) {
+	open := r.bringOutcomes(ctx, left)
+	for _, d := range open {
+		if ctx.Err() != nil {
+			return // the rest stays in the journal for the next companion
+		}
+		texts, err := r.read(d)
+		switch {
+		case err != nil:
+		case !r.Resumed:
+			err = errSession
+		default:
+			err = r.reopen(d, texts)
+		}
+		r.giveUp(ctx, d, texts, err)
+	}
+}
+
+// bringOutcomes is BringBack for the diffs that are decided. It returns the others.
+func (r Return) bringOutcomes(ctx context.Context, left []journal.Diff) (others []journal.Diff) {
 	unheard := map[string]*mcp.Unheard{}
 	var order []string
 	for _, d := range left {
 		if ctx.Err() != nil {
-			return // the rest stays in the journal for the next companion
+			return nil
 		}
-		texts, err := r.Journal.Texts(d.ID)
-		switch {
-		case err != nil:
-			r.Log.Warn("a diff of the companion before this one cannot be read", "err", err)
-			r.Unread(err)
-		case !r.Resumed:
-			err = errSession
-		case len(d.Outcomes) > 0:
-			if unheard[d.Session] == nil {
-				unheard[d.Session] = &mcp.Unheard{Session: d.Session, Seq: r.Journal.Newest(d.Session).Seq}
-				order = append(order, d.Session)
-			}
-			addUnheard(unheard[d.Session], d, texts.Text)
-			r.keepDecided(d, texts)
+		if !r.Resumed || len(d.Outcomes) == 0 {
+			others = append(others, d)
 			continue
-		default:
-			err = r.reopen(d, texts)
 		}
-		if err != nil && ctx.Err() == nil {
-			r.Log.Info("a diff of the companion before this one is not restored", "err", err)
-			r.keepLost(d, texts)
-			r.Journal.Forget(d.ID)
+		texts, err := r.read(d)
+		if err != nil {
+			r.giveUp(ctx, d, texts, err)
+			continue
 		}
+		if unheard[d.Session] == nil {
+			unheard[d.Session] = &mcp.Unheard{Session: d.Session, Seq: r.Journal.Newest(d.Session).Seq}
+			order = append(order, d.Session)
+		}
+		addUnheard(unheard[d.Session], d, texts.Text)
+		r.keepDecided(d, texts)
 	}
 	for _, session := range order {
 		if u := *unheard[session]; !r.Agents.Bring(u) && ctx.Err() == nil {
@@ -78,6 +91,27 @@ func (r Return) BringBack(ctx context.Context, left []journal.Diff) {
 			r.Journal.Ended(session, true)
 		}
 	}
+	return others
+}
+
+// read returns the texts of a diff of an earlier companion.
+func (r Return) read(d journal.Diff) (journal.Texts, error) {
+	texts, err := r.Journal.Texts(d.ID)
+	if err != nil {
+		r.Log.Warn("a diff of the companion before this one cannot be read", "err", err)
+		r.Unread(err)
+	}
+	return texts, err
+}
+
+// giveUp keeps a diff that does not come back in the history alone; it does nothing without err.
+func (r Return) giveUp(ctx context.Context, d journal.Diff, texts journal.Texts, err error) {
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	r.Log.Info("a diff of the companion before this one is not restored", "err", err)
+	r.keepLost(d, texts)
+	r.Journal.Forget(d.ID)
 }
 
 func addUnheard(u *mcp.Unheard, d journal.Diff, text string) {
