@@ -46,6 +46,7 @@ type bridge struct {
 	peer *rpc.Peer
 
 	ready   chan struct{} // closed when pollux has answered initialize
+	came    chan struct{} // holds one where a proposal has come
 	sending sync.Mutex    // held while Kakoune is sent a script; never acquired with mu held
 
 	mu      sync.Mutex // guards what follows
@@ -69,7 +70,7 @@ type question struct {
 
 // join joins the two until pollux's side ends. Events come from ln, which join closes.
 func join(ctx context.Context, wire rpc.Wire, ln net.Listener, o options) error {
-	b := &bridge{o: o, ready: make(chan struct{}), client: o.Client, touched: time.Now(), queue: left(o.Dir)}
+	b := &bridge{o: o, ready: make(chan struct{}), came: make(chan struct{}, 1), client: o.Client, touched: time.Now(), queue: left(o.Dir)}
 	asking := func(method string) bool { return method == "pollux/ask" || method == "pollux/closeDiff" } // they wait
 	b.peer = rpc.NewPeer(wire, rpc.PeerOptions{Handle: b.handle, Aside: asking, Log: o.Log})
 	ctx, cancel := context.WithCancel(ctx)
@@ -131,7 +132,7 @@ func (b *bridge) begin(ctx context.Context, socket string) {
 	<-ctx.Done()
 }
 
-// send has Kakoune run a script, after those that were sent before.
+// send has Kakoune run a script, once the earlier ones are with it.
 func (b *bridge) send(script string) {
 	b.sending.Lock()
 	defer b.sending.Unlock()
@@ -251,6 +252,10 @@ func (b *bridge) openDiff(params json.RawMessage) (any, error) {
 	b.mu.Unlock()
 	if err != nil {
 		return nil, rpc.Errorf(rpc.CodeInternal, "the proposal cannot be handed to Kakoune: %v", err)
+	}
+	select {
+	case b.came <- struct{}{}:
+	default:
 	}
 	return obj{"opened": true}, nil
 }
@@ -393,14 +398,21 @@ func (b *bridge) asked(ctx context.Context, params json.RawMessage) (any, error)
 	}
 }
 
-// offer shows the oldest proposal when none is on show and the user pauses.
+// offer shows the oldest proposal when none is on show and the user pauses. It wakes only while one waits.
 func (b *bridge) offer(ctx context.Context) {
-	for tick := time.NewTicker(offerEvery); ; {
+	for {
+		b.mu.Lock()
+		var tick <-chan time.Time
+		if b.waiting() != nil {
+			tick = time.After(offerEvery)
+		}
+		b.mu.Unlock()
 		select {
 		case <-ctx.Done():
-			tick.Stop()
 			return
-		case <-tick.C:
+		case <-b.came:
+			continue
+		case <-tick:
 		}
 		b.mu.Lock()
 		var next *proposal

@@ -144,6 +144,9 @@ func (b *bridge) accept(ctx context.Context, e Event) string {
 		return fail("an emptied proposal cannot be accepted: the agent would write its own text; :pollux-reject")
 	}
 	time.AfterFunc(followFor, func() {
+		if ctx.Err() != nil {
+			return
+		}
 		b.send("try %{ " + command("evaluate-commands -buffer "+quote(p.Path), "unset-option buffer autoreload") + "}\n")
 	})
 	return b.settle(ctx, p, obj{"diffId": p.ID, "outcome": "accepted", "content": content}) + command("pollux-follow", p.Path)
