@@ -81,9 +81,9 @@ func (c *Companion) acceptingTrouble() *control.Trouble {
 		return nil
 	}
 	return &control.Trouble{
-		ID: acceptingTroubleID, What: `every change is accepted without asking: the settings say "diffMode": "accept"`,
+		ID: acceptingTroubleID, What: `every change is accepted without asking, by "diffMode": "accept" in ` + c.o.Dirs.ConfigFile(),
 		Why: "agents change files here, and you see it only afterwards, in the history",
-		Do:  `if you did not choose that, set "diffMode" to "ask" and look who wrote it; for now, a rule "ask" for everything does`,
+		Do:  `if you did not choose that, look who wrote it, and set "diffMode" to "ask"; a rule "ask" for everything helps until the next start`,
 	}
 }
 

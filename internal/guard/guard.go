@@ -191,7 +191,7 @@ func goesBetween(pid int, words []string) bool {
 	return strings.HasPrefix(base(words[0]), "pollux") || IsPollux(pid)
 }
 
-// commandIn returns the first of pollux's arguments that is no flag, and those that follow.
+// commandIn returns pollux's command, its first argument that is no flag, and the arguments behind it.
 func commandIn(args []string) (command string, rest []string) {
 	for n := 0; n < len(args) && args[n] != "--"; n++ {
 		switch {
