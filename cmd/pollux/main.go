@@ -1,4 +1,4 @@
-// Command pollux makes any editor an IDE for Gemini CLI.
+// Command pollux makes any editor an IDE for terminal agents, and runs their extensions in a sandbox.
 package main
 
 import (
