@@ -35,26 +35,30 @@ type plugin struct {
 	in    io.Closer
 	peer  *rpc.Peer
 	shown chan map[string]any // the parameters of pollux/openDiff
+	taken chan map[string]any // the parameters of pollux/closeDiff
 	ended chan struct{}       // closed when pollux lsp has ended
 	pid   int                 // of the editor
 	file  string              // the discovery file
 }
 
 // newIDE starts pollux lsp for an editor with its own process.
-func (w *world) newIDE(name string) *plugin {
+func (w *world) newIDE(name string) *plugin { return w.newIDEIn(name, w.project) }
+
+// newIDEIn is newIDE for a folder.
+func (w *world) newIDEIn(name, folder string) *plugin {
 	w.t.Helper()
 	editor := exec.Command("sleep", "600")
 	if err := editor.Start(); err != nil {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() { _ = editor.Process.Kill(); _ = editor.Wait() })
-	return w.newIDEOf(name, editor.Process.Pid)
+	return w.newIDEOf(name, editor.Process.Pid, folder)
 }
 
 // newIDEOf starts pollux lsp for the editor with process pid.
-func (w *world) newIDEOf(name string, pid int) *plugin {
+func (w *world) newIDEOf(name string, pid int, folder string) *plugin {
 	w.t.Helper()
-	e := &plugin{w: w, pid: pid, cmd: w.command("lsp"), shown: make(chan map[string]any, 8), ended: make(chan struct{})}
+	e := &plugin{w: w, pid: pid, cmd: w.command("lsp"), shown: make(chan map[string]any, 8), taken: make(chan map[string]any, 8), ended: make(chan struct{})}
 	in, out := child.Start(w.t, e.cmd)
 	e.in = in
 	e.peer = rpc.NewPeer(rpc.NewQueue(rpc.NewChannel(out, in, &rpc.Options{First: rpc.Lines})), rpc.PeerOptions{Handle: e.handle})
@@ -65,7 +69,7 @@ func (w *world) newIDEOf(name string, pid int) *plugin {
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
 	defer cancel()
 	err := e.peer.Call(ctx, "initialize", map[string]any{
-		"processId": pid, "workspaceFolders": []any{map[string]any{"uri": "file://" + w.project}},
+		"processId": pid, "workspaceFolders": []any{map[string]any{"uri": "file://" + folder}},
 		"initializationOptions": map[string]any{"pollux": map[string]any{"version": 2, "context": true, "openDiff": true, "ide": map[string]any{"name": name, "displayName": name}}},
 	}, nil)
 	if err != nil {
@@ -82,14 +86,21 @@ func (w *world) newIDEOf(name string, pid int) *plugin {
 }
 
 func (e *plugin) handle(_ context.Context, method string, params json.RawMessage) (any, error) {
-	if method != "pollux/openDiff" {
+	var p map[string]any
+	if method == "pollux/openDiff" || method == "pollux/closeDiff" {
+		if err := json.Unmarshal(params, &p); err != nil {
+			return nil, err
+		}
+	}
+	switch method {
+	case "pollux/openDiff":
+		e.shown <- p
+	case "pollux/closeDiff":
+		e.taken <- p
+		fallthrough
+	default:
 		return map[string]any{"content": ""}, nil
 	}
-	var p map[string]any
-	if err := json.Unmarshal(params, &p); err != nil {
-		return nil, err
-	}
-	e.shown <- p
 	return map[string]any{"opened": true}, nil
 }
 
@@ -362,7 +373,7 @@ func TestNobodyKeepsL4(t *testing.T) {
 	t.Run("a CLI of the editor's own terminal", func(t *testing.T) {
 		t.Parallel()
 		w := newKeptWorld(t)
-		e := w.newIDEOf("vim", os.Getpid())
+		e := w.newIDEOf("vim", os.Getpid(), w.project)
 		agent.Start(t, e.file) // a child of this process, which is the editor: it ends with it
 		e.leave(nil)
 		e.gone(pace.Start(t))
@@ -413,7 +424,7 @@ func TestAgentsKeeperL4(t *testing.T) {
 	if out, err := model.CombinedOutput(); err == nil || !strings.Contains(string(out), "agent's own shell") {
 		t.Errorf("a model keeps the door: %v, %s", err, out)
 	}
-	second := w.newIDEOf("vim", e.pid)
+	second := w.newIDEOf("vim", e.pid, w.project)
 	if got := portOf(second.file); got != port {
 		t.Errorf("the next editor is at port %d, want %d", got, port)
 	}

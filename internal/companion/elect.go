@@ -31,7 +31,7 @@ func sole() []string { return agent.Names(func(a agent.Agent) bool { return a.So
 
 // elect finds out which companion serves the sole agents: of all with overlapping folders the one whose process began first, keepers last.
 // The others withdraw their files from these agents, and lend the elected one what their users look at, so that it speaks for the editor
-// that was used last. When it ends, the connection to it ends, and they elect again. A companion that an agent has started is elected by
+// that was used last. They lend it to keepers as well, whose agents have no other editor; see forward. When it ends, the connection to it ends, and they elect again. A companion that an agent has started is elected by
 // nobody, and one that was started for its own agent (pollux run) takes no part. The caller does not hold c.mu.
 func (c *Companion) elect() {
 	c.electing.Lock()
@@ -47,9 +47,10 @@ func (c *Companion) elect() {
 	c.mu.Lock()
 	before := c.elected
 	c.mu.Unlock()
-	first := c.choose(clients, before)
+	others := c.beside(clients)
+	first := c.choose(others, before)
 	for _, client := range clients {
-		if client != first {
+		if client != first && !(slices.Contains(others, client) && c.lendToKeeper(client)) {
 			client.Close()
 		}
 	}
@@ -70,13 +71,15 @@ func (c *Companion) elect() {
 	}
 	if first != nil {
 		c.o.Log.Info("another companion serves agents that take one only", "companion", first.Status.PID, "agents", sole())
-		c.tasks.Go(func() { c.lend(first) })
+		c.tasks.Go(func() { c.lendElected(first) })
+		if c.o.Keeping != nil && !first.Status.Keeper {
+			c.tasks.Go(func() { c.forward(first) })
+		}
 	}
 }
 
-// choose returns the companion to be elected; nil for this one. Whatever it says of itself, it must not run below an agent, it must not have
-// begun later than others, and it must take what is lent.
-func (c *Companion) choose(clients []*control.Client, elected *control.Client) *control.Client {
+// beside returns the companions with overlapping folders. Whatever one says of itself, it must not run below an agent.
+func (c *Companion) beside(clients []*control.Client) []*control.Client {
 	if len(clients) == 0 {
 		return nil
 	}
@@ -84,10 +87,16 @@ func (c *Companion) choose(clients []*control.Client, elected *control.Client) *
 	if guard.Same(known) { // pollux conform may be above the companion that it tries
 		known = nil
 	}
-	mine := seniority{keeper: c.o.Keeping != nil, began: proc.Self(), started: c.started, pid: c.o.PID}
-	others := slices.DeleteFunc(control.Persons(c.ctx, clients, known), func(o *control.Client) bool {
-		return o.Status.Alone || !c.work.Overlaps(o.Status.Roots) || !c.below && seniorityOf(o).compare(mine) >= 0
+	return slices.DeleteFunc(control.Persons(c.ctx, clients, known), func(o *control.Client) bool {
+		return o.Status.Alone || !c.work.Overlaps(o.Status.Roots)
 	})
+}
+
+// choose returns the companion to be elected; nil for this one. Whatever it says of itself, it must not have begun later than others, and it
+// must take what is lent.
+func (c *Companion) choose(others []*control.Client, elected *control.Client) *control.Client {
+	mine := seniority{keeper: c.o.Keeping != nil, began: proc.Self(), started: c.started, pid: c.o.PID}
+	others = slices.DeleteFunc(slices.Clone(others), func(o *control.Client) bool { return !c.below && seniorityOf(o).compare(mine) >= 0 })
 	slices.SortFunc(others, func(a, b *control.Client) int { return seniorityOf(a).compare(seniorityOf(b)) })
 	for _, o := range others {
 		if elected != nil && elected.Path() == o.Path() || c.answers(o) {
@@ -174,17 +183,25 @@ func (s seniority) compare(o seniority) int {
 	return cmp.Or(cmp.Compare(s.began, o.began), s.started.Compare(o.started), cmp.Compare(s.pid, o.pid))
 }
 
-// lendable returns what this one's user looks at, as far as a sole agent may be told.
-func (c *Companion) lendable() *state.Snapshot {
+// lendable returns what this one's user looks at, as far as one of these agents may be told.
+func (c *Companion) lendable(agents []string) *state.Snapshot {
 	snap := c.store.Snapshot()
-	if !slices.ContainsFunc(sole(), func(name string) bool { return !slices.Contains(snap.Withheld, name) }) {
+	if !slices.ContainsFunc(agents, func(name string) bool { return !slices.Contains(snap.Withheld, name) }) {
 		return snap.Bare()
 	}
 	return snap
 }
 
-// lend tells the elected companion what this one's user looks at, until it ends or hangs, another is elected, or Stop.
-func (c *Companion) lend(to *control.Client) {
+// lendElected tells the elected companion what this one's user looks at, until it ends or hangs, another is elected, or Stop.
+func (c *Companion) lendElected(to *control.Client) {
+	if hangs := c.lend(to, sole()); c.ctx.Err() == nil {
+		c.withoutElected(to, hangs)
+	}
+}
+
+// lend tells a companion what this one's user looks at, as far as one of these agents may be told, until that companion ends or hangs, or
+// Stop. After Stop it closes the connection.
+func (c *Companion) lend(to *control.Client, agents []string) (hangs bool) {
 	changed := make(chan struct{}, 1)
 	cancel := c.store.Subscribe(func(*state.Snapshot) {
 		select {
@@ -195,26 +212,24 @@ func (c *Companion) lend(to *control.Client) {
 	defer cancel()
 	last := &state.Snapshot{}
 	for {
-		now := c.lendable()
+		now := c.lendable(agents)
 		ctx, done := context.WithTimeout(c.ctx, lendWithin)
 		err := to.Lend(ctx, now, !last.SameLook(now))
 		done()
 		if errors.Is(err, context.DeadlineExceeded) {
-			c.withoutElected(to, true)
-			return
+			return true
 		}
 		if err != nil && c.ctx.Err() == nil {
-			c.o.Log.Info("the elected companion does not hear what this one's user looks at", "companion", to.Status.PID, "err", err)
+			c.o.Log.Info("another companion does not hear what this one's user looks at", "companion", to.Status.PID, "err", err)
 		}
 		last = now
 		select {
 		case <-changed:
 		case <-c.ctx.Done():
 			to.Close()
-			return
+			return false
 		case <-to.Gone():
-			c.withoutElected(to, false)
-			return
+			return false
 		}
 	}
 }
@@ -243,8 +258,13 @@ func (c *Companion) withoutElected(elected *control.Client, hangs bool) {
 	}
 }
 
-// Lend is part of control.Backend.
-func (b backend) Lend(key any, snap *state.Snapshot, front bool) { b.c.store.Lend(key, snap, front) }
+// Lend is part of control.Backend. A companion that lends for the first time is new here: a keeper may have found its editor, or an editor
+// a keeper.
+func (b backend) Lend(key any, snap *state.Snapshot, front bool) {
+	if c := b.c; c.store.Lend(key, snap, front) && c.ctx.Err() == nil {
+		go c.electAndPublish() // on a goroutine: the other one waits for the answer
+	}
+}
 
 // serves says whether an agent finds this companion by its files. The caller holds c.mu.
 func (c *Companion) serves(a agent.Agent) bool {

@@ -19,7 +19,8 @@ import (
 	"github.com/pollux-companion/pollux/internal/proc"
 )
 
-// impostorVariable makes the test's program claim to be a companion: folder of sockets, root, file for what it is lent, accused process.
+// impostorVariable makes the test's program claim to be a companion: folder of sockets, root, file for what it is lent, accused process, whether it
+// claims to be a keeper.
 const impostorVariable = "POLLUX_TEST_IMPOSTOR"
 
 // An impostor claims to be the oldest companion of a folder.
@@ -27,15 +28,19 @@ type impostor struct {
 	control.Backend
 
 	root   string
+	keeper bool
 	accuse []proc.Info
 	lend   func(*state.Snapshot)
 }
 
 func (i impostor) Status() control.Status {
-	return control.Status{PID: 1, Started: time.Unix(1, 0), Roots: []string{i.root}}
+	return control.Status{PID: 1, Started: time.Unix(1, 0), Roots: []string{i.root}, Keeper: i.keeper}
 }
 func (i impostor) Agents(context.Context) control.Agents { return control.Agents{Processes: i.accuse} }
 func (impostor) Meet(...proc.Info)                       {}
+func (impostor) HandOver() (control.Handing, *os.File, func(), error) {
+	return control.Handing{}, nil, nil, control.ErrNoKeeper
+}
 func (i impostor) Lend(_ any, snap *state.Snapshot, _ bool) {
 	if snap != nil {
 		i.lend(snap)
@@ -44,7 +49,7 @@ func (i impostor) Lend(_ any, snap *state.Snapshot, _ bool) {
 
 // impersonate lives as long as the process that started it.
 func impersonate(order []string) {
-	b := impostor{root: order[1], lend: func(snap *state.Snapshot) { _ = os.WriteFile(order[2], []byte("lent "+snap.Active), 0o600) }}
+	b := impostor{root: order[1], keeper: order[4] == "true", lend: func(snap *state.Snapshot) { _ = os.WriteFile(order[2], []byte("lent "+snap.Active), 0o600) }}
 	if pid, _ := strconv.Atoi(order[3]); pid != 0 {
 		b.accuse = []proc.Info{{PID: pid}, {PID: 1 << 30}}
 	}
@@ -68,13 +73,13 @@ func TestImpostor(t *testing.T) {
 	if err := os.WriteFile(cli, program, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for name, accused := range map[string]int{"quiet": 0, "accuses the companion": os.Getpid(), "accuses everybody": 1} {
+	for name, accused := range map[string]int{"quiet": 0, "accuses the companion": os.Getpid(), "accuses everybody": 1, "keeper": 0} {
 		t.Run(name, func(t *testing.T) {
 			o, a, _ := options(t)
 			useClaude(t)
 			first := start(t, o)
 			said := filepath.Join(t.TempDir(), "said")
-			t.Setenv("ORDER", fmt.Sprint(o.Dirs.Run[0], " ", a, " ", said, " ", accused))
+			t.Setenv("ORDER", fmt.Sprint(o.Dirs.Run[0], " ", a, " ", said, " ", accused, " ", name == "keeper"))
 			t.Setenv("CLI", cli)
 			agent.Start(t, first.Info().DiscoveryFile, "sh", "-c", impostorVariable+`="$ORDER" "$CLI" & exec "$CLI" -test.run=^$`)
 			soon(t, "it listens", func() bool { data, _ := os.ReadFile(said); return string(data) == "ready" })
@@ -85,6 +90,9 @@ func TestImpostor(t *testing.T) {
 				c.mu.Lock()
 				if c.elected != nil && c.elected.Status.PID == 1 {
 					t.Error("the agent's process is elected")
+				}
+				if len(c.keepers) > 0 {
+					t.Error("the agent's process is lent what the user looks at")
 				}
 				c.mu.Unlock()
 			}

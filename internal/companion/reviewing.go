@@ -261,15 +261,17 @@ func (b backend) Propose(ctx context.Context, in control.Proposal, opened func()
 	c := b.c
 	owner := &proposer{outcome: make(chan review.Outcome, 1)}
 	c.reviewers.touch(func() {
-		c.reviewers.numbers++
-		owner.label = "pollux diff #" + strconv.Itoa(c.reviewers.numbers)
+		if owner.label = forLabel(in); owner.label == "" {
+			c.reviewers.numbers++
+			owner.label = "pollux diff #" + strconv.Itoa(c.reviewers.numbers)
+		}
 	})
 	ctx, cancel := context.WithCancel(ctx)
 	defer c.reg.Leave(owner)
 	defer cancel() // runs before Leave, which needs the context cancelled first
 	_, err := c.reg.Open(ctx, owner, review.Proposal{
 		Key: in.Path, Path: in.Path, Old: in.Old, IsNew: in.IsNew, New: in.New,
-		Title: filepath.Base(in.Path) + " – " + owner.label, Unwritten: true, Apart: apart(in),
+		Title: filepath.Base(in.Path) + " – " + owner.label, Unwritten: in.For == "", Apart: apart(in), ReadOnly: in.ReadOnly,
 	}, func(*review.Diff) { opened() })
 	if err != nil {
 		return control.Answer{}, err

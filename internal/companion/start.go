@@ -58,7 +58,7 @@ func (c *Companion) withholds(w workspace.Withheld) {
 }
 
 func (c *Companion) startCore() error {
-	c.store = state.New(&state.Options{Keep: c.work.Sharing, Denied: c.work.Denying, Deniable: c.work.Deniable(), LentTo: sole()})
+	c.store = state.New(&state.Options{Keep: c.work.Sharing, Denied: c.work.Denying, Deniable: c.work.Deniable(), LentTo: c.lentTo()})
 	c.store.SetRoots(c.work.Roots())
 	c.startPause()
 	if err := c.startShares(); err != nil {

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/proc"
 	"github.com/pollux-companion/pollux/internal/usertest"
 )
@@ -85,6 +86,7 @@ type falseKeeper struct {
 func (k *falseKeeper) Status() control.Status                    { return k.status }
 func (k *falseKeeper) Agents(context.Context) (a control.Agents) { return a }
 func (k *falseKeeper) Meet(...proc.Info)                         {}
+func (k *falseKeeper) Lend(any, *state.Snapshot, bool)           {}
 func (k *falseKeeper) HandOver() (control.Handing, *os.File, func(), error) {
 	return k.handing, k.door, func() {}, nil
 }

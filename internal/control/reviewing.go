@@ -83,12 +83,19 @@ type PastProposal struct {
 	Undone   bool      `json:"undone,omitempty"`   // it has been taken back
 }
 
-// A Proposal is what `pollux diff` proposes.
+// A Proposal is what `pollux diff` proposes, or a keeper for an agent.
 type Proposal struct {
 	Path  string // absolute
 	Old   string
 	IsNew bool // there is no file
 	New   string
+	// For is the label of the keeper's session that proposes, and writes the file; "" for `pollux diff`. A process below an agent gets
+	// ErrFromAgent for it.
+	For string
+	// ReadOnly is as in Diff.
+	ReadOnly string
+	// By is the process that asks. The server fills it in.
+	By int
 }
 
 // An Answer is the outcome of a Proposal.
@@ -148,6 +155,10 @@ type (
 		Old   []byte `json:"old"`
 		IsNew bool   `json:"isNew,omitempty"`
 		New   []byte `json:"new"`
+
+		For      string `json:"for,omitempty"`
+		ReadOnly string `json:"readOnly,omitempty"`
+		InAgent  bool   `json:"inAgent,omitempty"`
 	}
 	answerReply struct {
 		Accepted bool   `json:"accepted"`

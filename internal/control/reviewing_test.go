@@ -273,6 +273,9 @@ func TestAgentDecidesNothing(t *testing.T) {
 			if f.mentions+len(f.edits)+len(f.rules)+len(f.undone)+len(f.decided)+len(f.attached) > 0 {
 				t.Error("something was done all the same")
 			}
+			if _, err := c.Propose(ctx, Proposal{Path: "/p", For: "Claude Code #1"}, nil); err == nil || !strings.HasPrefix(err.Error(), tt.says) {
+				t.Errorf("propose as another agent: %v", err)
+			}
 			go func() { <-f.proposed; f.answer <- Answer{} }()
 			if _, err := c.Propose(ctx, Proposal{Path: "/p"}, nil); err != nil {
 				t.Errorf("propose: %v", err)

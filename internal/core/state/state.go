@@ -340,10 +340,12 @@ func (s *Store) Pause(paused bool) {
 }
 
 // Lend takes what the user of another companion looks at. key stands for that companion. active says that its user was active just now, so
-// that the agents of Options.LentTo are told of that user, until another one is active. A nil snapshot takes it back.
-func (s *Store) Lend(key any, snap *Snapshot, active bool) {
+// that the agents of Options.LentTo are told of that user, until another one is active. A nil snapshot takes it back. first says that this
+// companion has lent nothing before.
+func (s *Store) Lend(key any, snap *Snapshot, active bool) (first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	_, known := s.lent[key]
 	if snap == nil {
 		delete(s.lent, key)
 		if s.lender == key {
@@ -356,6 +358,7 @@ func (s *Store) Lend(key any, snap *Snapshot, active bool) {
 		}
 	}
 	s.changed()
+	return snap != nil && !known
 }
 
 // Withhold replaces the agents that must not be told of the user's files; see Snapshot.For. It takes effect as Pause does.

@@ -1,0 +1,136 @@
+package companion
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/agent"
+	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/core/review"
+)
+
+// showAgainAfter is how long after a companion showed a keeper's proposal to nobody it is asked again.
+const showAgainAfter = 2 * time.Second
+
+// lentTo lists the agents that are told what the users of other companions look at: the sole ones, and all that a keeper serves.
+func (c *Companion) lentTo() []string {
+	if c.o.Keeping != nil {
+		return agent.Names(nil)
+	}
+	return sole()
+}
+
+// lendToKeeper tells a keeper what this one's user looks at (SPEC L-4), until either ends. It returns false when it takes the connection
+// not over: the other one is no keeper, or is told already. The caller holds c.electing.
+func (c *Companion) lendToKeeper(to *control.Client) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !to.Status.Keeper || c.o.Keeping != nil || c.below || c.keepers[to.Path()] != nil {
+		return false
+	}
+	c.keepers[to.Path()] = to
+	c.tasks.Go(func() {
+		c.lend(to, agent.Names(nil))
+		to.Close()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.keepers, to.Path())
+	})
+	return true
+}
+
+// forward shows a keeper's proposals in the views of the elected companion (SPEC L-4), until that one ends, another is elected, or Stop.
+func (c *Companion) forward(to *control.Client) {
+	c.whole()
+	ctx, cancel := context.WithCancel(c.ctx)
+	defer cancel()
+	wake := make(chan struct{}, 1)
+	defer c.reg.Watch(func(review.Event) {
+		select {
+		case wake <- struct{}{}:
+		default:
+		}
+	})()
+	asked := map[*review.Diff]bool{}
+	for {
+		open := map[*review.Diff]bool{}
+		for _, d := range c.reg.Pending() {
+			open[d] = true
+			if !asked[d] {
+				c.tasks.Go(func() { c.askElsewhere(ctx, to.Path(), d) })
+			}
+		}
+		asked = open
+		select {
+		case <-wake:
+		case <-ctx.Done():
+			return
+		case <-to.Gone():
+			return
+		}
+	}
+}
+
+// askElsewhere has the companion at a socket ask its user about a diff, until the diff is decided, there or elsewhere.
+func (c *Companion) askElsewhere(ctx context.Context, path string, d *review.Diff) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c.tasks.Go(func() {
+		select {
+		case <-d.Ended():
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	for {
+		again := showAgainAfter
+		switch err := c.askOnce(ctx, path, d); {
+		case err == nil:
+			return
+		case errors.Is(err, review.ErrStale):
+			again = 0
+		case ctx.Err() == nil:
+			c.o.Log.Info("a proposal waits here, as another companion shows it to nobody", "file", d.Proposal().Path, "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(again):
+		}
+	}
+}
+
+// askOnce is askElsewhere, once. After an ErrStale there is something newer to show.
+func (c *Companion) askOnce(ctx context.Context, path string, d *review.Diff) error {
+	to, err := control.Dial(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	now := d.Now()
+	answer, err := to.Propose(ctx, control.Proposal{
+		Path: d.Proposal().Path, Old: now.Base.Text, IsNew: !now.Base.Exists, New: now.Text, For: d.Label(), ReadOnly: d.Proposal().ReadOnly,
+	}, nil)
+	switch {
+	case err != nil:
+		return err
+	case !answer.Accepted:
+		return c.reg.Reject(d.ID())
+	}
+	err = c.reg.Accept(d.ID(), now.Seen, &answer.Content)
+	if errors.Is(err, review.ErrConflict) && c.reg.Resolve(d.ID(), review.Seen{Text: d.Now().Seen.Text, Base: now.Seen.Base}, false) == nil {
+		err = c.reg.Accept(d.ID(), d.Now().Seen, &answer.Content)
+	}
+	return err
+}
+
+// forLabel names the session for which a keeper proposes; "" for `pollux diff`. No session of this companion's has that name, so no rule for
+// one fits.
+func forLabel(p control.Proposal) string {
+	if p.For == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s (kept by process %d)", p.For, p.By)
+}
