@@ -222,3 +222,24 @@ func TestKeeperSpeaksForTheEditorThatStaysL4(t *testing.T) {
 		t.Errorf("Claude Code is answered %s", got)
 	}
 }
+
+// An agent that asks by pollux mcp is in the editor's list of sessions, for its status line too, and leaves it with its process.
+func TestMCPIsListedInTheEditor(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	e := w.newIDE("neovim")
+	status := func() string {
+		var got struct {
+			Sessions []struct{ Name string }
+			Agents   string
+		}
+		if err := e.peer.Call(t.Context(), "workspace/executeCommand", map[string]any{"command": "pollux.status"}, &got); err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(got.Sessions, got.Agents)
+	}
+	c := w.mcpApart("--ide")
+	eventually(t, "it is listed", func() bool { return status() == "[{t by pollux mcp}]MCP 1" })
+	c.in.Close()
+	eventually(t, "it has left", func() bool { return status() == "[]" })
+}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -126,6 +127,46 @@ func TestMCPIsKnown(t *testing.T) {
 	}
 	c.in.Close()
 	eventually(t, "it is forgotten", func() bool { return !strings.Contains(status(), "asks by pollux mcp") })
+}
+
+// Such an agent is in the page's list of sessions and in the reviewer's number, and leaves both with its process.
+func TestMCPIsListed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	l := w.serve()
+	page := webtest.Open(t, l.Page, "person")
+	channel := w.control()
+	defer channel.Close()
+	lists := func(want ...string) {
+		t.Helper()
+		for {
+			var got struct {
+				Sessions []struct {
+					Label, Told string
+					PID         int
+				}
+			}
+			page.Expect("sessions/changed", &got) // fails when nothing comes
+			var labels []string
+			for _, s := range got.Sessions {
+				labels = append(labels, s.Label+" "+s.Told)
+				if s.PID == 0 {
+					t.Error("its process is not known")
+				}
+			}
+			if slices.Equal(labels, want) {
+				break
+			}
+			t.Logf("listed are %q", labels)
+		}
+		if q, err := channel.Watch(t.Context(), 0); err != nil || q.Sessions != len(want) {
+			t.Errorf("the reviewer counts %d, %v", q.Sessions, err)
+		}
+	}
+	c := w.mcpApart("--ide")
+	lists("t by pollux mcp told")
+	c.in.Close()
+	lists()
 }
 
 // The editor's tools, for any MCP client: the companion's data, and a diff that waits for the user.

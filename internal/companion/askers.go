@@ -1,9 +1,13 @@
 package companion
 
 import (
+	"slices"
+
 	"github.com/pollux-companion/pollux/internal/agent"
 	"github.com/pollux-companion/pollux/internal/agent/mcp"
+	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/guard"
 	"github.com/pollux-companion/pollux/internal/proc"
 )
 
@@ -24,6 +28,7 @@ func (c *Companion) answerAskers() {
 		s, err := a.Answer(func() *state.Snapshot { return c.store.Snapshot().For(a.Name) }, func(p proc.Info) {
 			c.meetCLI(p)
 			c.askShares()
+			go c.tellShares() // on a goroutine: the agent waits for its answer
 		}, c.o.Log)
 		switch {
 		case err != nil:
@@ -32,6 +37,54 @@ func (c *Companion) answerAskers() {
 			c.askers[a.Name] = s
 		}
 	}
+}
+
+// Joined is part of control.Backend.
+func (b backend) Joined(p proc.Info) {
+	c := b.c
+	c.tasks.Go(func() {
+		c.tellShares()
+		if proc.Wait(c.ctx, p) == nil {
+			if channel := c.channel.Load(); channel != nil {
+				channel.Left(p)
+			}
+			c.tellShares()
+		}
+	})
+}
+
+// everybody is everySession with the agents that ask by pollux mcp and have no session of their own. What those are is not known, so that
+// their Agent is "".
+func (c *Companion) everybody() []mcp.SessionInfo {
+	all := c.everySession()
+	channel := c.channel.Load()
+	if channel == nil {
+		return all
+	}
+	for _, a := range channel.Askers() {
+		behind := guard.Behind(a.PID)
+		if len(behind) == 0 {
+			continue
+		}
+		p := behind[len(behind)-1]
+		if !slices.ContainsFunc(all, func(s mcp.SessionInfo) bool { return s.PID == p.PID }) {
+			all = append(all, mcp.SessionInfo{ID: -p.PID, Label: a.Name + " by pollux mcp", Version: a.Version, PID: p.PID, Process: p.Name})
+		}
+	}
+	return all
+}
+
+// listed is a session as views and pollux status have it.
+func (c *Companion) listed(s mcp.SessionInfo) control.Session {
+	return control.Session{ID: s.ID, Label: s.Label, Agent: s.Agent, Since: s.Since, Version: s.Version, Process: s.Process, PID: s.PID, Told: c.toldTo(s.Agent)}
+}
+
+// Sessions lists everybody who asks or is told, for a view.
+func (c *Companion) Sessions() (list []control.Session) {
+	for _, s := range c.everybody() {
+		list = append(list, c.listed(s))
+	}
+	return list
 }
 
 // everySession lists the sessions of agents, with the processes that have asked; their numbers are negative.

@@ -154,7 +154,7 @@ func (b backend) Connection() control.Connection { return b.c.Connection() }
 func (b backend) Sessions() []control.Session {
 	var list []control.Session
 	for _, s := range b.c.everySession() {
-		list = append(list, control.Session{ID: s.ID, Label: s.Label, Agent: s.Agent, Since: s.Since, Version: s.Version, Process: s.Process, PID: s.PID, Told: b.c.toldTo(s.Agent)})
+		list = append(list, b.c.listed(s))
 	}
 	return list
 }

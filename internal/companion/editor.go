@@ -206,6 +206,3 @@ func (c *Companion) ask(ctx context.Context, q control.Question) (string, error)
 	}
 	return page.Ask(ctx, q.Title, q.Message, q.Choices)
 }
-
-// Sessions lists the connected CLIs.
-func (c *Companion) Sessions() []control.Session { return backend{c}.Sessions() }

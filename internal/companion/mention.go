@@ -10,7 +10,11 @@ import (
 
 // mention puts a mention into the prompt of a session.
 func (c *Companion) mention(ctx context.Context, m control.Mention) (control.Mentioned, error) {
-	to := mention.Mentioner{Sessions: c.everySession, Tell: c.agents.Mention, Lines: agent.LinesOf, May: c.work.MayMention, Denied: c.work.WhyDenied}
+	sessions := c.everySession // who asks by pollux mcp is meant only by its number, or when there is nobody else
+	if m.Session < 0 || len(sessions()) == 0 {
+		sessions = c.everybody
+	}
+	to := mention.Mentioner{Sessions: sessions, Tell: c.agents.Mention, Lines: agent.LinesOf, May: c.work.MayMention, Denied: c.work.WhyDenied}
 	if c.o.Editor != nil {
 		to.Type = c.o.Editor.Type
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/pollux-companion/pollux/internal/agent"
 	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
 	"github.com/pollux-companion/pollux/internal/agent/mcp"
-	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/guard"
 	"github.com/pollux-companion/pollux/internal/proc"
@@ -74,7 +73,7 @@ func (c *Companion) newPage(rec discovery.Record) Page {
 		Registry:  c.reg,
 		Store:     c.store,
 		Workspace: c.work,
-		Sessions:  c.pageSessions,
+		Sessions:  c.Sessions,
 		Troubles:  c.shownTroubles,
 		Mention:   c.mention,
 		Decides:   c.pageDecides,
@@ -90,14 +89,6 @@ func (c *Companion) newPage(rec discovery.Record) Page {
 		o.History = c.kept
 	}
 	return c.o.NewPage(o)
-}
-
-func (c *Companion) pageSessions() []control.Session {
-	var list []control.Session
-	for _, s := range c.agents.Sessions() {
-		list = append(list, control.Session{ID: s.ID, Label: s.Label, Since: s.Since, Process: s.Process, PID: s.PID, Told: c.toldTo(s.Agent)})
-	}
-	return list
 }
 
 // decidesWithin bounds how long a page's decision waits until the agents' processes are known.

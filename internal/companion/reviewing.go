@@ -139,7 +139,7 @@ func (b backend) Watch(ctx context.Context, seen uint64) control.Queue {
 				}
 			}
 			return control.Queue{
-				Version: version, Diffs: diffs, Rules: rules, Sessions: len(b.c.agents.Sessions()),
+				Version: version, Diffs: diffs, Rules: rules, Sessions: len(b.c.everybody()),
 				Sharing: b.c.Sharing().Sentence, Past: past, Ended: outcomes, Troubles: b.c.shownTroubles(),
 			}
 		}

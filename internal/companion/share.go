@@ -141,9 +141,17 @@ func (c *Companion) askShare(name, label string) {
 	}
 }
 
-// toldTo says whether an agent is told what the user looks at, as control.Session says it.
+// toldTo says whether an agent is told what the user looks at, as control.Session says it. "" stands for one that is not known, and hears
+// nothing as long as one agent must not (SPEC C-8).
 func (c *Companion) toldTo(name string) string {
-	switch mode := c.shares.Mode(name); {
+	mode := c.shares.Mode(name)
+	if name == "" {
+		mode = settings.ShareAlways
+		if len(c.shares.Withheld()) > 0 {
+			mode = settings.ShareNever
+		}
+	}
+	switch {
 	case mode == settings.ShareNever, mode == settings.ShareLeave:
 		return toldNothing
 	case c.store.Paused():
@@ -168,8 +176,11 @@ func (c *Companion) Sharing() Sharing {
 	why := map[string]string{toldPaused: "sharing is paused", toldAsks: "until you agree: pollux share", toldNothing: "as you decided: pollux share"}
 	var with, without, untold, order []string
 	count := map[string]int{}
-	for _, s := range c.everySession() {
-		name := strings.ToUpper(s.Agent[:1]) + s.Agent[1:]
+	for _, s := range c.everybody() {
+		name := "MCP"
+		if s.Agent != "" {
+			name = strings.ToUpper(s.Agent[:1]) + s.Agent[1:]
+		}
 		if count[name]++; count[name] == 1 {
 			order = append(order, name)
 		}

@@ -198,6 +198,8 @@ type Backend interface {
 	// Meet is told of an agent that asks through go-betweens (pollux relay, pollux mcp), and of these; the agent is the last. Agents has
 	// them from then on.
 	Meet(...proc.Info)
+	// Joined is told of the process of an asker that is new in Server.Askers, where it stays until that process ends.
+	Joined(proc.Info)
 	Diffs() []Diff
 	Decide(Decision) error
 	// Open shows a file in the editor.

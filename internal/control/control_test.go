@@ -35,6 +35,7 @@ type fake struct {
 	lent     atomic.Pointer[state.Snapshot]
 	door     *os.File // that HandOver hands on
 	met      proc.Set
+	joins    proc.Set
 	over     func() // of HandOver and Stop
 }
 
@@ -46,6 +47,7 @@ func (f *fake) Sessions() []Session {
 	return []Session{{ID: 1, Label: "Gemini CLI #1", PID: f.agent}}
 }
 func (f *fake) Meet(agents ...proc.Info) { f.met.Add(agents...) }
+func (f *fake) Joined(p proc.Info)       { f.joins.Add(p) }
 func (f *fake) Agents(context.Context) Agents {
 	a := Agents{Unknown: f.unknown, Processes: f.met.All()}
 	if f.agent != 0 {

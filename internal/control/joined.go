@@ -35,7 +35,8 @@ type askers struct {
 	from []proc.Info
 }
 
-func (j *askers) add(a Asker, from proc.Info) {
+// add remembers an asker, or its newer name, and says whether it is a new one.
+func (j *askers) add(a Asker, from proc.Info) (fresh bool) {
 	a.Name, a.Version, a.PID = shortened(a.Name), shortened(a.Version), from.PID
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -47,6 +48,21 @@ func (j *askers) add(a Asker, from proc.Info) {
 		j.all[i] = a
 	case len(j.all) < maxAskers:
 		j.all, j.from = append(j.all, a), append(j.from, from)
+		return true
+	}
+	return false
+}
+
+// Askers lists the agents that ask by pollux mcp, in the order in which they came.
+func (s *Server) Askers() []Asker { return s.joined.list() }
+
+// Left forgets an asker whose process has ended, which the system may show for a while.
+func (s *Server) Left(p proc.Info) {
+	j := &s.joined
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if i := slices.Index(j.from, p); i >= 0 {
+		j.all, j.from = slices.Delete(j.all, i, i+1), slices.Delete(j.from, i, i+1)
 	}
 }
 

@@ -26,6 +26,9 @@ func TestJoined(t *testing.T) {
 	if want := (Asker{Name: strings.Repeat("é", 50), Version: "2", PID: os.Getpid()}); len(now.Askers) != 1 || now.Askers[0] != want {
 		t.Errorf("%+v", now.Askers)
 	}
+	if !f.joins.Has(proc.Info{PID: os.Getpid(), Start: proc.Self()}) {
+		t.Error("the companion is not told")
+	}
 
 	var j askers
 	other := exec.Command("cat")

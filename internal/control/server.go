@@ -172,7 +172,12 @@ func (p *peer) methods() handler.Map {
 			status.Askers = p.joined.list()
 			return status, nil
 		}),
-		methodJoin:     method(func(_ context.Context, a Asker) (empty, error) { p.joined.add(a, p.from); return empty{}, nil }),
+		methodJoin: method(func(_ context.Context, a Asker) (empty, error) {
+			if p.joined.add(a, p.from) {
+				b.Joined(p.from)
+			}
+			return empty{}, nil
+		}),
 		methodEnv:      method(func(context.Context, empty) (Connection, error) { return b.Connection(), nil }),
 		methodSessions: method(func(context.Context, empty) ([]Session, error) { return b.Sessions(), nil }),
 		methodAgents:   method(func(ctx context.Context, _ empty) (Agents, error) { return p.known(ctx), nil }),

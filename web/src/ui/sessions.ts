@@ -19,8 +19,8 @@ export function untold(s: Session): string {
 }
 
 function describe(s: Session): string {
-  const since = new Date(s.since).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
-  return [s.label, s.process, s.pid ? `process ${s.pid}` : "", `since ${since}`, untold(s)].filter(Boolean).join(" · ");
+  const since = s.since > 0 ? `since ${new Date(s.since).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })}` : "";
+  return [s.label, s.process, s.pid ? `process ${s.pid}` : "", since, untold(s)].filter(Boolean).join(" · ");
 }
 
 /** The dialog of the connected CLIs: who they are, a mention for one of them, and whether they are told what the user looks at. */
