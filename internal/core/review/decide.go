@@ -66,50 +66,67 @@ func (r *Registry) Reject(id string) error {
 }
 
 // answeredWithin is how long a decision waits for the answer to the agent's request to leave.
-const answeredWithin = time.Second
+const answeredWithin = 5 * time.Second
 
-// awaitAnswer waits while Open is answering d's agent, at most answeredWithin. The agent hears of an
-// outcome only after its answer. Without this wait, a decision would return before its owner was told, and before it was
-// written down: a crash then would lose a decision that the user had seen succeed.
-func (r *Registry) awaitAnswer(id string) {
+// decide settles the diff with the outcome that choose returns; choose is called with mu held. The agent hears of an
+// outcome only after its answer, so decide waits while Open is answering it: when decide returns, the owner has been told,
+// and has written it down, unless answering the agent took longer than answeredWithin. Otherwise a crash would lose a
+// decision that the user had seen succeed.
+func (r *Registry) decide(id string, choose func(*Diff) (Outcome, error)) error {
+	ctx, cancel := context.WithTimeout(context.Background(), answeredWithin)
+	defer cancel()
+	await := func(c <-chan struct{}) {
+		select {
+		case <-c:
+		case <-ctx.Done():
+		}
+	}
+	if answered := r.answering(id); answered != nil {
+		await(answered)
+	}
+	told, err := r.decideNow(id, choose)
+	if told != nil {
+		await(told)
+	}
+	return err
+}
+
+// answering returns a channel that is closed once d's agent has its answer; nil when that is not just on its way.
+func (r *Registry) answering(id string) <-chan struct{} {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	d := r.byID[id]
 	if d == nil || d.phase != answering {
-		r.mu.Unlock()
-		return
+		return nil
 	}
 	if d.answered == nil {
 		d.answered = make(chan struct{})
 	}
-	answered := d.answered
-	r.mu.Unlock()
-	late := time.NewTimer(answeredWithin)
-	defer late.Stop()
-	select {
-	case <-answered:
-	case <-late.C:
-	}
+	return d.answered
 }
 
-// decide settles the diff with the outcome that choose returns; choose is called with mu held. When decide
-// returns, the owner has been told, unless answering the agent took longer than answeredWithin.
-func (r *Registry) decide(id string, choose func(*Diff) (Outcome, error)) error {
-	r.awaitAnswer(id)
+// decideNow is decide without its waits. For a diff that is still being shown it returns a channel that is closed once the
+// owner has been told: Open ends that wait for the view, answers the agent, and tells the owner.
+func (r *Registry) decideNow(id string, choose func(*Diff) (Outcome, error)) (told <-chan struct{}, _ error) {
 	r.mu.Lock()
 	defer r.unlock()
 	d, ok := r.byID[id]
 	switch {
 	case !ok:
-		return ErrSettled
+		return nil, ErrSettled
 	case r.retired:
-		return ErrShut
+		return nil, ErrShut
 	}
 	o, err := choose(d)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	if d.phase == opening || d.phase == answering {
+		d.told = make(chan struct{})
+		told = d.told
 	}
 	r.settle(d, o)
-	return nil
+	return told, nil
 }
 
 // Withdraw takes a diff back for its owner. It asks the view for the newest text,

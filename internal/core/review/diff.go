@@ -33,6 +33,7 @@ type Diff struct {
 	settled      chan struct{} // closed by settle; nil until somebody waits, see end
 	phase        phase
 	answered     chan struct{} // closed when phase leaves answering; nil until somebody waits
+	told         chan struct{} // closed when Owner.Settled has returned; nil when nobody waits
 	sight        sight
 	announced    bool // watchers were told that it is open
 	ruled        bool // see Ruled

@@ -301,7 +301,12 @@ func (r *Registry) owe(d *Diff) {
 	if d.phase == open && o.Kind != Withdrawn {
 		d.move(told)
 		r.callBegins()
-		r.owed = append(r.owed, func() { guard("Owner.Settled", func() { d.owner.Settled(d, o) }) })
+		r.owed = append(r.owed, func() {
+			guard("Owner.Settled", func() { d.owner.Settled(d, o) })
+			if d.told != nil { // set before the outcome, so that no lock is needed
+				close(d.told)
+			}
+		})
 	}
 	if d.sight == visible {
 		d.sight = gone

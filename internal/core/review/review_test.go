@@ -491,21 +491,23 @@ func (l *eventLog) check(t *testing.T, n int) {
 
 // A watcher may act on the registry; order holds all the same.
 func TestWatcherActs(t *testing.T) {
-	s := newScene(review.Options{})
-	var heard []string
-	s.Watch(func(e review.Event) {
-		if e.Outcome == nil {
-			s.Reject(e.Diff.ID())
+	synctest.Test(t, func(t *testing.T) { // its decisions wait for the agent's answer, which they hold up
+		s := newScene(review.Options{})
+		var heard []string
+		s.Watch(func(e review.Event) {
+			if e.Outcome == nil {
+				s.Reject(e.Diff.ID())
+			}
+		})
+		cancel := s.Watch(func(e review.Event) { heard = append(heard, fmt.Sprint(e.Outcome != nil)) })
+		s.one.Propose(t, s.Registry, "/a", "", "new")
+		cancel()
+		s.one.Propose(t, s.Registry, "/b", "", "new")
+		if got := strings.Join(heard, " "); got != "false true" {
+			t.Errorf("heard %q", got)
 		}
+		s.expect(t, review.Rejected, review.Rejected)
 	})
-	cancel := s.Watch(func(e review.Event) { heard = append(heard, fmt.Sprint(e.Outcome != nil)) })
-	s.one.Propose(t, s.Registry, "/a", "", "new")
-	cancel()
-	s.one.Propose(t, s.Registry, "/b", "", "new")
-	if got := strings.Join(heard, " "); got != "false true" {
-		t.Errorf("heard %q", got)
-	}
-	s.expect(t, review.Rejected, review.Rejected)
 }
 
 func BenchmarkOpenAccept(b *testing.B) {
@@ -524,34 +526,43 @@ func BenchmarkOpenAccept(b *testing.B) {
 }
 
 // SPEC L-3: when a decision returns, its owner knows it, and has written it down; also when the agent's request is just being
-// answered.
+// answered, and when it will be answered only now, since the view has not said yet that it shows the diff.
 func TestDecidedWhileAnsweredL3(t *testing.T) {
 	for name, decide := range map[string]func(*review.Registry, *review.Diff) error{
 		"accept": func(r *review.Registry, d *review.Diff) error { return r.Accept(d.ID(), d.Now().Seen, nil) },
 		"reject": func(r *review.Registry, d *review.Diff) error { return r.Reject(d.ID()) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newScene(review.Options{})
-				answering, answered := make(chan *review.Diff), make(chan struct{})
-				go func() {
-					_, _ = s.Open(t.Context(), s.one, review.Proposal{Key: "/a", Path: "/a", New: "x"}, func(d *review.Diff) { answering <- d; <-answered })
-				}()
-				d := <-answering
-				done := make(chan error, 1)
-				go func() { done <- decide(s.Registry, d) }()
-				synctest.Wait()
-				select {
-				case err := <-done:
-					t.Fatalf("decided (%v), and the owner was told %v", err, s.one.Told())
-				default:
-				}
-				close(answered)
-				if err := <-done; err != nil || len(s.one.Told()) != 1 {
-					t.Errorf("%v, told %v", err, s.one.Told())
-				}
-				s.Shut()
+		for when, showing := range map[string]bool{"while it is answered": false, "while it is shown": true} {
+			t.Run(name+" "+when, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := newScene(review.Options{})
+					seen, answered := make(chan *review.Diff, 2), make(chan struct{})
+					if showing {
+						s.view.OnShow = func(ctx context.Context, d *review.Diff) error { seen <- d; <-ctx.Done(); return ctx.Err() }
+					}
+					go func() {
+						_, _ = s.Open(t.Context(), s.one, review.Proposal{Key: "/a", Path: "/a", New: "x"}, func(d *review.Diff) {
+							seen <- d
+							<-answered
+							s.one.Deliver(d)
+						})
+					}()
+					d := <-seen
+					done := make(chan error, 1)
+					go func() { done <- decide(s.Registry, d) }()
+					synctest.Wait()
+					select {
+					case err := <-done:
+						t.Fatalf("decided (%v), and the owner was told %v", err, s.one.Told())
+					default:
+					}
+					close(answered)
+					if err := <-done; err != nil || len(s.one.Told()) != 1 {
+						t.Errorf("%v, told %v", err, s.one.Told())
+					}
+					s.Shut()
+				})
 			})
-		})
+		}
 	}
 }
