@@ -43,7 +43,7 @@ const (
 // what is expected. The vector holds when they are equal to a.Steps.
 func Play(a *Archive, target Target) ([]Step, error) {
 	target.Patience = max(target.Patience, patience)
-	p := &player{target: target, agent: a.Agent(), late: map[string]chan reply{}}
+	p := &player{target: target, manner: mannerOf(a.Agent()), late: map[string]chan reply{}}
 	defer p.close()
 	if a.Settings["connect"] != "" || a.Settings["stream"] != "" {
 		if err := p.connect(a.Settings["connect"]); err != nil {
@@ -93,10 +93,33 @@ func Play(a *Archive, target Target) ([]Step, error) {
 	return got, nil
 }
 
+// A manner is how one agent's CLIs connect.
+type manner struct {
+	host, scheme    string // of the headers Host and Authorization
+	client, version string // of initialize
+	leaves          bool   // it ends its session before it goes
+	socket          bool   // it speaks over a WebSocket from the start
+	asks            bool   // it opens a connection for each question
+}
+
+// mannerOf returns an agent's manner; "" is Gemini CLI.
+func mannerOf(agent string) manner {
+	usual := manner{host: "{{host}}", scheme: "Bearer", client: "streamable-http-client", version: "2025-06-18"}
+	special, ok := map[string]manner{
+		"claude":  {socket: true},
+		"copilot": {host: "localhost", scheme: "Nonce", client: "copilot-cli", version: "2025-11-25", leaves: true},
+		"codex":   {asks: true},
+	}[agent]
+	if ok {
+		return special
+	}
+	return usual
+}
+
 // A player is one run of a vector: one CLI.
 type player struct {
 	target  Target
-	agent   string // "" for Gemini CLI
+	manner  manner
 	first   string // the first session
 	session string // the newest
 	event   string // id of the last one
@@ -109,7 +132,7 @@ type player struct {
 }
 
 func (p *player) close() {
-	if p.agent == "copilot" && p.session != "" {
+	if p.manner.leaves && p.session != "" {
 		_, _ = p.request("DELETE /mcp" + p.heads() + "Mcp-Session-Id: {{session}}\n\n")
 	}
 	for _, c := range p.streams {
@@ -125,26 +148,18 @@ const (
 
 // heads are the first headers of each request.
 func (p *player) heads() string {
-	const accept = "\nAccept: application/json, text/event-stream\n"
-	if p.agent == "copilot" {
-		return " HTTP/1.1\nHost: localhost\nAuthorization: Nonce {{token}}" + accept
-	}
-	return " HTTP/1.1\nHost: {{host}}\nAuthorization: Bearer {{token}}" + accept
+	return " HTTP/1.1\nHost: " + p.manner.host + "\nAuthorization: " + p.manner.scheme + " {{token}}\nAccept: application/json, text/event-stream\n"
 }
 
 // connect is what the CLI does first. The setting may name a protocol version.
 func (p *player) connect(version string) error {
-	if p.agent == "claude" {
+	if p.manner.socket {
 		return p.join()
 	}
-	client := "streamable-http-client"
-	if p.agent == "copilot" {
-		client, version = "copilot-cli", "2025-11-25"
-	}
 	if !strings.HasPrefix(version, "20") {
-		version = "2025-06-18"
+		version = p.manner.version
 	}
-	answer, err := p.request("POST /mcp" + p.heads() + fmt.Sprintf(initialize, version, client))
+	answer, err := p.request("POST /mcp" + p.heads() + fmt.Sprintf(initialize, version, p.manner.client))
 	if err == nil && p.session == "" {
 		err = fmt.Errorf("no session in the answer:\n%s", answer)
 	}

@@ -143,7 +143,7 @@ func (p *player) talk(conn net.Conn, w wire) {
 // send sends each line as one message. The line (end) ends the connection. For Codex, which opens a connection for each question, it
 // opens one.
 func (p *player) send(text string) error {
-	if p.agent == "codex" {
+	if p.manner.asks {
 		conn, err := p.dial()
 		if err != nil {
 			return err

@@ -52,14 +52,18 @@ type Agent struct {
 	// file has a second place). Choose replays how a CLI chooses among them.
 	Locks  *lockfile.Kind
 	Choose func(lockfile.World) *lockfile.Choice
-	// Listen joins a companion as its CLIs do. Told returns what they tell their model about a context, "" for
-	// nothing. nil if they speak as Gemini CLI does.
+	// Listen joins a companion as its CLIs do; nil if they speak as Gemini CLI does.
 	Listen func(ctx context.Context, d finding.Door) (Listener, error)
-	Told   func(context []byte) (string, error)
+	// Told returns what they tell their model about a context, "" for nothing. nil if they tell it in steps, or it is not known.
+	Told func(context []byte) (string, error)
+	// Steps: they tell their model the whole context once, and then what has changed in it (package gemini/told).
+	Steps bool
 	// Answer answers its CLIs on the socket that they ask on, which one companion serves; nil if they use the companion's own. asked is
 	// called with each process that asks, and must not block. The Answerer is nil if another companion answers, or the agent was never
 	// used on this machine.
 	Answer func(snapshot func() *state.Snapshot, asked func(proc.Info), log *slog.Logger) (Answerer, error)
+	// LetsIn says where the companion with this process answers its CLIs, if they have no Locks; otherwise nil.
+	LetsIn func(pid int) (d finding.Door, ok bool)
 	// Look examines how its CLIs started in dir reach a companion, if they have no Locks; otherwise nil.
 	Look func(ctx context.Context, dir string, getenv func(string) string) []finding.Finding
 	// Trials are the checks of its wire in pollux conform; nil if it speaks as Gemini CLI does.
@@ -165,15 +169,17 @@ type Endpoint struct {
 	PID int
 	// Alone: the variables are for a terminal that runs this agent and no other.
 	Alone bool
+	// TempDir is the temporary folder of CLIs that have to be sent to another one than their own; "" for none.
+	TempDir string
 	// IDE and DisplayName are the companion's names: "pollux", "Pollux".
 	IDE, DisplayName string
 }
 
-// Gemini is Gemini CLI's name in the table.
-const Gemini = "gemini"
+// Default is the agent that a command means when it names none. pollux's old records name none either: it was the only one.
+const Default = discovery.Agent
 
 // Context returns a context as Gemini CLI gets it, which the user is shown as an example of what agents are told.
-func Context(snap *state.Snapshot) string { return gemini.ContextParams(snap.For(Gemini)) }
+func Context(snap *state.Snapshot) string { return gemini.ContextParams(snap.For(discovery.Agent)) }
 
 // All returns the agents, Gemini CLI first.
 func All() []Agent {
@@ -185,12 +191,16 @@ func Deniers(getenv func(string) string) []claude.Denier { return claude.Deniers
 
 func geminiCLI() Agent {
 	return Agent{
-		Name: Gemini, Label: string(clisettings.Program), Command: "gemini", Install: "npm install -g @google/gemini-cli",
+		Name: discovery.Agent, Label: string(clisettings.Program), Command: "gemini", Install: "npm install -g @google/gemini-cli", Steps: true,
 		Door: func(o Options) mcp.Agent {
 			return mcp.Agent{Dialect: gemini.Dialect{LegacyDiffClosed: o.LegacyDiffClosed}, KeepJSON: o.KeepJSON}
 		},
 		Env: func(e Endpoint, getenv func(string) string) ([]discovery.Variable, error) {
-			return discovery.Env(&discovery.File{Port: e.Port, Roots: e.Roots, Token: e.Token}, e.PID, discovery.InContainer(), getenv)
+			vars, err := discovery.Env(&discovery.File{Port: e.Port, Roots: e.Roots, Token: e.Token}, e.PID, discovery.InContainer(), getenv)
+			if err == nil && e.TempDir != "" {
+				vars = append(vars, discovery.Variable{Name: discovery.TempVariable, Value: e.TempDir})
+			}
+			return vars, err
 		},
 		Settings: Settings{
 			Program: clisettings.Program, Path: clisettings.PathIn, Switches: clisettings.Switches(),
@@ -278,7 +288,7 @@ func openCode() Agent {
 func codexCLI() Agent {
 	return Agent{
 		Name: codex.Name, Sole: true, Label: codex.Label, Command: "codex", Install: "npm install -g @openai/codex", Release: "0.169.0",
-		Answer: answerCodex, Told: codex.Told, Look: codex.Look, Trials: codex.Trials(),
+		Answer: answerCodex, Told: codex.Told, LetsIn: codex.LetsIn, Look: codex.Look, Trials: codex.Trials(),
 		Listen: func(ctx context.Context, d finding.Door) (Listener, error) {
 			c, err := codex.Dial(ctx, d.Socket, d.Dir)
 			if err != nil {
@@ -328,7 +338,7 @@ func claudeDoor(o Options) mcp.Agent {
 // claudeEnv gives Claude Code the port. Where opencode may run as well, the port would keep opencode out (SPEC OC-2);
 // there Claude Code is told to look for a lock.
 func claudeEnv(e Endpoint, _ func(string) string) ([]discovery.Variable, error) {
-	if _, has := claudeCode().LetsIn(e.Port, e.PID); has && e.Alone { // the port is of use only with the lock of the companion
+	if _, has := claudeCode().DoorOf(e.Port, e.PID); has && e.Alone { // the port is of use only with the lock of the companion
 		return []discovery.Variable{{Name: claude.PortVariable, Value: strconv.Itoa(e.Port)}}, nil
 	}
 	return []discovery.Variable{{Name: claude.ConnectVariable, Value: "true"}}, nil
@@ -363,10 +373,16 @@ func (p *Place) Put(e Endpoint) error {
 // DoorHere returns the door of an agent that is started in a folder and finds the companion by itself.
 func DoorHere(folder string) finding.Door { return finding.Door{Dir: folder} }
 
-// LetsIn returns where the companion with this process and port serves the agent; ok is false if it does not.
-func (a Agent) LetsIn(port, pid int) (d finding.Door, ok bool) {
-	if a.Name == codex.Name {
-		return codex.LetsIn(pid)
+// Contested reports whether another program can stand in a companion's way: in its folder of locks, or on the socket that its CLIs ask on.
+func (a Agent) Contested() bool { return a.Locks != nil || a.Answer != nil }
+
+// Tells reports whether it is known what its CLIs tell their model.
+func (a Agent) Tells() bool { return a.Told != nil || a.Steps }
+
+// DoorOf returns where the companion with this process and port serves the agent; ok is false if it does not.
+func (a Agent) DoorOf(port, pid int) (d finding.Door, ok bool) {
+	if a.LetsIn != nil {
+		return a.LetsIn(pid)
 	}
 	home, used := a.home()
 	if !used {

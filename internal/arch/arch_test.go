@@ -129,7 +129,7 @@ func TestCitations(t *testing.T) {
 func rules() map[string]func(*goTree) []string {
 	return map[string]func(*goTree) []string{
 		"sentences": sentences, "sizes": sizes, "inits": inits, "names": names, "docs": docs,
-		"platforms": platformNames, "variables": variables, "logs": logs, "pure": pure, "rooms": rooms, "fan-outs": fanOuts,
+		"platforms": platformNames, "variables": variables, "logs": logs, "pure": pure, "rooms": rooms, "strangers": strangers, "fan-outs": fanOuts,
 	}
 }
 
@@ -226,6 +226,8 @@ func TestRulesFindWhatTheyForbid(t *testing.T) {
 		"internal/companion/x.go":         "// Package companion names a view.\npackage companion\n\nimport _ \"x/internal/editor/web\"\n",
 		"rooms/x.go":                      "// Package rooms knows an agent.\npackage rooms\n\nimport _ \"x/internal/agent/qwen\"\n",
 		"internal/agent/x.go":             "// Package agent knows the agents.\npackage agent\n\nimport _ \"x/internal/agent/claude\"\n",
+		"internal/agent/claude/x.go":      "// Package claude is a room.\npackage claude\n\n// Name is its own.\nconst Name = \"claude\"\n\nfunc is(s string) bool { return s == Name }\n",
+		"strangers/x.go":                  "// Package strangers asks for names.\npackage strangers\n\nimport \"x/internal/agent/claude\"\n\nconst mine = \"qwen\"\n\nfunc f(s string) (bool, string) {\n\tswitch s {\n\tcase \"a\", \"codex\":\n\tcase claude.Name:\n\t}\n\treturn s != mine, mine + claude.Name\n}\n",
 		"wide/x.go":                       "// Package wide imports too much.\npackage wide\n\nimport (\n" + imports(16) + ")\n",
 		"narrow/x.go":                     "// Package narrow imports enough.\npackage narrow\n\nimport (\n" + imports(15) + ")\n",
 		"other/go.mod":                    "module other\n",
@@ -251,7 +253,8 @@ func TestRulesFindWhatTheyForbid(t *testing.T) {
 		"docs":      {"docs/x.go:4", "docs/x.go:6", "docs/x.go:8", "docs/x.go:10"},
 		"platforms": {"platforms/x.go:8", "platforms/x.go:11", "platforms/x.go:14"}, "variables": {"variables/x.go:4", "variables/x.go:6", "variables/x.go:9"},
 		"logs": {"logs/x.go:4"}, "pure": {"internal/core/x.go:8"},
-		"rooms": {"internal/companion/x.go:4", "rooms/x.go:4"}, "fan-outs": {"wide:"},
+		"rooms": {"internal/companion/x.go:4", "rooms/x.go:4", "strangers/x.go:4"}, "fan-outs": {"wide:"},
+		"strangers": {"strangers/x.go:10", "strangers/x.go:11", "strangers/x.go:13"},
 	}
 	for name, rule := range rules() {
 		got := rule(tree)

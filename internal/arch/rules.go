@@ -203,6 +203,66 @@ func rooms(t *goTree) []string {
 	return all
 }
 
+// agents are the names by which the table of package agent knows them.
+func agents() []string {
+	return []string{"gemini", "qwen", "claude", "opencode", "copilot", "codex"}
+}
+
+// strangers finds code outside an agent's own room that asks whether an agent is one in particular: a comparison, or a case of a switch,
+// with an agent's name or a constant that holds it. Where agents differ, a column of the table says so.
+func strangers(t *goTree) []string {
+	named := map[string]bool{} // constants that hold a name, as other packages write them: claude.Name
+	t.each(func(f goFile) {
+		ast.Inspect(f.AST, func(n ast.Node) bool {
+			if spec, ok := n.(*ast.ValueSpec); ok {
+				for i, value := range spec.Values {
+					named[f.AST.Name.Name+"."+spec.Names[i].Name] = named[f.AST.Name.Name+"."+spec.Names[i].Name] || isAgent(value)
+				}
+			}
+			return true
+		})
+	})
+	var all []string
+	t.each(func(f goFile) {
+		inRoom := slices.ContainsFunc(agents(), func(a string) bool { return strings.HasPrefix(f.Path, "internal/agent/"+a+"/") })
+		if f.Test || inRoom || workshop(path.Dir(f.Path)) {
+			return
+		}
+		is := func(e ast.Expr) bool {
+			switch e := e.(type) {
+			case *ast.Ident:
+				return named[f.AST.Name.Name+"."+e.Name]
+			case *ast.SelectorExpr:
+				x, ok := e.X.(*ast.Ident)
+				return ok && named[x.Name+"."+e.Sel.Name]
+			}
+			return isAgent(e)
+		}
+		ast.Inspect(f.AST, func(n ast.Node) bool {
+			var compared []ast.Expr
+			switch n := n.(type) {
+			case *ast.BinaryExpr:
+				if n.Op == token.EQL || n.Op == token.NEQ {
+					compared = []ast.Expr{n.X, n.Y}
+				}
+			case *ast.CaseClause:
+				compared = n.List
+			}
+			if i := slices.IndexFunc(compared, is); i >= 0 {
+				all = append(all, t.at(f, compared[i].Pos())+": asks for one agent by name; give the table of internal/agent a column for what differs")
+			}
+			return true
+		})
+	})
+	return all
+}
+
+// isAgent says whether an expression is an agent's name, as a string.
+func isAgent(e ast.Expr) bool {
+	lit, ok := e.(*ast.BasicLit)
+	return ok && lit.Kind == token.STRING && slices.Contains(agents(), strings.Trim(lit.Value, "\"`"))
+}
+
 // touches says whether a selector is one of os or path/filepath that asks the system.
 func touches(sel *ast.SelectorExpr) bool {
 	switch name := sel.Sel.Name; {

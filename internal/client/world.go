@@ -125,7 +125,7 @@ func (w *World) Getenv(name string) string {
 }
 
 // Folder returns the folder of the discovery files in that world; it need not exist.
-func (w *World) Folder() string { return filepath.Join(w.orHere().Temp, "gemini", "ide") }
+func (w *World) Folder() string { return discovery.DirIn(w.orHere().Temp) }
 
 // Host returns the address that the CLI dials for its editor (SPEC T-8).
 func (w *World) Host() string {

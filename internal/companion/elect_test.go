@@ -76,7 +76,7 @@ func TestElect(t *testing.T) {
 	soon(t, "the second lends", func() bool { return first.store.Snapshot().For("claude").Active == theirs })
 	cli := look(t, first, "claude-code")
 	cli.hears(theirs)
-	for name, want := range map[string]string{agent.Gemini: mine, "copilot": mine, "claude": theirs, "opencode": theirs, "codex": theirs} {
+	for name, want := range map[string]string{"gemini": mine, "copilot": mine, "claude": theirs, "opencode": theirs, "codex": theirs} {
 		if got := first.store.Snapshot().For(name).Active; got != want {
 			t.Errorf("%s is told %q; want %q", name, got, want)
 		}
@@ -174,7 +174,7 @@ func TestRivalCC4(t *testing.T) {
 	if got := claudeLocks(t); len(got) != 2 {
 		t.Errorf("%v", got)
 	}
-	if err := (backend{c}).SetShare(agent.Gemini, "leave"); err == nil {
+	if err := (backend{c}).SetShare("gemini", "leave"); err == nil {
 		t.Error("Gemini CLI is left")
 	}
 	if there, err := os.ReadFile(lock); err != nil || string(there) != string(data) {

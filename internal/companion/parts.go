@@ -40,7 +40,7 @@ func (c *Companion) newServer(rec discovery.Record) *mcp.Server {
 		if a.Door == nil {
 			continue
 		}
-		door := doorOf(&rec, a.Name)
+		door := rec.DoorOf(a.Name)
 		in := a.Door(agent.Options{LegacyDiffClosed: c.o.Settings.LegacyDiffClosed, KeepJSON: c.o.Editor != nil, Snapshot: c.store.Snapshot, Open: c.open, Save: c.saveFile})
 		in.Name, in.Label = a.Name, a.Label
 		in.Token, in.Older, in.SessionKey = door.Token, door.Older, door.SessionKey

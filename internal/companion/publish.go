@@ -34,7 +34,7 @@ func (c *Companion) publish(f *discovery.File) error {
 		c.o.Log.Info("the discovery file has found its place", "file", c.place.Path())
 	}
 	if c.hidden != nil && c.aside == nil {
-		c.aside = discovery.NewPlace(filepath.Join(c.privateTemp(), "gemini", "ide"), c.o.PID, c.file.Port)
+		c.aside = discovery.NewPlace(discovery.DirIn(c.privateTemp()), c.o.PID, c.file.Port)
 	}
 	if c.aside != nil { // terminals that were sent to this folder stay there
 		if err := c.aside.Put(f); err != nil {
@@ -70,7 +70,7 @@ func (c *Companion) announce(f *discovery.File) {
 		}
 		if p := c.places[a.Name]; p != nil {
 			e := agent.Endpoint{
-				Port: f.Port, Socket: c.socket, Since: c.started, Token: doorOf(&c.record, a.Name).Token, Roots: f.Roots, PID: c.o.PID,
+				Port: f.Port, Socket: c.socket, Since: c.started, Token: c.record.DoorOf(a.Name).Token, Roots: f.Roots, PID: c.o.PID,
 				IDE: c.o.IDE.Name, DisplayName: c.o.IDE.DisplayName,
 			}
 			if err := p.Put(e); err != nil {

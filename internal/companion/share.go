@@ -2,7 +2,6 @@ package companion
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -66,14 +65,14 @@ func (c *Companion) tellShares() {
 
 // SetShare is part of control.Backend.
 func (b backend) SetShare(name, mode string) error {
-	names := agent.Names(nil)
+	a, ok := agent.Find(name)
 	switch {
-	case !slices.Contains(names, name):
-		return fmt.Errorf("%q is no agent; the agents are %s", name, strings.Join(names, ", "))
+	case !ok:
+		return fmt.Errorf("%q is no agent; the agents are %s", name, strings.Join(agent.Names(nil), ", "))
 	case !settings.IsShareMode(mode):
 		return fmt.Errorf("%q is not always, ask, never or leave", mode)
-	case mode == settings.ShareLeave && name == agent.Gemini:
-		return errors.New("nothing stands in the way of Gemini CLI, which takes one of several companions by itself; say never instead")
+	case mode == settings.ShareLeave && !a.Contested():
+		return fmt.Errorf("nothing stands in the way of %s, which takes one of several companions by itself; say never instead", a.Label)
 	}
 	c := b.c
 	err := c.shares.Set(c.work.Roots(), name, mode)

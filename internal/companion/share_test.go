@@ -30,7 +30,7 @@ func look(t *testing.T, c *Companion, name string) looker {
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
 	conn, _, err := websocket.Dial(ctx, fmt.Sprintf("ws://127.0.0.1:%d/", c.Info().Port), &websocket.DialOptions{
-		HTTPHeader: http.Header{claude.TokenHeader: {doorOf(&c.record, "claude").Token}}, Subprotocols: []string{"mcp"},
+		HTTPHeader: http.Header{claude.TokenHeader: {c.record.DoorOf("claude").Token}}, Subprotocols: []string{"mcp"},
 	})
 	if err != nil {
 		t.Fatal(err)

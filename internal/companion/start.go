@@ -2,8 +2,6 @@ package companion
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"maps"
@@ -92,14 +90,14 @@ func (c *Companion) startAgent() error {
 	if old != nil && !resumed { // the port is another one, and an agent counts as long as it lives
 		c.meetAgain(old)
 	}
-	rec := freshRecord()
+	rec := discovery.NewRecord()
 	if resumed {
-		rec, c.resumed = old.Next(newToken), true
+		rec, c.resumed = old.Next(), true
 		c.removeOf(old)
 	}
 	for _, a := range agent.All() {
-		if a.Name != agent.Gemini && a.Door != nil && rec.Others[a.Name].Token == "" {
-			rec.Others[a.Name] = freshDoor()
+		if a.Door != nil {
+			rec.Furnish(a.Name)
 		}
 	}
 	rec.Port, rec.Namespaces = ln.Addr().(*net.TCPAddr).Port, proc.Namespaces()
@@ -427,7 +425,7 @@ func (c *Companion) removeOf(old *discovery.Record) {
 	if old.PID == os.Getpid() || proc.Same(old.PID, old.Start) {
 		return
 	}
-	for _, dir := range []string{discovery.Dir(), filepath.Join(c.privateTemp(), "gemini", "ide")} {
+	for _, dir := range []string{discovery.Dir(), discovery.DirIn(c.privateTemp())} {
 		_ = os.Remove(discovery.NewPlace(dir, old.PID, old.Port).Path())
 	}
 }
@@ -436,7 +434,7 @@ func (c *Companion) removeOf(old *discovery.Record) {
 // companion lives: to the next companion, and to programs that clean the temporary folder.
 func (c *Companion) startUpkeep() {
 	sweepers := []discovery.Sweeper{{Dir: discovery.Dir(), Keep: c.place.Path(), OwnPort: c.file.Port}}
-	private := discovery.Sweeper{Dir: filepath.Join(c.privateTemp(), "gemini", "ide"), OwnPort: c.file.Port}
+	private := discovery.Sweeper{Dir: discovery.DirIn(c.privateTemp()), OwnPort: c.file.Port}
 	c.mu.Lock()
 	if c.aside != nil {
 		private.Keep = c.aside.Path()
@@ -512,29 +510,4 @@ func (c *Companion) touch(now time.Time) {
 		return
 	}
 	_ = c.publish(&c.file) // cannot fail: the file has been encoded before
-}
-
-func freshRecord() discovery.Record {
-	return discovery.Record{Door: freshDoor(), Others: map[string]discovery.Door{}}
-}
-
-func freshDoor() discovery.Door {
-	key := make([]byte, 32)
-	rand.Read(key) // it never fails
-	return discovery.Door{Token: newToken(), SessionKey: key}
-}
-
-// doorOf returns an agent's door in a record.
-func doorOf(rec *discovery.Record, name string) discovery.Door {
-	if name == agent.Gemini {
-		return rec.Door
-	}
-	return rec.Others[name]
-}
-
-// newToken returns a token of 256 random bits (SPEC A-1).
-func newToken() string {
-	b := make([]byte, 32)
-	rand.Read(b)
-	return base64.RawURLEncoding.EncodeToString(b)
 }

@@ -63,7 +63,7 @@ func (r *run) fileName() error {
 	_, port, ok := discovery.ParseName(filepath.Base(r.t.File))
 	dir := filepath.Dir(r.t.File)
 	_, want, _ := net.SplitHostPort(r.t.Addr)
-	if !ok || strconv.Itoa(port) != want || filepath.Base(dir) != "ide" || filepath.Base(filepath.Dir(dir)) != "gemini" {
+	if !ok || strconv.Itoa(port) != want || discovery.DirIn(filepath.Dir(filepath.Dir(dir))) != dir {
 		return fmt.Errorf("it is %s", r.t.File)
 	}
 	return nil

@@ -44,7 +44,7 @@ func Start(ctx context.Context, args []string, output io.Writer) (Target, error)
 		return Target{}, err
 	}
 	p := &Process{base: base, said: &recording{to: output}, done: make(chan struct{})}
-	root, folder := filepath.Join(base, "app"), filepath.Join(base, "gemini", "ide")
+	root, folder := filepath.Join(base, "app"), discovery.DirIn(base)
 	for _, dir := range []string{root, folder} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return Target{}, errors.Join(err, os.RemoveAll(base))

@@ -346,7 +346,7 @@ func Folders(all bool) []string {
 		return folders
 	}
 	for _, temp := range commonTemps() {
-		matches, _ := filepath.Glob(filepath.Join(temp, "gemini", "ide"))
+		matches, _ := filepath.Glob(discovery.DirIn(temp))
 		for _, m := range matches {
 			if !slices.Contains(folders, m) {
 				folders = append(folders, m)

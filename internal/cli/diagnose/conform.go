@@ -186,7 +186,7 @@ func conformTarget(ctx context.Context, con *console.Console, f conformFlags, ar
 // others returns the agents besides Gemini CLI that a process's companion serves, at a port or a socket.
 func others(port, pid int) (all []conform.Other) {
 	for _, a := range agent.All() {
-		if door, ok := a.LetsIn(port, pid); ok && a.With == "" {
+		if door, ok := a.DoorOf(port, pid); ok && a.With == "" {
 			all = append(all, conform.Other{Name: a.Name, Label: a.Label, Trials: a.Trials, Door: door})
 		}
 	}

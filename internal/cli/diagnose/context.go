@@ -64,7 +64,7 @@ The exit code is 1 when the CLI would not connect.`,
 			}
 			one, ok := agent.Find(f.agent)
 			switch {
-			case !ok || one.Told == nil && one.Name != agent.Gemini:
+			case !ok || !one.Tells():
 				return console.Usage(fmt.Errorf("--agent %s: it is known what these tell their model: %s", f.agent, strings.Join(tellers(), ", ")))
 			case one.Told != nil && (f.json || f.since != ""):
 				return console.Usage(fmt.Errorf("--json and --since are about Gemini CLI; what %s tells is one text", one.Label))
@@ -77,7 +77,7 @@ The exit code is 1 when the CLI would not connect.`,
 	cmd.Flags().BoolVarP(&f.watch, "watch", "w", false, "go on with the changes")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON objects without the sentences around them, one a line")
 	cmd.Flags().BoolVar(&f.raw, "raw", false, "print what the companion sends, one object a line")
-	cmd.Flags().StringVar(&f.agent, "agent", agent.Gemini, "what the agent `NAME` tells its model: "+strings.Join(tellers(), ", "))
+	cmd.Flags().StringVar(&f.agent, "agent", agent.Default, "what the agent `NAME` tells its model: "+strings.Join(tellers(), ", "))
 	_ = cmd.RegisterFlagCompletionFunc("agent", cobra.FixedCompletions(tellers(), cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().StringVar(&f.since, "since", "", "tell only what has changed since this `FILE` was written by --raw")
 	return cmd
@@ -124,7 +124,7 @@ func printContext(ctx context.Context, con *console.Console, dir string, f conte
 
 // tellers returns the agents for which pollux knows what they tell their model.
 func tellers() []string {
-	return agent.Names(func(a agent.Agent) bool { return a.Told != nil || a.Name == agent.Gemini })
+	return agent.Names(agent.Agent.Tells)
 }
 
 // printContextOf prints what an agent with its own discovery and wording would tell its model. It joins the companion

@@ -57,7 +57,7 @@ only when the CLI would connect, with context and diffs.`,
 		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
 		ValidArgs: agent.Names(nil),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.agent, _ = agent.Find(append(args, agent.Gemini)[0])
+			f.agent, _ = agent.Find(append(args, agent.Default)[0])
 			if cmd.Flags().Changed("explain") {
 				return explain(con, f.explain, f.json)
 			}

@@ -149,7 +149,7 @@ folder (or DIR). It is good for one browser tab; ask again for another.`,
 // Variables returns the variables by which an agent in this terminal finds the companion (SPEC D-7, Q-9); name is the
 // agent's, "" for all agents.
 func Variables(conn control.Connection, name string) (vars []discovery.Variable, err error) {
-	e := agent.Endpoint{Port: conn.Port, Token: conn.Token, Roots: conn.Roots, PID: conn.PID, Alone: name != ""}
+	e := agent.Endpoint{Port: conn.Port, Token: conn.Token, Roots: conn.Roots, PID: conn.PID, Alone: name != "", TempDir: conn.TempDir}
 	for _, a := range agent.All() {
 		if a.Env == nil || name != "" && name != a.Name {
 			continue
@@ -159,9 +159,6 @@ func Variables(conn control.Connection, name string) (vars []discovery.Variable,
 			return nil, err
 		}
 		vars = append(vars, more...)
-	}
-	if conn.TempDir != "" && (name == "" || name == agent.Gemini) {
-		vars = append(vars, discovery.Variable{Name: discovery.TempVariable, Value: conn.TempDir})
 	}
 	return vars, nil
 }

@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,7 +30,7 @@ type setupChange struct {
 }
 
 func (c setupChange) of(one agent.Agent) bool {
-	return c.Agent == one.Name || c.Agent == "" && one.Name == agent.Gemini
+	return cmp.Or(c.Agent, agent.Default) == one.Name
 }
 
 // maxSetupRecord bounds the record's file, in bytes.

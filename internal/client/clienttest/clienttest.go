@@ -103,7 +103,7 @@ func Start(o Options) (*Companion, error) {
 	if o.NoFile {
 		return c, nil
 	}
-	c.place = discovery.NewPlace(filepath.Join(o.Base, "gemini", "ide"), o.PID, c.Port)
+	c.place = discovery.NewPlace(discovery.DirIn(o.Base), o.PID, c.Port)
 	c.File = c.place.Path()
 	file := discovery.File{Port: c.Port, Roots: []string{c.Root}, Token: c.Token, IDE: &discovery.IDE{Name: "test", DisplayName: "Test Editor"}}
 	if o.File != nil {

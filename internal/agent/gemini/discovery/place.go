@@ -19,8 +19,14 @@ const RelayFile = "gemini-ide-server-1-0.json"
 // maxFile bounds a discovery file, in bytes; the longest list of roots fits.
 const maxFile = 256 << 10
 
+// Agent is Gemini CLI's name in the table of agents.
+const Agent = "gemini"
+
 // Dir returns the folder of the discovery files in this environment (SPEC D-1); it may not exist.
-func Dir() string { return filepath.Join(TempDir(), "gemini", "ide") }
+func Dir() string { return DirIn(TempDir()) }
+
+// DirIn is Dir for a temporary folder.
+func DirIn(temp string) string { return filepath.Join(temp, "gemini", "ide") }
 
 // FileName is the name of the discovery file of a process and port.
 func FileName(pid, port int) string {

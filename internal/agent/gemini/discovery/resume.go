@@ -1,7 +1,9 @@
 package discovery
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -36,7 +38,7 @@ type Record struct {
 	Start proc.Stamp `json:"start"`
 	// Port is the agents' port.
 	Port int `json:"port"`
-	// Door is Gemini CLI's. Others are the other agents', by their names; an earlier version wrote none.
+	// Door is Gemini CLI's: it was the only agent once. Others are the other agents', by their names. DoorOf knows both.
 	Door
 	Others map[string]Door `json:"others,omitempty"`
 	// Life counts the starts that took over. Floor tells which sessions were deleted long ago.
@@ -68,9 +70,40 @@ const maxRecord = 8 << 20
 // maxOlder bounds the older tokens. A CLI that has lived through more starts must connect anew.
 const maxOlder = 1024
 
+// NewRecord returns the record of a first start.
+func NewRecord() Record { return Record{Door: newDoor(), Others: map[string]Door{}} }
+
+// DoorOf returns an agent's door.
+func (r *Record) DoorOf(agent string) Door {
+	if agent == Agent {
+		return r.Door
+	}
+	return r.Others[agent]
+}
+
+// Furnish makes a door for an agent that has none.
+func (r *Record) Furnish(agent string) {
+	if r.DoorOf(agent).Token == "" {
+		r.Others[agent] = newDoor()
+	}
+}
+
+func newDoor() Door {
+	key := make([]byte, 32)
+	rand.Read(key) // it never fails
+	return Door{Token: newToken(), SessionKey: key}
+}
+
+// newToken returns a token of 256 random bits (SPEC A-1).
+func newToken() string {
+	b := make([]byte, 32)
+	rand.Read(b)
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
 // Next returns the record of the start that takes over. It keeps the old tokens for existing sessions, and makes new ones
 // for everything else (SPEC A-1).
-func (r *Record) Next(newToken func() string) Record {
+func (r *Record) Next() Record {
 	next := *r
 	next.Door = r.Door.next(newToken())
 	next.Others = map[string]Door{}
