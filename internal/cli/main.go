@@ -101,9 +101,10 @@ func (a *app) commands(args []string) []*cobra.Command {
 		"mcp":        func() *cobra.Command { return model.MCP(kit, reach.EditorTools(con)) },
 		"setup":      func() *cobra.Command { return setup.Setup(con, model.SetupBridge{Kit: kit}) },
 		"doctor":     func() *cobra.Command { return diagnose.Doctor(con, model.BridgeFindings) },
+		"kakoune":    func() *cobra.Command { return kak.Command(con, serve.Over) },
 	}
 	for name, command := range map[string]func(*console.Console) *cobra.Command{
-		"serve": serve.Serve, "run": serve.Run, "lsp": serve.LSP, "keep": serve.Keep, "kakoune": kak.Command, "review": serve.Review,
+		"serve": serve.Serve, "run": serve.Run, "lsp": serve.LSP, "keep": serve.Keep, "review": serve.Review,
 		"env": reach.Env, "page": reach.Page, "open": reach.Open, "diff": reach.Diff, "relay": reach.Relay,
 		"mention": reach.Mention, "share": reach.Share, "pause": reach.Pause, "resume": reach.Resume, "stop": reach.Stop,
 		"status": diagnose.Status, "conform": diagnose.Conform, "context": diagnose.Context,

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/agent/gemini/discovery"
 	"github.com/pollux-companion/pollux/internal/proc"
+	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
 // A World is what a CLI sees of its machine. Zero fields mean this process's own values; so does a nil *World, for
@@ -158,12 +159,12 @@ func ofProcess(pid int, env []string, envErr error, dir string, dirErr error) (w
 			w.Environ = []string{}
 		}
 	} else {
-		lacks = append(lacks, fmt.Sprintf("its environment is not to be had (%v): this shell's stands for it", envErr))
+		lacks = append(lacks, fmt.Sprintf("its environment is hidden (%v): this shell's is used instead", safefile.Cause(envErr)))
 	}
 	if dirErr == nil {
 		w.Dir = dir
 	} else {
-		lacks = append(lacks, fmt.Sprintf("its folder is not to be had (%v): this shell's stands for it", dirErr))
+		lacks = append(lacks, fmt.Sprintf("its folder is hidden (%v): this shell's is used instead", safefile.Cause(dirErr)))
 	}
 	return w.orHere(), lacks
 }

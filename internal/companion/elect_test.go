@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pollux-companion/pollux/internal/agent"
 	"github.com/pollux-companion/pollux/internal/core/state"
 )
 

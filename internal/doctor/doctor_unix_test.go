@@ -231,7 +231,7 @@ func faultsOfCLI() map[string]fault {
 		"Host refused":                         {func(p *patient) { p.forbid() }, "handshake", Fault, "(403)", "", "Failed to connect", false},
 		"only one tool":                        {func(p *patient) { p.replace(`{"tools":[{"name":"openDiff","inputSchema":{"type":"object"}}]}`, "") }, "tools", Fault, "only openDiff", "", "Connected", false},
 		"nothing known of the process": {func(p *patient) {
-			p.pid, p.lacks = os.Getpid(), []string{"its environment is not to be had (why): this shell's stands for it"}
+			p.pid, p.lacks = os.Getpid(), []string{"its environment is hidden (why): this shell's is used instead"}
 		}, "seen", Warning, "not everything can be learned", "", "Connected", true},
 		"another process": {func(p *patient) { p.pid = os.Getpid() }, "seen", OK, "as process", "", "Connected", true},
 		"no JSON":         {func(p *patient) { p.write(p.c.File, "{") }, "files", OK, "1 discovery file", "", "not supported", false},

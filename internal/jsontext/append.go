@@ -5,9 +5,8 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+	"unicode/utf8"
 	"unsafe"
-
-	"github.com/pollux-companion/pollux/internal/core/text"
 )
 
 // AppendString appends s as a JSON string. It escapes U+2028 and U+2029, because some readers of event streams break
@@ -21,7 +20,7 @@ func AppendString(dst []byte, s string) []byte {
 // appendEscaped appends s with level rounds of JSON escaping, 1 or 2, in one pass.
 func appendEscaped(dst []byte, s string, level int) []byte {
 	b := unsafe.Slice(unsafe.StringData(s), len(s))
-	if !text.Valid(b) {
+	if !utf8.Valid(b) {
 		b = []byte(strings.ToValidUTF8(s, "\uFFFD"))
 	}
 	out, n := dst[:cap(dst)], len(dst)

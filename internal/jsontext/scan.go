@@ -8,8 +8,6 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 	"unsafe"
-
-	"github.com/pollux-companion/pollux/internal/core/text"
 )
 
 // MaxDepth bounds the nesting of arrays and objects.
@@ -214,7 +212,7 @@ func (s *Scanner) skipString() bool {
 		switch s.b[s.i] {
 		case '"':
 			s.i++
-			return text.Valid(s.b[start : s.i-1])
+			return utf8.Valid(s.b[start : s.i-1])
 		case '\\':
 			if simple(s.b[s.i:]) != 0 {
 				s.i += 2
@@ -303,7 +301,7 @@ func (s *Scanner) Text() (Text, bool) {
 	s.i = src + 1
 	out := b[start:dst:dst]
 	// Escapes stand for whole characters, so the unescaped text is valid UTF-8 exactly when the raw text is.
-	return Text{Value: unsafe.String(unsafe.SliceData(out), len(out)), State: state}, text.Valid(out)
+	return Text{Value: unsafe.String(unsafe.SliceData(out), len(out)), State: state}, utf8.Valid(out)
 }
 
 // Aside is Text for a string that is needed as JSON too: it unescapes a copy. The JSON points into the scanner's bytes, the value

@@ -4,8 +4,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-
-	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
 func commandLine(pid int) (string, bool) {
@@ -35,12 +33,11 @@ func splitWords(data []byte) []string {
 func environ(pid int) ([]string, error) {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err != nil {
-		return nil, safefile.Cause(err)
+		return nil, err
 	}
 	return strings.FieldsFunc(string(data), func(r rune) bool { return r == 0 }), nil
 }
 
 func workingDir(pid int) (string, error) {
-	dir, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/cwd")
-	return dir, safefile.Cause(err)
+	return os.Readlink("/proc/" + strconv.Itoa(pid) + "/cwd")
 }

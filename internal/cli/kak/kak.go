@@ -12,12 +12,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pollux-companion/pollux/internal/cli/console"
-	"github.com/pollux-companion/pollux/internal/cli/serve"
 	"github.com/pollux-companion/pollux/internal/editor/kakoune"
 )
 
+// Over serves one editor over a pair of pipes until it ends, or ctx does (serve.Over).
+type Over func(ctx context.Context, con *console.Console, in io.Reader, out io.Writer) error
+
 // Command makes pollux kakoune, which Kakoune's plugin starts.
-func Command(con *console.Console) *cobra.Command {
+func Command(con *console.Console, over Over) *cobra.Command {
 	return &cobra.Command{
 		Use:    "kakoune EVENT [ARG …]",
 		Short:  "Tell an event of Kakoune's (its plugin starts this by itself)",
@@ -25,7 +27,7 @@ func Command(con *console.Console) *cobra.Command {
 		Args:   cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if args[0] == "serve" {
-				return serveKakoune(cmd.Context(), con, args[1:])
+				return serveKakoune(cmd.Context(), con, over, args[1:])
 			}
 			fmt.Fprint(con.Out, tellKakoune(cmd.Context(), args[0], args[1:]))
 			return nil
@@ -61,7 +63,7 @@ func tellKakoune(ctx context.Context, name string, args []string) string {
 }
 
 // serveKakoune serves one Kakoune until it ends: its session, the PID of its server, and the client that started this.
-func serveKakoune(ctx context.Context, con *console.Console, args []string) error {
+func serveKakoune(ctx context.Context, con *console.Console, over Over, args []string) error {
 	if len(args) != 3 {
 		return console.Usage(errors.New("Kakoune's plugin starts this by itself: pollux install kakoune"))
 	}
@@ -73,5 +75,5 @@ func serveKakoune(ctx context.Context, con *console.Console, args []string) erro
 	defer stop()
 	con.TellWhoTyped("an editor")
 	start := kakoune.Start{Session: args[0], PID: pid, Client: args[2], State: con.Dirs.State, Run: con.Dirs.Run, Log: con.Log}
-	return kakoune.Run(ctx, start, func(in io.Reader, out io.Writer) error { return serve.Over(ctx, con, in, out) })
+	return kakoune.Run(ctx, start, func(in io.Reader, out io.Writer) error { return over(ctx, con, in, out) })
 }

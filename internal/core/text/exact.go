@@ -3,11 +3,12 @@ package text
 import (
 	"bytes"
 	"strconv"
+	"unicode/utf8"
 )
 
 // Exact says whether encoding/json reads raw without a loss. It silently replaces bytes that are not UTF-8, and escapes of half a
 // surrogate pair, by U+FFFD. Check a text that must arrive as it was sent before you decode it (SPEC F-6).
-func Exact(raw []byte) bool { return Valid(raw) && !hasHalf(raw) }
+func Exact(raw []byte) bool { return utf8.Valid(raw) && !hasHalf(raw) }
 
 // hasHalf says whether JSON escapes half a surrogate pair. It needs no parser: a backslash stands only in strings.
 func hasHalf(raw []byte) bool {

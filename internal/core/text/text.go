@@ -120,7 +120,7 @@ func certainBoundary(s string, i int) bool {
 // IsBinary reports whether b is not text that an editor can hold exactly: it
 // holds a NUL or is not valid UTF-8.
 func IsBinary(b []byte) bool {
-	return bytes.IndexByte(b, 0) >= 0 || !Valid(b)
+	return bytes.IndexByte(b, 0) >= 0 || !utf8.Valid(b)
 }
 
 // bom is the byte order mark. U+FEFF is one only at the start of a text.
