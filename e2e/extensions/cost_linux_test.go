@@ -16,6 +16,7 @@ import (
 	"github.com/pollux-companion/pollux/e2e/model"
 	"github.com/pollux-companion/pollux/internal/extension/consent"
 	"github.com/pollux-companion/pollux/internal/extension/prompt"
+	"github.com/pollux-companion/pollux/internal/extension/runner"
 	"github.com/pollux-companion/pollux/internal/extension/store"
 	"github.com/pollux-companion/pollux/internal/peers"
 )
@@ -39,7 +40,7 @@ func (h *house) many(from, to int) {
 		write(h.t, manifest, strings.NewReplacer("code-analyzer", name, "lintFile", fmt.Sprintf("lintFile%d", i+1), `"linter-rules"`, fmt.Sprintf(`"linter-rules-%d"`, i+1)).Replace(string(data)))
 		x, err := s.Get(name)
 		must(h.t, err)
-		subject, err := consent.Of(x)
+		subject, err := runner.Subject(x)
 		must(h.t, err)
 		must(h.t, answers.Grant(context.Background(), subject, consent.Always, consent.Answered()))
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/extension/consent"
 	"github.com/pollux-companion/pollux/internal/extension/prompt"
+	"github.com/pollux-companion/pollux/internal/extension/runner"
 	"github.com/pollux-companion/pollux/internal/extension/store"
 	"github.com/pollux-companion/pollux/internal/pace"
 )
@@ -38,7 +39,7 @@ func (w *world) many(n int) {
 		w.t.Fatalf("%d extensions: %v", len(all), err)
 	}
 	for _, x := range all {
-		subject, err := consent.Of(x)
+		subject, err := runner.Subject(x)
 		if err == nil {
 			err = consent.Open(filepath.Join(w.state, "pollux")).Grant(w.t.Context(), subject, consent.Always, consent.Answered())
 		}

@@ -69,14 +69,7 @@ func clip(s string) string {
 
 // short returns enough of the evidence to recognise it.
 func short(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if r := []rune(s); len(r) > 200 {
-		return string(r[:200]) + "…"
-	}
-	if s == "" {
-		return "nothing"
-	}
-	return s
+	return cmp.Or(words.Shorten(strings.Join(strings.Fields(s), " "), 200), "nothing")
 }
 
 // An answer is a response in the form that vectors use.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/pollux-companion/pollux/internal/proc"
+	"github.com/pollux-companion/pollux/internal/words"
 )
 
 // An Asker is an agent that asks by pollux mcp, as it names itself when it starts that.
@@ -37,7 +37,7 @@ type askers struct {
 
 // add remembers an asker, or its newer name, and says whether it is a new one.
 func (j *askers) add(a Asker, from proc.Info) (fresh bool) {
-	a.Name, a.Version, a.PID = shortened(a.Name), shortened(a.Version), from.PID
+	a.Name, a.Version, a.PID = words.Clip(a.Name, maxAskerName), words.Clip(a.Version, maxAskerName), from.PID
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.sweep()
@@ -81,13 +81,4 @@ func (j *askers) sweep() {
 			j.all, j.from = slices.Delete(j.all, i, i+1), slices.Delete(j.from, i, i+1)
 		}
 	}
-}
-
-// shortened cuts a name that another program chose.
-func shortened(s string) string {
-	for len(s) > maxAskerName {
-		_, size := utf8.DecodeLastRuneInString(s)
-		s = s[:len(s)-size]
-	}
-	return s
 }

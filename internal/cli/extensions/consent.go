@@ -15,6 +15,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/audit"
 	"github.com/pollux-companion/pollux/internal/extension/consent"
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/extension/runner"
 	"github.com/pollux-companion/pollux/internal/extension/store"
 	"github.com/pollux-companion/pollux/internal/words"
 )
@@ -118,7 +119,7 @@ func answerJSON(kit *tools.Kit, r consent.Record, installed []*store.Extension) 
 		Permissions: r.Permissions, Answer: string(r.Answer), Time: r.Time.Format(time.RFC3339), Via: r.Via,
 	}
 	if x, err := store.Find(installed, r.Extension); err == nil {
-		if subject, err := consent.Of(x); err == nil {
+		if subject, err := runner.Subject(x); err == nil {
 			v, err := kit.Consent().Lookup(subject)
 			j.InForce = err == nil && (v.Status == consent.Allowed || v.Status == consent.Denied) && v.Record.Content == r.Content && v.Record.Answer == r.Answer && v.Record.Source == r.Source
 		}
@@ -183,7 +184,7 @@ func grant(kit *tools.Kit, cmd *cobra.Command, name string, yes bool) error {
 	if x.Problem != "" {
 		return console.No(fmt.Errorf("%q does not load, so that its tools cannot run: %s", x.Name, x.Problem))
 	}
-	subject, err := consent.Of(x)
+	subject, err := runner.Subject(x)
 	if err != nil {
 		return err
 	}
@@ -289,7 +290,7 @@ func refuseForGood(ctx context.Context, kit *tools.Kit, name string) error {
 	if err != nil {
 		return err
 	}
-	subject, err := consent.Of(x)
+	subject, err := runner.Subject(x)
 	if err == nil {
 		err = kit.Consent().Grant(ctx, subject, consent.Never, ask.Typed(kit.Dirs.Run))
 	}

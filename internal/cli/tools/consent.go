@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/extension/consent"
+	"github.com/pollux-companion/pollux/internal/extension/runner"
 	"github.com/pollux-companion/pollux/internal/extension/store"
 )
 
@@ -42,7 +43,7 @@ func (kit *Kit) ConsentOf(x *store.Extension) ConsentReport {
 	if len(x.Manifest.Tools)+len(x.Manifest.Docs) == 0 {
 		return ConsentReport{State: "unneeded", Words: "not needed: it has no tools and no documents"}
 	}
-	v, err := kit.Consent().State(x)
+	v, err := runner.Agreed(kit.Consent(), x)
 	if err != nil {
 		return ConsentReport{State: "unknown", Words: err.Error()}
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
-	"github.com/pollux-companion/pollux/internal/extension/store"
 )
 
 // Bridge is the name of the extension that pollux itself writes for Gemini CLI (SPEC P-3). It is never a candidate
@@ -20,8 +19,8 @@ const Bridge = "pollux"
 type Extension struct {
 	*manifest.Manifest
 	Dir string // its folder, absolute
-	// Installed is nil if the extension lies in no store.
-	Installed *store.Extension
+	// Folder is the folder in the store, which for a link is not Dir; "" if the extension lies in no store.
+	Folder string
 	// Local says that it is enabled in this workspace but not elsewhere: somebody wanted it here.
 	Local bool
 	// Used is when one of its tools last ran; zero for never.

@@ -16,7 +16,7 @@ type UnknownError struct {
 
 // Error suggests near names, or says how to list all.
 func (e *UnknownError) Error() string {
-	text := fmt.Sprintf("there is no %s %q", e.Kind, short(e.Name))
+	text := fmt.Sprintf("there is no %s %q", e.Kind, words.Shorten(e.Name, 80))
 	if len(e.Nearest) > 0 {
 		return text + "; did you mean " + strings.Join(e.Nearest, " or ") + "?"
 	}
@@ -32,14 +32,6 @@ type AmbiguousError struct {
 // Error names the choices.
 func (e *AmbiguousError) Error() string {
 	return fmt.Sprintf("several extensions have a %s %q; write %s", e.Kind, e.Name, strings.Join(e.Choices, " or "))
-}
-
-// short cuts foreign text in an error.
-func short(s string) string {
-	if r := []rune(s); len(r) > 80 {
-		return string(r[:79]) + "…"
-	}
-	return s
 }
 
 // WaitingTool finds a tool that waits for the user's consent, by the same names as Tool. Calling it asks the user.

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
-	"github.com/pollux-companion/pollux/internal/extension/store"
 	"github.com/pollux-companion/pollux/internal/permission"
 )
 
@@ -30,34 +29,6 @@ type Subject struct {
 // Linked says that the extension is a folder under development. The user agrees once for
 // each link, whatever its content becomes.
 func (s Subject) Linked() bool { return s.Content == "" }
-
-// About returns the subject of an installed extension with manifest m, whose content has
-// the given consent hash. m must be from that very content.
-func About(x *store.Extension, m *manifest.Manifest, content string) Subject {
-	s := Subject{Extension: x.Name, Version: m.Version, Commit: x.Commit(), Content: content, Permissions: m.Permissions, Source: "unrecorded"}
-	switch src, err := x.Source(); {
-	case x.Linked():
-		s.Source, s.Content, s.Commit = "link "+x.Dir, "", ""
-	case err == nil:
-		s.Source = string(src.Kind) + " " + src.Location
-		if src.Subdir != "" {
-			s.Source += " folder " + src.Subdir
-		}
-	}
-	return s
-}
-
-// Of is About for an extension on the disk.
-func Of(x *store.Extension) (Subject, error) {
-	if x.Linked() {
-		return About(x, x.Manifest, ""), nil
-	}
-	tree, err := manifest.ReadTree(x.Dir)
-	if err != nil {
-		return Subject{}, err
-	}
-	return About(x, x.Manifest, tree.ConsentHash()), nil
-}
 
 // An Answer is the user's answer.
 type Answer string

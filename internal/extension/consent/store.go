@@ -14,7 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pollux-companion/pollux/internal/extension/store"
 	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
@@ -118,21 +117,21 @@ func (s *Store) Reader() (func(Subject) Verdict, error) {
 	return func(subject Subject) Verdict { return judge(subject, records) }, nil
 }
 
-// State is Lookup for an extension on the disk. It reads the extension's content only
-// when there is a record about the extension.
-func (s *Store) State(x *store.Extension) (Verdict, error) {
+// State is Lookup for an extension with this name. It calls subject, which may read the extension's whole content, only if there is a
+// record about the extension.
+func (s *Store) State(name string, subject func() (Subject, error)) (Verdict, error) {
 	records, err := s.List()
 	if err != nil {
 		return Verdict{}, err
 	}
-	if !slices.ContainsFunc(records, func(r Record) bool { return strings.EqualFold(r.Extension, x.Name) }) {
+	if !slices.ContainsFunc(records, func(r Record) bool { return strings.EqualFold(r.Extension, name) }) {
 		return Verdict{Status: NotAsked}, nil
 	}
-	subject, err := Of(x)
+	about, err := subject()
 	if err != nil {
 		return Verdict{}, err
 	}
-	return judge(subject, records), nil
+	return judge(about, records), nil
 }
 
 // judge applies SPEC S-2. A refusal outweighs everything; then the newest record of the

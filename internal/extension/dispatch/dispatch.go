@@ -93,8 +93,8 @@ func (d *Dispatcher) Refresh() (*capability.Set, error) {
 	if err != nil {
 		return d.Set(), err
 	}
-	answers := d.answers(all, func(x *store.Extension) bool { return x.EnabledHere })
-	set := capability.New(capability.Installed(all, answers, d.o.Used()))
+	answers := d.answers(all, here)
+	set := capability.New(candidates(all, here, answers, d.o.Used()))
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.set = set

@@ -122,8 +122,8 @@ func (d *Dispatcher) Parts(doc capability.Doc) int {
 
 // content reads a file of an extension. It checks once more that the user agreed to the current content.
 func (d *Dispatcher) content(x *capability.Extension, file string) (text string, refused bool, err error) {
-	if x.Installed != nil && !d.o.ForUser {
-		now, err := d.o.Store.Get(x.Installed.Folder)
+	if x.Folder != "" && !d.o.ForUser {
+		now, err := d.o.Store.Get(x.Folder)
 		if err != nil {
 			return "", false, err
 		}

@@ -45,7 +45,7 @@ func (d *Dispatcher) Survey(dirs ...string) (*capability.Set, map[string]*capabi
 	}
 	answers, used := d.answers(all, func(x *store.Extension) bool { return wanted[x] }), d.o.Used()
 	for _, dir := range places {
-		in[dir] = capability.New(capability.InstalledIn(dir, all, answers, used))
+		in[dir] = capability.New(candidates(all, func(x *store.Extension) bool { return x.EnabledIn(dir) }, answers, used))
 	}
-	return capability.New(capability.Installed(all, answers, used)), in, nil
+	return capability.New(candidates(all, here, answers, used)), in, nil
 }

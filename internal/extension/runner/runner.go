@@ -197,7 +197,7 @@ func (r *Runner) read(q Request) (*job, error) {
 	if m.Name != x.Name {
 		return p, fmt.Errorf("the extension %q was replaced by %q this moment; try again", x.Name, words.Printable(m.Name))
 	}
-	p.subject = consent.About(x, m, p.content.tree.ConsentHash())
+	p.subject = subject(x, m, p.content.tree.ConsentHash())
 	return p, nil
 }
 
@@ -230,7 +230,7 @@ func (r *Runner) Agree(ctx context.Context, q Request) error {
 // Consented says whether the user has agreed to the extension's current tools. It asks nobody; if that is unknown,
 // the answer is no.
 func (r *Runner) Consented(x *store.Extension) (bool, error) {
-	v, err := r.o.Consent.State(x)
+	v, err := Agreed(r.o.Consent, x)
 	return err == nil && v.Status == consent.Allowed, err
 }
 
@@ -242,7 +242,7 @@ func (r *Runner) AnswersNow() func(*store.Extension) consent.Status {
 		if err != nil {
 			return consent.NotAsked
 		}
-		subject, err := consent.Of(x)
+		subject, err := Subject(x)
 		if err != nil {
 			return consent.NotAsked
 		}

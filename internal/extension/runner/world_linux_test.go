@@ -125,7 +125,7 @@ func (w *world) allow(name string) {
 	x, err := w.store.Get(name)
 	if err == nil {
 		var s consent.Subject
-		if s, err = consent.Of(x); err == nil {
+		if s, err = Subject(x); err == nil {
 			err = w.consent.Grant(context.Background(), s, consent.Always, consent.Answered())
 		}
 	}
