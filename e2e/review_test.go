@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pollux-companion/pollux/e2e/agent"
+	"github.com/pollux-companion/pollux/e2e/browser"
 	"github.com/pollux-companion/pollux/e2e/cli"
 	"github.com/pollux-companion/pollux/e2e/model"
 	"github.com/pollux-companion/pollux/e2e/terminal"
@@ -207,6 +209,38 @@ func TestReviewCLI(t *testing.T) {
 	tm.Wait("the text back that it had before?", second(60))
 	tm.Keys("y")
 	b.holds("a.txt", "one\n2\n")
+}
+
+// TestPauseKeys: one key pauses and one resumes sharing, on the page, also from inside of a text, and in the reviewer; each says what the
+// other has done (C-8).
+func TestPauseKeys(t *testing.T) {
+	peers.Need(t, peers.Tmux)
+	t.Parallel()
+	b := newBench(t, map[string]string{"a.txt": "one\n"})
+	d := b.desk(b.serve())
+	tm := b.reviewer(120, 24)
+	paused := func(want bool) {
+		t.Helper()
+		b.until(fmt.Sprintf("paused: %v", want), func() bool { return strings.Contains(b.pollux("status"), "sharing is paused") == want })
+	}
+	tm.Wait("p pause sharing", second(60))
+	tm.Keys("p")
+	tm.Wait("p resume sharing", second(60))
+	paused(true)
+	d.WaitText(browser.ID("status-troubles"), "1 problem")
+	d.open("a.txt")
+	d.Press("Alt+p")
+	paused(false)
+	tm.Wait("p pause sharing", second(60))
+	d.Press("Alt+p")
+	paused(true)
+	tm.Wait("p resume sharing", second(60))
+	tm.Keys("p")
+	tm.Wait("p pause sharing", second(60))
+	paused(false)
+	if text := b.read("a.txt"); text != "one\n" {
+		t.Errorf("the key wrote into the file: %q", text)
+	}
 }
 
 // TestReviewEditor: $EDITOR on the proposal, in the same terminal (F-6).

@@ -29,11 +29,8 @@ func (c *Companion) pauseTrouble() *control.Trouble {
 		return nil
 	}
 	return &control.Trouble{
-		ID: pausedTrouble, What: "sharing is paused: agents are not told what you look at",
+		ID: control.PausedTrouble, What: "sharing is paused: agents are not told what you look at",
 		Why: "models know of no open file, cursor, selection or problem; proposals come as ever",
 		Do:  "pollux resume, or the editor's own command",
 	}
 }
-
-// pausedTrouble is the ID of pauseTrouble.
-const pausedTrouble = "paused"

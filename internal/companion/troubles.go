@@ -112,7 +112,7 @@ func (c *Companion) unrecorded() error {
 // of a folder. The other problems are about the machine's set-up, and only status and doctor show them.
 func (c *Companion) shownTroubles() []control.Trouble {
 	return slices.DeleteFunc(c.troubles(), func(t control.Trouble) bool {
-		return !slices.Contains([]string{"journal", "lost", "record", "sharing", pausedTrouble, acceptingTroubleID, rivalTroubleID, silentTroubleID}, t.ID)
+		return !slices.Contains([]string{"journal", "lost", "record", "sharing", control.PausedTrouble, acceptingTroubleID, rivalTroubleID, silentTroubleID}, t.ID)
 	})
 }
 

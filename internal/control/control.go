@@ -72,6 +72,9 @@ type Status struct {
 	Askers []Asker `json:"askers,omitempty"`
 }
 
+// PausedTrouble is the ID of the Trouble that says that sharing is paused.
+const PausedTrouble = "paused"
+
 // A Trouble is a problem that a companion runs with, told to a person.
 type Trouble struct {
 	ID   string `json:"id"`   // a short name that stays: "users", "folder"

@@ -61,6 +61,7 @@
     (define-key map "t" #'pollux-toggle)
     (define-key map "u" #'pollux-undo)
     (define-key map "v" #'pollux-review)
+    (define-key map "z" #'pollux-pause)
     (define-key map "?" #'pollux-status)
     map)
   "The commands, for a prefix key of your choice.")

@@ -41,7 +41,7 @@ define-command -hidden pollux-tell -params 1.. %{
 
 define-command pollux-stop -docstring 'end pollux for this Kakoune; what is open is rejected' %{ pollux-tell stop }
 define-command pollux-status -docstring 'say who is connected' %{ pollux-tell status }
-define-command pollux-pause -docstring 'tell agents nothing of what you look at' %{ pollux-tell pause }
+define-command pollux-pause -docstring 'tell agents nothing of what you look at; again resumes' %{ pollux-tell pause }
 define-command pollux-resume -docstring 'tell agents again what you look at' %{ pollux-tell resume }
 define-command pollux-answer -params 1 -docstring 'pollux-answer <number>: answer a question of pollux''s' %{ pollux-tell answer %arg{1} }
 define-command pollux-send -params .. -docstring 'pollux-send [words]: mention the file, or the selected lines, to the agent' %{ pollux-tell send %arg{@} }

@@ -369,6 +369,14 @@ local function mention(pane, words)
   end)
 end
 
+local function share(paused)
+  if paused then
+    execute('pollux.setContext', { state = 'paused' }, 'paused: nothing is shared')
+  else
+    execute('pollux.setContext', { state = 'on' }, 'agents see again what is open here')
+  end
+end
+
 local commands = {
   accept = function(pane)
     diffs.decide(pane, 'accepted')
@@ -380,11 +388,11 @@ local commands = {
     diffs.review()
   end,
   answer = answer,
-  pause = function()
-    execute('pollux.setContext', { state = 'paused' }, 'paused: nothing is shared')
+  pause = function() -- again resumes: one key is enough
+    share(state.context ~= 'paused')
   end,
   resume = function()
-    execute('pollux.setContext', { state = 'on' }, 'agents see again what is open here')
+    share(false)
   end,
   send = function(pane, words)
     mention(pane, words)

@@ -18,7 +18,7 @@ import { Review } from "./review/review";
 import { announce, note } from "./ui/announce";
 import { byId } from "./ui/dom";
 import { quickOpen } from "./ui/quickopen";
-import { showSessions, type Target } from "./ui/sessions";
+import { share, showSessions, type Target } from "./ui/sessions";
 import { Status } from "./ui/status";
 import { Tabs, type Tab } from "./ui/tabs";
 
@@ -251,6 +251,11 @@ export class App {
     const { doc } = this.pane;
     if (this.shown.kind === "file" && doc) void this.files.save(doc);
     else announce("There is no file to save here");
+  }
+
+  /** Has agents be told nothing of what the user looks at; while that is so, everything again. */
+  pause(): void {
+    void share(this.connection, !this.status.paused);
   }
 
   /** Closes the shown tab. */

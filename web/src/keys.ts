@@ -62,6 +62,7 @@ function commandOf(app: App, e: KeyboardEvent): (() => void) | null {
   }
   if (e.altKey && !mod) {
     if (e.code === "KeyW") return () => app.closeShown();
+    if (e.code === "KeyP") return () => app.pause();
     if (e.key === "PageDown") return () => app.stepTab(1);
     if (e.key === "PageUp") return () => app.stepTab(-1);
   }

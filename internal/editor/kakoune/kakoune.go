@@ -55,6 +55,7 @@ type bridge struct {
 	touched time.Time
 	context string // told last
 	status  string
+	paused  bool // agents are told nothing of what the user looks at
 	begun   bool // Kakoune may tell events
 	// refused is the id of the proposal that the user rejected last while pollux had taken it back, maybe to show a newer text of it.
 	refused string
@@ -352,7 +353,7 @@ func (b *bridge) changed(params json.RawMessage) error {
 		status += " paused"
 	}
 	b.mu.Lock()
-	b.status = status
+	b.status, b.paused = status, p.Context == "paused"
 	begun := b.begun
 	b.mu.Unlock()
 	if begun {

@@ -31,7 +31,7 @@ func (b *bridge) event(ctx context.Context, conn net.Conn, e Event) string {
 		return f(ctx, e)
 	}
 	decisions := map[string]func(context.Context, Event) string{
-		"edited": b.edited, "accept": b.accept, "reject": b.reject, "answer": b.answers, "pause": b.shares("paused"), "resume": b.shares("on"), "stop": b.stops,
+		"edited": b.edited, "accept": b.accept, "reject": b.reject, "answer": b.answers, "pause": b.pauses, "resume": b.shares("on"), "stop": b.stops,
 	}
 	f := decisions[e.Name]
 	if f == nil {
@@ -229,6 +229,17 @@ func (b *bridge) shares(state string) func(context.Context, Event) string {
 		}
 		return say("%s", said)
 	}
+}
+
+// pauses is shares("paused"), and while it is paused shares("on"): one key is enough.
+func (b *bridge) pauses(ctx context.Context, e Event) string {
+	b.mu.Lock()
+	to := "paused"
+	if b.paused {
+		to = "on"
+	}
+	b.mu.Unlock()
+	return b.shares(to)(ctx, e)
 }
 
 // stops ends pollux by the user's word, quits with Kakoune: then CLIs keep their connection, and what is open waits.

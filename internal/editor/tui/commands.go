@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -128,6 +129,20 @@ func (m *model) decide(id, name string, accept bool) tea.Cmd {
 	}
 	m.deciding[id] = what
 	return m.ask(func(ctx context.Context, c Companion) tea.Msg { return decidedMsg{id, what, c.Decide(ctx, decision)} })
+}
+
+// paused says whether agents are told nothing of what the user looks at.
+func (m *model) paused() bool {
+	return slices.ContainsFunc(m.queue.Troubles, func(t control.Trouble) bool { return t.ID == control.PausedTrouble })
+}
+
+// pause has agents be told nothing of what the user looks at, or everything again.
+func (m *model) pause() tea.Cmd {
+	to, what := !m.paused(), "agents are told again what you look at"
+	if to {
+		what = "agents are told nothing of what you look at; p resumes"
+	}
+	return m.ask(func(ctx context.Context, c Companion) tea.Msg { return ruleMsg{what, c.Pause(ctx, to)} })
 }
 
 func (m *model) setRule(r control.Rule, what string) tea.Cmd {

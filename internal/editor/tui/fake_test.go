@@ -31,6 +31,7 @@ type fakeCompanion struct {
 	edits   []string
 	rules   []control.Rule
 	undone  []string
+	paused  []bool
 
 	resolved []resolved
 	fail     error // returned by every call that changes something
@@ -84,6 +85,12 @@ func (f *fakeCompanion) SetRule(_ context.Context, r control.Rule) error {
 	f.rules = append(f.rules, r)
 	return f.fail
 }
+
+func (f *fakeCompanion) Pause(_ context.Context, paused bool) error {
+	f.paused = append(f.paused, paused)
+	return f.fail
+}
+
 func (f *fakeCompanion) History(context.Context) ([]control.PastProposal, error) {
 	return f.entries, nil
 }

@@ -101,6 +101,8 @@ func (m *model) pressReview(key string) tea.Cmd {
 	case "A":
 		m.dialog = m.newPolicy()
 		return nil
+	case "p":
+		return m.pause()
 	case "h":
 		m.past = &pastView{}
 		return m.loadPast()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -400,11 +401,42 @@ func TestReadOnlyGC3(t *testing.T) {
 	b.propose("1", "/w/proj/src/main.go", exampleOld, exampleNew()).ReadOnly = "the agent takes no edits"
 	b.sync()
 	b.wants("read-only")
+	if s := b.screen(); strings.Contains(s, "hunk  e") || strings.Contains(s, "e edit") || !strings.Contains(s, "a accept") {
+		t.Errorf("the keys that edit are offered:\n%s", s)
+	}
+	b.f.queue.Diffs[0].Conflict = &control.Conflict{Reason: "the file has changed"}
+	b.sync()
+	if s := b.screen(); strings.Contains(s, "e edit") || !strings.Contains(s, "keep or take") {
+		t.Errorf("the keys that edit are offered in a conflict:\n%s", s)
+	}
+	b.f.queue.Diffs[0].Conflict = nil
+	b.sync()
 	for _, key := range []string{"x", "X", "e"} {
 		b.press(key)
 		b.wants("the agent takes no edits")
 		if len(b.f.edits) > 0 || b.m.docs["1"].change.text() != exampleNew() {
 			t.Errorf("%s edits it", key)
 		}
+	}
+}
+
+// SPEC C-8: one key stops telling agents what the user looks at, and again resumes; the screen says which it will do.
+func TestPauseC8(t *testing.T) {
+	b := newBench(t, 120, 24)
+	b.sync()
+	b.wants("p pause sharing")
+	b.press("p")
+	b.wants("agents are told nothing of what you look at; p resumes")
+	b.f.queue.Troubles = []control.Trouble{{ID: control.PausedTrouble, What: "sharing is paused"}}
+	b.propose("1", "/w/proj/src/main.go", exampleOld, exampleNew())
+	b.sync()
+	b.wants("p resume sharing")
+	b.press("p")
+	b.wants("agents are told again what you look at")
+	b.f.fail = errors.New("not from an agent's shell")
+	b.press("p")
+	b.wants("not from an agent's shell")
+	if !slices.Equal(b.f.paused, []bool{true, false, false}) {
+		t.Errorf("%v", b.f.paused)
 	}
 }

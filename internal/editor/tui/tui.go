@@ -27,6 +27,7 @@ type Companion interface {
 	Resolve(ctx context.Context, id string, seen control.Seen, theirs bool) error
 	Decide(ctx context.Context, d control.Decision) error
 	SetRule(ctx context.Context, r control.Rule) error
+	Pause(ctx context.Context, paused bool) error
 	History(ctx context.Context) ([]control.PastProposal, error)
 	PastTexts(ctx context.Context, id string) (control.Texts, error)
 	Undo(ctx context.Context, id string) error

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -221,16 +222,32 @@ func (m *model) keysShown() []button {
 		return m.dialog.buttons(m)
 	case m.past != nil:
 		return []button{{"u", "undo this change"}, {"↑↓", "another"}, {"n", "next hunk"}, {"esc", "back"}, {"?", "help"}}
+	case m.companion == nil:
+		return []button{{"?", "help"}, {"q", "quit"}}
 	case len(m.queue.Diffs) == 0:
-		return []button{{"A", "policy"}, {"h", "history"}, {"?", "help"}, {"q", "quit"}}
+		return []button{{"p", m.pauses()}, {"A", "policy"}, {"h", "history"}, {"?", "help"}, {"q", "quit"}}
 	}
-	if d := m.diff(); d != nil && d.Conflict != nil {
-		return []button{{"a", "keep or take"}, {"r", "reject"}, {"x", "hunk"}, {"e", "edit"}, {"?", "help"}, {"q", "quit"}}
+	d := m.diff()
+	edits := []button{{"x", "hunk"}, {"e", "edit"}}
+	if d != nil && d.ReadOnly != "" {
+		edits = nil
 	}
+	if d != nil && d.Conflict != nil {
+		return slices.Concat([]button{{"a", "keep or take"}, {"r", "reject"}}, edits, []button{{"?", "help"}, {"q", "quit"}})
+	}
+	decides := slices.Concat([]button{{"a", "accept"}, {"r", "reject"}}, edits)
 	if len(m.queue.Diffs) > 1 { // buttons that do not fit are dropped from the end
-		return []button{{"a", "accept"}, {"r", "reject"}, {"x", "hunk"}, {"e", "edit"}, {"tab", "next"}, {"A", "policy"}, {"?", "help"}, {"q", "quit"}, {"h", "history"}}
+		return append(decides, []button{{"tab", "next"}, {"A", "policy"}, {"?", "help"}, {"q", "quit"}, {"h", "history"}, {"p", m.pauses()}}...)
 	}
-	return []button{{"a", "accept"}, {"r", "reject"}, {"x", "hunk"}, {"e", "edit"}, {"A", "policy"}, {"h", "history"}, {"?", "help"}, {"q", "quit"}}
+	return append(decides, []button{{"A", "policy"}, {"h", "history"}, {"?", "help"}, {"q", "quit"}, {"p", m.pauses()}}...)
+}
+
+// pauses says what p does.
+func (m *model) pauses() string {
+	if m.paused() {
+		return "resume sharing"
+	}
+	return "pause sharing"
 }
 
 // pressed returns the key that a click on a button presses.

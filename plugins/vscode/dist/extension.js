@@ -1138,7 +1138,8 @@ function commands5(here, diffs, past, output) {
     acceptFile: () => diffs.acceptAll("file"),
     history: () => past.history(),
     rules: () => past.rules(),
-    pause: () => here.execute("pollux.setContext", { state: "paused" }),
+    pause: () => here.execute("pollux.setContext", { state: here.status.paused ? "on" : "paused" }),
+    // one key is enough
     resume: () => here.execute("pollux.setContext", { state: "on" }),
     send: (uri) => send(here, uri),
     run: () => run(),

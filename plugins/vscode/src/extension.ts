@@ -61,7 +61,7 @@ function commands(here: Companion, diffs: Diffs, past: Past, output: vscode.Outp
     acceptFile: () => diffs.acceptAll("file"),
     history: () => past.history(),
     rules: () => past.rules(),
-    pause: () => here.execute("pollux.setContext", { state: "paused" }),
+    pause: () => here.execute("pollux.setContext", { state: here.status.paused ? "on" : "paused" }), // one key is enough
     resume: () => here.execute("pollux.setContext", { state: "on" }),
     send: (uri?: vscode.Uri) => send(here, uri),
     run: () => run(),

@@ -12,6 +12,7 @@ const sections: [string, [string, string][]][] = [
       ["Mod-b", "Show or hide the side bar"],
       ["Mod-Shift-e", "Go to the file tree"],
       ["F6", "Go on to the next part of the page"],
+      ["Alt-p", "Tell agents nothing of what you look at; again resumes"],
       ["F9", "Show the next waiting proposal; Shift+F9 the previous"],
       ["F1", "This list; also ? outside of text"],
     ],

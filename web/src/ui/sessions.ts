@@ -23,6 +23,18 @@ function describe(s: Session): string {
   return [s.label, s.process, s.pid ? `process ${s.pid}` : "", since, untold(s)].filter(Boolean).join(" · ");
 }
 
+/** Has agents be told nothing of what the user looks at, or everything again; false when the companion refuses. */
+export async function share(connection: Connection, paused: boolean): Promise<boolean> {
+  try {
+    await connection.request("context/pause", { paused });
+    note(paused ? "Agents are told nothing of what you look at." : "Agents are told what you look at.");
+    return true;
+  } catch (e) {
+    note(messageOf(e), { kind: "problem" });
+    return false;
+  }
+}
+
 /** The dialog of the connected CLIs: who they are, a mention for one of them, and whether they are told what the user looks at. */
 export async function showSessions(connection: Connection, sessions: Session[], paused: boolean, target: Target | null): Promise<void> {
   const words = h("input", { type: "text", "aria-label": "Words that follow the mention", placeholder: "Words of yours (optional)", testid: "mention-words" });
@@ -37,15 +49,6 @@ export async function showSessions(connection: Connection, sessions: Session[], 
       note(messageOf(e), { kind: "problem" });
     }
   };
-  const share = async (): Promise<void> => {
-    try {
-      await connection.request("context/pause", { paused: !paused });
-      dialog.close();
-      note(paused ? "Agents are told what you look at." : "Agents are told nothing of what you look at.");
-    } catch (e) {
-      note(messageOf(e), { kind: "problem" });
-    }
-  };
   const lines = sessions.map((s) =>
     h(
       "li",
@@ -55,7 +58,7 @@ export async function showSessions(connection: Connection, sessions: Session[], 
     ),
   );
   const close = h("button", { type: "button", class: "button", text: "Close", onclick: () => dialog.close() });
-  const pause = h("button", { type: "button", class: "button", text: paused ? "Resume sharing" : "Pause sharing", testid: "share", onclick: () => void share() });
+  const pause = h("button", { type: "button", class: "button", text: paused ? "Resume sharing" : "Pause sharing", testid: "share", onclick: () => void share(connection, !paused).then((done) => done && dialog.close()) });
   const told = paused ? "Sharing is paused: agents are not told what you look at." : sessions.length > 0 ? `${sessions.some(untold) ? "The others are" : "They are"} told your open files, cursor, selection and problems; pollux share changes that.` : "";
   const dialog = dialogFrame(
     "Connected CLIs",

@@ -30,7 +30,7 @@ export class Status {
   }
 
   /** Whether agents are told nothing. */
-  private get paused(): boolean {
+  get paused(): boolean {
     return this.troubles.some((t) => t.id === "paused");
   }
 
