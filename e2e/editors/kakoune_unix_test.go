@@ -113,7 +113,7 @@ func TestKakoune(t *testing.T) {
 	b.ex("pollux-pause")
 	b.on("paused: nothing is shared")
 	b.sees(a, "none")
-	b.ex("pollux-resume")
+	b.ex("pollux-pause") // again: one key is enough
 	b.on("agents see again")
 	a.Quiet()
 

@@ -138,7 +138,7 @@ func TestMicro(t *testing.T) {
 	b.microCommand("pollux pause")
 	b.on("paused: nothing is shared")
 	b.sees(a, "none")
-	b.microCommand("pollux resume")
+	b.microCommand("pollux pause") // again: one key is enough
 	b.on("agents see again")
 	b.keys("C-Home")
 	b.sees(a, "a.go 1:1")

@@ -1,6 +1,10 @@
 package editors
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/pollux-companion/pollux/e2e/agent"
@@ -47,10 +51,46 @@ func pauses(t *testing.T, f flavour) {
 	b.is(line[0], line[1]+" paused")
 	b.command("pollux.resume")
 	told("the file at last", 1)
+	b.step("the key that the help proposes pauses and resumes")
+	key := b.pauseKey()
+	b.keys(key...)
+	told("nothing by the key", 0)
+	b.is(line[0], line[1]+" paused")
+	b.keys(key...)
+	told("the file by the key", 1)
+	b.is(line[0], line[1])
 	b.step("this agent is told nothing more")
 	if err := b.control().Share(b.Context(), "gemini", "never"); err != nil {
 		b.Fatal(err)
 	}
 	told("nothing once more", 0)
 	b.is(line[0], line[1]+" not told: Gemini")
+}
+
+// pauseKey binds the key that the plugin's own help proposes, and returns it.
+func (b *bench) pauseKey() []string {
+	b.Helper()
+	help := map[string]string{"neovim": "nvim/doc/pollux.txt", "vim": "vim/doc/pollux.txt", "emacs": "emacs/README.md"}[b.f.name]
+	data, err := os.ReadFile(filepath.Join("../../plugins", help))
+	if err != nil {
+		b.Fatal(err)
+	}
+	if b.f.name == "emacs" {
+		bind := regexp.MustCompile("`(\\(global-set-key .*?\\))`").FindSubmatch(data)
+		if bind == nil || !strings.Contains(string(data), "`C-c g z`") {
+			b.Fatal("the help proposes no key")
+		}
+		b.eval("(progn " + string(bind[1]) + " 1)")
+		return []string{"C-c", "g", "z"}
+	}
+	bind := regexp.MustCompile(`(?m)^ +(.*<leader>gp.*)$`).FindSubmatch(data)
+	if bind == nil {
+		b.Fatal("the help proposes no key")
+	}
+	command := string(bind[1])
+	if b.f.name == "neovim" {
+		command = "lua " + command
+	}
+	b.ex(command)
+	return []string{"\\", "g", "p"}
 }
