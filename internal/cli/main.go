@@ -66,10 +66,11 @@ func (a *app) root(args []string) *cobra.Command {
 	asked := false
 	root := &cobra.Command{
 		Use:   "pollux",
-		Short: "Make any editor an IDE for Gemini CLI",
-		Long: `pollux makes any editor a first-class IDE for Gemini CLI: the CLI knows which
-files you have open, where your cursor is and what you have selected, and shows
-its changes as diffs that you can edit, accept or reject.`,
+		Short: "Make any editor an IDE for terminal agents",
+		Long: `pollux makes any editor a first-class IDE for terminal agents: Gemini CLI, Qwen
+Code, Claude Code and GitHub Copilot CLI. The agent knows which files you have
+open, where your cursor is and what you have selected. Its changes appear as
+diffs that you can edit, accept or reject.`,
 		Example: `  pollux serve              a companion for this folder, with its editor page
   pollux run                the same around gemini, in this terminal
   pollux help COMMAND       more about a command, with examples`,

@@ -14,8 +14,8 @@ func checkCommand(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Say what this machine can enforce, and how to get the rest",
-		Long: `Builds a sandbox around nothing, and says which of its layers this machine
-gives, which policies it can therefore enforce, and what to do about the rest.
+		Long: `Builds an empty sandbox. It says which of the sandbox's layers this machine has,
+which policies they can enforce, and how to get the missing layers.
 The exit code is 0 when every policy can be enforced, otherwise 1.`,
 		Example: `  pollux sandbox check
   pollux sandbox check --json

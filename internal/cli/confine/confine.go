@@ -90,7 +90,7 @@ The exit code is the command's own; 125 when the sandbox could not be set up,
 	flags.BoolVar(&f.json, "json", false, "print one JSON object at the end, with the outputs in it")
 	flags.BoolVar(&f.explain, "explain", false, "say what it could read, change and contact, and run nothing; with --json as an object")
 	flags.BoolVar(&f.raw, "raw", false, "pass every byte of its outputs on, to a terminal too")
-	flags.BoolVar(&f.reduced, "reduced", false, "where full isolation is not to be had, accept less for policies that it still keeps")
+	flags.BoolVar(&f.reduced, "reduced", false, "if full isolation is missing, accept less for policies that it still keeps")
 	flags.BoolVar(&f.selfTest, "self-test", false, "try every known way out on this machine, and print what came of it")
 	cmd.AddCommand(checkCommand(con))
 	return cmd

@@ -39,18 +39,20 @@ func Conform(con *console.Console) *cobra.Command {
 	var f conformFlags
 	cmd := &cobra.Command{
 		Use:   "conform [--pid PID | --port PORT --token-file FILE | -- COMMAND… | --editor -- COMMAND…]",
-		Short: "Try a companion, anybody's, against the contract with Gemini CLI, or an editor's plugin",
-		Long: `Tries a companion against the contract as a test suite of hundreds of named
-checks, each with its number in the specification and, where it fails, what was
-seen. The companion is a running one (by its process, or by port and token), or
-COMMAND, which is started in a workspace of its own and ended at the end; what
-it prints is shown with --verbose, or when it does not come up. With --pid it is
-tried as Claude Code and Qwen Code find it as well, where it has locks for them.
+		Short: "Test any companion against the contract with agents, or an editor's plugin",
+		Long: `Tests a companion against the contract, with hundreds of named checks. Each
+check has its number in the specification. A failed check says what was seen.
 
-It opens diffs in the editor while it runs, and closes them again. What needs
-somebody in front of the editor is done by a driver: a program that reads one
-JSON object a line and answers each (see docs/conform.md). Without one those
-checks are left out, and said so.
+Name a running companion by its process, or by its port and token. Or give
+COMMAND: pollux starts it in a workspace of its own and ends it afterwards. Its
+output is shown with --verbose, or when it does not start. With --pid the
+companion is also tried as Claude Code and Qwen Code find it, if it has locks
+for them.
+
+The checks open diffs in the editor and close them again. Some checks need a
+user: a driver plays it, a program that reads one JSON object a line and answers
+each (see docs/conform.md). Without a driver these checks are skipped, and
+listed as skipped.
 
 The exit code is 0 when no check has failed.`,
 		Example: `  pollux conform --pid 4711 --slow           with the checks that take a minute

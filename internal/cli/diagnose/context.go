@@ -33,19 +33,19 @@ func Context(con *console.Console) *cobra.Command {
 	var f contextFlags
 	cmd := &cobra.Command{
 		Use:   "context [DIR]",
-		Short: "Show what the CLI would tell its model about your editor",
-		Long: `Shows, word by word, what a Gemini CLI that is started in the current folder (or in
-DIR) would tell its model with the next prompt: the open files, and where the
-cursor is in the one that has the focus and what is selected there. Where
-several companions serve the folder it is the one that the CLI takes, by the
-CLI's own rule and also if it is not pollux's; pollux status marks it by a star.
+		Short: "Show what an agent would tell its model about your editor",
+		Long: `Shows, word by word, what a Gemini CLI in the current folder (or in DIR) would
+tell its model with the next prompt: the open files, and the cursor and the
+selection in the active file. If several companions serve the folder, it asks
+the companion that the CLI would take, pollux's or not. pollux status marks that
+companion by a star.
 
-With --watch it goes on: after the whole context come the changes, as the CLI
-tells them with later prompts, until Ctrl-C. (The CLI tells them only when you
-send a prompt, and several changes as one: so does --since.)
+With --watch it first shows the whole context, and then each change, until
+Ctrl-C. The CLI itself tells changes only when you send a prompt, and several of
+them as one. --since does the same.
 
-With --agent claude it shows what a Claude Code would tell: it tells the file, or
-the selected lines, anew with each prompt.
+With --agent claude it shows what Claude Code would tell. Claude Code tells the
+file, or the selected lines, anew with each prompt.
 
 The exit code is 1 when the CLI would not connect.`,
 		Example: `  pollux context                  the text that goes into the prompt

@@ -38,16 +38,19 @@ func Doctor(con *console.Console, bridge func(settings, dir string) []doctor.Fin
 	cmd := &cobra.Command{
 		Use:   "doctor [" + strings.Join(agent.Names(nil), "|") + "]",
 		Short: "Say why an agent does not connect, and how to mend it",
-		Long: `Does what a Gemini CLI would do that is started in this shell and folder, step by
-step: which process it takes for its editor's, in which temp folder it looks,
-which discovery files it sees in which order, which one it takes and why not the
-others; whether the folder lies in the workspace; whether the companion answers,
-takes the token, offers diffs and sends a context; whether IDE mode is on. Each
-finding says what is the matter, why it matters, and what to type. With claude or
-qwen it does the same for Claude Code and Qwen Code, which look for lock files in
-a folder of their own.
+		Long: `Repeats, step by step, how a Gemini CLI in this shell and folder looks for a
+companion:
 
-It joins the companion for a moment and leaves it as it was. The exit code is 0
+  - which process it takes for its editor, and which temp folder it looks into
+  - which discovery files it sees, which one it takes, and why not the others
+  - whether this folder lies in the companion's workspace
+  - whether the companion answers, takes the token, offers diffs and sends context
+  - whether IDE mode is on
+
+Each finding says what is wrong, why it matters, and what to type. With the name
+of another agent it repeats that agent's search instead.
+
+It joins the companion for a moment and changes nothing there. The exit code is 0
 only when the CLI would connect, with context and diffs.`,
 		Example: `  pollux doctor
   pollux doctor claude

@@ -22,17 +22,19 @@ func Status(con *console.Console) *cobra.Command {
 	var all, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "List the companions of this machine, and how they are",
-		Long: `Lists every companion of yours on this machine, pollux's and others: its editor,
-process, port and workspace, how many CLIs are connected and diffs open (of
-pollux's own), its age and its health. A discovery file that was left behind is
-marked dead; the next companion that starts removes it, and pollux doctor --fix.
-A star marks the one that a Gemini CLI would take that is started here, in this
-shell, by the CLI's own rule; pollux doctor says why it is that one. Below the
-list stand the CLIs that are connected, the agents that ask by pollux mcp --ide,
+		Short: "List the companions of this machine, and their health",
+		Long: `Lists every companion of yours on this machine, pollux's and others: editor,
+process, port, workspace, age and health. For pollux's own it also counts the
+connected CLIs and the open diffs.
+
+A discovery file without a living companion is marked dead. The next companion
+removes it, and so does pollux doctor --fix. A star marks the companion that a
+Gemini CLI in this shell and folder would take; pollux doctor says why.
+
+Below the list are the connected CLIs, the agents that ask by pollux mcp --ide,
 and the other agents that would connect.
 
-The exit code is 1 when none is alive.`,
+The exit code is 1 when no companion is alive.`,
 		Example: `  pollux status
   pollux status --all     also those in temp folders that this shell's CLI does not see
   pollux status --json    for scripts`,

@@ -31,11 +31,11 @@ func configCommand(kit *tools.Kit) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config NAME [SETTING] [VALUE]",
 		Short: "Show and set an extension's settings",
-		Long: `Shows the settings that an extension asks for, or sets one, where Gemini CLI
-reads them too. A secret goes into the system's keychain, or into the CLI's
-encrypted file where there is none, and is never printed. It is never an argument
-either, which other programs could see: with - as VALUE it is typed, or read
-from standard input.`,
+		Long: `Shows the settings that an extension asks for, or sets one. Gemini CLI reads the
+same settings. A secret goes into the system's keychain, or into the CLI's
+encrypted file if there is no keychain. It is never printed, and never an
+argument, because other programs could see it: give - as VALUE, and type the
+secret or pass it on standard input.`,
 		Example: `  pollux extensions config my-extension
   pollux extensions config my-extension REGION eu-west-1
   pollux extensions config my-extension API_KEY - < key.txt`,

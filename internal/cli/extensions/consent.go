@@ -156,9 +156,9 @@ func consentGrantCommand(kit *tools.Kit) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "grant EXT",
 		Short: "Allow an extension's tools to run, as they are now",
-		Long: `Shows what the sandbox lets the extension's tools do and, when you agree, keeps
-that for this content: no question comes when one of them runs. It is for your
-own terminal: a model's shell is refused.`,
+		Long: `Shows what the sandbox lets the extension's tools do. If you agree, pollux keeps
+that answer for this content, and asks no question when a tool runs. Use it in
+your own terminal: a model's shell is refused.`,
 		Example: `  pollux extensions consent grant code-analyzer
   pollux extensions consent grant code-analyzer --yes      in a script of yours`,
 		Args: console.OneArg("EXT"),
@@ -237,9 +237,9 @@ func consentRevokeCommand(kit *tools.Kit) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "revoke EXT",
 		Short: "Take back what you answered about an extension",
-		Long: `Forgets every answer about an extension, also that its tools may never run:
-you are asked at the next run. With --never its tools never run instead, whatever
-its content becomes, and you are not asked.`,
+		Long: `Forgets every answer about an extension, also "never". You are asked at the next
+run. With --never, its tools never run again, whatever its content becomes, and
+you are not asked.`,
 		Example: `  pollux extensions consent revoke code-analyzer
   pollux extensions consent revoke code-analyzer --never
   pollux extensions consent revoke --all`,

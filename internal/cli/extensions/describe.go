@@ -21,14 +21,13 @@ func describeCommand(kit *tools.Kit) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "describe NAME|PATH",
 		Short: "Show what an extension is, brings and may do",
-		Long: `Shows everything about one extension: where it came from and who installed it,
-what its tools may read, change and contact (what is not named is denied), its
-tools with their signatures, documents, examples, MCP servers, hooks, and what
-is wrong with it. A PATH (with a slash in it) is described without being
-installed.
+		Long: `Shows everything about one extension: where it came from and who installed it;
+what its tools may read, change and contact (anything else is denied); its tools
+with their signatures, documents, examples, MCP servers and hooks; and what is
+wrong with it. A PATH (with a slash in it) is described without installing it.
 
-With --verify the content is compared with what was installed; the exit code is
-1 when they differ, or when nothing was recorded that could be compared.`,
+--verify compares the content with the content that was installed. The exit code
+is 1 when they differ, or when nothing was recorded at the installation.`,
 		Example: `  pollux extensions describe code-analyzer
   pollux extensions describe code-analyzer --verify
   pollux extensions describe ./my-extension --json`,

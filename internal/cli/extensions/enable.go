@@ -91,7 +91,7 @@ func uninstallCommand(kit *tools.Kit) *cobra.Command {
 		Aliases: []string{"remove", "rm"},
 		Short:   "Remove extensions, broken ones too",
 		Long: `Removes extensions with their rules and records. NAME may be the name, the
-source or the folder's path. Of a linked extension only the link goes.`,
+source or the folder's path. For a linked extension, only the link is removed.`,
 		Example: `  pollux extensions uninstall code-analyzer hello-extension`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all == (len(args) > 0) {

@@ -25,10 +25,10 @@ func Command(kit *tools.Kit, more ...*cobra.Command) *cobra.Command {
 		Use:     "extensions",
 		Aliases: []string{"extension", "ext"},
 		Short:   "Install, inspect and remove extensions of Gemini CLI",
-		Long: `Manages extensions in Gemini CLI's own folder and format: what pollux installs
-the CLI lists, loads, updates and removes, and the other way round. Beyond that
-pollux shows what an extension may do before it is installed, and nothing that
-is interrupted or fails leaves an extension half-installed.`,
+		Long: `Manages extensions in Gemini CLI's own folder and format. An extension that
+pollux installed can be listed, loaded, updated and removed by the CLI, and the
+other way round. pollux also shows what an extension may do before you install
+it. An installation that fails or is interrupted leaves nothing half-installed.`,
 		Example: `  pollux extensions install owner/repo
   pollux ext list
   pollux ext describe code-analyzer --verify`,

@@ -63,8 +63,8 @@ func listCommand(kit *tools.Kit) *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List the installed extensions",
-		Long: `Lists every installed extension, also those that are disabled here or that do
-not load, with the reason. The exit code is 0 also when one does not load.`,
+		Long: `Lists every installed extension. An extension that is disabled here, or does not
+load, is listed with the reason. The exit code is 0 also when one does not load.`,
 		Example: `  pollux extensions list --all
   pollux extensions list --json | jq '.extensions[].name'`,
 		Args: cobra.NoArgs,

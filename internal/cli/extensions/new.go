@@ -77,8 +77,8 @@ func schemaCommand(kit *tools.Kit) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of gemini-extension.json",
-		Long: `Prints the JSON Schema of gemini-extension.json, by which editors complete and
-check manifests. It says what a schema can say; validate says the rest.`,
+		Long: `Prints the JSON Schema of gemini-extension.json. Editors complete and check
+manifests with it. pollux extensions validate also checks what no schema can say.`,
 		Example: `  pollux extensions schema > gemini-extension.schema.json`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {

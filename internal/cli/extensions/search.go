@@ -21,10 +21,10 @@ func searchCommand(kit *tools.Kit) *cobra.Command {
 		Use:   "search WORDS",
 		Short: "Search an index file of extensions",
 		Long: `Searches an index: a JSON file with a list of {"name", "description", "version",
-"source", "keywords"}, or a saved copy of Gemini CLI's gallery. The file is that
-of --index, else extensionIndex in pollux's configuration, else the one that
-Gemini CLI's settings name (experimental.extensionRegistryURI). Nothing is asked
-over the network. Every word must occur.`,
+"source", "keywords"}, or a saved copy of Gemini CLI's gallery. The file is named
+by --index, else by extensionIndex in pollux's configuration, else by Gemini CLI's
+settings (experimental.extensionRegistryURI). The search uses no network. It finds
+the extensions in which every word occurs.`,
 		Example: `  pollux extensions search lint python --index ~/extensions.json`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return searchIndex(kit, args, index, asJSON)

@@ -21,11 +21,13 @@ func updateCommand(kit *tools.Kit) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "update [NAME…]",
 		Short: "Update extensions; one that fails keeps its old version",
-		Long: `Fetches what is new, shows what changes and replaces the old version in one
-step. It asks again only when the new version may do more than the old one, is older,
-or comes from another source. A release is updated by releases alone.
-An update that fails leaves the old version as it was, and the exit code says so:
-0 done or up to date, 1 updates are there (--check) or you said no, 3 failed.`,
+		Long: `Fetches a new version, shows what changes, and replaces the old version in one
+step. It asks you only when the new version may do more than the old one, is
+older, or comes from another source. A release is updated only by a release. If an
+update fails, the old version stays as it was.
+
+The exit code is 0 when all is done or up to date, 1 when there are updates
+(--check) or you said no, 3 when an update failed.`,
 		Example: `  pollux extensions update --all --check
   pollux extensions update code-analyzer --yes`,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -25,9 +25,9 @@ func validateCommand(kit *tools.Kit) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate [PATH]",
 		Short: "Check an extension's manifest and the files that it names",
-		Long: `Checks the extension in PATH (or the current folder): the manifest's text and
-every field, and that the files it names are there and inside the extension.
-Everything that is wrong is said at once, with file, line, column and the fix.
+		Long: `Checks the extension in PATH (or the current folder): the manifest's text, every
+field, and that the named files exist inside the extension. It reports all faults
+at once, each with file, line, column and the fix.
 
 The exit code is 0 without errors, 1 with errors (with --strict: or warnings).`,
 		Example: `  pollux extensions validate

@@ -23,9 +23,9 @@ func bridgeCommand(kit *tools.Kit) *cobra.Command {
 		Use:   "bridge",
 		Short: "Make today's Gemini CLI use the extensions' tools and documents",
 		Long: `Gemini CLI itself knows nothing of the tools and documents of extensions. The
-bridge is one small extension that pollux writes into the CLI's folder: the next
-gemini session knows by it what there is, and calls it through pollux, in the
-sandbox. Only extensions that you agreed to are told of.`,
+bridge is one small extension that pollux writes into the CLI's folder. By it the
+next gemini session learns what there is, and calls it through pollux, in the
+sandbox. The bridge names only extensions that you agreed to.`,
 		Example: `  pollux extensions bridge install
   pollux extensions bridge status
   pollux extensions bridge remove`,
@@ -44,9 +44,9 @@ func bridgeInstallCommand(kit *tools.Kit) *cobra.Command {
 		Long: `Writes the bridge into Gemini CLI's extensions folder. It is kept current by
 itself from then on; installing it again does no harm.
 
-In a terminal Gemini CLI asks you before it calls a tool. Without one (gemini -p)
-it hides such tools from the model. --headless changes that, and only that: it
-writes a rule for the CLI's policies by which sessions without a terminal may call
+In a terminal Gemini CLI asks you before it calls a tool. Without a terminal
+(gemini -p) it hides such tools from the model. --headless changes only that. It
+writes a rule for the CLI's policies: sessions without a terminal may then call
 EVERY tool that pollux offers, now and later, WITHOUT asking. pollux still offers
 only tools of extensions that you agreed to, and each runs in its sandbox.`,
 		Example: `  pollux extensions bridge install
@@ -105,10 +105,11 @@ func bridgeStatusCommand(kit *tools.Kit) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Say whether the bridge is there and works",
-		Long: `Says where the bridge is, what it starts, and what it takes of each session.
-Names what keeps it from working, with the command that helps: another server in
-its place, settings that block it, a binary that has gone; and what passes for
-pollux and is not. The exit code is 1 when it is not there or does not work.`,
+		Long: `Says where the bridge is, what it starts, and how many tokens it takes of each
+session. If something keeps it from working, it names the cause and the command
+that helps: another server in its place, settings that block it, a binary that
+has gone. It also names programs that pass for pollux. The exit code is 1 when
+the bridge is missing or does not work.`,
 		Example: `  pollux extensions bridge status --json`,
 		Args:    cobra.NoArgs,
 		RunE:    func(*cobra.Command, []string) error { return bridgeStatus(kit, asJSON) },

@@ -24,8 +24,9 @@ func callCommand(kit *tools.Kit) *cobra.Command {
 The name is a tool's, or EXTENSION.TOOL where several extensions have one of that
 name. describe_extension(name="…") and read_doc(name="…") are pollux's own.
 
-What comes back is what a model would get. The exit code is 0 when the tool did
-well, 1 when it failed, was refused or is not there, 2 when this is no call.`,
+It prints the answer that a model would get. The exit code is 0 when the tool
+succeeded, 1 when it failed, was refused or does not exist, 2 when CALL is no
+call.`,
 		Example: `  pollux extensions call 'lintFile(file="src/index.js")'
   pollux extensions call 'code-analyzer.lintFile(file="src/index.js")' --json
   pollux extensions call 'describe_extension(name="lintFile", script=true)'`,
@@ -97,16 +98,16 @@ func respondCommand(kit *tools.Kit) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "respond",
-		Short: "Do what a model's text on standard input asks for, and print the answer to it",
+		Short: "Run the calls in a model's text on standard input, and print the answers",
 		Long: `Reads a model's text, runs the calls in its <tool_code> blocks, reads the
 documents that its <read_doc> blocks name, and prints what goes back to the
 model, in the same order. A block is acted on as soon as it is complete, so the
 text may come while the model still writes. Blocks in code, in quotations and in
 results are not run; the answer says so.
 
-What you did not agree to beforehand is asked in your editor, if one is there,
-and refused otherwise. The exit code is 0 also when a tool failed: that is
-something for the model to know. Nothing asked gives no output.`,
+A tool that you did not agree to before is asked about in your editor, if one is
+connected, and refused otherwise. The exit code is 0 also when a tool failed: the
+model is told. A text without such blocks gives no output.`,
 		Example: `  my-model <prompt.txt | tee answer.txt | pollux extensions respond >results.txt
   pollux extensions respond --json <answer.txt`,
 		Args: cobra.NoArgs,

@@ -20,14 +20,14 @@ func MCP(kit *tools.Kit, ide func(s *mcp.Server, folder string, write bool)) *co
 		Long: `Serves the extensions that are enabled in this folder and that you agreed to as
 an MCP server on standard input and output: tools (each in its sandbox),
 documents as resources, examples as prompts, and the summary as instructions.
-Where the client can ask you, consent that is still needed is asked there. Of
-many tools only some are declared; one function describes and another runs the
-rest.
+If your consent is still needed, the client asks you, where it can. If there are
+many tools, only some are declared; one function describes the others and another
+runs them.
 
-With --ide the client also gets tools for the editor that a companion serves
-this folder to: getDiagnostics, getOpenEditors, getCurrentSelection, openFile,
-openDiff and more, under the names that other IDE servers use. They change no
-file; with --ide-write, openDiff writes what you accepted.
+With --ide the client also gets tools for the editor that is connected to this
+folder: getDiagnostics, getOpenEditors, getCurrentSelection, openFile, openDiff
+and more, under the names that other IDE servers use. They change no file. With
+--ide-write, openDiff writes the text that you accepted.
 
 Gemini CLI wants the bridge instead: pollux extensions bridge install.`,
 		Example: `  claude mcp add pollux -- pollux mcp --ide

@@ -86,15 +86,16 @@ func promptCommand(kit *tools.Kit) *cobra.Command {
 	var budget int
 	cmd := &cobra.Command{
 		Use:   "prompt",
-		Short: "Print what a model should know of the extensions at the start of a session",
+		Short: "Print a summary of the extensions for the first prompt of a model",
 		Long: `Prints a summary of the extensions that are enabled in this folder and that you
 agreed to: names, descriptions, tool signatures and names of documents, and how
 a model calls them. Put it into the first prompt of any model, and give what
 the model writes to pollux extensions respond.
 
-With --budget it takes at most so many tokens (estimated: a quarter of the ASCII
-characters, and one for each other character). What was used last, or is
-enabled for this folder alone, keeps the most; what is left out is counted.`,
+--budget bounds it to so many tokens (estimated: a quarter of the ASCII
+characters, and one for each other character). Extensions that you used last, or
+enabled for this folder alone, keep the most. The summary says how much is left
+out.`,
 		Example: `  pollux extensions prompt
   pollux extensions prompt --budget 500
   pollux extensions prompt --format json`,

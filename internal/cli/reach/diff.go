@@ -29,18 +29,20 @@ func Diff(con *console.Console) *cobra.Command {
 		Use:   "diff FILE",
 		Short: "Ask about a change in the editor, and wait for the answer",
 		Long: `Shows a proposal for FILE as a diff in the editor that is connected to this folder
-(the page, Neovim, Vim, Emacs, pollux review), and waits until you have accepted
-or rejected it there; you can edit it before. The proposed text comes from
-standard input or from another file. FILE need not exist.
+(the page, Neovim, Vim, Emacs, pollux review). You can edit the proposal there.
+pollux waits until you accept or reject it. The proposed text comes from standard
+input or from another file. FILE need not exist.
 
-Exit code 0: accepted, and the final text is on standard output, unless --write
-or -o says where it goes. 1: rejected, nothing is printed or written. 3: nobody
-could be asked, or the text could not be written; an accepted text is then kept
-in a file beside FILE, which the message names. 130: taken back by Ctrl-C, which
-closes the view.
+Exit codes:
+  0    accepted. The final text is on standard output, or where --write or -o
+       puts it.
+  1    rejected. Nothing is printed or written.
+  3    nobody could be asked, or the text could not be written. An accepted text
+       is then kept in a file beside FILE, and the message names that file.
+  130  you pressed Ctrl-C, which closes the diff.
 
-Of several companions that serve FILE it asks in the one whose folder is nearest,
-then the newest.`,
+If several companions serve FILE, it asks the one with the nearest folder, and
+of these the newest.`,
 		Example: `  sed s/old/new/ a.txt | pollux diff a.txt --write      ask, then change the file
   pollux diff a.txt --from a.new -o merged.txt          the result goes elsewhere
   gofmt main.go | pollux diff main.go > /dev/null && echo yes

@@ -39,9 +39,9 @@ func Env(con *console.Console) *cobra.Command {
 		Use:   "env [DIR]",
 		Short: "Print the variables by which a terminal's CLI finds the companion",
 		Long: `Prints the variables of the companion that serves the current folder (or DIR),
-for a terminal whose agent does not find it by itself: in tmux,
-with another TMPDIR, or when several companions serve one folder. Of several, it is
-the one whose folder is nearest, then the newest.
+for a terminal whose agent does not find it by itself: in tmux, with another
+TMPDIR, or when several companions serve one folder. Of several companions it
+takes the one with the nearest folder, and of these the newest.
 
 They hold the companion's token: print them into a shell, not into a file that
 others can read.`,
@@ -119,7 +119,8 @@ func Page(con *console.Console) *cobra.Command {
 		Use:   "page [DIR]",
 		Short: "Print a fresh address of the running companion's editor page",
 		Long: `Prints an address of the editor page of the companion that serves the current
-folder (or DIR). It is good for one browser tab; ask again for another.`,
+folder (or DIR). The address works for one browser tab. For another tab, run it
+again.`,
 		Example: `  pollux page
   pollux page --open        open it in the browser instead`,
 		Args: cobra.MaximumNArgs(1),

@@ -43,12 +43,13 @@ into the prompt of the agent that is connected to its folder's companion. The ag
 does nothing before you press Enter there.
 
 Claude Code, opencode (lines only) and GitHub Copilot CLI take it by their protocol.
-For the others, and with words of yours, it is typed into the agent's terminal, by
-tmux, screen, zellij, kitty, WezTerm or the editor, as long as the agent is in the
-foreground there. A file that holds secrets, or is listed in an ignore file for
-agents (.geminiignore and its kin), is refused, and so is what the agent's own
-settings keep from its tools. An agent's shell may not do this: run it in a
-terminal of your own.
+For other agents, and with --words, pollux types it into the agent's terminal, by
+tmux, screen, zellij, kitty, WezTerm or the editor. The agent must be in the
+foreground there.
+
+pollux refuses a file that holds secrets, a file that an ignore file for agents
+(such as .geminiignore) lists, and a file that the agent's own settings keep from
+its tools. An agent's shell cannot mention files: use a terminal of your own.
 
 The exit code is 1 when there is no companion, or no agent that could take it.`,
 		Example: `  pollux mention main.go

@@ -23,12 +23,11 @@ func Open(con *console.Console) *cobra.Command {
 		Use:   "open FILE[:LINE[:COLUMN]]",
 		Short: "Show a place in the connected editor",
 		Long: `Shows a file in the editor that is connected to this folder (the page, Neovim, Vim,
-Emacs), and the place in it that compilers and grep print behind its name: line
-and column, both counted from 1, the column in UTF-16 units as editors count. Of
-several companions it is the one whose folder is nearest to the file, then the
-newest.
+Emacs). Write the place as compilers and grep do: line and column, counted from 1,
+the column in UTF-16 units as editors count. Of several companions it takes the
+one whose folder is nearest to the file, and of these the newest.
 
-The exit code is 3 when no editor can show it; pollux review shows proposals alone.`,
+The exit code is 3 when no editor can show it. pollux review shows only proposals.`,
 		Example: `  pollux open main.go:42
   pollux open src/app.ts:10:5
   pollux open --keep-focus README.md`,

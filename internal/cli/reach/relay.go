@@ -19,15 +19,16 @@ func Relay(con *console.Console) *cobra.Command {
 	homes := map[string]*string{} // by agent name
 	cmd := &cobra.Command{
 		Use:   "relay",
-		Short: "Connect a CLI that started it to whatever editor serves its folder",
-		Long: `A CLI starts it as its companion and speaks to it over standard input and output.
-It finds the editor that serves the CLI's folder, passes everything on, and when
-the editor is restarted, finds it again and shows it the changes that are still
-undecided. The CLI stays connected all the time, and hears of nothing but what
-you really decided. While there is no editor, the CLI asks in the terminal.
+		Short: "Connect the CLI that starts it to the editor that serves its folder",
+		Long: `A CLI starts the relay as its companion and speaks to it over standard input and
+output. The relay finds the editor that serves the CLI's folder and passes every
+message on. If the editor is restarted, the relay finds it again and shows it the
+changes that are still undecided. The CLI stays connected all the time, and hears
+only your own decisions. While there is no editor, the CLI asks in the terminal.
 
-pollux setup --relay lets every Gemini CLI and Qwen Code start it that finds no
-editor of its own; pollux setup --no-relay takes that back. It is not for a terminal.`,
+After pollux setup --relay, every Gemini CLI and Qwen Code that finds no editor
+starts a relay. pollux setup --no-relay takes that back. You never start one by
+hand.`,
 		Example: `  pollux setup --relay
   GEMINI_CLI_IDE_SERVER_STDIO_COMMAND=pollux GEMINI_CLI_IDE_SERVER_STDIO_ARGS='["relay"]' gemini`,
 		Args: cobra.NoArgs,

@@ -25,19 +25,21 @@ func Share(con *console.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "share [AGENT always|ask|never|leave] [DIR]",
 		Short: "Say which agents are told what you look at",
-		Long: `Says whether the sessions of an agent are told what you look at in the current
-folder (or in DIR): open files, cursor, selection and problems. With ask, nothing
-is told until you have answered once, in the editor or on its page. Without an
-agent, it lists what holds. AGENT may be all.
+		Long: `Decides whether an agent is told what you look at in the current folder (or in
+DIR): open files, cursor, selection and problems. AGENT may be all. Without AGENT
+it lists the decisions.
 
-With leave, the agent does not even find this companion: use it for an agent that
-another editor's extension serves, such as Claude Code, which connects to neither
-where it finds two.
+  always  the agent is told
+  ask     nothing is told until you have answered once, in the editor or the page
+  never   nothing is told
+  leave   the agent does not even find this companion. Use it when another
+          editor's extension serves the agent: Claude Code, for example, connects
+          to neither when it finds two
 
-The answer holds for this folder and the folders below it, for every editor, until
-you change it. The setting share in config.json says what holds elsewhere. Proposals
-are reviewed as ever, and what you send to an agent yourself is sent. An agent's own
-shell can only say never.`,
+The decision holds for this folder and the folders below it, for every editor,
+until you change it. The setting share in config.json holds for all other folders.
+You still review proposals, and can still send mentions to the agent. An agent's
+own shell can only say never.`,
 		Example: `  pollux share                    who is told what
   pollux share codex never
   pollux share all ask ~/work`,

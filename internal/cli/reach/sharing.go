@@ -19,13 +19,13 @@ func Pause(con *console.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "pause [DIR]",
 		Short: "Stop telling agents what you look at",
-		Long: `Keeps from every agent what you look at in the current folder (or in DIR): no open
-file, cursor, selection or problem is told until pollux resume, also after a
-restart. Proposals come and are decided as ever, and what you send to an agent
-yourself is sent. Editor, page, reviewer and status say that sharing is paused.
+		Long: `Stops telling agents what you look at in the current folder (or in DIR). They hear
+of no open file, cursor, selection or problem until pollux resume, also after a
+restart. You still review proposals, and can still send mentions to an agent.
+Editor, page, reviewer and status say that sharing is paused.
 
-Agents forget at once what they would have told with the next prompt. What a model
-was told before stays in its conversation.`,
+Agents drop at once what they would have told with the next prompt. Whatever a
+model was told before stays in its conversation.`,
 		Example: `  pollux pause                 before you open what is nobody's business
   pollux resume`,
 		Args: cobra.MaximumNArgs(1),
@@ -79,11 +79,11 @@ func share(ctx context.Context, con *console.Console, dir string, paused bool) e
 func Stop(con *console.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "stop [DIR]",
-		Short: "End the keepers, and pollux serve, of a folder",
-		Long: `Ends what serves the current folder (or DIR) without an editor: the keepers that
-hold the connection of CLIs whose editor was closed, and pollux serve. What is
-still open is rejected, and the CLIs go on in their terminals alone. A companion
-of an editor that runs is left alone.`,
+		Short: "End pollux serve and the keepers of a folder",
+		Long: `Ends pollux serve for the current folder (or DIR), and the keepers that hold the
+connections of CLIs whose editor was closed. Open proposals are rejected, and the
+CLIs go on in their terminals alone. The companion of a running editor is left
+alone.`,
 		Example: `  pollux stop            in the folder of the project
   pollux stop ~/app`,
 		Args: cobra.MaximumNArgs(1),

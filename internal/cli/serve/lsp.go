@@ -20,11 +20,11 @@ func LSP(con *console.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "lsp",
 		Short: "Serve an editor over standard input and output",
-		Long: `Speaks JSON-RPC over standard input and output, as a language server does, for
-one editor process: pollux's plugins start it, and any LSP client may. The
-companion starts with the editor's initialize and ends with the editor. Where a
-CLI is still connected then, a keeper holds its connection until an editor comes
-back to the folder; pollux status shows it, pollux stop ends it.
+		Long: `Serves one editor process over standard input and output, with JSON-RPC, as a
+language server does. pollux's plugins start it, and any LSP client can. The
+companion starts with the editor's initialize and ends with the editor. If a CLI
+is still connected then, a keeper holds its connection until an editor comes back
+to the folder. pollux status shows the keeper, pollux stop ends it.
 
 Both Content-Length headers and one message a line are understood.`,
 		Example: `  pollux lsp        as the command of a language server in your editor's settings`,

@@ -22,11 +22,11 @@ func Review(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "review [DIR]",
 		Short: "Review proposed changes in this terminal",
-		Long: `Shows the proposals that wait in the companion of the current folder (or of DIR) as
-diffs in this terminal: to accept, to reject, to take hunk by hunk, to edit in
-$VISUAL or $EDITOR. It works beside the page or an editor: what is decided there
-disappears here. Where neither is open, it is the editor that shows diffs. It
-waits for a companion when there is none, and for its return when it ends.
+		Long: `Shows the proposals of the current folder (or of DIR) as diffs in this terminal.
+Accept or reject them, take single hunks, or edit them in $VISUAL or $EDITOR. It
+works beside the page or an editor: a proposal that you decide there disappears
+here. If neither is open, the reviewer alone shows diffs. If no companion runs, or
+it ends, the reviewer waits for one.
 
 Press ? in it for the keys.`,
 		Example: `  pollux review                 in a second terminal, or over ssh

@@ -29,10 +29,10 @@ func Run(con *console.Console) *cobra.Command {
 the variables by which an agent finds exactly this companion, and stops with it.
 The terminal and the exit code are the command's own, and signals reach it.
 
-With --review proposals are reviewed in this terminal instead of in the browser:
-inside tmux in a pane beside the command, elsewhere on the command's own screen,
-which the reviewer takes when a proposal comes and gives back when none is left.
-There q puts off what waits, and Ctrl-] calls the reviewer at any time.`,
+With --review you review proposals in this terminal instead of in the browser.
+Inside tmux the reviewer has a pane beside the command. Elsewhere it takes the
+command's screen when a proposal comes, and gives it back when none is left.
+There q puts the waiting proposals off, and Ctrl-] calls the reviewer at any time.`,
 		Example: `  pollux run                              runs gemini
   pollux run -- gemini --model gemini-3   with arguments
   pollux run -- claude                    runs Claude Code; qwen runs Qwen Code

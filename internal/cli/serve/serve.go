@@ -118,8 +118,8 @@ editor page in the browser. A Gemini CLI that is started in one of the folders
 connects by itself. Ctrl-C stops the companion; a start within ten minutes
 takes over from it, so that running CLIs stay connected.
 
-A folder may be served more than once: each companion has a port and a page of
-its own, and says which others there are.`,
+Several companions may serve one folder. Each has its own port and page, and
+names the others.`,
 		Example: `  pollux serve                        the current folder
   pollux serve ~/app ~/lib            two folders, as one workspace
   pollux serve --no-open --json       for scripts: one line when it is ready`,

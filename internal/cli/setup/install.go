@@ -32,7 +32,7 @@ func Install(con *console.Console) *cobra.Command {
 	var f equipFlags
 	cmd := &cobra.Command{
 		Use:   "install [EDITOR…]",
-		Short: "Equip editors for Gemini CLI",
+		Short: "Install pollux's plugins into editors",
 		Long: `Writes pollux's plugin where an editor finds it by itself, without touching any
 of your own files: neovim, vim and emacs. VS Code and its forks (vscode,
 vscode-insiders, vscodium, cursor, windsurf, code-server, positron, trae,
@@ -40,10 +40,10 @@ antigravity, theia) install pollux's extension by their own command; where that
 is missing, pollux says which file to choose in the editor. For other editors it
 prints what to add to their settings.
 
-A file that is in the way, or that you changed since, is named and left alone.
-Without an editor it shows which ones are on this machine, the version of each,
-and which pollux equipped it: --json calls the editor's own "version", and the
-plugin's "installed".`,
+pollux leaves a file alone that is in the way, or that you have changed, and names
+it. Without EDITOR it lists the editors on this machine, with their versions and
+the version of the pollux that equipped them. In --json, "version" is the editor's
+and "installed" the plugin's.`,
 		Example: `  pollux install                    what there is
   pollux install neovim emacs       these two
   pollux install --all --dry-run    what would be written for every editor that is here`,
@@ -63,8 +63,8 @@ func Uninstall(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "uninstall EDITOR…",
 		Short: "Remove what install wrote",
-		Long: `Removes exactly the files that install wrote. A file that you changed since is
-kept and named, each time.`,
+		Long: `Removes exactly the files that install wrote. A file that you have changed since
+is kept and named.`,
 		Example:           `  pollux uninstall neovim`,
 		Args:              cobra.MinimumNArgs(1),
 		RunE:              func(cmd *cobra.Command, args []string) error { return unequip(cmd.Context(), con, &f, args) },
@@ -328,7 +328,8 @@ func Detect(con *console.Console) *cobra.Command {
 		Long: `Says which IDE this terminal belongs to, from its variables and the processes
 above it. A companion's discovery file outranks that for Gemini CLI.
 
-Exit code 1: nothing tells. --json then prints an empty "name", and why.`,
+The exit code is 1 when nothing names an IDE. --json then prints an empty "name",
+and the reason.`,
 		Example: `  pollux detect
   pollux detect --json    {"name":"neovim","displayName":"Neovim","why":"the variable NVIM"}`,
 		Args: cobra.NoArgs,

@@ -49,21 +49,21 @@ func Setup(con *console.Console, bridge Bridge) *cobra.Command {
 		Use:   "setup [AGENT…]",
 		Short: "Prepare agents: IDE mode, and the bridge to extensions",
 		Long: `Prepares agents for pollux: gemini (Gemini CLI), claude (Claude Code) and qwen
-(Qwen Code). Without AGENT it prepares those that it finds on this machine. The
-parts:
+(Qwen Code). Without AGENT it prepares every one that it finds on this machine.
+The parts:
 
   ide      switches IDE mode on in the agent's own settings (ide.enabled and
            ide.hasSeenNudge in .gemini/settings.json, .qwen/settings.json; the
            variable CLAUDE_CODE_AUTO_CONNECT_IDE in .claude/settings.json), so
-           that it looks for a companion by itself; comments, order and the rest
-           stay. GitHub Copilot CLI (copilot) does so without being told
+           that it looks for a companion by itself. Comments, order and all
+           other settings stay. GitHub Copilot CLI (copilot) needs no switch
   bridge   gemini only: writes the extension by which the CLI uses what your
            extensions offer
   relay    with --relay only: an agent that finds no editor starts pollux relay,
            and an editor that comes later is found
 
-Twice changes nothing. --undo takes back exactly what setup changed, as long as
-it is still so.`,
+A second setup changes nothing. --undo takes back exactly the changes of setup,
+except where you have changed them since.`,
 		Example: `  pollux setup
   pollux setup qwen
   pollux setup qwen --relay

@@ -21,10 +21,10 @@ func auditCommand(kit *Kit) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit [EXT]",
 		Short: "Show what extensions' tools did and were denied",
-		Long: `Shows each run of a tool (with the names of its arguments, never their values),
-each run that was refused, each host that was refused to a tool, and what you
-answered, the oldest first. The log is kept in pollux's state folder; it holds
-no secrets, and about the last 20 MiB.`,
+		Long: `Shows, oldest first: each run of a tool, each refused run, each host that a tool
+was not allowed to contact, and your answers. Arguments are shown by name, never
+by value. The log is in pollux's state folder. It holds no secrets, and about the
+last 20 MiB.`,
 		Example: `  pollux extensions audit code-analyzer --since 1h
   pollux extensions audit --since 2026-11-01 --json
   pollux extensions audit --follow`,

@@ -40,17 +40,18 @@ func runCommand(kit *Kit) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run EXT TOOL [--ARG VALUE…]",
 		Short: "Run one tool of an extension, as a model would",
-		Long: `Runs a tool in the sandbox that its extension's permissions describe, after
-asking you, the first time, whether it may. Its arguments are flags: --file a.js
-gives it the argument "file", --strict alone the boolean "strict". Those that have the name of a flag of pollux's
-follow after --, or are given as --arg NAME=VALUE.
+		Long: `Runs a tool in the sandbox that its extension's permissions describe. The first
+time, it asks you whether the tool may run. The tool's arguments are flags:
+--file a.js gives it the argument "file", --strict alone the boolean "strict". If
+an argument has the name of one of pollux's flags, put it after --, or write
+--arg NAME=VALUE.
 
-You are asked on this terminal, or else in the editor that pollux serves this
-folder to. Where neither is there, what you did not allow before is refused. A
+You are asked on this terminal, or else in the editor that is connected to this
+folder. Without either, a tool that you did not allow before is refused. A
 model's shell can neither answer nor use --yes.
 
 The tool works in the root of your workspace: the nearest folder above that a
-companion serves, else the current one. The exit code is the tool's own; 125
+companion serves, else the current folder. The exit code is the tool's own; 125
 when the sandbox could not be set up, 137 when a limit ended it, 1 when it was
 refused, 2 when the arguments do not fit.`,
 		Example: `  pollux extensions run code-analyzer lintFile --file src/index.js
