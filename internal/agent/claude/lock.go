@@ -3,9 +3,7 @@ package claude
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"path/filepath"
 	"unicode/utf8"
 
 	"github.com/pollux-companion/pollux/internal/agent/lockfile"
@@ -24,15 +22,7 @@ const homeVariable = "CLAUDE_CONFIG_DIR"
 // home is the folder that Claude Code keeps its files in; it need not exist. A lock in both this folder and the usual one makes
 // it connect to neither (SPEC CC-1), so there is one only.
 func home(getenv func(string) string) (string, error) {
-	if dir := getenv(homeVariable); dir != "" {
-		return filepath.Abs(dir)
-	}
-	home := getenv(settingsfile.HomeVariable)
-	if home == "" {
-		return "", errors.New("there is no home folder: " + settingsfile.HomeVariable + " is not set (nor " + homeVariable + "); set it and try again")
-	}
-	home, err := filepath.Abs(home)
-	return filepath.Join(home, ".claude"), err
+	return settingsfile.Home(getenv, homeVariable, ".claude")
 }
 
 // Locks are Claude Code's lock files (SPEC CC-1, CC-2). The port is told by a file's name alone.

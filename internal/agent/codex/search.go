@@ -20,15 +20,7 @@ func tempDir() string { return os.TempDir() }
 
 // home is the folder that Codex keeps its files in; it need not exist.
 func home(getenv func(string) string) (string, error) {
-	if dir := getenv("CODEX_HOME"); dir != "" {
-		return filepath.Abs(dir)
-	}
-	home := getenv(settingsfile.HomeVariable)
-	if home == "" {
-		return "", errors.New("there is no home folder: " + settingsfile.HomeVariable + " is not set (nor CODEX_HOME); set it and try again")
-	}
-	home, err := filepath.Abs(home)
-	return filepath.Join(home, ".codex"), err
+	return settingsfile.Home(getenv, "CODEX_HOME", ".codex")
 }
 
 // SettingsPath is the user's own settings file, absolute. pollux changes nothing in it.

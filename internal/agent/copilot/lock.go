@@ -3,7 +3,6 @@ package copilot
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"unicode/utf8"
@@ -21,15 +20,7 @@ const Program settingsfile.Program = Label
 
 // home is the folder that Copilot CLI keeps its files in; it need not exist.
 func home(getenv func(string) string) (string, error) {
-	if dir := getenv(homeVariable); dir != "" {
-		return filepath.Abs(dir)
-	}
-	home := getenv(settingsfile.HomeVariable)
-	if home == "" {
-		return "", errors.New("there is no home folder: " + settingsfile.HomeVariable + " is not set (nor " + homeVariable + "); set it and try again")
-	}
-	home, err := filepath.Abs(home)
-	return filepath.Join(home, ".copilot"), err
+	return settingsfile.Home(getenv, homeVariable, ".copilot")
 }
 
 // SettingsPath is the user's own settings file, absolute. It need not exist.

@@ -4,7 +4,6 @@
 package qwen
 
 import (
-	"errors"
 	"path/filepath"
 
 	"github.com/pollux-companion/pollux/internal/settingsfile"
@@ -30,15 +29,7 @@ func Switches() []string { return []string{enabled, "ide.hasSeenNudge"} }
 
 // Home returns the folder of Qwen Code's files, absolute, in the environment that getenv reads. It need not exist.
 func Home(getenv func(string) string) (string, error) {
-	if dir := getenv(homeVariable); dir != "" {
-		return filepath.Abs(dir)
-	}
-	home := getenv(settingsfile.HomeVariable)
-	if home == "" {
-		return "", errors.New("there is no home folder: " + settingsfile.HomeVariable + " is not set (nor " + homeVariable + "); set it and try again")
-	}
-	home, err := filepath.Abs(home)
-	return filepath.Join(home, ".qwen"), err
+	return settingsfile.Home(getenv, homeVariable, ".qwen")
 }
 
 // SettingsPath returns the user's own settings file, absolute. It need not exist.
