@@ -4,7 +4,10 @@ package editors
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -16,7 +19,7 @@ import (
 
 // TestKeeper: an editor is closed and opened again, and the CLI beside it keeps its companion (SPEC L-4).
 func TestKeeper(t *testing.T) {
-	play(t, map[string]func(*testing.T, flavour){"closed and opened": closedAndOpened, "edited and left": editedAndLeft})
+	play(t, map[string]func(*testing.T, flavour){"closed and opened": closedAndOpened, "edited and left": editedAndLeft, "killed and left": killedAndLeft})
 	t.Run("Gemini CLI", func(t *testing.T) {
 		t.Parallel()
 		keptCLI(t, neovim(t))
@@ -72,6 +75,37 @@ func editedAndLeft(t *testing.T, f flavour) {
 	a := b.connect()
 	a.OpenDiff(b.path("a"), "new\n")
 	b.shows("a", "new\n")
+	b.step("the user types and leaves at once")
+	b.jots(1, "edited")
+	keeper := b.leaves()
+	b.opensAgain(keeper, "a")
+	b.shows("a", "new\nedited\n")
+	b.accept()
+	b.accepted(a, "a", "new\nedited\n")
+}
+
+// killedAndLeft: so is what was typed while the companion was away, which had been killed, also when the editor is left before it is back.
+func killedAndLeft(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a": "a\n"})
+	b.withKeeper()
+	b.open("a")
+	a := b.connect()
+	a.OpenDiff(b.path("a"), "new\n")
+	b.shows("a", "new\n")
+	pid := b.companion()
+	for range 3 { // an editor waits longer each time
+		b.kill(pid, syscall.SIGKILL)
+		next := 0
+		b.until("the next companion", func() bool {
+			out, err := exec.Command("pgrep", "-P", itoa(b.tm.PID()), "-x", "pollux").Output()
+			next, err = strconv.Atoi(strings.TrimSpace(string(out)))
+			return err == nil && next != pid && len(b.files()) == 1 && serves(b.file())
+		})
+		pid = next
+		b.is(f.running, f.yes)
+	}
+	b.kill(pid, syscall.SIGKILL)
+	b.until("the editor to notice", func() bool { return b.eval(f.running) != f.yes })
 	b.step("the user types and leaves at once")
 	b.jots(1, "edited")
 	keeper := b.leaves()

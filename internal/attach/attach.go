@@ -38,6 +38,8 @@ type Core struct {
 	History func() (any, error)
 	Past    func(id string) (old, final string, err error)
 	Undo    func(id string) error
+	// Keep adds a text of the user's that no open diff has; nil where nothing is kept.
+	Keep func(history.Entry)
 	// Whole returns when every diff of an earlier companion is open again or given up; nil when there was none.
 	Whole func()
 	// Mention puts a mention into an agent's prompt, and returns how it got there. With nil, mentions are refused.

@@ -11,6 +11,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/history"
 	"github.com/pollux-companion/pollux/internal/workspace"
 )
 
@@ -28,9 +29,13 @@ var errNoBrowser = errors.New("no editor page is open and the browser could not 
 // attachEditor makes the editor's process part of this companion.
 func (c *Companion) attachEditor() error {
 	past := backend{c}
+	var keep func(history.Entry)
+	if c.kept != nil {
+		keep = c.kept.Keep
+	}
 	c.o.Editor.Attach(attach.Core{
 		Store: c.store, Registry: c.reg, Page: pageView{c}, Watch: c.watch, Whole: c.whole, Mention: c.mention,
-		History: func() (any, error) { return past.History() }, Past: past.shown, Undo: past.Undo,
+		History: func() (any, error) { return past.History() }, Past: past.shown, Undo: past.Undo, Keep: keep,
 	})
 	unwatch := c.agents.Watch(c.o.Editor.SessionsChanged)
 	c.onStop("sessions", func(context.Context) error { unwatch(); return nil })

@@ -55,10 +55,14 @@ type Answer struct {
 	After  func()
 }
 
+// A Later is what a handler returns that is not to hold up the messages behind this one: it runs on a goroutine of its own, at most
+// MaxAside at once, and returns what the handler would have returned.
+type Later func() (any, error)
+
 // PeerOptions configure a Peer.
 type PeerOptions struct {
-	// Handle answers a request or takes a notification (whose result is dropped); the result may be an Answer. An
-	// error that is not an *Error becomes an internal error. ctx ends with the conversation.
+	// Handle answers a request or takes a notification (whose result is dropped); the result may be an Answer or a
+	// Later. An error that is not an *Error becomes an internal error. ctx ends with the conversation.
 	Handle func(ctx context.Context, method string, params json.RawMessage) (any, error)
 	// Aside reports which requests run on their own goroutines, at most MaxAside (8 when 0) at once. All others are
 	// handled in order. nil means all requests.
@@ -179,30 +183,46 @@ func (p *Peer) handle(ctx context.Context, raw []byte, aside *sync.WaitGroup, pl
 		if m.Error == nil { // never answer a response
 			p.reply(nil, nil, Errorf(CodeInvalid, "neither method nor id"))
 		}
-	case !isRequest:
-		_, _ = p.do(ctx, m) // JSON-RPC has no answer to a notification
-	case p.o.Aside != nil && !p.o.Aside(m.Method):
-		result, err := p.do(ctx, m)
-		p.reply(m.ID, result, err)
-	default:
+	case isRequest && (p.o.Aside == nil || p.o.Aside(m.Method)):
 		places <- struct{}{}
 		aside.Go(func() {
-			result, err := p.do(ctx, m)
-			p.reply(m.ID, result, err)
+			p.answer(m, isRequest, func() (any, error) { return p.o.Handle(ctx, m.Method, m.Params) })
+			<-places
+		})
+	default:
+		later := p.answer(m, isRequest, func() (any, error) { return p.o.Handle(ctx, m.Method, m.Params) })
+		if later == nil {
+			return
+		}
+		places <- struct{}{}
+		aside.Go(func() {
+			p.answer(m, isRequest, later)
 			<-places
 		})
 	}
 }
 
+// answer handles a message and answers it, if it is a request; what it returns is still to be done for that.
+func (p *Peer) answer(m incoming, isRequest bool, handle func() (any, error)) Later {
+	result, err := p.do(m, handle)
+	if later, ok := result.(Later); ok {
+		return later
+	}
+	if isRequest { // JSON-RPC has no answer to a notification
+		p.reply(m.ID, result, err)
+	}
+	return nil
+}
+
 // do handles one message. A handler that fails or panics loses only this message.
-func (p *Peer) do(ctx context.Context, m incoming) (result any, err *Error) {
+func (p *Peer) do(m incoming, handle func() (any, error)) (result any, err *Error) {
 	defer func() {
 		if r := recover(); r != nil {
 			p.o.Log.Error("a request panicked", "method", m.Method, "panic", r, "stack", string(debug.Stack()))
 			err = Errorf(CodeInternal, "pollux failed at %s; its log says more", m.Method)
 		}
 	}()
-	result, failed := p.o.Handle(ctx, m.Method, m.Params)
+	result, failed := handle()
 	if failed != nil && !errors.As(failed, &err) {
 		err = Errorf(CodeInternal, "%v", failed)
 	}

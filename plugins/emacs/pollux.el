@@ -157,8 +157,12 @@ Whatever buffer or binding has an environment of its own at the moment."
     (pollux--start)))
 
 (defun pollux--leave ()
-  "Tell the companion what was typed just now, and that Emacs ends."
-  (ignore-errors (mapc #'pollux--report-edit pollux--diffs))
+  "Tell the companion what was typed just now, and that Emacs ends.
+Another one is told where that one was killed, as no other knows what was
+typed since."
+  (if (or (pollux--live-p) (not (or pollux--diffs pollux--unheard)))
+      (ignore-errors (mapc #'pollux--report-edit pollux--diffs))
+    (pollux--say-last (list pollux-command "lsp") "initialize" (pollux--hello)))
   (pollux--hang-up))
 
 (defun pollux--stop ()

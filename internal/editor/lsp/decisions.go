@@ -30,22 +30,27 @@ func (s *Server) didChangeDiff(params json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, rpc.Errorf(rpc.CodeInvalidParams, "%s: %v", p.ID, err)
 	}
+	return s.inTurn(p.ID, false, func() (any, error) { return nil, s.proposalEdited(p.ID, p.From, p.Version, content) })
+}
+
+// proposalEdited records an edit of the editor's of a diff that it shows, or has kept.
+func (s *Server) proposalEdited(id string, from *int, number int, content string) error {
 	s.mu.Lock()
-	if a := s.announced[p.ID]; a != nil {
-		a.text, a.edit = content, p.Version // takeUp goes on from this text
+	if a := s.announced[id]; a != nil {
+		a.text, a.edit = content, number // takeUp goes on from this text
 	}
-	v := s.views[p.ID]
-	old := v == nil || p.Version < v.edit
+	v := s.views[id]
+	old := v == nil || number < v.edit
 	s.mu.Unlock()
 	if old {
-		return nil, nil
+		return nil
 	}
-	err = s.edited(v, p.From, p.Version, content)
+	err := s.edited(v, from, number, content)
 	s.tellTooBig(v, err)
 	if err != nil && !errors.Is(err, review.ErrSettled) {
-		return nil, rpc.Errorf(rpc.CodeInvalidParams, "%s: %v", p.ID, err)
+		return rpc.Errorf(rpc.CodeInvalidParams, "%s: %v", id, err)
 	}
-	return nil, nil
+	return nil
 }
 
 // tellTooBig tells the user once, as soon as it happens, that a proposal has become too long to accept.
@@ -113,22 +118,24 @@ func (s *Server) diffResolved(params json.RawMessage) (any, error) {
 	if err := decodeText(params, &p, &p.Content); err != nil {
 		return nil, err
 	}
-	if _, err := s.viewOf(p.ID); err != nil {
-		return nil, err
-	}
-	v := s.drop(p.ID)
+	return s.inTurn(p.ID, true, func() (any, error) { return nil, s.resolved(p.ID, p.Outcome == "accepted", p.Content) })
+}
+
+// resolved takes a decision whose view the editor has closed.
+func (s *Server) resolved(id string, accepted bool, text json.RawMessage) error {
+	v := s.drop(id)
 	if v == nil {
-		return nil, nil // the agent took it back first
+		return nil // the agent took it back first
 	}
-	if p.Outcome != "accepted" {
-		return nil, ignoreSettled(s.core.Registry.Reject(p.ID))
+	if !accepted {
+		return ignoreSettled(s.core.Registry.Reject(id))
 	}
-	content, err := optional(p.Content)
+	content, err := optional(text)
 	if err == nil {
 		s.mu.Lock()
 		seen := v.seen
 		s.mu.Unlock()
-		err = ignoreSettled(s.core.Registry.Accept(p.ID, seen, content))
+		err = ignoreSettled(s.core.Registry.Accept(id, seen, content))
 	}
 	switch {
 	case errors.Is(err, review.ErrConflict):
@@ -136,7 +143,7 @@ func (s *Server) diffResolved(params json.RawMessage) (any, error) {
 	case err != nil:
 		s.again(v, err)
 	}
-	return nil, nil
+	return nil
 }
 
 // optional is a text that may be missing.
@@ -148,24 +155,31 @@ func optional(raw json.RawMessage) (*string, error) {
 	return &content, err
 }
 
+// A decision is what pollux/resolveDiff says.
+type decision struct {
+	ID      string          `json:"diffId"`
+	Version int             `json:"version"`
+	Base    int             `json:"baseVersion"`
+	Outcome string          `json:"outcome"` // accepted or rejected; keep or take to end a conflict
+	Content json.RawMessage `json:"content"`
+	Edit    int             `json:"edit"` // its number in pollux/didChangeDiff; 0 from older plugins
+}
+
 // resolveDiff takes the user's decision from a plugin of version 2, which closes its
 // view once the decision is taken.
 func (s *Server) resolveDiff(params json.RawMessage) (any, error) {
-	var p struct {
-		ID      string          `json:"diffId"`
-		Version int             `json:"version"`
-		Base    int             `json:"baseVersion"`
-		Outcome string          `json:"outcome"` // accepted or rejected; keep or take to end a conflict
-		Content json.RawMessage `json:"content"`
-		Edit    int             `json:"edit"` // its number in pollux/didChangeDiff; 0 from older plugins
-	}
+	var p decision
 	if err := decodeText(params, &p, &p.Content); err != nil {
 		return nil, err
 	}
-	v, err := s.viewOf(p.ID)
-	if err != nil {
-		return nil, err
-	}
+	return s.inTurn(p.ID, true, func() (any, error) { return s.decide(p) })
+}
+
+// decide is resolveDiff, once the diff is open.
+func (s *Server) decide(p decision) (any, error) {
+	s.mu.Lock()
+	v := s.views[p.ID]
+	s.mu.Unlock()
 	if v == nil {
 		return obj{"settled": true}, nil // the agent took it back first
 	}

@@ -127,7 +127,7 @@ func (s *Server) openDiff(ctx context.Context, v *view, takeFocus bool) error {
 // Close implements review.View.
 func (s *Server) Close(d *review.Diff, o review.Outcome) {
 	s.core.Page.Close(d, o)
-	if s.forget(d.ID()) {
+	if s.forget(d.ID()) != nil {
 		s.closeDiff(d.ID(), o.Kind.String())
 		return
 	}

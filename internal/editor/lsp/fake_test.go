@@ -12,6 +12,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/editor/lsp"
+	"github.com/pollux-companion/pollux/internal/history"
 	"github.com/pollux-companion/pollux/internal/rpc"
 )
 
@@ -41,6 +42,7 @@ type editor struct {
 
 	attached func(*review.Registry) // called when the companion starts, nil for nothing
 	whole    func()                 // attach.Core's
+	kept     chan history.Entry     // what attach.Core.Keep was given
 
 	mu sync.Mutex // guards what follows
 	// answer answers requests; the default is a plugin that opens everything.
@@ -160,11 +162,11 @@ func startWithin(t *testing.T, within time.Duration, framing rpc.Framing, own fu
 	toServer, in := io.Pipe()
 	fromServer, out := io.Pipe()
 	e := &editor{t: t, in: in, store: state.New(nil), page: &page{err: context.DeadlineExceeded, shown: map[string]bool{}}, served: make(chan error, 1),
-		answer: map[string]func(json.RawMessage) (any, error){}, texts: map[string]string{}, told: make(chan struct{}, 1)}
+		answer: map[string]func(json.RawMessage) (any, error){}, texts: map[string]string{}, told: make(chan struct{}, 1), kept: make(chan history.Entry, 8)}
 	e.server = lsp.New(rpc.NewChannel(toServer, out, nil), lsp.Options{Version: "1.2.3", OpenWithin: within, Start: func(_ context.Context, h lsp.Hello) (lsp.Companion, error) {
 		e.reg = own(e.server)
 		e.comp = &comp{roots: h.Roots, stop: e.reg.Shut}
-		e.server.Attach(attach.Core{Store: e.store, Registry: e.reg, Page: e.page, Watch: e.watch, Whole: e.whole})
+		e.server.Attach(attach.Core{Store: e.store, Registry: e.reg, Page: e.page, Watch: e.watch, Whole: e.whole, Keep: func(entry history.Entry) { e.kept <- entry }})
 		if e.attached != nil {
 			e.attached(e.reg)
 		}

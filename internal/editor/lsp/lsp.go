@@ -29,6 +29,8 @@ const (
 	ruleEvery = 500 * time.Millisecond
 	// flushWithin is how long the last messages may take to be written at the end.
 	flushWithin = 300 * time.Millisecond
+	// settleWithin bounds how long an editor's end waits for diffs that are just coming back.
+	settleWithin = 500 * time.Millisecond
 	// stopWithin bounds the companion's stop, which has bounds of its own.
 	stopWithin = time.Second
 )
@@ -129,7 +131,8 @@ type Server struct {
 	asked     bool       // initialize came
 	down      bool       // shutdown came
 	views     map[string]*view
-	announced map[string]*announced // by diff id
+	announced map[string]*announced    // by diff id
+	turns     map[string]chan struct{} // by diff id; see inTurn
 	roots     []string
 	buffers   []string // files open in the editor, whether they exist or not
 	lastError string
@@ -142,7 +145,7 @@ var _ review.View = (*Server)(nil)
 func New(ch *rpc.Channel, o Options) *Server {
 	s := &Server{
 		o: o, log: o.Log, queue: rpc.NewQueue(ch), ready: make(chan struct{}), wake: make(chan struct{}, 1), opened: make(chan struct{}, 1), ended: make(chan error, 1),
-		views: map[string]*view{}, announced: map[string]*announced{},
+		views: map[string]*view{}, announced: map[string]*announced{}, turns: map[string]chan struct{}{},
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -200,6 +203,7 @@ func (s *Server) stop(ctx context.Context, how func(Companion, context.Context) 
 	if c == nil {
 		return
 	}
+	s.settle()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
 	defer cancel()
 	if err := how(c, ctx); err != nil {

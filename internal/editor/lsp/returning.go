@@ -1,8 +1,14 @@
 package lsp
 
 import (
+	"context"
+	"crypto/rand"
+	"path/filepath"
+	"time"
+
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/text"
+	"github.com/pollux-companion/pollux/internal/history"
 	"github.com/pollux-companion/pollux/internal/rpc"
 )
 
@@ -86,35 +92,98 @@ func (v *view) baseFrom(old *string) {
 	}
 }
 
-// forget ends the wait for a diff to be open again, and says whether anybody waited for it.
-func (s *Server) forget(id string) bool {
+// forget ends the wait for a diff to be open again, and returns what the editor has of it; nil when nobody waited for it.
+func (s *Server) forget(id string) *announced {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.announced[id]
-	if a == nil {
-		return false
+	if a != nil {
+		delete(s.announced, id)
+		close(a.known)
 	}
-	delete(s.announced, id)
-	close(a.known)
-	return true
+	return a
 }
 
-// viewOf finds a view that the editor names. For an announced view it waits until the diff is open again, so that no decision
-// gets lost. It fails only when the server ends.
-func (s *Server) viewOf(id string) (*view, error) {
+// keepUnknown keeps in the history what the user has made of a proposal that was decided meanwhile, or whose agent is gone.
+func (s *Server) keepUnknown(path string, a *announced) {
+	if s.core.Keep == nil || a.shown == nil || *a.shown == a.text {
+		return
+	}
+	e := history.Entry{New: *a.shown, Final: a.text, Info: history.Info{
+		ID: rand.Text(), Path: path, Title: filepath.Base(path) + " (an edit of a proposal that nobody waits for any more)",
+		Opened: time.Now(), Settled: time.Now(), Outcome: review.Withdrawn, Edited: true,
+	}}
+	if a.old != nil {
+		e.Old = *a.old
+	}
+	s.core.Keep(e)
+}
+
+// inTurn handles a message about a diff. A decision on one that is coming back waits for that, on a goroutine of its own, so that it is
+// not lost; what the editor says of the diff after it comes after it. Other messages are not held up.
+func (s *Server) inTurn(id string, decision bool, handle func() (any, error)) (any, error) {
 	s.mu.Lock()
-	a := s.announced[id]
+	a, before := s.announced[id], s.turns[id]
+	if before == nil && (a == nil || !decision) {
+		s.mu.Unlock()
+		return handle()
+	}
+	done := make(chan struct{})
+	s.turns[id] = done
 	s.mu.Unlock()
-	if a != nil {
-		select {
-		case <-a.known:
-		case <-s.ctx.Done():
-			return nil, rpc.Errorf(codeStale, "pollux ends before the diff is open again")
+	return rpc.Later(func() (any, error) {
+		defer func() {
+			s.mu.Lock()
+			if s.turns[id] == done {
+				delete(s.turns, id)
+			}
+			s.mu.Unlock()
+			close(done)
+		}()
+		all := []<-chan struct{}{before}
+		if a != nil {
+			all = append(all, a.known)
+		}
+		for _, c := range all {
+			if !s.wait(c, s.ctx.Done()) {
+				return nil, rpc.Errorf(codeStale, "pollux ends before the diff is open again")
+			}
+		}
+		return handle()
+	}), nil
+}
+
+// wait waits for c, and not at all for nil; false when over comes first.
+func (s *Server) wait(c, over <-chan struct{}) bool {
+	if c == nil {
+		return true
+	}
+	select {
+	case <-c:
+		return true
+	case <-over:
+		return false
+	}
+}
+
+// settle waits a moment until all that the editor has announced or decided is known to the registry: it may have said so in its last words.
+func (s *Server) settle() {
+	ctx, cancel := context.WithTimeout(s.ctx, settleWithin)
+	defer cancel()
+	for {
+		s.mu.Lock()
+		var next <-chan struct{}
+		for _, a := range s.announced {
+			next = a.known
+		}
+		for _, done := range s.turns {
+			next = done
+		}
+		s.mu.Unlock()
+		if next == nil || !s.wait(next, ctx.Done()) {
+			return
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.views[id], nil
 }
 
 // forgetUnknown closes views that the editor kept from before a crash, when their agent cannot be told any more. It tells the user,
@@ -130,7 +199,11 @@ func (s *Server) forgetUnknown() {
 		s.core.Whole()
 	}
 	for _, d := range s.hello.Load().Pollux.OpenDiffs {
-		if _, open := s.core.Registry.Get(d.ID); !open && s.forget(d.ID) {
+		if _, open := s.core.Registry.Get(d.ID); open {
+			continue
+		}
+		if a := s.forget(d.ID); a != nil {
+			s.keepUnknown(d.Path, a)
 			s.closeDiff(d.ID, review.Withdrawn.String())
 			if d.Outcome != "" {
 				continue // nobody looks at it any more

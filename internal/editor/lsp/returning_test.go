@@ -2,6 +2,7 @@ package lsp_test
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"testing"
 	"time"
@@ -218,4 +219,76 @@ func TestRejectedBeforeItComesBack(t *testing.T) {
 			t.Errorf("the user is told %s", said)
 		}
 	})
+}
+
+// SPEC L-3: a decision on a diff that is coming back holds up nothing else, and what the user types after it comes after it.
+func TestDecisionHoldsUpNothing(t *testing.T) {
+	r := newReturning(t, 2)
+	answered := make(chan error, 1)
+	go func() {
+		_, err := r.try("pollux/resolveDiff", obj{"diffId": "kept", "version": 1, "baseVersion": 0, "outcome": "accepted", "content": "final", "edit": 1})
+		answered <- err
+	}()
+	r.until("an answer behind the decision", func() bool {
+		_, err := r.try("pollux/unknown", nil)
+		var refused *rpc.Error
+		return errors.As(err, &refused) && refused.Code == rpc.CodeNoMethod
+	})
+	r.peer.Notify("pollux/didChangeDiff", obj{"diffId": "kept", "version": 2, "from": 1, "content": "too late"})
+	r.drain()
+	d := r.back()
+	r.rest()
+	if err := <-answered; err != nil {
+		t.Fatal(err)
+	}
+	r.owner.ExpectTold(t, review.Accepted)
+	if o, _ := d.Outcome(); o.Content != "final" {
+		t.Errorf("accepted with %q", o.Content)
+	}
+}
+
+// SPEC L-3, L-4: an editor that says what it has and leaves at once has said it: what it leaves knows that text.
+func TestLeavesWhileItComesBack(t *testing.T) {
+	r := newReturning(t, 2)
+	d := r.back()
+	left := make(chan error, 1)
+	go func() { _, err := r.try("shutdown", nil); left <- err }()
+	time.Sleep(20 * time.Millisecond)
+	if r.comp.stops() > 0 {
+		t.Error("the companion has left before the diff was back")
+	}
+	r.rest()
+	if err := <-left; err != nil {
+		t.Fatal(err)
+	}
+	if text, _ := d.Text(); text != "what the editor has" {
+		t.Errorf("left with %q", text)
+	}
+	t.Run("never", func(t *testing.T) {
+		r := newReturning(t, 2)
+		if _, err := r.try("shutdown", nil); err != nil || r.comp.stops() != 1 {
+			t.Errorf("%v, %d stops", err, r.comp.stops())
+		}
+		r.rest()
+	})
+}
+
+// SPEC F-12: what the user has made of a proposal that does not come back is in the history; what they have not touched is not.
+func TestUnknownTextIsKept(t *testing.T) {
+	r := newReturningWith(t, 2, obj{"shown": "what it was told", "oldText": "before"})
+	r.rest()
+	select {
+	case e := <-r.kept:
+		if e.Path != "/p/a" || e.Old != "before" || e.New != "what it was told" || e.Final != "what the editor has" || e.Outcome != review.Withdrawn || !e.Edited {
+			t.Errorf("kept %+v", e)
+		}
+	case <-time.After(patience):
+		t.Error("lost")
+	}
+	r = newReturningWith(t, 2, obj{"shown": "what the editor has"})
+	r.rest()
+	r.shown(0)
+	if len(r.kept) > 0 {
+		t.Errorf("kept %+v", <-r.kept)
+	}
 }

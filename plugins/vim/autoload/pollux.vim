@@ -268,6 +268,10 @@ endfunction
 " Stops the companion in good order; open diffs are rejected. Waits for it at most {wait} milliseconds. With a second
 " argument Vim is leaving: CLIs of other terminals keep their connection, and what is open stays open for the next editor.
 function! pollux#stop(wait, ...) abort
+  if a:0 && s:wanted && pollux#diff#waits() && !pollux#rpc#alive()
+    call s:start_process() " in place of one that was killed: no other knows what was typed since
+    call pollux#rpc#spare()
+  endif
   let s:wanted = 0
   let l:job = pollux#rpc#job()
   if l:job is v:null

@@ -106,6 +106,11 @@ function M.announce()
   return all
 end
 
+--- Whether there is anything to announce.
+function M.waits()
+  return #queue > 0 or next(unheard) ~= nil
+end
+
 function M.connect(to)
   client = to
   for _, d in ipairs(not to and queue or {}) do

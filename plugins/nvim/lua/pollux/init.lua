@@ -291,12 +291,15 @@ end
 --- meanwhile would leave Neovim hanging, and one that ends waits for its children by itself. When Neovim is
 --- leaving, CLIs of other terminals keep their connection, and what is open stays open for the next editor.
 function M.stop(leaving)
+  local diff = require('pollux.diff')
+  if leaving and wanted and diff.waits() and not (client and client.alive()) then
+    start_process() -- in place of one that was killed: no other knows what was typed since
+  end
   wanted = false
   local mine = client
   if not mine then
     return
   end
-  local diff = require('pollux.diff')
   for _, d in ipairs(diff.list()) do
     diff.report(d) -- what was typed just now
   end

@@ -67,6 +67,11 @@ function M.start(command, on)
     end
   end
 
+  --- Whether the child has not ended, also just now.
+  function client.alive()
+    return client.job and vim.fn.jobwait({ client.job }, 0)[1] == -1
+  end
+
   function client.notify(method, params)
     client.send({ jsonrpc = '2.0', method = method, params = params })
   end

@@ -67,9 +67,10 @@ function! s:tick(d) abort
   return empty(a:d.buffers) || !bufloaded(a:d.buffers[1]) ? -1 : getbufvar(a:d.buffers[1], 'changedtick')
 endfunction
 
-" The text of a proposal as it is now.
+" The text of a proposal as it is now; Vim takes the buffers away before it leaves.
 function! pollux#diff#content(d) abort
-  return s:tick(a:d) == -1 || s:tick(a:d) == a:d.tick ? a:d.new : pollux#text#read(a:d.buffers[1])
+  let l:tick = s:tick(a:d)
+  return l:tick == -1 ? get(a:d, 'leaves', a:d.new) : l:tick == a:d.tick ? a:d.new : pollux#text#read(a:d.buffers[1])
 endfunction
 
 " Whether JSON can carry {content}, which the user may have made of a proposal.
@@ -85,6 +86,11 @@ function! pollux#diff#announce() abort
     call extend(l:d, {'version': 1, 'base': 0, 'edits': 0, 'deciding': '', 'told': s:tick(l:d)})
   endfor
   return l:all
+endfunction
+
+" Whether there is anything to announce.
+function! pollux#diff#waits() abort
+  return !empty(s:queue) || !empty(s:unheard)
 endfunction
 
 " Shows a diff now, and takes the focus. Returns the reason why not, '' when it is on show.
@@ -337,7 +343,7 @@ endfunction
 function! pollux#diff#reject(d) abort
   if empty(a:d.deciding) && !empty(s:find(a:d.id))
     call pollux#diff#report(a:d) " the history keeps what the user made of it
-    let l:content = s:tick(a:d) == -1 ? get(a:d, 'leaves', a:d.new) : pollux#diff#content(a:d)
+    let l:content = pollux#diff#content(a:d)
     let s:unheard[a:d.id] = {'diffId': a:d.id, 'filePath': a:d.path, 'content': s:valid(a:d, l:content) ? l:content : a:d.new,
           \ 'shown': a:d.shown, 'oldText': a:d.old, 'outcome': 'rejected'}
     call s:finish(a:d)
@@ -359,7 +365,7 @@ endfunction
 
 " Takes over what somebody else has made of a proposal. Returns whether it has said something.
 function! s:take(d, p) abort
-  call extend(a:d, {'version': a:p.version, 'new': a:p.content, 'shown': a:p.content})
+  call extend(a:d, {'version': a:p.version, 'new': a:p.content, 'shown': a:p.content, 'leaves': a:p.content})
   if s:tick(a:d) != -1 && pollux#text#read(a:d.buffers[1]) !=# a:p.content
     call pollux#text#update(a:d.buffers[1], a:p.content)
   endif

@@ -29,6 +29,18 @@ function! pollux#rpc#job() abort
   return s:job
 endfunction
 
+" Whether it has not ended, also just now.
+function! pollux#rpc#alive() abort
+  return s:job isnot v:null && job_status(s:job) ==# 'run'
+endfunction
+
+" Lets it end by itself when Vim ends. A signal would kill one that has just been started.
+function! pollux#rpc#spare() abort
+  if s:job isnot v:null
+    call job_setoptions(s:job, {'stoponexit': ''})
+  endif
+endfunction
+
 function! s:exited(job, code) abort
   if a:job is s:job
     let s:job = v:null
