@@ -1,6 +1,7 @@
 package companion
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -268,12 +269,31 @@ func (s pluginScreen) gone(id string) {
 type reviewerScreen struct {
 	t       *testing.T
 	c       *control.Client
-	version int
+	heard   uint64 // version of the queue
+	version int    // of the text on show
+}
+
+// hears waits for a new queue that fits. It looks at nothing before it is told that there is something new.
+func (s *reviewerScreen) hears(what string, fits func(q control.Queue) bool) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), within)
+	defer cancel()
+	for {
+		q, err := s.c.Watch(ctx, s.heard)
+		if err != nil {
+			s.t.Fatalf("the reviewer does not hear of %q: %v", what, err)
+		}
+		if q.Version != s.heard && fits(q) {
+			s.heard = q.Version
+			return
+		}
+		s.heard = q.Version
+	}
 }
 
 func (s *reviewerScreen) shows(id, text string) {
 	s.t.Helper()
-	until(s.t, s.c, text, func(q control.Queue) bool {
+	s.hears(text, func(q control.Queue) bool {
 		if !one(q) || q.Diffs[0].ID != id {
 			return false
 		}
@@ -303,7 +323,7 @@ func (s *reviewerScreen) stale(id string, meanwhile func()) error {
 }
 
 func (s *reviewerScreen) reject(id string) error { return s.decide(id, false) }
-func (s *reviewerScreen) gone(string)            { until(s.t, s.c, "the end", none) }
+func (s *reviewerScreen) gone(string)            { s.hears("the end", none) }
 
 // An ownScreen follows the registry's events as any view can.
 type ownScreen struct {
