@@ -142,6 +142,7 @@ type Companion struct {
 
 	shares     *settings.Shares
 	wakeShares chan struct{}
+	wakeRules  chan struct{} // of followRules
 
 	telling      sync.Mutex // guards the below; held while pages are told
 	told         []control.Trouble
@@ -187,7 +188,7 @@ type step struct {
 // are served only when every part is there, and the discovery file comes last.
 func Start(ctx context.Context, o Options) (*Companion, error) {
 	o.defaults()
-	c := &Companion{o: o, started: time.Now(), failed: make(chan error, 1), places: map[string]*agent.Place{}, askers: map[string]agent.Answerer{}, keepers: map[string]*control.Client{}}
+	c := &Companion{o: o, started: time.Now(), failed: make(chan error, 1), places: map[string]*agent.Place{}, askers: map[string]agent.Answerer{}, keepers: map[string]*control.Client{}, wakeRules: make(chan struct{}, 1)}
 	c.ctx, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	for _, start := range []func() error{
 		c.startWorkspace,

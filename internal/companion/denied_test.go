@@ -75,3 +75,48 @@ func TestDeniedIsLent(t *testing.T) {
 		t.Errorf("opencode is told %+v", got)
 	}
 }
+
+// SPEC C-8: what keeps files from agents counts as soon as it is written, without a move of the user's: an ignore file and an agent's settings,
+// in a folder that was not there before, in one that the file lies in, or in the user's home; and as soon as it is changed or removed.
+func TestRulesAreFollowedC8(t *testing.T) {
+	c, o, _ := sharing(t, nil)
+	useClaude(t)
+	sub := filepath.Join(o.Roots[0], "sub", "below")
+	if err := os.MkdirAll(sub, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(sub, "kept")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.store.Report("test", state.Report{Active: file, Open: []string{file}})
+	one, other := look(t, c, "claude-code"), look(t, c, "opencode")
+	one.hears(file)
+	other.hears(file)
+	deny, allow := `{"permissions": {"deny": ["Read(**/kept)"]}}`, `{"permissions": {"deny": []}}`
+	for name, tt := range map[string]struct {
+		path, keeps, shows string
+		from               []looker
+	}{
+		"the ignore file of the folder above": {filepath.Join(o.Roots[0], "sub", ".aiexclude"), "below/kept\n", "below/other\n", []looker{one, other}},
+		"the project's ignore file":           {filepath.Join(o.Roots[0], ".geminiignore"), "kept\n", "other\n", []looker{one, other}},
+		"the project's settings":              {filepath.Join(o.Roots[0], ".claude", "settings.json"), deny, allow, []looker{one}},
+		"the user's settings":                 {filepath.Join(os.Getenv("HOME"), ".claude", "settings.json"), deny, allow, []looker{one}},
+		"opencode's settings":                 {filepath.Join(o.Roots[0], "opencode.json"), `{"permission": {"read": {"*kept": "deny"}}}`, `{}`, []looker{other}},
+	} {
+		_ = os.MkdirAll(filepath.Dir(tt.path), 0o700)
+		for _, step := range []struct{ text, told string }{{tt.keeps, ""}, {tt.shows, file}, {tt.keeps, ""}, {"", file}} {
+			err := os.WriteFile(tt.path, []byte(step.text), 0o600)
+			if step.text == "" {
+				err = os.Remove(tt.path)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%s: %q", name, step.text)
+			for _, l := range tt.from {
+				l.hears(step.told)
+			}
+		}
+	}
+}

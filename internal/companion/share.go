@@ -98,6 +98,7 @@ func (c *Companion) followShares() {
 			case <-c.wakeShares:
 			}
 			c.lookRunning()
+			c.lookAtRules()
 			c.lookShares()
 			for _, s := range c.everySession() {
 				if !strings.HasPrefix(s.Client, "pollux") { // pollux doctor and context look for themselves

@@ -373,6 +373,7 @@ func (c *Companion) startDiscovery() error {
 	}
 	c.followSessions()
 	c.followShares()
+	c.followRules()
 	c.aloof = c.o.Keeping != nil && c.sharing() != nil
 	return c.publish(&c.file)
 }
