@@ -4,7 +4,9 @@
 package qwen
 
 import (
+	"cmp"
 	"path/filepath"
+	"runtime"
 
 	"github.com/pollux-companion/pollux/internal/settingsfile"
 )
@@ -38,11 +40,18 @@ func SettingsPath(getenv func(string) string) (string, error) {
 	return filepath.Join(home, "settings.json"), err
 }
 
+// systemSettings are the settings files for the whole machine.
+var systemSettings = map[string]string{
+	"darwin":  "/Library/Application Support/QwenCode/settings.json",
+	"linux":   "/etc/qwen-code/settings.json",
+	"windows": `C:\ProgramData\qwen-code\settings.json`,
+}
+
 // system returns the machine's own files: defaults, which every other file outranks, and system, which outranks every
-// other. They need not exist.
+// other. They need not exist. Unlike Gemini CLI, Qwen Code reads them whoever could have written them.
 func system(getenv func(string) string) (defaults, system string) {
 	if system = getenv("QWEN_CODE_SYSTEM_SETTINGS_PATH"); system == "" {
-		system = systemSettings
+		system = cmp.Or(systemSettings[runtime.GOOS], systemSettings["linux"])
 	}
 	if defaults = getenv("QWEN_CODE_SYSTEM_DEFAULTS_PATH"); defaults == "" {
 		defaults = filepath.Join(filepath.Dir(system), "system-defaults.json")

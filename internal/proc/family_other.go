@@ -1,5 +1,0 @@
-//go:build !linux
-
-package proc
-
-func programOf(int) (string, bool) { return "", false }

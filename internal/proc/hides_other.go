@@ -1,5 +1,0 @@
-//go:build !linux
-
-package proc
-
-func hides(int) bool { return false }

@@ -1,5 +1,0 @@
-//go:build !linux
-
-package proc
-
-func ofUser() []int { return nil }
