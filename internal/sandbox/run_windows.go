@@ -8,6 +8,14 @@ func (s *Sandbox) run(context.Context, Policy, Command) (*Result, error) {
 	return nil, windowsError()
 }
 
+// explain refuses, as Run does.
+func (s *Sandbox) explain(Policy, Command) (*Plan, error) {
+	return nil, windowsError()
+}
+
+// A tree is unused on Windows, where no plan is made.
+type tree string
+
 func windowsError() error {
 	return &UnsupportedError{
 		Feature: "namespaces or Seatbelt",

@@ -2,9 +2,13 @@ package store
 
 import (
 	"io/fs"
-	"os"
 	"path/filepath"
+
+	"golang.org/x/sys/unix"
 )
+
+// swap exchanges two folders in one step, so that neither is ever missing.
+func swap(a, b string) error { return unix.RenamexNp(a, b, unix.RENAME_SWAP) }
 
 // syncTree flushes everything below dir to disk.
 func syncTree(dir string) error {
@@ -14,14 +18,4 @@ func syncTree(dir string) error {
 		}
 		return syncDir(path)
 	})
-}
-
-// syncDir flushes one file, or a folder's own entries, to disk.
-func syncDir(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return f.Sync()
 }
