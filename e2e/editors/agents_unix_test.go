@@ -4,7 +4,7 @@ package editors
 
 import (
 	"os"
-	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -65,22 +65,6 @@ func TestEveryAgent(t *testing.T) {
 		t.Errorf("the sessions are %q, and were %q", after, before)
 	}
 	b.decidesAll(ctl, all, "second")
-}
-
-// agentsHome gives the user of the bench a home in which every agent has been used.
-func (b *bench) agentsHome() cli.Home {
-	b.Helper()
-	home := cli.Home{Dir: b.root, Tmp: filepath.Join(b.root, "t")}
-	if err := os.CopyFS(filepath.Join(b.root, ".gemini"), os.DirFS(filepath.Join(cli.NewHome(b).Dir, ".gemini"))); err != nil {
-		b.Fatal(err)
-	}
-	home.Qwen(b)
-	for _, folder := range []string{".claude", ".copilot", ".codex"} {
-		if err := os.MkdirAll(filepath.Join(b.root, folder), 0o700); err != nil {
-			b.Fatal(err)
-		}
-	}
-	return home
 }
 
 // guests starts all agents in the project.
@@ -151,17 +135,6 @@ func (b *bench) hasBeenTold(g *guest, word string) {
 	})
 }
 
-// textOf is all the text of a request.
-func textOf(r *model.Request) string {
-	var all strings.Builder
-	for _, c := range r.Body.Contents {
-		for _, p := range c.Parts {
-			all.WriteString(p.Text + "\n")
-		}
-	}
-	return all.String()
-}
-
 // decidesAll has every agent that can propose a new file at the same time, and the user decide about each as the queue shows
 // them: edited where edits count, one accepted as it is, one rejected.
 func (b *bench) decidesAll(ctl *control.Client, all []*guest, round string) {
@@ -224,4 +197,31 @@ func (b *bench) decidesAll(ctl *control.Client, all []*guest, round string) {
 			b.Errorf("%s holds %q, want %q", file, data, text)
 		}
 	}
+}
+
+// TestCopilotAsksForProblems: Copilot CLI's model is told what the editor's tools found, when it asks by its tool (SPEC GC-5).
+func TestCopilotAsksForProblems(t *testing.T) {
+	peers.Need(t, peers.Copilot)
+	b := newBench(t, neovim(t), map[string]string{"a.txt": "odd\ntwo\n"})
+	home := b.agentsHome()
+	b.open("a.txt")
+	b.ex("lua vim.diagnostic.set(vim.api.nvim_create_namespace('x'), 0, {{lnum = 1, col = 0, severity = 1, message = 'never say two'}})")
+	b.finds("a.txt", "1 2:1 never say two")
+	copilot := cli.StartCopilot(b, home, b.project)
+	b.present(b.control(), []*guest{{label: "GitHub Copilot CLI"}})
+	tool := ""
+	for _, offered := range copilot.Ask("what can you do?").Body.Tools {
+		if name := regexp.MustCompile(`"name": ?"([^"]*get_diagnostics)"`).FindSubmatch(offered); name != nil {
+			tool = string(name[1])
+		}
+	}
+	if tool == "" {
+		t.Fatal("its model has no tool for problems")
+	}
+	n := len(copilot.Model.Requests())
+	copilot.Ask("what is wrong?", model.Turn{Calls: []model.Call{{Name: tool, Args: map[string]any{}}}})
+	copilot.Model.Wait(t, n, cliPatience, func(r *model.Request) bool {
+		results := r.Results()
+		return len(results) > 0 && strings.Contains(results[0].Response.Output, "never say two")
+	})
 }
