@@ -24,9 +24,9 @@ var (
 	firstSeed     = flag.Int("first", 0, "the seed of the first of them")
 )
 
-// TestNothingIsLost: whatever users of real editors, other programs, two agents, crashes and restarts do to one file and the
-// proposals for it, every word that anybody has saved, or edited into a proposal, is in the file or in the history; what was typed
-// into the file and not saved is in the editor (SPEC F-12, F-13, L-3, L-4).
+// TestNothingIsLost: whatever users of real editors, other programs, two agents, crashes and restarts do to two files and the
+// proposals for them, every word that anybody has saved, or edited into a proposal, is in the file or in the history; what was typed
+// into a file and not saved is in the editor (SPEC F-12, F-13, L-3, L-4).
 func TestNothingIsLost(t *testing.T) {
 	play(t, map[string]func(*testing.T, flavour){"interleavings": func(t *testing.T, f flavour) {
 		for n := range *interleavings {
@@ -37,7 +37,8 @@ func TestNothingIsLost(t *testing.T) {
 	}})
 }
 
-// A tangle is one file, the user of an editor, two agents and whoever else writes the file. Each write has a word of its own.
+// A tangle is two files, the user of an editor, who has one of them open, two agents and whoever else writes the files. Each write has
+// a word of its own.
 type tangle struct {
 	*bench
 	r      *rand.Rand
@@ -55,16 +56,20 @@ type tangle struct {
 type party struct {
 	*agent.Agent
 	name  string
+	file  string  // that it is at
 	open  string  // the id of its proposal
 	write *string // what it is to write
 }
 
-const tangled = "a.txt"
+// tangled are the files; the user has the first one open.
+var tangled = [2]string{"a.txt", "b.txt"}
 
 // interleave plays one interleaving.
 func interleave(t *testing.T, f flavour, seed int) {
-	w := &tangle{bench: newBench(t, f, map[string]string{tangled: "a\nb\nc\nd\ne\nf\n"}), r: rand.New(rand.NewPCG(uint64(seed), 7)), began: time.Now()}
-	w.withKeeper()
+	w := &tangle{bench: newBench(t, f, map[string]string{tangled[0]: "a\nb\nc\nd\ne\nf\n", tangled[1]: "a\nb\nc\nd\ne\nf\n"}), r: rand.New(rand.NewPCG(uint64(seed), 7)), began: time.Now()}
+	if seed%4 > 0 {
+		w.withKeeper()
+	}
 	t.Cleanup(w.endAll)
 	defer func() {
 		if t.Failed() {
@@ -73,7 +78,7 @@ func interleave(t *testing.T, f flavour, seed int) {
 	}()
 	w.starts()
 	for _, name := range []string{"one", "two"} {
-		w.agents = append(w.agents, &party{name: name})
+		w.agents = append(w.agents, &party{name: name, file: tangled[0]})
 	}
 	for range 25 {
 		w.does()
@@ -109,19 +114,19 @@ func (w *tangle) change(s, word string) string {
 	return strings.Join(lines[:i], "") + word + "\n" + strings.Join(lines[i:], "")
 }
 
-func (w *tangle) disk() string {
+func (w *tangle) disk(file string) string {
 	w.Helper()
-	data, err := os.ReadFile(w.path(tangled))
+	data, err := os.ReadFile(w.path(file))
 	if err != nil {
 		w.Fatal(err)
 	}
 	return string(data)
 }
 
-// awaited says whether an agent is about to write the file: no program could know of that.
-func (w *tangle) awaited() bool {
+// awaited says whether an agent is about to write a file: no program could know of that.
+func (w *tangle) awaited(file string) bool {
 	for _, p := range w.agents {
-		if p.write != nil {
+		if p.write != nil && p.file == file {
 			return true
 		}
 	}
@@ -136,16 +141,13 @@ func (w *tangle) does() {
 		w.proposes(p)
 	}
 	switch {
-	case k < 14 && !w.awaited():
-		word := w.word("disk")
-		w.write(tangled, w.change(w.disk(), word))
-		w.saved = append(w.saved, word)
-		w.note("disk: %q", w.disk())
+	case k < 14 && !w.awaited(p.file):
+		w.others(p)
 	case k < 34 && p.write != nil:
 		w.writes(p)
 	case k < 44 && p.open != "" && w.serving():
 		w.note("%s takes its proposal back", p.name)
-		p.CloseDiff(w.path(tangled))
+		p.CloseDiff(w.path(p.file))
 		p.open = ""
 	case k < 48 && w.runs:
 		w.crashes()
@@ -167,12 +169,45 @@ func (w *tangle) does() {
 	}
 }
 
+// others write the file of an agent: often a line that its proposal has changed as well.
+func (w *tangle) others(p *party) {
+	word := w.word("disk")
+	text, ok := w.clash(p, word)
+	if !ok || w.r.IntN(2) == 0 {
+		text = w.change(w.disk(p.file), word)
+	}
+	w.write(p.file, text)
+	w.saved = append(w.saved, word)
+	w.note("disk %s: %q", p.file, text)
+}
+
+// clash puts a word in the place of a line that an open proposal has changed as well, and that is nobody's word.
+func (w *tangle) clash(p *party, word string) (text string, ok bool) {
+	c := w.client()
+	if c == nil || p.open == "" {
+		return "", false
+	}
+	defer c.Close()
+	proposed, _, err := c.Text(w.Context(), p.open)
+	if err != nil {
+		return "", false
+	}
+	lines := strings.SplitAfter(w.disk(p.file), "\n")
+	for i, line := range lines {
+		if line != "" && !strings.Contains(line, "-") && !strings.Contains("\n"+proposed, "\n"+line) {
+			lines[i] = word + "\n"
+			return strings.Join(lines, ""), true
+		}
+	}
+	return "", false
+}
+
 // starts opens the editor.
 func (w *tangle) starts() {
 	w.note("the editor is opened")
 	_ = os.Remove(filepath.Join(w.root, "n")) // Neovim does not listen where a killed one did
-	_ = os.Remove(w.path(".#" + tangled))     // a killed Emacs keeps its number until tmux waits for it, and its lock would ask a question
-	w.open(tangled)
+	_ = os.Remove(w.path(".#" + tangled[0]))  // a killed Emacs keeps its number until tmux waits for it, and its lock would ask a question
+	w.open(tangled[0])
 	w.runs = true
 	w.edited = nil
 }
@@ -235,9 +270,10 @@ func (w *tangle) proposes(p *party) {
 	if !ok {
 		return
 	}
-	text := w.change(w.disk(), w.word(p.name))
-	w.note("%s proposes %q", p.name, text)
-	p.OpenDiff(w.path(tangled), text)
+	p.file = tangled[w.r.IntN(len(tangled))]
+	text := w.change(w.disk(p.file), w.word(p.name))
+	w.note("%s proposes %s %q", p.name, p.file, text)
+	p.OpenDiff(w.path(p.file), text)
 	diffs, ok := w.shown()
 	if !ok {
 		w.Fatal("no companion after a proposal")
@@ -248,9 +284,9 @@ func (w *tangle) proposes(p *party) {
 }
 
 func (w *tangle) writes(p *party) {
-	w.write(tangled, *p.write)
+	w.write(p.file, *p.write)
 	p.write = nil
-	w.note("%s writes %q", p.name, w.disk())
+	w.note("%s writes %s %q", p.name, p.file, w.disk(p.file))
 }
 
 // hears waits for the outcomes of what is open no more.
@@ -278,16 +314,26 @@ func (w *tangle) hears() {
 	}
 }
 
-// place waits until the user is in the file, or in a proposal.
-func (w *tangle) inProposal() bool {
+// inProposal waits until the user is in the file, or in a proposal, and returns whose that is; "" in the file.
+func (w *tangle) inProposal() (file string) {
 	w.Helper()
 	at := ""
 	w.until("the user to be somewhere", func() bool {
 		w.answers()
 		at = w.eval(w.place())
-		return at == tangled || at == tangled+" <proposal>"
+		return at == tangled[0] || w.proposed(at) != ""
 	})
-	return at != tangled
+	return w.proposed(at)
+}
+
+// proposed is the file of the proposal at a place; "" where none is.
+func (w *tangle) proposed(place string) string {
+	for _, file := range tangled {
+		if place == file+" <proposal>" {
+			return file
+		}
+	}
+	return ""
 }
 
 // answers says no to whatever would write over what others have written, and returns whether anything asked.
@@ -315,12 +361,13 @@ func (w *tangle) jot() {
 	w.note("the user types %s below line %d", word, line)
 	w.jots(line, word)
 	w.until(word+" to stand somewhere", func() bool {
-		switch asked := w.answers(); {
-		case strings.Contains(w.eval(w.proposal(tangled)), word) && w.eval(w.place()) == tangled+" <proposal>":
+		asked, file := w.answers(), w.proposed(w.eval(w.place()))
+		switch {
+		case file != "" && strings.Contains(w.eval(w.proposal(file)), word) && w.proposed(w.eval(w.place())) == file:
 			w.saved, w.edited = append(w.saved, word), append(w.edited, word)
 			w.note("it is in the proposal")
 			return true
-		case strings.Contains(w.eval(w.buffer(tangled)), word):
+		case strings.Contains(w.eval(w.buffer(tangled[0])), word):
 			w.typed = append(w.typed, word)
 			w.note("it is in the file's buffer")
 			return true
@@ -332,7 +379,8 @@ func (w *tangle) jot() {
 
 // decides has the user save or decide, wherever they are.
 func (w *tangle) decides() {
-	if !w.inProposal() {
+	file := w.inProposal()
+	if file == "" {
 		if len(w.typed) > 0 {
 			w.saves()
 		}
@@ -351,7 +399,7 @@ func (w *tangle) decides() {
 		what, press = "reject", w.reject
 	}
 	w.until("a companion", w.serving)
-	w.note("the user decides to %s %q on %q", what, w.eval(w.proposal(tangled)), w.eval(w.original(tangled)))
+	w.note("the user decides to %s %q on %q", what, w.eval(w.proposal(file)), w.eval(w.original(file)))
 	before, refused := w.versions(), w.refusals()
 	press()
 	if w.r.IntN(8) == 0 {
@@ -390,10 +438,10 @@ func (w *tangle) refusals() (all string) {
 
 // saves has the user save the file, which an editor does after a question where others have written it.
 func (w *tangle) saves() {
-	if w.awaited() {
+	if w.awaited(tangled[0]) {
 		return
 	}
-	w.note("the user saves %q over %q", w.eval(w.buffer(tangled)), w.disk())
+	w.note("the user saves %q over %q", w.eval(w.buffer(tangled[0])), w.disk(tangled[0]))
 	w.save()
 	asked := false
 	for end := time.Now().Add(200 * time.Millisecond); !asked && time.Now().Before(end); time.Sleep(20 * time.Millisecond) { // Neovim says nothing while it asks
@@ -401,12 +449,12 @@ func (w *tangle) saves() {
 	}
 	w.until("the end of saving", func() bool {
 		asked = w.answers() || asked
-		return asked || w.eval(w.modified(tangled)) == "0"
+		return asked || w.eval(w.modified(tangled[0])) == "0"
 	})
 	if !asked {
 		w.saved, w.typed = append(w.saved, w.typed...), nil
 	}
-	w.note("the disk has %q", w.disk())
+	w.note("the disk has %q", w.disk(tangled[0]))
 }
 
 // crashes kills the companion.
@@ -465,11 +513,11 @@ func (w *tangle) ends() {
 			}
 		}
 		diffs, ok := w.shown()
-		if ok && len(diffs) == 0 && !w.inProposal() {
+		if ok && len(diffs) == 0 && w.inProposal() == "" {
 			break
 		}
-		if w.inProposal() {
-			w.note("the user rejects %q", w.eval(w.proposal(tangled)))
+		if file := w.inProposal(); file != "" {
+			w.note("the user rejects %q", w.eval(w.proposal(file)))
 			before := w.versions()
 			w.reject()
 			w.until("the rejection", func() bool { return w.versions() != before })
@@ -486,9 +534,9 @@ func (w *tangle) ends() {
 // check finds every word.
 func (w *tangle) check() {
 	for _, word := range w.saved {
-		for end := time.Now().Add(10 * time.Second); !strings.Contains(w.disk(), word) && !w.history(word) && !strings.Contains(w.eval(w.everything()), word); time.Sleep(50 * time.Millisecond) {
+		for end := time.Now().Add(10 * time.Second); !strings.Contains(w.disk(tangled[0])+w.disk(tangled[1]), word) && !w.history(word) && !strings.Contains(w.eval(w.everything()), word); time.Sleep(50 * time.Millisecond) {
 			if time.Now().After(end) {
-				w.Errorf("%q is lost; the file has %q", word, w.disk())
+				w.Errorf("%q is lost; the files have %q and %q", word, w.disk(tangled[0]), w.disk(tangled[1]))
 				break
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,15 +23,15 @@ import (
 
 var interleavings = flag.Int("interleavings", 150, "how many random interleavings TestNothingIsLost plays")
 
-// A world is one file, the agents that propose changes of it, the views of one user, and all that
+// A world is two files, the agents that propose changes of them, the views of one user, and all that
 // anybody has ever written: each write has a word of its own.
 type world struct {
 	t      *testing.T
 	r      *rand.Rand
 	dir    string
 	log    []string
-	file   review.File
-	files  sync.Mutex // guards file against the registry's own looks; only the test writes it
+	disk   map[string]review.File
+	files  sync.Mutex // guards disk against the registry's own looks; only the test writes it
 	reg    *review.Registry
 	book   *journal.Journal
 	past   *history.History
@@ -39,24 +40,35 @@ type world struct {
 	saved  []string // words that were saved to the disk or edited into a proposal
 	editor *lsptest.Plugin
 	left   []string // texts that the editor keeps, as it may be the only one that has them
+	keep   bool     // a keeper goes on when the editor leaves
+
+	conflicts int // how many were decided
 }
 
 // Read implements review.Files.
-func (w *world) Read(string) review.File {
+func (w *world) Read(path string) review.File {
 	w.files.Lock()
 	defer w.files.Unlock()
-	return w.file
+	return w.disk[path]
 }
 
-func (w *world) put(f review.File) {
+func (w *world) put(path, text string) {
 	w.files.Lock()
 	defer w.files.Unlock()
-	w.file = f
+	w.disk[path] = review.File{Text: text, Exists: true}
 }
 
-// A writer is the session of one agent, and writes what was accepted a while later.
+// A party is the session of one agent, with a writer for each file.
+type party struct {
+	name    string
+	writers map[string]*writer
+}
+
+// A writer is an agent at one file, and writes what was accepted a while later.
 type writer struct {
 	w     *world
+	by    *party
+	path  string
 	name  string
 	diff  *review.Diff
 	views [2]seen
@@ -70,9 +82,27 @@ type seen struct {
 	at   review.Seen
 }
 
-func (a *writer) Label() string { return a.name }
+// newWorld has two agents and two files.
+func newWorld(t *testing.T, seed int) *world {
+	w := &world{t: t, r: rand.New(rand.NewPCG(uint64(seed), 7)), dir: t.TempDir(), disk: map[string]review.File{}}
+	for _, path := range []string{"/f", "/g"} {
+		w.put(path, "a\nb\nc\nd\ne\nf\n")
+	}
+	for _, name := range []string{"one", "two"} {
+		by := &party{name, map[string]*writer{}}
+		for _, path := range []string{"/f", "/g"} {
+			a := &writer{w: w, by: by, path: path, name: name + path}
+			by.writers[path] = a
+			w.agents = append(w.agents, a)
+		}
+	}
+	return w
+}
 
-func (a *writer) Settled(d *review.Diff, o review.Outcome) {
+func (p *party) Label() string { return p.name }
+
+func (p *party) Settled(d *review.Diff, o review.Outcome) {
+	a := p.writers[d.Proposal().Path]
 	if o.Kind == review.Accepted {
 		a.w.book.Decided(d.ID(), &o.Content, "accepted", "L", 1)
 		a.write = &o.Content
@@ -93,6 +123,14 @@ func (w *world) live(shown []lsptest.View) {
 			return w.reg
 		},
 		Attached: w.restore,
+		Left: func() {
+			if w.keep {
+				w.reg.Retire()
+			} else {
+				w.reg.Shut()
+			}
+		},
+		Keep: func(e history.Entry) { w.past.Keep(e) },
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -118,10 +156,10 @@ func (w *world) restore() {
 			w.t.Fatal(err)
 		}
 		for _, a := range w.agents {
-			if a.name != left.Session {
+			if a.by.name != left.Session || a.path != left.Path {
 				continue
 			}
-			d, err := w.reg.Restore(a, left.ID, t.Text, t.Agreed, left.Opened, review.Proposal{Key: left.Key, Path: left.Path, Old: t.Old, IsNew: left.IsNew, New: t.New, Title: left.Title})
+			d, err := w.reg.Restore(a.by, left.ID, t.Text, t.Agreed, left.Opened, review.Proposal{Key: left.Key, Path: left.Path, Old: t.Old, IsNew: left.IsNew, New: t.New, Title: left.Title})
 			if err != nil {
 				w.t.Fatal(err)
 			}
@@ -169,7 +207,7 @@ func (w *world) step() {
 	case k > 13 && open:
 		a.inEditor(k)
 	case k < 3: // the user in another window, or any process
-		w.save()
+		w.save(a)
 	case k == 3 && a.write != nil:
 		w.writes(a)
 	case k < 6 && !open && a.write == nil:
@@ -184,16 +222,19 @@ func (w *world) step() {
 	case k == 11 && open:
 		w.note("%s: resolve", a.name)
 		a.look(i)
+		if a.diff.Now().Conflict != nil {
+			w.conflicts++
+		}
 		_ = w.reg.Resolve(a.diff.ID(), a.views[i].at, w.r.IntN(2) == 0)
 	case k == 12 && open && w.r.IntN(3) == 0:
 		w.note("%s: reject or withdraw", a.name)
 		if w.r.IntN(2) == 0 {
 			_ = w.reg.Reject(a.diff.ID())
-		} else if _, err := w.reg.Withdraw(context.Background(), a, "k"); err == nil {
-			w.book.Dropped(a.name, "k")
+		} else if _, err := w.reg.Withdraw(context.Background(), a.by, a.path); err == nil {
+			w.book.Dropped(a.by.name, a.path)
 		}
-	case k == 13 && w.r.IntN(2) == 0:
-		w.crash()
+	case k == 13:
+		w.ends()
 	}
 	time.Sleep(time.Duration(w.r.IntN(3000)) * time.Millisecond)
 	synctest.Wait()
@@ -203,34 +244,57 @@ func (w *world) note(format string, args ...any) {
 	w.log = append(w.log, fmt.Sprintf(format, args...))
 }
 
-// save writes the file as a program that has read it before. It does nothing while an agent is about to write:
-// no program could know of that.
-func (w *world) save() {
-	for _, a := range w.agents {
-		if a.write != nil {
-			return
-		}
+// awaited says whether an agent is about to write a file: no program could know of that.
+func (w *world) awaited(path string) bool {
+	return slices.ContainsFunc(w.agents, func(a *writer) bool { return a.path == path && a.write != nil })
+}
+
+// save writes a's file as a program that has read it before. It does nothing while an agent is about to write.
+func (w *world) save(a *writer) {
+	if w.awaited(a.path) {
+		return
 	}
 	word := w.word("disk")
-	w.put(review.File{Text: w.change(w.file.Text, word), Exists: true})
+	text, ok := a.clash(word)
+	if !ok || w.r.IntN(2) == 0 {
+		text = w.change(w.disk[a.path].Text, word)
+	}
+	w.put(a.path, text)
 	w.saved = append(w.saved, word)
-	w.note("disk: %q", w.file.Text)
+	w.note("disk %s: %q", a.path, text)
 	if w.r.IntN(4) > 0 { // else the watcher has not seen it
-		w.reg.Look("/f")
+		w.reg.Look(a.path)
 	}
 }
 
+// clash puts a word in the place of a line that the proposal has changed as well, and that is nobody's word; false where there is none.
+func (a *writer) clash(word string) (text string, ok bool) {
+	if a.diff == nil {
+		return "", false
+	}
+	proposed := strings.SplitAfter(a.diff.Now().Text, "\n")
+	lines := strings.SplitAfter(a.w.disk[a.path].Text, "\n")
+	for i, line := range lines {
+		if line != "" && !strings.Contains(line, "-") && !slices.Contains(proposed, line) {
+			lines[i] = word
+			return strings.Join(lines, ""), true
+		}
+	}
+	return "", false
+}
+
 func (w *world) writes(a *writer) {
-	w.put(review.File{Text: *a.write, Exists: true})
+	w.put(a.path, *a.write)
+	w.note("%s writes %q", a.name, *a.write)
 	a.write = nil
-	w.note("%s writes %q", a.name, w.file.Text)
-	w.reg.Look("/f")
+	w.reg.Look(a.path)
 }
 
 func (a *writer) propose() {
 	w := a.w
-	p := review.Proposal{Key: "k", Path: "/f", Old: w.file.Text, IsNew: !w.file.Exists, New: w.change(w.file.Text, w.word(a.name)), Title: "f"}
-	d, err := w.reg.Open(context.Background(), a, p, func(d *review.Diff) { w.book.Opened(a.name, d) })
+	text := w.disk[a.path].Text
+	p := review.Proposal{Key: a.path, Path: a.path, Old: text, New: w.change(text, w.word(a.by.name)), Title: a.path}
+	d, err := w.reg.Open(context.Background(), a.by, p, func(d *review.Diff) { w.book.Opened(a.by.name, d) })
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -256,11 +320,7 @@ func (a *writer) edit(i int) {
 // accept may succeed only with what the view has shown.
 func (a *writer) accept(i int) {
 	w, v := a.w, a.views[i]
-	file := w.file
-	expected := false
-	for _, other := range w.agents {
-		expected = expected || other.write != nil
-	}
+	file, expected := w.disk[a.path], w.awaited(a.path)
 	err := w.reg.Accept(a.diff.ID(), v.at, &v.text)
 	w.note("%s: view %d accepts %q: %v", a.name, i, v.text, err)
 	if err == nil && !expected && text.ToLF(v.base.Text) != text.ToLF(file.Text) {
@@ -271,15 +331,34 @@ func (a *writer) accept(i int) {
 	}
 }
 
-// crash ends a life without a word. What the history was told is on its way to the disk.
-func (w *world) crash() {
-	w.note("crash")
-	w.live(w.end())
+// ends ends a life: the companion is killed, or the editor leaves, or both. What the history was told is on its way to the disk.
+func (w *world) ends() {
+	how := w.r.IntN(4)
+	if how > 0 {
+		w.note("crash")
+		w.live(w.end(w.editor.Close()))
+	}
+	if how < 2 {
+		w.keep = w.r.IntN(2) == 0
+		w.note("the editor leaves, keep %v", w.keep)
+		open := map[string]bool{}
+		for _, a := range w.agents {
+			if a.diff != nil {
+				_, over := a.diff.Outcome()
+				open[a.diff.ID()] = !over
+			}
+		}
+		for _, v := range w.end(w.editor.Leave()) {
+			if !open[v.ID] {
+				w.left = append(w.left, v.Text) // it was decided when this was typed, and the editor had not heard of that
+			}
+		}
+		w.live(nil)
+	}
 }
 
-// end ends a life, and returns what the editor still shows.
-func (w *world) end() []lsptest.View {
-	shown := w.editor.Close()
+// end ends a life with what the editor still shows.
+func (w *world) end(shown []lsptest.View) []lsptest.View {
 	w.left = append(w.left, w.editor.Unheard()...)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -293,7 +372,9 @@ func (w *world) end() []lsptest.View {
 // check finds every word that was saved or edited.
 func (w *world) check() {
 	var all strings.Builder
-	all.WriteString(w.file.Text)
+	for _, f := range w.disk {
+		all.WriteString(f.Text)
+	}
 	for _, a := range w.agents {
 		if a.diff != nil {
 			if _, over := a.diff.Outcome(); !over {
@@ -364,18 +445,19 @@ func (w *world) arrives() {
 // byte that anybody saved or edited is in the file, in an open proposal or in the history, and nothing
 // is accepted over what was not shown.
 func TestNothingIsLost(t *testing.T) {
+	conflicts := 0
 	for n := range *interleavings {
 		ok := t.Run(fmt.Sprint(n), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := &world{t: t, r: rand.New(rand.NewPCG(uint64(n), 7)), dir: t.TempDir(), file: review.File{Text: "a\nb\nc\nd\ne\nf\n", Exists: true}}
-				w.agents = []*writer{{w: w, name: "one"}, {w: w, name: "two"}}
+				w := newWorld(t, n)
 				w.live(nil)
-				for range 40 {
+				for range 60 {
 					w.step()
 				}
 				w.arrives()
-				w.end()
+				w.end(w.editor.Close())
 				w.check()
+				conflicts += w.conflicts
 				w.reg.Shut()
 				if t.Failed() {
 					t.Logf("seed %d:\n%s", n, strings.Join(w.log, "\n"))
@@ -384,7 +466,10 @@ func TestNothingIsLost(t *testing.T) {
 			})
 		})
 		if !ok {
-			break
+			return
 		}
+	}
+	if conflicts < *interleavings/10 {
+		t.Errorf("%d conflicts in %d interleavings: that tries nothing", conflicts, *interleavings)
 	}
 }

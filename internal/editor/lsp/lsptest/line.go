@@ -30,11 +30,11 @@ func connect(ctx context.Context, o Options) (*line, rpc.Wire) {
 	back, out := l.carry(o.Delay)
 	var s *lsp.Server
 	s = lsp.New(rpc.NewChannel(there, out, nil), lsp.Options{Version: "test", OpenWithin: patience, Start: func(context.Context, lsp.Hello) (lsp.Companion, error) {
-		s.Attach(attach.Core{Store: l.store, Registry: o.Start(s), Page: nobody{}})
+		s.Attach(attach.Core{Store: l.store, Registry: o.Start(s), Page: nobody{}, Keep: o.Keep})
 		if o.Attached != nil {
 			o.Attached()
 		}
-		return companion{}, nil
+		return companion{o.Left}, nil
 	}})
 	l.tasks.Go(func() { _ = s.Serve(ctx) })
 	l.queue = rpc.NewQueue(rpc.NewChannel(back, in, nil))
@@ -83,8 +83,8 @@ func (l *line) cut() {
 	l.store.Shut()
 }
 
-// A companion does nothing but to be there.
-type companion struct{}
+// A companion does nothing but to be there, and to leave.
+type companion struct{ left func() }
 
 func (companion) Env() (map[string]string, error) { return nil, nil }
 func (companion) SetRoots([]string) error         { return nil }
@@ -92,7 +92,12 @@ func (companion) Sharing() lsp.Sharing            { return lsp.Sharing{} }
 func (companion) Sessions() []lsp.Session         { return nil }
 func (companion) Info() lsp.Info                  { return lsp.Info{} }
 func (companion) Stop(context.Context) error      { return nil }
-func (companion) Leave(context.Context) error     { return nil }
+func (c companion) Leave(context.Context) error {
+	if c.left != nil {
+		c.left()
+	}
+	return nil
+}
 
 // A nobody is a page that nobody looks at.
 type nobody struct{}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/core/review"
+	"github.com/pollux-companion/pollux/internal/history"
 	"github.com/pollux-companion/pollux/internal/rpc"
 )
 
@@ -45,6 +46,10 @@ type Options struct {
 	Start func(view review.View) *review.Registry
 	// Attached is called when the server has the registry, before the plugin hears anything; nil for nothing.
 	Attached func()
+	// Left is called at the end of an editor that leaves in order, as lsp.Companion's Leave; nil for nothing.
+	Left func()
+	// Keep is attach.Core's.
+	Keep func(history.Entry)
 	// Kept are views of an earlier companion's.
 	Kept []View
 	// TakesOver is called before an update replaces the text of v; nil for nothing. It must not block.
@@ -97,6 +102,19 @@ func (p *Plugin) Close() []View {
 	p.mu.Unlock()
 	p.line.cut()
 	return left
+}
+
+// Leave ends the editor in order: it says what nobody has heard of, and that it leaves. It returns what the user saw last.
+func (p *Plugin) Leave() []View {
+	p.mu.Lock()
+	for _, v := range p.views {
+		p.report(v)
+	}
+	p.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	_ = p.peer.Call(ctx, "shutdown", obj{"keep": true}, nil) // it fails where the line is cut already
+	return p.Close()
 }
 
 // Unheard are the texts of views that were taken away before the companion can have heard of the last edits: a plugin keeps them.
