@@ -1,6 +1,6 @@
 // Package contract holds the wires between agents and a companion as numbered
-// vectors, each an archive of raw requests and the raw answers and events
-// expected for them, and plays them against any companion.
+// vectors, and plays them against any companion. Each vector is an archive of
+// raw requests, with the raw answers and events that are expected for them.
 //
 // An archive is named after its number in the specification (F-4a.txtar) and
 // begins with a sentence that says what it shows. Its files are played in order;

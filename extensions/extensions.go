@@ -1,6 +1,7 @@
-// Package extensions lets a Go program use extensions of Gemini CLI as pollux does: tell
-// a model what there is, find the calls in the model's text, run them in a sandbox, and
-// return the results as text that cannot be mistaken for anything else.
+// Package extensions lets a Go program use extensions of Gemini CLI as pollux does. It tells
+// a model what there is, finds the calls in the model's text, and runs them in a sandbox. The
+// results are text that cannot be mistaken for anything else.
+//
 // The text side (Parse, Scanner, ParseCall, Result) needs nothing else. A [Host] works with the extensions that
 // this user has installed with pollux or Gemini CLI:
 //

@@ -76,8 +76,8 @@ func (p *peer) judged(ctx context.Context, _ empty) (judgeReply, error) {
 // errPrivate: some agent must not be told what the user looks at, and it may be the one that asks.
 var errPrivate = errors.New("an agent's shell asks, and the user does not share with every agent what they look at; pollux share says with whom")
 
-// mayKnow returns what the peer may be told of a snapshot. Which agent is above a model's shell is not known, so that shell is told
-// nothing as long as one agent must not be told, and no file that one agent must not be told (SPEC C-8).
+// mayKnow returns what the peer may be told of a snapshot. Nobody knows which agent is above a model's shell. So that shell is told
+// nothing while one agent must not be told, and no file that one agent must not be told (SPEC C-8).
 func (p *peer) mayKnow(ctx context.Context, inAgent bool, snap *state.Snapshot) (*state.Snapshot, error) {
 	if len(snap.Withheld) == 0 && len(snap.Denied) == 0 || p.trusted(ctx, inAgent) == nil {
 		return snap, nil

@@ -1,6 +1,6 @@
-// Package doctor says why Gemini CLI does not connect: it replays the CLI's
-// own search for a companion step by step, tries the one that the CLI would
-// take, and explains each finding with the command that mends it.
+// Package doctor says why an agent does not connect. It replays the agent's
+// own search for a companion step by step and tries the companion that the
+// agent would take. Each finding has an explanation, and the command that mends it.
 package doctor
 
 import (

@@ -1,5 +1,5 @@
-// Package copilot is GitHub Copilot CLI's own part of the agent port: a lock file that names a private socket, and four tools, one of
-// them open_diff, which waits for the user and takes no edits, on the sessions of package mcp (docs/spec/copilot.md).
+// Package copilot is GitHub Copilot CLI's own part of the agent port: a lock file that names a private socket, and four tools on the
+// sessions of package mcp (docs/spec/copilot.md). The tool open_diff waits for the user and takes no edits.
 package copilot
 
 import (

@@ -1,5 +1,5 @@
-// Package lockfile keeps the files by which agents find a companion in a folder of their own home, one for each companion, removes
-// the files that dead companions left behind, and reads them as an agent does.
+// Package lockfile keeps the files by which agents find a companion in a folder of their own home. Each companion has one. The package
+// also removes the files that dead companions left behind, and reads the files as an agent does.
 package lockfile
 
 import (

@@ -66,8 +66,8 @@ type Options struct {
 	Registry *review.Registry
 	// Agents may come in, each with a token of its own.
 	Agents []Agent
-	// OlderFor is how long after the start an agent's older token opens a session for a process that had one, and serves a
-	// session of an earlier life whose process is not known (10 minutes when 0; SPEC A-1).
+	// OlderFor is how long after the start an agent's older token is good; 10 minutes when 0 (SPEC A-1). It opens a session for a
+	// process that had one, and serves a session of an earlier life whose process is not known.
 	OlderFor time.Duration
 	// Known are the processes of sessions of earlier lives, by the sessions' ids, as Server.Known returned them.
 	Known map[string][]proc.Info

@@ -86,9 +86,9 @@ func (r *Runner) run(ctx context.Context, p *job) (*Result, error) {
 	return result, nil
 }
 
-// sandboxed runs the tool on the files that were read, given as copies in memory. It uses an unpacked copy on disk if
-// they are too large, if a copy would hide the workspace (its author works on the extension there), or if this
-// machine's sandbox has no files of its own.
+// sandboxed runs the tool on the files that were read, given as copies in memory. It unpacks a copy on disk instead in
+// three cases: the files are too large, a copy would hide the workspace (the author works on the extension there), or
+// this machine's sandbox has no files of its own.
 func (r *Runner) sandboxed(ctx context.Context, p *job) (*sandbox.Result, error) {
 	hides := p.workspace != "" && paths.Within(p.content.dir, p.workspace)
 	if len(p.content.large) == 0 && p.content.size <= maxHeld && !hides {

@@ -1,6 +1,6 @@
 // Package runner runs one tool of an extension as a model would. It reads the extension once, asks for consent to
-// exactly that content, runs exactly that in a sandbox with its permissions, records the run, and returns a result
-// that helps the caller correct itself (SPEC X-1, S-1 to S-3).
+// exactly that content, and runs exactly that content in a sandbox with its permissions. It records the run. The result
+// helps the caller to correct itself (SPEC X-1, S-1 to S-3).
 package runner
 
 import (

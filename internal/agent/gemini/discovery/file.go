@@ -1,7 +1,7 @@
-// Package discovery is how Gemini CLI finds a companion: the discovery file,
-// the variables of a terminal, the removal of files that the dead left behind,
-// and the record by which a companion takes over from one that ended (SPEC
-// D-1 to D-7, A-1).
+// Package discovery is how Gemini CLI finds a companion: by the discovery file
+// and the variables of a terminal (SPEC D-1 to D-7). It removes the files that
+// dead companions left behind. It also keeps the record by which a companion
+// takes over from one that ended (SPEC A-1).
 package discovery
 
 import (
