@@ -64,6 +64,19 @@ func TestPluginsConform(t *testing.T) {
 		}
 		plugged(t, b, "micro.json", 3, command...)
 	})
+	t.Run("Kakoune", func(t *testing.T) { // it has no variables for terminals, and saving is left to the user
+		t.Parallel()
+		f := kakoune(t)
+		b := newBench(t, f, nil)
+		command := f.start(t, b, nil)
+		file := b.path("../c/kak/kakrc")
+		lines, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.write("../c/kak/kakrc", string(lines)+"set-option global pollux_server %sh{ printf %s \"$POLLUX_CONFORM_COMMAND\" }\n")
+		plugged(t, b, "kakoune.json", 2, command...)
+	})
 }
 
 // So does the worked example, as far as it goes: it knows no files to open and no questions, and selects whole lines.

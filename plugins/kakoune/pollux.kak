@@ -5,6 +5,9 @@ declare-option -docstring 'the program that serves this editor' str pollux_comma
 declare-option -docstring 'what pollux says for the mode line' str pollux_status
 declare-option -docstring 'start pollux with Kakoune' bool pollux_autostart true
 
+# What speaks the editor's protocol in place of pollux: pollux conform.
+declare-option -hidden str pollux_server
+
 # Where pollux listens and keeps texts, set by itself; and where the user is, for pollux.
 declare-option -hidden str pollux_socket
 declare-option -hidden str pollux_dir
@@ -24,10 +27,9 @@ try %{ source "%sh{dirname ""$kak_source""}/installed.kak" }
 
 define-command pollux-start -docstring 'start pollux for this Kakoune' %{
     set-option global pollux_socket ''
-    set-option global pollux_status ''
     evaluate-commands -buffer * %{ try %{ pollux-sync } }
     nop %sh{
-        ( exec "$kak_opt_pollux_command" kakoune serve "$kak_session" "$PPID" "$kak_client" ) >/dev/null 2>&1 </dev/null &
+        ( exec "$kak_opt_pollux_command" kakoune serve "$kak_session" "$PPID" "$kak_client" $kak_opt_pollux_server ) >/dev/null 2>&1 </dev/null &
     }
 }
 
@@ -43,19 +45,19 @@ define-command pollux-stop -docstring 'end pollux for this Kakoune; what is open
 define-command pollux-status -docstring 'say who is connected' %{ pollux-tell status }
 define-command pollux-pause -docstring 'tell agents nothing of what you look at; again resumes' %{ pollux-tell pause }
 define-command pollux-resume -docstring 'tell agents again what you look at' %{ pollux-tell resume }
-define-command pollux-answer -params 1 -docstring 'pollux-answer <number>: answer a question of pollux''s' %{ pollux-tell answer %arg{1} }
+define-command pollux-answer -params ..1 -docstring 'pollux-answer [number]: answer a question of pollux''s, or leave it unanswered' %{ pollux-tell answer %arg{@} }
 define-command pollux-send -params .. -docstring 'pollux-send [words]: mention the file, or the selected lines, to the agent' %{ pollux-tell send %arg{@} }
 
 # ---- What the user looks at ----
 
-# A selection that no environment holds is told by its place alone.
+# A selection that no environment holds is told by files.
 define-command -hidden pollux-context %{
     evaluate-commands %sh{
         [ -n "$kak_opt_pollux_socket" ] || exit
         if [ "$kak_selection_length" -le 16000 ] && [ "$kak_cursor_column" -le 16000 ]; then
             echo pollux-choose
         else
-            echo "set-option global pollux_prefix ''; set-option global pollux_chosen ''"
+            echo pollux-hand
         fi
         echo pollux-look
     }
@@ -68,11 +70,28 @@ define-command -hidden pollux-clients %{
     }
 }
 
+define-command -hidden pollux-in -params 1 %{
+    evaluate-commands %sh{
+        set -- $kak_client_list
+        [ -n "$1" ] && echo "evaluate-commands -client $1 %arg{1}"
+    }
+}
+
 define-command -hidden pollux-choose %{
     evaluate-commands -draft %{
         set-option global pollux_chosen %val{selection}
         execute-keys '<a-:><a-;>;Gh'
         set-option global pollux_prefix %val{selection}
+    }
+}
+
+define-command -hidden pollux-hand %{
+    set-option global pollux_prefix ''
+    set-option global pollux_chosen ''
+    evaluate-commands -draft %{
+        echo -to-file "%opt{pollux_dir}/chosen" -- %val{selection}
+        execute-keys '<a-:><a-;>;Gh'
+        echo -to-file "%opt{pollux_dir}/prefix" -- %val{selection}
     }
 }
 
@@ -114,6 +133,7 @@ define-command -hidden pollux-show -params 3 %{
     pollux-mark
     echo -markup "{Information}%arg{2}: :w accepts, :q rejects, :pollux-changes shows what goes"
     pollux-tell shown %arg{@}
+    pollux-context
 }
 
 define-command -hidden pollux-fill -params 3 %{
@@ -145,18 +165,33 @@ define-command -hidden pollux-report %{
     evaluate-commands %sh{ [ -z "$kak_opt_pollux_socket" ] || [ "$kak_timestamp" = "$kak_opt_pollux_told" ] || echo 'pollux-mark; pollux-tell edited %opt{pollux_proposal}' }
 }
 
-# Marks the lines of a proposal that differ from the file's: new ones, changed ones, and where some have gone.
+# Takes a newer text over, unless the user has typed what pollux has not heard of.
+define-command -hidden pollux-update %{
+    pollux-sync
+    evaluate-commands %sh{
+        cd "$kak_opt_pollux_dir" && cmp -s "$kak_opt_pollux_proposal.text" "$kak_opt_pollux_proposal.sent" && echo pollux-renew
+    }
+}
+
+define-command -hidden pollux-renew %{
+    evaluate-commands -draft %{ execute-keys '%|cat "$kak_opt_pollux_dir/$kak_opt_pollux_proposal.next"<ret>' }
+    pollux-sync
+    set-option buffer pollux_told %val{timestamp}
+}
+
+# Marks the lines of a proposal that differ from the file's: new ones, changed ones, where some have gone, and where the file has others.
 define-command -hidden pollux-mark %{
     pollux-sync
     set-option buffer pollux_told %val{timestamp}
     evaluate-commands %sh{
         printf 'set-option buffer pollux_flags %s' "$kak_timestamp"
-        diff "$kak_opt_pollux_dir/$kak_opt_pollux_proposal.old" "$kak_opt_pollux_dir/$kak_opt_pollux_proposal.text" | awk -v q="'" '
+        diff "$kak_opt_pollux_dir/$kak_opt_pollux_proposal.old" "$kak_opt_pollux_dir/$kak_opt_pollux_proposal.text" | awk -v q="'" -v conflicts="$kak_opt_pollux_dir/$kak_opt_pollux_proposal.conflict" '
+            BEGIN { while ((getline n < conflicts) > 0) { theirs[n] = 1; printf " %s%d|{red+b}!%s", q, n, q } }
             /^[0-9]/ {
                 how = $0; gsub(/[0-9,]/, "", how); split($0, sides, how); n = split(sides[2], to, ",")
                 first = to[1] < 1 ? 1 : to[1]; last = n > 1 ? to[2] : first
                 mark = how == "a" ? "{green}+" : how == "d" ? "{red}_" : "{yellow}~"
-                for (i = first; i <= last; i++) printf " %s%d|%s%s", q, i, mark, q
+                for (i = first; i <= last; i++) if (!(i in theirs)) printf " %s%d|%s%s", q, i, mark, q
             }'
     }
 }
@@ -169,6 +204,14 @@ define-command pollux-changes -docstring 'show how the proposal differs from the
     }
     edit! -readonly "%opt{pollux_dir}/changes.diff"
     echo -markup '{Information}ga goes back to the proposal'
+}
+
+define-command pollux-keep -docstring 'keep the proposal over what the file has now' %{ pollux-tell keep %opt{pollux_proposal} }
+define-command pollux-take -docstring 'take the lines that the file has now' %{ pollux-tell take %opt{pollux_proposal} }
+
+define-command pollux-accept-all -params ..1 -docstring 'pollux-accept-all [file]: accept the proposal, and all that follow of its session, or of its file' %{
+    pollux-sync
+    pollux-tell accept-all %opt{pollux_proposal} %val{bufname} %opt{pollux_path} %arg{@}
 }
 
 define-command pollux-accept -docstring 'accept the proposal as it stands' %{
@@ -200,6 +243,7 @@ define-command -hidden pollux-close -params 2 %{
         evaluate-commands -buffer %arg{1} %{ set-option buffer pollux_proposal '' }
         delete-buffer! %arg{1}
     }
+    pollux-context
 }
 
 # Has a file read anew that an agent is about to write, where it has no unsaved changes.
@@ -209,6 +253,33 @@ define-command -hidden pollux-follow -params 1 %{
             evaluate-commands %sh{ [ "$kak_modified" = true ] || echo 'set-option buffer autoreload yes' }
         }
     }
+}
+
+# Shows what others have written to a file.
+define-command -hidden pollux-reload %{
+    evaluate-commands %sh{ [ "$kak_modified" = true ] || echo 'edit! %val{buffile}' }
+}
+
+# ---- What was ----
+
+define-command pollux-history -params ..1 -docstring 'pollux-history [number]: list past proposals, or show one' %{ pollux-tell history %arg{@} }
+define-command pollux-undo -params ..1 -docstring 'pollux-undo [number]: take back the change of a past proposal, the newest without a number' %{ pollux-tell undo %arg{@} }
+define-command pollux-rules -docstring 'show what decides without you' %{ pollux-tell rules }
+define-command pollux-policy -params 1.. -docstring 'pollux-policy ask|accept|terminal [path or pattern]: make a rule' \
+    -shell-script-candidates 'printf "%s\n" ask accept terminal' %{ pollux-tell policy %arg{@} }
+
+define-command -hidden pollux-list %{
+    edit! -readonly "%opt{pollux_dir}/history"
+    map buffer normal <ret> ':pollux-history %val{cursor_line}<ret>'
+    echo -markup '{Information}Return shows one, :pollux-undo NUMBER takes its change back, ga goes back'
+}
+
+define-command -hidden pollux-past -params 1 %{
+    nop %sh{
+        cd "$kak_opt_pollux_dir" && diff -u past.old past.new | sed "1s/.*/--- before/; 2s/.*/+++ $1/" >past.diff
+    }
+    edit! -readonly "%opt{pollux_dir}/past.diff"
+    echo -markup '{Information}ga goes back to the list'
 }
 
 # ---- When ----

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -62,9 +63,10 @@ func tellKakoune(ctx context.Context, name string, args []string) string {
 	return again + "fail 'pollux does not run just now; :pollux-start starts it'\n"
 }
 
-// serveKakoune serves one Kakoune until it ends: its session, the PID of its server, and the client that started this.
+// serveKakoune serves one Kakoune until it ends: its session, the PID of its server, the client that started this, and the program that
+// speaks the editor's protocol where that is not this one.
 func serveKakoune(ctx context.Context, con *console.Console, over Over, args []string) error {
-	if len(args) != 3 {
+	if len(args) != 3 && len(args) != 4 {
 		return console.Usage(errors.New("Kakoune's plugin starts this by itself: pollux install kakoune"))
 	}
 	pid, err := strconv.Atoi(args[1])
@@ -75,5 +77,27 @@ func serveKakoune(ctx context.Context, con *console.Console, over Over, args []s
 	defer stop()
 	con.TellWhoTyped("an editor")
 	start := kakoune.Start{Session: args[0], PID: pid, Client: args[2], State: con.Dirs.State, Run: con.Dirs.Run, Log: con.Log}
-	return kakoune.Run(ctx, start, func(in io.Reader, out io.Writer) error { return over(ctx, con, in, out) })
+	return kakoune.Run(ctx, start, func(in io.Reader, out io.Writer) error {
+		if len(args) == 4 {
+			return speak(exec.CommandContext(ctx, args[3], "lsp"), in, out)
+		}
+		return over(ctx, con, in, out)
+	})
+}
+
+// speak joins a program's input and output to in and out until it ends.
+func speak(other *exec.Cmd, in io.Reader, out io.Writer) error {
+	other.Stdout = out
+	to, err := other.StdinPipe() // a Stdin would have Wait wait for in
+	if err == nil {
+		err = other.Start()
+	}
+	if err != nil {
+		return err
+	}
+	go func() {
+		_, _ = io.Copy(to, in)
+		to.Close()
+	}()
+	return other.Wait()
 }

@@ -41,10 +41,25 @@ type Event struct {
 // FromKakoune is the event that a shell of Kakoune's tells, by its variables.
 func FromKakoune(name string, args []string) (e Event, socket string) {
 	dir, _ := os.Getwd()
-	return Event{
+	e = Event{
 		Name: name, Args: args, Client: os.Getenv("kak_client"), Dir: dir, File: os.Getenv("kak_buffile"), Desc: os.Getenv("kak_selection_desc"),
 		Prefix: os.Getenv("kak_opt_pollux_prefix"), Chosen: os.Getenv("kak_opt_pollux_chosen"),
-	}, os.Getenv("kak_opt_pollux_socket")
+	}
+	if e.Prefix == "" {
+		e.Prefix, e.Chosen = handed("prefix"), handed("chosen")
+	}
+	return e, os.Getenv("kak_opt_pollux_socket")
+}
+
+// handed is a text that is too long for an environment: the plugin has just written it to a file.
+func handed(name string) string {
+	path := filepath.Join(os.Getenv("kak_opt_pollux_dir"), name)
+	data, _, err := safefile.ReadRegular(path, maxEvent/8) // JSON may make six bytes of one
+	if err != nil {
+		return ""
+	}
+	_ = os.Remove(path)
+	return string(data)
 }
 
 // Tell tells an event to the pollux that listens at socket, or to one that is just starting. The answer is what Kakoune is to do.
@@ -95,6 +110,23 @@ func (p position) behind(s string) position {
 		return position{p.Line + strings.Count(s, "\n"), text.UTF16Len(s[i+1:])}
 	}
 	return position{p.Line, p.Character + text.UTF16Len(s)}
+}
+
+// column is the place's byte in its line of a file, from 1.
+func (p position) column(path string) int {
+	data, _, err := safefile.ReadRegular(path, maxText)
+	lines := strings.Split(string(data), "\n")
+	if err != nil || p.Line >= len(lines) {
+		return 1
+	}
+	at := 0
+	for i, r := range lines[p.Line] {
+		if at >= p.Character {
+			return i + 1
+		}
+		at += text.UTF16Len(string(r))
+	}
+	return len(lines[p.Line]) + 1
 }
 
 // A place is where the user is in a file: a cursor, and what is selected beside the character below it.
@@ -162,8 +194,11 @@ func command(name string, args ...string) string {
 	return name + "\n"
 }
 
-// in has a script run where a client is, or nowhere when the client has gone.
+// in has a script run where a client is, or nowhere when the client has gone. While none has told anything, it is the first one.
 func in(client, script string) string {
+	if client == "" {
+		return command("pollux-in", script)
+	}
 	return "try %{ " + command("evaluate-commands -client "+quote(client), script) + "}\n"
 }
 

@@ -1,9 +1,13 @@
 package kakoune
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
+
+	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
 // Kakoune counts bytes and selects the character under the cursor; agents count UTF-16 units (SPEC C-2, C-4).
@@ -67,6 +71,40 @@ func TestLeft(t *testing.T) {
 	}
 	if Reject(dir, "y") == nil {
 		t.Error("a rejection of what there is not")
+	}
+}
+
+// What a Kakoune has left is removed when that has ended. In another container it has another number, and may run.
+func TestSweep(t *testing.T) {
+	dirs, now := t.TempDir(), time.Now()
+	for name, stays := range map[string]bool{
+		folder(os.Getpid()):                true,
+		"999999999-1-" + here():            false,
+		"999999999-1-elsewhere":            true,
+		fmt.Sprintf("%d-1-x", os.Getpid()): true,
+		"999999998-1-" + here():            true, // used
+	} {
+		if err := os.Mkdir(filepath.Join(dirs, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		lock, err := os.OpenFile(filepath.Join(dirs, name, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer lock.Close()
+		if name == "999999998-1-"+here() {
+			if held, err := safefile.TryLock(lock); err != nil || !held {
+				t.Fatal(held, err)
+			}
+		}
+		sweep(dirs, now)
+		if _, err := os.Stat(filepath.Join(dirs, name)); (err == nil) != stays {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	sweep(dirs, now.Add(keepFor+time.Hour))
+	if _, err := os.Stat(filepath.Join(dirs, "999999999-1-elsewhere")); err == nil {
+		t.Error("texts of another container stay for ever")
 	}
 }
 

@@ -40,14 +40,16 @@ type options struct {
 }
 
 // A bridge is one Kakoune and one pollux, from initialize to the end of either. Goroutines, all ended with join: one that reads what
-// pollux says, one that offers proposals while some wait, and a short one for each event.
+// pollux says, one that offers proposals while some wait, one that has Kakoune take newer texts over, and a short one for each event.
 type bridge struct {
 	o    options
 	peer *rpc.Peer
 
 	ready   chan struct{} // closed when pollux has answered initialize
 	came    chan struct{} // holds one where a proposal has come
+	newer   chan struct{} // holds one where a newer text has come
 	sending sync.Mutex    // held while Kakoune is sent a script; never acquired with mu held
+	taking  sync.Mutex    // held while Kakoune takes a newer text over; acquired before the others
 
 	mu      sync.Mutex // guards what follows
 	queue   []*proposal
@@ -57,8 +59,7 @@ type bridge struct {
 	status  string
 	paused  bool // agents are told nothing of what the user looks at
 	begun   bool // Kakoune may tell events
-	// refused is the id of the proposal that the user rejected last while pollux had taken it back, maybe to show a newer text of it.
-	refused string
+	past    []past
 	ask     *question
 	over    bool
 }
@@ -71,13 +72,14 @@ type question struct {
 
 // join joins the two until pollux's side ends. Events come from ln, which join closes.
 func join(ctx context.Context, wire rpc.Wire, ln net.Listener, o options) error {
-	b := &bridge{o: o, ready: make(chan struct{}), came: make(chan struct{}, 1), client: o.Client, touched: time.Now(), queue: left(o.Dir)}
+	b := &bridge{o: o, ready: make(chan struct{}), came: make(chan struct{}, 1), newer: make(chan struct{}, 1), client: o.Client, touched: time.Now(), queue: left(o.Dir)}
 	asking := func(method string) bool { return method == "pollux/ask" || method == "pollux/closeDiff" } // they wait
 	b.peer = rpc.NewPeer(wire, rpc.PeerOptions{Handle: b.handle, Aside: asking, Log: o.Log})
 	ctx, cancel := context.WithCancel(ctx)
 	var tasks sync.WaitGroup
 	tasks.Go(func() { defer cancel(); b.begin(ctx, ln.Addr().String()) })
 	tasks.Go(func() { b.offer(ctx) })
+	tasks.Go(func() { b.keepUp(ctx) })
 	tasks.Go(func() { <-ctx.Done(); ln.Close() })
 	tasks.Go(func() {
 		for {
@@ -114,7 +116,7 @@ func (b *bridge) begin(ctx context.Context, socket string) {
 		"processId": b.o.PID, "clientInfo": obj{"name": "Kakoune"},
 		"workspaceFolders": []obj{{"uri": paths.URI(folder), "name": filepath.Base(folder)}},
 		"initializationOptions": obj{"pollux": obj{
-			"version": 1, "context": true, "openDiff": true, "idePid": b.o.PID,
+			"version": 2, "context": true, "openDiff": true, "idePid": b.o.PID,
 			"ide": obj{"name": "kakoune", "displayName": "Kakoune"}, "openDiffs": open,
 		}},
 	}, nil)
@@ -196,6 +198,12 @@ func (b *bridge) handle(ctx context.Context, method string, params json.RawMessa
 		return b.asked(ctx, params)
 	case "pollux/openDocument":
 		return b.openDocument(params)
+	case "pollux/didChangeBase":
+		return nil, b.changes(params, true)
+	case "pollux/didChangeProposal":
+		return nil, b.changes(params, false)
+	case "pollux/filesChanged":
+		return nil, b.written(params)
 	case "pollux/didChangeStatus":
 		return nil, b.changed(params)
 	case "window/showMessage":
@@ -216,10 +224,14 @@ func (b *bridge) where() string { b.mu.Lock(); defer b.mu.Unlock(); return b.cli
 
 func (b *bridge) openDiff(params json.RawMessage) (any, error) {
 	var q struct {
-		ID   string `json:"diffId"`
-		Path string `json:"filePath"`
-		Old  string `json:"oldText"`
-		New  string `json:"newText"`
+		ID       string    `json:"diffId"`
+		Path     string    `json:"filePath"`
+		Old      string    `json:"oldText"`
+		New      string    `json:"newText"`
+		Fixed    string    `json:"readOnly"`
+		Version  int       `json:"version"`
+		Base     int       `json:"baseVersion"`
+		Conflict *conflict `json:"conflict"`
 	}
 	if err := json.Unmarshal(params, &q); err != nil {
 		return nil, err
@@ -227,16 +239,14 @@ func (b *bridge) openDiff(params json.RawMessage) (any, error) {
 	if strings.ContainsRune(q.Old+q.New, 0) {
 		return nil, rpc.Errorf(-32002, "Kakoune cannot be given a NUL")
 	}
+	p := &proposal{ID: q.ID, Path: q.Path, Old: q.Old, New: q.New, Fixed: q.Fixed, sent: q.New, version: q.Version, base: q.Base, conflict: q.Conflict}
 	b.mu.Lock()
-	refused := b.refused == q.ID
-	b.mu.Unlock()
-	if refused {
-		return rpc.Answer{Result: obj{"opened": true}, After: func() {
-			b.peer.Notify("pollux/diffResolved", obj{"diffId": q.ID, "outcome": "rejected"})
-		}}, nil
+	if i := slices.IndexFunc(b.queue, func(other *proposal) bool { return other.Path == p.Path }); i >= 0 {
+		before := b.queue[i]
+		b.queue = slices.Delete(b.queue, i, i+1)
+		before.remove(b.o.Dir)
+		defer b.send(closing(b.client, before))
 	}
-	p := &proposal{ID: q.ID, Path: q.Path, Old: q.Old, New: q.New, sent: q.New}
-	b.mu.Lock()
 	for n := 1; p.Name == ""; n++ {
 		name := filepath.Base(q.Path) + " (proposal)"
 		if n > 1 {
@@ -269,7 +279,15 @@ func (b *bridge) closeDiff(ctx context.Context, params json.RawMessage) (any, er
 	if err := json.Unmarshal(params, &q); err != nil {
 		return nil, err
 	}
-	p := b.take(q.ID)
+	b.taking.Lock()
+	defer b.taking.Unlock()
+	b.mu.Lock()
+	p, _ := b.find(q.ID)
+	b.mu.Unlock()
+	if p != nil {
+		b.takeOver(ctx, p)
+		p = b.take(q.ID)
+	}
 	if p == nil {
 		return nil, rpc.Errorf(rpc.CodeInvalidParams, "no diff %s", q.ID)
 	}
@@ -279,19 +297,23 @@ func (b *bridge) closeDiff(ctx context.Context, params json.RawMessage) (any, er
 	content := p.text(b.o.Dir)
 	b.send(closing(b.where(), p))
 	p.remove(b.o.Dir)
-	return obj{"content": content}, nil
+	return obj{"content": content, "version": p.version}, nil
 }
 
 // sync waits until Kakoune has written the newest text of a proposal.
-func (b *bridge) sync(ctx context.Context, p *proposal) {
-	done := p.file(b.o.Dir, "synced")
+func (b *bridge) sync(ctx context.Context, p *proposal) { b.within(ctx, p, syncWithin, "pollux-sync") }
+
+// within has Kakoune run a command in a proposal's buffer, and says whether it has done so in time.
+func (b *bridge) within(ctx context.Context, p *proposal, limit time.Duration, script string) bool {
+	done := p.file(b.o.Dir, "done")
 	defer os.Remove(done)
-	b.send("try %{ " + command("evaluate-commands -buffer "+quote(p.Name), "pollux-sync") + "}\n" + command("echo -to-file "+quote(done)+" --", "done"))
-	for end := time.Now().Add(syncWithin); time.Now().Before(end) && ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
+	b.send("try %{ " + command("evaluate-commands -buffer "+quote(p.Name), script) + "}\n" + command("echo -to-file "+quote(done)+" --", "done"))
+	for end := time.Now().Add(limit); time.Now().Before(end) && ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
 		if _, err := os.Stat(done); err == nil {
-			return
+			return true
 		}
 	}
+	return false
 }
 
 // closing closes a proposal's buffer, and leads its user back.
@@ -322,9 +344,9 @@ func (b *bridge) openDocument(params json.RawMessage) (any, error) {
 	}
 	script := "edit -existing " + quote(path)
 	if q.Selection != nil {
-		script += fmt.Sprintf(" %d", q.Selection.Start.Line+1)
+		script += fmt.Sprintf(" %d %d", q.Selection.Start.Line+1, q.Selection.Start.column(path))
 	}
-	b.send(in(b.where(), script))
+	b.send(in(b.where(), script+"\npollux-context")) // Kakoune calls no hook for it
 	return obj{"opened": true}, nil
 }
 
@@ -341,7 +363,7 @@ func (b *bridge) changed(params json.RawMessage) error {
 	}
 	status := p.Agents
 	if status == "" {
-		status = "Gemini 0"
+		status = "no agent"
 	}
 	if p.Pending > 0 {
 		status += fmt.Sprintf(" ±%d", p.Pending)
@@ -390,11 +412,19 @@ func (b *bridge) asked(ctx context.Context, params json.RawMessage) (any, error)
 	b.mu.Lock()
 	b.ask = q
 	b.mu.Unlock()
-	b.send(in(b.where(), command("info -title", p.Title, lines+"\n:pollux-answer NUMBER")))
+	b.send(in(b.where(), command("info -title", p.Title, lines+"\n:pollux-answer NUMBER, or none of them: :pollux-answer")))
 	select {
 	case choice := <-q.answer:
+		if choice == "" {
+			return obj{"choice": nil}, nil
+		}
 		return obj{"choice": choice}, nil
 	case <-ctx.Done():
+		b.mu.Lock()
+		if b.ask == q {
+			b.ask = nil
+		}
+		b.mu.Unlock()
 		return nil, ctx.Err()
 	}
 }

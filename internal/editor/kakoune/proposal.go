@@ -3,6 +3,7 @@ package kakoune
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,21 +18,36 @@ import (
 const maxText = 64 << 20
 
 // A proposal is one diff in Kakoune, from openDiff to its end. Its texts lie in files beside each other, since Kakoune reads and
-// writes files best: ID.old and ID.new as shown, ID.text as the user has it, and ID.json, which a pollux after a crash reads.
+// writes files best: ID.old as shown, ID.text as the user has it, and ID.json, which a pollux after a crash reads.
 type proposal struct {
 	ID    string `json:"id"`
 	Path  string `json:"path"`
 	Name  string `json:"name"` // of its buffer
 	Old   string `json:"old"`
-	New   string `json:"new"`
+	New   string `json:"new"` // as pollux has told it last, without the user's edits since
 	Shown bool   `json:"shown"`
+	// Fixed says why the user's edits do not count, where they do not.
+	Fixed string `json:"fixed,omitempty"`
 	// Rejected: the user has rejected it, and pollux did not answer.
 	Rejected bool `json:"rejected,omitempty"`
 
-	sent  string // the text that pollux knows
-	edits int    // that it has heard of
+	sent          string // the text that pollux knows
+	edits         int    // that it has heard of
+	version, base int    // of New and of Old
+	conflict      *conflict
+	next          *update // not in Kakoune yet
 
 	offered time.Time
+}
+
+// A conflict is lines of the proposal for which the file has others.
+type conflict struct {
+	Reason string `json:"reason"`
+	Places []struct {
+		Start int    `json:"start"`
+		End   int    `json:"end"`
+		Text  string `json:"text"`
+	} `json:"places"`
 }
 
 var plainID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`)
@@ -51,10 +67,20 @@ func (p *proposal) write(dir string) error {
 	if !plainID.MatchString(p.ID) {
 		return errors.New("an id that is no file's name")
 	}
-	return errors.Join(p.save(dir),
-		safefile.Write(p.file(dir, "old"), []byte(whole(p.Old)), nil),
-		safefile.Write(p.file(dir, "new"), []byte(whole(p.New)), nil),
-		safefile.Write(p.file(dir, "text"), []byte(whole(p.New)), nil))
+	return errors.Join(p.save(dir), p.writeOld(dir), safefile.Write(p.file(dir, "text"), []byte(whole(p.New)), nil))
+}
+
+// writeOld writes what the marks of a proposal are made from.
+func (p *proposal) writeOld(dir string) error {
+	lines := ""
+	if p.conflict != nil {
+		for _, at := range p.conflict.Places {
+			for n := at.Start; n < max(at.End, at.Start+1); n++ {
+				lines += fmt.Sprintln(n + 1)
+			}
+		}
+	}
+	return errors.Join(safefile.Write(p.file(dir, "old"), []byte(whole(p.Old)), nil), safefile.Write(p.file(dir, "conflict"), []byte(lines), nil))
 }
 
 // save writes what another pollux needs to know.
@@ -68,6 +94,9 @@ func (p *proposal) save(dir string) error {
 
 // text is the proposal as the user has it, byte for byte.
 func (p *proposal) text(dir string) string {
+	if p.Fixed != "" {
+		return p.New
+	}
 	data, _, err := safefile.ReadRegular(p.file(dir, "text"), maxText)
 	switch has := string(data); {
 	case err != nil || has == whole(p.New):
@@ -80,14 +109,14 @@ func (p *proposal) text(dir string) string {
 }
 
 func (p *proposal) remove(dir string) {
-	for _, kind := range []string{"json", "old", "new", "text"} {
+	for _, kind := range []string{"json", "old", "text", "conflict", "sent", "next"} {
 		_ = os.Remove(p.file(dir, kind))
 	}
 }
 
 // announce is the proposal as the initialize of a pollux after a crash has it.
 func (p *proposal) announce(dir string) obj {
-	said := obj{"diffId": p.ID, "filePath": p.Path, "content": p.text(dir), "oldText": p.Old}
+	said := obj{"diffId": p.ID, "filePath": p.Path, "content": p.text(dir), "shown": p.New, "oldText": p.Old}
 	if p.Rejected {
 		said["outcome"] = "rejected"
 	}
@@ -101,7 +130,7 @@ func left(dir string) (list []*proposal) {
 		var p proposal
 		data, err := safefile.ReadPrivate(name, 3*maxText)
 		if err == nil && json.Unmarshal(data, &p) == nil && plainID.MatchString(p.ID) {
-			p.sent = p.text(dir)
+			p.sent, p.version = p.text(dir), 1
 			list = append(list, &p)
 		}
 	}

@@ -2,7 +2,10 @@ package kakoune
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -10,7 +13,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -38,11 +40,25 @@ const socketFile = "socket"
 // Run serves one Kakoune until it ends. serve is pollux's server for an editor, over a pair of pipes.
 func Run(ctx context.Context, s Start, serve func(in io.Reader, out io.Writer) error) error {
 	dirs := filepath.Join(s.State, "kakoune")
-	dir := filepath.Join(dirs, strconv.Itoa(s.PID))
+	dir := filepath.Join(dirs, folder(s.PID))
 	if err := errors.Join(safefile.PrivateDir(dirs), safefile.PrivateDir(dir)); err != nil {
 		return err
 	}
-	sweep(dirs)
+	lock, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if held, err := safefile.TryLock(lock); err != nil {
+		return err
+	} else if !held { // one serves this Kakoune already
+		socket, err := safefile.ReadPrivate(filepath.Join(dir, socketFile), ownpipe.MaxPath)
+		if err != nil {
+			return err
+		}
+		return send(ctx, s, command("set-option global pollux_socket", string(socket)))
+	}
+	sweep(dirs, time.Now())
 	ln, err := ownpipe.ListenIn(s.Run, ".kakoune")
 	if err != nil {
 		return err
@@ -99,12 +115,44 @@ func mayDecide(conn net.Conn, kak int) error {
 	return nil
 }
 
-// sweep removes what Kakounes have left that have ended.
-func sweep(dirs string) {
+// lockFile is locked by the pollux that uses the folder.
+const lockFile = "lock"
+
+// keepFor is how long texts stay of a Kakoune of which nobody here can say whether it runs.
+const keepFor = 7 * 24 * time.Hour
+
+// folder is the name of a Kakoune's own folder: another process of the same number, later or in another container, has another one.
+func folder(pid int) string {
+	about, _ := proc.Lookup(pid)
+	return fmt.Sprintf("%d-%d-%s", pid, about.Start, here())
+}
+
+// here names the namespaces of this process.
+func here() string {
+	sum := sha256.Sum256([]byte(proc.Namespaces()))
+	return hex.EncodeToString(sum[:4])
+}
+
+// sweep removes what Kakounes have left that have ended. Whether one runs in another container cannot be seen.
+func sweep(dirs string, now time.Time) {
 	entries, _ := os.ReadDir(dirs)
 	for _, e := range entries {
-		if pid, err := strconv.Atoi(e.Name()); err == nil && !proc.Alive(pid) {
-			_ = os.RemoveAll(filepath.Join(dirs, e.Name()))
+		var pid int
+		var start proc.Stamp
+		var where string
+		if n, _ := fmt.Sscanf(e.Name(), "%d-%d-%s", &pid, &start, &where); n < 3 {
+			continue
+		}
+		path := filepath.Join(dirs, e.Name())
+		lock, info, err := safefile.OpenPrivate(filepath.Join(path, lockFile))
+		if err != nil {
+			continue // it is just being made
+		}
+		over := where == here() && !proc.Same(pid, start) || where != here() && now.Sub(info.ModTime()) > keepFor
+		over = over && !safefile.Locked(lock)
+		lock.Close()
+		if over {
+			_ = os.RemoveAll(path)
 		}
 	}
 }

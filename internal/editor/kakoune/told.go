@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/paths"
+	"github.com/pollux-companion/pollux/internal/safefile"
 )
 
 // event answers one event of the plugin's with what Kakoune is to do.
@@ -26,12 +27,14 @@ func (b *bridge) event(ctx context.Context, conn net.Conn, e Event) string {
 	b.mu.Unlock()
 	events := map[string]func(context.Context, Event) string{
 		"context": b.looks, "shown": b.shown, "next": b.next, "send": b.mention, "status": b.tellStatus, "quit": b.quits,
+		"history": b.history, "rules": b.rules,
 	}
 	if f := events[e.Name]; f != nil {
 		return f(ctx, e)
 	}
 	decisions := map[string]func(context.Context, Event) string{
 		"edited": b.edited, "accept": b.accept, "reject": b.reject, "answer": b.answers, "pause": b.pauses, "resume": b.shares("on"), "stop": b.stops,
+		"keep": b.ends("keep"), "take": b.ends("take"), "undo": b.undo, "policy": b.policy, "accept-all": b.acceptAll,
 	}
 	f := decisions[e.Name]
 	if f == nil {
@@ -99,7 +102,22 @@ func (b *bridge) shown(_ context.Context, e Event) string {
 	if err := p.save(b.o.Dir); err != nil {
 		b.o.Log.Warn("a crash would lose something", "err", err)
 	}
+	if p.Fixed != "" {
+		return say("%s; :w accepts, :q rejects", p.Fixed)
+	}
 	return ""
+}
+
+// restore gives a proposal that takes no edits its text again; it returns nothing where none was made.
+func (b *bridge) restore(p *proposal) string {
+	data, _, err := safefile.ReadRegular(p.file(b.o.Dir, "text"), maxText)
+	if p.Fixed == "" || err != nil || string(data) == whole(p.New) {
+		return ""
+	}
+	if err := safefile.Write(p.file(b.o.Dir, "next"), []byte(whole(p.New)), nil); err != nil {
+		return fail("%v", err)
+	}
+	return command("evaluate-commands -buffer "+quote(p.Name), "pollux-renew; pollux-mark") + say("%s", p.Fixed)
 }
 
 // next shows the oldest proposal that waits.
@@ -116,10 +134,12 @@ func (b *bridge) next(context.Context, Event) string {
 }
 
 func (b *bridge) edited(_ context.Context, e Event) string {
-	if p := b.proposalOf(e); p != nil {
-		b.report(p)
+	p := b.proposalOf(e)
+	if p == nil {
+		return ""
 	}
-	return ""
+	b.report(p)
+	return b.restore(p)
 }
 
 // report tells what pollux has not heard yet.
@@ -130,7 +150,7 @@ func (b *bridge) report(p *proposal) {
 	if now != p.sent {
 		p.edits++
 		p.sent = now
-		b.peer.Notify("pollux/didChangeDiff", obj{"diffId": p.ID, "version": p.edits, "content": now})
+		b.peer.Notify("pollux/didChangeDiff", obj{"diffId": p.ID, "version": p.edits, "from": p.version, "content": now})
 	}
 }
 
@@ -139,9 +159,16 @@ func (b *bridge) accept(ctx context.Context, e Event) string {
 	if p == nil {
 		return fail("this proposal waits no more")
 	}
+	if script := b.restore(p); script != "" { // accepted is what the user sees
+		return script
+	}
 	content := p.text(b.o.Dir)
 	if strings.Trim(content, "\n") == "" && strings.Trim(p.New, "\n") != "" {
 		return fail("an emptied proposal cannot be accepted: the agent would write its own text; :pollux-reject")
+	}
+	b.report(p)
+	if err := b.resolve(ctx, p, "accepted"); err != nil {
+		return fail("%v", err)
 	}
 	time.AfterFunc(followFor, func() {
 		if ctx.Err() != nil {
@@ -149,32 +176,63 @@ func (b *bridge) accept(ctx context.Context, e Event) string {
 		}
 		b.send("try %{ " + command("evaluate-commands -buffer "+quote(p.Path), "unset-option buffer autoreload") + "}\n")
 	})
-	return b.settle(ctx, p, obj{"diffId": p.ID, "outcome": "accepted", "content": content}) + command("pollux-follow", p.Path)
+	return b.settled(p) + command("pollux-follow", p.Path)
 }
 
+// reject rejects a proposal. Where pollux does not answer, the next one hears of it.
 func (b *bridge) reject(ctx context.Context, e Event) string {
 	p := b.proposalOf(e)
 	if p == nil {
-		if len(e.Args) > 0 && e.Args[0] != "" {
-			b.mu.Lock()
-			b.refused = e.Args[0]
-			b.mu.Unlock()
-		}
 		return ""
 	}
 	b.report(p) // the history keeps what the user made of it
-	return b.settle(ctx, p, obj{"diffId": p.ID, "outcome": "rejected"})
+	if err := b.resolve(ctx, p, "rejected"); err == nil {
+		return b.settled(p)
+	}
+	b.mu.Lock()
+	p.Rejected, p.Shown = true, false
+	err := p.save(b.o.Dir)
+	b.mu.Unlock()
+	if err != nil {
+		return fail("%v", err)
+	}
+	return Close(p.Name, p.Path)
 }
 
-// settle ends a proposal. Its files stay until pollux has answered what came behind the decision.
-func (b *bridge) settle(ctx context.Context, p *proposal, params obj) string {
-	if b.take(p.ID) == nil {
-		return ""
+// ends ends a conflict: the proposal stands, or the file's lines do. Neither accepts.
+func (b *bridge) ends(how string) func(context.Context, Event) string {
+	said := map[string]string{"keep": "the proposal stands; :w accepts it", "take": "the file's lines stand; :w accepts the rest"}[how]
+	return func(ctx context.Context, e Event) string {
+		p := b.proposalOf(e)
+		if p == nil {
+			return fail("this proposal waits no more")
+		}
+		b.mu.Lock()
+		none := p.conflict == nil
+		b.mu.Unlock()
+		if none {
+			return fail("nothing is in conflict here")
+		}
+		b.report(p)
+		if err := b.resolve(ctx, p, how); err != nil {
+			return fail("%v", err)
+		}
+		return say("%s", said)
 	}
-	b.peer.Notify("pollux/diffResolved", params)
-	if err := b.call(ctx, "workspace/executeCommand", obj{"command": "pollux.status", "arguments": []any{}}, nil); err == nil {
-		p.remove(b.o.Dir)
-	}
+}
+
+// resolve asks pollux to decide a proposal as it is on the screen.
+func (b *bridge) resolve(ctx context.Context, p *proposal, outcome string) error {
+	b.mu.Lock()
+	params := obj{"diffId": p.ID, "version": p.version, "baseVersion": p.base, "outcome": outcome}
+	b.mu.Unlock()
+	return b.call(ctx, "pollux/resolveDiff", params, nil)
+}
+
+// settled ends a proposal that pollux has settled.
+func (b *bridge) settled(p *proposal) string {
+	b.take(p.ID)
+	p.remove(b.o.Dir)
 	return Close(p.Name, p.Path)
 }
 
@@ -211,6 +269,10 @@ func (b *bridge) answers(_ context.Context, e Event) string {
 	n := number(e.Args)
 	if b.ask == nil {
 		return fail("nothing is asked")
+	} else if len(e.Args) == 0 {
+		b.ask.answer <- ""
+		b.ask = nil
+		return ""
 	} else if n < 1 || n > len(b.ask.choices) {
 		return fail("answer with a number from 1 to %d", len(b.ask.choices))
 	}
