@@ -258,9 +258,15 @@ func TestPictures(t *testing.T) {
 	picture(d, "diff-dark.png")
 }
 
-// picture takes one, and writes it to docs/images with -update.
+// picture takes one when the page is at rest.
 func picture(d *desk, name string) {
-	t := d.b.t
+	d.b.t.Helper()
+	d.Until("colours have come to rest", atRest)
+	photograph(d.b.t, d.Page, name)
+}
+
+// photograph takes a picture for the manual, and writes it to docs/images with -update.
+func photograph(t *testing.T, p *browser.Page, name string) {
 	t.Helper()
 	root, err := peers.Root()
 	if err != nil {
@@ -274,8 +280,7 @@ func picture(d *desk, name string) {
 		}
 		file = filepath.Join(images, name)
 	}
-	d.Until("colours have come to rest", atRest)
-	d.Screenshot(file)
+	p.Screenshot(file)
 	check(t, file)
 	check(t, filepath.Join(images, name))
 }

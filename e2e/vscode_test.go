@@ -364,6 +364,7 @@ func (s *studio) decides() {
 	b.step("accept by the key", func() {
 		a := b.ask("main.go", "package main\n\nfunc main() {\n\tprintln(\"proposed\")\n}\n")
 		s.shows("proposed")
+		photograph(b.t, s.Page, "vscode-diff.png")
 		s.Press("Control+s")
 		a.says(0, "package main\n\nfunc main() {\n\tprintln(\"proposed\")\n}\n")
 		s.Gone(proposal)

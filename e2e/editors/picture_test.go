@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/e2e/terminal"
+	"github.com/pollux-companion/pollux/internal/peers"
 )
 
 var update = flag.Bool("update", false, "draw the pictures in docs/images anew") //nolint:gochecknoglobals // a flag
@@ -19,6 +21,17 @@ var update = flag.Bool("update", false, "draw the pictures in docs/images anew")
 // message, which are those of the one before it.
 func comparable(picture []byte) string {
 	return regexp.MustCompile(`textLength="[0-9.]*"( lengthAdjust[^>]*>\[pollux\][^<]*?) *<`).ReplaceAllString(string(picture), "$1<")
+}
+
+// says is the first line that an editor's program prints.
+func says(t *testing.T, name, argument string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), peers.Need(t, map[string]peers.Peer{"micro": peers.Micro, "kakoune": peers.Kakoune}[name]), argument).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, _, _ := strings.Cut(string(out), "\n")
+	return line
 }
 
 // different is the first line in which two texts differ.
@@ -44,28 +57,48 @@ func TestPictures(t *testing.T) {
 		"\tfmt.Println(\"hello\", name)\n", "\tif name == \"\" {\n\t\tname = \"you\"\n\t}\n\tfmt.Printf(\"hello, %s\\n\", name)\n").Replace(before)
 	for name, e := range map[string]struct {
 		flavour          flavour
-		columns, version string // expressions
+		columns, version string // expressions; of an editor that answers none, the arguments by which its program says its version
 		shown            func(b *bench)
 	}{
 		"neovim": {neovim(t), "&columns", `matchstr(execute('version'), 'v[0-9.]\+')`, func(b *bench) { b.is("&diff . winnr()", "12") }},
 		"vim":    {vim(t), "&columns", "v:versionlong", func(b *bench) { b.is("&diff . winnr()", "12") }},
 		"emacs":  {emacs(t), "(frame-width)", "emacs-version", func(b *bench) { b.is(windows, "(3 greet.go <proposal>)") }},
+		"micro": {micro(t), "", "-version", func(b *bench) {
+			b.until("the proposal", func() bool {
+				return strings.Contains(b.tm.Screen(), "(proposal)") || strings.Contains(b.tm.Screen(), "> pollux review")
+			})
+			if !strings.Contains(b.tm.Screen(), "(proposal)") { // the bench has just typed
+				b.microCommand("pollux review")
+			}
+			b.on("save accepts, quit rejects")
+		}},
+		"kakoune": {kakoune(t), "", "-version", func(b *bench) {
+			b.on(":q rejects")
+			b.ex("set-option global modelinefmt '%opt{pollux_status}  %val{bufname}'") // without Kakoune's process number
+			b.on("Gemini 1 ±1  greet.go (proposal)")
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, e.flavour, map[string]string{"greet.go": before})
 			b.open("greet.go")
 			b.tm.Resize(118, 22)
-			b.is(e.columns, "118")
+			version := ""
+			if e.columns != "" {
+				b.is(e.columns, "118")
+				version = b.eval(e.version)
+			} else {
+				version = says(t, name, e.version)
+			}
 			a := b.connect()
 			a.OpenDiff(b.path("greet.go"), after)
 			e.shown(b)
-			drawn := "<desc>" + e.flavour.display + " " + b.eval(e.version) + "</desc>\n"
+			drawn := "<desc>" + e.flavour.display + " " + version + "</desc>\n"
 			draw := func() []byte {
 				return []byte(strings.Replace(string(terminal.SVG(b.tm.Coloured())), "<rect", drawn+"<rect", 1))
 			}
 			path := filepath.Join(repository(t), "docs", "images", name+"-diff.svg")
 			if *update {
-				b.pause(1000)
+				time.Sleep(time.Second) // no condition says that messages have been drawn
 				if err := os.WriteFile(path, draw(), 0o644); err != nil {
 					t.Fatal(err)
 				}
