@@ -289,6 +289,9 @@ func (b *bridge) shares(state string) func(context.Context, Event) string {
 		if err != nil {
 			return fail("%v", err)
 		}
+		b.mu.Lock()
+		b.paused = state == "paused" // the status comes later than the user's next key may
+		b.mu.Unlock()
 		return say("%s", said)
 	}
 }
