@@ -59,8 +59,9 @@ The parts:
            other settings stay. GitHub Copilot CLI (copilot) needs no switch
   bridge   gemini only: writes the extension by which the CLI uses what your
            extensions offer
-  relay    with --relay only: an agent that finds no editor starts pollux relay,
-           and an editor that comes later is found
+  relay    an agent that finds no editor starts pollux relay, and an editor that
+           comes later is found. In a terminal setup asks about it; --relay and
+           --no-relay answer beforehand, and scripts are asked nothing
 
 A second setup changes nothing. --undo takes back exactly the changes of setup,
 except where you have changed them since.`,
