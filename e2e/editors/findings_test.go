@@ -71,6 +71,18 @@ func TestFindings(t *testing.T) {
 		b.ex("let g:ale_buffer_info = {bufnr('%'): {'loclist': [{'lnum': 3, 'col': 2, 'type': 'W', 'text': 'hm', 'linter_name': 'x'}]}} | doautocmd User ALELintPost")
 		b.finds("a.txt", "2 3:2 hm")
 	})
+	t.Run("micro", func(t *testing.T) {
+		t.Parallel()
+		b := newBench(t, micro(t), files)
+		b.write("../c/micro/init.lua", `function init() linter.makeLinter("grep", "unknown", "grep", {"-Hn", "wrong", "%f"}, "%f:%l:%m") end`+"\n")
+		b.open("a.txt")
+		b.finds("a.txt", "unknown")
+		b.text("wrong ")
+		b.keys("C-s")
+		b.finds("a.txt", "1 1:1 wrong one")
+		b.keys("Home", "DC", "C-s")
+		b.finds("a.txt", "")
+	})
 	t.Run("Emacs", func(t *testing.T) {
 		t.Parallel()
 		b := newBench(t, emacs(t).with(`(progn (require 'flymake) (defvar bench-found nil) (defun bench-check (report &rest _) (funcall report (mapcar (lambda (f) (flymake-make-diagnostic (current-buffer) (nth 0 f) (nth 1 f) (nth 2 f) (nth 3 f))) bench-found))))`), files)

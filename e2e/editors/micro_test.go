@@ -1,6 +1,7 @@
 package editors
 
 import (
+	"os"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -143,6 +144,32 @@ func TestMicro(t *testing.T) {
 	b.keys("C-Home")
 	b.sees(a, "a.go 1:1")
 	a.Quiet()
+}
+
+// What was decided can be looked at and taken back, and rules decide (SPEC F-11, F-12).
+func TestMicroPast(t *testing.T) {
+	t.Parallel()
+	b, a := user(t, micro(t), map[string]string{"a.txt": "a\n", "b.txt": "b\n"}, "a.txt")
+	b.microShows(a, "b.txt", "b\nmore\n")
+	b.keys("C-s")
+	b.accepted(a, "b.txt", "b\nmore\n")
+	b.write("b.txt", "b\nmore\n")
+	b.microCommand("pollux history")
+	b.on("accepted")
+	b.microCommand("pollux history 1")
+	b.on("b.txt (accepted)")
+	b.on("more")
+	b.microCommand("pollux undo 1")
+	b.on("has its earlier text again")
+	b.until("the earlier text", func() bool { data, _ := os.ReadFile(b.path("b.txt")); return string(data) == "b\n" })
+	b.microCommand("pollux rules")
+	b.on("there is no rule")
+	b.microCommand("pollux policy accept b.txt")
+	b.on("accept: ")
+	b.microCommand("pollux rules")
+	b.on("rules, the newest first: accept /")
+	a.OpenDiff(b.path("b.txt"), "by a rule\n")
+	b.accepted(a, "b.txt", "by a rule\n")
 }
 
 // A micro without a pollux says what to do, and goes on.

@@ -147,7 +147,7 @@ function diffs.reread()
 end
 
 -- follow has a file reread for some seconds.
-local function follow(path)
+function diffs.follow(path)
   if following[path] then
     following[path].since = time.Now()
     return
@@ -216,7 +216,7 @@ function diffs.close(id)
   local content = text(d)
   taken = of(link.current()) == d and { path = d.path, at = time.Now() } or nil
   forget(d)
-  follow(d.path)
+  diffs.follow(d.path)
   return { content = content }
 end
 
@@ -267,7 +267,7 @@ function diffs.decide(pane, outcome)
   else
     local content = text(d)
     forget(d)
-    follow(d.path)
+    diffs.follow(d.path)
     link.notify('pollux/diffResolved', { diffId = d.id, outcome = outcome, content = content })
   end
   if #open > 0 then

@@ -179,6 +179,7 @@ local function moved()
   if ready then
     context()
     diffs.edited()
+    findings.tell()
   end
   return true
 end
@@ -316,9 +317,11 @@ function start()
       return
     end
     ready, failures = true, 0
+    findings.forget()
     set_env({ set = result.capabilities.experimental.pollux.env })
     notify('initialized', json.empty)
     context()
+    findings.tell()
   end)
 end
 
@@ -397,6 +400,18 @@ local commands = {
   send = function(pane, words)
     mention(pane, words)
   end,
+  history = function(_, number)
+    past.history(number)
+  end,
+  undo = function(_, number)
+    past.undo(number)
+  end,
+  rules = function()
+    past.rules()
+  end,
+  policy = function(_, words)
+    past.policy(words, goos.Getwd())
+  end,
   status = function()
     say(status_text())
   end,
@@ -421,7 +436,7 @@ local function command(pane, args)
   end
   local f = commands[table.remove(words, 1) or 'status']
   if not f then
-    return micro.InfoBar():Error('pollux: accept, reject, review, answer, pause, resume, send, status, start or stop')
+    return micro.InfoBar():Error('pollux: accept, reject, review, answer, history, undo, rules, policy, pause, resume, send, status, start or stop')
   end
   if not job and f ~= commands.start and f ~= commands.status then
     return say(status_text())
@@ -436,7 +451,7 @@ end
 
 ---- What diff.lua needs, and what micro calls. ----
 
-link = { notify = notify, request = request, say = say, panes = panes, current = current, is_file = is_file, text_of = text_of }
+link = { position = position, uri = uri, notify = notify, request = request, say = say, panes = panes, current = current, is_file = is_file, text_of = text_of }
 
 function preinit()
   config.RegisterGlobalOption('pollux', 'command', '')
@@ -483,4 +498,9 @@ for name in
   PreviousTab NextTab NextSplit PreviousSplit Unsplit VSplit HSplit MousePress MouseDrag MouseRelease MouseMultiCursor Escape]]):gmatch('%a+')
 do
   getfenv(1)['on' .. name] = moved
+end
+
+function onSave()
+  findings.saved()
+  return moved()
 end
