@@ -120,6 +120,7 @@ type fate struct {
 	tried          []string // decisions that may have been heard
 	heard          []string
 	takenBack      bool      // closeDiff was answered
+	final          string    // with this text
 	gone           time.Time // since when it is known to be over
 	takingBack     bool      // closeDiff may have been heard
 }
