@@ -123,7 +123,7 @@ func (s *Server) diffResolved(params json.RawMessage) (any, error) {
 
 // resolved takes a decision whose view the editor has closed.
 func (s *Server) resolved(id string, accepted bool, text json.RawMessage) error {
-	v := s.drop(id)
+	v := s.decides(id)
 	if v == nil {
 		return nil // the agent took it back first
 	}
@@ -198,7 +198,7 @@ func (s *Server) decide(p decision) (any, error) {
 	seen := review.Seen{Text: at, Base: p.Base - v.ahead}
 	switch p.Outcome {
 	case "rejected":
-		s.drop(p.ID)
+		s.decides(p.ID)
 		return obj{"settled": true}, ignoreSettled(s.core.Registry.Reject(p.ID))
 	case "keep", "take":
 		err = ignoreSettled(s.core.Registry.Resolve(p.ID, seen, p.Outcome == "take"))
@@ -206,7 +206,7 @@ func (s *Server) decide(p decision) (any, error) {
 			return obj{"settled": false}, nil
 		}
 	case "accepted":
-		s.drop(p.ID) // the plugin closes its view itself
+		s.decides(p.ID)
 		err = ignoreSettled(s.core.Registry.Accept(p.ID, seen, content))
 		if err == nil {
 			return obj{"settled": true}, nil

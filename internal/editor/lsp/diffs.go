@@ -30,6 +30,7 @@ type view struct {
 	syncing bool // a goroutine is bringing it up to date
 	holds   int  // how many callers are changing it; the last one brings it up to date
 	tooBig  bool // its text is too big to accept, and the user knows
+	decides bool // the editor has decided it, or is trying to, and closes it by itself
 	// forget ends the question that asks for a decision; nil when there is none.
 	forget context.CancelFunc
 }
@@ -48,11 +49,18 @@ func (s *Server) Show(ctx context.Context, d *review.Diff) error {
 	s.mu.Unlock()
 	if v.editor {
 		err := s.openDiff(ctx, v, true)
-		if err == nil {
+		s.mu.Lock()
+		decides := v.decides
+		s.mu.Unlock()
+		if err == nil || decides {
 			return nil
 		}
 		s.log.Info("the editor does not show a diff", "err", err)
 		s.closeDiff(d.ID(), "") // the editor may still open it
+		if _, over := d.Outcome(); over {
+			s.drop(d.ID())
+			return review.ErrSettled
+		}
 	}
 	return s.showAside(ctx, v)
 }
@@ -90,7 +98,7 @@ func (s *Server) openDiff(ctx context.Context, v *view, takeFocus bool) error {
 	p, now := d.Proposal(), d.Now()
 	s.mu.Lock() // before the call: the first edit may come before the answer
 	v.holds++
-	v.seen, v.edit, v.conflict, v.again, v.crossed = now.Seen, 0, now.Conflict, false, false
+	v.seen, v.edit, v.conflict, v.again, v.crossed, v.decides = now.Seen, 0, now.Conflict, false, false, false
 	v.seen.By = s
 	v.own, v.from = now.Seen.Text, now.Seen.Text
 	v.texts.Edited(now.Seen.Text, now.Text)
@@ -116,7 +124,7 @@ func (s *Server) openDiff(ctx context.Context, v *view, takeFocus bool) error {
 		return errors.New("the editor did not say that it opened the diff")
 	}
 	s.mu.Lock()
-	over := s.views[d.ID()] != v
+	over := s.views[d.ID()] != v && !v.decides // a decision is told when it is written down
 	s.mu.Unlock()
 	if over { // it ended before the editor had it
 		s.closeDiff(d.ID(), "")
@@ -185,6 +193,18 @@ func (s *Server) drop(id string) *view {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v := s.views[id]
+	delete(s.views, id)
+	return v
+}
+
+// decides is drop for a view that the editor is deciding.
+func (s *Server) decides(id string) *view {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := s.views[id]
+	if v != nil {
+		v.decides = true
+	}
 	delete(s.views, id)
 	return v
 }

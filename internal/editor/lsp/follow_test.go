@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/review/reviewtest"
@@ -316,4 +317,50 @@ func TestTakenBackWithAnUpdateOnItsWay(t *testing.T) {
 	if err != nil || o.Content != "0\n"+after+"typed\n" {
 		t.Errorf("taken back %q, %v", o.Content, err)
 	}
+}
+
+// SPEC L-3: an editor may decide before pollux has its answer that it shows the diff. It hears of the end of the diff only by the
+// answer to its decision, once that is written down.
+func TestDecidesBeforeItHasAnsweredL3(t *testing.T) {
+	e := full(t)
+	resolved := make(chan error, 1)
+	e.on("pollux/openDiff", func(params json.RawMessage) (any, error) {
+		var p struct {
+			ID  string `json:"diffId"`
+			New string `json:"newText"`
+		}
+		if err := json.Unmarshal(params, &p); err != nil {
+			return nil, err
+		}
+		d, _ := e.reg.Get(p.ID)
+		go func() {
+			_, err := e.try("pollux/resolveDiff", obj{"diffId": p.ID, "outcome": "accepted", "content": p.New, "edit": 1})
+			resolved <- err
+		}()
+		<-d.Ended()
+		return obj{"opened": true}, nil
+	})
+	owner, delivering, written := &reviewtest.Owner{Name: "a"}, make(chan struct{}), make(chan struct{})
+	go func() {
+		_, _ = e.reg.Open(t.Context(), owner, review.Proposal{Key: "/p/a", Path: "/p/a", New: after}, func(d *review.Diff) {
+			close(delivering)
+			<-written
+			owner.Deliver(d)
+		})
+	}()
+	<-delivering
+	time.Sleep(50 * time.Millisecond) // what is wrong would be said by now
+	if said := e.last("pollux/closeDiff"); said != nil {
+		t.Errorf("closed before the decision was written down: %s", said)
+	}
+	select {
+	case err := <-resolved:
+		t.Errorf("answered (%v) before the decision was written down", err)
+	default:
+	}
+	close(written)
+	if err := <-resolved; err != nil {
+		t.Error(err)
+	}
+	owner.ExpectTold(t, review.Accepted)
 }
