@@ -442,16 +442,21 @@ func (w *tangle) saves() {
 		return
 	}
 	w.note("the user saves %q over %q", w.eval(w.buffer(tangled[0])), w.disk(tangled[0]))
+	before := w.versions()
 	w.save()
 	asked := false
 	for end := time.Now().Add(200 * time.Millisecond); !asked && time.Now().Before(end); time.Sleep(20 * time.Millisecond) { // Neovim says nothing while it asks
 		asked = w.answers()
 	}
+	elsewhere := false
 	w.until("the end of saving", func() bool {
 		asked = w.answers() || asked
-		return asked || w.eval(w.modified(tangled[0])) == "0"
+		at := w.eval(w.place())
+		saved := w.eval(w.modified(tangled[0])) == "0"
+		elsewhere = !saved && (w.proposed(at) != "" || w.versions() != before) // one was shown just before the keys, which it took
+		return asked || saved || elsewhere
 	})
-	if !asked {
+	if !asked && !elsewhere {
 		w.saved, w.typed = append(w.saved, w.typed...), nil
 	}
 	w.note("the disk has %q", w.disk(tangled[0]))
@@ -505,7 +510,11 @@ func (w *tangle) ends() {
 		w.starts()
 	}
 	w.until("a companion", w.serving)
-	for {
+	for end := time.Now().Add(patience); ; {
+		if time.Now().After(end) {
+			diffs, _ := w.shown()
+			w.Fatalf("the user is never shown %+v", diffs)
+		}
 		w.hears()
 		for _, p := range w.agents {
 			if p.write != nil {
