@@ -15,9 +15,9 @@ var matrix = flag.Bool("matrix", false, "write into docs/agents.md which stories
 
 // published are the agents of the table, the packages they come in, and the tests that tell their stories.
 var published = []struct{ label, pkg, tests string }{ //nolint:gochecknoglobals // constant
-	{"Gemini CLI", "@google/gemini-cli", "TestDecisions TestTexts TestContextReachesTheModel TestCrash TestRestart"},
-	{"Qwen Code", "@qwen-code/qwen-code", "TestQwen TestQwenSurvives"},
-	{"Claude Code", "@anthropic-ai/claude-code", "TestClaude TestClaudeElsewhere TestClaudeEnds"},
+	{"Gemini CLI", "@google/gemini-cli", "TestDecisions TestTexts TestContextReachesTheModel TestCrash TestRestart TestGeminiStories"},
+	{"Qwen Code", "@qwen-code/qwen-code", "TestQwen TestQwenSurvives TestQwenStories TestQwenEnds"},
+	{"Claude Code", "@anthropic-ai/claude-code", "TestClaude TestClaudeElsewhere TestClaudeEnds TestClaudeStories"},
 	{"opencode", "opencode-ai", "TestOpenCode"},
 	{"GitHub Copilot CLI", "@github/copilot", "TestCopilot TestCopilotElsewhere"},
 	{"Codex", "@openai/codex", "TestCodex"},
@@ -25,7 +25,8 @@ var published = []struct{ label, pkg, tests string }{ //nolint:gochecknoglobals 
 
 // stories are the rows of the table: names of steps.
 var stories = []string{ //nolint:gochecknoglobals // constant
-	"context", "mention", "accept", "edit and accept", "reject", "answered in the terminal", "two proposals", "a file with CRLF",
+	"context", "mention", "accept", "edit and accept", "reject", "answered in the terminal", "two proposals", "two sessions", "a file with CRLF",
+	"BOM, emoji and 1 MB",
 	"the agent is killed", "companion's end", "killed and back",
 }
 
