@@ -38,6 +38,16 @@ func Open(dir string, o settings.History, work *workspace.Workspace, reg *review
 	return &History{h, work}, nil
 }
 
+// errNeverWritten says what cannot be undone. For callers that tell errors apart it is one of permission.
+var errNeverWritten = neverWritten{}
+
+type neverWritten struct{}
+
+func (neverWritten) Error() string {
+	return "a rejected change was never written; there is nothing to undo"
+}
+func (neverWritten) Is(target error) bool { return target == fs.ErrPermission }
+
 // Undo takes an entry's change back, and notes that. With a new file go the folders that were new with it, if they are empty.
 func (h *History) Undo(id string) error {
 	e, err := h.Get(id)
@@ -45,7 +55,7 @@ func (h *History) Undo(id string) error {
 		return err
 	}
 	if e.Outcome == review.Rejected {
-		return fmt.Errorf("a rejected change was never written; there is nothing to undo: %w", fs.ErrPermission)
+		return errNeverWritten
 	}
 	err = h.work.Restore(e.Path, e.Final, e.Old, e.IsNew)
 	var conflict *workspace.ConflictError

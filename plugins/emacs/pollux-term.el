@@ -178,7 +178,8 @@ PROGRAM and ARGUMENTS are those of another agent."
   (unless program
     (setq program pollux-cli arguments pollux-cli-arguments))
   (unless (executable-find program)
-    (user-error "There is no program %s; install Gemini CLI: npm install -g @google/gemini-cli" program))
+    (user-error "There is no program %s; install it first%s" program
+                (if (equal program "gemini") ": npm install -g @google/gemini-cli" "")))
   (let* ((default-directory (pollux--run-folder))
          (name (format "*%s: %s*" (if (equal program pollux-cli) "gemini" (pollux--agent-name program))
                        (file-name-nondirectory (directory-file-name default-directory))))

@@ -40,6 +40,7 @@ local function side(e, name, content)
   require('pollux.text').fill(api.nvim_get_current_buf(), content)
   vim.bo.modifiable = false
   vim.b.pollux_past = e
+  vim.wo.statusline = (' %s (%s) %%= %%l:%%c '):format(vim.fn.fnamemodify(e.path, ':t'):gsub('%%', '%%%%'), name)
   local language = require('pollux.view').syntax_of(e.path, api.nvim_get_current_buf())
   if language ~= '' then
     vim.bo.syntax = language

@@ -64,7 +64,8 @@ end
 
 local function start(cli, name)
   if vim.fn.executable(cli[1]) == 0 then
-    return fail(('there is no command %q; install Gemini CLI: npm install -g @google/gemini-cli'):format(cli[1]))
+    local how = cli[1] == 'gemini' and ': npm install -g @google/gemini-cli' or ''
+    return fail(('there is no command %q; install it first%s'):format(cli[1], how))
   end
   sidebar()
   vim.cmd('enew')

@@ -33,6 +33,7 @@ function! s:side(e, name, content) abort
   call pollux#text#fill(a:content)
   setlocal nomodifiable nomodified
   let b:pollux_past = a:e
+  let &l:statusline = ' ' . substitute(fnamemodify(a:e.path, ':t'), '%', '%%', 'g') . ' (' . a:name . ') %= %l:%c '
   diffthis
 endfunction
 

@@ -47,7 +47,8 @@ function! pollux#terminal#run(args, ...) abort
     execute 'buffer' l:buf
     return
   elseif !executable(l:cli[0])
-    return pollux#say#fail('there is no command ' . l:cli[0] . '; install Gemini CLI: npm install -g @google/gemini-cli')
+    let l:how = l:cli[0] ==# 'gemini' ? ': npm install -g @google/gemini-cli' : ''
+    return pollux#say#fail('there is no command ' . l:cli[0] . '; install it first' . l:how)
   endif
   call s:sidebar()
   let l:options = {'curwin': 1, 'term_name': l:name}
