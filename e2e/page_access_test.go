@@ -301,7 +301,7 @@ func check(t *testing.T, file string) {
 		t.Errorf("%s: %v", file, err)
 		return
 	}
-	if size := img.Bounds().Size(); size.X != 1200 || size.Y != 640 || len(data) < 10_000 || len(data) > 300_000 {
+	if size := img.Bounds().Size(); size.X < 1200 || size.Y < 640 || len(data) < 10_000 || len(data) > 300_000 {
 		t.Errorf("%s: %v, %d bytes", file, size, len(data))
 	}
 }

@@ -82,7 +82,7 @@ func TestPictures(t *testing.T) {
 			b := newBench(t, e.flavour, map[string]string{"greet.go": before})
 			b.open("greet.go")
 			b.tm.Resize(118, 22)
-			version := ""
+			var version string
 			if e.columns != "" {
 				b.is(e.columns, "118")
 				version = b.eval(e.version)
