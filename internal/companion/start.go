@@ -115,9 +115,9 @@ func (c *Companion) startAgent() error {
 
 // settleDown takes over from the companion before this one, or opens a port of its own. A keeper and the next companion
 // hand the door and its record on one after the other. A companion that starts in between finds the record, but not the port. It leaves the
-// record to them and looks again: with another port it could only drop the proposals (SPEC L-4).
+// record to them and looks again, as long as they may take: with another port it could only drop the proposals (SPEC L-4).
 func (c *Companion) settleDown() (old *discovery.Record, ln net.Listener, resumed bool, err error) {
-	deadline := time.Now().Add(claimWithin)
+	deadline := time.Now().Add(claimWithin + handWithin)
 	for {
 		before := c.keeper()
 		old, door, err := c.predecessor()
