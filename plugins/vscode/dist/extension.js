@@ -252,6 +252,7 @@ function watch3() {
 }
 async function save(uri) {
   const key = uri.toString();
+  await vscode3.commands.getCommands(true);
   const document = vscode3.workspace.textDocuments.find((d) => d.uri.toString() === key);
   if (!document) return { saved: false, why: "it is not open in the editor" };
   if (!document.isDirty) return { saved: true };
@@ -1108,7 +1109,7 @@ function activate(extension) {
   draw();
   bar.show();
   extension.subscriptions.push(output, diffs, here, past, bar, watch3(), here.onDidChange(draw), diffs.onDidChange(draw));
-  for (const [name, run2] of Object.entries(commands5(here, diffs, past, output))) {
+  for (const [name, run2] of Object.entries(commands6(here, diffs, past, output))) {
     extension.subscriptions.push(vscode7.commands.registerCommand(`pollux.${name}`, said(run2)));
   }
   void sweep().finally(() => {
@@ -1127,7 +1128,7 @@ function said(run2) {
     }
   };
 }
-function commands5(here, diffs, past, output) {
+function commands6(here, diffs, past, output) {
   return {
     accept: () => diffs.accept(),
     reject: () => diffs.reject(),

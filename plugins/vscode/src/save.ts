@@ -35,6 +35,7 @@ export function watch(): vscode.Disposable {
  */
 export async function save(uri: vscode.Uri): Promise<{ saved: boolean; why?: string }> {
   const key = uri.toString();
+  await vscode.commands.getCommands(true); // the window answers behind what the user has typed, which this process may not have heard of
   const document = vscode.workspace.textDocuments.find((d) => d.uri.toString() === key);
   if (!document) return { saved: false, why: "it is not open in the editor" };
   if (!document.isDirty) return { saved: true };
