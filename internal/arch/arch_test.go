@@ -142,7 +142,7 @@ func TestCitations(t *testing.T) {
 func rules() map[string]func(*goTree) []string {
 	return map[string]func(*goTree) []string{
 		"sentences": sentences, "sizes": sizes, "inits": inits, "names": names, "docs": docs,
-		"platforms": platformNames, "variables": variables, "logs": logs, "pure": pure, "rooms": rooms, "strangers": strangers, "fan-outs": fanOuts,
+		"platforms": platformNames, "variables": variables, "logs": logs, "pure": pure, "rooms": rooms, "strangers": strangers, "fan-outs": fanOuts, "locks": locks,
 	}
 }
 
@@ -241,6 +241,7 @@ func TestRulesFindWhatTheyForbid(t *testing.T) {
 		"internal/agent/x.go":             "// Package agent knows the agents.\npackage agent\n\nimport _ \"x/internal/agent/claude\"\n",
 		"internal/agent/claude/x.go":      "// Package claude is a room.\npackage claude\n\n// Name is its own.\nconst Name = \"claude\"\n\nfunc is(s string) bool { return s == Name }\n",
 		"strangers/x.go":                  "// Package strangers asks for names.\npackage strangers\n\nimport \"x/internal/agent/claude\"\n\nconst mine = \"qwen\"\n\nfunc f(s string) (bool, string) {\n\tswitch s {\n\tcase \"a\", \"codex\":\n\tcase claude.Name:\n\t}\n\treturn s != mine, mine + claude.Name\n}\n",
+		"locks/x.go":                      "// Package locks releases its caller's mutex.\npackage locks\n\ntype t struct{ a, b interface{ Lock(); RLock(); Unlock(); RUnlock() } }\n\nfunc (x t) first() {\n\tx.a.Lock()\n\tx.b.Unlock()\n\tx.a.Unlock()\n}\n\nfunc (x t) second() { defer x.a.RUnlock(); x.a.Lock() }\n\nfunc (x t) third() func() { x.b.RLock(); return func() { x.b.RUnlock() } }\n",
 		"wide/x.go":                       "// Package wide imports too much.\npackage wide\n\nimport (\n" + imports(16) + ")\n",
 		"narrow/x.go":                     "// Package narrow imports enough.\npackage narrow\n\nimport (\n" + imports(15) + ")\n",
 		"other/go.mod":                    "module other\n",
@@ -267,6 +268,7 @@ func TestRulesFindWhatTheyForbid(t *testing.T) {
 		"platforms": {"platforms/x.go:8", "platforms/x.go:11", "platforms/x.go:14"}, "variables": {"variables/x.go:4", "variables/x.go:6", "variables/x.go:9"},
 		"logs": {"logs/x.go:4"}, "pure": {"internal/core/x.go:8"},
 		"rooms": {"internal/companion/x.go:4", "rooms/x.go:4", "strangers/x.go:4"}, "fan-outs": {"wide:"},
+		"locks":     {"locks/x.go:8", "locks/x.go:12"},
 		"strangers": {"strangers/x.go:10", "strangers/x.go:11", "strangers/x.go:13"},
 	}
 	for name, rule := range rules() {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"go/types"
 	"path"
 	"slices"
 	"strings"
@@ -61,6 +62,38 @@ func inits(t *goTree) []string {
 			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" && !strings.HasPrefix(f.Path, early) {
 				all = append(all, t.at(f, fn.Pos())+": an init; call a function where the thing is needed")
 			}
+		}
+	})
+	return all
+}
+
+// locks finds functions that unlock what they did not lock: their callers would go on without a lock that they still count
+// on. A function literal counts as part of the function around it.
+func locks(t *goTree) []string {
+	var all []string
+	t.each(func(f goFile) {
+		for _, d := range f.AST.Decls {
+			held := map[string]bool{}
+			ast.Inspect(d, func(n ast.Node) bool {
+				call, ok := n.(*ast.CallExpr)
+				if !ok || len(call.Args) != 0 {
+					return true
+				}
+				sel, ok := call.Fun.(*ast.SelectorExpr)
+				if !ok {
+					return true
+				}
+				what := types.ExprString(sel.X)
+				switch sel.Sel.Name {
+				case "Lock", "TryLock", "RLock", "TryRLock":
+					held[strings.TrimPrefix(sel.Sel.Name, "Try")+" "+what] = true
+				case "Unlock", "RUnlock":
+					if !held[strings.Replace(sel.Sel.Name, "Unlock", "Lock", 1)+" "+what] {
+						all = append(all, fmt.Sprintf("%s: unlocks %s, which this function has not locked; lock and unlock in one place", t.at(f, sel.Pos()), what))
+					}
+				}
+				return true
+			})
 		}
 	})
 	return all

@@ -33,8 +33,7 @@ func (r *Registry) Look(path string) {
 		return
 	}
 	now := r.opt.Files.Read(path)
-	r.mu.Lock()
-	defer r.unlock()
+	defer r.lock()()
 	now = r.believe(path, now)
 	for _, d := range r.diffs {
 		if d.concerns(path) && d.looked < look {
@@ -76,8 +75,7 @@ func (r *Registry) rebased(d *Diff) bool {
 // open. Without a conflict it does nothing.
 func (r *Registry) Resolve(id string, seen Seen, theirs bool) error {
 	r.lookAt(id)
-	r.mu.Lock()
-	defer r.unlock()
+	defer r.lock()()
 	d, ok := r.byID[id]
 	switch {
 	case !ok:
@@ -107,8 +105,8 @@ func (r *Registry) Resolve(id string, seen Seen, theirs bool) error {
 	return nil
 }
 
-// rebase shows d on another text of its file. The caller holds mu and must
-// release it with unlock, which tells the events.
+// rebase shows d on another text of its file. The caller holds mu, taken
+// with lock, which tells the events.
 func (r *Registry) rebase(d *Diff, now File) {
 	if same(d.base, now) {
 		d.base.Text = now.Text // take over the line endings; they are no change, and the agent keeps them
@@ -179,8 +177,7 @@ func same(a, b File) bool {
 }
 
 // expect notes that d's agent is about to write content, and shows every other
-// proposal for the file on that text from now on. The caller holds mu and must
-// release it with unlock.
+// proposal for the file on that text from now on. The caller holds mu, taken with lock.
 func (r *Registry) expect(d *Diff, content string) {
 	path := d.proposal.Path
 	if d.proposal.Unwritten || d.proposal.Apart {

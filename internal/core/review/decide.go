@@ -108,8 +108,7 @@ func (r *Registry) answering(id string) <-chan struct{} {
 // decideNow is decide without its waits. For a diff that is still being shown it returns a channel that is closed once the
 // owner has been told: Open ends that wait for the view, answers the agent, and tells the owner.
 func (r *Registry) decideNow(id string, choose func(*Diff) (Outcome, error)) (told <-chan struct{}, _ error) {
-	r.mu.Lock()
-	defer r.unlock()
+	defer r.lock()()
 	d, ok := r.byID[id]
 	switch {
 	case !ok:
@@ -147,8 +146,7 @@ func (r *Registry) Withdraw(ctx context.Context, owner Owner, key string) (Outco
 	if shown {
 		newest = r.ask(ctx, d)
 	}
-	r.mu.Lock()
-	defer r.unlock()
+	defer r.lock()()
 	if newest != nil && d.outcome == nil {
 		_, _ = r.edit(d, *newest)
 	}
@@ -188,8 +186,7 @@ func (r *Registry) ask(ctx context.Context, d *Diff) *Edit {
 // calls of Open first: then no diff of the owner opens after Leave.
 func (r *Registry) Leave(owner Owner) {
 	label := owner.Label()
-	r.mu.Lock()
-	defer r.unlock()
+	defer r.lock()()
 	if r.retired {
 		return // the sessions go on in the companion that took over
 	}
@@ -205,7 +202,7 @@ func (r *Registry) Leave(owner Owner) {
 }
 
 // settleAll settles every diff for which choose returns an outcome and true. The
-// caller holds mu and must release it with unlock.
+// caller holds mu, taken with lock.
 func (r *Registry) settleAll(choose func(*Diff) (Outcome, bool)) {
 	for _, d := range slices.Clone(r.diffs) {
 		if o, ok := choose(d); ok {
@@ -241,8 +238,7 @@ func (r *Registry) SetRule(rule Rule) {
 			r.lookAt(d.id)
 		}
 	}
-	r.mu.Lock()
-	defer r.unlock()
+	defer r.lock()()
 	policy, added := r.policy.set(rule)
 	r.policy = policy
 	r.events = append(r.events, Event{Kind: RulesChanged})
@@ -257,8 +253,7 @@ func (r *Registry) SetRule(rule Rule) {
 
 // DropRules has every proposal asked about again.
 func (r *Registry) DropRules() {
-	r.mu.Lock()
-	defer r.unlock()
+	defer r.lock()()
 	r.policy = nil
 	r.events = append(r.events, Event{Kind: RulesChanged})
 }
@@ -320,8 +315,7 @@ func (r *Registry) awaitCalls() {
 
 // shutAll settles the open diffs and admits no more. With retire it settles only diffs that no companion could restore.
 func (r *Registry) shutAll(retire bool) {
-	r.mu.Lock()
-	defer r.unlock()
+	defer r.lock()()
 	r.shut, r.retired = true, retire
 	r.settleAll(func(d *Diff) (Outcome, bool) {
 		if d.phase == opening || d.proposal.Waits {

@@ -69,6 +69,20 @@ const (
 	gone          // View.Close has been or is being called
 )
 
+// nextSight is the table of allowed moves. A diff that no view showed stays hidden, and one that is gone stays gone:
+// so View.Close follows each Show once.
+var nextSight = map[sight]sight{hidden: visible, visible: gone}
+
+// turn takes the diff to its next sight, and says whether it did. Show may return before the diff is settled or after,
+// so a move that the table does not allow is no bug: the call comes too late, and does nothing. The caller holds registry.mu.
+func (d *Diff) turn(to sight) bool {
+	if next, ok := nextSight[d.sight]; !ok || next != to {
+		return false
+	}
+	d.sight = to
+	return true
+}
+
 // ID names the diff. It is unique, also among companions, never reused, and safe in a URL.
 func (d *Diff) ID() string { return d.id }
 

@@ -26,8 +26,7 @@ type earlier struct {
 // conflicts with changes of the file. Edit fails with ErrSettled when the diff is not open, with
 // ErrTooBig when a bound forbids the text (nothing is recorded), and with ErrReadOnly when the agent takes no edits.
 func (r *Registry) Edit(id string, e Edit) (version int, err error) {
-	r.mu.Lock()
-	defer r.unlock()
+	defer r.lock()()
 	d, ok := r.byID[id]
 	if !ok {
 		return 0, ErrSettled
@@ -35,7 +34,7 @@ func (r *Registry) Edit(id string, e Edit) (version int, err error) {
 	return r.edit(d, e)
 }
 
-// edit is Edit with mu held. The caller releases mu with unlock.
+// edit is Edit with mu held. The caller took it with lock.
 func (r *Registry) edit(d *Diff, e Edit) (version int, err error) {
 	if d.unedited(e.Text) {
 		e.Text = d.text

@@ -19,8 +19,8 @@ import (
 // from any goroutine. Exactly one call settles a diff; the losers of a race get
 // ErrSettled.
 // Locking: mu guards everything, and nothing foreign is called while it is held.
-// A method that changes something queues events and owed calls under mu. It
-// releases mu with unlock, which makes those calls on the same goroutine.
+// A method that changes something takes mu with lock, and queues events
+// and owed calls. Its end releases mu, and makes those calls on the same goroutine.
 // Goroutines: one for each call of View.Show and View.Content, so that a view that
 // hangs delays nobody past the deadline. It ends when the call does. Owners and
 // View.Close are called on the goroutine that caused the call. Watchers are called
@@ -43,7 +43,7 @@ type Registry struct {
 	retired bool     // the open diffs belong to the companion that took over
 	events  []Event  // to be told to watchers
 	telling bool     // a goroutine is telling the watchers
-	owed    []func() // calls to owners and views; see unlock
+	owed    []func() // calls to owners and views; see lock
 	// calls counts the calls that Shut waits for: calls of deliver, owed calls, and the
 	// telling of watchers. quiet is closed when it falls to zero, and nil while it is zero.
 	calls int
@@ -91,8 +91,7 @@ func (r *Registry) Open(ctx context.Context, owner Owner, p Proposal, deliver fu
 	if deliver != nil {
 		guard("deliver", func() { deliver(d) })
 	}
-	r.mu.Lock()
-	defer r.unlock()
+	defer r.lock()()
 	d.move(open)
 	if d.answered != nil {
 		close(d.answered)
@@ -119,8 +118,7 @@ func (r *Registry) diff(id string, owner Owner, opened time.Time, p Proposal) *D
 // register enters d, unless a bound or the policy forbids it. It settles the diff
 // that d replaces in either case, but not when the registry is shut.
 func (r *Registry) register(ctx context.Context, d *Diff) (Mode, error) {
-	r.mu.Lock()
-	defer r.unlock()
+	defer r.lock()()
 	if r.shut {
 		return Ask, ErrShut // the diff that d would replace stays as it is
 	}
@@ -199,8 +197,7 @@ func (r *Registry) showOn(d *Diff, show func() error) error {
 	err := errViewFailed // when it panics
 	guard("View.Show", func() { err = show() })
 	if err == nil {
-		r.mu.Lock()
-		defer r.unlock()
+		defer r.lock()()
 		r.seen(d)
 	}
 	return err
@@ -208,8 +205,7 @@ func (r *Registry) showOn(d *Diff, show func() error) error {
 
 // abandon ends a diff that could not be shown. It returns false when somebody settled it first.
 func (r *Registry) abandon(d *Diff) bool {
-	r.mu.Lock()
-	defer r.unlock()
+	defer r.lock()()
 	return r.settle(d, Outcome{Kind: Withdrawn, Content: d.text})
 }
 
@@ -217,8 +213,7 @@ func (r *Registry) abandon(d *Diff) bool {
 // that was withdrawn meanwhile gets none; a decision of the user's does. ruled becomes
 // the result of Diff.Ruled.
 func (r *Registry) answer(ctx context.Context, d *Diff, ruled bool) error {
-	r.mu.Lock()
-	defer r.unlock()
+	defer r.lock()()
 	d.json = "" // it is as large as the text
 	if ctx.Err() != nil {
 		r.settle(d, Outcome{Kind: Withdrawn, Content: d.text})
@@ -241,7 +236,7 @@ func (r *Registry) answer(ctx context.Context, d *Diff, ruled bool) error {
 }
 
 // settle gives d its one outcome, and reports whether this call did it. No other
-// place sets an outcome. The caller holds mu and releases it with unlock.
+// place sets an outcome. The caller holds mu and took it with lock.
 func (r *Registry) settle(d *Diff, o Outcome) bool {
 	if d.outcome != nil {
 		return false
@@ -282,17 +277,16 @@ func (r *Registry) announce(d *Diff) {
 	}
 }
 
-// seen notes that the view shows d, which may be settled by now. The caller holds mu and releases it with unlock.
+// seen notes that the view shows d, which may be settled by now. The caller holds mu and took it with lock.
 func (r *Registry) seen(d *Diff) {
-	if d.sight == hidden {
-		d.sight = visible
+	if d.turn(visible) {
 		r.owe(d)
 	}
 }
 
 // owe queues the calls that are due for a settled d: Owner.Settled once its agent has its answer, View.Close
 // once the view shows it. Each is queued once. It is called at every change of phase or sight, since either may come last.
-// The caller holds mu and releases it with unlock.
+// The caller holds mu and took it with lock.
 func (r *Registry) owe(d *Diff) {
 	if d.outcome == nil {
 		return
@@ -308,28 +302,31 @@ func (r *Registry) owe(d *Diff) {
 			}
 		})
 	}
-	if d.sight == visible {
-		d.sight = gone
+	if d.turn(gone) {
 		r.callBegins()
 		r.owed = append(r.owed, func() { guard("View.Close", func() { r.opt.View.Close(d, o) }) })
 	}
 }
 
-// unlock releases mu, then makes the owed calls and tells the watchers, on this goroutine. Every method that has
-// changed anything releases mu this way.
-func (r *Registry) unlock() {
-	owed := r.owed
-	r.owed = nil
-	tell := len(r.events) > 0
-	r.mu.Unlock()
-	for _, call := range owed {
-		call()
-		r.mu.Lock()
-		r.callEnded()
+// lock takes mu and returns what releases it: mu first, then the owed calls and the watchers are told, on this goroutine.
+// Every method that changes anything begins with "defer r.lock()()". So no owner, view or watcher is ever called under
+// mu, and each may call the registry in turn; and no change can leave its calls behind.
+func (r *Registry) lock() (release func()) {
+	r.mu.Lock()
+	return func() {
+		owed := r.owed
+		r.owed = nil
+		tell := len(r.events) > 0
 		r.mu.Unlock()
-	}
-	if tell {
-		r.tellWatchers()
+		for _, call := range owed {
+			call()
+			r.mu.Lock()
+			r.callEnded()
+			r.mu.Unlock()
+		}
+		if tell {
+			r.tellWatchers()
+		}
 	}
 }
 

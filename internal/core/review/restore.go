@@ -27,8 +27,7 @@ func (r *Registry) Restore(owner Owner, id, text string, agreed *File, opened ti
 	r.Look(p.Path) // the file may have changed while no companion ran
 	go func() {
 		_ = r.show(context.Background(), d)
-		r.mu.Lock()
-		defer r.unlock()
+		defer r.lock()()
 		r.seen(d)
 	}()
 	return d, nil
@@ -36,8 +35,7 @@ func (r *Registry) Restore(owner Owner, id, text string, agreed *File, opened ti
 
 // reenter is register for a diff that the policy has let through before.
 func (r *Registry) reenter(d *Diff) error {
-	r.mu.Lock()
-	defer r.unlock()
+	defer r.lock()()
 	key := ownerKey{d.owner, d.proposal.Key}
 	if r.byID[d.id] != nil || r.byKey[key] != nil {
 		return ErrSettled
