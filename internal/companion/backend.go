@@ -173,7 +173,7 @@ func (b backend) Agents(ctx context.Context) control.Agents {
 	if full || more {
 		unknown = append(unknown, "one of thousands of programs that have connected; start this companion again")
 	}
-	return control.Agents{Processes: processes, Unknown: unknown}
+	return b.c.reviewers.keptAgents(control.Agents{Processes: processes, Unknown: unknown})
 }
 
 func (b backend) Diffs() []control.Diff {

@@ -59,7 +59,7 @@ func (c *Companion) forward(to *control.Client) {
 		for _, d := range c.reg.Pending() {
 			open[d] = true
 			if !asked[d] {
-				c.tasks.Go(func() { c.askElsewhere(ctx, to.Path(), d) })
+				c.tasks.Go(func() { c.askElsewhere(ctx, to, d) })
 			}
 		}
 		asked = open
@@ -73,8 +73,8 @@ func (c *Companion) forward(to *control.Client) {
 	}
 }
 
-// askElsewhere has the companion at a socket ask its user about a diff, until the diff is decided, there or elsewhere.
-func (c *Companion) askElsewhere(ctx context.Context, path string, d *review.Diff) {
+// askElsewhere has another companion ask its user about a diff, until the diff is decided, there or elsewhere.
+func (c *Companion) askElsewhere(ctx context.Context, to *control.Client, d *review.Diff) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	c.tasks.Go(func() {
@@ -86,7 +86,7 @@ func (c *Companion) askElsewhere(ctx context.Context, path string, d *review.Dif
 	})
 	for {
 		again := showAgainAfter
-		switch err := c.askOnce(ctx, path, d); {
+		switch err := c.askOnce(ctx, to, d); {
 		case err == nil:
 			return
 		case errors.Is(err, review.ErrStale):
@@ -102,16 +102,24 @@ func (c *Companion) askElsewhere(ctx context.Context, path string, d *review.Dif
 	}
 }
 
-// askOnce is askElsewhere, once. After an ErrStale there is something newer to show.
-func (c *Companion) askOnce(ctx context.Context, path string, d *review.Diff) error {
-	to, err := control.Dial(ctx, path)
+// errAgentsAnswer keeps a proposal from a companion that an agent has started.
+var errAgentsAnswer = errors.New("an agent has started the other companion, which may not decide")
+
+// askOnce is askElsewhere, once. After an ErrStale there is something newer to show. What answers decides for the user: it is looked at again,
+// since agents have come since it was elected, and anybody of the user's can put a socket in place of another.
+func (c *Companion) askOnce(ctx context.Context, elected *control.Client, d *review.Diff) error {
+	to, err := elected.Again(ctx)
 	if err != nil {
 		return err
 	}
 	defer to.Close()
+	if len(c.beside([]*control.Client{to})) == 0 {
+		return errAgentsAnswer
+	}
 	now := d.Now()
 	answer, err := to.Propose(ctx, control.Proposal{
 		Path: d.Proposal().Path, Old: now.Base.Text, IsNew: !now.Base.Exists, New: now.Text, For: d.Label(), ReadOnly: d.Proposal().ReadOnly,
+		Agents: backend{c}.Agents(ctx),
 	}, nil)
 	switch {
 	case err != nil:

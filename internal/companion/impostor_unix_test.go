@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/pollux-companion/pollux/e2e/agent"
 	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/proc"
 )
@@ -41,6 +43,10 @@ func (impostor) Meet(...proc.Info)                       {}
 func (impostor) HandOver() (control.Handing, *os.File, func(), error) {
 	return control.Handing{}, nil, nil, control.ErrNoKeeper
 }
+func (impostor) Propose(_ context.Context, _ control.Proposal, opened func()) (control.Answer, error) {
+	opened()
+	return control.Answer{Accepted: true, Content: "an agent's", Edited: true}, nil
+}
 func (i impostor) Lend(_ any, snap *state.Snapshot, _ bool) {
 	if snap != nil {
 		i.lend(snap)
@@ -62,17 +68,24 @@ func impersonate(order []string) {
 	_ = proc.WaitParent(context.Background(), os.Getppid())
 }
 
-// SPEC §11.1, CC-4: a process of a connected agent's that claims to be the first companion is elected neither by the companion that knows the
-// agent nor by others, marks or not, whatever it says. It is told nothing, and Claude Code's lock stays.
-func TestImpostor(t *testing.T) {
+// otherProgram copies the test's program: pollux's own may be above what it tries.
+func otherProgram(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "cli")
 	program, err := os.ReadFile(os.Args[0])
+	if err == nil {
+		err = os.WriteFile(path, program, 0o700)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	cli := filepath.Join(t.TempDir(), "cli") // another program: pollux's own may be above what it tries
-	if err := os.WriteFile(cli, program, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	return path
+}
+
+// SPEC §11.1, CC-4: a process of a connected agent's that claims to be the first companion is elected neither by the companion that knows the
+// agent nor by others, marks or not, whatever it says. It is told nothing, and Claude Code's lock stays.
+func TestImpostor(t *testing.T) {
+	cli := otherProgram(t)
 	for name, accused := range map[string]int{"quiet": 0, "accuses the companion": os.Getpid(), "accuses everybody": 1, "keeper": 0} {
 		t.Run(name, func(t *testing.T) {
 			o, a, _ := options(t)
@@ -139,5 +152,107 @@ func TestElectsWhoAnswers(t *testing.T) {
 	}
 	if got := claudeLocks(t); len(got) != 0 {
 		t.Errorf("%v", got)
+	}
+}
+
+// A kept is a keeper's session, and a view that shows all.
+type kept struct{}
+
+func (*kept) Label() string                                                 { return "Claude Code #1" }
+func (*kept) Settled(*review.Diff, review.Outcome)                          {}
+func (kept) Show(context.Context, *review.Diff) error                       { return nil }
+func (kept) Close(*review.Diff, review.Outcome)                             {}
+func (kept) Content(context.Context, *review.Diff) (e review.Edit, ok bool) { return e, false }
+
+// SPEC L-4, §11.1: a keeper has a proposal decided by the very process that it has elected, and as long as that process is no agent's:
+// a model's shell may put its socket in place of the editor's, or be known as an agent's only after the election.
+func TestKeeperAsksWhomItElected(t *testing.T) {
+	o, a, _ := options(t)
+	c := start(t, o)
+	c.reg = review.New(review.Options{View: kept{}})
+	d, err := c.reg.Open(t.Context(), &kept{}, review.Proposal{Key: "f", Path: filepath.Join(a, "f"), IsNew: true, New: "mine"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	undecided := func(why string, to *control.Client) {
+		t.Helper()
+		if err := c.askOnce(t.Context(), to, d); err == nil {
+			t.Errorf("%s: no error", why)
+		}
+		if o, decided := d.Outcome(); decided {
+			t.Fatalf("%s: the proposal is %s: %q", why, o.Kind, o.Content)
+		}
+	}
+	run := filepath.Join(filepath.Dir(o.Dirs.Run[0]), "i") // where the others listen
+	editor, err := control.Listen([]string{run}, impostor{root: a}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(editor.Close)
+	elected, err := control.Dial(t.Context(), editor.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(elected.Close)
+
+	said := filepath.Join(t.TempDir(), "said")
+	shell := exec.Command(otherProgram(t))
+	shell.Env = append(os.Environ(), impostorVariable+"="+fmt.Sprint(run, " ", a, " ", said, " 0 false"))
+	if err := shell.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = shell.Process.Kill(); _ = shell.Wait() })
+	soon(t, "it listens", func() bool { data, _ := os.ReadFile(said); return string(data) == "ready" })
+	sockets, _ := filepath.Glob(filepath.Join(run, strconv.Itoa(shell.Process.Pid)+"-*.sock"))
+	if len(sockets) != 1 {
+		t.Fatalf("%v", sockets)
+	}
+	later, err := control.Dial(t.Context(), sockets[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(later.Close)
+	p, _ := proc.Lookup(shell.Process.Pid)
+	c.met.Add(p)
+	undecided("the elected process is an agent's by now", later)
+	c.met.Clear()
+	if err := os.Rename(sockets[0], editor.Path()); err != nil {
+		t.Fatal(err)
+	}
+	undecided("another process has the socket", elected)
+}
+
+// SPEC L-4, §11.1: an editor that shows a keeper's proposal knows the keeper's agents as long as it does. Rules that they have set before are dropped.
+func TestKeepersAgentsAreKnown(t *testing.T) {
+	o, a, _ := options(t)
+	o.Settings.OpenBrowser = false
+	c := start(t, o)
+	c.reg = review.New(review.Options{View: kept{}})
+	shell := exec.Command("sleep", "600")
+	if err := shell.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = shell.Process.Kill(); _ = shell.Wait() })
+	p, _ := proc.Lookup(shell.Process.Pid)
+	backend{c}.SetRule(review.Rule{Mode: review.AcceptAll}, p.PID)
+	ctx, cancel := context.WithCancel(t.Context())
+	opened, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = backend{c}.Propose(ctx, control.Proposal{
+			Path: filepath.Join(a, "f"), IsNew: true, New: "x", For: "Claude Code #1", Agents: control.Agents{Processes: []proc.Info{p}, Unknown: []string{"Gemini CLI #2"}},
+		}, func() { close(opened) })
+	}()
+	<-opened
+	if got := (backend{c}).Agents(t.Context()); !slices.Contains(got.Processes, p) || !slices.Contains(got.Unknown, "Gemini CLI #2") {
+		t.Errorf("%+v", got)
+	}
+	if got := c.reg.Rules(); len(got) > 0 {
+		t.Errorf("an agent's rules %+v", got)
+	}
+	cancel()
+	<-ended
+	if got := (backend{c}).Agents(t.Context()); len(got.Processes)+len(got.Unknown) > 0 {
+		t.Errorf("afterwards %+v", got)
 	}
 }

@@ -32,8 +32,9 @@ type reviewers struct {
 	open     []*review.Diff // diffs whose outcome note has not seen
 	ended    []control.Ended
 	past     uint64
-	snap     *state.Snapshot // the newest that was published, nil before the first
-	numbers  int             // how many proposers were numbered
+	snap     *state.Snapshot              // the newest that was published, nil before the first
+	numbers  int                          // how many proposers were numbered
+	kept     map[*proposer]control.Agents // of keepers whose proposals are open here
 }
 
 // wait returns a channel that is closed at the next change. The caller holds mu.
@@ -266,6 +267,7 @@ func (b backend) Propose(ctx context.Context, in control.Proposal, opened func()
 			owner.label = "pollux diff #" + strconv.Itoa(c.reviewers.numbers)
 		}
 	})
+	defer c.keepsAgents(owner, in.Agents)()
 	ctx, cancel := context.WithCancel(ctx)
 	defer c.reg.Leave(owner)
 	defer cancel() // runs before Leave, which needs the context cancelled first
@@ -285,6 +287,30 @@ func (b backend) Propose(ctx context.Context, in control.Proposal, opened func()
 	case <-ctx.Done():
 		return control.Answer{}, ctx.Err()
 	}
+}
+
+// keepsAgents knows a keeper's agents as long as its proposal is open here.
+func (c *Companion) keepsAgents(owner *proposer, agents control.Agents) (forget func()) {
+	r := &c.reviewers
+	r.touch(func() {
+		if r.kept == nil {
+			r.kept = map[*proposer]control.Agents{}
+		}
+		r.kept[owner] = agents
+	})
+	c.dropRulesOf(agents.Processes)
+	return func() { r.touch(func() { delete(r.kept, owner) }) }
+}
+
+// keptAgents adds what keepsAgents knows.
+func (r *reviewers) keptAgents(agents control.Agents) control.Agents {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, kept := range r.kept {
+		agents.Processes = append(agents.Processes, kept.Processes...)
+		agents.Unknown = append(agents.Unknown, kept.Unknown...)
+	}
+	return agents
 }
 
 // apart says whether a proposal is about another text than the file's own, as a

@@ -68,6 +68,20 @@ func join(ctx context.Context, path string, takes bool) (*Client, error) {
 	return c, nil
 }
 
+// Again connects once more to the companion of c. It fails when another process listens at that socket by now, which any program of the
+// user's can bring about.
+func (c *Client) Again(ctx context.Context) (*Client, error) {
+	again, err := Dial(ctx, c.path)
+	if err != nil {
+		return nil, err
+	}
+	if again.ended || again.server.PID != c.server.PID || again.server.Start != c.server.Start {
+		again.Close()
+		return nil, fmt.Errorf("another program listens at %s, where process %d did; start that companion again", c.path, c.server.PID)
+	}
+	return again, nil
+}
+
 // Path returns the absolute path of the companion's socket, which no other companion has.
 func (c *Client) Path() string { return c.path }
 

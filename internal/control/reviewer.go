@@ -206,13 +206,13 @@ func (p *peer) propose(ctx context.Context, in proposeParams) (answerReply, erro
 	case text.IsBinary(in.Old), text.IsBinary(in.New): // no editor can show it (SPEC F-2); the registry checks sizes
 		return answerReply{}, &fs.PathError{Op: "propose", Path: in.Path, Err: errors.New("not text in UTF-8")}
 	}
-	if in.For != "" {
-		if err := p.trusted(ctx, in.InAgent); err != nil {
-			return answerReply{}, err
-		}
+	if in.For == "" {
+		in.Agents = Agents{} // only a keeper has some
+	} else if err := p.trusted(ctx, in.InAgent); err != nil {
+		return answerReply{}, err
 	}
 	server := jrpc2.ServerFromContext(ctx)
-	a, err := p.b.Propose(ctx, Proposal{in.Path, string(in.Old), in.IsNew, string(in.New), in.For, in.ReadOnly, p.from.PID}, func() {
+	a, err := p.b.Propose(ctx, Proposal{in.Path, string(in.Old), in.IsNew, string(in.New), in.For, in.Agents, in.ReadOnly, p.from.PID}, func() {
 		_ = server.Notify(ctx, noteOpened, nil)
 	})
 	return answerReply{a.Accepted, []byte(a.Content), a.Edited}, err
@@ -284,7 +284,7 @@ func (c *Client) Propose(ctx context.Context, p Proposal, opened func()) (Answer
 	c.opened.Store(&opened)
 	defer c.opened.Store(nil)
 	var r answerReply
-	err := c.call(ctx, methodPropose, proposeParams{p.Path, []byte(p.Old), p.IsNew, []byte(p.New), p.For, p.ReadOnly, inAgent()}, &r)
+	err := c.call(ctx, methodPropose, proposeParams{p.Path, []byte(p.Old), p.IsNew, []byte(p.New), p.For, p.Agents, p.ReadOnly, inAgent()}, &r)
 	if ctx.Err() != nil {
 		c.Close() // takes the proposal back
 		return Answer{}, ctx.Err()

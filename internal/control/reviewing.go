@@ -92,6 +92,8 @@ type Proposal struct {
 	// For is the label of the keeper's session that proposes, and writes the file; "" for `pollux diff`. A process below an agent gets
 	// ErrFromAgent for it.
 	For string
+	// Agents are the keeper's: they decide nothing about this proposal either.
+	Agents Agents
 	// ReadOnly is as in Diff.
 	ReadOnly string
 	// By is the process that asks. The server fills it in.
@@ -157,6 +159,7 @@ type (
 		New   []byte `json:"new"`
 
 		For      string `json:"for,omitempty"`
+		Agents   Agents `json:"agents,omitzero"`
 		ReadOnly string `json:"readOnly,omitempty"`
 		InAgent  bool   `json:"inAgent,omitempty"`
 	}

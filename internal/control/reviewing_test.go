@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/guard"
 	"github.com/pollux-companion/pollux/internal/pace"
+	"github.com/pollux-companion/pollux/internal/proc"
 )
 
 // reviewed is the part of the fake companion that reviewers see. Its channels let a test see what waits.
@@ -174,6 +176,23 @@ func TestLargestTexts(t *testing.T) {
 	go func() { p := <-f.proposed; f.answer <- Answer{Accepted: p.Old == big && p.New == big} }()
 	if a, err := c.Propose(t.Context(), Proposal{Path: "/p", Old: big, New: big}, nil); err != nil || !a.Accepted {
 		t.Errorf("propose: %v, %v", err, a.Accepted)
+	}
+}
+
+// A keeper says with a proposal which agents it knows, and nobody else does: they count as agents then.
+func TestProposeWithAgents(t *testing.T) {
+	f := &fake{reviewed: newReviewed()}
+	c := joined(t, f)
+	agents := Agents{Processes: []proc.Info{{PID: 7, Start: 8}}, Unknown: []string{"Gemini CLI #2"}}
+	for session, want := range map[string]Agents{"Claude Code #1": agents, "": {}} {
+		got := make(chan Agents, 1)
+		go func() { p := <-f.proposed; got <- p.Agents; f.answer <- Answer{} }()
+		if _, err := c.Propose(t.Context(), Proposal{Path: "/p", For: session, Agents: agents}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-got; !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: %+v, want %+v", session, got, want)
+		}
 	}
 }
 
