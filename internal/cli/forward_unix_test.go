@@ -134,33 +134,59 @@ func (w *world) lock() (port int, token string) {
 	return port, l.AuthToken
 }
 
-// SPEC L-4, CC-4: the elected editor ends, and another one stays below the same folder. The sessions that the keeper holds are told what the
-// remaining editor shows, and their proposals are shown there, with its decisions and edits. So it is with an editor that comes later.
-func TestKeeperSpeaksForTheEditorThatStaysL4(t *testing.T) {
-	t.Parallel()
+// A kept is a folder whose keeper holds sessions, while another editor stays.
+type kept struct {
+	w                         *world
+	below, open, mine, theirs string // a folder, and files
+	stays                     *plugin
+	port                      int
+	token                     string
+	transport                 *http.Transport
+	gemini                    *agent.Agent // with a proposal for open
+}
+
+func newKept(t *testing.T) kept {
+	t.Helper()
 	w := newKeptWorld(t)
-	below := filepath.Join(w.project, "below")
-	for _, dir := range []string{below, filepath.Join(w.root, ".claude")} {
+	k := kept{w: w, below: filepath.Join(w.project, "below"), open: filepath.Join(w.project, "open"), mine: filepath.Join(w.project, "mine")}
+	k.theirs = filepath.Join(k.below, "theirs")
+	for _, dir := range []string{k.below, filepath.Join(w.root, ".claude")} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	open, mine, theirs := filepath.Join(w.project, "open"), filepath.Join(w.project, "mine"), filepath.Join(below, "theirs")
-	for _, path := range []string{mine, theirs} {
+	for _, path := range []string{k.mine, k.theirs} {
 		if err := os.WriteFile(path, []byte("old\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	first := w.newIDE("neovim")
-	port, token := w.lock()
-	gemini := agent.Start(t, first.file)
-	gemini.OpenDiff(open, "open\n")
-	first.shows(open, "open\n")
-	transport := agent.Apart(t, port)
-	w.claudeAt(transport, port, token)
-	second := w.newIDEIn("emacs", below)
+	k.port, k.token = w.lock()
+	k.gemini = agent.Start(t, first.file)
+	k.gemini.OpenDiff(k.open, "open\n")
+	first.shows(k.open, "open\n")
+	k.transport = agent.Apart(t, k.port)
+	w.claudeAt(k.transport, k.port, k.token)
+	k.stays = w.newIDEIn("emacs", k.below)
 	first.leave(nil)
 	w.keeper(1)
+	return k
+}
+
+// claude connects as Claude Code does when it comes back.
+func (k *kept) claude() claudeCode { return k.w.claudeAt(k.transport, k.port, k.token) }
+
+// looks makes the user of an editor look at a file.
+func (e *plugin) looks(path string) {
+	e.peer.Notify("pollux/didChangeContext", map[string]any{"textDocument": map[string]any{"uri": "file://" + path}, "openDocuments": []string{"file://" + path}})
+}
+
+// SPEC L-4, CC-4: the elected editor ends, and another one stays below the same folder. The sessions that the keeper holds are told what the
+// remaining editor shows, and their proposals are shown there, with its decisions and edits. So it is with an editor that comes later.
+func TestKeeperSpeaksForTheEditorThatStaysL4(t *testing.T) {
+	t.Parallel()
+	k := newKept(t)
+	w, below, open, mine, theirs, second, gemini := k.w, k.below, k.open, k.mine, k.theirs, k.stays, k.gemini
 
 	resolve := func(e *plugin, id any, outcome, content string) {
 		t.Helper()
@@ -173,12 +199,9 @@ func TestKeeperSpeaksForTheEditorThatStaysL4(t *testing.T) {
 			t.Errorf("%s: %+v, %v", outcome, answer, err)
 		}
 	}
-	looks := func(e *plugin, path string) {
-		e.peer.Notify("pollux/didChangeContext", map[string]any{"textDocument": map[string]any{"uri": "file://" + path}, "openDocuments": []string{"file://" + path}})
-	}
 	id := second.shows(open, "open\n") // it was open when the first editor ended
-	cli := w.claudeAt(transport, port, token)
-	looks(second, theirs)
+	cli := k.claude()
+	second.looks(theirs)
 	cli.looksAt(theirs)
 	gemini.Context("the file of the editor that stays", func(files []agent.File) bool { return len(files) == 1 && files[0].Path == theirs })
 	resolve(second, id, "accepted", "")
@@ -216,11 +239,88 @@ func TestKeeperSpeaksForTheEditorThatStaysL4(t *testing.T) {
 	second.shows(mine, "held\n")
 	second.leave(nil) // it has decided nothing
 	third := w.newIDEIn("vim", below)
-	looks(third, theirs)
+	third.looks(theirs)
 	resolve(third, third.shows(mine, "held\n"), "accepted", "")
 	if got := cli.answered(4); !strings.Contains(got, "FILE_SAVED") {
 		t.Errorf("Claude Code is answered %s", got)
 	}
+}
+
+// SPEC L-4: what the user of the editor that stays has made of a kept session's proposal reaches its agent, and the history, also when the
+// question is answered in the agent's terminal. Files that the agent has opened and saved are that editor's, and a mention from there
+// reaches a kept session.
+func TestKeptSessionsHaveTheEditorThatStaysL4(t *testing.T) {
+	t.Parallel()
+	k := newKept(t)
+	e := k.stays
+	e.shows(k.open, "open\n")
+	e.typed.Store("open, edited\n")
+	if got := k.gemini.CloseDiff(k.open); !strings.Contains(got, "open, edited") { // answered in its terminal
+		t.Errorf("Gemini CLI is answered %s", got)
+	}
+	execute := func(command string, argument, out any) error {
+		return e.peer.Call(t.Context(), "workspace/executeCommand", map[string]any{"command": command, "arguments": []any{argument}}, out)
+	}
+	history := func(text string) bool {
+		var past struct{ Entries []struct{ ID string } }
+		_ = execute("pollux.history", map[string]any{}, &past)
+		for _, p := range past.Entries {
+			var texts struct{ FinalText string }
+			if execute("pollux.history", map[string]any{"id": p.ID}, &texts) == nil && texts.FinalText == text {
+				return true
+			}
+		}
+		return false
+	}
+	eventually(t, "the edit is in the history", func() bool { return history("open, edited\n") })
+
+	cli := k.claude()
+	e.looks(k.theirs)
+	cli.looksAt(k.theirs)
+	for id, tool := range map[int]string{2: "openFile", 3: "saveDocument"} {
+		cli.send("tools/call", id, map[string]any{"name": tool, "arguments": map[string]any{"filePath": k.theirs}})
+		if got := cli.answered(id); strings.Contains(got, "isError") || strings.Contains(got, `false`) {
+			t.Errorf("%s: %s", tool, got)
+		}
+		select {
+		case got := <-e.asked:
+			if !strings.HasSuffix(got, "file://"+k.theirs) {
+				t.Errorf("%s: the editor hears %s", tool, got)
+			}
+		case <-time.After(patience):
+			t.Errorf("%s: the editor hears nothing", tool)
+		}
+	}
+
+	type session struct {
+		Name string
+		ID   int
+	}
+	var claudes []session
+	eventually(t, "the kept sessions are listed", func() bool {
+		e.looks(k.mine)
+		e.looks(k.theirs)
+		var status struct{ Sessions []session }
+		if err := execute("pollux.status", map[string]any{}, &status); err != nil {
+			t.Fatal(err)
+		}
+		claudes = nil
+		for _, s := range status.Sessions {
+			if strings.HasPrefix(s.Name, "Claude Code #") && strings.Contains(s.Name, " (kept by process ") {
+				claudes = append(claudes, s)
+			}
+		}
+		return len(status.Sessions) >= 2 && len(claudes) > 0
+	})
+	var done struct{ By string }
+	newest := claudes[len(claudes)-1]
+	if err := execute("pollux.mention", map[string]any{"uri": "file://" + k.theirs, "first": 1, "last": 1, "session": newest.ID}, &done); err != nil || done.By != "protocol" {
+		t.Errorf("%s: %+v, %v", newest.Name, done, err)
+	}
+	cli.hears("a mention", func(m map[string]any) bool {
+		p, _ := m["params"].(map[string]any)
+		return m["method"] == "at_mentioned" && p["filePath"] == k.theirs
+	})
 }
 
 // An agent that asks by pollux mcp is in the editor's list of sessions, for its status line too, and leaves it with its process.

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -36,6 +37,8 @@ type plugin struct {
 	peer  *rpc.Peer
 	shown chan map[string]any // the parameters of pollux/openDiff
 	taken chan map[string]any // the parameters of pollux/closeDiff
+	typed atomic.Value        // what it answers that the user has made of a proposal, a string; nothing by default
+	asked chan string         // the files that it is asked to open or save
 	ended chan struct{}       // closed when pollux lsp has ended
 	pid   int                 // of the editor
 	file  string              // the discovery file
@@ -58,7 +61,7 @@ func (w *world) newIDEIn(name, folder string) *plugin {
 // newIDEOf starts pollux lsp for the editor with process pid.
 func (w *world) newIDEOf(name string, pid int, folder string) *plugin {
 	w.t.Helper()
-	e := &plugin{w: w, pid: pid, cmd: w.command("lsp"), shown: make(chan map[string]any, 8), taken: make(chan map[string]any, 8), ended: make(chan struct{})}
+	e := &plugin{w: w, pid: pid, cmd: w.command("lsp"), shown: make(chan map[string]any, 8), taken: make(chan map[string]any, 8), asked: make(chan string, 8), ended: make(chan struct{})}
 	in, out := child.Start(w.t, e.cmd)
 	e.in = in
 	e.peer = rpc.NewPeer(rpc.NewQueue(rpc.NewChannel(out, in, &rpc.Options{First: rpc.Lines})), rpc.PeerOptions{Handle: e.handle})
@@ -87,7 +90,7 @@ func (w *world) newIDEOf(name string, pid int, folder string) *plugin {
 
 func (e *plugin) handle(_ context.Context, method string, params json.RawMessage) (any, error) {
 	var p map[string]any
-	if method == "pollux/openDiff" || method == "pollux/closeDiff" {
+	if strings.HasPrefix(method, "pollux/") {
 		if err := json.Unmarshal(params, &p); err != nil {
 			return nil, err
 		}
@@ -97,7 +100,13 @@ func (e *plugin) handle(_ context.Context, method string, params json.RawMessage
 		e.shown <- p
 	case "pollux/closeDiff":
 		e.taken <- p
-		fallthrough
+		if typed, ok := e.typed.Load().(string); ok {
+			return map[string]any{"content": typed}, nil
+		}
+		return map[string]any{"content": ""}, nil
+	case "pollux/openDocument", "pollux/saveDocument":
+		e.asked <- fmt.Sprint(method, " ", p["uri"])
+		return map[string]any{"opened": true, "saved": true}, nil
 	default:
 		return map[string]any{"content": ""}, nil
 	}

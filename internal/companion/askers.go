@@ -79,10 +79,14 @@ func (c *Companion) listed(s mcp.SessionInfo) control.Session {
 	return control.Session{ID: s.ID, Label: s.Label, Agent: s.Agent, Since: s.Since, Version: s.Version, Process: s.Process, PID: s.PID, Told: c.toldTo(s.Agent)}
 }
 
-// Sessions lists everybody who asks or is told, for a view.
+// Sessions lists everybody who asks or is told, for a view; also the sessions that a keeper holds.
 func (c *Companion) Sessions() (list []control.Session) {
 	for _, s := range c.everybody() {
 		list = append(list, c.listed(s))
+	}
+	for _, s := range c.keptSessions() {
+		s.Told = c.toldTo(s.Agent)
+		list = append(list, s)
 	}
 	return list
 }

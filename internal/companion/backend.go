@@ -218,6 +218,8 @@ func (b backend) Open(ctx context.Context, l control.Location) error {
 	return b.c.open(ctx, l.Path, l.Position, l.TakeFocus)
 }
 
+func (b backend) Save(ctx context.Context, path string) error { return b.c.saveFile(ctx, path) }
+
 func (b backend) Ask(ctx context.Context, q control.Question) (*string, error) {
 	choice, err := b.c.ask(ctx, q)
 	if err != nil || choice == "" {

@@ -168,7 +168,9 @@ type Companion struct {
 	// elected is the companion that serves the sole agents instead of this one; nil for none. See elect.
 	elected *control.Client
 	// keepers are told what this one's user looks at; by the paths of their sockets.
-	keepers map[string]*control.Client
+	keepers map[string]*keptBy
+	// elsewhere are the proposals that another companion shows its user.
+	elsewhere map[*review.Diff]*control.Client
 	// silentOnes were elected, and do not answer now.
 	silentOnes []*control.Client
 	// askers answer the agents that ask on a socket of their own, by the agents' names; none where another companion answers.
@@ -188,7 +190,7 @@ type step struct {
 // are served only when every part is there, and the discovery file comes last.
 func Start(ctx context.Context, o Options) (*Companion, error) {
 	o.defaults()
-	c := &Companion{o: o, started: time.Now(), failed: make(chan error, 1), places: map[string]*agent.Place{}, askers: map[string]agent.Answerer{}, keepers: map[string]*control.Client{}, wakeRules: make(chan struct{}, 1)}
+	c := &Companion{o: o, started: time.Now(), failed: make(chan error, 1), places: map[string]*agent.Place{}, askers: map[string]agent.Answerer{}, keepers: map[string]*keptBy{}, elsewhere: map[*review.Diff]*control.Client{}, wakeRules: make(chan struct{}, 1)}
 	c.ctx, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	for _, start := range []func() error{
 		c.startWorkspace,

@@ -173,6 +173,9 @@ func (c *Companion) open(ctx context.Context, path string, at *state.Position, t
 	if c.o.Editor != nil && c.o.Editor.Full() {
 		return c.o.Editor.OpenDocument(ctx, path, at, takeFocus)
 	}
+	if front := c.front(); front != nil {
+		return front.Open(ctx, control.Location{Path: path, Position: at, TakeFocus: takeFocus})
+	}
 	page, err := c.needPage()
 	if err != nil {
 		return err
@@ -188,6 +191,9 @@ func (c *Companion) open(ctx context.Context, path string, at *state.Position, t
 func (c *Companion) saveFile(ctx context.Context, path string) error {
 	if c.o.Editor != nil && c.o.Editor.Full() {
 		return c.o.Editor.SaveDocument(ctx, path)
+	}
+	if front := c.front(); front != nil {
+		return front.Save(ctx, path)
 	}
 	if page := c.webPage(); page != nil {
 		return page.Save(ctx, path)

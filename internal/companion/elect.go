@@ -110,7 +110,7 @@ func (c *Companion) choose(others []*control.Client, elected *control.Client) *c
 func (c *Companion) answers(o *control.Client) bool {
 	ctx, cancel := context.WithTimeout(c.ctx, answersWithin)
 	defer cancel()
-	err := o.Lend(ctx, c.store.Snapshot().Bare(), false)
+	_, err := o.Lend(ctx, c.store.Snapshot().Bare(), false)
 	return !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, control.ErrStopped)
 }
 
@@ -129,7 +129,7 @@ func (c *Companion) electAndPublish() {
 func (c *Companion) awaits(silent *control.Client) {
 	c.silentOnes = append(c.silentOnes, silent)
 	c.tasks.Go(func() {
-		_ = silent.Lend(c.ctx, c.store.Snapshot().Bare(), false)
+		_, _ = silent.Lend(c.ctx, c.store.Snapshot().Bare(), false)
 		silent.Close()
 		c.mu.Lock()
 		c.silentOnes = slices.DeleteFunc(c.silentOnes, func(o *control.Client) bool { return o == silent })
@@ -214,8 +214,11 @@ func (c *Companion) lend(to *control.Client, agents []string) (hangs bool) {
 	for {
 		now := c.lendable(agents)
 		ctx, done := context.WithTimeout(c.ctx, lendWithin)
-		err := to.Lend(ctx, now, !last.SameLook(now))
+		hear, err := to.Lend(ctx, now, !last.SameLook(now))
 		done()
+		if to.Status.Keeper && err == nil {
+			c.hears(to, hear)
+		}
 		if errors.Is(err, context.DeadlineExceeded) {
 			return true
 		}

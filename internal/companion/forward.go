@@ -3,7 +3,6 @@ package companion
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/agent"
@@ -30,13 +29,14 @@ func (c *Companion) lendToKeeper(to *control.Client) bool {
 	if !to.Status.Keeper || c.o.Keeping != nil || c.below || c.keepers[to.Path()] != nil {
 		return false
 	}
-	c.keepers[to.Path()] = to
+	c.keepers[to.Path()] = &keptBy{Client: to}
 	c.tasks.Go(func() {
 		c.lend(to, agent.Names(nil))
 		to.Close()
 		c.mu.Lock()
-		defer c.mu.Unlock()
 		delete(c.keepers, to.Path())
+		c.mu.Unlock()
+		c.tellShares()
 	})
 	return true
 }
@@ -116,6 +116,8 @@ func (c *Companion) askOnce(ctx context.Context, elected *control.Client, d *rev
 	if len(c.beside([]*control.Client{to})) == 0 {
 		return errAgentsAnswer
 	}
+	c.shownBy(d, to)
+	defer c.shownBy(d, nil)
 	now := d.Now()
 	answer, err := to.Propose(ctx, control.Proposal{
 		Path: d.Proposal().Path, Old: now.Base.Text, IsNew: !now.Base.Exists, New: now.Text, For: d.Label(), ReadOnly: d.Proposal().ReadOnly,
@@ -134,11 +136,36 @@ func (c *Companion) askOnce(ctx context.Context, elected *control.Client, d *rev
 	return err
 }
 
-// forLabel names the session for which a keeper proposes; "" for `pollux diff`. No session of this companion's has that name, so no rule for
-// one fits.
-func forLabel(p control.Proposal) string {
-	if p.For == "" {
-		return ""
+// shownBy notes which companion shows a proposal; nil for none.
+func (c *Companion) shownBy(d *review.Diff, by *control.Client) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.elsewhere[d] = by; by == nil {
+		delete(c.elsewhere, d)
 	}
-	return fmt.Sprintf("%s (kept by process %d)", p.For, p.By)
+}
+
+// takeBack has the companion that shows a proposal take it away, and returns the user's text.
+func (c *Companion) takeBack(ctx context.Context, d *review.Diff) (review.Edit, bool) {
+	c.mu.Lock()
+	by := c.elsewhere[d]
+	c.mu.Unlock()
+	if by == nil {
+		return review.Edit{}, false
+	}
+	text, err := by.TakeBack(ctx)
+	if err != nil {
+		c.o.Log.Info("another companion does not say what its user made of a proposal", "file", d.Proposal().Path, "err", err)
+	}
+	return review.Edit{Text: text}, err == nil
+}
+
+// front returns the companion whose editor this keeper's sessions have; nil for none, and for a companion that is no keeper.
+func (c *Companion) front() *control.Client {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.o.Keeping == nil || c.elected == nil || c.elected.Status.Keeper {
+		return nil
+	}
+	return c.elected
 }

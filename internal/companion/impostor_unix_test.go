@@ -43,10 +43,11 @@ func (impostor) Meet(...proc.Info)                       {}
 func (impostor) HandOver() (control.Handing, *os.File, func(), error) {
 	return control.Handing{}, nil, nil, control.ErrNoKeeper
 }
-func (impostor) Propose(_ context.Context, _ control.Proposal, opened func()) (control.Answer, error) {
-	opened()
+func (impostor) Propose(_ context.Context, _ control.Proposal, opened func(control.TakeBack)) (control.Answer, error) {
+	opened(nil)
 	return control.Answer{Accepted: true, Content: "an agent's", Edited: true}, nil
 }
+func (i impostor) Sessions() []control.Session { return nil }
 func (i impostor) Lend(_ any, snap *state.Snapshot, _ bool) {
 	if snap != nil {
 		i.lend(snap)
@@ -241,7 +242,7 @@ func TestKeepersAgentsAreKnown(t *testing.T) {
 		defer close(ended)
 		_, _ = backend{c}.Propose(ctx, control.Proposal{
 			Path: filepath.Join(a, "f"), IsNew: true, New: "x", For: "Claude Code #1", Agents: control.Agents{Processes: []proc.Info{p}, Unknown: []string{"Gemini CLI #2"}},
-		}, func() { close(opened) })
+		}, func(control.TakeBack) { close(opened) })
 	}()
 	<-opened
 	if got := (backend{c}).Agents(t.Context()); !slices.Contains(got.Processes, p) || !slices.Contains(got.Unknown, "Gemini CLI #2") {

@@ -218,5 +218,8 @@ func (v lateView) ShowNow(d *review.Diff) error {
 }
 func (v lateView) Close(d *review.Diff, o review.Outcome) { pageView(v).Close(d, o) }
 func (v lateView) Content(ctx context.Context, d *review.Diff) (review.Edit, bool) {
+	if edit, ok := v.c.takeBack(ctx, d); ok {
+		return edit, true
+	}
 	return pageView(v).Content(ctx, d)
 }

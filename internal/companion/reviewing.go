@@ -258,7 +258,7 @@ func (p *proposer) Label() string { return p.label }
 func (p *proposer) Settled(_ *review.Diff, o review.Outcome) { p.outcome <- o }
 
 // Propose is part of control.Backend.
-func (b backend) Propose(ctx context.Context, in control.Proposal, opened func()) (control.Answer, error) {
+func (b backend) Propose(ctx context.Context, in control.Proposal, opened func(control.TakeBack)) (control.Answer, error) {
 	c := b.c
 	owner := &proposer{outcome: make(chan review.Outcome, 1)}
 	c.reviewers.touch(func() {
@@ -274,7 +274,12 @@ func (b backend) Propose(ctx context.Context, in control.Proposal, opened func()
 	_, err := c.reg.Open(ctx, owner, review.Proposal{
 		Key: in.Path, Path: in.Path, Old: in.Old, IsNew: in.IsNew, New: in.New,
 		Title: filepath.Base(in.Path) + " – " + owner.label, Unwritten: in.For == "", Apart: apart(in), ReadOnly: in.ReadOnly,
-	}, func(*review.Diff) { opened() })
+	}, func(*review.Diff) {
+		opened(func(ctx context.Context) (string, error) {
+			o, err := c.reg.Withdraw(ctx, owner, in.Path)
+			return o.Content, err
+		})
+	})
 	if err != nil {
 		return control.Answer{}, err
 	}
@@ -285,6 +290,7 @@ func (b backend) Propose(ctx context.Context, in control.Proposal, opened func()
 		}
 		return control.Answer{Accepted: o.Kind == review.Accepted, Content: o.Content, Edited: o.Edited}, nil
 	case <-ctx.Done():
+		_, _ = c.reg.Withdraw(c.ctx, owner, in.Path) // with what the user was just typing, for the history
 		return control.Answer{}, ctx.Err()
 	}
 }

@@ -176,7 +176,7 @@ func (c *Companion) Sharing() Sharing {
 	why := map[string]string{toldPaused: "sharing is paused", toldAsks: "until you agree: pollux share", toldNothing: "as you decided: pollux share"}
 	var with, without, untold, order []string
 	count := map[string]int{}
-	for _, s := range c.everybody() {
+	for _, s := range c.Sessions() {
 		name := "MCP"
 		if s.Agent != "" {
 			name = strings.ToUpper(s.Agent[:1]) + s.Agent[1:]
@@ -184,7 +184,7 @@ func (c *Companion) Sharing() Sharing {
 		if count[name]++; count[name] == 1 {
 			order = append(order, name)
 		}
-		switch told := c.toldTo(s.Agent); told {
+		switch s.Told {
 		case toldAll:
 			with = append(with, s.Label)
 			continue
@@ -192,7 +192,7 @@ func (c *Companion) Sharing() Sharing {
 		default:
 			untold = append(untold, name)
 		}
-		without = append(without, s.Label+" ("+why[c.toldTo(s.Agent)]+")")
+		without = append(without, s.Label+" ("+why[s.Told]+")")
 	}
 	var out Sharing
 	for i, name := range order {

@@ -87,6 +87,7 @@ func (k *falseKeeper) Status() control.Status                    { return k.stat
 func (k *falseKeeper) Agents(context.Context) (a control.Agents) { return a }
 func (k *falseKeeper) Meet(...proc.Info)                         {}
 func (k *falseKeeper) Lend(any, *state.Snapshot, bool)           {}
+func (k *falseKeeper) Sessions() []control.Session               { return nil }
 func (k *falseKeeper) HandOver() (control.Handing, *os.File, func(), error) {
 	return k.handing, k.door, func() {}, nil
 }

@@ -149,6 +149,11 @@ func (c *Client) Open(ctx context.Context, l Location) error {
 	return c.call(ctx, methodOpen, l, &empty{})
 }
 
+// Save has the companion's editor write its unsaved changes of a file. A model's shell gets ErrFromAgent.
+func (c *Client) Save(ctx context.Context, path string) error {
+	return c.call(ctx, methodSave, saveParams{path, inAgent()}, &empty{})
+}
+
 // Ask puts a question to the person in front of the editor; nil when they made no choice.
 func (c *Client) Ask(ctx context.Context, q Question) (*string, error) {
 	var v askReply
@@ -180,9 +185,11 @@ func (c *Client) Share(ctx context.Context, agent, mode string) error {
 }
 
 // Lend tells a companion what the user of another one looks at; active says that this user was active just now. What is lent ends with
-// the connection.
-func (c *Client) Lend(ctx context.Context, snap *state.Snapshot, active bool) error {
-	return c.call(ctx, methodLend, lendParams{snap, active}, &empty{})
+// the connection. It returns the sessions of that companion.
+func (c *Client) Lend(ctx context.Context, snap *state.Snapshot, active bool) ([]Session, error) {
+	var v lendReply
+	err := c.call(ctx, methodLend, lendParams{snap, active}, &v)
+	return v.Sessions, err
 }
 
 // Gone is closed when the connection has ended.

@@ -21,6 +21,7 @@ const (
 	methodDiffs    = "diffs"
 	methodDecide   = "decide"
 	methodOpen     = "open"
+	methodSave     = "save"
 	methodAsk      = "ask"
 	methodContext  = "context"
 	methodPage     = "page"
@@ -31,6 +32,7 @@ const (
 	methodMention  = "mention"
 	methodTold     = "told"    // the context as CLIs are told it
 	methodPropose  = "propose" // pollux diff
+	methodTakeBack = "takeBack"
 	methodTakeOver = "takeOver"
 	methodStop     = "stop"
 
@@ -207,6 +209,8 @@ type Backend interface {
 	Decide(Decision) error
 	// Open shows a file in the editor.
 	Open(context.Context, Location) error
+	// Save has the editor write its unsaved changes of a file, for an agent whose session a keeper holds.
+	Save(ctx context.Context, path string) error
 	// Ask returns the choice; nil when the person made none.
 	Ask(context.Context, Question) (*string, error)
 	Context() *state.Snapshot
@@ -223,12 +227,15 @@ type Backend interface {
 	Told(ctx context.Context, seen string) (params string)
 	// Page returns a fresh address of the editor page, good for one use.
 	Page() (string, error)
-	// Propose shows a proposal and waits for its outcome. It calls opened when the proposal is shown. When ctx ends, it
-	// takes the proposal back.
-	Propose(ctx context.Context, p Proposal, opened func()) (Answer, error)
+	// Propose shows a proposal and waits for its outcome. It calls opened when the proposal is shown, with what takes it back and
+	// returns the user's text. When ctx ends, Propose takes it back itself.
+	Propose(ctx context.Context, p Proposal, opened func(takeBack TakeBack)) (Answer, error)
 	reviewing
 	Keeping
 }
+
+// A TakeBack takes a proposal back, and returns its text as the user had it.
+type TakeBack = func(context.Context) (text string, err error)
 
 // Clients say whether they run in an agent's shell, as far as they know; see ErrFromAgent.
 type (
@@ -254,6 +261,16 @@ type shareParams struct {
 	Agent   string `json:"agent"`
 	Mode    string `json:"mode"`
 	InAgent bool   `json:"inAgent,omitempty"`
+}
+
+type saveParams struct {
+	Path    string `json:"path"`
+	InAgent bool   `json:"inAgent,omitempty"`
+}
+
+// lendReply has the sessions that hear what is lent.
+type lendReply struct {
+	Sessions []Session `json:"sessions,omitempty"`
 }
 
 type lendParams struct {

@@ -28,6 +28,7 @@ type fake struct {
 	unknown  []string // sessions of no known process
 	decided  []Decision
 	opened   []Location
+	saved    []string
 	mentions int
 	paused   []bool
 	shared   []string
@@ -64,6 +65,10 @@ func (f *fake) Decide(d Decision) error {
 	return nil
 }
 func (f *fake) Open(_ context.Context, l Location) error { f.opened = append(f.opened, l); return nil }
+func (f *fake) Save(_ context.Context, path string) error {
+	f.saved = append(f.saved, path)
+	return nil
+}
 func (f *fake) Ask(_ context.Context, q Question) (*string, error) {
 	if len(q.Choices) == 0 {
 		return nil, nil
@@ -150,6 +155,10 @@ func TestMethods(t *testing.T) {
 	check("decisions", []Decision{{ID: "a", Accept: true, Content: &text}, {ID: "b"}}, f.decided, nil)
 	check("open", nil, nil, c.Open(ctx, Location{Path: "/p", Position: &state.Position{Line: 3}}))
 	check("opened", []Location{{Path: "/p", Position: &state.Position{Line: 3}}}, f.opened, nil)
+	check("save", nil, nil, c.Save(ctx, "/p"))
+	check("saved", []string{"/p"}, f.saved, nil)
+	hear, err := c.Lend(ctx, &state.Snapshot{Active: "/p"}, true)
+	check("lend", f.Sessions(), hear, err)
 	// An error arrives in the companion's own words.
 	if err := c.Decide(ctx, Decision{ID: "gone"}); err == nil || err.Error() != "this diff has been decided already" {
 		t.Errorf("decide: %v", err)

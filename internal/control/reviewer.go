@@ -39,7 +39,8 @@ type peer struct {
 	joined  *askers
 	// attached has room for one value: the function that detaches the peer, while it is attached.
 	attached chan func()
-	lent     atomic.Bool // it has lent a snapshot
+	lent     atomic.Bool              // it has lent a snapshot
+	back     atomic.Pointer[TakeBack] // of the proposal that is on show; nil for none
 }
 
 // trusted returns nil when the peer, as far as anybody can know, is not a model's shell. inAgent is what the peer says of itself.
@@ -168,6 +169,14 @@ func (p *peer) reviewing() handler.Map {
 			return empty{}, b.Undo(id.ID)
 		}),
 		methodPropose: method(p.propose),
+		methodTakeBack: method(func(ctx context.Context, _ empty) (textReply, error) {
+			back := p.back.Load()
+			if back == nil {
+				return textReply{}, review.ErrNoDiff
+			}
+			text, err := (*back)(ctx)
+			return textReply{Text: []byte(text)}, err
+		}),
 	}
 }
 
@@ -182,6 +191,18 @@ func (p *peer) attach(ctx context.Context, inAgent bool) error {
 		detach() // it was attached already
 	}
 	return nil
+}
+
+// lend takes what another user looks at from a person's process.
+func (p *peer) lend(ctx context.Context, in lendParams) (lendReply, error) {
+	if !p.lent.Load() && p.verdict(p.known(ctx)) != guard.Person {
+		return lendReply{}, ErrFromAgent
+	}
+	if in.Snapshot != nil {
+		p.lent.Store(true)
+		p.b.Lend(p, in.Snapshot, in.Active)
+	}
+	return lendReply{p.b.Sessions()}, nil
 }
 
 func (p *peer) rule(ctx context.Context, r ruleParams) error {
@@ -212,7 +233,9 @@ func (p *peer) propose(ctx context.Context, in proposeParams) (answerReply, erro
 		return answerReply{}, err
 	}
 	server := jrpc2.ServerFromContext(ctx)
-	a, err := p.b.Propose(ctx, Proposal{in.Path, string(in.Old), in.IsNew, string(in.New), in.For, in.Agents, in.ReadOnly, p.from.PID}, func() {
+	defer p.back.Store(nil)
+	a, err := p.b.Propose(ctx, Proposal{in.Path, string(in.Old), in.IsNew, string(in.New), in.For, in.Agents, in.ReadOnly, p.from.PID}, func(back TakeBack) {
+		p.back.Store(&back)
 		_ = server.Notify(ctx, noteOpened, nil)
 	})
 	return answerReply{a.Accepted, []byte(a.Content), a.Edited}, err
@@ -290,6 +313,13 @@ func (c *Client) Propose(ctx context.Context, p Proposal, opened func()) (Answer
 		return Answer{}, ctx.Err()
 	}
 	return Answer{r.Accepted, string(r.Content), r.Edited}, err
+}
+
+// TakeBack takes the proposal of this client's Propose back, and returns its text as the user had it.
+func (c *Client) TakeBack(ctx context.Context) (string, error) {
+	var r textReply
+	err := c.call(ctx, methodTakeBack, empty{}, &r)
+	return string(r.Text), err
 }
 
 // Told returns the parameters of ide/contextUpdate as CLIs get them (JSON), when they differ from seen, or after a

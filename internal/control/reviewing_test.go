@@ -71,11 +71,11 @@ func (f *reviewed) PastTexts(string) (Texts, error)     { return f.texts, nil }
 func (f *reviewed) Undo(id string) error                { f.undone = append(f.undone, id); return nil }
 func (f *reviewed) Told(context.Context, string) string { return `{"workspaceState":{}}` }
 
-func (f *reviewed) Propose(ctx context.Context, p Proposal, opened func()) (Answer, error) {
+func (f *reviewed) Propose(ctx context.Context, p Proposal, opened func(TakeBack)) (Answer, error) {
 	if f.shut {
 		return Answer{}, review.ErrShut
 	}
-	opened()
+	opened(func(context.Context) (string, error) { return "as " + p.New + " was edited", nil })
 	f.proposed <- p
 	select {
 	case a := <-f.answer:
@@ -103,8 +103,12 @@ func joined(t *testing.T, f *fake) *Client {
 func TestProposeShut(t *testing.T) {
 	f := &fake{reviewed: newReviewed()}
 	f.shut = true
-	if _, err := joined(t, f).Propose(t.Context(), Proposal{Path: "/a", New: "b"}, nil); !errors.Is(err, ErrStopped) {
+	c := joined(t, f)
+	if _, err := c.Propose(t.Context(), Proposal{Path: "/a", New: "b"}, nil); !errors.Is(err, ErrStopped) {
 		t.Errorf("%v, want %v", err, ErrStopped)
+	}
+	if text, err := c.TakeBack(t.Context()); err == nil {
+		t.Errorf("%q is taken back of no proposal", text)
 	}
 }
 
@@ -232,6 +236,9 @@ func TestProposeWithdrawn(t *testing.T) {
 				ended <- err
 			}()
 			within(t, "the view", opened)
+			if text, err := c.TakeBack(t.Context()); text != "as x was edited" || err != nil {
+				t.Errorf("taken back: %q, %v", text, err)
+			}
 			end(c, cancel)
 			within(t, "the withdrawal", f.gone)
 			if err := within(t, "the end", ended); err == nil {
@@ -267,7 +274,7 @@ func TestAgentDecidesNothing(t *testing.T) {
 			for what, err := range map[string]error{
 				"attach": c.Attach(ctx), "edit": second(c.Edit(ctx, "d", "x", nil)), "resolve": c.Resolve(ctx, "d", Seen{}, false), "rule": c.SetRule(ctx, Rule{Mode: review.AcceptAll}),
 				"undo": c.Undo(ctx, "h"), "accept": c.Decide(ctx, Decision{ID: "d", Accept: true}), "reject": c.Decide(ctx, Decision{ID: "d"}),
-				"page": pageErr, "resume": c.Pause(ctx, false), "share": c.Share(ctx, "claude", "always"), "share after a question": c.Share(ctx, "claude", "ask"), "mention": mentionErr, "consent": MayDecide(ctx, []string{filepath.Dir(f.socket)}),
+				"page": pageErr, "resume": c.Pause(ctx, false), "share": c.Share(ctx, "claude", "always"), "share after a question": c.Share(ctx, "claude", "ask"), "mention": mentionErr, "save": c.Save(ctx, "/p"), "consent": MayDecide(ctx, []string{filepath.Dir(f.socket)}),
 			} {
 				if err == nil || !strings.HasPrefix(err.Error(), tt.says) {
 					t.Errorf("%s: %v", what, err)
@@ -289,7 +296,7 @@ func TestAgentDecidesNothing(t *testing.T) {
 			if told, err := c.Told(ctx, ""); err == nil {
 				t.Errorf("a shell is told %s", told)
 			}
-			if f.mentions+len(f.edits)+len(f.rules)+len(f.undone)+len(f.decided)+len(f.attached) > 0 {
+			if f.mentions+len(f.saved)+len(f.edits)+len(f.rules)+len(f.undone)+len(f.decided)+len(f.attached) > 0 {
 				t.Error("something was done all the same")
 			}
 			if _, err := c.Propose(ctx, Proposal{Path: "/p", For: "Claude Code #1"}, nil); err == nil || !strings.HasPrefix(err.Error(), tt.says) {

@@ -198,6 +198,12 @@ func (p *peer) methods() handler.Map {
 			return empty{}, b.Decide(decision)
 		}),
 		methodOpen: method(func(ctx context.Context, l Location) (empty, error) { return empty{}, b.Open(ctx, l) }),
+		methodSave: method(func(ctx context.Context, in saveParams) (empty, error) {
+			if err := p.trusted(ctx, in.InAgent); err != nil {
+				return empty{}, err
+			}
+			return empty{}, b.Save(ctx, in.Path)
+		}),
 		methodAsk: method(func(ctx context.Context, q Question) (askReply, error) {
 			choice, err := b.Ask(ctx, q)
 			return askReply{choice}, err
@@ -219,17 +225,7 @@ func (p *peer) methods() handler.Map {
 			}
 			return empty{}, b.SetShare(in.Agent, in.Mode)
 		}),
-		methodLend: method(func(ctx context.Context, in lendParams) (empty, error) {
-			if !p.lent.Load() && p.verdict(p.known(ctx)) != guard.Person {
-				return empty{}, ErrFromAgent
-			}
-			if in.Snapshot == nil {
-				return empty{}, nil
-			}
-			p.lent.Store(true)
-			b.Lend(p, in.Snapshot, in.Active)
-			return empty{}, nil
-		}),
+		methodLend:    method(p.lend),
 		methodMention: method(p.mention),
 		methodPage: method(func(ctx context.Context, in pageParams) (pageReply, error) {
 			if err := p.trusted(ctx, in.InAgent); err != nil {
