@@ -261,20 +261,33 @@ func (p *Peer) Notify(method string, params any) { p.send(outgoing{"2.0", nil, m
 // Call makes a request and decodes its result into out, unless out is nil; a *json.RawMessage gets the raw result, whose
 // strings may be invalid. It waits until the other side answers or goes (errGone), or ctx ends.
 func (p *Peer) Call(ctx context.Context, method string, params, out any) error {
+	return p.Begin(method, params)(ctx, out)
+}
+
+// Begin is Call in two steps: it sends the request, before anything that is sent after it, and returns at once. The caller calls wait once.
+func (p *Peer) Begin(method string, params any) (wait func(ctx context.Context, out any) error) {
 	answer := make(chan incoming, 1)
 	p.mu.Lock()
 	p.count++
 	id := strconv.Itoa(p.count)
 	p.calls[id] = answer
 	p.mu.Unlock()
-	defer func() {
-		p.mu.Lock()
-		delete(p.calls, id)
-		p.mu.Unlock()
-	}()
-	if !p.send(outgoing{"2.0", json.RawMessage(id), method, params}) {
-		return fmt.Errorf("%s: %w", method, errGone)
+	sent := p.send(outgoing{"2.0", json.RawMessage(id), method, params})
+	return func(ctx context.Context, out any) error {
+		defer func() {
+			p.mu.Lock()
+			delete(p.calls, id)
+			p.mu.Unlock()
+		}()
+		if !sent {
+			return fmt.Errorf("%s: %w", method, errGone)
+		}
+		return p.await(ctx, id, method, answer, out)
 	}
+}
+
+// await waits for the answer to a request.
+func (p *Peer) await(ctx context.Context, id, method string, answer <-chan incoming, out any) error {
 	select {
 	case m := <-answer:
 		if m.Error != nil {

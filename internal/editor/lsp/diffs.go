@@ -209,18 +209,28 @@ func (s *Server) decides(id string) *view {
 	return v
 }
 
-// closeDiff closes a view in the editor, on a goroutine of its own. The answer is ignored.
+// closeDiff closes a view in the editor, which hears of it before anything that is said later: the next proposal of that file must not
+// come up behind this one. A goroutine of its own waits for the answer, which is ignored.
 func (s *Server) closeDiff(id, outcome string) {
+	params := obj{"diffId": id}
+	if outcome != "" {
+		params["outcome"] = outcome
+	}
+	call := func(ctx context.Context) error {
+		return s.peer.Call(ctx, "pollux/closeDiff", params, nil)
+	}
+	select {
+	case <-s.ready:
+		wait := s.peer.Begin("pollux/closeDiff", params)
+		call = func(ctx context.Context) error { return wait(ctx, nil) }
+	default: // nothing was said to the editor yet
+	}
 	s.tasks.Go(func() {
 		ctx, cancel := context.WithTimeout(s.ctx, s.o.OpenWithin)
 		defer cancel()
-		params := obj{"diffId": id}
-		if outcome != "" {
-			params["outcome"] = outcome
-		}
 		select {
 		case <-s.ready:
-			_ = s.peer.Call(ctx, "pollux/closeDiff", params, nil)
+			_ = call(ctx)
 		case <-ctx.Done():
 		}
 	})

@@ -48,6 +48,7 @@ type editor struct {
 	// answer answers requests; the default is a plugin that opens everything.
 	answer map[string]func(json.RawMessage) (any, error)
 	got    []call
+	came   []string          // methods, in the order in which they came
 	texts  map[string]string // of the diffs that it shows
 	told   chan struct{}
 
@@ -150,6 +151,23 @@ func (p *page) Bring(context.Context) error {
 }
 func (p *page) shows(id string) bool { p.mu.Lock(); defer p.mu.Unlock(); return p.shown[id] }
 
+// ordered notes which requests come, in their order; each is handled on a goroutine of its own.
+type ordered struct {
+	*rpc.Queue
+	e *editor
+}
+
+func (o ordered) Recv() ([]byte, error) {
+	data, err := o.Queue.Recv()
+	var m struct{ Method string }
+	if err == nil && json.Unmarshal(data, &m) == nil && m.Method != "" {
+		o.e.mu.Lock()
+		defer o.e.mu.Unlock()
+		o.e.came = append(o.e.came, m.Method)
+	}
+	return data, err
+}
+
 // start connects a fake editor; reg is nil for one of its own, and nothing is said yet.
 func start(t *testing.T, framing rpc.Framing, own func(view review.View) *review.Registry) *editor {
 	t.Helper()
@@ -173,7 +191,7 @@ func startWithin(t *testing.T, within time.Duration, framing rpc.Framing, own fu
 		return e.comp, nil
 	}})
 	e.raw = rpc.NewQueue(rpc.NewChannel(fromServer, in, &rpc.Options{First: framing}))
-	e.peer = rpc.NewPeer(e.raw, rpc.PeerOptions{Handle: e.handle})
+	e.peer = rpc.NewPeer(ordered{e.raw, e}, rpc.PeerOptions{Handle: e.handle})
 	go func() { e.served <- e.server.Serve(t.Context()) }()
 	go func() { _ = e.peer.Run(t.Context()) }()
 	t.Cleanup(func() {

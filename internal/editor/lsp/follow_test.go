@@ -3,6 +3,7 @@ package lsp_test
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -363,4 +364,23 @@ func TestDecidesBeforeItHasAnsweredL3(t *testing.T) {
 		t.Error(err)
 	}
 	owner.ExpectTold(t, review.Accepted)
+}
+
+// SPEC F-7: a proposal that is replaced goes from the editor before the next one of its file comes, so that nobody decides the old one.
+func TestReplacedGoesFirstF7(t *testing.T) {
+	for range 50 {
+		e, owner := full(t), &reviewtest.Owner{Name: "a"}
+		for _, content := range []string{"1", "2"} {
+			if _, err := e.open(owner, review.Proposal{Key: "/p/a", Path: "/p/a", New: content}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		e.until("the first to go", func() bool { return e.last("pollux/closeDiff") != nil })
+		e.mu.Lock()
+		diffs := slices.DeleteFunc(slices.Clone(e.came), func(method string) bool { return !strings.HasSuffix(method, "Diff") })
+		e.mu.Unlock()
+		if want := []string{"pollux/openDiff", "pollux/closeDiff", "pollux/openDiff"}; !slices.Equal(diffs, want) {
+			t.Fatalf("the editor was told %v", diffs)
+		}
+	}
 }
