@@ -33,6 +33,7 @@ func (s *Session) tellOutcome(d *review.Diff, as string, final review.Outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	path, journal := d.Proposal().Key, s.server.o.Journal
+	// The CLI has taken this diff back since it was opened, and would take the outcome for that of its next one (SPEC F-4).
 	if s.ended || d.Opened().Before(s.closed[path]) {
 		if journal != nil {
 			journal.Forget(d.ID())
@@ -51,7 +52,8 @@ func (s *Session) tellOutcome(d *review.Diff, as string, final review.Outcome) {
 	s.kick()
 }
 
-// queue adds an outcome. Its text counts against the registry's memory until letGo releases it. The caller holds s.mu.
+// queue adds an outcome. Its text counts against the registry's memory until letGo releases it: a CLI that proposes and
+// never listens would otherwise fill the memory with decided texts. The caller holds s.mu.
 func (s *Session) queue(o *outcome) {
 	s.server.o.Registry.Hold(len(o.content))
 	s.outcomes = append(s.outcomes, o)
@@ -80,7 +82,8 @@ func (s *Session) listens() error {
 	return nil
 }
 
-// tellContext gives the newest stream the newest context. A context that was not sent yet is replaced.
+// tellContext gives the newest stream the newest context. A context that was not sent yet is replaced: it says where the
+// user is, not what happened, so an older one is of no use to a CLI that reads slowly.
 func (s *Session) tellContext(f *frame) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,7 +151,8 @@ func (s *Session) beat() {
 	s.trim(time.Now())
 }
 
-// trim bounds the outcomes that were sent and are still kept. The caller holds s.mu.
+// trim bounds the outcomes that were sent and are still kept, for a CLI that asks for them again by its Last-Event-ID. A
+// CLI that has not come back after keptFor will not. It never drops an outcome that was not sent. The caller holds s.mu.
 func (s *Session) trim(now time.Time) {
 	sent, size := 0, 0
 	for _, o := range s.outcomes {
@@ -224,7 +228,7 @@ func (s *Session) attach(st *stream, head []byte, lastEventID string) bool {
 	if len(s.streams) == maxStreams {
 		oldest = s.streams[0]
 		s.streams = slices.Delete(s.streams, 0, 1)
-		oldest.move(broken)
+		oldest.move(broken) // at once, not only by its close: it must write nothing in between
 	}
 	s.streams = append(s.streams, st)
 	if st.greets {
@@ -232,7 +236,7 @@ func (s *Session) attach(st *stream, head []byte, lastEventID string) bool {
 	} else {
 		st.rest, st.context = head, s.agent.context.Load()
 	}
-	if s.server.closing.Load() {
+	if s.server.closing.Load() { // finishStreams may have been there already; this one hears what waits, and ends
 		st.move(finishing)
 	}
 	st.kick()
@@ -270,7 +274,7 @@ func (s *Session) finishStreams() {
 	}
 }
 
-// waitStreams waits until the streams have ended.
+// waitStreams waits until the streams have ended. It looks at a copy of the list, because each that ends takes itself off it.
 func (s *Session) waitStreams(ctx context.Context) {
 	s.mu.Lock()
 	streams := slices.Clone(s.streams)

@@ -42,7 +42,9 @@ const (
 	clean                 // it has ended after everything was written
 )
 
-// moves is the table of allowed moves: from a state, to these.
+// moves is the table of allowed moves: from a state, to these. The end of a server and the end of a connection come
+// in any order, so a stream may be told to finish twice, or to break after it has broken. Nothing leads back from
+// clean: what was written whole is not sent again on the next stream.
 var moves = map[streamState][]streamState{
 	flowing:   {finishing, broken},
 	finishing: {finishing, closing, broken},
@@ -81,7 +83,8 @@ func newStream(s *Session, c conn) *stream {
 	return &stream{session: s, conn: c, closed: make(chan struct{})}
 }
 
-// kick writes what waits, and starts the goroutine when the peer does not take it at once. The caller holds the session's mu.
+// kick writes what waits, and starts the goroutine when the peer does not take it at once. Nearly every notification
+// fits the socket's buffer, so a session that is read costs neither a goroutine nor a wake-up. The caller holds the session's mu.
 func (st *stream) kick() {
 	if st.busy || st.over() {
 		return
@@ -96,7 +99,7 @@ func (st *stream) kick() {
 	}
 	if st.state == closing {
 		st.move(clean)
-		go st.close()
+		go st.close() // it takes s.mu, which is held here
 	}
 }
 
@@ -110,14 +113,20 @@ func (st *stream) load() bool {
 	return len(st.rest) > 0
 }
 
+// next takes the next thing to write off what waits. Outcomes come first: an agent waits for them, and every other
+// thing can be said anew. A ping stands right behind the outcomes that it confirms. The end comes when nothing else waits.
+// The caller holds the session's mu.
 func (st *stream) next() []byte {
 	s := st.session
 	if st.over() {
 		return nil
 	}
+	// Two streams that shared the outcomes could not be confirmed by one Last-Event-ID. So only the newest carries them:
+	// a CLI opens another one when it has given up the first.
 	if len(s.streams) > 0 && s.streams[len(s.streams)-1] == st {
 		for _, o := range s.outcomes {
 			if o.via == nil {
+				// It stays in the queue until it is confirmed. If this stream breaks, detach makes it wait again.
 				o.via, o.sent, o.ping, st.answered = st, time.Now(), "", true
 				s.trim(o.sent)
 				return st.conn.message(newFrame(s.agent.Dialect.Outcome(o.as, o.path, o.content)), s.eventID(o.seq))

@@ -98,7 +98,8 @@ func (s *Session) heard(outcomes []*outcome) {
 	s.server.o.Journal.Heard(s.id, seqs...)
 }
 
-// letGo takes outcomes out of the queue, and releases their memory in the registry's count. The caller holds s.mu.
+// letGo takes outcomes out of the queue, and releases their memory in the registry's count. Nothing else takes any out, so
+// the count stays right. The caller decides what the journal is told: heard, or dropped. The caller holds s.mu.
 func (s *Session) letGo(which func(*outcome) bool) (gone []*outcome) {
 	var left []*outcome
 	for _, o := range s.outcomes {

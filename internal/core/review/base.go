@@ -23,7 +23,8 @@ type due struct {
 // Look reads a file again and shows its open proposals on what the file holds
 // now. It does nothing when no open proposal follows the file. A watcher calls it;
 // nothing depends on its being called in time, since a decision looks once more.
-// It may be called from any goroutine.
+// It may be called from any goroutine. The file is read with no lock held, since a disk may hang. So two looks can
+// overlap: their numbers are taken before they read, and the result of the older one never replaces the newer one's.
 func (r *Registry) Look(path string) {
 	r.mu.Lock()
 	r.looks++
@@ -60,7 +61,8 @@ func (r *Registry) about(path string) bool {
 	return false
 }
 
-// rebased reads d's file and says whether it has changed since d was made for it.
+// rebased reads d's file and says whether it has changed since d was made for it. A rule asks this: the agent has
+// read the file some time ago, and another program may have written it since.
 func (r *Registry) rebased(d *Diff) bool {
 	r.lookAt(d.id)
 	r.mu.Lock()
@@ -100,12 +102,13 @@ func (r *Registry) Resolve(id string, seen Seen, theirs bool) error {
 			r.events = append(r.events, Event{Kind: Edited, Diff: d, Lost: lost})
 		}
 	}
-	d.agreed, d.conflict = d.base, nil
+	d.agreed, d.conflict = d.base, nil // the user has seen this change, and no later merge brings it up again
 	r.events = append(r.events, Event{Kind: Rebased, Diff: d})
 	return nil
 }
 
-// rebase shows d on another text of its file. The caller holds mu, taken
+// rebase shows d on another text of its file. baseVersion grows also where the merge is
+// clean: nobody accepts before a view has shown the new left side. The caller holds mu, taken
 // with lock, which tells the events.
 func (r *Registry) rebase(d *Diff, now File) {
 	if same(d.base, now) {
@@ -144,6 +147,8 @@ func (r *Registry) merge(d *Diff, now File) {
 		d.conflict = &Conflict{Reason: "the file has changed on disk, which the proposal does not know and may undo"}
 		return
 	}
+	// Compared as LF, and written with the proposal's own line ends: a formatter that only changes
+	// line ends would make every line a conflict.
 	m := text.Merge(text.ToLF(d.agreed.Text), text.ToLF(d.text), text.ToLF(now.Text))
 	if merged := text.FromLF(d.text, m.Text); merged != d.text && r.editable(d, merged) == nil {
 		r.put(d, merged, nil)
@@ -171,13 +176,16 @@ func (c *Conflict) same(other *Conflict) bool {
 	return slices.Equal(c.Places, other.Places)
 }
 
-// same says whether two files hold the same text. Line endings and the byte order mark do not count.
+// same says whether two files hold the same text. Line endings and the byte order mark do not count: a diff does not
+// show them, so a file that was only converted is no reason to ask the user once more.
 func same(a, b File) bool {
 	return a.Exists == b.Exists && a.Problem == b.Problem && (a.Text == b.Text || text.ToLF(a.Text) == text.ToLF(b.Text))
 }
 
 // expect notes that d's agent is about to write content, and shows every other
-// proposal for the file on that text from now on. The caller holds mu, taken with lock.
+// proposal for the file on that text from now on: it is what those would overwrite. It
+// keeps several earlier texts, since after two acceptances in a row the file may still hold
+// the text before the first. The caller holds mu, taken with lock.
 func (r *Registry) expect(d *Diff, content string) {
 	path := d.proposal.Path
 	if d.proposal.Unwritten || d.proposal.Apart {
@@ -231,7 +239,8 @@ func (r *Registry) believe(path string, now File) File {
 	return now
 }
 
-// lookLater reads a file again when the agent's time to write is over. The timer
+// lookLater reads a file again when the agent's time to write is over. An agent that never writes changes no
+// file, so no watcher would call, and the other proposals would go on showing a text that is nowhere. The timer
 // ends by itself, and does nothing once no diff is open.
 func (r *Registry) lookLater(path string) {
 	time.AfterFunc(dueFor+time.Millisecond, func() { r.Look(path) })

@@ -31,10 +31,12 @@ func (r *Registry) Accept(id string, seen Seen, content *string) error {
 			return Outcome{}, r.editable(d, final)
 		case int64(len(final)) > r.opt.MaxProposal:
 			return Outcome{}, fmt.Errorf("%w: %d bytes where %d are allowed", ErrTooBig, len(final), r.opt.MaxProposal)
+		// An older text is no harm where the view brings exactly the newest one: then its user has seen that. The file
+		// beside it has no such excuse: a view that shows an older file shows the wrong change.
 		case seen.Base != d.baseVersion, !d.newest(seen) && (content == nil || final != d.text):
 			return Outcome{}, r.stale(d, seen, final)
 		case d.conflict != nil:
-			if final != d.text {
+			if final != d.text { // the refusal must not lose what the user wrote
 				_, err := r.edit(d, Edit{Text: final, From: &seen.Text, By: seen.By})
 				return Outcome{}, errors.Join(ErrConflict, err)
 			}
@@ -47,7 +49,8 @@ func (r *Registry) Accept(id string, seen Seen, content *string) error {
 }
 
 // stale says why d cannot be accepted with what the view has seen, and keeps the
-// view's text as an edit. The caller holds mu.
+// view's text as an edit. So the refusal costs the user nothing: their text is merged
+// with the newer one, and the view is told the result, to look at it once more. The caller holds mu.
 func (r *Registry) stale(d *Diff, seen Seen, final string) error {
 	err := ErrTextChanged
 	if seen.Base != d.baseVersion {
@@ -141,10 +144,10 @@ func (r *Registry) Withdraw(ctx context.Context, owner Owner, key string) (Outco
 	if !ok {
 		return Outcome{}, ErrNoDiff
 	}
-	r.lookAt(d.id)
+	r.lookAt(d.id) // the agent writes the answer over the file, so the answer must have what the file has now
 	newest := (*Edit)(nil)
 	if shown {
-		newest = r.ask(ctx, d)
+		newest = r.ask(ctx, d) // with no lock held: the user may decide meanwhile, and settle has the last word
 	}
 	defer r.lock()()
 	if newest != nil && d.outcome == nil {
@@ -201,7 +204,8 @@ func (r *Registry) Leave(owner Owner) {
 	})
 }
 
-// settleAll settles every diff for which choose returns an outcome and true. The
+// settleAll settles every diff for which choose returns an outcome and true. It goes
+// through a copy of the list, because settle takes diffs off it. The
 // caller holds mu, taken with lock.
 func (r *Registry) settleAll(choose func(*Diff) (Outcome, bool)) {
 	for _, d := range slices.Clone(r.diffs) {
@@ -233,7 +237,7 @@ func (r *Registry) Pending() []*Diff {
 // shown cannot go back to the agent's terminal. An unknown Mode counts as Ask. At
 // most 1,000 rules are kept, the latest ones.
 func (r *Registry) SetRule(rule Rule) {
-	if rule.Mode == AcceptAll {
+	if rule.Mode == AcceptAll { // no rule accepts over a change of the file that nobody has shown (SPEC F-13)
 		for _, d := range r.Pending() {
 			r.lookAt(d.id)
 		}
@@ -294,7 +298,8 @@ func (r *Registry) Retire() {
 	r.awaitCalls()
 }
 
-// awaitCalls waits for the calls in progress, at most shutWait.
+// awaitCalls waits for the calls in progress, at most shutWait. A call may begin others, so one quiet moment is
+// enough only because shutAll admits nothing more, and each owed call was counted when it was queued.
 func (r *Registry) awaitCalls() {
 	deadline := time.NewTimer(shutWait)
 	defer deadline.Stop()
@@ -318,7 +323,7 @@ func (r *Registry) shutAll(retire bool) {
 	defer r.lock()()
 	r.shut, r.retired = true, retire
 	r.settleAll(func(d *Diff) (Outcome, bool) {
-		if d.phase == opening || d.proposal.Waits {
+		if d.phase == opening || d.proposal.Waits { // such an agent asks in its terminal; a rejection would end its turn
 			return Outcome{Kind: Withdrawn, Content: d.text}, true
 		}
 		return Outcome{Kind: Rejected}, !retire

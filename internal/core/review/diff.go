@@ -148,7 +148,8 @@ func (d *Diff) Agreed() File {
 	return d.agreed
 }
 
-// newest says whether a view has the newest text: the view was shown it, or made it. The caller holds registry.mu.
+// newest says whether a view has the newest text: the view was shown it, or made it. The second is so for a view that
+// edits and accepts at once, before it has heard the number of its own edit. The caller holds registry.mu.
 func (d *Diff) newest(seen Seen) bool {
 	return seen.Text == d.version || seen.By != nil && seen.By == d.editor
 }

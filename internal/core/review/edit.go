@@ -13,7 +13,7 @@ const (
 	maxEarlierSize = 64 << 10 // bytes of one text
 )
 
-// An earlier text of a diff, with its version.
+// An earlier text of a diff, with its version: one that a view may still show, and whose edit is on its way.
 type earlier struct {
 	version int
 	text    string
@@ -50,6 +50,8 @@ func (r *Registry) edit(d *Diff, e Edit) (version int, err error) {
 		d.editor = e.By
 		return d.version, nil
 	}
+	// The user's own text is a version, and the merged text the next one. The caller gets the first: the user goes on
+	// typing in it until the view is shown the merge, and the next edit then names a version that at still has.
 	by := e.By
 	r.put(d, e.Text, by)
 	version = d.version
@@ -59,10 +61,10 @@ func (r *Registry) edit(d *Diff, e Edit) (version int, err error) {
 	}
 	r.announce(d)
 	r.events = append(r.events, Event{Kind: Edited, Diff: d, By: by, Lost: u.lost})
-	if u.unknown {
+	if u.unknown { // nobody knows which of the file's changes the text has, so all of them are merged again, or conflict
 		d.agreed = File{Text: d.proposal.Old, Exists: !d.proposal.IsNew}
 	}
-	if before := d.conflict; before != nil || u.unknown {
+	if before := d.conflict; before != nil || u.unknown { // an edit of the conflicting lines may end the conflict
 		r.merge(d, d.base)
 		if !d.conflict.same(before) {
 			r.events = append(r.events, Event{Kind: Rebased, Diff: d})
@@ -71,7 +73,8 @@ func (r *Registry) edit(d *Diff, e Edit) (version int, err error) {
 	return version, nil
 }
 
-// A union is an edit merged with what became of the text meanwhile.
+// A union is an edit merged with what became of the text meanwhile. Two views may edit at the same time, and a view
+// may be slow; so most edits are of the newest text, and the others must not undo what came in between.
 type union struct {
 	text string
 	lost string // Event.Lost
@@ -81,7 +84,8 @@ type union struct {
 	unknown bool
 }
 
-// unite merges an edit with the newest text. Where both changed the same lines, the edit's lines stand. The caller holds mu.
+// unite merges an edit with the newest text. Where both changed the same lines, the edit's lines stand: they are what the
+// user has just typed and sees. The replaced lines are not lost, but go to the history by Event.Lost. The caller holds mu.
 func (r *Registry) unite(d *Diff, e Edit) union {
 	if e.From == nil || e.Text == d.text || !e.Unsure && d.newest(Seen{Text: *e.From, By: e.By}) {
 		return union{text: e.Text}
@@ -93,9 +97,9 @@ func (r *Registry) unite(d *Diff, e Edit) union {
 	m := text.Merge(text.ToLF(was), text.ToLF(e.Text), text.ToLF(d.text))
 	u := union{text: text.FromLF(e.Text, m.Text), unknown: !known}
 	switch {
-	case u.text != e.Text && r.editable(d, u.text) != nil:
+	case u.text != e.Text && r.editable(d, u.text) != nil: // too big together: the user's stands, the other goes to the history
 		return union{text: e.Text, lost: d.text, unknown: true}
-	case known && e.Text == was && !e.Unsure:
+	case known && e.Text == was && !e.Unsure: // the view only repeats what it was shown, which must not undo newer edits
 		u.idle = true
 	case len(m.Conflicts) > 0, e.Unsure && e.Was == nil:
 		u.lost = d.text
@@ -105,7 +109,8 @@ func (r *Registry) unite(d *Diff, e Edit) union {
 	return u
 }
 
-// put makes content the diff's text. The caller holds mu, and queues the event.
+// put makes content the diff's text. The caller holds mu, and queues the event. It keeps small texts only: eight
+// earlier ones of 16 MiB would outweigh the diff, and no bound counts them.
 func (r *Registry) put(d *Diff, content string, by any) {
 	if len(d.text) <= maxEarlierSize {
 		d.earlier = append(d.earlier, earlier{d.version, d.text})

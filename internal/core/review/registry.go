@@ -18,6 +18,9 @@ import (
 // A Registry holds the open diffs of one companion. Its methods may be called
 // from any goroutine. Exactly one call settles a diff; the losers of a race get
 // ErrSettled.
+// The way of a diff: register enters it, show waits for the view, answer marks that its agent is being answered,
+// deliver answers, and Open makes it open. It may be settled anywhere on this way. Its phase then says whether the
+// agent can hear of the outcome already, its sight whether a view must close it, and owe makes the calls that are due.
 // Locking: mu guards everything, and nothing foreign is called while it is held.
 // A method that changes something takes mu with lock, and queues events
 // and owed calls. Its end releases mu, and makes those calls on the same goroutine.
@@ -81,6 +84,8 @@ func (r *Registry) Open(ctx context.Context, owner Owner, p Proposal, deliver fu
 		mode = Ask // no rule decides over a change that the user has not seen
 	}
 	if mode == Ask {
+		// The view comes before the answer: an agent that hears "open" will wait, and somebody must see the question.
+		// When the user has decided already, abandon loses the race, and the agent is answered and told.
 		if err := r.show(ctx, d); err != nil && r.abandon(d) {
 			return nil, err
 		}
@@ -89,6 +94,8 @@ func (r *Registry) Open(ctx context.Context, owner Owner, p Proposal, deliver fu
 		return nil, err
 	}
 	if deliver != nil {
+		// deliver writes to a peer, which may take its time. Nothing is locked meanwhile: the user can decide, and
+		// decide waits for answered. The outcome cannot overtake the answer, since owe tells it only once d is open.
 		guard("deliver", func() { deliver(d) })
 	}
 	defer r.lock()()
@@ -123,7 +130,7 @@ func (r *Registry) register(ctx context.Context, d *Diff) (Mode, error) {
 		return Ask, ErrShut // the diff that d would replace stays as it is
 	}
 	key := ownerKey{d.owner, d.proposal.Key}
-	if old, ok := r.byKey[key]; ok {
+	if old, ok := r.byKey[key]; ok { // also when d is refused: its agent has given the old one up, and would take its outcome for d's
 		r.settle(old, Outcome{Kind: Withdrawn, Content: old.text})
 	}
 	mode := r.policy.mode(d.label, d.proposal.Path)
@@ -146,7 +153,8 @@ func (r *Registry) enter(d *Diff, key ownerKey) {
 	r.expected(d)
 }
 
-// admit says why d may not be opened. The caller holds mu. It checks ctx under the
+// admit says why d may not be opened. The caller holds mu. The bounds come before the view, so that a flood of
+// proposals costs the editor nothing. It checks ctx under the
 // lock, because the end of an owner cancels ctx and then calls Leave: so no diff of
 // an ended session gets in after Leave.
 func (r *Registry) admit(ctx context.Context, d *Diff, mode Mode) error {
@@ -170,7 +178,9 @@ func (r *Registry) admit(ctx context.Context, d *Diff, mode Mode) error {
 // Hold counts bytes of decided diffs that owners still keep against Options.MaxTotal. A negative number releases them.
 func (r *Registry) Hold(bytes int) { r.held.Add(int64(bytes)) }
 
-// show has the view show d, and waits for it until ShowTimeout, the end of ctx, or the end of d.
+// show has the view show d, and waits for it until ShowTimeout, the end of ctx, or the end of d. The view works on a
+// goroutine of its own: an editor that hangs then delays neither this agent past the deadline nor any other. A view that is
+// done too late is closed by owe, since its diff has been settled by then.
 func (r *Registry) show(ctx context.Context, d *Diff) error {
 	if r.opt.View == nil {
 		return ErrNoView
@@ -192,7 +202,8 @@ func (r *Registry) show(ctx context.Context, d *Diff) error {
 	}
 }
 
-// showOn has the view show d on this goroutine.
+// showOn has the view show d on this goroutine. It notes the success itself, so that a success after
+// show has given up counts as well: such a view must be closed.
 func (r *Registry) showOn(d *Diff, show func() error) error {
 	err := errViewFailed // when it panics
 	guard("View.Show", func() { err = show() })
@@ -203,7 +214,8 @@ func (r *Registry) showOn(d *Diff, show func() error) error {
 	return err
 }
 
-// abandon ends a diff that could not be shown. It returns false when somebody settled it first.
+// abandon ends a diff that could not be shown. It returns false when somebody settled it first. Withdrawn, not
+// Rejected: nobody has refused it, and its agent hears the reason as the error of Open.
 func (r *Registry) abandon(d *Diff) bool {
 	defer r.lock()()
 	return r.settle(d, Outcome{Kind: Withdrawn, Content: d.text})
@@ -236,13 +248,14 @@ func (r *Registry) answer(ctx context.Context, d *Diff, ruled bool) error {
 }
 
 // settle gives d its one outcome, and reports whether this call did it. No other
-// place sets an outcome. The caller holds mu and took it with lock.
+// place sets an outcome, so no way of deciding can forget a part of it: bounds, events, the file and the calls that
+// are owed. The caller holds mu and took it with lock.
 func (r *Registry) settle(d *Diff, o Outcome) bool {
 	if d.outcome != nil {
 		return false
 	}
 	if o.Kind == Rejected {
-		o.Content = ""
+		o.Content = "" // nobody can write what the user refused
 	}
 	o.Edited = o.Kind != Rejected && o.Content != d.proposal.New
 	r.total -= d.size()
@@ -263,7 +276,7 @@ func (r *Registry) settle(d *Diff, o Outcome) bool {
 		r.events = append(r.events, Event{Kind: Decided, Diff: d, Outcome: &o})
 	}
 	if o.Kind == Accepted {
-		r.expect(d, o.Content)
+		r.expect(d, o.Content) // before the agent hears of it: it may write the file at once
 	}
 	r.owe(d)
 	return true
@@ -294,7 +307,7 @@ func (r *Registry) owe(d *Diff) {
 	o := *d.outcome
 	if d.phase == open && o.Kind != Withdrawn {
 		d.move(told)
-		r.callBegins()
+		r.callBegins() // counted from now on, not from the call: Shut must not find quiet in between
 		r.owed = append(r.owed, func() {
 			guard("Owner.Settled", func() { d.owner.Settled(d, o) })
 			if d.told != nil { // set before the outcome, so that no lock is needed
@@ -330,7 +343,8 @@ func (r *Registry) lock() (release func()) {
 	}
 }
 
-// callBegins counts a call that Shut waits for. The caller holds mu.
+// callBegins counts a call that Shut waits for. The channel is new for each time that calls are in progress, because a
+// closed one stays closed. The caller holds mu.
 func (r *Registry) callBegins() {
 	if r.calls++; r.calls == 1 {
 		r.quiet = make(chan struct{})
@@ -346,7 +360,7 @@ func (r *Registry) callEnded() {
 }
 
 // tellWatchers empties the queue of events. When another goroutine is at it
-// already, that one tells ours too.
+// already, that one tells ours too: two at a time could tell a diff's end before its edit.
 func (r *Registry) tellWatchers() {
 	for first := true; ; first = false {
 		e, ok := r.nextEvent(first)
@@ -368,7 +382,7 @@ func (r *Registry) nextEvent(first bool) (Event, bool) {
 		r.telling = true
 		r.callBegins()
 	}
-	if len(r.events) == 0 {
+	if len(r.events) == 0 { // in one step with giving up the telling: an event that came in between would have no teller
 		r.events, r.telling = nil, false
 		r.callEnded()
 		return Event{}, false

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Restored is the version of the text of a diff that was just restored.
+// Restored is the version of the text of a diff that was just restored. It is not 0: a view may still show version 0
+// of the earlier life, which was another text, and its edits must not pass for edits of this one.
 const Restored = 1
 
 // Restore enters a diff that an earlier companion had open (SPEC L-3, F-13). The diff keeps its old
@@ -25,7 +26,7 @@ func (r *Registry) Restore(owner Owner, id, text string, agreed *File, opened ti
 		return nil, err
 	}
 	r.Look(p.Path) // the file may have changed while no companion ran
-	go func() {
+	go func() {    // a view that comes later finds the diff among the pending ones, so a failure here is none
 		_ = r.show(context.Background(), d)
 		defer r.lock()()
 		r.seen(d)

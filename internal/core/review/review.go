@@ -38,7 +38,7 @@ var (
 	// ErrConflict: the file has changed where the proposal changes it, and the
 	// user has not said yet which of the two stands (SPEC F-13).
 	ErrConflict      = errors.New("the file has changed where the proposal changes it; keep the proposal or take the file's text first")
-	errNothingToTake = errors.New("the file has no text that could be taken; reject the proposal, or keep it")
+	errNothingToTake = errors.New("the file has no text to take; reject the proposal, or keep it")
 	// ErrNoView: no editor shows diffs, or the one there is did not in time.
 	ErrNoView = errors.New("no editor shows the diff")
 )

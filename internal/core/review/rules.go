@@ -32,7 +32,8 @@ type Rule struct {
 	Pattern string `json:"pattern,omitempty"`
 }
 
-// FilePattern returns the pattern that fits exactly this path, whatever characters the path has.
+// FilePattern returns the pattern that fits exactly this path, whatever characters the path has. Without it, a rule
+// for the file "a*.txt" would accept changes of other files.
 func FilePattern(path string) string {
 	return strings.NewReplacer("*", "[*]", "?", "[?]").Replace(path)
 }
@@ -40,7 +41,8 @@ func FilePattern(path string) string {
 // maxRules bounds a policy; the oldest rules give way (SPEC A-4).
 const maxRules = 1000
 
-// A policy holds the rules in the order in which the user made them.
+// A policy holds the rules in the order in which the user made them. It is never changed in place: set returns another
+// one, so that a loop over the rules may go on while somebody adds one.
 type policy []compiledRule
 
 type compiledRule struct {
@@ -78,14 +80,15 @@ func (p policy) set(r Rule) (policy, compiledRule) {
 func (p policy) mode(label, path string) Mode {
 	mode, narrowest := Ask, 0
 	for _, r := range p {
-		if n := r.fits(label, path); n > 0 && n >= narrowest {
+		if n := r.fits(label, path); n > 0 && n >= narrowest { // of equals, the latest
 			mode, narrowest = r.Mode, n
 		}
 	}
 	return mode
 }
 
-// fits reports how narrowly the rule fits, 0 when it does not.
+// fits reports how narrowly the rule fits, 0 when it does not. An exact path counts 4, a glob 2 and an owner 1, so that
+// no owner outweighs a narrower pattern.
 func (r compiledRule) fits(label, path string) int {
 	n := 1
 	switch {
@@ -113,7 +116,7 @@ const maxGlob = 4096
 // compileGlob never fails: everything but * ? ** stands for itself. A pattern that is too long fits nothing.
 func compileGlob(pattern string) *regexp.Regexp {
 	if len(pattern) > maxGlob {
-		pattern = "\x00"
+		pattern = "\x00" // no path holds it
 	}
 	var b strings.Builder
 	b.WriteString(`(?s)\A`)

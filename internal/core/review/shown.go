@@ -20,7 +20,8 @@ type versioned struct {
 // Edited notes the text that the user has made of a version, or was shown first. Older texts are forgotten.
 func (t *Shown) Edited(from int, text string) { *t = Shown{{from, text}} }
 
-// Told adds a text that the view is told.
+// Told adds a text that the view is told. Beyond the bounds it forgets from the middle: the first text is the user's
+// own, from which the next edit most likely comes, and the newest is what the view shows in a moment.
 func (t *Shown) Told(now State) {
 	if last := len(*t) - 1; last > 0 && (*t)[last].version == now.Seen.Text {
 		return
@@ -28,7 +29,7 @@ func (t *Shown) Told(now State) {
 	*t = append(*t, versioned{now.Seen.Text, now.Text})
 	for size, i := 0, len(*t)-2; i > 0; i-- {
 		if size += len((*t)[i].text); size > maxTextBytes || len(*t)-i >= maxTexts {
-			*t = append((*t)[:1:1], (*t)[i+1:]...)
+			*t = append((*t)[:1:1], (*t)[i+1:]...) // a new array, so that the forgotten texts are free
 			return
 		}
 	}
