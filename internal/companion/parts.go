@@ -98,7 +98,7 @@ const decidesWithin = 3 * time.Second
 const belowDo = "start the editor, or pollux serve, in a terminal of yours; pollux doctor says when that one counts as an agent's"
 
 // errBelow is why a companion that an agent has started shows no diffs.
-var errBelow = errors.New("this companion was started from an agent's own shell, where nothing may be decided about its changes; review this change in the terminal, and " + belowDo)
+var errBelow = errors.New("this companion was started from an agent's own shell, and nobody may decide about the agent's changes there; review this change in the terminal, and " + belowDo)
 
 // mayDecide says why an agent's diffs must not be decided here. An agent must not answer its own proposals, so an editor or page that
 // an agent started decides nothing (SPEC §11.1). pollux conform may start the companion that it tries.

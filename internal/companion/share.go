@@ -72,7 +72,7 @@ func (b backend) SetShare(name, mode string) error {
 	case !settings.IsShareMode(mode):
 		return fmt.Errorf("%q is not always, ask, never or leave", mode)
 	case mode == settings.ShareLeave && !a.Contested():
-		return fmt.Errorf("nothing stands in the way of %s, which takes one of several companions by itself; say never instead", a.Label)
+		return fmt.Errorf("%s cannot be left to another companion: it chooses one of several by itself; to tell it nothing, say never instead", a.Label)
 	}
 	c := b.c
 	err := c.shares.Set(c.work.Roots(), name, mode)
@@ -81,7 +81,7 @@ func (b backend) SetShare(name, mode string) error {
 	c.electAndPublish()
 	go c.tellTroubles()
 	if err != nil && mode == settings.ShareNever {
-		return fmt.Errorf("%s is told nothing until this companion ends, but that could not be written down: %w", name, err)
+		return fmt.Errorf("%s is told nothing until this companion ends; the answer could not be kept for the next one: %w", name, err)
 	}
 	return err
 }

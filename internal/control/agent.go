@@ -17,7 +17,7 @@ var ErrFromAgent = errors.New("this was asked from within an agent's own shell, 
 
 // ErrUnknownAgent: an agent is connected whose process is not known. Its shell cannot be told from a person's
 // terminal. The error's text says which agent.
-var ErrUnknownAgent = errors.New("the process is not known of an agent that is connected")
+var ErrUnknownAgent = errors.New("a connected agent's process is not known")
 
 // knowWithin bounds how long a decision waits until the agents' processes are known.
 const knowWithin = 3 * time.Second

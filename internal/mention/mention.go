@@ -59,7 +59,7 @@ func (t Mentioner) Mention(ctx context.Context, m control.Mention) (control.Ment
 		}
 	}
 	if s.PID == 0 {
-		return done, fmt.Errorf("the process of %s is not known, so that nothing can be typed into its terminal; type @ and the name there", s.Label)
+		return done, fmt.Errorf("pollux does not know the process of %s, so it cannot type into its terminal; type @ and the name there yourself", s.Label)
 	}
 	done.Text = t.typedAs(s.Agent, s.PID, m)
 	done.By, err = t.typeInto(ctx, s.PID, done.Text)

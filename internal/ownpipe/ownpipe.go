@@ -37,7 +37,7 @@ func listenIn(dir, suffix string) (net.Listener, error) {
 	// The random part keeps two companions of one process, and a dead one with the same PID, apart.
 	path := filepath.Join(dir, strconv.Itoa(os.Getpid())+"-"+rand.Text()[:6]+suffix)
 	if len(path) > MaxPath {
-		return nil, fmt.Errorf("the path %q is longer than the %d bytes that a socket's may have", path, MaxPath)
+		return nil, fmt.Errorf("the path %q is longer than %d bytes, the most for a socket", path, MaxPath)
 	}
 	if err := safefile.PrivateDir(dir); err != nil {
 		return nil, err

@@ -231,7 +231,7 @@ func ReadPrivate(path string, max int64) ([]byte, error) {
 	}
 	defer f.Close()
 	if info.Size() > max {
-		return nil, fmt.Errorf("reading %q: it has %d bytes, more than the %d that such a file may have", path, info.Size(), max)
+		return nil, fmt.Errorf("reading %q: it has %d bytes, and %d are the most for such a file", path, info.Size(), max)
 	}
 	// The file may have grown since; the limit still holds.
 	data, err := io.ReadAll(io.LimitReader(f, max+1))

@@ -52,7 +52,7 @@ type Place struct {
 func Find(pid int) (Place, error) {
 	t, ok := proc.Terminal(pid)
 	if !ok {
-		return Place{}, fmt.Errorf("%w: process %d has no terminal that the system tells", ErrNoTerminal, pid)
+		return Place{}, fmt.Errorf("%w: the system knows no terminal of process %d", ErrNoTerminal, pid)
 	}
 	if !t.Foreground {
 		return Place{}, errBehind

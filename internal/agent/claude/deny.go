@@ -73,7 +73,7 @@ func denials(data []byte, file, folder, home string) ([]workspace.Denial, error)
 	for _, one := range settings.Permissions.Deny {
 		rule, ok := one.(string)
 		if !ok {
-			return nil, errors.New("has something in permissions.deny that is no text; mend it")
+			return nil, errors.New("has an entry in permissions.deny that is not a text; mend it")
 		}
 		if pattern, ok := readRule(rule); ok {
 			all = append(all, denial(pattern, file, folder, home)...)

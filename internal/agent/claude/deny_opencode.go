@@ -57,7 +57,7 @@ func openCodeDenials(data []byte, home string) ([]workspace.Denial, error) {
 	}
 	config, ok := members(data)
 	if !ok {
-		return nil, fmt.Errorf("is not as opencode needs it: it must be one object; mend it")
+		return nil, fmt.Errorf("is not as opencode needs it: it must be one JSON object; mend it")
 	}
 	var all []workspace.Denial
 	for _, m := range config {

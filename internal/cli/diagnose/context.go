@@ -60,7 +60,7 @@ The exit code is 1 when the CLI would not connect.`,
 				return console.Usage(errors.New("--json and --raw are two forms of the same; use one of them"))
 			}
 			if f.raw && f.since != "" {
-				return console.Usage(errors.New("--since is about what the CLI tells, --raw about what it is sent; use one of them"))
+				return console.Usage(errors.New("--since prints what the CLI tells its model, --raw what the companion sends; use one of them"))
 			}
 			one, ok := agent.Find(f.agent)
 			switch {
@@ -106,7 +106,7 @@ func printContext(ctx context.Context, con *console.Console, dir string, f conte
 		case ctx.Err() != nil && f.watch:
 			return nil // Ctrl-C is the normal end
 		case err != nil && seen != "" && !errors.Is(err, control.ErrStopped):
-			return fmt.Errorf("the companion has gone (%w); start it again, and this command with it", err)
+			return fmt.Errorf("the companion has gone (%w); start it again, then this command", err)
 		case err != nil:
 			return err
 		}
@@ -202,7 +202,7 @@ func readContext(file string) (told.Context, error) {
 	}
 	c, err := told.Parse(data)
 	if err != nil {
-		return c, fmt.Errorf("%q does not hold what pollux context --raw prints: %w", file, err)
+		return c, fmt.Errorf("%q is not output of pollux context --raw: %w", file, err)
 	}
 	return c, nil
 }

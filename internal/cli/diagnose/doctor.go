@@ -243,7 +243,7 @@ func sentences() []string {
 func explain(con *console.Console, text string, asJSON bool) error {
 	e, ok := doctor.Explain(text)
 	if !ok {
-		return console.No(errors.New("no sentence of the CLI's is known that holds this; these are known:\n  " + strings.Join(sentences(), "\n  ")))
+		return console.No(errors.New("the CLI has no message with these words; pollux knows these:\n  " + strings.Join(sentences(), "\n  ")))
 	}
 	if asJSON {
 		return con.PrintJSON(e)

@@ -116,7 +116,7 @@ func endServing(ctx context.Context, con *console.Console, dir string) error {
 			return err
 		}
 		if time.Now().After(limit) {
-			return console.No(fmt.Errorf("nothing serves %q that could be stopped; pollux status lists what runs", folder))
+			return console.No(fmt.Errorf("no companion or keeper to stop serves %q; pollux status lists those that run", folder))
 		}
 	}
 }

@@ -30,7 +30,7 @@ func readTextFile(path string) (content string, exists bool, err error) {
 	case info.IsDir():
 		return "", false, fmt.Errorf("%q is a folder; name a file in it", path)
 	case !info.Mode().IsRegular():
-		return "", false, fmt.Errorf("%q is not a regular file; copy what it holds into one", path)
+		return "", false, fmt.Errorf("%q is not a regular file; copy its content into one", path)
 	case info.Size() > maxText:
 		return "", false, tooBig(path)
 	}

@@ -238,7 +238,7 @@ func takeEdited(msg editedMsg) (content string, err error) {
 	case err != nil:
 		return "", err
 	case text.IsBinary(data):
-		return "", fmt.Errorf("what the editor wrote is not text in UTF-8, and was not taken; it stays in %s", msg.file)
+		return "", fmt.Errorf("the edited file is not text in UTF-8, and was not taken; it stays in %s", msg.file)
 	}
 	return keepEnd(msg.text, string(data)), nil
 }

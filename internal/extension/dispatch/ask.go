@@ -22,7 +22,7 @@ func (d *Dispatcher) askUser(ctx context.Context, args json.RawMessage) Reply {
 		Name string `json:"name"`
 	}
 	if err := strictly(args, &a); err != nil {
-		return failed(capability.AskUser, fmt.Errorf("%s takes name, that of an extension that the user spoke of, or nothing", capability.AskUser))
+		return failed(capability.AskUser, fmt.Errorf("%s takes name, the name of an extension that the user spoke of, or nothing", capability.AskUser))
 	}
 	set, err := d.Refresh()
 	if err != nil {

@@ -20,7 +20,7 @@ type describeArgs struct {
 func (d *Dispatcher) describeCall(args json.RawMessage) Reply {
 	var a describeArgs
 	if err := strictly(args, &a); err != nil {
-		return failed(capability.Describe, fmt.Errorf("%s takes name, that of an extension, tool or document, and perhaps script, true or false; without a name it lists everything", capability.Describe))
+		return failed(capability.Describe, fmt.Errorf("%s takes name, the name of an extension, tool or document, and perhaps script, true or false; without a name it lists everything", capability.Describe))
 	}
 	return d.describe(a.Name, a.Script)
 }

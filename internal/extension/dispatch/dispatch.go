@@ -205,7 +205,7 @@ func (d *Dispatcher) runCall(ctx context.Context, args json.RawMessage) Reply {
 		Arguments json.RawMessage `json:"arguments"`
 	}
 	if err := strictly(args, &a); err != nil || a.Name == "" {
-		return failed(capability.RunTool, fmt.Errorf("%s takes name, that of a tool, and arguments, an object with the tool's own; %s(name) tells which there are", capability.RunTool, capability.Describe))
+		return failed(capability.RunTool, fmt.Errorf("%s takes name, the name of a tool, and arguments, an object with the tool's own; %s(name) lists them", capability.RunTool, capability.Describe))
 	}
 	var text string
 	if json.Unmarshal(a.Arguments, &text) == nil && a.Arguments != nil { // an object as a text, as some models write it; null is none

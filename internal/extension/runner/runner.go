@@ -195,7 +195,7 @@ func (r *Runner) read(q Request) (*job, error) {
 	}
 	m := p.content.manifest
 	if m.Name != x.Name {
-		return p, fmt.Errorf("the extension %q was replaced by %q this moment; try again", x.Name, words.Printable(m.Name))
+		return p, fmt.Errorf("the extension %q has just been replaced by %q; try again", x.Name, words.Printable(m.Name))
 	}
 	p.subject = subject(x, m, p.content.tree.ConsentHash())
 	return p, nil

@@ -175,7 +175,7 @@ func parse(text, dir string) (Source, error) {
 	if shorthand().MatchString(text) {
 		return hosted("github.com", text, text)
 	}
-	return Source{}, fmt.Errorf("%w: there is no file or folder %q, and it is no address of a repository either (https://…, git@host:…, owner/repo)", ErrNotFound, text)
+	return Source{}, fmt.Errorf("%w: there is no file or folder %q, and it is not a repository's address either (https://…, git@host:…, owner/repo)", ErrNotFound, text)
 }
 
 // ErrNotFound marks a source that does not exist.

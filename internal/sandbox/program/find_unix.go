@@ -110,7 +110,7 @@ func lookup(name, dir string) (string, error) {
 			return path, nil
 		}
 		if dir := relativeInPath(name); dir != "" {
-			return "", fmt.Errorf("%q is only in %q, a folder of PATH that is not absolute and counts for nothing here; name the program by its path", name, dir)
+			return "", fmt.Errorf("%q is only in %q, and the sandbox passes over folders of PATH that are not absolute; name the program by its path", name, dir)
 		}
 		return "", fmt.Errorf("no program %q is found in PATH; install it, or add its folder to PATH", name)
 	}

@@ -48,7 +48,7 @@ func passShim(path, project string) (string, error) {
 	if real := find(); real != "" {
 		return real, nil
 	}
-	return "", fmt.Errorf("%s has no %q in the version that is chosen (looked for in %q, from %q on); install it, choose another version, or name the program by its path", m.name, m.program, m.root, project)
+	return "", fmt.Errorf("%s has no %q in the chosen version (looked for in %q, from %q on); install it, choose another version, or name the program by its path", m.name, m.program, m.root, project)
 }
 
 // managerOf returns the version manager of a folder, or "". It knows it by a variable that the user set, or by the
