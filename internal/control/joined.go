@@ -37,7 +37,7 @@ type askers struct {
 
 // add remembers an asker, or its newer name, and says whether it is a new one.
 func (j *askers) add(a Asker, from proc.Info) (fresh bool) {
-	a.Name, a.Version, a.PID = words.Clip(a.Name, maxAskerName), words.Clip(a.Version, maxAskerName), from.PID
+	a.Name, a.Version, a.PID = words.Printable(words.Clip(a.Name, maxAskerName)), words.Printable(words.Clip(a.Version, maxAskerName)), from.PID
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.sweep()

@@ -16,14 +16,14 @@ func TestJoined(t *testing.T) {
 	if err := c.Join(t.Context(), "claude-code", "1"); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Join(t.Context(), strings.Repeat("é", 60), "2"); err != nil {
+	if err := c.Join(t.Context(), strings.Repeat("é", 60), "2\x1b[2J"); err != nil {
 		t.Fatal(err)
 	}
 	var now Status
 	if err := c.call(t.Context(), methodStatus, empty{}, &now); err != nil {
 		t.Fatal(err)
 	}
-	if want := (Asker{Name: strings.Repeat("é", 50), Version: "2", PID: os.Getpid()}); len(now.Askers) != 1 || now.Askers[0] != want {
+	if want := (Asker{Name: strings.Repeat("é", 50), Version: `2\u001b[2J`, PID: os.Getpid()}); len(now.Askers) != 1 || now.Askers[0] != want {
 		t.Errorf("%+v", now.Askers)
 	}
 	if !f.joins.Has(proc.Info{PID: os.Getpid(), Start: proc.Self()}) {

@@ -119,12 +119,13 @@ func (s *Server) keepUnknown(path string, a *announced) {
 	s.core.Keep(e)
 }
 
-// inTurn handles a message about a diff. A decision on one that is coming back waits for that, on a goroutine of its own, so that it is
-// not lost; what the editor says of the diff after it comes after it. Other messages are not held up.
+// inTurn handles a message about a diff. A decision may wait: on a diff that is coming back, for that, so that it is not lost; on another
+// one, until its agent has taken its answer. So it has a goroutine of its own, and what the editor says of the diff after it comes after
+// it. Other messages are not held up.
 func (s *Server) inTurn(id string, decision bool, handle func() (any, error)) (any, error) {
 	s.mu.Lock()
 	a, before := s.announced[id], s.turns[id]
-	if before == nil && (a == nil || !decision) {
+	if before == nil && !decision {
 		s.mu.Unlock()
 		return handle()
 	}
