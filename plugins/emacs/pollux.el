@@ -416,6 +416,8 @@ proposals come as ever."
   (pollux--check-ready)
   (pollux--call "workspace/executeCommand" `(:command "pollux.setContext" :arguments [(:state ,to)])
                 (lambda (_)
+                  ;; The status comes later than the user's next key may.
+                  (setq pollux--status (plist-put (copy-sequence pollux--status) :context to))
                   (message (if (equal to "on") "[pollux] agents are told what you look at"
                              "[pollux] agents are told nothing of what you look at; M-x pollux-resume ends that")))))
 

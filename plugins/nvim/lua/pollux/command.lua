@@ -121,6 +121,7 @@ end
 local function share(to)
   pollux.execute('pollux.setContext', { state = to }, function(result, err)
     if tell(result, err) then
+      pollux.state().paused = to == 'paused' -- the status comes later than the user's next key may
       say.say(to == 'on' and 'agents are told what you look at' or 'agents are told nothing of what you look at; :Pollux resume ends that')
     end
   end)

@@ -102,8 +102,14 @@ endfunction
 " Without a state: the other one, so that one key is enough.
 function! s:share(to, ...) abort
   let l:to = !empty(a:to) ? a:to : get(pollux#state(), 'paused') ? 'on' : 'paused'
-  call pollux#execute('pollux.setContext', {'state': l:to}, {r, e -> s:tell(r, e) ? pollux#say#say(l:to ==# 'on'
-        \ ? 'agents are told what you look at' : 'agents are told nothing of what you look at; :Pollux resume ends that') : 0})
+  call pollux#execute('pollux.setContext', {'state': l:to}, {r, e -> s:tell(r, e) ? s:shares(l:to) : 0})
+endfunction
+
+function! s:shares(to) abort
+  let l:state = pollux#state()
+  let l:state.paused = a:to ==# 'paused' " the status comes later than the user's next key may
+  call pollux#say#say(a:to ==# 'on'
+        \ ? 'agents are told what you look at' : 'agents are told nothing of what you look at; :Pollux resume ends that')
 endfunction
 
 function! s:page(...) abort
