@@ -76,7 +76,19 @@ func (c *Companion) everybody() []mcp.SessionInfo {
 
 // listed is a session as views and pollux status have it.
 func (c *Companion) listed(s mcp.SessionInfo) control.Session {
-	return control.Session{ID: s.ID, Label: s.Label, Agent: s.Agent, Since: s.Since, Version: s.Version, Process: s.Process, PID: s.PID, Told: c.toldTo(s.Agent)}
+	return control.Session{ID: s.ID, Label: s.Label, Agent: s.Agent, Since: s.Since, Version: s.Version, Process: s.Process, PID: s.PID, Folder: c.folderOf(s.PID), Told: c.toldTo(s.Agent)}
+}
+
+// folderOf returns the one of several folders of the workspace that a process works in; "" when it is not known, or in none.
+func (c *Companion) folderOf(pid int) string {
+	if len(c.work.Roots()) < 2 {
+		return ""
+	}
+	dir, err := proc.Dir(pid)
+	if err != nil {
+		return ""
+	}
+	return c.work.RootOf(dir)
 }
 
 // Sessions lists everybody who asks or is told, for a view; also the sessions that a keeper holds.

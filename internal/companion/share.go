@@ -3,6 +3,7 @@ package companion
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -184,15 +185,19 @@ func (c *Companion) Sharing() Sharing {
 		if count[name]++; count[name] == 1 {
 			order = append(order, name)
 		}
+		in := ""
+		if s.Folder != "" {
+			in = " in " + filepath.Base(s.Folder)
+		}
 		switch s.Told {
 		case toldAll:
-			with = append(with, s.Label)
+			with = append(with, s.Label+in)
 			continue
 		case toldPaused: // every view says so by itself
 		default:
 			untold = append(untold, name)
 		}
-		without = append(without, s.Label+" ("+why[s.Told]+")")
+		without = append(without, s.Label+in+" ("+why[s.Told]+")")
 	}
 	var out Sharing
 	for i, name := range order {

@@ -227,6 +227,36 @@ func TestShareOfNobody(t *testing.T) {
 	nothingLeft(t, o)
 }
 
+// Where a companion has several folders, it says in which of them an agent works.
+func TestSessionsHaveAFolder(t *testing.T) {
+	o, a, b := options(t)
+	sub := filepath.Join(b, "sub")
+	if err := os.Mkdir(sub, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(sub)
+	o.Roots = []string{a, b}
+	c := start(t, o)
+	look(t, c, "claude-code")
+	folder := func() string {
+		for _, s := range c.Sessions() {
+			return s.Folder
+		}
+		return ""
+	}
+	for limit := time.Now().Add(within); folder() != b; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatalf("it works in %q, want %q", folder(), b)
+		}
+	}
+	if got, want := c.Sharing().Sentence, "Claude Code #1 in "+filepath.Base(b)+":"; !strings.HasPrefix(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if err := c.SetRoots([]string{b}); err != nil || folder() != "" {
+		t.Errorf("the only folder is told: %q, %v", folder(), err)
+	}
+}
+
 // pageAnswers opens a page that answers every question.
 func pageAnswers(t *testing.T, address string, answer func(title string) *string) {
 	t.Helper()

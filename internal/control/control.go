@@ -105,6 +105,8 @@ type Session struct {
 	Version string    `json:"version,omitempty"` // the CLI's version, as it says; "" when it says none
 	Process string    `json:"process,omitempty"` // "" when not known
 	PID     int       `json:"pid,omitempty"`     // 0 when not known
+	// Folder is the one of the companion's folders that the process works in, where there are several; "" when it is not known.
+	Folder string `json:"folder,omitempty"`
 	// Told says whether it is told what the user looks at: "told", "paused", "asks" or "never"; "" from a companion that does not say.
 	Told string `json:"told,omitempty"`
 }

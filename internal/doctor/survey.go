@@ -324,7 +324,11 @@ func merge(ctx context.Context, files []Companion, c *control.Client) []Companio
 		n := len(sessions)
 		f.Sessions = &n
 		for _, s := range sessions {
-			f.CLIs = append(f.CLIs, s.Label+told[s.Told])
+			in := ""
+			if s.Folder != "" {
+				in = " in " + filepath.Base(s.Folder)
+			}
+			f.CLIs = append(f.CLIs, s.Label+in+told[s.Told])
 		}
 	}
 	for _, a := range c.Status.Askers {

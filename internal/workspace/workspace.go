@@ -168,6 +168,12 @@ func (w *Workspace) Holds(folder string) bool {
 	return ok
 }
 
+// RootOf returns the outermost root that holds a folder; "" for none.
+func (w *Workspace) RootOf(folder string) string {
+	root, _ := w.rootOf(paths.Real(folder))
+	return root
+}
+
 // Within reports whether a root lies in one of the folders or is one.
 func (w *Workspace) Within(folders []string) bool {
 	return slices.ContainsFunc(w.Roots(), func(root string) bool {
