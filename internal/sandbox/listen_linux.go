@@ -41,7 +41,8 @@ func (h *hearing) close() {
 	}
 }
 
-// listen sends the setup and follows the stage to its end.
+// listen sends the setup and follows the stage to its end. The stage reports when it is ready, when the command
+// has started and when it has ended. So when the stage dies, the last report says how far it came.
 func (r *run) listen(ctx context.Context, st *streams) (h hearing) {
 	conn := r.stage.conn
 	slow := time.AfterFunc(setupTimeout, func() {

@@ -49,7 +49,9 @@ func reset(conn net.Conn) {
 	}
 }
 
-// relay copies bytes between the command and an allowed host, and closes the host's side at the end.
+// relay copies bytes between the command and an allowed host, and closes the host's side at the end. It looks at the first
+// bytes first: many sites may answer at one address, and only one of them is allowed. Where TLS and
+// plain HTTP are allowed, the first byte says which of them it is.
 func (g *Gate) relay(conn, out net.Conn, c contact) {
 	defer out.Close()
 	defer closeWith(g.ctx, out)()
@@ -125,7 +127,7 @@ func (g *Gate) helloFor(conn net.Conn, c contact) ([]byte, bool) {
 	return recorded.read.Bytes(), true
 }
 
-// A recorder keeps what is read and drops what is written.
+// A recorder keeps what is read and drops what is written: the host answers the handshake, and not this process.
 type recorder struct {
 	net.Conn
 	read bytes.Buffer

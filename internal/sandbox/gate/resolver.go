@@ -74,7 +74,7 @@ func (g *Gate) resolve(message []byte) []byte {
 	allowed := ok && g.knows(name)
 	if !allowed {
 		reply.RCode = dnsmessage.RCodeNameError
-		if !strings.HasSuffix(name, ".arpa") {
+		if !strings.HasSuffix(name, ".arpa") { // libraries look addresses up backwards by themselves; that is no contact
 			g.deny(cmp.Or(name, q.Name.String()), 0, whyNot)
 		}
 	}
@@ -96,8 +96,9 @@ func (g *Gate) resolve(message []byte) []byte {
 	return answer
 }
 
-// address returns the address of a name, the same throughout a run, from 127.1.0.1 upwards. It is false after
-// maxNames names.
+// address returns the address of a name, the same throughout a run, from 127.1.0.1 upwards. The address is how transparent
+// knows later which name a program meant, so no two names share one. It is false after maxNames names: a wildcard
+// allows any number.
 func (g *Gate) address(name string) (netip.Addr, bool) {
 	if name == "localhost" {
 		return netip.AddrFrom4([4]byte{127, 0, 0, 1}), true

@@ -73,7 +73,8 @@ type proxyError struct{ why string }
 
 func (e *proxyError) Error() string { return e.why }
 
-// dialProxy connects to the proxy itself.
+// dialProxy connects to the proxy itself. The proxy may lie at a private address, which no command may reach; but the
+// user has named it, and the command cannot choose it.
 func dialProxy(ctx context.Context, proxy *url.URL) (net.Conn, error) {
 	ports := map[string]string{"http": "80", "https": "443"}
 	if ports[proxy.Scheme] == "" {
@@ -91,7 +92,8 @@ func dialProxy(ctx context.Context, proxy *url.URL) (net.Conn, error) {
 	return conn, nil
 }
 
-// askTunnel asks the proxy for a connection to a host.
+// askTunnel asks the proxy for a connection to a host. The proxy's password goes out here, and only here: the command
+// never sees this request.
 func askTunnel(conn net.Conn, proxy *url.URL, hostPort string) (net.Conn, error) {
 	ask := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: hostPort}, Host: hostPort, Header: http.Header{}}
 	if user := proxy.User; user != nil {

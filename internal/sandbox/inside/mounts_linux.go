@@ -26,6 +26,7 @@ type builder struct {
 
 // buildRoot replaces this process's file system with the one that the setup describes.
 func (s *stager) buildRoot() error {
+	// A mount that the host makes during the run must not appear in here: it could lie over what the plan shows.
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
 		return on("private mounts", err)
 	}
@@ -73,7 +74,8 @@ func (s *stager) buildRoot() error {
 	return nil
 }
 
-// takeTree clones a source with everything mounted below it, and sets the clone's attributes.
+// takeTree clones a source with everything mounted below it, and sets the clone's attributes. A device works
+// only without nodev, so it gets noexec instead.
 func takeTree(m Mount) (int, error) {
 	attr := uint64(attrQuiet)
 	if m.Show == ShowDevice {
@@ -90,7 +92,8 @@ func takeTree(m Mount) (int, error) {
 }
 
 // cloneTree refuses symbolic links. The plan resolved all paths, so a link here was put there since: a race that
-// would redirect the mount.
+// would redirect the mount. It opens the source once and clones what it has opened, so nobody can exchange it in between;
+// and the clone has its attributes before it is attached anywhere.
 func cloneTree(dir int, name string, attr, flags uint64) (int, error) {
 	at, err := kernel.Openat2(dir, name, &kernel.OpenHow{Flags: kernel.OPath | syscall.O_CLOEXEC | flags, Resolve: kernel.ResolveNoSymlinks | kernel.ResolveNoMagiclinks})
 	if err != nil {
@@ -142,6 +145,8 @@ func (b *builder) makeRoot(r Root, scratch int64) (err error) {
 	return nil
 }
 
+// tmpfs makes a file system in memory, attached nowhere. Its inodes have a bound beside its size, because empty files take
+// memory that the size does not count.
 func tmpfs(size int64, mode uint32) (int, error) {
 	fs, err := kernel.Fsopen("tmpfs", kernel.FsopenCloexec)
 	if err != nil {
@@ -159,6 +164,8 @@ func tmpfs(size int64, mode uint32) (int, error) {
 	return kernel.Fsmount(fs, kernel.FsmountCloexec, attrQuiet)
 }
 
+// attach puts a tree onto an open place, or onto a name below it. With a place that was opened before, no path is looked
+// up again, and nobody can lead the mount elsewhere.
 func attach(tree, dir int, name string) error {
 	flags := kernel.MoveMountFEmptyPath
 	if name == "" {
@@ -270,6 +277,7 @@ func (b *builder) place(link string) (int, error) {
 		Resolve: kernel.ResolveInRoot | kernel.ResolveNoSymlinks | kernel.ResolveNoMagiclinks})
 }
 
+// link makes a symbolic link as the host has it, such as /bin to usr/bin.
 func (b *builder) link(m Mount) error {
 	parent, err := b.target(path.Dir(m.Target), true)
 	if err != nil {
@@ -279,7 +287,8 @@ func (b *builder) link(m Mount) error {
 	return kernel.Symlinkat(m.Source, parent, path.Base(m.Target))
 }
 
-// private returns a clone of the writable folder with that name in private memory. Equal names share one folder.
+// private returns a clone of the writable folder with that name in private memory. Equal names share one folder: /tmp,
+// /var/tmp and /dev/shm are one. The mode is set once more, past the umask.
 func (b *builder) private(name string) (int, error) {
 	mode := uint32(0o1777)
 	if name == ScratchHome {
@@ -369,7 +378,8 @@ func writeFile(dir int, name string, data []byte, mode uint32) error {
 	return err
 }
 
-// mountProc mounts a /proc for this process namespace and covers the files that tell about the machine.
+// mountProc mounts a /proc for this process namespace and covers the files that tell about the machine. The host's own
+// /proc would show every process of the machine, with their arguments and environments.
 func (b *builder) mountProc() (int, error) {
 	fs, err := kernel.Fsopen("proc", kernel.FsopenCloexec)
 	if err != nil {
@@ -407,7 +417,8 @@ func (b *builder) mountProc() (int, error) {
 	return proc, nil
 }
 
-// enterRoot makes root the whole file system of this process.
+// enterRoot makes root the whole file system of this process. It exchanges the roots instead of changing the root
+// folder (chroot), which a process can leave again.
 func enterRoot(root int) error {
 	if err := syscall.Fchdir(root); err != nil {
 		return on("entering the new root", err)

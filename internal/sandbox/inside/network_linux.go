@@ -30,6 +30,7 @@ func (s *stager) openNetwork() error {
 	if err := s.listen(syscall.AF_INET, syscall.SOCK_STREAM, &syscall.SockaddrInet4{Addr: loopback.Addr, Port: s.Net.Proxy}); err != nil {
 		return err
 	}
+	// These listen on every address, because each allowed name has one of its own inside.
 	for _, port := range s.Net.Ports {
 		err := s.listen(syscall.AF_INET6, syscall.SOCK_STREAM, &syscall.SockaddrInet6{Port: port}) // IPv6 and IPv4
 		if errors.Is(err, syscall.EAFNOSUPPORT) || errors.Is(err, syscall.EADDRNOTAVAIL) {
@@ -47,6 +48,8 @@ func (s *stager) openNetwork() error {
 	return nil
 }
 
+// listen opens a listener for the parent. A socket belongs to the network namespace in which it was made: opened here and
+// served outside, it is the command's way to the parent.
 func (s *stager) listen(family, kind int, place syscall.Sockaddr) error {
 	fd, err := syscall.Socket(family, kind|syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK, 0)
 	if err != nil {
@@ -69,6 +72,7 @@ func (s *stager) listen(family, kind int, place syscall.Sockaddr) error {
 	return nil
 }
 
+// raiseLoopback switches the loopback interface on. A new network namespace has it switched off, and has no other.
 func raiseLoopback() error {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
