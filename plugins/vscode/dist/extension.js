@@ -55,7 +55,7 @@ function diagnostic(d) {
 }
 function watch(send2) {
   const known = /* @__PURE__ */ new Set();
-  const tell = (uris) => {
+  const tell2 = (uris) => {
     for (const uri of uris) {
       const found = uri.scheme === "file" ? vscode.languages.getDiagnostics(uri) : [];
       const key = uri.toString();
@@ -63,8 +63,8 @@ function watch(send2) {
       if (found.length > 0) known.add(key);
     }
   };
-  tell(vscode.languages.getDiagnostics().map(([uri]) => uri));
-  return vscode.languages.onDidChangeDiagnostics((e) => tell(e.uris));
+  tell2(vscode.languages.getDiagnostics().map(([uri]) => uri));
+  return vscode.languages.onDidChangeDiagnostics((e) => tell2(e.uris));
 }
 
 // src/context.ts
@@ -98,7 +98,7 @@ function look() {
 function watch2(send2) {
   let timer;
   let last = "";
-  const tell = () => {
+  const tell2 = () => {
     timer = void 0;
     const message = look();
     const json = JSON.stringify(message);
@@ -106,9 +106,9 @@ function watch2(send2) {
     last = json;
   };
   const soon = () => {
-    timer ??= setTimeout(tell, throttle);
+    timer ??= setTimeout(tell2, throttle);
   };
-  tell();
+  tell2();
   return vscode2.Disposable.from(
     vscode2.window.onDidChangeActiveTextEditor(soon),
     vscode2.window.onDidChangeTextEditorSelection(soon),
@@ -224,6 +224,16 @@ function lines(stream, each) {
     }
   });
 }
+function tell(command, args, calls) {
+  return new Promise((resolve) => {
+    const child = (0, import_node_child_process.spawn)(command, args, { stdio: ["pipe", "ignore", "ignore"], detached: true, windowsHide: true });
+    child.on("error", () => resolve());
+    child.stdin.on("error", () => resolve());
+    child.stdin.end(calls.map(([method, params], id) => `${JSON.stringify({ jsonrpc: "2.0", id, method, params })}
+`).join(""), () => resolve());
+    child.unref();
+  });
+}
 
 // src/save.ts
 var import_promises = require("node:fs/promises");
@@ -309,18 +319,26 @@ var Companion = class {
     this.failures = 0;
     this.spawn();
   }
-  /** Ends it in good order. With keep, agents in other terminals stay connected, and what is open waits for the next editor. */
+  /**
+   * Ends it in good order. With keep, agents in other terminals stay connected, and what is open waits for the next editor. One that was killed is
+   * started once more: nobody else knows what was typed since.
+   */
   async stop(keep) {
+    if (!this.wanted) return keep ? void 0 : this.diffs.clear();
     this.wanted = false;
     clearTimeout(this.timer);
-    const peer = this.peer;
-    if (!peer) return;
     this.diffs.flush();
     this.diffs.connect(void 0);
     this.unwatch();
-    await Promise.race([peer.call("shutdown", { keep }).catch(() => {
-    }), sleep(2e3)]);
-    peer.notify("exit", null);
+    const peer = this.peer;
+    const heard = peer == null ? void 0 : peer.call("shutdown", { keep }).then(() => true, (err) => err instanceof RpcError);
+    if (await Promise.race([heard, sleep(2e3).then(() => true)])) {
+      peer == null ? void 0 : peer.notify("exit", null);
+    } else if (this.diffs.kept) {
+      const calls = [["initialize", this.hello()], ["shutdown", { keep }]];
+      await Promise.race([tell(this.command(), ["lsp"], calls), sleep(2e3)]);
+    }
+    this.set({ state: "stopped", sessions: [] });
     this.variables.clear();
     this.equip({});
     if (!keep) await this.diffs.clear();
@@ -334,8 +352,11 @@ var Companion = class {
     this.status = { ...this.status, ...change2 };
     this.changed.fire();
   }
+  command() {
+    return vscode4.workspace.getConfiguration("pollux").get("path") || ((0, import_node_fs.existsSync)(this.installed) ? this.installed : "pollux");
+  }
   spawn() {
-    const command = vscode4.workspace.getConfiguration("pollux").get("path") || ((0, import_node_fs.existsSync)(this.installed) ? this.installed : "pollux");
+    const command = this.command();
     this.set({ state: "starting" });
     const peer = new Peer(command, ["lsp"], {
       request: (method, params, waited) => this.answer(method, params, waited),
@@ -356,6 +377,7 @@ var Companion = class {
         peer.kill();
       }
     );
+    this.diffs.connect(peer);
   }
   hello() {
     const announcement = { version: 2, context: true, openDiff: true, env: true, types: true };
@@ -382,7 +404,6 @@ var Companion = class {
     clearTimeout(this.timer);
     this.equip({ set: ((_c = (_b = (_a = result == null ? void 0 : result.capabilities) == null ? void 0 : _a.experimental) == null ? void 0 : _b.pollux) == null ? void 0 : _c.env) ?? {} });
     peer.notify("initialized", {});
-    this.diffs.connect(peer);
     this.watches = [
       watch2((message) => peer.notify("pollux/didChangeContext", message)),
       watch((found) => peer.notify("pollux/didChangeDiagnostics", found)),
@@ -619,6 +640,10 @@ var Diffs = class {
       return view;
     });
     return [...this.unheard.values(), ...views];
+  }
+  /** Whether there is anything to announce. */
+  get kept() {
+    return this.queue.length + this.unheard.size > 0;
   }
   connect(companion2) {
     this.companion = companion2;

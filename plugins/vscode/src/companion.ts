@@ -4,7 +4,7 @@ import * as vscode from "vscode";
 import * as diagnostics from "./diagnostics";
 import * as context from "./context";
 import type { Diffs } from "./diff";
-import { type Params, Peer, RpcError } from "./rpc";
+import { type Params, Peer, RpcError, tell } from "./rpc";
 import { save } from "./save";
 
 export interface Session {
@@ -68,17 +68,26 @@ export class Companion implements vscode.Disposable {
     this.spawn();
   }
 
-  /** Ends it in good order. With keep, agents in other terminals stay connected, and what is open waits for the next editor. */
+  /**
+   * Ends it in good order. With keep, agents in other terminals stay connected, and what is open waits for the next editor. One that was killed is
+   * started once more: nobody else knows what was typed since.
+   */
   async stop(keep: boolean): Promise<void> {
+    if (!this.wanted) return keep ? undefined : this.diffs.clear();
     this.wanted = false;
     clearTimeout(this.timer);
-    const peer = this.peer;
-    if (!peer) return;
     this.diffs.flush();
     this.diffs.connect(undefined);
     this.unwatch();
-    await Promise.race([peer.call("shutdown", { keep }).catch(() => {}), sleep(2000)]);
-    peer.notify("exit", null);
+    const peer = this.peer;
+    const heard = peer?.call("shutdown", { keep }).then(() => true, (err: unknown) => err instanceof RpcError);
+    if (await Promise.race([heard, sleep(2000).then(() => true)])) {
+      peer?.notify("exit", null);
+    } else if (this.diffs.kept) {
+      const calls = [["initialize", this.hello()], ["shutdown", { keep }]] as const;
+      await Promise.race([tell(this.command(), ["lsp"], calls), sleep(2000)]);
+    }
+    this.set({ state: "stopped", sessions: [] });
     this.variables.clear();
     this.equip({});
     if (!keep) await this.diffs.clear();
@@ -95,8 +104,12 @@ export class Companion implements vscode.Disposable {
     this.changed.fire();
   }
 
+  private command(): string {
+    return vscode.workspace.getConfiguration("pollux").get<string>("path") || (existsSync(this.installed) ? this.installed : "pollux");
+  }
+
   private spawn(): void {
-    const command = vscode.workspace.getConfiguration("pollux").get<string>("path") || (existsSync(this.installed) ? this.installed : "pollux");
+    const command = this.command();
     this.set({ state: "starting" });
     const peer: Peer = new Peer(command, ["lsp"], {
       request: (method, params, waited) => this.answer(method, params, waited),
@@ -117,6 +130,7 @@ export class Companion implements vscode.Disposable {
         peer.kill();
       },
     );
+    this.diffs.connect(peer); // what the user does from now on is heard behind the announcement
   }
 
   private hello(): unknown {
@@ -143,7 +157,6 @@ export class Companion implements vscode.Disposable {
     clearTimeout(this.timer);
     this.equip({ set: result?.capabilities?.experimental?.pollux?.env ?? {} });
     peer.notify("initialized", {});
-    this.diffs.connect(peer);
     this.watches = [
       context.watch((message) => peer.notify("pollux/didChangeContext", message)),
       diagnostics.watch((found) => peer.notify("pollux/didChangeDiagnostics", found)),

@@ -117,6 +117,11 @@ export class Diffs implements vscode.Disposable {
     return [...this.unheard.values(), ...views];
   }
 
+  /** Whether there is anything to announce. */
+  get kept(): boolean {
+    return this.queue.length + this.unheard.size > 0;
+  }
+
   connect(companion: Companion | undefined): void {
     this.companion = companion;
     for (const p of this.queue) p.deciding &&= companion !== undefined;

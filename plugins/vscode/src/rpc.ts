@@ -133,3 +133,14 @@ function lines(stream: NodeJS.ReadableStream | null, each: (line: string) => voi
     }
   });
 }
+
+/** Starts a process that lives on, makes calls whose answers nobody hears, and ends its input. Returns when it has them, or cannot be started. */
+export function tell(command: string, args: string[], calls: readonly (readonly [method: string, params: unknown])[]): Promise<void> {
+  return new Promise((resolve) => {
+    const child = spawn(command, args, { stdio: ["pipe", "ignore", "ignore"], detached: true, windowsHide: true });
+    child.on("error", () => resolve());
+    child.stdin.on("error", () => resolve()); // it has ended
+    child.stdin.end(calls.map(([method, params], id) => `${JSON.stringify({ jsonrpc: "2.0", id, method, params })}\n`).join(""), () => resolve());
+    child.unref();
+  });
+}

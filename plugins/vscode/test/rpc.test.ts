@@ -1,7 +1,10 @@
 // The line to the companion: pieces, answers, errors, and an end at any time.
 import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
-import { type Handlers, Peer, RpcError } from "../src/rpc";
+import { type Handlers, Peer, RpcError, tell } from "../src/rpc";
 
 /** A peer whose other side is a script; on is what it hears of. */
 function peer(script: string, on: Partial<Handlers> = {}): { peer: Peer; ended: Promise<[string, boolean]>; logged: string[] } {
@@ -77,4 +80,32 @@ test("an end while a call waits, and a program that is not there", async () => {
     new Peer("/nonexistent/pollux", [], { request: async () => null, notification: () => {}, log: () => {}, ended: (_, m) => resolve(m) });
   });
   assert.equal(missing, true);
+});
+
+// SPEC L-4: a window that leaves tells all, however long, to a process that no signal to its own group ends, and waits for none that is not there.
+test("what is told last is heard whole, by a process that lives on", async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), "pollux-tell-"));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const out = join(dir, "heard");
+  const hears = `let all = ""; process.stdin.on("data", (d) => all += d).on("end", () => {
+    process.kill(-process.pid, 0); // fails where it leads no group of its own
+    require("node:fs").writeFileSync(${JSON.stringify(out)}, all);
+  })`;
+  const text = "🎈".repeat(200_000);
+  await tell(process.execPath, ["-e", hears], [["initialize", { text }], ["shutdown", { keep: true }]]);
+  const deadline = Date.now() + 30_000;
+  let heard = "";
+  while (!heard && Date.now() < deadline) {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    try {
+      heard = readFileSync(out, "utf8");
+    } catch {}
+  }
+  const lines = heard.split("\n");
+  assert.deepEqual(lines.slice(0, 2).map((l) => JSON.parse(l)), [
+    { jsonrpc: "2.0", id: 0, method: "initialize", params: { text } },
+    { jsonrpc: "2.0", id: 1, method: "shutdown", params: { keep: true } },
+  ]);
+  await tell("/nonexistent/pollux", ["lsp"], [["initialize", {}]]);
+  await tell(process.execPath, ["-e", "process.exit(0)"], [["initialize", { text }]]); // it hears nothing of it
 });
