@@ -153,6 +153,22 @@ func TestCopilot(t *testing.T) {
 	})
 }
 
+func TestCopilotStories(t *testing.T) {
+	needAgent(t, peers.Copilot)
+	b := newBench(t, storyFiles())
+	b.uses(".copilot")
+	b.tellsTheRest(habit{
+		"GitHub Copilot CLI",
+		func() guest { return ofAgent(b.copilot()) },
+		func(path, text string) []model.Turn {
+			return []model.Turn{{Calls: []model.Call{copilotCreates(path, text)}}}
+		},
+		func(path, before, after string) []model.Turn {
+			return []model.Turn{{Calls: []model.Call{{Name: "edit", Args: map[string]any{"path": path, "old_str": before, "new_str": after}}}}}
+		},
+	})
+}
+
 // TestCopilotElsewhere: the end of the companion decides nothing, and Copilot CLI asks in its terminal (SPEC GC-3).
 func TestCopilotElsewhere(t *testing.T) {
 	needAgent(t, peers.Copilot)

@@ -19,7 +19,7 @@ var published = []struct{ label, pkg, tests string }{ //nolint:gochecknoglobals 
 	{"Qwen Code", "@qwen-code/qwen-code", "TestQwen TestQwenSurvives TestQwenStories TestQwenEnds"},
 	{"Claude Code", "@anthropic-ai/claude-code", "TestClaude TestClaudeElsewhere TestClaudeEnds TestClaudeStories"},
 	{"opencode", "opencode-ai", "TestOpenCode"},
-	{"GitHub Copilot CLI", "@github/copilot", "TestCopilot TestCopilotElsewhere"},
+	{"GitHub Copilot CLI", "@github/copilot", "TestCopilot TestCopilotElsewhere TestCopilotStories"},
 	{"Codex", "@openai/codex", "TestCodex"},
 }
 

@@ -63,7 +63,7 @@ func (b *bench) tellsTheRest(h habit) {
 	})
 	b.step("mention", func() {
 		b.pollux("mention", "b.txt:1-2")
-		one.Wait("@b.txt", second(60))
+		one.Wait("b.txt", second(60))
 		if text := b.entered(one.Terminal, one.model, "b.txt"); !strings.Contains(text, "b.txt") {
 			b.t.Errorf("the model reads %s", text)
 		}
