@@ -139,8 +139,8 @@ func (s *Session) forget(path string) (accepted review.Outcome, ok bool) {
 // maxClosed bounds the paths that forget remembers, since a peer chooses them.
 const maxClosed = 256
 
-// beat sends a keep-alive on each stream, and drops
-// outcomes that no CLI will ask for again.
+// beat sends a keep-alive on each stream, so that Node takes none for dead (SPEC T-5), and drops outcomes that no CLI will
+// ask for again. Both have time, so one timer serves all sessions.
 func (s *Session) beat() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -264,7 +264,8 @@ func (s *Session) detach(st *stream) {
 	}
 }
 
-// finishStreams lets every stream send what waits, and then end cleanly.
+// finishStreams lets every stream send what waits, and then end cleanly. A CLI that hears of the rejections at the end of a
+// companion is not left at its question (SPEC L-1).
 func (s *Session) finishStreams() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -60,7 +60,8 @@ func (st *stream) move(to streamState) {
 	}
 }
 
-// over says whether the stream takes nothing more. The caller holds the session's mu.
+// over says whether the stream takes nothing more. A closing one counts: nothing may follow its last bytes, or the CLI
+// would take a clean end for a broken one. The caller holds the session's mu.
 func (st *stream) over() bool { return st.state >= closing }
 
 // A conn is the way to one peer.
@@ -86,7 +87,7 @@ func newStream(s *Session, c conn) *stream {
 // kick writes what waits, and starts the goroutine when the peer does not take it at once. Nearly every notification
 // fits the socket's buffer, so a session that is read costs neither a goroutine nor a wake-up. The caller holds the session's mu.
 func (st *stream) kick() {
-	if st.busy || st.over() {
+	if st.busy || st.over() { // while it is busy, drain finds by itself what waits
 		return
 	}
 	for st.load() {
@@ -192,7 +193,8 @@ func (st *stream) drain() {
 	}
 }
 
-// close ends the connection and detaches the stream from its session. The caller must not hold the session's mu.
+// close ends the connection and detaches the stream from its session. It happens once, whoever is first: the peer, the end of
+// the session, a newer stream in its place, or drain. The caller must not hold the session's mu.
 func (st *stream) close() {
 	st.once.Do(func() {
 		st.conn.close()
@@ -201,6 +203,7 @@ func (st *stream) close() {
 	})
 }
 
+// retryLine tells the CLI when to come back. At a clean end it comes back without a word, and its user notices nothing (SPEC T-5).
 func retryLine(retry time.Duration) []byte {
 	return fmt.Appendf(nil, "retry: %d\n\n", retry.Milliseconds())
 }
