@@ -65,9 +65,9 @@ func emacsSend(t *testing.T, f flavour) {
 // M-x pollux-status and M-x pollux-log, and the mode line.
 func emacsStatus(t *testing.T, f flavour) {
 	b, a := user(t, f, map[string]string{"a.go": "a\n"}, "a.go")
-	b.is("(substring-no-properties (pollux-mode-line))", " Pollux:1")
+	b.is("(substring-no-properties (pollux-mode-line))", " Pollux:Gemini 1")
 	a.OpenDiff(b.path("a.go"), "new\n")
-	b.is("(substring-no-properties (pollux-mode-line))", " Pollux:1±1")
+	b.is("(substring-no-properties (pollux-mode-line))", " Pollux:Gemini 1 ±1")
 	b.is(windows, "(3 a.go <proposal>)")
 	b.mx("pollux-status")
 	const report = `(if (get-buffer "*pollux*") (with-current-buffer "*pollux*" (buffer-string)) "")`

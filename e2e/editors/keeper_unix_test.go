@@ -19,7 +19,7 @@ import (
 
 // TestKeeper: an editor is closed and opened again, and the CLI beside it keeps its companion (SPEC L-4).
 func TestKeeper(t *testing.T) {
-	play(t, map[string]func(*testing.T, flavour){"closed and opened": closedAndOpened, "edited and left": editedAndLeft, "killed and left": killedAndLeft})
+	play(t, map[string]func(*testing.T, flavour){"closed and opened": closedAndOpened, "edited and left": editedAndLeft, "killed and left": killedAndLeft, "killed and stopped": killedAndStopped})
 	t.Run("Gemini CLI", func(t *testing.T) {
 		t.Parallel()
 		keptCLI(t, neovim(t))
@@ -92,8 +92,42 @@ func killedAndLeft(t *testing.T, f flavour) {
 	a := b.connect()
 	a.OpenDiff(b.path("a"), "new\n")
 	b.shows("a", "new\n")
+	b.killsForGood()
+	b.step("the user types and leaves at once")
+	b.jots(1, "edited")
+	keeper := b.leaves()
+	b.opensAgain(keeper, "a")
+	b.shows("a", "new\nedited\n")
+	b.accept()
+	b.accepted(a, "a", "new\nedited\n")
+}
+
+// killedAndStopped: pollux is stopped by hand while it is dead. Its view goes, as with one that lives, and what was typed is in the history.
+func killedAndStopped(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a": "a\n"})
+	b.withKeeper()
+	b.open("a")
+	a := b.connect()
+	a.OpenDiff(b.path("a"), "new\n")
+	b.shows("a", "new\n")
+	b.killsForGood()
+	b.step("the user types and stops pollux")
+	b.jots(1, "edited")
+	if f.name == "emacs" {
+		b.mx("pollux-mode")
+	} else {
+		b.command("pollux.stop")
+	}
+	b.calm("a")
+	b.until("the words in the history", func() bool { return b.history("edited") })
+	b.until("the end of pollux", func() bool { return len(b.files()) == 0 })
+}
+
+// killsForGood kills pollux so often that the editor waits for a while before it starts the next one. An editor waits longer each time.
+func (b *bench) killsForGood() {
+	b.Helper()
 	pid := b.companion()
-	for range 3 { // an editor waits longer each time
+	for range 3 {
 		b.kill(pid, syscall.SIGKILL)
 		next := 0
 		b.until("the next companion", func() bool {
@@ -103,17 +137,10 @@ func killedAndLeft(t *testing.T, f flavour) {
 			return err == nil && next != pid && len(b.files()) == 1 && serves(b.file())
 		})
 		pid = next
-		b.is(f.running, f.yes)
+		b.is(b.f.running, b.f.yes)
 	}
 	b.kill(pid, syscall.SIGKILL)
-	b.until("the editor to notice", func() bool { return b.eval(f.running) != f.yes })
-	b.step("the user types and leaves at once")
-	b.jots(1, "edited")
-	keeper := b.leaves()
-	b.opensAgain(keeper, "a")
-	b.shows("a", "new\nedited\n")
-	b.accept()
-	b.accepted(a, "a", "new\nedited\n")
+	b.until("the editor to notice", func() bool { return b.eval(b.f.running) != b.f.yes })
 }
 
 // keptCLI: the published CLI notices nothing. What waits is decided in the next editor, or in the CLI's terminal meanwhile, also

@@ -26,7 +26,7 @@ func pauses(t *testing.T, f flavour) {
 	line := map[string][2]string{
 		"neovim": {`luaeval("require('pollux').statusline()")`, "Gemini 1"},
 		"vim":    {"pollux#statusline()", "Gemini 1"},
-		"emacs":  {"(substring-no-properties (pollux-mode-line))", " Pollux:1"},
+		"emacs":  {"(substring-no-properties (pollux-mode-line))", " Pollux:Gemini 1"},
 	}[f.name]
 	b.step("before")
 	told("the file", 1)

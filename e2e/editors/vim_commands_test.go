@@ -53,7 +53,7 @@ func vimCommands(t *testing.T, f flavour) {
 	b.is(b.f.running, b.f.yes)
 	b.is("$GEMINI_CLI_IDE_SERVER_PORT", itoa(port)) // it takes over from itself
 	b.ex("Pollux restart")
-	b.is(line, "Gemini 0")
+	b.is(line, "no agent")
 }
 
 // fakeCLI is a stand-in for Gemini CLI in the user's PATH: it keeps what is typed.

@@ -237,13 +237,13 @@ This may run within a signal's handler, where nothing must be waited for."
   (when (pollux--live-p)
     (ignore-errors (process-send-eof pollux--process))))
 
-(defun pollux--say-last (command method params)
-  "Start COMMAND, a list, to hear METHOD with PARAMS; it outlives Emacs.
+(defun pollux--say-last (command &rest calls)
+  "Start COMMAND, a list, to hear CALLS, (METHOD . PARAMS); it outlives Emacs.
 What Emacs starts by `make-process' is sent SIGHUP when Emacs ends."
   (ignore-errors
     (let ((coding-system-for-write 'binary))
       (apply #'call-process-region
-             (concat (pollux--encode (list :jsonrpc "2.0" :id 1 :method method :params params)) "\n")
+             (mapconcat (lambda (call) (concat (pollux--encode (list :jsonrpc "2.0" :id 1 :method (car call) :params (cdr call))) "\n")) calls "")
              nil (car command) nil 0 nil (cdr command)))))
 
 (provide 'pollux-rpc)

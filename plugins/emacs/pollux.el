@@ -162,12 +162,15 @@ Another one is told where that one was killed, as no other knows what was
 typed since."
   (if (or (pollux--live-p) (not (or pollux--diffs pollux--unheard)))
       (ignore-errors (mapc #'pollux--report-edit pollux--diffs))
-    (pollux--say-last (list pollux-command "lsp") "initialize" (pollux--hello)))
+    (pollux--say-last (list pollux-command "lsp") (cons "initialize" (pollux--hello))))
   (pollux--hang-up))
 
 (defun pollux--stop ()
-  "Stop the companion in good order; it rejects what is open."
-  (mapc #'pollux--report-edit pollux--diffs)
+  "Stop the companion in good order; it rejects what is open.
+Another one does that where that one was killed."
+  (if (or (pollux--live-p) (not (or pollux--diffs pollux--unheard)))
+      (mapc #'pollux--report-edit pollux--diffs)
+    (pollux--say-last (list pollux-command "lsp") (cons "initialize" (pollux--hello)) '("shutdown" :keep :json-false)))
   (pollux--disconnect)
   (pollux--equip nil (copy-sequence pollux--variables))
   (setq pollux--status nil)
@@ -427,7 +430,8 @@ proposals come as ever."
   (interactive)
   (if (not pollux-mode)
       (pollux-mode 1)
-    (pollux--stop)
+    (when (pollux--live-p) ; else what is open is announced to the next one
+      (pollux--stop))
     (setq pollux--failures 0)
     (pollux--start)))
 
@@ -444,8 +448,8 @@ proposals come as ever."
   (let ((waiting (or (plist-get pollux--status :pendingDiffs) 0)))
     (propertize (if (not pollux--ready)
                     " Pollux:-"
-                  (concat (format " Pollux:%d" (length (plist-get pollux--status :sessions)))
-                          (and (> waiting 0) (format "±%d" waiting))
+                  (concat " Pollux:" (if (member (plist-get pollux--status :agents) '(nil "")) "no agent" (plist-get pollux--status :agents))
+                          (and (> waiting 0) (format " ±%d" waiting))
                           (and (not (member (plist-get pollux--status :untold) '(nil "")))
                                (concat " not told: " (plist-get pollux--status :untold)))
                           (and (pollux--paused-p) " paused")))

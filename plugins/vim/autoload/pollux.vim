@@ -268,19 +268,20 @@ endfunction
 " Stops the companion in good order; open diffs are rejected. Waits for it at most {wait} milliseconds. With a second
 " argument Vim is leaving: CLIs of other terminals keep their connection, and what is open stays open for the next editor.
 function! pollux#stop(wait, ...) abort
-  if a:0 && s:wanted && pollux#diff#waits() && !pollux#rpc#alive()
+  if s:wanted && pollux#diff#waits() && !pollux#rpc#alive()
     call s:start_process() " in place of one that was killed: no other knows what was typed since
     call pollux#rpc#spare()
   endif
   let s:wanted = 0
   let l:job = pollux#rpc#job()
-  if l:job is v:null
-    return
+  if l:job isnot v:null
+    call map(copy(pollux#diff#list()), 'pollux#diff#report(v:val)') " what was typed just now
+    call pollux#rpc#call('shutdown', {'keep': a:0 ? v:true : v:false}, {-> 0})
+    call pollux#rpc#notify('exit', v:null)
+  else
+    let s:state.status = 'stopped'
   endif
-  call map(copy(pollux#diff#list()), 'pollux#diff#report(v:val)') " what was typed just now
-  call pollux#rpc#call('shutdown', {'keep': a:0 ? v:true : v:false}, {-> 0})
-  call pollux#rpc#notify('exit', v:null)
-  for l:i in range(a:wait / 10)
+  for l:i in range(l:job is v:null ? 0 : a:wait / 10)
     if job_status(l:job) !=# 'run'
       break
     endif
@@ -321,6 +322,6 @@ function! pollux#statusline() abort
   endif
   let l:agents = get(s:state, 'agents', '')
   let l:untold = get(s:state, 'untold', '')
-  return (empty(l:agents) ? 'Gemini 0' : l:agents) . (s:state.pending > 0 ? ' ±' . s:state.pending : '')
+  return (empty(l:agents) ? 'no agent' : l:agents) . (s:state.pending > 0 ? ' ±' . s:state.pending : '')
         \ . (empty(l:untold) ? '' : ' not told: ' . l:untold) . (get(s:state, 'paused') ? ' paused' : '')
 endfunction

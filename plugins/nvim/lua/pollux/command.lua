@@ -148,7 +148,9 @@ function commands.stop()
 end
 
 function commands.restart()
-  pollux.stop()
+  if pollux.alive() then -- else what is open is announced to the next one
+    pollux.stop()
+  end
   pollux.start()
 end
 

@@ -302,6 +302,11 @@ local function hide(d, tries)
   if here then
     pcall(view.restore, d.origin)
   end
+  M.settled()
+end
+
+--- Leaves the tab line as it was when no diff is on show.
+function M.settled()
   for _, other in ipairs(queue) do
     if visible(other) then
       return

@@ -287,25 +287,30 @@ function M.start()
   start_process()
 end
 
+--- Whether the companion has not ended, also just now.
+function M.alive()
+  return client and client.alive()
+end
+
 --- Stops the companion in good order; open diffs are rejected. It does not wait: a signal that came
 --- meanwhile would leave Neovim hanging, and one that ends waits for its children by itself. When Neovim is
 --- leaving, CLIs of other terminals keep their connection, and what is open stays open for the next editor.
 function M.stop(leaving)
   local diff = require('pollux.diff')
-  if leaving and wanted and diff.waits() and not (client and client.alive()) then
+  if wanted and diff.waits() and not M.alive() then
     start_process() -- in place of one that was killed: no other knows what was typed since
   end
   wanted = false
-  local mine = client
-  if not mine then
-    return
-  end
-  for _, d in ipairs(diff.list()) do
-    diff.report(d) -- what was typed just now
+  if client then
+    for _, d in ipairs(diff.list()) do
+      diff.report(d) -- what was typed just now
+    end
+    client.call('shutdown', { keep = leaving == true }, nil)
+    client.notify('exit', nil)
+  else
+    state.status = 'stopped'
   end
   diff.connect(nil)
-  mine.call('shutdown', { keep = leaving == true }, nil)
-  mine.notify('exit', nil)
   for name in pairs(state.env) do
     vim.env[name] = nil
   end
@@ -348,7 +353,7 @@ function M.statusline()
   end
   local waiting = state.pending > 0 and (' ±%d'):format(state.pending) or ''
   local untold = (state.untold or '') ~= '' and (' not told: %s'):format(state.untold) or ''
-  local agents = (state.agents or '') ~= '' and state.agents or 'Gemini 0'
+  local agents = (state.agents or '') ~= '' and state.agents or 'no agent'
   return agents .. waiting .. untold .. (state.paused and ' paused' or '')
 end
 

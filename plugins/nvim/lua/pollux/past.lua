@@ -40,6 +40,10 @@ local function side(e, name, content)
   require('pollux.text').fill(api.nvim_get_current_buf(), content)
   vim.bo.modifiable = false
   vim.b.pollux_past = e
+  api.nvim_create_autocmd('BufWipeout', {
+    buffer = api.nvim_get_current_buf(),
+    callback = vim.schedule_wrap(require('pollux.diff').settled),
+  })
   vim.wo.statusline = (' %s (%s) %%= %%l:%%c '):format(vim.fn.fnamemodify(e.path, ':t'):gsub('%%', '%%%%'), name)
   local language = require('pollux.view').syntax_of(e.path, api.nvim_get_current_buf())
   if language ~= '' then
@@ -55,6 +59,7 @@ local function show(e)
     side(e, 'before', texts.oldText)
     vim.cmd('rightbelow vnew')
     side(e, e.outcome, texts.finalText)
+    require('pollux.tabs').name()
     say.say(e.undoable and not e.undone and ':Pollux undo takes this change back, :tabclose ends' or ':tabclose ends')
   end)
 end

@@ -25,8 +25,13 @@ function M.name()
   end
 end
 
---- Leaves the tab line as it was.
+--- Leaves the tab line as it was, unless a past proposal is on show.
 function M.done()
+  for _, win in ipairs(api.nvim_list_wins()) do
+    if vim.b[api.nvim_win_get_buf(win)].pollux_past then
+      return
+    end
+  end
   if vim.o.tabline == line then
     vim.o.tabline = ''
   end

@@ -51,8 +51,13 @@ function! pollux#colours#set() abort
   endif
 endfunction
 
-" Leaves colours and tabs as they were.
+" Leaves colours and tabs as they were, once no diff and no past proposal is on show.
 function! pollux#colours#done() abort
+  for l:window in getwininfo()
+    if !empty(getbufvar(l:window.bufnr, 'pollux_diff')) || !empty(getbufvar(l:window.bufnr, 'pollux_past'))
+      return
+    endif
+  endfor
   if !empty(s:highlight)
     let &highlight = s:highlight
     let s:highlight = ''

@@ -125,7 +125,9 @@ function! s:stop(...) abort
 endfunction
 
 function! s:restart(...) abort
-  call pollux#stop(1000)
+  if pollux#rpc#alive() " else what is open is announced to the next one
+    call pollux#stop(1000)
+  endif
   call timer_start(100, {-> pollux#start()})
 endfunction
 

@@ -244,9 +244,7 @@ function! s:hide(d) abort
   if l:here
     call pollux#view#restore(a:d.origin)
   endif
-  if empty(l:others)
-    call pollux#colours#done()
-  endif
+  call pollux#colours#done()
   call pollux#say#over(get(a:d, 'hint', -1))
 endfunction
 

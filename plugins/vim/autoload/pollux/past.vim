@@ -33,6 +33,7 @@ function! s:side(e, name, content) abort
   call pollux#text#fill(a:content)
   setlocal nomodifiable nomodified
   let b:pollux_past = a:e
+  autocmd BufWipeout <buffer> call timer_start(0, {-> pollux#colours#done()})
   let &l:statusline = ' ' . substitute(fnamemodify(a:e.path, ':t'), '%', '%%', 'g') . ' (' . a:name . ') %= %l:%c '
   diffthis
 endfunction
@@ -43,6 +44,7 @@ function! s:show(e, texts) abort
   call s:side(a:e, 'before', a:texts.oldText)
   rightbelow vnew
   call s:side(a:e, a:e.outcome, a:texts.finalText)
+  call pollux#colours#set()
   call pollux#say#say((get(a:e, 'undoable') && !get(a:e, 'undone') ? ':Pollux undo takes this change back, ' : '') . ':tabclose ends')
 endfunction
 
