@@ -1,0 +1,211 @@
+package editors
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestPast: past proposals are looked at and taken back, and rules are changed, in the editor (SPEC F-11, F-12).
+func TestPast(t *testing.T) {
+	play(t, map[string]func(*testing.T, flavour){"history": pastProposal, "rules": changedRule})
+}
+
+// chooses takes the first one of a list, once it shows a text.
+func (b *bench) chooses(shown string) {
+	b.Helper()
+	if b.f.name == "emacs" {
+		b.is(asking, "1")
+	}
+	b.tm.Wait(shown, patience)
+	b.text(map[string]string{"neovim": "1\r", "vim": "\r", "emacs": "\r"}[b.f.name])
+}
+
+// pastProposal: both sides of a past proposal are named, also by the tab, and it is taken back from there.
+func pastProposal(t *testing.T, f flavour) {
+	b, a := user(t, f, map[string]string{"a.go": "old\n"}, "a.go")
+	b.offer(a, "a.go", "new\n")
+	b.accept()
+	b.accepted(a, "a.go", "new\n")
+	b.write("a.go", "new\n")
+	b.is(b.buffer("a.go"), "new")
+	b.command("pollux.history")
+	b.chooses("a.go  accepted")
+	if f.name == "emacs" {
+		b.on("a.go <before, past>")
+		b.on("a.go <accepted, past>")
+		return
+	}
+	b.on(" a.go (before) ")
+	b.until("the tab's name", func() bool {
+		tabs, _, _ := strings.Cut(b.tm.Screen(), "\n")
+		return strings.HasPrefix(tabs, " a.go  a.go (accepted) ")
+	})
+	b.is("getline(1)", "new")
+	b.ex("Pollux undo")
+	b.says("a.go has its earlier text again")
+	b.step("the user closes it")
+	b.ex("tabclose")
+	b.calm("a.go")
+	b.is("&tabline", "")
+	b.is(b.buffer("a.go"), "old")
+}
+
+// changedRule: a rule is one of a list, and so is what becomes of it.
+func changedRule(t *testing.T, f flavour) {
+	b, a := user(t, f, map[string]string{"a.go": "old\n"}, "a.go")
+	b.offer(a, "a.go", "new\n")
+	b.acceptAllOfFile()
+	b.accepted(a, "a.go", "new\n")
+	b.write("a.go", "new\n")
+	b.calm("a.go")
+	b.command("pollux.rules")
+	b.chooses("accept    ")
+	b.chooses(map[string]string{"neovim": "3: terminal", "vim": "terminal", "emacs": "a.go: "}[f.name])
+	b.says("ask: " + b.path("a.go"))
+	b.offer(a, "a.go", "newer\n")
+	b.reject()
+	b.rejected(a, "a.go")
+}
+
+// standIn is a stand-in for an agent: it keeps by which name, with what arguments and in what colours it was started, and what is typed.
+const standIn = `echo "${0##*/} $* $COLORTERM" >> "$HOME/started"; stty -icanon -echo; echo ready; cat >> "$HOME/typed"` + "\n"
+
+// wrote waits until a stand-in has kept a text.
+func (b *bench) wrote(file, want string) {
+	b.Helper()
+	b.until(file+": "+want, func() bool {
+		data, _ := os.ReadFile(filepath.Join(b.root, file))
+		return string(data) == want
+	})
+}
+
+// TestVimAgents and TestEmacsAgents: one terminal for each agent, with what was asked for, where the user wants it; and what is mentioned
+// there (SPEC C-6).
+func TestVimAgents(t *testing.T) {
+	playOn(t, vis, map[string]func(*testing.T, flavour){"run": vimRuns, "mention": vimMentions})
+}
+
+func TestEmacsAgents(t *testing.T) {
+	playOn(t, []func(*testing.T) flavour{emacs}, map[string]func(*testing.T, flavour){"menu": emacsMenu, "mention": emacsMentions})
+}
+
+// leavesTerminal leaves the agent's terminal for the window before it.
+func (b *bench) leavesTerminal() {
+	b.Helper()
+	if b.f.name == "neovim" {
+		b.keys("C-\\", "C-n")
+		b.is("mode(1)", "nt")
+		b.ex("wincmd p")
+	} else {
+		b.keys("C-w", "p")
+	}
+	b.is("mode() . &buftype", "n")
+}
+
+func vimRuns(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a.go": "a\n"})
+	b.script("gemini", standIn)
+	b.script("qwen", standIn)
+	b.open("a.go")
+	b.setting("side", "'left'")
+	b.setting("width", "30")
+	b.ex("set termguicolors")
+	const window = "&buftype . ' ' . winnr() . '/' . winnr('$') . ' ' . winwidth(0)"
+	b.ex("Pollux run --resume")
+	b.wrote("started", "gemini --resume truecolor\n")
+	b.is(window, "terminal 1/2 30")
+	b.leavesTerminal()
+	b.step("another agent")
+	b.ex("Pollux run qwen --continue")
+	b.wrote("started", "gemini --resume truecolor\nqwen --continue truecolor\n")
+	b.is(window, "terminal 1/2 30")
+	b.leavesTerminal()
+	b.step("the first one again")
+	b.ex("Pollux run gemini")
+	b.is(window+" . ' ' . getbufvar('%', 'pollux_cli')", "terminal 1/2 30 gemini")
+	b.wrote("started", "gemini --resume truecolor\nqwen --continue truecolor\n")
+}
+
+// vimMentions: lines with words in one step, the file under the cursor in netrw, and a problem; Enter is never typed.
+func vimMentions(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a.go": "one\ntwo\nthree\n", "z.go": "z\n"})
+	b.script("gemini", standIn)
+	b.open("a.go")
+	b.ex("Pollux run")
+	b.tm.Wait("ready", patience)
+	b.leavesTerminal()
+	b.text("2GVj:Pollux send why this?\r")
+	want := "@a.go lines 2-3 why this? "
+	b.wrote("typed", want)
+	b.step("a problem")
+	b.ex(map[string]string{
+		"neovim": "lua vim.diagnostic.set(vim.api.nvim_create_namespace('t'), 0, {{lnum = 1, col = 0, message = 'two is wrong', severity = 1}})",
+		"vim":    "call setqflist([{'bufnr': bufnr(), 'lnum': 2, 'text': 'two is wrong', 'type': 'E'}])",
+	}[f.name])
+	b.text("2G")
+	b.ex("Pollux problem")
+	want += "@a.go line 2 error: two is wrong "
+	b.wrote("typed", want)
+	b.step("a tree of files")
+	b.ex("edit .")
+	b.is("&filetype", "netrw")
+	b.text("/z\\.go\r")
+	b.ex("Pollux send")
+	b.wrote("typed", want+"@z.go ")
+}
+
+// emacsMenu: the menu's keys run the commands; the terminal is hidden and shown, and not started twice.
+func emacsMenu(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{".git/HEAD": "", "a.go": "a\n"})
+	b.script("gemini", standIn)
+	b.open("a.go")
+	press := func(key string) {
+		t.Helper()
+		b.mx("pollux-menu")
+		b.tm.Wait("show or hide", patience)
+		b.text(key)
+	}
+	const shown = `(if (get-buffer-window "*gemini: p*") "shown" "hidden")`
+	press("r")
+	b.is(shown, "shown")
+	b.tm.Wait("ready", patience)
+	b.soon(`(select-window (get-buffer-window "a.go"))`)
+	b.is("(buffer-name)", "a.go")
+	press("t")
+	b.is(shown, "hidden")
+	press("t")
+	b.is(shown, "shown")
+	b.soon(`(select-window (get-buffer-window "a.go"))`)
+	b.is("(buffer-name)", "a.go")
+	press("f")
+	b.is("(buffer-name)", "*gemini: p*")
+	b.until("one start", func() bool {
+		data, _ := os.ReadFile(filepath.Join(b.root, "started"))
+		return strings.Count(string(data), "gemini") == 1
+	})
+}
+
+// emacsMentions: lines with words in one step, and the file at point in dired.
+func emacsMentions(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{".git/HEAD": "", "a.go": "one\ntwo\nthree\n", "z.go": "z\n"})
+	b.script("gemini", standIn)
+	b.open("a.go")
+	b.mx("pollux-run")
+	b.tm.Wait("ready", patience)
+	b.soon(`(delete-other-windows) (switch-to-buffer "a.go")`)
+	b.is("(buffer-name)", "a.go")
+	b.keys("C-n", "C-@", "C-n", "C-n")
+	b.is("(use-region-p)", "t")
+	b.keys("C-u")
+	b.mx("pollux-send")
+	b.is(asking, "1")
+	b.text("why this?\r")
+	b.wrote("typed", "@a.go lines 2-3 why this? ")
+	b.step("dired")
+	b.soon(`(dired ".") (dired-goto-file (expand-file-name "z.go"))`)
+	b.is("(dired-get-filename t t)", "z.go")
+	b.mx("pollux-send")
+	b.wrote("typed", "@a.go lines 2-3 why this? @z.go ")
+}
