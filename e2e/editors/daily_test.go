@@ -69,6 +69,23 @@ func changedRule(t *testing.T, f flavour) {
 	b.rejected(a, "a.go")
 }
 
+// TestReminded: who is away from the editor is told by a command of their own that a proposal waits, and not what it is (SPEC F-11).
+func TestReminded(t *testing.T) {
+	play(t, map[string]func(*testing.T, flavour){"by a command": reminded})
+}
+
+func reminded(t *testing.T, f flavour) {
+	b := newBench(t, f, map[string]string{"a.go": "old\n"})
+	b.script("tell", `echo "$POLLUX_WAITING $*" >> "$HOME/told"`+"\n")
+	b.write("../c/pollux/config.json", `{"keep": false, "notify": {"seconds": 2, "command": ["`+b.root+`/bin/tell", "waits"]}}`)
+	b.open("a.go")
+	a := b.connect()
+	b.offer(a, "a.go", "new\n")
+	b.wrote("told", "1 waits\n")
+	b.accept()
+	b.accepted(a, "a.go", "new\n")
+}
+
 // standIn is a stand-in for an agent: it keeps by which name, with what arguments and in what colours it was started, and what is typed.
 const standIn = `echo "${0##*/} $* $COLORTERM" >> "$HOME/started"; stty -icanon -echo; echo ready; cat >> "$HOME/typed"` + "\n"
 
