@@ -33,7 +33,9 @@ function! s:side(e, name, content) abort
   call pollux#text#fill(a:content)
   setlocal nomodifiable nomodified
   let b:pollux_past = a:e
-  autocmd BufWipeout <buffer> call timer_start(0, {-> pollux#colours#done()})
+  augroup pollux_past
+    autocmd BufWipeout <buffer> call timer_start(0, {-> pollux#colours#done()})
+  augroup END
   let &l:statusline = ' ' . substitute(fnamemodify(a:e.path, ':t'), '%', '%%', 'g') . ' (' . a:name . ') %= %l:%c '
   diffthis
 endfunction
