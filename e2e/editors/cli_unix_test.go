@@ -41,8 +41,9 @@ type seat struct {
 func TestCLI(t *testing.T) {
 	gemini := peers.Command(t, peers.Gemini)
 	play(t, map[string]func(*testing.T, flavour){
-		"own terminal":     func(t *testing.T, f flavour) { besideCLI(t, f, gemini, true) },
-		"foreign terminal": func(t *testing.T, f flavour) { besideCLI(t, f, gemini, false) },
+		"own terminal":        func(t *testing.T, f flavour) { besideCLI(t, f, gemini, true) },
+		"foreign terminal":    func(t *testing.T, f flavour) { besideCLI(t, f, gemini, false) },
+		"mentioned elsewhere": func(t *testing.T, f flavour) { mentionedElsewhere(t, f, gemini) },
 	})
 }
 
@@ -86,13 +87,35 @@ func (s *seat) start(name string) {
 		s.run(prompt)
 		return
 	}
+	s.startElsewhere(name).Ask(prompt, writes("ONE"), writes("TWO"), writes("THREE"), writes("FOUR"))
+}
+
+// startElsewhere runs the CLI in a terminal of its own, a pane of tmux, until it is connected.
+func (s *seat) startElsewhere(name string) *cli.Session {
+	s.Helper()
 	env := append(cli.Home{Dir: s.root, Tmp: s.root + "/t"}.Env(), cli.Variables(s.m)...)
 	// Below a shell: tmux itself would wake what the test stops.
 	s.keys = terminal.Start(s, terminal.Options{Dir: s.project, Env: env, Args: []string{"/bin/sh", "-c", s.root + "/bin/gemini; true"}})
 	session := cli.Attach(s, s.m, s.keys)
 	session.Ready()
 	session.Status("Connected to " + name)
-	session.Ask(prompt, writes("ONE"), writes("TWO"), writes("THREE"), writes("FOUR"))
+	return session
+}
+
+// mentionedElsewhere: what the user mentions is typed into the CLI's pane, without Enter.
+func mentionedElsewhere(t *testing.T, f flavour, gemini []string) {
+	s := &seat{bench: newBench(t, f, map[string]string{"a.txt": "one\ntwo\n"}), m: model.Start(t)}
+	s.equip(gemini)
+	s.open("a.txt")
+	s.ctl = s.control()
+	s.startElsewhere(f.display)
+	s.connects()
+	s.command("pollux.send")
+	s.keys.Wait("@a.txt", cliPatience)
+	s.says("press Enter there (typed by tmux)")
+	if n := len(s.m.Requests()); n > 0 {
+		s.Errorf("the model was asked %d times", n)
+	}
 }
 
 // connects waits until the companion has the CLI's one session.

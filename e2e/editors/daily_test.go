@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestPast: past proposals are looked at and taken back, and rules are changed, in the editor (SPEC F-11, F-12).
@@ -12,11 +13,12 @@ func TestPast(t *testing.T) {
 	play(t, map[string]func(*testing.T, flavour){"history": pastProposal, "rules": changedRule})
 }
 
-// chooses takes the first one of a list, once it shows a text.
-func (b *bench) chooses(shown string) {
+// chooses takes the first one of a list, once the screen shows it; Emacs shows its prompt alone.
+func (b *bench) chooses(shown, prompt string) {
 	b.Helper()
 	if b.f.name == "emacs" {
 		b.is(asking, "1")
+		shown = prompt
 	}
 	b.tm.Wait(shown, patience)
 	b.text(map[string]string{"neovim": "1\r", "vim": "\r", "emacs": "\r"}[b.f.name])
@@ -31,7 +33,7 @@ func pastProposal(t *testing.T, f flavour) {
 	b.write("a.go", "new\n")
 	b.is(b.buffer("a.go"), "new")
 	b.command("pollux.history")
-	b.chooses("a.go  accepted")
+	b.chooses("a.go  accepted", "Past proposal: ")
 	if f.name == "emacs" {
 		b.on("a.go <before, past>")
 		b.on("a.go <accepted, past>")
@@ -61,8 +63,8 @@ func changedRule(t *testing.T, f flavour) {
 	b.write("a.go", "new\n")
 	b.calm("a.go")
 	b.command("pollux.rules")
-	b.chooses("accept    ")
-	b.chooses(map[string]string{"neovim": "3: terminal", "vim": "terminal", "emacs": "a.go: "}[f.name])
+	b.chooses("accept    ", "Rule: ")
+	b.chooses(map[string]string{"neovim": "3: terminal", "vim": "terminal"}[f.name], "a.go: ")
 	b.says("ask: " + b.path("a.go"))
 	b.offer(a, "a.go", "newer\n")
 	b.reject()
@@ -92,10 +94,13 @@ const standIn = `echo "${0##*/} $* $COLORTERM" >> "$HOME/started"; stty -icanon 
 // wrote waits until a stand-in has kept a text.
 func (b *bench) wrote(file, want string) {
 	b.Helper()
-	b.until(file+": "+want, func() bool {
-		data, _ := os.ReadFile(filepath.Join(b.root, file))
-		return string(data) == want
-	})
+	var got []byte
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if got, _ = os.ReadFile(filepath.Join(b.root, file)); string(got) == want {
+			return
+		}
+	}
+	b.Fatalf("%s is %q, want %q", file, got, want)
 }
 
 // TestVimAgents and TestEmacsAgents: one terminal for each agent, with what was asked for, where the user wants it; and what is mentioned
@@ -154,7 +159,7 @@ func vimMentions(t *testing.T, f flavour) {
 	b.tm.Wait("ready", patience)
 	b.leavesTerminal()
 	b.text("2GVj:Pollux send why this?\r")
-	want := "@a.go lines 2-3 why this? "
+	want := "@a.go lines 2-3 why this?"
 	b.wrote("typed", want)
 	b.step("a problem")
 	b.ex(map[string]string{
@@ -163,7 +168,7 @@ func vimMentions(t *testing.T, f flavour) {
 	}[f.name])
 	b.text("2G")
 	b.ex("Pollux problem")
-	want += "@a.go line 2 error: two is wrong "
+	want += "@a.go line 2 error: two is wrong"
 	b.wrote("typed", want)
 	b.step("a tree of files")
 	b.ex("edit .")
@@ -219,10 +224,10 @@ func emacsMentions(t *testing.T, f flavour) {
 	b.mx("pollux-send")
 	b.is(asking, "1")
 	b.text("why this?\r")
-	b.wrote("typed", "@a.go lines 2-3 why this? ")
+	b.wrote("typed", "@a.go lines 2-3 why this?")
 	b.step("dired")
 	b.soon(`(dired ".") (dired-goto-file (expand-file-name "z.go"))`)
 	b.is("(dired-get-filename t t)", "z.go")
 	b.mx("pollux-send")
-	b.wrote("typed", "@a.go lines 2-3 why this? @z.go ")
+	b.wrote("typed", "@a.go lines 2-3 why this?@z.go ")
 }
