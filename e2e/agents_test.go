@@ -242,6 +242,15 @@ func TestOpenCode(t *testing.T) {
 		c.Wait("a.txt#2-3", second(60))
 		b.entered(c.Terminal, c.Model, "a.txt")
 	})
+	b.step("two sessions", func() {
+		two := b.joins("opencode", func() *cli.Agent { return cli.StartOpenCode(b.t, b.home, b.dir, nil) })
+		d.cursor(1, 1, 3)
+		b.isTold(c, "```one```")
+		b.isTold(two, "```one```")
+		if state := b.pollux("status"); strings.Count(state, "opencode #") != 2 {
+			t.Errorf("pollux status:\n%s", state)
+		}
+	})
 	b.step("killed and back", func() {
 		b.killed(first, d, "opencode #")
 		d.cursor(3, 1, 5)
@@ -290,8 +299,15 @@ func TestCodex(t *testing.T) {
 		b.pollux("mention", "a.txt:2", "--words", "why two?")
 		c.Wait("@a.txt line 2 why two?", second(60))
 	})
-	b.step("killed and back", func() {
+	b.step("two sessions", func() {
 		b.entered(c.Terminal, c.Model, "why two?")
+		two := cli.StartCodex(t, b.home, b.dir, false)
+		two.IDE()
+		d.cursor(1, 1, 3)
+		b.isTold(c, "selection of the file:\none")
+		b.isTold(two, "selection of the file:\none")
+	})
+	b.step("killed and back", func() {
 		b.killed(first, d, "")
 		d.cursor(3, 1, 5)
 		b.isTold(c, "selection of the file:\nthree") // it asks with its prompts alone

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/pollux-companion/pollux/e2e/cli"
 	"github.com/pollux-companion/pollux/e2e/model"
@@ -58,6 +59,9 @@ func (b *bench) tellsTheRest(h habit) {
 		b.holds("bom.txt", strings.Replace(bomFile, "zwei", "2 🎉", 1))
 		large := strings.Repeat("a line of a large file 🎈\n", 1<<20/27)
 		one.ask("write a large file", h.writes(b.path("large.txt"), large)...)
+		for limit := time.Now().Add(second(180)); len(user.diffs()) == 0 && time.Now().Before(limit); {
+			time.Sleep(100 * time.Millisecond) // Copilot CLI draws all the lines in its terminal first
+		}
 		user.act(b, "diff/accept", nil)
 		b.holds("large.txt", large)
 	})
