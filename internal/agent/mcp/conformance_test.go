@@ -2,6 +2,8 @@ package mcp_test
 
 import (
 	"context"
+	"net"
+	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
@@ -14,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pollux-companion/pollux/contract"
+	"github.com/pollux-companion/pollux/internal/agent/copilot"
 	"github.com/pollux-companion/pollux/internal/peers"
 )
 
@@ -22,7 +26,7 @@ import (
 func TestConformance(t *testing.T) {
 	peers.Need(t, peers.Conformance)
 	b := newBench(t, nil)
-	url := tokenProxy(t, b) + "/mcp"
+	url := tokenProxy(t, contract.Target{Addr: b.addr, Token: testToken}, "Bearer ") + "/mcp"
 	listed := conformanceList(t)
 	var names []string
 	for _, m := range regexp.MustCompile(`(?m)^  - (\S+)`).FindAllStringSubmatch(suite(t, "list", "--server"), -1) {
@@ -38,13 +42,28 @@ func TestConformance(t *testing.T) {
 		if result != "passes" {
 			continue
 		}
-		t.Run(name, func(t *testing.T) {
-			out := suite(t, "server", "--url", url, "--scenario", name)
-			m := regexp.MustCompile(`Passed: (\d+)/(\d+), 0 failed, 0 warnings`).FindStringSubmatch(out)
-			if m == nil || m[1] == "0" || m[1] != m[2] {
-				t.Errorf("%s", out)
-			}
-		})
+		t.Run(name, func(t *testing.T) { passes(t, url, name) })
+	}
+}
+
+// T-1, GC-1: the same for Copilot CLI's dialect, on its private socket, which has no name that a foreign page could take.
+func TestConformanceOfCopilot(t *testing.T) {
+	peers.Need(t, peers.Conformance)
+	url := tokenProxy(t, newUser(t, map[string]string{"agent": "copilot"}).target("copilot"), copilot.TokenScheme) + "/mcp"
+	for name, result := range conformanceList(t) {
+		if result == "passes" && name != "dns-rebinding-protection" {
+			t.Run(name, func(t *testing.T) { passes(t, url, name) })
+		}
+	}
+}
+
+// passes plays one scenario of the suite's.
+func passes(t *testing.T, url, name string) {
+	t.Helper()
+	out := suite(t, "server", "--url", url, "--scenario", name)
+	m := regexp.MustCompile(`Passed: (\d+)/(\d+), 0 failed, 0 warnings`).FindStringSubmatch(out)
+	if m == nil || m[1] == "0" || m[1] != m[2] {
+		t.Errorf("%s", out)
 	}
 }
 
@@ -79,27 +98,33 @@ func conformanceList(t *testing.T) map[string]string {
 	return list
 }
 
-// tokenProxy adds what the suite does not know: the token. It calls the server
-// by its own name where the suite has called the proxy by its own, so that the
-// suite's foreign Hosts and Origins arrive as they are.
-func tokenProxy(t *testing.T, b *bench) string {
+// tokenProxy adds what the suite does not know: the token, by its scheme, and the
+// socket. It calls the server by its own name where the suite has called the proxy
+// by its own, so that the suite's foreign Hosts and Origins arrive as they are.
+func tokenProxy(t *testing.T, to contract.Target, scheme string) string {
 	t.Helper()
 	s := httptest.NewUnstartedServer(nil)
 	own := s.Listener.Addr().String()
-	rename := func(s string) string { return strings.Replace(s, own, b.addr, 1) }
+	rename := func(s string) string { return strings.Replace(s, own, to.Addr, 1) }
+	transport := &http.Transport{}
+	if to.Dial != nil {
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return to.Dial(ctx) }
+	}
 	proxy := &httputil.ReverseProxy{
 		FlushInterval: -1,
+		Transport:     transport,
 		Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(&url.URL{Scheme: "http", Host: b.addr})
+			r.SetURL(&url.URL{Scheme: "http", Host: to.Addr})
 			r.Out.Host = rename(r.In.Host)
 			if origin := r.In.Header.Get("Origin"); origin != "" {
 				r.Out.Header.Set("Origin", rename(origin))
 			}
-			r.Out.Header.Set("Authorization", "Bearer "+testToken)
+			r.Out.Header.Set("Authorization", scheme+to.Token)
 		},
 	}
 	s.Config.Handler = proxy
 	s.Start()
 	t.Cleanup(s.Close)
+	t.Cleanup(transport.CloseIdleConnections)
 	return s.URL
 }
