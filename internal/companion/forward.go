@@ -130,8 +130,11 @@ func (c *Companion) askOnce(ctx context.Context, elected *control.Client, d *rev
 		return c.reg.Reject(d.ID())
 	}
 	err = c.reg.Accept(d.ID(), now.Seen, &answer.Content)
-	if errors.Is(err, review.ErrConflict) && c.reg.Resolve(d.ID(), review.Seen{Text: d.Now().Seen.Text, Base: now.Seen.Base}, false) == nil {
-		err = c.reg.Accept(d.ID(), d.Now().Seen, &answer.Content)
+	if errors.Is(err, review.ErrConflict) { // which the user has seen there, if the file is still the one that was shown
+		seen := review.Seen{Text: d.Now().Seen.Text, Base: now.Seen.Base}
+		if c.reg.Resolve(d.ID(), seen, false) == nil {
+			err = c.reg.Accept(d.ID(), seen, &answer.Content)
+		}
 	}
 	return err
 }
