@@ -158,7 +158,7 @@ func TestCopilotStories(t *testing.T) {
 	b := newBench(t, storyFiles())
 	b.uses(".copilot")
 	b.tellsTheRest(habit{
-		"GitHub Copilot CLI",
+		"GitHub Copilot CLI", "b.txt",
 		func() guest { return ofAgent(b.copilot()) },
 		func(path, text string) []model.Turn {
 			return []model.Turn{{Calls: []model.Call{copilotCreates(path, text)}}}

@@ -31,6 +31,7 @@ func ofAgent(a *cli.Agent) guest     { return guest{a.Terminal, a.Model, a.Ask} 
 // A habit is how an agent is started, and how its model changes files.
 type habit struct {
 	label  string
+	mark   string // how the terminal shows that b.txt is mentioned; earlier, Enter would be part of what is pasted
 	start  func() guest
 	writes func(path, text string) []model.Turn          // a new file
 	edits  func(path, before, after string) []model.Turn // a file that is there
@@ -67,7 +68,7 @@ func (b *bench) tellsTheRest(h habit) {
 	})
 	b.step("mention", func() {
 		b.pollux("mention", "b.txt:1-2")
-		one.Wait("b.txt", second(60))
+		one.Wait(h.mark, second(60))
 		if text := b.entered(one.Terminal, one.model, "b.txt"); !strings.Contains(text, "b.txt") {
 			b.t.Errorf("the model reads %s", text)
 		}
@@ -168,7 +169,7 @@ func TestGeminiStories(t *testing.T) {
 	needCLI(t)
 	b := newBench(t, storyFiles())
 	b.tellsTheRest(habit{
-		"Gemini CLI",
+		"Gemini CLI", "@b.txt",
 		func() guest { return ofSession(b.gemini("")) },
 		func(path, text string) []model.Turn { return []model.Turn{model.WriteFile(path, text)} },
 		func(path, before, after string) []model.Turn { return []model.Turn{model.Replace(path, before, after)} },
@@ -180,7 +181,7 @@ func TestQwenStories(t *testing.T) {
 	b := newBench(t, storyFiles())
 	b.home.Qwen(t)
 	b.tellsTheRest(habit{
-		"Qwen Code",
+		"Qwen Code", "@b.txt",
 		func() guest { return ofSession(b.qwen("")) },
 		func(path, text string) []model.Turn { return []model.Turn{model.WriteFile(path, text)} },
 		func(path, before, after string) []model.Turn {
@@ -196,7 +197,7 @@ func TestClaudeStories(t *testing.T) {
 	b := newBench(t, storyFiles())
 	b.usesClaude()
 	b.tellsTheRest(habit{
-		"Claude Code",
+		"Claude Code", "@b.txt",
 		func() guest { return ofAgent(b.claude()) },
 		func(path, text string) []model.Turn { return []model.Turn{claudeWrites(path, text)} },
 		func(path, before, after string) []model.Turn {
