@@ -118,7 +118,7 @@ func mayDecide(conn net.Conn, kak int) error {
 // lockFile is locked by the pollux that uses the folder.
 const lockFile = "lock"
 
-// keepFor is how long texts stay of a Kakoune of which nobody here can say whether it runs.
+// keepFor is how long a Kakoune's texts stay when nobody here can say whether it still runs.
 const keepFor = 7 * 24 * time.Hour
 
 // folder is the name of a Kakoune's own folder: another process of the same number, later or in another container, has another one.
