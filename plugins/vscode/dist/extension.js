@@ -239,6 +239,7 @@ function tell(command, args, calls) {
 var import_promises = require("node:fs/promises");
 var vscode3 = __toESM(require("vscode"));
 var stamps = /* @__PURE__ */ new Map();
+var largest = 16 << 20;
 async function stamp(path4) {
   try {
     const s = await (0, import_promises.stat)(path4, { bigint: true });
@@ -247,8 +248,23 @@ async function stamp(path4) {
     return void 0;
   }
 }
+async function holds(path4, text) {
+  try {
+    if ((await (0, import_promises.stat)(path4)).size > largest) return true;
+    const data = new TextDecoder("utf-8", { fatal: true }).decode(await (0, import_promises.readFile)(path4));
+    return data.includes("\0") || lines2(data) === lines2(text);
+  } catch {
+    return true;
+  }
+}
+function lines2(text) {
+  return text.replace(/\r\n?/g, "\n");
+}
 function note(document) {
-  if (document.uri.scheme === "file" && !document.isDirty) stamps.set(document.uri.toString(), stamp(document.uri.fsPath));
+  if (document.uri.scheme !== "file" || document.isDirty) return;
+  const [key, path4, text] = [document.uri.toString(), document.uri.fsPath, document.getText()];
+  const before = stamps.get(key);
+  stamps.set(key, stamp(path4).then(async (now) => await holds(path4, text) ? now : before));
 }
 function watch3() {
   vscode3.workspace.textDocuments.forEach(note);

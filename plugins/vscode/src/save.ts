@@ -1,9 +1,11 @@
 // Saving what an agent asks to have saved, but never over what others have written.
-import { stat } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import * as vscode from "vscode";
 
 /** What each file was when its document last held the same text; undefined where that is not known. */
 const stamps = new Map<string, Promise<string | undefined>>();
+
+const largest = 16 << 20; // bytes of a file that is compared with its document
 
 async function stamp(path: string): Promise<string | undefined> {
   try {
@@ -14,8 +16,26 @@ async function stamp(path: string): Promise<string | undefined> {
   }
 }
 
+/** Whether a file may hold this text. A file that is large, or not UTF-8, may. */
+async function holds(path: string, text: string): Promise<boolean> {
+  try {
+    if ((await stat(path)).size > largest) return true;
+    const data = new TextDecoder("utf-8", { fatal: true }).decode(await readFile(path));
+    return data.includes("\0") || lines(data) === lines(text);
+  } catch {
+    return true;
+  }
+}
+
+function lines(text: string): string {
+  return text.replace(/\r\n?/g, "\n");
+}
+
 function note(document: vscode.TextDocument): void {
-  if (document.uri.scheme === "file" && !document.isDirty) stamps.set(document.uri.toString(), stamp(document.uri.fsPath));
+  if (document.uri.scheme !== "file" || document.isDirty) return;
+  const [key, path, text] = [document.uri.toString(), document.uri.fsPath, document.getText()];
+  const before = stamps.get(key);
+  stamps.set(key, stamp(path).then(async (now) => ((await holds(path, text)) ? now : before))); // an event comes late: others may have written since
 }
 
 /** Remembers what the files of documents without unsaved changes are, until it is disposed. */

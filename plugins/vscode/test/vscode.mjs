@@ -2,6 +2,13 @@
 const nothing = { dispose: () => {} };
 const on = () => nothing;
 
+/** Calls of fire reach those who listen. */
+function event() {
+  const all = new Set();
+  const listen = (f) => (all.add(f), { dispose: () => all.delete(f) });
+  return Object.assign(listen, { fire: (value) => all.forEach((f) => f(value)) });
+}
+
 export const settings = { path: "" };
 export class EventEmitter {
   event = on;
@@ -13,6 +20,7 @@ export const env = { appName: "a window", uriScheme: "window" };
 export const version = "1.75.0";
 export const extensions = { onDidChange: on, getExtension: () => undefined };
 export const languages = { getDiagnostics: () => [], onDidChangeDiagnostics: on };
+export const commands = { getCommands: async () => [] };
 export const window = {
   activeTextEditor: undefined,
   tabGroups: { all: [], onDidChangeTabs: on },
@@ -26,7 +34,10 @@ export const workspace = {
   workspaceFolders: [],
   textDocuments: [],
   getConfiguration: () => ({ get: (name) => settings[name] }),
-  onDidChangeTextDocument: on,
+  onDidOpenTextDocument: event(),
+  onDidSaveTextDocument: event(),
+  onDidChangeTextDocument: event(),
+  onDidCloseTextDocument: event(),
   onDidGrantWorkspaceTrust: on,
   onDidChangeWorkspaceFolders: on,
 };
