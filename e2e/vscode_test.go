@@ -510,11 +510,7 @@ func (s *studio) survives() {
 		s.shows("kept")
 		s.Press("Control+End")
 		s.Type("mine")
-		pid := s.companion()
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-			b.t.Fatal(err)
-		}
-		b.until("it is back", func() bool { now := s.companion(); return now > 0 && now != pid })
+		s.dies()
 		s.accepts()
 		b.holds("new.txt", "kept\nmine")
 		c.Idle()
@@ -539,7 +535,35 @@ func (s *studio) survives() {
 		s.WaitText(proposal+" .view-lines", "third")
 		s.accepts()
 		b.holds("new.txt", "third\n")
+		c.Idle()
 	})
+	b.step("the editor is left while pollux is dead", func() { // only the editor knows what was typed since
+		c.Ask("and a fourth time", model.WriteFile("new.txt", "fourth\n"))
+		s.shows("fourth")
+		for range 4 { // the extension waits twice as long each time, at last 3.2 s
+			s.dies()
+		}
+		if err := syscall.Kill(s.companion(), syscall.SIGKILL); err != nil {
+			b.t.Fatal(err)
+		}
+		s.Press("Control+End")
+		s.Type("typed since")
+		s.Go("about:blank")
+		s.starts(func() { s.Go(s.address) })
+		s.WaitText(proposal+" .view-lines", "typed since")
+		s.accepts()
+		b.holds("new.txt", "fourth\ntyped since")
+	})
+}
+
+// dies kills the companion, and waits until the extension has started another one.
+func (s *studio) dies() {
+	s.b.t.Helper()
+	pid := s.companion()
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		s.b.t.Fatal(err)
+	}
+	s.b.until("it is back", func() bool { now := s.companion(); return now > 0 && now != pid })
 }
 
 // keepsSecrets: no token is in what VS Code has logged.
