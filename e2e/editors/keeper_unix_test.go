@@ -102,6 +102,24 @@ func killedAndLeft(t *testing.T, f flavour) {
 	b.accepted(a, "a", "new\nedited\n")
 }
 
+// What was typed after pollux was killed is kept when Kakoune is left before another one runs (SPEC L-3, L-4).
+func TestKakouneLeftWhilePolluxIsDead(t *testing.T) {
+	t.Parallel()
+	f := kakoune(t)
+	b := newBench(t, f, map[string]string{"a.txt": "a\n"})
+	b.withKeeper()
+	b.open("a.txt")
+	a := b.connect()
+	b.kakouneShows(a, "a.txt", "new\n")
+	b.ex("set-option global idle_timeout 600000") // Kakoune would start another one
+	b.kill(b.server(), syscall.SIGKILL)
+	b.text("A typed since")
+	b.normal()
+	b.ex("kill!")
+	b.tm.Exit(patience)
+	b.hasKept("new typed since\n")
+}
+
 // killedAndStopped: pollux is stopped by hand while it is dead. Its view goes, as with one that lives, and what was typed is in the history.
 func killedAndStopped(t *testing.T, f flavour) {
 	b := newBench(t, f, map[string]string{"a": "a\n"})
@@ -212,6 +230,23 @@ func (b *bench) opensAgain(keeper *control.Client, file string) {
 	})
 	b.open(file)
 	b.until("the keeper's end", func() bool { return !alive(keeper.Status.PID) })
+}
+
+// hasKept waits until the keeper has one proposal, of this text.
+func (b *bench) hasKept(text string) {
+	b.Helper()
+	keeper := b.keeper()
+	b.until("the proposal in the keeper", func() bool {
+		diffs, err := keeper.Diffs(b.Context())
+		if err != nil {
+			b.Fatal(err)
+		}
+		if len(diffs) != 1 {
+			return false
+		}
+		now, _, err := keeper.Text(b.Context(), diffs[0].ID)
+		return err == nil && now == text
+	})
 }
 
 // waits waits until one proposal is open, which begins with a line.

@@ -287,10 +287,14 @@ define-command -hidden pollux-past -params 1 %{
 hook -group pollux global KakBegin .* %{
     evaluate-commands %sh{ [ "$kak_opt_pollux_autostart" = true ] && echo pollux-start }
 }
-hook -group pollux global KakEnd .* %{ nop %sh{
-    # kak_opt_pollux_socket
-    [ -n "$kak_opt_pollux_socket" ] && exec "$kak_opt_pollux_command" kakoune quit
-} }
+hook -group pollux global KakEnd .* %{
+    evaluate-commands -buffer * %{ try %{ pollux-sync } } # a pollux that was killed does not know what was typed since
+    nop %sh{
+        # kak_opt_pollux_socket
+        [ -n "$kak_opt_pollux_dir" ] &&
+            exec "$kak_opt_pollux_command" kakoune quit "$kak_session" "$PPID" '' $kak_opt_pollux_server >/dev/null 2>&1 </dev/null
+    }
+}
 hook -group pollux global ModeChange '.*:([^:]+)' %{ set-option window pollux_mode %val{hook_param_capture_1} }
 hook -group pollux global NormalIdle .* pollux-context
 hook -group pollux global InsertIdle .* pollux-context

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -27,8 +28,11 @@ func Command(con *console.Console, over Over) *cobra.Command {
 		Hidden: true,
 		Args:   cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if args[0] == "serve" {
+			switch args[0] {
+			case "serve":
 				return serveKakoune(cmd.Context(), con, over, args[1:])
+			case "quit":
+				return leaveKakoune(cmd.Context(), con, over, args[1:])
 			}
 			fmt.Fprint(con.Out, tellKakoune(cmd.Context(), args[0], args[1:]))
 			return nil
@@ -49,7 +53,7 @@ func tellKakoune(ctx context.Context, name string, args []string) string {
 		again = "" // it is about to listen, or the user has stopped it
 	}
 	switch name {
-	case "quit", "stop":
+	case "stop":
 		return ""
 	case "context":
 		return again
@@ -66,23 +70,65 @@ func tellKakoune(ctx context.Context, name string, args []string) string {
 // serveKakoune serves one Kakoune until it ends: its session, the PID of its server, the client that started this, and the program that
 // speaks the editor's protocol where that is not this one.
 func serveKakoune(ctx context.Context, con *console.Console, over Over, args []string) error {
-	if len(args) != 3 && len(args) != 4 {
-		return console.Usage(errors.New("Kakoune's plugin starts this by itself: pollux install kakoune"))
-	}
-	pid, err := strconv.Atoi(args[1])
+	start, err := startOf(con, args)
 	if err != nil {
-		return console.Usage(err)
+		return err
 	}
 	ctx, stop := console.Interrupted(ctx)
 	defer stop()
+	return kakoune.Run(ctx, start, server(ctx, con, over, args))
+}
+
+// leaveKakoune tells the pollux that serves a Kakoune that it is left; its arguments are those of serveKakoune. Where that pollux has been killed, what the user
+// has typed since is told to one that starts for that alone.
+func leaveKakoune(ctx context.Context, con *console.Console, over Over, args []string) error {
+	start, err := startOf(con, args)
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithTimeout(ctx, leaveWithin)
+	defer stop()
+	for {
+		e, socket := kakoune.FromKakoune("quit", nil)
+		if _, err := kakoune.Tell(ctx, socket, e); err == nil {
+			return nil
+		}
+		busy, err := kakoune.Leave(ctx, start, server(ctx, con, over, args))
+		if !busy {
+			return err
+		}
+		select { // one is about to listen
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// leaveWithin is how long Kakoune's end may wait.
+const leaveWithin = 6 * time.Second
+
+// startOf reads the arguments of a Kakoune's server.
+func startOf(con *console.Console, args []string) (start kakoune.Start, err error) {
+	if len(args) != 3 && len(args) != 4 {
+		return start, console.Usage(errors.New("Kakoune's plugin starts this by itself: pollux install kakoune"))
+	}
+	pid, err := strconv.Atoi(args[1])
+	if err != nil {
+		return start, console.Usage(err)
+	}
 	con.TellWhoTyped("an editor")
-	start := kakoune.Start{Session: args[0], PID: pid, Client: args[2], State: con.Dirs.State, Run: con.Dirs.Run, Log: con.Log}
-	return kakoune.Run(ctx, start, func(in io.Reader, out io.Writer) error {
+	return kakoune.Start{Session: args[0], PID: pid, Client: args[2], State: con.Dirs.State, Run: con.Dirs.Run, Log: con.Log}, nil
+}
+
+// server is what speaks the editor's protocol: this program, or another one that the arguments name.
+func server(ctx context.Context, con *console.Console, over Over, args []string) kakoune.Serve {
+	return func(in io.Reader, out io.Writer) error {
 		if len(args) == 4 {
 			return speak(exec.CommandContext(ctx, args[3], "lsp"), in, out)
 		}
 		return over(ctx, con, in, out)
-	})
+	}
 }
 
 // speak joins a program's input and output to in and out until it ends.

@@ -107,20 +107,11 @@ func join(ctx context.Context, wire rpc.Wire, ln net.Listener, o options) error 
 
 // begin introduces Kakoune, and then lets it tell events. It returns when the bridge ends.
 func (b *bridge) begin(ctx context.Context, socket string) {
-	folder, _ := os.Getwd()
 	open := []obj{}
 	for _, p := range b.queue {
 		open = append(open, p.announce(b.o.Dir))
 	}
-	err := b.peer.Call(ctx, "initialize", obj{
-		"processId": b.o.PID, "clientInfo": obj{"name": "Kakoune"},
-		"workspaceFolders": []obj{{"uri": paths.URI(folder), "name": filepath.Base(folder)}},
-		"initializationOptions": obj{"pollux": obj{
-			"version": 2, "context": true, "openDiff": true, "idePid": b.o.PID,
-			"ide": obj{"name": "kakoune", "displayName": "Kakoune"}, "openDiffs": open,
-		}},
-	}, nil)
-	if err != nil {
+	if err := b.peer.Call(ctx, "initialize", b.o.hello(open), nil); err != nil {
 		b.send(in(b.o.Client, say("pollux cannot start: %v", err)))
 		return
 	}
@@ -133,6 +124,43 @@ func (b *bridge) begin(ctx context.Context, socket string) {
 		command("evaluate-commands -buffer *", "try %{ pollux-report }") + "pollux-clients\n")
 	b.showStatus()
 	<-ctx.Done()
+}
+
+// hello introduces a Kakoune that has these proposals open.
+func (s Start) hello(open []obj) obj {
+	folder, _ := os.Getwd()
+	return obj{
+		"processId": s.PID, "clientInfo": obj{"name": "Kakoune"},
+		"workspaceFolders": []obj{{"uri": paths.URI(folder), "name": filepath.Base(folder)}},
+		"initializationOptions": obj{"pollux": obj{
+			"version": 2, "context": true, "openDiff": true, "idePid": s.PID,
+			"ide": obj{"name": "kakoune", "displayName": "Kakoune"}, "openDiffs": open,
+		}},
+	}
+}
+
+// leave introduces a Kakoune that has these proposals open, and is left.
+func leave(ctx context.Context, wire rpc.Wire, s Start, dir string, open []obj) error {
+	ctx, cancel := context.WithTimeout(ctx, callWithin)
+	defer cancel()
+	peer := rpc.NewPeer(wire, rpc.PeerOptions{Log: s.Log, Handle: func(_ context.Context, method string, _ json.RawMessage) (any, error) {
+		return nil, rpc.Errorf(rpc.CodeNoMethod, "Kakoune is being left, and does not hear %s", method)
+	}})
+	var asking sync.WaitGroup
+	var err error
+	asking.Go(func() {
+		defer cancel()
+		if err = peer.Call(ctx, "initialize", s.hello(open), nil); err == nil {
+			err = peer.Call(ctx, "shutdown", obj{"keep": true}, nil)
+		}
+		if err == nil {
+			err = os.RemoveAll(dir) // the next editor is asked by the keeper
+		}
+		peer.Notify("exit", nil)
+	})
+	_ = peer.Run(ctx)
+	asking.Wait()
+	return err
 }
 
 // send has Kakoune run a script, once the earlier ones are with it.

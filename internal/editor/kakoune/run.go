@@ -37,14 +37,23 @@ type Start struct {
 // socketFile names the socket of the pollux that serves a Kakoune.
 const socketFile = "socket"
 
-// Run serves one Kakoune until it ends. serve is pollux's server for an editor, over a pair of pipes.
-func Run(ctx context.Context, s Start, serve func(in io.Reader, out io.Writer) error) error {
-	dirs := filepath.Join(s.State, "kakoune")
-	dir := filepath.Join(dirs, folder(s.PID))
-	if err := errors.Join(safefile.PrivateDir(dirs), safefile.PrivateDir(dir)); err != nil {
-		return err
+// A Serve is pollux's server for an editor, over a pair of pipes.
+type Serve func(in io.Reader, out io.Writer) error
+
+// open opens the folder of a Kakoune's, and its lock.
+func (s Start) open() (dirs, dir string, lock *os.File, err error) {
+	dirs = filepath.Join(s.State, "kakoune")
+	dir = filepath.Join(dirs, folder(s.PID))
+	if err = errors.Join(safefile.PrivateDir(dirs), safefile.PrivateDir(dir)); err != nil {
+		return "", "", nil, err
 	}
-	lock, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
+	lock, err = os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
+	return dirs, dir, lock, err
+}
+
+// Run serves one Kakoune until it ends.
+func Run(ctx context.Context, s Start, serve Serve) error {
+	dirs, dir, lock, err := s.open()
 	if err != nil {
 		return err
 	}
@@ -69,6 +78,17 @@ func Run(ctx context.Context, s Start, serve func(in io.Reader, out io.Writer) e
 		ln.Close()
 		return err
 	}
+	return serve.with(func(wire rpc.Wire) error {
+		return join(ctx, wire, ownpipe.Guard(ln, s.Log), options{
+			Start: s, Dir: dir,
+			Send:      func(script string) error { return send(ctx, s, script) },
+			MayDecide: func(conn net.Conn) error { return mayDecide(conn, s.PID) },
+		})
+	})
+}
+
+// with runs the server until f, which speaks with it, returns.
+func (serve Serve) with(f func(rpc.Wire) error) error {
 	in, toServer := io.Pipe()
 	fromServer, out := io.Pipe()
 	served := make(chan error, 1)
@@ -76,13 +96,30 @@ func Run(ctx context.Context, s Start, serve func(in io.Reader, out io.Writer) e
 		served <- serve(in, out)
 		out.Close()
 	}()
-	err = join(ctx, rpc.NewQueue(rpc.NewChannel(fromServer, toServer, nil)), ownpipe.Guard(ln, s.Log), options{
-		Start: s, Dir: dir,
-		Send:      func(script string) error { return send(ctx, s, script) },
-		MayDecide: func(conn net.Conn) error { return mayDecide(conn, s.PID) },
-	})
+	err := f(rpc.NewQueue(rpc.NewChannel(fromServer, toServer, nil)))
 	toServer.Close()
 	return errors.Join(err, <-served)
+}
+
+// Leave tells a pollux what a Kakoune that ends has in its proposals, where the one that knew has been killed. Busy is another that
+// serves this Kakoune, or is about to.
+func Leave(ctx context.Context, s Start, serve Serve) (busy bool, err error) {
+	_, dir, lock, err := s.open()
+	if err != nil {
+		return false, err
+	}
+	defer lock.Close()
+	if held, err := safefile.TryLock(lock); err != nil || !held {
+		return err == nil, err
+	}
+	open := []obj{}
+	for _, p := range left(dir) {
+		open = append(open, p.announce(dir))
+	}
+	if len(open) == 0 {
+		return false, nil
+	}
+	return false, serve.with(func(wire rpc.Wire) error { return leave(ctx, wire, s, dir, open) })
 }
 
 // send has a Kakoune run a script, by the program that it is, or the one in PATH where the system does not say.
