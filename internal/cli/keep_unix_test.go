@@ -24,6 +24,7 @@ import (
 	"github.com/pollux-companion/pollux/e2e/child"
 	"github.com/pollux-companion/pollux/internal/cli/console"
 	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/pace"
 	"github.com/pollux-companion/pollux/internal/rpc"
 	"github.com/pollux-companion/pollux/internal/usertest"
@@ -484,7 +485,7 @@ func (w *world) reviews(cli *agent.Agent) {
 	w.t.Helper()
 	client := w.control()
 	defer client.Close()
-	if err := client.SetRule(w.t.Context(), control.Rule{Mode: "accept", Pattern: "**/reviewed"}); err != nil {
+	if err := client.SetRule(w.t.Context(), review.Rule{Mode: "accept", Pattern: "**/reviewed"}); err != nil {
 		w.t.Fatal(err)
 	}
 	path := filepath.Join(w.project, "reviewed")

@@ -207,11 +207,11 @@ func TestReviewerBesidePage(t *testing.T) {
 	if note.Text != "a\nB\n" {
 		t.Errorf("the page is told %q", note.Text)
 	}
-	if err := reviewer.SetRule(ctx, control.Rule{Mode: review.Terminal, Pattern: "/x"}); err != nil {
+	if err := reviewer.SetRule(ctx, review.Rule{Mode: review.Terminal, Pattern: "/x"}); err != nil {
 		t.Fatal(err)
 	}
 	page.Expect("rules/changed", nil)
-	page.Call("policy/set", control.Rule{Mode: review.AcceptAll, Pattern: "/y"}, nil)
+	page.Call("policy/set", review.Rule{Mode: review.AcceptAll, Pattern: "/y"}, nil)
 	until(t, reviewer, "the page's rule", func(q control.Queue) bool { return len(q.Rules) == 2 })
 	page.Call("diff/accept", map[string]string{"id": id}, nil)
 	if got := await(t, "the answer", q.answer); got.Content != "a\r\nB\r\n" || !got.Edited {

@@ -4,8 +4,6 @@ import (
 	"io/fs"
 	"path/filepath"
 
-	"github.com/pollux-companion/pollux/internal/core/text"
-
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +15,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/core/text"
 	"github.com/pollux-companion/pollux/internal/guard"
 	"github.com/pollux-companion/pollux/internal/proc"
 )
@@ -280,7 +279,7 @@ func (c *Client) Resolve(ctx context.Context, id string, seen Seen, theirs bool)
 }
 
 // SetRule adds a rule to the policy.
-func (c *Client) SetRule(ctx context.Context, r Rule) error {
+func (c *Client) SetRule(ctx context.Context, r review.Rule) error {
 	return c.call(ctx, methodRule, ruleParams{r, inAgent()}, &empty{})
 }
 

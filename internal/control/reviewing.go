@@ -36,9 +36,9 @@ type reviewing interface {
 // A Queue is everything that waits for the user at one moment.
 type Queue struct {
 	// Version changes whenever something below has changed.
-	Version uint64 `json:"version"`
-	Diffs   []Diff `json:"diffs"` // oldest first
-	Rules   []Rule `json:"rules,omitempty"`
+	Version uint64        `json:"version"`
+	Diffs   []Diff        `json:"diffs"` // oldest first
+	Rules   []review.Rule `json:"rules,omitempty"`
 	// Sessions is how many CLIs are connected.
 	Sessions int `json:"sessions"`
 	// Sharing says in words who is told what the user looks at; "" when nobody is connected.
@@ -57,9 +57,6 @@ type Ended struct {
 	Outcome string `json:"outcome"` // review.Kind's word
 	Policy  bool   `json:"policy,omitempty"`
 }
-
-// A Rule is one line of the user's policy.
-type Rule = review.Rule
 
 // Texts are the texts of a proposal, byte for byte.
 type Texts struct {
@@ -130,8 +127,8 @@ type (
 		InAgent bool   `json:"inAgent,omitempty"`
 	}
 	ruleParams struct {
-		Rule    Rule `json:"rule"`
-		InAgent bool `json:"inAgent,omitempty"`
+		Rule    review.Rule `json:"rule"`
+		InAgent bool        `json:"inAgent,omitempty"`
 	}
 	agentParams struct {
 		InAgent bool `json:"inAgent,omitempty"`

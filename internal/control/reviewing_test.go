@@ -26,7 +26,7 @@ type reviewed struct {
 	queue    Queue
 	attached chan int // +1 and -1
 	edits    []string
-	rules    []Rule
+	rules    []review.Rule
 	undone   []string
 	proposed chan Proposal
 	answer   chan Answer
@@ -63,7 +63,7 @@ func (f *reviewed) Resolve(id string, seen Seen, theirs bool) error {
 	f.edits = append(f.edits, fmt.Sprint(id, seen, theirs))
 	return nil
 }
-func (f *reviewed) SetRule(r Rule, _ int) { f.rules = append(f.rules, r) }
+func (f *reviewed) SetRule(r review.Rule, _ int) { f.rules = append(f.rules, r) }
 func (f *reviewed) History() ([]PastProposal, error) {
 	return []PastProposal{{ID: "h", Path: "/p", Outcome: "accepted"}}, nil
 }
@@ -129,7 +129,7 @@ func TestReviewing(t *testing.T) {
 	f := &fake{reviewed: newReviewed()}
 	f.texts = Texts{Old: odd, New: odd + "x", Final: odd + "y"}
 	f.queue = Queue{
-		Version: 3, Diffs: []Diff{{ID: "d", Version: 2, Unsaved: true}}, Rules: []Rule{{Mode: review.AcceptAll, Pattern: "/a"}},
+		Version: 3, Diffs: []Diff{{ID: "d", Version: 2, Unsaved: true}}, Rules: []review.Rule{{Mode: review.AcceptAll, Pattern: "/a"}},
 		Sessions: 2, Past: 4, Ended: []Ended{{ID: "e", Outcome: "accepted"}},
 	}
 	c, ctx := joined(t, f), t.Context()
@@ -151,10 +151,10 @@ func TestReviewing(t *testing.T) {
 	check("edit", 3, edited, err)
 	check("resolve", nil, nil, c.Resolve(ctx, "d", Seen{1, 2}, true))
 	check("edited", []string{"d: " + odd, "d{1 2} true"}, f.edits, nil)
-	rule := Rule{Mode: review.Terminal, Owner: "o", Pattern: "/p/**"}
+	rule := review.Rule{Mode: review.Terminal, Owner: "o", Pattern: "/p/**"}
 	check("rule", nil, nil, c.SetRule(ctx, rule))
-	check("rules", []Rule{rule}, f.rules, nil)
-	if err := c.SetRule(ctx, Rule{Mode: "yes"}); err == nil || err.Error() != errMode.Error() {
+	check("rules", []review.Rule{rule}, f.rules, nil)
+	if err := c.SetRule(ctx, review.Rule{Mode: "yes"}); err == nil || err.Error() != errMode.Error() {
 		t.Errorf("a rule of no mode: %v", err)
 	}
 	list, err := c.History(ctx)
@@ -272,7 +272,7 @@ func TestAgentDecidesNothing(t *testing.T) {
 			_, pageErr := c.Page(ctx)
 			_, mentionErr := c.Mention(ctx, Mention{Path: "/p"})
 			for what, err := range map[string]error{
-				"attach": c.Attach(ctx), "edit": second(c.Edit(ctx, "d", "x", nil)), "resolve": c.Resolve(ctx, "d", Seen{}, false), "rule": c.SetRule(ctx, Rule{Mode: review.AcceptAll}),
+				"attach": c.Attach(ctx), "edit": second(c.Edit(ctx, "d", "x", nil)), "resolve": c.Resolve(ctx, "d", Seen{}, false), "rule": c.SetRule(ctx, review.Rule{Mode: review.AcceptAll}),
 				"undo": c.Undo(ctx, "h"), "accept": c.Decide(ctx, Decision{ID: "d", Accept: true}), "reject": c.Decide(ctx, Decision{ID: "d"}),
 				"page": pageErr, "resume": c.Pause(ctx, false), "share": c.Share(ctx, "claude", "always"), "share after a question": c.Share(ctx, "claude", "ask"), "mention": mentionErr, "save": c.Save(ctx, "/p"), "consent": MayDecide(ctx, []string{filepath.Dir(f.socket)}),
 			} {

@@ -60,7 +60,7 @@ func (x *examination) tells(ctx context.Context, way client.Way) (*control.Views
 // general returns the mode of the policy's default.
 func general(ctx context.Context, c *control.Client) review.Mode {
 	queue, err := c.Watch(ctx, 0)
-	i := slices.IndexFunc(queue.Rules, func(r control.Rule) bool { return r.Owner == "" && r.Pattern == "" })
+	i := slices.IndexFunc(queue.Rules, func(r review.Rule) bool { return r.Owner == "" && r.Pattern == "" })
 	if err != nil || i < 0 {
 		return review.Ask
 	}

@@ -19,7 +19,7 @@ type teller struct {
 	control.Backend
 	connection control.Connection
 	views      *control.Views
-	rules      []control.Rule
+	rules      []review.Rule
 	roots      []string
 	troubles   []control.Trouble
 }
@@ -54,7 +54,7 @@ func TestViews(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		views *control.Views
-		rules []control.Rule
+		rules []review.Rule
 		level Level
 		what  string
 		mend  string
@@ -65,9 +65,9 @@ func TestViews(t *testing.T) {
 		"a page":              {&control.Views{Page: true}, nil, OK, "on an open page", ""},
 		"a reviewer":          {&control.Views{Reviewer: true}, nil, OK, "in pollux review", ""},
 		"a browser to be":     {&control.Views{Browser: true}, nil, Note, "opens the browser", "pollux page"},
-		"accepted unseen":     {&control.Views{}, []control.Rule{{Mode: review.AcceptAll}}, OK, "accepts every diff", ""},
-		"one file's accepted": {&control.Views{}, []control.Rule{{Mode: review.AcceptAll, Pattern: "/x"}}, Fault, "no editor", "pollux page"},
-		"left to terminal":    {&control.Views{Page: true}, []control.Rule{{Mode: review.Terminal}}, Note, "leaves every diff to the terminal", ""},
+		"accepted unseen":     {&control.Views{}, []review.Rule{{Mode: review.AcceptAll}}, OK, "accepts every diff", ""},
+		"one file's accepted": {&control.Views{}, []review.Rule{{Mode: review.AcceptAll, Pattern: "/x"}}, Fault, "no editor", "pollux page"},
+		"left to terminal":    {&control.Views{Page: true}, []review.Rule{{Mode: review.Terminal}}, Note, "leaves every diff to the terminal", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -14,11 +14,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pollux-companion/pollux/e2e/child"
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
-	"github.com/pollux-companion/pollux/internal/peers"
-
 	"golang.org/x/sys/unix"
+
+	"github.com/pollux-companion/pollux/e2e/child"
+	"github.com/pollux-companion/pollux/internal/peers"
+	"github.com/pollux-companion/pollux/internal/permission"
 )
 
 // A way is one way to start a program.
@@ -64,7 +64,7 @@ func BenchmarkStart(b *testing.B) {
 			host, await := Policy{Hosts: hosts(b, "example.com")}, func() { pool.wait(b) }
 			ways := []way{
 				{"plain", nil, program()}, {"bwrap", nil, program(bwrap...)},
-				{"fresh", nil, ours(fresh, Policy{})}, {"fresh+host", nil, ours(fresh, host)}, {"fresh+home", nil, ours(fresh, Policy{Read: manifest.Home})},
+				{"fresh", nil, ours(fresh, Policy{})}, {"fresh+host", nil, ours(fresh, host)}, {"fresh+home", nil, ours(fresh, Policy{Read: permission.Home})},
 				{"ready", await, ours(ready, Policy{})}, {"ready+host", await, ours(ready, host)},
 				{"command", nil, program(binary, "sandbox", "--")}, {"command+host", nil, program(binary, "sandbox", "--allow-host", "example.com", "--")},
 			}
@@ -158,7 +158,7 @@ func BenchmarkEntrances(b *testing.B) {
 			}
 			var speeds, seconds []float64
 			ask := func(format, url string) float64 {
-				r := runIn(b, w.s, Policy{Read: manifest.Workspace, Hosts: hosts(b, "example.com")},
+				r := runIn(b, w.s, Policy{Read: permission.Workspace, Hosts: hosts(b, "example.com")},
 					Command{Args: []string{curl, "-sS", "-o", "/dev/null", "-w", format + " %{http_code}", url}, Workspace: w.workspace, Env: env})
 				number, code, _ := strings.Cut(string(r.Stdout), " ")
 				value, err := strconv.ParseFloat(number, 64)

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/permission"
 	"github.com/pollux-companion/pollux/internal/sandbox/program"
 )
 
@@ -19,13 +19,13 @@ type layoutCase struct {
 	has             []string // folders end in a slash, links are "a -> b", all else is files
 	program         program.Program
 	command         Command
-	pairs           [][2]manifest.Access // read, write
+	pairs           [][2]permission.Access // read, write
 }
 
 // everyPair returns each effective pair of levels.
-func everyPair() [][2]manifest.Access {
-	const n, w, h, f = manifest.None, manifest.Workspace, manifest.Home, manifest.Full
-	return [][2]manifest.Access{{n, n}, {w, n}, {h, n}, {f, n}, {n, w}, {h, w}, {f, w}, {n, h}, {f, h}, {n, f}}
+func everyPair() [][2]permission.Access {
+	const n, w, h, f = permission.None, permission.Workspace, permission.Home, permission.Full
+	return [][2]permission.Access{{n, n}, {w, n}, {h, n}, {f, n}, {n, w}, {h, w}, {f, w}, {n, h}, {f, h}, {n, f}}
 }
 
 func someEtc() []string {
@@ -33,7 +33,7 @@ func someEtc() []string {
 }
 
 func layouts() map[string]layoutCase {
-	const n, w, h = manifest.None, manifest.Workspace, manifest.Home
+	const n, w, h = permission.None, permission.Workspace, permission.Home
 	debian := slices.Concat(someEtc(), []string{"usr/bin/python3", "usr/lib/", "bin -> usr/bin", "lib -> usr/lib", "sbin -> usr/sbin", "srv/", "opt/", "run/user/", "root/.ssh/",
 		"home/u/.ssh/", "home/u/.npmrc", "home/u/.bashrc", "home/u/.config/gh/", "home/u/.config/autostart/", "home/u/.config/pollux/", "home/u/.local/bin/pollux", "home/u/.gitconfig -> dotfiles/gitconfig", "home/u/dotfiles/gitconfig", "home/u/.gemini/extensions/lint/lint.py",
 		"home/other/.aws/",
@@ -43,15 +43,15 @@ func layouts() map[string]layoutCase {
 			command: Command{Args: []string{"python3", "/home/u/.gemini/extensions/lint/lint.py", "--file", "a b"}, Copies: []Copy{{Dir: "/home/u/.gemini/extensions/lint", Files: []CopyFile{{Name: "lint.py"}}}}}, pairs: everyPair()},
 		"pyenv": {home: "/home/u", workspace: "/home/u/work/app", has: append(slices.Clone(debian), "home/u/.pyenv/versions/3.11/bin/python3", "home/u/.pyenv/shims/python3"),
 			program: program.Program{Path: "/home/u/.pyenv/versions/3.11/bin/python3", ReadOnly: []string{"/home/u/.pyenv/versions/3.11"}, PathDirs: []string{"/home/u/.pyenv/versions/3.11/bin"}},
-			command: Command{Args: []string{"python3"}}, pairs: [][2]manifest.Access{{n, n}, {h, w}, {n, h}}},
+			command: Command{Args: []string{"python3"}}, pairs: [][2]permission.Access{{n, n}, {h, w}, {n, h}}},
 		"ostree": {home: "/var/home/u", workspace: "/var/home/u/app", has: slices.Concat(slices.DeleteFunc(someEtc(), func(n string) bool { return n == "tmp/" }), []string{"usr/bin/sh", "usr/lib64/", "bin -> usr/bin", "lib64 -> usr/lib64", "home -> var/home", "root -> var/roothome", "var/roothome/.ssh/", "tmp -> sysroot/tmp", "sysroot/tmp/", "var/home/u/.ssh/", "var/home/u/app/.git/config"}),
-			program: program.Program{Path: "/usr/bin/sh"}, command: Command{Args: []string{"sh"}}, pairs: [][2]manifest.Access{{n, n}, {n, w}, {manifest.Full, n}}},
+			program: program.Program{Path: "/usr/bin/sh"}, command: Command{Args: []string{"sh"}}, pairs: [][2]permission.Access{{n, n}, {n, w}, {permission.Full, n}}},
 		"nix": {home: "/home/u", workspace: "/home/u/app", has: []string{"nix/store/abc-python/bin/python3", "bin/sh", "usr/bin/env", "etc/static -> /nix/store/xyz-etc", "nix/store/xyz-etc/ssl/certs/ca.crt", "etc/ssl/certs -> ../static/ssl/certs", "etc/passwd", "tmp/", "run/current-system/", "home/u/.ssh/", "home/u/app/x"},
-			program: program.Program{Path: "/nix/store/abc-python/bin/python3", ReadOnly: []string{"/nix/store/abc-python"}}, command: Command{Args: []string{"python3"}}, pairs: [][2]manifest.Access{{n, n}, {w, n}, {n, w}}},
+			program: program.Program{Path: "/nix/store/abc-python/bin/python3", ReadOnly: []string{"/nix/store/abc-python"}}, command: Command{Args: []string{"python3"}}, pairs: [][2]permission.Access{{n, n}, {w, n}, {n, w}}},
 		"split": {home: "/root", workspace: "/workspace", has: slices.Concat(someEtc(), []string{"usr/bin/node", "bin/sh", "sbin/", "lib/", "lib64/", "root/.ssh/", "root/.bashrc", "workspace/.git/config", "workspace/.git/hooks/", "workspace/tools/hooks/"}),
-			program: program.Program{Path: "/usr/bin/node"}, command: Command{Args: []string{"node"}}, pairs: [][2]manifest.Access{{n, n}, {n, w}, {n, h}}},
+			program: program.Program{Path: "/usr/bin/node"}, command: Command{Args: []string{"node"}}, pairs: [][2]permission.Access{{n, n}, {n, w}, {n, h}}},
 		"homeless": {home: "", workspace: "/workspace", has: slices.Concat(someEtc(), []string{"usr/bin/sh", "bin -> usr/bin", "workspace/x"}),
-			program: program.Program{Path: "/usr/bin/sh"}, command: Command{Args: []string{"sh"}}, pairs: [][2]manifest.Access{{n, n}, {n, w}}},
+			program: program.Program{Path: "/usr/bin/sh"}, command: Command{Args: []string{"sh"}}, pairs: [][2]permission.Access{{n, n}, {n, w}}},
 	}
 }
 
@@ -137,7 +137,7 @@ func compareGolden(t *testing.T, file, got string) {
 func TestExplain(t *testing.T) {
 	p := newPlace(t)
 	c := Command{Args: []string{"sh", "-c", "echo x"}, Workspace: p.workspace, Env: []string{"SECRET=hush"}}
-	plan, err := p.s.Explain(Policy{Write: manifest.Workspace, Hosts: hosts(t, "example.com")}, c)
+	plan, err := p.s.Explain(Policy{Write: permission.Workspace, Hosts: hosts(t, "example.com")}, c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,8 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
-
+	"github.com/pollux-companion/pollux/internal/permission"
 	"github.com/pollux-companion/pollux/internal/sandbox/inside"
 )
 
@@ -38,7 +37,7 @@ func TestEveryStepFails(t *testing.T) {
 	pooled := New(&Options{Home: place.home, Pool: newPool(t)})
 	mark := filepath.Join(place.workspace, "ran")
 	c := Command{Args: []string{"touch", mark}, Workspace: place.workspace}
-	policy := Policy{Write: manifest.Workspace, Hosts: hosts(t, "example.com")}
+	policy := Policy{Write: permission.Workspace, Hosts: hosts(t, "example.com")}
 	for _, phase := range []string{"mounts", "network", "system", "limits", "privileges", "landlock", "seccomp", "check"} { // the steps of package inside
 		for _, s := range []*Sandbox{place.s, pooled} {
 			_, err := runSetup(s, policy, c, func(set *inside.Setup) { set.Fail = phase })

@@ -17,10 +17,10 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/pace"
 	"github.com/pollux-companion/pollux/internal/paths"
 	"github.com/pollux-companion/pollux/internal/peers"
+	"github.com/pollux-companion/pollux/internal/permission"
 	"github.com/pollux-companion/pollux/internal/sandbox/escapes"
 )
 
@@ -105,7 +105,7 @@ func makeRepo(t testing.TB, dir string) {
 // else (SPEC E-2).
 func TestHosts(t *testing.T) {
 	w := newWeb(t)
-	policy := Policy{Read: manifest.Workspace, Hosts: hosts(t, "example.com", "http://git.example.com")}
+	policy := Policy{Read: permission.Workspace, Hosts: hosts(t, "example.com", "http://git.example.com")}
 	noProxy := append(slices.Clone(w.env), "HTTP_PROXY=", "HTTPS_PROXY=", "http_proxy=", "https_proxy=", "ALL_PROXY=", "all_proxy=", "NODE_USE_ENV_PROXY=")
 	python := `import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode())`
 	node := `fetch(process.argv[1]).then(r => r.ok ? r.text() : Promise.reject(r.status)).then(console.log, e => { console.error(e); process.exit(1) })`

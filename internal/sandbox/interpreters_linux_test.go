@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/pace"
 	"github.com/pollux-companion/pollux/internal/paths"
+	"github.com/pollux-companion/pollux/internal/permission"
 )
 
 // standIn is a fake interpreter that works only if its whole installation is visible.
@@ -77,7 +77,7 @@ func TestVersionManagers(t *testing.T) {
 			}
 			t.Setenv("PATH", strings.Join(append(path, "/usr/bin", "/bin"), ":"))
 			s := New(&Options{Home: home})
-			for _, level := range []manifest.Access{manifest.None, manifest.Home, manifest.Full} {
+			for _, level := range []permission.Access{permission.None, permission.Home, permission.Full} {
 				r := runIn(t, s, Policy{Read: level}, Command{Args: []string{test.program, "x y"}, Dir: home + "/project"})
 				if r.Code != 0 || !strings.HasSuffix(string(r.Stdout), "ran with x y\n") {
 					t.Errorf("%v: %d %s%s", level, r.Code, r.Stdout, r.Stderr)

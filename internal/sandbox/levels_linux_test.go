@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/paths"
+	"github.com/pollux-companion/pollux/internal/permission"
 	"github.com/pollux-companion/pollux/internal/workspace"
 )
 
@@ -67,16 +67,16 @@ func TestLevels(t *testing.T) {
 	inWorkspace, inHome := []string{code, git, envrc}, []string{code, git, envrc, notes, bashrc, tool}
 	everything := append(slices.Clone(inHome), outside)
 	for _, test := range []struct {
-		read, write manifest.Access
+		read, write permission.Access
 		reads       []string
 		writes      []string
 	}{
-		{manifest.None, manifest.None, nil, nil},
-		{manifest.Workspace, manifest.None, inWorkspace, nil},
-		{manifest.Home, manifest.None, inHome, nil},
-		{manifest.None, manifest.Workspace, inWorkspace, []string{code}},
-		{manifest.Home, manifest.Workspace, inHome, []string{code}},
-		{manifest.None, manifest.Home, inHome, []string{code, notes}},
+		{permission.None, permission.None, nil, nil},
+		{permission.Workspace, permission.None, inWorkspace, nil},
+		{permission.Home, permission.None, inHome, nil},
+		{permission.None, permission.Workspace, inWorkspace, []string{code}},
+		{permission.Home, permission.Workspace, inHome, []string{code}},
+		{permission.None, permission.Home, inHome, []string{code, notes}},
 	} {
 		t.Run(test.read.String()+"-"+test.write.String(), func(t *testing.T) {
 			p := newPlace(t)
@@ -100,9 +100,9 @@ func TestLevels(t *testing.T) {
 			t.Cleanup(func() { os.RemoveAll(dir) })
 			t.Setenv("TMPDIR", dir)
 		}
-		for write, writes := range map[manifest.Access][]string{manifest.None: nil, manifest.Workspace: {code}, manifest.Home: {code, notes}, manifest.Full: {code, notes, outside}} {
+		for write, writes := range map[permission.Access][]string{permission.None: nil, permission.Workspace: {code}, permission.Home: {code, notes}, permission.Full: {code, notes, outside}} {
 			p := newPlace(t)
-			read, write := p.can(t, Policy{Read: manifest.Full, Write: write}, all...)
+			read, write := p.can(t, Policy{Read: permission.Full, Write: write}, all...)
 			if !slices.Equal(read, everything) {
 				t.Errorf("reads %q, want %q", read, everything)
 			}
@@ -121,7 +121,7 @@ func TestQuarantine(t *testing.T) {
 	if err := errors.Join(os.Symlink("code", filepath.Join(ws, ".mcp.json"))); err != nil {
 		t.Fatal(err)
 	}
-	r := runIn(t, p.s, Policy{Write: manifest.Workspace}, Command{Workspace: ws, Args: []string{"sh", "-c", `
+	r := runIn(t, p.s, Policy{Write: permission.Workspace}, Command{Workspace: ws, Args: []string{"sh", "-c", `
 		mkdir .vscode && echo '{}' >.vscode/tasks.json; rm .mcp.json; echo evil >.mcp.json; ln -s /tmp .idea
 		mv .git git 2>/dev/null && echo moved; rm -rf .git 2>/dev/null && echo removed; mkdir ok; true`}})
 	if r.Code != 0 || len(r.Stdout) != 0 {
@@ -160,7 +160,7 @@ func TestNestedProtection(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(ws, ".git", "config"), []byte("[core]\n\thookspath = tools/hooks\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := runIn(t, p.s, Policy{Write: manifest.Workspace}, Command{Workspace: ws, Args: []string{"sh", "-c", `
+	r := runIn(t, p.s, Policy{Write: permission.Workspace}, Command{Workspace: ws, Args: []string{"sh", "-c", `
 		for f in lib/sub/.git/config lib/.envrc tools/hooks/pre-commit tools/hooks/new; do (echo x >$f) 2>/dev/null && echo "wrote $f"; done
 		for f in lib/sub/.git lib/.envrc tools/hooks tools; do mv $f $f.old 2>/dev/null && echo "moved $f"; done
 		(echo x >node_modules/x/.vscode/tasks.json) && mkdir -p node_modules/z/.idea
@@ -195,7 +195,7 @@ func TestMovesAroundProtection(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r := runIn(t, p.s, Policy{Write: manifest.Home}, Command{Args: []string{"sh", "-c", `cd "$HOME"
+	r := runIn(t, p.s, Policy{Write: permission.Home}, Command{Args: []string{"sh", "-c", `cd "$HOME"
 		for d in .config .config/autostart .local .local/bin .local/share; do mv $d $d.old 2>/dev/null && echo moved $d; done
 		mkdir .aws && echo evil >.aws/credentials; echo evil >.ssh/authorized_keys || true; echo x >.config/own; true`}})
 	if len(r.Stdout) > 0 || r.Code != 0 {
@@ -238,7 +238,7 @@ func TestCopies(t *testing.T) {
 	if err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(dir+"/run.sh", []byte("echo swapped"), 0o700)); err != nil {
 		t.Fatal(err)
 	}
-	for _, level := range []manifest.Access{manifest.None, manifest.Workspace, manifest.Home, manifest.Full} {
+	for _, level := range []permission.Access{permission.None, permission.Workspace, permission.Home, permission.Full} {
 		c := Command{Args: []string{"sh", dir + "/run.sh"}, Workspace: p.workspace,
 			Copies: []Copy{{Dir: dir, Files: []CopyFile{{Name: "run.sh", Data: []byte("echo checked $(cat $(dirname $0)/lib/data); echo x > $0 || exit 0"), Executable: true}, {Name: "lib/data", Data: []byte("data")}}}}}
 		r := runIn(t, p.s, Policy{Read: level}, c)
@@ -258,14 +258,14 @@ func TestRefusedPolicies(t *testing.T) {
 		w error
 	}{
 		"no command":           {Policy{}, Command{}, ErrPolicy},
-		"no workspace":         {Policy{Read: manifest.Workspace}, Command{Args: []string{"true"}}, ErrPolicy},
-		"home as workspace":    {Policy{Read: manifest.Workspace}, Command{Args: []string{"true"}, Workspace: p.home}, ErrPolicy},
-		"above home":           {Policy{Write: manifest.Workspace}, Command{Args: []string{"true"}, Workspace: p.root}, ErrPolicy},
-		"root as workspace":    {Policy{Write: manifest.Workspace}, Command{Args: []string{"true"}, Workspace: "/"}, ErrPolicy},
-		"file as workspace":    {Policy{Read: manifest.Workspace}, Command{Args: []string{"true"}, Workspace: file}, ErrPolicy},
-		"missing workspace":    {Policy{Read: manifest.Workspace}, Command{Args: []string{"true"}, Workspace: "/no/such"}, ErrPolicy},
-		"workspace of secrets": {Policy{Read: manifest.Workspace}, Command{Args: []string{"true"}, Workspace: filepath.Join(p.home, ".ssh")}, ErrPolicy},
-		"relative":             {Policy{Read: manifest.Workspace}, Command{Args: []string{"true"}, Workspace: "x"}, ErrPolicy},
+		"no workspace":         {Policy{Read: permission.Workspace}, Command{Args: []string{"true"}}, ErrPolicy},
+		"home as workspace":    {Policy{Read: permission.Workspace}, Command{Args: []string{"true"}, Workspace: p.home}, ErrPolicy},
+		"above home":           {Policy{Write: permission.Workspace}, Command{Args: []string{"true"}, Workspace: p.root}, ErrPolicy},
+		"root as workspace":    {Policy{Write: permission.Workspace}, Command{Args: []string{"true"}, Workspace: "/"}, ErrPolicy},
+		"file as workspace":    {Policy{Read: permission.Workspace}, Command{Args: []string{"true"}, Workspace: file}, ErrPolicy},
+		"missing workspace":    {Policy{Read: permission.Workspace}, Command{Args: []string{"true"}, Workspace: "/no/such"}, ErrPolicy},
+		"workspace of secrets": {Policy{Read: permission.Workspace}, Command{Args: []string{"true"}, Workspace: filepath.Join(p.home, ".ssh")}, ErrPolicy},
+		"relative":             {Policy{Read: permission.Workspace}, Command{Args: []string{"true"}, Workspace: "x"}, ErrPolicy},
 		"needs home":           {Policy{}, Command{Args: []string{"true"}, ReadOnly: []string{p.home}}, ErrCommand},
 		"no such program":      {Policy{}, Command{Args: []string{"no-such-program"}}, ErrCommand},
 		"copy leads out":       {Policy{}, Command{Args: []string{"true"}, Copies: []Copy{{Dir: "/opt/x", Files: []CopyFile{{Name: "../y"}}}}}, ErrPolicy},

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/permission"
 )
 
 // holding is a program that fills socket buffers and keeps them; its first argument says how.
@@ -143,7 +143,7 @@ time.sleep(1000)'`,
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
-			r := runIn(t, p.s, Policy{Write: manifest.Workspace}, Command{
+			r := runIn(t, p.s, Policy{Write: permission.Workspace}, Command{
 				Args: []string{"sh", "-c", "cd " + p.workspace + " && " + script}, Workspace: p.workspace,
 				Limits: Limits{Disk: 64 * mib, Time: 30 * time.Second},
 			})
@@ -158,7 +158,7 @@ time.sleep(1000)'`,
 	}
 	t.Run("honest", func(t *testing.T) {
 		p := newPlace(t)
-		r := runIn(t, p.s, Policy{Write: manifest.Workspace}, Command{Args: []string{"sh", "-c", fmt.Sprintf("cd %s; head -c 4000000 /dev/zero >f; fallocate -l 1000000000 g; stat -c %%s f g", p.workspace)}, Workspace: p.workspace, Limits: Limits{Disk: 64 * mib}})
+		r := runIn(t, p.s, Policy{Write: permission.Workspace}, Command{Args: []string{"sh", "-c", fmt.Sprintf("cd %s; head -c 4000000 /dev/zero >f; fallocate -l 1000000000 g; stat -c %%s f g", p.workspace)}, Workspace: p.workspace, Limits: Limits{Disk: 64 * mib}})
 		if string(r.Stdout) != "4000000\n0\n" || r.Limit != nil {
 			t.Errorf("%q %v %s", r.Stdout, r.Limit, r.Stderr)
 		}

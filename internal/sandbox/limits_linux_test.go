@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/permission"
 	"github.com/pollux-companion/pollux/internal/sandbox/cgroup"
 	"github.com/pollux-companion/pollux/internal/words"
@@ -264,7 +263,7 @@ func runVictim(mark string) int {
 }
 
 // hosts parses entries of a policy.
-func hosts(t testing.TB, texts ...string) (all []manifest.Host) {
+func hosts(t testing.TB, texts ...string) (all []permission.Host) {
 	t.Helper()
 	for _, text := range texts {
 		h, err := permission.ParseHost(text)
@@ -289,11 +288,11 @@ func TestReduced(t *testing.T) {
 		{Policy{}, "echo hello | grep -q hello && echo x >$TMPDIR/x && cat $TMPDIR/x", 0},
 		{Policy{}, "cat ../notes", 1},
 		{Policy{}, "cat code", 1},
-		{Policy{Read: manifest.Workspace}, "cat code", 0},
-		{Policy{Read: manifest.Workspace}, "echo x >code", 2},
-		{Policy{Read: manifest.Workspace}, "chmod 777 code", 1},
-		{Policy{Read: manifest.Workspace}, "touch code", 1},
-		{Policy{Read: manifest.Workspace}, "cat ../.ssh/id", 1},
+		{Policy{Read: permission.Workspace}, "cat code", 0},
+		{Policy{Read: permission.Workspace}, "echo x >code", 2},
+		{Policy{Read: permission.Workspace}, "chmod 777 code", 1},
+		{Policy{Read: permission.Workspace}, "touch code", 1},
+		{Policy{Read: permission.Workspace}, "cat ../.ssh/id", 1},
 	} {
 		c := Command{Args: []string{"sh", "-c", "cd " + p.workspace + " 2>/dev/null; " + test.script}, Workspace: p.workspace}
 		c.Limits = c.Limits.filled()

@@ -14,8 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/paths"
+	"github.com/pollux-companion/pollux/internal/permission"
 )
 
 // A bait is a home folder with a workspace, and a program that leaves a mark in the home folder if anybody runs it
@@ -203,7 +203,7 @@ func TestChainOfTools(t *testing.T) {
 	b.path("work/.venv/bin")
 	s := New(&Options{Home: b.home})
 	script := "cd .venv/bin && rm python3 && printf '%s' \"$1\" >python3 && chmod +x python3"
-	r := runIn(t, s, Policy{Write: manifest.Workspace}, Command{Args: []string{"sh", "-c", script, "sh", b.program}, Workspace: b.workspace, Dir: b.workspace})
+	r := runIn(t, s, Policy{Write: permission.Workspace}, Command{Args: []string{"sh", "-c", script, "sh", b.program}, Workspace: b.workspace, Dir: b.workspace})
 	if data, _ := os.ReadFile(filepath.Join(b.workspace, ".venv/bin/python3")); r.Code != 0 || string(data) != b.program {
 		t.Fatalf("the interpreter was not replaced: %d %s %q", r.Code, r.Stderr, data)
 	}

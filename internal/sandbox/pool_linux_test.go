@@ -11,8 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
-
+	"github.com/pollux-companion/pollux/internal/permission"
 	"github.com/pollux-companion/pollux/internal/sandbox/inside"
 )
 
@@ -67,12 +66,12 @@ func TestPool(t *testing.T) {
 	pool := newPool(t)
 	place := newPlace(t)
 	s := New(&Options{Home: place.home, Pool: pool})
-	for _, policy := range []Policy{{}, {Read: manifest.Workspace}, {Write: manifest.Workspace}, {Hosts: hosts(t, "example.com")}} {
+	for _, policy := range []Policy{{}, {Read: permission.Workspace}, {Write: permission.Workspace}, {Hosts: hosts(t, "example.com")}} {
 		pid := pool.waiting(t).cmd.Process.Pid
 		r := runIn(t, s, policy, Command{Workspace: place.workspace, Stdin: strings.NewReader("input"),
 			Args: []string{"sh", "-c", "cat; cat " + place.workspace + "/code; cat " + place.home + "/notes; exit 3"}})
 		want := "input"
-		if policy.EffectiveRead() >= manifest.Workspace {
+		if policy.EffectiveRead() >= permission.Workspace {
 			want += "content of code"
 		}
 		if r.Code != 3 || string(r.Stdout) != want || r.Assurance != Full {

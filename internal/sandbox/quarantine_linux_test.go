@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/paths"
+	"github.com/pollux-companion/pollux/internal/permission"
 )
 
 // A siege is a workspace and a command that tries to leave something there that runs as the user later. Everything
@@ -20,7 +20,7 @@ type siege struct {
 	name   string
 	before string // a shell script that makes what the user has; $out is a folder outside
 	attack string // the command
-	write  manifest.Access
+	write  permission.Access
 	// says is part of the report, for what cannot be repaired.
 	says string
 }
@@ -39,7 +39,7 @@ junk() { mkdir -p "$1"; seq 1 50001 | (cd "$1" && xargs touch); }
 `
 
 func sieges() []siege {
-	const w, h = manifest.Workspace, manifest.Home
+	const w, h = permission.Workspace, permission.Home
 	init := "git init -q . && git config user.email a@b && git config user.name n && git commit -q --allow-empty -m one; "
 	all := []siege{
 		// Counting past the end.

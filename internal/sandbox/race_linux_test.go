@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/permission"
 )
 
 // TestSwap: while somebody keeps swapping the workspace, or a protected folder in it, with a link to secrets, no
@@ -36,7 +36,7 @@ func TestSwap(t *testing.T) {
 		}()
 		ran := 0
 		for range 40 {
-			r, err := p.s.Run(context.Background(), Policy{Write: manifest.Workspace}, Command{Workspace: p.workspace, Args: []string{"sh", "-c", "cat " + victim + "/id " + p.workspace + "/.git/id; true"}})
+			r, err := p.s.Run(context.Background(), Policy{Write: permission.Workspace}, Command{Workspace: p.workspace, Args: []string{"sh", "-c", "cat " + victim + "/id " + p.workspace + "/.git/id; true"}})
 			switch {
 			case err == nil:
 				ran++

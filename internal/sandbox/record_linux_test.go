@@ -11,8 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
-
+	"github.com/pollux-companion/pollux/internal/permission"
 	"github.com/pollux-companion/pollux/internal/sandbox/inside"
 )
 
@@ -22,7 +21,7 @@ const attackAndWait = "mkdir -p a .vscode && echo EVIL >.vscode/tasks.json && ec
 // runWriter is a pollux that is killed while its command writes. Below dir are home, home/work and records.
 func runWriter(dir string) int {
 	s := New(&Options{Home: dir + "/home", Records: dir + "/records"})
-	_, err := s.Run(context.Background(), Policy{Write: manifest.Workspace}, Command{Workspace: dir + "/home/work", Args: []string{"sh", "-c", attackAndWait}, Stdout: os.Stdout})
+	_, err := s.Run(context.Background(), Policy{Write: permission.Workspace}, Command{Workspace: dir + "/home/work", Args: []string{"sh", "-c", attackAndWait}, Stdout: os.Stdout})
 	fmt.Println(err)
 	return 1
 }
@@ -104,7 +103,7 @@ func TestKilled(t *testing.T) {
 	if left := records(t, dir); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
-	if r := next(Policy{Write: manifest.Workspace}); len(r.Quarantined) > 0 {
+	if r := next(Policy{Write: permission.Workspace}); len(r.Quarantined) > 0 {
 		t.Errorf("once more: %+v", r.Quarantined)
 	}
 }
@@ -174,7 +173,7 @@ func TestLaterIsTheUsers(t *testing.T) {
 func TestRecordNeeded(t *testing.T) {
 	p := newPlace(t)
 	s := New(&Options{Home: p.home, Records: filepath.Join(p.home, "notes", "records")})
-	_, err := s.Run(context.Background(), Policy{Write: manifest.Workspace}, Command{Args: []string{"touch", "ran"}, Workspace: p.workspace})
+	_, err := s.Run(context.Background(), Policy{Write: permission.Workspace}, Command{Args: []string{"touch", "ran"}, Workspace: p.workspace})
 	if err == nil || !strings.Contains(err.Error(), "record") && !strings.Contains(err.Error(), "notes") {
 		t.Errorf("%v", err)
 	}

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/pace"
 	"github.com/pollux-companion/pollux/internal/peers"
+	"github.com/pollux-companion/pollux/internal/permission"
 )
 
 // testTime bounds each run in tests.
@@ -41,7 +41,7 @@ func TestInterpretersStart(t *testing.T) {
 	pace.NotRaced(t, "the programs that it starts share no memory with pollux")
 	s := New(nil)
 	workspace := t.TempDir()
-	for _, level := range []manifest.Access{manifest.None, manifest.Workspace, manifest.Home, manifest.Full} {
+	for _, level := range []permission.Access{permission.None, permission.Workspace, permission.Home, permission.Full} {
 		for _, args := range [][]string{
 			{"true"},
 			{"sh", "-c", "echo hello | grep -q hello && test -w $TMPDIR"},
@@ -87,9 +87,9 @@ grep -rn "$(printf '[ \t]')\$" . | sed 's|^\./\([^:]*\):\([0-9]*\):.*|["\1",\2]|
 	}
 	for script, runtime := range map[string]string{"lint.py": "python3", "lint.js": "node", "lint.sh": "sh"} {
 		need(t, runtime)
-		for _, level := range []manifest.Access{manifest.None, manifest.Workspace, manifest.Home, manifest.Full} {
+		for _, level := range []permission.Access{permission.None, permission.Workspace, permission.Home, permission.Full} {
 			want := `[["bad.txt",1],["sub/bad",1]]`
-			if level == manifest.None {
+			if level == permission.None {
 				want = "[]"
 			}
 			r := runIn(t, s, Policy{Read: level}, Command{Args: []string{runtime, filepath.Join(extension, script), project}, Workspace: project, ReadOnly: []string{extension}})

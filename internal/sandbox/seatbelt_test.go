@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/permission"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -19,8 +19,8 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // TestSeatbelt: the profile of each pair of levels, with and without hosts, and with paths that would break a profile
 // if they were part of its text (SPEC S-1, E-2).
 func TestSeatbelt(t *testing.T) {
-	for _, read := range []manifest.Access{manifest.None, manifest.Workspace, manifest.Home, manifest.Full} {
-		for _, write := range []manifest.Access{manifest.None, manifest.Workspace, manifest.Home, manifest.Full} {
+	for _, read := range []permission.Access{permission.None, permission.Workspace, permission.Home, permission.Full} {
+		for _, write := range []permission.Access{permission.None, permission.Workspace, permission.Home, permission.Full} {
 			for _, proxy := range []int{0, 49152} {
 				b := seatbeltFor(Policy{Read: read, Write: write}, "/Users/u", `/Users/u/it's "odd" \ (deny) ü`+"\n", "/private/var/folders/x", []string{"/Users/u/.ext", "/Users/u/.gemini/extensions/x"}, nil)
 				b.proxy = proxy

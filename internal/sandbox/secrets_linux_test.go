@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/pace"
+	"github.com/pollux-companion/pollux/internal/permission"
 )
 
 // TestSecretsByVariable: a secret is hidden wherever a variable says it is, also in the workspace (SPEC E-2).
@@ -36,17 +36,17 @@ func TestSecretsByVariable(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := p.s.env
-	read, _ := p.can(t, Policy{Read: manifest.Workspace}, files...)
+	read, _ := p.can(t, Policy{Read: permission.Workspace}, files...)
 	if len(read) != len(files) {
 		t.Errorf("without variables: %q", read)
 	}
 	p.s.env = func(name string) string { return env[name] }
-	for _, policy := range []Policy{{Read: manifest.Workspace}, {Write: manifest.Workspace}, {Read: manifest.Home}, {Write: manifest.Home}} {
+	for _, policy := range []Policy{{Read: permission.Workspace}, {Write: permission.Workspace}, {Read: permission.Home}, {Write: permission.Home}} {
 		if read, write := p.can(t, policy, files...); len(read)+len(write) > 0 {
 			t.Errorf("%+v: reads %q, writes %q", policy, read, write)
 		}
 	}
-	if read, _ := p.can(t, Policy{Read: manifest.Workspace}, "home/work/cargo/registry"); len(read) != 1 {
+	if read, _ := p.can(t, Policy{Read: permission.Workspace}, "home/work/cargo/registry"); len(read) != 1 {
 		t.Error("more is hidden than secrets")
 	}
 	p.s.env = before
@@ -64,7 +64,7 @@ func TestSecretsOfAgents(t *testing.T) {
 		}
 		files = append(files, "home/"+rel)
 	}
-	for _, policy := range []Policy{{Read: manifest.Home}, {Write: manifest.Home}} {
+	for _, policy := range []Policy{{Read: permission.Home}, {Write: permission.Home}} {
 		if read, write := p.can(t, policy, files...); len(read)+len(write) > 0 {
 			t.Errorf("%+v: reads %q, writes %q", policy, read, write)
 		}
@@ -115,12 +115,12 @@ func TestRunLater(t *testing.T) {
 	for _, c := range []struct {
 		dir   string
 		names []string
-		write manifest.Access
+		write permission.Access
 	}{
 		{p.home, []string{".local/lib/python3.11/site-packages/evil.pth", ".cargo/env", ".bash_completion", ".bashrc.d/x", ".config/emacs/init.el", ".config/tmux/tmux.conf", ".config/sway/config", ".config/i3/config",
-			".config/hypr/hyprland.conf", ".local/share/applications/x.desktop", ".local/share/dbus-1/services/x.service", ".config/autostart/x.desktop", ".xsessionrc"}, manifest.Home},
+			".config/hypr/hyprland.conf", ".local/share/applications/x.desktop", ".local/share/dbus-1/services/x.service", ".config/autostart/x.desktop", ".xsessionrc"}, permission.Home},
 		{p.workspace, []string{".zed/tasks.json", ".helix/languages.toml", ".exrc", ".pre-commit-config.yaml", ".env", "GEMINI.md", "AGENTS.md", "CLAUDE.md", ".claude/settings.json", ".qwen/settings.json", ".codex/config.toml",
-			".copilot/config", ".opencode/plugin/x.js", ".cursor/mcp.json", "deep/er/AGENTS.md", "deep/er/.env", ".nvim.lua", ".dir-locals.el", ".E\u200bNV", "deep/.vſcode/x"}, manifest.Workspace},
+			".copilot/config", ".opencode/plugin/x.js", ".cursor/mcp.json", "deep/er/AGENTS.md", "deep/er/.env", ".nvim.lua", ".dir-locals.el", ".E\u200bNV", "deep/.vſcode/x"}, permission.Workspace},
 	} {
 		script := ""
 		for _, name := range c.names {
@@ -142,7 +142,7 @@ func TestRunLater(t *testing.T) {
 		}
 	}
 	// An ordinary page of the project with a similar name.
-	r := runIn(t, p.s, Policy{Write: manifest.Workspace}, Command{Workspace: p.workspace, Args: []string{"sh", "-c", "echo x >agents.md; echo x >MY-AGENTS.md; echo x >env"}})
+	r := runIn(t, p.s, Policy{Write: permission.Workspace}, Command{Workspace: p.workspace, Args: []string{"sh", "-c", "echo x >agents.md; echo x >MY-AGENTS.md; echo x >env"}})
 	if r.Code != 0 || len(r.Quarantined) > 0 {
 		t.Errorf("%d %+v %s", r.Code, r.Quarantined, r.Stderr)
 	}
@@ -178,7 +178,7 @@ func TestClosedFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := New(&Options{Masked: masked})
-	for _, p := range []Policy{{Read: manifest.Full}, {Write: manifest.Full}} {
+	for _, p := range []Policy{{Read: permission.Full}, {Write: permission.Full}} {
 		for _, mode := range []os.FileMode{0o700, 0o711, 0o755} { // closed, and not
 			if err := os.Chmod(other, mode); err != nil {
 				t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/agent/mcp/jsonrpc"
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/jsontext"
 )
 
 // A Dialect is the mcp.Dialect of Gemini CLI and Qwen Code.
@@ -60,7 +61,7 @@ func (Dialect) Outcome(as, path, content string) []byte {
 // Call implements mcp.Dialect (SPEC F-1).
 func (Dialect) Call(ctx context.Context, s *mcp.Session, m jsonrpc.Message, reply func([]byte)) {
 	switch name := m.Call.Name; {
-	case name.State != jsonrpc.Good:
+	case name.State != jsontext.Good:
 		reply(jsonrpc.Error(m.ID, jsonrpc.CodeInvalidParams, "params.name must be the name of a tool"))
 	case name.Value == wire.ToolOpenDiff:
 		openDiff(ctx, s, m, reply)
@@ -107,13 +108,13 @@ func proposal(s *mcp.Session, c *jsonrpc.Call) (p review.Proposal, err error) {
 }
 
 // want returns what is wrong with an argument.
-func want(name string, t jsonrpc.Text) error {
+func want(name string, t jsontext.Text) error {
 	switch t.State {
-	case jsonrpc.Good:
+	case jsontext.Good:
 		return nil
-	case jsonrpc.Absent:
+	case jsontext.Absent:
 		return fmt.Errorf("%s is missing", name)
-	case jsonrpc.LoneSurrogate:
+	case jsontext.LoneSurrogate:
 		return fmt.Errorf("%s holds half a character (a lone surrogate), which no file can hold; send it whole", name)
 	default:
 		return fmt.Errorf("%s must be a string", name)

@@ -43,7 +43,7 @@ type Agent struct {
 	// random bytes, different for each agent; nil makes a fresh one.
 	SessionKey []byte
 	Dialect    Dialect
-	// KeepJSON has the dialect get large arguments as JSON too (jsonrpc.Text), to pass them on.
+	// KeepJSON has the dialect get large arguments as JSON too (jsontext.Text), to pass them on.
 	KeepJSON bool
 }
 

@@ -6,9 +6,9 @@ import (
 	"io/fs"
 	"net/http"
 
-	"github.com/pollux-companion/pollux/internal/agent/mcp/jsonrpc"
 	"github.com/pollux-companion/pollux/internal/core/text"
 	"github.com/pollux-companion/pollux/internal/door"
+	"github.com/pollux-companion/pollux/internal/jsontext"
 	"github.com/pollux-companion/pollux/internal/workspace"
 )
 
@@ -19,7 +19,7 @@ func (s *Server) keepAlive(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusMethodNotAllowed)
 		return
 	}
-	b := jsonrpc.AppendString([]byte(`{"version":`), s.o.Version)
+	b := jsontext.AppendString([]byte(`{"version":`), s.o.Version)
 	answer(w, http.StatusOK, append(b, '}'))
 }
 
@@ -76,6 +76,6 @@ func writeStatus(err error) int {
 }
 
 func writeFailed(w http.ResponseWriter, status int, message string) {
-	b := jsonrpc.AppendString([]byte(`{"status":"error","message":`), message)
+	b := jsontext.AppendString([]byte(`{"status":"error","message":`), message)
 	answer(w, status, append(b, '}'))
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/agent/mcp/jsonrpc"
 	"github.com/pollux-companion/pollux/internal/door"
+	"github.com/pollux-companion/pollux/internal/jsontext"
 )
 
 const (
@@ -97,7 +98,7 @@ func (s *Server) mcp(w http.ResponseWriter, r *http.Request, agent *entrance) {
 func supportedVersions(requested string) string {
 	data := append([]byte(`{"supported":["`), strings.Join(jsonrpc.Versions(), `","`)...)
 	data = append(data, `"],"requested":`...)
-	return string(append(jsonrpc.AppendString(data, requested), '}'))
+	return string(append(jsontext.AppendString(data, requested), '}'))
 }
 
 // header is http.Header.Get, for a key that is in canonical form already.

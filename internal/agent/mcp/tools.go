@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pollux-companion/pollux/internal/agent/mcp/jsonrpc"
+	"github.com/pollux-companion/pollux/internal/jsontext"
 )
 
 // A Tool is one tool of a dialect. Its arguments are strings.
@@ -45,13 +46,13 @@ func (t Tools) List() string {
 // Call implements Dialect.Call.
 func (t Tools) Call(ctx context.Context, s *Session, m jsonrpc.Message, reply func([]byte)) {
 	one, ok := t[m.Call.Name.Value]
-	if m.Call.Name.State != jsonrpc.Good || !ok {
+	if m.Call.Name.State != jsontext.Good || !ok {
 		reply(jsonrpc.Error(m.ID, jsonrpc.CodeInvalidParams, "unknown tool"))
 		return
 	}
 	for _, name := range one.Arguments {
 		a := m.Call.Text(name)
-		if a.State == jsonrpc.Good || a.State == jsonrpc.Absent && !slices.Contains(one.Required, name) {
+		if a.State == jsontext.Good || a.State == jsontext.Absent && !slices.Contains(one.Required, name) {
 			continue
 		}
 		reply(jsonrpc.Failed(m.ID, fmt.Sprintf("%s must be a string that is text", name)))

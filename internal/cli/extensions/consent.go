@@ -17,6 +17,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/runner"
 	"github.com/pollux-companion/pollux/internal/extension/store"
+	"github.com/pollux-companion/pollux/internal/permission"
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
@@ -69,17 +70,17 @@ A model's shell can only look.`,
 
 // consentJSON is one answer of `consent list --json`.
 type consentJSON struct {
-	Extension   string               `json:"extension"`
-	Source      string               `json:"source"`
-	Version     string               `json:"version"`
-	Commit      string               `json:"commit,omitempty"`
-	Content     string               `json:"content,omitempty" jsonschema:"the hash that it holds for; absent for a link"`
-	Linked      bool                 `json:"linked,omitempty"`
-	Permissions manifest.Permissions `json:"permissions"`
-	Answer      string               `json:"answer" jsonschema:"always or never"`
-	Time        string               `json:"time" jsonschema:"RFC 3339, UTC"`
-	Via         string               `json:"via" jsonschema:"how it was given: question or command"`
-	InForce     bool                 `json:"inForce" jsonschema:"whether it is what decides about the extension as it is installed now"`
+	Extension   string                 `json:"extension"`
+	Source      string                 `json:"source"`
+	Version     string                 `json:"version"`
+	Commit      string                 `json:"commit,omitempty"`
+	Content     string                 `json:"content,omitempty" jsonschema:"the hash that it holds for; absent for a link"`
+	Linked      bool                   `json:"linked,omitempty"`
+	Permissions permission.Permissions `json:"permissions"`
+	Answer      string                 `json:"answer" jsonschema:"always or never"`
+	Time        string                 `json:"time" jsonschema:"RFC 3339, UTC"`
+	Via         string                 `json:"via" jsonschema:"how it was given: question or command"`
+	InForce     bool                   `json:"inForce" jsonschema:"whether it is what decides about the extension as it is installed now"`
 }
 
 func consentListCommand(kit *tools.Kit) *cobra.Command {

@@ -11,8 +11,8 @@ import (
 // An update asks if it may do more than the installed version, even if an old text was worded like the new permission
 // (SPEC S-2).
 func TestAsksAnew(t *testing.T) {
-	hosts := func(list ...string) manifest.Permissions {
-		var p manifest.Permissions
+	hosts := func(list ...string) permission.Permissions {
+		var p permission.Permissions
 		for _, h := range list {
 			host, err := permission.ParseHost(h)
 			if err != nil {
@@ -34,8 +34,8 @@ func TestAsksAnew(t *testing.T) {
 		"the same":            {manifest.Manifest{Tools: tool}, manifest.Manifest{Tools: tool, Version: "2"}, false},
 		"a new tool":          {manifest.Manifest{}, manifest.Manifest{Tools: tool}, true},
 		"one tool less":       {manifest.Manifest{Tools: tool}, manifest.Manifest{}, false},
-		"wider":               {manifest.Manifest{}, manifest.Manifest{Permissions: manifest.Permissions{Read: manifest.Workspace}}, true},
-		"narrower":            {manifest.Manifest{Permissions: manifest.Permissions{Write: manifest.Home}}, manifest.Manifest{Permissions: manifest.Permissions{Read: manifest.Workspace}}, false},
+		"wider":               {manifest.Manifest{}, manifest.Manifest{Permissions: permission.Permissions{Read: permission.Workspace}}, true},
+		"narrower":            {manifest.Manifest{Permissions: permission.Permissions{Write: permission.Home}}, manifest.Manifest{Permissions: permission.Permissions{Read: permission.Workspace}}, false},
 		"a host more":         {manifest.Manifest{Permissions: hosts("a.example")}, manifest.Manifest{Permissions: hosts("a.example", "b.example")}, true},
 		"a host less":         {manifest.Manifest{Permissions: hosts("a.example", "b.example")}, manifest.Manifest{Permissions: hosts("https://a.example")}, false},
 		"a new document":      {manifest.Manifest{}, manifest.Manifest{Docs: doc}, false},

@@ -10,6 +10,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/consent"
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/store"
+	"github.com/pollux-companion/pollux/internal/permission"
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
@@ -36,24 +37,24 @@ type describeReport struct {
 	Enabled     *enabledReport      `json:"enabled,omitempty"`
 	Consent     tools.ConsentReport `json:"consent"`
 
-	Permissions        manifest.Permissions `json:"permissions" jsonschema:"what its tools may do; what is not named is denied"`
-	PermissionsInWords []string             `json:"permissionsInWords"`
-	Tools              []toolReport         `json:"tools"`
-	Docs               []docReport          `json:"docs"`
-	Examples           []exampleReport      `json:"examples"`
-	MCPServers         []serverReport       `json:"mcpServers" jsonschema:"run by Gemini CLI outside any sandbox"`
-	Hooks              bool                 `json:"hooks" jsonschema:"whether it has commands that Gemini CLI runs by itself"`
-	HookCommands       []string             `json:"hookCommands" jsonschema:"such as SessionStart: node start.js"`
-	ContextFiles       []string             `json:"contextFiles"`
-	ExcludeTools       []string             `json:"excludeTools"`
-	Commands           []string             `json:"commands"`
-	Skills             []string             `json:"skills"`
-	Agents             []string             `json:"agents"`
-	Policies           []string             `json:"policies"`
-	Themes             []string             `json:"themes"`
-	Settings           []settingReport      `json:"settings"`
-	MigratedTo         string               `json:"migratedTo,omitempty"`
-	UnknownFields      []string             `json:"unknownFields"`
+	Permissions        permission.Permissions `json:"permissions" jsonschema:"what its tools may do; what is not named is denied"`
+	PermissionsInWords []string               `json:"permissionsInWords"`
+	Tools              []toolReport           `json:"tools"`
+	Docs               []docReport            `json:"docs"`
+	Examples           []exampleReport        `json:"examples"`
+	MCPServers         []serverReport         `json:"mcpServers" jsonschema:"run by Gemini CLI outside any sandbox"`
+	Hooks              bool                   `json:"hooks" jsonschema:"whether it has commands that Gemini CLI runs by itself"`
+	HookCommands       []string               `json:"hookCommands" jsonschema:"such as SessionStart: node start.js"`
+	ContextFiles       []string               `json:"contextFiles"`
+	ExcludeTools       []string               `json:"excludeTools"`
+	Commands           []string               `json:"commands"`
+	Skills             []string               `json:"skills"`
+	Agents             []string               `json:"agents"`
+	Policies           []string               `json:"policies"`
+	Themes             []string               `json:"themes"`
+	Settings           []settingReport        `json:"settings"`
+	MigratedTo         string                 `json:"migratedTo,omitempty"`
+	UnknownFields      []string               `json:"unknownFields"`
 
 	Problem      string              `json:"problem,omitempty" jsonschema:"what keeps it from loading"`
 	Findings     manifest.Findings   `json:"findings"`

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/peers"
+	"github.com/pollux-companion/pollux/internal/permission"
 )
 
 // path returns the file with the schema of a command's output.
@@ -58,10 +59,10 @@ func schemaOf(command string, output reflect.Type) (*jsonschema.Schema, error) {
 		return nil, err
 	}
 	s, err := jsonschema.ForType(output, &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[json.RawMessage]():      {},
-		reflect.TypeFor[time.Time]():            {Type: "string", Format: "date-time"},
-		reflect.TypeFor[manifest.Severity]():    words("note", "warning", "error"),
-		reflect.TypeFor[manifest.Permissions](): manifestSchema.Properties["permissions"],
+		reflect.TypeFor[json.RawMessage]():        {},
+		reflect.TypeFor[time.Time]():              {Type: "string", Format: "date-time"},
+		reflect.TypeFor[manifest.Severity]():      words("note", "warning", "error"),
+		reflect.TypeFor[permission.Permissions](): manifestSchema.Properties["permissions"],
 	}})
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/text"
 )
 
@@ -145,7 +146,7 @@ func (m *model) pause() tea.Cmd {
 	return m.ask(func(ctx context.Context, c Companion) tea.Msg { return ruleMsg{what, c.Pause(ctx, to)} })
 }
 
-func (m *model) setRule(r control.Rule, what string) tea.Cmd {
+func (m *model) setRule(r review.Rule, what string) tea.Cmd {
 	return m.ask(func(ctx context.Context, c Companion) tea.Msg { return ruleMsg{what, c.SetRule(ctx, r)} })
 }
 

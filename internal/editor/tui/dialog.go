@@ -7,7 +7,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 
-	"github.com/pollux-companion/pollux/internal/control"
 	"github.com/pollux-companion/pollux/internal/core/review"
 )
 
@@ -51,9 +50,9 @@ func (c *confirm) buttons(*model) []button      { return []button{{"y", "yes"}, 
 // A scope is one choice of the policy: the proposals that a rule covers.
 type scope struct {
 	label string
-	rule  control.Rule // without mode
-	edit  bool         // the user can edit its pattern
-	clear bool         // it clears a rule in force
+	rule  review.Rule // without mode
+	edit  bool        // the user can edit its pattern
+	clear bool        // it clears a rule in force
 }
 
 // A policy makes rules (SPEC F-11).
@@ -77,19 +76,19 @@ func (m *model) newPolicy() *policy {
 			p.pattern = dir + "/**/*" + review.FilePattern(ext)
 		}
 		p.scopes = append(p.scopes,
-			scope{label: "from " + d.Owner, rule: control.Rule{Owner: d.Owner}},
-			scope{label: "of the file " + m.name(d.Path), rule: control.Rule{Pattern: review.FilePattern(d.Path)}},
+			scope{label: "from " + d.Owner, rule: review.Rule{Owner: d.Owner}},
+			scope{label: "of the file " + m.name(d.Path), rule: review.Rule{Pattern: review.FilePattern(d.Path)}},
 			scope{edit: true},
 		)
 	}
 	p.scopes = append(p.scopes, scope{label: "of everybody and every file"})
 	for _, r := range m.queue.Rules {
-		p.scopes = append(p.scopes, scope{label: describeRule(r), rule: control.Rule{Mode: review.Ask, Owner: r.Owner, Pattern: r.Pattern}, clear: true})
+		p.scopes = append(p.scopes, scope{label: describeRule(r), rule: review.Rule{Mode: review.Ask, Owner: r.Owner, Pattern: r.Pattern}, clear: true})
 	}
 	return p
 }
 
-func describeRule(r control.Rule) string {
+func describeRule(r review.Rule) string {
 	what := "accept"
 	if r.Mode == review.Terminal {
 		what = "leave to the terminal"

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/core/review"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden screens")
@@ -29,7 +30,7 @@ type fakeCompanion struct {
 
 	decided []control.Decision
 	edits   []string
-	rules   []control.Rule
+	rules   []review.Rule
 	undone  []string
 	paused  []bool
 
@@ -81,7 +82,7 @@ func (f *fakeCompanion) Decide(_ context.Context, d control.Decision) error {
 	return nil
 }
 
-func (f *fakeCompanion) SetRule(_ context.Context, r control.Rule) error {
+func (f *fakeCompanion) SetRule(_ context.Context, r review.Rule) error {
 	f.rules = append(f.rules, r)
 	return f.fail
 }

@@ -182,7 +182,7 @@ func TestPolicy(t *testing.T) {
 	b.press("A", "tab", "down", "enter")
 	b.press("A", "down", "down", "e", "ctrl+u", "/", "w", "/", "*", "backspace", "x", "enter", "enter")
 	b.press("A", "down", "down", "down", "enter")
-	want := []control.Rule{
+	want := []review.Rule{
 		{Mode: review.AcceptAll, Owner: "Gemini CLI #1"}, {Mode: review.Terminal, Pattern: "/w/proj/src/main.go"},
 		{Mode: review.AcceptAll, Pattern: "/w/x"}, {Mode: review.AcceptAll},
 	}
@@ -193,7 +193,7 @@ func TestPolicy(t *testing.T) {
 	b.sync()
 	b.wants("1 rule in force")
 	b.press("A", "down", "down", "down", "down", "enter")
-	if got := b.f.rules[4]; got != (control.Rule{Mode: review.Ask, Owner: "Gemini CLI #1"}) {
+	if got := b.f.rules[4]; got != (review.Rule{Mode: review.Ask, Owner: "Gemini CLI #1"}) {
 		t.Errorf("removed: %+v", got)
 	}
 }
@@ -205,7 +205,7 @@ func TestPolicyOfOddFile(t *testing.T) {
 	b.sync()
 	b.press("A", "down", "enter")
 	b.press("A", "down", "down", "enter")
-	want := []control.Rule{{Mode: review.AcceptAll, Pattern: "/w/proj/a[*]/b[?].t[*]"}, {Mode: review.AcceptAll, Pattern: "/w/proj/a[*]/**/*.t[*]"}}
+	want := []review.Rule{{Mode: review.AcceptAll, Pattern: "/w/proj/a[*]/b[?].t[*]"}, {Mode: review.AcceptAll, Pattern: "/w/proj/a[*]/**/*.t[*]"}}
 	if diff := cmp.Diff(want, b.f.rules); diff != "" {
 		t.Error(diff)
 	}

@@ -14,6 +14,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/pollux-companion/pollux/internal/control"
+	"github.com/pollux-companion/pollux/internal/core/review"
 )
 
 // A Companion is what the reviewer needs from the companion; control.Client implements it. Its methods may be called
@@ -26,7 +27,7 @@ type Companion interface {
 	Edit(ctx context.Context, id, text string, from *int) (version int, err error)
 	Resolve(ctx context.Context, id string, seen control.Seen, theirs bool) error
 	Decide(ctx context.Context, d control.Decision) error
-	SetRule(ctx context.Context, r control.Rule) error
+	SetRule(ctx context.Context, r review.Rule) error
 	Pause(ctx context.Context, paused bool) error
 	History(ctx context.Context) ([]control.PastProposal, error)
 	PastTexts(ctx context.Context, id string) (control.Texts, error)

@@ -32,7 +32,7 @@ func TestScreens(t *testing.T) {
 			"help":  func(b *bench) { example(b); b.press("?") },
 			"policy": func(b *bench) {
 				example(b)
-				b.f.queue.Rules = []control.Rule{{Mode: review.AcceptAll, Pattern: "/w/proj/gen/**"}}
+				b.f.queue.Rules = []review.Rule{{Mode: review.AcceptAll, Pattern: "/w/proj/gen/**"}}
 				b.sync()
 				b.press("A", "down", "down", "e", "x")
 			},

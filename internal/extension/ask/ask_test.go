@@ -27,7 +27,7 @@ func question(t *testing.T) consent.Question {
 	return consent.Question{
 		Subject: consent.Subject{
 			Extension: "code-analyzer", Source: "git https://example.com/code-analyzer.git", Version: "1.0.0", Content: "sha256:1",
-			Permissions: manifest.Permissions{Read: manifest.Workspace, Hosts: []manifest.Host{host}},
+			Permissions: permission.Permissions{Read: permission.Workspace, Hosts: []permission.Host{host}},
 		},
 		Tool: manifest.Tool{Name: "lintFile", Executable: "tools/lint.py", Runtime: "python"}, Workspace: "/home/u/project", By: "Gemini CLI", Tools: []string{"lintFile", "fixFile"},
 	}

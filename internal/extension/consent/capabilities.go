@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/permission"
 )
 
 // A Kind is a kind of capability.
@@ -32,7 +33,7 @@ const (
 // Capabilities are what an extension may do, and what it makes Gemini CLI do: everything that a user agrees to at an install or
 // update. Mere descriptions are left out. CapabilitiesOf makes them; they are read-only.
 type Capabilities struct {
-	permissions manifest.Permissions
+	permissions permission.Permissions
 	// items holds for each kind every capability, by its name, in a form in which equal capabilities are equal.
 	items map[Kind]map[string][]string
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/permission"
 )
 
@@ -22,8 +21,8 @@ type Subject struct {
 	Commit  string `json:"commit,omitempty"` // "" when not known
 	// Content is the hash of its content (manifest.Tree.ConsentHash); "" for a linked one,
 	// whose content may change.
-	Content     string               `json:"content,omitempty"`
-	Permissions manifest.Permissions `json:"permissions"`
+	Content     string                 `json:"content,omitempty"`
+	Permissions permission.Permissions `json:"permissions"`
 }
 
 // Linked says that the extension is a folder under development. The user agrees once for

@@ -12,13 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/permission"
 )
 
-func permissions(t testing.TB, read, write manifest.Access, hosts ...string) manifest.Permissions {
+func permissions(t testing.TB, read, write permission.Access, hosts ...string) permission.Permissions {
 	t.Helper()
-	p := manifest.Permissions{Read: read, Write: write}
+	p := permission.Permissions{Read: read, Write: write}
 	for _, text := range hosts {
 		h, err := permission.ParseHost(text)
 		if err != nil {
@@ -38,7 +37,7 @@ func newStore(t *testing.T) *Store {
 
 // TestRule is SPEC S-2: what asks again, and what does not.
 func TestRule(t *testing.T) {
-	agreed := Subject{Extension: "x", Source: "git a", Version: "1", Content: "sha256:1", Permissions: permissions(t, manifest.Workspace, manifest.None, "example.com")}
+	agreed := Subject{Extension: "x", Source: "git a", Version: "1", Content: "sha256:1", Permissions: permissions(t, permission.Workspace, permission.None, "example.com")}
 	with := func(change func(*Subject)) Subject {
 		s := agreed
 		change(&s)
@@ -54,17 +53,17 @@ func TestRule(t *testing.T) {
 		"another source":       {with(func(s *Subject) { s.Source = "git b" }), NotAsked},
 		"another extension":    {with(func(s *Subject) { s.Extension = "y" }), NotAsked},
 		"linked now":           {with(func(s *Subject) { s.Source, s.Content = "link /a", "" }), NotAsked},
-		"reads more":           {with(func(s *Subject) { s.Permissions.Read = manifest.Home }), Wider},
-		"writes":               {with(func(s *Subject) { s.Permissions.Write = manifest.Workspace }), Wider},
+		"reads more":           {with(func(s *Subject) { s.Permissions.Read = permission.Home }), Wider},
+		"writes":               {with(func(s *Subject) { s.Permissions.Write = permission.Workspace }), Wider},
 		"another host": {with(func(s *Subject) {
-			s.Permissions = permissions(t, manifest.Workspace, 0, "example.com", "a.example.com")
+			s.Permissions = permissions(t, permission.Workspace, 0, "example.com", "a.example.com")
 		}), Wider},
 		"more of a host": {with(func(s *Subject) {
-			s.Permissions = permissions(t, manifest.Workspace, 0, "example.com", "http://example.com:81")
+			s.Permissions = permissions(t, permission.Workspace, 0, "example.com", "http://example.com:81")
 		}), Wider},
-		"reads less":     {with(func(s *Subject) { s.Permissions.Read = manifest.None }), Allowed},
+		"reads less":     {with(func(s *Subject) { s.Permissions.Read = permission.None }), Allowed},
 		"no host":        {with(func(s *Subject) { s.Permissions.Hosts = nil }), Allowed},
-		"less of a host": {with(func(s *Subject) { s.Permissions = permissions(t, manifest.Workspace, 0, "https://example.com") }), Allowed},
+		"less of a host": {with(func(s *Subject) { s.Permissions = permissions(t, permission.Workspace, 0, "https://example.com") }), Allowed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStore(t)
@@ -107,7 +106,7 @@ func TestLink(t *testing.T) {
 	if v, err := s.Lookup(link); err != nil || v.Status != Allowed {
 		t.Error(v, err)
 	}
-	link.Permissions.Read = manifest.Workspace
+	link.Permissions.Read = permission.Workspace
 	if v, err := s.Lookup(link); err != nil || v.Status != Wider {
 		t.Error(v, err)
 	}
@@ -121,9 +120,9 @@ func TestLink(t *testing.T) {
 // took it away for a while, as long as the content is the very same.
 func TestNarrowedThenWidened(t *testing.T) {
 	s := newStore(t)
-	wide := Subject{Extension: "x", Source: "git a", Content: "sha256:1", Permissions: permissions(t, manifest.Home, 0)}
+	wide := Subject{Extension: "x", Source: "git a", Content: "sha256:1", Permissions: permissions(t, permission.Home, 0)}
 	narrow := wide
-	narrow.Permissions.Read = manifest.None
+	narrow.Permissions.Read = permission.None
 	if err := s.Grant(t.Context(), wide, Always, Answered()); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/permission"
 	"github.com/pollux-companion/pollux/internal/words"
 )
 
@@ -97,7 +98,7 @@ func (q Question) Lines() []string {
 			add("  %s", s)
 		}
 	}
-	if max(q.Permissions.Read, q.Permissions.Write) == manifest.Workspace && q.Workspace != "" {
+	if max(q.Permissions.Read, q.Permissions.Write) == permission.Workspace && q.Workspace != "" {
 		add("  The workspace is %s now.", q.Workspace)
 	}
 	if len(q.Tools) > 1 {
@@ -112,7 +113,7 @@ func (q Question) Lines() []string {
 // Sentences describes permissions in plain language, one right in each sentence. Access to
 // this computer's own programs, or to devices in its network, gets a sentence of its own:
 // those often trust everybody who can contact them.
-func Sentences(p manifest.Permissions) []string {
+func Sentences(p permission.Permissions) []string {
 	var here, near, far []string
 	for _, h := range p.Hosts {
 		text := strings.NewReplacer(", your own machine or network)", ")", " (your own machine or network)", "").Replace(h.String())

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/permission"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -17,16 +18,16 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 func questions(t testing.TB) map[string]Question {
 	lint := manifest.Tool{Name: "lintFile", Executable: "tools/lint.py", Runtime: "python", Args: []manifest.Arg{{Name: "file", Type: "string"}}}
 	base := Subject{Extension: "code-analyzer", Source: "git https://example.com/code-analyzer.git", Version: "1.0.0", Commit: "0123456789abcdef0123", Content: "sha256:1"}
-	at := func(p manifest.Permissions) Subject {
+	at := func(p permission.Permissions) Subject {
 		s := base
 		s.Permissions = p
 		return s
 	}
-	nothing := at(manifest.Permissions{})
-	analyzer := at(permissions(t, manifest.Workspace, 0, "https://linter-rules.example.com"))
-	local := at(permissions(t, manifest.None, manifest.Workspace, "http://localhost:8080", "http://192.168.1.9", "api.example.com"))
+	nothing := at(permission.Permissions{})
+	analyzer := at(permissions(t, permission.Workspace, 0, "https://linter-rules.example.com"))
+	local := at(permissions(t, permission.None, permission.Workspace, "http://localhost:8080", "http://192.168.1.9", "api.example.com"))
 	onlyLocal := at(permissions(t, 0, 0, "http://127.0.0.1:5432"))
-	all := at(permissions(t, manifest.Full, manifest.Full, "*.example.com"))
+	all := at(permissions(t, permission.Full, permission.Full, "*.example.com"))
 	linked := analyzer
 	linked.Source, linked.Content, linked.Commit = "link /home/u/code-analyzer", "", ""
 	hostile := nothing

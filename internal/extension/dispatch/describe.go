@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/pollux-companion/pollux/internal/extension/capability"
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/prompt"
+	"github.com/pollux-companion/pollux/internal/permission"
 )
 
 // describeArgs are the arguments of capability.Describe.
@@ -157,7 +157,7 @@ func describeRights(x *capability.Extension) string {
 	return "permissions:\n  " + strings.Join(rights(x.Permissions), "\n  ") + "\n"
 }
 
-func rights(p manifest.Permissions) []string {
+func rights(p permission.Permissions) []string {
 	var out []string
 	for _, s := range p.Sentences() {
 		out = append(out, prompt.Line(s, 0))

@@ -15,12 +15,13 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/dispatch"
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/prompt"
+	"github.com/pollux-companion/pollux/internal/permission"
 )
 
 // annotations tell what the permissions allow. The sandbox enforces the permissions.
 func annotations(t capability.Tool) *mcp.ToolAnnotations {
 	p := t.Extension.Permissions
-	writes, open := p.Write != manifest.None, len(p.Hosts) > 0
+	writes, open := p.Write != permission.None, len(p.Hosts) > 0
 	return &mcp.ToolAnnotations{
 		Title:        t.Qualified(),
 		ReadOnlyHint: !writes && !open, DestructiveHint: &writes, OpenWorldHint: &open,

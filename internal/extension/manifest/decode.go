@@ -119,8 +119,8 @@ func compact(text string) string {
 	return out.String()
 }
 
-func decodePermissions(n *node) Permissions {
-	var p Permissions
+func decodePermissions(n *node) permission.Permissions {
+	var p permission.Permissions
 	files := n.get("filesystem")
 	p.Read, _ = permission.ParseAccess(str(files.get("read")))
 	p.Write, _ = permission.ParseAccess(str(files.get("write")))

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/pollux-companion/pollux/internal/permission"
 )
 
 // FuzzParse compares the parser with encoding/json: what it accepts silently is JSON, JSON gives no syntax error, and
@@ -59,8 +61,8 @@ func rights(t *testing.T, m *Manifest, found Findings, data []byte) {
 	}
 	permissions, _ := all["permissions"].(map[string]any)
 	files, _ := permissions["filesystem"].(map[string]any)
-	for name, level := range map[string]Access{"read": m.Permissions.Read, "write": m.Permissions.Write} {
-		if got := level.String(); level != None && files[name] != got {
+	for name, level := range map[string]permission.Access{"read": m.Permissions.Read, "write": m.Permissions.Write} {
+		if got := level.String(); level != permission.None && files[name] != got {
 			t.Errorf("%s: granted %q of %v", name, got, files[name])
 		}
 	}

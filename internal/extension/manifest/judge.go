@@ -69,7 +69,7 @@ func (c *checker) filesystem(n *node) {
 		return
 	}
 	w, err := permission.ParseAccess(write.text)
-	r := None
+	r := permission.None
 	if read != nil && read.kind == kindString {
 		var bad error
 		if r, bad = permission.ParseAccess(read.text); bad != nil {

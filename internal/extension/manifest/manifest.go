@@ -2,7 +2,11 @@
 // fields, and measures the folder around it: the files that it names, and their hashes.
 package manifest
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/pollux-companion/pollux/internal/permission"
+)
 
 // FileName is the manifest's name inside an extension's folder.
 const FileName = "gemini-extension.json"
@@ -29,7 +33,7 @@ type Manifest struct {
 	MigratedTo    string
 
 	// The new form.
-	Permissions    Permissions
+	Permissions    permission.Permissions
 	HasPermissions bool // whether the file has the block; without it everything is denied
 	Tools          []Tool
 	Docs           []Doc

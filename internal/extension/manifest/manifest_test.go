@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/pollux-companion/pollux/internal/permission"
 )
 
 // Every documented field of both forms is decoded (SPEC E-1, E-3), with variables unreplaced.
@@ -34,7 +36,7 @@ func TestDecode(t *testing.T) {
 		},
 		ContextFiles: []string{"C.md"}, ExcludeTools: []string{"x"}, Settings: []Setting{{"n", "d", "E", true}},
 		Themes: []Theme{{"green", `{"name": "green", "z": 1}`}}, PlanDirectory: "plans", MigratedTo: "m",
-		HasPermissions: true, Permissions: Permissions{Read: Home, Hosts: []Host{{Text: "*.Example.com", Name: "example.com", Wildcard: true, Ports: []int{443, 80}}}},
+		HasPermissions: true, Permissions: permission.Permissions{Read: permission.Home, Hosts: []permission.Host{{Text: "*.Example.com", Name: "example.com", Wildcard: true, Ports: []int{443, 80}}}},
 		Tools:    []Tool{{"t", "td", "./t.py", "python", "string", []Arg{{Name: "a", Type: "integer", Description: "ad"}, {Name: "b", Type: "string"}}}},
 		Docs:     []Doc{{"doc", "dd", "d.md"}},
 		Examples: []Example{{"p", "t(a=1)"}},
@@ -65,7 +67,7 @@ func TestDecodeBroken(t *testing.T) {
 	if err := found.Err(); !errors.As(err, &invalid) || invalid.More == 0 || !strings.Contains(err.Error(), "more; pollux extensions validate") {
 		t.Errorf("error %v", err)
 	}
-	if m.Name != "still-named" || m.Version != "3" || m.Permissions.Read != None || m.Permissions.Write != None || m.Permissions.Hosts != nil || len(m.Tools) != 1 {
+	if m.Name != "still-named" || m.Version != "3" || m.Permissions.Read != permission.None || m.Permissions.Write != permission.None || m.Permissions.Hosts != nil || len(m.Tools) != 1 {
 		t.Errorf("%+v", m)
 	}
 	for _, text := range []string{"", "null", "7", `"x"`, "{", "[", "\xff"} {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/extension/capability"
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/permission"
 )
 
 // The budget of everything about extensions in each request, as Tokens counts it: the summary, which stays in the
@@ -70,10 +71,10 @@ func Description(t capability.Tool) string {
 }
 
 // mayWords describes permissions in a few words.
-func mayWords(p manifest.Permissions) string {
-	where := [...]string{manifest.None: "no files", manifest.Workspace: "the workspace", manifest.Home: "the home folder", manifest.Full: "all files"}
+func mayWords(p permission.Permissions) string {
+	where := [...]string{permission.None: "no files", permission.Workspace: "the workspace", permission.Home: "the home folder", permission.Full: "all files"}
 	words := []string{"reads " + where[p.EffectiveRead()]}
-	if p.Write != manifest.None {
+	if p.Write != permission.None {
 		words = append(words, "changes "+where[p.Write])
 	}
 	if len(p.Hosts) == 0 {

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/paths"
+	"github.com/pollux-companion/pollux/internal/permission"
 	"github.com/pollux-companion/pollux/internal/sandbox"
 	"github.com/pollux-companion/pollux/internal/words"
 )
@@ -136,7 +136,7 @@ func (p *job) denied(plan *sandbox.Plan, path, line string) (FileDenial, bool) {
 	have := p.subject.Permissions
 	d := FileDenial{Path: path}
 	at := access(plan, path)
-	if at == sandbox.AccessPrivate && p.level(path) < manifest.Full {
+	if at == sandbox.AccessPrivate && p.level(path) < permission.Full {
 		at = sandbox.AccessNone // the sandbox has an empty folder there instead of the user's
 	}
 	switch at {
@@ -152,7 +152,7 @@ func (p *job) denied(plan *sandbox.Plan, path, line string) (FileDenial, bool) {
 		return d, true
 	case sandbox.AccessRead:
 		d.Access = "write"
-		return d.explain(p.level(path), have.Write), refusal().MatchString(line) && p.level(path) < manifest.Full // no level allows changing system files
+		return d.explain(p.level(path), have.Write), refusal().MatchString(line) && p.level(path) < permission.Full // no level allows changing system files
 	}
 	return FileDenial{}, false
 }
@@ -166,7 +166,7 @@ func (p *job) workspaceOr(other string) string {
 }
 
 // explain says what would allow it.
-func (d FileDenial) explain(needs, have manifest.Access) FileDenial {
+func (d FileDenial) explain(needs, have permission.Access) FileDenial {
 	if needs <= have {
 		d.Why = "it is protected, or not a user's file, at every level"
 		return d
@@ -177,16 +177,16 @@ func (d FileDenial) explain(needs, have manifest.Access) FileDenial {
 }
 
 // level returns the lowest level that includes a path.
-func (p *job) level(path string) manifest.Access {
+func (p *job) level(path string) permission.Access {
 	if p.workspace != "" && paths.Within(p.workspace, path) || p.workspace == "" && paths.Within(p.dir, path) {
-		return manifest.Workspace
+		return permission.Workspace
 	}
 	if home, err := os.UserHomeDir(); err == nil {
 		if paths.Within(paths.Real(home), path) {
-			return manifest.Home
+			return permission.Home
 		}
 	}
-	return manifest.Full
+	return permission.Full
 }
 
 // access returns the plan's access to a path: that of the nearest listed folder at or above it.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/pollux-companion/pollux/internal/extension/audit"
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/permission"
 )
 
 // A file that the permissions withhold from a tool is reported as a denial, with the permission that would allow it
@@ -33,7 +33,7 @@ func TestFileDenials(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	none, reads, whole := manifest.Permissions{}, manifest.Permissions{Read: manifest.Workspace}, manifest.Permissions{Read: manifest.Home}
+	none, reads, whole := permission.Permissions{}, permission.Permissions{Read: permission.Workspace}, permission.Permissions{Read: permission.Home}
 	python := `import argparse
 p = argparse.ArgumentParser(); p.add_argument("--file"); p.add_argument("--write", action="store_true")
 a = p.parse_args()
@@ -45,7 +45,7 @@ const fs = require('fs'); v.write ? fs.writeFileSync(v.file, 'x') : fs.readFileS
 	n := 0
 	for runtime, script := range scripts {
 		for _, test := range []struct {
-			policy manifest.Permissions
+			policy permission.Permissions
 			file   string
 			write  bool
 			want   FileDenial

@@ -6,13 +6,13 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/permission"
 )
 
 // An explanation never asks the keychain, which could ask the user; a run does.
 func TestExplainAsksNoKeychain(t *testing.T) {
 	w := newWorld(t)
-	w.extension("x", "shell", "true", manifest.Permissions{}, map[string]any{"settings": []any{map[string]any{"name": "Key", "envVar": "X_KEY", "sensitive": true}}})
+	w.extension("x", "shell", "true", permission.Permissions{}, map[string]any{"settings": []any{map[string]any{"name": "Key", "envVar": "X_KEY", "sensitive": true}}})
 	w.allow("x")
 	marker := filepath.Join(w.root, "asked")
 	tool := w.file("bin/secret-tool", "#!/bin/sh\n: >"+marker+"\nexit 1\n")

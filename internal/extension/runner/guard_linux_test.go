@@ -16,9 +16,9 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/extension/audit"
 	"github.com/pollux-companion/pollux/internal/extension/consent"
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/store"
 	"github.com/pollux-companion/pollux/internal/pace"
+	"github.com/pollux-companion/pollux/internal/permission"
 	"github.com/pollux-companion/pollux/internal/sandbox"
 )
 
@@ -30,8 +30,8 @@ func TestConsent(t *testing.T) {
 	ask := &asker{answer: always}
 	w.options.Asker = ask
 	script := `echo '"one"'`
-	write := func(level manifest.Access) {
-		w.extension("x", "shell", script, manifest.Permissions{Read: level}, nil)
+	write := func(level permission.Access) {
+		w.extension("x", "shell", script, permission.Permissions{Read: level}, nil)
 	}
 	step := func(name string, asked int, status consent.Status) {
 		t.Helper()
@@ -45,21 +45,21 @@ func TestConsent(t *testing.T) {
 			t.Errorf("%s: asked %d times, because %q", name, ask.asked-before, got)
 		}
 	}
-	write(manifest.Workspace)
+	write(permission.Workspace)
 	step("first", 1, consent.NotAsked)
 	step("second", 0, "")
-	write(manifest.None)
+	write(permission.None)
 	step("narrower", 0, "")
-	write(manifest.Home)
+	write(permission.Home)
 	step("wider", 1, consent.Wider)
 	step("wider, again", 0, "")
 	script = `echo '"two"'`
-	write(manifest.Home)
+	write(permission.Home)
 	step("other content", 1, consent.Changed)
 
 	ask.answer = func(consent.Question) (consent.Answer, error) { return consent.Never, nil }
 	script = `echo '"three"'`
-	write(manifest.Home)
+	write(permission.Home)
 	for range 2 {
 		var refused *RefusedError
 		if r, err := w.run("x", ""); r != nil || !errors.As(err, &refused) || refused.Why != BecauseConsent {
@@ -67,7 +67,7 @@ func TestConsent(t *testing.T) {
 		}
 	}
 	script = `echo '"four"'`
-	write(manifest.None)
+	write(permission.None)
 	if _, err := w.run("x", ""); err == nil || ask.asked != 4 {
 		t.Errorf("after never: %v, asked %d times", err, ask.asked)
 	}
@@ -79,7 +79,7 @@ func TestOnce(t *testing.T) {
 	w := newWorld(t)
 	ask := &asker{answer: func(consent.Question) (consent.Answer, error) { return consent.Once, nil }}
 	w.options.Asker = ask
-	w.extension("x", "shell", `echo 1`, manifest.Permissions{}, nil)
+	w.extension("x", "shell", `echo 1`, permission.Permissions{}, nil)
 	w.must("x", "")
 	w.must("x", "")
 	ask.answer = func(consent.Question) (consent.Answer, error) { return "", nil }
@@ -109,7 +109,7 @@ func TestOnce(t *testing.T) {
 func TestAskedOneByOne(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.extension("x", "shell", `echo 1`, manifest.Permissions{}, nil)
+	w.extension("x", "shell", `echo 1`, permission.Permissions{}, nil)
 	stands, answer := make(chan struct{}), make(chan struct{})
 	ask := &asker{answer: func(consent.Question) (consent.Answer, error) {
 		close(stands) // a second question panics
@@ -144,7 +144,7 @@ func TestLinked(t *testing.T) {
 	w := newWorld(t)
 	ask := &asker{answer: always}
 	w.options.Asker = ask
-	dir := w.extension("x", "shell", `echo 1`, manifest.Permissions{}, nil)
+	dir := w.extension("x", "shell", `echo 1`, permission.Permissions{}, nil)
 	work := filepath.Join(w.root, "dev")
 	if err := os.Rename(dir, work); err != nil {
 		t.Fatal(err)
@@ -164,7 +164,7 @@ func TestLinked(t *testing.T) {
 func TestWorkspaceIsExtension(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	dir := w.extension("x", "shell", `cat input && echo new >output && [ -d .git ]`, manifest.Permissions{Write: manifest.Workspace}, nil)
+	dir := w.extension("x", "shell", `cat input && echo new >output && [ -d .git ]`, permission.Permissions{Write: permission.Workspace}, nil)
 	work := filepath.Join(w.root, "dev")
 	if err := os.Rename(dir, work); err != nil {
 		t.Fatal(err)
@@ -191,7 +191,7 @@ func TestSwap(t *testing.T) {
 	t.Parallel()
 	for _, answer := range []consent.Answer{consent.Once, consent.Always} {
 		w := newWorld(t)
-		w.extension("x", "python", `print('"good"')`, manifest.Permissions{Read: manifest.Home}, nil)
+		w.extension("x", "python", `print('"good"')`, permission.Permissions{Read: permission.Home}, nil)
 		ask := &asker{}
 		ask.answer = func(consent.Question) (consent.Answer, error) {
 			if ask.asked == 1 {
@@ -215,7 +215,7 @@ func TestSwap(t *testing.T) {
 func TestSwapWhileReading(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.extension("x", "shell", `echo '"good"'`, manifest.Permissions{}, nil)
+	w.extension("x", "shell", `echo '"good"'`, permission.Permissions{}, nil)
 	w.allow("x")
 	script := filepath.Join(w.root, ".gemini/extensions/x/tools/t")
 	other, same := w.file("other", `echo '"evil"'`), w.file("same", `echo '"good"'`)
@@ -261,7 +261,7 @@ func TestPycache(t *testing.T) {
 	pace.NotRaced(t, "the programs that it starts share no memory with pollux")
 	t.Parallel()
 	w := newWorld(t)
-	dir := w.extension("x", "python", "import helper\nprint(helper.word)", manifest.Permissions{}, nil)
+	dir := w.extension("x", "python", "import helper\nprint(helper.word)", permission.Permissions{}, nil)
 	w.file(".gemini/extensions/x/tools/helper.py", `word = '"good"'`)
 	evil := w.file("evil.py", `word = '"evil"'`)
 	w.allow("x")
@@ -290,7 +290,7 @@ func TestLarge(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("TMPDIR", tmp)
-	dir := w.extension("x", "shell", `. "$(dirname "$0")/lib.sh"; wc -c <"$(dirname "$0")/../data"`, manifest.Permissions{}, nil)
+	dir := w.extension("x", "shell", `. "$(dirname "$0")/lib.sh"; wc -c <"$(dirname "$0")/../data"`, permission.Permissions{}, nil)
 	w.file(".gemini/extensions/x/data", strings.Repeat("x", 20<<20))
 	w.file(".gemini/extensions/x/real/lib.sh", `set -e`)
 	if err := os.Symlink("../real/lib.sh", filepath.Join(dir, "tools/lib.sh")); err != nil {
@@ -329,7 +329,7 @@ func TestLimits(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			w.extension("x", "shell", test.script, manifest.Permissions{}, nil)
+			w.extension("x", "shell", test.script, permission.Permissions{}, nil)
 			w.allow("x")
 			q := w.request("x", "")
 			q.Limits, q.Unsafe = test.limits, test.unsafe
@@ -352,7 +352,7 @@ func TestEndings(t *testing.T) {
 	w := newWorld(t)
 	for _, unsafe := range []bool{false, true} {
 		for script, want := range map[string][2]int{"exit 7": {7, 0}, "kill -SEGV $$": {139, 11}} {
-			w.extension("x", "shell", "echo told >&2; "+script, manifest.Permissions{}, nil)
+			w.extension("x", "shell", "echo told >&2; "+script, permission.Permissions{}, nil)
 			w.allow("x")
 			q := w.request("x", "")
 			q.Unsafe = unsafe
@@ -377,7 +377,7 @@ func TestNothingSurvives(t *testing.T) {
 	// Leaves processes behind in every known way; the last one says that all have started.
 	w.extension("x", "shell", `(setsid sh -c "sleep $2; :" >/dev/null 2>&1 &)
 nohup setsid sh -c "trap '' TERM HUP INT; sleep $2; :" >/dev/null 2>&1 &
-echo ready >"$4"; exec sleep "$2"`, manifest.Permissions{Write: manifest.Workspace}, nil, "mark:string", "ready:string")
+echo ready >"$4"; exec sleep "$2"`, permission.Permissions{Write: permission.Workspace}, nil, "mark:string", "ready:string")
 	w.allow("x")
 	begin := func() (mark, args string) {
 		mark = fmt.Sprintf("1000.%d%d", os.Getpid(), time.Now().UnixNano())
@@ -433,7 +433,7 @@ echo ready >"$4"; exec sleep "$2"`, manifest.Permissions{Write: manifest.Workspa
 		}
 	})
 	t.Run("killed without a sandbox", func(t *testing.T) {
-		w.extension("y", "shell", `echo ready >"$2"; exec sleep "$4"`, manifest.Permissions{}, nil, "ready:string", "mark:string")
+		w.extension("y", "shell", `echo ready >"$2"; exec sleep "$4"`, permission.Permissions{}, nil, "ready:string", "mark:string")
 		w.allow("y")
 		mark, args := begin()
 		cmd := exec.Command("/proc/self/exe")
@@ -528,7 +528,7 @@ func TestStages(t *testing.T) {
 			w := newWorld(t)
 			w.options.Asker = &asker{answer: always}
 			mark := filepath.Join(w.workspace, "ran")
-			w.extension("x", "shell", "echo ran >"+mark, manifest.Permissions{Write: manifest.Workspace}, nil)
+			w.extension("x", "shell", "echo ran >"+mark, permission.Permissions{Write: permission.Workspace}, nil)
 			q := w.request("x", "")
 			test.spoil(t, w, &q)
 			r, err := w.do(q)

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/pollux-companion/pollux/internal/extension/audit"
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/permission"
 	"github.com/pollux-companion/pollux/internal/sandbox"
 )
 
@@ -55,9 +55,9 @@ func nested(how string) int {
 	}
 	w := worldAt(nil, root)
 	w.options.Sandbox = sandbox.New(&sandbox.Options{Home: root, AllowReduced: how != "strict"})
-	p := manifest.Permissions{}
+	p := permission.Permissions{}
 	if how == "writes" {
-		p.Write = manifest.Workspace
+		p.Write = permission.Workspace
 	}
 	w.extension("x", "shell", `case $0 in */.gemini/*) echo ran from outside: yes;; *) printf 'ran from outside: no';; esac`, p, nil)
 	w.allow("x")

@@ -9,12 +9,13 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/paths"
+	"github.com/pollux-companion/pollux/internal/permission"
 )
 
 // place finds the tool's workspace and working folder (SPEC E-2). The root folder, the home folder and those above it
 // cannot be a workspace. Permissions that need one are then refused.
-func place(q Request, p manifest.Permissions) (workspace, dir string, err error) {
-	means := p.Read == manifest.Workspace || p.Write == manifest.Workspace
+func place(q Request, p permission.Permissions) (workspace, dir string, err error) {
+	means := p.Read == permission.Workspace || p.Write == permission.Workspace
 	refuse := func(format string, args ...any) (string, string, error) {
 		return "", "", &RefusedError{Why: BecausePlace, Extension: q.Extension, Tool: q.Tool, Text: fmt.Sprintf(format, args...)}
 	}

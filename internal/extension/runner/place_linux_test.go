@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/permission"
 )
 
 // TestPlace: the workspace is the nearest known root (SPEC E-2).
@@ -23,11 +23,11 @@ func TestPlace(t *testing.T) {
 	}
 	t.Setenv("HOME", home)
 	at := func(name string) string { return filepath.Join(root, name) }
-	work := manifest.Permissions{Read: manifest.Workspace}
+	work := permission.Permissions{Read: permission.Workspace}
 	for _, test := range []struct {
 		name, dir string
 		roots     []string
-		p         manifest.Permissions
+		p         permission.Permissions
 		workspace string
 		refused   bool
 	}{

@@ -18,6 +18,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/consent"
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/store"
+	"github.com/pollux-companion/pollux/internal/permission"
 	"github.com/pollux-companion/pollux/internal/sandbox"
 	"github.com/pollux-companion/pollux/internal/words"
 )
@@ -329,7 +330,7 @@ func (p *job) question(v consent.Verdict) consent.Question {
 }
 
 // policyHash identifies a set of permissions in the audit log.
-func policyHash(p manifest.Permissions) string {
+func policyHash(p permission.Permissions) string {
 	data, err := json.Marshal(p)
 	if err != nil {
 		return "" // cannot fail for this type

@@ -10,6 +10,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/extension/consent"
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/store"
+	"github.com/pollux-companion/pollux/internal/permission"
 )
 
 // TestSubject: what consent is bound to changes with the content, and not with
@@ -48,7 +49,7 @@ func TestSubject(t *testing.T) {
 		t.Error("what is no content changed the hash")
 	}
 	write("gemini-extension.json", strings.Replace(text, `"none"`, `"workspace"`, 1))
-	if got := of(); got.Content != first.Content || got.Permissions.Read != manifest.Workspace {
+	if got := of(); got.Content != first.Content || got.Permissions.Read != permission.Workspace {
 		t.Error("permissions are compared as such, not by hash")
 	}
 	write("gemini-extension.json", text)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pollux-companion/pollux/internal/extension/manifest"
+	"github.com/pollux-companion/pollux/internal/permission"
 	"github.com/pollux-companion/pollux/internal/sandbox"
 )
 
@@ -55,7 +56,7 @@ func CheckScripts(ctx context.Context, box *sandbox.Sandbox, dir string, m *mani
 		}
 		script := filepath.Join(content.dir, filepath.FromSlash(tool.Executable))
 		shown := filepath.Join(dir, filepath.FromSlash(tool.Executable))
-		result, err := box.Run(ctx, manifest.Permissions{}, sandbox.Command{
+		result, err := box.Run(ctx, permission.Permissions{}, sandbox.Command{
 			Args: syntaxCommand(tool.Runtime, script), Copies: []sandbox.Copy{{Dir: content.dir, Files: content.files}}, Limits: sandbox.Limits{Time: 10 * time.Second, Output: 1 << 20},
 		})
 		switch {

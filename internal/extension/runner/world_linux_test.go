@@ -11,9 +11,9 @@ import (
 
 	"github.com/pollux-companion/pollux/internal/extension/audit"
 	"github.com/pollux-companion/pollux/internal/extension/consent"
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/extension/store"
 	"github.com/pollux-companion/pollux/internal/peers"
+	"github.com/pollux-companion/pollux/internal/permission"
 	"github.com/pollux-companion/pollux/internal/sandbox"
 )
 
@@ -97,7 +97,7 @@ func (w *world) file(name, text string) string {
 }
 
 // extension installs an extension as Gemini CLI does: a folder with a manifest. Its only tool is "t".
-func (w *world) extension(name, runtime, script string, p manifest.Permissions, more map[string]any, args ...string) string {
+func (w *world) extension(name, runtime, script string, p permission.Permissions, more map[string]any, args ...string) string {
 	t := map[string]any{"name": "t", "description": "a tool", "executable": "tools/t", "runtime": runtime, "output": "json"}
 	var list []map[string]string
 	for _, a := range tool(runtime, args...).Args {

@@ -18,7 +18,6 @@ import (
 
 	"golang.org/x/net/dns/dnsmessage"
 
-	"github.com/pollux-companion/pollux/internal/extension/manifest"
 	"github.com/pollux-companion/pollux/internal/permission"
 )
 
@@ -335,7 +334,7 @@ func FuzzHostPattern(f *testing.F) {
 		if err != nil {
 			return
 		}
-		g := &Gate{hosts: []manifest.Host{h}}
+		g := &Gate{hosts: []permission.Host{h}}
 		name, port, ok := splitHostPort(hostPort)
 		if !ok {
 			return

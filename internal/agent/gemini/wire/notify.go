@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"github.com/pollux-companion/pollux/internal/agent/mcp/jsonrpc"
+	"github.com/pollux-companion/pollux/internal/jsontext"
 )
 
 // An IdeContext is the params of ide/contextUpdate (SPEC C-1).
@@ -56,7 +56,7 @@ func ContextUpdate(c *IdeContext) []byte {
 
 func appendFile(dst []byte, f *File) []byte {
 	dst = append(dst, `{"path":`...)
-	dst = jsonrpc.AppendString(dst, f.Path)
+	dst = jsontext.AppendString(dst, f.Path)
 	dst = append(dst, `,"timestamp":`...)
 	dst = strconv.AppendInt(dst, f.Timestamp, 10)
 	if f.Active {
@@ -70,7 +70,7 @@ func appendFile(dst []byte, f *File) []byte {
 		}
 		if f.Selected != "" {
 			dst = append(dst, `,"selectedText":`...)
-			dst = jsonrpc.AppendString(dst, f.Selected)
+			dst = jsontext.AppendString(dst, f.Selected)
 		}
 	}
 	return append(dst, '}')
@@ -86,18 +86,18 @@ func Rejected(path string) []byte { return outcome(NotifyRejected, path, nil) }
 func ClosedNotice(path, content string) []byte { return outcome(NotifyClosed, path, &content) }
 
 func outcome(method, path string, content *string) []byte {
-	size := jsonrpc.Room(path)
+	size := jsontext.Room(path)
 	if content != nil {
-		size += jsonrpc.Room(*content)
+		size += jsontext.Room(*content)
 	}
 	dst := make([]byte, 0, size)
 	dst = append(dst, `{"jsonrpc":"2.0","method":"`...)
 	dst = append(dst, method...)
 	dst = append(dst, `","params":{"filePath":`...)
-	dst = jsonrpc.AppendString(dst, path)
+	dst = jsontext.AppendString(dst, path)
 	if content != nil {
 		dst = append(dst, `,"content":`...)
-		dst = jsonrpc.AppendString(dst, *content)
+		dst = jsontext.AppendString(dst, *content)
 	}
 	return append(dst, `}}`...)
 }

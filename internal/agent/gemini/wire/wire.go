@@ -2,7 +2,10 @@
 // notifications. It is pure: no I/O, no clock.
 package wire
 
-import "github.com/pollux-companion/pollux/internal/agent/mcp/jsonrpc"
+import (
+	"github.com/pollux-companion/pollux/internal/agent/mcp/jsonrpc"
+	"github.com/pollux-companion/pollux/internal/jsontext"
+)
 
 // Notifications and tools (docs/spec/gemini.md, C; docs/spec/companion.md, F).
 const (
@@ -29,11 +32,11 @@ func Closed(id []byte, content string, edited bool) []byte {
 	if edited {
 		name = "content"
 	}
-	dst := jsonrpc.AppendResult(make([]byte, 0, len(id)+jsonrpc.Room(content)+len(content)/8), id)
+	dst := jsonrpc.AppendResult(make([]byte, 0, len(id)+jsontext.Room(content)+len(content)/8), id)
 	dst = append(dst, `{"content":[{"type":"text","text":"{\"`...)
 	dst = append(dst, name...)
 	dst = append(dst, `\":\"`...)
-	dst = jsonrpc.AppendNested(dst, content)
+	dst = jsontext.AppendNested(dst, content)
 	return append(dst, `\"}"}]}}`...)
 }
 

@@ -146,7 +146,7 @@ func (d *decoder) call(s *jsontext.Scanner) bool {
 func (d *decoder) given(s *jsontext.Scanner) bool {
 	c := &d.m.Call
 	c.Arguments = s.Peek() == '{'
-	c.texts = make([]Text, len(c.names))
+	c.texts = make([]jsontext.Text, len(c.names))
 	if !c.Arguments {
 		return s.Skip()
 	}
@@ -162,9 +162,9 @@ func (d *decoder) given(s *jsontext.Scanner) bool {
 }
 
 // want reads a value that should be a string.
-func want(s *jsontext.Scanner, t *Text) bool {
+func want(s *jsontext.Scanner, t *jsontext.Text) bool {
 	if s.Peek() != '"' {
-		*t = Text{State: NotText}
+		*t = jsontext.Text{State: jsontext.NotText}
 		return s.Skip()
 	}
 	var ok bool
@@ -176,7 +176,7 @@ func want(s *jsontext.Scanner, t *Text) bool {
 const keptFrom = 16 << 10
 
 // aside reads a string beside its JSON.
-func aside(s *jsontext.Scanner, t *Text) bool {
+func aside(s *jsontext.Scanner, t *jsontext.Text) bool {
 	var ok bool
 	if *t, ok = s.Aside(); len(t.JSON) < keptFrom {
 		t.JSON = ""

@@ -6,15 +6,6 @@ import (
 	"github.com/pollux-companion/pollux/internal/jsontext"
 )
 
-// AppendString is jsontext.AppendString.
-func AppendString(dst []byte, s string) []byte { return jsontext.AppendString(dst, s) }
-
-// AppendNested is jsontext.AppendNested.
-func AppendNested(dst []byte, s string) []byte { return jsontext.AppendNested(dst, s) }
-
-// Room is jsontext.Room.
-func Room(s string) int { return jsontext.Room(s) }
-
 // AppendResult appends the response to a request up to its result. The caller appends the result and "}".
 func AppendResult(dst, id []byte) []byte {
 	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
@@ -37,13 +28,13 @@ func ErrorData(id []byte, code int, message, data string) []byte {
 	if id == nil {
 		id = []byte("null")
 	}
-	dst := make([]byte, 0, len(id)+Room(message)+len(data))
+	dst := make([]byte, 0, len(id)+jsontext.Room(message)+len(data))
 	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
 	dst = append(dst, id...)
 	dst = append(dst, `,"error":{"code":`...)
 	dst = strconv.AppendInt(dst, int64(code), 10)
 	dst = append(dst, `,"message":`...)
-	dst = AppendString(dst, message)
+	dst = jsontext.AppendString(dst, message)
 	if data != "" {
 		dst = append(append(dst, `,"data":`...), data...)
 	}
@@ -52,9 +43,9 @@ func ErrorData(id []byte, code int, message, data string) []byte {
 
 // Failed returns a tool's error result; text says what to do (SPEC F-2).
 func Failed(id []byte, text string) []byte {
-	dst := AppendResult(make([]byte, 0, len(id)+Room(text)+64), id)
+	dst := AppendResult(make([]byte, 0, len(id)+jsontext.Room(text)+64), id)
 	dst = append(dst, `{"content":[{"type":"text","text":`...)
-	dst = AppendString(dst, text)
+	dst = jsontext.AppendString(dst, text)
 	return append(dst, `}],"isError":true}}`...)
 }
 
@@ -62,7 +53,7 @@ func Failed(id []byte, text string) []byte {
 func Texts(id []byte, texts ...string) []byte {
 	size := len(id) + 64
 	for _, t := range texts {
-		size += Room(t)
+		size += jsontext.Room(t)
 	}
 	dst := AppendResult(make([]byte, 0, size), id)
 	dst = append(dst, `{"content":[`...)
@@ -71,7 +62,7 @@ func Texts(id []byte, texts ...string) []byte {
 			dst = append(dst, ',')
 		}
 		dst = append(dst, `{"type":"text","text":`...)
-		dst = AppendString(dst, t)
+		dst = jsontext.AppendString(dst, t)
 		dst = append(dst, '}')
 	}
 	return append(dst, `]}}`...)
@@ -81,8 +72,8 @@ func Texts(id []byte, texts ...string) []byte {
 func Initialized(id []byte, version, server string) []byte {
 	dst := AppendResult(make([]byte, 0, 256), id)
 	dst = append(dst, `{"protocolVersion":`...)
-	dst = AppendString(dst, version)
+	dst = jsontext.AppendString(dst, version)
 	dst = append(dst, `,"capabilities":{"tools":{}},"serverInfo":{"name":"pollux","title":"Pollux","version":`...)
-	dst = AppendString(dst, server)
+	dst = jsontext.AppendString(dst, server)
 	return append(dst, `}}}`...)
 }

@@ -64,31 +64,20 @@ type Message struct {
 
 // A Call holds the params of tools/call, with the arguments that Decode was asked for.
 type Call struct {
-	Name Text
+	Name jsontext.Text
 	// Arguments reports that arguments were given, as an object.
 	Arguments bool
 
 	names []string
-	texts []Text
+	texts []jsontext.Text
 }
 
 // Text returns the string argument with the given name, if Decode was asked for it.
-func (c *Call) Text(name string) Text {
+func (c *Call) Text(name string) jsontext.Text {
 	for i, n := range c.names {
 		if n == name && i < len(c.texts) {
 			return c.texts[i]
 		}
 	}
-	return Text{}
+	return jsontext.Text{}
 }
-
-// The states of a Text.
-const (
-	Absent        = jsontext.Absent
-	Good          = jsontext.Good
-	NotText       = jsontext.NotText
-	LoneSurrogate = jsontext.LoneSurrogate
-)
-
-// A Text is a string argument.
-type Text = jsontext.Text

@@ -16,10 +16,10 @@ func TestDecodeCall(t *testing.T) {
 	call := func(args string) string {
 		return `{"method":"tools/call","params":{"name":"openDiff","arguments":` + args + `},"jsonrpc":"2.0","id":7}`
 	}
-	text := func(s string) Text { return Text{Value: s, State: Good} }
+	text := func(s string) jsontext.Text { return jsontext.Text{Value: s, State: jsontext.Good} }
 	for _, test := range []struct {
 		name, body    string
-		path, content Text
+		path, content jsontext.Text
 	}{
 		{"as the CLI sends it", call(`{"filePath":"/a","newContent":"x\n\"y\"\\\t\u00e9"}`), text("/a"), text("x\n\"y\"\\\té")},
 		{"other order", `{"id":7,"params":{"arguments":{"newContent":"c","filePath":"p"},"name":"openDiff"},"jsonrpc":"2.0","method":"tools/call"}`, text("p"), text("c")},
@@ -27,10 +27,10 @@ func TestDecodeCall(t *testing.T) {
 		{"duplicates: the last counts", call(`{"filePath":"no","filePath":"p","newContent":1,"newContent":"c"}`), text("p"), text("c")},
 		{"escaped member names", call(`{"\u0066ilePath":"p","newContent":"c"}`), text("p"), text("c")},
 		{"pairs", call(`{"filePath":"\ud83d\ude00","newContent":"a\uD83D\uDE00b"}`), text("😀"), text("a😀b")},
-		{"half a pair", call(`{"filePath":"p","newContent":"a\ud83db"}`), text("p"), Text{Value: "a\uFFFDb", State: LoneSurrogate}},
-		{"wrong half first", call(`{"filePath":"\ude00\ud83d","newContent":""}`), Text{Value: "\uFFFD\uFFFD", State: LoneSurrogate}, text("")},
-		{"other types", call(`{"filePath":null,"newContent":["c"]}`), Text{State: NotText}, Text{State: NotText}},
-		{"no arguments", call(`null`), Text{}, Text{}},
+		{"half a pair", call(`{"filePath":"p","newContent":"a\ud83db"}`), text("p"), jsontext.Text{Value: "a\uFFFDb", State: jsontext.LoneSurrogate}},
+		{"wrong half first", call(`{"filePath":"\ude00\ud83d","newContent":""}`), jsontext.Text{Value: "\uFFFD\uFFFD", State: jsontext.LoneSurrogate}, text("")},
+		{"other types", call(`{"filePath":null,"newContent":["c"]}`), jsontext.Text{State: jsontext.NotText}, jsontext.Text{State: jsontext.NotText}},
+		{"no arguments", call(`null`), jsontext.Text{}, jsontext.Text{}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			m, err := Decode([]byte(test.body), "filePath", "newContent")
@@ -66,7 +66,7 @@ func TestDecodeKeeps(t *testing.T) {
 		if len(content) >= keptFrom {
 			kept = `"` + content + `"`
 		}
-		if text.Value != want || text.JSON != kept || (text.State == LoneSurrogate) != strings.HasSuffix(content, `\ud83d`) {
+		if text.Value != want || text.JSON != kept || (text.State == jsontext.LoneSurrogate) != strings.HasSuffix(content, `\ud83d`) {
 			t.Errorf("%.40q: %d bytes, state %d, JSON %d bytes", content, len(text.Value), text.State, len(text.JSON))
 		}
 		for i := range sent { // the body may be used again, where no JSON is kept
@@ -188,7 +188,7 @@ func compareCall(t *testing.T, c Call, params any) {
 	p, _ := params.(map[string]any)
 	args, _ := p["arguments"].(map[string]any)
 	for _, x := range []struct {
-		got  Text
+		got  jsontext.Text
 		want any
 		in   map[string]any
 		name string
@@ -196,9 +196,9 @@ func compareCall(t *testing.T, c Call, params any) {
 		want, isText := x.want.(string)
 		_, present := x.in[x.name]
 		switch {
-		case !present && x.got.State == Absent:
-		case present && !isText && x.got.State == NotText:
-		case isText && (x.got.State == Good || x.got.State == LoneSurrogate) && x.got.Value == want:
+		case !present && x.got.State == jsontext.Absent:
+		case present && !isText && x.got.State == jsontext.NotText:
+		case isText && (x.got.State == jsontext.Good || x.got.State == jsontext.LoneSurrogate) && x.got.Value == want:
 		default:
 			t.Fatalf("%s: got %+v, want %v", x.name, x.got, x.want)
 		}
