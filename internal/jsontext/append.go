@@ -23,69 +23,79 @@ func appendEscaped(dst []byte, s string, level int) []byte {
 	if !utf8.Valid(b) {
 		b = []byte(strings.ToValidUTF8(s, "\uFFFD"))
 	}
+	short := escapes[level-1][:256]
 	out, n := dst[:cap(dst)], len(dst)
-	for len(b) > 0 {
+	for i := 0; i < len(b); {
 		if len(out)-n < 16 { // a step writes a word of 8 bytes, and then an escape of at most 7
-			out = slices.Grow(out[:n], len(b)+len(b)/8+16)
+			out = slices.Grow(out[:n], len(b)-i+(len(b)-i)/8+16)
 			out = out[:cap(out)]
 		}
-		if len(b) >= 8 {
-			w := binary.LittleEndian.Uint64(b)
+		if len(b)-i >= 8 {
+			w := binary.LittleEndian.Uint64(b[i:])
 			binary.LittleEndian.PutUint64(out[n:], w) // excess bytes are overwritten
-			few := firstEscaped(w)
-			b, n = b[few:], n+few
-			if few == 8 {
+			found := escaped(w)
+			if found == 0 { // by a branch, since counting first would have each word wait for the one before
+				i, n = i+8, n+8
 				continue
 			}
+			few := bits.TrailingZeros64(found) >> 3
+			i, n = i+few, n+few
 		}
-		c, size := b[0], 1
-		if as := escapeOf(c); as != 0 {
-			n += putEscape(out[n:], rune(c), as, level)
-		} else if c != 0xE2 { // at the end, where no word is left
+		e := short[b[i]]
+		for e.size != 0 && len(out)-n >= 11 { // several, as at the beginning of most lines
+			binary.LittleEndian.PutUint32(out[n:], e.word) // excess bytes are overwritten
+			n += e.size
+			if i++; i == len(b) {
+				return out[:n]
+			}
+			e = short[b[i]]
+		}
+		switch c := b[i]; {
+		case e.size != 0: // for want of room
+		case c < ' ':
+			n += putNumber(out[n:], rune(c), level)
+			i++
+		case c == 0xE2 && lineSeparator(b[i:]) != 0:
+			n += putNumber(out[n:], lineSeparator(b[i:]), level)
+			i += 3
+		default: // near the end, where no word is left, or a character that begins like a line separator
 			out[n] = c
 			n++
-		} else if size = 3; lineSeparator(b) == 0 {
-			n += copy(out[n:], b[:size])
-		} else {
-			n += putEscape(out[n:], lineSeparator(b), 'u', level)
+			i++
 		}
-		b = b[size:]
 	}
 	return out[:n]
 }
 
-// firstEscaped counts the bytes of a little-endian word before the first one that may need an escape: a special one (see
-// special), or 0xE2, which begins a line separator. It returns 8 without one.
-func firstEscaped(w uint64) int {
+// escaped is special that also finds 0xE2, which begins a line separator.
+func escaped(w uint64) uint64 {
 	e2 := w ^ 0xE2*ones
-	return bits.TrailingZeros64(special(w)|(e2-ones)&^e2&highs) >> 3
+	return special(w) | (e2-ones)&^e2&highs
 }
 
-// escapeOf returns what stands for c behind a backslash: a character, or 'u' for its number. 0 means that c needs no escape.
-func escapeOf(c byte) byte {
-	const control = "uuuuuuuuutnuuruuuuuuuuuuuuuuuuuu"
-	switch {
-	case c < ' ':
-		return control[c]
-	case c == '"', c == '\\':
-		return c
-	}
-	return 0
+// An escape is what stands for one character: at most four bytes, as a little-endian word.
+type escape struct {
+	word uint32
+	size int
 }
 
-// putEscape writes an escape to out, which has room for 7 bytes, and returns its size. as is from escapeOf.
-func putEscape(out []byte, r rune, as byte, level int) int {
-	copy(out, `\\\\`) // excess backslashes are overwritten
-	n := 1 << (level - 1)
-	if rune(as) == r { // a quote or a backslash, which need one themselves in the next round
-		n = 1<<level - 1
-	}
-	out[n] = as
-	if n++; as != 'u' {
-		return n
-	}
+// escapes are the short escapes by character, once and twice escaped. Other control characters have none.
+var escapes = [2][]escape{ //nolint:gochecknoglobals // constant
+	{
+		'\n': {'\\' | 'n'<<8, 2}, '\t': {'\\' | 't'<<8, 2}, '\r': {'\\' | 'r'<<8, 2},
+		'"': {'\\' | '"'<<8, 2}, '\\': {'\\' | '\\'<<8, 2}, 255: {},
+	},
+	{
+		'\n': {'\\' | '\\'<<8 | 'n'<<16, 3}, '\t': {'\\' | '\\'<<8 | 't'<<16, 3}, '\r': {'\\' | '\\'<<8 | 'r'<<16, 3},
+		'"': {'\\' | '\\'<<8 | '\\'<<16 | '"'<<24, 4}, '\\': {'\\' | '\\'<<8 | '\\'<<16 | '\\'<<24, 4}, 255: {},
+	},
+}
+
+// putNumber writes the escape of a character by its number to out, which has room for 7 bytes, and returns its size.
+func putNumber(out []byte, r rune, level int) int {
 	const hex = "0123456789abcdef"
-	return n + copy(out[n:], []byte{hex[r>>12&15], hex[r>>8&15], hex[r>>4&15], hex[r&15]})
+	n := copy(out, `\\`[:level])
+	return n + copy(out[n:], []byte{'u', hex[r>>12&15], hex[r>>8&15], hex[r>>4&15], hex[r&15]})
 }
 
 // lineSeparator returns U+2028 or U+2029 if s begins with it, else 0. s begins with a whole character of three bytes.

@@ -96,8 +96,55 @@ func FuzzAppend(f *testing.F) {
 	})
 }
 
+// A string is read as encoding/json reads it, in place and apart, and what is not JSON is refused. Half a character is said.
+func FuzzText(f *testing.F) {
+	for _, s := range []string{
+		`""`, `"a"`, `"a\nb\t\t\tc"`, `"\n\n\n\n\n\n\n\n12345678abcdefgh\n\\\"\/\b\f\r"`, `"\u00e9\ud83d\ude00\ud83d!\u2028Größe"`, `"`, `"\`, `"\u12`, `"\x"`, `"ab` + "\n" + `"`,
+		`"` + strings.Repeat("plain text ", 9) + `\n"`, `"` + strings.Repeat(`\n\u0041seven..`, 9) + `"`, `"` + "\xff" + `"`, `"12345678\"`, `"\n1234567` + "\x01" + `"`, `"x" 1`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		data = bytes.TrimSpace(data)
+		if len(data) == 0 || data[0] != '"' {
+			return
+		}
+		var want string
+		good := utf8.Valid(data) && json.Unmarshal(data, &want) == nil
+		apart := NewScanner(bytes.Clone(data))
+		a, okA := apart.Aside()
+		if okA && a.JSON != string(data[:len(a.JSON)]) {
+			t.Fatalf("%q is said to have been %q", data, a.JSON)
+		}
+		place := NewScanner(bytes.Clone(data))
+		p, okP := place.Text()
+		if okP != okA || okP && (p.Value != a.Value || p.State != a.State || place.i != apart.i) {
+			t.Fatalf("%q: %q %d %v in place, %q %d %v apart", data, p.Value, p.State, okP, a.Value, a.State, okA)
+		}
+		if whole := okP && place.Done(); whole != good || good && p.Value != want {
+			t.Fatalf("%q: %q %v, want %q %v", data, p.Value, whole, want, good)
+		}
+		if okP && p.State == Good && strings.Contains(p.Value, "\uFFFD") && !bytes.Contains(data, []byte("\uFFFD")) && !bytes.Contains(bytes.ToLower(data), []byte("fffd")) {
+			t.Fatalf("%q: half a character is not said", data)
+		}
+	})
+}
+
+// source looks like a program, with an escape for every 12 bytes.
+func source() string {
+	return strings.Repeat("\tif err := s.handle(ctx, message); err != nil {\n\t\treturn fmt.Errorf(\"Größe: %w\", err)\n\t}\n", 5<<20/88)
+}
+
+func BenchmarkAside(b *testing.B) {
+	sent := AppendString(nil, source())
+	b.SetBytes(int64(len(sent)))
+	for b.Loop() {
+		NewScanner(sent).Aside()
+	}
+}
+
 func BenchmarkAppendString(b *testing.B) {
-	s := strings.Repeat("\tif err := s.handle(ctx, message); err != nil {\n\t\treturn fmt.Errorf(\"Größe: %w\", err)\n\t}\n", 5<<20/88)
+	s := source()
 	dst := make([]byte, 0, 2*len(s))
 	b.SetBytes(int64(len(s)))
 	for b.Loop() {

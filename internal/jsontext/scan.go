@@ -272,36 +272,18 @@ type Text struct {
 
 // Text reads a string and unescapes it in place; those bytes must not be read again. The value points into them.
 func (s *Scanner) Text() (Text, bool) {
-	b, start := s.b, s.i+1
-	src := start + plain(b[start:])
-	dst, state := src, Good
-	for src < len(b) && b[src] == '\\' {
-		if c := simple(b[src:]); c != 0 {
-			b[dst] = c
-			src, dst = src+2, dst+1
-			if src < len(b) && b[src] == '\\' {
-				continue // as at the beginning of most lines
-			}
-		} else {
-			r, size, lone := unicodeEscape(b[src:])
-			if size == 0 {
-				return Text{}, false
-			}
-			if lone {
-				state = LoneSurrogate
-			}
-			src += size
-			dst += utf8.EncodeRune(b[dst:src], r)
-		}
-		src, dst = shift(b, src, dst)
-	}
-	if src == len(b) || b[src] != '"' {
+	start := s.i + 1
+	first := start + plain(s.b[start:])
+	src, dst, state := unescape(s.b, first, s.b, first)
+	if src == 0 {
 		return Text{}, false
 	}
-	s.i = src + 1
-	out := b[start:dst:dst]
-	// Escapes stand for whole characters, so the unescaped text is valid UTF-8 exactly when the raw text is.
-	return Text{Value: unsafe.String(unsafe.SliceData(out), len(out)), State: state}, utf8.Valid(out)
+	s.i = src
+	return text(s.b[start:dst], state), utf8.Valid(s.b[start:dst])
+}
+
+func text(b []byte, state TextState) Text {
+	return Text{Value: unsafe.String(unsafe.SliceData(b), len(b)), State: state}
 }
 
 // Aside is Text for a string that is needed as JSON too: it unescapes a copy. The JSON points into the scanner's bytes, the value
@@ -316,41 +298,69 @@ func (s *Scanner) Aside() (Text, bool) {
 		return Text{}, false
 	}
 	sent := s.b[start:s.i]
-	t, ok := NewScanner(bytes.Clone(sent)).Text() // checks it too
+	out := make([]byte, len(sent))
+	src, dst, state := unescape(out, 0, sent, 1)
+	t := text(out[:dst:dst], state)
 	t.JSON = unsafe.String(unsafe.SliceData(sent), len(sent))
-	return t, ok
+	return t, src == len(sent) && utf8.Valid(out[:dst])
 }
 
-// shift moves bytes from src to dst, which is before src, up to the next special byte (see plain), and returns the
-// new positions of both.
-func shift(b []byte, src, dst int) (int, int) {
-	for src-dst >= 8 && len(b)-src >= 8 {
-		w := binary.LittleEndian.Uint64(b[src:])
-		binary.LittleEndian.PutUint64(b[dst:], w) // excess bytes land before src
-		n := firstSpecial(w)
-		src, dst = src+n, dst+n
-		if n < 8 {
-			return src, dst
+// unescape reads a string of b from src, behind its quote, and writes its text to out from dst. It returns the positions
+// behind the string's last quote and behind the text; src is 0 if it is no string. out may be b, with dst not behind src; otherwise it is as
+// long as b. Escapes stand for whole characters, so the text is valid UTF-8 exactly when the string is.
+func unescape(out []byte, dst int, b []byte, src int) (_, _ int, state TextState) {
+	apart := unsafe.SliceData(out) != unsafe.SliceData(b)
+	state = Good
+	for src < len(b) {
+		if len(b)-src >= 8 && (apart || src-dst >= 8) {
+			w := binary.LittleEndian.Uint64(b[src:])
+			binary.LittleEndian.PutUint64(out[dst:], w) // excess bytes are overwritten; in place they land before src
+			found := special(w)
+			if found == 0 { // by a branch, since counting first would have each word wait for the one before
+				src, dst = src+8, dst+8
+				continue
+			}
+			few := bits.TrailingZeros64(found) >> 3
+			src, dst = src+few, dst+few
+		} else {
+			n := plain(b[src:])
+			copy(out[dst:dst+n], b[src:src+n])
+			src, dst = src+n, dst+n
+		}
+		if src == len(b) || b[src] != '\\' {
+			break
+		}
+		for src < len(b)-1 && b[src] == '\\' && meanings[b[src+1]] != 0 { // several, as at the beginning of most lines
+			out[dst] = meanings[b[src+1]]
+			src, dst = src+2, dst+1
+		}
+		if src < len(b) && b[src] == '\\' {
+			r, size, lone := unicodeEscape(b[src:])
+			if size == 0 {
+				return 0, dst, state
+			}
+			if lone {
+				state = LoneSurrogate
+			}
+			src += size
+			dst += utf8.EncodeRune(out[dst:], r)
 		}
 	}
-	n := plain(b[src:])
-	copy(b[dst:dst+n], b[src:src+n])
-	return src + n, dst + n
+	if src == len(b) || b[src] != '"' {
+		return 0, dst, state
+	}
+	return src + 1, dst, state
 }
+
+// meanings are the characters of two-byte escapes, by their second byte.
+var meanings = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'} //nolint:gochecknoglobals // constant
 
 // simple returns the character of a two-byte escape at the beginning of b; 0 if there is none.
 func simple(b []byte) byte {
-	const first, meanings = '"', "\"" + // indexed from the quote
-		"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00/" + // # … /
-		"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00" + // 0 … ?
-		"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00" + // @ … O
-		"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\\\x00\x00\x00" + // P … _
-		"\x00\x00\b\x00\x00\x00\f\x00\x00\x00\x00\x00\x00\x00\n\x00" + // ` … o
-		"\x00\x00\r\x00\t" // p … t
-	if len(b) < 2 || b[1] < first || int(b[1]-first) >= len(meanings) {
+	if len(b) < 2 {
 		return 0
 	}
-	return meanings[b[1]-first]
+	return meanings[b[1]]
 }
 
 // unicodeEscape reads \uXXXX at the beginning of b, or two of them that form a pair. It returns the character, the
