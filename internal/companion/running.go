@@ -17,6 +17,12 @@ type running struct {
 	files   map[string][]string // that their environment names
 }
 
+// An agentProcess is a process of one agent.
+type agentProcess struct {
+	agent string
+	pid   int
+}
+
 // deniers are the agents whose own settings keep files from them (SPEC C-8).
 func (c *Companion) deniers() []workspace.Denier {
 	ds := agent.Deniers(os.Getenv)
@@ -38,7 +44,13 @@ func (c *Companion) runs() running {
 // lookRunning finds out where the agents of the sessions read their settings.
 func (c *Companion) lookRunning() {
 	now := running{map[string][]string{}, map[string][]string{}}
+	looked := map[agentProcess]bool{} // a process may have many sessions
 	for _, s := range c.everySession() {
+		one := agentProcess{s.Agent, s.PID}
+		if looked[one] {
+			continue
+		}
+		looked[one] = true
 		if dir, err := proc.Dir(s.PID); err == nil {
 			add(now.folders, s.Agent, dir)
 		}

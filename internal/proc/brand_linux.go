@@ -1,7 +1,6 @@
 package proc
 
 import (
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -46,7 +45,7 @@ func branded(pid int) bool {
 
 // readBrand is branded by the file that the kernel shows to everybody.
 func readBrand(pid int) bool {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/limits")
+	data, err := readFile("/proc/" + strconv.Itoa(pid) + "/limits")
 	_, rest, ok := strings.Cut(string(data), "\nMax file locks ")
 	line, _, _ := strings.Cut(rest, "\n")
 	limits := strings.Fields(line) // the soft one, the hard one, the unit
@@ -62,7 +61,7 @@ func limit(pid int) bool {
 func childrenOf(pid int) (children []int) {
 	lists, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/children")
 	for _, list := range lists {
-		data, _ := os.ReadFile(list)
+		data, _ := readFile(list)
 		for _, word := range strings.Fields(string(data)) {
 			if child, err := strconv.Atoi(word); err == nil {
 				children = append(children, child)

@@ -14,7 +14,7 @@ func commandLine(pid int) (string, bool) {
 // wordsOf reads /proc/PID/cmdline. A process without one (a kernel thread, a zombie) is shown by its name in
 // brackets, as in ps.
 func wordsOf(pid int) ([]string, bool) {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+	data, err := readFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
 	if err != nil {
 		return nil, false
 	}
@@ -31,7 +31,7 @@ func splitWords(data []byte) []string {
 }
 
 func environ(pid int) ([]string, error) {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	data, err := readFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // A socketHolder is a process and its descriptor of a socket.
@@ -88,7 +90,7 @@ func lookAtSockets() map[uint64][]socketHolder {
 
 // mine says whether a process runs as this user. Its folder in /proc does not tell: that of a process that hides itself is root's.
 func mine(pid int) bool {
-	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	status, err := readFile("/proc/" + strconv.Itoa(pid) + "/status")
 	_, rest, ok := strings.Cut(string(status), "\nUid:")
 	users, _, _ := strings.Cut(rest, "\n")
 	return err == nil && ok && slices.Contains(strings.Fields(users), strconv.Itoa(os.Geteuid()))
@@ -119,11 +121,13 @@ func mayHold(pid int, inode uint64) bool {
 	return false
 }
 
+// namesIn opens a folder without package os, which tries to wait for it as for a connection.
 func namesIn(dir string) []string {
-	d, err := os.Open(dir)
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil
 	}
+	d := os.NewFile(uintptr(fd), dir)
 	defer d.Close()
 	names, _ := d.Readdirnames(-1)
 	return names

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -15,11 +16,37 @@ var errNoEvents = errors.New("the system does not tell when a process ends")
 
 // lookup reads /proc/PID/stat: pid (name) state ppid … with the start time in clock ticks as field 22.
 func lookup(pid int) (Info, bool) {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	data, err := readStat(pid)
 	if err != nil {
 		return Info{}, false
 	}
 	return parseStat(pid, data)
+}
+
+// readStat reads /proc/PID/stat.
+func readStat(pid int) ([]byte, error) { return readFile("/proc/" + strconv.Itoa(pid) + "/stat") }
+
+// readFile reads a file of /proc. Package os would make ten system calls of these four: it tries to wait for the file as for a connection.
+func readFile(path string) ([]byte, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer unix.Close(fd)
+	data := make([]byte, 0, 2048) // more than a stat has
+	for {
+		n := 0
+		err := retry(func() (err error) { n, err = unix.Read(fd, data[len(data):cap(data)]); return err })
+		if err != nil {
+			return nil, &os.PathError{Op: "read", Path: path, Err: err}
+		}
+		if n == 0 {
+			return data, nil
+		}
+		if data = data[:len(data)+n]; len(data) == cap(data) {
+			data = slices.Grow(data, len(data))
+		}
+	}
 }
 
 func parseStat(pid int, data []byte) (Info, bool) {

@@ -11,7 +11,7 @@ import (
 // terminalOf reads /proc/PID/stat: the process group is field 5, the terminal field 7, and the terminal's foreground
 // group field 8.
 func terminalOf(pid int) (TTY, bool) {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	data, err := readStat(pid)
 	if err != nil {
 		return TTY{}, false
 	}
