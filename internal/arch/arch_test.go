@@ -233,7 +233,7 @@ func TestRulesFindWhatTheyForbid(t *testing.T) {
 		"util/x.go":                       "// Package util says nothing.\npackage util\n",
 		"docs/x.go":                       "// Package docs is silent.\npackage docs\n\nfunc F() {}\n\ntype T struct{}\n\nfunc (T) M() {}\n\nconst C = 1\n",
 		"platforms/x.go":                  "// Package platforms asks.\npackage platforms\n\nimport \"runtime\"\n\nvar fold = map[string]bool{\"darwin\": true}[runtime.GOOS]\n\nconst linux = runtime.GOOS == \"linux\"\n\nfunc f() {\n\tswitch runtime.GOOS {\n\t}\n\tswitch {\n\tcase \"x\" != runtime.GOOS:\n\t}\n}\n",
-		"variables/x.go":                  "// Package variables changes.\npackage variables\n\nvar n int\n\nvar table = map[int]int{}\n\n// Exported can be changed by anybody.\nvar Exported = []int{1}\n\nfunc f() { table[1] = 2 }\n",
+		"variables/x.go":                  "// Package variables changes.\npackage variables\n\nimport \"regexp\"\n\nvar n int\n\nvar table = map[int]int{}\n\n// Exported can be changed by anybody.\nvar Exported = []int{1}\n\nvar compiled = regexp.MustCompile(`x{1,9}`)\n\nfunc f() { table[1] = 2 }\n",
 		"logs/x.go":                       "// Package logs prints.\npackage logs\n\nimport _ \"log\"\n",
 		"internal/core/x.go":              "// Package core reads files.\npackage core\n\nimport \"os\"\n\nvar _ = os.IsPathSeparator\n\nvar _ = os.Stat\n",
 		"internal/companion/x.go":         "// Package companion names a view.\npackage companion\n\nimport _ \"x/internal/editor/web\"\n",
@@ -265,7 +265,7 @@ func TestRulesFindWhatTheyForbid(t *testing.T) {
 	want := map[string][]string{
 		"sentences": {"sentences:"}, "sizes": {"sizes/x.go:4", "sizes/y.go:"}, "inits": {"inits/x.go:4"}, "names": {"util:"},
 		"docs":      {"docs/x.go:4", "docs/x.go:6", "docs/x.go:8", "docs/x.go:10"},
-		"platforms": {"platforms/x.go:8", "platforms/x.go:11", "platforms/x.go:14"}, "variables": {"variables/x.go:4", "variables/x.go:6", "variables/x.go:9"},
+		"platforms": {"platforms/x.go:8", "platforms/x.go:11", "platforms/x.go:14"}, "variables": {"variables/x.go:6", "variables/x.go:8", "variables/x.go:11", "variables/x.go:13"},
 		"logs": {"logs/x.go:4"}, "pure": {"internal/core/x.go:8"},
 		"rooms": {"internal/companion/x.go:4", "rooms/x.go:4", "strangers/x.go:4"}, "fan-outs": {"wide:"},
 		"locks":     {"locks/x.go:8", "locks/x.go:12"},

@@ -8,10 +8,11 @@ import (
 	"strings"
 )
 
-// variables finds package variables that somebody could change. Allowed are
-// "_", embedded files, values that are immutable once made (errors, regular
-// expressions, replacers, sync.OnceValue), and unexported tables that the
-// package's code only reads.
+// variables finds package variables that somebody could change, or that are costly to make. Allowed are
+// "_", embedded files, values that are immutable once made (errors, replacers,
+// sync.OnceValue), and unexported tables that the package's code only reads.
+// A regular expression or a template is compiled at every start of the program,
+// whatever it is started for; so it belongs into a function.
 func variables(t *goTree) []string {
 	var all []string
 	for _, p := range t.Packages {
@@ -22,7 +23,7 @@ func variables(t *goTree) []string {
 			}
 			for _, d := range f.AST.Decls {
 				for _, name := range mutable(d, changed) {
-					all = append(all, fmt.Sprintf("%s: %s is a package variable that can change; put it into a type or a function", t.at(f, name.Pos()), name.Name))
+					all = append(all, fmt.Sprintf("%s: %s is a package variable that can change, or that every start pays for; put it into a type or a function", t.at(f, name.Pos()), name.Name))
 				}
 			}
 		}
@@ -75,7 +76,7 @@ func constantLike(name *ast.Ident, value ast.Expr) bool {
 			return true // a string
 		}
 		return slices.Contains([]string{
-			"cmp.Or", "errors.New", "fmt.Errorf", "regexp.MustCompile", "strings.NewReplacer", "template.Must", "big.NewInt",
+			"cmp.Or", "errors.New", "fmt.Errorf", "strings.NewReplacer", "big.NewInt",
 			"sync.OnceValue", "sync.OnceValues", "reflect.TypeFor", "jsontext.Value", "netip.MustParseAddr", "netip.MustParsePrefix",
 		}, called(v.Fun))
 	case *ast.CompositeLit:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -59,6 +60,11 @@ func TestText(t *testing.T) {
 // A rejection that no pollux heard is what the next one announces (SPEC L-3).
 func TestLeft(t *testing.T) {
 	dir := t.TempDir()
+	for _, id := range []string{"", "a/b", "..", "a.b", "é", "a b", "a\n", strings.Repeat("a", 101)} {
+		if (&proposal{ID: id}).write(dir) == nil {
+			t.Errorf("the id %q is a file's name", id)
+		}
+	}
 	if err := (&proposal{ID: "x", Path: "/a", Old: "o", New: "n"}).write(dir); err != nil {
 		t.Fatal(err)
 	}

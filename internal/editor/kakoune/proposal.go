@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
@@ -50,7 +49,12 @@ type conflict struct {
 	} `json:"places"`
 }
 
-var plainID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`)
+// plain says whether an id can be the name of a file in any folder.
+func plain(id string) bool {
+	return id != "" && len(id) <= 100 && strings.Trim(id, idLetters) == ""
+}
+
+const idLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 
 // whole is a text as Kakoune holds it: it always ends with a line's end.
 func whole(s string) string {
@@ -64,7 +68,7 @@ func (p *proposal) file(dir, kind string) string { return filepath.Join(dir, p.I
 
 // write writes the files for Kakoune.
 func (p *proposal) write(dir string) error {
-	if !plainID.MatchString(p.ID) {
+	if !plain(p.ID) {
 		return errors.New("an id that is no file's name")
 	}
 	return errors.Join(p.save(dir), p.writeOld(dir), safefile.Write(p.file(dir, "text"), []byte(whole(p.New)), nil))
@@ -129,7 +133,7 @@ func left(dir string) (list []*proposal) {
 	for _, name := range names {
 		var p proposal
 		data, err := safefile.ReadPrivate(name, 3*maxText)
-		if err == nil && json.Unmarshal(data, &p) == nil && plainID.MatchString(p.ID) {
+		if err == nil && json.Unmarshal(data, &p) == nil && plain(p.ID) {
 			p.sent, p.version = p.text(dir), 1
 			list = append(list, &p)
 		}
