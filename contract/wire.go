@@ -165,7 +165,7 @@ func (p *player) send(text string) error {
 }
 
 // messages waits for n messages, and at the last look whether another one comes: a line each, answers first, by their number. A context
-// like the one before is left out, since companions repeat it.
+// like the one before is left out, since companions repeat it, and so is the question for the session's folders, which a companion may ask.
 func (p *player) messages(n int, last bool) string {
 	var all []string
 	wait := p.target.Patience
@@ -185,6 +185,9 @@ func (p *player) messages(n int, last bool) string {
 					continue
 				}
 				p.told = m
+			}
+			if strings.Contains(m, `"method":"roots/list"`) {
+				continue
 			}
 			all = append(all, p.tidy(m)+"\n")
 			if len(all) >= n && !last {

@@ -115,6 +115,8 @@ type Listener interface {
 type Answerer interface {
 	// Asked returns the living processes that have asked.
 	Asked() []proc.Info
+	// Folder returns the folder that one of these has asked for last, as it said, "" for none.
+	Folder(asker proc.Info) string
 	Close()
 }
 
@@ -252,7 +254,7 @@ func copilotCLI() Agent {
 	return Agent{
 		Name: copilot.Name, Label: copilot.Label, Command: "copilot", Install: "npm install -g @github/copilot", Release: "1.0.102",
 		Door: func(o Options) mcp.Agent {
-			return mcp.Agent{Private: true, TokenHeader: copilot.TokenHeader, TokenScheme: copilot.TokenScheme, Dialect: &copilot.Dialect{Snapshot: o.snapshot(copilot.Name)}}
+			return mcp.Agent{Private: true, TokenHeader: copilot.TokenHeader, TokenScheme: copilot.TokenScheme, ProcessHeader: copilot.ProcessHeader, Dialect: &copilot.Dialect{Snapshot: o.snapshot(copilot.Name)}}
 		},
 		Locks: &locks, Choose: copilot.Choose, Told: copilot.Told, Shows: "open_diff", Trials: copilot.Trials(),
 		Listen: func(ctx context.Context, d finding.Door) (Listener, error) {

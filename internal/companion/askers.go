@@ -76,19 +76,28 @@ func (c *Companion) everybody() []mcp.SessionInfo {
 
 // listed is a session as views and pollux status have it.
 func (c *Companion) listed(s mcp.SessionInfo) control.Session {
-	return control.Session{ID: s.ID, Label: s.Label, Agent: s.Agent, Since: s.Since, Version: s.Version, Process: s.Process, PID: s.PID, Folder: c.folderOf(s.PID), Told: c.toldTo(s.Agent)}
+	return control.Session{ID: s.ID, Label: s.Label, Agent: s.Agent, Since: s.Since, Version: s.Version, Process: s.Process, PID: s.PID, Folder: c.folderOf(s), Told: c.toldTo(s.Agent)}
 }
 
-// folderOf returns the one of several folders of the workspace that a process works in; "" when it is not known, or in none.
-func (c *Companion) folderOf(pid int) string {
+// folderOf returns the one of several folders of the workspace that a session belongs to: where its agent says, otherwise where its
+// process works. It returns "" when neither is in one. What an agent says is foreign: nothing outside the workspace is looked at for it.
+func (c *Companion) folderOf(s mcp.SessionInfo) string {
 	if len(c.work.Roots()) < 2 {
 		return ""
 	}
-	dir, err := proc.Dir(pid)
-	if err != nil {
-		return ""
+	if s.Folder != "" && c.work.Holds(s.Folder) {
+		if root := c.work.RootOf(s.Folder); root != "" {
+			return root
+		}
 	}
-	return c.work.RootOf(dir)
+	for _, pid := range []int{s.Says, s.PID} {
+		if dir, err := proc.Dir(pid); err == nil {
+			if root := c.work.RootOf(dir); root != "" {
+				return root
+			}
+		}
+	}
+	return ""
 }
 
 // Sessions lists everybody who asks or is told, for a view; also the sessions that a keeper holds.
@@ -114,7 +123,7 @@ func (c *Companion) everySession() []mcp.SessionInfo {
 			continue
 		}
 		for _, p := range s.Asked() {
-			all = append(all, mcp.SessionInfo{ID: -p.PID, Label: a.Label, Agent: a.Name, PID: p.PID, Process: p.Name})
+			all = append(all, mcp.SessionInfo{ID: -p.PID, Label: a.Label, Agent: a.Name, PID: p.PID, Process: p.Name, Folder: s.Folder(p)})
 		}
 	}
 	return all

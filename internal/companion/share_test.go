@@ -15,8 +15,10 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/pollux-companion/pollux/internal/agent/claude"
+	"github.com/pollux-companion/pollux/internal/agent/mcp"
 	"github.com/pollux-companion/pollux/internal/core/state"
 	"github.com/pollux-companion/pollux/internal/editor/web/webtest"
+	"github.com/pollux-companion/pollux/internal/paths"
 )
 
 // looker is a session of Claude Code or opencode that hears what the user looks at.
@@ -37,7 +39,7 @@ func look(t *testing.T, c *Companion, name string) looker {
 	}
 	t.Cleanup(func() { conn.CloseNow() })
 	for _, m := range []string{
-		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"` + name + `","version":"1"}}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"` + name + `","version":"1"}}}`,
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
 	} {
 		if err := conn.Write(ctx, websocket.MessageText, []byte(m)); err != nil {
@@ -45,6 +47,26 @@ func look(t *testing.T, c *Companion, name string) looker {
 		}
 	}
 	return looker{t, conn}
+}
+
+// says answers the question for its folders.
+func (l looker) says(folder string) {
+	l.t.Helper()
+	ctx, cancel := context.WithTimeout(l.t.Context(), within)
+	defer cancel()
+	for {
+		_, data, err := l.conn.Read(ctx)
+		if err != nil {
+			l.t.Fatalf("it is not asked for its folders: %v", err)
+		}
+		if strings.Contains(string(data), `"method":"roots/list"`) {
+			break
+		}
+	}
+	answer := fmt.Sprintf(`{"jsonrpc":"2.0","id":"roots","result":{"roots":[{"uri":%q}]}}`, paths.URI(folder))
+	if err := l.conn.Write(ctx, websocket.MessageText, []byte(answer)); err != nil {
+		l.t.Fatal(err)
+	}
 }
 
 // hears waits until the file that is told last is want; "" for none.
@@ -227,7 +249,8 @@ func TestShareOfNobody(t *testing.T) {
 	nothingLeft(t, o)
 }
 
-// Where a companion has several folders, it says in which of them an agent works.
+// Where a companion has several folders, it says to which of them an agent belongs: where the agent says that it works (SPEC CC-19,
+// GC-2, CX-2), as far as that is one of them, and otherwise where its process works.
 func TestSessionsHaveAFolder(t *testing.T) {
 	o, a, b := options(t)
 	sub := filepath.Join(b, "sub")
@@ -237,23 +260,62 @@ func TestSessionsHaveAFolder(t *testing.T) {
 	t.Chdir(sub)
 	o.Roots = []string{a, b}
 	c := start(t, o)
-	look(t, c, "claude-code")
+	agent := look(t, c, "claude-code")
 	folder := func() string {
 		for _, s := range c.Sessions() {
 			return s.Folder
 		}
 		return ""
 	}
-	for limit := time.Now().Add(within); folder() != b; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(limit) {
-			t.Fatalf("it works in %q, want %q", folder(), b)
+	is := func(want string) {
+		t.Helper()
+		for limit := time.Now().Add(within); folder() != want; time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(limit) {
+				t.Fatalf("it works in %q, want %q", folder(), want)
+			}
 		}
 	}
+	is(b)
 	if got, want := c.Sharing().Sentence, "Claude Code #1 in "+filepath.Base(b)+":"; !strings.HasPrefix(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
+	agent.says(filepath.Join(a, "deep"))
+	is(a)
 	if err := c.SetRoots([]string{b}); err != nil || folder() != "" {
 		t.Errorf("the only folder is told: %q, %v", folder(), err)
+	}
+}
+
+// What an agent says of its folder counts only for a folder of the workspace, and what it says of its process only if that works in one.
+func TestSessionsSayTooMuch(t *testing.T) {
+	o, a, b := options(t)
+	o.Roots = []string{a, b}
+	c := start(t, o)
+	t.Chdir(b)
+	link := filepath.Join(a, "link")
+	if err := os.Symlink(filepath.Dir(a), link); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		says mcp.SessionInfo
+		want string
+	}{
+		"a folder":                   {mcp.SessionInfo{Folder: a, PID: os.Getpid()}, a},
+		"one beside it":              {mcp.SessionInfo{Folder: a + "-other", PID: os.Getpid()}, b},
+		"one above it":               {mcp.SessionInfo{Folder: filepath.Dir(a), PID: os.Getpid()}, b},
+		"a link out of it":           {mcp.SessionInfo{Folder: link, PID: os.Getpid()}, b},
+		"a process":                  {mcp.SessionInfo{Says: os.Getpid()}, b},
+		"no process of this user's":  {mcp.SessionInfo{Says: 1 << 29}, ""},
+		"a process elsewhere":        {mcp.SessionInfo{Says: os.Getppid(), PID: os.Getpid()}, b},
+		"nothing, and no process":    {mcp.SessionInfo{}, ""},
+		"a folder, and no process":   {mcp.SessionInfo{Folder: filepath.Join(a, "new")}, a},
+		"no folder, and no process ": {mcp.SessionInfo{Folder: "/"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := c.folderOf(test.says); got != test.want {
+				t.Errorf("%q, want %q", got, test.want)
+			}
+		})
 	}
 }
 

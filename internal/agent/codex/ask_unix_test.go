@@ -85,6 +85,8 @@ func TestLook(t *testing.T) {
 	ask(t, temp, request(methodContext, root))
 	if got := s.Asked(); len(got) != 1 || got[0].PID != os.Getpid() {
 		t.Errorf("who has asked: %v", got)
+	} else if of := s.Folder(got[0]); of != root {
+		t.Errorf("it has asked for %q, want %q", of, root)
 	}
 }
 

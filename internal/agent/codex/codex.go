@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -69,7 +70,8 @@ type Server struct {
 
 	mu     sync.Mutex // guards the below
 	conns  map[net.Conn]struct{}
-	asked  []proc.Info // the living processes that have asked of a folder that is served, the latest last
+	asked  []proc.Info    // the living processes that have asked of a folder that is served, the latest last
+	of     map[int]string // the folder that each of them has asked for last
 	closed bool
 }
 
@@ -94,6 +96,17 @@ func (s *Server) note(p proc.Info, m message) {
 	defer s.mu.Unlock()
 	s.asked = append(slices.DeleteFunc(s.asked, func(old proc.Info) bool { return old.PID == p.PID }), p)
 	s.asked = s.asked[max(0, len(s.asked)-maxAsked):]
+	s.of[p.PID] = filepath.Clean(m.Params.WorkspaceRoot)
+	maps.DeleteFunc(s.of, func(pid int, _ string) bool {
+		return !slices.ContainsFunc(s.asked, func(p proc.Info) bool { return p.PID == pid })
+	})
+}
+
+// Folder returns the folder that a Codex of Asked has asked for last.
+func (s *Server) Folder(asker proc.Info) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.of[asker.PID]
 }
 
 // Serve answers on the socket below a temporary folder what a snapshot says. It calls heard, which must not block, with a Codex that has
@@ -130,7 +143,7 @@ func Serve(temp string, snapshot func() *state.Snapshot, heard func(proc.Info), 
 	if u, ok := ln.(*net.UnixListener); ok {
 		u.SetUnlinkOnClose(false) // it may be another's by then
 	}
-	s := &Server{snapshot: snapshot, heard: heard, ln: ownpipe.Guard(ln, log), path: path, conns: map[net.Conn]struct{}{}}
+	s := &Server{snapshot: snapshot, heard: heard, ln: ownpipe.Guard(ln, log), path: path, conns: map[net.Conn]struct{}{}, of: map[int]string{}}
 	s.file, _ = os.Lstat(path)
 	s.done.Go(s.accept)
 	return s, nil

@@ -28,6 +28,9 @@ const (
 	TokenScheme = "Nonce "
 )
 
+// ProcessHeader is the header in which a session says which process it is (SPEC GC-2).
+const ProcessHeader = "X-Copilot-Pid"
+
 // readOnly is why its proposals cannot be edited (SPEC GC-3).
 const readOnly = "GitHub Copilot CLI takes no edits: accept it as it is, or reject it and say what should be different"
 

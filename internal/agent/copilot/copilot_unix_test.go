@@ -39,7 +39,7 @@ func newScene(t *testing.T) *scene {
 	t.Helper()
 	c, err := clienttest.Start(clienttest.Options{Base: t.TempDir(), NoFile: true, Change: func(o *mcp.Options) {
 		o.Agents = append(o.Agents, mcp.Agent{
-			Name: "copilot", Label: copilot.Label, Token: token, Private: true, TokenHeader: copilot.TokenHeader, TokenScheme: copilot.TokenScheme,
+			Name: "copilot", Label: copilot.Label, Token: token, Private: true, TokenHeader: copilot.TokenHeader, TokenScheme: copilot.TokenScheme, ProcessHeader: copilot.ProcessHeader,
 			Dialect: &copilot.Dialect{Snapshot: o.Store.Snapshot},
 		})
 	}})
@@ -245,6 +245,34 @@ func TestDoorGC1(t *testing.T) {
 	wrong.Token += "x"
 	if _, err := copilot.Dial(t.Context(), wrong); !errors.Is(err, lockfile.ErrToken) || strings.Contains(err.Error(), token) {
 		t.Errorf("another token: %v", err)
+	}
+}
+
+// SPEC GC-2: a session says which process it is; what cannot be one counts for nothing.
+func TestProcessGC2(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]int{"4711": 4711, "": 0, "1": 0, "-7": 0, "0x12": 0, "99999999999999999999": 0, "4711 ": 4711} {
+		s := newScene(t)
+		_ = s.dial()
+		if got := s.Sessions()[0].Says; got != os.Getpid() {
+			t.Errorf("it says that it is process %d, and is %d", got, os.Getpid())
+		}
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, value := range map[string]string{copilot.TokenHeader: copilot.TokenScheme + token, "Content-Type": "application/json", "X-Copilot-PID": said} {
+			r.Header.Set(name, value)
+		}
+		res, err := (&http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return net.Dial("unix", s.door.Socket) }}}).Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		all := s.Sessions()
+		if got := all[len(all)-1].Says; len(all) != 2 || got != want {
+			t.Errorf("of %q: process %d of %d sessions, want %d", said, got, len(all), want)
+		}
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -73,6 +75,7 @@ func (c *Conn) request(ctx context.Context, method string, body []byte) (*http.R
 		return nil, err
 	}
 	r.Header.Set(TokenHeader, TokenScheme+c.token)
+	r.Header.Set(ProcessHeader, strconv.Itoa(os.Getpid()))
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	if c.session != "" {

@@ -27,6 +27,8 @@ type Agent struct {
 	// canonical form); otherwise as a bearer token in Authorization. It opens no other agent's sessions.
 	Token                    string
 	TokenHeader, TokenScheme string
+	// ProcessHeader is the header in which it says, at the start of a session, which process it is; "" for none.
+	ProcessHeader string
 	// Private: the agent connects by a listener for this user alone (package ownpipe), which no other agent uses. No Origin is
 	// welcome. Its calls may wait for the user as long as their connection lives. Its sessions cannot be resumed.
 	Private bool

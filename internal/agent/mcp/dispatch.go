@@ -19,6 +19,9 @@ func (s *Server) open(r *http.Request, agent *entrance, m jsonrpc.Message) (*Ses
 			Name    string `json:"name"`
 			Version string `json:"version"`
 		} `json:"clientInfo"`
+		Capabilities struct {
+			Roots *struct{} `json:"roots"`
+		} `json:"capabilities"`
 	}
 	_ = json.Unmarshal(m.Params, &params) // fields that cannot be read stay unknown
 	heir := agent.isOlder(r)
@@ -34,7 +37,7 @@ func (s *Server) open(r *http.Request, agent *entrance, m jsonrpc.Message) (*Ses
 	if !slices.Contains(jsonrpc.Versions(), version) {
 		version = jsonrpc.Versions()[0]
 	}
-	sess.introduce(r, Brief(params.ClientInfo.Name), Brief(params.ClientInfo.Version), version)
+	sess.introduce(r, Brief(params.ClientInfo.Name), Brief(params.ClientInfo.Version), version, params.Capabilities.Roots != nil)
 	return sess, jsonrpc.Initialized(m.ID, version, s.o.Version)
 }
 
@@ -71,13 +74,19 @@ func (s *Session) handle(ctx context.Context, m jsonrpc.Message, reply func([]by
 	}
 }
 
-// notified handles a notification, or the response to a ping.
+// notified handles a notification, or the response to roots/list or a ping.
 func (s *Session) notified(m jsonrpc.Message) {
-	if m.Response && m.ID != nil {
+	switch {
+	case m.Response && string(m.ID) == rootsID:
+		s.heardRoots(m)
+		return
+	case m.Response && m.ID != nil:
 		s.answered(string(m.ID))
 		return
-	}
-	if m.Method != jsonrpc.MethodCancelled {
+	case m.Method == jsonrpc.MethodInitialized:
+		s.askRoots()
+		return
+	case m.Method != jsonrpc.MethodCancelled:
 		return
 	}
 	var params struct {

@@ -246,6 +246,10 @@ type SessionInfo struct {
 	// PID and Process are the CLI's process; 0 and "" when unknown.
 	PID     int
 	Process string
+	// Folder is where the CLI says that it works, absolute and clean; "" when it says nothing. Says is the process that it says it is,
+	// 0 for none. Nobody has checked either.
+	Folder string
+	Says   int
 }
 
 // Sessions lists the live sessions by number.

@@ -40,6 +40,7 @@ type Session struct {
 	looks     []*look              // running searches for its processes
 	processes []proc.Info          // of its CLI, as far as they are known
 	cli       proc.Info            // the one that is shown; zero when not known
+	claim     claim                // where it says that it works
 	calls     []*call              // running openDiffs; ending the session cancels them
 	streams   []*stream            // oldest first; the last one gets everything
 	outcomes  []*outcome           // not confirmed yet, in order
@@ -56,7 +57,7 @@ func (s *Session) Label() string { return s.label }
 func (s *Session) describe() SessionInfo {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return SessionInfo{ID: s.number, Label: s.label, Agent: s.agent.Name, Since: s.since, Client: s.client, Version: s.version, PID: s.cli.PID, Process: s.cli.Name}
+	return SessionInfo{ID: s.number, Label: s.label, Agent: s.agent.Name, Since: s.since, Client: s.client, Version: s.version, PID: s.cli.PID, Process: s.cli.Name, Folder: s.claim.folder, Says: s.claim.pid}
 }
 
 func sortByID(infos []SessionInfo) {
@@ -282,9 +283,10 @@ func (s *Session) end() {
 }
 
 // introduce records what the CLI says of itself, and starts the search for its process.
-func (s *Session) introduce(r *http.Request, client, version, protocol string) {
+func (s *Session) introduce(r *http.Request, client, version, protocol string, roots bool) {
 	s.mu.Lock()
 	s.client, s.version, s.protocol = client, version, protocol
+	s.claim = claim{pid: saidProcess(r, s.agent), roots: roots}
 	s.mu.Unlock()
 	srv := s.server
 	srv.o.Log.Info("session opened", "session", s.label, "client", client, "version", version, "protocol", protocol)

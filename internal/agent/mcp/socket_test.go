@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,6 +18,7 @@ import (
 	"github.com/pollux-companion/pollux/internal/agent/mcp"
 	"github.com/pollux-companion/pollux/internal/core/review"
 	"github.com/pollux-companion/pollux/internal/core/state"
+	"github.com/pollux-companion/pollux/internal/paths"
 )
 
 const claudeToken = "claude-codes-token-that-is-as-long-as-a-real-one-is"
@@ -51,6 +54,11 @@ func (b *bench) handshake(token string, headers ...string) (*websocket.Conn, *ht
 
 func (b *bench) talker(client string) *talker {
 	b.t.Helper()
+	return b.talkerWith(client, `{}`)
+}
+
+func (b *bench) talkerWith(client, capabilities string) *talker {
+	b.t.Helper()
 	conn, _, err := b.handshake(claudeToken)
 	if err != nil {
 		b.t.Fatal(err)
@@ -58,7 +66,7 @@ func (b *bench) talker(client string) *talker {
 	conn.SetReadLimit(64 << 20)
 	b.t.Cleanup(func() { _ = conn.CloseNow() })
 	k := &talker{t: b.t, conn: conn}
-	k.send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"` + client + `","version":"2"}}}`)
+	k.send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":` + capabilities + `,"clientInfo":{"name":"` + client + `","version":"2"}}}`)
 	k.answer(0)
 	k.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	return k
@@ -432,5 +440,48 @@ func TestClaudeDiagnosticsNotKnown(t *testing.T) {
 	eventually(t, "the diagnostics are gone", func() bool { return len(b.store.Snapshot().Diagnostics) == 2 })
 	if got := ask("file://" + bad); got[0] != "error" {
 		t.Errorf("its tool has gone: %q", got)
+	}
+}
+
+// A CLI that has roots is asked for them once, as soon as it listens; its first folder is where it says that it works (SPEC CC-19).
+// An answer that nobody awaits, or that names no folder of this machine, changes nothing.
+func TestRoots(t *testing.T) {
+	here := t.TempDir()
+	uri := paths.URI(filepath.Join(here, "a b"))
+	for name, test := range map[string]struct{ capabilities, answer, want string }{
+		"its folder":           {`{"roots":{"listChanged":true}}`, `"result":{"roots":[{"uri":"` + uri + `","name":"a b"},{"uri":"file:///other"}]}`, filepath.Join(here, "a b")},
+		"it has none":          {`{"roots":{}}`, `"result":{"roots":[]}`, ""},
+		"it does not know":     {`{"roots":{}}`, `"error":{"code":-32601,"message":"unknown"}`, ""},
+		"another scheme":       {`{"roots":{}}`, `"result":{"roots":[{"uri":"https://example.org/w"}]}`, ""},
+		"not absolute":         {`{"roots":{}}`, `"result":{"roots":[{"uri":"file:w"}]}`, ""},
+		"its name is too long": {`{"roots":{}}`, `"result":{"roots":[{"uri":"` + uri + strings.Repeat("/a", 4096) + `"}]}`, ""},
+		"another shape":        {`{"roots":{}}`, `"result":{"roots":{"uri":7}}`, ""},
+		"nobody asks":          {`{}`, `"result":{"roots":[{"uri":"` + uri + `"}]}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, withClaude)
+			k := b.talkerWith("claude-code", test.capabilities)
+			isQuestion := func(m map[string]any) bool { return m["method"] == "roots/list" }
+			if test.capabilities != `{}` {
+				k.await("the question", isQuestion)
+			}
+			says := func() string { return b.server.Sessions()[0].Folder }
+			k.send(`{"jsonrpc":"2.0","id":"roots",` + test.answer + `}`)
+			eventually(t, "what it says is known", func() bool { return says() == test.want })
+			if test.want != "" { // nobody awaits a second one
+				k.send(`{"jsonrpc":"2.0","id":"roots","result":{"roots":[{"uri":"` + paths.URI(here) + `"}]}}`)
+			}
+			k.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+			for id := range 3 { // messages are served side by side
+				k.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"ping"}`, id+1))
+				k.answer(float64(id + 1))
+			}
+			if slices.ContainsFunc(k.seen, isQuestion) {
+				t.Error("it is asked again")
+			}
+			if got := says(); got != test.want {
+				t.Errorf("it says %q, want %q", got, test.want)
+			}
+		})
 	}
 }

@@ -131,6 +131,9 @@ func (c *Companion) servePrivate(agents []mcp.Agent) error {
 	return nil
 }
 
+// Sessions lists the sessions of this moment.
+func (c *Companion) Sessions() []mcp.SessionInfo { return c.server.Sessions() }
+
 // Stop ends the companion in order: it first rejects open diffs, as companions do. It may be called again.
 func (c *Companion) Stop() error {
 	c.once.Do(func() { c.err = c.stop() })

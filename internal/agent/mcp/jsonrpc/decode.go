@@ -76,7 +76,11 @@ func (d *decoder) member(s *jsontext.Scanner, key string) bool {
 		raw, ok := s.Raw()
 		d.m.Params = raw
 		return ok
-	case "result", "error":
+	case "result":
+		raw, ok := s.Raw()
+		d.m.Result, d.m.Response = raw, true
+		return ok
+	case "error":
 		d.m.Response = true
 	}
 	return s.Skip()
@@ -111,7 +115,7 @@ func (d *decoder) finish() (Message, error) {
 		}
 		return m, nil
 	}
-	m.Response = false
+	m.Response, m.Result = false, nil
 	if !d.consumed && m.Params != nil { // params came before the method
 		again := jsontext.NewScanner(m.Params)
 		if !d.call(again) {

@@ -19,6 +19,8 @@ const (
 	MethodCancelled = "notifications/cancelled"
 	// MethodInitialized says that the client is ready to receive.
 	MethodInitialized = "notifications/initialized"
+	// MethodRootsList asks a client in which folders it works.
+	MethodRootsList = "roots/list"
 )
 
 // JSON-RPC and MCP error codes.
@@ -49,7 +51,6 @@ var (
 )
 
 // A Message is one decoded JSON-RPC message: a request (Method and ID), a notification (Method alone) or a response.
-// The companion asks nothing, so it ignores responses.
 type Message struct {
 	// ID is the request's id as raw JSON, a string or a number; nil when absent.
 	ID     []byte
@@ -60,6 +61,8 @@ type Message struct {
 	Call Call
 	// Response is set for a message with a result or an error instead of a method.
 	Response bool
+	// Result is the raw JSON of a response's result; nil when absent.
+	Result []byte
 }
 
 // A Call holds the params of tools/call, with the arguments that Decode was asked for.
