@@ -312,6 +312,8 @@ var Companion = class {
   peer;
   wanted = false;
   failures = 0;
+  asked;
+  // the pause that pollux has not answered yet
   timer;
   watches = [];
   roots = [];
@@ -363,6 +365,17 @@ var Companion = class {
   async execute(command, argument) {
     if (!this.peer || this.status.state !== "running") throw new Error("The companion does not run. “pollux: Start” starts it.");
     return this.peer.call("workspace/executeCommand", { command, arguments: argument === void 0 ? [] : [argument] });
+  }
+  /** Shares or pauses what agents hear. Without a state: the other one of the last that was asked for, since pollux's status comes later. */
+  async share(to) {
+    const paused = to ? to === "paused" : !(this.asked ?? this.status.paused);
+    this.asked = paused;
+    try {
+      await this.execute("pollux.setContext", { state: paused ? "paused" : "on" });
+      this.set({ paused });
+    } finally {
+      if (this.asked === paused) this.asked = void 0;
+    }
   }
   set(change2) {
     this.status = { ...this.status, ...change2 };
@@ -1180,9 +1193,9 @@ function commands6(here, diffs, past, output) {
     acceptFile: () => diffs.acceptAll("file"),
     history: () => past.history(),
     rules: () => past.rules(),
-    pause: () => here.execute("pollux.setContext", { state: here.status.paused ? "on" : "paused" }),
+    pause: () => here.share(),
     // one key is enough
-    resume: () => here.execute("pollux.setContext", { state: "on" }),
+    resume: () => here.share("on"),
     send: (uri) => send(here, uri),
     run: () => run(),
     start: () => here.start(),

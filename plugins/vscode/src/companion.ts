@@ -33,6 +33,7 @@ export class Companion implements vscode.Disposable {
   private peer: Peer | undefined;
   private wanted = false;
   private failures = 0;
+  private asked: boolean | undefined; // the pause that pollux has not answered yet
   private timer: NodeJS.Timeout | undefined;
   private watches: vscode.Disposable[] = [];
   private roots: readonly string[] = [];
@@ -97,6 +98,18 @@ export class Companion implements vscode.Disposable {
   async execute(command: string, argument?: unknown): Promise<any> {
     if (!this.peer || this.status.state !== "running") throw new Error("The companion does not run. “pollux: Start” starts it.");
     return this.peer.call("workspace/executeCommand", { command, arguments: argument === undefined ? [] : [argument] });
+  }
+
+  /** Shares or pauses what agents hear. Without a state: the other one of the last that was asked for, since pollux's status comes later. */
+  async share(to?: "on" | "paused"): Promise<void> {
+    const paused = to ? to === "paused" : !(this.asked ?? this.status.paused);
+    this.asked = paused;
+    try {
+      await this.execute("pollux.setContext", { state: paused ? "paused" : "on" });
+      this.set({ paused });
+    } finally {
+      if (this.asked === paused) this.asked = undefined;
+    }
   }
 
   private set(change: Partial<Status>): void {

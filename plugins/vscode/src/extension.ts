@@ -61,8 +61,8 @@ function commands(here: Companion, diffs: Diffs, past: Past, output: vscode.Outp
     acceptFile: () => diffs.acceptAll("file"),
     history: () => past.history(),
     rules: () => past.rules(),
-    pause: () => here.execute("pollux.setContext", { state: here.status.paused ? "on" : "paused" }), // one key is enough
-    resume: () => here.execute("pollux.setContext", { state: "on" }),
+    pause: () => here.share(), // one key is enough
+    resume: () => here.share("on"),
     send: (uri?: vscode.Uri) => send(here, uri),
     run: () => run(),
     start: () => here.start(),

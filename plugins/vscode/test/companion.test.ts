@@ -88,3 +88,20 @@ test("where nothing waits, no other one is started", async (t) => {
   await new Promise((resolve) => setTimeout(resolve, 500)); // behind the 200 ms after which one that is wanted starts again
   assert.equal(new Set(heard().map((h) => h.pid)).size, 1);
 });
+
+test("one key pauses and resumes, pressed again before pollux has told its status, or has answered", async (t) => {
+  const { here, heard, until } = await opened(t, []);
+  const said = (): string[] => heard().filter((h) => h.method === "workspace/executeCommand").map((h) => h.params.arguments[0].state);
+  await here.share();
+  assert.equal(here.status.paused, true);
+  await here.share();
+  await Promise.all([here.share(), here.share()]);
+  await here.share("paused");
+  await here.share("paused");
+  await here.share();
+  await until(() => said().length === 7);
+  assert.deepEqual(said(), ["paused", "on", "paused", "on", "paused", "paused", "on"]);
+  await here.stop(false);
+  await assert.rejects(here.share(), /does not run/);
+  assert.equal(here.status.paused, false);
+});
