@@ -73,6 +73,8 @@ type Agent struct {
 	// Env returns the variables by which its CLIs in a terminal find this companion and no other; nil: it has none.
 	// getenv reads the terminal's environment.
 	Env func(e Endpoint, getenv func(string) string) ([]discovery.Variable, error)
+	// Unaided says how its CLIs find a companion, if they take no variables.
+	Unaided string
 	// Lines is how its prompt names lines after a file's name, a format for the first and last line; "" means in
 	// words.
 	Lines string
@@ -253,6 +255,7 @@ func copilotCLI() Agent {
 	locks := copilot.Locks()
 	return Agent{
 		Name: copilot.Name, Label: copilot.Label, Command: "copilot", Install: "npm install -g @github/copilot", Release: "1.0.102",
+		Unaided: "it reads the lock files of companions, and takes the one of its own folder",
 		Door: func(o Options) mcp.Agent {
 			return mcp.Agent{Private: true, TokenHeader: copilot.TokenHeader, TokenScheme: copilot.TokenScheme, ProcessHeader: copilot.ProcessHeader, Dialect: &copilot.Dialect{Snapshot: o.snapshot(copilot.Name)}}
 		},
@@ -290,7 +293,8 @@ func openCode() Agent {
 func codexCLI() Agent {
 	return Agent{
 		Name: codex.Name, Sole: true, Label: codex.Label, Command: "codex", Install: "npm install -g @openai/codex", Release: "0.169.0",
-		Answer: answerCodex, Told: codex.Told, LetsIn: codex.LetsIn, Look: codex.Look, Trials: codex.Trials(),
+		Unaided: "each Codex of this user asks on the same socket, after /ide",
+		Answer:  answerCodex, Told: codex.Told, LetsIn: codex.LetsIn, Look: codex.Look, Trials: codex.Trials(),
 		Listen: func(ctx context.Context, d finding.Door) (Listener, error) {
 			c, err := codex.Dial(ctx, d.Socket, d.Dir)
 			if err != nil {

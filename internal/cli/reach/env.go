@@ -35,6 +35,7 @@ func find(ctx context.Context, con *console.Console, dir string) (*control.Clien
 func Env(con *console.Console) *cobra.Command {
 	var shell, name string
 	var asJSON bool
+	names := agent.Names(nil)
 	cmd := &cobra.Command{
 		Use:   "env [DIR]",
 		Short: "Print the variables by which a terminal's CLI finds the companion",
@@ -55,19 +56,17 @@ others can read.`,
 		},
 	}
 	cmd.Flags().StringVar(&shell, "shell", "", "the `SHELL` to print for: sh, fish, powershell or cmd (default: the one that runs pollux)")
-	cmd.Flags().StringVar(&name, "agent", "", "only the variables of the agent `NAME`: "+strings.Join(envAgents(), ", "))
+	cmd.Flags().StringVar(&name, "agent", "", "only the variables of the agent `NAME`: "+strings.Join(names, ", "))
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object instead")
-	_ = cmd.RegisterFlagCompletionFunc("agent", cobra.FixedCompletions(envAgents(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("agent", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("shell", cobra.FixedCompletions(shellNames(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-// envAgents returns the names of the agents that have variables.
-func envAgents() []string { return agent.Names(func(a agent.Agent) bool { return a.Env != nil }) }
-
 func printEnv(ctx context.Context, con *console.Console, dir, shell, name string, asJSON bool) error {
-	if one, ok := agent.Find(name); name != "" && (!ok || one.Env == nil) {
-		return console.Usage(fmt.Errorf("--agent %s: there are variables for: %s", name, strings.Join(envAgents(), ", ")))
+	one, ok := agent.Find(name)
+	if name != "" && !ok {
+		return console.Usage(fmt.Errorf("--agent %s: the agents are %s", name, strings.Join(agent.Names(nil), ", ")))
 	}
 	if shell == "" {
 		shell = ShellHere()
@@ -90,6 +89,9 @@ func printEnv(ctx context.Context, con *console.Console, dir, shell, name string
 	vars, err := Variables(conn, name)
 	if err != nil {
 		return err
+	}
+	if one.Unaided != "" {
+		con.Note(one.Label + " needs no variables: " + one.Unaided)
 	}
 	if asJSON {
 		object := map[string]string{}
