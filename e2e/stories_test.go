@@ -23,10 +23,11 @@ type guest struct {
 	*terminal.Terminal
 	model *model.Server
 	ask   func(prompt string, turns ...model.Turn) *model.Request
+	idle  func() // waits until the agent has done what it was asked
 }
 
-func ofSession(s *cli.Session) guest { return guest{s.Terminal, s.Model, s.Ask} }
-func ofAgent(a *cli.Agent) guest     { return guest{a.Terminal, a.Model, a.Ask} }
+func ofSession(s *cli.Session) guest { return guest{s.Terminal, s.Model, s.Ask, s.Idle} }
+func ofAgent(a *cli.Agent) guest     { return guest{a.Terminal, a.Model, a.Ask, a.Idle} }
 
 // A habit is how an agent is started, and how its model changes files.
 type habit struct {
@@ -67,6 +68,7 @@ func (b *bench) tellsTheRest(h habit) {
 		b.holds("large.txt", large)
 	})
 	b.step("mention", func() {
+		one.idle() // the request that ends the last work names b.txt, too: in its list of the folder
 		b.pollux("mention", "b.txt:1-2")
 		one.Wait(h.mark, second(60))
 		if text := b.entered(one.Terminal, one.model, "b.txt"); !strings.Contains(text, "b.txt") {

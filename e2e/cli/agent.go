@@ -22,9 +22,8 @@ func startAgent(t testing.TB, m *model.Server, dir, prompt, busy string, env, ar
 	return &Agent{Model: m, t: t, prompt: prompt, busy: busy, Terminal: terminal.Start(t, terminal.Options{Dir: dir, Env: env, Args: args})}
 }
 
-// Ask types a prompt and returns the model's request that carries it. A prompt that vanishes is typed again: Copilot CLI empties its
-// prompt a moment after a refusal.
-func (c *Agent) Ask(prompt string, turns ...model.Turn) *model.Request {
+// Idle waits until the agent has done what it was asked.
+func (c *Agent) Idle() {
 	c.t.Helper()
 	idle := time.Now() // since when; right after a prompt, and between two answers, it looks idle for a moment
 	c.Until("an end of the work", waitTimeout, func(screen string) bool {
@@ -33,6 +32,13 @@ func (c *Agent) Ask(prompt string, turns ...model.Turn) *model.Request {
 		}
 		return time.Since(idle) > time.Second
 	})
+}
+
+// Ask types a prompt and returns the model's request that carries it. A prompt that vanishes is typed again: Copilot CLI empties its
+// prompt a moment after a refusal.
+func (c *Agent) Ask(prompt string, turns ...model.Turn) *model.Request {
+	c.t.Helper()
+	c.Idle()
 	c.Model.Script(prompt, turns...)
 	n := len(c.Model.Requests())
 	fits := func(r *model.Request) bool { return r.Prompt() == prompt }
