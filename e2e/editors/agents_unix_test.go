@@ -3,7 +3,9 @@
 package editors
 
 import (
+	"flag"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,17 +23,40 @@ type guest struct {
 	label string // as in control.Session
 	ask   func(prompt string, turns ...model.Turn) *model.Request
 	// offers is the turn that proposes a new file; nil where the agent shows no diffs.
-	offers func(file, text string) model.Turn
+	offers   func(file, text string) model.Turn
+	readOnly bool     // it takes no edits
+	passed   []string // stories
 }
 
-// TestEveryAgent: all six agents at once beside one Neovim. Each model is told what the user looks at; proposals stand in one
-// queue that says whose they are, and each decision reaches the agent that proposed; when the companion is killed, all come
-// back, under the numbers of before.
+func (g *guest) passes(story string) {
+	if !slices.Contains(g.passed, story) {
+		g.passed = append(g.passed, story)
+	}
+}
+
+var matrix = flag.Bool("matrix", false, "write into docs/agents.md which stories passed with which agents on which editors") //nolint:gochecknoglobals // of the run
+
+// TestEveryAgent: all six agents at once beside one editor, for each editor. Each model is told what the user looks at; proposals
+// stand in one queue that says whose they are, and each decision reaches the agent that proposed; when the companion is killed, all
+// come back, under the numbers of before.
 func TestEveryAgent(t *testing.T) {
 	for _, p := range []peers.Peer{peers.Gemini, peers.Qwen, peers.Claude, peers.OpenCode, peers.Copilot, peers.Codex} {
 		peers.Need(t, p)
 	}
-	b := newBench(t, neovim(t), map[string]string{"a.txt": "one\ntwo\nthree\n"})
+	var all table
+	for _, editor := range []func(*testing.T) flavour{neovim, vim, emacs} {
+		f := editor(t)
+		t.Run(f.display, func(t *testing.T) { all.row(f.display, besideAll(t, f)) })
+	}
+	if *matrix && !t.Failed() {
+		all.write(t)
+	}
+}
+
+// besideAll is the story on one editor. It returns the agents, with what each has passed.
+func besideAll(t *testing.T, f flavour) []*guest {
+	t.Helper()
+	b := newBench(t, f, map[string]string{"a.txt": "one\ntwo\n", "b.txt": "three\nfour\n"})
 	home := b.agentsHome()
 	b.open("a.txt")
 	ctl := b.control()
@@ -40,13 +65,9 @@ func TestEveryAgent(t *testing.T) {
 	b.step("all are connected")
 	b.present(ctl, all)
 	b.step("context")
-	b.selects("two")
-	for _, g := range all {
-		b.hasBeenTold(g, "two")
-	}
-	b.escape()
+	b.showsAll(all, "two")
 	b.step("proposals")
-	b.decidesAll(ctl, all, "first")
+	b.decidesAll(ctl, all, 0)
 
 	b.step("the companion is killed")
 	before := b.present(ctl, all) // Copilot CLI connects anew just after its start
@@ -56,25 +77,39 @@ func TestEveryAgent(t *testing.T) {
 	b.is(b.f.running, b.f.yes)
 	ctl.Close()
 	ctl = b.control()
-	b.selects("three")
-	for _, g := range all {
-		b.hasBeenTold(g, "three") // Codex asks with its prompts alone
-	}
-	b.escape()
+	b.visit("b.txt")
+	b.calm("b.txt")
+	b.showsAll(all, "four") // Codex asks with its prompts alone
 	if after := b.present(ctl, all); !slices.Equal(after, before) {
 		t.Errorf("the sessions are %q, and were %q", after, before)
 	}
-	b.decidesAll(ctl, all, "second")
+	for _, g := range all {
+		g.passes("killed and back")
+	}
+	b.decidesAll(ctl, all, 1)
+	b.decidesAll(ctl, all, 2)
+	return all
+}
+
+// showsAll has the user select the file at hand, until every agent's model has been told.
+func (b *bench) showsAll(all []*guest, word string) {
+	b.Helper()
+	b.selectAll()
+	for _, g := range all {
+		b.hasBeenTold(g, word)
+		g.passes("context")
+	}
+	b.unselect()
 }
 
 // guests starts all agents in the project.
 func (b *bench) guests(home cli.Home) []*guest {
 	b.Helper()
 	session := func(s *cli.Session, label string) *guest {
-		return &guest{label, s.Ask, func(file, text string) model.Turn { return model.WriteFile(b.path(file), text) }}
+		return &guest{label: label, ask: s.Ask, offers: func(file, text string) model.Turn { return model.WriteFile(b.path(file), text) }}
 	}
 	agent := func(a *cli.Agent, label string, offers func(file, text string) model.Turn) *guest {
-		return &guest{label, a.Ask, offers}
+		return &guest{label: label, ask: a.Ask, offers: offers}
 	}
 	calls := func(tool, path, content string) func(string, string) model.Turn {
 		return func(file, text string) model.Turn {
@@ -83,12 +118,14 @@ func (b *bench) guests(home cli.Home) []*guest {
 	}
 	codex := cli.StartCodex(b, home, b.project, false)
 	codex.IDE()
+	copilot := agent(cli.StartCopilot(b, home, b.project), "GitHub Copilot CLI", calls("create", "path", "file_text"))
+	copilot.readOnly = true
 	return []*guest{
 		session(cli.Start(b, home, b.project), "Gemini CLI"),
 		session(cli.StartQwen(b, home, b.project), "Qwen Code"),
 		agent(cli.StartClaude(b, home, b.project, "CLAUDE_CODE_AUTO_CONNECT_IDE=true"), "Claude Code", calls("Write", "file_path", "content")),
 		agent(cli.StartOpenCode(b, home, b.project, nil), "opencode", nil),
-		agent(cli.StartCopilot(b, home, b.project), "GitHub Copilot CLI", calls("create", "path", "file_text")),
+		copilot,
 		agent(codex, "Codex", nil),
 	}
 }
@@ -113,16 +150,6 @@ func (b *bench) present(ctl *control.Client, all []*guest) (names []string) {
 	return names
 }
 
-// selects has the user select one word of the file.
-func (b *bench) selects(word string) {
-	b.Helper()
-	b.keys("Escape")
-	b.text("gg/" + word + "\r")
-	b.is("expand('<cword>')", word)
-	b.text("viw")
-	b.is("mode()", "v")
-}
-
 // hasBeenTold asks an agent until its model is told of the selection: some connect anew just after their start. No prompt is like
 // another: what stands on the screen already hides that a new one was swallowed.
 func (b *bench) hasBeenTold(g *guest, word string) {
@@ -131,71 +158,108 @@ func (b *bench) hasBeenTold(g *guest, word string) {
 	b.untilWithin(cliPatience, g.label+"'s model to be told of "+word, func() bool {
 		n++
 		told := textOf(g.ask("tell me what I look at, " + word[:2] + itoa(n)))
-		return strings.Contains(told, "a.txt") && strings.Contains(told, word)
+		return strings.Contains(told, ".txt") && strings.Contains(told, word)
 	})
 }
 
 // decidesAll has every agent that can propose a new file at the same time, and the user decide about each as the queue shows
-// them: edited where edits count, one accepted as it is, one rejected.
-func (b *bench) decidesAll(ctl *control.Client, all []*guest, round string) {
+// them: in each round some are edited, some rejected and some accepted as they are. In three rounds each agent has met all three.
+func (b *bench) decidesAll(ctl *control.Client, all []*guest, round int) {
 	b.Helper()
-	want := map[string]string{} // texts of files, "" for none
-	owner := map[string]string{}
-	n := 0
+	type proposal struct {
+		from            *guest
+		decision, wants string
+	}
+	open := map[string]*proposal{}
 	for _, g := range all {
 		if g.offers == nil {
 			continue
 		}
-		n++
-		file := round + "-" + strings.ToLower(strings.Fields(g.label)[0]) + ".txt"
-		owner[file] = g.label
-		g.ask("write "+file, g.offers(file, "from "+g.label+"\n"))
+		file := itoa(round) + "-" + strings.ToLower(strings.Fields(g.label)[0]) + ".txt"
+		p := &proposal{g, []string{"edit and accept", "reject", "accept"}[(len(open)+round)%3], "from " + g.label + "\n"}
+		if p.decision == "edit and accept" && g.readOnly {
+			p.decision = "accept"
+		}
+		g.ask("write "+file, g.offers(file, p.wants))
+		open[file] = p
 		b.until(g.label+"'s proposal", func() bool {
 			diffs, err := ctl.Diffs(b.Context())
 			if err != nil {
 				b.Fatal(err)
 			}
-			return len(diffs) == n && slices.ContainsFunc(diffs, func(d control.Diff) bool {
+			return len(diffs) == len(open) && slices.ContainsFunc(diffs, func(d control.Diff) bool {
 				return d.Path == b.path(file) && strings.HasPrefix(d.Owner, g.label+" #")
 			})
 		})
 	}
-	for left := len(owner); left > 0; left-- {
+	for len(open) > 0 {
 		var file string
+		var p *proposal
 		b.until("a proposal", func() bool {
 			file, _ = strings.CutSuffix(b.eval(b.place()), " <proposal>")
-			return owner[file] != "" && want[file] == ""
+			p = open[file]
+			return p != nil
 		})
-		label := owner[file]
-		b.shows(file, "from "+label+"\n")
-		b.tm.Wait(label+" #", patience)
-		switch label {
-		case "Qwen Code":
+		delete(open, file)
+		b.shows(file, p.wants)
+		b.tm.Wait(p.from.label+" #", patience)
+		switch p.decision {
+		case "reject":
 			b.reject()
-			want[file] = "none"
-		case "GitHub Copilot CLI":
-			b.accept()
-			want[file] = "from " + label + "\n"
-		default:
+		case "edit and accept":
 			b.types(1, ", edited")
+			p.wants = "from " + p.from.label + ", edited\n"
+			fallthrough
+		default:
 			b.accept()
-			want[file] = "from " + label + ", edited\n"
 		}
 		b.until("the decision about "+file, func() bool {
-			if data, err := os.ReadFile(b.path(file)); want[file] != "none" {
-				return err == nil && string(data) == want[file]
+			data, err := os.ReadFile(b.path(file))
+			diffs, asked := ctl.Diffs(b.Context())
+			decided := asked == nil && len(diffs) == len(open)
+			if p.decision == "reject" {
+				return decided && os.IsNotExist(err)
 			}
-			diffs, err := ctl.Diffs(b.Context())
-			return err == nil && len(diffs) == left-1
+			return decided && err == nil && string(data) == p.wants
 		})
+		p.from.passes(p.decision)
 	}
-	b.calm("a.txt")
-	for file, text := range want {
-		if data, err := os.ReadFile(b.path(file)); text == "none" && err == nil {
-			b.Errorf("%s was rejected, and is there: %q", file, data)
-		} else if text != "none" && string(data) != text {
-			b.Errorf("%s holds %q, want %q", file, data, text)
-		}
+}
+
+// A table says which stories the agents have passed on each editor.
+type table struct{ labels, rows []string }
+
+func (t *table) row(editor string, all []*guest) {
+	t.labels = nil
+	line := "| " + editor + " |"
+	for _, g := range all {
+		t.labels = append(t.labels, g.label)
+		slices.SortFunc(g.passed, func(a, b string) int { return slices.Index(order, a) - slices.Index(order, b) })
+		line += " " + strings.Join(g.passed, ", ") + " |"
+	}
+	t.rows = append(t.rows, line)
+}
+
+// order is that of the stories in a cell.
+var order = []string{"context", "accept", "edit and accept", "reject", "killed and back"} //nolint:gochecknoglobals // constant
+
+const tableBegin, tableEnd = "<!-- editors: written by .ci/long agents -->\n", "<!-- editors end -->\n"
+
+func (t *table) write(test *testing.T) {
+	test.Helper()
+	file := filepath.Join("..", "..", "docs", "agents.md")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		test.Fatal(err)
+	}
+	head, rest, begins := strings.Cut(string(data), tableBegin)
+	_, tail, ends := strings.Cut(rest, tableEnd)
+	if !begins || !ends {
+		test.Fatal("docs/agents.md has no place for the table")
+	}
+	lines := append([]string{"| editor | " + strings.Join(t.labels, " | ") + " |", "| ---" + strings.Repeat(" | ---", len(t.labels)) + " |"}, t.rows...)
+	if err := os.WriteFile(file, []byte(head+tableBegin+strings.Join(lines, "\n")+"\n"+tableEnd+tail), 0o600); err != nil {
+		test.Fatal(err)
 	}
 }
 

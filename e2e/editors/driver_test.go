@@ -51,7 +51,9 @@ type driver interface {
 	saveCopy(file string, there bool)
 	// undone types a text and takes it back.
 	undone(text string)
+	// selectAll selects the text at hand, unselect ends that.
 	selectAll()
+	unselect()
 	// focus sets when proposals are shown: "now" or "never".
 	focus(when string)
 	// savesItself has the editor save everything by itself all the time.

@@ -134,6 +134,7 @@ func (e emacsUser) saveCopy(file string, there bool) {
 
 func (e emacsUser) undone(text string) { e.b.Helper(); e.b.text(text); e.b.keys("BSpace") }
 func (e emacsUser) selectAll()         { e.b.Helper(); e.b.keys("C-x", "h") }
+func (e emacsUser) unselect()          { e.b.Helper(); e.b.quit() }
 func (e emacsUser) focus(when string) {
 	e.b.Helper()
 	idle := map[string]string{"now": "9999", "never": "0.1"}[when] // now: also for somebody who never pauses so long

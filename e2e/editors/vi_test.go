@@ -108,6 +108,7 @@ func (v vi) saveCopy(file string, there bool) {
 
 func (v vi) undone(text string) { v.b.Helper(); v.b.text("i" + text); v.b.keys("BSpace"); v.b.escape() }
 func (v vi) selectAll()         { v.b.Helper(); v.b.text("ggVG"); v.b.is("mode()", "V") }
+func (v vi) unselect()          { v.b.Helper(); v.b.escape() }
 func (v vi) focus(when string)  { v.b.Helper(); v.b.setting("focus", "'"+when+"'") }
 func (v vi) savesItself() {
 	v.b.Helper()
